@@ -1,0 +1,61 @@
+// Typed formulas: `a*exp(-b*x)+c`, `log(y) = a - b*x`.
+//
+// Grammar, loosest first: `cond ? a : b` is not there, `if(c,a,b)` is; `||`, `&&`, `!`, comparisons
+// (< <= > >= == !=, not chained), + -, * /, unary -, ^ (right-associative, binds tighter than unary
+// minus: -x^2 is -(x^2), and 2^-1 is allowed). Numbers are parsed without regard to the locale.
+// A name is a function only before `(`; a predictor only if the caller chose it; `pi` is a constant;
+// every other name is a parameter, in order of first appearance.
+#pragma once
+
+#include <nlsq/error.hpp>
+#include <nlsq/graph.hpp>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace nlsq::inline v0 {
+
+struct FormulaLimits {
+  std::size_t max_length = 1 << 20;  // bytes
+  std::size_t max_depth = 1000;      // nesting; parsing and freeing never overflow the stack
+  std::size_t max_nodes = 100000;
+};
+
+struct FormulaOptions {
+  std::vector<std::string> predictors = {"x"};  // column i of the graph is predictors[i]
+  std::string response = "y";                   // allowed on the left of `=` only
+  bool parameters_allowed = true;               // false: unknown names are errors (column expressions)
+  FormulaLimits limits;
+};
+
+// One step of the formula as written, in postfix order: what the independent evaluator runs.
+struct FormulaStep {
+  Op op = Op::constant;
+  std::uint32_t index = 0;
+  double value = 0;
+};
+
+// A parsed formula. The graph is simplified; `steps` is the formula as typed, unsimplified, and is
+// what certificates re-evaluate.
+struct NLSQ_API Formula {
+  std::string text;
+  std::vector<std::string> parameters;  // names, in order of first appearance
+  std::vector<std::string> predictors;  // names; column i
+  Graph graph;
+  NodeId model = 0;      // the right side
+  NodeId response = 0;   // the left side as an expression of column `predictors.size()` (plain y: that column)
+  bool has_left_side = false;
+  std::vector<FormulaStep> steps;           // the right side
+  std::vector<FormulaStep> response_steps;  // the left side
+
+  // The right side by the C library, from `steps`.
+  double evaluate(std::span<const double> predictors, std::span<const double> parameters) const;
+  // The left side by the C library; y itself where there is none.
+  double evaluate_response(std::span<const double> predictors, double y) const;
+};
+
+// Throws FormulaError with the column and a caret.
+NLSQ_API Formula parse_formula(std::string_view text, const FormulaOptions& options = {});
+
+}  // namespace nlsq::inline v0

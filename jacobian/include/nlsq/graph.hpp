@@ -1,0 +1,99 @@
+// The expression graph: what every model becomes, whichever way it was given.
+//
+// Nodes are hash-consed: two equal expressions are one node, so sharing costs a table look-up and
+// equality is equality of ids. A node's operands always have smaller ids, so id order is a
+// topological order and no walk needs recursion.
+//
+// `make` simplifies as it builds: constants fold; x+0, 1*x, 0+x, x-x ... collapse where that is
+// exact for every finite value; integer and half powers become products and square roots; signs
+// move outward in one fixed manner, so that -b*x, -(b*x) and (-b)*x are one node.
+#pragma once
+
+#include <nlsq/export.hpp>
+#include <nlsq/op.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+namespace nlsq::inline v0 {
+
+using NodeId = std::uint32_t;
+
+struct Node {
+  Op op = Op::constant;
+  std::uint32_t index = 0;     // column or parameter number, for those leaves
+  NodeId a = 0, b = 0, c = 0;  // operands
+  double value = 0;            // for constants (compared by bits: -0 and 0 differ)
+};
+
+class NLSQ_API Graph {
+ public:
+  NodeId constant(double value);
+  NodeId column(int index);
+  NodeId parameter(int index);
+  // Builds (or finds) the simplified node.
+  NodeId make(Op op, NodeId a, NodeId b = 0, NodeId c = 0);
+
+  NodeId add(NodeId a, NodeId b) { return make(Op::add, a, b); }
+  NodeId sub(NodeId a, NodeId b) { return make(Op::sub, a, b); }
+  NodeId mul(NodeId a, NodeId b) { return make(Op::mul, a, b); }
+  NodeId div(NodeId a, NodeId b) { return make(Op::div, a, b); }
+  NodeId neg(NodeId a) { return make(Op::neg, a); }
+
+  const Node& operator[](NodeId id) const { return nodes_[id]; }
+  std::size_t size() const { return nodes_.size(); }
+  bool is_constant(NodeId id, double value) const;
+
+  // Which nodes depend on a data column / on a parameter, one byte a node.
+  std::vector<std::uint8_t> depends_on_columns() const;
+  std::vector<std::uint8_t> depends_on_parameters() const;
+  std::vector<std::uint8_t> depends_on_parameter(int index) const;
+
+ private:
+  struct Key {
+    Op op;
+    std::uint32_t index;
+    NodeId a, b, c;
+    std::uint64_t bits;
+    bool operator==(const Key&) const = default;
+  };
+  struct KeyHash {
+    std::size_t operator()(const Key& key) const noexcept;
+  };
+  NodeId intern(const Node& node);
+  NodeId simplify_unary(Op op, NodeId a);
+  NodeId simplify_binary(Op op, NodeId a, NodeId b);
+
+  std::vector<Node> nodes_;
+  std::unordered_map<Key, NodeId, KeyHash> index_;
+};
+
+// ∂root/∂p_j for the parameters in `wrt`, in that order; nodes are added to `graph`.
+// Forward and adjoint forms are both built (in copies) and the one with fewer operations is kept.
+// A graph with `select` is derived forward: the adjoint would multiply 0 by what the branch not
+// taken holds. The sparse adjoint drops dual numbers' 0*inf = NaN.
+NLSQ_API std::vector<NodeId> differentiate(Graph& graph, NodeId root, std::span<const int> wrt);
+
+// ∂root/∂(data column).
+NLSQ_API NodeId differentiate_column(Graph& graph, NodeId root, int column);
+
+// The parameters among `candidates` that enter `root` linearly *together*: a largest set found
+// greedily in order such that all mixed second derivatives within the set vanish identically.
+// a*exp(-b*x)+c gives {a, c}; a*b*x gives {a}.
+NLSQ_API std::vector<int> linear_parameters(const Graph& graph, NodeId root,
+                                            std::span<const int> candidates);
+
+// Value of `root` by a plain walk in double: the slow, obviously right evaluator.
+NLSQ_API double evaluate(const Graph& graph, NodeId root, std::span<const double> columns,
+                         std::span<const double> parameters);
+
+// Text of an expression with the names given (p0, x0 ... where a name is missing).
+NLSQ_API std::string to_string(const Graph& graph, NodeId root,
+                               std::span<const std::string> parameters = {},
+                               std::span<const std::string> columns = {});
+
+}  // namespace nlsq::inline v0

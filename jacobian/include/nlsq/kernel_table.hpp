@@ -1,0 +1,64 @@
+// Kernels, compiled once per instruction set and chosen once per process.
+//
+// The best set the CPU supports is used; the environment variable NLSQ_ISA (baseline, avx2, avx512,
+// neon) forces one, and an unknown or unsupported name is an error that lists what there is.
+//
+// Rows given to a kernel are the true count; buffers must be readable (and registers writable) up to
+// the next multiple of 64 rows. Lanes beyond the true count are computed and ignored.
+#pragma once
+
+#include <nlsq/export.hpp>
+#include <nlsq/tile_program.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace nlsq::inline v0 {
+
+// What kernels did. Each kernel increments its own counter: a report of precision that no kernel
+// confirms does not exist. Rows are rows of one tile program; flops count multiply and add as two.
+struct KernelCounters {
+  std::uint64_t rows_f64 = 0, rows_f32 = 0;
+  std::uint64_t gram_flops_f64 = 0;      // f64 products, f64 sums
+  std::uint64_t gram_flops_f32 = 0;      // f32 products and sums in a tile, flushed to f64
+  std::uint64_t gram_flops_f32_wide = 0; // f32 values, f64 products and sums
+  std::uint64_t qr_flops_f64 = 0;
+  void add(const KernelCounters& other);
+};
+
+struct KernelTable {
+  const char* name;  // "baseline", "avx2", "avx512", "neon"
+  int lanes_f64, lanes_f32;
+
+  // Runs a program on `rows` rows. vectors[v] is the base of column or register v.
+  void (*run_f64)(const Instruction* code, std::size_t instructions, double* const* vectors,
+                  const double* uniforms, std::size_t rows, KernelCounters* counters);
+  void (*run_f32)(const Instruction* code, std::size_t instructions, float* const* vectors,
+                  const float* uniforms, std::size_t rows, KernelCounters* counters);
+
+  // sums += Gram matrix of `n1` columns over `rows` rows: upper triangle by rows, packed,
+  // n1*(n1+1)/2 doubles. gram_f32 sums the tile in f32 and flushes once; gram_f32_wide widens first.
+  void (*gram_f64)(const double* const* columns, int n1, std::size_t rows, double* sums,
+                   KernelCounters* counters);
+  void (*gram_f32)(const float* const* columns, int n1, std::size_t rows, double* sums,
+                   KernelCounters* counters);
+  void (*gram_f32_wide)(const float* const* columns, int n1, std::size_t rows, double* sums,
+                        KernelCounters* counters);
+
+  // Folds `rows` rows of n1 columns into the upper triangular R (n1 x n1, row-major, full square
+  // storage, strictly lower part zero): R'R += columns' columns, by Householder reflections of [R; tile]. The columns are
+  // destroyed. Demmel, Grigori, Hoemmen, Langou: TSQR (SIAM J. Sci. Comput. 34, 2012).
+  void (*qr_fold)(double* R, int n1, double* const* columns, std::size_t rows,
+                  KernelCounters* counters);
+
+  void (*narrow)(const double* from, float* to, std::size_t count);
+  void (*widen)(const float* from, double* to, std::size_t count);
+};
+
+// The set in use.
+NLSQ_API const KernelTable& kernels();
+// Every set this build has and this CPU can run, best last.
+NLSQ_API std::span<const KernelTable* const> available_kernels();
+
+}  // namespace nlsq::inline v0

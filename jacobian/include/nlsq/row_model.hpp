@@ -1,0 +1,58 @@
+// The seam between "how residuals are made" and "what is done with them".
+//
+// A RowModel fills tiles [J | r]: `parameters()` derivative columns and the residual. Implementations:
+// GraphRows (tile programs, f64 and f32), DualRows (forward dual numbers), DerivativeRows (the user's
+// own), DifferenceRows (f64 finite differences). Nothing above this line knows which.
+#pragma once
+
+#include <nlsq/export.hpp>
+#include <nlsq/kernel_table.hpp>
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+
+namespace nlsq::inline v0 {
+
+enum class Fill : std::uint8_t { residual, jacobian_and_residual };
+
+// One pass over the rows at one x in one precision. Not shared between threads: each worker begins
+// its own. Columns handed out stay valid until the next fill.
+class TilePass {
+ public:
+  virtual ~TilePass() = default;
+  // Fills rows [first, first + count), count <= tile_rows(). Returns the tile's columns: n + 1
+  // pointers, J first (null for J when only residuals were asked for), r last. Buffers are
+  // readable up to the next multiple of 64 rows and may be overwritten by the caller.
+  virtual double* const* fill_f64(std::size_t first, std::size_t count, KernelCounters& counters) = 0;
+  virtual float* const* fill_f32(std::size_t first, std::size_t count, KernelCounters& counters) = 0;
+};
+
+class RowModel {
+ public:
+  virtual ~RowModel() = default;
+  virtual int parameters() const = 0;       // n: free parameters
+  virtual std::size_t rows() const = 0;     // m: residuals
+  virtual std::size_t tile_rows() const = 0;  // multiple of 64
+  virtual bool has_f32() const = 0;         // fill_f32 works
+  virtual const char* kind() const = 0;     // "graph", "dual", "derivatives", "finite differences"
+  // Operations a row, in units of one f64 add, by the constant cost table (gates, caps, reports).
+  virtual double row_cost(Fill fill) const = 0;
+  // A pass at x (free parameters). `single`: f32.
+  virtual std::unique_ptr<TilePass> begin(std::span<const double> x, Fill fill, bool single) const = 0;
+  // Called by the evaluator when a tile holds NaN, before the tile is believed: a traced model may
+  // find that rows took a branch not recorded yet, record it, and ask for the pass to be run again.
+  enum class NonFinite : std::uint8_t { genuine, retry, give_up };
+  virtual NonFinite explain_non_finite(std::span<const double> x, std::size_t first, std::size_t count) {
+    (void)x, (void)first, (void)count;
+    return NonFinite::genuine;
+  }
+  // Residuals of rows [first, first + count) by the user's own callable in double (never by the program),
+  // for the certificate. Together with each residual, the size of the terms it was made of
+  // (|f| + |y|) * weight, so that "beyond rounding" has a scale.
+  virtual void reference_residuals(std::span<const double> x, std::size_t first, std::size_t count,
+                                   double* residuals, double* magnitudes) const = 0;
+};
+
+}  // namespace nlsq::inline v0

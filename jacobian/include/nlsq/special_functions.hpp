@@ -1,0 +1,23 @@
+// Functions the C library lacks, in double. Bounds are tested in tests/jacobian.
+#pragma once
+
+#include <nlsq/export.hpp>
+
+#include <complex>
+
+namespace nlsq::inline v0 {
+
+NLSQ_API double erfcx(double x) noexcept;     // exp(x²) erfc(x)
+NLSQ_API double digamma(double x) noexcept;   // Γ'/Γ
+NLSQ_API double trigamma(double x) noexcept;  // its derivative
+NLSQ_API double gamma_function(double x) noexcept;  // Γ; NaN at 0 and negative integers
+NLSQ_API double lgamma_function(double x) noexcept;  // log|Γ|, thread-safe
+NLSQ_API double besj0(double x) noexcept;
+NLSQ_API double besj1(double x) noexcept;
+// The Faddeeva function w(z) = exp(-z²) erfc(-iz), Im z >= 0 or any z where it does not overflow.
+NLSQ_API std::complex<double> wofz(std::complex<double> z) noexcept;
+// Voigt profile: Gaussian of standard deviation sigma convolved with a Lorentzian of half width
+// gamma, area 1 (SciPy's voigt_profile).
+NLSQ_API double voigt(double x, double sigma, double gamma) noexcept;
+
+}  // namespace nlsq::inline v0
