@@ -1,0 +1,40 @@
+#include <nlsq/error.hpp>
+
+#include <fmt/format.h>
+
+namespace nlsq::inline v0 {
+
+namespace {
+
+std::string join(const std::vector<std::string>& lines) {
+  return fmt::format("{}", fmt::join(lines, "\n"));
+}
+
+// The formula with a caret under `column`; of a long formula, the part around it.
+std::string with_caret(const std::string& message, const std::string& formula, std::size_t column) {
+  constexpr std::size_t kBefore = 40, kAfter = 30;
+  const std::size_t begin = column > kBefore ? column - kBefore : 0;
+  const std::size_t end = column + kAfter < formula.size() ? column + kAfter : formula.size();
+  std::string shown = formula.substr(begin, end - begin);
+  for (char& c : shown) {
+    if (static_cast<unsigned char>(c) < 0x20) c = ' ';
+  }
+  const std::string lead = begin > 0 ? "..." : "";
+  return fmt::format("{} (column {})\n  {}{}{}\n  {}^", message, column + 1, lead, shown,
+                     end < formula.size() ? "..." : "", std::string(lead.size() + column - begin, ' '));
+}
+
+}  // namespace
+
+ValidationError::ValidationError(std::string message) : Error(message), violations_{std::move(message)} {}
+
+ValidationError::ValidationError(std::vector<std::string> violations)
+    : Error(join(violations)), violations_(std::move(violations)) {}
+
+FormulaError::FormulaError(const std::string& message, const std::string& formula, std::size_t column)
+    : Error(with_caret(message, formula, column)), column_(column) {}
+
+DataError::DataError(const std::string& message, std::size_t row, std::size_t column)
+    : Error(message), row_(row), column_(column) {}
+
+}  // namespace nlsq::inline v0
