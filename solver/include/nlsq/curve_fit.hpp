@@ -1,0 +1,90 @@
+// Fitting a curve: y_i ~ f(x_i, p). Minimises ½ Σ ((f(x_i, p) - y_i) / sigma_i)².
+#pragma once
+
+#include <nlsq/callable.hpp>
+#include <nlsq/column.hpp>
+#include <nlsq/export.hpp>
+#include <nlsq/formula.hpp>
+#include <nlsq/matrix.hpp>
+#include <nlsq/models.hpp>
+#include <nlsq/options.hpp>
+#include <nlsq/summary.hpp>
+
+#include <concepts>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace nlsq::inline v0 {
+
+struct FitResult {
+  std::vector<std::string> parameter_names;
+  std::vector<double> parameters;       // in the model's order, fixed ones included
+  std::vector<double> standard_errors;  // 0 for fixed; NaN where the data do not determine one
+  Matrix covariance;                    // parameters x parameters; NaN as above
+  std::vector<bool> fixed;
+  std::vector<double> guess;            // where the iteration started
+  std::size_t rows = 0;
+  std::ptrdiff_t dof = 0;               // rows - free parameters
+  double rss = 0;                       // Σ (weighted residual)²
+  double chi2_reduced = 0;              // rss / dof; NaN without degrees of freedom
+  double r_squared = 0;                 // 1 - rss / weighted total sum of squares; NaN for constant y
+  double aic = 0, bic = 0;              // of Gaussian errors with unknown variance; NaN for rss = 0
+  std::vector<std::string> warnings;
+  Summary summary;
+
+  // Correlation of two parameters; NaN where undefined.
+  NLSQ_API double correlation(std::size_t i, std::size_t j) const;
+  bool success() const { return is_success(summary.verdict); }
+};
+
+// One predictor or several. Views: the data must outlive the call.
+class Columns {
+ public:
+  template <class T>
+    requires std::convertible_to<const T&, Column>
+  Columns(const T& one) : columns_{Column(one)} {}  // NOLINT: implicit by design
+  Columns(std::vector<Column> several) : columns_(std::move(several)) {}  // NOLINT
+  Columns(std::initializer_list<Column> several) : columns_(several) {}
+  const std::vector<Column>& list() const { return columns_; }
+  std::size_t size() const { return columns_.size(); }
+
+ private:
+  std::vector<Column> columns_;
+};
+
+using NamedValues = std::vector<std::pair<std::string, double>>;
+
+// A formula, with `x` (or x1 ... xk for several predictors) as predictors. Parameters without a
+// starting value start at 1; linear ones are solved for.
+NLSQ_API FitResult curve_fit(std::string_view formula, const Columns& x, const Column& y,
+                             const NamedValues& p0 = {}, const FitOptions& options = {});
+// A parsed formula: predictors by the names it was parsed with, a left side over the response allowed.
+NLSQ_API FitResult curve_fit(const Formula& formula, const Columns& x, const Column& y,
+                             const NamedValues& p0 = {}, const FitOptions& options = {});
+// A built-in model; a first guess is found for what p0 does not name.
+NLSQ_API FitResult curve_fit(const Model& model, const Columns& x, const Column& y,
+                             const NamedValues& p0 = {}, const FitOptions& options = {});
+// A callable already erased (see make_model_function).
+NLSQ_API FitResult curve_fit(const ModelFunction& model, const Columns& x, const Column& y,
+                             const std::vector<double>& p0, const FitOptions& options = {});
+
+// Any callable f(x, p): x a number, or x[0], x[1] ... for several predictors; p[0], p[1] ...
+template <class F>
+  requires(!std::convertible_to<F, std::string_view> && !std::convertible_to<F, const Formula&> &&
+           !std::convertible_to<F, const Model&> && !std::convertible_to<F, const ModelFunction&>)
+FitResult curve_fit(F model, const Columns& x, const Column& y, const std::vector<double>& p0,
+                    const FitOptions& options = {}) {
+  return curve_fit(make_model_function(std::move(model), static_cast<int>(x.size())), x, y, p0, options);
+}
+
+// Rows from a source (generated, filed): columns are the predictors, then y, then sigma where
+// `options.sigma` is not used and the source has one column more.
+NLSQ_API FitResult curve_fit(const ModelFunction& model, std::shared_ptr<const RowSource> rows,
+                             const std::vector<double>& p0, const FitOptions& options = {});
+NLSQ_API FitResult curve_fit(const Formula& formula, std::shared_ptr<const RowSource> rows,
+                             const NamedValues& p0 = {}, const FitOptions& options = {});
+
+}  // namespace nlsq::inline v0

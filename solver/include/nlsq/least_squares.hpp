@@ -1,0 +1,43 @@
+// Residuals as one vector function of the parameters: SciPy's least_squares. Minimises ½‖r(p)‖².
+#pragma once
+
+#include <nlsq/callable.hpp>
+#include <nlsq/matrix.hpp>
+#include <nlsq/options.hpp>
+#include <nlsq/summary.hpp>
+
+#include <concepts>
+#include <functional>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace nlsq::inline v0 {
+
+struct LeastSquaresOptions : SolverOptions {
+  // The user's Jacobian at p: fills `J`, row-major, residuals x parameters. Empty: the callable is
+  // recorded, else called with dual numbers, else differenced in f64.
+  std::function<void(std::span<const double> p, std::span<double> J)> jacobian;
+};
+
+struct LeastSquaresResult {
+  std::vector<double> x;
+  std::vector<double> residuals;        // at x, by the user's callable
+  std::vector<double> standard_errors;  // scaled by the scatter; NaN where undetermined
+  Matrix covariance;
+  double cost = 0;  // ½‖r‖²
+  Summary summary;
+  bool success() const { return is_success(summary.verdict); }
+};
+
+NLSQ_API LeastSquaresResult least_squares(const VectorFunction& residuals, const std::vector<double>& x0,
+                                          const LeastSquaresOptions& options = {});
+
+// fun(p): p indexable, returning a vector of residuals; generic in its scalar, or double alone.
+template <class F>
+  requires(!std::convertible_to<F, const VectorFunction&>)
+LeastSquaresResult least_squares(F fun, const std::vector<double>& x0, const LeastSquaresOptions& options = {}) {
+  return least_squares(make_vector_function(std::move(fun)), x0, options);
+}
+
+}  // namespace nlsq::inline v0

@@ -1,0 +1,6 @@
+// nlsq: nonlinear least squares in the lowest precision that cannot change the answer.
+#pragma once
+
+#include <nlsq/curve_fit.hpp>
+#include <nlsq/least_squares.hpp>
+#include <nlsq/version.hpp>

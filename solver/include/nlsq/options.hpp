@@ -1,0 +1,63 @@
+// Options of a fit: plain fields with defaults, in SciPy's words where SciPy has one.
+#pragma once
+
+#include <nlsq/column.hpp>
+#include <nlsq/export.hpp>
+#include <nlsq/precision_policy.hpp>
+#include <nlsq/summary.hpp>
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace nlsq::inline v0 {
+
+enum class CallbackResult : std::uint8_t { proceed, stop };
+inline constexpr CallbackResult Continue = CallbackResult::proceed;
+inline constexpr CallbackResult Stop = CallbackResult::stop;
+
+// How steps are proposed.
+enum class Algorithm : std::uint8_t {
+  levenberg_marquardt,
+  gauss_newton,  // undamped; a step that does not decrease the cost falls back on damping
+};
+
+// When geodesic acceleration (Transtrum, Machta, Sethna, Phys. Rev. E 83, 036701) corrects a step.
+enum class Geodesic : std::uint8_t {
+  automatic,  // only in a second attempt, after a first one ended without a certificate
+  always,
+  never,
+};
+
+struct NLSQ_API SolverOptions {
+  Algorithm algorithm = Algorithm::levenberg_marquardt;
+  Geodesic geodesic = Geodesic::automatic;
+
+  // Stop tests. All are verified in f64, on the undamped problem.
+  double tau = 1e-3;     // distance to the optimum in standard errors, ν₀/σ
+  double xtol = 1e-10;   // undamped step, ‖D s‖ <= xtol ‖D x‖, D = column norms of J
+  double gtol = 1e-10;   // largest cosine between the residual and a column of J
+  double ftol = 0;       // relative cost decrease of a step; ends as TOLERANCE. 0: off
+  int max_iterations = 1000;
+  double max_seconds = 0;  // 0: no limit
+
+  double initial_lambda = 1e-3;  // damping relative to the squared column norms
+  bool solve_linear_start = true;  // starting values of linear parameters are solved for, not taken as given
+  PrecisionPolicy precision;
+  bool strict = false;   // every row is re-evaluated through the user's callable, not a sample
+  std::function<CallbackResult(const IterationSummary&)> callback;
+
+  // Every violation in words; empty when sound.
+  std::vector<std::string> violations() const;
+};
+
+struct NLSQ_API FitOptions : SolverOptions {
+  Column sigma;                 // standard deviations of y, one a row; empty: all equal, unknown
+  bool absolute_sigma = false;  // sigma is in units of y: standard errors are not scaled by the fit's scatter
+  // Parameters held at their starting values, by name (p0, p1 ... for callables without names).
+  std::vector<std::string> fixed;
+  std::vector<std::string> parameter_names;  // for callables; default p0, p1, ...
+};
+
+}  // namespace nlsq::inline v0
