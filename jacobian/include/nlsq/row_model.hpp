@@ -8,6 +8,7 @@
 #include <nlsq/export.hpp>
 #include <nlsq/kernel_table.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <memory>
 #include <span>
@@ -16,6 +17,10 @@
 namespace nlsq::inline v0 {
 
 enum class Fill : std::uint8_t { residual, jacobian_and_residual };
+
+struct TileRange {
+  std::size_t first = 0, count = 0;
+};
 
 // One pass over the rows at one x in one precision. Not shared between threads: each worker begins
 // its own. Columns handed out stay valid until the next fill.
@@ -34,7 +39,13 @@ class RowModel {
   virtual ~RowModel() = default;
   virtual int parameters() const = 0;       // n: free parameters
   virtual std::size_t rows() const = 0;     // m: residuals
-  virtual std::size_t tile_rows() const = 0;  // multiple of 64
+  virtual std::size_t tile_rows() const = 0;  // most rows of a tile; multiple of 64
+  // Tiles partition the rows in order; rows of one tile share one program.
+  virtual std::size_t tile_count() const { return (rows() + tile_rows() - 1) / tile_rows(); }
+  virtual TileRange tile(std::size_t index) const {
+    const std::size_t first = index * tile_rows();
+    return {first, std::min(tile_rows(), rows() - first)};
+  }
   virtual bool has_f32() const = 0;         // fill_f32 works
   virtual const char* kind() const = 0;     // "graph", "dual", "derivatives", "finite differences"
   // Operations a row, in units of one f64 add, by the constant cost table (gates, caps, reports).

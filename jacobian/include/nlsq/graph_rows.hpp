@@ -1,0 +1,73 @@
+// Rows of a curve whose residual is a graph: evaluated by tile programs, in f64 or f32.
+#pragma once
+
+#include <nlsq/column.hpp>
+#include <nlsq/graph.hpp>
+#include <nlsq/row_model.hpp>
+#include <nlsq/tile_program.hpp>
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+namespace nlsq::inline v0 {
+
+// Where the residual graph comes from, and what vouches for it.
+class NLSQ_API ResidualSource {
+ public:
+  virtual ~ResidualSource() = default;
+  // The residual over the data columns and all parameters, free or not.
+  virtual NodeId build(Graph& graph) const = 0;
+  // A node that is 1 where the row's branch is known, 0 where it is not; `known` says whether every
+  // row's branch is known anyway.
+  virtual NodeId build_explored(Graph& graph, bool& known) const {
+    known = true;
+    return graph.constant(1);
+  }
+  // Records the branch that this row takes at p. False: it cannot be added.
+  virtual bool explore(std::span<const double> row, std::span<const double> p) {
+    (void)row, (void)p;
+    return false;
+  }
+  // The residual of one row by the user's own callable, and the size of its terms.
+  virtual double reference(std::span<const double> row, std::span<const double> p, double& magnitude) const = 0;
+};
+
+// The programs of one residual graph, compiled for a set of free parameters.
+struct NLSQ_API ResidualPrograms {
+  TileProgram residual, jacobian;  // outputs: r; J (free parameters in order), then r
+  static ResidualPrograms build(const ResidualSource& source, std::span<const int> free);
+};
+
+class NLSQ_API GraphRows final : public RowModel {
+ public:
+  // `parameters` holds every parameter of the model; x gives those listed in `free`.
+  GraphRows(std::shared_ptr<ResidualSource> source, std::shared_ptr<const RowSource> data,
+            std::vector<double> parameters, std::vector<int> free);
+
+  int parameters() const override { return static_cast<int>(free_.size()); }
+  std::size_t rows() const override { return data_->rows(); }
+  std::size_t tile_rows() const override { return tile_rows_; }
+  bool has_f32() const override { return true; }
+  const char* kind() const override { return "graph"; }
+  double row_cost(Fill fill) const override;
+  std::unique_ptr<TilePass> begin(std::span<const double> x, Fill fill, bool single) const override;
+  NonFinite explain_non_finite(std::span<const double> x, std::size_t first, std::size_t count) override;
+  void reference_residuals(std::span<const double> x, std::size_t first, std::size_t count, double* residuals,
+                           double* magnitudes) const override;
+
+  const ResidualPrograms& programs() const { return programs_; }
+
+ private:
+  std::vector<double> expand(std::span<const double> x) const;
+  void rebuild();
+
+  std::shared_ptr<ResidualSource> source_;
+  std::shared_ptr<const RowSource> data_;
+  std::vector<double> parameters_;
+  std::vector<int> free_;
+  ResidualPrograms programs_;
+  std::size_t tile_rows_ = 256;
+};
+
+}  // namespace nlsq::inline v0
