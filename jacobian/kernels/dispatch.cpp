@@ -1,0 +1,65 @@
+// Which kernel set this process runs. Compiled without any instruction set flags.
+#include "kernel_sets.hpp"
+
+#include <nlsq/error.hpp>
+
+#include <cstdlib>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace nlsq::inline v0 {
+namespace {
+
+std::vector<const KernelTable*> runnable() {
+  std::vector<const KernelTable*> sets{kernel_table_baseline()};
+#if defined(__x86_64__)
+  __builtin_cpu_init();
+  const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+                    __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2");
+  const bool avx512 = avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                      __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
+                      __builtin_cpu_supports("avx512vl");
+  if (avx2) sets.push_back(kernel_table_avx2());
+  if (avx512) sets.push_back(kernel_table_avx512());
+#elif defined(__aarch64__)
+  sets.push_back(kernel_table_neon());
+#endif
+  return sets;
+}
+
+const KernelTable& choose() {
+  const auto sets = available_kernels();
+  const char* forced = std::getenv("NLSQ_ISA");
+  if (forced == nullptr || *forced == '\0') return *sets.back();
+  std::string names;
+  for (const KernelTable* set : sets) {
+    if (std::string_view(set->name) == forced) return *set;
+    names += names.empty() ? "" : ", ";
+    names += set->name;
+  }
+  throw ValidationError("NLSQ_ISA=" + std::string(forced) + " names no instruction set that this build has and this CPU runs; there are: " + names);
+}
+
+}  // namespace
+
+void KernelCounters::add(const KernelCounters& other) {
+  rows_f64 += other.rows_f64;
+  rows_f32 += other.rows_f32;
+  gram_flops_f64 += other.gram_flops_f64;
+  gram_flops_f32 += other.gram_flops_f32;
+  gram_flops_f32_wide += other.gram_flops_f32_wide;
+  qr_flops_f64 += other.qr_flops_f64;
+}
+
+const KernelTable& kernels() {
+  static const KernelTable& chosen = choose();
+  return chosen;
+}
+
+std::span<const KernelTable* const> available_kernels() {
+  static const std::vector<const KernelTable*> sets = runnable();
+  return sets;
+}
+
+}  // namespace nlsq::inline v0

@@ -1,0 +1,52 @@
+// One kernel set. This file is compiled once per instruction set, with NLSQ_KERNEL_SET naming it.
+//
+// Nothing here but the entry point is visible to the linker: an inline function of a header, compiled
+// here with wide instructions, must not stand in for the copy of an object meant to run anywhere.
+#include "gram.hpp"
+#include "kernel_sets.hpp"
+#include "qr.hpp"
+#include "run.hpp"
+
+namespace nlsq::inline v0 {
+namespace {
+
+#if defined(NLSQ_KERNEL_SET_avx512)
+static_assert(Simd<double>::lanes == 8, "Highway did not take the flags of AVX-512");
+#elif defined(NLSQ_KERNEL_SET_avx2)
+static_assert(Simd<double>::lanes == 4, "Highway did not take the flags of AVX2");
+#else
+static_assert(Simd<double>::lanes == 2);
+#endif
+
+void narrow(const double* from, float* to, std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i) to[i] = static_cast<float>(from[i]);
+}
+
+void widen(const float* from, double* to, std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i) to[i] = static_cast<double>(from[i]);
+}
+
+#define NLSQ_TEXT_OF(x) #x
+#define NLSQ_TEXT(x) NLSQ_TEXT_OF(x)
+#define NLSQ_JOIN_OF(a, b) a##b
+#define NLSQ_JOIN(a, b) NLSQ_JOIN_OF(a, b)
+
+constexpr KernelTable table{
+    .name = NLSQ_TEXT(NLSQ_KERNEL_SET),
+    .lanes_f64 = static_cast<int>(Simd<double>::lanes),
+    .lanes_f32 = static_cast<int>(Simd<float>::lanes),
+    .run_f64 = run_f64,
+    .run_f32 = run_f32,
+    .gram_f64 = gram_f64,
+    .gram_f32 = gram_f32,
+    .gram_f32_wide = gram_f32_wide,
+    .qr_fold = qr_fold,
+    .narrow = narrow,
+    .widen = widen,
+};
+
+}  // namespace
+
+const KernelTable* NLSQ_JOIN(kernel_table_, NLSQ_KERNEL_SET)() noexcept { return &table; }
+
+}  // namespace nlsq::inline v0

@@ -1,0 +1,230 @@
+// The interpreter of tile programs: one tight loop over the tile per instruction.
+#pragma once
+
+#include "elementary.hpp"
+
+#include <nlsq/kernel_table.hpp>
+
+namespace nlsq::inline v0 {
+namespace {
+
+template <class T>
+struct Tile {
+  T* const* vectors;
+  const T* uniforms;
+  std::size_t rows;         // the true count
+  std::size_t padded_rows;  // rounded up to whole vectors
+};
+
+// An operand of an instruction: a vector is loaded, a uniform is already in a register.
+template <class T>
+struct FromVector {
+  const T* base;
+  NLSQ_INLINE typename Simd<T>::V operator()(std::size_t row) const { return Simd<T>::load(base + row); }
+};
+template <class T>
+struct FromUniform {
+  typename Simd<T>::V value;
+  NLSQ_INLINE typename Simd<T>::V operator()(std::size_t) const { return value; }
+};
+
+template <class T, class F>
+NLSQ_INLINE void with_operand(const Tile<T>& tile, std::int32_t operand, F f) {
+  if (operand >= 0) f(FromVector<T>{tile.vectors[operand]});
+  else f(FromUniform<T>{Simd<T>::set(tile.uniforms[~operand])});
+}
+
+// dst[row] = f(a(row), ...), two vectors at a time. A destination may be one of the operands.
+template <class T, class F, class... A>
+NLSQ_NOINLINE void map(T* dst, std::size_t padded_rows, F f, A... a) {
+  constexpr std::size_t lanes = Simd<T>::lanes;
+  std::size_t row = 0;
+  for (; row + 2 * lanes <= padded_rows; row += 2 * lanes) {
+    const auto first = f(a(row)...);
+    const auto second = f(a(row + lanes)...);
+    Simd<T>::store(first, dst + row);
+    Simd<T>::store(second, dst + row + lanes);
+  }
+  if (row < padded_rows) Simd<T>::store(f(a(row)...), dst + row);
+}
+
+template <class T, class F>
+NLSQ_INLINE void unary(const Tile<T>& t, const Instruction& in, F f) {
+  with_operand(t, in.a, [&](auto a) { map(t.vectors[in.dst], t.padded_rows, f, a); });
+}
+
+template <class T, class F>
+NLSQ_INLINE void binary(const Tile<T>& t, const Instruction& in, F f) {
+  with_operand(t, in.a, [&](auto a) {
+    with_operand(t, in.b, [&](auto b) { map(t.vectors[in.dst], t.padded_rows, f, a, b); });
+  });
+}
+
+template <class T, class F>
+NLSQ_INLINE void ternary(const Tile<T>& t, const Instruction& in, F f) {
+  with_operand(t, in.a, [&](auto a) {
+    with_operand(t, in.b, [&](auto b) {
+      with_operand(t, in.c, [&](auto c) { map(t.vectors[in.dst], t.padded_rows, f, a, b, c); });
+    });
+  });
+}
+
+// Functions without a vector form: lane by lane in double.
+template <class T>
+NLSQ_NOINLINE void by_lanes(const Tile<T>& t, const Instruction& in) {
+  const bool a_moves = in.a >= 0, b_moves = in.b >= 0;
+  const T* a = a_moves ? t.vectors[in.a] : t.uniforms + ~in.a;
+  const T* b = b_moves ? t.vectors[in.b] : t.uniforms + ~in.b;
+  const bool two = arity(in.op) == 2;
+  T* dst = t.vectors[in.dst];
+  for (std::size_t row = 0; row < t.rows; ++row) {
+    const double x = static_cast<double>(a[a_moves ? row : 0]);
+    const double y = two ? static_cast<double>(b[b_moves ? row : 0]) : 0;
+    dst[row] = static_cast<T>(evaluate_op(in.op, x, y));
+  }
+}
+
+template <class T>
+void run_arithmetic(const Tile<T>& t, const Instruction& in) {
+  using S = Simd<T>;
+  using V = typename S::V;
+  switch (in.op) {
+    case Op::add: return binary(t, in, [](V a, V b) { return S::add(a, b); });
+    case Op::sub: return binary(t, in, [](V a, V b) { return S::sub(a, b); });
+    case Op::mul: return binary(t, in, [](V a, V b) { return S::mul(a, b); });
+    case Op::div: return binary(t, in, [](V a, V b) { return S::div(a, b); });
+    case Op::neg: return unary(t, in, [](V a) { return S::neg(a); });
+    case Op::fma: return ternary(t, in, [](V a, V b, V c) { return S::mul_add(a, b, c); });
+    case Op::fms: return ternary(t, in, [](V a, V b, V c) { return S::mul_sub(a, b, c); });
+    case Op::fnma: return ternary(t, in, [](V a, V b, V c) { return S::neg_mul_add(a, b, c); });
+    case Op::copy: return unary(t, in, [](V a) { return a; });
+    case Op::abs: return unary(t, in, [](V a) { return S::abs(a); });
+    case Op::sqrt: return unary(t, in, [](V a) { return S::sqrt(a); });
+    case Op::floor: return unary(t, in, [](V a) { return S::floor(a); });
+    case Op::ceil: return unary(t, in, [](V a) { return S::ceil(a); });
+    case Op::sign:
+      return unary(t, in, [](V a) {
+        const V zero = S::zero();
+        const V negative = S::choose(S::less(a, zero), S::set(T(-1)), a);
+        return S::choose(S::less(zero, a), S::set(T(1)), negative);
+      });
+    default: return;
+  }
+}
+
+// Truth as a number; what counts as true (NaN too).
+template <class T>
+NLSQ_INLINE typename Simd<T>::V truth(typename Simd<T>::M m) {
+  return Simd<T>::choose(m, Simd<T>::set(T(1)), Simd<T>::zero());
+}
+template <class T>
+NLSQ_INLINE typename Simd<T>::M is_true(typename Simd<T>::V a) {
+  return Simd<T>::mask_not(Simd<T>::equal(a, Simd<T>::zero()));
+}
+template <class T>
+NLSQ_INLINE typename Simd<T>::M is_nan(typename Simd<T>::V a) {
+  return Simd<T>::mask_not(Simd<T>::equal(a, a));
+}
+
+// min and max: the first argument where it is NaN or wins; else the second, NaN included.
+template <class T>
+void run_choice(const Tile<T>& t, const Instruction& in) {
+  using S = Simd<T>;
+  using V = typename S::V;
+  switch (in.op) {
+    case Op::min:
+      return binary(t, in, [](V a, V b) { return S::choose(S::mask_or(is_nan<T>(a), S::less(a, b)), a, b); });
+    case Op::max:
+      return binary(t, in, [](V a, V b) { return S::choose(S::mask_or(is_nan<T>(a), S::less(b, a)), a, b); });
+    case Op::less: return binary(t, in, [](V a, V b) { return truth<T>(S::less(a, b)); });
+    case Op::less_equal: return binary(t, in, [](V a, V b) { return truth<T>(S::less_equal(a, b)); });
+    case Op::equal: return binary(t, in, [](V a, V b) { return truth<T>(S::equal(a, b)); });
+    case Op::not_equal:
+      return binary(t, in, [](V a, V b) { return truth<T>(S::mask_not(S::equal(a, b))); });
+    case Op::logical_and:
+      return binary(t, in, [](V a, V b) { return truth<T>(S::mask_and(is_true<T>(a), is_true<T>(b))); });
+    case Op::logical_or:
+      return binary(t, in, [](V a, V b) { return truth<T>(S::mask_or(is_true<T>(a), is_true<T>(b))); });
+    case Op::logical_not: return unary(t, in, [](V a) { return truth<T>(S::equal(a, S::zero())); });
+    case Op::select: return ternary(t, in, [](V a, V b, V c) { return S::choose(is_true<T>(a), b, c); });
+    default: return;
+  }
+}
+
+template <class T>
+void run_elementary(const Tile<T>& t, const Instruction& in) {
+  using V = typename Simd<T>::V;
+  namespace e = elementary;
+  switch (in.op) {
+    case Op::cbrt: return unary(t, in, [](V a) { return e::cbrt(a); });
+    case Op::exp: return unary(t, in, [](V a) { return e::exp(a); });
+    case Op::expm1: return unary(t, in, [](V a) { return e::expm1(a); });
+    case Op::log: return unary(t, in, [](V a) { return e::log(a); });
+    case Op::log10: return unary(t, in, [](V a) { return e::log10(a); });
+    case Op::log2: return unary(t, in, [](V a) { return e::log2(a); });
+    case Op::log1p: return unary(t, in, [](V a) { return e::log1p(a); });
+    case Op::sin: return unary(t, in, [](V a) { return e::sin(a); });
+    case Op::cos: return unary(t, in, [](V a) { return e::cos(a); });
+    case Op::tan: return unary(t, in, [](V a) { return e::tan(a); });
+    case Op::asin: return unary(t, in, [](V a) { return e::asin(a); });
+    case Op::acos: return unary(t, in, [](V a) { return e::acos(a); });
+    case Op::atan: return unary(t, in, [](V a) { return e::atan(a); });
+    case Op::sinh: return unary(t, in, [](V a) { return e::sinh(a); });
+    case Op::cosh: return unary(t, in, [](V a) { return e::cosh(a); });
+    case Op::tanh: return unary(t, in, [](V a) { return e::tanh(a); });
+    case Op::asinh: return unary(t, in, [](V a) { return e::asinh(a); });
+    case Op::acosh: return unary(t, in, [](V a) { return e::acosh(a); });
+    case Op::atanh: return unary(t, in, [](V a) { return e::atanh(a); });
+    case Op::erf: return unary(t, in, [](V a) { return e::erf(a); });
+    case Op::erfc: return unary(t, in, [](V a) { return e::erfc(a); });
+    case Op::gamma: return unary(t, in, [](V a) { return e::gamma(a); });
+    case Op::lgamma: return unary(t, in, [](V a) { return e::lgamma(a); });
+    case Op::pow: return binary(t, in, [](V a, V b) { return e::pow(a, b); });
+    case Op::hypot: return binary(t, in, [](V a, V b) { return e::hypot(a, b); });
+    case Op::atan2: return binary(t, in, [](V a, V b) { return e::atan2(a, b); });
+    case Op::fmod: return binary(t, in, [](V a, V b) { return e::fmod(a, b); });
+    default: return;
+  }
+}
+
+template <class T>
+void run_instruction(const Tile<T>& t, const Instruction& in) {
+  switch (in.op) {
+    case Op::constant: case Op::column: case Op::parameter: case Op::unexplored: return;  // leaves
+    case Op::add: case Op::sub: case Op::mul: case Op::div: case Op::neg:
+    case Op::fma: case Op::fms: case Op::fnma: case Op::copy:
+    case Op::abs: case Op::sign: case Op::floor: case Op::ceil: case Op::sqrt:
+      return run_arithmetic(t, in);
+    case Op::min: case Op::max: case Op::less: case Op::less_equal: case Op::equal:
+    case Op::not_equal: case Op::logical_and: case Op::logical_or: case Op::logical_not:
+    case Op::select:
+      return run_choice(t, in);
+    case Op::erfcx: case Op::digamma: case Op::trigamma: case Op::besj0: case Op::besj1:
+    case Op::wofz_re: case Op::wofz_im:
+      return by_lanes(t, in);
+    default: return run_elementary(t, in);
+  }
+}
+
+template <class T>
+void run(const Instruction* code, std::size_t instructions, T* const* vectors, const T* uniforms,
+         std::size_t rows) {
+  constexpr std::size_t lanes = Simd<T>::lanes;
+  const Tile<T> tile{vectors, uniforms, rows, (rows + lanes - 1) / lanes * lanes};
+  for (std::size_t i = 0; i < instructions; ++i) run_instruction(tile, code[i]);
+}
+
+void run_f64(const Instruction* code, std::size_t instructions, double* const* vectors,
+             const double* uniforms, std::size_t rows, KernelCounters* counters) {
+  run(code, instructions, vectors, uniforms, rows);
+  counters->rows_f64 += rows;
+}
+
+void run_f32(const Instruction* code, std::size_t instructions, float* const* vectors,
+             const float* uniforms, std::size_t rows, KernelCounters* counters) {
+  run(code, instructions, vectors, uniforms, rows);
+  counters->rows_f32 += rows;
+}
+
+}  // namespace
+}  // namespace nlsq::inline v0

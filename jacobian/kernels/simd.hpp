@@ -1,0 +1,13 @@
+// Simd<T>: the vectors of the instruction set this object is compiled for.
+//
+// Included by kernel.cpp only. Everything is in an anonymous namespace: the same names mean other
+// code in the other objects, and the linker must not see them.
+#pragma once
+
+#if defined(NLSQ_KERNEL_SET_baseline)
+#include "simd_baseline.hpp"
+#else
+#include "simd_highway.hpp"
+#endif
+
+#define NLSQ_NOINLINE [[gnu::noinline]]

@@ -1,0 +1,84 @@
+// The vector type of a wide instruction set, by Highway. Included by simd.hpp.
+//
+// HWY_STATIC_TARGET follows the flags this file is compiled with; kernel.cpp asserts the width.
+#pragma once
+
+#include <hwy/highway.h>
+
+#include <cstddef>
+
+#define NLSQ_INLINE [[gnu::always_inline]] inline
+
+namespace nlsq::inline v0 {
+namespace {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+template <class T>
+struct Simd {
+  using D = hn::ScalableTag<T>;
+  using V = hn::Vec<D>;
+  using M = hn::Mask<D>;
+  static constexpr std::size_t lanes = HWY_MAX_BYTES / sizeof(T);
+
+  NLSQ_INLINE static V load(const T* p) { return hn::LoadU(D(), p); }
+  NLSQ_INLINE static void store(V v, T* p) { hn::StoreU(v, D(), p); }
+  NLSQ_INLINE static V set(T value) { return hn::Set(D(), value); }
+  NLSQ_INLINE static V zero() { return hn::Zero(D()); }
+
+  NLSQ_INLINE static V add(V a, V b) { return hn::Add(a, b); }
+  NLSQ_INLINE static V sub(V a, V b) { return hn::Sub(a, b); }
+  NLSQ_INLINE static V mul(V a, V b) { return hn::Mul(a, b); }
+  NLSQ_INLINE static V div(V a, V b) { return hn::Div(a, b); }
+  NLSQ_INLINE static V mul_add(V a, V b, V c) { return hn::MulAdd(a, b, c); }
+  NLSQ_INLINE static V mul_sub(V a, V b, V c) { return hn::MulSub(a, b, c); }
+  NLSQ_INLINE static V neg_mul_add(V a, V b, V c) { return hn::NegMulAdd(a, b, c); }
+  NLSQ_INLINE static V neg(V a) { return hn::Neg(a); }
+  NLSQ_INLINE static V abs(V a) { return hn::Abs(a); }
+  NLSQ_INLINE static V sqrt(V a) { return hn::Sqrt(a); }
+  NLSQ_INLINE static V floor(V a) { return hn::Floor(a); }
+  NLSQ_INLINE static V ceil(V a) { return hn::Ceil(a); }
+
+  // Comparisons are false where an argument is NaN.
+  NLSQ_INLINE static M less(V a, V b) { return hn::Lt(a, b); }
+  NLSQ_INLINE static M less_equal(V a, V b) { return hn::Le(a, b); }
+  NLSQ_INLINE static M equal(V a, V b) { return hn::Eq(a, b); }
+  NLSQ_INLINE static M mask_not(M m) { return hn::Not(m); }
+  NLSQ_INLINE static M mask_and(M a, M b) { return hn::And(a, b); }
+  NLSQ_INLINE static M mask_or(M a, M b) { return hn::Or(a, b); }
+  NLSQ_INLINE static V choose(M m, V a, V b) { return hn::IfThenElse(m, a, b); }
+  // The first n lanes, zeros beyond.
+  NLSQ_INLINE static V keep_first(V a, std::size_t n) {
+    return hn::IfThenElseZero(hn::FirstN(D(), n), a);
+  }
+
+  // As many floats as there are lanes of double, widened.
+  NLSQ_INLINE static V load_widened(const float* p) {
+    return hn::PromoteTo(D(), hn::LoadU(hn::Rebind<float, D>(), p));
+  }
+  // Sum of the lanes, in double.
+  NLSQ_INLINE static double sum(V a) {
+    if constexpr (sizeof(T) == sizeof(double)) {
+      return hn::GetLane(hn::SumOfLanes(D(), a));
+    } else {
+      const hn::ScalableTag<double> wide;
+      const hn::Half<D> half;
+      const auto low = hn::PromoteTo(wide, hn::LowerHalf(half, a));
+      const auto high = hn::PromoteTo(wide, hn::UpperHalf(half, a));
+      return hn::GetLane(hn::SumOfLanes(wide, hn::Add(low, high)));
+    }
+  }
+};
+
+// The compiler's own vector type, which SLEEF takes and returns.
+template <class V>
+NLSQ_INLINE auto raw(V v) {
+  return v.raw;
+}
+template <class T, class Raw>
+NLSQ_INLINE typename Simd<T>::V from_raw(Raw r) {
+  return typename Simd<T>::V{r};
+}
+
+}  // namespace
+}  // namespace nlsq::inline v0
