@@ -12,9 +12,23 @@ function(nlsq_folder name)
   nlsq_flags(${name})
 endfunction()
 
-# Warnings and the arithmetic every file is compiled with: no contraction that the source does not spell out.
+# Warnings and the arithmetic every file is compiled with: no contraction that the source does not
+# spell out. A project that adds nlsq without choosing a build type still gets an optimised library.
 function(nlsq_flags name)
-  target_compile_options(${name} PRIVATE -Wall -Wextra -Wconversion -Wno-sign-conversion -ffp-contract=off)
+  target_compile_options(${name} PRIVATE -Wall -Wextra -Wconversion -Wno-sign-conversion -ffp-contract=off
+    $<$<CONFIG:>:-O3>)
+  if(NLSQ_SANITIZE)
+    target_compile_options(${name} PRIVATE -fsanitize=${NLSQ_SANITIZE} -fno-sanitize-recover=all
+      -fno-omit-frame-pointer)
+    target_link_options(${name} PRIVATE -fsanitize=${NLSQ_SANITIZE})
+  endif()
+  if(NLSQ_BUILD_FUZZERS)
+    target_compile_options(${name} PRIVATE -fsanitize=fuzzer-no-link)
+  endif()
+  if(NLSQ_COVERAGE)
+    target_compile_options(${name} PRIVATE --coverage)
+    target_link_options(${name} PRIVATE --coverage)
+  endif()
 endfunction()
 
 # The one library users link.
@@ -28,7 +42,15 @@ function(nlsq_library name)
   endforeach()
   add_library(${name} ${objects} ${NLSQ_KERNEL_OBJECTS})
   add_library(nlsq::${name} ALIAS ${name})
-  target_include_directories(${name} PUBLIC ${includes})
+  set_target_properties(${name} PROPERTIES
+    VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR} LINKER_LANGUAGE CXX)
+  target_include_directories(${name} PUBLIC ${includes} $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
   target_compile_features(${name} PUBLIC cxx_std_20)
   target_link_libraries(${name} PRIVATE ${NLSQ_PRIVATE_LIBRARIES})
+  if(NLSQ_SANITIZE)
+    target_link_options(${name} PUBLIC $<BUILD_INTERFACE:-fsanitize=${NLSQ_SANITIZE}>)
+  endif()
+  if(NLSQ_COVERAGE)
+    target_link_options(${name} PUBLIC $<BUILD_INTERFACE:--coverage>)
+  endif()
 endfunction()

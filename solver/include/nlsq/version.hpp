@@ -1,4 +1,10 @@
+// The version, written once: CMake reads it from here.
 #pragma once
+
+#define NLSQ_VERSION_MAJOR 0
+#define NLSQ_VERSION_MINOR 1
+#define NLSQ_VERSION_PATCH 0
+#define NLSQ_VERSION "0.1.0"
 
 #include <nlsq/export.hpp>
 
