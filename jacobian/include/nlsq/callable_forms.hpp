@@ -1,0 +1,173 @@
+// How a callable takes its arguments. Part of <nlsq/callable.hpp>; not to be included alone.
+//
+// An error inside the body of a generic callable is a hard error, so a body must be instantiated only
+// with what it was written for: forms are told apart by std::is_invocable, spans first, and a result
+// type written as a plain number says that the callable is not generic.
+#pragma once
+
+namespace nlsq::inline v0::detail {
+
+// Copies for callables that ask for a vector: `Form::Of<T>` is the argument's type.
+struct SpanForm {
+  template <class T>
+  using Of = std::span<const T>;
+  template <class T>
+  static std::span<const T> pass(std::span<const T> p) { return p; }
+};
+struct VectorForm {
+  template <class T>
+  using Of = const std::vector<T>&;
+  template <class T>
+  static std::vector<T> pass(std::span<const T> p) { return {p.begin(), p.end()}; }
+};
+struct PointerForm {
+  template <class T>
+  using Of = const T*;
+  template <class T>
+  static const T* pass(std::span<const T> p) { return p.data(); }
+};
+struct NoForm {};
+
+// x of one call: a number, or several in the form that parameters have, or else a span.
+struct NumberX {
+  template <class Form, class T>
+  using Of = const T&;
+  template <class Form, class T>
+  static const T& pass(std::span<const T> x) { return x[0]; }
+};
+struct IndexedX {
+  template <class Form, class T>
+  using Of = typename Form::template Of<T>;
+  template <class Form, class T>
+  static auto pass(std::span<const T> x) { return Form::pass(x); }
+};
+
+template <class X, class F, class TX, class T, class Form>
+inline constexpr bool takes = std::is_invocable_v<F&, typename X::template Of<Form, TX>, typename Form::template Of<T>>;
+
+template <class X, class F, class TX, class T>
+constexpr auto model_form() {
+  if constexpr (takes<X, F, TX, T, SpanForm>) return SpanForm{};
+  else if constexpr (takes<X, F, TX, T, VectorForm>) return VectorForm{};
+  else if constexpr (takes<X, F, TX, T, PointerForm>) return PointerForm{};
+  else return NoForm{};
+}
+template <class X, class F, class TX, class T>
+using ModelForm = decltype(model_form<X, F, TX, T>());
+
+template <class X, class F, class TX, class T, class Form = ModelForm<X, F, TX, T>>
+auto call_model(F& f, std::span<const TX> x, std::span<const T> p) {
+  return f(X::template pass<Form>(x), Form::pass(p));
+}
+
+// The callable takes T and gives something made of T: not a plain number.
+template <class X, class F, class TX, class T>
+constexpr bool is_generic_model() {
+  using Form = ModelForm<X, F, TX, T>;
+  if constexpr (std::is_same_v<Form, NoForm>) return false;
+  else {
+    using R = std::remove_cvref_t<
+        std::invoke_result_t<F&, typename X::template Of<Form, TX>, typename Form::template Of<T>>>;
+    return !std::is_arithmetic_v<R> && std::convertible_to<R, T>;
+  }
+}
+
+// Shared by the erased functions: const where the callable can be called so.
+template <class F, bool Const>
+using State = std::shared_ptr<std::conditional_t<Const, const F, F>>;
+
+template <class X, class F>
+ModelFunction erase_model(F callable, int predictors) {
+  constexpr bool is_const = !std::is_same_v<ModelForm<X, const F, double, double>, NoForm>;
+  using C = std::conditional_t<is_const, const F, F>;
+  static_assert(!std::is_same_v<ModelForm<X, C, double, double>, NoForm>,
+                "a model is called as f(x, p): x a double (several predictors: indexable), p a std::span<const "
+                "double>, const std::vector<double>& or const double*, and gives a number");
+  const auto f = std::make_shared<C>(std::move(callable));
+  const auto k = static_cast<std::size_t>(predictors);
+
+  ModelFunction model;
+  model.predictors = predictors;
+  model.concurrent = is_const;
+  model.value = [f, k](const double* x, std::span<const double> p) {
+    return static_cast<double>(call_model<X>(*f, std::span<const double>(x, k), p));
+  };
+  if constexpr (!no_trace<F>) {
+    if constexpr (is_generic_model<X, C, Traced, Traced>()) {
+      model.trace = [f, k](const Traced* x, std::span<const Traced> p) -> Traced {
+        return call_model<X>(*f, std::span<const Traced>(x, k), p);
+      };
+    }
+  }
+  if constexpr (is_generic_model<X, C, Dual8, Dual8>()) {
+    model.dual = [f, k](const double* x, std::span<const Dual8> p) -> Dual8 {
+      if constexpr (std::is_same_v<X, NumberX>) {
+        const Dual8 number(x[0]);
+        return call_model<X>(*f, std::span<const Dual8>(&number, 1), p);
+      } else {
+        const std::vector<Dual8> numbers(x, x + k);
+        return call_model<X>(*f, std::span<const Dual8>(numbers), p);
+      }
+    };
+  } else if constexpr (is_generic_model<X, C, double, Dual8>()) {
+    model.dual = [f, k](const double* x, std::span<const Dual8> p) -> Dual8 {
+      return call_model<X>(*f, std::span<const double>(x, k), p);
+    };
+  }
+  return model;
+}
+
+template <class F, class T>
+constexpr auto vector_form() {
+  if constexpr (std::is_invocable_v<F&, std::span<const T>>) return SpanForm{};
+  else if constexpr (std::is_invocable_v<F&, const std::vector<T>&>) return VectorForm{};
+  else if constexpr (std::is_invocable_v<F&, const T*>) return PointerForm{};
+  else return NoForm{};
+}
+
+template <class F, class T>
+constexpr bool is_generic_vector() {
+  using Form = decltype(vector_form<F, T>());
+  if constexpr (std::is_same_v<Form, NoForm>) return false;
+  else {
+    using R = std::invoke_result_t<F&, typename Form::template Of<T>>;
+    if constexpr (!std::ranges::input_range<R>) return false;
+    else return std::is_same_v<std::ranges::range_value_t<R>, T>;
+  }
+}
+
+template <class T, class F>
+std::vector<T> call_vector(F& f, std::span<const T> p) {
+  decltype(auto) result = f(decltype(vector_form<F, T>())::pass(p));
+  if constexpr (std::is_same_v<std::remove_cvref_t<decltype(result)>, std::vector<T>>) return result;
+  else {
+    std::vector<T> copy;
+    for (auto&& r : result) copy.push_back(static_cast<T>(r));
+    return copy;
+  }
+}
+
+template <class F>
+VectorFunction erase_vector(F callable) {
+  constexpr bool is_const = !std::is_same_v<decltype(vector_form<const F, double>()), NoForm>;
+  using C = std::conditional_t<is_const, const F, F>;
+  static_assert(!std::is_same_v<decltype(vector_form<C, double>()), NoForm>,
+                "residuals are called as f(p), p a std::span<const double>, const std::vector<double>& or const "
+                "double*, and give a range of numbers");
+  const auto f = std::make_shared<C>(std::move(callable));
+
+  VectorFunction function;
+  function.concurrent = is_const;
+  function.value = [f](std::span<const double> p) { return call_vector<double>(*f, p); };
+  if constexpr (!no_trace<F>) {
+    if constexpr (is_generic_vector<C, Traced>()) {
+      function.trace = [f](std::span<const Traced> p) { return call_vector<Traced>(*f, p); };
+    }
+  }
+  if constexpr (is_generic_vector<C, Dual8>()) {
+    function.dual = [f](std::span<const Dual8> p) { return call_vector<Dual8>(*f, p); };
+  }
+  return function;
+}
+
+}  // namespace nlsq::inline v0::detail

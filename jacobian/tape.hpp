@@ -1,0 +1,77 @@
+// What one call of a callable on Traced numbers leaves behind.
+#pragma once
+
+#include <nlsq/traced.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace nlsq::inline v0 {
+
+// One operation, or a leaf. Operands are step numbers; step 0 is not used, since node 0 means "plain
+// constant". A constant is a step of its own at every occurrence.
+struct TapeStep {
+  Op op = Op::constant;
+  std::uint32_t a = 0, b = 0, c = 0;  // operands; for column and parameter, `a` is the index
+  double value = 0;                   // of a constant; the value at recording otherwise
+};
+
+// The concrete answer a comparison gave. `position`: steps recorded by then.
+struct TapeGuard {
+  std::uint32_t condition = 0;
+  std::uint32_t position = 0;
+  bool outcome = false;
+};
+
+class Tape {
+ public:
+  Tape(std::size_t max_length, std::size_t max_guards);
+
+  Traced column(std::uint32_t index, double value) { return leaf(Op::column, index, value); }
+  Traced parameter(std::uint32_t index, double value) { return leaf(Op::parameter, index, value); }
+  // The step of a value the callable returned; a constant gets a step. 0 when the tape is opaque.
+  std::uint32_t step_of(const Traced& value);
+
+  const std::vector<TapeStep>& steps() const { return steps_; }
+  const std::vector<TapeGuard>& guards() const { return guards_; }
+  bool opaque() const { return !reason_.empty(); }
+  const std::string& reason() const { return reason_; }
+  // The first reason given stays.
+  void make_opaque(std::string reason);
+
+  // The tape that records on this thread, or null.
+  static Tape* active();
+
+ private:
+  friend class Traced;
+  friend class Recorder;
+  friend Traced record_op(Op op, const Traced& a, const Traced& b, const Traced& c);
+
+  Traced leaf(Op op, std::uint32_t index, double value);
+  Traced record(Op op, const Traced (&operands)[3], double value);
+  void add_guard(const Traced& condition);
+  std::uint32_t push(const TapeStep& step);
+
+  std::size_t max_length_, max_guards_;
+  std::uint32_t serial_;  // of this tape: numbers of another are recognised
+  std::vector<TapeStep> steps_;
+  std::vector<TapeGuard> guards_;
+  std::string reason_;
+};
+
+// Makes a tape the one that records on this thread, until the end of the scope; recordings nest (a
+// solve inside a callable), and an exception leaves nothing behind.
+class Recorder {
+ public:
+  explicit Recorder(Tape& tape);
+  ~Recorder();
+  Recorder(const Recorder&) = delete;
+  Recorder& operator=(const Recorder&) = delete;
+
+ private:
+  Tape* outer_;
+};
+
+}  // namespace nlsq::inline v0

@@ -1,0 +1,125 @@
+#include <nlsq/traced.hpp>
+
+#include "tape.hpp"
+
+#include <atomic>
+#include <utility>
+
+namespace nlsq::inline v0 {
+
+namespace {
+
+// The node of a number that was computed from recorded ones where nothing recorded: not a constant,
+// and of no use to any tape.
+constexpr std::uint32_t kLost = 0xffffffffU;
+
+thread_local Tape* active_tape = nullptr;
+std::atomic<std::uint32_t> next_serial{1};
+
+}  // namespace
+
+Tape::Tape(std::size_t max_length, std::size_t max_guards)
+    : max_length_(max_length), max_guards_(max_guards), serial_(next_serial.fetch_add(1)), steps_(1) {}
+
+Tape* Tape::active() { return active_tape; }
+
+void Tape::make_opaque(std::string reason) {
+  if (reason_.empty()) reason_ = std::move(reason);
+}
+
+std::uint32_t Tape::push(const TapeStep& step) {
+  if (steps_.size() > max_length_) {
+    make_opaque("it takes more than " + std::to_string(max_length_) + " operations");
+    return kLost;
+  }
+  steps_.push_back(step);
+  return static_cast<std::uint32_t>(steps_.size() - 1);
+}
+
+Traced Tape::leaf(Op op, std::uint32_t index, double value) {
+  Traced result(value);
+  result.node_ = push({.op = op, .a = index, .value = value});
+  result.tape_ = serial_;
+  return result;
+}
+
+Traced Tape::record(Op op, const Traced (&operands)[3], double value) {
+  Traced result(value);
+  result.node_ = kLost;
+  result.tape_ = serial_;
+  TapeStep step{.op = op, .value = value};
+  std::uint32_t* const places[] = {&step.a, &step.b, &step.c};
+  for (int i = 0; i < arity(op) && !opaque(); ++i) *places[i] = step_of(operands[i]);
+  if (!opaque()) result.node_ = push(step);
+  return result;
+}
+
+std::uint32_t Tape::step_of(const Traced& value) {
+  if (opaque()) return 0;
+  if (value.node_ == 0) return push({.op = Op::constant, .value = value.value_});
+  if (value.tape_ != serial_ || value.node_ >= steps_.size()) {
+    make_opaque("it keeps a number from one call to another, or from one thread to another");
+    return 0;
+  }
+  return value.node_;
+}
+
+void Tape::add_guard(const Traced& condition) {
+  if (opaque()) return;
+  if (guards_.size() >= max_guards_) {
+    make_opaque("it takes more than " + std::to_string(max_guards_) + " decisions in one call");
+    return;
+  }
+  guards_.push_back({condition.node_, static_cast<std::uint32_t>(steps_.size()), condition.value_ != 0});
+}
+
+Recorder::Recorder(Tape& tape) : outer_(std::exchange(active_tape, &tape)) {}
+Recorder::~Recorder() { active_tape = outer_; }
+
+double Traced::value() const {
+  if (node_ != 0 && active_tape != nullptr) {
+    active_tape->make_opaque("it turns a number that depends on its arguments into a plain one");
+  }
+  return value_;
+}
+
+double Traced::derivative(int) const {
+  if (node_ != 0 && active_tape != nullptr) active_tape->make_opaque("it reads derivatives");
+  return 0;
+}
+
+Traced record_op(Op op, const Traced& a, const Traced& b, const Traced& c) {
+  const double value = evaluate_op(op, a.value_, b.value_, c.value_);
+  if ((a.node_ | b.node_ | c.node_) == 0) return Traced(value);
+  if (active_tape != nullptr) return active_tape->record(op, {a, b, c}, value);
+  Traced result(value);
+  result.node_ = kLost;
+  return result;
+}
+
+Traced Traced::record(Op op, const Traced& a, const Traced& b, const Traced& c) { return record_op(op, a, b, c); }
+
+bool Traced::guard(Op comparison, const Traced& a, const Traced& b) {
+  const Traced truth = record_op(comparison, a, b);
+  if (truth.node_ != 0 && active_tape != nullptr) active_tape->add_guard(truth);
+  return truth.value_ != 0;
+}
+
+// a where it wins or b is NaN, else b. A constant goes where its being NaN need not be asked.
+Traced Traced::pick_number(const Traced& a, const Traced& b, bool smaller) {
+  if (a.is_number() && !b.is_number()) return pick_number(b, a, smaller);
+  const Traced wins = smaller ? record(Op::less, a, b) : record(Op::less, b, a);
+  if (b.is_number()) return select(wins, a, b);
+  const Traced b_is_number = record(Op::less_equal, b, infinity());
+  return select(record(Op::logical_or, wins, record(Op::logical_not, b_is_number)), a, b);
+}
+
+// 1 where the sign bit is set: x < 0, or -0, whose reciprocal is below 0. The sign of a NaN is no
+// part of the graph's arithmetic.
+Traced Traced::sign_bit(const Traced& a) {
+  if (a.node_ == 0) return Traced(std::signbit(a.value_) ? 1.0 : 0.0);
+  const Traced zero(0.0);
+  return record(Op::logical_or, record(Op::less, a, zero), record(Op::less, record(Op::div, Traced(1.0), a), zero));
+}
+
+}  // namespace nlsq::inline v0
