@@ -1,0 +1,50 @@
+// The f64 verdict on a point: what the data determine, how far the optimum is, how sure that is.
+#pragma once
+
+#include "evaluator.hpp"
+
+#include <nlsq/options.hpp>
+#include <nlsq/summary.hpp>
+
+namespace nlsq::inline v0 {
+
+// What the verdict is judged against.
+struct CertificateTests {
+  double tau = 1e-3, xtol = 1e-10, gtol = 1e-10;
+  double magnitude = 0;     // ‖size of the terms of r‖: rounding errors of r scale with it
+  double initial_cost = 0;  // a cost 32 digits below it is zero
+  bool unit_sigma = false;  // sigma is 1 by the user's word (absolute sigma)
+};
+
+struct Certified {
+  Certificate certificate;
+  Matrix covariance;  // (JᵀJ)⁻¹ on the determined subspace, not scaled by sigma²; NaN for parameters outside it
+  Vector step;        // undamped f64 step, within the determined subspace
+  bool first_order = false;  // a first-order test holds
+};
+
+// Judges x, linearized in f64. Where κ₀ asks for it a QR pass over the rows replaces the normal
+// equations. `at` is updated to the linearization that served.
+Certified certify(Evaluator& evaluator, std::span<const double> x, Linearization& at, const CertificateTests& tests);
+
+// First-order quantities at x from the normal equations alone: cheap, for the loop. Not valid
+// (`usable` false) where H is numerically singular.
+struct FirstOrder {
+  bool usable = false;
+  double condition = 0;        // κ₀
+  double decrement = 0;        // ν₀
+  double decrement_sigma = 0;  // ν₀/σ
+  double cosine = 0;           // largest |g_j| / (‖J_j‖‖r‖)
+  double step_size = 0;        // ‖D s₀‖ / ‖D x‖
+  Vector step;                 // s₀
+};
+FirstOrder first_order(const Linearization& at, std::span<const double> x, std::size_t rows, bool unit_sigma);
+
+// Largest cosine between r and a column of J; 0 where r or the column vanishes.
+double gradient_cosine(const Linearization& at);
+// Rounding bound of that cosine.
+double cosine_bound(const Linearization& at, double magnitude, double jacobian_error);
+// σ = √(2F/(m-n)), or 1; 0 without degrees of freedom.
+double scatter(double cost, std::size_t rows, std::size_t parameters, bool unit_sigma);
+
+}  // namespace nlsq::inline v0

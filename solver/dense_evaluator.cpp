@@ -1,0 +1,261 @@
+#include "dense_evaluator.hpp"
+
+#include <chrono>
+#include <cmath>
+#include <limits>
+#include <memory>
+#include <optional>
+
+namespace nlsq::inline v0 {
+
+namespace {
+
+constexpr std::size_t kTilesPerChunk = 64;  // leaves of the reduction tree
+constexpr int kMaxRecordings = 64;          // passes repeated because a row took a new branch
+constexpr double kF32Price = 0.5;           // of an f64 row, by lanes
+
+std::size_t packed_size(int n1) { return static_cast<std::size_t>(n1) * (static_cast<std::size_t>(n1) + 1) / 2; }
+
+bool all_finite(const Vector& values) {
+  double zero = 0;
+  for (const double v : values) zero += v - v;
+  return zero == 0;
+}
+
+}  // namespace
+
+struct DenseEvaluator::Sums {
+  Vector packed;             // Gram sums, upper triangle by rows
+  Matrix triangle;           // QR
+  std::size_t redone = 0;    // tiles that were not finite in f32
+  bool finite = true;
+
+  void merge(const Sums& other, int n1, KernelCounters& counters) {
+    redone += other.redone;
+    finite = finite && other.finite;
+    for (std::size_t k = 0; k < packed.size(); ++k) packed[k] += other.packed[k];
+    if (triangle.empty()) return;
+    // R of both: fold the other's rows in, column by column.
+    const auto n = static_cast<std::size_t>(n1);
+    Vector columns(n * 64 * ((n + 63) / 64));
+    std::vector<double*> pointers(n);
+    for (std::size_t j = 0; j < n; ++j) {
+      pointers[j] = columns.data() + j * 64 * ((n + 63) / 64);
+      for (std::size_t i = 0; i < n; ++i) pointers[j][i] = other.triangle(i, j);
+    }
+    kernels().qr_fold(triangle.data(), n1, pointers.data(), n, &counters);
+  }
+};
+
+namespace {
+
+// One worker's way through tiles: fills them in the plan's precision and folds them into sums.
+class TileFolder {
+ public:
+  TileFolder(RowModel& model, std::span<const double> x, Fill fill, const PrecisionPlan& plan, KernelCounters& counters)
+      : model_(model), x_(x), fill_(fill), plan_(plan), counters_(counters),
+        n1_(fill == Fill::residual ? 1 : model.parameters() + 1),
+        first_(static_cast<std::size_t>(model.parameters() + 1 - n1_)),
+        pass_(model.begin(x, fill, plan.residual == Format::f32)), tile_(packed_size(n1_)) {}
+
+  // Sums of one tile, replacing the last one's. False: not finite, even in f64.
+  bool gram(const TileRange& range, bool& redone) {
+    std::fill(tile_.begin(), tile_.end(), 0.0);
+    if (plan_.residual == Format::f32) {
+      float* const* columns = pass_->fill_f32(range.first, range.count, counters_) + first_;
+      const auto kernel = plan_.gram == Gram::f32_tile ? kernels().gram_f32 : kernels().gram_f32_wide;
+      kernel(columns, n1_, range.count, tile_.data(), &counters_);
+      if (all_finite(tile_)) return true;
+      redone = true;
+      std::fill(tile_.begin(), tile_.end(), 0.0);
+    }
+    kernels().gram_f64(fill_f64(range), n1_, range.count, tile_.data(), &counters_);
+    return all_finite(tile_);
+  }
+
+  // Folds one tile into R. The kernel destroys its input, which may be the user's data: copy first.
+  bool qr(const TileRange& range, Matrix& triangle) {
+    const double* const* columns = fill_f64(range);
+    const std::size_t stride = (model_.tile_rows() + 63) / 64 * 64;
+    copies_.resize(static_cast<std::size_t>(n1_) * stride);
+    std::vector<double*> pointers(static_cast<std::size_t>(n1_));
+    double zero = 0;
+    for (std::size_t j = 0; j < pointers.size(); ++j) {
+      pointers[j] = copies_.data() + j * stride;
+      for (std::size_t i = 0; i < range.count; ++i) zero += columns[j][i] - columns[j][i];
+      std::copy_n(columns[j], range.count, pointers[j]);
+    }
+    if (zero != 0) return false;
+    kernels().qr_fold(triangle.data(), n1_, pointers.data(), range.count, &counters_);
+    return true;
+  }
+
+  const Vector& tile_sums() const { return tile_; }
+  int columns() const { return n1_; }
+  std::size_t bytes() const {
+    return pass_->bytes() + (wide_ ? wide_->bytes() : 0) + (tile_.size() + copies_.size()) * sizeof(double);
+  }
+
+ private:
+  const double* const* fill_f64(const TileRange& range) {
+    if (plan_.residual == Format::f64) return pass_->fill_f64(range.first, range.count, counters_) + first_;
+    if (!wide_) wide_ = model_.begin(x_, fill_, false);
+    return wide_->fill_f64(range.first, range.count, counters_) + first_;
+  }
+
+  RowModel& model_;
+  std::span<const double> x_;
+  Fill fill_;
+  PrecisionPlan plan_;
+  KernelCounters& counters_;
+  int n1_;
+  std::size_t first_;
+  std::unique_ptr<TilePass> pass_, wide_;
+  Vector tile_, copies_;
+};
+
+}  // namespace
+
+DenseEvaluator::Sums DenseEvaluator::accumulate(std::span<const double> x, Fill fill, const PrecisionPlan& plan) {
+  for (int round = 0; round < kMaxRecordings; ++round) {
+    bool retry = false;
+    const auto begin = std::chrono::steady_clock::now();
+    Sums sums = accumulate_once(x, fill, plan, retry);
+    seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    const double rows = static_cast<double>(model_.rows()) * model_.row_cost(fill);
+    work_ += rows * (plan.residual == Format::f32 ? kF32Price : 1.0);
+    if (!retry) return sums;
+  }
+  throw RecordingFailed("rows kept taking branches that were not recorded");
+}
+
+// The sum over all tiles in a fixed binary tree over chunks: the same bits however the chunks are
+// shared out, and rounding errors that grow with the logarithm of the number of chunks. The pending
+// sums are those of a binary counter.
+DenseEvaluator::Sums DenseEvaluator::accumulate_once(std::span<const double> x, Fill fill, const PrecisionPlan& plan,
+                                                     bool& retry) {
+  TileFolder folder(model_, x, fill, plan, counters_);
+  const bool qr = plan.gram == Gram::qr && fill != Fill::residual;
+  const auto n1 = static_cast<std::size_t>(folder.columns());
+  const std::size_t tiles = model_.tile_count();
+  std::vector<Sums> pending;
+  std::size_t chunk = 0, deepest = 1;
+  for (std::size_t t = 0; t < tiles || chunk == 0; ++chunk) {
+    Sums sums;
+    if (qr) sums.triangle = Matrix(n1, n1);
+    else sums.packed.assign(packed_size(folder.columns()), 0.0);
+    for (std::size_t end = std::min(tiles, t + kTilesPerChunk); t < end; ++t) {
+      const TileRange range = model_.tile(t);
+      bool redone = false;
+      const bool finite = qr ? folder.qr(range, sums.triangle) : folder.gram(range, redone);
+      if (!finite) {
+        const auto why = model_.explain_non_finite(x, range.first, range.count);
+        if (why == RowModel::NonFinite::give_up) throw RecordingFailed("a row took a branch that could not be recorded");
+        retry = why == RowModel::NonFinite::retry;
+        sums.finite = false;
+        return sums;
+      }
+      sums.redone += redone ? 1 : 0;
+      if (!qr) {
+        for (std::size_t k = 0; k < sums.packed.size(); ++k) sums.packed[k] += folder.tile_sums()[k];
+      }
+    }
+    pending.push_back(std::move(sums));
+    deepest = std::max(deepest, pending.size());
+    for (std::size_t bits = chunk + 1; bits % 2 == 0; bits /= 2) {
+      const Sums last = std::move(pending.back());
+      pending.pop_back();
+      pending.back().merge(last, folder.columns(), counters_);
+    }
+  }
+  while (pending.size() > 1) {
+    const Sums last = std::move(pending.back());
+    pending.pop_back();
+    pending.back().merge(last, folder.columns(), counters_);
+  }
+  peak_bytes_ = std::max(peak_bytes_, folder.bytes() + deepest * (n1 * n1 + n1) / 2 * sizeof(double));
+  return std::move(pending.front());
+}
+
+Linearization DenseEvaluator::linearize(std::span<const double> x, const PrecisionPlan& plan) {
+  Sums sums = accumulate(x, Fill::jacobian_and_residual, plan);
+  Linearization out;
+  out.plan = plan;
+  out.finite = sums.finite;
+  if (!out.finite) {
+    out.cost = std::numeric_limits<double>::quiet_NaN();
+    return out;
+  }
+  out.nonfinite_tiles = static_cast<double>(sums.redone) / static_cast<double>(std::max<std::size_t>(1, model_.tile_count()));
+  const auto n = static_cast<std::size_t>(parameters());
+  out.gradient.resize(n);
+  out.normal = Matrix(n, n);
+  if (plan.gram == Gram::qr) {
+    const Matrix& R = sums.triangle;
+    double squares = 0;
+    for (std::size_t k = 0; k <= n; ++k) squares += R(k, n) * R(k, n);
+    out.cost = 0.5 * squares;
+    for (std::size_t i = 0; i < n; ++i) {
+      for (std::size_t k = 0; k <= i; ++k) out.gradient[i] += R(k, i) * R(k, n);
+      for (std::size_t j = i; j < n; ++j) {
+        for (std::size_t k = 0; k <= i; ++k) out.normal(i, j) += R(k, i) * R(k, j);
+        out.normal(j, i) = out.normal(i, j);
+      }
+    }
+    out.triangle = std::move(sums.triangle);
+  } else {
+    std::size_t k = 0;
+    for (std::size_t i = 0; i < n; ++i) {
+      for (std::size_t j = i; j < n; ++j, ++k) out.normal(i, j) = out.normal(j, i) = sums.packed[k];
+      out.gradient[i] = sums.packed[k++];
+    }
+    out.cost = 0.5 * sums.packed[k];
+  }
+  return out;
+}
+
+CostValue DenseEvaluator::cost(std::span<const double> x, Format format) {
+  const PrecisionPlan plan{format, format == Format::f64 ? Gram::f64 : Gram::f32_wide};
+  const Sums sums = accumulate(x, Fill::residual, plan);
+  return {sums.finite ? 0.5 * sums.packed[0] : std::numeric_limits<double>::quiet_NaN()};
+}
+
+Vector DenseEvaluator::second_order(std::span<const double> x, std::span<const double> direction, double h) {
+  const auto n = static_cast<std::size_t>(parameters());
+  Vector moved(x.begin(), x.end());
+  for (std::size_t j = 0; j < n; ++j) moved[j] += h * direction[j];
+  const auto here = model_.begin(x, Fill::jacobian_and_residual, false);
+  const auto there = model_.begin(moved, Fill::residual, false);
+  Vector out(n, 0.0);
+  for (std::size_t t = 0; t < model_.tile_count(); ++t) {
+    const TileRange range = model_.tile(t);
+    const double* const* J = here->fill_f64(range.first, range.count, counters_);
+    const double* moved_r = there->fill_f64(range.first, range.count, counters_)[n];
+    for (std::size_t i = 0; i < range.count; ++i) {
+      double linear = 0;
+      for (std::size_t j = 0; j < n; ++j) linear += J[j][i] * direction[j];
+      // Transtrum & Sethna: r_vv ≈ 2/h ((r(x + hv) - r(x))/h - J v).
+      const double r_vv = 2 / h * ((moved_r[i] - J[n][i]) / h - linear);
+      for (std::size_t j = 0; j < n; ++j) out[j] += J[j][i] * r_vv;
+    }
+  }
+  work_ += static_cast<double>(model_.rows()) * (row_cost() + model_.row_cost(Fill::residual));
+  return out;
+}
+
+NonFiniteRow DenseEvaluator::find_non_finite(std::span<const double> x) {
+  const auto pass = model_.begin(x, Fill::jacobian_and_residual, false);
+  const auto n = static_cast<std::size_t>(parameters());
+  for (std::size_t t = 0; t < model_.tile_count(); ++t) {
+    const TileRange range = model_.tile(t);
+    const double* const* columns = pass->fill_f64(range.first, range.count, counters_);
+    for (std::size_t i = 0; i < range.count; ++i) {
+      for (std::size_t j = 0; j <= n; ++j) {
+        if (!std::isfinite(columns[j][i])) return {true, range.first + i};
+      }
+    }
+  }
+  return {};
+}
+
+}  // namespace nlsq::inline v0

@@ -1,0 +1,80 @@
+// What the minimizer asks of a problem: a linearization, a cost, a probe. Precision is an argument.
+#pragma once
+
+#include <nlsq/kernel_table.hpp>
+#include <nlsq/matrix.hpp>
+#include <nlsq/scheduler.hpp>
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace nlsq::inline v0 {
+
+using Vector = std::vector<double>;
+
+// All that one pass over the rows tells about x.
+struct Linearization {
+  PrecisionPlan plan;
+  double cost = 0;   // ½‖r‖²
+  Vector gradient;   // Jᵀr, n
+  Matrix normal;     // JᵀJ, n x n, symmetric
+  Matrix triangle;   // plan.gram == qr: R of [J | r], (n+1) x (n+1); else empty
+  bool finite = true;
+  double nonfinite_tiles = 0;  // share of the tiles redone in f64
+};
+
+struct CostValue {
+  double cost = 0;  // ½‖r‖²; NaN when a residual is not finite
+  bool finite() const { return cost - cost == 0; }
+};
+
+// Discrepancies between f32 and f64 rows, from a stratified sample, extrapolated to all rows.
+// Sums over m rows of per-row differences q: bias m*mean(q); standard error of that estimate from
+// the scatter between groups of neighbouring rows; the random part sqrt(m)*sd(q).
+struct Probe {
+  std::size_t rows = 0;      // sampled
+  double cost_noise = 0;     // |bias| + 2 se + 2 random, of ½‖r‖²
+  Vector gradient_bias;      // n
+  Matrix gradient_scatter;   // n x n covariance of the gradient's error (se² + random²)
+  bool finite = true;        // every sampled f32 row was finite
+};
+
+// The program's residuals beside those of the user's own callable in double, on a stratified sample.
+struct Recheck {
+  std::size_t rows = 0;
+  double largest = 0;         // largest |difference| / size of the row's terms
+  double discrepancy = 0;     // ‖difference‖, extrapolated to all rows
+  double magnitude = 0;       // ‖size of the terms‖, extrapolated: what rounding errors scale with
+};
+
+// A residual that is not finite, for messages.
+struct NonFiniteRow {
+  bool found = false;
+  std::size_t row = 0;
+};
+
+class Evaluator {
+ public:
+  virtual ~Evaluator() = default;
+  virtual int parameters() const = 0;
+  virtual std::size_t residuals() const = 0;
+  virtual bool has_f32() const = 0;
+  virtual double row_cost() const = 0;  // f64 adds a row, Jacobian included
+
+  virtual Linearization linearize(std::span<const double> x, const PrecisionPlan& plan) = 0;
+  virtual CostValue cost(std::span<const double> x, Format format) = 0;
+  virtual Probe probe(std::span<const double> x) = 0;
+  // At most `max_rows` rows, in f64.
+  virtual Recheck recheck(std::span<const double> x, std::size_t max_rows) = 0;
+  // Relative error of J itself beyond rounding (finite differences); 0 otherwise.
+  virtual double jacobian_error() const { return 0; }
+  // Jᵀ r_vv, r_vv the second derivative of r along `direction`, by a difference of step h (f64).
+  virtual Vector second_order(std::span<const double> x, std::span<const double> direction, double h) = 0;
+
+  virtual const KernelCounters& counters() const = 0;
+  virtual double counted_work() const = 0;  // f64 adds, f32 at half price
+};
+
+}  // namespace nlsq::inline v0

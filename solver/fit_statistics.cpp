@@ -1,0 +1,91 @@
+#include "fit_statistics.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <limits>
+
+namespace nlsq::inline v0 {
+
+namespace {
+
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+
+void fill_covariance(FitResult& fit, const Certified& certified, const std::vector<int>& free, double sigma2) {
+  const std::size_t n = fit.parameters.size();
+  fit.covariance = Matrix(n, n);
+  fit.standard_errors.assign(n, 0.0);
+  const bool known = certified.covariance.rows() == free.size();
+  for (std::size_t i = 0; i < free.size(); ++i) {
+    const auto row = static_cast<std::size_t>(free[i]);
+    for (std::size_t j = 0; j < free.size(); ++j) {
+      fit.covariance(row, static_cast<std::size_t>(free[j])) = known ? certified.covariance(i, j) * sigma2 : kNaN;
+    }
+    fit.standard_errors[row] = std::sqrt(fit.covariance(row, row));
+  }
+}
+
+void warn(FitResult& fit, const Certificate& c, const std::vector<int>& free) {
+  std::string names;
+  for (const int j : c.confounded) {
+    if (!names.empty()) names += ", ";
+    names += fit.parameter_names[static_cast<std::size_t>(free[static_cast<std::size_t>(j)])];
+  }
+  if (!names.empty()) {
+    fit.warnings.push_back(fmt::format(
+        "the data do not determine {}: only combinations of them; fix one, or simplify the model", names));
+  }
+  if (c.verdict == Verdict::noise_floor) fit.warnings.push_back("the fit ended at the noise floor of f64");
+  if (fit.dof == 0) fit.warnings.push_back("as many parameters as rows: standard errors are undefined");
+}
+
+}  // namespace
+
+double total_sum_of_squares(std::size_t rows,
+                            const std::function<void(std::size_t, std::size_t, double*, double*)>& read) {
+  constexpr std::size_t kBlock = 1024;
+  Vector y(kBlock), w(kBlock);
+  // Deviations from the first value: no cancellation when the mean is far from zero. Sums of blocks.
+  double origin = 0, weights = 0, first = 0, second = 0;
+  for (std::size_t begin = 0; begin < rows; begin += kBlock) {
+    const std::size_t count = std::min(kBlock, rows - begin);
+    read(begin, count, y.data(), w.data());
+    if (begin == 0) origin = y[0];
+    double sw = 0, s1 = 0, s2 = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+      const double w2 = w[i] * w[i], d = y[i] - origin;
+      sw += w2;
+      s1 += w2 * d;
+      s2 += w2 * d * d;
+    }
+    weights += sw;
+    first += s1;
+    second += s2;
+  }
+  return weights > 0 ? std::max(0.0, second - first * first / weights) : 0;
+}
+
+double FitResult::correlation(std::size_t i, std::size_t j) const {
+  return covariance(i, j) / (standard_errors[i] * standard_errors[j]);
+}
+
+void fill_statistics(FitResult& fit, const MinimizerResult& minimum, const std::vector<int>& free, bool absolute_sigma,
+                     double total_squares) {
+  const Certificate& c = minimum.certified.certificate;
+  const auto m = static_cast<double>(fit.rows);
+  fit.rss = 2 * minimum.summary.final_cost;
+  fit.dof = static_cast<std::ptrdiff_t>(fit.rows) - static_cast<std::ptrdiff_t>(free.size());
+  fit.chi2_reduced = fit.dof > 0 ? fit.rss / static_cast<double>(fit.dof) : kNaN;
+  // Directions the data do not determine cost no degree of freedom.
+  const double scatter_dof = m - static_cast<double>(c.rank);
+  const double sigma2 = absolute_sigma ? 1 : fit.dof > 0 && scatter_dof > 0 ? fit.rss / scatter_dof : kNaN;
+  fill_covariance(fit, minimum.certified, free, sigma2);
+  fit.r_squared = total_squares > 0 ? 1 - fit.rss / total_squares : kNaN;
+  const double k = static_cast<double>(free.size()) + 1;  // the variance is estimated too
+  const double deviance = fit.rss > 0 ? m * std::log(fit.rss / m) : kNaN;
+  fit.aic = deviance + 2 * k;
+  fit.bic = deviance + k * std::log(m);
+  warn(fit, c, free);
+}
+
+}  // namespace nlsq::inline v0

@@ -1,0 +1,22 @@
+// From a certified minimum to what a user reads: standard errors, R², information criteria.
+#pragma once
+
+#include "minimizer.hpp"
+
+#include <nlsq/column.hpp>
+#include <nlsq/curve_fit.hpp>
+
+#include <functional>
+
+namespace nlsq::inline v0 {
+
+// Weighted total sum of squares Σ w²(y - ȳ)², ȳ the weighted mean; `row` gives the response and its
+// weight 1/sigma.
+double total_sum_of_squares(std::size_t rows, const std::function<void(std::size_t first, std::size_t count, double* y, double* w)>& read);
+
+// Fills covariance, standard errors, dof, rss, R², AIC, BIC and warnings. `free` lists the model's
+// parameters that were fitted, in the order of the minimizer's.
+void fill_statistics(FitResult& fit, const MinimizerResult& minimum, const std::vector<int>& free, bool absolute_sigma,
+                     double total_squares);
+
+}  // namespace nlsq::inline v0

@@ -1,0 +1,48 @@
+// Steps from a linearization, in scaled variables: columns of J divided by `scale`, so that one
+// damping λ suits parameters of any size.
+//
+//   (H + λ I) s = -g,   H = D⁻¹ JᵀJ D⁻¹,  g = D⁻¹ Jᵀr,  step = D⁻¹ s
+//
+// by Cholesky of the normal equations, or, where the linearization carries a triangle, by QR of [R; √λ I].
+#pragma once
+
+#include "evaluator.hpp"
+
+#include <memory>
+
+namespace nlsq::inline v0 {
+
+struct Step {
+  bool factored = false;  // numerically positive definite; else nothing below is meaningful
+  Vector step;            // unscaled, to be added to x
+  double scaled_norm = 0; // ‖D step‖
+  double predicted = 0;   // cost decrease of the linear model: ½(λ‖s‖² - gᵀs) >= 0
+  double nu = 0;          // ‖L⁻¹g‖, = √(gᵀ(H+λI)⁻¹g)
+  double condition = 0;   // 1-norm condition of H + λI (n <= 64: exact inverse; beyond: Hager-Higham)
+};
+
+class LinearSolver {
+ public:
+  // `scale`: D, all positive.
+  LinearSolver(const Linearization& at, const Vector& scale);
+  ~LinearSolver();
+  LinearSolver(LinearSolver&&) noexcept;
+  LinearSolver& operator=(LinearSolver&&) noexcept;
+
+  Step solve(double lambda);
+  // -(H+λI)⁻¹ D⁻¹v, unscaled, with the factor of the last solve.
+  Vector apply_inverse(const Vector& v) const;
+  // ‖L⁻¹D⁻¹v‖ with the factor of the last solve.
+  double norm_in_metric(const Vector& v) const;
+  // √trace(L⁻¹ D⁻¹ C D⁻¹ L⁻ᵀ): root mean square of that norm for a random v of covariance C.
+  double rms_in_metric(const Matrix& covariance) const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+// Column norms of J: √diag(JᵀJ).
+Vector column_norms(const Linearization& at);
+
+}  // namespace nlsq::inline v0

@@ -1,0 +1,97 @@
+// The Levenberg-Marquardt / Gauss-Newton loop, and nothing else.
+//
+// Each turn: know x (linearize in the precision in force), assess (condition, noise), promote if the
+// digits run out, conclude if a first-order test holds in f64, else propose a step, judge it, settle.
+// A promotion evaluates the same x again and is not a rejection. Nothing concludes in low precision.
+#pragma once
+
+#include "certificate.hpp"
+#include "evaluator.hpp"
+#include "linear_solver.hpp"
+#include "trust_region.hpp"
+
+#include <nlsq/options.hpp>
+
+#include <chrono>
+#include <optional>
+
+namespace nlsq::inline v0 {
+
+// All that carries over from one iteration to the next: one serialisable value.
+struct MinimizerState {
+  Vector x;
+  Vector scale;         // D: largest column norms of J seen (Moré 1978)
+  double lambda = 1e-3;
+  PrecisionPlan plan;
+  int iteration = 0;
+  int undecided_in_a_row = 0;
+  int failed_certificates = 0;
+  Vector checkpoint;    // the last point whose cost is known in f64
+  double checkpoint_cost = 0;
+};
+
+struct MinimizerResult {
+  Vector x;
+  Certified certified;
+  Linearization at;  // f64, at x
+  Summary summary;   // termination, verdict, iterations, certificate
+};
+
+class Minimizer {
+ public:
+  Minimizer(Evaluator& evaluator, const SolverOptions& options, bool unit_sigma, bool geodesic);
+  // Throws nothing of its own; what a user's callable throws passes through.
+  MinimizerResult run(Vector x0, std::chrono::steady_clock::time_point begin);
+
+ private:
+  bool start(Vector x0);
+  void know();
+  void assess();
+  bool promote();
+  bool reached();
+  bool conclude(Termination reason);
+  void propose();
+  void judge();
+  void settle();
+  void polish();
+  std::optional<Termination> budget_spent() const;
+
+  bool low() const { return state_.plan.residual != Format::f64; }
+  double noise() const;
+  void add_acceleration();
+  void judge_by_gradient();
+  bool judge_costs(double before, double after, double noise);
+  void escalate(const Decision& decision, std::string reason);
+  void record(StepOutcome outcome, Event event = Event::none, std::string reason = {});
+  bool take_certified_step();
+  void update_scale();
+  MinimizerResult finish();
+
+  Evaluator& evaluator_;
+  const SolverOptions& options_;
+  bool unit_sigma_, geodesic_;
+  std::chrono::steady_clock::time_point begin_;
+
+  MinimizerState state_;
+  TrustRegion trust_;
+  std::optional<Linearization> at_;     // at state_.x
+  std::optional<LinearSolver> solver_;  // of at_
+  std::optional<Probe> probe_;          // at state_.x, low precision only
+  FirstOrder first_;                    // at state_.x, f64 only
+  HealthReport health_;
+  Step step_;
+  double streak_lambda_ = 0;            // λ before the current rejection streak
+
+  Vector trial_;
+  std::optional<Linearization> trial_at_;
+  double trial_cost_ = 0, rho_ = 0, decrease_ = 0;
+  std::optional<double> cost_f64_;      // at state_.x, where it was asked for
+  enum class Judgement { accept, reject, invalid, undecided } judgement_ = Judgement::reject;
+  bool stalled_ = false, last_accepted_ = true, ftol_met_ = false, stop_asked_ = false;
+  double magnitude_ = 0;                // ‖terms of r‖, by the recheck
+  Recheck recheck_start_, recheck_end_;
+  Certified certified_;
+  Summary summary_;
+};
+
+}  // namespace nlsq::inline v0

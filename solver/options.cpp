@@ -1,0 +1,26 @@
+#include <nlsq/options.hpp>
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+namespace nlsq::inline v0 {
+
+std::vector<std::string> SolverOptions::violations() const {
+  std::vector<std::string> found = precision.violations();
+  const auto tolerance = [&](const char* name, double value) {
+    if (!(value >= 0 && value < 1)) found.push_back(fmt::format("{} = {}: use a number from 0 up to, not including, 1", name, value));
+  };
+  tolerance("xtol", xtol);
+  tolerance("gtol", gtol);
+  tolerance("ftol", ftol);
+  if (!(tau >= 0 && std::isfinite(tau))) found.push_back(fmt::format("tau = {}: use a finite number, 0 or more", tau));
+  if (max_iterations < 0) found.push_back(fmt::format("max_iterations = {}: use 0 or more", max_iterations));
+  if (!(max_seconds >= 0)) found.push_back(fmt::format("max_seconds = {}: use 0 (no limit) or more", max_seconds));
+  if (!(initial_lambda >= 0 && std::isfinite(initial_lambda))) {
+    found.push_back(fmt::format("initial_lambda = {}: use a finite number, 0 or more", initial_lambda));
+  }
+  return found;
+}
+
+}  // namespace nlsq::inline v0

@@ -1,0 +1,119 @@
+#include "solve.hpp"
+
+#include "dense_evaluator.hpp"
+#include "fp_environment.hpp"
+
+#include <Eigen/QR>
+#include <fmt/format.h>
+
+#include <cmath>
+
+namespace nlsq::inline v0 {
+
+namespace {
+
+// Starting values of the parameters that enter linearly: with the others held, the best are one
+// least-squares solution away. From BoxBOD's first start plain LM ends in the wrong basin; so solved
+// it does not. The rest of x0 is returned as it was.
+Vector solve_linear_start(DenseEvaluator& evaluator, const SolveRequest& request) {
+  if (request.linear.empty()) return request.x0;
+  const double work = static_cast<double>(evaluator.residuals()) * evaluator.row_cost();
+  const PrecisionPlan plan = initial_plan(request.options.precision, work, evaluator.has_f32());
+  const Linearization at = evaluator.linearize(request.x0, plan);
+  if (!at.finite) return request.x0;
+  const auto k = static_cast<Eigen::Index>(request.linear.size());
+  Eigen::MatrixXd H(k, k);
+  Eigen::VectorXd g(k), scale(k);
+  const auto index = [&](Eigen::Index i) { return static_cast<std::size_t>(request.linear[static_cast<std::size_t>(i)]); };
+  for (Eigen::Index i = 0; i < k; ++i) {
+    const double d = std::sqrt(at.normal(index(i), index(i)));
+    scale[i] = d > 0 ? d : 1;
+  }
+  for (Eigen::Index i = 0; i < k; ++i) {
+    g[i] = at.gradient[index(i)] / scale[i];
+    for (Eigen::Index j = 0; j < k; ++j) H(i, j) = at.normal(index(i), index(j)) / (scale[i] * scale[j]);
+  }
+  Eigen::CompleteOrthogonalDecomposition<Eigen::MatrixXd> factor;
+  factor.setThreshold(plan.residual == Format::f32 ? 1e-7 : 1e-13);
+  factor.compute(H);
+  const Eigen::VectorXd s = factor.solve(-g);
+  Vector x = request.x0;
+  for (Eigen::Index i = 0; i < k; ++i) x[index(i)] += s[i] / scale[i];
+  for (const double v : x) {
+    if (!std::isfinite(v)) return request.x0;
+  }
+  const CostValue cost = evaluator.cost(x, plan.residual);
+  return cost.finite() && cost.cost <= at.cost * (1 + 1e-6) ? x : request.x0;
+}
+
+bool better(const MinimizerResult& a, const MinimizerResult& b) {
+  const bool good_a = is_success(a.summary.verdict), good_b = is_success(b.summary.verdict);
+  if (good_a != good_b) return good_a;
+  return a.summary.final_cost < b.summary.final_cost;
+}
+
+bool worth_another_attempt(const MinimizerResult& result) {
+  return !is_success(result.summary.verdict) && (result.summary.termination == Termination::no_progress ||
+                                                 result.summary.termination == Termination::max_iterations);
+}
+
+std::string message_of(const MinimizerResult& result, const DenseEvaluator& evaluator, const NonFiniteRow& bad) {
+  const Summary& s = result.summary;
+  if (s.termination == Termination::failure) {
+    return fmt::format("the residual of row {} is not finite at the starting values{}; parameters are unchanged. "
+                       "Start where the model is defined, or leave the row out.",
+                       bad.row, bad.found ? "" : " (or its derivatives are not)");
+  }
+  if (!s.certificate.recheck_passed) {
+    return fmt::format("the {} evaluator disagrees with the callable re-evaluated in double (largest relative difference "
+                       "{:.1e}): does the callable change between calls? Nothing is certified.",
+                       s.evaluator, s.certificate.recheck_discrepancy);
+  }
+  const int n = evaluator.parameters();
+  switch (s.verdict) {
+    case Verdict::converged:
+      return fmt::format("converged: first-order test ({}) holds in f64", s.certificate.governed_by);
+    case Verdict::noise_floor:
+      return fmt::format("converged to the noise floor: the gradient is below its rounding bound ({})", s.certificate.governed_by);
+    case Verdict::rank_deficient:
+      return fmt::format("converged on the {}-dimensional subspace that the data determine, of {} parameters", s.certificate.rank, n);
+    default: break;
+  }
+  return fmt::format("{}: parameters are the best found, cost and gradient verified in f64, first order not certified",
+                     name(s.termination));
+}
+
+}  // namespace
+
+MinimizerResult solve(const SolveRequest& request) {
+  const FpEnvironment environment;
+  const auto begin = std::chrono::steady_clock::now();
+  const auto seconds = [&begin] { return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count(); };
+  const SolverOptions& options = request.options;
+  DenseEvaluator evaluator(request.rows);
+
+  const Vector start = options.solve_linear_start ? solve_linear_start(evaluator, request) : request.x0;
+  MinimizerResult best = Minimizer(evaluator, options, request.unit_sigma, options.geodesic == Geodesic::always).run(start, begin);
+  if (options.geodesic == Geodesic::automatic && worth_another_attempt(best)) {
+    MinimizerResult second = Minimizer(evaluator, options, request.unit_sigma, true).run(request.x0, begin);
+    second.summary.iterations.insert(second.summary.iterations.begin(), best.summary.iterations.begin(), best.summary.iterations.end());
+    if (better(second, best)) best = std::move(second);
+    else best.summary.iterations = std::move(second.summary.iterations);
+  }
+
+  Summary& s = best.summary;
+  NonFiniteRow bad;
+  if (s.termination == Termination::failure) bad = evaluator.find_non_finite(best.x);
+  s.kernel = kernels().name;
+  s.evaluator = request.rows.kind();
+  s.precision.policy = options.precision.to_string();
+  s.precision.counters = evaluator.counters();
+  s.counted_work = evaluator.counted_work();
+  s.peak_bytes = evaluator.peak_bytes();
+  s.time.evaluate = evaluator.seconds();
+  s.time.total = seconds();
+  s.message = message_of(best, evaluator, bad);
+  return best;
+}
+
+}  // namespace nlsq::inline v0

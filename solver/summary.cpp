@@ -1,0 +1,101 @@
+#include <nlsq/summary.hpp>
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+namespace nlsq::inline v0 {
+
+const char* name(Termination termination) noexcept {
+  switch (termination) {
+    case Termination::converged: return "converged";
+    case Termination::tolerance: return "tolerance met";
+    case Termination::no_progress: return "no further progress";
+    case Termination::max_iterations: return "iteration limit reached";
+    case Termination::time_limit: return "time limit reached";
+    case Termination::user_stop: return "stopped by the callback";
+    case Termination::failure: return "failed at the start";
+  }
+  return "?";
+}
+
+const char* name(Verdict verdict) noexcept {
+  switch (verdict) {
+    case Verdict::converged: return "CONVERGED";
+    case Verdict::noise_floor: return "NOISE_FLOOR";
+    case Verdict::rank_deficient: return "RANK_DEFICIENT";
+    case Verdict::tolerance: return "TOLERANCE";
+    case Verdict::budget: return "BUDGET";
+    case Verdict::failed: return "FAILED";
+  }
+  return "?";
+}
+
+const char* name(StepOutcome outcome) noexcept {
+  switch (outcome) {
+    case StepOutcome::accepted: return "accepted";
+    case StepOutcome::rejected: return "rejected";
+    case StepOutcome::invalid: return "invalid";
+    case StepOutcome::promoted: return "promoted";
+  }
+  return "?";
+}
+
+bool is_success(Verdict verdict) noexcept {
+  return verdict == Verdict::converged || verdict == Verdict::noise_floor || verdict == Verdict::rank_deficient;
+}
+
+namespace {
+
+// "f32×7 → f64×2": steps taken in each precision of the rows.
+std::string precision_path(const Summary& s) {
+  std::string path;
+  for (std::size_t i = 0; i < s.iterations.size();) {
+    const Format format = s.iterations[i].plan.residual;
+    int steps = 0;
+    for (; i < s.iterations.size() && s.iterations[i].plan.residual == format; ++i) {
+      steps += s.iterations[i].outcome != StepOutcome::promoted;
+    }
+    path += fmt::format("{}{}×{}", path.empty() ? "" : " → ", name(format), steps);
+  }
+  return path.empty() ? "f64×0" : path;
+}
+
+}  // namespace
+
+std::string Summary::brief_report() const {
+  return fmt::format("{}: cost {:.9g} → {:.9g}, {} steps accepted, {} rejected; {}{}, κ={:.1e}, {} ({})", name(verdict),
+                     initial_cost, final_cost, accepted, rejected, precision_path(*this),
+                     certificate.passed ? ", certified" : "", certificate.condition, evaluator, kernel);
+}
+
+std::string Summary::full_report() const {
+  const KernelCounters& k = precision.counters;
+  std::string out = brief_report() + "\n" + message + "\n";
+  out += fmt::format("  gradient (cosine)     {:.3e}  (rounding bound {:.3e})\n", certificate.gradient_norm, certificate.gradient_bound);
+  out += fmt::format("  distance to optimum   {:.3e} standard errors\n", certificate.decrement_sigma);
+  out += fmt::format("  undamped f64 step     {:.3e} relative\n", certificate.step);
+  out += fmt::format("  condition, rank       {:.3e}, {}{}\n", certificate.condition, certificate.rank, certificate.qr ? " (by QR)" : "");
+  out += fmt::format("  callable re-checked   {} rows, largest difference {:.1e}\n", certificate.rechecked_rows, certificate.recheck_discrepancy);
+  out += fmt::format("  rows evaluated        f64 {}, f32 {}\n", k.rows_f64, k.rows_f32);
+  out += fmt::format("  Gram flops            f64 {}, f32 {}, f32 in f64 {}; QR {}\n", k.gram_flops_f64, k.gram_flops_f32,
+                     k.gram_flops_f32_wide, k.qr_flops_f64);
+  out += fmt::format("  seconds               {:.3g} in all, {:.3g} in passes\n", time.total, time.evaluate);
+  if (!evaluator_note.empty()) out += "  " + evaluator_note + "\n";
+  return out;
+}
+
+std::string Summary::trace_report() const {
+  std::string out = fmt::format("{:>4} {:>15} {:>9} {:>9} {:>8} {:>7} {:>4} {:>7} {:>8}  {}\n", "iter", "cost", "gradient", "nu/sigma",
+                                "lambda", "rho", "rows", "gram", "kappa", "outcome");
+  for (const IterationSummary& it : iterations) {
+    out += fmt::format("{:>4} {:>15.9g} {:>9.2e} {:>9.2e} {:>8.1e} {:>7} {:>4} {:>7} {:>8.1e}  {}", it.iteration, it.cost,
+                       it.gradient_norm, it.decrement_sigma, it.lambda, std::isfinite(it.rho) ? fmt::format("{:.3f}", it.rho) : "-",
+                       name(it.plan.residual), name(it.plan.gram), it.condition, name(it.outcome));
+    if (it.event != Event::none) out += fmt::format(": {} ({})", name(it.event), it.reason);
+    out += '\n';
+  }
+  return out;
+}
+
+}  // namespace nlsq::inline v0
