@@ -29,11 +29,21 @@ struct FormulaOptions {
   FormulaLimits limits;
 };
 
+// One step of a formula that is several operations in the graph, or takes its operands the other way.
+enum class CompoundFunction : std::uint8_t {
+  none,
+  greater,        // a > b
+  greater_equal,  // a >= b
+  mod,    // mod(a, b) = a - b*floor(a/b): the sign of b, as in Python
+  voigt,  // voigt(x, sigma, gamma) = Re w((x + i gamma)/(sigma sqrt 2)) / (sigma sqrt(2 pi))
+};
+
 // One step of the formula as written, in postfix order: what the independent evaluator runs.
 struct FormulaStep {
   Op op = Op::constant;
-  std::uint32_t index = 0;
-  double value = 0;
+  CompoundFunction compound = CompoundFunction::none;  // where it is set, `op` is not used
+  std::uint32_t index = 0;                             // of a column or parameter
+  double value = 0;                                    // of a constant
 };
 
 // A parsed formula. The graph is simplified; `steps` is the formula as typed, unsimplified, and is
@@ -49,13 +59,14 @@ struct NLSQ_API Formula {
   std::vector<FormulaStep> steps;           // the right side
   std::vector<FormulaStep> response_steps;  // the left side
 
-  // The right side by the C library, from `steps`.
+  // The right side by the C library, from `steps`. Throws ValidationError when values are missing.
   double evaluate(std::span<const double> predictors, std::span<const double> parameters) const;
   // The left side by the C library; y itself where there is none.
   double evaluate_response(std::span<const double> predictors, double y) const;
 };
 
-// Throws FormulaError with the column and a caret.
+// Throws FormulaError with the column and a caret, or ValidationError for options that contradict
+// themselves (a predictor named pi, or like the response).
 NLSQ_API Formula parse_formula(std::string_view text, const FormulaOptions& options = {});
 
 }  // namespace nlsq::inline v0

@@ -5,8 +5,11 @@
 // topological order and no walk needs recursion.
 //
 // `make` simplifies as it builds: constants fold; x+0, 1*x, 0+x, x-x ... collapse where that is
-// exact for every finite value; integer and half powers become products and square roots; signs
-// move outward in one fixed manner, so that -b*x, -(b*x) and (-b)*x are one node.
+// exact for every finite value (up to the sign of a zero); integer and half powers become products
+// and square roots; signs move outward in one fixed manner, so that -b*x, -(b*x) and (-b)*x are one
+// node. Operands of + and * are put in an order that depends on what they are, not on when they were
+// built: a formula and a C++ callable that say the same thing become the same graph, and the same
+// program to the last bit. x*0 is 0: what 0*inf would have been is dropped.
 #pragma once
 
 #include <nlsq/export.hpp>
@@ -35,6 +38,7 @@ class NLSQ_API Graph {
   NodeId constant(double value);
   NodeId column(int index);
   NodeId parameter(int index);
+  NodeId unexplored();
   // Builds (or finds) the simplified node.
   NodeId make(Op op, NodeId a, NodeId b = 0, NodeId c = 0);
 
@@ -47,6 +51,10 @@ class NLSQ_API Graph {
   const Node& operator[](NodeId id) const { return nodes_[id]; }
   std::size_t size() const { return nodes_.size(); }
   bool is_constant(NodeId id, double value) const;
+
+  // Copies the expressions `roots` of another graph as they are; returns their ids here. New nodes
+  // are numbered depth first from the roots: by structure alone.
+  std::vector<NodeId> adopt(const Graph& from, std::span<const NodeId> roots);
 
   // Which nodes depend on a data column / on a parameter, one byte a node.
   std::vector<std::uint8_t> depends_on_columns() const;
@@ -65,17 +73,36 @@ class NLSQ_API Graph {
     std::size_t operator()(const Key& key) const noexcept;
   };
   NodeId intern(const Node& node);
+  std::uint64_t structure(const Node& node) const;
+  bool in_order(NodeId a, NodeId b) const;
+  // Each returns kNone where its rules leave the node as it is.
+  static constexpr NodeId kNone = static_cast<NodeId>(-1);
+  NodeId fold(Op op, NodeId a, NodeId b, NodeId c);
   NodeId simplify_unary(Op op, NodeId a);
-  NodeId simplify_binary(Op op, NodeId a, NodeId b);
+  NodeId simplify_add(NodeId a, NodeId b);
+  NodeId simplify_sub(NodeId a, NodeId b);
+  NodeId simplify_mul(NodeId a, NodeId b);
+  NodeId simplify_div(NodeId a, NodeId b);
+  NodeId simplify_pow(NodeId a, NodeId b);
+  NodeId simplify_logic(Op op, NodeId a, NodeId b);
+  NodeId simplify_select(NodeId condition, NodeId yes, NodeId no);
+  NodeId simplify(Op op, NodeId a, NodeId b, NodeId c);
+  NodeId integer_power(NodeId base, int exponent);
+  bool is_negative(NodeId id) const;
+  NodeId without_sign(NodeId id);
 
   std::vector<Node> nodes_;
+  std::vector<std::uint64_t> structure_;  // hash of what a node is, whatever its id
   std::unordered_map<Key, NodeId, KeyHash> index_;
 };
 
 // ∂root/∂p_j for the parameters in `wrt`, in that order; nodes are added to `graph`.
 // Forward and adjoint forms are both built (in copies) and the one with fewer operations is kept.
 // A graph with `select` is derived forward: the adjoint would multiply 0 by what the branch not
-// taken holds. The sparse adjoint drops dual numbers' 0*inf = NaN.
+// taken holds. The sparse adjoint drops dual numbers' 0*inf = NaN. At the special points: abs' (0) = 0;
+// hypot' = 0 where both arguments are 0; d(a^b)/db = 0 where a = 0; min and max take the first
+// argument's at a tie; sign, floor, ceil and comparisons have derivative 0; sqrt'(0) is inf.
+// Throws Error for trigamma, whose derivative is not an operation.
 NLSQ_API std::vector<NodeId> differentiate(Graph& graph, NodeId root, std::span<const int> wrt);
 
 // ∂root/∂(data column).

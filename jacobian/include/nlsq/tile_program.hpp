@@ -6,6 +6,8 @@
 // tile stays in the L1 cache.
 //
 // An operand is one int: v >= 0 is vector v (columns first, then registers); v < 0 is uniform ~v.
+// The destination may be the same vector as an operand (never a different, overlapping one): kernels
+// read what they need of a row before they write it.
 #pragma once
 
 #include <nlsq/export.hpp>
@@ -36,7 +38,8 @@ struct NLSQ_API TileProgram {
   std::vector<std::uint8_t> column_used;    // which columns are read
   int tile_rows = 256;                      // multiple of 64; chosen so that the live set fits L1
 
-  // Uniform values at parameters p (all parameters, free or not).
+  // Uniform values at parameters p (all parameters, free or not; more than the program uses is fine).
+  // `out` holds `uniforms` doubles. Throws ValidationError when either is too short.
   void evaluate_uniforms(std::span<const double> p, std::span<double> out) const;
   // Cost of one row in abstract units (an add is 1, an exp about 15): for gates and reports.
   double row_cost() const;

@@ -1,0 +1,11 @@
+// Derivatives of an expression in forward form, shared by differentiate and linear_parameters.
+#pragma once
+
+#include <nlsq/graph.hpp>
+
+namespace nlsq::inline v0 {
+
+// ∂root/∂leaf for every leaf (a parameter or column node of `graph`), in forward form.
+std::vector<NodeId> derive_forward(Graph& graph, NodeId root, std::span<const NodeId> leaves);
+
+}  // namespace nlsq::inline v0

@@ -1,0 +1,191 @@
+// Hash-consing, and the walks that need nothing but ids in topological order.
+#include <nlsq/graph.hpp>
+
+#include <algorithm>
+#include <bit>
+#include <limits>
+
+namespace nlsq::inline v0 {
+
+namespace {
+
+// The finaliser of MurmurHash3: every input bit reaches every output bit.
+std::uint64_t mix(std::uint64_t x) {
+  x ^= x >> 33;
+  x *= 0xff51afd7ed558ccdULL;
+  x ^= x >> 33;
+  x *= 0xc4ceb9fe1a85ec53ULL;
+  return x ^ (x >> 33);
+}
+
+std::uint64_t combine(std::uint64_t seed, std::uint64_t x) { return mix(seed * 0x9e3779b97f4a7c15ULL + x + 1); }
+
+// Where a node stands among the operands of a sum or product: 2, a, x, everything else.
+int rank(Op op) {
+  switch (op) {
+    case Op::constant: return 0;
+    case Op::parameter: return 1;
+    case Op::column: return 2;
+    default: return 3;
+  }
+}
+
+bool is_commutative(Op op) {
+  return op == Op::add || op == Op::mul || op == Op::equal || op == Op::not_equal || op == Op::logical_and ||
+         op == Op::logical_or;
+}
+
+}  // namespace
+
+std::size_t Graph::KeyHash::operator()(const Key& key) const noexcept {
+  std::uint64_t h = combine(static_cast<std::uint64_t>(key.op), key.bits);
+  h = combine(h, (static_cast<std::uint64_t>(key.a) << 32) | key.b);
+  return static_cast<std::size_t>(combine(h, (static_cast<std::uint64_t>(key.c) << 32) | key.index));
+}
+
+std::uint64_t Graph::structure(const Node& node) const {
+  std::uint64_t h = combine(static_cast<std::uint64_t>(node.op), std::bit_cast<std::uint64_t>(node.value));
+  h = combine(h, node.index);
+  const NodeId operands[] = {node.a, node.b, node.c};
+  for (int i = 0; i < arity(node.op); ++i) h = combine(h, structure_[operands[i]]);
+  return h;
+}
+
+NodeId Graph::intern(const Node& node) {
+  const Key key{node.op, node.index, node.a, node.b, node.c, std::bit_cast<std::uint64_t>(node.value)};
+  const auto [place, added] = index_.try_emplace(key, static_cast<NodeId>(nodes_.size()));
+  if (added) {
+    structure_.push_back(structure(node));
+    nodes_.push_back(node);
+  }
+  return place->second;
+}
+
+NodeId Graph::constant(double value) { return intern({.op = Op::constant, .value = value}); }
+
+NodeId Graph::column(int index) {
+  return intern({.op = Op::column, .index = static_cast<std::uint32_t>(index)});
+}
+
+NodeId Graph::parameter(int index) {
+  return intern({.op = Op::parameter, .index = static_cast<std::uint32_t>(index)});
+}
+
+NodeId Graph::unexplored() { return intern({.op = Op::unexplored}); }
+
+bool Graph::is_constant(NodeId id, double value) const {
+  return nodes_[id].op == Op::constant && nodes_[id].value == value;
+}
+
+bool Graph::in_order(NodeId a, NodeId b) const {
+  const int rank_a = rank(nodes_[a].op), rank_b = rank(nodes_[b].op);
+  if (rank_a != rank_b) return rank_a < rank_b;
+  if (rank_a == 1 || rank_a == 2) return nodes_[a].index <= nodes_[b].index;
+  if (structure_[a] != structure_[b]) return structure_[a] < structure_[b];
+  return a <= b;
+}
+
+NodeId Graph::make(Op op, NodeId a, NodeId b, NodeId c) {
+  switch (op) {
+    case Op::copy: return a;
+    case Op::fma: return add(mul(a, b), c);
+    case Op::fms: return sub(mul(a, b), c);
+    case Op::fnma: return sub(c, mul(a, b));
+    case Op::unexplored: return unexplored();
+    default: break;
+  }
+  const int operands = arity(op);
+  if (operands < 2) b = 0;
+  if (operands < 3) c = 0;
+  if (const NodeId folded = fold(op, a, b, c); folded != kNone) return folded;
+  if (is_commutative(op) && !in_order(a, b)) std::swap(a, b);
+  if (const NodeId simpler = simplify(op, a, b, c); simpler != kNone) return simpler;
+  return intern({.op = op, .a = a, .b = b, .c = c});
+}
+
+std::vector<NodeId> Graph::adopt(const Graph& from, std::span<const NodeId> roots) {
+  std::vector<NodeId> here(from.size(), kNone);
+  std::vector<NodeId> stack;
+  for (const NodeId root : roots) {
+    stack.push_back(root);
+    while (!stack.empty()) {
+      const NodeId id = stack.back();
+      Node node = from[id];
+      NodeId* const operands[] = {&node.a, &node.b, &node.c};
+      const int count = arity(node.op);
+      bool ready = true;
+      for (int i = count; i-- > 0;) {  // the last pushed, the first operand, is copied first
+        if (here[*operands[i]] == kNone) {
+          stack.push_back(*operands[i]);
+          ready = false;
+        }
+      }
+      if (!ready) continue;
+      for (int i = 0; i < count; ++i) *operands[i] = here[*operands[i]];
+      if (here[id] == kNone) here[id] = intern(node);
+      stack.pop_back();
+    }
+  }
+  std::vector<NodeId> result;
+  result.reserve(roots.size());
+  for (const NodeId root : roots) result.push_back(here[root]);
+  return result;
+}
+
+namespace {
+
+// Marks what can be reached upwards from the leaves that `is_source` picks.
+template <class IsSource>
+std::vector<std::uint8_t> reach(const Graph& graph, IsSource is_source) {
+  std::vector<std::uint8_t> marked(graph.size(), 0);
+  for (NodeId id = 0; id < graph.size(); ++id) {
+    const Node& node = graph[id];
+    const NodeId operands[] = {node.a, node.b, node.c};
+    marked[id] = is_source(node) ? 1 : 0;
+    for (int i = 0; i < arity(node.op); ++i) marked[id] |= marked[operands[i]];
+  }
+  return marked;
+}
+
+}  // namespace
+
+std::vector<std::uint8_t> Graph::depends_on_columns() const {
+  return reach(*this, [](const Node& node) { return node.op == Op::column; });
+}
+
+std::vector<std::uint8_t> Graph::depends_on_parameters() const {
+  return reach(*this, [](const Node& node) { return node.op == Op::parameter; });
+}
+
+std::vector<std::uint8_t> Graph::depends_on_parameter(int index) const {
+  return reach(*this, [index](const Node& node) {
+    return node.op == Op::parameter && node.index == static_cast<std::uint32_t>(index);
+  });
+}
+
+double evaluate(const Graph& graph, NodeId root, std::span<const double> columns,
+                std::span<const double> parameters) {
+  std::vector<std::uint8_t> needed(root + 1, 0);
+  needed[root] = 1;
+  for (NodeId id = root + 1; id-- > 0;) {
+    if (!needed[id]) continue;
+    const Node& node = graph[id];
+    const NodeId operands[] = {node.a, node.b, node.c};
+    for (int i = 0; i < arity(node.op); ++i) needed[operands[i]] = 1;
+  }
+  std::vector<double> values(root + 1, 0.0);
+  for (NodeId id = 0; id <= root; ++id) {
+    if (!needed[id]) continue;
+    const Node& node = graph[id];
+    switch (node.op) {
+      case Op::constant: values[id] = node.value; break;
+      case Op::column: values[id] = columns[node.index]; break;
+      case Op::parameter: values[id] = parameters[node.index]; break;
+      case Op::unexplored: values[id] = std::numeric_limits<double>::quiet_NaN(); break;
+      default: values[id] = evaluate_op(node.op, values[node.a], values[node.b], values[node.c]);
+    }
+  }
+  return values[root];
+}
+
+}  // namespace nlsq::inline v0

@@ -1,0 +1,116 @@
+// The order of instructions: depth first from the outputs, at each value the operand that needs most
+// registers first (Sethi and Ullman, J. ACM 17, 1970: optimal for trees, good for what is nearly one).
+#include "lowering.hpp"
+
+#include <algorithm>
+
+namespace nlsq::inline v0 {
+
+namespace {
+
+using Order = std::vector<std::uint32_t>;
+
+bool is_computed(const LoweredValue& v) { return v.varies && v.op != Op::column; }
+
+class Scheduler {
+ public:
+  explicit Scheduler(const Lowered& program) : values_(program.values), need_(values_.size(), 0) {
+    for (std::uint32_t id = 0; id < values_.size(); ++id) {
+      if (is_computed(values_[id])) need_[id] = registers_needed(id);
+    }
+  }
+
+  std::uint32_t need(std::uint32_t id) const { return need_[id]; }
+
+  Order run(std::span<const std::uint32_t> outputs) const {
+    Order order, stack;
+    std::vector<std::uint8_t> done(values_.size(), 0);
+    for (const std::uint32_t output : outputs) {
+      if (is_computed(values_[output])) stack.push_back(output);
+      while (!stack.empty()) {
+        const std::uint32_t id = stack.back();
+        const bool ready = done[id] || !push_operands(id, done, stack);
+        if (!ready) continue;
+        if (!done[id]) order.push_back(id);
+        done[id] = 1;
+        stack.pop_back();
+      }
+    }
+    return order;
+  }
+
+  // The largest number of computed vectors alive at once.
+  std::size_t pressure(const Order& order) const {
+    std::vector<std::uint32_t> left(values_.size(), 0);
+    for (const std::uint32_t id : order) {
+      for (int i = 0; i < arity(values_[id].op); ++i) ++left[values_[id].operands[i]];
+    }
+    std::size_t live = 0, peak = 0;
+    for (const std::uint32_t id : order) {
+      for (int i = 0; i < arity(values_[id].op); ++i) {
+        const std::uint32_t operand = values_[id].operands[i];
+        const LoweredValue& v = values_[operand];
+        if (--left[operand] == 0 && is_computed(v) && !v.is_output) --live;
+      }
+      peak = std::max(peak, ++live);
+    }
+    return peak;
+  }
+
+ private:
+  // Needs of the operands in descending order; all but the first wait in a register meanwhile.
+  std::uint32_t registers_needed(std::uint32_t id) const {
+    const LoweredValue& v = values_[id];
+    std::uint32_t needs[3] = {0, 0, 0};
+    for (int i = 0; i < arity(v.op); ++i) needs[i] = need_[v.operands[i]];
+    std::sort(needs, needs + 3, std::greater<>());
+    std::uint32_t most = 1;
+    for (std::uint32_t i = 0; i < 3; ++i) {
+      if (needs[i] > 0) most = std::max(most, needs[i] + i);
+    }
+    return most;
+  }
+
+  // Pushes operands not computed yet, the neediest last (it is computed first); false when there are none.
+  bool push_operands(std::uint32_t id, const std::vector<std::uint8_t>& done, Order& stack) const {
+    const LoweredValue& v = values_[id];
+    std::uint32_t waiting[3];
+    int count = 0;
+    for (int i = arity(v.op); i-- > 0;) {
+      const std::uint32_t operand = v.operands[i];
+      if (is_computed(values_[operand]) && !done[operand]) waiting[count++] = operand;
+    }
+    std::stable_sort(waiting, waiting + count,
+                     [this](std::uint32_t l, std::uint32_t r) { return need_[l] < need_[r]; });
+    stack.insert(stack.end(), waiting, waiting + count);
+    return count > 0;
+  }
+
+  std::span<const LoweredValue> values_;
+  std::vector<std::uint32_t> need_;
+};
+
+}  // namespace
+
+std::vector<std::uint32_t> schedule(const Lowered& program) {
+  const Scheduler scheduler(program);
+  std::vector<std::uint32_t> outputs = program.outputs;
+  Order best = scheduler.run(outputs);
+  std::size_t least = scheduler.pressure(best);
+  const auto try_order = [&] {
+    Order order = scheduler.run(outputs);
+    if (const std::size_t registers = scheduler.pressure(order); registers < least) {
+      best = std::move(order);
+      least = registers;
+    }
+  };
+  std::ranges::reverse(outputs);
+  try_order();
+  std::ranges::stable_sort(outputs, [&](std::uint32_t l, std::uint32_t r) {
+    return scheduler.need(l) > scheduler.need(r);
+  });
+  try_order();
+  return best;
+}
+
+}  // namespace nlsq::inline v0

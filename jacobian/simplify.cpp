@@ -1,0 +1,210 @@
+// The rules by which Graph::make simplifies. Each is exact for every finite value, up to the sign of
+// a zero, except small powers (a few ulp) and x*0 = 0 (drops 0*inf). Signs move outward: an operand
+// of *, / and of odd functions is never a negation, nor is one of + and - (a + (-b) is a - b), and
+// no factor, divisor or added constant is negative.
+#include <nlsq/graph.hpp>
+
+#include <cmath>
+#include <limits>
+#include <utility>
+
+namespace nlsq::inline v0 {
+
+namespace {
+
+constexpr int kLargestPower = 8;
+
+bool is_even(Op op) {
+  return op == Op::abs || op == Op::cos || op == Op::cosh || op == Op::besj0;
+}
+
+bool is_odd(Op op) {
+  switch (op) {
+    case Op::sign: case Op::cbrt: case Op::sin: case Op::tan: case Op::asin: case Op::atan: case Op::sinh:
+    case Op::tanh: case Op::asinh: case Op::atanh: case Op::erf: case Op::besj1:
+      return true;
+    default: return false;
+  }
+}
+
+bool is_truth(Op op) {
+  switch (op) {
+    case Op::less: case Op::less_equal: case Op::equal: case Op::not_equal: case Op::logical_and:
+    case Op::logical_or: case Op::logical_not:
+      return true;
+    default: return false;
+  }
+}
+
+// Whether a NaN operand always gives a NaN result.
+bool spreads_nan(Op op) {
+  switch (op) {
+    case Op::add: case Op::sub: case Op::mul: case Op::div: return true;
+    case Op::logical_not: case Op::pow: case Op::hypot: case Op::min: case Op::max: return false;
+    default: return arity(op) == 1;
+  }
+}
+
+// Multiplying by a power of two whose reciprocal is normal is exact.
+bool is_power_of_two(double x) {
+  int exponent = 0;
+  return std::isnormal(x) && std::fabs(std::frexp(x, &exponent)) == 0.5 && std::isnormal(1 / x);
+}
+
+}  // namespace
+
+NodeId Graph::fold(Op op, NodeId a, NodeId b, NodeId c) {
+  const NodeId operands[] = {a, b, c};
+  const int count = arity(op);
+  bool constant_operands = true, unknown = false;
+  double values[3] = {0, 0, 0};
+  for (int i = 0; i < count; ++i) {
+    const Node& node = nodes_[operands[i]];
+    values[i] = node.value;
+    if (node.op != Op::constant) constant_operands = false;
+    if (node.op == Op::unexplored) unknown = true;
+  }
+  if (unknown && spreads_nan(op)) return unexplored();
+  return constant_operands ? constant(evaluate_op(op, values[0], values[1], values[2])) : kNone;
+}
+
+NodeId Graph::simplify(Op op, NodeId a, NodeId b, NodeId c) {
+  switch (op) {
+    case Op::add: return simplify_add(a, b);
+    case Op::sub: return simplify_sub(a, b);
+    case Op::mul: return simplify_mul(a, b);
+    case Op::div: return simplify_div(a, b);
+    case Op::pow: return simplify_pow(a, b);
+    case Op::min: case Op::max: return a == b ? a : kNone;
+    case Op::logical_and: case Op::logical_or: return simplify_logic(op, a, b);
+    case Op::select: return simplify_select(a, b, c);
+    default: return arity(op) == 1 ? simplify_unary(op, a) : kNone;
+  }
+}
+
+bool Graph::is_negative(NodeId id) const {
+  const Node& node = nodes_[id];
+  return node.op == Op::neg || (node.op == Op::constant && node.value < 0);
+}
+
+NodeId Graph::without_sign(NodeId id) {
+  const Node node = nodes_[id];
+  return node.op == Op::neg ? node.a : constant(-node.value);
+}
+
+NodeId Graph::simplify_unary(Op op, NodeId a) {
+  const Node inner = nodes_[a];
+  switch (op) {
+    case Op::neg:
+      if (inner.op == Op::neg) return inner.a;
+      return inner.op == Op::sub ? sub(inner.b, inner.a) : kNone;
+    case Op::logical_not:
+      if (inner.op == Op::equal) return make(Op::not_equal, inner.a, inner.b);
+      if (inner.op == Op::not_equal) return make(Op::equal, inner.a, inner.b);
+      return inner.op == Op::logical_not && is_truth(nodes_[inner.a].op) ? inner.a : kNone;
+    case Op::abs:
+      if (inner.op == Op::abs || inner.op == Op::sqrt || inner.op == Op::exp) return a;
+      break;
+    case Op::floor: case Op::ceil:
+      if (inner.op == Op::floor || inner.op == Op::ceil) return a;
+      break;
+    default: break;
+  }
+  if (inner.op == Op::neg && is_even(op)) return make(op, inner.a);
+  return inner.op == Op::neg && is_odd(op) ? neg(make(op, inner.a)) : kNone;
+}
+
+// A constant operand, where there is one, is `a`: make() has ordered them.
+NodeId Graph::simplify_add(NodeId a, NodeId b) {
+  if (is_constant(a, 0)) return b;
+  if (a == b) return mul(constant(2), a);
+  const bool negative_a = is_negative(a), negative_b = is_negative(b);
+  if (negative_a && negative_b) return neg(add(without_sign(a), without_sign(b)));
+  if (negative_a) return sub(b, without_sign(a));
+  return negative_b ? sub(a, without_sign(b)) : kNone;
+}
+
+NodeId Graph::simplify_sub(NodeId a, NodeId b) {
+  if (is_constant(b, 0)) return a;
+  if (is_constant(a, 0)) return neg(b);
+  if (a == b) return constant(0);
+  const bool negative_a = is_negative(a), negative_b = is_negative(b);
+  if (negative_a && negative_b) return sub(without_sign(b), without_sign(a));
+  if (negative_a) return neg(add(without_sign(a), b));
+  return negative_b ? add(a, without_sign(b)) : kNone;
+}
+
+NodeId Graph::simplify_mul(NodeId a, NodeId b) {
+  if (is_constant(a, 0)) return constant(0);
+  if (is_constant(a, 1)) return b;
+  if (is_negative(a) || is_negative(b)) {
+    const bool flips = is_negative(a) != is_negative(b);
+    const NodeId size = mul(is_negative(a) ? without_sign(a) : a, is_negative(b) ? without_sign(b) : b);
+    return flips ? neg(size) : size;
+  }
+  const Node left = nodes_[a], right = nodes_[b];
+  if (left.op == Op::constant && right.op == Op::mul && nodes_[right.a].op == Op::constant) {
+    const double inner = nodes_[right.a].value, product = left.value * inner;
+    const bool exact = (is_power_of_two(left.value) || is_power_of_two(inner)) && std::isnormal(product);
+    if (exact) return mul(constant(product), right.b);
+  }
+  return kNone;
+}
+
+NodeId Graph::simplify_div(NodeId a, NodeId b) {
+  if (is_constant(b, 1)) return a;
+  if (is_negative(a) || is_negative(b)) {
+    const bool flips = is_negative(a) != is_negative(b);
+    const NodeId size = div(is_negative(a) ? without_sign(a) : a, is_negative(b) ? without_sign(b) : b);
+    return flips ? neg(size) : size;
+  }
+  const Node divisor = nodes_[b];
+  const bool exact = divisor.op == Op::constant && is_power_of_two(divisor.value);
+  return exact ? mul(constant(1 / divisor.value), a) : kNone;
+}
+
+// x^n = x^(n/2) x^(n - n/2): as few products as squaring, and a polynomial's powers share them.
+NodeId Graph::integer_power(NodeId base, int exponent) {
+  if (exponent == 1) return base;
+  const NodeId half = integer_power(base, exponent / 2);
+  return mul(half, exponent % 2 == 0 ? half : integer_power(base, exponent - exponent / 2));
+}
+
+NodeId Graph::simplify_pow(NodeId a, NodeId b) {
+  if (is_constant(a, 1)) return a;
+  if (nodes_[b].op != Op::constant) return kNone;
+  const double exponent = nodes_[b].value, size = std::fabs(exponent);
+  if (exponent == 0) return constant(1);
+  if (!(size <= kLargestPower + 0.5) || 2 * size != std::floor(2 * size)) return kNone;
+  const int whole = static_cast<int>(size);
+  NodeId power = kNone;
+  if (whole > 0) power = integer_power(a, whole);
+  if (size != whole) {
+    const NodeId root = make(Op::sqrt, a);
+    power = whole > 0 ? mul(power, root) : root;
+  }
+  return exponent > 0 ? power : div(constant(1), power);
+}
+
+NodeId Graph::simplify_logic(Op op, NodeId a, NodeId b) {
+  if (a == b && is_truth(nodes_[a].op)) return a;
+  if (nodes_[a].op != Op::constant) return kNone;
+  const bool truth = nodes_[a].value != 0;  // NaN is true
+  if (op == Op::logical_and && !truth) return constant(0);
+  if (op == Op::logical_or && truth) return constant(1);
+  return is_truth(nodes_[b].op) ? b : make(Op::not_equal, b, constant(0));
+}
+
+NodeId Graph::simplify_select(NodeId condition, NodeId yes, NodeId no) {
+  const Node test = nodes_[condition];
+  if (yes == no) return yes;
+  if (test.op == Op::constant) return test.value != 0 ? yes : no;
+  if (test.op == Op::logical_not) return make(Op::select, test.a, no, yes);
+  if (test.op == Op::not_equal && is_constant(test.a, 0)) return make(Op::select, test.b, yes, no);
+  if (test.op == Op::equal && is_constant(test.a, 0)) return make(Op::select, test.b, no, yes);
+  if (is_truth(test.op) && is_constant(yes, 1) && is_constant(no, 0)) return condition;
+  if (is_truth(test.op) && is_constant(yes, 0) && is_constant(no, 1)) return make(Op::logical_not, condition);
+  return kNone;
+}
+
+}  // namespace nlsq::inline v0
