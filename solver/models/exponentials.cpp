@@ -1,0 +1,219 @@
+// exp and its relatives. The rates are searched on a logarithmic grid of the range of x, everything
+// else is linear.
+#include "exponential_fit.hpp"
+#include "rows.hpp"
+#include "separable.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace nlsq::inline v0::guessing {
+namespace {
+
+constexpr double kSlowest = 1e-3, kFastest = 1e5;  // rates, times the range of x
+
+// y ~ Σ a_i exp(-rate_i x) + c with rates > 0, fastest first.
+std::vector<double> biexponential(const Sample& sample) {
+  const std::vector<double> u = sample.unit_x();
+  Separable problem;
+  problem.y = sample.y;
+  problem.linear = 3;
+  problem.lower.assign(2, std::log(kSlowest));
+  problem.upper.assign(2, std::log(kFastest));
+  problem.basis = [&u](std::span<const double> q, double* columns) {
+    const std::size_t n = u.size();
+    const double fast = std::exp(q[0]), slow = std::exp(q[1]);
+    for (std::size_t i = 0; i < n; ++i) {
+      columns[i] = std::exp(-fast * u[i]);
+      columns[n + i] = std::exp(-slow * u[i]);
+      columns[2 * n + i] = 1;
+    }
+  };
+  std::vector<std::vector<double>> starts;
+  const std::vector<double> rates = grid(std::log(0.3), std::log(300.0), 10);
+  for (std::size_t i = 0; i < rates.size(); ++i)
+    for (std::size_t j = 0; j < i; ++j) starts.push_back({rates[i], rates[j]});
+  const Solution best = search(problem, starts, 4);
+  const std::size_t fast = best.q[0] >= best.q[1] ? 0 : 1, slow = 1 - fast;
+  const auto rate = [&](std::size_t k) { return std::exp(best.q[k]) / sample.span; };
+  const auto height = [&](std::size_t k) { return best.c[k] * std::exp(rate(k) * sample.x_min); };
+  return {height(fast), rate(fast), height(slow), rate(slow), best.c[2]};
+}
+
+struct Stretched {
+  double a, tau, beta, c;
+};
+
+// y ~ a exp(-(x/tau)^beta) + c for x >= 0.
+Stretched stretched(const Sample& sample) {
+  const double scale = sample.x.back() > 0 ? sample.x.back() : 1.0;
+  const std::size_t n = sample.rows();
+  std::vector<double> log_v(n);  // log(x / largest x); -inf at 0, where the power is 0
+  for (std::size_t i = 0; i < n; ++i) log_v[i] = std::log(sample.x[i] / scale);
+  Separable problem;
+  problem.y = sample.y;
+  problem.linear = 2;
+  problem.lower = {std::log(1e-5), std::log(0.1)};
+  problem.upper = {std::log(1e2), std::log(20.0)};
+  problem.basis = [&](std::span<const double> q, double* columns) {
+    const double beta = std::exp(q[1]);
+    for (std::size_t i = 0; i < n; ++i) {
+      columns[i] = std::exp(-std::exp(beta * (log_v[i] - q[0])));
+      columns[n + i] = 1;
+    }
+  };
+  std::vector<std::vector<double>> starts;
+  for (const double log_tau : grid(std::log(0.01), std::log(3.0), 8))
+    for (const double beta : {0.4, 0.7, 1.0, 1.6, 3.0}) starts.push_back({log_tau, std::log(beta)});
+  const Solution best = search(problem, starts);
+  return {best.c[0], std::exp(best.q[0]) * scale, std::exp(best.q[1]), best.c[1]};
+}
+
+Row exponential_row() {
+  return {"exp",
+          "a*exp(-b*x)+c",
+          "exponential decay to a plateau",
+          {{"a", "height above the plateau at x = 0 (units of y)", {1, 10}},
+           {"b", "rate (1/x); the half-life is log(2)/b", {0.1, 3, true}},
+           {"c", "plateau (units of y)", {-2, 2}}},
+          {0, 10},
+          [](const Sample& sample) {
+            const ExponentialFit fit = fit_exponential(sample.x, sample.y, true);
+            return std::vector{fit.a, fit.rate, fit.c};
+          }};
+}
+
+Row exponential_without_offset_row() {
+  return {"exp0",
+          "a*exp(-b*x)",
+          "exponential decay to zero",
+          {{"a", "value at x = 0 (units of y)", {1, 10}},
+           {"b", "rate (1/x); the half-life is log(2)/b", {0.05, 3, true}}},
+          {0, 10},
+          [](const Sample& sample) {
+            const ExponentialFit fit = fit_exponential(sample.x, sample.y, false);
+            return std::vector{fit.a, fit.rate};
+          }};
+}
+
+Row growth_row() {
+  return {"exp_growth",
+          "a*exp(b*x)+c",
+          "exponential growth from a plateau",
+          {{"a", "height above the plateau at x = 0 (units of y)", {0.1, 2}},
+           {"b", "rate (1/x); the doubling time is log(2)/b", {0.1, 1, true}},
+           {"c", "plateau (units of y)", {-2, 2}}},
+          {0, 10},
+          [](const Sample& sample) {
+            const ExponentialFit fit = fit_exponential(sample.x, sample.y, true);
+            return std::vector{fit.a, -fit.rate, fit.c};
+          }};
+}
+
+Row rise_row() {
+  return {"exp_rise",
+          "a*(1-exp(-b*x))+c",
+          "exponential approach to a plateau",
+          {{"a", "rise from x = 0 to the plateau (units of y)", {1, 10}},
+           {"b", "rate (1/x); 63.2 % of the rise takes 1/b", {0.1, 3, true}},
+           {"c", "value at x = 0 (units of y)", {-2, 2}}},
+          {0, 10},
+          [](const Sample& sample) {
+            const ExponentialFit fit = fit_exponential(sample.x, sample.y, true);
+            return std::vector{-fit.a, fit.rate, fit.c + fit.a};
+          }};
+}
+
+Row biexponential_row() {
+  return {"biexp",
+          "a1*exp(-b1*x)+a2*exp(-b2*x)+c",
+          "two exponential decays to a plateau",
+          {{"a1", "height of the fast decay at x = 0 (units of y)", {1, 5}},
+           {"b1", "rate of the fast decay (1/x)", {1.5, 5, true}},
+           {"a2", "height of the slow decay at x = 0 (units of y)", {1, 5}},
+           {"b2", "rate of the slow decay (1/x)", {0.2, 0.5, true}},
+           {"c", "plateau (units of y)", {-1, 1}}},
+          {0, 10},
+          biexponential};
+}
+
+Row stretched_row() {
+  return {"stretched_exp",
+          "a*exp(-(x/tau)^beta)+c",
+          "stretched exponential decay (Kohlrausch), x >= 0",
+          {{"a", "height above the plateau at x = 0 (units of y)", {1, 10}},
+           {"tau", "relaxation time (units of x)", {0.5, 4, true}},
+           {"beta", "stretching exponent (pure number); 1 is the plain exponential", {0.5, 1.8}},
+           {"c", "plateau (units of y)", {-2, 2}}},
+          {0, 10},
+          [](const Sample& sample) {
+            const Stretched fit = stretched(sample);
+            return std::vector{fit.a, fit.tau, fit.beta, fit.c};
+          },
+          kSmooth,
+          Domain::non_negative};
+}
+
+Row weibull_growth_row() {
+  return {"weibull_growth",
+          "a-b*exp(-c*x^d)",
+          "Weibull growth curve, x >= 0",
+          {{"a", "upper plateau (units of y)", {5, 10}},
+           {"b", "rise from x = 0 to the plateau (units of y)", {2, 5}},
+           {"c", "rate (1/x^d)", {0.02, 0.3, true}},
+           {"d", "shape exponent (pure number)", {0.8, 2.5}}},
+          {0, 10},
+          [](const Sample& sample) {
+            const Stretched fit = stretched(sample);
+            return std::vector{fit.c, -fit.a, std::pow(fit.tau, -fit.beta), fit.beta};
+          },
+          kSmooth,
+          Domain::non_negative};
+}
+
+}  // namespace
+
+ExponentialFit fit_exponential(std::span<const double> t, std::span<const double> y, bool offset) {
+  const std::size_t n = t.size();
+  const auto [low, high] = std::minmax_element(t.begin(), t.end());
+  const double first = *low, last = *high, span = last > first ? last - first : 1.0;
+  ExponentialFit fit;
+  double lowest = std::numeric_limits<double>::infinity();
+  for (const double sign : {1.0, -1.0}) {  // decay is measured from the first t, growth from the last
+    const double origin = sign > 0 ? first : last;
+    Separable problem;
+    problem.y = y;
+    problem.linear = offset ? 2 : 1;
+    problem.lower = {std::log(kSlowest)};
+    problem.upper = {std::log(kFastest)};
+    problem.basis = [&](std::span<const double> q, double* columns) {
+      const double rate = sign * std::exp(q[0]) / span;
+      for (std::size_t i = 0; i < n; ++i) {
+        columns[i] = std::exp(-rate * (t[i] - origin));
+        if (offset) columns[n + i] = 1;
+      }
+    };
+    std::vector<std::vector<double>> starts;
+    for (const double log_rate : grid(std::log(0.03), std::log(1000.0), 15)) starts.push_back({log_rate});
+    const Solution best = search(problem, starts, 2);
+    if (best.rss < lowest) {
+      lowest = best.rss;
+      fit.rate = sign * std::exp(best.q[0]) / span;
+      fit.a = best.c[0] * std::exp(fit.rate * origin);
+      fit.c = offset ? best.c[1] : 0.0;
+    }
+  }
+  return fit;
+}
+
+void add_exponentials(std::vector<Model>& models) {
+  models.push_back(make_model(exponential_row()));
+  models.push_back(make_model(exponential_without_offset_row()));
+  models.push_back(make_model(growth_row()));
+  models.push_back(make_model(rise_row()));
+  models.push_back(make_model(biexponential_row()));
+  models.push_back(make_model(stretched_row()));
+  models.push_back(make_model(weibull_growth_row()));
+}
+
+}  // namespace nlsq::inline v0::guessing

@@ -1,0 +1,233 @@
+// Symmetric peaks on a constant background. A height is a height; the *_area variants take an area.
+#include "peak_fit.hpp"
+#include "rows.hpp"
+
+#include <nlsq/special_functions.hpp>
+
+#include <cmath>
+#include <numbers>
+
+namespace nlsq::inline v0::guessing {
+namespace {
+
+double gaussian_shape(double z, std::span<const double>) { return std::exp(-z * z / 2); }
+double lorentzian_shape(double z, std::span<const double>) { return 1 / (1 + z * z); }
+
+constexpr ParameterRow kHeight = {"h", "height above the background (units of y); negative for a dip", {1, 10}};
+constexpr ParameterRow kBackground = {"c", "background (units of y)", {-2, 2}};
+constexpr TrialRange kCentreTrial = {2, 8};
+constexpr TrialRange kWidthTrial = {0.35, 1.5, true};
+constexpr TrialRange kTrialX = {0, 10};
+
+PeakFit fit_gaussian(const Sample& sample) { return fit_peak(sample, {gaussian_shape}); }
+PeakFit fit_lorentzian(const Sample& sample) { return fit_peak(sample, {lorentzian_shape}); }
+
+// Normalised Voigt profile of Gaussian width 1 (the search's width) and Lorentzian width exp(extra).
+PeakFit fit_voigt(const Sample& sample) {
+  PeakProblem problem;
+  problem.shape = [](double z, std::span<const double> extra) {
+    const double gamma = std::exp(extra[0]);
+    return voigt(z, 1, gamma) / voigt(0, 1, gamma);
+  };
+  problem.width_per_box = 0.4;
+  problem.extra_starts = {{std::log(0.3)}, {std::log(3.0)}};
+  problem.extra_lower = {std::log(1e-3)};
+  problem.extra_upper = {std::log(1e3)};
+  return fit_peak(sample, problem);
+}
+
+Row gaussian_row() {
+  return {"gaussian",
+          "h*exp(-(x-mu)^2/(2*sigma^2))+c",
+          "Gaussian peak on a constant background",
+          {kHeight,
+           {"mu", "centre (units of x)", kCentreTrial},
+           {"sigma", "standard deviation (units of x); the full width at half height is 2.3548 sigma", kWidthTrial},
+           kBackground},
+          kTrialX,
+          [](const Sample& sample) {
+            const PeakFit fit = fit_gaussian(sample);
+            return std::vector{fit.height, fit.centre, fit.width, fit.background};
+          },
+          kSharp};
+}
+
+Row gaussian_area_row() {
+  return {"gaussian_area",
+          "a/(sigma*sqrt(2*pi))*exp(-(x-mu)^2/(2*sigma^2))+c",
+          "Gaussian peak by its area, on a constant background",
+          {{"a", "area under the peak (y times x)", {1, 10}},
+           {"sigma", "standard deviation (units of x)", kWidthTrial},
+           {"mu", "centre (units of x)", kCentreTrial},
+           kBackground},
+          kTrialX,
+          [](const Sample& sample) {
+            const PeakFit fit = fit_gaussian(sample);
+            const double area = fit.height * fit.width * std::sqrt(2 * std::numbers::pi);
+            return std::vector{area, fit.width, fit.centre, fit.background};
+          },
+          kSharp};
+}
+
+Row lorentzian_row() {
+  return {"lorentzian",
+          "h/(1+((x-x0)/gamma)^2)+c",
+          "Lorentzian (Cauchy) peak on a constant background",
+          {kHeight,
+           {"x0", "centre (units of x)", kCentreTrial},
+           {"gamma", "half width at half height (units of x)", kWidthTrial},
+           kBackground},
+          kTrialX,
+          [](const Sample& sample) {
+            const PeakFit fit = fit_lorentzian(sample);
+            return std::vector{fit.height, fit.centre, fit.width, fit.background};
+          },
+          kSharp};
+}
+
+Row lorentzian_area_row() {
+  return {"lorentzian_area",
+          "a/(pi*gamma*(1+((x-x0)/gamma)^2))+c",
+          "Lorentzian peak by its area, on a constant background",
+          {{"a", "area under the peak (y times x)", {1, 10}},
+           {"gamma", "half width at half height (units of x)", kWidthTrial},
+           {"x0", "centre (units of x)", kCentreTrial},
+           kBackground},
+          kTrialX,
+          [](const Sample& sample) {
+            const PeakFit fit = fit_lorentzian(sample);
+            return std::vector{fit.height * fit.width * std::numbers::pi, fit.width, fit.centre, fit.background};
+          },
+          kSharp};
+}
+
+Row voigt_row() {
+  return {"voigt",
+          "h*voigt(x-x0,sigma,gamma)/voigt(0,sigma,gamma)+c",
+          "Voigt peak (Gaussian convolved with Lorentzian), by its height, on a constant background",
+          {kHeight,
+           {"x0", "centre (units of x)", kCentreTrial},
+           {"sigma", "standard deviation of the Gaussian (units of x)", {0.3, 1}},
+           {"gamma", "half width of the Lorentzian (units of x)", {0.3, 1}},
+           kBackground},
+          kTrialX,
+          [](const Sample& sample) {
+            const PeakFit fit = fit_voigt(sample);
+            return std::vector{fit.height, fit.centre, fit.width, fit.width * std::exp(fit.extra[0]), fit.background};
+          },
+          kSmooth};
+}
+
+Row voigt_area_row() {
+  return {"voigt_area",
+          "a*voigt(x-x0,sigma,gamma)+c",
+          "Voigt peak by its area, on a constant background",
+          {{"a", "area under the peak (y times x)", {1, 10}},
+           {"x0", "centre (units of x)", kCentreTrial},
+           {"sigma", "standard deviation of the Gaussian (units of x)", {0.3, 1}},
+           {"gamma", "half width of the Lorentzian (units of x)", {0.3, 1}},
+           kBackground},
+          kTrialX,
+          [](const Sample& sample) {
+            const PeakFit fit = fit_voigt(sample);
+            const double gamma = fit.width * std::exp(fit.extra[0]);
+            return std::vector{fit.height / voigt(0, fit.width, gamma), fit.centre, fit.width, gamma, fit.background};
+          },
+          kSmooth};
+}
+
+Row pseudo_voigt_row() {
+  return {"pseudo_voigt",
+          "h*(eta/(1+((x-x0)/w)^2)+(1-eta)*exp(-log(2)*((x-x0)/w)^2))+c",
+          "pseudo-Voigt peak: Lorentzian and Gaussian of one width, mixed",
+          {kHeight,
+           {"eta", "Lorentzian fraction (pure number, 0 to 1)", {0.1, 0.9}},
+           {"x0", "centre (units of x)", kCentreTrial},
+           {"w", "half width at half height (units of x)", kWidthTrial},
+           kBackground},
+          kTrialX,
+          [](const Sample& sample) {
+            PeakProblem problem;
+            problem.shape = [](double z, std::span<const double> eta) {
+              return eta[0] / (1 + z * z) + (1 - eta[0]) * std::exp(-std::numbers::ln2 * z * z);
+            };
+            problem.width_per_box = 0.7;
+            problem.extra_starts = {{0.5}};
+            problem.extra_lower = {-2};
+            problem.extra_upper = {3};
+            const PeakFit fit = fit_peak(sample, problem);
+            return std::vector{fit.height, fit.extra[0], fit.centre, fit.width, fit.background};
+          },
+          kSharp};
+}
+
+Row pearson7_row() {
+  return {"pearson7",
+          "h*(1+(2^(1/m)-1)*((x-x0)/w)^2)^(-m)+c",
+          "Pearson VII peak: Lorentzian for m = 1, Gaussian as m grows",
+          {kHeight,
+           {"m", "shape (pure number)", {1, 4}},
+           {"x0", "centre (units of x)", kCentreTrial},
+           {"w", "half width at half height (units of x)", kWidthTrial},
+           kBackground},
+          kTrialX,
+          [](const Sample& sample) {
+            PeakProblem problem;
+            problem.shape = [](double z, std::span<const double> log_m) {
+              const double m = std::exp(log_m[0]);
+              return std::pow(1 + std::expm1(std::numbers::ln2 / m) * z * z, -m);
+            };
+            problem.width_per_box = 0.7;
+            problem.extra_starts = {{std::log(2.0)}};
+            problem.extra_lower = {std::log(0.3)};
+            problem.extra_upper = {std::log(1e3)};
+            const PeakFit fit = fit_peak(sample, problem);
+            return std::vector{fit.height, std::exp(fit.extra[0]), fit.centre, fit.width, fit.background};
+          },
+          kSharp};
+}
+
+Row moffat_row() {
+  return {"moffat",
+          "h*(1+((x-x0)/alpha)^2)^(-beta)+c",
+          "Moffat peak (star images) on a constant background",
+          {kHeight,
+           {"x0", "centre (units of x)", kCentreTrial},
+           {"alpha", "width (units of x)", kWidthTrial},
+           {"beta", "steepness of the wings (pure number)", {1, 4}},
+           kBackground},
+          kTrialX,
+          [](const Sample& sample) {
+            PeakProblem problem;
+            // Searched at the half width w = alpha sqrt(2^(1/beta) - 1), which beta hardly moves.
+            problem.shape = [](double z, std::span<const double> log_beta) {
+              const double beta = std::exp(log_beta[0]);
+              return std::pow(1 + std::expm1(std::numbers::ln2 / beta) * z * z, -beta);
+            };
+            problem.width_per_box = 0.7;
+            problem.extra_starts = {{std::log(2.0)}};
+            problem.extra_lower = {std::log(0.3)};
+            problem.extra_upper = {std::log(1e3)};
+            const PeakFit fit = fit_peak(sample, problem);
+            const double beta = std::exp(fit.extra[0]);
+            const double alpha = fit.width / std::sqrt(std::expm1(std::numbers::ln2 / beta));
+            return std::vector{fit.height, fit.centre, alpha, beta, fit.background};
+          },
+          kSharp};
+}
+
+}  // namespace
+
+void add_peaks(std::vector<Model>& models) {
+  models.push_back(make_model(gaussian_row()));
+  models.push_back(make_model(gaussian_area_row()));
+  models.push_back(make_model(lorentzian_row()));
+  models.push_back(make_model(lorentzian_area_row()));
+  models.push_back(make_model(voigt_row()));
+  models.push_back(make_model(voigt_area_row()));
+  models.push_back(make_model(pseudo_voigt_row()));
+  models.push_back(make_model(pearson7_row()));
+  models.push_back(make_model(moffat_row()));
+}
+
+}  // namespace nlsq::inline v0::guessing

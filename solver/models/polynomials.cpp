@@ -1,0 +1,88 @@
+// constant, linear, poly2 ... poly9: linear in every parameter, so the guess is the fit of the sample.
+#include "rows.hpp"
+#include "separable.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cmath>
+
+namespace nlsq::inline v0::guessing {
+namespace {
+
+// Coefficients of Σ d_k ((x - centre)/scale)^k in powers of x, by Horner's rule on polynomials.
+std::vector<double> expand(const std::vector<double>& d, double centre, double scale) {
+  std::vector<double> c;
+  for (std::size_t k = d.size(); k-- > 0;) {
+    std::vector<double> next(c.size() + 1, 0.0);
+    for (std::size_t i = 0; i < c.size(); ++i) {
+      next[i + 1] += c[i] / scale;
+      next[i] -= c[i] * centre / scale;
+    }
+    next[0] += d[k];
+    c = std::move(next);
+  }
+  c.resize(d.size());
+  return c;
+}
+
+// Least squares in powers of x scaled to [-1, 1], where they are well conditioned.
+std::vector<double> fit_polynomial(const Sample& sample, int degree) {
+  const std::size_t n = sample.rows();
+  const double centre = sample.x_min + sample.span / 2, scale = sample.span / 2;
+  const std::size_t count = static_cast<std::size_t>(degree) + 1;
+  std::vector<double> columns(n * count), d(count, 0.0), residual = sample.y;
+  for (std::size_t i = 0; i < n; ++i) {
+    double power = 1;
+    for (std::size_t k = 0; k < count; ++k, power *= (sample.x[i] - centre) / scale) columns[k * n + i] = power;
+  }
+  project(residual, degree + 1, columns.data(), d.data());
+  return expand(d, centre, scale);
+}
+
+Model polynomial(int degree) {
+  static constexpr std::array names = {"c0", "c1", "c2", "c3", "c4", "c5", "c6", "c7", "c8", "c9"};
+  static constexpr std::array meanings = {
+      "value at x = 0 (units of y)",           "coefficient of x (y per x)",
+      "coefficient of x^2 (y per x^2)",        "coefficient of x^3 (y per x^3)",
+      "coefficient of x^4 (y per x^4)",        "coefficient of x^5 (y per x^5)",
+      "coefficient of x^6 (y per x^6)",        "coefficient of x^7 (y per x^7)",
+      "coefficient of x^8 (y per x^8)",        "coefficient of x^9 (y per x^9)"};
+  Row row;
+  row.name = fmt::format("poly{}", degree);
+  row.description = fmt::format("polynomial of degree {}", degree);
+  for (int k = 0; k <= degree; ++k) {
+    const auto at = static_cast<std::size_t>(k);
+    row.formula += k == 0 ? "c0" : k == 1 ? "+c1*x" : fmt::format("+c{}*x^{}", k, k);
+    row.parameters.push_back({names[at], meanings[at], {-2, 2}});
+  }
+  row.trial_x = {-2, 2};
+  row.rule = [degree](const Sample& sample) { return fit_polynomial(sample, degree); };
+  return make_model(std::move(row));
+}
+
+}  // namespace
+
+void add_polynomials(std::vector<Model>& models) {
+  models.push_back(make_model({"constant",
+                               "c",
+                               "a constant: the mean of y",
+                               {{"c", "level (units of y)", {-5, 5}}},
+                               {0, 10},
+                               [](const Sample& sample) { return std::vector{sample.y_mean}; }}));
+  models.push_back(make_model({"linear",
+                               "a*x+b",
+                               "a straight line",
+                               {{"a", "slope (y per x)", {-5, 5}}, {"b", "value at x = 0 (units of y)", {-5, 5}}},
+                               {0, 10},
+                               [](const Sample& sample) {
+                                 const std::vector<double> c = fit_polynomial(sample, 1);
+                                 return std::vector{c[1], c[0]};
+                               },
+                               kSmooth,
+                               Domain::all,
+                               {"line", "poly1"}}));
+  for (int degree = 2; degree <= 9; ++degree) models.push_back(polynomial(degree));
+}
+
+}  // namespace nlsq::inline v0::guessing

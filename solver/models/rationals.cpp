@@ -1,0 +1,119 @@
+// Ratios of polynomials, the denominator's constant being 1.
+//
+// Starts come from y Q(x) = P(x), which is linear in the coefficients, solved repeatedly with weights
+// 1/Q of the pass before (Sanathanan and Koerner, IEEE Trans. Autom. Control 8 (1963) 56).
+#include "rows.hpp"
+#include "separable.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace nlsq::inline v0::guessing {
+namespace {
+
+// x divided by the largest |x|.
+struct Scaled {
+  std::vector<double> v;
+  double scale;
+};
+
+Scaled scaled_x(const Sample& sample) {
+  const double largest = std::max(std::abs(sample.x.front()), std::abs(sample.x.back()));
+  Scaled s{sample.x, largest > 0 ? largest : 1.0};
+  for (double& value : s.v) value /= s.scale;
+  return s;
+}
+
+double denominator(std::span<const double> b, double v) {
+  double Q = 0;
+  for (std::size_t k = b.size(); k-- > 0;) Q = (Q + b[k]) * v;
+  return 1 + Q;
+}
+
+// Denominators met by the iteration, from Q = 1.
+std::vector<std::vector<double>> linearised(const std::vector<double>& v, const std::vector<double>& y, int degree) {
+  const std::size_t n = v.size(), d = static_cast<std::size_t>(degree), k = 2 * d + 1;
+  std::vector<std::vector<double>> met;
+  std::vector<double> b(d, 0.0), columns(n * k), right(n), c(k);
+  for (int pass = 0; pass < 6; ++pass) {
+    for (std::size_t i = 0; i < n; ++i) {
+      const double Q = denominator(b, v[i]);
+      const double weight = 1 / std::max(std::abs(Q), 1e-6);
+      right[i] = weight * y[i];
+      double power = weight;
+      for (std::size_t j = 0; j <= d; ++j, power *= v[i]) {
+        columns[j * n + i] = power;
+        if (j > 0) columns[(d + j) * n + i] = -power * y[i];
+      }
+    }
+    if (!std::isfinite(project(right, static_cast<int>(k), columns.data(), c.data()))) break;
+    b.assign(c.begin() + static_cast<std::ptrdiff_t>(d) + 1, c.end());
+    met.push_back(b);
+  }
+  return met;
+}
+
+std::vector<double> rational(const Sample& sample, int degree, std::vector<std::vector<double>> starts) {
+  const Scaled x = scaled_x(sample);
+  const std::size_t n = x.v.size(), d = static_cast<std::size_t>(degree);
+  Separable problem;
+  problem.y = sample.y;
+  problem.linear = degree + 1;
+  problem.lower.assign(d, -1e6);
+  problem.upper.assign(d, 1e6);
+  problem.basis = [&](std::span<const double> q, double* columns) {
+    for (std::size_t i = 0; i < n; ++i) {
+      double term = 1 / denominator(q, x.v[i]);
+      for (std::size_t j = 0; j <= d; ++j, term *= x.v[i]) columns[j * n + i] = term;
+    }
+  };
+  for (auto& b : linearised(x.v, sample.y, degree)) starts.push_back(std::move(b));
+  const Solution best = search(problem, starts, 5);
+  std::vector<double> values;
+  double power = 1;
+  for (std::size_t j = 0; j <= d; ++j, power *= x.scale) values.push_back(best.c[j] / power);
+  power = x.scale;
+  for (std::size_t j = 0; j < d; ++j, power *= x.scale) values.push_back(best.q[j] / power);
+  return values;
+}
+
+std::vector<double> rational11(const Sample& sample) {
+  std::vector<std::vector<double>> starts;
+  for (const double b : {0.0, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 1000.0}) {
+    starts.push_back({b});
+    starts.push_back({-std::min(b, 0.97)});
+  }
+  return rational(sample, 1, std::move(starts));
+}
+
+std::vector<double> rational22(const Sample& sample) {
+  std::vector<std::vector<double>> starts;
+  for (const double b1 : {-3.0, -1.0, 0.0, 1.0, 5.0, 25.0})
+    for (const double b2 : {0.0, 0.3, 1.0, 3.0, 10.0, 40.0}) starts.push_back({b1, b2});
+  return rational(sample, 2, std::move(starts));
+}
+
+}  // namespace
+
+void add_rationals(std::vector<Model>& models) {
+  models.push_back(make_model({"rational11",
+                               "(a0+a1*x)/(1+b1*x)",
+                               "ratio of two straight lines",
+                               {{"a0", "value at x = 0 (units of y)", {-3, 3}},
+                                {"a1", "numerator's coefficient of x (y per x)", {1, 5}},
+                                {"b1", "denominator's coefficient of x (1/x)", {0.2, 2}}},
+                               {0, 10},
+                               rational11}));
+  models.push_back(make_model({"rational22",
+                               "(a0+a1*x+a2*x^2)/(1+b1*x+b2*x^2)",
+                               "ratio of two parabolas",
+                               {{"a0", "value at x = 0 (units of y)", {-3, 3}},
+                                {"a1", "numerator's coefficient of x (y per x)", {-2, 2}},
+                                {"a2", "numerator's coefficient of x^2 (y per x^2)", {1, 3}},
+                                {"b1", "denominator's coefficient of x (1/x)", {-0.5, 0.5}},
+                                {"b2", "denominator's coefficient of x^2 (1/x^2)", {0.2, 1}}},
+                               {0, 10},
+                               rational22}));
+}
+
+}  // namespace nlsq::inline v0::guessing

@@ -1,0 +1,84 @@
+// The registry: all rows, and look-up by name with the nearest names in the error.
+#include "rows.hpp"
+
+#include <nlsq/error.hpp>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <numeric>
+
+namespace nlsq::inline v0 {
+namespace {
+
+std::vector<Model> all_models() {
+  std::vector<Model> models;
+  guessing::add_polynomials(models);
+  guessing::add_exponentials(models);
+  guessing::add_powers(models);
+  guessing::add_peaks(models);
+  guessing::add_skewed_peaks(models);
+  guessing::add_double_peaks(models);
+  guessing::add_distributions(models);
+  guessing::add_waves(models);
+  guessing::add_steps(models);
+  guessing::add_saturations(models);
+  guessing::add_rationals(models);
+  guessing::add_thermal(models);
+  guessing::add_surfaces(models);
+  return models;
+}
+
+const std::vector<Model>& registry() {
+  static const std::vector<Model> models = all_models();
+  return models;
+}
+
+// Levenshtein distance, one row of the table at a time.
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), std::size_t{0});
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    std::size_t diagonal = row[0];
+    row[0] = i + 1;
+    for (std::size_t j = 0; j < b.size(); ++j) {
+      const std::size_t swap = diagonal + (a[i] == b[j] ? 0 : 1);
+      diagonal = row[j + 1];
+      row[j + 1] = std::min({swap, row[j] + 1, diagonal + 1});
+    }
+  }
+  return row.back();
+}
+
+std::vector<std::string> nearest_names(std::string_view name) {
+  std::vector<std::pair<std::size_t, std::string>> ranked;
+  const auto rank = [&](const std::string& candidate) {
+    const bool contained = !name.empty() && candidate.find(name) != std::string::npos;
+    ranked.emplace_back(contained ? 1 : edit_distance(name, candidate), candidate);
+  };
+  for (const Model& model : registry()) {
+    rank(model.name);
+    for (const std::string& alias : model.aliases) rank(alias);
+  }
+  std::stable_sort(ranked.begin(), ranked.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::vector<std::string> names;
+  for (const auto& [distance, candidate] : ranked)
+    if (names.size() < 3) names.push_back(candidate);
+  return names;
+}
+
+}  // namespace
+
+std::span<const Model> models() { return registry(); }
+
+const Model& model(std::string_view name) {
+  for (const Model& model : registry())
+    if (model.name == name || std::find(model.aliases.begin(), model.aliases.end(), name) != model.aliases.end())
+      return model;
+  const std::string_view shown = name.substr(0, 64);  // a name may be anything, a whole file even
+  throw ValidationError(fmt::format("no built-in model is called '{}'; the nearest names are {}", shown,
+                                    fmt::join(nearest_names(shown), ", ")));
+}
+
+}  // namespace nlsq::inline v0

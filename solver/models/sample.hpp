@@ -1,0 +1,40 @@
+// What a first guess looks at: finite rows, at most a few thousand of them, sorted by x.
+#pragma once
+
+#include <nlsq/models.hpp>
+
+#include <cstddef>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace nlsq::inline v0::guessing {
+
+enum class Domain { all, non_negative, positive };
+
+// Rows sorted by x (two predictors: by the first).
+struct Sample {
+  std::vector<double> x, y;
+  std::vector<double> x2;          // the second predictor, where the model has one
+  double x_min = 0, span = 1;      // of x; span is 1 where all x are equal
+  double y_min = 0, y_max = 0, y_mean = 0;
+
+  std::size_t rows() const { return x.size(); }
+  bool flat() const;               // y does not vary beyond rounding
+  bool one_x() const { return x.empty() || x.front() == x.back(); }
+  // (x - x_min) / span, in [0, 1].
+  std::vector<double> unit_x() const;
+};
+
+// A rule works on a sample with at least one row and returns the model's parameters.
+using Rule = std::function<std::vector<double>(const Sample&)>;
+
+inline constexpr std::size_t kSmooth = 1000;  // rows enough for curves without sharp features
+inline constexpr std::size_t kSharp = 2000;   // for peaks and oscillations
+
+// Wraps a rule into Model::rule: checks sizes, samples, warns, and makes sure every value is finite.
+std::function<Guess(std::span<const std::span<const double>>, std::span<const double>)> sampled(
+    int predictors, std::size_t parameters, Domain domain, std::size_t most, Rule rule);
+
+}  // namespace nlsq::inline v0::guessing

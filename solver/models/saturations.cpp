@@ -1,0 +1,61 @@
+// Saturation curves: one nonlinear constant, the x of half saturation.
+#include "rows.hpp"
+#include "separable.hpp"
+
+#include <cmath>
+
+namespace nlsq::inline v0::guessing {
+namespace {
+
+struct Saturation {
+  double plateau, half;
+};
+
+// y ~ plateau x/(half + x), x >= 0.
+Saturation saturation(const Sample& sample) {
+  const std::size_t n = sample.rows();
+  const double scale = sample.x.back() > 0 ? sample.x.back() : 1.0;
+  Separable problem;
+  problem.y = sample.y;
+  problem.lower = {std::log(1e-8)};
+  problem.upper = {std::log(1e6)};
+  problem.basis = [&](std::span<const double> q, double* columns) {
+    const double half = std::exp(q[0]);
+    for (std::size_t i = 0; i < n; ++i) columns[i] = sample.x[i] / scale / (half + sample.x[i] / scale);
+  };
+  std::vector<std::vector<double>> starts;
+  for (const double log_half : grid(std::log(1e-4), std::log(100.0), 20)) starts.push_back({log_half});
+  const Solution best = search(problem, starts, 2);
+  return {best.c[0], std::exp(best.q[0]) * scale};
+}
+
+}  // namespace
+
+void add_saturations(std::vector<Model>& models) {
+  models.push_back(make_model({"michaelis_menten",
+                               "Vmax*x/(Km+x)",
+                               "Michaelis-Menten enzyme kinetics, x >= 0",
+                               {{"Vmax", "limiting rate (units of y)", {1, 10}},
+                                {"Km", "concentration of half the limiting rate (units of x)", {0.2, 8, true}}},
+                               {0.1, 10},
+                               [](const Sample& sample) {
+                                 const Saturation fit = saturation(sample);
+                                 return std::vector{fit.plateau, fit.half};
+                               },
+                               kSmooth,
+                               Domain::non_negative}));
+  models.push_back(make_model({"langmuir",
+                               "q*K*x/(1+K*x)",
+                               "Langmuir adsorption isotherm, x >= 0",
+                               {{"q", "capacity: the limit at large x (units of y)", {1, 10}},
+                                {"K", "equilibrium constant (1/x)", {0.15, 5, true}}},
+                               {0.1, 10},
+                               [](const Sample& sample) {
+                                 const Saturation fit = saturation(sample);
+                                 return std::vector{fit.plateau, 1 / fit.half};
+                               },
+                               kSmooth,
+                               Domain::non_negative}));
+}
+
+}  // namespace nlsq::inline v0::guessing

@@ -1,0 +1,225 @@
+// Sigmoid steps in x, and in log x (dose-response curves).
+#include "rows.hpp"
+#include "separable.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+namespace nlsq::inline v0::guessing {
+namespace {
+
+constexpr double kLogSteepLow = -1.2, kLogSteepHigh = 9.2;  // steepness k times the range of x: 0.3 ... 10^4
+
+struct StepFit {
+  double centre = 0, steepness = 1;  // in units of x; steepness may be negative where asked for
+  std::vector<double> extra, c;
+};
+
+// Steps shape(k (x - centre), extra) and, with `offset`, a constant. `signs`: directions of k to try.
+using StepShape = double (*)(double z, std::span<const double> extra);
+StepFit fit_step(const Sample& sample, StepShape shape, bool offset, std::span<const double> signs,
+                 const std::vector<double>& extra_start = {}, double extra_low = 0, double extra_high = 0) {
+  const std::vector<double> u = sample.unit_x();
+  const std::size_t n = u.size();
+  std::vector<std::vector<double>> starts;
+  for (const double centre : grid(-0.1, 1.1, 13))
+    for (const double steepness : {2.0, 5.0, 12.0, 30.0, 100.0, 500.0}) {
+      starts.push_back({centre, std::log(steepness)});
+      starts.back().insert(starts.back().end(), extra_start.begin(), extra_start.end());
+    }
+  StepFit fit;
+  double lowest = std::numeric_limits<double>::infinity();
+  for (const double sign : signs) {
+    Separable problem;
+    problem.y = sample.y;
+    problem.linear = offset ? 2 : 1;
+    problem.lower = {-2, kLogSteepLow};
+    problem.upper = {3, kLogSteepHigh};
+    problem.lower.insert(problem.lower.end(), extra_start.size(), extra_low);
+    problem.upper.insert(problem.upper.end(), extra_start.size(), extra_high);
+    problem.basis = [&](std::span<const double> q, double* columns) {
+      const double k = sign * std::exp(q[1]);
+      for (std::size_t i = 0; i < n; ++i) {
+        columns[i] = shape(k * (u[i] - q[0]), q.subspan(2));
+        if (offset) columns[n + i] = 1;
+      }
+    };
+    const Solution best = search(problem, starts);
+    if (fit.c.empty() || best.rss < lowest) {
+      lowest = best.rss;
+      fit = {sample.x_min + best.q[0] * sample.span, sign * std::exp(best.q[1]) / sample.span,
+             {best.q.begin() + 2, best.q.end()}, best.c};
+    }
+  }
+  return fit;
+}
+
+constexpr double kUp[] = {1.0}, kBoth[] = {1.0, -1.0};
+
+double logistic_shape(double z, std::span<const double>) { return 1 / (1 + std::exp(-z)); }
+double erf_shape(double z, std::span<const double>) { return 0.5 * std::erfc(-z / std::numbers::sqrt2); }
+double gompertz_shape(double z, std::span<const double>) { return std::exp(-std::exp(-z)); }
+double richards_shape(double z, std::span<const double> log_nu) {
+  const double softplus = z < -30 ? -z : std::log1p(std::exp(-z));
+  return std::exp(-softplus * std::exp(-log_nu[0]));
+}
+
+// L > 0: of the two ways to write one curve, L s(k) + c = -L s(-k) + (c + L), the one with a height.
+std::vector<double> logistic(const Sample& sample) {
+  const StepFit fit = fit_step(sample, logistic_shape, true, kUp);
+  const double L = fit.c[0], c = fit.c[1];
+  return L >= 0 ? std::vector{L, fit.steepness, fit.centre, c} : std::vector{-L, -fit.steepness, fit.centre, c + L};
+}
+
+std::vector<double> richards(const Sample& sample) {
+  const StepFit fit = fit_step(sample, richards_shape, false, kUp, {0.0}, std::log(0.05), std::log(20.0));
+  return {fit.c[0], std::exp(fit.steepness * fit.centre), fit.steepness, std::exp(fit.extra[0])};
+}
+
+// Hill curves share x^n/(K^n+x^n) = 1/(1+(K/x)^n), a logistic in log x; x = 0 gives 0.
+std::vector<double> hill(const Sample& sample, bool fifth) {
+  const std::size_t n = sample.rows();
+  std::vector<double> t(n);  // log x, -inf at x = 0
+  for (std::size_t i = 0; i < n; ++i) t[i] = std::log(sample.x[i]);
+  const auto positive = std::upper_bound(sample.x.begin(), sample.x.end(), 0.0) - sample.x.begin();
+  const double last = std::isfinite(t.back()) ? t.back() : 0.0;
+  const double first = positive < static_cast<std::ptrdiff_t>(n) ? t[static_cast<std::size_t>(positive)] : last - 1;
+  Separable problem;
+  problem.y = sample.y;
+  problem.linear = 2;
+  problem.lower = {first - 5, std::log(0.05)};
+  problem.upper = {last + 5, std::log(50.0)};
+  if (fifth) problem.lower.push_back(std::log(0.05)), problem.upper.push_back(std::log(20.0));
+  problem.basis = [&](std::span<const double> q, double* columns) {
+    const double slope = std::exp(q[1]), power = fifth ? std::exp(q[2]) : 1.0;
+    for (std::size_t i = 0; i < n; ++i) {
+      double s = 1 / (1 + std::exp(-slope * (t[i] - q[0])));
+      if (fifth) s = std::pow(s, power);
+      columns[i] = s;
+      columns[n + i] = 1 - s;
+    }
+  };
+  std::vector<std::vector<double>> starts;
+  for (const double log_K : grid(first, last, 14))
+    for (const double slope : {0.5, 1.0, 2.0, 4.0, 10.0}) {
+      starts.push_back({log_K, std::log(slope)});
+      if (fifth) starts.back().push_back(0.0);
+    }
+  const Solution best = search(problem, starts);
+  std::vector<double> values = {best.c[1], best.c[0], std::exp(best.q[1]), std::exp(best.q[0])};
+  if (fifth) values.push_back(std::exp(best.q[2]));
+  return values;
+}
+
+Row logistic_row() {
+  return {"logistic",
+          "L/(1+exp(-k*(x-x0)))+c",
+          "logistic step",
+          {{"L", "height of the step (units of y)", {1, 10}},
+           {"k", "steepness (1/x); negative for a step down", {0.8, 6, true}},
+           {"x0", "midpoint (units of x)", {3, 7}},
+           {"c", "level on the low side (units of y)", {-2, 2}}},
+          {0, 10},
+          logistic};
+}
+
+Row logistic4_row() {
+  return {"logistic4",
+          "bottom+(top-bottom)*x^n/(K^n+x^n)",
+          "four-parameter logistic (Hill) dose-response curve, x >= 0",
+          {{"bottom", "response at x = 0 (units of y)", {0, 2}},
+           {"top", "response at large x (units of y)", {5, 10}},
+           {"n", "Hill slope (pure number)", {0.8, 4}},
+           {"K", "x of half response (units of x)", {1, 8, true}}},
+          {0.05, 20},
+          [](const Sample& sample) { return hill(sample, false); },
+          kSmooth,
+          Domain::non_negative,
+          {"hill"}};
+}
+
+Row logistic5_row() {
+  return {"logistic5",
+          "bottom+(top-bottom)*(x^n/(K^n+x^n))^s",
+          "five-parameter (asymmetric) logistic dose-response curve, x >= 0",
+          {{"bottom", "response at x = 0 (units of y)", {0, 2}},
+           {"top", "response at large x (units of y)", {5, 10}},
+           {"n", "slope (pure number)", {1.5, 4}},
+           {"K", "location (units of x); the x of half response where s = 1", {2, 8}},
+           {"s", "asymmetry (pure number)", {0.5, 2}}},
+          {0.05, 20},
+          [](const Sample& sample) { return hill(sample, true); },
+          kSmooth,
+          Domain::non_negative};
+}
+
+Row gompertz_row() {
+  return {"gompertz",
+          "a*exp(-b*exp(-c*x))",
+          "Gompertz growth",
+          {{"a", "final level (units of y)", {1, 10}},
+           {"b", "displacement (pure number): log of final level over value at x = 0", {3, 30, true}},
+           {"c", "rate (1/x)", {0.4, 1.5}}},
+          {0, 10},
+          [](const Sample& sample) {
+            const StepFit fit = fit_step(sample, gompertz_shape, false, kBoth);
+            return std::vector{fit.c[0], std::exp(fit.steepness * fit.centre), fit.steepness};
+          }};
+}
+
+Row richards_row() {
+  return {"richards",
+          "a/(1+q*exp(-k*x))^(1/nu)",
+          "Richards growth (generalised logistic)",
+          {{"a", "final level (units of y)", {1, 10}},
+           {"q", "displacement (pure number)", {5, 50, true}},
+           {"k", "rate (1/x)", {0.7, 2}},
+           {"nu", "asymmetry (pure number); 1 is the logistic", {0.5, 2}}},
+          {0, 10},
+          richards};
+}
+
+Row erf_step_row() {
+  return {"erf_step",
+          "a/2*(1+erf((x-x0)/(sqrt(2)*sigma)))+c",
+          "step smeared by a Gaussian",
+          {{"a", "height of the step (units of y); negative for a step down", {1, 10}},
+           {"x0", "midpoint (units of x)", {3, 7}},
+           {"sigma", "standard deviation of the smearing (units of x)", {0.3, 2}},
+           {"c", "level left of the step (units of y)", {-2, 2}}},
+          {0, 10},
+          [](const Sample& sample) {
+            const StepFit fit = fit_step(sample, erf_shape, true, kUp);
+            return std::vector{fit.c[0], fit.centre, 1 / fit.steepness, fit.c[1]};
+          }};
+}
+
+Row fermi_row() {
+  return {"fermi",
+          "a/(1+exp((x-mu)/T))+c",
+          "Fermi-Dirac occupation",
+          {{"a", "height (units of y)", {1, 10}},
+           {"mu", "chemical potential (units of x)", {3, 7}},
+           {"T", "temperature (units of x)", {0.2, 1.2}},
+           {"c", "background (units of y)", {-2, 2}}},
+          {0, 10},
+          [](const Sample& sample) {  // a step down of height a is the step up of height -a, on c + a
+            const StepFit fit = fit_step(sample, logistic_shape, true, kUp);
+            return std::vector{-fit.c[0], fit.centre, 1 / fit.steepness, fit.c[1] + fit.c[0]};
+          }};
+}
+
+}  // namespace
+
+void add_steps(std::vector<Model>& models) {
+  models.push_back(make_model(logistic_row()));
+  models.push_back(make_model(logistic4_row()));
+  models.push_back(make_model(logistic5_row()));
+  models.push_back(make_model(gompertz_row()));
+  models.push_back(make_model(richards_row()));
+  models.push_back(make_model(erf_step_row()));
+  models.push_back(make_model(fermi_row()));
+}
+
+}  // namespace nlsq::inline v0::guessing

@@ -1,0 +1,139 @@
+// Gaussian peaks over two predictors.
+#include "peak_fit.hpp"
+#include "rows.hpp"
+#include "separable.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+namespace nlsq::inline v0::guessing {
+namespace {
+
+struct Axis {
+  std::vector<double> u;  // in [0, 1]
+  double low, span;
+};
+
+Axis axis(const std::vector<double>& x) {
+  const auto [low, high] = std::minmax_element(x.begin(), x.end());
+  Axis a{x, *low, *high > *low ? *high - *low : 1.0};
+  for (double& value : a.u) value = (value - a.low) / a.span;
+  return a;
+}
+
+// The cells of a coarse grid whose means stand out most, above and below.
+std::vector<std::pair<double, double>> outstanding_cells(const Axis& x1, const Axis& x2, std::span<const double> y) {
+  std::vector<std::pair<double, double>> centres;
+  for (const std::size_t side : {4, 8}) {
+    std::vector<double> sum(side * side), count(side * side);
+    double mean = 0;
+    for (const double value : y) mean += value / static_cast<double>(y.size());
+    const auto cell = [side](double u) {
+      return std::min(side - 1, static_cast<std::size_t>(u * static_cast<double>(side)));
+    };
+    for (std::size_t i = 0; i < y.size(); ++i) {
+      const std::size_t at = cell(x1.u[i]) * side + cell(x2.u[i]);
+      sum[at] += y[i] - mean;
+      count[at] += 1;
+    }
+    // A cell's deviation in standard errors, but for the common scatter.
+    for (std::size_t at = 0; at < sum.size(); ++at) sum[at] = count[at] > 0 ? sum[at] / std::sqrt(count[at]) : 0.0;
+    const auto [lowest, highest] = std::minmax_element(sum.begin(), sum.end());
+    for (const auto& found : {lowest, highest}) {
+      const std::size_t at = static_cast<std::size_t>(found - sum.begin());
+      const double cells = static_cast<double>(side);
+      centres.emplace_back((static_cast<double>(at / side) + 0.5) / cells,
+                           (static_cast<double>(at % side) + 0.5) / cells);
+    }
+  }
+  return centres;
+}
+
+// {h, centre 1, centre 2, width 1, width 2, theta, c}; theta stays 0 unless `rotated`.
+std::vector<double> fit_surface(const Sample& sample, bool rotated) {
+  const Axis x1 = axis(sample.x), x2 = axis(sample.x2);
+  const std::size_t n = sample.rows();
+  // Rotated widths are lengths in the plane of x1 and x2, so both axes must share one unit there.
+  const double unit = std::max(x1.span, x2.span);
+  const double s1 = rotated ? x1.span / unit : 1.0, s2 = rotated ? x2.span / unit : 1.0;
+  Separable problem;
+  problem.y = sample.y;
+  problem.linear = 2;
+  problem.lower = {kCentreLow, kCentreLow, std::log(1e-3), std::log(1e-3)};
+  problem.upper = {kCentreHigh, kCentreHigh, kWidestLogWidth, kWidestLogWidth};
+  if (rotated) problem.lower.push_back(-4.0), problem.upper.push_back(4.0);
+  problem.basis = [&](std::span<const double> q, double* columns) {
+    const double w1 = std::exp(q[2]), w2 = std::exp(q[3]);
+    const double cosine = rotated ? std::cos(q[4]) : 1.0, sine = rotated ? std::sin(q[4]) : 0.0;
+    for (std::size_t i = 0; i < n; ++i) {
+      const double d1 = (x1.u[i] - q[0]) * s1, d2 = (x2.u[i] - q[1]) * s2;
+      const double a = (d1 * cosine + d2 * sine) / w1, b = (d2 * cosine - d1 * sine) / w2;
+      columns[i] = std::exp(-(a * a + b * b) / 2);
+      columns[n + i] = 1;
+    }
+  };
+  std::vector<std::vector<double>> starts;
+  for (const auto& [c1, c2] : outstanding_cells(x1, x2, sample.y))
+    for (const double width : {0.05, 0.12, 0.3}) {
+      if (!rotated) starts.push_back({c1, c2, std::log(width), std::log(width)});
+      if (rotated)
+        for (const double theta : {-0.8, 0.0, 0.8}) starts.push_back({c1, c2, std::log(2 * width), std::log(width), theta});
+    }
+  const Solution best = search(problem, starts, 4);
+  const double unit1 = rotated ? unit : x1.span, unit2 = rotated ? unit : x2.span;
+  return {best.c[0],
+          x1.low + best.q[0] * x1.span,
+          x2.low + best.q[1] * x2.span,
+          std::exp(best.q[2]) * unit1,
+          std::exp(best.q[3]) * unit2,
+          rotated ? best.q[4] : 0.0,
+          best.c[1]};
+}
+
+constexpr TrialRange kHeight = {2, 10}, kCentre = {3, 7}, kBackground = {-2, 2};
+
+}  // namespace
+
+void add_surfaces(std::vector<Model>& models) {
+  models.push_back(make_model({"gaussian2d",
+                               "h*exp(-(x1-m1)^2/(2*s1^2)-(x2-m2)^2/(2*s2^2))+c",
+                               "Gaussian peak over two predictors, on a constant background",
+                               {{"h", "height above the background (units of y)", kHeight},
+                                {"m1", "centre (units of x1)", kCentre},
+                                {"s1", "standard deviation along x1 (units of x1)", {0.8, 2}},
+                                {"m2", "centre (units of x2)", kCentre},
+                                {"s2", "standard deviation along x2 (units of x2)", {0.8, 2}},
+                                {"c", "background (units of y)", kBackground}},
+                               {0, 10},
+                               [](const Sample& sample) {
+                                 const std::vector<double> v = fit_surface(sample, false);
+                                 return std::vector{v[0], v[1], v[3], v[2], v[4], v[6]};
+                               },
+                               kSharp,
+                               Domain::all,
+                               {},
+                               2}));
+  models.push_back(make_model(
+      {"gaussian2d_rotated",
+       "h*exp(-((x1-m1)*cos(theta)+(x2-m2)*sin(theta))^2/(2*s1^2)-((x2-m2)*cos(theta)-(x1-m1)*sin(theta))^2/(2*s2^2))+c",
+       "Gaussian peak over two predictors of one unit, turned by an angle, on a constant background",
+       {{"h", "height above the background (units of y)", kHeight},
+        {"m1", "centre (units of x1)", kCentre},
+        {"theta", "angle from x1 to the axis of s1 (radians)", {-0.7, 0.7}},
+        {"m2", "centre (units of x2)", kCentre},
+        {"s1", "standard deviation along the turned first axis (units of x)", {1.4, 2.2}},
+        {"s2", "standard deviation along the turned second axis (units of x)", {0.6, 1}},
+        {"c", "background (units of y)", kBackground}},
+       {0, 10},
+       [](const Sample& sample) {
+         const std::vector<double> v = fit_surface(sample, true);
+         return std::vector{v[0], v[1], v[5], v[2], v[3], v[4], v[6]};
+       },
+       kSharp,
+       Domain::all,
+       {},
+       2}));
+}
+
+}  // namespace nlsq::inline v0::guessing

@@ -1,0 +1,72 @@
+// Thermal radiation and occupation: one temperature, or a temperature and a pole left of the data.
+#include "rows.hpp"
+#include "separable.hpp"
+
+#include <cmath>
+
+namespace nlsq::inline v0::guessing {
+namespace {
+
+std::vector<double> planck(const Sample& sample) {
+  const std::size_t n = sample.rows();
+  const double scale = sample.x.back();
+  Separable problem;
+  problem.y = sample.y;
+  problem.lower = {std::log(1e-4)};
+  problem.upper = {std::log(1e3)};
+  problem.basis = [&](std::span<const double> q, double* columns) {
+    const double T = std::exp(q[0]);
+    for (std::size_t i = 0; i < n; ++i) {
+      const double v = sample.x[i] / scale;
+      columns[i] = v * v * v / std::expm1(v / T);
+    }
+  };
+  std::vector<std::vector<double>> starts;
+  for (const double log_T : grid(std::log(0.005), std::log(10.0), 16)) starts.push_back({log_T});
+  const Solution best = search(problem, starts, 2);
+  return {best.c[0] / (scale * scale * scale), std::exp(best.q[0]) * scale};
+}
+
+// a/expm1((x-mu)/T), mu < every x: q = log of the gap and of T, in units of the range.
+std::vector<double> bose(const Sample& sample) {
+  const std::vector<double> u = sample.unit_x();
+  const std::size_t n = u.size();
+  Separable problem;
+  problem.y = sample.y;
+  problem.lower = {std::log(1e-6), std::log(1e-4)};
+  problem.upper = {std::log(1e2), std::log(1e3)};
+  problem.basis = [&](std::span<const double> q, double* columns) {
+    const double gap = std::exp(q[0]), T = std::exp(q[1]);
+    for (std::size_t i = 0; i < n; ++i) columns[i] = gap / T / std::expm1((u[i] + gap) / T);
+  };
+  std::vector<std::vector<double>> starts;
+  for (const double gap : {1e-3, 0.01, 0.03, 0.1, 0.3, 1.0})
+    for (const double T : {0.02, 0.05, 0.1, 0.3, 1.0, 5.0}) starts.push_back({std::log(gap), std::log(T)});
+  const Solution best = search(problem, starts);
+  const double gap = std::exp(best.q[0]), T = std::exp(best.q[1]);
+  return {best.c[0] * gap / T, sample.x_min - gap * sample.span, T * sample.span};
+}
+
+}  // namespace
+
+void add_thermal(std::vector<Model>& models) {
+  models.push_back(make_model({"planck",
+                               "a*x^3/expm1(x/T)",
+                               "Planck's law: spectral density against frequency, x > 0",
+                               {{"a", "scale (y per x^3)", {0.2, 5}},
+                                {"T", "temperature as a frequency, kT/h (units of x)", {0.8, 3}}},
+                               {0.1, 10},
+                               planck,
+                               kSmooth,
+                               Domain::positive}));
+  models.push_back(make_model({"bose",
+                               "a/expm1((x-mu)/T)",
+                               "Bose-Einstein occupation, x > mu",
+                               {{"a", "scale (units of y)", {1, 5}},
+                                {"mu", "chemical potential (units of x)", {-2, -0.3}},
+                                {"T", "temperature (units of x)", {0.8, 4}}},
+                               {0, 10},
+                               bose}));
+}
+
+}  // namespace nlsq::inline v0::guessing

@@ -1,0 +1,111 @@
+// Sine and damped sine: frequencies from the spectrum, amplitude and phase as the linear pair of a
+// sine and a cosine.
+#include "rows.hpp"
+#include "separable.hpp"
+#include "spectrum.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+namespace nlsq::inline v0::guessing {
+namespace {
+
+constexpr double kTurn = 2 * std::numbers::pi;
+
+double wrapped(double phase) { return std::remainder(phase, kTurn); }
+
+// Slow waves, of which less than two cycles are seen, have no peak in the spectrum.
+std::vector<double> candidate_frequencies(std::span<const double> u, std::span<const double> y) {
+  std::vector<double> frequencies = spectrum_peaks(u, y, 6);
+  for (const double slow : {0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 1.0, 1.25, 1.5, 1.8}) frequencies.push_back(slow);
+  return frequencies;
+}
+
+struct Wave {
+  double amplitude, phase;  // of sin(2 pi f x + phase), x in the user's units
+};
+
+// From c0 cos + c1 sin of 2 pi f (x - middle).
+Wave wave(double c0, double c1, double f, double middle) {
+  return {std::hypot(c0, c1), wrapped(std::atan2(c0, c1) - kTurn * std::remainder(f * middle, 1.0))};
+}
+
+std::vector<double> sine(const Sample& sample) {
+  const std::vector<double> u = sample.unit_x();
+  const std::size_t n = u.size();
+  Separable problem;
+  problem.y = sample.y;
+  problem.linear = 3;
+  problem.lower = {0.02};
+  problem.upper = {2.0 * static_cast<double>(n)};
+  problem.basis = [&](std::span<const double> q, double* columns) {
+    for (std::size_t i = 0; i < n; ++i) {
+      const double angle = kTurn * q[0] * (u[i] - 0.5);
+      columns[i] = std::cos(angle);
+      columns[n + i] = std::sin(angle);
+      columns[2 * n + i] = 1;
+    }
+  };
+  std::vector<std::vector<double>> starts;
+  for (const double f : candidate_frequencies(u, sample.y)) starts.push_back({f});
+  const Solution best = search(problem, starts, 5);
+  const double f = best.q[0] / sample.span;
+  const Wave w = wave(best.c[0], best.c[1], f, sample.x_min + sample.span / 2);
+  return {w.amplitude, f, w.phase, best.c[2]};
+}
+
+std::vector<double> damped_sine(const Sample& sample) {
+  const std::vector<double> u = sample.unit_x();
+  const std::size_t n = u.size();
+  Separable problem;
+  problem.y = sample.y;
+  problem.linear = 3;
+  problem.lower = {0.02, -50};
+  problem.upper = {2.0 * static_cast<double>(n), 500};
+  problem.basis = [&](std::span<const double> q, double* columns) {
+    const double origin = q[1] >= 0 ? 0.0 : 1.0;  // where the envelope is 1
+    for (std::size_t i = 0; i < n; ++i) {
+      const double angle = kTurn * q[0] * u[i], envelope = std::exp(-q[1] * (u[i] - origin));
+      columns[i] = envelope * std::cos(angle);
+      columns[n + i] = envelope * std::sin(angle);
+      columns[2 * n + i] = 1;
+    }
+  };
+  std::vector<std::vector<double>> starts;
+  for (const double f : candidate_frequencies(u, sample.y))
+    for (const double rate : {0.0, 1.5, 4.0, 10.0, 30.0}) starts.push_back({f, rate});
+  const Solution best = search(problem, starts, 6);
+  const double f = best.q[0] / sample.span, b = best.q[1] / sample.span;
+  const Wave w = wave(best.c[0], best.c[1], f, sample.x_min);
+  const double origin = sample.x_min + (best.q[1] >= 0 ? 0.0 : sample.span);
+  return {w.amplitude * std::exp(b * origin), b, f, w.phase, best.c[2]};
+}
+
+}  // namespace
+
+void add_waves(std::vector<Model>& models) {
+  models.push_back(make_model({"sine",
+                               "a*sin(2*pi*f*x+phi)+c",
+                               "sine wave about a constant",
+                               {{"a", "amplitude (units of y)", {1, 5}},
+                                {"f", "frequency (cycles per unit of x)", {0.12, 1.2}},
+                                {"phi", "phase at x = 0 (radians)", {-3, 3}},
+                                {"c", "mean level (units of y)", {-3, 3}}},
+                               {0, 10},
+                               sine,
+                               kSharp}));
+  models.push_back(make_model({"damped_sine",
+                               "a*exp(-b*x)*sin(2*pi*f*x+phi)+c",
+                               "damped sine wave about a constant",
+                               {{"a", "amplitude at x = 0 (units of y)", {1, 5}},
+                                {"b", "damping rate (1/x)", {0.05, 0.5, true}},
+                                {"f", "frequency (cycles per unit of x)", {0.2, 1.2}},
+                                {"phi", "phase at x = 0 (radians)", {-3, 3}},
+                                {"c", "final level (units of y)", {-3, 3}}},
+                               {0, 10},
+                               damped_sine,
+                               kSharp}));
+}
+
+}  // namespace nlsq::inline v0::guessing
