@@ -3,6 +3,7 @@
 
 #include <nlsq/traced.hpp>
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -18,6 +19,12 @@ struct TapeStep {
   double value = 0;                   // of a constant; the value at recording otherwise
 };
 
+// The same operation on the same operands; concrete values are compared for constants only.
+inline bool same_step(const TapeStep& s, const TapeStep& t) {
+  return s.op == t.op && s.a == t.a && s.b == t.b && s.c == t.c &&
+         (s.op != Op::constant || std::bit_cast<std::uint64_t>(s.value) == std::bit_cast<std::uint64_t>(t.value));
+}
+
 // The concrete answer a comparison gave. `position`: steps recorded by then.
 struct TapeGuard {
   std::uint32_t condition = 0;
@@ -27,6 +34,8 @@ struct TapeGuard {
 
 class Tape {
  public:
+  static constexpr const char* kChanges = "its operations or constants change between calls";
+
   Tape(std::size_t max_length, std::size_t max_guards);
 
   Traced column(std::uint32_t index, double value) { return leaf(Op::column, index, value); }

@@ -1,0 +1,147 @@
+// Rows whose residuals or derivatives come from calls of the user's code, one row at a time (curves)
+// or all rows at once (vector functions). f64 only. Whatever a callable throws passes through.
+#pragma once
+
+#include <nlsq/callable.hpp>
+#include <nlsq/column.hpp>
+#include <nlsq/row_model.hpp>
+
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <vector>
+
+namespace nlsq::inline v0 {
+
+// A curve: residual_i = (f(x_i, p) - y_i) * w_i. Columns of `data`: the predictors, then y, then w where
+// the source has one column more (w = 1 otherwise).
+struct CurveRows {
+  ModelFunction function;
+  std::shared_ptr<const RowSource> data;
+  std::vector<double> parameters;  // all of them; a pass replaces those listed in `free`
+  std::vector<int> free;           // ascending indices into `parameters`
+};
+
+// Value and derivatives of the model at one row, for one set of parameters.
+class RowFunction {
+ public:
+  virtual ~RowFunction() = default;
+  // df[k] = ∂f/∂p[free[k]]; returns f. `df` is null when only f is wanted.
+  virtual double evaluate(const double* x, double* df) = 0;
+};
+
+// What the fallbacks for curves have in common: reading rows, weights, tiles.
+class NLSQ_API CallableRows : public RowModel {
+ public:
+  // Throws ValidationError when columns, parameters and indices do not fit together.
+  explicit CallableRows(CurveRows rows);
+
+  int parameters() const override { return static_cast<int>(rows_.free.size()); }
+  std::size_t rows() const override { return rows_.data->rows(); }
+  std::size_t tile_rows() const override { return 256; }
+  bool has_f32() const override { return false; }
+  double row_cost(Fill fill) const override;
+  // Throws ValidationError for `single`.
+  std::unique_ptr<TilePass> begin(std::span<const double> x, Fill fill, bool single) const override;
+  void reference_residuals(std::span<const double> x, std::size_t first, std::size_t count, double* residuals,
+                           double* magnitudes) const override;
+
+ protected:
+  // At all parameters p.
+  virtual std::unique_ptr<RowFunction> at(std::vector<double> p) const = 0;
+  // Calls of the callable that a row with derivatives takes, in units of calls in double.
+  virtual double calls_per_row() const = 0;
+  const CurveRows& curve() const { return rows_; }
+
+ private:
+  CurveRows rows_;
+};
+
+// Forward dual numbers, eight derivatives a call: exact to rounding.
+class NLSQ_API DualRows final : public CallableRows {
+ public:
+  explicit DualRows(CurveRows rows);  // throws ValidationError when function.dual is null
+  const char* kind() const override { return "dual"; }
+
+ private:
+  std::unique_ptr<RowFunction> at(std::vector<double> p) const override;
+  double calls_per_row() const override;
+};
+
+// The user's own derivatives: df[j] = ∂f/∂p_j for every parameter, free or not.
+using ModelDerivatives = std::function<void(const double* x, std::span<const double> p, double* df)>;
+
+class NLSQ_API DerivativeRows final : public CallableRows {
+ public:
+  DerivativeRows(CurveRows rows, ModelDerivatives derivatives);
+  const char* kind() const override { return "derivatives"; }
+
+ private:
+  std::unique_ptr<RowFunction> at(std::vector<double> p) const override;
+  double calls_per_row() const override;
+
+  ModelDerivatives derivatives_;
+};
+
+// Central differences with steps h = cbrt(eps) * max(|p_j|, typical_j): the error of a derivative is about
+// h² |f'''| / 6 + eps |f| / h, some 4e-11 of the size of f/p for a smooth model. Where one side is not
+// finite (a pole, the logarithm of a negative number) the other side alone serves, with an error of h |f''|/2.
+class NLSQ_API DifferenceRows final : public CallableRows {
+ public:
+  // `typical`: sizes of the parameters below which a step does not shrink, one for every parameter; by
+  // default the sizes in rows.parameters, 1 for a zero.
+  explicit DifferenceRows(CurveRows rows, std::vector<double> typical = {});
+  const char* kind() const override { return "finite differences"; }
+
+ private:
+  std::unique_ptr<RowFunction> at(std::vector<double> p) const override;
+  double calls_per_row() const override;
+
+  std::vector<double> typical_;
+};
+
+// Residuals of a vector function, all computed by one call. A pass evaluates everything once, shared by
+// all who begin a pass at the same x, and hands it out in tiles.
+class NLSQ_API VectorRows final : public RowModel {
+ public:
+  // J row-major, rows() x p.size(): all parameters, free or not.
+  using Jacobian = std::function<void(std::span<const double> p, double* J)>;
+
+  // Derivatives by `jacobian` where it is given, else by dual numbers where the function takes them, else by
+  // central differences (errors as for DifferenceRows). The number of residuals is what the function gives
+  // at `parameters`; a later call that gives another number throws ValidationError.
+  VectorRows(VectorFunction function, std::vector<double> parameters, std::vector<int> free, Jacobian jacobian = {});
+
+  int parameters() const override { return static_cast<int>(free_.size()); }
+  std::size_t rows() const override { return start_.size(); }
+  std::size_t tile_rows() const override { return 256; }
+  bool has_f32() const override { return false; }
+  const char* kind() const override;
+  double row_cost(Fill fill) const override;
+  std::unique_ptr<TilePass> begin(std::span<const double> x, Fill fill, bool single) const override;
+  // By a call in double, repeated whenever row 0 is asked for. The callable does not say which terms a
+  // residual is the difference of: magnitudes are |r| here plus |r| at the starting parameters.
+  void reference_residuals(std::span<const double> x, std::size_t first, std::size_t count, double* residuals,
+                           double* magnitudes) const override;
+
+ private:
+  struct Evaluation;  // residuals and columns of J at one x
+  std::vector<double> expand(std::span<const double> x) const;
+  std::vector<double> residuals_at(std::span<const double> p) const;
+  std::shared_ptr<const Evaluation> evaluate(std::span<const double> x, bool derivatives) const;
+  void by_jacobian(std::span<const double> p, Evaluation& result) const;
+  void by_dual(std::span<const double> p, Evaluation& result) const;
+  void by_differences(std::span<const double> p, Evaluation& result) const;
+
+  VectorFunction function_;
+  std::vector<double> parameters_;
+  std::vector<int> free_;
+  Jacobian jacobian_;
+  std::vector<double> start_;  // residuals at `parameters`
+  mutable std::mutex mutex_;
+  mutable std::shared_ptr<const Evaluation> latest_;
+  mutable std::vector<double> reference_at_, reference_;
+};
+
+}  // namespace nlsq::inline v0
