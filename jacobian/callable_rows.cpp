@@ -19,7 +19,7 @@ class CallablePass final : public DoublePass {
       : data_(*rows.data),
         function_(std::move(function)),
         predictors_(static_cast<std::size_t>(rows.function.predictors)),
-        weighted_(rows.data->columns() > rows.function.predictors + 1),
+        weighted_(rows.weighted),
         tile_rows_(tile_rows),
         n_(rows.free.size()),
         jacobian_(fill == Fill::jacobian_and_residual),
@@ -41,7 +41,7 @@ class CallablePass final : public DoublePass {
  private:
   void row(std::size_t i) {
     for (std::size_t c = 0; c < predictors_; ++c) x_[c] = input(c, i);
-    const double w = weighted_ ? input(predictors_ + 1, i) : 1.0;
+    const double w = weighted_ ? 1 / input(predictors_ + 1, i) : 1.0;
     const double f = function_->evaluate(x_.data(), jacobian_ ? df_.data() : nullptr);
     tile_.residual()[i] = (f - input(predictors_, i)) * w;
     for (std::size_t k = 0; jacobian_ && k < n_; ++k) tile_.columns()[k][i] = df_[k] * w;
@@ -70,11 +70,11 @@ std::vector<double> expand(const CurveRows& rows, std::span<const double> x) {
 CallableRows::CallableRows(CurveRows rows) : rows_(std::move(rows)) {
   if (!rows_.data) throw ValidationError("rows need a source of data");
   if (!rows_.function.value) throw ValidationError("rows need a callable in double");
-  const int columns = rows_.data->columns(), least = rows_.function.predictors + 1;
-  if (columns < least || columns > least + 1) {
+  const int columns = rows_.data->columns(), needed = rows_.function.predictors + (rows_.weighted ? 2 : 1);
+  if (columns < needed) {
     throw ValidationError("a model of " + std::to_string(rows_.function.predictors) + " predictors needs " +
-                          std::to_string(least) + " data columns, or one more for weights, not " +
-                          std::to_string(columns));
+                          std::to_string(needed) + " data columns" + (rows_.weighted ? " with sigma" : "") +
+                          ", not " + std::to_string(columns));
   }
   for (const int j : rows_.free) {
     if (j < 0 || static_cast<std::size_t>(j) >= rows_.parameters.size()) {
@@ -96,17 +96,16 @@ std::unique_ptr<TilePass> CallableRows::begin(std::span<const double> x, Fill fi
 void CallableRows::reference_residuals(std::span<const double> x, std::size_t first, std::size_t count,
                                        double* residuals, double* magnitudes) const {
   const std::vector<double> p = expand(rows_, x);
-  const int predictors = rows_.function.predictors;
-  const bool weighted = rows_.data->columns() > predictors + 1;
-  std::vector<double> columns(static_cast<std::size_t>(rows_.data->columns()) * count);
-  for (int c = 0; c < rows_.data->columns(); ++c) {
-    rows_.data->read(first, count, c, columns.data() + static_cast<std::size_t>(c) * count);
+  const auto k = static_cast<std::size_t>(rows_.function.predictors);
+  const std::size_t used = k + (rows_.weighted ? 2 : 1);
+  std::vector<double> columns(used * count);
+  for (std::size_t c = 0; c < used; ++c) {
+    rows_.data->read(first, count, static_cast<int>(c), columns.data() + c * count);
   }
-  const auto k = static_cast<std::size_t>(predictors);
   std::vector<double> row(k + 1);
   for (std::size_t i = 0; i < count; ++i) {
     for (std::size_t c = 0; c < k; ++c) row[c] = columns[c * count + i];
-    const double y = columns[k * count + i], w = weighted ? columns[(k + 1) * count + i] : 1.0;
+    const double y = columns[k * count + i], w = rows_.weighted ? 1 / columns[(k + 1) * count + i] : 1.0;
     const double f = rows_.function.value(row.data(), p);
     residuals[i] = (f - y) * w;
     magnitudes[i] = (std::fabs(f) + std::fabs(y)) * std::fabs(w);

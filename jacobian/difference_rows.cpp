@@ -49,8 +49,10 @@ class CentralDifferences final : public RowFunction {
 
 }  // namespace
 
-DifferenceRows::DifferenceRows(CurveRows rows, std::vector<double> typical)
-    : CallableRows(std::move(rows)), typical_(std::move(typical)) {
+DifferenceRows::DifferenceRows(ModelFunction function, std::shared_ptr<const RowSource> data, bool weighted,
+                               std::vector<double> parameters, std::vector<int> free, std::vector<double> typical)
+    : CallableRows({std::move(function), std::move(data), weighted, std::move(parameters), std::move(free)}),
+      typical_(std::move(typical)) {
   if (typical_.empty()) typical_ = typical_sizes(curve().parameters);
   if (typical_.size() != curve().parameters.size()) {
     throw ValidationError("typical sizes are needed for all " + std::to_string(curve().parameters.size()) +

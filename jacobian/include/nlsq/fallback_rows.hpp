@@ -14,13 +14,14 @@
 
 namespace nlsq::inline v0 {
 
-// A curve: residual_i = (f(x_i, p) - y_i) * w_i. Columns of `data`: the predictors, then y, then w where
-// the source has one column more (w = 1 otherwise).
+// A curve: residual_i = (f(x_i, p) - y_i) / sigma_i. Columns of `data`: the predictors, then y, then sigma
+// where `weighted`; sigma is 1 otherwise.
 struct CurveRows {
   ModelFunction function;
   std::shared_ptr<const RowSource> data;
+  bool weighted = false;
   std::vector<double> parameters;  // all of them; a pass replaces those listed in `free`
-  std::vector<int> free;           // ascending indices into `parameters`
+  std::vector<int> free;           // indices into `parameters`, in the order of x
 };
 
 // Value and derivatives of the model at one row, for one set of parameters.
@@ -61,7 +62,9 @@ class NLSQ_API CallableRows : public RowModel {
 // Forward dual numbers, eight derivatives a call: exact to rounding.
 class NLSQ_API DualRows final : public CallableRows {
  public:
-  explicit DualRows(CurveRows rows);  // throws ValidationError when function.dual is null
+  // Throws ValidationError when function.dual is null.
+  DualRows(ModelFunction function, std::shared_ptr<const RowSource> data, bool weighted,
+           std::vector<double> parameters, std::vector<int> free);
   const char* kind() const override { return "dual"; }
 
  private:
@@ -74,7 +77,8 @@ using ModelDerivatives = std::function<void(const double* x, std::span<const dou
 
 class NLSQ_API DerivativeRows final : public CallableRows {
  public:
-  DerivativeRows(CurveRows rows, ModelDerivatives derivatives);
+  DerivativeRows(ModelFunction function, std::shared_ptr<const RowSource> data, bool weighted,
+                 std::vector<double> parameters, std::vector<int> free, ModelDerivatives derivatives);
   const char* kind() const override { return "derivatives"; }
 
  private:
@@ -90,8 +94,9 @@ class NLSQ_API DerivativeRows final : public CallableRows {
 class NLSQ_API DifferenceRows final : public CallableRows {
  public:
   // `typical`: sizes of the parameters below which a step does not shrink, one for every parameter; by
-  // default the sizes in rows.parameters, 1 for a zero.
-  explicit DifferenceRows(CurveRows rows, std::vector<double> typical = {});
+  // default the sizes in `parameters`, 1 for a zero.
+  DifferenceRows(ModelFunction function, std::shared_ptr<const RowSource> data, bool weighted,
+                 std::vector<double> parameters, std::vector<int> free, std::vector<double> typical = {});
   const char* kind() const override { return "finite differences"; }
 
  private:
