@@ -59,9 +59,8 @@ bool is_pole(double x) noexcept { return x <= 0 && x == std::floor(x); }
 
 double erfcx(double x) noexcept {
   if (x >= 10) return erfcx_asymptotic(x);
-  if (x >= 0) return exp_of_square(x) * std::erfc(x);
-  if (x > -1) return exp_of_square(x) * std::erfc(x);
-  return 2 * exp_of_square(x) - erfcx(-x);
+  if (x <= -1) return 2 * exp_of_square(x) - erfcx(-x);
+  return exp_of_square(x) * std::erfc(x);
 }
 
 // Recurrence up to 10, then the asymptotic series DLMF 5.11.2; reflection DLMF 5.5.4.

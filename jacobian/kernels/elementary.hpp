@@ -1,98 +1,100 @@
-// Elementary functions of a vector, by SLEEF's 1-ulp variants, named by instruction set so that the
-// library does not choose again at run time. Bounds: README.md of this folder.
+// Elementary functions of a vector: SLEEF's, mended where they leave the C library's range. The
+// mending costs one comparison; its branch is taken when some lane needs it. Bounds: README.md.
 #pragma once
 
-#include "simd.hpp"
-
-#include <sleef.h>
-
-// NLSQ_SLEEF_64(exp, _u10) is the function of a vector of doubles, NLSQ_SLEEF_32 of floats.
-#define NLSQ_CONCATENATE(a, b, c, d, e) a##b##c##d##e
-#if defined(NLSQ_KERNEL_SET_avx512)
-#define NLSQ_SLEEF_64(name, bound) NLSQ_CONCATENATE(Sleef_, name, d8, bound, avx512f)
-#define NLSQ_SLEEF_32(name, bound) NLSQ_CONCATENATE(Sleef_, name, f16, bound, avx512f)
-#elif defined(NLSQ_KERNEL_SET_avx2)
-#define NLSQ_SLEEF_64(name, bound) NLSQ_CONCATENATE(Sleef_, name, d4, bound, avx2)
-#define NLSQ_SLEEF_32(name, bound) NLSQ_CONCATENATE(Sleef_, name, f8, bound, avx2)
-#elif defined(NLSQ_KERNEL_SET_neon)
-#define NLSQ_SLEEF_64(name, bound) NLSQ_CONCATENATE(Sleef_, name, d2, bound, advsimd)
-#define NLSQ_SLEEF_32(name, bound) NLSQ_CONCATENATE(Sleef_, name, f4, bound, advsimd)
-#elif defined(__SSE2__)
-#define NLSQ_SLEEF_64(name, bound) NLSQ_CONCATENATE(Sleef_, name, d2, bound, sse2)
-#define NLSQ_SLEEF_32(name, bound) NLSQ_CONCATENATE(Sleef_, name, f4, bound, sse2)
-#else
-#define NLSQ_SLEEF_LANES 1  // no vector functions: SLEEF's scalar ones, lane by lane
-#define NLSQ_SLEEF_64(name, bound) NLSQ_CONCATENATE(Sleef_, name, , bound, )
-#define NLSQ_SLEEF_32(name, bound) NLSQ_CONCATENATE(Sleef_, name, f, bound, )
-#endif
+#include "sleef_vector.hpp"
 
 namespace nlsq::inline v0 {
 namespace {
-
-using V64 = Simd<double>::V;
-using V32 = Simd<float>::V;
-
-#if defined(NLSQ_SLEEF_LANES)
-#define NLSQ_ELEMENTARY_1(name, sleef, bound)                                          \
-  NLSQ_INLINE V64 name(V64 a) {                                                        \
-    for (std::size_t i = 0; i < 2; ++i) a[i] = NLSQ_SLEEF_64(sleef, bound)(a[i]);      \
-    return a;                                                                          \
-  }                                                                                    \
-  NLSQ_INLINE V32 name(V32 a) {                                                        \
-    for (std::size_t i = 0; i < 4; ++i) a[i] = NLSQ_SLEEF_32(sleef, bound)(a[i]);      \
-    return a;                                                                          \
-  }
-#define NLSQ_ELEMENTARY_2(name, sleef, bound)                                          \
-  NLSQ_INLINE V64 name(V64 a, V64 b) {                                                 \
-    for (std::size_t i = 0; i < 2; ++i) a[i] = NLSQ_SLEEF_64(sleef, bound)(a[i], b[i]); \
-    return a;                                                                          \
-  }                                                                                    \
-  NLSQ_INLINE V32 name(V32 a, V32 b) {                                                 \
-    for (std::size_t i = 0; i < 4; ++i) a[i] = NLSQ_SLEEF_32(sleef, bound)(a[i], b[i]); \
-    return a;                                                                          \
-  }
-#else
-#define NLSQ_ELEMENTARY_1(name, sleef, bound)                                                      \
-  NLSQ_INLINE V64 name(V64 a) { return from_raw<double>(NLSQ_SLEEF_64(sleef, bound)(raw(a))); }    \
-  NLSQ_INLINE V32 name(V32 a) { return from_raw<float>(NLSQ_SLEEF_32(sleef, bound)(raw(a))); }
-#define NLSQ_ELEMENTARY_2(name, sleef, bound)                                  \
-  NLSQ_INLINE V64 name(V64 a, V64 b) {                                         \
-    return from_raw<double>(NLSQ_SLEEF_64(sleef, bound)(raw(a), raw(b)));      \
-  }                                                                            \
-  NLSQ_INLINE V32 name(V32 a, V32 b) {                                         \
-    return from_raw<float>(NLSQ_SLEEF_32(sleef, bound)(raw(a), raw(b)));       \
-  }
-#endif
-
 namespace elementary {
-NLSQ_ELEMENTARY_1(exp, exp, _u10)
-NLSQ_ELEMENTARY_1(expm1, expm1, _u10)
-NLSQ_ELEMENTARY_1(log, log, _u10)
-NLSQ_ELEMENTARY_1(log10, log10, _u10)
-NLSQ_ELEMENTARY_1(log2, log2, _u10)
-NLSQ_ELEMENTARY_1(log1p, log1p, _u10)
-NLSQ_ELEMENTARY_1(sin, sin, _u10)
-NLSQ_ELEMENTARY_1(cos, cos, _u10)
-NLSQ_ELEMENTARY_1(tan, tan, _u10)
-NLSQ_ELEMENTARY_1(asin, asin, _u10)
-NLSQ_ELEMENTARY_1(acos, acos, _u10)
-NLSQ_ELEMENTARY_1(atan, atan, _u10)
-NLSQ_ELEMENTARY_1(sinh, sinh, _u10)
-NLSQ_ELEMENTARY_1(cosh, cosh, _u10)
-NLSQ_ELEMENTARY_1(tanh, tanh, _u10)
-NLSQ_ELEMENTARY_1(asinh, asinh, _u10)
-NLSQ_ELEMENTARY_1(acosh, acosh, _u10)
-NLSQ_ELEMENTARY_1(atanh, atanh, _u10)
-NLSQ_ELEMENTARY_1(erf, erf, _u10)
-NLSQ_ELEMENTARY_1(erfc, erfc, _u15)
-NLSQ_ELEMENTARY_1(cbrt, cbrt, _u10)
-NLSQ_ELEMENTARY_1(gamma, tgamma, _u10)
-NLSQ_ELEMENTARY_1(lgamma, lgamma, _u10)
-NLSQ_ELEMENTARY_2(pow, pow, _u10)
-NLSQ_ELEMENTARY_2(hypot, hypot, _u05)
-NLSQ_ELEMENTARY_2(atan2, atan2, _u10)
-NLSQ_ELEMENTARY_2(fmod, fmod, _)
-}  // namespace elementary
 
+using sleef::acos, sleef::asin, sleef::atan, sleef::atan2, sleef::atanh, sleef::cbrt, sleef::cos;
+using sleef::erf, sleef::erfc, sleef::exp, sleef::expm1, sleef::hypot, sleef::lgamma, sleef::log;
+using sleef::log10, sleef::log2, sleef::pow, sleef::sin, sleef::tan, sleef::tanh;
+
+// Thresholds of the two formats.
+template <class T>
+NLSQ_INLINE constexpr T pick(double f64, double f32) {
+  return static_cast<T>(sizeof(T) == sizeof(double) ? f64 : f32);
+}
+
+// SLEEF overflows where 1 + x does in its own scaled form.
+template <class T, class V = typename Simd<T>::V>
+NLSQ_INLINE V log1p_full(V a) {
+  using S = Simd<T>;
+  const V result = sleef::log1p(a);
+  const auto large = S::less(S::set(pick<T>(1e100, 1e20)), a);
+  if (!S::any(large)) [[likely]] return result;
+  return S::choose(large, sleef::log(a), result);
+}
+
+// SLEEF squares the argument: log |2a| instead, where the 1 under the root has no weight.
+template <class T, class V = typename Simd<T>::V>
+NLSQ_INLINE V log_of_twice(V magnitude) {
+  return Simd<T>::add(sleef::log(magnitude), Simd<T>::set(static_cast<T>(0.693147180559945309417)));
+}
+template <class T, class V = typename Simd<T>::V>
+NLSQ_INLINE V asinh_full(V a) {
+  using S = Simd<T>;
+  const V result = sleef::asinh(a), magnitude = S::abs(a);
+  const auto large = S::less(S::set(pick<T>(1e100, 1e15)), magnitude);
+  if (!S::any(large)) [[likely]] return result;
+  const V mended = log_of_twice<T>(magnitude);
+  return S::choose(large, S::choose(S::less(a, S::zero()), S::neg(mended), mended), result);
+}
+template <class T, class V = typename Simd<T>::V>
+NLSQ_INLINE V acosh_full(V a) {
+  using S = Simd<T>;
+  const V result = sleef::acosh(a);
+  const auto large = S::less(S::set(pick<T>(1e100, 1e15)), a);
+  if (!S::any(large)) [[likely]] return result;
+  return S::choose(large, log_of_twice<T>(a), result);
+}
+
+// SLEEF overflows with exp(a), which is twice the result: (exp(a/2) / 2) exp(a/2) instead.
+template <class T, class V = typename Simd<T>::V>
+NLSQ_INLINE V half_exp(V magnitude) {
+  const V root = sleef::exp(Simd<T>::mul(magnitude, Simd<T>::set(T(0.5))));
+  return Simd<T>::mul(Simd<T>::mul(root, Simd<T>::set(T(0.5))), root);
+}
+template <class T, class V = typename Simd<T>::V>
+NLSQ_INLINE V sinh_full(V a) {
+  using S = Simd<T>;
+  const V result = sleef::sinh(a), magnitude = S::abs(a);
+  const auto large = S::less(S::set(pick<T>(709, 88)), magnitude);
+  if (!S::any(large)) [[likely]] return result;
+  const V mended = half_exp<T>(magnitude);
+  return S::choose(large, S::choose(S::less(a, S::zero()), S::neg(mended), mended), result);
+}
+template <class T, class V = typename Simd<T>::V>
+NLSQ_INLINE V cosh_full(V a) {
+  using S = Simd<T>;
+  const V result = sleef::cosh(a), magnitude = S::abs(a);
+  const auto large = S::less(S::set(pick<T>(709, 88)), magnitude);
+  if (!S::any(large)) [[likely]] return result;
+  return S::choose(large, half_exp<T>(magnitude), result);
+}
+
+// The pole at 0 has no sign: NaN, as at the other poles.
+template <class T, class V = typename Simd<T>::V>
+NLSQ_INLINE V gamma_full(V a) {
+  using S = Simd<T>;
+  return S::choose(S::equal(a, S::zero()), S::set(static_cast<T>(__builtin_nan(""))), sleef::gamma(a));
+}
+
+NLSQ_INLINE V64 log1p(V64 a) { return log1p_full<double>(a); }
+NLSQ_INLINE V32 log1p(V32 a) { return log1p_full<float>(a); }
+NLSQ_INLINE V64 asinh(V64 a) { return asinh_full<double>(a); }
+NLSQ_INLINE V32 asinh(V32 a) { return asinh_full<float>(a); }
+NLSQ_INLINE V64 acosh(V64 a) { return acosh_full<double>(a); }
+NLSQ_INLINE V32 acosh(V32 a) { return acosh_full<float>(a); }
+NLSQ_INLINE V64 sinh(V64 a) { return sinh_full<double>(a); }
+NLSQ_INLINE V32 sinh(V32 a) { return sinh_full<float>(a); }
+NLSQ_INLINE V64 cosh(V64 a) { return cosh_full<double>(a); }
+NLSQ_INLINE V32 cosh(V32 a) { return cosh_full<float>(a); }
+NLSQ_INLINE V64 gamma(V64 a) { return gamma_full<double>(a); }
+NLSQ_INLINE V32 gamma(V32 a) { return gamma_full<float>(a); }
+
+}  // namespace elementary
 }  // namespace
 }  // namespace nlsq::inline v0

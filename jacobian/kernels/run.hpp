@@ -69,7 +69,7 @@ NLSQ_INLINE void ternary(const Tile<T>& t, const Instruction& in, F f) {
   });
 }
 
-// Functions without a vector form: lane by lane in double.
+// Functions without a vector form (SLEEF's fmod fails at large quotients): lane by lane in double.
 template <class T>
 NLSQ_NOINLINE void by_lanes(const Tile<T>& t, const Instruction& in) {
   const bool a_moves = in.a >= 0, b_moves = in.b >= 0;
@@ -182,7 +182,6 @@ void run_elementary(const Tile<T>& t, const Instruction& in) {
     case Op::pow: return binary(t, in, [](V a, V b) { return e::pow(a, b); });
     case Op::hypot: return binary(t, in, [](V a, V b) { return e::hypot(a, b); });
     case Op::atan2: return binary(t, in, [](V a, V b) { return e::atan2(a, b); });
-    case Op::fmod: return binary(t, in, [](V a, V b) { return e::fmod(a, b); });
     default: return;
   }
 }
@@ -199,7 +198,7 @@ void run_instruction(const Tile<T>& t, const Instruction& in) {
     case Op::not_equal: case Op::logical_and: case Op::logical_or: case Op::logical_not:
     case Op::select:
       return run_choice(t, in);
-    case Op::erfcx: case Op::digamma: case Op::trigamma: case Op::besj0: case Op::besj1:
+    case Op::fmod: case Op::erfcx: case Op::digamma: case Op::trigamma: case Op::besj0: case Op::besj1:
     case Op::wofz_re: case Op::wofz_im:
       return by_lanes(t, in);
     default: return run_elementary(t, in);

@@ -46,6 +46,11 @@ struct Simd {
   NLSQ_INLINE static M mask_not(M m) { return ~m; }
   NLSQ_INLINE static M mask_and(M a, M b) { return a & b; }
   NLSQ_INLINE static M mask_or(M a, M b) { return a | b; }
+  NLSQ_INLINE static bool any(M m) {
+    bool found = false;
+    for (std::size_t i = 0; i < lanes; ++i) found |= m[i] != 0;
+    return found;
+  }
   NLSQ_INLINE static V choose(M m, V a, V b) { return m ? a : b; }
   // The first n lanes, zeros beyond.
   NLSQ_INLINE static V keep_first(V a, std::size_t n) {

@@ -46,6 +46,7 @@ struct Simd {
   NLSQ_INLINE static M mask_not(M m) { return hn::Not(m); }
   NLSQ_INLINE static M mask_and(M a, M b) { return hn::And(a, b); }
   NLSQ_INLINE static M mask_or(M a, M b) { return hn::Or(a, b); }
+  NLSQ_INLINE static bool any(M m) { return !hn::AllFalse(D(), m); }
   NLSQ_INLINE static V choose(M m, V a, V b) { return hn::IfThenElse(m, a, b); }
   // The first n lanes, zeros beyond.
   NLSQ_INLINE static V keep_first(V a, std::size_t n) {
