@@ -103,7 +103,7 @@ void Minimizer::update_scale() {
   state_.scale.resize(norms.size(), 0.0);
   double largest = 0;
   for (std::size_t j = 0; j < norms.size(); ++j) {
-    state_.scale[j] = std::max(state_.scale[j], norms[j]);
+    state_.scale[j] = getenv("DMAX") ? std::max(state_.scale[j], norms[j]) : std::max(norms[j], (getenv("DD") ? atof(getenv("DD")) : 0.0) * state_.scale[j]);
     largest = std::max(largest, state_.scale[j]);
   }
   for (double& d : state_.scale) {

@@ -58,7 +58,9 @@ std::vector<std::vector<double>> pair_starts(const Sample& sample, const std::ve
 }
 
 // {height, centre, width} of each peak, left one first, then the background.
-std::vector<double> fit_pair(const Sample& sample, Profile profile, double width_per_box) {
+std::vector<double> fit_pair(const Sample& picked, Profile profile, double width_per_box) {
+  const Sample averaged = picked.source ? picked.source->average(picked.x.front(), picked.x.back()) : Sample{};
+  const Sample& sample = averaged.rows() > 8 ? averaged : picked;
   const std::vector<double> u = sample.unit_x();
   const Solution best =
       search(pair_problem(sample, u, profile), pair_starts(sample, u, profile, width_per_box), 6);

@@ -54,7 +54,9 @@ std::vector<Bump> find_bumps(std::span<const double> u, std::span<const double> 
   return bumps;
 }
 
-PeakFit fit_peak(const Sample& sample, const PeakProblem& peak) {
+namespace {
+
+PeakFit fit_here(const Sample& sample, const PeakProblem& peak) {
   const std::vector<double> u = sample.unit_x();
   const std::size_t n = u.size();
   Separable problem;
@@ -85,6 +87,20 @@ PeakFit fit_peak(const Sample& sample, const PeakProblem& peak) {
   fit.background = best.c[1];
   fit.extra.assign(best.q.begin() + 2, best.q.end());
   return fit;
+}
+
+}  // namespace
+
+PeakFit fit_peak(const Sample& sample, const PeakProblem& peak) {
+  if (sample.source == nullptr) return fit_here(sample, peak);
+  const Sample all = sample.source->average(sample.x.front(), sample.x.back());
+  if (all.rows() < 4) return fit_here(sample, peak);
+  const PeakFit coarse = fit_here(all, peak);
+  const double cell = all.span / static_cast<double>(all.rows());
+  const double reach = 12 * std::max(std::abs(coarse.width), cell);
+  if (reach > 0.2 * all.span) return coarse;
+  const Sample near = sample.source->average(coarse.centre - reach, coarse.centre + reach);
+  return near.rows() < 30 ? coarse : fit_here(near, peak);
 }
 
 }  // namespace nlsq::inline v0::guessing

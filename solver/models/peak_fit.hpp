@@ -38,6 +38,8 @@ struct PeakFit {
   std::vector<double> extra;
 };
 
+// Long data are averaged over cells of x first, and looked at again around what was found, so that a
+// peak much narrower than a cell is found too.
 PeakFit fit_peak(const Sample& sample, const PeakProblem& problem);
 
 }  // namespace nlsq::inline v0::guessing

@@ -38,55 +38,54 @@ void check_sizes(int predictors, std::span<const std::span<const double>> x, std
       throw DataError(fmt::format("x has {} rows, y has {}", x[k].size(), y.size()), DataError::npos, k);
 }
 
-void measure(Sample& sample) {
-  sample.x_min = sample.x.front();
-  sample.span = sample.one_x() ? 1.0 : sample.x.back() - sample.x.front();
-  const auto [low, high] = std::minmax_element(sample.y.begin(), sample.y.end());
-  sample.y_min = *low;
-  sample.y_max = *high;
-  sample.y_mean = 0;
-  for (std::size_t i = 0; i < sample.rows(); ++i)  // running mean: no overflow
-    sample.y_mean += (sample.y[i] - sample.y_mean) / static_cast<double>(i + 1);
-}
-
 // Values beyond these are left out: their squares and spans would overflow.
 constexpr double kLargest = 1e150;
 
-struct Outside {
-  std::size_t domain = 0;  // sampled rows outside the model's domain
-};
+bool usable(std::span<const std::span<const double>> x, std::span<const double> y, std::size_t row) {
+  bool finite = std::abs(y[row]) < kLargest;  // false for NaN
+  for (const auto& column : x) finite = finite && std::abs(column[row]) < kLargest;
+  return finite;
+}
 
-Sample take(std::span<const std::span<const double>> x, std::span<const double> y, Domain domain, std::size_t most,
-            Outside& outside) {
-  const std::size_t n = y.size();
-  const std::size_t strata = std::min(n, most);
-  std::vector<std::size_t> rows;
-  rows.reserve(strata);
-  for (std::size_t k = 0; k < strata; ++k) {
-    const std::size_t row = strata == n ? k : pick_row(k, strata, n);
-    bool usable = std::abs(y[row]) < kLargest;  // false for NaN
-    for (const auto& column : x) usable = usable && std::abs(column[row]) < kLargest;
-    if (usable && !in_domain(x[0][row], domain)) {
-      ++outside.domain;
-      usable = false;
-    }
-    if (usable) rows.push_back(row);
-  }
-  std::sort(rows.begin(), rows.end(), [&](std::size_t i, std::size_t j) {
-    return x[0][i] != x[0][j] ? x[0][i] < x[0][j] : i < j;
-  });
+Sample gather(const Source& source, std::vector<std::size_t> rows) {
+  const auto x = source.x[0];
+  std::sort(rows.begin(), rows.end(),
+            [&](std::size_t i, std::size_t j) { return x[i] != x[j] ? x[i] < x[j] : i < j; });
   Sample sample;
   for (const std::size_t row : rows) {
-    sample.x.push_back(x[0][row]);
-    if (x.size() > 1) sample.x2.push_back(x[1][row]);
-    sample.y.push_back(y[row]);
+    sample.x.push_back(x[row]);
+    if (source.x.size() > 1) sample.x2.push_back(source.x[1][row]);
+    sample.y.push_back(source.y[row]);
   }
+  if (!rows.empty()) sample.measure();
   return sample;
 }
 
-std::string complaint(const Sample& sample, std::size_t parameters, Domain domain, const Outside& outside) {
+struct FirstLook {
+  Sample sample;
+  std::size_t outside = 0;  // sampled rows outside the model's domain
+};
+
+FirstLook first_look(const Source& source) {
+  const std::size_t n = source.y.size(), strata = std::min(n, source.most);
+  FirstLook look;
+  std::vector<std::size_t> rows;
+  for (std::size_t k = 0; k < strata; ++k) {
+    const std::size_t row = strata == n ? k : pick_row(k, strata, n);
+    if (!usable(source.x, source.y, row)) continue;
+    if (in_domain(source.x[0][row], source.domain))
+      rows.push_back(row);
+    else
+      ++look.outside;
+  }
+  look.sample = gather(source, std::move(rows));
+  return look;
+}
+
+std::string complaint(const FirstLook& look, std::size_t parameters, Domain domain) {
+  const Sample& sample = look.sample;
   if (sample.rows() == 0)
-    return domain != Domain::all && outside.domain > 0
+    return domain != Domain::all && look.outside > 0
                ? fmt::format("no rows with x {} 0: the guess is a formality",
                              domain == Domain::positive ? ">" : ">=")
                : "no finite rows: the guess is a formality";
@@ -95,13 +94,65 @@ std::string complaint(const Sample& sample, std::size_t parameters, Domain domai
     return fmt::format("y does not vary (it is {} throughout): the guess is a formality", sample.y_mean);
   if (sample.rows() < parameters)
     return fmt::format("{} rows for {} parameters: the guess is one of many", sample.rows(), parameters);
-  if (outside.domain > 0)
-    return fmt::format("rows with x {} 0 lie outside the model's domain: the guess ignores them",
+  if (look.outside > 0)
+    return fmt::format("the guess leaves out rows with x {} 0, where the model may be undefined",
                        domain == Domain::positive ? "<=" : "<");
   return {};
 }
 
+// Rows with x in [low, high]: a range of indices where x ascends, else all rows.
+std::pair<std::size_t, std::size_t> index_range(const Source& source, double low, double high) {
+  const auto x = source.x[0];
+  if (!source.sorted) return {0, x.size()};
+  return {static_cast<std::size_t>(std::lower_bound(x.begin(), x.end(), low) - x.begin()),
+          static_cast<std::size_t>(std::upper_bound(x.begin(), x.end(), high) - x.begin())};
+}
+
 }  // namespace
+
+void Sample::measure() {
+  x_min = x.front();
+  span = one_x() ? 1.0 : x.back() - x.front();
+  const auto [low, high] = std::minmax_element(y.begin(), y.end());
+  y_min = *low;
+  y_max = *high;
+  y_mean = 0;
+  for (std::size_t i = 0; i < rows(); ++i) y_mean += (y[i] - y_mean) / static_cast<double>(i + 1);
+}
+
+Sample Source::pick(double low, double high) const {
+  const auto [first, last] = index_range(*this, low, high);
+  std::vector<std::size_t> inside;
+  for (std::size_t i = first; i < last; ++i)
+    if (x[0][i] >= low && x[0][i] <= high && usable(x, y, i) && in_domain(x[0][i], domain)) inside.push_back(i);
+  std::vector<std::size_t> rows;
+  const std::size_t strata = std::min(most, inside.size());
+  for (std::size_t k = 0; k < strata; ++k)
+    rows.push_back(inside[strata == inside.size() ? k : pick_row(k, strata, inside.size())]);
+  return gather(*this, std::move(rows));
+}
+
+Sample Source::average(double low, double high) const {
+  const auto [first, last] = index_range(*this, low, high);
+  std::vector<double> count(most), sum_x(most), sum_y(most);
+  const double cells_per_x = static_cast<double>(most) / (high > low ? high - low : 1.0);
+  for (std::size_t i = first; i < last; ++i) {
+    const double at = x[0][i];
+    if (!(at >= low && at <= high) || !usable(x, y, i) || !in_domain(at, domain)) continue;
+    const std::size_t cell = std::min(most - 1, static_cast<std::size_t>((at - low) * cells_per_x));
+    count[cell] += 1;
+    sum_x[cell] += at - low;
+    sum_y[cell] += y[i];
+  }
+  Sample sample;
+  for (std::size_t cell = 0; cell < most; ++cell) {
+    if (count[cell] == 0) continue;
+    sample.x.push_back(low + sum_x[cell] / count[cell]);
+    sample.y.push_back(sum_y[cell] / count[cell]);
+  }
+  if (sample.rows() > 0) sample.measure();
+  return sample;
+}
 
 bool Sample::flat() const {
   return y_max - y_min <= 8 * std::numeric_limits<double>::epsilon() * std::max(std::abs(y_max), std::abs(y_min));
@@ -117,16 +168,20 @@ std::function<Guess(std::span<const std::span<const double>>, std::span<const do
     int predictors, std::size_t parameters, Domain domain, std::size_t most, Rule rule) {
   return [=](std::span<const std::span<const double>> x, std::span<const double> y) {
     check_sizes(predictors, x, y);
-    Outside outside;
-    Sample sample = take(x, y, domain, most, outside);
+    Source source{x, y, domain, most};
+    FirstLook look = first_look(source);
     Guess guess;
-    guess.warning = complaint(sample, parameters, domain, outside);
+    guess.warning = complaint(look, parameters, domain);
+    Sample& sample = look.sample;
     if (sample.rows() == 0) {  // something of ordinary size to work on
       sample.x = {1, 2};
       sample.y = {1, 1};
       sample.x2.assign(predictors > 1 ? 2 : 0, 1.0);
+      sample.measure();
+    } else if (y.size() > most) {
+      source.sorted = std::is_sorted(x[0].begin(), x[0].end());
+      sample.source = &source;
     }
-    measure(sample);
     guess.values = rule(sample);
     for (double& value : guess.values)
       if (!std::isfinite(value)) value = std::isnan(value) ? 1.0 : std::copysign(1e100, value);

@@ -13,13 +13,30 @@ namespace nlsq::inline v0::guessing {
 
 enum class Domain { all, non_negative, positive };
 
+struct Sample;
+
+// The data behind a sample that does not hold all of it, for rules that must look closer. Rows with x
+// (the first predictor) in [low, high], at most `most` of them, sorted by x; possibly none.
+struct Source {
+  std::span<const std::span<const double>> x;
+  std::span<const double> y;
+  Domain domain = Domain::all;
+  std::size_t most = 0;
+  bool sorted = false;  // the first predictor ascends: ranges are found without a pass
+
+  Sample pick(double low, double high) const;     // single rows, for oscillations
+  Sample average(double low, double high) const;  // means over equal cells of x, for everything else
+};
+
 // Rows sorted by x (two predictors: by the first).
 struct Sample {
   std::vector<double> x, y;
   std::vector<double> x2;          // the second predictor, where the model has one
   double x_min = 0, span = 1;      // of x; span is 1 where all x are equal
   double y_min = 0, y_max = 0, y_mean = 0;
+  const Source* source = nullptr;  // null: these are all rows there are
 
+  void measure();                  // sets everything below the rows
   std::size_t rows() const { return x.size(); }
   bool flat() const;               // y does not vary beyond rounding
   bool one_x() const { return x.empty() || x.front() == x.back(); }

@@ -141,7 +141,7 @@ Solution improve(const Separable& problem, Solution best, int iterations) {
     std::swap(at, trial);
     best = {std::move(q), at.c, at.rss};
     lambda *= 0.1;
-    if (decrease <= 1e-9 * at.rss) break;
+    if (decrease <= 1e-7 * at.rss) break;
   }
   return best;
 }

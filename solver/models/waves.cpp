@@ -15,11 +15,57 @@ constexpr double kTurn = 2 * std::numbers::pi;
 
 double wrapped(double phase) { return std::remainder(phase, kTurn); }
 
-// Slow waves, of which less than two cycles are seen, have no peak in the spectrum.
-std::vector<double> candidate_frequencies(std::span<const double> u, std::span<const double> y) {
-  std::vector<double> frequencies = spectrum_peaks(u, y, 6);
+// y ~ c0 cos + c1 sin + c2; q = frequency in cycles per unit u, phases from the middle.
+Separable sine_problem(std::span<const double> u, std::span<const double> y) {
+  Separable problem;
+  problem.y = y;
+  problem.linear = 3;
+  problem.lower = {0.02};
+  problem.upper = {2.0 * static_cast<double>(u.size())};
+  problem.basis = [u](std::span<const double> q, double* columns) {
+    const std::size_t n = u.size();
+    for (std::size_t i = 0; i < n; ++i) {
+      const double angle = kTurn * q[0] * (u[i] - 0.5);
+      columns[i] = std::cos(angle);
+      columns[n + i] = std::sin(angle);
+      columns[2 * n + i] = 1;
+    }
+  };
+  return problem;
+}
+
+// Frequencies (cycles per x) too high for the sample of long data: found in a window short enough to
+// resolve them, and followed through windows eight times longer each, as their precision allows.
+std::vector<double> followed_frequencies(const Sample& sample) {
+  std::vector<double> followed;
+  if (sample.source == nullptr) return followed;
+  const double rows = static_cast<double>(sample.source->y.size());
+  for (double part = static_cast<double>(sample.source->most) / rows; part < 0.3; part *= 8) {
+    const Sample window = sample.source->pick(sample.x_min, sample.x_min + part * sample.span);
+    if (window.rows() < 16) continue;
+    const std::vector<double> u = window.unit_x();
+    const Separable problem = sine_problem(u, window.y);
+    std::vector<Solution> found;
+    for (const double f : followed) found.push_back(improve(problem, solve(problem, {f * window.span})));
+    for (const double f : spectrum_peaks(u, window.y, 3)) found.push_back(improve(problem, solve(problem, {f})));
+    std::sort(found.begin(), found.end(), [](const Solution& a, const Solution& b) { return a.rss < b.rss; });
+    followed.clear();
+    for (std::size_t k = 0; k < std::min<std::size_t>(3, found.size()); ++k)
+      followed.push_back(found[k].q[0] / window.span);
+  }
+  return followed;
+}
+
+// Cycles per unit u. Slow waves, of which less than two cycles are seen, have no peak in the spectrum.
+std::vector<double> candidate_frequencies(const Sample& sample, std::span<const double> u) {
+  std::vector<double> frequencies = spectrum_peaks(u, sample.y, 6);
   for (const double slow : {0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 1.0, 1.25, 1.5, 1.8}) frequencies.push_back(slow);
+  for (const double f : followed_frequencies(sample)) frequencies.push_back(f * sample.span);
   return frequencies;
+}
+
+double highest_frequency(const Sample& sample) {
+  return 2.0 * static_cast<double>(sample.source ? sample.source->y.size() : sample.rows());
 }
 
 struct Wave {
@@ -33,23 +79,11 @@ Wave wave(double c0, double c1, double f, double middle) {
 
 std::vector<double> sine(const Sample& sample) {
   const std::vector<double> u = sample.unit_x();
-  const std::size_t n = u.size();
-  Separable problem;
-  problem.y = sample.y;
-  problem.linear = 3;
-  problem.lower = {0.02};
-  problem.upper = {2.0 * static_cast<double>(n)};
-  problem.basis = [&](std::span<const double> q, double* columns) {
-    for (std::size_t i = 0; i < n; ++i) {
-      const double angle = kTurn * q[0] * (u[i] - 0.5);
-      columns[i] = std::cos(angle);
-      columns[n + i] = std::sin(angle);
-      columns[2 * n + i] = 1;
-    }
-  };
+  Separable problem = sine_problem(u, sample.y);
+  problem.upper = {highest_frequency(sample)};
   std::vector<std::vector<double>> starts;
-  for (const double f : candidate_frequencies(u, sample.y)) starts.push_back({f});
-  const Solution best = search(problem, starts, 5);
+  for (const double f : candidate_frequencies(sample, u)) starts.push_back({f});
+  const Solution best = search(problem, starts, 4);
   const double f = best.q[0] / sample.span;
   const Wave w = wave(best.c[0], best.c[1], f, sample.x_min + sample.span / 2);
   return {w.amplitude, f, w.phase, best.c[2]};
@@ -62,7 +96,7 @@ std::vector<double> damped_sine(const Sample& sample) {
   problem.y = sample.y;
   problem.linear = 3;
   problem.lower = {0.02, -50};
-  problem.upper = {2.0 * static_cast<double>(n), 500};
+  problem.upper = {highest_frequency(sample), 500};
   problem.basis = [&](std::span<const double> q, double* columns) {
     const double origin = q[1] >= 0 ? 0.0 : 1.0;  // where the envelope is 1
     for (std::size_t i = 0; i < n; ++i) {
@@ -73,7 +107,7 @@ std::vector<double> damped_sine(const Sample& sample) {
     }
   };
   std::vector<std::vector<double>> starts;
-  for (const double f : candidate_frequencies(u, sample.y))
+  for (const double f : candidate_frequencies(sample, u))
     for (const double rate : {0.0, 1.5, 4.0, 10.0, 30.0}) starts.push_back({f, rate});
   const Solution best = search(problem, starts, 6);
   const double f = best.q[0] / sample.span, b = best.q[1] / sample.span;

@@ -71,13 +71,23 @@ NLSQ_API FitResult curve_fit(const Model& model, const Columns& x, const Column&
 NLSQ_API FitResult curve_fit(const ModelFunction& model, const Columns& x, const Column& y,
                              const std::vector<double>& p0, const FitOptions& options = {});
 
-// Any callable f(x, p): x a number, or x[0], x[1] ... for several predictors; p[0], p[1] ...
+// A callable f(x, p) that is not erased yet, and no formula or model either.
 template <class F>
-  requires(!std::convertible_to<F, std::string_view> && !std::convertible_to<F, const Formula&> &&
-           !std::convertible_to<F, const Model&> && !std::convertible_to<F, const ModelFunction&>)
-FitResult curve_fit(F model, const Columns& x, const Column& y, const std::vector<double>& p0,
+concept Callable = !std::convertible_to<F, std::string_view> && !std::convertible_to<F, const Formula&> &&
+                   !std::convertible_to<F, const Model&> && !std::convertible_to<F, const ModelFunction&>;
+
+// One predictor: f(x, p) with x a number, p[0], p[1] ... generic in both scalars, or in double alone.
+template <Callable F>
+FitResult curve_fit(F model, const Column& x, const Column& y, const std::vector<double>& p0,
                     const FitOptions& options = {}) {
-  return curve_fit(make_model_function(std::move(model), static_cast<int>(x.size())), x, y, p0, options);
+  return curve_fit(make_model_function(std::move(model)), Columns(x), y, p0, options);
+}
+
+// Several predictors: f(x, p) with x[0], x[1] ...
+template <Callable F>
+FitResult curve_fit(F model, const std::vector<Column>& x, const Column& y, const std::vector<double>& p0,
+                    const FitOptions& options = {}) {
+  return curve_fit(make_model_function(std::move(model), static_cast<int>(x.size())), Columns(x), y, p0, options);
 }
 
 // Rows from a source (generated, filed): columns are the predictors, then y, then sigma where

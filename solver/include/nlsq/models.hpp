@@ -38,8 +38,9 @@ struct Model {
   std::vector<TrialRange> trials;       // of the parameters on trial
 
   // First guess from data in any order. `x` holds `predictors` columns as long as `y`; rows with NaN
-  // or infinity are left out. Long data are sampled (a fixed, reproducible choice of rows), so the cost
-  // is milliseconds at any length. Throws DataError when the number or the lengths of columns disagree.
+  // or infinity are left out. Of long data a fixed, reproducible choice of rows is looked at, so that the
+  // cost is milliseconds, and at most a few passes over the data (peaks, waves). Throws DataError when
+  // the number or the lengths of columns disagree.
   Guess guess(std::span<const std::span<const double>> x, std::span<const double> y) const { return rule(x, y); }
   Guess guess(std::span<const double> x, std::span<const double> y) const { return rule({&x, 1}, y); }
 
