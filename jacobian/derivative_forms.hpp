@@ -5,7 +5,9 @@
 
 namespace nlsq::inline v0 {
 
-// ∂root/∂leaf for every leaf (a parameter or column node of `graph`), in forward form.
-std::vector<NodeId> derive_forward(Graph& graph, NodeId root, std::span<const NodeId> leaves);
+// ∂root/∂leaf for every leaf (a parameter or column node of `graph`), in forward form. `gather`: see
+// DerivativeProducts.
+std::vector<NodeId> derive_forward(Graph& graph, NodeId root, std::span<const NodeId> leaves,
+                                   bool gather = false);
 
 }  // namespace nlsq::inline v0

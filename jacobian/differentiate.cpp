@@ -2,9 +2,9 @@
 // Adjoint: one derivative of the root for every node, from the root down (Griewank and Walther,
 // Evaluating Derivatives, chapter 3). Both visit only nodes that depend on a wanted leaf.
 #include "derivative_forms.hpp"
+#include "op_cost.hpp"
 #include "partials.hpp"
-
-#include <nlsq/tile_program.hpp>
+#include "powers.hpp"
 
 #include <algorithm>
 
@@ -26,16 +26,10 @@ std::vector<std::uint8_t> active_nodes(const Graph& graph, std::size_t count, st
   return active;
 }
 
-// t/d; where several tangents go through the same division, one reciprocal serves them all.
-NodeId divided(Graph& graph, NodeId t, NodeId d, bool shared) {
-  if (graph.is_constant(t, 0)) return t;
-  return shared ? graph.mul(t, graph.div(graph.constant(1), d)) : graph.div(t, d);
-}
-
 class Forward {
  public:
-  Forward(Graph& graph, NodeId root, std::span<const NodeId> leaves)
-      : g_(graph), root_(root), varies_(graph.depends_on_columns()),
+  Forward(Graph& graph, NodeId root, std::span<const NodeId> leaves, bool gather)
+      : g_(graph), root_(root), varies_(graph), products_(graph, varies_, gather),
         zero_(graph.constant(0)), tangents_(root + 1, zero_), seen_(root + 1, 0) {
     for (const NodeId leaf : leaves) {
       const auto active = active_nodes(g_, root + 1, std::span(&leaf, 1));
@@ -60,8 +54,8 @@ class Forward {
       case Op::add: return g_.add(da, db);
       case Op::sub: return g_.sub(da, db);
       case Op::neg: return g_.neg(da);
-      case Op::mul: return g_.add(g_.mul(da, f.b), g_.mul(f.a, db));
-      case Op::div: return divided(g_, g_.sub(da, g_.mul(id, db)), f.b, shared);
+      case Op::mul: return g_.add(products_.product(da, f.b), products_.product(f.a, db));
+      case Op::div: return products_.quotient(g_.sub(da, products_.product(id, db)), f.b, shared);
       case Op::select: return g_.make(Op::select, f.a, db, dc);
       case Op::min: return g_.make(Op::select, g_.make(Op::less, f.b, f.a), db, da);
       case Op::max: return g_.make(Op::select, g_.make(Op::less, f.a, f.b), db, da);
@@ -72,15 +66,16 @@ class Forward {
     for (int i = 0; i < arity(f.op); ++i) {
       if (tangents[i] == zero_) continue;
       const Partial partial = partial_derivative(g_, id, i, varies_);
-      sum = g_.add(sum, partial.divides ? divided(g_, tangents[i], partial.node, shared)
-                                        : g_.mul(tangents[i], partial.node));
+      sum = g_.add(sum, partial.divides ? products_.quotient(tangents[i], partial.node, shared)
+                                        : products_.product(tangents[i], partial.node));
     }
     return sum;
   }
 
   Graph& g_;
   NodeId root_;
-  std::vector<std::uint8_t> varies_;
+  Variation varies_;
+  DerivativeProducts products_;
   NodeId zero_;
   std::vector<NodeId> tangents_;
   std::vector<std::uint32_t> seen_;  // how many of the leaves a node depends on
@@ -88,9 +83,9 @@ class Forward {
 
 class Adjoint {
  public:
-  Adjoint(Graph& graph, NodeId root, std::span<const NodeId> leaves)
-      : g_(graph), active_(active_nodes(graph, root + 1, leaves)), varies_(graph.depends_on_columns()),
-        zero_(graph.constant(0)), adjoints_(root + 1, zero_) {
+  Adjoint(Graph& graph, NodeId root, std::span<const NodeId> leaves, bool gather)
+      : g_(graph), active_(active_nodes(graph, root + 1, leaves)), varies_(graph),
+        products_(graph, varies_, gather), zero_(graph.constant(0)), adjoints_(root + 1, zero_) {
     adjoints_[root] = g_.constant(1);
     for (NodeId id = root + 1; id-- > 0;) {
       if (active_[id] && adjoints_[id] != zero_) pass_down(id, adjoints_[id]);
@@ -117,13 +112,13 @@ class Adjoint {
         return;
       case Op::neg: give(f.a, g_.neg(bar)); return;
       case Op::mul:
-        if (to_a) give(f.a, g_.mul(bar, f.b));
-        if (to_b) give(f.b, g_.mul(bar, f.a));
+        if (to_a) give(f.a, products_.product(bar, f.b));
+        if (to_b) give(f.b, products_.product(bar, f.a));
         return;
       case Op::div: {
-        const NodeId share = g_.div(bar, f.b);
+        const NodeId share = products_.quotient(bar, f.b, false);
         if (to_a) give(f.a, share);
-        if (to_b) give(f.b, g_.neg(g_.mul(share, id)));
+        if (to_b) give(f.b, g_.neg(products_.product(share, id)));
         return;
       }
       default: break;
@@ -133,18 +128,21 @@ class Adjoint {
     for (int i = 0; i < arity(f.op); ++i) {
       if (!wanted[i]) continue;
       const Partial partial = partial_derivative(g_, id, i, varies_);
-      give(operands[i], partial.divides ? g_.div(bar, partial.node) : g_.mul(bar, partial.node));
+      give(operands[i], partial.divides ? products_.quotient(bar, partial.node, false)
+                                         : products_.product(bar, partial.node));
     }
   }
 
   Graph& g_;
-  std::vector<std::uint8_t> active_, varies_;
+  std::vector<std::uint8_t> active_;
+  Variation varies_;
+  DerivativeProducts products_;
   NodeId zero_;
   std::vector<NodeId> adjoints_;
 };
 
-std::vector<NodeId> derive_adjoint(Graph& graph, NodeId root, std::span<const NodeId> leaves) {
-  const Adjoint adjoint(graph, root, leaves);
+std::vector<NodeId> derive_adjoint(Graph& graph, NodeId root, std::span<const NodeId> leaves, bool gather) {
+  const Adjoint adjoint(graph, root, leaves, gather);
   std::vector<NodeId> result;
   for (const NodeId leaf : leaves) result.push_back(adjoint.of(leaf));
   return result;
@@ -158,16 +156,37 @@ bool has_branches(const Graph& graph) {
   return false;
 }
 
-// Operations of value and derivatives together, as they will run; parameter-only ones break ties.
+// Cost of a row of value and derivatives together, products that will be contracted into sums counted
+// as free; operations on parameters alone (once a pass) break ties.
 double cost_of(const Graph& graph, NodeId root, std::span<const NodeId> derivatives) {
-  std::vector<NodeId> outputs(derivatives.begin(), derivatives.end());
-  outputs.push_back(root);
-  const TileProgram program = compile(graph, outputs);
-  return program.row_cost() + 1e-3 * static_cast<double>(program.prologue.size());
+  std::vector<std::uint32_t> uses(graph.size(), 0);
+  for (const NodeId output : derivatives) uses[output] += 2;  // an output is never contracted
+  uses[root] += 2;
+  Variation varies(graph);
+  double cost = 0;
+  for (auto id = static_cast<NodeId>(graph.size()); id-- > 0;) {
+    if (uses[id] == 0) continue;
+    const Node& node = graph[id];
+    const NodeId operands[] = {node.a, node.b, node.c};
+    for (int i = 0; i < arity(node.op); ++i) ++uses[operands[i]];
+    const bool half_power = node.op == Op::pow && is_half_power(graph[node.b].value);
+    cost += !varies(id) ? 1e-3 : half_power ? half_power_cost(graph[node.b].value) : op_cost(node.op);
+  }
+  for (NodeId id = 0; id < graph.size(); ++id) {
+    const Node& node = graph[id];
+    if (uses[id] == 0 || !varies(id)) continue;
+    const auto merges = [&](NodeId operand) {
+      return graph[operand].op == Op::mul && uses[operand] == 1 && varies(operand);
+    };
+    if ((node.op == Op::add || node.op == Op::sub) && (merges(node.a) || merges(node.b))) cost -= 1;
+    if (node.op == Op::neg && merges(node.a)) cost -= 1;
+  }
+  return cost;
 }
 
 // The derivatives with respect to leaves of `graph`, built in a copy that holds `root` alone and is
-// numbered by structure, so that equal expressions have equal derivatives however they were made.
+// numbered by structure, so that equal expressions have equal derivatives however they were made. All
+// forms are built side by side there; the cheapest is kept.
 std::vector<NodeId> derive(Graph& graph, NodeId root, std::span<const NodeId> leaves) {
   Graph copy;
   const NodeId roots[] = {root};
@@ -175,21 +194,25 @@ std::vector<NodeId> derive(Graph& graph, NodeId root, std::span<const NodeId> le
   const bool branches = has_branches(copy);
   const std::vector<NodeId> own_leaves = copy.adopt(graph, leaves);
 
-  Graph adjoint_copy = copy;
-  std::vector<NodeId> best = derive_forward(copy, top, own_leaves);
-  if (!branches && leaves.size() > 1) {
-    const std::vector<NodeId> adjoint = derive_adjoint(adjoint_copy, top, own_leaves);
-    if (cost_of(adjoint_copy, top, adjoint) <= cost_of(copy, top, best)) {
-      return graph.adopt(adjoint_copy, adjoint);
-    }
+  std::vector<NodeId> best;
+  double least = 0;
+  const auto consider = [&](std::vector<NodeId> form) {
+    const double cost = cost_of(copy, top, form);
+    if (!best.empty() && cost >= least) return;
+    best = std::move(form);
+    least = cost;
+  };
+  for (const bool gather : {false, true}) {
+    if (!branches) consider(derive_adjoint(copy, top, own_leaves, gather));
+    consider(derive_forward(copy, top, own_leaves, gather));
   }
   return graph.adopt(copy, best);
 }
 
 }  // namespace
 
-std::vector<NodeId> derive_forward(Graph& graph, NodeId root, std::span<const NodeId> leaves) {
-  Forward forward(graph, root, leaves);
+std::vector<NodeId> derive_forward(Graph& graph, NodeId root, std::span<const NodeId> leaves, bool gather) {
+  Forward forward(graph, root, leaves, gather);
   std::vector<NodeId> result;
   for (const NodeId leaf : leaves) result.push_back(forward.derive(leaf));
   return result;

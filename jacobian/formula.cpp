@@ -119,13 +119,16 @@ void check_options(const FormulaOptions& options) {
   if (!violations.empty()) throw ValidationError(violations);
 }
 
-// Where the two sides meet: the first '=' outside parentheses; tokens.size() where there is none.
-std::size_t find_equals(std::span<const Token> tokens) {
+// Where the two sides meet: the first '='; tokens.size() where there is none.
+std::size_t find_equals(std::span<const Token> tokens, const std::string& text) {
   std::size_t depth = 0;
   for (std::size_t i = 0; i < tokens.size(); ++i) {
     if (tokens[i].symbol == Symbol::open) ++depth;
     if (tokens[i].symbol == Symbol::close && depth > 0) --depth;
-    if (tokens[i].symbol == Symbol::assign && depth == 0) return i;
+    if (tokens[i].symbol != Symbol::assign) continue;
+    if (depth == 0) return i;
+    throw FormulaError("this '=' is inside parentheses: to compare write ==, else a ')' is missing before it", text,
+                       tokens[i].column);
   }
   return tokens.size();
 }
@@ -159,7 +162,7 @@ Formula parse_formula(std::string_view text, const FormulaOptions& options) {
   formula.text = std::string(text);
   formula.predictors = options.predictors;
   const std::vector<Token> tokens = tokenize(formula.text);
-  const std::size_t equals = find_equals(tokens);
+  const std::size_t equals = find_equals(tokens, formula.text);
   std::span<const Token> right(tokens);
   if (equals < tokens.size()) {
     parse_left_side(formula, {tokens.begin(), tokens.begin() + static_cast<std::ptrdiff_t>(equals)},

@@ -205,7 +205,7 @@ class Parser {
       case Symbol::comma: separate(); return true;
       case Symbol::end: finish(); return false;
       case Symbol::assign:  // the one that divides the formula was taken out before
-        fail("a second '=', or one inside parentheses: to compare write ==", here);
+        fail("a formula has one '=' at most: to compare write ==", here);
       default: fail_missing_operator();
     }
   }

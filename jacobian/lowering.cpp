@@ -1,10 +1,19 @@
 #include "lowering.hpp"
 
+#include "powers.hpp"
+
 #include <unordered_map>
 
 namespace nlsq::inline v0 {
 
 namespace {
+
+bool has_half_powers(const Graph& graph) {
+  for (NodeId id = 0; id < graph.size(); ++id) {
+    if (graph[id].op == Op::pow && is_half_power(graph[graph[id].b].value)) return true;
+  }
+  return false;
+}
 
 class Lowering {
  public:
@@ -12,6 +21,11 @@ class Lowering {
     // Numbered by structure: the same expressions give the same program however they were built.
     Graph copy;
     result_.outputs = copy.adopt(graph, outputs);
+    if (has_half_powers(copy)) {
+      Graph expanded = expand_half_powers(copy, result_.outputs);
+      copy = Graph();
+      result_.outputs = copy.adopt(expanded, result_.outputs);
+    }
     const auto varies = copy.depends_on_columns();
     for (NodeId id = 0; id < copy.size(); ++id) {
       const Node& node = copy[id];

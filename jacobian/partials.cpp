@@ -1,5 +1,7 @@
 #include "partials.hpp"
 
+#include "powers.hpp"
+
 #include <nlsq/error.hpp>
 
 #include <numbers>
@@ -16,7 +18,7 @@ struct Rules {
   Graph& g;
   NodeId f;  // the node itself
   NodeId a, b;
-  std::span<const std::uint8_t> varies;
+  Variation& varies;
 
   NodeId number(double value) const { return g.constant(value); }
   NodeId call(Op op, NodeId x) const { return g.make(op, x); }
@@ -90,7 +92,9 @@ Partial Rules::power(int which) const {
   const NodeId lowered = g.make(Op::pow, a, exponent);
   // A second pow a row is dear. With an exponent that no column enters, a^b / a is at hand, and what
   // a = 0 needs, 0^(b-1), is one number a pass.
-  if (g[lowered].op != Op::pow || varies[b]) return times(g.mul(b, lowered));
+  const Node& power = g[lowered];
+  const bool cheap = power.op != Op::pow || (g[power.b].op == Op::constant && is_half_power(g[power.b].value));
+  if (cheap || varies(b)) return times(g.mul(b, lowered));
   const NodeId at_zero = g.mul(b, g.make(Op::pow, number(0), exponent));
   return times(g.make(Op::select, a, g.div(g.mul(b, f), a), at_zero));
 }
@@ -135,7 +139,42 @@ bool is_piecewise_constant(Op op) {
 
 }  // namespace
 
-Partial partial_derivative(Graph& graph, NodeId node, int which, std::span<const std::uint8_t> varies) {
+bool Variation::operator()(NodeId id) {
+  for (auto next = static_cast<NodeId>(flags_.size()); next <= id; ++next) {
+    const Node& node = graph_[next];
+    const NodeId operands[] = {node.a, node.b, node.c};
+    std::uint8_t flag = node.op == Op::column ? 1 : 0;
+    for (int i = 0; i < arity(node.op); ++i) flag |= flags_[operands[i]];
+    flags_.push_back(flag);
+  }
+  return flags_[id] != 0;
+}
+
+DerivativeProducts::Factors DerivativeProducts::split(NodeId id) const {
+  const NodeId one = g_.constant(1);
+  if (!varies_(id)) return {id, one};
+  const Node node = g_[id];
+  if (node.op == Op::mul && !varies_(node.a)) return {node.a, node.b};
+  if (node.op == Op::mul && !varies_(node.b)) return {node.b, node.a};
+  return {one, id};
+}
+
+NodeId DerivativeProducts::product(NodeId a, NodeId b) const {
+  const NodeId plain = g_.mul(a, b);
+  if (!gather_ || g_[plain].op == Op::constant) return plain;
+  if (g_[a].op == Op::neg) return g_.neg(product(g_[a].a, b));
+  if (g_[b].op == Op::neg) return g_.neg(product(a, g_[b].a));
+  const Factors of_a = split(a), of_b = split(b);
+  return g_.mul(g_.mul(of_a.uniform, of_b.uniform), g_.mul(of_a.varying, of_b.varying));
+}
+
+NodeId DerivativeProducts::quotient(NodeId t, NodeId d, bool shared) const {
+  if (g_.is_constant(t, 0)) return t;
+  const bool reciprocal = shared || (varies_(t) && !varies_(d));
+  return reciprocal ? product(t, g_.div(g_.constant(1), d)) : g_.div(t, d);
+}
+
+Partial partial_derivative(Graph& graph, NodeId node, int which, Variation& varies) {
   const Node f = graph[node];
   if (is_piecewise_constant(f.op)) return {graph.constant(0), false};
   const Rules rules{graph, node, f.a, f.b, varies};

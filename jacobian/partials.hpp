@@ -11,10 +11,42 @@ struct Partial {
   bool divides = false;
 };
 
+// Which nodes depend on a data column, of a graph that grows while derivatives are built.
+class Variation {
+ public:
+  explicit Variation(const Graph& graph) : graph_(graph) {}
+  bool operator()(NodeId id);
+
+ private:
+  const Graph& graph_;
+  std::vector<std::uint8_t> flags_;
+};
+
 // The rule for operand `which` (0 or 1) of a function of one or two arguments. +, -, *, /, unary minus,
 // select, min and max are not here: forward and adjoint forms write them out. Throws Error where the
-// derivative is not an operation of the graph. `varies`: which nodes depend on a data column (at least
-// up to `node`), as Graph::depends_on_columns gives it.
-Partial partial_derivative(Graph& graph, NodeId node, int which, std::span<const std::uint8_t> varies);
+// derivative is not an operation of the graph.
+Partial partial_derivative(Graph& graph, NodeId node, int which, Variation& varies);
+
+// Products and quotients of derivatives. Their rounding is nobody's business but ours, so they may be
+// arranged: `gather` keeps factors that are the same in every row together, u*(v*x) as (u*v)*x, and
+// dividing by such a number is multiplying by its reciprocal.
+class DerivativeProducts {
+ public:
+  DerivativeProducts(Graph& graph, Variation& varies, bool gather)
+      : g_(graph), varies_(varies), gather_(gather) {}
+  NodeId product(NodeId a, NodeId b) const;
+  // `shared`: several tangents go through the same division; one reciprocal serves them all.
+  NodeId quotient(NodeId t, NodeId d, bool shared) const;
+
+ private:
+  struct Factors {
+    NodeId uniform, varying;
+  };
+  Factors split(NodeId id) const;
+
+  Graph& g_;
+  Variation& varies_;
+  bool gather_;
+};
 
 }  // namespace nlsq::inline v0

@@ -1,5 +1,5 @@
 // The rules by which Graph::make simplifies. Each is exact for every finite value, up to the sign of
-// a zero, except small powers (a few ulp) and x*0 = 0 (drops 0*inf). Signs move outward: an operand
+// a zero, except small integer powers (a few ulp) and x*0 = 0 (drops 0*inf). Signs move outward: an operand
 // of *, / and of odd functions is never a negation, nor is one of + and - (a + (-b) is a - b), and
 // no factor, divisor or added constant is negative.
 #include <nlsq/graph.hpp>
@@ -89,7 +89,7 @@ bool Graph::is_negative(NodeId id) const {
 
 NodeId Graph::without_sign(NodeId id) {
   const Node node = nodes_[id];
-  return node.op == Op::neg ? node.a : constant(-node.value);
+  return node.op == Op::neg ? node.a : constant(std::fabs(node.value));
 }
 
 NodeId Graph::simplify_unary(Op op, NodeId a) {
@@ -175,14 +175,10 @@ NodeId Graph::simplify_pow(NodeId a, NodeId b) {
   if (nodes_[b].op != Op::constant) return kNone;
   const double exponent = nodes_[b].value, size = std::fabs(exponent);
   if (exponent == 0) return constant(1);
-  if (!(size <= kLargestPower + 0.5) || 2 * size != std::floor(2 * size)) return kNone;
-  const int whole = static_cast<int>(size);
   NodeId power = kNone;
-  if (whole > 0) power = integer_power(a, whole);
-  if (size != whole) {
-    const NodeId root = make(Op::sqrt, a);
-    power = whole > 0 ? mul(power, root) : root;
-  }
+  if (size == 0.5) power = make(Op::sqrt, a);
+  if (size <= kLargestPower && size == std::floor(size)) power = integer_power(a, static_cast<int>(size));
+  if (power == kNone) return kNone;
   return exponent > 0 ? power : div(constant(1), power);
 }
 
@@ -202,6 +198,10 @@ NodeId Graph::simplify_select(NodeId condition, NodeId yes, NodeId no) {
   if (test.op == Op::logical_not) return make(Op::select, test.a, no, yes);
   if (test.op == Op::not_equal && is_constant(test.a, 0)) return make(Op::select, test.b, yes, no);
   if (test.op == Op::equal && is_constant(test.a, 0)) return make(Op::select, test.b, no, yes);
+  const bool both = is_negative(yes) && is_negative(no);
+  if (both || (is_negative(yes) && is_constant(no, 0)) || (is_constant(yes, 0) && is_negative(no))) {
+    return neg(make(Op::select, condition, without_sign(yes), without_sign(no)));
+  }
   if (is_truth(test.op) && is_constant(yes, 1) && is_constant(no, 0)) return condition;
   if (is_truth(test.op) && is_constant(yes, 0) && is_constant(no, 1)) return make(Op::logical_not, condition);
   return kNone;

@@ -5,8 +5,8 @@
 // topological order and no walk needs recursion.
 //
 // `make` simplifies as it builds: constants fold; x+0, 1*x, 0+x, x-x ... collapse where that is
-// exact for every finite value (up to the sign of a zero); integer and half powers become products
-// and square roots; signs move outward in one fixed manner, so that -b*x, -(b*x) and (-b)*x are one
+// exact for every finite value (up to the sign of a zero); integer powers and x^0.5 become products
+// and square roots (other half powers when a program is compiled); signs move outward in one fixed manner, so that -b*x, -(b*x) and (-b)*x are one
 // node. Operands of + and * are put in an order that depends on what they are, not on when they were
 // built: a formula and a C++ callable that say the same thing become the same graph, and the same
 // program to the last bit. x*0 is 0: what 0*inf would have been is dropped.
@@ -97,7 +97,7 @@ class NLSQ_API Graph {
 };
 
 // ∂root/∂p_j for the parameters in `wrt`, in that order; nodes are added to `graph`.
-// Forward and adjoint forms are both built (in copies) and the one with fewer operations is kept.
+// Forward and adjoint forms are both built (in a copy) and the one with fewer operations is kept.
 // A graph with `select` is derived forward: the adjoint would multiply 0 by what the branch not
 // taken holds. The sparse adjoint drops dual numbers' 0*inf = NaN. At the special points: abs' (0) = 0;
 // hypot' = 0 where both arguments are 0; d(a^b)/db = 0 where a = 0; min and max take the first
