@@ -4,13 +4,24 @@
 
 #include "sleef_vector.hpp"
 
+#if defined(NLSQ_KERNEL_SET_avx512)
+#include "exp_avx512.hpp"
+#endif
+
 namespace nlsq::inline v0 {
 namespace {
 namespace elementary {
 
 using sleef::acos, sleef::asin, sleef::atan, sleef::atan2, sleef::atanh, sleef::cbrt, sleef::cos;
-using sleef::erf, sleef::erfc, sleef::exp, sleef::expm1, sleef::hypot, sleef::lgamma, sleef::log;
+using sleef::erf, sleef::erfc, sleef::expm1, sleef::hypot, sleef::lgamma, sleef::log;
 using sleef::log10, sleef::log2, sleef::pow, sleef::sin, sleef::tan, sleef::tanh;
+
+#if defined(NLSQ_KERNEL_SET_avx512)
+NLSQ_INLINE V64 exp(V64 a) { return from_raw<double>(avx512::exp(raw(a))); }
+NLSQ_INLINE V32 exp(V32 a) { return from_raw<float>(avx512::exp(raw(a))); }
+#else
+using sleef::exp;
+#endif
 
 // Thresholds of the two formats.
 template <class T>
