@@ -2,9 +2,32 @@
 # only: a program that links the static library needs SLEEF beside it, and nothing else.
 list(APPEND CMAKE_MODULE_PATH "${CMAKE_CURRENT_LIST_DIR}")
 
-find_package(fmt REQUIRED)     # messages; fmt::fmt-header-only
+find_package(fmt REQUIRED)     # messages; as nlsq_fmt, below
 find_package(Eigen3 REQUIRED)  # solver/: factorisations
 find_package(SLEEF REQUIRED)   # jacobian/kernels: vector elementary functions; SLEEF::sleef
+
+# fmt: nlsq_fmt_headers for the library's folders, nlsq_fmt for programs. Its implementation is compiled
+# once, into the library, under a namespace of our own: fmt_once.cpp. Versions of fmt for which that was
+# not tried are used as headers only, which is slower to compile and otherwise the same.
+if(NOT TARGET nlsq_fmt)
+  add_library(nlsq_fmt_headers INTERFACE)
+  add_library(nlsq_fmt INTERFACE)
+  if(fmt_VERSION VERSION_GREATER_EQUAL 9 AND fmt_VERSION VERSION_LESS 10)
+    target_include_directories(nlsq_fmt_headers SYSTEM INTERFACE
+      $<TARGET_PROPERTY:fmt::fmt,INTERFACE_INCLUDE_DIRECTORIES>)
+    target_compile_definitions(nlsq_fmt_headers INTERFACE
+      "FMT_BEGIN_NAMESPACE=namespace fmt { inline namespace nlsq_v9 {" "FMT_END_NAMESPACE=}}")
+    add_library(nlsq_fmt_objects OBJECT "${CMAKE_CURRENT_LIST_DIR}/fmt_once.cpp")
+    target_link_libraries(nlsq_fmt_objects PRIVATE nlsq_fmt_headers)
+    add_library(nlsq_fmt_archive STATIC $<TARGET_OBJECTS:nlsq_fmt_objects>)
+    set_target_properties(nlsq_fmt_archive PROPERTIES LINKER_LANGUAGE CXX)
+    target_link_libraries(nlsq_fmt INTERFACE nlsq_fmt_headers nlsq_fmt_archive)
+    set(NLSQ_FMT_OBJECTS $<TARGET_OBJECTS:nlsq_fmt_objects>)
+  else()
+    target_link_libraries(nlsq_fmt_headers INTERFACE fmt::fmt-header-only)
+    target_link_libraries(nlsq_fmt INTERFACE fmt::fmt-header-only)
+  endif()
+endif()
 
 # Highway, by its headers alone: kernels are compiled once per instruction set (static dispatch), so
 # no part of its library is linked.

@@ -8,7 +8,7 @@ function(nlsq_folder name)
   target_include_directories(${name} PUBLIC
     $<BUILD_INTERFACE:${CMAKE_CURRENT_SOURCE_DIR}/include>
     PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
-  target_link_libraries(${name} PUBLIC ${ARGN} PRIVATE fmt::fmt-header-only)
+  target_link_libraries(${name} PUBLIC ${ARGN} PRIVATE nlsq_fmt_headers)
   nlsq_flags(${name})
 endfunction()
 
@@ -40,7 +40,7 @@ function(nlsq_library name)
     get_target_property(dirs ${folder} INTERFACE_INCLUDE_DIRECTORIES)
     list(APPEND includes ${dirs})
   endforeach()
-  add_library(${name} ${objects} ${NLSQ_KERNEL_OBJECTS})
+  add_library(${name} ${objects} ${NLSQ_KERNEL_OBJECTS} ${NLSQ_FMT_OBJECTS})
   add_library(nlsq::${name} ALIAS ${name})
   set_target_properties(${name} PROPERTIES
     VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR} LINKER_LANGUAGE CXX)

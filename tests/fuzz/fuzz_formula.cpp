@@ -48,6 +48,8 @@ class Disturbance {
 double apply(const FormulaStep& step, const double* operands) {
   const double a = operands[0];
   switch (step.compound) {
+    case CompoundFunction::greater: return a > operands[1];
+    case CompoundFunction::greater_equal: return a >= operands[1];
     case CompoundFunction::mod: return a - operands[1] * std::floor(a / operands[1]);
     case CompoundFunction::voigt: return nlsq::voigt(a, operands[1], operands[2]);
     case CompoundFunction::none: break;
@@ -57,8 +59,13 @@ double apply(const FormulaStep& step, const double* operands) {
 }
 
 std::size_t operands_of(const FormulaStep& step) {
-  if (step.compound == CompoundFunction::mod) return 2;
-  if (step.compound == CompoundFunction::voigt) return 3;
+  switch (step.compound) {
+    case CompoundFunction::greater:
+    case CompoundFunction::greater_equal:
+    case CompoundFunction::mod: return 2;
+    case CompoundFunction::voigt: return 3;
+    case CompoundFunction::none: break;
+  }
   return static_cast<std::size_t>(nlsq::arity(step.op));
 }
 
