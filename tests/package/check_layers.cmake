@@ -23,6 +23,7 @@ endfunction()
 foreach(other ${order})
   list(FIND order ${other} other_level)
   file(GLOB headers RELATIVE ${ROOT}/${other}/include ${ROOT}/${other}/include/nlsq/*.hpp)
+  list(FILTER headers EXCLUDE REGEX "nlsq/eigen")  # these need Eigen's path too
   foreach(header ${headers})
     preprocesses(${header} found)
     if(other_level GREATER level AND found)
