@@ -1,0 +1,245 @@
+#include "arguments.hpp"
+
+#include "errors.hpp"
+#include "utf8.hpp"
+
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace nlsq::cli {
+
+namespace {
+
+// What CLI11 fills as text; meaning is given to it afterwards, in one place.
+struct Raw {
+  std::string file, delimiter, decimal = ".", thousands, comment = "#", header = "auto", missing = "error";
+  std::string skip, max_line, ftol, xtol, gtol, max_iterations, time_limit, confidence;
+  std::vector<std::string> p0, fix;
+  bool list_models = false, version = false;
+};
+
+double number(const std::string& option, const std::string& text) {
+  double value = 0;
+  if (parse_number(text, NumberFormat{}, value) != NumberStatus::ok) {
+    throw UsageError(fmt::format("{} {}: not a number", option, printable(text)));
+  }
+  return value;
+}
+
+double number_at_least(const std::string& option, const std::string& text, double least) {
+  const double value = number(option, text);
+  if (value < least) throw UsageError(fmt::format("{} {}: must be at least {}", option, text, least));
+  return value;
+}
+
+std::size_t whole_number(const std::string& option, const std::string& text, double least, double most) {
+  const double value = number(option, text);
+  if (value != std::floor(value) || value < least || value > most) {
+    throw UsageError(fmt::format("{} {}: must be a whole number from {} to {}", option, text, least, most));
+  }
+  return static_cast<std::size_t>(value);
+}
+
+// Separators must not be mistaken for parts of numbers, quotes or line endings.
+char separator(const std::string& option, const std::string& text) {
+  constexpr std::string_view kRefused = "0123456789+-\"\r\n";
+  if (text.size() != 1 || kRefused.find(text[0]) != std::string_view::npos || (text[0] & 0x80) != 0 || text[0] == '\0' ||
+      std::isalpha(static_cast<unsigned char>(text[0]))) {
+    throw UsageError(fmt::format("{} '{}': must be one character, and no digit, letter, sign or quote", option,
+                                 printable(text)));
+  }
+  return text[0];
+}
+
+char delimiter(const std::string& text) {
+  if (text == "tab" || text == "\\t" || text == "\t") return '\t';
+  if (text == "comma") return ',';
+  if (text == "semicolon") return ';';
+  if (text == "blanks" || text == "blank" || text == "space" || text == "whitespace" || text == " ") return kBlanks;
+  try {
+    return separator("--delimiter", text);
+  } catch (const UsageError& e) {
+    throw UsageError(std::string(e.what()) + "; or comma, semicolon, tab, blanks");
+  }
+}
+
+template <class T>
+T one_of(const std::string& option, const std::string& text, std::initializer_list<std::pair<const char*, T>> choices) {
+  std::string names;
+  for (const auto& [name, value] : choices) {
+    if (text == name) return value;
+    names += fmt::format("{}{}", names.empty() ? "" : ", ", name);
+  }
+  throw UsageError(fmt::format("{} {}: must be one of {}", option, printable(text), names));
+}
+
+CsvOptions csv_options(const Raw& raw) {
+  CsvOptions csv;
+  if (!raw.delimiter.empty()) csv.delimiter = delimiter(raw.delimiter);
+  csv.number.decimal = one_of<char>("--decimal", raw.decimal, {{".", '.'}, {",", ','}, {"point", '.'}, {"comma", ','}});
+  if (!raw.thousands.empty()) csv.number.thousands = separator("--thousands", raw.thousands);
+  csv.comment = raw.comment;
+  csv.header = one_of<HeaderChoice>(
+      "--header", raw.header, {{"auto", HeaderChoice::automatic}, {"yes", HeaderChoice::yes}, {"no", HeaderChoice::no}});
+  csv.missing = one_of<MissingPolicy>("--missing", raw.missing,
+                                      {{"error", MissingPolicy::error}, {"drop", MissingPolicy::drop}});
+  if (!raw.skip.empty()) csv.skip = whole_number("--skip", raw.skip, 0, 1e9);
+  if (!raw.max_line.empty()) csv.max_line = whole_number("--max-line", raw.max_line, 1, 1e12);
+  const char decimal = csv.number.decimal;
+  if (csv.delimiter == decimal || csv.number.thousands == decimal ||
+      (csv.number.thousands != '\0' && csv.delimiter == csv.number.thousands)) {
+    throw UsageError("--delimiter, --decimal and --thousands must be different characters");
+  }
+  return csv;
+}
+
+// a=1,b=2 or @fit.json.
+void add_p0(Arguments& arguments, const std::string& text) {
+  if (text.starts_with('@')) {
+    if (!arguments.p0_file.empty()) throw UsageError("--p0: give one @FILE");
+    arguments.p0_file = text.substr(1);
+    return;
+  }
+  for (const std::string& part : split_list(text)) {
+    const std::size_t equals = part.find('=');
+    const std::string name(trim_blanks(part.substr(0, equals)));
+    if (equals == std::string::npos || !is_identifier(name)) {
+      throw UsageError(fmt::format("--p0 {}: write name=value pairs, as in a=1,b=2, or @fit.json", printable(text)));
+    }
+    const bool twice = std::any_of(arguments.p0.begin(), arguments.p0.end(), [&](auto& p) { return p.first == name; });
+    if (twice) throw UsageError(fmt::format("--p0: {} is given twice", name));
+    arguments.p0.emplace_back(name, number("--p0 " + name + "=", part.substr(equals + 1)));
+  }
+}
+
+// c=0 or c, several with commas.
+void add_fix(Arguments& arguments, const std::string& text) {
+  for (const std::string& part : split_list(text)) {
+    const std::size_t equals = part.find('=');
+    const std::string name(trim_blanks(part.substr(0, equals)));
+    if (!is_identifier(name)) {
+      throw UsageError(fmt::format("--fix {}: write name=value, or a name to hold it at its guess", printable(text)));
+    }
+    arguments.fixed.push_back(name);
+    if (equals == std::string::npos) continue;
+    const double value = number("--fix " + name + "=", part.substr(equals + 1));
+    const auto given = std::find_if(arguments.p0.begin(), arguments.p0.end(), [&](auto& p) { return p.first == name; });
+    if (given != arguments.p0.end()) throw UsageError(fmt::format("--fix {}: --p0 gives it a value too", name));
+    arguments.p0.emplace_back(name, value);
+  }
+}
+
+void add_data_options(CLI::App& app, Raw& raw, Selection& selection) {
+  app.add_option("FILE", raw.file, "table to fit: a file, or - for standard input");
+  const std::string data = "Data";
+  app.add_option("--x", selection.x, "predictors: EXPR[,EXPR...] over columns by name, number or $number (default 1)")->group(data);
+  app.add_option("--y", selection.y, "response: EXPR (default 2)")->group(data);
+  app.add_option("--sigma", selection.sigma, "standard deviations of y: EXPR")->group(data);
+  app.add_option("--where", selection.where, "condition on columns, as in 'x>2 && x<5'; may be repeated")
+      ->group(data)->allow_extra_args(false);
+  app.add_option("--range", selection.range, "A:B, interval of x; either side may be empty")->group(data);
+  app.add_option("--delimiter", raw.delimiter, "comma, semicolon, tab, blanks, or a character (default: found)")->group(data);
+  app.add_option("--decimal", raw.decimal, "decimal sign: . or ,")->group(data);
+  app.add_option("--thousands", raw.thousands, "thousands separator (default: none)")->group(data);
+  app.add_option("--header", raw.header, "whether the first line names columns: auto, yes, no")->group(data);
+  app.add_option("--comment", raw.comment, "lines that begin so are skipped (default #; '' for none)")->group(data);
+  app.add_option("--skip", raw.skip, "lines to skip at the top")->group(data);
+  app.add_option("--missing", raw.missing, "empty, NA, NaN, null: error, or drop the row")->group(data);
+  app.add_option("--max-line", raw.max_line, "longest line accepted, bytes (default 16777216)")->group(data);
+}
+
+void add_fit_options(CLI::App& app, Raw& raw, Arguments& arguments) {
+  const std::string fit = "Model and fit", output = "Output";
+  app.add_option("--model", arguments.model, "name of a built-in model, or a formula")->group(fit);
+  app.add_option("--p0", raw.p0, "starting values: a=1,b=2, or @fit.json from an earlier --json")
+      ->group(fit)->allow_extra_args(false);
+  app.add_option("--fix", raw.fix, "hold parameters: c=0, or c at its start")->group(fit)->allow_extra_args(false);
+  app.add_flag("--absolute-sigma", arguments.absolute_sigma, "sigma is in units of y: do not scale standard errors")->group(fit);
+  app.add_option("--precision", arguments.precision, "auto, f64, f32, or a policy such as residual=f32,gram=f64")->group(fit);
+  app.add_option("--ftol", raw.ftol, "stop when a step lowers the cost by less than this factor (default 0: off)")->group(fit);
+  app.add_option("--xtol", raw.xtol, "largest relative undamped step at convergence")->group(fit);
+  app.add_option("--gtol", raw.gtol, "largest cosine of residual and Jacobian column at convergence")->group(fit);
+  app.add_option("--max-iterations", raw.max_iterations, "iteration budget")->group(fit);
+  app.add_option("--time-limit", raw.time_limit, "seconds for the fit; then the best so far")->group(fit);
+  app.add_option("--confidence", raw.confidence, "of the intervals (default 0.95)")->group(output);
+  app.add_option("--json", arguments.json, "write the result as JSON to a file, or - for standard output")->group(output);
+  app.add_option("--residuals", arguments.residuals, "write x, y, fit and residual of each row as CSV")->group(output);
+  app.add_flag("--trace", arguments.trace, "show every iteration")->group(output);
+  app.add_flag("--quiet", arguments.quiet, "no report")->group(output);
+}
+
+void take_numbers(Arguments& arguments, const Raw& raw) {
+  if (!raw.ftol.empty()) arguments.ftol = number_at_least("--ftol", raw.ftol, 0);
+  if (!raw.xtol.empty()) arguments.xtol = number_at_least("--xtol", raw.xtol, 0);
+  if (!raw.gtol.empty()) arguments.gtol = number_at_least("--gtol", raw.gtol, 0);
+  if (!raw.time_limit.empty()) {
+    arguments.time_limit = number("--time-limit", raw.time_limit);
+    if (!(*arguments.time_limit > 0)) throw UsageError("--time-limit: must be positive, in seconds");
+  }
+  if (!raw.max_iterations.empty()) {
+    arguments.max_iterations = static_cast<int>(whole_number("--max-iterations", raw.max_iterations, 0, 1e9));
+  }
+  if (!raw.confidence.empty()) {
+    arguments.confidence = number("--confidence", raw.confidence);
+    if (!(arguments.confidence > 0 && arguments.confidence < 1)) {
+      throw UsageError(fmt::format("--confidence {}: must lie between 0 and 1", raw.confidence));
+    }
+  }
+}
+
+void check(const Arguments& arguments) {
+  if (arguments.file.empty()) throw UsageError("which file? give a table, or - for standard input");
+  if (arguments.model.empty()) throw UsageError("which model? give --model NAME or a formula (--list-models shows the names)");
+  if (arguments.absolute_sigma && arguments.selection.sigma.empty()) {
+    throw UsageError("--absolute-sigma needs --sigma");
+  }
+  if (arguments.json == "-" && arguments.residuals == "-") {
+    throw UsageError("--json - and --residuals - cannot share standard output");
+  }
+}
+
+}  // namespace
+
+Arguments parse_arguments(int argc, const char* const* argv) {
+  CLI::App app("Fits a curve to a table: nonlinear least squares, certified in float64.", "nlsq-fit");
+  app.get_formatter()->column_width(24);
+  Arguments arguments;
+  Raw raw;
+  add_data_options(app, raw, arguments.selection);
+  add_fit_options(app, raw, arguments);
+  app.add_flag("--list-models", raw.list_models, "list the built-in models (with --json -: as JSON)");
+  app.add_option("--describe", arguments.described, "describe a built-in model");
+  app.add_flag("--version", raw.version, "version, kernels and libraries");
+  app.footer("Exit status: 0 certified minimum, 1 ended without (best so far printed), 2 usage or model, 3 data, 130 interrupted.");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::CallForHelp&) {
+    arguments.action = Action::help;
+    arguments.help_text = app.help();
+    return arguments;
+  } catch (const CLI::ParseError& e) {
+    throw UsageError(e.what());
+  }
+  if (raw.version) {
+    arguments.action = Action::version;
+  } else if (raw.list_models) {
+    arguments.action = Action::list_models;
+  } else if (!arguments.described.empty()) {
+    arguments.action = Action::describe_model;
+  }
+  if (arguments.action != Action::fit) return arguments;
+  arguments.file = raw.file;
+  arguments.csv = csv_options(raw);
+  for (const std::string& text : raw.p0) add_p0(arguments, text);
+  for (const std::string& text : raw.fix) add_fix(arguments, text);
+  take_numbers(arguments, raw);
+  check(arguments);
+  return arguments;
+}
+
+}  // namespace nlsq::cli

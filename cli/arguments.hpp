@@ -1,0 +1,44 @@
+// The command line as values. Everything it accepts has an effect; everything else is refused.
+#pragma once
+
+#include "csv_options.hpp"
+#include "data_selection.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace nlsq::cli {
+
+enum class Action { fit, help, version, list_models, describe_model };
+
+struct Arguments {
+  Action action = Action::fit;
+  std::string help_text;       // for Action::help
+  std::string described;       // for Action::describe_model
+
+  std::string file;
+  CsvOptions csv;
+  Selection selection;
+
+  std::string model;
+  std::vector<std::pair<std::string, double>> p0;  // from --p0 a=1 and --fix c=0
+  std::string p0_file;                             // from --p0 @fit.json
+  std::vector<std::string> fixed;
+  bool absolute_sigma = false;
+
+  std::string precision = "auto";
+  std::optional<double> ftol, xtol, gtol, time_limit;
+  std::optional<int> max_iterations;
+  double confidence = 0.95;
+
+  std::string json, residuals;  // file names, "-" for standard output, empty for none
+  bool quiet = false, trace = false;
+};
+
+// Throws UsageError.
+Arguments parse_arguments(int argc, const char* const* argv);
+
+}  // namespace nlsq::cli

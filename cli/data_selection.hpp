@@ -1,0 +1,45 @@
+// From a table to the numbers of a fit: columns chosen, expressions evaluated, rows left out.
+#pragma once
+
+#include "column_expression.hpp"
+#include "csv_reader.hpp"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace nlsq::cli {
+
+struct Selection {
+  std::string x = "", y = "", sigma = "";  // expressions; empty x: column 1, empty y: column 2, empty sigma: none
+  std::vector<std::string> where;          // conditions; a row stays where all are true
+  std::string range;                       // "A:B" on the first x, either side may be empty
+};
+
+struct FitData {
+  std::string source;        // file name, or <stdin>
+  std::string description;   // "52 rows, 2 columns, comma, header"; encodings where they are not plain
+  CsvShape shape;
+  std::vector<ColumnExpression> x;
+  ColumnExpression y_expression;
+  std::optional<ColumnExpression> sigma_expression;
+
+  std::vector<std::vector<double>> predictors;
+  std::vector<double> y, sigma;  // sigma is empty without --sigma
+  std::size_t rows() const { return y.size(); }
+
+  std::size_t rows_in_file = 0, dropped_missing = 0, excluded_where = 0, excluded_range = 0;
+  std::size_t excluded() const { return dropped_missing + excluded_where + excluded_range; }
+  std::size_t underflows = 0;
+  std::string first_underflow;
+  std::vector<std::size_t> kept;  // rows among those read; empty: all
+  LineMap lines;
+
+  // Line of the file that row `row` of the fit came from; 0 when unknown.
+  std::size_t line(std::size_t row) const { return lines.line(kept.empty() ? row : kept[row]); }
+};
+
+// Throws BadData or UsageError.
+FitData select_data(CsvReader& reader, const Selection& selection);
+
+}  // namespace nlsq::cli

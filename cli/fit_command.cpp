@@ -1,0 +1,175 @@
+#include "fit_command.hpp"
+
+#include "block_evaluator.hpp"
+#include "errors.hpp"
+#include "interrupt.hpp"
+#include "json_report.hpp"
+#include "output_file.hpp"
+#include "report.hpp"
+#include "statistics.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <limits>
+#include <optional>
+
+namespace nlsq::cli {
+
+namespace {
+
+class Stopwatch {
+ public:
+  double seconds() const { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count(); }
+
+ private:
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
+FitOptions fit_options(const Arguments& arguments, const FitData& data) {
+  FitOptions options;
+  if (!data.sigma.empty()) options.sigma = Column(data.sigma);
+  options.absolute_sigma = arguments.absolute_sigma;
+  options.fixed = arguments.fixed;
+  try {
+    options.precision = PrecisionPolicy::parse(arguments.precision);
+  } catch (const Error& e) {
+    throw UsageError(std::string("--precision: ") + e.what());
+  }
+  if (arguments.ftol) options.ftol = *arguments.ftol;
+  if (arguments.xtol) options.xtol = *arguments.xtol;
+  if (arguments.gtol) options.gtol = *arguments.gtol;
+  if (arguments.max_iterations) options.max_iterations = *arguments.max_iterations;
+  if (arguments.time_limit) options.max_seconds = *arguments.time_limit;
+  options.callback = [](const IterationSummary&) { return interrupted() ? Stop : Continue; };
+  return options;
+}
+
+// What was given on the command line wins over a file.
+NamedValues starting_values(const Arguments& arguments) {
+  NamedValues p0 = arguments.p0;
+  if (arguments.p0_file.empty()) return p0;
+  for (auto& [name, value] : read_start_file(arguments.p0_file)) {
+    const bool given = std::any_of(p0.begin(), p0.end(), [&](const auto& p) { return p.first == name; });
+    if (!given) p0.emplace_back(std::move(name), value);
+  }
+  return p0;
+}
+
+void check_names(const NamedValues& p0, const std::vector<std::string>& fixed, const Formula& formula) {
+  const auto check = [&](const std::string& name, const char* option) {
+    const auto& all = formula.parameters;
+    if (std::find(all.begin(), all.end(), name) != all.end()) return;
+    throw UsageError(fmt::format("{}: the model has no parameter '{}'; its parameters are {}", option, name,
+                                 fmt::join(all, ", ")));
+  };
+  for (const auto& [name, value] : p0) check(name, "--p0");
+  for (const std::string& name : fixed) check(name, "--fix");
+}
+
+FitResult run_fit(const ModelChoice& model, const FitData& data, const NamedValues& p0, const FitOptions& options) {
+  const std::vector<Column> x(data.predictors.begin(), data.predictors.end());
+  try {
+    if (model.builtin != nullptr) return curve_fit(*model.builtin, Columns(x), Column(data.y), p0, options);
+    return curve_fit(model.formula, Columns(x), Column(data.y), p0, options);
+  } catch (const DataError& e) {
+    const std::size_t line = e.row() == DataError::npos || e.row() >= data.rows() ? 0 : data.line(e.row());
+    throw BadData(line == 0 ? fmt::format("{}: {}", data.source, e.what())
+                            : fmt::format("{}:{}: {}", data.source, line, e.what()));
+  } catch (const Error& e) {
+    throw UsageError(e.what());
+  }
+}
+
+std::vector<std::string> collect_warnings(const FitData& data, const ModelChoice& model, const FitResult& fit) {
+  std::vector<std::string> warnings;
+  if (data.underflows > 0) {
+    warnings.push_back(fmt::format("{} number{} too small for a double, read as 0 (first: {})", data.underflows,
+                                   data.underflows == 1 ? "" : "s", data.first_underflow));
+  }
+  warnings.insert(warnings.end(), model.warnings.begin(), model.warnings.end());
+  warnings.insert(warnings.end(), fit.warnings.begin(), fit.warnings.end());
+  return warnings;
+}
+
+void write_residuals(const FitReport& report) {
+  const FitData& data = report.data;
+  const Formula& formula = report.model.formula;
+  std::vector<const double*> columns;
+  for (const auto& predictor : data.predictors) columns.push_back(predictor.data());
+  std::vector<double> fitted(data.rows()), response(data.rows());
+  evaluate_rows(formula, columns, report.fit.parameters, fitted);
+  columns.push_back(data.y.data());
+  evaluate_response_rows(formula, columns, response);
+
+  OutputFile file(report.arguments.residuals);
+  for (const std::string& name : formula.predictors) file.write(name + ",");
+  file.write(data.sigma.empty() ? "y,fit,residual\n" : "y,fit,residual,sigma\n");
+  for (std::size_t i = 0; i < data.rows(); ++i) {
+    std::string line;
+    for (const auto& predictor : data.predictors) line += shortest(predictor[i]) + ",";
+    line += fmt::format("{},{},{}", response[i], fitted[i], response[i] - fitted[i]);
+    if (!data.sigma.empty()) line += fmt::format(",{}", data.sigma[i]);
+    line += '\n';
+    file.write(line);
+  }
+  file.commit();
+}
+
+void write_outputs(const FitReport& report) {
+  const Arguments& arguments = report.arguments;
+  const bool stdout_taken = arguments.json == "-" || arguments.residuals == "-";
+  if (!arguments.quiet) {
+    if (!stdout_taken) {
+      write_stdout(text_report(report));
+    } else {  // the report gives way to the data; what must be heard goes to stderr
+      for (const std::string& warning : report.warnings) fmt::print(stderr, "nlsq-fit: warning: {}\n", warning);
+      if (!report.fit.success()) fmt::print(stderr, "nlsq-fit: {}\n", report.fit.summary.message);
+    }
+  }
+  if (!arguments.json.empty()) {
+    OutputFile file(arguments.json);
+    file.write(json_report(report));
+    file.commit();
+  }
+  if (!arguments.residuals.empty()) write_residuals(report);
+}
+
+int exit_status(const FitReport& report) {
+  if (report.was_interrupted) return kExitInterrupted;
+  return report.fit.success() ? kExitConverged : kExitEnded;
+}
+
+}  // namespace
+
+double FitReport::interval_dof() const {
+  return arguments.absolute_sigma ? std::numeric_limits<double>::infinity() : static_cast<double>(fit.dof);
+}
+
+double FitReport::interval_factor() const { return student_t_quantile(arguments.confidence, interval_dof()); }
+
+int fit_command(const Arguments& arguments) {
+  const Stopwatch clock;
+  // Everything that can be wrong with the command line is found before the data are read.
+  NamedValues p0 = starting_values(arguments);
+  CsvReader reader(open_source(arguments.file), arguments.csv);
+  const FitData data = select_data(reader, arguments.selection);
+  const double read_seconds = clock.seconds();
+
+  const ModelChoice model = choose_model(arguments.model, data);
+  check_names(p0, arguments.fixed, model.formula);
+  const FitOptions options = fit_options(arguments, data);
+  const FitResult fit = run_fit(model, data, p0, options);
+
+  FitReport report{arguments, data, model, fit, read_seconds};
+  report.was_interrupted = interrupted() && fit.summary.termination == Termination::user_stop;
+  report.warnings = collect_warnings(data, model, fit);
+  report.total_seconds = clock.seconds();
+  write_outputs(report);
+  return exit_status(report);
+}
+
+}  // namespace nlsq::cli

@@ -1,0 +1,34 @@
+// The whole of a fit as the command sees it: read, choose, fit, report.
+#pragma once
+
+#include "arguments.hpp"
+#include "data_selection.hpp"
+#include "model_choice.hpp"
+
+#include <nlsq/curve_fit.hpp>
+
+#include <string>
+#include <vector>
+
+namespace nlsq::cli {
+
+// Everything a report or a JSON object tells.
+struct FitReport {
+  const Arguments& arguments;
+  const FitData& data;
+  const ModelChoice& model;
+  const FitResult& fit;
+  double read_seconds = 0;
+  double total_seconds = 0;
+  bool was_interrupted = false;
+  std::vector<std::string> warnings = {};
+
+  // Degrees of freedom of the intervals: infinite with absolute sigma.
+  double interval_dof() const;
+  // Half-width of the interval of a parameter in standard errors; NaN without degrees of freedom.
+  double interval_factor() const;
+};
+
+int fit_command(const Arguments& arguments);
+
+}  // namespace nlsq::cli

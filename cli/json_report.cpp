@@ -1,0 +1,168 @@
+#include "json_report.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <cmath>
+
+namespace nlsq::cli {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
+
+Json parameters(const FitReport& report) {
+  const FitResult& fit = report.fit;
+  const double factor = report.interval_factor();
+  Json list = Json::array();
+  for (std::size_t j = 0; j < fit.parameters.size(); ++j) {
+    const double value = fit.parameters[j], half = factor * fit.standard_errors[j];
+    const bool fixed = fit.fixed[j];
+    list.push_back({{"name", fit.parameter_names[j]},
+                    {"value", number(value)},
+                    {"std_error", number(fit.standard_errors[j])},
+                    {"ci_low", fixed ? number(value) : number(value - half)},
+                    {"ci_high", fixed ? number(value) : number(value + half)},
+                    {"fixed", fixed},
+                    {"at_bound", false},  // there are no bounds to be at: every parameter ranges over the reals
+                    {"guess", number(fit.guess[j])}});
+  }
+  return list;
+}
+
+template <class Entry>
+Json matrix(std::size_t n, Entry entry) {
+  Json rows = Json::array();
+  for (std::size_t i = 0; i < n; ++i) {
+    Json row = Json::array();
+    for (std::size_t j = 0; j < n; ++j) row.push_back(number(entry(i, j)));
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+Json certificate(const FitResult& fit) {
+  const Certificate& c = fit.summary.certificate;
+  std::vector<std::string> free;
+  for (std::size_t j = 0; j < fit.parameters.size(); ++j) {
+    if (!fit.fixed[j]) free.push_back(fit.parameter_names[j]);
+  }
+  Json confounded = Json::array();
+  for (const int j : c.confounded) confounded.push_back(free[static_cast<std::size_t>(j)]);
+  return {{"passed", c.passed},
+          {"verdict", name(c.verdict)},
+          {"governed_by", c.governed_by},
+          {"cost", number(c.cost)},
+          {"gradient_norm", number(c.gradient_norm)},
+          {"gradient_bound", number(c.gradient_bound)},
+          {"decrement_sigma", number(c.decrement_sigma)},
+          {"step", number(c.step)},
+          {"condition", number(c.condition)},
+          {"rank", c.rank},
+          {"confounded", confounded},
+          {"covariance_error", number(c.covariance_error)},
+          {"qr", c.qr},
+          {"rechecked_rows", c.rechecked_rows},
+          {"recheck_discrepancy", number(c.recheck_discrepancy)},
+          {"recheck_passed", c.recheck_passed}};
+}
+
+// How the normal equations are factored follows from how they are formed.
+const char* solve_format(Gram gram) { return gram == Gram::qr ? "f64 qr" : "f64"; }
+
+Json trace(const Summary& summary) {
+  Json list = Json::array();
+  for (const IterationSummary& it : summary.iterations) {
+    list.push_back({{"iteration", it.iteration},
+                    {"cost", number(it.cost)},
+                    {"gradient_norm", number(it.gradient_norm)},
+                    {"decrement_sigma", number(it.decrement_sigma)},
+                    {"step", number(it.step_norm)},
+                    {"lambda", number(it.lambda)},
+                    {"rho", number(it.rho)},
+                    {"outcome", name(it.outcome)},
+                    {"residual", name(it.plan.residual)},
+                    {"jacobian", name(it.plan.residual)},  // rows are evaluated in one format, J and r alike
+                    {"gram", name(it.plan.gram)},
+                    {"solve", solve_format(it.plan.gram)},
+                    {"condition", number(it.condition)},
+                    {"event", name(it.event)},
+                    {"reason", it.reason}});
+  }
+  return list;
+}
+
+// What went wrong with a number format: the events of overflow, and trial points without finite residuals.
+Json issues(const Summary& summary) {
+  Json list = Json::array();
+  for (const IterationSummary& it : summary.iterations) {
+    const bool invalid = it.outcome == StepOutcome::invalid;
+    if (!invalid && it.event != Event::overflow) continue;
+    list.push_back({{"iteration", it.iteration},
+                    {"operation", "residual"},
+                    {"format", name(it.plan.residual)},
+                    {"issue", invalid ? "not finite" : name(it.event)},
+                    {"reason", it.reason}});
+  }
+  return list;
+}
+
+Json precision(const Summary& summary) {
+  const KernelCounters& k = summary.precision.counters;
+  return {{"policy", summary.precision.policy},
+          {"escalations", summary.precision.escalations},
+          {"issues", issues(summary)},
+          {"trace", trace(summary)},
+          {"counters",
+           {{"rows_f64", k.rows_f64},
+            {"rows_f32", k.rows_f32},
+            {"gram_flops_f64", k.gram_flops_f64},
+            {"gram_flops_f32", k.gram_flops_f32},
+            {"gram_flops_f32_wide", k.gram_flops_f32_wide},
+            {"qr_flops_f64", k.qr_flops_f64}}}};
+}
+
+}  // namespace
+
+std::string json_report(const FitReport& report) {
+  const FitResult& fit = report.fit;
+  const Summary& summary = fit.summary;
+  const std::size_t n = fit.parameters.size();
+  Json json;
+  json["model"] = report.model.builtin != nullptr ? Json(report.model.builtin->name) : Json(nullptr);
+  json["formula"] = report.model.formula.text;
+  json["parameters"] = parameters(report);
+  json["covariance"] = matrix(n, [&](std::size_t i, std::size_t j) { return fit.covariance(i, j); });
+  json["correlation"] = matrix(n, [&](std::size_t i, std::size_t j) { return fit.correlation(i, j); });
+  json["rows"] = fit.rows;
+  json["excluded"] = report.data.excluded();
+  json["dof"] = fit.dof;
+  json["rss"] = number(fit.rss);
+  json["chi2_reduced"] = number(fit.chi2_reduced);
+  json["r_squared"] = number(fit.r_squared);
+  json["aic"] = number(fit.aic);
+  json["bic"] = number(fit.bic);
+  json["status"] = name(summary.termination);
+  json["verdict"] = name(summary.verdict);
+  json["message"] = summary.message;
+  json["interrupted"] = report.was_interrupted;
+  json["warnings"] = report.warnings;
+  json["confidence"] = report.arguments.confidence;
+  json["absolute_sigma"] = report.arguments.absolute_sigma;
+  json["certificate"] = certificate(fit);
+  json["precision"] = precision(summary);
+  json["evaluator"] = summary.evaluator;
+  json["kernel"] = summary.kernel;
+  json["threads"] = 1;
+  json["peak_bytes"] = summary.peak_bytes;
+  json["time"] = {{"read", report.read_seconds},
+                  {"setup", summary.time.setup},
+                  {"evaluate", summary.time.evaluate},
+                  {"solve", summary.time.solve},
+                  {"certify", summary.time.certify},
+                  {"total", report.total_seconds}};
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace nlsq::cli

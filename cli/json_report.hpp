@@ -1,0 +1,13 @@
+// The result as one JSON object. The keys are a contract (docs): add to them freely, rename none.
+#pragma once
+
+#include "fit_command.hpp"
+
+#include <string>
+
+namespace nlsq::cli {
+
+// Ends with a newline. Doubles read back to the same bits; undefined and infinite numbers are null.
+std::string json_report(const FitReport& report);
+
+}  // namespace nlsq::cli

@@ -1,0 +1,203 @@
+#include "report.hpp"
+
+#include "statistics.hpp"
+#include "utf8.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string_view>
+#include <vector>
+
+namespace nlsq::cli {
+
+namespace {
+
+constexpr double kNotableCorrelation = 0.9;
+constexpr std::size_t kMostCorrelations = 10;
+
+std::string number(double value, int digits = 6) {
+  return std::isnan(value) ? "undefined" : fmt::format("{:.{}g}", value, digits);
+}
+
+std::string seconds(double s) {
+  if (s < 1e-3) return fmt::format("{:.0f} µs", s * 1e6);
+  if (s < 1) return fmt::format("{:.1f} ms", s * 1e3);
+  return fmt::format("{:.2f} s", s);
+}
+
+// A table whose columns are padded to the widest cell; the first is aligned left, the others right.
+std::string table(const std::vector<std::vector<std::string>>& rows, const char* indent) {
+  std::vector<std::size_t> width;
+  for (const auto& row : rows) {
+    width.resize(std::max(width.size(), row.size()));
+    for (std::size_t k = 0; k < row.size(); ++k) width[k] = std::max(width[k], count_code_points(row[k]));
+  }
+  std::string out;
+  for (const auto& row : rows) {
+    std::string line = indent;
+    for (std::size_t k = 0; k < row.size(); ++k) {
+      const std::string padding(width[k] - count_code_points(row[k]), ' ');
+      line += (k == 0 ? "" : "  ") + (k == 0 ? row[k] + padding : padding + row[k]);
+    }
+    out += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
+  }
+  return out;
+}
+
+// A column by its name where it has one; an expression as typed.
+std::string column_text(const FitData& data, const ColumnExpression& expression) {
+  if (!expression.plain) return printable(expression.text, 60);
+  const std::string& name = data.shape.names[expression.columns[0]];
+  return name.empty() ? fmt::format("column {}", expression.columns[0] + 1) : printable(name, 60);
+}
+
+std::string data_lines(const FitData& data) {
+  std::string out = fmt::format("Data   {}: {}\n", printable(data.source, 200), data.description);
+  std::string chosen;
+  for (std::size_t i = 0; i < data.x.size(); ++i) {
+    chosen += fmt::format("{}{} = {}", i == 0 ? "" : ", ", data.x.size() == 1 ? "x" : fmt::format("x{}", i + 1),
+                          column_text(data, data.x[i]));
+  }
+  chosen += ", y = " + column_text(data, data.y_expression);
+  if (data.sigma_expression) chosen += ", sigma = " + column_text(data, *data.sigma_expression);
+  out += fmt::format("       {}\n", chosen);
+  if (data.excluded() == 0) return out;
+  std::string reasons;
+  const auto add = [&](std::size_t count, const char* why) {
+    if (count > 0) reasons += fmt::format("{}{} by {}", reasons.empty() ? "" : ", ", count, why);
+  };
+  add(data.dropped_missing, "--missing drop");
+  add(data.excluded_where, "--where");
+  add(data.excluded_range, "--range");
+  return out + fmt::format("       {} rows fitted, {} left out ({})\n", data.rows(), data.excluded(), reasons);
+}
+
+std::string model_lines(const ModelChoice& model) {
+  std::string out = "Model  ";
+  if (model.builtin != nullptr) out += model.builtin->name + ": ";
+  out += printable(model.formula.text, 300);
+  for (std::size_t i = 0; i < model.notes.size(); ++i) out += (i == 0 ? "   (" : ", ") + model.notes[i];
+  return out + (model.notes.empty() ? "\n" : ")\n");
+}
+
+std::string parameter_table(const FitReport& report) {
+  const FitResult& fit = report.fit;
+  const double factor = report.interval_factor();
+  std::vector<std::vector<std::string>> rows;
+  rows.push_back({"parameter", "value", "", "std. error", fmt::format("{:g} % interval", 100 * report.arguments.confidence)});
+  for (std::size_t j = 0; j < fit.parameters.size(); ++j) {
+    const double value = fit.parameters[j], error = fit.standard_errors[j];
+    if (fit.fixed[j]) {
+      rows.push_back({fit.parameter_names[j], format_estimate(value, 0), "", "fixed", ""});
+    } else if (std::isnan(error)) {
+      rows.push_back({fit.parameter_names[j], format_estimate(value, error), "±", "undetermined", ""});
+    } else {
+      const double half = factor * error;
+      const std::string interval = std::isnan(half) ? "undefined"
+                                                    : fmt::format("[{}, {}]", format_estimate(value - half, error),
+                                                                  format_estimate(value + half, error));
+      rows.push_back({fit.parameter_names[j], format_estimate(value, error), "±", number(error, 3), interval});
+    }
+  }
+  return table(rows, "  ");
+}
+
+std::string quality_lines(const FitReport& report) {
+  const FitResult& fit = report.fit;
+  std::string out = fmt::format("Rows {}, degrees of freedom {}\n", fit.rows, fit.dof);
+  out += fmt::format("Cost {} (half the sum of {}squares), R² {}\n", number(fit.rss / 2, 8),
+                     report.data.sigma.empty() ? "" : "weighted ", number(fit.r_squared));
+  out += fmt::format("Reduced χ² {}", number(fit.chi2_reduced));
+  if (report.arguments.absolute_sigma) {
+    out += fmt::format(", p-value {}", number(chi_square_p_value(fit.rss, static_cast<double>(fit.dof)), 3));
+  }
+  out += fmt::format(", AIC {}, BIC {}\n", number(fit.aic), number(fit.bic));
+  if (report.arguments.absolute_sigma) {
+    out += "Sigma: absolute; standard errors are those of the sigmas given\n";
+  } else if (!report.data.sigma.empty()) {
+    out += "Sigma: relative weights; standard errors are scaled by the scatter of the fit\n";
+  } else {
+    out += "Sigma: none given; standard errors are from the scatter of the fit\n";
+  }
+  return out;
+}
+
+std::string correlation_lines(const FitResult& fit) {
+  struct Pair {
+    double value;
+    std::size_t i, j;
+  };
+  std::vector<Pair> pairs;
+  for (std::size_t i = 0; i < fit.parameters.size(); ++i) {
+    for (std::size_t j = i + 1; j < fit.parameters.size(); ++j) {
+      if (fit.fixed[i] || fit.fixed[j]) continue;
+      const double value = fit.correlation(i, j);
+      if (std::fabs(value) > kNotableCorrelation) pairs.push_back({value, i, j});
+    }
+  }
+  if (pairs.empty()) return "";
+  std::stable_sort(pairs.begin(), pairs.end(), [](const Pair& a, const Pair& b) { return std::fabs(a.value) > std::fabs(b.value); });
+  std::string out = "Correlations above 0.9:";
+  for (std::size_t k = 0; k < std::min(pairs.size(), kMostCorrelations); ++k) {
+    out += fmt::format("{} {}~{} {:.4f}", k == 0 ? "" : ",", fit.parameter_names[pairs[k].i],
+                       fit.parameter_names[pairs[k].j], pairs[k].value);
+  }
+  if (pairs.size() > kMostCorrelations) out += fmt::format(" and {} more", pairs.size() - kMostCorrelations);
+  return out + "\n";
+}
+
+// "f32×7 → f64×2": the formats rows were evaluated in, iteration by iteration.
+std::string format_history(const Summary& summary) {
+  std::string out;
+  std::string_view current;
+  int count = 0;
+  const auto finish = [&] {
+    if (count > 0) out += fmt::format("{}{}×{}", out.empty() ? "" : " → ", current, count);
+  };
+  for (const IterationSummary& iteration : summary.iterations) {
+    const std::string_view format = name(iteration.plan.residual);
+    if (format != current) finish(), current = format, count = 0;
+    ++count;
+  }
+  finish();
+  return out.empty() ? "no iteration" : out;
+}
+
+std::string precision_line(const FitReport& report) {
+  const Summary& summary = report.fit.summary;
+  const Certificate& certificate = summary.certificate;
+  std::string out = fmt::format("Precision  {}, {}", format_history(summary), certificate.passed ? "certified" : "not certified");
+  if (!certificate.governed_by.empty()) out += fmt::format(" by {}", certificate.governed_by);
+  out += fmt::format(", κ = {:.1e}, distance to the optimum {:.1e} standard errors\n", certificate.condition,
+                     certificate.decrement_sigma);
+  return out + fmt::format("Time   {} (read {}, fit {}), {} kernels, {}\n", seconds(report.total_seconds),
+                           seconds(report.read_seconds), seconds(summary.time.total), summary.kernel, summary.evaluator);
+}
+
+}  // namespace
+
+std::string format_estimate(double value, double error) {
+  if (!std::isfinite(value)) return std::isnan(value) ? "undefined" : number(value);
+  int digits = 10;
+  if (std::isfinite(error) && error > 0 && value != 0) {
+    digits = static_cast<int>(std::floor(std::log10(std::fabs(value))) - std::floor(std::log10(error))) + 3;
+  }
+  return fmt::format("{:.{}g}", value, std::clamp(digits, 6, 17));
+}
+
+std::string text_report(const FitReport& report) {
+  const FitResult& fit = report.fit;
+  std::string out = data_lines(report.data) + model_lines(report.model);
+  out += fmt::format("Result {}: {}\n", name(fit.summary.verdict), fit.summary.message);
+  if (report.was_interrupted) out += "       interrupted: these are the best parameters so far\n";
+  out += fmt::format("\n{}\n", parameter_table(report));
+  out += quality_lines(report) + correlation_lines(fit);
+  for (const std::string& warning : report.warnings) out += fmt::format("Warning: {}\n", warning);
+  out += precision_line(report);
+  if (report.arguments.trace) out.append("\n").append(fit.summary.trace_report());
+  return out;
+}
+
+}  // namespace nlsq::cli

@@ -1,0 +1,89 @@
+#include "run.hpp"
+
+#include "arguments.hpp"
+#include "errors.hpp"
+#include "fit_command.hpp"
+#include "interrupt.hpp"
+#include "model_list.hpp"
+#include "output_file.hpp"
+
+#include <nlsq/version.hpp>
+
+#include <fast_float/fast_float.h>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <zlib.h>
+
+#include <CLI/Version.hpp>
+#include <unistd.h>
+
+#include <exception>
+#include <new>
+#include <string>
+#include <string_view>
+
+namespace nlsq::cli {
+
+namespace {
+
+// Plain writes: nothing here may need memory, for memory may be what is missing.
+void complain(std::string_view what) noexcept {
+  for (const std::string_view part : {std::string_view("nlsq-fit: "), what, std::string_view("\n")}) {
+    if (::write(STDERR_FILENO, part.data(), part.size()) < 0) return;
+  }
+}
+
+std::string version_text() {
+  return fmt::format("nlsq-fit {}\n{}\nCLI11 {}, nlohmann-json {}.{}.{}, fmt {}.{}.{}, zlib {}\n", version(),
+                     build_information(), CLI11_VERSION, NLOHMANN_JSON_VERSION_MAJOR, NLOHMANN_JSON_VERSION_MINOR,
+                     NLOHMANN_JSON_VERSION_PATCH, FMT_VERSION / 10000, FMT_VERSION / 100 % 100, FMT_VERSION % 100,
+                     zlibVersion());
+}
+
+void list_models(const Arguments& arguments) {
+  if (arguments.json.empty()) return write_stdout(model_table());
+  OutputFile file(arguments.json);
+  file.write(model_json());
+  file.commit();
+}
+
+int dispatch(const Arguments& arguments) {
+  switch (arguments.action) {
+    case Action::help: write_stdout(arguments.help_text); return 0;
+    case Action::version: write_stdout(version_text()); return 0;
+    case Action::list_models: list_models(arguments); return 0;
+    case Action::describe_model: write_stdout(describe_model(arguments.described)); return 0;
+    case Action::fit: break;
+  }
+  install_interrupt_handler();
+  return fit_command(arguments);
+}
+
+}  // namespace
+
+int run(int argc, const char* const* argv) {
+  try {
+    return dispatch(parse_arguments(argc, argv));
+  } catch (const UsageError& e) {
+    complain(e.what());
+    complain("nlsq-fit --help lists the options");
+    return kExitUsage;
+  } catch (const BadData& e) {
+    complain(e.what());
+    return kExitBadData;
+  } catch (const OutputError& e) {
+    complain(e.what());
+    return kExitBadData;
+  } catch (const Interrupted&) {
+    complain("interrupted while reading; nothing was fitted");
+    return kExitInterrupted;
+  } catch (const std::bad_alloc&) {
+    complain("out of memory; fit fewer rows (--where, --range) or free memory");
+    return kExitBadData;
+  } catch (const std::exception& e) {
+    complain(e.what());
+    return kExitUsage;
+  }
+}
+
+}  // namespace nlsq::cli

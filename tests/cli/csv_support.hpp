@@ -1,0 +1,55 @@
+// Reading a table from a string, and what its refusal says.
+#pragma once
+
+#include "csv_reader.hpp"
+#include "errors.hpp"
+
+#include <string>
+#include <vector>
+
+namespace csv_support {
+
+using namespace nlsq::cli;
+
+struct ReadTable {
+  CsvShape shape;
+  CsvColumns columns;
+};
+
+// Reads every column, or those asked for.
+inline ReadTable read(const std::string& bytes, const CsvOptions& options = {}, std::vector<std::size_t> wanted = {}) {
+  CsvReader reader(open_memory(bytes, "t.csv"), options);
+  if (wanted.empty()) {
+    for (std::size_t i = 0; i < reader.shape().columns(); ++i) wanted.push_back(i);
+  }
+  ReadTable table{reader.shape(), {}};
+  table.columns = reader.read(wanted);
+  return table;
+}
+
+inline std::vector<std::vector<double>> values(const std::string& bytes, const CsvOptions& options = {},
+                                               std::vector<std::size_t> wanted = {}) {
+  return read(bytes, options, std::move(wanted)).columns.values;
+}
+
+// The message of the refusal; "accepted" when there was none.
+inline std::string refusal(const std::string& bytes, const CsvOptions& options = {},
+                           std::vector<std::size_t> wanted = {}) {
+  try {
+    read(bytes, options, std::move(wanted));
+  } catch (const BadData& e) {
+    return e.what();
+  }
+  return "accepted";
+}
+
+// The message starts at the place and holds every part.
+inline bool says(const std::string& message, const std::string& place, std::initializer_list<const char*> parts) {
+  if (message.rfind("t.csv:" + place + ": ", 0) != 0) return false;
+  for (const char* part : parts) {
+    if (message.find(part) == std::string::npos) return false;
+  }
+  return true;
+}
+
+}  // namespace csv_support
