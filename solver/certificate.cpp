@@ -121,6 +121,12 @@ void analyse(const Factor& factor, const Vector& scale, Certified& out) {
 
 }  // namespace
 
+int numerical_rank(const Linearization& at) {
+  const Eigen::JacobiSVD<DenseMatrix> svd(factor_triangle(at, safe_norms(at)).R);
+  const DenseVector& sv = svd.singularValues();
+  return static_cast<int>((sv.array() > rank_tolerance(sv.size()) * sv[0]).count());
+}
+
 double scatter(double cost, std::size_t rows, std::size_t parameters, bool unit_sigma) {
   if (unit_sigma) return 1;
   return rows > parameters ? std::sqrt(2 * cost / static_cast<double>(rows - parameters)) : 0;

@@ -40,6 +40,9 @@ struct FirstOrder {
 };
 FirstOrder first_order(const Linearization& at, std::span<const double> x, std::size_t rows, bool unit_sigma);
 
+// Rank of J from the triangle of a QR pass, columns scaled to unit length.
+int numerical_rank(const Linearization& at);
+
 // Largest cosine between r and a column of J; 0 where r or the column vanishes.
 double gradient_cosine(const Linearization& at);
 // Rounding bound of that cosine.

@@ -17,6 +17,7 @@ constexpr std::size_t kRecheckRows = 4096;
 constexpr int kCertificateTries = 5;
 constexpr double kPolishWork = 2e5;   // rows * operations below which a pass costs nothing worth saving
 constexpr int kPolishSteps = 100;
+constexpr double kScaleMemory = 0.5;  // share of the last scale that a shrinking column keeps
 constexpr double kAccept = 1e-4;      // least gain ratio, f64
 constexpr double kAcceptLow = 0.1;    // the same below f64
 constexpr double kNormalCondition = 1e12;  // κ₀ up to which undamped normal equations are believed
@@ -103,7 +104,7 @@ void Minimizer::update_scale() {
   state_.scale.resize(norms.size(), 0.0);
   double largest = 0;
   for (std::size_t j = 0; j < norms.size(); ++j) {
-    state_.scale[j] = getenv("DMAX") ? std::max(state_.scale[j], norms[j]) : std::max(norms[j], (getenv("DD") ? atof(getenv("DD")) : 0.0) * state_.scale[j]);
+    state_.scale[j] = std::max(norms[j], kScaleMemory * state_.scale[j]);
     largest = std::max(largest, state_.scale[j]);
   }
   for (double& d : state_.scale) {

@@ -20,7 +20,11 @@ namespace nlsq::inline v0 {
 // All that carries over from one iteration to the next: one serialisable value.
 struct MinimizerState {
   Vector x;
-  Vector scale;         // D: largest column norms of J seen (Moré 1978)
+  // D: column norms of J; a column that shrinks keeps half of its last scale. Between Moré's (1978) largest
+  // norm ever seen, which creeps where columns shrink for good (MGH10), and the present norm, which lets
+  // parameters run away where they shrink on the way out (MGH17): 324 of 324 perturbed NIST runs
+  // against 318 and 318.
+  Vector scale;
   double lambda = 1e-3;
   PrecisionPlan plan;
   int iteration = 0;

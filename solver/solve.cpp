@@ -49,12 +49,17 @@ Vector solve_linear_start(DenseEvaluator& evaluator, const SolveRequest& request
 bool better(const MinimizerResult& a, const MinimizerResult& b) {
   const bool good_a = is_success(a.summary.verdict), good_b = is_success(b.summary.verdict);
   if (good_a != good_b) return good_a;
-  return a.summary.final_cost < b.summary.final_cost;
+  return a.summary.final_cost < b.summary.final_cost * (1 - 1e-9);
 }
 
-bool worth_another_attempt(const MinimizerResult& result) {
-  return !is_success(result.summary.verdict) && (result.summary.termination == Termination::no_progress ||
-                                                 result.summary.termination == Termination::max_iterations);
+// No certificate, or rank lost on the way (parameters that ran off to where the data see nothing of them).
+bool worth_another_attempt(const MinimizerResult& result, DenseEvaluator& evaluator, const SolveRequest& request) {
+  const Summary& s = result.summary;
+  if (s.verdict == Verdict::rank_deficient) {
+    Linearization at = evaluator.linearize(request.x0, {Format::f64, Gram::qr});
+    return at.finite && numerical_rank(at) == static_cast<int>(request.x0.size());
+  }
+  return !is_success(s.verdict) && (s.termination == Termination::no_progress || s.termination == Termination::max_iterations);
 }
 
 std::string message_of(const MinimizerResult& result, const DenseEvaluator& evaluator, const NonFiniteRow& bad) {
@@ -94,7 +99,7 @@ MinimizerResult solve(const SolveRequest& request) {
 
   const Vector start = options.solve_linear_start ? solve_linear_start(evaluator, request) : request.x0;
   MinimizerResult best = Minimizer(evaluator, options, request.unit_sigma, options.geodesic == Geodesic::always).run(start, begin);
-  if (options.geodesic == Geodesic::automatic && worth_another_attempt(best)) {
+  if (options.geodesic == Geodesic::automatic && worth_another_attempt(best, evaluator, request)) {
     MinimizerResult second = Minimizer(evaluator, options, request.unit_sigma, true).run(request.x0, begin);
     second.summary.iterations.insert(second.summary.iterations.begin(), best.summary.iterations.begin(), best.summary.iterations.end());
     if (better(second, best)) best = std::move(second);

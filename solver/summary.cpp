@@ -90,7 +90,7 @@ std::string Summary::trace_report() const {
                                 "lambda", "rho", "rows", "gram", "kappa", "outcome");
   for (const IterationSummary& it : iterations) {
     out += fmt::format("{:>4} {:>15.9g} {:>9.2e} {:>9.2e} {:>8.1e} {:>7} {:>4} {:>7} {:>8.1e}  {}", it.iteration, it.cost,
-                       it.gradient_norm, it.decrement_sigma, it.lambda, std::isfinite(it.rho) ? fmt::format("{:.3f}", it.rho) : "-",
+                       it.gradient_norm, it.decrement_sigma, it.lambda, std::isfinite(it.rho) ? fmt::format("{:.3g}", it.rho) : "-",
                        name(it.plan.residual), name(it.plan.gram), it.condition, name(it.outcome));
     if (it.event != Event::none) out += fmt::format(": {} ({})", name(it.event), it.reason);
     out += '\n';

@@ -4,7 +4,6 @@
 #include <nlsq/error.hpp>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <numeric>
@@ -51,7 +50,8 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
   return row.back();
 }
 
-std::vector<std::string> nearest_names(std::string_view name) {
+// "a, b, c": the three names nearest to `name`.
+std::string nearest_names(std::string_view name) {
   std::vector<std::pair<std::size_t, std::string>> ranked;
   const auto rank = [&](const std::string& candidate) {
     const bool contained = !name.empty() && candidate.find(name) != std::string::npos;
@@ -62,9 +62,9 @@ std::vector<std::string> nearest_names(std::string_view name) {
     for (const std::string& alias : model.aliases) rank(alias);
   }
   std::stable_sort(ranked.begin(), ranked.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
-  std::vector<std::string> names;
-  for (const auto& [distance, candidate] : ranked)
-    if (names.size() < 3) names.push_back(candidate);
+  std::string names;
+  for (std::size_t k = 0; k < std::min<std::size_t>(3, ranked.size()); ++k)
+    names += (k == 0 ? "" : ", ") + ranked[k].second;
   return names;
 }
 
@@ -78,7 +78,7 @@ const Model& model(std::string_view name) {
       return model;
   const std::string_view shown = name.substr(0, 64);  // a name may be anything, a whole file even
   throw ValidationError(fmt::format("no built-in model is called '{}'; the nearest names are {}", shown,
-                                    fmt::join(nearest_names(shown), ", ")));
+                                    nearest_names(shown)));
 }
 
 }  // namespace nlsq::inline v0

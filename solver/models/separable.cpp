@@ -46,7 +46,7 @@ bool differences(const Separable& problem, const std::vector<double>& q, const P
   J.resize(n * q.size());
   for (std::size_t j = 0; j < q.size(); ++j) {
     std::vector<double> moved = q;
-    double h = 1e-6 * std::max(1.0, std::abs(q[j]));
+    double h = 1e-7 * std::max(1.0, std::abs(q[j]));
     if (q[j] + h > problem.upper[j]) h = -h;
     moved[j] += h;
     evaluate(problem, moved, work);
