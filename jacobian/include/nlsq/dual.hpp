@@ -186,7 +186,7 @@ class Dual {
 
 namespace detail {
 template <class A>
-const A& plain(const A& a) { return a; }
+double plain(A a) { return static_cast<double>(a); }
 template <class T, int N>
 const T& plain(const Dual<T, N>& a) { return a.value(); }
 template <class T>
