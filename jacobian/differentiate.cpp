@@ -29,19 +29,25 @@ std::vector<std::uint8_t> active_nodes(const Graph& graph, std::size_t count, st
 class Forward {
  public:
   Forward(Graph& graph, NodeId root, std::span<const NodeId> leaves, bool gather)
-      : g_(graph), root_(root), varies_(graph), products_(graph, varies_, gather),
-        zero_(graph.constant(0)), tangents_(root + 1, zero_), seen_(root + 1, 0) {
+      : g_(graph), root_(root), varies_(graph), products_(graph, varies_, gather), zero_(graph.constant(0)),
+        tangents_(root + 1, zero_), seen_(root + 1, 0) {
     for (const NodeId leaf : leaves) {
       const auto active = active_nodes(g_, root + 1, std::span(&leaf, 1));
-      for (NodeId id = 0; id <= root; ++id) seen_[id] += active[id];
+      auto& list = active_.emplace_back();
+      for (NodeId id = 0; id <= root; ++id) {
+        if (!active[id]) continue;
+        list.push_back(id);
+        ++seen_[id];
+      }
     }
   }
 
-  NodeId derive(NodeId leaf) {
-    if (leaf > root_) return zero_;
-    const auto active = active_nodes(g_, root_ + 1, std::span(&leaf, 1));
-    for (NodeId id = 0; id <= root_; ++id) tangents_[id] = active[id] ? tangent(id, leaf) : zero_;
-    return tangents_[root_];
+  // The derivative with respect to the leaf of that number.
+  NodeId derive(std::size_t number, NodeId leaf) {
+    for (const NodeId id : active_[number]) tangents_[id] = tangent(id, leaf);
+    const NodeId result = tangents_[root_];
+    for (const NodeId id : active_[number]) tangents_[id] = zero_;
+    return result;
   }
 
  private:
@@ -78,7 +84,8 @@ class Forward {
   DerivativeProducts products_;
   NodeId zero_;
   std::vector<NodeId> tangents_;
-  std::vector<std::uint32_t> seen_;  // how many of the leaves a node depends on
+  std::vector<std::vector<NodeId>> active_;  // for each leaf, what depends on it, in order
+  std::vector<std::uint32_t> seen_;          // how many of the leaves a node depends on
 };
 
 class Adjoint {
@@ -214,7 +221,7 @@ std::vector<NodeId> derive(Graph& graph, NodeId root, std::span<const NodeId> le
 std::vector<NodeId> derive_forward(Graph& graph, NodeId root, std::span<const NodeId> leaves, bool gather) {
   Forward forward(graph, root, leaves, gather);
   std::vector<NodeId> result;
-  for (const NodeId leaf : leaves) result.push_back(forward.derive(leaf));
+  for (std::size_t i = 0; i < leaves.size(); ++i) result.push_back(forward.derive(i, leaves[i]));
   return result;
 }
 

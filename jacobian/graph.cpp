@@ -9,16 +9,11 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-// The finaliser of MurmurHash3: every input bit reaches every output bit.
-std::uint64_t mix(std::uint64_t x) {
-  x ^= x >> 33;
-  x *= 0xff51afd7ed558ccdULL;
-  x ^= x >> 33;
-  x *= 0xc4ceb9fe1a85ec53ULL;
-  return x ^ (x >> 33);
+// A multiplicative hash step; the high bits, which depend on every bit below, are folded into the low.
+std::uint64_t combine(std::uint64_t seed, std::uint64_t x) {
+  const std::uint64_t product = (seed ^ x) * 0x9e3779b97f4a7c15ULL;
+  return product ^ (product >> 32);
 }
-
-std::uint64_t combine(std::uint64_t seed, std::uint64_t x) { return mix(seed * 0x9e3779b97f4a7c15ULL + x + 1); }
 
 // Where a node stands among the operands of a sum or product: 2, a, x, everything else.
 int rank(Op op) {
@@ -30,6 +25,11 @@ int rank(Op op) {
   }
 }
 
+bool same_node(const Node& l, const Node& r) {
+  return l.op == r.op && l.index == r.index && l.a == r.a && l.b == r.b && l.c == r.c &&
+         std::bit_cast<std::uint64_t>(l.value) == std::bit_cast<std::uint64_t>(r.value);
+}
+
 bool is_commutative(Op op) {
   return op == Op::add || op == Op::mul || op == Op::equal || op == Op::not_equal || op == Op::logical_and ||
          op == Op::logical_or;
@@ -37,14 +37,8 @@ bool is_commutative(Op op) {
 
 }  // namespace
 
-std::size_t Graph::KeyHash::operator()(const Key& key) const noexcept {
-  std::uint64_t h = combine(static_cast<std::uint64_t>(key.op), key.bits);
-  h = combine(h, (static_cast<std::uint64_t>(key.a) << 32) | key.b);
-  return static_cast<std::size_t>(combine(h, (static_cast<std::uint64_t>(key.c) << 32) | key.index));
-}
-
 std::uint64_t Graph::structure(const Node& node) const {
-  std::uint64_t h = combine(static_cast<std::uint64_t>(node.op), std::bit_cast<std::uint64_t>(node.value));
+  std::uint64_t h = combine(static_cast<std::uint64_t>(node.op) + 1, std::bit_cast<std::uint64_t>(node.value));
   h = combine(h, node.index);
   const NodeId operands[] = {node.a, node.b, node.c};
   for (int i = 0; i < arity(node.op); ++i) h = combine(h, structure_[operands[i]]);
@@ -52,13 +46,26 @@ std::uint64_t Graph::structure(const Node& node) const {
 }
 
 NodeId Graph::intern(const Node& node) {
-  const Key key{node.op, node.index, node.a, node.b, node.c, std::bit_cast<std::uint64_t>(node.value)};
-  const auto [place, added] = index_.try_emplace(key, static_cast<NodeId>(nodes_.size()));
-  if (added) {
-    structure_.push_back(structure(node));
-    nodes_.push_back(node);
+  if (2 * (nodes_.size() + 1) > table_.size()) grow_table();
+  const std::uint64_t hash = structure(node);
+  std::size_t slot = static_cast<std::size_t>(hash) & (table_.size() - 1);
+  for (; table_[slot] != kNone; slot = (slot + 1) & (table_.size() - 1)) {
+    const NodeId id = table_[slot];
+    if (structure_[id] == hash && same_node(nodes_[id], node)) return id;
   }
-  return place->second;
+  table_[slot] = static_cast<NodeId>(nodes_.size());
+  structure_.push_back(hash);
+  nodes_.push_back(node);
+  return table_[slot];
+}
+
+void Graph::grow_table() {
+  table_.assign(std::max<std::size_t>(64, 2 * table_.size()), kNone);
+  for (NodeId id = 0; id < nodes_.size(); ++id) {
+    std::size_t slot = static_cast<std::size_t>(structure_[id]) & (table_.size() - 1);
+    while (table_[slot] != kNone) slot = (slot + 1) & (table_.size() - 1);
+    table_[slot] = id;
+  }
 }
 
 NodeId Graph::constant(double value) { return intern({.op = Op::constant, .value = value}); }

@@ -8,83 +8,77 @@
 namespace nlsq::inline v0 {
 namespace {
 
-struct OpInfo {
-  const char* name;
-  int arity;
-};
-
-OpInfo info(Op op) noexcept {
+const char* name_of(Op op) noexcept {
   switch (op) {
-    case Op::constant: return {"constant", 0};
-    case Op::column: return {"column", 0};
-    case Op::parameter: return {"parameter", 0};
-    case Op::unexplored: return {"unexplored", 0};
-    case Op::add: return {"add", 2};
-    case Op::sub: return {"sub", 2};
-    case Op::mul: return {"mul", 2};
-    case Op::div: return {"div", 2};
-    case Op::neg: return {"neg", 1};
-    case Op::abs: return {"abs", 1};
-    case Op::sign: return {"sign", 1};
-    case Op::floor: return {"floor", 1};
-    case Op::ceil: return {"ceil", 1};
-    case Op::sqrt: return {"sqrt", 1};
-    case Op::cbrt: return {"cbrt", 1};
-    case Op::exp: return {"exp", 1};
-    case Op::expm1: return {"expm1", 1};
-    case Op::log: return {"log", 1};
-    case Op::log10: return {"log10", 1};
-    case Op::log2: return {"log2", 1};
-    case Op::log1p: return {"log1p", 1};
-    case Op::sin: return {"sin", 1};
-    case Op::cos: return {"cos", 1};
-    case Op::tan: return {"tan", 1};
-    case Op::asin: return {"asin", 1};
-    case Op::acos: return {"acos", 1};
-    case Op::atan: return {"atan", 1};
-    case Op::sinh: return {"sinh", 1};
-    case Op::cosh: return {"cosh", 1};
-    case Op::tanh: return {"tanh", 1};
-    case Op::asinh: return {"asinh", 1};
-    case Op::acosh: return {"acosh", 1};
-    case Op::atanh: return {"atanh", 1};
-    case Op::erf: return {"erf", 1};
-    case Op::erfc: return {"erfc", 1};
-    case Op::erfcx: return {"erfcx", 1};
-    case Op::gamma: return {"gamma", 1};
-    case Op::lgamma: return {"lgamma", 1};
-    case Op::digamma: return {"digamma", 1};
-    case Op::trigamma: return {"trigamma", 1};
-    case Op::besj0: return {"besj0", 1};
-    case Op::besj1: return {"besj1", 1};
-    case Op::pow: return {"pow", 2};
-    case Op::hypot: return {"hypot", 2};
-    case Op::atan2: return {"atan2", 2};
-    case Op::min: return {"min", 2};
-    case Op::max: return {"max", 2};
-    case Op::fmod: return {"fmod", 2};
-    case Op::wofz_re: return {"wofz_re", 2};
-    case Op::wofz_im: return {"wofz_im", 2};
-    case Op::less: return {"less", 2};
-    case Op::less_equal: return {"less_equal", 2};
-    case Op::equal: return {"equal", 2};
-    case Op::not_equal: return {"not_equal", 2};
-    case Op::logical_and: return {"logical_and", 2};
-    case Op::logical_or: return {"logical_or", 2};
-    case Op::logical_not: return {"logical_not", 1};
-    case Op::select: return {"select", 3};
-    case Op::fma: return {"fma", 3};
-    case Op::fms: return {"fms", 3};
-    case Op::fnma: return {"fnma", 3};
-    case Op::copy: return {"copy", 1};
+    case Op::constant: return "constant";
+    case Op::column: return "column";
+    case Op::parameter: return "parameter";
+    case Op::unexplored: return "unexplored";
+    case Op::add: return "add";
+    case Op::sub: return "sub";
+    case Op::mul: return "mul";
+    case Op::div: return "div";
+    case Op::neg: return "neg";
+    case Op::abs: return "abs";
+    case Op::sign: return "sign";
+    case Op::floor: return "floor";
+    case Op::ceil: return "ceil";
+    case Op::sqrt: return "sqrt";
+    case Op::cbrt: return "cbrt";
+    case Op::exp: return "exp";
+    case Op::expm1: return "expm1";
+    case Op::log: return "log";
+    case Op::log10: return "log10";
+    case Op::log2: return "log2";
+    case Op::log1p: return "log1p";
+    case Op::sin: return "sin";
+    case Op::cos: return "cos";
+    case Op::tan: return "tan";
+    case Op::asin: return "asin";
+    case Op::acos: return "acos";
+    case Op::atan: return "atan";
+    case Op::sinh: return "sinh";
+    case Op::cosh: return "cosh";
+    case Op::tanh: return "tanh";
+    case Op::asinh: return "asinh";
+    case Op::acosh: return "acosh";
+    case Op::atanh: return "atanh";
+    case Op::erf: return "erf";
+    case Op::erfc: return "erfc";
+    case Op::erfcx: return "erfcx";
+    case Op::gamma: return "gamma";
+    case Op::lgamma: return "lgamma";
+    case Op::digamma: return "digamma";
+    case Op::trigamma: return "trigamma";
+    case Op::besj0: return "besj0";
+    case Op::besj1: return "besj1";
+    case Op::pow: return "pow";
+    case Op::hypot: return "hypot";
+    case Op::atan2: return "atan2";
+    case Op::min: return "min";
+    case Op::max: return "max";
+    case Op::fmod: return "fmod";
+    case Op::wofz_re: return "wofz_re";
+    case Op::wofz_im: return "wofz_im";
+    case Op::less: return "less";
+    case Op::less_equal: return "less_equal";
+    case Op::equal: return "equal";
+    case Op::not_equal: return "not_equal";
+    case Op::logical_and: return "logical_and";
+    case Op::logical_or: return "logical_or";
+    case Op::logical_not: return "logical_not";
+    case Op::select: return "select";
+    case Op::fma: return "fma";
+    case Op::fms: return "fms";
+    case Op::fnma: return "fnma";
+    case Op::copy: return "copy";
   }
-  return {"?", 0};
+  return "?";
 }
 
 }  // namespace
 
-int arity(Op op) noexcept { return info(op).arity; }
-const char* name(Op op) noexcept { return info(op).name; }
+const char* name(Op op) noexcept { return name_of(op); }
 
 double evaluate_op(Op op, double a, double b, double c) noexcept {
   switch (op) {

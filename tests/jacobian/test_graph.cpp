@@ -223,3 +223,14 @@ TEST_CASE("a chain of a million operations needs no deep stack") {
   const NodeId top = copy.adopt(g, roots)[0];
   CHECK(top + 1 == copy.size());
 }
+
+TEST_CASE("every operation reads as many operands as its name says") {
+  for (const Op op : {Op::constant, Op::column, Op::parameter, Op::unexplored}) CHECK(arity(op) == 0);
+  for (const Op op : {Op::neg, Op::abs, Op::sqrt, Op::exp, Op::erfcx, Op::besj1, Op::logical_not, Op::copy}) {
+    CHECK(arity(op) == 1);
+  }
+  for (const Op op : {Op::add, Op::div, Op::pow, Op::fmod, Op::wofz_im, Op::less, Op::logical_and, Op::logical_or}) {
+    CHECK(arity(op) == 2);
+  }
+  for (const Op op : {Op::select, Op::fma, Op::fms, Op::fnma}) CHECK(arity(op) == 3);
+}

@@ -19,7 +19,6 @@
 #include <cstdint>
 #include <span>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 namespace nlsq::inline v0 {
@@ -62,18 +61,9 @@ class NLSQ_API Graph {
   std::vector<std::uint8_t> depends_on_parameter(int index) const;
 
  private:
-  struct Key {
-    Op op;
-    std::uint32_t index;
-    NodeId a, b, c;
-    std::uint64_t bits;
-    bool operator==(const Key&) const = default;
-  };
-  struct KeyHash {
-    std::size_t operator()(const Key& key) const noexcept;
-  };
   NodeId intern(const Node& node);
   std::uint64_t structure(const Node& node) const;
+  void grow_table();
   bool in_order(NodeId a, NodeId b) const;
   // Each returns kNone where its rules leave the node as it is.
   static constexpr NodeId kNone = static_cast<NodeId>(-1);
@@ -93,7 +83,7 @@ class NLSQ_API Graph {
 
   std::vector<Node> nodes_;
   std::vector<std::uint64_t> structure_;  // hash of what a node is, whatever its id
-  std::unordered_map<Key, NodeId, KeyHash> index_;
+  std::vector<NodeId> table_;             // open addressing by that hash; a power of two, half full at most
 };
 
 // ∂root/∂p_j for the parameters in `wrt`, in that order; nodes are added to `graph`.

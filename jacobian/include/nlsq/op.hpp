@@ -37,7 +37,13 @@ enum class Op : std::uint8_t {
 };
 
 // Number of operands an operation reads (0 for leaves).
-NLSQ_API int arity(Op op) noexcept;
+constexpr int arity(Op op) noexcept {
+  if (op < Op::add) return 0;
+  if (op < Op::neg) return 2;
+  if (op < Op::pow) return 1;
+  if (op < Op::logical_not) return 2;
+  return op == Op::logical_not || op == Op::copy ? 1 : 3;
+}
 NLSQ_API const char* name(Op op) noexcept;
 
 // The operation in double, by the C library where it has the function: the oracle of the kernels,
