@@ -41,6 +41,7 @@ class ProgramPass final : public TilePass {
     if constexpr (std::is_same_v<T, float>) return fill(first, count, counters);
     return nullptr;
   }
+  std::size_t bytes() const override { return vectors_.size() * stride_ * sizeof(T); }
 
  private:
   T* const* fill(std::size_t first, std::size_t count, KernelCounters& counters) {

@@ -1,0 +1,132 @@
+#include <nlsq/grouped_rows.hpp>
+#include <nlsq/residual_sources.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+namespace nlsq::inline v0 {
+
+namespace {
+
+// Constants that differ between the residuals of one group, as data.
+class OwnedRows final : public RowSource {
+ public:
+  OwnedRows(std::vector<std::vector<double>> columns, std::size_t rows) : columns_(std::move(columns)), rows_(rows) {}
+  std::size_t rows() const override { return rows_; }
+  int columns() const override { return static_cast<int>(columns_.size()); }
+  using RowSource::read;
+  void read(std::size_t first, std::size_t count, int column, double* out) const override {
+    std::copy_n(direct_f64(first, column), count, out);
+  }
+  const double* direct_f64(std::size_t first, int column) const override {
+    return columns_[static_cast<std::size_t>(column)].data() + first;
+  }
+
+ private:
+  std::vector<std::vector<double>> columns_;
+  std::size_t rows_;
+};
+
+// The expression of one group. What vouches for it is asked of the whole function (GroupedRows), not here.
+class GroupResidual final : public ResidualSource {
+ public:
+  GroupResidual(Graph graph, NodeId root) : graph_(std::move(graph)), root_(root) {}
+  NodeId build(Graph& graph) const override { return import(graph, graph_, root_); }
+  double reference(std::span<const double> row, std::span<const double> p, double& magnitude) const override {
+    const double r = evaluate(graph_, root_, row, p);
+    magnitude = std::fabs(r);
+    return r;
+  }
+
+ private:
+  Graph graph_;
+  NodeId root_;
+};
+
+}  // namespace
+
+struct GroupedRows::Group {
+  std::size_t first = 0;  // row the group begins at
+  std::unique_ptr<GraphRows> rows;
+};
+
+class GroupedRows::Pass final : public TilePass {
+ public:
+  Pass(const GroupedRows& owner, std::span<const double> x, Fill fill, bool single) : owner_(owner) {
+    for (const auto& group : owner.groups_) passes_.push_back(group->rows->begin(x, fill, single));
+  }
+  double* const* fill_f64(std::size_t first, std::size_t count, KernelCounters& counters) override {
+    const std::size_t g = owner_.group_of(first);
+    return passes_[g]->fill_f64(first - owner_.groups_[g]->first, count, counters);
+  }
+  float* const* fill_f32(std::size_t first, std::size_t count, KernelCounters& counters) override {
+    const std::size_t g = owner_.group_of(first);
+    return passes_[g]->fill_f32(first - owner_.groups_[g]->first, count, counters);
+  }
+  std::size_t bytes() const override {
+    std::size_t sum = 0;
+    for (const auto& pass : passes_) sum += pass->bytes();
+    return sum;
+  }
+
+ private:
+  const GroupedRows& owner_;
+  std::vector<std::unique_ptr<TilePass>> passes_;
+};
+
+GroupedRows::GroupedRows(RolledTrace rolled, VectorFunction function, const std::vector<double>& start)
+    : function_(std::move(function)), parameters_(static_cast<int>(start.size())) {
+  std::vector<int> free(start.size());
+  std::iota(free.begin(), free.end(), 0);
+  for (RolledGroup& made : rolled.groups) {
+    auto group = std::make_unique<Group>();
+    group->first = original_.size();
+    original_.insert(original_.end(), made.residuals.begin(), made.residuals.end());
+    auto data = std::make_shared<OwnedRows>(std::move(made.columns), made.residuals.size());
+    group->rows = std::make_unique<GraphRows>(std::make_shared<GroupResidual>(std::move(made.graph), made.root), std::move(data),
+                                              start, free);
+    tile_rows_ = std::max(tile_rows_, group->rows->tile_rows());
+    for (std::size_t t = 0; t < group->rows->tile_count(); ++t) {
+      const TileRange range = group->rows->tile(t);
+      tiles_.push_back({group->first + range.first, range.count});
+    }
+    groups_.push_back(std::move(group));
+  }
+  start_ = function_.value(start);
+}
+
+GroupedRows::~GroupedRows() = default;
+
+std::size_t GroupedRows::group_of(std::size_t row) const {
+  std::size_t g = groups_.size() - 1;
+  while (groups_[g]->first > row) --g;
+  return g;
+}
+
+double GroupedRows::row_cost(Fill fill) const {
+  double sum = 0;
+  for (const auto& group : groups_) sum += group->rows->row_cost(fill) * static_cast<double>(group->rows->rows());
+  return sum / static_cast<double>(std::max<std::size_t>(1, rows()));
+}
+
+std::unique_ptr<TilePass> GroupedRows::begin(std::span<const double> x, Fill fill, bool single) const {
+  return std::make_unique<Pass>(*this, x, fill, single);
+}
+
+void GroupedRows::reference_residuals(std::span<const double> x, std::size_t first, std::size_t count, double* residuals,
+                                      double* magnitudes) const {
+  const std::lock_guard lock(mutex_);
+  // Row 0 begins a new check: the callable is asked again, even at the same x, lest it has changed.
+  if (first == 0 || !std::equal(x.begin(), x.end(), reference_at_.begin(), reference_at_.end())) {
+    reference_ = function_.value(x);
+    reference_at_.assign(x.begin(), x.end());
+  }
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::size_t k = original_[first + i];
+    residuals[i] = reference_.at(k);
+    magnitudes[i] = std::fabs(residuals[i]) + std::fabs(start_[k]);
+  }
+}
+
+}  // namespace nlsq::inline v0

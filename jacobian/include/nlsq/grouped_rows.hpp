@@ -1,0 +1,51 @@
+// Rows of a recorded vector function: a few row programs, one for each expression that its residuals are made of.
+#pragma once
+
+#include <nlsq/graph_rows.hpp>
+#include <nlsq/trace.hpp>
+
+#include <memory>
+#include <mutex>
+#include <vector>
+
+namespace nlsq::inline v0 {
+
+class NLSQ_API GroupedRows final : public RowModel {
+ public:
+  // Takes over the groups. `function` vouches for them in reference_residuals; `start`: where magnitudes
+  // of the terms are measured.
+  GroupedRows(RolledTrace rolled, VectorFunction function, const std::vector<double>& start);
+  ~GroupedRows() override;
+
+  int parameters() const override { return parameters_; }
+  std::size_t rows() const override { return original_.size(); }
+  std::size_t tile_rows() const override { return tile_rows_; }
+  std::size_t tile_count() const override { return tiles_.size(); }
+  TileRange tile(std::size_t index) const override { return tiles_[index]; }
+  bool has_f32() const override { return true; }
+  const char* kind() const override { return "graph"; }
+  double row_cost(Fill fill) const override;
+  std::unique_ptr<TilePass> begin(std::span<const double> x, Fill fill, bool single) const override;
+  // By one call of the user's function in double for each new x.
+  void reference_residuals(std::span<const double> x, std::size_t first, std::size_t count, double* residuals,
+                           double* magnitudes) const override;
+  // Which residual of the user's function a row is.
+  std::size_t original(std::size_t row) const { return original_[row]; }
+
+ private:
+  struct Group;
+  class Pass;
+  std::size_t group_of(std::size_t row) const;
+
+  std::vector<std::unique_ptr<Group>> groups_;
+  VectorFunction function_;
+  int parameters_;
+  std::size_t tile_rows_ = 64;
+  std::vector<TileRange> tiles_;
+  std::vector<std::size_t> original_;
+  std::vector<double> start_;  // residuals at the start
+  mutable std::mutex mutex_;
+  mutable std::vector<double> reference_at_, reference_;
+};
+
+}  // namespace nlsq::inline v0

@@ -1,0 +1,81 @@
+#include <nlsq/least_squares.hpp>
+
+#include "fit_setup.hpp"
+#include "fp_environment.hpp"
+#include "dense_evaluator.hpp"
+#include "solve.hpp"
+
+#include <nlsq/fallback_rows.hpp>
+#include <nlsq/grouped_rows.hpp>
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+namespace nlsq::inline v0 {
+
+namespace {
+
+LeastSquaresResult to_result(const VectorFunction& function, MinimizerResult minimum, std::size_t rows) {
+  LeastSquaresResult out;
+  const std::size_t n = minimum.x.size();
+  out.x = std::move(minimum.x);
+  out.residuals = function.value(out.x);
+  out.cost = minimum.summary.final_cost;
+  const double sigma = scatter(out.cost, rows, static_cast<std::size_t>(minimum.certified.certificate.rank), false);
+  const double sigma2 = rows > n ? sigma * sigma : std::numeric_limits<double>::quiet_NaN();
+  out.covariance = Matrix(n, n, std::numeric_limits<double>::quiet_NaN());
+  out.standard_errors.assign(n, std::numeric_limits<double>::quiet_NaN());
+  if (minimum.certified.covariance.rows() == n) {
+    for (std::size_t i = 0; i < n; ++i) {
+      for (std::size_t j = 0; j < n; ++j) out.covariance(i, j) = minimum.certified.covariance(i, j) * sigma2;
+      out.standard_errors[i] = std::sqrt(out.covariance(i, i));
+    }
+  }
+  out.summary = std::move(minimum.summary);
+  return out;
+}
+
+LeastSquaresResult solve_called(const VectorFunction& function, const std::vector<double>& x0,
+                                const LeastSquaresOptions& options, const std::string& note) {
+  std::vector<int> free(x0.size());
+  std::iota(free.begin(), free.end(), 0);
+  VectorRows rows(function, x0, free, options.jacobian);
+  check_counts(rows.rows(), x0.size());
+  LeastSquaresResult out = to_result(function, solve({rows, x0, {}, options}), rows.rows());
+  out.summary.evaluator_note = note;
+  return out;
+}
+
+}  // namespace
+
+LeastSquaresResult least_squares(const VectorFunction& function, const std::vector<double>& x0, const LeastSquaresOptions& options) {
+  check_options(options);
+  if (x0.empty()) throw ValidationError("x0 is empty: give one starting value for each parameter");
+  for (std::size_t j = 0; j < x0.size(); ++j) {
+    if (!std::isfinite(x0[j])) throw ValidationError(fmt::format("x0[{}] = {} is not finite", j, x0[j]));
+  }
+  if (options.jacobian) return solve_called(function, x0, options, "derivatives by the user's Jacobian");
+  if (!function.trace) {
+    return solve_called(function, x0, options, function.dual ? "the callable asked not to be recorded" : "the callable takes double alone");
+  }
+  RolledTrace rolled = roll(function, x0);
+  std::string note = rolled.reason;
+  if (!rolled.opaque() && !agrees_with_dual(rolled, function, x0)) note = "the recording disagrees with dual numbers";
+  if (note.empty()) {
+    GroupedRows rows(std::move(rolled), function, x0);
+    check_counts(rows.rows(), x0.size());
+    LeastSquaresResult out = to_result(function, solve({rows, x0, {}, options}), rows.rows());
+    const Summary& s = out.summary;
+    if (s.termination != Termination::failure && s.certificate.recheck_passed) return out;
+    if (s.termination == Termination::failure) return out;
+    note = "the recording disagreed with the callable re-evaluated in double and was discarded";
+  } else {
+    note = "the callable could not be recorded: " + note;
+  }
+  return solve_called(function, x0, options, note);
+}
+
+}  // namespace nlsq::inline v0
