@@ -31,10 +31,12 @@ struct GramWidened {
 // Columns whose triangle of sums, with the vectors that feed it, fits the registers.
 #if defined(NLSQ_KERNEL_SET_avx512) || defined(NLSQ_KERNEL_SET_neon)
 inline constexpr int gram_whole = 6;  // 32 registers
+inline constexpr int gram_across = 4;
 #else
-inline constexpr int gram_whole = 5;  // 16 registers
+inline constexpr int gram_whole = 4;  // 16 registers
+inline constexpr int gram_across = 3;
 #endif
-inline constexpr int gram_block = 4;
+inline constexpr int gram_block = 4;  // a block of rows of the matrix; gram_across columns at a time
 
 // One vector of rows into the sums of a triangle. `tail` rows count when it is not 0.
 template <class P, int N>
@@ -135,13 +137,15 @@ void triangle_of(int n, const typename P::In* const* columns, int first, int n1,
     case 2: return triangle<P, 2>(columns, first, n1, rows, packed);
     case 3: return triangle<P, 3>(columns, first, n1, rows, packed);
     case 4: return triangle<P, 4>(columns, first, n1, rows, packed);
-    case 5: return triangle<P, 5>(columns, first, n1, rows, packed);
     default: break;
   }
-  if constexpr (gram_whole >= 6) triangle<P, 6>(columns, first, n1, rows, packed);
+  if constexpr (gram_whole == 6) {
+    if (n == 5) triangle<P, 5>(columns, first, n1, rows, packed);
+    else triangle<P, 6>(columns, first, n1, rows, packed);
+  }
 }
 
-// A full block of rows of the matrix against n columns, n <= gram_block.
+// A full block of rows of the matrix against n columns, n <= gram_across.
 template <class P>
 void rectangle_of(int n, const typename P::In* const* columns, int i0, int j0, int n1, std::size_t rows,
                   double* packed) {
@@ -149,8 +153,9 @@ void rectangle_of(int n, const typename P::In* const* columns, int i0, int j0, i
     case 1: return rectangle<P, gram_block, 1>(columns, i0, j0, n1, rows, packed);
     case 2: return rectangle<P, gram_block, 2>(columns, i0, j0, n1, rows, packed);
     case 3: return rectangle<P, gram_block, 3>(columns, i0, j0, n1, rows, packed);
-    default: return rectangle<P, gram_block, 4>(columns, i0, j0, n1, rows, packed);
+    default: break;
   }
+  if constexpr (gram_across == 4) rectangle<P, gram_block, 4>(columns, i0, j0, n1, rows, packed);
 }
 
 template <class P>
@@ -159,8 +164,8 @@ void gram(const typename P::In* const* columns, int n1, std::size_t rows, double
   for (int i = 0; i < n1; i += gram_block) {
     const int left = n1 - i;
     triangle_of<P>(left < gram_block ? left : gram_block, columns, i, n1, rows, packed);
-    for (int j = i + gram_block; j < n1; j += gram_block)
-      rectangle_of<P>(n1 - j < gram_block ? n1 - j : gram_block, columns, i, j, n1, rows, packed);
+    for (int j = i + gram_block; j < n1; j += gram_across)
+      rectangle_of<P>(n1 - j < gram_across ? n1 - j : gram_across, columns, i, j, n1, rows, packed);
   }
 }
 

@@ -2,6 +2,9 @@
 #pragma once
 
 #include "elementary.hpp"
+#if !defined(NLSQ_KERNEL_SET_baseline)
+#include "special_vector.hpp"
+#endif
 
 #include <nlsq/kernel_table.hpp>
 
@@ -83,6 +86,59 @@ NLSQ_NOINLINE void by_lanes(const Tile<T>& t, const Instruction& in) {
     dst[row] = static_cast<T>(evaluate_op(in.op, x, y));
   }
 }
+
+#if !defined(NLSQ_KERNEL_SET_baseline)
+// Functions with a vector form in double only.
+NLSQ_INLINE V64 load_double(const double* p) { return Simd<double>::load(p); }
+NLSQ_INLINE V64 load_double(const float* p) { return Simd<double>::load_widened(p); }
+NLSQ_INLINE void store_double(V64 v, double* p) { Simd<double>::store(v, p); }
+NLSQ_INLINE void store_double(V64 v, float* p) { Simd<double>::store_narrowed(v, p); }
+
+template <class T, class F>
+NLSQ_NOINLINE void unary_in_double(const Tile<T>& t, const Instruction& in, F f) {
+  T* dst = t.vectors[in.dst];
+  const V64 uniform = Simd<double>::set(in.a < 0 ? static_cast<double>(t.uniforms[~in.a]) : 0.0);
+  for (std::size_t row = 0; row < t.padded_rows; row += Simd<double>::lanes)
+    store_double(f(in.a < 0 ? uniform : load_double(t.vectors[in.a] + row)), dst + row);
+}
+
+// Re w or Im w; vectors with a lane where the vector form does not hold go lane by lane.
+template <class T, class Part>
+NLSQ_NOINLINE void faddeeva_part(const Tile<T>& t, const Instruction& in, Part part) {
+  using S = Simd<double>;
+  T* dst = t.vectors[in.dst];
+  const V64 uniform_a = S::set(in.a < 0 ? static_cast<double>(t.uniforms[~in.a]) : 0.0);
+  const V64 uniform_b = S::set(in.b < 0 ? static_cast<double>(t.uniforms[~in.b]) : 0.0);
+  for (std::size_t row = 0; row < t.padded_rows; row += S::lanes) {
+    const V64 x = in.a < 0 ? uniform_a : load_double(t.vectors[in.a] + row);
+    const V64 y = in.b < 0 ? uniform_b : load_double(t.vectors[in.b] + row);
+    if (special::in_upper_half(x, y)) [[likely]] {
+      store_double(part(special::wofz(x, y)), dst + row);
+      continue;
+    }
+    alignas(64) double xs[S::lanes], ys[S::lanes];
+    S::store(x, xs);
+    S::store(y, ys);
+    for (std::size_t i = 0; i < S::lanes; ++i) xs[i] = evaluate_op(in.op, xs[i], ys[i]);
+    store_double(S::load(xs), dst + row);
+  }
+}
+
+template <class T>
+void run_special(const Tile<T>& t, const Instruction& in) {
+  switch (in.op) {
+    case Op::erfcx: return unary_in_double(t, in, [](V64 a) { return special::erfcx(a); });
+    case Op::wofz_re: return faddeeva_part(t, in, [](special::Parts w) { return w.re; });
+    case Op::wofz_im: return faddeeva_part(t, in, [](special::Parts w) { return w.im; });
+    default: return by_lanes(t, in);
+  }
+}
+#else
+template <class T>
+void run_special(const Tile<T>& t, const Instruction& in) {
+  by_lanes(t, in);
+}
+#endif
 
 template <class T>
 void run_arithmetic(const Tile<T>& t, const Instruction& in) {
@@ -200,7 +256,7 @@ void run_instruction(const Tile<T>& t, const Instruction& in) {
       return run_choice(t, in);
     case Op::fmod: case Op::erfcx: case Op::digamma: case Op::trigamma: case Op::besj0: case Op::besj1:
     case Op::wofz_re: case Op::wofz_im:
-      return by_lanes(t, in);
+      return run_special(t, in);
     default: return run_elementary(t, in);
   }
 }

@@ -38,6 +38,7 @@ struct Simd {
   NLSQ_INLINE static V sqrt(V a) { return hn::Sqrt(a); }
   NLSQ_INLINE static V floor(V a) { return hn::Floor(a); }
   NLSQ_INLINE static V ceil(V a) { return hn::Ceil(a); }
+  NLSQ_INLINE static V round(V a) { return hn::Round(a); }  // ties to even
 
   // Comparisons are false where an argument is NaN.
   NLSQ_INLINE static M less(V a, V b) { return hn::Lt(a, b); }
@@ -56,6 +57,10 @@ struct Simd {
   // As many floats as there are lanes of double, widened.
   NLSQ_INLINE static V load_widened(const float* p) {
     return hn::PromoteTo(D(), hn::LoadU(hn::Rebind<float, D>(), p));
+  }
+  NLSQ_INLINE static void store_narrowed(V v, float* p) {
+    const hn::Rebind<float, D> narrow;
+    hn::StoreU(hn::DemoteTo(narrow, v), narrow, p);
   }
   // Sum of the lanes, in double.
   NLSQ_INLINE static double sum(V a) {

@@ -91,6 +91,20 @@ NLSQ_SLEEF_FUNCTION_1(lgamma, lgamma, _u10)
 NLSQ_SLEEF_FUNCTION_2(pow, pow, _u10)
 NLSQ_SLEEF_FUNCTION_2(hypot, hypot, _u05)
 NLSQ_SLEEF_FUNCTION_2(atan2, atan2, _u10)
+
+#if !defined(NLSQ_KERNEL_SET_baseline)
+struct SinCos {
+  V64 sine, cosine;
+};
+NLSQ_INLINE SinCos sincos(V64 a) {
+  const auto pair = NLSQ_SLEEF_64(sincos, _u10)(raw(a));
+  return {from_raw<double>(pair.x), from_raw<double>(pair.y)};
+}
+NLSQ_INLINE SinCos sincospi(V64 a) {
+  const auto pair = NLSQ_SLEEF_64(sincospi, _u05)(raw(a));
+  return {from_raw<double>(pair.x), from_raw<double>(pair.y)};
+}
+#endif
 }  // namespace sleef
 
 }  // namespace
