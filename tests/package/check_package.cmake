@@ -79,8 +79,19 @@ elseif(WAY MATCHES "pkgconfig$")
   run(${CXX} -std=c++20 ${flag_list} ${CONSUMER}/main.cpp -o ${program_dir}/consumer ${package}
       -Wl,-rpath,${prefix}/${LIBDIR})
 else()
-  # No build type is chosen: the library must still be an optimised one.
-  run(${cmake} -S ${CONSUMER} -B ${program_dir} -DNLSQ_TREE=${ROOT} "-DCMAKE_CXX_FLAGS=${FLAGS}")
+  # Where the user chooses no build type, the library must still be an optimised one.
+  run(${cmake} -S ${CONSUMER} -B ${program_dir} -DNLSQ_TREE=${ROOT} -DCMAKE_EXPORT_COMPILE_COMMANDS=ON)
+  file(READ ${program_dir}/compile_commands.json commands)
+  string(REGEX MATCHALL "\"command\": [^\n]*-o nlsq/[^\n]*" commands "${commands}")
+  if(NOT commands)
+    message(FATAL_ERROR "No compile command of the library was found")
+  endif()
+  foreach(command ${commands})
+    if(NOT command MATCHES " -O3 ")
+      message(FATAL_ERROR "Compiled without optimisation: ${command}")
+    endif()
+  endforeach()
+  run(${cmake} -S ${CONSUMER} -B ${program_dir} -DNLSQ_TREE=${ROOT} -DCMAKE_BUILD_TYPE=Release)
   run(${CMAKE_COMMAND} --build ${program_dir})
 endif()
 
