@@ -1,4 +1,5 @@
 #include <nlsq/column.hpp>
+#include <nlsq/kernel_table.hpp>
 
 #include <fmt/format.h>
 
@@ -27,6 +28,10 @@ auto with_type(const void* data, ElementType type, std::ptrdiff_t offset, Use us
 template <class To>
 void read_as(const void* data, ElementType type, std::ptrdiff_t stride, std::size_t first, std::size_t count, To* out) {
   with_type(data, type, static_cast<std::ptrdiff_t>(first) * stride, [&](const auto* from) {
+    if (stride == 1) {  // apart, so that it vectorises
+      for (std::size_t i = 0; i < count; ++i) out[i] = static_cast<To>(from[i]);
+      return;
+    }
     for (std::size_t i = 0; i < count; ++i) {
       out[i] = static_cast<To>(from[static_cast<std::ptrdiff_t>(i) * stride]);
     }
@@ -46,6 +51,10 @@ void Column::read(std::size_t first, std::size_t count, double* out) const {
 }
 
 void Column::read(std::size_t first, std::size_t count, float* out) const {
+  if (const double* direct = direct_f64(first)) {
+    kernels().narrow(direct, out, count);
+    return;
+  }
   read_as(data_, type_, stride_, first, count, out);
 }
 

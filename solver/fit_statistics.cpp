@@ -43,25 +43,20 @@ void warn(FitResult& fit, const Certificate& c, const std::vector<int>& free) {
 
 double total_sum_of_squares(std::size_t rows,
                             const std::function<void(std::size_t, std::size_t, double*, double*)>& read) {
-  constexpr std::size_t kBlock = 1024;
+  constexpr std::size_t kBlock = 512;  // a tile
   Vector y(kBlock), w(kBlock);
-  // Deviations from the first value: no cancellation when the mean is far from zero. Sums of blocks.
-  double origin = 0, weights = 0, first = 0, second = 0;
+  // Gram sums of [w, w (y - y_0)]: from the first value, lest a mean far from zero cancel the digits.
+  double origin = 0, sums[3] = {0, 0, 0};
+  const double* const columns[2] = {w.data(), y.data()};
+  KernelCounters not_of_the_fit;
   for (std::size_t begin = 0; begin < rows; begin += kBlock) {
     const std::size_t count = std::min(kBlock, rows - begin);
     read(begin, count, y.data(), w.data());
     if (begin == 0) origin = y[0];
-    double sw = 0, s1 = 0, s2 = 0;
-    for (std::size_t i = 0; i < count; ++i) {
-      const double w2 = w[i] * w[i], d = y[i] - origin;
-      sw += w2;
-      s1 += w2 * d;
-      s2 += w2 * d * d;
-    }
-    weights += sw;
-    first += s1;
-    second += s2;
+    for (std::size_t i = 0; i < count; ++i) y[i] = (y[i] - origin) * w[i];
+    kernels().gram_f64(columns, 2, count, sums, &not_of_the_fit);
   }
+  const double weights = sums[0], first = sums[1], second = sums[2];
   return weights > 0 ? std::max(0.0, second - first * first / weights) : 0;
 }
 
