@@ -13,7 +13,8 @@ namespace nlsq::inline v0 {
 namespace {
 
 // Which of the first `count` nodes depend on one of the leaves.
-std::vector<std::uint8_t> active_nodes(const Graph& graph, std::size_t count, std::span<const NodeId> leaves) {
+std::vector<std::uint8_t> active_nodes(const Graph& graph, std::size_t count,
+                                       std::span<const NodeId> leaves) {
   std::vector<std::uint8_t> active(count, 0);
   for (const NodeId leaf : leaves) {
     if (leaf < count) active[leaf] = 1;
@@ -136,7 +137,7 @@ class Adjoint {
       if (!wanted[i]) continue;
       const Partial partial = partial_derivative(g_, id, i, varies_);
       give(operands[i], partial.divides ? products_.quotient(bar, partial.node, false)
-                                         : products_.product(bar, partial.node));
+                                        : products_.product(bar, partial.node));
     }
   }
 

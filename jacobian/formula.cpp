@@ -17,7 +17,9 @@ namespace {
 
 int operands_of(const FormulaStep& step) {
   switch (step.compound) {
-    case CompoundFunction::greater: case CompoundFunction::greater_equal: case CompoundFunction::mod: return 2;
+    case CompoundFunction::greater:
+    case CompoundFunction::greater_equal:
+    case CompoundFunction::mod: return 2;
     case CompoundFunction::voigt: return 3;
     default: return arity(step.op);
   }
@@ -107,9 +109,11 @@ void check_options(const FormulaOptions& options) {
   std::set<std::string> seen;
   for (const std::string& name : options.predictors) {
     if (name.empty()) violations.push_back("a predictor needs a name");
-    if (name == "pi") violations.push_back("the predictor 'pi' would hide the constant pi: give the column another name");
+    if (name == "pi")
+      violations.push_back("the predictor 'pi' would hide the constant pi: give the column another name");
     if (name == options.response && !name.empty()) {
-      violations.push_back(fmt::format("the predictor '{0}' and the response '{0}' have the same name", name));
+      violations.push_back(
+          fmt::format("the predictor '{0}' and the response '{0}' have the same name", name));
     }
     if (!seen.insert(name).second && !name.empty()) {
       violations.push_back(fmt::format("two predictors are named '{}'", name));
@@ -127,13 +131,14 @@ std::size_t find_equals(std::span<const Token> tokens, const std::string& text) 
     if (tokens[i].symbol == Symbol::close && depth > 0) --depth;
     if (tokens[i].symbol != Symbol::assign) continue;
     if (depth == 0) return i;
-    throw FormulaError("this '=' is inside parentheses: to compare write ==, else a ')' is missing before it", text,
-                       tokens[i].column);
+    throw FormulaError("this '=' is inside parentheses: to compare write ==, else a ')' is missing before it",
+                       text, tokens[i].column);
   }
   return tokens.size();
 }
 
-void parse_left_side(Formula& formula, std::vector<Token> tokens, const Token& equals, const FormulaOptions& options) {
+void parse_left_side(Formula& formula, std::vector<Token> tokens, const Token& equals,
+                     const FormulaOptions& options) {
   const auto fail = [&](const std::string& message, std::size_t column) {
     throw FormulaError(message, formula.text, column);
   };
@@ -147,7 +152,8 @@ void parse_left_side(Formula& formula, std::vector<Token> tokens, const Token& e
   const bool has_response = std::ranges::any_of(formula.response_steps, [&](const FormulaStep& step) {
     return step.op == Op::column && step.index == options.predictors.size();
   });
-  if (!has_response) fail(fmt::format("the left side does not contain the response '{}'", options.response), first);
+  if (!has_response)
+    fail(fmt::format("the left side does not contain the response '{}'", options.response), first);
 }
 
 }  // namespace
@@ -155,8 +161,9 @@ void parse_left_side(Formula& formula, std::vector<Token> tokens, const Token& e
 Formula parse_formula(std::string_view text, const FormulaOptions& options) {
   check_options(options);
   if (text.size() > options.limits.max_length) {
-    throw FormulaError(fmt::format("the formula has {} bytes; at most {} are read", text.size(),
-                                   options.limits.max_length), std::string(text.substr(0, 60)), 0);
+    throw FormulaError(
+        fmt::format("the formula has {} bytes; at most {} are read", text.size(), options.limits.max_length),
+        std::string(text.substr(0, 60)), 0);
   }
   Formula formula;
   formula.text = std::string(text);

@@ -62,8 +62,10 @@ class Parser {
  public:
   Parser(std::string_view text, std::span<const Token> tokens, const FormulaNames& names)
       : text_(text), tokens_(tokens), names_(names), options_(*names.options) {
-    for (std::size_t i = 0; i < options_.predictors.size(); ++i) predictors_.emplace(options_.predictors[i], i);
-    for (std::size_t i = 0; i < names_.parameters->size(); ++i) parameters_.emplace((*names_.parameters)[i], i);
+    for (std::size_t i = 0; i < options_.predictors.size(); ++i)
+      predictors_.emplace(options_.predictors[i], i);
+    for (std::size_t i = 0; i < names_.parameters->size(); ++i)
+      parameters_.emplace((*names_.parameters)[i], i);
   }
 
   std::vector<FormulaStep> run() {
@@ -86,13 +88,9 @@ class Parser {
 
   bool read_operand() {
     switch (token().symbol) {
-      case Symbol::number:
-        emit({.op = Op::constant, .value = token().value});
-        return false;
+      case Symbol::number: emit({.op = Op::constant, .value = token().value}); return false;
       case Symbol::name: return read_name();
-      case Symbol::open:
-        push({.kind = Pending::parenthesis, .token = token()});
-        return true;
+      case Symbol::open: push({.kind = Pending::parenthesis, .token = token()}); return true;
       case Symbol::close:
         if (at_ > 0 && tokens_[at_ - 1].symbol == Symbol::open) return close_empty();
         break;
@@ -116,12 +114,15 @@ class Parser {
     const Token& here = token();
     if (here.symbol == Symbol::end) {
       if (at_ == 0) fail("the formula is empty", here);
-      fail(fmt::format("the formula ends after '{}', where a number or a name is expected", tokens_[at_ - 1].text),
+      fail(fmt::format("the formula ends after '{}', where a number or a name is expected",
+                       tokens_[at_ - 1].text),
            here);
     }
     if (here.symbol == Symbol::assign) fail("nothing stands before '='", here);
     if (at_ == 0) fail(fmt::format("a number or a name is expected before '{}'", here.text), here);
-    fail(fmt::format("a number or a name is expected between '{}' and '{}'", tokens_[at_ - 1].text, here.text), here);
+    fail(
+        fmt::format("a number or a name is expected between '{}' and '{}'", tokens_[at_ - 1].text, here.text),
+        here);
   }
 
   bool read_name() {
@@ -139,11 +140,11 @@ class Parser {
     if (const FormulaFunction* found = find_function(name.text)) return *found;
     const std::string text(name.text);
     const std::string product = fmt::format("; for a product write {}*( )", text);
-    const std::string_view kind = predictors_.contains(text)     ? "predictor"
-                                  : parameters_.contains(text)   ? "parameter"
-                                  : text == options_.response    ? "response"
-                                  : text == "pi"                 ? "number"
-                                                                 : "";
+    const std::string_view kind = predictors_.contains(text)   ? "predictor"
+                                  : parameters_.contains(text) ? "parameter"
+                                  : text == options_.response  ? "response"
+                                  : text == "pi"               ? "number"
+                                                               : "";
     if (!kind.empty()) fail(fmt::format("'{}' is a {}, not a function{}", text, kind, product), name);
     const std::string suggestion = suggest_function(text);
     fail(fmt::format("there is no function '{}'{}", text, suggestion.empty() ? product : suggestion), name);
@@ -168,7 +169,8 @@ class Parser {
   void read_parameter(const Token& name, const std::string& text) {
     if (names_.left_side) {
       fail(fmt::format("'{}' on the left of '=': only the response '{}' and predictors may stand there", text,
-                       options_.response), name);
+                       options_.response),
+           name);
     }
     if (!options_.parameters_allowed || text[0] == '$') {
       if (find_function(text)) fail(fmt::format("'{0}' is a function: write {0}( )", text), name);
@@ -182,8 +184,8 @@ class Parser {
   std::string known_names() const {
     constexpr std::size_t kShown = 20;
     const std::span<const std::string> all(options_.predictors);
-    return fmt::format("{}{}{}", fmt::join(all.first(std::min(all.size(), kShown)), ", "), all.empty() ? "" : ", ",
-                       all.size() > kShown ? "..., pi" : "pi");
+    return fmt::format("{}{}{}", fmt::join(all.first(std::min(all.size(), kShown)), ", "),
+                       all.empty() ? "" : ", ", all.size() > kShown ? "..., pi" : "pi");
   }
 
   bool close_empty() {
@@ -213,11 +215,13 @@ class Parser {
   void read_binary(const Operator& op) {
     const bool from_right = op.binding == kPower;
     reduce_while([&](const Operator& waiting) {
-      return waiting.binding > op.binding || (waiting.binding == op.binding && !from_right && op.binding != kCompare);
+      return waiting.binding > op.binding ||
+             (waiting.binding == op.binding && !from_right && op.binding != kCompare);
     });
     if (op.binding == kCompare && top_is(Pending::binary) && pending_.back().op->binding == kCompare) {
       fail(fmt::format("comparisons do not chain: write (a {} b) && (b {} c)", pending_.back().token.text,
-                       token().text), token());
+                       token().text),
+           token());
     }
     push({.kind = Pending::binary, .token = token(), .op = &op});
   }
@@ -228,10 +232,12 @@ class Parser {
     if (before.symbol == Symbol::name && find_function(before.text)) {
       fail(fmt::format("'{0}' is a function: write {0}( )", before.text), before);
     }
-    if (here.symbol == Symbol::logical_not) fail("'!' needs an operator before it; for 'not equal' write !=", here);
+    if (here.symbol == Symbol::logical_not)
+      fail("'!' needs an operator before it; for 'not equal' write !=", here);
     const bool short_enough = before.text.size() + here.text.size() < 40 && before.symbol != Symbol::close;
     fail(fmt::format("an operator is missing before '{}'{}", here.text,
-                     short_enough ? fmt::format(": write {}*{}", before.text, here.text) : ""), here);
+                     short_enough ? fmt::format(": write {}*{}", before.text, here.text) : ""),
+         here);
   }
 
   void close() {
@@ -284,7 +290,8 @@ class Parser {
 
   void push(Pending entry) {
     if (nests(entry) && ++depth_ > options_.limits.max_depth) {
-      fail(fmt::format("the formula is nested deeper than {} levels", options_.limits.max_depth), entry.token);
+      fail(fmt::format("the formula is nested deeper than {} levels", options_.limits.max_depth),
+           entry.token);
     }
     pending_.push_back(entry);
   }

@@ -17,7 +17,7 @@ namespace nlsq::inline v0 {
 // What names stand for, on one side of a formula.
 struct FormulaNames {
   const FormulaOptions* options = nullptr;
-  bool left_side = false;               // the response is allowed, parameters are not
+  bool left_side = false;                          // the response is allowed, parameters are not
   std::vector<std::string>* parameters = nullptr;  // in order of first appearance; grows
 };
 

@@ -15,7 +15,8 @@ namespace {
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
 bool is_letter(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || static_cast<unsigned char>(c) >= 0x80;
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' ||
+         static_cast<unsigned char>(c) >= 0x80;
 }
 
 struct Spelling {
@@ -145,11 +146,14 @@ class Tokenizer {
     const auto [end, status] = fast_float::from_chars(first, text_.data() + text_.size(), value);
     const auto length = static_cast<std::size_t>(end - first);
     const std::string_view digits = text_.substr(at_, length);
-    if (digits == "0" && length + at_ < text_.size() && (first[1] == 'x' || first[1] == 'X') && digit_at(at_ + 2)) {
+    if (digits == "0" && length + at_ < text_.size() && (first[1] == 'x' || first[1] == 'X') &&
+        digit_at(at_ + 2)) {
       fail("hexadecimal numbers are not read", at_);
     }
-    if (std::isinf(value)) fail(fmt::format("number out of range: {} is larger than a double can be", digits), at_);
-    const bool nonzero = digits.substr(0, digits.find_first_of("eE")).find_first_of("123456789") != digits.npos;
+    if (std::isinf(value))
+      fail(fmt::format("number out of range: {} is larger than a double can be", digits), at_);
+    const bool nonzero =
+        digits.substr(0, digits.find_first_of("eE")).find_first_of("123456789") != digits.npos;
     if (value == 0 && nonzero) {
       fail(fmt::format("number out of range: {} is smaller than a double can be", digits), at_);
     }

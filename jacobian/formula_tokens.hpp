@@ -9,11 +9,28 @@
 namespace nlsq::inline v0 {
 
 enum class Symbol : std::uint8_t {
-  number, name, open, close, comma, assign, end,
+  number,
+  name,
+  open,
+  close,
+  comma,
+  assign,
+  end,
   // operators, binary unless said otherwise; minus and plus are also prefixes
-  logical_or, logical_and, logical_not,  // prefix
-  less, less_equal, greater, greater_equal, equal, not_equal,
-  plus, minus, times, divide, power,
+  logical_or,
+  logical_and,
+  logical_not,  // prefix
+  less,
+  less_equal,
+  greater,
+  greater_equal,
+  equal,
+  not_equal,
+  plus,
+  minus,
+  times,
+  divide,
+  power,
 };
 
 struct Token {

@@ -38,7 +38,8 @@ bool is_commutative(Op op) {
 }  // namespace
 
 std::uint64_t Graph::structure(const Node& node) const {
-  std::uint64_t h = combine(static_cast<std::uint64_t>(node.op) + 1, std::bit_cast<std::uint64_t>(node.value));
+  std::uint64_t h =
+      combine(static_cast<std::uint64_t>(node.op) + 1, std::bit_cast<std::uint64_t>(node.value));
   h = combine(h, node.index);
   const NodeId operands[] = {node.a, node.b, node.c};
   for (int i = 0; i < arity(node.op); ++i) h = combine(h, structure_[operands[i]]);

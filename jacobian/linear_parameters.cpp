@@ -26,9 +26,18 @@ std::vector<std::uint8_t> reachable(const Graph& graph, NodeId root) {
 // (And trigamma, which has no derivative here and is not linear.)
 bool hides_its_argument(Op op) {
   switch (op) {
-    case Op::sign: case Op::floor: case Op::ceil: case Op::fmod: case Op::trigamma: case Op::less: case Op::less_equal:
-    case Op::equal: case Op::not_equal: case Op::logical_and: case Op::logical_or: case Op::logical_not:
-      return true;
+    case Op::sign:
+    case Op::floor:
+    case Op::ceil:
+    case Op::fmod:
+    case Op::trigamma:
+    case Op::less:
+    case Op::less_equal:
+    case Op::equal:
+    case Op::not_equal:
+    case Op::logical_and:
+    case Op::logical_or:
+    case Op::logical_not: return true;
     default: return false;
   }
 }

@@ -29,8 +29,11 @@ class Lowering {
     const auto varies = copy.depends_on_columns();
     for (NodeId id = 0; id < copy.size(); ++id) {
       const Node& node = copy[id];
-      result_.values.push_back({.op = node.op, .varies = varies[id] != 0, .index = node.index,
-                                .operands = {node.a, node.b, node.c}, .number = node.value});
+      result_.values.push_back({.op = node.op,
+                                .varies = varies[id] != 0,
+                                .index = node.index,
+                                .operands = {node.a, node.b, node.c},
+                                .number = node.value});
     }
     for (const std::uint32_t output : result_.outputs) result_.values[output].is_output = true;
   }
@@ -133,8 +136,6 @@ class Lowering {
 
 }  // namespace
 
-Lowered lower(const Graph& graph, std::span<const NodeId> outputs) {
-  return Lowering(graph, outputs).run();
-}
+Lowered lower(const Graph& graph, std::span<const NodeId> outputs) { return Lowering(graph, outputs).run(); }
 
 }  // namespace nlsq::inline v0

@@ -13,7 +13,7 @@ namespace nlsq::inline v0 {
 // into the instructions that use them. Operands are indices of other values.
 struct LoweredValue {
   Op op = Op::constant;
-  bool varies = false;     // depends on a data column: a vector, else a uniform
+  bool varies = false;  // depends on a data column: a vector, else a uniform
   bool is_output = false;
   std::uint32_t uses = 0;  // by vectors that are computed
   std::uint32_t index = 0;

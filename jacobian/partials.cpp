@@ -27,9 +27,7 @@ struct Rules {
   static Partial over(NodeId node) { return {node, true}; }
 
   // sqrt((1 - a)(1 + a)): no cancellation near |a| = 1.
-  NodeId co_circle() const {
-    return call(Op::sqrt, g.mul(g.sub(number(1), a), g.add(number(1), a)));
-  }
+  NodeId co_circle() const { return call(Op::sqrt, g.mul(g.sub(number(1), a), g.add(number(1), a))); }
   Partial elementary(Op op) const;
   Partial special(Op op) const;
   Partial power(int which) const;
@@ -93,7 +91,8 @@ Partial Rules::power(int which) const {
   // A second pow a row is dear. With an exponent that no column enters, a^b / a is at hand, and what
   // a = 0 needs, 0^(b-1), is one number a pass.
   const Node& power = g[lowered];
-  const bool cheap = power.op != Op::pow || (g[power.b].op == Op::constant && is_half_power(g[power.b].value));
+  const bool cheap =
+      power.op != Op::pow || (g[power.b].op == Op::constant && is_half_power(g[power.b].value));
   if (cheap || varies(b)) return times(g.mul(b, lowered));
   const NodeId at_zero = g.mul(b, g.make(Op::pow, number(0), exponent));
   return times(g.make(Op::select, a, g.div(g.mul(b, f), a), at_zero));
@@ -130,9 +129,16 @@ Partial Rules::two_arguments(Op op, int which) const {
 
 bool is_piecewise_constant(Op op) {
   switch (op) {
-    case Op::sign: case Op::floor: case Op::ceil: case Op::less: case Op::less_equal: case Op::equal:
-    case Op::not_equal: case Op::logical_and: case Op::logical_or: case Op::logical_not:
-      return true;
+    case Op::sign:
+    case Op::floor:
+    case Op::ceil:
+    case Op::less:
+    case Op::less_equal:
+    case Op::equal:
+    case Op::not_equal:
+    case Op::logical_and:
+    case Op::logical_or:
+    case Op::logical_not: return true;
     default: return false;
   }
 }

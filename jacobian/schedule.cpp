@@ -106,9 +106,8 @@ std::vector<std::uint32_t> schedule(const Lowered& program) {
   };
   std::ranges::reverse(outputs);
   try_order();
-  std::ranges::stable_sort(outputs, [&](std::uint32_t l, std::uint32_t r) {
-    return scheduler.need(l) > scheduler.need(r);
-  });
+  std::ranges::stable_sort(
+      outputs, [&](std::uint32_t l, std::uint32_t r) { return scheduler.need(l) > scheduler.need(r); });
   try_order();
   return best;
 }

@@ -1,12 +1,10 @@
 // The rules by which Graph::make simplifies. Each is exact for every finite value, up to the sign of
-// a zero, except small integer powers (a few ulp) and x*0 = 0 (drops 0*inf). Signs move outward: an operand
-// of *, / and of odd functions is never a negation, nor is one of + and - (a + (-b) is a - b), and
-// no factor, divisor or added constant is negative.
+// a zero, except small integer powers (a few ulp) and x*0 = 0 (drops 0*inf). Signs move outward: an
+// operand of *, / and of odd functions is never a negation, nor is one of + and - (a + (-b) is a - b),
+// and no factor, divisor or added constant is negative.
 #include <nlsq/graph.hpp>
 
 #include <cmath>
-#include <limits>
-#include <utility>
 
 namespace nlsq::inline v0 {
 
@@ -14,24 +12,35 @@ namespace {
 
 constexpr int kLargestPower = 8;
 
-bool is_even(Op op) {
-  return op == Op::abs || op == Op::cos || op == Op::cosh || op == Op::besj0;
-}
+bool is_even(Op op) { return op == Op::abs || op == Op::cos || op == Op::cosh || op == Op::besj0; }
 
 bool is_odd(Op op) {
   switch (op) {
-    case Op::sign: case Op::cbrt: case Op::sin: case Op::tan: case Op::asin: case Op::atan: case Op::sinh:
-    case Op::tanh: case Op::asinh: case Op::atanh: case Op::erf: case Op::besj1:
-      return true;
+    case Op::sign:
+    case Op::cbrt:
+    case Op::sin:
+    case Op::tan:
+    case Op::asin:
+    case Op::atan:
+    case Op::sinh:
+    case Op::tanh:
+    case Op::asinh:
+    case Op::atanh:
+    case Op::erf:
+    case Op::besj1: return true;
     default: return false;
   }
 }
 
 bool is_truth(Op op) {
   switch (op) {
-    case Op::less: case Op::less_equal: case Op::equal: case Op::not_equal: case Op::logical_and:
-    case Op::logical_or: case Op::logical_not:
-      return true;
+    case Op::less:
+    case Op::less_equal:
+    case Op::equal:
+    case Op::not_equal:
+    case Op::logical_and:
+    case Op::logical_or:
+    case Op::logical_not: return true;
     default: return false;
   }
 }
@@ -39,8 +48,15 @@ bool is_truth(Op op) {
 // Whether a NaN operand always gives a NaN result.
 bool spreads_nan(Op op) {
   switch (op) {
-    case Op::add: case Op::sub: case Op::mul: case Op::div: return true;
-    case Op::logical_not: case Op::pow: case Op::hypot: case Op::min: case Op::max: return false;
+    case Op::add:
+    case Op::sub:
+    case Op::mul:
+    case Op::div: return true;
+    case Op::logical_not:
+    case Op::pow:
+    case Op::hypot:
+    case Op::min:
+    case Op::max: return false;
     default: return arity(op) == 1;
   }
 }
@@ -75,8 +91,10 @@ NodeId Graph::simplify(Op op, NodeId a, NodeId b, NodeId c) {
     case Op::mul: return simplify_mul(a, b);
     case Op::div: return simplify_div(a, b);
     case Op::pow: return simplify_pow(a, b);
-    case Op::min: case Op::max: return a == b ? a : kNone;
-    case Op::logical_and: case Op::logical_or: return simplify_logic(op, a, b);
+    case Op::min:
+    case Op::max: return a == b ? a : kNone;
+    case Op::logical_and:
+    case Op::logical_or: return simplify_logic(op, a, b);
     case Op::select: return simplify_select(a, b, c);
     default: return arity(op) == 1 ? simplify_unary(op, a) : kNone;
   }
@@ -105,7 +123,8 @@ NodeId Graph::simplify_unary(Op op, NodeId a) {
     case Op::abs:
       if (inner.op == Op::abs || inner.op == Op::sqrt || inner.op == Op::exp) return a;
       break;
-    case Op::floor: case Op::ceil:
+    case Op::floor:
+    case Op::ceil:
       if (inner.op == Op::floor || inner.op == Op::ceil) return a;
       break;
     default: break;

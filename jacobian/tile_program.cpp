@@ -11,8 +11,9 @@ namespace nlsq::inline v0 {
 
 void TileProgram::evaluate_uniforms(std::span<const double> p, std::span<double> out) const {
   if (p.size() < parameter_slot.size() || out.size() < initial_uniforms.size()) {
-    throw ValidationError(fmt::format("the program needs {} parameters and room for {} uniforms, not {} and {}",
-                                      parameter_slot.size(), initial_uniforms.size(), p.size(), out.size()));
+    throw ValidationError(
+        fmt::format("the program needs {} parameters and room for {} uniforms, not {} and {}",
+                    parameter_slot.size(), initial_uniforms.size(), p.size(), out.size()));
   }
   std::ranges::copy(initial_uniforms, out.begin());
   for (std::size_t j = 0; j < parameter_slot.size(); ++j) {

@@ -25,7 +25,8 @@ class Interpreter {
  public:
   Interpreter(const TileProgram& program, std::span<const double> parameters, std::size_t rows)
       : program_(program), uniforms_(static_cast<std::size_t>(program.uniforms)),
-        vectors_(static_cast<std::size_t>(program.columns + program.registers), std::vector<double>(rows, kNaN)) {
+        vectors_(static_cast<std::size_t>(program.columns + program.registers),
+                 std::vector<double>(rows, kNaN)) {
     program.evaluate_uniforms(parameters, uniforms_);
     run(program.once);
   }
@@ -43,7 +44,8 @@ class Interpreter {
 
  private:
   double read(std::int32_t operand, std::size_t row) const {
-    return operand < 0 ? uniforms_[static_cast<std::size_t>(~operand)] : vectors_[static_cast<std::size_t>(operand)][row];
+    return operand < 0 ? uniforms_[static_cast<std::size_t>(~operand)]
+                       : vectors_[static_cast<std::size_t>(operand)][row];
   }
 
   void run(const std::vector<Instruction>& code) {
@@ -53,8 +55,11 @@ class Interpreter {
       for (std::size_t row = 0; row < target.size(); ++row) {
         const double a = read(i.a, row);
         const double b = arity(i.op) > 1 ? read(i.b, row) : 0, c = arity(i.op) > 2 ? read(i.c, row) : 0;
-        target[row] = i.op == Op::fma ? a * b + c : i.op == Op::fms ? a * b - c : i.op == Op::fnma ? c - a * b
-                      : i.op == Op::copy ? a : evaluate_op(i.op, a, b, c);
+        target[row] = i.op == Op::fma    ? a * b + c
+                      : i.op == Op::fms  ? a * b - c
+                      : i.op == Op::fnma ? c - a * b
+                      : i.op == Op::copy ? a
+                                         : evaluate_op(i.op, a, b, c);
       }
     }
   }
@@ -260,7 +265,8 @@ TEST_CASE("an unexplored branch is NaN in the rows that take it, and nowhere els
 
 TEST_CASE("registers are reused: a long sum of terms needs three") {
   std::string text = "sin(x)";
-  for (int i = 1; i < 200; ++i) text += "+sin(" + std::to_string(i) + ".5*x)*cos(" + std::to_string(i) + ".25*x)";
+  for (int i = 1; i < 200; ++i)
+    text += "+sin(" + std::to_string(i) + ".5*x)*cos(" + std::to_string(i) + ".25*x)";
   const TileProgram program = compile_text(text.c_str());
   CHECK(program.registers == 3);
   CHECK(program.tile_rows == 512);

@@ -53,14 +53,16 @@ double derivative_at(const char* text, double x, std::vector<double> p) {
 
 TEST_CASE("the derivative of every function of one argument agrees with differences") {
   const Range ranges[] = {
-      {Op::neg, -2, 2}, {Op::abs, 0.1, 2}, {Op::abs, -2, -0.1}, {Op::sqrt, 0.2, 5}, {Op::cbrt, 0.2, 5},
-      {Op::cbrt, -5, -0.2}, {Op::exp, -3, 3}, {Op::expm1, -3, 3}, {Op::log, 0.2, 9}, {Op::log10, 0.2, 9},
-      {Op::log2, 0.2, 9}, {Op::log1p, -0.7, 5}, {Op::sin, -4, 4}, {Op::cos, -4, 4}, {Op::tan, -1.2, 1.2},
-      {Op::asin, -0.9, 0.9}, {Op::acos, -0.9, 0.9}, {Op::atan, -4, 4}, {Op::sinh, -3, 3}, {Op::cosh, -3, 3},
-      {Op::tanh, -3, 3}, {Op::asinh, -4, 4}, {Op::acosh, 1.2, 5}, {Op::atanh, -0.9, 0.9}, {Op::erf, -3, 3},
-      {Op::erfc, -3, 3}, {Op::erfcx, -1.5, 6}, {Op::gamma, 0.4, 5}, {Op::gamma, -1.56, -1.44},
-      {Op::lgamma, 0.4, 9}, {Op::digamma, 0.4, 9}, {Op::besj0, -9, 9}, {Op::besj1, -9, 9},
-      {Op::sign, 0.1, 3}, {Op::floor, 0.1, 0.9}, {Op::ceil, 1.1, 1.9}, {Op::logical_not, 0.1, 3}};
+      {Op::neg, -2, 2},          {Op::abs, 0.1, 2},    {Op::abs, -2, -0.1},   {Op::sqrt, 0.2, 5},
+      {Op::cbrt, 0.2, 5},        {Op::cbrt, -5, -0.2}, {Op::exp, -3, 3},      {Op::expm1, -3, 3},
+      {Op::log, 0.2, 9},         {Op::log10, 0.2, 9},  {Op::log2, 0.2, 9},    {Op::log1p, -0.7, 5},
+      {Op::sin, -4, 4},          {Op::cos, -4, 4},     {Op::tan, -1.2, 1.2},  {Op::asin, -0.9, 0.9},
+      {Op::acos, -0.9, 0.9},     {Op::atan, -4, 4},    {Op::sinh, -3, 3},     {Op::cosh, -3, 3},
+      {Op::tanh, -3, 3},         {Op::asinh, -4, 4},   {Op::acosh, 1.2, 5},   {Op::atanh, -0.9, 0.9},
+      {Op::erf, -3, 3},          {Op::erfc, -3, 3},    {Op::erfcx, -1.5, 6},  {Op::gamma, 0.4, 5},
+      {Op::gamma, -1.56, -1.44}, {Op::lgamma, 0.4, 9}, {Op::digamma, 0.4, 9}, {Op::besj0, -9, 9},
+      {Op::besj1, -9, 9},        {Op::sign, 0.1, 3},   {Op::floor, 0.1, 0.9}, {Op::ceil, 1.1, 1.9},
+      {Op::logical_not, 0.1, 3}};
   constexpr int kPoints = 40;
   for (const Range& range : ranges) {
     Graph g;
@@ -88,11 +90,12 @@ TEST_CASE("the derivative of every function of two arguments agrees with differe
     double a_from, a_to, b_from, b_to;
   };
   const Case cases[] = {
-      {Op::add, -2, 2, -2, 2}, {Op::sub, -2, 2, -2, 2}, {Op::mul, -2, 2, -2, 2}, {Op::div, -2, 2, 0.5, 3},
-      {Op::pow, 0.3, 4, -2.2, 3.1}, {Op::hypot, -2, 2, 0.5, 2}, {Op::atan2, -2, 2, 0.5, 2},
-      {Op::atan2, 0.5, 2, -2, 2}, {Op::min, 0, 1, 1.2, 2}, {Op::min, 1.2, 2, 0, 1}, {Op::max, 0, 1, 1.2, 2},
-      {Op::max, 1.2, 2, 0, 1}, {Op::fmod, 5.3, 5.9, 2.2, 2.5}, {Op::fmod, -5.9, -5.3, 2.2, 2.5},
-      {Op::wofz_re, -4, 4, 0.2, 3}, {Op::wofz_im, -4, 4, 0.2, 3}, {Op::less, 0, 1, 1.2, 2}};
+      {Op::add, -2, 2, -2, 2},        {Op::sub, -2, 2, -2, 2},          {Op::mul, -2, 2, -2, 2},
+      {Op::div, -2, 2, 0.5, 3},       {Op::pow, 0.3, 4, -2.2, 3.1},     {Op::hypot, -2, 2, 0.5, 2},
+      {Op::atan2, -2, 2, 0.5, 2},     {Op::atan2, 0.5, 2, -2, 2},       {Op::min, 0, 1, 1.2, 2},
+      {Op::min, 1.2, 2, 0, 1},        {Op::max, 0, 1, 1.2, 2},          {Op::max, 1.2, 2, 0, 1},
+      {Op::fmod, 5.3, 5.9, 2.2, 2.5}, {Op::fmod, -5.9, -5.3, 2.2, 2.5}, {Op::wofz_re, -4, 4, 0.2, 3},
+      {Op::wofz_im, -4, 4, 0.2, 3},   {Op::less, 0, 1, 1.2, 2}};
   constexpr int kPoints = 7;
   for (const Case& c : cases) {
     Graph g;
@@ -118,8 +121,9 @@ TEST_CASE("the derivative of every function of two arguments agrees with differe
 }
 
 TEST_CASE("powers have derivatives for every kind of base and exponent") {
-  for (const char* text : {"(p*x)^q", "x^q*p", "p^(x*q)", "(p*x)^2.7", "(p*x)^3*q", "(p*x)^-1.5*q", "2^(p*x)*q",
-                           "(p*x)^2.5*q", "(p*x)^1.5*q", "(p+q)^x", "(p*x)^(q*x)", "(p*x)^11*q"}) {
+  for (const char* text :
+       {"(p*x)^q", "x^q*p", "p^(x*q)", "(p*x)^2.7", "(p*x)^3*q", "(p*x)^-1.5*q", "2^(p*x)*q", "(p*x)^2.5*q",
+        "(p*x)^1.5*q", "(p+q)^x", "(p*x)^(q*x)", "(p*x)^11*q"}) {
     Formula f = parse_formula(text);
     const int wrt[] = {0, 1};
     const auto d = differentiate(f.graph, f.model, wrt);
@@ -130,7 +134,8 @@ TEST_CASE("powers have derivatives for every kind of base and exponent") {
       CAPTURE(x);
       for (std::size_t j = 0; j < 2; ++j) {
         const double exact = evaluate(f.graph, d[j], columns, p);
-        CHECK(std::fabs(exact - numerical(f.graph, f.model, columns, p, j)) <= 1e-8 * std::max(1.0, std::fabs(exact)));
+        CHECK(std::fabs(exact - numerical(f.graph, f.model, columns, p, j)) <=
+              1e-8 * std::max(1.0, std::fabs(exact)));
       }
     }
   }
@@ -138,9 +143,9 @@ TEST_CASE("powers have derivatives for every kind of base and exponent") {
 
 TEST_CASE("derivatives at special points follow their conventions") {
   const double infinity = std::numeric_limits<double>::infinity();
-  CHECK(derivative_at("x^p", 0, {2.5}) == 0);            // d(0^p)/dp
+  CHECK(derivative_at("x^p", 0, {2.5}) == 0);  // d(0^p)/dp
   CHECK(derivative_at("x^p", 0, {0}) == 0);
-  CHECK(derivative_at("(p*x)^q", 0, {1, 2}) == 0);       // b a^(b-1) with a = 0, times x = 0
+  CHECK(derivative_at("(p*x)^q", 0, {1, 2}) == 0);  // b a^(b-1) with a = 0, times x = 0
   CHECK(derivative_at("(p+x)^q", 0, {0, 1}) == 1);
   CHECK(derivative_at("(p+x)^q", 0, {0, 3}) == 0);
   CHECK(derivative_at("(p+x)^q", 0, {0, 0.5}) == infinity);
@@ -152,7 +157,7 @@ TEST_CASE("derivatives at special points follow their conventions") {
   CHECK(derivative_at("hypot(p*x, q)", 2, {0, 0}) == 0);
   CHECK(derivative_at("sqrt(p+x)", 0, {0}) == infinity);
   CHECK(derivative_at("besj1(p+x)", 0, {0}) == 0.5);
-  CHECK(derivative_at("min(p, 2-x)", 1, {1}) == 1);      // a tie: the first argument's
+  CHECK(derivative_at("min(p, 2-x)", 1, {1}) == 1);  // a tie: the first argument's
   CHECK(derivative_at("max(p, 2-x)", 1, {1}) == 1);
   CHECK(derivative_at("min(x, p)", 1, {1}) == 0);
 }
@@ -172,7 +177,8 @@ TEST_CASE("forward and adjoint derivatives agree on random expressions") {
     Graph& g = e.graph;
     const NodeId root = e.root();
     // A choice that is always made the same way forces the forward form.
-    const NodeId forced = g.make(Op::select, g.make(Op::less, g.column(3), g.constant(0)), g.constant(7), root);
+    const NodeId forced =
+        g.make(Op::select, g.make(Op::less, g.column(3), g.constant(0)), g.constant(7), root);
     const int wrt[] = {0, 1, 2};
     const auto free_form = differentiate(g, root, wrt);
     const auto forward = differentiate(g, forced, wrt);
@@ -202,11 +208,14 @@ TEST_CASE("derivatives of random expressions agree with differences") {
       const double exact = evaluate(e.graph, d[j], e.columns, e.parameters);
       const double approximate = numerical(e.graph, e.root(), e.columns, e.parameters, j);
       // Differences are only trusted where halving the step in another formula tells the same.
-      const double shifted = (evaluate(e.graph, e.root(), e.columns, [&] {
-                                auto p = e.parameters;
-                                p[j] += 1e-5;
-                                return p;
-                              }()) - e.values.back()) / 1e-5;
+      const double shifted = (evaluate(e.graph, e.root(), e.columns,
+                                       [&] {
+                                         auto p = e.parameters;
+                                         p[j] += 1e-5;
+                                         return p;
+                                       }()) -
+                              e.values.back()) /
+                             1e-5;
       if (!(std::fabs(shifted - approximate) < 1e-3 * std::max(1.0, std::fabs(approximate)))) continue;
       if (std::fabs(approximate) > 1e3) continue;
       CAPTURE(seed);

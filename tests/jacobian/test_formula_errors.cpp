@@ -145,12 +145,14 @@ TEST_CASE("column expressions know their names") {
 TEST_CASE("options that contradict themselves name both sides") {
   FormulaOptions options;
   options.predictors = {"pi"};
-  CHECK_THROWS_WITH_AS(parse_formula("pi*x", options), doctest::Contains("would hide the constant pi"), ValidationError);
+  CHECK_THROWS_WITH_AS(parse_formula("pi*x", options), doctest::Contains("would hide the constant pi"),
+                       ValidationError);
   options.predictors = {"x", "y"};
   CHECK_THROWS_WITH_AS(parse_formula("a*x", options), doctest::Contains("predictor 'y' and the response 'y'"),
                        ValidationError);
   options.predictors = {"x", "x"};
-  CHECK_THROWS_WITH_AS(parse_formula("a*x", options), doctest::Contains("two predictors are named 'x'"), ValidationError);
+  CHECK_THROWS_WITH_AS(parse_formula("a*x", options), doctest::Contains("two predictors are named 'x'"),
+                       ValidationError);
   options.predictors = {"x", ""};
   CHECK_THROWS_AS(parse_formula("a*x", options), ValidationError);
 }

@@ -229,7 +229,8 @@ TEST_CASE("every operation reads as many operands as its name says") {
   for (const Op op : {Op::neg, Op::abs, Op::sqrt, Op::exp, Op::erfcx, Op::besj1, Op::logical_not, Op::copy}) {
     CHECK(arity(op) == 1);
   }
-  for (const Op op : {Op::add, Op::div, Op::pow, Op::fmod, Op::wofz_im, Op::less, Op::logical_and, Op::logical_or}) {
+  for (const Op op :
+       {Op::add, Op::div, Op::pow, Op::fmod, Op::wofz_im, Op::less, Op::logical_and, Op::logical_or}) {
     CHECK(arity(op) == 2);
   }
   for (const Op op : {Op::select, Op::fma, Op::fms, Op::fnma}) CHECK(arity(op) == 3);

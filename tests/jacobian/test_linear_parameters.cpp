@@ -27,13 +27,13 @@ std::string linear_in(const char* text) {
 }  // namespace
 
 TEST_CASE("the linear parameters of NIST's models are found") {
-  CHECK(linear_in("b1*(b2+x)^(-1/b3)") == "b1");                                        // Bennett5
-  CHECK(linear_in("b1*(1-exp(-b2*x))") == "b1");                                        // BoxBOD, Misra1a
-  CHECK(linear_in("exp(-b1*x)/(b2+b3*x)") == "");                                       // Chwirut
-  CHECK(linear_in("b1*x^b2") == "b1");                                                  // DanWood
+  CHECK(linear_in("b1*(b2+x)^(-1/b3)") == "b1");   // Bennett5
+  CHECK(linear_in("b1*(1-exp(-b2*x))") == "b1");   // BoxBOD, Misra1a
+  CHECK(linear_in("exp(-b1*x)/(b2+b3*x)") == "");  // Chwirut
+  CHECK(linear_in("b1*x^b2") == "b1");             // DanWood
   CHECK(linear_in("b1+b2*cos(2*pi*x/12)+b3*sin(2*pi*x/12)+b5*cos(2*pi*x/b4)+b6*sin(2*pi*x/b4)"
-                  "+b8*cos(2*pi*x/b7)+b9*sin(2*pi*x/b7)") == "b1 b2 b3 b5 b6 b8 b9");   // ENSO
-  CHECK(linear_in("(b1/b2)*exp(-0.5*((x-b3)/b2)^2)") == "b1");                          // Eckerle4
+                  "+b8*cos(2*pi*x/b7)+b9*sin(2*pi*x/b7)") == "b1 b2 b3 b5 b6 b8 b9");             // ENSO
+  CHECK(linear_in("(b1/b2)*exp(-0.5*((x-b3)/b2)^2)") == "b1");                                    // Eckerle4
   CHECK(linear_in("b1*exp(-b2*x)+b3*exp(-(x-b4)^2/b5^2)+b6*exp(-(x-b7)^2/b8^2)") == "b1 b3 b6");  // Gauss
   CHECK(linear_in("(b1+b2*x+b3*x^2+b4*x^3)/(1+b5*x+b6*x^2+b7*x^3)") == "b1 b2 b3 b4");  // Hahn1, Thurber
   CHECK(linear_in("(b1+b2*x+b3*x^2)/(1+b4*x+b5*x^2)") == "b1 b2 b3");                   // Kirby2

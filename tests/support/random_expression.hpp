@@ -18,27 +18,29 @@ namespace nlsq_test {
 inline const std::vector<nlsq::Op>& random_ops() {
   using nlsq::Op;
   static const std::vector<Op> ops = {
-      Op::add, Op::add, Op::add, Op::sub, Op::sub, Op::sub, Op::mul, Op::mul, Op::mul, Op::mul,
-      Op::div, Op::div, Op::neg, Op::neg, Op::neg, Op::abs, Op::sign, Op::floor, Op::sqrt, Op::cbrt,
-      Op::exp, Op::log, Op::sin, Op::cos, Op::tanh, Op::atan, Op::erf, Op::min, Op::max, Op::hypot,
-      Op::less, Op::less_equal, Op::equal, Op::not_equal, Op::logical_and, Op::logical_or,
-      Op::logical_not, Op::select, Op::select};
+      Op::add,        Op::add,         Op::add,    Op::sub,        Op::sub,   Op::sub,       Op::mul,
+      Op::mul,        Op::mul,         Op::mul,    Op::div,        Op::div,   Op::neg,       Op::neg,
+      Op::neg,        Op::abs,         Op::sign,   Op::floor,      Op::sqrt,  Op::cbrt,      Op::exp,
+      Op::log,        Op::sin,         Op::cos,    Op::tanh,       Op::atan,  Op::erf,       Op::min,
+      Op::max,        Op::hypot,       Op::less,   Op::less_equal, Op::equal, Op::not_equal, Op::logical_and,
+      Op::logical_or, Op::logical_not, Op::select, Op::select};
   return ops;
 }
 
 inline const std::vector<nlsq::Op>& smooth_ops() {
   using nlsq::Op;
-  static const std::vector<Op> ops = {Op::add, Op::add, Op::sub, Op::sub, Op::mul, Op::mul, Op::mul, Op::div,
-                                      Op::neg, Op::exp, Op::sin, Op::cos, Op::tanh, Op::atan, Op::erf};
+  static const std::vector<Op> ops = {Op::add, Op::add, Op::sub,  Op::sub,  Op::mul,
+                                      Op::mul, Op::mul, Op::div,  Op::neg,  Op::exp,
+                                      Op::sin, Op::cos, Op::tanh, Op::atan, Op::erf};
   return ops;
 }
 
 struct RandomExpression {
   static constexpr int kColumns = 3, kParameters = 3;
   nlsq::Graph graph;
-  std::vector<nlsq::NodeId> nodes;                // operands to draw from; the last is the root
+  std::vector<nlsq::NodeId> nodes;                  // operands to draw from; the last is the root
   std::vector<double> columns, parameters, values;  // values[i]: nodes[i] as written
-  std::vector<std::uint8_t> tame;                 // everything below was finite and no underflow was near
+  std::vector<std::uint8_t> tame;                   // everything below was finite and no underflow was near
 
   RandomExpression(std::uint64_t seed, int operations, const std::vector<nlsq::Op>& ops) : rng_(seed) {
     for (int i = 0; i < kColumns; ++i) columns.push_back(draw_value());
@@ -62,9 +64,7 @@ struct RandomExpression {
   }
 
   // Later nodes are likelier operands, so that expressions get deep.
-  std::size_t operand() {
-    return std::max(pick(nodes.size()), pick(nodes.size()));
-  }
+  std::size_t operand() { return std::max(pick(nodes.size()), pick(nodes.size())); }
 
   void grow(const std::vector<nlsq::Op>& ops) {
     const nlsq::Op op = ops[pick(ops.size())];

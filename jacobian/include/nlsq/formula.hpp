@@ -1,10 +1,12 @@
 // Typed formulas: `a*exp(-b*x)+c`, `log(y) = a - b*x`.
 //
-// Grammar, loosest first: `cond ? a : b` is not there, `if(c,a,b)` is; `||`, `&&`, `!`, comparisons
-// (< <= > >= == !=, not chained), + -, * /, unary -, ^ (right-associative, binds tighter than unary
-// minus: -x^2 is -(x^2), and 2^-1 is allowed). Numbers are parsed without regard to the locale.
+// Grammar, loosest first: `||`, `&&`, `!`, comparisons (< <= > >= == !=, not chained), + -, * /, unary
+// - and +, ^ or ** (right-associative, tighter than unary minus: -x^2 is -(x^2), and 2^-1 is allowed).
+// `!x > 2` is !(x > 2); inside arithmetic `!` needs parentheses. A choice is `if(c, a, b)`. `log` is the
+// natural logarithm, `mod` takes the sign of its second argument, `min` and `max` take two or more.
+// Numbers are parsed without regard to the locale.
 // A name is a function only before `(`; a predictor only if the caller chose it; `pi` is a constant;
-// every other name is a parameter, in order of first appearance.
+// every other name is a parameter, in order of first appearance. `$1`, `$2` ... may name predictors.
 #pragma once
 
 #include <nlsq/error.hpp>
@@ -34,8 +36,8 @@ enum class CompoundFunction : std::uint8_t {
   none,
   greater,        // a > b
   greater_equal,  // a >= b
-  mod,    // mod(a, b) = a - b*floor(a/b): the sign of b, as in Python
-  voigt,  // voigt(x, sigma, gamma) = Re w((x + i gamma)/(sigma sqrt 2)) / (sigma sqrt(2 pi))
+  mod,            // mod(a, b) = a - b*floor(a/b): the sign of b, as in Python
+  voigt,          // voigt(x, sigma, gamma) = Re w((x + i gamma)/(sigma sqrt 2)) / (sigma sqrt(2 pi))
 };
 
 // One step of the formula as written, in postfix order: what the independent evaluator runs.
@@ -53,8 +55,8 @@ struct NLSQ_API Formula {
   std::vector<std::string> parameters;  // names, in order of first appearance
   std::vector<std::string> predictors;  // names; column i
   Graph graph;
-  NodeId model = 0;      // the right side
-  NodeId response = 0;   // the left side as an expression of column `predictors.size()` (plain y: that column)
+  NodeId model = 0;     // the right side
+  NodeId response = 0;  // the left side as an expression of column `predictors.size()` (plain y: that column)
   bool has_left_side = false;
   std::vector<FormulaStep> steps;           // the right side
   std::vector<FormulaStep> response_steps;  // the left side

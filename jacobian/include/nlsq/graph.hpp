@@ -6,10 +6,11 @@
 //
 // `make` simplifies as it builds: constants fold; x+0, 1*x, 0+x, x-x ... collapse where that is
 // exact for every finite value (up to the sign of a zero); integer powers and x^0.5 become products
-// and square roots (other half powers when a program is compiled); signs move outward in one fixed manner, so that -b*x, -(b*x) and (-b)*x are one
-// node. Operands of + and * are put in an order that depends on what they are, not on when they were
-// built: a formula and a C++ callable that say the same thing become the same graph, and the same
-// program to the last bit. x*0 is 0: what 0*inf would have been is dropped.
+// and square roots (other half powers when a program is compiled); signs move outward in one fixed
+// manner, so that -b*x, -(b*x) and (-b)*x are one node. Operands of + and * are put in an order that
+// depends on what they are, not on when they were built: a formula and a C++ callable that say the
+// same thing become the same graph, and the same program to the last bit. x*0 is 0: what 0*inf would
+// have been is dropped.
 #pragma once
 
 #include <nlsq/export.hpp>
@@ -101,16 +102,14 @@ NLSQ_API NodeId differentiate_column(Graph& graph, NodeId root, int column);
 // The parameters among `candidates` that enter `root` linearly *together*: a largest set found
 // greedily in order such that all mixed second derivatives within the set vanish identically.
 // a*exp(-b*x)+c gives {a, c}; a*b*x gives {a}.
-NLSQ_API std::vector<int> linear_parameters(const Graph& graph, NodeId root,
-                                            std::span<const int> candidates);
+NLSQ_API std::vector<int> linear_parameters(const Graph& graph, NodeId root, std::span<const int> candidates);
 
 // Value of `root` by a plain walk in double: the slow, obviously right evaluator.
 NLSQ_API double evaluate(const Graph& graph, NodeId root, std::span<const double> columns,
                          std::span<const double> parameters);
 
 // Text of an expression with the names given (p0, x0 ... where a name is missing).
-NLSQ_API std::string to_string(const Graph& graph, NodeId root,
-                               std::span<const std::string> parameters = {},
+NLSQ_API std::string to_string(const Graph& graph, NodeId root, std::span<const std::string> parameters = {},
                                std::span<const std::string> columns = {});
 
 }  // namespace nlsq::inline v0

@@ -26,17 +26,17 @@ struct Instruction {
 };
 
 struct NLSQ_API TileProgram {
-  int columns = 0;     // vectors [0, columns)
-  int registers = 0;   // vectors [columns, columns + registers)
-  int uniforms = 0;    // size of the uniform array
-  std::vector<double> initial_uniforms;     // constants in place, parameters to be filled
-  std::vector<std::int32_t> parameter_slot; // parameter j -> uniform index, or -1 when unused
-  std::vector<Instruction> prologue;        // uniform <- uniforms, scalar double
-  std::vector<Instruction> once;            // fills registers that no later instruction overwrites; once per pass
-  std::vector<Instruction> code;            // per tile
-  std::vector<std::int32_t> outputs;        // vector index of each output: a column or a register
-  std::vector<std::uint8_t> column_used;    // which columns are read
-  int tile_rows = 256;                      // multiple of 64; chosen so that the live set fits L1
+  int columns = 0;                           // vectors [0, columns)
+  int registers = 0;                         // vectors [columns, columns + registers)
+  int uniforms = 0;                          // size of the uniform array
+  std::vector<double> initial_uniforms;      // constants in place, parameters to be filled
+  std::vector<std::int32_t> parameter_slot;  // parameter j -> uniform index, or -1 when unused
+  std::vector<Instruction> prologue;         // uniform <- uniforms, scalar double
+  std::vector<Instruction> once;      // fills registers that no later instruction overwrites; once per pass
+  std::vector<Instruction> code;      // per tile
+  std::vector<std::int32_t> outputs;  // vector index of each output: a column or a register
+  std::vector<std::uint8_t> column_used;  // which columns are read
+  int tile_rows = 256;                    // multiple of 64; chosen so that the live set fits L1
 
   // Uniform values at parameters p (all parameters, free or not; more than the program uses is fine).
   // `out` holds `uniforms` doubles. Throws ValidationError when either is too short.
