@@ -17,7 +17,8 @@ constexpr double kCancelled = 1e-11;  // and of what is left of numbers that can
 bool agree(double graph, double dual, double size) {
   if (std::isnan(dual)) return true;
   if (std::isinf(dual)) return !std::isfinite(graph);
-  return std::fabs(graph - dual) <= kRelative * std::max(std::fabs(graph), std::fabs(dual)) + kCancelled * size;
+  return std::fabs(graph - dual) <=
+         kRelative * std::max(std::fabs(graph), std::fabs(dual)) + kCancelled * size;
 }
 
 // What the callable says about one residual, and what the graph has to match.
@@ -92,7 +93,8 @@ bool agrees_with_dual(const RolledTrace& rolled, const VectorFunction& function,
   if (function.dual) {
     for_each_seeding(p, [&](std::size_t first, std::size_t end, const std::vector<Dual8>& seeded) {
       const std::vector<Dual8> results = function.dual(seeded);
-      if (results.size() != claims.size()) throw Error("the residual function gives another number of residuals");
+      if (results.size() != claims.size())
+        throw Error("the residual function gives another number of residuals");
       for (std::size_t i = 0; i < results.size(); ++i) note(claims[i], results[i], first, end);
     });
   }
@@ -106,7 +108,8 @@ bool agrees_with_dual(const RolledTrace& rolled, const VectorFunction& function,
     std::vector<double> x(group.columns.size());
     for (std::size_t row = 0; row < rows; ++row) {
       for (std::size_t c = 0; c < x.size(); ++c) x[c] = group.columns[c][row];
-      const auto wanted = row % stride == 0 ? std::span<const NodeId>(derivatives) : std::span<const NodeId>();
+      const auto wanted =
+          row % stride == 0 ? std::span<const NodeId>(derivatives) : std::span<const NodeId>();
       if (!matches(graph, group.root, wanted, x, p, claims[group.residuals[row]])) return false;
     }
   }

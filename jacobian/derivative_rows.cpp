@@ -34,7 +34,8 @@ class GivenDerivatives final : public RowFunction {
 }  // namespace
 
 DerivativeRows::DerivativeRows(ModelFunction function, std::shared_ptr<const RowSource> data, bool weighted,
-                               std::vector<double> parameters, std::vector<int> free, ModelDerivatives derivatives)
+                               std::vector<double> parameters, std::vector<int> free,
+                               ModelDerivatives derivatives)
     : CallableRows({std::move(function), std::move(data), weighted, std::move(parameters), std::move(free)}),
       derivatives_(std::move(derivatives)) {
   if (!derivatives_) throw ValidationError("rows by given derivatives need a function for them");

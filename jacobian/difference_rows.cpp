@@ -50,7 +50,8 @@ class CentralDifferences final : public RowFunction {
 }  // namespace
 
 DifferenceRows::DifferenceRows(ModelFunction function, std::shared_ptr<const RowSource> data, bool weighted,
-                               std::vector<double> parameters, std::vector<int> free, std::vector<double> typical)
+                               std::vector<double> parameters, std::vector<int> free,
+                               std::vector<double> typical)
     : CallableRows({std::move(function), std::move(data), weighted, std::move(parameters), std::move(free)}),
       typical_(std::move(typical)) {
   if (typical_.empty()) typical_ = typical_sizes(curve().parameters);

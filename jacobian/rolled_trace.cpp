@@ -21,7 +21,8 @@ struct Recording {
 Recording record(const VectorFunction& function, std::span<const double> p, const RollLimits& limits) {
   Tape tape(limits.max_length, limits.max_length);
   std::vector<Traced> parameters;
-  for (std::size_t j = 0; j < p.size(); ++j) parameters.push_back(tape.parameter(static_cast<std::uint32_t>(j), p[j]));
+  for (std::size_t j = 0; j < p.size(); ++j)
+    parameters.push_back(tape.parameter(static_cast<std::uint32_t>(j), p[j]));
   Recording recording;
   {
     const Recorder recorder(tape);
@@ -29,18 +30,20 @@ Recording record(const VectorFunction& function, std::span<const double> p, cons
   }
   if (!tape.guards().empty()) tape.make_opaque("it takes decisions that depend on its parameters");
   recording.reason = tape.reason();
-  recording.steps = tape.steps();
+  recording.steps = tape.take_steps();
   return recording;
 }
 
 bool same(const Recording& a, const Recording& b) {
-  return a.outputs == b.outputs && std::equal(a.steps.begin(), a.steps.end(), b.steps.begin(), b.steps.end(), same_step);
+  return a.outputs == b.outputs &&
+         std::equal(a.steps.begin(), a.steps.end(), b.steps.begin(), b.steps.end(), same_step);
 }
 
 // The steps one residual is made of, renumbered from 0 in the order of recording.
 class Expressions {
  public:
-  explicit Expressions(const std::vector<TapeStep>& steps) : steps_(steps), local_(steps.size()), seen_(steps.size(), 0) {}
+  explicit Expressions(const std::vector<TapeStep>& steps)
+      : steps_(steps), local_(steps.size()), seen_(steps.size(), 0) {}
 
   // Ascending step numbers; false when there are more than `limit`.
   bool collect(std::uint32_t output, std::size_t limit) {
@@ -61,16 +64,16 @@ class Expressions {
   const std::vector<std::uint32_t>& members() const { return members_; }
 
   // What two residuals of one group have in common: everything but the constants' values.
-  std::vector<TapeStep> structure() const {
-    std::vector<TapeStep> result;
+  const std::vector<TapeStep>& structure() {
+    structure_.clear();
     for (const std::uint32_t member : members_) {
       TapeStep step = steps_[member];
       step.value = 0;
       std::uint32_t* const operands[] = {&step.a, &step.b, &step.c};
       for (int i = 0; i < arity(step.op); ++i) *operands[i] = local_[*operands[i]];
-      result.push_back(step);
+      structure_.push_back(step);
     }
-    return result;
+    return structure_;
   }
 
  private:
@@ -82,16 +85,18 @@ class Expressions {
 
   const std::vector<TapeStep>& steps_;
   std::vector<std::uint32_t> local_, seen_, members_;
+  std::vector<TapeStep> structure_;
   std::uint32_t stamp_ = 0;
 };
 
 struct StructureOrder {
   bool operator()(const std::vector<TapeStep>& a, const std::vector<TapeStep>& b) const {
-    return std::lexicographical_compare(a.begin(), a.end(), b.begin(), b.end(), [](const TapeStep& s, const TapeStep& t) {
-      if (s.op != t.op) return s.op < t.op;
-      if (s.a != t.a) return s.a < t.a;
-      return s.b != t.b ? s.b < t.b : s.c < t.c;
-    });
+    return std::lexicographical_compare(a.begin(), a.end(), b.begin(), b.end(),
+                                        [](const TapeStep& s, const TapeStep& t) {
+                                          if (s.op != t.op) return s.op < t.op;
+                                          if (s.a != t.a) return s.a < t.a;
+                                          return s.b != t.b ? s.b < t.b : s.c < t.c;
+                                        });
   }
 };
 
@@ -102,7 +107,9 @@ struct Gathered {
 };
 using Groups = std::map<std::vector<TapeStep>, Gathered, StructureOrder>;
 
-bool same_bits(double a, double b) { return std::bit_cast<std::uint64_t>(a) == std::bit_cast<std::uint64_t>(b); }
+bool same_bits(double a, double b) {
+  return std::bit_cast<std::uint64_t>(a) == std::bit_cast<std::uint64_t>(b);
+}
 
 std::uint64_t hash_bits(const std::vector<double>& values) {  // FNV-1a over whole numbers
   std::uint64_t h = 0xcbf29ce484222325ULL;
@@ -163,6 +170,7 @@ RolledTrace roll(const VectorFunction& function, std::span<const double> p, cons
   if (!same(recording, record(function, p, limits))) return opaque(Tape::kChanges);
 
   Groups groups;
+  auto latest = groups.end();  // the next residual is most often of the same kind
   Expressions expressions(recording.steps);
   std::size_t work = 0;  // residuals that share most of one long computation would each repeat it
   for (std::size_t i = 0; i < recording.outputs.size(); ++i) {
@@ -171,9 +179,14 @@ RolledTrace roll(const VectorFunction& function, std::span<const double> p, cons
       return opaque("its residuals take more than " + std::to_string(limits.max_row_length) +
                     " operations each, or share most of them");
     }
-    Gathered& group = groups[expressions.structure()];
+    const std::vector<TapeStep>& structure = expressions.structure();
+    if (latest == groups.end() || !std::ranges::equal(latest->first, structure, same_step)) {
+      latest = groups.try_emplace(structure).first;
+    }
+    Gathered& group = latest->second;
     if (groups.size() > limits.max_groups) {
-      return opaque("its residuals are more than " + std::to_string(limits.max_groups) + " different expressions");
+      return opaque("its residuals are more than " + std::to_string(limits.max_groups) +
+                    " different expressions");
     }
     group.residuals.push_back(i);
     std::size_t constant = 0;
@@ -186,9 +199,11 @@ RolledTrace roll(const VectorFunction& function, std::span<const double> p, cons
 
   RolledTrace result;
   result.residuals = recording.outputs.size();
-  for (auto& [structure, gathered] : groups) result.groups.push_back(build_group(structure, std::move(gathered)));
-  std::sort(result.groups.begin(), result.groups.end(),
-            [](const RolledGroup& a, const RolledGroup& b) { return a.residuals.front() < b.residuals.front(); });
+  for (auto& [structure, gathered] : groups)
+    result.groups.push_back(build_group(structure, std::move(gathered)));
+  std::sort(result.groups.begin(), result.groups.end(), [](const RolledGroup& a, const RolledGroup& b) {
+    return a.residuals.front() < b.residuals.front();
+  });
   return result;
 }
 

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace nlsq::inline v0 {
@@ -22,7 +23,8 @@ struct TapeStep {
 // The same operation on the same operands; concrete values are compared for constants only.
 inline bool same_step(const TapeStep& s, const TapeStep& t) {
   return s.op == t.op && s.a == t.a && s.b == t.b && s.c == t.c &&
-         (s.op != Op::constant || std::bit_cast<std::uint64_t>(s.value) == std::bit_cast<std::uint64_t>(t.value));
+         (s.op != Op::constant ||
+          std::bit_cast<std::uint64_t>(s.value) == std::bit_cast<std::uint64_t>(t.value));
 }
 
 // The concrete answer a comparison gave. `position`: steps recorded by then.
@@ -43,7 +45,7 @@ class Tape {
   // The step of a value the callable returned; a constant gets a step. 0 when the tape is opaque.
   std::uint32_t step_of(const Traced& value);
 
-  const std::vector<TapeStep>& steps() const { return steps_; }
+  std::vector<TapeStep> take_steps() { return std::move(steps_); }  // ends the recording
   const std::vector<TapeGuard>& guards() const { return guards_; }
   bool opaque() const { return !reason_.empty(); }
   const std::string& reason() const { return reason_; }

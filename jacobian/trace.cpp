@@ -32,11 +32,12 @@ Relation compare(const Variant& s, const Variant& t) {
   };
   for (std::size_t k = 0; k < s.guards.size() && k < t.guards.size(); ++k) {
     const TapeGuard &g = s.guards[k], &h = t.guards[k];
-    if (g.position != h.position || g.condition != h.condition || !same_until(g.position)) return Relation::changed;
+    if (g.position != h.position || g.condition != h.condition || !same_until(g.position))
+      return Relation::changed;
     if (g.outcome != h.outcome) return Relation::other_branch;
   }
-  const bool same = s.guards.size() == t.guards.size() && s.steps.size() == t.steps.size() && s.result == t.result &&
-                    same_until(s.steps.size());
+  const bool same = s.guards.size() == t.guards.size() && s.steps.size() == t.steps.size() &&
+                    s.result == t.result && same_until(s.steps.size());
   return same ? Relation::same : Relation::changed;
 }
 
@@ -122,15 +123,17 @@ TraceFamily::Outcome TraceFamily::give_up(std::string reason) {
 TraceFamily::Variant TraceFamily::run(std::span<const double> x, std::span<const double> p) const {
   Tape tape(limits_.max_length, limits_.max_guards);
   std::vector<Traced> columns, parameters;
-  for (std::size_t i = 0; i < x.size(); ++i) columns.push_back(tape.column(static_cast<std::uint32_t>(i), x[i]));
-  for (std::size_t j = 0; j < p.size(); ++j) parameters.push_back(tape.parameter(static_cast<std::uint32_t>(j), p[j]));
+  for (std::size_t i = 0; i < x.size(); ++i)
+    columns.push_back(tape.column(static_cast<std::uint32_t>(i), x[i]));
+  for (std::size_t j = 0; j < p.size(); ++j)
+    parameters.push_back(tape.parameter(static_cast<std::uint32_t>(j), p[j]));
   Variant variant;
   {
     const Recorder recorder(tape);
     const Traced result = function_.trace(columns.data(), parameters);
     variant.result = tape.step_of(result);
   }
-  variant.steps = tape.steps();
+  variant.steps = tape.take_steps();
   variant.guards = tape.guards();
   variant.opaque_reason = tape.reason();
   return variant;
@@ -138,7 +141,8 @@ TraceFamily::Variant TraceFamily::run(std::span<const double> x, std::span<const
 
 TraceFamily::Outcome TraceFamily::record(std::span<const double> x, std::span<const double> p) {
   if (!reason_.empty()) return Outcome::opaque;
-  if (x.size() != static_cast<std::size_t>(function_.predictors) || p.size() != static_cast<std::size_t>(parameters_)) {
+  if (x.size() != static_cast<std::size_t>(function_.predictors) ||
+      p.size() != static_cast<std::size_t>(parameters_)) {
     throw Error("a recording needs one row: " + std::to_string(function_.predictors) + " predictors and " +
                 std::to_string(parameters_) + " parameters, not " + std::to_string(x.size()) + " and " +
                 std::to_string(p.size()));

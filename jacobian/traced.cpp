@@ -97,7 +97,9 @@ Traced record_op(Op op, const Traced& a, const Traced& b, const Traced& c) {
   return result;
 }
 
-Traced Traced::record(Op op, const Traced& a, const Traced& b, const Traced& c) { return record_op(op, a, b, c); }
+Traced Traced::record(Op op, const Traced& a, const Traced& b, const Traced& c) {
+  return record_op(op, a, b, c);
+}
 
 bool Traced::guard(Op comparison, const Traced& a, const Traced& b) {
   const Traced truth = record_op(comparison, a, b);
@@ -119,7 +121,8 @@ Traced Traced::pick_number(const Traced& a, const Traced& b, bool smaller) {
 Traced Traced::sign_bit(const Traced& a) {
   if (a.node_ == 0) return Traced(std::signbit(a.value_) ? 1.0 : 0.0);
   const Traced zero(0.0);
-  return record(Op::logical_or, record(Op::less, a, zero), record(Op::less, record(Op::div, Traced(1.0), a), zero));
+  return record(Op::logical_or, record(Op::less, a, zero),
+                record(Op::less, record(Op::div, Traced(1.0), a), zero));
 }
 
 }  // namespace nlsq::inline v0

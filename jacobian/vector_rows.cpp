@@ -52,7 +52,8 @@ double VectorRows::row_cost(Fill fill) const {
   const double n = static_cast<double>(free_.size());
   if (fill == Fill::residual) return kCallCost;
   if (jacobian_) return kCallCost * (1 + static_cast<double>(parameters_.size()));
-  return kCallCost * (function_.dual ? std::max(1.0, (1 + kDualWidth) * std::ceil(n / kDualWidth)) : 1 + 2 * n);
+  return kCallCost *
+         (function_.dual ? std::max(1.0, (1 + kDualWidth) * std::ceil(n / kDualWidth)) : 1 + 2 * n);
 }
 
 std::vector<double> VectorRows::expand(std::span<const double> x) const {
@@ -70,7 +71,7 @@ std::vector<double> VectorRows::residuals_at(std::span<const double> p) const {
 void VectorRows::by_jacobian(std::span<const double> p, Evaluation& result) const {
   // An entry that the user's code leaves out shows itself.
   std::vector<double> J(rows() * p.size(), std::numeric_limits<double>::quiet_NaN());
-  jacobian_(p, J.data());
+  jacobian_(p, J);
   for (std::size_t k = 0; k < free_.size(); ++k) {
     const auto j = static_cast<std::size_t>(free_[k]);
     for (std::size_t i = 0; i < rows(); ++i) result.derivatives[k][i] = J[i * p.size() + j];
@@ -113,7 +114,8 @@ void VectorRows::by_differences(std::span<const double> p, Evaluation& result) c
 }
 
 // One evaluation at a time: those who ask for the same x wait for it and share it.
-std::shared_ptr<const VectorRows::Evaluation> VectorRows::evaluate(std::span<const double> x, bool derivatives) const {
+std::shared_ptr<const VectorRows::Evaluation> VectorRows::evaluate(std::span<const double> x,
+                                                                   bool derivatives) const {
   const std::lock_guard lock(mutex_);
   if (latest_ && std::equal(x.begin(), x.end(), latest_->x.begin(), latest_->x.end()) &&
       (!derivatives || latest_->derivatives.size() == free_.size())) {
@@ -125,9 +127,12 @@ std::shared_ptr<const VectorRows::Evaluation> VectorRows::evaluate(std::span<con
   result->residuals = residuals_at(p);
   if (derivatives) {
     result->derivatives.assign(free_.size(), std::vector<double>(rows()));
-    if (jacobian_) by_jacobian(p, *result);
-    else if (function_.dual) by_dual(p, *result);
-    else by_differences(p, *result);
+    if (jacobian_)
+      by_jacobian(p, *result);
+    else if (function_.dual)
+      by_dual(p, *result);
+    else
+      by_differences(p, *result);
   }
   latest_ = result;
   return result;
@@ -139,7 +144,8 @@ namespace {
 template <class Evaluation>
 class VectorPass final : public DoublePass {
  public:
-  VectorPass(std::shared_ptr<const Evaluation> evaluation, std::size_t tile_rows, int parameters, bool jacobian)
+  VectorPass(std::shared_ptr<const Evaluation> evaluation, std::size_t tile_rows, int parameters,
+             bool jacobian)
       : evaluation_(std::move(evaluation)), tile_(tile_rows, parameters, jacobian), jacobian_(jacobian) {}
 
   double* const* fill_f64(std::size_t first, std::size_t count, KernelCounters& counters) override {
@@ -162,7 +168,8 @@ class VectorPass final : public DoublePass {
 std::unique_ptr<TilePass> VectorRows::begin(std::span<const double> x, Fill fill, bool single) const {
   if (single) throw ValidationError("rows by calls of the user's code are evaluated in f64 only");
   const bool derivatives = fill == Fill::jacobian_and_residual;
-  return std::make_unique<VectorPass<Evaluation>>(evaluate(x, derivatives), tile_rows(), parameters(), derivatives);
+  return std::make_unique<VectorPass<Evaluation>>(evaluate(x, derivatives), tile_rows(), parameters(),
+                                                  derivatives);
 }
 
 void VectorRows::reference_residuals(std::span<const double> x, std::size_t first, std::size_t count,

@@ -32,7 +32,8 @@ double slope(const std::function<double(double)>& f, double x) {
     double power = 4;
     for (int k = 1; k <= i; ++k, power *= 4) {
       table[i][k] = (table[i][k - 1] * power - table[i - 1][k - 1]) / (power - 1);
-      const double change = std::max(std::fabs(table[i][k] - table[i][k - 1]), std::fabs(table[i][k] - table[i - 1][k - 1]));
+      const double change =
+          std::max(std::fabs(table[i][k] - table[i][k - 1]), std::fabs(table[i][k] - table[i - 1][k - 1]));
       if (change <= error) error = change, best = table[i][k];
     }
   }
@@ -61,7 +62,8 @@ TEST_CASE("Every functor on dual numbers has the value it has in double and the 
             },
             p[j]);
         CAPTURE(j);
-        CHECK(dual.derivative(static_cast<int>(j)) == doctest::Approx(expected).epsilon(2e-8).scale(1e-2 + std::fabs(plain)));
+        CHECK(dual.derivative(static_cast<int>(j)) ==
+              doctest::Approx(expected).epsilon(2e-8).scale(1e-2 + std::fabs(plain)));
       }
     }
   });
@@ -140,7 +142,9 @@ TEST_CASE("Dual numbers nest: second derivatives") {
   using Outer = Dual<Inner, 1>;
   const Outer x(Inner(0.7, 0), 0);
   const Outer y = sin(x) * exp(x) + pow(x, 3) / (1 + x * x) + erf(x) + lgamma(x + 1);
-  const auto f = [](double t) { return std::sin(t) * std::exp(t) + t * t * t / (1 + t * t) + std::erf(t) + std::lgamma(t + 1); };
+  const auto f = [](double t) {
+    return std::sin(t) * std::exp(t) + t * t * t / (1 + t * t) + std::erf(t) + std::lgamma(t + 1);
+  };
   const double h = 1e-4, expected = (f(0.7 + h) - 2 * f(0.7) + f(0.7 - h)) / (h * h);
   CHECK(y.derivative(0).derivative(0) == doctest::Approx(expected).epsilon(1e-6));
 }

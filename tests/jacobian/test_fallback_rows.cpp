@@ -85,10 +85,12 @@ TEST_CASE("Dual numbers, given derivatives and differences fill the same tiles")
     std::vector<double> r, j0, j1, magnitudes;
     for (std::size_t i = 0; i < data.x.size(); ++i) {
       const double w = weighted ? 1 / data.sigma[i] : 1, e = std::exp(-0.7 * data.x[i]);
-      r.push_back((2.0 * e + 0.1 - data.y[i]) * w), j0.push_back(e * w), j1.push_back(-2.0 * data.x[i] * e * w);
+      r.push_back((2.0 * e + 0.1 - data.y[i]) * w), j0.push_back(e * w),
+          j1.push_back(-2.0 * data.x[i] * e * w);
       magnitudes.push_back((2.0 * e + 0.1 + std::fabs(data.y[i])) * w);
     }
-    const std::pair<const RowModel*, double> models[] = {{&dual, 1e-14}, {&given, 1e-14}, {&differences, 1e-9}};
+    const std::pair<const RowModel*, double> models[] = {
+        {&dual, 1e-14}, {&given, 1e-14}, {&differences, 1e-9}};
     for (const auto& [model, tolerance] : models) {
       CAPTURE(std::string(model->kind()));
       const auto all = collect(*model, x, Fill::jacobian_and_residual);
@@ -168,7 +170,8 @@ TEST_CASE("The error of central differences is as stated, and a side that is not
   const auto one_sided = collect(edge, {1e-9}, Fill::jacobian_and_residual);
   CHECK(std::isfinite(one_sided[0][0]));
   CHECK(one_sided[0][0] > 0);
-  CHECK_THROWS_AS(DifferenceRows(make_model_function(f), rows, false, {1.0, 1.0}, {1}, {1.0}), ValidationError);
+  CHECK_THROWS_AS(DifferenceRows(make_model_function(f), rows, false, {1.0, 1.0}, {1}, {1.0}),
+                  ValidationError);
 }
 
 TEST_CASE("A given derivative that is left out shows as NaN, not as a number of the last row") {
@@ -188,7 +191,8 @@ TEST_CASE("What a callable throws passes through, and the next pass is clean") {
     return p[0] * x;
   };
   const DifferenceRows rows(make_model_function(f), data.rows(false), false, {1.0}, {0});
-  CHECK_THROWS_WITH_AS(collect(rows, {1.0}, Fill::jacobian_and_residual), "beyond the table", std::runtime_error);
+  CHECK_THROWS_WITH_AS(collect(rows, {1.0}, Fill::jacobian_and_residual), "beyond the table",
+                       std::runtime_error);
   const auto pass = rows.begin(std::vector<double>{1.0}, Fill::jacobian_and_residual, false);
   KernelCounters counters;
   CHECK_THROWS_AS(pass->fill_f64(0, 10, counters), std::runtime_error);
@@ -218,9 +222,11 @@ const auto many = [](const auto& p) {
   for (int i = 0; i < 600; ++i) r.push_back(p[0] * exp(-p[1] * (0.01 * i)) + p[2] * p[2] - 0.5);
   return r;
 };
-void many_slopes(std::span<const double> p, double* J) {
-  for (int i = 0; i < 600; ++i, J += 3) {
-    J[0] = std::exp(-p[1] * (0.01 * i)), J[1] = -p[0] * 0.01 * i * J[0], J[2] = 2 * p[2];
+void many_slopes(std::span<const double> p, std::span<double> J) {
+  REQUIRE(J.size() == 1800);
+  for (std::size_t i = 0; i < 600; ++i) {
+    const double x = 0.01 * static_cast<double>(i), e = std::exp(-p[1] * x);
+    J[3 * i] = e, J[3 * i + 1] = -p[0] * x * e, J[3 * i + 2] = 2 * p[2];
   }
 }
 
@@ -232,15 +238,18 @@ TEST_CASE("A vector function's rows: dual numbers, the given Jacobian and differ
   const VectorFunction generic = make_vector_function(many);
   VectorFunction doubles = generic;
   doubles.trace = nullptr, doubles.dual = nullptr;
-  const VectorRows dual(generic, start, free), given(generic, start, free, many_slopes), differences(doubles, start, free);
+  const VectorRows dual(generic, start, free), given(generic, start, free, many_slopes),
+      differences(doubles, start, free);
   CHECK(std::string(dual.kind()) == "dual");
   CHECK(std::string(given.kind()) == "derivatives");
   CHECK(std::string(differences.kind()) == "finite differences");
-  const std::pair<const VectorRows*, double> models[] = {{&dual, 1e-14}, {&given, 1e-14}, {&differences, 1e-8}};
+  const std::pair<const VectorRows*, double> models[] = {
+      {&dual, 1e-14}, {&given, 1e-14}, {&differences, 1e-8}};
   for (const auto& [model, tolerance] : models) {
     CHECK(model->rows() == 600);
     const auto all = collect(*model, x, Fill::jacobian_and_residual);
-    const auto again = collect(*model, x, Fill::jacobian_and_residual);  // the tiles handed out were overwritten
+    const auto again =
+        collect(*model, x, Fill::jacobian_and_residual);  // the tiles handed out were overwritten
     CHECK(all == again);
     const auto alone = collect(*model, x, Fill::residual);
     CHECK(alone[2] == all[2]);
@@ -266,13 +275,15 @@ TEST_CASE("A vector function is called once for all who ask at one x, and afresh
   const VectorRows rows(make_vector_function(f), {1.0}, {0});
   CHECK(calls == 1);
   const std::vector<double> x{2.0};
-  std::thread one([&] { rows.begin(x, Fill::residual, false); }), two([&] { rows.begin(x, Fill::residual, false); });
+  std::thread one([&] { rows.begin(x, Fill::residual, false); }),
+      two([&] { rows.begin(x, Fill::residual, false); });
   one.join(), two.join();
   CHECK(calls == 2);
   rows.begin(x, Fill::jacobian_and_residual, false);
   CHECK(calls == 5);
   std::vector<double> r(1000), sizes(1000);
-  for (std::size_t first = 0; first < 1000; first += 250) rows.reference_residuals(x, first, 250, &r[first], &sizes[first]);
+  for (std::size_t first = 0; first < 1000; first += 250)
+    rows.reference_residuals(x, first, 250, &r[first], &sizes[first]);
   CHECK(calls == 6);
   rows.reference_residuals(x, 0, 250, r.data(), sizes.data());
   CHECK(calls == 7);
@@ -286,7 +297,7 @@ TEST_CASE("A vector function whose length changes is an error, and so is a wrong
 }
 
 TEST_CASE("A given Jacobian that leaves entries out shows NaN") {
-  const auto partial = [](std::span<const double>, double* J) { J[0] = 1; };
+  const auto partial = [](std::span<const double>, std::span<double> J) { J[0] = 1; };
   const VectorRows rows(make_vector_function(many), {1, 1, 1}, {0, 1}, partial);
   const auto all = collect(rows, {1, 1}, Fill::jacobian_and_residual);
   CHECK(all[0][0] == 1);

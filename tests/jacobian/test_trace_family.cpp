@@ -155,10 +155,8 @@ TEST_CASE("A callable whose constants or operations change between calls is opaq
   CHECK(contains(constants.reason(), "change between calls"));
 
   calls = 0;
-  TraceFamily operations(make_model_function([&calls](auto x, auto q) {
-                           return ++calls % 2 == 1 ? q[0] * x : q[0] + x;
-                         }),
-                         1);
+  TraceFamily operations(
+      make_model_function([&calls](auto x, auto q) { return ++calls % 2 == 1 ? q[0] * x : q[0] + x; }), 1);
   CHECK(operations.record(at(1), p) == Outcome::opaque);
   CHECK(contains(operations.reason(), "change between calls"));
 
@@ -174,7 +172,9 @@ TEST_CASE("The check against dual numbers catches a recording that does less tha
   struct Cheats {
     double operator()(double x, std::span<const double> p) const { return p[0] * x * x; }
     Dual8 operator()(const Dual8& x, std::span<const Dual8> p) const { return p[0] * x * x; }
-    Traced operator()(const Traced& x, std::span<const Traced> p) const { return p[0] * x; }  // right at x = 1
+    Traced operator()(const Traced& x, std::span<const Traced> p) const {
+      return p[0] * x;
+    }  // right at x = 1
   };
   struct NoSlope {
     double operator()(double x, std::span<const double> p) const { return p[0] * x; }
@@ -217,7 +217,8 @@ TEST_CASE("Residuals that are one expression share a program; constants that dif
     using std::exp;
     std::vector<T> r;
     const T rate = exp(p[1]);
-    for (std::size_t i = 0; i < x.size(); ++i) r.push_back(p[0] * exp(-rate * x[i]) + 3.0 * p[1] * x[i] - y[i]);
+    for (std::size_t i = 0; i < x.size(); ++i)
+      r.push_back(p[0] * exp(-rate * x[i]) + 3.0 * p[1] * x[i] - y[i]);
     r.push_back(0.1 * (p[0] - 1));  // a prior
     return r;
   };
@@ -238,14 +239,16 @@ TEST_CASE("Residuals that are one expression share a program; constants that dif
     for (std::size_t row = 0; row < group.residuals.size(); ++row) {
       std::vector<double> values;
       for (const auto& column : group.columns) values.push_back(column[row]);
-      CHECK(evaluate(group.graph, group.root, values, q) == doctest::Approx(expected[group.residuals[row]]).epsilon(1e-14));
+      CHECK(evaluate(group.graph, group.root, values, q) ==
+            doctest::Approx(expected[group.residuals[row]]).epsilon(1e-14));
     }
   }
   CHECK(agrees_with_dual(rolled, function, p));
   CHECK(agrees_with_dual(rolled, function, q));
 }
 
-TEST_CASE("A vector function rolls up with plain constants, shared parts and parameters among its residuals") {
+TEST_CASE(
+    "A vector function rolls up with plain constants, shared parts and parameters among its residuals") {
   const auto f = [](const auto& p) {
     using T = std::remove_cvref_t<decltype(p[0])>;
     const T shared = p[0] * p[1];
@@ -294,7 +297,9 @@ TEST_CASE("The check against dual numbers catches a rolled function that does le
   struct Cheats {
     std::vector<double> operator()(std::span<const double> p) const { return {p[0] * p[0], p[0]}; }
     std::vector<Dual8> operator()(std::span<const Dual8> p) const { return {p[0] * p[0], p[0]}; }
-    std::vector<Traced> operator()(std::span<const Traced> p) const { return {2 * p[0], p[0]}; }  // right at p = 2
+    std::vector<Traced> operator()(std::span<const Traced> p) const {
+      return {2 * p[0], p[0]};
+    }  // right at p = 2
   };
   const VectorFunction function = make_vector_function(Cheats{});
   const RolledTrace rolled = roll(function, std::vector<double>{2.0});

@@ -73,7 +73,8 @@ TEST_CASE("A recorded functor has the values and the derivatives of the functor 
       CAPTURE(x);
       const std::vector<double> row{x};
       CHECK(evaluate(graph, explored, row, p) == 1);
-      CHECK(evaluate(graph, value, row, p) == doctest::Approx(functor(x, std::span<const double>(p))).epsilon(1e-13));
+      CHECK(evaluate(graph, value, row, p) ==
+            doctest::Approx(functor(x, std::span<const double>(p))).epsilon(1e-13));
       CHECK(agrees_with_dual(graph, value, derivatives, function, row, p));
     }
     // Away from the points recorded, where the same branches are taken.
@@ -127,9 +128,12 @@ TEST_CASE("Traced is trivially copyable, and all-zero bytes are 0.0") {
 }
 
 TEST_CASE("A callable that lets a number out is opaque, and says why") {
-  const auto has = [](const std::string& text, const char* part) { return text.find(part) != std::string::npos; };
+  const auto has = [](const std::string& text, const char* part) {
+    return text.find(part) != std::string::npos;
+  };
   CHECK(has(reason_of([](auto x, auto p) { return p[0] * static_cast<double>(x); }), "into a plain one"));
-  CHECK(has(reason_of([](auto x, auto p) { return p[0] * static_cast<double>(static_cast<int>(p[1] * x)); }), "plain"));
+  CHECK(has(reason_of([](auto x, auto p) { return p[0] * static_cast<double>(static_cast<int>(p[1] * x)); }),
+            "plain"));
   CHECK(has(reason_of([](auto x, auto p) { return p[0] + 0 * nlsq::value_of(x); }), "into a plain one"));
   // Constants may be read: they depend on nothing.
   CHECK(reason_of([](auto x, auto p) {
@@ -183,7 +187,8 @@ TEST_CASE("The sign bit is told from the sign, at minus zero too") {
     using std::copysign;
     return copysign(p[0], x);
   };
-  for (const double x : {2.0, -2.0, 0.0, -0.0, 1e-310, -1e-310}) CHECK(evaluate_recorded(f, x, {3}) == f(x, std::vector{3.0}));
+  for (const double x : {2.0, -2.0, 0.0, -0.0, 1e-310, -1e-310})
+    CHECK(evaluate_recorded(f, x, {3}) == f(x, std::vector{3.0}));
 }
 
 TEST_CASE("fmin and fmax pass over a NaN, min and max choose as in std") {
@@ -192,7 +197,8 @@ TEST_CASE("fmin and fmax pass over a NaN, min and max choose as in std") {
     return fmax(log(x), p[0]) + 10 * fmin(p[1], log(x)) + 100 * fmax(log(x), 0.5) + 1000 * fmin(0.5, log(x));
   };
   for (const double x : {-1.0, 2.0, 1.0}) {
-    CHECK(evaluate_recorded(f, x, {0.25, 0.75}) == doctest::Approx(f(x, std::vector{0.25, 0.75})).epsilon(1e-15));
+    CHECK(evaluate_recorded(f, x, {0.25, 0.75}) ==
+          doctest::Approx(f(x, std::vector{0.25, 0.75})).epsilon(1e-15));
   }
   const auto g = [](auto x, auto p) {
     using std::log, std::max;
@@ -298,7 +304,8 @@ TEST_CASE("Callables are told apart by what they take") {
   const auto pointer = make_model_function([](double x, const double* p) { return p[0] * x; });
   CHECK((!pointer.trace && !pointer.dual));
   // A body that compiles for double alone is never instantiated with anything else.
-  const auto result = make_model_function([](const auto& x, const auto& p) -> double { return std::cyl_bessel_j(p[0], x); });
+  const auto result =
+      make_model_function([](const auto& x, const auto& p) -> double { return std::cyl_bessel_j(p[0], x); });
   CHECK((!result.trace && !result.dual));
   const auto kept = make_model_function(untraced([](const auto& x, const auto& p) { return p[0] * x; }));
   CHECK((!kept.trace && kept.dual));
@@ -309,7 +316,8 @@ TEST_CASE("Callables are told apart by what they take") {
 
   CHECK(make_model_function(TakesPointer{}).trace);
   const double two[] = {3, 4};
-  const auto several = make_model_function([](const auto& x, const auto& p) { return p[0] * x[0] + x[1]; }, 2);
+  const auto several =
+      make_model_function([](const auto& x, const auto& p) { return p[0] * x[0] + x[1]; }, 2);
   CHECK((several.trace && several.dual && several.predictors == 2));
   CHECK(several.value(two, p) == 10);
   CHECK(several.dual(two, std::vector{Dual8(2, 0)}).derivative(0) == 3);

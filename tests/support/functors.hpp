@@ -55,9 +55,9 @@ struct Elementary {
   T operator()(const T& x, P<T> p) const {
     using namespace std;
     const T a = p[0] / 3, b = p[1] + x;
-    return exp(a) + exp2(a) + expm1(a) + log(b) + log10(b) + log2(b) + log1p(b) + sqrt(b) + cbrt(b) + sin(a) + cos(b) +
-           tan(a) + asin(a) + acos(a) + atan(b) + sinh(a) + cosh(a) + tanh(a) + asinh(a) + acosh(b + 1) + atanh(a) +
-           atan2(a, b) + abs(a) + fabs(p[2]);
+    return exp(a) + exp2(a) + expm1(a) + log(b) + log10(b) + log2(b) + log1p(b) + sqrt(b) + cbrt(b) + sin(a) +
+           cos(b) + tan(a) + asin(a) + acos(a) + atan(b) + sinh(a) + cosh(a) + tanh(a) + asinh(a) +
+           acosh(b + 1) + atanh(a) + atan2(a, b) + abs(a) + fabs(p[2]);
   }
 };
 
@@ -92,9 +92,9 @@ struct Rounding {
   T operator()(const T& x, P<T> p) const {
     using namespace std;
     const T s = x * p[0];
-    return floor(s) + ceil(s) + trunc(s) + round(s) + fmod(s, p[1]) + fmin(s, p[1]) + fmax(s, p[2]) + fmax(s, 0.1) +
-           fmin(0.1, s) + fdim(s, p[2]) + copysign(p[1], p[2]) + fma(s, p[1], p[2]) + min(s, p[1]) + max(s, p[1]) +
-           max(p[2], T(0)) + clamp(s, T(-1), T(1));
+    return floor(s) + ceil(s) + trunc(s) + round(s) + fmod(s, p[1]) + fmin(s, p[1]) + fmax(s, p[2]) +
+           fmax(s, 0.1) + fmin(0.1, s) + fdim(s, p[2]) + copysign(p[1], p[2]) + fma(s, p[1], p[2]) +
+           min(s, p[1]) + max(s, p[1]) + max(p[2], T(0)) + clamp(s, T(-1), T(1));
   }
 };
 
@@ -119,7 +119,8 @@ struct WithoutGuards {
   T operator()(const T& x, P<T> p) const {
     using nlsq::where, nlsq::less, nlsq::greater_equal, nlsq::equal;
     const T low = where(less(x, p[0]), x * p[1], p[0] * p[1]);
-    return where(greater_equal(x, 0) && !equal(x, 2.5), low, p[2]) + where(less(x, -1) || less(2, x), p[0], 0);
+    return where(greater_equal(x, 0) && !equal(x, 2.5), low, p[2]) +
+           where(less(x, -1) || less(2, x), p[0], 0);
   }
 };
 
@@ -191,8 +192,8 @@ struct OutlivingConstants {
 template <class Use>
 void for_each(Use use) {
   std::apply([&](const auto&... functor) { (use(functor), ...); },
-             std::tuple<Decay, Operators, Elementary, Special, Powers, Rounding, Branches, WithoutGuards, Sorting,
-                        DynamicSum, Complex, WithEigen, OutlivingConstants>());
+             std::tuple<Decay, Operators, Elementary, Special, Powers, Rounding, Branches, WithoutGuards,
+                        Sorting, DynamicSum, Complex, WithEigen, OutlivingConstants>());
 }
 
 }  // namespace functors

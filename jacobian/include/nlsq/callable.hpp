@@ -34,10 +34,8 @@ template <class F>
 struct Untraced {
   F f;
   template <class... A>
-    requires std::is_invocable_v<const F&, A...>
-  decltype(auto) operator()(A&&... a) const {
-    return f(std::forward<A>(a)...);
-  }
+  requires std::is_invocable_v<const F&, A...>
+  decltype(auto) operator()(A&&... a) const { return f(std::forward<A>(a)...); }
 };
 template <class F>
 inline constexpr bool no_trace<Untraced<F>> = true;

@@ -12,19 +12,25 @@ struct SpanForm {
   template <class T>
   using Of = std::span<const T>;
   template <class T>
-  static std::span<const T> pass(std::span<const T> p) { return p; }
+  static std::span<const T> pass(std::span<const T> p) {
+    return p;
+  }
 };
 struct VectorForm {
   template <class T>
   using Of = const std::vector<T>&;
   template <class T>
-  static std::vector<T> pass(std::span<const T> p) { return {p.begin(), p.end()}; }
+  static std::vector<T> pass(std::span<const T> p) {
+    return {p.begin(), p.end()};
+  }
 };
 struct PointerForm {
   template <class T>
   using Of = const T*;
   template <class T>
-  static const T* pass(std::span<const T> p) { return p.data(); }
+  static const T* pass(std::span<const T> p) {
+    return p.data();
+  }
 };
 struct NoForm {};
 
@@ -33,24 +39,33 @@ struct NumberX {
   template <class Form, class T>
   using Of = const T&;
   template <class Form, class T>
-  static const T& pass(std::span<const T> x) { return x[0]; }
+  static const T& pass(std::span<const T> x) {
+    return x[0];
+  }
 };
 struct IndexedX {
   template <class Form, class T>
   using Of = typename Form::template Of<T>;
   template <class Form, class T>
-  static auto pass(std::span<const T> x) { return Form::pass(x); }
+  static auto pass(std::span<const T> x) {
+    return Form::pass(x);
+  }
 };
 
 template <class X, class F, class TX, class T, class Form>
-inline constexpr bool takes = std::is_invocable_v<F&, typename X::template Of<Form, TX>, typename Form::template Of<T>>;
+inline constexpr bool takes =
+    std::is_invocable_v<F&, typename X::template Of<Form, TX>, typename Form::template Of<T>>;
 
 template <class X, class F, class TX, class T>
 constexpr auto model_form() {
-  if constexpr (takes<X, F, TX, T, SpanForm>) return SpanForm{};
-  else if constexpr (takes<X, F, TX, T, VectorForm>) return VectorForm{};
-  else if constexpr (takes<X, F, TX, T, PointerForm>) return PointerForm{};
-  else return NoForm{};
+  if constexpr (takes<X, F, TX, T, SpanForm>)
+    return SpanForm{};
+  else if constexpr (takes<X, F, TX, T, VectorForm>)
+    return VectorForm{};
+  else if constexpr (takes<X, F, TX, T, PointerForm>)
+    return PointerForm{};
+  else
+    return NoForm{};
 }
 template <class X, class F, class TX, class T>
 using ModelForm = decltype(model_form<X, F, TX, T>());
@@ -64,7 +79,8 @@ auto call_model(F& f, std::span<const TX> x, std::span<const T> p) {
 template <class X, class F, class TX, class T>
 constexpr bool is_generic_model() {
   using Form = ModelForm<X, F, TX, T>;
-  if constexpr (std::is_same_v<Form, NoForm>) return false;
+  if constexpr (std::is_same_v<Form, NoForm>)
+    return false;
   else {
     using R = std::remove_cvref_t<
         std::invoke_result_t<F&, typename X::template Of<Form, TX>, typename Form::template Of<T>>>;
@@ -80,9 +96,10 @@ template <class X, class F>
 ModelFunction erase_model(F callable, int predictors) {
   constexpr bool is_const = !std::is_same_v<ModelForm<X, const F, double, double>, NoForm>;
   using C = std::conditional_t<is_const, const F, F>;
-  static_assert(!std::is_same_v<ModelForm<X, C, double, double>, NoForm>,
-                "a model is called as f(x, p): x a double (several predictors: indexable), p a std::span<const "
-                "double>, const std::vector<double>& or const double*, and gives a number");
+  static_assert(
+      !std::is_same_v<ModelForm<X, C, double, double>, NoForm>,
+      "a model is called as f(x, p): x a double (several predictors: indexable), p a std::span<const "
+      "double>, const std::vector<double>& or const double*, and gives a number");
   const auto f = std::make_shared<C>(std::move(callable));
   const auto k = static_cast<std::size_t>(predictors);
 
@@ -119,27 +136,35 @@ ModelFunction erase_model(F callable, int predictors) {
 
 template <class F, class T>
 constexpr auto vector_form() {
-  if constexpr (std::is_invocable_v<F&, std::span<const T>>) return SpanForm{};
-  else if constexpr (std::is_invocable_v<F&, const std::vector<T>&>) return VectorForm{};
-  else if constexpr (std::is_invocable_v<F&, const T*>) return PointerForm{};
-  else return NoForm{};
+  if constexpr (std::is_invocable_v<F&, std::span<const T>>)
+    return SpanForm{};
+  else if constexpr (std::is_invocable_v<F&, const std::vector<T>&>)
+    return VectorForm{};
+  else if constexpr (std::is_invocable_v<F&, const T*>)
+    return PointerForm{};
+  else
+    return NoForm{};
 }
 
 template <class F, class T>
 constexpr bool is_generic_vector() {
   using Form = decltype(vector_form<F, T>());
-  if constexpr (std::is_same_v<Form, NoForm>) return false;
+  if constexpr (std::is_same_v<Form, NoForm>)
+    return false;
   else {
     using R = std::invoke_result_t<F&, typename Form::template Of<T>>;
-    if constexpr (!std::ranges::input_range<R>) return false;
-    else return std::is_same_v<std::ranges::range_value_t<R>, T>;
+    if constexpr (!std::ranges::input_range<R>)
+      return false;
+    else
+      return std::is_same_v<std::ranges::range_value_t<R>, T>;
   }
 }
 
 template <class T, class F>
 std::vector<T> call_vector(F& f, std::span<const T> p) {
   decltype(auto) result = f(decltype(vector_form<F, T>())::pass(p));
-  if constexpr (std::is_same_v<std::remove_cvref_t<decltype(result)>, std::vector<T>>) return result;
+  if constexpr (std::is_same_v<std::remove_cvref_t<decltype(result)>, std::vector<T>>)
+    return result;
   else {
     std::vector<T> copy;
     for (auto&& r : result) copy.push_back(static_cast<T>(r));
@@ -151,9 +176,10 @@ template <class F>
 VectorFunction erase_vector(F callable) {
   constexpr bool is_const = !std::is_same_v<decltype(vector_form<const F, double>()), NoForm>;
   using C = std::conditional_t<is_const, const F, F>;
-  static_assert(!std::is_same_v<decltype(vector_form<C, double>()), NoForm>,
-                "residuals are called as f(p), p a std::span<const double>, const std::vector<double>& or const "
-                "double*, and give a range of numbers");
+  static_assert(
+      !std::is_same_v<decltype(vector_form<C, double>()), NoForm>,
+      "residuals are called as f(p), p a std::span<const double>, const std::vector<double>& or const "
+      "double*, and give a range of numbers");
   const auto f = std::make_shared<C>(std::move(callable));
 
   VectorFunction function;

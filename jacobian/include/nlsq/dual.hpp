@@ -43,8 +43,8 @@ struct FirstDual<Dual<T, N>, Rest...> {
 template <class D, class A>
 concept MixesWith = std::is_same_v<A, D> || std::is_arithmetic_v<A>;
 template <class... A>
-  requires(is_dual<A> || ...)
-using CommonDual = std::enable_if_t<(MixesWith<typename FirstDual<A...>::type, A> && ...), typename FirstDual<A...>::type>;
+requires(is_dual<A> || ...) using CommonDual =
+    std::enable_if_t<(MixesWith<typename FirstDual<A...>::type, A> && ...), typename FirstDual<A...>::type>;
 
 }  // namespace detail
 
@@ -55,8 +55,8 @@ class Dual {
 
   constexpr Dual() = default;
   template <class S>
-    requires(std::is_arithmetic_v<S> || std::is_same_v<S, T>)
-  constexpr Dual(S value) : value_(static_cast<T>(value)) {}  // NOLINT: implicit by design
+  requires(std::is_arithmetic_v<S> || std::is_same_v<S, T>) constexpr Dual(S value)
+      : value_(static_cast<T>(value)) {}  // NOLINT: implicit by design
   // The k-th variable: derivative 1 in place k.
   constexpr Dual(T value, int k) : value_(value) { derivatives_[static_cast<std::size_t>(k)] = T(1); }
   constexpr Dual(T value, const Derivatives& derivatives) : value_(value), derivatives_(derivatives) {}
@@ -65,31 +65,38 @@ class Dual {
   const T& derivative(int k) const { return derivatives_[static_cast<std::size_t>(k)]; }
   const Derivatives& derivatives() const { return derivatives_; }
   template <class S>
-    requires(std::is_arithmetic_v<S>)
-  explicit operator S() const {
-    return static_cast<S>(value_);
-  }
+  requires(std::is_arithmetic_v<S>) explicit operator S() const { return static_cast<S>(value_); }
 
   Dual& operator+=(const Dual& b) { return *this = *this + b; }
   Dual& operator-=(const Dual& b) { return *this = *this - b; }
   Dual& operator*=(const Dual& b) { return *this = *this * b; }
   Dual& operator/=(const Dual& b) { return *this = *this / b; }
   template <class S>
-    requires std::is_arithmetic_v<S>
-  Dual& operator+=(S s) { return *this = *this + s; }
+  requires std::is_arithmetic_v<S> Dual& operator+=(S s) { return *this = *this + s; }
   template <class S>
-    requires std::is_arithmetic_v<S>
-  Dual& operator-=(S s) { return *this = *this - s; }
+  requires std::is_arithmetic_v<S> Dual& operator-=(S s) { return *this = *this - s; }
   template <class S>
-    requires std::is_arithmetic_v<S>
-  Dual& operator*=(S s) { return *this = *this * s; }
+  requires std::is_arithmetic_v<S> Dual& operator*=(S s) { return *this = *this * s; }
   template <class S>
-    requires std::is_arithmetic_v<S>
-  Dual& operator/=(S s) { return *this = *this / s; }
-  Dual& operator++() { value_ += T(1); return *this; }
-  Dual& operator--() { value_ -= T(1); return *this; }
-  Dual operator++(int) { const Dual old = *this; ++*this; return old; }
-  Dual operator--(int) { const Dual old = *this; --*this; return old; }
+  requires std::is_arithmetic_v<S> Dual& operator/=(S s) { return *this = *this / s; }
+  Dual& operator++() {
+    value_ += T(1);
+    return *this;
+  }
+  Dual& operator--() {
+    value_ -= T(1);
+    return *this;
+  }
+  Dual operator++(int) {
+    const Dual old = *this;
+    ++*this;
+    return old;
+  }
+  Dual operator--(int) {
+    const Dual old = *this;
+    --*this;
+    return old;
+  }
 
   friend Dual operator+(const Dual& a) { return a; }
   friend Dual operator-(const Dual& a) {
@@ -113,36 +120,36 @@ class Dual {
     });
   }
   template <class S>
-    requires std::is_arithmetic_v<S>
+  requires std::is_arithmetic_v<S>
   friend Dual operator+(const Dual& a, S s) { return Dual(a.value_ + static_cast<T>(s), a.derivatives_); }
   template <class S>
-    requires std::is_arithmetic_v<S>
+  requires std::is_arithmetic_v<S>
   friend Dual operator+(S s, const Dual& a) { return a + s; }
   template <class S>
-    requires std::is_arithmetic_v<S>
+  requires std::is_arithmetic_v<S>
   friend Dual operator-(const Dual& a, S s) { return Dual(a.value_ - static_cast<T>(s), a.derivatives_); }
   template <class S>
-    requires std::is_arithmetic_v<S>
+  requires std::is_arithmetic_v<S>
   friend Dual operator-(S s, const Dual& a) {
     return combine(static_cast<T>(s) - a.value_, [&](std::size_t i) { return -a.derivatives_[i]; });
   }
   template <class S>
-    requires std::is_arithmetic_v<S>
+  requires std::is_arithmetic_v<S>
   friend Dual operator*(const Dual& a, S s) {
     const T t = static_cast<T>(s);
     return combine(a.value_ * t, [&](std::size_t i) { return a.derivatives_[i] * t; });
   }
   template <class S>
-    requires std::is_arithmetic_v<S>
+  requires std::is_arithmetic_v<S>
   friend Dual operator*(S s, const Dual& a) { return a * s; }
   template <class S>
-    requires std::is_arithmetic_v<S>
+  requires std::is_arithmetic_v<S>
   friend Dual operator/(const Dual& a, S s) {
     const T t = static_cast<T>(s);
     return combine(a.value_ / t, [&](std::size_t i) { return a.derivatives_[i] / t; });
   }
   template <class S>
-    requires std::is_arithmetic_v<S>
+  requires std::is_arithmetic_v<S>
   friend Dual operator/(S s, const Dual& a) { return Dual(static_cast<T>(s)) / a; }
 
   // Comparisons look at values alone.
@@ -186,9 +193,13 @@ class Dual {
 
 namespace detail {
 template <class A>
-double plain(A a) { return static_cast<double>(a); }
+double plain(A a) {
+  return static_cast<double>(a);
+}
 template <class T, int N>
-const T& plain(const Dual<T, N>& a) { return a.value(); }
+const T& plain(const Dual<T, N>& a) {
+  return a.value();
+}
 template <class T>
 inline constexpr T kTwoOverSqrtPi = T(2 * std::numbers::inv_sqrtpi);
 }  // namespace detail

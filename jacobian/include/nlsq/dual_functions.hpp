@@ -4,13 +4,13 @@
 namespace nlsq::inline v0 {
 
 // Each function states its value `f` and its slope in terms of x and f.
-#define NLSQ_DUAL_UNARY(function, using_name, slope)          \
-  template <class T, int N>                                   \
-  Dual<T, N> function(const Dual<T, N>& a) {                  \
-    using using_name;                                         \
-    const T& x = a.value();                                   \
-    const T f = function(x);                                  \
-    return Dual<T, N>::chain(f, a, slope);                    \
+#define NLSQ_DUAL_UNARY(function, using_name, slope) \
+  template <class T, int N>                          \
+  Dual<T, N> function(const Dual<T, N>& a) {         \
+    using using_name;                                \
+    const T& x = a.value();                          \
+    const T f = function(x);                         \
+    return Dual<T, N>::chain(f, a, slope);           \
   }
 #define NLSQ_DUAL_STD(function, slope) NLSQ_DUAL_UNARY(function, std::function, slope)
 
@@ -18,23 +18,41 @@ namespace detail {
 // Names with which the slopes below can be said for T = double and for nested duals alike.
 using std::copysign, std::cos, std::cosh, std::exp, std::log, std::sin, std::sinh, std::sqrt;
 template <class T>
-T square(const T& x) { return x * x; }
+T square(const T& x) {
+  return x * x;
+}
 template <class T>
-T root(const T& x) { return sqrt(x); }
+T root(const T& x) {
+  return sqrt(x);
+}
 template <class T>
-T sin_of(const T& x) { return sin(x); }
+T sin_of(const T& x) {
+  return sin(x);
+}
 template <class T>
-T cos_of(const T& x) { return cos(x); }
+T cos_of(const T& x) {
+  return cos(x);
+}
 template <class T>
-T sinh_of(const T& x) { return sinh(x); }
+T sinh_of(const T& x) {
+  return sinh(x);
+}
 template <class T>
-T cosh_of(const T& x) { return cosh(x); }
+T cosh_of(const T& x) {
+  return cosh(x);
+}
 template <class T>
-T exp_of(const T& x) { return exp(x); }
+T exp_of(const T& x) {
+  return exp(x);
+}
 template <class T>
-T log_of(const T& x) { return log(x); }
+T log_of(const T& x) {
+  return log(x);
+}
 template <class T>
-T unit_with_sign(const T& x) { return copysign(T(1), x); }
+T unit_with_sign(const T& x) {
+  return copysign(T(1), x);
+}
 }  // namespace detail
 
 NLSQ_DUAL_STD(abs, detail::unit_with_sign(x))
@@ -65,11 +83,11 @@ NLSQ_DUAL_STD(asinh, T(1) / detail::root(T(1) + x * x))
 NLSQ_DUAL_STD(acosh, T(1) / detail::root((x - T(1)) * (x + T(1))))
 NLSQ_DUAL_STD(atanh, T(1) / ((T(1) - x) * (T(1) + x)))
 // DLMF 7.2, 5.2, 5.15, 10.6.
-NLSQ_DUAL_STD(erf, detail::kTwoOverSqrtPi<T> * detail::exp_of(-x * x))
-NLSQ_DUAL_STD(erfc, -detail::kTwoOverSqrtPi<T> * detail::exp_of(-x * x))
+NLSQ_DUAL_STD(erf, detail::kTwoOverSqrtPi<T>* detail::exp_of(-x* x))
+NLSQ_DUAL_STD(erfc, -detail::kTwoOverSqrtPi<T>* detail::exp_of(-x* x))
 NLSQ_DUAL_UNARY(erfcx, nlsq::erfcx, T(2) * x * f - detail::kTwoOverSqrtPi<T>)
 NLSQ_DUAL_UNARY(digamma, nlsq::digamma, trigamma(x))
-NLSQ_DUAL_UNARY(gamma_function, nlsq::gamma_function, f * digamma(x))
+NLSQ_DUAL_UNARY(gamma_function, nlsq::gamma_function, f* digamma(x))
 NLSQ_DUAL_UNARY(lgamma_function, nlsq::lgamma_function, digamma(x))
 NLSQ_DUAL_UNARY(besj1, nlsq::besj1, (x == T(0) ? T(0.5) : besj0(x) - f / x))
 NLSQ_DUAL_UNARY(besj0, nlsq::besj0, -besj1(x))
@@ -77,11 +95,17 @@ NLSQ_DUAL_UNARY(besj0, nlsq::besj0, -besj1(x))
 #undef NLSQ_DUAL_UNARY
 
 template <class T, int N>
-Dual<T, N> tgamma(const Dual<T, N>& a) { return gamma_function(a); }
+Dual<T, N> tgamma(const Dual<T, N>& a) {
+  return gamma_function(a);
+}
 template <class T, int N>
-Dual<T, N> lgamma(const Dual<T, N>& a) { return lgamma_function(a); }
+Dual<T, N> lgamma(const Dual<T, N>& a) {
+  return lgamma_function(a);
+}
 template <class T, int N>
-Dual<T, N> norm(const Dual<T, N>& a) { return a * a; }
+Dual<T, N> norm(const Dual<T, N>& a) {
+  return a * a;
+}
 template <class T, int N>
 Dual<T, N> sign(const Dual<T, N>& a) {
   const T& x = a.value();
@@ -99,12 +123,16 @@ D pow(const A& base, const B& exponent) {
   const T f = pow(x, e);
   T slope_base(0), slope_exponent(0);
   if constexpr (detail::is_dual<A>) {
-    if (x == T(0) && e >= T(1)) slope_base = e == T(1) ? T(1) : T(0);
-    else if (e != T(0)) slope_base = e * pow(x, e - T(1));
+    if (x == T(0) && e >= T(1))
+      slope_base = e == T(1) ? T(1) : T(0);
+    else if (e != T(0))
+      slope_base = e * pow(x, e - T(1));
   }
   if constexpr (detail::is_dual<B>) {
-    if (x < T(0) && e == floor(e)) slope_exponent = T(std::numeric_limits<T>::quiet_NaN());
-    else if (x != T(0) || e <= T(0)) slope_exponent = f * log(x);  // 0^e stays 0 for e > 0
+    if (x < T(0) && e == floor(e))
+      slope_exponent = T(std::numeric_limits<T>::quiet_NaN());
+    else if (x != T(0) || e <= T(0))
+      slope_exponent = f * log(x);  // 0^e stays 0 for e > 0
   }
   return D::chain(f, D(base), slope_base, D(exponent), slope_exponent);
 }
@@ -142,24 +170,34 @@ D fmod(const A& x, const B& y) {  // x - trunc(x/y) y
 
 // As std::min and std::max choose.
 template <class A, class B, class D = detail::CommonDual<A, B>>
-D min(const A& a, const B& b) { return detail::plain(b) < detail::plain(a) ? D(b) : D(a); }
+D min(const A& a, const B& b) {
+  return detail::plain(b) < detail::plain(a) ? D(b) : D(a);
+}
 template <class A, class B, class D = detail::CommonDual<A, B>>
-D max(const A& a, const B& b) { return detail::plain(a) < detail::plain(b) ? D(b) : D(a); }
+D max(const A& a, const B& b) {
+  return detail::plain(a) < detail::plain(b) ? D(b) : D(a);
+}
 template <class A, class B, class C, class D = detail::CommonDual<A, B, C>>
-D clamp(const A& x, const B& low, const C& high) { return min(max(D(x), D(low)), D(high)); }
+D clamp(const A& x, const B& low, const C& high) {
+  return min(max(D(x), D(low)), D(high));
+}
 
 // A NaN is passed over. Ties: the second, or the dual number beside a plain one.
 template <class A, class B, class D = detail::CommonDual<A, B>>
 D fmin(const A& a, const B& b) {
   using std::isnan;
-  if constexpr (!detail::is_dual<A>) return fmin(b, a);
-  else return detail::plain(a) < detail::plain(b) || isnan(detail::plain(b)) ? D(a) : D(b);
+  if constexpr (!detail::is_dual<A>)
+    return fmin(b, a);
+  else
+    return detail::plain(a) < detail::plain(b) || isnan(detail::plain(b)) ? D(a) : D(b);
 }
 template <class A, class B, class D = detail::CommonDual<A, B>>
 D fmax(const A& a, const B& b) {
   using std::isnan;
-  if constexpr (!detail::is_dual<A>) return fmax(b, a);
-  else return detail::plain(b) < detail::plain(a) || isnan(detail::plain(b)) ? D(a) : D(b);
+  if constexpr (!detail::is_dual<A>)
+    return fmax(b, a);
+  else
+    return detail::plain(b) < detail::plain(a) || isnan(detail::plain(b)) ? D(a) : D(b);
 }
 template <class A, class B, class D = detail::CommonDual<A, B>>
 D fdim(const A& a, const B& b) {
@@ -172,7 +210,9 @@ D copysign(const A& a, const B& b) {
   return signbit(detail::plain(b)) ? -size : size;
 }
 template <class A, class B, class C, class D = detail::CommonDual<A, B, C>>
-D fma(const A& a, const B& b, const C& c) { return D(a) * D(b) + D(c); }
+D fma(const A& a, const B& b, const C& c) {
+  return D(a) * D(b) + D(c);
+}
 
 // The Faddeeva function w(z) = u + iv, z = x + iy; w' = -2 z w + 2i/sqrt(pi) (DLMF 7.10).
 inline double wofz_re(double x, double y) { return wofz({x, y}).real(); }
@@ -181,20 +221,22 @@ template <class A, class B, class D = detail::CommonDual<A, B>>
 D wofz_re(const A& re, const B& im) {
   using T = std::remove_cvref_t<decltype(D().value())>;
   const T x = detail::plain(re), y = detail::plain(im), u = wofz_re(x, y), v = wofz_im(x, y);
-  return D::chain(u, D(re), T(2) * (y * v - x * u), D(im), T(2) * (x * v + y * u) - detail::kTwoOverSqrtPi<T>);
+  return D::chain(u, D(re), T(2) * (y * v - x * u), D(im),
+                  T(2) * (x * v + y * u) - detail::kTwoOverSqrtPi<T>);
 }
 template <class A, class B, class D = detail::CommonDual<A, B>>
 D wofz_im(const A& re, const B& im) {
   using T = std::remove_cvref_t<decltype(D().value())>;
   const T x = detail::plain(re), y = detail::plain(im), u = wofz_re(x, y), v = wofz_im(x, y);
-  return D::chain(v, D(re), detail::kTwoOverSqrtPi<T> - T(2) * (x * v + y * u), D(im), T(2) * (y * v - x * u));
+  return D::chain(v, D(re), detail::kTwoOverSqrtPi<T> - T(2) * (x * v + y * u), D(im),
+                  T(2) * (y * v - x * u));
 }
 
-#define NLSQ_DUAL_QUESTION(result, function)      \
-  template <class T, int N>                       \
-  result function(const Dual<T, N>& a) {          \
-    using std::function;                          \
-    return function(a.value());                   \
+#define NLSQ_DUAL_QUESTION(result, function) \
+  template <class T, int N>                  \
+  result function(const Dual<T, N>& a) {     \
+    using std::function;                     \
+    return function(a.value());              \
   }
 NLSQ_DUAL_QUESTION(bool, isnan)
 NLSQ_DUAL_QUESTION(bool, isinf)

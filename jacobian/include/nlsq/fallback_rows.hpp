@@ -111,12 +111,13 @@ class NLSQ_API DifferenceRows final : public CallableRows {
 class NLSQ_API VectorRows final : public RowModel {
  public:
   // J row-major, rows() x p.size(): all parameters, free or not.
-  using Jacobian = std::function<void(std::span<const double> p, double* J)>;
+  using Jacobian = std::function<void(std::span<const double> p, std::span<double> J)>;
 
   // Derivatives by `jacobian` where it is given, else by dual numbers where the function takes them, else by
   // central differences (errors as for DifferenceRows). The number of residuals is what the function gives
   // at `parameters`; a later call that gives another number throws ValidationError.
-  VectorRows(VectorFunction function, std::vector<double> parameters, std::vector<int> free, Jacobian jacobian = {});
+  VectorRows(VectorFunction function, std::vector<double> parameters, std::vector<int> free,
+             Jacobian jacobian = {});
 
   int parameters() const override { return static_cast<int>(free_.size()); }
   std::size_t rows() const override { return start_.size(); }

@@ -62,7 +62,8 @@ class NLSQ_API TraceFamily {
 // numbers' size, rounding of cancelled terms included, are agreement; where dual numbers say NaN (0·∞)
 // the graph may say anything. False where the point's branch has not been recorded.
 NLSQ_API bool agrees_with_dual(const Graph& graph, NodeId value, std::span<const NodeId> derivatives,
-                               const ModelFunction& function, std::span<const double> x, std::span<const double> p);
+                               const ModelFunction& function, std::span<const double> x,
+                               std::span<const double> p);
 
 // Residuals that are one expression with different numbers in it.
 struct RolledGroup {
@@ -81,20 +82,21 @@ struct RolledTrace {
 };
 
 struct RollLimits {
-  std::size_t max_length = 4000000;      // operations of one call
-  std::size_t max_row_length = 100000;   // operations of one residual
-  std::size_t max_groups = 64;           // different expressions; beyond, dual numbers are as good
+  std::size_t max_length = 4000000;     // operations of one call
+  std::size_t max_row_length = 100000;  // operations of one residual
+  std::size_t max_groups = 64;          // different expressions; beyond, dual numbers are as good
 };
 
 // Records `function` at p (twice, to see that it does the same) and groups its residuals by
 // structure. Constants are told apart by where they occur, never by value: those that are the same
 // in all rows of a group stay constants, the others become columns (one for all places that hold the
 // same numbers). A function that takes decisions on its parameters is opaque.
-NLSQ_API RolledTrace roll(const VectorFunction& function, std::span<const double> p, const RollLimits& limits = {});
+NLSQ_API RolledTrace roll(const VectorFunction& function, std::span<const double> p,
+                          const RollLimits& limits = {});
 
 // The same question for what roll() made: values of all residuals, and the derivatives of up to
 // `sample` of them spread over all groups, at p.
-NLSQ_API bool agrees_with_dual(const RolledTrace& rolled, const VectorFunction& function, std::span<const double> p,
-                               std::size_t sample = 256);
+NLSQ_API bool agrees_with_dual(const RolledTrace& rolled, const VectorFunction& function,
+                               std::span<const double> p, std::size_t sample = 256);
 
 }  // namespace nlsq::inline v0

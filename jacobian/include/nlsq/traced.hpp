@@ -30,15 +30,15 @@ class NLSQ_API Traced {
  public:
   constexpr Traced() : value_(0), node_(0), tape_(0) {}
   template <class S>
-    requires std::is_arithmetic_v<S>
-  constexpr Traced(S value) : value_(static_cast<double>(value)), node_(0), tape_(0) {}  // NOLINT: implicit by design
+  requires std::is_arithmetic_v<S>
+  constexpr Traced(S value)
+      : value_(static_cast<double>(value)), node_(0), tape_(0) {}  // NOLINT: implicit by design
 
   // The number itself. Lets it out: the recording becomes opaque unless the number is a constant.
   double value() const;
   double derivative(int k) const;  // for code that reads Dual's: opaque as well, and 0
   template <class S>
-    requires(std::is_arithmetic_v<S> && !std::is_same_v<S, bool>)
-  explicit operator S() const {
+  requires(std::is_arithmetic_v<S> && !std::is_same_v<S, bool>) explicit operator S() const {
     return static_cast<S>(value());
   }
   explicit operator bool() const { return *this != Traced(0.0); }  // a guard, not a leak
@@ -49,8 +49,16 @@ class NLSQ_API Traced {
   Traced& operator/=(const Traced& b) { return *this = *this / b; }
   Traced& operator++() { return *this += Traced(1.0); }
   Traced& operator--() { return *this -= Traced(1.0); }
-  Traced operator++(int) { const Traced old = *this; ++*this; return old; }
-  Traced operator--(int) { const Traced old = *this; --*this; return old; }
+  Traced operator++(int) {
+    const Traced old = *this;
+    ++*this;
+    return old;
+  }
+  Traced operator--(int) {
+    const Traced old = *this;
+    --*this;
+    return old;
+  }
 
   // Everything below is found through its arguments only, so that exp(double) inside namespace nlsq
   // never means this exp.
@@ -117,7 +125,9 @@ class NLSQ_API Traced {
   friend Traced max(const Traced& a, const Traced& b) {
     return b.is_number() ? record(Op::max, a, b) : select(record(Op::less, a, b), b, a);
   }
-  friend Traced clamp(const Traced& x, const Traced& low, const Traced& high) { return min(max(x, low), high); }
+  friend Traced clamp(const Traced& x, const Traced& low, const Traced& high) {
+    return min(max(x, low), high);
+  }
   friend Traced fdim(const Traced& a, const Traced& b) {
     return select(record(Op::less_equal, a, b), Traced(0.0), a - b);
   }
@@ -130,9 +140,7 @@ class NLSQ_API Traced {
     const Traced whole = trunc(a);
     return select(record(Op::less, abs(a - whole), Traced(0.5)), whole, whole + copysign(Traced(1.0), a));
   }
-  friend Traced copysign(const Traced& a, const Traced& b) {
-    return select(sign_bit(b), -abs(a), abs(a));
-  }
+  friend Traced copysign(const Traced& a, const Traced& b) { return select(sign_bit(b), -abs(a), abs(a)); }
 
   // Questions with a bool for an answer are guards.
   friend bool isnan(const Traced& a) { return !guard(Op::less_equal, a, infinity()); }
@@ -149,7 +157,8 @@ class NLSQ_API Traced {
 
   // Printing shows the number and leaves the recording as it is.
   template <class Char, class Traits>
-  friend std::basic_ostream<Char, Traits>& operator<<(std::basic_ostream<Char, Traits>& out, const Traced& a) {
+  friend std::basic_ostream<Char, Traits>& operator<<(std::basic_ostream<Char, Traits>& out,
+                                                      const Traced& a) {
     return out << a.value_;
   }
 
@@ -206,7 +215,9 @@ class NLSQ_API TracedMask {
   friend TracedMask operator&&(const TracedMask& a, bool b) { return a && TracedMask(b); }
   friend TracedMask operator||(bool a, const TracedMask& b) { return TracedMask(a) || b; }
   friend TracedMask operator||(const TracedMask& a, bool b) { return a || TracedMask(b); }
-  friend TracedMask operator!(const TracedMask& a) { return TracedMask(record_op(Op::logical_not, a.condition_)); }
+  friend TracedMask operator!(const TracedMask& a) {
+    return TracedMask(record_op(Op::logical_not, a.condition_));
+  }
   Traced select(const Traced& a, const Traced& b) const { return Traced::select(condition_, a, b); }
 
  private:

@@ -17,14 +17,14 @@
 namespace nlsq::inline v0 {
 
 // The truth of a comparison: bool, or a TracedMask where one side is Traced. Combine with &&, ||, !.
-#define NLSQ_COMPARISON(function, symbol, op, first, second)                        \
-  template <class A, class B>                                                       \
-  auto function(const A& a, const B& b) {                                           \
-    if constexpr (std::is_same_v<A, Traced> || std::is_same_v<B, Traced>) {         \
-      return TracedMask::compare(op, first, second);                                \
-    } else {                                                                        \
-      return a symbol b;                                                            \
-    }                                                                               \
+#define NLSQ_COMPARISON(function, symbol, op, first, second)                \
+  template <class A, class B>                                               \
+  auto function(const A& a, const B& b) {                                   \
+    if constexpr (std::is_same_v<A, Traced> || std::is_same_v<B, Traced>) { \
+      return TracedMask::compare(op, first, second);                        \
+    } else {                                                                \
+      return a symbol b;                                                    \
+    }                                                                       \
   }
 NLSQ_COMPARISON(less, <, Op::less, a, b)
 NLSQ_COMPARISON(less_equal, <=, Op::less_equal, a, b)
@@ -45,16 +45,18 @@ inline Traced where(const TracedMask& condition, const Traced& a, const Traced& 
 
 // The value of a number of any of the three kinds. From Traced it lets the number out: opaque.
 template <class A>
-  requires std::is_arithmetic_v<A>
+requires std::is_arithmetic_v<A>
 double value_of(A a) { return static_cast<double>(a); }
 inline double value_of(const Traced& a) { return a.value(); }
 template <class T, int N>
-double value_of(const Dual<T, N>& a) { return value_of(a.value()); }
+double value_of(const Dual<T, N>& a) {
+  return value_of(a.value());
+}
 
 // Voigt profile: Re w((x + i gamma)/(sigma sqrt 2)) / (sigma sqrt(2 pi)), sigma > 0 (DLMF 7.19).
 template <class X, class S, class G, class R = std::common_type_t<X, S, G>>
-  requires(std::is_same_v<R, Traced> || detail::is_dual<R>)
-R voigt(const X& x, const S& sigma, const G& gamma) {
+requires(std::is_same_v<R, Traced> || detail::is_dual<R>) R
+    voigt(const X& x, const S& sigma, const G& gamma) {
   const R width = R(sigma) * std::numbers::sqrt2;
   return wofz_re(R(x) / width, R(gamma) / width) / (R(sigma) * std::sqrt(2 * std::numbers::pi));
 }
