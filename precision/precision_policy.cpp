@@ -72,7 +72,16 @@ std::string PrecisionPolicy::to_string() const {
   for (const char* alias : {"auto", "f32", "f64"}) {
     if (*this == parse(alias)) return alias;
   }
-  return fmt::format("residual={},gram={},gate={}", name(residual), name(gram), entry_gate ? "on" : "off");
+  if (!adaptive) return entry_gate ? "f64" : "residual=f64,gate=off";
+  std::string text;
+  const auto add = [&text](bool differs, std::string component) {
+    if (differs) text += (text.empty() ? "" : ",") + component;
+  };
+  const PrecisionPolicy usual;
+  add(residual != usual.residual, fmt::format("residual={}", name(residual)));
+  add(gram != usual.gram, fmt::format("gram={}", name(gram)));
+  add(!entry_gate, "gate=off");
+  return text;
 }
 
 }  // namespace nlsq::inline v0
