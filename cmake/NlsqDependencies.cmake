@@ -6,6 +6,12 @@ find_package(fmt REQUIRED)     # messages; as nlsq_fmt, below
 find_package(Eigen3 REQUIRED)  # solver/: factorisations
 find_package(SLEEF REQUIRED)   # jacobian/kernels: vector elementary functions; SLEEF::sleef
 
+# oneTBB: threads. Without it every fit runs on the calling thread, with the same bits.
+option(NLSQ_WITH_TBB "Use oneTBB for threads" ON)
+if(NLSQ_WITH_TBB)
+  find_package(TBB REQUIRED)
+endif()
+
 # fmt: nlsq_fmt_headers for the library's folders, nlsq_fmt for programs. Its implementation is compiled
 # once, into the library, under a namespace of our own: fmt_once.cpp. Versions of fmt for which that was
 # not tried are used as headers only, which is slower to compile and otherwise the same.

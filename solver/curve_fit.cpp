@@ -12,11 +12,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 
 namespace nlsq::inline v0 {
 
 namespace {
+
+using Clock = std::chrono::steady_clock;
 
 // A fit with everything checked, whatever its model came as.
 struct Curve {
@@ -29,6 +32,7 @@ struct Curve {
   const FitOptions& options;
   // The response of a block of rows, where it is not column y itself.
   std::function<double(std::span<const double> row)> response;
+  Clock::time_point begin = Clock::now();  // after the data were checked
 
   std::vector<double> free_start() const {
     std::vector<double> x;
@@ -95,11 +99,14 @@ FitResult fit_rows(const Curve& curve, RowModel& rows, const std::vector<int>& l
   for (const int j : curve.free) fit.fixed[static_cast<std::size_t>(j)] = false;
   fit.rows = curve.data->rows();
 
+  const double setup = std::chrono::duration<double>(Clock::now() - curve.begin).count();
   const SolveRequest request{rows, curve.free_start(), linear, curve.options, curve.options.absolute_sigma};
   const MinimizerResult minimum = curve.free.empty() ? evaluate_only(rows) : solve(request);
   for (std::size_t j = 0; j < curve.free.size(); ++j) fit.parameters[static_cast<std::size_t>(curve.free[j])] = minimum.x[j];
   fit.summary = minimum.summary;
   fill_statistics(fit, minimum, curve.free, curve.options.absolute_sigma, total_squares(curve));
+  fit.summary.time.setup = setup;
+  fit.summary.time.total = std::chrono::duration<double>(Clock::now() - curve.begin).count();
   return fit;
 }
 
@@ -113,7 +120,7 @@ FitResult fit_formula(const Formula& formula, std::shared_ptr<const RowSource> d
                       const FitOptions& options) {
   const int predictors = static_cast<int>(formula.predictors.size());
   Curve curve{formula.parameters, std::move(start), free_parameters(formula.parameters, options.fixed), std::move(data),
-              predictors, weighted, options, {}};
+              predictors, weighted, options, {}, Clock::now()};
   check_counts(curve.data->rows(), curve.free.size());
   if (formula.has_left_side) {
     curve.response = [&formula](std::span<const double> row) {
@@ -164,7 +171,7 @@ FitResult fit_callable(const ModelFunction& function, std::shared_ptr<const RowS
   NamedValues given;
   for (std::size_t j = 0; j < p0.size(); ++j) given.emplace_back(names[j], p0[j]);
   Curve curve{names, starting_values(names, given, p0), free_parameters(names, options.fixed), std::move(data),
-              function.predictors, weighted, options, {}};
+              function.predictors, weighted, options, {}, Clock::now()};
   check_counts(curve.data->rows(), curve.free.size());
   if (!function.trace) {
     return fit_fallback(function, curve, function.dual ? "the callable asked not to be recorded" : "the callable takes double alone");

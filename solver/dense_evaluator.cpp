@@ -1,5 +1,7 @@
 #include "dense_evaluator.hpp"
 
+#include "parallel.hpp"
+
 #include <chrono>
 #include <cmath>
 #include <limits>
@@ -10,9 +12,11 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-constexpr std::size_t kTilesPerChunk = 64;  // leaves of the reduction tree
-constexpr int kMaxRecordings = 64;          // passes repeated because a row took a new branch
-constexpr double kF32Price = 0.5;           // of an f64 row, by lanes
+constexpr std::size_t kTilesPerChunk = 16;         // leaves of the reduction tree
+constexpr std::size_t kChunkDoubles = 1 << 23;     // most numbers all leaves hold together
+constexpr double kThreadWork = 1e6;                // f64 adds, some 50 µs: less is not worth waking a thread
+constexpr int kMaxRecordings = 64;                 // passes repeated because a row took a new branch
+constexpr double kF32Price = 0.5;                  // of an f64 row, by lanes
 
 std::size_t packed_size(int n1) { return static_cast<std::size_t>(n1) * (static_cast<std::size_t>(n1) + 1) / 2; }
 
@@ -29,6 +33,9 @@ struct DenseEvaluator::Sums {
   Matrix triangle;           // QR
   std::size_t redone = 0;    // tiles that were not finite in f32
   bool finite = true;
+  TileRange culprit;         // the tile that is not
+  KernelCounters counters;
+  std::size_t bytes = 0;
 
   void merge(const Sums& other, int n1, KernelCounters& counters) {
     redone += other.redone;
@@ -129,52 +136,64 @@ DenseEvaluator::Sums DenseEvaluator::accumulate(std::span<const double> x, Fill 
   throw RecordingFailed("rows kept taking branches that were not recorded");
 }
 
-// The sum over all tiles in a fixed binary tree over chunks: the same bits however the chunks are
-// shared out, and rounding errors that grow with the logarithm of the number of chunks. The pending
-// sums are those of a binary counter.
-DenseEvaluator::Sums DenseEvaluator::accumulate_once(std::span<const double> x, Fill fill, const PrecisionPlan& plan,
-                                                     bool& retry) {
-  TileFolder folder(model_, x, fill, plan, counters_);
+// Sums over one chunk of tiles, in order. Stops at the first tile that is not finite in f64.
+DenseEvaluator::Sums DenseEvaluator::sum_chunk(std::size_t chunk, std::size_t chunk_tiles, std::span<const double> x,
+                                               Fill fill, const PrecisionPlan& plan) {
+  Sums sums;
+  TileFolder folder(model_, x, fill, plan, sums.counters);
   const bool qr = plan.gram == Gram::qr && fill != Fill::residual;
   const auto n1 = static_cast<std::size_t>(folder.columns());
-  const std::size_t tiles = model_.tile_count();
-  std::vector<Sums> pending;
-  std::size_t chunk = 0, deepest = 1;
-  for (std::size_t t = 0; t < tiles || chunk == 0; ++chunk) {
-    Sums sums;
-    if (qr) sums.triangle = Matrix(n1, n1);
-    else sums.packed.assign(packed_size(folder.columns()), 0.0);
-    for (std::size_t end = std::min(tiles, t + kTilesPerChunk); t < end; ++t) {
-      const TileRange range = model_.tile(t);
-      bool redone = false;
-      const bool finite = qr ? folder.qr(range, sums.triangle) : folder.gram(range, redone);
-      if (!finite) {
-        const auto why = model_.explain_non_finite(x, range.first, range.count);
-        if (why == RowModel::NonFinite::give_up) throw RecordingFailed("a row took a branch that could not be recorded");
-        retry = why == RowModel::NonFinite::retry;
-        sums.finite = false;
-        return sums;
-      }
-      sums.redone += redone ? 1 : 0;
-      if (!qr) {
-        for (std::size_t k = 0; k < sums.packed.size(); ++k) sums.packed[k] += folder.tile_sums()[k];
-      }
+  if (qr) sums.triangle = Matrix(n1, n1);
+  else sums.packed.assign(packed_size(folder.columns()), 0.0);
+  const std::size_t end = std::min(model_.tile_count(), (chunk + 1) * chunk_tiles);
+  for (std::size_t t = chunk * chunk_tiles; t < end; ++t) {
+    const TileRange range = model_.tile(t);
+    bool redone = false;
+    if (!(qr ? folder.qr(range, sums.triangle) : folder.gram(range, redone))) {
+      sums.finite = false;
+      sums.culprit = range;
+      break;
     }
-    pending.push_back(std::move(sums));
-    deepest = std::max(deepest, pending.size());
-    for (std::size_t bits = chunk + 1; bits % 2 == 0; bits /= 2) {
-      const Sums last = std::move(pending.back());
-      pending.pop_back();
-      pending.back().merge(last, folder.columns(), counters_);
-    }
+    sums.redone += redone ? 1 : 0;
+    for (std::size_t k = 0; k < sums.packed.size(); ++k) sums.packed[k] += folder.tile_sums()[k];
   }
-  while (pending.size() > 1) {
-    const Sums last = std::move(pending.back());
-    pending.pop_back();
-    pending.back().merge(last, folder.columns(), counters_);
+  sums.bytes = folder.bytes() + (sums.packed.size() + n1 * n1) * sizeof(double);
+  return sums;
+}
+
+// Chunks of tiles are summed in any order by any thread, then combined in a fixed binary tree: the same
+// bits however they are shared out, and rounding errors that grow with the logarithm of their number.
+// Their number depends on the problem alone, and is bounded by the memory their sums take.
+DenseEvaluator::Sums DenseEvaluator::accumulate_once(std::span<const double> x, Fill fill, const PrecisionPlan& plan,
+                                                     bool& retry) {
+  const int n1 = fill == Fill::residual ? 1 : parameters() + 1;
+  const std::size_t tiles = std::max<std::size_t>(1, model_.tile_count());
+  const std::size_t most = std::max<std::size_t>(8, kChunkDoubles / packed_size(n1));
+  const std::size_t chunk_tiles = std::max(kTilesPerChunk, (tiles + most - 1) / most);
+  const std::size_t chunks = (tiles + chunk_tiles - 1) / chunk_tiles;
+  const double work = static_cast<double>(model_.rows()) * model_.row_cost(fill);
+  const bool alone = !model_.concurrent() || work < kThreadWork;
+
+  std::vector<Sums> sums(chunks);
+  run_tasks(chunks, alone ? Parallelism{1, {}} : parallelism_,
+            [&](std::size_t c) { sums[c] = sum_chunk(c, chunk_tiles, x, fill, plan); });
+  std::size_t bytes = 0;
+  for (Sums& s : sums) {
+    counters_.add(s.counters);
+    bytes += s.bytes;
   }
-  peak_bytes_ = std::max(peak_bytes_, folder.bytes() + deepest * (n1 * n1 + n1) / 2 * sizeof(double));
-  return std::move(pending.front());
+  peak_bytes_ = std::max(peak_bytes_, bytes);
+  for (Sums& s : sums) {
+    if (s.finite) continue;
+    const auto why = model_.explain_non_finite(x, s.culprit.first, s.culprit.count);
+    if (why == RowModel::NonFinite::give_up) throw RecordingFailed("a row took a branch that could not be recorded");
+    retry = why == RowModel::NonFinite::retry;
+    return std::move(s);
+  }
+  for (std::size_t step = 1; step < chunks; step *= 2) {
+    for (std::size_t c = 0; c + step < chunks; c += 2 * step) sums[c].merge(sums[c + step], n1, counters_);
+  }
+  return std::move(sums.front());
 }
 
 Linearization DenseEvaluator::linearize(std::span<const double> x, const PrecisionPlan& plan) {

@@ -3,6 +3,7 @@
 
 #include "evaluator.hpp"
 
+#include <nlsq/options.hpp>
 #include <nlsq/row_model.hpp>
 
 #include <functional>
@@ -17,7 +18,8 @@ struct RecordingFailed : std::runtime_error {
 
 class DenseEvaluator final : public Evaluator {
  public:
-  explicit DenseEvaluator(RowModel& model) : model_(model) {}
+  explicit DenseEvaluator(RowModel& model, const Parallelism& parallelism = {.threads = 1, .executor = {}})
+      : model_(model), parallelism_(parallelism) {}
 
   int parameters() const override { return model_.parameters(); }
   std::size_t residuals() const override { return model_.rows(); }
@@ -45,7 +47,10 @@ class DenseEvaluator final : public Evaluator {
   Sums accumulate(std::span<const double> x, Fill fill, const PrecisionPlan& plan);
   Sums accumulate_once(std::span<const double> x, Fill fill, const PrecisionPlan& plan, bool& retry);
 
+  Sums sum_chunk(std::size_t chunk, std::size_t chunk_tiles, std::span<const double> x, Fill fill, const PrecisionPlan& plan);
+
   RowModel& model_;
+  Parallelism parallelism_;
   KernelCounters counters_;
   double work_ = 0;
   std::size_t peak_bytes_ = 0;

@@ -114,6 +114,7 @@ void Minimizer::update_scale() {
 
 // Step at the damping in force, and the numbers the scheduler decides by.
 void Minimizer::assess() {
+  const auto begin = Clock::now();
   step_ = solver_->solve(trust_.lambda());
   // Damping, not more digits, is the cure for a matrix that is singular by nature.
   for (double shift = 1e-14; !step_.factored && !low() && shift < 1e-6; shift *= 10) {
@@ -121,6 +122,7 @@ void Minimizer::assess() {
     trust_.restore(shift);
     step_ = solver_->solve(shift);
   }
+  summary_.time.solve += seconds_since(begin);
   health_ = {};
   health_.plan = state_.plan;
   health_.finite = at_->finite;
@@ -205,6 +207,13 @@ bool Minimizer::reached() {
 
 // Certifies x. False: not yet, carry on from the certificate's own step.
 bool Minimizer::conclude(Termination reason) {
+  const auto begin = Clock::now();
+  const bool concluded = certify_here(reason);
+  summary_.time.certify += seconds_since(begin);
+  return concluded;
+}
+
+bool Minimizer::certify_here(Termination reason) {
   if (low()) {
     state_.plan = {Format::f64, Gram::f64};
     at_.reset();

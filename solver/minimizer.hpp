@@ -54,6 +54,7 @@ class Minimizer {
   bool promote();
   bool reached();
   bool conclude(Termination reason);
+  bool certify_here(Termination reason);
   void propose();
   void judge();
   void settle();

@@ -15,6 +15,7 @@ std::vector<std::string> SolverOptions::violations() const {
   tolerance("gtol", gtol);
   tolerance("ftol", ftol);
   if (!(tau >= 0 && std::isfinite(tau))) found.push_back(fmt::format("tau = {}: use a finite number, 0 or more", tau));
+  if (threads < 0) found.push_back(fmt::format("threads = {}: use 0 (all cores) or more", threads));
   if (max_iterations < 0) found.push_back(fmt::format("max_iterations = {}: use 0 or more", max_iterations));
   if (!(max_seconds >= 0)) found.push_back(fmt::format("max_seconds = {}: use 0 (no limit) or more", max_seconds));
   if (!(initial_lambda >= 0 && std::isfinite(initial_lambda))) {

@@ -95,7 +95,7 @@ MinimizerResult solve(const SolveRequest& request) {
   const auto begin = std::chrono::steady_clock::now();
   const auto seconds = [&begin] { return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count(); };
   const SolverOptions& options = request.options;
-  DenseEvaluator evaluator(request.rows);
+  DenseEvaluator evaluator(request.rows, options);
 
   const Vector start = options.solve_linear_start ? solve_linear_start(evaluator, request) : request.x0;
   MinimizerResult best = Minimizer(evaluator, options, request.unit_sigma, options.geodesic == Geodesic::always).run(start, begin);

@@ -50,6 +50,8 @@ class RowModel {
   }
   virtual bool has_f32() const = 0;         // fill_f32 works
   virtual const char* kind() const = 0;     // "graph", "dual", "derivatives", "finite differences"
+  // Whether several passes may run at once (a callable that keeps state may not).
+  virtual bool concurrent() const { return true; }
   // Operations a row, in units of one f64 add, by the constant cost table (gates, caps, reports).
   virtual double row_cost(Fill fill) const = 0;
   // A pass at x (free parameters). `single`: f32.

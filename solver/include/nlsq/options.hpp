@@ -6,6 +6,7 @@
 #include <nlsq/precision_policy.hpp>
 #include <nlsq/summary.hpp>
 
+#include <cstddef>
 #include <functional>
 #include <optional>
 #include <string>
@@ -30,7 +31,15 @@ enum class Geodesic : std::uint8_t {
   never,
 };
 
-struct NLSQ_API SolverOptions {
+// Who does the work of a pass. The result has the same bits whatever is chosen.
+struct Parallelism {
+  int threads = 0;  // at most so many; 0: as many as the machine has; 1: no thread is ever started
+  // Runs task(0) ... task(count - 1), each once, in any order, on the caller's own threads (a
+  // tbb::task_arena, a thread pool); takes the place of `threads`.
+  std::function<void(std::size_t count, const std::function<void(std::size_t)>& task)> executor;
+};
+
+struct NLSQ_API SolverOptions : Parallelism {
   Algorithm algorithm = Algorithm::levenberg_marquardt;
   Geodesic geodesic = Geodesic::automatic;
 
