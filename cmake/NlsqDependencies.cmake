@@ -1,5 +1,5 @@
-# What the library is built from. None of it shows in a public header, and all but SLEEF is headers
-# only: a program that links the static library needs SLEEF beside it, and nothing else.
+# What the library is built from. None of it shows in a public header, and all but SLEEF and oneTBB is
+# headers only: a program that links the static library needs those two beside it, and nothing else.
 list(APPEND CMAKE_MODULE_PATH "${CMAKE_CURRENT_LIST_DIR}")
 
 find_package(fmt REQUIRED)     # messages; as nlsq_fmt, below
