@@ -42,6 +42,7 @@ class NLSQ_API CallableRows : public RowModel {
   std::size_t rows() const override { return rows_.data->rows(); }
   std::size_t tile_rows() const override { return 256; }
   bool has_f32() const override { return false; }
+  bool concurrent() const override { return rows_.function.concurrent; }
   double row_cost(Fill fill) const override;
   // Throws ValidationError for `single`.
   std::unique_ptr<TilePass> begin(std::span<const double> x, Fill fill, bool single) const override;
@@ -123,6 +124,7 @@ class NLSQ_API VectorRows final : public RowModel {
   std::size_t rows() const override { return start_.size(); }
   std::size_t tile_rows() const override { return 256; }
   bool has_f32() const override { return false; }
+  bool concurrent() const override { return function_.concurrent; }
   const char* kind() const override;
   double row_cost(Fill fill) const override;
   std::unique_ptr<TilePass> begin(std::span<const double> x, Fill fill, bool single) const override;
