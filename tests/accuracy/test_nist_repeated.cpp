@@ -1,0 +1,53 @@
+// Every NIST set with its rows repeated to 2^18 and more: too many for the entry gate, so that f32 rows
+// are used in earnest, and the estimates must not show it.
+#include <doctest/doctest.h>
+
+#include "nist_fits.hpp"
+
+namespace {
+
+nist::Set repeated(const nist::Set& set, std::size_t rows) {
+  nist::Set out = set;
+  const auto repeat = [rows](std::vector<double>& column) {
+    const std::size_t m = column.size();
+    for (std::size_t i = 0; column.size() < rows || i % m != 0; ++i) column.push_back(column[i]);
+  };
+  for (auto& column : out.x) repeat(column);
+  repeat(out.y);
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("2^18 rows give the estimates of the set itself, and f32 rows had a part in it") {
+  nist::Score score;
+  double f32_rows = 0, f64_rows = 0;
+  for (const nist::Set& set : nist::load()) {
+    CAPTURE(set.name);
+    const nist::Set large = repeated(set, std::size_t{1} << 18);
+    const std::size_t m = large.rows();
+    REQUIRE(m >= std::size_t{1} << 18);
+    REQUIRE(m % set.rows() == 0);
+    for (const int start : {1, 2}) {
+      CAPTURE(start);
+      const nlsq::FitResult fit = nist::fit(large, start == 1 ? set.start1 : set.start2, {});
+      const nlsq::KernelCounters& k = fit.summary.precision.counters;
+      const nist::Digits d = nist::digits(set, fit, static_cast<double>(m / set.rows()));
+      fmt::print("{:<9} {} digits {:5.2f} {:5.2f}  {:<14} passes f32 {:5.1f} f64 {:5.1f}  {:.2f} s\n", set.name, start, d.values,
+                 d.errors, name(fit.summary.verdict), static_cast<double>(k.rows_f32) / static_cast<double>(m),
+                 static_cast<double>(k.rows_f64) / static_cast<double>(m), fit.summary.time.total);
+      CHECK(fit.success());
+      CHECK(d.values >= 4);
+      CHECK(k.rows_f32 >= m);
+      CHECK(fit.rss / static_cast<double>(m / set.rows()) == doctest::Approx(set.rss).epsilon(1e-5));
+      score.add(set, d);
+      f32_rows += static_cast<double>(k.rows_f32);
+      f64_rows += static_cast<double>(k.rows_f64);
+    }
+  }
+  score.print("rows repeated");
+  fmt::print("rows evaluated: f32 {:.3g}, f64 {:.3g}\n", f32_rows, f64_rows);
+  CHECK(score.runs == 54);
+  CHECK(score.passed == 54);
+  CHECK(score.mean() >= 9.5);
+}

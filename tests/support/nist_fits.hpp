@@ -1,0 +1,73 @@
+// NIST's 54 runs (27 sets from two starts) through the library, and their scores.
+#pragma once
+
+#include <nlsq/nlsq.hpp>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "nist.hpp"
+
+namespace nist {
+
+inline nlsq::Formula parsed(const Set& set) {
+  nlsq::FormulaOptions options;
+  options.predictors = set.predictors;
+  return nlsq::parse_formula(set.equation(), options);
+}
+
+inline nlsq::FitResult fit(const Set& set, const std::vector<double>& start, const nlsq::FitOptions& options) {
+  nlsq::NamedValues p0;
+  for (std::size_t j = 0; j < set.parameters.size(); ++j) p0.emplace_back(set.parameters[j], start[j]);
+  const std::vector<nlsq::Column> x(set.x.begin(), set.x.end());
+  return nlsq::curve_fit(parsed(set), x, set.y, p0, options);
+}
+
+// Least correct digits over the parameters, and over their standard errors.
+struct Digits {
+  double values = 11, errors = 11;
+};
+
+// `copies`: how often each row was repeated; standard errors are put back to those of the single rows.
+inline Digits digits(const Set& set, const nlsq::FitResult& fit, double copies = 1) {
+  Digits out;
+  const double n = static_cast<double>(set.parameters.size()), m = static_cast<double>(set.rows()) * copies;
+  const double single = std::sqrt((m - n) / (m / copies - n));
+  for (std::size_t j = 0; j < set.parameters.size(); ++j) {
+    const auto& names = fit.parameter_names;
+    const auto k = static_cast<std::size_t>(std::find(names.begin(), names.end(), set.parameters[j]) - names.begin());
+    out.values = std::min(out.values, lre(fit.parameters.at(k), set.certified[j]));
+    out.errors = std::min(out.errors, lre(fit.standard_errors[k] * single, set.certified_std_error[j]));
+  }
+  return out;
+}
+
+// What the 54 runs add up to. Lanczos1's standard errors do not count: its residuals are below what its
+// eleven printed digits determine.
+struct Score {
+  int runs = 0, passed = 0;
+  double values = 0, worst = 11, errors = 0;
+  int error_runs = 0;
+
+  void add(const Set& set, const Digits& d) {
+    ++runs;
+    passed += d.values >= 4;
+    values += d.values;
+    worst = std::min(worst, d.values);
+    if (set.name == "Lanczos1") return;
+    errors += d.errors;
+    ++error_runs;
+  }
+  double mean() const { return values / runs; }
+  double mean_errors() const { return errors / error_runs; }
+  void print(const std::string& title) const {
+    fmt::print("{:<24} {:>2}/{} with 4 digits, mean {:.2f}, worst {:.2f}, standard errors {:.2f}\n", title, passed, runs,
+               mean(), worst, mean_errors());
+  }
+};
+
+}  // namespace nist
