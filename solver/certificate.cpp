@@ -170,6 +170,8 @@ Certified certify(Evaluator& evaluator, std::span<const double> x, Linearization
   Certified out;
   Certificate& c = out.certificate;
   c.cost = at.cost;
+  out.step.assign(x.size(), 0.0);
+  if (!at.finite) return out;  // derivatives that are not finite where the residuals are: nothing to certify
   const Vector scale = safe_norms(at);
   Factor factor;
   bool ready = !at.triangle.empty();
