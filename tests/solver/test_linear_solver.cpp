@@ -1,0 +1,186 @@
+// Damped steps against Eigen's rank-revealing QR of the stacked rows [J D⁻¹; √λ I].
+#include <linear_solver.hpp>
+
+#include <doctest/doctest.h>
+#include <Eigen/Dense>
+
+#include <cmath>
+
+#include "tables.hpp"
+
+using namespace nlsq;
+using tables::Table;
+
+namespace {
+
+Eigen::MatrixXd jacobian(const Table& t) {
+  Eigen::MatrixXd J(t.m, t.n);
+  for (std::size_t j = 0; j < t.n; ++j) {
+    for (std::size_t i = 0; i < t.m; ++i) J(i, j) = t.columns[j][i];
+  }
+  return J;
+}
+Eigen::VectorXd residual(const Table& t) {
+  return Eigen::Map<const Eigen::VectorXd>(t.columns[t.n].data(), static_cast<Eigen::Index>(t.m));
+}
+Eigen::VectorXd eigen(const Vector& v) { return Eigen::Map<const Eigen::VectorXd>(v.data(), static_cast<Eigen::Index>(v.size())); }
+
+// The step by QR of the rows themselves: no squaring of condition numbers.
+Eigen::VectorXd reference_step(const Table& t, const Vector& scale, double lambda) {
+  const auto n = static_cast<Eigen::Index>(t.n), m = static_cast<Eigen::Index>(t.m);
+  Eigen::MatrixXd A = Eigen::MatrixXd::Zero(m + n, n);
+  A.topRows(m) = jacobian(t) * eigen(scale).cwiseInverse().asDiagonal();
+  A.bottomRows(n).diagonal().setConstant(std::sqrt(lambda));
+  Eigen::VectorXd b = Eigen::VectorXd::Zero(m + n);
+  b.head(m) = -residual(t);
+  return eigen(scale).cwiseInverse().cwiseProduct(A.colPivHouseholderQr().solve(b));
+}
+
+// Columns that share a direction: condition of JᵀJ about `ratio`².
+Table nearly_collinear(std::size_t m, std::size_t n, double ratio, unsigned seed) {
+  Table t = Table::random(m, n, seed);
+  for (std::size_t i = 0; i < m; ++i) t.columns[1][i] = t.columns[0][i] + t.columns[1][i] / ratio;
+  return t;
+}
+
+double relative(const Vector& a, const Eigen::VectorXd& b) { return (eigen(a) - b).norm() / b.norm(); }
+
+}  // namespace
+
+TEST_CASE("Cholesky and QR steps are Eigen's, whatever the damping and the scales") {
+  for (const std::size_t n : {1u, 2u, 5u, 20u}) {
+    for (const double lambda : {0.0, 1e-8, 1e-3, 1.0, 1e6}) {
+      CAPTURE(n);
+      CAPTURE(lambda);
+      Table t = Table::random(200, n, static_cast<unsigned>(n));
+      for (std::size_t j = 0; j < n; ++j) {
+        for (double& v : t.columns[j]) v *= std::pow(10, static_cast<double>(j % 7) * 4 - 12);
+      }
+      Vector scale = column_norms(linearized(t));
+      scale[0] *= 3;  // any positive scale is a scale
+      const Eigen::VectorXd expected = reference_step(t, scale, lambda);
+      for (const bool qr : {false, true}) {
+        CAPTURE(qr);
+        LinearSolver solver(linearized(t, qr), scale);
+        const Step step = solver.solve(lambda);
+        REQUIRE(step.factored);
+        const Eigen::VectorXd scaled = eigen(scale).cwiseProduct(eigen(step.step));
+        CHECK((scaled - eigen(scale).cwiseProduct(expected)).norm() <= 1e-12 * scaled.norm());
+        CHECK(step.scaled_norm == doctest::Approx(scaled.norm()).epsilon(1e-12));
+      }
+    }
+  }
+}
+
+TEST_CASE("QR keeps the digits that normal equations lose") {
+  const Table t = nearly_collinear(300, 4, 1e6, 7);
+  const Vector scale = column_norms(linearized(t));
+  const Eigen::VectorXd expected = reference_step(t, scale, 0);
+  const Step by_qr = LinearSolver(linearized(t, true), scale).solve(0);
+  const Step by_normal = LinearSolver(linearized(t), scale).solve(0);
+  REQUIRE(by_qr.factored);
+  REQUIRE(by_normal.factored);
+  CHECK(relative(by_qr.step, expected) < 1e-8);
+  CHECK(relative(by_normal.step, expected) > 1e-8);
+  CHECK(relative(by_normal.step, expected) < 1e-2);
+}
+
+TEST_CASE("the predicted decrease is that of the linear model, and ν² is gᵀ(H+λI)⁻¹g") {
+  const Table t = Table::random(100, 6, 3);
+  const Linearization at = linearized(t);
+  const Vector scale = column_norms(at);
+  for (const bool qr : {false, true}) {
+    for (const double lambda : {0.0, 1e-3, 10.0}) {
+      LinearSolver solver(linearized(t, qr), scale);
+      const Step step = solver.solve(lambda);
+      const double after = 0.5 * (residual(t) + jacobian(t) * eigen(step.step)).squaredNorm();
+      CHECK(step.predicted == doctest::Approx(at.cost - after).epsilon(1e-10));
+      const double nu2 = -eigen(at.gradient).dot(eigen(step.step));
+      CHECK(step.nu * step.nu == doctest::Approx(nu2).epsilon(1e-12));
+      CHECK(solver.norm_in_metric(at.gradient) == doctest::Approx(step.nu).epsilon(1e-10));
+      const Vector again = solver.apply_inverse(at.gradient);
+      CHECK(relative(again, eigen(step.step)) < 1e-10);
+    }
+  }
+}
+
+TEST_CASE("the root mean square norm of a random vector follows from its covariance") {
+  const Table t = Table::random(50, 3, 11);
+  const Vector scale = column_norms(linearized(t));
+  LinearSolver solver(linearized(t), scale);
+  REQUIRE(solver.solve(0.01).factored);
+  // C = Σ_k v_k v_kᵀ: the mean square is the sum of the squared norms.
+  Matrix covariance(3, 3);
+  double squares = 0;
+  for (const Vector& v : {Vector{1, 2, 3}, Vector{-1, 0.5, 0}, Vector{0, 0, 4}}) {
+    squares += std::pow(solver.norm_in_metric(v), 2);
+    for (std::size_t i = 0; i < 3; ++i) {
+      for (std::size_t j = 0; j < 3; ++j) covariance(i, j) += v[i] * v[j];
+    }
+  }
+  CHECK(solver.rms_in_metric(covariance) == doctest::Approx(std::sqrt(squares)).epsilon(1e-12));
+  CHECK(solver.rms_in_metric(Matrix(3, 3)) == 0);
+}
+
+TEST_CASE("the condition number is exact for up to 64 parameters and an estimate within a factor beyond") {
+  for (const std::size_t n : {3u, 64u, 90u}) {
+    for (const double lambda : {0.0, 1e-4, 1.0}) {
+      for (const bool qr : {false, true}) {
+        CAPTURE(n);
+        CAPTURE(lambda);
+        CAPTURE(qr);
+        const Table t = nearly_collinear(400, n, 100, static_cast<unsigned>(n));
+        const Linearization at = linearized(t, qr);
+        const Vector scale = column_norms(at);
+        const Eigen::MatrixXd Js = jacobian(t) * eigen(scale).cwiseInverse().asDiagonal();
+        Eigen::MatrixXd H = Js.transpose() * Js;
+        H.diagonal().array() += lambda;
+        const auto norm = [](const Eigen::MatrixXd& A) { return A.cwiseAbs().colwise().sum().maxCoeff(); };
+        const double exact = norm(H) * norm(H.inverse());
+        const double estimate = LinearSolver(at, scale).solve(lambda).condition;
+        if (n <= 64) {
+          CHECK(estimate == doctest::Approx(exact).epsilon(1e-6));
+        } else {
+          CHECK(estimate <= exact * (1 + 1e-6));
+          CHECK(estimate >= exact / 3);
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("a singular matrix is not factored, and damping mends it") {
+  Table t = Table::random(60, 3, 5);
+  t.columns[2].assign(t.m, 0.0);  // a dead parameter
+  const Vector scale{1, 1, 1};
+  for (const bool qr : {false, true}) {
+    CAPTURE(qr);
+    LinearSolver solver(linearized(t, qr), scale);
+    CHECK_FALSE(solver.solve(0).factored);
+    const Step damped = solver.solve(1e-3);
+    REQUIRE(damped.factored);
+    CHECK(damped.step[2] == 0);
+  }
+}
+
+TEST_CASE("an indefinite or not finite matrix is not factored") {
+  Linearization at = linearized(Table::random(20, 2, 9));
+  at.normal(0, 1) = at.normal(1, 0) = 10 * at.normal(0, 0);
+  CHECK_FALSE(LinearSolver(at, {1, 1}).solve(0).factored);
+  at.normal(0, 1) = at.normal(1, 0) = std::nan("");
+  CHECK_FALSE(LinearSolver(at, {1, 1}).solve(0).factored);
+}
+
+TEST_CASE("more damping means a shorter step and less predicted decrease") {
+  const Table t = Table::random(100, 5, 21);
+  const Vector scale = column_norms(linearized(t));
+  double length = INFINITY, predicted = INFINITY;
+  for (double lambda = 1e-6; lambda < 1e6; lambda *= 10) {
+    const Step step = LinearSolver(linearized(t), scale).solve(lambda);
+    CHECK(step.scaled_norm < length);
+    CHECK(step.predicted < predicted);
+    CHECK(step.predicted > 0);
+    length = step.scaled_norm;
+    predicted = step.predicted;
+  }
+}

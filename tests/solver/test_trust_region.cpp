@@ -1,0 +1,81 @@
+// Nielsen's rule for the damping, by its defining properties.
+#include <trust_region.hpp>
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+using nlsq::TrustRegion;
+
+TEST_CASE("a perfect step divides the damping by three, a mediocre one keeps it") {
+  TrustRegion trust(0.3);
+  trust.accepted(1);
+  CHECK(trust.lambda() == doctest::Approx(0.1));
+  trust.accepted(0.5);
+  CHECK(trust.lambda() == doctest::Approx(0.1));
+}
+
+TEST_CASE("the damping after an accepted step falls with the gain ratio, up to the factor two of a bad one") {
+  double last = 3;
+  for (const double rho : {1e-4, 0.1, 0.3, 0.5, 0.7, 0.9, 1.0}) {
+    TrustRegion trust(1);
+    trust.accepted(rho);
+    CHECK(trust.lambda() <= last);
+    last = trust.lambda();
+  }
+  TrustRegion bad(1);
+  bad.accepted(0);
+  CHECK(bad.lambda() == doctest::Approx(2));
+  TrustRegion better_than_predicted(1);
+  better_than_predicted.accepted(50);
+  CHECK(better_than_predicted.lambda() == doctest::Approx(1.0 / 3));
+}
+
+TEST_CASE("rejections in a row raise the damping by 2, 4, 8 ..., and an accepted step ends the row") {
+  TrustRegion trust(1);
+  for (const double expected : {2.0, 8.0, 64.0}) {
+    trust.rejected();
+    CHECK(trust.lambda() == expected);
+  }
+  trust.accepted(0.5);
+  trust.rejected();
+  CHECK(trust.lambda() == 128);
+}
+
+TEST_CASE("an invalid step multiplies by ten and does not count as a rejection") {
+  TrustRegion trust(1);
+  trust.rejected();
+  trust.rejected();
+  trust.invalid();
+  CHECK(trust.lambda() == 80);
+  trust.rejected();
+  CHECK(trust.lambda() == 160);
+  TrustRegion undamped(0);
+  undamped.invalid();
+  CHECK(undamped.lambda() == doctest::Approx(1e-3));
+}
+
+TEST_CASE("zero damping can grow, and growth ends in exhaustion") {
+  TrustRegion trust(0);
+  CHECK_FALSE(trust.exhausted());
+  int rejections = 0;
+  while (!trust.exhausted() && rejections < 100) {
+    trust.rejected();
+    ++rejections;
+  }
+  CHECK(trust.exhausted());
+  CHECK(rejections < 20);
+  CHECK(std::isfinite(trust.lambda()));
+}
+
+TEST_CASE("damping never leaves its bounds, and restore forgets the rejections") {
+  TrustRegion trust(1e-20);
+  for (int k = 0; k < 50; ++k) trust.accepted(1);
+  CHECK(trust.lambda() >= TrustRegion::kMin);
+  trust.rejected();
+  trust.rejected();
+  trust.restore(0.25);
+  CHECK(trust.lambda() == 0.25);
+  trust.rejected();
+  CHECK(trust.lambda() == 0.5);
+}
