@@ -73,7 +73,7 @@ void add_distributions(std::vector<Model>& models) {
                                kSmooth,
                                Domain::positive}));
   models.push_back(make_model({"weibull_pdf",
-                               "a*(k/lambda)*(x/lambda)^(k-1)*exp(-(x/lambda)^k)",
+                               "a*k/lambda^k*x^(k-1)*exp(-x^k/lambda^k)",
                                "Weibull density times an area, x > 0",
                                {{"a", "area under the curve (y times x)", {1, 10}},
                                 {"k", "shape (pure number)", {1.2, 4}},

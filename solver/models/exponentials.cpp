@@ -139,16 +139,16 @@ Row biexponential_row() {
 
 Row stretched_row() {
   return {"stretched_exp",
-          "a*exp(-(x/tau)^beta)+c",
+          "a*exp(-x^beta/tau^beta)+c",  // not (x/tau)^beta: its derivative by tau is 0*inf at x = 0, beta < 1
           "stretched exponential decay (Kohlrausch), x >= 0",
           {{"a", "height above the plateau at x = 0 (units of y)", {1, 10}},
-           {"tau", "relaxation time (units of x)", {0.5, 4, true}},
            {"beta", "stretching exponent (pure number); 1 is the plain exponential", {0.5, 1.8}},
+           {"tau", "relaxation time (units of x)", {0.5, 4, true}},
            {"c", "plateau (units of y)", {-2, 2}}},
           {0, 10},
           [](const Sample& sample) {
             const Stretched fit = stretched(sample);
-            return std::vector{fit.a, fit.tau, fit.beta, fit.c};
+            return std::vector{fit.a, fit.beta, fit.tau, fit.c};
           },
           kSmooth,
           Domain::non_negative};

@@ -77,7 +77,7 @@ std::vector<double> richards(const Sample& sample) {
   return {fit.c[0], std::exp(fit.steepness * fit.centre), fit.steepness, std::exp(fit.extra[0])};
 }
 
-// Hill curves share x^n/(K^n+x^n) = 1/(1+(K/x)^n), a logistic in log x; x = 0 gives 0.
+// {bottom, top, n, [s,] K}. Hill curves share x^n/(K^n+x^n) = 1/(1+(K/x)^n), a logistic in log x; x = 0 gives 0.
 std::vector<double> hill(const Sample& sample, bool fifth) {
   const std::size_t n = sample.rows();
   std::vector<double> t(n);  // log x, -inf at x = 0
@@ -107,8 +107,9 @@ std::vector<double> hill(const Sample& sample, bool fifth) {
       if (fifth) starts.back().push_back(0.0);
     }
   const Solution best = search(problem, starts);
-  std::vector<double> values = {best.c[1], best.c[0], std::exp(best.q[1]), std::exp(best.q[0])};
+  std::vector<double> values = {best.c[1], best.c[0], std::exp(best.q[1])};
   if (fifth) values.push_back(std::exp(best.q[2]));
+  values.push_back(std::exp(best.q[0]));
   return values;
 }
 
@@ -141,13 +142,13 @@ Row logistic4_row() {
 
 Row logistic5_row() {
   return {"logistic5",
-          "bottom+(top-bottom)*(x^n/(K^n+x^n))^s",
+          "bottom+(top-bottom)*x^(n*s)/(K^n+x^n)^s",
           "five-parameter (asymmetric) logistic dose-response curve, x >= 0",
           {{"bottom", "response at x = 0 (units of y)", {0, 2}},
            {"top", "response at large x (units of y)", {5, 10}},
            {"n", "slope (pure number)", {1.5, 4}},
-           {"K", "location (units of x); the x of half response where s = 1", {2, 8}},
-           {"s", "asymmetry (pure number)", {0.5, 2}}},
+           {"s", "asymmetry (pure number)", {0.5, 2}},
+           {"K", "location (units of x); the x of half response where s = 1", {2, 8}}},
           {0.05, 20},
           [](const Sample& sample) { return hill(sample, true); },
           kSmooth,

@@ -108,6 +108,27 @@ TEST_CASE("formulas are what their names say, by hand") {
   CHECK(value("emg", {1, 1e-3, 0, 1, 0}, 0) == doctest::Approx(0.398942).epsilon(1e-3));
 }
 
+TEST_CASE("x = 0 is no trap: values and derivatives are finite there where the model has a value") {
+  for (const char* name : {"stretched_exp", "weibull_growth", "weibull_pdf", "logistic4", "logistic5", "power",
+                           "power_offset", "michaelis_menten", "langmuir"}) {
+    CAPTURE(name);
+    const nlsq::Model& model = nlsq::model(name);
+    nlsq::Formula formula = parsed(model);
+    std::vector<double> p;
+    std::vector<int> all;
+    for (const nlsq::TrialRange& range : model.trials) {
+      p.push_back(range.low + 0.3 * (range.high - range.low));  // exponents below 1 among them
+      all.push_back(static_cast<int>(all.size()));
+    }
+    if (std::string(name).starts_with("power")) p[1] = 0.5;
+    if (std::string(name) == "weibull_pdf") p[1] = 1.5;
+    const std::vector<double> zero = {0.0, 0.0};
+    CHECK(std::isfinite(nlsq::evaluate(formula.graph, formula.model, zero, p)));
+    for (const nlsq::NodeId derivative : nlsq::differentiate(formula.graph, formula.model, all))
+      CHECK(std::isfinite(nlsq::evaluate(formula.graph, derivative, zero, p)));
+  }
+}
+
 TEST_CASE("area variants have the area they are given") {
   for (const char* name : {"gaussian_area", "voigt_area", "lorentzian_area", "lognormal", "weibull_pdf", "emg"}) {
     CAPTURE(name);
