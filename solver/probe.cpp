@@ -1,6 +1,7 @@
 // The probe: the same rows in f32 and in f64. It sees data rounding, the math library, parameter
 // rounding, everything, because it assumes nothing.
 #include "dense_evaluator.hpp"
+#include "row_groups.hpp"
 
 #include <cmath>
 
@@ -35,8 +36,8 @@ void add_row(Discrepancy& d, const float* const* low, const double* const* high,
 
 Probe DenseEvaluator::probe(std::span<const double> x) {
   const auto n = static_cast<std::size_t>(parameters());
-  const std::size_t m = model_.rows(), tiles = model_.tile_count();
-  const std::size_t groups = std::min(kGroups, (m + kGroup - 1) / kGroup);
+  const std::size_t m = model_.rows();
+  const std::vector<TileRange> groups = row_groups(model_, kGroup * kGroups, kGroup);
   const auto low_pass = model_.begin(x, Fill::jacobian_and_residual, true);
   const auto high_pass = model_.begin(x, Fill::jacobian_and_residual, false);
 
@@ -44,12 +45,7 @@ Probe DenseEvaluator::probe(std::span<const double> x) {
   Vector q(n + 1), mean(n + 1, 0.0);
   std::vector<Discrepancy> found;
   std::vector<double> counts;
-  for (std::size_t g = 0; g < groups; ++g) {
-    // A group is the head of a tile, or lies evenly inside the only tiles there are.
-    const std::size_t wanted = groups * kGroup >= m ? g * kGroup : (m / groups) * g + (m / groups - kGroup) / 2;
-    const TileRange tile = model_.tile(std::min(tiles - 1, wanted / model_.tile_rows()));
-    const std::size_t first = std::min(std::max(wanted, tile.first), tile.first + tile.count - 1);
-    const std::size_t count = std::min(kGroup, tile.first + tile.count - first);
+  for (const auto& [first, count] : groups) {
     const float* const* low = low_pass->fill_f32(first, count, counters_);
     const double* const* high = high_pass->fill_f64(first, count, counters_);
     Discrepancy d(n);
@@ -68,10 +64,10 @@ Probe DenseEvaluator::probe(std::span<const double> x) {
   for (double& v : mean) v /= S;
   // With every row sampled there is nothing left to extrapolate: the bias is exact, the rest is 0.
   const double unseen = out.rows >= m ? 0.0 : 1.0;
-  const double G = static_cast<double>(groups);
+  const double G = static_cast<double>(groups.size());
   double cost_group = 0, cost_row = 0;
   out.gradient_scatter = Matrix(n, n);
-  for (std::size_t g = 0; g < groups; ++g) {
+  for (std::size_t g = 0; g < groups.size(); ++g) {
     const double dF = found[g].sum[n] - counts[g] * mean[n];
     cost_group += dF * dF;
     cost_row += found[g].cost_square;

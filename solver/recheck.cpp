@@ -1,5 +1,6 @@
 // The certificate does not trust the program it certifies: residuals by the user's own callable.
 #include "dense_evaluator.hpp"
+#include "row_groups.hpp"
 
 #include <cmath>
 #include <string_view>
@@ -12,7 +13,7 @@ double DenseEvaluator::jacobian_error() const {
 
 Recheck DenseEvaluator::recheck(std::span<const double> x, std::size_t max_rows) {
   constexpr std::size_t kGroup = 64;
-  const std::size_t m = model_.rows(), tiles = model_.tile_count();
+  const std::size_t m = model_.rows();
   const auto n = static_cast<std::size_t>(parameters());
   const auto pass = model_.begin(x, Fill::residual, false);
   Recheck out;
@@ -33,20 +34,7 @@ Recheck DenseEvaluator::recheck(std::span<const double> x, std::size_t max_rows)
     }
     out.rows += count;
   };
-  const std::size_t groups = std::max<std::size_t>(1, std::min(max_rows, m) / kGroup);
-  if (m <= max_rows) {
-    for (std::size_t t = 0; t < tiles; ++t) {
-      const TileRange tile = model_.tile(t);
-      for (std::size_t i = 0; i < tile.count; i += kGroup) check(tile.first + i, std::min(kGroup, tile.count - i));
-    }
-  } else {
-    for (std::size_t g = 0; g < groups; ++g) {
-      const std::size_t wanted = m / groups * g + (m / groups - kGroup) / 2;
-      const TileRange tile = model_.tile(std::min(tiles - 1, wanted / model_.tile_rows()));
-      const std::size_t first = std::min(std::max(wanted, tile.first), tile.first + tile.count - 1);
-      check(first, std::min(kGroup, tile.first + tile.count - first));
-    }
-  }
+  for (const TileRange& group : row_groups(model_, max_rows, kGroup)) check(group.first, group.count);
   const double share = static_cast<double>(m) / static_cast<double>(std::max<std::size_t>(1, out.rows));
   out.discrepancy = std::sqrt(difference_squares * share);
   out.magnitude = std::sqrt(magnitude_squares * share);

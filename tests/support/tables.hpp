@@ -74,7 +74,7 @@ inline nlsq::Linearization linearized(const Table& t, bool with_triangle = false
 }
 
 // A row model over the table: J is constant, r does not depend on x. `low` holds what f32 rows say.
-class TableRows final : public nlsq::RowModel {
+class TableRows : public nlsq::RowModel {
  public:
   TableRows(Table high, Table low, std::size_t tile) : high_(std::move(high)), low_(std::move(low)), tile_(tile) {}
 

@@ -1,0 +1,43 @@
+// Groups of neighbouring rows that lie in one tile: the samples of the probe and of the re-check.
+#pragma once
+
+#include <nlsq/row_model.hpp>
+
+#include <algorithm>
+#include <vector>
+
+namespace nlsq::inline v0 {
+
+// The tile that holds `row`. Tiles may be of any size: by bisection.
+inline TileRange tile_of(const RowModel& model, std::size_t row) {
+  std::size_t low = 0, high = model.tile_count();
+  while (high - low > 1) {
+    const std::size_t middle = low + (high - low) / 2;
+    (model.tile(middle).first <= row ? low : high) = middle;
+  }
+  return model.tile(low);
+}
+
+// Every row once where there are at most `most`; else groups of up to `size`, about `most` rows in all,
+// spread evenly.
+inline std::vector<TileRange> row_groups(const RowModel& model, std::size_t most, std::size_t size) {
+  std::vector<TileRange> groups;
+  const std::size_t m = model.rows();
+  if (m <= most) {
+    for (std::size_t t = 0; t < model.tile_count(); ++t) {
+      const TileRange tile = model.tile(t);
+      for (std::size_t i = 0; i < tile.count; i += size) groups.push_back({tile.first + i, std::min(size, tile.count - i)});
+    }
+    return groups;
+  }
+  const std::size_t count = std::max<std::size_t>(1, most / size);
+  for (std::size_t g = 0; g < count; ++g) {
+    const std::size_t wanted = m / count * g + (m / count - size) / 2;
+    const TileRange tile = tile_of(model, wanted);
+    const std::size_t rows = std::min(size, tile.count);
+    groups.push_back({std::clamp(wanted, tile.first, tile.first + tile.count - rows), rows});
+  }
+  return groups;
+}
+
+}  // namespace nlsq::inline v0
