@@ -10,7 +10,18 @@
 namespace nlsq::inline v0::guessing {
 namespace {
 
-constexpr double kSlowest = 1e-3, kFastest = 1e5;  // rates, times the range of x
+constexpr double kSlowest = 0.01;  // rate times the range of x: slower is a straight line
+
+// Fastest rate worth trying, times the range of x: a term that is gone (e^-8) by the second x is a
+// spike on the first row. `u` in [0, 1].
+double fastest_rate(std::span<const double> u) {
+  double first_gap = 1, last_gap = 1;
+  for (const double value : u) {
+    if (value > 0) first_gap = std::min(first_gap, value);
+    if (value < 1) last_gap = std::min(last_gap, 1 - value);
+  }
+  return 8 / std::max(std::min(first_gap, last_gap), 1e-6);
+}
 
 // y ~ Σ a_i exp(-rate_i x) + c with rates > 0, fastest first.
 std::vector<double> biexponential(const Sample& sample) {
@@ -19,7 +30,7 @@ std::vector<double> biexponential(const Sample& sample) {
   problem.y = sample.y;
   problem.linear = 3;
   problem.lower.assign(2, std::log(kSlowest));
-  problem.upper.assign(2, std::log(kFastest));
+  problem.upper.assign(2, std::log(fastest_rate(u)));
   problem.basis = [&u](std::span<const double> q, double* columns) {
     const std::size_t n = u.size();
     const double fast = std::exp(q[0]), slow = std::exp(q[1]);
@@ -177,19 +188,22 @@ ExponentialFit fit_exponential(std::span<const double> t, std::span<const double
   const std::size_t n = t.size();
   const auto [low, high] = std::minmax_element(t.begin(), t.end());
   const double first = *low, last = *high, span = last > first ? last - first : 1.0;
+  std::vector<double> u(n);
+  for (std::size_t i = 0; i < n; ++i) u[i] = (t[i] - first) / span;
+  const double fastest = fastest_rate(u);
   ExponentialFit fit;
   double lowest = std::numeric_limits<double>::infinity();
   for (const double sign : {1.0, -1.0}) {  // decay is measured from the first t, growth from the last
-    const double origin = sign > 0 ? first : last;
+    const double origin = sign > 0 ? 0.0 : 1.0;
     Separable problem;
     problem.y = y;
     problem.linear = offset ? 2 : 1;
     problem.lower = {std::log(kSlowest)};
-    problem.upper = {std::log(kFastest)};
+    problem.upper = {std::log(fastest)};
     problem.basis = [&](std::span<const double> q, double* columns) {
-      const double rate = sign * std::exp(q[0]) / span;
+      const double rate = sign * std::exp(q[0]);
       for (std::size_t i = 0; i < n; ++i) {
-        columns[i] = std::exp(-rate * (t[i] - origin));
+        columns[i] = std::exp(-rate * (u[i] - origin));
         if (offset) columns[n + i] = 1;
       }
     };
@@ -199,7 +213,7 @@ ExponentialFit fit_exponential(std::span<const double> t, std::span<const double
     if (best.rss < lowest) {
       lowest = best.rss;
       fit.rate = sign * std::exp(best.q[0]) / span;
-      fit.a = best.c[0] * std::exp(fit.rate * origin);
+      fit.a = best.c[0] * std::exp(fit.rate * (sign > 0 ? first : last));
       fit.c = offset ? best.c[1] : 0.0;
     }
   }
