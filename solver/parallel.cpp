@@ -3,10 +3,12 @@
 #include "fp_environment.hpp"
 
 #if NLSQ_WITH_TBB
+#include <tbb/info.h>
 #include <tbb/parallel_for.h>
 #include <tbb/task_arena.h>
 #endif
 
+#include <algorithm>
 #include <exception>
 #include <vector>
 
@@ -20,7 +22,9 @@ void run_sequentially(std::size_t count, const std::function<void(std::size_t)>&
 
 void run_on_threads(std::size_t count, int threads, const std::function<void(std::size_t)>& task) {
 #if NLSQ_WITH_TBB
-  tbb::task_arena arena(threads == 0 ? tbb::task_arena::automatic : threads);
+  // More than the machine has would gain nothing, and oneTBB would print a warning about it.
+  const int most = tbb::info::default_concurrency();
+  tbb::task_arena arena(threads == 0 ? most : std::min(threads, most));
   arena.execute([&] { tbb::parallel_for(std::size_t{0}, count, [&](std::size_t i) { task(i); }); });
 #else
   (void)threads;
