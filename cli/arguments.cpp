@@ -3,10 +3,10 @@
 #include "errors.hpp"
 #include "utf8.hpp"
 
+#include <fmt/format.h>
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
@@ -18,7 +18,7 @@ namespace {
 // What CLI11 fills as text; meaning is given to it afterwards, in one place.
 struct Raw {
   std::string file, delimiter, decimal = ".", thousands, comment = "#", header = "auto", missing = "error";
-  std::string skip, max_line, ftol, xtol, gtol, max_iterations, time_limit, confidence;
+  std::string skip, max_line, ftol, xtol, gtol, max_iterations, time_limit, threads, confidence;
   std::vector<std::string> p0, fix;
   bool list_models = false, version = false;
 };
@@ -48,10 +48,10 @@ std::size_t whole_number(const std::string& option, const std::string& text, dou
 // Separators must not be mistaken for parts of numbers, quotes or line endings.
 char separator(const std::string& option, const std::string& text) {
   constexpr std::string_view kRefused = "0123456789+-\"\r\n";
-  if (text.size() != 1 || kRefused.find(text[0]) != std::string_view::npos || (text[0] & 0x80) != 0 || text[0] == '\0' ||
-      std::isalpha(static_cast<unsigned char>(text[0]))) {
-    throw UsageError(fmt::format("{} '{}': must be one character, and no digit, letter, sign or quote", option,
-                                 printable(text)));
+  if (text.size() != 1 || kRefused.find(text[0]) != std::string_view::npos || (text[0] & 0x80) != 0 ||
+      text[0] == '\0' || std::isalpha(static_cast<unsigned char>(text[0]))) {
+    throw UsageError(fmt::format("{} '{}': must be one character, and no digit, letter, sign or quote",
+                                 option, printable(text)));
   }
   return text[0];
 }
@@ -60,7 +60,8 @@ char delimiter(const std::string& text) {
   if (text == "tab" || text == "\\t" || text == "\t") return '\t';
   if (text == "comma") return ',';
   if (text == "semicolon") return ';';
-  if (text == "blanks" || text == "blank" || text == "space" || text == "whitespace" || text == " ") return kBlanks;
+  if (text == "blanks" || text == "blank" || text == "space" || text == "whitespace" || text == " ")
+    return kBlanks;
   try {
     return separator("--delimiter", text);
   } catch (const UsageError& e) {
@@ -69,7 +70,8 @@ char delimiter(const std::string& text) {
 }
 
 template <class T>
-T one_of(const std::string& option, const std::string& text, std::initializer_list<std::pair<const char*, T>> choices) {
+T one_of(const std::string& option, const std::string& text,
+         std::initializer_list<std::pair<const char*, T>> choices) {
   std::string names;
   for (const auto& [name, value] : choices) {
     if (text == name) return value;
@@ -81,11 +83,13 @@ T one_of(const std::string& option, const std::string& text, std::initializer_li
 CsvOptions csv_options(const Raw& raw) {
   CsvOptions csv;
   if (!raw.delimiter.empty()) csv.delimiter = delimiter(raw.delimiter);
-  csv.number.decimal = one_of<char>("--decimal", raw.decimal, {{".", '.'}, {",", ','}, {"point", '.'}, {"comma", ','}});
+  csv.number.decimal =
+      one_of<char>("--decimal", raw.decimal, {{".", '.'}, {",", ','}, {"point", '.'}, {"comma", ','}});
   if (!raw.thousands.empty()) csv.number.thousands = separator("--thousands", raw.thousands);
   csv.comment = raw.comment;
   csv.header = one_of<HeaderChoice>(
-      "--header", raw.header, {{"auto", HeaderChoice::automatic}, {"yes", HeaderChoice::yes}, {"no", HeaderChoice::no}});
+      "--header", raw.header,
+      {{"auto", HeaderChoice::automatic}, {"yes", HeaderChoice::yes}, {"no", HeaderChoice::no}});
   csv.missing = one_of<MissingPolicy>("--missing", raw.missing,
                                       {{"error", MissingPolicy::error}, {"drop", MissingPolicy::drop}});
   if (!raw.skip.empty()) csv.skip = whole_number("--skip", raw.skip, 0, 1e9);
@@ -109,9 +113,11 @@ void add_p0(Arguments& arguments, const std::string& text) {
     const std::size_t equals = part.find('=');
     const std::string name(trim_blanks(part.substr(0, equals)));
     if (equals == std::string::npos || !is_identifier(name)) {
-      throw UsageError(fmt::format("--p0 {}: write name=value pairs, as in a=1,b=2, or @fit.json", printable(text)));
+      throw UsageError(
+          fmt::format("--p0 {}: write name=value pairs, as in a=1,b=2, or @fit.json", printable(text)));
     }
-    const bool twice = std::any_of(arguments.p0.begin(), arguments.p0.end(), [&](auto& p) { return p.first == name; });
+    const bool twice =
+        std::any_of(arguments.p0.begin(), arguments.p0.end(), [&](auto& p) { return p.first == name; });
     if (twice) throw UsageError(fmt::format("--p0: {} is given twice", name));
     arguments.p0.emplace_back(name, number("--p0 " + name + "=", part.substr(equals + 1)));
   }
@@ -123,52 +129,105 @@ void add_fix(Arguments& arguments, const std::string& text) {
     const std::size_t equals = part.find('=');
     const std::string name(trim_blanks(part.substr(0, equals)));
     if (!is_identifier(name)) {
-      throw UsageError(fmt::format("--fix {}: write name=value, or a name to hold it at its guess", printable(text)));
+      throw UsageError(
+          fmt::format("--fix {}: write name=value, or a name to hold it at its guess", printable(text)));
     }
     arguments.fixed.push_back(name);
     if (equals == std::string::npos) continue;
     const double value = number("--fix " + name + "=", part.substr(equals + 1));
-    const auto given = std::find_if(arguments.p0.begin(), arguments.p0.end(), [&](auto& p) { return p.first == name; });
-    if (given != arguments.p0.end()) throw UsageError(fmt::format("--fix {}: --p0 gives it a value too", name));
+    const auto given =
+        std::find_if(arguments.p0.begin(), arguments.p0.end(), [&](auto& p) { return p.first == name; });
+    if (given != arguments.p0.end())
+      throw UsageError(fmt::format("--fix {}: --p0 gives it a value too", name));
     arguments.p0.emplace_back(name, value);
   }
 }
 
 void add_data_options(CLI::App& app, Raw& raw, Selection& selection) {
-  app.add_option("FILE", raw.file, "table to fit: a file, or - for standard input");
+  app.add_option("FILE", raw.file, "table to fit: a file, or - for standard input")->type_name("");
   const std::string data = "Data";
-  app.add_option("--x", selection.x, "predictors: EXPR[,EXPR...] over columns by name, number or $number (default 1)")->group(data);
-  app.add_option("--y", selection.y, "response: EXPR (default 2)")->group(data);
-  app.add_option("--sigma", selection.sigma, "standard deviations of y: EXPR")->group(data);
+  app.add_option("--x", selection.x,
+                 "predictors: columns by name or number, or expressions over names and $numbers (default 1)")
+      ->type_name("EXPR,...")
+      ->group(data);
+  app.add_option("--y", selection.y, "response (default 2)")->type_name("EXPR")->group(data);
+  app.add_option("--sigma", selection.sigma, "standard deviations of y")->type_name("EXPR")->group(data);
   app.add_option("--where", selection.where, "condition on columns, as in 'x>2 && x<5'; may be repeated")
-      ->group(data)->allow_extra_args(false);
-  app.add_option("--range", selection.range, "A:B, interval of x; either side may be empty")->group(data);
-  app.add_option("--delimiter", raw.delimiter, "comma, semicolon, tab, blanks, or a character (default: found)")->group(data);
-  app.add_option("--decimal", raw.decimal, "decimal sign: . or ,")->group(data);
-  app.add_option("--thousands", raw.thousands, "thousands separator (default: none)")->group(data);
-  app.add_option("--header", raw.header, "whether the first line names columns: auto, yes, no")->group(data);
-  app.add_option("--comment", raw.comment, "lines that begin so are skipped (default #; '' for none)")->group(data);
-  app.add_option("--skip", raw.skip, "lines to skip at the top")->group(data);
-  app.add_option("--missing", raw.missing, "empty, NA, NaN, null: error, or drop the row")->group(data);
-  app.add_option("--max-line", raw.max_line, "longest line accepted, bytes (default 16777216)")->group(data);
+      ->type_name("CONDITION")
+      ->group(data)
+      ->allow_extra_args(false);
+  app.add_option("--range", selection.range, "interval of x; either side may be empty")
+      ->type_name("A:B")
+      ->group(data);
+  app.add_option("--delimiter", raw.delimiter,
+                 "comma, semicolon, tab, blanks, or a character (default: found)")
+      ->type_name("NAME")
+      ->group(data);
+  app.add_option("--decimal", raw.decimal, "decimal sign: . or ,")->type_name("CHAR")->group(data);
+  app.add_option("--thousands", raw.thousands, "thousands separator (default: none)")
+      ->type_name("CHAR")
+      ->group(data);
+  app.add_option("--header", raw.header, "whether the first line names columns (default auto)")
+      ->type_name("auto|yes|no")
+      ->group(data);
+  app.add_option("--comment", raw.comment, "lines that begin so are skipped (default #; '' for none)")
+      ->type_name("TEXT")
+      ->group(data);
+  app.add_option("--skip", raw.skip, "lines to skip at the top")->type_name("LINES")->group(data);
+  app.add_option("--missing", raw.missing, "what to do with empty, NA, NaN, null (default error)")
+      ->type_name("error|drop")
+      ->group(data);
+  app.add_option("--max-line", raw.max_line, "longest line accepted, bytes (default 16777216)")
+      ->type_name("BYTES")
+      ->group(data);
 }
 
 void add_fit_options(CLI::App& app, Raw& raw, Arguments& arguments) {
   const std::string fit = "Model and fit", output = "Output";
-  app.add_option("--model", arguments.model, "name of a built-in model, or a formula")->group(fit);
+  app.add_option("--model", arguments.model, "name of a built-in model, or a formula")
+      ->type_name("NAME|FORMULA")
+      ->group(fit);
   app.add_option("--p0", raw.p0, "starting values: a=1,b=2, or @fit.json from an earlier --json")
-      ->group(fit)->allow_extra_args(false);
-  app.add_option("--fix", raw.fix, "hold parameters: c=0, or c at its start")->group(fit)->allow_extra_args(false);
-  app.add_flag("--absolute-sigma", arguments.absolute_sigma, "sigma is in units of y: do not scale standard errors")->group(fit);
-  app.add_option("--precision", arguments.precision, "auto, f64, f32, or a policy such as residual=f32,gram=f64")->group(fit);
-  app.add_option("--ftol", raw.ftol, "stop when a step lowers the cost by less than this factor (default 0: off)")->group(fit);
-  app.add_option("--xtol", raw.xtol, "largest relative undamped step at convergence")->group(fit);
-  app.add_option("--gtol", raw.gtol, "largest cosine of residual and Jacobian column at convergence")->group(fit);
-  app.add_option("--max-iterations", raw.max_iterations, "iteration budget")->group(fit);
-  app.add_option("--time-limit", raw.time_limit, "seconds for the fit; then the best so far")->group(fit);
-  app.add_option("--confidence", raw.confidence, "of the intervals (default 0.95)")->group(output);
-  app.add_option("--json", arguments.json, "write the result as JSON to a file, or - for standard output")->group(output);
-  app.add_option("--residuals", arguments.residuals, "write x, y, fit and residual of each row as CSV")->group(output);
+      ->type_name("a=1,...|@FILE")
+      ->group(fit)
+      ->allow_extra_args(false);
+  app.add_option("--fix", raw.fix, "hold parameters: c=0, or c at its start")
+      ->type_name("c=0,...")
+      ->group(fit)
+      ->allow_extra_args(false);
+  app.add_flag("--absolute-sigma", arguments.absolute_sigma,
+               "sigma is in units of y: do not scale standard errors")
+      ->group(fit);
+  app.add_option("--precision", arguments.precision,
+                 "auto, f64, f32, or a policy such as residual=f32,gram=f64")
+      ->type_name("auto|f64|f32")
+      ->group(fit);
+  app.add_option("--ftol", raw.ftol,
+                 "stop when a step lowers the cost by less than this factor (default 0: off)")
+      ->type_name("NUMBER")
+      ->group(fit);
+  app.add_option("--xtol", raw.xtol, "largest relative undamped step at convergence")
+      ->type_name("NUMBER")
+      ->group(fit);
+  app.add_option("--gtol", raw.gtol, "largest cosine of residual and Jacobian column at convergence")
+      ->type_name("NUMBER")
+      ->group(fit);
+  app.add_option("--max-iterations", raw.max_iterations, "iteration budget")->type_name("NUMBER")->group(fit);
+  app.add_option("--time-limit", raw.time_limit, "seconds for the fit; then the best so far")
+      ->type_name("SECONDS")
+      ->group(fit);
+  app.add_option("--threads", raw.threads, "at most so many (default: all); the result has the same bits")
+      ->type_name("NUMBER")
+      ->group(fit);
+  app.add_option("--confidence", raw.confidence, "of the intervals (default 0.95)")
+      ->type_name("NUMBER")
+      ->group(output);
+  app.add_option("--json", arguments.json, "write the result as JSON to a file, or - for standard output")
+      ->type_name("FILE")
+      ->group(output);
+  app.add_option("--residuals", arguments.residuals, "write x, y, fit and residual of each row as CSV")
+      ->type_name("FILE")
+      ->group(output);
   app.add_flag("--trace", arguments.trace, "show every iteration")->group(output);
   app.add_flag("--quiet", arguments.quiet, "no report")->group(output);
 }
@@ -184,6 +243,8 @@ void take_numbers(Arguments& arguments, const Raw& raw) {
   if (!raw.max_iterations.empty()) {
     arguments.max_iterations = static_cast<int>(whole_number("--max-iterations", raw.max_iterations, 0, 1e9));
   }
+  if (!raw.threads.empty())
+    arguments.threads = static_cast<int>(whole_number("--threads", raw.threads, 1, 4096));
   if (!raw.confidence.empty()) {
     arguments.confidence = number("--confidence", raw.confidence);
     if (!(arguments.confidence > 0 && arguments.confidence < 1)) {
@@ -194,7 +255,8 @@ void take_numbers(Arguments& arguments, const Raw& raw) {
 
 void check(const Arguments& arguments) {
   if (arguments.file.empty()) throw UsageError("which file? give a table, or - for standard input");
-  if (arguments.model.empty()) throw UsageError("which model? give --model NAME or a formula (--list-models shows the names)");
+  if (arguments.model.empty())
+    throw UsageError("which model? give --model NAME or a formula (--list-models shows the names)");
   if (arguments.absolute_sigma && arguments.selection.sigma.empty()) {
     throw UsageError("--absolute-sigma needs --sigma");
   }
@@ -207,15 +269,17 @@ void check(const Arguments& arguments) {
 
 Arguments parse_arguments(int argc, const char* const* argv) {
   CLI::App app("Fits a curve to a table: nonlinear least squares, certified in float64.", "nlsq-fit");
-  app.get_formatter()->column_width(24);
+  app.get_formatter()->column_width(30);
   Arguments arguments;
   Raw raw;
   add_data_options(app, raw, arguments.selection);
   add_fit_options(app, raw, arguments);
   app.add_flag("--list-models", raw.list_models, "list the built-in models (with --json -: as JSON)");
-  app.add_option("--describe", arguments.described, "describe a built-in model");
+  app.add_option("--describe", arguments.described, "describe a built-in model")->type_name("NAME");
   app.add_flag("--version", raw.version, "version, kernels and libraries");
-  app.footer("Exit status: 0 certified minimum, 1 ended without (best so far printed), 2 usage or model, 3 data, 130 interrupted.");
+  app.footer(
+      "Exit status: 0 certified minimum, 1 ended without (best so far printed), 2 usage or model, 3 data, "
+      "130 interrupted.");
   try {
     app.parse(argc, argv);
   } catch (const CLI::CallForHelp&) {

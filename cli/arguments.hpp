@@ -16,8 +16,8 @@ enum class Action { fit, help, version, list_models, describe_model };
 
 struct Arguments {
   Action action = Action::fit;
-  std::string help_text;       // for Action::help
-  std::string described;       // for Action::describe_model
+  std::string help_text;  // for Action::help
+  std::string described;  // for Action::describe_model
 
   std::string file;
   CsvOptions csv;
@@ -32,6 +32,7 @@ struct Arguments {
   std::string precision = "auto";
   std::optional<double> ftol, xtol, gtol, time_limit;
   std::optional<int> max_iterations;
+  int threads = 0;  // 0: as many as the machine has
   double confidence = 0.95;
 
   std::string json, residuals;  // file names, "-" for standard output, empty for none

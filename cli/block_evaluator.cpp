@@ -85,7 +85,8 @@ void evaluate_response_rows(const Formula& formula, std::span<const double* cons
     evaluate_steps(formula.response_steps, columns_and_y, {}, out);
   } else {
     const auto predictors = columns_and_y.first(columns_and_y.size() - 1);
-    for (std::size_t i = 0; i < out.size(); ++i) out[i] = formula.evaluate_response(row_of(predictors, i), y[i]);
+    for (std::size_t i = 0; i < out.size(); ++i)
+      out[i] = formula.evaluate_response(row_of(predictors, i), y[i]);
   }
 }
 

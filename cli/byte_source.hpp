@@ -17,8 +17,8 @@ class ByteSource {
 
 struct OpenedSource {
   std::unique_ptr<ByteSource> bytes;
-  std::string name;            // as messages show it: the path, or "<stdin>"
-  std::size_t size_hint = 0;   // bytes to come, 0 when unknown
+  std::string name;           // as messages show it: the path, or "<stdin>"
+  std::size_t size_hint = 0;  // bytes to come, 0 when unknown
   bool gzip = false;
   std::string encoding = "UTF-8";  // or "UTF-8 with byte order mark", "UTF-16LE", "UTF-16BE"
 };

@@ -61,7 +61,8 @@ std::string list_columns(const CsvShape& shape) {
   std::string list = "the columns are";
   for (std::size_t i = 0; i < shape.columns(); ++i) {
     if (i == 20) return list + fmt::format(" ... ({} in all)", shape.columns());
-    list += fmt::format("{} {}", i == 0 ? "" : ",", shape.names[i].empty() ? "(unnamed)" : printable(shape.names[i]));
+    list += fmt::format("{} {}", i == 0 ? "" : ",",
+                        shape.names[i].empty() ? "(unnamed)" : printable(shape.names[i]));
   }
   return list;
 }
@@ -123,7 +124,8 @@ struct Rewritten {
   std::vector<std::size_t> columns;
 };
 
-Rewritten rewrite(std::string_view text, const CsvShape& shape, const Resolver& resolver, const std::string& option) {
+Rewritten rewrite(std::string_view text, const CsvShape& shape, const Resolver& resolver,
+                  const std::string& option) {
   Rewritten out;
   out.text = text;
   for (auto word = next_word(text, 0); word; word = next_word(text, word->end)) {
@@ -133,8 +135,9 @@ Rewritten rewrite(std::string_view text, const CsvShape& shape, const Resolver& 
     if (word->kind == Word::name) {
       if (reference == "pi") {
         if (!find_name(shape, "pi")) continue;
-        throw UsageError(fmt::format("{}: 'pi' is both the constant and column {}; write ${} or `pi` for the column",
-                                     option, *find_name(shape, "pi") + 1, *find_name(shape, "pi") + 1));
+        throw UsageError(
+            fmt::format("{}: 'pi' is both the constant and column {}; write ${} or `pi` for the column",
+                        option, *find_name(shape, "pi") + 1, *find_name(shape, "pi") + 1));
       }
       column = resolver.by_name(reference);
     } else if (word->kind == Word::number_reference) {
@@ -146,15 +149,14 @@ Rewritten rewrite(std::string_view text, const CsvShape& shape, const Resolver& 
       column = resolver.by_name(std::string_view(reference).substr(1, reference.size() - 2));
     }
     const auto known = std::find(out.references.begin(), out.references.end(), reference);
-    if (known == out.references.end()) {
-      out.names.push_back(word->kind == Word::name ? reference : stand_in(shape, out.names, reference.size()));
+    const auto k = static_cast<std::size_t>(known - out.references.begin());
+    if (k == out.references.size()) {
+      out.names.push_back(word->kind == Word::name ? reference
+                                                   : stand_in(shape, out.names, reference.size()));
       out.references.push_back(reference);
       out.columns.push_back(column);
     }
-    const std::string& name = known == out.references.end()
-                                  ? out.names.back()
-                                  : out.names[static_cast<std::size_t>(known - out.references.begin())];
-    out.text.replace(word->begin, reference.size(), name);
+    out.text.replace(word->begin, reference.size(), out.names[k]);
   }
   return out;
 }
@@ -173,7 +175,8 @@ Formula parse_rewritten(const Rewritten& rewritten, std::string_view original, c
     for (std::size_t i = 0; i < rewritten.names.size(); ++i) {
       message = replace_all(message, rewritten.names[i], rewritten.references[i]);
     }
-    throw UsageError(fmt::format("{}: {}", option, FormulaError(message, std::string(original), e.column()).what()));
+    throw UsageError(
+        fmt::format("{}: {}", option, FormulaError(message, std::string(original), e.column()).what()));
   }
 }
 
@@ -186,6 +189,12 @@ ColumnExpression plain_column(std::string_view text, std::size_t column) {
 }
 
 }  // namespace
+
+std::string column_title(const CsvShape& shape, const ColumnExpression& expression) {
+  if (!expression.plain) return printable(expression.text, 60);
+  const std::string& name = shape.names[expression.columns[0]];
+  return name.empty() ? fmt::format("column {}", expression.columns[0] + 1) : printable(name, 60);
+}
 
 bool is_identifier(std::string_view text) noexcept {
   return !text.empty() && is_letter(text[0]) &&
@@ -217,16 +226,16 @@ std::vector<std::string> split_list(std::string_view text) {
   return parts;
 }
 
-ColumnExpression parse_column_expression(std::string_view text, const CsvShape& shape, const std::string& origin,
-                                         const std::string& option) {
+ColumnExpression parse_column_expression(std::string_view text, const CsvShape& shape,
+                                         const std::string& origin, const std::string& option) {
   text = trim_blanks(text);
   if (text.empty()) throw UsageError(option + ": an empty column expression");
   const Resolver resolver(shape, origin, option);
   const bool number = std::all_of(text.begin(), text.end(), is_digit);
   const auto named = find_name(shape, text);
   if (named && number && std::to_string(*named + 1) != text) {
-    throw UsageError(fmt::format("{}: '{}' is the name of column {} and a column number; write `{}` or ${}", option,
-                                 text, *named + 1, text, text));
+    throw UsageError(fmt::format("{}: '{}' is the name of column {} and a column number; write `{}` or ${}",
+                                 option, text, *named + 1, text, text));
   }
   if (named) return plain_column(text, *named);
   if (number) return plain_column(text, resolver.by_number(text));

@@ -27,8 +27,11 @@ std::vector<std::string> split_list(std::string_view text);
 
 // Throws BadData (with `origin`, where the header stands) for a column that does not exist, UsageError for
 // an expression that cannot be read. `option` is named in messages: "--x".
-ColumnExpression parse_column_expression(std::string_view text, const CsvShape& shape, const std::string& origin,
-                                         const std::string& option);
+ColumnExpression parse_column_expression(std::string_view text, const CsvShape& shape,
+                                         const std::string& origin, const std::string& option);
+
+// For messages: a column by its name, else "column 2"; an expression as typed.
+std::string column_title(const CsvShape& shape, const ColumnExpression& expression);
 
 bool is_identifier(std::string_view text) noexcept;
 

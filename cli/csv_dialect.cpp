@@ -93,7 +93,8 @@ char find_delimiter(const CsvText& text, const char* p, const CsvOptions& option
   if (blanks_equal && lines.front().blank_fields > 1 && 2 * punctuated < lines.size()) return kBlanks;
   if (total[0] > most_total) return '\t';
   if (most_total > 0) return most;
-  const bool any_blanks = std::any_of(lines.begin(), lines.end(), [](const LineCount& l) { return l.blank_fields > 1; });
+  const bool any_blanks =
+      std::any_of(lines.begin(), lines.end(), [](const LineCount& l) { return l.blank_fields > 1; });
   return any_blanks ? kBlanks : ',';
 }
 
@@ -134,9 +135,9 @@ bool first_record_is_header(const CsvText& text, const std::vector<SampleRecord>
   if (texts + empties == first.size()) return true;
   for (std::size_t i = 0; i < first.size(); ++i) {
     if (!is_text(first[i])) continue;
-    const bool over_numbers = std::any_of(records.begin() + 1, records.end(), [&](const SampleRecord& record) {
-      return i < record.fields.size() && !is_text(record.fields[i]);
-    });
+    const bool over_numbers = std::any_of(
+        records.begin() + 1, records.end(),
+        [&](const SampleRecord& record) { return i < record.fields.size() && !is_text(record.fields[i]); });
     if (over_numbers) {
       text.fail(records.front().begin,
                 fmt::format("the first line has numbers and text ('{}', column {}): is it a header or data? "

@@ -66,28 +66,35 @@ After FieldScanner::scan_quoted(const char*& p, std::size_t& lines, Field& field
     } else if (q == text_->end()) {
       open_quote_ = quote;
       if (!text_->at_end()) return After::need_more;
-      text_->fail(quote, "unterminated quote: the input ends before the quote opened here is closed; close it, "
-                        "or double it (\"\") where it is meant as a character");
+      text_->fail(quote,
+                  "unterminated quote: the input ends before the quote opened here is closed; close it, "
+                  "or double it (\"\") where it is meant as a character");
     }
   }
   open_quote_ = nullptr;
-  if (q + 1 == text_->end() && !text_->at_end()) return After::need_more;  // the next byte may be a second quote
+  if (q + 1 == text_->end() && !text_->at_end())
+    return After::need_more;  // the next byte may be a second quote
   if (rewritten) scratch_.append(copied, q);
-  field = {quote, rewritten ? std::string_view(scratch_) : std::string_view(quote + 1, static_cast<std::size_t>(q - quote - 1)),
+  field = {quote,
+           rewritten ? std::string_view(scratch_)
+                     : std::string_view(quote + 1, static_cast<std::size_t>(q - quote - 1)),
            true};
   p = q + 1;
   const char* const after_blanks = skip_blanks(p);
   if (!stops(*after_blanks)) {
     if (delimiter_ != kBlanks || after_blanks == p) {
       const std::string_view rest{after_blanks, static_cast<std::size_t>(text_->end() - after_blanks)};
-      text_->fail(after_blanks, fmt::format("'{}' after a closing quote; a quote inside a quoted field must be doubled (\"\")",
-                                           printable(rest.substr(0, rest.find_first_of("\r\n")), 20)));
+      text_->fail(
+          after_blanks,
+          fmt::format("'{}' after a closing quote; a quote inside a quoted field must be doubled (\"\")",
+                      printable(rest.substr(0, rest.find_first_of("\r\n")), 20)));
     }
   }
   return finish(p, lines);
 }
 
-const char* skip_to_record(const CsvText& text, const char* p, const std::string& comment, std::size_t& lines) {
+const char* skip_to_record(const CsvText& text, const char* p, const std::string& comment,
+                           std::size_t& lines) {
   std::size_t passed = 0;
   for (;;) {
     const char* q = p;

@@ -54,6 +54,7 @@ class FieldScanner {
 
 // Where the next record starts at or after `p`: behind blank lines and comment lines. Null when the text
 // ends before that is known. `lines` counts what was passed over.
-const char* skip_to_record(const CsvText& text, const char* p, const std::string& comment, std::size_t& lines);
+const char* skip_to_record(const CsvText& text, const char* p, const std::string& comment,
+                           std::size_t& lines);
 
 }  // namespace nlsq::cli

@@ -19,8 +19,8 @@ inline constexpr char kBlanks = '\0';
 struct CsvOptions {
   std::optional<char> delimiter;  // none: found by looking
   NumberFormat number;
-  std::string comment = "#";      // lines that begin with it (after blanks) are skipped; empty: none
-  std::size_t skip = 0;           // physical lines left out at the top
+  std::string comment = "#";  // lines that begin with it (after blanks) are skipped; empty: none
+  std::size_t skip = 0;       // physical lines left out at the top
   HeaderChoice header = HeaderChoice::automatic;
   MissingPolicy missing = MissingPolicy::error;
   std::size_t max_line = std::size_t{16} << 20;  // bytes

@@ -20,14 +20,16 @@ bool has_digit(std::string_view text) {
 
 // What would mend a text that should have been a number.
 std::string remedy(std::string_view text, const CsvOptions& options, bool may_be_header) {
-  const bool comma = text.find(',') != std::string_view::npos, point = text.find('.') != std::string_view::npos;
+  const bool comma = text.find(',') != std::string_view::npos,
+             point = text.find('.') != std::string_view::npos;
   if (has_digit(text) && comma && options.number.decimal == '.' && options.number.thousands == '\0') {
     return point ? "for a thousands separator give --thousands ," : "for a decimal comma give --decimal ,";
   }
   if (has_digit(text) && point && options.number.decimal == ',') return "numbers are read with --decimal ,";
   double value = 0;
   std::string exponent(text);
-  std::replace_if(exponent.begin(), exponent.end(), [](char c) { return c == 'd' || c == 'D'; }, 'e');
+  std::replace_if(
+      exponent.begin(), exponent.end(), [](char c) { return c == 'd' || c == 'D'; }, 'e');
   if (exponent != text && parse_number(exponent, options.number, value) == NumberStatus::ok) {
     return "write exponents with e";
   }
@@ -49,7 +51,8 @@ std::string delimiter_name(char delimiter) {
 
 std::string column_label(const CsvShape& shape, std::size_t index) {
   const std::string& name = shape.names[index];
-  return name.empty() ? fmt::format("column {}", index + 1) : fmt::format("column {} ({})", index + 1, printable(name));
+  return name.empty() ? fmt::format("column {}", index + 1)
+                      : fmt::format("column {} ({})", index + 1, printable(name));
 }
 
 std::size_t LineMap::line(std::size_t row) const {
@@ -73,8 +76,9 @@ CsvReader::CsvReader(OpenedSource source, const CsvOptions& options)
   }
   if (p == text_.end() && text_.at_end()) {
     const bool empty = text_.line() == 1 && text_.begin() == text_.end();
-    throw BadData(fmt::format("{}:{}:1: {}", text_.source().name, text_.line() + lines,
-                              empty ? "the input is empty" : "no data: there are only blank lines and comments"));
+    throw BadData(
+        fmt::format("{}:{}:1: {}", text_.source().name, text_.line() + lines,
+                    empty ? "the input is empty" : "no data: there are only blank lines and comments"));
   }
   text_.consume(p, text_.line() + lines);
   shape_.delimiter = options_.delimiter.value_or(find_delimiter(text_, text_.begin(), options_));
@@ -125,8 +129,9 @@ void CsvReader::take_header(const std::vector<SampleRecord>& records) {
   const SampleRecord& first = records.front();
   shape_line_ = text_.line();
   origin_ = fmt::format("{}:{}:1", text_.source().name, shape_line_);
-  shape_.has_header = options_.header == HeaderChoice::yes ||
-                      (options_.header == HeaderChoice::automatic && first_record_is_header(text_, records, options_));
+  shape_.has_header =
+      options_.header == HeaderChoice::yes ||
+      (options_.header == HeaderChoice::automatic && first_record_is_header(text_, records, options_));
   shape_.names.assign(first.fields.size(), "");
   if (!shape_.has_header) return;
   std::unordered_map<std::string, std::size_t> seen;
@@ -135,9 +140,10 @@ void CsvReader::take_header(const std::vector<SampleRecord>& records) {
     if (name.empty()) continue;
     const auto [it, fresh] = seen.emplace(name, i);
     if (!fresh) {
-      text_.fail(first.begin, fmt::format("columns {} and {} have the same name '{}'; rename one, or give --skip {} "
-                                          "--header no and choose columns by number",
-                                          it->second + 1, i + 1, printable(name), shape_line_));
+      text_.fail(first.begin,
+                 fmt::format("columns {} and {} have the same name '{}'; rename one, or give --skip {} "
+                             "--header no and choose columns by number",
+                             it->second + 1, i + 1, printable(name), shape_line_));
     }
   }
   text_.consume(first.end, text_.line() + first.lines);
@@ -177,9 +183,10 @@ CsvColumns CsvReader::read(std::span<const std::size_t> columns) {
     text_.consume(p, text_.line() + lines);
   }
   if (out.rows == 0) {
-    text_.fail(text_.end(), out.dropped_missing > 0
-                                ? fmt::format("no data left: all {} rows have missing values", out.dropped_missing)
-                                : "there is a header, but no data below it");
+    text_.fail(text_.end(),
+               out.dropped_missing > 0
+                   ? fmt::format("no data left: all {} rows have missing values", out.dropped_missing)
+                   : "there is a header, but no data below it");
   }
   return out;
 }
@@ -197,7 +204,8 @@ CsvReader::Outcome CsvReader::read_record(const char*& p, std::size_t& lines) {
     if (slot >= 0 && plain) {
       double value = 0;
       number_end = parse_plain_number(scanner_.skip_blanks(p), text_.end(), options_.number.decimal, value);
-      if (number_end != nullptr && !scanner_.stops(*number_end)) number_end = scanner_.skip_blanks(number_end);
+      if (number_end != nullptr && !scanner_.stops(*number_end))
+        number_end = scanner_.skip_blanks(number_end);
       if (number_end != nullptr && !scanner_.stops(*number_end)) number_end = nullptr;
       if (number_end != nullptr) row_[static_cast<std::size_t>(slot)] = value;
     }
@@ -241,14 +249,17 @@ void CsvReader::refuse(const Field& field, std::size_t column, NumberStatus stat
       text_.fail(field.begin, fmt::format("{} is missing in {}; --missing drop leaves such rows out",
                                           what.empty() ? "a value" : "a value ('" + what + "')", where));
     case NumberStatus::overflow:
-      text_.fail(field.begin, fmt::format("'{}' in {} is beyond the largest double (1.8e308); rescale the column",
-                                          what, where));
+      text_.fail(
+          field.begin,
+          fmt::format("'{}' in {} is beyond the largest double (1.8e308); rescale the column", what, where));
     case NumberStatus::infinite:
-      text_.fail(field.begin, fmt::format("'{}' in {} is not a finite number; correct it, or leave the row out by "
-                                          "commenting it",
-                                          what, where));
+      text_.fail(field.begin,
+                 fmt::format("'{}' in {} is not a finite number; correct it, or leave the row out by "
+                             "commenting it",
+                             what, where));
     case NumberStatus::hex:
-      text_.fail(field.begin, fmt::format("'{}' in {} is a hexadecimal number; write it in decimal", what, where));
+      text_.fail(field.begin,
+                 fmt::format("'{}' in {} is a hexadecimal number; write it in decimal", what, where));
     default: {
       const bool may_be_header = !shape_.has_header && text_.line() == shape_line_;
       text_.fail(field.begin, fmt::format("'{}' in {} is not a number; {}", what, where,
@@ -263,10 +274,12 @@ void CsvReader::refuse_ragged(const char* at, std::size_t found, bool more) cons
     while (end > text_.begin() && (end[-1] == '\n' || end[-1] == '\r')) --end;
   }
   const std::string_view record{text_.begin(), static_cast<std::size_t>(text_.end() - text_.begin())};
-  text_.fail(end, fmt::format("this row has {} {} fields ({}) where line {} has {}: '{}'; correct it, quote fields that "
-                              "contain the delimiter, or give --delimiter",
-                              more ? "at least" : "only", found, delimiter_name(shape_.delimiter), shape_line_,
-                              shape_.columns(), printable(record.substr(0, record.find_first_of("\r\n")))));
+  text_.fail(
+      end,
+      fmt::format("this row has {} {} fields ({}) where line {} has {}: '{}'; correct it, quote fields that "
+                  "contain the delimiter, or give --delimiter",
+                  more ? "at least" : "only", found, delimiter_name(shape_.delimiter), shape_line_,
+                  shape_.columns(), printable(record.substr(0, record.find_first_of("\r\n")))));
 }
 
 // Room for the rows that the size of the input promises, so that large columns are not copied as they grow.

@@ -18,7 +18,8 @@ namespace nlsq::cli {
 class LineMap {
  public:
   void add(std::size_t row, std::size_t line) {
-    if (runs_.empty() || line - runs_.back().second != row - runs_.back().first) runs_.emplace_back(row, line);
+    if (runs_.empty() || line - runs_.back().second != row - runs_.back().first)
+      runs_.emplace_back(row, line);
   }
   std::size_t line(std::size_t row) const;  // 0 when unknown
 
@@ -66,7 +67,7 @@ class CsvReader {
   FieldScanner scanner_;
   std::string origin_;
   std::size_t sample_record_bytes_ = 2;  // mean over the first records
-  std::size_t shape_line_ = 1;  // the line that fixed the number of columns
+  std::size_t shape_line_ = 1;           // the line that fixed the number of columns
 
   // While reading: slot_of_[column] is the place among the chosen columns, or -1.
   std::vector<int> slot_of_;

@@ -27,9 +27,10 @@ bool CsvText::more(const char* open_quote) {
   if (finished_) return false;
   if (end_ - begin_ > max_line_) {
     if (open_quote != nullptr) {
-      fail(open_quote, fmt::format("this quote is not closed within {} bytes; close it, or raise the limit with "
-                                   "--max-line if the field is meant to be that long",
-                                   max_line_));
+      fail(open_quote,
+           fmt::format("this quote is not closed within {} bytes; close it, or raise the limit with "
+                       "--max-line if the field is meant to be that long",
+                       max_line_));
     }
     check_length(end());
   }
@@ -72,8 +73,9 @@ void CsvText::accept(std::size_t new_end) {
 
 void CsvText::check_length(const char* record_end) const {
   if (static_cast<std::size_t>(record_end - begin()) > max_line_) {
-    fail(begin(), fmt::format("this line is longer than {} bytes; is this a text file? --max-line raises the limit",
-                              max_line_));
+    fail(begin(),
+         fmt::format("this line is longer than {} bytes; is this a text file? --max-line raises the limit",
+                     max_line_));
   }
 }
 
@@ -90,7 +92,8 @@ void CsvText::fail(const char* at, const std::string& message) const {
 
 void CsvText::fail_invalid_byte() const {
   if (bad_[0] == '\0') {
-    fail(end(), "NUL byte: this is not a text file, or UTF-16 without a byte order mark (convert it with iconv)");
+    fail(end(),
+         "NUL byte: this is not a text file, or UTF-16 without a byte order mark (convert it with iconv)");
   }
   const bool utf16 = source_.encoding.starts_with("UTF-16");
   fail(end(), fmt::format("invalid {} ({}); {}", utf16 ? "UTF-16" : "UTF-8",

@@ -49,8 +49,8 @@ class CsvText {
   std::size_t begin_ = 0, end_ = 0;  // valid text
   std::size_t filled_ = 0;           // bytes held, those not yet checked included
   std::size_t line_ = 1;
-  unsigned char cut_ = 0;            // the byte that the mark at end_ covers
-  std::string bad_;                  // the offending bytes behind end_, once found
+  unsigned char cut_ = 0;  // the byte that the mark at end_ covers
+  std::string bad_;        // the offending bytes behind end_, once found
   bool finished_ = false;
 };
 

@@ -64,7 +64,8 @@ Range parse_range(const std::string& text) {
   const bool ok = colon != std::string::npos && bound(std::string_view(text).substr(0, colon), range.low) &&
                   bound(std::string_view(text).substr(colon + 1), range.high);
   if (!ok) throw UsageError(fmt::format("--range {}: write A:B, A: or :B with numbers", text));
-  if (range.low > range.high) throw UsageError(fmt::format("--range {}: the first bound is above the second", text));
+  if (range.low > range.high)
+    throw UsageError(fmt::format("--range {}: the first bound is above the second", text));
   return range;
 }
 
@@ -89,24 +90,26 @@ void narrow(FitData& data, std::vector<std::size_t> chosen) {
   data.kept = std::move(chosen);
 }
 
-void refuse_non_finite(const FitData& data, const std::vector<double>& values, const ColumnExpression& expression,
-                       const char* what) {
+void refuse_non_finite(const FitData& data, const std::vector<double>& values,
+                       const ColumnExpression& expression, const char* what) {
   std::size_t count = 0, first = 0;
   for (std::size_t i = values.size(); i-- > 0;) {
     if (!std::isfinite(values[i])) ++count, first = i;
   }
   if (count == 0) return;
   throw BadData(fmt::format("{}:{}: {} = {} is {} here{}; leave such rows out with --where", data.source,
-                            data.line(first), what, expression.text, std::isnan(values[first]) ? "not a number" : "infinite",
+                            data.line(first), what, expression.text,
+                            std::isnan(values[first]) ? "not a number" : "infinite",
                             count > 1 ? fmt::format(" and in {} more rows", count - 1) : ""));
 }
 
 std::string describe(const CsvReader& reader, std::size_t rows) {
   const CsvShape& shape = reader.shape();
-  std::string text = fmt::format("{} row{}, {} column{}, {}, {}", rows, rows == 1 ? "" : "s", shape.columns(),
-                                 shape.columns() == 1 ? "" : "s",
-                                 shape.columns() == 1 ? "no delimiter" : "delimiter " + delimiter_name(shape.delimiter),
-                                 shape.has_header ? "header" : "no header");
+  std::string text =
+      fmt::format("{} row{}, {} column{}, {}, {}", rows, rows == 1 ? "" : "s", shape.columns(),
+                  shape.columns() == 1 ? "" : "s",
+                  shape.columns() == 1 ? "no delimiter" : "delimiter " + delimiter_name(shape.delimiter),
+                  shape.has_header ? "header" : "no header");
   if (reader.source().encoding != "UTF-8") text += ", " + reader.source().encoding;
   if (reader.source().gzip) text += ", gzip";
   return text;
@@ -142,7 +145,8 @@ void apply_where(FitData& data, ReadColumns& columns, const std::vector<ColumnEx
   }
   const std::vector<std::size_t> chosen = rows_where(rows, [&](std::size_t i) { return keep[i] != 0; });
   if (chosen.empty()) {
-    if (std::find(keep.begin(), keep.end(), 1) == keep.end()) throw BadData(data.source + ": --where leaves no rows");
+    if (std::find(keep.begin(), keep.end(), 1) == keep.end())
+      throw BadData(data.source + ": --where leaves no rows");
     return;
   }
   data.excluded_where = rows - chosen.size();
@@ -172,9 +176,10 @@ void apply_range(FitData& data, const Range& range) {
 void refuse_bad_sigma(const FitData& data) {
   const auto bad = std::find_if(data.sigma.begin(), data.sigma.end(), [](double s) { return !(s > 0); });
   if (bad == data.sigma.end()) return;
-  throw BadData(fmt::format("{}:{}: sigma is {}; standard deviations must be positive: correct it, or leave the row "
-                            "out with --where",
-                            data.source, data.line(static_cast<std::size_t>(bad - data.sigma.begin())), *bad));
+  throw BadData(
+      fmt::format("{}:{}: sigma is {}; standard deviations must be positive: correct it, or leave the row "
+                  "out with --where",
+                  data.source, data.line(static_cast<std::size_t>(bad - data.sigma.begin())), *bad));
 }
 
 }  // namespace

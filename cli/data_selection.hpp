@@ -11,14 +11,15 @@
 namespace nlsq::cli {
 
 struct Selection {
-  std::string x = "", y = "", sigma = "";  // expressions; empty x: column 1, empty y: column 2, empty sigma: none
-  std::vector<std::string> where;          // conditions; a row stays where all are true
-  std::string range;                       // "A:B" on the first x, either side may be empty
+  std::string x = "", y = "",
+              sigma = "";          // expressions; empty x: column 1, empty y: column 2, empty sigma: none
+  std::vector<std::string> where;  // conditions; a row stays where all are true
+  std::string range;               // "A:B" on the first x, either side may be empty
 };
 
 struct FitData {
-  std::string source;        // file name, or <stdin>
-  std::string description;   // "52 rows, 2 columns, comma, header"; encodings where they are not plain
+  std::string source;       // file name, or <stdin>
+  std::string description;  // "52 rows, 2 columns, comma, header"; encodings where they are not plain
   CsvShape shape;
   std::vector<ColumnExpression> x;
   ColumnExpression y_expression;

@@ -7,10 +7,10 @@
 namespace nlsq::cli {
 
 enum ExitStatus : int {
-  kExitConverged = 0,    // verdict CONVERGED, NOISE_FLOOR or RANK_DEFICIENT
-  kExitEnded = 1,        // ended without; the best parameters are printed all the same
-  kExitUsage = 2,        // the command line or the model
-  kExitBadData = 3,      // the data, memory, or an output that cannot be written
+  kExitConverged = 0,  // verdict CONVERGED, NOISE_FLOOR or RANK_DEFICIENT
+  kExitEnded = 1,      // ended without; the best parameters are printed all the same
+  kExitUsage = 2,      // the command line or the model
+  kExitBadData = 3,    // the data, memory, or an output that cannot be written
   kExitInterrupted = 130
 };
 

@@ -16,6 +16,7 @@
 #include <cstdio>
 #include <limits>
 #include <optional>
+#include <thread>
 
 namespace nlsq::cli {
 
@@ -23,7 +24,9 @@ namespace {
 
 class Stopwatch {
  public:
-  double seconds() const { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count(); }
+  double seconds() const {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+  }
 
  private:
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
@@ -43,6 +46,7 @@ FitOptions fit_options(const Arguments& arguments, const FitData& data) {
   if (arguments.xtol) options.xtol = *arguments.xtol;
   if (arguments.gtol) options.gtol = *arguments.gtol;
   if (arguments.max_iterations) options.max_iterations = *arguments.max_iterations;
+  options.threads = arguments.threads;
   if (arguments.time_limit) options.max_seconds = *arguments.time_limit;
   options.callback = [](const IterationSummary&) { return interrupted() ? Stop : Continue; };
   return options;
@@ -70,7 +74,8 @@ void check_names(const NamedValues& p0, const std::vector<std::string>& fixed, c
   for (const std::string& name : fixed) check(name, "--fix");
 }
 
-FitResult run_fit(const ModelChoice& model, const FitData& data, const NamedValues& p0, const FitOptions& options) {
+FitResult run_fit(const ModelChoice& model, const FitData& data, const NamedValues& p0,
+                  const FitOptions& options) {
   const std::vector<Column> x(data.predictors.begin(), data.predictors.end());
   try {
     if (model.builtin != nullptr) return curve_fit(*model.builtin, Columns(x), Column(data.y), p0, options);
@@ -84,11 +89,12 @@ FitResult run_fit(const ModelChoice& model, const FitData& data, const NamedValu
   }
 }
 
-std::vector<std::string> collect_warnings(const FitData& data, const ModelChoice& model, const FitResult& fit) {
+std::vector<std::string> collect_warnings(const FitData& data, const ModelChoice& model,
+                                          const FitResult& fit) {
   std::vector<std::string> warnings;
   if (data.underflows > 0) {
-    warnings.push_back(fmt::format("{} number{} too small for a double, read as 0 (first: {})", data.underflows,
-                                   data.underflows == 1 ? "" : "s", data.first_underflow));
+    warnings.push_back(fmt::format("{} number{} too small for a double, read as 0 (first: {})",
+                                   data.underflows, data.underflows == 1 ? "" : "s", data.first_underflow));
   }
   warnings.insert(warnings.end(), model.warnings.begin(), model.warnings.end());
   warnings.insert(warnings.end(), fit.warnings.begin(), fit.warnings.end());
@@ -126,7 +132,8 @@ void write_outputs(const FitReport& report) {
     if (!stdout_taken) {
       write_stdout(text_report(report));
     } else {  // the report gives way to the data; what must be heard goes to stderr
-      for (const std::string& warning : report.warnings) fmt::print(stderr, "nlsq-fit: warning: {}\n", warning);
+      for (const std::string& warning : report.warnings)
+        fmt::print(stderr, "nlsq-fit: warning: {}\n", warning);
       if (!report.fit.success()) fmt::print(stderr, "nlsq-fit: {}\n", report.fit.summary.message);
     }
   }
@@ -165,6 +172,8 @@ int fit_command(const Arguments& arguments) {
   const FitResult fit = run_fit(model, data, p0, options);
 
   FitReport report{arguments, data, model, fit, read_seconds};
+  const int machine = std::max(static_cast<int>(std::thread::hardware_concurrency()), 1);
+  report.threads = arguments.threads > 0 ? std::min(arguments.threads, machine) : machine;
   report.was_interrupted = interrupted() && fit.summary.termination == Termination::user_stop;
   report.warnings = collect_warnings(data, model, fit);
   report.total_seconds = clock.seconds();

@@ -17,7 +17,8 @@ namespace {
 
 class GzipSource final : public ByteSource {
  public:
-  explicit GzipSource(std::unique_ptr<ByteSource> compressed) : compressed_(std::move(compressed)), input_(1 << 17) {
+  explicit GzipSource(std::unique_ptr<ByteSource> compressed)
+      : compressed_(std::move(compressed)), input_(1 << 17) {
     constexpr int kGzipOnly = 15 + 16;  // window bits, and "expect a gzip header" (zlib.h)
     if (inflateInit2(&stream_, kGzipOnly) != Z_OK) throw std::bad_alloc();
   }
@@ -68,8 +69,8 @@ class GzipSource final : public ByteSource {
     } else if (status == Z_MEM_ERROR) {
       throw std::bad_alloc();
     } else if (status != Z_OK && status != Z_BUF_ERROR) {
-      throw BadData(std::string("the gzip data are damaged (") + (stream_.msg ? stream_.msg : "unknown fault") +
-                    "); copy or download the file again");
+      throw BadData(std::string("the gzip data are damaged (") +
+                    (stream_.msg ? stream_.msg : "unknown fault") + "); copy or download the file again");
     }
   }
 

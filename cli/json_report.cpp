@@ -12,6 +12,20 @@ using Json = nlohmann::ordered_json;
 
 Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
 
+// One word each, for programs; `message` is for people.
+const char* status(Termination termination) {
+  switch (termination) {
+    case Termination::converged: return "converged";
+    case Termination::tolerance: return "tolerance";
+    case Termination::no_progress: return "no_progress";
+    case Termination::max_iterations: return "max_iterations";
+    case Termination::time_limit: return "time_limit";
+    case Termination::user_stop: return "user_stop";
+    case Termination::failure: break;
+  }
+  return "failure";
+}
+
 Json parameters(const FitReport& report) {
   const FitResult& fit = report.fit;
   const double factor = report.interval_factor();
@@ -19,14 +33,15 @@ Json parameters(const FitReport& report) {
   for (std::size_t j = 0; j < fit.parameters.size(); ++j) {
     const double value = fit.parameters[j], half = factor * fit.standard_errors[j];
     const bool fixed = fit.fixed[j];
-    list.push_back({{"name", fit.parameter_names[j]},
-                    {"value", number(value)},
-                    {"std_error", number(fit.standard_errors[j])},
-                    {"ci_low", fixed ? number(value) : number(value - half)},
-                    {"ci_high", fixed ? number(value) : number(value + half)},
-                    {"fixed", fixed},
-                    {"at_bound", false},  // there are no bounds to be at: every parameter ranges over the reals
-                    {"guess", number(fit.guess[j])}});
+    list.push_back(
+        {{"name", fit.parameter_names[j]},
+         {"value", number(value)},
+         {"std_error", number(fit.standard_errors[j])},
+         {"ci_low", fixed ? number(value) : number(value - half)},
+         {"ci_high", fixed ? number(value) : number(value + half)},
+         {"fixed", fixed},
+         {"at_bound", false},  // there are no bounds to be at: every parameter ranges over the reals
+         {"guess", number(fit.guess[j])}});
   }
   return list;
 }
@@ -130,7 +145,7 @@ std::string json_report(const FitReport& report) {
   const Summary& summary = fit.summary;
   const std::size_t n = fit.parameters.size();
   Json json;
-  json["model"] = report.model.builtin != nullptr ? Json(report.model.builtin->name) : Json(nullptr);
+  json["model"] = report.model.builtin != nullptr ? report.model.builtin->name : report.arguments.model;
   json["formula"] = report.model.formula.text;
   json["parameters"] = parameters(report);
   json["covariance"] = matrix(n, [&](std::size_t i, std::size_t j) { return fit.covariance(i, j); });
@@ -143,7 +158,7 @@ std::string json_report(const FitReport& report) {
   json["r_squared"] = number(fit.r_squared);
   json["aic"] = number(fit.aic);
   json["bic"] = number(fit.bic);
-  json["status"] = name(summary.termination);
+  json["status"] = status(summary.termination);
   json["verdict"] = name(summary.verdict);
   json["message"] = summary.message;
   json["interrupted"] = report.was_interrupted;
@@ -154,14 +169,11 @@ std::string json_report(const FitReport& report) {
   json["precision"] = precision(summary);
   json["evaluator"] = summary.evaluator;
   json["kernel"] = summary.kernel;
-  json["threads"] = 1;
+  json["threads"] = report.threads;
   json["peak_bytes"] = summary.peak_bytes;
-  json["time"] = {{"read", report.read_seconds},
-                  {"setup", summary.time.setup},
-                  {"evaluate", summary.time.evaluate},
-                  {"solve", summary.time.solve},
-                  {"certify", summary.time.certify},
-                  {"total", report.total_seconds}};
+  json["time"] = {{"read", report.read_seconds},       {"setup", summary.time.setup},
+                  {"evaluate", summary.time.evaluate}, {"solve", summary.time.solve},
+                  {"certify", summary.time.certify},   {"total", report.total_seconds}};
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

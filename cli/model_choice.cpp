@@ -56,21 +56,28 @@ std::vector<std::string> predictor_names(const std::string& text, const FitData&
     if (by_column && !columns[i].empty()) names[i] = columns[i];
     if (names[i] == columns[i] || !mentions(text, names[i])) continue;
     if (is_column(data.shape, names[i])) {
-      throw UsageError(fmt::format("--model uses '{}', a column that --x did not choose (it chose {}); choose it with "
-                                   "--x, or name the parameter otherwise",
-                                   names[i], data.x[i].text));
+      throw UsageError(
+          fmt::format("--model uses '{}', a column that --x did not choose (it chose {}); choose it with "
+                      "--x, or name the parameter otherwise",
+                      names[i], column_title(data.shape, data.x[i])));
     }
-    choice.notes.push_back(fmt::format("{} is {}", names[i], data.x[i].text));
+    choice.notes.push_back(fmt::format("{} is {}", names[i], column_title(data.shape, data.x[i])));
   }
   return names;
 }
 
-std::string response_name(const std::string& text, const FitData& data, ModelChoice& choice) {
+std::string response_name(const std::string& text, const FitData& data,
+                          const std::vector<std::string>& predictors, ModelChoice& choice) {
   const std::string column = formula_name(data.y_expression, data.shape);
   const std::string_view left = left_side(text);
-  if (left.empty()) return column.empty() ? "y" : column;
+  if (left.empty()) {
+    const std::string name = column.empty() ? "y" : column;
+    // Without a left side the response needs no name, least of all a predictor's.
+    return std::find(predictors.begin(), predictors.end(), name) == predictors.end() ? name : "";
+  }
   if (!column.empty() && mentions(left, column)) return column;
-  if (column != "y" && mentions(left, "y")) choice.notes.push_back("y is " + data.y_expression.text);
+  if (column != "y" && mentions(left, "y"))
+    choice.notes.push_back("y is " + column_title(data.shape, data.y_expression));
   return "y";
 }
 
@@ -86,8 +93,8 @@ ModelChoice choose_builtin(const Model& model, const FitData& data) {
   ModelChoice choice;
   choice.builtin = &model;
   if (static_cast<std::size_t>(model.predictors) != data.x.size()) {
-    throw UsageError(fmt::format("--model {} has {} predictor{}, but --x chose {}", model.name, model.predictors,
-                                 model.predictors == 1 ? "" : "s", data.x.size()));
+    throw UsageError(fmt::format("--model {} has {} predictor{}, but --x chose {}", model.name,
+                                 model.predictors, model.predictors == 1 ? "" : "s", data.x.size()));
   }
   FormulaOptions options;
   options.predictors = alias_names(data.x.size());
@@ -96,7 +103,8 @@ ModelChoice choose_builtin(const Model& model, const FitData& data) {
 }
 
 double start_value(const std::string& path, const std::string& name, const nlohmann::json& value) {
-  if (!value.is_number()) throw UsageError(fmt::format("--p0 @{}: {} has no number as its value", path, printable(name)));
+  if (!value.is_number())
+    throw UsageError(fmt::format("--p0 @{}: {} has no number as its value", path, printable(name)));
   return value.get<double>();
 }
 
@@ -114,13 +122,14 @@ ModelChoice choose_model(const std::string& text, const FitData& data) {
   ModelChoice choice;
   FormulaOptions options;
   options.predictors = predictor_names(text, data, choice);
-  options.response = response_name(text, data, choice);
+  options.response = response_name(text, data, options.predictors, choice);
   parse_choice(choice, text, options);
   for (const std::string& parameter : choice.formula.parameters) {
     if (!is_column(data.shape, parameter)) continue;
-    choice.warnings.push_back(fmt::format("'{}' is fitted as a parameter, although a column has that name: --x did not "
-                                          "choose it",
-                                          parameter));
+    choice.warnings.push_back(
+        fmt::format("'{}' is fitted as a parameter, although a column has that name: --x did not "
+                    "choose it",
+                    parameter));
   }
   return choice;
 }
@@ -130,7 +139,8 @@ std::vector<std::pair<std::string, double>> read_start_file(const std::string& p
   if (!file) throw UsageError(fmt::format("--p0 @{}: cannot open the file", path));
   const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
   const nlohmann::json json = nlohmann::json::parse(text, nullptr, false);
-  if (!json.is_object()) throw UsageError(fmt::format("--p0 @{}: not a JSON object as --json writes it", path));
+  if (!json.is_object())
+    throw UsageError(fmt::format("--p0 @{}: not a JSON object as --json writes it", path));
   std::vector<std::pair<std::string, double>> values;
   const auto parameters = json.find("parameters");
   if (parameters == json.end()) {
@@ -139,7 +149,8 @@ std::vector<std::pair<std::string, double>> read_start_file(const std::string& p
   }
   if (!parameters->is_array()) throw UsageError(fmt::format("--p0 @{}: \"parameters\" is not a list", path));
   for (const nlohmann::json& entry : *parameters) {
-    const bool named = entry.is_object() && entry.contains("name") && entry["name"].is_string() && entry.contains("value");
+    const bool named =
+        entry.is_object() && entry.contains("name") && entry["name"].is_string() && entry.contains("value");
     if (!named) throw UsageError(fmt::format("--p0 @{}: a parameter without name and value", path));
     const auto name = entry["name"].get<std::string>();
     values.emplace_back(name, start_value(path, name, entry["value"]));

@@ -29,7 +29,8 @@ std::string model_json() {
   for (const Model& m : models()) {
     nlohmann::ordered_json parameters = nlohmann::ordered_json::array();
     for (std::size_t j = 0; j < m.parameters.size(); ++j) {
-      parameters.push_back({{"name", m.parameters[j]}, {"meaning", j < m.meaning.size() ? m.meaning[j] : ""}});
+      parameters.push_back(
+          {{"name", m.parameters[j]}, {"meaning", j < m.meaning.size() ? m.meaning[j] : ""}});
     }
     list.push_back({{"name", m.name},
                     {"formula", m.formula},

@@ -32,7 +32,8 @@ bool mantissa_is_nonzero(std::string_view text) noexcept {
 
 // Copies `text` without group separators into `buffer`; the length, or 0 when the groups are not 1-3
 // digits followed by threes, or the text does not fit.
-std::size_t remove_thousands(std::string_view text, const NumberFormat& format, std::array<char, 400>& buffer) noexcept {
+std::size_t remove_thousands(std::string_view text, const NumberFormat& format,
+                             std::array<char, 400>& buffer) noexcept {
   if (text.size() > buffer.size()) return 0;
   std::size_t n = 0, group = 0;
   bool grouped = false, in_integer = true;
@@ -67,8 +68,8 @@ const char* parse_plain_number(const char* begin, const char* end, char decimal,
   if (begin != end && *begin == '+') {
     if (++begin == end || *begin == '-' || *begin == '+') return nullptr;
   }
-  const auto [ptr, ec] =
-      fast_float::from_chars_advanced(begin, end, value, fast_float::parse_options{fast_float::general, decimal});
+  const auto [ptr, ec] = fast_float::from_chars_advanced(
+      begin, end, value, fast_float::parse_options{fast_float::general, decimal});
   if (ec != std::errc{} || !std::isfinite(value)) return nullptr;
   if (value == 0 && mantissa_is_nonzero({begin, static_cast<std::size_t>(ptr - begin)})) return nullptr;
   return ptr;
@@ -93,7 +94,8 @@ NumberStatus parse_number(std::string_view text, const NumberFormat& format, dou
     return NumberStatus::infinite;
   }
   if (magnitude.size() > 2 && magnitude[0] == '0' && lower(magnitude[1]) == 'x') return NumberStatus::hex;
-  if (magnitude.empty() || !(is_digit(magnitude[0]) || magnitude[0] == format.decimal)) return NumberStatus::text;
+  if (magnitude.empty() || !(is_digit(magnitude[0]) || magnitude[0] == format.decimal))
+    return NumberStatus::text;
   if (*begin == '+') ++begin;
   const auto [ptr, ec] = fast_float::from_chars_advanced(
       begin, end, value, fast_float::parse_options{fast_float::general, format.decimal});

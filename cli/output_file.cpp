@@ -108,7 +108,8 @@ void OutputFile::commit() {
 
 void OutputFile::fail(const char* what) {
   const int error = errno;
-  throw OutputError(std::string(what) + " " + (path_ == "-" ? "standard output" : path_) + ": " + std::strerror(error));
+  throw OutputError(std::string(what) + " " + (path_ == "-" ? "standard output" : path_) + ": " +
+                    std::strerror(error));
 }
 
 void write_stdout(std::string_view text) {

@@ -46,22 +46,16 @@ std::string table(const std::vector<std::vector<std::string>>& rows, const char*
   return out;
 }
 
-// A column by its name where it has one; an expression as typed.
-std::string column_text(const FitData& data, const ColumnExpression& expression) {
-  if (!expression.plain) return printable(expression.text, 60);
-  const std::string& name = data.shape.names[expression.columns[0]];
-  return name.empty() ? fmt::format("column {}", expression.columns[0] + 1) : printable(name, 60);
-}
-
 std::string data_lines(const FitData& data) {
   std::string out = fmt::format("Data   {}: {}\n", printable(data.source, 200), data.description);
   std::string chosen;
   for (std::size_t i = 0; i < data.x.size(); ++i) {
-    chosen += fmt::format("{}{} = {}", i == 0 ? "" : ", ", data.x.size() == 1 ? "x" : fmt::format("x{}", i + 1),
-                          column_text(data, data.x[i]));
+    chosen +=
+        fmt::format("{}{} = {}", i == 0 ? "" : ", ", data.x.size() == 1 ? "x" : fmt::format("x{}", i + 1),
+                    column_title(data.shape, data.x[i]));
   }
-  chosen += ", y = " + column_text(data, data.y_expression);
-  if (data.sigma_expression) chosen += ", sigma = " + column_text(data, *data.sigma_expression);
+  chosen += ", y = " + column_title(data.shape, data.y_expression);
+  if (data.sigma_expression) chosen += ", sigma = " + column_title(data.shape, *data.sigma_expression);
   out += fmt::format("       {}\n", chosen);
   if (data.excluded() == 0) return out;
   std::string reasons;
@@ -71,7 +65,8 @@ std::string data_lines(const FitData& data) {
   add(data.dropped_missing, "--missing drop");
   add(data.excluded_where, "--where");
   add(data.excluded_range, "--range");
-  return out + fmt::format("       {} rows fitted, {} left out ({})\n", data.rows(), data.excluded(), reasons);
+  return out +
+         fmt::format("       {} rows fitted, {} left out ({})\n", data.rows(), data.excluded(), reasons);
 }
 
 std::string model_lines(const ModelChoice& model) {
@@ -86,7 +81,8 @@ std::string parameter_table(const FitReport& report) {
   const FitResult& fit = report.fit;
   const double factor = report.interval_factor();
   std::vector<std::vector<std::string>> rows;
-  rows.push_back({"parameter", "value", "", "std. error", fmt::format("{:g} % interval", 100 * report.arguments.confidence)});
+  rows.push_back({"parameter", "value", "", "std. error",
+                  fmt::format("{:g} % interval", 100 * report.arguments.confidence)});
   for (std::size_t j = 0; j < fit.parameters.size(); ++j) {
     const double value = fit.parameters[j], error = fit.standard_errors[j];
     if (fit.fixed[j]) {
@@ -95,10 +91,12 @@ std::string parameter_table(const FitReport& report) {
       rows.push_back({fit.parameter_names[j], format_estimate(value, error), "±", "undetermined", ""});
     } else {
       const double half = factor * error;
-      const std::string interval = std::isnan(half) ? "undefined"
-                                                    : fmt::format("[{}, {}]", format_estimate(value - half, error),
-                                                                  format_estimate(value + half, error));
-      rows.push_back({fit.parameter_names[j], format_estimate(value, error), "±", number(error, 3), interval});
+      const std::string interval = std::isnan(half)
+                                       ? "undefined"
+                                       : fmt::format("[{}, {}]", format_estimate(value - half, error),
+                                                     format_estimate(value + half, error));
+      rows.push_back(
+          {fit.parameter_names[j], format_estimate(value, error), "±", number(error, 3), interval});
     }
   }
   return table(rows, "  ");
@@ -138,7 +136,8 @@ std::string correlation_lines(const FitResult& fit) {
     }
   }
   if (pairs.empty()) return "";
-  std::stable_sort(pairs.begin(), pairs.end(), [](const Pair& a, const Pair& b) { return std::fabs(a.value) > std::fabs(b.value); });
+  std::stable_sort(pairs.begin(), pairs.end(),
+                   [](const Pair& a, const Pair& b) { return std::fabs(a.value) > std::fabs(b.value); });
   std::string out = "Correlations above 0.9:";
   for (std::size_t k = 0; k < std::min(pairs.size(), kMostCorrelations); ++k) {
     out += fmt::format("{} {}~{} {:.4f}", k == 0 ? "" : ",", fit.parameter_names[pairs[k].i],
@@ -162,18 +161,28 @@ std::string format_history(const Summary& summary) {
     ++count;
   }
   finish();
-  return out.empty() ? "no iteration" : out;
+  return out.empty() ? "f64, no step needed" : out;
 }
 
 std::string precision_line(const FitReport& report) {
   const Summary& summary = report.fit.summary;
   const Certificate& certificate = summary.certificate;
-  std::string out = fmt::format("Precision  {}, {}", format_history(summary), certificate.passed ? "certified" : "not certified");
+  std::string out = fmt::format("Precision  {}, {}", format_history(summary),
+                                certificate.passed ? "certified" : "not certified");
   if (!certificate.governed_by.empty()) out += fmt::format(" by {}", certificate.governed_by);
   out += fmt::format(", κ = {:.1e}, distance to the optimum {:.1e} standard errors\n", certificate.condition,
                      certificate.decrement_sigma);
   return out + fmt::format("Time   {} (read {}, fit {}), {} kernels, {}\n", seconds(report.total_seconds),
-                           seconds(report.read_seconds), seconds(summary.time.total), summary.kernel, summary.evaluator);
+                           seconds(report.read_seconds), seconds(summary.time.total), summary.kernel,
+                           summary.evaluator);
+}
+
+// The message of the solver begins with its termination; beside the verdict that would be said twice.
+std::string result_line(const Summary& summary) {
+  std::string_view message = summary.message;
+  const std::string prefix = std::string(name(summary.termination)) + ": ";
+  if (message.starts_with(prefix)) message.remove_prefix(prefix.size());
+  return fmt::format("Result {}: {}\n", name(summary.verdict), message);
 }
 
 }  // namespace
@@ -190,7 +199,7 @@ std::string format_estimate(double value, double error) {
 std::string text_report(const FitReport& report) {
   const FitResult& fit = report.fit;
   std::string out = data_lines(report.data) + model_lines(report.model);
-  out += fmt::format("Result {}: {}\n", name(fit.summary.verdict), fit.summary.message);
+  out += result_line(fit.summary);
   if (report.was_interrupted) out += "       interrupted: these are the best parameters so far\n";
   out += fmt::format("\n{}\n", parameter_table(report));
   out += quality_lines(report) + correlation_lines(fit);

@@ -11,11 +11,11 @@
 
 #include <fast_float/fast_float.h>
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 #include <zlib.h>
+#include <nlohmann/json.hpp>
 
-#include <CLI/Version.hpp>
 #include <unistd.h>
+#include <CLI/Version.hpp>
 
 #include <exception>
 #include <new>
@@ -35,9 +35,9 @@ void complain(std::string_view what) noexcept {
 
 std::string version_text() {
   return fmt::format("nlsq-fit {}\n{}\nCLI11 {}, nlohmann-json {}.{}.{}, fmt {}.{}.{}, zlib {}\n", version(),
-                     build_information(), CLI11_VERSION, NLOHMANN_JSON_VERSION_MAJOR, NLOHMANN_JSON_VERSION_MINOR,
-                     NLOHMANN_JSON_VERSION_PATCH, FMT_VERSION / 10000, FMT_VERSION / 100 % 100, FMT_VERSION % 100,
-                     zlibVersion());
+                     build_information(), CLI11_VERSION, NLOHMANN_JSON_VERSION_MAJOR,
+                     NLOHMANN_JSON_VERSION_MINOR, NLOHMANN_JSON_VERSION_PATCH, FMT_VERSION / 10000,
+                     FMT_VERSION / 100 % 100, FMT_VERSION % 100, zlibVersion());
 }
 
 void list_models(const Arguments& arguments) {

@@ -14,7 +14,7 @@ constexpr double kEps = std::numeric_limits<double>::epsilon();
 constexpr double kTiny = 1e-300;
 constexpr int kMaxTerms = 100000;  // about the square root of the largest argument is needed
 // Beyond this Student's distribution is taken from its expansion about the normal one.
-constexpr double kManyDof = 1e6;
+constexpr double kManyDof = 1e4;
 
 double kept_from_zero(double v) { return std::fabs(v) < kTiny ? kTiny : v; }
 
@@ -29,8 +29,8 @@ double log_beta(double a, double b) {
   if (a > b) std::swap(a, b);
   if (b < 20) return std::lgamma(a) + std::lgamma(b) - std::lgamma(a + b);
   // lgamma(b) - lgamma(a+b)
-  const double difference = (b - 0.5) * -std::log1p(a / b) - a * std::log(a + b) + a + stirling_correction(b) -
-                            stirling_correction(a + b);
+  const double difference = (b - 0.5) * -std::log1p(a / b) - a * std::log(a + b) + a +
+                            stirling_correction(b) - stirling_correction(a + b);
   return std::lgamma(a) + difference;
 }
 

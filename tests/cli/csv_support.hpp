@@ -17,7 +17,8 @@ struct ReadTable {
 };
 
 // Reads every column, or those asked for.
-inline ReadTable read(const std::string& bytes, const CsvOptions& options = {}, std::vector<std::size_t> wanted = {}) {
+inline ReadTable read(const std::string& bytes, const CsvOptions& options = {},
+                      std::vector<std::size_t> wanted = {}) {
   CsvReader reader(open_memory(bytes, "t.csv"), options);
   if (wanted.empty()) {
     for (std::size_t i = 0; i < reader.shape().columns(); ++i) wanted.push_back(i);
@@ -44,7 +45,8 @@ inline std::string refusal(const std::string& bytes, const CsvOptions& options =
 }
 
 // The message starts at the place and holds every part.
-inline bool says(const std::string& message, const std::string& place, std::initializer_list<const char*> parts) {
+inline bool says(const std::string& message, const std::string& place,
+                 std::initializer_list<const char*> parts) {
   if (message.rfind("t.csv:" + place + ": ", 0) != 0) return false;
   for (const char* part : parts) {
     if (message.find(part) == std::string::npos) return false;

@@ -60,7 +60,8 @@ TEST_CASE("line endings may be LF, CRLF or CR, and the last may be missing") {
 TEST_CASE("a UTF-8 byte order mark is dropped") {
   const ReadTable t = read("\xEF\xBB\xBFx,y\n1,2\n3,4\n");
   CHECK(t.shape.names[0] == "x");
-  CHECK(values("\xEF\xBB\xBF" "1,2\n3,4\n") == kTwoRows);
+  CHECK(values("\xEF\xBB\xBF"
+               "1,2\n3,4\n") == kTwoRows);
 }
 
 TEST_CASE("UTF-16 with a byte order mark is read, either byte order, surrogate pairs included") {
@@ -136,7 +137,8 @@ TEST_CASE("a header of numbers is a header when told so") {
 TEST_CASE("lines can be skipped at the top") {
   CsvOptions options;
   options.skip = 2;
-  for (const char* text : {"junk \"\nmore, junk\nx,y\n1,2\n3,4\n", "junk\r\n\r\nx,y\r\n1,2\r\n3,4", "a\rb\r1,2\r3,4\r"}) {
+  for (const char* text :
+       {"junk \"\nmore, junk\nx,y\n1,2\n3,4\n", "junk\r\n\r\nx,y\r\n1,2\r\n3,4", "a\rb\r1,2\r3,4\r"}) {
     CAPTURE(text);
     CHECK(values(text, options) == kTwoRows);
   }
@@ -169,7 +171,8 @@ TEST_CASE("denormals are exact, and numbers below them become zero with a counte
 }
 
 TEST_CASE("numbers are the nearest doubles") {
-  const Values v = values("0.1,9007199254740993\n1.7976931348623157e308,123456789012345678901234567890e-30\n");
+  const Values v =
+      values("0.1,9007199254740993\n1.7976931348623157e308,123456789012345678901234567890e-30\n");
   CHECK(v[0] == std::vector<double>{0.1, 1.7976931348623157e308});
   CHECK(v[1] == std::vector<double>{9007199254740992.0, 0.12345678901234567890});
 }
@@ -207,8 +210,11 @@ TEST_CASE("tables larger than the block the reader works in come out whole") {
   std::string text = "x,note,y\n";
   Values expected(2);
   for (int i = 0; i < 60000; ++i) {
-    text += std::to_string(i) + (i % 7 == 0 ? ",\"a\r\nb \"\" c\"," : ",\xC2\xB5,") + std::to_string(i) + ".25" +
-            (i % 3 == 0 ? "\r\n" : i % 3 == 1 ? "\n" : "\r");
+    text += std::to_string(i) + (i % 7 == 0 ? ",\"a\r\nb \"\" c\"," : ",\xC2\xB5,") + std::to_string(i) +
+            ".25" +
+            (i % 3 == 0   ? "\r\n"
+             : i % 3 == 1 ? "\n"
+                          : "\r");
     expected[0].push_back(i);
     expected[1].push_back(i + 0.25);
   }

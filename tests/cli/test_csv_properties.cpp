@@ -41,8 +41,8 @@ std::string written_number(Random& random, double value) {
 }
 
 std::string written_text(Random& random) {
-  static const char* const kTexts[] = {"abc", "\"a,b;c\td e\"", "\"say \"\"so\"\"\"", "\"two\nlines\"", "\xC3\xA9t\xC3\xA9",
-                                       "\"\""};
+  static const char* const kTexts[] = {
+      "abc", "\"a,b;c\td e\"", "\"say \"\"so\"\"\"", "\"two\nlines\"", "\xC3\xA9t\xC3\xA9", "\"\""};
   return kTexts[below(random, std::size(kTexts))];
 }
 
@@ -51,7 +51,8 @@ Written random_table(Random& random) {
   static const char* const kEndings[] = {"\n", "\r\n", "\r"};
   Written w;
   const char delimiter = kDelimiters[below(random, 5)];
-  const std::string between = delimiter == kBlanks ? (below(random, 2) ? "  " : " \t") : std::string(1, delimiter);
+  const std::string between =
+      delimiter == kBlanks ? (below(random, 2) ? "  " : " \t") : std::string(1, delimiter);
   const std::string ending = kEndings[below(random, 3)];
   w.options.delimiter = delimiter;
   const std::size_t columns = 1 + below(random, 6), rows = 1 + below(random, 40);
@@ -98,7 +99,8 @@ TEST_CASE("random tables are read back to the same bits") {
     for (std::size_t k = 0; k < w.numbers.size(); ++k) {
       REQUIRE(read_back[k].size() == w.numbers[k].size());
       for (std::size_t i = 0; i < w.numbers[k].size(); ++i) {
-        REQUIRE(std::bit_cast<std::uint64_t>(read_back[k][i]) == std::bit_cast<std::uint64_t>(w.numbers[k][i]));
+        REQUIRE(std::bit_cast<std::uint64_t>(read_back[k][i]) ==
+                std::bit_cast<std::uint64_t>(w.numbers[k][i]));
       }
     }
   }
@@ -109,7 +111,8 @@ TEST_CASE("damaged tables are read or refused, never anything else") {
   int refused = 0;
   for (int trial = 0; trial < 20000; ++trial) {
     Written w = random_table(random);
-    static constexpr char kBytes[] = {'\0', '"', ',', '\n', '\r', '#', ' ', '\xFF', '\xC3', 'e', '-', '.', '1'};
+    static constexpr char kBytes[] = {'\0',   '"',    ',', '\n', '\r', '#', ' ',
+                                      '\xFF', '\xC3', 'e', '-',  '.',  '1'};
     for (std::size_t n = 1 + below(random, 4); n-- > 0;) {
       const std::size_t at = below(random, w.text.size());
       if (below(random, 3) == 0) {

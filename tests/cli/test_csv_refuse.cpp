@@ -18,7 +18,8 @@ TEST_CASE("an unterminated quote is refused where it opens") {
   CHECK(says(refusal("x,y\n1,\"2"), "2:3", {"unterminated quote"}));
   CsvOptions options;
   options.max_line = 100;
-  CHECK(says(refusal("x,y\n1,\"" + std::string(600000, '1'), options), "2:3", {"not closed within 100 bytes"}));
+  CHECK(
+      says(refusal("x,y\n1,\"" + std::string(600000, '1'), options), "2:3", {"not closed within 100 bytes"}));
 }
 
 TEST_CASE("text after a closing quote is refused") {
@@ -32,17 +33,25 @@ TEST_CASE("NUL bytes are refused") {
 
 TEST_CASE("invalid UTF-8 is refused, columns counted in characters") {
   CHECK(says(refusal("x,\xC2\xB5,n\xFF\n1,2,3\n"), "1:6", {"invalid UTF-8", "\\xFF", "iconv"}));
-  CHECK(says(refusal("x,y\n1,2\n\xC0\xAF,4\n"), "3:1", {"invalid UTF-8"}));        // overlong
-  CHECK(says(refusal("x,y\n1,2\n\xED\xA0\x80,4\n"), "3:1", {"invalid UTF-8"}));    // surrogate
+  CHECK(says(refusal("x,y\n1,2\n\xC0\xAF,4\n"), "3:1", {"invalid UTF-8"}));          // overlong
+  CHECK(says(refusal("x,y\n1,2\n\xED\xA0\x80,4\n"), "3:1", {"invalid UTF-8"}));      // surrogate
   CHECK(says(refusal("x,y\n1,2\n\xF4\x90\x80\x80,4\n"), "3:1", {"invalid UTF-8"}));  // beyond U+10FFFF
-  CHECK(says(refusal("x,y\n1,2\n3,4\xE2\x82"), "3:4", {"invalid UTF-8"}));         // cut short
+  CHECK(says(refusal("x,y\n1,2\n3,4\xE2\x82"), "3:4", {"invalid UTF-8"}));           // cut short
   const std::string far(400000, ' ');
   CHECK(says(refusal("x,y,z\n1,2," + far + "\n1,2,\xFF\n", {}, {0, 1}), "3:5", {"invalid UTF-8"}));
 }
 
 TEST_CASE("broken UTF-16 is refused") {
-  CHECK(says(refusal(std::string("\xFF\xFE" "1\0\n\0" "2", 7)), "2:1", {"invalid UTF-16"}));
-  CHECK(says(refusal(std::string("\xFF\xFE" "1\0,\0\x00\xD8" "2\0", 10)), "1:3", {"invalid UTF-16", "surrogate"}));
+  CHECK(says(refusal(std::string("\xFF\xFE"
+                                 "1\0\n\0"
+                                 "2",
+                                 7)),
+             "2:1", {"invalid UTF-16"}));
+  CHECK(says(refusal(std::string("\xFF\xFE"
+                                 "1\0,\0\x00\xD8"
+                                 "2\0",
+                                 10)),
+             "1:3", {"invalid UTF-16", "surrogate"}));
 }
 
 TEST_CASE("text in a numeric column is refused, with the remedy that fits") {
@@ -76,8 +85,8 @@ TEST_CASE("numbers beyond the doubles, infinities and hexadecimal numbers are re
 TEST_CASE("missing values are refused unless they may be dropped") {
   for (const char* missing : {"", " ", "NA", "NaN", "nan", "null", "\"\""}) {
     CAPTURE(missing);
-    CHECK(says(refusal(std::string("x,y\n1,2\n3,") + missing + "\n5,6\n"), missing == std::string(" ") ? "3:4" : "3:3",
-               {"column 2 (y)", "missing", "--missing drop"}));
+    CHECK(says(refusal(std::string("x,y\n1,2\n3,") + missing + "\n5,6\n"),
+               missing == std::string(" ") ? "3:4" : "3:3", {"column 2 (y)", "missing", "--missing drop"}));
   }
   CsvOptions options;
   options.missing = MissingPolicy::drop;
@@ -125,7 +134,9 @@ TEST_CASE("truncated and damaged gzip are refused") {
 
 TEST_CASE("files of other kinds are named") {
   CHECK(refusal("PK\x03\x04....").find("zip archive") != std::string::npos);
-  CHECK(refusal("\xFD" "7zXZ...").find("xz -dc") != std::string::npos);
+  CHECK(refusal("\xFD"
+                "7zXZ...")
+            .find("xz -dc") != std::string::npos);
 }
 
 TEST_CASE("a fault before another is the one reported, wherever the blocks fall") {

@@ -1,0 +1,103 @@
+// Ctrl-C while reading and while fitting.
+#include "program.hpp"
+
+#include <doctest/doctest.h>
+
+#include <fcntl.h>
+#include <signal.h>
+
+#include <chrono>
+#include <cmath>
+#include <thread>
+#include <vector>
+
+using namespace program;
+
+namespace {
+
+// The program started with its standard input held open by us, output into a file.
+class Running {
+ public:
+  Running(const std::vector<std::string>& arguments, const std::string& output) {
+    int input[2];
+    REQUIRE(::pipe(input) == 0);
+    writer_ = input[1];
+    pid_ = ::fork();
+    if (pid_ == 0) {
+      const int out = ::open(output.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+      ::dup2(input[0], STDIN_FILENO);
+      ::dup2(out, STDOUT_FILENO);
+      ::dup2(out, STDERR_FILENO);
+      ::close(input[1]);
+      std::vector<char*> argv;
+      for (const std::string& a : arguments) argv.push_back(const_cast<char*>(a.c_str()));
+      argv.push_back(nullptr);
+      ::execv(NLSQ_BIN_DIR "/nlsq-fit", argv.data());
+      ::_exit(127);
+    }
+    ::close(input[0]);
+  }
+  int interrupt_after(std::chrono::milliseconds delay) {
+    std::this_thread::sleep_for(delay);
+    ::kill(pid_, SIGINT);
+    int status = 0;
+    ::waitpid(pid_, &status, 0);
+    ::close(writer_);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+  }
+
+ private:
+  pid_t pid_ = -1;
+  int writer_ = -1;
+};
+
+}  // namespace
+
+TEST_CASE("Ctrl-C while waiting for data ends with status 130") {
+  Scratch scratch;
+  // Before the handler is installed the signal simply kills: wait longer until it is.
+  for (int delay = 100; delay < 10000; delay *= 2) {
+    Running running({"nlsq-fit", "-", "--model", "exp"}, scratch.path("out"));
+    const int status = running.interrupt_after(std::chrono::milliseconds(delay));
+    if (status == -SIGINT) continue;
+    CHECK(status == 130);
+    CHECK(contains(scratch.read("out"), "interrupted"));
+    return;
+  }
+  FAIL("the program never handled the signal");
+}
+
+TEST_CASE("Ctrl-C during a fit prints the best parameters so far, and ends with status 130") {
+  Scratch scratch;
+  std::string text = "x,y\n";
+  char line[80];
+  for (int i = 0; i < 100000; ++i) {
+    const double x = i * 1e-4;
+    const double y = std::exp(-(x - 4) * (x - 4)) + 0.5 / (1 + (x - 7) * (x - 7)) + 0.01 * std::sin(1e4 * x);
+    std::snprintf(line, sizeof line, "%.4f,%.6f\n", x, y);
+    text += line;
+  }
+  const std::string file = scratch.write("peaks.csv", text);
+  std::string formula = "c", p0 = "c=0";
+  for (int k = 0; k < 8; ++k) {
+    const std::string n = std::to_string(k);
+    formula += "+a" + n + "*voigt(x-m" + n + ",s" + n + ",g" + n + ")";
+    p0 += ",a" + n + "=1,m" + n + "=" + std::to_string(k + 1) + ".3,s" + n + "=0.5,g" + n + "=0.5";
+  }
+  const std::vector<std::string> arguments = {"nlsq-fit", file, "--model", formula,
+                                              "--p0",     p0,   "--json",  scratch.path("fit.json")};
+  for (int delay = 200; delay < 10000; delay *= 2) {
+    Running running(arguments, scratch.path("out"));
+    const int status = running.interrupt_after(std::chrono::milliseconds(delay));
+    const std::string out = scratch.read("out");
+    if (!contains(out, "best parameters so far")) continue;  // still reading, or too soon for the handler
+    CHECK(status == 130);
+    CHECK(contains(out, "std. error"));
+    const nlohmann::json fit = nlohmann::json::parse(scratch.read("fit.json"));
+    CHECK(fit["status"] == "user_stop");
+    CHECK(fit["interrupted"] == true);
+    CHECK(fit["parameters"].size() == 33);
+    return;
+  }
+  FAIL("the fit was never interrupted");
+}

@@ -1,0 +1,371 @@
+// nlsq-fit end to end: what it prints, what it writes, how it exits.
+#include "program.hpp"
+
+#include <doctest/doctest.h>
+
+#include <bit>
+#include <cmath>
+#include <csignal>
+#include <cstdint>
+#include <random>
+#include <thread>
+
+using namespace program;
+
+namespace {
+
+const std::string kData = NLSQ_SOURCE_DIR "/data/";
+const std::string kDecay = kData + "decay.csv";
+const std::string kExact = "x,y,s\n0,1,0.1\n1,3.1,0.2\n2,4.9,0.1\n3,7.2,0.2\n4,8.8,0.1\n";
+
+// A fit that takes long: many rows, and a starting point far away.
+std::string long_table(const Scratch& scratch, int rows) {
+  std::mt19937_64 random(3);
+  std::normal_distribution<double> noise(0, 0.01);
+  std::string text = "x,y\n";
+  char line[80];
+  for (int i = 0; i < rows; ++i) {
+    const double x = 10.0 * i / rows;
+    std::snprintf(line, sizeof line, "%.6g,%.6g\n", x, 2 * std::exp(-0.7 * x) + noise(random));
+    text += line;
+  }
+  return scratch.write("long.csv", text);
+}
+
+}  // namespace
+
+TEST_CASE("the first example converges and reports what was read, fitted and certified") {
+  const Outcome outcome = run(kDecay + " --model exp");
+  CHECK(outcome.status == 0);
+  for (const char* part :
+       {"decay.csv: 52 rows, 2 columns, delimiter comma, header", "x = day, y = weight", "exp: a*exp(-b*x)+c",
+        "CONVERGED", "102.684", "81.3738", "95 % interval", "R² 0.998", "Reduced χ²", "AIC", "BIC",
+        "a~c -0.989", "Sigma: none given", "certified", "kernels"}) {
+    CAPTURE(part);
+    CHECK(contains(outcome.out, part));
+  }
+}
+
+TEST_CASE("JSON carries every promised key") {
+  const nlohmann::json fit = fit_json(kDecay + " --model exp");
+  REQUIRE(fit.is_object());
+  for (const char* key : {"model",     "formula", "parameters", "covariance",   "correlation", "rows",
+                          "excluded",  "dof",     "rss",        "chi2_reduced", "r_squared",   "aic",
+                          "bic",       "status",  "verdict",    "message",      "certificate", "precision",
+                          "evaluator", "kernel",  "threads",    "time"}) {
+    CAPTURE(key);
+    CHECK(fit.contains(key));
+  }
+  for (const char* key : {"passed", "verdict", "governed_by", "gradient_norm", "decrement_sigma", "condition",
+                          "rank", "confounded", "covariance_error", "rechecked_rows"}) {
+    CAPTURE(key);
+    CHECK(fit["certificate"].contains(key));
+  }
+  for (const char* key : {"policy", "escalations", "issues", "trace", "counters"})
+    CHECK(fit["precision"].contains(key));
+  for (const char* key : {"iteration", "cost", "gradient_norm", "lambda", "rho", "residual", "jacobian",
+                          "gram", "solve", "condition", "event", "reason"}) {
+    CAPTURE(key);
+    CHECK(fit["precision"]["trace"][0].contains(key));
+  }
+  for (const char* key : {"read", "setup", "evaluate", "solve", "certify", "total"})
+    CHECK(fit["time"].contains(key));
+  for (const char* key : {"name", "value", "std_error", "ci_low", "ci_high", "fixed", "at_bound", "guess"}) {
+    CHECK(fit["parameters"][0].contains(key));
+  }
+  CHECK(fit["model"] == "exp");
+  CHECK(fit["verdict"] == "CONVERGED");
+  CHECK(fit["certificate"]["passed"] == true);
+  CHECK(parameter(fit, "c")["value"].get<double>() == doctest::Approx(81.3738).epsilon(1e-5));
+}
+
+TEST_CASE("a straight line gives the textbook's numbers, intervals and p-value included") {
+  Scratch scratch;
+  const std::string file = scratch.write("line.csv", kExact);
+  // By hand: x mean 2, Sxx 10, Sxy 19.7, y mean 5.
+  const nlohmann::json fit = fit_json(file + " --model linear");
+  CHECK(parameter(fit, "a")["value"].get<double>() == doctest::Approx(1.97).epsilon(1e-13));
+  CHECK(parameter(fit, "b")["value"].get<double>() == doctest::Approx(1.06).epsilon(1e-12));
+  const double rss = 0.091, s2 = rss / 3;
+  CHECK(fit["rss"].get<double>() == doctest::Approx(rss).epsilon(1e-11));
+  CHECK(parameter(fit, "a")["std_error"].get<double>() == doctest::Approx(std::sqrt(s2 / 10)).epsilon(1e-11));
+  const double t3 = 3.182446305284263;  // Student's 97.5 % quantile, 3 degrees of freedom
+  CHECK(parameter(fit, "a")["ci_high"].get<double>() ==
+        doctest::Approx(1.97 + t3 * std::sqrt(s2 / 10)).epsilon(1e-11));
+  // Absolute sigmas: normal intervals, and a p-value in the report.
+  const nlohmann::json weighted = fit_json(file + " --model linear --sigma s --absolute-sigma");
+  const nlohmann::json a = parameter(weighted, "a");
+  CHECK((a["ci_high"].get<double>() - a["value"].get<double>()) / a["std_error"].get<double>() ==
+        doctest::Approx(1.959963984540054).epsilon(1e-12));
+  CHECK(contains(run(file + " --model linear --sigma s --absolute-sigma").out, "p-value"));
+  CHECK(contains(run(file + " --model linear --sigma s").out, "Sigma: relative weights"));
+}
+
+TEST_CASE("standard input, column numbers and gzip reach the same fit as the file") {
+  Scratch scratch;
+  const std::string expected = fit_json(kDecay + " --model exp")["parameters"].dump();
+  CHECK(
+      nlohmann::json::parse(run("- --model exp --json -", "cat " + kDecay + " |").out)["parameters"].dump() ==
+      expected);
+  CHECK(nlohmann::json::parse(
+            run("- --model exp --json - --x 1 --y '$2'", "gzip -c " + kDecay + " |").out)["parameters"]
+            .dump() == expected);
+}
+
+TEST_CASE("a fit started from its own JSON starts at the same bits, and ends there") {
+  Scratch scratch;
+  const std::string file = scratch.path("fit.json");
+  CHECK(run(kDecay + " --model 'a*exp(-b*x)+c' --p0 a=100,b=0.004,c=80 --quiet --json " + file).status == 0);
+  const nlohmann::json first = nlohmann::json::parse(scratch.read("fit.json"));
+  const nlohmann::json again = fit_json(kDecay + " --model 'a*exp(-b*x)+c' --p0 @" + file);
+  for (const char* name : {"a", "b", "c"}) {
+    const double value = parameter(first, name)["value"], guess = parameter(again, name)["guess"];
+    CHECK(std::bit_cast<std::uint64_t>(value) == std::bit_cast<std::uint64_t>(guess));
+    CHECK(parameter(again, name)["value"].get<double>() == doctest::Approx(value).epsilon(1e-10));
+  }
+  // The command line wins over the file.
+  CHECK(parameter(fit_json(kDecay + " --model 'a*exp(-b*x)+c' --fix c=80 --p0 @" + file), "c")["value"] ==
+        80.0);
+}
+
+TEST_CASE("parameters can be fixed at a value or at their start") {
+  const nlohmann::json fit = fit_json(kDecay + " --model exp --fix c=80");
+  CHECK(parameter(fit, "c")["value"] == 80.0);
+  CHECK(parameter(fit, "c")["fixed"] == true);
+  CHECK(parameter(fit, "c")["std_error"] == 0.0);
+  CHECK(fit["dof"] == 50);
+  CHECK(parameter(fit_json(kDecay + " --model 'a*exp(-b*x)+c' --p0 a=100,b=0.004,c=81 --fix c"),
+                  "c")["value"] == 81.0);
+}
+
+TEST_CASE("rows left out are counted and reported") {
+  Scratch scratch;
+  const std::string file = scratch.write("t.csv", kExact + "5,NA,1\n6,99,1\n");
+  const Outcome outcome = run(file + " --model linear --missing drop --where 'y<90' --range :3");
+  CHECK(outcome.status == 0);
+  CHECK(contains(outcome.out, "4 rows fitted, 3 left out (1 by --missing drop, 1 by --where, 1 by --range)"));
+  CHECK(fit_json(file + " --model linear --missing drop --where 'y<90' --range :3")["excluded"] == 3);
+  CHECK(fit_json(file + " --model linear --missing drop --where 'y<90' --where 'x>0'")["rows"] == 4);
+}
+
+TEST_CASE("columns may be expressions, and a formula may have a left side") {
+  Scratch scratch;
+  const std::string file = scratch.write("t.csv", "t,my count\n0,1\n1,2.7\n2,7.4\n3,20.1\n4,54.6\n");
+  const nlohmann::json direct = fit_json(file + " --model 'a+b*x' --y 'log(`my count`)' --p0 a=0,b=1");
+  const nlohmann::json left = fit_json(file + " --model 'log(y) = a+b*x' --p0 a=0,b=1");
+  CHECK(direct["verdict"] == "CONVERGED");
+  CHECK(left["verdict"] == "CONVERGED");
+  CHECK(parameter(direct, "b")["value"].get<double>() ==
+        doctest::Approx(parameter(left, "b")["value"].get<double>()).epsilon(1e-12));
+  CHECK(parameter(fit_json(file + " --x '2*t' --y 'log($2)' --model linear"), "a")["value"].get<double>() ==
+        doctest::Approx(parameter(left, "b")["value"].get<double>() / 2).epsilon(1e-12));
+}
+
+TEST_CASE("names in a formula are what --x chose; the header's name and x both work") {
+  const Outcome by_x = run(kDecay + " --model 'a*exp(-b*x)+c' --p0 a=100,b=0.005,c=80");
+  const Outcome by_name = run(kDecay + " --model 'a*exp(-b*day)+c' --p0 a=100,b=0.005,c=80");
+  CHECK(by_x.status == 0);
+  CHECK(by_name.status == 0);
+  CHECK(contains(by_x.out, "x is day"));
+  // A column that was not chosen is a parameter, with a warning; as the only x it is a mistake.
+  Scratch scratch;
+  const std::string file = scratch.write("t.csv", "x,y,z\n0,1,5\n1,3.1,6\n2,4.9,7\n3,7.2,8\n");
+  CHECK(contains(run(file + " --model 'a*x+z' --p0 a=1,z=1").out, "'z' is fitted as a parameter"));
+  const Outcome mistake = run(file + " --x z --model 'a*x+b' --p0 a=1,b=1");
+  CHECK(mistake.status == 2);
+  CHECK(contains(mistake.out, "a column that --x did not choose"));
+}
+
+TEST_CASE("exit status 2: usage and model errors say what would mend them") {
+  Scratch scratch;
+  const std::string bad_json = scratch.write("bad.json", "[1,2]");
+  const auto usage = [&](const std::string& arguments, const char* part) {
+    CAPTURE(arguments);
+    const Outcome outcome = run(arguments);
+    CAPTURE(outcome.out);
+    CHECK(outcome.status == 2);
+    CHECK(contains(outcome.out, part));
+  };
+  usage("", "which file");
+  usage(kDecay, "--list-models");
+  usage(kDecay + " --model exp --loss huber", "--loss");
+  usage(kDecay + " --model exp --frobnicate", "--frobnicate");
+  usage(kDecay + " other.csv --model exp", "other.csv");
+  usage(kDecay + " --model expp", "exp");
+  usage(kDecay + " --model 'a*exp(-b*x'", "^");
+  usage(kDecay + " --model 'a*frob(x)'", "frob");
+  usage(kDecay + " --model exp --p0 q=1", "no parameter 'q'; its parameters are a, b, c");
+  usage(kDecay + " --model exp --fix q", "no parameter 'q'");
+  usage(kDecay + " --model exp --p0 a=1,a=2", "given twice");
+  usage(kDecay + " --model exp --p0 a=1 --fix a=2", "--p0 gives it a value too");
+  usage(kDecay + " --model exp --p0 a", "name=value");
+  usage(kDecay + " --model exp --p0 a=x", "not a number");
+  usage(kDecay + " --model exp --p0 @/nowhere/fit.json", "cannot open");
+  usage(kDecay + " --model exp --p0 @" + bad_json, "JSON object");
+  usage(kDecay + " --model exp --precision f8", "--precision");
+  usage(kDecay + " --model exp --xtol abc", "not a number");
+  usage(kDecay + " --model exp --ftol -1", "at least 0");
+  usage(kDecay + " --model exp --time-limit 0", "positive");
+  usage(kDecay + " --model exp --max-iterations 2.5", "whole number");
+  usage(kDecay + " --model exp --confidence 95", "between 0 and 1");
+  usage(kDecay + " --model exp --absolute-sigma", "needs --sigma");
+  usage(kDecay + " --model exp --range 5:1", "above the second");
+  usage(kDecay + " --model exp --range 5", "A:B");
+  usage(kDecay + " --model exp --missing ignore", "one of error, drop");
+  usage(kDecay + " --model exp --delimiter ab", "one character");
+  usage(kDecay + " --model exp --decimal ,  --delimiter ,", "different");
+  usage(kDecay + " --model exp --where 'day <'", "--where");
+  usage(kDecay + " --model exp --x 'log(day'", "^");
+  usage(kDecay + " --model exp --x day,weight --y 2", "1 predictor");
+  usage(kDecay + " --model exp --x 2", "--y");
+  usage("--describe nothing", "--describe");
+}
+
+TEST_CASE("exit status 3: bad data, with the place") {
+  Scratch scratch;
+  const auto bad = [&](const std::string& arguments, const char* part) {
+    CAPTURE(arguments);
+    const Outcome outcome = run(arguments);
+    CAPTURE(outcome.out);
+    CHECK(outcome.status == 3);
+    CHECK(contains(outcome.out, part));
+  };
+  bad(scratch.path("none.csv") + " --model exp", "cannot open");
+  bad(scratch.path("") + " --model exp", "directory");
+  bad(scratch.write("text.csv", "x,y\n1,2\n3,four\n") + " --model linear", "text.csv:3:3: 'four'");
+  bad(scratch.write("empty.csv", "") + " --model linear", "empty.csv:1:1: the input is empty");
+  bad(kDecay + " --model exp --y heavy",
+      "decay.csv:1:1: there is no column 'heavy' (--y); the columns are day, weight");
+  bad(kDecay + " --model exp --y 3", "there is no column 3");
+  bad(kDecay + " --model exp --y 'log(heavy)'", "there is no column 'heavy'");
+  bad(kDecay + " --model exp --y 'log(day)'", "decay.csv:2: y = log(day) is infinite here");
+  bad(kDecay + " --model exp --y 'sqrt(day-10)'", "is not a number here and in");
+  bad(kDecay + " --model exp --where 'day>1000'", "--where leaves no rows");
+  bad(kDecay + " --model exp --range 1000:", "--range leaves no rows");
+  bad(kDecay + " --model exp --sigma 'weight-179.91'", "decay.csv:5: sigma is 0");
+  bad(scratch.write("few.csv", "x,y\n1,2\n3,4\n") + " --model exp", "few.csv");
+  bad(scratch.write("one.csv", "1\n2\n3\n") + " --model linear", "there is no column 2");
+}
+
+TEST_CASE("exit status 1: ended without a certificate, the best parameters are printed all the same") {
+  const Outcome outcome = run(kDecay + " --model 'a*exp(-b*x)+c' --p0 a=1,b=1,c=0 --max-iterations 1");
+  CHECK(outcome.status == 1);
+  CHECK(contains(outcome.out, "BUDGET"));
+  CHECK(contains(outcome.out, "std. error"));
+  CHECK(fit_json(kDecay + " --model 'a*exp(-b*x)+c' --p0 a=1,b=1,c=0 --max-iterations 1")["status"] ==
+        "max_iterations");
+}
+
+TEST_CASE("a rank-deficient model is a success that names the parameters") {
+  const nlohmann::json fit = fit_json(kDecay + " --model '(a+b)*x+c' --p0 a=1,b=1,c=1");
+  CHECK(fit["verdict"] == "RANK_DEFICIENT");
+  CHECK(fit["certificate"]["confounded"] == nlohmann::json({"a", "b"}));
+  CHECK(parameter(fit, "a")["std_error"].is_null());
+  const Outcome outcome = run(kDecay + " --model '(a+b)*x+c' --p0 a=1,b=1,c=1");
+  CHECK(outcome.status == 0);
+  CHECK(contains(outcome.out, "undetermined"));
+}
+
+TEST_CASE("outputs are written whole or not at all") {
+  Scratch scratch;
+  const std::string old = scratch.write("fit.json", "precious");
+  const Outcome refused = run(kDecay + " --model exp --y heavy --json " + old);
+  CHECK(refused.status == 3);
+  CHECK(scratch.read("fit.json") == "precious");
+  CHECK(run(kDecay + " --model exp --json " + scratch.path("no/such/dir/fit.json")).status == 3);
+  CHECK(run(kDecay + " --model exp --json /dev/full").status == 3);
+  CHECK(run(kDecay + " --model exp > /dev/full").status == 3);
+  CHECK(run(kDecay + " --model exp --quiet --json " + old).out.empty());
+  CHECK(nlohmann::json::parse(scratch.read("fit.json"), nullptr, false).is_object());
+  CHECK(scratch.files() == 1);  // no temporary is left
+}
+
+TEST_CASE("a file-size limit, as a full disk, leaves the old file whole") {
+  Scratch scratch;
+  const std::string old = scratch.write("fit.json", "precious");
+  const Outcome full = run(kDecay + " --model exp --quiet --json " + old, "trap '' XFSZ; ulimit -f 0;");
+  CHECK(full.status == 3);
+  CHECK(contains(full.out, "fit.json"));
+  CHECK(scratch.read("fit.json") == "precious");
+  CHECK(scratch.files() == 1);
+}
+
+TEST_CASE("residuals add up to the sum of squares") {
+  Scratch scratch;
+  const std::string file = scratch.path("r.csv");
+  const nlohmann::json fit = fit_json(kDecay + " --model exp --residuals " + file);
+  const nlohmann::json mean = fit_json(file + " --x fit --y 'residual^2' --model constant");
+  CHECK(parameter(mean, "c")["value"].get<double>() * 52 ==
+        doctest::Approx(fit["rss"].get<double>()).epsilon(1e-9));
+  CHECK(scratch.read("r.csv").rfind("x,y,fit,residual\n", 0) == 0);
+}
+
+TEST_CASE("a time limit ends a fit with the best so far") {
+  Scratch scratch;
+  const std::string file = long_table(scratch, 200000);
+  const nlohmann::json fit =
+      fit_json(file + " --model 'a*exp(-b*x)' --p0 a=1,b=0.001 --time-limit 0.0000001");
+  CHECK(fit["status"] == "time_limit");
+  CHECK(fit["verdict"] == "BUDGET");
+}
+
+TEST_CASE("out of memory is a message and exit 3, and no output is left half written") {
+  Scratch scratch;
+  const std::string file = long_table(scratch, 400000);
+  const Outcome outcome = run(file + " --model exp0 --json " + scratch.path("fit.json"), "ulimit -v 12000;");
+  CAPTURE(outcome.out);
+  CHECK(outcome.status == 3);
+  CHECK(contains(outcome.out, "out of memory"));
+  CHECK(scratch.files() == 1);
+}
+
+TEST_CASE("the lists and descriptions of models agree with each other") {
+  const nlohmann::json list = nlohmann::json::parse(run("--list-models --json -").out);
+  REQUIRE(list.is_array());
+  const std::string table = run("--list-models").out;
+  for (const auto& model : list) {
+    const std::string name = model["name"];
+    CAPTURE(name);
+    CHECK(contains(table, name));
+    const Outcome description = run("--describe " + name);
+    CHECK(description.status == 0);
+    CHECK(contains(description.out, model["formula"]));
+    for (const auto& parameter : model["parameters"])
+      CHECK_FALSE(parameter["meaning"].get<std::string>().empty());
+  }
+}
+
+TEST_CASE("version and help name what there is") {
+  const Outcome version = run("--version");
+  CHECK(version.status == 0);
+  for (const char* part : {"nlsq-fit ", "kernels", "zlib", "CLI11"}) CHECK(contains(version.out, part));
+  const Outcome help = run("--help");
+  CHECK(help.status == 0);
+  for (const char* part : {"--model", "auto|f64|f32", "Exit status"}) CHECK(contains(help.out, part));
+}
+
+TEST_CASE("any number of threads gives the same bits") {
+  Scratch scratch;
+  const std::string file = long_table(scratch, 100000);
+  const nlohmann::json one = fit_json(file + " --model exp --threads 1"),
+                       three = fit_json(file + " --model exp --threads 3");
+  CHECK(one["parameters"].dump() == three["parameters"].dump());
+  CHECK(one["threads"] == 1);
+  CHECK(three["threads"] >= 1);
+  CHECK(run(file + " --model exp --threads 0").status == 2);
+}
+
+TEST_CASE("columns with awkward names and chosen the other way round fit all the same") {
+  Scratch scratch;
+  const std::string file = scratch.write("t.csv", "y,x\n0,1\n1,3.1\n2,4.9\n3,7.2\n");
+  const nlohmann::json fit = fit_json(file + " --x y --y x --model 'a*y+b'");
+  CHECK(parameter(fit, "a")["value"].get<double>() == doctest::Approx(2.04).epsilon(1e-12));
+  CHECK(fit_json(file + " --model 'a*y+b'")["verdict"] == "CONVERGED");
+  CHECK(fit_json(file + " --model linear")["parameters"][0]["value"] == parameter(fit, "a")["value"]);
+}
+
+TEST_CASE("the locale is never consulted") {
+  const std::string plain = fit_json(kDecay + " --model exp")["parameters"].dump();
+  const Outcome german = run(kDecay + " --model exp --quiet --json -", "LC_ALL=de_DE.UTF-8 LANG=de_DE.UTF-8");
+  CHECK(nlohmann::json::parse(german.out)["parameters"].dump() == plain);
+}
