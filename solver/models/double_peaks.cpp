@@ -34,14 +34,16 @@ Separable pair_problem(const Sample& sample, const std::vector<double>& u, Profi
 }
 
 // The largest peak, then the largest of what remains; and what one broad peak could be two of.
-std::vector<std::vector<double>> pair_starts(const Sample& sample, const std::vector<double>& u, Profile profile,
-                                             double width_per_box) {
-  const PeakProblem peak = {[profile](double z, std::span<const double>) { return profile(z); }, width_per_box};
+std::vector<std::vector<double>> pair_starts(const Sample& sample, const std::vector<double>& u,
+                                             Profile profile, double width_per_box) {
+  const PeakProblem peak = {[profile](double z, std::span<const double>) { return profile(z); },
+                            width_per_box};
   const PeakFit first = fit_peak(sample, peak);
   Sample rest = sample;
   for (std::size_t i = 0; i < rest.rows(); ++i)
     rest.y[i] -= first.height * profile((rest.x[i] - first.centre) / first.width) + first.background;
-  const double centre = (first.centre - sample.x_min) / sample.span, log_width = std::log(first.width / sample.span);
+  const double centre = (first.centre - sample.x_min) / sample.span,
+               log_width = std::log(first.width / sample.span);
   const double width = std::exp(log_width);
   std::vector<std::vector<double>> starts;
   for (const Bump& bump : find_bumps(u, rest.y))
@@ -51,7 +53,8 @@ std::vector<std::vector<double>> pair_starts(const Sample& sample, const std::ve
   const std::vector<Bump> bumps = find_bumps(u, sample.y);
   for (std::size_t i = 0; i < bumps.size(); ++i)
     for (std::size_t j = 0; j < i; ++j)
-      if (std::abs(bumps[i].centre - bumps[j].centre) > 0.5 * std::min(bumps[i].half_width, bumps[j].half_width))
+      if (std::abs(bumps[i].centre - bumps[j].centre) >
+          0.5 * std::min(bumps[i].half_width, bumps[j].half_width))
         starts.push_back({bumps[i].centre, std::log(bumps[i].half_width * width_per_box), bumps[j].centre,
                           std::log(bumps[j].half_width * width_per_box)});
   return starts;
@@ -59,7 +62,8 @@ std::vector<std::vector<double>> pair_starts(const Sample& sample, const std::ve
 
 // {height, centre, width} of each peak, left one first, then the background.
 std::vector<double> fit_pair(const Sample& picked, Profile profile, double width_per_box) {
-  const Sample averaged = picked.source ? picked.source->average(picked.x.front(), picked.x.back()) : Sample{};
+  const Sample averaged =
+      picked.source ? picked.source->average(picked.x.front(), picked.x.back()) : Sample{};
   const Sample& sample = averaged.rows() > 8 ? averaged : picked;
   const std::vector<double> u = sample.unit_x();
   const Solution best =
@@ -92,18 +96,19 @@ void add_double_peaks(std::vector<Model>& models) {
                                 {"c", "background (units of y)", {-2, 2}}},
                                {0, 10},
                                [](const Sample& sample) { return fit_pair(sample, gaussian, 0.6); }}));
-  models.push_back(make_model({"lorentzian2",
-                               "h1/(1+((x-x1)/gamma1)^2)+h2/(1+((x-x2)/gamma2)^2)+c",
-                               "two Lorentzian peaks on a constant background",
-                               {{"h1", "height of the left peak (units of y)", kHeight},
-                                {"x1", "centre of the left peak (units of x)", kLeft},
-                                {"gamma1", "half width at half height of the left peak (units of x)", kWidth},
-                                {"h2", "height of the right peak (units of y)", kHeight},
-                                {"x2", "centre of the right peak (units of x)", kRight},
-                                {"gamma2", "half width at half height of the right peak (units of x)", kWidth},
-                                {"c", "background (units of y)", {-2, 2}}},
-                               {0, 10},
-                               [](const Sample& sample) { return fit_pair(sample, lorentzian, 0.6); }}));
+  models.push_back(
+      make_model({"lorentzian2",
+                  "h1/(1+((x-x1)/gamma1)^2)+h2/(1+((x-x2)/gamma2)^2)+c",
+                  "two Lorentzian peaks on a constant background",
+                  {{"h1", "height of the left peak (units of y)", kHeight},
+                   {"x1", "centre of the left peak (units of x)", kLeft},
+                   {"gamma1", "half width at half height of the left peak (units of x)", kWidth},
+                   {"h2", "height of the right peak (units of y)", kHeight},
+                   {"x2", "centre of the right peak (units of x)", kRight},
+                   {"gamma2", "half width at half height of the right peak (units of x)", kWidth},
+                   {"c", "background (units of y)", {-2, 2}}},
+                  {0, 10},
+                  [](const Sample& sample) { return fit_pair(sample, lorentzian, 0.6); }}));
 }
 
 }  // namespace nlsq::inline v0::guessing

@@ -34,7 +34,9 @@ Boxes best_boxes(std::span<const double> u, std::span<const double> prefix, doub
 
 }  // namespace
 
-double narrowest_log_width(std::size_t n) { return std::log(0.25 / static_cast<double>(std::max<std::size_t>(n, 2))); }
+double narrowest_log_width(std::size_t n) {
+  return std::log(0.25 / static_cast<double>(std::max<std::size_t>(n, 2)));
+}
 
 std::vector<Bump> find_bumps(std::span<const double> u, std::span<const double> y) {
   const std::size_t n = u.size();

@@ -13,7 +13,8 @@ namespace {
 double gaussian_shape(double z, std::span<const double>) { return std::exp(-z * z / 2); }
 double lorentzian_shape(double z, std::span<const double>) { return 1 / (1 + z * z); }
 
-constexpr ParameterRow kHeight = {"h", "height above the background (units of y); negative for a dip", {1, 10}};
+constexpr ParameterRow kHeight = {
+    "h", "height above the background (units of y); negative for a dip", {1, 10}};
 constexpr ParameterRow kBackground = {"c", "background (units of y)", {-2, 2}};
 constexpr TrialRange kCentreTrial = {2, 8};
 constexpr TrialRange kWidthTrial = {0.35, 1.5, true};
@@ -26,9 +27,7 @@ PeakFit fit_lorentzian(const Sample& sample) { return fit_peak(sample, {lorentzi
 // Voigt profile of Gaussian width 1 (the search's width) and Lorentzian width exp(extra): its height.
 PeakFit fit_voigt(const Sample& sample) {
   PeakProblem problem;
-  problem.shape = [](double z, std::span<const double> extra) {
-    return voigt(z, 1, std::exp(extra[0]));
-  };
+  problem.shape = [](double z, std::span<const double> extra) { return voigt(z, 1, std::exp(extra[0])); };
   problem.width_per_box = 0.4;
   problem.extra_starts = {{std::log(0.3)}, {std::log(3.0)}};
   problem.extra_lower = {std::log(1e-3)};
@@ -44,7 +43,8 @@ Row gaussian_row() {
           "Gaussian peak on a constant background",
           {kHeight,
            {"mu", "centre (units of x)", kCentreTrial},
-           {"sigma", "standard deviation (units of x); the full width at half height is 2.3548 sigma", kWidthTrial},
+           {"sigma", "standard deviation (units of x); the full width at half height is 2.3548 sigma",
+            kWidthTrial},
            kBackground},
           kTrialX,
           [](const Sample& sample) {
@@ -88,19 +88,20 @@ Row lorentzian_row() {
 }
 
 Row lorentzian_area_row() {
-  return {"lorentzian_area",
-          "a/(pi*gamma*(1+((x-x0)/gamma)^2))+c",
-          "Lorentzian peak by its area, on a constant background",
-          {{"a", "area under the peak (y times x)", {1, 10}},
-           {"gamma", "half width at half height (units of x)", kWidthTrial},
-           {"x0", "centre (units of x)", kCentreTrial},
-           kBackground},
-          kTrialX,
-          [](const Sample& sample) {
-            const PeakFit fit = fit_lorentzian(sample);
-            return std::vector{fit.height * fit.width * std::numbers::pi, fit.width, fit.centre, fit.background};
-          },
-          kSharp};
+  return {
+      "lorentzian_area",
+      "a/(pi*gamma*(1+((x-x0)/gamma)^2))+c",
+      "Lorentzian peak by its area, on a constant background",
+      {{"a", "area under the peak (y times x)", {1, 10}},
+       {"gamma", "half width at half height (units of x)", kWidthTrial},
+       {"x0", "centre (units of x)", kCentreTrial},
+       kBackground},
+      kTrialX,
+      [](const Sample& sample) {
+        const PeakFit fit = fit_lorentzian(sample);
+        return std::vector{fit.height * fit.width * std::numbers::pi, fit.width, fit.centre, fit.background};
+      },
+      kSharp};
 }
 
 Row voigt_row() {
@@ -115,7 +116,8 @@ Row voigt_row() {
           kTrialX,
           [](const Sample& sample) {
             const PeakFit fit = fit_voigt(sample);
-            return std::vector{fit.height, fit.centre, fit.width, fit.width * std::exp(fit.extra[0]), fit.background};
+            return std::vector{fit.height, fit.centre, fit.width, fit.width * std::exp(fit.extra[0]),
+                               fit.background};
           },
           kCostly};
 }
@@ -133,7 +135,8 @@ Row voigt_area_row() {
           [](const Sample& sample) {
             const PeakFit fit = fit_voigt(sample);
             const double gamma = fit.width * std::exp(fit.extra[0]);
-            return std::vector{fit.height / voigt(0, fit.width, gamma), fit.centre, fit.width, gamma, fit.background};
+            return std::vector{fit.height / voigt(0, fit.width, gamma), fit.centre, fit.width, gamma,
+                               fit.background};
           },
           kCostly};
 }
@@ -164,29 +167,30 @@ Row pseudo_voigt_row() {
 }
 
 Row pearson7_row() {
-  return {"pearson7",
-          "h*(1+(2^(1/m)-1)*((x-x0)/w)^2)^(-m)+c",
-          "Pearson VII peak: Lorentzian for m = 1, Gaussian as m grows",
-          {kHeight,
-           {"m", "shape (pure number)", {1, 4}},
-           {"x0", "centre (units of x)", kCentreTrial},
-           {"w", "half width at half height (units of x)", kWidthTrial},
-           kBackground},
-          kTrialX,
-          [](const Sample& sample) {
-            PeakProblem problem;
-            problem.shape = [](double z, std::span<const double> log_m) {
-              const double m = std::exp(log_m[0]);
-              return std::pow(1 + std::expm1(std::numbers::ln2 / m) * z * z, -m);
-            };
-            problem.width_per_box = 0.7;
-            problem.extra_starts = {{std::log(2.0)}};
-            problem.extra_lower = {std::log(0.3)};
-            problem.extra_upper = {std::log(50.0)};  // beyond, a Gaussian to the eye and a flat valley to the fit
-            const PeakFit fit = fit_peak(sample, problem);
-            return std::vector{fit.height, std::exp(fit.extra[0]), fit.centre, fit.width, fit.background};
-          },
-          kSharp};
+  return {
+      "pearson7",
+      "h*(1+(2^(1/m)-1)*((x-x0)/w)^2)^(-m)+c",
+      "Pearson VII peak: Lorentzian for m = 1, Gaussian as m grows",
+      {kHeight,
+       {"m", "shape (pure number)", {1, 4}},
+       {"x0", "centre (units of x)", kCentreTrial},
+       {"w", "half width at half height (units of x)", kWidthTrial},
+       kBackground},
+      kTrialX,
+      [](const Sample& sample) {
+        PeakProblem problem;
+        problem.shape = [](double z, std::span<const double> log_m) {
+          const double m = std::exp(log_m[0]);
+          return std::pow(1 + std::expm1(std::numbers::ln2 / m) * z * z, -m);
+        };
+        problem.width_per_box = 0.7;
+        problem.extra_starts = {{std::log(2.0)}};
+        problem.extra_lower = {std::log(0.3)};
+        problem.extra_upper = {std::log(50.0)};  // beyond, a Gaussian to the eye and a flat valley to the fit
+        const PeakFit fit = fit_peak(sample, problem);
+        return std::vector{fit.height, std::exp(fit.extra[0]), fit.centre, fit.width, fit.background};
+      },
+      kSharp};
 }
 
 Row moffat_row() {

@@ -34,7 +34,8 @@ std::vector<double> fit_polynomial(const Sample& sample, int degree) {
   std::vector<double> columns(n * count), d(count, 0.0), residual = sample.y;
   for (std::size_t i = 0; i < n; ++i) {
     double power = 1;
-    for (std::size_t k = 0; k < count; ++k, power *= (sample.x[i] - centre) / scale) columns[k * n + i] = power;
+    for (std::size_t k = 0; k < count; ++k, power *= (sample.x[i] - centre) / scale)
+      columns[k * n + i] = power;
   }
   project(residual, degree + 1, columns.data(), d.data());
   return expand(d, centre, scale);
@@ -42,12 +43,11 @@ std::vector<double> fit_polynomial(const Sample& sample, int degree) {
 
 Model polynomial(int degree) {
   static constexpr std::array names = {"c0", "c1", "c2", "c3", "c4", "c5", "c6", "c7", "c8", "c9"};
-  static constexpr std::array meanings = {
-      "value at x = 0 (units of y)",           "coefficient of x (y per x)",
-      "coefficient of x^2 (y per x^2)",        "coefficient of x^3 (y per x^3)",
-      "coefficient of x^4 (y per x^4)",        "coefficient of x^5 (y per x^5)",
-      "coefficient of x^6 (y per x^6)",        "coefficient of x^7 (y per x^7)",
-      "coefficient of x^8 (y per x^8)",        "coefficient of x^9 (y per x^9)"};
+  static constexpr std::array meanings = {"value at x = 0 (units of y)",    "coefficient of x (y per x)",
+                                          "coefficient of x^2 (y per x^2)", "coefficient of x^3 (y per x^3)",
+                                          "coefficient of x^4 (y per x^4)", "coefficient of x^5 (y per x^5)",
+                                          "coefficient of x^6 (y per x^6)", "coefficient of x^7 (y per x^7)",
+                                          "coefficient of x^8 (y per x^8)", "coefficient of x^9 (y per x^9)"};
   Row row;
   row.name = fmt::format("poly{}", degree);
   row.description = fmt::format("polynomial of degree {}", degree);
@@ -70,18 +70,19 @@ void add_polynomials(std::vector<Model>& models) {
                                {{"c", "level (units of y)", {-5, 5}}},
                                {0, 10},
                                [](const Sample& sample) { return std::vector{sample.y_mean}; }}));
-  models.push_back(make_model({"linear",
-                               "a*x+b",
-                               "a straight line",
-                               {{"a", "slope (y per x)", {-5, 5}}, {"b", "value at x = 0 (units of y)", {-5, 5}}},
-                               {0, 10},
-                               [](const Sample& sample) {
-                                 const std::vector<double> c = fit_polynomial(sample, 1);
-                                 return std::vector{c[1], c[0]};
-                               },
-                               kSmooth,
-                               Domain::all,
-                               {"line", "poly1"}}));
+  models.push_back(
+      make_model({"linear",
+                  "a*x+b",
+                  "a straight line",
+                  {{"a", "slope (y per x)", {-5, 5}}, {"b", "value at x = 0 (units of y)", {-5, 5}}},
+                  {0, 10},
+                  [](const Sample& sample) {
+                    const std::vector<double> c = fit_polynomial(sample, 1);
+                    return std::vector{c[1], c[0]};
+                  },
+                  kSmooth,
+                  Domain::all,
+                  {"line", "poly1"}}));
   for (int degree = 2; degree <= 9; ++degree) models.push_back(polynomial(degree));
 }
 

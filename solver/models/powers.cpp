@@ -33,18 +33,18 @@ constexpr double kGasConstant = 8.314462618;  // J/(mol K), exact in the SI of 2
 }  // namespace
 
 void add_powers(std::vector<Model>& models) {
-  models.push_back(make_model({"power",
-                               "a*x^b",
-                               "power law, x > 0",
-                               {{"a", "value at x = 1 (units of y)", {1, 5}},
-                                {"b", "exponent (pure number)", {-2, 3}}},
-                               {0.5, 10},
-                               [](const Sample& sample) {
-                                 const ExponentialFit fit = power_law(sample, false);
-                                 return std::vector{fit.a, -fit.rate};
-                               },
-                               kSmooth,
-                               Domain::positive}));
+  models.push_back(
+      make_model({"power",
+                  "a*x^b",
+                  "power law, x > 0",
+                  {{"a", "value at x = 1 (units of y)", {1, 5}}, {"b", "exponent (pure number)", {-2, 3}}},
+                  {0.5, 10},
+                  [](const Sample& sample) {
+                    const ExponentialFit fit = power_law(sample, false);
+                    return std::vector{fit.a, -fit.rate};
+                  },
+                  kSmooth,
+                  Domain::positive}));
   models.push_back(make_model({"power_offset",
                                "a*x^b+c",
                                "power law with a constant, x > 0",
@@ -67,19 +67,20 @@ void add_powers(std::vector<Model>& models) {
                                logarithm,
                                kSmooth,
                                Domain::positive}));
-  models.push_back(make_model({"arrhenius",
-                               "A*exp(-E/(8.314462618*x))",
-                               "Arrhenius' law: a rate against the absolute temperature x in kelvin",
-                               {{"A", "prefactor: the rate at infinite temperature (units of y)", {1e5, 1e9, true}},
-                                {"E", "activation energy (J/mol)", {2e4, 8e4}}},
-                               {280, 400},
-                               [](const Sample& sample) {
-                                 const auto inverse = mapped(sample.x, [](double x) { return 1 / x; });
-                                 const ExponentialFit fit = fit_exponential(inverse, sample.y, false);
-                                 return std::vector{fit.a, fit.rate * kGasConstant};
-                               },
-                               kSmooth,
-                               Domain::positive}));
+  models.push_back(
+      make_model({"arrhenius",
+                  "A*exp(-E/(8.314462618*x))",
+                  "Arrhenius' law: a rate against the absolute temperature x in kelvin",
+                  {{"A", "prefactor: the rate at infinite temperature (units of y)", {1e5, 1e9, true}},
+                   {"E", "activation energy (J/mol)", {2e4, 8e4}}},
+                  {280, 400},
+                  [](const Sample& sample) {
+                    const auto inverse = mapped(sample.x, [](double x) { return 1 / x; });
+                    const ExponentialFit fit = fit_exponential(inverse, sample.y, false);
+                    return std::vector{fit.a, fit.rate * kGasConstant};
+                  },
+                  kSmooth,
+                  Domain::positive}));
 }
 
 }  // namespace nlsq::inline v0::guessing

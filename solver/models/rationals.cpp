@@ -31,7 +31,8 @@ double denominator(std::span<const double> b, double v) {
 }
 
 // Denominators met by the iteration, from Q = 1.
-std::vector<std::vector<double>> linearised(const std::vector<double>& v, const std::vector<double>& y, int degree) {
+std::vector<std::vector<double>> linearised(const std::vector<double>& v, const std::vector<double>& y,
+                                            int degree) {
   const std::size_t n = v.size(), d = static_cast<std::size_t>(degree), k = 2 * d + 1;
   std::vector<std::vector<double>> met;
   std::vector<double> b(d, 0.0), columns(n * k), right(n), c(k);

@@ -61,7 +61,8 @@ std::string nearest_names(std::string_view name) {
     rank(model.name);
     for (const std::string& alias : model.aliases) rank(alias);
   }
-  std::stable_sort(ranked.begin(), ranked.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::stable_sort(ranked.begin(), ranked.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
   std::string names;
   for (std::size_t k = 0; k < std::min<std::size_t>(3, ranked.size()); ++k)
     names += (k == 0 ? "" : ", ") + ranked[k].second;
@@ -74,11 +75,12 @@ std::span<const Model> models() { return registry(); }
 
 const Model& model(std::string_view name) {
   for (const Model& model : registry())
-    if (model.name == name || std::find(model.aliases.begin(), model.aliases.end(), name) != model.aliases.end())
+    if (model.name == name ||
+        std::find(model.aliases.begin(), model.aliases.end(), name) != model.aliases.end())
       return model;
   const std::string_view shown = name.substr(0, 64);  // a name may be anything, a whole file even
-  throw ValidationError(fmt::format("no built-in model is called '{}'; the nearest names are {}", shown,
-                                    nearest_names(shown)));
+  throw ValidationError(
+      fmt::format("no built-in model is called '{}'; the nearest names are {}", shown, nearest_names(shown)));
 }
 
 }  // namespace nlsq::inline v0

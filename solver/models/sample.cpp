@@ -16,8 +16,8 @@ namespace {
 std::size_t pick_row(std::size_t stratum, std::size_t strata, std::size_t n) {
   const std::size_t first = static_cast<std::size_t>(static_cast<double>(stratum) * static_cast<double>(n) /
                                                      static_cast<double>(strata));
-  const std::size_t last = static_cast<std::size_t>(static_cast<double>(stratum + 1) * static_cast<double>(n) /
-                                                    static_cast<double>(strata));
+  const std::size_t last = static_cast<std::size_t>(static_cast<double>(stratum + 1) *
+                                                    static_cast<double>(n) / static_cast<double>(strata));
   std::uint64_t z = stratum + 0x9e3779b97f4a7c15ULL;
   z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
   z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
@@ -31,8 +31,8 @@ bool in_domain(double x, Domain domain) {
 
 void check_sizes(int predictors, std::span<const std::span<const double>> x, std::span<const double> y) {
   if (x.size() != static_cast<std::size_t>(predictors))
-    throw DataError(fmt::format("the model takes {} predictor{}, {} given", predictors, predictors == 1 ? "" : "s",
-                                x.size()));
+    throw DataError(fmt::format("the model takes {} predictor{}, {} given", predictors,
+                                predictors == 1 ? "" : "s", x.size()));
   for (std::size_t k = 0; k < x.size(); ++k)
     if (x[k].size() != y.size())
       throw DataError(fmt::format("x has {} rows, y has {}", x[k].size(), y.size()), DataError::npos, k);
@@ -124,7 +124,8 @@ Sample Source::pick(double low, double high) const {
   const auto [first, last] = index_range(*this, low, high);
   std::vector<std::size_t> inside;
   for (std::size_t i = first; i < last; ++i)
-    if (x[0][i] >= low && x[0][i] <= high && usable(x, y, i) && in_domain(x[0][i], domain)) inside.push_back(i);
+    if (x[0][i] >= low && x[0][i] <= high && usable(x, y, i) && in_domain(x[0][i], domain))
+      inside.push_back(i);
   std::vector<std::size_t> rows;
   const std::size_t strata = std::min(most, inside.size());
   for (std::size_t k = 0; k < strata; ++k)
@@ -155,7 +156,8 @@ Sample Source::average(double low, double high) const {
 }
 
 bool Sample::flat() const {
-  return y_max - y_min <= 8 * std::numeric_limits<double>::epsilon() * std::max(std::abs(y_max), std::abs(y_min));
+  return y_max - y_min <=
+         8 * std::numeric_limits<double>::epsilon() * std::max(std::abs(y_max), std::abs(y_min));
 }
 
 std::vector<double> Sample::unit_x() const {

@@ -31,14 +31,14 @@ struct Source {
 // Rows sorted by x (two predictors: by the first).
 struct Sample {
   std::vector<double> x, y;
-  std::vector<double> x2;          // the second predictor, where the model has one
-  double x_min = 0, span = 1;      // of x; span is 1 where all x are equal
+  std::vector<double> x2;      // the second predictor, where the model has one
+  double x_min = 0, span = 1;  // of x; span is 1 where all x are equal
   double y_min = 0, y_max = 0, y_mean = 0;
   const Source* source = nullptr;  // null: these are all rows there are
 
-  void measure();                  // sets everything below the rows
+  void measure();  // sets everything below the rows
   std::size_t rows() const { return x.size(); }
-  bool flat() const;               // y does not vary beyond rounding
+  bool flat() const;  // y does not vary beyond rounding
   bool one_x() const { return x.empty() || x.front() == x.back(); }
   // (x - x_min) / span, in [0, 1].
   std::vector<double> unit_x() const;

@@ -32,18 +32,19 @@ Saturation saturation(const Sample& sample) {
 }  // namespace
 
 void add_saturations(std::vector<Model>& models) {
-  models.push_back(make_model({"michaelis_menten",
-                               "Vmax*x/(Km+x)",
-                               "Michaelis-Menten enzyme kinetics, x >= 0",
-                               {{"Vmax", "limiting rate (units of y)", {1, 10}},
-                                {"Km", "concentration of half the limiting rate (units of x)", {0.2, 8, true}}},
-                               {0.1, 10},
-                               [](const Sample& sample) {
-                                 const Saturation fit = saturation(sample);
-                                 return std::vector{fit.plateau, fit.half};
-                               },
-                               kSmooth,
-                               Domain::non_negative}));
+  models.push_back(
+      make_model({"michaelis_menten",
+                  "Vmax*x/(Km+x)",
+                  "Michaelis-Menten enzyme kinetics, x >= 0",
+                  {{"Vmax", "limiting rate (units of y)", {1, 10}},
+                   {"Km", "concentration of half the limiting rate (units of x)", {0.2, 8, true}}},
+                  {0.1, 10},
+                  [](const Sample& sample) {
+                    const Saturation fit = saturation(sample);
+                    return std::vector{fit.plateau, fit.half};
+                  },
+                  kSmooth,
+                  Domain::non_negative}));
   models.push_back(make_model({"langmuir",
                                "q*K*x/(1+K*x)",
                                "Langmuir adsorption isotherm, x >= 0",

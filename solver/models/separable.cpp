@@ -40,8 +40,8 @@ void clamp(const Separable& problem, std::vector<double>& q) {
 }
 
 // Forward differences of the projected residual, column by column; false when one is not finite.
-bool differences(const Separable& problem, const std::vector<double>& q, const Projection& at, Projection& work,
-                 std::vector<double>& J) {
+bool differences(const Separable& problem, const std::vector<double>& q, const Projection& at,
+                 Projection& work, std::vector<double>& J) {
   const std::size_t n = problem.y.size();
   J.resize(n * q.size());
   for (std::size_t j = 0; j < q.size(); ++j) {
@@ -152,7 +152,8 @@ Solution search(const Separable& problem, const std::vector<std::vector<double>>
     Solution solution = solve(problem, start);
     if (std::isfinite(solution.rss)) tried.push_back(std::move(solution));
   }
-  if (tried.empty()) return {starts.front(), std::vector<double>(static_cast<std::size_t>(problem.linear), 0.0)};
+  if (tried.empty())
+    return {starts.front(), std::vector<double>(static_cast<std::size_t>(problem.linear), 0.0)};
   const std::size_t kept = std::min(tried.size(), static_cast<std::size_t>(keep));
   std::partial_sort(tried.begin(), tried.begin() + static_cast<std::ptrdiff_t>(kept), tried.end(),
                     [](const Solution& a, const Solution& b) { return a.rss < b.rss; });

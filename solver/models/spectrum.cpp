@@ -26,7 +26,8 @@ void transform(std::vector<Complex>& a) {
     for (std::size_t block = 0; block < n; block += 2 * half)
       for (std::size_t k = 0; k < half; ++k) {
         const Complex w = root[k * (n / (2 * half))], b = a[block + half + k];
-        const Complex t = {w.real() * b.real() - w.imag() * b.imag(), w.real() * b.imag() + w.imag() * b.real()};
+        const Complex t = {w.real() * b.real() - w.imag() * b.imag(),
+                           w.real() * b.imag() + w.imag() * b.real()};
         a[block + half + k] = a[block + k] - t;
         a[block + k] += t;
       }

@@ -48,8 +48,10 @@ StepFit fit_step(const Sample& sample, StepShape shape, bool offset, std::span<c
     const Solution best = search(problem, starts);
     if (fit.c.empty() || best.rss < lowest) {
       lowest = best.rss;
-      fit = {sample.x_min + best.q[0] * sample.span, sign * std::exp(best.q[1]) / sample.span,
-             {best.q.begin() + 2, best.q.end()}, best.c};
+      fit = {sample.x_min + best.q[0] * sample.span,
+             sign * std::exp(best.q[1]) / sample.span,
+             {best.q.begin() + 2, best.q.end()},
+             best.c};
     }
   }
   return fit;
@@ -69,7 +71,8 @@ double richards_shape(double z, std::span<const double> log_nu) {
 std::vector<double> logistic(const Sample& sample) {
   const StepFit fit = fit_step(sample, logistic_shape, true, kUp);
   const double L = fit.c[0], c = fit.c[1];
-  return L >= 0 ? std::vector{L, fit.steepness, fit.centre, c} : std::vector{-L, -fit.steepness, fit.centre, c + L};
+  return L >= 0 ? std::vector{L, fit.steepness, fit.centre, c}
+                : std::vector{-L, -fit.steepness, fit.centre, c + L};
 }
 
 std::vector<double> richards(const Sample& sample) {
@@ -84,7 +87,8 @@ std::vector<double> hill(const Sample& sample, bool fifth) {
   for (std::size_t i = 0; i < n; ++i) t[i] = std::log(sample.x[i]);
   const auto positive = std::upper_bound(sample.x.begin(), sample.x.end(), 0.0) - sample.x.begin();
   const double last = std::isfinite(t.back()) ? t.back() : 0.0;
-  const double first = positive < static_cast<std::ptrdiff_t>(n) ? t[static_cast<std::size_t>(positive)] : last - 1;
+  const double first =
+      positive < static_cast<std::ptrdiff_t>(n) ? t[static_cast<std::size_t>(positive)] : last - 1;
   Separable problem;
   problem.y = sample.y;
   problem.linear = 2;

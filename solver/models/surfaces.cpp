@@ -23,7 +23,8 @@ Axis axis(const std::vector<double>& x) {
 }
 
 // The cells of a coarse grid whose means stand out most, above and below.
-std::vector<std::pair<double, double>> outstanding_cells(const Axis& x1, const Axis& x2, std::span<const double> y) {
+std::vector<std::pair<double, double>> outstanding_cells(const Axis& x1, const Axis& x2,
+                                                         std::span<const double> y) {
   std::vector<std::pair<double, double>> centres;
   for (const std::size_t side : {4, 8}) {
     std::vector<double> sum(side * side), count(side * side);
@@ -38,7 +39,8 @@ std::vector<std::pair<double, double>> outstanding_cells(const Axis& x1, const A
       count[at] += 1;
     }
     // A cell's deviation in standard errors, but for the common scatter.
-    for (std::size_t at = 0; at < sum.size(); ++at) sum[at] = count[at] > 0 ? sum[at] / std::sqrt(count[at]) : 0.0;
+    for (std::size_t at = 0; at < sum.size(); ++at)
+      sum[at] = count[at] > 0 ? sum[at] / std::sqrt(count[at]) : 0.0;
     const auto [lowest, highest] = std::minmax_element(sum.begin(), sum.end());
     for (const auto& found : {lowest, highest}) {
       const std::size_t at = static_cast<std::size_t>(found - sum.begin());
@@ -78,7 +80,8 @@ std::vector<double> fit_surface(const Sample& sample, bool rotated) {
     for (const double width : {0.05, 0.12, 0.3}) {
       if (!rotated) starts.push_back({c1, c2, std::log(width), std::log(width)});
       if (rotated)
-        for (const double theta : {-0.8, 0.0, 0.8}) starts.push_back({c1, c2, std::log(2 * width), std::log(width), theta});
+        for (const double theta : {-0.8, 0.0, 0.8})
+          starts.push_back({c1, c2, std::log(2 * width), std::log(width), theta});
     }
   const Solution best = search(problem, starts, 4);
   const double unit1 = rotated ? unit : x1.span, unit2 = rotated ? unit : x2.span;
@@ -116,7 +119,8 @@ void add_surfaces(std::vector<Model>& models) {
                                2}));
   models.push_back(make_model(
       {"gaussian2d_rotated",
-       "h*exp(-((x1-m1)*cos(theta)+(x2-m2)*sin(theta))^2/(2*s1^2)-((x2-m2)*cos(theta)-(x1-m1)*sin(theta))^2/(2*s2^2))+c",
+       "h*exp(-((x1-m1)*cos(theta)+(x2-m2)*sin(theta))^2/(2*s1^2)-((x2-m2)*cos(theta)-(x1-m1)*sin(theta))^2/"
+       "(2*s2^2))+c",
        "Gaussian peak over two predictors of one unit, turned by an angle, on a constant background",
        {{"h", "height above the background (units of y)", kHeight},
         {"m1", "centre (units of x1)", kCentre},

@@ -47,7 +47,8 @@ std::vector<double> followed_frequencies(const Sample& sample) {
     const Separable problem = sine_problem(u, window.y);
     std::vector<Solution> found;
     for (const double f : followed) found.push_back(improve(problem, solve(problem, {f * window.span})));
-    for (const double f : spectrum_peaks(u, window.y, 3)) found.push_back(improve(problem, solve(problem, {f})));
+    for (const double f : spectrum_peaks(u, window.y, 3))
+      found.push_back(improve(problem, solve(problem, {f})));
     std::sort(found.begin(), found.end(), [](const Solution& a, const Solution& b) { return a.rss < b.rss; });
     followed.clear();
     for (std::size_t k = 0; k < std::min<std::size_t>(3, found.size()); ++k)

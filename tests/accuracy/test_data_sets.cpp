@@ -64,7 +64,8 @@ TEST_CASE("puromycin: Michaelis-Menten constants of the treated cells as Bates a
 
 TEST_CASE("oxygen demand: the fit Bates and Watts report") {
   const Table data = read("oxygen_demand.csv");
-  const nlsq::FitResult result = nlsq::curve_fit("a*(1-exp(-b*x))", data[0], data[1], {{"a", 20}, {"b", 0.24}});
+  const nlsq::FitResult result =
+      nlsq::curve_fit("a*(1-exp(-b*x))", data[0], data[1], {{"a", 20}, {"b", 0.24}});
   CHECK(result.success());
   CHECK(result.parameters[0] == doctest::Approx(19.143).epsilon(1e-4));
   CHECK(result.parameters[1] == doctest::Approx(0.5311).epsilon(1e-4));
@@ -110,6 +111,7 @@ TEST_CASE("mercury: the heat of vaporisation from Arrhenius' law") {
   Table data = read("mercury_pressure.csv");
   for (double& celsius : data[0]) celsius += 273.15;
   const nlsq::FitResult result = fit("arrhenius", data);
-  CHECK(result.parameters[1] == doctest::Approx(59e3).epsilon(0.05));  // handbook: 59.1 kJ/mol at the boiling point
+  CHECK(result.parameters[1] ==
+        doctest::Approx(59e3).epsilon(0.05));  // handbook: 59.1 kJ/mol at the boiling point
   CHECK(result.r_squared > 0.999);
 }

@@ -60,10 +60,10 @@ bool all_finite(const std::vector<double>& values) {
   return true;
 }
 
-const std::vector<std::string> kDemanded = {"constant", "linear",   "poly2",      "poly3",    "poly4",
-                                            "poly5",    "exp",      "exp0",       "biexp",    "power",
-                                            "gaussian", "lorentzian", "logistic", "michaelis_menten",
-                                            "sine",     "logistic4"};
+const std::vector<std::string> kDemanded = {
+    "constant", "linear",   "poly2", "poly3",    "poly4",      "poly5",    "exp",
+    "exp0",     "biexp",    "power", "gaussian", "lorentzian", "logistic", "michaelis_menten",
+    "sine",     "logistic4"};
 
 }  // namespace
 
@@ -91,7 +91,8 @@ TEST_CASE("fits of every other model start well: 85 % at signal-to-noise 100") {
 TEST_CASE("rates of success of every model against fifty random starts" * doctest::skip()) {
   for (const nlsq::Model& model : nlsq::models()) {
     std::string line = fmt::format("{:<20}", model.name);
-    for (const double snr : {100.0, 20.0, 5.0}) line += fmt::format(" {:6.1f}%", 100 * success_rate(model, snr, 48, 50));
+    for (const double snr : {100.0, 20.0, 5.0})
+      line += fmt::format(" {:6.1f}%", 100 * success_rate(model, snr, 48, 50));
     MESSAGE(line);
   }
 }

@@ -22,7 +22,8 @@ nlsq::Formula parsed(const nlsq::Model& model) {
 }
 
 double middle(const nlsq::TrialRange& range) {
-  return range.logarithmic ? std::copysign(std::sqrt(range.low * range.high), range.low) : (range.low + range.high) / 2;
+  return range.logarithmic ? std::copysign(std::sqrt(range.low * range.high), range.low)
+                           : (range.low + range.high) / 2;
 }
 
 }  // namespace
@@ -62,9 +63,9 @@ TEST_CASE("names and aliases are unique and all found") {
 }
 
 TEST_CASE("the models users are promised are there") {
-  for (const char* name : {"constant", "linear", "poly2", "poly3", "poly4", "poly5", "poly9", "exp", "exp0", "biexp",
-                           "power", "gaussian", "lorentzian", "logistic", "michaelis_menten", "sine", "logistic4",
-                           "hill"}) {
+  for (const char* name :
+       {"constant", "linear", "poly2", "poly3", "poly4", "poly5", "poly9", "exp", "exp0", "biexp", "power",
+        "gaussian", "lorentzian", "logistic", "michaelis_menten", "sine", "logistic4", "hill"}) {
     CAPTURE(name);
     CHECK_NOTHROW(nlsq::model(name));
   }
@@ -109,8 +110,8 @@ TEST_CASE("formulas are what their names say, by hand") {
 }
 
 TEST_CASE("x = 0 is no trap: values and derivatives are finite there where the model has a value") {
-  for (const char* name : {"stretched_exp", "weibull_growth", "weibull_pdf", "logistic4", "logistic5", "power",
-                           "power_offset", "michaelis_menten", "langmuir"}) {
+  for (const char* name : {"stretched_exp", "weibull_growth", "weibull_pdf", "logistic4", "logistic5",
+                           "power", "power_offset", "michaelis_menten", "langmuir"}) {
     CAPTURE(name);
     const nlsq::Model& model = nlsq::model(name);
     nlsq::Formula formula = parsed(model);
@@ -130,7 +131,8 @@ TEST_CASE("x = 0 is no trap: values and derivatives are finite there where the m
 }
 
 TEST_CASE("area variants have the area they are given") {
-  for (const char* name : {"gaussian_area", "voigt_area", "lorentzian_area", "lognormal", "weibull_pdf", "emg"}) {
+  for (const char* name :
+       {"gaussian_area", "voigt_area", "lorentzian_area", "lognormal", "weibull_pdf", "emg"}) {
     CAPTURE(name);
     const nlsq::Model& model = nlsq::model(name);
     const nlsq::Formula formula = parsed(model);

@@ -22,9 +22,9 @@ struct Set {
   std::string formula;   // the right side, in nlsq's notation
   std::vector<std::string> parameters;
   std::vector<double> start1, start2, certified, certified_std_error;
-  double rss = 0;                 // certified residual sum of squares
-  double residual_std_dev = 0;    // certified
-  int dof = 0;                    // rows - parameters (NIST prints 9 for Rat43, and means 11)
+  double rss = 0;                       // certified residual sum of squares
+  double residual_std_dev = 0;          // certified
+  int dof = 0;                          // rows - parameters (NIST prints 9 for Rat43, and means 11)
   std::vector<std::string> predictors;  // names of the columns of x: {"x"}, or {"x1", "x2"}
   std::vector<std::vector<double>> x;   // one vector a predictor
   std::vector<double> y;                // as observed: the response's log, if any, is not taken
@@ -71,7 +71,8 @@ inline void read_columns(Set& set) {
   std::string line;
   std::getline(stream, line);
   const std::vector<std::string> header = fields(line);
-  if (header.size() < 2 || header.back() != "y") throw std::runtime_error(set.file + ": y is not the last column");
+  if (header.size() < 2 || header.back() != "y")
+    throw std::runtime_error(set.file + ": y is not the last column");
   set.predictors.assign(header.begin(), header.end() - 1);
   set.x.resize(set.predictors.size());
   while (std::getline(stream, line)) {

@@ -26,7 +26,8 @@ class Random {
   }
   double in(const nlsq::TrialRange& range) {
     const double u = uniform();
-    return range.logarithmic ? range.low * std::pow(range.high / range.low, u) : range.low + (range.high - range.low) * u;
+    return range.logarithmic ? range.low * std::pow(range.high / range.low, u)
+                             : range.low + (range.high - range.low) * u;
   }
   std::vector<double> parameters(const nlsq::Model& model) {
     std::vector<double> p;

@@ -33,15 +33,17 @@ struct Model {
   std::vector<std::string> parameters;  // in the formula's order of first appearance
   std::vector<std::string> meaning;     // of each parameter, with its units in terms of x's and y's
   int predictors = 1;
-  std::vector<std::string> aliases;     // other names `model` answers to
-  TrialRange trial_x;                   // range of x on trial
-  std::vector<TrialRange> trials;       // of the parameters on trial
+  std::vector<std::string> aliases;  // other names `model` answers to
+  TrialRange trial_x;                // range of x on trial
+  std::vector<TrialRange> trials;    // of the parameters on trial
 
   // First guess from data in any order. `x` holds `predictors` columns as long as `y`; rows with NaN
   // or infinity are left out. Of long data a fixed, reproducible choice of rows is looked at, so that the
   // cost is milliseconds, and at most a few passes over the data (peaks, waves). Throws DataError when
   // the number or the lengths of columns disagree.
-  Guess guess(std::span<const std::span<const double>> x, std::span<const double> y) const { return rule(x, y); }
+  Guess guess(std::span<const std::span<const double>> x, std::span<const double> y) const {
+    return rule(x, y);
+  }
   Guess guess(std::span<const double> x, std::span<const double> y) const { return rule({&x, 1}, y); }
 
   std::function<Guess(std::span<const std::span<const double>> x, std::span<const double> y)> rule;
