@@ -233,6 +233,13 @@ Linearization DenseEvaluator::linearize(std::span<const double> x, const Precisi
   return out;
 }
 
+void DenseEvaluator::add_work(const DenseEvaluator& part) {
+  counters_.add(part.counters_);
+  work_ += part.work_;
+  seconds_ += part.seconds_;
+  peak_bytes_ = std::max(peak_bytes_, part.peak_bytes_);
+}
+
 CostValue DenseEvaluator::cost(std::span<const double> x, Format format) {
   const PrecisionPlan plan{format, format == Format::f64 ? Gram::f64 : Gram::f32_wide};
   const Sums sums = accumulate(x, Fill::residual, plan);

@@ -36,6 +36,9 @@ class DenseEvaluator final : public Evaluator {
   const KernelCounters& counters() const override { return counters_; }
   double counted_work() const override { return work_; }
 
+  // Adds what another evaluator, over a part of the rows, has done.
+  void add_work(const DenseEvaluator& part);
+
   std::size_t peak_bytes() const { return peak_bytes_; }  // most memory one pass held
   double seconds() const { return seconds_; }            // spent in passes; for reports only
 

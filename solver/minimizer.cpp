@@ -32,9 +32,10 @@ Minimizer::Minimizer(Evaluator& evaluator, const SolverOptions& options, bool un
     : evaluator_(evaluator), options_(options), unit_sigma_(unit_sigma), geodesic_(geodesic),
       trust_(options.algorithm == Algorithm::gauss_newton ? TrustRegion::kMin : options.initial_lambda) {}
 
-MinimizerResult Minimizer::run(Vector x0, Clock::time_point begin) {
+MinimizerResult Minimizer::run(Vector x0, std::optional<Linearization> at, Clock::time_point begin) {
   begin_ = begin;
-  if (!start(std::move(x0))) return finish();
+  if (!start(std::move(x0), std::move(at))) return finish();
+  measure_rounding();
   for (;;) {
     if (const auto spent = budget_spent()) {
       conclude(*spent);
@@ -55,11 +56,11 @@ MinimizerResult Minimizer::run(Vector x0, Clock::time_point begin) {
 }
 
 // Precision for the first pass, finite residuals, and what rounding errors scale with.
-bool Minimizer::start(Vector x0) {
+bool Minimizer::start(Vector x0, std::optional<Linearization> at) {
   state_.x = std::move(x0);
   const double work = static_cast<double>(evaluator_.residuals()) * evaluator_.row_cost();
   state_.plan = initial_plan(options_.precision, work, evaluator_.has_f32());
-  at_ = evaluator_.linearize(state_.x, state_.plan);
+  at_ = at ? std::move(at) : evaluator_.linearize(state_.x, state_.plan);
   if (!at_->finite && low()) {
     state_.plan = {Format::f64, Gram::f64};
     at_ = evaluator_.linearize(state_.x, state_.plan);
@@ -69,13 +70,38 @@ bool Minimizer::start(Vector x0) {
     return false;
   }
   summary_.initial_cost = at_->cost;
-  recheck_start_ = evaluator_.recheck(state_.x, options_.strict ? evaluator_.residuals() : kRecheckRows);
-  magnitude_ = recheck_start_.magnitude;
   state_.checkpoint = state_.x;
-  state_.checkpoint_cost = low() ? kNaN : at_->cost;
+  state_.checkpoint_cost = at_->cost;
+  checkpoint_noise_ = low() ? std::numeric_limits<double>::infinity() : 0;
   streak_lambda_ = trust_.lambda();
   return true;
 }
+
+// What rounding errors of the residuals scale with, from the user's own callable at the start.
+void Minimizer::measure_rounding() {
+  recheck_start_ = evaluator_.recheck(state_.x, options_.strict ? evaluator_.residuals() : kRecheckRows);
+  magnitude_ = recheck_start_.magnitude;
+}
+
+bool Minimizer::warm_up(Vector x0, std::optional<Linearization> at, double near, Clock::time_point begin) {
+  constexpr int kMostSteps = 50;
+  begin_ = begin;
+  if (!start(std::move(x0), std::move(at))) return false;
+  while (state_.iteration < kMostSteps && !stalled_ && !budget_spent()) {
+    know();
+    const FirstOrder here = low() ? first_order(*at_, state_.x, evaluator_.residuals(), unit_sigma_) : first_;
+    if (!here.usable || here.condition > kNormalCondition) return false;
+    if (here.decrement_sigma <= near) return true;
+    assess();
+    if (promote()) continue;
+    propose();
+    judge();
+    settle();
+  }
+  return false;
+}
+
+WarmStart Minimizer::warm_result() { return {state_.x, std::move(*at_), std::move(summary_.iterations), stop_asked_}; }
 
 std::optional<Termination> Minimizer::budget_spent() const {
   if (stop_asked_) return Termination::user_stop;
@@ -91,12 +117,10 @@ void Minimizer::know() {
   update_scale();
   solver_.emplace(*at_, state_.scale);
   probe_.reset();
-  if (low()) {
-    probe_ = evaluator_.probe(state_.x);
-  } else {
-    first_ = first_order(*at_, state_.x, evaluator_.residuals(), unit_sigma_);
-    cost_f64_ = at_->cost;
-  }
+  first_ = first_order(*at_, state_.x, evaluator_.residuals(), unit_sigma_);
+  if (low()) probe_ = evaluator_.probe(state_.x);
+  if (low() && state_.x == state_.checkpoint) checkpoint_noise_ = probe_->cost_noise;
+  else cost_f64_ = at_->cost;
 }
 
 void Minimizer::update_scale() {
@@ -112,10 +136,18 @@ void Minimizer::update_scale() {
   }
 }
 
+// Inside one standard error of the optimum of the linear model, and that model well determined.
+bool Minimizer::near_optimum() const {
+  return first_.usable && first_.condition <= kNormalCondition && first_.decrement_sigma <= 1;
+}
+
+// Damping only slows the last steps: it leaves λ/(λ + eigenvalue) of the distance. Not after one failed.
+bool Minimizer::undamped() const { return near_optimum() && last_accepted_; }
+
 // Step at the damping in force, and the numbers the scheduler decides by.
 void Minimizer::assess() {
   const auto begin = Clock::now();
-  step_ = solver_->solve(trust_.lambda());
+  step_ = solver_->solve(undamped() ? 0 : trust_.lambda());
   // Damping, not more digits, is the cure for a matrix that is singular by nature.
   for (double shift = 1e-14; !step_.factored && !low() && shift < 1e-6; shift *= 10) {
     if (trust_.lambda() >= shift) continue;
@@ -134,6 +166,7 @@ void Minimizer::assess() {
   health_.parameters = evaluator_.parameters();
   health_.undecided_in_a_row = state_.undecided_in_a_row;
   health_.stalled = stalled_;
+  if (near_optimum()) health_.undamped_sigma = first_.decrement_sigma;
   if (!probe_ || !step_.factored) return;
   health_.finite = health_.finite && probe_->finite;
   health_.cost_noise = probe_->cost_noise;
@@ -144,6 +177,7 @@ void Minimizer::assess() {
 bool Minimizer::promote() {
   const Decision decision = next_plan(health_);
   if (decision.plan == state_.plan) return false;
+  if (decision.at_trial && finish_in(decision.plan)) return true;
   std::string reason;
   switch (decision.event) {
     case Event::overflow: reason = fmt::format("{:.1f} % of tiles overflow", 100 * health_.nonfinite_tiles); break;
@@ -154,9 +188,29 @@ bool Minimizer::promote() {
       break;
     case Event::gradient_noise: reason = fmt::format("noise {:.1e} > 0.1 * nu {:.1e}", health_.gradient_noise, health_.nu); break;
     case Event::cost_noise: reason = fmt::format("cost noise {:.1e}, predicted {:.1e}", health_.cost_noise, health_.predicted); break;
+    case Event::finishing: reason = fmt::format("{:.1e} standard errors from the optimum", health_.undamped_sigma); break;
     default: reason = "no acceptable step";
   }
   escalate(decision, std::move(reason));
+  return true;
+}
+
+// Takes the step and knows its end in f64 at once. Costs of two precisions are not comparable; gradients
+// in the metric of H are. False: the step did not help.
+bool Minimizer::finish_in(const PrecisionPlan& plan) {
+  propose();
+  Linearization there = evaluator_.linearize(trial_, plan);
+  if (!there.finite || !(solver_->norm_in_metric(there.gradient) < solver_->norm_in_metric(at_->gradient))) return false;
+  rho_ = kNaN;
+  record(StepOutcome::accepted, Event::finishing, fmt::format("{:.1e} standard errors from the optimum", health_.undamped_sigma));
+  ++summary_.precision.escalations;
+  state_.x = trial_;
+  state_.plan = plan;
+  at_ = std::move(there);
+  solver_.reset();
+  cost_f64_.reset();
+  streak_lambda_ = trust_.lambda();
+  last_accepted_ = true;
   return true;
 }
 
@@ -175,18 +229,28 @@ void Minimizer::escalate(const Decision& decision, std::string reason) {
   if (!finer_rows) return;
   // Now costs are true: a point worse than the last verified one is not kept.
   at_ = evaluator_.linearize(state_.x, state_.plan);
-  const bool suspicious = !at_->finite || !(at_->cost < 0.9 * summary_.initial_cost);
-  if (suspicious && state_.checkpoint != state_.x) {
-    if (std::isnan(state_.checkpoint_cost)) {
-      state_.checkpoint_cost = evaluator_.cost(state_.checkpoint, Format::f64).cost;
-    }
-    if (!at_->finite || at_->cost > state_.checkpoint_cost) {
-      state_.x = state_.checkpoint;
-      at_ = evaluator_.linearize(state_.x, state_.plan);
-    }
+  if (!at_->finite) roll_back();
+}
+
+// Whether f64 shows x to be worse than where the iteration started: low precision led astray. The start's
+// cost is known in f64, or in f32 up to its noise; only where that leaves the question open a pass tells.
+bool Minimizer::worse_than_checkpoint() {
+  if (state_.checkpoint == state_.x || at_->cost + checkpoint_noise_ < state_.checkpoint_cost) return false;
+  if (checkpoint_noise_ > 0) {
+    state_.checkpoint_cost = evaluator_.cost(state_.checkpoint, Format::f64).cost;
+    checkpoint_noise_ = 0;
   }
-  state_.checkpoint = state_.x;
-  state_.checkpoint_cost = at_->cost;
+  return at_->cost > state_.checkpoint_cost + noise();
+}
+
+void Minimizer::roll_back() {
+  record(StepOutcome::promoted, Event::rollback, fmt::format("cost {:.9g} is above the checkpoint's", at_->cost));
+  state_.x = state_.checkpoint;
+  state_.plan = {Format::f64, Gram::f64};
+  trust_.restore(options_.initial_lambda);
+  at_ = evaluator_.linearize(state_.x, state_.plan);
+  solver_.reset();
+  cost_f64_.reset();
 }
 
 // A first-order test seems to hold, or no step is left to try: time for the certificate.
@@ -221,6 +285,10 @@ bool Minimizer::certify_here(Termination reason) {
   if (!at_) {
     at_ = evaluator_.linearize(state_.x, state_.plan);
     first_ = first_order(*at_, state_.x, evaluator_.residuals(), unit_sigma_);
+  }
+  if (worse_than_checkpoint()) {
+    roll_back();
+    if (reason == Termination::converged) return false;
   }
   const bool small = static_cast<double>(evaluator_.residuals()) * evaluator_.row_cost() < kPolishWork;
   if (reason == Termination::converged && small) polish();
@@ -393,6 +461,7 @@ void Minimizer::record(StepOutcome outcome, Event event, std::string reason) {
   it.lambda = trust_.lambda();
   it.rho = outcome == StepOutcome::promoted ? kNaN : rho_;
   it.plan = state_.plan;
+  it.rows = evaluator_.residuals();
   it.condition = step_.condition;
   it.outcome = outcome;
   it.event = event;

@@ -30,7 +30,7 @@ struct MinimizerState {
   int iteration = 0;
   int undecided_in_a_row = 0;
   int failed_certificates = 0;
-  Vector checkpoint;    // the last point whose cost is known in f64
+  Vector checkpoint;    // where the iteration started
   double checkpoint_cost = 0;
 };
 
@@ -41,14 +41,36 @@ struct MinimizerResult {
   Summary summary;   // termination, verdict, iterations, certificate
 };
 
+// Where a warm-up got to.
+struct WarmStart {
+  Vector x;
+  Linearization at;  // at x
+  std::vector<IterationSummary> iterations;
+  bool stop_asked = false;  // by the callback
+};
+
 class Minimizer {
  public:
   Minimizer(Evaluator& evaluator, const SolverOptions& options, bool unit_sigma, bool geodesic);
   // Throws nothing of its own; what a user's callable throws passes through.
-  MinimizerResult run(Vector x0, std::chrono::steady_clock::time_point begin);
+  // `at`: the linearization at x0 in the policy's first plan, where it has been made already.
+  MinimizerResult run(Vector x0, std::optional<Linearization> at, std::chrono::steady_clock::time_point begin);
+
+  // Iterates until the undamped step is shorter than `near` standard errors; certifies nothing. False: it
+  // did not get there, or the rows do not determine the parameters.
+  bool warm_up(Vector x0, std::optional<Linearization> at, double near, std::chrono::steady_clock::time_point begin);
+  WarmStart warm_result();
+  // As if the callback had said Stop: `run` certifies where it starts.
+  void ask_stop() { stop_asked_ = true; }
 
  private:
-  bool start(Vector x0);
+  bool start(Vector x0, std::optional<Linearization> at);
+  void measure_rounding();
+  bool near_optimum() const;
+  bool undamped() const;
+  bool finish_in(const PrecisionPlan& plan);
+  bool worse_than_checkpoint();
+  void roll_back();
   void know();
   void assess();
   bool promote();
@@ -93,6 +115,7 @@ class Minimizer {
   std::optional<double> cost_f64_;      // at state_.x, where it was asked for
   enum class Judgement { accept, reject, invalid, undecided } judgement_ = Judgement::reject;
   bool stalled_ = false, last_accepted_ = true, ftol_met_ = false, stop_asked_ = false;
+  double checkpoint_noise_ = 0;         // of the checkpoint's cost: 0 where it is known in f64
   double magnitude_ = 0;                // ‖terms of r‖, by the recheck
   Recheck recheck_start_, recheck_end_;
   Certified certified_;

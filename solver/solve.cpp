@@ -2,8 +2,8 @@
 
 #include "dense_evaluator.hpp"
 #include "fp_environment.hpp"
+#include "start.hpp"
 
-#include <Eigen/QR>
 #include <fmt/format.h>
 
 #include <cmath>
@@ -11,40 +11,6 @@
 namespace nlsq::inline v0 {
 
 namespace {
-
-// Starting values of the parameters that enter linearly: with the others held, the best are one
-// least-squares solution away. From BoxBOD's first start plain LM ends in the wrong basin; so solved
-// it does not. The rest of x0 is returned as it was.
-Vector solve_linear_start(DenseEvaluator& evaluator, const SolveRequest& request) {
-  if (request.linear.empty()) return request.x0;
-  const double work = static_cast<double>(evaluator.residuals()) * evaluator.row_cost();
-  const PrecisionPlan plan = initial_plan(request.options.precision, work, evaluator.has_f32());
-  const Linearization at = evaluator.linearize(request.x0, plan);
-  if (!at.finite) return request.x0;
-  const auto k = static_cast<Eigen::Index>(request.linear.size());
-  Eigen::MatrixXd H(k, k);
-  Eigen::VectorXd g(k), scale(k);
-  const auto index = [&](Eigen::Index i) { return static_cast<std::size_t>(request.linear[static_cast<std::size_t>(i)]); };
-  for (Eigen::Index i = 0; i < k; ++i) {
-    const double d = std::sqrt(at.normal(index(i), index(i)));
-    scale[i] = d > 0 ? d : 1;
-  }
-  for (Eigen::Index i = 0; i < k; ++i) {
-    g[i] = at.gradient[index(i)] / scale[i];
-    for (Eigen::Index j = 0; j < k; ++j) H(i, j) = at.normal(index(i), index(j)) / (scale[i] * scale[j]);
-  }
-  Eigen::CompleteOrthogonalDecomposition<Eigen::MatrixXd> factor;
-  factor.setThreshold(plan.residual == Format::f32 ? 1e-7 : 1e-13);
-  factor.compute(H);
-  const Eigen::VectorXd s = factor.solve(-g);
-  Vector x = request.x0;
-  for (Eigen::Index i = 0; i < k; ++i) x[index(i)] += s[i] / scale[i];
-  for (const double v : x) {
-    if (!std::isfinite(v)) return request.x0;
-  }
-  const CostValue cost = evaluator.cost(x, plan.residual);
-  return cost.finite() && cost.cost <= at.cost * (1 + 1e-6) ? x : request.x0;
-}
 
 bool better(const MinimizerResult& a, const MinimizerResult& b) {
   const bool good_a = is_success(a.summary.verdict), good_b = is_success(b.summary.verdict);
@@ -97,16 +63,23 @@ MinimizerResult solve(const SolveRequest& request) {
   const SolverOptions& options = request.options;
   DenseEvaluator evaluator(request.rows, options);
 
-  const Vector start = options.solve_linear_start ? solve_linear_start(evaluator, request) : request.x0;
-  MinimizerResult best = Minimizer(evaluator, options, request.unit_sigma, options.geodesic == Geodesic::always).run(start, begin);
+  Start start = choose_start(evaluator, request, begin);
+  std::vector<IterationSummary> before = std::move(start.iterations);
+  const double initial_cost = start.initial_cost;
+  Minimizer minimizer(evaluator, options, request.unit_sigma, options.geodesic == Geodesic::always);
+  if (start.stop_asked) minimizer.ask_stop();
+  MinimizerResult best = minimizer.run(std::move(start.x), std::move(start.at), begin);
   if (options.geodesic == Geodesic::automatic && worth_another_attempt(best, evaluator, request)) {
-    MinimizerResult second = Minimizer(evaluator, options, request.unit_sigma, true).run(request.x0, begin);
+    MinimizerResult second = Minimizer(evaluator, options, request.unit_sigma, true).run(request.x0, std::nullopt, begin);
     second.summary.iterations.insert(second.summary.iterations.begin(), best.summary.iterations.begin(), best.summary.iterations.end());
     if (better(second, best)) best = std::move(second);
     else best.summary.iterations = std::move(second.summary.iterations);
   }
 
   Summary& s = best.summary;
+  s.iterations.insert(s.iterations.begin(), before.begin(), before.end());
+  for (std::size_t i = 0; i < s.iterations.size(); ++i) s.iterations[i].iteration = static_cast<int>(i);
+  if (s.termination != Termination::failure) s.initial_cost = initial_cost;
   NonFiniteRow bad;
   if (s.termination == Termination::failure) bad = evaluator.find_non_finite(best.x);
   s.kernel = kernels().name;

@@ -86,10 +86,10 @@ std::string Summary::full_report() const {
 }
 
 std::string Summary::trace_report() const {
-  std::string out = fmt::format("{:>4} {:>15} {:>9} {:>9} {:>8} {:>7} {:>4} {:>7} {:>8}  {}\n", "iter", "cost", "gradient", "nu/sigma",
-                                "lambda", "rho", "rows", "gram", "kappa", "outcome");
+  std::string out = fmt::format("{:>4} {:>9} {:>15} {:>9} {:>9} {:>8} {:>7} {:>4} {:>7} {:>8}  {}\n", "iter", "rows", "cost", "gradient", "nu/sigma",
+                                "lambda", "rho", "in", "gram", "kappa", "outcome");
   for (const IterationSummary& it : iterations) {
-    out += fmt::format("{:>4} {:>15.9g} {:>9.2e} {:>9.2e} {:>8.1e} {:>7} {:>4} {:>7} {:>8.1e}  {}", it.iteration, it.cost,
+    out += fmt::format("{:>4} {:>9} {:>15.9g} {:>9.2e} {:>9.2e} {:>8.1e} {:>7} {:>4} {:>7} {:>8.1e}  {}", it.iteration, it.rows, it.cost,
                        it.gradient_norm, it.decrement_sigma, it.lambda, std::isfinite(it.rho) ? fmt::format("{:.3g}", it.rho) : "-",
                        name(it.plan.residual), name(it.plan.gram), it.condition, name(it.outcome));
     if (it.event != Event::none) out += fmt::format(": {} ({})", name(it.event), it.reason);

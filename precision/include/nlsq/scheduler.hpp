@@ -38,6 +38,7 @@ struct HealthReport {
   double gradient_noise = 0;      // ‖L⁻¹ε_g‖ by the probe; 0 in f64
   double cost_noise = 0;          // ε_F by the probe; 0 in f64
   double predicted = 0;           // predicted cost decrease of the next step
+  double undamped_sigma = 1e300;  // ν₀/σ: distance to the optimum in standard errors; huge where it is not known
   int parameters = 1;
   int undecided_in_a_row = 0;     // gain ratios that the cost's noise left open
   bool stalled = false;           // no acceptable step was found in this precision
@@ -45,18 +46,22 @@ struct HealthReport {
 
 enum class Event : std::uint8_t {
   none,
+  finishing,        // inside one standard error: the next point is evaluated in f64
   overflow,         // E1 more than 1 % of the tiles overflowed in f32
   not_definite,     // E2 the factorisation failed
   condition,        // E3 the condition number exceeds what this Gram form bears
   gradient_noise,   // E5 the gradient is noise in this precision
   cost_noise,       // E6 cost differences are noise in this precision
   stalled,          // E8 no progress in this precision
+  rollback,         // f64 showed a point to be worse than the checkpoint
+  sample_abandoned, // P0 the samples did not determine the parameters or did not represent the rows
 };
 NLSQ_API const char* name(Event event) noexcept;
 
 struct Decision {
   PrecisionPlan plan;
   Event event = Event::none;
+  bool at_trial = false;  // the plan is for the next point, not for this one again
 };
 
 // The plan a fit starts with. `row_work` is rows * operations per row, in f64 adds; below

@@ -39,6 +39,13 @@ struct Parallelism {
   std::function<void(std::size_t count, const std::function<void(std::size_t)>& task)> executor;
 };
 
+// Whether the first iterations run on samples of the rows (from about 10⁵ rows on).
+enum class Sampling : std::uint8_t {
+  automatic,  // where the precision policy is adaptive
+  always,     // with every policy
+  never,
+};
+
 struct NLSQ_API SolverOptions : Parallelism {
   Algorithm algorithm = Algorithm::levenberg_marquardt;
   Geodesic geodesic = Geodesic::automatic;
@@ -54,6 +61,7 @@ struct NLSQ_API SolverOptions : Parallelism {
   double initial_lambda = 1e-3;  // damping relative to the squared column norms
   bool solve_linear_start = true;  // starting values of linear parameters are solved for, not taken as given
   PrecisionPolicy precision;
+  Sampling sampling = Sampling::automatic;
   bool strict = false;   // every row is re-evaluated through the user's callable, not a sample
   std::function<CallbackResult(const IterationSummary&)> callback;
 

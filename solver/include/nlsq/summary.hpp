@@ -57,6 +57,7 @@ struct IterationSummary {
   double lambda = 0;
   double rho = 0;            // gain ratio; NaN where the step was not judged by cost
   PrecisionPlan plan;
+  std::size_t rows = 0;      // in the pass: all, or a sample
   double condition = 0;      // of the damped, scaled normal matrix
   StepOutcome outcome = StepOutcome::accepted;
   Event event = Event::none;

@@ -1,0 +1,43 @@
+// Some tiles of a row model, spread evenly over all: the same rows, fewer of them. Whole tiles,
+// because a strided sample would touch every cache line of the data.
+#pragma once
+
+#include <nlsq/row_model.hpp>
+
+#include <vector>
+
+namespace nlsq::inline v0 {
+
+class NLSQ_API SampleRows final : public RowModel {
+ public:
+  // About `rows` rows of `all`: the middle tile of each of as many equal runs of tiles as it takes. `all`
+  // must outlive this.
+  SampleRows(RowModel& all, std::size_t rows);
+
+  int parameters() const override { return all_.parameters(); }
+  std::size_t rows() const override { return rows_; }
+  std::size_t tile_rows() const override { return all_.tile_rows(); }
+  std::size_t tile_count() const override { return tiles_.size(); }
+  TileRange tile(std::size_t index) const override { return tiles_[index]; }
+  bool has_f32() const override { return all_.has_f32(); }
+  bool concurrent() const override { return all_.concurrent(); }
+  const char* kind() const override { return all_.kind(); }
+  double row_cost(Fill fill) const override { return all_.row_cost(fill); }
+  std::unique_ptr<TilePass> begin(std::span<const double> x, Fill fill, bool single) const override {
+    return all_.begin(x, fill, single);
+  }
+  NonFinite explain_non_finite(std::span<const double> x, std::size_t first, std::size_t count) override {
+    return all_.explain_non_finite(x, first, count);
+  }
+  void reference_residuals(std::span<const double> x, std::size_t first, std::size_t count, double* residuals,
+                           double* magnitudes) const override {
+    all_.reference_residuals(x, first, count, residuals, magnitudes);
+  }
+
+ private:
+  RowModel& all_;
+  std::vector<TileRange> tiles_;
+  std::size_t rows_ = 0;
+};
+
+}  // namespace nlsq::inline v0

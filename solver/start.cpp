@@ -1,0 +1,131 @@
+#include "start.hpp"
+
+#include <nlsq/sample_rows.hpp>
+
+#include <Eigen/QR>
+
+#include <cmath>
+
+namespace nlsq::inline v0 {
+
+namespace {
+
+constexpr std::size_t kLeastRows = 1 << 17;    // fewer rows are not worth sampling
+constexpr std::size_t kRowsPerParameter = 512; // least sample: parameters must be determined by it
+constexpr std::size_t kLevels[] = {256, 16};   // shares of the rows: m/256, then m/16
+constexpr double kNearEnough = 0.5;            // standard errors of the sample
+constexpr double kRepresentative = 4;          // how far information of sample and all rows may differ
+
+// With the others held, the best values of the parameters that enter linearly are one least-squares
+// solution away. From BoxBOD's first start plain LM ends in the wrong basin; so solved it does not.
+// `at` is the linearization at x; false where it cannot be solved.
+bool solve_linear(const Linearization& at, const std::vector<int>& linear, Vector& x) {
+  const auto k = static_cast<Eigen::Index>(linear.size());
+  Eigen::MatrixXd H(k, k);
+  Eigen::VectorXd g(k), scale(k);
+  const auto index = [&](Eigen::Index i) { return static_cast<std::size_t>(linear[static_cast<std::size_t>(i)]); };
+  for (Eigen::Index i = 0; i < k; ++i) {
+    const double d = std::sqrt(at.normal(index(i), index(i)));
+    scale[i] = d > 0 ? d : 1;
+  }
+  for (Eigen::Index i = 0; i < k; ++i) {
+    g[i] = at.gradient[index(i)] / scale[i];
+    for (Eigen::Index j = 0; j < k; ++j) H(i, j) = at.normal(index(i), index(j)) / (scale[i] * scale[j]);
+  }
+  Eigen::CompleteOrthogonalDecomposition<Eigen::MatrixXd> factor;
+  factor.setThreshold(at.plan.residual == Format::f32 ? 1e-7 : 1e-13);
+  factor.compute(H);
+  const Eigen::VectorXd s = factor.solve(-g);
+  if (!s.allFinite()) return false;
+  for (Eigen::Index i = 0; i < k; ++i) x[index(i)] += s[i] / scale[i];
+  return true;
+}
+
+// x0 with its linear parameters solved for, and the linearization there, which the iteration needs anyway.
+void solve_linear_start(DenseEvaluator& evaluator, const SolveRequest& request, Start& start) {
+  const double work = static_cast<double>(evaluator.residuals()) * evaluator.row_cost();
+  const PrecisionPlan plan = initial_plan(request.options.precision, work, evaluator.has_f32());
+  Linearization given = evaluator.linearize(start.x, plan);
+  start.initial_cost = given.cost;
+  if (given.finite && request.options.solve_linear_start && !request.linear.empty()) {
+    Vector x = start.x;
+    if (solve_linear(given, request.linear, x)) {
+      Linearization solved = evaluator.linearize(x, plan);
+      if (solved.finite && solved.cost <= given.cost * (1 + 1e-6)) {
+        start.x = std::move(x);
+        start.at = std::move(solved);
+        return;
+      }
+    }
+  }
+  start.at = std::move(given);
+}
+
+bool worth_sampling(const DenseEvaluator& evaluator, const SolverOptions& options) {
+  if (options.sampling == Sampling::never) return false;
+  if (options.sampling == Sampling::automatic && !options.precision.adaptive) return false;
+  const std::size_t m = evaluator.residuals();
+  return m >= kLeastRows && m / kLevels[0] >= kRowsPerParameter * static_cast<std::size_t>(evaluator.parameters());
+}
+
+// Information of all rows against the sample's, parameter by parameter, at the same x: rows that
+// say what the sample does not (one narrow peak) show here.
+bool represents(const Linearization& sample, const Linearization& all, double share) {
+  const auto alike = [&](double s, double a) { return s * share <= kRepresentative * a && a <= kRepresentative * s * share; };
+  if (!all.finite || !alike(sample.cost, all.cost)) return false;
+  for (std::size_t j = 0; j < all.gradient.size(); ++j) {
+    if (!alike(sample.normal(j, j), all.normal(j, j))) return false;
+  }
+  return true;
+}
+
+// Brings x close on growing samples: each level goes on until its step is inside the sample's own
+// statistical error. False: the samples do not determine the parameters, or do not represent the data.
+bool sample(DenseEvaluator& evaluator, const SolveRequest& request, std::chrono::steady_clock::time_point begin, Start& start) {
+  const std::size_t m = evaluator.residuals();
+  Linearization last;
+  std::size_t last_rows = 1;
+  for (const std::size_t level : kLevels) {
+    SampleRows rows(request.rows, m / level);
+    DenseEvaluator part(rows, request.options);
+    Start here{start.x, {}, {}, false, 0};
+    if (level == kLevels[0]) {
+      solve_linear_start(part, request, here);
+      if (!here.at->finite) return false;
+    }
+    Minimizer minimizer(part, request.options, request.unit_sigma, false);
+    const bool close = minimizer.warm_up(here.x, std::move(here.at), kNearEnough, begin);
+    evaluator.add_work(part);
+    const WarmStart warm = minimizer.warm_result();
+    start.iterations.insert(start.iterations.end(), warm.iterations.begin(), warm.iterations.end());
+    start.stop_asked = warm.stop_asked;
+    if (!close) return false;
+    start.x = warm.x;
+    last = warm.at;
+    last_rows = rows.rows();
+  }
+  const double work = static_cast<double>(m) * evaluator.row_cost();
+  Linearization all = evaluator.linearize(start.x, initial_plan(request.options.precision, work, evaluator.has_f32()));
+  if (!represents(last, all, static_cast<double>(m) / static_cast<double>(last_rows))) return false;
+  start.initial_cost = all.cost;
+  start.at = std::move(all);
+  return true;
+}
+
+}  // namespace
+
+Start choose_start(DenseEvaluator& evaluator, const SolveRequest& request, std::chrono::steady_clock::time_point begin) {
+  Start start{request.x0, {}, {}, false, 0};
+  if (worth_sampling(evaluator, request.options)) {
+    if (sample(evaluator, request, begin, start)) return start;
+    start.x = request.x0;
+    if (!start.iterations.empty()) {
+      start.iterations.back().event = Event::sample_abandoned;
+      start.iterations.back().reason = "the samples do not represent all rows; started again on all of them";
+    }
+  }
+  solve_linear_start(evaluator, request, start);
+  return start;
+}
+
+}  // namespace nlsq::inline v0

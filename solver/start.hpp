@@ -1,0 +1,23 @@
+// Where the iteration over all rows starts: linear parameters solved for, and, where rows are many, the
+// nonlinear ones brought close on samples of them (the scheduler's state P0).
+#pragma once
+
+#include "dense_evaluator.hpp"
+#include "minimizer.hpp"
+#include "solve.hpp"
+
+#include <optional>
+
+namespace nlsq::inline v0 {
+
+struct Start {
+  Vector x;
+  std::optional<Linearization> at;  // of all rows at x, where a pass was made
+  std::vector<IterationSummary> iterations;  // on samples
+  bool stop_asked = false;          // by the callback
+  double initial_cost = 0;          // of all rows at x0, as far as it is known; else of x
+};
+
+Start choose_start(DenseEvaluator& evaluator, const SolveRequest& request, std::chrono::steady_clock::time_point begin);
+
+}  // namespace nlsq::inline v0
