@@ -18,6 +18,7 @@ constexpr int kCertificateTries = 5;
 constexpr double kPolishWork = 2e5;   // rows * operations below which a pass costs nothing worth saving
 constexpr int kPolishSteps = 100;
 constexpr double kScaleMemory = 0.5;  // share of the last scale that a shrinking column keeps
+constexpr int kHardFit = 10;          // iterations after which a fit is taken for a hard one
 constexpr double kAccept = 1e-4;      // least gain ratio, f64
 constexpr double kAcceptLow = 0.1;    // the same below f64
 constexpr double kNormalCondition = 1e12;  // κ₀ up to which undamped normal equations are believed
@@ -119,8 +120,8 @@ void Minimizer::know() {
   probe_.reset();
   first_ = first_order(*at_, state_.x, evaluator_.residuals(), unit_sigma_);
   if (low()) probe_ = evaluator_.probe(state_.x);
-  if (low() && state_.x == state_.checkpoint) checkpoint_noise_ = probe_->cost_noise;
-  else cost_f64_ = at_->cost;
+  if (!low()) cost_f64_ = at_->cost;
+  else if (state_.x == state_.checkpoint) checkpoint_noise_ = probe_->cost_noise;
 }
 
 void Minimizer::update_scale() {
@@ -136,9 +137,11 @@ void Minimizer::update_scale() {
   }
 }
 
-// Inside one standard error of the optimum of the linear model, and that model well determined.
+// Inside one standard error of the optimum of the linear model, and that model well determined. With few
+// degrees of freedom σ is itself made of the distance: the step must be a small part of the residual, too.
 bool Minimizer::near_optimum() const {
-  return first_.usable && first_.condition <= kNormalCondition && first_.decrement_sigma <= 1;
+  return first_.usable && first_.condition <= kNormalCondition && first_.decrement_sigma <= 1 &&
+         first_.decrement * first_.decrement <= 0.1 * 2 * at_->cost;
 }
 
 // Damping only slows the last steps: it leaves λ/(λ + eigenvalue) of the distance. Not after one failed.
@@ -342,7 +345,8 @@ void Minimizer::polish() {
 }
 
 void Minimizer::propose() {
-  if (geodesic_ && !low() && step_.factored) add_acceleration();
+  const bool hard = options_.geodesic == Geodesic::automatic && state_.iteration >= kHardFit;
+  if ((geodesic_ || hard) && !low() && step_.factored && !undamped()) add_acceleration();
   trial_ = state_.x;
   for (std::size_t j = 0; j < trial_.size(); ++j) {
     trial_[j] += step_.step[j];
@@ -430,6 +434,10 @@ void Minimizer::settle() {
   const bool accepted = judgement_ == Judgement::accept;
   record(accepted ? StepOutcome::accepted
                   : judgement_ == Judgement::invalid ? StepOutcome::invalid : StepOutcome::rejected);
+  if (!accepted && undamped()) {
+    last_accepted_ = false;  // says nothing about the damping, which is tried next
+    return;
+  }
   if (!accepted) {
     judgement_ == Judgement::invalid ? trust_.invalid() : trust_.rejected();
     if (trust_.exhausted()) stalled_ = true;
@@ -458,7 +466,7 @@ void Minimizer::record(StepOutcome outcome, Event event, std::string reason) {
   double size = 0;
   for (std::size_t j = 0; j < state_.x.size(); ++j) size += std::pow(state_.x[j] * state_.scale[j], 2);
   it.step_norm = step_.scaled_norm / std::sqrt(size);
-  it.lambda = trust_.lambda();
+  it.lambda = undamped() ? 0 : trust_.lambda();
   it.rho = outcome == StepOutcome::promoted ? kNaN : rho_;
   it.plan = state_.plan;
   it.rows = evaluator_.residuals();
