@@ -80,7 +80,7 @@ std::vector<double> richards(const Sample& sample) {
   return {fit.c[0], std::exp(fit.steepness * fit.centre), fit.steepness, std::exp(fit.extra[0])};
 }
 
-// {bottom, top, n, [s,] K}. Hill curves share x^n/(K^n+x^n) = 1/(1+(K/x)^n), a logistic in log x; x = 0 gives 0.
+// {bottom, top, n, [s,] K}. Hill curves share x^n/(K^n+x^n) = 1/(1+(K/x)^n), a logistic in log x, 0 at x = 0.
 std::vector<double> hill(const Sample& sample, bool fifth) {
   const std::size_t n = sample.rows();
   std::vector<double> t(n);  // log x, -inf at x = 0
