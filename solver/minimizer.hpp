@@ -1,4 +1,5 @@
-// The Levenberg-Marquardt / Gauss-Newton loop, and nothing else.
+// The Levenberg-Marquardt / Gauss-Newton loop, and nothing else: minimizer.cpp has the loop,
+// minimizer_precision.cpp what the digits allow, minimizer_step.cpp a step, minimizer_conclude.cpp the end.
 //
 // Each turn: know x (linearize in the precision in force), assess (condition, noise), promote if the
 // digits run out, conclude if a first-order test holds in f64, else propose a step, judge it, settle.
@@ -51,19 +52,24 @@ struct WarmStart {
 
 class Minimizer {
  public:
+  using Clock = std::chrono::steady_clock;
+
   Minimizer(Evaluator& evaluator, const SolverOptions& options, bool unit_sigma, bool geodesic);
   // Throws nothing of its own; what a user's callable throws passes through.
   // `at`: the linearization at x0 in the policy's first plan, where it has been made already.
-  MinimizerResult run(Vector x0, std::optional<Linearization> at, std::chrono::steady_clock::time_point begin);
+  MinimizerResult run(Vector x0, std::optional<Linearization> at, Clock::time_point begin);
 
   // Iterates until the undamped step is shorter than `near` standard errors; certifies nothing. False: it
   // did not get there, or the rows do not determine the parameters.
-  bool warm_up(Vector x0, std::optional<Linearization> at, double near, std::chrono::steady_clock::time_point begin);
+  bool warm_up(Vector x0, std::optional<Linearization> at, double near, Clock::time_point begin);
   WarmStart warm_result();
   // As if the callback had said Stop: `run` certifies where it starts.
   void ask_stop() { stop_asked_ = true; }
 
  private:
+  static constexpr std::size_t kRecheckRows = 4096;
+  static constexpr double kNormalCondition = 1e12;  // κ₀ up to which undamped normal equations are believed
+
   bool start(Vector x0, std::optional<Linearization> at);
   void measure_rounding();
   bool near_optimum() const;
@@ -85,6 +91,7 @@ class Minimizer {
 
   bool low() const { return state_.plan.residual != Format::f64; }
   double noise() const;
+  static double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
   void add_acceleration();
   void judge_by_gradient();
   bool judge_costs(double before, double after, double noise);
@@ -97,7 +104,7 @@ class Minimizer {
   Evaluator& evaluator_;
   const SolverOptions& options_;
   bool unit_sigma_, geodesic_;
-  std::chrono::steady_clock::time_point begin_;
+  Clock::time_point begin_;
 
   MinimizerState state_;
   TrustRegion trust_;

@@ -1,0 +1,135 @@
+// The end: when a test seems to hold, the certificate, and what is reported.
+#include "minimizer.hpp"
+
+#include <cmath>
+#include <limits>
+
+namespace nlsq::inline v0 {
+
+namespace {
+
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+constexpr double kU = 0x1p-53;
+constexpr int kCertificateTries = 5;
+constexpr double kPolishWork = 2e5;  // rows * operations below which a pass costs nothing worth saving
+constexpr int kPolishSteps = 100;
+
+}  // namespace
+
+// A first-order test seems to hold, or no step is left to try: time for the certificate.
+bool Minimizer::reached() {
+  if (low()) return false;
+  if (stalled_ || ftol_met_) return true;
+  const double bound = cosine_bound(*at_, magnitude_, evaluator_.jacobian_error());
+  const double cosine = gradient_cosine(*at_);
+  if (at_->cost <= kU * kU * summary_.initial_cost) return true;
+  if (first_.usable && first_.condition <= kNormalCondition) {
+    const bool flat = first_.decrement_sigma <= options_.tau || cosine <= options_.gtol;
+    return cosine <= bound || (flat && first_.step_size <= options_.xtol);
+  }
+  // κ₀ is beyond the normal equations: only a QR pass can tell. Ask for it when the damped problem is solved.
+  const double sigma = scatter(at_->cost, evaluator_.residuals(), state_.x.size(), unit_sigma_);
+  return cosine <= bound || cosine <= options_.gtol || step_.nu <= 1e-3 * options_.tau * sigma;
+}
+
+// Certifies x. False: not yet, carry on from the certificate's own step.
+bool Minimizer::conclude(Termination reason) {
+  const auto begin = Clock::now();
+  const bool concluded = certify_here(reason);
+  summary_.time.certify += seconds_since(begin);
+  return concluded;
+}
+
+bool Minimizer::certify_here(Termination reason) {
+  if (low()) {
+    state_.plan = {Format::f64, Gram::f64};
+    at_.reset();
+  }
+  if (!at_) {
+    at_ = evaluator_.linearize(state_.x, state_.plan);
+    first_ = first_order(*at_, state_.x, evaluator_.residuals(), unit_sigma_);
+  }
+  if (worse_than_checkpoint()) {
+    roll_back();
+    if (reason == Termination::converged) return false;
+  }
+  const bool small = static_cast<double>(evaluator_.residuals()) * evaluator_.row_cost() < kPolishWork;
+  if (reason == Termination::converged && small) polish();
+  recheck_end_ = evaluator_.recheck(state_.x, options_.strict ? evaluator_.residuals() : kRecheckRows);
+  magnitude_ = recheck_end_.magnitude;
+  certified_ = certify(evaluator_, state_.x, *at_,
+                       {options_.tau, options_.xtol, options_.gtol, magnitude_, summary_.initial_cost, unit_sigma_});
+  summary_.termination = reason;
+  if (certified_.first_order || reason != Termination::converged) {
+    if (certified_.first_order) summary_.termination = Termination::converged;
+    return true;
+  }
+  if (ftol_met_) {
+    summary_.termination = Termination::tolerance;
+    return true;
+  }
+  if (++state_.failed_certificates <= kCertificateTries && take_certified_step()) return false;
+  summary_.termination = Termination::no_progress;
+  return true;
+}
+
+// The certificate's undamped step, within the subspace the data determine, if it does not raise the cost.
+bool Minimizer::take_certified_step() {
+  Vector next = state_.x;
+  for (std::size_t j = 0; j < next.size(); ++j) next[j] += certified_.step[j];
+  if (next == state_.x) return false;
+  Linearization there = evaluator_.linearize(next, {Format::f64, Gram::qr});
+  if (!there.finite || there.cost > at_->cost + noise()) return false;
+  state_.x = std::move(next);
+  state_.plan.gram = Gram::qr;
+  at_ = std::move(there);
+  solver_.reset();
+  stalled_ = false;
+  return true;
+}
+
+// Problems too small for passes to cost anything go on, undamped, until ν₀ stops falling.
+void Minimizer::polish() {
+  for (int k = 0; k < kPolishSteps && first_.usable && first_.decrement > 0; ++k) {
+    Vector next = state_.x;
+    for (std::size_t j = 0; j < next.size(); ++j) next[j] += first_.step[j];
+    if (next == state_.x) return;
+    Linearization there = evaluator_.linearize(next, state_.plan);
+    if (!there.finite || there.cost > at_->cost + noise()) return;
+    FirstOrder first = first_order(there, next, evaluator_.residuals(), unit_sigma_);
+    if (!first.usable || !(first.decrement < first_.decrement)) return;
+    state_.x = std::move(next);
+    at_ = std::move(there);
+    first_ = std::move(first);
+  }
+}
+
+MinimizerResult Minimizer::finish() {
+  MinimizerResult out;
+  Certificate& c = certified_.certificate;
+  c.rechecked_rows = recheck_start_.rows + recheck_end_.rows;
+  c.recheck_discrepancy = std::max(recheck_start_.largest, recheck_end_.largest);
+  // Beyond rounding: large beside the terms, and large enough to move a parameter by τ standard errors.
+  const auto agrees = [&](const Recheck& r, double cost) {
+    const double sigma = scatter(cost, evaluator_.residuals(), state_.x.size(), unit_sigma_);
+    return r.largest <= 1e-9 || r.discrepancy <= options_.tau * sigma;
+  };
+  const bool started = summary_.termination != Termination::failure;
+  c.recheck_passed = started && agrees(recheck_start_, summary_.initial_cost) && agrees(recheck_end_, c.cost);
+  if (!c.recheck_passed) c.passed = false;
+  if (started && !certified_.first_order) {
+    c.verdict = summary_.termination == Termination::tolerance ? Verdict::tolerance : Verdict::budget;
+    c.governed_by = name(summary_.termination);
+  }
+  if (!started || !c.recheck_passed) c.verdict = Verdict::failed;
+  summary_.verdict = c.verdict;
+  summary_.final_cost = started ? c.cost : summary_.initial_cost;
+  summary_.certificate = c;
+  out.x = state_.x;
+  if (at_) out.at = std::move(*at_);
+  out.certified = std::move(certified_);
+  out.summary = std::move(summary_);
+  return out;
+}
+
+}  // namespace nlsq::inline v0

@@ -1,0 +1,136 @@
+// What the digits in force allow: measurements, promotions, the way back to the checkpoint.
+#include "minimizer.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <limits>
+
+namespace nlsq::inline v0 {
+
+namespace {
+
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+
+}  // namespace
+
+// Inside one standard error of the optimum of the linear model, and that model well determined. With few
+// degrees of freedom σ is itself made of the distance: the step must be a small part of the residual, too.
+bool Minimizer::near_optimum() const {
+  return first_.usable && first_.condition <= kNormalCondition && first_.decrement_sigma <= 1 &&
+         first_.decrement * first_.decrement <= 0.1 * 2 * at_->cost;
+}
+
+// Damping only slows the last steps: it leaves λ/(λ + eigenvalue) of the distance. Not after one failed.
+bool Minimizer::undamped() const { return near_optimum() && last_accepted_; }
+
+// Step at the damping in force, and the numbers the scheduler decides by.
+void Minimizer::assess() {
+  const auto begin = Clock::now();
+  step_ = solver_->solve(undamped() ? 0 : trust_.lambda());
+  // Damping, not more digits, is the cure for a matrix that is singular by nature.
+  for (double shift = 1e-14; !step_.factored && !low() && shift < 1e-6; shift *= 10) {
+    if (trust_.lambda() >= shift) continue;
+    trust_.restore(shift);
+    step_ = solver_->solve(shift);
+  }
+  summary_.time.solve += seconds_since(begin);
+  health_ = {};
+  health_.plan = state_.plan;
+  health_.finite = at_->finite;
+  health_.nonfinite_tiles = at_->nonfinite_tiles;
+  health_.factored = step_.factored;
+  health_.kappa_lambda = step_.condition;
+  health_.nu = step_.nu;
+  health_.predicted = step_.predicted;
+  health_.parameters = evaluator_.parameters();
+  health_.undecided_in_a_row = state_.undecided_in_a_row;
+  health_.stalled = stalled_;
+  if (near_optimum()) health_.undamped_sigma = first_.decrement_sigma;
+  if (!probe_ || !step_.factored) return;
+  health_.finite = health_.finite && probe_->finite;
+  health_.cost_noise = probe_->cost_noise;
+  health_.gradient_noise =
+      solver_->norm_in_metric(probe_->gradient_bias) + 2 * solver_->rms_in_metric(probe_->gradient_scatter);
+}
+
+bool Minimizer::promote() {
+  const Decision decision = next_plan(health_);
+  if (decision.plan == state_.plan) return false;
+  if (decision.at_trial && finish_in(decision.plan)) return true;
+  std::string reason;
+  switch (decision.event) {
+    case Event::overflow: reason = fmt::format("{:.1f} % of tiles overflow", 100 * health_.nonfinite_tiles); break;
+    case Event::not_definite: reason = "normal matrix is not positive definite"; break;
+    case Event::condition:
+      reason = fmt::format("condition {:.1e} > {:.1e}", health_.kappa_lambda,
+                           condition_limit(state_.plan.gram, health_.parameters));
+      break;
+    case Event::gradient_noise: reason = fmt::format("noise {:.1e} > 0.1 * nu {:.1e}", health_.gradient_noise, health_.nu); break;
+    case Event::cost_noise: reason = fmt::format("cost noise {:.1e}, predicted {:.1e}", health_.cost_noise, health_.predicted); break;
+    case Event::finishing: reason = fmt::format("{:.1e} standard errors from the optimum", health_.undamped_sigma); break;
+    default: reason = "no acceptable step";
+  }
+  escalate(decision, std::move(reason));
+  return true;
+}
+
+// Takes the step and knows its end in f64 at once. Costs of two precisions are not comparable; gradients
+// in the metric of H are. False: the step did not help.
+bool Minimizer::finish_in(const PrecisionPlan& plan) {
+  propose();
+  Linearization there = evaluator_.linearize(trial_, plan);
+  if (!there.finite || !(solver_->norm_in_metric(there.gradient) < solver_->norm_in_metric(at_->gradient))) return false;
+  rho_ = kNaN;
+  record(StepOutcome::accepted, Event::finishing, fmt::format("{:.1e} standard errors from the optimum", health_.undamped_sigma));
+  ++summary_.precision.escalations;
+  state_.x = trial_;
+  state_.plan = plan;
+  at_ = std::move(there);
+  solver_.reset();
+  cost_f64_.reset();
+  streak_lambda_ = trust_.lambda();
+  last_accepted_ = true;
+  return true;
+}
+
+void Minimizer::escalate(const Decision& decision, std::string reason) {
+  record(StepOutcome::promoted, decision.event, std::move(reason));
+  ++summary_.precision.escalations;
+  const bool finer_rows = decision.plan.residual != state_.plan.residual;
+  state_.plan = decision.plan;
+  trust_.restore(streak_lambda_);
+  at_.reset();
+  solver_.reset();
+  cost_f64_.reset();
+  state_.undecided_in_a_row = 0;
+  stalled_ = false;
+  last_accepted_ = true;
+  if (!finer_rows) return;
+  // Now costs are true: a point worse than the last verified one is not kept.
+  at_ = evaluator_.linearize(state_.x, state_.plan);
+  if (!at_->finite) roll_back();
+}
+
+// Whether f64 shows x to be worse than where the iteration started: low precision led astray. The start's
+// cost is known in f64, or in f32 up to its noise; only where that leaves the question open a pass tells.
+bool Minimizer::worse_than_checkpoint() {
+  if (state_.checkpoint == state_.x || at_->cost + checkpoint_noise_ < state_.checkpoint_cost) return false;
+  if (checkpoint_noise_ > 0) {
+    state_.checkpoint_cost = evaluator_.cost(state_.checkpoint, Format::f64).cost;
+    checkpoint_noise_ = 0;
+  }
+  return at_->cost > state_.checkpoint_cost + noise();
+}
+
+void Minimizer::roll_back() {
+  record(StepOutcome::promoted, Event::rollback, fmt::format("cost {:.9g} is above the checkpoint's", at_->cost));
+  state_.x = state_.checkpoint;
+  state_.plan = {Format::f64, Gram::f64};
+  trust_.restore(options_.initial_lambda);
+  at_ = evaluator_.linearize(state_.x, state_.plan);
+  solver_.reset();
+  cost_f64_.reset();
+}
+
+}  // namespace nlsq::inline v0

@@ -1,0 +1,131 @@
+// One step: proposed, judged, settled.
+#include "minimizer.hpp"
+
+#include <cmath>
+#include <limits>
+
+namespace nlsq::inline v0 {
+
+namespace {
+
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+constexpr double kU = 0x1p-53;
+constexpr int kHardFit = 10;        // iterations after which a fit is taken for a hard one
+constexpr double kAccept = 1e-4;    // least gain ratio, f64
+constexpr double kAcceptLow = 0.1;  // the same below f64
+
+}  // namespace
+
+void Minimizer::propose() {
+  const bool hard = options_.geodesic == Geodesic::automatic && state_.iteration >= kHardFit;
+  if ((geodesic_ || hard) && !low() && step_.factored && !undamped()) add_acceleration();
+  trial_ = state_.x;
+  for (std::size_t j = 0; j < trial_.size(); ++j) {
+    trial_[j] += step_.step[j];
+    // On the f32 grid the parameters' own rounding cannot disturb f32 residuals coherently.
+    if (low()) trial_[j] = static_cast<double>(static_cast<float>(trial_[j]));
+  }
+}
+
+// Transtrum, Machta, Sethna: half the acceleration -(H+λD²)⁻¹ Jᵀ r_vv, if it is the smaller part of the path.
+void Minimizer::add_acceleration() {
+  constexpr double kStep = 0.1, kLargest = 0.75;
+  const Vector bend = evaluator_.second_order(state_.x, step_.step, kStep);
+  const Vector acceleration = solver_->apply_inverse(bend);
+  double norm = 0;
+  for (std::size_t j = 0; j < acceleration.size(); ++j) norm += std::pow(acceleration[j] * state_.scale[j], 2);
+  if (!(2 * std::sqrt(norm) <= kLargest * step_.scaled_norm)) return;
+  for (std::size_t j = 0; j < acceleration.size(); ++j) step_.step[j] += 0.5 * acceleration[j];
+}
+
+// Noise of a cost in f64: Σ|r||δr| with δr a few roundings of the terms r is made of.
+double Minimizer::noise() const {
+  return 4 * kU * (magnitude_ * std::sqrt(2 * at_->cost) + 2 * at_->cost);
+}
+
+void Minimizer::judge() {
+  trial_at_.reset();
+  rho_ = kNaN;
+  if (trial_ == state_.x || !step_.factored) {
+    judgement_ = Judgement::reject;
+    stalled_ = trial_ == state_.x;
+    return;
+  }
+  // After a good step the next is likely to be good too: cost and linearization in one pass.
+  if (last_accepted_) {
+    trial_at_ = evaluator_.linearize(trial_, state_.plan);
+    trial_cost_ = trial_at_->finite ? trial_at_->cost : kNaN;
+  } else {
+    trial_cost_ = evaluator_.cost(trial_, state_.plan.residual).cost;
+  }
+  if (!std::isfinite(trial_cost_)) {
+    judgement_ = Judgement::invalid;
+    return;
+  }
+  if (judge_costs(at_->cost, trial_cost_, low() ? probe_->cost_noise : noise())) {
+    state_.undecided_in_a_row = 0;
+    return;
+  }
+  if (!low()) {
+    judge_by_gradient();
+    return;
+  }
+  // Costs of different precisions are never subtracted: both again in f64.
+  ++state_.undecided_in_a_row;
+  if (!cost_f64_) cost_f64_ = evaluator_.cost(state_.x, Format::f64).cost;
+  const double after = evaluator_.cost(trial_, Format::f64).cost;
+  if (!judge_costs(*cost_f64_, after, noise())) {
+    judgement_ = Judgement::reject;
+    stalled_ = true;
+  }
+}
+
+// The three-valued gain ratio. False: undecided, the noise covers the difference.
+bool Minimizer::judge_costs(double before, double after, double noise) {
+  const double least = (low() ? kAcceptLow : kAccept) * step_.predicted;
+  decrease_ = before - after;
+  rho_ = decrease_ / step_.predicted;
+  judgement_ = Judgement::undecided;
+  if (decrease_ - noise >= least) judgement_ = Judgement::accept;
+  else if (decrease_ + noise < least || !std::isfinite(after)) judgement_ = Judgement::reject;
+  return judgement_ != Judgement::undecided;
+}
+
+// Near the optimum cost differences drown in rounding while the gradient still speaks: accept iff it
+// falls in the metric of H.
+void Minimizer::judge_by_gradient() {
+  if (!trial_at_) trial_at_ = evaluator_.linearize(trial_, state_.plan);
+  const bool falls = trial_at_->finite &&
+                     solver_->norm_in_metric(trial_at_->gradient) < solver_->norm_in_metric(at_->gradient);
+  judgement_ = falls ? Judgement::accept : Judgement::reject;
+  rho_ = falls ? 1 : kNaN;
+  if (!falls && step_.scaled_norm == 0) stalled_ = true;
+}
+
+void Minimizer::settle() {
+  const bool accepted = judgement_ == Judgement::accept;
+  record(accepted ? StepOutcome::accepted
+                  : judgement_ == Judgement::invalid ? StepOutcome::invalid : StepOutcome::rejected);
+  if (!accepted && undamped()) {
+    last_accepted_ = false;  // says nothing about the damping, which is tried next
+    return;
+  }
+  if (!accepted) {
+    judgement_ == Judgement::invalid ? trust_.invalid() : trust_.rejected();
+    if (trust_.exhausted()) stalled_ = true;
+    last_accepted_ = false;
+    return;
+  }
+  const double scale = std::max(at_->cost, std::numeric_limits<double>::min());
+  ftol_met_ = !low() && options_.ftol > 0 && decrease_ <= options_.ftol * scale && step_.predicted <= options_.ftol * scale;
+  state_.x = trial_;
+  at_ = std::move(trial_at_);
+  trial_at_.reset();
+  solver_.reset();
+  cost_f64_.reset();
+  trust_.accepted(rho_);
+  streak_lambda_ = trust_.lambda();
+  last_accepted_ = true;
+}
+
+}  // namespace nlsq::inline v0
