@@ -93,7 +93,7 @@ GroupedRows::GroupedRows(RolledTrace rolled, VectorFunction function, const std:
     }
     groups_.push_back(std::move(group));
   }
-  start_ = function_.value(start);
+  for (const double p : start) typical_.push_back(p != 0 ? std::fabs(p) : 1.0);
 }
 
 GroupedRows::~GroupedRows() = default;
@@ -125,7 +125,7 @@ void GroupedRows::reference_residuals(std::span<const double> x, std::size_t fir
   for (std::size_t i = 0; i < count; ++i) {
     const std::size_t k = original_[first + i];
     residuals[i] = reference_.at(k);
-    magnitudes[i] = std::fabs(residuals[i]) + std::fabs(start_[k]);
+    magnitudes[i] = std::fabs(residuals[i]);
   }
 }
 

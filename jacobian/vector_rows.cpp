@@ -40,7 +40,9 @@ VectorRows::VectorRows(VectorFunction function, std::vector<double> parameters, 
                             std::to_string(parameters_.size()));
     }
   }
-  start_ = function_.value(parameters_);
+  rows_ = function_.value(parameters_).size();
+  const std::vector<double> sizes = typical_sizes(parameters_);
+  for (const int j : free_) typical_.push_back(sizes[static_cast<std::size_t>(j)]);
 }
 
 const char* VectorRows::kind() const {
@@ -181,7 +183,7 @@ void VectorRows::reference_residuals(std::span<const double> x, std::size_t firs
   }
   for (std::size_t i = 0; i < count; ++i) {
     residuals[i] = reference_[first + i];
-    magnitudes[i] = std::fabs(residuals[i]) + std::fabs(start_[first + i]);
+    magnitudes[i] = std::fabs(residuals[i]);
   }
 }
 

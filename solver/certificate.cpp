@@ -142,11 +142,33 @@ double gradient_cosine(const Linearization& at) {
   return largest;
 }
 
-// |fl(g_j) - g_j| <= ‖J_j‖ (4u ‖terms of r‖ + 32u ‖r‖): a few roundings in each residual, and sums of
-// at most some tens of additions in a chain (lanes, tiles, tree) over products. Cauchy-Schwarz.
-double cosine_bound(const Linearization& at, double magnitude, double jacobian_error) {
+// |fl(g_j) - g_j| <= 4u Σ_i |J_ij| |terms of r_i| + 32u ‖J_j‖‖r‖: a few roundings in each residual, and sums
+// of at most some tens of additions in a chain (lanes, tiles, tree) over products. By column: one row of huge
+// weight must not excuse parameters that it says nothing of.
+GradientNoise gradient_noise(const Linearization& at, double magnitude, std::span<const double> column_magnitude,
+                             double jacobian_error) {
   const double r = std::sqrt(2 * at.cost);
-  return r > 0 ? kU * (4 * magnitude / r + 32) + jacobian_error : 1.0;
+  if (!(r > 0)) return {true, 1.0};
+  GradientNoise out{true, 0};
+  double furthest = 1;
+  for (std::size_t j = 0; j < at.gradient.size(); ++j) {
+    const double column = std::sqrt(at.normal(j, j));
+    const double cosine = column > 0 ? std::fabs(at.gradient[j]) / column / r : 0;
+    const double terms = column_magnitude.empty() ? magnitude : column_magnitude[j];
+    const double bound = kU * (4 * terms / r + 32) + jacobian_error;
+    if (cosine > furthest * bound) {
+      furthest = cosine / bound;
+      out = {false, bound};
+    } else if (out.noise) {
+      out.bound = std::max(out.bound, bound);
+    }
+  }
+  return out;
+}
+
+bool zero_residual(double cost, double initial_cost, double magnitude) {
+  constexpr double kRounding = 1e4 * kU;
+  return cost == 0 || (cost <= kU * kU * initial_cost && std::sqrt(2 * cost) <= kRounding * magnitude);
 }
 
 FirstOrder first_order(const Linearization& at, std::span<const double> x, std::size_t rows, bool unit_sigma) {
@@ -194,15 +216,18 @@ Certified certify(Evaluator& evaluator, std::span<const double> x, Linearization
   const double sigma = scatter(c.cost, evaluator.residuals(), static_cast<std::size_t>(c.rank), tests.unit_sigma);
   c.decrement_sigma = sigma > 0 ? nu / sigma : kNaN;
   c.gradient_norm = gradient_cosine(at);
-  c.gradient_bound = cosine_bound(at, tests.magnitude, evaluator.jacobian_error());
+  const GradientNoise rounding = gradient_noise(at, tests.magnitude, tests.column_magnitude, evaluator.jacobian_error());
+  c.gradient_bound = rounding.bound;
   c.step = relative_size(out.step, x, scale);
 
   const bool near = sigma > 0 && c.decrement_sigma <= tests.tau;
   const bool flat = c.gradient_norm <= tests.gtol;
   const bool settled = c.step <= tests.xtol;
-  const bool noise = c.gradient_norm <= c.gradient_bound;
-  const bool zero = c.cost <= kU * kU * tests.initial_cost;
+  const bool noise = rounding.noise;
+  const bool zero = zero_residual(c.cost, tests.initial_cost, tests.magnitude);
   const bool deficient = c.rank < static_cast<int>(x.size());
+  // Squares that underflow hide the gradient; and where no parameter moves the residual nothing was fitted.
+  if (tests.underflow || (c.rank == 0 && !zero)) return out;
   if ((near || flat) && settled) {
     c.verdict = Verdict::converged;
     c.governed_by = near ? "decrement+xtol" : "gtol+xtol";

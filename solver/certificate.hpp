@@ -12,8 +12,10 @@ namespace nlsq::inline v0 {
 struct CertificateTests {
   double tau = 1e-3, xtol = 1e-10, gtol = 1e-10;
   double magnitude = 0;     // ‖size of the terms of r‖: rounding errors of r scale with it
-  double initial_cost = 0;  // a cost 32 digits below it is zero
+  double initial_cost = 0;  // a cost 32 digits below it is zero, if it is rounding beside the terms of r, too
   bool unit_sigma = false;  // sigma is 1 by the user's word (absolute sigma)
+  std::span<const double> column_magnitude = {};  // as in Recheck; `magnitude` for all where it is empty
+  bool underflow = false;   // as in Recheck: sums of squares say nothing
 };
 
 struct Certified {
@@ -45,8 +47,15 @@ int numerical_rank(const Linearization& at);
 
 // Largest cosine between r and a column of J; 0 where r or the column vanishes.
 double gradient_cosine(const Linearization& at);
-// Rounding bound of that cosine.
-double cosine_bound(const Linearization& at, double magnitude, double jacobian_error);
+// |g_j| beside its own rounding bound, for every j.
+struct GradientNoise {
+  bool noise = false;  // every one is within its bound
+  double bound = 0;    // as a cosine: the largest; where some are not within, that of the one furthest beyond
+};
+GradientNoise gradient_noise(const Linearization& at, double magnitude, std::span<const double> column_magnitude,
+                             double jacobian_error);
+// The residual is nothing but rounding: 32 digits below the start's, and 12 below its own terms.
+bool zero_residual(double cost, double initial_cost, double magnitude);
 // σ = √(2F/(m-n)), or 1; 0 without degrees of freedom.
 double scatter(double cost, std::size_t rows, std::size_t parameters, bool unit_sigma);
 

@@ -47,6 +47,10 @@ struct Recheck {
   double largest = 0;         // largest |difference| / size of the row's terms
   double discrepancy = 0;     // ‖difference‖, extrapolated to all rows
   double magnitude = 0;       // ‖size of the terms‖, extrapolated: what rounding errors scale with
+  // Σ_i |J_ij| size_i / ‖J_j‖: what rounding errors of g_j scale with, by parameter; at most `magnitude`, and
+  // far less where the rows of large terms say nothing of parameter j. Empty: not known.
+  Vector column_magnitude = {};
+  bool underflow = false;     // r, or a column of J, is not zero and its squares are below the smallest number
 };
 
 // A residual that is not finite, for messages.

@@ -21,6 +21,10 @@ MinimizerResult Minimizer::run(Vector x0, std::optional<Linearization> at, Clock
   if (!start(std::move(x0), std::move(at))) return finish();
   measure_rounding();
   for (;;) {
+    if (at_ && !at_->finite) {  // rolled back to a start that f32 took for finite and f64 does not
+      summary_.termination = Termination::failure;
+      break;
+    }
     if (const auto spent = budget_spent()) {
       conclude(*spent);
       break;
@@ -65,6 +69,7 @@ bool Minimizer::start(Vector x0, std::optional<Linearization> at) {
 void Minimizer::measure_rounding() {
   recheck_start_ = evaluator_.recheck(state_.x, options_.strict ? evaluator_.residuals() : kRecheckRows);
   magnitude_ = recheck_start_.magnitude;
+  column_magnitude_ = recheck_start_.column_magnitude;
 }
 
 bool Minimizer::warm_up(Vector x0, std::optional<Linearization> at, double near, Clock::time_point begin) {
@@ -72,6 +77,7 @@ bool Minimizer::warm_up(Vector x0, std::optional<Linearization> at, double near,
   begin_ = begin;
   if (!start(std::move(x0), std::move(at))) return false;
   while (state_.iteration < kMostSteps && !stalled_ && !budget_spent()) {
+    if (at_ && !at_->finite) return false;
     know();
     const FirstOrder here = low() ? first_order(*at_, state_.x, evaluator_.residuals(), unit_sigma_) : first_;
     if (!here.usable || here.condition > kNormalCondition) return false;

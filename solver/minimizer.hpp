@@ -123,7 +123,8 @@ class Minimizer {
   enum class Judgement { accept, reject, invalid, undecided } judgement_ = Judgement::reject;
   bool stalled_ = false, last_accepted_ = true, ftol_met_ = false, stop_asked_ = false;
   double checkpoint_noise_ = 0;         // of the checkpoint's cost: 0 where it is known in f64
-  double magnitude_ = 0;                // ‖terms of r‖, by the recheck
+  double magnitude_ = 0;                // ‖terms of r‖, by the last recheck
+  Vector column_magnitude_;             // the same for each g_j
   Recheck recheck_start_, recheck_end_;
   Certified certified_;
   Summary summary_;

@@ -9,7 +9,6 @@ namespace nlsq::inline v0 {
 namespace {
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-constexpr double kU = 0x1p-53;
 constexpr int kCertificateTries = 5;
 constexpr double kPolishWork = 2e5;  // rows * operations below which a pass costs nothing worth saving
 constexpr int kPolishSteps = 100;
@@ -20,16 +19,16 @@ constexpr int kPolishSteps = 100;
 bool Minimizer::reached() {
   if (low()) return false;
   if (stalled_ || ftol_met_) return true;
-  const double bound = cosine_bound(*at_, magnitude_, evaluator_.jacobian_error());
+  const bool noise = gradient_noise(*at_, magnitude_, column_magnitude_, evaluator_.jacobian_error()).noise;
   const double cosine = gradient_cosine(*at_);
-  if (at_->cost <= kU * kU * summary_.initial_cost) return true;
+  if (noise || zero_residual(at_->cost, summary_.initial_cost, magnitude_)) return true;
   if (first_.usable && first_.condition <= kNormalCondition) {
     const bool flat = first_.decrement_sigma <= options_.tau || cosine <= options_.gtol;
-    return cosine <= bound || (flat && first_.step_size <= options_.xtol);
+    return flat && first_.step_size <= options_.xtol;
   }
   // κ₀ is beyond the normal equations: only a QR pass can tell. Ask for it when the damped problem is solved.
   const double sigma = scatter(at_->cost, evaluator_.residuals(), state_.x.size(), unit_sigma_);
-  return cosine <= bound || cosine <= options_.gtol || step_.nu <= 1e-3 * options_.tau * sigma;
+  return cosine <= options_.gtol || step_.nu <= 1e-3 * options_.tau * sigma;
 }
 
 // Certifies x. False: not yet, carry on from the certificate's own step.
@@ -52,13 +51,19 @@ bool Minimizer::certify_here(Termination reason) {
   if (worse_than_checkpoint()) {
     roll_back();
     if (reason == Termination::converged) return false;
+    if (!at_->finite) {
+      summary_.termination = Termination::failure;
+      return true;
+    }
   }
   const bool small = static_cast<double>(evaluator_.residuals()) * evaluator_.row_cost() < kPolishWork;
   if (reason == Termination::converged && small) polish();
   recheck_end_ = evaluator_.recheck(state_.x, options_.strict ? evaluator_.residuals() : kRecheckRows);
   magnitude_ = recheck_end_.magnitude;
+  column_magnitude_ = recheck_end_.column_magnitude;
   certified_ = certify(evaluator_, state_.x, *at_,
-                       {options_.tau, options_.xtol, options_.gtol, magnitude_, summary_.initial_cost, unit_sigma_});
+                       {options_.tau, options_.xtol, options_.gtol, magnitude_, summary_.initial_cost, unit_sigma_,
+                        column_magnitude_, recheck_end_.underflow});
   summary_.termination = reason;
   if (certified_.first_order || reason != Termination::converged) {
     if (certified_.first_order) summary_.termination = Termination::converged;
@@ -67,6 +72,10 @@ bool Minimizer::certify_here(Termination reason) {
   if (ftol_met_) {
     summary_.termination = Termination::tolerance;
     return true;
+  }
+  if (!reached()) {  // only by rounding measured where the terms were larger
+    solver_.reset();
+    return false;
   }
   if (++state_.failed_certificates <= kCertificateTries && take_certified_step()) return false;
   summary_.termination = Termination::no_progress;

@@ -103,6 +103,11 @@ void Minimizer::judge_by_gradient() {
 }
 
 void Minimizer::settle() {
+  // Derivatives may be missing where residuals are finite: no place to go on from.
+  if (judgement_ == Judgement::accept && !trial_at_) {
+    trial_at_ = evaluator_.linearize(trial_, state_.plan);
+    if (!trial_at_->finite) judgement_ = Judgement::invalid;
+  }
   const bool accepted = judgement_ == Judgement::accept;
   record(accepted ? StepOutcome::accepted
                   : judgement_ == Judgement::invalid ? StepOutcome::invalid : StepOutcome::rejected);

@@ -7,30 +7,62 @@
 
 namespace nlsq::inline v0 {
 
+namespace {
+
+constexpr std::size_t kGroup = 64;
+constexpr double kSquareable = 0x1p-511;  // the square of a smaller number has lost digits, or all
+
+// Where a callable does not say what terms its residuals are made of: the first-order ones, |J_ij| |x_j|,
+// with a parameter no smaller than its typical size.
+void add_first_order_terms(const double* const* J, std::span<const double> x, std::span<const double> typical,
+                           std::size_t count, Vector& magnitudes) {
+  for (std::size_t j = 0; j < typical.size(); ++j) {
+    const double size = std::max(std::fabs(x[j]), typical[j]);
+    for (std::size_t i = 0; i < count; ++i) {
+      if (std::isfinite(J[j][i])) magnitudes[i] += std::fabs(J[j][i]) * size;
+    }
+  }
+}
+
+// One column of J, or r, over the sampled rows.
+struct ColumnSums {
+  double squares = 0, terms = 0, largest = 0;
+
+  void add(double value, double size) {
+    squares += value * value;
+    terms += std::fabs(value) * size;
+    largest = std::max(largest, std::fabs(value));
+  }
+  bool underflows() const { return largest > 0 && largest < kSquareable; }
+};
+
+}  // namespace
+
 double DenseEvaluator::jacobian_error() const {
   return std::string_view(model_.kind()) == "finite differences" ? 1e-8 : 0.0;
 }
 
 Recheck DenseEvaluator::recheck(std::span<const double> x, std::size_t max_rows) {
-  constexpr std::size_t kGroup = 64;
   const std::size_t m = model_.rows();
   const auto n = static_cast<std::size_t>(parameters());
-  const auto pass = model_.begin(x, Fill::residual, false);
+  const auto pass = model_.begin(x, Fill::jacobian_and_residual, false);
   Recheck out;
   double difference_squares = 0, magnitude_squares = 0;
   Vector residuals(kGroup), magnitudes(kGroup);
+  std::vector<ColumnSums> sums(n + 1);
   const auto check = [&](std::size_t first, std::size_t count) {
-    const double* r = pass->fill_f64(first, count, counters_)[n];
-    const Vector program(r, r + count);
+    const double* const* columns = pass->fill_f64(first, count, counters_);
     model_.reference_residuals(x, first, count, residuals.data(), magnitudes.data());
+    add_first_order_terms(columns, x, model_.typical_parameters(), count, magnitudes);
     for (std::size_t i = 0; i < count; ++i) {
-      const double difference = std::fabs(program[i] - residuals[i]);
+      const double difference = std::fabs(columns[n][i] - residuals[i]);
       const double size = std::max(magnitudes[i], std::fabs(residuals[i]));
       if (!(difference <= out.largest * size)) {
         out.largest = std::isfinite(difference) ? difference / size : std::numeric_limits<double>::infinity();
       }
       difference_squares += difference * difference;
       magnitude_squares += size * size;
+      for (std::size_t j = 0; j <= n; ++j) sums[j].add(columns[j][i], size);
     }
     out.rows += count;
   };
@@ -38,6 +70,11 @@ Recheck DenseEvaluator::recheck(std::span<const double> x, std::size_t max_rows)
   const double share = static_cast<double>(m) / static_cast<double>(std::max<std::size_t>(1, out.rows));
   out.discrepancy = std::sqrt(difference_squares * share);
   out.magnitude = std::sqrt(magnitude_squares * share);
+  out.underflow = sums[n].underflows();
+  for (std::size_t j = 0; j < n; ++j) {
+    out.underflow = out.underflow || (sums[j].underflows() && sums[n].largest > 0);
+    out.column_magnitude.push_back(sums[j].squares > 0 ? sums[j].terms / std::sqrt(sums[j].squares) * std::sqrt(share) : 0.0);
+  }
   work_ += static_cast<double>(out.rows) * row_cost();
   return out;
 }

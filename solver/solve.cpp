@@ -81,7 +81,10 @@ MinimizerResult solve(const SolveRequest& request) {
   for (std::size_t i = 0; i < s.iterations.size(); ++i) s.iterations[i].iteration = static_cast<int>(i);
   if (s.termination != Termination::failure) s.initial_cost = initial_cost;
   NonFiniteRow bad;
-  if (s.termination == Termination::failure) bad = evaluator.find_non_finite(best.x);
+  if (s.termination == Termination::failure) {
+    best.x = request.x0;
+    bad = evaluator.find_non_finite(best.x);
+  }
   s.kernel = kernels().name;
   s.evaluator = request.rows.kind();
   s.precision.policy = options.precision.to_string();

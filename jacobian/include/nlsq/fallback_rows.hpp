@@ -121,7 +121,7 @@ class NLSQ_API VectorRows final : public RowModel {
              Jacobian jacobian = {});
 
   int parameters() const override { return static_cast<int>(free_.size()); }
-  std::size_t rows() const override { return start_.size(); }
+  std::size_t rows() const override { return rows_; }
   std::size_t tile_rows() const override { return 256; }
   bool has_f32() const override { return false; }
   bool concurrent() const override { return function_.concurrent; }
@@ -129,9 +129,10 @@ class NLSQ_API VectorRows final : public RowModel {
   double row_cost(Fill fill) const override;
   std::unique_ptr<TilePass> begin(std::span<const double> x, Fill fill, bool single) const override;
   // By a call in double, repeated whenever row 0 is asked for. The callable does not say which terms a
-  // residual is the difference of: magnitudes are |r| here plus |r| at the starting parameters.
+  // residual is the difference of: magnitudes are |r|, typical_parameters() the starting ones' sizes.
   void reference_residuals(std::span<const double> x, std::size_t first, std::size_t count, double* residuals,
                            double* magnitudes) const override;
+  std::span<const double> typical_parameters() const override { return typical_; }
 
  private:
   struct Evaluation;  // residuals and columns of J at one x
@@ -146,7 +147,8 @@ class NLSQ_API VectorRows final : public RowModel {
   std::vector<double> parameters_;
   std::vector<int> free_;
   Jacobian jacobian_;
-  std::vector<double> start_;  // residuals at `parameters`
+  std::size_t rows_ = 0;
+  std::vector<double> typical_;  // sizes of the free parameters
   mutable std::mutex mutex_;
   mutable std::shared_ptr<const Evaluation> latest_;
   mutable std::vector<double> reference_at_, reference_;

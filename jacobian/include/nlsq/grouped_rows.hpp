@@ -12,8 +12,8 @@ namespace nlsq::inline v0 {
 
 class NLSQ_API GroupedRows final : public RowModel {
  public:
-  // Takes over the groups. `function` vouches for them in reference_residuals; `start`: where magnitudes
-  // of the terms are measured.
+  // Takes over the groups. `function` vouches for them in reference_residuals; `start`: typical sizes of
+  // the parameters.
   GroupedRows(RolledTrace rolled, VectorFunction function, const std::vector<double>& start);
   ~GroupedRows() override;
 
@@ -29,6 +29,7 @@ class NLSQ_API GroupedRows final : public RowModel {
   // By one call of the user's function in double for each new x.
   void reference_residuals(std::span<const double> x, std::size_t first, std::size_t count, double* residuals,
                            double* magnitudes) const override;
+  std::span<const double> typical_parameters() const override { return typical_; }
   // Which residual of the user's function a row is.
   std::size_t original(std::size_t row) const { return original_[row]; }
 
@@ -43,7 +44,7 @@ class NLSQ_API GroupedRows final : public RowModel {
   std::size_t tile_rows_ = 64;
   std::vector<TileRange> tiles_;
   std::vector<std::size_t> original_;
-  std::vector<double> start_;  // residuals at the start
+  std::vector<double> typical_;  // sizes of the parameters
   mutable std::mutex mutex_;
   mutable std::vector<double> reference_at_, reference_;
 };

@@ -68,6 +68,9 @@ class RowModel {
   // (|f| + |y|) * weight, so that "beyond rounding" has a scale.
   virtual void reference_residuals(std::span<const double> x, std::size_t first, std::size_t count,
                                    double* residuals, double* magnitudes) const = 0;
+  // Sizes of the free parameters, where those magnitudes know nothing of the terms a residual is made of
+  // (functions that give all residuals at once): its first-order terms |J_ij| size_j then count as well.
+  virtual std::span<const double> typical_parameters() const { return {}; }
 };
 
 }  // namespace nlsq::inline v0

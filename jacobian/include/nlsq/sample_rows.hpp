@@ -33,6 +33,7 @@ class NLSQ_API SampleRows final : public RowModel {
                            double* magnitudes) const override {
     all_.reference_residuals(x, first, count, residuals, magnitudes);
   }
+  std::span<const double> typical_parameters() const override { return all_.typical_parameters(); }
 
  private:
   RowModel& all_;

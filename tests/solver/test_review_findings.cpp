@@ -1,0 +1,131 @@
+// Points that once passed for minima and are none, and states that once led the loop astray.
+#include <nlsq/nlsq.hpp>
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <limits>
+
+using namespace nlsq;
+
+namespace {
+
+struct Growth {
+  std::vector<double> x, y;
+  Growth() {
+    for (int i = 0; i < 50; ++i) {
+      x.push_back(i / 49.0);
+      y.push_back(std::exp(1.3 * x.back()) + 0.05 * std::sin(37 * i));
+    }
+  }
+};
+
+constexpr double kBest = 1.2979833;  // of exp(p x) on those data
+const auto growth = [](const auto& x, const auto& p) {
+  using std::exp;
+  return exp(p[0] * x);
+};
+
+}  // namespace
+
+TEST_CASE("a start whose cost is astronomic does not make every later cost look like zero") {
+  const Growth data;
+  for (const double start : {100.0, 200.0, 300.0}) {
+    const FitResult fit = curve_fit(growth, data.x, data.y, {start});
+    CHECK(fit.summary.verdict == Verdict::converged);
+    CHECK(fit.parameters[0] == doctest::Approx(kBest).epsilon(1e-6));
+  }
+}
+
+TEST_CASE("residuals of a vector function far from the optimum do not set its rounding errors") {
+  const Growth data;
+  const auto generic = [&](const auto& p) {
+    using std::exp;
+    std::vector<std::decay_t<decltype(p[0])>> r;
+    for (std::size_t i = 0; i < data.x.size(); ++i) r.push_back(exp(p[0] * data.x[i]) - data.y[i]);
+    return r;
+  };
+  const auto plain = [&](const std::vector<double>& p) { return generic(p); };
+  for (const double start : {40.0, 200.0}) {
+    for (const LeastSquaresResult& fit : {least_squares(generic, {start}), least_squares(plain, {start})}) {
+      CHECK(fit.summary.verdict == Verdict::converged);
+      CHECK(fit.x[0] == doctest::Approx(kBest).epsilon(1e-6));
+      CHECK(fit.summary.certificate.gradient_bound < 1e-7);
+    }
+  }
+}
+
+TEST_CASE("a row of huge weight excuses no gradient that it says nothing of") {
+  Growth data;
+  data.y[0] = 1;  // exp(p * 0), exactly
+  FitOptions options;
+  for (const double precise : {1e-12, 1e-16, 1e-20, 1e-25}) {
+    std::vector<double> sigma(data.x.size(), 1.0);
+    sigma[0] = precise;
+    options.sigma = sigma;
+    for (const bool absolute : {false, true}) {
+      options.absolute_sigma = absolute;
+      const FitResult fit = curve_fit(growth, data.x, data.y, {0.1}, options);
+      CHECK(fit.summary.verdict == Verdict::converged);
+      CHECK(fit.parameters[0] == doctest::Approx(kBest).epsilon(1e-3));
+    }
+  }
+}
+
+TEST_CASE("nothing is certified where the squares of residuals or derivatives underflow") {
+  const Growth data;
+  const auto scaled = [](double s) {
+    return [s](const auto& x, const auto& p) {
+      using std::exp;
+      return exp(p[0] * s * x);
+    };
+  };
+  for (const double s : {1e-170, 1e-200, 1e-300}) {
+    CHECK_FALSE(curve_fit(scaled(s), data.x, data.y, {0.1}).success());
+    std::vector<double> tiny;
+    for (const double y : data.y) tiny.push_back(y * s);
+    CHECK_FALSE(curve_fit("a*exp(b*x)", data.x, tiny, {{"a", 3 * s}, {"b", 0.1}}).success());
+  }
+  CHECK(curve_fit(scaled(1e-140), data.x, data.y, {1e139}).success());
+}
+
+TEST_CASE("where no parameter moves the residual nothing is fitted and nothing is certified") {
+  const Growth data;
+  CHECK_FALSE(curve_fit("a*b*x", data.x, data.y, {{"a", 0}, {"b", 0}}).success());
+  CHECK_FALSE(curve_fit("max(a,0)*x", data.x, data.y, {{"a", -1}}).success());
+  CHECK_FALSE(curve_fit(growth, data.x, data.y, {-1e6}).success());
+  const std::vector<double> zeros(50, 0.0);
+  CHECK(curve_fit("max(a,0)*x", data.x, zeros, {{"a", -1}}).success());  // no residual is left to fit
+}
+
+TEST_CASE("a step to where derivatives are not finite is no step") {
+  for (double low = -1.1; low < 1; low += 0.05) {
+    LeastSquaresOptions options;
+    options.jacobian = [low](std::span<const double> p, std::span<double> J) {
+      const bool hole = p[0] > low && p[0] < low + 0.15;
+      J[0] = hole ? std::numeric_limits<double>::quiet_NaN() : -20 * p[0];
+      J[1] = 10, J[2] = -1, J[3] = 0;
+    };
+    const auto rosenbrock = [](const std::vector<double>& p) { return std::vector<double>{10 * (p[1] - p[0] * p[0]), 1 - p[0]}; };
+    const LeastSquaresResult fit = least_squares(rosenbrock, {-1.2, 1}, options);
+    CHECK(std::isfinite(fit.summary.final_cost));
+    CHECK(fit.summary.final_cost <= fit.summary.initial_cost);
+    CHECK_FALSE((fit.x[0] > low && fit.x[0] < low + 0.15));
+  }
+}
+
+TEST_CASE("a start that only f32 takes for finite is a failure of the start") {
+  std::vector<double> x, y;
+  for (int i = 0; i < 2000; ++i) {
+    x.push_back(1 + i * 0.001);
+    y.push_back(2 * x.back());
+  }
+  FitOptions options;
+  options.precision = PrecisionPolicy::parse("f32");
+  // 1 in f32, where the logarithm is one of 1e-12; of a negative number in f64.
+  const NamedValues start{{"a", 1 - 1e-9}, {"b", 1}};
+  const FitResult fit = curve_fit("b*x+1e-3*log(a*x-x+1e-12)", x, y, start, options);
+  CHECK(fit.summary.termination == Termination::failure);
+  CHECK_FALSE(fit.success());
+  CHECK(fit.parameters == std::vector<double>{1, 1 - 1e-9});  // b, a: unchanged, linear b too
+}
