@@ -1,0 +1,50 @@
+#include "machine.hpp"
+
+#include "isa_loops.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <vector>
+
+namespace bench {
+
+namespace {
+
+// The best of several short runs: a limit is not a median.
+template <class F>
+double least_seconds(int runs, F f) {
+  double least = 1e9;
+  for (int i = 0; i < runs; ++i) {
+    const auto begin = std::chrono::steady_clock::now();
+    f();
+    least = std::min(least, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+  }
+  return least;
+}
+
+}  // namespace
+
+double Machine::floor(std::size_t rows, double operations, double bytes, bool single) const {
+  const double m = static_cast<double>(rows);
+  return std::max(m * operations / (single ? fma_f32 : fma_f64), m * bytes / bandwidth);
+}
+
+Machine measure_machine() {
+  const IsaLoops& loops = isa_loops();
+  Machine machine;
+  machine.isa = loops.name;
+  constexpr std::size_t kRounds = 200'000;
+  volatile double sink = 0;
+  machine.fma_f64 =
+      loops.fmas_f64(kRounds, 1e-9) / least_seconds(8, [&] { sink = loops.fmas_f64(kRounds, 1e-9); });
+  machine.fma_f32 =
+      loops.fmas_f32(kRounds, 1e-9f) / least_seconds(8, [&] { sink = loops.fmas_f32(kRounds, 1e-9f); });
+  // Larger than any cache of one socket that matters here.
+  const std::vector<double> memory(std::size_t{1} << 24, 1.0);
+  machine.bandwidth = static_cast<double>(memory.size() * sizeof(double)) /
+                      least_seconds(4, [&] { sink = loops.sum(memory.data(), memory.size()); });
+  static_cast<void>(sink);
+  return machine;
+}
+
+}  // namespace bench

@@ -1,0 +1,84 @@
+// nlsq-bench: ours beside its peers, alternately in one run.
+#include "peers.hpp"
+#include "suites.hpp"
+
+#include <nlsq/kernel_table.hpp>
+#include <nlsq/version.hpp>
+
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+#include <cstdio>
+#include <exception>
+#include <string>
+#include <vector>
+
+namespace {
+
+struct Arguments {
+  std::vector<std::string> suites;
+  std::string json;
+  int repeat = 0;
+  bool quick = false, list = false, cpu = false;
+};
+
+int list_suites() {
+  for (const bench::Suite& suite : bench::kSuites) fmt::print("{:<10} {}\n", suite.name, suite.about);
+  return 0;
+}
+
+int run(const Arguments& arguments) {
+  bench::Report report(arguments.cpu ? "cpu" : "wall");
+  bench::Settings settings;
+  settings.quick = arguments.quick;
+  settings.clock = arguments.cpu ? bench::Clock::cpu : bench::Clock::wall;
+  settings.repeat = arguments.repeat > 0 ? arguments.repeat : arguments.quick ? 3 : 7;
+  settings.machine = bench::measure_machine();
+  settings.report = &report;
+  const bench::Machine& machine = settings.machine;
+  fmt::print("nlsq {}, kernel {}; peers: {}\n", NLSQ_VERSION, nlsq::kernels().name, bench::peer_versions());
+  fmt::print("one core at most ({}): {:.3g} Gflop/s f64, {:.3g} f32, reads {:.3g} GB/s\n", machine.isa,
+             2e-9 * machine.fma_f64, 2e-9 * machine.fma_f32, 1e-9 * machine.bandwidth);
+  fmt::print(
+      "medians of {} runs, {}; ratio: peer's time over ours; max diff: of the parameters, relative; /floor: "
+      "our time over\n"
+      "the least one f64 pass over the rows could take (operations, or bytes from memory)\n",
+      settings.repeat, arguments.cpu ? "processor time" : "wall time");
+  for (const bench::Suite& suite : bench::kSuites) {
+    const bool chosen =
+        arguments.suites.empty() ||
+        std::find(arguments.suites.begin(), arguments.suites.end(), suite.name) != arguments.suites.end();
+    if (chosen) suite.run(settings);
+  }
+  if (!arguments.json.empty()) report.write_json(arguments.json);
+  if (report.sound()) return 0;
+  fmt::print(stderr,
+             "nlsq-bench: rows marked WRONG have an answer that is not certified or not the peers'\n");
+  return 1;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app("nlsq-bench: times nlsq beside its peers. Exit status 1: an answer was wrong (never a time).");
+  Arguments arguments;
+  std::vector<std::string> names;
+  for (const bench::Suite& suite : bench::kSuites) names.emplace_back(suite.name);
+  app.add_option("--suite", arguments.suites, "suites to run; all where none is named")
+      ->delimiter(',')
+      ->check(CLI::IsMember(names));
+  app.add_option("--json", arguments.json, "write the rows to FILE");
+  app.add_option("--repeat", arguments.repeat, "runs of each contender")->check(CLI::Range(1, 1000));
+  app.add_flag("--quick", arguments.quick, "fewer rows and runs");
+  app.add_flag("--cpu-time", arguments.cpu,
+               "processor time instead of wall time: for a busy machine, and one thread");
+  app.add_flag("--list", arguments.list, "list the suites and end");
+  CLI11_PARSE(app, argc, argv);
+  try {
+    return arguments.list ? list_suites() : run(arguments);
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "nlsq-bench: {}\n", error.what());
+    return 2;
+  }
+}

@@ -1,0 +1,74 @@
+// Models written in C++ as users of other libraries write them: a value generic in its scalar and, by hand,
+// its derivatives. Peers run these.
+//
+//   struct Model {
+//     static constexpr const char* name;
+//     static constexpr int parameters, predictors;
+//     template <class T> static T value(const double* x, const T* p);
+//     static void derivatives(const double* x, const double* p, double* d);
+//   };
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+#include <vector>
+
+namespace ceres {
+class CostFunction;
+}
+
+namespace bench {
+
+struct Data {
+  std::vector<std::vector<double>> x;  // one vector a predictor
+  std::vector<double> y;
+  std::size_t rows() const { return y.size(); }
+};
+
+// One model's loops over all rows, compiled for it: nothing is called through a pointer inside them.
+struct ModelLoops {
+  const char* name;
+  int parameters;
+  void (*residuals)(const Data& data, const double* p, double* r);  // f - y
+  // J(i, j) at jacobian[i * row_stride + j * column_stride]
+  void (*jacobian)(const Data& data, const double* p, double* jacobian, std::size_t row_stride,
+                   std::size_t column_stride);
+};
+
+namespace detail {
+
+template <class Model>
+void residuals(const Data& data, const double* p, double* r) {
+  const std::size_t rows = data.rows();
+  double x[Model::predictors];
+  for (std::size_t i = 0; i < rows; ++i) {
+    for (int k = 0; k < Model::predictors; ++k) x[k] = data.x[k][i];
+    r[i] = Model::template value<double>(x, p) - data.y[i];
+  }
+}
+
+template <class Model>
+void jacobian(const Data& data, const double* p, double* J, std::size_t row_stride,
+              std::size_t column_stride) {
+  const std::size_t rows = data.rows();
+  double x[Model::predictors], d[Model::parameters];
+  for (std::size_t i = 0; i < rows; ++i) {
+    for (int k = 0; k < Model::predictors; ++k) x[k] = data.x[k][i];
+    Model::derivatives(x, p, d);
+    for (int j = 0; j < Model::parameters; ++j) J[i * row_stride + j * column_stride] = d[j];
+  }
+}
+
+}  // namespace detail
+
+template <class Model>
+constexpr ModelLoops loops_of() {
+  return {Model::name, Model::parameters, detail::residuals<Model>, detail::jacobian<Model>};
+}
+
+// Every model of curve_models.hpp and nist_models.hpp. Throws std::runtime_error for an unknown name.
+const ModelLoops& model_loops(std::string_view name);
+// Throws std::runtime_error where derivatives by hand and by dual numbers disagree at these rows.
+void check_derivatives(std::string_view name, const Data& data, const std::vector<double>& p);
+
+}  // namespace bench

@@ -1,0 +1,20 @@
+#include "peers.hpp"
+
+#include <fmt/format.h>
+
+namespace bench {
+
+std::string peer_versions() {
+  std::string found, missing;
+  const auto list = [&](const char* name, const std::string& version) {
+    std::string& text = version.empty() ? missing : found;
+    text += fmt::format("{}{}", text.empty() ? "" : ", ", version.empty() ? name : version);
+  };
+  list("Ceres", detail::ceres_name());
+  list("GSL", detail::gsl_name());
+  list("cminpack", detail::cminpack_name());
+  if (found.empty()) found = "none";
+  return missing.empty() ? found : found + "; not found when this was built: " + missing;
+}
+
+}  // namespace bench

@@ -1,0 +1,49 @@
+// What a run of the bench says: one row a case and peer, as a table and as JSON.
+#pragma once
+
+#include <cmath>
+#include <limits>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace bench {
+
+inline constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
+
+struct Row {
+  std::string suite, name;   // name: the case, "exp, 1e6 rows"
+  double ours_s = kUnknown;  // median seconds
+  std::string peer;          // empty: ours alone
+  double peer_s = kUnknown;
+  double max_rel_diff = kUnknown;  // of the parameters (of the sums, for single passes)
+  double digits = kUnknown;        // ours, correct, minimum over parameters, capped at 11
+  double peer_digits = kUnknown;
+  double over_floor = kUnknown;  // our time over the least one pass over the rows could take
+  std::string note;
+  bool sound = true;  // false: a wrong answer, or one not certified. Never about time
+
+  double ratio() const { return peer_s / ours_s; }  // above 1: ours is faster
+};
+
+// Rows are printed as they come; `json` writes them all.
+class Report {
+ public:
+  explicit Report(std::string clock) : clock_(std::move(clock)) {}  // "wall", "cpu"
+  void begin_suite(std::string_view suite, std::string_view goal);
+  void add(Row row);
+  void text(std::string_view line) const;  // a remark between rows
+  bool sound() const;
+  // Throws std::runtime_error where the file cannot be written.
+  void write_json(const std::string& file) const;
+
+ private:
+  std::string clock_;
+  std::vector<Row> rows_;
+};
+
+// Largest |a_j - b_j| / |b_j|; absolute where b_j is 0; infinite where one is not finite.
+double largest_difference(const std::vector<double>& a, const std::vector<double>& b);
+
+}  // namespace bench

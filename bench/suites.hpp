@@ -1,0 +1,28 @@
+// The suites. Each runs its cases and adds their rows to the report.
+#pragma once
+
+#include "harness.hpp"
+
+#include <span>
+
+namespace bench {
+
+struct Suite {
+  const char* name;
+  const char* about;
+  void (*run)(const Settings& settings);
+};
+
+void run_curve(const Settings& settings);
+void run_formula(const Settings& settings);
+void run_nist(const Settings& settings);
+
+inline constexpr Suite kSuites[] = {
+    {"curve", "seven models at 1e6 rows and exp at 1e7, one thread, against every peer and fused loops",
+     run_curve},
+    {"formula", "one model as a formula, a C++ callable and a built-in model: same bits, same time",
+     run_formula},
+    {"nist", "NIST's 54 certified regressions: digits and time", run_nist},
+};
+
+}  // namespace bench
