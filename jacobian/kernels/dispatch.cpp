@@ -21,7 +21,14 @@ std::vector<const KernelTable*> runnable() {
                       __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
                       __builtin_cpu_supports("avx512vl");
   if (avx2) sets.push_back(kernel_table_avx2());
-  if (avx512) sets.push_back(kernel_table_avx512());
+  if (avx512) {
+    static KernelTable table = *kernel_table_avx512();
+    if (__builtin_cpu_supports("avx512bf16")) {
+      table.bf16_instructions = true;
+      table.gram_bf16 = gram_bf16_avx512;
+    }
+    sets.push_back(&table);
+  }
 #elif defined(__aarch64__)
   sets.push_back(kernel_table_neon());
 #endif
@@ -49,6 +56,7 @@ void KernelCounters::add(const KernelCounters& other) {
   gram_flops_f64 += other.gram_flops_f64;
   gram_flops_f32 += other.gram_flops_f32;
   gram_flops_f32_wide += other.gram_flops_f32_wide;
+  gram_flops_bf16 += other.gram_flops_bf16;
   qr_flops_f64 += other.qr_flops_f64;
 }
 

@@ -3,6 +3,7 @@
 // Nothing here but the entry point is visible to the linker: an inline function of a header, compiled
 // here with wide instructions, must not stand in for the copy of an object meant to run anywhere.
 #include "gram.hpp"
+#include "gram_bf16_portable.hpp"
 #include "kernel_sets.hpp"
 #include "qr.hpp"
 #include "run.hpp"
@@ -35,11 +36,13 @@ constexpr KernelTable table{
     .name = NLSQ_TEXT(NLSQ_KERNEL_SET),
     .lanes_f64 = static_cast<int>(Simd<double>::lanes),
     .lanes_f32 = static_cast<int>(Simd<float>::lanes),
+    .bf16_instructions = false,
     .run_f64 = run_f64,
     .run_f32 = run_f32,
     .gram_f64 = gram_f64,
     .gram_f32 = gram_f32,
     .gram_f32_wide = gram_f32_wide,
+    .gram_bf16 = gram_bf16,
     .qr_fold = qr_fold,
     .narrow = narrow,
     .widen = widen,

@@ -1,4 +1,4 @@
-// The entry point of each kernel set: the one symbol its object file defines.
+// The entry point of each object file of kernels: the one symbol it defines.
 #pragma once
 
 #include <nlsq/kernel_table.hpp>
@@ -9,5 +9,9 @@ const KernelTable* kernel_table_baseline() noexcept;
 const KernelTable* kernel_table_avx2() noexcept;
 const KernelTable* kernel_table_avx512() noexcept;
 const KernelTable* kernel_table_neon() noexcept;
+
+// Of the table avx512, where the CPU has AVX512_BF16 too.
+void gram_bf16_avx512(const float* const* columns, int n1, std::size_t rows, double* sums,
+                      KernelCounters* counters);
 
 }  // namespace nlsq::inline v0

@@ -23,6 +23,7 @@ struct KernelCounters {
   std::uint64_t gram_flops_f64 = 0;      // f64 products, f64 sums
   std::uint64_t gram_flops_f32 = 0;      // f32 products and sums in a tile, flushed to f64
   std::uint64_t gram_flops_f32_wide = 0; // f32 values, f64 products and sums
+  std::uint64_t gram_flops_bf16 = 0;     // values rounded to bf16, f32 sums, flushed to f64
   std::uint64_t qr_flops_f64 = 0;
   void add(const KernelCounters& other);
 };
@@ -30,6 +31,7 @@ struct KernelCounters {
 struct KernelTable {
   const char* name;  // "baseline", "avx2", "avx512", "neon"
   int lanes_f64, lanes_f32;
+  bool bf16_instructions;  // gram_bf16 by the CPU's own: pays for many columns; else it is slower than f64
 
   // Runs a program on `rows` rows. vectors[v] is the base of column or register v.
   void (*run_f64)(const Instruction* code, std::size_t instructions, double* const* vectors,
@@ -45,6 +47,12 @@ struct KernelTable {
                    KernelCounters* counters);
   void (*gram_f32_wide)(const float* const* columns, int n1, std::size_t rows, double* sums,
                         KernelCounters* counters);
+  // The same, but the columns before the last are rounded to bf16 and multiplied as VDPBF16PS does, in
+  // f32, flushed every 512 rows; products with the last column (the residuals) are those of
+  // gram_f32_wide. The same bits in every set. Uses memory of the thread, 2 KB a column at most;
+  // std::bad_alloc where there is none.
+  void (*gram_bf16)(const float* const* columns, int n1, std::size_t rows, double* sums,
+                    KernelCounters* counters);
 
   // Folds `rows` rows of n1 columns into the upper triangular R (n1 x n1, row-major, full square
   // storage, strictly lower part zero): R'R += columns' columns, by Householder reflections of [R; tile]. The columns are
