@@ -78,7 +78,7 @@ void compile_graph(const nist::Set& set) {
 // Sums over the runs, by contender.
 struct Totals {
   std::vector<std::string> names;
-  std::vector<double> seconds, digits, worst;
+  std::vector<double> seconds, digits, worst, log_ratio;
   std::vector<int> passed;
   int runs = 0;
   bool sound = true;
@@ -88,7 +88,7 @@ struct Totals {
     if (names.empty()) {
       for (const Contender& c : contenders) names.push_back(c.name);
       seconds.assign(names.size(), 0);
-      digits = seconds;
+      digits = log_ratio = seconds;
       worst.assign(names.size(), 11);
       passed.assign(names.size(), 0);
     }
@@ -96,6 +96,7 @@ struct Totals {
     for (std::size_t k = 0; k < names.size(); ++k) {
       seconds[k] += measured[k].seconds;
       if (names[k] == kGraph) continue;
+      log_ratio[k] += std::log(measured[k].seconds / measured[0].seconds);
       const double d = task.digits(measured[k].result);
       digits[k] += d;
       worst[k] = std::min(worst[k], d);
@@ -116,7 +117,8 @@ struct Totals {
       row.note = fmt::format("ours {}/{} with >= 4 digits, worst {:.1f}", passed[0], runs, worst[0]);
       if (names[k] != kGraph) {
         row.peer_digits = digits[k] / runs;
-        row.note += fmt::format("; theirs {}/{}, worst {:.1f}", passed[k], runs, worst[k]);
+        row.note += fmt::format("; theirs {}/{}, worst {:.1f}; geometric mean of the ratios {:.2f}",
+                                passed[k], runs, worst[k], std::exp(log_ratio[k] / runs));
       } else {
         row.note += fmt::format("; ours without it {:.3g} ms", 1e3 * (seconds[0] - seconds[k]));
       }
