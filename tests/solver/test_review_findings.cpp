@@ -3,8 +3,10 @@
 
 #include <doctest/doctest.h>
 
+#include <Eigen/Core>
 #include <cmath>
 #include <limits>
+#include <type_traits>
 
 using namespace nlsq;
 
@@ -128,4 +130,18 @@ TEST_CASE("a start that only f32 takes for finite is a failure of the start") {
   CHECK(fit.summary.termination == Termination::failure);
   CHECK_FALSE(fit.success());
   CHECK(fit.parameters == std::vector<double>{1, 1 - 1e-9});  // b, a: unchanged, linear b too
+}
+
+TEST_CASE("Eigen's vectors are columns, with their strides; temporaries are not kept") {
+  const Growth data;
+  Eigen::Matrix<double, Eigen::Dynamic, 2, Eigen::RowMajor> table(50, 2);
+  for (int i = 0; i < 50; ++i) table.row(i) << data.x[static_cast<std::size_t>(i)], data.y[static_cast<std::size_t>(i)];
+  const Eigen::VectorXd x = table.col(0);
+  const std::vector<double> expected = curve_fit(growth, data.x, data.y, {1.0}).parameters;
+  CHECK(curve_fit(growth, x, table.col(1), {1.0}).parameters == expected);
+  CHECK(curve_fit("exp(p*x)", table.col(0), Eigen::Map<const Eigen::VectorXd>(data.y.data(), 50)).parameters == expected);
+  static_assert(!std::is_convertible_v<Eigen::MatrixXd, Column>);
+  static_assert(std::is_assignable_v<Column&, const std::vector<double>&>);
+  static_assert(std::is_assignable_v<Column&, std::span<const double>>);
+  static_assert(!std::is_assignable_v<Column&, std::vector<double>>);
 }
