@@ -31,6 +31,9 @@ ValidationError::ValidationError(std::string message) : Error(message), violatio
 ValidationError::ValidationError(std::vector<std::string> violations)
     : Error(join(violations)), violations_(std::move(violations)) {}
 
+ConversionError::ConversionError(const std::string& message, Format to, std::size_t index)
+    : Error(message), to_(to), index_(index) {}
+
 FormulaError::FormulaError(const std::string& message, const std::string& formula, std::size_t column)
     : Error(with_caret(message, formula, column)), column_(column) {}
 

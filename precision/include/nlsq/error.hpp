@@ -3,6 +3,7 @@
 #pragma once
 
 #include <nlsq/export.hpp>
+#include <nlsq/format.hpp>
 
 #include <cstddef>
 #include <stdexcept>
@@ -26,6 +27,20 @@ class NLSQ_API ValidationError : public Error {
 
  private:
   std::vector<std::string> violations_;
+};
+
+// Numbers that cannot be stored in a format as asked. `index` counts values from 0; npos where no one
+// value is at fault.
+class NLSQ_API ConversionError : public Error {
+ public:
+  static constexpr std::size_t npos = static_cast<std::size_t>(-1);
+  explicit ConversionError(const std::string& message, Format to, std::size_t index = npos);
+  Format to() const noexcept { return to_; }
+  std::size_t index() const noexcept { return index_; }
+
+ private:
+  Format to_;
+  std::size_t index_;
 };
 
 // A formula does not parse. `column` counts bytes from 0; `what()` shows the formula with a caret.
