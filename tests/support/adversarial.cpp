@@ -1,0 +1,540 @@
+#include "adversarial.hpp"
+
+#include "nist.hpp"
+#include "noise.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <numbers>
+
+namespace problems {
+
+namespace {
+
+using nlsq::Event;
+using Cases = std::vector<Problem>;
+
+std::vector<double> spaced(double low, double high, std::size_t count) {
+  std::vector<double> x(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    x[i] = low + (high - low) * static_cast<double>(i) / static_cast<double>(count - 1);
+  }
+  return x;
+}
+
+// y = f(x) + level * normal.
+Problem curve(int generator, std::string name, std::string equation, std::vector<double> x,
+              const std::function<double(double)>& f, double level, nlsq::NamedValues p0) {
+  Problem out;
+  out.generator = generator;
+  out.name = std::move(name);
+  out.equation = std::move(equation);
+  out.p0 = std::move(p0);
+  std::uint64_t seed = static_cast<std::uint64_t>(generator);
+  for (const char c : out.name) seed = seed * 31 + static_cast<unsigned char>(c);
+  Noise noise(seed);
+  for (const double t : x) out.y.push_back(f(t) + level * noise.normal());
+  out.x = {std::move(x)};
+  return out;
+}
+
+// 1: the parameters that matter move the last digits of y.
+Cases big_response_offset() {
+  Cases out;
+  for (int p = 0; p <= 12; ++p) {
+    const double offset = std::pow(10.0, p);
+    Problem c = curve(1, fmt::format("y offset 1e{}", p), "c+a*exp(-b*x)", spaced(0, 8, 300),
+                      [&](double x) { return offset + 2 * std::exp(-0.7 * x); }, 0.01, {{"a", 1}, {"b", 1}, {"c", offset}});
+    if (p >= 5) c.events = {Event::gradient_noise, Event::cost_noise};
+    out.push_back(std::move(c));
+  }
+  return out;
+}
+
+// 2: x has few digits left once its offset is stored.
+Cases big_predictor_offset() {
+  Cases out;
+  for (int p = 0; p <= 9; ++p) {
+    const double offset = std::pow(10.0, p);
+    Problem c = curve(2, fmt::format("x offset 1e{} exp", p), fmt::format("a*exp(-b*(x-{:.17g}))+c", offset),
+                      spaced(offset, offset + 8, 300), [&](double x) { return 2 * std::exp(-0.7 * (x - offset)) + 0.5; }, 0.01,
+                      {{"a", 1}, {"b", 1}, {"c", 0}});
+    if (p >= 7) c.events = {Event::gradient_noise, Event::cost_noise, Event::condition, Event::not_definite};
+    out.push_back(std::move(c));
+  }
+  for (int p = 1; p <= 8; ++p) {
+    const double offset = std::pow(10.0, p);
+    out.push_back(curve(2, fmt::format("x offset 1e{} line", p), "a+b*x", spaced(offset, offset + 8, 300),
+                        [&](double x) { return 3 - 0.25 * (x - offset); }, 0.01, {}));
+  }
+  for (int p = 1; p <= 5; ++p) {
+    const double offset = std::pow(10.0, p);
+    out.push_back(curve(2, fmt::format("x offset 1e{} wave", p), "a*sin(w*x)+b*cos(w*x)", spaced(offset, offset + 8, 300),
+                        [&](double x) { return std::sin(2 * x) + 0.5 * std::cos(2 * x); }, 0.01,
+                        {{"w", 2 * (1 + 0.1 / offset)}, {"a", 1}, {"b", 1}}));
+  }
+  return out;
+}
+
+// 3: columns of J of very different lengths, which equilibration must make harmless.
+Cases scaled_columns() {
+  Cases out;
+  for (int p = -12; p <= 12; p += 3) {
+    const double s = std::pow(10.0, p);
+    Problem c = curve(3, fmt::format("columns 1e{:+d}", p), fmt::format("{:.17g}*a*exp(-{:.17g}*b*x)+c", s, 1 / s), spaced(0, 8, 300),
+                      [](double x) { return 2 * std::exp(-0.7 * x) + 0.5; }, 0.01,
+                      {{"a", 1 / s}, {"b", s}, {"c", 0}});
+    c.must_stay_low = true;
+    out.push_back(std::move(c));
+  }
+  for (const int p : {-30, -18, 18, 30, 45}) {
+    const double s = std::pow(10.0, p);
+    out.push_back(curve(3, fmt::format("column 1e{:+d}", p), fmt::format("a*exp(-b*x)+{:.17g}*c*x", s), spaced(0, 8, 300),
+                        [](double x) { return 2 * std::exp(-0.7 * x) + 0.5 * x; }, 0.01, {{"a", 1}, {"b", 1}, {"c", 0}}));
+  }
+  return out;
+}
+
+// 4: two exponentials whose rates differ by 10^-q of themselves.
+Cases collinear_exponentials() {
+  Cases out;
+  for (const double q : {0.2, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0}) {
+    for (const double level : {1e-3, 1e-7, 1e-11}) {
+      const double b2 = 0.7 * (1 + std::pow(10.0, -q));
+      Problem c = curve(4, fmt::format("exponentials 10^-{} apart, noise {:.0e}", q, level), "a1*exp(-b1*x)+a2*exp(-b2*x)",
+                        spaced(0, 8, 300), [&](double x) { return 2 * std::exp(-0.7 * x) + std::exp(-b2 * x); }, level,
+                        {{"a1", 1.5}, {"b1", 0.6}, {"a2", 1.5}, {"b2", 0.8 * b2 / 0.7}});
+      c.expect = Expect::as_f64;
+      out.push_back(std::move(c));
+    }
+  }
+  return out;
+}
+
+// 5: parameters that the model cannot tell apart.
+Cases confounded() {
+  Cases out;
+  const auto add = [&out](const char* equation, const std::function<double(double)>& f, nlsq::NamedValues p0) {
+    Problem c = curve(5, fmt::format("confounded {}", equation), equation, spaced(0.5, 8, 300), f, 0.01, std::move(p0));
+    c.expect = Expect::rank_deficient;
+    out.push_back(std::move(c));
+  };
+  const auto line = [](double x) { return 3 * x; };
+  const auto decay = [](double x) { return 2 * std::exp(-0.7 * x) + 0.5; };
+  add("(a+b)*x", line, {});
+  add("(a+b)*x+c", line, {{"c", 1}});
+  add("(a-1e3*b)*x+c", line, {});
+  add("a*b*x+c", line, {{"a", 1}, {"b", 2}});
+  add("a*exp(b-d*x)+c", decay, {{"a", 1}, {"b", 0.1}, {"d", 1}, {"c", 0}});
+  add("a*exp(-(b+d)*x)+c", decay, {{"a", 1}, {"b", 0.4}, {"d", 0.4}, {"c", 0}});
+  add("a*exp(-b*x)+c+d", decay, {{"a", 1}, {"b", 1}});
+  add("a*exp(-b*x)+c+1e-6*d", decay, {{"a", 1}, {"b", 1}});
+  add("a*sin(b*x)^2+c*cos(b*x)^2+d", [](double x) { return 2 * std::pow(std::sin(0.7 * x), 2) + 1; },
+      {{"a", 2}, {"b", 0.68}, {"c", 0}, {"d", 1}});
+  return out;
+}
+
+// 6: some rows leave the range of f32 but not that of f64.
+Cases overflow_in_f32() {
+  Cases out;
+  for (const double share : {0.001, 0.005, 0.02, 0.2}) {
+    for (const bool spread : {false, true}) {
+      const std::size_t m = 60000, far = static_cast<std::size_t>(share * static_cast<double>(m));
+      std::vector<double> x = spaced(-8, 8, m);
+      for (std::size_t k = 0; k < far; ++k) x[spread ? k * (m / far) : m - far + k] = 90 + 100 * static_cast<double>(k) / static_cast<double>(far);
+      // Linear beyond the bend: only the exponential inside overflows.
+      Problem c = curve(6, fmt::format("softplus, {} % of rows {}", 100 * share, spread ? "spread" : "together"),
+                        "a*log(1+exp(b*(x-c)))", std::move(x),
+                        [](double t) { return t > 50 ? 0.5 * 1.2 * (t - 1) : 0.5 * std::log1p(std::exp(1.2 * (t - 1))); }, 0.01,
+                        {{"a", 0.4}, {"b", 1.1}, {"c", 0.5}});
+      if (spread || share > 0.01) c.events = {Event::overflow};
+      c.repeatable = false;
+      out.push_back(std::move(c));
+    }
+  }
+  for (const double top : {80.0, 95.0, 200.0, 600.0}) {  // weights bring the far rows back to size one
+    Problem c = curve(6, fmt::format("exp up to e^{}", top), "a*exp(b*x)", spaced(0, top, 2000),
+                      [](double x) { return 2 * std::exp(x); }, 0, {{"a", 1}, {"b", 1.001}});
+    Noise noise(static_cast<std::uint64_t>(top));
+    for (double& y : c.y) {
+      c.sigma.push_back(0.01 * y);
+      y *= 1 + 0.01 * noise.normal();
+    }
+    if (top > 89) c.events = {Event::overflow};
+    out.push_back(std::move(c));
+  }
+  return out;
+}
+
+// 7: a trial step leaves the range of f64; that is a matter of damping, not of digits.
+Cases overflow_at_trial() {
+  Cases out;
+  for (const double start : {0.001, 0.01, 0.05, 0.1, 0.5, 1.0}) {
+    Problem c = curve(7, fmt::format("growth from b={}", start), "a*exp(b*x)", spaced(0, 300, 400),
+                      [](double x) { return 0.1 * std::exp(0.03 * x); }, 0.01, {{"a", 1}, {"b", start}});
+    if (start >= 0.5) c.expect = Expect::as_f64;
+    out.push_back(std::move(c));
+  }
+  for (const double start : {0.1, 1.0, 3.0}) {
+    Problem c = curve(7, fmt::format("double exponential from b={}", start), "a*exp(exp(b*x)-1)", spaced(0, 2, 400),
+                      [](double x) { return 0.5 * std::exp(std::exp(0.6 * x) - 1); }, 0.01, {{"a", 1}, {"b", start}});
+    c.expect = Expect::as_f64;
+    out.push_back(std::move(c));
+  }
+  return out;
+}
+
+// 8: cancellation inside the model, the same sign in every row.
+Cases cancellation() {
+  Cases out;
+  for (int q = 0; q <= 6; ++q) {
+    for (const double level : {1e-2, 1e-5}) {
+      const double scale = std::pow(10.0, -q);
+      Problem c = curve(8, fmt::format("(1-cos)/x^2 at 1e-{}, noise {:.0e}", q, level), "(1-cos(b*x))/x^2", spaced(scale, 2 * scale, 300),
+                        [](double x) { return 2 * std::pow(std::sin(1.3 * x / 2) / x, 2); }, level, {{"b", 1}});
+      if (q >= 5) c.expect = Expect::as_f64;
+      if (q >= 3 && q <= 4) c.events = {Event::gradient_noise, Event::cost_noise, Event::stalled};
+      out.push_back(std::move(c));
+    }
+  }
+  return out;
+}
+
+// 9: no residual at the optimum: every digit of the answer is the data's.
+Cases zero_residual() {
+  Cases out;
+  const auto add = [&out](std::string name, std::string equation, std::vector<double> x, const std::function<double(double)>& f,
+                          nlsq::NamedValues p0) {
+    out.push_back(curve(9, std::move(name), std::move(equation), std::move(x), f, 0, std::move(p0)));
+    out.back().expect = Expect::as_f64;
+  };
+  const auto decay = [](double x) { return 2 * std::exp(-0.7 * x); };
+  add("exact exp", "a*exp(-b*x)", spaced(0, 8, 300), decay, {{"a", 1}, {"b", 1}});
+  add("exact exp, m=n", "a*exp(-b*x)", {1, 2}, decay, {{"a", 1}, {"b", 1}});
+  add("exact exp, m=n+1", "a*exp(-b*x)", {1, 2, 3}, decay, {{"a", 1}, {"b", 1}});
+  add("exact line", "a+b*x", spaced(0, 8, 300), [](double x) { return 3 + 0.25 * x; }, {});
+  add("exact line, 2 rows", "a+b*x", {1, 2}, [](double x) { return 3 + 0.25 * x; }, {});
+  add("exact constant", "c+0*x", spaced(0, 8, 300), [](double) { return 0.1; }, {});
+  add("all zero", "a*exp(-b*x)", spaced(0, 8, 300), [](double) { return 0.0; }, {{"a", 1}, {"b", 1}});
+  add("exact logistic", "a/(1+exp(-b*(x-c)))", spaced(0, 8, 300), [](double x) { return 2 / (1 + std::exp(-1.5 * (x - 4))); },
+      {{"a", 1}, {"b", 1}, {"c", 3}});
+  add("exact Michaelis", "v*x/(k+x)", spaced(0.1, 8, 300), [](double x) { return 2 * x / (1.5 + x); }, {{"v", 1}, {"k", 1}});
+  add("exact Gaussian", "h*exp(-((x-c)/w)^2)", spaced(0, 8, 300), [](double x) { return 3 * std::exp(-std::pow((x - 4) / 1.5, 2)); },
+      {{"h", 1}, {"c", 3.5}, {"w", 1}});
+  for (const double gap : {3.0, 1.0, 0.3}) {
+    add(fmt::format("exact Lanczos, rates {} apart", gap), "a1*exp(-b1*x)+a2*exp(-b2*x)+a3*exp(-b3*x)", spaced(0, 1.15, 24),
+        [gap](double x) { return 0.1 * std::exp(-x) + 0.86 * std::exp(-(1 + gap) * x) + 1.56 * std::exp(-(1 + 2 * gap) * x); },
+        {{"a1", 0.2}, {"b1", 0.9}, {"a2", 0.8}, {"b2", 1.1 + gap}, {"a3", 1.4}, {"b3", 1.2 + 2 * gap}});
+  }
+  return out;
+}
+
+// 10: residuals far larger than the model; what they say of the gradient cancels.
+Cases large_residual() {
+  Cases out;
+  for (int p = 0; p <= 7; ++p) {
+    const double size = std::pow(10.0, p);
+    // cos(k θ) over whole periods is orthogonal to 1; odd about the middle to even columns. Projected for the rest.
+    const std::vector<double> x = spaced(0, 8, 400);
+    std::vector<double> z(x.size());
+    Noise noise(static_cast<std::uint64_t>(p) + 100);
+    for (double& v : z) v = noise.normal();
+    std::vector<std::vector<double>> basis;
+    for (int k = 0; k < 3; ++k) {
+      std::vector<double> column(x.size());
+      for (std::size_t i = 0; i < x.size(); ++i) column[i] = std::pow(x[i], k) * std::exp(-0.7 * x[i]);
+      basis.push_back(column);
+    }
+    basis.emplace_back(x.size(), 1.0);
+    const auto dot = [](const std::vector<double>& a, const std::vector<double>& b) {
+      double sum = 0;
+      for (std::size_t i = 0; i < a.size(); ++i) sum += a[i] * b[i];
+      return sum;
+    };
+    const auto remove = [&](std::vector<double>& from, const std::vector<double>& direction) {
+      const double share = dot(from, direction) / dot(direction, direction);
+      for (std::size_t i = 0; i < from.size(); ++i) from[i] -= share * direction[i];
+    };
+    for (std::size_t k = 0; k < basis.size(); ++k) {
+      for (int twice = 0; twice < 2; ++twice) {
+        for (std::size_t l = 0; l < k; ++l) remove(basis[k], basis[l]);
+      }
+    }
+    for (int twice = 0; twice < 3; ++twice) {
+      for (const auto& column : basis) remove(z, column);
+    }
+    std::size_t row = 0;
+    Problem c = curve(10, fmt::format("residual 1e{}", p), "a*exp(-b*x)+c", x,
+                      [&](double t) { return 2 * std::exp(-0.7 * t) + 0.5 + size * z[row++]; }, 0, {{"a", 1.9}, {"b", 0.68}, {"c", 0.4}});
+    if (p >= 2) c.expect = Expect::as_f64;
+    out.push_back(std::move(c));
+  }
+  return out;
+}
+
+std::string polynomial(int degree) {
+  std::string text = "p0";
+  for (int k = 1; k <= degree; ++k) text += k == 1 ? "+p1*x" : fmt::format("+p{0}*x^{0}", k);
+  return text;
+}
+
+// 11: powers of x, nearly dependent.
+Cases polynomials() {
+  Cases out;
+  for (const int degree : {2, 4, 6, 7, 8, 10, 12, 14}) {
+    Problem c = curve(11, fmt::format("degree {} on [0, 1]", degree), polynomial(degree), spaced(0, 1, 300),
+                      [](double x) { return std::sin(3 * x) + x; }, 1e-3, {});
+    if (degree >= 12) c.expect = Expect::as_f64;
+    if (degree >= 8) c.events = {Event::condition, Event::not_definite, Event::gradient_noise, Event::cost_noise};
+    out.push_back(std::move(c));
+  }
+  for (const int degree : {4, 7, 10}) {  // NIST's Filip is degree 10 on [-9, -3]
+    static constexpr double kFilip[] = {-1467.48961422980, -2772.17959193342, -2316.37108160893, -1127.97394098372,
+                                        -354.478233703349, -75.1242017393757, -10.8753180355343, -1.06221498588947,
+                                        -0.0670191154593408, -0.00246781078275479, -0.0000402962525080404};
+    Problem c = curve(11, fmt::format("Filip's range, degree {}", degree), polynomial(degree), spaced(-8.8, -3.1, 82),
+                      [](double x) {
+                        long double y = 0;
+                        for (int k = 10; k >= 0; --k) y = y * x + kFilip[k];
+                        return static_cast<double>(y);
+                      }, 0.003, {});
+    if (degree == 10) c.expect = Expect::as_f64;
+    c.events = {Event::condition, Event::not_definite, Event::gradient_noise, Event::cost_noise};
+    out.push_back(std::move(c));
+  }
+  return out;
+}
+
+// 12: nearly all rows are one row, and round alike.
+Cases constant_predictor() {
+  Cases out;
+  for (const double share : {0.9, 0.99, 0.999}) {
+    for (const double level : {1e-2, 1e-5}) {
+      const std::size_t m = 30000, same = static_cast<std::size_t>(share * static_cast<double>(m));
+      std::vector<double> x = spaced(0, 8, m);
+      for (std::size_t i = 0; i < same; ++i) x[(i * 7919) % m] = 0.7123456789;
+      out.push_back(curve(12, fmt::format("{} % of x equal, noise {:.0e}", 100 * share, level), "a*exp(-b*x)+c", std::move(x),
+                          [](double t) { return 2 * std::exp(-0.7 * t) + 0.5; }, level, {{"a", 1}, {"b", 1}, {"c", 0}}));
+    }
+  }
+  return out;
+}
+
+// 13: squares of the derivatives leave the range of f32, or the data themselves do.
+Cases tiny_and_huge() {
+  Cases out;
+  for (const int p : {-300, -160, -100, -46, -42, -38, -30, -25, -20, -10, 10, 20, 30, 37, 39, 60, 100, 150}) {
+    const double s = std::pow(10.0, p);
+    Problem c = curve(13, fmt::format("y scaled 1e{:+d}", p), "a*exp(-b*x)+c", spaced(0, 8, 300),
+                      [&](double x) { return s * (2 * std::exp(-0.7 * x) + 0.5); }, 0.01 * s,
+                      {{"a", s}, {"b", 1}, {"c", 0}});
+    // The squares of 1e±160 leave f64 itself: an honest refusal will do.
+    if (std::abs(p) > 150) c.expect = Expect::as_f64;
+    out.push_back(std::move(c));
+  }
+  for (const int p : {-25, 25}) {
+    const double s = std::pow(10.0, p);
+    out.push_back(curve(13, fmt::format("J 1e{:+d}", p), fmt::format("{:.17g}*a*exp(-b*x)+{:.17g}*c", s, s), spaced(0, 8, 300),
+                        [&](double x) { return s * (2 * std::exp(-0.7 * x) + 0.5); }, 0.01 * s, {{"a", 1}, {"b", 1}, {"c", 0}}));
+  }
+  for (const int p : {-30, -10, 10, 30}) {
+    const double s = std::pow(10.0, p);
+    out.push_back(curve(13, fmt::format("x scaled 1e{:+d}", p), "a*exp(-b*x)+c", spaced(0, 8 * s, 300),
+                        [&](double x) { return 2 * std::exp(-0.7 * x / s) + 0.5; }, 0.01, {{"a", 1}, {"b", 1 / s}, {"c", 0}}));
+  }
+  return out;
+}
+
+// 14: what matters happens in 20 rows.
+Cases narrow_peak() {
+  Cases out;
+  for (const std::size_t m : {1000u, 10000u, 200000u}) {
+    for (const double off : {0.0, 3.0}) {
+      const double width = 4;  // rows
+      const double centre = 0.37 * static_cast<double>(m);
+      Problem c = curve(14, fmt::format("a 20-row peak in {} rows, start {} rows off", m, off), "h*exp(-((x-c)/w)^2)+d",
+                        spaced(0, static_cast<double>(m - 1), m),
+                        [&](double x) { return 5 * std::exp(-std::pow((x - centre) / width, 2)) + 1; }, 0.02,
+                        {{"h", 3}, {"c", centre + off}, {"w", 3}, {"d", 0}});
+      if (m >= 100000) c.events = {Event::sample_abandoned};
+      c.repeatable = false;
+      out.push_back(std::move(c));
+    }
+  }
+  return out;
+}
+
+// 15: sums of very many equal terms.
+Cases identical_rows() {
+  Cases out;
+  for (const int k : {10, 16, 20}) {
+    for (const double level : {0.0, 1e-3}) {
+      const std::size_t m = std::size_t{1} << k;
+      Problem c = curve(15, fmt::format("2^{} identical x, noise {:.0e}", k, level), "exp(-b*x)", std::vector<double>(m, 0.7123456789),
+                        [](double x) { return std::exp(-1.1 * x); }, level, {{"b", 1}});
+      c.expect = Expect::as_f64;
+      c.repeatable = false;
+      out.push_back(std::move(c));
+    }
+  }
+  return out;
+}
+
+Problem from_rows(std::string name, std::string equation, std::vector<std::vector<double>> x, std::vector<double> y, nlsq::NamedValues p0) {
+  Problem out;
+  out.generator = 16;
+  out.name = std::move(name);
+  out.equation = std::move(equation);
+  out.x = std::move(x);
+  if (out.x.size() > 1) {
+    out.predictors.clear();
+    for (std::size_t k = 1; k <= out.x.size(); ++k) out.predictors.push_back(fmt::format("x{}", k));
+  }
+  out.y = std::move(y);
+  out.p0 = std::move(p0);
+  out.expect = Expect::as_f64;
+  return out;
+}
+
+// Moré, Garbow, Hillstrom: Testing unconstrained optimization software, ACM TOMS 7 (1981), those that are curves.
+Cases more_garbow_hillstrom() {
+  Cases out;
+  out.push_back(from_rows("Osborne 1", "x1+x2*exp(-x4*t)+x3*exp(-x5*t)", {spaced(0, 320, 33)},
+                          {0.844, 0.908, 0.932, 0.936, 0.925, 0.908, 0.881, 0.850, 0.818, 0.784, 0.751,
+                           0.718, 0.685, 0.658, 0.628, 0.603, 0.580, 0.558, 0.538, 0.522, 0.506, 0.490,
+                           0.478, 0.467, 0.457, 0.448, 0.438, 0.431, 0.424, 0.420, 0.414, 0.411, 0.406},
+                          {{"x1", 0.5}, {"x2", 1.5}, {"x3", -1}, {"x4", 0.01}, {"x5", 0.02}}));
+  out.back().predictors = {"t"};
+  out.push_back(from_rows("Bard", "a+u/(v*b+w*c)", {spaced(1, 15, 15), spaced(15, 1, 15), {1, 2, 3, 4, 5, 6, 7, 8, 7, 6, 5, 4, 3, 2, 1}},
+                          {0.14, 0.18, 0.22, 0.25, 0.29, 0.32, 0.35, 0.39, 0.37, 0.58, 0.73, 0.96, 1.34, 2.10, 4.39},
+                          {{"a", 1}, {"b", 1}, {"c", 1}}));
+  out.back().predictors = {"u", "v", "w"};
+  out.push_back(from_rows("Kowalik and Osborne", "a*(u^2+u*b)/(u^2+u*c+d)",
+                          {{4, 2, 1, 0.5, 0.25, 0.167, 0.125, 0.1, 0.0833, 0.0714, 0.0625}},
+                          {0.1957, 0.1947, 0.1735, 0.1600, 0.0844, 0.0627, 0.0456, 0.0342, 0.0323, 0.0235, 0.0246},
+                          {{"a", 0.25}, {"b", 0.39}, {"c", 0.415}, {"d", 0.39}}));
+  out.back().predictors = {"u"};
+  for (const double start : {1.0, 10.0}) {
+    out.push_back(from_rows(fmt::format("Meyer, start x{}", start), "a*exp(b/(t+c))", {spaced(50, 125, 16)},
+                            {34780, 28610, 23650, 19630, 16370, 13720, 11540, 9744, 8261, 7030, 6005, 5147, 4427, 3820, 3307, 2872},
+                            {{"a", 0.02 * start}, {"b", 4000 * start}, {"c", 250 * start}}));
+    out.back().predictors = {"t"};
+  }
+  std::vector<double> t = spaced(0.1, 1, 10), zero(10, 0.0);
+  out.push_back(from_rows("Box three-dimensional", "exp(-t*a)-exp(-t*b)-c*(exp(-t)-exp(-10*t))", {t}, zero, {{"a", 0}, {"b", 10}, {"c", 20}}));
+  out.back().predictors = {"t"};
+  t = spaced(0.1, 1.3, 13);
+  std::vector<double> biggs;
+  for (const double v : t) biggs.push_back(std::exp(-v) - 5 * std::exp(-10 * v) + 3 * std::exp(-4 * v));
+  out.push_back(from_rows("Biggs EXP6", "c*exp(-t*a)-d*exp(-t*b)+f*exp(-t*e)", {t}, biggs,
+                          {{"a", 1}, {"b", 2}, {"c", 1}, {"d", 1}, {"e", 1}, {"f", 1}}));
+  out.back().predictors = {"t"};
+  std::vector<double> jennrich;
+  for (const double v : spaced(1, 10, 10)) jennrich.push_back(2 + 2 * v);
+  out.push_back(from_rows("Jennrich and Sampson", "exp(t*a)+exp(t*b)", {spaced(1, 10, 10)}, jennrich, {{"a", 0.3}, {"b", 0.4}}));
+  out.back().predictors = {"t"};
+  std::vector<double> level, gulf;
+  for (int i = 1; i <= 99; ++i) {
+    level.push_back(i / 100.0);
+    gulf.push_back(25 + std::pow(-50 * std::log(i / 100.0), 2.0 / 3));
+  }
+  out.push_back(from_rows("Gulf", "exp(-abs(v-b)^c/a)", {gulf}, level, {{"a", 5}, {"b", 2.5}, {"c", 0.15}}));
+  out.back().predictors = {"v"};
+  t = spaced(0.2, 4, 20);
+  out.push_back(from_rows("Brown and Dennis", "(a+t*b-exp(t))^2+(c+d*sin(t)-cos(t))^2", {t}, std::vector<double>(20, 0.0),
+                          {{"a", 25}, {"b", 5}, {"c", -5}, {"d", -1}}));
+  out.back().predictors = {"t"};
+  return out;
+}
+
+// 16: the classics.
+Cases classics() {
+  Cases out;
+  for (const nist::Set& set : nist::load()) {
+    for (const int start : {1, 2}) {
+      Problem c = from_rows(fmt::format("{}, start {}", set.name, start), set.equation(), set.x, set.y, {});
+      c.predictors = set.predictors;
+      const auto& p = start == 1 ? set.start1 : set.start2;
+      for (std::size_t j = 0; j < p.size(); ++j) c.p0.emplace_back(set.parameters[j], p[j]);
+      c.expect = Expect::certified;
+      out.push_back(std::move(c));
+    }
+  }
+  for (Problem& c : more_garbow_hillstrom()) out.push_back(std::move(c));
+  return out;
+}
+
+// 17: the way to the optimum winds: damping goes up and down many times.
+Cases winding() {
+  Cases out;
+  for (const double start : {1.9, 2.1, 2.3, 2.6}) {
+    Problem c = curve(17, fmt::format("wave from w={}", start), "a*sin(w*x+p)", spaced(0, 12, 400),
+                      [](double x) { return 1.5 * std::sin(2 * x + 0.4); }, 0.05, {{"a", 1}, {"w", start}, {"p", 0}});
+    c.expect = Expect::as_f64;
+    out.push_back(std::move(c));
+  }
+  for (const double bend : {1.0, 10.0, 100.0, 1000.0}) {
+    // Rosenbrock's valley as a curve: the rows see b - bend*a^2 and a.
+    Problem c = curve(17, fmt::format("valley {}", bend), fmt::format("{:.17g}*(b-a^2)*x+(1-a)*(1-x)", bend), spaced(0, 1, 300),
+                      [](double) { return 0.0; }, 0.01, {{"a", -1.2}, {"b", 1}});
+    out.push_back(std::move(c));
+  }
+  for (const double start : {0.3, 3.0, 30.0}) {
+    Problem c = curve(17, fmt::format("rational from {}", start), "(a+b*x)/(1+c*x+d*x^2)", spaced(0, 8, 400),
+                      [](double x) { return (1 + 2 * x) / (1 - 0.4 * x + 0.2 * x * x); }, 0.02,
+                      {{"a", start}, {"b", start}, {"c", 0}, {"d", start}});
+    c.expect = Expect::as_f64;
+    out.push_back(std::move(c));
+  }
+  return out;
+}
+
+// 18: derivatives by differences need all of f64; f32 rows are refused.
+Cases differences() {
+  Cases out;
+  for (const int p : {0, 3, 6}) {
+    const double offset = std::pow(10.0, p);
+    Problem c = curve(18, fmt::format("by differences, y offset 1e{}", p), "c+a*exp(-b*x)", spaced(0, 8, 300),
+                      [&](double x) { return offset + 2 * std::exp(-0.7 * x); }, 0.01, {{"a", 1}, {"b", 1}, {"c", offset}});
+    c.double_only = true;
+    out.push_back(std::move(c));
+  }
+  Problem c = curve(18, "by differences, logistic", "a/(1+exp(-b*(x-c)))", spaced(0, 8, 300),
+                    [](double x) { return 2 / (1 + std::exp(-1.5 * (x - 4))); }, 0.01, {{"a", 1}, {"b", 1}, {"c", 3}});
+  c.double_only = true;
+  out.push_back(std::move(c));
+  return out;
+}
+
+struct Generator {
+  const char* attack;
+  Cases (*cases)();
+};
+
+constexpr Generator kAll[kGenerators] = {
+    {"y offset", big_response_offset},    {"x offset", big_predictor_offset}, {"scaled columns", scaled_columns},
+    {"collinear", collinear_exponentials}, {"confounded", confounded},         {"f32 overflow", overflow_in_f32},
+    {"overflow at trial", overflow_at_trial}, {"cancellation", cancellation},  {"zero residual", zero_residual},
+    {"large residual", large_residual},   {"polynomials", polynomials},       {"constant x", constant_predictor},
+    {"tiny and huge", tiny_and_huge},     {"narrow peak", narrow_peak},       {"identical rows", identical_rows},
+    {"classics", classics},               {"winding", winding},               {"differences", differences},
+};
+
+}  // namespace
+
+const char* attack(int generator) { return kAll[generator - 1].attack; }
+
+std::vector<Problem> adversarial(int generator) { return kAll[generator - 1].cases(); }
+
+std::vector<Problem> adversarial() {
+  std::vector<Problem> out;
+  for (int g = 1; g <= kGenerators; ++g) {
+    for (Problem& c : adversarial(g)) out.push_back(std::move(c));
+  }
+  return out;
+}
+
+}  // namespace problems

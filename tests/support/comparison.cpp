@@ -1,0 +1,119 @@
+#include "comparison.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace problems {
+
+namespace {
+
+constexpr double kU = 0x1p-53;
+
+// σ of the f64 run: by its degrees of freedom, or none.
+double sigma_of(const nlsq::FitResult& fit) {
+  const double dof = static_cast<double>(fit.rows) - static_cast<double>(fit.parameters.size());
+  return dof > 0 ? std::sqrt(2 * fit.summary.final_cost / dof) : 0;
+}
+
+double terms(const Problem& problem) {
+  double squares = 0;
+  for (std::size_t i = 0; i < problem.rows(); ++i) {
+    const double y = problem.y[i] / (problem.sigma.empty() ? 1 : problem.sigma[i]);
+    squares += y * y;
+  }
+  return 2 * std::sqrt(squares);
+}
+
+}  // namespace
+
+const char* name(Outcome outcome) {
+  switch (outcome) {
+    case Outcome::same: return "same";
+    case Outcome::better: return "better";
+    case Outcome::worse_minimum: return "worse minimum";
+    case Outcome::lost: return "lost";
+    case Outcome::both_failed: return "both failed";
+  }
+  return "?";
+}
+
+Comparison compare(const Problem& problem, const nlsq::FitResult& fit, const nlsq::FitResult& f64) {
+  Comparison out;
+  out.same_verdict = fit.summary.verdict == f64.summary.verdict;
+  if (!f64.success() || !fit.success()) {
+    out.outcome = f64.success() ? Outcome::lost : fit.success() ? Outcome::better : Outcome::both_failed;
+    return out;
+  }
+  const double sigma = sigma_of(f64), rounding = kU * terms(problem);
+  bool determined = true;
+  for (std::size_t j = 0; j < fit.parameters.size(); ++j) {
+    const double difference = std::fabs(fit.parameters[j] - f64.parameters[j]), error = f64.standard_errors[j];
+    determined = determined && std::isfinite(error) && std::isfinite(fit.standard_errors[j]);
+    if (!std::isfinite(error)) continue;
+    // Rounding of the residuals moves a parameter by this much, whatever the solver.
+    const double unavoidable = 16 * (error > 0 && sigma > 0 ? error / sigma * rounding : 0) + 1e-14 * std::fabs(f64.parameters[j]);
+    const double beyond = std::max(0.0, difference - unavoidable);
+    if (error > 0) out.in_errors = std::max(out.in_errors, beyond / error);
+    if (beyond > 0) out.relative = std::max(out.relative, beyond / std::max(std::fabs(f64.parameters[j]), error));
+  }
+  // Costs in units of σ²: half the squared distance in standard errors.
+  const double gap = fit.summary.final_cost - f64.summary.final_cost;
+  const double noise = rounding * (std::sqrt(2 * f64.summary.final_cost) + rounding) * 8;
+  const double room = 1e-6 * sigma * sigma + 1e-9 * f64.summary.final_cost + noise;
+  const bool alike = determined ? out.in_errors <= 1e-3 || out.relative <= 1e-8 : true;
+  if (alike && std::fabs(gap) <= room) out.outcome = Outcome::same;
+  else if (std::fabs(gap) <= room) out.outcome = Outcome::same;  // mirror images, exchanged terms: one minimum under other names
+  else out.outcome = gap < 0 ? Outcome::better : Outcome::worse_minimum;
+  if (!alike && out.outcome == Outcome::same) out.same_verdict = out.same_verdict && true;
+  return out;
+}
+
+std::string false_certificate(const Problem&, const Reference& reference, const nlsq::FitResult& fit) {
+  if (!fit.success()) return {};
+  const nlsq::Certificate& c = fit.summary.certificate;
+  const Distance d = reference.distance(fit.parameters);
+  if (!d.finite) return "the residuals are not finite";
+  const double r = std::sqrt(2 * d.cost);
+  const double bound = r > 0 ? kU * (4 * d.magnitude / r + 64) : 1;
+  if (!(std::fabs(d.cost - c.cost) <= 1e-6 * d.cost + kU * 32 * d.magnitude * (r + kU * d.magnitude))) {
+    return fmt::format("cost {:.17g} is {:.17g} in truth", c.cost, d.cost);
+  }
+  // As the certificate says: near in standard errors or flat, and settled; or flat to rounding.
+  const bool flat = d.cosine <= 2e-10 || d.cosine <= 4 * bound;
+  if (d.in_standard_errors() <= 2e-3 || flat || fit.summary.final_cost <= kU * kU * fit.summary.initial_cost) return {};
+  return fmt::format("{:.2e} standard errors from the optimum, cosine {:.2e} (bound {:.1e})", d.in_standard_errors(), d.cosine, bound);
+}
+
+std::string unsound_report(const nlsq::FitResult& fit) {
+  const nlsq::Summary& s = fit.summary;
+  for (const double p : fit.parameters) {
+    if (!std::isfinite(p)) return "a parameter is not finite";
+  }
+  if (s.termination == nlsq::Termination::failure) return {};
+  if (!std::isfinite(s.final_cost)) return "the cost is not finite";
+  if (s.final_cost > s.initial_cost * (1 + 1e-5) + 1e-300) return fmt::format("the cost rose from {:.9g} to {:.9g}", s.initial_cost, s.final_cost);
+  if (!fit.success()) return {};
+  if (!std::isfinite(s.certificate.gradient_norm) || !std::isfinite(s.certificate.step)) return "the certificate holds NaN";
+  if (!s.certificate.passed || !s.certificate.recheck_passed) return "a success without a certificate";
+  for (std::size_t j = 0; j < fit.parameters.size(); ++j) {
+    const double error = fit.standard_errors[j];
+    if (s.verdict != nlsq::Verdict::rank_deficient && fit.dof > 0 && !(std::isfinite(error) && error >= 0)) {
+      return fmt::format("the standard error of {} is {}", fit.parameter_names[j], error);
+    }
+  }
+  for (const nlsq::IterationSummary& it : s.iterations) {
+    if (!std::isfinite(it.cost) || std::isnan(it.gradient_norm) || std::isnan(it.step_norm)) {
+      return fmt::format("iteration {} holds NaN", it.iteration);
+    }
+  }
+  return {};
+}
+
+bool has_event(const nlsq::FitResult& fit, nlsq::Event event) {
+  return std::any_of(fit.summary.iterations.begin(), fit.summary.iterations.end(),
+                     [event](const nlsq::IterationSummary& it) { return it.event == event; });
+}
+
+}  // namespace problems

@@ -1,0 +1,19 @@
+// What f32 alone makes of a problem: everything in float, stopped by the usual tests, believed.
+#pragma once
+
+#include "problem.hpp"
+
+#include <vector>
+
+namespace problems {
+
+struct NaiveFit {
+  std::vector<double> p;
+  bool converged = false;  // it says so itself
+  bool finite = false;     // parameters and cost
+};
+
+// Levenberg and Marquardt by QR, in float throughout; ends at a relative gain of √u, as MINPACK does.
+NaiveFit naive_f32(const Problem& problem);
+
+}  // namespace problems
