@@ -31,7 +31,8 @@ void over_finite(std::span<const T> from, double scale, double (&lanes)[kLanes],
   for (std::size_t first = 0; first < from.size(); first += kConvertBlock) {
     load(from, first, scale, v);
     for (std::size_t i = 0; i < kConvertBlock; i += kLanes)
-      for (std::size_t l = 0; l < kLanes; ++l) lanes[l] = f(lanes[l], finite(v[i + l]) ? std::fabs(v[i + l]) : 0.0);
+      for (std::size_t l = 0; l < kLanes; ++l)
+        lanes[l] = f(lanes[l], finite(v[i + l]) ? std::fabs(v[i + l]) : 0.0);
   }
 }
 
@@ -107,8 +108,10 @@ Conversion run(std::span<const T> from, Format to, Rounding rounding, std::uint6
   for (std::size_t first = 0; first < from.size(); first += kConvertBlock) {
     load(from, first, 1.0, x);
     for (std::size_t i = 0; i < kConvertBlock; ++i) v[i] = x[i] * scale;
-    if (rounding == Rounding::stochastic) round_stochastically(to, seed, first, v, rounded);
-    else round_to_nearest(to, v, rounded);
+    if (rounding == Rounding::stochastic)
+      round_stochastically(to, seed, first, v, rounded);
+    else
+      round_to_nearest(to, v, rounded);
     tally.add(x, rounded);
     store(first, std::min(kConvertBlock, from.size() - first), rounded);
   }
@@ -117,12 +120,16 @@ Conversion run(std::span<const T> from, Format to, Rounding rounding, std::uint6
 
 void check_sizes(std::size_t from, std::size_t into, Format to) {
   if (from == into) return;
-  throw ConversionError(fmt::format("{} values do not fit storage for {} in {}: give as many elements", from, into, name(to)), to);
+  throw ConversionError(
+      fmt::format("{} values do not fit storage for {} in {}: give as many elements", from, into, name(to)),
+      to);
 }
 
 void check_half(Format format) {
   if (format == Format::bf16 || format == Format::f16) return;
-  throw ConversionError(fmt::format("{} is not a format of 16 bits: use bf16 or f16, or storage of its own type", name(format)), format);
+  throw ConversionError(
+      fmt::format("{} is not a format of 16 bits: use bf16 or f16, or storage of its own type", name(format)),
+      format);
 }
 
 template <class T>
@@ -140,11 +147,13 @@ Conversion into_halves(std::span<const T> from, Format to, std::span<std::uint16
 }
 
 template <class T>
-Conversion into_floats(std::span<const T> from, std::span<float> into, Rounding rounding, std::uint64_t seed) {
+Conversion into_floats(std::span<const T> from, std::span<float> into, Rounding rounding,
+                       std::uint64_t seed) {
   check_sizes(from.size(), into.size(), Format::f32);
-  return run(from, Format::f32, rounding, seed, [&](std::size_t first, std::size_t count, const double* rounded) {
-    for (std::size_t i = 0; i < count; ++i) into[first + i] = static_cast<float>(rounded[i]);
-  });
+  return run(from, Format::f32, rounding, seed,
+             [&](std::size_t first, std::size_t count, const double* rounded) {
+               for (std::size_t i = 0; i < count; ++i) into[first + i] = static_cast<float>(rounded[i]);
+             });
 }
 
 template <class T>
@@ -198,17 +207,18 @@ Converted convert(std::span<const float> from, Format to, Rounding rounding, std
   return owned(from, to, rounding, seed);
 }
 
-Conversion convert_into(std::span<const double> from, Format to, std::span<std::uint16_t> into, Rounding rounding,
-                        std::uint64_t seed) {
+Conversion convert_into(std::span<const double> from, Format to, std::span<std::uint16_t> into,
+                        Rounding rounding, std::uint64_t seed) {
   return into_halves(from, to, into, rounding, seed);
 }
 
-Conversion convert_into(std::span<const float> from, Format to, std::span<std::uint16_t> into, Rounding rounding,
-                        std::uint64_t seed) {
+Conversion convert_into(std::span<const float> from, Format to, std::span<std::uint16_t> into,
+                        Rounding rounding, std::uint64_t seed) {
   return into_halves(from, to, into, rounding, seed);
 }
 
-Conversion convert_into(std::span<const double> from, std::span<float> into, Rounding rounding, std::uint64_t seed) {
+Conversion convert_into(std::span<const double> from, std::span<float> into, Rounding rounding,
+                        std::uint64_t seed) {
   return into_floats(from, into, rounding, seed);
 }
 

@@ -59,7 +59,8 @@ inline double bounded(double size, double v, double largest) {
 // To nearest, ties to even: adding 2^52 leaves no room for a fraction.
 inline void round_to_nearest(Format to, const double* v, double* rounded) {
   const Shape shape = shape_of(to);
-  const double least = power_of_two(shape.lowest), step = power_of_two(1 - shape.digits), largest = info(to).max;
+  const double least = power_of_two(shape.lowest), step = power_of_two(1 - shape.digits),
+               largest = info(to).max;
   for (std::size_t i = 0; i < kConvertBlock; ++i) {
     const double q = quantum(v[i], least, step);
     const double count = std::fabs(v[i]) * reciprocal(q);
@@ -86,7 +87,8 @@ inline double one_if_negative(double x) {
 inline void round_stochastically(Format to, std::uint64_t seed, std::size_t first, const double* v,
                                  double* rounded) {
   const Shape shape = shape_of(to);
-  const double least = power_of_two(shape.lowest), step = power_of_two(1 - shape.digits), largest = info(to).max;
+  const double least = power_of_two(shape.lowest), step = power_of_two(1 - shape.digits),
+               largest = info(to).max;
   double draws[kConvertBlock];
   for (std::size_t i = 0; i < kConvertBlock; ++i) draws[i] = draw(seed, first + i);
   for (std::size_t i = 0; i < kConvertBlock; ++i) {
@@ -129,7 +131,8 @@ inline float from_bf16(std::uint16_t half) {
 
 inline float from_f16(std::uint16_t half) {
   const std::uint32_t size = half & 0x7fffu, sign = static_cast<std::uint32_t>(half & 0x8000u) << 16;
-  const std::uint32_t subnormal = std::bit_cast<std::uint32_t>(static_cast<float>(static_cast<std::int32_t>(size)) * 0x1p-24f);
+  const std::uint32_t subnormal =
+      std::bit_cast<std::uint32_t>(static_cast<float>(static_cast<std::int32_t>(size)) * 0x1p-24f);
   const std::uint32_t normal = (size << 13) + (112u << 23);
   const std::uint32_t special = 0x7f800000u | size << 13 | choose(size > 0x7c00u, 0x400000u, 0);
   const std::uint32_t finite = choose(size < 0x400u, subnormal, normal);

@@ -85,12 +85,13 @@ NLSQ_INLINE void pack_step(const float* const* columns, std::size_t count, std::
 }
 
 // Rows [first, first + rows) of `count` columns as a panel; what is left of its 32 rows and 16 columns is zero.
-[[gnu::noinline]] void pack(const float* const* columns, std::size_t count, std::size_t first, std::size_t rows,
-                            std::uint32_t* panel) {
+[[gnu::noinline]] void pack(const float* const* columns, std::size_t count, std::size_t first,
+                            std::size_t rows, std::uint32_t* panel) {
   std::size_t row = 0;
   if (count == 16)
     for (; row + 32 <= rows; row += 32) pack_step<true>(columns, 16, first + row, 32, panel + row / 2 * 16);
-  for (; row < rows; row += 32) pack_step<false>(columns, count, first + row, rows - row, panel + row / 2 * 16);
+  for (; row < rows; row += 32)
+    pack_step<false>(columns, count, first + row, rows - row, panel + row / 2 * 16);
 }
 
 NLSQ_INLINE __m512d low_half(__m512 c) { return _mm512_cvtps_pd(_mm512_castps512_ps256(c)); }
@@ -114,7 +115,8 @@ NLSQ_INLINE void flush(__m512 c, double* sums, __mmask16 keep) {
 // Rows [i, i + block) of J'J against NJ panels from column j on. a: column i of its panel.
 template <int NJ>
 [[gnu::noinline]] void rectangle(const std::uint32_t* a, const std::uint32_t* b, std::size_t panel_size,
-                                 std::size_t pairs, std::size_t i, std::size_t j, std::size_t n1, double* sums) {
+                                 std::size_t pairs, std::size_t i, std::size_t j, std::size_t n1,
+                                 double* sums) {
   const std::size_t n = n1 - 1;
   const std::size_t height = n - i < block ? n - i : block;
   for (std::size_t k = 0; k < height; ++k) {
@@ -222,9 +224,12 @@ void add_block(const float* const* columns, std::size_t n1, std::size_t first, s
     const std::uint32_t* b = packed + j / 16 * panel_size;
     for (std::size_t i = 0; i < j + 32 && i < n; i += block) {
       const std::uint32_t* a = packed + i / 16 * panel_size + i % 16;
-      if (i >= j + 16) rectangle<1>(a, b + panel_size, panel_size, pairs, i, j + 16, n1, sums);
-      else if (j + 16 < n) rectangle<2>(a, b, panel_size, pairs, i, j, n1, sums);
-      else rectangle<1>(a, b, panel_size, pairs, i, j, n1, sums);
+      if (i >= j + 16)
+        rectangle<1>(a, b + panel_size, panel_size, pairs, i, j + 16, n1, sums);
+      else if (j + 16 < n)
+        rectangle<2>(a, b, panel_size, pairs, i, j, n1, sums);
+      else
+        rectangle<1>(a, b, panel_size, pairs, i, j, n1, sums);
     }
   }
 }

@@ -79,7 +79,8 @@ NLSQ_NOINLINE void chains_portable(const float* a, const float* panel, std::size
       const S::V b0 = S::load_widened(panel + g * S::lanes);
       const S::V b1 = S::load_widened(panel + gram_bf16_panel + g * S::lanes);
 #pragma GCC unroll 8
-      for (std::size_t k = 0; k < bf16_block; ++k) c[k][g] = bf16_fma(a0[k], b0, bf16_fma(a1[k], b1, c[k][g]));
+      for (std::size_t k = 0; k < bf16_block; ++k)
+        c[k][g] = bf16_fma(a0[k], b0, bf16_fma(a1[k], b1, c[k][g]));
     }
   }
 #pragma GCC unroll 8
@@ -112,7 +113,8 @@ void gram_bf16_block(const float* const* columns, std::size_t n1, std::size_t fi
     for (std::size_t q = own; q * gram_bf16_panel < n; ++q) {
       double c[bf16_block][gram_bf16_panel];
       chains_portable(a, packed + q * panel_size, pairs, c);
-      const std::size_t left = q * gram_bf16_panel, right = left + gram_bf16_panel < n ? left + gram_bf16_panel : n;
+      const std::size_t left = q * gram_bf16_panel,
+                        right = left + gram_bf16_panel < n ? left + gram_bf16_panel : n;
       for (std::size_t k = i; k < end; ++k)
         for (std::size_t j = left > k ? left : k; j < right; ++j)
           sums[gram_bf16_row(k, n1) + j] += c[k - i][j - left];
@@ -123,7 +125,8 @@ void gram_bf16_block(const float* const* columns, std::size_t n1, std::size_t fi
     sums[gram_bf16_row(i, n1) + n] += dot_portable(columns[i] + first, r, rows);
 }
 
-void gram_bf16(const float* const* columns, int n1, std::size_t rows, double* sums, KernelCounters* counters) {
+void gram_bf16(const float* const* columns, int n1, std::size_t rows, double* sums,
+               KernelCounters* counters) {
   thread_local PanelBuffer buffer;
   const auto width = static_cast<std::size_t>(n1);
   const std::size_t most = rows < gram_bf16_rows ? (rows + 1) / 2 * 2 : gram_bf16_rows;

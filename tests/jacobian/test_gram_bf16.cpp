@@ -36,14 +36,16 @@ long double flushed(long double x) { return std::fabs(x) < 0x1p-126L ? std::copy
 // Rounded to bf16, a float below 2^-126 to zero.
 float bf16(float x) {
   const long double y = rounded(flushed(x), 8);
-  return std::fabs(y) > 0x1.fep127L ? std::copysign(std::numeric_limits<float>::infinity(), x) : static_cast<float>(y);
+  return std::fabs(y) > 0x1.fep127L ? std::copysign(std::numeric_limits<float>::infinity(), x)
+                                    : static_cast<float>(y);
 }
 
 // One multiply-add in f32: one rounding, tiny results to zero, large ones to infinity.
 float multiply_add(float a, float b, float c) {
   const long double sum = static_cast<long double>(a) * b + c;
   const long double y = flushed(rounded(sum, 24));
-  if (std::fabs(y) > 0x1.fffffep127L) return std::copysign(std::numeric_limits<float>::infinity(), static_cast<float>(y));
+  if (std::fabs(y) > 0x1.fffffep127L)
+    return std::copysign(std::numeric_limits<float>::infinity(), static_cast<float>(y));
   return static_cast<float>(y);
 }
 
@@ -64,8 +66,8 @@ auto normal_numbers(unsigned seed) {
   };
 }
 
-std::vector<double> run(const KernelTable& set, const Columns& c, std::size_t rows, KernelCounters* counters = nullptr,
-                        double start = -0.0) {
+std::vector<double> run(const KernelTable& set, const Columns& c, std::size_t rows,
+                        KernelCounters* counters = nullptr, double start = -0.0) {
   const auto n1 = c.size();
   std::vector<const float*> pointers;
   for (const auto& column : c) pointers.push_back(column.data());
@@ -184,7 +186,8 @@ TEST_CASE("A sum that f32 would round up to 2^-126 is flushed only if it is tiny
 TEST_CASE("Every number of columns and every remainder of rows, to the last bit, whatever lies beyond") {
   for (int n1 : {1, 2, 3, 5, 8, 9, 10, 16, 17, 18, 25, 33, 34, 42, 50})
     for (std::size_t rows : {1, 2, 3, 15, 16, 17, 31, 32, 33, 64, 100, 255, 256, 257, 300, 511, 513, 800}) {
-      const Columns c = drawn(n1, rows, normal_numbers(static_cast<unsigned>(n1) * 1000 + static_cast<unsigned>(rows)));
+      const Columns c =
+          drawn(n1, rows, normal_numbers(static_cast<unsigned>(n1) * 1000 + static_cast<unsigned>(rows)));
       const auto want = oracle(c, rows);
       for (const KernelTable* set : nlsq::available_kernels()) {
         CAPTURE(std::string(set->name));
@@ -224,8 +227,10 @@ TEST_CASE("J'J errs by the rounding of bf16, the sums by that of f32, J'r and r'
           size += std::fabs(static_cast<long double>(c[i][row]) * c[j][row]);
         }
         const auto error = static_cast<double>(std::fabs(got[k] - exact) / size);
-        if (j + 1 == n1) with_residuals = std::max(with_residuals, error);
-        else rounding = std::max(rounding, error);
+        if (j + 1 == n1)
+          with_residuals = std::max(with_residuals, error);
+        else
+          rounding = std::max(rounding, error);
         if (j + 1 < n1) summing = std::max(summing, static_cast<double>(std::fabs(got[k] - low) / size));
       }
     CHECK(rounding < 2.01 * 0x1p-8);
@@ -239,14 +244,13 @@ TEST_CASE("J'J errs by the rounding of bf16, the sums by that of f32, J'r and r'
 TEST_CASE("Rounding is to nearest, ties to even; residuals and the products with them are not rounded") {
   for (const KernelTable* set : nlsq::available_kernels()) {
     CAPTURE(std::string(set->name));
-    const std::pair<float, float> cases[] = {{1 + 0x1p-8f, 1.0f},  // ties
-                                             {1 + 0x3p-8f, 1 + 0x1p-6f},
-                                             {1 + 0x1p-8f + 0x1p-23f, 1 + 0x1p-7f},
-                                             {1 + 0x1p-8f - 0x1p-23f, 1.0f},
-                                             {0x1.fffffep0f, 2.0f},
-                                             {-1 - 0x3p-8f, -1 - 0x1p-6f}};
+    const std::pair<float, float> cases[] = {
+        {1 + 0x1p-8f, 1.0f},  // ties
+        {1 + 0x3p-8f, 1 + 0x1p-6f}, {1 + 0x1p-8f + 0x1p-23f, 1 + 0x1p-7f}, {1 + 0x1p-8f - 0x1p-23f, 1.0f},
+        {0x1.fffffep0f, 2.0f},      {-1 - 0x3p-8f, -1 - 0x1p-6f}};
     for (const auto& [x, nearest] : cases) {
-      const Columns c{{x}, {1.0f}, {1 + 0x1p-23f}};  // the kernel reads one row alone: the rest is masked or padded
+      const Columns c{
+          {x}, {1.0f}, {1 + 0x1p-23f}};  // the kernel reads one row alone: the rest is masked or padded
       Columns padded = c;
       for (auto& column : padded) column.resize(64, 7.0f);
       const auto sums = run(*set, padded, 1);
@@ -301,7 +305,8 @@ TEST_CASE("The kernel counts what it multiplied in bf16 and what it did not, and
     total.add(counters);
     CHECK(total.gram_flops_bf16 == 2 * counters.gram_flops_bf16);
     const auto more = run(*set, c, 300, &counters, 0.5);
-    for (std::size_t k = 0; k < sums.size(); ++k) CHECK(more[k] == doctest::Approx(sums[k] + 0.5).epsilon(1e-12));
+    for (std::size_t k = 0; k < sums.size(); ++k)
+      CHECK(more[k] == doctest::Approx(sums[k] + 0.5).epsilon(1e-12));
     const auto none = run(*set, c, 0, &counters, 0.5);
     CHECK(std::all_of(none.begin(), none.end(), [](double v) { return v == 0.5; }));
   }

@@ -3,8 +3,8 @@
 #include <nlsq/convert.hpp>
 #include <nlsq/error.hpp>
 
-#include <Eigen/Core>
 #include <doctest/doctest.h>
+#include <Eigen/Core>
 
 #include <algorithm>
 #include <bit>
@@ -29,13 +29,16 @@ struct Fields {
 constexpr Fields half_formats[] = {{Format::bf16, 7, 127}, {Format::f16, 10, 15}};
 
 unsigned fraction_of(const Fields& f, unsigned bits) { return bits & ((1u << f.fraction_bits) - 1); }
-bool special(const Fields& f, unsigned bits) { return (bits & 0x7fff) >> f.fraction_bits == (0x7fffu >> f.fraction_bits); }
+bool special(const Fields& f, unsigned bits) {
+  return (bits & 0x7fff) >> f.fraction_bits == (0x7fffu >> f.fraction_bits);
+}
 
 // By the definition: (-1)^s 2^(e - bias) 1.f, or 2^(1 - bias) 0.f, infinity and NaN.
 double decoded(const Fields& f, unsigned bits) {
   const int exponent = static_cast<int>((bits & 0x7fff) >> f.fraction_bits);
   const double fraction = std::ldexp(static_cast<double>(fraction_of(f, bits)), -f.fraction_bits);
-  double size = exponent == 0 ? std::ldexp(fraction, 1 - f.bias) : std::ldexp(1 + fraction, exponent - f.bias);
+  double size =
+      exponent == 0 ? std::ldexp(fraction, 1 - f.bias) : std::ldexp(1 + fraction, exponent - f.bias);
   if (special(f, bits)) size = fraction_of(f, bits) == 0 ? inf : not_a_number;
   return bits & 0x8000 ? -size : size;
 }
@@ -62,8 +65,10 @@ void boundaries(const Fields& f, std::vector<T>& values, std::vector<std::uint16
   for (unsigned low = 0; !special(f, low); ++low) {
     const double below = decoded(f, low);
     const double above = special(f, low + 1) ? 2 * below - decoded(f, low - 1) : decoded(f, low + 1);
-    const auto a = static_cast<T>(below), b = static_cast<T>(above), middle = static_cast<T>(below / 2 + above / 2);
-    for (const T v : {a, std::nextafter(a, b), std::nextafter(middle, a), middle, std::nextafter(middle, b), std::nextafter(b, a)}) {
+    const auto a = static_cast<T>(below), b = static_cast<T>(above),
+               middle = static_cast<T>(below / 2 + above / 2);
+    for (const T v : {a, std::nextafter(a, b), std::nextafter(middle, a), middle, std::nextafter(middle, b),
+                      std::nextafter(b, a)}) {
       const unsigned bits = nearest(f, low, v);
       values.push_back(v);
       expected.push_back(static_cast<std::uint16_t>(bits));
@@ -105,10 +110,14 @@ TEST_CASE("Every pattern of bf16 and f16 widens to its number, and comes back as
     for (unsigned k = 0; k < 65536; ++k) {
       const double want = decoded(f, k);
       const unsigned back = std::isnan(want) ? k | quiet : k;  // the rest of a payload stays
-      if (std::isnan(want)) REQUIRE(std::isnan(wide[k]));
-      else REQUIRE(std::bit_cast<std::uint64_t>(wide[k]) == std::bit_cast<std::uint64_t>(want));
-      if (std::isnan(want)) REQUIRE(std::isnan(narrow[k]));
-      else REQUIRE(static_cast<double>(narrow[k]) == want);
+      if (std::isnan(want))
+        REQUIRE(std::isnan(wide[k]));
+      else
+        REQUIRE(std::bit_cast<std::uint64_t>(wide[k]) == std::bit_cast<std::uint64_t>(want));
+      if (std::isnan(want))
+        REQUIRE(std::isnan(narrow[k]));
+      else
+        REQUIRE(static_cast<double>(narrow[k]) == want);
       REQUIRE(from_double.halves[k] == back);
       REQUIRE(from_float.halves[k] == back);
     }
@@ -155,7 +164,8 @@ TEST_CASE("Floats of any bits round as Eigen's types round them, doubles to floa
     const std::uint64_t bits = random();  // exponents around those of float
     v = std::bit_cast<double>((bits & 0x800fffffffffffffu) | (860 + (bits >> 52) % 320) << 52);
   }
-  const Converted b = convert(floats, Format::bf16, Rounding::direct), h = convert(floats, Format::f16, Rounding::direct);
+  const Converted b = convert(floats, Format::bf16, Rounding::direct),
+                  h = convert(floats, Format::f16, Rounding::direct);
   for (std::size_t i = 0; i < floats.size(); ++i) {
     if (std::isnan(floats[i])) continue;
     REQUIRE(b.halves[i] == std::bit_cast<std::uint16_t>(Eigen::bfloat16(floats[i])));
@@ -163,19 +173,23 @@ TEST_CASE("Floats of any bits round as Eigen's types round them, doubles to floa
   }
   const Converted f = convert(doubles, Format::f32, Rounding::direct);
   for (std::size_t i = 0; i < doubles.size(); ++i)
-    REQUIRE(std::bit_cast<std::uint32_t>(f.floats[i]) == std::bit_cast<std::uint32_t>(static_cast<float>(doubles[i])));
+    REQUIRE(std::bit_cast<std::uint32_t>(f.floats[i]) ==
+            std::bit_cast<std::uint32_t>(static_cast<float>(doubles[i])));
 }
 
 TEST_CASE("Overflow, underflow and NaN are counted, and infinities are none of them") {
-  const std::vector<double> values{65504, 65519.999, 65520, -1e300, inf, -inf, not_a_number, 0x1p-24, 0x1.8p-24, 1e-30, 0.0, -0.0, 5e-324};
+  const std::vector<double> values{65504,   65519.999, 65520, -1e300, inf,  -inf,  not_a_number,
+                                   0x1p-24, 0x1.8p-24, 1e-30, 0.0,    -0.0, 5e-324};
   const Converted c = convert(values, Format::f16, Rounding::direct);
   CHECK(c.conversion.overflows == 2);
   CHECK(c.conversion.underflows == 3);  // 1.5 steps, and the two that vanish; one step is exact
   CHECK(c.conversion.nans == 1);
   CHECK(c.conversion.largest_relative_error == 1);
   CHECK(c.conversion.largest_absolute_error == doctest::Approx(65519.999 - 65504));
-  CHECK(c.halves == std::vector<std::uint16_t>{0x7bff, 0x7bff, 0x7c00, 0xfc00, 0x7c00, 0xfc00, 0x7e00, 1, 2, 0, 0, 0x8000, 0});
-  const Converted wide = convert(std::vector<double>{1e39, -1e-60, 3.4028235677973366e38, 1.0}, Format::f32, Rounding::direct);
+  CHECK(c.halves == std::vector<std::uint16_t>{0x7bff, 0x7bff, 0x7c00, 0xfc00, 0x7c00, 0xfc00, 0x7e00, 1, 2,
+                                               0, 0, 0x8000, 0});
+  const Converted wide =
+      convert(std::vector<double>{1e39, -1e-60, 3.4028235677973366e38, 1.0}, Format::f32, Rounding::direct);
   CHECK(wide.conversion.overflows == 2);
   CHECK(wide.conversion.underflows == 1);
 }
@@ -226,7 +240,8 @@ TEST_CASE("Scaling by a power of two rescues numbers that the format cannot hold
   CHECK(c.values()[0] == doctest::Approx(1e-25).epsilon(0x1p-8));
 }
 
-TEST_CASE("The scale brings the root mean square into [1, 2) and minds neither zeros' sign, infinities nor NaN") {
+TEST_CASE(
+    "The scale brings the root mean square into [1, 2) and minds neither zeros' sign, infinities nor NaN") {
   for (const double size : {3.0, 1e-9, 1e200}) {
     auto values = normal_numbers(777, 6, size);
     const double scale = convert(values, Format::bf16).conversion.scale;
@@ -251,9 +266,12 @@ TEST_CASE("Stochastic rounding is right on average, and leaves alone what the fo
     Format to;
     double value, step;
   };
-  const Case cases[] = {{Format::bf16, 1 + 0.3 * 0x1p-7, 0x1p-7},   {Format::bf16, -3 - 0.9 * 0x1p-6, 0x1p-6},
-                        {Format::f16, 1000.1, 0.5},                 {Format::f16, 0.25 * 0x1p-24, 0x1p-24},
-                        {Format::bf16, -0.01 * 0x1p-133, 0x1p-133}, {Format::f32, 0.1, 0x1p-27}};
+  const Case cases[] = {{Format::bf16, 1 + 0.3 * 0x1p-7, 0x1p-7},
+                        {Format::bf16, -3 - 0.9 * 0x1p-6, 0x1p-6},
+                        {Format::f16, 1000.1, 0.5},
+                        {Format::f16, 0.25 * 0x1p-24, 0x1p-24},
+                        {Format::bf16, -0.01 * 0x1p-133, 0x1p-133},
+                        {Format::f32, 0.1, 0x1p-27}};
   for (const auto& [to, value, step] : cases) {
     CAPTURE(value);
     const std::vector<double> values(count, value);
@@ -289,7 +307,8 @@ TEST_CASE("Stochastic rounding depends on the seed and the position alone, and d
   const Converted b = convert(changed, Format::bf16, Rounding::stochastic, 5);
   CHECK(std::equal(a.halves.begin() + 300, a.halves.end(), b.halves.begin() + 300));
   // Ups and downs of the same value: neighbours are as often equal as not.
-  const Converted same = convert(std::vector<double>(40000, 1 + 0x1p-8), Format::bf16, Rounding::stochastic, 1);
+  const Converted same =
+      convert(std::vector<double>(40000, 1 + 0x1p-8), Format::bf16, Rounding::stochastic, 1);
   std::size_t equal = 0;
   for (std::size_t i = 1; i < same.halves.size(); ++i) equal += same.halves[i] == same.halves[i - 1] ? 1 : 0;
   CHECK(equal > 19500);
