@@ -1,0 +1,407 @@
+// curve_fit as users call it: three kinds of model, any data, options, and every error by name.
+#include <nlsq/nlsq.hpp>
+
+#include <doctest/doctest.h>
+
+#include <array>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <random>
+#include <stdexcept>
+
+using namespace nlsq;
+
+namespace {
+
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+
+const auto decay = [](const auto& x, const auto& p) {
+  using std::exp;
+  return p[0] * exp(-p[1] * x) + p[2];
+};
+
+struct Data {
+  std::vector<double> x, y;
+};
+Data decay_data(std::size_t m = 50, unsigned seed = 1) {
+  Data d;
+  std::mt19937 random(seed);
+  std::normal_distribution<double> noise(0, 0.02);
+  for (std::size_t i = 0; i < m; ++i) {
+    d.x.push_back(4 * static_cast<double>(i) / static_cast<double>(m));
+    d.y.push_back(2.5 * std::exp(-1.3 * d.x.back()) + 0.5 + noise(random));
+  }
+  return d;
+}
+
+void check_same(const FitResult& a, const FitResult& b, double tolerance) {
+  REQUIRE(a.parameters.size() == b.parameters.size());
+  for (std::size_t j = 0; j < a.parameters.size(); ++j) {
+    CHECK(a.parameters[j] == doctest::Approx(b.parameters[j]).epsilon(tolerance));
+    CHECK(a.standard_errors[j] == doctest::Approx(b.standard_errors[j]).epsilon(1e-7));
+  }
+}
+
+template <class E, class F>
+std::string message_of(F call) {
+  try {
+    call();
+  } catch (const E& error) {
+    return error.what();
+  }
+  return "no such error";
+}
+bool contains(const std::string& text, const std::string& words) { return text.find(words) != std::string::npos; }
+
+}  // namespace
+
+TEST_CASE("a callable, a formula and a model give the same fit") {
+  const Data d = decay_data();
+  const FitResult by_callable = curve_fit(decay, d.x, d.y, {1.0, 1.0, 0.0});
+  const FitResult by_formula = curve_fit("a*exp(-b*x)+c", d.x, d.y, {{"a", 1}, {"b", 1}, {"c", 0}});
+  const FitResult by_model = curve_fit(model("exp"), d.x, d.y);
+  for (const FitResult* fit : {&by_callable, &by_formula, &by_model}) {
+    CHECK(fit->success());
+    CHECK(fit->summary.evaluator == "graph");
+    CHECK(fit->rows == 50);
+    CHECK(fit->dof == 47);
+    CHECK(fit->r_squared > 0.99);
+    CHECK(fit->parameters[1] == doctest::Approx(1.3).epsilon(0.05));
+  }
+  check_same(by_callable, by_formula, 1e-12);
+  check_same(by_model, by_formula, 1e-9);
+  CHECK(by_callable.parameter_names == std::vector<std::string>{"p0", "p1", "p2"});
+  CHECK(by_formula.parameter_names == std::vector<std::string>{"a", "b", "c"});
+  CHECK(by_formula.guess == std::vector<double>{1, 1, 0});
+}
+
+TEST_CASE("statistics follow their definitions") {
+  const Data d = decay_data();
+  const FitResult fit = curve_fit("a*exp(-b*x)+c", d.x, d.y);
+  double rss = 0, mean = 0, total = 0;
+  for (const double y : d.y) mean += y / 50;
+  for (std::size_t i = 0; i < 50; ++i) {
+    rss += std::pow(fit.parameters[0] * std::exp(-fit.parameters[1] * d.x[i]) + fit.parameters[2] - d.y[i], 2);
+    total += std::pow(d.y[i] - mean, 2);
+  }
+  CHECK(fit.rss == doctest::Approx(rss).epsilon(1e-12));
+  CHECK(fit.chi2_reduced == doctest::Approx(rss / 47).epsilon(1e-12));
+  CHECK(fit.r_squared == doctest::Approx(1 - rss / total).epsilon(1e-12));
+  CHECK(fit.aic == doctest::Approx(50 * std::log(rss / 50) + 2 * 4).epsilon(1e-10));
+  CHECK(fit.bic == doctest::Approx(50 * std::log(rss / 50) + 4 * std::log(50.0)).epsilon(1e-10));
+  CHECK(fit.summary.final_cost == doctest::Approx(rss / 2).epsilon(1e-12));
+  CHECK(fit.summary.initial_cost > fit.summary.final_cost);
+}
+
+TEST_CASE("several predictors: a callable by x[k], a formula by x1, x2, a model by columns") {
+  std::vector<double> u, v, z;
+  for (int i = 0; i < 60; ++i) {
+    u.push_back(std::sin(i)), v.push_back(std::cos(1.7 * i));
+    z.push_back(3 * std::exp(0.5 * u.back()) * (1 + 0.2 * v.back()) + 0.01 * std::sin(99 * i));
+  }
+  const auto f = [](const auto& x, const auto& p) {
+    using std::exp;
+    return p[0] * exp(p[1] * x[0]) * (1.0 + p[2] * x[1]);
+  };
+  const FitResult a = curve_fit(f, {Column(u), Column(v)}, z, {1.0, 1.0, 1.0});
+  const FitResult b = curve_fit("a*exp(b*x1)*(1+c*x2)", {u, v}, z, {{"a", 1}, {"b", 1}, {"c", 1}});
+  CHECK(a.success());
+  CHECK(b.success());
+  check_same(a, b, 1e-11);
+  CHECK(a.parameters[1] == doctest::Approx(0.5).epsilon(0.01));
+}
+
+TEST_CASE("columns of any element type and stride are read as the numbers they hold") {
+  const Data d = decay_data(40);
+  std::vector<double> rounded = d.x, wide;
+  std::vector<float> narrow;
+  std::vector<int> counts;
+  std::vector<std::int16_t> ticks;
+  for (std::size_t i = 0; i < 40; ++i) {
+    narrow.push_back(static_cast<float>(d.x[i]));
+    rounded[i] = static_cast<double>(narrow[i]);
+    counts.push_back(static_cast<int>(std::lround(1000 * d.y[i])));
+    ticks.push_back(static_cast<std::int16_t>(i));
+    wide.insert(wide.end(), {d.x[i], -1, d.y[i]});  // a table of three columns
+  }
+  check_same(curve_fit(decay, narrow, d.y, {1, 1, 0}), curve_fit(decay, rounded, d.y, {1, 1, 0}), 1e-13);
+  const FitResult strided = curve_fit(decay, Column(wide.data(), 40, 3), Column(wide.data() + 2, 40, 3), {1, 1, 0});
+  check_same(strided, curve_fit(decay, d.x, d.y, {1, 1, 0}), 1e-13);
+  const std::vector<double> as_double(counts.begin(), counts.end()), index(ticks.begin(), ticks.end());
+  check_same(curve_fit("a*exp(-b*x/10)+c", ticks, counts), curve_fit("a*exp(-b*x/10)+c", index, as_double), 1e-13);
+  // Backwards: the same rows in the other order.
+  check_same(curve_fit(decay, Column(d.x.data() + 39, 40, -1), Column(d.y.data() + 39, 40, -1), {1, 1, 0}),
+             curve_fit(decay, d.x, d.y, {1, 1, 0}), 1e-9);
+}
+
+TEST_CASE("rows from a source are fitted like columns, sigma where there is one column more") {
+  class Source final : public RowSource {
+   public:
+    explicit Source(int columns) : columns_(columns) {}
+    std::size_t rows() const override { return 500; }
+    int columns() const override { return columns_; }
+    void read(std::size_t first, std::size_t count, int column, double* out) const override {
+      for (std::size_t i = 0; i < count; ++i) {
+        const double x = 0.01 * static_cast<double>(first + i);
+        out[i] = column == 0 ? x : column == 1 ? 2 * std::exp(-x) + 0.1 * std::sin(50 * x) : 0.1 + 0.02 * x;
+      }
+    }
+
+   private:
+    int columns_;
+  };
+  std::vector<double> x(500), y(500), sigma(500);
+  const Source source(3);
+  source.read(0, 500, 0, x.data()), source.read(0, 500, 1, y.data()), source.read(0, 500, 2, sigma.data());
+  const auto f = make_model_function([](const auto& t, const auto& p) {
+    using std::exp;
+    return p[0] * exp(-p[1] * t);
+  });
+  check_same(curve_fit(f, std::make_shared<Source>(2), {1, 2}), curve_fit(f, x, y, {1, 2}), 1e-13);
+  FitOptions options;
+  options.sigma = sigma;
+  check_same(curve_fit(f, std::make_shared<Source>(3), {1, 2}), curve_fit(f, x, y, {1, 2}, options), 1e-13);
+  check_same(curve_fit(parse_formula("a*exp(-b*x)"), std::make_shared<Source>(3)), curve_fit(f, x, y, {1, 1}, options), 1e-9);
+}
+
+TEST_CASE("fixed parameters stay where they start, whatever the model came as") {
+  const Data d = decay_data();
+  FitOptions options;
+  options.fixed = {"c"};
+  const FitResult formula = curve_fit("a*exp(-b*x)+c", d.x, d.y, {{"c", 0.4}}, options);
+  CHECK(formula.parameters[2] == 0.4);
+  CHECK(formula.standard_errors[2] == 0);
+  CHECK(formula.fixed == std::vector<bool>{false, false, true});
+  CHECK(formula.dof == 48);
+  options.fixed = {"p2"};
+  const FitResult callable = curve_fit(decay, d.x, d.y, {1, 1, 0.4}, options);
+  check_same(callable, formula, 1e-11);
+  options.parameter_names = {"a", "b", "c"};
+  options.fixed = {"c"};
+  check_same(curve_fit(decay, d.x, d.y, {1, 1, 0.4}, options), formula, 1e-11);
+}
+
+TEST_CASE("all parameters fixed: the cost is evaluated and that is all") {
+  const Data d = decay_data();
+  FitOptions options;
+  options.fixed = {"a", "b", "c"};
+  const FitResult fit = curve_fit("a*exp(-b*x)+c", d.x, d.y, {{"a", 2.5}, {"b", 1.3}, {"c", 0.5}}, options);
+  CHECK(fit.success());
+  CHECK(fit.parameters == std::vector<double>{2.5, 1.3, 0.5});
+  CHECK(fit.rss == doctest::Approx(50 * 0.02 * 0.02).epsilon(0.5));
+  CHECK(fit.dof == 50);
+  CHECK(fit.summary.iterations.empty());
+  CHECK(contains(fit.summary.message, "fixed"));
+}
+
+TEST_CASE("a left side over the response is fitted on its own scale") {
+  std::vector<double> x, y;
+  for (int i = 1; i <= 40; ++i) {
+    x.push_back(0.1 * i);
+    y.push_back(std::exp(1.5 - 0.8 * x.back() + 0.05 * std::sin(31 * i)));
+  }
+  std::vector<double> log_y;
+  for (const double v : y) log_y.push_back(std::log(v));
+  const FitResult left = curve_fit("log(y) = a - b*x", x, y), plain = curve_fit("a - b*x", x, log_y);
+  CHECK(left.success());
+  check_same(left, plain, 1e-11);
+  CHECK(left.r_squared == doctest::Approx(plain.r_squared).epsilon(1e-10));
+  CHECK(left.rss == doctest::Approx(plain.rss).epsilon(1e-10));
+}
+
+TEST_CASE("constant y has no R², and a perfect fit of it is still certified") {
+  const std::vector<double> x{1, 2, 3, 4, 5}, y(5, 7.0);
+  const FitResult fit = curve_fit("a+b*x", x, y);
+  CHECK(fit.success());
+  CHECK(std::isnan(fit.r_squared));
+  CHECK(fit.parameters[0] == doctest::Approx(7));
+  CHECK(std::fabs(fit.parameters[1]) < 1e-12);
+}
+
+TEST_CASE("as many rows as parameters are enough, fewer are an error that says so") {
+  const Data d = decay_data(3);
+  CHECK(curve_fit("a*exp(-b*x)+c", d.x, d.y).success());
+  const std::vector<double> x{1, 2}, y{3, 4};
+  const std::string message = message_of<DataError>([&] { curve_fit("a*exp(-b*x)+c", x, y); });
+  CHECK(contains(message, "2 rows cannot determine 3 parameters"));
+  CHECK(contains(message_of<DataError>([&] { curve_fit(decay, x, y, {1, 1, 1}); }), "2 rows"));
+  const std::vector<double> none;
+  CHECK(contains(message_of<DataError>([&] { curve_fit("a", none, none); }), "no data rows"));
+}
+
+TEST_CASE("data that are not numbers are refused, with column, row and value") {
+  Data d = decay_data();
+  d.y[17] = kNaN;
+  try {
+    curve_fit("a*exp(-b*x)+c", d.x, d.y);
+    FAIL("accepted");
+  } catch (const DataError& error) {
+    CHECK(error.row() == 17);
+    CHECK(error.column() == 1);
+    CHECK(contains(error.what(), "y has 1 value(s)"));
+    CHECK(contains(error.what(), "nan in row 17"));
+  }
+  d = decay_data();
+  d.x[3] = INFINITY;
+  CHECK(contains(message_of<DataError>([&] { curve_fit(decay, d.x, d.y, {1, 1, 1}); }), "x has 1 value(s)"));
+  FitOptions options;
+  for (const double bad : {0.0, -1.0, kNaN}) {
+    std::vector<double> sigma(50, 1.0);
+    sigma[49] = bad;
+    options.sigma = sigma;
+    const std::string message = message_of<DataError>([&] { curve_fit("a*exp(-b*x)+c", decay_data().x, decay_data().y, {}, options); });
+    CHECK(contains(message, "sigma has 1 value(s) that are not positive and finite"));
+    CHECK(contains(message, "row 49"));
+  }
+}
+
+TEST_CASE("columns that do not fit together are refused") {
+  const Data d = decay_data();
+  const std::vector<double> few(10, 1.0);
+  CHECK(contains(message_of<DataError>([&] { curve_fit("a*x", few, d.y); }), "x has 10 rows, y has 50"));
+  FitOptions options;
+  options.sigma = few;
+  CHECK(contains(message_of<DataError>([&] { curve_fit("a*x", d.x, d.y, {}, options); }), "sigma has 10 rows"));
+  CHECK(contains(message_of<DataError>([&] { curve_fit(model("exp"), {d.x, d.x}, d.y); }), "predictor"));
+  CHECK_THROWS_AS(curve_fit(model("gaussian2d"), d.x, d.y), DataError);
+}
+
+TEST_CASE("unknown names, values that are not finite and unsound options are refused by name") {
+  const Data d = decay_data();
+  const auto fit = [&](const NamedValues& p0, const FitOptions& options) {
+    return message_of<ValidationError>([&] { curve_fit("a*exp(-b*x)+c", d.x, d.y, p0, options); });
+  };
+  CHECK(contains(fit({{"k", 1}}, {}), "no parameter 'k'; its parameters are a, b, c"));
+  CHECK(contains(fit({{"a", kNaN}}, {}), "a = nan is not finite"));
+  FitOptions options;
+  options.fixed = {"z"};
+  CHECK(contains(fit({}, options), "fixed: the model has no parameter 'z'"));
+  options.fixed.clear();
+  options.xtol = -1;
+  options.max_iterations = -5;
+  options.tau = INFINITY;
+  const std::string all = fit({}, options);
+  CHECK(contains(all, "xtol = -1"));
+  CHECK(contains(all, "max_iterations = -5"));
+  CHECK(contains(all, "tau = inf"));
+  CHECK_THROWS_AS(curve_fit("a*exp(-b*", d.x, d.y), FormulaError);
+  FitOptions names;
+  names.parameter_names = {"a", "b", "c", "d"};
+  CHECK_THROWS_AS(curve_fit(decay, d.x, d.y, {1, 1, 1}, names), ValidationError);
+}
+
+TEST_CASE("what a callable throws is rethrown, and the data are as they were") {
+  const Data d = decay_data(), before = d;
+  for (const int when : {0, 3, 200}) {
+    CAPTURE(when);
+    int calls = 0;
+    const auto f = [&](double x, const std::vector<double>& p) {
+      if (calls++ == when) throw std::domain_error("by the user");
+      return p[0] * std::exp(-p[1] * x) + p[2];
+    };
+    const std::vector<double> p0{1, 1, 0};
+    CHECK_THROWS_WITH_AS(curve_fit(f, d.x, d.y, p0), "by the user", std::domain_error);
+    CHECK(p0 == std::vector<double>{1, 1, 0});
+  }
+  const auto generic = [](const auto& x, const auto& p) {
+    if (p.size() == 3) throw std::domain_error("always");
+    return p[0] * x;
+  };
+  CHECK_THROWS_AS(curve_fit(generic, d.x, d.y, {1, 1, 1}), std::domain_error);
+  CHECK(d.x == before.x);
+  CHECK(d.y == before.y);
+}
+
+TEST_CASE("residuals not finite at the start are a failure that names the row and leaves p0") {
+  const Data d = decay_data();
+  const FitResult fit = curve_fit("a*log(x-b)+c", d.x, d.y, {{"a", 1}, {"b", 1}, {"c", 0}});
+  CHECK(fit.summary.termination == Termination::failure);
+  CHECK(fit.summary.verdict == Verdict::failed);
+  CHECK_FALSE(fit.success());
+  CHECK(fit.parameters == std::vector<double>{1, 1, 0});
+  CHECK(contains(fit.summary.message, "row 0"));
+  for (const double error : fit.standard_errors) CHECK(std::isnan(error));
+  const auto f = [](const auto& x, const auto& p) {
+    using std::log;
+    return p[0] * log(2.0 - x) + p[1];  // x passes 2 at row 25
+  };
+  const FitResult callable = curve_fit(f, d.x, d.y, {1, 1});
+  CHECK(callable.summary.termination == Termination::failure);
+  CHECK(contains(callable.summary.message, "row 25"));
+  const auto plain = [](double x, const std::vector<double>& p) { return p[0] * std::log(2.0 - x) + p[1]; };
+  const FitResult by_differences = curve_fit(plain, d.x, d.y, {1, 1});
+  CHECK(by_differences.summary.termination == Termination::failure);
+  CHECK(contains(by_differences.summary.message, "row 25"));
+}
+
+TEST_CASE("a trial point outside the domain is rejected and the fit goes on") {
+  std::vector<double> x, y;
+  for (int i = 0; i < 40; ++i) {
+    x.push_back(0.1 * i);
+    y.push_back(std::sqrt(0.05 + 2 * x.back()) + 0.001 * std::sin(i));
+  }
+  FitOptions options;
+  options.initial_lambda = 0;
+  const FitResult fit = curve_fit("sqrt(a+b*x)", x, y, {{"a", 8}, {"b", 0.1}}, options);
+  CHECK(fit.success());
+  int invalid = 0;
+  for (const IterationSummary& it : fit.summary.iterations) invalid += it.outcome == StepOutcome::invalid;
+  CHECK(invalid > 0);
+  CHECK(fit.parameters[1] == doctest::Approx(2).epsilon(0.01));
+}
+
+TEST_CASE("callables of every kind agree: recorded, dual, differenced; spans, vectors and pointers") {
+  const Data d = decay_data();
+  const FitResult graph = curve_fit(decay, d.x, d.y, {1, 1, 0});
+  const FitResult dual = curve_fit(untraced(decay), d.x, d.y, {1, 1, 0});
+  CHECK(dual.summary.evaluator == "dual");
+  check_same(dual, graph, 1e-11);
+  const FitResult span = curve_fit([](double x, std::span<const double> p) { return p[0] * std::exp(-p[1] * x) + p[2]; },
+                                   d.x, d.y, {1, 1, 0});
+  CHECK(span.summary.evaluator == "finite differences");
+  check_same(span, graph, 1e-8);
+  const FitResult pointer = curve_fit([](double x, const double* p) { return p[0] * std::exp(-p[1] * x) + p[2]; }, d.x, d.y, {1, 1, 0});
+  check_same(pointer, graph, 1e-8);
+  CHECK(contains(pointer.summary.evaluator_note, "double alone"));
+  CHECK(contains(dual.summary.evaluator_note, "not to be recorded"));
+}
+
+TEST_CASE("reports name verdict, precision and kernel, and the trace has one line an iteration") {
+  const Data d = decay_data();
+  const FitResult fit = curve_fit("a*exp(-b*x)+c", d.x, d.y);
+  const std::string brief = fit.summary.brief_report(), full = fit.summary.full_report(), trace = fit.summary.trace_report();
+  CHECK(contains(brief, "CONVERGED"));
+  CHECK(contains(brief, "f64"));
+  CHECK(contains(brief, fit.summary.kernel));
+  CHECK(contains(full, "distance to optimum"));
+  CHECK(std::count(trace.begin(), trace.end(), '\n') == static_cast<std::ptrdiff_t>(fit.summary.iterations.size()) + 1);
+  CHECK(contains(fit.summary.message, "converged"));
+}
+
+TEST_CASE("strict re-evaluates every row through the callable") {
+  const Data d = decay_data(20000);
+  FitOptions options;
+  CHECK(curve_fit(decay, d.x, d.y, {1, 1, 0}, options).summary.certificate.rechecked_rows == 2 * 4096);
+  options.strict = true;
+  CHECK(curve_fit(decay, d.x, d.y, {1, 1, 0}, options).summary.certificate.rechecked_rows == 2 * 20000);
+}
+
+TEST_CASE("Gauss-Newton, geodesic acceleration and every policy end at the same minimum") {
+  const Data d = decay_data(3000);
+  const FitResult plain = curve_fit(decay, d.x, d.y, {1, 1, 0});
+  for (const Algorithm algorithm : {Algorithm::levenberg_marquardt, Algorithm::gauss_newton}) {
+    for (const Geodesic geodesic : {Geodesic::never, Geodesic::always}) {
+      for (const char* policy : {"f64", "f32", "gram=f32,gate=off"}) {
+        CAPTURE(policy);
+        FitOptions options;
+        options.algorithm = algorithm;
+        options.geodesic = geodesic;
+        options.precision = PrecisionPolicy::parse(policy);
+        const FitResult fit = curve_fit(decay, d.x, d.y, {1, 1, 0}, options);
+        CHECK(fit.success());
+        check_same(fit, plain, 1e-9);
+      }
+    }
+  }
+}
