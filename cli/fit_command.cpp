@@ -89,8 +89,22 @@ FitResult run_fit(const ModelChoice& model, const FitData& data, const NamedValu
   }
 }
 
-std::vector<std::string> collect_warnings(const FitData& data, const ModelChoice& model,
-                                          const FitResult& fit) {
+// Formulas have no rule for a first guess; when a fit of one fails, that is the first thing to mend.
+void warn_of_missing_starts(const ModelChoice& model, const FitResult& fit, const NamedValues& p0,
+                            std::vector<std::string>& warnings) {
+  if (model.builtin != nullptr || fit.success()) return;
+  std::vector<std::string> missing;
+  for (const std::string& name : model.formula.parameters) {
+    const bool given = std::any_of(p0.begin(), p0.end(), [&](const auto& p) { return p.first == name; });
+    if (!given) missing.push_back(name);
+  }
+  if (missing.empty()) return;
+  warnings.push_back(fmt::format("{} had no starting value; --p0 with values of the right size may help",
+                                 fmt::join(missing, ", ")));
+}
+
+std::vector<std::string> collect_warnings(const FitData& data, const ModelChoice& model, const FitResult& fit,
+                                          const NamedValues& p0) {
   std::vector<std::string> warnings;
   if (data.underflows > 0) {
     warnings.push_back(fmt::format("{} number{} too small for a double, read as 0 (first: {})",
@@ -98,6 +112,7 @@ std::vector<std::string> collect_warnings(const FitData& data, const ModelChoice
   }
   warnings.insert(warnings.end(), model.warnings.begin(), model.warnings.end());
   warnings.insert(warnings.end(), fit.warnings.begin(), fit.warnings.end());
+  warn_of_missing_starts(model, fit, p0, warnings);
   return warnings;
 }
 
@@ -161,7 +176,7 @@ double FitReport::interval_factor() const { return student_t_quantile(arguments.
 int fit_command(const Arguments& arguments) {
   const Stopwatch clock;
   // Everything that can be wrong with the command line is found before the data are read.
-  NamedValues p0 = starting_values(arguments);
+  const NamedValues p0 = starting_values(arguments);
   CsvReader reader(open_source(arguments.file), arguments.csv);
   const FitData data = select_data(reader, arguments.selection);
   const double read_seconds = clock.seconds();
@@ -175,7 +190,7 @@ int fit_command(const Arguments& arguments) {
   const int machine = std::max(static_cast<int>(std::thread::hardware_concurrency()), 1);
   report.threads = arguments.threads > 0 ? std::min(arguments.threads, machine) : machine;
   report.was_interrupted = interrupted() && fit.summary.termination == Termination::user_stop;
-  report.warnings = collect_warnings(data, model, fit);
+  report.warnings = collect_warnings(data, model, fit, p0);
   report.total_seconds = clock.seconds();
   write_outputs(report);
   return exit_status(report);

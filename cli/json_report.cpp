@@ -97,6 +97,7 @@ Json trace(const Summary& summary) {
                     {"lambda", number(it.lambda)},
                     {"rho", number(it.rho)},
                     {"outcome", name(it.outcome)},
+                    {"rows", it.rows},
                     {"residual", name(it.plan.residual)},
                     {"jacobian", name(it.plan.residual)},  // rows are evaluated in one format, J and r alike
                     {"gram", name(it.plan.gram)},

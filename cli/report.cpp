@@ -147,16 +147,17 @@ std::string correlation_lines(const FitResult& fit) {
   return out + "\n";
 }
 
-// "f32×7 → f64×2": the formats rows were evaluated in, iteration by iteration.
-std::string format_history(const Summary& summary) {
-  std::string out;
-  std::string_view current;
+// "f32×7 → f64×2": the formats rows were evaluated in, iteration by iteration; "f32 sample" where a pass
+// read some of the rows only.
+std::string format_history(const Summary& summary, std::size_t rows) {
+  std::string out, current;
   int count = 0;
   const auto finish = [&] {
     if (count > 0) out += fmt::format("{}{}×{}", out.empty() ? "" : " → ", current, count);
   };
   for (const IterationSummary& iteration : summary.iterations) {
-    const std::string_view format = name(iteration.plan.residual);
+    std::string format = name(iteration.plan.residual);
+    if (iteration.rows < rows) format += " sample";
     if (format != current) finish(), current = format, count = 0;
     ++count;
   }
@@ -167,7 +168,7 @@ std::string format_history(const Summary& summary) {
 std::string precision_line(const FitReport& report) {
   const Summary& summary = report.fit.summary;
   const Certificate& certificate = summary.certificate;
-  std::string out = fmt::format("Precision  {}, {}", format_history(summary),
+  std::string out = fmt::format("Precision  {}, {}", format_history(summary, report.fit.rows),
                                 certificate.passed ? "certified" : "not certified");
   if (!certificate.governed_by.empty()) out += fmt::format(" by {}", certificate.governed_by);
   out += fmt::format(", κ = {:.1e}, distance to the optimum {:.1e} standard errors\n", certificate.condition,

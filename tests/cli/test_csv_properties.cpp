@@ -4,9 +4,11 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <memory>
 #include <random>
 
 using namespace csv_support;
@@ -86,7 +88,38 @@ Written random_table(Random& random) {
   return w;
 }
 
+// Hands out a few bytes a time, as a slow pipe does: records end up cut at every place.
+class Dribble final : public ByteSource {
+ public:
+  Dribble(std::string bytes, Random& random) : bytes_(std::move(bytes)), random_(random) {}
+  std::size_t read(char* out, std::size_t size) override {
+    const std::size_t n = std::min({size, bytes_.size() - at_, 1 + below(random_, 7)});
+    bytes_.copy(out, n, at_);
+    at_ += n;
+    return n;
+  }
+
+ private:
+  std::string bytes_;
+  Random& random_;
+  std::size_t at_ = 0;
+};
+
 }  // namespace
+
+TEST_CASE("tables that arrive a few bytes at a time are read the same") {
+  Random random(99);
+  for (int trial = 0; trial < 1000; ++trial) {
+    Written w = random_table(random);
+    CAPTURE(w.text);
+    w.options.max_line = 1000;  // the first look is no longer than that, so that most is read in pieces
+    OpenedSource source;
+    source.bytes = std::make_unique<Dribble>(w.text, random);
+    source.name = "t.csv";
+    CsvReader reader(std::move(source), w.options);
+    REQUIRE(reader.read(w.numeric).values == values(w.text, w.options, w.numeric));
+  }
+}
 
 TEST_CASE("random tables are read back to the same bits") {
   Random random(20240117);
