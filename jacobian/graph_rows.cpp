@@ -113,11 +113,12 @@ GraphRows::GraphRows(std::shared_ptr<ResidualSource> source, std::shared_ptr<con
                      std::vector<double> parameters, std::vector<int> free)
     : source_(std::move(source)), data_(std::move(data)), parameters_(std::move(parameters)), free_(std::move(free)) {
   rebuild();
+  tile_rows_ = static_cast<std::size_t>(std::min(programs_.residual.tile_rows, programs_.jacobian.tile_rows));
 }
 
+// Tiles keep their size when a branch is added: others hold ranges of them (SampleRows).
 void GraphRows::rebuild() {
   programs_ = ResidualPrograms::build(*source_, free_);
-  tile_rows_ = static_cast<std::size_t>(std::min(programs_.residual.tile_rows, programs_.jacobian.tile_rows));
 }
 
 double GraphRows::row_cost(Fill fill) const {

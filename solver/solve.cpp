@@ -21,11 +21,12 @@ bool better(const MinimizerResult& a, const MinimizerResult& b) {
 // No certificate, or rank lost on the way (parameters that ran off to where the data see nothing of them).
 bool worth_another_attempt(const MinimizerResult& result, DenseEvaluator& evaluator, const SolveRequest& request) {
   const Summary& s = result.summary;
+  if (static_cast<int>(s.iterations.size()) >= request.options.max_iterations) return false;
   if (s.verdict == Verdict::rank_deficient) {
     Linearization at = evaluator.linearize(request.x0, {Format::f64, Gram::qr});
     return at.finite && numerical_rank(at) == static_cast<int>(request.x0.size());
   }
-  return !is_success(s.verdict) && (s.termination == Termination::no_progress || s.termination == Termination::max_iterations);
+  return !is_success(s.verdict) && s.termination == Termination::no_progress;
 }
 
 std::string message_of(const MinimizerResult& result, const DenseEvaluator& evaluator, const NonFiniteRow& bad) {
@@ -70,7 +71,9 @@ MinimizerResult solve(const SolveRequest& request) {
   if (start.stop_asked) minimizer.ask_stop();
   MinimizerResult best = minimizer.run(std::move(start.x), std::move(start.at), begin);
   if (options.geodesic == Geodesic::automatic && worth_another_attempt(best, evaluator, request)) {
-    MinimizerResult second = Minimizer(evaluator, options, request.unit_sigma, true).run(request.x0, std::nullopt, begin);
+    SolverOptions rest = options;
+    rest.max_iterations -= static_cast<int>(best.summary.iterations.size());
+    MinimizerResult second = Minimizer(evaluator, rest, request.unit_sigma, true).run(request.x0, std::nullopt, begin);
     second.summary.iterations.insert(second.summary.iterations.begin(), best.summary.iterations.begin(), best.summary.iterations.end());
     if (better(second, best)) best = std::move(second);
     else best.summary.iterations = std::move(second.summary.iterations);

@@ -3,6 +3,12 @@
 
 #include <doctest/doctest.h>
 
+#include <nlsq/graph_rows.hpp>
+#include <nlsq/residual_sources.hpp>
+#include <nlsq/sample_rows.hpp>
+
+#include <dense_evaluator.hpp>
+
 #include <Eigen/Core>
 #include <cmath>
 #include <limits>
@@ -144,4 +150,42 @@ TEST_CASE("Eigen's vectors are columns, with their strides; temporaries are not 
   static_assert(std::is_assignable_v<Column&, const std::vector<double>&>);
   static_assert(std::is_assignable_v<Column&, std::span<const double>>);
   static_assert(!std::is_assignable_v<Column&, std::vector<double>>);
+}
+
+TEST_CASE("a branch that first shows in a sample, and needs many registers, leaves the tiles as they are") {
+  constexpr std::size_t kRows = 1 << 17;
+  std::vector<double> x(kRows), y(kRows, 1.0);
+  for (std::size_t i = 0; i < kRows; ++i) x[i] = static_cast<double>(i) / kRows;
+  const auto rare = [](const auto& at, const auto& p) {
+    using std::cos;
+    using std::exp;
+    using T = std::decay_t<decltype(p[0] * at)>;
+    T value = p[0] * exp(-p[1] * at);
+    if (at > 0.2 && at < 0.8) {
+      std::vector<T> terms;
+      for (int k = 1; k < 80; ++k) terms.push_back(exp(-p[1] * at / k));
+      for (std::size_t k = 0; k < 79; ++k) value = value + 1e-3 * terms[k] * cos(terms[78 - k]);
+    }
+    return value;
+  };
+  const std::vector<double> start{1, 1};
+  const auto source = std::make_shared<RecordedResidual>(make_model_function(rare), 2, false);
+  REQUIRE(source->explore(std::vector<double>{0.0, 1.0}, start));
+  GraphRows all(source, std::make_shared<MemoryRows>(std::vector<Column>{x, y}), start, {0, 1});
+  const std::size_t tile_rows = all.tile_rows();
+  SampleRows sample(all, 4096);
+  const Linearization at = DenseEvaluator(sample).linearize(start, {Format::f64, Gram::f64});
+  CHECK(at.finite);
+  CHECK(all.tile_rows() == tile_rows);
+  CHECK(all.programs().jacobian.tile_rows < static_cast<int>(tile_rows));  // what would have shrunk them
+}
+
+TEST_CASE("max_iterations limits the second attempt, too") {
+  const Growth data;
+  for (const int most : {0, 1, 2, 3, 30}) {
+    FitOptions options;
+    options.max_iterations = most;
+    const FitResult fit = curve_fit("sqrt(abs(p))*x-q^2", data.x, data.y, {{"p", 4}, {"q", 1}}, options);
+    CHECK(fit.summary.iterations.size() <= static_cast<std::size_t>(most));
+  }
 }
