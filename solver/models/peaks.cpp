@@ -157,7 +157,7 @@ Row pseudo_voigt_row() {
               return eta[0] / (1 + z * z) + (1 - eta[0]) * std::exp(-std::numbers::ln2 * z * z);
             };
             problem.width_per_box = 0.7;
-            problem.extra_starts = {{0.5}};
+            problem.extra_starts = {{0.2}, {0.9}};
             problem.extra_lower = {-2};
             problem.extra_upper = {3};
             const PeakFit fit = fit_peak(sample, problem);
@@ -169,7 +169,7 @@ Row pseudo_voigt_row() {
 Row pearson7_row() {
   return {
       "pearson7",
-      "h*(1+(2^(1/m)-1)*((x-x0)/w)^2)^(-m)+c",
+      "h*exp(-m*log1p(expm1(log(2)/m)*((x-x0)/w)^2))+c",  // (1+(2^(1/m)-1)z^2)^(-m), exact for large m too
       "Pearson VII peak: Lorentzian for m = 1, Gaussian as m grows",
       {kHeight,
        {"m", "shape (pure number)", {1, 4}},
@@ -184,7 +184,7 @@ Row pearson7_row() {
           return std::pow(1 + std::expm1(std::numbers::ln2 / m) * z * z, -m);
         };
         problem.width_per_box = 0.7;
-        problem.extra_starts = {{std::log(2.0)}};
+        problem.extra_starts = {{std::log(1.0)}, {std::log(4.0)}};
         problem.extra_lower = {std::log(0.3)};
         problem.extra_upper = {std::log(50.0)};  // beyond, a Gaussian to the eye and a flat valley to the fit
         const PeakFit fit = fit_peak(sample, problem);
