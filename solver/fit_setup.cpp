@@ -43,8 +43,11 @@ void check_options(const SolverOptions& options) {
 std::vector<double> starting_values(const std::vector<std::string>& names, const NamedValues& given,
                                     const std::vector<double>& fallback) {
   std::vector<double> values = fallback;
+  std::vector<bool> set(names.size(), false);
   for (const auto& [name, value] : given) {
     const std::size_t j = index_of(names, name, "p0");
+    if (set[j]) throw ValidationError(fmt::format("p0: parameter '{}' is named twice: give every parameter a name of its own", name));
+    set[j] = true;
     if (!std::isfinite(value)) throw ValidationError(fmt::format("p0: {} = {} is not finite", name, value));
     values[j] = value;
   }

@@ -14,8 +14,8 @@ namespace nlsq::inline v0 {
 // Throws ValidationError listing every violation of the options.
 void check_options(const SolverOptions& options);
 
-// Starting values by name; `fallback` where none is given. Throws ValidationError for an unknown name
-// or a value that is not finite.
+// Starting values by name; `fallback` where none is given. Throws ValidationError for an unknown
+// name, one given twice, or a value that is not finite.
 std::vector<double> starting_values(const std::vector<std::string>& names, const NamedValues& given,
                                     const std::vector<double>& fallback);
 

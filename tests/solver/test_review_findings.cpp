@@ -189,3 +189,14 @@ TEST_CASE("max_iterations limits the second attempt, too") {
     CHECK(fit.summary.iterations.size() <= static_cast<std::size_t>(most));
   }
 }
+
+TEST_CASE("two parameters of one name, or two starting values for one, are an error") {
+  const Growth data;
+  const auto two = [](const auto& x, const auto& p) { return p[0] * x + p[1]; };
+  FitOptions options;
+  options.parameter_names = {"a", "a"};
+  CHECK_THROWS_AS(curve_fit(two, data.x, data.y, {1.0, 2.0}, options), ValidationError);
+  options.parameter_names = {"p1"};  // the second is p1 by default
+  CHECK_THROWS_AS(curve_fit(two, data.x, data.y, {1.0, 2.0}, options), ValidationError);
+  CHECK_THROWS_AS(curve_fit("a*x+b", data.x, data.y, {{"a", 1}, {"a", 2}}), ValidationError);
+}
