@@ -5,6 +5,8 @@
 #include <nlsq/graph.hpp>
 
 #include <cmath>
+#include <utility>
+#include <vector>
 
 namespace nlsq::inline v0 {
 
@@ -223,7 +225,42 @@ NodeId Graph::simplify_select(NodeId condition, NodeId yes, NodeId no) {
   }
   if (is_truth(test.op) && is_constant(yes, 1) && is_constant(no, 0)) return condition;
   if (is_truth(test.op) && is_constant(yes, 0) && is_constant(no, 1)) return make(Op::logical_not, condition);
-  return kNone;
+  return select_inside(condition, yes, no);
+}
+
+// What both sides do to the one operand they differ in is done once, to the chosen one: f(u, w) or f(v, w)
+// is f(u or v, w). So code that goes on after a branch is the same graph as a choice inside an expression.
+NodeId Graph::select_inside(NodeId condition, NodeId yes, NodeId no) {
+  std::vector<Node> around;  // outermost first; the operand that differs is `index`
+  for (;;) {
+    const Node one = nodes_[yes];
+    Node other = nodes_[no];
+    const int count = arity(one.op);
+    if (one.op != other.op || count == 0) break;
+    const bool commutes = one.op == Op::add || one.op == Op::mul;
+    if (commutes && (one.a == other.b || one.b == other.a)) std::swap(other.a, other.b);
+    const NodeId left[] = {one.a, one.b, one.c}, right[] = {other.a, other.b, other.c};
+    int differing = 0, place = 0;
+    for (int i = 0; i < count; ++i) {
+      if (left[i] == right[i]) continue;
+      ++differing;
+      place = i;
+    }
+    if (differing != 1) break;
+    around.push_back(one);
+    around.back().index = static_cast<std::uint32_t>(place);
+    yes = left[place];
+    no = right[place];
+  }
+  if (around.empty()) return kNone;
+  NodeId node = make(Op::select, condition, yes, no);
+  for (; !around.empty(); around.pop_back()) {
+    Node& f = around.back();
+    NodeId* const operands[] = {&f.a, &f.b, &f.c};
+    *operands[f.index] = node;
+    node = make(f.op, f.a, f.b, f.c);
+  }
+  return node;
 }
 
 }  // namespace nlsq::inline v0

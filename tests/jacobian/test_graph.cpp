@@ -235,3 +235,27 @@ TEST_CASE("every operation reads as many operands as its name says") {
   }
   for (const Op op : {Op::select, Op::fma, Op::fms, Op::fnma}) CHECK(arity(op) == 3);
 }
+
+TEST_CASE("What both sides of a choice do alike is done once, to the operand chosen") {
+  Graph g;
+  const NodeId x = g.column(0), a = g.parameter(0), b = g.parameter(1), c = g.parameter(2);
+  const NodeId test = g.make(Op::less, x, a);
+  const auto around = [&](NodeId inside) { return g.add(g.mul(b, g.make(Op::exp, inside)), c); };
+  const NodeId branched = g.make(Op::select, test, around(g.mul(a, x)), around(g.mul(a, b)));
+  CHECK(branched == around(g.mul(a, g.make(Op::select, test, x, b))));
+  // Two operands differ: both sides stay.
+  const NodeId apart = g.make(Op::select, test, g.sub(x, a), g.sub(b, c));
+  CHECK(g[apart].op == Op::select);
+  // A chain of any length is unwound without recursion.
+  NodeId yes = x, no = b;
+  for (int i = 0; i < 200000; ++i) {
+    yes = g.make(i % 2 ? Op::sin : Op::exp, yes);
+    no = g.make(i % 2 ? Op::sin : Op::exp, no);
+  }
+  CHECK(g[g.make(Op::select, test, yes, no)].op == Op::sin);
+  for (const double value : {-1.0, 0.5, 2.0}) {
+    const double p[] = {0.7, 1.3, -0.4};
+    const double inside = value < p[0] ? p[0] * value : p[0] * p[1];
+    CHECK(evaluate(g, branched, {&value, 1}, p) == doctest::Approx(p[1] * std::exp(inside) + p[2]));
+  }
+}

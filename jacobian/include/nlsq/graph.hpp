@@ -77,6 +77,7 @@ class NLSQ_API Graph {
   NodeId simplify_pow(NodeId a, NodeId b);
   NodeId simplify_logic(Op op, NodeId a, NodeId b);
   NodeId simplify_select(NodeId condition, NodeId yes, NodeId no);
+  NodeId select_inside(NodeId condition, NodeId yes, NodeId no);
   NodeId simplify(Op op, NodeId a, NodeId b, NodeId c);
   NodeId integer_power(NodeId base, int exponent);
   bool is_negative(NodeId id) const;
