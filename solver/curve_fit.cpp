@@ -70,7 +70,6 @@ double total_squares(const Curve& curve) {
 
 // Nothing to fit: every parameter is fixed. The cost is evaluated and that is all.
 MinimizerResult evaluate_only(RowModel& rows) {
-  const FpEnvironment environment;
   DenseEvaluator evaluator(rows);
   MinimizerResult out;
   const double cost = evaluator.cost({}, Format::f64).cost;
@@ -207,6 +206,7 @@ FormulaOptions predictor_options(std::size_t predictors) {
 }  // namespace
 
 FitResult curve_fit(const Formula& formula, const Columns& x, const Column& y, const NamedValues& p0, const FitOptions& options) {
+  const FpEnvironment environment;
   check_options(options);
   bool weighted = false;
   auto data = checked_rows(x, y, options.sigma, formula.predictors, weighted);
@@ -215,10 +215,12 @@ FitResult curve_fit(const Formula& formula, const Columns& x, const Column& y, c
 }
 
 FitResult curve_fit(std::string_view formula, const Columns& x, const Column& y, const NamedValues& p0, const FitOptions& options) {
+  const FpEnvironment environment;  // of the numbers in the formula, too
   return curve_fit(parse_formula(formula, predictor_options(x.size())), x, y, p0, options);
 }
 
 FitResult curve_fit(const Model& model, const Columns& x, const Column& y, const NamedValues& p0, const FitOptions& options) {
+  const FpEnvironment environment;
   check_options(options);
   const Formula formula = parse_formula(model.formula, predictor_options(static_cast<std::size_t>(model.predictors)));
   bool weighted = false;
@@ -245,6 +247,7 @@ FitResult curve_fit(const Model& model, const Columns& x, const Column& y, const
 
 FitResult curve_fit(const ModelFunction& model, const Columns& x, const Column& y, const std::vector<double>& p0,
                     const FitOptions& options) {
+  const FpEnvironment environment;
   check_options(options);
   bool weighted = false;
   auto data = checked_rows(x, y, options.sigma, predictor_options(static_cast<std::size_t>(model.predictors)).predictors, weighted);
@@ -253,6 +256,7 @@ FitResult curve_fit(const ModelFunction& model, const Columns& x, const Column& 
 
 FitResult curve_fit(const ModelFunction& model, std::shared_ptr<const RowSource> rows, const std::vector<double>& p0,
                     const FitOptions& options) {
+  const FpEnvironment environment;
   check_options(options);
   const bool weighted = rows->columns() == model.predictors + 2;
   check_rows(*rows, column_names(predictor_options(static_cast<std::size_t>(model.predictors)).predictors), weighted);
@@ -260,6 +264,7 @@ FitResult curve_fit(const ModelFunction& model, std::shared_ptr<const RowSource>
 }
 
 FitResult curve_fit(const Formula& formula, std::shared_ptr<const RowSource> rows, const NamedValues& p0, const FitOptions& options) {
+  const FpEnvironment environment;
   check_options(options);
   const bool weighted = rows->columns() == static_cast<int>(formula.predictors.size()) + 2;
   check_rows(*rows, column_names(formula.predictors), weighted);

@@ -52,6 +52,7 @@ LeastSquaresResult solve_called(const VectorFunction& function, const std::vecto
 }  // namespace
 
 LeastSquaresResult least_squares(const VectorFunction& function, const std::vector<double>& x0, const LeastSquaresOptions& options) {
+  const FpEnvironment environment;
   check_options(options);
   if (x0.empty()) throw ValidationError("x0 is empty: give one starting value for each parameter");
   for (std::size_t j = 0; j < x0.size(); ++j) {
