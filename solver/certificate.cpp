@@ -166,6 +166,13 @@ GradientNoise gradient_noise(const Linearization& at, double magnitude, std::spa
   return out;
 }
 
+// ν₀ = ‖Qᵀr‖ moves by no more than r does.
+double decrement_noise(double cost, double magnitude) { return 32 * kU * (magnitude + std::sqrt(2 * cost)); }
+
+double step_noise(double condition, std::size_t parameters) {
+  return static_cast<double>(parameters) * kU * std::sqrt(condition);
+}
+
 bool zero_residual(double cost, double initial_cost, double magnitude) {
   constexpr double kRounding = 1e4 * kU;
   return cost == 0 || (cost <= kU * kU * initial_cost && std::sqrt(2 * cost) <= kRounding * magnitude);
@@ -222,8 +229,9 @@ Certified certify(Evaluator& evaluator, std::span<const double> x, Linearization
 
   const bool near = sigma > 0 && c.decrement_sigma <= tests.tau;
   const bool flat = c.gradient_norm <= tests.gtol;
-  const bool settled = c.step <= tests.xtol;
-  const bool noise = rounding.noise;
+  const bool settled = c.step <= std::max(tests.xtol, c.qr ? c.covariance_error : 0.0);
+  // Where columns are nearly dependent a gradient of rounding size may be far from the optimum.
+  const bool noise = rounding.noise && nu <= decrement_noise(c.cost, tests.magnitude);
   const bool zero = zero_residual(c.cost, tests.initial_cost, tests.magnitude);
   const bool deficient = c.rank < static_cast<int>(x.size());
   // Squares that underflow hide the gradient; and where no parameter moves the residual nothing was fitted.

@@ -54,6 +54,10 @@ struct GradientNoise {
 };
 GradientNoise gradient_noise(const Linearization& at, double magnitude, std::span<const double> column_magnitude,
                              double jacobian_error);
+// What rounding of the residuals makes of the decrement ν₀.
+double decrement_noise(double cost, double magnitude);
+// What rounding makes of a step by QR, relative to ‖D x‖: n u √κ₀.
+double step_noise(double condition, std::size_t parameters);
 // The residual is nothing but rounding: 32 digits below the start's, and 12 below its own terms.
 bool zero_residual(double cost, double initial_cost, double magnitude);
 // σ = √(2F/(m-n)), or 1; 0 without degrees of freedom.

@@ -38,6 +38,7 @@ struct Probe {
   double cost_noise = 0;     // |bias| + 2 se + 2 random, of ½‖r‖²
   Vector gradient_bias;      // n
   Matrix gradient_scatter;   // n x n covariance of the gradient's error (se² + random²)
+  Vector column_squares;     // Σ J_ij² over the sampled rows, in f64
   bool finite = true;        // every sampled f32 row was finite
 };
 

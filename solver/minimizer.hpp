@@ -72,6 +72,10 @@ class Minimizer {
 
   bool start(Vector x0, std::optional<Linearization> at);
   void measure_rounding();
+  // ν₀ and the undamped step are to be believed.
+  bool first_order_known() const {
+    return first_.usable && (first_.condition <= kNormalCondition || state_.plan.gram == Gram::qr);
+  }
   bool near_optimum() const;
   bool undamped() const;
   bool finish_in(const PrecisionPlan& plan);
@@ -79,6 +83,7 @@ class Minimizer {
   void roll_back();
   void know();
   void assess();
+  bool underflows() const;
   bool promote();
   bool reached();
   bool conclude(Termination reason);

@@ -19,12 +19,17 @@ constexpr int kPolishSteps = 100;
 bool Minimizer::reached() {
   if (low()) return false;
   if (stalled_ || ftol_met_) return true;
-  const bool noise = gradient_noise(*at_, magnitude_, column_magnitude_, evaluator_.jacobian_error()).noise;
   const double cosine = gradient_cosine(*at_);
-  if (noise || zero_residual(at_->cost, summary_.initial_cost, magnitude_)) return true;
-  if (first_.usable && first_.condition <= kNormalCondition) {
+  if (zero_residual(at_->cost, summary_.initial_cost, magnitude_)) return true;
+  const bool known = first_order_known();
+  // Within rounding; where columns are nearly dependent that is far from the optimum unless ν₀ is rounding, too.
+  if (gradient_noise(*at_, magnitude_, column_magnitude_, evaluator_.jacobian_error()).noise &&
+      (!known || first_.decrement <= decrement_noise(at_->cost, magnitude_))) {
+    return true;
+  }
+  if (known) {
     const bool flat = first_.decrement_sigma <= options_.tau || cosine <= options_.gtol;
-    return flat && first_.step_size <= options_.xtol;
+    return flat && first_.step_size <= std::max(options_.xtol, step_noise(first_.condition, state_.x.size()));
   }
   // κ₀ is beyond the normal equations: only a QR pass can tell. Ask for it when the damped problem is solved.
   const double sigma = scatter(at_->cost, evaluator_.residuals(), state_.x.size(), unit_sigma_);
@@ -75,6 +80,14 @@ bool Minimizer::certify_here(Termination reason) {
   }
   if (!reached()) {  // only by rounding measured where the terms were larger
     solver_.reset();
+    return false;
+  }
+  if (state_.plan.gram != Gram::qr && !at_->triangle.empty()) {  // it took QR to see that this is not the end
+    state_.plan.gram = Gram::qr;
+    solver_.reset();
+    stalled_ = false;
+    last_accepted_ = true;
+    trust_.restore(std::min(streak_lambda_, options_.initial_lambda));
     return false;
   }
   if (++state_.failed_certificates <= kCertificateTries && take_certified_step()) return false;

@@ -17,7 +17,7 @@ constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 // Inside one standard error of the optimum of the linear model, and that model well determined. With few
 // degrees of freedom σ is itself made of the distance: the step must be a small part of the residual, too.
 bool Minimizer::near_optimum() const {
-  return first_.usable && first_.condition <= kNormalCondition && first_.decrement_sigma <= 1 &&
+  return first_order_known() && first_.decrement_sigma <= 1 &&
          first_.decrement * first_.decrement <= 0.1 * 2 * at_->cost;
 }
 
@@ -47,11 +47,20 @@ void Minimizer::assess() {
   health_.undecided_in_a_row = state_.undecided_in_a_row;
   health_.stalled = stalled_;
   if (near_optimum()) health_.undamped_sigma = first_.decrement_sigma;
+  if (probe_ && underflows()) health_.nonfinite_tiles = 1;
   if (!probe_ || !step_.factored) return;
   health_.finite = health_.finite && probe_->finite;
   health_.cost_noise = probe_->cost_noise;
   health_.gradient_noise =
       solver_->norm_in_metric(probe_->gradient_bias) + 2 * solver_->rms_in_metric(probe_->gradient_scatter);
+}
+
+// All rows in f32 give a column less length than the sampled ones have in f64: it is below f32's range.
+bool Minimizer::underflows() const {
+  for (std::size_t j = 0; j < probe_->column_squares.size(); ++j) {
+    if (!(at_->normal(j, j) >= 0.5 * probe_->column_squares[j])) return true;
+  }
+  return false;
 }
 
 bool Minimizer::promote() {
@@ -60,7 +69,7 @@ bool Minimizer::promote() {
   if (decision.at_trial && finish_in(decision.plan)) return true;
   std::string reason;
   switch (decision.event) {
-    case Event::overflow: reason = fmt::format("{:.1f} % of tiles overflow", 100 * health_.nonfinite_tiles); break;
+    case Event::overflow: reason = fmt::format("{:.1f} % of tiles leave the range of f32", 100 * health_.nonfinite_tiles); break;
     case Event::not_definite: reason = "normal matrix is not positive definite"; break;
     case Event::condition:
       reason = fmt::format("condition {:.1e} > {:.1e}", health_.kappa_lambda,
@@ -99,6 +108,7 @@ void Minimizer::escalate(const Decision& decision, std::string reason) {
   ++summary_.precision.escalations;
   const bool finer_rows = decision.plan.residual != state_.plan.residual;
   state_.plan = decision.plan;
+  state_.scale.clear();  // columns whose squares underflowed have no length below f64
   trust_.restore(streak_lambda_);
   at_.reset();
   solver_.reset();

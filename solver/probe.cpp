@@ -42,6 +42,7 @@ Probe DenseEvaluator::probe(std::span<const double> x) {
   const auto high_pass = model_.begin(x, Fill::jacobian_and_residual, false);
 
   Probe out;
+  out.column_squares.assign(n, 0.0);
   Vector q(n + 1), mean(n + 1, 0.0);
   std::vector<Discrepancy> found;
   std::vector<double> counts;
@@ -50,6 +51,9 @@ Probe DenseEvaluator::probe(std::span<const double> x) {
     const double* const* high = high_pass->fill_f64(first, count, counters_);
     Discrepancy d(n);
     for (std::size_t i = 0; i < count; ++i) add_row(d, low, high, n, i, q);
+    for (std::size_t j = 0; j < n; ++j) {
+      for (std::size_t i = 0; i < count; ++i) out.column_squares[j] += high[j][i] * high[j][i];
+    }
     for (std::size_t j = 0; j <= n; ++j) {
       mean[j] += d.sum[j];
       out.finite = out.finite && std::isfinite(d.sum[j]);

@@ -12,12 +12,13 @@ namespace {
 constexpr std::size_t kGroup = 64;
 constexpr double kSquareable = 0x1p-511;  // the square of a smaller number has lost digits, or all
 
-// Where a callable does not say what terms its residuals are made of: the first-order ones, |J_ij| |x_j|,
-// with a parameter no smaller than its typical size.
+// What a model is made of may be far larger than it is: the powers of a polynomial, exponentials that cancel.
+// First-order terms tell, |J_ij| |x_j|; where a callable says nothing of y, a parameter is no smaller than its
+// typical size.
 void add_first_order_terms(const double* const* J, std::span<const double> x, std::span<const double> typical,
                            std::size_t count, Vector& magnitudes) {
-  for (std::size_t j = 0; j < typical.size(); ++j) {
-    const double size = std::max(std::fabs(x[j]), typical[j]);
+  for (std::size_t j = 0; j < x.size(); ++j) {
+    const double size = std::max(std::fabs(x[j]), j < typical.size() ? typical[j] : 0.0);
     for (std::size_t i = 0; i < count; ++i) {
       if (std::isfinite(J[j][i])) magnitudes[i] += std::fabs(J[j][i]) * size;
     }
