@@ -77,6 +77,7 @@ class Minimizer {
     return first_.usable && (first_.condition <= kNormalCondition || state_.plan.gram == Gram::qr);
   }
   bool near_optimum() const;
+  bool worth_less_damping() const;
   bool undamped() const;
   bool finish_in(const PrecisionPlan& plan);
   bool worse_than_checkpoint();
@@ -127,6 +128,7 @@ class Minimizer {
   std::optional<double> cost_f64_;      // at state_.x, where it was asked for
   enum class Judgement { accept, reject, invalid, undecided } judgement_ = Judgement::reject;
   bool stalled_ = false, last_accepted_ = true, ftol_met_ = false, stop_asked_ = false;
+  bool reach_along_valley_ = false;     // damping was lowered at state_.x for a gain that the cost can show
   double checkpoint_noise_ = 0;         // of the checkpoint's cost: 0 where it is known in f64
   double magnitude_ = 0;                // ‖terms of r‖, by the last recheck
   Vector column_magnitude_;             // the same for each g_j

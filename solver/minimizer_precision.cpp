@@ -24,6 +24,13 @@ bool Minimizer::near_optimum() const {
 // Damping only slows the last steps: it leaves λ/(λ + eigenvalue) of the distance. Not after one failed.
 bool Minimizer::undamped() const { return near_optimum() && last_accepted_; }
 
+// The damped step promises less than the cost can show, the undamped one more: x lies in a narrow valley, and
+// more damping will not help. Once at a point.
+bool Minimizer::worth_less_damping() const {
+  return !low() && step_.factored && !reach_along_valley_ && !undamped() && first_order_known() && step_.predicted < 4 * noise() &&
+         first_.decrement * first_.decrement > 32 * noise();
+}
+
 // Step at the damping in force, and the numbers the scheduler decides by.
 void Minimizer::assess() {
   const auto begin = Clock::now();
@@ -33,6 +40,13 @@ void Minimizer::assess() {
     if (trust_.lambda() >= shift) continue;
     trust_.restore(shift);
     step_ = solver_->solve(shift);
+  }
+  if (worth_less_damping()) {
+    reach_along_valley_ = true;
+    while (step_.factored && trust_.lambda() > 2 * TrustRegion::kMin && step_.predicted < 4 * noise()) {
+      trust_.restore(trust_.lambda() / 4);
+      step_ = solver_->solve(trust_.lambda());
+    }
   }
   summary_.time.solve += seconds_since(begin);
   health_ = {};

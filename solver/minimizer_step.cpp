@@ -131,6 +131,7 @@ void Minimizer::settle() {
   trust_.accepted(rho_);
   streak_lambda_ = trust_.lambda();
   last_accepted_ = true;
+  reach_along_valley_ = false;
 }
 
 }  // namespace nlsq::inline v0
