@@ -26,7 +26,8 @@ inline std::vector<TileRange> row_groups(const RowModel& model, std::size_t most
   if (m <= most) {
     for (std::size_t t = 0; t < model.tile_count(); ++t) {
       const TileRange tile = model.tile(t);
-      for (std::size_t i = 0; i < tile.count; i += size) groups.push_back({tile.first + i, std::min(size, tile.count - i)});
+      for (std::size_t i = 0; i < tile.count; i += size)
+        groups.push_back({tile.first + i, std::min(size, tile.count - i)});
     }
     return groups;
   }

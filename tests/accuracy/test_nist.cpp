@@ -19,7 +19,9 @@ nlsq::FitOptions with(const char* policy) {
 void check_all_runs(const char* policy) {
   CAPTURE(policy);
   nist::Score score;
-  fmt::print("policy,set,start,digits,standard_error_digits,verdict,accepted,rejected,rows_f32,rows_f64,condition\n");
+  fmt::print(
+      "policy,set,start,digits,standard_error_digits,verdict,accepted,rejected,rows_f32,rows_f64,"
+      "condition\n");
   for (const nist::Set& set : nist::load()) {
     CAPTURE(set.name);
     for (const int start : {1, 2}) {
@@ -27,9 +29,9 @@ void check_all_runs(const char* policy) {
       const nlsq::FitResult fit = nist::fit(set, start == 1 ? set.start1 : set.start2, with(policy));
       const nlsq::Summary& s = fit.summary;
       const nist::Digits d = nist::digits(set, fit);
-      fmt::print("{},{},{},{:.2f},{:.2f},{},{},{},{},{},{:.1e}\n", policy, set.name, start, d.values, d.errors,
-                 name(s.verdict), s.accepted, s.rejected, s.precision.counters.rows_f32, s.precision.counters.rows_f64,
-                 s.certificate.condition);
+      fmt::print("{},{},{},{:.2f},{:.2f},{},{},{},{},{},{:.1e}\n", policy, set.name, start, d.values,
+                 d.errors, name(s.verdict), s.accepted, s.rejected, s.precision.counters.rows_f32,
+                 s.precision.counters.rows_f64, s.certificate.condition);
       CHECK(fit.success());
       CHECK(s.certificate.passed);
       CHECK(s.certificate.recheck_passed);
@@ -51,7 +53,9 @@ void check_all_runs(const char* policy) {
 
 TEST_CASE("all 54 runs reach the certified values under policy auto") { check_all_runs("auto"); }
 TEST_CASE("all 54 runs reach the certified values under policy f64") { check_all_runs("f64"); }
-TEST_CASE("all 54 runs reach the certified values in f32 first, however few the rows") { check_all_runs("f32"); }
+TEST_CASE("all 54 runs reach the certified values in f32 first, however few the rows") {
+  check_all_runs("f32");
+}
 
 TEST_CASE("at least 50 of 54 runs succeed from starts moved by one per cent, whatever the seed") {
   const auto sets = nist::load();

@@ -33,8 +33,9 @@ TEST_CASE("2^18 rows give the estimates of the set itself, and f32 rows had a pa
       const nlsq::FitResult fit = nist::fit(large, start == 1 ? set.start1 : set.start2, {});
       const nlsq::KernelCounters& k = fit.summary.precision.counters;
       const nist::Digits d = nist::digits(set, fit, static_cast<double>(m / set.rows()));
-      fmt::print("{:<9} {} digits {:5.2f} {:5.2f}  {:<14} passes f32 {:5.1f} f64 {:5.1f}  {:.2f} s\n", set.name, start, d.values,
-                 d.errors, name(fit.summary.verdict), static_cast<double>(k.rows_f32) / static_cast<double>(m),
+      fmt::print("{:<9} {} digits {:5.2f} {:5.2f}  {:<14} passes f32 {:5.1f} f64 {:5.1f}  {:.2f} s\n",
+                 set.name, start, d.values, d.errors, name(fit.summary.verdict),
+                 static_cast<double>(k.rows_f32) / static_cast<double>(m),
                  static_cast<double>(k.rows_f64) / static_cast<double>(m), fit.summary.time.total);
       CHECK(fit.success());
       CHECK(d.values >= 4);

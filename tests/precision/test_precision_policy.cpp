@@ -56,7 +56,8 @@ TEST_CASE("whatever parses is printed as the shortest text that parses back") {
         for (const std::string part : {residual, gram, gate}) {
           if (!part.empty()) text += (text.empty() ? "" : ",") + part;
         }
-        if (text.empty() || (text.find("residual=f64") != text.npos && text.find("gram=f32") != text.npos)) continue;
+        if (text.empty() || (text.find("residual=f64") != text.npos && text.find("gram=f32") != text.npos))
+          continue;
         CAPTURE(text);
         const PrecisionPolicy policy = PrecisionPolicy::parse(text);
         const std::string printed = policy.to_string();
@@ -93,7 +94,8 @@ TEST_CASE("formats that sums cannot bear, and f64 rows with f32 sums, are refuse
 }
 
 TEST_CASE("texts that are no policy are refused with the choices named") {
-  for (const char* text : {"", "AUTO", "f16", "fast", " f64", "f64 ", "=", ",", "residual=f32,", "residual=", "=f32"}) {
+  for (const char* text :
+       {"", "AUTO", "f16", "fast", " f64", "f64 ", "=", ",", "residual=f32,", "residual=", "=f32"}) {
     CAPTURE(text);
     const auto found = violations_of(text);
     REQUIRE_FALSE(found.empty());

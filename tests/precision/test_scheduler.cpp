@@ -10,8 +10,8 @@ using namespace nlsq;
 
 namespace {
 
-constexpr PrecisionPlan tile{Format::f32, Gram::f32_tile}, wide{Format::f32, Gram::f32_wide}, f64{Format::f64, Gram::f64},
-    qr{Format::f64, Gram::qr};
+constexpr PrecisionPlan tile{Format::f32, Gram::f32_tile}, wide{Format::f32, Gram::f32_wide},
+    f64{Format::f64, Gram::f64}, qr{Format::f64, Gram::qr};
 constexpr PrecisionPlan all[] = {tile, wide, f64, qr};
 
 // Nothing wrong: digits to spare in any plan.
@@ -141,7 +141,8 @@ TEST_CASE("of several reasons the one that asks for f64 rows at once is named fi
 }
 
 TEST_CASE("the entry gate sends small problems to f64, and nothing else does") {
-  const PrecisionPolicy automatic, f32 = PrecisionPolicy::parse("f32"), tiles = PrecisionPolicy::parse("gram=f32");
+  const PrecisionPolicy automatic, f32 = PrecisionPolicy::parse("f32"),
+                                   tiles = PrecisionPolicy::parse("gram=f32");
   CHECK(initial_plan(automatic, kEntryGateWork, true) == wide);
   CHECK(initial_plan(automatic, kEntryGateWork * (1 - 1e-12), true) == f64);
   CHECK(initial_plan(f32, 0, true) == wide);

@@ -59,9 +59,11 @@ struct Regression {
 void check_covariance(const FitResult& fit, const Eigen::Matrix2d& expected) {
   for (std::size_t i = 0; i < 2; ++i) {
     CHECK(fit.standard_errors[i] == doctest::Approx(std::sqrt(expected(i, i))).epsilon(1e-12));
-    for (std::size_t j = 0; j < 2; ++j) CHECK(fit.covariance(i, j) == doctest::Approx(expected(i, j)).epsilon(1e-12));
+    for (std::size_t j = 0; j < 2; ++j)
+      CHECK(fit.covariance(i, j) == doctest::Approx(expected(i, j)).epsilon(1e-12));
   }
-  CHECK(fit.correlation(0, 1) == doctest::Approx(expected(0, 1) / std::sqrt(expected(0, 0) * expected(1, 1))).epsilon(1e-12));
+  CHECK(fit.correlation(0, 1) ==
+        doctest::Approx(expected(0, 1) / std::sqrt(expected(0, 0) * expected(1, 1))).epsilon(1e-12));
   CHECK(fit.correlation(0, 0) == doctest::Approx(1));
 }
 
@@ -83,11 +85,13 @@ void project(Table& t) {
   using Long = Eigen::Matrix<long double, Eigen::Dynamic, Eigen::Dynamic>;
   Long J(m, n), r(m, 1);
   for (Eigen::Index i = 0; i < m; ++i) {
-    for (Eigen::Index j = 0; j < n; ++j) J(i, j) = t.columns[static_cast<std::size_t>(j)][static_cast<std::size_t>(i)];
+    for (Eigen::Index j = 0; j < n; ++j)
+      J(i, j) = t.columns[static_cast<std::size_t>(j)][static_cast<std::size_t>(i)];
     r(i, 0) = t.columns[t.n][static_cast<std::size_t>(i)];
   }
   for (int k = 0; k < 2; ++k) r -= J * J.colPivHouseholderQr().solve(r);
-  for (Eigen::Index i = 0; i < m; ++i) t.columns[t.n][static_cast<std::size_t>(i)] = static_cast<double>(r(i, 0));
+  for (Eigen::Index i = 0; i < m; ++i)
+    t.columns[t.n][static_cast<std::size_t>(i)] = static_cast<double>(r(i, 0));
 }
 
 }  // namespace
@@ -134,7 +138,8 @@ TEST_CASE("the distance to the optimum is in standard errors: one error off is o
     // Along b with a at its conditional optimum, the metric of H is b's standard error.
     const double shift = errors * best.standard_errors[1];
     const double a = best.parameters[0] + best.covariance(0, 1) / best.covariance(1, 1) * shift;
-    const FitResult off = curve_fit("a+b*x", d.x, d.y, {{"a", a}, {"b", best.parameters[1] + shift}}, options);
+    const FitResult off =
+        curve_fit("a+b*x", d.x, d.y, {{"a", a}, {"b", best.parameters[1] + shift}}, options);
     CHECK(off.summary.termination == Termination::max_iterations);
     CHECK(off.summary.verdict == Verdict::budget);
     CHECK_FALSE(off.summary.certificate.passed);
@@ -186,7 +191,8 @@ TEST_CASE("confounded parameters are named, and have no finite standard error") 
   const Regression exact(d, false);
   CHECK(fit.parameters[0] + fit.parameters[1] == doctest::Approx(exact.b).epsilon(1e-10));
   CHECK(fit.parameters[2] == doctest::Approx(exact.a).epsilon(1e-10));
-  CHECK(fit.standard_errors[2] == doctest::Approx(std::sqrt(exact.inverse(0, 0) * exact.rss / 38)).epsilon(1e-8));
+  CHECK(fit.standard_errors[2] ==
+        doctest::Approx(std::sqrt(exact.inverse(0, 0) * exact.rss / 38)).epsilon(1e-8));
   const std::string warning = joined(fit.warnings);
   CHECK(warning.find("a, b") != std::string::npos);
   CHECK(warning.find("c") != std::string::npos);
@@ -228,7 +234,8 @@ TEST_CASE("κ₀ is the squared ratio of the singular values of J with unit colu
     }
     Eigen::MatrixXd J(500, 3);
     for (Eigen::Index j = 0; j < 3; ++j) {
-      for (Eigen::Index i = 0; i < 500; ++i) J(i, j) = t.columns[static_cast<std::size_t>(j)][static_cast<std::size_t>(i)];
+      for (Eigen::Index i = 0; i < 500; ++i)
+        J(i, j) = t.columns[static_cast<std::size_t>(j)][static_cast<std::size_t>(i)];
       J.col(j).normalize();
     }
     const Eigen::VectorXd s = J.jacobiSvd().singularValues();
@@ -268,7 +275,8 @@ TEST_CASE("a point is certified by the tests it passes and by no others") {
   CHECK(optimal.certificate.verdict == Verdict::converged);
   CHECK(optimal.certificate.governed_by == "decrement+xtol");
   // With every tolerance at zero only the rounding bound of the gradient is left.
-  const Certified strict = certify_table(t, {.tau = 0, .xtol = 0, .gtol = 0, .magnitude = 20, .initial_cost = 0, .unit_sigma = false});
+  const Certified strict = certify_table(
+      t, {.tau = 0, .xtol = 0, .gtol = 0, .magnitude = 20, .initial_cost = 0, .unit_sigma = false});
   CHECK(strict.certificate.verdict == Verdict::noise_floor);
   CHECK(strict.certificate.governed_by == "gradient bound");
   CHECK(strict.certificate.gradient_norm <= strict.certificate.gradient_bound);
@@ -280,11 +288,13 @@ TEST_CASE("the certificate's step is the Gauss-Newton step") {
   Eigen::MatrixXd J(100, 4);
   Eigen::VectorXd r(100);
   for (Eigen::Index i = 0; i < 100; ++i) {
-    for (Eigen::Index j = 0; j < 4; ++j) J(i, j) = t.columns[static_cast<std::size_t>(j)][static_cast<std::size_t>(i)];
+    for (Eigen::Index j = 0; j < 4; ++j)
+      J(i, j) = t.columns[static_cast<std::size_t>(j)][static_cast<std::size_t>(i)];
     r[i] = t.columns[4][static_cast<std::size_t>(i)];
   }
   const Eigen::VectorXd expected = J.colPivHouseholderQr().solve(-r);
-  for (std::size_t j = 0; j < 4; ++j) CHECK(found.step[j] == doctest::Approx(expected[static_cast<Eigen::Index>(j)]).epsilon(1e-10));
+  for (std::size_t j = 0; j < 4; ++j)
+    CHECK(found.step[j] == doctest::Approx(expected[static_cast<Eigen::Index>(j)]).epsilon(1e-10));
 }
 
 TEST_CASE("scatter has no value without degrees of freedom, and is one by the user's word") {
@@ -294,7 +304,8 @@ TEST_CASE("scatter has no value without degrees of freedom, and is one by the us
 }
 
 TEST_CASE("verdicts that may be used as a minimum are the first three") {
-  for (const Verdict v : {Verdict::converged, Verdict::noise_floor, Verdict::rank_deficient}) CHECK(is_success(v));
+  for (const Verdict v : {Verdict::converged, Verdict::noise_floor, Verdict::rank_deficient})
+    CHECK(is_success(v));
   for (const Verdict v : {Verdict::tolerance, Verdict::budget, Verdict::failed}) CHECK_FALSE(is_success(v));
   CHECK(std::string(name(Verdict::rank_deficient)) == "RANK_DEFICIENT");
 }

@@ -52,7 +52,9 @@ std::string message_of(F call) {
   }
   return "no such error";
 }
-bool contains(const std::string& text, const std::string& words) { return text.find(words) != std::string::npos; }
+bool contains(const std::string& text, const std::string& words) {
+  return text.find(words) != std::string::npos;
+}
 
 }  // namespace
 
@@ -82,7 +84,8 @@ TEST_CASE("statistics follow their definitions") {
   double rss = 0, mean = 0, total = 0;
   for (const double y : d.y) mean += y / 50;
   for (std::size_t i = 0; i < 50; ++i) {
-    rss += std::pow(fit.parameters[0] * std::exp(-fit.parameters[1] * d.x[i]) + fit.parameters[2] - d.y[i], 2);
+    rss +=
+        std::pow(fit.parameters[0] * std::exp(-fit.parameters[1] * d.x[i]) + fit.parameters[2] - d.y[i], 2);
     total += std::pow(d.y[i] - mean, 2);
   }
   CHECK(fit.rss == doctest::Approx(rss).epsilon(1e-12));
@@ -126,10 +129,12 @@ TEST_CASE("columns of any element type and stride are read as the numbers they h
     wide.insert(wide.end(), {d.x[i], -1, d.y[i]});  // a table of three columns
   }
   check_same(curve_fit(decay, narrow, d.y, {1, 1, 0}), curve_fit(decay, rounded, d.y, {1, 1, 0}), 1e-13);
-  const FitResult strided = curve_fit(decay, Column(wide.data(), 40, 3), Column(wide.data() + 2, 40, 3), {1, 1, 0});
+  const FitResult strided =
+      curve_fit(decay, Column(wide.data(), 40, 3), Column(wide.data() + 2, 40, 3), {1, 1, 0});
   check_same(strided, curve_fit(decay, d.x, d.y, {1, 1, 0}), 1e-13);
   const std::vector<double> as_double(counts.begin(), counts.end()), index(ticks.begin(), ticks.end());
-  check_same(curve_fit("a*exp(-b*x/10)+c", ticks, counts), curve_fit("a*exp(-b*x/10)+c", index, as_double), 1e-13);
+  check_same(curve_fit("a*exp(-b*x/10)+c", ticks, counts), curve_fit("a*exp(-b*x/10)+c", index, as_double),
+             1e-13);
   // Backwards: the same rows in the other order.
   check_same(curve_fit(decay, Column(d.x.data() + 39, 40, -1), Column(d.y.data() + 39, 40, -1), {1, 1, 0}),
              curve_fit(decay, d.x, d.y, {1, 1, 0}), 1e-9);
@@ -162,7 +167,8 @@ TEST_CASE("rows from a source are fitted like columns, sigma where there is one 
   FitOptions options;
   options.sigma = sigma;
   check_same(curve_fit(f, std::make_shared<Source>(3), {1, 2}), curve_fit(f, x, y, {1, 2}, options), 1e-13);
-  check_same(curve_fit(parse_formula("a*exp(-b*x)"), std::make_shared<Source>(3)), curve_fit(f, x, y, {1, 1}, options), 1e-9);
+  check_same(curve_fit(parse_formula("a*exp(-b*x)"), std::make_shared<Source>(3)),
+             curve_fit(f, x, y, {1, 1}, options), 1e-9);
 }
 
 TEST_CASE("fixed parameters stay where they start, whatever the model came as") {
@@ -250,7 +256,8 @@ TEST_CASE("data that are not numbers are refused, with column, row and value") {
     std::vector<double> sigma(50, 1.0);
     sigma[49] = bad;
     options.sigma = sigma;
-    const std::string message = message_of<DataError>([&] { curve_fit("a*exp(-b*x)+c", decay_data().x, decay_data().y, {}, options); });
+    const std::string message = message_of<DataError>(
+        [&] { curve_fit("a*exp(-b*x)+c", decay_data().x, decay_data().y, {}, options); });
     CHECK(contains(message, "sigma has 1 value(s) that are not positive and finite"));
     CHECK(contains(message, "row 49"));
   }
@@ -262,7 +269,8 @@ TEST_CASE("columns that do not fit together are refused") {
   CHECK(contains(message_of<DataError>([&] { curve_fit("a*x", few, d.y); }), "x has 10 rows, y has 50"));
   FitOptions options;
   options.sigma = few;
-  CHECK(contains(message_of<DataError>([&] { curve_fit("a*x", d.x, d.y, {}, options); }), "sigma has 10 rows"));
+  CHECK(
+      contains(message_of<DataError>([&] { curve_fit("a*x", d.x, d.y, {}, options); }), "sigma has 10 rows"));
   CHECK(contains(message_of<DataError>([&] { curve_fit(model("exp"), {d.x, d.x}, d.y); }), "predictor"));
   CHECK_THROWS_AS(curve_fit(model("gaussian2d"), d.x, d.y), DataError);
 }
@@ -357,11 +365,13 @@ TEST_CASE("callables of every kind agree: recorded, dual, differenced; spans, ve
   const FitResult dual = curve_fit(untraced(decay), d.x, d.y, {1, 1, 0});
   CHECK(dual.summary.evaluator == "dual");
   check_same(dual, graph, 1e-11);
-  const FitResult span = curve_fit([](double x, std::span<const double> p) { return p[0] * std::exp(-p[1] * x) + p[2]; },
-                                   d.x, d.y, {1, 1, 0});
+  const FitResult span =
+      curve_fit([](double x, std::span<const double> p) { return p[0] * std::exp(-p[1] * x) + p[2]; }, d.x,
+                d.y, {1, 1, 0});
   CHECK(span.summary.evaluator == "finite differences");
   check_same(span, graph, 1e-8);
-  const FitResult pointer = curve_fit([](double x, const double* p) { return p[0] * std::exp(-p[1] * x) + p[2]; }, d.x, d.y, {1, 1, 0});
+  const FitResult pointer = curve_fit(
+      [](double x, const double* p) { return p[0] * std::exp(-p[1] * x) + p[2]; }, d.x, d.y, {1, 1, 0});
   check_same(pointer, graph, 1e-8);
   CHECK(contains(pointer.summary.evaluator_note, "double alone"));
   CHECK(contains(dual.summary.evaluator_note, "not to be recorded"));
@@ -370,12 +380,14 @@ TEST_CASE("callables of every kind agree: recorded, dual, differenced; spans, ve
 TEST_CASE("reports name verdict, precision and kernel, and the trace has one line an iteration") {
   const Data d = decay_data();
   const FitResult fit = curve_fit("a*exp(-b*x)+c", d.x, d.y);
-  const std::string brief = fit.summary.brief_report(), full = fit.summary.full_report(), trace = fit.summary.trace_report();
+  const std::string brief = fit.summary.brief_report(), full = fit.summary.full_report(),
+                    trace = fit.summary.trace_report();
   CHECK(contains(brief, "CONVERGED"));
   CHECK(contains(brief, "f64"));
   CHECK(contains(brief, fit.summary.kernel));
   CHECK(contains(full, "distance to optimum"));
-  CHECK(std::count(trace.begin(), trace.end(), '\n') == static_cast<std::ptrdiff_t>(fit.summary.iterations.size()) + 1);
+  CHECK(std::count(trace.begin(), trace.end(), '\n') ==
+        static_cast<std::ptrdiff_t>(fit.summary.iterations.size()) + 1);
   CHECK(contains(fit.summary.message, "converged"));
 }
 

@@ -17,8 +17,8 @@ using tables::TableRows;
 
 namespace {
 
-constexpr PrecisionPlan tile{Format::f32, Gram::f32_tile}, wide{Format::f32, Gram::f32_wide}, f64{Format::f64, Gram::f64},
-    qr{Format::f64, Gram::qr};
+constexpr PrecisionPlan tile{Format::f32, Gram::f32_tile}, wide{Format::f32, Gram::f32_wide},
+    f64{Format::f64, Gram::f64}, qr{Format::f64, Gram::qr};
 
 // Largest |computed - exact| / Σ|products| over the Gram matrix, the gradient and the cost.
 double worst_error(const Linearization& at, const Table& exact) {
@@ -34,7 +34,8 @@ double worst_error(const Linearization& at, const Table& exact) {
   return worst;
 }
 
-Linearization linearize(const Table& high, const Table& low, const PrecisionPlan& plan, std::size_t tile_rows = 256) {
+Linearization linearize(const Table& high, const Table& low, const PrecisionPlan& plan,
+                        std::size_t tile_rows = 256) {
   TableRows rows(high, low, tile_rows);
   return DenseEvaluator(rows).linearize(Vector(high.n, 1.0), plan);
 }
@@ -96,7 +97,8 @@ TEST_CASE("a plan is carried out in its format: each leaves its own rounding err
 TEST_CASE("f32 tiles are flushed to f64, so that errors do not grow with the number of rows") {
   Table t = Table::random(400000, 1, 5);
   for (auto& column : t.columns) {
-    for (double& v : column) v = std::fabs(v);  // all of one sign: what an f32 sum of everything would drown in
+    for (double& v : column)
+      v = std::fabs(v);  // all of one sign: what an f32 sum of everything would drown in
   }
   const Table low = t.rounded();
   CHECK(worst_error(linearize(t, low, tile), low) < 1e-6);
@@ -109,7 +111,8 @@ TEST_CASE("the triangle of a QR pass is that of the rows") {
   for (std::size_t i = 0; i < 6; ++i) {
     for (std::size_t j = 0; j < 6; ++j) {
       long double sum = 0;
-      for (std::size_t k = 0; k < 6; ++k) sum += static_cast<long double>(at.triangle(k, i)) * at.triangle(k, j);
+      for (std::size_t k = 0; k < 6; ++k)
+        sum += static_cast<long double>(at.triangle(k, i)) * at.triangle(k, j);
       CHECK(std::fabs(static_cast<double>(sum - t.product(i, j))) <= 1e-12 * t.size(i, j));
       if (j < i) CHECK(at.triangle(i, j) == 0);
     }
@@ -142,10 +145,11 @@ TEST_CASE("counters say which rows were evaluated and which products were summed
   FormulaRows data("a*exp(-b*x)+c", 10007, decay);
   DenseEvaluator evaluator(*data.rows);
   const Vector x{3, 2, 0.5};
-  const std::uint64_t m = 10007, gram = 4 * 5 * m;  // n1 (n1 + 1) / 2 products and as many sums, two flops each
+  const std::uint64_t m = 10007,
+                      gram = 4 * 5 * m;  // n1 (n1 + 1) / 2 products and as many sums, two flops each
   KernelCounters k;
-  const auto check = [&](std::uint64_t f64_rows, std::uint64_t f32_rows, std::uint64_t gram_f64, std::uint64_t gram_f32,
-                         std::uint64_t gram_wide) {
+  const auto check = [&](std::uint64_t f64_rows, std::uint64_t f32_rows, std::uint64_t gram_f64,
+                         std::uint64_t gram_f32, std::uint64_t gram_wide) {
     const KernelCounters& now = evaluator.counters();
     CHECK(now.rows_f64 - k.rows_f64 == f64_rows);
     CHECK(now.rows_f32 - k.rows_f32 == f32_rows);
@@ -225,7 +229,8 @@ TEST_CASE("a fit in which 0.5 % of the rows overflow in f32 ends with f64's answ
   REQUIRE(exact.success());
   CHECK(low.success());
   CHECK(low.summary.precision.counters.rows_f32 > 0);
-  for (std::size_t j = 0; j < 2; ++j) CHECK(low.parameters[j] == doctest::Approx(exact.parameters[j]).epsilon(1e-9));
+  for (std::size_t j = 0; j < 2; ++j)
+    CHECK(low.parameters[j] == doctest::Approx(exact.parameters[j]).epsilon(1e-9));
 }
 
 TEST_CASE("residuals that are not finite in f64 either make the point not finite") {
@@ -242,7 +247,8 @@ TEST_CASE("residuals that are not finite in f64 either make the point not finite
   }
 }
 
-TEST_CASE("the probe of few rows is exact, that of many a fair estimate of what f32 does to cost and gradient") {
+TEST_CASE(
+    "the probe of few rows is exact, that of many a fair estimate of what f32 does to cost and gradient") {
   for (const std::size_t m : {50u, 1000u, 60000u}) {
     CAPTURE(m);
     const Table high = Table::random(m, 2, static_cast<unsigned>(m));
@@ -280,12 +286,14 @@ TEST_CASE("a re-check sees a program that disagrees with the callable, and nothi
     NodeId build(Graph& graph) const override {
       return graph.sub(graph.mul(graph.parameter(0), graph.column(0)), graph.column(1));
     }
-    double reference(std::span<const double> row, std::span<const double> p, double& magnitude) const override {
+    double reference(std::span<const double> row, std::span<const double> p,
+                     double& magnitude) const override {
       magnitude = std::fabs(p[0] * row[0]) + std::fabs(row[1]);
       return p[0] * row[0] + 1e-6 - row[1];
     }
   };
-  GraphRows rows(std::make_shared<Lying>(), std::make_shared<MemoryRows>(std::vector<Column>{data.x, data.y}), {1.0}, {0});
+  GraphRows rows(std::make_shared<Lying>(), std::make_shared<MemoryRows>(std::vector<Column>{data.x, data.y}),
+                 {1.0}, {0});
   const Recheck found = DenseEvaluator(rows).recheck(Vector{3}, 4096);
   CHECK(found.largest > 1e-8);
   CHECK(found.discrepancy == doctest::Approx(1e-6 * std::sqrt(9000.0)).epsilon(0.01));
@@ -298,7 +306,8 @@ TEST_CASE("samples reach every tile, however uneven the tiles") {
     using TableRows::TableRows;
     std::size_t tile_count() const override { return 100; }
     TileRange tile(std::size_t index) const override { return {index * 64, 64}; }
-    void reference_residuals(std::span<const double> x, std::size_t first, std::size_t count, double* r, double* size) const override {
+    void reference_residuals(std::span<const double> x, std::size_t first, std::size_t count, double* r,
+                             double* size) const override {
       TableRows::reference_residuals(x, first, count, r, size);
       for (std::size_t i = 0; i < count; ++i) {
         r[i] += first >= 90 * 64 ? 1.0 : 0.0;

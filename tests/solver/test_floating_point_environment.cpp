@@ -93,10 +93,13 @@ TEST_CASE("floating-point traps of the caller do not fire inside, and are armed 
 TEST_CASE("the environment is put back when a callable throws") {
   const Data d = decay(1);
   std::fesetround(FE_UPWARD);
-  CHECK_THROWS_AS(nlsq::curve_fit([](double x, const std::vector<double>& p) -> double {
-    if (p[0] > 0) throw std::runtime_error("by the user");
-    return x;
-  }, d.x, d.y, {1.0}), std::runtime_error);
+  CHECK_THROWS_AS(nlsq::curve_fit(
+                      [](double x, const std::vector<double>& p) -> double {
+                        if (p[0] > 0) throw std::runtime_error("by the user");
+                        return x;
+                      },
+                      d.x, d.y, {1.0}),
+                  std::runtime_error);
   const int after = std::fegetround();
   std::fesetround(FE_TONEAREST);
   CHECK(after == FE_UPWARD);
@@ -104,7 +107,11 @@ TEST_CASE("the environment is put back when a callable throws") {
 
 TEST_CASE("least_squares puts the environment back, too") {
   std::fesetround(FE_DOWNWARD);
-  const auto r = nlsq::least_squares([](const auto& p) { return std::vector{p[0] - 1, 2 * p[0] - 3}; }, {5.0});
+  const auto r = nlsq::least_squares(
+      [](const auto& p) {
+        return std::vector{p[0] - 1, 2 * p[0] - 3};
+      },
+      {5.0});
   const int after = std::fegetround();
   std::fesetround(FE_TONEAREST);
   CHECK(after == FE_DOWNWARD);

@@ -41,7 +41,8 @@ const auto powell_singular = [](const auto& p) {
 // Bard: three parameters, fifteen figures, a residual that is not zero. Minimum 8.21487e-3.
 const auto bard = [](const auto& p) {
   using T = std::decay_t<decltype(p[0])>;
-  static const double y[] = {0.14, 0.18, 0.22, 0.25, 0.29, 0.32, 0.35, 0.39, 0.37, 0.58, 0.73, 0.96, 1.34, 2.10, 4.39};
+  static const double y[] = {0.14, 0.18, 0.22, 0.25, 0.29, 0.32, 0.35, 0.39,
+                             0.37, 0.58, 0.73, 0.96, 1.34, 2.10, 4.39};
   std::vector<T> r;
   for (int i = 1; i <= 15; ++i) {
     const double u = i, v = 16 - i, w = std::min(u, v);
@@ -54,7 +55,8 @@ const auto bard = [](const auto& p) {
 template <class F>
 std::vector<LeastSquaresResult> all_ways(F f, const std::vector<double>& x0) {
   const auto in_double = [f](const std::vector<double>& p) { return f(p); };
-  std::vector<LeastSquaresResult> results{least_squares(f, x0), least_squares(untraced(f), x0), least_squares(in_double, x0)};
+  std::vector<LeastSquaresResult> results{least_squares(f, x0), least_squares(untraced(f), x0),
+                                          least_squares(in_double, x0)};
   CHECK(results[0].summary.evaluator == "graph");
   CHECK(results[1].summary.evaluator == "dual");
   CHECK(results[2].summary.evaluator == "finite differences");
@@ -124,9 +126,13 @@ TEST_CASE("residuals may come as an array, and parameters as a span, a vector or
     return std::array<T, 2>{10.0 * (p[1] - p[0] * p[0]), 1.0 - p[0]};
   };
   CHECK(least_squares(as_array, {-1.2, 1.0}).x[0] == doctest::Approx(1));
-  const auto by_span = [](std::span<const double> p) { return std::vector<double>{10 * (p[1] - p[0] * p[0]), 1 - p[0]}; };
+  const auto by_span = [](std::span<const double> p) {
+    return std::vector<double>{10 * (p[1] - p[0] * p[0]), 1 - p[0]};
+  };
   CHECK(least_squares(by_span, {-1.2, 1.0}).x[1] == doctest::Approx(1).epsilon(1e-8));
-  const auto by_pointer = [](const double* p) { return std::vector<double>{10 * (p[1] - p[0] * p[0]), 1 - p[0]}; };
+  const auto by_pointer = [](const double* p) {
+    return std::vector<double>{10 * (p[1] - p[0] * p[0]), 1 - p[0]};
+  };
   CHECK(least_squares(by_pointer, {-1.2, 1.0}).x[1] == doctest::Approx(1).epsilon(1e-8));
 }
 
@@ -171,7 +177,8 @@ TEST_CASE("a Jacobian that is wrong is not certified as a minimum") {
 TEST_CASE("bad input is refused by name, and exceptions pass through") {
   CHECK_THROWS_AS(least_squares(rosenbrock, {}), ValidationError);
   CHECK_THROWS_AS(least_squares(rosenbrock, {1.0, NAN}), ValidationError);
-  CHECK_THROWS_AS(least_squares([](const auto& p) { return std::vector{p[0] + p[1]}; }, {1.0, 1.0}), DataError);
+  CHECK_THROWS_AS(least_squares([](const auto& p) { return std::vector{p[0] + p[1]}; }, {1.0, 1.0}),
+                  DataError);
   LeastSquaresOptions options;
   options.gtol = 2;
   CHECK_THROWS_AS(least_squares(rosenbrock, {1.0, 1.0}, options), ValidationError);

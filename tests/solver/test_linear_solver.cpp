@@ -23,7 +23,9 @@ Eigen::MatrixXd jacobian(const Table& t) {
 Eigen::VectorXd residual(const Table& t) {
   return Eigen::Map<const Eigen::VectorXd>(t.columns[t.n].data(), static_cast<Eigen::Index>(t.m));
 }
-Eigen::VectorXd eigen(const Vector& v) { return Eigen::Map<const Eigen::VectorXd>(v.data(), static_cast<Eigen::Index>(v.size())); }
+Eigen::VectorXd eigen(const Vector& v) {
+  return Eigen::Map<const Eigen::VectorXd>(v.data(), static_cast<Eigen::Index>(v.size()));
+}
 
 // The step by QR of the rows themselves: no squaring of condition numbers.
 Eigen::VectorXd reference_step(const Table& t, const Vector& scale, double lambda) {

@@ -70,7 +70,9 @@ class Scripted final : public Evaluator {
     return p;
   }
   Recheck recheck(std::span<const double>, std::size_t) override { return checked; }
-  Vector second_order(std::span<const double>, std::span<const double>, double) override { return Vector(n_, 0.0); }
+  Vector second_order(std::span<const double>, std::span<const double>, double) override {
+    return Vector(n_, 0.0);
+  }
   const KernelCounters& counters() const override { return counters_; }
   double counted_work() const override { return 0; }
 
@@ -79,7 +81,9 @@ class Scripted final : public Evaluator {
     for (const Call& call : calls) found += call.plan.residual == format;
     return found;
   }
-  double cost_at(const Vector& x) const { return static_cast<double>(table(x, Format::f64).product(n_, n_) / 2); }
+  double cost_at(const Vector& x) const {
+    return static_cast<double>(table(x, Format::f64).product(n_, n_) / 2);
+  }
 
  private:
   Table table(std::span<const double> x, Format format) const {
@@ -91,8 +95,17 @@ class Scripted final : public Evaluator {
   KernelCounters counters_;
 };
 
+// What a probe found: noise of the cost, and a bias of the gradient.
+Probe noisy(double cost_noise, Vector gradient_bias) {
+  Probe probe;
+  probe.cost_noise = cost_noise;
+  probe.gradient_bias = std::move(gradient_bias);
+  return probe;
+}
+
 MinimizerResult minimize(Scripted& problem, Vector x0, const SolverOptions& options) {
-  return Minimizer(problem, options, false, false).run(std::move(x0), std::nullopt, std::chrono::steady_clock::now());
+  return Minimizer(problem, options, false, false)
+      .run(std::move(x0), std::nullopt, std::chrono::steady_clock::now());
 }
 SolverOptions in(const char* policy) {
   SolverOptions options;
@@ -142,7 +155,8 @@ TEST_CASE("a linear problem is solved by one Gauss-Newton step and certified") {
   CHECK(result.summary.certificate.passed);
 }
 
-TEST_CASE("a curved valley takes rejections; costs fall at every accepted step and the damping at good ones") {
+TEST_CASE(
+    "a curved valley takes rejections; costs fall at every accepted step and the damping at good ones") {
   Scripted problem(3, 2, rosenbrock(1));
   const MinimizerResult result = minimize(problem, {-1.2, 1}, in("f64"));
   CHECK(result.x[0] == doctest::Approx(1).epsilon(1e-9));
@@ -179,7 +193,7 @@ TEST_CASE("a step out of the domain is invalid, not rejected, and shorter steps 
 
 TEST_CASE("a gradient that is noise promotes: the same x again in f64, no step, the same damping") {
   Scripted problem(3, 1, mean_of({1, 2, 6}));
-  problem.probe_at = [](const Vector&) { return Probe{.rows = 3, .cost_noise = 0, .gradient_bias = {1000}, .gradient_scatter = {}}; };
+  problem.probe_at = [](const Vector&) { return noisy(0, {1000}); };
   const MinimizerResult result = minimize(problem, {100}, in("f32"));
   const auto& trace = result.summary.iterations;
   REQUIRE(trace.size() >= 2);
@@ -207,7 +221,7 @@ TEST_CASE("a gain ratio inside the noise is undecided: both costs again in f64, 
   });
   problem.probe_at = [](const Vector& x) {
     const double r = x[0] * x[0] - 2;  // undamped, predicted = r²/2
-    return Probe{.rows = 2, .cost_noise = 0.95 * r * r / 2, .gradient_bias = {0}, .gradient_scatter = {}};
+    return noisy(0.95 * r * r / 2, {0});
   };
   SolverOptions options = in("f32");
   options.initial_lambda = 1e-9;
@@ -231,7 +245,7 @@ TEST_CASE("a gain ratio inside the noise is undecided: both costs again in f64, 
 TEST_CASE("a decrease beyond the noise is accepted in f32 without an f64 pass, an increase rejected") {
   Scripted problem(3, 2, rosenbrock(1));
   problem.probe_at = [](const Vector& x) {
-    Probe p{.rows = 3, .cost_noise = 1e-6, .gradient_bias = {0, 0}, .gradient_scatter = {}};
+    Probe p = noisy(1e-6, {0, 0});
     if (std::fabs(x[0] - 1) < 1e-2) p.gradient_bias = {1e3, 1e3};
     return p;
   };
@@ -246,8 +260,10 @@ TEST_CASE("a decrease beyond the noise is accepted in f32 without an f64 pass, a
   CHECK(rejected);
   bool in_f64 = false;
   for (const auto& call : problem.calls) {
-    if (call.plan.residual == Format::f64) in_f64 = true;
-    else CHECK_FALSE(in_f64);
+    if (call.plan.residual == Format::f64)
+      in_f64 = true;
+    else
+      CHECK_FALSE(in_f64);
   }
   CHECK(result.summary.verdict == Verdict::converged);
   CHECK(result.x[0] == doctest::Approx(1).epsilon(1e-9));
@@ -263,9 +279,7 @@ TEST_CASE("an f32 path that led away is taken back to the checkpoint when f64 sh
     rows.columns[0] = {0.25, 0};
     rows.columns[1] = {0.25 * (x[0] - 4), 0.5};
   };
-  problem.probe_at = [](const Vector& x) {
-    return Probe{.rows = 2, .cost_noise = 0, .gradient_bias = {x[0] > 3 ? 1000.0 : 0.0}, .gradient_scatter = {}};
-  };
+  problem.probe_at = [](const Vector& x) { return noisy(0, {x[0] > 3 ? 1000.0 : 0.0}); };
   const MinimizerResult result = minimize(problem, {0}, in("f32"));
   int rollbacks = 0;
   for (const IterationSummary& it : result.summary.iterations) rollbacks += it.event == Event::rollback;
@@ -285,9 +299,7 @@ TEST_CASE("an f32 path that led astray in the right basin goes on from where it 
   // f32 sees its minimum at 4, the truth is -1.
   Scripted problem(3, 1, mean_of({-2, -1, 0}));
   problem.low = mean_of({-2, -1, 0}, 5);
-  problem.probe_at = [](const Vector& x) {
-    return Probe{.rows = 3, .cost_noise = 0, .gradient_bias = {x[0] > 3 ? 1000.0 : 0.0}, .gradient_scatter = {}};
-  };
+  problem.probe_at = [](const Vector& x) { return noisy(0, {x[0] > 3 ? 1000.0 : 0.0}); };
   const MinimizerResult result = minimize(problem, {0}, in("f32"));
   CHECK(result.x[0] == doctest::Approx(-1).epsilon(1e-12));
   check_best_verified(problem, result, {0});
@@ -296,15 +308,14 @@ TEST_CASE("an f32 path that led astray in the right basin goes on from where it 
 TEST_CASE("a point that is better in f64 too is kept at promotion") {
   Scripted problem(3, 1, mean_of({-2, -1, 0}));
   problem.low = mean_of({-2, -1, 0}, 0.25);
-  problem.probe_at = [](const Vector& x) {
-    return Probe{.rows = 3, .cost_noise = 0, .gradient_bias = {x[0] < 5 ? 1000.0 : 0.0}, .gradient_scatter = {}};
-  };
+  problem.probe_at = [](const Vector& x) { return noisy(0, {x[0] < 5 ? 1000.0 : 0.0}); };
   const MinimizerResult result = minimize(problem, {50}, in("f32"));
   for (const auto& call : problem.calls) CHECK((call.plan.residual == Format::f32 || call.x[0] < 5));
   CHECK(result.x[0] == doctest::Approx(-1).epsilon(1e-12));
 }
 
-TEST_CASE("rows not finite in f32 at the start are taken in f64; in f64 it is a failure that leaves x alone") {
+TEST_CASE(
+    "rows not finite in f32 at the start are taken in f64; in f64 it is a failure that leaves x alone") {
   Scripted problem(2, 1, logarithm);
   problem.low = [](const Vector&, Table& rows) { rows.columns[1][0] = INFINITY; };
   const MinimizerResult fine = minimize(problem, {5}, in("f32"));
@@ -491,7 +502,8 @@ TEST_CASE("columns of very different sizes make no difference to the path") {
     };
   };
   Scripted plain(3, 2, scaled(1)), wild(3, 2, scaled(0x1p60));
-  const MinimizerResult a = minimize(plain, {-1.2, 1}, in("f64")), b = minimize(wild, {-1.2, 0x1p-60}, in("f64"));
+  const MinimizerResult a = minimize(plain, {-1.2, 1}, in("f64")),
+                        b = minimize(wild, {-1.2, 0x1p-60}, in("f64"));
   CHECK(a.summary.iterations.size() == b.summary.iterations.size());
   CHECK(a.x[0] == b.x[0]);
   CHECK(a.x[1] == b.x[1] * 0x1p60);

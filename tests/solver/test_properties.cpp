@@ -24,7 +24,7 @@ struct Problem {
 struct Kind {
   const char* formula;  // the last parameter is an additive constant
   std::vector<TrialRange> truth;
-  double low, high;     // of x
+  double low, high;  // of x
 };
 
 const std::vector<Kind>& kinds() {
@@ -41,13 +41,15 @@ const std::vector<Kind>& kinds() {
 
 // A random one of the kinds, started within a few per cent of the truth, with noise of two per cent.
 Problem draw(trials::Random& random) {
-  const Kind& kind = kinds()[static_cast<std::size_t>(random.uniform() * static_cast<double>(kinds().size()))];
+  const Kind& kind =
+      kinds()[static_cast<std::size_t>(random.uniform() * static_cast<double>(kinds().size()))];
   const Formula formula = parse_formula(kind.formula);
   Problem p{kind.formula, {}, {}, {}};
   // Ranges are listed as the parameters appear: a, b, (d,) c. Formulas name them in that order, too.
   std::vector<double> truth;
   for (const TrialRange& range : kind.truth) truth.push_back(random.in(range));
-  for (std::size_t j = 0; j < truth.size(); ++j) p.start.emplace_back(formula.parameters[j], truth[j] * (1 + 0.1 * (random.uniform() - 0.5)));
+  for (std::size_t j = 0; j < truth.size(); ++j)
+    p.start.emplace_back(formula.parameters[j], truth[j] * (1 + 0.1 * (random.uniform() - 0.5)));
   const int m = 20 + static_cast<int>(random.uniform() * 60);
   for (int i = 0; i < m; ++i) {
     p.x.push_back(kind.low + (kind.high - kind.low) * random.uniform());
@@ -59,7 +61,9 @@ Problem draw(trials::Random& random) {
   return p;
 }
 
-FitResult fit(const Problem& p, const FitOptions& options = {}) { return curve_fit(p.formula, p.x, p.y, p.start, options); }
+FitResult fit(const Problem& p, const FitOptions& options = {}) {
+  return curve_fit(p.formula, p.x, p.y, p.start, options);
+}
 
 // Largest difference of two fits' parameters, in standard errors of the first.
 double distance(const FitResult& a, const FitResult& b) {
@@ -116,7 +120,8 @@ TEST_CASE("data taken twice give the same parameters, and errors smaller by sqrt
     CHECK(two.rss == doctest::Approx(2 * one.rss).epsilon(1e-11));
     const double m = static_cast<double>(p.x.size()), n = static_cast<double>(one.parameters.size());
     for (std::size_t j = 0; j < one.parameters.size(); ++j) {
-      CHECK(two.standard_errors[j] == doctest::Approx(one.standard_errors[j] * std::sqrt((m - n) / (2 * m - n))).epsilon(1e-6));
+      CHECK(two.standard_errors[j] ==
+            doctest::Approx(one.standard_errors[j] * std::sqrt((m - n) / (2 * m - n))).epsilon(1e-6));
     }
   });
 }
@@ -186,7 +191,8 @@ TEST_CASE("parameters in another order are the same parameters") {
     FitResult back = two;
     std::rotate(back.parameters.begin(), back.parameters.begin() + 1, back.parameters.end());
     CHECK(distance(one, back) < same);
-    CHECK(two.correlation(0, 1) == doctest::Approx(one.correlation(one.parameters.size() - 1, 0)).epsilon(1e-5));
+    CHECK(two.correlation(0, 1) ==
+          doctest::Approx(one.correlation(one.parameters.size() - 1, 0)).epsilon(1e-5));
   });
 }
 
@@ -197,7 +203,8 @@ TEST_CASE("a fit started at its solution stays there") {
     const FitResult two = fit(again);
     CHECK(two.success());
     for (std::size_t j = 0; j < one.parameters.size(); ++j) {
-      CHECK(std::fabs(two.parameters[j] - one.parameters[j]) <= 1e-10 * std::fabs(one.parameters[j]) + 1e-9 * one.standard_errors[j]);
+      CHECK(std::fabs(two.parameters[j] - one.parameters[j]) <=
+            1e-10 * std::fabs(one.parameters[j]) + 1e-9 * one.standard_errors[j]);
     }
     CHECK(two.rss <= one.rss * (1 + 1e-13));
     CHECK(two.summary.iterations.size() <= 2);

@@ -72,7 +72,8 @@ FitOptions in(const char* policy) {
 
 // The formula, the lambda, and, where there is one of that name, the built-in model, from the same start.
 template <class F>
-void compare(const std::string& text, F f, const std::vector<double>& truth, double low, double high, const Model* built_in = nullptr) {
+void compare(const std::string& text, F f, const std::vector<double>& truth, double low, double high,
+             const Model* built_in = nullptr) {
   CAPTURE(text);
   const Formula formula = parse_formula(text);
   REQUIRE(formula.parameters.size() == truth.size());
@@ -103,7 +104,8 @@ void compare_model(const char* name, F f) {
   CAPTURE(model_name);
   const Model& m = model(name);
   std::vector<double> truth;
-  for (const TrialRange& r : m.trials) truth.push_back(r.logarithmic ? std::sqrt(r.low * r.high) : 0.4 * r.low + 0.6 * r.high);
+  for (const TrialRange& r : m.trials)
+    truth.push_back(r.logarithmic ? std::sqrt(r.low * r.high) : 0.4 * r.low + 0.6 * r.high);
   compare(m.formula, f, truth, m.trial_x.low, m.trial_x.high, &m);
 }
 
@@ -113,12 +115,16 @@ constexpr double pi = std::numbers::pi;
 
 TEST_CASE("polynomials and exponentials") {
   compare_model("linear", [](const auto& x, const auto& p) { return p[0] * x + p[1]; });
-  compare_model("poly3", [](const auto& x, const auto& p) { return p[0] + p[1] * x + p[2] * (x * x) + p[3] * pow(x, 3); });
+  compare_model("poly3", [](const auto& x, const auto& p) {
+    return p[0] + p[1] * x + p[2] * (x * x) + p[3] * pow(x, 3);
+  });
   compare_model("exp", [](const auto& x, const auto& p) { return p[0] * exp(-p[1] * x) + p[2]; });
   compare_model("exp0", [](const auto& x, const auto& p) { return p[0] * exp(-p[1] * x); });
   compare_model("exp_growth", [](const auto& x, const auto& p) { return p[0] * exp(p[1] * x) + p[2]; });
   compare_model("exp_rise", [](const auto& x, const auto& p) { return p[0] * (1 - exp(-p[1] * x)) + p[2]; });
-  compare_model("biexp", [](const auto& x, const auto& p) { return p[0] * exp(-p[1] * x) + p[2] * exp(-p[3] * x) + p[4]; });
+  compare_model("biexp", [](const auto& x, const auto& p) {
+    return p[0] * exp(-p[1] * x) + p[2] * exp(-p[3] * x) + p[4];
+  });
 }
 
 TEST_CASE("powers and logarithms") {
@@ -134,45 +140,61 @@ TEST_CASE("peaks") {
   compare_model("gaussian_area", [](const auto& x, const auto& p) {
     return p[0] / (p[1] * std::sqrt(2 * pi)) * exp(-pow(x - p[2], 2) / (2 * pow(p[1], 2))) + p[3];
   });
-  compare_model("lorentzian", [](const auto& x, const auto& p) { return p[0] / (1 + pow((x - p[1]) / p[2], 2)) + p[3]; });
-  compare_model("voigt_area", [](const auto& x, const auto& p) { return p[0] * voigt(x - p[1], p[2], p[3]) + p[4]; });
-  compare_model("moffat", [](const auto& x, const auto& p) { return p[0] * pow(1 + pow((x - p[1]) / p[2], 2), -p[3]) + p[4]; });
+  compare_model("lorentzian",
+                [](const auto& x, const auto& p) { return p[0] / (1 + pow((x - p[1]) / p[2], 2)) + p[3]; });
+  compare_model("voigt_area",
+                [](const auto& x, const auto& p) { return p[0] * voigt(x - p[1], p[2], p[3]) + p[4]; });
+  compare_model("moffat", [](const auto& x, const auto& p) {
+    return p[0] * pow(1 + pow((x - p[1]) / p[2], 2), -p[3]) + p[4];
+  });
   compare_model("skew_gaussian", [](const auto& x, const auto& p) {
     return p[0] * exp(-pow(x - p[1], 2) / (2 * pow(p[2], 2))) *
-               (1 + erf(p[3] * (x - p[1]) / (p[2] * std::sqrt(2.0)))) + p[4];
+               (1 + erf(p[3] * (x - p[1]) / (p[2] * std::sqrt(2.0)))) +
+           p[4];
   });
 }
 
 TEST_CASE("waves, steps and saturations") {
-  compare_model("sine", [](const auto& x, const auto& p) { return p[0] * sin(2 * pi * p[1] * x + p[2]) + p[3]; });
+  compare_model("sine",
+                [](const auto& x, const auto& p) { return p[0] * sin(2 * pi * p[1] * x + p[2]) + p[3]; });
   compare_model("damped_sine", [](const auto& x, const auto& p) {
     return p[0] * exp(-p[1] * x) * sin(2 * pi * p[2] * x + p[3]) + p[4];
   });
-  compare_model("logistic", [](const auto& x, const auto& p) { return p[0] / (1 + exp(-p[1] * (x - p[2]))) + p[3]; });
+  compare_model("logistic",
+                [](const auto& x, const auto& p) { return p[0] / (1 + exp(-p[1] * (x - p[2]))) + p[3]; });
   compare_model("gompertz", [](const auto& x, const auto& p) { return p[0] * exp(-p[1] * exp(-p[2] * x)); });
   compare_model("erf_step", [](const auto& x, const auto& p) {
     return p[0] / 2 * (1 + erf((x - p[1]) / (std::sqrt(2.0) * p[2]))) + p[3];
   });
-  compare_model("fermi", [](const auto& x, const auto& p) { return p[0] / (1 + exp((x - p[1]) / p[2])) + p[3]; });
+  compare_model("fermi",
+                [](const auto& x, const auto& p) { return p[0] / (1 + exp((x - p[1]) / p[2])) + p[3]; });
   compare_model("michaelis_menten", [](const auto& x, const auto& p) { return p[0] * x / (p[1] + x); });
   compare_model("langmuir", [](const auto& x, const auto& p) { return p[0] * p[1] * x / (1 + p[1] * x); });
-  compare_model("rational11", [](const auto& x, const auto& p) { return (p[0] + p[1] * x) / (1 + p[2] * x); });
+  compare_model("rational11",
+                [](const auto& x, const auto& p) { return (p[0] + p[1] * x) / (1 + p[2] * x); });
   compare_model("planck", [](const auto& x, const auto& p) { return p[0] * pow(x, 3) / expm1(x / p[1]); });
 }
 
 TEST_CASE("a branch in a lambda is the formula's if") {
-  compare("if(x < 4, a + b*x, a + 4*b + c*(x-4))", [](const auto& x, const auto& p) {
-    return x < 4 ? p[0] + p[1] * x : p[0] + 4 * p[1] + p[2] * (x - 4);
-  }, {1, 0.5, -0.3}, 0, 10);
+  compare(
+      "if(x < 4, a + b*x, a + 4*b + c*(x-4))",
+      [](const auto& x, const auto& p) { return x < 4 ? p[0] + p[1] * x : p[0] + 4 * p[1] + p[2] * (x - 4); },
+      {1, 0.5, -0.3}, 0, 10);
   // On a parameter: rows change sides as the fit goes on.
-  compare("if(x < t, a*x, a*t + b*(x-t))", [](const auto& x, const auto& p) {
-    if (x < p[0]) return p[1] * x;
-    return p[1] * p[0] + p[2] * (x - p[0]);
-  }, {4.3, 2, -0.5}, 0, 10);
-  compare("if(x < 3, a*exp(-b*x), if(x < 7, c, c + d*(x-7)))", [](const auto& x, const auto& p) {
-    if (x < 3) return p[0] * exp(-p[1] * x);
-    return x < 7 ? p[2] : p[2] + p[3] * (x - 7);
-  }, {3, 0.4, 1, 0.7}, 0, 10);
+  compare(
+      "if(x < t, a*x, a*t + b*(x-t))",
+      [](const auto& x, const auto& p) {
+        if (x < p[0]) return p[1] * x;
+        return p[1] * p[0] + p[2] * (x - p[0]);
+      },
+      {4.3, 2, -0.5}, 0, 10);
+  compare(
+      "if(x < 3, a*exp(-b*x), if(x < 7, c, c + d*(x-7)))",
+      [](const auto& x, const auto& p) {
+        if (x < 3) return p[0] * exp(-p[1] * x);
+        return x < 7 ? p[2] : p[2] + p[3] * (x - 7);
+      },
+      {3, 0.4, 1, 0.7}, 0, 10);
   compare_model("emg", [](const auto& x, const auto& p) {
     const auto u = (x - p[2]) / p[3];
     const auto z = (p[3] / p[1] - u) / std::sqrt(2.0);
@@ -183,17 +205,26 @@ TEST_CASE("a branch in a lambda is the formula's if") {
 }
 
 TEST_CASE("choices without a branch: where, abs, min and max") {
-  compare("if(x < 4, a + b*x, a + 4*b + c*(x-4))", [](const auto& x, const auto& p) {
-    return where(less(x, 4), p[0] + p[1] * x, p[0] + 4 * p[1] + p[2] * (x - 4));
-  }, {1, 0.5, -0.3}, 0, 10);
-  compare("a*abs(x-b)+c", [](const auto& x, const auto& p) {
-    using std::abs;
-    return p[0] * abs(x - p[1]) + p[2];
-  }, {2, 4.2, 1}, 0, 10);
-  compare("a*exp(-b*max(x-1,0))", [](const auto& x, const auto& p) {
-    using std::fmax;
-    return p[0] * exp(-p[1] * fmax(x - 1, 0));
-  }, {2, 0.7}, 0, 10);
+  compare(
+      "if(x < 4, a + b*x, a + 4*b + c*(x-4))",
+      [](const auto& x, const auto& p) {
+        return where(less(x, 4), p[0] + p[1] * x, p[0] + 4 * p[1] + p[2] * (x - 4));
+      },
+      {1, 0.5, -0.3}, 0, 10);
+  compare(
+      "a*abs(x-b)+c",
+      [](const auto& x, const auto& p) {
+        using std::abs;
+        return p[0] * abs(x - p[1]) + p[2];
+      },
+      {2, 4.2, 1}, 0, 10);
+  compare(
+      "a*exp(-b*max(x-1,0))",
+      [](const auto& x, const auto& p) {
+        using std::fmax;
+        return p[0] * exp(-p[1] * fmax(x - 1, 0));
+      },
+      {2, 0.7}, 0, 10);
 }
 
 TEST_CASE("at least twenty curves were compared") { CHECK(compared >= 20); }

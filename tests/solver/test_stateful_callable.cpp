@@ -48,7 +48,9 @@ struct Switched {
   }
 };
 
-bool contains(const std::string& text, const std::string& words) { return text.find(words) != std::string::npos; }
+bool contains(const std::string& text, const std::string& words) {
+  return text.find(words) != std::string::npos;
+}
 
 void check_not_certified(const FitResult& fit) {
   CHECK_FALSE(fit.success());
@@ -110,7 +112,9 @@ TEST_CASE("a functor changed by the user's callback in the middle of the fit is 
 TEST_CASE("a callable in double that remembers is caught, too") {
   const Data d = line();
   int calls = 0;
-  const auto f = [&calls](double x, const std::vector<double>& p) { return p[0] + p[1] * x + 1e-3 * (calls++ % 7); };
+  const auto f = [&calls](double x, const std::vector<double>& p) {
+    return p[0] + p[1] * x + 1e-3 * (calls++ % 7);
+  };
   check_not_certified(curve_fit(f, d.x, d.y, {1, 1}));
 }
 
@@ -158,11 +162,14 @@ TEST_CASE("a callable that looks at its numbers is fitted by dual numbers") {
 
 TEST_CASE("branches that rows take only later in the fit are recorded then") {
   // All rows start left of the knee; it moves into the data.
-  const auto knee = [](const auto& x, const auto& p) { return x < p[0] ? p[1] * x : p[1] * p[0] + p[2] * (x - p[0]); };
+  const auto knee = [](const auto& x, const auto& p) {
+    return x < p[0] ? p[1] * x : p[1] * p[0] + p[2] * (x - p[0]);
+  };
   Data d;
   for (int i = 0; i < 200; ++i) {
     d.x.push_back(0.05 * i);
-    d.y.push_back((d.x.back() < 4 ? 2 * d.x.back() : 8 + 0.5 * (d.x.back() - 4)) + 0.02 * std::sin(12.9898 * i));
+    d.y.push_back((d.x.back() < 4 ? 2 * d.x.back() : 8 + 0.5 * (d.x.back() - 4)) +
+                  0.02 * std::sin(12.9898 * i));
   }
   for (const double start : {12.0, 9.0, 2.0}) {
     CAPTURE(start);

@@ -19,17 +19,21 @@ inline std::vector<double> all_numbers(const Data& d) {
   std::vector<double> out;
   const auto take = [&out](const nlsq::FitResult& fit) {
     out.push_back(fit.success() ? 1 : 0);
-    for (const auto* list : {&fit.parameters, &fit.standard_errors, &fit.guess}) out.insert(out.end(), list->begin(), list->end());
-    out.insert(out.end(), {fit.rss, fit.r_squared, fit.chi2_reduced, fit.aic, fit.bic, fit.summary.certificate.condition});
-    for (const nlsq::IterationSummary& it : fit.summary.iterations) out.insert(out.end(), {it.cost, it.lambda, it.gradient_norm});
+    for (const auto* list : {&fit.parameters, &fit.standard_errors, &fit.guess})
+      out.insert(out.end(), list->begin(), list->end());
+    out.insert(out.end(), {fit.rss, fit.r_squared, fit.chi2_reduced, fit.aic, fit.bic,
+                           fit.summary.certificate.condition});
+    for (const nlsq::IterationSummary& it : fit.summary.iterations)
+      out.insert(out.end(), {it.cost, it.lambda, it.gradient_norm});
   };
   for (const char* policy : {"f64", "f32"}) {
     nlsq::FitOptions options;
     options.precision = nlsq::PrecisionPolicy::parse(policy);
     take(nlsq::curve_fit([](const auto& x, const auto& p) { return p[0] * exp(-p[1] * x) + p[2]; }, d.x, d.y,
                          {d.unit, 1.0, d.unit}, options));
-    take(nlsq::curve_fit([](const auto& x, const auto& p) { return x < 1 ? p[0] - p[1] * x : p[0] - p[1] + p[2] * (x - 1); },
-                         d.x, d.y, {d.unit, d.unit, d.unit}, options));
+    take(nlsq::curve_fit(
+        [](const auto& x, const auto& p) { return x < 1 ? p[0] - p[1] * x : p[0] - p[1] + p[2] * (x - 1); },
+        d.x, d.y, {d.unit, d.unit, d.unit}, options));
     take(nlsq::curve_fit("a*exp(-x*2/3-b*x/10)+c", d.x, d.y, {{"b", 1}}, options));
     take(nlsq::curve_fit(nlsq::model("exp"), d.x, d.y, {}, options));
     nlsq::LeastSquaresOptions least;

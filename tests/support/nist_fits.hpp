@@ -20,7 +20,8 @@ inline nlsq::Formula parsed(const Set& set) {
   return nlsq::parse_formula(set.equation(), options);
 }
 
-inline nlsq::FitResult fit(const Set& set, const std::vector<double>& start, const nlsq::FitOptions& options) {
+inline nlsq::FitResult fit(const Set& set, const std::vector<double>& start,
+                           const nlsq::FitOptions& options) {
   nlsq::NamedValues p0;
   for (std::size_t j = 0; j < set.parameters.size(); ++j) p0.emplace_back(set.parameters[j], start[j]);
   const std::vector<nlsq::Column> x(set.x.begin(), set.x.end());
@@ -39,7 +40,8 @@ inline Digits digits(const Set& set, const nlsq::FitResult& fit, double copies =
   const double single = std::sqrt((m - n) / (m / copies - n));
   for (std::size_t j = 0; j < set.parameters.size(); ++j) {
     const auto& names = fit.parameter_names;
-    const auto k = static_cast<std::size_t>(std::find(names.begin(), names.end(), set.parameters[j]) - names.begin());
+    const auto k =
+        static_cast<std::size_t>(std::find(names.begin(), names.end(), set.parameters[j]) - names.begin());
     out.values = std::min(out.values, lre(fit.parameters.at(k), set.certified[j]));
     out.errors = std::min(out.errors, lre(fit.standard_errors[k] * single, set.certified_std_error[j]));
   }
@@ -65,8 +67,8 @@ struct Score {
   double mean() const { return values / runs; }
   double mean_errors() const { return errors / error_runs; }
   void print(const std::string& title) const {
-    fmt::print("{:<24} {:>2}/{} with 4 digits, mean {:.2f}, worst {:.2f}, standard errors {:.2f}\n", title, passed, runs,
-               mean(), worst, mean_errors());
+    fmt::print("{:<24} {:>2}/{} with 4 digits, mean {:.2f}, worst {:.2f}, standard errors {:.2f}\n", title,
+               passed, runs, mean(), worst, mean_errors());
   }
 };
 

@@ -76,7 +76,8 @@ inline nlsq::Linearization linearized(const Table& t, bool with_triangle = false
 // A row model over the table: J is constant, r does not depend on x. `low` holds what f32 rows say.
 class TableRows : public nlsq::RowModel {
  public:
-  TableRows(Table high, Table low, std::size_t tile) : high_(std::move(high)), low_(std::move(low)), tile_(tile) {}
+  TableRows(Table high, Table low, std::size_t tile)
+      : high_(std::move(high)), low_(std::move(low)), tile_(tile) {}
 
   int parameters() const override { return static_cast<int>(high_.n); }
   std::size_t rows() const override { return high_.m; }
@@ -110,7 +111,8 @@ class TableRows : public nlsq::RowModel {
 
    private:
     template <class T>
-    T* const* copy(const Table& from, std::size_t first, std::size_t count, std::vector<T>& to, std::vector<T*>& pointers) {
+    T* const* copy(const Table& from, std::size_t first, std::size_t count, std::vector<T>& to,
+                   std::vector<T*>& pointers) {
       const std::size_t stride = (owner_.tile_ + 63) / 64 * 64;
       to.assign(stride * from.columns.size(), T(NAN));  // rows beyond the count must not matter
       pointers.assign(from.columns.size(), nullptr);

@@ -1,0 +1,11 @@
+# Runs PROGRAM: it must succeed and print something that matches each of the expressions in EXPECTED.
+execute_process(COMMAND ${PROGRAM} OUTPUT_VARIABLE output ERROR_VARIABLE errors RESULT_VARIABLE status)
+message("${output}${errors}")
+if(NOT status EQUAL 0)
+  message(FATAL_ERROR "exit status ${status}")
+endif()
+foreach(expression IN LISTS EXPECTED)
+  if(NOT output MATCHES "${expression}")
+    message(FATAL_ERROR "nothing matches: ${expression}")
+  endif()
+endforeach()
