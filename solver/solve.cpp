@@ -82,7 +82,11 @@ MinimizerResult solve(const SolveRequest& request) {
   Summary& s = best.summary;
   s.iterations.insert(s.iterations.begin(), before.begin(), before.end());
   for (std::size_t i = 0; i < s.iterations.size(); ++i) s.iterations[i].iteration = static_cast<int>(i);
-  if (s.termination != Termination::failure) s.initial_cost = initial_cost;
+  if (s.termination != Termination::failure) {
+    // Where the start was judged in f32 or near the optimum by samples, it may seem to be below the end.
+    const bool doubtful = options.precision.adaptive && !(initial_cost > 1.01 * s.final_cost);
+    s.initial_cost = doubtful ? evaluator.cost(request.x0, Format::f64).cost : initial_cost;
+  }
   NonFiniteRow bad;
   if (s.termination == Termination::failure) {
     best.x = request.x0;
