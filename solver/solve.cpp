@@ -70,13 +70,23 @@ MinimizerResult solve(const SolveRequest& request) {
   Minimizer minimizer(evaluator, options, request.unit_sigma, options.geodesic == Geodesic::always);
   if (start.stop_asked) minimizer.ask_stop();
   MinimizerResult best = minimizer.run(std::move(start.x), std::move(start.at), begin);
+  // Once more in f64 what f32 rows did not bring to an end, as if they had never been; then with acceleration.
+  SolverOptions rest = options;
+  rest.precision = PrecisionPolicy::all_f64();
+  rest.sampling = Sampling::never;
+  const auto another = [&](const Vector& x0, std::optional<Linearization> at, bool geodesic) {
+    rest.max_iterations = options.max_iterations - static_cast<int>(best.summary.iterations.size());
+    MinimizerResult next = Minimizer(evaluator, rest, request.unit_sigma, geodesic).run(x0, std::move(at), begin);
+    next.summary.iterations.insert(next.summary.iterations.begin(), best.summary.iterations.begin(), best.summary.iterations.end());
+    if (better(next, best)) best = std::move(next);
+    else best.summary.iterations = std::move(next.summary.iterations);
+  };
+  if (evaluator.counters().rows_f32 > 0 && worth_another_attempt(best, evaluator, request)) {
+    Start plain = choose_start(evaluator, {request.rows, request.x0, request.linear, rest, request.unit_sigma}, begin);
+    another(plain.x, std::move(plain.at), options.geodesic == Geodesic::always);
+  }
   if (options.geodesic == Geodesic::automatic && worth_another_attempt(best, evaluator, request)) {
-    SolverOptions rest = options;
-    rest.max_iterations -= static_cast<int>(best.summary.iterations.size());
-    MinimizerResult second = Minimizer(evaluator, rest, request.unit_sigma, true).run(request.x0, std::nullopt, begin);
-    second.summary.iterations.insert(second.summary.iterations.begin(), best.summary.iterations.begin(), best.summary.iterations.end());
-    if (better(second, best)) best = std::move(second);
-    else best.summary.iterations = std::move(second.summary.iterations);
+    another(request.x0, std::nullopt, true);
   }
 
   Summary& s = best.summary;

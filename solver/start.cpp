@@ -119,10 +119,12 @@ Start choose_start(DenseEvaluator& evaluator, const SolveRequest& request, std::
   if (worth_sampling(evaluator, request.options)) {
     if (sample(evaluator, request, begin, start)) return start;
     start.x = request.x0;
-    if (!start.iterations.empty()) {
-      start.iterations.back().event = Event::sample_abandoned;
-      start.iterations.back().reason = "the samples do not represent all rows; started again on all of them";
+    if (start.iterations.empty()) {  // the first sample said nothing of some parameter
+      start.iterations.emplace_back().outcome = StepOutcome::promoted;
+      start.iterations.back().rows = evaluator.residuals() / kLevels[0];
     }
+    start.iterations.back().event = Event::sample_abandoned;
+    start.iterations.back().reason = "the samples do not represent all rows; started again on all of them";
   }
   solve_linear_start(evaluator, request, start);
   return start;
