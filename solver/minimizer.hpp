@@ -129,6 +129,7 @@ class Minimizer {
   enum class Judgement { accept, reject, invalid, undecided } judgement_ = Judgement::reject;
   bool stalled_ = false, last_accepted_ = true, ftol_met_ = false, stop_asked_ = false;
   bool reach_along_valley_ = false;     // damping was lowered at state_.x for a gain that the cost can show
+  int vain_reaches_ = 0;                // in a row, the step at once rejected
   double checkpoint_noise_ = 0;         // of the checkpoint's cost: 0 where it is known in f64
   double magnitude_ = 0;                // ‖terms of r‖, by the last recheck
   Vector column_magnitude_;             // the same for each g_j

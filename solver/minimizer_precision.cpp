@@ -25,9 +25,9 @@ bool Minimizer::near_optimum() const {
 bool Minimizer::undamped() const { return near_optimum() && last_accepted_; }
 
 // The damped step promises less than the cost can show, the undamped one more: x lies in a narrow valley, and
-// more damping will not help. Once at a point.
+// more damping will not help. Once at a point, and no more after three times in vain.
 bool Minimizer::worth_less_damping() const {
-  return !low() && step_.factored && !reach_along_valley_ && !undamped() && first_order_known() && step_.predicted < 4 * noise() &&
+  return !low() && step_.factored && !reach_along_valley_ && vain_reaches_ < 3 && !undamped() && first_order_known() && step_.predicted < 4 * noise() &&
          first_.decrement * first_.decrement > 32 * noise();
 }
 

@@ -118,6 +118,7 @@ void Minimizer::settle() {
   if (!accepted) {
     judgement_ == Judgement::invalid ? trust_.invalid() : trust_.rejected();
     if (trust_.exhausted()) stalled_ = true;
+    if (reach_along_valley_ && last_accepted_) ++vain_reaches_;
     last_accepted_ = false;
     return;
   }
@@ -130,6 +131,7 @@ void Minimizer::settle() {
   cost_f64_.reset();
   trust_.accepted(rho_);
   streak_lambda_ = trust_.lambda();
+  if (reach_along_valley_ && last_accepted_) vain_reaches_ = 0;
   last_accepted_ = true;
   reach_along_valley_ = false;
 }
