@@ -62,7 +62,7 @@ Cases big_predictor_offset() {
     Problem c = curve(2, fmt::format("x offset 1e{} exp", p), fmt::format("a*exp(-b*(x-{:.17g}))+c", offset),
                       spaced(offset, offset + 8, 300), [&](double x) { return 2 * std::exp(-0.7 * (x - offset)) + 0.5; }, 0.01,
                       {{"a", 1}, {"b", 1}, {"c", 0}});
-    if (p >= 7) c.events = {Event::gradient_noise, Event::cost_noise, Event::condition, Event::not_definite};
+    if (p >= 7) c.events = {Event::gradient_noise, Event::cost_noise, Event::overflow};
     out.push_back(std::move(c));
   }
   for (int p = 1; p <= 8; ++p) {
@@ -101,7 +101,7 @@ Cases scaled_columns() {
 // 4: two exponentials whose rates differ by 10^-q of themselves.
 Cases collinear_exponentials() {
   Cases out;
-  for (const double q : {0.2, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0}) {
+  for (const double q : {0.2, 0.5, 1.0, 1.5, 2.0, 2.5}) {
     for (const double level : {1e-3, 1e-7, 1e-11}) {
       const double b2 = 0.7 * (1 + std::pow(10.0, -q));
       Problem c = curve(4, fmt::format("exponentials 10^-{} apart, noise {:.0e}", q, level), "a1*exp(-b1*x)+a2*exp(-b2*x)",
@@ -190,13 +190,13 @@ Cases overflow_at_trial() {
 // 8: cancellation inside the model, the same sign in every row.
 Cases cancellation() {
   Cases out;
-  for (int q = 0; q <= 6; ++q) {
+  for (int q = 0; q <= 5; ++q) {
     for (const double level : {1e-2, 1e-5}) {
       const double scale = std::pow(10.0, -q);
       Problem c = curve(8, fmt::format("(1-cos)/x^2 at 1e-{}, noise {:.0e}", q, level), "(1-cos(b*x))/x^2", spaced(scale, 2 * scale, 300),
                         [](double x) { return 2 * std::pow(std::sin(1.3 * x / 2) / x, 2); }, level, {{"b", 1}});
-      if (q >= 5) c.expect = Expect::as_f64;
-      if (q >= 3 && q <= 4) c.events = {Event::gradient_noise, Event::cost_noise, Event::stalled};
+      if (q >= 4) c.expect = Expect::as_f64;  // f64 itself has few digits left, or none
+      if (q >= 3) c.events = {Event::gradient_noise, Event::cost_noise, Event::stalled};
       out.push_back(std::move(c));
     }
   }
@@ -232,45 +232,57 @@ Cases zero_residual() {
   return out;
 }
 
-// 10: residuals far larger than the model; what they say of the gradient cancels.
+// What the rows of `basis` leave of z.
+std::vector<double> orthogonal(std::vector<double> z, std::vector<std::vector<double>> basis) {
+  const auto dot = [](const std::vector<double>& a, const std::vector<double>& b) {
+    double sum = 0;
+    for (std::size_t i = 0; i < a.size(); ++i) sum += a[i] * b[i];
+    return sum;
+  };
+  const auto remove = [&](std::vector<double>& from, const std::vector<double>& direction) {
+    const double share = dot(from, direction) / dot(direction, direction);
+    for (std::size_t i = 0; i < from.size(); ++i) from[i] -= share * direction[i];
+  };
+  for (int thrice = 0; thrice < 3; ++thrice) {
+    for (std::size_t k = 0; k < basis.size(); ++k) {
+      for (std::size_t l = 0; l < k; ++l) remove(basis[k], basis[l]);
+    }
+    for (const auto& column : basis) remove(z, column);
+  }
+  return z;
+}
+
+// 10: residuals far larger than the model; what they say of the gradient cancels. They are orthogonal to the first and
+// second derivatives, so that the values the model was drawn with stay the optimum.
 Cases large_residual() {
   Cases out;
+  const std::vector<double> x = spaced(0, 8, 400);
+  const auto powers = [&x](int count, double rate) {
+    std::vector<std::vector<double>> basis;
+    for (int k = 0; k < count; ++k) {
+      basis.emplace_back();
+      for (const double t : x) basis.back().push_back(std::pow(t, k) * std::exp(-rate * t));
+    }
+    return basis;
+  };
   for (int p = 0; p <= 7; ++p) {
     const double size = std::pow(10.0, p);
-    // cos(k θ) over whole periods is orthogonal to 1; odd about the middle to even columns. Projected for the rest.
-    const std::vector<double> x = spaced(0, 8, 400);
     std::vector<double> z(x.size());
     Noise noise(static_cast<std::uint64_t>(p) + 100);
     for (double& v : z) v = noise.normal();
-    std::vector<std::vector<double>> basis;
-    for (int k = 0; k < 3; ++k) {
-      std::vector<double> column(x.size());
-      for (std::size_t i = 0; i < x.size(); ++i) column[i] = std::pow(x[i], k) * std::exp(-0.7 * x[i]);
-      basis.push_back(column);
-    }
-    basis.emplace_back(x.size(), 1.0);
-    const auto dot = [](const std::vector<double>& a, const std::vector<double>& b) {
-      double sum = 0;
-      for (std::size_t i = 0; i < a.size(); ++i) sum += a[i] * b[i];
-      return sum;
-    };
-    const auto remove = [&](std::vector<double>& from, const std::vector<double>& direction) {
-      const double share = dot(from, direction) / dot(direction, direction);
-      for (std::size_t i = 0; i < from.size(); ++i) from[i] -= share * direction[i];
-    };
-    for (std::size_t k = 0; k < basis.size(); ++k) {
-      for (int twice = 0; twice < 2; ++twice) {
-        for (std::size_t l = 0; l < k; ++l) remove(basis[k], basis[l]);
-      }
-    }
-    for (int twice = 0; twice < 3; ++twice) {
-      for (const auto& column : basis) remove(z, column);
-    }
     std::size_t row = 0;
-    Problem c = curve(10, fmt::format("residual 1e{}", p), "a*exp(-b*x)+c", x,
-                      [&](double t) { return 2 * std::exp(-0.7 * t) + 0.5 + size * z[row++]; }, 0, {{"a", 1.9}, {"b", 0.68}, {"c", 0.4}});
-    if (p >= 2) c.expect = Expect::as_f64;
-    out.push_back(std::move(c));
+    const std::vector<double> beside = orthogonal(z, powers(3, 0));
+    out.push_back(curve(10, fmt::format("residual 1e{}, parabola", p), "a+b*x+c*x^2", x,
+                        [&](double t) { return 2 - 0.7 * t + 0.1 * t * t + size * beside[row++]; }, 0, {}));
+    auto basis = powers(3, 0.7);
+    basis.emplace_back(x.size(), 1.0);
+    const std::vector<double> about = orthogonal(z, basis);
+    const double off = 0.1 / size;  // the basin shrinks as residuals grow
+    row = 0;
+    out.push_back(curve(10, fmt::format("residual 1e{}, exp", p), "a*exp(-b*x)+c", x,
+                        [&](double t) { return 2 * std::exp(-0.7 * t) + 0.5 + size * about[row++]; }, 0,
+                        {{"a", 2 - off}, {"b", 0.7 - 0.2 * off}, {"c", 0.5 - off}}));
+    if (p >= 1) out.back().expect = Expect::as_f64;
   }
   return out;
 }
@@ -287,8 +299,7 @@ Cases polynomials() {
   for (const int degree : {2, 4, 6, 7, 8, 10, 12, 14}) {
     Problem c = curve(11, fmt::format("degree {} on [0, 1]", degree), polynomial(degree), spaced(0, 1, 300),
                       [](double x) { return std::sin(3 * x) + x; }, 1e-3, {});
-    if (degree >= 12) c.expect = Expect::as_f64;
-    if (degree >= 8) c.events = {Event::condition, Event::not_definite, Event::gradient_noise, Event::cost_noise};
+    if (degree >= 10) c.events = {Event::condition, Event::not_definite, Event::gradient_noise, Event::cost_noise};
     out.push_back(std::move(c));
   }
   for (const int degree : {4, 7, 10}) {  // NIST's Filip is degree 10 on [-9, -3]
@@ -301,8 +312,7 @@ Cases polynomials() {
                         for (int k = 10; k >= 0; --k) y = y * x + kFilip[k];
                         return static_cast<double>(y);
                       }, 0.003, {});
-    if (degree == 10) c.expect = Expect::as_f64;
-    c.events = {Event::condition, Event::not_definite, Event::gradient_noise, Event::cost_noise};
+    if (degree > 4) c.events = {Event::condition, Event::not_definite, Event::gradient_noise, Event::cost_noise};
     out.push_back(std::move(c));
   }
   return out;
@@ -351,7 +361,7 @@ Cases tiny_and_huge() {
 // 14: what matters happens in 20 rows.
 Cases narrow_peak() {
   Cases out;
-  for (const std::size_t m : {1000u, 10000u, 200000u}) {
+  for (const std::size_t m : {1000u, 20000u, 600000u}) {
     for (const double off : {0.0, 3.0}) {
       const double width = 4;  // rows
       const double centre = 0.37 * static_cast<double>(m);

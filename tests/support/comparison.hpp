@@ -22,12 +22,14 @@ struct Comparison {
   double in_errors = 0;  // largest difference of a parameter, in f64's standard errors
   double relative = 0;   // the same relative to the parameter, as far as beyond what rounding explains
   bool same_verdict = true;
+  bool renamed = false;  // the same cost at other parameters
 };
 
 Comparison compare(const Problem& problem, const nlsq::FitResult& fit, const nlsq::FitResult& f64);
 
-// Whether a successful verdict is true, by long double. Empty where it is; else what is wrong.
-std::string false_certificate(const Problem& problem, const Reference& reference, const nlsq::FitResult& fit);
+// Whether a successful verdict is true, by long double. Empty where it is; else what is wrong. `copies`: how
+// often the rows of the reference's problem were repeated in the fit.
+std::string false_certificate(const Reference& reference, const nlsq::FitResult& fit, double copies = 1);
 
 // Everything a report must never hold: NaN or infinity in what a success shows, a cost above the start's.
 std::string unsound_report(const nlsq::FitResult& fit);

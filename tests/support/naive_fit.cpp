@@ -20,4 +20,20 @@ NaiveFit naive_f32(const Problem& problem) {
   return out;
 }
 
+// Wrong: it claims to have converged, but lies more than a standard error from the optimum, costs more by a
+// hundredth, and leaves residuals that even f32 can tell from zero.
+NaiveOutcome judge(const Problem& problem, const NaiveFit& naive, const nlsq::FitResult& certified) {
+  if (!naive.finite) return NaiveOutcome::not_finite;
+  const Reference reference(problem);
+  const Distance at = reference.distance(naive.p);
+  if (!at.finite) return NaiveOutcome::not_finite;
+  const double terms = std::max(at.magnitude, reference.distance(reference.start()).magnitude);
+  const double best = certified.summary.final_cost;
+  const double dof = static_cast<double>(problem.rows()) - static_cast<double>(naive.p.size());
+  const double half_sigma_square = dof > 0 ? best / dof : 0;
+  const bool far = at.cost - best > half_sigma_square && at.cost > 1.01 * best && std::sqrt(2 * at.cost) > 1e-5 * terms;
+  if (!far) return NaiveOutcome::right;
+  return naive.converged ? NaiveOutcome::silent_wrong : NaiveOutcome::gave_up;
+}
+
 }  // namespace problems

@@ -13,6 +13,10 @@ struct NaiveFit {
   bool finite = false;     // parameters and cost
 };
 
+// What such a fit comes to, beside a certified one.
+enum class NaiveOutcome : std::uint8_t { right, silent_wrong, not_finite, gave_up };
+NaiveOutcome judge(const Problem& problem, const NaiveFit& naive, const nlsq::FitResult& certified);
+
 // Levenberg and Marquardt by QR, in float throughout; ends at a relative gain of √u, as MINPACK does.
 NaiveFit naive_f32(const Problem& problem);
 

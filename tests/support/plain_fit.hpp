@@ -41,7 +41,10 @@ class PlainFit {
         const Real weight = weight_of(first + i);
         const Real r = residual(p, first + i, true, size);
         const auto row = n + 1 + static_cast<Eigen::Index>(i);
-        for (Eigen::Index j = 0; j < n; ++j) block(row, j) = derivatives_[j] * weight;
+        for (Eigen::Index j = 0; j < n; ++j) {
+          block(row, j) = derivatives_[j] * weight;
+          size += std::fabs(block(row, j) * p[static_cast<std::size_t>(j)]);  // what f is made of, to first order
+        }
         block(row, n) = r;
         out.magnitude += size * size;
       }

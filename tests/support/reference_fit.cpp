@@ -31,7 +31,7 @@ std::vector<double> Reference::start() const {
   return p;
 }
 
-Distance Reference::distance(const std::vector<double>& p) const {
+Distance Reference::distance(const std::vector<double>& p, int wanted_rank) const {
   Distance out;
   Fit::System at;
   if (!Fit(problem_, formula_).linearize({p.begin(), p.end()}, at)) return out;
@@ -52,6 +52,8 @@ Distance Reference::distance(const std::vector<double>& p) const {
   const Real tolerance = 1e-15L * sv[0];
   Eigen::Index rank = 0;
   while (rank < n && sv[rank] > tolerance) ++rank;
+  if (wanted_rank > 0) rank = std::min<Eigen::Index>(n, wanted_rank);
+  if (rank < n) out.next_singular = static_cast<double>(sv[rank] / sv[0]);
   const Fit::Vector projected = (svd.matrixU().transpose() * z).head(rank);
   Fit::Vector s = Fit::Vector::Zero(n);
   for (Eigen::Index k = 0; k < rank; ++k) s -= svd.matrixV().col(k) * (projected[k] / sv[k]);

@@ -18,6 +18,7 @@ struct Distance {
   double magnitude = 0;       // ‖terms of r‖
   double condition = 0;       // κ₀ of the scaled normal matrix; infinite where it is singular to f64
   int rank = 0;
+  double next_singular = 0;   // singular value that `rank` leaves out, as a share of the largest
   bool finite = false;
   double in_standard_errors() const { return sigma > 0 ? decrement / sigma : (decrement > 0 ? 1e300 : 0); }
 };
@@ -29,8 +30,9 @@ class Reference {
   // False where a formula uses a function that long double does not have (Bessel, Faddeeva, ...).
   bool available() const { return available_; }
 
-  // Parameters in the formula's order.
-  Distance distance(const std::vector<double>& p) const;
+  // Parameters in the formula's order. `rank`: on the subspace of so many directions only; 0: of all that
+  // double precision can tell apart.
+  Distance distance(const std::vector<double>& p, int rank = 0) const;
   // The lowest cost that damped steps in long double reach from p, and where.
   struct Minimum {
     std::vector<double> p;
