@@ -57,7 +57,8 @@ NamedValues starting_values(const Arguments& arguments) {
   NamedValues p0 = arguments.p0;
   if (arguments.p0_file.empty()) return p0;
   for (auto& [name, value] : read_start_file(arguments.p0_file)) {
-    const bool given = std::any_of(p0.begin(), p0.end(), [&](const auto& p) { return p.first == name; });
+    const auto same = [&name = name](const auto& p) { return p.first == name; };
+    const bool given = std::any_of(p0.begin(), p0.end(), same);
     if (!given) p0.emplace_back(std::move(name), value);
   }
   return p0;
