@@ -231,7 +231,7 @@ Certified certify(Evaluator& evaluator, std::span<const double> x, Linearization
   const bool flat = c.gradient_norm <= tests.gtol;
   const bool settled = c.step <= std::max(tests.xtol, c.qr ? c.covariance_error : 0.0);
   // Where columns are nearly dependent a gradient of rounding size may be far from the optimum.
-  const bool noise = rounding.noise && nu <= decrement_noise(c.cost, tests.magnitude);
+  const bool noise = rounding.noise && (near || nu <= decrement_noise(c.cost, tests.magnitude));
   const bool zero = zero_residual(c.cost, tests.initial_cost, tests.magnitude);
   const bool deficient = c.rank < static_cast<int>(x.size());
   // Squares that underflow hide the gradient; and where no parameter moves the residual nothing was fitted.

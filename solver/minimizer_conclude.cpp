@@ -24,7 +24,7 @@ bool Minimizer::reached() {
   const bool known = first_order_known();
   // Within rounding; where columns are nearly dependent that is far from the optimum unless ν₀ is rounding, too.
   if (gradient_noise(*at_, magnitude_, column_magnitude_, evaluator_.jacobian_error()).noise &&
-      (!known || first_.decrement <= decrement_noise(at_->cost, magnitude_))) {
+      (!known || first_.decrement_sigma <= options_.tau || first_.decrement <= decrement_noise(at_->cost, magnitude_))) {
     return true;
   }
   if (known) {

@@ -12,10 +12,14 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-bool better(const MinimizerResult& a, const MinimizerResult& b) {
+// A certificate is worth a cost that is higher by less than one standard error; else the lower cost wins.
+bool better(const MinimizerResult& a, const MinimizerResult& b, std::size_t rows, bool unit_sigma) {
   const bool good_a = is_success(a.summary.verdict), good_b = is_success(b.summary.verdict);
-  if (good_a != good_b) return good_a;
-  return a.summary.final_cost < b.summary.final_cost * (1 - 1e-9);
+  const double cost_a = a.summary.final_cost, cost_b = b.summary.final_cost;
+  if (good_a == good_b) return cost_a < cost_b * (1 - 1e-9);
+  const double sigma = scatter(good_a ? cost_b : cost_a, rows, a.x.size(), unit_sigma);
+  const double excess = good_a ? cost_a - cost_b : cost_b - cost_a;
+  return (excess <= 0.5 * sigma * sigma) == good_a;
 }
 
 // No certificate, or rank lost on the way (parameters that ran off to where the data see nothing of them).
@@ -78,7 +82,7 @@ MinimizerResult solve(const SolveRequest& request) {
     rest.max_iterations = options.max_iterations - static_cast<int>(best.summary.iterations.size());
     MinimizerResult next = Minimizer(evaluator, rest, request.unit_sigma, geodesic).run(x0, std::move(at), begin);
     next.summary.iterations.insert(next.summary.iterations.begin(), best.summary.iterations.begin(), best.summary.iterations.end());
-    if (better(next, best)) best = std::move(next);
+    if (better(next, best, evaluator.residuals(), request.unit_sigma)) best = std::move(next);
     else best.summary.iterations = std::move(next.summary.iterations);
   };
   if (evaluator.counters().rows_f32 > 0 && worth_another_attempt(best, evaluator, request)) {
