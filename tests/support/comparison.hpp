@@ -12,6 +12,7 @@ enum class Outcome : std::uint8_t {
   same,           // the same minimum
   better,         // a lower minimum, or a certificate where f64 has none
   worse_minimum,  // certified, but another minimum with a higher cost
+  lower,          // no certificate where f64 has one, at a cost lower than f64's
   lost,           // no certificate where f64 has one
   both_failed,    // neither is certified
 };

@@ -45,6 +45,7 @@ Distance Reference::distance(const std::vector<double>& p, int wanted_rank) cons
     const Real scale = R.col(j).norm();
     point[j] = p[static_cast<std::size_t>(j)] * scale;
     if (scale > 0) R.col(j) /= scale;
+    out.beyond_f64 = out.beyond_f64 || (scale > 0 && scale < 1e-150L);
   }
   const Eigen::JacobiSVD<Fit::Matrix> svd(R, Eigen::ComputeFullU | Eigen::ComputeFullV);
   const Fit::Vector& sv = svd.singularValues();

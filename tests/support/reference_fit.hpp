@@ -19,6 +19,7 @@ struct Distance {
   double condition = 0;       // κ₀ of the scaled normal matrix; infinite where it is singular to f64
   int rank = 0;
   double next_singular = 0;   // singular value that `rank` leaves out, as a share of the largest
+  bool beyond_f64 = false;    // a column of J is too small for f64, or its squares are
   bool finite = false;
   double in_standard_errors() const { return sigma > 0 ? decrement / sigma : (decrement > 0 ? 1e300 : 0); }
 };
