@@ -47,7 +47,7 @@ bool CsvText::more(const char* open_quote) {
   try {
     got = source_.bytes->read(buffer_.data() + filled_, buffer_.size() - 1 - filled_);
   } catch (const BadData& e) {
-    if (filled_ > end_) buffer_[end_] = '\0';
+    buffer_[end_] = '\0';  // what was read before the fault may have overwritten the mark
     fail(end(), e.what());
   }
   finished_ = got == 0;
