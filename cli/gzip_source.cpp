@@ -31,6 +31,10 @@ class GzipSource final : public ByteSource {
     stream_.next_out = reinterpret_cast<Bytef*>(out);
     stream_.avail_out = room;
     while (stream_.avail_out == room) {
+      if (damaged_) {
+        throw BadData(std::string("the gzip data are damaged (") +
+                      (stream_.msg ? stream_.msg : "unknown fault") + "); copy or download the file again");
+      }
       if (!in_member_ && !next_member()) return 0;
       if (stream_.avail_in == 0 && !refill()) {
         throw BadData("the gzip data end too early: the file is truncated; copy or download it again");
@@ -69,15 +73,14 @@ class GzipSource final : public ByteSource {
     } else if (status == Z_MEM_ERROR) {
       throw std::bad_alloc();
     } else if (status != Z_OK && status != Z_BUF_ERROR) {
-      throw BadData(std::string("the gzip data are damaged (") +
-                    (stream_.msg ? stream_.msg : "unknown fault") + "); copy or download the file again");
+      damaged_ = true;  // said once what came before the damage has been handed out
     }
   }
 
   std::unique_ptr<ByteSource> compressed_;
   std::vector<char> input_;
   z_stream stream_ = {};
-  bool in_member_ = false, first_ = true;
+  bool in_member_ = false, first_ = true, damaged_ = false;
 };
 
 }  // namespace
