@@ -36,10 +36,12 @@ class GzipSource final : public ByteSource {
                       (stream_.msg ? stream_.msg : "unknown fault") + "); copy or download the file again");
       }
       if (!in_member_ && !next_member()) return 0;
-      if (stream_.avail_in == 0 && !refill()) {
+      // Even without more input, what is still in the decoder's state may come out.
+      const bool fed = stream_.avail_in != 0 || refill();
+      inflate_some();
+      if (!fed && in_member_ && !damaged_ && stream_.avail_out == room) {
         throw BadData("the gzip data end too early: the file is truncated; copy or download it again");
       }
-      inflate_some();
     }
     return room - stream_.avail_out;
   }

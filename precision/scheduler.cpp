@@ -76,9 +76,9 @@ Decision next_plan(const HealthReport& h) {
     if (h.kappa_lambda > condition_limit(h.plan.gram, h.parameters)) return {wider_gram(h.plan), Event::condition};
   }
   if (!low) return {h.plan, Event::none};
-  // Inside one standard error an undamped step lands where only f64 can tell what is left to do, if noise
+  // So close an undamped step lands where only f64 can tell what is left to do, if noise
   // does not spoil the step: a pass at this point in f64 would tell less than one at the next.
-  if (h.undamped_sigma <= 1 && h.gradient_noise <= 0.5 * h.nu) return {all_f64(h.plan), Event::finishing, true};
+  if (h.nearness <= 1 && h.gradient_noise <= 0.5 * h.nu) return {all_f64(h.plan), Event::finishing, true};
   // The gradient decides where the answer lies; below a tenth of nu its noise does no harm yet.
   if (h.gradient_noise > 0.1 * h.nu) return {all_f64(h.plan), Event::gradient_noise};
   // A step whose predicted gain drowns in the cost's noise cannot be judged.

@@ -65,6 +65,9 @@ class Minimizer {
   WarmStart warm_result();
   // As if the callback had said Stop: `run` certifies where it starts.
   void ask_stop() { stop_asked_ = true; }
+  // The start comes from samples that represent all rows: it lies within some standard errors of the
+  // optimum, where the linear model is good until a step fails.
+  void trust_start() { trusted_distance_ = 30; }
 
  private:
   static constexpr std::size_t kRecheckRows = 4096;
@@ -127,6 +130,7 @@ class Minimizer {
   double trial_cost_ = 0, rho_ = 0, decrease_ = 0;
   std::optional<double> cost_f64_;      // at state_.x, where it was asked for
   enum class Judgement { accept, reject, invalid, undecided } judgement_ = Judgement::reject;
+  double trusted_distance_ = 1;         // standard errors within which undamped steps are taken
   bool stalled_ = false, last_accepted_ = true, ftol_met_ = false, stop_asked_ = false;
   bool reach_along_valley_ = false;     // damping was lowered at state_.x for a gain that the cost can show
   int vain_reaches_ = 0;                // in a row, the step at once rejected

@@ -14,10 +14,10 @@ constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
 }  // namespace
 
-// Inside one standard error of the optimum of the linear model, and that model well determined. With few
+// So close to the optimum of the linear model that its undamped step is trusted, and that model well determined. With few
 // degrees of freedom σ is itself made of the distance: the step must be a small part of the residual, too.
 bool Minimizer::near_optimum() const {
-  return first_order_known() && first_.decrement_sigma <= 1 &&
+  return first_order_known() && first_.decrement_sigma <= trusted_distance_ &&
          first_.decrement * first_.decrement <= 0.1 * 2 * at_->cost;
 }
 
@@ -60,7 +60,7 @@ void Minimizer::assess() {
   health_.parameters = evaluator_.parameters();
   health_.undecided_in_a_row = state_.undecided_in_a_row;
   health_.stalled = stalled_;
-  if (near_optimum()) health_.undamped_sigma = first_.decrement_sigma;
+  if (near_optimum()) health_.nearness = first_.decrement_sigma / trusted_distance_;
   if (probe_ && underflows()) health_.nonfinite_tiles = 1;
   if (!probe_ || !step_.factored) return;
   health_.finite = health_.finite && probe_->finite;
@@ -91,7 +91,7 @@ bool Minimizer::promote() {
       break;
     case Event::gradient_noise: reason = fmt::format("noise {:.1e} > 0.1 * nu {:.1e}", health_.gradient_noise, health_.nu); break;
     case Event::cost_noise: reason = fmt::format("cost noise {:.1e}, predicted {:.1e}", health_.cost_noise, health_.predicted); break;
-    case Event::finishing: reason = fmt::format("{:.1e} standard errors from the optimum", health_.undamped_sigma); break;
+    case Event::finishing: reason = fmt::format("{:.1e} standard errors from the optimum", first_.decrement_sigma); break;
     default: reason = "no acceptable step";
   }
   escalate(decision, std::move(reason));
@@ -105,7 +105,7 @@ bool Minimizer::finish_in(const PrecisionPlan& plan) {
   Linearization there = evaluator_.linearize(trial_, plan);
   if (!there.finite || !(solver_->norm_in_metric(there.gradient) < solver_->norm_in_metric(at_->gradient))) return false;
   rho_ = kNaN;
-  record(StepOutcome::accepted, Event::finishing, fmt::format("{:.1e} standard errors from the optimum", health_.undamped_sigma));
+  record(StepOutcome::accepted, Event::finishing, fmt::format("{:.1e} standard errors from the optimum", first_.decrement_sigma));
   ++summary_.precision.escalations;
   state_.x = trial_;
   state_.plan = plan;

@@ -120,6 +120,7 @@ void Minimizer::settle() {
     if (trust_.exhausted()) stalled_ = true;
     if (reach_along_valley_ && last_accepted_) ++vain_reaches_;
     last_accepted_ = false;
+    trusted_distance_ = 1;
     return;
   }
   const double scale = std::max(at_->cost, std::numeric_limits<double>::min());

@@ -73,6 +73,7 @@ MinimizerResult solve(const SolveRequest& request) {
   const double initial_cost = start.initial_cost;
   Minimizer minimizer(evaluator, options, request.unit_sigma, options.geodesic == Geodesic::always);
   if (start.stop_asked) minimizer.ask_stop();
+  if (start.from_samples) minimizer.trust_start();
   MinimizerResult best = minimizer.run(std::move(start.x), std::move(start.at), begin);
   // Once more in f64 what f32 rows did not bring to an end, as if they had never been; then with acceleration.
   SolverOptions rest = options;

@@ -88,7 +88,7 @@ bool sample(DenseEvaluator& evaluator, const SolveRequest& request, std::chrono:
   for (const std::size_t level : kLevels) {
     SampleRows rows(request.rows, m / level);
     DenseEvaluator part(rows, request.options);
-    Start here{start.x, {}, {}, false, 0};
+    Start here{start.x, {}, {}, false, false, 0};
     if (level == kLevels[0]) {
       solve_linear_start(part, request, here);
       if (!here.at->finite) return false;
@@ -109,13 +109,14 @@ bool sample(DenseEvaluator& evaluator, const SolveRequest& request, std::chrono:
   if (!represents(last, all, static_cast<double>(m) / static_cast<double>(last_rows))) return false;
   start.initial_cost = all.cost;
   start.at = std::move(all);
+  start.from_samples = true;
   return true;
 }
 
 }  // namespace
 
 Start choose_start(DenseEvaluator& evaluator, const SolveRequest& request, std::chrono::steady_clock::time_point begin) {
-  Start start{request.x0, {}, {}, false, 0};
+  Start start{request.x0, {}, {}, false, false, 0};
   if (worth_sampling(evaluator, request.options)) {
     if (sample(evaluator, request, begin, start)) return start;
     start.x = request.x0;

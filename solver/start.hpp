@@ -15,6 +15,7 @@ struct Start {
   std::optional<Linearization> at;  // of all rows at x, where a pass was made
   std::vector<IterationSummary> iterations;  // on samples
   bool stop_asked = false;          // by the callback
+  bool from_samples = false;        // that represent all rows
   double initial_cost = 0;          // of all rows at x0, as far as it is known; else of x
 };
 

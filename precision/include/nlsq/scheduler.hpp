@@ -38,7 +38,9 @@ struct HealthReport {
   double gradient_noise = 0;      // ‖L⁻¹ε_g‖ by the probe; 0 in f64
   double cost_noise = 0;          // ε_F by the probe; 0 in f64
   double predicted = 0;           // predicted cost decrease of the next step
-  double undamped_sigma = 1e300;  // ν₀/σ: distance to the optimum in standard errors; huge where it is not known
+  // Distance to the optimum, ν₀, as a share of the distance within which undamped steps are trusted: one
+  // standard error, more after a start from samples. Huge where it is not known.
+  double nearness = 1e300;
   int parameters = 1;
   int undecided_in_a_row = 0;     // gain ratios that the cost's noise left open
   bool stalled = false;           // no acceptable step was found in this precision
@@ -46,7 +48,7 @@ struct HealthReport {
 
 enum class Event : std::uint8_t {
   none,
-  finishing,        // inside one standard error: the next point is evaluated in f64
+  finishing,        // E9 close enough for undamped steps: the next point is evaluated in f64
   overflow,         // E1 more than 1 % of the tiles overflowed in f32
   not_definite,     // E2 the factorisation failed
   condition,        // E3 the condition number exceeds what this Gram form bears
