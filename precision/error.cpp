@@ -10,6 +10,12 @@ std::string join(const std::vector<std::string>& lines) {
   return fmt::format("{}", fmt::join(lines, "\n"));
 }
 
+std::vector<std::string> messages(const std::vector<Violation>& violations) {
+  std::vector<std::string> lines;
+  for (const Violation& v : violations) lines.push_back(v.message());
+  return lines;
+}
+
 // The formula with a caret under `column`; of a long formula, the part around it.
 std::string with_caret(const std::string& message, const std::string& formula, std::size_t column) {
   constexpr std::size_t kBefore = 40, kAfter = 30;
@@ -26,10 +32,20 @@ std::string with_caret(const std::string& message, const std::string& formula, s
 
 }  // namespace
 
+std::string Violation::message() const {
+  if (field.empty()) return reason;
+  return value.empty() ? fmt::format("{}: {}", field, reason) : fmt::format("{}={}: {}", field, value, reason);
+}
+
 ValidationError::ValidationError(std::string message) : Error(message), violations_{std::move(message)} {}
 
 ValidationError::ValidationError(std::vector<std::string> violations)
     : Error(join(violations)), violations_(std::move(violations)) {}
+
+ValidationError::ValidationError(std::vector<Violation> violations)
+    : ValidationError(messages(violations)) {
+  details_ = std::move(violations);
+}
 
 ConversionError::ConversionError(const std::string& message, Format to, std::size_t index)
     : Error(message), to_(to), index_(index) {}

@@ -1,87 +1,163 @@
-#include <nlsq/error.hpp>
 #include <nlsq/precision_policy.hpp>
 
 #include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <utility>
 
 namespace nlsq::inline v0 {
 
 namespace {
 
-constexpr const char* kUse = "use auto, f32, f64, or components such as residual=f32,gram=f64,gate=off";
+using Violations = std::vector<Violation>;
 
-// Sets one `key=value`; returns what is wrong with it, or nothing.
-std::string apply(PrecisionPolicy& policy, std::string_view key, std::string_view value) {
-  if (key == "gate") {
-    if (value != "on" && value != "off") return fmt::format("gate='{}': use on or off", value);
-    policy.entry_gate = value == "on";
-    return {};
+void append(Violations& all, Violations more) {
+  all.insert(all.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
+}
+
+// f(name of the part, its format in a, in b)
+template <class F>
+void each_part(const PartFormats& a, const PartFormats& b, F f) {
+  f("residual", a.residual, b.residual);
+  f("jacobian", a.jacobian, b.jacobian);
+  f("gram", a.gram, b.gram);
+}
+
+void check_ceiling(Violations& found, const PrecisionPolicy& policy) {
+  append(found, validate(policy.ceiling, "ceiling."));
+  each_part(policy, policy.ceiling, [&](const char* part, Format start, Format highest) {
+    if (start <= highest) return;
+    found.push_back({fmt::format("ceiling.{}", part), name(highest),
+                     fmt::format("below {}={}, which the fit starts in; raise the ceiling or start lower", part, name(start))});
+  });
+}
+
+void check_floor(Violations& found, const PrecisionPolicy& policy) {
+  const auto check = [&](const char* part, Format lowest, Format start) {
+    if (lowest <= start) return;
+    found.push_back({fmt::format("floor.{}", part), name(lowest),
+                     fmt::format("above {}={}, which the fit starts in; lower the floor or start higher", part, name(start))});
+  };
+  check("jacobian", policy.jacobian_floor, policy.jacobian);
+  check("gram", policy.gram_floor, policy.gram);
+  const PartFormats lowest{Format::f64, policy.jacobian_floor, policy.gram_floor, Format::f64};
+  append(found, validate(lowest, "floor."));
+}
+
+bool is_component_name(std::string_view text) {
+  const auto letter = [](char c) { return std::isalpha(static_cast<unsigned char>(c)) || c == '_'; };
+  const auto other = [](char c) { return std::isdigit(static_cast<unsigned char>(c)) || c == '-'; };
+  return !text.empty() && letter(text.front()) && std::all_of(text.begin(), text.end(), [&](char c) { return letter(c) || other(c); });
+}
+
+void check_components(Violations& found, const PrecisionPolicy& policy) {
+  for (const ComponentFormats& c : policy.components) {
+    const bool reserved = c.name == "floor" || c.name == "ceiling" || c.name == "threshold";
+    if (reserved || !is_component_name(c.name)) {
+      found.push_back({c.name, "", "no name of a component: use letters, digits, - and _, and none of floor, ceiling, threshold"});
+    }
+    const PartFormats formats = changed(policy, c.change);
+    append(found, validate(formats, c.name + "."));
+    each_part(formats, policy.ceiling, [&](const char* part, Format start, Format highest) {
+      if (start <= highest) return;
+      found.push_back({fmt::format("{}.{}", c.name, part), name(start), fmt::format("above ceiling.{}={}", part, name(highest))});
+    });
   }
-  if (key != "residual" && key != "gram") {
-    return fmt::format("unknown precision component '{}': {}", key, kUse);
+  for (std::size_t i = 0; i < policy.components.size(); ++i)
+    for (std::size_t k = 0; k < i; ++k)
+      if (policy.components[i].name == policy.components[k].name)
+        found.push_back({policy.components[i].name, "", "given twice; give each component once"});
+}
+
+void check_rules(Violations& found, const PrecisionPolicy& policy) {
+  for (const PrecisionRule& rule : policy.rules) {
+    append(found, rule.validate());
+    const auto refuse = [&](const char* part, Format format, std::string why) {
+      found.push_back({fmt::format("rule '{}'", rule.to_string()), "", fmt::format("{}={} is {}", part, name(format), std::move(why))});
+    };
+    const auto check = [&](const char* part, const std::optional<Format>& asked, Format highest) {
+      if (!asked) return;
+      if (*asked > highest) refuse(part, *asked, fmt::format("above ceiling.{}={}", part, name(highest)));
+      if (!policy.adaptive && *asked < Format::f64) refuse(part, *asked, "below the f64 that this policy never leaves; start from auto");
+    };
+    check("residual", rule.change.residual, policy.ceiling.residual);
+    check("jacobian", rule.change.jacobian, policy.ceiling.jacobian);
+    check("gram", rule.change.gram, policy.ceiling.gram);
   }
-  try {
-    (key == "gram" ? policy.gram : policy.residual) = parse_format(value);
-  } catch (const ValidationError& error) {
-    return fmt::format("{}: {}", key, error.what());
+}
+
+void check_thresholds(Violations& found, const Thresholds& thresholds) {
+  for (const ThresholdInfo& info : threshold_table()) {
+    const double value = value_of(thresholds, info);
+    if (value >= info.least && value <= info.most) continue;
+    found.push_back({fmt::format("threshold.{}", info.name), fmt::format("{}", value),
+                     fmt::format("use a number from {} to {}", info.least, info.most)});
   }
-  return {};
 }
 
 }  // namespace
 
-std::vector<std::string> PrecisionPolicy::violations() const {
-  std::vector<std::string> found;
-  for (const auto& [component, format] : {std::pair{"residual", residual}, std::pair{"gram", gram}}) {
-    if (format < Format::f32) {
-      found.push_back(fmt::format("{}={}: rows are evaluated and summed in f32 or f64; {} is below what sums can bear",
-                                  component, name(format), name(format)));
-    }
+Violations PrecisionPolicy::validate() const {
+  Violations found = nlsq::validate(static_cast<const PartFormats&>(*this));
+  // What cannot be a format at all is told once, not again as a floor or ceiling of itself.
+  if (found.empty()) {
+    check_floor(found, *this);
+    check_ceiling(found, *this);
+    check_components(found, *this);
   }
-  if (residual == Format::f64 && gram == Format::f32) {
-    found.push_back("gram=f32 with residual=f64: f64 derivatives would be thrown away; use residual=f32 or gram=f64");
+  check_rules(found, *this);
+  check_thresholds(found, thresholds);
+  return found;
+}
+
+std::vector<std::string> PrecisionPolicy::violations() const {
+  std::vector<std::string> lines;
+  for (const Violation& v : validate()) lines.push_back(v.message());
+  return lines;
+}
+
+Violations PrecisionPolicy::unknown_components(std::span<const std::string> names) const {
+  Violations found;
+  for (const ComponentFormats& c : components) {
+    if (std::find(names.begin(), names.end(), c.name) != names.end()) continue;
+    found.push_back({c.name, "", names.empty() ? std::string("this problem has no named components to set formats of")
+                                               : fmt::format("this problem has no such component; it has {}", fmt::join(names, ", "))});
   }
   return found;
 }
 
-PrecisionPolicy PrecisionPolicy::parse(std::string_view text) {
-  if (text == "auto") return {};
-  if (text == "f64") return all_f64();
-  if (text == "f32") return {Format::f32, Format::f64, true, false};
-  if (text.find('=') == std::string_view::npos) {
-    throw ValidationError(fmt::format("unknown precision policy '{}': {}", text, kUse));
+PartFormats PrecisionPolicy::formats_of(std::string_view component) const {
+  for (const ComponentFormats& c : components) {
+    if (c.name == component) return changed(*this, c.change);
   }
-  PrecisionPolicy policy;
-  std::vector<std::string> wrong;
-  for (std::size_t begin = 0; begin <= text.size();) {
-    const std::size_t comma = std::min(text.find(',', begin), text.size());
-    const std::string_view part = text.substr(begin, comma - begin);
-    const std::size_t equals = part.find('=');
-    const std::string fault = equals == std::string_view::npos
-                                  ? fmt::format("'{}' is not component=format: {}", part, kUse)
-                                  : apply(policy, part.substr(0, equals), part.substr(equals + 1));
-    if (!fault.empty()) wrong.push_back(fault);
-    begin = comma + 1;
-  }
-  policy.adaptive = policy.residual != Format::f64;
-  for (auto& fault : policy.violations()) wrong.push_back(std::move(fault));
-  if (!wrong.empty()) throw ValidationError(std::move(wrong));
-  return policy;
+  return *this;
 }
 
-std::string PrecisionPolicy::to_string() const {
-  for (const char* alias : {"auto", "f32", "f64"}) {
-    if (*this == parse(alias)) return alias;
+Format PrecisionPolicy::precision_for(Operation operation) const noexcept {
+  switch (operation) {
+    case Operation::evaluate:
+    case Operation::elementwise: return residual;
+    case Operation::gram_product:
+    case Operation::jacobian_storage: return jacobian;
+    case Operation::gram_sum: return gram;
+    // The residual is one more column of f32 tiles; beside J of 16 bits its products are widened.
+    case Operation::cost_sum:
+    case Operation::gradient_sum:
+      return residual == Format::f32 && jacobian == Format::f32 ? gram : Format::f64;
+    case Operation::solve: return solve;
+    case Operation::parameters:
+    case Operation::results: return Format::f64;
   }
-  if (!adaptive) return entry_gate ? "f64" : "residual=f64,gate=off";
-  std::string text;
-  const auto add = [&text](bool differs, std::string component) {
-    if (differs) text += (text.empty() ? "" : ",") + component;
-  };
-  const PrecisionPolicy usual;
-  add(residual != usual.residual, fmt::format("residual={}", name(residual)));
-  add(gram != usual.gram, fmt::format("gram={}", name(gram)));
-  add(!entry_gate, "gate=off");
-  return text;
+  return Format::f64;
+}
+
+Format PrecisionPolicy::precision_for(OperationKind kind) const noexcept {
+  Format narrowest = Format::f64;
+  for (const Operation operation : kOperations) {
+    if (kind_of(operation) == kind) narrowest = std::min(narrowest, precision_for(operation));
+  }
+  return narrowest;
 }
 
 }  // namespace nlsq::inline v0

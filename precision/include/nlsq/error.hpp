@@ -18,15 +18,28 @@ class NLSQ_API Error : public std::invalid_argument {
   using std::invalid_argument::invalid_argument;
 };
 
+// One rule broken, in parts.
+struct NLSQ_API Violation {
+  std::string field;   // "gram", "imu.residual", "threshold.epsilon_j"
+  std::string value;   // as given: "bf16"; empty where the field itself is at fault
+  std::string reason;  // why not, and what to give instead
+  std::string message() const;  // "gram=bf16: ..."
+  bool operator==(const Violation&) const = default;
+};
+
 // An option, a policy or an argument breaks a rule. All violations found are listed.
 class NLSQ_API ValidationError : public Error {
  public:
   explicit ValidationError(std::string message);
   explicit ValidationError(std::vector<std::string> violations);
+  explicit ValidationError(std::vector<Violation> violations);
   const std::vector<std::string>& violations() const noexcept { return violations_; }
+  // The violations in parts, where they have parts: those of a precision policy.
+  const std::vector<Violation>& details() const noexcept { return details_; }
 
  private:
   std::vector<std::string> violations_;
+  std::vector<Violation> details_;
 };
 
 // Numbers that cannot be stored in a format as asked. `index` counts values from 0; npos where no one

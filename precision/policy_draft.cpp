@@ -1,0 +1,44 @@
+#include "policy_draft.hpp"
+
+#include <algorithm>
+
+namespace nlsq::inline v0 {
+
+namespace {
+
+constexpr PartFormats kAllF64{Format::f64, Format::f64, Format::f64, Format::f64};
+
+bool below_f64(const PartFormats& f) { return f != kAllF64; }
+
+// A start below the floor moves an unnamed floor down; one in f16 makes that the 16 bits in question; one
+// in f64 throughout leaves nothing to go down to.
+void follow(PrecisionPolicy& policy, const FormatChange& floor) {
+  if (!floor.jacobian && !floor.gram && !below_f64(policy)) {
+    policy.jacobian_floor = policy.gram_floor = Format::f64;
+    return;
+  }
+  if (!floor.jacobian) {
+    policy.jacobian_floor = std::min(policy.jacobian_floor, policy.jacobian);
+    if (policy.jacobian == Format::f16) policy.jacobian_floor = Format::f16;
+  }
+  if (!floor.gram) policy.gram_floor = std::min(policy.gram_floor, policy.gram);
+}
+
+}  // namespace
+
+PrecisionPolicy PolicyDraft::policy() const {
+  PrecisionPolicy result = base;
+  static_cast<PartFormats&>(result) = changed(base, formats);
+  const PartFormats lowest = changed({Format::f64, base.jacobian_floor, base.gram_floor, Format::f64}, floor);
+  result.jacobian_floor = lowest.jacobian;
+  result.gram_floor = lowest.gram;
+  follow(result, floor);
+  result.ceiling = changed(base.ceiling, ceiling);
+  const bool low_component = std::any_of(base.components.begin(), base.components.end(), [&](const ComponentFormats& c) {
+    return below_f64(changed(result, c.change));
+  });
+  result.adaptive = below_f64(result) || low_component || result.jacobian_floor != Format::f64 || result.gram_floor != Format::f64;
+  return result;
+}
+
+}  // namespace nlsq::inline v0

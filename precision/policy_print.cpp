@@ -1,0 +1,119 @@
+// Policies as text: the alias and the differences from it that say least.
+#include <nlsq/precision_policy.hpp>
+
+#include "policy_draft.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+
+namespace nlsq::inline v0 {
+
+namespace {
+
+struct NamedPolicy {
+  const char* name;
+  PrecisionPolicy policy;
+};
+
+const std::vector<NamedPolicy>& named_policies() {
+  static const std::vector<NamedPolicy> all = [] {
+    std::vector<NamedPolicy> made;
+    for (const PolicyAlias& alias : policy_aliases()) made.push_back({alias.name, alias.make()});
+    return made;
+  }();
+  return all;
+}
+
+// Bits 0 to 2 of `which` choose the parts of `f` that are named; the solve where it is none of f64.
+FormatChange chosen(const PartFormats& f, unsigned which) {
+  FormatChange change;
+  if (which & 1u) change.residual = f.residual;
+  if (which & 2u) change.jacobian = f.jacobian;
+  if (which & 4u) change.gram = f.gram;
+  if (f.solve != Format::f64) change.solve = f.solve;
+  return change;
+}
+
+constexpr std::array<unsigned, 8> kFewestFirst{0, 4, 2, 1, 6, 5, 3, 7};
+
+// The fewest named parts that make `to` of `from`.
+FormatChange least_change(const PartFormats& from, const PartFormats& to) {
+  for (const unsigned which : kFewestFirst) {
+    if (const FormatChange change = chosen(to, which); changed(from, change) == to) return change;
+  }
+  return chosen(to, 7);
+}
+
+class Writer {
+ public:
+  void add(const std::string& item) {
+    if (!item.empty()) text_ += (text_.empty() ? "" : ",") + item;
+  }
+  void add(const char* prefix, const FormatChange& change) {
+    const auto part = [&](const char* name, const std::optional<Format>& format) {
+      if (format) add(fmt::format("{}.{}={}", prefix, name, nlsq::name(*format)));
+    };
+    part("residual", change.residual);
+    part("jacobian", change.jacobian);
+    part("gram", change.gram);
+    part("solve", change.solve);
+  }
+  const std::string& text() const { return text_; }
+
+ private:
+  std::string text_;
+};
+
+// `policy` as differences from the base.
+std::string differences(const PrecisionPolicy& policy, PrecisionPolicy base) {
+  base.components = policy.components;
+  PolicyDraft draft{base, least_change(base, policy), {}, least_change(base.ceiling, policy.ceiling)};
+  const auto same_floor = [&] {
+    const PrecisionPolicy made = draft.policy();
+    return made.jacobian_floor == policy.jacobian_floor && made.gram_floor == policy.gram_floor;
+  };
+  const PartFormats floor{Format::f64, policy.jacobian_floor, policy.gram_floor, Format::f64};
+  for (const unsigned which : {0u, 4u, 2u, 6u}) {
+    draft.floor = chosen(floor, which);
+    if (same_floor()) break;
+  }
+  Writer out;
+  out.add(to_string(draft.formats));
+  if (policy.entry_gate != base.entry_gate) out.add(policy.entry_gate ? "gate=on" : "gate=off");
+  if (policy.strict != base.strict) out.add(policy.strict ? "strict=on" : "strict=off");
+  out.add("floor", draft.floor);
+  out.add("ceiling", draft.ceiling);
+  for (const ThresholdInfo& t : threshold_table()) {
+    const double value = value_of(policy.thresholds, t);
+    if (value != value_of(base.thresholds, t)) out.add(fmt::format("threshold.{}={}", t.name, value));
+  }
+  for (const ComponentFormats& c : policy.components) out.add(c.name.c_str(), c.change);
+  return out.text();
+}
+
+}  // namespace
+
+std::string PrecisionPolicy::to_string() const {
+  PrecisionPolicy plain = *this;
+  plain.rules.clear();
+  if (!adaptive) {  // whatever the formats say, f64 is what is executed
+    const PrecisionPolicy f64 = all_f64();
+    static_cast<PartFormats&>(plain) = f64;
+    plain.jacobian_floor = plain.gram_floor = Format::f64;
+  }
+  std::string text;
+  for (const NamedPolicy& known : named_policies()) {
+    const bool same = plain == known.policy;
+    std::string candidate = same ? known.name : differences(plain, known.policy);
+    if (!same && (std::string_view(known.name) != "auto" || candidate.empty())) {
+      candidate = fmt::format("{}{}{}", known.name, candidate.empty() ? "" : ",", candidate);
+    }
+    if (text.empty() || candidate.size() < text.size()) text = candidate;
+    if (same) break;
+  }
+  for (const PrecisionRule& rule : rules) text += "; " + rule.to_string();
+  return text;
+}
+
+}  // namespace nlsq::inline v0

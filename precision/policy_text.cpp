@@ -1,0 +1,61 @@
+#include "policy_text.hpp"
+
+#include <charconv>
+#include <cmath>
+
+namespace nlsq::inline v0 {
+
+std::string_view trimmed(std::string_view text) {
+  constexpr std::string_view kBlanks = " \t\r\n";
+  const std::size_t begin = text.find_first_not_of(kBlanks);
+  if (begin == std::string_view::npos) return {};
+  return text.substr(begin, text.find_last_not_of(kBlanks) + 1 - begin);
+}
+
+std::vector<std::string_view> split(std::string_view text, char separator) {
+  std::vector<std::string_view> pieces;
+  std::size_t begin = 0, depth = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '{') ++depth;
+    if (text[i] == '}' && depth > 0) --depth;
+    if (text[i] != separator || depth > 0) continue;
+    pieces.push_back(trimmed(text.substr(begin, i - begin)));
+    begin = i + 1;
+  }
+  pieces.push_back(trimmed(text.substr(begin)));
+  return pieces;
+}
+
+std::optional<Assignment> assignment(std::string_view text) {
+  const std::size_t equals = text.find('=');
+  if (equals == std::string_view::npos) return std::nullopt;
+  return Assignment{trimmed(text.substr(0, equals)), trimmed(text.substr(equals + 1))};
+}
+
+std::optional<Format>* part_named(FormatChange& change, std::string_view name) {
+  if (name == "residual") return &change.residual;
+  if (name == "jacobian") return &change.jacobian;
+  if (name == "gram") return &change.gram;
+  if (name == "solve") return &change.solve;
+  return nullptr;
+}
+
+std::optional<Violation> set_format(std::optional<Format>& format, const std::string& field, std::string_view text) {
+  if (format) return Violation{field, std::string(text), "named twice; name each part once"};
+  try {
+    format = parse_format(text);
+  } catch (const ValidationError& error) {
+    return Violation{field, std::string(text), error.what()};
+  }
+  return std::nullopt;
+}
+
+std::optional<double> number(std::string_view text) {
+  if (text.starts_with('+')) text.remove_prefix(1);
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end != text.data() + text.size() || !std::isfinite(value)) return std::nullopt;
+  return value;
+}
+
+}  // namespace nlsq::inline v0
