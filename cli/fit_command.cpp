@@ -16,7 +16,6 @@
 #include <cstdio>
 #include <limits>
 #include <optional>
-#include <thread>
 
 namespace nlsq::cli {
 
@@ -188,8 +187,6 @@ int fit_command(const Arguments& arguments) {
   const FitResult fit = run_fit(model, data, p0, options);
 
   FitReport report{arguments, data, model, fit, read_seconds};
-  const int machine = std::max(static_cast<int>(std::thread::hardware_concurrency()), 1);
-  report.threads = arguments.threads > 0 ? std::min(arguments.threads, machine) : machine;
   report.was_interrupted = interrupted() && fit.summary.termination == Termination::user_stop;
   report.warnings = collect_warnings(data, model, fit, p0);
   report.total_seconds = clock.seconds();

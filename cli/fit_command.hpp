@@ -20,7 +20,6 @@ struct FitReport {
   const FitResult& fit;
   double read_seconds = 0;
   double total_seconds = 0;
-  int threads = 1;  // at most so many took part
   bool was_interrupted = false;
   std::vector<std::string> warnings = {};
 

@@ -170,7 +170,7 @@ std::string json_report(const FitReport& report) {
   json["precision"] = precision(summary);
   json["evaluator"] = summary.evaluator;
   json["kernel"] = summary.kernel;
-  json["threads"] = report.threads;
+  json["threads"] = summary.threads;
   json["peak_bytes"] = summary.peak_bytes;
   json["time"] = {{"read", report.read_seconds},       {"setup", summary.time.setup},
                   {"evaluate", summary.time.evaluate}, {"solve", summary.time.solve},

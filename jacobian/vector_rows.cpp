@@ -167,6 +167,8 @@ class VectorPass final : public DoublePass {
 
 }  // namespace
 
+void VectorRows::prepare(std::span<const double> x, Fill fill) const { evaluate(x, fill == Fill::jacobian_and_residual); }
+
 std::unique_ptr<TilePass> VectorRows::begin(std::span<const double> x, Fill fill, bool single) const {
   if (single) throw ValidationError("rows by calls of the user's code are evaluated in f64 only");
   const bool derivatives = fill == Fill::jacobian_and_residual;

@@ -175,8 +175,10 @@ DenseEvaluator::Sums DenseEvaluator::accumulate_once(std::span<const double> x, 
   const bool alone = !model_.concurrent() || work < kThreadWork;
 
   std::vector<Sums> sums(chunks);
-  run_tasks(chunks, alone ? Parallelism{1, {}} : parallelism_,
-            [&](std::size_t c) { sums[c] = sum_chunk(c, chunk_tiles, x, fill, plan); });
+  model_.prepare(x, fill);
+  const int threads = run_tasks(chunks, alone ? Parallelism{1, {}} : parallelism_,
+                                [&](std::size_t c) { sums[c] = sum_chunk(c, chunk_tiles, x, fill, plan); });
+  threads_ = std::max(threads_, threads);
   std::size_t bytes = 0;
   for (Sums& s : sums) {
     counters_.add(s.counters);
@@ -238,6 +240,7 @@ void DenseEvaluator::add_work(const DenseEvaluator& part) {
   work_ += part.work_;
   seconds_ += part.seconds_;
   peak_bytes_ = std::max(peak_bytes_, part.peak_bytes_);
+  threads_ = std::max(threads_, part.threads_);
 }
 
 CostValue DenseEvaluator::cost(std::span<const double> x, Format format) {

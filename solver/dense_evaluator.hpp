@@ -40,6 +40,7 @@ class DenseEvaluator final : public Evaluator {
   void add_work(const DenseEvaluator& part);
 
   std::size_t peak_bytes() const { return peak_bytes_; }  // most memory one pass held
+  int threads() const { return threads_; }                // most threads one pass ran on
   double seconds() const { return seconds_; }            // spent in passes; for reports only
 
   // First row whose residual is not finite at x, in f64.
@@ -57,6 +58,7 @@ class DenseEvaluator final : public Evaluator {
   KernelCounters counters_;
   double work_ = 0;
   std::size_t peak_bytes_ = 0;
+  int threads_ = 1;
   double seconds_ = 0;
 };
 

@@ -8,6 +8,16 @@
 
 namespace nlsq::inline v0 {
 
+// Where tiles leave rows out (a sample): the tile that holds the row numbered `row` among those that are in.
+inline TileRange tile_of_sample(const RowModel& model, std::size_t row, std::size_t& place) {
+  std::size_t t = 0;
+  for (std::size_t count = model.tile(0).count; row >= count && t + 1 < model.tile_count(); count = model.tile(++t).count) {
+    row -= count;
+  }
+  place = model.tile(t).first + row;
+  return model.tile(t);
+}
+
 // The tile that holds `row`. Tiles may be of any size: by bisection.
 inline TileRange tile_of(const RowModel& model, std::size_t row) {
   std::size_t low = 0, high = model.tile_count();
@@ -32,9 +42,11 @@ inline std::vector<TileRange> row_groups(const RowModel& model, std::size_t most
     return groups;
   }
   const std::size_t count = std::max<std::size_t>(1, most / size);
+  const TileRange last = model.tile(model.tile_count() - 1);
+  const bool gaps = last.first + last.count > m;
   for (std::size_t g = 0; g < count; ++g) {
-    const std::size_t wanted = m / count * g + (m / count - size) / 2;
-    const TileRange tile = tile_of(model, wanted);
+    std::size_t wanted = m / count * g + (m / count - size) / 2;
+    const TileRange tile = gaps ? tile_of_sample(model, wanted, wanted) : tile_of(model, wanted);
     const std::size_t rows = std::min(size, tile.count);
     groups.push_back({std::clamp(wanted, tile.first, tile.first + tile.count - rows), rows});
   }

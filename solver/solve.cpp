@@ -118,5 +118,6 @@ MinimizerResult solve(const SolveRequest& request) {
   s.message = message_of(best, evaluator, bad);
   return best;
 }
+  s.threads = evaluator.threads();
 
 }  // namespace nlsq::inline v0

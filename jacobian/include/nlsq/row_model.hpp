@@ -54,6 +54,9 @@ class RowModel {
   virtual bool concurrent() const { return true; }
   // Operations a row, in units of one f64 add, by the constant cost table (gates, caps, reports).
   virtual double row_cost(Fill fill) const = 0;
+  // Called by one thread before several begin passes at x: what all of them share is computed here, so that a
+  // user's callable with threads of its own is never called from within a task, nor by several at once.
+  virtual void prepare(std::span<const double> x, Fill fill) const { (void)x, (void)fill; }
   // A pass at x (free parameters). `single`: f32.
   virtual std::unique_ptr<TilePass> begin(std::span<const double> x, Fill fill, bool single) const = 0;
   // Called by the evaluator when a tile holds NaN, before the tile is believed: a traced model may
