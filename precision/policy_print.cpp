@@ -48,7 +48,9 @@ FormatChange least_change(const PartFormats& from, const PartFormats& to) {
 class Writer {
  public:
   void add(const std::string& item) {
-    if (!item.empty()) text_ += (text_.empty() ? "" : ",") + item;
+    if (item.empty()) return;
+    if (!text_.empty()) text_ += ',';
+    text_ += item;
   }
   void add(const char* prefix, const FormatChange& change) {
     const auto part = [&](const char* name, const std::optional<Format>& format) {

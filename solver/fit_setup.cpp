@@ -37,7 +37,9 @@ bool all_usable(const double* values, std::size_t count, bool positive) {
 }  // namespace
 
 void check_options(const SolverOptions& options) {
-  if (auto found = options.violations(); !found.empty()) throw ValidationError(std::move(found));
+  std::vector<std::string> found = options.violations();
+  for (const Violation& v : options.policy().unknown_components({})) found.push_back(v.message());
+  if (!found.empty()) throw ValidationError(std::move(found));
 }
 
 std::vector<double> starting_values(const std::vector<std::string>& names, const NamedValues& given,

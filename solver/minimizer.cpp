@@ -47,7 +47,7 @@ MinimizerResult Minimizer::run(Vector x0, std::optional<Linearization> at, Clock
 bool Minimizer::start(Vector x0, std::optional<Linearization> at) {
   state_.x = std::move(x0);
   const double work = static_cast<double>(evaluator_.residuals()) * evaluator_.row_cost();
-  state_.plan = initial_plan(options_.precision, work, evaluator_.has_f32());
+  state_.plan = initial_plan(options_.policy(), work, evaluator_.has_f32());
   at_ = at ? std::move(at) : evaluator_.linearize(state_.x, state_.plan);
   if (!at_->finite && low()) {
     state_.plan = {Format::f64, Gram::f64};
@@ -76,7 +76,7 @@ bool Minimizer::warm_up(Vector x0, std::optional<Linearization> at, double near,
   constexpr int kMostSteps = 50;
   begin_ = begin;
   if (!start(std::move(x0), std::move(at))) return false;
-  while (state_.iteration < kMostSteps && !stalled_ && !budget_spent()) {
+  while (state_.iteration - first_iteration_ < kMostSteps && !stalled_ && !budget_spent()) {
     if (at_ && !at_->finite) return false;
     know();
     const FirstOrder here = low() ? first_order(*at_, state_.x, evaluator_.residuals(), unit_sigma_) : first_;
@@ -91,7 +91,7 @@ bool Minimizer::warm_up(Vector x0, std::optional<Linearization> at, double near,
   return false;
 }
 
-WarmStart Minimizer::warm_result() { return {state_.x, std::move(*at_), std::move(summary_.iterations), stop_asked_}; }
+WarmStart Minimizer::warm_result() { return {state_.x, std::move(at_), std::move(summary_.iterations), budget_spent()}; }
 
 std::optional<Termination> Minimizer::budget_spent() const {
   if (stop_asked_) return Termination::user_stop;

@@ -7,7 +7,8 @@
 namespace nlsq::inline v0 {
 
 std::vector<std::string> SolverOptions::violations() const {
-  std::vector<std::string> found = precision.violations();
+  std::vector<std::string> found;
+  if (precision) found = precision->violations();
   const auto tolerance = [&](const char* name, double value) {
     if (!(value >= 0 && value < 1)) found.push_back(fmt::format("{} = {}: use a number from 0 up to, not including, 1", name, value));
   };

@@ -25,7 +25,7 @@ bool better(const MinimizerResult& a, const MinimizerResult& b, std::size_t rows
 // No certificate, or rank lost on the way (parameters that ran off to where the data see nothing of them).
 bool worth_another_attempt(const MinimizerResult& result, DenseEvaluator& evaluator, const SolveRequest& request) {
   const Summary& s = result.summary;
-  if (static_cast<int>(s.iterations.size()) >= request.options.max_iterations) return false;
+  if (result.spent) return false;
   if (s.verdict == Verdict::rank_deficient) {
     Linearization at = evaluator.linearize(request.x0, {Format::f64, Gram::qr});
     return at.finite && numerical_rank(at) == static_cast<int>(request.x0.size());
@@ -59,9 +59,27 @@ std::string message_of(const MinimizerResult& result, const DenseEvaluator& eval
                      name(s.termination));
 }
 
+// Counts of all stages and attempts: of the trace, that is.
+void count_steps(Summary& s) {
+  s.accepted = s.rejected = s.precision.escalations = 0;
+  for (const IterationSummary& it : s.iterations) {
+    s.accepted += it.outcome == StepOutcome::accepted ? 1 : 0;
+    s.rejected += it.outcome == StepOutcome::rejected || it.outcome == StepOutcome::invalid ? 1 : 0;
+    const bool finer = it.event != Event::none && it.event != Event::rollback && it.event != Event::sample_abandoned;
+    s.precision.escalations += finer ? 1 : 0;
+  }
+}
+
 }  // namespace
 
 MinimizerResult solve(const SolveRequest& request) {
+  const auto& wish = request.options.precision;
+  if (!wish || (wish->strict && !request.options.strict)) {
+    SolverOptions options = request.options;
+    options.precision = options.policy();  // the thread's where there is none: read here and not again
+    options.strict = options.strict || options.precision->strict;
+    return solve({request.rows, request.x0, request.linear, options, request.unit_sigma});
+  }
   const FpEnvironment environment;
   const auto begin = std::chrono::steady_clock::now();
   const auto seconds = [&begin] { return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count(); };
@@ -69,22 +87,32 @@ MinimizerResult solve(const SolveRequest& request) {
   DenseEvaluator evaluator(request.rows, options);
 
   Start start = choose_start(evaluator, request, begin);
-  std::vector<IterationSummary> before = std::move(start.iterations);
+  std::vector<IterationSummary> trace = std::move(start.iterations);
   const double initial_cost = start.initial_cost;
   Minimizer minimizer(evaluator, options, request.unit_sigma, options.geodesic == Geodesic::always);
+  minimizer.count_from(static_cast<int>(trace.size()));
   if (start.stop_asked) minimizer.ask_stop();
   if (start.from_samples) minimizer.trust_start();
   MinimizerResult best = minimizer.run(std::move(start.x), std::move(start.at), begin);
+  const auto add_to_trace = [&trace](Summary& s) { trace.insert(trace.end(), s.iterations.begin(), s.iterations.end()); };
+  add_to_trace(best.summary);
   // Once more in f64 what f32 rows did not bring to an end, as if they had never been; then with acceleration.
   SolverOptions rest = options;
   rest.precision = PrecisionPolicy::all_f64();
   rest.sampling = Sampling::never;
+  const auto attempt = [&](const Vector& x0, std::optional<Linearization> at, bool geodesic) {
+    Minimizer other(evaluator, rest, request.unit_sigma, geodesic);
+    other.count_from(static_cast<int>(trace.size()));
+    if (best.spent == Termination::user_stop) other.ask_stop();
+    MinimizerResult next = other.run(x0, std::move(at), begin);
+    add_to_trace(next.summary);
+    return next;
+  };
   const auto another = [&](const Vector& x0, std::optional<Linearization> at, bool geodesic) {
-    rest.max_iterations = options.max_iterations - static_cast<int>(best.summary.iterations.size());
-    MinimizerResult next = Minimizer(evaluator, rest, request.unit_sigma, geodesic).run(x0, std::move(at), begin);
-    next.summary.iterations.insert(next.summary.iterations.begin(), best.summary.iterations.begin(), best.summary.iterations.end());
+    MinimizerResult next = attempt(x0, std::move(at), geodesic);
+    const std::optional<Termination> spent = next.spent;
     if (better(next, best, evaluator.residuals(), request.unit_sigma)) best = std::move(next);
-    else best.summary.iterations = std::move(next.summary.iterations);
+    best.spent = spent;
   };
   if (evaluator.counters().rows_f32 > 0 && worth_another_attempt(best, evaluator, request)) {
     Start plain = choose_start(evaluator, {request.rows, request.x0, request.linear, rest, request.unit_sigma}, begin);
@@ -94,14 +122,17 @@ MinimizerResult solve(const SolveRequest& request) {
     another(request.x0, std::nullopt, true);
   }
 
-  Summary& s = best.summary;
-  s.iterations.insert(s.iterations.begin(), before.begin(), before.end());
-  for (std::size_t i = 0; i < s.iterations.size(); ++i) s.iterations[i].iteration = static_cast<int>(i);
-  if (s.termination != Termination::failure) {
-    // Where the start was judged in f32 or near the optimum by samples, it may seem to be below the end.
-    const bool doubtful = options.precision.adaptive && !(initial_cost > 1.01 * s.final_cost);
-    s.initial_cost = doubtful ? evaluator.cost(request.x0, Format::f64).cost : initial_cost;
+  double given_cost = initial_cost;
+  if (best.summary.termination != Termination::failure) {
+    // Where the start was judged in f32 it may seem to be below the end; or be it, where f32 or samples led astray.
+    const bool doubtful = options.precision->adaptive && !(initial_cost > 1.01 * best.summary.final_cost);
+    if (doubtful) given_cost = evaluator.cost(request.x0, Format::f64).cost;
+    if (best.summary.final_cost > given_cost + best.cost_noise) best = attempt(request.x0, std::nullopt, options.geodesic == Geodesic::always);
   }
+  Summary& s = best.summary;
+  s.iterations = std::move(trace);
+  count_steps(s);
+  if (s.termination != Termination::failure) s.initial_cost = given_cost;
   NonFiniteRow bad;
   if (s.termination == Termination::failure) {
     best.x = request.x0;
@@ -109,15 +140,15 @@ MinimizerResult solve(const SolveRequest& request) {
   }
   s.kernel = kernels().name;
   s.evaluator = request.rows.kind();
-  s.precision.policy = options.precision.to_string();
+  s.precision.policy = options.precision->to_string();
   s.precision.counters = evaluator.counters();
   s.counted_work = evaluator.counted_work();
   s.peak_bytes = evaluator.peak_bytes();
+  s.threads = evaluator.threads();
   s.time.evaluate = evaluator.seconds();
   s.time.total = seconds();
   s.message = message_of(best, evaluator, bad);
   return best;
 }
-  s.threads = evaluator.threads();
 
 }  // namespace nlsq::inline v0

@@ -5,6 +5,8 @@
 #include <Eigen/QR>
 
 #include <cmath>
+#include <limits>
+#include <string>
 
 namespace nlsq::inline v0 {
 
@@ -44,14 +46,14 @@ bool solve_linear(const Linearization& at, const std::vector<int>& linear, Vecto
 // x0 with its linear parameters solved for, and the linearization there, which the iteration needs anyway.
 void solve_linear_start(DenseEvaluator& evaluator, const SolveRequest& request, Start& start) {
   const double work = static_cast<double>(evaluator.residuals()) * evaluator.row_cost();
-  const PrecisionPlan plan = initial_plan(request.options.precision, work, evaluator.has_f32());
+  const PrecisionPlan plan = initial_plan(request.options.policy(), work, evaluator.has_f32());
   Linearization given = evaluator.linearize(start.x, plan);
   start.initial_cost = given.cost;
   if (given.finite && request.options.solve_linear_start && !request.linear.empty()) {
     Vector x = start.x;
     if (solve_linear(given, request.linear, x)) {
       Linearization solved = evaluator.linearize(x, plan);
-      if (solved.finite && solved.cost <= given.cost * (1 + 1e-6)) {
+      if (solved.finite && solved.cost <= given.cost) {
         start.x = std::move(x);
         start.at = std::move(solved);
         return;
@@ -63,7 +65,7 @@ void solve_linear_start(DenseEvaluator& evaluator, const SolveRequest& request, 
 
 bool worth_sampling(const DenseEvaluator& evaluator, const SolverOptions& options) {
   if (options.sampling == Sampling::never) return false;
-  if (options.sampling == Sampling::automatic && !options.precision.adaptive) return false;
+  if (options.sampling == Sampling::automatic && !options.policy().adaptive) return false;
   const std::size_t m = evaluator.residuals();
   return m >= kLeastRows && m / kLevels[0] >= kRowsPerParameter * static_cast<std::size_t>(evaluator.parameters());
 }
@@ -79,11 +81,22 @@ bool represents(const Linearization& sample, const Linearization& all, double sh
   return true;
 }
 
+enum class Sampled : std::uint8_t {
+  close,  // to the optimum of samples that represent all rows
+  lost,   // the samples do not determine the parameters, or do not represent the data
+  spent,  // iterations, time, or the callback's patience
+};
+
+PrecisionPlan first_plan(const DenseEvaluator& evaluator, const SolveRequest& request) {
+  const double work = static_cast<double>(evaluator.residuals()) * evaluator.row_cost();
+  return initial_plan(request.options.policy(), work, evaluator.has_f32());
+}
+
 // Brings x close on growing samples: each level goes on until its step is inside the sample's own
-// statistical error. False: the samples do not determine the parameters, or do not represent the data.
-bool sample(DenseEvaluator& evaluator, const SolveRequest& request, std::chrono::steady_clock::time_point begin, Start& start) {
+// statistical error.
+Sampled sample(DenseEvaluator& evaluator, const SolveRequest& request, std::chrono::steady_clock::time_point begin, Start& start) {
   const std::size_t m = evaluator.residuals();
-  Linearization last;
+  std::optional<Linearization> last;
   std::size_t last_rows = 1;
   for (const std::size_t level : kLevels) {
     SampleRows rows(request.rows, m / level);
@@ -91,26 +104,49 @@ bool sample(DenseEvaluator& evaluator, const SolveRequest& request, std::chrono:
     Start here{start.x, {}, {}, false, false, 0};
     if (level == kLevels[0]) {
       solve_linear_start(part, request, here);
-      if (!here.at->finite) return false;
+      if (!here.at->finite) return Sampled::lost;
     }
     Minimizer minimizer(part, request.options, request.unit_sigma, false);
+    minimizer.count_from(static_cast<int>(start.iterations.size()));
     const bool close = minimizer.warm_up(here.x, std::move(here.at), kNearEnough, begin);
     evaluator.add_work(part);
-    const WarmStart warm = minimizer.warm_result();
+    WarmStart warm = minimizer.warm_result();
     start.iterations.insert(start.iterations.end(), warm.iterations.begin(), warm.iterations.end());
-    start.stop_asked = warm.stop_asked;
-    if (!close) return false;
+    start.stop_asked = warm.spent == Termination::user_stop;
     start.x = warm.x;
-    last = warm.at;
+    if (!close) return warm.spent ? Sampled::spent : Sampled::lost;
+    last = std::move(warm.at);
     last_rows = rows.rows();
   }
-  const double work = static_cast<double>(m) * evaluator.row_cost();
-  Linearization all = evaluator.linearize(start.x, initial_plan(request.options.precision, work, evaluator.has_f32()));
-  if (!represents(last, all, static_cast<double>(m) / static_cast<double>(last_rows))) return false;
-  start.initial_cost = all.cost;
-  start.at = std::move(all);
-  start.from_samples = true;
-  return true;
+  start.at = evaluator.linearize(start.x, first_plan(evaluator, request));
+  const double share = static_cast<double>(m) / static_cast<double>(last_rows);
+  return represents(*last, *start.at, share) ? Sampled::close : Sampled::lost;
+}
+
+// Whether x is no worse than x0 on all rows, where samples brought it: one pass of residuals alone tells.
+bool better_than_given(DenseEvaluator& evaluator, const SolveRequest& request, Start& start) {
+  const PrecisionPlan plan = first_plan(evaluator, request);
+  if (!start.at) start.at = evaluator.linearize(start.x, plan);
+  start.initial_cost = evaluator.cost(request.x0, plan.residual).cost;
+  return start.at->finite && start.at->cost <= start.initial_cost;  // not where x0 has no finite residuals, either
+}
+
+// Back to the starting values given. A line of the trace says why.
+void abandon(Start& start, const DenseEvaluator& evaluator, const SolveRequest& request, std::string reason) {
+  start.x = request.x0;
+  start.at.reset();
+  if (static_cast<int>(start.iterations.size()) >= request.options.max_iterations) return;
+  IterationSummary it;
+  if (start.iterations.empty()) it.rows = evaluator.residuals() / kLevels[0];  // the first sample said nothing of some parameter
+  else it = start.iterations.back();
+  it.iteration = static_cast<int>(start.iterations.size());
+  it.outcome = StepOutcome::promoted;
+  it.rho = std::numeric_limits<double>::quiet_NaN();
+  it.event = Event::sample_abandoned;
+  it.reason = std::move(reason);
+  const auto& callback = request.options.callback;
+  if (callback && callback(it) == CallbackResult::stop) start.stop_asked = true;
+  start.iterations.push_back(std::move(it));
 }
 
 }  // namespace
@@ -118,14 +154,19 @@ bool sample(DenseEvaluator& evaluator, const SolveRequest& request, std::chrono:
 Start choose_start(DenseEvaluator& evaluator, const SolveRequest& request, std::chrono::steady_clock::time_point begin) {
   Start start{request.x0, {}, {}, false, false, 0};
   if (worth_sampling(evaluator, request.options)) {
-    if (sample(evaluator, request, begin, start)) return start;
-    start.x = request.x0;
-    if (start.iterations.empty()) {  // the first sample said nothing of some parameter
-      start.iterations.emplace_back().outcome = StepOutcome::promoted;
-      start.iterations.back().rows = evaluator.residuals() / kLevels[0];
+    const Sampled sampled = sample(evaluator, request, begin, start);
+    if (sampled != Sampled::lost && better_than_given(evaluator, request, start)) {
+      start.from_samples = sampled == Sampled::close;
+      return start;
     }
-    start.iterations.back().event = Event::sample_abandoned;
-    start.iterations.back().reason = "the samples do not represent all rows; started again on all of them";
+    if (sampled == Sampled::spent) {  // nothing was wrong with the samples
+      start.x = request.x0;
+      start.at.reset();
+    } else {
+      abandon(start, evaluator, request,
+              sampled == Sampled::lost ? "the samples do not represent all rows; started again on all of them"
+                                       : "on all rows the starting values have a lower cost; started again from them");
+    }
   }
   solve_linear_start(evaluator, request, start);
   return start;

@@ -4,6 +4,7 @@
 #include <nlsq/column.hpp>
 #include <nlsq/export.hpp>
 #include <nlsq/precision_policy.hpp>
+#include <nlsq/precision_scope.hpp>
 #include <nlsq/summary.hpp>
 
 #include <cstddef>
@@ -61,11 +62,13 @@ struct NLSQ_API SolverOptions : Parallelism {
 
   double initial_lambda = 1e-3;  // damping relative to the squared column norms
   bool solve_linear_start = true;  // starting values of linear parameters are solved for, not taken as given
-  PrecisionPolicy precision;
+  std::optional<PrecisionPolicy> precision;  // none: the thread's, current_policy(), when the solve is called
   Sampling sampling = Sampling::automatic;
   bool strict = false;   // every row is re-evaluated through the user's callable, not a sample
   std::function<CallbackResult(const IterationSummary&)> callback;
 
+  // `precision`, or the thread's policy where it names none.
+  PrecisionPolicy policy() const { return precision ? *precision : current_policy(); }
   // Every violation in words; empty when sound.
   std::vector<std::string> violations() const;
 };
