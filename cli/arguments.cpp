@@ -1,6 +1,7 @@
 #include "arguments.hpp"
 
 #include "errors.hpp"
+#include "precision_options.hpp"
 #include "utf8.hpp"
 
 #include <fmt/format.h>
@@ -19,7 +20,8 @@ namespace {
 struct Raw {
   std::string file, delimiter, decimal = ".", thousands, comment = "#", header = "auto", missing = "error";
   std::string skip, max_line, ftol, xtol, gtol, max_iterations, time_limit, threads, confidence;
-  std::vector<std::string> p0, fix;
+  std::string precision = "auto";
+  std::vector<std::string> p0, fix, rules;
   bool list_models = false, version = false;
 };
 
@@ -198,10 +200,13 @@ void add_fit_options(CLI::App& app, Raw& raw, Arguments& arguments) {
   app.add_flag("--absolute-sigma", arguments.absolute_sigma,
                "sigma is in units of y: do not scale standard errors")
       ->group(fit);
-  app.add_option("--precision", arguments.precision,
-                 "auto, f64, f32, or a policy such as residual=f32,gram=f64")
-      ->type_name("auto|f64|f32")
+  app.add_option("--precision", raw.precision, "of the arithmetic; every answer is certified in f64 (default auto)")
+      ->type_name("auto|f64|f32|strict")
       ->group(fit);
+  app.add_option("--rule", raw.rules, "change it at an iteration, as in 'condition > 1e6 -> gram=f64'; may be repeated")
+      ->type_name("RULE")
+      ->group(fit)
+      ->allow_extra_args(false);
   app.add_option("--ftol", raw.ftol,
                  "stop when a step lowers the cost by less than this factor (default 0: off)")
       ->type_name("NUMBER")
@@ -302,6 +307,7 @@ Arguments parse_arguments(int argc, const char* const* argv) {
   for (const std::string& text : raw.p0) add_p0(arguments, text);
   for (const std::string& text : raw.fix) add_fix(arguments, text);
   take_numbers(arguments, raw);
+  arguments.precision = precision_policy(raw.precision, raw.rules);
   check(arguments);
   return arguments;
 }

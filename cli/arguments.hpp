@@ -4,6 +4,8 @@
 #include "csv_options.hpp"
 #include "data_selection.hpp"
 
+#include <nlsq/precision_policy.hpp>
+
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -29,7 +31,7 @@ struct Arguments {
   std::vector<std::string> fixed;
   bool absolute_sigma = false;
 
-  std::string precision = "auto";
+  PrecisionPolicy precision;  // of --precision and --rule
   std::optional<double> ftol, xtol, gtol, time_limit;
   std::optional<int> max_iterations;
   int threads = 0;  // 0: as many as the machine has

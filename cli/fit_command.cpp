@@ -36,11 +36,7 @@ FitOptions fit_options(const Arguments& arguments, const FitData& data) {
   if (!data.sigma.empty()) options.sigma = Column(data.sigma);
   options.absolute_sigma = arguments.absolute_sigma;
   options.fixed = arguments.fixed;
-  try {
-    options.precision = PrecisionPolicy::parse(arguments.precision);
-  } catch (const Error& e) {
-    throw UsageError(std::string("--precision: ") + e.what());
-  }
+  options.precision = arguments.precision;
   if (arguments.ftol) options.ftol = *arguments.ftol;
   if (arguments.xtol) options.xtol = *arguments.xtol;
   if (arguments.gtol) options.gtol = *arguments.gtol;

@@ -1,0 +1,35 @@
+#include "precision_options.hpp"
+
+#include "errors.hpp"
+#include "utf8.hpp"
+
+#include <nlsq/error.hpp>
+
+#include <fmt/format.h>
+
+namespace nlsq::cli {
+
+PrecisionPolicy precision_policy(const std::string& precision, const std::vector<std::string>& rules) {
+  std::vector<std::string> wrong;
+  const auto blame = [&wrong](const char* option, const std::vector<std::string>& faults) {
+    for (const std::string& fault : faults) wrong.push_back(fmt::format("{}: {}", option, printable(fault, 2000)));
+  };
+  PrecisionPolicy policy;
+  try {
+    policy = PrecisionPolicy::parse(precision);
+  } catch (const ValidationError& e) {
+    blame("--precision", e.violations());
+  }
+  for (const std::string& rule : rules) {
+    try {
+      policy.rules.push_back(PrecisionRule::parse(rule));
+    } catch (const ValidationError& e) {
+      blame("--rule", e.violations());
+    }
+  }
+  if (wrong.empty()) blame("--rule", policy.violations());  // a rule against what the policy allows
+  if (!wrong.empty()) throw UsageError(fmt::format("{}", fmt::join(wrong, "\n")));
+  return policy;
+}
+
+}  // namespace nlsq::cli
