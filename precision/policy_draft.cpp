@@ -10,6 +10,15 @@ constexpr PartFormats kAllF64{Format::f64, Format::f64, Format::f64, Format::f64
 
 bool below_f64(const PartFormats& f) { return f != kAllF64; }
 
+// Unlike a start, a floor of one part keeps the other where the two go together.
+PartFormats lowest(const PrecisionPolicy& base, const FormatChange& floor) {
+  const PartFormats from{Format::f64, base.jacobian_floor, base.gram_floor, Format::f64};
+  PartFormats to = from;
+  to.jacobian = floor.jacobian.value_or(from.jacobian);
+  to.gram = floor.gram.value_or(from.gram);
+  return validate(to).empty() ? to : changed(from, floor);
+}
+
 // A start below the floor moves an unnamed floor down; one in f16 makes that the 16 bits in question; one
 // in f64 throughout leaves nothing to go down to.
 void follow(PrecisionPolicy& policy, const FormatChange& floor) {
@@ -29,9 +38,9 @@ void follow(PrecisionPolicy& policy, const FormatChange& floor) {
 PrecisionPolicy PolicyDraft::policy() const {
   PrecisionPolicy result = base;
   static_cast<PartFormats&>(result) = changed(base, formats);
-  const PartFormats lowest = changed({Format::f64, base.jacobian_floor, base.gram_floor, Format::f64}, floor);
-  result.jacobian_floor = lowest.jacobian;
-  result.gram_floor = lowest.gram;
+  const PartFormats least = lowest(base, floor);
+  result.jacobian_floor = least.jacobian;
+  result.gram_floor = least.gram;
   follow(result, floor);
   result.ceiling = changed(base.ceiling, ceiling);
   const bool low_component = std::any_of(base.components.begin(), base.components.end(), [&](const ComponentFormats& c) {

@@ -134,7 +134,7 @@ class Reader {
     const std::optional<double> given = number(value);
     const bool whole = std::holds_alternative<int Thresholds::*>(known->member);
     if (!given || (whole && *given != static_cast<double>(static_cast<long long>(std::clamp(*given, -1e15, 1e15))))) {
-      return refuse(field, value, whole ? "not a whole number" : "not a number");
+      return refuse(field, value, fmt::format("use a {} from {} to {}", whole ? "whole number" : "number", known->least, known->most));
     }
     set_value(draft_.base.thresholds, *known, *given);
   }

@@ -33,9 +33,9 @@ RuleVariable parse_variable(std::string_view text, std::string_view rule) {
 }
 
 RuleCondition parse_condition(std::string_view text, std::string_view rule) {
+  const std::size_t at = text.find_first_of("<>");
   for (const auto& [sign, comparison] : kComparisons) {
-    const std::size_t at = text.find(sign);
-    if (at == std::string_view::npos) continue;
+    if (at == std::string_view::npos || !text.substr(at).starts_with(sign)) continue;
     const std::string_view right = trimmed(text.substr(at + sign.size()));
     const std::optional<double> value = number(right);
     if (!value) refuse(rule, fmt::format("'{}' is not a number to compare with", right));
