@@ -40,14 +40,17 @@ struct MinimizerResult {
   Certified certified;
   Linearization at;  // f64, at x
   Summary summary;   // termination, verdict, iterations, certificate
+  double cost_noise = 0;  // rounding of the final cost
+  // What the budget ended by, where it is spent: no time or iteration is left for another attempt, or the callback said Stop.
+  std::optional<Termination> spent = std::nullopt;
 };
 
 // Where a warm-up got to.
 struct WarmStart {
   Vector x;
-  Linearization at;  // at x
+  std::optional<Linearization> at;  // at x, where it is known
   std::vector<IterationSummary> iterations;
-  bool stop_asked = false;  // by the callback
+  std::optional<Termination> spent;  // as in MinimizerResult
 };
 
 class Minimizer {
@@ -63,6 +66,8 @@ class Minimizer {
   // did not get there, or the rows do not determine the parameters.
   bool warm_up(Vector x0, std::optional<Linearization> at, double near, Clock::time_point begin);
   WarmStart warm_result();
+  // Iterations were made before, on samples or in other attempts: numbers go on from there, and so does their limit.
+  void count_from(int iteration) { first_iteration_ = state_.iteration = iteration; }
   // As if the callback had said Stop: `run` certifies where it starts.
   void ask_stop() { stop_asked_ = true; }
   // The start comes from samples that represent all rows: it lies within some standard errors of the
@@ -113,6 +118,7 @@ class Minimizer {
   Evaluator& evaluator_;
   const SolverOptions& options_;
   bool unit_sigma_, geodesic_;
+  int first_iteration_ = 0;
   Clock::time_point begin_;
 
   MinimizerState state_;

@@ -148,6 +148,8 @@ MinimizerResult Minimizer::finish() {
   summary_.final_cost = started ? c.cost : summary_.initial_cost;
   summary_.certificate = c;
   out.x = state_.x;
+  out.spent = budget_spent();
+  if (at_ && at_->finite) out.cost_noise = noise();
   if (at_) out.at = std::move(*at_);
   out.certified = std::move(certified_);
   out.summary = std::move(summary_);

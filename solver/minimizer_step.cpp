@@ -17,7 +17,7 @@ constexpr double kAcceptLow = 0.1;  // the same below f64
 }  // namespace
 
 void Minimizer::propose() {
-  const bool hard = options_.geodesic == Geodesic::automatic && state_.iteration >= kHardFit;
+  const bool hard = options_.geodesic == Geodesic::automatic && state_.iteration - first_iteration_ >= kHardFit;
   if ((geodesic_ || hard) && !low() && step_.factored && !undamped()) add_acceleration();
   trial_ = state_.x;
   for (std::size_t j = 0; j < trial_.size(); ++j) {

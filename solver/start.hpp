@@ -14,9 +14,9 @@ struct Start {
   Vector x;
   std::optional<Linearization> at;  // of all rows at x, where a pass was made
   std::vector<IterationSummary> iterations;  // on samples
-  bool stop_asked = false;          // by the callback
+  bool stop_asked = false;          // by the callback, while samples were fitted
   bool from_samples = false;        // that represent all rows
-  double initial_cost = 0;          // of all rows at x0, as far as it is known; else of x
+  double initial_cost = 0;          // of all rows at x0, in the first plan's precision
 };
 
 Start choose_start(DenseEvaluator& evaluator, const SolveRequest& request, std::chrono::steady_clock::time_point begin);
