@@ -61,10 +61,24 @@ class Tally {
  public:
   Tally(Format to, double scale) : least_(info(to).min_normal), scale_(scale), back_(reciprocal(scale)) {}
 
-  // x: values given, r: values stored.
+  // x: values given, r: values stored. One quantity a loop, or the compiler takes them one value at a time.
   void add(const double* x, const double* r) {
-    for (std::size_t i = 0; i < kConvertBlock; i += kLanes)
-      for (std::size_t l = 0; l < kLanes; ++l) add_one(l, x[i + l], r[i + l]);
+    const double inf = std::numeric_limits<double>::infinity();
+    double size[kConvertBlock], error[kConvertBlock];
+    for (std::size_t i = 0; i < kConvertBlock; ++i) {
+      size[i] = std::fabs(x[i]);
+      error[i] = std::fabs(r[i] * back_ - x[i]);  // NaN and infinity are no error
+      error[i] = error[i] < inf ? error[i] : 0.0;
+    }
+    raise(absolute_, error);
+    count(overflows_, [&](std::size_t i) { return (std::fabs(r[i]) == inf ? 1.0 : 0.0) - (size[i] == inf ? 1.0 : 0.0); });
+    count(underflows_, [&](std::size_t i) { return (std::fabs(r[i]) < least_ ? 1.0 : 0.0) * (error[i] > 0 ? 1.0 : 0.0); });
+    count(nans_, [&](std::size_t i) { return x[i] != x[i] ? 1.0 : 0.0; });
+    for (std::size_t i = 0; i < kConvertBlock; ++i) {
+      error[i] = error[i] / size[i];
+      error[i] = error[i] < inf ? error[i] : 0.0;
+    }
+    raise(relative_, error);
   }
 
   Conversion total() const {
@@ -73,30 +87,31 @@ class Tally {
     for (std::size_t l = 0; l < kLanes; ++l) {
       c.largest_absolute_error = std::max(c.largest_absolute_error, absolute_[l]);
       c.largest_relative_error = std::max(c.largest_relative_error, relative_[l]);
-      c.overflows += overflows_[l];
-      c.underflows += underflows_[l];
-      c.nans += nans_[l];
     }
+    c.overflows = overflows_;
+    c.underflows = underflows_;
+    c.nans = nans_;
     return c;
   }
 
  private:
-  void add_one(std::size_t l, double x, double r) {
-    const double inf = std::numeric_limits<double>::infinity();
-    const double size = std::fabs(x), stored = std::fabs(r);
-    const double error = std::fabs(r * back_ - x);  // NaN and infinity compare as no error
-    const double ratio = error / size;
-    const double absolute = error < inf ? error : 0.0, relative = ratio < inf ? ratio : 0.0;
-    absolute_[l] = absolute > absolute_[l] ? absolute : absolute_[l];
-    relative_[l] = relative > relative_[l] ? relative : relative_[l];
-    overflows_[l] += static_cast<std::uint64_t>((size < inf) & (stored == inf));
-    underflows_[l] += static_cast<std::uint64_t>((stored < least_) & (error > 0));
-    nans_[l] += static_cast<std::uint64_t>(x != x);
+  static void raise(double (&lanes)[kLanes], const double* values) {
+    for (std::size_t i = 0; i < kConvertBlock; i += kLanes)
+      for (std::size_t l = 0; l < kLanes; ++l) lanes[l] = values[i + l] > lanes[l] ? values[i + l] : lanes[l];
+  }
+
+  // f: 1 or 0. Sums of doubles, for these compare in the same lanes.
+  template <class F>
+  static void count(std::uint64_t& total, F f) {
+    double lanes[kLanes] = {};
+    for (std::size_t i = 0; i < kConvertBlock; i += kLanes)
+      for (std::size_t l = 0; l < kLanes; ++l) lanes[l] += f(i + l);
+    for (const double lane : lanes) total += static_cast<std::uint64_t>(lane);
   }
 
   double least_, scale_, back_;
   double absolute_[kLanes] = {}, relative_[kLanes] = {};
-  std::uint64_t overflows_[kLanes] = {}, underflows_[kLanes] = {}, nans_[kLanes] = {};
+  std::uint64_t overflows_ = 0, underflows_ = 0, nans_ = 0;
 };
 
 // store(first, count, rounded) for every block.
