@@ -3,7 +3,7 @@
 #include <nlsq/error.hpp>
 #include <nlsq/formula.hpp>
 
-#include <chrono>
+#include <ctime>
 #include <optional>
 #include <string>
 
@@ -194,7 +194,7 @@ TEST_CASE("raised limits are honoured without overflowing the stack") {
 }
 
 TEST_CASE("large formulas are refused quickly") {
-  const auto start = std::chrono::steady_clock::now();
+  const std::clock_t start = std::clock();  // processor time: the machine may be busy
   check_fails(std::string(10 << 20, '('), 0, "the formula has 10485760 bytes; at most 1048576 are read");
   std::string sum = "x";
   for (int i = 0; i < 200000; ++i) sum += "+x";
@@ -202,7 +202,9 @@ TEST_CASE("large formulas are refused quickly") {
   REQUIRE(got.has_value());
   CHECK(got->message.find("more than 100000 operations") != std::string::npos);
   CHECK(!failure(std::string(1 << 20, 'a')));  // one long name
-  CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(5));
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+  CHECK(static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC < 5);
+#endif
 }
 
 TEST_CASE("nested remainders do not grow exponentially") {

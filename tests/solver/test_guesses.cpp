@@ -8,8 +8,8 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <chrono>
 #include <cmath>
+#include <ctime>
 #include <limits>
 #include <string>
 #include <vector>
@@ -258,9 +258,13 @@ TEST_CASE("a million rows cost little more than a thousand") {
     const nlsq::Model& model = nlsq::model(name);
     trials::Random random(9);
     const trials::Data data = trials::draw(model, random, 1000000, true, 50);
-    const auto start = std::chrono::steady_clock::now();
+    const std::clock_t start = std::clock();  // processor time: the machine may be busy
     model.guess(data.columns(), data.y);
-    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    CHECK(seconds < 1.0);  // measured 1 to 60 ms; the bound allows for a loaded machine
+    const double seconds = static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    CHECK(seconds < 20.0);
+#else
+    CHECK(seconds < 1.0);  // measured 1 to 60 ms
+#endif
   }
 }
