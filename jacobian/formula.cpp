@@ -2,6 +2,7 @@
 #include <nlsq/formula.hpp>
 
 #include "formula_parser.hpp"
+#include "formula_steps.hpp"
 
 #include <fmt/format.h>
 
@@ -15,16 +16,6 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-int operands_of(const FormulaStep& step) {
-  switch (step.compound) {
-    case CompoundFunction::greater:
-    case CompoundFunction::greater_equal:
-    case CompoundFunction::mod: return 2;
-    case CompoundFunction::voigt: return 3;
-    default: return arity(step.op);
-  }
-}
-
 NodeId make_compound(Graph& g, CompoundFunction compound, NodeId a, NodeId b, NodeId c) {
   switch (compound) {
     case CompoundFunction::greater: return g.make(Op::less, b, a);
@@ -34,18 +25,6 @@ NodeId make_compound(Graph& g, CompoundFunction compound, NodeId a, NodeId b, No
       const NodeId scale = g.mul(b, g.constant(std::numbers::sqrt2));
       const NodeId w = g.make(Op::wofz_re, g.div(a, scale), g.div(c, scale));
       return g.div(w, g.mul(b, g.constant(std::sqrt(2 * std::numbers::pi))));
-    }
-  }
-}
-
-double evaluate_compound(CompoundFunction compound, double a, double b, double c) {
-  switch (compound) {
-    case CompoundFunction::greater: return evaluate_op(Op::less, b, a);
-    case CompoundFunction::greater_equal: return evaluate_op(Op::less_equal, b, a);
-    case CompoundFunction::mod: return a - b * std::floor(a / b);
-    default: {
-      const double scale = b * std::numbers::sqrt2;
-      return evaluate_op(Op::wofz_re, a / scale, c / scale) / (b * std::sqrt(2 * std::numbers::pi));
     }
   }
 }

@@ -2,6 +2,8 @@
 
 #include "aligned_buffer.hpp"
 
+#include <nlsq/local_buffer.hpp>
+
 #include <algorithm>
 #include <cmath>
 #include <type_traits>
@@ -11,26 +13,33 @@ namespace nlsq::inline v0 {
 namespace {
 
 constexpr std::size_t kPad = 64;  // kernels touch whole multiples of this many rows
+constexpr std::size_t kFewParameters = 32;
 std::size_t padded(std::size_t rows) { return (rows + kPad - 1) / kPad * kPad; }
 
 // One worker's registers and uniforms in one precision.
 template <class T>
 class ProgramPass final : public TilePass {
  public:
-  ProgramPass(const TileProgram& program, const RowSource& data, std::span<const double> p, std::size_t tile_rows,
-              int outputs)
-      : program_(program),
+  ProgramPass(const GraphRows& rows, const TileProgram& program, const RowSource& data, std::span<const double> x)
+      : rows_(rows),
+        programs_(rows.shared_programs()),
+        program_(program),
         data_(data),
-        stride_(padded(tile_rows)),
-        storage_(static_cast<std::size_t>(program.columns + program.registers) * padded(tile_rows)),
+        stride_(padded(rows.tile_rows())),
+        storage_(static_cast<std::size_t>(program.columns + program.registers) * stride_),
+        p_(rows.all_parameters()),
+        wide_(static_cast<std::size_t>(program.uniforms)),
+        uniforms_(wide_.size()),
         vectors_(static_cast<std::size_t>(program.columns + program.registers)),
-        columns_(static_cast<std::size_t>(outputs), nullptr) {
-    std::vector<double> wide(static_cast<std::size_t>(program.uniforms));
-    program.evaluate_uniforms(p, wide);
-    uniforms_.assign(wide.begin(), wide.end());
+        columns_(static_cast<std::size_t>(rows.parameters()) + 1, nullptr) {
     for (std::size_t v = 0; v < vectors_.size(); ++v) vectors_[v] = storage_.data() + v * stride_;
-    KernelCounters fills;  // filling constants evaluates no row
-    run(program.once, stride_, fills);
+    set(x);
+  }
+
+  bool restart(std::span<const double> x) override {
+    if (rows_.shared_programs() != programs_ || rows_.all_parameters() != p_.size()) return false;
+    set(x);
+    return true;
   }
 
   double* const* fill_f64(std::size_t first, std::size_t count, KernelCounters& counters) override {
@@ -44,6 +53,15 @@ class ProgramPass final : public TilePass {
   std::size_t bytes() const override { return vectors_.size() * stride_ * sizeof(T); }
 
  private:
+  void set(std::span<const double> x) {
+    rows_.expand(x, p_);
+    program_.evaluate_uniforms(p_, wide_);
+    for (std::size_t k = 0; k < wide_.size(); ++k) uniforms_[k] = static_cast<T>(wide_[k]);
+    if (program_.once.empty()) return;
+    KernelCounters fills;  // filling constants evaluates no row
+    run(program_.once, stride_, fills);
+  }
+
   T* const* fill(std::size_t first, std::size_t count, KernelCounters& counters) {
     load(first, count);
     run(program_.code, count, counters);
@@ -87,10 +105,13 @@ class ProgramPass final : public TilePass {
     }
   }
 
-  const TileProgram& program_;
+  const GraphRows& rows_;
+  std::shared_ptr<const ResidualPrograms> programs_;
+  const TileProgram& program_;  // one of those
   const RowSource& data_;
   std::size_t stride_;
   AlignedBuffer<T> storage_;
+  std::vector<double> p_, wide_;
   std::vector<T> uniforms_;
   std::vector<T*> vectors_;
   std::vector<T*> columns_;
@@ -106,6 +127,8 @@ ResidualPrograms ResidualPrograms::build(const ResidualSource& source, std::span
   std::vector<NodeId> outputs = differentiate(graph, residual, free);
   outputs.push_back(residual);
   programs.jacobian = compile(graph, outputs);
+  programs.residual_cost = programs.residual.row_cost();
+  programs.jacobian_cost = programs.jacobian.row_cost();
   return programs;
 }
 
@@ -113,30 +136,33 @@ GraphRows::GraphRows(std::shared_ptr<ResidualSource> source, std::shared_ptr<con
                      std::vector<double> parameters, std::vector<int> free)
     : source_(std::move(source)), data_(std::move(data)), parameters_(std::move(parameters)), free_(std::move(free)) {
   rebuild();
-  tile_rows_ = static_cast<std::size_t>(std::min(programs_.residual.tile_rows, programs_.jacobian.tile_rows));
+  tile_rows_ = static_cast<std::size_t>(std::min(programs_->residual.tile_rows, programs_->jacobian.tile_rows));
 }
+
+GraphRows::GraphRows(std::shared_ptr<ResidualSource> source, std::shared_ptr<const ResidualPrograms> programs,
+                     std::shared_ptr<const RowSource> data, std::vector<double> parameters, std::vector<int> free)
+    : source_(std::move(source)), data_(std::move(data)), parameters_(std::move(parameters)), free_(std::move(free)),
+      programs_(std::move(programs)),
+      tile_rows_(static_cast<std::size_t>(std::min(programs_->residual.tile_rows, programs_->jacobian.tile_rows))) {}
 
 // Tiles keep their size when a branch is added: others hold ranges of them (SampleRows).
 void GraphRows::rebuild() {
-  programs_ = ResidualPrograms::build(*source_, free_);
+  programs_ = std::make_shared<const ResidualPrograms>(ResidualPrograms::build(*source_, free_));
 }
 
 double GraphRows::row_cost(Fill fill) const {
-  return fill == Fill::residual ? programs_.residual.row_cost() : programs_.jacobian.row_cost();
+  return fill == Fill::residual ? programs_->residual_cost : programs_->jacobian_cost;
 }
 
-std::vector<double> GraphRows::expand(std::span<const double> x) const {
-  std::vector<double> p = parameters_;
-  for (std::size_t j = 0; j < free_.size(); ++j) p[static_cast<std::size_t>(free_[j])] = x[j];
-  return p;
+void GraphRows::expand(std::span<const double> x, std::span<double> out) const {
+  std::copy(parameters_.begin(), parameters_.end(), out.begin());
+  for (std::size_t j = 0; j < free_.size(); ++j) out[static_cast<std::size_t>(free_[j])] = x[j];
 }
 
 std::unique_ptr<TilePass> GraphRows::begin(std::span<const double> x, Fill fill, bool single) const {
-  const TileProgram& program = fill == Fill::residual ? programs_.residual : programs_.jacobian;
-  const std::vector<double> p = expand(x);
-  const int outputs = parameters() + 1;
-  if (single) return std::make_unique<ProgramPass<float>>(program, *data_, p, tile_rows_, outputs);
-  return std::make_unique<ProgramPass<double>>(program, *data_, p, tile_rows_, outputs);
+  const TileProgram& program = fill == Fill::residual ? programs_->residual : programs_->jacobian;
+  if (single) return std::make_unique<ProgramPass<float>>(*this, program, *data_, x);
+  return std::make_unique<ProgramPass<double>>(*this, program, *data_, x);
 }
 
 // NaN may be a branch nobody has taken yet: find the first such row, record it, and run again. A
@@ -146,8 +172,8 @@ RowModel::NonFinite GraphRows::explain_non_finite(std::span<const double> x, std
   Graph graph;
   const NodeId explored = source_->build_explored(graph, known);
   if (known) return NonFinite::genuine;
-  const std::vector<double> p = expand(x);
-  std::vector<double> row(static_cast<std::size_t>(data_->columns()));
+  std::vector<double> p(parameters_.size()), row(static_cast<std::size_t>(data_->columns()));
+  expand(x, p);
   for (std::size_t i = first; i < first + count; ++i) {
     for (int c = 0; c < data_->columns(); ++c) data_->read(i, 1, c, &row[static_cast<std::size_t>(c)]);
     if (evaluate(graph, explored, row, p) != 0) continue;
@@ -160,13 +186,26 @@ RowModel::NonFinite GraphRows::explain_non_finite(std::span<const double> x, std
 
 void GraphRows::reference_residuals(std::span<const double> x, std::size_t first, std::size_t count,
                                     double* residuals, double* magnitudes) const {
-  const std::vector<double> p = expand(x);
+  LocalBuffer<double, kFewParameters> p(parameters_.size());
+  expand(x, {p.data(), p.size()});
   const auto columns = static_cast<std::size_t>(data_->columns());
-  std::vector<double> block(columns * count), row(columns);
-  for (std::size_t c = 0; c < columns; ++c) data_->read(first, count, static_cast<int>(c), &block[c * count]);
+  LocalBuffer<double, 8 * kPad> block(columns * count);
+  LocalBuffer<const double*, 8> pointers(columns);
+  for (std::size_t c = 0; c < columns; ++c) {
+    pointers[c] = data_->direct_f64(first, static_cast<int>(c));
+    if (pointers[c] != nullptr) continue;
+    data_->read(first, count, static_cast<int>(c), block.data() + c * count);
+    pointers[c] = block.data() + c * count;
+  }
+  source_->reference_rows({pointers.data(), columns}, {p.data(), p.size()}, count, residuals, magnitudes);
+}
+
+void ResidualSource::reference_rows(std::span<const double* const> columns, std::span<const double> p, std::size_t count,
+                                    double* residuals, double* magnitudes) const {
+  LocalBuffer<double, 16> row(columns.size());
   for (std::size_t i = 0; i < count; ++i) {
-    for (std::size_t c = 0; c < columns; ++c) row[c] = block[c * count + i];
-    residuals[i] = source_->reference(row, p, magnitudes[i]);
+    for (std::size_t c = 0; c < columns.size(); ++c) row[c] = columns[c][i];
+    residuals[i] = reference({row.data(), row.size()}, p, magnitudes[i]);
   }
 }
 

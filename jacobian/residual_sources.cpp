@@ -1,3 +1,4 @@
+#include <nlsq/local_buffer.hpp>
 #include <nlsq/residual_sources.hpp>
 
 #include <cmath>
@@ -58,6 +59,24 @@ double FormulaResidual::reference(std::span<const double> row, std::span<const d
   const double f = formula_.evaluate(row.first(k), p);
   const double y = formula_.evaluate_response(row.first(k), row[k]);
   return weighted_residual(f, y, weighted_ ? &row[k + 1] : nullptr, magnitude);
+}
+
+void FormulaResidual::reference_rows(std::span<const double* const> columns, std::span<const double> p, std::size_t count,
+                                     double* residuals, double* magnitudes) const {
+  const std::size_t k = formula_.predictors.size();
+  formula_.evaluate_rows(columns.first(k), p, count, residuals);
+  const double* y = columns[k];
+  LocalBuffer<double, 64> response(formula_.has_left_side ? count : 0);
+  if (formula_.has_left_side) {
+    formula_.evaluate_response_rows(columns.first(k), y, count, response.data());
+    y = response.data();
+  }
+  if (weighted_) {
+    const double* sigma = columns[k + 1];
+    for (std::size_t i = 0; i < count; ++i) residuals[i] = weighted_residual(residuals[i], y[i], &sigma[i], magnitudes[i]);
+  } else {
+    for (std::size_t i = 0; i < count; ++i) residuals[i] = weighted_residual(residuals[i], y[i], nullptr, magnitudes[i]);
+  }
 }
 
 RecordedResidual::RecordedResidual(ModelFunction function, int parameters, bool weighted)

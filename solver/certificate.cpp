@@ -1,9 +1,11 @@
 #include "certificate.hpp"
 
-#include "linear_solver.hpp"
+#include "small_dense.hpp"
+#include "small_svd.hpp"
+
+#include <nlsq/local_buffer.hpp>
 
 #include <Eigen/Cholesky>
-#include <Eigen/SVD>
 
 #include <cmath>
 #include <limits>
@@ -12,20 +14,25 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-using DenseMatrix = Eigen::MatrixXd;
-using DenseVector = Eigen::VectorXd;
-
 constexpr double kU = 0x1p-53;
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
-Vector safe_norms(const Linearization& at) {
-  Vector scale = column_norms(at);
-  for (double& d : scale) d = d > 0 ? d : 1;
-  return scale;
+constexpr std::size_t kFew = 16;  // parameters for which nothing is allocated
+
+using Numbers = LocalBuffer<double, kFew>;
+using Square = LocalBuffer<double, kFew * kFew>;
+
+std::span<const double> view(Numbers& column) { return {column.data(), column.size()}; }
+
+void safe_norms(const Linearization& at, Numbers& out) {
+  for (std::size_t j = 0; j < out.size(); ++j) {
+    const double d = std::sqrt(at.normal(j, j));
+    out[j] = d > 0 ? d : 1;
+  }
 }
 
 // ‖D s‖ / ‖D x‖.
-double relative_size(const Vector& step, std::span<const double> x, const Vector& scale) {
+double relative_size(std::span<const double> step, std::span<const double> x, std::span<const double> scale) {
   double s2 = 0, x2 = 0;
   for (std::size_t j = 0; j < step.size(); ++j) {
     s2 += step[j] * step[j] * scale[j] * scale[j];
@@ -34,97 +41,109 @@ double relative_size(const Vector& step, std::span<const double> x, const Vector
   return s2 == 0 ? 0.0 : std::sqrt(s2 / x2);
 }
 
-// The scaled triangle R D⁻¹ with Qᵀr beside it: from QR of the rows, or from Cholesky of H.
+// The scaled triangle R D⁻¹, column-major, with Qᵀr beside it: from QR of the rows, or from Cholesky of H.
 struct Factor {
-  DenseMatrix R;
-  DenseVector z;
+  explicit Factor(std::size_t n) : R(n * n), z(n) {}
+  Square R;
+  Numbers z;
   bool qr = false;
 };
 
-bool factor_normal(const Linearization& at, const Vector& scale, Factor& out) {
-  LinearSolver solver(at, scale);
-  const auto n = static_cast<Eigen::Index>(scale.size());
-  DenseMatrix H(n, n);
-  DenseVector g(n);
-  for (Eigen::Index i = 0; i < n; ++i) {
-    const auto ui = static_cast<std::size_t>(i);
-    g[i] = at.gradient[ui] / scale[ui];
-    for (Eigen::Index j = 0; j < n; ++j) {
-      const auto uj = static_cast<std::size_t>(j);
-      H(i, j) = at.normal(ui, uj) / (scale[ui] * scale[uj]);
-    }
-  }
-  const Eigen::LLT<DenseMatrix> llt(H);
+bool cholesky(double* A, std::size_t n) {
+  if (n <= small_dense::kMost) return small_dense::cholesky(A, n);
+  Eigen::Map<Eigen::MatrixXd> map(A, static_cast<Eigen::Index>(n), static_cast<Eigen::Index>(n));
+  const Eigen::LLT<Eigen::MatrixXd> llt(map);
   if (llt.info() != Eigen::Success) return false;
-  out.R = llt.matrixU();
-  out.z = llt.matrixL().solve(g);
+  map = llt.matrixL();
   return true;
 }
 
-Factor factor_triangle(const Linearization& at, const Vector& scale) {
-  const auto n = static_cast<Eigen::Index>(scale.size());
-  Factor out{DenseMatrix::Zero(n, n), DenseVector(n), true};
-  for (Eigen::Index i = 0; i < n; ++i) {
-    const auto ui = static_cast<std::size_t>(i);
-    for (Eigen::Index j = i; j < n; ++j) out.R(i, j) = at.triangle(ui, static_cast<std::size_t>(j)) / scale[static_cast<std::size_t>(j)];
-    out.z[i] = at.triangle(ui, scale.size());
+bool factor_normal(const Linearization& at, std::span<const double> scale, Factor& out) {
+  const std::size_t n = scale.size();
+  Square L(n * n);
+  for (std::size_t j = 0; j < n; ++j) {
+    out.z[j] = at.gradient[j] / scale[j];
+    for (std::size_t i = 0; i < n; ++i) L[j * n + i] = at.normal(i, j) / (scale[i] * scale[j]);
   }
-  return out;
+  if (!cholesky(L.data(), n)) return false;
+  small_dense::solve_lower(L.data(), n, out.z.data());
+  for (std::size_t j = 0; j < n; ++j) {
+    for (std::size_t i = 0; i < n; ++i) out.R[j * n + i] = i <= j ? L[i * n + j] : 0.0;
+  }
+  out.qr = false;
+  return true;
+}
+
+void factor_triangle(const Linearization& at, std::span<const double> scale, Factor& out) {
+  const std::size_t n = scale.size();
+  for (std::size_t i = 0; i < n; ++i) {
+    for (std::size_t j = 0; j < n; ++j) out.R[j * n + i] = j >= i ? at.triangle(i, j) / scale[j] : 0.0;
+    out.z[i] = at.triangle(i, n);
+  }
+  out.qr = true;
 }
 
 // Singular values below this share of the largest are rounding: a column computed to a few units
 // in the last place cannot show a smaller angle to the others.
-double rank_tolerance(Eigen::Index n) { return 64 * kU * std::sqrt(static_cast<double>(n)); }
+double rank_tolerance(std::size_t n) { return 64 * kU * std::sqrt(static_cast<double>(n)); }
+
+std::size_t rank_of(std::span<const double> values) {
+  std::size_t rank = 0;
+  while (rank < values.size() && values[rank] > rank_tolerance(values.size()) * values[0]) ++rank;
+  return rank;
+}
 
 // Rank, null directions, covariance and undamped step from the singular values of the scaled triangle.
-void analyse(const Factor& factor, const Vector& scale, Certified& out) {
-  const auto n = factor.R.rows();
-  const Eigen::JacobiSVD<DenseMatrix> svd(factor.R, Eigen::ComputeFullU | Eigen::ComputeFullV);
-  const DenseVector& sv = svd.singularValues();
-  const double largest = sv[0], tolerance = rank_tolerance(n) * largest;
-  Eigen::Index rank = 0;
-  while (rank < n && sv[rank] > tolerance) ++rank;
+void analyse(Factor& factor, std::span<const double> scale, Certified& out) {
+  const std::size_t n = scale.size();
+  Numbers sv(n), projected(n);
+  Square V(n * n);
+  small_svd(factor.R.data(), n, factor.z.data(), sv.data(), V.data(), projected.data());
+  const std::size_t rank = rank_of(view(sv));
 
   Certificate& c = out.certificate;
   c.rank = static_cast<int>(rank);
   c.qr = factor.qr;
-  const double ratio = rank > 0 ? largest / sv[rank - 1] : 1;
+  const double ratio = rank > 0 ? sv[0] / sv[rank - 1] : 1;
   c.condition = rank == n ? ratio * ratio : std::numeric_limits<double>::infinity();
   c.covariance_error = static_cast<double>(n) * kU * (factor.qr ? ratio : ratio * ratio);
+  c.decrement_sigma = small_dense::norm(projected.data(), rank);  // ν₀; the caller divides by σ
 
-  const DenseMatrix V = svd.matrixV();
-  const DenseVector projected = (svd.matrixU().transpose() * factor.z).head(rank);
-  DenseMatrix weighted = V.leftCols(rank);
-  for (Eigen::Index k = 0; k < rank; ++k) weighted.col(k) /= sv[k];
-  const DenseVector s = -(weighted * projected);
-  const DenseMatrix covariance = weighted * weighted.transpose();
-
-  const auto un = static_cast<std::size_t>(n);
-  out.step.resize(un);
-  out.covariance = Matrix(un, un);
-  std::vector<bool> determined(un, true);
-  for (std::size_t j = 0; j < un; ++j) {
-    const auto null_part = V.row(static_cast<Eigen::Index>(j)).tail(n - rank).norm();
+  LocalBuffer<bool, kFew> determined(n);
+  for (std::size_t j = 0; j < n; ++j) {
+    double null_squares = 0, step = 0;
+    for (std::size_t k = rank; k < n; ++k) null_squares += V[k * n + j] * V[k * n + j];
+    const double null_part = std::sqrt(null_squares);
     determined[j] = null_part < 1e-6;
     if (null_part > 0.05) c.confounded.push_back(static_cast<int>(j));
-    out.step[j] = s[static_cast<Eigen::Index>(j)] / scale[j];
+    for (std::size_t k = 0; k < rank; ++k) {
+      V[k * n + j] /= sv[k];
+      step -= V[k * n + j] * projected[k];
+    }
+    out.step[j] = step / scale[j];
   }
-  for (std::size_t i = 0; i < un; ++i) {
-    for (std::size_t j = 0; j < un; ++j) {
-      out.covariance(i, j) = determined[i] && determined[j]
-                                 ? covariance(static_cast<Eigen::Index>(i), static_cast<Eigen::Index>(j)) / (scale[i] * scale[j])
-                                 : kNaN;
+  out.covariance.assign(n, n, kNaN);
+  for (std::size_t i = 0; i < n; ++i) {
+    for (std::size_t j = 0; j <= i; ++j) {
+      if (!determined[i] || !determined[j]) continue;
+      double sum = 0;
+      for (std::size_t k = 0; k < rank; ++k) sum += V[k * n + i] * V[k * n + j];
+      out.covariance(i, j) = out.covariance(j, i) = sum / (scale[i] * scale[j]);
     }
   }
-  c.decrement_sigma = projected.norm();  // ν₀; the caller divides by σ
 }
 
 }  // namespace
 
 int numerical_rank(const Linearization& at) {
-  const Eigen::JacobiSVD<DenseMatrix> svd(factor_triangle(at, safe_norms(at)).R);
-  const DenseVector& sv = svd.singularValues();
-  return static_cast<int>((sv.array() > rank_tolerance(sv.size()) * sv[0]).count());
+  const std::size_t n = at.gradient.size();
+  Numbers scale(n), sv(n), projected(n);
+  Square V(n * n);
+  safe_norms(at, scale);
+  Factor factor(n);
+  factor_triangle(at, view(scale), factor);
+  small_svd(factor.R.data(), n, factor.z.data(), sv.data(), V.data(), projected.data());
+  return static_cast<int>(rank_of(view(sv)));
 }
 
 double scatter(double cost, std::size_t rows, std::size_t parameters, bool unit_sigma) {
@@ -180,43 +199,66 @@ bool zero_residual(double cost, double initial_cost, double magnitude) {
 
 FirstOrder first_order(const Linearization& at, std::span<const double> x, std::size_t rows, bool unit_sigma) {
   FirstOrder out;
+  UndampedSolver scratch;
+  first_order(at, x, rows, unit_sigma, scratch, out);
+  return out;
+}
+
+void first_order(const Linearization& at, std::span<const double> x, std::size_t rows, bool unit_sigma,
+                 UndampedSolver& scratch, FirstOrder& out) {
   out.cosine = gradient_cosine(at);
-  const Vector scale = safe_norms(at);
-  LinearSolver solver(at, scale);
-  Step step = solver.solve(0);
-  if (!step.factored) return out;
-  out.usable = true;
+  Numbers scale(x.size());
+  safe_norms(at, scale);
+  scratch.solver.set(at, view(scale));
+  Step& step = scratch.step;
+  scratch.solver.solve(0, step);
+  out.usable = step.factored;
+  out.condition = out.decrement = out.decrement_sigma = out.step_size = 0;
+  if (!step.factored) return;
   out.condition = step.condition;
   out.decrement = step.nu;
   const double sigma = scatter(at.cost, rows, x.size(), unit_sigma);
   out.decrement_sigma = sigma > 0 ? step.nu / sigma : std::numeric_limits<double>::infinity();
-  out.step_size = relative_size(step.step, x, scale);
-  out.step = std::move(step.step);
-  return out;
+  out.step_size = relative_size(step.step, x, view(scale));
+  out.step.swap(step.step);
 }
 
 Certified certify(Evaluator& evaluator, std::span<const double> x, Linearization& at, const CertificateTests& tests) {
   Certified out;
+  UndampedSolver scratch;
+  certify(evaluator, x, at, tests, scratch, out);
+  return out;
+}
+
+void certify(Evaluator& evaluator, std::span<const double> x, Linearization& at, const CertificateTests& tests,
+             UndampedSolver& scratch, Certified& out) {
+  out.certificate = {};
+  out.covariance.assign(0, 0);
+  out.first_order = false;
   Certificate& c = out.certificate;
   c.cost = at.cost;
   out.step.assign(x.size(), 0.0);
-  if (!at.finite) return out;  // derivatives that are not finite where the residuals are: nothing to certify
-  const Vector scale = safe_norms(at);
-  Factor factor;
+  if (!at.finite) return;  // derivatives that are not finite where the residuals are: nothing to certify
+  Numbers norms(x.size());
+  safe_norms(at, norms);
+  const std::span<const double> scale = view(norms);
+  Factor factor(x.size());
   bool ready = !at.triangle.empty();
   if (ready) {
-    factor = factor_triangle(at, scale);
+    factor_triangle(at, scale, factor);
   } else {
-    const FirstOrder cheap = first_order(at, x, evaluator.residuals(), tests.unit_sigma);
+    scratch.solver.set(at, scale);
+    scratch.solver.solve(0, scratch.step);
     // Normal equations serve while the covariance keeps ten digits.
-    ready = cheap.usable && static_cast<double>(x.size()) * kU * cheap.condition < 1e-10 && factor_normal(at, scale, factor);
+    ready = scratch.step.factored && static_cast<double>(x.size()) * kU * scratch.step.condition < 1e-10 &&
+            factor_normal(at, scale, factor);
   }
   if (!ready) {
     Linearization by_qr = evaluator.linearize(x, {Format::f64, Gram::qr});
-    if (!by_qr.finite) return out;
+    if (!by_qr.finite) return;
     at = std::move(by_qr);
     c.cost = at.cost;
-    factor = factor_triangle(at, scale);
+    factor_triangle(at, scale, factor);
   }
   analyse(factor, scale, out);
   const double nu = c.decrement_sigma;
@@ -235,7 +277,7 @@ Certified certify(Evaluator& evaluator, std::span<const double> x, Linearization
   const bool zero = zero_residual(c.cost, tests.initial_cost, tests.magnitude);
   const bool deficient = c.rank < static_cast<int>(x.size());
   // Squares that underflow hide the gradient; and where no parameter moves the residual nothing was fitted.
-  if (tests.underflow || (c.rank == 0 && !zero)) return out;
+  if (tests.underflow || (c.rank == 0 && !zero)) return;
   if ((near || flat) && settled) {
     c.verdict = Verdict::converged;
     c.governed_by = near ? "decrement+xtol" : "gtol+xtol";
@@ -243,11 +285,11 @@ Certified certify(Evaluator& evaluator, std::span<const double> x, Linearization
     c.verdict = Verdict::noise_floor;
     c.governed_by = noise ? "gradient bound" : "zero residual";
   } else {
-    return out;
+    return;
   }
   if (deficient) c.verdict = Verdict::rank_deficient;
   c.passed = out.first_order = true;
-  return out;
+  return;
 }
 
 }  // namespace nlsq::inline v0

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "evaluator.hpp"
+#include "linear_solver.hpp"
 
 #include <nlsq/options.hpp>
 #include <nlsq/summary.hpp>
@@ -28,6 +29,13 @@ struct Certified {
 // Judges x, linearized in f64. Where κ₀ asks for it a QR pass over the rows replaces the normal
 // equations. `at` is updated to the linearization that served.
 Certified certify(Evaluator& evaluator, std::span<const double> x, Linearization& at, const CertificateTests& tests);
+// The same in memory that is given.
+struct UndampedSolver {
+  LinearSolver solver;
+  Step step;
+};
+void certify(Evaluator& evaluator, std::span<const double> x, Linearization& at, const CertificateTests& tests,
+             UndampedSolver& scratch, Certified& out);
 
 // First-order quantities at x from the normal equations alone: cheap, for the loop. Not valid
 // (`usable` false) where H is numerically singular.
@@ -41,6 +49,8 @@ struct FirstOrder {
   Vector step;                 // s₀
 };
 FirstOrder first_order(const Linearization& at, std::span<const double> x, std::size_t rows, bool unit_sigma);
+void first_order(const Linearization& at, std::span<const double> x, std::size_t rows, bool unit_sigma,
+                 UndampedSolver& scratch, FirstOrder& out);
 
 // Rank of J from the triangle of a QR pass, columns scaled to unit length.
 int numerical_rank(const Linearization& at);

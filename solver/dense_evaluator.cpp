@@ -1,5 +1,7 @@
 #include "dense_evaluator.hpp"
 
+#include "dense_scratch.hpp"
+
 #include "parallel.hpp"
 
 #include <chrono>
@@ -29,6 +31,14 @@ bool all_finite(const Vector& values) {
 }  // namespace
 
 struct DenseEvaluator::Sums {
+  void restart(bool qr, std::size_t n1) {
+    packed.assign(qr ? 0 : packed_size(static_cast<int>(n1)), 0.0);
+    triangle.assign(qr ? n1 : 0, qr ? n1 : 0);
+    redone = bytes = 0;
+    finite = true;
+    counters = {};
+  }
+
   Vector packed;             // Gram sums, upper triangle by rows
   Matrix triangle;           // QR
   std::size_t redone = 0;    // tiles that were not finite in f32
@@ -54,22 +64,23 @@ struct DenseEvaluator::Sums {
   }
 };
 
-namespace {
-
 // One worker's way through tiles: fills them in the plan's precision and folds them into sums.
-class TileFolder {
+class DenseEvaluator::TileFolder {
  public:
-  TileFolder(RowModel& model, std::span<const double> x, Fill fill, const PrecisionPlan& plan, KernelCounters& counters)
+  TileFolder(RowModel& model, std::span<const double> x, Fill fill, const PrecisionPlan& plan, KernelCounters& counters,
+             Scratch& scratch)
       : model_(model), x_(x), fill_(fill), plan_(plan), counters_(counters),
         n1_(fill == Fill::residual ? 1 : model.parameters() + 1),
-        first_(static_cast<std::size_t>(model.parameters() + 1 - n1_)),
-        pass_(model.begin(x, fill, plan.residual == Format::f32)), tile_(packed_size(n1_)) {}
+        first_(static_cast<std::size_t>(model.parameters() + 1 - n1_)), scratch_(scratch),
+        pass_(scratch.pass(model, x, fill, plan.residual == Format::f32)), tile_(scratch.tile) {
+    tile_.resize(packed_size(n1_));
+  }
 
   // Sums of one tile, replacing the last one's. False: not finite, even in f64.
   bool gram(const TileRange& range, bool& redone) {
     std::fill(tile_.begin(), tile_.end(), 0.0);
     if (plan_.residual == Format::f32) {
-      float* const* columns = pass_->fill_f32(range.first, range.count, counters_) + first_;
+      float* const* columns = pass_.fill_f32(range.first, range.count, counters_) + first_;
       const auto kernel = plan_.gram == Gram::f32_tile ? kernels().gram_f32 : kernels().gram_f32_wide;
       kernel(columns, n1_, range.count, tile_.data(), &counters_);
       if (all_finite(tile_)) return true;
@@ -84,11 +95,12 @@ class TileFolder {
   bool qr(const TileRange& range, Matrix& triangle) {
     const double* const* columns = fill_f64(range);
     const std::size_t stride = (model_.tile_rows() + 63) / 64 * 64;
-    copies_.resize(static_cast<std::size_t>(n1_) * stride);
-    std::vector<double*> pointers(static_cast<std::size_t>(n1_));
+    scratch_.copies.resize(static_cast<std::size_t>(n1_) * stride);
+    std::vector<double*>& pointers = scratch_.pointers;
+    pointers.resize(static_cast<std::size_t>(n1_));
     double zero = 0;
     for (std::size_t j = 0; j < pointers.size(); ++j) {
-      pointers[j] = copies_.data() + j * stride;
+      pointers[j] = scratch_.copies.data() + j * stride;
       for (std::size_t i = 0; i < range.count; ++i) zero += columns[j][i] - columns[j][i];
       std::copy_n(columns[j], range.count, pointers[j]);
     }
@@ -100,13 +112,13 @@ class TileFolder {
   const Vector& tile_sums() const { return tile_; }
   int columns() const { return n1_; }
   std::size_t bytes() const {
-    return pass_->bytes() + (wide_ ? wide_->bytes() : 0) + (tile_.size() + copies_.size()) * sizeof(double);
+    return pass_.bytes() + (wide_ != nullptr ? wide_->bytes() : 0) + (tile_.size() + scratch_.copies.size()) * sizeof(double);
   }
 
  private:
   const double* const* fill_f64(const TileRange& range) {
-    if (plan_.residual == Format::f64) return pass_->fill_f64(range.first, range.count, counters_) + first_;
-    if (!wide_) wide_ = model_.begin(x_, fill_, false);
+    if (plan_.residual == Format::f64) return pass_.fill_f64(range.first, range.count, counters_) + first_;
+    if (wide_ == nullptr) wide_ = &scratch_.pass(model_, x_, fill_, false);
     return wide_->fill_f64(range.first, range.count, counters_) + first_;
   }
 
@@ -117,17 +129,21 @@ class TileFolder {
   KernelCounters& counters_;
   int n1_;
   std::size_t first_;
-  std::unique_ptr<TilePass> pass_, wide_;
-  Vector tile_, copies_;
+  Scratch& scratch_;
+  TilePass& pass_;
+  TilePass* wide_ = nullptr;
+  Vector& tile_;
 };
 
-}  // namespace
+DenseEvaluator::DenseEvaluator(RowModel& model, const Parallelism& parallelism)
+    : model_(model), parallelism_(parallelism), scratch_(std::make_unique<Scratch>()) {}
+DenseEvaluator::~DenseEvaluator() = default;
 
-DenseEvaluator::Sums DenseEvaluator::accumulate(std::span<const double> x, Fill fill, const PrecisionPlan& plan) {
+DenseEvaluator::Sums& DenseEvaluator::accumulate(std::span<const double> x, Fill fill, const PrecisionPlan& plan) {
   for (int round = 0; round < kMaxRecordings; ++round) {
     bool retry = false;
     const auto begin = std::chrono::steady_clock::now();
-    Sums sums = accumulate_once(x, fill, plan, retry);
+    Sums& sums = accumulate_once(x, fill, plan, retry);
     seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     const double rows = static_cast<double>(model_.rows()) * model_.row_cost(fill);
     work_ += rows * (plan.residual == Format::f32 ? kF32Price : 1.0);
@@ -137,14 +153,12 @@ DenseEvaluator::Sums DenseEvaluator::accumulate(std::span<const double> x, Fill 
 }
 
 // Sums over one chunk of tiles, in order. Stops at the first tile that is not finite in f64.
-DenseEvaluator::Sums DenseEvaluator::sum_chunk(std::size_t chunk, std::size_t chunk_tiles, std::span<const double> x,
-                                               Fill fill, const PrecisionPlan& plan) {
-  Sums sums;
-  TileFolder folder(model_, x, fill, plan, sums.counters);
+void DenseEvaluator::sum_chunk(std::size_t chunk, std::size_t chunk_tiles, std::span<const double> x, Fill fill,
+                               const PrecisionPlan& plan, Scratch& scratch, Sums& sums) {
   const bool qr = plan.gram == Gram::qr && fill != Fill::residual;
-  const auto n1 = static_cast<std::size_t>(folder.columns());
-  if (qr) sums.triangle = Matrix(n1, n1);
-  else sums.packed.assign(packed_size(folder.columns()), 0.0);
+  const auto n1 = static_cast<std::size_t>(fill == Fill::residual ? 1 : parameters() + 1);
+  sums.restart(qr, n1);
+  TileFolder folder(model_, x, fill, plan, sums.counters, scratch);
   const std::size_t end = std::min(model_.tile_count(), (chunk + 1) * chunk_tiles);
   for (std::size_t t = chunk * chunk_tiles; t < end; ++t) {
     const TileRange range = model_.tile(t);
@@ -158,14 +172,13 @@ DenseEvaluator::Sums DenseEvaluator::sum_chunk(std::size_t chunk, std::size_t ch
     for (std::size_t k = 0; k < sums.packed.size(); ++k) sums.packed[k] += folder.tile_sums()[k];
   }
   sums.bytes = folder.bytes() + (sums.packed.size() + n1 * n1) * sizeof(double);
-  return sums;
 }
 
 // Chunks of tiles are summed in any order by any thread, then combined in a fixed binary tree: the same
 // bits however they are shared out, and rounding errors that grow with the logarithm of their number.
 // Their number depends on the problem alone, and is bounded by the memory their sums take.
-DenseEvaluator::Sums DenseEvaluator::accumulate_once(std::span<const double> x, Fill fill, const PrecisionPlan& plan,
-                                                     bool& retry) {
+DenseEvaluator::Sums& DenseEvaluator::accumulate_once(std::span<const double> x, Fill fill, const PrecisionPlan& plan,
+                                                      bool& retry) {
   const int n1 = fill == Fill::residual ? 1 : parameters() + 1;
   const std::size_t tiles = std::max<std::size_t>(1, model_.tile_count());
   const std::size_t most = std::max<std::size_t>(8, kChunkDoubles / packed_size(n1));
@@ -174,11 +187,18 @@ DenseEvaluator::Sums DenseEvaluator::accumulate_once(std::span<const double> x, 
   const double work = static_cast<double>(model_.rows()) * model_.row_cost(fill);
   const bool alone = !model_.concurrent() || work < kThreadWork;
 
-  std::vector<Sums> sums(chunks);
-  model_.prepare(x, fill);
-  const int threads = run_tasks(chunks, alone ? Parallelism{1, {}} : parallelism_,
-                                [&](std::size_t c) { sums[c] = sum_chunk(c, chunk_tiles, x, fill, plan); });
-  threads_ = std::max(threads_, threads);
+  std::vector<Sums>& sums = sums_;
+  sums.resize(chunks);
+  if (chunks == 1) {
+    sum_chunk(0, chunk_tiles, x, fill, plan, *scratch_, sums[0]);
+  } else {
+    model_.prepare(x, fill);
+    const int threads = run_tasks(chunks, alone ? Parallelism{1, {}} : parallelism_, [&](std::size_t c) {
+      Scratch scratch;
+      sum_chunk(c, chunk_tiles, x, fill, plan, scratch, sums[c]);
+    });
+    threads_ = std::max(threads_, threads);
+  }
   std::size_t bytes = 0;
   for (Sums& s : sums) {
     counters_.add(s.counters);
@@ -190,27 +210,34 @@ DenseEvaluator::Sums DenseEvaluator::accumulate_once(std::span<const double> x, 
     const auto why = model_.explain_non_finite(x, s.culprit.first, s.culprit.count);
     if (why == RowModel::NonFinite::give_up) throw RecordingFailed("a row took a branch that could not be recorded");
     retry = why == RowModel::NonFinite::retry;
-    return std::move(s);
+    return s;
   }
   for (std::size_t step = 1; step < chunks; step *= 2) {
     for (std::size_t c = 0; c + step < chunks; c += 2 * step) sums[c].merge(sums[c + step], n1, counters_);
   }
-  return std::move(sums.front());
+  return sums.front();
 }
 
 Linearization DenseEvaluator::linearize(std::span<const double> x, const PrecisionPlan& plan) {
-  Sums sums = accumulate(x, Fill::jacobian_and_residual, plan);
   Linearization out;
+  linearize_into(x, plan, out);
+  return out;
+}
+
+void DenseEvaluator::linearize_into(std::span<const double> x, const PrecisionPlan& plan, Linearization& out) {
+  const Sums& sums = accumulate(x, Fill::jacobian_and_residual, plan);
   out.plan = plan;
+  out.nonfinite_tiles = 0;
   out.finite = sums.finite;
   if (!out.finite) {
     out.cost = std::numeric_limits<double>::quiet_NaN();
-    return out;
+    return;
   }
   out.nonfinite_tiles = static_cast<double>(sums.redone) / static_cast<double>(std::max<std::size_t>(1, model_.tile_count()));
   const auto n = static_cast<std::size_t>(parameters());
-  out.gradient.resize(n);
-  out.normal = Matrix(n, n);
+  out.gradient.assign(n, 0.0);
+  out.normal.assign(n, n);
+  out.triangle.assign(0, 0);
   if (plan.gram == Gram::qr) {
     const Matrix& R = sums.triangle;
     double squares = 0;
@@ -223,7 +250,7 @@ Linearization DenseEvaluator::linearize(std::span<const double> x, const Precisi
         out.normal(j, i) = out.normal(i, j);
       }
     }
-    out.triangle = std::move(sums.triangle);
+    out.triangle = R;
   } else {
     std::size_t k = 0;
     for (std::size_t i = 0; i < n; ++i) {
@@ -232,7 +259,12 @@ Linearization DenseEvaluator::linearize(std::span<const double> x, const Precisi
     }
     out.cost = 0.5 * sums.packed[k];
   }
-  return out;
+}
+
+void DenseEvaluator::forget_work() {
+  counters_ = {};
+  work_ = seconds_ = 0;
+  peak_bytes_ = 0;
 }
 
 void DenseEvaluator::add_work(const DenseEvaluator& part) {
@@ -245,21 +277,28 @@ void DenseEvaluator::add_work(const DenseEvaluator& part) {
 
 CostValue DenseEvaluator::cost(std::span<const double> x, Format format) {
   const PrecisionPlan plan{format, format == Format::f64 ? Gram::f64 : Gram::f32_wide};
-  const Sums sums = accumulate(x, Fill::residual, plan);
+  const Sums& sums = accumulate(x, Fill::residual, plan);
   return {sums.finite ? 0.5 * sums.packed[0] : std::numeric_limits<double>::quiet_NaN()};
 }
 
 Vector DenseEvaluator::second_order(std::span<const double> x, std::span<const double> direction, double h) {
+  Vector out;
+  second_order_into(x, direction, h, out);
+  return out;
+}
+
+void DenseEvaluator::second_order_into(std::span<const double> x, std::span<const double> direction, double h, Vector& out) {
   const auto n = static_cast<std::size_t>(parameters());
-  Vector moved(x.begin(), x.end());
+  Vector& moved = scratch_->moved;
+  moved.assign(x.begin(), x.end());
   for (std::size_t j = 0; j < n; ++j) moved[j] += h * direction[j];
-  const auto here = model_.begin(x, Fill::jacobian_and_residual, false);
-  const auto there = model_.begin(moved, Fill::residual, false);
-  Vector out(n, 0.0);
+  TilePass& here = scratch_->pass(model_, x, Fill::jacobian_and_residual, false);
+  TilePass& there = scratch_->pass(model_, moved, Fill::residual, false);
+  out.assign(n, 0.0);
   for (std::size_t t = 0; t < model_.tile_count(); ++t) {
     const TileRange range = model_.tile(t);
-    const double* const* J = here->fill_f64(range.first, range.count, counters_);
-    const double* moved_r = there->fill_f64(range.first, range.count, counters_)[n];
+    const double* const* J = here.fill_f64(range.first, range.count, counters_);
+    const double* moved_r = there.fill_f64(range.first, range.count, counters_)[n];
     for (std::size_t i = 0; i < range.count; ++i) {
       double linear = 0;
       for (std::size_t j = 0; j < n; ++j) linear += J[j][i] * direction[j];
@@ -269,7 +308,6 @@ Vector DenseEvaluator::second_order(std::span<const double> x, std::span<const d
     }
   }
   work_ += static_cast<double>(model_.rows()) * (row_cost() + model_.row_cost(Fill::residual));
-  return out;
 }
 
 NonFiniteRow DenseEvaluator::find_non_finite(std::span<const double> x) {

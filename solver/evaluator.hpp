@@ -69,14 +69,22 @@ class Evaluator {
   virtual double row_cost() const = 0;  // f64 adds a row, Jacobian included
 
   virtual Linearization linearize(std::span<const double> x, const PrecisionPlan& plan) = 0;
+  // The same into memory that is given.
+  virtual void linearize_into(std::span<const double> x, const PrecisionPlan& plan, Linearization& out) {
+    out = linearize(x, plan);
+  }
   virtual CostValue cost(std::span<const double> x, Format format) = 0;
   virtual Probe probe(std::span<const double> x) = 0;
   // At most `max_rows` rows, in f64.
   virtual Recheck recheck(std::span<const double> x, std::size_t max_rows) = 0;
+  virtual void recheck_into(std::span<const double> x, std::size_t max_rows, Recheck& out) { out = recheck(x, max_rows); }
   // Relative error of J itself beyond rounding (finite differences); 0 otherwise.
   virtual double jacobian_error() const { return 0; }
   // Jᵀ r_vv, r_vv the second derivative of r along `direction`, by a difference of step h (f64).
   virtual Vector second_order(std::span<const double> x, std::span<const double> direction, double h) = 0;
+  virtual void second_order_into(std::span<const double> x, std::span<const double> direction, double h, Vector& out) {
+    out = second_order(x, direction, h);
+  }
 
   virtual const KernelCounters& counters() const = 0;
   virtual double counted_work() const = 0;  // f64 adds, f32 at half price

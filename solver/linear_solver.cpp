@@ -1,5 +1,7 @@
 #include "linear_solver.hpp"
 
+#include "small_dense.hpp"
+
 #include <Eigen/Cholesky>
 #include <Eigen/QR>
 
@@ -55,22 +57,59 @@ struct LinearSolver::Impl {
   DenseVector g;              // scaled gradient
   DenseMatrix R;              // scaled triangle, QR only
   DenseVector z;              // Qᵀr, QR only
-  DenseMatrix L;              // of the last solve
+  DenseMatrix L;              // of the last solve, lower
+  DenseMatrix A;              // H + λI; scratch
+  DenseVector s;              // the step, scaled; scratch
+
+  std::size_t size() const { return static_cast<std::size_t>(g.size()); }
+  bool small() const { return size() <= small_dense::kMost; }
+
+  void solve_lower(double* v) const {
+    if (small()) return small_dense::solve_lower(L.data(), size(), v);
+    Eigen::Map<DenseVector> map(v, g.size());
+    L.triangularView<Eigen::Lower>().solveInPlace(map);
+  }
+  void solve_lower_transposed(double* v) const {
+    if (small()) return small_dense::solve_lower_transposed(L.data(), size(), v);
+    Eigen::Map<DenseVector> map(v, g.size());
+    L.transpose().triangularView<Eigen::Upper>().solveInPlace(map);
+  }
+  bool solve_normal(double lambda, Step& out);
+  bool solve_triangle(double lambda, Step& out);
 };
 
+void column_norms(const Linearization& at, Vector& out) {
+  out.resize(at.gradient.size());
+  for (std::size_t j = 0; j < out.size(); ++j) out[j] = std::sqrt(at.normal(j, j));
+}
+
 Vector column_norms(const Linearization& at) {
-  Vector norms(at.gradient.size());
-  for (std::size_t j = 0; j < norms.size(); ++j) norms[j] = std::sqrt(at.normal(j, j));
+  Vector norms;
+  column_norms(at, norms);
   return norms;
 }
 
-LinearSolver::LinearSolver(const Linearization& at, const Vector& scale) : impl_(std::make_unique<Impl>()) {
+LinearSolver::LinearSolver() : impl_(std::make_unique<Impl>()) {}
+LinearSolver::~LinearSolver() = default;
+LinearSolver::LinearSolver(LinearSolver&&) noexcept = default;
+LinearSolver& LinearSolver::operator=(LinearSolver&&) noexcept = default;
+
+void LinearSolver::set(const Linearization& at, std::span<const double> scale) {
   const auto n = static_cast<Eigen::Index>(scale.size());
   Impl& m = *impl_;
-  m.inverse_scale = Eigen::Map<const DenseVector>(scale.data(), n).cwiseInverse();
-  m.H = m.inverse_scale.asDiagonal() * Eigen::Map<const DenseMatrix>(at.normal.data(), n, n) * m.inverse_scale.asDiagonal();
-  m.g = m.inverse_scale.cwiseProduct(Eigen::Map<const DenseVector>(at.gradient.data(), n));
-  if (at.triangle.empty()) return;
+  m.inverse_scale.resize(n);
+  m.g.resize(n);
+  m.H.resize(n, n);
+  const double* normal = at.normal.data();
+  for (Eigen::Index i = 0; i < n; ++i) m.inverse_scale[i] = 1 / scale[static_cast<std::size_t>(i)];
+  for (Eigen::Index j = 0; j < n; ++j) {
+    m.g[j] = m.inverse_scale[j] * at.gradient[static_cast<std::size_t>(j)];
+    for (Eigen::Index i = 0; i < n; ++i) m.H(i, j) = m.inverse_scale[i] * normal[j * n + i] * m.inverse_scale[j];
+  }
+  if (at.triangle.empty()) {
+    m.R.resize(0, 0);
+    return;
+  }
   m.R.setZero(n, n);
   m.z.resize(n);
   for (Eigen::Index i = 0; i < n; ++i) {
@@ -81,67 +120,79 @@ LinearSolver::LinearSolver(const Linearization& at, const Vector& scale) : impl_
   }
 }
 
-LinearSolver::~LinearSolver() = default;
-LinearSolver::LinearSolver(LinearSolver&&) noexcept = default;
-LinearSolver& LinearSolver::operator=(LinearSolver&&) noexcept = default;
-
-Step LinearSolver::solve(double lambda) {
-  Impl& m = *impl_;
-  const auto n = m.g.size();
-  Step out;
-  DenseVector s(n);
-  if (m.R.size() == 0) {
-    DenseMatrix A = m.H;
-    A.diagonal().array() += lambda;
-    const Eigen::LLT<DenseMatrix> factor(A);
-    if (factor.info() != Eigen::Success) return out;
-    m.L = factor.matrixL();
-    out.condition = one_norm(A) * inverse_one_norm(m.L);
-    s = m.g;
-    m.L.triangularView<Eigen::Lower>().solveInPlace(s);
-    out.nu = s.norm();
-    m.L.transpose().triangularView<Eigen::Upper>().solveInPlace(s);
-    s = -s;
+// Cholesky of H + λI. Leaves its factor in L and the step in s.
+bool LinearSolver::Impl::solve_normal(double lambda, Step& out) {
+  const auto n = g.size();
+  A = H;
+  A.diagonal().array() += lambda;
+  if (small()) {
+    L = A;
+    if (!small_dense::cholesky(L.data(), size())) return false;
+    const double norm = small_dense::one_norm(A.data(), size());
+    out.condition = norm * small_dense::inverse_one_norm(L.data(), size(), A.data());
   } else {
-    DenseMatrix A = DenseMatrix::Zero(2 * n, n);
-    A.topRows(n) = m.R;
-    A.bottomRows(n).diagonal().setConstant(std::sqrt(lambda));
-    DenseVector rhs = DenseVector::Zero(2 * n);
-    rhs.head(n) = m.z;
-    const Eigen::HouseholderQR<DenseMatrix> factor(A);
-    rhs = factor.householderQ().transpose() * rhs;
-    const DenseMatrix R = factor.matrixQR().topRows(n).triangularView<Eigen::Upper>();
-    if (!(R.diagonal().cwiseAbs().minCoeff() > 0)) return out;
-    m.L = R.transpose();
-    const double norm = one_norm(R.transpose() * R);
-    out.condition = norm * inverse_one_norm(m.L);
-    out.nu = rhs.head(n).norm();
-    s = -R.triangularView<Eigen::Upper>().solve(rhs.head(n));
+    const Eigen::LLT<DenseMatrix> factor(A);
+    if (factor.info() != Eigen::Success) return false;
+    L = factor.matrixL();
+    out.condition = one_norm(A) * inverse_one_norm(L);
   }
-  out.factored = s.allFinite() && std::isfinite(out.condition);
-  if (!out.factored) return out;
-  out.scaled_norm = s.norm();
-  out.predicted = 0.5 * (lambda * s.squaredNorm() - m.g.dot(s));
-  out.step.resize(static_cast<std::size_t>(n));
-  Eigen::Map<DenseVector>(out.step.data(), n) = m.inverse_scale.cwiseProduct(s);
-  return out;
+  s = g;
+  solve_lower(s.data());
+  out.nu = small_dense::norm(s.data(), static_cast<std::size_t>(n));
+  solve_lower_transposed(s.data());
+  s = -s;
+  return true;
 }
 
-Vector LinearSolver::apply_inverse(const Vector& v) const {
-  const Impl& m = *impl_;
-  DenseVector s = m.inverse_scale.cwiseProduct(Eigen::Map<const DenseVector>(v.data(), m.g.size()));
-  m.L.triangularView<Eigen::Lower>().solveInPlace(s);
-  m.L.transpose().triangularView<Eigen::Upper>().solveInPlace(s);
-  Vector out(v.size());
-  Eigen::Map<DenseVector>(out.data(), m.g.size()) = -m.inverse_scale.cwiseProduct(s);
-  return out;
+// QR of [R; √λ I]. Leaves Rᵀ in L and the step in s.
+bool LinearSolver::Impl::solve_triangle(double lambda, Step& out) {
+  const auto n = g.size();
+  DenseMatrix stacked = DenseMatrix::Zero(2 * n, n);
+  stacked.topRows(n) = R;
+  stacked.bottomRows(n).diagonal().setConstant(std::sqrt(lambda));
+  DenseVector rhs = DenseVector::Zero(2 * n);
+  rhs.head(n) = z;
+  const Eigen::HouseholderQR<DenseMatrix> factor(stacked);
+  rhs = factor.householderQ().transpose() * rhs;
+  const DenseMatrix top = factor.matrixQR().topRows(n).triangularView<Eigen::Upper>();
+  if (!(top.diagonal().cwiseAbs().minCoeff() > 0)) return false;
+  L = top.transpose();
+  const double norm = one_norm(top.transpose() * top);
+  out.condition = norm * inverse_one_norm(L);
+  out.nu = rhs.head(n).norm();
+  s = -top.triangularView<Eigen::Upper>().solve(rhs.head(n));
+  return true;
+}
+
+void LinearSolver::solve(double lambda, Step& out) {
+  Impl& m = *impl_;
+  out.factored = false;
+  out.condition = out.nu = out.predicted = out.scaled_norm = 0;
+  out.step.assign(m.size(), 0.0);
+  if (!(m.R.size() == 0 ? m.solve_normal(lambda, out) : m.solve_triangle(lambda, out))) return;
+  out.factored = m.s.allFinite() && std::isfinite(out.condition);
+  if (!out.factored) return;
+  out.scaled_norm = small_dense::norm(m.s.data(), m.size());
+  out.predicted = 0.5 * (lambda * out.scaled_norm * out.scaled_norm - m.g.dot(m.s));
+  for (std::size_t j = 0; j < m.size(); ++j) {
+    out.step[j] = m.inverse_scale[static_cast<Eigen::Index>(j)] * m.s[static_cast<Eigen::Index>(j)];
+  }
+}
+
+void LinearSolver::apply_inverse(const Vector& v, Vector& out) const {
+  Impl& m = *impl_;
+  m.s = m.inverse_scale.cwiseProduct(Eigen::Map<const DenseVector>(v.data(), m.g.size()));
+  m.solve_lower(m.s.data());
+  m.solve_lower_transposed(m.s.data());
+  out.resize(v.size());
+  Eigen::Map<DenseVector>(out.data(), m.g.size()) = -m.inverse_scale.cwiseProduct(m.s);
 }
 
 double LinearSolver::norm_in_metric(const Vector& v) const {
-  const Impl& m = *impl_;
-  DenseVector s = m.inverse_scale.cwiseProduct(Eigen::Map<const DenseVector>(v.data(), m.g.size()));
-  m.L.triangularView<Eigen::Lower>().solveInPlace(s);
-  return s.norm();
+  Impl& m = *impl_;
+  m.s = m.inverse_scale.cwiseProduct(Eigen::Map<const DenseVector>(v.data(), m.g.size()));
+  m.solve_lower(m.s.data());
+  return small_dense::norm(m.s.data(), m.size());
 }
 
 double LinearSolver::rms_in_metric(const Matrix& covariance) const {

@@ -9,6 +9,7 @@
 #include "evaluator.hpp"
 
 #include <memory>
+#include <span>
 
 namespace nlsq::inline v0 {
 
@@ -23,15 +24,28 @@ struct Step {
 
 class LinearSolver {
  public:
+  LinearSolver();
   // `scale`: D, all positive.
-  LinearSolver(const Linearization& at, const Vector& scale);
+  LinearSolver(const Linearization& at, const Vector& scale) : LinearSolver() { set(at, scale); }
+  // Another linearization, in the memory of the last one.
+  void set(const Linearization& at, std::span<const double> scale);
   ~LinearSolver();
   LinearSolver(LinearSolver&&) noexcept;
   LinearSolver& operator=(LinearSolver&&) noexcept;
 
-  Step solve(double lambda);
+  Step solve(double lambda) {
+    Step out;
+    solve(lambda, out);
+    return out;
+  }
+  void solve(double lambda, Step& out);
   // -(H+λI)⁻¹ D⁻¹v, unscaled, with the factor of the last solve.
-  Vector apply_inverse(const Vector& v) const;
+  void apply_inverse(const Vector& v, Vector& out) const;
+  Vector apply_inverse(const Vector& v) const {
+    Vector out;
+    apply_inverse(v, out);
+    return out;
+  }
   // ‖L⁻¹D⁻¹v‖ with the factor of the last solve.
   double norm_in_metric(const Vector& v) const;
   // √trace(L⁻¹ D⁻¹ C D⁻¹ L⁻ᵀ): root mean square of that norm for a random v of covariance C.
@@ -44,5 +58,6 @@ class LinearSolver {
 
 // Column norms of J: √diag(JᵀJ).
 Vector column_norms(const Linearization& at);
+void column_norms(const Linearization& at, Vector& out);
 
 }  // namespace nlsq::inline v0

@@ -1,8 +1,12 @@
 // The certificate does not trust the program it certifies: residuals by the user's own callable.
-#include "dense_evaluator.hpp"
+#include "dense_scratch.hpp"
 #include "row_groups.hpp"
 
+#include <nlsq/local_buffer.hpp>
+
+#include <algorithm>
 #include <cmath>
+#include <limits>
 #include <string_view>
 
 namespace nlsq::inline v0 {
@@ -16,25 +20,47 @@ constexpr double kSquareable = 0x1p-511;  // the square of a smaller number has 
 // First-order terms tell, |J_ij| |x_j|; where a callable says nothing of y, a parameter is no smaller than its
 // typical size.
 void add_first_order_terms(const double* const* J, std::span<const double> x, std::span<const double> typical,
-                           std::size_t count, Vector& magnitudes) {
+                           std::size_t count, double* magnitudes) {
   for (std::size_t j = 0; j < x.size(); ++j) {
     const double size = std::max(std::fabs(x[j]), j < typical.size() ? typical[j] : 0.0);
     for (std::size_t i = 0; i < count; ++i) {
-      if (std::isfinite(J[j][i])) magnitudes[i] += std::fabs(J[j][i]) * size;
+      const double term = std::fabs(J[j][i]) * size;
+      magnitudes[i] += term < std::numeric_limits<double>::infinity() ? term : 0.0;
     }
   }
 }
 
-// One column of J, or r, over the sampled rows.
-struct ColumnSums {
-  double squares = 0, terms = 0, largest = 0;
-
-  void add(double value, double size) {
-    squares += value * value;
-    terms += std::fabs(value) * size;
-    largest = std::max(largest, std::fabs(value));
+// One column of J, or r, over the sampled rows. In lanes, which vectorise.
+class ColumnSums {
+ public:
+  void add(const double* values, const double* sizes, std::size_t count) {
+    std::size_t i = 0;
+    for (; i + kLanes <= count; i += kLanes) {
+      for (std::size_t l = 0; l < kLanes; ++l) add_one(l, values[i + l], sizes[i + l]);
+    }
+    for (std::size_t l = 0; i < count; ++i, ++l) add_one(l, values[i], sizes[i]);
   }
-  bool underflows() const { return largest > 0 && largest < kSquareable; }
+  double squares() const { return sum(squares_); }
+  double terms() const { return sum(terms_); }
+  double largest() const { return *std::max_element(largest_, largest_ + kLanes); }
+  bool underflows() const { return largest() > 0 && largest() < kSquareable; }
+
+ private:
+  static constexpr std::size_t kLanes = 8;
+
+  void add_one(std::size_t lane, double value, double size) {
+    const double v = std::fabs(value);
+    squares_[lane] += v * v;
+    terms_[lane] += v * size;
+    largest_[lane] = largest_[lane] < v ? v : largest_[lane];
+  }
+  static double sum(const double (&lanes)[kLanes]) {
+    double total = 0;
+    for (const double v : lanes) total += v;
+    return total;
+  }
+
+  double squares_[kLanes] = {}, terms_[kLanes] = {}, largest_[kLanes] = {};
 };
 
 }  // namespace
@@ -44,13 +70,22 @@ double DenseEvaluator::jacobian_error() const {
 }
 
 Recheck DenseEvaluator::recheck(std::span<const double> x, std::size_t max_rows) {
+  Recheck out;
+  recheck_into(x, max_rows, out);
+  return out;
+}
+
+void DenseEvaluator::recheck_into(std::span<const double> x, std::size_t max_rows, Recheck& out) {
   const std::size_t m = model_.rows();
   const auto n = static_cast<std::size_t>(parameters());
-  const auto pass = model_.begin(x, Fill::jacobian_and_residual, false);
-  Recheck out;
+  TilePass& pass = scratch_->pass(model_, x, Fill::jacobian_and_residual, false);
+  scratch_->residuals.resize(std::max(kGroup, model_.tile_rows()));
+  scratch_->magnitudes.resize(scratch_->residuals.size());
+  double *residuals = scratch_->residuals.data(), *sizes = scratch_->magnitudes.data();
+  out.rows = 0;
+  out.largest = 0;
   double difference_squares = 0, magnitude_squares = 0;
-  Vector residuals(kGroup), magnitudes(kGroup);
-  std::vector<ColumnSums> sums(n + 1);
+  LocalBuffer<ColumnSums, 16> sums(n + 1);
   const auto compare = [&](double one, double other, double size) {
     const double difference = std::fabs(one - other);
     if (!(difference <= out.largest * size)) {
@@ -63,28 +98,33 @@ Recheck DenseEvaluator::recheck(std::span<const double> x, std::size_t max_rows)
     double again[2], terms[2];
     for (int k = 0; k < 2; ++k) model_.reference_residuals(x, first + count / 2, 1, &again[k], &terms[k]);
     compare(again[0], again[1], std::max(terms[0], terms[1]));
-    const double* const* columns = pass->fill_f64(first, count, counters_);
-    model_.reference_residuals(x, first, count, residuals.data(), magnitudes.data());
-    add_first_order_terms(columns, x, model_.typical_parameters(), count, magnitudes);
+    const double* const* columns = pass.fill_f64(first, count, counters_);
+    model_.reference_residuals(x, first, count, residuals, sizes);
+    add_first_order_terms(columns, x, model_.typical_parameters(), count, sizes);
     for (std::size_t i = 0; i < count; ++i) {
-      const double size = std::max(magnitudes[i], std::fabs(residuals[i]));
-      compare(columns[n][i], residuals[i], size);
-      magnitude_squares += size * size;
-      for (std::size_t j = 0; j <= n; ++j) sums[j].add(columns[j][i], size);
+      sizes[i] = std::max(sizes[i], std::fabs(residuals[i]));
+      compare(columns[n][i], residuals[i], sizes[i]);
+      magnitude_squares += sizes[i] * sizes[i];
     }
+    for (std::size_t j = 0; j <= n; ++j) sums[j].add(columns[j], sizes, count);
     out.rows += count;
   };
-  for (const TileRange& group : row_groups(model_, max_rows, kGroup)) check(group.first, group.count);
+  if (m <= max_rows) {  // every row, by whole tiles
+    for (std::size_t t = 0; t < model_.tile_count(); ++t) check(model_.tile(t).first, model_.tile(t).count);
+  } else {
+    for (const TileRange& group : row_groups(model_, max_rows, kGroup)) check(group.first, group.count);
+  }
   const double share = static_cast<double>(m) / static_cast<double>(std::max<std::size_t>(1, out.rows));
   out.discrepancy = std::sqrt(difference_squares * share);
   out.magnitude = std::sqrt(magnitude_squares * share);
   out.underflow = sums[n].underflows();
+  out.column_magnitude.resize(n);
   for (std::size_t j = 0; j < n; ++j) {
-    out.underflow = out.underflow || (sums[j].underflows() && sums[n].largest > 0);
-    out.column_magnitude.push_back(sums[j].squares > 0 ? sums[j].terms / std::sqrt(sums[j].squares) * std::sqrt(share) : 0.0);
+    const double squares = sums[j].squares();
+    out.underflow = out.underflow || (sums[j].underflows() && sums[n].largest() > 0);
+    out.column_magnitude[j] = squares > 0 ? sums[j].terms() / std::sqrt(squares) * std::sqrt(share) : 0.0;
   }
   work_ += static_cast<double>(out.rows) * row_cost();
-  return out;
 }
 
 }  // namespace nlsq::inline v0

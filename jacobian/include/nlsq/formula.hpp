@@ -65,6 +65,13 @@ struct NLSQ_API Formula {
   double evaluate(std::span<const double> predictors, std::span<const double> parameters) const;
   // The left side by the C library; y itself where there is none.
   double evaluate_response(std::span<const double> predictors, double y) const;
+
+  // The same for `count` rows at once, step by step over blocks of rows: predictors[k] and y point at `count`
+  // values. A square is x*x, which is pow(x, 2) correctly rounded; all else are the same operations.
+  void evaluate_rows(std::span<const double* const> predictors, std::span<const double> parameters, std::size_t count,
+                     double* out) const;
+  void evaluate_response_rows(std::span<const double* const> predictors, const double* y, std::size_t count,
+                              double* out) const;
 };
 
 // Throws FormulaError with the column and a caret, or ValidationError for options that contradict

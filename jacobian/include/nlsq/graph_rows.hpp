@@ -31,11 +31,15 @@ class NLSQ_API ResidualSource {
   }
   // The residual of one row by the user's own callable, and the size of its terms.
   virtual double reference(std::span<const double> row, std::span<const double> p, double& magnitude) const = 0;
+  // The same for `count` rows; columns[c] points at their values of data column c.
+  virtual void reference_rows(std::span<const double* const> columns, std::span<const double> p, std::size_t count,
+                              double* residuals, double* magnitudes) const;
 };
 
 // The programs of one residual graph, compiled for a set of free parameters.
 struct NLSQ_API ResidualPrograms {
   TileProgram residual, jacobian;  // outputs: r; J (free parameters in order), then r
+  double residual_cost = 0, jacobian_cost = 0;  // of a row
   static ResidualPrograms build(const ResidualSource& source, std::span<const int> free);
 };
 
@@ -44,6 +48,12 @@ class NLSQ_API GraphRows final : public RowModel {
   // `parameters` holds every parameter of the model; x gives those listed in `free`.
   GraphRows(std::shared_ptr<ResidualSource> source, std::shared_ptr<const RowSource> data,
             std::vector<double> parameters, std::vector<int> free);
+  // With programs that ResidualPrograms::build made of `source` and `free` before.
+  GraphRows(std::shared_ptr<ResidualSource> source, std::shared_ptr<const ResidualPrograms> programs,
+            std::shared_ptr<const RowSource> data, std::vector<double> parameters, std::vector<int> free);
+
+  // Other parameters that are not free. Not while a pass is under way.
+  void set_parameters(std::span<const double> parameters) { parameters_.assign(parameters.begin(), parameters.end()); }
 
   int parameters() const override { return static_cast<int>(free_.size()); }
   std::size_t rows() const override { return data_->rows(); }
@@ -56,17 +66,21 @@ class NLSQ_API GraphRows final : public RowModel {
   void reference_residuals(std::span<const double> x, std::size_t first, std::size_t count, double* residuals,
                            double* magnitudes) const override;
 
-  const ResidualPrograms& programs() const { return programs_; }
+  const ResidualPrograms& programs() const { return *programs_; }
+  // Passes hold the programs they were begun with.
+  const std::shared_ptr<const ResidualPrograms>& shared_programs() const { return programs_; }
+  // All parameters, those that are free from x.
+  void expand(std::span<const double> x, std::span<double> out) const;
+  std::size_t all_parameters() const { return parameters_.size(); }
 
  private:
-  std::vector<double> expand(std::span<const double> x) const;
   void rebuild();
 
   std::shared_ptr<ResidualSource> source_;
   std::shared_ptr<const RowSource> data_;
   std::vector<double> parameters_;
   std::vector<int> free_;
-  ResidualPrograms programs_;
+  std::shared_ptr<const ResidualPrograms> programs_;
   std::size_t tile_rows_ = 256;
 };
 

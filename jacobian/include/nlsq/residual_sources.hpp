@@ -20,6 +20,8 @@ class NLSQ_API FormulaResidual final : public ResidualSource {
   FormulaResidual(Formula formula, bool weighted) : formula_(std::move(formula)), weighted_(weighted) {}
   NodeId build(Graph& graph) const override;
   double reference(std::span<const double> row, std::span<const double> p, double& magnitude) const override;
+  void reference_rows(std::span<const double* const> columns, std::span<const double> p, std::size_t count,
+                      double* residuals, double* magnitudes) const override;
 
  private:
   Formula formula_;

@@ -31,6 +31,11 @@ class TilePass {
   // pointers, J first (null for J when only residuals were asked for), r last. Buffers are
   // readable up to the next multiple of 64 rows and may be overwritten by the caller.
   virtual double* const* fill_f64(std::size_t first, std::size_t count, KernelCounters& counters) = 0;
+  // The same pass at another x, its memory kept. False: this pass cannot, begin another one.
+  virtual bool restart(std::span<const double> x) {
+    (void)x;
+    return false;
+  }
   // Memory this pass holds, for reports.
   virtual std::size_t bytes() const { return 0; }
   virtual float* const* fill_f32(std::size_t first, std::size_t count, KernelCounters& counters) = 0;

@@ -12,6 +12,13 @@ class Matrix {
   Matrix(std::size_t rows, std::size_t columns, double fill = 0)
       : rows_(rows), columns_(columns), values_(rows * columns, fill) {}
 
+  // Another size, in the memory there is.
+  void assign(std::size_t rows, std::size_t columns, double fill = 0) {
+    rows_ = rows;
+    columns_ = columns;
+    values_.assign(rows * columns, fill);
+  }
+
   std::size_t rows() const { return rows_; }
   std::size_t columns() const { return columns_; }
   bool empty() const { return values_.empty(); }
