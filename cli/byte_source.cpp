@@ -6,6 +6,7 @@
 #include "utf16_source.hpp"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -21,7 +22,7 @@ namespace {
 
 class FileSource final : public ByteSource {
  public:
-  explicit FileSource(int fd) : fd_(fd) {}
+  FileSource(int fd, bool regular) : fd_(fd), regular_(regular) {}
   FileSource(const FileSource&) = delete;
   FileSource& operator=(const FileSource&) = delete;
   ~FileSource() override {
@@ -30,6 +31,7 @@ class FileSource final : public ByteSource {
   std::size_t read(char* out, std::size_t size) override {
     for (;;) {
       if (interrupted()) throw Interrupted();
+      if (!ready()) continue;
       const ssize_t n = ::read(fd_, out, size);
       if (n >= 0) return static_cast<std::size_t>(n);
       if (errno != EINTR) throw BadData(std::string("cannot read: ") + std::strerror(errno));
@@ -37,7 +39,17 @@ class FileSource final : public ByteSource {
   }
 
  private:
+  // Ctrl-C may reach another thread than the one that reads: no wait for a pipe is a long one.
+  bool ready() const {
+    if (regular_) return true;
+    constexpr int kMilliseconds = 100;
+    pollfd waiting = {fd_, POLLIN, 0};
+    const int events = ::poll(&waiting, 1, kMilliseconds);
+    return events > 0 || (events < 0 && errno != EINTR);  // what else may be wrong, read() says
+  }
+
   int fd_;
+  bool regular_;
 };
 
 class MemorySource final : public ByteSource {
@@ -148,12 +160,11 @@ OpenedSource open_source(const std::string& path) {
     fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
     if (fd < 0) throw BadData(path + ": cannot open: " + std::strerror(errno));
   }
-  source.bytes = std::make_unique<FileSource>(fd);
   struct stat info = {};
-  if (::fstat(fd, &info) == 0) {
-    if (S_ISDIR(info.st_mode)) throw BadData(path + ": is a directory, not a file");
-    if (S_ISREG(info.st_mode)) source.size_hint = static_cast<std::size_t>(info.st_size);
-  }
+  const bool known = ::fstat(fd, &info) == 0, regular = known && S_ISREG(info.st_mode);
+  source.bytes = std::make_unique<FileSource>(fd, regular);
+  if (known && S_ISDIR(info.st_mode)) throw BadData(path + ": is a directory, not a file");
+  if (regular) source.size_hint = static_cast<std::size_t>(info.st_size);
   unwrap_naming_errors(source);
   return source;
 }

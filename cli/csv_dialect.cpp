@@ -26,7 +26,7 @@ bool is_blank(char c) { return c == ' ' || c == '\t'; }
 
 // Counts one record at `p` and moves behind it; false when it is not complete in memory. A quote opens
 // only at the start of what would be a field for some delimiter.
-bool count_line(const CsvText& text, const char*& p, LineCount& count) {
+bool count_line(const CsvView& text, const char*& p, LineCount& count) {
   bool quoted = false, field_start = true, in_blank_field = false;
   for (const char* q = p;; ++q) {
     if (q == text.end() && !text.at_end()) return false;
@@ -52,12 +52,11 @@ bool count_line(const CsvText& text, const char*& p, LineCount& count) {
   }
 }
 
-std::vector<LineCount> count_lines(const CsvText& text, const char* p, const std::string& comment) {
+std::vector<LineCount> count_lines(const CsvView& text, const char* p, const std::string& comment) {
   std::vector<LineCount> counts;
   while (counts.size() < kSampleLines) {
     std::size_t lines = 0;
-    p = skip_to_record(text, p, comment, lines);
-    if (p == nullptr || p == text.end()) break;
+    if (skip_to_record(text, p, comment, lines) != Next::record) break;
     LineCount count;
     if (!count_line(text, p, count)) break;
     counts.push_back(count);
@@ -67,7 +66,7 @@ std::vector<LineCount> count_lines(const CsvText& text, const char* p, const std
 
 }  // namespace
 
-char find_delimiter(const CsvText& text, const char* p, const CsvOptions& options) {
+char find_delimiter(const CsvView& text, const char* p, const CsvOptions& options) {
   const std::vector<LineCount> lines = count_lines(text, p, options.comment);
   if (lines.empty()) return ',';
   std::array<std::size_t, 3> total{}, lines_with{};
@@ -98,14 +97,14 @@ char find_delimiter(const CsvText& text, const char* p, const CsvOptions& option
   return any_blanks ? kBlanks : ',';
 }
 
-std::vector<SampleRecord> sample_records(const CsvText& text, const char* p, char delimiter,
-                                         const std::string& comment, std::size_t limit) {
+std::vector<SampleRecord> sample_records(const CsvView& text, const char* p, char delimiter,
+                                         const std::string& comment, std::size_t limit,
+                                         const char** open_quote) {
   FieldScanner scanner(text, delimiter);
   std::vector<SampleRecord> records;
   while (records.size() < limit) {
     std::size_t lines = 0;
-    p = skip_to_record(text, p, comment, lines);
-    if (p == nullptr || p == text.end()) break;
+    if (skip_to_record(text, p, comment, lines) != Next::record) break;
     SampleRecord record;
     record.begin = p;
     After after = After::delimiter;
@@ -114,14 +113,17 @@ std::vector<SampleRecord> sample_records(const CsvText& text, const char* p, cha
       after = scanner.scan(p, record.lines, field);
       if (after != After::need_more) record.fields.emplace_back(field.text);
     }
-    if (after == After::need_more) break;
+    if (after == After::need_more) {
+      *open_quote = scanner.open_quote();
+      break;
+    }
     record.end = p;
     records.push_back(std::move(record));
   }
   return records;
 }
 
-bool first_record_is_header(const CsvText& text, const std::vector<SampleRecord>& records,
+bool first_record_is_header(const CsvView& text, const std::vector<SampleRecord>& records,
                             const CsvOptions& options) {
   const auto is_text = [&](const std::string& field) {
     double value = 0;

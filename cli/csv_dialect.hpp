@@ -3,7 +3,7 @@
 #pragma once
 
 #include "csv_options.hpp"
-#include "csv_text.hpp"
+#include "csv_view.hpp"
 
 #include <string>
 #include <vector>
@@ -13,7 +13,7 @@ namespace nlsq::cli {
 // The delimiter of the records that start at `p` (those that are complete in memory, at most 100).
 // Among tab, semicolon and comma the first that occurs equally often, and at all, in every line; else
 // runs of blanks if every line has equally many fields; else whichever of them occurs most.
-char find_delimiter(const CsvText& text, const char* p, const CsvOptions& options);
+char find_delimiter(const CsvView& text, const char* p, const CsvOptions& options);
 
 struct SampleRecord {
   std::vector<std::string> fields;
@@ -22,13 +22,15 @@ struct SampleRecord {
   std::size_t lines = 0;      // physical lines in it
 };
 
-// The first records, at most `limit`; a record that is not complete in memory ends the list.
-std::vector<SampleRecord> sample_records(const CsvText& text, const char* p, char delimiter,
-                                         const std::string& comment, std::size_t limit);
+// The first records, at most `limit`; a record that is not complete in memory ends the list, and
+// `open_quote` is then set to the quote in it that is still open, if there is one.
+std::vector<SampleRecord> sample_records(const CsvView& text, const char* p, char delimiter,
+                                         const std::string& comment, std::size_t limit,
+                                         const char** open_quote);
 
 // Whether the first record names the columns. Throws BadData when its fields are part numbers, part text
 // over numbers: guessing would either lose a row or misread the table.
-bool first_record_is_header(const CsvText& text, const std::vector<SampleRecord>& records,
+bool first_record_is_header(const CsvView& text, const std::vector<SampleRecord>& records,
                             const CsvOptions& options);
 
 }  // namespace nlsq::cli

@@ -6,30 +6,13 @@
 
 namespace nlsq::cli {
 
-FieldScanner::FieldScanner(const CsvText& text, char delimiter) : text_(&text), delimiter_(delimiter) {
+FieldScanner::FieldScanner(const CsvView& text, char delimiter) : text_(&text), delimiter_(delimiter) {
   for (const char c : {'\n', '\r', '\0'}) stop_[static_cast<unsigned char>(c)] = 1;
   if (delimiter == kBlanks) {
     stop_[' '] = stop_['\t'] = 1;
   } else {
     stop_[static_cast<unsigned char>(delimiter)] = 1;
   }
-}
-
-After FieldScanner::finish(const char*& p, std::size_t& lines) const {
-  const char* q = skip_blanks(p);
-  if (*q == '\n' || *q == '\r') {
-    if (*q == '\r' && q + 1 == text_->end() && !text_->at_end()) return After::need_more;
-    p = q + (*q == '\r' && q[1] == '\n' ? 2 : 1);
-    ++lines;
-    return After::record_end;
-  }
-  if (q == text_->end()) {
-    if (!text_->at_end()) return After::need_more;
-    p = q;
-    return After::record_end;
-  }
-  p = delimiter_ == kBlanks ? q : q + 1;
-  return After::delimiter;
 }
 
 After FieldScanner::scan(const char*& p, std::size_t& lines, Field& field) {
@@ -93,29 +76,30 @@ After FieldScanner::scan_quoted(const char*& p, std::size_t& lines, Field& field
   return finish(p, lines);
 }
 
-const char* skip_to_record(const CsvText& text, const char* p, const std::string& comment,
-                           std::size_t& lines) {
-  std::size_t passed = 0;
+Next skip_to_record(const CsvView& text, const char*& p, const std::string& comment, std::size_t& lines) {
   for (;;) {
     const char* q = p;
     while (*q == ' ' || *q == '\t') ++q;
     const std::string_view rest{q, static_cast<std::size_t>(text.end() - q)};
-    if (rest.size() <= comment.size() && !text.at_end()) return nullptr;
     if (!comment.empty() && rest.starts_with(comment)) {
       const std::size_t n = rest.find_first_of("\r\n");
-      if (n == std::string_view::npos && !text.at_end()) return nullptr;
       q = n == std::string_view::npos ? text.end() : q + n;
+    } else if (!text.at_end() && std::string_view(comment).starts_with(rest)) {
+      return Next::need_more;
     } else if (q != text.end() && *q != '\n' && *q != '\r') {
-      lines += passed;
-      return p;
+      return Next::record;
     }
-    if (q == text.end()) {  // only blanks or a comment before the end of the input
-      lines += passed;
-      return q;
+    if (q == text.end()) {
+      if (!text.at_end()) return Next::need_more;
+      text.check_length(p, q);
+      p = q;
+      return Next::end;
     }
-    if (*q == '\r' && q + 1 == text.end() && !text.at_end()) return nullptr;
-    p = q + (*q == '\r' && q[1] == '\n' ? 2 : 1);
-    ++passed;
+    if (text.is_half_an_ending(q)) return Next::need_more;
+    q += *q == '\r' && q[1] == '\n' ? 2 : 1;
+    text.check_length(p, q);
+    p = q;
+    ++lines;
   }
 }
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "csv_options.hpp"
-#include "csv_text.hpp"
+#include "csv_view.hpp"
 
 #include <array>
 #include <string>
@@ -21,7 +21,7 @@ enum class After { delimiter, record_end, need_more };
 
 class FieldScanner {
  public:
-  FieldScanner(const CsvText& text, char delimiter);
+  FieldScanner(const CsvView& text, char delimiter);
 
   // Scans the field at `p` and moves `p` behind it and its delimiter or line ending. `lines` grows by the
   // physical lines ended. need_more: the text ends inside the field; `p` and `lines` are then as they were
@@ -31,7 +31,22 @@ class FieldScanner {
 
   // What stands at `p`, just behind a field's content: moves over blanks, one delimiter or one line ending.
   // need_more also when a CR might be half of a CRLF. `p` must stand at such a place.
-  After finish(const char*& p, std::size_t& lines) const;
+  After finish(const char*& p, std::size_t& lines) const {
+    const char* q = skip_blanks(p);
+    if (*q == '\n' || *q == '\r') {
+      if (text_->is_half_an_ending(q)) return After::need_more;
+      p = q + (*q == '\r' && q[1] == '\n' ? 2 : 1);
+      ++lines;
+      return After::record_end;
+    }
+    if (q == text_->end()) {
+      if (!text_->at_end()) return After::need_more;
+      p = q;
+      return After::record_end;
+    }
+    p = delimiter_ == kBlanks ? q : q + 1;
+    return After::delimiter;
+  }
 
   // The byte ends an unquoted field: delimiter, CR, LF, or the end mark.
   bool stops(char c) const { return stop_[static_cast<unsigned char>(c)] != 0; }
@@ -45,16 +60,18 @@ class FieldScanner {
  private:
   After scan_quoted(const char*& p, std::size_t& lines, Field& field);
 
-  const CsvText* text_;
+  const CsvView* text_;
   char delimiter_;
   std::array<unsigned char, 256> stop_{};
   std::string scratch_;
   const char* open_quote_ = nullptr;
 };
 
-// Where the next record starts at or after `p`: behind blank lines and comment lines. Null when the text
-// ends before that is known. `lines` counts what was passed over.
-const char* skip_to_record(const CsvText& text, const char* p, const std::string& comment,
-                           std::size_t& lines);
+enum class Next { record, end, need_more };
+
+// Moves `p` over blank lines and comment lines to where the next record starts, as far as that is known;
+// `lines` grows by what was passed over. need_more: the text ends before the line at `p` does. Throws
+// BadData for one of these lines that is too long.
+Next skip_to_record(const CsvView& text, const char*& p, const std::string& comment, std::size_t& lines);
 
 }  // namespace nlsq::cli

@@ -24,6 +24,8 @@ struct CsvOptions {
   HeaderChoice header = HeaderChoice::automatic;
   MissingPolicy missing = MissingPolicy::error;
   std::size_t max_line = std::size_t{16} << 20;  // bytes
+  int threads = 0;                               // at most so many; 0: as many as the machine has
+  std::size_t block = std::size_t{512} << 10;    // bytes parsed at a time; makes no difference to the table
 };
 
 struct CsvShape {

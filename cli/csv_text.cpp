@@ -3,9 +3,6 @@
 #include "errors.hpp"
 #include "utf8.hpp"
 
-#include <fmt/format.h>
-
-#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -13,93 +10,75 @@ namespace nlsq::cli {
 
 namespace {
 
-constexpr std::size_t kBlock = std::size_t{256} << 10;
+constexpr std::size_t kFirst = std::size_t{64} << 10;
 
 }  // namespace
 
 CsvText::CsvText(OpenedSource source, std::size_t max_line)
-    : source_(std::move(source)), max_line_(max_line), buffer_(2 * kBlock + 1) {
-  buffer_[0] = '\0';
+    : source_(std::move(source)), buffer_(kPadding), step_(kFirst) {
+  view_.max_line = max_line;
+  view_.name = source_.name;
+  view_.complete = false;
+  view_.line_feed_may_follow = true;
+  view_.first = view_.last = buffer_.data();
 }
 
-bool CsvText::more(const char* open_quote) {
-  if (!bad_.empty()) fail_invalid_byte();
-  if (finished_) return false;
-  if (end_ - begin_ > max_line_) {
-    if (open_quote != nullptr) {
-      fail(open_quote,
-           fmt::format("this quote is not closed within {} bytes; close it, or raise the limit with "
-                       "--max-line if the field is meant to be that long",
-                       max_line_));
-    }
-    check_length(end());
+void CsvText::consume(const char* p, std::size_t line) {
+  view_.first = p;
+  view_.first_line = line;
+}
+
+void CsvText::more(const char* open_quote) {
+  if (static_cast<std::size_t>(end() - begin()) > view_.max_line) {
+    if (open_quote != nullptr) view_.fail_open_quote(open_quote);
+    view_.fail_length(begin());
   }
-  if (begin_ > 0) {
-    std::memmove(buffer_.data(), buffer_.data() + begin_, filled_ - begin_);
-    filled_ -= begin_;
-    end_ -= begin_;
-    begin_ = 0;
-  }
-  if (buffer_.size() - 1 - filled_ < kBlock) buffer_.resize(2 * buffer_.size());
-  // The mark at end_ may cover the first byte of a character cut in two: put it back.
-  if (filled_ > end_) buffer_[end_] = static_cast<char>(cut_);
-  std::size_t got = 0;
+  if (is_bad_) view_.fail_invalid_byte(bad_, source_.encoding.starts_with("UTF-16"));
+  if (!fault_.empty()) view_.fail(end(), fault_);
+  if (ended_) return;
+  // A character cut in two, if any, is put together again.
+  if (view_.last != buffer_.data() + filled_) *const_cast<char*>(view_.last) = bad_;
+  const auto begin = static_cast<std::size_t>(view_.first - buffer_.data());
+  filled_ -= begin;
+  std::memmove(buffer_.data(), view_.first, filled_);
+  buffer_.resize(filled_ + step_ + kPadding);
+  const std::size_t wanted = filled_ + step_;
   try {
-    got = source_.bytes->read(buffer_.data() + filled_, buffer_.size() - 1 - filled_);
+    while (filled_ < wanted) {
+      const std::size_t got = source_.bytes->read(buffer_.data() + filled_, wanted - filled_);
+      ended_ = got == 0;
+      if (ended_) break;
+      filled_ += got;
+    }
   } catch (const BadData& e) {
-    buffer_[end_] = '\0';  // what was read before the fault may have overwritten the mark
-    fail(end(), e.what());
+    fault_ = e.what();
   }
-  finished_ = got == 0;
-  accept(filled_ + got);
-  return got != 0 || !bad_.empty();
+  step_ = filled_;  // twice as much next time
+  look();
 }
 
-// Extends the valid text as far as it goes; what stops it, if anything, is remembered for the moment the
-// reader gets there, so that earlier faults are reported first.
-void CsvText::accept(std::size_t new_end) {
-  const std::string_view fresh{buffer_.data() + end_, new_end - end_};
-  const std::size_t valid = valid_utf8_prefix(fresh);
-  const std::string_view rest = fresh.substr(valid);
-  if (!rest.empty() && (finished_ || unfinished_utf8_suffix(rest) != rest.size())) {
-    bad_ = rest.substr(0, 1);
-    finished_ = false;  // the reader must ask for more, and hear of the bad byte
-  }
-  filled_ = new_end;
-  end_ += valid;
-  cut_ = static_cast<unsigned char>(end_ < filled_ ? buffer_[end_] : '\0');
-  buffer_[end_] = '\0';
+// Extends the valid text as far as it goes; what stops it is said only when a reader asks for more.
+void CsvText::look() {
+  char* const bytes = buffer_.data();
+  const std::string_view text{bytes, filled_};
+  const std::size_t valid = valid_utf8_prefix(text);
+  is_bad_ = valid < filled_ && (ended_ || unfinished_utf8_suffix(text.substr(valid)) != filled_ - valid);
+  bad_ = valid < filled_ ? bytes[valid] : '\0';
+  bytes[valid] = '\0';
+  view_.first = bytes;
+  view_.last = bytes + valid;
+  view_.complete = ended_ && !is_bad_;
+  view_.line_feed_may_follow = !view_.complete;
 }
 
-void CsvText::check_length(const char* record_end) const {
-  if (static_cast<std::size_t>(record_end - begin()) > max_line_) {
-    fail(begin(),
-         fmt::format("this line is longer than {} bytes; is this a text file? --max-line raises the limit",
-                     max_line_));
-  }
-}
-
-void CsvText::fail(const char* at, const std::string& message) const {
-  std::size_t line = line_;
-  const char* line_begin = begin();
-  for (const char* p = begin(); p < at; ++p) {
-    const bool newline = *p == '\n' || (*p == '\r' && p[1] != '\n');
-    if (newline) ++line, line_begin = p + 1;
-  }
-  const std::size_t column = 1 + count_code_points({line_begin, static_cast<std::size_t>(at - line_begin)});
-  throw BadData(fmt::format("{}:{}:{}: {}", source_.name, line, column, message));
-}
-
-void CsvText::fail_invalid_byte() const {
-  if (bad_[0] == '\0') {
-    fail(end(),
-         "NUL byte: this is not a text file, or UTF-16 without a byte order mark (convert it with iconv)");
-  }
-  const bool utf16 = source_.encoding.starts_with("UTF-16");
-  fail(end(), fmt::format("invalid {} ({}); {}", utf16 ? "UTF-16" : "UTF-8",
-                          utf16 ? "a lone surrogate or half a character" : "byte " + printable(bad_),
-                          utf16 ? "the file is damaged or cut short"
-                                : "convert the file, for example with iconv -f latin1 -t utf-8"));
+RestOfInput CsvText::rest() {
+  RestOfInput rest;
+  if (end() != buffer_.data() + filled_) *const_cast<char*>(view_.last) = bad_;
+  rest.bytes.assign(begin(), static_cast<std::size_t>(buffer_.data() + filled_ - begin()));
+  rest.source = source_.bytes.get();
+  rest.fault = fault_;
+  rest.ended = ended_;
+  return rest;
 }
 
 }  // namespace nlsq::cli

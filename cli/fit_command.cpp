@@ -173,7 +173,9 @@ int fit_command(const Arguments& arguments) {
   const Stopwatch clock;
   // Everything that can be wrong with the command line is found before the data are read.
   const NamedValues p0 = starting_values(arguments);
-  CsvReader reader(open_source(arguments.file), arguments.csv);
+  CsvOptions csv = arguments.csv;
+  csv.threads = arguments.threads;
+  CsvReader reader(open_source(arguments.file), csv);
   const FitData data = select_data(reader, arguments.selection);
   const double read_seconds = clock.seconds();
 
