@@ -4,12 +4,6 @@
 
 #include <nlsq/error.hpp>
 
-#if NLSQ_WITH_TBB
-#include <tbb/info.h>
-#include <tbb/parallel_for.h>
-#include <tbb/task_arena.h>
-#endif
-
 #include <algorithm>
 #include <atomic>
 #include <exception>
@@ -23,18 +17,6 @@ namespace {
 
 void run_sequentially(std::size_t count, const std::function<void(std::size_t)>& task) {
   for (std::size_t i = 0; i < count; ++i) task(i);
-}
-
-void run_on_threads(std::size_t count, int threads, const std::function<void(std::size_t)>& task) {
-#if NLSQ_WITH_TBB
-  // More than the machine has would gain nothing, and oneTBB would print a warning about it.
-  const int most = tbb::info::default_concurrency();
-  tbb::task_arena arena(threads == 0 ? most : std::min(threads, most));
-  arena.execute([&] { tbb::parallel_for(std::size_t{0}, count, [&](std::size_t i) { task(i); }); });
-#else
-  (void)threads;
-  run_sequentially(count, task);
-#endif
 }
 
 // One task: who ran it, and how that ended.
@@ -53,7 +35,8 @@ int distinct_threads(const std::vector<TaskRecord>& records) {
 
 }  // namespace
 
-int run_tasks(std::size_t count, const Parallelism& parallelism, const std::function<void(std::size_t)>& task) {
+int run_tasks(std::size_t count, const Parallelism& parallelism,
+              const std::function<void(std::size_t)>& task) {
   if (count <= 1 || (parallelism.threads == 1 && !parallelism.executor)) {
     run_sequentially(count, task);
     return 1;
@@ -76,14 +59,20 @@ int run_tasks(std::size_t count, const Parallelism& parallelism, const std::func
     ++done;
   };
   if (parallelism.executor) parallelism.executor(count, guarded);
-  else run_on_threads(count, parallelism.threads, guarded);
+#if NLSQ_WITH_TBB
+  else
+    run_on_tbb(count, parallelism.threads, guarded);
+#else
+  else
+    run_sequentially(count, guarded);
+#endif
   const std::size_t ran = done;
   for (const TaskRecord& record : records) {
     if (record.thrown) std::rethrow_exception(record.thrown);
   }
   if (ran < count || unasked) {
-    throw ValidationError("executor: it ran " + std::to_string(ran) + " of " + std::to_string(count) + " tasks" +
-                          (unasked ? ", some more than once or beyond the last" : "") +
+    throw ValidationError("executor: it ran " + std::to_string(ran) + " of " + std::to_string(count) +
+                          " tasks" + (unasked ? ", some more than once or beyond the last" : "") +
                           "; it has to run task(0) ... task(count - 1), each once, before it returns");
   }
   return distinct_threads(records);
