@@ -64,6 +64,10 @@ class DenseEvaluator final : public Evaluator {
   void sum_chunk(std::size_t chunk, std::size_t chunk_tiles, std::span<const double> x, Fill fill, const PrecisionPlan& plan,
                  Scratch& scratch, Sums& sums);
 
+  // The user's derivatives on the rows of a re-check.
+  class JacobianCheck;
+  void check_jacobian(std::span<const double> x, const std::vector<TileRange>& groups, Recheck& out);
+
   RowModel& model_;
   Parallelism parallelism_;
   std::unique_ptr<Scratch> scratch_;

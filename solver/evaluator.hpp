@@ -51,6 +51,8 @@ struct Recheck {
   // Σ_i |J_ij| size_i / ‖J_j‖: what rounding errors of g_j scale with, by parameter; at most `magnitude`, and
   // far less where the rows of large terms say nothing of parameter j. Empty: not known.
   Vector column_magnitude = {};
+  int wrong_column = -1;      // of a Jacobian the user gave: differences of the residuals contradict it
+  double jacobian_difference = 0;  // by how much, in units of the column's norm
   bool underflow = false;     // r, or a column of J, is not zero and its squares are below the smallest number
 };
 

@@ -138,6 +138,10 @@ MinimizerResult Minimizer::finish() {
   };
   const bool started = summary_.termination != Termination::failure;
   c.recheck_passed = started && agrees(recheck_start_, summary_.initial_cost) && agrees(recheck_end_, c.cost);
+  const Recheck& doubt = recheck_end_.wrong_column >= 0 ? recheck_end_ : recheck_start_;
+  c.wrong_column = doubt.wrong_column;
+  c.jacobian_difference = doubt.jacobian_difference;
+  c.recheck_passed = c.recheck_passed && c.wrong_column < 0;
   if (!c.recheck_passed) c.passed = false;
   if (started && !certified_.first_order) {
     c.verdict = summary_.termination == Termination::tolerance ? Verdict::tolerance : Verdict::budget;

@@ -125,6 +125,9 @@ void DenseEvaluator::recheck_into(std::span<const double> x, std::size_t max_row
     out.column_magnitude[j] = squares > 0 ? sums[j].terms() / std::sqrt(squares) * std::sqrt(share) : 0.0;
   }
   work_ += static_cast<double>(out.rows) * row_cost();
+  out.wrong_column = -1;
+  out.jacobian_difference = 0;
+  if (std::string_view(model_.kind()) == "derivatives") check_jacobian(x, row_groups(model_, max_rows, kGroup), out);
 }
 
 }  // namespace nlsq::inline v0

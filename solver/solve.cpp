@@ -40,6 +40,11 @@ std::string message_of(const MinimizerResult& result, const DenseEvaluator& eval
                        "Start where the model is defined, or leave the row out.",
                        bad.row, bad.found ? "" : " (or its derivatives are not)");
   }
+  if (s.certificate.wrong_column >= 0) {
+    return fmt::format("the Jacobian given disagrees with differences of the residuals: column {} (counted from 0) is off by {:.1e} of its "
+                       "size. Nothing is certified; correct it, or leave it out and have derivatives taken.",
+                       s.certificate.wrong_column, s.certificate.jacobian_difference);
+  }
   if (!s.certificate.recheck_passed) {
     return fmt::format("the {} evaluator disagrees with the callable re-evaluated in double (largest relative difference "
                        "{:.1e}): does the callable change between calls? Nothing is certified.",

@@ -82,6 +82,8 @@ struct Certificate {
   std::size_t rechecked_rows = 0;      // rows re-evaluated through the user's own callable in double
   double recheck_discrepancy = 0;      // largest disagreement, in units of the terms' rounding
   bool recheck_passed = false;
+  int wrong_column = -1;               // of the user's Jacobian: differences of the residuals contradict it; -1: none
+  double jacobian_difference = 0;      // by how much, in units of that column's norm
 };
 
 struct PrecisionSummary {
