@@ -68,21 +68,22 @@ PrecisionPlan wider_gram(const PrecisionPlan& plan) {
 
 }  // namespace
 
+// Comparisons are written so that a NaN fails them: what cannot be measured is not good enough.
 Decision next_plan(const HealthReport& h) {
   const bool low = h.plan.residual != Format::f64;
-  if (low && (!h.finite || h.nonfinite_tiles > 0.01)) return {all_f64(h.plan), Event::overflow};
+  if (low && (!h.finite || !(h.nonfinite_tiles <= 0.01))) return {all_f64(h.plan), Event::overflow};
   if (h.plan.gram != Gram::qr) {
     if (!h.factored) return {wider_gram(h.plan), Event::not_definite};
-    if (h.kappa_lambda > condition_limit(h.plan.gram, h.parameters)) return {wider_gram(h.plan), Event::condition};
+    if (!(h.kappa_lambda <= condition_limit(h.plan.gram, h.parameters))) return {wider_gram(h.plan), Event::condition};
   }
   if (!low) return {h.plan, Event::none};
   // So close an undamped step lands where only f64 can tell what is left to do, if noise
   // does not spoil the step: a pass at this point in f64 would tell less than one at the next.
   if (h.nearness <= 1 && h.gradient_noise <= 0.5 * h.nu) return {all_f64(h.plan), Event::finishing, true};
   // The gradient decides where the answer lies; below a tenth of nu its noise does no harm yet.
-  if (h.gradient_noise > 0.1 * h.nu) return {all_f64(h.plan), Event::gradient_noise};
+  if (!(h.gradient_noise <= 0.1 * h.nu)) return {all_f64(h.plan), Event::gradient_noise};
   // A step whose predicted gain drowns in the cost's noise cannot be judged.
-  if (h.undecided_in_a_row >= 2 || h.cost_noise > h.predicted) return {all_f64(h.plan), Event::cost_noise};
+  if (h.undecided_in_a_row >= 2 || !(h.cost_noise <= h.predicted)) return {all_f64(h.plan), Event::cost_noise};
   if (h.stalled) return {all_f64(h.plan), Event::stalled};
   return {h.plan, Event::none};
 }

@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <limits>
 #include <random>
 
 using namespace nlsq;
@@ -186,6 +187,22 @@ TEST_CASE("whatever the numbers, a plan never goes down, NaN included") {
     }
   }
   CHECK(moved > 1000);
+}
+
+TEST_CASE("a number that is not one never counts as good enough") {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  for (const PrecisionPlan plan : {tile, wide}) {
+    for (double HealthReport::*field : {&HealthReport::kappa_lambda, &HealthReport::nu, &HealthReport::gradient_noise,
+                                        &HealthReport::cost_noise, &HealthReport::predicted, &HealthReport::nonfinite_tiles}) {
+      HealthReport h = healthy(plan);
+      REQUIRE(next_plan(h).plan == plan);
+      h.*field = nan;
+      CHECK(next_plan(h).plan != plan);
+    }
+  }
+  HealthReport h = healthy({Format::f64, Gram::f64});
+  h.kappa_lambda = nan;
+  CHECK(next_plan(h).plan.gram == Gram::qr);
 }
 
 TEST_CASE("every event leads out of f32 within two moves, and plans and events have names") {
