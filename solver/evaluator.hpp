@@ -51,15 +51,18 @@ struct Recheck {
   // Σ_i |J_ij| size_i / ‖J_j‖: what rounding errors of g_j scale with, by parameter; at most `magnitude`, and
   // far less where the rows of large terms say nothing of parameter j. Empty: not known.
   Vector column_magnitude = {};
+  bool repeats = true;        // the callable gave the same twice in a row
   int wrong_column = -1;      // of a Jacobian the user gave: differences of the residuals contradict it
   double jacobian_difference = 0;  // by how much, in units of the column's norm
   bool underflow = false;     // r, or a column of J, is not zero and its squares are below the smallest number
 };
 
-// A residual that is not finite, for messages.
-struct NonFiniteRow {
-  bool found = false;
-  std::size_t row = 0;
+// The sizes of residuals and derivatives, for messages.
+struct RowSizes {
+  bool finite = true;
+  std::size_t row = 0;  // of the first residual or derivative that is not finite; else of the largest
+  double largest = 0;
+  double least = 0;     // largest entry of that column of [J | r] where it is least, zero columns left out
 };
 
 class Evaluator {

@@ -153,6 +153,8 @@ MinimizerResult Minimizer::finish() {
   summary_.certificate = c;
   out.x = state_.x;
   out.spent = budget_spent();
+  out.repeats = recheck_start_.repeats && recheck_end_.repeats;
+  out.underflow = recheck_end_.underflow;
   if (at_ && at_->finite) out.cost_noise = noise();
   if (at_) out.at = std::move(*at_);
   out.certified = std::move(certified_);

@@ -84,6 +84,7 @@ void DenseEvaluator::recheck_into(std::span<const double> x, std::size_t max_row
   double *residuals = scratch_->residuals.data(), *sizes = scratch_->magnitudes.data();
   out.rows = 0;
   out.largest = 0;
+  out.repeats = true;
   double difference_squares = 0, magnitude_squares = 0;
   LocalBuffer<ColumnSums, 16> sums(n + 1);
   const auto compare = [&](double one, double other, double size) {
@@ -98,6 +99,7 @@ void DenseEvaluator::recheck_into(std::span<const double> x, std::size_t max_row
     double again[2], terms[2];
     for (int k = 0; k < 2; ++k) model_.reference_residuals(x, first + count / 2, 1, &again[k], &terms[k]);
     compare(again[0], again[1], std::max(terms[0], terms[1]));
+    out.repeats = out.repeats && again[0] == again[1];
     const double* const* columns = pass.fill_f64(first, count, counters_);
     model_.reference_residuals(x, first, count, residuals, sizes);
     add_first_order_terms(columns, x, model_.typical_parameters(), count, sizes);

@@ -33,23 +33,41 @@ bool worth_another_attempt(const MinimizerResult& result, DenseEvaluator& evalua
   return !is_success(s.verdict) && s.termination == Termination::no_progress;
 }
 
-std::string message_of(const MinimizerResult& result, const DenseEvaluator& evaluator, const NonFiniteRow& bad) {
-  const Summary& s = result.summary;
-  if (s.termination == Termination::failure) {
-    return fmt::format("the residual of row {} is not finite at the starting values{}; parameters are unchanged. "
+std::string failure_message(const RowSizes& sizes) {
+  if (!sizes.finite) {
+    return fmt::format("the residual of row {} is not finite at the starting values, or a derivative of it; parameters are unchanged. "
                        "Start where the model is defined, or leave the row out.",
-                       bad.row, bad.found ? "" : " (or its derivatives are not)");
+                       sizes.row);
   }
+  return fmt::format("residuals or derivatives are as large as {:.1e} at the starting values (row {}), and their squares overflow; "
+                     "parameters are unchanged. Give y and sigma in units in which they are near 1.",
+                     sizes.largest, sizes.row);
+}
+
+std::string recheck_message(const MinimizerResult& result) {
+  const Summary& s = result.summary;
+  constexpr double kRounding = 1e-3;  // what is larger is not rounding, however magnified
+  if (result.repeats && s.certificate.recheck_discrepancy < kRounding && s.evaluator == "graph") {
+    return fmt::format("the same residuals, computed in another order, differ by up to {:.1e} of their size: terms of the model cancel, and "
+                       "what is left is rounding. Nothing is certified; write the model so that nothing cancels "
+                       "(2*sin(x/2)^2 for 1-cos(x), expm1(x) for exp(x)-1).",
+                       s.certificate.recheck_discrepancy);
+  }
+  return fmt::format("the {} evaluator disagrees with the callable re-evaluated in double (largest relative difference "
+                     "{:.1e}): does the callable change between calls? Nothing is certified.",
+                     s.evaluator, s.certificate.recheck_discrepancy);
+}
+
+// `sizes`: at x, where the start failed or squares underflow.
+std::string message_of(const MinimizerResult& result, const DenseEvaluator& evaluator, const RowSizes& sizes) {
+  const Summary& s = result.summary;
+  if (s.termination == Termination::failure) return failure_message(sizes);
   if (s.certificate.wrong_column >= 0) {
     return fmt::format("the Jacobian given disagrees with differences of the residuals: column {} (counted from 0) is off by {:.1e} of its "
                        "size. Nothing is certified; correct it, or leave it out and have derivatives taken.",
                        s.certificate.wrong_column, s.certificate.jacobian_difference);
   }
-  if (!s.certificate.recheck_passed) {
-    return fmt::format("the {} evaluator disagrees with the callable re-evaluated in double (largest relative difference "
-                       "{:.1e}): does the callable change between calls? Nothing is certified.",
-                       s.evaluator, s.certificate.recheck_discrepancy);
-  }
+  if (!s.certificate.recheck_passed) return recheck_message(result);
   const int n = evaluator.parameters();
   switch (s.verdict) {
     case Verdict::converged:
@@ -59,6 +77,11 @@ std::string message_of(const MinimizerResult& result, const DenseEvaluator& eval
     case Verdict::rank_deficient:
       return fmt::format("converged on the {}-dimensional subspace that the data determine, of {} parameters", s.certificate.rank, n);
     default: break;
+  }
+  if (result.underflow) {
+    return fmt::format("{}: residuals, or derivatives by some parameter, are no larger than {:.1e}, and their squares underflow: nothing can "
+                       "be certified. Give y, sigma and parameters in units in which they are near 1.",
+                       name(s.termination), sizes.least);
   }
   return fmt::format("{}: parameters are the best found, cost and gradient verified in f64, first order not certified",
                      name(s.termination));
@@ -138,11 +161,9 @@ MinimizerResult solve(const SolveRequest& request) {
   s.iterations = std::move(trace);
   count_steps(s);
   if (s.termination != Termination::failure) s.initial_cost = given_cost;
-  NonFiniteRow bad;
-  if (s.termination == Termination::failure) {
-    best.x = request.x0;
-    bad = evaluator.find_non_finite(best.x);
-  }
+  if (s.termination == Termination::failure) best.x = request.x0;
+  RowSizes sizes;
+  if (s.termination == Termination::failure || best.underflow) sizes = evaluator.sizes(best.x);
   s.kernel = kernels().name;
   s.evaluator = request.rows.kind();
   s.precision.policy = options.precision->to_string();
@@ -152,7 +173,7 @@ MinimizerResult solve(const SolveRequest& request) {
   s.threads = evaluator.threads();
   s.time.evaluate = evaluator.seconds();
   s.time.total = seconds();
-  s.message = message_of(best, evaluator, bad);
+  s.message = message_of(best, evaluator, sizes);
   return best;
 }
 

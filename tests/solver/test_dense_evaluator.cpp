@@ -241,9 +241,9 @@ TEST_CASE("residuals that are not finite in f64 either make the point not finite
     DenseEvaluator evaluator(rows);
     CHECK_FALSE(evaluator.linearize(Vector(2, 1.0), plan).finite);
     CHECK_FALSE(evaluator.cost(Vector(2, 1.0), plan.residual).finite());
-    const NonFiniteRow row = evaluator.find_non_finite(Vector(2, 1.0));
-    CHECK(row.found);
-    CHECK(row.row == 777);
+    const RowSizes sizes = evaluator.sizes(Vector(2, 1.0));
+    CHECK_FALSE(sizes.finite);
+    CHECK(sizes.row == 777);
   }
 }
 
