@@ -1,6 +1,6 @@
 #include "csv_record.hpp"
 
-#include "short_number.hpp"
+#include "decimal_number.hpp"
 #include "utf8.hpp"
 
 #include <fmt/format.h>
@@ -53,7 +53,7 @@ RecordParser::Outcome RecordParser::read(const char*& p, std::size_t& lines, dou
     const char* number_end = nullptr;
     if (place != nullptr && plain) {
       const char* const start = scanner_.skip_blanks(q);
-      number_end = parse_short_number(start, decimal, *place);
+      number_end = parse_decimal(start, decimal, *place);
       if (number_end == nullptr) number_end = parse_plain_number(start, text_.end(), decimal, *place);
       if (number_end != nullptr) {
         if (*number_end == delimiter && delimiter != kBlanks) {
