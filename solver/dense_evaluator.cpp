@@ -1,12 +1,14 @@
 #include "dense_evaluator.hpp"
 
+#include "dense_scratch.hpp"
+
 #include "parallel.hpp"
 
 #include <chrono>
 #include <cmath>
 #include <limits>
 #include <memory>
-#include <mutex>
+#include <optional>
 
 namespace nlsq::inline v0 {
 
@@ -26,17 +28,24 @@ bool all_finite(const Vector& values) {
   return zero == 0;
 }
 
-struct ChunkSums {
-  Vector packed;            // Gram sums, upper triangle by rows
-  std::size_t redone = 0;   // tiles that were not finite in f32
-  bool finite = true;
-  TileRange culprit = {};   // the tile that is not, in f64 either
-};
-
 }  // namespace
 
-struct DenseEvaluator::Sums : ChunkSums {
-  Matrix triangle;  // QR
+struct DenseEvaluator::Sums {
+  void restart(bool qr, std::size_t n1) {
+    packed.assign(qr ? 0 : packed_size(static_cast<int>(n1)), 0.0);
+    triangle.assign(qr ? n1 : 0, qr ? n1 : 0);
+    redone = bytes = 0;
+    finite = true;
+    counters = {};
+  }
+
+  Vector packed;             // Gram sums, upper triangle by rows
+  Matrix triangle;           // QR
+  std::size_t redone = 0;    // tiles that were not finite in f32
+  bool finite = true;
+  TileRange culprit;         // the tile that is not
+  KernelCounters counters;
+  std::size_t bytes = 0;
 
   void merge(const Sums& other, int n1, KernelCounters& counters) {
     redone += other.redone;
@@ -55,40 +64,43 @@ struct DenseEvaluator::Sums : ChunkSums {
   }
 };
 
-namespace {
-
-// One worker's way through tiles, kept from chunk to chunk: fills them in the plan's precision and folds them
-// into sums.
-class TileFolder {
+// One worker's way through tiles: fills them in the plan's precision and folds them into sums.
+class DenseEvaluator::TileFolder {
  public:
-  TileFolder(RowModel& model, std::span<const double> x, Fill fill, const PrecisionPlan& plan)
-      : model_(model), x_(x), fill_(fill), plan_(plan), n1_(fill == Fill::residual ? 1 : model.parameters() + 1),
-        first_(static_cast<std::size_t>(model.parameters() + 1 - n1_)),
-        pass_(model.begin(x, fill, plan.residual == Format::f32)), ones_(ones_column(*pass_)) {
-    if (ones_ >= 0 && plan.residual == Format::f32) without_f32_.resize(static_cast<std::size_t>(n1_));
-    if (ones_ >= 0) without_f64_.resize(static_cast<std::size_t>(n1_));
+  TileFolder(RowModel& model, std::span<const double> x, Fill fill, const PrecisionPlan& plan, KernelCounters& counters,
+             Scratch& scratch)
+      : model_(model), x_(x), fill_(fill), plan_(plan), counters_(counters),
+        n1_(fill == Fill::residual ? 1 : model.parameters() + 1),
+        first_(static_cast<std::size_t>(model.parameters() + 1 - n1_)), scratch_(scratch),
+        pass_(scratch.pass(model, x, fill, plan.residual == Format::f32)), tile_(scratch.tile) {
+    tile_.resize(packed_size(n1_));
   }
 
-  // Adds a tile's sums in the plan's precision.
-  void add(const TileRange& range, double* sums) {
-    if (plan_.residual == Format::f64) return add_f64(range, sums);
-    const float* const* columns = pass_->fill_f32(range.first, range.count, counters_) + first_;
-    const auto kernel = plan_.gram == Gram::f32_tile ? kernels().gram_f32 : kernels().gram_f32_wide;
-    kernel(without_ones(columns, without_f32_), n1_, range.count, sums, &counters_);
-  }
-  void add_f64(const TileRange& range, double* sums) {
-    kernels().gram_f64(without_ones(fill_f64(range), without_f64_), n1_, range.count, sums, &counters_);
+  // Sums of one tile, replacing the last one's. False: not finite, even in f64.
+  bool gram(const TileRange& range, bool& redone) {
+    std::fill(tile_.begin(), tile_.end(), 0.0);
+    if (plan_.residual == Format::f32) {
+      float* const* columns = pass_.fill_f32(range.first, range.count, counters_) + first_;
+      const auto kernel = plan_.gram == Gram::f32_tile ? kernels().gram_f32 : kernels().gram_f32_wide;
+      kernel(columns, n1_, range.count, tile_.data(), &counters_);
+      if (all_finite(tile_)) return true;
+      redone = true;
+      std::fill(tile_.begin(), tile_.end(), 0.0);
+    }
+    kernels().gram_f64(fill_f64(range), n1_, range.count, tile_.data(), &counters_);
+    return all_finite(tile_);
   }
 
   // Folds one tile into R. The kernel destroys its input, which may be the user's data: copy first.
   bool qr(const TileRange& range, Matrix& triangle) {
     const double* const* columns = fill_f64(range);
     const std::size_t stride = (model_.tile_rows() + 63) / 64 * 64;
-    copies_.resize(static_cast<std::size_t>(n1_) * stride);
-    std::vector<double*> pointers(static_cast<std::size_t>(n1_));
+    scratch_.copies.resize(static_cast<std::size_t>(n1_) * stride);
+    std::vector<double*>& pointers = scratch_.pointers;
+    pointers.resize(static_cast<std::size_t>(n1_));
     double zero = 0;
     for (std::size_t j = 0; j < pointers.size(); ++j) {
-      pointers[j] = copies_.data() + j * stride;
+      pointers[j] = scratch_.copies.data() + j * stride;
       for (std::size_t i = 0; i < range.count; ++i) zero += columns[j][i] - columns[j][i];
       std::copy_n(columns[j], range.count, pointers[j]);
     }
@@ -97,81 +109,41 @@ class TileFolder {
     return true;
   }
 
+  const Vector& tile_sums() const { return tile_; }
   int columns() const { return n1_; }
-  const KernelCounters& counters() const { return counters_; }
-  std::size_t bytes() const { return pass_->bytes() + (wide_ ? wide_->bytes() : 0) + copies_.size() * sizeof(double); }
+  std::size_t bytes() const {
+    return pass_.bytes() + (wide_ != nullptr ? wide_->bytes() : 0) + (tile_.size() + scratch_.copies.size()) * sizeof(double);
+  }
 
  private:
   const double* const* fill_f64(const TileRange& range) {
-    if (plan_.residual == Format::f64) return pass_->fill_f64(range.first, range.count, counters_) + first_;
-    if (!wide_) wide_ = model_.begin(x_, fill_, false);
+    if (plan_.residual == Format::f64) return pass_.fill_f64(range.first, range.count, counters_) + first_;
+    if (wide_ == nullptr) wide_ = &scratch_.pass(model_, x_, fill_, false);
     return wide_->fill_f64(range.first, range.count, counters_) + first_;
   }
 
-  int ones_column(const TilePass& pass) const {
-    return fill_ == Fill::residual || n1_ > most_columns_with_ones ? -1 : pass.ones_column();
-  }
-  template <class T>
-  const T* const* without_ones(const T* const* columns, std::vector<const T*>& copy) const {
-    if (ones_ < 0) return columns;
-    std::copy_n(columns, copy.size(), copy.begin());
-    copy[static_cast<std::size_t>(ones_)] = nullptr;
-    return copy.data();
-  }
-
   RowModel& model_;
   std::span<const double> x_;
   Fill fill_;
   PrecisionPlan plan_;
-  KernelCounters counters_;
+  KernelCounters& counters_;
   int n1_;
   std::size_t first_;
-  std::unique_ptr<TilePass> pass_, wide_;
-  int ones_;
-  std::vector<const double*> without_f64_;
-  std::vector<const float*> without_f32_;
-  Vector copies_;
+  Scratch& scratch_;
+  TilePass& pass_;
+  TilePass* wide_ = nullptr;
+  Vector& tile_;
 };
 
-}  // namespace
+DenseEvaluator::DenseEvaluator(RowModel& model, const Parallelism& parallelism)
+    : model_(model), parallelism_(parallelism), scratch_(std::make_unique<Scratch>()) {}
+DenseEvaluator::~DenseEvaluator() = default;
 
-// The folders of one pass: as many as threads ask for at a time.
-class DenseEvaluator::Folders {
- public:
-  Folders(RowModel& model, std::span<const double> x, Fill fill, const PrecisionPlan& plan)
-      : model_(model), x_(x), fill_(fill), plan_(plan) {}
-
-  std::unique_ptr<TileFolder> take() {
-    {
-      const std::lock_guard lock(mutex_);
-      if (!idle_.empty()) {
-        auto folder = std::move(idle_.back());
-        idle_.pop_back();
-        return folder;
-      }
-    }
-    return std::make_unique<TileFolder>(model_, x_, fill_, plan_);
-  }
-  void give_back(std::unique_ptr<TileFolder> folder) {
-    const std::lock_guard lock(mutex_);
-    idle_.push_back(std::move(folder));
-  }
-  const std::vector<std::unique_ptr<TileFolder>>& all() const { return idle_; }  // when none is out
-
- private:
-  RowModel& model_;
-  std::span<const double> x_;
-  Fill fill_;
-  PrecisionPlan plan_;
-  std::mutex mutex_;
-  std::vector<std::unique_ptr<TileFolder>> idle_;
-};
-
-DenseEvaluator::Sums DenseEvaluator::accumulate(std::span<const double> x, Fill fill, const PrecisionPlan& plan) {
+DenseEvaluator::Sums& DenseEvaluator::accumulate(std::span<const double> x, Fill fill, const PrecisionPlan& plan) {
   for (int round = 0; round < kMaxRecordings; ++round) {
     bool retry = false;
     const auto begin = std::chrono::steady_clock::now();
-    Sums sums = accumulate_once(x, fill, plan, retry);
+    Sums& sums = accumulate_once(x, fill, plan, retry);
     seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     const double rows = static_cast<double>(model_.rows()) * model_.row_cost(fill);
     work_ += rows * (plan.residual == Format::f32 ? kF32Price : 1.0);
@@ -180,59 +152,33 @@ DenseEvaluator::Sums DenseEvaluator::accumulate(std::span<const double> x, Fill 
   throw RecordingFailed("rows kept taking branches that were not recorded");
 }
 
-namespace {
-
-// Sums of the tiles [begin, end), in order. All at once; only where the sums tell that something is not finite, once more to see which tile it was.
-void add_tiles(TileFolder& folder, const RowModel& model, std::size_t begin, std::size_t end, bool single, ChunkSums& sums) {
-  const std::size_t size = packed_size(folder.columns());
-  sums.packed.assign(size, 0.0);
-  for (std::size_t t = begin; t < end; ++t) folder.add(model.tile(t), sums.packed.data());
-  if (all_finite(sums.packed)) return;
-  sums.packed.assign(size, 0.0);
-  Vector tile(size);
-  for (std::size_t t = begin; t < end; ++t) {
-    std::fill(tile.begin(), tile.end(), 0.0);
-    folder.add(model.tile(t), tile.data());
-    if (single && !all_finite(tile)) {
-      ++sums.redone;
-      std::fill(tile.begin(), tile.end(), 0.0);
-      folder.add_f64(model.tile(t), tile.data());
-    }
-    if (!all_finite(tile)) {
-      sums.finite = false;
-      sums.culprit = model.tile(t);
-      return;
-    }
-    for (std::size_t k = 0; k < size; ++k) sums.packed[k] += tile[k];
-  }
-}
-
-}  // namespace
-
 // Sums over one chunk of tiles, in order. Stops at the first tile that is not finite in f64.
-DenseEvaluator::Sums DenseEvaluator::sum_chunk(std::size_t begin, std::size_t end, Fill fill, const PrecisionPlan& plan,
-                                               Folders& folders) {
-  Sums out;
-  auto folder = folders.take();
-  if (plan.gram == Gram::qr && fill != Fill::residual) {
-    const auto n1 = static_cast<std::size_t>(folder->columns());
-    out.triangle = Matrix(n1, n1);
-    for (std::size_t t = begin; t < end && out.finite; ++t) {
-      out.finite = folder->qr(model_.tile(t), out.triangle);
-      out.culprit = model_.tile(t);
+void DenseEvaluator::sum_chunk(std::size_t chunk, std::size_t chunk_tiles, std::span<const double> x, Fill fill,
+                               const PrecisionPlan& plan, Scratch& scratch, Sums& sums) {
+  const bool qr = plan.gram == Gram::qr && fill != Fill::residual;
+  const auto n1 = static_cast<std::size_t>(fill == Fill::residual ? 1 : parameters() + 1);
+  sums.restart(qr, n1);
+  TileFolder folder(model_, x, fill, plan, sums.counters, scratch);
+  const std::size_t end = std::min(model_.tile_count(), (chunk + 1) * chunk_tiles);
+  for (std::size_t t = chunk * chunk_tiles; t < end; ++t) {
+    const TileRange range = model_.tile(t);
+    bool redone = false;
+    if (!(qr ? folder.qr(range, sums.triangle) : folder.gram(range, redone))) {
+      sums.finite = false;
+      sums.culprit = range;
+      break;
     }
-  } else {
-    add_tiles(*folder, model_, begin, end, plan.residual == Format::f32, out);
+    sums.redone += redone ? 1 : 0;
+    for (std::size_t k = 0; k < sums.packed.size(); ++k) sums.packed[k] += folder.tile_sums()[k];
   }
-  folders.give_back(std::move(folder));
-  return out;
+  sums.bytes = folder.bytes() + (sums.packed.size() + n1 * n1) * sizeof(double);
 }
 
 // Chunks of tiles are summed in any order by any thread, then combined in a fixed binary tree: the same
 // bits however they are shared out, and rounding errors that grow with the logarithm of their number.
 // Their number depends on the problem alone, and is bounded by the memory their sums take.
-DenseEvaluator::Sums DenseEvaluator::accumulate_once(std::span<const double> x, Fill fill, const PrecisionPlan& plan,
-                                                     bool& retry) {
+DenseEvaluator::Sums& DenseEvaluator::accumulate_once(std::span<const double> x, Fill fill, const PrecisionPlan& plan,
+                                                      bool& retry) {
   const int n1 = fill == Fill::residual ? 1 : parameters() + 1;
   const std::size_t tiles = std::max<std::size_t>(1, model_.tile_count());
   const std::size_t most = std::max<std::size_t>(8, kChunkDoubles / packed_size(n1));
@@ -241,18 +187,22 @@ DenseEvaluator::Sums DenseEvaluator::accumulate_once(std::span<const double> x, 
   const double work = static_cast<double>(model_.rows()) * model_.row_cost(fill);
   const bool alone = !model_.concurrent() || work < kThreadWork;
 
-  std::vector<Sums> sums(chunks);
-  Folders folders(model_, x, fill, plan);
-  run_tasks(chunks, alone ? Parallelism{1, {}} : parallelism_,
-            [&](std::size_t c) {
-              const std::size_t end = std::min(model_.tile_count(), (c + 1) * chunk_tiles);
-              sums[c] = sum_chunk(c * chunk_tiles, end, fill, plan, folders);
-            });
+  std::vector<Sums>& sums = sums_;
+  sums.resize(chunks);
+  if (chunks == 1) {
+    sum_chunk(0, chunk_tiles, x, fill, plan, *scratch_, sums[0]);
+  } else {
+    model_.prepare(x, fill);
+    const int threads = run_tasks(chunks, alone ? Parallelism{1, {}} : parallelism_, [&](std::size_t c) {
+      Scratch scratch;
+      sum_chunk(c, chunk_tiles, x, fill, plan, scratch, sums[c]);
+    });
+    threads_ = std::max(threads_, threads);
+  }
   std::size_t bytes = 0;
-  for (const Sums& s : sums) bytes += (s.packed.size() + s.triangle.rows() * s.triangle.columns()) * sizeof(double);
-  for (const auto& folder : folders.all()) {
-    counters_.add(folder->counters());
-    bytes += folder->bytes();
+  for (Sums& s : sums) {
+    counters_.add(s.counters);
+    bytes += s.bytes;
   }
   peak_bytes_ = std::max(peak_bytes_, bytes);
   for (Sums& s : sums) {
@@ -260,27 +210,34 @@ DenseEvaluator::Sums DenseEvaluator::accumulate_once(std::span<const double> x, 
     const auto why = model_.explain_non_finite(x, s.culprit.first, s.culprit.count);
     if (why == RowModel::NonFinite::give_up) throw RecordingFailed("a row took a branch that could not be recorded");
     retry = why == RowModel::NonFinite::retry;
-    return std::move(s);
+    return s;
   }
   for (std::size_t step = 1; step < chunks; step *= 2) {
     for (std::size_t c = 0; c + step < chunks; c += 2 * step) sums[c].merge(sums[c + step], n1, counters_);
   }
-  return std::move(sums.front());
+  return sums.front();
 }
 
 Linearization DenseEvaluator::linearize(std::span<const double> x, const PrecisionPlan& plan) {
-  Sums sums = accumulate(x, Fill::jacobian_and_residual, plan);
   Linearization out;
+  linearize_into(x, plan, out);
+  return out;
+}
+
+void DenseEvaluator::linearize_into(std::span<const double> x, const PrecisionPlan& plan, Linearization& out) {
+  const Sums& sums = accumulate(x, Fill::jacobian_and_residual, plan);
   out.plan = plan;
+  out.nonfinite_tiles = 0;
   out.finite = sums.finite;
   if (!out.finite) {
     out.cost = std::numeric_limits<double>::quiet_NaN();
-    return out;
+    return;
   }
   out.nonfinite_tiles = static_cast<double>(sums.redone) / static_cast<double>(std::max<std::size_t>(1, model_.tile_count()));
   const auto n = static_cast<std::size_t>(parameters());
-  out.gradient.resize(n);
-  out.normal = Matrix(n, n);
+  out.gradient.assign(n, 0.0);
+  out.normal.assign(n, n);
+  out.triangle.assign(0, 0);
   if (plan.gram == Gram::qr) {
     const Matrix& R = sums.triangle;
     double squares = 0;
@@ -293,7 +250,7 @@ Linearization DenseEvaluator::linearize(std::span<const double> x, const Precisi
         out.normal(j, i) = out.normal(i, j);
       }
     }
-    out.triangle = std::move(sums.triangle);
+    out.triangle = R;
   } else {
     std::size_t k = 0;
     for (std::size_t i = 0; i < n; ++i) {
@@ -302,7 +259,12 @@ Linearization DenseEvaluator::linearize(std::span<const double> x, const Precisi
     }
     out.cost = 0.5 * sums.packed[k];
   }
-  return out;
+}
+
+void DenseEvaluator::forget_work() {
+  counters_ = {};
+  work_ = seconds_ = 0;
+  peak_bytes_ = 0;
 }
 
 void DenseEvaluator::add_work(const DenseEvaluator& part) {
@@ -310,25 +272,33 @@ void DenseEvaluator::add_work(const DenseEvaluator& part) {
   work_ += part.work_;
   seconds_ += part.seconds_;
   peak_bytes_ = std::max(peak_bytes_, part.peak_bytes_);
+  threads_ = std::max(threads_, part.threads_);
 }
 
 CostValue DenseEvaluator::cost(std::span<const double> x, Format format) {
   const PrecisionPlan plan{format, format == Format::f64 ? Gram::f64 : Gram::f32_wide};
-  const Sums sums = accumulate(x, Fill::residual, plan);
+  const Sums& sums = accumulate(x, Fill::residual, plan);
   return {sums.finite ? 0.5 * sums.packed[0] : std::numeric_limits<double>::quiet_NaN()};
 }
 
 Vector DenseEvaluator::second_order(std::span<const double> x, std::span<const double> direction, double h) {
+  Vector out;
+  second_order_into(x, direction, h, out);
+  return out;
+}
+
+void DenseEvaluator::second_order_into(std::span<const double> x, std::span<const double> direction, double h, Vector& out) {
   const auto n = static_cast<std::size_t>(parameters());
-  Vector moved(x.begin(), x.end());
+  Vector& moved = scratch_->moved;
+  moved.assign(x.begin(), x.end());
   for (std::size_t j = 0; j < n; ++j) moved[j] += h * direction[j];
-  const auto here = model_.begin(x, Fill::jacobian_and_residual, false);
-  const auto there = model_.begin(moved, Fill::residual, false);
-  Vector out(n, 0.0);
+  TilePass& here = scratch_->pass(model_, x, Fill::jacobian_and_residual, false);
+  TilePass& there = scratch_->pass(model_, moved, Fill::residual, false);
+  out.assign(n, 0.0);
   for (std::size_t t = 0; t < model_.tile_count(); ++t) {
     const TileRange range = model_.tile(t);
-    const double* const* J = here->fill_f64(range.first, range.count, counters_);
-    const double* moved_r = there->fill_f64(range.first, range.count, counters_)[n];
+    const double* const* J = here.fill_f64(range.first, range.count, counters_);
+    const double* moved_r = there.fill_f64(range.first, range.count, counters_)[n];
     for (std::size_t i = 0; i < range.count; ++i) {
       double linear = 0;
       for (std::size_t j = 0; j < n; ++j) linear += J[j][i] * direction[j];
@@ -338,22 +308,32 @@ Vector DenseEvaluator::second_order(std::span<const double> x, std::span<const d
     }
   }
   work_ += static_cast<double>(model_.rows()) * (row_cost() + model_.row_cost(Fill::residual));
-  return out;
 }
 
-NonFiniteRow DenseEvaluator::find_non_finite(std::span<const double> x) {
+RowSizes DenseEvaluator::sizes(std::span<const double> x) {
   const auto pass = model_.begin(x, Fill::jacobian_and_residual, false);
   const auto n = static_cast<std::size_t>(parameters());
+  RowSizes out;
+  Vector largest(n + 1, 0.0);
   for (std::size_t t = 0; t < model_.tile_count(); ++t) {
     const TileRange range = model_.tile(t);
     const double* const* columns = pass->fill_f64(range.first, range.count, counters_);
     for (std::size_t i = 0; i < range.count; ++i) {
       for (std::size_t j = 0; j <= n; ++j) {
-        if (!std::isfinite(columns[j][i])) return {true, range.first + i};
+        const double size = std::fabs(columns[j][i]);
+        if (!std::isfinite(size)) return {false, range.first + i, size, 0};
+        largest[j] = std::max(largest[j], size);
+        if (size <= out.largest) continue;
+        out.largest = size;
+        out.row = range.first + i;
       }
     }
   }
-  return {};
+  out.least = out.largest;
+  for (const double column : largest) {
+    if (column > 0) out.least = std::min(out.least, column);
+  }
+  return out;
 }
 
 }  // namespace nlsq::inline v0

@@ -7,7 +7,9 @@
 #include <nlsq/row_model.hpp>
 
 #include <functional>
+#include <memory>
 #include <stdexcept>
+#include <vector>
 
 namespace nlsq::inline v0 {
 
@@ -18,8 +20,8 @@ struct RecordingFailed : std::runtime_error {
 
 class DenseEvaluator final : public Evaluator {
  public:
-  explicit DenseEvaluator(RowModel& model, const Parallelism& parallelism = {.threads = 1, .executor = {}})
-      : model_(model), parallelism_(parallelism) {}
+  explicit DenseEvaluator(RowModel& model, const Parallelism& parallelism = {.threads = 1, .executor = {}});
+  ~DenseEvaluator() override;
 
   int parameters() const override { return model_.parameters(); }
   std::size_t residuals() const override { return model_.rows(); }
@@ -27,37 +29,53 @@ class DenseEvaluator final : public Evaluator {
   double row_cost() const override { return model_.row_cost(Fill::jacobian_and_residual); }
 
   Linearization linearize(std::span<const double> x, const PrecisionPlan& plan) override;
+  void linearize_into(std::span<const double> x, const PrecisionPlan& plan, Linearization& out) override;
   CostValue cost(std::span<const double> x, Format format) override;
   Probe probe(std::span<const double> x) override;
   Recheck recheck(std::span<const double> x, std::size_t max_rows) override;
+  void recheck_into(std::span<const double> x, std::size_t max_rows, Recheck& out) override;
   double jacobian_error() const override;
   Vector second_order(std::span<const double> x, std::span<const double> direction, double h) override;
+  void second_order_into(std::span<const double> x, std::span<const double> direction, double h, Vector& out) override;
 
   const KernelCounters& counters() const override { return counters_; }
   double counted_work() const override { return work_; }
 
+  // Counters, work and time from zero; what has been allocated is kept.
+  void forget_work();
   // Adds what another evaluator, over a part of the rows, has done.
   void add_work(const DenseEvaluator& part);
 
   std::size_t peak_bytes() const { return peak_bytes_; }  // most memory one pass held
+  int threads() const { return threads_; }                // most threads one pass ran on
   double seconds() const { return seconds_; }            // spent in passes; for reports only
 
-  // First row whose residual is not finite at x, in f64.
-  NonFiniteRow find_non_finite(std::span<const double> x);
+  // How large residuals and derivatives are at x, in f64.
+  RowSizes sizes(std::span<const double> x);
 
  private:
-  struct Sums;  // packed Gram sums of [J | r], or R, and what was flagged
-  Sums accumulate(std::span<const double> x, Fill fill, const PrecisionPlan& plan);
-  Sums accumulate_once(std::span<const double> x, Fill fill, const PrecisionPlan& plan, bool& retry);
+  struct Sums;     // packed Gram sums of [J | r], or R, and what was flagged
+  struct Scratch;  // passes and buffers that one worker fills again and again
+  class TileFolder;
+  // The result stays valid until the next pass.
+  Sums& accumulate(std::span<const double> x, Fill fill, const PrecisionPlan& plan);
+  Sums& accumulate_once(std::span<const double> x, Fill fill, const PrecisionPlan& plan, bool& retry);
 
-  class Folders;
-  Sums sum_chunk(std::size_t begin, std::size_t end, Fill fill, const PrecisionPlan& plan, Folders& folders);
+  void sum_chunk(std::size_t chunk, std::size_t chunk_tiles, std::span<const double> x, Fill fill, const PrecisionPlan& plan,
+                 Scratch& scratch, Sums& sums);
+
+  // The user's derivatives on the rows of a re-check.
+  class JacobianCheck;
+  void check_jacobian(std::span<const double> x, const std::vector<TileRange>& groups, Recheck& out);
 
   RowModel& model_;
   Parallelism parallelism_;
+  std::unique_ptr<Scratch> scratch_;
+  std::vector<Sums> sums_;  // of the chunks of a pass
   KernelCounters counters_;
   double work_ = 0;
   std::size_t peak_bytes_ = 0;
+  int threads_ = 1;
   double seconds_ = 0;
 };
 
