@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 
 namespace nlsq::inline v0 {
@@ -47,6 +48,10 @@ double Column::operator[](std::size_t row) const {
 }
 
 void Column::read(std::size_t first, std::size_t count, double* out) const {
+  if (const double* direct = direct_f64(first)) {
+    std::copy_n(direct, count, out);
+    return;
+  }
   read_as(data_, type_, stride_, first, count, out);
 }
 

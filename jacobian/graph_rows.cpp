@@ -189,15 +189,18 @@ void GraphRows::reference_residuals(std::span<const double> x, std::size_t first
   LocalBuffer<double, kFewParameters> p(parameters_.size());
   expand(x, {p.data(), p.size()});
   const auto columns = static_cast<std::size_t>(data_->columns());
-  LocalBuffer<double, 8 * kPad> block(columns * count);
+  LocalBuffer<double, 8 * kPad> block(columns * kPad);
   LocalBuffer<const double*, 8> pointers(columns);
-  for (std::size_t c = 0; c < columns; ++c) {
-    pointers[c] = data_->direct_f64(first, static_cast<int>(c));
-    if (pointers[c] != nullptr) continue;
-    data_->read(first, count, static_cast<int>(c), block.data() + c * count);
-    pointers[c] = block.data() + c * count;
+  for (std::size_t done = 0; done < count; done += kPad) {
+    const std::size_t some = std::min(kPad, count - done);
+    for (std::size_t c = 0; c < columns; ++c) {
+      pointers[c] = data_->direct_f64(first + done, static_cast<int>(c));
+      if (pointers[c] != nullptr) continue;
+      data_->read(first + done, some, static_cast<int>(c), block.data() + c * kPad);
+      pointers[c] = block.data() + c * kPad;
+    }
+    source_->reference_rows({pointers.data(), columns}, {p.data(), p.size()}, some, residuals + done, magnitudes + done);
   }
-  source_->reference_rows({pointers.data(), columns}, {p.data(), p.size()}, count, residuals, magnitudes);
 }
 
 void ResidualSource::reference_rows(std::span<const double* const> columns, std::span<const double> p, std::size_t count,

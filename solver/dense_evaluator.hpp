@@ -41,6 +41,7 @@ class DenseEvaluator final : public Evaluator {
   const KernelCounters& counters() const override { return counters_; }
   double counted_work() const override { return work_; }
 
+  void set_parallelism(const Parallelism& parallelism) { parallelism_ = parallelism; }
   // Counters, work and time from zero; what has been allocated is kept.
   void forget_work();
   // Adds what another evaluator, over a part of the rows, has done.

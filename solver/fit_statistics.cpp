@@ -64,6 +64,12 @@ double FitResult::correlation(std::size_t i, std::size_t j) const {
   return covariance(i, j) / (standard_errors[i] * standard_errors[j]);
 }
 
+double covariance_factor(double rss, std::size_t rows, std::size_t free, int rank, bool absolute_sigma) {
+  if (absolute_sigma) return 1;
+  const double scatter_dof = static_cast<double>(rows) - static_cast<double>(rank);
+  return rows > free && scatter_dof > 0 ? rss / scatter_dof : kNaN;
+}
+
 void fill_statistics(FitResult& fit, const MinimizerResult& minimum, const std::vector<int>& free, bool absolute_sigma,
                      double total_squares) {
   const Certificate& c = minimum.certified.certificate;
@@ -71,9 +77,7 @@ void fill_statistics(FitResult& fit, const MinimizerResult& minimum, const std::
   fit.rss = 2 * minimum.summary.final_cost;
   fit.dof = static_cast<std::ptrdiff_t>(fit.rows) - static_cast<std::ptrdiff_t>(free.size());
   fit.chi2_reduced = fit.dof > 0 ? fit.rss / static_cast<double>(fit.dof) : kNaN;
-  // Directions the data do not determine cost no degree of freedom.
-  const double scatter_dof = m - static_cast<double>(c.rank);
-  const double sigma2 = absolute_sigma ? 1 : fit.dof > 0 && scatter_dof > 0 ? fit.rss / scatter_dof : kNaN;
+  const double sigma2 = covariance_factor(fit.rss, fit.rows, free.size(), c.rank, absolute_sigma);
   fill_covariance(fit, minimum.certified, free, sigma2);
   fit.r_squared = total_squares > 0 ? 1 - fit.rss / total_squares : kNaN;
   const double k = static_cast<double>(free.size()) + 1;  // the variance is estimated too

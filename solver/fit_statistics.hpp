@@ -14,6 +14,10 @@ namespace nlsq::inline v0 {
 // weight 1/sigma.
 double total_sum_of_squares(std::size_t rows, const std::function<void(std::size_t first, std::size_t count, double* y, double* w)>& read);
 
+// What (JᵀJ)⁻¹ is multiplied by to be the covariance: the scatter of the residuals, or 1 where sigma is in units of y. Directions
+// the data do not determine cost no degree of freedom. NaN without degrees of freedom.
+double covariance_factor(double rss, std::size_t rows, std::size_t free, int rank, bool absolute_sigma);
+
 // Fills covariance, standard errors, dof, rss, R², AIC, BIC and warnings. `free` lists the model's
 // parameters that were fitted, in the order of the minimizer's.
 void fill_statistics(FitResult& fit, const MinimizerResult& minimum, const std::vector<int>& free, bool absolute_sigma,

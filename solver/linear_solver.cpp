@@ -122,23 +122,28 @@ void LinearSolver::set(const Linearization& at, std::span<const double> scale) {
 
 // Cholesky of H + λI. Leaves its factor in L and the step in s.
 bool LinearSolver::Impl::solve_normal(double lambda, Step& out) {
-  const auto n = g.size();
   A = H;
   A.diagonal().array() += lambda;
+  s = g;
   if (small()) {
     L = A;
-    if (!small_dense::cholesky(L.data(), size())) return false;
-    const double norm = small_dense::one_norm(A.data(), size());
-    out.condition = norm * small_dense::inverse_one_norm(L.data(), size(), A.data());
-  } else {
-    const Eigen::LLT<DenseMatrix> factor(A);
-    if (factor.info() != Eigen::Success) return false;
-    L = factor.matrixL();
-    out.condition = one_norm(A) * inverse_one_norm(L);
+    return small_dense::with_constant(size(), [&](auto n) {
+      if (!small_dense::cholesky(L.data(), n)) return false;
+      const double norm = small_dense::one_norm(A.data(), n);
+      out.condition = norm * small_dense::inverse_one_norm(L.data(), n, A.data());
+      small_dense::solve_lower(L.data(), n, s.data());
+      out.nu = small_dense::norm(s.data(), n);
+      small_dense::solve_lower_transposed(L.data(), n, s.data());
+      for (std::size_t i = 0; i < n; ++i) s.data()[i] = -s.data()[i];
+      return true;
+    });
   }
-  s = g;
+  const Eigen::LLT<DenseMatrix> factor(A);
+  if (factor.info() != Eigen::Success) return false;
+  L = factor.matrixL();
+  out.condition = one_norm(A) * inverse_one_norm(L);
   solve_lower(s.data());
-  out.nu = small_dense::norm(s.data(), static_cast<std::size_t>(n));
+  out.nu = s.norm();
   solve_lower_transposed(s.data());
   s = -s;
   return true;

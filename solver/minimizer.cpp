@@ -13,13 +13,65 @@ constexpr double kScaleMemory = 0.5;  // share of the last scale that a shrinkin
 }  // namespace
 
 Minimizer::Minimizer(Evaluator& evaluator, const SolverOptions& options, bool unit_sigma, bool geodesic)
-    : evaluator_(evaluator), options_(options), unit_sigma_(unit_sigma), geodesic_(geodesic),
-      trust_(options.algorithm == Algorithm::gauss_newton ? TrustRegion::kMin : options.initial_lambda) {}
+    : Minimizer(evaluator, options, unit_sigma, geodesic, *new MinimizerWorkspace) {
+  own_.reset(&memory_);
+}
 
-MinimizerResult Minimizer::run(Vector x0, std::optional<Linearization> at, Clock::time_point begin) {
+// Everything that could be read before it is written is as in a new one.
+Minimizer::Minimizer(Evaluator& evaluator, const SolverOptions& options, bool unit_sigma, bool geodesic,
+                     MinimizerWorkspace& workspace)
+    : memory_(workspace), evaluator_(evaluator), options_(options), unit_sigma_(unit_sigma), geodesic_(geodesic),
+      trust_(options.algorithm == Algorithm::gauss_newton ? TrustRegion::kMin : options.initial_lambda) {
+  state_.x.swap(memory_.x);
+  state_.scale.swap(memory_.scale);
+  state_.checkpoint.swap(memory_.checkpoint);
+  summary_.iterations.swap(memory_.iterations);
+  summary_.iterations.clear();
+  state_.scale.clear();
+  trial_.clear();
+  column_magnitude_.clear();
+  at_.reset();
+  trial_at_.reset();
+  solver_.reset();
+  first_.usable = false;
+  step_.factored = false;
+  for (Recheck* recheck : {&recheck_start_, &recheck_end_}) {
+    recheck->rows = 0;
+    recheck->largest = recheck->discrepancy = recheck->magnitude = recheck->jacobian_difference = 0;
+    recheck->wrong_column = -1;
+    recheck->repeats = true;
+    recheck->underflow = false;
+  }
+  certified_.first_order = false;
+  certified_.certificate = {};
+  certified_.covariance.assign(0, 0);
+}
+
+Minimizer::~Minimizer() {
+  state_.x.swap(memory_.x);
+  state_.scale.swap(memory_.scale);
+  state_.checkpoint.swap(memory_.checkpoint);
+  summary_.iterations.swap(memory_.iterations);
+}
+
+MinimizerResult Minimizer::run(const Vector& x0, std::optional<Linearization> at, Clock::time_point begin) {
+  Kept<Linearization> known;
+  if (at) known.renew() = std::move(*at);
+  MinimizerResult out;
+  run(x0, known, begin, out);
+  return out;
+}
+
+void Minimizer::run(std::span<const double> x0, Kept<Linearization>& at, Clock::time_point begin, MinimizerResult& out) {
   begin_ = begin;
-  if (!start(std::move(x0), std::move(at))) return finish();
-  measure_rounding();
+  if (start(x0, at)) {
+    measure_rounding();
+    iterate();
+  }
+  finish(out);
+}
+
+void Minimizer::iterate() {
   for (;;) {
     if (at_ && !at_->finite) {  // rolled back to a start that f32 took for finite and f64 does not
       summary_.termination = Termination::failure;
@@ -40,18 +92,18 @@ MinimizerResult Minimizer::run(Vector x0, std::optional<Linearization> at, Clock
     judge();
     settle();
   }
-  return finish();
 }
 
 // Precision for the first pass, finite residuals, and what rounding errors scale with.
-bool Minimizer::start(Vector x0, std::optional<Linearization> at) {
-  state_.x = std::move(x0);
+bool Minimizer::start(std::span<const double> x0, Kept<Linearization>& at) {
+  state_.x.assign(x0.begin(), x0.end());
   const double work = static_cast<double>(evaluator_.residuals()) * evaluator_.row_cost();
   state_.plan = initial_plan(options_.policy(), work, evaluator_.has_f32());
-  at_ = at ? std::move(at) : evaluator_.linearize(state_.x, state_.plan);
+  if (at) at_.swap(at);
+  else evaluator_.linearize_into(state_.x, state_.plan, at_.renew());
   if (!at_->finite && low()) {
     state_.plan = {Format::f64, Gram::f64};
-    at_ = evaluator_.linearize(state_.x, state_.plan);
+    evaluator_.linearize_into(state_.x, state_.plan, at_.renew());
   }
   if (!at_->finite) {
     summary_.termination = Termination::failure;
@@ -67,15 +119,15 @@ bool Minimizer::start(Vector x0, std::optional<Linearization> at) {
 
 // What rounding errors of the residuals scale with, from the user's own callable at the start.
 void Minimizer::measure_rounding() {
-  recheck_start_ = evaluator_.recheck(state_.x, options_.strict ? evaluator_.residuals() : kRecheckRows);
+  evaluator_.recheck_into(state_.x, options_.strict ? evaluator_.residuals() : kRecheckRows, recheck_start_);
   magnitude_ = recheck_start_.magnitude;
   column_magnitude_ = recheck_start_.column_magnitude;
 }
 
-bool Minimizer::warm_up(Vector x0, std::optional<Linearization> at, double near, Clock::time_point begin) {
+bool Minimizer::warm_up(std::span<const double> x0, Kept<Linearization>& at, double near, Clock::time_point begin) {
   constexpr int kMostSteps = 50;
   begin_ = begin;
-  if (!start(std::move(x0), std::move(at))) return false;
+  if (!start(x0, at)) return false;
   while (state_.iteration - first_iteration_ < kMostSteps && !stalled_ && !budget_spent()) {
     if (at_ && !at_->finite) return false;
     know();
@@ -91,7 +143,9 @@ bool Minimizer::warm_up(Vector x0, std::optional<Linearization> at, double near,
   return false;
 }
 
-WarmStart Minimizer::warm_result() { return {state_.x, std::move(at_), std::move(summary_.iterations), budget_spent()}; }
+WarmStart Minimizer::warm_result() { 
+  return {state_.x, at_ ? std::optional(std::move(*at_)) : std::nullopt, std::move(summary_.iterations), budget_spent()};
+}
 
 std::optional<Termination> Minimizer::budget_spent() const {
   if (stop_asked_) return Termination::user_stop;
@@ -103,18 +157,19 @@ std::optional<Termination> Minimizer::budget_spent() const {
 // The linearization of x in the plan in force, with everything derived from it.
 void Minimizer::know() {
   if (at_ && solver_) return;
-  if (!at_) at_ = evaluator_.linearize(state_.x, state_.plan);
+  if (!at_) evaluator_.linearize_into(state_.x, state_.plan, at_.renew());
   update_scale();
-  solver_.emplace(*at_, state_.scale);
+  solver_.renew().set(*at_, state_.scale);
   probe_.reset();
-  first_ = first_order(*at_, state_.x, evaluator_.residuals(), unit_sigma_);
+  first_order(*at_, state_.x, evaluator_.residuals(), unit_sigma_, memory_.undamped, first_);
   if (low()) probe_ = evaluator_.probe(state_.x);
   if (!low()) cost_f64_ = at_->cost;
   else if (state_.x == state_.checkpoint) checkpoint_noise_ = probe_->cost_noise;
 }
 
 void Minimizer::update_scale() {
-  const Vector norms = column_norms(*at_);
+  Vector& norms = memory_.norms;
+  column_norms(*at_, norms);
   state_.scale.resize(norms.size(), 0.0);
   double largest = 0;
   for (std::size_t j = 0; j < norms.size(); ++j) {

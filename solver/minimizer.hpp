@@ -8,12 +8,14 @@
 
 #include "certificate.hpp"
 #include "evaluator.hpp"
+#include "kept.hpp"
 #include "linear_solver.hpp"
 #include "trust_region.hpp"
 
 #include <nlsq/options.hpp>
 
 #include <chrono>
+#include <memory>
 #include <optional>
 
 namespace nlsq::inline v0 {
@@ -46,6 +48,19 @@ struct MinimizerResult {
   std::optional<Termination> spent = std::nullopt;
 };
 
+// Memory that one solve after the other runs in: what a minimizer finds there is never read.
+struct MinimizerWorkspace {
+  Vector x, scale, checkpoint, trial, norms, bend, acceleration, column_magnitude;
+  Kept<Linearization> at, trial_at;
+  Kept<LinearSolver> solver;
+  UndampedSolver undamped;
+  FirstOrder first, next_first;
+  Step step;
+  Recheck recheck_start, recheck_end;
+  Certified certified;
+  std::vector<IterationSummary> iterations;
+};
+
 // Where a warm-up got to.
 struct WarmStart {
   Vector x;
@@ -59,13 +74,20 @@ class Minimizer {
   using Clock = std::chrono::steady_clock;
 
   Minimizer(Evaluator& evaluator, const SolverOptions& options, bool unit_sigma, bool geodesic);
+  // In memory that is given; it must outlive the minimizer, and no other may use it meanwhile.
+  Minimizer(Evaluator& evaluator, const SolverOptions& options, bool unit_sigma, bool geodesic,
+            MinimizerWorkspace& workspace);
+  ~Minimizer();
+  Minimizer(const Minimizer&) = delete;
+  Minimizer& operator=(const Minimizer&) = delete;
   // Throws nothing of its own; what a user's callable throws passes through.
-  // `at`: the linearization at x0 in the policy's first plan, where it has been made already.
-  MinimizerResult run(Vector x0, std::optional<Linearization> at, Clock::time_point begin);
+  // `at`: the linearization at x0 in the policy's first plan, where it has been made already; its memory is taken.
+  void run(std::span<const double> x0, Kept<Linearization>& at, Clock::time_point begin, MinimizerResult& out);
+  MinimizerResult run(const Vector& x0, std::optional<Linearization> at, Clock::time_point begin);
 
   // Iterates until the undamped step is shorter than `near` standard errors; certifies nothing. False: it
   // did not get there, or the rows do not determine the parameters.
-  bool warm_up(Vector x0, std::optional<Linearization> at, double near, Clock::time_point begin);
+  bool warm_up(std::span<const double> x0, Kept<Linearization>& at, double near, Clock::time_point begin);
   WarmStart warm_result();
   // Iterations were made before, on samples or in other attempts: numbers go on from there, and so does their limit.
   void count_from(int iteration) { first_iteration_ = state_.iteration = iteration; }
@@ -79,7 +101,8 @@ class Minimizer {
   static constexpr std::size_t kRecheckRows = 4096;
   static constexpr double kNormalCondition = 1e12;  // κ₀ up to which undamped normal equations are believed
 
-  bool start(Vector x0, std::optional<Linearization> at);
+  void iterate();
+  bool start(std::span<const double> x0, Kept<Linearization>& at);
   void measure_rounding();
   // ν₀ and the undamped step are to be believed.
   bool first_order_known() const {
@@ -114,8 +137,10 @@ class Minimizer {
   void record(StepOutcome outcome, Event event = Event::none, std::string reason = {});
   bool take_certified_step();
   void update_scale();
-  MinimizerResult finish();
+  void finish(MinimizerResult& out);
 
+  std::unique_ptr<MinimizerWorkspace> own_;  // where none was given
+  MinimizerWorkspace& memory_;
   Evaluator& evaluator_;
   const SolverOptions& options_;
   bool unit_sigma_, geodesic_;
@@ -124,16 +149,16 @@ class Minimizer {
 
   MinimizerState state_;
   TrustRegion trust_;
-  std::optional<Linearization> at_;     // at state_.x
-  std::optional<LinearSolver> solver_;  // of at_
+  Kept<Linearization>& at_ = memory_.at;        // at state_.x
+  Kept<LinearSolver>& solver_ = memory_.solver; // of at_
   std::optional<Probe> probe_;          // at state_.x, low precision only
-  FirstOrder first_;                    // at state_.x, f64 only
+  FirstOrder& first_ = memory_.first;   // at state_.x, f64 only
   HealthReport health_;
-  Step step_;
+  Step& step_ = memory_.step;
   double streak_lambda_ = 0;            // λ before the current rejection streak
 
-  Vector trial_;
-  std::optional<Linearization> trial_at_;
+  Vector& trial_ = memory_.trial;
+  Kept<Linearization>& trial_at_ = memory_.trial_at;
   double trial_cost_ = 0, rho_ = 0, decrease_ = 0;
   std::optional<double> cost_f64_;      // at state_.x, where it was asked for
   enum class Judgement { accept, reject, invalid, undecided } judgement_ = Judgement::reject;
@@ -143,9 +168,9 @@ class Minimizer {
   int vain_reaches_ = 0;                // in a row, the step at once rejected
   double checkpoint_noise_ = 0;         // of the checkpoint's cost: 0 where it is known in f64
   double magnitude_ = 0;                // ‖terms of r‖, by the last recheck
-  Vector column_magnitude_;             // the same for each g_j
-  Recheck recheck_start_, recheck_end_;
-  Certified certified_;
+  Vector& column_magnitude_ = memory_.column_magnitude;          // the same for each g_j
+  Recheck &recheck_start_ = memory_.recheck_start, &recheck_end_ = memory_.recheck_end;
+  Certified& certified_ = memory_.certified;
   Summary summary_;
 };
 

@@ -50,8 +50,8 @@ bool Minimizer::certify_here(Termination reason) {
     at_.reset();
   }
   if (!at_) {
-    at_ = evaluator_.linearize(state_.x, state_.plan);
-    first_ = first_order(*at_, state_.x, evaluator_.residuals(), unit_sigma_);
+    evaluator_.linearize_into(state_.x, state_.plan, at_.renew());
+    first_order(*at_, state_.x, evaluator_.residuals(), unit_sigma_, memory_.undamped, first_);
   }
   if (worse_than_checkpoint()) {
     roll_back();
@@ -63,12 +63,13 @@ bool Minimizer::certify_here(Termination reason) {
   }
   const bool small = static_cast<double>(evaluator_.residuals()) * evaluator_.row_cost() < kPolishWork;
   if (reason == Termination::converged && small) polish();
-  recheck_end_ = evaluator_.recheck(state_.x, options_.strict ? evaluator_.residuals() : kRecheckRows);
+  evaluator_.recheck_into(state_.x, options_.strict ? evaluator_.residuals() : kRecheckRows, recheck_end_);
   magnitude_ = recheck_end_.magnitude;
   column_magnitude_ = recheck_end_.column_magnitude;
-  certified_ = certify(evaluator_, state_.x, *at_,
-                       {options_.tau, options_.xtol, options_.gtol, magnitude_, summary_.initial_cost, unit_sigma_,
-                        column_magnitude_, recheck_end_.underflow});
+  certify(evaluator_, state_.x, *at_,
+          {options_.tau, options_.xtol, options_.gtol, magnitude_, summary_.initial_cost, unit_sigma_, column_magnitude_,
+           recheck_end_.underflow},
+          memory_.undamped, certified_);
   summary_.termination = reason;
   if (certified_.first_order || reason != Termination::converged) {
     if (certified_.first_order) summary_.termination = Termination::converged;
@@ -104,7 +105,7 @@ bool Minimizer::take_certified_step() {
   if (!there.finite || there.cost > at_->cost + noise()) return false;
   state_.x = std::move(next);
   state_.plan.gram = Gram::qr;
-  at_ = std::move(there);
+  at_.renew() = std::move(there);
   solver_.reset();
   stalled_ = false;
   return true;
@@ -113,21 +114,21 @@ bool Minimizer::take_certified_step() {
 // Problems too small for passes to cost anything go on, undamped, until ν₀ stops falling.
 void Minimizer::polish() {
   for (int k = 0; k < kPolishSteps && first_.usable && first_.decrement > 0; ++k) {
-    Vector next = state_.x;
-    for (std::size_t j = 0; j < next.size(); ++j) next[j] += first_.step[j];
-    if (next == state_.x) return;
-    Linearization there = evaluator_.linearize(next, state_.plan);
-    if (!there.finite || there.cost > at_->cost + noise()) return;
-    FirstOrder first = first_order(there, next, evaluator_.residuals(), unit_sigma_);
-    if (!first.usable || !(first.decrement < first_.decrement)) return;
-    state_.x = std::move(next);
-    at_ = std::move(there);
-    first_ = std::move(first);
+    trial_ = state_.x;
+    for (std::size_t j = 0; j < trial_.size(); ++j) trial_[j] += first_.step[j];
+    if (trial_ == state_.x) return;
+    evaluator_.linearize_into(trial_, state_.plan, trial_at_.renew());
+    if (!trial_at_->finite || trial_at_->cost > at_->cost + noise()) return;
+    FirstOrder& next = memory_.next_first;
+    first_order(*trial_at_, trial_, evaluator_.residuals(), unit_sigma_, memory_.undamped, next);
+    if (!next.usable || !(next.decrement < first_.decrement)) return;
+    state_.x.swap(trial_);
+    at_.swap(trial_at_);
+    std::swap(first_, next);
   }
 }
 
-MinimizerResult Minimizer::finish() {
-  MinimizerResult out;
+void Minimizer::finish(MinimizerResult& out) {
   Certificate& c = certified_.certificate;
   c.rechecked_rows = recheck_start_.rows + recheck_end_.rows;
   c.recheck_discrepancy = std::max(recheck_start_.largest, recheck_end_.largest);
@@ -155,11 +156,11 @@ MinimizerResult Minimizer::finish() {
   out.spent = budget_spent();
   out.repeats = recheck_start_.repeats && recheck_end_.repeats;
   out.underflow = recheck_end_.underflow;
-  if (at_ && at_->finite) out.cost_noise = noise();
-  if (at_) out.at = std::move(*at_);
-  out.certified = std::move(certified_);
-  out.summary = std::move(summary_);
-  return out;
+  out.cost_noise = at_ && at_->finite ? noise() : 0;
+  if (at_) std::swap(out.at, *at_);
+  at_.reset();
+  std::swap(out.certified, certified_);
+  std::swap(out.summary, summary_);
 }
 
 }  // namespace nlsq::inline v0

@@ -34,18 +34,18 @@ bool Minimizer::worth_less_damping() const {
 // Step at the damping in force, and the numbers the scheduler decides by.
 void Minimizer::assess() {
   const auto begin = Clock::now();
-  step_ = solver_->solve(undamped() ? 0 : trust_.lambda());
+  solver_->solve(undamped() ? 0 : trust_.lambda(), step_);
   // Damping, not more digits, is the cure for a matrix that is singular by nature.
   for (double shift = 1e-14; !step_.factored && !low() && shift < 1e-6; shift *= 10) {
     if (trust_.lambda() >= shift) continue;
     trust_.restore(shift);
-    step_ = solver_->solve(shift);
+    solver_->solve(shift, step_);
   }
   if (worth_less_damping()) {
     reach_along_valley_ = true;
     while (step_.factored && trust_.lambda() > 2 * TrustRegion::kMin && step_.predicted < 4 * noise()) {
       trust_.restore(trust_.lambda() / 4);
-      step_ = solver_->solve(trust_.lambda());
+      solver_->solve(trust_.lambda(), step_);
     }
   }
   summary_.time.solve += seconds_since(begin);
@@ -109,7 +109,7 @@ bool Minimizer::finish_in(const PrecisionPlan& plan) {
   ++summary_.precision.escalations;
   state_.x = trial_;
   state_.plan = plan;
-  at_ = std::move(there);
+  at_.renew() = std::move(there);
   solver_.reset();
   cost_f64_.reset();
   streak_lambda_ = trust_.lambda();
@@ -132,7 +132,7 @@ void Minimizer::escalate(const Decision& decision, std::string reason) {
   last_accepted_ = true;
   if (!finer_rows) return;
   // Now costs are true: a point worse than the last verified one is not kept.
-  at_ = evaluator_.linearize(state_.x, state_.plan);
+  evaluator_.linearize_into(state_.x, state_.plan, at_.renew());
   if (!at_->finite) roll_back();
 }
 
@@ -152,7 +152,7 @@ void Minimizer::roll_back() {
   state_.x = state_.checkpoint;
   state_.plan = {Format::f64, Gram::f64};
   trust_.restore(options_.initial_lambda);
-  at_ = evaluator_.linearize(state_.x, state_.plan);
+  evaluator_.linearize_into(state_.x, state_.plan, at_.renew());
   solver_.reset();
   cost_f64_.reset();
 }

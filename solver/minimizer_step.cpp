@@ -30,8 +30,9 @@ void Minimizer::propose() {
 // Transtrum, Machta, Sethna: half the acceleration -(H+λD²)⁻¹ Jᵀ r_vv, if it is the smaller part of the path.
 void Minimizer::add_acceleration() {
   constexpr double kStep = 0.1, kLargest = 0.75;
-  const Vector bend = evaluator_.second_order(state_.x, step_.step, kStep);
-  const Vector acceleration = solver_->apply_inverse(bend);
+  evaluator_.second_order_into(state_.x, step_.step, kStep, memory_.bend);
+  Vector& acceleration = memory_.acceleration;
+  solver_->apply_inverse(memory_.bend, acceleration);
   double norm = 0;
   for (std::size_t j = 0; j < acceleration.size(); ++j) norm += std::pow(acceleration[j] * state_.scale[j], 2);
   if (!(2 * std::sqrt(norm) <= kLargest * step_.scaled_norm)) return;
@@ -53,7 +54,7 @@ void Minimizer::judge() {
   }
   // After a good step the next is likely to be good too: cost and linearization in one pass.
   if (last_accepted_) {
-    trial_at_ = evaluator_.linearize(trial_, state_.plan);
+    evaluator_.linearize_into(trial_, state_.plan, trial_at_.renew());
     trial_cost_ = trial_at_->finite ? trial_at_->cost : kNaN;
   } else {
     trial_cost_ = evaluator_.cost(trial_, state_.plan.residual).cost;
@@ -94,7 +95,7 @@ bool Minimizer::judge_costs(double before, double after, double noise) {
 // Near the optimum cost differences drown in rounding while the gradient still speaks: accept iff it
 // falls in the metric of H.
 void Minimizer::judge_by_gradient() {
-  if (!trial_at_) trial_at_ = evaluator_.linearize(trial_, state_.plan);
+  if (!trial_at_) evaluator_.linearize_into(trial_, state_.plan, trial_at_.renew());
   const bool falls = trial_at_->finite &&
                      solver_->norm_in_metric(trial_at_->gradient) < solver_->norm_in_metric(at_->gradient);
   judgement_ = falls ? Judgement::accept : Judgement::reject;
@@ -105,7 +106,7 @@ void Minimizer::judge_by_gradient() {
 void Minimizer::settle() {
   // Derivatives may be missing where residuals are finite: no place to go on from.
   if (judgement_ == Judgement::accept && !trial_at_) {
-    trial_at_ = evaluator_.linearize(trial_, state_.plan);
+    evaluator_.linearize_into(trial_, state_.plan, trial_at_.renew());
     if (!trial_at_->finite) judgement_ = Judgement::invalid;
   }
   const bool accepted = judgement_ == Judgement::accept;
@@ -126,7 +127,7 @@ void Minimizer::settle() {
   const double scale = std::max(at_->cost, std::numeric_limits<double>::min());
   ftol_met_ = !low() && options_.ftol > 0 && decrease_ <= options_.ftol * scale && step_.predicted <= options_.ftol * scale;
   state_.x = trial_;
-  at_ = std::move(trial_at_);
+  at_.swap(trial_at_);
   trial_at_.reset();
   solver_.reset();
   cost_f64_.reset();

@@ -30,37 +30,50 @@ void add_first_order_terms(const double* const* J, std::span<const double> x, st
   }
 }
 
-// One column of J, or r, over the sampled rows. In lanes, which vectorise.
-class ColumnSums {
- public:
+// Σ a_i b_i in lanes, which vectorise.
+double dot(const double* a, const double* b, std::size_t count) {
+  constexpr std::size_t kLanes = 8;
+  double sums[kLanes] = {};
+  std::size_t i = 0;
+  for (; i + kLanes <= count; i += kLanes) {
+    for (std::size_t l = 0; l < kLanes; ++l) sums[l] += a[i + l] * b[i + l];
+  }
+  for (std::size_t l = 0; i < count; ++i, ++l) sums[l] += a[i] * b[i];
+  double total = 0;
+  for (const double sum : sums) total += sum;
+  return total;
+}
+
+// Σ |a_i| b_i.
+double absolute_dot(const double* a, const double* b, std::size_t count) {
+  constexpr std::size_t kLanes = 8;
+  double sums[kLanes] = {};
+  std::size_t i = 0;
+  for (; i + kLanes <= count; i += kLanes) {
+    for (std::size_t l = 0; l < kLanes; ++l) sums[l] += std::fabs(a[i + l]) * b[i + l];
+  }
+  for (std::size_t l = 0; i < count; ++i, ++l) sums[l] += std::fabs(a[i]) * b[i];
+  double total = 0;
+  for (const double sum : sums) total += sum;
+  return total;
+}
+
+// One column of J, or r, over the sampled rows.
+struct ColumnSums {
+  double squares = 0, terms = 0, largest = 0;
+
   void add(const double* values, const double* sizes, std::size_t count) {
-    std::size_t i = 0;
-    for (; i + kLanes <= count; i += kLanes) {
-      for (std::size_t l = 0; l < kLanes; ++l) add_one(l, values[i + l], sizes[i + l]);
+    const double sum = dot(values, values, count);
+    squares += sum;
+    terms += absolute_dot(values, sizes, count);
+    // The largest matters only where it might be too small to be squared.
+    double top = std::sqrt(sum / static_cast<double>(count));
+    if (!(sum > 1e-280)) {
+      for (std::size_t i = 0; i < count; ++i) top = std::max(top, std::fabs(values[i]));
     }
-    for (std::size_t l = 0; i < count; ++i, ++l) add_one(l, values[i], sizes[i]);
+    largest = std::max(largest, top);
   }
-  double squares() const { return sum(squares_); }
-  double terms() const { return sum(terms_); }
-  double largest() const { return *std::max_element(largest_, largest_ + kLanes); }
-  bool underflows() const { return largest() > 0 && largest() < kSquareable; }
-
- private:
-  static constexpr std::size_t kLanes = 8;
-
-  void add_one(std::size_t lane, double value, double size) {
-    const double v = std::fabs(value);
-    squares_[lane] += v * v;
-    terms_[lane] += v * size;
-    largest_[lane] = largest_[lane] < v ? v : largest_[lane];
-  }
-  static double sum(const double (&lanes)[kLanes]) {
-    double total = 0;
-    for (const double v : lanes) total += v;
-    return total;
-  }
-
-  double squares_[kLanes] = {}, terms_[kLanes] = {}, largest_[kLanes] = {};
+  bool underflows() const { return largest > 0 && largest < kSquareable; }
 };
 
 }  // namespace
@@ -83,31 +96,32 @@ void DenseEvaluator::recheck_into(std::span<const double> x, std::size_t max_row
   scratch_->magnitudes.resize(scratch_->residuals.size());
   double *residuals = scratch_->residuals.data(), *sizes = scratch_->magnitudes.data();
   out.rows = 0;
-  out.largest = 0;
   out.repeats = true;
   double difference_squares = 0, magnitude_squares = 0;
   LocalBuffer<ColumnSums, 16> sums(n + 1);
-  const auto compare = [&](double one, double other, double size) {
-    const double difference = std::fabs(one - other);
-    if (!(difference <= out.largest * size)) {
-      out.largest = std::isfinite(difference) ? difference / size : std::numeric_limits<double>::infinity();
-    }
-    difference_squares += difference * difference;
+  double largest = 0;
+  const auto note = [&largest](double difference, double size) {
+    const double d = std::fabs(difference);
+    if (!(d <= largest * size)) largest = std::isfinite(d) ? d / size : std::numeric_limits<double>::infinity();
   };
   const auto check = [&](std::size_t first, std::size_t count) {
     // The same call twice in a row: state that comes and goes with every call may agree with the program.
     double again[2], terms[2];
     for (int k = 0; k < 2; ++k) model_.reference_residuals(x, first + count / 2, 1, &again[k], &terms[k]);
-    compare(again[0], again[1], std::max(terms[0], terms[1]));
+    note(again[0] - again[1], std::max(terms[0], terms[1]));
+    difference_squares += (again[0] - again[1]) * (again[0] - again[1]);
     out.repeats = out.repeats && again[0] == again[1];
     const double* const* columns = pass.fill_f64(first, count, counters_);
     model_.reference_residuals(x, first, count, residuals, sizes);
     add_first_order_terms(columns, x, model_.typical_parameters(), count, sizes);
     for (std::size_t i = 0; i < count; ++i) {
-      sizes[i] = std::max(sizes[i], std::fabs(residuals[i]));
-      compare(columns[n][i], residuals[i], sizes[i]);
-      magnitude_squares += sizes[i] * sizes[i];
+      const double r = std::fabs(residuals[i]);
+      sizes[i] = sizes[i] < r ? r : sizes[i];
+      residuals[i] = columns[n][i] - residuals[i];
     }
+    magnitude_squares += dot(sizes, sizes, count);
+    difference_squares += dot(residuals, residuals, count);
+    for (std::size_t i = 0; i < count; ++i) note(residuals[i], sizes[i]);
     for (std::size_t j = 0; j <= n; ++j) sums[j].add(columns[j], sizes, count);
     out.rows += count;
   };
@@ -116,15 +130,16 @@ void DenseEvaluator::recheck_into(std::span<const double> x, std::size_t max_row
   } else {
     for (const TileRange& group : row_groups(model_, max_rows, kGroup)) check(group.first, group.count);
   }
+  out.largest = largest;
   const double share = static_cast<double>(m) / static_cast<double>(std::max<std::size_t>(1, out.rows));
   out.discrepancy = std::sqrt(difference_squares * share);
   out.magnitude = std::sqrt(magnitude_squares * share);
   out.underflow = sums[n].underflows();
   out.column_magnitude.resize(n);
   for (std::size_t j = 0; j < n; ++j) {
-    const double squares = sums[j].squares();
-    out.underflow = out.underflow || (sums[j].underflows() && sums[n].largest() > 0);
-    out.column_magnitude[j] = squares > 0 ? sums[j].terms() / std::sqrt(squares) * std::sqrt(share) : 0.0;
+    const double squares = sums[j].squares;
+    out.underflow = out.underflow || (sums[j].underflows() && sums[n].largest > 0);
+    out.column_magnitude[j] = squares > 0 ? sums[j].terms / std::sqrt(squares) * std::sqrt(share) : 0.0;
   }
   work_ += static_cast<double>(out.rows) * row_cost();
   out.wrong_column = -1;

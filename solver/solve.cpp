@@ -2,11 +2,13 @@
 
 #include "dense_evaluator.hpp"
 #include "fp_environment.hpp"
-#include "start.hpp"
+#include "solve_workspace.hpp"
 
 #include <fmt/format.h>
 
 #include <cmath>
+#include <optional>
+#include <span>
 
 namespace nlsq::inline v0 {
 
@@ -98,81 +100,135 @@ void count_steps(Summary& s) {
   }
 }
 
+using Clock = std::chrono::steady_clock;
+
+// The attempts of one solve.
+class Attempts {
+ public:
+  Attempts(const SolveRequest& request, DenseEvaluator& evaluator, SolveWorkspace& workspace, Clock::time_point begin)
+      : request_(request), evaluator_(evaluator), w_(workspace), begin_(begin) {
+    w_.trace.clear();
+    w_.best.spent.reset();
+  }
+
+  // From w.start. Numbers of iterations go on from those before, and so does their limit.
+  void first() {
+    w_.trace.swap(w_.start.iterations);
+    run(request_.options, w_.start.x, w_.start.at, request_.options.geodesic == Geodesic::always, w_.start.stop_asked,
+        w_.start.from_samples, w_.best);
+  }
+  // Replaces the best so far.
+  void instead(std::span<const double> x0) {
+    w_.other.reset();
+    run(rest(), x0, w_.other, request_.options.geodesic == Geodesic::always, asked_to_stop(), false, w_.next);
+    std::swap(w_.best, w_.next);
+  }
+  // The better one is kept.
+  void another(std::span<const double> x0, Kept<Linearization>& at, bool geodesic) {
+    run(rest(), x0, at, geodesic, asked_to_stop(), false, w_.next);
+    const std::optional<Termination> spent = w_.next.spent;
+    if (better(w_.next, w_.best, evaluator_.residuals(), request_.unit_sigma)) std::swap(w_.best, w_.next);
+    w_.best.spent = spent;
+  }
+  // Options of attempts after the first: in f64.
+  const SolverOptions& rest() {
+    if (!rest_) {
+      rest_ = request_.options;
+      rest_->precision = PrecisionPolicy::all_f64();
+      rest_->sampling = Sampling::never;
+    }
+    return *rest_;
+  }
+
+ private:
+  bool asked_to_stop() const { return w_.best.spent == Termination::user_stop; }
+  void run(const SolverOptions& options, std::span<const double> x0, Kept<Linearization>& at, bool geodesic, bool stop,
+           bool trusted, MinimizerResult& out) {
+    Minimizer minimizer(evaluator_, options, request_.unit_sigma, geodesic, w_.minimizer);
+    minimizer.count_from(static_cast<int>(w_.trace.size()));
+    if (stop) minimizer.ask_stop();
+    if (trusted) minimizer.trust_start();
+    minimizer.run(x0, at, begin_, out);
+    std::vector<IterationSummary>& made = out.summary.iterations;
+    if (w_.trace.empty()) w_.trace.swap(made);
+    else w_.trace.insert(w_.trace.end(), made.begin(), made.end());
+  }
+
+  const SolveRequest& request_;
+  DenseEvaluator& evaluator_;
+  SolveWorkspace& w_;
+  Clock::time_point begin_;
+  std::optional<SolverOptions> rest_;
+};
+
 }  // namespace
+
+SolverOptions settled(SolverOptions options) {
+  options.precision = options.policy();  // the thread's where there is none: read here and not again
+  options.strict = options.strict || options.precision->strict;
+  return options;
+}
+
+void solve_in(const SolveRequest& request, DenseEvaluator& evaluator, SolveWorkspace& w) {
+  const SolverOptions& options = request.options;
+  const auto begin = Clock::now();
+  choose_start(evaluator, request, begin, w.start, w.other);
+  const double initial_cost = w.start.initial_cost;
+  Attempts attempts(request, evaluator, w, begin);
+  attempts.first();
+  // Once more in f64 what f32 rows did not bring to an end, as if they had never been; then with acceleration.
+  if (evaluator.counters().rows_f32 > 0 && worth_another_attempt(w.best, evaluator, request)) {
+    choose_start(evaluator, {request.rows, request.x0, request.linear, attempts.rest(), request.unit_sigma}, begin, w.start, w.other);
+    attempts.another(w.start.x, w.start.at, options.geodesic == Geodesic::always);
+  }
+  if (options.geodesic == Geodesic::automatic && worth_another_attempt(w.best, evaluator, request)) {
+    w.other.reset();
+    attempts.another(request.x0, w.other, true);
+  }
+
+  double given_cost = initial_cost;
+  if (w.best.summary.termination != Termination::failure) {
+    // Where the start was judged in f32 it may seem to be below the end; or be it, where f32 or samples led astray.
+    const bool doubtful = options.precision->adaptive && !(initial_cost > 1.01 * w.best.summary.final_cost);
+    if (doubtful) given_cost = evaluator.cost(request.x0, Format::f64).cost;
+    if (w.best.summary.final_cost > given_cost + w.best.cost_noise) attempts.instead(request.x0);
+  }
+  Summary& s = w.best.summary;
+  s.iterations.swap(w.trace);
+  count_steps(s);
+  if (s.termination != Termination::failure) s.initial_cost = given_cost;
+  else w.best.x = request.x0;
+}
 
 MinimizerResult solve(const SolveRequest& request) {
   const auto& wish = request.options.precision;
   if (!wish || (wish->strict && !request.options.strict)) {
-    SolverOptions options = request.options;
-    options.precision = options.policy();  // the thread's where there is none: read here and not again
-    options.strict = options.strict || options.precision->strict;
+    const SolverOptions options = settled(request.options);
     return solve({request.rows, request.x0, request.linear, options, request.unit_sigma});
   }
   const FpEnvironment environment;
-  const auto begin = std::chrono::steady_clock::now();
-  const auto seconds = [&begin] { return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count(); };
-  const SolverOptions& options = request.options;
-  DenseEvaluator evaluator(request.rows, options);
+  DenseEvaluator evaluator(request.rows, request.options);
+  SolveWorkspace workspace;
+  return solve(request, evaluator, workspace);
+}
 
-  Start start = choose_start(evaluator, request, begin);
-  std::vector<IterationSummary> trace = std::move(start.iterations);
-  const double initial_cost = start.initial_cost;
-  Minimizer minimizer(evaluator, options, request.unit_sigma, options.geodesic == Geodesic::always);
-  minimizer.count_from(static_cast<int>(trace.size()));
-  if (start.stop_asked) minimizer.ask_stop();
-  if (start.from_samples) minimizer.trust_start();
-  MinimizerResult best = minimizer.run(std::move(start.x), std::move(start.at), begin);
-  const auto add_to_trace = [&trace](Summary& s) { trace.insert(trace.end(), s.iterations.begin(), s.iterations.end()); };
-  add_to_trace(best.summary);
-  // Once more in f64 what f32 rows did not bring to an end, as if they had never been; then with acceleration.
-  SolverOptions rest = options;
-  rest.precision = PrecisionPolicy::all_f64();
-  rest.sampling = Sampling::never;
-  const auto attempt = [&](const Vector& x0, std::optional<Linearization> at, bool geodesic) {
-    Minimizer other(evaluator, rest, request.unit_sigma, geodesic);
-    other.count_from(static_cast<int>(trace.size()));
-    if (best.spent == Termination::user_stop) other.ask_stop();
-    MinimizerResult next = other.run(x0, std::move(at), begin);
-    add_to_trace(next.summary);
-    return next;
-  };
-  const auto another = [&](const Vector& x0, std::optional<Linearization> at, bool geodesic) {
-    MinimizerResult next = attempt(x0, std::move(at), geodesic);
-    const std::optional<Termination> spent = next.spent;
-    if (better(next, best, evaluator.residuals(), request.unit_sigma)) best = std::move(next);
-    best.spent = spent;
-  };
-  if (evaluator.counters().rows_f32 > 0 && worth_another_attempt(best, evaluator, request)) {
-    Start plain = choose_start(evaluator, {request.rows, request.x0, request.linear, rest, request.unit_sigma}, begin);
-    another(plain.x, std::move(plain.at), options.geodesic == Geodesic::always);
-  }
-  if (options.geodesic == Geodesic::automatic && worth_another_attempt(best, evaluator, request)) {
-    another(request.x0, std::nullopt, true);
-  }
-
-  double given_cost = initial_cost;
-  if (best.summary.termination != Termination::failure) {
-    // Where the start was judged in f32 it may seem to be below the end; or be it, where f32 or samples led astray.
-    const bool doubtful = options.precision->adaptive && !(initial_cost > 1.01 * best.summary.final_cost);
-    if (doubtful) given_cost = evaluator.cost(request.x0, Format::f64).cost;
-    if (best.summary.final_cost > given_cost + best.cost_noise) best = attempt(request.x0, std::nullopt, options.geodesic == Geodesic::always);
-  }
+MinimizerResult solve(const SolveRequest& request, DenseEvaluator& evaluator, SolveWorkspace& workspace) {
+  const auto begin = Clock::now();
+  solve_in(request, evaluator, workspace);
+  MinimizerResult best = std::move(workspace.best);
+  workspace.best = {};
   Summary& s = best.summary;
-  s.iterations = std::move(trace);
-  count_steps(s);
-  if (s.termination != Termination::failure) s.initial_cost = given_cost;
-  if (s.termination == Termination::failure) best.x = request.x0;
   RowSizes sizes;
   if (s.termination == Termination::failure || best.underflow) sizes = evaluator.sizes(best.x);
   s.kernel = kernels().name;
   s.evaluator = request.rows.kind();
-  s.precision.policy = options.precision->to_string();
+  s.precision.policy = request.options.precision->to_string();
   s.precision.counters = evaluator.counters();
   s.counted_work = evaluator.counted_work();
   s.peak_bytes = evaluator.peak_bytes();
   s.threads = evaluator.threads();
   s.time.evaluate = evaluator.seconds();
-  s.time.total = seconds();
+  s.time.total = std::chrono::duration<double>(Clock::now() - begin).count();
   s.message = message_of(best, evaluator, sizes);
   return best;
 }

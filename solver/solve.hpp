@@ -1,6 +1,7 @@
 // From rows to a certified minimum: the attempts a solve is made of.
 #pragma once
 
+#include "dense_evaluator.hpp"
 #include "minimizer.hpp"
 
 #include <nlsq/row_model.hpp>
@@ -20,5 +21,15 @@ struct SolveRequest {
 // Solves for the linear parameters, minimizes, and, where that ends without a certificate, tries once
 // more from the start as given with geodesic acceleration; the better result is returned.
 MinimizerResult solve(const SolveRequest& request);
+
+// The same with an evaluator of request.rows and memory that are used again and again. The options must name a
+// precision policy; counters and times are the evaluator's since it last forgot its work.
+struct SolveWorkspace;
+// Such options: the thread's policy where they name none.
+SolverOptions settled(SolverOptions options);
+MinimizerResult solve(const SolveRequest& request, DenseEvaluator& evaluator, SolveWorkspace& workspace);
+// The same without what is made for reports (texts, times, counters): the result is workspace.best, and where
+// nothing goes wrong nothing is allocated once the memory has grown.
+void solve_in(const SolveRequest& request, DenseEvaluator& evaluator, SolveWorkspace& workspace);
 
 }  // namespace nlsq::inline v0

@@ -1,8 +1,9 @@
 #include "start.hpp"
 
-#include <nlsq/sample_rows.hpp>
+#include "small_svd.hpp"
 
-#include <Eigen/QR>
+#include <nlsq/local_buffer.hpp>
+#include <nlsq/sample_rows.hpp>
 
 #include <cmath>
 #include <limits>
@@ -22,45 +23,47 @@ constexpr double kRepresentative = 4;          // how far information of sample 
 // solution away. From BoxBOD's first start plain LM ends in the wrong basin; so solved it does not.
 // `at` is the linearization at x; false where it cannot be solved.
 bool solve_linear(const Linearization& at, const std::vector<int>& linear, Vector& x) {
-  const auto k = static_cast<Eigen::Index>(linear.size());
-  Eigen::MatrixXd H(k, k);
-  Eigen::VectorXd g(k), scale(k);
-  const auto index = [&](Eigen::Index i) { return static_cast<std::size_t>(linear[static_cast<std::size_t>(i)]); };
-  for (Eigen::Index i = 0; i < k; ++i) {
+  constexpr std::size_t kFew = 16;
+  const std::size_t k = linear.size();
+  LocalBuffer<double, kFew * kFew> H(k * k), V(k * k);
+  LocalBuffer<double, kFew> g(k), scale(k), values(k), projected(k);
+  const auto index = [&](std::size_t i) { return static_cast<std::size_t>(linear[i]); };
+  for (std::size_t i = 0; i < k; ++i) {
     const double d = std::sqrt(at.normal(index(i), index(i)));
     scale[i] = d > 0 ? d : 1;
   }
-  for (Eigen::Index i = 0; i < k; ++i) {
+  for (std::size_t i = 0; i < k; ++i) {
     g[i] = at.gradient[index(i)] / scale[i];
-    for (Eigen::Index j = 0; j < k; ++j) H(i, j) = at.normal(index(i), index(j)) / (scale[i] * scale[j]);
+    for (std::size_t j = 0; j < k; ++j) H[j * k + i] = at.normal(index(i), index(j)) / (scale[i] * scale[j]);
   }
-  Eigen::CompleteOrthogonalDecomposition<Eigen::MatrixXd> factor;
-  factor.setThreshold(at.plan.residual == Format::f32 ? 1e-7 : 1e-13);
-  factor.compute(H);
-  const Eigen::VectorXd s = factor.solve(-g);
-  if (!s.allFinite()) return false;
-  for (Eigen::Index i = 0; i < k; ++i) x[index(i)] += s[i] / scale[i];
+  small_svd(H.data(), k, g.data(), values.data(), V.data(), projected.data());
+  // Directions that the rows do not determine are left alone.
+  const double least = (at.plan.residual == Format::f32 ? 1e-7 : 1e-13) * values[0];
+  for (std::size_t i = 0; i < k; ++i) {
+    double step = 0;
+    for (std::size_t j = 0; j < k; ++j) step -= values[j] > least ? V[j * k + i] * (projected[j] / values[j]) : 0.0;
+    if (!std::isfinite(step)) return false;
+    g[i] = step / scale[i];
+  }
+  for (std::size_t i = 0; i < k; ++i) x[index(i)] += g[i];
   return true;
 }
 
 // x0 with its linear parameters solved for, and the linearization there, which the iteration needs anyway.
-void solve_linear_start(DenseEvaluator& evaluator, const SolveRequest& request, Start& start) {
+void solve_linear_start(DenseEvaluator& evaluator, const SolveRequest& request, Start& start, Kept<Linearization>& other) {
   const double work = static_cast<double>(evaluator.residuals()) * evaluator.row_cost();
   const PrecisionPlan plan = initial_plan(request.options.policy(), work, evaluator.has_f32());
-  Linearization given = evaluator.linearize(start.x, plan);
+  Linearization& given = start.at.renew();
+  evaluator.linearize_into(start.x, plan, given);
   start.initial_cost = given.cost;
-  if (given.finite && request.options.solve_linear_start && !request.linear.empty()) {
-    Vector x = start.x;
-    if (solve_linear(given, request.linear, x)) {
-      Linearization solved = evaluator.linearize(x, plan);
-      if (solved.finite && solved.cost <= given.cost) {
-        start.x = std::move(x);
-        start.at = std::move(solved);
-        return;
-      }
-    }
-  }
-  start.at = std::move(given);
+  if (!given.finite || !request.options.solve_linear_start || request.linear.empty()) return;
+  start.solved = start.x;
+  if (!solve_linear(given, request.linear, start.solved)) return;
+  Linearization& solved = other.renew();
+  evaluator.linearize_into(start.solved, plan, solved);
+  if (!solved.finite || !(solved.cost <= given.cost)) return;
+  start.x.swap(start.solved);
+  start.at.swap(other);
 }
 
 bool worth_sampling(const DenseEvaluator& evaluator, const SolverOptions& options) {
@@ -101,14 +104,16 @@ Sampled sample(DenseEvaluator& evaluator, const SolveRequest& request, std::chro
   for (const std::size_t level : kLevels) {
     SampleRows rows(request.rows, m / level);
     DenseEvaluator part(rows, request.options);
-    Start here{start.x, {}, {}, false, false, 0};
+    Start here;
+    here.x = start.x;
     if (level == kLevels[0]) {
-      solve_linear_start(part, request, here);
+      Kept<Linearization> other;
+      solve_linear_start(part, request, here, other);
       if (!here.at->finite) return Sampled::lost;
     }
     Minimizer minimizer(part, request.options, request.unit_sigma, false);
     minimizer.count_from(static_cast<int>(start.iterations.size()));
-    const bool close = minimizer.warm_up(here.x, std::move(here.at), kNearEnough, begin);
+    const bool close = minimizer.warm_up(here.x, here.at, kNearEnough, begin);
     evaluator.add_work(part);
     WarmStart warm = minimizer.warm_result();
     start.iterations.insert(start.iterations.end(), warm.iterations.begin(), warm.iterations.end());
@@ -118,7 +123,7 @@ Sampled sample(DenseEvaluator& evaluator, const SolveRequest& request, std::chro
     last = std::move(warm.at);
     last_rows = rows.rows();
   }
-  start.at = evaluator.linearize(start.x, first_plan(evaluator, request));
+  evaluator.linearize_into(start.x, first_plan(evaluator, request), start.at.renew());
   const double share = static_cast<double>(m) / static_cast<double>(last_rows);
   return represents(*last, *start.at, share) ? Sampled::close : Sampled::lost;
 }
@@ -126,7 +131,7 @@ Sampled sample(DenseEvaluator& evaluator, const SolveRequest& request, std::chro
 // Whether x is no worse than x0 on all rows, where samples brought it: one pass of residuals alone tells.
 bool better_than_given(DenseEvaluator& evaluator, const SolveRequest& request, Start& start) {
   const PrecisionPlan plan = first_plan(evaluator, request);
-  if (!start.at) start.at = evaluator.linearize(start.x, plan);
+  if (!start.at) evaluator.linearize_into(start.x, plan, start.at.renew());
   start.initial_cost = evaluator.cost(request.x0, plan.residual).cost;
   return start.at->finite && start.at->cost <= start.initial_cost;  // not where x0 has no finite residuals, either
 }
@@ -151,13 +156,18 @@ void abandon(Start& start, const DenseEvaluator& evaluator, const SolveRequest& 
 
 }  // namespace
 
-Start choose_start(DenseEvaluator& evaluator, const SolveRequest& request, std::chrono::steady_clock::time_point begin) {
-  Start start{request.x0, {}, {}, false, false, 0};
+void choose_start(DenseEvaluator& evaluator, const SolveRequest& request, std::chrono::steady_clock::time_point begin,
+                  Start& start, Kept<Linearization>& other) {
+  start.x = request.x0;
+  start.at.reset();
+  start.iterations.clear();
+  start.stop_asked = start.from_samples = false;
+  start.initial_cost = 0;
   if (worth_sampling(evaluator, request.options)) {
     const Sampled sampled = sample(evaluator, request, begin, start);
     if (sampled != Sampled::lost && better_than_given(evaluator, request, start)) {
       start.from_samples = sampled == Sampled::close;
-      return start;
+      return;
     }
     if (sampled == Sampled::spent) {  // nothing was wrong with the samples
       start.x = request.x0;
@@ -168,8 +178,7 @@ Start choose_start(DenseEvaluator& evaluator, const SolveRequest& request, std::
                                        : "on all rows the starting values have a lower cost; started again from them");
     }
   }
-  solve_linear_start(evaluator, request, start);
-  return start;
+  solve_linear_start(evaluator, request, start, other);
 }
 
 }  // namespace nlsq::inline v0

@@ -3,22 +3,25 @@
 #pragma once
 
 #include "dense_evaluator.hpp"
+#include "kept.hpp"
 #include "minimizer.hpp"
 #include "solve.hpp"
 
-#include <optional>
 
 namespace nlsq::inline v0 {
 
 struct Start {
   Vector x;
-  std::optional<Linearization> at;  // of all rows at x, where a pass was made
+  Kept<Linearization> at;           // of all rows at x, where a pass was made
   std::vector<IterationSummary> iterations;  // on samples
   bool stop_asked = false;          // by the callback, while samples were fitted
   bool from_samples = false;        // that represent all rows
   double initial_cost = 0;          // of all rows at x0, in the first plan's precision
+  Vector solved;                    // scratch
 };
 
-Start choose_start(DenseEvaluator& evaluator, const SolveRequest& request, std::chrono::steady_clock::time_point begin);
+// Fills `start`, whose memory is used again; so is that of `other`, a pass that was not chosen.
+void choose_start(DenseEvaluator& evaluator, const SolveRequest& request, std::chrono::steady_clock::time_point begin,
+                  Start& start, Kept<Linearization>& other);
 
 }  // namespace nlsq::inline v0

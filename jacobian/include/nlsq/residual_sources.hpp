@@ -32,6 +32,8 @@ class NLSQ_API FormulaResidual final : public ResidualSource {
 class NLSQ_API RecordedResidual final : public ResidualSource {
  public:
   RecordedResidual(ModelFunction function, int parameters, bool weighted);
+  // What has been recorded so far, for rows with or without sigma.
+  RecordedResidual(const RecordedResidual& recorded, bool weighted) : RecordedResidual(recorded) { weighted_ = weighted; }
   NodeId build(Graph& graph) const override;
   NodeId build_explored(Graph& graph, bool& known) const override;
   bool explore(std::span<const double> row, std::span<const double> p) override;

@@ -2,12 +2,13 @@
 #pragma once
 
 #include <nlsq/callable.hpp>
-#include <nlsq/column.hpp>
+#include <nlsq/columns.hpp>
 #include <nlsq/export.hpp>
 #include <nlsq/formula.hpp>
 #include <nlsq/matrix.hpp>
 #include <nlsq/models.hpp>
 #include <nlsq/options.hpp>
+#include <nlsq/prepared_model.hpp>
 #include <nlsq/summary.hpp>
 
 #include <concepts>
@@ -40,21 +41,6 @@ struct FitResult {
   bool success() const { return is_success(summary.verdict); }
 };
 
-// One predictor or several. Views: the data must outlive the call.
-class Columns {
- public:
-  template <class T>
-    requires std::convertible_to<const T&, Column>
-  Columns(const T& one) : columns_{Column(one)} {}  // NOLINT: implicit by design
-  Columns(std::vector<Column> several) : columns_(std::move(several)) {}  // NOLINT
-  Columns(std::initializer_list<Column> several) : columns_(several) {}
-  const std::vector<Column>& list() const { return columns_; }
-  std::size_t size() const { return columns_.size(); }
-
- private:
-  std::vector<Column> columns_;
-};
-
 using NamedValues = std::vector<std::pair<std::string, double>>;
 
 // A formula, with `x` (or x1 ... xk for several predictors) as predictors. Parameters without a
@@ -67,6 +53,12 @@ NLSQ_API FitResult curve_fit(const Formula& formula, const Columns& x, const Col
 // A built-in model; a first guess is found for what p0 does not name.
 NLSQ_API FitResult curve_fit(const Model& model, const Columns& x, const Column& y,
                              const NamedValues& p0 = {}, const FitOptions& options = {});
+// A model made ready before: the same results to rounding, without the cost of reading and compiling it. By names a
+// first guess is found for what p0 leaves out where the model is a built-in one, else such parameters start at 1.
+NLSQ_API FitResult curve_fit(const PreparedModel& model, const Columns& x, const Column& y, const NamedValues& p0 = {},
+                             const FitOptions& options = {});
+NLSQ_API FitResult curve_fit(const PreparedModel& model, const Columns& x, const Column& y, const std::vector<double>& p0,
+                             const FitOptions& options = {});
 // A callable already erased (see make_model_function).
 NLSQ_API FitResult curve_fit(const ModelFunction& model, const Columns& x, const Column& y,
                              const std::vector<double>& p0, const FitOptions& options = {});
@@ -74,7 +66,8 @@ NLSQ_API FitResult curve_fit(const ModelFunction& model, const Columns& x, const
 // A callable f(x, p) that is not erased yet, and no formula or model either.
 template <class F>
 concept Callable = !std::convertible_to<F, std::string_view> && !std::convertible_to<F, const Formula&> &&
-                   !std::convertible_to<F, const Model&> && !std::convertible_to<F, const ModelFunction&>;
+                   !std::convertible_to<F, const Model&> && !std::convertible_to<F, const ModelFunction&> &&
+                   !std::convertible_to<F, const PreparedModel&>;
 
 // One predictor: f(x, p) with x a number, p[0], p[1] ... generic in both scalars, or in double alone.
 template <Callable F>

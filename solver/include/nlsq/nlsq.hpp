@@ -2,5 +2,6 @@
 #pragma once
 
 #include <nlsq/curve_fit.hpp>
+#include <nlsq/curve_fit_batch.hpp>
 #include <nlsq/least_squares.hpp>
 #include <nlsq/version.hpp>

@@ -1,0 +1,137 @@
+#include "curve.hpp"
+
+#include "dense_evaluator.hpp"
+
+#include <nlsq/fallback_rows.hpp>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace nlsq::inline v0 {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double total_squares(const Curve& curve) {
+  const auto columns = static_cast<std::size_t>(curve.data->columns());
+  std::vector<double> block(curve.response ? columns * 1024 : 0), row(curve.response ? columns : 0);
+  return total_sum_of_squares(curve.data->rows(), [&](std::size_t first, std::size_t count, double* y, double* w) {
+    const auto k = static_cast<std::size_t>(curve.predictors);
+    curve.data->read(first, count, curve.predictors, y);
+    if (curve.weighted) curve.data->read(first, count, curve.predictors + 1, w);
+    for (std::size_t i = 0; i < count; ++i) w[i] = curve.weighted ? 1 / w[i] : 1;
+    if (!curve.response) return;
+    for (std::size_t c = 0; c < columns; ++c) curve.data->read(first, count, static_cast<int>(c), &block[c * count]);
+    for (std::size_t i = 0; i < count; ++i) {
+      for (std::size_t c = 0; c < columns; ++c) row[c] = block[c * count + i];
+      y[i] = curve.response(std::span(row).first(k + 1));
+    }
+  });
+}
+
+// Nothing to fit: every parameter is fixed. The cost is evaluated and that is all.
+MinimizerResult evaluate_only(RowModel& rows) {
+  DenseEvaluator evaluator(rows);
+  MinimizerResult out;
+  const double cost = evaluator.cost({}, Format::f64).cost;
+  Summary& s = out.summary;
+  s.kernel = kernels().name;
+  s.evaluator = rows.kind();
+  s.precision.counters = evaluator.counters();
+  s.initial_cost = s.final_cost = s.certificate.cost = cost;
+  if (!std::isfinite(cost)) {
+    s.message = "every parameter is fixed, and the residuals are not finite";
+    return out;
+  }
+  s.certificate.passed = s.certificate.recheck_passed = true;
+  s.certificate.governed_by = "no free parameter";
+  s.termination = Termination::converged;
+  s.verdict = s.certificate.verdict = Verdict::converged;
+  s.message = "every parameter is fixed: the cost was evaluated";
+  return out;
+}
+
+}  // namespace
+
+std::vector<int> linear_among_free(const Graph& graph, NodeId root, const std::vector<int>& free) {
+  std::vector<int> positions;
+  for (const int j : linear_parameters(graph, root, free)) {
+    positions.push_back(static_cast<int>(std::find(free.begin(), free.end(), j) - free.begin()));
+  }
+  std::sort(positions.begin(), positions.end());
+  return positions;
+}
+
+FitResult fit_rows(const Curve& curve, RowModel& rows, const std::vector<int>& linear, const SolveFunction& solve_rows) {
+  FitResult fit;
+  fit.parameter_names = curve.names;
+  fit.guess = fit.parameters = curve.start;
+  fit.fixed.assign(curve.names.size(), true);
+  for (const int j : curve.free) fit.fixed[static_cast<std::size_t>(j)] = false;
+  fit.rows = curve.data->rows();
+
+  const double setup = std::chrono::duration<double>(Clock::now() - curve.begin).count();
+  const SolveRequest request{rows, curve.free_start(), linear, curve.options, curve.options.absolute_sigma};
+  MinimizerResult minimum = curve.free.empty() ? evaluate_only(rows) : solve_rows ? solve_rows(request) : solve(request);
+  for (std::size_t j = 0; j < curve.free.size(); ++j) fit.parameters[static_cast<std::size_t>(curve.free[j])] = minimum.x[j];
+  fill_statistics(fit, minimum, curve.free, curve.options.absolute_sigma, total_squares(curve));
+  fit.summary = std::move(minimum.summary);
+  fit.summary.time.setup = setup;
+  fit.summary.time.total = std::chrono::duration<double>(Clock::now() - curve.begin).count();
+  return fit;
+}
+
+std::unique_ptr<RowModel> fallback_rows(const ModelFunction& function, std::shared_ptr<const RowSource> data, bool weighted,
+                                        std::vector<double> start, std::vector<int> free) {
+  if (function.dual) return std::make_unique<DualRows>(function, std::move(data), weighted, std::move(start), std::move(free));
+  return std::make_unique<DifferenceRows>(function, std::move(data), weighted, std::move(start), std::move(free));
+}
+
+FitResult fit_fallback(const ModelFunction& function, const Curve& curve, const std::string& note) {
+  const std::unique_ptr<RowModel> rows = fallback_rows(function, curve.data, curve.weighted, curve.start, curve.free);
+  FitResult fit = fit_rows(curve, *rows, {});
+  fit.summary.evaluator_note = note;
+  return fit;
+}
+
+bool record(RecordedResidual& residual, const RowSource& data, const std::vector<double>& p) {
+  constexpr std::size_t kRows = 16;
+  const std::size_t m = data.rows();
+  std::vector<double> row(static_cast<std::size_t>(data.columns()));
+  bool any = false;
+  for (std::size_t k = 0; k < std::min(kRows, m); ++k) {
+    const std::size_t i = m <= kRows ? k : k * (m - 1) / (kRows - 1);
+    for (int c = 0; c < data.columns(); ++c) data.read(i, 1, c, &row[static_cast<std::size_t>(c)]);
+    any = residual.explore(row, p) || any;
+    if (!residual.reason().empty()) return false;
+  }
+  return any;
+}
+
+FormulaOptions predictor_options(std::size_t predictors) {
+  FormulaOptions options;
+  if (predictors != 1) {
+    options.predictors.clear();
+    for (std::size_t k = 1; k <= predictors; ++k) options.predictors.push_back(fmt::format("x{}", k));
+  }
+  return options;
+}
+
+std::vector<double> guessed_start(const Model& model, const Columns& x, const Column& y, std::string& warning) {
+  std::vector<std::vector<double>> columns;
+  for (const Column& column : x.list()) {
+    columns.emplace_back(column.size());
+    column.read(0, column.size(), columns.back().data());
+  }
+  std::vector<double> response(y.size());
+  y.read(0, y.size(), response.data());
+  const std::vector<std::span<const double>> views(columns.begin(), columns.end());
+  Guess guess = model.guess(views, response);
+  warning = std::move(guess.warning);
+  return std::move(guess.values);
+}
+
+}  // namespace nlsq::inline v0

@@ -1,0 +1,62 @@
+// A curve fit with everything checked, whatever its model came as, and how rows become a FitResult.
+#pragma once
+
+#include "fit_statistics.hpp"
+#include "solve.hpp"
+
+#include <nlsq/callable.hpp>
+#include <nlsq/column.hpp>
+#include <nlsq/curve_fit.hpp>
+#include <nlsq/graph.hpp>
+#include <nlsq/residual_sources.hpp>
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace nlsq::inline v0 {
+
+// A fit with everything checked, whatever its model came as.
+struct Curve {
+  std::vector<std::string> names;
+  std::vector<double> start;  // all parameters
+  std::vector<int> free;
+  std::shared_ptr<const RowSource> data;  // predictors, y, sigma
+  int predictors = 1;
+  bool weighted = false;
+  const FitOptions& options;
+  // The response of a block of rows, where it is not column y itself.
+  std::function<double(std::span<const double> row)> response;
+  std::chrono::steady_clock::time_point begin = std::chrono::steady_clock::now();  // after the data were checked
+
+  std::vector<double> free_start() const {
+    std::vector<double> x;
+    for (const int j : free) x.push_back(start[static_cast<std::size_t>(j)]);
+    return x;
+  }
+};
+
+// Positions, among the free parameters, of those that enter linearly together.
+std::vector<int> linear_among_free(const Graph& graph, NodeId root, const std::vector<int>& free);
+
+// `solve_rows`: instead of solve(request).
+using SolveFunction = std::function<MinimizerResult(const SolveRequest& request)>;
+FitResult fit_rows(const Curve& curve, RowModel& rows, const std::vector<int>& linear, const SolveFunction& solve_rows = {});
+
+// By dual numbers, or finite differences where the callable takes double alone. `note` says why it was not recorded.
+std::unique_ptr<RowModel> fallback_rows(const ModelFunction& function, std::shared_ptr<const RowSource> data, bool weighted,
+                                        std::vector<double> start, std::vector<int> free);
+FitResult fit_fallback(const ModelFunction& function, const Curve& curve, const std::string& note);
+
+// Records the callable at rows spread over the data, so that most branches are known before the first pass.
+bool record(RecordedResidual& residual, const RowSource& data, const std::vector<double>& p);
+
+// Predictors x, or x1 ... xk.
+FormulaOptions predictor_options(std::size_t predictors);
+// The built-in model's first guess from the data.
+std::vector<double> guessed_start(const Model& model, const Columns& x, const Column& y, std::string& warning);
+
+}  // namespace nlsq::inline v0

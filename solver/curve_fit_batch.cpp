@@ -1,0 +1,257 @@
+#include <nlsq/curve_fit_batch.hpp>
+
+#include "curve.hpp"
+#include "fit_setup.hpp"
+#include "fp_environment.hpp"
+#include "parallel.hpp"
+#include "prepared_impl.hpp"
+
+#include <nlsq/local_buffer.hpp>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <optional>
+
+namespace nlsq::inline v0 {
+
+namespace {
+
+constexpr std::size_t kFitsPerTask = 32;
+constexpr double kThreadWork = 1e6;   // f64 adds, some 50 µs: less is not worth waking a thread
+constexpr double kPassesPerFit = 12;  // a guess, for that alone
+
+double not_finite(const double* values, std::size_t count) {
+  double zero = 0;
+  for (std::size_t i = 0; i < count; ++i) zero += values[i] - values[i];
+  return zero;  // 0, or NaN
+}
+
+bool usable(const Column& column, bool positive) {
+  constexpr std::size_t kBlock = 256;
+  double block[kBlock];
+  bool good = true;
+  for (std::size_t first = 0; first < column.size(); first += kBlock) {
+    const std::size_t count = std::min(kBlock, column.size() - first);
+    const double* values = column.direct_f64(first);
+    if (values == nullptr) {
+      column.read(first, count, block);
+      values = block;
+    }
+    good = good && not_finite(values, count) == 0;
+    for (std::size_t i = 0; positive && i < count; ++i) good = good && values[i] > 0;
+  }
+  return good;
+}
+
+// A batch with everything checked.
+struct Batch {
+  const PreparedModel::Impl& model;
+  const std::vector<ColumnPerFit>& x;
+  const ColumnPerFit& y;
+  ColumnPerFit sigma;
+  const Matrix& start;
+  FitOptions options;
+  std::vector<int> free;
+  std::shared_ptr<const CurvePrograms> programs;  // null: fallback rows
+  bool shared_usable = true;                      // columns that all fits share
+
+  bool weighted() const { return !sigma.empty(); }
+  std::size_t fits() const { return y.size(); }
+  const double* start_of(std::size_t fit) const { return start.data() + (start.rows() == 1 ? 0 : fit) * start.columns(); }
+};
+
+void check_column(const ColumnPerFit& column, const ColumnPerFit& y, const std::string& name) {
+  if (!column.shared() && column.size() != y.size()) {
+    throw DataError(fmt::format("{} has columns for {} fits, y for {}", name, column.size(), y.size()));
+  }
+  for (std::size_t f = 0; f < y.size(); ++f) {
+    if (column[f].size() == y[f].size()) continue;
+    throw DataError(fmt::format("fit {}: {} has {} rows, y has {}: give columns of one length", f, name, column[f].size(), y[f].size()));
+  }
+}
+
+void check(const Batch& batch, const BatchOptions& given) {
+  check_options(given);
+  const auto& names = batch.model.predictors;
+  if (given.callback) throw ValidationError("callback: a batch takes none");
+  if (batch.y.empty() || batch.y.shared()) throw DataError("Y: give one column for each fit");
+  if (batch.x.size() != names.size()) {
+    throw DataError(fmt::format("the model has {} predictor(s) ({}), {} were given", names.size(), fmt::join(names, ", "), batch.x.size()));
+  }
+  for (std::size_t k = 0; k < names.size(); ++k) check_column(batch.x[k], batch.y, names[k]);
+  if (batch.weighted()) check_column(batch.sigma, batch.y, "sigma");
+  const Matrix& P0 = batch.start;
+  if (P0.columns() != batch.model.names.size() || (P0.rows() != 1 && P0.rows() != batch.fits())) {
+    throw ValidationError(fmt::format("P0 is {} x {}: give {} columns ({}), and one row or {}", P0.rows(), P0.columns(),
+                                      batch.model.names.size(), fmt::join(batch.model.names, ", "), batch.fits()));
+  }
+  if (not_finite(P0.data(), P0.rows() * P0.columns()) != 0) throw ValidationError("P0 has values that are not finite");
+  for (std::size_t f = 0; f < batch.fits(); ++f) {
+    if (batch.y[f].size() == 0) throw DataError(fmt::format("fit {} has no data rows", f));
+    check_counts(batch.y[f].size(), batch.free.size());
+  }
+}
+
+// One thread's way through some of the fits.
+class BatchTask {
+ public:
+  BatchTask(const Batch& batch, BatchResult& out) : batch_(batch), out_(out) {
+    if (batch.programs) worker_.emplace(batch.model, batch.programs);
+  }
+
+  void fit(std::size_t f) {
+    const double* start = batch_.start_of(f);
+    const std::size_t n = batch_.model.names.size();
+    std::copy_n(start, n, &out_.parameters(f, 0));
+    columns_.clear();
+    bool good = batch_.shared_usable;
+    for (const ColumnPerFit& x : batch_.x) good = add(x, f, false) && good;
+    good = add(batch_.y, f, false) && good;
+    if (batch_.weighted()) good = add(batch_.sigma, f, true) && good;
+    if (!good) return;
+    x0_.clear();
+    for (const int j : batch_.free) x0_.push_back(start[j]);
+    if (!worker_ || !by_program(f, {start, n})) by_fallback(f, {start, n});
+  }
+
+ private:
+  bool add(const ColumnPerFit& column, std::size_t f, bool positive) {
+    columns_.push_back(column[f]);
+    return column.shared() || usable(column[f], positive);
+  }
+
+  // False: what was recorded of the callable did not serve.
+  bool by_program(std::size_t f, std::span<const double> start) {
+    CurveWorker& worker = **worker_;
+    worker.set(columns_, start);
+    worker.evaluator.set_parallelism({.threads = 1, .executor = {}});
+    if (!request_ || &request_->rows != &worker.rows) {
+      request_.emplace(SolveRequest{worker.rows, {}, batch_.programs->linear, batch_.options, batch_.options.absolute_sigma});
+    }
+    request_->x0 = x0_;
+    bool served = false;
+    try {
+      solve_in(*request_, worker.evaluator, worker.workspace);
+      const Summary& s = worker.workspace.best.summary;
+      served = batch_.model.formula || s.certificate.recheck_passed || s.termination == Termination::failure;
+      if (served) store(f, worker.workspace.best);
+    } catch (const RecordingFailed&) {
+      served = false;
+    }
+    worker_->renew();
+    return served;
+  }
+
+  void by_fallback(std::size_t f, std::span<const double> start) {
+    const auto data = std::make_shared<MemoryRows>(columns_);
+    const auto rows = fallback_rows(*batch_.model.function, data, batch_.weighted(), {start.begin(), start.end()}, batch_.free);
+    DenseEvaluator evaluator(*rows);
+    if (!fallback_workspace_) fallback_workspace_.emplace();
+    solve_in({*rows, x0_, {}, batch_.options, batch_.options.absolute_sigma}, evaluator, *fallback_workspace_);
+    store(f, fallback_workspace_->best);
+  }
+
+  void store(std::size_t f, const MinimizerResult& minimum) {
+    const Summary& s = minimum.summary;
+    const std::size_t n = batch_.free.size();
+    const double factor = covariance_factor(2 * s.final_cost, batch_.y[f].size(), n, s.certificate.rank, batch_.options.absolute_sigma);
+    const Matrix& covariance = minimum.certified.covariance;
+    for (std::size_t j = 0; j < n; ++j) {
+      const auto column = static_cast<std::size_t>(batch_.free[j]);
+      out_.parameters(f, column) = minimum.x[j];
+      out_.standard_errors(f, column) =
+          covariance.rows() == n ? std::sqrt(covariance(j, j) * factor) : std::numeric_limits<double>::quiet_NaN();
+    }
+    out_.cost[f] = s.final_cost;
+    out_.decrement_sigma[f] = s.certificate.decrement_sigma;
+    out_.verdict[f] = s.verdict;
+    out_.termination[f] = s.termination;
+    out_.iterations[f] = static_cast<int>(s.iterations.size());
+  }
+
+  const Batch& batch_;
+  BatchResult& out_;
+  std::optional<WorkerLease> worker_;
+  std::optional<SolveRequest> request_;
+  std::optional<SolveWorkspace> fallback_workspace_;
+  std::vector<Column> columns_;
+  Vector x0_;
+};
+
+BatchResult empty_result(const Batch& batch) {
+  constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+  const std::size_t fits = batch.fits(), n = batch.model.names.size();
+  BatchResult out;
+  out.parameter_names = batch.model.names;
+  out.parameters = Matrix(fits, n);
+  out.standard_errors = Matrix(fits, n);
+  for (std::size_t f = 0; f < fits; ++f) {
+    for (const int j : batch.free) out.standard_errors(f, static_cast<std::size_t>(j)) = kNaN;
+  }
+  out.cost.assign(fits, kNaN);
+  out.decrement_sigma.assign(fits, kNaN);
+  out.verdict.assign(fits, Verdict::failed);
+  out.termination.assign(fits, Termination::failure);
+  out.iterations.assign(fits, 0);
+  return out;
+}
+
+bool worth_threads(const Batch& batch) {
+  if (batch.model.function && !batch.model.function->concurrent) return false;
+  if (!batch.programs) return true;
+  double rows = 0;
+  for (std::size_t f = 0; f < batch.fits(); ++f) rows += static_cast<double>(batch.y[f].size());
+  return rows * batch.programs->programs->jacobian_cost * kPassesPerFit >= kThreadWork;
+}
+
+}  // namespace
+
+ColumnPerFit::ColumnPerFit(const Matrix& fits_by_rows) : ColumnPerFit(of(fits_by_rows.data(), fits_by_rows.rows(), fits_by_rows.columns())) {}
+
+std::vector<double> detail::first_row(const Matrix& P0) {
+  if (P0.rows() == 0) throw ValidationError("P0 has no rows");
+  return {P0.data(), P0.data() + P0.columns()};
+}
+
+Columns detail::of_first_fit(const std::vector<ColumnPerFit>& x) {
+  std::vector<Column> columns;
+  for (const ColumnPerFit& column : x) {
+    if (column.empty()) throw DataError("x has no columns");
+    columns.push_back(column[0]);
+  }
+  return columns;
+}
+
+BatchResult curve_fit_batch(const PreparedModel& model, const std::vector<ColumnPerFit>& x, const ColumnPerFit& Y, const Matrix& P0,
+                            const BatchOptions& given) {
+  const FpEnvironment environment;
+  const PreparedModel::Impl& impl = model.impl();
+  Batch batch{impl, x, Y, given.sigma_per_fit, P0, given, free_parameters(impl.names, given.fixed), {}, true};
+  if (batch.sigma.empty() && !given.sigma.empty()) batch.sigma = given.sigma;
+  check(batch, given);
+  if (batch.free.empty()) throw ValidationError("fixed: no parameter is left to fit");
+  static_cast<SolverOptions&>(batch.options) = settled(given);
+  batch.options.executor = {};  // of the fits; it is this call's
+  for (const ColumnPerFit& column : x) batch.shared_usable = batch.shared_usable && (!column.shared() || usable(column[0], false));
+  if (batch.weighted() && batch.sigma.shared()) batch.shared_usable = batch.shared_usable && usable(batch.sigma[0], true);
+  if (impl.has_programs()) batch.programs = impl.programs(batch.free, batch.weighted());
+
+  BatchResult out = empty_result(batch);
+  const std::size_t tasks = (batch.fits() + kFitsPerTask - 1) / kFitsPerTask;
+  out.threads = run_tasks(tasks, worth_threads(batch) ? Parallelism(given) : Parallelism{.threads = 1, .executor = {}}, [&](std::size_t t) {
+    BatchTask task(batch, out);
+    for (std::size_t f = t * kFitsPerTask; f < std::min(batch.fits(), (t + 1) * kFitsPerTask); ++f) task.fit(f);
+  });
+  for (const Verdict v : out.verdict) out.certified += is_success(v) ? 1 : 0;
+  return out;
+}
+
+BatchResult curve_fit_batch(const PreparedModel& model, const ColumnPerFit& x, const ColumnPerFit& Y, const Matrix& P0,
+                            const BatchOptions& options) {
+  return curve_fit_batch(model, std::vector<ColumnPerFit>{x}, Y, P0, options);
+}
+
+}  // namespace nlsq::inline v0

@@ -1,0 +1,28 @@
+// The predictors of a fit.
+#pragma once
+
+#include <nlsq/column.hpp>
+
+#include <concepts>
+#include <initializer_list>
+#include <utility>
+#include <vector>
+
+namespace nlsq::inline v0 {
+
+// One predictor or several. Views: the data must outlive the call.
+class Columns {
+ public:
+  template <class T>
+    requires std::convertible_to<const T&, Column>
+  Columns(const T& one) : columns_{Column(one)} {}  // NOLINT: implicit by design
+  Columns(std::vector<Column> several) : columns_(std::move(several)) {}  // NOLINT
+  Columns(std::initializer_list<Column> several) : columns_(several) {}
+  const std::vector<Column>& list() const { return columns_; }
+  std::size_t size() const { return columns_.size(); }
+
+ private:
+  std::vector<Column> columns_;
+};
+
+}  // namespace nlsq::inline v0

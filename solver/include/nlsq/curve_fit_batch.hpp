@@ -1,0 +1,120 @@
+// Many fits of one model: spectra of a map, spots of an image. Results come as arrays.
+#pragma once
+
+#include <nlsq/columns.hpp>
+#include <nlsq/curve_fit.hpp>
+#include <nlsq/export.hpp>
+#include <nlsq/matrix.hpp>
+#include <nlsq/prepared_model.hpp>
+
+#include <cstddef>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace nlsq::inline v0 {
+
+// One column of data for each fit, or one for all. Views: the data must outlive the call.
+class NLSQ_API ColumnPerFit {
+ public:
+  ColumnPerFit() = default;
+  // One for all fits.
+  ColumnPerFit(const Column& shared) : columns_{shared} {}  // NOLINT: implicit by design
+  template <class T>
+    requires(std::convertible_to<const T&, Column> && !std::same_as<T, Column>)
+  ColumnPerFit(const T& shared) : columns_{Column(shared)} {}  // NOLINT
+  // Fit f: row f of the matrix.
+  ColumnPerFit(const Matrix& fits_by_rows);  // NOLINT
+  // Fit f: rows [f * rows, (f + 1) * rows).
+  template <class T>
+  static ColumnPerFit of(const T* data, std::size_t fits, std::size_t rows) {
+    std::vector<Column> columns;
+    columns.reserve(fits);
+    for (std::size_t f = 0; f < fits; ++f) columns.emplace_back(data + f * rows, rows);
+    return ColumnPerFit(std::move(columns));
+  }
+  // Each by itself; lengths may differ from fit to fit.
+  explicit ColumnPerFit(std::vector<Column> columns) : columns_(std::move(columns)), shared_(false) {}
+
+  bool empty() const { return columns_.empty(); }
+  bool shared() const { return shared_; }
+  std::size_t size() const { return columns_.size(); }  // 1 where it is shared
+  const Column& operator[](std::size_t fit) const { return columns_[shared_ ? 0 : fit]; }
+
+ private:
+  std::vector<Column> columns_;
+  bool shared_ = true;
+};
+
+struct NLSQ_API BatchOptions : FitOptions {
+  BatchOptions() = default;
+  BatchOptions(const FitOptions& options) : FitOptions(options) {}  // NOLINT: implicit by design
+  // Standard deviations of y by fit; takes the place of `sigma`, which is one for all.
+  ColumnPerFit sigma_per_fit;
+};
+
+// Row f of every array is fit f.
+struct NLSQ_API BatchResult {
+  std::vector<std::string> parameter_names;
+  Matrix parameters;                      // fits x parameters, fixed ones included
+  Matrix standard_errors;                 // the same; 0 for fixed, NaN where the data do not determine one
+  std::vector<double> cost;               // ½‖r‖² in f64
+  std::vector<double> decrement_sigma;    // distance to the optimum in standard errors, certified
+  std::vector<Verdict> verdict;           // as curve_fit's
+  std::vector<Termination> termination;
+  std::vector<int> iterations;
+  std::size_t certified = 0;              // fits that may be used as minima: is_success(verdict)
+  int threads = 1;                        // that took part
+
+  std::size_t size() const { return verdict.size(); }
+  bool success() const { return certified == verdict.size(); }
+};
+
+// Fits x -> Y[f], weighted by sigma, for every f from row f of P0 (from its only row where it has one); P0 holds
+// parameters in the model's order. Each fit is certified as curve_fit's are and has the bits of curve_fit(model, ...)
+// on one thread, whatever `options.threads`: fits are shared out, never split. Where the model runs as a program, fits
+// allocate nothing once each thread has done its first ones.
+//
+// Limits of time and iterations are each fit's. Data that are not finite, or a sigma that is not positive, fail the fit
+// they belong to (FAILED, parameters as they started); sizes that disagree throw DataError or ValidationError. A
+// callback is refused.
+NLSQ_API BatchResult curve_fit_batch(const PreparedModel& model, const std::vector<ColumnPerFit>& x, const ColumnPerFit& Y,
+                                     const Matrix& P0, const BatchOptions& options = {});
+// One predictor.
+NLSQ_API BatchResult curve_fit_batch(const PreparedModel& model, const ColumnPerFit& x, const ColumnPerFit& Y,
+                                     const Matrix& P0, const BatchOptions& options = {});
+
+// A formula, a built-in model.
+template <class M, class X>
+  requires(std::convertible_to<const M&, std::string_view>)
+BatchResult curve_fit_batch(const M& formula, const X& x, const ColumnPerFit& Y, const Matrix& P0, const BatchOptions& options = {}) {
+  int predictors = 1;
+  if constexpr (std::same_as<X, std::vector<ColumnPerFit>>) predictors = static_cast<int>(x.size());
+  return curve_fit_batch(PreparedModel(std::string_view(formula), predictors), x, Y, P0, options);
+}
+template <class M, class X>
+  requires(std::same_as<M, Formula> || std::same_as<M, Model>)
+BatchResult curve_fit_batch(const M& model, const X& x, const ColumnPerFit& Y, const Matrix& P0, const BatchOptions& options = {}) {
+  return curve_fit_batch(PreparedModel(model), x, Y, P0, options);
+}
+
+namespace detail {
+NLSQ_API std::vector<double> first_row(const Matrix& P0);
+NLSQ_API Columns of_first_fit(const std::vector<ColumnPerFit>& x);
+}  // namespace detail
+
+// A callable, recorded at the rows of the first fit.
+template <Callable F>
+BatchResult curve_fit_batch(F f, const ColumnPerFit& x, const ColumnPerFit& Y, const Matrix& P0, const BatchOptions& options = {}) {
+  const PreparedModel model(make_model_function(std::move(f)), detail::of_first_fit({x}), detail::first_row(P0), options.parameter_names);
+  return curve_fit_batch(model, x, Y, P0, options);
+}
+template <Callable F>
+BatchResult curve_fit_batch(F f, const std::vector<ColumnPerFit>& x, const ColumnPerFit& Y, const Matrix& P0,
+                            const BatchOptions& options = {}) {
+  const PreparedModel model(make_model_function(std::move(f), static_cast<int>(x.size())), detail::of_first_fit(x),
+                            detail::first_row(P0), options.parameter_names);
+  return curve_fit_batch(model, x, Y, P0, options);
+}
+
+}  // namespace nlsq::inline v0

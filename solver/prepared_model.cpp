@@ -1,0 +1,171 @@
+#include <nlsq/prepared_model.hpp>
+
+#include "curve.hpp"
+#include "fit_setup.hpp"
+#include "prepared_impl.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace nlsq::inline v0 {
+
+namespace {
+
+std::shared_ptr<PreparedModel::Impl> prepare(Formula formula) {
+  auto impl = std::make_shared<PreparedModel::Impl>();
+  impl->names = formula.parameters;
+  impl->predictors = formula.predictors;
+  impl->formula = std::move(formula);
+  return impl;
+}
+
+void record_callable(PreparedModel::Impl& impl, const Columns& x, const std::vector<double>& p0) {
+  const ModelFunction& function = *impl.function;
+  if (!function.trace) {
+    impl.note = function.dual ? "the callable asked not to be recorded" : "the callable takes double alone";
+    return;
+  }
+  const MemoryRows rows(x.list());
+  if (rows.rows() == 0) throw DataError("no data rows were given: a callable is recorded at rows of x");
+  auto residual = std::make_shared<RecordedResidual>(function, static_cast<int>(p0.size()), false);
+  if (record(*residual, rows, p0)) impl.recorded = std::move(residual);
+  else impl.note = "the callable could not be recorded: " + residual->reason();
+}
+
+}  // namespace
+
+PreparedModel::PreparedModel(Formula formula) : impl_(prepare(std::move(formula))) {}
+
+PreparedModel::PreparedModel(std::string_view formula, int predictors)
+    : PreparedModel(parse_formula(formula, predictor_options(static_cast<std::size_t>(predictors)))) {}
+
+PreparedModel::PreparedModel(const Model& model) {
+  auto impl = prepare(parse_formula(model.formula, predictor_options(static_cast<std::size_t>(model.predictors))));
+  impl->built_in = model;
+  impl_ = std::move(impl);
+}
+
+PreparedModel::PreparedModel(ModelFunction function, const Columns& x, const std::vector<double>& p0, std::vector<std::string> names) {
+  for (std::size_t j = names.size(); j < p0.size(); ++j) names.push_back(fmt::format("p{}", j));
+  const NamedValues start = named_start(names, p0);
+  auto impl = std::make_shared<Impl>();
+  impl->predictors = predictor_options(static_cast<std::size_t>(function.predictors)).predictors;
+  if (x.size() != impl->predictors.size()) {
+    throw DataError(fmt::format("the model has {} predictor(s), {} data column(s) of x were given", impl->predictors.size(), x.size()));
+  }
+  impl->names = std::move(names);
+  impl->function = std::move(function);
+  record_callable(*impl, x, starting_values(impl->names, start, p0));
+  impl_ = std::move(impl);
+}
+
+const std::vector<std::string>& PreparedModel::parameter_names() const { return impl_->names; }
+int PreparedModel::predictors() const { return static_cast<int>(impl_->predictors.size()); }
+
+std::shared_ptr<ResidualSource> PreparedModel::Impl::source(bool weighted) const {
+  if (formula) return std::make_shared<FormulaResidual>(*formula, weighted);
+  return std::make_shared<RecordedResidual>(*recorded, weighted);
+}
+
+std::shared_ptr<const CurvePrograms> PreparedModel::Impl::programs(const std::vector<int>& free, bool weighted) const {
+  const std::lock_guard lock(mutex_);
+  for (const auto& known : compiled_) {
+    if (known->weighted == weighted && known->free == free) return known;
+  }
+  auto made = std::make_shared<CurvePrograms>();
+  made->weighted = weighted;
+  made->free = free;
+  made->programs = std::make_shared<const ResidualPrograms>(ResidualPrograms::build(*source(weighted), free));
+  if (formula) {
+    made->linear = linear_among_free(formula->graph, formula->model, free);
+  } else {
+    Graph graph;
+    const NodeId root = recorded->build_model(graph);
+    made->linear = linear_among_free(graph, root, free);
+  }
+  compiled_.push_back(made);
+  return made;
+}
+
+std::unique_ptr<CurveWorker> PreparedModel::Impl::take_worker(const std::shared_ptr<const CurvePrograms>& wanted) const {
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = std::find_if(idle_.begin(), idle_.end(), [&](const auto& worker) { return worker->programs() == wanted; });
+    if (found != idle_.end()) {
+      std::unique_ptr<CurveWorker> worker = std::move(*found);
+      idle_.erase(found);
+      return worker;
+    }
+  }
+  return std::make_unique<CurveWorker>(wanted, source(wanted->weighted), names.size());
+}
+
+void PreparedModel::Impl::return_worker(std::unique_ptr<CurveWorker> worker) const {
+  if (!worker || !worker->as_prepared()) return;
+  worker->data->set({});
+  const std::lock_guard lock(mutex_);
+  idle_.push_back(std::move(worker));
+}
+
+NamedValues named_start(const std::vector<std::string>& names, const std::vector<double>& p0) {
+  if (names.size() != p0.size()) {
+    throw ValidationError(fmt::format("{} starting values were given for {} parameters ({})", p0.size(), names.size(), fmt::join(names, ", ")));
+  }
+  NamedValues named;
+  named.reserve(p0.size());
+  for (std::size_t j = 0; j < p0.size(); ++j) named.emplace_back(names[j], p0[j]);
+  return named;
+}
+
+namespace {
+
+FitResult fit_with_programs(const PreparedModel::Impl& model, const Curve& curve, std::span<const Column> columns) {
+  const auto programs = model.programs(curve.free, curve.weighted);
+  WorkerLease worker(model, programs);
+  worker->set(columns, curve.start);
+  worker->evaluator.set_parallelism(curve.options);
+  return fit_rows(curve, worker->rows, programs->linear,
+                  [&](const SolveRequest& request) { return solve(request, worker->evaluator, worker->workspace); });
+}
+
+}  // namespace
+
+FitResult fit_prepared(const PreparedModel::Impl& model, const Columns& x, const Column& y, const NamedValues& p0,
+                       const FitOptions& given) {
+  check_options(given);
+  if (!given.parameter_names.empty() && given.parameter_names != model.names) {
+    throw ValidationError("parameter_names: a prepared model has names of its own");
+  }
+  FitOptions options = given;
+  static_cast<SolverOptions&>(options) = settled(given);
+  bool weighted = false;
+  auto data = checked_rows(x, y, options.sigma, model.predictors, weighted);
+  std::vector<double> start(model.names.size(), 1.0);
+  std::string warning;
+  if (model.built_in && p0.size() < start.size()) start = guessed_start(*model.built_in, x, y, warning);
+  Curve curve{model.names, starting_values(model.names, p0, start), free_parameters(model.names, options.fixed), std::move(data),
+              static_cast<int>(model.predictors.size()), weighted, options, {}, std::chrono::steady_clock::now()};
+  check_counts(curve.data->rows(), curve.free.size());
+  if (model.formula && model.formula->has_left_side) {
+    curve.response = [&formula = *model.formula](std::span<const double> row) {
+      return formula.evaluate_response(row.first(formula.predictors.size()), row[formula.predictors.size()]);
+    };
+  }
+  if (!model.has_programs()) return fit_fallback(*model.function, curve, model.note);
+  std::vector<Column> columns = x.list();
+  columns.push_back(y);
+  if (weighted) columns.push_back(options.sigma);
+  std::string note = "the recording disagreed with the callable re-evaluated in double and was discarded";
+  try {
+    FitResult fit = fit_with_programs(model, curve, columns);
+    if (!warning.empty()) fit.warnings.insert(fit.warnings.begin(), warning);
+    if (model.formula || fit.summary.certificate.recheck_passed || fit.summary.termination == Termination::failure) return fit;
+  } catch (const RecordingFailed& failed) {
+    note = failed.what();
+  }
+  return fit_fallback(*model.function, curve, note);
+}
+
+}  // namespace nlsq::inline v0

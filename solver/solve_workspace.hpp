@@ -1,0 +1,18 @@
+// Memory that one solve after the other runs in.
+#pragma once
+
+#include "start.hpp"
+
+#include <vector>
+
+namespace nlsq::inline v0 {
+
+struct SolveWorkspace {
+  MinimizerWorkspace minimizer;
+  Start start;
+  Kept<Linearization> other;  // a pass that was not chosen
+  MinimizerResult best, next;
+  std::vector<IterationSummary> trace;
+};
+
+}  // namespace nlsq::inline v0

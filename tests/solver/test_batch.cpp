@@ -1,0 +1,283 @@
+// Many fits of one model: each is curve_fit's, whatever thread did it, and nothing is allocated for it.
+#include <nlsq/nlsq.hpp>
+
+#include <doctest/doctest.h>
+
+#include <atomic>
+#include <cmath>
+#include <cstdlib>
+#include <limits>
+#include <new>
+#include <random>
+#include <stdexcept>
+
+namespace {
+std::atomic<long> allocations{0};
+}
+
+// Counted. Inlined, GCC takes the pair for one that does not match.
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic ignored "-Wmismatched-new-delete"
+#endif
+void* operator new(std::size_t size) {
+  ++allocations;
+  if (void* memory = std::malloc(size)) return memory;
+  throw std::bad_alloc();
+}
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+
+using namespace nlsq;
+
+namespace {
+
+// Spots of 15 x 15 pixels, as a camera sees them.
+struct Spots {
+  std::vector<double> x, y;
+  Matrix image, start;
+
+  explicit Spots(std::size_t fits) : image(fits, 225), start(fits, 5) {
+    std::mt19937_64 random(7);
+    std::normal_distribution<> noise;
+    std::uniform_real_distribution<> spread(-0.5, 0.5);
+    for (int i = 0; i < 225; ++i) {
+      x.push_back(i % 15);
+      y.push_back(i / 15);
+    }
+    for (std::size_t f = 0; f < fits; ++f) {
+      const double a = 100 * (1 + 0.4 * spread(random)), cx = 7 + 2 * spread(random), cy = 7 + 2 * spread(random);
+      const double s = 1.5 * (1 + 0.4 * spread(random));
+      for (std::size_t i = 0; i < 225; ++i) {
+        const double square = std::pow(x[i] - cx, 2) + std::pow(y[i] - cy, 2);
+        image(f, i) = a * std::exp(-square / (2 * s * s)) + 10 + 3 * noise(random);
+      }
+      const double p[] = {a * (1 + 0.2 * spread(random)), cx + spread(random), cy + spread(random),
+                          s * (1 + 0.3 * spread(random)), 10 * (1 + 0.3 * spread(random))};
+      std::copy(p, p + 5, &start(f, 0));
+    }
+  }
+  std::vector<ColumnPerFit> predictors() const { return {ColumnPerFit(x), ColumnPerFit(y)}; }
+  Column image_of(std::size_t f) const { return Column(image.data() + f * 225, 225); }
+  std::vector<double> start_of(std::size_t f) const { return {start.data() + f * 5, start.data() + f * 5 + 5}; }
+};
+
+const char* const kSpot = "a*exp(-((x1-cx)^2+(x2-cy)^2)/(2*s^2))+b";
+
+bool same_bits(double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); }
+
+void check_same(const BatchResult& a, const BatchResult& b) {
+  REQUIRE(a.size() == b.size());
+  CHECK(a.verdict == b.verdict);
+  CHECK(a.termination == b.termination);
+  CHECK(a.iterations == b.iterations);
+  for (std::size_t f = 0; f < a.size(); ++f) {
+    CHECK(same_bits(a.cost[f], b.cost[f]));
+    for (std::size_t j = 0; j < a.parameters.columns(); ++j) {
+      CHECK(same_bits(a.parameters(f, j), b.parameters(f, j)));
+      CHECK(same_bits(a.standard_errors(f, j), b.standard_errors(f, j)));
+    }
+  }
+}
+
+// Fit f of the batch beside curve_fit's.
+void check_as_curve_fit(const BatchResult& batch, std::size_t f, const FitResult& fit) {
+  CAPTURE(f);
+  CHECK(batch.verdict[f] == fit.summary.verdict);
+  CHECK(batch.termination[f] == fit.summary.termination);
+  CHECK(batch.iterations[f] == static_cast<int>(fit.summary.iterations.size()));
+  CHECK(batch.cost[f] == fit.summary.final_cost);
+  for (std::size_t j = 0; j < fit.parameters.size(); ++j) {
+    CHECK(same_bits(batch.parameters(f, j), fit.parameters[j]));
+    CHECK(same_bits(batch.standard_errors(f, j), fit.standard_errors[j]));
+  }
+}
+
+}  // namespace
+
+TEST_CASE("every fit of a batch is certified and has the bits of curve_fit") {
+  const Spots spots(80);
+  const BatchResult many = curve_fit_batch(kSpot, spots.predictors(), spots.image, spots.start);
+  CHECK(many.success());
+  CHECK(many.certified == 80);
+  CHECK(many.parameter_names == std::vector<std::string>{"a", "cx", "cy", "s", "b"});
+  for (std::size_t f = 0; f < 80; f += 7) {
+    NamedValues p0;
+    for (std::size_t j = 0; j < 5; ++j) p0.emplace_back(many.parameter_names[j], spots.start(f, j));
+    FitOptions one;
+    one.threads = 1;
+    check_as_curve_fit(many, f, curve_fit(kSpot, {spots.x, spots.y}, spots.image_of(f), p0, one));
+  }
+}
+
+TEST_CASE("any number of threads, any executor and any order give the same bits") {
+  const Spots spots(200);
+  const PreparedModel model(kSpot, 2);
+  BatchOptions options;
+  options.threads = 1;
+  const BatchResult one = curve_fit_batch(model, spots.predictors(), spots.image, spots.start, options);
+  CHECK(one.threads == 1);
+  options.threads = 4;
+  check_same(one, curve_fit_batch(model, spots.predictors(), spots.image, spots.start, options));
+  options.executor = [](std::size_t count, const std::function<void(std::size_t)>& task) {
+    for (std::size_t i = count; i-- > 0;) task(i);
+  };
+  check_same(one, curve_fit_batch(model, spots.predictors(), spots.image, spots.start, options));
+}
+
+TEST_CASE("a fit allocates nothing of its own") {
+  const Spots few(320), many(960);
+  const PreparedModel model(kSpot, 2);
+  BatchOptions options;
+  options.threads = 1;
+  const auto count = [&](const Spots& spots) {
+    const auto x = spots.predictors();
+    const ColumnPerFit y(spots.image);
+    const long before = allocations;
+    const BatchResult result = curve_fit_batch(model, x, y, spots.start, options);
+    const long used = allocations - before;
+    CHECK(result.success());
+    return used;
+  };
+  count(many);
+  const long small = count(few), large = count(many);
+  // Some for every 32 fits, which share a task.
+  CHECK(large - small <= 20 * 10);
+}
+
+TEST_CASE("x, sigma and the number of rows may differ from fit to fit") {
+  const std::vector<std::vector<double>> x{{0, 1, 2, 3, 4}, {0, 0.5, 1, 2, 3, 5, 7}, {1, 2, 3, 4}};
+  std::vector<std::vector<double>> y, sigma;
+  for (std::size_t f = 0; f < 3; ++f) {
+    y.emplace_back();
+    sigma.emplace_back();
+    for (std::size_t i = 0; i < x[f].size(); ++i) {
+      y[f].push_back(2 * std::exp(-0.4 * x[f][i]) + 0.01 * std::sin(7.0 * static_cast<double>(i + f)));
+      sigma[f].push_back(0.01 * (1 + static_cast<double>(i)));
+    }
+  }
+  const auto per_fit = [](const std::vector<std::vector<double>>& all) {
+    return ColumnPerFit(std::vector<Column>(all.begin(), all.end()));
+  };
+  Matrix p0(1, 2);
+  p0(0, 0) = 1;
+  p0(0, 1) = 1;
+  BatchOptions options;
+  options.absolute_sigma = true;
+  options.sigma_per_fit = per_fit(sigma);
+  const BatchResult many = curve_fit_batch("a*exp(-b*x)", per_fit(x), per_fit(y), p0, options);
+  CHECK(many.success());
+  for (std::size_t f = 0; f < 3; ++f) {
+    FitOptions one;
+    one.threads = 1;
+    one.absolute_sigma = true;
+    one.sigma = sigma[f];
+    check_as_curve_fit(many, f, curve_fit("a*exp(-b*x)", x[f], y[f], {{"a", 1}, {"b", 1}}, one));
+  }
+}
+
+TEST_CASE("a shared sigma and fixed parameters are those of curve_fit; a fixed one starts by fit") {
+  const Spots spots(5);
+  const std::vector<double> sigma(225, 3.0);
+  BatchOptions options;
+  options.sigma = sigma;
+  options.fixed = {"b"};
+  const BatchResult many = curve_fit_batch(kSpot, spots.predictors(), spots.image, spots.start, options);
+  FitOptions one = options;
+  one.threads = 1;
+  const PreparedModel model(kSpot, 2);
+  for (std::size_t f = 0; f < 5; ++f) {
+    CHECK(many.parameters(f, 4) == spots.start(f, 4));
+    CHECK(many.standard_errors(f, 4) == 0);
+    check_as_curve_fit(many, f, curve_fit(model, {spots.x, spots.y}, spots.image_of(f), spots.start_of(f), one));
+  }
+}
+
+TEST_CASE("callables are recorded once; branches that later fits take give the bits of a fit alone") {
+  const auto kinked = [](const auto& x, const auto& p) { return x < p[0] ? p[1] * x : p[1] * p[0] + p[2] * (x - p[0]); };
+  std::vector<double> x;
+  for (int i = 0; i < 30; ++i) x.push_back(0.1 * i);
+  Matrix y(40, 30), p0(40, 3);
+  for (std::size_t f = 0; f < 40; ++f) {
+    const double at = f < 5 ? 10 : 1.03 + 0.01 * static_cast<double>(f);  // the first fits see one branch alone
+    for (std::size_t i = 0; i < 30; ++i) {
+      y(f, i) = (x[i] < at ? 2 * x[i] : 2 * at + 0.5 * (x[i] - at)) + 0.01 * std::sin(5.0 * static_cast<double>(i * (f + 1)));
+    }
+    p0(f, 0) = at;
+    p0(f, 1) = 1;
+    p0(f, 2) = 1;
+  }
+  BatchOptions options;
+  options.threads = 1;
+  const PreparedModel model(make_model_function(kinked), x, {10, 1, 1});
+  const BatchResult many = curve_fit_batch(model, ColumnPerFit(x), y, p0, options);
+  for (std::size_t f = 0; f < 40; ++f) {
+    const FitResult fit = curve_fit(model, x, Column(y.data() + f * 30, 30), {p0(f, 0), p0(f, 1), p0(f, 2)}, options);
+    check_as_curve_fit(many, f, fit);
+  }
+  for (std::size_t f = 5; f < 40; ++f) CHECK(many.parameters(f, 2) == doctest::Approx(0.5).epsilon(0.05));
+}
+
+TEST_CASE("callables in double alone run, one thread at a time where they must") {
+  int calls = 0;  // not safe for threads
+  const auto counting = [&calls](double x, const std::vector<double>& p) mutable {
+    ++calls;
+    return p[0] * std::exp(-p[1] * x);
+  };
+  std::vector<double> x{0, 1, 2, 3, 4, 5};
+  Matrix y(3, 6), p0(1, 2, 1.0);
+  for (std::size_t f = 0; f < 3; ++f) {
+    for (std::size_t i = 0; i < 6; ++i) y(f, i) = (1 + static_cast<double>(f)) * std::exp(-0.5 * x[i]) + (i % 2 == 0 ? 1e-3 : -1e-3);
+  }
+  const BatchResult many = curve_fit_batch(counting, ColumnPerFit(x), y, p0);
+  CHECK(many.success());
+  CHECK(many.threads == 1);
+  CHECK(calls > 0);
+  CHECK(many.parameters(2, 0) == doctest::Approx(3).epsilon(0.01));
+}
+
+TEST_CASE("bad data fail the fit they belong to and no other") {
+  Spots spots(40);
+  const BatchResult good = curve_fit_batch(kSpot, spots.predictors(), spots.image, spots.start);
+  spots.image(17, 3) = std::numeric_limits<double>::quiet_NaN();
+  const BatchResult many = curve_fit_batch(kSpot, spots.predictors(), spots.image, spots.start);
+  CHECK(many.certified == 39);
+  CHECK(many.verdict[17] == Verdict::failed);
+  CHECK(many.termination[17] == Termination::failure);
+  CHECK(many.parameters(17, 0) == spots.start(17, 0));
+  CHECK(std::isnan(many.standard_errors(17, 0)));
+  for (std::size_t f = 0; f < 40; ++f) {
+    if (f != 17) CHECK(many.cost[f] == good.cost[f]);
+  }
+  std::vector<double> sigma(225, 1.0);
+  sigma[5] = -1;
+  BatchOptions options;
+  options.sigma = sigma;
+  CHECK(curve_fit_batch(kSpot, spots.predictors(), spots.image, spots.start, options).certified == 0);
+}
+
+TEST_CASE("sizes that disagree, callbacks and empty batches are errors that say so") {
+  const Spots spots(3);
+  CHECK_THROWS_WITH_AS(curve_fit_batch(kSpot, spots.predictors(), spots.image, Matrix(2, 5)), doctest::Contains("P0 is 2 x 5"), ValidationError);
+  CHECK_THROWS_AS(curve_fit_batch(kSpot, spots.predictors(), spots.image, Matrix(3, 4)), ValidationError);
+  const std::vector<double> shorter(10, 0.0);
+  CHECK_THROWS_WITH_AS(curve_fit_batch(PreparedModel(kSpot, 2), {ColumnPerFit(spots.x), ColumnPerFit(shorter)}, spots.image, spots.start),
+                       doctest::Contains("x2 has 10 rows"), DataError);
+  CHECK_THROWS_AS(curve_fit_batch(PreparedModel(kSpot, 2), ColumnPerFit(spots.x), spots.image, spots.start), DataError);
+  CHECK_THROWS_AS(curve_fit_batch(kSpot, spots.predictors(), ColumnPerFit(), spots.start), DataError);
+  BatchOptions options;
+  options.callback = [](const IterationSummary&) { return Continue; };
+  CHECK_THROWS_AS(curve_fit_batch(kSpot, spots.predictors(), spots.image, spots.start, options), ValidationError);
+}
+
+TEST_CASE("of callables that throw the lowest fit's exception arrives") {
+  std::vector<double> x{0, 1, 2, 3};
+  Matrix y(200, 4), p0(200, 1);
+  for (std::size_t f = 0; f < 200; ++f) p0(f, 0) = static_cast<double>(f);
+  const auto thrower = [](double, std::span<const double> p) -> double {
+    if (p[0] > 40.5) throw std::runtime_error(std::to_string(static_cast<int>(p[0])));
+    return p[0] - p[0];
+  };
+  BatchOptions options;
+  options.threads = 2;
+  CHECK_THROWS_WITH(curve_fit_batch(thrower, ColumnPerFit(x), y, p0, options), "41");
+}
