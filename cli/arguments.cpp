@@ -146,7 +146,7 @@ void add_fix(Arguments& arguments, const std::string& text) {
 }
 
 void add_data_options(CLI::App& app, Raw& raw, Selection& selection) {
-  app.add_option("FILE", raw.file, "table to fit: a file, or - for standard input")->type_name("");
+  app.add_option("FILE", raw.file, "table to fit: text or .npy, a file, or - for standard input")->type_name("");
   const std::string data = "Data";
   app.add_option("--x", selection.x,
                  "predictors: columns by name or number, or expressions over names and $numbers (default 1)")

@@ -37,7 +37,7 @@ bool has_compound(std::span<const FormulaStep> steps) {
                      [](const FormulaStep& step) { return step.compound != CompoundFunction::none; });
 }
 
-void evaluate_steps(std::span<const FormulaStep> steps, std::span<const double* const> columns,
+void evaluate_steps(std::span<const FormulaStep> steps, std::span<const Column> columns,
                     std::span<const double> parameters, std::span<double> out) {
   std::vector<Block> stack;
   for (std::size_t first = 0; first < out.size(); first += kBlockRows) {
@@ -51,7 +51,7 @@ void evaluate_steps(std::span<const FormulaStep> steps, std::span<const double* 
       if (top == stack.size()) stack.emplace_back();
       Block& leaf = stack[top++];
       if (step.op == Op::column) {
-        std::copy_n(columns[step.index] + first, count, leaf.begin());
+        columns[step.index].read(first, count, leaf.data());
       } else {
         const double value = step.op == Op::parameter ? parameters[step.index] : step.value;
         std::fill_n(leaf.begin(), count, value);
@@ -62,7 +62,7 @@ void evaluate_steps(std::span<const FormulaStep> steps, std::span<const double* 
 }
 
 // A row's values side by side, for the library's own evaluator: functions that are no single operation.
-std::vector<double> row_of(std::span<const double* const> columns, std::size_t i) {
+std::vector<double> row_of(std::span<const Column> columns, std::size_t i) {
   std::vector<double> row(columns.size());
   for (std::size_t k = 0; k < columns.size(); ++k) row[k] = columns[k][i];
   return row;
@@ -70,17 +70,17 @@ std::vector<double> row_of(std::span<const double* const> columns, std::size_t i
 
 }  // namespace
 
-void evaluate_rows(const Formula& formula, std::span<const double* const> columns,
+void evaluate_rows(const Formula& formula, std::span<const Column> columns,
                    std::span<const double> parameters, std::span<double> out) {
   if (!has_compound(formula.steps)) return evaluate_steps(formula.steps, columns, parameters, out);
   for (std::size_t i = 0; i < out.size(); ++i) out[i] = formula.evaluate(row_of(columns, i), parameters);
 }
 
-void evaluate_response_rows(const Formula& formula, std::span<const double* const> columns_and_y,
+void evaluate_response_rows(const Formula& formula, std::span<const Column> columns_and_y,
                             std::span<double> out) {
-  const double* const y = columns_and_y.back();
+  const Column& y = columns_and_y.back();
   if (!formula.has_left_side) {
-    std::copy_n(y, out.size(), out.begin());
+    y.read(0, out.size(), out.data());
   } else if (!has_compound(formula.response_steps)) {
     evaluate_steps(formula.response_steps, columns_and_y, {}, out);
   } else {

@@ -37,6 +37,8 @@ class FileSource final : public ByteSource {
       if (errno != EINTR) throw BadData(std::string("cannot read: ") + std::strerror(errno));
     }
   }
+  // Standard input may stand anywhere in its file.
+  int file() const override { return regular_ && fd_ != STDIN_FILENO ? fd_ : -1; }
 
  private:
   // Ctrl-C may reach another thread than the one that reads: no wait for a pipe is a long one.
@@ -79,6 +81,7 @@ class PeekedSource final : public ByteSource {
     at_ += n;
     return n;
   }
+  int file() const override { return inner_->file(); }
 
  private:
   std::unique_ptr<ByteSource> inner_;
@@ -107,7 +110,6 @@ void refuse_foreign_formats(std::string_view head) {
        "xz-compressed: decompress it first (xz -dc FILE | nlsq-fit - ...)"},
       {"\x28\xB5\x2F\xFD"sv, "zstd-compressed: decompress it first (zstd -dc FILE | nlsq-fit - ...)"},
       {"PK\x03\x04"sv, "a zip archive (or a spreadsheet): extract it, or save it as CSV, first"},
-      {"\x93NUMPY"sv, "a NumPy .npy file: save it as CSV first"},
       {"\x89HDF"sv, "an HDF5 file: export its columns as CSV first"},
       {"SQLite format 3"sv, "an SQLite database: export its columns as CSV first"}};
   for (const auto& [magic, what] : kKnown) {
@@ -120,16 +122,22 @@ void unwrap(OpenedSource& source) {
   using namespace std::string_view_literals;
   std::string head = peek(*source.bytes, 16);
   refuse_foreign_formats(head);
+  constexpr std::string_view kNpy = "\x93NUMPY"sv;
+  source.npy = head.starts_with(kNpy);
   source.gzip = head.starts_with("\x1F\x8B"sv);
   source.bytes = std::make_unique<PeekedSource>(std::move(source.bytes), std::move(head));
   if (source.gzip) {
     source.bytes = make_gzip_source(std::move(source.bytes));
     source.size_hint *= 3;  // text commonly shrinks to a third; only a hint for memory
   }
-  head = peek(*source.bytes, 3);
-  if (head == "\xEF\xBB\xBF"sv) {
+  if (source.npy) return;
+  head = peek(*source.bytes, kNpy.size());
+  source.npy = head == kNpy;
+  if (head.starts_with("\xEF\xBB\xBF"sv)) {
     source.encoding = "UTF-8 with byte order mark";
-    return;  // the three bytes are dropped
+    head.erase(0, 3);
+    source.bytes = std::make_unique<PeekedSource>(std::move(source.bytes), std::move(head));
+    return;
   }
   const bool little = head.starts_with("\xFF\xFE"sv), big = head.starts_with("\xFE\xFF"sv);
   if (little || big) head.erase(0, 2);

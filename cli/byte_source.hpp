@@ -13,6 +13,8 @@ class ByteSource {
   virtual ~ByteSource() = default;
   // Fills up to `size` bytes; 0 only at the end. Throws BadData when the bytes cannot be had.
   virtual std::size_t read(char* out, std::size_t size) = 0;
+  // The descriptor of a regular file of which these are the bytes from its start on; -1 where there is none.
+  virtual int file() const { return -1; }
 };
 
 struct OpenedSource {
@@ -20,6 +22,7 @@ struct OpenedSource {
   std::string name;           // as messages show it: the path, or "<stdin>"
   std::size_t size_hint = 0;  // bytes to come, 0 when unknown
   bool gzip = false;
+  bool npy = false;                // an array of NumPy's, no text
   std::string encoding = "UTF-8";  // or "UTF-8 with byte order mark", "UTF-16LE", "UTF-16BE"
 };
 

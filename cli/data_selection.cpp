@@ -6,15 +6,26 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <span>
+#include <utility>
 
 namespace nlsq::cli {
 
 namespace {
 
-// The columns read so far, by their number in the file.
+using Rows = std::vector<std::size_t>;
+
+// The chosen rows of a column.
+std::vector<double> compress(const Column& column, const Rows& rows) {
+  std::vector<double> out(rows.size());
+  for (std::size_t i = 0; i < rows.size(); ++i) out[i] = column[rows[i]];
+  return out;
+}
+
+// The columns read, by their number in the file, and what is made of them.
 class ReadColumns {
  public:
   void want(const ColumnExpression& expression) {
@@ -23,22 +34,28 @@ class ReadColumns {
     }
   }
   std::span<const std::size_t> numbers() const { return numbers_; }
-  void fill(std::vector<std::vector<double>>&& values) { values_ = std::move(values); }
+  void fill(std::vector<Column>&& columns) { columns_ = std::move(columns); }
 
-  void keep_rows(const std::vector<std::size_t>& rows) {
-    for (std::vector<double>& column : values_) {
-      for (std::size_t i = 0; i < rows.size(); ++i) column[i] = column[rows[i]];
-      column.resize(rows.size());
-    }
+  // What only the rows left out needed is let go.
+  void keep_rows(const Rows& rows, FitData& data) {
+    const auto before = std::exchange(data.memory, {});
+    for (Column& column : columns_) column = own(compress(column, rows), data);
   }
 
-  std::vector<double> evaluate(const ColumnExpression& expression, std::size_t rows) const {
-    if (expression.plain) return values_[place(expression.columns[0])];
-    std::vector<const double*> columns;
-    for (const std::size_t column : expression.columns) columns.push_back(values_[place(column)].data());
+  Column evaluate(const ColumnExpression& expression, std::size_t rows, FitData& data) const {
+    if (expression.plain) return columns_[place(expression.columns[0])];
+    std::vector<Column> columns;
+    for (const std::size_t column : expression.columns) columns.push_back(columns_[place(column)]);
     std::vector<double> out(rows);
     evaluate_rows(expression.formula, columns, {}, out);
-    return out;
+    return own(std::move(out), data);
+  }
+
+  static Column own(std::vector<double>&& values, FitData& data) {
+    auto memory = std::make_shared<std::vector<double>>(std::move(values));
+    const Column column(*memory);
+    data.memory.push_back(std::move(memory));
+    return column;
   }
 
  private:
@@ -46,7 +63,7 @@ class ReadColumns {
     return static_cast<std::size_t>(std::find(numbers_.begin(), numbers_.end(), column) - numbers_.begin());
   }
   std::vector<std::size_t> numbers_;
-  std::vector<std::vector<double>> values_;
+  std::vector<Column> columns_;
 };
 
 struct Range {
@@ -90,34 +107,42 @@ void narrow(FitData& data, std::vector<std::size_t> chosen) {
   data.kept = std::move(chosen);
 }
 
-void refuse_non_finite(const FitData& data, const std::vector<double>& values,
-                       const ColumnExpression& expression, const char* what) {
-  std::size_t count = 0, first = 0;
-  for (std::size_t i = values.size(); i-- > 0;) {
-    if (!std::isfinite(values[i])) ++count, first = i;
+// Calls look(values, first, count) for blocks of a column's rows, last to first.
+template <class Look>
+void for_blocks_backwards(const Column& column, Look look) {
+  constexpr std::size_t kBlock = 1024;
+  std::array<double, kBlock> values;
+  for (std::size_t end = column.size(); end > 0;) {
+    const std::size_t first = (end - 1) / kBlock * kBlock;
+    column.read(first, end - first, values.data());
+    look(values.data(), first, end - first);
+    end = first;
   }
+}
+
+void refuse_non_finite(const FitData& data, const Column& column, const ColumnExpression& expression,
+                       const char* what) {
+  std::size_t count = 0, first = 0;
+  for_blocks_backwards(column, [&](const double* values, std::size_t begin, std::size_t size) {
+    unsigned any = 0;  // apart, so that it vectorises
+    for (std::size_t i = 0; i < size; ++i)
+      any |= !(std::abs(values[i]) <= std::numeric_limits<double>::max());
+    if (any == 0) return;
+    for (std::size_t i = size; i-- > 0;) {
+      if (!std::isfinite(values[i])) ++count, first = begin + i;
+    }
+  });
   if (count == 0) return;
-  throw BadData(fmt::format("{}:{}: {} = {} is {} here{}; leave such rows out with --where", data.source,
-                            data.line(first), what, expression.text,
-                            std::isnan(values[first]) ? "not a number" : "infinite",
-                            count > 1 ? fmt::format(" and in {} more rows", count - 1) : ""));
+  const bool missing = expression.plain && std::isnan(column[first]);
+  throw BadData(fmt::format("{}: {} = {} is {} here{}; leave such rows out with {}", data.place(first), what,
+                            expression.text, std::isnan(column[first]) ? "not a number" : "infinite",
+                            count > 1 ? fmt::format(" and in {} more row{}", count - 1, count == 2 ? "" : "s") : "",
+                            missing ? "--missing drop" : "--where"));
 }
 
-std::string describe(const CsvReader& reader, std::size_t rows) {
-  const CsvShape& shape = reader.shape();
-  std::string text =
-      fmt::format("{} row{}, {} column{}, {}, {}", rows, rows == 1 ? "" : "s", shape.columns(),
-                  shape.columns() == 1 ? "" : "s",
-                  shape.columns() == 1 ? "no delimiter" : "delimiter " + delimiter_name(shape.delimiter),
-                  shape.has_header ? "header" : "no header");
-  if (reader.source().encoding != "UTF-8") text += ", " + reader.source().encoding;
-  if (reader.source().gzip) text += ", gzip";
-  return text;
-}
-
-void parse_selection(FitData& data, const CsvReader& reader, const Selection& selection) {
+void parse_selection(FitData& data, const Table& table, const Selection& selection) {
   const auto parse = [&](std::string_view text, const char* option) {
-    return parse_column_expression(text, data.shape, reader.origin(), option);
+    return parse_column_expression(text, data.shape, table.origin(), option);
   };
   const auto& names = data.shape.names;
   const bool whole_name = std::find(names.begin(), names.end(), selection.x) != names.end();
@@ -140,7 +165,7 @@ void apply_where(FitData& data, ReadColumns& columns, const std::vector<ColumnEx
   const std::size_t rows = data.rows_in_file - data.dropped_missing;
   std::vector<char> keep(rows, 1);
   for (const ColumnExpression& condition : conditions) {
-    const std::vector<double> values = columns.evaluate(condition, rows);
+    const Column values = columns.evaluate(condition, rows, data);
     for (std::size_t i = 0; i < rows; ++i) keep[i] = keep[i] && values[i] != 0 && !std::isnan(values[i]);
   }
   const std::vector<std::size_t> chosen = rows_where(rows, [&](std::size_t i) { return keep[i] != 0; });
@@ -150,49 +175,74 @@ void apply_where(FitData& data, ReadColumns& columns, const std::vector<ColumnEx
     return;
   }
   data.excluded_where = rows - chosen.size();
-  columns.keep_rows(chosen);
+  columns.keep_rows(chosen, data);
   narrow(data, chosen);
 }
 
 void apply_range(FitData& data, const Range& range) {
-  const std::vector<double>& x = data.predictors.front();
+  const Column& x = data.predictors.front();
   const auto inside = [&](std::size_t i) { return x[i] >= range.low && x[i] <= range.high; };
-  const std::vector<std::size_t> chosen = rows_where(x.size(), inside);
+  const Rows chosen = rows_where(x.size(), inside);
   if (chosen.empty()) {
     if (!inside(0)) throw BadData(data.source + ": --range leaves no rows");
     return;
   }
   data.excluded_range = x.size() - chosen.size();
-  const auto compress = [&](std::vector<double>& column) {
-    for (std::size_t i = 0; i < chosen.size(); ++i) column[i] = column[chosen[i]];
-    column.resize(chosen.size());
+  const auto before = std::exchange(data.memory, {});
+  const auto narrowed = [&](const Column& column) {
+    return ReadColumns::own(compress(column, chosen), data);
   };
-  for (std::vector<double>& column : data.predictors) compress(column);
-  compress(data.y);
-  if (!data.sigma.empty()) compress(data.sigma);
+  std::vector<Column> predictors;
+  for (const Column& column : data.predictors) predictors.push_back(narrowed(column));
+  data.predictors = std::move(predictors);
+  data.y = narrowed(data.y);
+  if (!data.sigma.empty()) data.sigma = narrowed(data.sigma);
   narrow(data, chosen);
 }
 
 void refuse_bad_sigma(const FitData& data) {
-  const auto bad = std::find_if(data.sigma.begin(), data.sigma.end(), [](double s) { return !(s > 0); });
-  if (bad == data.sigma.end()) return;
+  std::size_t bad = data.sigma.size();
+  for_blocks_backwards(data.sigma, [&](const double* values, std::size_t begin, std::size_t size) {
+    for (std::size_t i = size; i-- > 0;) {
+      if (!(values[i] > 0)) bad = begin + i;
+    }
+  });
+  if (bad == data.sigma.size()) return;
   throw BadData(
-      fmt::format("{}:{}: sigma is {}; standard deviations must be positive: correct it, or leave the row "
+      fmt::format("{}: sigma is {}; standard deviations must be positive: correct it, or leave the row "
                   "out with --where",
-                  data.source, data.line(static_cast<std::size_t>(bad - data.sigma.begin())), *bad));
+                  data.place(bad), data.sigma[bad]));
+}
+
+// The columns of the fit, of the rows that are left.
+void take_columns(FitData& data, const ReadColumns& columns, std::size_t rows, bool finite) {
+  const auto take = [&](const ColumnExpression& expression, const char* what) {
+    const Column column = columns.evaluate(expression, rows, data);
+    if (!finite || !expression.plain) refuse_non_finite(data, column, expression, what);
+    return column;
+  };
+  for (const ColumnExpression& expression : data.x) data.predictors.push_back(take(expression, "x"));
+  data.y = take(data.y_expression, "y");
+  if (data.sigma_expression) data.sigma = take(*data.sigma_expression, "sigma");
 }
 
 }  // namespace
 
-FitData select_data(CsvReader& reader, const Selection& selection) {
+std::string FitData::place(std::size_t row) const {
+  const std::size_t among_read = kept.empty() ? row : kept[row];
+  const std::size_t line = lines.line(among_read);
+  return line == 0 ? fmt::format("{}, row {}", source, among_read + 1) : fmt::format("{}:{}", source, line);
+}
+
+FitData select_data(Table& table, const Selection& selection) {
   FitData data;
-  data.source = reader.source().name;
-  data.shape = reader.shape();
+  data.source = table.name();
+  data.shape = table.shape();
   const Range range = parse_range(selection.range);
-  parse_selection(data, reader, selection);
+  parse_selection(data, table, selection);
   std::vector<ColumnExpression> conditions;
   for (const std::string& text : selection.where) {
-    conditions.push_back(parse_column_expression(text, data.shape, reader.origin(), "--where"));
+    conditions.push_back(parse_column_expression(text, data.shape, table.origin(), "--where"));
   }
   ReadColumns columns;
   for (const ColumnExpression& expression : data.x) columns.want(expression);
@@ -200,27 +250,19 @@ FitData select_data(CsvReader& reader, const Selection& selection) {
   if (data.sigma_expression) columns.want(*data.sigma_expression);
   for (const ColumnExpression& expression : conditions) columns.want(expression);
 
-  CsvColumns read = reader.read(columns.numbers());
-  columns.fill(std::move(read.values));
+  TableColumns read = table.read(columns.numbers());
+  columns.fill(std::move(read.columns));
+  data.memory = std::move(read.memory);
   data.lines = std::move(read.lines);
+  data.kept = std::move(read.kept);
   data.dropped_missing = read.dropped_missing;
   data.rows_in_file = read.rows + read.dropped_missing;
   data.underflows = read.underflows;
   data.first_underflow = std::move(read.first_underflow);
-  data.description = describe(reader, data.rows_in_file);
+  data.description = table.describe(data.rows_in_file);
 
   apply_where(data, columns, conditions);
-  const std::size_t rows = read.rows - data.excluded_where;
-  for (const ColumnExpression& expression : data.x) {
-    data.predictors.push_back(columns.evaluate(expression, rows));
-    refuse_non_finite(data, data.predictors.back(), expression, "x");
-  }
-  data.y = columns.evaluate(data.y_expression, rows);
-  refuse_non_finite(data, data.y, data.y_expression, "y");
-  if (data.sigma_expression) {
-    data.sigma = columns.evaluate(*data.sigma_expression, rows);
-    refuse_non_finite(data, data.sigma, *data.sigma_expression, "sigma");
-  }
+  take_columns(data, columns, read.rows - data.excluded_where, read.finite);
   if (!selection.range.empty()) apply_range(data, range);
   refuse_bad_sigma(data);
   return data;

@@ -2,8 +2,11 @@
 #pragma once
 
 #include "column_expression.hpp"
-#include "csv_reader.hpp"
+#include "table.hpp"
 
+#include <nlsq/column.hpp>
+
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -17,7 +20,12 @@ struct Selection {
   std::string range;               // "A:B" on the first x, either side may be empty
 };
 
+// Columns are where the table has them, uncopied, unless rows were left out or an expression made them.
 struct FitData {
+  FitData() = default;
+  FitData(FitData&&) = default;
+  FitData& operator=(FitData&&) = default;
+
   std::string source;       // file name, or <stdin>
   std::string description;  // "52 rows, 2 columns, comma, header"; encodings where they are not plain
   CsvShape shape;
@@ -25,8 +33,9 @@ struct FitData {
   ColumnExpression y_expression;
   std::optional<ColumnExpression> sigma_expression;
 
-  std::vector<std::vector<double>> predictors;
-  std::vector<double> y, sigma;  // sigma is empty without --sigma
+  std::vector<Column> predictors;
+  Column y, sigma;                            // sigma is empty without --sigma
+  std::vector<std::shared_ptr<void>> memory;  // what the columns look at
   std::size_t rows() const { return y.size(); }
 
   std::size_t rows_in_file = 0, dropped_missing = 0, excluded_where = 0, excluded_range = 0;
@@ -36,11 +45,11 @@ struct FitData {
   std::vector<std::size_t> kept;  // rows among those read; empty: all
   LineMap lines;
 
-  // Line of the file that row `row` of the fit came from; 0 when unknown.
-  std::size_t line(std::size_t row) const { return lines.line(kept.empty() ? row : kept[row]); }
+  // Where row `row` of the fit came from: "file.csv:12", or "file.npy, row 12" where there are no lines.
+  std::string place(std::size_t row) const;
 };
 
 // Throws BadData or UsageError.
-FitData select_data(CsvReader& reader, const Selection& selection);
+FitData select_data(Table& table, const Selection& selection);
 
 }  // namespace nlsq::cli

@@ -15,6 +15,7 @@
 #include <cmath>
 #include <cstdio>
 #include <limits>
+#include <memory>
 #include <optional>
 
 namespace nlsq::cli {
@@ -33,7 +34,7 @@ class Stopwatch {
 
 FitOptions fit_options(const Arguments& arguments, const FitData& data) {
   FitOptions options;
-  if (!data.sigma.empty()) options.sigma = Column(data.sigma);
+  options.sigma = data.sigma;
   options.absolute_sigma = arguments.absolute_sigma;
   options.fixed = arguments.fixed;
   options.precision = arguments.precision;
@@ -72,14 +73,13 @@ void check_names(const NamedValues& p0, const std::vector<std::string>& fixed, c
 
 FitResult run_fit(const ModelChoice& model, const FitData& data, const NamedValues& p0,
                   const FitOptions& options) {
-  const std::vector<Column> x(data.predictors.begin(), data.predictors.end());
+  const Columns x(data.predictors);
   try {
-    if (model.builtin != nullptr) return curve_fit(*model.builtin, Columns(x), Column(data.y), p0, options);
-    return curve_fit(model.formula, Columns(x), Column(data.y), p0, options);
+    if (model.builtin != nullptr) return curve_fit(*model.builtin, x, data.y, p0, options);
+    return curve_fit(model.formula, x, data.y, p0, options);
   } catch (const DataError& e) {
-    const std::size_t line = e.row() == DataError::npos || e.row() >= data.rows() ? 0 : data.line(e.row());
-    throw BadData(line == 0 ? fmt::format("{}: {}", data.source, e.what())
-                            : fmt::format("{}:{}: {}", data.source, line, e.what()));
+    const bool known = e.row() != DataError::npos && e.row() < data.rows();
+    throw BadData(fmt::format("{}: {}", known ? data.place(e.row()) : data.source, e.what()));
   } catch (const Error& e) {
     throw UsageError(e.what());
   }
@@ -115,11 +115,10 @@ std::vector<std::string> collect_warnings(const FitData& data, const ModelChoice
 void write_residuals(const FitReport& report) {
   const FitData& data = report.data;
   const Formula& formula = report.model.formula;
-  std::vector<const double*> columns;
-  for (const auto& predictor : data.predictors) columns.push_back(predictor.data());
+  std::vector<Column> columns = data.predictors;
   std::vector<double> fitted(data.rows()), response(data.rows());
   evaluate_rows(formula, columns, report.fit.parameters, fitted);
-  columns.push_back(data.y.data());
+  columns.push_back(data.y);
   evaluate_response_rows(formula, columns, response);
 
   OutputFile file(report.arguments.residuals);
@@ -127,7 +126,7 @@ void write_residuals(const FitReport& report) {
   file.write(data.sigma.empty() ? "y,fit,residual\n" : "y,fit,residual,sigma\n");
   for (std::size_t i = 0; i < data.rows(); ++i) {
     std::string line;
-    for (const auto& predictor : data.predictors) line += shortest(predictor[i]) + ",";
+    for (const Column& predictor : data.predictors) line += shortest(predictor[i]) + ",";
     line += fmt::format("{},{},{}", response[i], fitted[i], response[i] - fitted[i]);
     if (!data.sigma.empty()) line += fmt::format(",{}", data.sigma[i]);
     line += '\n';
@@ -175,8 +174,8 @@ int fit_command(const Arguments& arguments) {
   const NamedValues p0 = starting_values(arguments);
   CsvOptions csv = arguments.csv;
   csv.threads = arguments.threads;
-  CsvReader reader(open_source(arguments.file), csv);
-  const FitData data = select_data(reader, arguments.selection);
+  const std::unique_ptr<Table> table = open_table(open_source(arguments.file), csv);
+  const FitData data = select_data(*table, arguments.selection);
   const double read_seconds = clock.seconds();
 
   const ModelChoice model = choose_model(arguments.model, data);

@@ -33,10 +33,9 @@ double value(const std::string& text, const CsvShape& shape = kShape) {
   std::vector<std::vector<double>> columns;
   for (const std::size_t c : e.columns) columns.push_back({static_cast<double>(c + 1)});
   if (e.plain) return columns[0][0];
-  std::vector<const double*> pointers;
-  for (const auto& c : columns) pointers.push_back(c.data());
+  const std::vector<nlsq::Column> views(columns.begin(), columns.end());
   double out = 0;
-  evaluate_rows(e.formula, pointers, {}, {&out, 1});
+  evaluate_rows(e.formula, views, {}, {&out, 1});
   return out;
 }
 
@@ -129,7 +128,7 @@ TEST_CASE("blocks of rows give what one row at a time gives") {
     const std::vector<double> p(formula.parameters.size(), 0.75);
     std::vector<double> x, y, out(1000);
     for (int i = 0; i < 1000; ++i) x.push_back(0.01 * i - 3), y.push_back(1.5 + 0.001 * i);
-    const double* columns[] = {x.data(), y.data()};
+    const nlsq::Column columns[] = {x, y};
     evaluate_rows(formula, columns, p, out);
     for (std::size_t i = 0; i < out.size(); ++i) {
       const double row[] = {x[i], y[i]};
