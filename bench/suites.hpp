@@ -16,6 +16,8 @@ struct Suite {
 void run_curve(const Settings& settings);
 void run_formula(const Settings& settings);
 void run_nist(const Settings& settings);
+void run_small(const Settings& settings);
+void run_batch(const Settings& settings);
 
 inline constexpr Suite kSuites[] = {
     {"curve", "seven models at 1e6 rows and exp at 1e7, one thread, against every peer and fused loops",
@@ -23,6 +25,8 @@ inline constexpr Suite kSuites[] = {
     {"formula", "one model as a formula, a C++ callable and a built-in model: same bits, same time",
      run_formula},
     {"nist", "NIST's 54 certified regressions: digits and time", run_nist},
+    {"small", "NIST's 54 by models prepared beforehand: total time", run_small},
+    {"batch", "20,000 images of 15 x 15 pixels, a 2-D Gaussian each: fits a second", run_batch},
 };
 
 }  // namespace bench
