@@ -33,6 +33,7 @@ class ProgramPass final : public TilePass {
         vectors_(static_cast<std::size_t>(program.columns + program.registers)),
         columns_(static_cast<std::size_t>(rows.parameters()) + 1, nullptr) {
     for (std::size_t v = 0; v < vectors_.size(); ++v) vectors_[v] = storage_.data() + v * stride_;
+    decode();
     set(x);
   }
 
@@ -50,6 +51,7 @@ class ProgramPass final : public TilePass {
     if constexpr (std::is_same_v<T, float>) return fill(first, count, counters);
     return nullptr;
   }
+  int ones_column() const override { return ones_; }
   std::size_t bytes() const override { return vectors_.size() * stride_ * sizeof(T); }
 
  private:
@@ -57,14 +59,33 @@ class ProgramPass final : public TilePass {
     rows_.expand(x, p_);
     program_.evaluate_uniforms(p_, wide_);
     for (std::size_t k = 0; k < wide_.size(); ++k) uniforms_[k] = static_cast<T>(wide_[k]);
+    ones_ = -1;
     if (program_.once.empty()) return;
     KernelCounters fills;  // filling constants evaluates no row
-    run(program_.once, stride_, fills);
+    const auto& once = program_.once;
+    if constexpr (kDouble) kernels().run_f64(once.data(), once.size(), vectors_.data(), uniforms_.data(), stride_, &fills);
+    else kernels().run_f32(once.data(), once.size(), vectors_.data(), uniforms_.data(), stride_, &fills);
+    find_ones();
+  }
+
+  void decode() {
+    const auto& code = program_.code;
+    steps_.resize(code.size());
+    steps_.resize((kDouble ? kernels().decode_f64 : kernels().decode_f32)(code.data(), code.size(), steps_.data()));
+  }
+
+  void find_ones() {
+    for (const Instruction& fill : program_.once) {
+      if (wide_[static_cast<std::size_t>(~fill.a)] != 1) continue;
+      for (std::size_t k = 0; k + 1 < program_.outputs.size(); ++k) {
+        if (program_.outputs[k] == fill.dst) ones_ = static_cast<int>(columns_.size() - program_.outputs.size() + k);
+      }
+    }
   }
 
   T* const* fill(std::size_t first, std::size_t count, KernelCounters& counters) {
     load(first, count);
-    run(program_.code, count, counters);
+    run(count, counters);
     const std::size_t shift = columns_.size() - program_.outputs.size();
     for (std::size_t k = 0; k < program_.outputs.size(); ++k) {
       columns_[shift + k] = vectors_[static_cast<std::size_t>(program_.outputs[k])];
@@ -96,15 +117,16 @@ class ProgramPass final : public TilePass {
     else return data_.direct_f32(first, column);
   }
 
-  void run(const std::vector<Instruction>& code, std::size_t rows, KernelCounters& counters) {
+  void run(std::size_t rows, KernelCounters& counters) {
     const KernelTable& table = kernels();
-    if constexpr (std::is_same_v<T, double>) {
-      table.run_f64(code.data(), code.size(), vectors_.data(), uniforms_.data(), rows, &counters);
+    if constexpr (kDouble) {
+      table.run_steps_f64(steps_.data(), steps_.size(), vectors_.data(), uniforms_.data(), rows, &counters);
     } else {
-      table.run_f32(code.data(), code.size(), vectors_.data(), uniforms_.data(), rows, &counters);
+      table.run_steps_f32(steps_.data(), steps_.size(), vectors_.data(), uniforms_.data(), rows, &counters);
     }
   }
 
+  static constexpr bool kDouble = std::is_same_v<T, double>;
   const GraphRows& rows_;
   std::shared_ptr<const ResidualPrograms> programs_;
   const TileProgram& program_;  // one of those
@@ -113,8 +135,10 @@ class ProgramPass final : public TilePass {
   AlignedBuffer<T> storage_;
   std::vector<double> p_, wide_;
   std::vector<T> uniforms_;
+  std::vector<KernelStep> steps_;
   std::vector<T*> vectors_;
   std::vector<T*> columns_;
+  int ones_ = -1;
 };
 
 }  // namespace

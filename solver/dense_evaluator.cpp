@@ -8,7 +8,7 @@
 #include <cmath>
 #include <limits>
 #include <memory>
-#include <optional>
+#include <mutex>
 
 namespace nlsq::inline v0 {
 
@@ -34,7 +34,7 @@ struct DenseEvaluator::Sums {
   void restart(bool qr, std::size_t n1) {
     packed.assign(qr ? 0 : packed_size(static_cast<int>(n1)), 0.0);
     triangle.assign(qr ? n1 : 0, qr ? n1 : 0);
-    redone = bytes = 0;
+    redone = 0;
     finite = true;
     counters = {};
   }
@@ -45,7 +45,6 @@ struct DenseEvaluator::Sums {
   bool finite = true;
   TileRange culprit;         // the tile that is not
   KernelCounters counters;
-  std::size_t bytes = 0;
 
   void merge(const Sums& other, int n1, KernelCounters& counters) {
     redone += other.redone;
@@ -72,23 +71,18 @@ class DenseEvaluator::TileFolder {
       : model_(model), x_(x), fill_(fill), plan_(plan), counters_(counters),
         n1_(fill == Fill::residual ? 1 : model.parameters() + 1),
         first_(static_cast<std::size_t>(model.parameters() + 1 - n1_)), scratch_(scratch),
-        pass_(scratch.pass(model, x, fill, plan.residual == Format::f32)), tile_(scratch.tile) {
-    tile_.resize(packed_size(n1_));
-  }
+        pass_(scratch.pass(model, x, fill, plan.residual == Format::f32)),
+        ones_(fill == Fill::residual || n1_ > most_columns_with_ones ? -1 : pass_.ones_column()) {}
 
-  // Sums of one tile, replacing the last one's. False: not finite, even in f64.
-  bool gram(const TileRange& range, bool& redone) {
-    std::fill(tile_.begin(), tile_.end(), 0.0);
-    if (plan_.residual == Format::f32) {
-      float* const* columns = pass_.fill_f32(range.first, range.count, counters_) + first_;
-      const auto kernel = plan_.gram == Gram::f32_tile ? kernels().gram_f32 : kernels().gram_f32_wide;
-      kernel(columns, n1_, range.count, tile_.data(), &counters_);
-      if (all_finite(tile_)) return true;
-      redone = true;
-      std::fill(tile_.begin(), tile_.end(), 0.0);
-    }
-    kernels().gram_f64(fill_f64(range), n1_, range.count, tile_.data(), &counters_);
-    return all_finite(tile_);
+  // Adds a tile's sums in the plan's precision; in f64.
+  void add(const TileRange& range, double* sums) {
+    if (plan_.residual == Format::f64) return add_f64(range, sums);
+    const float* const* columns = pass_.fill_f32(range.first, range.count, counters_) + first_;
+    const auto kernel = plan_.gram == Gram::f32_tile ? kernels().gram_f32 : kernels().gram_f32_wide;
+    kernel(without_ones(columns, scratch_.columns_f32), n1_, range.count, sums, &counters_);
+  }
+  void add_f64(const TileRange& range, double* sums) {
+    kernels().gram_f64(without_ones(fill_f64(range), scratch_.columns_f64), n1_, range.count, sums, &counters_);
   }
 
   // Folds one tile into R. The kernel destroys its input, which may be the user's data: copy first.
@@ -109,17 +103,21 @@ class DenseEvaluator::TileFolder {
     return true;
   }
 
-  const Vector& tile_sums() const { return tile_; }
   int columns() const { return n1_; }
-  std::size_t bytes() const {
-    return pass_.bytes() + (wide_ != nullptr ? wide_->bytes() : 0) + (tile_.size() + scratch_.copies.size()) * sizeof(double);
-  }
 
  private:
   const double* const* fill_f64(const TileRange& range) {
     if (plan_.residual == Format::f64) return pass_.fill_f64(range.first, range.count, counters_) + first_;
     if (wide_ == nullptr) wide_ = &scratch_.pass(model_, x_, fill_, false);
     return wide_->fill_f64(range.first, range.count, counters_) + first_;
+  }
+
+  template <class T>
+  const T* const* without_ones(const T* const* columns, std::vector<const T*>& copy) const {
+    if (ones_ < 0) return columns;
+    copy.assign(columns, columns + n1_);
+    copy[static_cast<std::size_t>(ones_)] = nullptr;
+    return copy.data();
   }
 
   RowModel& model_;
@@ -132,11 +130,45 @@ class DenseEvaluator::TileFolder {
   Scratch& scratch_;
   TilePass& pass_;
   TilePass* wide_ = nullptr;
-  Vector& tile_;
+  int ones_;  // column of ones, or -1
+};
+
+// The scratch of each of as many workers as take part in a pass; kept from pass to pass.
+class DenseEvaluator::Workers {
+ public:
+  void hold_x() {
+    for (const auto& scratch : idle_) scratch->hold_x();
+  }
+  std::unique_ptr<Scratch> take() {
+    {
+      const std::lock_guard lock(mutex_);
+      if (!idle_.empty()) {
+        auto scratch = std::move(idle_.back());
+        idle_.pop_back();
+        return scratch;
+      }
+    }
+    auto scratch = std::make_unique<Scratch>();
+    scratch->hold_x();
+    return scratch;
+  }
+  void give_back(std::unique_ptr<Scratch> scratch) {
+    const std::lock_guard lock(mutex_);
+    idle_.push_back(std::move(scratch));
+  }
+  std::size_t bytes() const {
+    std::size_t sum = 0;
+    for (const auto& scratch : idle_) sum += scratch->bytes();
+    return sum;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<Scratch>> idle_;
 };
 
 DenseEvaluator::DenseEvaluator(RowModel& model, const Parallelism& parallelism)
-    : model_(model), parallelism_(parallelism), scratch_(std::make_unique<Scratch>()) {}
+    : model_(model), parallelism_(parallelism), scratch_(std::make_unique<Scratch>()), workers_(std::make_unique<Workers>()) {}
 DenseEvaluator::~DenseEvaluator() = default;
 
 DenseEvaluator::Sums& DenseEvaluator::accumulate(std::span<const double> x, Fill fill, const PrecisionPlan& plan) {
@@ -153,25 +185,42 @@ DenseEvaluator::Sums& DenseEvaluator::accumulate(std::span<const double> x, Fill
 }
 
 // Sums over one chunk of tiles, in order. Stops at the first tile that is not finite in f64.
-void DenseEvaluator::sum_chunk(std::size_t chunk, std::size_t chunk_tiles, std::span<const double> x, Fill fill,
+void DenseEvaluator::sum_chunk(std::size_t begin, std::size_t end, std::span<const double> x, Fill fill,
                                const PrecisionPlan& plan, Scratch& scratch, Sums& sums) {
   const bool qr = plan.gram == Gram::qr && fill != Fill::residual;
   const auto n1 = static_cast<std::size_t>(fill == Fill::residual ? 1 : parameters() + 1);
   sums.restart(qr, n1);
   TileFolder folder(model_, x, fill, plan, sums.counters, scratch);
-  const std::size_t end = std::min(model_.tile_count(), (chunk + 1) * chunk_tiles);
-  for (std::size_t t = chunk * chunk_tiles; t < end; ++t) {
-    const TileRange range = model_.tile(t);
-    bool redone = false;
-    if (!(qr ? folder.qr(range, sums.triangle) : folder.gram(range, redone))) {
-      sums.finite = false;
-      sums.culprit = range;
-      break;
-    }
-    sums.redone += redone ? 1 : 0;
-    for (std::size_t k = 0; k < sums.packed.size(); ++k) sums.packed[k] += folder.tile_sums()[k];
+  if (!qr) {
+    for (std::size_t t = begin; t < end; ++t) folder.add(model_.tile(t), sums.packed.data());
+    if (!all_finite(sums.packed)) sum_one_by_one(begin, end, plan, folder, scratch.tile, sums);
+    return;
   }
-  sums.bytes = folder.bytes() + (sums.packed.size() + n1 * n1) * sizeof(double);
+  for (std::size_t t = begin; t < end && sums.finite; ++t) {
+    sums.finite = folder.qr(model_.tile(t), sums.triangle);
+    sums.culprit = model_.tile(t);
+  }
+}
+
+// The same once more where the sums are not finite: which tile is it, and is it finite in f64?
+void DenseEvaluator::sum_one_by_one(std::size_t begin, std::size_t end, const PrecisionPlan& plan, TileFolder& folder,
+                                    Vector& tile, Sums& sums) {
+  sums.packed.assign(sums.packed.size(), 0.0);
+  for (std::size_t t = begin; t < end; ++t) {
+    tile.assign(sums.packed.size(), 0.0);
+    folder.add(model_.tile(t), tile.data());
+    if (plan.residual == Format::f32 && !all_finite(tile)) {
+      ++sums.redone;
+      tile.assign(sums.packed.size(), 0.0);
+      folder.add_f64(model_.tile(t), tile.data());
+    }
+    if (!all_finite(tile)) {
+      sums.finite = false;
+      sums.culprit = model_.tile(t);
+      return;
+    }
+    for (std::size_t k = 0; k < tile.size(); ++k) sums.packed[k] += tile[k];
+  }
 }
 
 // Chunks of tiles are summed in any order by any thread, then combined in a fixed binary tree: the same
@@ -190,19 +239,21 @@ DenseEvaluator::Sums& DenseEvaluator::accumulate_once(std::span<const double> x,
   std::vector<Sums>& sums = sums_;
   sums.resize(chunks);
   if (chunks == 1) {
-    sum_chunk(0, chunk_tiles, x, fill, plan, *scratch_, sums[0]);
+    sum_chunk(0, model_.tile_count(), x, fill, plan, *scratch_, sums[0]);
   } else {
     model_.prepare(x, fill);
+    workers_->hold_x();
     const int threads = run_tasks(chunks, alone ? Parallelism{1, {}} : parallelism_, [&](std::size_t c) {
-      Scratch scratch;
-      sum_chunk(c, chunk_tiles, x, fill, plan, scratch, sums[c]);
+      auto scratch = workers_->take();
+      sum_chunk(c * chunk_tiles, std::min(model_.tile_count(), (c + 1) * chunk_tiles), x, fill, plan, *scratch, sums[c]);
+      workers_->give_back(std::move(scratch));
     });
     threads_ = std::max(threads_, threads);
   }
-  std::size_t bytes = 0;
-  for (Sums& s : sums) {
+  std::size_t bytes = scratch_->bytes() + workers_->bytes();
+  for (const Sums& s : sums) {
     counters_.add(s.counters);
-    bytes += s.bytes;
+    bytes += (s.packed.size() + s.triangle.rows() * s.triangle.columns()) * sizeof(double);
   }
   peak_bytes_ = std::max(peak_bytes_, bytes);
   for (Sums& s : sums) {

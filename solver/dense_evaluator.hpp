@@ -62,9 +62,10 @@ class DenseEvaluator final : public Evaluator {
   Sums& accumulate(std::span<const double> x, Fill fill, const PrecisionPlan& plan);
   Sums& accumulate_once(std::span<const double> x, Fill fill, const PrecisionPlan& plan, bool& retry);
 
-  void sum_chunk(std::size_t chunk, std::size_t chunk_tiles, std::span<const double> x, Fill fill, const PrecisionPlan& plan,
+  class Workers;
+  void sum_chunk(std::size_t begin, std::size_t end, std::span<const double> x, Fill fill, const PrecisionPlan& plan,
                  Scratch& scratch, Sums& sums);
-
+  void sum_one_by_one(std::size_t begin, std::size_t end, const PrecisionPlan& plan, TileFolder& folder, Vector& tile, Sums& sums);
   // The user's derivatives on the rows of a re-check.
   class JacobianCheck;
   void check_jacobian(std::span<const double> x, const std::vector<TileRange>& groups, Recheck& out);
@@ -72,6 +73,7 @@ class DenseEvaluator final : public Evaluator {
   RowModel& model_;
   Parallelism parallelism_;
   std::unique_ptr<Scratch> scratch_;
+  std::unique_ptr<Workers> workers_;
   std::vector<Sums> sums_;  // of the chunks of a pass
   KernelCounters counters_;
   double work_ = 0;

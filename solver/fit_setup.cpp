@@ -22,16 +22,26 @@ std::size_t index_of(const std::vector<std::string>& names, const std::string& n
 }
 
 // Finite, and positive where it must be. On the bits, so that it vectorises: one pass over data should
-// cost what reading them costs.
-bool all_usable(const double* values, std::size_t count, bool positive) {
-  constexpr std::uint64_t kExponent = 0x7ff0'0000'0000'0000;
-  std::uint64_t bad = 0;
+// cost what reading them costs. An exponent of all ones carries into the top bit.
+bool all_finite(const double* values, std::size_t count) {
+  constexpr std::uint64_t kExponent = 0x7ff0'0000'0000'0000, kOne = 0x0010'0000'0000'0000;
+  std::uint64_t carried = 0;
+  for (std::size_t i = 0; i < count; ++i) carried |= (std::bit_cast<std::uint64_t>(values[i]) & kExponent) + kOne;
+  return carried >> 63 == 0;
+}
+
+// Of finite numbers: neither the sign bit nor zero, whose predecessor as an integer has the top bit, too.
+bool all_positive(const double* values, std::size_t count) {
+  std::uint64_t negative = 0;
   for (std::size_t i = 0; i < count; ++i) {
     const auto bits = std::bit_cast<std::uint64_t>(values[i]);
-    bad |= static_cast<std::uint64_t>((bits & kExponent) == kExponent);
-    bad |= static_cast<std::uint64_t>(positive) & static_cast<std::uint64_t>(!(values[i] > 0));
+    negative |= bits | (bits - 1);
   }
-  return bad == 0;
+  return negative >> 63 == 0;
+}
+
+bool all_usable(const double* values, std::size_t count, bool positive) {
+  return all_finite(values, count) && (!positive || all_positive(values, count));
 }
 
 }  // namespace

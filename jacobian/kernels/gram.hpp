@@ -158,8 +158,102 @@ void rectangle_of(int n, const typename P::In* const* columns, int i0, int j0, i
   if constexpr (gram_across == 4) rectangle<P, gram_block, 4>(columns, i0, j0, n1, rows, packed);
 }
 
+// Where entry (i, j), i <= j, lies in the packed triangle of n1 columns.
+NLSQ_INLINE std::size_t packed_at(int i, int j, int n1) { return static_cast<std::size_t>(i * n1 - i * (i - 1) / 2 + (j - i)); }
+
+// N columns and a column of ones, number `ones` of n1 = N + 1: its products are sums, which the adders do while
+// the multipliers are busy. `c` are the N columns.
+template <class P, int N>
+NLSQ_NOINLINE void triangle_with_ones(const typename P::In* const* columns, int ones, std::size_t rows, double* packed) {
+  using S = typename P::Sum;
+  constexpr int n1 = N + 1, products = N * (N + 1) / 2;
+  constexpr std::size_t lanes = S::lanes;
+  constexpr int chains = products >= 6 ? 1 : products >= 3 ? 2 : 4;
+  const typename P::In* c[N];
+  int number[N];
+  for (int i = 0; i < N; ++i) {
+    number[i] = i < ones ? i : i + 1;
+    c[i] = columns[number[i]];
+  }
+  typename S::V sums[chains][products], totals[chains][N];
+#pragma GCC unroll 8
+  for (int u = 0; u < chains; ++u) {
+#pragma GCC unroll 32
+    for (int k = 0; k < products; ++k) sums[u][k] = S::zero();
+#pragma GCC unroll 8
+    for (int i = 0; i < N; ++i) totals[u][i] = S::zero();
+  }
+  const auto add = [&](std::size_t row, std::size_t tail, int u) NLSQ_INLINE_LAMBDA {
+    typename S::V x[N];
+#pragma GCC unroll 8
+    for (int i = 0; i < N; ++i) {
+      x[i] = tail ? S::keep_first(P::load(c[i] + row), tail) : P::load(c[i] + row);
+      totals[u][i] = S::add(totals[u][i], x[i]);
+    }
+    int k = 0;
+#pragma GCC unroll 8
+    for (int i = 0; i < N; ++i) {
+#pragma GCC unroll 8
+      for (int j = i; j < N; ++j, ++k) sums[u][k] = S::mul_add(x[i], x[j], sums[u][k]);
+    }
+  };
+  std::size_t row = 0;
+  for (; row + chains * lanes <= rows; row += chains * lanes) {
+#pragma GCC unroll 8
+    for (int u = 0; u < chains; ++u) add(row + static_cast<std::size_t>(u) * lanes, 0, u);
+  }
+  for (; row + lanes <= rows; row += lanes) add(row, 0, 0);
+  if (row < rows) add(row, rows - row, 0);
+  packed[packed_at(ones, ones, n1)] += static_cast<double>(rows);
+  int k = 0;
+#pragma GCC unroll 8
+  for (int i = 0; i < N; ++i) {
+    auto total = totals[0][i];
+#pragma GCC unroll 8
+    for (int u = 1; u < chains; ++u) total = S::add(total, totals[u][i]);
+    packed[number[i] < ones ? packed_at(number[i], ones, n1) : packed_at(ones, number[i], n1)] += S::sum(total);
+#pragma GCC unroll 8
+    for (int j = i; j < N; ++j, ++k) {
+      auto product = sums[0][k];
+#pragma GCC unroll 8
+      for (int u = 1; u < chains; ++u) product = S::add(product, sums[u][k]);
+      packed[packed_at(number[i], number[j], n1)] += S::sum(product);
+    }
+  }
+}
+
+template <class P>
+void gram(const typename P::In* const* columns, int n1, std::size_t rows, double* packed);
+
+// One of the columns is null, a column of ones.
+template <class P>
+void gram_with_ones(const typename P::In* const* columns, int n1, int ones, std::size_t rows, double* packed) {
+  switch (n1 - 1) {
+    case 1: return triangle_with_ones<P, 1>(columns, ones, rows, packed);
+    case 2: return triangle_with_ones<P, 2>(columns, ones, rows, packed);
+    case 3: return triangle_with_ones<P, 3>(columns, ones, rows, packed);
+    default: break;
+  }
+  if constexpr (gram_whole == 6) {
+    if (n1 == 5) return triangle_with_ones<P, 4>(columns, ones, rows, packed);
+    if (n1 == 6) return triangle_with_ones<P, 5>(columns, ones, rows, packed);
+  }
+  // Too many for the registers: ones written out, some rows at a time.
+  constexpr std::size_t most_rows = 128;
+  alignas(64) typename P::In written[most_rows];
+  for (auto& one : written) one = 1;
+  const typename P::In* part[most_columns_with_ones];
+  for (std::size_t row = 0; row < rows; row += most_rows) {
+    for (int j = 0; j < n1; ++j) part[j] = j == ones ? written : columns[j] + row;
+    gram<P>(part, n1, rows - row < most_rows ? rows - row : most_rows, packed);
+  }
+}
+
 template <class P>
 void gram(const typename P::In* const* columns, int n1, std::size_t rows, double* packed) {
+  for (int j = 0; j < n1 && n1 <= most_columns_with_ones; ++j) {
+    if (columns[j] == nullptr) return gram_with_ones<P>(columns, n1, j, rows, packed);
+  }
   if (n1 <= gram_whole) return triangle_of<P>(n1, columns, 0, n1, rows, packed);
   for (int i = 0; i < n1; i += gram_block) {
     const int left = n1 - i;

@@ -1,4 +1,4 @@
-// Two instructions as one loop, where the first result is used by the second alone and overwritten by
+// Two instructions as one step, where the first result is used by the second alone and overwritten by
 // it: a store and a load less. The operations and their roundings are the same as one by one.
 #pragma once
 
@@ -8,80 +8,117 @@
 namespace nlsq::inline v0 {
 namespace {
 
-#define NLSQ_INLINE_LAMBDA __attribute__((always_inline))
+// First instructions, by the kinds of their operands: the value of vector i.
+template <class T, class F, template <class> class A, template <class> class B>
+struct FirstOfTwo {
+  static constexpr int operands = 2;
+  A<T> a;
+  B<T> b;
+  NLSQ_INLINE FirstOfTwo(const Tile<T>& t, const KernelStep& s, std::size_t row)
+      : a(t, s.operands[0], row), b(t, s.operands[1], row) {}
+  NLSQ_INLINE typename Simd<T>::V operator()(std::size_t i) const { return F{}(a(i), b(i)); }
+};
+template <class T, class F, template <class> class A, template <class> class B, template <class> class C>
+struct FirstOfThree {
+  static constexpr int operands = 3;
+  A<T> a;
+  B<T> b;
+  C<T> c;
+  NLSQ_INLINE FirstOfThree(const Tile<T>& t, const KernelStep& s, std::size_t row)
+      : a(t, s.operands[0], row), b(t, s.operands[1], row), c(t, s.operands[2], row) {}
+  NLSQ_INLINE typename Simd<T>::V operator()(std::size_t i) const { return F{}(a(i), b(i), c(i)); }
+};
 
-// f(g), g(row) the result of `in`; false where `in` is not one of those that start a pair.
-template <class T, class F>
-NLSQ_INLINE bool with_result(const Tile<T>& t, const Instruction& in, F f) {
+// F of the first result d, or of it and one operand more.
+template <class T, class G, class F>
+void pair_of_one(const Tile<T>& t, const KernelStep& s, std::size_t row, std::size_t count) {
+  const G g(t, s, row);
+  map(t.vectors[s.dst] + row, count, [&](std::size_t i) NLSQ_INLINE_LAMBDA { return F{}(g(i)); });
+}
+template <class T, class G, class F, template <class> class B>
+void pair_of_two(const Tile<T>& t, const KernelStep& s, std::size_t row, std::size_t count) {
+  const G g(t, s, row);
+  const B<T> b(t, s.operands[3], row);
+  map(t.vectors[s.dst] + row, count, [&](std::size_t i) NLSQ_INLINE_LAMBDA { return F{}(g(i), b(i)); });
+}
+
+// The step of G and then `two`, whose operand beside d is `other`; null where they are no pair.
+template <class T, class G>
+StepFunction<T> with_second(const Instruction& two, std::int32_t other) {
   using S = Simd<T>;
-  const bool commutes = in.op != Op::sub;
-  const std::int32_t first = commutes && in.a < 0 ? in.b : in.a, second = commutes && in.a < 0 ? in.a : in.b;
-  if (first < 0 && second < 0) return false;
-  switch (in.op) {
+  using V = typename S::V;
+  const bool squared = other == two.dst;
+  const auto of_one = [](auto f) { return StepFunction<T>(pair_of_one<T, G, decltype(f)>); };
+  const auto of_two = [other](auto f) {
+    using F = decltype(f);
+    return StepFunction<T>(other >= 0 ? pair_of_two<T, G, F, FromVector> : pair_of_two<T, G, F, FromUniform>);
+  };
+  switch (two.op) {
+    case Op::exp: return of_one([](V d) NLSQ_INLINE_LAMBDA { return elementary::exp(d); });
     case Op::mul:
-      with_operand(t, second, [&](auto b) {
-        f([a = FromVector<T>{t.vectors[first]}, b](std::size_t i) NLSQ_INLINE_LAMBDA { return S::mul(a(i), b(i)); });
-      });
-      return true;
+      if (squared) return of_one([](V d) NLSQ_INLINE_LAMBDA { return S::mul(d, d); });
+      return of_two([](V d, V b) NLSQ_INLINE_LAMBDA { return S::mul(d, b); });
     case Op::add:
-      with_operand(t, second, [&](auto b) {
-        f([a = FromVector<T>{t.vectors[first]}, b](std::size_t i) NLSQ_INLINE_LAMBDA { return S::add(a(i), b(i)); });
-      });
-      return true;
+      if (squared) return nullptr;
+      return of_two([](V d, V b) NLSQ_INLINE_LAMBDA { return S::add(d, b); });
     case Op::sub:
-      with_operand(t, first, [&](auto a) {
-        with_operand(t, second, [&](auto b) {
-          f([a, b](std::size_t i) NLSQ_INLINE_LAMBDA { return S::sub(a(i), b(i)); });
-        });
-      });
-      return true;
-    case Op::fma:
-      with_operand(t, second, [&](auto b) {
-        with_operand(t, in.c, [&](auto c) {
-          f([a = FromVector<T>{t.vectors[first]}, b, c](std::size_t i) NLSQ_INLINE_LAMBDA {
-            return S::mul_add(a(i), b(i), c(i));
-          });
-        });
-      });
-      return true;
-    default: return false;
+      if (squared) return nullptr;
+      if (two.a == two.dst) return of_two([](V d, V b) NLSQ_INLINE_LAMBDA { return S::sub(d, b); });
+      return of_two([](V d, V b) NLSQ_INLINE_LAMBDA { return S::sub(b, d); });
+    default: return nullptr;
   }
 }
 
+template <class T, class F>
+StepFunction<T> commuting_first(std::int32_t b, const Instruction& two, std::int32_t other, F) {
+  return b >= 0 ? with_second<T, FirstOfTwo<T, F, FromVector, FromVector>>(two, other)
+                : with_second<T, FirstOfTwo<T, F, FromVector, FromUniform>>(two, other);
+}
+template <class T, class F, template <class> class B>
+StepFunction<T> fused_first(std::int32_t c, const Instruction& two, std::int32_t other) {
+  return c >= 0 ? with_second<T, FirstOfThree<T, F, FromVector, B, FromVector>>(two, other)
+                : with_second<T, FirstOfThree<T, F, FromVector, B, FromUniform>>(two, other);
+}
+
+// The two as one step; false where they are no pair.
 template <class T>
-bool run_pair(const Tile<T>& t, const Instruction& one, const Instruction& two) {
+bool select_pair(const Instruction& one, const Instruction& two, KernelStep& step) {
   using S = Simd<T>;
   using V = typename S::V;
   const std::int32_t d = one.dst;
-  if (two.dst != d || (two.a != d && two.b != d)) return false;
-  T* dst = t.vectors[d];
-  const std::size_t rows = t.padded_rows;
+  if (two.dst != d || (two.a != d && two.b != d) || arity(two.op) > 2) return false;
+  if (arity(two.op) == 1 && two.a != d) return false;
+  std::int32_t a = one.a, b = one.b;
+  if (a < 0 && b < 0) return false;
+  if (a < 0 && one.op != Op::sub) a = one.b, b = one.a;
   const std::int32_t other = two.a == d ? two.b : two.a;
-  switch (two.op) {
-    case Op::exp:
-      if (two.a != d) return false;
-      return with_result(t, one, [&](auto g) { map(dst, rows, [](V a) { return elementary::exp(a); }, g); });
+  StepFunction<T> function = nullptr;
+  switch (one.op) {
     case Op::mul:
-      if (other == d)
-        return with_result(t, one, [&](auto g) { map(dst, rows, [](V a) { return S::mul(a, a); }, g); });
-      return with_result(t, one, [&](auto g) {
-        with_operand(t, other, [&](auto b) { map(dst, rows, [](V a, V b) { return S::mul(a, b); }, g, b); });
-      });
+      function = commuting_first<T>(b, two, other, [](V x, V y) NLSQ_INLINE_LAMBDA { return S::mul(x, y); });
+      break;
     case Op::add:
-      if (other == d) return false;
-      return with_result(t, one, [&](auto g) {
-        with_operand(t, other, [&](auto b) { map(dst, rows, [](V a, V b) { return S::add(a, b); }, g, b); });
-      });
-    case Op::sub:
-      if (other == d) return false;
-      return with_result(t, one, [&](auto g) {
-        with_operand(t, other, [&](auto b) {
-          if (two.a == d) map(dst, rows, [](V a, V b) { return S::sub(a, b); }, g, b);
-          else map(dst, rows, [](V a, V b) { return S::sub(b, a); }, g, b);
-        });
-      });
+      function = commuting_first<T>(b, two, other, [](V x, V y) NLSQ_INLINE_LAMBDA { return S::add(x, y); });
+      break;
+    case Op::sub: {
+      auto sub = [](V x, V y) NLSQ_INLINE_LAMBDA { return S::sub(x, y); };
+      using F = decltype(sub);
+      if (a < 0) function = with_second<T, FirstOfTwo<T, F, FromUniform, FromVector>>(two, other);
+      else if (b < 0) function = with_second<T, FirstOfTwo<T, F, FromVector, FromUniform>>(two, other);
+      else function = with_second<T, FirstOfTwo<T, F, FromVector, FromVector>>(two, other);
+      break;
+    }
+    case Op::fma: {
+      auto fma = [](V x, V y, V z) NLSQ_INLINE_LAMBDA { return S::mul_add(x, y, z); };
+      using F = decltype(fma);
+      function = b >= 0 ? fused_first<T, F, FromVector>(one.c, two, other) : fused_first<T, F, FromUniform>(one.c, two, other);
+      break;
+    }
     default: return false;
   }
+  if (function == nullptr) return false;
+  step = {reinterpret_cast<void (*)()>(function), d, {a, b, one.c, other}, two.op};
+  return true;
 }
 
 }  // namespace

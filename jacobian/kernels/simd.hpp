@@ -11,3 +11,4 @@
 #endif
 
 #define NLSQ_NOINLINE [[gnu::noinline]]
+#define NLSQ_INLINE_LAMBDA __attribute__((always_inline))

@@ -12,61 +12,82 @@ template <class T>
 struct Tile {
   T* const* vectors;
   const T* uniforms;
-  std::size_t rows;         // the true count
-  std::size_t padded_rows;  // rounded up to whole vectors
+  std::size_t rows;  // the true count
 };
 
-// An operand of an instruction: a vector is loaded, a uniform is already in a register.
+// Runs one step on rows [row, row + count) of a tile, count a multiple of the lanes.
+template <class T>
+using StepFunction = void (*)(const Tile<T>& tile, const KernelStep& step, std::size_t row, std::size_t count);
+
+// An operand of a step: a vector is loaded, a uniform lies in a register.
 template <class T>
 struct FromVector {
   const T* base;
-  NLSQ_INLINE typename Simd<T>::V operator()(std::size_t row) const { return Simd<T>::load(base + row); }
+  NLSQ_INLINE FromVector(const Tile<T>& t, std::int32_t operand, std::size_t row) : base(t.vectors[operand] + row) {}
+  NLSQ_INLINE typename Simd<T>::V operator()(std::size_t i) const { return Simd<T>::load(base + i); }
 };
 template <class T>
 struct FromUniform {
   typename Simd<T>::V value;
+  NLSQ_INLINE FromUniform(const Tile<T>& t, std::int32_t operand, std::size_t) : value(Simd<T>::set(t.uniforms[~operand])) {}
   NLSQ_INLINE typename Simd<T>::V operator()(std::size_t) const { return value; }
 };
 
+// dst[i] = f(i), two vectors at a time. A destination may be one of the operands.
 template <class T, class F>
-NLSQ_INLINE void with_operand(const Tile<T>& tile, std::int32_t operand, F f) {
-  if (operand >= 0) f(FromVector<T>{tile.vectors[operand]});
-  else f(FromUniform<T>{Simd<T>::set(tile.uniforms[~operand])});
-}
-
-// dst[row] = f(a(row), ...), two vectors at a time. A destination may be one of the operands.
-template <class T, class F, class... A>
-NLSQ_NOINLINE void map(T* dst, std::size_t padded_rows, F f, A... a) {
+NLSQ_INLINE void map(T* dst, std::size_t count, F f) {
   constexpr std::size_t lanes = Simd<T>::lanes;
-  std::size_t row = 0;
-  for (; row + 2 * lanes <= padded_rows; row += 2 * lanes) {
-    const auto first = f(a(row)...);
-    const auto second = f(a(row + lanes)...);
-    Simd<T>::store(first, dst + row);
-    Simd<T>::store(second, dst + row + lanes);
+  std::size_t i = 0;
+  for (; i + 2 * lanes <= count; i += 2 * lanes) {
+    const auto first = f(i);
+    const auto second = f(i + lanes);
+    Simd<T>::store(first, dst + i);
+    Simd<T>::store(second, dst + i + lanes);
   }
-  if (row < padded_rows) Simd<T>::store(f(a(row)...), dst + row);
+  if (i < count) Simd<T>::store(f(i), dst + i);
+}
+
+// Steps of one operation F, by the kinds of its operands.
+template <class T, class F, template <class> class A>
+void step_of_one(const Tile<T>& t, const KernelStep& s, std::size_t row, std::size_t count) {
+  const A<T> a(t, s.operands[0], row);
+  map(t.vectors[s.dst] + row, count, [&](std::size_t i) NLSQ_INLINE_LAMBDA { return F{}(a(i)); });
+}
+template <class T, class F, template <class> class A, template <class> class B>
+void step_of_two(const Tile<T>& t, const KernelStep& s, std::size_t row, std::size_t count) {
+  const A<T> a(t, s.operands[0], row);
+  const B<T> b(t, s.operands[1], row);
+  map(t.vectors[s.dst] + row, count, [&](std::size_t i) NLSQ_INLINE_LAMBDA { return F{}(a(i), b(i)); });
+}
+template <class T, class F, template <class> class A, template <class> class B, template <class> class C>
+void step_of_three(const Tile<T>& t, const KernelStep& s, std::size_t row, std::size_t count) {
+  const A<T> a(t, s.operands[0], row);
+  const B<T> b(t, s.operands[1], row);
+  const C<T> c(t, s.operands[2], row);
+  map(t.vectors[s.dst] + row, count, [&](std::size_t i) NLSQ_INLINE_LAMBDA { return F{}(a(i), b(i), c(i)); });
 }
 
 template <class T, class F>
-NLSQ_INLINE void unary(const Tile<T>& t, const Instruction& in, F f) {
-  with_operand(t, in.a, [&](auto a) { map(t.vectors[in.dst], t.padded_rows, f, a); });
+StepFunction<T> unary(const Instruction& in, F) {
+  return in.a >= 0 ? step_of_one<T, F, FromVector> : step_of_one<T, F, FromUniform>;
 }
 
 template <class T, class F>
-NLSQ_INLINE void binary(const Tile<T>& t, const Instruction& in, F f) {
-  with_operand(t, in.a, [&](auto a) {
-    with_operand(t, in.b, [&](auto b) { map(t.vectors[in.dst], t.padded_rows, f, a, b); });
-  });
+StepFunction<T> binary(const Instruction& in, F) {
+  if (in.a >= 0)
+    return in.b >= 0 ? step_of_two<T, F, FromVector, FromVector> : step_of_two<T, F, FromVector, FromUniform>;
+  return in.b >= 0 ? step_of_two<T, F, FromUniform, FromVector> : step_of_two<T, F, FromUniform, FromUniform>;
 }
 
+template <class T, class F, template <class> class A, template <class> class B>
+StepFunction<T> ternary_with(const Instruction& in) {
+  return in.c >= 0 ? step_of_three<T, F, A, B, FromVector> : step_of_three<T, F, A, B, FromUniform>;
+}
 template <class T, class F>
-NLSQ_INLINE void ternary(const Tile<T>& t, const Instruction& in, F f) {
-  with_operand(t, in.a, [&](auto a) {
-    with_operand(t, in.b, [&](auto b) {
-      with_operand(t, in.c, [&](auto c) { map(t.vectors[in.dst], t.padded_rows, f, a, b, c); });
-    });
-  });
+StepFunction<T> ternary(const Instruction& in, F) {
+  if (in.a >= 0)
+    return in.b >= 0 ? ternary_with<T, F, FromVector, FromVector>(in) : ternary_with<T, F, FromVector, FromUniform>(in);
+  return in.b >= 0 ? ternary_with<T, F, FromUniform, FromVector>(in) : ternary_with<T, F, FromUniform, FromUniform>(in);
 }
 
 }  // namespace

@@ -212,3 +212,37 @@ TEST_CASE("QR passes zero columns, huge and tiny ones") {
     }
   }
 }
+
+TEST_CASE("a null column is a column of ones, in every place and format") {
+  const auto compare = [](auto kernel, auto zero, int n1, int ones, std::size_t rows, double eps) {
+    using T = decltype(zero);
+    Columns<T> c(n1, rows, static_cast<unsigned>(n1 * 100 + ones) + static_cast<unsigned>(rows));
+    std::fill_n(c.data[static_cast<std::size_t>(ones)].begin(), rows, T(1));
+    std::vector<long double> sums, sizes;
+    reference(c, rows, sums, sizes);
+    c.pointers[static_cast<std::size_t>(ones)] = nullptr;
+    std::vector<double> got(packed_size(n1) + 1, 0.5);
+    KernelCounters counters;
+    kernel(c.pointers.data(), n1, rows, got.data(), &counters);
+    CHECK(got.back() == 0.5);
+    for (std::size_t k = 0; k < sums.size(); ++k) {
+      CAPTURE(k);
+      CHECK(static_cast<double>(std::fabs(got[k] - 0.5L - sums[k])) <= 40 * eps * static_cast<double>(sizes[k] + 1));
+    }
+  };
+  for (const KernelTable* set : nlsq::available_kernels()) {
+    CAPTURE(set->name);
+    for (int n1 = 2; n1 <= nlsq::most_columns_with_ones; ++n1) {
+      for (int ones = 0; ones < n1; ++ones) {
+        for (const std::size_t rows : {1u, 7u, 16u, 65u, 127u, 500u, 512u}) {
+          CAPTURE(n1);
+          CAPTURE(ones);
+          CAPTURE(rows);
+          compare(set->gram_f64, 0.0, n1, ones, rows, 0x1p-53);
+          compare(set->gram_f32_wide, 0.0f, n1, ones, rows, 0x1p-53);
+          compare(set->gram_f32, 0.0f, n1, ones, rows, 0x1p-24);
+        }
+      }
+    }
+  }
+}

@@ -28,6 +28,16 @@ struct KernelCounters {
   void add(const KernelCounters& other);
 };
 
+// One or two instructions as a kernel set runs them.
+struct KernelStep {
+  void (*function)() = nullptr;
+  std::int32_t dst = 0;
+  std::int32_t operands[4] = {0, 0, 0, 0};
+  Op op = Op::copy;
+};
+
+inline constexpr int most_columns_with_ones = 6;
+
 struct KernelTable {
   const char* name;  // "baseline", "avx2", "avx512", "neon"
   int lanes_f64, lanes_f32;
@@ -39,8 +49,18 @@ struct KernelTable {
   void (*run_f32)(const Instruction* code, std::size_t instructions, float* const* vectors,
                   const float* uniforms, std::size_t rows, KernelCounters* counters);
 
+  // The same in two parts: code is decoded once, into at most as many steps as there are instructions
+  // (returns their number), and run for every tile.
+  std::size_t (*decode_f64)(const Instruction* code, std::size_t instructions, KernelStep* steps);
+  std::size_t (*decode_f32)(const Instruction* code, std::size_t instructions, KernelStep* steps);
+  void (*run_steps_f64)(const KernelStep* steps, std::size_t count, double* const* vectors, const double* uniforms,
+                        std::size_t rows, KernelCounters* counters);
+  void (*run_steps_f32)(const KernelStep* steps, std::size_t count, float* const* vectors, const float* uniforms,
+                        std::size_t rows, KernelCounters* counters);
+
   // sums += Gram matrix of `n1` columns over `rows` rows: upper triangle by rows, packed,
   // n1*(n1+1)/2 doubles. gram_f32 sums the tile in f32 and flushes once; gram_f32_wide widens first.
+  // Where n1 <= most_columns_with_ones, one column may be null: a column of ones, whose products are sums.
   void (*gram_f64)(const double* const* columns, int n1, std::size_t rows, double* sums,
                    KernelCounters* counters);
   void (*gram_f32)(const float* const* columns, int n1, std::size_t rows, double* sums,

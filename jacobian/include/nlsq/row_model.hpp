@@ -36,6 +36,8 @@ class TilePass {
     (void)x;
     return false;
   }
+  // A column that is 1 in every row of this pass, known without looking (the derivative by an offset); -1: none.
+  virtual int ones_column() const { return -1; }
   // Memory this pass holds, for reports.
   virtual std::size_t bytes() const { return 0; }
   virtual float* const* fill_f32(std::size_t first, std::size_t count, KernelCounters& counters) = 0;
