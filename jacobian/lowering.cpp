@@ -1,6 +1,7 @@
 #include "lowering.hpp"
 
 #include "powers.hpp"
+#include "rewrite.hpp"
 
 #include <unordered_map>
 
@@ -18,14 +19,8 @@ bool has_half_powers(const Graph& graph) {
 class Lowering {
  public:
   Lowering(const Graph& graph, std::span<const NodeId> outputs) {
-    // Numbered by structure: the same expressions give the same program however they were built.
-    Graph copy;
-    result_.outputs = copy.adopt(graph, outputs);
-    if (has_half_powers(copy)) {
-      Graph expanded = expand_half_powers(copy, result_.outputs);
-      copy = Graph();
-      result_.outputs = copy.adopt(expanded, result_.outputs);
-    }
+    result_.outputs.assign(outputs.begin(), outputs.end());
+    const Graph copy = prepared(graph, result_.outputs);
     const auto varies = copy.depends_on_columns();
     for (NodeId id = 0; id < copy.size(); ++id) {
       const Node& node = copy[id];
@@ -42,11 +37,15 @@ class Lowering {
     const auto count = static_cast<std::uint32_t>(result_.values.size());
     count_uses();
     for (std::uint32_t id = 0; id < count; ++id) {
+      if (value(id).varies) contract(id, &Lowering::is_scaled);
+    }
+    count_uses();
+    for (std::uint32_t id = 0; id < count; ++id) {
       if (value(id).varies && value(id).op == Op::neg) sink_sign(id);
     }
     count_uses();
     for (std::uint32_t id = 0; id < count; ++id) {
-      if (value(id).varies) contract(id);
+      if (value(id).varies) contract(id, &Lowering::disappears_into_user);
     }
     count_uses();
     return std::move(result_);
@@ -94,13 +93,15 @@ class Lowering {
   // pass. Any other product is subtracted from zero as it is formed.
   void sink_sign(std::uint32_t id) {
     const std::uint32_t inner = value(id).operands[0];
-    if (!disappears_into_user(inner)) return;
     const LoweredValue v = value(inner);
+    // A product that others need, too, is as cheap to make again as its sign is to change.
+    if (!disappears_into_user(inner) && !(v.op == Op::mul && is_scaled(inner))) return;
     const std::uint32_t a = v.operands[0], b = v.operands[1];
     const bool uniform_a = !value(a).varies, uniform_b = arity(v.op) > 1 && !value(b).varies;
     if (v.op == Op::mul || v.op == Op::div) {
       if (uniform_a) return become(id, v.op, negated_uniform(a), b);
       if (uniform_b) return become(id, v.op, a, negated_uniform(b));
+      if (v.op == Op::mul && (negate_factor(a) || negate_factor(b))) return become(id, Op::mul, a, b);
       if (v.op == Op::mul) return become(id, Op::fnma, a, b, zero());
     }
     if (v.op != Op::add) return;
@@ -108,18 +109,34 @@ class Lowering {
     if (uniform_b) return become(id, Op::sub, negated_uniform(b), a);
   }
 
+  // Negates u*x, used once, by negating u.
+  bool negate_factor(std::uint32_t id) {
+    const LoweredValue v = value(id);
+    if (v.op != Op::mul || !disappears_into_user(id)) return false;
+    const std::uint32_t a = v.operands[0], b = v.operands[1];
+    if (value(a).varies && value(b).varies) return negate_factor(a) || negate_factor(b);
+    if (!value(a).varies) become(id, Op::mul, negated_uniform(a), b);
+    else become(id, Op::mul, a, negated_uniform(b));
+    return true;
+  }
+
   std::uint32_t zero() {
     if (zero_ == 0) zero_ = append({.op = Op::constant, .number = 0});
     return zero_;
   }
 
-  // A product used once, by a sum, becomes part of it.
-  void contract(std::uint32_t id) {
+  // u*x: as part of a sum it costs no more than the sum, even where others need it, too.
+  bool is_scaled(std::uint32_t id) {
+    return value(id).varies && !value(id).is_output && (!value(value(id).operands[0]).varies || !value(value(id).operands[1]).varies);
+  }
+
+  // A product that `serves` becomes part of the sum that uses it.
+  void contract(std::uint32_t id, bool (Lowering::*serves)(std::uint32_t)) {
     const LoweredValue v = value(id);
     if (v.op != Op::add && v.op != Op::sub) return;
     const std::uint32_t a = v.operands[0], b = v.operands[1];
-    const bool product_a = value(a).op == Op::mul && disappears_into_user(a);
-    const bool product_b = value(b).op == Op::mul && disappears_into_user(b);
+    const bool product_a = value(a).op == Op::mul && (this->*serves)(a);
+    const bool product_b = value(b).op == Op::mul && (this->*serves)(b);
     if (product_a) {
       const auto& p = value(a).operands;
       become(id, v.op == Op::add ? Op::fma : Op::fms, p[0], p[1], b);
@@ -135,6 +152,23 @@ class Lowering {
 };
 
 }  // namespace
+
+// Numbered by structure: the same expressions give the same program however they were built.
+Graph prepared(const Graph& graph, std::vector<NodeId>& outputs) {
+  Graph copy;
+  outputs = copy.adopt(graph, outputs);
+  if (has_half_powers(copy)) {
+    const Graph expanded = expand_half_powers(copy, outputs);
+    copy = Graph();
+    outputs = copy.adopt(expanded, outputs);
+  }
+  for (int round = 0; round < 2; ++round) {  // quotients that became products the second time
+    const Graph rewritten = rewrite(copy, outputs);
+    copy = Graph();
+    outputs = copy.adopt(rewritten, outputs);
+  }
+  return copy;
+}
 
 Lowered lower(const Graph& graph, std::span<const NodeId> outputs) { return Lowering(graph, outputs).run(); }
 

@@ -26,6 +26,10 @@ struct Lowered {
   std::vector<std::uint32_t> outputs;  // value of each output
 };
 
+// The graph that is lowered: half powers written out, rewritten (rewrite.hpp), and numbered by structure.
+// `outputs` are renamed.
+Graph prepared(const Graph& graph, std::vector<NodeId>& outputs);
+
 Lowered lower(const Graph& graph, std::span<const NodeId> outputs);
 
 // The computed vectors in an order that keeps few of them alive at once.

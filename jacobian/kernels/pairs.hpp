@@ -65,6 +65,10 @@ StepFunction<T> with_second(const Instruction& two, std::int32_t other) {
       if (squared) return nullptr;
       if (two.a == two.dst) return of_two([](V d, V b) NLSQ_INLINE_LAMBDA { return S::sub(d, b); });
       return of_two([](V d, V b) NLSQ_INLINE_LAMBDA { return S::sub(b, d); });
+    case Op::div:
+      if (squared) return nullptr;
+      if (two.a == two.dst) return of_two([](V d, V b) NLSQ_INLINE_LAMBDA { return S::div(d, b); });
+      return of_two([](V d, V b) NLSQ_INLINE_LAMBDA { return S::div(b, d); });
     default: return nullptr;
   }
 }

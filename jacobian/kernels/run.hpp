@@ -234,7 +234,7 @@ std::size_t decode(const Instruction* code, std::size_t instructions, KernelStep
 
 template <class T>
 void run_steps(const KernelStep* steps, std::size_t count, T* const* vectors, const T* uniforms, std::size_t rows) {
-  constexpr std::size_t lanes = Simd<T>::lanes, strip = 8 * lanes;
+  constexpr std::size_t lanes = Simd<T>::lanes, strip = 16 * lanes;
   const Tile<T> tile{vectors, uniforms, rows};
   const std::size_t padded_rows = (rows + lanes - 1) / lanes * lanes;
   for (std::size_t row = 0; row < padded_rows; row += strip) {
