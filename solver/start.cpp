@@ -5,6 +5,8 @@
 #include <nlsq/local_buffer.hpp>
 #include <nlsq/sample_rows.hpp>
 
+#include <Eigen/QR>
+
 #include <cmath>
 #include <limits>
 #include <string>
@@ -19,10 +21,12 @@ constexpr std::size_t kLevels[] = {256, 16};   // shares of the rows: m/256, the
 constexpr double kNearEnough = 0.5;            // standard errors of the sample
 constexpr double kRepresentative = 4;          // how far information of sample and all rows may differ
 
+enum class Solved : std::uint8_t { well, doubtfully, not_at_all };
+
 // With the others held, the best values of the parameters that enter linearly are one least-squares
 // solution away. From BoxBOD's first start plain LM ends in the wrong basin; so solved it does not.
-// `at` is the linearization at x; false where it cannot be solved.
-bool solve_linear(const Linearization& at, const std::vector<int>& linear, Vector& x) {
+// `at` is the linearization at x, by normal equations. Doubtfully: directions that these digits do not tell apart.
+Solved solve_linear(const Linearization& at, const std::vector<int>& linear, Vector& x) {
   constexpr std::size_t kFew = 16;
   const std::size_t k = linear.size();
   LocalBuffer<double, kFew * kFew> H(k * k), V(k * k);
@@ -42,10 +46,33 @@ bool solve_linear(const Linearization& at, const std::vector<int>& linear, Vecto
   for (std::size_t i = 0; i < k; ++i) {
     double step = 0;
     for (std::size_t j = 0; j < k; ++j) step -= values[j] > least ? V[j * k + i] * (projected[j] / values[j]) : 0.0;
-    if (!std::isfinite(step)) return false;
+    if (!std::isfinite(step)) return Solved::not_at_all;
     g[i] = step / scale[i];
   }
   for (std::size_t i = 0; i < k; ++i) x[index(i)] += g[i];
+  // Normal equations lose all digits of a direction at 1e-16.
+  return values[k - 1] > std::max(least, 1e-12 * values[0]) ? Solved::well : Solved::doubtfully;
+}
+
+// The same from the triangle of a QR pass, which has κ's root to bear.
+bool solve_linear_by_triangle(const Linearization& at, const std::vector<int>& linear, Vector& x) {
+  const auto k = static_cast<Eigen::Index>(linear.size()), rows = static_cast<Eigen::Index>(at.triangle.rows());
+  const auto index = [&](Eigen::Index i) { return static_cast<std::size_t>(linear[static_cast<std::size_t>(i)]); };
+  Eigen::MatrixXd matrix = Eigen::MatrixXd::Zero(rows, k);
+  Eigen::VectorXd right(rows), scale(k);
+  for (Eigen::Index j = 0; j < k; ++j) {
+    const double d = std::sqrt(at.normal(index(j), index(j)));
+    scale[j] = d > 0 ? d : 1;
+    // Below its diagonal a triangle is zero, whatever is stored there.
+    for (std::size_t i = 0; i <= index(j); ++i) matrix(static_cast<Eigen::Index>(i), j) = at.triangle(i, index(j)) / scale[j];
+  }
+  for (Eigen::Index i = 0; i < rows; ++i) right[i] = -at.triangle(static_cast<std::size_t>(i), at.gradient.size());
+  Eigen::CompleteOrthogonalDecomposition<Eigen::MatrixXd> factor;
+  factor.setThreshold(1e-13);
+  factor.compute(matrix);
+  const Eigen::VectorXd s = factor.solve(right);
+  if (!s.allFinite()) return false;
+  for (Eigen::Index j = 0; j < k; ++j) x[index(j)] += s[j] / scale[j];
   return true;
 }
 
@@ -58,7 +85,13 @@ void solve_linear_start(DenseEvaluator& evaluator, const SolveRequest& request, 
   start.initial_cost = given.cost;
   if (!given.finite || !request.options.solve_linear_start || request.linear.empty()) return;
   start.solved = start.x;
-  if (!solve_linear(given, request.linear, start.solved)) return;
+  const Solved how = solve_linear(given, request.linear, start.solved);
+  if (how == Solved::not_at_all) return;
+  if (how == Solved::doubtfully && plan.residual == Format::f64) {
+    const Linearization by_qr = evaluator.linearize(start.x, {Format::f64, Gram::qr});
+    Vector better = start.x;
+    if (by_qr.finite && solve_linear_by_triangle(by_qr, request.linear, better)) start.solved = std::move(better);
+  }
   Linearization& solved = other.renew();
   evaluator.linearize_into(start.solved, plan, solved);
   if (!solved.finite || !(solved.cost <= given.cost)) return;

@@ -200,3 +200,15 @@ TEST_CASE("two parameters of one name, or two starting values for one, are an er
   CHECK_THROWS_AS(curve_fit(two, data.x, data.y, {1.0, 2.0}, options), ValidationError);
   CHECK_THROWS_AS(curve_fit("a*x+b", data.x, data.y, {{"a", 1}, {"a", 2}}), ValidationError);
 }
+
+TEST_CASE("a linear model far from the origin is solved from its start") {
+  std::vector<double> x, y;
+  for (int i = 0; i < 400; ++i) {
+    x.push_back(1e7 + i * 0.01);
+    y.push_back(3 + 2 * (x.back() - 1e7) + 0.5 * std::sin(5.1 * i));
+  }
+  const FitResult line = curve_fit("a+b*x", x, y, {{"a", 1}, {"b", 1}});
+  CHECK(line.success());
+  CHECK(line.summary.iterations.size() <= 6);
+  CHECK(line.parameters[1] == doctest::Approx(2).epsilon(0.05));
+}
