@@ -51,6 +51,7 @@ struct Recheck {
   // Σ_i |J_ij| size_i / ‖J_j‖: what rounding errors of g_j scale with, by parameter; at most `magnitude`, and
   // far less where the rows of large terms say nothing of parameter j. Empty: not known.
   Vector column_magnitude = {};
+  double cost_magnitude = 0;  // Σ_i |r_i| size_i / ‖r‖: what rounding errors of the cost scale with; 0: not known
   bool repeats = true;        // the callable gave the same twice in a row
   int wrong_column = -1;      // of a Jacobian the user gave: differences of the residuals contradict it
   double jacobian_difference = 0;  // by how much, in units of the column's norm

@@ -121,6 +121,7 @@ bool Minimizer::start(std::span<const double> x0, Kept<Linearization>& at) {
 void Minimizer::measure_rounding() {
   evaluator_.recheck_into(state_.x, options_.strict ? evaluator_.residuals() : kRecheckRows, recheck_start_);
   magnitude_ = recheck_start_.magnitude;
+  cost_magnitude_ = recheck_start_.cost_magnitude > 0 ? recheck_start_.cost_magnitude : magnitude_;
   column_magnitude_ = recheck_start_.column_magnitude;
 }
 

@@ -168,6 +168,7 @@ class Minimizer {
   int vain_reaches_ = 0;                // in a row, the step at once rejected
   double checkpoint_noise_ = 0;         // of the checkpoint's cost: 0 where it is known in f64
   double magnitude_ = 0;                // ‖terms of r‖, by the last recheck
+  double cost_magnitude_ = 0;           // the same for the cost
   Vector& column_magnitude_ = memory_.column_magnitude;          // the same for each g_j
   Recheck &recheck_start_ = memory_.recheck_start, &recheck_end_ = memory_.recheck_end;
   Certified& certified_ = memory_.certified;

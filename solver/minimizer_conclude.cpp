@@ -65,6 +65,7 @@ bool Minimizer::certify_here(Termination reason) {
   if (reason == Termination::converged && small) polish();
   evaluator_.recheck_into(state_.x, options_.strict ? evaluator_.residuals() : kRecheckRows, recheck_end_);
   magnitude_ = recheck_end_.magnitude;
+  cost_magnitude_ = recheck_end_.cost_magnitude > 0 ? recheck_end_.cost_magnitude : magnitude_;
   column_magnitude_ = recheck_end_.column_magnitude;
   certify(evaluator_, state_.x, *at_,
           {options_.tau, options_.xtol, options_.gtol, magnitude_, summary_.initial_cost, unit_sigma_, column_magnitude_,

@@ -39,9 +39,10 @@ void Minimizer::add_acceleration() {
   for (std::size_t j = 0; j < acceleration.size(); ++j) step_.step[j] += 0.5 * acceleration[j];
 }
 
-// Noise of a cost in f64: Σ|r||δr| with δr a few roundings of the terms r is made of.
+// Noise of a cost in f64: Σ|r_i||δr_i| with δr_i a few roundings of the terms r_i is made of. Row by row: one of
+// huge weight, fitted exactly, must not hide what a step does to all others.
 double Minimizer::noise() const {
-  return 4 * kU * (magnitude_ * std::sqrt(2 * at_->cost) + 2 * at_->cost);
+  return 4 * kU * (cost_magnitude_ * std::sqrt(2 * at_->cost) + 2 * at_->cost);
 }
 
 void Minimizer::judge() {

@@ -141,6 +141,8 @@ void DenseEvaluator::recheck_into(std::span<const double> x, std::size_t max_row
     out.underflow = out.underflow || (sums[j].underflows() && sums[n].largest > 0);
     out.column_magnitude[j] = squares > 0 ? sums[j].terms / std::sqrt(squares) * std::sqrt(share) : 0.0;
   }
+  const double squares = sums[n].squares;
+  out.cost_magnitude = squares > 0 ? sums[n].terms / std::sqrt(squares) * std::sqrt(share) : 0.0;
   work_ += static_cast<double>(out.rows) * row_cost();
   out.wrong_column = -1;
   out.jacobian_difference = 0;

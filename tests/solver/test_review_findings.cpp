@@ -201,6 +201,24 @@ TEST_CASE("two parameters of one name, or two starting values for one, are an er
   CHECK_THROWS_AS(curve_fit("a*x+b", data.x, data.y, {{"a", 1}, {"a", 2}}), ValidationError);
 }
 
+TEST_CASE("one row of huge weight leaves costs comparable: steps are judged by them") {
+  Growth data;
+  data.y[0] = 1;  // exp(p * 0), exactly
+  FitOptions options;
+  std::vector<double> sigma(data.x.size(), 1.0);
+  sigma[0] = 1e-20;
+  options.sigma = sigma;
+  const FitResult fit = curve_fit(growth, data.x, data.y, {4.0}, options);
+  CHECK(fit.success());
+  int judged = 0;
+  for (std::size_t k = 0; k + 1 < fit.summary.iterations.size(); ++k) {
+    CHECK(fit.summary.iterations[k + 1].cost <= fit.summary.iterations[k].cost * (1 + 1e-12));
+    const double rho = fit.summary.iterations[k].rho;
+    judged += std::isfinite(rho) && rho != 1 ? 1 : 0;
+  }
+  CHECK(judged >= 3);
+}
+
 TEST_CASE("a linear model far from the origin is solved from its start") {
   std::vector<double> x, y;
   for (int i = 0; i < 400; ++i) {
