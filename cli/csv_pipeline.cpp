@@ -1,9 +1,7 @@
 #include "csv_pipeline.hpp"
 
 #if NLSQ_WITH_TBB
-#include <tbb/info.h>
-#include <tbb/parallel_pipeline.h>
-#include <tbb/task_arena.h>
+#include "tbb_pipeline.hpp"
 
 #include <algorithm>
 #include <mutex>
@@ -54,28 +52,18 @@ class Loads {
 
 void read_in_parallel(BlockSource& source, const CsvLayout& layout, CsvCollector& collector, int threads) {
   Loads loads;
-  const auto read = [&](tbb::flow_control& flow) -> Load* {
+  Stages stages;
+  stages.first = [&]() -> void* {
     Load* const load = loads.take();
-    if (source.next(load->block)) return load;
-    flow.stop();
-    return nullptr;
+    return source.next(load->block) ? load : nullptr;
   };
-  const auto parse = [&](Load* load) {
-    load->parse(layout, collector);
-    return load;
-  };
-  const auto collect = [&](Load* load) {
+  stages.middle = [&](void* item) { static_cast<Load*>(item)->parse(layout, collector); };
+  stages.last = [&](void* item) {
+    Load* const load = static_cast<Load*>(item);
     collector.accept(load->block, load->rows);
     loads.give_back(load);
   };
-  constexpr auto kInOrder = tbb::filter_mode::serial_in_order;
-  tbb::task_arena arena(threads);
-  arena.execute([&] {
-    tbb::parallel_pipeline(2 * static_cast<std::size_t>(threads),
-                           tbb::make_filter<void, Load*>(kInOrder, read) &
-                               tbb::make_filter<Load*, Load*>(tbb::filter_mode::parallel, parse) &
-                               tbb::make_filter<Load*, void>(kInOrder, collect));
-  });
+  run_tbb_pipeline(threads, 2 * static_cast<std::size_t>(threads), stages);
 }
 #endif
 
@@ -88,7 +76,7 @@ void read_blocks(BlockSource& source, const CsvLayout& layout, CsvCollector& col
     collector.accept(load.block, load.rows);
 #if NLSQ_WITH_TBB
     if (!first || load.block.end != BlockEnd::cut) continue;
-    const int most = tbb::info::default_concurrency();
+    const int most = tbb_threads();
     const int wanted = threads == 0 ? most : std::min(threads, most);
     if (wanted > 1) return read_in_parallel(source, layout, collector, wanted);
 #else

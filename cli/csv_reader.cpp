@@ -111,7 +111,7 @@ void CsvReader::take_header(const std::vector<SampleRecord>& records) {
 
 CsvColumns CsvReader::read(std::span<const std::size_t> columns) {
   layout_.slot_of.assign(layout_.shape.columns(), -1);
-  for (std::size_t k = 0; k < columns.size(); ++k) layout_.slot_of[columns[k]] = static_cast<int>(k);
+  for (std::size_t k = 0; k < columns.size(); ++k) layout_.slot_of.at(columns[k]) = static_cast<int>(k);
   layout_.slots = columns.size();
   CsvCollector collector(layout_, text_.source(), text_.line());
   // Room for the rows that the size of the input promises, so that large columns are not copied as they grow.
