@@ -188,6 +188,6 @@ TEST_CASE("starting values that solve the linear problem already are not made wo
     options.max_iterations = 0;
     const NamedValues start{{"a", best.parameters[0]}, {"b", best.parameters[1] * (1 + share * 1e-7)}};
     const FitResult fit = curve_fit("a+b*x", x, y, start, options);
-    CHECK(fit.summary.final_cost <= fit.summary.initial_cost);
+    CHECK(fit.summary.final_cost <= fit.summary.initial_cost * (1 + 1e-14));  // by QR and by sums of squares
   }
 }
