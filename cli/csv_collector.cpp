@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <sys/mman.h>
+
 #include <algorithm>
+#include <cstdint>
 
 namespace nlsq::cli {
 
@@ -10,6 +13,19 @@ namespace {
 
 // A message quotes no more of the text behind a fault than this.
 constexpr std::size_t kQuoted = 256;
+
+// A page fault for every 4 KiB would cost a fifth of the time of a short number. Only a wish: where it is not
+// granted nothing changes. The last page is left alone, so that no memory is taken that holds no rows.
+void prefer_large_pages(void* data, std::size_t bytes) {
+#ifdef MADV_HUGEPAGE
+  constexpr std::size_t kLarge = std::size_t{2} << 20;
+  const auto begin = (reinterpret_cast<std::uintptr_t>(data) + kLarge - 1) / kLarge * kLarge;
+  const auto end = (reinterpret_cast<std::uintptr_t>(data) + bytes) / kLarge * kLarge;
+  if (begin < end) ::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_HUGEPAGE);
+#else
+  (void)data, (void)bytes;
+#endif
+}
 
 }  // namespace
 
@@ -110,7 +126,10 @@ void CsvCollector::tell(const Block& block) {
 }
 
 void CsvCollector::reserve(std::size_t rows) {
-  for (std::vector<double>& column : out_.values) column.reserve(rows);
+  for (std::vector<double>& column : out_.values) {
+    column.reserve(rows);
+    prefer_large_pages(column.data(), rows * sizeof(double));
+  }
 }
 
 void CsvCollector::finish() {

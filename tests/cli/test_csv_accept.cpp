@@ -1,8 +1,8 @@
 // Everything a table may be.
 #include "csv_support.hpp"
+#include "gzip_support.hpp"
 
 #include <doctest/doctest.h>
-#include <zlib.h>
 
 #include <cmath>
 #include <cstring>
@@ -12,20 +12,6 @@ using namespace csv_support;
 using Values = std::vector<std::vector<double>>;
 
 namespace {
-
-std::string gzip(const std::string& text) {
-  z_stream stream = {};
-  deflateInit2(&stream, 6, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY);
-  std::string out(deflateBound(&stream, text.size()) + 64, '\0');
-  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(text.data()));
-  stream.avail_in = static_cast<uInt>(text.size());
-  stream.next_out = reinterpret_cast<Bytef*>(out.data());
-  stream.avail_out = static_cast<uInt>(out.size());
-  deflate(&stream, Z_FINISH);
-  out.resize(stream.total_out);
-  deflateEnd(&stream);
-  return out;
-}
 
 std::string utf16(const std::u16string& text, bool big_endian) {
   std::string out;

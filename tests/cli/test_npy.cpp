@@ -1,11 +1,11 @@
 // NumPy's arrays as tables: every layout gives the numbers that were written; what is no table is refused.
 #include "errors.hpp"
+#include "gzip_support.hpp"
 #include "program.hpp"
 #include "table.hpp"
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
-#include <zlib.h>
 
 #include <algorithm>
 #include <bit>
@@ -93,20 +93,6 @@ bool says(const std::string& message, std::initializer_list<const char*> parts) 
          });
 }
 
-std::string gzip(const std::string& bytes) {
-  z_stream stream = {};
-  deflateInit2(&stream, 6, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY);
-  std::string out(deflateBound(&stream, bytes.size()) + 64, '\0');
-  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));
-  stream.avail_in = static_cast<uInt>(bytes.size());
-  stream.next_out = reinterpret_cast<Bytef*>(out.data());
-  stream.avail_out = static_cast<uInt>(out.size());
-  deflate(&stream, Z_FINISH);
-  out.resize(stream.total_out);
-  deflateEnd(&stream);
-  return out;
-}
-
 const std::vector<std::vector<double>> kTable = {{0, 1, 2, 3, 4}, {7, 6, 5, 120, 3}, {11, 12, 13, 14, 15}};
 constexpr Layout kLayouts[] = {{false, false}, {false, true}, {true, false}, {true, true}};
 
@@ -192,7 +178,7 @@ TEST_CASE("headers may be written in other ways") {
 }
 
 TEST_CASE("a compressed array is read") {
-  CHECK(values(read(gzip(array_of<float>("f", kTable)), {1}).columns[0]) == kTable[1]);
+  CHECK(values(read(csv_support::gzip(array_of<float>("f", kTable)), {1}).columns[0]) == kTable[1]);
 }
 
 TEST_CASE("rows with missing values in the chosen columns are dropped when told so, and counted") {

@@ -1,6 +1,7 @@
 // Any bytes as a table. Two leading bytes choose the options. What is accepted must be finite, rectangular,
-// independent of how the bytes arrive, and must read back to the same bits when written out again.
-// What is refused must be refused for a stated reason, the same one however the bytes arrive.
+// independent of how the bytes arrive, how they are cut into blocks and on how many threads these are parsed,
+// and must read back to the same bits when written out again. What is refused must be refused for a stated
+// reason, the same one in all these cases.
 #include "csv_reader.hpp"
 #include "errors.hpp"
 
@@ -63,7 +64,9 @@ bool same_bits(const CsvColumns& a, const CsvColumns& b) {
   if (a.rows != b.rows || a.values.size() != b.values.size()) return false;
   for (std::size_t j = 0; j < a.values.size(); ++j) {
     if (!std::equal(a.values[j].begin(), a.values[j].end(), b.values[j].begin(), b.values[j].end(),
-                    [](double x, double y) { return std::bit_cast<std::uint64_t>(x) == std::bit_cast<std::uint64_t>(y); })) {
+                    [](double x, double y) {
+                      return std::bit_cast<std::uint64_t>(x) == std::bit_cast<std::uint64_t>(y);
+                    })) {
       return false;
     }
   }
@@ -84,6 +87,7 @@ std::string written(const CsvColumns& table) {
 
 CsvOptions chosen(std::uint8_t a, std::uint8_t b) {
   CsvOptions options;
+  options.threads = 1;
   constexpr std::optional<char> delimiters[] = {std::nullopt, ',', ';', kBlanks};
   options.delimiter = delimiters[a & 3];
   options.header = static_cast<HeaderChoice>(((a >> 2) & 3) % 3);
@@ -103,7 +107,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const CsvOptions options = chosen(data[0], data[1]);
   const std::string bytes(reinterpret_cast<const char*>(data) + 2, size - 2);
   const Result whole = read(bytes, options, kLargest);
-  const Result pieces = read(bytes, options, 1 + data[0] % 7);
+  CsvOptions cut = options;
+  cut.block = 1 + (data[1] >> 4) * std::size_t{5};
+  cut.threads = (data[0] & 128) != 0 ? 2 : 1;
+  const Result pieces = read(bytes, cut, 1 + data[0] % 7);
   if (whole.refusal != pieces.refusal) std::abort();
   if (!whole.refusal.empty()) return 0;
   if (!same_bits(whole.table, pieces.table) || whole.table.values.size() != whole.columns) std::abort();
