@@ -16,10 +16,11 @@ constexpr std::size_t kBlockRows = 64;
 
 // A number of each row of a block, or one for all of them.
 struct BlockValue {
-  double* rows;  // memory of its own, kBlockRows
-  bool uniform = true;
+  double* own;                   // memory, kBlockRows
+  const double* rows = nullptr;  // there, or a column of the data; null: one number for all rows
   double value = 0;
-  double operator[](std::size_t i) const { return uniform ? value : rows[i]; }
+  bool uniform() const { return rows == nullptr; }
+  double operator[](std::size_t i) const { return uniform() ? value : rows[i]; }
 };
 
 // One operation over a block; the result takes the place of `a`. The frequent ones are loops that vectorise.
@@ -28,19 +29,23 @@ void apply_to_block(const FormulaStep& step, BlockValue& a, const BlockValue& b,
   const auto one = [&](double x, double y, double z) {
     return step.compound != CompoundFunction::none ? evaluate_compound(step.compound, x, y, z) : evaluate_op(step.op, x, y, z);
   };
-  if (a.uniform && (operands < 2 || b.uniform) && (operands < 3 || c.uniform)) {
+  if (a.uniform() && (operands < 2 || b.uniform()) && (operands < 3 || c.uniform())) {
     a.value = one(a.value, operands > 1 ? b.value : 0, operands > 2 ? c.value : 0);
     return;
   }
-  double* out = a.rows;
-  if (a.uniform) std::fill_n(out, count, a.value);
-  a.uniform = false;
+  double* out = a.own;
+  if (a.uniform()) {
+    std::fill_n(out, count, a.value);
+    a.rows = out;
+  }
+  const double* in = a.rows;
+  a.rows = out;
   const bool plain = step.compound == CompoundFunction::none;
   const auto binary = [&](auto f) {
-    if (b.uniform) {
-      for (std::size_t i = 0; i < count; ++i) out[i] = f(out[i], b.value);
+    if (b.uniform()) {
+      for (std::size_t i = 0; i < count; ++i) out[i] = f(in[i], b.value);
     } else {
-      for (std::size_t i = 0; i < count; ++i) out[i] = f(out[i], b.rows[i]);
+      for (std::size_t i = 0; i < count; ++i) out[i] = f(in[i], b.rows[i]);
     }
   };
   if (plain) {
@@ -50,19 +55,19 @@ void apply_to_block(const FormulaStep& step, BlockValue& a, const BlockValue& b,
       case Op::mul: return binary([](double x, double y) { return x * y; });
       case Op::div: return binary([](double x, double y) { return x / y; });
       case Op::exp:
-        for (std::size_t i = 0; i < count; ++i) out[i] = std::exp(out[i]);
+        for (std::size_t i = 0; i < count; ++i) out[i] = std::exp(in[i]);
         return;
       case Op::neg:
-        for (std::size_t i = 0; i < count; ++i) out[i] = -out[i];
+        for (std::size_t i = 0; i < count; ++i) out[i] = -in[i];
         return;
       case Op::pow:
-        if (!b.uniform || b.value != 2) break;
-        for (std::size_t i = 0; i < count; ++i) out[i] = out[i] * out[i];
+        if (!b.uniform() || b.value != 2) break;
+        for (std::size_t i = 0; i < count; ++i) out[i] = in[i] * in[i];
         return;
       default: break;
     }
   }
-  for (std::size_t i = 0; i < count; ++i) out[i] = one(out[i], operands > 1 ? b[i] : 0, operands > 2 ? c[i] : 0);
+  for (std::size_t i = 0; i < count; ++i) out[i] = one(in[i], operands > 1 ? b[i] : 0, operands > 2 ? c[i] : 0);
 }
 
 // As run_steps, for rows [first, first + count) of the columns, count <= kBlockRows.
@@ -74,12 +79,10 @@ void run_block(std::span<const FormulaStep> steps, std::span<const double* const
     const bool leaf = step.compound == CompoundFunction::none;
     if (leaf && step.op == Op::column) {
       const double* column = step.index < predictors.size() ? predictors[step.index] : response;
-      BlockValue& top = stack[size++];
-      std::copy_n(column + first, count, top.rows);
-      top.uniform = false;
+      stack[size++].rows = column + first;
     } else if (leaf && (step.op == Op::constant || step.op == Op::parameter)) {
       BlockValue& top = stack[size++];
-      top.uniform = true;
+      top.rows = nullptr;
       top.value = step.op == Op::constant ? step.value : parameters[step.index];
     } else {
       const int operands = operands_of(step);

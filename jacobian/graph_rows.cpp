@@ -95,6 +95,9 @@ class ProgramPass final : public TilePass {
 
   // Points column vectors at the data where they lie ready, else copies and converts.
   void load(std::size_t first, std::size_t count) {
+    if (first == loaded_.first && count == loaded_.count && rows_.data_version() == loaded_version_) return;
+    loaded_ = {first, count};
+    loaded_version_ = rows_.data_version();
     for (int c = 0; c < program_.columns; ++c) {
       const auto v = static_cast<std::size_t>(c);
       if (!program_.column_used[v]) continue;
@@ -134,6 +137,8 @@ class ProgramPass final : public TilePass {
   std::size_t stride_;
   AlignedBuffer<T> storage_;
   std::vector<double> p_, wide_;
+  TileRange loaded_;  // the rows that the column vectors hold: one tile is all there is to small fits
+  std::size_t loaded_version_ = 0;
   std::vector<T> uniforms_;
   std::vector<KernelStep> steps_;
   std::vector<T*> vectors_;

@@ -128,6 +128,7 @@ class BatchTask {
     CurveWorker& worker = **worker_;
     worker.set(columns_, start);
     worker.evaluator.set_parallelism({.threads = 1, .executor = {}});
+    worker.evaluator.keep_time(false);
     if (!request_ || &request_->rows != &worker.rows) {
       request_.emplace(SolveRequest{worker.rows, {}, batch_.programs->linear, batch_.options, batch_.options.absolute_sigma});
     }

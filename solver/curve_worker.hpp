@@ -47,6 +47,7 @@ class CurveWorker {
 
   void set(std::span<const Column> columns, std::span<const double> start) {
     data->set(columns);
+    rows.data_changed();
     rows.set_parameters(start);
     evaluator.forget_work();
   }

@@ -174,9 +174,9 @@ DenseEvaluator::~DenseEvaluator() = default;
 DenseEvaluator::Sums& DenseEvaluator::accumulate(std::span<const double> x, Fill fill, const PrecisionPlan& plan) {
   for (int round = 0; round < kMaxRecordings; ++round) {
     bool retry = false;
-    const auto begin = std::chrono::steady_clock::now();
+    const auto begin = timed_ ? std::chrono::steady_clock::now() : std::chrono::steady_clock::time_point();
     Sums& sums = accumulate_once(x, fill, plan, retry);
-    seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    if (timed_) seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     const double rows = static_cast<double>(model_.rows()) * model_.row_cost(fill);
     work_ += rows * (plan.residual == Format::f32 ? kF32Price : 1.0);
     if (!retry) return sums;

@@ -41,6 +41,8 @@ class DenseEvaluator final : public Evaluator {
   const KernelCounters& counters() const override { return counters_; }
   double counted_work() const override { return work_; }
 
+  // Without it seconds() stays 0: the clock costs small fits a few percent.
+  void keep_time(bool on) { timed_ = on; }
   void set_parallelism(const Parallelism& parallelism) { parallelism_ = parallelism; }
   // Counters, work and time from zero; what has been allocated is kept.
   void forget_work();
@@ -80,6 +82,7 @@ class DenseEvaluator final : public Evaluator {
   std::size_t peak_bytes_ = 0;
   int threads_ = 1;
   double seconds_ = 0;
+  bool timed_ = true;
 };
 
 }  // namespace nlsq::inline v0

@@ -5,6 +5,7 @@
 #include <Eigen/Cholesky>
 #include <Eigen/QR>
 
+#include <algorithm>
 #include <cmath>
 
 namespace nlsq::inline v0 {
@@ -126,15 +127,21 @@ bool LinearSolver::Impl::solve_normal(double lambda, Step& out) {
   A.diagonal().array() += lambda;
   s = g;
   if (small()) {
-    L = A;
+    L.resize(g.size(), g.size());
     return small_dense::with_constant(size(), [&](auto n) {
-      if (!small_dense::cholesky(L.data(), n)) return false;
-      const double norm = small_dense::one_norm(A.data(), n);
-      out.condition = norm * small_dense::inverse_one_norm(L.data(), n, A.data());
-      small_dense::solve_lower(L.data(), n, s.data());
-      out.nu = small_dense::norm(s.data(), n);
-      small_dense::solve_lower_transposed(L.data(), n, s.data());
-      for (std::size_t i = 0; i < n; ++i) s.data()[i] = -s.data()[i];
+      // Arrays of this function alone: the compiler may keep what it knows of them in registers.
+      constexpr std::size_t kMost = small_dense::most_of<decltype(n)>;
+      double factor[kMost * kMost], inverse[kMost * kMost], v[kMost];
+      std::copy_n(A.data(), size() * size(), factor);
+      std::copy_n(g.data(), size(), v);
+      const double norm = small_dense::one_norm(factor, n);
+      if (!small_dense::cholesky(factor, n)) return false;
+      out.condition = norm * small_dense::inverse_one_norm(factor, n, inverse);
+      small_dense::solve_lower(factor, n, v);
+      out.nu = small_dense::norm(v, n);
+      small_dense::solve_lower_transposed(factor, n, v);
+      std::copy_n(factor, size() * size(), L.data());
+      for (std::size_t i = 0; i < n; ++i) s.data()[i] = -v[i];
       return true;
     });
   }

@@ -105,6 +105,7 @@ std::unique_ptr<CurveWorker> PreparedModel::Impl::take_worker(const std::shared_
 void PreparedModel::Impl::return_worker(std::unique_ptr<CurveWorker> worker) const {
   if (!worker || !worker->as_prepared()) return;
   worker->data->set({});
+  worker->rows.data_changed();
   const std::lock_guard lock(mutex_);
   idle_.push_back(std::move(worker));
 }
@@ -126,6 +127,7 @@ FitResult fit_with_programs(const PreparedModel::Impl& model, const Curve& curve
   WorkerLease worker(model, programs);
   worker->set(columns, curve.start);
   worker->evaluator.set_parallelism(curve.options);
+  worker->evaluator.keep_time(true);
   return fit_rows(curve, worker->rows, programs->linear,
                   [&](const SolveRequest& request) { return solve(request, worker->evaluator, worker->workspace); });
 }

@@ -16,56 +16,14 @@ namespace {
 constexpr std::size_t kGroup = 64;
 constexpr double kSquareable = 0x1p-511;  // the square of a smaller number has lost digits, or all
 
-// What a model is made of may be far larger than it is: the powers of a polynomial, exponentials that cancel.
-// First-order terms tell, |J_ij| |x_j|; where a callable says nothing of y, a parameter is no smaller than its
-// typical size.
-void add_first_order_terms(const double* const* J, std::span<const double> x, std::span<const double> typical,
-                           std::size_t count, double* magnitudes) {
-  for (std::size_t j = 0; j < x.size(); ++j) {
-    const double size = std::max(std::fabs(x[j]), j < typical.size() ? typical[j] : 0.0);
-    for (std::size_t i = 0; i < count; ++i) {
-      const double term = std::fabs(J[j][i]) * size;
-      magnitudes[i] += term < std::numeric_limits<double>::infinity() ? term : 0.0;
-    }
-  }
-}
-
-// Σ a_i b_i in lanes, which vectorise.
-double dot(const double* a, const double* b, std::size_t count) {
-  constexpr std::size_t kLanes = 8;
-  double sums[kLanes] = {};
-  std::size_t i = 0;
-  for (; i + kLanes <= count; i += kLanes) {
-    for (std::size_t l = 0; l < kLanes; ++l) sums[l] += a[i + l] * b[i + l];
-  }
-  for (std::size_t l = 0; i < count; ++i, ++l) sums[l] += a[i] * b[i];
-  double total = 0;
-  for (const double sum : sums) total += sum;
-  return total;
-}
-
-// Σ |a_i| b_i.
-double absolute_dot(const double* a, const double* b, std::size_t count) {
-  constexpr std::size_t kLanes = 8;
-  double sums[kLanes] = {};
-  std::size_t i = 0;
-  for (; i + kLanes <= count; i += kLanes) {
-    for (std::size_t l = 0; l < kLanes; ++l) sums[l] += std::fabs(a[i + l]) * b[i + l];
-  }
-  for (std::size_t l = 0; i < count; ++i, ++l) sums[l] += std::fabs(a[i]) * b[i];
-  double total = 0;
-  for (const double sum : sums) total += sum;
-  return total;
-}
-
 // One column of J, or r, over the sampled rows.
 struct ColumnSums {
   double squares = 0, terms = 0, largest = 0;
 
   void add(const double* values, const double* sizes, std::size_t count) {
-    const double sum = dot(values, values, count);
+    double sum = 0;
+    kernels().term_sums(values, sizes, count, &sum, &terms);
     squares += sum;
-    terms += absolute_dot(values, sizes, count);
     // The largest matters only where it might be too small to be squared.
     double top = std::sqrt(sum / static_cast<double>(count));
     if (!(sum > 1e-280)) {
@@ -99,6 +57,12 @@ void DenseEvaluator::recheck_into(std::span<const double> x, std::size_t max_row
   out.repeats = true;
   double difference_squares = 0, magnitude_squares = 0;
   LocalBuffer<ColumnSums, 16> sums(n + 1);
+  // What a model is made of may be far larger than it is: the powers of a polynomial, exponentials that cancel.
+  // First-order terms tell, |J_ij| |x_j|; where a callable says nothing of y, a parameter is no smaller than its
+  // typical size.
+  LocalBuffer<double, 16> coefficients(n);
+  const std::span<const double> typical = model_.typical_parameters();
+  for (std::size_t j = 0; j < n; ++j) coefficients[j] = std::max(std::fabs(x[j]), j < typical.size() ? typical[j] : 0.0);
   double largest = 0;
   const auto note = [&largest](double difference, double size) {
     const double d = std::fabs(difference);
@@ -113,14 +77,15 @@ void DenseEvaluator::recheck_into(std::span<const double> x, std::size_t max_row
     out.repeats = out.repeats && again[0] == again[1];
     const double* const* columns = pass.fill_f64(first, count, counters_);
     model_.reference_residuals(x, first, count, residuals, sizes);
-    add_first_order_terms(columns, x, model_.typical_parameters(), count, sizes);
+    kernels().add_first_order_terms(columns, coefficients.data(), static_cast<int>(n), count, sizes);
     for (std::size_t i = 0; i < count; ++i) {
       const double r = std::fabs(residuals[i]);
       sizes[i] = sizes[i] < r ? r : sizes[i];
       residuals[i] = columns[n][i] - residuals[i];
     }
-    magnitude_squares += dot(sizes, sizes, count);
-    difference_squares += dot(residuals, residuals, count);
+    double unused = 0;
+    kernels().term_sums(sizes, sizes, count, &magnitude_squares, &unused);
+    kernels().term_sums(residuals, sizes, count, &difference_squares, &unused);
     for (std::size_t i = 0; i < count; ++i) note(residuals[i], sizes[i]);
     for (std::size_t j = 0; j <= n; ++j) sums[j].add(columns[j], sizes, count);
     out.rows += count;

@@ -11,6 +11,12 @@ namespace nlsq::inline v0::small_dense {
 
 inline constexpr std::size_t kMost = 32;  // columns for which this is the faster way
 
+// Most columns that an N may stand for.
+template <class N>
+inline constexpr std::size_t most_of = kMost;
+template <std::size_t n>
+inline constexpr std::size_t most_of<std::integral_constant<std::size_t, n>> = n;
+
 // f(n), n a constant where it is small: its loops are unrolled. N below is one or the other.
 template <class F>
 inline auto with_constant(std::size_t n, F f) {

@@ -14,13 +14,15 @@ namespace {
 
 constexpr double kU = 0x1p-53;
 
-double dot(const double* a, const double* b, std::size_t n) {
+template <class N>
+double dot(const double* a, const double* b, N n) {
   double sum = 0;
   for (std::size_t i = 0; i < n; ++i) sum += a[i] * b[i];
   return sum;
 }
 
-void rotate(double* a, double* b, std::size_t n, double c, double s) {
+template <class N>
+void rotate(double* a, double* b, N n, double c, double s) {
   for (std::size_t i = 0; i < n; ++i) {
     const double x = a[i], y = b[i];
     a[i] = c * x - s * y;
@@ -30,7 +32,8 @@ void rotate(double* a, double* b, std::size_t n, double c, double s) {
 
 // Hestenes's one-sided Jacobi method: columns are rotated in pairs until all are orthogonal. It finds small
 // singular values to the accuracy the columns determine them (Demmel and Veselic, SIAM J. Matrix Anal. 13, 1992).
-void orthogonalise(double* W, double* V, std::size_t n) {
+template <class N>
+void orthogonalise(double* W, double* V, N n) {
   constexpr int kSweeps = 40;
   const double tolerance = kU * static_cast<double>(n);
   bool rotated = true;
@@ -55,7 +58,7 @@ void orthogonalise(double* W, double* V, std::size_t n) {
 void by_jacobi(double* W, std::size_t n, const double* z, double* values, double* V, double* projected) {
   std::fill(V, V + n * n, 0.0);
   for (std::size_t j = 0; j < n; ++j) V[j * n + j] = 1;
-  orthogonalise(W, V, n);
+  small_dense::with_constant(n, [&](auto size) { orthogonalise(W, V, size); });
   for (std::size_t k = 0; k < n; ++k) {
     values[k] = small_dense::norm(W + k * n, n);
     projected[k] = values[k] > 0 ? dot(W + k * n, z, n) / values[k] : 0;

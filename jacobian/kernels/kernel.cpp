@@ -7,6 +7,7 @@
 #include "kernel_sets.hpp"
 #include "qr.hpp"
 #include "run.hpp"
+#include "term_sums.hpp"
 
 namespace nlsq::inline v0 {
 namespace {
@@ -48,6 +49,8 @@ constexpr KernelTable table{
     .gram_f32_wide = gram_f32_wide,
     .gram_bf16 = gram_bf16,
     .qr_fold = qr_fold,
+    .add_first_order_terms = add_first_order_terms,
+    .term_sums = term_sums,
     .narrow = narrow,
     .widen = widen,
 };

@@ -52,6 +52,9 @@ class NLSQ_API GraphRows final : public RowModel {
   GraphRows(std::shared_ptr<ResidualSource> source, std::shared_ptr<const ResidualPrograms> programs,
             std::shared_ptr<const RowSource> data, std::vector<double> parameters, std::vector<int> free);
 
+  // The source gives other rows from now on. Not while a pass is under way.
+  void data_changed() { ++data_version_; }
+  std::size_t data_version() const { return data_version_; }
   // Other parameters that are not free. Not while a pass is under way.
   void set_parameters(std::span<const double> parameters) { parameters_.assign(parameters.begin(), parameters.end()); }
 
@@ -82,6 +85,7 @@ class NLSQ_API GraphRows final : public RowModel {
   std::vector<int> free_;
   std::shared_ptr<const ResidualPrograms> programs_;
   std::size_t tile_rows_ = 256;
+  std::size_t data_version_ = 0;
 };
 
 }  // namespace nlsq::inline v0

@@ -80,6 +80,11 @@ struct KernelTable {
   void (*qr_fold)(double* R, int n1, double* const* columns, std::size_t rows,
                   KernelCounters* counters);
 
+  // sizes_i += Σ_j |J_ij| coefficients_j over n columns, terms that are not finite left out.
+  void (*add_first_order_terms)(const double* const* J, const double* coefficients, int n, std::size_t rows, double* sizes);
+  // *squares += Σ column_i², *terms += Σ |column_i| sizes_i.
+  void (*term_sums)(const double* column, const double* sizes, std::size_t rows, double* squares, double* terms);
+
   void (*narrow)(const double* from, float* to, std::size_t count);
   void (*widen)(const float* from, double* to, std::size_t count);
 };
