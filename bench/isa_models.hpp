@@ -90,8 +90,8 @@ struct FusedSine {  // a, f, phi, c
   static constexpr double two_pi = 6.283185307179586477;
   template <class F, class T>
   static Two<T> functions(Vector<T> x, const T* p) {
-    const auto both = sincos(T(two_pi) * p[1] * x + p[2]);
-    return {both.x, both.y};
+    const auto both = F::sincos(T(two_pi) * p[1] * x + p[2]);
+    return {both.sine, both.cosine};
   }
   template <class T>
   static Vector<T> row(Vector<T> x, const Two<T>& f, const T* p, Vector<T>* J) {

@@ -11,9 +11,10 @@
 #define BENCH_SLEEF_64(name) Sleef_##name##d8_u10avx512f
 #define BENCH_SLEEF_32(name) Sleef_##name##f16_u10avx512f
 #define BENCH_BYTES 64
-// Our own inline exp: Highway's headers for AVX-512 come with it.
+// Our own inline functions: Highway's headers for AVX-512 come with it.
 #define HWY_DISABLE_PCLMUL_AES
 #include "../jacobian/kernels/exp_avx512.hpp"
+#include "../jacobian/kernels/sincos_avx512.hpp"
 #elif defined(__AVX2__)
 #define BENCH_ISA avx2
 #define BENCH_SLEEF_64(name) Sleef_##name##d4_u10avx2
@@ -59,13 +60,34 @@ template <class T>
   return v;
 }
 
+template <class T>
+struct SinCos {
+  Vector<T> sine, cosine;
+};
+
 // Elementary functions as the loops call them.
 struct BySleef {
+  static SinCos<double> sincos(VectorF64 v) {
+    const auto both = BENCH_SLEEF_64(sincos)(v);
+    return {both.x, both.y};
+  }
+  static SinCos<float> sincos(VectorF32 v) {
+    const auto both = BENCH_SLEEF_32(sincos)(v);
+    return {both.x, both.y};
+  }
   static VectorF64 exp(VectorF64 v) { return BENCH_SLEEF_64(exp)(v); }
   static VectorF32 exp(VectorF32 v) { return BENCH_SLEEF_32(exp)(v); }
 };
 #if defined(__AVX512F__)
 struct Inlined {
+  [[gnu::always_inline]] static SinCos<double> sincos(VectorF64 v) {
+    const auto both = nlsq::avx512::sincos(v);
+    return {both.sine, both.cosine};
+  }
+  [[gnu::always_inline]] static SinCos<float> sincos(VectorF32 v) {
+    const auto both = nlsq::avx512::sincos(v);
+    return {both.sine, both.cosine};
+  }
   [[gnu::always_inline]] static VectorF64 exp(VectorF64 v) { return nlsq::avx512::exp(v); }
   [[gnu::always_inline]] static VectorF32 exp(VectorF32 v) { return nlsq::avx512::exp(v); }
 };
@@ -74,8 +96,6 @@ inline VectorF64 log(VectorF64 v) { return BENCH_SLEEF_64(log)(v); }
 inline VectorF32 log(VectorF32 v) { return BENCH_SLEEF_32(log)(v); }
 inline VectorF64 pow(VectorF64 v, VectorF64 w) { return BENCH_SLEEF_64(pow)(v, w); }
 inline VectorF32 pow(VectorF32 v, VectorF32 w) { return BENCH_SLEEF_32(pow)(v, w); }
-inline auto sincos(VectorF64 v) { return BENCH_SLEEF_64(sincos)(v); }
-inline auto sincos(VectorF32 v) { return BENCH_SLEEF_32(sincos)(v); }
 
 }  // namespace
 }  // namespace bench

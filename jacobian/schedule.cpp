@@ -3,6 +3,8 @@
 #include "lowering.hpp"
 
 #include <algorithm>
+#include <numeric>
+#include <unordered_map>
 
 namespace nlsq::inline v0 {
 
@@ -18,6 +20,7 @@ class Scheduler {
     for (std::uint32_t id = 0; id < values_.size(); ++id) {
       if (is_computed(values_[id])) need_[id] = registers_needed(id);
     }
+    find_partners();
   }
 
   std::uint32_t need(std::uint32_t id) const { return need_[id]; }
@@ -31,9 +34,14 @@ class Scheduler {
         const std::uint32_t id = stack.back();
         const bool ready = done[id] || !push_operands(id, done, stack);
         if (!ready) continue;
-        if (!done[id]) order.push_back(id);
-        done[id] = 1;
         stack.pop_back();
+        if (done[id]) continue;
+        order.push_back(id);
+        done[id] = 1;
+        const std::uint32_t partner = partner_.empty() ? id : partner_[id];
+        if (done[partner]) continue;
+        order.push_back(partner);
+        done[partner] = 1;
       }
     }
     return order;
@@ -58,6 +66,26 @@ class Scheduler {
   }
 
  private:
+  // sin and cos of one value follow each other: kernels make both at once.
+  void find_partners() {
+    std::unordered_map<std::uint32_t, std::uint32_t> sines;  // by operand
+    for (std::uint32_t id = 0; id < values_.size(); ++id) {
+      const LoweredValue& v = values_[id];
+      if (v.op == Op::sin && is_computed(v) && is_needed(v)) sines.emplace(v.operands[0], id);
+    }
+    if (sines.empty()) return;
+    partner_.resize(values_.size());
+    std::iota(partner_.begin(), partner_.end(), 0u);
+    for (std::uint32_t id = 0; id < values_.size(); ++id) {
+      const LoweredValue& v = values_[id];
+      const auto sine = v.op == Op::cos && is_computed(v) && is_needed(v) ? sines.find(v.operands[0]) : sines.end();
+      if (sine == sines.end()) continue;
+      partner_[id] = sine->second;
+      partner_[sine->second] = id;
+    }
+  }
+  static bool is_needed(const LoweredValue& v) { return v.uses > 0 || v.is_output; }
+
   // Needs of the operands in descending order; all but the first wait in a register meanwhile.
   std::uint32_t registers_needed(std::uint32_t id) const {
     const LoweredValue& v = values_[id];
@@ -88,6 +116,7 @@ class Scheduler {
 
   std::span<const LoweredValue> values_;
   std::vector<std::uint32_t> need_;
+  std::vector<std::uint32_t> partner_;  // itself where there is none; empty where nothing has one
 };
 
 }  // namespace

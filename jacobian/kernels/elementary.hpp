@@ -6,21 +6,42 @@
 
 #if defined(NLSQ_KERNEL_SET_avx512)
 #include "exp_avx512.hpp"
+#include "sincos_avx512.hpp"
 #endif
 
 namespace nlsq::inline v0 {
 namespace {
 namespace elementary {
 
-using sleef::acos, sleef::asin, sleef::atan, sleef::atan2, sleef::atanh, sleef::cbrt, sleef::cos;
+using sleef::acos, sleef::asin, sleef::atan, sleef::atan2, sleef::atanh, sleef::cbrt;
 using sleef::erf, sleef::erfc, sleef::expm1, sleef::hypot, sleef::lgamma, sleef::log;
-using sleef::log10, sleef::log2, sleef::pow, sleef::sin, sleef::tan, sleef::tanh;
+using sleef::log10, sleef::log2, sleef::pow, sleef::tan, sleef::tanh;
 
 #if defined(NLSQ_KERNEL_SET_avx512)
 NLSQ_INLINE V64 exp(V64 a) { return from_raw<double>(avx512::exp(raw(a))); }
 NLSQ_INLINE V32 exp(V32 a) { return from_raw<float>(avx512::exp(raw(a))); }
+
+// sin(a) and cos(a), each with the bits it has alone. Lanes beyond the reduction's range: SLEEF's.
+template <class V>
+struct SinCos {
+  V sine, cosine;
+};
+template <class T, class V = typename Simd<T>::V>
+NLSQ_INLINE SinCos<V> sincos_full(V a) {
+  using S = Simd<T>;
+  const auto both = avx512::sincos(raw(a));
+  const V sine = from_raw<T>(both.sine), cosine = from_raw<T>(both.cosine);
+  const T limit = sizeof(T) == sizeof(double) ? static_cast<T>(avx512::sincos_limit) : static_cast<T>(avx512::sincos_limit_f32);
+  const auto inside = S::less_equal(S::abs(a), S::set(limit));
+  if (!S::any(S::mask_not(inside))) [[likely]] return {sine, cosine};
+  return {S::choose(inside, sine, sleef::sin(a)), S::choose(inside, cosine, sleef::cos(a))};
+}
+NLSQ_INLINE V64 sin(V64 a) { return sincos_full<double>(a).sine; }
+NLSQ_INLINE V32 sin(V32 a) { return sincos_full<float>(a).sine; }
+NLSQ_INLINE V64 cos(V64 a) { return sincos_full<double>(a).cosine; }
+NLSQ_INLINE V32 cos(V32 a) { return sincos_full<float>(a).cosine; }
 #else
-using sleef::exp;
+using sleef::cos, sleef::exp, sleef::sin;
 #endif
 
 // Thresholds of the two formats.

@@ -125,5 +125,32 @@ bool select_pair(const Instruction& one, const Instruction& two, KernelStep& ste
   return true;
 }
 
+#if defined(NLSQ_KERNEL_SET_avx512)
+// sin and cos of one vector: the second goes to vector operands[1], operands[2] says that it is the sine.
+template <class T>
+void sine_and_cosine(const Tile<T>& t, const KernelStep& s, std::size_t row, std::size_t count) {
+  const T* from = t.vectors[s.operands[0]] + row;
+  T* sine = t.vectors[s.operands[2] != 0 ? s.operands[1] : s.dst] + row;
+  T* cosine = t.vectors[s.operands[2] != 0 ? s.dst : s.operands[1]] + row;
+  for (std::size_t i = 0; i < count; i += Simd<T>::lanes) {
+    const auto both = elementary::sincos_full<T>(Simd<T>::load(from + i));
+    Simd<T>::store(both.sine, sine + i);
+    Simd<T>::store(both.cosine, cosine + i);
+  }
+}
+template <class T>
+bool select_sine_and_cosine(const Instruction& one, const Instruction& two, KernelStep& step) {
+  const bool both = (one.op == Op::sin && two.op == Op::cos) || (one.op == Op::cos && two.op == Op::sin);
+  if (!both || one.a != two.a || one.a < 0 || one.dst == one.a || one.dst == two.dst) return false;
+  step = {reinterpret_cast<void (*)()>(StepFunction<T>(sine_and_cosine<T>)), one.dst, {one.a, two.dst, two.op == Op::sin, 0}, one.op};
+  return true;
+}
+#else
+template <class T>
+bool select_sine_and_cosine(const Instruction&, const Instruction&, KernelStep&) {
+  return false;
+}
+#endif
+
 }  // namespace
 }  // namespace nlsq::inline v0
