@@ -18,6 +18,7 @@ void run_formula(const Settings& settings);
 void run_nist(const Settings& settings);
 void run_small(const Settings& settings);
 void run_batch(const Settings& settings);
+void run_read(const Settings& settings);
 
 inline constexpr Suite kSuites[] = {
     {"curve", "seven models at 1e6 rows and exp at 1e7, one thread, against every peer and fused loops",
@@ -27,6 +28,7 @@ inline constexpr Suite kSuites[] = {
     {"nist", "NIST's 54 certified regressions: digits and time", run_nist},
     {"small", "NIST's 54 by models prepared beforehand: total time", run_small},
     {"batch", "20,000 images of 15 x 15 pixels, a 2-D Gaussian each: fits a second", run_batch},
+    {"read", "tables from files, beside the number parser alone", run_read},
 };
 
 }  // namespace bench
