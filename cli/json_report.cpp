@@ -99,8 +99,8 @@ Json trace(const Summary& summary) {
                     {"outcome", name(it.outcome)},
                     {"rows", it.rows},
                     {"residual", name(it.plan.residual)},
-                    {"jacobian", name(it.plan.residual)},  // rows are evaluated in one format, J and r alike
-                    {"gram", name(it.plan.gram)},
+                    {"jacobian", name(formats_of(it.plan).jacobian)},
+                    {"gram", name(formats_of(it.plan).gram)},
                     {"solve", solve_format(it.plan.gram)},
                     {"condition", number(it.condition)},
                     {"event", name(it.event)},
@@ -109,17 +109,24 @@ Json trace(const Summary& summary) {
   return list;
 }
 
-// What went wrong with a number format: the events of overflow, and trial points without finite residuals.
+// What went wrong with a number format: counts of values and rows; and trial points without finite residuals.
 Json issues(const Summary& summary) {
   Json list = Json::array();
+  for (const PrecisionIssue& issue : summary.precision.issues) {
+    list.push_back({{"iteration", issue.iteration},
+                    {"operation", name(issue.operation)},
+                    {"format", name(issue.format)},
+                    {"nan", issue.nan},
+                    {"inf", issue.inf},
+                    {"near_limit", issue.near_limit},
+                    {"rows", issue.rows}});
+  }
   for (const IterationSummary& it : summary.iterations) {
-    const bool invalid = it.outcome == StepOutcome::invalid;
-    if (!invalid && it.event != Event::overflow) continue;
+    if (it.outcome != StepOutcome::invalid) continue;
     list.push_back({{"iteration", it.iteration},
-                    {"operation", "residual"},
+                    {"operation", name(Operation::evaluate)},
                     {"format", name(it.plan.residual)},
-                    {"issue", invalid ? "not finite" : name(it.event)},
-                    {"reason", it.reason}});
+                    {"reason", "the trial point has no finite residuals"}});
   }
   return list;
 }
@@ -136,6 +143,8 @@ Json precision(const Summary& summary) {
             {"gram_flops_f64", k.gram_flops_f64},
             {"gram_flops_f32", k.gram_flops_f32},
             {"gram_flops_f32_wide", k.gram_flops_f32_wide},
+            {"gram_flops_bf16", k.gram_flops_bf16},
+            {"gram_flops_f16", k.gram_flops_f16},
             {"qr_flops_f64", k.qr_flops_f64}}}};
 }
 

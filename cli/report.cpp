@@ -156,7 +156,7 @@ std::string format_history(const Summary& summary, std::size_t rows) {
     if (count > 0) out += fmt::format("{}{}×{}", out.empty() ? "" : " → ", current, count);
   };
   for (const IterationSummary& iteration : summary.iterations) {
-    std::string format = name(iteration.plan.residual);
+    std::string format = short_name(iteration.plan);
     if (iteration.rows < rows) format += " sample";
     if (format != current) finish(), current = format, count = 0;
     ++count;

@@ -1,9 +1,13 @@
 #include <nlsq/scheduler.hpp>
 
+#include <algorithm>
+
 namespace nlsq::inline v0 {
 
 const char* name(Gram gram) noexcept {
   switch (gram) {
+    case Gram::f16: return "f16";
+    case Gram::bf16: return "bf16";
     case Gram::f32_tile: return "f32";
     case Gram::f32_wide: return "f32/f64";
     case Gram::f64: return "f64";
@@ -15,76 +19,200 @@ const char* name(Gram gram) noexcept {
 const char* name(Event event) noexcept {
   switch (event) {
     case Event::none: return "";
+    case Event::rule: return "rule";
     case Event::finishing: return "finishing";
     case Event::overflow: return "overflow";
     case Event::not_definite: return "not-definite";
     case Event::condition: return "condition";
+    case Event::jacobian_error: return "jacobian-error";
     case Event::gradient_noise: return "gradient-noise";
     case Event::cost_noise: return "cost-noise";
+    case Event::rejected_step: return "rejected-step";
     case Event::stalled: return "stalled";
+    case Event::descent: return "descent";
     case Event::rollback: return "rollback";
     case Event::sample_abandoned: return "sample-abandoned";
   }
   return "?";
 }
 
+PartFormats formats_of(const PrecisionPlan& plan) noexcept {
+  switch (plan.gram) {
+    case Gram::f16: return {plan.residual, Format::f16, Format::f32, Format::f64};
+    case Gram::bf16: return {plan.residual, Format::bf16, Format::f32, Format::f64};
+    case Gram::f32_tile: return {plan.residual, Format::f32, Format::f32, Format::f64};
+    case Gram::f32_wide: return {plan.residual, Format::f32, Format::f64, Format::f64};
+    default: return {plan.residual, Format::f64, Format::f64, Format::f64};
+  }
+}
+
+PrecisionPlan plan_of(const PartFormats& formats) noexcept {
+  switch (formats.jacobian) {
+    case Format::f16: return {formats.residual, Gram::f16};
+    case Format::bf16: return {formats.residual, Gram::bf16};
+    case Format::f32: return {formats.residual, formats.gram == Format::f32 ? Gram::f32_tile : Gram::f32_wide};
+    default: return {formats.residual, Gram::f64};
+  }
+}
+
+std::string short_name(const PrecisionPlan& plan) {
+  const std::string jacobian = name(formats_of(plan).jacobian);
+  return plan.residual == Format::f64 && plan.gram < Gram::f64 ? "f64+" + jacobian : jacobian;
+}
+
 // Rounding J costs sqrt(kappa); accumulating H in precision u costs n*u*kappa. Measured: f64 sums of
 // an f32 J contract by <= 2.3e-4 on every NIST set, tile-f32 sums by 0.57-0.74 on MGH10 and Lanczos.
-double condition_limit(Gram gram, int parameters) noexcept {
+double condition_limit(Gram gram, int parameters, const Thresholds& t) noexcept {
   const double n = parameters;
   switch (gram) {
-    case Gram::f32_tile: return 0.1 / (n * info(Format::f32).unit_roundoff);
-    case Gram::f32_wide: return 2.8e12 / n;
-    case Gram::f64: return 1e12;
+    case Gram::f16:
+    case Gram::bf16: return t.sixteen_bit_condition / n;
+    case Gram::f32_tile: return t.gram_contraction / (n * info(Format::f32).unit_roundoff);
+    case Gram::f32_wide: return t.wide_condition / n;
+    case Gram::f64: return t.f64_condition;
     case Gram::qr: return 1e300;
   }
   return 0;
 }
 
-PrecisionPlan initial_plan(const PrecisionPolicy& policy, double row_work, bool has_f32) {
-  const bool gated = policy.entry_gate && row_work < kEntryGateWork;
-  if (!policy.adaptive || !has_f32 || gated || policy.residual == Format::f64) {
-    return {Format::f64, Gram::f64};
-  }
-  return {Format::f32, policy.gram == Format::f32 ? Gram::f32_tile : Gram::f32_wide};
-}
-
 namespace {
+
+bool sixteen_bits(Gram gram) { return gram <= Gram::bf16; }
+bool below_f64(Gram gram) { return gram < Gram::f64; }
+
+// The Gram matrix, not the rows, is what a pass costs: forms below f64 pay even from f64 rows.
+bool gram_dominates(int parameters, const Thresholds& t) { return parameters >= t.sixteen_bit_parameters; }
 
 PrecisionPlan all_f64(const PrecisionPlan& plan) {
   return {Format::f64, plan.gram == Gram::qr ? Gram::qr : Gram::f64};
 }
 
+PrecisionPlan f64_rows(const HealthReport& h, const Thresholds& t) {
+  return gram_dominates(h.parameters, t) ? PrecisionPlan{Format::f64, h.plan.gram} : all_f64(h.plan);
+}
+
 // One step up for the Gram matrix; residuals follow where the form needs f64 rows.
-PrecisionPlan wider_gram(const PrecisionPlan& plan) {
-  switch (plan.gram) {
-    case Gram::f32_tile: return {plan.residual, Gram::f32_wide};
+PrecisionPlan wider_gram(const HealthReport& h) {
+  switch (h.plan.gram) {
+    case Gram::f16:
+    case Gram::bf16: return {h.plan.residual, Gram::f32_tile};
+    case Gram::f32_tile: return {h.plan.residual, Gram::f32_wide};
     case Gram::f32_wide: return {Format::f64, Gram::f64};
     case Gram::f64:
     case Gram::qr: return {Format::f64, Gram::qr};
   }
-  return plan;
+  return h.plan;
+}
+
+bool within(const PrecisionPlan& plan, const PartFormats& ceiling) {
+  const PartFormats f = formats_of(plan);
+  return f.residual <= ceiling.residual && f.jacobian <= ceiling.jacobian && f.gram <= ceiling.gram;
+}
+
+// The form one level below, where the policy's floor and the kernels have one that pays.
+std::optional<Gram> narrower_gram(Gram gram, const PrecisionPolicy& policy, bool sixteen_bits_pay) {
+  const auto floor = info(policy.jacobian_floor).bytes == 2 && sixteen_bits_pay ? policy.jacobian_floor : Format::f32;
+  switch (gram) {
+    case Gram::f64: return policy.jacobian_floor < Format::f64 ? std::optional(Gram::f32_wide) : std::nullopt;
+    case Gram::f32_wide: return policy.gram_floor == Format::f32 ? std::optional(Gram::f32_tile) : std::nullopt;
+    case Gram::f32_tile:
+      if (floor == Format::f32) return std::nullopt;
+      return floor == Format::f16 ? Gram::f16 : Gram::bf16;
+    default: return std::nullopt;
+  }
+}
+
+// Whether the Gram matrix determines the step well enough.
+Event gram_trouble(const HealthReport& h, const Thresholds& t) {
+  const Gram gram = h.plan.gram;
+  if (gram == Gram::qr) return Event::none;
+  if (!h.factored) return Event::not_definite;
+  const double limit = condition_limit(gram, h.parameters, t);
+  if (sixteen_bits(gram)) {
+    const bool bound = h.kappa_lambda <= limit || h.lambda >= t.sixteen_bit_damping * h.parameters;
+    if (!bound && !(h.epsilon_j <= t.epsilon_j)) return Event::jacobian_error;
+  } else if (!(h.kappa_lambda <= limit)) {
+    return Event::condition;
+  }
+  if (!below_f64(gram)) return Event::none;
+  if (!(h.contraction <= t.epsilon_j)) return Event::jacobian_error;
+  return h.rejected && !(h.contraction <= t.rejected_contraction) ? Event::rejected_step : Event::none;
+}
+
+// Whether f32 rows say where to go, and whether a step helped.
+Event row_trouble(const HealthReport& h, const Thresholds& t) {
+  // The gradient decides where the answer lies; below a tenth of nu its noise does no harm yet.
+  if (!(h.gradient_noise <= t.gradient_noise * h.nu)) return Event::gradient_noise;
+  // A step whose predicted gain drowns in the cost's noise cannot be judged.
+  if (h.undecided_in_a_row >= t.undecided_steps || !(h.cost_noise <= t.cost_noise * h.predicted)) return Event::cost_noise;
+  return h.stalled ? Event::stalled : Event::none;
+}
+
+// Steps to spare: strong damping, or a J whose rounding would hardly show.
+std::optional<PrecisionPlan> descent(const HealthReport& h, const PrecisionPolicy& policy) {
+  const Thresholds& t = policy.thresholds;
+  if (h.descents >= t.descents || h.good_steps < t.steps_before_descent << h.descents) return std::nullopt;
+  if (!gram_dominates(h.parameters, t)) return std::nullopt;
+  const auto gram = narrower_gram(h.plan.gram, policy, h.sixteen_bits_pay);
+  if (!gram) return std::nullopt;
+  const bool damped = h.lambda >= t.descent_damping * t.sixteen_bit_damping * h.parameters;
+  const bool fits = sixteen_bits(*gram) ? damped || h.epsilon_j_below <= t.descent_epsilon_j
+                                        : h.kappa_lambda <= 0.1 * condition_limit(*gram, h.parameters, t);
+  return fits ? std::optional(PrecisionPlan{h.plan.residual, *gram}) : std::nullopt;
+}
+
+// The change that the first rule to hold makes, if any. Rules go down as seldom as the scheduler itself.
+std::optional<Decision> by_rule(const HealthReport& h, const PrecisionPolicy& policy, const RuleValues& values) {
+  const auto match = apply_rules(policy.rules, values);
+  if (!match || h.plan.gram == Gram::qr) return std::nullopt;
+  const PrecisionPlan plan = plan_of(changed(formats_of(h.plan), match->change));
+  const bool down = plan.gram < h.plan.gram;
+  if (plan == h.plan || plan.residual < h.plan.residual || (down && h.descents >= policy.thresholds.descents)) return std::nullopt;
+  return Decision{plan, Event::rule, down && plan.residual == h.plan.residual, match};
 }
 
 }  // namespace
 
-// Comparisons are written so that a NaN fails them: what cannot be measured is not good enough.
-Decision next_plan(const HealthReport& h) {
-  const bool low = h.plan.residual != Format::f64;
-  if (low && (!h.finite || !(h.nonfinite_tiles <= 0.01))) return {all_f64(h.plan), Event::overflow};
-  if (h.plan.gram != Gram::qr) {
-    if (!h.factored) return {wider_gram(h.plan), Event::not_definite};
-    if (!(h.kappa_lambda <= condition_limit(h.plan.gram, h.parameters))) return {wider_gram(h.plan), Event::condition};
+PrecisionPlan initial_plan(const PrecisionPolicy& policy, const FitSize& size) {
+  const Thresholds& t = policy.thresholds;
+  const PrecisionPlan f64{Format::f64, Gram::f64};
+  if (!policy.adaptive || (policy.entry_gate && !(size.row_work >= t.entry_work))) return f64;
+  PrecisionPlan plan = plan_of(policy);
+  if (!size.has_f32) plan.residual = Format::f64;
+  if (!policy.entry_gate) return size.has_f32 || gram_dominates(size.parameters, t) ? plan : f64;
+  // Through the gate: what pays for so many parameters.
+  const bool many = gram_dominates(size.parameters, t);
+  if (plan.residual == Format::f64 && !many) return f64;
+  if (sixteen_bits(plan.gram) && !(many && size.sixteen_bits_pay)) plan.gram = Gram::f32_wide;
+  if (many && size.parameters >= 2 * t.sixteen_bit_parameters && plan.gram == Gram::f32_wide && plan.residual == Format::f32) {
+    while (const auto narrower = narrower_gram(plan.gram, policy, size.sixteen_bits_pay)) plan.gram = *narrower;
   }
-  if (!low) return {h.plan, Event::none};
-  // So close an undamped step lands where only f64 can tell what is left to do, if noise
-  // does not spoil the step: a pass at this point in f64 would tell less than one at the next.
-  if (h.nearness <= 1 && h.gradient_noise <= 0.5 * h.nu) return {all_f64(h.plan), Event::finishing, true};
-  // The gradient decides where the answer lies; below a tenth of nu its noise does no harm yet.
-  if (!(h.gradient_noise <= 0.1 * h.nu)) return {all_f64(h.plan), Event::gradient_noise};
-  // A step whose predicted gain drowns in the cost's noise cannot be judged.
-  if (h.undecided_in_a_row >= 2 || !(h.cost_noise <= h.predicted)) return {all_f64(h.plan), Event::cost_noise};
-  if (h.stalled) return {all_f64(h.plan), Event::stalled};
+  return plan;
+}
+
+Decision next_plan(const HealthReport& h, const PrecisionPolicy& policy, const RuleValues& values) {
+  const Thresholds& t = policy.thresholds;
+  const bool low_rows = h.plan.residual != Format::f64;
+  if (low_rows && !(h.finite && h.nonfinite_tiles <= t.nonfinite_tiles)) return {all_f64(h.plan), Event::overflow};
+  if (const auto decision = by_rule(h, policy, values)) return *decision;
+
+  if (const Event event = gram_trouble(h, t); event != Event::none) {
+    const bool enough = low_rows && !(h.wasted <= t.wasted_work);  // of evaluating the same point again and again
+    const PrecisionPlan plan = enough ? all_f64(h.plan) : wider_gram(h);
+    if (event == Event::not_definite || !within(h.plan, policy.ceiling) || within(plan, policy.ceiling)) return {plan, event};
+  }
+  if (!low_rows) {
+    // What this Gram matrix takes for the end is looked at with all digits.
+    if (below_f64(h.plan.gram) && (h.reached || h.stalled)) return {all_f64(h.plan), h.stalled ? Event::stalled : Event::finishing};
+  } else {
+    // So close an undamped step lands where only f64 can tell what is left to do, if noise
+    // does not spoil the step: a pass at this point in f64 would tell less than one at the next.
+    if (h.nearness <= 1 && h.gradient_noise <= 0.5 * h.nu) return {f64_rows(h, t), Event::finishing, true};
+    const Event event = row_trouble(h, t);
+    const PrecisionPlan plan = f64_rows(h, t);
+    if (event != Event::none && (h.stalled || within(plan, policy.ceiling))) return {plan, event};
+  }
+  if (const auto plan = descent(h, policy)) return {*plan, Event::descent, true};
   return {h.plan, Event::none};
 }
 

@@ -1,7 +1,7 @@
 #include "dense_evaluator.hpp"
 
 #include "dense_scratch.hpp"
-
+#include "low_gram.hpp"
 #include "parallel.hpp"
 
 #include <chrono>
@@ -18,7 +18,20 @@ constexpr std::size_t kTilesPerChunk = 16;         // leaves of the reduction tr
 constexpr std::size_t kChunkDoubles = 1 << 23;     // most numbers all leaves hold together
 constexpr double kThreadWork = 1e6;                // f64 adds, some 50 µs: less is not worth waking a thread
 constexpr int kMaxRecordings = 64;                 // passes repeated because a row took a new branch
-constexpr double kF32Price = 0.5;                  // of an f64 row, by lanes
+
+// In f64 adds. By lanes, and as measured (jacobian/kernels/README.md).
+double row_price(const PrecisionPlan& plan) { return plan.residual == Format::f32 ? 0.5 : 1.0; }
+double gram_price(Gram gram) {  // of an entry of the triangle
+  switch (gram) {
+    case Gram::bf16: return kernels().bf16_instructions ? 0.25 : 10;
+    case Gram::f32_tile: return 0.6;
+    case Gram::f16:
+    case Gram::f32_wide:
+    case Gram::f64: return 1;
+    case Gram::qr: return 8;
+  }
+  return 1;
+}
 
 std::size_t packed_size(int n1) { return static_cast<std::size_t>(n1) * (static_cast<std::size_t>(n1) + 1) / 2; }
 
@@ -35,6 +48,7 @@ struct DenseEvaluator::Sums {
     packed.assign(qr ? 0 : packed_size(static_cast<int>(n1)), 0.0);
     triangle.assign(qr ? n1 : 0, qr ? n1 : 0);
     redone = 0;
+    issue = {};
     finite = true;
     counters = {};
   }
@@ -44,10 +58,12 @@ struct DenseEvaluator::Sums {
   std::size_t redone = 0;    // tiles that were not finite in f32
   bool finite = true;
   TileRange culprit;         // the tile that is not
+  PrecisionIssue issue;      // of the tiles redone
   KernelCounters counters;
 
   void merge(const Sums& other, int n1, KernelCounters& counters) {
     redone += other.redone;
+    issue += other.issue;
     finite = finite && other.finite;
     for (std::size_t k = 0; k < packed.size(); ++k) packed[k] += other.packed[k];
     if (triangle.empty()) return;
@@ -72,17 +88,32 @@ class DenseEvaluator::TileFolder {
         n1_(fill == Fill::residual ? 1 : model.parameters() + 1),
         first_(static_cast<std::size_t>(model.parameters() + 1 - n1_)), scratch_(scratch),
         pass_(scratch.pass(model, x, fill, plan.residual == Format::f32)),
-        ones_(fill == Fill::residual || n1_ > most_columns_with_ones ? -1 : pass_.ones_column()) {}
+        ones_(fill == Fill::residual || n1_ > most_columns_with_ones ? -1 : pass_.ones_column()),
+        low_gram_(plan.gram, n1_, model.tile_rows()) {}
 
   // Adds a tile's sums in the plan's precision; in f64.
   void add(const TileRange& range, double* sums) {
-    if (plan_.residual == Format::f64) return add_f64(range, sums);
+    if (plan_.gram >= Gram::f64 || fill_ == Fill::residual) {
+      if (plan_.residual == Format::f64) return add_f64(range, sums);
+    } else if (plan_.residual == Format::f64) {
+      return low_gram_.add(fill_f64(range), range.count, sums, counters_);
+    }
     const float* const* columns = pass_.fill_f32(range.first, range.count, counters_) + first_;
+    if (plan_.gram < Gram::f32_tile) return low_gram_.add(columns, range.count, sums, counters_);
     const auto kernel = plan_.gram == Gram::f32_tile ? kernels().gram_f32 : kernels().gram_f32_wide;
     kernel(without_ones(columns, scratch_.columns_f32), n1_, range.count, sums, &counters_);
   }
   void add_f64(const TileRange& range, double* sums) {
     kernels().gram_f64(without_ones(fill_f64(range), scratch_.columns_f64), n1_, range.count, sums, &counters_);
+  }
+  // What is wrong with a tile's numbers in the plan's precision.
+  PrecisionIssue issue(const TileRange& range) {
+    if (plan_.residual == Format::f32) return issues_of(pass_.fill_f32(range.first, range.count, counters_) + first_, n1_, range.count);
+    PrecisionIssue issue;
+    issue.operation = Operation::jacobian_storage;
+    issue.format = formats_of(plan_).jacobian;
+    issue.rows = range.count;
+    return issue;
   }
 
   // Folds one tile into R. The kernel destroys its input, which may be the user's data: copy first.
@@ -131,6 +162,7 @@ class DenseEvaluator::TileFolder {
   TilePass& pass_;
   TilePass* wide_ = nullptr;
   int ones_;  // column of ones, or -1
+  LowGram low_gram_;
 };
 
 // The scratch of each of as many workers as take part in a pass; kept from pass to pass.
@@ -171,14 +203,19 @@ DenseEvaluator::DenseEvaluator(RowModel& model, const Parallelism& parallelism)
     : model_(model), parallelism_(parallelism), scratch_(std::make_unique<Scratch>()), workers_(std::make_unique<Workers>()) {}
 DenseEvaluator::~DenseEvaluator() = default;
 
+double DenseEvaluator::pass_work(const PrecisionPlan& plan) const {
+  const double rows = static_cast<double>(model_.rows());
+  const double products = static_cast<double>(packed_size(parameters() + 1));
+  return rows * (row_cost() * row_price(plan) + products * gram_price(plan.gram));
+}
+
 DenseEvaluator::Sums& DenseEvaluator::accumulate(std::span<const double> x, Fill fill, const PrecisionPlan& plan) {
   for (int round = 0; round < kMaxRecordings; ++round) {
     bool retry = false;
     const auto begin = timed_ ? std::chrono::steady_clock::now() : std::chrono::steady_clock::time_point();
     Sums& sums = accumulate_once(x, fill, plan, retry);
     if (timed_) seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-    const double rows = static_cast<double>(model_.rows()) * model_.row_cost(fill);
-    work_ += rows * (plan.residual == Format::f32 ? kF32Price : 1.0);
+    work_ += fill == Fill::residual ? static_cast<double>(model_.rows()) * model_.row_cost(fill) * row_price(plan) : pass_work(plan);
     if (!retry) return sums;
   }
   throw RecordingFailed("rows kept taking branches that were not recorded");
@@ -209,8 +246,9 @@ void DenseEvaluator::sum_one_by_one(std::size_t begin, std::size_t end, const Pr
   for (std::size_t t = begin; t < end; ++t) {
     tile.assign(sums.packed.size(), 0.0);
     folder.add(model_.tile(t), tile.data());
-    if (plan.residual == Format::f32 && !all_finite(tile)) {
+    if (plan.gram < Gram::f64 && !all_finite(tile)) {
       ++sums.redone;
+      sums.issue += folder.issue(model_.tile(t));
       tile.assign(sums.packed.size(), 0.0);
       folder.add_f64(model_.tile(t), tile.data());
     }
@@ -285,6 +323,7 @@ void DenseEvaluator::linearize_into(std::span<const double> x, const PrecisionPl
     return;
   }
   out.nonfinite_tiles = static_cast<double>(sums.redone) / static_cast<double>(std::max<std::size_t>(1, model_.tile_count()));
+  out.issue = sums.redone > 0 ? sums.issue : PrecisionIssue{};
   const auto n = static_cast<std::size_t>(parameters());
   out.gradient.assign(n, 0.0);
   out.normal.assign(n, n);

@@ -31,7 +31,7 @@ class DenseEvaluator final : public Evaluator {
   Linearization linearize(std::span<const double> x, const PrecisionPlan& plan) override;
   void linearize_into(std::span<const double> x, const PrecisionPlan& plan, Linearization& out) override;
   CostValue cost(std::span<const double> x, Format format) override;
-  Probe probe(std::span<const double> x) override;
+  Probe probe(std::span<const double> x, const PrecisionPlan& plan, std::optional<Format> below) override;
   Recheck recheck(std::span<const double> x, std::size_t max_rows) override;
   void recheck_into(std::span<const double> x, std::size_t max_rows, Recheck& out) override;
   double jacobian_error() const override;
@@ -40,6 +40,8 @@ class DenseEvaluator final : public Evaluator {
 
   const KernelCounters& counters() const override { return counters_; }
   double counted_work() const override { return work_; }
+  double pass_work(const PrecisionPlan& plan) const override;
+  std::size_t bytes() const override { return peak_bytes_; }
 
   // Without it seconds() stays 0: the clock costs small fits a few percent.
   void keep_time(bool on) { timed_ = on; }

@@ -6,6 +6,7 @@
 #include <nlsq/scheduler.hpp>
 
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -23,6 +24,7 @@ struct Linearization {
   Matrix triangle;   // plan.gram == qr: R of [J | r], (n+1) x (n+1); else empty
   bool finite = true;
   double nonfinite_tiles = 0;  // share of the tiles redone in f64
+  PrecisionIssue issue = {};   // what was wrong with those
 };
 
 struct CostValue {
@@ -30,16 +32,19 @@ struct CostValue {
   bool finite() const { return cost - cost == 0; }
 };
 
-// Discrepancies between f32 and f64 rows, from a stratified sample, extrapolated to all rows.
-// Sums over m rows of per-row differences q: bias m*mean(q); standard error of that estimate from
-// the scatter between groups of neighbouring rows; the random part sqrt(m)*sd(q).
+// Discrepancies between a plan's rows and f64 rows, from a stratified sample, extrapolated to all rows.
+// Sums over m rows of per-row differences q: bias m*mean(q); standard error of that estimate, and the
+// random part of the sum itself, from the scatter between groups of neighbouring rows.
 struct Probe {
   std::size_t rows = 0;      // sampled
-  double cost_noise = 0;     // |bias| + 2 se + 2 random, of ½‖r‖²
+  double cost_noise = 0;     // |bias| + 2 se + 2 random, of ½‖r‖²; 0 where rows are f64
   Vector gradient_bias;      // n
-  Matrix gradient_scatter;   // n x n covariance of the gradient's error (se² + random²)
+  Matrix gradient_scatter;   // groups x n: rows b_g, Σ b_g b_gᵀ is the covariance of the gradient's error
   Vector column_squares;     // Σ J_ij² over the sampled rows, in f64
-  bool finite = true;        // every sampled f32 row was finite
+  bool finite = true;        // every sampled row was finite in the plan's format
+  // Some of those rows, each scaled by √(m/S): J in f64, as the plan's Gram matrix sees it, and as one of 16
+  // bits would, where that is asked for.
+  Matrix jacobian, rounded, rounded_below;
 };
 
 // The program's residuals beside those of the user's own callable in double, on a stratified sample.
@@ -80,7 +85,8 @@ class Evaluator {
     out = linearize(x, plan);
   }
   virtual CostValue cost(std::span<const double> x, Format format) = 0;
-  virtual Probe probe(std::span<const double> x) = 0;
+  // `below`: a 16-bit format whose effect on J is of interest, too.
+  virtual Probe probe(std::span<const double> x, const PrecisionPlan& plan, std::optional<Format> below = {}) = 0;
   // At most `max_rows` rows, in f64.
   virtual Recheck recheck(std::span<const double> x, std::size_t max_rows) = 0;
   virtual void recheck_into(std::span<const double> x, std::size_t max_rows, Recheck& out) { out = recheck(x, max_rows); }
@@ -93,7 +99,9 @@ class Evaluator {
   }
 
   virtual const KernelCounters& counters() const = 0;
-  virtual double counted_work() const = 0;  // f64 adds, f32 at half price
+  virtual double counted_work() const = 0;  // f64 adds: rows and Gram products at the prices of their formats
+  virtual double pass_work(const PrecisionPlan& plan) const = 0;  // of one linearization
+  virtual std::size_t bytes() const = 0;    // most memory one pass held
 };
 
 }  // namespace nlsq::inline v0

@@ -207,15 +207,50 @@ double LinearSolver::norm_in_metric(const Vector& v) const {
   return small_dense::norm(m.s.data(), m.size());
 }
 
-double LinearSolver::rms_in_metric(const Matrix& covariance) const {
+namespace {
+
+using Rows = Eigen::Map<const Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>>;
+
+Rows rows_of(const Matrix& A) {
+  return Rows(A.data(), static_cast<Eigen::Index>(A.rows()), static_cast<Eigen::Index>(A.columns()));
+}
+
+}  // namespace
+
+double LinearSolver::rms_in_metric(const Matrix& B) const {
   const Impl& m = *impl_;
-  const auto n = m.g.size();
-  DenseMatrix C = m.inverse_scale.asDiagonal() * Eigen::Map<const DenseMatrix>(covariance.data(), n, n) *
-                  m.inverse_scale.asDiagonal();
-  m.L.triangularView<Eigen::Lower>().solveInPlace(C);
-  DenseMatrix Ct = C.transpose();
-  m.L.triangularView<Eigen::Lower>().solveInPlace(Ct);
-  return std::sqrt(std::max(0.0, Ct.trace()));
+  DenseMatrix columns = m.inverse_scale.asDiagonal() * rows_of(B).transpose();
+  m.L.triangularView<Eigen::Lower>().solveInPlace(columns);
+  return columns.norm();
+}
+
+double LinearSolver::largest_in_metric(const Matrix& A, const Matrix& B) const {
+  constexpr int kRounds = 8;
+  const Impl& m = *impl_;
+  const DenseMatrix E = rows_of(B) - rows_of(A);
+  DenseVector v = DenseVector::Ones(m.g.size()).normalized();
+  double norm = 0;
+  for (int round = 0; round < kRounds; ++round) {
+    m.L.transpose().triangularView<Eigen::Upper>().solveInPlace(v);
+    const DenseVector u = E * m.inverse_scale.cwiseProduct(v);
+    norm = std::max(norm, u.norm());
+    v = m.inverse_scale.cwiseProduct(E.transpose() * u);
+    m.L.triangularView<Eigen::Lower>().solveInPlace(v);
+    const double size = v.norm();
+    if (!(size > 0)) break;
+    v /= size;
+  }
+  return norm;
+}
+
+double LinearSolver::contraction(const Matrix& A, const Matrix& B, const Step& step) const {
+  const Impl& m = *impl_;
+  const Eigen::Map<const DenseVector> s(step.step.data(), m.g.size());
+  const Rows a = rows_of(A), b = rows_of(B);
+  DenseVector e = b.transpose() * (b * s) - a.transpose() * (a * s);
+  e = m.inverse_scale.cwiseProduct(e);
+  m.L.triangularView<Eigen::Lower>().solveInPlace(e);
+  return step.nu > 0 ? e.norm() / step.nu : 0.0;
 }
 
 }  // namespace nlsq::inline v0

@@ -48,8 +48,12 @@ class LinearSolver {
   }
   // ‖L⁻¹D⁻¹v‖ with the factor of the last solve.
   double norm_in_metric(const Vector& v) const;
-  // √trace(L⁻¹ D⁻¹ C D⁻¹ L⁻ᵀ): root mean square of that norm for a random v of covariance C.
-  double rms_in_metric(const Matrix& covariance) const;
+  // √Σ ‖L⁻¹D⁻¹b‖² over the rows b of B: root mean square of that norm for a random v of covariance BᵀB.
+  double rms_in_metric(const Matrix& B) const;
+  // ‖(A - B) D⁻¹ L⁻ᵀ‖₂: what a difference of Jacobians does to steps. By power iteration, never too large.
+  double largest_in_metric(const Matrix& A, const Matrix& B) const;
+  // ‖L⁻¹D⁻¹(BᵀB - AᵀA)s‖ / ν for the last solve's step s: its error where BᵀB stood for AᵀA.
+  double contraction(const Matrix& A, const Matrix& B, const Step& step) const;
 
  private:
   struct Impl;

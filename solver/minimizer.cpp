@@ -81,6 +81,10 @@ void Minimizer::iterate() {
       conclude(*spent);
       break;
     }
+    if (lost_below_f64()) {
+      conclude(Termination::no_progress);
+      break;
+    }
     know();
     assess();
     if (promote()) continue;
@@ -97,8 +101,7 @@ void Minimizer::iterate() {
 // Precision for the first pass, finite residuals, and what rounding errors scale with.
 bool Minimizer::start(std::span<const double> x0, Kept<Linearization>& at) {
   state_.x.assign(x0.begin(), x0.end());
-  const double work = static_cast<double>(evaluator_.residuals()) * evaluator_.row_cost();
-  state_.plan = initial_plan(options_.policy(), work, evaluator_.has_f32());
+  state_.plan = first_plan(evaluator_, options_.policy());
   if (at) at_.swap(at);
   else evaluator_.linearize_into(state_.x, state_.plan, at_.renew());
   if (!at_->finite && low()) {
@@ -155,6 +158,12 @@ std::optional<Termination> Minimizer::budget_spent() const {
   return std::nullopt;
 }
 
+// A quarter of all iterations, and f32 rows still lead on: leaves the rest to an attempt in f64 from the start.
+bool Minimizer::lost_below_f64() const {
+  constexpr int kFewest = 100;
+  return low() && state_.iteration - first_iteration_ >= std::max(kFewest, options_.max_iterations / 4);
+}
+
 // The linearization of x in the plan in force, with everything derived from it.
 void Minimizer::know() {
   if (at_ && solver_) return;
@@ -163,9 +172,13 @@ void Minimizer::know() {
   solver_.renew().set(*at_, state_.scale);
   probe_.reset();
   first_order(*at_, state_.x, evaluator_.residuals(), unit_sigma_, memory_.undamped, first_);
-  if (low()) probe_ = evaluator_.probe(state_.x);
+  if (at_->issue.rows > 0) {
+    at_->issue.iteration = state_.iteration;
+    summary_.precision.issues.push_back(at_->issue);
+  }
+  if (low() || low_gram()) probe_ = evaluator_.probe(state_.x, at_->plan, format_below());
   if (!low()) cost_f64_ = at_->cost;
-  else if (state_.x == state_.checkpoint) checkpoint_noise_ = probe_->cost_noise;
+  else if (std::isinf(checkpoint_noise_) && state_.x == state_.checkpoint) checkpoint_noise_ = probe_->cost_noise;
 }
 
 void Minimizer::update_scale() {
@@ -194,7 +207,7 @@ void Minimizer::record(StepOutcome outcome, Event event, std::string reason) {
   it.step_norm = step_.scaled_norm / std::sqrt(size);
   it.lambda = undamped() ? 0 : trust_.lambda();
   it.rho = outcome == StepOutcome::promoted ? kNaN : rho_;
-  it.plan = state_.plan;
+  it.plan = at_->plan;
   it.rows = evaluator_.residuals();
   it.condition = step_.condition;
   it.outcome = outcome;

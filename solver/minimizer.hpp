@@ -33,7 +33,10 @@ struct MinimizerState {
   int iteration = 0;
   int undecided_in_a_row = 0;
   int failed_certificates = 0;
-  Vector checkpoint;    // where the iteration started
+  int good_steps = 0;        // accepted in a row under the plan in force
+  int descents = 0;          // of the Gram matrix to fewer digits
+  int unverified_steps = 0;  // accepted below f64 since the checkpoint
+  Vector checkpoint;    // last point whose cost f64 has seen not to be worse, at first the start
   double checkpoint_cost = 0;
 };
 
@@ -68,6 +71,9 @@ struct WarmStart {
   std::vector<IterationSummary> iterations;
   std::optional<Termination> spent;  // as in MinimizerResult
 };
+
+// The plan a fit of these rows starts with.
+PrecisionPlan first_plan(const Evaluator& evaluator, const PrecisionPolicy& policy);
 
 class Minimizer {
  public:
@@ -106,18 +112,24 @@ class Minimizer {
   void measure_rounding();
   // ν₀ and the undamped step are to be believed.
   bool first_order_known() const {
-    return first_.usable && (first_.condition <= kNormalCondition || state_.plan.gram == Gram::qr);
+    return first_.usable && (first_.condition <= kNormalCondition || at_->plan.gram == Gram::qr);
   }
   bool near_optimum() const;
   bool worth_less_damping() const;
+  bool lost_below_f64() const;
   bool undamped() const;
   bool finish_in(const PrecisionPlan& plan);
   bool worse_than_checkpoint();
+  void verify();
   void roll_back();
   void know();
   void assess();
   bool underflows() const;
+  std::optional<Format> format_below() const;
+  RuleValues rule_values() const;
+  double wasted_share() const;
   bool promote();
+  void change_next(const Decision& decision, std::string reason);
   bool reached();
   bool conclude(Termination reason);
   bool certify_here(Termination reason);
@@ -127,7 +139,8 @@ class Minimizer {
   void polish();
   std::optional<Termination> budget_spent() const;
 
-  bool low() const { return state_.plan.residual != Format::f64; }
+  bool low() const { return state_.plan.residual != Format::f64; }    // rows
+  bool low_gram() const { return at_ && at_->plan.gram < Gram::f64; }  // of at_
   double noise() const;
   static double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
   void add_acceleration();
@@ -151,7 +164,7 @@ class Minimizer {
   TrustRegion trust_;
   Kept<Linearization>& at_ = memory_.at;        // at state_.x
   Kept<LinearSolver>& solver_ = memory_.solver; // of at_
-  std::optional<Probe> probe_;          // at state_.x, low precision only
+  std::optional<Probe> probe_;          // at state_.x, where rows or Gram matrix are below f64
   FirstOrder& first_ = memory_.first;   // at state_.x, f64 only
   HealthReport health_;
   Step& step_ = memory_.step;
@@ -165,6 +178,9 @@ class Minimizer {
   double trusted_distance_ = 1;         // standard errors within which undamped steps are taken
   bool stalled_ = false, last_accepted_ = true, ftol_met_ = false, stop_asked_ = false;
   bool reach_along_valley_ = false;     // damping was lowered at state_.x for a gain that the cost can show
+  bool gram_rejected_ = false;          // a step was rejected here that the Gram matrix may have spoilt
+  double wasted_work_ = 0;              // of passes thrown away
+  double work_at_checkpoint_ = 0;
   int vain_reaches_ = 0;                // in a row, the step at once rejected
   double checkpoint_noise_ = 0;         // of the checkpoint's cost: 0 where it is known in f64
   double magnitude_ = 0;                // ‖terms of r‖, by the last recheck

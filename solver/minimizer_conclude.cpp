@@ -45,7 +45,7 @@ bool Minimizer::conclude(Termination reason) {
 }
 
 bool Minimizer::certify_here(Termination reason) {
-  if (low()) {
+  if (low() || low_gram()) {
     state_.plan = {Format::f64, Gram::f64};
     at_.reset();
   }

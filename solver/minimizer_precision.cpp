@@ -50,23 +50,78 @@ void Minimizer::assess() {
   }
   summary_.time.solve += seconds_since(begin);
   health_ = {};
-  health_.plan = state_.plan;
+  health_.plan = at_->plan;
   health_.finite = at_->finite;
   health_.nonfinite_tiles = at_->nonfinite_tiles;
   health_.factored = step_.factored;
   health_.kappa_lambda = step_.condition;
+  health_.lambda = undamped() ? 0 : trust_.lambda();
   health_.nu = step_.nu;
   health_.predicted = step_.predicted;
   health_.parameters = evaluator_.parameters();
   health_.undecided_in_a_row = state_.undecided_in_a_row;
+  health_.sixteen_bits_pay = kernels().bf16_instructions;
+  health_.rejected = gram_rejected_;
   health_.stalled = stalled_;
+  health_.good_steps = state_.good_steps;
+  health_.descents = state_.descents;
+  health_.wasted = wasted_share();
   if (near_optimum()) health_.nearness = first_.decrement_sigma / trusted_distance_;
   if (probe_ && underflows()) health_.nonfinite_tiles = 1;
   if (!probe_ || !step_.factored) return;
   health_.finite = health_.finite && probe_->finite;
+  if (!probe_->jacobian.empty()) health_.contraction = solver_->contraction(probe_->jacobian, probe_->rounded, step_);
+  if (!probe_->jacobian.empty() && formats_of(at_->plan).jacobian < Format::f32) {
+    health_.epsilon_j = solver_->largest_in_metric(probe_->jacobian, probe_->rounded);
+  }
+  if (!probe_->rounded_below.empty()) {
+    health_.epsilon_j_below = solver_->largest_in_metric(probe_->jacobian, probe_->rounded_below);
+  }
+  health_.reached = !low() && reached();
+  if (!low()) return;
   health_.cost_noise = probe_->cost_noise;
   health_.gradient_noise =
       solver_->norm_in_metric(probe_->gradient_bias) + 2 * solver_->rms_in_metric(probe_->gradient_scatter);
+}
+
+// What rules may ask for. NaN where it is not known.
+RuleValues Minimizer::rule_values() const {
+  using V = RuleVariable;
+  RuleValues v;
+  const double sigma = scatter(at_->cost, evaluator_.residuals(), state_.x.size(), unit_sigma_);
+  if (step_.factored) {
+    v[V::condition] = health_.kappa_lambda;
+    v[V::epsilon_j] = probe_ ? health_.epsilon_j : 0;
+    v[V::epsilon_f] = at_->cost > 0 ? health_.cost_noise / at_->cost : kNaN;
+    v[V::decrement] = sigma > 0 ? step_.nu / sigma : kNaN;
+  }
+  v[V::rho] = rho_;
+  v[V::lambda] = health_.lambda;
+  v[V::iteration] = state_.iteration;
+  v[V::rows] = static_cast<double>(evaluator_.residuals());
+  v[V::n] = evaluator_.parameters();
+  v[V::memory] = static_cast<double>(evaluator_.bytes());
+  v[V::nonfinite] = at_->nonfinite_tiles;
+  return v;
+}
+
+// Passes thrown away beside those that served. Samples and probes are small beside either.
+double Minimizer::wasted_share() const {
+  const double served = evaluator_.counted_work() - wasted_work_;
+  return served > 0 ? wasted_work_ / served : 0;
+}
+
+PrecisionPlan first_plan(const Evaluator& evaluator, const PrecisionPolicy& policy) {
+  const double work = static_cast<double>(evaluator.residuals()) * evaluator.row_cost();
+  return initial_plan(policy, {work, evaluator.parameters(), evaluator.has_f32(), kernels().bf16_instructions});
+}
+
+// The next lower form's 16 bits, where the scheduler may want to know what they would do.
+std::optional<Format> Minimizer::format_below() const {
+  const PrecisionPolicy& policy = options_.policy();
+  const bool asks = at_->plan.gram == Gram::f32_tile && info(policy.jacobian_floor).bytes == 2 && kernels().bf16_instructions &&
+                    evaluator_.parameters() >= policy.thresholds.sixteen_bit_parameters;
+  return asks ? std::optional(policy.jacobian_floor) : std::nullopt;
 }
 
 // All rows in f32 give a column less length than the sampled ones have in f64: it is below f32's range.
@@ -78,24 +133,44 @@ bool Minimizer::underflows() const {
 }
 
 bool Minimizer::promote() {
-  const Decision decision = next_plan(health_);
-  if (decision.plan == state_.plan) return false;
-  if (decision.at_trial && finish_in(decision.plan)) return true;
+  const Decision decision = next_plan(health_, options_.policy(), rule_values());
+  if (decision.plan == at_->plan) return false;
+  if (decision.event == Event::finishing && decision.at_trial && finish_in(decision.plan)) return true;
   std::string reason;
   switch (decision.event) {
+    case Event::rule: reason = options_.policy().rules[decision.rule->index].to_string(); break;
     case Event::overflow: reason = fmt::format("{:.1f} % of tiles leave the range of f32", 100 * health_.nonfinite_tiles); break;
     case Event::not_definite: reason = "normal matrix is not positive definite"; break;
     case Event::condition:
       reason = fmt::format("condition {:.1e} > {:.1e}", health_.kappa_lambda,
-                           condition_limit(state_.plan.gram, health_.parameters));
+                           condition_limit(at_->plan.gram, health_.parameters, options_.policy().thresholds));
+      break;
+    case Event::jacobian_error:
+      reason = fmt::format("error of J {:.1e}, of the step {:.1e}", health_.epsilon_j, health_.contraction);
+      break;
+    case Event::rejected_step: reason = fmt::format("error of the step {:.1e}", health_.contraction); break;
+    case Event::descent:
+      reason = fmt::format("lambda {:.1e}, error of J {:.1e}", health_.lambda, health_.epsilon_j_below);
       break;
     case Event::gradient_noise: reason = fmt::format("noise {:.1e} > 0.1 * nu {:.1e}", health_.gradient_noise, health_.nu); break;
     case Event::cost_noise: reason = fmt::format("cost noise {:.1e}, predicted {:.1e}", health_.cost_noise, health_.predicted); break;
     case Event::finishing: reason = fmt::format("{:.1e} standard errors from the optimum", first_.decrement_sigma); break;
     default: reason = "no acceptable step";
   }
+  if (decision.plan.gram < at_->plan.gram) ++state_.descents;
+  state_.good_steps = 0;
+  if (decision.at_trial && decision.event != Event::finishing) {
+    change_next(decision, std::move(reason));
+    return false;
+  }
   escalate(decision, std::move(reason));
   return true;
+}
+
+// The plan of the next point; what is known of this one serves still.
+void Minimizer::change_next(const Decision& decision, std::string reason) {
+  record(StepOutcome::promoted, decision.event, std::move(reason));
+  state_.plan = decision.plan;
 }
 
 // Takes the step and knows its end in f64 at once. Costs of two precisions are not comparable; gradients
@@ -120,8 +195,10 @@ bool Minimizer::finish_in(const PrecisionPlan& plan) {
 void Minimizer::escalate(const Decision& decision, std::string reason) {
   record(StepOutcome::promoted, decision.event, std::move(reason));
   ++summary_.precision.escalations;
-  const bool finer_rows = decision.plan.residual != state_.plan.residual;
+  const bool finer_rows = decision.plan.residual != at_->plan.residual;
+  wasted_work_ += evaluator_.pass_work(at_->plan);
   state_.plan = decision.plan;
+  gram_rejected_ = false;
   state_.scale.clear();  // columns whose squares underflowed have no length below f64
   trust_.restore(streak_lambda_);
   at_.reset();
@@ -147,7 +224,20 @@ bool Minimizer::worse_than_checkpoint() {
   return at_->cost > state_.checkpoint_cost + noise();
 }
 
+// Every few steps below f64 the point is compared with the last one verified, in f64.
+void Minimizer::verify() {
+  state_.unverified_steps = 0;
+  if (checkpoint_noise_ > 0) state_.checkpoint_cost = evaluator_.cost(state_.checkpoint, Format::f64).cost;
+  checkpoint_noise_ = 0;
+  const double cost = evaluator_.cost(state_.x, Format::f64).cost;
+  if (!(cost <= state_.checkpoint_cost + noise())) return roll_back();
+  state_.checkpoint = state_.x;
+  state_.checkpoint_cost = cost;
+  work_at_checkpoint_ = evaluator_.counted_work();
+}
+
 void Minimizer::roll_back() {
+  wasted_work_ = std::max(wasted_work_, evaluator_.counted_work() - work_at_checkpoint_);
   record(StepOutcome::promoted, Event::rollback, fmt::format("cost {:.9g} is above the checkpoint's", at_->cost));
   state_.x = state_.checkpoint;
   state_.plan = {Format::f64, Gram::f64};

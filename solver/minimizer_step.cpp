@@ -12,7 +12,6 @@ constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 constexpr double kU = 0x1p-53;
 constexpr int kHardFit = 10;        // iterations after which a fit is taken for a hard one
 constexpr double kAccept = 1e-4;    // least gain ratio, f64
-constexpr double kAcceptLow = 0.1;  // the same below f64
 
 }  // namespace
 
@@ -84,7 +83,7 @@ void Minimizer::judge() {
 
 // The three-valued gain ratio. False: undecided, the noise covers the difference.
 bool Minimizer::judge_costs(double before, double after, double noise) {
-  const double least = (low() ? kAcceptLow : kAccept) * step_.predicted;
+  const double least = (low() ? options_.policy().thresholds.gain_ratio : kAccept) * step_.predicted;
   decrease_ = before - after;
   rho_ = decrease_ / step_.predicted;
   judgement_ = Judgement::undecided;
@@ -118,6 +117,13 @@ void Minimizer::settle() {
     return;
   }
   if (!accepted) {
+    state_.good_steps = 0;
+    // Before the damping is raised for it, once, the scheduler may lay the failure on the Gram matrix.
+    if (low_gram() && !gram_rejected_ && health_.contraction > options_.policy().thresholds.rejected_contraction) {
+      gram_rejected_ = true;
+      last_accepted_ = false;
+      return;
+    }
     judgement_ == Judgement::invalid ? trust_.invalid() : trust_.rejected();
     if (trust_.exhausted()) stalled_ = true;
     if (reach_along_valley_ && last_accepted_) ++vain_reaches_;
@@ -137,6 +143,9 @@ void Minimizer::settle() {
   if (reach_along_valley_ && last_accepted_) vain_reaches_ = 0;
   last_accepted_ = true;
   reach_along_valley_ = false;
+  gram_rejected_ = false;
+  ++state_.good_steps;
+  if (low() && ++state_.unverified_steps >= options_.policy().thresholds.checkpoint_steps) verify();
 }
 
 }  // namespace nlsq::inline v0

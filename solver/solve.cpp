@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <optional>
 #include <span>
@@ -14,14 +15,14 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-// A certificate is worth a cost that is higher by less than one standard error; else the lower cost wins.
+// A certificate is worth a cost that is higher by less than one standard error, or by rounding; else the lower cost wins.
 bool better(const MinimizerResult& a, const MinimizerResult& b, std::size_t rows, bool unit_sigma) {
   const bool good_a = is_success(a.summary.verdict), good_b = is_success(b.summary.verdict);
   const double cost_a = a.summary.final_cost, cost_b = b.summary.final_cost;
   if (good_a == good_b) return cost_a < cost_b * (1 - 1e-9);
   const double sigma = scatter(good_a ? cost_b : cost_a, rows, a.x.size(), unit_sigma);
   const double excess = good_a ? cost_a - cost_b : cost_b - cost_a;
-  return (excess <= 0.5 * sigma * sigma) == good_a;
+  return (excess <= 0.5 * sigma * sigma + a.cost_noise + b.cost_noise) == good_a;
 }
 
 // No certificate, or rank lost on the way (parameters that ran off to where the data see nothing of them).
@@ -95,12 +96,23 @@ void count_steps(Summary& s) {
   for (const IterationSummary& it : s.iterations) {
     s.accepted += it.outcome == StepOutcome::accepted ? 1 : 0;
     s.rejected += it.outcome == StepOutcome::rejected || it.outcome == StepOutcome::invalid ? 1 : 0;
-    const bool finer = it.event != Event::none && it.event != Event::rollback && it.event != Event::sample_abandoned;
+    const bool finer = it.event != Event::none && it.event != Event::rollback && it.event != Event::sample_abandoned && it.event != Event::descent;
     s.precision.escalations += finer ? 1 : 0;
   }
 }
 
 using Clock = std::chrono::steady_clock;
+
+bool went_below_f64(const KernelCounters& k) {
+  return k.rows_f32 + k.gram_flops_f16 + k.gram_flops_bf16 + k.gram_flops_f32 + k.gram_flops_f32_wide > 0;
+}
+
+// What makes `strict` run all of it in f64, too, beside a certificate that failed.
+bool doubt_arose(const std::vector<IterationSummary>& trace) {
+  return std::ranges::any_of(trace, [](const IterationSummary& it) {
+    return it.event == Event::rollback || (it.event == Event::not_definite && it.plan.gram < Gram::f64);
+  });
+}
 
 // The attempts of one solve.
 class Attempts {
@@ -130,6 +142,8 @@ class Attempts {
     if (better(w_.next, w_.best, evaluator_.residuals(), request_.unit_sigma)) std::swap(w_.best, w_.next);
     w_.best.spent = spent;
   }
+  // Of all attempts.
+  std::vector<PrecisionIssue>& issues() { return issues_; }
   // Options of attempts after the first: in f64.
   const SolverOptions& rest() {
     if (!rest_) {
@@ -150,6 +164,8 @@ class Attempts {
     if (trusted) minimizer.trust_start();
     minimizer.run(x0, at, begin_, out);
     std::vector<IterationSummary>& made = out.summary.iterations;
+    std::vector<PrecisionIssue>& found = out.summary.precision.issues;
+    issues_.insert(issues_.end(), found.begin(), found.end());
     if (w_.trace.empty()) w_.trace.swap(made);
     else w_.trace.insert(w_.trace.end(), made.begin(), made.end());
   }
@@ -159,6 +175,7 @@ class Attempts {
   SolveWorkspace& w_;
   Clock::time_point begin_;
   std::optional<SolverOptions> rest_;
+  std::vector<PrecisionIssue> issues_;
 };
 
 }  // namespace
@@ -176,8 +193,9 @@ void solve_in(const SolveRequest& request, DenseEvaluator& evaluator, SolveWorks
   const double initial_cost = w.start.initial_cost;
   Attempts attempts(request, evaluator, w, begin);
   attempts.first();
-  // Once more in f64 what f32 rows did not bring to an end, as if they had never been; then with acceleration.
-  if (evaluator.counters().rows_f32 > 0 && worth_another_attempt(w.best, evaluator, request)) {
+  // Once more in f64 what fewer digits did not bring to an end, as if they had never been; then with acceleration.
+  const bool in_doubt = options.strict && !w.best.spent && (doubt_arose(w.trace) || !is_success(w.best.summary.verdict));
+  if (went_below_f64(evaluator.counters()) && (in_doubt || worth_another_attempt(w.best, evaluator, request))) {
     choose_start(evaluator, {request.rows, request.x0, request.linear, attempts.rest(), request.unit_sigma}, begin, w.start, w.other);
     attempts.another(w.start.x, w.start.at, options.geodesic == Geodesic::always);
   }
@@ -195,6 +213,7 @@ void solve_in(const SolveRequest& request, DenseEvaluator& evaluator, SolveWorks
   }
   Summary& s = w.best.summary;
   s.iterations.swap(w.trace);
+  s.precision.issues.swap(attempts.issues());
   count_steps(s);
   if (s.termination != Termination::failure) s.initial_cost = given_cost;
   else w.best.x = request.x0;

@@ -78,8 +78,7 @@ bool solve_linear_by_triangle(const Linearization& at, const std::vector<int>& l
 
 // x0 with its linear parameters solved for, and the linearization there, which the iteration needs anyway.
 void solve_linear_start(DenseEvaluator& evaluator, const SolveRequest& request, Start& start, Kept<Linearization>& other) {
-  const double work = static_cast<double>(evaluator.residuals()) * evaluator.row_cost();
-  const PrecisionPlan plan = initial_plan(request.options.policy(), work, evaluator.has_f32());
+  const PrecisionPlan plan = first_plan(evaluator, request.options.policy());
   Linearization& given = start.at.renew();
   evaluator.linearize_into(start.x, plan, given);
   start.initial_cost = given.cost;
@@ -123,11 +122,6 @@ enum class Sampled : std::uint8_t {
   spent,  // iterations, time, or the callback's patience
 };
 
-PrecisionPlan first_plan(const DenseEvaluator& evaluator, const SolveRequest& request) {
-  const double work = static_cast<double>(evaluator.residuals()) * evaluator.row_cost();
-  return initial_plan(request.options.policy(), work, evaluator.has_f32());
-}
-
 // Brings x close on growing samples: each level goes on until its step is inside the sample's own
 // statistical error.
 Sampled sample(DenseEvaluator& evaluator, const SolveRequest& request, std::chrono::steady_clock::time_point begin, Start& start) {
@@ -156,14 +150,14 @@ Sampled sample(DenseEvaluator& evaluator, const SolveRequest& request, std::chro
     last = std::move(warm.at);
     last_rows = rows.rows();
   }
-  evaluator.linearize_into(start.x, first_plan(evaluator, request), start.at.renew());
+  evaluator.linearize_into(start.x, first_plan(evaluator, request.options.policy()), start.at.renew());
   const double share = static_cast<double>(m) / static_cast<double>(last_rows);
   return represents(*last, *start.at, share) ? Sampled::close : Sampled::lost;
 }
 
 // Whether x is no worse than x0 on all rows, where samples brought it: one pass of residuals alone tells.
 bool better_than_given(DenseEvaluator& evaluator, const SolveRequest& request, Start& start) {
-  const PrecisionPlan plan = first_plan(evaluator, request);
+  const PrecisionPlan plan = first_plan(evaluator, request.options.policy());
   if (!start.at) evaluator.linearize_into(start.x, plan, start.at.renew());
   start.initial_cost = evaluator.cost(request.x0, plan.residual).cost;
   return start.at->finite && start.at->cost <= start.initial_cost;  // not where x0 has no finite residuals, either

@@ -47,16 +47,17 @@ bool is_success(Verdict verdict) noexcept {
 
 namespace {
 
-// "f32×7 → f64×2": steps taken in each precision of the rows.
+// "bf16×5 → f32×2 → f64×2": steps taken, by the fewest digits of rows and Gram matrix; "f64+bf16" where rows
+// have all digits and the Gram matrix has not.
 std::string precision_path(const Summary& s) {
   std::string path;
   for (std::size_t i = 0; i < s.iterations.size();) {
-    const Format format = s.iterations[i].plan.residual;
+    const std::string formats = short_name(s.iterations[i].plan);
     int steps = 0;
-    for (; i < s.iterations.size() && s.iterations[i].plan.residual == format; ++i) {
+    for (; i < s.iterations.size() && short_name(s.iterations[i].plan) == formats; ++i) {
       steps += s.iterations[i].outcome != StepOutcome::promoted;
     }
-    path += fmt::format("{}{}×{}", path.empty() ? "" : " → ", name(format), steps);
+    path += fmt::format("{}{}×{}", path.empty() ? "" : " → ", formats, steps);
   }
   return path.empty() ? "f64×0" : path;
 }
@@ -78,8 +79,8 @@ std::string Summary::full_report() const {
   out += fmt::format("  condition, rank       {:.3e}, {}{}\n", certificate.condition, certificate.rank, certificate.qr ? " (by QR)" : "");
   out += fmt::format("  callable re-checked   {} rows, largest difference {:.1e}\n", certificate.rechecked_rows, certificate.recheck_discrepancy);
   out += fmt::format("  rows evaluated        f64 {}, f32 {}\n", k.rows_f64, k.rows_f32);
-  out += fmt::format("  Gram flops            f64 {}, f32 {}, f32 in f64 {}; QR {}\n", k.gram_flops_f64, k.gram_flops_f32,
-                     k.gram_flops_f32_wide, k.qr_flops_f64);
+  out += fmt::format("  Gram flops            f64 {}, f32 in f64 {}, f32 {}, bf16 {}, f16 {}; QR {}\n", k.gram_flops_f64,
+                     k.gram_flops_f32_wide, k.gram_flops_f32, k.gram_flops_bf16, k.gram_flops_f16, k.qr_flops_f64);
   out += fmt::format("  seconds               {:.3g} in all, {:.3g} in passes\n", time.total, time.evaluate);
   if (!evaluator_note.empty()) out += "  " + evaluator_note + "\n";
   return out;

@@ -56,6 +56,7 @@ void KernelCounters::add(const KernelCounters& other) {
   gram_flops_f64 += other.gram_flops_f64;
   gram_flops_f32 += other.gram_flops_f32;
   gram_flops_f32_wide += other.gram_flops_f32_wide;
+  gram_flops_f16 += other.gram_flops_f16;
   gram_flops_bf16 += other.gram_flops_bf16;
   qr_flops_f64 += other.qr_flops_f64;
 }

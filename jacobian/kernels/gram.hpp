@@ -284,5 +284,25 @@ void gram_f32_wide(const float* const* columns, int n1, std::size_t rows, double
   counters->gram_flops_f32_wide += gram_flops(n1, rows);
 }
 
+// The last column of the triangle alone.
+template <class P>
+void gradient(const typename P::In* const* columns, int n1, std::size_t rows, double* packed) {
+  const int last = n1 - 1;
+  int i = 0;
+  for (; i + gram_block <= last; i += gram_block) rectangle<P, gram_block, 1>(columns, i, last, n1, rows, packed);
+  for (; i < last; ++i) rectangle<P, 1, 1>(columns, i, last, n1, rows, packed);
+  triangle<P, 1>(columns, last, n1, rows, packed);
+}
+
+void gradient_f64(const double* const* columns, int n1, std::size_t rows, double* sums, KernelCounters* counters) {
+  gradient<GramDouble>(columns, n1, rows, sums);
+  counters->gram_flops_f64 += 2 * static_cast<std::uint64_t>(n1) * rows;
+}
+
+void gradient_f32_wide(const float* const* columns, int n1, std::size_t rows, double* sums, KernelCounters* counters) {
+  gradient<GramWidened>(columns, n1, rows, sums);
+  counters->gram_flops_f32_wide += 2 * static_cast<std::uint64_t>(n1) * rows;
+}
+
 }  // namespace
 }  // namespace nlsq::inline v0

@@ -48,6 +48,8 @@ constexpr KernelTable table{
     .gram_f32 = gram_f32,
     .gram_f32_wide = gram_f32_wide,
     .gram_bf16 = gram_bf16,
+    .gradient_f64 = gradient_f64,
+    .gradient_f32_wide = gradient_f32_wide,
     .qr_fold = qr_fold,
     .add_first_order_terms = add_first_order_terms,
     .term_sums = term_sums,

@@ -21,7 +21,7 @@ using problems::Outcome;
 using problems::Problem;
 
 // Every starting format; all but `auto` without the entry gate, so that small cases cannot hide in f64.
-constexpr const char* kPolicies[] = {"auto", "f32", "residual=f32,gram=f32,gate=off"};
+constexpr const char* kPolicies[] = {"auto", "f32", "residual=f32,gram=f32,gate=off", "bf16", "aggressive,gate=off", "always_f16", "always_f32"};
 constexpr std::size_t kOracleRows = 100000;  // more are left to the comparison with f64
 
 struct Tally {
@@ -86,10 +86,15 @@ void check_events(const Problem& c, const nlsq::FitResult& fit) {
   if (c.double_only) CHECK(!in_f32_first(fit));  // differences are refused f32 rows
   if (!in_f32_first(fit)) return;
   CAPTURE(events_of(fit));
-  if (!c.events.empty()) {
+  // A policy with a ceiling stays where it is while steps are to be had; J of 16 bits takes other ways.
+  const auto policy = nlsq::PrecisionPolicy::parse(fit.summary.precision.policy);
+  const bool free = policy.ceiling == nlsq::PrecisionPolicy{}.ceiling && policy.jacobian >= nlsq::Format::f32;
+  if (!c.events.empty() && free) {
     CHECK(std::any_of(c.events.begin(), c.events.end(), [&](nlsq::Event e) { return problems::has_event(fit, e); }));
   }
-  if (c.must_stay_low) CHECK(events_of(fit) == "finishing");
+  // J of 16 bits may be given up all the same: what must stay are the rows.
+  const std::string events = events_of(fit);
+  if (c.must_stay_low) CHECK((events.ends_with("finishing") && events.find("noise") == std::string::npos));
 }
 
 void check_policy(const Problem& c, const problems::Reference& reference, const nlsq::FitResult& f64, const char* policy,

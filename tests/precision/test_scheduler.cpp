@@ -11,9 +11,10 @@ using namespace nlsq;
 
 namespace {
 
-constexpr PrecisionPlan tile{Format::f32, Gram::f32_tile}, wide{Format::f32, Gram::f32_wide},
+constexpr PrecisionPlan half{Format::f32, Gram::bf16}, tile{Format::f32, Gram::f32_tile}, wide{Format::f32, Gram::f32_wide},
     f64{Format::f64, Gram::f64}, qr{Format::f64, Gram::qr};
-constexpr PrecisionPlan all[] = {tile, wide, f64, qr};
+constexpr PrecisionPlan all[] = {half, tile, wide, f64, qr};
+constexpr PrecisionPlan mixed{Format::f64, Gram::bf16};  // f64 rows, J rounded for the Gram matrix alone
 
 // Nothing wrong: digits to spare in any plan.
 HealthReport healthy(PrecisionPlan plan) {
@@ -27,7 +28,7 @@ HealthReport healthy(PrecisionPlan plan) {
 }
 
 void check_edge(const HealthReport& h, PrecisionPlan to, Event event) {
-  const Decision d = next_plan(h);
+  const Decision d = next_plan(h, {});
   CHECK(d.plan == to);
   CHECK(d.event == event);
 }
@@ -56,8 +57,8 @@ TEST_CASE("overflow of f32 rows asks for f64 rows beyond one tile in a hundred")
 }
 
 TEST_CASE("a matrix that is not positive definite takes the next wider Gram form") {
-  const PrecisionPlan next[] = {wide, f64, qr};
-  for (int k = 0; k < 3; ++k) {
+  const PrecisionPlan next[] = {tile, wide, f64, qr};
+  for (int k = 0; k < 4; ++k) {
     HealthReport h = healthy(all[k]);
     h.factored = false;
     check_edge(h, next[k], Event::not_definite);
@@ -69,13 +70,13 @@ TEST_CASE("a matrix that is not positive definite takes the next wider Gram form
 
 TEST_CASE("a condition number beyond what a Gram form bears takes the next wider one") {
   const PrecisionPlan next[] = {wide, f64, qr};
-  for (int k = 0; k < 3; ++k) {
+  for (int k = 1; k < 4; ++k) {
     HealthReport h = healthy(all[k]);
     const double limit = condition_limit(all[k].gram, h.parameters);
     h.kappa_lambda = limit;
     check_edge(h, all[k], Event::none);
     h.kappa_lambda = std::nextafter(limit, INFINITY);
-    check_edge(h, next[k], Event::condition);
+    check_edge(h, next[k - 1], Event::condition);
   }
   HealthReport h = healthy(qr);
   h.kappa_lambda = 1e200;
@@ -141,23 +142,201 @@ TEST_CASE("of several reasons the one that asks for f64 rows at once is named fi
   check_edge(h, wide, Event::not_definite);
 }
 
-TEST_CASE("the entry gate sends small problems to f64, and nothing else does") {
-  const PrecisionPolicy automatic, f32 = PrecisionPolicy::parse("f32"),
-                                   tiles = PrecisionPolicy::parse("gram=f32");
-  CHECK(initial_plan(automatic, kEntryGateWork, true) == wide);
-  CHECK(initial_plan(automatic, kEntryGateWork * (1 - 1e-12), true) == f64);
-  CHECK(initial_plan(f32, 0, true) == wide);
-  CHECK(initial_plan(tiles, 1e9, true) == tile);
-  CHECK(initial_plan(tiles, 1, true) == f64);
-  CHECK(initial_plan(PrecisionPolicy::all_f64(), 1e12, true) == f64);
-  CHECK(initial_plan(PrecisionPolicy::parse("residual=f64,gate=off"), 1e12, true) == f64);
-  CHECK(initial_plan(f32, 1e12, false) == f64);  // rows that exist in f64 alone
-  PrecisionPolicy not_adaptive;
-  not_adaptive.adaptive = false;
-  CHECK(initial_plan(not_adaptive, 1e12, true) == f64);
+TEST_CASE("16 bits of J bear little, unless damping or the measured error says otherwise") {
+  HealthReport h = healthy(half);
+  h.kappa_lambda = 4096.0 / h.parameters;
+  h.epsilon_j = 1;
+  check_edge(h, half, Event::none);
+  h.kappa_lambda *= 1.001;
+  check_edge(h, tile, Event::jacobian_error);
+  h.epsilon_j = 0.1;
+  check_edge(h, half, Event::none);
+  h.epsilon_j = 1;
+  h.lambda = 2.4e-4 * h.parameters;
+  check_edge(h, half, Event::none);
+  h.epsilon_j = std::nan("");
+  h.lambda = 0;
+  check_edge(h, tile, Event::jacobian_error);
 }
 
-TEST_CASE("whatever the numbers, a plan never goes down, NaN included") {
+TEST_CASE("a step that the rounding of J spoils asks for more of it; so does a rejection, sooner") {
+  const PrecisionPlan next[] = {tile, wide, f64};
+  for (int k = 0; k < 3; ++k) {
+    HealthReport h = healthy(all[k]);
+    h.contraction = 0.1;
+    check_edge(h, all[k], Event::none);
+    h.contraction = 0.11;
+    check_edge(h, next[k], Event::jacobian_error);
+    h.contraction = 0.06;
+    check_edge(h, all[k], Event::none);
+    h.rejected = true;
+    check_edge(h, next[k], Event::rejected_step);
+    h.contraction = 0.05;
+    check_edge(h, all[k], Event::none);
+  }
+}
+
+TEST_CASE("where the Gram matrix is what a pass costs, f64 rows keep a cheaper one until the end") {
+  HealthReport h = healthy(half);
+  h.parameters = 16;
+  h.gradient_noise = 0.5;
+  check_edge(h, mixed, Event::gradient_noise);
+  h.parameters = 15;
+  check_edge(h, f64, Event::gradient_noise);
+  h = healthy(mixed);
+  h.parameters = 16;
+  check_edge(h, mixed, Event::none);
+  h.reached = true;
+  check_edge(h, f64, Event::finishing);
+  h.stalled = true;
+  check_edge(h, f64, Event::stalled);
+  h = healthy(mixed);
+  h.factored = false;
+  check_edge(h, {Format::f64, Gram::f32_tile}, Event::not_definite);
+}
+
+TEST_CASE("so near that undamped steps are trusted the next point is evaluated in f64") {
+  HealthReport h = healthy(wide);
+  h.nearness = 1;
+  h.gradient_noise = 0.05;
+  const Decision d = next_plan(h, {});
+  CHECK(d.event == Event::finishing);
+  CHECK(d.at_trial);
+  CHECK(d.plan == f64);
+  h.nearness = 1.1;
+  check_edge(h, wide, Event::none);
+}
+
+TEST_CASE("descents: after enough good steps, with digits to spare, at most twice, each after twice as many steps") {
+  HealthReport h = healthy(tile);
+  h.parameters = 64;
+  h.sixteen_bits_pay = true;
+  h.good_steps = 3;
+  h.epsilon_j_below = 0.025;
+  check_edge(h, half, Event::descent);
+  CHECK(next_plan(h, {}).at_trial);
+  const auto stays = [&](auto&& change) {
+    HealthReport other = h;
+    change(other);
+    check_edge(other, tile, Event::none);
+  };
+  stays([](HealthReport& r) { r.good_steps = 2; });
+  stays([](HealthReport& r) { r.epsilon_j_below = 0.026; });
+  stays([](HealthReport& r) { r.sixteen_bits_pay = false; });
+  stays([](HealthReport& r) { r.parameters = 15; });
+  stays([](HealthReport& r) { r.descents = 1; });
+  stays([](HealthReport& r) { r.descents = 2, r.good_steps = 1000; });
+  h.descents = 1;
+  h.good_steps = 6;
+  check_edge(h, half, Event::descent);
+  h.epsilon_j_below = 1;
+  h.lambda = 4 * 2.4e-4 * 64;
+  check_edge(h, half, Event::descent);
+  HealthReport f = healthy(wide);
+  f.parameters = 64;
+  f.good_steps = 3;
+  check_edge(f, tile, Event::descent);
+  f.plan = f64;
+  check_edge(f, {Format::f64, Gram::f32_wide}, Event::descent);
+  CHECK(next_plan(h, PrecisionPolicy::parse("floor.jacobian=f32")).event == Event::none);
+  CHECK(next_plan(f, PrecisionPolicy::all_f64()).event == Event::none);
+}
+
+TEST_CASE("a ceiling holds as long as steps are to be had below it, and no longer") {
+  const PrecisionPolicy half_only = PrecisionPolicy::parse("always_f16"), single_only = PrecisionPolicy::parse("always_f32");
+  HealthReport h = healthy({Format::f32, Gram::f16});
+  h.contraction = 1;
+  h.gradient_noise = 100;
+  CHECK(next_plan(h, half_only).plan == h.plan);
+  h.plan = tile;
+  h.kappa_lambda = 1e15;
+  CHECK(next_plan(h, single_only).plan == tile);
+  h.stalled = true;
+  CHECK(next_plan(h, single_only).plan == f64);
+  h.stalled = false;
+  h.factored = false;
+  CHECK(next_plan(h, single_only).plan == wide);
+  h.finite = false;
+  CHECK(next_plan(h, single_only).plan == f64);
+  h = healthy(f64);  // above it already: what the end needs is to be had
+  h.kappa_lambda = 1e13;
+  CHECK(next_plan(h, single_only).plan == qr);
+}
+
+TEST_CASE("rules come first, lower the Gram matrix no oftener than the scheduler, and rows never") {
+  RuleValues values;
+  values[RuleVariable::condition] = 1e7;
+  const PrecisionPolicy up = PrecisionPolicy::parse("auto; condition > 1e6 -> gram=f64");
+  HealthReport h = healthy(tile);
+  Decision d = next_plan(h, up, values);
+  CHECK(d.event == Event::rule);
+  CHECK(d.plan == wide);
+  REQUIRE(d.rule);
+  CHECK(d.rule->index == 0);
+  h.plan = wide;
+  CHECK(next_plan(h, up, values).event == Event::none);
+  values[RuleVariable::condition] = 1e5;
+  h.plan = tile;
+  CHECK(next_plan(h, up, values).event == Event::none);
+
+  const PrecisionPolicy down = PrecisionPolicy::parse("auto; condition < 1e6 -> jacobian=bf16");
+  d = next_plan(h, down, values);
+  CHECK(d.plan == half);
+  CHECK(d.at_trial);
+  h.descents = 2;
+  CHECK(next_plan(h, down, values).event == Event::none);
+  h.descents = 0;
+  h.plan = qr;
+  CHECK(next_plan(h, down, values).event == Event::none);
+}
+
+TEST_CASE("once too much work was thrown away a promotion from f32 rows goes all the way") {
+  HealthReport h = healthy(tile);
+  h.kappa_lambda = 1e9;
+  h.wasted = 0.25;
+  check_edge(h, wide, Event::condition);
+  h.wasted = 0.26;
+  check_edge(h, f64, Event::condition);
+}
+
+TEST_CASE("the entry gate sends small problems to f64, and the rest to what pays for so many parameters") {
+  const auto plan = [](const char* policy, double work, int n = 4, bool f32 = true, bool pays = true) {
+    return initial_plan(PrecisionPolicy::parse(policy), {work, n, f32, pays});
+  };
+  CHECK(plan("auto", 2e6) == wide);
+  CHECK(plan("auto", 2e6 * (1 - 1e-12)) == f64);
+  CHECK(plan("f32", 0) == wide);
+  CHECK(plan("gram=f32", 1e9) == tile);
+  CHECK(plan("gram=f32", 1) == f64);
+  CHECK(plan("f64", 1e12) == f64);
+  CHECK(plan("residual=f64,gate=off", 1e12) == f64);
+  CHECK(plan("f32", 1e12, 4, false) == f64);  // rows that exist in f64 alone
+  CHECK(plan("bf16", 0) == half);
+  CHECK(plan("always_f16", 0) == PrecisionPlan{Format::f32, Gram::f16});
+  CHECK(plan("auto_bf16", 1e9) == wide);
+  CHECK(plan("auto_bf16", 1e9, 16) == half);
+  CHECK(plan("auto_bf16", 1e9, 16, true, false) == wide);
+  CHECK(plan("auto", 1e9, 31) == wide);
+  CHECK(plan("auto", 1e9, 32) == half);
+  CHECK(plan("auto", 1e9, 32, true, false) == tile);
+  CHECK(plan("bf16", 1e9, 64, false) == mixed);
+  CHECK(plan("conservative", 1e9, 512) == wide);
+  PrecisionPolicy not_adaptive;
+  not_adaptive.adaptive = false;
+  CHECK(initial_plan(not_adaptive, {1e12}) == f64);
+}
+
+TEST_CASE("plans and the formats of their parts say the same") {
+  for (const Gram gram : {Gram::f16, Gram::bf16, Gram::f32_tile, Gram::f32_wide, Gram::f64}) {
+    for (const Format rows : {Format::f32, Format::f64}) {
+      const PrecisionPlan plan{rows, gram};
+      CHECK(plan_of(formats_of(plan)) == plan);
+      CHECK(validate(formats_of(plan)).empty() == (rows == Format::f64 || gram != Gram::f64));
+    }
+  }
+}
+
+TEST_CASE("whatever the numbers, rows never go down, and a plan only by a descent, NaN included") {
   std::mt19937 random(1);
   std::uniform_real_distribution<double> exponent(-20, 20), share(0, 0.02);
   std::bernoulli_distribution coin(0.8), rare(0.05);
@@ -178,11 +357,19 @@ TEST_CASE("whatever the numbers, a plan never goes down, NaN included") {
       h.parameters = 1 + static_cast<int>(random() % 64);
       h.undecided_in_a_row = static_cast<int>(random() % 4);
       h.stalled = !coin(random);
-      const Decision d = next_plan(h);
+      h.lambda = number();
+      h.epsilon_j = number();
+      h.epsilon_j_below = number();
+      h.contraction = number();
+      h.wasted = number();
+      h.nearness = number();
+      h.good_steps = static_cast<int>(random() % 8);
+      h.sixteen_bits_pay = coin(random);
+      const Decision d = next_plan(h, {});
       REQUIRE(d.plan.residual >= plan.residual);
-      REQUIRE(d.plan.gram >= plan.gram);
+      REQUIRE((d.plan.gram >= plan.gram || d.event == Event::descent));
       REQUIRE((d.plan == plan) == (d.event == Event::none));
-      REQUIRE(d.plan == next_plan(h).plan);
+      REQUIRE(d.plan == next_plan(h, {}).plan);
       moved += d.plan != plan;
     }
   }
@@ -193,24 +380,25 @@ TEST_CASE("a number that is not one never counts as good enough") {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   for (const PrecisionPlan plan : {tile, wide}) {
     for (double HealthReport::*field : {&HealthReport::kappa_lambda, &HealthReport::nu, &HealthReport::gradient_noise,
-                                        &HealthReport::cost_noise, &HealthReport::predicted, &HealthReport::nonfinite_tiles}) {
+                                        &HealthReport::cost_noise, &HealthReport::predicted, &HealthReport::nonfinite_tiles,
+                                        &HealthReport::contraction}) {
       HealthReport h = healthy(plan);
-      REQUIRE(next_plan(h).plan == plan);
+      REQUIRE(next_plan(h, {}).plan == plan);
       h.*field = nan;
-      CHECK(next_plan(h).plan != plan);
+      CHECK(next_plan(h, {}).plan != plan);
     }
   }
   HealthReport h = healthy({Format::f64, Gram::f64});
   h.kappa_lambda = nan;
-  CHECK(next_plan(h).plan.gram == Gram::qr);
+  CHECK(next_plan(h, {}).plan.gram == Gram::qr);
 }
 
-TEST_CASE("every event leads out of f32 within two moves, and plans and events have names") {
-  for (const PrecisionPlan plan : {tile, wide}) {
+TEST_CASE("a matrix that is never definite leads out of f32 within three moves, and plans and events have names") {
+  for (const PrecisionPlan plan : {half, tile, wide}) {
     HealthReport h = healthy(plan);
     h.factored = false;
-    h.plan = next_plan(h).plan;
-    if (h.plan.residual == Format::f32) h.plan = next_plan(h).plan;
+    h.plan = next_plan(h, {}).plan;
+    for (int k = 0; k < 2 && h.plan.residual == Format::f32; ++k) h.plan = next_plan(h, {}).plan;
     CHECK(h.plan.residual == Format::f64);
   }
   CHECK(std::string_view(name(Gram::f32_wide)) == "f32/f64");

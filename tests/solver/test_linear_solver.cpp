@@ -2,6 +2,7 @@
 #include <linear_solver.hpp>
 
 #include <doctest/doctest.h>
+
 #include <Eigen/Dense>
 
 #include <cmath>
@@ -111,17 +112,53 @@ TEST_CASE("the root mean square norm of a random vector follows from its covaria
   const Vector scale = column_norms(linearized(t));
   LinearSolver solver(linearized(t), scale);
   REQUIRE(solver.solve(0.01).factored);
-  // C = Σ_k v_k v_kᵀ: the mean square is the sum of the squared norms.
-  Matrix covariance(3, 3);
+  // The covariance BᵀB of rows v_k: the mean square is the sum of the squared norms.
+  Matrix rows(4, 3);
   double squares = 0;
+  std::size_t k = 0;
   for (const Vector& v : {Vector{1, 2, 3}, Vector{-1, 0.5, 0}, Vector{0, 0, 4}}) {
     squares += std::pow(solver.norm_in_metric(v), 2);
-    for (std::size_t i = 0; i < 3; ++i) {
-      for (std::size_t j = 0; j < 3; ++j) covariance(i, j) += v[i] * v[j];
+    for (std::size_t j = 0; j < 3; ++j) rows(k, j) = v[j];
+    ++k;
+  }
+  CHECK(solver.rms_in_metric(rows) == doctest::Approx(std::sqrt(squares)).epsilon(1e-12));
+  CHECK(solver.rms_in_metric(Matrix(3, 3)) == 0);
+}
+
+TEST_CASE("what rounding of J does to steps: its largest singular value in the metric, and the step it spoils") {
+  const Table t = Table::random(40, 3, 12);
+  const Linearization at = linearized(t);
+  const Vector scale = column_norms(at);
+  LinearSolver solver(at, scale);
+  const Step step = solver.solve(0.05);
+  REQUIRE(step.factored);
+  Matrix A(40, 3), B(40, 3);
+  for (std::size_t i = 0; i < 40; ++i) {
+    for (std::size_t j = 0; j < 3; ++j) {
+      A(i, j) = t.columns[j][i];
+      B(i, j) = A(i, j) + 1e-3 * std::sin(static_cast<double>(7 * i + j));
     }
   }
-  CHECK(solver.rms_in_metric(covariance) == doctest::Approx(std::sqrt(squares)).epsilon(1e-12));
-  CHECK(solver.rms_in_metric(Matrix(3, 3)) == 0);
+  // With S = L⁻¹D⁻¹: the norms of S'EᵀES and of S(BᵀB - AᵀA)s, column by column of S by unit vectors.
+  Eigen::MatrixXd E(40, 3), H(3, 3), D = Eigen::MatrixXd::Zero(3, 3), a(40, 3), b(40, 3);
+  for (Eigen::Index i = 0; i < 40; ++i) {
+    for (Eigen::Index j = 0; j < 3; ++j) {
+      a(i, j) = A(static_cast<std::size_t>(i), static_cast<std::size_t>(j));
+      b(i, j) = B(static_cast<std::size_t>(i), static_cast<std::size_t>(j));
+    }
+  }
+  E = b - a;
+  for (Eigen::Index j = 0; j < 3; ++j) D(j, j) = 1 / scale[static_cast<std::size_t>(j)];
+  H = D * a.transpose() * a * D + 0.05 * Eigen::MatrixXd::Identity(3, 3);
+  const Eigen::MatrixXd L = H.llt().matrixL();
+  const Eigen::MatrixXd S = L.triangularView<Eigen::Lower>().solve(D);
+  const double largest = (E * S.transpose()).jacobiSvd().singularValues()[0];
+  const double found = solver.largest_in_metric(A, B);
+  CHECK(found <= largest * (1 + 1e-12));
+  CHECK(found >= 0.8 * largest);
+  const Eigen::VectorXd e = S * (b.transpose() * (b * eigen(step.step)) - a.transpose() * (a * eigen(step.step)));
+  CHECK(solver.contraction(A, B, step) == doctest::Approx(e.norm() / step.nu).epsilon(1e-9));
+  CHECK(solver.contraction(A, A, step) == 0);
 }
 
 TEST_CASE("the condition number is exact for up to 64 parameters and an estimate within a factor beyond") {

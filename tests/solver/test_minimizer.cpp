@@ -63,7 +63,7 @@ class Scripted final : public Evaluator {
     calls.push_back({"cost", Vector(x.begin(), x.end()), {format, Gram::f64}});
     return {static_cast<double>(table(x, format).product(n_, n_) / 2)};
   }
-  Probe probe(std::span<const double> x) override {
+  Probe probe(std::span<const double> x, const PrecisionPlan&, std::optional<Format>) override {
     Probe p = probe_at(Vector(x.begin(), x.end()));
     if (p.gradient_bias.empty()) p.gradient_bias.assign(n_, 0.0);
     if (p.gradient_scatter.empty()) p.gradient_scatter = Matrix(n_, n_);
@@ -75,6 +75,8 @@ class Scripted final : public Evaluator {
   }
   const KernelCounters& counters() const override { return counters_; }
   double counted_work() const override { return 0; }
+  double pass_work(const PrecisionPlan&) const override { return 0; }
+  std::size_t bytes() const override { return 0; }
 
   int count(Format format) const {
     int found = 0;
@@ -249,7 +251,7 @@ TEST_CASE("a decrease beyond the noise is accepted in f32 without an f64 pass, a
     if (std::fabs(x[0] - 1) < 1e-2) p.gradient_bias = {1e3, 1e3};
     return p;
   };
-  const MinimizerResult result = minimize(problem, {-1.2, 1}, in("f32"));
+  const MinimizerResult result = minimize(problem, {-1.2, 1}, in("f32,threshold.checkpoint_steps=1000"));
   bool rejected = false, was_low = true;
   for (const IterationSummary& it : result.summary.iterations) {
     const bool low = it.plan.residual == Format::f32;

@@ -62,7 +62,7 @@ Cases big_predictor_offset() {
     Problem c = curve(2, fmt::format("x offset 1e{} exp", p), fmt::format("a*exp(-b*(x-{:.17g}))+c", offset),
                       spaced(offset, offset + 8, 300), [&](double x) { return 2 * std::exp(-0.7 * (x - offset)) + 0.5; }, 0.01,
                       {{"a", 1}, {"b", 1}, {"c", 0}});
-    if (p >= 7) c.events = {Event::gradient_noise, Event::cost_noise, Event::overflow};
+    if (p >= 7) c.events = {Event::gradient_noise, Event::cost_noise, Event::overflow, Event::jacobian_error};
     out.push_back(std::move(c));
   }
   for (int p = 1; p <= 8; ++p) {
@@ -299,7 +299,7 @@ Cases polynomials() {
   for (const int degree : {2, 4, 6, 7, 8, 10, 12, 14}) {
     Problem c = curve(11, fmt::format("degree {} on [0, 1]", degree), polynomial(degree), spaced(0, 1, 300),
                       [](double x) { return std::sin(3 * x) + x; }, 1e-3, {});
-    if (degree >= 10) c.events = {Event::condition, Event::not_definite, Event::gradient_noise, Event::cost_noise};
+    if (degree >= 10) c.events = {Event::condition, Event::not_definite, Event::gradient_noise, Event::cost_noise, Event::jacobian_error};
     out.push_back(std::move(c));
   }
   for (const int degree : {4, 7, 10}) {  // NIST's Filip is degree 10 on [-9, -3]
@@ -312,7 +312,7 @@ Cases polynomials() {
                         for (int k = 10; k >= 0; --k) y = y * x + kFilip[k];
                         return static_cast<double>(y);
                       }, 0.003, {});
-    if (degree > 4) c.events = {Event::condition, Event::not_definite, Event::gradient_noise, Event::cost_noise};
+    if (degree > 4) c.events = {Event::condition, Event::not_definite, Event::gradient_noise, Event::cost_noise, Event::jacobian_error};
     out.push_back(std::move(c));
   }
   return out;

@@ -23,6 +23,7 @@ struct KernelCounters {
   std::uint64_t gram_flops_f64 = 0;      // f64 products, f64 sums
   std::uint64_t gram_flops_f32 = 0;      // f32 products and sums in a tile, flushed to f64
   std::uint64_t gram_flops_f32_wide = 0; // f32 values, f64 products and sums
+  std::uint64_t gram_flops_f16 = 0;      // values rounded to f16, f32 sums, flushed to f64
   std::uint64_t gram_flops_bf16 = 0;     // values rounded to bf16, f32 sums, flushed to f64
   std::uint64_t qr_flops_f64 = 0;
   void add(const KernelCounters& other);
@@ -73,6 +74,11 @@ struct KernelTable {
   // std::bad_alloc where there is none.
   void (*gram_bf16)(const float* const* columns, int n1, std::size_t rows, double* sums,
                     KernelCounters* counters);
+  // The products with the last column alone, the last column of that triangle: Jᵀr and rᵀr.
+  void (*gradient_f64)(const double* const* columns, int n1, std::size_t rows, double* sums,
+                       KernelCounters* counters);
+  void (*gradient_f32_wide)(const float* const* columns, int n1, std::size_t rows, double* sums,
+                            KernelCounters* counters);
 
   // Folds `rows` rows of n1 columns into the upper triangular R (n1 x n1, row-major, full square
   // storage, strictly lower part zero): R'R += columns' columns, by Householder reflections of [R; tile]. The columns are

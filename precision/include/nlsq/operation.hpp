@@ -53,6 +53,12 @@ struct PrecisionIssue {
   std::size_t inf = 0;
   std::size_t near_limit = 0;  // finite, and within a factor 16 of the format's largest number
   std::size_t rows = 0;        // rows that have one of these
+  // Adds the counts of the same operation on other rows.
+  PrecisionIssue& operator+=(const PrecisionIssue& other) noexcept {
+    if (rows == 0) operation = other.operation, format = other.format;
+    nan += other.nan, inf += other.inf, near_limit += other.near_limit, rows += other.rows;
+    return *this;
+  }
   bool operator==(const PrecisionIssue&) const = default;
 };
 

@@ -89,6 +89,7 @@ struct Certificate {
 struct PrecisionSummary {
   std::string policy;
   int escalations = 0;
+  std::vector<PrecisionIssue> issues;  // one an iteration at most: the tiles that f32 could not hold
   KernelCounters counters;  // incremented by the kernels themselves
 };
 
