@@ -1,7 +1,6 @@
 #include "dense_evaluator.hpp"
 
 #include "dense_scratch.hpp"
-#include "low_gram.hpp"
 #include "parallel.hpp"
 
 #include <chrono>
@@ -88,18 +87,19 @@ class DenseEvaluator::TileFolder {
         n1_(fill == Fill::residual ? 1 : model.parameters() + 1),
         first_(static_cast<std::size_t>(model.parameters() + 1 - n1_)), scratch_(scratch),
         pass_(scratch.pass(model, x, fill, plan.residual == Format::f32)),
-        ones_(fill == Fill::residual || n1_ > most_columns_with_ones ? -1 : pass_.ones_column()),
-        low_gram_(plan.gram, n1_, model.tile_rows()) {}
+        ones_(fill == Fill::residual || n1_ > most_columns_with_ones ? -1 : pass_.ones_column()) {
+    scratch.low_gram.restart(plan.gram, n1_, model.tile_rows());
+  }
 
   // Adds a tile's sums in the plan's precision; in f64.
   void add(const TileRange& range, double* sums) {
     if (plan_.gram >= Gram::f64 || fill_ == Fill::residual) {
       if (plan_.residual == Format::f64) return add_f64(range, sums);
     } else if (plan_.residual == Format::f64) {
-      return low_gram_.add(fill_f64(range), range.count, sums, counters_);
+      return scratch_.low_gram.add(fill_f64(range), range.count, sums, counters_);
     }
     const float* const* columns = pass_.fill_f32(range.first, range.count, counters_) + first_;
-    if (plan_.gram < Gram::f32_tile) return low_gram_.add(columns, range.count, sums, counters_);
+    if (plan_.gram < Gram::f32_tile) return scratch_.low_gram.add(columns, range.count, sums, counters_);
     const auto kernel = plan_.gram == Gram::f32_tile ? kernels().gram_f32 : kernels().gram_f32_wide;
     kernel(without_ones(columns, scratch_.columns_f32), n1_, range.count, sums, &counters_);
   }
@@ -134,8 +134,6 @@ class DenseEvaluator::TileFolder {
     return true;
   }
 
-  int columns() const { return n1_; }
-
  private:
   const double* const* fill_f64(const TileRange& range) {
     if (plan_.residual == Format::f64) return pass_.fill_f64(range.first, range.count, counters_) + first_;
@@ -162,7 +160,6 @@ class DenseEvaluator::TileFolder {
   TilePass& pass_;
   TilePass* wide_ = nullptr;
   int ones_;  // column of ones, or -1
-  LowGram low_gram_;
 };
 
 // The scratch of each of as many workers as take part in a pass; kept from pass to pass.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "dense_evaluator.hpp"
+#include "low_gram.hpp"
 
 #include <memory>
 #include <span>
@@ -11,6 +12,7 @@ namespace nlsq::inline v0 {
 
 struct DenseEvaluator::Scratch {
   Vector tile, copies;
+  LowGram low_gram;  // for plans below f64
   std::vector<const double*> columns_f64;  // of a tile, with null for ones
   std::vector<const float*> columns_f32;
   std::vector<double*> pointers;
@@ -34,7 +36,7 @@ struct DenseEvaluator::Scratch {
   }
 
   std::size_t bytes() const {
-    std::size_t sum = (tile.size() + copies.size()) * sizeof(double);
+    std::size_t sum = (tile.size() + copies.size()) * sizeof(double) + low_gram.bytes();
     for (const auto& row : passes_) {
       for (const auto& pass : row) sum += pass ? pass->bytes() : 0;
     }

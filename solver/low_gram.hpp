@@ -10,10 +10,11 @@
 
 namespace nlsq::inline v0 {
 
-// One worker's; it holds the narrowed columns of one tile.
+// One worker's, kept from pass to pass; it holds the narrowed columns of one tile.
 class LowGram {
  public:
-  LowGram(Gram form, int n1, std::size_t tile_rows) : form_(form), n1_(n1), tile_rows_(tile_rows) {}
+  // Before the first `add` of a pass: tiles of n1 columns and at most `tile_rows` rows, a multiple of 64.
+  void restart(Gram form, int n1, std::size_t tile_rows) { form_ = form, n1_ = n1, tile_rows_ = tile_rows; }
 
   // sums += the packed triangle of [J | r], all of it from f32 columns.
   void add(const float* const* columns, std::size_t rows, double* sums, KernelCounters& counters);
@@ -28,9 +29,9 @@ class LowGram {
   void multiply(const float* const* columns, std::size_t rows, double* sums, KernelCounters& counters);
   void add_triangle(double* sums) const;
 
-  Gram form_;
-  int n1_;
-  std::size_t tile_rows_;  // a multiple of 64
+  Gram form_ = Gram::f32_wide;
+  int n1_ = 0;
+  std::size_t tile_rows_ = 0;
   std::vector<float> tile_, rounded_;
   std::vector<const float*> tile_pointers_, rounded_pointers_;
   std::vector<std::uint16_t> halves_;
