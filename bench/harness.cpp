@@ -1,8 +1,14 @@
 #include "harness.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <ctime>
+#include <sstream>
+#include <stdexcept>
+#include <utility>
 
 namespace bench {
 
@@ -23,35 +29,70 @@ double median(std::vector<double> values) {
 
 constexpr double kSlow = 2;  // seconds a run, from which turns are few
 constexpr int kSlowTurns = 3;
+constexpr double kVerySlow = 8;  // the first run counts, and no other is made
+
+double timed(const Contender& contender, Clock clock, std::vector<double>& result) {
+  const double begin = now(clock);
+  result = contender.run();
+  return contender.seconds ? contender.seconds(clock) : now(clock) - begin;
+}
+
+// Of one of `count` runs.
+double timed(const Contender& contender, Clock clock, int count) {
+  const double begin = now(clock);
+  double told = 0;
+  for (int i = 0; i < count; ++i) {
+    contender.run();
+    if (contender.seconds) told += contender.seconds(clock);
+  }
+  return (contender.seconds ? told : now(clock) - begin) / count;
+}
 
 }  // namespace
+
+Contender worker_contender(std::string name, std::shared_ptr<Worker> worker) {
+  struct Times {
+    double wall = 0, cpu = 0;
+  };
+  const auto times = std::make_shared<Times>();
+  const auto run = [worker = std::move(worker), times] {
+    std::istringstream answer(worker->ask("run"));
+    std::vector<double> result;
+    answer >> times->wall >> times->cpu;
+    for (std::string word; answer >> word;) result.push_back(std::strtod(word.c_str(), nullptr));
+    return result;
+  };
+  return {std::move(name), run, [times](Clock clock) { return clock == Clock::cpu ? times->cpu : times->wall; }};
+}
+
+Contender program_contender(std::string name, std::vector<std::string> argv,
+                            std::function<std::vector<double>(const std::string&)> result) {
+  const auto last = std::make_shared<Finished>();
+  const auto run = [name, argv = std::move(argv), result = std::move(result), last] {
+    *last = run_program(argv);
+    if (last->status != 0) throw std::runtime_error(fmt::format("{} ended with status {}", name, last->status));
+    return result(last->text);
+  };
+  return {name, run, [last](Clock clock) { return clock == Clock::cpu ? last->cpu : last->wall; }};
+}
 
 std::vector<Measured> measure(const std::vector<Contender>& contenders, const Settings& settings,
                               double least_seconds) {
   const std::size_t count = contenders.size();
-  const auto since = [&](double begin) { return now(settings.clock) - begin; };
   std::vector<Measured> measured(count);
   std::vector<int> inner(count, 1), turns(count, settings.repeat);
   std::vector<std::vector<double>> times(count);
   for (std::size_t k = 0; k < count; ++k) {
-    double begin = now(settings.clock);
-    measured[k].result = contenders[k].run();
-    double once = since(begin);
-    if (once < least_seconds) {  // the first run pays for cold caches: count by the second
-      begin = now(settings.clock);
-      contenders[k].run();
-      once = since(begin);
-    }
+    double once = timed(contenders[k], settings.clock, measured[k].result);
+    if (once < least_seconds) once = timed(contenders[k], settings.clock, 1);  // the first run pays for cold caches
     inner[k] = std::max(1, static_cast<int>(std::ceil(least_seconds / std::max(once, 1e-7))));
     if (once > kSlow) turns[k] = std::min(turns[k], kSlowTurns);
+    if (once > kVerySlow) turns[k] = 0, times[k].push_back(once);
   }
   for (int round = 0; round < settings.repeat; ++round) {
     for (std::size_t turn = 0; turn < count; ++turn) {
       const std::size_t k = (turn + static_cast<std::size_t>(round)) % count;
-      if (round >= turns[k]) continue;
-      const double begin = now(settings.clock);
-      for (int i = 0; i < inner[k]; ++i) contenders[k].run();
-      times[k].push_back(since(begin) / inner[k]);
+      if (round < turns[k]) times[k].push_back(timed(contenders[k], settings.clock, inner[k]));
     }
   }
   for (std::size_t k = 0; k < count; ++k) measured[k].seconds = median(times[k]);

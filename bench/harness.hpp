@@ -2,10 +2,12 @@
 // all of them; medians are compared.
 #pragma once
 
+#include "child_process.hpp"
 #include "machine.hpp"
 #include "report.hpp"
 
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -25,7 +27,16 @@ struct Contender {
   std::string name;
   // The whole work from the same start; returns what is compared: the parameters, or sums.
   std::function<std::vector<double>()> run;
+  // Another process's: what its last run took by either clock, told or measured beside it. Else empty.
+  std::function<double(Clock)> seconds = {};
 };
+
+// A worker that answers each line with "wall-seconds cpu-seconds numbers...": the numbers are what is compared.
+Contender worker_contender(std::string name, std::shared_ptr<Worker> worker);
+// A program run once a turn, timed from before its start to its end; `result` reads what it wrote. Throws
+// std::runtime_error, from `run`, where its exit status is not 0.
+Contender program_contender(std::string name, std::vector<std::string> argv,
+                            std::function<std::vector<double>(const std::string&)> result);
 
 struct Measured {
   double seconds = kUnknown;  // median of a single run
@@ -34,7 +45,7 @@ struct Measured {
 
 // One warm-up each, then `repeat` rounds, each contender's turn moving by one place a round. Runs
 // shorter than `least_seconds` are repeated within a turn; contenders whose runs take seconds get at
-// most three turns.
+// most three turns, those whose runs take many only one, the first.
 std::vector<Measured> measure(const std::vector<Contender>& contenders, const Settings& settings,
                               double least_seconds = 2e-3);
 

@@ -18,7 +18,7 @@ namespace {
 
 struct Arguments {
   std::vector<std::string> suites;
-  std::string json;
+  std::string json, goals;
   int repeat = 0;
   bool quick = false, list = false, cpu = false;
 };
@@ -47,11 +47,13 @@ int run(const Arguments& arguments) {
       settings.repeat, arguments.cpu ? "processor time" : "wall time");
   for (const bench::Suite& suite : bench::kSuites) {
     const bool chosen =
-        arguments.suites.empty() ||
+        arguments.suites.empty() || arguments.suites[0] == "all" ||
         std::find(arguments.suites.begin(), arguments.suites.end(), suite.name) != arguments.suites.end();
     if (chosen) suite.run(settings);
   }
+  if (!report.goals().empty()) report.text("\n" + bench::goals_table(report.goals()));
   if (!arguments.json.empty()) report.write_json(arguments.json);
+  if (!arguments.goals.empty()) report.write_goals(arguments.goals);
   if (report.sound()) return 0;
   fmt::print(stderr,
              "nlsq-bench: rows marked WRONG have an answer that is not certified or not the peers'\n");
@@ -63,12 +65,13 @@ int run(const Arguments& arguments) {
 int main(int argc, char** argv) {
   CLI::App app("nlsq-bench: times nlsq beside its peers. Exit status 1: an answer was wrong (never a time).");
   Arguments arguments;
-  std::vector<std::string> names;
+  std::vector<std::string> names{"all"};
   for (const bench::Suite& suite : bench::kSuites) names.emplace_back(suite.name);
   app.add_option("--suite", arguments.suites, "suites to run; all where none is named")
       ->delimiter(',')
       ->check(CLI::IsMember(names));
   app.add_option("--json", arguments.json, "write the rows to FILE");
+  app.add_option("--goals", arguments.goals, "write the goals, as printed at the end, to FILE");
   app.add_option("--repeat", arguments.repeat, "runs of each contender")->check(CLI::Range(1, 1000));
   app.add_flag("--quick", arguments.quick, "fewer rows and runs");
   app.add_flag("--cpu-time", arguments.cpu,

@@ -1,5 +1,7 @@
 #include "peers.hpp"
 
+#include "peer_programs.hpp"
+
 #include <fmt/format.h>
 
 namespace bench {
@@ -13,8 +15,10 @@ std::string peer_versions() {
   list("Ceres", detail::ceres_name());
   list("GSL", detail::gsl_name());
   list("cminpack", detail::cminpack_name());
+  list("SciPy", detail::scipy_name());
+  list("gnuplot", detail::gnuplot_name());
   if (found.empty()) found = "none";
-  return missing.empty() ? found : found + "; not found when this was built: " + missing;
+  return missing.empty() ? found : found + "; not found: " + missing;
 }
 
 }  // namespace bench

@@ -38,6 +38,12 @@ void print_line(std::string_view line) {
   std::fflush(stdout);
 }
 
+void write(const std::string& file, const nlohmann::json& content) {
+  std::ofstream stream(file);
+  stream << content.dump(1) << '\n';
+  if (!stream.flush()) throw std::runtime_error("cannot write " + file);
+}
+
 constexpr const char* kLayout = "{:<8} {:<26} {:>9}  {:<30} {:>9} {:>8} {:>9} {:>10} {:>7}  {}{}";
 
 }  // namespace
@@ -79,9 +85,21 @@ void Report::write_json(const std::string& file) const {
                     {"note", row.note},
                     {"sound", row.sound}});
   }
-  std::ofstream stream(file);
-  stream << rows.dump(1) << '\n';
-  if (!stream.flush()) throw std::runtime_error("cannot write " + file);
+  write(file, rows);
+}
+
+void Report::write_goals(const std::string& file) const {
+  nlohmann::json goals = nlohmann::json::array();
+  for (const Goal& goal : goals_) {
+    goals.push_back({{"suite", goal.suite},
+                     {"figure", goal.figure},
+                     {goal.asked == Asked::at_least ? "at_least" : "at_most", goal.limit},
+                     {"unit", goal.unit},
+                     {"measured", or_null(goal.measured)},
+                     {"met", goal.met()},
+                     {"clock", clock_}});
+  }
+  write(file, goals);
 }
 
 double largest_difference(const std::vector<double>& a, const std::vector<double>& b) {

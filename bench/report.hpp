@@ -1,6 +1,8 @@
 // What a run of the bench says: one row a case and peer, as a table and as JSON.
 #pragma once
 
+#include "goals.hpp"
+
 #include <cmath>
 #include <limits>
 #include <string>
@@ -34,13 +36,17 @@ class Report {
   void begin_suite(std::string_view suite, std::string_view goal);
   void add(Row row);
   void text(std::string_view line) const;  // a remark between rows
+  void goal(Goal goal) { goals_.push_back(std::move(goal)); }
+  const std::vector<Goal>& goals() const { return goals_; }
   bool sound() const;
-  // Throws std::runtime_error where the file cannot be written.
+  // Throw std::runtime_error where the file cannot be written.
   void write_json(const std::string& file) const;
+  void write_goals(const std::string& file) const;
 
  private:
   std::string clock_;
   std::vector<Row> rows_;
+  std::vector<Goal> goals_;
 };
 
 // Largest |a_j - b_j| / |b_j|; absolute where b_j is 0; infinite where one is not finite.

@@ -1,10 +1,10 @@
 // Curves in memory: whole fits beside the peers, and single passes beside loops fused by hand.
+#include "curve_data.hpp"
 #include "isa_loops.hpp"
 #include "peers.hpp"
 #include "suites.hpp"
 
 #include "dense_evaluator.hpp"
-#include "trials.hpp"
 
 #include <nlsq/nlsq.hpp>
 #include <nlsq/residual_sources.hpp>
@@ -20,65 +20,11 @@ namespace bench {
 
 namespace {
 
-struct CurveCase {
-  const char* model;  // built-in, of curve_models.hpp and of FusedModel alike
-  FusedModel fused;
-  bool has_inline;  // its functions are among those the kernels have of their own
-  double low, high;  // range of x
-  std::vector<double> truth, start;
-  double noise;  // standard deviation
-};
-
-const CurveCase kCases[] = {
-    {"exp", FusedModel::exp, true, 0, 4, {2.5, 1.3, 0.5}, {1, 1, 0}, 0.05},
-    {"gaussian", FusedModel::gaussian, true, -4, 4, {3, 1.2, 0.8, 0.5}, {2, 0.8, 1, 0}, 0.05},
-    {"biexp", FusedModel::biexp, true, 0, 8, {3, 2.5, 2, 0.4, 0.5}, {1, 3, 1, 0.3, 0}, 0.02},
-    {"logistic", FusedModel::logistic, true, -5, 5, {3, 1.5, 0.7, 0.2}, {1, 1, 0, 0}, 0.05},
-    {"sine", FusedModel::sine, true, 0, 4, {2, 0.7, 0.4, 1}, {1, 0.65, 0, 0}, 0.1},
-    {"power", FusedModel::power, false, 0.1, 5, {2, 1.4}, {1, 1}, 0.05},
-    {"rational22", FusedModel::rational22, false, -3, 3, {1, 2, -0.5, 0.3, 0.4}, {1, 1, 0, 0.2, 0.3}, 0.05},
-};
-
-Data make_data(const CurveCase& c, std::size_t rows) {
-  const ModelLoops& model = model_loops(c.model);
-  trials::Random random(2024);
-  Data data{{std::vector<double>(rows)}, std::vector<double>(rows)};
-  for (double& x : data.x[0]) x = c.low + (c.high - c.low) * random.uniform();
-  model.residuals(data, c.truth.data(), data.y.data());  // f - 0
-  for (double& y : data.y) y += c.noise * random.normal();
-  return data;
-}
-
-std::string count_name(std::size_t rows) {
-  return fmt::format("1e{}", std::lround(std::log10(static_cast<double>(rows))));
-}
-
-nlsq::NamedValues named(const nlsq::Formula& formula, const std::vector<double>& values) {
-  nlsq::NamedValues result;
-  for (std::size_t j = 0; j < values.size(); ++j) result.emplace_back(formula.parameters[j], values[j]);
-  return result;
-}
-
 nlsq::FitOptions options_of(const char* policy) {
   nlsq::FitOptions options;
   options.precision = nlsq::PrecisionPolicy::parse(policy);
   options.threads = 1;
   return options;
-}
-
-// Rows of the residual f - y over `columns`, every parameter free.
-nlsq::GraphRows graph_rows(const nlsq::Formula& formula, std::vector<nlsq::Column> columns,
-                           const std::vector<double>& p) {
-  std::vector<int> free;
-  for (std::size_t j = 0; j < p.size(); ++j) free.push_back(static_cast<int>(j));
-  return {std::make_shared<nlsq::FormulaResidual>(formula, false),
-          std::make_shared<nlsq::MemoryRows>(std::move(columns)), p, std::move(free)};
-}
-
-// Operations of one row by the cost table, the products of [J | r] included.
-double row_operations(const nlsq::GraphRows& rows) {
-  const int n1 = rows.parameters() + 1;
-  return rows.row_cost(nlsq::Fill::jacobian_and_residual) + n1 * (n1 + 1) / 2;
 }
 
 // ---- whole fits -----------------------------------------------------------------------------------
@@ -88,12 +34,12 @@ void add(std::vector<Contender>& contenders, std::optional<Contender> peer) {
 }
 
 void run_fits(const CurveCase& c, std::size_t rows, const Settings& settings) {
-  const Data data = make_data(c, rows);
+  const Data data = curve_data(c, rows);
   check_derivatives(c.model,
                     {{{data.x[0].begin(), data.x[0].begin() + 100}}, {data.y.begin(), data.y.begin() + 100}},
                     c.start);
-  const nlsq::Formula formula = nlsq::parse_formula(nlsq::model(c.model).formula);
-  const nlsq::NamedValues start = named(formula, c.start);
+  const nlsq::Formula formula = curve_formula(c);
+  const nlsq::NamedValues start = named_start(c);
   nlsq::FitResult ours;
   const auto fit = [&](const char* policy) {
     return [&, options = options_of(policy)] {
@@ -123,7 +69,7 @@ void run_fits(const CurveCase& c, std::size_t rows, const Settings& settings) {
   const std::vector<double> answer = ours.parameters;
   fit("f64")();
   row.sound = is_success(ours.summary.verdict) && largest_difference(answer, ours.parameters) < 1e-6;
-  const double operations = row_operations(graph_rows(formula, {data.x[0], data.y}, c.start));
+  const double operations = row_operations(c);
   const std::vector<Measured> measured = measure(contenders, settings);
   row.over_floor = measured[0].seconds / settings.machine.floor(rows, operations, 2 * sizeof(double), false);
   report_against_peers(contenders, measured, row, settings);
@@ -187,13 +133,13 @@ void report_pass(const CurveCase& c, const char* format, const std::vector<Conte
 }
 
 void run_passes(const CurveCase& c, std::size_t rows, const Settings& settings) {
-  const Data data = make_data(c, rows);
+  const Data data = curve_data(c, rows);
   const std::vector<double>&x = data.x[0], &y = data.y;
   const std::vector<float> x32(x.begin(), x.end()), y32(y.begin(), y.end());
-  const nlsq::Formula formula = nlsq::parse_formula(nlsq::model(c.model).formula);
+  const nlsq::Formula formula = curve_formula(c);
   const IsaLoops& loops = isa_loops();
-  nlsq::GraphRows wide = graph_rows(formula, {x, y}, c.truth),
-                  narrow = graph_rows(formula, {x32, y32}, c.truth);
+  nlsq::GraphRows wide = residual_rows(c, {x, y}, c.truth),
+                  narrow = residual_rows(c, {x32, y32}, c.truth);
   nlsq::DenseEvaluator evaluator(wide), narrow_evaluator(narrow);
   const auto ours = [&c](nlsq::DenseEvaluator& e, nlsq::PrecisionPlan plan) {
     return Contender{"nlsq", [&c, &e, plan] { return packed(e.linearize(c.truth, plan)); }};
@@ -213,7 +159,7 @@ void run_passes(const CurveCase& c, std::size_t rows, const Settings& settings) 
     return all;
   };
   using nlsq::Format, nlsq::Gram;
-  const double operations = row_operations(wide);
+  const double operations = row_operations(c);
   const double floor64 = settings.machine.floor(rows, operations, 2 * sizeof(double), false);
   const double floor32 = settings.machine.floor(rows, operations, 2 * sizeof(float), true);
   report_pass(c, "f64", against_f64(ours(evaluator, {Format::f64, Gram::f64})), floor64, 1e-9, settings);
@@ -234,12 +180,12 @@ void run_curve(const Settings& settings) {
       "lmder.\n"
       "Tolerances: ours the defaults, certified; peers 1e-10 (lmder ftol = xtol, GSL xtol, Ceres all three)");
   const std::size_t rows = settings.quick ? 100'000 : 1'000'000;
-  for (const CurveCase& c : kCases) run_fits(c, rows, settings);
-  if (!settings.quick) run_fits(kCases[0], 10'000'000, settings);
+  for (const CurveCase& c : curve_cases()) run_fits(c, rows, settings);
+  if (!settings.quick) run_fits(curve_cases()[0], 10'000'000, settings);
   settings.report->text(
       "f32: float columns, f32 sums in a tile; wide: f64 sums; of f64: double columns, as in a fit of "
       "doubles");
-  for (const CurveCase& c : kCases) run_passes(c, rows, settings);
+  for (const CurveCase& c : curve_cases()) run_passes(c, rows, settings);
 }
 
 }  // namespace bench

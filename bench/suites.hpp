@@ -19,6 +19,8 @@ void run_nist(const Settings& settings);
 void run_small(const Settings& settings);
 void run_batch(const Settings& settings);
 void run_read(const Settings& settings);
+void run_cli(const Settings& settings);
+void run_scaling(const Settings& settings);
 
 inline constexpr Suite kSuites[] = {
     {"curve", "seven models at 1e6 rows and exp at 1e7, one thread, against every peer and fused loops",
@@ -29,6 +31,8 @@ inline constexpr Suite kSuites[] = {
     {"small", "NIST's 54 by models prepared beforehand: total time", run_small},
     {"batch", "20,000 images of 15 x 15 pixels, a 2-D Gaussian each: fits a second", run_batch},
     {"read", "tables from files, beside the number parser alone", run_read},
+    {"cli", "a file fitted by nlsq-fit, a SciPy script and gnuplot, process start included", run_cli},
+    {"scaling", "exp at 1e4 to 1e8 rows, generated and in memory, one thread and all: time and memory", run_scaling},
 };
 
 }  // namespace bench

@@ -3,6 +3,7 @@
 #include "dense_scratch.hpp"
 #include "parallel.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <limits>
@@ -15,6 +16,7 @@ namespace {
 
 constexpr std::size_t kTilesPerChunk = 16;         // leaves of the reduction tree
 constexpr std::size_t kChunkDoubles = 1 << 23;     // most numbers all leaves hold together
+constexpr std::size_t kMostChunks = 2048;          // leaves: their memory must not grow with the rows
 constexpr double kThreadWork = 1e6;                // f64 adds, some 50 µs: less is not worth waking a thread
 constexpr int kMaxRecordings = 64;                 // passes repeated because a row took a new branch
 
@@ -265,7 +267,7 @@ DenseEvaluator::Sums& DenseEvaluator::accumulate_once(std::span<const double> x,
                                                       bool& retry) {
   const int n1 = fill == Fill::residual ? 1 : parameters() + 1;
   const std::size_t tiles = std::max<std::size_t>(1, model_.tile_count());
-  const std::size_t most = std::max<std::size_t>(8, kChunkDoubles / packed_size(n1));
+  const std::size_t most = std::clamp<std::size_t>(kChunkDoubles / packed_size(n1), 8, kMostChunks);
   const std::size_t chunk_tiles = std::max(kTilesPerChunk, (tiles + most - 1) / most);
   const std::size_t chunks = (tiles + chunk_tiles - 1) / chunk_tiles;
   const double work = static_cast<double>(model_.rows()) * model_.row_cost(fill);
