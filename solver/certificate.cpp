@@ -49,12 +49,20 @@ struct Factor {
   bool qr = false;
 };
 
-bool cholesky(double* A, std::size_t n) {
-  if (n <= small_dense::kMost) return small_dense::cholesky(A, n);
-  Eigen::Map<Eigen::MatrixXd> map(A, static_cast<Eigen::Index>(n), static_cast<Eigen::Index>(n));
+// Cholesky's factor in place of A, and z := L⁻¹z.
+bool factor_and_solve(double* A, std::size_t n, double* z) {
+  if (n <= small_dense::kMost) {
+    double pivots[small_dense::kMost];
+    if (!small_dense::cholesky(A, n, pivots)) return false;
+    small_dense::solve_lower(A, n, pivots, z);
+    return true;
+  }
+  const auto size = static_cast<Eigen::Index>(n);
+  Eigen::Map<Eigen::MatrixXd> map(A, size, size);
   const Eigen::LLT<Eigen::MatrixXd> llt(map);
   if (llt.info() != Eigen::Success) return false;
   map = llt.matrixL();
+  llt.matrixL().solveInPlace(Eigen::Map<Eigen::VectorXd>(z, size));
   return true;
 }
 
@@ -65,8 +73,7 @@ bool factor_normal(const Linearization& at, std::span<const double> scale, Facto
     out.z[j] = at.gradient[j] / scale[j];
     for (std::size_t i = 0; i < n; ++i) L[j * n + i] = at.normal(i, j) / (scale[i] * scale[j]);
   }
-  if (!cholesky(L.data(), n)) return false;
-  small_dense::solve_lower(L.data(), n, out.z.data());
+  if (!factor_and_solve(L.data(), n, out.z.data())) return false;
   for (std::size_t j = 0; j < n; ++j) {
     for (std::size_t i = 0; i < n; ++i) out.R[j * n + i] = i <= j ? L[i * n + j] : 0.0;
   }

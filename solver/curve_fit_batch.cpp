@@ -23,12 +23,6 @@ constexpr std::size_t kFitsPerTask = 32;
 constexpr double kThreadWork = 1e6;   // f64 adds, some 50 µs: less is not worth waking a thread
 constexpr double kPassesPerFit = 12;  // a guess, for that alone
 
-double not_finite(const double* values, std::size_t count) {
-  double zero = 0;
-  for (std::size_t i = 0; i < count; ++i) zero += values[i] - values[i];
-  return zero;  // 0, or NaN
-}
-
 bool usable(const Column& column, bool positive) {
   constexpr std::size_t kBlock = 256;
   double block[kBlock];
@@ -40,8 +34,7 @@ bool usable(const Column& column, bool positive) {
       column.read(first, count, block);
       values = block;
     }
-    good = good && not_finite(values, count) == 0;
-    for (std::size_t i = 0; positive && i < count; ++i) good = good && values[i] > 0;
+    good = good && all_usable(values, count, positive);
   }
   return good;
 }
@@ -88,7 +81,7 @@ void check(const Batch& batch, const BatchOptions& given) {
     throw ValidationError(fmt::format("P0 is {} x {}: give {} columns ({}), and one row or {}", P0.rows(), P0.columns(),
                                       batch.model.names.size(), fmt::join(batch.model.names, ", "), batch.fits()));
   }
-  if (not_finite(P0.data(), P0.rows() * P0.columns()) != 0) throw ValidationError("P0 has values that are not finite");
+  if (!all_usable(P0.data(), P0.rows() * P0.columns(), false)) throw ValidationError("P0 has values that are not finite");
   for (std::size_t f = 0; f < batch.fits(); ++f) {
     if (batch.y[f].size() == 0) throw DataError(fmt::format("fit {} has no data rows", f));
     check_counts(batch.y[f].size(), batch.free.size());

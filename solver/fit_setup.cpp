@@ -40,11 +40,11 @@ bool all_positive(const double* values, std::size_t count) {
   return negative >> 63 == 0;
 }
 
+}  // namespace
+
 bool all_usable(const double* values, std::size_t count, bool positive) {
   return all_finite(values, count) && (!positive || all_positive(values, count));
 }
-
-}  // namespace
 
 void check_options(const SolverOptions& options) {
   std::vector<std::string> found = options.violations();

@@ -28,6 +28,9 @@ std::shared_ptr<const RowSource> checked_rows(const Columns& x, const Column& y,
                                               const std::vector<std::string>& predictor_names, bool& weighted);
 void check_rows(const RowSource& rows, const std::vector<std::string>& column_names, bool weighted);
 
+// All finite, and above zero where they must be.
+bool all_usable(const double* values, std::size_t count, bool positive);
+
 // Throws DataError when there are fewer rows than free parameters.
 void check_counts(std::size_t rows, std::size_t free);
 

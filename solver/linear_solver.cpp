@@ -59,6 +59,7 @@ struct LinearSolver::Impl {
   DenseMatrix R;              // scaled triangle, QR only
   DenseVector z;              // Qᵀr, QR only
   DenseMatrix L;              // of the last solve, lower
+  DenseVector inverse_pivots; // 1 / L_jj, where it is small
   DenseMatrix A;              // H + λI; scratch
   DenseVector s;              // the step, scaled; scratch
 
@@ -66,12 +67,12 @@ struct LinearSolver::Impl {
   bool small() const { return size() <= small_dense::kMost; }
 
   void solve_lower(double* v) const {
-    if (small()) return small_dense::solve_lower(L.data(), size(), v);
+    if (small()) return small_dense::solve_lower(L.data(), size(), inverse_pivots.data(), v);
     Eigen::Map<DenseVector> map(v, g.size());
     L.triangularView<Eigen::Lower>().solveInPlace(map);
   }
   void solve_lower_transposed(double* v) const {
-    if (small()) return small_dense::solve_lower_transposed(L.data(), size(), v);
+    if (small()) return small_dense::solve_lower_transposed(L.data(), size(), inverse_pivots.data(), v);
     Eigen::Map<DenseVector> map(v, g.size());
     L.transpose().triangularView<Eigen::Upper>().solveInPlace(map);
   }
@@ -123,28 +124,32 @@ void LinearSolver::set(const Linearization& at, std::span<const double> scale) {
 
 // Cholesky of H + λI. Leaves its factor in L and the step in s.
 bool LinearSolver::Impl::solve_normal(double lambda, Step& out) {
-  A = H;
-  A.diagonal().array() += lambda;
-  s = g;
   if (small()) {
     L.resize(g.size(), g.size());
+    inverse_pivots.resize(g.size());
+    s.resize(g.size());
     return small_dense::with_constant(size(), [&](auto n) {
       // Arrays of this function alone: the compiler may keep what it knows of them in registers.
       constexpr std::size_t kMost = small_dense::most_of<decltype(n)>;
-      double factor[kMost * kMost], inverse[kMost * kMost], v[kMost];
-      std::copy_n(A.data(), size() * size(), factor);
-      std::copy_n(g.data(), size(), v);
+      double factor[kMost * kMost], inverse[kMost * kMost], pivots[kMost], v[kMost];
+      std::copy_n(H.data(), n * n, factor);
+      for (std::size_t j = 0; j < n; ++j) factor[j * n + j] += lambda;
+      std::copy_n(g.data(), std::size_t{n}, v);
       const double norm = small_dense::one_norm(factor, n);
-      if (!small_dense::cholesky(factor, n)) return false;
-      out.condition = norm * small_dense::inverse_one_norm(factor, n, inverse);
-      small_dense::solve_lower(factor, n, v);
+      if (!small_dense::cholesky(factor, n, pivots)) return false;
+      out.condition = norm * small_dense::inverse_one_norm(factor, n, pivots, inverse);
+      small_dense::solve_lower(factor, n, pivots, v);
       out.nu = small_dense::norm(v, n);
-      small_dense::solve_lower_transposed(factor, n, v);
-      std::copy_n(factor, size() * size(), L.data());
+      small_dense::solve_lower_transposed(factor, n, pivots, v);
+      std::copy_n(factor, n * n, L.data());
+      std::copy_n(pivots, std::size_t{n}, inverse_pivots.data());
       for (std::size_t i = 0; i < n; ++i) s.data()[i] = -v[i];
       return true;
     });
   }
+  A = H;
+  A.diagonal().array() += lambda;
+  s = g;
   const Eigen::LLT<DenseMatrix> factor(A);
   if (factor.info() != Eigen::Success) return false;
   L = factor.matrixL();
@@ -169,6 +174,7 @@ bool LinearSolver::Impl::solve_triangle(double lambda, Step& out) {
   const DenseMatrix top = factor.matrixQR().topRows(n).triangularView<Eigen::Upper>();
   if (!(top.diagonal().cwiseAbs().minCoeff() > 0)) return false;
   L = top.transpose();
+  inverse_pivots = L.diagonal().cwiseInverse();
   const double norm = one_norm(top.transpose() * top);
   out.condition = norm * inverse_one_norm(L);
   out.nu = rhs.head(n).norm();

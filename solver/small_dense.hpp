@@ -28,90 +28,111 @@ inline auto with_constant(std::size_t n, F f) {
     case 4: return f(integral_constant<std::size_t, 4>{});
     case 5: return f(integral_constant<std::size_t, 5>{});
     case 6: return f(integral_constant<std::size_t, 6>{});
+    case 7: return f(integral_constant<std::size_t, 7>{});
+    case 8: return f(integral_constant<std::size_t, 8>{});
     default: return f(n);
   }
 }
 
-// A = LLᵀ in place of the lower triangle. False: not numerically positive definite.
-template <class N>
-inline bool cholesky(double* A, N n) {
-  for (std::size_t j = 0; j < n; ++j) {
-    double* column = A + j * n;
-    if (!(column[j] > 0)) return false;
-    column[j] = std::sqrt(column[j]);
-    const double inverse = 1 / column[j];
-    for (std::size_t i = j + 1; i < n; ++i) column[i] *= inverse;
-    for (std::size_t k = j + 1; k < n; ++k) {
-      double* later = A + k * n;
-      for (std::size_t i = k; i < n; ++i) later[i] -= column[k] * column[i];
+// f(i) for i = first ... last - 1. Constants are handed on as constants and the loop is written out: compilers make
+// poor vectors of triangular loops of a few turns.
+template <class First, class Last, class F>
+inline void each(First first, Last last, F f) {
+  if constexpr (std::is_class_v<First> && std::is_class_v<Last>) {
+    if constexpr (First::value < Last::value) {
+      f(first);
+      each(std::integral_constant<std::size_t, First::value + 1>{}, last, f);
     }
+  } else {
+    for (std::size_t i = first; i < last; ++i) f(i);
   }
-  return true;
+}
+inline constexpr std::integral_constant<std::size_t, 0> kFirst{};
+template <std::size_t i>
+inline constexpr std::integral_constant<std::size_t, i + 1> next(std::integral_constant<std::size_t, i>) {
+  return {};
+}
+inline std::size_t next(std::size_t i) { return i + 1; }
+
+// A = LLᵀ in place of the lower triangle, and 1 / L_jj in `inverse`. False: not numerically positive definite.
+template <class N>
+inline bool cholesky(double* A, N n, double* inverse) {
+  bool positive = true;
+  each(kFirst, n, [&](auto j) {
+    double* column = A + j * n;
+    positive = positive && column[j] > 0;
+    column[j] = std::sqrt(column[j]);
+    inverse[j] = 1 / column[j];
+    each(next(j), n, [&](auto i) { column[i] *= inverse[j]; });
+    each(next(j), n, [&](auto k) {
+      double* later = A + k * n;
+      each(k, n, [&](auto i) { later[i] -= column[k] * column[i]; });
+    });
+  });
+  return positive;
 }
 
-// v := L⁻¹v.
+// v := L⁻¹v. `inverse`: as cholesky leaves it.
 template <class N>
-inline void solve_lower(const double* L, N n, double* v) {
-  for (std::size_t j = 0; j < n; ++j) {
+inline void solve_lower(const double* L, N n, const double* inverse, double* v) {
+  each(kFirst, n, [&](auto j) {
     const double* column = L + j * n;
-    v[j] /= column[j];
-    for (std::size_t i = j + 1; i < n; ++i) v[i] -= column[i] * v[j];
-  }
+    v[j] *= inverse[j];
+    each(next(j), n, [&](auto i) { v[i] -= column[i] * v[j]; });
+  });
 }
 
 // v := L⁻ᵀv.
 template <class N>
-inline void solve_lower_transposed(const double* L, N n, double* v) {
-  for (std::size_t j = n; j-- > 0;) {
+inline void solve_lower_transposed(const double* L, N n, const double* inverse, double* v) {
+  each(kFirst, n, [&](auto reversed) {
+    const std::size_t j = n - 1 - reversed;
     const double* column = L + j * n;
     double sum = v[j];
     for (std::size_t i = j + 1; i < n; ++i) sum -= column[i] * v[i];
-    v[j] = sum / column[j];
-  }
+    v[j] = sum * inverse[j];
+  });
 }
 
 // W := L⁻¹, lower; its strictly upper part is not written.
 template <class N>
-inline void invert_lower(const double* L, N n, double* W) {
-  for (std::size_t j = 0; j < n; ++j) {
+inline void invert_lower(const double* L, N n, const double* inverse, double* W) {
+  each(kFirst, n, [&](auto j) {
     double* column = W + j * n;
-    column[j] = 1 / L[j * n + j];
-    for (std::size_t i = j + 1; i < n; ++i) column[i] = 0;
-  }
-  for (std::size_t j = 0; j < n; ++j) {  // columns below their diagonal, by the inverses already there
-    double* column = W + j * n;
-    for (std::size_t k = j; k < n; ++k) {
-      if (k > j) column[k] *= W[k * n + k];
-      for (std::size_t i = k + 1; i < n; ++i) column[i] -= L[k * n + i] * column[k];
-    }
-  }
+    column[j] = inverse[j];
+    each(next(j), n, [&](auto i) { column[i] = -L[j * n + i] * inverse[j]; });
+    each(next(j), n, [&](auto k) {
+      column[k] *= inverse[k];
+      each(next(k), n, [&](auto i) { column[i] -= L[k * n + i] * column[k]; });
+    });
+  });
 }
 
 // ‖A‖₁ of a symmetric matrix, both triangles given.
 template <class N>
 inline double one_norm(const double* A, N n) {
   double largest = 0;
-  for (std::size_t j = 0; j < n; ++j) {
+  each(kFirst, n, [&](auto j) {
     double sum = 0;
-    for (std::size_t i = 0; i < n; ++i) sum += std::fabs(A[j * n + i]);
+    each(kFirst, n, [&](auto i) { sum += std::fabs(A[j * n + i]); });
     largest = std::max(largest, sum);
-  }
+  });
   return largest;
 }
 
 // ‖A⁻¹‖₁ of A = LLᵀ, exactly. `W`: scratch, n x n.
 template <class N>
-inline double inverse_one_norm(const double* L, N n, double* W) {
-  invert_lower(L, n, W);
-  double sums[kMost] = {};
-  for (std::size_t j = 0; j < n; ++j) {
-    for (std::size_t i = 0; i <= j; ++i) {
+inline double inverse_one_norm(const double* L, N n, const double* inverse, double* W) {
+  invert_lower(L, n, inverse, W);
+  double sums[most_of<N>] = {};
+  each(kFirst, n, [&](auto j) {
+    each(kFirst, next(j), [&](auto i) {
       double entry = 0;
-      for (std::size_t k = j; k < n; ++k) entry += W[i * n + k] * W[j * n + k];
+      each(j, n, [&](auto k) { entry += W[i * n + k] * W[j * n + k]; });
       sums[j] += std::fabs(entry);
       if (i != j) sums[i] += std::fabs(entry);
-    }
-  }
+    });
+  });
   double largest = 0;
   for (std::size_t j = 0; j < n; ++j) largest = sums[j] > largest || sums[j] != sums[j] ? sums[j] : largest;
   return largest;
