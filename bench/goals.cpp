@@ -7,7 +7,7 @@
 namespace bench {
 
 std::string goals_table(const std::vector<Goal>& goals) {
-  constexpr const char* kLayout = "{:<8} {:<56} {:>12} {:>12}  {}\n";
+  constexpr const char* kLayout = "{:<8} {:<62} {:>16} {:>14}  {}\n";
   std::string text = fmt::format(kLayout, "suite", "figure", "goal", "measured", "");
   for (const Goal& goal : goals) {
     text += fmt::format(kLayout, goal.suite, goal.figure,

@@ -50,6 +50,22 @@ double timed(const Contender& contender, Clock clock, int count) {
 
 }  // namespace
 
+Contender scaled(Contender part, double factor) {
+  struct Times {
+    double wall = 0, cpu = 0;
+  };
+  const auto times = std::make_shared<Times>();
+  const auto run = [run = std::move(part.run), times] {
+    const double wall = now(Clock::wall), cpu = now(Clock::cpu);
+    std::vector<double> result = run();
+    times->wall = now(Clock::wall) - wall;
+    times->cpu = now(Clock::cpu) - cpu;
+    return result;
+  };
+  const auto seconds = [times, factor](Clock clock) { return factor * (clock == Clock::cpu ? times->cpu : times->wall); };
+  return {fmt::format("{}, x{:.1f}", part.name, factor), run, seconds};
+}
+
 Contender worker_contender(std::string name, std::shared_ptr<Worker> worker) {
   struct Times {
     double wall = 0, cpu = 0;

@@ -31,6 +31,8 @@ struct Contender {
   std::function<double(Clock)> seconds = {};
 };
 
+// What is too much work in whole, done in part: its time is told `factor` times over.
+Contender scaled(Contender part, double factor);
 // A worker that answers each line with "wall-seconds cpu-seconds numbers...": the numbers are what is compared.
 Contender worker_contender(std::string name, std::shared_ptr<Worker> worker);
 // A program run once a turn, timed from before its start to its end; `result` reads what it wrote. Throws

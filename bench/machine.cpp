@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <thread>
 #include <vector>
 
 namespace bench {
@@ -24,9 +25,10 @@ double least_seconds(int runs, F f) {
 
 }  // namespace
 
-double Machine::floor(std::size_t rows, double operations, double bytes, bool single) const {
+double Machine::floor(std::size_t rows, double operations, double bytes, bool single, int threads) const {
   const double m = static_cast<double>(rows);
-  return std::max(m * operations / (single ? fma_f32 : fma_f64), m * bytes / bandwidth);
+  return std::max(m * operations / (threads * (single ? fma_f32 : fma_f64)),
+                  m * bytes / (threads > 1 ? bandwidth_all : bandwidth));
 }
 
 Machine measure_machine() {
@@ -43,6 +45,18 @@ Machine measure_machine() {
   const std::vector<double> memory(std::size_t{1} << 24, 1.0);
   machine.bandwidth = static_cast<double>(memory.size() * sizeof(double)) /
                       least_seconds(4, [&] { sink = loops.sum(memory.data(), memory.size()); });
+  const unsigned cores = std::max(1u, std::thread::hardware_concurrency());
+  const std::size_t share = memory.size() / cores;
+  std::vector<double> sums(cores);
+  const double together = least_seconds(4, [&] {
+    std::vector<std::thread> threads;
+    for (unsigned k = 0; k < cores; ++k) {
+      threads.emplace_back([&, k] { sums[k] = loops.sum(memory.data() + k * share, share); });
+    }
+    for (std::thread& thread : threads) thread.join();
+  });
+  sink = sums[0];
+  machine.bandwidth_all = static_cast<double>(cores * share * sizeof(double)) / together;
   static_cast<void>(sink);
   return machine;
 }

@@ -18,7 +18,8 @@ namespace {
 
 struct Arguments {
   std::vector<std::string> suites;
-  std::string json, goals;
+  std::string json, goals, fits_of;
+  std::size_t rows = 0;
   int repeat = 0;
   bool quick = false, list = false, cpu = false;
 };
@@ -38,8 +39,8 @@ int run(const Arguments& arguments) {
   settings.report = &report;
   const bench::Machine& machine = settings.machine;
   fmt::print("nlsq {}, kernel {}; peers: {}\n", NLSQ_VERSION, nlsq::kernels().name, bench::peer_versions());
-  fmt::print("one core at most ({}): {:.3g} Gflop/s f64, {:.3g} f32, reads {:.3g} GB/s\n", machine.isa,
-             2e-9 * machine.fma_f64, 2e-9 * machine.fma_f32, 1e-9 * machine.bandwidth);
+  fmt::print("one core at most ({}): {:.3g} Gflop/s f64, {:.3g} f32, reads {:.3g} GB/s, all cores {:.3g}\n", machine.isa,
+             2e-9 * machine.fma_f64, 2e-9 * machine.fma_f32, 1e-9 * machine.bandwidth, 1e-9 * machine.bandwidth_all);
   fmt::print(
       "medians of {} runs, {}; ratio: peer's time over ours; max diff: of the parameters, relative; /floor: "
       "our time over\n"
@@ -77,8 +78,12 @@ int main(int argc, char** argv) {
   app.add_flag("--cpu-time", arguments.cpu,
                "processor time instead of wall time: for a busy machine, and one thread");
   app.add_flag("--list", arguments.list, "list the suites and end");
+  // What suite isa asks of itself under another instruction set; nobody else's to use.
+  app.add_option("--fits-of", arguments.fits_of)->group("");
+  app.add_option("--rows", arguments.rows)->group("");
   CLI11_PARSE(app, argc, argv);
   try {
+    if (!arguments.fits_of.empty()) return bench::answer_with_fits(arguments.fits_of, arguments.rows), 0;
     return arguments.list ? list_suites() : run(arguments);
   } catch (const std::exception& error) {
     fmt::print(stderr, "nlsq-bench: {}\n", error.what());

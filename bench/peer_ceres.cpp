@@ -97,7 +97,7 @@ std::vector<double> fit(const PeerTask& task, CeresForm form, CeresSolver solver
   options.linear_solver_type = solver == CeresSolver::qr ? ceres::DENSE_QR : ceres::DENSE_NORMAL_CHOLESKY;
   options.function_tolerance = options.gradient_tolerance = options.parameter_tolerance = task.tolerance;
   options.max_num_iterations = 10000;
-  options.num_threads = 1;
+  options.num_threads = task.threads;
   options.logging_type = ceres::SILENT;
   ceres::Solver::Summary summary;
   ceres::Solve(options, &problem, &summary);

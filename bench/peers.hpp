@@ -17,6 +17,7 @@ struct PeerTask {
   const Data* data = nullptr;
   std::vector<double> start;
   double tolerance = 1e-10;
+  int threads = 1;  // Ceres's
 };
 
 // MINPACK's lmder with derivatives by hand; ftol = xtol = tolerance, gtol = 0.
@@ -25,7 +26,7 @@ std::optional<Contender> cminpack_lmder(const PeerTask& task);
 // ftol 0.
 std::optional<Contender> gsl_multifit(const PeerTask& task);
 
-// Ceres; function, gradient and parameter tolerances all `tolerance`, one thread.
+// Ceres; function, gradient and parameter tolerances all `tolerance`.
 enum class CeresForm { block_per_row, one_block };  // AutoDiff, as in its tutorial; by hand
 enum class CeresSolver { normal_cholesky, qr };
 std::optional<Contender> ceres_fit(const PeerTask& task, CeresForm form, CeresSolver solver);

@@ -44,7 +44,7 @@ void write(const std::string& file, const nlohmann::json& content) {
   if (!stream.flush()) throw std::runtime_error("cannot write " + file);
 }
 
-constexpr const char* kLayout = "{:<8} {:<26} {:>9}  {:<30} {:>9} {:>8} {:>9} {:>10} {:>7}  {}{}";
+constexpr const char* kLayout = "{:<8} {:<29} {:>9}  {:<30} {:>9} {:>8} {:>9} {:>10} {:>7}  {}{}";
 
 }  // namespace
 

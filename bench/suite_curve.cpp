@@ -1,187 +1,145 @@
-// Curves in memory: whole fits beside the peers, and single passes beside loops fused by hand.
+// Curves in memory: whole fits beside the peers and beside our own in float64, with and without samples.
 #include "curve_data.hpp"
-#include "isa_loops.hpp"
+#include "curve_passes.hpp"
+#include "memory_use.hpp"
+#include "peer_programs.hpp"
 #include "peers.hpp"
 #include "suites.hpp"
 
-#include "dense_evaluator.hpp"
-
 #include <nlsq/nlsq.hpp>
-#include <nlsq/residual_sources.hpp>
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <memory>
 #include <string>
+#include <string_view>
+#include <thread>
 #include <vector>
 
 namespace bench {
 
 namespace {
 
-nlsq::FitOptions options_of(const char* policy) {
-  nlsq::FitOptions options;
-  options.precision = nlsq::PrecisionPolicy::parse(policy);
-  options.threads = 1;
-  return options;
-}
+constexpr double kCeresRowBytes = 400;  // of a row that is a block of its own: 340 at 1e6, measured
 
-// ---- whole fits -----------------------------------------------------------------------------------
+// What is asked at 1e7 rows of exp, both sides on all cores where they can, and at 1e6 on one.
+struct Wanted {
+  std::string_view peer;  // how its name begins
+  double ratio;
+};
+constexpr Wanted kLarge[] = {{"nlsq all-f64", 2.5}, {"nlsq f64, same sampling", 1.2}, {"cminpack", 100}, {"GSL", 100},
+                             {"Ceres AutoDiff", 500}, {"Ceres, one block", 50}};
+constexpr Wanted kMillion[] = {{"cminpack", 20}};
 
-void add(std::vector<Contender>& contenders, std::optional<Contender> peer) {
-  if (peer) contenders.push_back(std::move(*peer));
-}
+class Fits {
+ public:
+  Fits(const CurveCase& c, std::size_t rows, int threads, const Settings& settings)
+      : case_(c), data_(curve_data(c, rows)), threads_(threads), settings_(settings) {
+    const auto head = [](const std::vector<double>& v) { return std::vector<double>(v.begin(), v.begin() + 100); };
+    check_derivatives(c.model, {{head(data_.x[0])}, head(data_.y)}, c.start);
+  }
 
-void run_fits(const CurveCase& c, std::size_t rows, const Settings& settings) {
-  const Data data = curve_data(c, rows);
-  check_derivatives(c.model,
-                    {{{data.x[0].begin(), data.x[0].begin() + 100}}, {data.y.begin(), data.y.begin() + 100}},
-                    c.start);
-  const nlsq::Formula formula = curve_formula(c);
-  const nlsq::NamedValues start = named_start(c);
-  nlsq::FitResult ours;
-  const auto fit = [&](const char* policy) {
-    return [&, options = options_of(policy)] {
-      ours = nlsq::curve_fit(formula, data.x[0], data.y, start, options);
-      return ours.parameters;
+  void run(std::span<const Wanted> wanted) {
+    std::vector<Contender> contenders{ours("nlsq", "auto", nlsq::Sampling::automatic),
+                                      ours("nlsq all-f64", "f64", nlsq::Sampling::never),
+                                      ours("nlsq f64, same sampling", "f64", nlsq::Sampling::always)};
+    const auto add = [&](std::optional<Contender> peer) {
+      if (peer) contenders.push_back(std::move(*peer));
     };
-  };
-  std::vector<Contender> contenders{{"nlsq", fit("auto")}, {"nlsq all-f64", fit("f64")}};
-  const PeerTask task{c.model, &data, c.start, 1e-10};
-  add(contenders, cminpack_lmder(task));
-  add(contenders, gsl_multifit(task));
-  // A row's block takes some 300 bytes and a second per million: one model is enough to know.
-  if (c.fused == FusedModel::exp && rows <= 1'000'000) {
-    add(contenders, ceres_fit(task, CeresForm::block_per_row, CeresSolver::normal_cholesky));
+    const PeerTask task{case_.model, &data_, case_.start, 1e-10, threads_};
+    add(cminpack_lmder(task));
+    add(gsl_multifit(task));
+    add(ceres_fit(task, CeresForm::one_block, CeresSolver::normal_cholesky));
+    add(ceres_by_rows(task));
+    add(scipy_curve_fit(case_, data_, false));
+    add(scipy_curve_fit(case_, data_, true));
+
+    Row row = described(contenders);
+    const std::vector<Measured> measured = measure(contenders, settings_);
+    row.over_floor = measured[0].seconds / floor();
+    report_against_peers(contenders, measured, row, settings_);
+    for (const Wanted& want : wanted) {
+      for (std::size_t k = 1; k < contenders.size(); ++k) {
+        if (!contenders[k].name.starts_with(want.peer)) continue;
+        settings_.report->goal({"curve", row.name + ": over " + contenders[k].name,
+                                measured[k].seconds / measured[0].seconds, Asked::at_least, want.ratio, "x"});
+      }
+    }
   }
-  if (rows <= 1'000'000) add(contenders, ceres_fit(task, CeresForm::one_block, CeresSolver::normal_cholesky));
 
-  fit("auto")();
-  const nlsq::KernelCounters& counters = ours.summary.precision.counters;
-  const double m = static_cast<double>(rows);
-  Row row;
-  row.suite = "curve";
-  row.name = fmt::format("{}, {} rows", c.model, count_name(rows));
-  row.note =
-      fmt::format("{}: f32 x{:.1f}, f64 x{:.1f}", nlsq::name(ours.summary.verdict),
-                  static_cast<double>(counters.rows_f32) / m, static_cast<double>(counters.rows_f64) / m);
-  const std::vector<double> answer = ours.parameters;
-  fit("f64")();
-  row.sound = is_success(ours.summary.verdict) && largest_difference(answer, ours.parameters) < 1e-6;
-  const double operations = row_operations(c);
-  const std::vector<Measured> measured = measure(contenders, settings);
-  row.over_floor = measured[0].seconds / settings.machine.floor(rows, operations, 2 * sizeof(double), false);
-  report_against_peers(contenders, measured, row, settings);
-}
+ private:
+  double rows() const { return static_cast<double>(data_.rows()); }
 
-// ---- single passes --------------------------------------------------------------------------------
-
-// The upper triangle of [J | r]ᵀ[J | r], as the fused loops give it.
-std::vector<double> packed(const nlsq::Linearization& at) {
-  std::vector<double> sums;
-  const std::size_t n = at.gradient.size();
-  for (std::size_t i = 0; i < n; ++i) {
-    for (std::size_t j = i; j < n; ++j) sums.push_back(at.normal(i, j));
-    sums.push_back(at.gradient[i]);
+  // One f64 pass: its operations, or its bytes from memory.
+  double floor() const {
+    return settings_.machine.floor(data_.rows(), row_operations(case_), 2 * sizeof(double), false, threads_);
   }
-  sums.push_back(2 * at.cost);
-  return sums;
-}
 
-// Largest difference of two such triangles, by the lengths of the columns: sums of mixed sign cancel.
-double scaled_difference(const std::vector<double>& a, const std::vector<double>& b, std::size_t n1) {
-  std::vector<double> length;
-  for (std::size_t i = 0, k = 0; i < n1; k += n1 - i, ++i) length.push_back(std::sqrt(std::abs(b[k])));
-  double largest = 0;
-  for (std::size_t i = 0, k = 0; i < n1; ++i) {
-    for (std::size_t j = i; j < n1; ++j, ++k)
-      largest = std::max(largest, std::abs(a[k] - b[k]) / (length[i] * length[j]));
+  Contender ours(const char* name, const char* policy, nlsq::Sampling sampling) {
+    nlsq::FitOptions options;
+    options.precision = nlsq::PrecisionPolicy::parse(policy);
+    options.sampling = sampling;
+    options.threads = threads_;
+    return {name, [this, options, formula = curve_formula(case_), start = named_start(case_)] {
+              last_ = nlsq::curve_fit(formula, data_.x[0], data_.y, start, options);
+              return last_.parameters;
+            }};
   }
-  return largest;
-}
 
-template <class T>
-Contender fused_contender(const char* name,
-                          void (*loop)(FusedModel, const T*, const T*, std::size_t, const double*, double*),
-                          const CurveCase& c, const std::vector<T>& x, const std::vector<T>& y) {
-  return {name, [&c, &x, &y, loop] {
-            const std::size_t n1 = c.truth.size() + 1;
-            std::vector<double> sums(n1 * (n1 + 1) / 2);
-            loop(c.fused, x.data(), y.data(), x.size(), c.truth.data(), sums.data());
-            return sums;
-          }};
-}
+  // Where memory is short, on the first of the rows: the time is that of as many times more.
+  std::optional<Contender> ceres_by_rows(PeerTask task) {
+    const double most = 0.5 * available_memory() / kCeresRowBytes;
+    if (!(rows() > most)) return ceres_fit(task, CeresForm::block_per_row, CeresSolver::normal_cholesky);
+    const auto few = std::max<std::size_t>(1000, static_cast<std::size_t>(most));
+    const auto first = [&](const std::vector<double>& v) {
+      return std::vector<double>(v.begin(), v.begin() + static_cast<std::ptrdiff_t>(few));
+    };
+    part_ = {{first(data_.x[0])}, first(data_.y)};
+    task.data = &part_;
+    auto peer = ceres_fit(task, CeresForm::block_per_row, CeresSolver::normal_cholesky);
+    if (peer) *peer = scaled(std::move(*peer), rows() / static_cast<double>(few));
+    return peer;
+  }
 
-// Rows for ours (the first) against each fused loop. `tolerance` is for the sums.
-void report_pass(const CurveCase& c, const char* format, const std::vector<Contender>& contenders,
-                 double floor, double tolerance, const Settings& settings) {
-  const std::vector<Measured> measured = measure(contenders, settings);
-  for (std::size_t k = 1; k < contenders.size(); ++k) {
+  // How ours ended, and whether what is certified is the answer of every one of ours.
+  Row described(const std::vector<Contender>& contenders) {
     Row row;
     row.suite = "curve";
-    row.name = fmt::format("{}, one pass {}", c.model, format);
-    row.ours_s = measured[0].seconds;
-    row.peer = contenders[k].name;
-    row.peer_s = measured[k].seconds;
-    row.over_floor = measured[0].seconds / floor;
-    row.max_rel_diff = scaled_difference(measured[0].result, measured[k].result, c.truth.size() + 1);
-    row.sound = row.max_rel_diff < tolerance;
-    row.note = fmt::format("ours/loop {:.2f}", measured[0].seconds / measured[k].seconds);
-    settings.report->add(row);
+    row.name = fmt::format("{}, {} rows, {} thread{}", case_.model, count_name(data_.rows()), threads_, threads_ == 1 ? "" : "s");
+    const std::vector<double> answer = contenders[0].run();
+    const nlsq::KernelCounters& counters = last_.summary.precision.counters;
+    row.note = fmt::format("{}: f32 x{:.1f}, f64 x{:.1f}; floor {:.3g} ms", nlsq::name(last_.summary.verdict),
+                           static_cast<double>(counters.rows_f32) / rows(),
+                           static_cast<double>(counters.rows_f64) / rows(), 1e3 * floor());
+    row.sound = last_.success();
+    for (const std::size_t k : {1, 2}) {
+      row.sound = row.sound && largest_difference(answer, contenders[k].run()) < 1e-6 && last_.success();
+    }
+    return row;
   }
-}
 
-void run_passes(const CurveCase& c, std::size_t rows, const Settings& settings) {
-  const Data data = curve_data(c, rows);
-  const std::vector<double>&x = data.x[0], &y = data.y;
-  const std::vector<float> x32(x.begin(), x.end()), y32(y.begin(), y.end());
-  const nlsq::Formula formula = curve_formula(c);
-  const IsaLoops& loops = isa_loops();
-  nlsq::GraphRows wide = residual_rows(c, {x, y}, c.truth),
-                  narrow = residual_rows(c, {x32, y32}, c.truth);
-  nlsq::DenseEvaluator evaluator(wide), narrow_evaluator(narrow);
-  const auto ours = [&c](nlsq::DenseEvaluator& e, nlsq::PrecisionPlan plan) {
-    return Contender{"nlsq", [&c, &e, plan] { return packed(e.linearize(c.truth, plan)); }};
-  };
-  const auto against_f64 = [&](Contender first) {
-    std::vector<Contender> all{std::move(first),
-                               fused_contender<double>("fused loop, SLEEF", loops.fused_f64, c, x, y)};
-    if (c.has_inline && loops.fused_f64_inline != nullptr)
-      all.push_back(fused_contender<double>("fused loop, ours inline", loops.fused_f64_inline, c, x, y));
-    return all;
-  };
-  const auto against_f32 = [&](Contender first) {
-    std::vector<Contender> all{std::move(first),
-                               fused_contender<float>("fused loop, SLEEF", loops.fused_f32, c, x32, y32)};
-    if (c.has_inline && loops.fused_f32_inline != nullptr)
-      all.push_back(fused_contender<float>("fused loop, ours inline", loops.fused_f32_inline, c, x32, y32));
-    return all;
-  };
-  using nlsq::Format, nlsq::Gram;
-  const double operations = row_operations(c);
-  const double floor64 = settings.machine.floor(rows, operations, 2 * sizeof(double), false);
-  const double floor32 = settings.machine.floor(rows, operations, 2 * sizeof(float), true);
-  report_pass(c, "f64", against_f64(ours(evaluator, {Format::f64, Gram::f64})), floor64, 1e-9, settings);
-  report_pass(c, "f32", against_f32(ours(narrow_evaluator, {Format::f32, Gram::f32_tile})), floor32, 1e-3,
-              settings);
-  report_pass(c, "f32 wide", against_f32(ours(narrow_evaluator, {Format::f32, Gram::f32_wide})), floor32,
-              1e-3, settings);
-  report_pass(c, "f32 of f64", against_f32(ours(evaluator, {Format::f32, Gram::f32_wide})), floor32, 1e-3,
-              settings);
-}
+  const CurveCase& case_;
+  const Data data_;
+  Data part_;
+  int threads_;
+  const Settings& settings_;
+  nlsq::FitResult last_;
+};
 
 }  // namespace
 
 void run_curve(const Settings& settings) {
   settings.report->begin_suite(
       "curve",
-      "one thread; goals: a pass within 1.15x of the fused loop (ours/loop), 1e6 rows >= 20x cminpack's "
-      "lmder.\n"
-      "Tolerances: ours the defaults, certified; peers 1e-10 (lmder ftol = xtol, GSL xtol, Ceres all three)");
+      "tolerances: ours the defaults, certified; peers 1e-10 (lmder ftol = xtol, GSL xtol, Ceres all three), SciPy its\n"
+      "defaults; cminpack, GSL and SciPy have one thread. Goals: exp at 1e7 rows; at 1e6 rows, one thread, 20x lmder;\n"
+      "a pass within 1.15x of the fused loop (ours/loop)");
   const std::size_t rows = settings.quick ? 100'000 : 1'000'000;
-  for (const CurveCase& c : curve_cases()) run_fits(c, rows, settings);
-  if (!settings.quick) run_fits(curve_cases()[0], 10'000'000, settings);
+  for (const CurveCase& c : curve_cases()) Fits(c, rows, 1, settings).run(kMillion);
+  const int cores = settings.clock == Clock::wall ? static_cast<int>(std::thread::hardware_concurrency()) : 1;
+  if (!settings.quick) Fits(curve_cases()[0], 10'000'000, std::max(cores, 1), settings).run(kLarge);
   settings.report->text(
       "f32: float columns, f32 sums in a tile; wide: f64 sums; of f64: double columns, as in a fit of "
       "doubles");

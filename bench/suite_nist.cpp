@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <cmath>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace bench {
@@ -105,6 +106,19 @@ struct Totals {
   }
 
   void report(const Settings& settings) const {
+    const auto goal = [&](const char* figure, double measured, Asked asked, double limit, const char* unit) {
+      settings.report->goal({"nist", figure, measured, asked, limit, unit});
+    };
+    goal("runs with at least 4 digits, of 54", passed[0], Asked::at_least, 54, "");
+    goal("digits, mean", digits[0] / runs, Asked::at_least, 10.4, "");
+    goal("digits, worst", worst[0], Asked::at_least, 8, "");
+    const auto index = [&](std::string_view name) {
+      return static_cast<std::size_t>(std::find(names.begin(), names.end(), name) - names.begin());
+    };
+    const std::size_t graph = index(kGraph), lmder = index("cminpack lmder");
+    if (lmder < names.size()) {
+      goal("time without the graph's compilation over lmder's", (seconds[0] - seconds[graph]) / seconds[lmder], Asked::at_most, 1, "x");
+    }
     for (std::size_t k = 1; k < names.size(); ++k) {
       Row row;
       row.suite = "nist";

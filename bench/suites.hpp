@@ -3,7 +3,8 @@
 
 #include "harness.hpp"
 
-#include <span>
+#include <cstddef>
+#include <string>
 
 namespace bench {
 
@@ -21,6 +22,7 @@ void run_batch(const Settings& settings);
 void run_read(const Settings& settings);
 void run_cli(const Settings& settings);
 void run_scaling(const Settings& settings);
+void run_isa(const Settings& settings);
 
 inline constexpr Suite kSuites[] = {
     {"curve", "seven models at 1e6 rows and exp at 1e7, one thread, against every peer and fused loops",
@@ -33,6 +35,11 @@ inline constexpr Suite kSuites[] = {
     {"read", "tables from files, beside the number parser alone", run_read},
     {"cli", "a file fitted by nlsq-fit, a SciPy script and gnuplot, process start included", run_cli},
     {"scaling", "exp at 1e4 to 1e8 rows, generated and in memory, one thread and all: time and memory", run_scaling},
+    {"isa", "the curves under each instruction set's kernels: same answers, and the times", run_isa},
 };
+
+// The other side of suite isa: the name of this process's kernels, then a fit for each line of standard input and a
+// line "wall-seconds cpu-seconds parameters..." (NaN where it is not certified).
+void answer_with_fits(const std::string& model, std::size_t rows);
 
 }  // namespace bench
