@@ -3,5 +3,6 @@
 
 #include <nlsq/curve_fit.hpp>
 #include <nlsq/curve_fit_batch.hpp>
+#include <nlsq/evaluate.hpp>
 #include <nlsq/least_squares.hpp>
 #include <nlsq/version.hpp>
