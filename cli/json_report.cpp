@@ -86,6 +86,17 @@ Json certificate(const FitResult& fit) {
 // How the normal equations are factored follows from how they are formed.
 const char* solve_format(Gram gram) { return gram == Gram::qr ? "f64 qr" : "f64"; }
 
+Json counters(const KernelCounters& k) {
+  return {{"rows_f64", k.rows_f64},
+          {"rows_f32", k.rows_f32},
+          {"gram_flops_f64", k.gram_flops_f64},
+          {"gram_flops_f32", k.gram_flops_f32},
+          {"gram_flops_f32_wide", k.gram_flops_f32_wide},
+          {"gram_flops_bf16", k.gram_flops_bf16},
+          {"gram_flops_f16", k.gram_flops_f16},
+          {"qr_flops_f64", k.qr_flops_f64}};
+}
+
 Json trace(const Summary& summary) {
   Json list = Json::array();
   for (const IterationSummary& it : summary.iterations) {
@@ -103,6 +114,7 @@ Json trace(const Summary& summary) {
                     {"gram", name(formats_of(it.plan).gram)},
                     {"solve", solve_format(it.plan.gram)},
                     {"condition", number(it.condition)},
+                    {"counters", counters(it.counters)},
                     {"event", name(it.event)},
                     {"reason", it.reason}});
   }
@@ -132,20 +144,11 @@ Json issues(const Summary& summary) {
 }
 
 Json precision(const Summary& summary) {
-  const KernelCounters& k = summary.precision.counters;
   return {{"policy", summary.precision.policy},
           {"escalations", summary.precision.escalations},
           {"issues", issues(summary)},
           {"trace", trace(summary)},
-          {"counters",
-           {{"rows_f64", k.rows_f64},
-            {"rows_f32", k.rows_f32},
-            {"gram_flops_f64", k.gram_flops_f64},
-            {"gram_flops_f32", k.gram_flops_f32},
-            {"gram_flops_f32_wide", k.gram_flops_f32_wide},
-            {"gram_flops_bf16", k.gram_flops_bf16},
-            {"gram_flops_f16", k.gram_flops_f16},
-            {"qr_flops_f64", k.qr_flops_f64}}}};
+          {"counters", counters(summary.precision.counters)}};
 }
 
 }  // namespace

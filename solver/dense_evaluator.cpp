@@ -2,6 +2,7 @@
 
 #include "dense_scratch.hpp"
 #include "parallel.hpp"
+#include "tile_issues.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -49,7 +50,7 @@ struct DenseEvaluator::Sums {
     packed.assign(qr ? 0 : packed_size(static_cast<int>(n1)), 0.0);
     triangle.assign(qr ? n1 : 0, qr ? n1 : 0);
     redone = 0;
-    issue = {};
+    issues.clear();
     finite = true;
     counters = {};
   }
@@ -59,12 +60,11 @@ struct DenseEvaluator::Sums {
   std::size_t redone = 0;    // tiles that were not finite in f32
   bool finite = true;
   TileRange culprit;         // the tile that is not
-  PrecisionIssue issue;      // of the tiles redone
+  std::vector<PrecisionIssue> issues;  // of the tiles redone, and of numbers that came close
   KernelCounters counters;
 
   void merge(const Sums& other, int n1, KernelCounters& counters) {
     redone += other.redone;
-    issue += other.issue;
     finite = finite && other.finite;
     for (std::size_t k = 0; k < packed.size(); ++k) packed[k] += other.packed[k];
     if (triangle.empty()) return;
@@ -108,14 +108,39 @@ class DenseEvaluator::TileFolder {
   void add_f64(const TileRange& range, double* sums) {
     kernels().gram_f64(without_ones(fill_f64(range), scratch_.columns_f64), n1_, range.count, sums, &counters_);
   }
-  // What is wrong with a tile's numbers in the plan's precision.
+  // What is wrong with a tile's numbers in the plan's precision: rows of f32, or J narrowed to it.
   PrecisionIssue issue(const TileRange& range) {
-    if (plan_.residual == Format::f32) return issues_of(pass_.fill_f32(range.first, range.count, counters_) + first_, n1_, range.count);
-    PrecisionIssue issue;
-    issue.operation = Operation::jacobian_storage;
-    issue.format = formats_of(plan_).jacobian;
-    issue.rows = range.count;
-    return issue;
+    const auto n1 = static_cast<std::size_t>(n1_);
+    if (plan_.residual == Format::f32) {
+      return issues_of(pass_.fill_f32(range.first, range.count, counters_) + first_, n1, range.count, Operation::evaluate, Format::f32);
+    }
+    const double* const* columns = fill_f64(range);
+    std::vector<float> narrow((n1 - 1) * range.count);
+    std::vector<const float*> pointers;
+    for (std::size_t j = 0; j + 1 < n1; ++j) {
+      pointers.push_back(&narrow[j * range.count]);
+      kernels().narrow(columns[j], &narrow[j * range.count], range.count);
+    }
+    return issues_of(pointers.data(), pointers.size(), range.count, Operation::jacobian_storage, Format::f32);
+  }
+  // The same where the numbers are fine, and their sums are not.
+  PrecisionIssue sums_issue(const TileRange& range, const Vector& sums) const {
+    PrecisionIssue found;
+    found.operation = fill_ == Fill::residual ? Operation::cost_sum : Operation::gram_sum;
+    found.format = formats_of(plan_).gram;
+    for (const double s : sums) (std::isnan(s) ? found.nan : found.inf) += std::isfinite(s) ? 0 : 1;
+    found.rows = range.count;
+    return found;
+  }
+  bool below_f64() const { return plan_.residual == Format::f32 || (plan_.gram < Gram::f64 && fill_ != Fill::residual); }
+  // A number near the limit of f32 has a square of at least this; where rows are f64 it is none of the residuals'.
+  bool may_be_near_limit(const Vector& sums) const {
+    constexpr double kSquare = kNearLimit * kNearLimit * (1 - 1e-6);
+    const std::size_t n1 = static_cast<std::size_t>(n1_), columns = plan_.residual == Format::f32 ? n1 : n1 - 1;
+    for (std::size_t j = 0, k = 0; j < columns; k += n1 - j, ++j) {
+      if (sums[k] >= kSquare) return true;
+    }
+    return false;
   }
 
   // Folds one tile into R. The kernel destroys its input, which may be the user's data: copy first.
@@ -215,7 +240,9 @@ DenseEvaluator::Sums& DenseEvaluator::accumulate(std::span<const double> x, Fill
     Sums& sums = accumulate_once(x, fill, plan, retry);
     if (timed_) seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     work_ += fill == Fill::residual ? static_cast<double>(model_.rows()) * model_.row_cost(fill) * row_price(plan) : pass_work(plan);
-    if (!retry) return sums;
+    if (retry) continue;  // what an unknown branch gave says nothing of formats
+    for (const PrecisionIssue& issue : found_) add_issue(issues_, issue);
+    return sums;
   }
   throw RecordingFailed("rows kept taking branches that were not recorded");
 }
@@ -230,12 +257,19 @@ void DenseEvaluator::sum_chunk(std::size_t begin, std::size_t end, std::span<con
   if (!qr) {
     for (std::size_t t = begin; t < end; ++t) folder.add(model_.tile(t), sums.packed.data());
     if (!all_finite(sums.packed)) sum_one_by_one(begin, end, plan, folder, scratch.tile, sums);
+    else note_near_limit(begin, end, folder, sums);
     return;
   }
   for (std::size_t t = begin; t < end && sums.finite; ++t) {
     sums.finite = folder.qr(model_.tile(t), sums.triangle);
     sums.culprit = model_.tile(t);
   }
+}
+
+// Numbers near the limit of f32 are counted where sums of squares say that there may be some: else nothing is looked at.
+void DenseEvaluator::note_near_limit(std::size_t begin, std::size_t end, TileFolder& folder, Sums& sums) {
+  if (!folder.below_f64() || !folder.may_be_near_limit(sums.packed)) return;
+  for (std::size_t t = begin; t < end; ++t) add_issue(sums.issues, folder.issue(model_.tile(t)));
 }
 
 // The same once more where the sums are not finite: which tile is it, and is it finite in f64?
@@ -247,9 +281,13 @@ void DenseEvaluator::sum_one_by_one(std::size_t begin, std::size_t end, const Pr
     folder.add(model_.tile(t), tile.data());
     if (plan.gram < Gram::f64 && !all_finite(tile)) {
       ++sums.redone;
-      sums.issue += folder.issue(model_.tile(t));
+      const PrecisionIssue issue = folder.issue(model_.tile(t));
+      add_issue(sums.issues, issue);
+      if (issue.nan + issue.inf == 0) add_issue(sums.issues, folder.sums_issue(model_.tile(t), tile));
       tile.assign(sums.packed.size(), 0.0);
       folder.add_f64(model_.tile(t), tile.data());
+    } else if (folder.below_f64() && folder.may_be_near_limit(tile)) {
+      add_issue(sums.issues, folder.issue(model_.tile(t)));
     }
     if (!all_finite(tile)) {
       sums.finite = false;
@@ -288,8 +326,10 @@ DenseEvaluator::Sums& DenseEvaluator::accumulate_once(std::span<const double> x,
     threads_ = std::max(threads_, threads);
   }
   std::size_t bytes = scratch_->bytes() + workers_->bytes();
+  found_.clear();
   for (const Sums& s : sums) {
     counters_.add(s.counters);
+    for (const PrecisionIssue& issue : s.issues) add_issue(found_, issue);
     bytes += (s.packed.size() + s.triangle.rows() * s.triangle.columns()) * sizeof(double);
   }
   peak_bytes_ = std::max(peak_bytes_, bytes);
@@ -322,7 +362,6 @@ void DenseEvaluator::linearize_into(std::span<const double> x, const PrecisionPl
     return;
   }
   out.nonfinite_tiles = static_cast<double>(sums.redone) / static_cast<double>(std::max<std::size_t>(1, model_.tile_count()));
-  out.issue = sums.redone > 0 ? sums.issue : PrecisionIssue{};
   const auto n = static_cast<std::size_t>(parameters());
   out.gradient.assign(n, 0.0);
   out.normal.assign(n, n);
@@ -352,6 +391,7 @@ void DenseEvaluator::linearize_into(std::span<const double> x, const PrecisionPl
 
 void DenseEvaluator::forget_work() {
   counters_ = {};
+  issues_.clear();
   work_ = seconds_ = 0;
   peak_bytes_ = 0;
 }
@@ -362,6 +402,7 @@ void DenseEvaluator::add_work(const DenseEvaluator& part) {
   seconds_ += part.seconds_;
   peak_bytes_ = std::max(peak_bytes_, part.peak_bytes_);
   threads_ = std::max(threads_, part.threads_);
+  for (const PrecisionIssue& issue : part.issues_) add_issue(issues_, issue);
 }
 
 CostValue DenseEvaluator::cost(std::span<const double> x, Format format) {

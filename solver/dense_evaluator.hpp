@@ -9,6 +9,7 @@
 #include <functional>
 #include <memory>
 #include <stdexcept>
+#include <utility>
 #include <vector>
 
 namespace nlsq::inline v0 {
@@ -42,6 +43,7 @@ class DenseEvaluator final : public Evaluator {
   double counted_work() const override { return work_; }
   double pass_work(const PrecisionPlan& plan) const override;
   std::size_t bytes() const override { return peak_bytes_; }
+  std::vector<PrecisionIssue> take_issues() override { return std::exchange(issues_, {}); }
 
   // Without it seconds() stays 0: the clock costs small fits a few percent.
   void keep_time(bool on) { timed_ = on; }
@@ -69,6 +71,7 @@ class DenseEvaluator final : public Evaluator {
   class Workers;
   void sum_chunk(std::size_t begin, std::size_t end, std::span<const double> x, Fill fill, const PrecisionPlan& plan,
                  Scratch& scratch, Sums& sums);
+  void note_near_limit(std::size_t begin, std::size_t end, TileFolder& folder, Sums& sums);
   void sum_one_by_one(std::size_t begin, std::size_t end, const PrecisionPlan& plan, TileFolder& folder, Vector& tile, Sums& sums);
   // The user's derivatives on the rows of a re-check.
   class JacobianCheck;
@@ -80,6 +83,7 @@ class DenseEvaluator final : public Evaluator {
   std::unique_ptr<Workers> workers_;
   std::vector<Sums> sums_;  // of the chunks of a pass
   KernelCounters counters_;
+  std::vector<PrecisionIssue> issues_, found_;  // since they were taken; of one pass
   double work_ = 0;
   std::size_t peak_bytes_ = 0;
   int threads_ = 1;

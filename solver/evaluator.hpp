@@ -24,7 +24,6 @@ struct Linearization {
   Matrix triangle;   // plan.gram == qr: R of [J | r], (n+1) x (n+1); else empty
   bool finite = true;
   double nonfinite_tiles = 0;  // share of the tiles redone in f64
-  PrecisionIssue issue = {};   // what was wrong with those
 };
 
 struct CostValue {
@@ -102,6 +101,9 @@ class Evaluator {
   virtual double counted_work() const = 0;  // f64 adds: rows and Gram products at the prices of their formats
   virtual double pass_work(const PrecisionPlan& plan) const = 0;  // of one linearization
   virtual std::size_t bytes() const = 0;    // most memory one pass held
+
+  // What numbers below f64 did in the passes since this was last asked, whatever became of their points.
+  virtual std::vector<PrecisionIssue> take_issues() { return {}; }
 };
 
 }  // namespace nlsq::inline v0

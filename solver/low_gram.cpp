@@ -2,9 +2,6 @@
 
 #include <nlsq/convert.hpp>
 
-#include <cmath>
-#include <limits>
-
 namespace nlsq::inline v0 {
 
 // J'r and r'r limit the answer, not the rate: whatever J is rounded to for J'J, they are of unrounded numbers.
@@ -74,23 +71,6 @@ void LowGram::multiply(const float* const* columns, std::size_t rows, double* su
 
 std::size_t LowGram::bytes() const {
   return (rounded_.size() + tile_.size()) * sizeof(float) + halves_.size() * sizeof(std::uint16_t) + triangle_.size() * sizeof(double);
-}
-
-PrecisionIssue issues_of(const float* const* columns, int n1, std::size_t rows) {
-  constexpr float kNear = std::numeric_limits<float>::max() / 16;
-  PrecisionIssue found;
-  found.format = Format::f32;
-  for (std::size_t i = 0; i < rows; ++i) {
-    const std::size_t before = found.nan + found.inf + found.near_limit;
-    for (int j = 0; j < n1; ++j) {
-      const float v = columns[j][i];
-      if (std::isnan(v)) ++found.nan;
-      else if (std::isinf(v)) ++found.inf;
-      else if (std::fabs(v) > kNear) ++found.near_limit;
-    }
-    if (found.nan + found.inf + found.near_limit != before) ++found.rows;
-  }
-  return found;
 }
 
 }  // namespace nlsq::inline v0

@@ -1,7 +1,6 @@
 // Gram matrices of a tile in the forms below f64, from rows of either format.
 #pragma once
 
-#include <nlsq/operation.hpp>
 #include <nlsq/row_model.hpp>
 #include <nlsq/scheduler.hpp>
 
@@ -37,8 +36,5 @@ class LowGram {
   std::vector<std::uint16_t> halves_;
   std::vector<double> triangle_;
 };
-
-// What is wrong with the numbers of a tile. `rows`: those with any of it.
-PrecisionIssue issues_of(const float* const* columns, int n1, std::size_t rows);
 
 }  // namespace nlsq::inline v0

@@ -1,4 +1,5 @@
 #include "minimizer.hpp"
+#include "tile_issues.hpp"
 
 #include <cmath>
 #include <limits>
@@ -9,6 +10,17 @@ namespace {
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 constexpr double kScaleMemory = 0.5;  // share of the last scale that a shrinking column keeps
+
+KernelCounters since(const KernelCounters& now, const KernelCounters& before) {
+  return {now.rows_f64 - before.rows_f64,
+          now.rows_f32 - before.rows_f32,
+          now.gram_flops_f64 - before.gram_flops_f64,
+          now.gram_flops_f32 - before.gram_flops_f32,
+          now.gram_flops_f32_wide - before.gram_flops_f32_wide,
+          now.gram_flops_f16 - before.gram_flops_f16,
+          now.gram_flops_bf16 - before.gram_flops_bf16,
+          now.qr_flops_f64 - before.qr_flops_f64};
+}
 
 }  // namespace
 
@@ -27,6 +39,7 @@ Minimizer::Minimizer(Evaluator& evaluator, const SolverOptions& options, bool un
   state_.checkpoint.swap(memory_.checkpoint);
   summary_.iterations.swap(memory_.iterations);
   summary_.iterations.clear();
+  counted_ = evaluator.counters();
   state_.scale.clear();
   trial_.clear();
   column_magnitude_.clear();
@@ -147,8 +160,10 @@ bool Minimizer::warm_up(std::span<const double> x0, Kept<Linearization>& at, dou
   return false;
 }
 
-WarmStart Minimizer::warm_result() { 
-  return {state_.x, at_ ? std::optional(std::move(*at_)) : std::nullopt, std::move(summary_.iterations), budget_spent()};
+WarmStart Minimizer::warm_result() {
+  account(state_.iteration);
+  return {state_.x, at_ ? std::optional(std::move(*at_)) : std::nullopt, std::move(summary_.iterations), budget_spent(),
+          std::move(summary_.precision.issues)};
 }
 
 std::optional<Termination> Minimizer::budget_spent() const {
@@ -172,10 +187,6 @@ void Minimizer::know() {
   solver_.renew().set(*at_, state_.scale);
   probe_.reset();
   first_order(*at_, state_.x, evaluator_.residuals(), unit_sigma_, memory_.undamped, first_);
-  if (at_->issue.rows > 0) {
-    at_->issue.iteration = state_.iteration;
-    summary_.precision.issues.push_back(at_->issue);
-  }
   if (low() || low_gram()) probe_ = evaluator_.probe(state_.x, at_->plan, format_below());
   if (!low()) cost_f64_ = at_->cost;
   else if (std::isinf(checkpoint_noise_) && state_.x == state_.checkpoint) checkpoint_noise_ = probe_->cost_noise;
@@ -195,7 +206,16 @@ void Minimizer::update_scale() {
   }
 }
 
+// What passes since the last iteration did, to the account of the one that `iteration` numbers.
+void Minimizer::account(int iteration) {
+  for (PrecisionIssue& issue : evaluator_.take_issues()) {
+    issue.iteration = iteration;
+    add_issue(summary_.precision.issues, issue);
+  }
+}
+
 void Minimizer::record(StepOutcome outcome, Event event, std::string reason) {
+  account(state_.iteration);
   IterationSummary it;
   it.iteration = state_.iteration++;
   it.cost = at_->cost;
@@ -210,6 +230,8 @@ void Minimizer::record(StepOutcome outcome, Event event, std::string reason) {
   it.plan = at_->plan;
   it.rows = evaluator_.residuals();
   it.condition = step_.condition;
+  it.counters = since(evaluator_.counters(), counted_);
+  counted_ = evaluator_.counters();
   it.outcome = outcome;
   it.event = event;
   it.reason = std::move(reason);

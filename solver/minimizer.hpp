@@ -70,6 +70,7 @@ struct WarmStart {
   std::optional<Linearization> at;  // at x, where it is known
   std::vector<IterationSummary> iterations;
   std::optional<Termination> spent;  // as in MinimizerResult
+  std::vector<PrecisionIssue> issues;
 };
 
 // The plan a fit of these rows starts with.
@@ -148,6 +149,7 @@ class Minimizer {
   bool judge_costs(double before, double after, double noise);
   void escalate(const Decision& decision, std::string reason);
   void record(StepOutcome outcome, Event event = Event::none, std::string reason = {});
+  void account(int iteration);
   bool take_certified_step();
   void update_scale();
   void finish(MinimizerResult& out);
@@ -159,6 +161,7 @@ class Minimizer {
   bool unit_sigma_, geodesic_;
   int first_iteration_ = 0;
   Clock::time_point begin_;
+  KernelCounters counted_;  // the evaluator's at the last iteration
 
   MinimizerState state_;
   TrustRegion trust_;

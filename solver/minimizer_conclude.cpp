@@ -130,6 +130,7 @@ void Minimizer::polish() {
 }
 
 void Minimizer::finish(MinimizerResult& out) {
+  account(state_.iteration);
   Certificate& c = certified_.certificate;
   c.rechecked_rows = recheck_start_.rows + recheck_end_.rows;
   c.recheck_discrepancy = std::max(recheck_start_.largest, recheck_end_.largest);

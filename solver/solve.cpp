@@ -126,6 +126,7 @@ class Attempts {
   // From w.start. Numbers of iterations go on from those before, and so does their limit.
   void first() {
     w_.trace.swap(w_.start.iterations);
+    issues_.swap(w_.start.issues);
     run(request_.options, w_.start.x, w_.start.at, request_.options.geodesic == Geodesic::always, w_.start.stop_asked,
         w_.start.from_samples, w_.best);
   }

@@ -144,6 +144,7 @@ Sampled sample(DenseEvaluator& evaluator, const SolveRequest& request, std::chro
     evaluator.add_work(part);
     WarmStart warm = minimizer.warm_result();
     start.iterations.insert(start.iterations.end(), warm.iterations.begin(), warm.iterations.end());
+    start.issues.insert(start.issues.end(), warm.issues.begin(), warm.issues.end());
     start.stop_asked = warm.spent == Termination::user_stop;
     start.x = warm.x;
     if (!close) return warm.spent ? Sampled::spent : Sampled::lost;
@@ -188,6 +189,7 @@ void choose_start(DenseEvaluator& evaluator, const SolveRequest& request, std::c
   start.x = request.x0;
   start.at.reset();
   start.iterations.clear();
+  start.issues.clear();
   start.stop_asked = start.from_samples = false;
   start.initial_cost = 0;
   if (worth_sampling(evaluator, request.options)) {

@@ -14,6 +14,7 @@ struct Start {
   Vector x;
   Kept<Linearization> at;           // of all rows at x, where a pass was made
   std::vector<IterationSummary> iterations;  // on samples
+  std::vector<PrecisionIssue> issues;        // of those
   bool stop_asked = false;          // by the callback, while samples were fitted
   bool from_samples = false;        // that represent all rows
   double initial_cost = 0;          // of all rows at x0, in the first plan's precision

@@ -62,6 +62,13 @@ std::string precision_path(const Summary& s) {
   return path.empty() ? "f64×0" : path;
 }
 
+// What the kernels themselves counted.
+std::string rows_counted(const KernelCounters& k) { return fmt::format("f64 {}, f32 {}", k.rows_f64, k.rows_f32); }
+std::string flops_counted(const KernelCounters& k) {
+  return fmt::format("f64 {}, f32 in f64 {}, f32 {}, bf16 {}, f16 {}; QR {}", k.gram_flops_f64, k.gram_flops_f32_wide,
+                     k.gram_flops_f32, k.gram_flops_bf16, k.gram_flops_f16, k.qr_flops_f64);
+}
+
 }  // namespace
 
 std::string Summary::brief_report() const {
@@ -78,23 +85,27 @@ std::string Summary::full_report() const {
   out += fmt::format("  undamped f64 step     {:.3e} relative\n", certificate.step);
   out += fmt::format("  condition, rank       {:.3e}, {}{}\n", certificate.condition, certificate.rank, certificate.qr ? " (by QR)" : "");
   out += fmt::format("  callable re-checked   {} rows, largest difference {:.1e}\n", certificate.rechecked_rows, certificate.recheck_discrepancy);
-  out += fmt::format("  rows evaluated        f64 {}, f32 {}\n", k.rows_f64, k.rows_f32);
-  out += fmt::format("  Gram flops            f64 {}, f32 in f64 {}, f32 {}, bf16 {}, f16 {}; QR {}\n", k.gram_flops_f64,
-                     k.gram_flops_f32_wide, k.gram_flops_f32, k.gram_flops_bf16, k.gram_flops_f16, k.qr_flops_f64);
+  out += fmt::format("  rows evaluated        {}\n", rows_counted(k));
+  out += fmt::format("  Gram flops            {}\n", flops_counted(k));
   out += fmt::format("  seconds               {:.3g} in all, {:.3g} in passes\n", time.total, time.evaluate);
   if (!evaluator_note.empty()) out += "  " + evaluator_note + "\n";
   return out;
 }
 
 std::string Summary::trace_report() const {
-  std::string out = fmt::format("{:>4} {:>9} {:>15} {:>9} {:>9} {:>8} {:>7} {:>4} {:>7} {:>8}  {}\n", "iter", "rows", "cost", "gradient", "nu/sigma",
-                                "lambda", "rho", "in", "gram", "kappa", "outcome");
+  std::string out = fmt::format("{:>4} {:>9} {:>15} {:>9} {:>9} {:>8} {:>7} {:>4} {:>7} {:>8} {:>9} {:>9}  {}\n", "iter", "rows", "cost", "gradient",
+                                "nu/sigma", "lambda", "rho", "in", "gram", "kappa", "f32 rows", "f64 rows", "outcome");
   for (const IterationSummary& it : iterations) {
-    out += fmt::format("{:>4} {:>9} {:>15.9g} {:>9.2e} {:>9.2e} {:>8.1e} {:>7} {:>4} {:>7} {:>8.1e}  {}", it.iteration, it.rows, it.cost,
+    out += fmt::format("{:>4} {:>9} {:>15.9g} {:>9.2e} {:>9.2e} {:>8.1e} {:>7} {:>4} {:>7} {:>8.1e} {:>9} {:>9}  {}", it.iteration, it.rows, it.cost,
                        it.gradient_norm, it.decrement_sigma, it.lambda, std::isfinite(it.rho) ? fmt::format("{:.3g}", it.rho) : "-",
-                       name(it.plan.residual), name(it.plan.gram), it.condition, name(it.outcome));
+                       name(it.plan.residual), name(it.plan.gram), it.condition, it.counters.rows_f32, it.counters.rows_f64, name(it.outcome));
     if (it.event != Event::none) out += fmt::format(": {} ({})", name(it.event), it.reason);
     out += '\n';
+  }
+  out += fmt::format("kernels counted: rows {}; Gram flops {}\n", rows_counted(precision.counters), flops_counted(precision.counters));
+  for (const PrecisionIssue& issue : precision.issues) {
+    out += fmt::format("issue: iteration {}, {} in {}: {} NaN, {} infinite, {} near the limit, in {} rows\n", issue.iteration,
+                       name(issue.operation), name(issue.format), issue.nan, issue.inf, issue.near_limit, issue.rows);
   }
   return out;
 }

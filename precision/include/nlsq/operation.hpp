@@ -44,14 +44,17 @@ NLSQ_API const char* name(Operation operation) noexcept;
 NLSQ_API const char* name(OperationKind kind) noexcept;
 NLSQ_API OperationKind kind_of(Operation operation) noexcept;
 
-// One line of the issue log: what an operation's numbers did in one iteration. Counts are of values.
+// One line of the issue log: what an operation's numbers did in one iteration. Counts are of values, exact, and each
+// pass of the iteration adds its own. A tile with NaN or infinities was done again in f64. `evaluate`: [J | r] of rows
+// in f32; `jacobian_storage`: J of f64 rows narrowed for the Gram products; `gram_sum`, `cost_sum`: sums of such tiles
+// whose values are finite.
 struct PrecisionIssue {
   int iteration = 0;
   Operation operation = Operation::evaluate;
   Format format = Format::f64;
   std::size_t nan = 0;
   std::size_t inf = 0;
-  std::size_t near_limit = 0;  // finite, and within a factor 16 of the format's largest number
+  std::size_t near_limit = 0;  // finite, and within a factor 16 of the format's largest number (bf16's is f32's)
   std::size_t rows = 0;        // rows that have one of these
   // Adds the counts of the same operation on other rows.
   PrecisionIssue& operator+=(const PrecisionIssue& other) noexcept {

@@ -58,6 +58,7 @@ struct IterationSummary {
   double rho = 0;            // gain ratio; NaN where the step was not judged by cost
   PrecisionPlan plan;
   std::size_t rows = 0;      // in the pass: all, or a sample
+  KernelCounters counters;   // of the kernels since the iteration before: this one's passes, probes included
   double condition = 0;      // of the damped, scaled normal matrix
   StepOutcome outcome = StepOutcome::accepted;
   Event event = Event::none;
@@ -89,7 +90,9 @@ struct Certificate {
 struct PrecisionSummary {
   std::string policy;
   int escalations = 0;
-  std::vector<PrecisionIssue> issues;  // one an iteration at most: the tiles that f32 could not hold
+  // One for each iteration, operation and format below f64 that could not hold its numbers (their tiles were redone in
+  // f64) or nearly not. All passes of an iteration are in it, of points that were rejected, too.
+  std::vector<PrecisionIssue> issues;
   KernelCounters counters;  // incremented by the kernels themselves
 };
 
