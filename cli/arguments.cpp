@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 namespace nlsq::cli {
 
@@ -20,7 +21,7 @@ namespace {
 struct Raw {
   std::string file, delimiter, decimal = ".", thousands, comment = "#", header = "auto", missing = "error";
   std::string skip, max_line, ftol, xtol, gtol, max_iterations, time_limit, threads, confidence;
-  std::string precision = "auto";
+  std::optional<std::string> precision, optimize;
   std::vector<std::string> p0, fix, rules;
   bool list_models = false, version = false;
 };
@@ -207,6 +208,9 @@ void add_fit_options(CLI::App& app, Raw& raw, Arguments& arguments) {
       ->type_name("RULE")
       ->group(fit)
       ->allow_extra_args(false);
+  app.add_option("--optimize", raw.optimize, "choose the policy by measuring: speed[:2], memory[:0.5], accuracy[:12], balanced[:.4,.3,.3]")
+      ->type_name("OBJECTIVE")
+      ->group(fit);
   app.add_option("--ftol", raw.ftol,
                  "stop when a step lowers the cost by less than this factor (default 0: off)")
       ->type_name("NUMBER")
@@ -234,6 +238,7 @@ void add_fit_options(CLI::App& app, Raw& raw, Arguments& arguments) {
       ->type_name("FILE")
       ->group(output);
   app.add_flag("--trace", arguments.trace, "show every iteration")->group(output);
+  app.add_flag("--profile", arguments.profile, "measure every policy on this problem, beside the fit")->group(output);
   app.add_flag("--quiet", arguments.quiet, "no report")->group(output);
 }
 
@@ -307,7 +312,8 @@ Arguments parse_arguments(int argc, const char* const* argv) {
   for (const std::string& text : raw.p0) add_p0(arguments, text);
   for (const std::string& text : raw.fix) add_fix(arguments, text);
   take_numbers(arguments, raw);
-  arguments.precision = precision_policy(raw.precision, raw.rules);
+  arguments.precision = precision_policy(raw.precision.value_or("auto"), raw.rules);
+  if (raw.optimize) arguments.optimize = precision_objective(*raw.optimize, raw.precision.has_value(), !raw.rules.empty());
   check(arguments);
   return arguments;
 }

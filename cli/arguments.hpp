@@ -4,6 +4,7 @@
 #include "csv_options.hpp"
 #include "data_selection.hpp"
 
+#include <nlsq/precision_objective.hpp>
 #include <nlsq/precision_policy.hpp>
 
 #include <cstdint>
@@ -32,6 +33,8 @@ struct Arguments {
   bool absolute_sigma = false;
 
   PrecisionPolicy precision;  // of --precision and --rule
+  std::optional<PrecisionObjective> optimize;  // chooses the policy instead
+  bool profile = false;
   std::optional<double> ftol, xtol, gtol, time_limit;
   std::optional<int> max_iterations;
   int threads = 0;  // 0: as many as the machine has

@@ -71,18 +71,55 @@ void check_names(const NamedValues& p0, const std::vector<std::string>& fixed, c
   for (const std::string& name : fixed) check(name, "--fix");
 }
 
-FitResult run_fit(const ModelChoice& model, const FitData& data, const NamedValues& p0,
-                  const FitOptions& options) {
-  const Columns x(data.predictors);
+// What the library refuses, as mistakes of the command line or the data. Rows are counted in the table.
+template <class Run>
+auto run_checked(const FitData& data, Run run) {
   try {
-    if (model.builtin != nullptr) return curve_fit(*model.builtin, x, data.y, p0, options);
-    return curve_fit(model.formula, x, data.y, p0, options);
+    return run();
   } catch (const DataError& e) {
     const bool known = e.row() != DataError::npos && e.row() < data.rows();
     throw BadData(fmt::format("{}: {}", known ? data.place(e.row()) : data.source, e.what()));
   } catch (const Error& e) {
     throw UsageError(e.what());
   }
+}
+
+FitFunction fit_function(const ModelChoice& model, const NamedValues& p0) {
+  return [&model, &p0](const Columns& x, const Column& y, const FitOptions& options) {
+    if (model.builtin != nullptr) return curve_fit(*model.builtin, x, y, p0, options);
+    return curve_fit(model.formula, x, y, p0, options);
+  };
+}
+
+// The same start for every policy, from all rows: a guess made of a sample would be another.
+NamedValues with_guess(const ModelChoice& model, const FitData& data, const NamedValues& p0, FitOptions options) {
+  if (model.builtin == nullptr || p0.size() == model.formula.parameters.size()) return p0;
+  options.max_iterations = 0;
+  options.precision = PrecisionPolicy::all_f64();
+  options.solve_linear_start = false;
+  const FitResult start = curve_fit(*model.builtin, Columns(data.predictors), data.y, p0, options);
+  NamedValues all;
+  for (std::size_t j = 0; j < start.guess.size(); ++j) all.emplace_back(start.parameter_names[j], start.guess[j]);
+  return all;
+}
+
+// --optimize and --profile: policies measured before the fit.
+void measure_policies(const Arguments& arguments, const ModelChoice& model, const FitData& data, const NamedValues& p0,
+                      FitOptions& options, FitReport& report) {
+  if (!arguments.optimize && !arguments.profile) return;
+  const NamedValues start = with_guess(model, data, p0, options);
+  const FitFunction fit = fit_function(model, start);
+  const Columns x(data.predictors);
+  if (arguments.optimize) {
+    report.optimized = optimize_policy(*arguments.optimize, fit, x, data.y, options);
+    options.precision = report.optimized->policy;
+    if (arguments.profile) report.profile = report.optimized->profile;
+    return;
+  }
+  ProfileOptions profile;
+  for (const PolicyAlias& alias : policy_aliases()) profile.policies.push_back(alias.make());
+  profile.policies.push_back(arguments.precision);
+  report.profile = profile_policies(fit, x, data.y, options, profile);
 }
 
 // Formulas have no rule for a first guess; when a fit of one fails, that is the first thing to mend.
@@ -180,12 +217,19 @@ int fit_command(const Arguments& arguments) {
 
   const ModelChoice model = choose_model(arguments.model, data);
   check_names(p0, arguments.fixed, model.formula);
-  const FitOptions options = fit_options(arguments, data);
-  const FitResult fit = run_fit(model, data, p0, options);
-
+  FitOptions options = fit_options(arguments, data);
+  FitResult fit;
   FitReport report{arguments, data, model, fit, read_seconds};
+  fit = run_checked(data, [&] {
+    measure_policies(arguments, model, data, p0, options, report);
+    return fit_function(model, p0)(Columns(data.predictors), data.y, options);
+  });
   report.was_interrupted = interrupted() && fit.summary.termination == Termination::user_stop;
   report.warnings = collect_warnings(data, model, fit, p0);
+  if (report.optimized && !report.optimized->met) {
+    report.warnings.push_back(
+        fmt::format("--optimize {}: no policy meets the target here; '{}' was chosen", arguments.optimize->to_string(), report.optimized->text));
+  }
   report.total_seconds = clock.seconds();
   write_outputs(report);
   return exit_status(report);

@@ -6,7 +6,9 @@
 #include "model_choice.hpp"
 
 #include <nlsq/curve_fit.hpp>
+#include <nlsq/policy_profile.hpp>
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,6 +24,8 @@ struct FitReport {
   double total_seconds = 0;
   bool was_interrupted = false;
   std::vector<std::string> warnings = {};
+  std::optional<PolicyProfile> profile = {};      // of --profile
+  std::optional<OptimizedPolicy> optimized = {};  // of --optimize
 
   // Degrees of freedom of the intervals: infinite with absolute sigma.
   double interval_dof() const;

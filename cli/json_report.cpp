@@ -151,6 +151,31 @@ Json precision(const Summary& summary) {
           {"counters", counters(summary.precision.counters)}};
 }
 
+Json profile(const PolicyProfile& measured) {
+  Json list = Json::array();
+  double f64 = std::nan("");
+  for (const PolicyMeasurement& m : measured.policies) {
+    if (m.policy == "f64") f64 = m.seconds;
+  }
+  for (const PolicyMeasurement& m : measured.policies) {
+    list.push_back({{"policy", m.policy},
+                    {"seconds", number(m.seconds)},
+                    {"speed", number(f64 / m.seconds)},
+                    {"peak_bytes", m.peak_bytes},
+                    {"issues", m.issues},
+                    {"escalations", m.escalations},
+                    {"digits", number(m.digits)},
+                    {"below_f64", number(m.below_f64)},
+                    {"certified", m.certified},
+                    {"status", m.status}});
+  }
+  return {{"rows", measured.rows}, {"sampled", measured.sampled}, {"stopped", measured.stopped}, {"policies", list}};
+}
+
+Json optimize(const PrecisionObjective& objective, const OptimizedPolicy& chosen) {
+  return {{"objective", objective.to_string()}, {"policy", chosen.text}, {"met", chosen.met}, {"message", chosen.message}};
+}
+
 }  // namespace
 
 std::string json_report(const FitReport& report) {
@@ -180,6 +205,8 @@ std::string json_report(const FitReport& report) {
   json["absolute_sigma"] = report.arguments.absolute_sigma;
   json["certificate"] = certificate(fit);
   json["precision"] = precision(summary);
+  if (report.optimized) json["optimize"] = optimize(*report.arguments.optimize, *report.optimized);
+  if (report.profile) json["profile"] = profile(*report.profile);
   json["evaluator"] = summary.evaluator;
   json["kernel"] = summary.kernel;
   json["threads"] = summary.threads;

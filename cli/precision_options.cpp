@@ -32,4 +32,15 @@ PrecisionPolicy precision_policy(const std::string& precision, const std::vector
   return policy;
 }
 
+PrecisionObjective precision_objective(const std::string& text, bool precision_given, bool rules_given) {
+  if (precision_given || rules_given) {
+    throw UsageError(fmt::format("--optimize chooses the policy itself: leave {} out, or --optimize", precision_given ? "--precision" : "--rule"));
+  }
+  try {
+    return PrecisionObjective::parse(text);
+  } catch (const ValidationError& e) {
+    throw UsageError(fmt::format("--optimize: {}", printable(e.what(), 2000)));
+  }
+}
+
 }  // namespace nlsq::cli

@@ -178,6 +178,11 @@ std::string precision_line(const FitReport& report) {
                            summary.evaluator);
 }
 
+// What --optimize chose, and how to have the same fit again without measuring.
+std::string optimize_lines(const OptimizedPolicy& chosen) {
+  return fmt::format("Optimize   {}\n           the same fit again: --precision '{}'\n", chosen.message, chosen.text);
+}
+
 // The message of the solver begins with its termination; beside the verdict that would be said twice.
 std::string result_line(const Summary& summary) {
   std::string_view message = summary.message;
@@ -206,6 +211,8 @@ std::string text_report(const FitReport& report) {
   out += quality_lines(report) + correlation_lines(fit);
   for (const std::string& warning : report.warnings) out += fmt::format("Warning: {}\n", warning);
   out += precision_line(report);
+  if (report.optimized) out += optimize_lines(*report.optimized);
+  if (report.profile) out.append("\n").append(report.profile->table());
   if (report.arguments.trace) out.append("\n").append(fit.summary.trace_report());
   return out;
 }

@@ -5,4 +5,5 @@
 #include <nlsq/curve_fit_batch.hpp>
 #include <nlsq/evaluate.hpp>
 #include <nlsq/least_squares.hpp>
+#include <nlsq/policy_profile.hpp>
 #include <nlsq/version.hpp>
