@@ -17,7 +17,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t kBlock = 512;             // neighbouring rows of the sample
-constexpr std::size_t kSample = 1 << 19;        // so many that fits sample rows of their own, as they would all of them (start.cpp)
+constexpr std::size_t kSample = 1 << 20;        // so many that fits sample rows of their own, as they would all of them (start.cpp)
 constexpr double kAllDigits = 16;
 
 // Blocks of rows spread evenly over a column, in memory of its own; floats stay floats, as they are read faster.

@@ -20,7 +20,7 @@ namespace nlsq::inline v0 {
 
 struct ProfileOptions {
   std::vector<PrecisionPolicy> policies;  // empty: each that has a name (policy_aliases()); f64 is measured in any case
-  std::size_t rows = 0;  // of the sample; 0: 524,288, or all where there are fewer
+  std::size_t rows = 0;  // of the sample; 0: 1,048,576, or all where there are fewer
   int repeats = 3;       // fits of each policy, the fastest counts
   double seconds = 3;    // no further repeat once so much time has been spent
 };
