@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 namespace nlsq::inline v0 {
 
@@ -15,21 +16,24 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+// About the mean of what is fitted: column y, or what a formula's left side makes of it.
 double total_squares(const Curve& curve) {
-  const auto columns = static_cast<std::size_t>(curve.data->columns());
-  std::vector<double> block(curve.response ? columns * 1024 : 0), row(curve.response ? columns : 0);
-  return total_sum_of_squares(curve.data->rows(), [&](std::size_t first, std::size_t count, double* y, double* w) {
-    const auto k = static_cast<std::size_t>(curve.predictors);
-    curve.data->read(first, count, curve.predictors, y);
-    if (curve.weighted) curve.data->read(first, count, curve.predictors + 1, w);
-    for (std::size_t i = 0; i < count; ++i) w[i] = curve.weighted ? 1 / w[i] : 1;
-    if (!curve.response) return;
-    for (std::size_t c = 0; c < columns; ++c) curve.data->read(first, count, static_cast<int>(c), &block[c * count]);
+  if (!curve.response) return curve.survey->total_squares();
+  const RowSource& data = *curve.data;
+  const auto columns = static_cast<std::size_t>(data.columns()), k = static_cast<std::size_t>(curve.predictors);
+  std::vector<double> block(columns * ScatterSums::most), row(columns), y(ScatterSums::most);
+  std::optional<ScatterSums> sums;
+  for (std::size_t first = 0; first < data.rows(); first += ScatterSums::most) {
+    const std::size_t count = std::min(ScatterSums::most, data.rows() - first);
+    for (std::size_t c = 0; c < columns; ++c) data.read(first, count, static_cast<int>(c), &block[c * count]);
     for (std::size_t i = 0; i < count; ++i) {
       for (std::size_t c = 0; c < columns; ++c) row[c] = block[c * count + i];
       y[i] = curve.response(std::span(row).first(k + 1));
     }
-  });
+    if (!sums) sums.emplace(y[0]);
+    sums->add(y.data(), curve.weighted ? &block[(k + 1) * count] : nullptr, count);
+  }
+  return sums->total();
 }
 
 // Nothing to fit: every parameter is fixed. The cost is evaluated and that is all.
@@ -74,8 +78,9 @@ FitResult fit_rows(const Curve& curve, RowModel& rows, const std::vector<int>& l
   fit.rows = curve.data->rows();
 
   const double setup = std::chrono::duration<double>(Clock::now() - curve.begin).count();
-  const SolveRequest request{rows, curve.free_start(), linear, curve.options, curve.options.absolute_sigma};
+  const SolveRequest request{rows, curve.free_start(), linear, curve.options, curve.options.absolute_sigma, curve.survey};
   MinimizerResult minimum = curve.free.empty() ? evaluate_only(rows) : solve_rows ? solve_rows(request) : solve(request);
+  curve.survey->run();  // where no pass over all rows was made
   for (std::size_t j = 0; j < curve.free.size(); ++j) fit.parameters[static_cast<std::size_t>(curve.free[j])] = minimum.x[j];
   fill_statistics(fit, minimum, curve.free, curve.options.absolute_sigma, total_squares(curve));
   fit.summary = std::move(minimum.summary);
@@ -91,13 +96,14 @@ std::unique_ptr<RowModel> fallback_rows(const ModelFunction& function, std::shar
 }
 
 FitResult fit_fallback(const ModelFunction& function, const Curve& curve, const std::string& note) {
+  curve.survey->run();  // a callable is not called with numbers that are none
   const std::unique_ptr<RowModel> rows = fallback_rows(function, curve.data, curve.weighted, curve.start, curve.free);
   FitResult fit = fit_rows(curve, *rows, {});
   fit.summary.evaluator_note = note;
   return fit;
 }
 
-bool record(RecordedResidual& residual, const RowSource& data, const std::vector<double>& p) {
+bool record(RecordedResidual& residual, const RowSource& data, const std::vector<double>& p, DataSurvey* survey) {
   constexpr std::size_t kRows = 16;
   const std::size_t m = data.rows();
   std::vector<double> row(static_cast<std::size_t>(data.columns()));
@@ -105,6 +111,7 @@ bool record(RecordedResidual& residual, const RowSource& data, const std::vector
   for (std::size_t k = 0; k < std::min(kRows, m); ++k) {
     const std::size_t i = m <= kRows ? k : k * (m - 1) / (kRows - 1);
     for (int c = 0; c < data.columns(); ++c) data.read(i, 1, c, &row[static_cast<std::size_t>(c)]);
+    if (survey != nullptr && !std::ranges::all_of(row, [](double v) { return std::isfinite(v); })) survey->run();
     any = residual.explore(row, p) || any;
     if (!residual.reason().empty()) return false;
   }

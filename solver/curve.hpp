@@ -1,6 +1,7 @@
 // A curve fit with everything checked, whatever its model came as, and how rows become a FitResult.
 #pragma once
 
+#include "data_survey.hpp"
 #include "fit_statistics.hpp"
 #include "solve.hpp"
 
@@ -27,6 +28,7 @@ struct Curve {
   std::shared_ptr<const RowSource> data;  // predictors, y, sigma
   int predictors = 1;
   bool weighted = false;
+  std::shared_ptr<DataSurvey> survey;  // of data
   const FitOptions& options;
   // The response of a block of rows, where it is not column y itself.
   std::function<double(std::span<const double> row)> response;
@@ -51,8 +53,9 @@ std::unique_ptr<RowModel> fallback_rows(const ModelFunction& function, std::shar
                                         std::vector<double> start, std::vector<int> free);
 FitResult fit_fallback(const ModelFunction& function, const Curve& curve, const std::string& note);
 
-// Records the callable at rows spread over the data, so that most branches are known before the first pass.
-bool record(RecordedResidual& residual, const RowSource& data, const std::vector<double>& p);
+// Records the callable at rows spread over the data, so that most branches are known before the first pass. `survey`: of
+// all the data; it is run where one of those rows has a number that is not finite.
+bool record(RecordedResidual& residual, const RowSource& data, const std::vector<double>& p, DataSurvey* survey = nullptr);
 
 // Predictors x, or x1 ... xk.
 FormulaOptions predictor_options(std::size_t predictors);

@@ -19,17 +19,10 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-std::vector<std::string> column_names(std::vector<std::string> predictors) {
-  predictors.emplace_back("y");
-  predictors.emplace_back("sigma");
-  return predictors;
-}
-
-FitResult fit_formula(const Formula& formula, std::shared_ptr<const RowSource> data, bool weighted, std::vector<double> start,
-                      const FitOptions& options) {
+FitResult fit_formula(const Formula& formula, FitData data, std::vector<double> start, const FitOptions& options) {
   const int predictors = static_cast<int>(formula.predictors.size());
-  Curve curve{formula.parameters, std::move(start), free_parameters(formula.parameters, options.fixed), std::move(data),
-              predictors, weighted, options, {}, std::chrono::steady_clock::now()};
+  Curve curve{formula.parameters, std::move(start), free_parameters(formula.parameters, options.fixed), std::move(data.rows),
+              predictors, data.weighted, std::move(data.survey), options, {}, std::chrono::steady_clock::now()};
   check_counts(curve.data->rows(), curve.free.size());
   if (formula.has_left_side) {
     curve.response = [&formula](std::span<const double> row) {
@@ -37,12 +30,11 @@ FitResult fit_formula(const Formula& formula, std::shared_ptr<const RowSource> d
     };
   }
   const std::vector<int> linear = linear_among_free(formula.graph, formula.model, curve.free);
-  GraphRows rows(std::make_shared<FormulaResidual>(formula, weighted), curve.data, curve.start, curve.free);
+  GraphRows rows(std::make_shared<FormulaResidual>(formula, curve.weighted), curve.data, curve.start, curve.free);
   return fit_rows(curve, rows, linear);
 }
 
-FitResult fit_callable(const ModelFunction& function, std::shared_ptr<const RowSource> data, bool weighted,
-                       const std::vector<double>& p0, const FitOptions& options) {
+FitResult fit_callable(const ModelFunction& function, FitData data, const std::vector<double>& p0, const FitOptions& options) {
   std::vector<std::string> names = options.parameter_names;
   for (std::size_t j = names.size(); j < p0.size(); ++j) names.push_back(fmt::format("p{}", j));
   if (names.size() != p0.size()) {
@@ -50,16 +42,16 @@ FitResult fit_callable(const ModelFunction& function, std::shared_ptr<const RowS
   }
   NamedValues given;
   for (std::size_t j = 0; j < p0.size(); ++j) given.emplace_back(names[j], p0[j]);
-  Curve curve{names, starting_values(names, given, p0), free_parameters(names, options.fixed), std::move(data),
-              function.predictors, weighted, options, {}, std::chrono::steady_clock::now()};
+  Curve curve{names, starting_values(names, given, p0), free_parameters(names, options.fixed), std::move(data.rows),
+              function.predictors, data.weighted, std::move(data.survey), options, {}, std::chrono::steady_clock::now()};
   check_counts(curve.data->rows(), curve.free.size());
   if (!function.trace) {
     return fit_fallback(function, curve, function.dual ? "the callable asked not to be recorded" : "the callable takes double alone");
   }
-  const auto residual = std::make_shared<RecordedResidual>(function, static_cast<int>(p0.size()), weighted);
+  const auto residual = std::make_shared<RecordedResidual>(function, static_cast<int>(p0.size()), curve.weighted);
   std::string note;
   try {
-    if (record(*residual, *curve.data, curve.start)) {
+    if (record(*residual, *curve.data, curve.start, curve.survey.get())) {
       Graph graph;
       const NodeId model = residual->build_model(graph);
       GraphRows rows(residual, curve.data, curve.start, curve.free);
@@ -80,10 +72,9 @@ FitResult fit_callable(const ModelFunction& function, std::shared_ptr<const RowS
 FitResult curve_fit(const Formula& formula, const Columns& x, const Column& y, const NamedValues& p0, const FitOptions& options) {
   const FpEnvironment environment;
   check_options(options);
-  bool weighted = false;
-  auto data = checked_rows(x, y, options.sigma, formula.predictors, weighted);
+  FitData data = fit_data(x, y, options.sigma, formula.predictors);
   std::vector<double> start = starting_values(formula.parameters, p0, std::vector<double>(formula.parameters.size(), 1.0));
-  return fit_formula(formula, std::move(data), weighted, std::move(start), options);
+  return fit_formula(formula, std::move(data), std::move(start), options);
 }
 
 FitResult curve_fit(std::string_view formula, const Columns& x, const Column& y, const NamedValues& p0, const FitOptions& options) {
@@ -95,12 +86,14 @@ FitResult curve_fit(const Model& model, const Columns& x, const Column& y, const
   const FpEnvironment environment;
   check_options(options);
   const Formula formula = parse_formula(model.formula, predictor_options(static_cast<std::size_t>(model.predictors)));
-  bool weighted = false;
-  auto data = checked_rows(x, y, options.sigma, formula.predictors, weighted);
+  FitData data = fit_data(x, y, options.sigma, formula.predictors);
   std::vector<double> start(formula.parameters.size(), 1.0);
   std::string warning;
-  if (p0.size() < formula.parameters.size()) start = guessed_start(model, x, y, warning);
-  FitResult fit = fit_formula(formula, std::move(data), weighted, starting_values(formula.parameters, p0, start), options);
+  if (p0.size() < formula.parameters.size()) {
+    data.survey->run();
+    start = guessed_start(model, x, y, warning);
+  }
+  FitResult fit = fit_formula(formula, std::move(data), starting_values(formula.parameters, p0, start), options);
   if (!warning.empty()) fit.warnings.insert(fit.warnings.begin(), warning);
   return fit;
 }
@@ -120,27 +113,24 @@ FitResult curve_fit(const ModelFunction& model, const Columns& x, const Column& 
                     const FitOptions& options) {
   const FpEnvironment environment;
   check_options(options);
-  bool weighted = false;
-  auto data = checked_rows(x, y, options.sigma, predictor_options(static_cast<std::size_t>(model.predictors)).predictors, weighted);
-  return fit_callable(model, std::move(data), weighted, p0, options);
+  return fit_callable(model, fit_data(x, y, options.sigma, predictor_options(static_cast<std::size_t>(model.predictors)).predictors), p0,
+                      options);
 }
 
 FitResult curve_fit(const ModelFunction& model, std::shared_ptr<const RowSource> rows, const std::vector<double>& p0,
                     const FitOptions& options) {
   const FpEnvironment environment;
   check_options(options);
-  const bool weighted = rows->columns() == model.predictors + 2;
-  check_rows(*rows, column_names(predictor_options(static_cast<std::size_t>(model.predictors)).predictors), weighted);
-  return fit_callable(model, std::move(rows), weighted, p0, options);
+  return fit_callable(model, fit_data(std::move(rows), predictor_options(static_cast<std::size_t>(model.predictors)).predictors), p0,
+                      options);
 }
 
 FitResult curve_fit(const Formula& formula, std::shared_ptr<const RowSource> rows, const NamedValues& p0, const FitOptions& options) {
   const FpEnvironment environment;
   check_options(options);
-  const bool weighted = rows->columns() == static_cast<int>(formula.predictors.size()) + 2;
-  check_rows(*rows, column_names(formula.predictors), weighted);
+  FitData data = fit_data(std::move(rows), formula.predictors);
   std::vector<double> start = starting_values(formula.parameters, p0, std::vector<double>(formula.parameters.size(), 1.0));
-  return fit_formula(formula, std::move(rows), weighted, std::move(start), options);
+  return fit_formula(formula, std::move(data), std::move(start), options);
 }
 
 }  // namespace nlsq::inline v0

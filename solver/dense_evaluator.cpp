@@ -35,6 +35,8 @@ double gram_price(Gram gram) {  // of an entry of the triangle
   return 1;
 }
 
+PrecisionPlan cost_plan(Format format) { return {format, format == Format::f64 ? Gram::f64 : Gram::f32_wide}; }
+
 std::size_t packed_size(int n1) { return static_cast<std::size_t>(n1) * (static_cast<std::size_t>(n1) + 1) / 2; }
 
 bool all_finite(const Vector& values) {
@@ -45,10 +47,21 @@ bool all_finite(const Vector& values) {
 
 }  // namespace
 
+struct DenseEvaluator::Pass {
+  std::span<const double> x;
+  Fill fill;
+  PrecisionPlan plan;
+  std::span<const double> beside = {};  // another point, whose cost is wanted, too
+  double products(int parameters) const {  // of a row
+    return fill == Fill::residual ? 0 : static_cast<double>(packed_size(parameters + 1)) * gram_price(plan.gram);
+  }
+};
+
 struct DenseEvaluator::Sums {
   void restart(bool qr, std::size_t n1) {
     packed.assign(qr ? 0 : packed_size(static_cast<int>(n1)), 0.0);
     triangle.assign(qr ? n1 : 0, qr ? n1 : 0);
+    squares_beside = 0;
     redone = 0;
     issues.clear();
     finite = true;
@@ -57,6 +70,7 @@ struct DenseEvaluator::Sums {
 
   Vector packed;             // Gram sums, upper triangle by rows
   Matrix triangle;           // QR
+  double squares_beside = 0; // Σr² at the other point
   std::size_t redone = 0;    // tiles that were not finite in f32
   bool finite = true;
   TileRange culprit;         // the tile that is not
@@ -66,6 +80,7 @@ struct DenseEvaluator::Sums {
   void merge(const Sums& other, int n1, KernelCounters& counters) {
     redone += other.redone;
     finite = finite && other.finite;
+    squares_beside += other.squares_beside;
     for (std::size_t k = 0; k < packed.size(); ++k) packed[k] += other.packed[k];
     if (triangle.empty()) return;
     // R of both: fold the other's rows in, column by column.
@@ -233,13 +248,15 @@ double DenseEvaluator::pass_work(const PrecisionPlan& plan) const {
   return rows * (row_cost() * row_price(plan) + products * gram_price(plan.gram));
 }
 
-DenseEvaluator::Sums& DenseEvaluator::accumulate(std::span<const double> x, Fill fill, const PrecisionPlan& plan) {
+DenseEvaluator::Sums& DenseEvaluator::accumulate(const Pass& pass) {
+  const double residual = model_.row_cost(Fill::residual);
+  const double row = model_.row_cost(pass.fill) + (pass.beside.empty() ? 0.0 : residual);
   for (int round = 0; round < kMaxRecordings; ++round) {
     bool retry = false;
     const auto begin = timed_ ? std::chrono::steady_clock::now() : std::chrono::steady_clock::time_point();
-    Sums& sums = accumulate_once(x, fill, plan, retry);
+    Sums& sums = accumulate_once(pass, retry);
     if (timed_) seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-    work_ += fill == Fill::residual ? static_cast<double>(model_.rows()) * model_.row_cost(fill) * row_price(plan) : pass_work(plan);
+    work_ += static_cast<double>(model_.rows()) * (row * row_price(pass.plan) + pass.products(parameters()));
     if (retry) continue;  // what an unknown branch gave says nothing of formats
     for (const PrecisionIssue& issue : found_) add_issue(issues_, issue);
     return sums;
@@ -248,15 +265,18 @@ DenseEvaluator::Sums& DenseEvaluator::accumulate(std::span<const double> x, Fill
 }
 
 // Sums over one chunk of tiles, in order. Stops at the first tile that is not finite in f64.
-void DenseEvaluator::sum_chunk(std::size_t begin, std::size_t end, std::span<const double> x, Fill fill,
-                               const PrecisionPlan& plan, Scratch& scratch, Sums& sums) {
-  const bool qr = plan.gram == Gram::qr && fill != Fill::residual;
-  const auto n1 = static_cast<std::size_t>(fill == Fill::residual ? 1 : parameters() + 1);
+void DenseEvaluator::sum_chunk(std::size_t begin, std::size_t end, const Pass& pass, Scratch& scratch, Sums& sums) {
+  const bool qr = pass.plan.gram == Gram::qr && pass.fill != Fill::residual;
+  const auto n1 = static_cast<std::size_t>(pass.fill == Fill::residual ? 1 : parameters() + 1);
   sums.restart(qr, n1);
-  TileFolder folder(model_, x, fill, plan, sums.counters, scratch);
+  if (!pass.beside.empty()) {  // tile by tile with the other would be no faster: a chunk stays in cache
+    TileFolder folder(model_, pass.beside, Fill::residual, cost_plan(pass.plan.residual), sums.counters, scratch);
+    for (std::size_t t = begin; t < end; ++t) folder.add(model_.tile(t), &sums.squares_beside);
+  }
+  TileFolder folder(model_, pass.x, pass.fill, pass.plan, sums.counters, scratch);
   if (!qr) {
     for (std::size_t t = begin; t < end; ++t) folder.add(model_.tile(t), sums.packed.data());
-    if (!all_finite(sums.packed)) sum_one_by_one(begin, end, plan, folder, scratch.tile, sums);
+    if (!all_finite(sums.packed)) sum_one_by_one(begin, end, pass.plan, folder, scratch.tile, sums);
     else note_near_limit(begin, end, folder, sums);
     return;
   }
@@ -301,29 +321,36 @@ void DenseEvaluator::sum_one_by_one(std::size_t begin, std::size_t end, const Pr
 // Chunks of tiles are summed in any order by any thread, then combined in a fixed binary tree: the same
 // bits however they are shared out, and rounding errors that grow with the logarithm of their number.
 // Their number depends on the problem alone, and is bounded by the memory their sums take.
-DenseEvaluator::Sums& DenseEvaluator::accumulate_once(std::span<const double> x, Fill fill, const PrecisionPlan& plan,
-                                                      bool& retry) {
-  const int n1 = fill == Fill::residual ? 1 : parameters() + 1;
+DenseEvaluator::Sums& DenseEvaluator::accumulate_once(const Pass& pass, bool& retry) {
+  const int n1 = pass.fill == Fill::residual ? 1 : parameters() + 1;
   const std::size_t tiles = std::max<std::size_t>(1, model_.tile_count());
   const std::size_t most = std::clamp<std::size_t>(kChunkDoubles / packed_size(n1), 8, kMostChunks);
   const std::size_t chunk_tiles = std::max(kTilesPerChunk, (tiles + most - 1) / most);
   const std::size_t chunks = (tiles + chunk_tiles - 1) / chunk_tiles;
-  const double work = static_cast<double>(model_.rows()) * model_.row_cost(fill);
+  const double work = static_cast<double>(model_.rows()) * model_.row_cost(pass.fill);
   const bool alone = !model_.concurrent() || work < kThreadWork;
 
   std::vector<Sums>& sums = sums_;
   sums.resize(chunks);
+  const auto rows_before = [&](std::size_t c) { return c >= chunks ? model_.rows() : model_.tile(c * chunk_tiles).first; };
+  if (survey_) survey_->start(chunks);
   if (chunks == 1) {
-    sum_chunk(0, model_.tile_count(), x, fill, plan, *scratch_, sums[0]);
+    if (survey_) survey_->look(0, 0, model_.rows());
+    sum_chunk(0, model_.tile_count(), pass, *scratch_, sums[0]);
   } else {
-    model_.prepare(x, fill);
+    model_.prepare(pass.x, pass.fill);
     workers_->hold_x();
     const int threads = run_tasks(chunks, alone ? Parallelism{1, {}} : parallelism_, [&](std::size_t c) {
       auto scratch = workers_->take();
-      sum_chunk(c * chunk_tiles, std::min(model_.tile_count(), (c + 1) * chunk_tiles), x, fill, plan, *scratch, sums[c]);
+      sum_chunk(c * chunk_tiles, std::min(model_.tile_count(), (c + 1) * chunk_tiles), pass, *scratch, sums[c]);
       workers_->give_back(std::move(scratch));
+      if (survey_) survey_->look(c, rows_before(c), rows_before(c + 1) - rows_before(c));
     });
     threads_ = std::max(threads_, threads);
+  }
+  if (survey_) {  // before anything that unusable data may have done to the sums
+    survey_->finish();
+    survey_.reset();
   }
   std::size_t bytes = scratch_->bytes() + workers_->bytes();
   found_.clear();
@@ -335,7 +362,7 @@ DenseEvaluator::Sums& DenseEvaluator::accumulate_once(std::span<const double> x,
   peak_bytes_ = std::max(peak_bytes_, bytes);
   for (Sums& s : sums) {
     if (s.finite) continue;
-    const auto why = model_.explain_non_finite(x, s.culprit.first, s.culprit.count);
+    const auto why = model_.explain_non_finite(pass.x, s.culprit.first, s.culprit.count);
     if (why == RowModel::NonFinite::give_up) throw RecordingFailed("a row took a branch that could not be recorded");
     retry = why == RowModel::NonFinite::retry;
     return s;
@@ -353,7 +380,23 @@ Linearization DenseEvaluator::linearize(std::span<const double> x, const Precisi
 }
 
 void DenseEvaluator::linearize_into(std::span<const double> x, const PrecisionPlan& plan, Linearization& out) {
-  const Sums& sums = accumulate(x, Fill::jacobian_and_residual, plan);
+  linearization_of(accumulate({x, Fill::jacobian_and_residual, plan}), plan, out);
+}
+
+CostValue DenseEvaluator::linearize_beside(std::span<const double> x, const PrecisionPlan& plan, std::span<const double> beside,
+                                           Linearization& out) {
+  if (model_.one_point()) {
+    linearize_into(x, plan, out);
+    return cost(beside, plan.residual);
+  }
+  const Sums& sums = accumulate({x, Fill::jacobian_and_residual, plan, beside});
+  const CostValue there{0.5 * sums.squares_beside};
+  linearization_of(sums, plan, out);
+  // Tiles that are not finite below f64 may be finite in f64; a pass of its own sees to that.
+  return there.finite() ? there : cost(beside, plan.residual);
+}
+
+void DenseEvaluator::linearization_of(const Sums& sums, const PrecisionPlan& plan, Linearization& out) const {
   out.plan = plan;
   out.nonfinite_tiles = 0;
   out.finite = sums.finite;
@@ -406,8 +449,7 @@ void DenseEvaluator::add_work(const DenseEvaluator& part) {
 }
 
 CostValue DenseEvaluator::cost(std::span<const double> x, Format format) {
-  const PrecisionPlan plan{format, format == Format::f64 ? Gram::f64 : Gram::f32_wide};
-  const Sums& sums = accumulate(x, Fill::residual, plan);
+  const Sums& sums = accumulate({x, Fill::residual, cost_plan(format)});
   return {sums.finite ? 0.5 * sums.packed[0] : std::numeric_limits<double>::quiet_NaN()};
 }
 

@@ -1,6 +1,7 @@
 // An Evaluator over rows of any kind: tiles go to Gram or QR kernels, sums go up a fixed tree.
 #pragma once
 
+#include "data_survey.hpp"
 #include "evaluator.hpp"
 
 #include <nlsq/options.hpp>
@@ -32,6 +33,8 @@ class DenseEvaluator final : public Evaluator {
   Linearization linearize(std::span<const double> x, const PrecisionPlan& plan) override;
   void linearize_into(std::span<const double> x, const PrecisionPlan& plan, Linearization& out) override;
   CostValue cost(std::span<const double> x, Format format) override;
+  // Both in one pass over the data: what linearize_into gives at x, and the cost at `beside` in the plan's format.
+  CostValue linearize_beside(std::span<const double> x, const PrecisionPlan& plan, std::span<const double> beside, Linearization& out);
   Probe probe(std::span<const double> x, const PrecisionPlan& plan, std::optional<Format> below) override;
   Recheck recheck(std::span<const double> x, std::size_t max_rows) override;
   void recheck_into(std::span<const double> x, std::size_t max_rows, Recheck& out) override;
@@ -50,6 +53,8 @@ class DenseEvaluator final : public Evaluator {
   void set_parallelism(const Parallelism& parallelism) { parallelism_ = parallelism; }
   // Counters, work and time from zero; what has been allocated is kept.
   void forget_work();
+  // Made in the next pass over the rows; null: none.
+  void survey_next(std::shared_ptr<DataSurvey> survey) { survey_ = survey && !survey->complete() ? std::move(survey) : nullptr; }
   // Adds what another evaluator, over a part of the rows, has done.
   void add_work(const DenseEvaluator& part);
 
@@ -65,12 +70,13 @@ class DenseEvaluator final : public Evaluator {
   struct Scratch;  // passes and buffers that one worker fills again and again
   class TileFolder;
   // The result stays valid until the next pass.
-  Sums& accumulate(std::span<const double> x, Fill fill, const PrecisionPlan& plan);
-  Sums& accumulate_once(std::span<const double> x, Fill fill, const PrecisionPlan& plan, bool& retry);
+  struct Pass;     // what is asked for
+  Sums& accumulate(const Pass& pass);
+  Sums& accumulate_once(const Pass& pass, bool& retry);
+  void linearization_of(const Sums& sums, const PrecisionPlan& plan, Linearization& out) const;
 
   class Workers;
-  void sum_chunk(std::size_t begin, std::size_t end, std::span<const double> x, Fill fill, const PrecisionPlan& plan,
-                 Scratch& scratch, Sums& sums);
+  void sum_chunk(std::size_t begin, std::size_t end, const Pass& pass, Scratch& scratch, Sums& sums);
   void note_near_limit(std::size_t begin, std::size_t end, TileFolder& folder, Sums& sums);
   void sum_one_by_one(std::size_t begin, std::size_t end, const PrecisionPlan& plan, TileFolder& folder, Vector& tile, Sums& sums);
   // The user's derivatives on the rows of a re-check.
@@ -89,6 +95,7 @@ class DenseEvaluator final : public Evaluator {
   int threads_ = 1;
   double seconds_ = 0;
   bool timed_ = true;
+  std::shared_ptr<DataSurvey> survey_;  // to be made; the rows are the data's
 };
 
 }  // namespace nlsq::inline v0

@@ -3,9 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
-#include <cstdint>
 
 namespace nlsq::inline v0 {
 
@@ -21,30 +19,7 @@ std::size_t index_of(const std::vector<std::string>& names, const std::string& n
   return static_cast<std::size_t>(found - names.begin());
 }
 
-// Finite, and positive where it must be. On the bits, so that it vectorises: one pass over data should
-// cost what reading them costs. An exponent of all ones carries into the top bit.
-bool all_finite(const double* values, std::size_t count) {
-  constexpr std::uint64_t kExponent = 0x7ff0'0000'0000'0000, kOne = 0x0010'0000'0000'0000;
-  std::uint64_t carried = 0;
-  for (std::size_t i = 0; i < count; ++i) carried |= (std::bit_cast<std::uint64_t>(values[i]) & kExponent) + kOne;
-  return carried >> 63 == 0;
-}
-
-// Of finite numbers: neither the sign bit nor zero, whose predecessor as an integer has the top bit, too.
-bool all_positive(const double* values, std::size_t count) {
-  std::uint64_t negative = 0;
-  for (std::size_t i = 0; i < count; ++i) {
-    const auto bits = std::bit_cast<std::uint64_t>(values[i]);
-    negative |= bits | (bits - 1);
-  }
-  return negative >> 63 == 0;
-}
-
 }  // namespace
-
-bool all_usable(const double* values, std::size_t count, bool positive) {
-  return all_finite(values, count) && (!positive || all_positive(values, count));
-}
 
 void check_options(const SolverOptions& options) {
   std::vector<std::string> found = options.violations();
@@ -76,8 +51,7 @@ std::vector<int> free_parameters(const std::vector<std::string>& names, const st
   return free;
 }
 
-std::shared_ptr<const RowSource> checked_rows(const Columns& x, const Column& y, const Column& sigma,
-                                              const std::vector<std::string>& predictor_names, bool& weighted) {
+FitData fit_data(const Columns& x, const Column& y, const Column& sigma, const std::vector<std::string>& predictor_names) {
   std::vector<Column> columns = x.list();
   std::vector<std::string> names = predictor_names;
   if (columns.size() != predictor_names.size()) {
@@ -86,8 +60,7 @@ std::shared_ptr<const RowSource> checked_rows(const Columns& x, const Column& y,
   }
   columns.push_back(y);
   names.emplace_back("y");
-  weighted = !sigma.empty();
-  if (weighted) {
+  if (!sigma.empty()) {
     columns.push_back(sigma);
     names.emplace_back("sigma");
   }
@@ -97,39 +70,15 @@ std::shared_ptr<const RowSource> checked_rows(const Columns& x, const Column& y,
                       DataError::npos, c);
     }
   }
-  auto rows = std::make_shared<MemoryRows>(std::move(columns));
-  check_rows(*rows, names, weighted);
-  return rows;
+  return fit_data(std::make_shared<MemoryRows>(std::move(columns)), predictor_names);
 }
 
-void check_rows(const RowSource& rows, const std::vector<std::string>& names, bool weighted) {
-  constexpr std::size_t kBlock = 4096;
-  if (rows.rows() == 0) throw DataError("no data rows were given");
-  std::vector<double> buffer(kBlock);
-  for (int c = 0; c < rows.columns(); ++c) {
-    const bool is_sigma = weighted && c + 1 == rows.columns();
-    std::size_t bad = 0, first_bad = 0;
-    for (std::size_t begin = 0; begin < rows.rows(); begin += kBlock) {
-      const std::size_t count = std::min(kBlock, rows.rows() - begin);
-      const double* values = begin + count <= rows.rows() ? rows.direct_f64(begin, c) : nullptr;
-      if (values == nullptr) {
-        rows.read(begin, count, c, buffer.data());
-        values = buffer.data();
-      }
-      if (all_usable(values, count, is_sigma)) continue;
-      for (std::size_t i = 0; i < count; ++i) {
-        if (std::isfinite(values[i]) && (!is_sigma || values[i] > 0)) continue;
-        if (bad++ == 0) first_bad = begin + i;
-      }
-    }
-    if (bad == 0) continue;
-    double value = 0;
-    rows.read(first_bad, 1, c, &value);
-    const std::string name = static_cast<std::size_t>(c) < names.size() ? names[static_cast<std::size_t>(c)] : fmt::format("column {}", c);
-    throw DataError(fmt::format("{} has {} value(s) that {}; the first is {} in row {}: correct or leave out such rows", name, bad,
-                                is_sigma ? "are not positive and finite" : "are not finite", value, first_bad),
-                    first_bad, static_cast<std::size_t>(c));
-  }
+FitData fit_data(std::shared_ptr<const RowSource> rows, std::vector<std::string> predictor_names) {
+  const bool weighted = rows->columns() == static_cast<int>(predictor_names.size()) + 2;
+  predictor_names.emplace_back("y");
+  predictor_names.emplace_back("sigma");
+  auto survey = std::make_shared<DataSurvey>(rows, std::move(predictor_names), weighted);
+  return {std::move(rows), weighted, std::move(survey)};
 }
 
 void check_counts(std::size_t rows, std::size_t free) {

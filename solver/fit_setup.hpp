@@ -1,6 +1,8 @@
 // What curve_fit and its kin share: names, free parameters, checked data.
 #pragma once
 
+#include "data_survey.hpp"
+
 #include <nlsq/column.hpp>
 #include <nlsq/curve_fit.hpp>
 
@@ -22,14 +24,15 @@ std::vector<double> starting_values(const std::vector<std::string>& names, const
 // Indices of the parameters that are not fixed. Throws ValidationError for an unknown name.
 std::vector<int> free_parameters(const std::vector<std::string>& names, const std::vector<std::string>& fixed);
 
-// Predictors, y and sigma as one source; throws DataError naming the first NaN, Inf, sigma <= 0 or
-// lengths that disagree. `weighted`: the last column is sigma.
-std::shared_ptr<const RowSource> checked_rows(const Columns& x, const Column& y, const Column& sigma,
-                                              const std::vector<std::string>& predictor_names, bool& weighted);
-void check_rows(const RowSource& rows, const std::vector<std::string>& column_names, bool weighted);
-
-// All finite, and above zero where they must be.
-bool all_usable(const double* values, std::size_t count, bool positive);
+// Data of a fit: predictors, y, and sigma where `weighted`. Large data are looked at later, in the first pass.
+struct FitData {
+  std::shared_ptr<const RowSource> rows;
+  bool weighted = false;
+  std::shared_ptr<DataSurvey> survey;
+};
+// Throw DataError where there are no rows or lengths disagree, and as DataSurvey does.
+FitData fit_data(const Columns& x, const Column& y, const Column& sigma, const std::vector<std::string>& predictor_names);
+FitData fit_data(std::shared_ptr<const RowSource> rows, std::vector<std::string> predictor_names);
 
 // Throws DataError when there are fewer rows than free parameters.
 void check_counts(std::size_t rows, std::size_t free);

@@ -41,25 +41,6 @@ void warn(FitResult& fit, const Certificate& c, const std::vector<int>& free) {
 
 }  // namespace
 
-double total_sum_of_squares(std::size_t rows,
-                            const std::function<void(std::size_t, std::size_t, double*, double*)>& read) {
-  constexpr std::size_t kBlock = 512;  // a tile
-  Vector y(kBlock), w(kBlock);
-  // Gram sums of [w, w (y - y_0)]: from the first value, lest a mean far from zero cancel the digits.
-  double origin = 0, sums[3] = {0, 0, 0};
-  const double* const columns[2] = {w.data(), y.data()};
-  KernelCounters not_of_the_fit;
-  for (std::size_t begin = 0; begin < rows; begin += kBlock) {
-    const std::size_t count = std::min(kBlock, rows - begin);
-    read(begin, count, y.data(), w.data());
-    if (begin == 0) origin = y[0];
-    for (std::size_t i = 0; i < count; ++i) y[i] = (y[i] - origin) * w[i];
-    kernels().gram_f64(columns, 2, count, sums, &not_of_the_fit);
-  }
-  const double weights = sums[0], first = sums[1], second = sums[2];
-  return weights > 0 ? std::max(0.0, second - first * first / weights) : 0;
-}
-
 double FitResult::correlation(std::size_t i, std::size_t j) const {
   return covariance(i, j) / (standard_errors[i] * standard_errors[j]);
 }

@@ -3,16 +3,9 @@
 
 #include "minimizer.hpp"
 
-#include <nlsq/column.hpp>
 #include <nlsq/curve_fit.hpp>
 
-#include <functional>
-
 namespace nlsq::inline v0 {
-
-// Weighted total sum of squares Σ w²(y - ȳ)², ȳ the weighted mean; `row` gives the response and its
-// weight 1/sigma.
-double total_sum_of_squares(std::size_t rows, const std::function<void(std::size_t first, std::size_t count, double* y, double* w)>& read);
 
 // What (JᵀJ)⁻¹ is multiplied by to be the covariance: the scatter of the residuals, or 1 where sigma is in units of y. Directions
 // the data do not determine cost no degree of freedom. NaN without degrees of freedom.

@@ -142,13 +142,15 @@ FitResult fit_prepared(const PreparedModel::Impl& model, const Columns& x, const
   }
   FitOptions options = given;
   static_cast<SolverOptions&>(options) = settled(given);
-  bool weighted = false;
-  auto data = checked_rows(x, y, options.sigma, model.predictors, weighted);
+  FitData data = fit_data(x, y, options.sigma, model.predictors);
   std::vector<double> start(model.names.size(), 1.0);
   std::string warning;
-  if (model.built_in && p0.size() < start.size()) start = guessed_start(*model.built_in, x, y, warning);
-  Curve curve{model.names, starting_values(model.names, p0, start), free_parameters(model.names, options.fixed), std::move(data),
-              static_cast<int>(model.predictors.size()), weighted, options, {}, std::chrono::steady_clock::now()};
+  if (model.built_in && p0.size() < start.size()) {
+    data.survey->run();
+    start = guessed_start(*model.built_in, x, y, warning);
+  }
+  Curve curve{model.names, starting_values(model.names, p0, start), free_parameters(model.names, options.fixed), std::move(data.rows),
+              static_cast<int>(model.predictors.size()), data.weighted, std::move(data.survey), options, {}, std::chrono::steady_clock::now()};
   check_counts(curve.data->rows(), curve.free.size());
   if (model.formula && model.formula->has_left_side) {
     curve.response = [&formula = *model.formula](std::span<const double> row) {
@@ -158,7 +160,7 @@ FitResult fit_prepared(const PreparedModel::Impl& model, const Columns& x, const
   if (!model.has_programs()) return fit_fallback(*model.function, curve, model.note);
   std::vector<Column> columns = x.list();
   columns.push_back(y);
-  if (weighted) columns.push_back(options.sigma);
+  if (curve.weighted) columns.push_back(options.sigma);
   std::string note = "the recording disagreed with the callable re-evaluated in double and was discarded";
   try {
     FitResult fit = fit_with_programs(model, curve, columns);

@@ -224,7 +224,7 @@ MinimizerResult solve(const SolveRequest& request) {
   const auto& wish = request.options.precision;
   if (!wish || (wish->strict && !request.options.strict)) {
     const SolverOptions options = settled(request.options);
-    return solve({request.rows, request.x0, request.linear, options, request.unit_sigma});
+    return solve({request.rows, request.x0, request.linear, options, request.unit_sigma, request.survey});
   }
   const FpEnvironment environment;
   DenseEvaluator evaluator(request.rows, request.options);
@@ -234,6 +234,7 @@ MinimizerResult solve(const SolveRequest& request) {
 
 MinimizerResult solve(const SolveRequest& request, DenseEvaluator& evaluator, SolveWorkspace& workspace) {
   const auto begin = Clock::now();
+  evaluator.survey_next(request.survey);
   solve_in(request, evaluator, workspace);
   MinimizerResult best = std::move(workspace.best);
   workspace.best = {};

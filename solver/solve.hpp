@@ -1,6 +1,7 @@
 // From rows to a certified minimum: the attempts a solve is made of.
 #pragma once
 
+#include "data_survey.hpp"
 #include "dense_evaluator.hpp"
 #include "minimizer.hpp"
 
@@ -16,6 +17,7 @@ struct SolveRequest {
   std::vector<int> linear;  // those of them that enter linearly together
   const SolverOptions& options;
   bool unit_sigma = false;
+  std::shared_ptr<DataSurvey> survey = nullptr;  // of the rows' data, made in the first pass where it was not made before
 };
 
 // Solves for the linear parameters, minimizes, and, where that ends without a certificate, tries once

@@ -151,16 +151,18 @@ Sampled sample(DenseEvaluator& evaluator, const SolveRequest& request, std::chro
     last = std::move(warm.at);
     last_rows = rows.rows();
   }
-  evaluator.linearize_into(start.x, first_plan(evaluator, request.options.policy()), start.at.renew());
+  const PrecisionPlan plan = first_plan(evaluator, request.options.policy());
+  start.initial_cost = evaluator.linearize_beside(start.x, plan, request.x0, start.at.renew()).cost;
   const double share = static_cast<double>(m) / static_cast<double>(last_rows);
   return represents(*last, *start.at, share) ? Sampled::close : Sampled::lost;
 }
 
-// Whether x is no worse than x0 on all rows, where samples brought it: one pass of residuals alone tells.
+// Whether x is no worse than x0 on all rows, where samples brought it.
 bool better_than_given(DenseEvaluator& evaluator, const SolveRequest& request, Start& start) {
-  const PrecisionPlan plan = first_plan(evaluator, request.options.policy());
-  if (!start.at) evaluator.linearize_into(start.x, plan, start.at.renew());
-  start.initial_cost = evaluator.cost(request.x0, plan.residual).cost;
+  if (!start.at) {
+    const PrecisionPlan plan = first_plan(evaluator, request.options.policy());
+    start.initial_cost = evaluator.linearize_beside(start.x, plan, request.x0, start.at.renew()).cost;
+  }
   return start.at->finite && start.at->cost <= start.initial_cost;  // not where x0 has no finite residuals, either
 }
 

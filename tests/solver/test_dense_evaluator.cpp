@@ -397,3 +397,31 @@ TEST_CASE("the second derivative along a direction is that of the model") {
   }
   for (std::size_t j = 0; j < 2; ++j) CHECK(bend[j] == doctest::Approx(expected[j]).epsilon(1e-3));
 }
+
+TEST_CASE("a pass at two points gives the bits of a pass at each") {
+  FormulaRows data("a*exp(-b*x) + c", 100'000, [](double x) { return 2 * std::exp(-3 * x) + 1 + 0.01 * std::sin(900 * x); });
+  const Vector here{1.9, 2.8, 1.1}, there{1, 1, 0};
+  for (const PrecisionPlan& plan : {wide, f64}) {
+    for (const int threads : {1, 2}) {
+      DenseEvaluator evaluator(*data.rows, {.threads = threads, .executor = {}});
+      Linearization both;
+      const CostValue beside = evaluator.linearize_beside(here, plan, there, both);
+      const Linearization alone = evaluator.linearize(here, plan);
+      CHECK(beside.cost == evaluator.cost(there, plan.residual).cost);
+      CHECK(both.cost == alone.cost);
+      CHECK(both.gradient == alone.gradient);
+      for (std::size_t i = 0; i < 3; ++i) {
+        for (std::size_t j = 0; j < 3; ++j) CHECK(both.normal(i, j) == alone.normal(i, j));
+      }
+    }
+  }
+}
+
+TEST_CASE("where f32 overflows at the other point its cost is still that of f64") {
+  FormulaRows data("a*exp(b*x)", 100'000, [](double x) { return std::exp(x); });
+  DenseEvaluator evaluator(*data.rows);
+  Linearization at;
+  const Vector far{1, 50};  // squares of exp(50) leave the range of f32
+  CHECK(evaluator.linearize_beside(Vector{1, 1}, wide, far, at).cost ==
+        doctest::Approx(evaluator.cost(far, Format::f64).cost).epsilon(1e-5));
+}

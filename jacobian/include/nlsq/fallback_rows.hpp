@@ -128,6 +128,7 @@ class NLSQ_API VectorRows final : public RowModel {
   const char* kind() const override;
   double row_cost(Fill fill) const override;
   void prepare(std::span<const double> x, Fill fill) const override;
+  bool one_point() const override { return true; }
   std::unique_ptr<TilePass> begin(std::span<const double> x, Fill fill, bool single) const override;
   // By a call in double, repeated whenever row 0 is asked for. The callable does not say which terms a
   // residual is the difference of: magnitudes are |r|, typical_parameters() the starting ones' sizes.

@@ -64,6 +64,8 @@ class RowModel {
   // Called by one thread before several begin passes at x: what all of them share is computed here, so that a
   // user's callable with threads of its own is never called from within a task, nor by several at once.
   virtual void prepare(std::span<const double> x, Fill fill) const { (void)x, (void)fill; }
+  // What is prepared at one x takes the place of what was at another: passes at two points are not made at once.
+  virtual bool one_point() const { return false; }
   // A pass at x (free parameters). `single`: f32.
   virtual std::unique_ptr<TilePass> begin(std::span<const double> x, Fill fill, bool single) const = 0;
   // Called by the evaluator when a tile holds NaN, before the tile is believed: a traced model may
