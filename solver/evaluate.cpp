@@ -188,7 +188,10 @@ std::shared_ptr<const RowSource> rows_of(const PreparedModel::Impl& model, const
   static constexpr double kZero = 0;
   if (!options.sigma.empty() && options.y.empty()) throw ValidationError("sigma divides residuals, and without y there are none: give y, too");
   const std::size_t rows = x.size() == 0 ? 0 : x.list().front().size();
-  return checked_rows(x, options.y.empty() ? Column(&kZero, rows, 0) : options.y, options.sigma, model.predictors, weighted);
+  FitData data = fit_data(x, options.y.empty() ? Column(&kZero, rows, 0) : options.y, options.sigma, model.predictors);
+  data.survey->run();
+  weighted = data.weighted;
+  return std::move(data.rows);
 }
 
 std::unique_ptr<GraphRows> program_rows(const PreparedModel::Impl& model, const std::shared_ptr<const RowSource>& data, bool weighted,
