@@ -377,7 +377,7 @@ TEST_CASE("callables of every kind agree: recorded, dual, differenced; spans, ve
   CHECK(contains(dual.summary.evaluator_note, "not to be recorded"));
 }
 
-TEST_CASE("reports name verdict, precision and kernel, and the trace has one line an iteration") {
+TEST_CASE("reports name verdict, precision and kernel, and the trace has one line an iteration between its head and the counters") {
   const Data d = decay_data();
   const FitResult fit = curve_fit("a*exp(-b*x)+c", d.x, d.y);
   const std::string brief = fit.summary.brief_report(), full = fit.summary.full_report(),
@@ -387,7 +387,7 @@ TEST_CASE("reports name verdict, precision and kernel, and the trace has one lin
   CHECK(contains(brief, fit.summary.kernel));
   CHECK(contains(full, "distance to optimum"));
   CHECK(std::count(trace.begin(), trace.end(), '\n') ==
-        static_cast<std::ptrdiff_t>(fit.summary.iterations.size()) + 1);
+        static_cast<std::ptrdiff_t>(fit.summary.iterations.size()) + 2);
   CHECK(contains(fit.summary.message, "converged"));
 }
 
