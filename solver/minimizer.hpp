@@ -98,6 +98,8 @@ class Minimizer {
   WarmStart warm_result();
   // Iterations were made before, on samples or in other attempts: numbers go on from there, and so does their limit.
   void count_from(int iteration) { first_iteration_ = state_.iteration = iteration; }
+  // What the kernels counted before, so that the first iteration has the work of the start to its account.
+  void count_kernels_from(const KernelCounters& before) { counted_ = before; }
   // As if the callback had said Stop: `run` certifies where it starts.
   void ask_stop() { stop_asked_ = true; }
   // The start comes from samples that represent all rows: it lies within some standard errors of the

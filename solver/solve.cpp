@@ -128,7 +128,7 @@ class Attempts {
     w_.trace.swap(w_.start.iterations);
     issues_.swap(w_.start.issues);
     run(request_.options, w_.start.x, w_.start.at, request_.options.geodesic == Geodesic::always, w_.start.stop_asked,
-        w_.start.from_samples, w_.best);
+        w_.start.from_samples, w_.best, w_.start.counted);
   }
   // Replaces the best so far.
   void instead(std::span<const double> x0) {
@@ -158,8 +158,9 @@ class Attempts {
  private:
   bool asked_to_stop() const { return w_.best.spent == Termination::user_stop; }
   void run(const SolverOptions& options, std::span<const double> x0, Kept<Linearization>& at, bool geodesic, bool stop,
-           bool trusted, MinimizerResult& out) {
+           bool trusted, MinimizerResult& out, const std::optional<KernelCounters>& counted = std::nullopt) {
     Minimizer minimizer(evaluator_, options, request_.unit_sigma, geodesic, w_.minimizer);
+    if (counted) minimizer.count_kernels_from(*counted);
     minimizer.count_from(static_cast<int>(w_.trace.size()));
     if (stop) minimizer.ask_stop();
     if (trusted) minimizer.trust_start();

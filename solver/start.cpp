@@ -140,8 +140,10 @@ Sampled sample(DenseEvaluator& evaluator, const SolveRequest& request, std::chro
     }
     Minimizer minimizer(part, request.options, request.unit_sigma, false);
     minimizer.count_from(static_cast<int>(start.iterations.size()));
+    minimizer.count_kernels_from({});
     const bool close = minimizer.warm_up(here.x, here.at, kNearEnough, begin);
     evaluator.add_work(part);
+    start.counted = evaluator.counters();
     WarmStart warm = minimizer.warm_result();
     start.iterations.insert(start.iterations.end(), warm.iterations.begin(), warm.iterations.end());
     start.issues.insert(start.issues.end(), warm.issues.begin(), warm.issues.end());
@@ -194,6 +196,7 @@ void choose_start(DenseEvaluator& evaluator, const SolveRequest& request, std::c
   start.issues.clear();
   start.stop_asked = start.from_samples = false;
   start.initial_cost = 0;
+  start.counted = evaluator.counters();
   if (worth_sampling(evaluator, request.options)) {
     const Sampled sampled = sample(evaluator, request, begin, start);
     if (sampled != Sampled::lost && better_than_given(evaluator, request, start)) {

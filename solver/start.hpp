@@ -17,6 +17,7 @@ struct Start {
   std::vector<PrecisionIssue> issues;        // of those
   bool stop_asked = false;          // by the callback, while samples were fitted
   bool from_samples = false;        // that represent all rows
+  KernelCounters counted;           // before the passes over all rows
   double initial_cost = 0;          // of all rows at x0, in the first plan's precision
   Vector solved;                    // scratch
 };

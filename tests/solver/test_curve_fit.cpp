@@ -388,6 +388,7 @@ TEST_CASE("reports name verdict, precision and kernel, and the trace has one lin
   CHECK(contains(full, "distance to optimum"));
   CHECK(std::count(trace.begin(), trace.end(), '\n') ==
         static_cast<std::ptrdiff_t>(fit.summary.iterations.size()) + 2);
+  CHECK(contains(trace, "kernels counted: rows f64 "));
   CHECK(contains(fit.summary.message, "converged"));
 }
 

@@ -58,7 +58,7 @@ struct IterationSummary {
   double rho = 0;            // gain ratio; NaN where the step was not judged by cost
   PrecisionPlan plan;
   std::size_t rows = 0;      // in the pass: all, or a sample
-  KernelCounters counters;   // of the kernels since the iteration before: this one's passes, probes included
+  KernelCounters counters;   // of the kernels since the iteration before: this one's passes, and the first one's start
   double condition = 0;      // of the damped, scaled normal matrix
   StepOutcome outcome = StepOutcome::accepted;
   Event event = Event::none;
