@@ -36,6 +36,16 @@ std::string remedy(std::string_view text, const CsvOptions& options, bool may_be
 
 }  // namespace
 
+RecordParser::RecordParser(const CsvLayout& layout, const CsvView& text)
+    : layout_(layout), text_(text), scanner_(text, layout.shape.delimiter) {
+  // Blanks may come several in a row, thousands have signs between them.
+  if (layout.shape.delimiter != kBlanks && layout.options.number.thousands == '\0') read_run_ = number_run_reader();
+  run_.delimiter = layout.shape.delimiter;
+  run_.decimal = layout.options.number.decimal;
+  run_.slot_of = layout.slot_of.data();
+  run_.columns = layout.shape.columns();
+}
+
 RecordParser::Outcome RecordParser::read(const char*& p, std::size_t& lines, double* out,
                                          std::size_t stride) {
   const char delimiter = layout_.shape.delimiter, decimal = layout_.options.number.decimal;
@@ -46,7 +56,18 @@ RecordParser::Outcome RecordParser::read(const char*& p, std::size_t& lines, dou
   std::size_t new_lines = 0;
   missing_ = false;
   underflows_ = 0;
-  for (std::size_t column = 0;; ++column) {
+  std::size_t column = 0;
+  if (read_run_ != nullptr) {
+    run_.out = out;
+    run_.stride = stride;
+    column = read_run_(q, run_);
+    if (column == count) {
+      p = q;
+      ++lines;
+      return Outcome::row;
+    }
+  }
+  for (;; ++column) {
     if (column == count) refuse_ragged(q, column + 1, true);
     const int slot = slot_of[column];
     double* const place = slot >= 0 ? out + static_cast<std::size_t>(slot) * stride : nullptr;

@@ -4,6 +4,7 @@
 #include "csv_fields.hpp"
 #include "csv_options.hpp"
 #include "csv_view.hpp"
+#include "number_run.hpp"
 
 #include <span>
 #include <string>
@@ -23,8 +24,7 @@ struct CsvLayout {
 class RecordParser {
  public:
   // Both must outlive the parser.
-  RecordParser(const CsvLayout& layout, const CsvView& text)
-      : layout_(layout), text_(text), scanner_(text, layout.shape.delimiter) {}
+  RecordParser(const CsvLayout& layout, const CsvView& text);
 
   enum class Outcome { row, dropped, need_more };
 
@@ -46,6 +46,8 @@ class RecordParser {
   const CsvLayout& layout_;
   const CsvView& text_;
   FieldScanner scanner_;
+  ReadNumberRun read_run_ = nullptr;  // null: numbers are read one by one
+  NumberRun run_;
   const char* record_ = nullptr;  // where the record begins
   bool missing_ = false;
   std::size_t underflows_ = 0;
