@@ -10,4 +10,7 @@ namespace nlsq::inline v0 {
 std::vector<NodeId> derive_forward(Graph& graph, NodeId root, std::span<const NodeId> leaves,
                                    bool gather = false);
 
+// ∂root/∂(data column) for every column of the list, derived together: the cheapest of all forms.
+std::vector<NodeId> differentiate_columns(Graph& graph, NodeId root, std::span<const int> columns);
+
 }  // namespace nlsq::inline v0

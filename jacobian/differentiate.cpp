@@ -232,9 +232,14 @@ std::vector<NodeId> differentiate(Graph& graph, NodeId root, std::span<const int
   return derive(graph, root, leaves);
 }
 
+std::vector<NodeId> differentiate_columns(Graph& graph, NodeId root, std::span<const int> columns) {
+  std::vector<NodeId> leaves;
+  for (const int column : columns) leaves.push_back(graph.column(column));
+  return derive(graph, root, leaves);
+}
+
 NodeId differentiate_column(Graph& graph, NodeId root, int column) {
-  const NodeId leaves[] = {graph.column(column)};
-  return derive(graph, root, leaves)[0];
+  return differentiate_columns(graph, root, std::span(&column, 1))[0];
 }
 
 }  // namespace nlsq::inline v0

@@ -6,6 +6,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -39,6 +40,10 @@ class Tape {
   static constexpr const char* kChanges = "its operations or constants change between calls";
 
   Tape(std::size_t max_length, std::size_t max_guards);
+  // Follows a recording instead of making one: every operation is compared with the recording's, and what
+  // stays are the constants met, `constants` (as many as the recording has constant steps), and whether the
+  // calls did the same.
+  Tape(std::span<const TapeStep> steps, std::span<const TapeGuard> guards, double* constants);
 
   Traced column(std::uint32_t index, double value) { return leaf(Op::column, index, value); }
   Traced parameter(std::uint32_t index, double value) { return leaf(Op::parameter, index, value); }
@@ -49,6 +54,10 @@ class Tape {
   const std::vector<TapeGuard>& guards() const { return guards_; }
   bool opaque() const { return !reason_.empty(); }
   const std::string& reason() const { return reason_; }
+  // Of a tape that follows: every operation up to the recording's last was the same, decisions too.
+  bool followed() const {
+    return !opaque() && !departed_ && position_ == path_.size() && next_guard_ == path_guards_.size();
+  }
   // The first reason given stays.
   void make_opaque(std::string reason);
 
@@ -64,9 +73,15 @@ class Tape {
   Traced record(Op op, const Traced (&operands)[3], double value);
   void add_guard(const Traced& condition);
   std::uint32_t push(const TapeStep& step);
+  std::uint32_t follow(const TapeStep& step);
 
   std::size_t max_length_, max_guards_;
   std::uint32_t serial_;  // of this tape: numbers of another are recognised
+  std::span<const TapeStep> path_;          // followed; empty while recording
+  std::span<const TapeGuard> path_guards_;
+  double* constants_ = nullptr;
+  std::size_t position_ = 0, next_guard_ = 0;  // in the path
+  bool departed_ = false;
   std::vector<TapeStep> steps_;
   std::vector<TapeGuard> guards_;
   std::string reason_;

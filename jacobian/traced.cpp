@@ -21,13 +21,31 @@ std::atomic<std::uint32_t> next_serial{1};
 Tape::Tape(std::size_t max_length, std::size_t max_guards)
     : max_length_(max_length), max_guards_(max_guards), serial_(next_serial.fetch_add(1)), steps_(1) {}
 
+Tape::Tape(std::span<const TapeStep> steps, std::span<const TapeGuard> guards, double* constants)
+    : max_length_(steps.size()), max_guards_(guards.size()), serial_(next_serial.fetch_add(1)), path_(steps),
+      path_guards_(guards), constants_(constants), position_(1) {}
+
 Tape* Tape::active() { return active_tape; }
 
 void Tape::make_opaque(std::string reason) {
   if (reason_.empty()) reason_ = std::move(reason);
 }
 
+// The number of the recording's next step where that is the same; numbers go on, so that a call that has
+// departed ends as any other.
+std::uint32_t Tape::follow(const TapeStep& step) {
+  if (departed_ || position_ >= path_.size()) {
+    departed_ = true;
+    return kLost;
+  }
+  const TapeStep& known = path_[position_];
+  departed_ = known.op != step.op || known.a != step.a || known.b != step.b || known.c != step.c;
+  if (step.op == Op::constant && !departed_) *constants_++ = step.value;
+  return static_cast<std::uint32_t>(position_++);
+}
+
 std::uint32_t Tape::push(const TapeStep& step) {
+  if (!path_.empty()) return follow(step);
   if (steps_.size() > max_length_) {
     make_opaque("it takes more than " + std::to_string(max_length_) + " operations");
     return kLost;
@@ -50,14 +68,14 @@ Traced Tape::record(Op op, const Traced (&operands)[3], double value) {
   TapeStep step{.op = op, .value = value};
   std::uint32_t* const places[] = {&step.a, &step.b, &step.c};
   for (int i = 0; i < arity(op) && !opaque(); ++i) *places[i] = step_of(operands[i]);
-  if (!opaque()) result.node_ = push(step);
+  if (!opaque() && !departed_) result.node_ = push(step);
   return result;
 }
 
 std::uint32_t Tape::step_of(const Traced& value) {
-  if (opaque()) return 0;
+  if (opaque() || departed_) return 0;
   if (value.node_ == 0) return push({.op = Op::constant, .value = value.value_});
-  if (value.tape_ != serial_ || value.node_ >= steps_.size()) {
+  if (value.tape_ != serial_ || value.node_ >= (path_.empty() ? steps_.size() : position_)) {
     make_opaque("it keeps a number from one call to another, or from one thread to another");
     return 0;
   }
@@ -65,7 +83,14 @@ std::uint32_t Tape::step_of(const Traced& value) {
 }
 
 void Tape::add_guard(const Traced& condition) {
-  if (opaque()) return;
+  if (opaque() || departed_) return;
+  if (!path_.empty()) {
+    departed_ = next_guard_ >= path_guards_.size() || path_guards_[next_guard_].condition != condition.node_ ||
+                path_guards_[next_guard_].position != position_ ||
+                path_guards_[next_guard_].outcome != (condition.value_ != 0);
+    ++next_guard_;
+    return;
+  }
   if (guards_.size() >= max_guards_) {
     make_opaque("it takes more than " + std::to_string(max_guards_) + " decisions in one call");
     return;

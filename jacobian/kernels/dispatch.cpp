@@ -49,7 +49,29 @@ const KernelTable& choose() {
   throw ValidationError("NLSQ_ISA=" + std::string(forced) + " names no instruction set that this build has and this CPU runs; there are: " + names);
 }
 
+const KernelTable& chosen() {
+  static const KernelTable& table = choose();
+  return table;
+}
+
 std::atomic<const KernelTable*> substitute{nullptr};
+
+// Of the same instruction set.
+const BlockKernels* of_set(std::string_view set) {
+#if defined(__x86_64__)
+  if (set == "avx512") return block_kernels_avx512();
+  if (set == "avx2") return block_kernels_avx2();
+#elif defined(__aarch64__)
+  if (set == "neon") return block_kernels_neon();
+#endif
+  return set == "baseline" ? block_kernels_baseline() : nullptr;
+}
+
+std::vector<const BlockKernels*> runnable_for_blocks() {
+  std::vector<const BlockKernels*> sets;
+  for (const KernelTable* table : available_kernels()) sets.push_back(of_set(table->name));
+  return sets;
+}
 
 }  // namespace
 
@@ -67,9 +89,18 @@ void KernelCounters::add(const KernelCounters& other) {
 }
 
 const KernelTable& kernels() {
-  static const KernelTable& chosen = choose();
   const KernelTable* table = substitute.load(std::memory_order_relaxed);
-  return table != nullptr ? *table : chosen;
+  return table != nullptr ? *table : chosen();
+}
+
+const BlockKernels& block_kernels() {
+  static const BlockKernels& table = *of_set(chosen().name);
+  return table;
+}
+
+std::span<const BlockKernels* const> available_block_kernels() {
+  static const std::vector<const BlockKernels*> sets = runnable_for_blocks();
+  return sets;
 }
 
 std::span<const KernelTable* const> available_kernels() {

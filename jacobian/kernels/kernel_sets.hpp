@@ -1,6 +1,7 @@
-// The entry point of each object file of kernels: the one symbol it defines.
+// The entry points of the object files of kernels: the one symbol each defines.
 #pragma once
 
+#include <nlsq/block_kernels.hpp>
 #include <nlsq/kernel_table.hpp>
 
 namespace nlsq::inline v0 {
@@ -9,6 +10,11 @@ const KernelTable* kernel_table_baseline() noexcept;
 const KernelTable* kernel_table_avx2() noexcept;
 const KernelTable* kernel_table_avx512() noexcept;
 const KernelTable* kernel_table_neon() noexcept;
+
+const BlockKernels* block_kernels_baseline() noexcept;
+const BlockKernels* block_kernels_avx2() noexcept;
+const BlockKernels* block_kernels_avx512() noexcept;
+const BlockKernels* block_kernels_neon() noexcept;
 
 // Of the table avx512, where the CPU has AVX512_BF16 too.
 void gram_bf16_avx512(const float* const* columns, int n1, std::size_t rows, double* sums,

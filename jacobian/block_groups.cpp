@@ -1,0 +1,204 @@
+#include "block_groups.hpp"
+
+#include <algorithm>
+
+namespace nlsq::inline v0 {
+
+namespace {
+
+constexpr int kMostFailures = 32;         // blocks of one kind in a row; the rest is not asked
+constexpr std::uint32_t kSlowTile = 64;
+
+// Blocks of one recording, with the constants they met, block by block.
+struct Followers {
+  std::vector<std::uint32_t> blocks;
+  std::vector<double> constants;
+};
+
+class Grouping {
+ public:
+  Grouping(const BlockList& list, std::span<const double> x, std::vector<BlockKind> kinds) : list_(list), x_(x) {
+    result_.kinds = std::move(kinds);
+    followers_.resize(result_.kinds.size());
+  }
+
+  BlockGroups run() {
+    for (std::uint32_t block = 0; block < list_.blocks(); ++block) place(block);
+    for (std::size_t kind = 0; kind < followers_.size(); ++kind) {
+      for (std::size_t variant = 0; variant < followers_[kind].size(); ++variant) make_group(kind, variant);
+    }
+    result_.cut();
+    return std::move(result_);
+  }
+
+ private:
+  void place(std::uint32_t block) {
+    const BlockFunction& function = *list_.functions[block];
+    const std::size_t number = kind_number(block);
+    BlockKind& kind = result_.kinds[number];
+    result_.kind_of.push_back(static_cast<std::uint32_t>(number));
+    if (function.derivatives_by() != BlockFunction::Derivatives::traced) return reject(block, "");
+    if (kind.failures >= kMostFailures) return reject(block, kind.family.reason());
+    gathered_.resize(inputs_of(kind));
+    gather_block(list_, block, x_, gathered_.data());
+    const int variant = kind.family.follow(function, gathered_.data(), met_);
+    if (variant == BlockFamily::kNone) {
+      ++kind.failures;
+      return reject(block, kind.family.reason());
+    }
+    kind.failures = 0;
+    const auto index = static_cast<std::size_t>(variant);
+    if (!kind.family.recordings()[index].success) return reject(block, "");
+    if (followers_[number].size() <= index) followers_[number].resize(index + 1);
+    Followers& followers = followers_[number][index];
+    followers.blocks.push_back(block);
+    followers.constants.insert(followers.constants.end(), met_.begin(), met_.end());
+  }
+
+  void reject(std::uint32_t block, const std::string& why) {
+    result_.slow.push_back(block);
+    if (result_.note.empty()) result_.note = why;
+  }
+
+  static std::size_t inputs_of(const BlockKind& kind) {
+    std::size_t inputs = 0;
+    for (const int size : kind.sizes) inputs += static_cast<std::size_t>(size);
+    return inputs;
+  }
+
+  std::size_t kind_number(std::uint32_t block) {
+    const BlockFunction& function = *list_.functions[block];
+    const auto parameters = list_.of(block);
+    const auto fits = [&](const BlockKind& kind) {
+      return kind.tag == function.kind() && kind.residuals == function.residuals() &&
+             std::ranges::equal(parameters, kind.sizes, [&](std::uint32_t p, int size) { return list_.sizes[p] == size; });
+    };
+    if (latest_ < result_.kinds.size() && fits(result_.kinds[latest_])) return latest_;
+    const auto place = std::ranges::find_if(result_.kinds, fits);
+    latest_ = static_cast<std::size_t>(place - result_.kinds.begin());
+    if (place == result_.kinds.end()) {
+      std::vector<int> sizes;
+      for (const std::uint32_t p : parameters) sizes.push_back(list_.sizes[p]);
+      result_.kinds.push_back({function.kind(), function.residuals(), sizes, BlockFamily(sizes), 0});
+      followers_.emplace_back();
+    }
+    return latest_;
+  }
+
+  void make_group(std::size_t number, std::size_t variant) {
+    const Followers followers = std::move(followers_[number][variant]);
+    const std::size_t lanes = followers.blocks.size();
+    if (lanes == 0) return;
+    BlockKind& kind = result_.kinds[number];
+    const std::size_t count = followers.constants.size() / lanes;
+    std::vector<double> columns(followers.constants.size());
+    for (std::size_t l = 0; l < lanes; ++l) {
+      for (std::size_t c = 0; c < count; ++c) columns[c * lanes + l] = followers.constants[l * count + c];
+    }
+    std::optional<BlockProgram> program = believed(kind, variant, followers, columns);
+    if (!program) {
+      for (const std::uint32_t block : followers.blocks) reject(block, "its program does not give what dual numbers give");
+      return;
+    }
+    BlockGroup group;
+    group.program = std::move(*program);
+    group.kind = number;
+    group.blocks = followers.blocks;
+    group.tile_rows = static_cast<std::size_t>(group.program.jacobian.tile_rows);
+    group.padded = (lanes + group.tile_rows - 1) / group.tile_rows * group.tile_rows;
+    fill(group, kind, columns);
+    decode(group);
+    result_.groups.push_back(std::move(group));
+  }
+
+  std::optional<BlockProgram> believed(BlockKind& kind, std::size_t variant, const Followers& followers,
+                                       const std::vector<double>& columns) {
+    std::vector<std::size_t> samples{0};
+    if (followers.blocks.size() > 1) samples.push_back(followers.blocks.size() - 1);
+    const std::size_t inputs = inputs_of(kind);
+    std::vector<double> at(samples.size() * inputs);
+    std::vector<const BlockFunction*> functions;
+    for (std::size_t s = 0; s < samples.size(); ++s) {
+      const std::uint32_t block = followers.blocks[samples[s]];
+      gather_block(list_, block, x_, at.data() + s * inputs);
+      functions.push_back(list_.functions[block]);
+    }
+    BlockCaller caller(kind.sizes);
+    return make_block_program(kind.family.recordings()[variant], columns, followers.blocks.size(),
+                              wanted(kind, followers.blocks), caller, functions, samples, at);
+  }
+
+  // Inputs that some block of the group has free.
+  std::vector<int> wanted(const BlockKind& kind, const std::vector<std::uint32_t>& blocks) const {
+    std::vector<int> inputs;
+    int start = 0;
+    for (std::size_t k = 0; k < kind.sizes.size(); start += kind.sizes[k++]) {
+      const bool any = std::ranges::any_of(blocks, [&](std::uint32_t b) { return list_.column[list_.first[b] + k] >= 0; });
+      for (int i = 0; any && i < kind.sizes[k]; ++i) inputs.push_back(start + i);
+    }
+    return inputs;
+  }
+
+  // Lanes beyond the last repeat it: harmless values.
+  void fill(BlockGroup& group, const BlockKind& kind, const std::vector<double>& columns) {
+    const std::size_t lanes = group.blocks.size(), kept = group.program.constants.size();
+    group.offsets.resize(kind.sizes.size() * group.padded);
+    group.constants = AlignedBuffer<double>(kept * group.padded);
+    group.constants_f32 = AlignedBuffer<float>(kept * group.padded);
+    for (std::size_t l = 0; l < group.padded; ++l) {
+      const std::size_t lane = std::min(l, lanes - 1);
+      const auto parameters = list_.of(group.blocks[lane]);
+      for (std::size_t k = 0; k < parameters.size(); ++k) group.offsets[k * group.padded + l] = list_.offsets[parameters[k]];
+      for (std::size_t c = 0; c < kept; ++c) {
+        const double value = columns[static_cast<std::size_t>(group.program.constants[c]) * lanes + lane];
+        group.constants.data()[c * group.padded + l] = value;
+        group.constants_f32.data()[c * group.padded + l] = static_cast<float>(value);
+      }
+    }
+  }
+
+  static void decode(BlockGroup& group) {
+    const auto steps = [](const TileProgram& program, auto decoder) {
+      std::vector<KernelStep> out(program.code.size());
+      out.resize(decoder(program.code.data(), program.code.size(), out.data()));
+      return out;
+    };
+    group.value_f64 = steps(group.program.value, kernels().decode_f64);
+    group.jacobian_f64 = steps(group.program.jacobian, kernels().decode_f64);
+    group.jacobian_f32 = steps(group.program.jacobian, kernels().decode_f32);
+    group.value_uniforms.resize(static_cast<std::size_t>(group.program.value.uniforms));
+    group.jacobian_uniforms.resize(static_cast<std::size_t>(group.program.jacobian.uniforms));
+    group.program.value.evaluate_uniforms({}, group.value_uniforms);
+    group.program.jacobian.evaluate_uniforms({}, group.jacobian_uniforms);
+    for (const double u : group.jacobian_uniforms) group.jacobian_uniforms_f32.push_back(static_cast<float>(u));
+  }
+
+  const BlockList& list_;
+  std::span<const double> x_;
+  BlockGroups result_;
+  std::vector<std::vector<Followers>> followers_;  // by kind and recording
+  std::size_t latest_ = 0;
+  std::vector<double> gathered_, met_;
+};
+
+}  // namespace
+
+void BlockGroups::cut() {
+  tiles.clear();
+  for (std::uint32_t g = 0; g < groups.size(); ++g) {
+    const auto lanes = static_cast<std::uint32_t>(groups[g].blocks.size());
+    const auto rows = static_cast<std::uint32_t>(groups[g].tile_rows);
+    for (std::uint32_t first = 0; first < lanes; first += rows) tiles.push_back({g, first, std::min(rows, lanes - first)});
+  }
+  const auto blocks = static_cast<std::uint32_t>(slow.size());
+  for (std::uint32_t first = 0; first < blocks; first += kSlowTile) {
+    tiles.push_back({BlockTile::kSlow, first, std::min(kSlowTile, blocks - first)});
+  }
+}
+
+BlockGroups group_blocks(const BlockList& list, std::span<const double> x, std::vector<BlockKind> kinds) {
+  for (BlockKind& kind : kinds) kind.failures = 0;
+  return Grouping(list, x, std::move(kinds)).run();
+}
+
+}  // namespace nlsq::inline v0

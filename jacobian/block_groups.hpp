@@ -1,0 +1,66 @@
+// Blocks sorted by the program they run: what an evaluator of blocks works on.
+#pragma once
+
+#include "aligned_buffer.hpp"
+#include "block_program.hpp"
+
+#include <nlsq/block_evaluator.hpp>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace nlsq::inline v0 {
+
+// Blocks of one program, one a lane.
+struct BlockGroup {
+  BlockProgram program;
+  std::size_t kind = 0;
+  std::vector<std::uint32_t> blocks;
+  std::size_t padded = 0;              // lanes, up to a whole tile
+  std::vector<std::uint32_t> offsets;  // in x, of parameter block k of lane l: [k * padded + l]
+  AlignedBuffer<double> constants;     // column c of lane l: [c * padded + l]
+  AlignedBuffer<float> constants_f32;
+  std::size_t tile_rows = 64;
+  std::vector<double> value_uniforms, jacobian_uniforms;
+  std::vector<float> jacobian_uniforms_f32;
+  std::vector<KernelStep> value_f64, jacobian_f64, jacobian_f32;
+};
+
+// Blocks of one function type and one set of sizes.
+struct BlockKind {
+  const void* tag = nullptr;
+  int residuals = 0;
+  std::vector<int> sizes;
+  BlockFamily family;
+  int failures = 0;  // blocks that could not be recorded, in a row
+};
+
+struct BlockTile {
+  static constexpr std::uint32_t kSlow = 0xffffffffU;  // not a group: blocks of `slow`
+  std::uint32_t group = 0, first = 0, count = 0;
+};
+
+struct BlockGroups {
+  std::vector<BlockKind> kinds;
+  std::vector<std::uint32_t> kind_of;  // by block
+  std::vector<BlockGroup> groups;
+  std::vector<std::uint32_t> slow;     // blocks through the user's code
+  std::vector<BlockTile> tiles;
+  std::string note;
+
+  void cut();  // into tiles
+};
+
+// `kinds` of earlier groups serve again.
+BlockGroups group_blocks(const BlockList& list, std::span<const double> x, std::vector<BlockKind> kinds);
+
+// Parameters of a block, side by side.
+inline void gather_block(const BlockList& list, std::size_t block, std::span<const double> x, double* out) {
+  for (const std::uint32_t parameter : list.of(block)) {
+    const double* from = x.data() + list.offsets[parameter];
+    for (int i = 0; i < list.sizes[parameter]; ++i) *out++ = from[i];
+  }
+}
+
+}  // namespace nlsq::inline v0

@@ -1,0 +1,57 @@
+// Residual blocks recorded once and replayed: blocks of one kind run the same operations on numbers of their own.
+//
+// Constants are told apart by where they occur, never by value: the blocks that follow a recording to its end,
+// decisions included, share one program, and the constants they met become columns of data.
+#pragma once
+
+#include "block_reference.hpp"
+#include "tape.hpp"
+
+#include <span>
+#include <string>
+#include <vector>
+
+namespace nlsq::inline v0 {
+
+struct BlockTraceLimits {
+  std::size_t max_guards = 64, max_variants = 8, max_length = 100000;
+};
+
+// What one call left behind. Inputs are columns 0, 1, ... of the tape, parameter blocks side by side.
+struct BlockRecording {
+  std::vector<TapeStep> steps;
+  std::vector<TapeGuard> guards;
+  std::vector<std::uint32_t> outputs;  // step of each residual
+  bool success = true;                 // what the function returned
+  std::string reason;                  // why it cannot be recorded; empty where it can
+  std::size_t constants = 0;           // constant steps
+};
+
+// All recordings of one kind of block.
+class BlockFamily {
+ public:
+  static constexpr int kNone = -1;
+
+  BlockFamily(std::span<const int> sizes, BlockTraceLimits limits = {}) : caller_(sizes), limits_(limits) {}
+
+  // Which recording the block follows at x (its parameters side by side); made where there is none yet, twice, to
+  // see that it repeats. `constants` are those met, in the recording's order. kNone: it cannot be recorded, and
+  // reason() says why; the next block may fare better.
+  int follow(const BlockFunction& function, const double* x, std::vector<double>& constants);
+
+  const std::vector<BlockRecording>& recordings() const { return recordings_; }
+  const std::string& reason() const { return reason_; }
+
+ private:
+  BlockRecording record(const BlockFunction& function, const double* x);
+  bool replay(const BlockRecording& recording, const BlockFunction& function, const double* x, double* constants);
+
+  BlockCaller caller_;
+  BlockTraceLimits limits_;
+  std::vector<BlockRecording> recordings_;
+  std::vector<Traced> inputs_, results_;
+  std::size_t latest_ = 0;  // the next block is most often like the last one
+  std::string reason_;
+};
+
+}  // namespace nlsq::inline v0

@@ -1,0 +1,90 @@
+// Residual blocks, evaluated by shared programs: sixteen f32 or eight f64 blocks an instruction.
+//
+// Blocks of one kind replay one recording; those that follow it to the end share one program, their constants
+// become columns, their parameters are gathered. Decisions are checked in every lane at every evaluation: a
+// lane that decides otherwise is computed through the user's own code, on dual numbers, there and then. So is a
+// block that cannot be recorded. Every program is compared with dual numbers before it is believed.
+#pragma once
+
+#include <nlsq/block_function.hpp>
+#include <nlsq/kernel_table.hpp>
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace nlsq::inline v0 {
+
+// Which blocks there are, and where their parameters lie in x. All arrays belong to the caller and stay.
+struct BlockList {
+  std::vector<const BlockFunction*> functions;
+  std::vector<std::uint32_t> first;       // block b has parameters [first[b], first[b + 1]) of the next arrays
+  std::vector<std::uint32_t> parameters;  // parameter block numbers
+  std::vector<std::uint32_t> row;         // first residual of block b in r
+  // Where J goes: block b at `record[b]`, its rows `stride[b]` apart, the derivatives by the k-th of its parameters
+  // from `column[first[b] + k]` on; -1: not wanted.
+  std::vector<std::uint64_t> record;
+  std::vector<std::uint32_t> stride;
+  std::vector<std::int32_t> column;
+  // Of parameter blocks.
+  std::vector<std::uint32_t> offsets;  // in x
+  std::vector<int> sizes;
+
+  std::size_t blocks() const { return functions.size(); }
+  std::span<const std::uint32_t> of(std::size_t block) const {
+    return std::span(parameters).subspan(first[block], first[block + 1] - first[block]);
+  }
+};
+
+struct BlockCounts {
+  std::size_t traced = 0, dual = 0, own = 0, differences = 0;
+};
+
+// One thread's buffers. Ends with the evaluator, and with its next call of classify() or distrust().
+class BlockPass {
+ public:
+  virtual ~BlockPass() = default;
+  // r of the tile's blocks, in f64; NaN where a function has none. Returns how many lanes left their program.
+  virtual std::size_t residuals(std::size_t tile, std::span<const double> x, double* r) = 0;
+  // J of the tile's blocks.
+  virtual std::size_t jacobian(std::size_t tile, std::span<const double> x, double* J) = 0;
+  virtual std::size_t jacobian(std::size_t tile, std::span<const double> x, float* J) = 0;
+  // r of the tile's blocks by the user's own code in double, never by a program.
+  virtual void reference(std::size_t tile, std::span<const double> x, double* r) = 0;
+  virtual const KernelCounters& counters() const = 0;
+};
+
+class NLSQ_API BlockEvaluator {
+ public:
+  // Records the blocks at x, where a block's decisions are those of its first program. What a user's function
+  // throws passes through. `list` must outlive the evaluator.
+  BlockEvaluator(const BlockList& list, std::span<const double> x);
+  ~BlockEvaluator();
+  BlockEvaluator(BlockEvaluator&&) noexcept;
+
+  // Blocks are sorted anew by the decisions they take at x.
+  void classify(std::span<const double> x);
+  // From now on every block goes through the user's own code: programs were seen to give something else.
+  void distrust(std::string why);
+
+  std::size_t tiles() const;
+  // Blocks in a tile.
+  std::size_t tile_blocks(std::size_t tile) const;
+  std::unique_ptr<BlockPass> begin() const;
+  BlockCounts counts() const;
+  // Why blocks were not recorded; empty where all were.
+  const std::string& note() const;
+  std::size_t programs() const;
+  // f64 adds of one pass over all blocks.
+  double value_cost() const;
+  double jacobian_cost() const;
+  std::size_t bytes() const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace nlsq::inline v0

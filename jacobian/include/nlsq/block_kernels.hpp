@@ -1,0 +1,87 @@
+// Kernels for normal equations with block structure, by instruction set: elimination of many small blocks (the
+// Schur complement) and a dense Cholesky factor for what is left.
+//
+//   H = [U W; Wᵀ V],  V block diagonal with blocks of size e ("points");  S = U - W V⁻¹ Wᵀ  ("cameras")
+//
+// Triggs, McLauchlan, Hartley, Fitzgibbon: Bundle adjustment, a modern synthesis (2000), section 6.1.
+#pragma once
+
+#include <nlsq/export.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace nlsq::inline v0 {
+
+// What is eliminated, as plain arrays. Residual blocks ("slots") lie sorted by point; a point of size e = 0 holds
+// one that no point enters. The record of a slot is `rows` rows, `stride` apart: [E | r | F ...], E the derivatives
+// by the point (e of them), r the residual, F those by other blocks, by cells.
+template <class T>
+struct EliminationData {
+  const T* J = nullptr;         // readable `pad` numbers past the last record
+  std::size_t pad = 0;          // row stride of blocks of S, W and Y: a multiple of the lanes of T
+  // By point.
+  const std::uint32_t* point_size = nullptr;
+  const std::uint32_t* point_offset = nullptr;  // in vectors over the points
+  const std::uint64_t* point_matrix = nullptr;  // offset of its e x e matrix among all
+  const std::uint32_t* slot_first = nullptr;    // [points + 1]
+  const std::uint32_t* entry_first = nullptr;   // [points + 1]: F blocks that its slots touch, ascending, each once
+  const std::uint64_t* pair_first = nullptr;    // of pairs of entries (a <= b), by rows
+  // By slot.
+  const std::uint64_t* record = nullptr;
+  const std::uint32_t* stride = nullptr;
+  const std::uint32_t* rows = nullptr;
+  const std::uint32_t* cell_first = nullptr;    // [slots + 1]
+  // By cell.
+  const std::uint32_t* cell_entry = nullptr;    // counted from the point's first entry; ascending within a slot
+  const std::uint32_t* cell_column = nullptr;   // in the record's rows
+  // By entry, and by pair of entries.
+  const std::uint32_t* entry_block = nullptr;
+  const std::uint64_t* pair_target = nullptr;   // of the block in S: size_a rows, `pad` apart
+  // By F block.
+  const std::uint32_t* block_size = nullptr;
+};
+
+struct BlockKernels {
+  const char* name;
+  std::size_t lanes_f64, lanes_f32;
+
+  // `_f32_wide`: records in f32, everything computed from them in f64.
+
+  // Of points [first, last): V (e x e each, full) and gradient g = Eᵀr of the points; squares += column norms
+  // squared, gradient += Fᵀr, both by F block, `pad` numbers each.
+  void (*gather_f64)(const EliminationData<double>&, std::size_t first, std::size_t last, double* V, double* g,
+                     double* squares, double* gradient);
+  void (*gather_f32)(const EliminationData<float>&, std::size_t first, std::size_t last, double* V, double* g,
+                     float* squares, float* gradient);
+  void (*gather_f32_wide)(const EliminationData<float>&, std::size_t first, std::size_t last, double* V, double* g,
+                     double* squares, double* gradient);
+  // Of points [first, last): inverse = (V + diag(damping))⁻¹; S += FᵀF - W inverse Wᵀ; b += W inverse g, by F
+  // block. `scratch`: 2 * entries * e * pad numbers, for the point with most. False: some V is not positive definite.
+  bool (*eliminate_f64)(const EliminationData<double>&, std::size_t first, std::size_t last, const double* V,
+                        const double* g, const double* damping, double* inverse, double* S, double* b, double* scratch);
+  bool (*eliminate_f32)(const EliminationData<float>&, std::size_t first, std::size_t last, const double* V,
+                        const double* g, const double* damping, double* inverse, float* S, float* b, float* scratch);
+  bool (*eliminate_f32_wide)(const EliminationData<float>&, std::size_t first, std::size_t last, const double* V,
+                        const double* g, const double* damping, double* inverse, double* S, double* b, double* scratch);
+  // step of points [first, last): -inverse (g + Wᵀ s), s by F block, `pad` numbers each.
+  void (*substitute_f64)(const EliminationData<double>&, std::size_t first, std::size_t last, const double* inverse,
+                         const double* g, const double* s, double* step);
+  void (*substitute_f32)(const EliminationData<float>&, std::size_t first, std::size_t last, const double* inverse,
+                         const double* g, const float* s, double* step);
+  void (*substitute_f32_wide)(const EliminationData<float>&, std::size_t first, std::size_t last, const double* inverse,
+                         const double* g, const double* s, double* step);
+
+  // A = L Lᵀ in place: lower triangle by columns, column j at A + j * ld, readable to whole vectors past row n. False: not positive
+  // definite. Then solve L Lᵀ x = b in place.
+  bool (*cholesky_f64)(double* A, std::size_t n, std::size_t ld);
+  void (*cholesky_solve_f64)(const double* A, std::size_t n, std::size_t ld, double* b);
+};
+
+// The set that belongs to kernels().
+NLSQ_API const BlockKernels& block_kernels();
+// One for each of available_kernels().
+NLSQ_API std::span<const BlockKernels* const> available_block_kernels();
+
+}  // namespace nlsq::inline v0

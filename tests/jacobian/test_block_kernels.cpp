@@ -1,0 +1,232 @@
+// Elimination of points, and the dense Cholesky factor, beside dense algebra in Eigen, for every kernel set.
+#include <nlsq/block_kernels.hpp>
+
+#include <doctest/doctest.h>
+
+#include <Eigen/Dense>
+#include <algorithm>
+#include <random>
+#include <set>
+#include <string>
+#include <vector>
+
+using namespace nlsq;
+
+namespace {
+
+// Random points and cameras; J as one dense matrix, columns points first.
+struct Scene {
+  std::vector<std::uint32_t> point_size, point_offset, slot_first{0}, entry_first{0}, stride, rows, cell_first{0}, cell_entry,
+      cell_column, entry_block, block_size, camera_offset{0};
+  std::vector<std::uint64_t> point_matrix, pair_first{0}, pair_target, record;
+  std::vector<double> J;
+  std::size_t pad = 0, points = 0, point_numbers = 0, matrix_numbers = 0, most = 0, blocks = 0;
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> block_of_target;  // target / (pad * pad)
+  Eigen::MatrixXd dense;
+  Eigen::VectorXd r;
+
+  Scene(unsigned seed, const std::vector<std::uint32_t>& cameras, const std::vector<std::uint32_t>& sizes) : block_size(cameras) {
+    std::mt19937 random(seed);
+    const auto number = [&] { return static_cast<double>(random() % 2001) / 1000 - 1; };
+    pad = (*std::ranges::max_element(cameras) + 15) / 16 * 16;
+    for (const std::uint32_t c : cameras) camera_offset.push_back(camera_offset.back() + c);
+    for (std::uint32_t a = 0; a < cameras.size(); ++a) {
+      for (std::uint32_t b = a; b < cameras.size(); ++b) block_of_target.emplace_back(a, b);
+    }
+    blocks = block_of_target.size() * pad * pad;
+    points = sizes.size();
+    for (const std::uint32_t e : sizes) {
+      point_size.push_back(e);
+      point_offset.push_back(static_cast<std::uint32_t>(point_numbers));
+      point_matrix.push_back(matrix_numbers);
+      point_numbers += e;
+      matrix_numbers += e * e;
+    }
+    struct Row {
+      std::vector<std::pair<std::size_t, double>> terms;
+      double r;
+    };
+    std::vector<Row> all;
+    for (std::size_t p = 0; p < points; ++p) {
+      const std::size_t slots = sizes[p] == 0 ? 1 : 3 + random() % 4;
+      std::vector<std::vector<std::uint32_t>> seen(slots);
+      std::set<std::uint32_t> met;
+      for (auto& cameras_of : seen) {
+        std::set<std::uint32_t> some{static_cast<std::uint32_t>(random() % cameras.size())};
+        if (random() % 3 == 0) some.insert(static_cast<std::uint32_t>(random() % cameras.size()));
+        cameras_of.assign(some.begin(), some.end());
+        met.insert(some.begin(), some.end());
+      }
+      const std::vector<std::uint32_t> entries(met.begin(), met.end());
+      for (const auto& cameras_of : seen) {
+        std::uint32_t column = sizes[p] + 1;
+        record.push_back(J.size());
+        const auto count = static_cast<std::uint32_t>(1 + random() % 3);
+        rows.push_back(count);
+        for (const std::uint32_t c : cameras_of) {
+          cell_entry.push_back(static_cast<std::uint32_t>(std::ranges::find(entries, c) - entries.begin()));
+          cell_column.push_back(column);
+          column += cameras[c];
+        }
+        cell_first.push_back(static_cast<std::uint32_t>(cell_entry.size()));
+        stride.push_back(column);
+        for (std::uint32_t i = 0; i < count; ++i) {
+          Row row{{}, 0};
+          for (std::uint32_t k = 0; k < sizes[p]; ++k) J.push_back(number()), row.terms.emplace_back(point_offset[p] + k, J.back());
+          J.push_back(number());
+          row.r = J.back();
+          for (const std::uint32_t c : cameras_of) {
+            for (std::uint32_t k = 0; k < cameras[c]; ++k) J.push_back(number()), row.terms.emplace_back(point_numbers + camera_offset[c] + k, J.back());
+          }
+          all.push_back(row);
+        }
+      }
+      slot_first.push_back(static_cast<std::uint32_t>(record.size()));
+      for (std::size_t i = 0; i < entries.size(); ++i) {
+        entry_block.push_back(entries[i]);
+        for (std::size_t j = i; j < entries.size(); ++j) {
+          const std::pair key(entries[i], entries[j]);
+          pair_target.push_back(static_cast<std::uint64_t>(std::ranges::find(block_of_target, key) - block_of_target.begin()) * pad * pad);
+        }
+      }
+      entry_first.push_back(static_cast<std::uint32_t>(entry_block.size()));
+      pair_first.push_back(pair_target.size());
+      most = std::max(most, entries.size() * sizes[p]);
+    }
+    J.resize(J.size() + pad, 1e30);  // read, not used
+    dense = Eigen::MatrixXd::Zero(static_cast<Eigen::Index>(all.size()), static_cast<Eigen::Index>(point_numbers + camera_offset.back()));
+    r.resize(static_cast<Eigen::Index>(all.size()));
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      r[static_cast<Eigen::Index>(i)] = all[i].r;
+      for (const auto& [j, v] : all[i].terms) dense(static_cast<Eigen::Index>(i), static_cast<Eigen::Index>(j)) = v;
+    }
+  }
+
+  template <class R>
+  EliminationData<R> data(const std::vector<R>& records) const {
+    return {records.data(), pad, point_size.data(), point_offset.data(), point_matrix.data(), slot_first.data(), entry_first.data(),
+            pair_first.data(), record.data(), stride.data(), rows.data(), cell_first.data(), cell_entry.data(), cell_column.data(),
+            entry_block.data(), pair_target.data(), block_size.data()};
+  }
+};
+
+template <class R, class T>
+void check(const Scene& s, auto gather, auto eliminate, auto substitute, double tolerance) {
+  const std::vector<R> records(s.J.begin(), s.J.end());
+  const EliminationData<R> data = s.data(records);
+  const std::size_t cameras = s.block_size.size() * s.pad, split = s.points / 3;
+  std::vector<double> V(s.matrix_numbers), g(s.point_numbers), inverse(s.matrix_numbers), damping(s.point_numbers, 0.5), step(s.point_numbers);
+  std::vector<T> squares(cameras, T(0)), gradient(cameras, T(0)), S(s.blocks, T(0)), b(cameras, T(0)), scratch(2 * s.most * s.pad + s.pad);
+  for (const auto& [first, last] : {std::pair(std::size_t{0}, split), std::pair(split, s.points)}) {
+    gather(data, first, last, V.data(), g.data(), squares.data(), gradient.data());
+    REQUIRE(eliminate(data, first, last, V.data(), g.data(), damping.data(), inverse.data(), S.data(), b.data(), scratch.data()));
+  }
+  const Eigen::Index n = static_cast<Eigen::Index>(s.point_numbers), m = s.dense.cols() - n;
+  const Eigen::MatrixXd E = s.dense.leftCols(n), F = s.dense.rightCols(m);
+  const Eigen::MatrixXd Vd = E.transpose() * E + 0.5 * Eigen::MatrixXd::Identity(n, n), W = F.transpose() * E;
+  const Eigen::VectorXd ge = E.transpose() * s.r, gf = F.transpose() * s.r;
+  const Eigen::MatrixXd Sd = F.transpose() * F - W * Vd.ldlt().solve(W.transpose());
+  const Eigen::VectorXd bd = W * Vd.ldlt().solve(ge);
+  const double size = Sd.cwiseAbs().maxCoeff();
+  std::vector<T> s_cameras(cameras, T(0));
+  Eigen::VectorXd moved(m);
+  for (std::size_t f = 0; f < s.block_size.size(); ++f) {
+    for (std::uint32_t i = 0; i < s.block_size[f]; ++i) {
+      const auto at = static_cast<Eigen::Index>(s.camera_offset[f] + i);
+      CHECK(std::abs(static_cast<double>(squares[f * s.pad + i]) - F.col(at).squaredNorm()) <= tolerance * size);
+      CHECK(std::abs(static_cast<double>(gradient[f * s.pad + i]) - gf[at]) <= tolerance * size);
+      CHECK(std::abs(static_cast<double>(b[f * s.pad + i]) - bd[at]) <= tolerance * size);
+      moved[at] = 0.1 * static_cast<double>(at % 7) - 0.25;
+      s_cameras[f * s.pad + i] = static_cast<T>(moved[at]);
+    }
+  }
+  for (std::size_t k = 0; k < s.block_of_target.size(); ++k) {
+    const auto [a, c] = s.block_of_target[k];
+    for (std::uint32_t i = 0; i < s.block_size[a]; ++i) {
+      for (std::uint32_t j = 0; j < s.block_size[c]; ++j) {
+        const double expected = Sd(static_cast<Eigen::Index>(s.camera_offset[a] + i), static_cast<Eigen::Index>(s.camera_offset[c] + j));
+        CHECK(std::abs(static_cast<double>(S[k * s.pad * s.pad + i * s.pad + j]) - expected) <= tolerance * size);
+      }
+    }
+  }
+  for (std::size_t k = 0; k < s.point_numbers; ++k) CHECK(std::abs(g[k] - ge[static_cast<Eigen::Index>(k)]) <= tolerance * size);
+  substitute(data, 0, s.points, inverse.data(), g.data(), s_cameras.data(), step.data());
+  const Eigen::VectorXd expected = -Vd.ldlt().solve(ge + W.transpose() * moved);
+  for (std::size_t k = 0; k < s.point_numbers; ++k) CHECK(std::abs(step[k] - expected[static_cast<Eigen::Index>(k)]) <= tolerance * size);
+}
+
+void check_all(const Scene& scene) {
+  for (const BlockKernels* set : available_block_kernels()) {
+    INFO(std::string(set->name));
+    check<double, double>(scene, set->gather_f64, set->eliminate_f64, set->substitute_f64, 1e-13);
+    check<float, float>(scene, set->gather_f32, set->eliminate_f32, set->substitute_f32, 1e-5);
+    check<float, double>(scene, set->gather_f32_wide, set->eliminate_f32_wide, set->substitute_f32_wide, 1e-6);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("Points of three numbers and cameras of nine") { check_all(Scene(1, {9, 9, 9, 9, 9}, std::vector<std::uint32_t>(20, 3))); }
+
+TEST_CASE("Points and cameras of every size, residual blocks without a point, and with two cameras") {
+  check_all(Scene(2, {1, 6, 17, 9, 3}, {0, 1, 2, 3, 4, 5, 6, 7, 8, 0, 1, 3, 0, 2}));
+}
+
+TEST_CASE("No cameras at all: points alone") {
+  Scene scene(3, {4}, {3, 3, 2});
+  for (auto& first : scene.cell_first) first = 0;
+  for (auto& first : scene.entry_first) first = 0;
+  for (const BlockKernels* set : available_block_kernels()) {
+    std::vector<double> V(scene.matrix_numbers), g(scene.point_numbers), inverse(scene.matrix_numbers), damping(scene.point_numbers, 0.25), step(scene.point_numbers);
+    const auto data = scene.data(scene.J);
+    set->gather_f64(data, 0, 3, V.data(), g.data(), nullptr, nullptr);
+    REQUIRE(set->eliminate_f64(data, 0, 3, V.data(), g.data(), damping.data(), inverse.data(), nullptr, nullptr, nullptr));
+    set->substitute_f64(data, 0, 3, inverse.data(), g.data(), nullptr, step.data());
+    const Eigen::MatrixXd E = scene.dense.leftCols(8);
+    const Eigen::MatrixXd H = E.transpose() * E + 0.25 * Eigen::MatrixXd::Identity(8, 8);
+    const Eigen::VectorXd expected = -H.ldlt().solve(E.transpose() * scene.r);
+    for (Eigen::Index k = 0; k < 8; ++k) CHECK(step[static_cast<std::size_t>(k)] == doctest::Approx(expected[k]).epsilon(1e-12));
+  }
+}
+
+TEST_CASE("A point that is not determined is reported") {
+  Scene scene(4, {9, 9}, {3, 3});
+  for (double& v : scene.J) v = 0;
+  for (const BlockKernels* set : available_block_kernels()) {
+    std::vector<double> V(18), g(6), inverse(18), none(6, 0), S(scene.blocks), b(2 * scene.pad), scratch(2 * scene.most * scene.pad + scene.pad);
+    const auto data = scene.data(scene.J);
+    set->gather_f64(data, 0, 2, V.data(), g.data(), b.data(), b.data() + 0);
+    CHECK_FALSE(set->eliminate_f64(data, 0, 2, V.data(), g.data(), none.data(), inverse.data(), S.data(), b.data(), scratch.data()));
+  }
+}
+
+TEST_CASE("The Cholesky factor solves systems of every size, and refuses what is not positive definite") {
+  std::mt19937 random(5);
+  for (const BlockKernels* set : available_block_kernels()) {
+    INFO(std::string(set->name));
+    for (const std::size_t n : {1, 2, 3, 7, 8, 9, 15, 16, 17, 23, 24, 25, 40, 63, 64, 65, 100, 131}) {
+      const auto size = static_cast<Eigen::Index>(n);
+      Eigen::MatrixXd B(size, size);
+      for (Eigen::Index i = 0; i < B.size(); ++i) B.data()[i] = static_cast<double>(random() % 2001) / 1000 - 1;
+      const Eigen::MatrixXd A = B * B.transpose() + Eigen::MatrixXd::Identity(size, size);
+      const std::size_t ld = (n + 7) / 8 * 8 + 8;
+      std::vector<double> L(ld * n + 8, -7.0);  // what is not the lower triangle must not matter
+      for (std::size_t j = 0; j < n; ++j) {
+        for (std::size_t i = j; i < n; ++i) L[j * ld + i] = A(static_cast<Eigen::Index>(i), static_cast<Eigen::Index>(j));
+      }
+      std::vector<double> indefinite = L;
+      REQUIRE(set->cholesky_f64(L.data(), n, ld));
+      const Eigen::MatrixXd reference = A.llt().matrixL();
+      for (std::size_t j = 0; j < n; ++j) {
+        for (std::size_t i = j; i < n; ++i) {
+          CHECK(std::abs(L[j * ld + i] - reference(static_cast<Eigen::Index>(i), static_cast<Eigen::Index>(j))) <= 1e-12 * A.norm());
+        }
+      }
+      Eigen::VectorXd b = A * Eigen::VectorXd::LinSpaced(size, -1, 2);
+      set->cholesky_solve_f64(L.data(), n, ld, b.data());
+      CHECK((b - Eigen::VectorXd::LinSpaced(size, -1, 2)).norm() <= 1e-10 * static_cast<double>(n));
+      indefinite[(n - 1) * ld + n - 1] = -1;
+      CHECK_FALSE(set->cholesky_f64(indefinite.data(), n, ld));
+    }
+  }
+}
