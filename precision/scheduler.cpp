@@ -176,7 +176,7 @@ std::optional<Decision> by_rule(const HealthReport& h, const PrecisionPolicy& po
 PrecisionPlan initial_plan(const PrecisionPolicy& policy, const FitSize& size) {
   const Thresholds& t = policy.thresholds;
   const PrecisionPlan f64{Format::f64, Gram::f64};
-  if (!policy.adaptive || (policy.entry_gate && !(size.row_work >= t.entry_work))) return f64;
+  if (!policy.adaptive || (policy.entry_gate && (size.linear || !(size.row_work >= t.entry_work)))) return f64;
   PrecisionPlan plan = plan_of(policy);
   if (!size.has_f32) plan.residual = Format::f64;
   if (!policy.entry_gate) return size.has_f32 || gram_dominates(size.parameters, t) ? plan : f64;

@@ -29,6 +29,7 @@ class DenseEvaluator final : public Evaluator {
   std::size_t residuals() const override { return model_.rows(); }
   bool has_f32() const override { return model_.has_f32(); }
   double row_cost() const override { return model_.row_cost(Fill::jacobian_and_residual); }
+  bool linear() const override { return linear_; }
 
   Linearization linearize(std::span<const double> x, const PrecisionPlan& plan) override;
   void linearize_into(std::span<const double> x, const PrecisionPlan& plan, Linearization& out) override;
@@ -50,6 +51,7 @@ class DenseEvaluator final : public Evaluator {
 
   // Without it seconds() stays 0: the clock costs small fits a few percent.
   void keep_time(bool on) { timed_ = on; }
+  void set_linear(bool on) { linear_ = on; }
   void set_parallelism(const Parallelism& parallelism) { parallelism_ = parallelism; }
   // Counters, work and time from zero; what has been allocated is kept.
   void forget_work();
@@ -96,6 +98,7 @@ class DenseEvaluator final : public Evaluator {
   double seconds_ = 0;
   bool timed_ = true;
   std::shared_ptr<DataSurvey> survey_;  // to be made; the rows are the data's
+  bool linear_ = false;
 };
 
 }  // namespace nlsq::inline v0

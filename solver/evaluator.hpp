@@ -77,6 +77,7 @@ class Evaluator {
   virtual std::size_t residuals() const = 0;
   virtual bool has_f32() const = 0;
   virtual double row_cost() const = 0;  // f64 adds a row, Jacobian included
+  virtual bool linear() const { return false; }  // in all parameters, and they are solved for before the iteration
 
   virtual Linearization linearize(std::span<const double> x, const PrecisionPlan& plan) = 0;
   // The same into memory that is given.

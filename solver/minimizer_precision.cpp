@@ -113,7 +113,8 @@ double Minimizer::wasted_share() const {
 
 PrecisionPlan first_plan(const Evaluator& evaluator, const PrecisionPolicy& policy) {
   const double work = static_cast<double>(evaluator.residuals()) * evaluator.row_cost();
-  return initial_plan(policy, {work, evaluator.parameters(), evaluator.has_f32(), kernels().bf16_instructions});
+  return initial_plan(policy, {work, evaluator.parameters(), evaluator.has_f32(), kernels().bf16_instructions,
+                               evaluator.linear()});
 }
 
 // The next lower form's 16 bits, where the scheduler may want to know what they would do.

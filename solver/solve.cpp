@@ -191,6 +191,7 @@ SolverOptions settled(SolverOptions options) {
 void solve_in(const SolveRequest& request, DenseEvaluator& evaluator, SolveWorkspace& w) {
   const SolverOptions& options = request.options;
   const auto begin = Clock::now();
+  evaluator.set_linear(options.solve_linear_start && !request.linear.empty() && request.linear.size() == request.x0.size());
   choose_start(evaluator, request, begin, w.start, w.other);
   const double initial_cost = w.start.initial_cost;
   Attempts attempts(request, evaluator, w, begin);

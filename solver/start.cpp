@@ -100,7 +100,10 @@ void solve_linear_start(DenseEvaluator& evaluator, const SolveRequest& request, 
 
 bool worth_sampling(const DenseEvaluator& evaluator, const SolverOptions& options) {
   if (options.sampling == Sampling::never) return false;
-  if (options.sampling == Sampling::automatic && !options.policy().adaptive) return false;
+  if (options.sampling == Sampling::automatic) {
+    const PrecisionPolicy& policy = options.policy();
+    if (!policy.adaptive || (policy.entry_gate && evaluator.linear())) return false;
+  }
   const std::size_t m = evaluator.residuals();
   return m >= kLeastRows && m / kLevels[0] >= kRowsPerParameter * static_cast<std::size_t>(evaluator.parameters());
 }

@@ -324,6 +324,10 @@ TEST_CASE("the entry gate sends small problems to f64, and the rest to what pays
   PrecisionPolicy not_adaptive;
   not_adaptive.adaptive = false;
   CHECK(initial_plan(not_adaptive, {1e12}) == f64);
+  FitSize linear{1e12};
+  linear.linear = true;
+  CHECK(initial_plan(PrecisionPolicy::parse("auto"), linear) == f64);
+  CHECK(initial_plan(PrecisionPolicy::parse("f32"), linear) == wide);
 }
 
 TEST_CASE("plans and the formats of their parts say the same") {

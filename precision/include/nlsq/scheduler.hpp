@@ -97,10 +97,11 @@ struct FitSize {
   int parameters = 1;
   bool has_f32 = true;            // rows can be evaluated in f32
   bool sixteen_bits_pay = false;  // as in HealthReport
+  bool linear = false;            // in all parameters: one f64 pass solves the problem, another certifies it
 };
 
-// The plan a fit starts with. Below thresholds.entry_work a low-precision start cannot repay the extra
-// passes it causes; beyond, the cheapest Gram form that pays for so many parameters.
+// The plan a fit starts with. Below thresholds.entry_work, or where the model is linear, a low-precision start
+// cannot repay the extra passes it causes; beyond, the cheapest Gram form that pays for so many parameters.
 NLSQ_API PrecisionPlan initial_plan(const PrecisionPolicy& policy, const FitSize& size);
 
 // The plan for the next evaluation: at the same x, or at the next (`at_trial`). Equal to report.plan when

@@ -95,16 +95,31 @@ Draw peaks(Noise& noise) {
            {"w2", noise.uniform(0.8, 1.5)}, {"d", noise.normal()}}};
 }
 
+// 18 to 30 parameters: products of columns cost more than the rows.
+Draw many_peaks(Noise& noise) {
+  const int count = 6 + static_cast<int>(noise.below(5));
+  Draw out{fmt::format("{} peaks", count), "", {"x"}, {0}, {static_cast<double>(count)}, {}};
+  for (int k = 0; k < count; ++k) {
+    out.formula += fmt::format("{1}h{0}*exp(-((x-c{0})/w{0})^2)", k, k == 0 ? "" : "+");
+    out.truth.emplace_back(fmt::format("h{}", k), noise.uniform(0.5, 2));
+    out.truth.emplace_back(fmt::format("c{}", k), k + 0.5 + noise.uniform(-0.2, 0.2));
+    out.truth.emplace_back(fmt::format("w{}", k), noise.uniform(0.2, 0.8));
+  }
+  return out;
+}
+
 Draw draw(Noise& noise) {
-  switch (noise.below(11)) {
+  switch (noise.below(13)) {
     case 0:
-    case 1: return polynomial(noise);
-    case 2:
-    case 3: return exponentials(noise);
-    case 4: return far_decay(noise);
-    case 5: return rational(noise);
-    case 6: return wave(noise);
-    case 7: return peaks(noise);
+    case 1:
+    case 2: return polynomial(noise);
+    case 3:
+    case 4: return exponentials(noise);
+    case 5: return far_decay(noise);
+    case 6: return rational(noise);
+    case 7: return wave(noise);
+    case 8: return peaks(noise);
+    case 9: return many_peaks(noise);
     default: return built_in(noise);
   }
 }
@@ -121,8 +136,8 @@ void scale_predictors(Noise& noise, Draw& d) {
 
 std::size_t rows_of(Noise& noise, std::size_t parameters) {
   const double kind = noise.uniform();
-  if (kind < 0.13) return static_cast<std::size_t>(decade(noise, 5.0, 5.5));
-  if (kind < 0.2) return parameters + noise.below(4);
+  if (kind < 0.15) return static_cast<std::size_t>(decade(noise, 5.0, 5.2));
+  if (kind < 0.22) return parameters + noise.below(4);
   return parameters + 5 + static_cast<std::size_t>(decade(noise, 0.8, 3.3));
 }
 
@@ -140,7 +155,9 @@ Problem random_problem(std::uint64_t seed, std::uint64_t index) {
   out.equation = d.formula;
   out.predictors = d.predictors;
   std::size_t m = rows_of(noise, d.truth.size());
-  if (d.name == "3 exponentials") m = std::min<std::size_t>(m, 2000);  // a way of a thousand steps needs no more
+  if (d.name == "3 exponentials" || d.name == "far decay") m = std::min<std::size_t>(m, 2000);  // ways of a thousand steps
+  const bool many = d.truth.size() > 16;
+  if (many) m = std::min<std::size_t>(m, 10000);
   const std::size_t distinct = std::min<std::size_t>(m, 2000);
   out.x.resize(d.predictors.size());
   const bool even = d.predictors.size() == 1 && noise.uniform() < 0.7;
@@ -173,7 +190,7 @@ Problem random_problem(std::uint64_t seed, std::uint64_t index) {
     out.y.push_back(curve[i % distinct] + (level > 0 ? sigma : 0) * noise.normal());
   }
   // Half of the starts are near, some so far that many end elsewhere.
-  const double off = noise.uniform() < 0.5 ? 0.02 : decade(noise, -1.3, 0);
+  const double off = noise.uniform() < 0.5 ? 0.02 : many ? 0.05 : decade(noise, -1.3, m < 100000 ? 0 : -0.7);
   for (const auto& [name, value] : d.truth) out.p0.emplace_back(name, value * (1 + off * noise.normal()));
   return out;
 }
