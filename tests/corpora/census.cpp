@@ -38,7 +38,7 @@ bool no_lower(const Problem& problem, const nlsq::FitResult& fit) {
 bool more_iterations_help(const Problem& problem, std::string_view policy, const nlsq::FitResult& fit, const nlsq::FitResult& f64) {
   if (fit.summary.termination != nlsq::Termination::max_iterations) return false;
   nlsq::FitOptions options;
-  options.max_iterations = 20000;
+  options.max_iterations = 10000;
   const nlsq::FitResult longer = problems::fit(problem, policy, options);
   return longer.success() && cause_of(problem, policy, longer, f64, compare(problem, longer, f64).outcome) != Cause::unexplained;
 }

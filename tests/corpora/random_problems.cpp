@@ -156,8 +156,8 @@ Problem random_problem(std::uint64_t seed, std::uint64_t index) {
   out.predictors = d.predictors;
   std::size_t m = rows_of(noise, d.truth.size());
   if (d.name == "3 exponentials" || d.name == "far decay") m = std::min<std::size_t>(m, 2000);  // ways of a thousand steps
-  const bool many = d.truth.size() > 16;
-  if (many) m = std::min<std::size_t>(m, 10000);
+  const bool near = noise.uniform() < 0.5, many = d.truth.size() > 16;
+  if (many) m = std::min<std::size_t>(m, near ? 10000 : 1000);
   const std::size_t distinct = std::min<std::size_t>(m, 2000);
   out.x.resize(d.predictors.size());
   const bool even = d.predictors.size() == 1 && noise.uniform() < 0.7;
@@ -190,7 +190,7 @@ Problem random_problem(std::uint64_t seed, std::uint64_t index) {
     out.y.push_back(curve[i % distinct] + (level > 0 ? sigma : 0) * noise.normal());
   }
   // Half of the starts are near, some so far that many end elsewhere.
-  const double off = noise.uniform() < 0.5 ? 0.02 : many ? 0.05 : decade(noise, -1.3, m < 100000 ? 0 : -0.7);
+  const double off = near ? 0.02 : decade(noise, -1.3, m < 100000 ? 0 : -0.7);
   for (const auto& [name, value] : d.truth) out.p0.emplace_back(name, value * (1 + off * noise.normal()));
   return out;
 }
