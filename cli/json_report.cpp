@@ -73,6 +73,7 @@ Json certificate(const FitResult& fit) {
           {"gradient_bound", number(c.gradient_bound)},
           {"decrement_sigma", number(c.decrement_sigma)},
           {"step", number(c.step)},
+          {"last_step", number(c.last_step)},
           {"condition", number(c.condition)},
           {"rank", c.rank},
           {"confounded", confounded},

@@ -30,6 +30,7 @@ const char* name(Event event) noexcept {
     case Event::rejected_step: return "rejected-step";
     case Event::stalled: return "stalled";
     case Event::descent: return "descent";
+    case Event::last_step: return "last-step";
     case Event::rollback: return "rollback";
     case Event::sample_abandoned: return "sample-abandoned";
   }

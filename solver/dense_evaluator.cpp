@@ -2,6 +2,8 @@
 
 #include "dense_scratch.hpp"
 #include "parallel.hpp"
+
+#include <nlsq/sample_rows.hpp>
 #include "tile_issues.hpp"
 
 #include <algorithm>
@@ -381,6 +383,32 @@ Linearization DenseEvaluator::linearize(std::span<const double> x, const Precisi
 
 void DenseEvaluator::linearize_into(std::span<const double> x, const PrecisionPlan& plan, Linearization& out) {
   linearization_of(accumulate({x, Fill::jacobian_and_residual, plan}), plan, out);
+}
+
+bool DenseEvaluator::linearize_part(std::span<const double> x, std::size_t rows, Linearization& out) {
+  if (model_.one_point() || rows >= model_.rows()) return false;
+  SampleRows sample(model_, rows);
+  DenseEvaluator part(sample, parallelism_);
+  part.linearize_into(x, {Format::f64, Gram::f64}, out);
+  add_work(part);
+  if (!out.finite) return true;
+  const double share = static_cast<double>(model_.rows()) / static_cast<double>(sample.rows());
+  out.cost *= share;
+  for (double& g : out.gradient) g *= share;
+  for (std::size_t i = 0; i < out.gradient.size(); ++i) {
+    for (std::size_t j = 0; j < out.gradient.size(); ++j) out.normal(i, j) *= share;
+  }
+  return true;
+}
+
+bool DenseEvaluator::second_order_part(std::span<const double> x, std::span<const double> direction, std::size_t rows, Vector& out) {
+  if (model_.one_point() || rows >= model_.rows()) return false;
+  SampleRows sample(model_, rows);
+  DenseEvaluator part(sample, parallelism_);
+  part.second_order_into(x, direction, 1, out);
+  add_work(part);
+  for (double& v : out) v *= static_cast<double>(model_.rows()) / static_cast<double>(sample.rows());
+  return true;
 }
 
 CostValue DenseEvaluator::linearize_beside(std::span<const double> x, const PrecisionPlan& plan, std::span<const double> beside,

@@ -33,6 +33,8 @@ class DenseEvaluator final : public Evaluator {
 
   Linearization linearize(std::span<const double> x, const PrecisionPlan& plan) override;
   void linearize_into(std::span<const double> x, const PrecisionPlan& plan, Linearization& out) override;
+  bool linearize_part(std::span<const double> x, std::size_t rows, Linearization& out) override;
+  bool second_order_part(std::span<const double> x, std::span<const double> direction, std::size_t rows, Vector& out) override;
   CostValue cost(std::span<const double> x, Format format) override;
   // Both in one pass over the data: what linearize_into gives at x, and the cost at `beside` in the plan's format.
   CostValue linearize_beside(std::span<const double> x, const PrecisionPlan& plan, std::span<const double> beside, Linearization& out);

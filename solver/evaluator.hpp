@@ -84,6 +84,17 @@ class Evaluator {
   virtual void linearize_into(std::span<const double> x, const PrecisionPlan& plan, Linearization& out) {
     out = linearize(x, plan);
   }
+  // What linearize gives in f64 of about `rows` of the rows, spread evenly, scaled to stand for all of them. False: a
+  // part of the rows costs as much as all.
+  virtual bool linearize_part(std::span<const double> x, std::size_t rows, Linearization& out) {
+    (void)x, (void)rows, (void)out;
+    return false;
+  }
+  // The same of Jᵀ r_vv, r_vv along `direction` by a difference of that length.
+  virtual bool second_order_part(std::span<const double> x, std::span<const double> direction, std::size_t rows, Vector& out) {
+    (void)x, (void)direction, (void)rows, (void)out;
+    return false;
+  }
   virtual CostValue cost(std::span<const double> x, Format format) = 0;
   // `below`: a 16-bit format whose effect on J is of interest, too.
   virtual Probe probe(std::span<const double> x, const PrecisionPlan& plan, std::optional<Format> below = {}) = 0;

@@ -101,7 +101,7 @@ void Minimizer::iterate() {
     know();
     assess();
     if (promote()) continue;
-    if (reached()) {
+    if (reached() || take_last_step()) {
       if (conclude(Termination::converged)) break;
       continue;
     }

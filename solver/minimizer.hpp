@@ -1,5 +1,6 @@
 // The Levenberg-Marquardt / Gauss-Newton loop, and nothing else: minimizer.cpp has the loop,
-// minimizer_precision.cpp what the digits allow, minimizer_step.cpp a step, minimizer_conclude.cpp the end.
+// minimizer_precision.cpp what the digits allow, minimizer_step.cpp a step, minimizer_last_step.cpp one that needs
+// no pass at its end, minimizer_conclude.cpp the end.
 //
 // Each turn: know x (linearize in the precision in force), assess (condition, noise), promote if the
 // digits run out, conclude if a first-order test holds in f64, else propose a step, judge it, settle.
@@ -134,6 +135,11 @@ class Minimizer {
   bool promote();
   void change_next(const Decision& decision, std::string reason);
   bool reached();
+  bool large() const;
+  void round_trial();
+  void bend_last_approach();
+  bool take_last_step();
+  bool widen_by_last_step();
   bool conclude(Termination reason);
   bool certify_here(Termination reason);
   void propose();
@@ -181,6 +187,15 @@ class Minimizer {
   std::optional<double> cost_f64_;      // at state_.x, where it was asked for
   enum class Judgement { accept, reject, invalid, undecided } judgement_ = Judgement::reject;
   double trusted_distance_ = 1;         // standard errors within which undamped steps are taken
+  double last_decrement_ = 0;           // ν₀ where an undamped step led from to state_.x; 0: none did
+  // A step whose end at_ tells of without a pass there.
+  struct LastStep {
+    double size = 0;        // ‖D s‖ / ‖D x‖
+    double left = 0, left_sigma = 0;  // bounds of what it leaves: of the same kind, and in standard errors
+    double gram_change = 0; // ‖H⁻¹ ΔH‖ along it
+  };
+  std::optional<LastStep> last_step_;
+  bool last_step_failed_ = false;
   bool stalled_ = false, last_accepted_ = true, ftol_met_ = false, stop_asked_ = false;
   bool reach_along_valley_ = false;     // damping was lowered at state_.x for a gain that the cost can show
   bool gram_rejected_ = false;          // a step was rejected here that the Gram matrix may have spoilt

@@ -71,6 +71,7 @@ bool Minimizer::certify_here(Termination reason) {
           {options_.tau, options_.xtol, options_.gtol, magnitude_, summary_.initial_cost, unit_sigma_, column_magnitude_,
            recheck_end_.underflow},
           memory_.undamped, certified_);
+  if (last_step_ && !widen_by_last_step()) return false;
   summary_.termination = reason;
   if (certified_.first_order || reason != Termination::converged) {
     if (certified_.first_order) summary_.termination = Termination::converged;

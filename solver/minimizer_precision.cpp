@@ -183,6 +183,7 @@ bool Minimizer::finish_in(const PrecisionPlan& plan) {
   rho_ = kNaN;
   record(StepOutcome::accepted, Event::finishing, fmt::format("{:.1e} standard errors from the optimum", first_.decrement_sigma));
   ++summary_.precision.escalations;
+  last_decrement_ = first_.decrement;
   state_.x = trial_;
   state_.plan = plan;
   at_.renew() = std::move(there);

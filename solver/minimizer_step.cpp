@@ -18,12 +18,15 @@ constexpr double kAccept = 1e-4;    // least gain ratio, f64
 void Minimizer::propose() {
   const bool hard = options_.geodesic == Geodesic::automatic && state_.iteration - first_iteration_ >= kHardFit;
   if ((geodesic_ || hard) && !low() && step_.factored && !undamped()) add_acceleration();
+  bend_last_approach();
   trial_ = state_.x;
-  for (std::size_t j = 0; j < trial_.size(); ++j) {
-    trial_[j] += step_.step[j];
-    // On the f32 grid the parameters' own rounding cannot disturb f32 residuals coherently.
-    if (low()) trial_[j] = static_cast<double>(static_cast<float>(trial_[j]));
-  }
+  for (std::size_t j = 0; j < trial_.size(); ++j) trial_[j] += step_.step[j];
+}
+
+// On the f32 grid the parameters' own rounding cannot disturb f32 residuals coherently.
+void Minimizer::round_trial() {
+  if (!low()) return;
+  for (double& x : trial_) x = static_cast<double>(static_cast<float>(x));
 }
 
 // Transtrum, Machta, Sethna: half the acceleration -(H+λD²)⁻¹ Jᵀ r_vv, if it is the smaller part of the path.
@@ -45,6 +48,7 @@ double Minimizer::noise() const {
 }
 
 void Minimizer::judge() {
+  round_trial();
   trial_at_.reset();
   rho_ = kNaN;
   if (trial_ == state_.x || !step_.factored) {
@@ -131,6 +135,7 @@ void Minimizer::settle() {
     trusted_distance_ = 1;
     return;
   }
+  last_decrement_ = undamped() ? first_.decrement : 0;
   const double scale = std::max(at_->cost, std::numeric_limits<double>::min());
   ftol_met_ = !low() && options_.ftol > 0 && decrease_ <= options_.ftol * scale && step_.predicted <= options_.ftol * scale;
   state_.x = trial_;

@@ -83,6 +83,10 @@ std::string Summary::full_report() const {
   out += fmt::format("  gradient (cosine)     {:.3e}  (rounding bound {:.3e})\n", certificate.gradient_norm, certificate.gradient_bound);
   out += fmt::format("  distance to optimum   {:.3e} standard errors\n", certificate.decrement_sigma);
   out += fmt::format("  undamped f64 step     {:.3e} relative\n", certificate.step);
+  if (certificate.last_step > 0) {
+    out += fmt::format("  last step             {:.3e} relative, from the last pass over all rows; what it leaves is bounded above\n",
+                       certificate.last_step);
+  }
   out += fmt::format("  condition, rank       {:.3e}, {}{}\n", certificate.condition, certificate.rank, certificate.qr ? " (by QR)" : "");
   out += fmt::format("  callable re-checked   {} rows, largest difference {:.1e}\n", certificate.rechecked_rows, certificate.recheck_discrepancy);
   out += fmt::format("  rows evaluated        {}\n", rows_counted(k));

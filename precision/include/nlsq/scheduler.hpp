@@ -79,6 +79,7 @@ enum class Event : std::uint8_t {
   rejected_step,    // E7 a rejection put down to the Gram matrix, not to the damping
   stalled,          // E8 no progress in this precision
   descent,          // digits to spare: the next Gram matrix is cheaper
+  last_step,        // what the next step leaves is known without another pass
   rollback,         // f64 showed a point to be worse than the checkpoint
   sample_abandoned, // P0 the samples did not determine the parameters or did not represent the rows
 };

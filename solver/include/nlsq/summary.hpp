@@ -75,6 +75,9 @@ struct Certificate {
   double gradient_bound = 0;    // rounding bound γ_g on the same scale
   double decrement_sigma = 0;   // ν₀/σ: distance to the optimum in standard errors
   double step = 0;              // undamped f64 step, ‖D s‖ / ‖D x‖
+  // ‖D s‖ / ‖D x‖ of a last step s that needed no pass over all rows at its end: what it left was known to be less than
+  // `step` (docs/precision.md). 0: all of this was evaluated at x itself.
+  double last_step = 0;
   double condition = 0;         // κ₀ of the scaled normal matrix, undamped
   int rank = 0;
   std::vector<int> confounded;  // parameters the data cannot tell apart (free-parameter order)

@@ -1,0 +1,123 @@
+// The last step of a fit of many rows. Close to the optimum undamped steps contract: what is left after one is a small
+// share θ of what was left before, and once θ·‖step‖ is below every tolerance a pass over all rows at its end would
+// only see that. Newton codes of ODE solvers end so (Hairer & Wanner, Solving Ordinary Differential Equations II,
+// IV.8); what a step leaves is Kantorovich's bound. Here θ is measured twice: by the last two passes over all rows, and
+// by the gradient of a part of the rows at both ends of the very step.
+#include "minimizer.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+namespace nlsq::inline v0 {
+
+namespace {
+
+constexpr std::size_t kLeastRows = 1 << 17;  // of fewer a pass costs little
+constexpr std::size_t kPart = 256;           // share of the rows that both ends are evaluated on
+constexpr std::size_t kLeastPart = 1 << 13;
+constexpr double kMostContraction = 0.01;    // of the step before
+constexpr double kMostCondition = 1e9;       // κ₀
+// What θ may be larger by than it was measured: along the step before, or by a part of the rows.
+constexpr double kOtherDirection = 4, kOtherRows = 10;
+constexpr double kRepresentative = 0.5;      // error of the part's curvature along the step that is borne
+
+std::size_t part_rows(const Evaluator& evaluator) { return std::max(kLeastPart, evaluator.residuals() / kPart); }
+
+}  // namespace
+
+// A pass over all rows costs far more than one over a part of them.
+bool Minimizer::large() const { return evaluator_.residuals() >= kLeastRows && evaluator_.jacobian_error() == 0; }
+
+// The first undamped step of a large fit follows the model's curvature, as a part of the rows shows it: half the
+// geodesic acceleration (Transtrum, Machta, Sethna 2011). What it leaves is then of third order, beside what the
+// residuals' own scatter adds.
+void Minimizer::bend_last_approach() {
+  constexpr double kLargest = 0.1;  // part of the step
+  if (!large() || !undamped() || last_decrement_ > 0 || !step_.factored) return;
+  if (!evaluator_.second_order_part(state_.x, step_.step, part_rows(evaluator_), memory_.bend)) return;
+  Vector& acceleration = memory_.acceleration;
+  solver_->apply_inverse(memory_.bend, acceleration);
+  double norm = 0;
+  for (std::size_t j = 0; j < acceleration.size(); ++j) norm += std::pow(acceleration[j] * state_.scale[j], 2);
+  if (!(std::sqrt(norm) <= kLargest * step_.scaled_norm)) return;
+  for (std::size_t j = 0; j < acceleration.size(); ++j) step_.step[j] += 0.5 * acceleration[j];
+}
+
+// From x to x + s, s the undamped f64 step, where what is left then is known to be within tau and xtol. False: nothing
+// is changed. The cost falls by ½ν₀² up to a share θ of that, far below its own rounding.
+bool Minimizer::take_last_step() {
+  if (options_.strict || last_step_failed_ || low() || low_gram() || at_->plan.gram != Gram::f64) return false;
+  if (!large() || !undamped()) return false;
+  if (!(last_decrement_ > 0) || first_.condition > kMostCondition) return false;
+  const double contraction = first_.decrement / last_decrement_;
+  const auto suffices = [&](double share) {
+    return share * first_.step_size <= options_.xtol && share * first_.decrement_sigma <= options_.tau;
+  };
+  if (!(contraction <= kMostContraction) || !suffices(kOtherDirection * contraction)) return false;
+
+  trial_ = state_.x;
+  for (std::size_t j = 0; j < trial_.size(); ++j) trial_[j] += first_.step[j];
+  Linearization here, there;
+  const std::size_t part = part_rows(evaluator_);
+  if (!evaluator_.linearize_part(state_.x, part, here) || !evaluator_.linearize_part(trial_, part, there)) return false;
+  if (!here.finite || !there.finite) return false;
+  // The linear model's gradient at the end is zero; `left` is what the part of the rows finds there instead. It has a say
+  // only if its own curvature along the step is that of all rows: what determines a parameter may lie elsewhere.
+  const std::size_t n = trial_.size();
+  Vector left(n), missing(n);
+  for (std::size_t i = 0; i < n; ++i) {
+    double linear = 0, whole = 0;
+    for (std::size_t j = 0; j < n; ++j) {
+      linear += here.normal(i, j) * (trial_[j] - state_.x[j]);
+      whole += at_->normal(i, j) * (trial_[j] - state_.x[j]);
+    }
+    left[i] = there.gradient[i] - here.gradient[i] - linear;
+    missing[i] = whole - linear;
+  }
+  const LinearSolver& metric = memory_.undamped.solver;
+  const double share = std::max(kOtherDirection * contraction, kOtherRows * metric.norm_in_metric(left) / first_.decrement);
+  if (!suffices(share) || !(metric.norm_in_metric(missing) <= kRepresentative * first_.decrement)) {
+    last_step_failed_ = true;
+    return false;
+  }
+  LastStep step{first_.step_size, share * first_.step_size, share * first_.decrement_sigma, 0};
+  for (std::size_t j = 0; j < n; ++j) {
+    Vector change(n);
+    for (std::size_t i = 0; i < n; ++i) change[i] = (there.normal(i, j) - here.normal(i, j)) / state_.scale[j];
+    step.gram_change = std::hypot(step.gram_change, metric.norm_in_metric(change) * std::sqrt(first_.condition));
+  }
+  record(StepOutcome::accepted, Event::last_step, fmt::format("{:.1e} standard errors will be left", step.left_sigma));
+  last_step_ = step;
+  state_.x = trial_;
+  at_->cost -= 0.5 * first_.decrement * first_.decrement;
+  at_->gradient = left;
+  for (std::size_t i = 0; i < n; ++i) {
+    for (std::size_t j = 0; j < n; ++j) at_->normal(i, j) += there.normal(i, j) - here.normal(i, j);
+  }
+  solver_.reset();
+  cost_f64_.reset();
+  first_order(*at_, state_.x, evaluator_.residuals(), unit_sigma_, memory_.undamped, first_);
+  return true;
+}
+
+// The certificate of a point reached by a last step says no more than is known of it. False: it is not certified, and a
+// pass is made there after all.
+bool Minimizer::widen_by_last_step() {
+  const LastStep step = *last_step_;
+  last_step_.reset();
+  Certificate& c = certified_.certificate;
+  if (!certified_.first_order || !at_->triangle.empty()) {
+    last_step_failed_ = true;
+    at_.reset();
+    solver_.reset();
+    return false;
+  }
+  c.last_step = step.size;
+  c.step = std::max(c.step, step.left);
+  c.decrement_sigma = std::max(c.decrement_sigma, step.left_sigma);
+  c.covariance_error = std::max(c.covariance_error, step.gram_change);
+  return true;
+}
+
+}  // namespace nlsq::inline v0

@@ -1,0 +1,139 @@
+// A step at whose end no pass over all rows is made: what is said of that end is true of it.
+#include <doctest/doctest.h>
+
+#include <nlsq/nlsq.hpp>
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "noise.hpp"
+
+using namespace nlsq;
+
+namespace {
+
+struct Data {
+  std::vector<double> x, y;
+};
+
+const auto decay = [](auto x, const auto& p) {
+  using std::exp;
+  return p[0] * exp(-p[1] * x) + p[2];
+};
+
+// y = 2.5 exp(-1.3 x) + 0.5 + noise + misfit(x)
+template <class Misfit>
+Data decay_data(std::size_t rows, double noise, Misfit misfit) {
+  Data d;
+  problems::Noise random(7);
+  for (std::size_t i = 0; i < rows; ++i) {
+    const double x = 4 * static_cast<double>(i) / static_cast<double>(rows);
+    d.x.push_back(x);
+    d.y.push_back(2.5 * std::exp(-1.3 * x) + 0.5 + noise * random.normal() + misfit(x));
+  }
+  return d;
+}
+
+// The gradient's norm in the metric of the covariance, in standard errors, and the cost: in long double, at p.
+struct Truth {
+  long double cost = 0, distance = 0;
+};
+Truth truth(const Data& d, const FitResult& fit) {
+  const auto& p = fit.parameters;
+  long double g[3] = {0, 0, 0}, cost = 0;
+  for (std::size_t i = 0; i < d.x.size(); ++i) {
+    const long double e = std::exp(-static_cast<long double>(p[1]) * d.x[i]);
+    const long double r = p[0] * e + p[2] - d.y[i], J[3] = {e, -p[0] * d.x[i] * e, 1};
+    for (int j = 0; j < 3; ++j) g[j] += J[j] * r;
+    cost += r * r / 2;
+  }
+  // covariance = sigma² H⁻¹, and the distance is √(gᵀH⁻¹g)/sigma.
+  const long double sigma2 = 2 * cost / static_cast<long double>(d.x.size() - 3);
+  long double squares = 0;
+  for (std::size_t i = 0; i < 3; ++i) {
+    for (std::size_t j = 0; j < 3; ++j) squares += g[i] * fit.covariance(i, j) * g[j];
+  }
+  return {cost, std::sqrt(squares) / sigma2};
+}
+
+FitResult fit(const Data& d, bool strict = false, const char* policy = "auto") {
+  FitOptions options;
+  options.precision = PrecisionPolicy::parse(policy);
+  options.strict = strict;
+  return curve_fit(decay, d.x, d.y, {1.0, 1.0, 0.0}, options);
+}
+
+const auto none = [](double) { return 0.0; };
+
+}  // namespace
+
+TEST_CASE("after a last step cost and distance to the optimum are what a pass in long double finds there") {
+  for (const std::size_t rows : {std::size_t{200'000}, std::size_t{500'000}}) {
+    const Data d = decay_data(rows, 0.05, none);
+    const FitResult f = fit(d);
+    const Certificate& c = f.summary.certificate;
+    REQUIRE(c.passed);
+    CHECK(c.last_step > 0);
+    CHECK(c.step <= 1e-10);
+    const Truth t = truth(d, f);
+    CHECK(static_cast<double>(t.distance) <= c.decrement_sigma);
+    CHECK(f.summary.final_cost == doctest::Approx(static_cast<double>(t.cost)).epsilon(1e-13));
+  }
+}
+
+TEST_CASE("strict evaluates all rows at the end, and ends at the same place") {
+  const Data d = decay_data(500'000, 0.05, none);
+  const FitResult quick = fit(d), whole = fit(d, true);
+  CHECK(whole.summary.certificate.last_step == 0);
+  CHECK(quick.summary.certificate.last_step > 0);
+  for (std::size_t j = 0; j < 3; ++j) {
+    CHECK(quick.parameters[j] == doctest::Approx(whole.parameters[j]).epsilon(2e-10));
+    CHECK(quick.standard_errors[j] == doctest::Approx(whole.standard_errors[j]).epsilon(1e-7));
+  }
+  CHECK(quick.summary.precision.counters.rows_f64 + d.x.size() / 2 < whole.summary.precision.counters.rows_f64);
+}
+
+TEST_CASE("the covariance says how many digits it has") {
+  const Data d = decay_data(500'000, 0.05, none);
+  const FitResult quick = fit(d), whole = fit(d, true);
+  REQUIRE(quick.summary.certificate.last_step > 0);
+  for (std::size_t j = 0; j < 3; ++j) {
+    const double error = std::fabs(quick.covariance(j, j) / whole.covariance(j, j) - 1);
+    CHECK(error <= quick.summary.certificate.covariance_error + 1e-9);
+  }
+}
+
+TEST_CASE("where residuals are no noise and bend the path, the end is as true") {
+  // Gauss-Newton contracts slowly here: the misfit is a fifth of the signal, and of one sign where the model bends.
+  const auto misfit = [](double x) { return 0.5 * std::sin(3 * x) + 0.3 * std::exp(-std::pow((x - 1) / 0.1, 2)); };
+  const Data d = decay_data(400'000, 0.05, misfit);
+  for (const char* policy : {"auto", "f32", "f64"}) {
+    const FitResult f = fit(d, false, policy), whole = fit(d, true, "f64");
+    REQUIRE(f.summary.certificate.passed);
+    CHECK(static_cast<double>(truth(d, f).distance) <= f.summary.certificate.decrement_sigma + 1e-8);
+    for (std::size_t j = 0; j < 3; ++j) CHECK(f.parameters[j] == doctest::Approx(whole.parameters[j]).epsilon(1e-9));
+  }
+}
+
+TEST_CASE("rows that no sample sees do not spoil it") {
+  // All that is known of b lies in 300 rows of 400,000, between the tiles that samples take.
+  Data d = decay_data(400'000, 0.05, none);
+  problems::Noise random(8);
+  for (std::size_t i = 0; i < d.x.size(); ++i) {
+    const bool rare = i >= 100'000 && i < 100'300;
+    d.x[i] = rare ? static_cast<double>(i - 100'000) / 75 : 200;
+    d.y[i] = 2.5 * std::exp(-1.3 * d.x[i]) + 0.5 + 0.05 * random.normal();
+  }
+  const FitResult f = fit(d), whole = fit(d, true, "f64");
+  REQUIRE(f.summary.certificate.passed);
+  CHECK(static_cast<double>(truth(d, f).distance) <= f.summary.certificate.decrement_sigma + 1e-8);
+  for (std::size_t j = 0; j < 3; ++j) {
+    CHECK(std::fabs(f.parameters[j] - whole.parameters[j]) <= 1e-3 * whole.standard_errors[j]);
+  }
+}
+
+TEST_CASE("a last step is taken by fits of many rows alone") {
+  const Data d = decay_data(100'000, 0.05, none);
+  CHECK(fit(d).summary.certificate.last_step == 0);
+}
