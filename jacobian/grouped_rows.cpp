@@ -44,6 +44,32 @@ class GroupResidual final : public ResidualSource {
   NodeId root_;
 };
 
+// The rows of a group by the component that each is of; without components the group as it is.
+struct GroupPart {
+  std::size_t component = 0;
+  RolledGroup group;
+};
+std::vector<GroupPart> split(RolledGroup group, const std::vector<RowComponent>& components) {
+  std::vector<GroupPart> parts;
+  if (components.empty()) {
+    parts.push_back({0, std::move(group)});
+    return parts;
+  }
+  std::size_t row = 0, end = 0;  // residuals ascend, and so do components
+  for (std::size_t c = 0; c < components.size(); ++c) {
+    end += components[c].rows;
+    const std::size_t first = row;
+    while (row < group.residuals.size() && group.residuals[row] < end) ++row;
+    if (row == first) continue;
+    GroupPart part{c, {group.graph, group.root, {}, {}}};
+    const auto from = static_cast<std::ptrdiff_t>(first), to = static_cast<std::ptrdiff_t>(row);
+    part.group.residuals.assign(group.residuals.begin() + from, group.residuals.begin() + to);
+    for (const auto& column : group.columns) part.group.columns.emplace_back(column.begin() + from, column.begin() + to);
+    parts.push_back(std::move(part));
+  }
+  return parts;
+}
+
 }  // namespace
 
 struct GroupedRows::Group {
@@ -75,11 +101,17 @@ class GroupedRows::Pass final : public TilePass {
   std::vector<std::unique_ptr<TilePass>> passes_;
 };
 
-GroupedRows::GroupedRows(RolledTrace rolled, VectorFunction function, const std::vector<double>& start)
-    : function_(std::move(function)), parameters_(static_cast<int>(start.size())) {
+GroupedRows::GroupedRows(RolledTrace rolled, VectorFunction function, const std::vector<double>& start, std::vector<RowComponent> components)
+    : function_(std::move(function)), parameters_(static_cast<int>(start.size())), components_(std::move(components)) {
   std::vector<int> free(start.size());
   std::iota(free.begin(), free.end(), 0);
-  for (RolledGroup& made : rolled.groups) {
+  std::vector<GroupPart> parts;
+  for (RolledGroup& group : rolled.groups) {
+    for (GroupPart& part : split(std::move(group), components_)) parts.push_back(std::move(part));
+  }
+  // Tiles of a component lie together.
+  std::ranges::stable_sort(parts, {}, &GroupPart::component);
+  for (auto& [component, made] : parts) {
     auto group = std::make_unique<Group>();
     group->first = original_.size();
     original_.insert(original_.end(), made.residuals.begin(), made.residuals.end());
@@ -90,6 +122,7 @@ GroupedRows::GroupedRows(RolledTrace rolled, VectorFunction function, const std:
     for (std::size_t t = 0; t < group->rows->tile_count(); ++t) {
       const TileRange range = group->rows->tile(t);
       tiles_.push_back({group->first + range.first, range.count});
+      if (!components_.empty()) tile_component_.push_back(component);
     }
     groups_.push_back(std::move(group));
   }

@@ -7,7 +7,8 @@ SampleRows::SampleRows(RowModel& all, std::size_t rows) : all_(all) {
   const std::size_t wanted = std::max<std::size_t>(1, std::min(tiles, (rows + all.tile_rows() - 1) / all.tile_rows()));
   tiles_.reserve(wanted);
   for (std::size_t k = 0; k < wanted; ++k) {
-    const TileRange range = all.tile((2 * k + 1) * tiles / (2 * wanted));
+    sources_.push_back((2 * k + 1) * tiles / (2 * wanted));
+    const TileRange range = all.tile(sources_.back());
     tiles_.push_back(range);
     rows_ += range.count;
   }

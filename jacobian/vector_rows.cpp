@@ -30,9 +30,9 @@ void check_size(std::size_t got, std::size_t wanted) {
 }  // namespace
 
 VectorRows::VectorRows(VectorFunction function, std::vector<double> parameters, std::vector<int> free,
-                       Jacobian jacobian)
+                       Jacobian jacobian, std::vector<RowComponent> components)
     : function_(std::move(function)), parameters_(std::move(parameters)), free_(std::move(free)),
-      jacobian_(std::move(jacobian)) {
+      jacobian_(std::move(jacobian)), components_(std::move(components)) {
   if (!function_.value) throw ValidationError("rows need a callable in double");
   for (const int j : free_) {
     if (j < 0 || static_cast<std::size_t>(j) >= parameters_.size()) {
@@ -41,6 +41,14 @@ VectorRows::VectorRows(VectorFunction function, std::vector<double> parameters, 
     }
   }
   rows_ = function_.value(parameters_).size();
+  const std::vector<RowComponent> whole{{{}, rows_}};
+  const std::vector<RowComponent>& parts = components_.empty() ? whole : components_;
+  for (std::size_t c = 0, first = 0; c < parts.size(); first += parts[c++].rows) {
+    for (std::size_t i = 0; i < parts[c].rows; i += tile_rows()) {
+      tiles_.push_back({first + i, std::min(tile_rows(), parts[c].rows - i)});
+      tile_component_.push_back(c);
+    }
+  }
   const std::vector<double> sizes = typical_sizes(parameters_);
   for (const int j : free_) typical_.push_back(sizes[static_cast<std::size_t>(j)]);
 }

@@ -121,7 +121,8 @@ Violations PrecisionPolicy::unknown_components(std::span<const std::string> name
   Violations found;
   for (const ComponentFormats& c : components) {
     if (std::find(names.begin(), names.end(), c.name) != names.end()) continue;
-    found.push_back({c.name, "", names.empty() ? std::string("this problem has no named components to set formats of")
+    found.push_back({c.name, "", names.empty() ? std::string("this problem has no named components: name the part alone, as in residual=f64, for "
+                                                             "all rows; least_squares takes names of components")
                                                : fmt::format("this problem has no such component; it has {}", fmt::join(names, ", "))});
   }
   return found;

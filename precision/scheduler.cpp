@@ -56,6 +56,14 @@ PrecisionPlan plan_of(const PartFormats& formats) noexcept {
   }
 }
 
+PrecisionPlan wider(const PrecisionPlan& a, const PrecisionPlan& b) noexcept {
+  return {std::max(a.residual, b.residual), std::max(a.gram, b.gram)};
+}
+
+PrecisionPlan narrower(const PrecisionPlan& a, const PrecisionPlan& b) noexcept {
+  return {std::min(a.residual, b.residual), std::min(a.gram, b.gram)};
+}
+
 std::string short_name(const PrecisionPlan& plan) {
   const std::string jacobian = name(formats_of(plan).jacobian);
   return plan.residual == Format::f64 && plan.gram < Gram::f64 ? "f64+" + jacobian : jacobian;

@@ -12,6 +12,7 @@
 #include <limits>
 #include <memory>
 #include <mutex>
+#include <numeric>
 
 namespace nlsq::inline v0 {
 
@@ -47,6 +48,15 @@ bool all_finite(const Vector& values) {
   return zero == 0;
 }
 
+// A number near the limit of f32 has a square of at least this, and so has its column. n1 columns.
+bool may_be_near_limit(const Vector& sums, std::size_t n1) {
+  constexpr double kSquare = kNearLimit * kNearLimit * (1 - 1e-6);
+  for (std::size_t j = 0, k = 0; j < n1; k += n1 - j, ++j) {
+    if (sums[k] >= kSquare) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 struct DenseEvaluator::Pass {
@@ -60,27 +70,27 @@ struct DenseEvaluator::Pass {
 };
 
 struct DenseEvaluator::Sums {
-  void restart(bool qr, std::size_t n1) {
+  void restart(bool qr, std::size_t n1, std::size_t components) {
     packed.assign(qr ? 0 : packed_size(static_cast<int>(n1)), 0.0);
     triangle.assign(qr ? n1 : 0, qr ? n1 : 0);
     squares_beside = 0;
-    redone = 0;
+    redone.assign(components, 0);
+    parts.assign(components, {});
     issues.clear();
     finite = true;
-    counters = {};
   }
 
   Vector packed;             // Gram sums, upper triangle by rows
   Matrix triangle;           // QR
   double squares_beside = 0; // Σr² at the other point
-  std::size_t redone = 0;    // tiles that were not finite in f32
+  std::vector<std::size_t> redone;     // tiles that were not finite in f32, by component; one where none have names
+  std::vector<KernelCounters> parts;   // by component
   bool finite = true;
   TileRange culprit;         // the tile that is not
   std::vector<PrecisionIssue> issues;  // of the tiles redone, and of numbers that came close
-  KernelCounters counters;
 
   void merge(const Sums& other, int n1, KernelCounters& counters) {
-    redone += other.redone;
+    for (std::size_t c = 0; c < redone.size(); ++c) redone[c] += other.redone[c];
     finite = finite && other.finite;
     squares_beside += other.squares_beside;
     for (std::size_t k = 0; k < packed.size(); ++k) packed[k] += other.packed[k];
@@ -150,15 +160,6 @@ class DenseEvaluator::TileFolder {
     return found;
   }
   bool below_f64() const { return plan_.residual == Format::f32 || (plan_.gram < Gram::f64 && fill_ != Fill::residual); }
-  // A number near the limit of f32 has a square of at least this; where rows are f64 it is none of the residuals'.
-  bool may_be_near_limit(const Vector& sums) const {
-    constexpr double kSquare = kNearLimit * kNearLimit * (1 - 1e-6);
-    const std::size_t n1 = static_cast<std::size_t>(n1_), columns = plan_.residual == Format::f32 ? n1 : n1 - 1;
-    for (std::size_t j = 0, k = 0; j < columns; k += n1 - j, ++j) {
-      if (sums[k] >= kSquare) return true;
-    }
-    return false;
-  }
 
   // Folds one tile into R. The kernel destroys its input, which may be the user's data: copy first.
   bool qr(const TileRange& range, Matrix& triangle) {
@@ -245,9 +246,22 @@ DenseEvaluator::DenseEvaluator(RowModel& model, const Parallelism& parallelism)
 DenseEvaluator::~DenseEvaluator() = default;
 
 double DenseEvaluator::pass_work(const PrecisionPlan& plan) const {
-  const double rows = static_cast<double>(model_.rows());
-  const double products = static_cast<double>(packed_size(parameters() + 1));
-  return rows * (row_cost() * row_price(plan) + products * gram_price(plan.gram));
+  return work_of({{}, Fill::jacobian_and_residual, plan}, row_cost());
+}
+
+// Of a pass whose rows cost so much in f64.
+double DenseEvaluator::work_of(const Pass& pass, double row) const {
+  const double m = static_cast<double>(model_.rows());
+  const auto part = [&](double rows, const PrecisionPlan& plan) {
+    return rows * (row * row_price(plan) + Pass{{}, pass.fill, plan}.products(parameters()));
+  };
+  if (raised_.empty()) return part(m, pass.plan);
+  double all = 0, sum = 0;
+  for (const RowComponent& component : model_.components()) all += static_cast<double>(component.rows);
+  for (std::size_t c = 0; c < raised_.size(); ++c) {
+    sum += part(m * static_cast<double>(model_.components()[c].rows) / all, plan_of_component(c, pass.plan));
+  }
+  return sum;
 }
 
 DenseEvaluator::Sums& DenseEvaluator::accumulate(const Pass& pass) {
@@ -258,7 +272,7 @@ DenseEvaluator::Sums& DenseEvaluator::accumulate(const Pass& pass) {
     const auto begin = timed_ ? std::chrono::steady_clock::now() : std::chrono::steady_clock::time_point();
     Sums& sums = accumulate_once(pass, retry);
     if (timed_) seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-    work_ += static_cast<double>(model_.rows()) * (row * row_price(pass.plan) + pass.products(parameters()));
+    work_ += work_of(pass, row);
     if (retry) continue;  // what an unknown branch gave says nothing of formats
     for (const PrecisionIssue& issue : found_) add_issue(issues_, issue);
     return sums;
@@ -266,58 +280,94 @@ DenseEvaluator::Sums& DenseEvaluator::accumulate(const Pass& pass) {
   throw RecordingFailed("rows kept taking branches that were not recorded");
 }
 
+PrecisionPlan DenseEvaluator::plan_of_component(std::size_t component, const PrecisionPlan& plan) const {
+  return raised_.empty() ? plan : wider(plan, raised_[component]);
+}
+
+std::string DenseEvaluator::component_name(std::size_t component) const {
+  return model_.components().empty() ? std::string() : model_.components()[component].name;
+}
+
+// use(first tile, end, component) for every run of tiles of one component.
+template <class Use>
+void DenseEvaluator::by_component(std::size_t begin, std::size_t end, Use use) {
+  if (model_.components().empty()) return use(begin, end, std::size_t{0});
+  while (begin < end) {
+    const std::size_t component = model_.component(begin);
+    std::size_t last = begin + 1;
+    while (last < end && model_.component(last) == component) ++last;
+    use(begin, last, component);
+    begin = last;
+  }
+}
+
 // Sums over one chunk of tiles, in order. Stops at the first tile that is not finite in f64.
 void DenseEvaluator::sum_chunk(std::size_t begin, std::size_t end, const Pass& pass, Scratch& scratch, Sums& sums) {
   const bool qr = pass.plan.gram == Gram::qr && pass.fill != Fill::residual;
   const auto n1 = static_cast<std::size_t>(pass.fill == Fill::residual ? 1 : parameters() + 1);
-  sums.restart(qr, n1);
-  if (!pass.beside.empty()) {  // tile by tile with the other would be no faster: a chunk stays in cache
-    TileFolder folder(model_, pass.beside, Fill::residual, cost_plan(pass.plan.residual), sums.counters, scratch);
-    for (std::size_t t = begin; t < end; ++t) folder.add(model_.tile(t), &sums.squares_beside);
-  }
-  TileFolder folder(model_, pass.x, pass.fill, pass.plan, sums.counters, scratch);
-  if (!qr) {
-    for (std::size_t t = begin; t < end; ++t) folder.add(model_.tile(t), sums.packed.data());
-    if (!all_finite(sums.packed)) sum_one_by_one(begin, end, pass.plan, folder, scratch.tile, sums);
-    else note_near_limit(begin, end, folder, sums);
-    return;
-  }
-  for (std::size_t t = begin; t < end && sums.finite; ++t) {
-    sums.finite = folder.qr(model_.tile(t), sums.triangle);
-    sums.culprit = model_.tile(t);
-  }
+  sums.restart(qr, n1, std::max<std::size_t>(1, model_.components().size()));
+  by_component(begin, end, [&](std::size_t first, std::size_t last, std::size_t c) {
+    const PrecisionPlan plan = plan_of_component(c, pass.plan);
+    if (!pass.beside.empty()) {  // tile by tile with the other would be no faster: a chunk stays in cache
+      TileFolder folder(model_, pass.beside, Fill::residual, cost_plan(plan.residual), sums.parts[c], scratch);
+      for (std::size_t t = first; t < last; ++t) folder.add(model_.tile(t), &sums.squares_beside);
+    }
+    TileFolder folder(model_, pass.x, pass.fill, plan, sums.parts[c], scratch);
+    if (!qr) {
+      for (std::size_t t = first; t < last; ++t) folder.add(model_.tile(t), sums.packed.data());
+      return;
+    }
+    for (std::size_t t = first; t < last && sums.finite; ++t) {
+      sums.finite = folder.qr(model_.tile(t), sums.triangle);
+      sums.culprit = model_.tile(t);
+    }
+  });
+  if (qr) return;
+  if (!all_finite(sums.packed)) sum_one_by_one(begin, end, pass, scratch, sums);
+  else if (may_be_near_limit(sums.packed, n1)) note_near_limit(begin, end, pass, scratch, sums);
 }
 
 // Numbers near the limit of f32 are counted where sums of squares say that there may be some: else nothing is looked at.
-void DenseEvaluator::note_near_limit(std::size_t begin, std::size_t end, TileFolder& folder, Sums& sums) {
-  if (!folder.below_f64() || !folder.may_be_near_limit(sums.packed)) return;
-  for (std::size_t t = begin; t < end; ++t) add_issue(sums.issues, folder.issue(model_.tile(t)));
+void DenseEvaluator::note_near_limit(std::size_t begin, std::size_t end, const Pass& pass, Scratch& scratch, Sums& sums) {
+  by_component(begin, end, [&](std::size_t first, std::size_t last, std::size_t c) {
+    TileFolder folder(model_, pass.x, pass.fill, plan_of_component(c, pass.plan), sums.parts[c], scratch);
+    for (std::size_t t = first; t < last && folder.below_f64(); ++t) {
+      PrecisionIssue issue = folder.issue(model_.tile(t));
+      issue.component = component_name(c);
+      add_issue(sums.issues, issue);
+    }
+  });
 }
 
 // The same once more where the sums are not finite: which tile is it, and is it finite in f64?
-void DenseEvaluator::sum_one_by_one(std::size_t begin, std::size_t end, const PrecisionPlan& plan, TileFolder& folder,
-                                    Vector& tile, Sums& sums) {
+void DenseEvaluator::sum_one_by_one(std::size_t begin, std::size_t end, const Pass& pass, Scratch& scratch, Sums& sums) {
+  Vector& tile = scratch.tile;
+  const auto n1 = static_cast<std::size_t>(pass.fill == Fill::residual ? 1 : parameters() + 1);
   sums.packed.assign(sums.packed.size(), 0.0);
-  for (std::size_t t = begin; t < end; ++t) {
-    tile.assign(sums.packed.size(), 0.0);
-    folder.add(model_.tile(t), tile.data());
-    if (plan.gram < Gram::f64 && !all_finite(tile)) {
-      ++sums.redone;
-      const PrecisionIssue issue = folder.issue(model_.tile(t));
+  by_component(begin, end, [&](std::size_t first, std::size_t last, std::size_t c) {
+    TileFolder folder(model_, pass.x, pass.fill, plan_of_component(c, pass.plan), sums.parts[c], scratch);
+    const auto note = [&](PrecisionIssue issue) {
+      issue.component = component_name(c);
       add_issue(sums.issues, issue);
-      if (issue.nan + issue.inf == 0) add_issue(sums.issues, folder.sums_issue(model_.tile(t), tile));
+      return issue.nan + issue.inf > 0;
+    };
+    for (std::size_t t = first; t < last && sums.finite; ++t) {
+      const TileRange range = model_.tile(t);
       tile.assign(sums.packed.size(), 0.0);
-      folder.add_f64(model_.tile(t), tile.data());
-    } else if (folder.below_f64() && folder.may_be_near_limit(tile)) {
-      add_issue(sums.issues, folder.issue(model_.tile(t)));
+      folder.add(range, tile.data());
+      if (folder.below_f64() && !all_finite(tile)) {
+        ++sums.redone[c];
+        if (!note(folder.issue(range))) note(folder.sums_issue(range, tile));
+        tile.assign(sums.packed.size(), 0.0);
+        folder.add_f64(range, tile.data());
+      } else if (folder.below_f64() && may_be_near_limit(tile, n1)) {
+        note(folder.issue(range));
+      }
+      sums.finite = all_finite(tile);
+      sums.culprit = range;
+      for (std::size_t k = 0; k < tile.size(); ++k) sums.packed[k] += tile[k];
     }
-    if (!all_finite(tile)) {
-      sums.finite = false;
-      sums.culprit = model_.tile(t);
-      return;
-    }
-    for (std::size_t k = 0; k < tile.size(); ++k) sums.packed[k] += tile[k];
-  }
+  });
 }
 
 // Chunks of tiles are summed in any order by any thread, then combined in a fixed binary tree: the same
@@ -356,8 +406,10 @@ DenseEvaluator::Sums& DenseEvaluator::accumulate_once(const Pass& pass, bool& re
   }
   std::size_t bytes = scratch_->bytes() + workers_->bytes();
   found_.clear();
+  component_counters_.resize(model_.components().size());
   for (const Sums& s : sums) {
-    counters_.add(s.counters);
+    for (const KernelCounters& part : s.parts) counters_.add(part);
+    for (std::size_t c = 0; c < component_counters_.size(); ++c) component_counters_[c].add(s.parts[c]);
     for (const PrecisionIssue& issue : s.issues) add_issue(found_, issue);
     bytes += (s.packed.size() + s.triangle.rows() * s.triangle.columns()) * sizeof(double);
   }
@@ -432,7 +484,16 @@ void DenseEvaluator::linearization_of(const Sums& sums, const PrecisionPlan& pla
     out.cost = std::numeric_limits<double>::quiet_NaN();
     return;
   }
-  out.nonfinite_tiles = static_cast<double>(sums.redone) / static_cast<double>(std::max<std::size_t>(1, model_.tile_count()));
+  const std::size_t redone = std::accumulate(sums.redone.begin(), sums.redone.end(), std::size_t{0});
+  out.nonfinite_tiles = static_cast<double>(redone) / static_cast<double>(std::max<std::size_t>(1, model_.tile_count()));
+  out.nonfinite_of.assign(model_.components().size(), 0.0);
+  if (redone > 0 && !out.nonfinite_of.empty()) {
+    std::vector<std::size_t> tiles(out.nonfinite_of.size(), 0);
+    for (std::size_t t = 0; t < model_.tile_count(); ++t) ++tiles[model_.component(t)];
+    for (std::size_t c = 0; c < tiles.size(); ++c) {
+      if (tiles[c] > 0) out.nonfinite_of[c] = static_cast<double>(sums.redone[c]) / static_cast<double>(tiles[c]);
+    }
+  }
   const auto n = static_cast<std::size_t>(parameters());
   out.gradient.assign(n, 0.0);
   out.normal.assign(n, n);
@@ -462,6 +523,7 @@ void DenseEvaluator::linearization_of(const Sums& sums, const PrecisionPlan& pla
 
 void DenseEvaluator::forget_work() {
   counters_ = {};
+  component_counters_.clear();
   issues_.clear();
   work_ = seconds_ = 0;
   peak_bytes_ = 0;
@@ -469,6 +531,8 @@ void DenseEvaluator::forget_work() {
 
 void DenseEvaluator::add_work(const DenseEvaluator& part) {
   counters_.add(part.counters_);
+  component_counters_.resize(part.component_counters_.size());
+  for (std::size_t c = 0; c < component_counters_.size(); ++c) component_counters_[c].add(part.component_counters_[c]);
   work_ += part.work_;
   seconds_ += part.seconds_;
   peak_bytes_ = std::max(peak_bytes_, part.peak_bytes_);

@@ -31,6 +31,10 @@ class DenseEvaluator final : public Evaluator {
   double row_cost() const override { return model_.row_cost(Fill::jacobian_and_residual); }
   bool linear() const override { return linear_; }
 
+  std::span<const RowComponent> components() const override { return model_.components(); }
+  std::span<const PrecisionPlan> raised() const override { return raised_; }
+  void raise(std::vector<PrecisionPlan> plans) override { raised_ = std::move(plans); }
+
   Linearization linearize(std::span<const double> x, const PrecisionPlan& plan) override;
   void linearize_into(std::span<const double> x, const PrecisionPlan& plan, Linearization& out) override;
   bool linearize_part(std::span<const double> x, std::size_t rows, Linearization& out) override;
@@ -46,6 +50,8 @@ class DenseEvaluator final : public Evaluator {
   void second_order_into(std::span<const double> x, std::span<const double> direction, double h, Vector& out) override;
 
   const KernelCounters& counters() const override { return counters_; }
+  // Of the passes over each component's rows, in their order.
+  std::span<const KernelCounters> component_counters() const { return component_counters_; }
   double counted_work() const override { return work_; }
   double pass_work(const PrecisionPlan& plan) const override;
   std::size_t bytes() const override { return peak_bytes_; }
@@ -81,8 +87,13 @@ class DenseEvaluator final : public Evaluator {
 
   class Workers;
   void sum_chunk(std::size_t begin, std::size_t end, const Pass& pass, Scratch& scratch, Sums& sums);
-  void note_near_limit(std::size_t begin, std::size_t end, TileFolder& folder, Sums& sums);
-  void sum_one_by_one(std::size_t begin, std::size_t end, const PrecisionPlan& plan, TileFolder& folder, Vector& tile, Sums& sums);
+  template <class Use>
+  void by_component(std::size_t begin, std::size_t end, Use use);
+  double work_of(const Pass& pass, double row) const;
+  PrecisionPlan plan_of_component(std::size_t component, const PrecisionPlan& plan) const;
+  std::string component_name(std::size_t component) const;
+  void note_near_limit(std::size_t begin, std::size_t end, const Pass& pass, Scratch& scratch, Sums& sums);
+  void sum_one_by_one(std::size_t begin, std::size_t end, const Pass& pass, Scratch& scratch, Sums& sums);
   // The user's derivatives on the rows of a re-check.
   class JacobianCheck;
   void check_jacobian(std::span<const double> x, const std::vector<TileRange>& groups, Recheck& out);
@@ -92,7 +103,9 @@ class DenseEvaluator final : public Evaluator {
   std::unique_ptr<Scratch> scratch_;
   std::unique_ptr<Workers> workers_;
   std::vector<Sums> sums_;  // of the chunks of a pass
+  std::vector<PrecisionPlan> raised_;  // by component
   KernelCounters counters_;
+  std::vector<KernelCounters> component_counters_;
   std::vector<PrecisionIssue> issues_, found_;  // since they were taken; of one pass
   double work_ = 0;
   std::size_t peak_bytes_ = 0;

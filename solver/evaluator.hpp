@@ -3,6 +3,7 @@
 
 #include <nlsq/kernel_table.hpp>
 #include <nlsq/matrix.hpp>
+#include <nlsq/row_model.hpp>
 #include <nlsq/scheduler.hpp>
 
 #include <cstddef>
@@ -24,11 +25,19 @@ struct Linearization {
   Matrix triangle;   // plan.gram == qr: R of [J | r], (n+1) x (n+1); else empty
   bool finite = true;
   double nonfinite_tiles = 0;  // share of the tiles redone in f64
+  Vector nonfinite_of;         // the same of each component's tiles; empty where there are none
 };
 
 struct CostValue {
   double cost = 0;  // ½‖r‖²; NaN when a residual is not finite
   bool finite() const { return cost - cost == 0; }
+};
+
+// Part of a probe: what one component's rows contribute.
+struct NoiseOf {
+  double cost_noise = 0;
+  Vector gradient_bias;
+  Matrix gradient_scatter;
 };
 
 // Discrepancies between a plan's rows and f64 rows, from a stratified sample, extrapolated to all rows.
@@ -40,6 +49,7 @@ struct Probe {
   Vector gradient_bias;      // n
   Matrix gradient_scatter;   // groups x n: rows b_g, Σ b_g b_gᵀ is the covariance of the gradient's error
   Vector column_squares;     // Σ J_ij² over the sampled rows, in f64
+  std::vector<NoiseOf> components;  // each by itself; empty where there are none
   bool finite = true;        // every sampled row was finite in the plan's format
   // Some of those rows, each scaled by √(m/S): J in f64, as the plan's Gram matrix sees it, and as one of 16
   // bits would, where that is asked for.
@@ -78,6 +88,11 @@ class Evaluator {
   virtual bool has_f32() const = 0;
   virtual double row_cost() const = 0;  // f64 adds a row, Jacobian included
   virtual bool linear() const { return false; }  // in all parameters, and they are solved for before the iteration
+
+  // Named components of the rows, each at least in its raised plan whatever plan is asked for; none: empty.
+  virtual std::span<const RowComponent> components() const { return {}; }
+  virtual std::span<const PrecisionPlan> raised() const { return {}; }
+  virtual void raise(std::vector<PrecisionPlan> plans) { (void)plans; }
 
   virtual Linearization linearize(std::span<const double> x, const PrecisionPlan& plan) = 0;
   // The same into memory that is given.

@@ -21,9 +21,9 @@ std::size_t index_of(const std::vector<std::string>& names, const std::string& n
 
 }  // namespace
 
-void check_options(const SolverOptions& options) {
+void check_options(const SolverOptions& options, std::span<const std::string> components) {
   std::vector<std::string> found = options.violations();
-  for (const Violation& v : options.policy().unknown_components({})) found.push_back(v.message());
+  for (const Violation& v : options.policy().unknown_components(components)) found.push_back(v.message());
   if (!found.empty()) throw ValidationError(std::move(found));
 }
 

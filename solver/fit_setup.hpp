@@ -14,7 +14,7 @@
 namespace nlsq::inline v0 {
 
 // Throws ValidationError listing every violation of the options.
-void check_options(const SolverOptions& options);
+void check_options(const SolverOptions& options, std::span<const std::string> components = {});
 
 // Starting values by name; `fallback` where none is given. Throws ValidationError for an unknown
 // name, one given twice, or a value that is not finite.

@@ -38,11 +38,36 @@ LeastSquaresResult to_result(const VectorFunction& function, MinimizerResult min
   return out;
 }
 
+std::vector<std::string> names_of(const std::vector<RowComponent>& components) {
+  std::vector<std::string> names;
+  for (const RowComponent& c : components) names.push_back(c.name);
+  return names;
+}
+
+// Names as a policy can write them, each once, and rows for each.
+void check_components(const std::vector<RowComponent>& components) {
+  std::vector<std::string> wrong;
+  PrecisionPolicy named;  // what is wrong with names a policy knows
+  for (const RowComponent& c : components) {
+    named.components.push_back({c.name, {}});
+    if (c.rows == 0) wrong.push_back(fmt::format("component '{}' has no residuals: leave it out", c.name));
+  }
+  for (const Violation& v : named.validate()) wrong.push_back(fmt::format("component '{}': {}", v.field, v.reason));
+  if (!wrong.empty()) throw ValidationError(std::move(wrong));
+}
+
+void check_rows_of(const std::vector<RowComponent>& components, std::size_t residuals) {
+  std::size_t rows = 0;
+  for (const RowComponent& c : components) rows += c.rows;
+  if (rows == residuals) return;
+  throw ValidationError(fmt::format("the components have {} residuals together, the function gives {}: name all of them", rows, residuals));
+}
+
 LeastSquaresResult solve_called(const VectorFunction& function, const std::vector<double>& x0,
                                 const LeastSquaresOptions& options, const std::string& note) {
   std::vector<int> free(x0.size());
   std::iota(free.begin(), free.end(), 0);
-  VectorRows rows(function, x0, free, options.jacobian);
+  VectorRows rows(function, x0, free, options.jacobian, options.components);
   check_counts(rows.rows(), x0.size());
   LeastSquaresResult out = to_result(function, solve({rows, x0, {}, options}), rows.rows());
   out.summary.evaluator_note = note;
@@ -53,11 +78,13 @@ LeastSquaresResult solve_called(const VectorFunction& function, const std::vecto
 
 LeastSquaresResult least_squares(const VectorFunction& function, const std::vector<double>& x0, const LeastSquaresOptions& options) {
   const FpEnvironment environment;
-  check_options(options);
+  check_components(options.components);
+  check_options(options, names_of(options.components));
   if (x0.empty()) throw ValidationError("x0 is empty: give one starting value for each parameter");
   for (std::size_t j = 0; j < x0.size(); ++j) {
     if (!std::isfinite(x0[j])) throw ValidationError(fmt::format("x0[{}] = {} is not finite", j, x0[j]));
   }
+  if (!options.components.empty()) check_rows_of(options.components, function.value(x0).size());
   if (options.jacobian) return solve_called(function, x0, options, "derivatives by the user's Jacobian");
   if (!function.trace) {
     return solve_called(function, x0, options, function.dual ? "the callable asked not to be recorded" : "the callable takes double alone");
@@ -66,7 +93,7 @@ LeastSquaresResult least_squares(const VectorFunction& function, const std::vect
   std::string note = rolled.reason;
   if (!rolled.opaque() && !agrees_with_dual(rolled, function, x0)) note = "the recording disagrees with dual numbers";
   if (note.empty()) {
-    GroupedRows rows(std::move(rolled), function, x0);
+    GroupedRows rows(std::move(rolled), function, x0, options.components);
     check_counts(rows.rows(), x0.size());
     LeastSquaresResult out = to_result(function, solve({rows, x0, {}, options}), rows.rows());
     const Summary& s = out.summary;

@@ -214,7 +214,7 @@ void Minimizer::account(int iteration) {
   }
 }
 
-void Minimizer::record(StepOutcome outcome, Event event, std::string reason) {
+void Minimizer::record(StepOutcome outcome, Event event, std::string reason, std::vector<std::string> components) {
   account(state_.iteration);
   IterationSummary it;
   it.iteration = state_.iteration++;
@@ -235,6 +235,7 @@ void Minimizer::record(StepOutcome outcome, Event event, std::string reason) {
   it.outcome = outcome;
   it.event = event;
   it.reason = std::move(reason);
+  it.components = std::move(components);
   if (outcome == StepOutcome::accepted) ++summary_.accepted;
   if (outcome == StepOutcome::rejected || outcome == StepOutcome::invalid) ++summary_.rejected;
   if (options_.callback && options_.callback(it) == CallbackResult::stop) stop_asked_ = true;

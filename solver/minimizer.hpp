@@ -74,8 +74,8 @@ struct WarmStart {
   std::vector<PrecisionIssue> issues;
 };
 
-// The plan a fit of these rows starts with.
-PrecisionPlan first_plan(const Evaluator& evaluator, const PrecisionPolicy& policy);
+// The plan a fit of these rows starts with: of components the narrowest, to which the others are raised in the evaluator.
+PrecisionPlan first_plan(Evaluator& evaluator, const PrecisionPolicy& policy);
 
 class Minimizer {
  public:
@@ -134,6 +134,8 @@ class Minimizer {
   double wasted_share() const;
   bool promote();
   void change_next(const Decision& decision, std::string reason);
+  std::vector<bool> blamed(const Decision& decision) const;
+  std::vector<std::string> raise_blamed(Decision& decision);
   bool reached();
   bool large() const;
   void round_trial();
@@ -155,8 +157,8 @@ class Minimizer {
   void add_acceleration();
   void judge_by_gradient();
   bool judge_costs(double before, double after, double noise);
-  void escalate(const Decision& decision, std::string reason);
-  void record(StepOutcome outcome, Event event = Event::none, std::string reason = {});
+  void escalate(Decision decision, std::string reason);
+  void record(StepOutcome outcome, Event event = Event::none, std::string reason = {}, std::vector<std::string> components = {});
   void account(int iteration);
   bool take_certified_step();
   void update_scale();

@@ -53,6 +53,7 @@ void Minimizer::assess() {
   health_.plan = at_->plan;
   health_.finite = at_->finite;
   health_.nonfinite_tiles = at_->nonfinite_tiles;
+  for (const double share : at_->nonfinite_of) health_.nonfinite_tiles = std::max(health_.nonfinite_tiles, share);
   health_.factored = step_.factored;
   health_.kappa_lambda = step_.condition;
   health_.lambda = undamped() ? 0 : trust_.lambda();
@@ -111,10 +112,89 @@ double Minimizer::wasted_share() const {
   return served > 0 ? wasted_work_ / served : 0;
 }
 
-PrecisionPlan first_plan(const Evaluator& evaluator, const PrecisionPolicy& policy) {
+PrecisionPlan first_plan(Evaluator& evaluator, const PrecisionPolicy& policy) {
   const double work = static_cast<double>(evaluator.residuals()) * evaluator.row_cost();
-  return initial_plan(policy, {work, evaluator.parameters(), evaluator.has_f32(), kernels().bf16_instructions,
-                               evaluator.linear()});
+  const FitSize size{work, evaluator.parameters(), evaluator.has_f32(), kernels().bf16_instructions, evaluator.linear()};
+  const std::span<const RowComponent> components = evaluator.components();
+  if (components.empty()) return initial_plan(policy, size);
+  std::vector<PrecisionPlan> plans;
+  for (const RowComponent& component : components) {
+    PrecisionPolicy own = policy;
+    static_cast<PartFormats&>(own) = policy.formats_of(component.name);
+    plans.push_back(initial_plan(own, size));
+  }
+  PrecisionPlan lowest = plans.front();
+  for (const PrecisionPlan& plan : plans) lowest = narrower(lowest, plan);
+  for (PrecisionPlan& plan : plans) {
+    if (plan == lowest) plan = kNarrowestPlan;  // goes where the others go
+  }
+  evaluator.raise(std::move(plans));
+  return lowest;
+}
+
+// Which components are to blame for what a decision is about; none: all of them.
+std::vector<bool> Minimizer::blamed(const Decision& decision) const {
+  const std::size_t count = evaluator_.components().size();
+  const Thresholds& t = options_.policy().thresholds;
+  std::vector<bool> blame(count, false);
+  // The worst, and all that would be too much by themselves.
+  const auto noisy = [&](double limit, auto noise) {
+    std::size_t worst = 0;
+    double most = 0;
+    for (std::size_t c = 0; c < count; ++c) {
+      const double own = noise(probe_->components[c]);
+      blame[c] = !(own <= limit);
+      if (own > most) most = own, worst = c;
+    }
+    if (most > 0) blame[worst] = true;
+  };
+  const bool by_noise = probe_ && probe_->components.size() == count;
+  switch (decision.event) {
+    case Event::overflow:
+      for (std::size_t c = 0; c < at_->nonfinite_of.size(); ++c) blame[c] = at_->nonfinite_of[c] > t.nonfinite_tiles;
+      break;
+    case Event::gradient_noise:
+      if (!by_noise) break;
+      noisy(t.gradient_noise * health_.nu, [this](const NoiseOf& noise) {
+        return solver_->norm_in_metric(noise.gradient_bias) + 2 * solver_->rms_in_metric(noise.gradient_scatter);
+      });
+      break;
+    case Event::cost_noise:
+      if (by_noise) noisy(t.cost_noise * health_.predicted, [](const NoiseOf& noise) { return noise.cost_noise; });
+      break;
+    case Event::not_definite:
+    case Event::condition:
+    case Event::jacobian_error:
+    case Event::rejected_step:
+      for (std::size_t c = 0; c < count; ++c) blame[c] = wider(at_->plan, evaluator_.raised()[c]).gram == at_->plan.gram;
+      break;
+    default: break;
+  }
+  return blame;
+}
+
+// Raises the components to blame alone, where that changes anything, and gives their names; the decision is then for the
+// narrowest plan left. Else the decision stays what it is, for all.
+std::vector<std::string> Minimizer::raise_blamed(Decision& decision) {
+  const std::span<const RowComponent> components = evaluator_.components();
+  if (components.size() < 2 || evaluator_.raised().size() != components.size()) return {};
+  const std::vector<bool> blame = blamed(decision);
+  std::vector<PrecisionPlan> plans(evaluator_.raised().begin(), evaluator_.raised().end());
+  std::vector<std::string> names;
+  bool changed = false;
+  for (std::size_t c = 0; c < plans.size(); ++c) {
+    if (!blame[c]) continue;
+    const PrecisionPlan before = wider(at_->plan, plans[c]);
+    plans[c] = wider(plans[c], decision.plan);
+    changed = changed || wider(at_->plan, plans[c]) != before;
+    names.push_back(components[c].name);
+  }
+  if (!changed) return {};
+  PrecisionPlan lowest{Format::f64, Gram::qr};
+  for (const PrecisionPlan& plan : plans) lowest = narrower(lowest, wider(at_->plan, plan));
+  decision.plan = lowest;
+  evaluator_.raise(std::move(plans));
+  return names;
 }
 
 // The next lower form's 16 bits, where the scheduler may want to know what they would do.
@@ -194,8 +274,10 @@ bool Minimizer::finish_in(const PrecisionPlan& plan) {
   return true;
 }
 
-void Minimizer::escalate(const Decision& decision, std::string reason) {
-  record(StepOutcome::promoted, decision.event, std::move(reason));
+void Minimizer::escalate(Decision decision, std::string reason) {
+  std::vector<std::string> names = raise_blamed(decision);
+  if (!names.empty()) reason = fmt::format("{}: {}", fmt::join(names, ", "), reason);
+  record(StepOutcome::promoted, decision.event, std::move(reason), std::move(names));
   ++summary_.precision.escalations;
   const bool finer_rows = decision.plan.residual != at_->plan.residual;
   wasted_work_ += evaluator_.pass_work(at_->plan);

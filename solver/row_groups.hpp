@@ -53,4 +53,24 @@ inline std::vector<TileRange> row_groups(const RowModel& model, std::size_t most
   return groups;
 }
 
+// The same of some tiles alone.
+inline std::vector<TileRange> row_groups(const std::vector<TileRange>& tiles, std::size_t most, std::size_t size) {
+  std::vector<TileRange> groups;
+  std::size_t m = 0;
+  for (const TileRange& tile : tiles) m += tile.count;
+  const std::size_t count = std::max<std::size_t>(1, most / size);
+  std::size_t t = 0, before = 0;  // rows of the tiles before tile t
+  for (std::size_t g = 0; g < count && m > most; ++g) {
+    const std::size_t wanted = m / count * g + (m / count - size) / 2;
+    while (before + tiles[t].count <= wanted) before += tiles[t++].count;
+    const std::size_t rows = std::min(size, tiles[t].count), last = tiles[t].first + tiles[t].count - rows;
+    groups.push_back({std::min(tiles[t].first + (wanted - before), last), rows});
+  }
+  if (!groups.empty()) return groups;
+  for (const TileRange& tile : tiles) {
+    for (std::size_t i = 0; i < tile.count; i += size) groups.push_back({tile.first + i, std::min(size, tile.count - i)});
+  }
+  return groups;
+}
+
 }  // namespace nlsq::inline v0

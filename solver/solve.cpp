@@ -102,6 +102,16 @@ void count_steps(Summary& s) {
   }
 }
 
+std::vector<ComponentSummary> component_summaries(const DenseEvaluator& evaluator, const std::vector<IterationSummary>& trace) {
+  std::vector<ComponentSummary> out;
+  for (const RowComponent& component : evaluator.components()) {
+    ComponentSummary& c = out.emplace_back(ComponentSummary{component.name, component.rows, 0, {}});
+    for (const IterationSummary& it : trace) c.escalations += std::ranges::find(it.components, c.name) != it.components.end() ? 1 : 0;
+    if (out.size() <= evaluator.component_counters().size()) c.counters = evaluator.component_counters()[out.size() - 1];
+  }
+  return out;
+}
+
 using Clock = std::chrono::steady_clock;
 
 bool went_below_f64(const KernelCounters& k) {
@@ -248,6 +258,7 @@ MinimizerResult solve(const SolveRequest& request, DenseEvaluator& evaluator, So
   s.evaluator = request.rows.kind();
   s.precision.policy = request.options.precision->to_string();
   s.precision.counters = evaluator.counters();
+  s.precision.components = component_summaries(evaluator, s.iterations);
   s.counted_work = evaluator.counted_work();
   s.peak_bytes = evaluator.peak_bytes();
   s.threads = evaluator.threads();

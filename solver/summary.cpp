@@ -91,6 +91,9 @@ std::string Summary::full_report() const {
   out += fmt::format("  callable re-checked   {} rows, largest difference {:.1e}\n", certificate.rechecked_rows, certificate.recheck_discrepancy);
   out += fmt::format("  rows evaluated        {}\n", rows_counted(k));
   out += fmt::format("  Gram flops            {}\n", flops_counted(k));
+  for (const ComponentSummary& c : precision.components) {
+    out += fmt::format("  component {}: {} rows, evaluated {}; Gram flops {}\n", c.name, c.rows, rows_counted(c.counters), flops_counted(c.counters));
+  }
   out += fmt::format("  seconds               {:.3g} in all, {:.3g} in passes\n", time.total, time.evaluate);
   if (!evaluator_note.empty()) out += "  " + evaluator_note + "\n";
   return out;
@@ -108,8 +111,9 @@ std::string Summary::trace_report() const {
   }
   out += fmt::format("kernels counted: rows {}; Gram flops {}\n", rows_counted(precision.counters), flops_counted(precision.counters));
   for (const PrecisionIssue& issue : precision.issues) {
-    out += fmt::format("issue: iteration {}, {} in {}: {} NaN, {} infinite, {} near the limit, in {} rows\n", issue.iteration,
-                       name(issue.operation), name(issue.format), issue.nan, issue.inf, issue.near_limit, issue.rows);
+    out += fmt::format("issue: iteration {}, {}{} in {}: {} NaN, {} infinite, {} near the limit, in {} rows\n", issue.iteration,
+                       issue.component.empty() ? "" : issue.component + ", ", name(issue.operation), name(issue.format), issue.nan, issue.inf,
+                       issue.near_limit, issue.rows);
   }
   return out;
 }

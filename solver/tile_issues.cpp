@@ -29,7 +29,8 @@ template PrecisionIssue issues_of(const double* const*, std::size_t, std::size_t
 void add_issue(std::vector<PrecisionIssue>& log, const PrecisionIssue& issue) {
   if (issue.rows == 0) return;
   const auto same = std::ranges::find_if(log, [&](const PrecisionIssue& known) {
-    return known.iteration == issue.iteration && known.operation == issue.operation && known.format == issue.format;
+    return known.iteration == issue.iteration && known.operation == issue.operation && known.format == issue.format &&
+           known.component == issue.component;
   });
   if (same != log.end()) *same += issue;
   else log.push_back(issue);

@@ -116,13 +116,17 @@ class NLSQ_API VectorRows final : public RowModel {
 
   // Derivatives by `jacobian` where it is given, else by dual numbers where the function takes them, else by
   // central differences (errors as for DifferenceRows). The number of residuals is what the function gives
-  // at `parameters`; a later call that gives another number throws ValidationError.
+  // at `parameters`; a later call that gives another number throws ValidationError. `components` have all of them.
   VectorRows(VectorFunction function, std::vector<double> parameters, std::vector<int> free,
-             Jacobian jacobian = {});
+             Jacobian jacobian = {}, std::vector<RowComponent> components = {});
 
   int parameters() const override { return static_cast<int>(free_.size()); }
   std::size_t rows() const override { return rows_; }
   std::size_t tile_rows() const override { return 256; }
+  std::size_t tile_count() const override { return tiles_.size(); }
+  TileRange tile(std::size_t index) const override { return tiles_[index]; }
+  std::span<const RowComponent> components() const override { return components_; }
+  std::size_t component(std::size_t tile) const override { return tile_component_[tile]; }
   bool has_f32() const override { return false; }
   bool concurrent() const override { return function_.concurrent; }
   const char* kind() const override;
@@ -149,6 +153,9 @@ class NLSQ_API VectorRows final : public RowModel {
   std::vector<double> parameters_;
   std::vector<int> free_;
   Jacobian jacobian_;
+  std::vector<RowComponent> components_;
+  std::vector<TileRange> tiles_;
+  std::vector<std::size_t> tile_component_;
   std::size_t rows_ = 0;
   std::vector<double> typical_;  // sizes of the free parameters
   mutable std::mutex mutex_;

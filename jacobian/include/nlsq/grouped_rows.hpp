@@ -13,8 +13,8 @@ namespace nlsq::inline v0 {
 class NLSQ_API GroupedRows final : public RowModel {
  public:
   // Takes over the groups. `function` vouches for them in reference_residuals; `start`: typical sizes of
-  // the parameters.
-  GroupedRows(RolledTrace rolled, VectorFunction function, const std::vector<double>& start);
+  // the parameters. `components`: of the residuals, all of them; a group is split where it crosses from one to another.
+  GroupedRows(RolledTrace rolled, VectorFunction function, const std::vector<double>& start, std::vector<RowComponent> components = {});
   ~GroupedRows() override;
 
   int parameters() const override { return parameters_; }
@@ -22,6 +22,8 @@ class NLSQ_API GroupedRows final : public RowModel {
   std::size_t tile_rows() const override { return tile_rows_; }
   std::size_t tile_count() const override { return tiles_.size(); }
   TileRange tile(std::size_t index) const override { return tiles_[index]; }
+  std::span<const RowComponent> components() const override { return components_; }
+  std::size_t component(std::size_t tile) const override { return tile_component_.empty() ? 0 : tile_component_[tile]; }
   bool has_f32() const override { return true; }
   const char* kind() const override { return "graph"; }
   double row_cost(Fill fill) const override;
@@ -43,6 +45,8 @@ class NLSQ_API GroupedRows final : public RowModel {
   int parameters_;
   std::size_t tile_rows_ = 64;
   std::vector<TileRange> tiles_;
+  std::vector<RowComponent> components_;
+  std::vector<std::size_t> tile_component_;
   std::vector<std::size_t> original_;
   std::vector<double> typical_;  // sizes of the parameters
   mutable std::mutex mutex_;

@@ -13,6 +13,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 namespace nlsq::inline v0 {
 
@@ -20,6 +21,12 @@ enum class Fill : std::uint8_t { residual, jacobian_and_residual };
 
 struct TileRange {
   std::size_t first = 0, count = 0;
+};
+
+// A named part of the rows, whose precision may differ from the others'. In the order of the residuals.
+struct RowComponent {
+  std::string name;
+  std::size_t rows = 0;
 };
 
 // One pass over the rows at one x in one precision. Not shared between threads: each worker begins
@@ -55,6 +62,9 @@ class RowModel {
     const std::size_t first = index * tile_rows();
     return {first, std::min(tile_rows(), rows() - first)};
   }
+  // Named components of the rows; empty: none. Rows of one tile are of one of them.
+  virtual std::span<const RowComponent> components() const { return {}; }
+  virtual std::size_t component(std::size_t tile) const { return (void)tile, 0; }
   virtual bool has_f32() const = 0;         // fill_f32 works
   virtual const char* kind() const = 0;     // "graph", "dual", "derivatives", "finite differences"
   // Whether several passes may run at once (a callable that keeps state may not).

@@ -19,6 +19,8 @@ class NLSQ_API SampleRows final : public RowModel {
   std::size_t tile_rows() const override { return all_.tile_rows(); }
   std::size_t tile_count() const override { return tiles_.size(); }
   TileRange tile(std::size_t index) const override { return tiles_[index]; }
+  std::span<const RowComponent> components() const override { return all_.components(); }
+  std::size_t component(std::size_t tile) const override { return all_.component(sources_[tile]); }
   bool has_f32() const override { return all_.has_f32(); }
   bool concurrent() const override { return all_.concurrent(); }
   const char* kind() const override { return all_.kind(); }
@@ -39,6 +41,7 @@ class NLSQ_API SampleRows final : public RowModel {
  private:
   RowModel& all_;
   std::vector<TileRange> tiles_;
+  std::vector<std::size_t> sources_;  // their places among all tiles
   std::size_t rows_ = 0;
 };
 

@@ -7,6 +7,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 namespace nlsq::inline v0 {
@@ -56,9 +57,10 @@ struct PrecisionIssue {
   std::size_t inf = 0;
   std::size_t near_limit = 0;  // finite, and within a factor 16 of the format's largest number (bf16's is f32's)
   std::size_t rows = 0;        // rows that have one of these
+  std::string component = {};  // of the problem's, where it has named ones
   // Adds the counts of the same operation on other rows.
   PrecisionIssue& operator+=(const PrecisionIssue& other) noexcept {
-    if (rows == 0) operation = other.operation, format = other.format;
+    if (rows == 0) operation = other.operation, format = other.format, component = other.component;
     nan += other.nan, inf += other.inf, near_limit += other.near_limit, rows += other.rows;
     return *this;
   }

@@ -33,6 +33,11 @@ struct PrecisionPlan {
 NLSQ_API PartFormats formats_of(const PrecisionPlan& plan) noexcept;
 NLSQ_API PrecisionPlan plan_of(const PartFormats& formats) noexcept;
 
+// The wider of each part of two plans; the narrower of each.
+NLSQ_API PrecisionPlan wider(const PrecisionPlan& a, const PrecisionPlan& b) noexcept;
+NLSQ_API PrecisionPlan narrower(const PrecisionPlan& a, const PrecisionPlan& b) noexcept;
+inline constexpr PrecisionPlan kNarrowestPlan{Format::f32, Gram::f16};
+
 // The fewest digits in it: "f64", "f32", "bf16"; "f64+bf16" where rows are f64 and the Gram matrix is below.
 NLSQ_API std::string short_name(const PrecisionPlan& plan);
 

@@ -4,6 +4,7 @@
 #include <nlsq/callable.hpp>
 #include <nlsq/matrix.hpp>
 #include <nlsq/options.hpp>
+#include <nlsq/row_model.hpp>
 #include <nlsq/summary.hpp>
 
 #include <concepts>
@@ -18,6 +19,10 @@ struct LeastSquaresOptions : SolverOptions {
   // The user's Jacobian at p: fills `J`, row-major, residuals x parameters. Empty: the callable is
   // recorded, else called with dual numbers, else differenced in f64.
   std::function<void(std::span<const double> p, std::span<double> J)> jacobian;
+  // Residuals that belong together (a sensor's, a data set's), by name and in their order: {{"imu", 600}, {"gps", 40}}. A
+  // policy can name their formats (`imu.residual=f64`), and what only one of them cannot bear raises only that one.
+  // Together they have all residuals. Empty: no names.
+  std::vector<RowComponent> components;
 };
 
 struct LeastSquaresResult {

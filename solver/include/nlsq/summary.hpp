@@ -63,6 +63,7 @@ struct IterationSummary {
   StepOutcome outcome = StepOutcome::accepted;
   Event event = Event::none;
   std::string reason;        // what the event compared, with numbers
+  std::vector<std::string> components;  // that the event raised; empty: all of the problem
 };
 
 // The f64 verdict on the final point. Documented in docs/precision.md.
@@ -90,6 +91,14 @@ struct Certificate {
   double jacobian_difference = 0;      // by how much, in units of that column's norm
 };
 
+// What was done for one named component of a problem.
+struct ComponentSummary {
+  std::string name;
+  std::size_t rows = 0;
+  int escalations = 0;      // of this component by itself, not with all others
+  KernelCounters counters;  // of the passes over its rows
+};
+
 struct PrecisionSummary {
   std::string policy;
   int escalations = 0;
@@ -97,6 +106,7 @@ struct PrecisionSummary {
   // f64) or nearly not. All passes of an iteration are in it, of points that were rejected, too.
   std::vector<PrecisionIssue> issues;
   KernelCounters counters;  // incremented by the kernels themselves
+  std::vector<ComponentSummary> components;
 };
 
 // Seconds, wall clock; for reports only, no decision reads them.
