@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 
 namespace nlsq::inline v0 {
@@ -104,15 +105,13 @@ std::string PrecisionPolicy::to_string() const {
     static_cast<PartFormats&>(plain) = f64;
     plain.jacobian_floor = plain.gram_floor = Format::f64;
   }
-  std::string text;
-  for (const NamedPolicy& known : named_policies()) {
-    const bool same = plain == known.policy;
-    std::string candidate = same ? known.name : differences(plain, known.policy);
-    if (!same && (std::string_view(known.name) != "auto" || candidate.empty())) {
-      candidate = fmt::format("{}{}{}", known.name, candidate.empty() ? "" : ",", candidate);
-    }
+  const auto& names = named_policies();
+  const auto same = std::ranges::find(names, plain, &NamedPolicy::policy);
+  std::string text = same != names.end() ? same->name : "";
+  for (std::size_t i = 0; i < names.size() && same == names.end(); ++i) {
+    std::string candidate = differences(plain, names[i].policy);
+    if (i > 0 || candidate.empty()) candidate = fmt::format("{}{}{}", names[i].name, candidate.empty() ? "" : ",", candidate);  // auto goes without saying
     if (text.empty() || candidate.size() < text.size()) text = candidate;
-    if (same) break;
   }
   for (const PrecisionRule& rule : rules) text += "; " + rule.to_string();
   return text;

@@ -76,14 +76,6 @@ std::vector<PrecisionPolicy> policies_to_measure(const ProfileOptions& profile) 
   return distinct;
 }
 
-// By name where it has one.
-std::string text_of(const PrecisionPolicy& policy) {
-  for (const PolicyAlias& alias : policy_aliases()) {
-    if (alias.make() == policy) return alias.name;
-  }
-  return policy.to_string();
-}
-
 double digits_in_common(const FitResult& fit, const FitResult& f64) {
   double digits = kAllDigits;
   for (std::size_t j = 0; j < fit.parameters.size(); ++j) {
@@ -145,7 +137,7 @@ class Profiler {
     const Summary& s = result.summary;
     const KernelCounters& k = s.precision.counters;
     PolicyMeasurement m;
-    m.policy = text_of(policy);
+    m.policy = policy.to_string();
     m.seconds = s.time.total;
     m.peak_bytes = s.peak_bytes;
     m.digits = digits_in_common(result, f64);

@@ -70,7 +70,7 @@ struct NLSQ_API PrecisionPolicy : PartFormats {
   //
   // Throws ValidationError listing every violation.
   static PrecisionPolicy parse(std::string_view text);
-  // A text that parses back to this policy: the shortest that an alias and differences from it make.
+  // A text that parses back to this policy: its alias, or the shortest that an alias and differences from it make.
   std::string to_string() const;
 
   // Every rule this policy breaks; empty when it is sound.
