@@ -72,9 +72,10 @@ std::string flops_counted(const KernelCounters& k) {
 }  // namespace
 
 std::string Summary::brief_report() const {
-  return fmt::format("{}: cost {:.9g} → {:.9g}, {} steps accepted, {} rejected; {}{}, κ={:.1e}, {} ({})", name(verdict),
+  return fmt::format("{}: cost {:.9g} → {:.9g}, {} steps accepted, {} rejected; {}{}{}, {} ({})", name(verdict),
                      initial_cost, final_cost, accepted, rejected, precision_path(*this),
-                     certificate.passed ? ", certified" : "", certificate.condition, evaluator, kernel);
+                     certificate.passed ? ", certified" : "",
+                     std::isnan(certificate.condition) ? "" : fmt::format(", κ={:.1e}", certificate.condition), evaluator, kernel);
 }
 
 std::string Summary::full_report() const {

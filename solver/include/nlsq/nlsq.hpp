@@ -6,4 +6,5 @@
 #include <nlsq/evaluate.hpp>
 #include <nlsq/least_squares.hpp>
 #include <nlsq/policy_profile.hpp>
+#include <nlsq/problem.hpp>
 #include <nlsq/version.hpp>

@@ -1,0 +1,109 @@
+// The f64 verdict on the end of a block problem: first order, rank, and the user's own code beside the programs.
+#include "block_minimizer.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace nlsq::inline v0 {
+
+namespace {
+
+// Damping of the step that is judged: as little as lets the matrix be factored, since what the data do not
+// determine (a gauge freedom) leaves it singular without.
+constexpr double kLeast = 1e-14, kMost = 1e-6;
+constexpr double kZeroCost = 1e-30;  // of the initial cost: nothing but rounding is left
+
+}  // namespace
+
+// Beyond rounding: beside the residuals' size, and beside that of the terms they are made of.
+bool BlockMinimizer::rechecked() {
+  double size = 0;
+  for (const double v : r_) size = std::max(size, std::fabs(v));
+  const double terms = known_ ? model_.scaled_size(x_, scale_) : 0;
+  const double difference = model_.recheck(x_, r_);
+  Certificate& c = summary_.certificate;
+  c.rechecked_rows += r_.size();
+  c.recheck_discrepancy = std::max(c.recheck_discrepancy, difference);
+  return difference <= 1e-9 * size + 1e-13 * terms;
+}
+
+// Called with J, gradient and column norms in f64 at x.
+void BlockMinimizer::certify() {
+  Certificate& c = summary_.certificate;
+  const bool may_pass = summary_.termination == Termination::converged || summary_.termination == Termination::no_progress ||
+                        summary_.termination == Termination::tolerance;
+  c.cost = cost_;
+  c.condition = std::numeric_limits<double>::quiet_NaN();  // of so large a matrix: not examined
+  c.gradient_norm = cosine();
+  c.decrement_sigma = c.step = std::numeric_limits<double>::quiet_NaN();
+  c.recheck_passed = rechecked();
+  if (!c.recheck_passed) return;
+  const bool zero = cost_ <= kZeroCost * summary_.initial_cost;
+  if (!may_pass && !zero) return;  // the budget ran out: nothing to claim, and no time for it
+  double lambda = kLeast;
+  for (; lambda <= kMost; lambda *= 10) {
+    solver_.solve<double, double>(model_.records<double>(), lambda, scale_, step_);
+    if (step_.factored) break;
+  }
+  if (!step_.factored && !zero) return;
+  if (step_.factored) {
+    c.decrement_sigma = sigma() > 0 ? step_.decrement / sigma() : std::numeric_limits<double>::quiet_NaN();
+    c.step = step_.scaled_norm / model_.scaled_size(x_, scale_);
+  }
+  // The cost cannot show any more what the step promises: x is as near as f64 tells.
+  const bool rounding = step_.factored && step_.predicted <= noise();
+  const bool flat = step_.decrement <= options_.tau * sigma() || c.gradient_norm <= options_.gtol || rounding;
+  if (!zero && !(flat && (c.step <= options_.xtol || rounding))) return;
+  c.passed = true;
+  c.governed_by = zero ? "zero residual" : c.step <= options_.xtol ? "decrement+xtol" : "cost rounding";
+  c.rank = solver_.rank(model_.records<double>(), scale_);
+  const bool full = c.rank == static_cast<int>(structure_.tangent_size());
+  c.verdict = full ? zero ? Verdict::noise_floor : Verdict::converged : Verdict::rank_deficient;
+  if (c.rank < 0) {
+    c.verdict = Verdict::tolerance;
+    c.governed_by += ", rank not examined";
+  }
+  summary_.termination = Termination::converged;
+}
+
+// Verdict and message of the end.
+void BlockMinimizer::finish() {
+  Certificate& c = summary_.certificate;
+  if (!c.passed) {
+    c.governed_by = name(summary_.termination);
+    c.verdict = summary_.termination == Termination::failure || !c.recheck_passed ? Verdict::failed
+                : summary_.termination == Termination::tolerance                   ? Verdict::tolerance
+                                                                                   : Verdict::budget;
+  }
+  summary_.verdict = c.verdict;
+  summary_.final_cost = cost_;
+  switch (summary_.termination) {
+    case Termination::failure:
+      summary_.message = "the residuals or their derivatives are not finite at the start; the parameters are unchanged";
+      break;
+    case Termination::converged:
+      summary_.message = fmt::format("{} by {}; the parameters are the optimum found", name(c.verdict), c.governed_by);
+      break;
+    case Termination::tolerance:
+      summary_.message = fmt::format("the cost's decrease fell below ftol in f64; first order is not certified: {:.1e} standard errors "
+                                     "from the optimum by the linear model; the parameters are the best point", c.decrement_sigma);
+      break;
+    default:
+      summary_.message = fmt::format("{}: first order is not certified; the parameters are the best point", name(summary_.termination));
+  }
+  if (c.passed && c.verdict == Verdict::rank_deficient) {
+    summary_.message += fmt::format("; the data determine {} of {} directions", c.rank, structure_.tangent_size());
+  }
+  if (!c.recheck_passed && summary_.termination != Termination::failure) {
+    summary_.message = "the residual functions do not repeat: called again they give other residuals than during the solve; " + summary_.message;
+  }
+  summary_.time.total = seconds_since(begin_);
+  summary_.precision.counters = model_.counters();
+  summary_.threads = std::max(model_.threads(), solver_.threads());
+  summary_.peak_bytes = structure_.bytes() + model_.bytes() + solver_.bytes();
+}
+
+}  // namespace nlsq::inline v0

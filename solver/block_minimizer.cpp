@@ -1,0 +1,228 @@
+#include "block_minimizer.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace nlsq::inline v0 {
+
+namespace {
+
+constexpr double kU = 0x1p-53;
+constexpr double kAccept = 1e-3;         // least gain ratio
+constexpr double kScaleMemory = 0.5;     // share of the last scale that a shrinking column keeps
+constexpr double kFinishing = 1e-2;      // standard errors from the optimum at which J becomes f64
+constexpr double kFlat = 1e-9;           // relative decrease of the cost at which J becomes f64
+constexpr int kPatience = 2;             // rejections in a row after which f32 is suspected
+
+}  // namespace
+
+BlockMinimizer::BlockMinimizer(BlockModel& model, const BlockStructure& structure, const SolverOptions& options, Gram first)
+    : model_(model), structure_(structure), options_(options), solver_(structure, options),
+      trust_(options.algorithm == Algorithm::gauss_newton ? TrustRegion::kMin : options.initial_lambda),
+      plan_{Format::f64, first} {}
+
+Summary BlockMinimizer::run(std::vector<double>& x, Clock::time_point begin) {
+  begin_ = begin;
+  if (start(x)) {
+    iterate();
+    x = x_;
+  }
+  finish();
+  return std::move(summary_);
+}
+
+bool BlockMinimizer::start(const std::vector<double>& x) {
+  x_ = x;
+  cost_ = model_.cost(x_, r_);
+  summary_.initial_cost = summary_.final_cost = cost_;
+  if (!std::isfinite(cost_)) {
+    summary_.termination = Termination::failure;
+    return false;
+  }
+  if (rechecked()) return true;
+  model_.distrust("a program gave other residuals than the function itself");
+  cost_ = model_.cost(x_, r_);
+  summary_.initial_cost = cost_;
+  return true;
+}
+
+void BlockMinimizer::iterate() {
+  while (!ended_) {
+    if (const auto reason = spent()) {
+      conclude(*reason);
+      break;
+    }
+    know();
+    if (ended_) break;
+    propose();
+    if (!step_.factored) continue;
+    if (reached_ || (!low() && first_order())) {
+      conclude(reached_.value_or(Termination::converged));
+      continue;
+    }
+    judge();
+    settle();
+  }
+}
+
+std::optional<Termination> BlockMinimizer::spent() const {
+  if (stop_asked_) return Termination::user_stop;
+  if (summary_.accepted + summary_.rejected >= options_.max_iterations) return Termination::max_iterations;
+  if (options_.max_seconds > 0 && seconds_since(begin_) >= options_.max_seconds) return Termination::time_limit;
+  return std::nullopt;
+}
+
+// J, gradient and column norms at x, in the format in force.
+void BlockMinimizer::know() {
+  if (known_) return;
+  const auto begin = Clock::now();
+  in_format([&]<class R, class T>(R, T) {
+    model_.linearize<R>(x_, r_);
+    solver_.gather<R, T>(model_.records<R>(), [this](std::size_t first, std::size_t last) { model_.finish<R>(first, last); });
+  });
+  summary_.time.evaluate += seconds_since(begin);
+  const auto& squares = solver_.squares();
+  bool finite = true;
+  scale_.resize(squares.size(), 0.0);
+  double largest = 0;
+  for (std::size_t j = 0; j < squares.size(); ++j) {
+    finite = finite && squares[j] - squares[j] == 0;
+    scale_[j] = std::max(std::sqrt(squares[j]), kScaleMemory * scale_[j]);
+    largest = std::max(largest, scale_[j]);
+  }
+  for (double& d : scale_) {
+    if (!(d > 0)) d = largest > 0 ? largest : 1;  // a column still zero: any positive scale will do
+  }
+  known_ = true;
+  if (finite) return;
+  scale_.clear();
+  if (low()) {
+    promote(Gram::f64, Event::overflow, "derivatives leave the range of f32");
+    return know();
+  }
+  summary_.termination = summary_.accepted == 0 ? Termination::failure : Termination::no_progress;
+  ended_ = true;
+}
+
+void BlockMinimizer::propose() {
+  const auto begin = Clock::now();
+  in_format([&]<class R, class T>(R, T) { solver_.solve<R, T>(model_.records<R>(), trust_.lambda(), scale_, step_); });
+  summary_.time.solve += seconds_since(begin);
+  if (step_.factored) return;
+  if (plan_.gram == Gram::f32_tile) return promote(Gram::f32_wide, Event::not_definite, "normal matrix is not positive definite");
+  // Damping is the cure for a matrix that is singular by nature.
+  if (trust_.exhausted()) return conclude(Termination::no_progress);
+  trust_.restore(std::max(10 * trust_.lambda(), 1e-14));
+}
+
+// Noise of a difference of costs in f64.
+double BlockMinimizer::noise() const { return 8 * kU * cost_; }
+
+double BlockMinimizer::sigma() const {
+  const double freedom = static_cast<double>(structure_.residuals) - static_cast<double>(structure_.tangent_size());
+  return freedom > 0 ? std::sqrt(2 * cost_ / freedom) : 0;
+}
+
+// Largest cosine between r and a column of J.
+double BlockMinimizer::cosine() const {
+  double largest = 0;
+  for (std::size_t j = 0; j < scale_.size(); ++j) {
+    const double norm = std::sqrt(solver_.squares()[j] * 2 * cost_);
+    if (norm > 0) largest = std::max(largest, std::fabs(solver_.gradient()[j]) / norm);
+  }
+  return largest;
+}
+
+// Seen with little damping, the optimum is reached; the certificate decides without any.
+bool BlockMinimizer::first_order() const {
+  if (cost_ == 0 || step_.scaled_norm == 0) return true;
+  const double size = model_.scaled_size(x_, scale_);
+  const bool flat = step_.decrement <= options_.tau * sigma() || cosine() <= options_.gtol;
+  return flat && step_.scaled_norm <= options_.xtol * size && trust_.lambda() <= 1e-4;
+}
+
+void BlockMinimizer::judge() {
+  model_.plus(x_, step_.step, trial_);
+  const auto begin = Clock::now();
+  trial_cost_ = trial_ == x_ ? cost_ : model_.cost(trial_, trial_r_);
+  summary_.time.evaluate += seconds_since(begin);
+  const double decrease = cost_ - trial_cost_;
+  rho_ = decrease / step_.predicted;
+  if (trial_ == x_) judgement_ = Judgement::reject;
+  else if (!std::isfinite(trial_cost_)) judgement_ = Judgement::invalid;
+  else judgement_ = decrease >= kAccept * step_.predicted ? Judgement::accept : Judgement::reject;
+}
+
+void BlockMinimizer::settle() {
+  const double decrease = cost_ - trial_cost_;
+  record(judgement_ == Judgement::accept ? StepOutcome::accepted : judgement_ == Judgement::invalid ? StepOutcome::invalid : StepOutcome::rejected);
+  if (judgement_ != Judgement::accept) {
+    const bool lost = trial_ == x_ || step_.predicted <= noise();
+    if (low() && (lost || ++rejections_ >= kPatience)) return promote(plan_.gram == Gram::f32_tile ? Gram::f32_wide : Gram::f64, Event::rejected_step, "steps are rejected");
+    judgement_ == Judgement::invalid ? trust_.invalid() : trust_.rejected();
+    if (lost || trust_.exhausted()) reached_ = Termination::no_progress;
+    return;
+  }
+  const auto below = [&](double tolerance) { return decrease <= tolerance * cost_ && step_.predicted <= tolerance * cost_; };
+  const bool flat = below(std::max(options_.ftol, low() ? kFlat : 0));
+  const bool near = low() && step_.decrement <= kFinishing * sigma() && trust_.lambda() <= 1e-4;
+  std::swap(x_, trial_);
+  std::swap(r_, trial_r_);
+  cost_ = trial_cost_;
+  // Most of what was promised: damping is at least halved. A rejection costs no derivatives.
+  trust_.accepted(rho_ > 0.5 ? std::max(rho_, 0.9) : rho_);
+  rejections_ = 0;
+  known_ = false;
+  if (low() && (flat || near)) {
+    promote(Gram::f64, Event::finishing, fmt::format("{:.1e} standard errors from the optimum, cost down by {:.1e}", step_.decrement / sigma(), decrease / cost_));
+  } else if (flat && options_.ftol > 0) {
+    reached_ = Termination::tolerance;
+  }
+}
+
+void BlockMinimizer::promote(Gram gram, Event event, std::string reason) {
+  record(StepOutcome::promoted, event, std::move(reason));
+  ++summary_.precision.escalations;
+  plan_.gram = gram;
+  known_ = false;
+  rejections_ = 0;
+}
+
+// Nothing concludes below f64.
+void BlockMinimizer::conclude(Termination reason) {
+  const auto begin = Clock::now();
+  summary_.termination = reason;
+  if (low()) {
+    plan_.gram = Gram::f64;
+    known_ = false;
+  }
+  know();
+  if (!ended_) certify();
+  ended_ = true;
+  summary_.time.certify += seconds_since(begin);
+}
+
+void BlockMinimizer::record(StepOutcome outcome, Event event, std::string reason) {
+  IterationSummary it;
+  it.iteration = static_cast<int>(summary_.iterations.size());
+  it.cost = cost_;
+  it.gradient_norm = known_ ? cosine() : std::numeric_limits<double>::quiet_NaN();
+  it.decrement_sigma = sigma() > 0 ? step_.decrement / sigma() : std::numeric_limits<double>::quiet_NaN();
+  it.step_norm = known_ ? step_.scaled_norm / model_.scaled_size(x_, scale_) : 0;
+  it.lambda = trust_.lambda();
+  it.rho = outcome == StepOutcome::promoted ? std::numeric_limits<double>::quiet_NaN() : rho_;
+  it.plan = plan_;
+  it.rows = structure_.residuals;
+  it.outcome = outcome;
+  it.event = event;
+  it.reason = std::move(reason);
+  if (outcome == StepOutcome::accepted) ++summary_.accepted;
+  if (outcome == StepOutcome::rejected || outcome == StepOutcome::invalid) ++summary_.rejected;
+  if (options_.callback && options_.callback(it) == CallbackResult::stop) stop_asked_ = true;
+  summary_.iterations.push_back(std::move(it));
+}
+
+}  // namespace nlsq::inline v0

@@ -1,0 +1,74 @@
+// Levenberg-Marquardt for block problems. Costs, and residuals inside gradients, are f64 always; J and the products
+// of it are f32 until a step shows that this is not enough, or until the end is near:
+//
+//   know x (J, gradient, column norms) - propose a step - judge it by f64 costs - settle
+//
+// A promotion evaluates the same x again and is not a rejection. Nothing concludes with J in f32.
+#pragma once
+
+#include "block_model.hpp"
+#include "schur.hpp"
+#include "trust_region.hpp"
+
+#include <chrono>
+#include <optional>
+
+namespace nlsq::inline v0 {
+
+class BlockMinimizer {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  BlockMinimizer(BlockModel& model, const BlockStructure& structure, const SolverOptions& options, Gram first);
+
+  // Throws nothing of its own; what a user's function throws passes through.
+  Summary run(std::vector<double>& x, Clock::time_point begin);
+
+ private:
+  bool start(const std::vector<double>& x);
+  void iterate();
+  std::optional<Termination> spent() const;
+  void know();
+  void propose();
+  void judge();
+  void settle();
+  void promote(Gram gram, Event event, std::string reason);
+  void conclude(Termination reason);
+  void certify();
+  bool rechecked();
+  static double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
+  void record(StepOutcome outcome, Event event = Event::none, std::string reason = {});
+  void finish();
+
+  bool low() const { return plan_.gram < Gram::f64; }
+  // work(R(), T()): formats of records and of sums in force.
+  template <class Work>
+  void in_format(Work work) {
+    if (plan_.gram == Gram::f32_tile) work(float(), float());
+    else if (plan_.gram == Gram::f32_wide) work(float(), double());
+    else work(double(), double());
+  }
+  double noise() const;
+  double sigma() const;
+  double cosine() const;
+  bool first_order() const;
+
+  BlockModel& model_;
+  const BlockStructure& structure_;
+  const SolverOptions& options_;
+  SchurSolver solver_;
+  TrustRegion trust_;
+  Clock::time_point begin_;
+  PrecisionPlan plan_;  // rows are f64; the form of the Gram matrix says what J and its products are
+
+  std::vector<double> x_, trial_, r_, trial_r_, scale_;
+  double cost_ = 0, trial_cost_ = 0, rho_ = 0;
+  BlockStep step_;
+  bool known_ = false, stop_asked_ = false, ended_ = false;
+  int rejections_ = 0;  // in a row
+  std::optional<Termination> reached_;
+  enum class Judgement { accept, reject, invalid } judgement_ = Judgement::reject;
+  Summary summary_;
+};
+
+}  // namespace nlsq::inline v0

@@ -1,0 +1,205 @@
+#include "block_model.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <type_traits>
+
+namespace nlsq::inline v0 {
+
+namespace {
+
+constexpr std::size_t kMostTasks = 32;
+constexpr std::size_t kSumSlots = 1024;  // residual blocks whose costs are added up at a time
+
+}  // namespace
+
+BlockModel::BlockModel(const Problem::Impl& problem, const BlockStructure& structure, std::span<const double> x, const Parallelism& parallelism)
+    : problem_(problem), structure_(structure), parallelism_(parallelism), evaluator_(structure.list, x) {
+  std::size_t size = 0;
+  for (const ParameterBlock& block : problem.parameters) {
+    plus_offset_.push_back(size);
+    if (block.manifold && block.tangent() > 0) size += static_cast<std::size_t>(block.size) * static_cast<std::size_t>(block.tangent());
+  }
+  plus_.resize(size);
+}
+
+template <>
+std::vector<float>& BlockModel::storage() { return J_f32_; }
+template <>
+std::vector<double>& BlockModel::storage() { return J_f64_; }
+template <>
+const float* BlockModel::records() const { return J_f32_.data(); }
+template <>
+const double* BlockModel::records() const { return J_f64_.data(); }
+
+// Tiles by tasks; work(pass, tile, task).
+template <class Work>
+void BlockModel::for_each_tile(Work work) {
+  const std::size_t tiles = evaluator_.tiles(), tasks = std::min(tiles, kMostTasks);
+  passes_.resize(std::max(passes_.size(), tasks));
+  threads_ = std::max(threads_, run_tasks(tasks, parallelism_, [&](std::size_t task) {
+    if (!passes_[task]) passes_[task] = evaluator_.begin();
+    for (std::size_t tile = task * tiles / tasks; tile < (task + 1) * tiles / tasks; ++tile) work(*passes_[task], tile, task);
+  }));
+}
+
+// Blocks that decide otherwise than their program are slow: where they are many, all are sorted anew.
+void BlockModel::reclassify(std::span<const double> x, std::size_t left) {
+  if (left <= 16 + structure_.list.blocks() / 64) return;
+  earlier_ = counters();
+  passes_.clear();
+  evaluator_.classify(x);
+}
+
+double BlockModel::cost(std::span<const double> x, std::vector<double>& r) {
+  r.resize(structure_.residuals);
+  for_each_tile([&](BlockPass& pass, std::size_t tile, std::size_t) { pass.residuals(tile, x, r.data()); });
+  double total = 0;
+  const std::size_t slots = structure_.list.blocks();
+  for (std::size_t first = 0; first < slots; first += kSumSlots) {
+    const std::size_t last = std::min(slots, first + kSumSlots);
+    double sum = 0;
+    for (std::size_t slot = first; slot < last; ++slot) {
+      double squares = 0;
+      for (std::size_t i = 0; i < structure_.rows[slot]; ++i) squares += r[structure_.list.row[slot] + i] * r[structure_.list.row[slot] + i];
+      sum += structure_.losses.empty() ? squares : structure_.losses[slot](squares).rho;
+    }
+    total += sum;
+  }
+  return 0.5 * total;
+}
+
+template <class T>
+void BlockModel::linearize(std::span<const double> x, std::span<const double> r) {
+  std::vector<T>& J = storage<T>();
+  J.resize(structure_.record_size);
+  r_ = r;
+  std::vector<std::size_t> left(kMostTasks, 0);
+  for_each_tile([&](BlockPass& pass, std::size_t tile, std::size_t task) { left[task] += pass.jacobian(tile, x, J.data()); });
+  for (std::size_t p = 0; p < problem_.parameters.size(); ++p) {
+    const ParameterBlock& block = problem_.parameters[p];
+    if (block.manifold && block.tangent() > 0) block.manifold->plus_jacobian(x.data() + structure_.list.offsets[p], plus_.data() + plus_offset_[p]);
+  }
+  std::size_t all = 0;
+  for (const std::size_t n : left) all += n;
+  reclassify(x, all);
+}
+
+template <class T>
+void BlockModel::finish(std::size_t first, std::size_t last) {
+  const BlockStructure& s = structure_;
+  T* J = storage<T>().data();
+  auto mapped = std::ranges::lower_bound(s.manifold_records, first, {}, &ManifoldRecord::slot);
+  for (; mapped != s.manifold_records.end() && mapped->slot < last; ++mapped) {
+    for (std::uint32_t k = s.list.first[mapped->slot]; k < s.list.first[mapped->slot + 1]; ++k) {
+      if (s.list.column[k] < 0) continue;
+      const std::uint32_t p = s.list.parameters[k];
+      const ParameterBlock& block = problem_.parameters[p];
+      const auto ambient = static_cast<std::size_t>(block.size), tangent = static_cast<std::size_t>(block.tangent());
+      for (std::size_t i = 0; i < s.rows[mapped->slot]; ++i) {
+        const T* from = J + mapped->ambient + i * mapped->ambient_stride + static_cast<std::size_t>(s.list.column[k]);
+        T* to = J + s.record[mapped->slot] + i * s.stride[mapped->slot] + static_cast<std::size_t>(s.local_column[k]);
+        for (std::size_t j = 0; j < tangent; ++j) {
+          double sum = block.manifold ? 0 : static_cast<double>(from[j]);
+          for (std::size_t a = 0; block.manifold && a < ambient; ++a) {
+            sum += static_cast<double>(from[a]) * plus_[plus_offset_[p] + a * tangent + j];
+          }
+          to[j] = static_cast<T>(sum);
+        }
+      }
+    }
+  }
+  std::size_t point = static_cast<std::size_t>(std::ranges::upper_bound(s.slot_first, first) - s.slot_first.begin()) - 1;
+  for (std::size_t slot = first; slot < last; ++slot) {
+    while (slot >= s.slot_first[point + 1]) ++point;
+    const double* r = r_.data() + s.list.row[slot];
+    double weight = 1;
+    if (!s.losses.empty() && !s.losses[slot].is_linear()) {
+      double squares = 0;
+      for (std::size_t i = 0; i < s.rows[slot]; ++i) squares += r[i] * r[i];
+      weight = std::sqrt(s.losses[slot](squares).slope);  // Triggs's correction to first order: ρ'' only makes H smaller
+    }
+    T* row = J + s.record[slot];
+    for (std::size_t i = 0; i < s.rows[slot]; ++i, row += s.stride[slot]) {
+      row[s.point_size[point]] = static_cast<T>(r[i]);
+      if (weight == 1) continue;
+      for (std::size_t j = 0; j < s.stride[slot]; ++j) row[j] *= static_cast<T>(weight);
+    }
+  }
+}
+
+template void BlockModel::linearize<float>(std::span<const double>, std::span<const double>);
+template void BlockModel::linearize<double>(std::span<const double>, std::span<const double>);
+template void BlockModel::finish<float>(std::size_t, std::size_t);
+template void BlockModel::finish<double>(std::size_t, std::size_t);
+
+void BlockModel::plus(std::span<const double> x, std::span<const double> step, std::vector<double>& out) const {
+  out.assign(x.begin(), x.end());
+  const auto move = [&](std::uint32_t p, const double* delta) {
+    const ParameterBlock& block = problem_.parameters[p];
+    const std::size_t at = structure_.list.offsets[p];
+    if (block.manifold) {
+      block.manifold->plus(x.data() + at, delta, out.data() + at);
+    } else {
+      for (int i = 0; i < block.size; ++i) out[at + static_cast<std::size_t>(i)] += delta[i];
+    }
+  };
+  for (std::size_t k = 0; k < structure_.point_parameter.size(); ++k) move(structure_.point_parameter[k], step.data() + structure_.point_offset[k]);
+  for (std::size_t k = 0; k < structure_.camera_parameter.size(); ++k) {
+    move(structure_.camera_parameter[k], step.data() + structure_.point_numbers + structure_.camera_offset[k]);
+  }
+}
+
+double BlockModel::scaled_size(std::span<const double> x, std::span<const double> scale) const {
+  double sum = 0;
+  const auto add = [&](std::uint32_t p, std::size_t first) {
+    const ParameterBlock& block = problem_.parameters[p];
+    const auto tangent = static_cast<std::size_t>(block.tangent());
+    // On a manifold numbers and steps do not correspond: the block's length stands for each.
+    double length = 0;
+    for (int i = 0; i < block.size; ++i) {
+      const double v = x[structure_.list.offsets[p] + static_cast<std::size_t>(i)];
+      length += v * v;
+      if (!block.manifold) sum += std::pow(v * scale[first + static_cast<std::size_t>(i)], 2);
+    }
+    for (std::size_t j = 0; block.manifold && j < tangent; ++j) sum += length * scale[first + j] * scale[first + j];
+  };
+  for (std::size_t k = 0; k < structure_.point_parameter.size(); ++k) add(structure_.point_parameter[k], structure_.point_offset[k]);
+  for (std::size_t k = 0; k < structure_.camera_parameter.size(); ++k) {
+    add(structure_.camera_parameter[k], structure_.point_numbers + structure_.camera_offset[k]);
+  }
+  return std::sqrt(sum);
+}
+
+double BlockModel::recheck(std::span<const double> x, std::span<const double> r) {
+  std::vector<double> own(structure_.residuals);
+  for_each_tile([&](BlockPass& pass, std::size_t tile, std::size_t) { pass.reference(tile, x, own.data()); });
+  double largest = 0;
+  for (std::size_t i = 0; i < own.size(); ++i) {
+    const double difference = std::fabs(own[i] - r[i]);
+    if (std::isnan(difference)) return std::numeric_limits<double>::infinity();
+    largest = std::max(largest, difference);
+  }
+  return largest;
+}
+
+void BlockModel::distrust(std::string why) {
+  earlier_ = counters();
+  passes_.clear();
+  evaluator_.distrust(std::move(why));
+}
+
+KernelCounters BlockModel::counters() const {
+  KernelCounters all = earlier_;
+  for (const auto& pass : passes_) {
+    if (pass) all.add(pass->counters());
+  }
+  return all;
+}
+
+std::size_t BlockModel::bytes() const {
+  return J_f32_.capacity() * sizeof(float) + J_f64_.capacity() * sizeof(double) + evaluator_.bytes();
+}
+
+}  // namespace nlsq::inline v0

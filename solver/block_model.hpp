@@ -1,0 +1,66 @@
+// The numbers of a block problem at a point: residuals and cost in f64, J in f32 or f64, with losses and manifolds
+// applied.
+#pragma once
+
+#include "block_structure.hpp"
+#include "parallel.hpp"
+
+#include <nlsq/block_evaluator.hpp>
+
+#include <memory>
+#include <span>
+#include <vector>
+
+namespace nlsq::inline v0 {
+
+class BlockModel {
+ public:
+  BlockModel(const Problem::Impl& problem, const BlockStructure& structure, std::span<const double> x, const Parallelism& parallelism);
+
+  // Residuals into r; returns ½ Σ ρ(‖r_b‖²), NaN where there are none.
+  double cost(std::span<const double> x, std::vector<double>& r);
+  // J at x into the records of that format. `r` must be the residuals there.
+  template <class T>
+  void linearize(std::span<const double> x, std::span<const double> r);
+  template <class T>
+  const T* records() const;
+  // Completes the records of slots [first, last): residuals, losses, manifolds. Once after each linearize.
+  template <class T>
+  void finish(std::size_t first, std::size_t last);
+
+  // x moved by a step over tangent numbers.
+  void plus(std::span<const double> x, std::span<const double> step, std::vector<double>& out) const;
+  // ‖D x‖, over the coordinates that tangent numbers move; D by tangent numbers.
+  double scaled_size(std::span<const double> x, std::span<const double> scale) const;
+
+  // Largest difference between r and what the user's own code gives.
+  double recheck(std::span<const double> x, std::span<const double> r);
+  void distrust(std::string why);
+
+  const BlockEvaluator& evaluator() const { return evaluator_; }
+  KernelCounters counters() const;
+  int threads() const { return threads_; }
+  std::size_t bytes() const;
+
+ private:
+  template <class T>
+  std::vector<T>& storage();
+  template <class Work>
+  void for_each_tile(Work work);
+  void reclassify(std::span<const double> x, std::size_t left);
+
+  const Problem::Impl& problem_;
+  const BlockStructure& structure_;
+  const Parallelism& parallelism_;
+  BlockEvaluator evaluator_;
+  std::vector<std::unique_ptr<BlockPass>> passes_;  // of each task
+  KernelCounters earlier_;                          // of passes that are gone
+  std::vector<float> J_f32_;
+  std::vector<double> J_f64_;
+  std::span<const double> r_;
+  std::vector<double> plus_;                // Jacobians of the manifolds at x
+  std::vector<std::size_t> plus_offset_;    // by parameter block
+  int threads_ = 1;
+};
+
+}  // namespace nlsq::inline v0

@@ -1,0 +1,303 @@
+#include "block_structure.hpp"
+
+#include <nlsq/error.hpp>
+
+#include <algorithm>
+#include <numeric>
+#include <string>
+#include <unordered_map>
+
+namespace nlsq::inline v0 {
+
+namespace {
+
+constexpr int kLargestPoint = 8;             // tangent numbers of a block that may be eliminated first
+constexpr std::size_t kMostChunks = 16;
+constexpr std::uint32_t kNone = 0xffffffffU;
+
+std::size_t round_up(std::size_t n, std::size_t multiple) { return (n + multiple - 1) / multiple * multiple; }
+
+bool takes_part(const Problem::Impl& problem, std::size_t block) {
+  if (!problem.functions[block]) return false;
+  return std::ranges::any_of(problem.parameters_of(block), [&](std::uint32_t p) { return problem.parameters[p].tangent() > 0; });
+}
+
+}  // namespace
+
+BlockStructure::BlockStructure(const Problem::Impl& problem, std::size_t pad_lanes) {
+  number_parameters(problem);
+  choose_points(problem);
+  for (const std::uint32_t p : camera_parameter) {
+    const auto size = static_cast<std::uint32_t>(problem.parameters[p].tangent());
+    block_size.push_back(size);
+    pad = std::max<std::size_t>(pad, size);
+  }
+  pad = round_up(std::max<std::size_t>(pad, 1), pad_lanes);
+  camera_offset.assign(1, 0);
+  for (const std::uint32_t size : block_size) camera_offset.push_back(camera_offset.back() + size);
+  order_slots(problem);
+  lay_out_records(problem);
+  find_entries();
+  find_pairs();
+  cut_chunks();
+}
+
+void BlockStructure::number_parameters(const Problem::Impl& problem) {
+  for (const ParameterBlock& block : problem.parameters) {
+    list.offsets.push_back(static_cast<std::uint32_t>(ambient));
+    list.sizes.push_back(block.size);
+    ambient += static_cast<std::size_t>(block.size);
+  }
+  if (ambient > 0xffffffffU) throw ValidationError("a problem of more than 2^32 parameters");
+}
+
+// A largest set of small blocks of which no two share a residual block, found greedily: those with few
+// neighbours first. It is worth eliminating where it holds most of the parameters; else none is.
+void BlockStructure::choose_points(const Problem::Impl& problem) {
+  const std::size_t count = problem.parameters.size();
+  std::vector<std::uint32_t> uses(count, 0);
+  for (std::size_t b = 0; b < problem.functions.size(); ++b) {
+    if (!takes_part(problem, b)) continue;
+    for (const std::uint32_t p : problem.parameters_of(b)) ++uses[p];
+  }
+  std::vector<std::size_t> first(count + 1, 0);  // residual blocks of each parameter block
+  std::partial_sum(uses.begin(), uses.end(), first.begin() + 1);
+  std::vector<std::uint32_t> blocks(first.back());
+  std::vector<std::size_t> next(first.begin(), first.end() - 1);
+  for (std::uint32_t b = 0; b < problem.functions.size(); ++b) {
+    if (!takes_part(problem, b)) continue;
+    for (const std::uint32_t p : problem.parameters_of(b)) blocks[next[p]++] = b;
+  }
+  std::vector<std::uint32_t> order;
+  std::size_t all = 0;
+  for (std::uint32_t p = 0; p < count; ++p) {
+    const int tangent = problem.parameters[p].tangent();
+    if (uses[p] == 0 || tangent == 0) continue;
+    all += static_cast<std::size_t>(tangent);
+    if (tangent <= kLargestPoint) order.push_back(p);
+  }
+  std::ranges::stable_sort(order, [&](std::uint32_t p, std::uint32_t q) { return uses[p] < uses[q]; });
+  std::vector<std::uint8_t> taken(count, 0);
+  std::size_t eliminated = 0;
+  for (const std::uint32_t p : order) {
+    bool free = true;
+    for (std::size_t i = first[p]; free && i < first[p + 1]; ++i) {
+      for (const std::uint32_t q : problem.parameters_of(blocks[i])) free = free && !taken[q];
+    }
+    if (!free) continue;
+    taken[p] = 1;
+    eliminated += static_cast<std::size_t>(problem.parameters[p].tangent());
+  }
+  if (2 * eliminated <= all) std::ranges::fill(taken, std::uint8_t{0});
+  point_of.assign(count, -1);
+  camera_of.assign(count, -1);
+  for (std::uint32_t p = 0; p < count; ++p) {
+    if (uses[p] == 0 || problem.parameters[p].tangent() == 0) continue;
+    if (taken[p]) {
+      point_of[p] = static_cast<std::int32_t>(point_parameter.size());
+      point_parameter.push_back(p);
+    } else {
+      camera_of[p] = static_cast<std::int32_t>(camera_parameter.size());
+      camera_parameter.push_back(p);
+    }
+  }
+  real_points = point_parameter.size();
+}
+
+// By point, then by the first camera; residual blocks without a point come last, each a point of size 0.
+void BlockStructure::order_slots(const Problem::Impl& problem) {
+  struct Key {
+    std::uint32_t point, camera, block;
+  };
+  std::vector<Key> keys;
+  for (std::uint32_t b = 0; b < problem.functions.size(); ++b) {
+    if (!takes_part(problem, b)) continue;
+    Key key{kNone, kNone, b};
+    for (const std::uint32_t p : problem.parameters_of(b)) {
+      if (point_of[p] >= 0) key.point = static_cast<std::uint32_t>(point_of[p]);
+      if (camera_of[p] >= 0) key.camera = std::min(key.camera, static_cast<std::uint32_t>(camera_of[p]));
+    }
+    keys.push_back(key);
+  }
+  std::ranges::stable_sort(keys, [](const Key& a, const Key& b) {
+    return a.point != b.point ? a.point < b.point : a.camera < b.camera;
+  });
+  bool robust = false;
+  for (const Key& key : keys) {
+    robust = robust || !problem.losses[key.block].is_linear();
+    const auto slot = static_cast<std::uint32_t>(residual_block.size());
+    if (key.point == kNone || slot_first.empty() || residual_block.empty() || keys[slot - 1].point != key.point) slot_first.push_back(slot);
+    residual_block.push_back(key.block);
+  }
+  slot_first.push_back(static_cast<std::uint32_t>(keys.size()));
+  points = slot_first.size() - 1;
+  for (std::size_t p = 0; p < points; ++p) {
+    const std::uint32_t size = p < real_points ? static_cast<std::uint32_t>(problem.parameters[point_parameter[p]].tangent()) : 0;
+    point_size.push_back(size);
+    point_offset.push_back(static_cast<std::uint32_t>(point_numbers));
+    point_matrix.push_back(matrix_numbers);
+    point_numbers += size;
+    matrix_numbers += static_cast<std::size_t>(size) * size;
+  }
+  if (!robust) return;
+  for (const std::uint32_t block : residual_block) losses.push_back(problem.losses[block]);
+}
+
+// Records: [E | r | F ...] by rows. A block that a manifold or a held place has no part in is evaluated to its
+// place; others to an ambient record behind all others.
+void BlockStructure::lay_out_records(const Problem::Impl& problem) {
+  list.first.assign(1, 0);
+  cell_first.assign(1, 0);
+  std::vector<std::uint32_t> mapped;  // slots with manifolds
+  for (std::uint32_t slot = 0; slot < residual_block.size(); ++slot) {
+    const std::uint32_t block = residual_block[slot];
+    const BlockFunction& function = *problem.functions[block];
+    const auto parameters = problem.parameters_of(block);
+    std::uint32_t e = 0;
+    bool manifolds = false;
+    for (const std::uint32_t p : parameters) {
+      const ParameterBlock& q = problem.parameters[p];
+      if (point_of[p] >= 0) e = static_cast<std::uint32_t>(q.tangent());
+      manifolds = manifolds || (q.tangent() > 0 && q.manifold);
+    }
+    std::uint32_t column = e + 1;
+    struct Cell {
+      std::uint32_t camera, column;
+    };
+    std::vector<Cell> cells;
+    for (const std::uint32_t p : parameters) {
+      list.parameters.push_back(p);
+      std::int32_t at = -1;
+      if (point_of[p] >= 0) at = 0;
+      if (camera_of[p] >= 0) {
+        at = static_cast<std::int32_t>(column);
+        cells.push_back({static_cast<std::uint32_t>(camera_of[p]), column});
+        column += static_cast<std::uint32_t>(problem.parameters[p].tangent());
+      }
+      list.column.push_back(at);
+    }
+    std::ranges::sort(cells, {}, &Cell::camera);
+    for (const Cell& cell : cells) {
+      cell_entry.push_back(cell.camera);  // made relative to the point by find_entries
+      cell_column.push_back(cell.column);
+    }
+    cell_first.push_back(static_cast<std::uint32_t>(cell_entry.size()));
+    const auto count = static_cast<std::uint32_t>(function.residuals());
+    list.functions.push_back(&function);
+    list.first.push_back(static_cast<std::uint32_t>(list.parameters.size()));
+    list.row.push_back(static_cast<std::uint32_t>(residuals));
+    residuals += count;
+    record.push_back(record_size);
+    stride.push_back(column);
+    rows.push_back(count);
+    record_size += static_cast<std::size_t>(column) * count;
+    if (manifolds) mapped.push_back(slot);
+  }
+  list.record = record;
+  list.stride = stride;
+  local_column = list.column;
+  record_size += pad;
+  for (const std::uint32_t slot : mapped) {
+    std::uint32_t width = 0;
+    for (std::uint32_t k = list.first[slot]; k < list.first[slot + 1]; ++k) {
+      const std::uint32_t p = list.parameters[k];
+      if (list.column[k] < 0) continue;
+      list.column[k] = static_cast<std::int32_t>(width);
+      width += static_cast<std::uint32_t>(list.sizes[p]);
+    }
+    list.record[slot] = record_size;
+    list.stride[slot] = width;
+    manifold_records.push_back({slot, record_size, width});
+    record_size += static_cast<std::size_t>(width) * rows[slot];
+  }
+}
+
+// The cameras of each point, ascending; cells say which of them is theirs.
+void BlockStructure::find_entries() {
+  entry_first.assign(1, 0);
+  std::vector<std::uint32_t> met;
+  for (std::size_t p = 0; p < points; ++p) {
+    const std::uint32_t begin = cell_first[slot_first[p]], end = cell_first[slot_first[p + 1]];
+    met.assign(cell_entry.begin() + begin, cell_entry.begin() + end);
+    std::ranges::sort(met);
+    met.erase(std::ranges::unique(met).begin(), met.end());
+    for (std::uint32_t c = begin; c < end; ++c) {
+      cell_entry[c] = static_cast<std::uint32_t>(std::ranges::lower_bound(met, cell_entry[c]) - met.begin());
+    }
+    entry_block.insert(entry_block.end(), met.begin(), met.end());
+    entry_first.push_back(static_cast<std::uint32_t>(entry_block.size()));
+    most_entries = std::max(most_entries, met.size() * point_size[p]);
+  }
+}
+
+void BlockStructure::find_pairs() {
+  const auto cameras = static_cast<std::uint32_t>(camera_parameter.size());
+  std::unordered_map<std::uint64_t, std::uint32_t> known;
+  const std::uint64_t all = std::uint64_t{cameras} * cameras;
+  std::vector<std::uint32_t> table(all <= 1U << 22 ? all : 0, kNone);  // where there are few cameras: faster
+  const auto number = [&](std::uint32_t a, std::uint32_t b) {
+    const std::uint64_t key = std::uint64_t{a} * cameras + b;
+    const auto fresh = static_cast<std::uint32_t>(reduced_blocks.size());
+    std::uint32_t& place = table.empty() ? known.try_emplace(key, fresh).first->second : table[key];
+    if (place == kNone) place = fresh;
+    if (place == fresh) reduced_blocks.push_back({a, b});
+    return place;
+  };
+  for (std::uint32_t a = 0; a < cameras; ++a) number(a, a);
+  std::vector<std::uint32_t> of_pair;
+  pair_first.assign(1, 0);
+  for (std::size_t p = 0; p < points; ++p) {
+    for (std::uint32_t i = entry_first[p]; i < entry_first[p + 1]; ++i) {
+      for (std::uint32_t j = i; j < entry_first[p + 1]; ++j) of_pair.push_back(number(entry_block[i], entry_block[j]));
+    }
+    pair_first.push_back(of_pair.size());
+  }
+  std::vector<std::uint32_t> order(reduced_blocks.size()), place(reduced_blocks.size());
+  std::iota(order.begin(), order.end(), 0U);
+  std::ranges::sort(order, [&](std::uint32_t i, std::uint32_t j) {
+    const ReducedBlock &x = reduced_blocks[i], &y = reduced_blocks[j];
+    return x.a != y.a ? x.a < y.a : x.b < y.b;
+  });
+  std::vector<ReducedBlock> sorted;
+  reduced_target.assign(1, 0);
+  for (const std::uint32_t k : order) {
+    place[k] = static_cast<std::uint32_t>(sorted.size());
+    sorted.push_back(reduced_blocks[k]);
+    reduced_target.push_back(reduced_target.back() + block_size[reduced_blocks[k].a] * pad);
+  }
+  reduced_blocks = std::move(sorted);
+  pair_target.reserve(of_pair.size());
+  for (const std::uint32_t k : of_pair) pair_target.push_back(reduced_target[place[k]]);
+}
+
+// As many chunks as keep the work of adding them up small beside their own.
+void BlockStructure::cut_chunks() {
+  std::vector<double> work(points);
+  double all = 0;
+  for (std::size_t p = 0; p < points; ++p) {
+    const double entries = entry_first[p + 1] - entry_first[p];
+    const double slots = slot_first[p + 1] - slot_first[p];
+    const double c = static_cast<double>(pad);
+    work[p] = 0.5 * entries * (entries + 1) * c * (point_size[p] + 1.0) * c + 40 * slots * c + 100;
+    all += work[p];
+  }
+  const double sums = 160.0 * static_cast<double>(reduced_target.back()) + 1;
+  const auto count = static_cast<std::size_t>(std::clamp(all / sums, 1.0, static_cast<double>(kMostChunks)));
+  chunk.assign(1, 0);
+  double done = 0;
+  for (std::uint32_t p = 0; p < points; ++p) {
+    done += work[p];
+    if (done * static_cast<double>(count) >= all * static_cast<double>(chunk.size()) && chunk.size() < count) chunk.push_back(p + 1);
+  }
+  if (chunk.back() != points || chunk.size() == 1) chunk.push_back(static_cast<std::uint32_t>(points));
+}
+
+std::size_t BlockStructure::bytes() const {
+  const auto of = [](const auto& v) { return v.capacity() * sizeof(v[0]); };
+  return of(point_size) + of(point_offset) + of(slot_first) + of(entry_first) + of(stride) + of(rows) + of(cell_first) +
+         of(cell_entry) + of(cell_column) + of(entry_block) + of(point_matrix) + of(pair_first) + of(pair_target) +
+         of(record) + of(list.functions) + of(list.first) + of(list.parameters) + of(list.row) + of(list.record) +
+         of(list.stride) + of(list.column) + of(list.offsets) + of(list.sizes) + of(residual_block) + of(reduced_blocks) + of(reduced_target);
+}
+
+}  // namespace nlsq::inline v0

@@ -1,0 +1,97 @@
+// The shape of a problem: which parameter blocks are eliminated first ("points"), which are left ("cameras"), in which
+// order residual blocks lie, where their derivatives go. Depends on what is connected, not on any number.
+#pragma once
+
+#include "problem_impl.hpp"
+
+#include <nlsq/block_evaluator.hpp>
+#include <nlsq/block_kernels.hpp>
+
+#include <cstdint>
+#include <vector>
+
+namespace nlsq::inline v0 {
+
+// A residual block whose derivatives are not taken over as they are: its ambient record goes through manifolds.
+struct ManifoldRecord {
+  std::uint32_t slot = 0;
+  std::uint64_t ambient = 0;         // its record in terms of ambient numbers
+  std::uint32_t ambient_stride = 0;
+};
+
+struct BlockStructure {
+  explicit BlockStructure(const Problem::Impl& problem, std::size_t pad_lanes);
+
+  // Residual blocks in the order of elimination ("slots"): evaluated with this list.
+  BlockList list;
+  std::vector<std::uint32_t> residual_block;  // of each slot, in the problem
+  std::vector<Loss> losses;                   // of each slot; empty where all are linear
+  std::vector<ManifoldRecord> manifold_records;  // ascending by slot
+  std::vector<std::int32_t> local_column;        // as list.column, in the records that are solved with
+  std::size_t residuals = 0;
+  std::size_t record_size = 0;  // numbers in all records, with what is read past the last
+
+  // Parameter blocks. x holds all of them, those that are constant included.
+  std::size_t ambient = 0;
+  std::vector<std::int32_t> point_of, camera_of;  // by parameter block; -1: not such a one
+  std::vector<std::uint32_t> point_parameter, camera_parameter;
+
+  // What EliminationData points to.
+  std::size_t pad = 0, points = 0, real_points = 0;  // points from real_points on have size 0
+  std::vector<std::uint32_t> point_size, point_offset, slot_first, entry_first, stride, rows, cell_first, cell_entry,
+      cell_column, entry_block, block_size;
+  std::vector<std::uint64_t> point_matrix, pair_first, pair_target, record;
+  std::size_t point_numbers = 0, matrix_numbers = 0;  // in vectors over the points, in all their matrices
+  std::size_t most_entries = 0;                       // scratch: of the point that needs most, entries * e
+
+  // The reduced system: blocks of S by pairs of cameras a <= b, ascending; all diagonal blocks are there.
+  struct ReducedBlock {
+    std::uint32_t a = 0, b = 0;
+  };
+  std::vector<ReducedBlock> reduced_blocks;   // block k at k-th place of size `target_of(k)`
+  std::vector<std::uint64_t> reduced_target;  // offset of each, and the end
+  std::vector<std::uint32_t> camera_offset;   // in the reduced vector; and its length
+  std::size_t reduced_size() const { return camera_offset.back(); }
+  std::size_t tangent_size() const { return point_numbers + reduced_size(); }
+
+  // Points [chunk[c], chunk[c + 1]) are summed by themselves; chunks in order. Decided by counts of work alone.
+  std::vector<std::uint32_t> chunk;
+
+  template <class T>
+  EliminationData<T> data(const T* J) const;
+  std::size_t bytes() const;
+
+ private:
+  void number_parameters(const Problem::Impl& problem);
+  void choose_points(const Problem::Impl& problem);
+  void order_slots(const Problem::Impl& problem);
+  void lay_out_records(const Problem::Impl& problem);
+  void find_entries();
+  void find_pairs();
+  void cut_chunks();
+};
+
+template <class T>
+EliminationData<T> BlockStructure::data(const T* J) const {
+  EliminationData<T> d;
+  d.J = J;
+  d.pad = pad;
+  d.point_size = point_size.data();
+  d.point_offset = point_offset.data();
+  d.point_matrix = point_matrix.data();
+  d.slot_first = slot_first.data();
+  d.entry_first = entry_first.data();
+  d.pair_first = pair_first.data();
+  d.record = record.data();
+  d.stride = stride.data();
+  d.rows = rows.data();
+  d.cell_first = cell_first.data();
+  d.cell_entry = cell_entry.data();
+  d.cell_column = cell_column.data();
+  d.entry_block = entry_block.data();
+  d.pair_target = pair_target.data();
+  d.block_size = block_size.data();
+  return d;
+}
+
+}  // namespace nlsq::inline v0

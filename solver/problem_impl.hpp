@@ -1,0 +1,36 @@
+// What a Problem holds.
+#pragma once
+
+#include <nlsq/problem.hpp>
+
+#include <unordered_map>
+
+namespace nlsq::inline v0 {
+
+struct ParameterBlock {
+  double* data = nullptr;
+  int size = 0;
+  ManifoldPtr manifold = nullptr;  // null: a plain vector
+  bool constant = false;
+  bool removed = false;
+
+  int tangent() const { return constant ? 0 : manifold ? manifold->tangent() : size; }
+};
+
+struct Problem::Impl {
+  std::vector<ParameterBlock> parameters;
+  std::unordered_map<const double*, std::uint32_t> by_address;
+
+  // Residual blocks; a removed one has no function. Block b has parameters [first[b], first[b] + count[b]) of `uses`.
+  std::vector<std::shared_ptr<const BlockFunction>> functions;
+  std::vector<Loss> losses;
+  std::vector<std::size_t> first;
+  std::vector<std::uint32_t> count;
+  std::vector<std::uint32_t> uses;
+
+  std::span<const std::uint32_t> parameters_of(std::size_t block) const {
+    return std::span(uses).subspan(first[block], count[block]);
+  }
+};
+
+}  // namespace nlsq::inline v0

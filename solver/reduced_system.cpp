@@ -1,0 +1,191 @@
+#include "reduced_system.hpp"
+
+#include <Eigen/SparseCholesky>
+
+#include <algorithm>
+#include <new>
+
+namespace nlsq::inline v0 {
+
+namespace {
+
+constexpr std::size_t kAlwaysDense = 600;   // of a smaller matrix the dense factor is always faster
+constexpr std::size_t kLargestRank = 2000;  // of the reduced matrix
+constexpr double kDenseShare = 0.1;         // of blocks in use, from which on a dense factor is
+
+struct AlignedFree {
+  void operator()(double* p) const { ::operator delete[](p, std::align_val_t{64}); }
+};
+
+using Sparse = Eigen::SparseMatrix<double, Eigen::ColMajor, std::int64_t>;
+
+// Row i of block k is part of column (offset of a) + i of the lower triangle, from row (offset of b) on.
+struct BlockShape {
+  std::size_t column, row, rows, columns;  // of the lower triangle: `columns` columns from `column` on
+};
+
+}  // namespace
+
+struct ReducedSystem::Impl {
+  const BlockStructure& structure;
+  const Parallelism& parallelism;
+  std::size_t n;
+  bool dense;
+  std::size_t ld = 0;
+  std::unique_ptr<double[], AlignedFree> A;
+  Sparse matrix;
+  std::vector<std::size_t> value_of_row;  // of each row of each block: where its numbers begin among the values
+  Eigen::SimplicialLLT<Sparse, Eigen::Lower, Eigen::AMDOrdering<std::int64_t>> factor;
+  Eigen::VectorXd rhs;
+
+  BlockShape shape(std::size_t k) const {
+    const auto [a, b] = structure.reduced_blocks[k];
+    return {structure.camera_offset[a], structure.camera_offset[b], structure.block_size[b], structure.block_size[a]};
+  }
+  // Numbers of column `i` of block k in the lower triangle: on the diagonal it begins at the diagonal.
+  static std::size_t skipped(const BlockShape& s, std::size_t i) { return s.row == s.column ? i : 0; }
+
+  void allocate() {
+    if (n == 0) return;
+    if (dense) {
+      ld = (n + 7) / 8 * 8 + 8;
+      A.reset(new (std::align_val_t{64}) double[ld * n + 8]());
+      return;
+    }
+    // Columns of the lower triangle by cameras: blocks (a, b) lie sorted by a, then b.
+    matrix.resize(static_cast<std::int64_t>(n), static_cast<std::int64_t>(n));
+    std::vector<std::size_t> lengths(n, 0);
+    for (std::size_t k = 0; k < structure.reduced_blocks.size(); ++k) {
+      const BlockShape s = shape(k);
+      for (std::size_t i = 0; i < s.columns; ++i) lengths[s.column + i] += s.rows - skipped(s, i);
+    }
+    std::size_t values = 0;
+    for (std::size_t j = 0; j < n; ++j) {
+      matrix.outerIndexPtr()[j] = static_cast<std::int64_t>(values);
+      values += std::exchange(lengths[j], values);  // from here on: where the column's next numbers go
+    }
+    matrix.outerIndexPtr()[n] = static_cast<std::int64_t>(values);
+    matrix.resizeNonZeros(static_cast<std::int64_t>(values));
+    for (std::size_t k = 0; k < structure.reduced_blocks.size(); ++k) {
+      const BlockShape s = shape(k);
+      for (std::size_t i = 0; i < s.columns; ++i) {
+        value_of_row.push_back(lengths[s.column + i]);
+        for (std::size_t r = skipped(s, i); r < s.rows; ++r) {
+          matrix.innerIndexPtr()[lengths[s.column + i]++] = static_cast<std::int64_t>(s.row + r);
+        }
+      }
+    }
+    factor.analyzePattern(matrix);
+    rhs.resize(static_cast<std::int64_t>(n));
+  }
+
+  template <class T>
+  void assemble(std::size_t k, std::size_t& next_row, const T* chunks, std::size_t count, std::size_t stride, std::span<const double> damping) {
+    const BlockShape s = shape(k);
+    for (std::size_t i = 0; i < s.columns; ++i, ++next_row) {
+      const std::size_t skip = skipped(s, i);
+      const T* from = chunks + structure.reduced_target[k] + i * structure.pad;
+      double* to = dense ? A.get() + (s.column + i) * ld + s.row : matrix.valuePtr() + value_of_row[next_row] - skip;
+      for (std::size_t j = skip; j < s.rows; ++j) to[j] = static_cast<double>(from[j]);
+      for (std::size_t c = 1; c < count; ++c) {
+        for (std::size_t j = skip; j < s.rows; ++j) to[j] += static_cast<double>(from[c * stride + j]);
+      }
+      if (s.row == s.column) to[i] += damping[s.column + i];
+    }
+  }
+};
+
+ReducedSystem::ReducedSystem(const BlockStructure& structure, const Parallelism& parallelism)
+    : impl_(new Impl{.structure = structure, .parallelism = parallelism, .n = structure.reduced_size(), .dense = true,
+                     .A = {}, .matrix = {}, .value_of_row = {}, .factor = {}, .rhs = {}}) {
+  double used = 0;
+  for (std::size_t k = 0; k < structure.reduced_blocks.size(); ++k) {
+    const BlockShape s = impl_->shape(k);
+    used += static_cast<double>(s.rows) * static_cast<double>(s.columns) * (s.row == s.column ? 1 : 2);
+  }
+  const double size = static_cast<double>(impl_->n);
+  impl_->dense = impl_->n <= kAlwaysDense || used > kDenseShare * size * size;
+  impl_->allocate();
+}
+
+ReducedSystem::~ReducedSystem() = default;
+
+template <class T>
+bool ReducedSystem::factor(const T* chunks, std::size_t count, std::size_t stride, std::span<const double> damping) {
+  Impl& impl = *impl_;
+  if (impl.n == 0) return true;
+  if (impl.dense) {
+    for (std::size_t j = 0; j < impl.n; ++j) std::fill_n(impl.A.get() + j * impl.ld + j, impl.ld - j, 0.0);
+  }
+  std::size_t row = 0;
+  for (std::size_t k = 0; k < impl.structure.reduced_blocks.size(); ++k) impl.assemble(k, row, chunks, count, stride, damping);
+  if (impl.dense) return block_kernels().cholesky_f64(impl.A.get(), impl.n, impl.ld);
+  impl.factor.factorize(impl.matrix);
+  return impl.factor.info() == Eigen::Success;
+}
+template bool ReducedSystem::factor(const double*, std::size_t, std::size_t, std::span<const double>);
+template bool ReducedSystem::factor(const float*, std::size_t, std::size_t, std::span<const double>);
+
+int pivoted_rank(std::span<double> A, std::size_t n, double least) {
+  std::vector<std::size_t> order(n);
+  for (std::size_t i = 0; i < n; ++i) order[i] = i;
+  for (std::size_t k = 0; k < n; ++k) {
+    std::size_t best = k;
+    for (std::size_t i = k + 1; i < n; ++i) {
+      if (A[order[i] * n + order[i]] > A[order[best] * n + order[best]]) best = i;
+    }
+    std::swap(order[k], order[best]);
+    const std::size_t p = order[k];
+    const double pivot = A[p * n + p];
+    if (!(pivot > least)) return static_cast<int>(k);
+    const double* row = A.data() + p * n;
+    for (std::size_t i = k + 1; i < n; ++i) {
+      double* to = A.data() + order[i] * n;
+      const double factor = to[p] / pivot;
+      if (factor == 0) continue;
+      for (std::size_t j = 0; j < n; ++j) to[j] -= factor * row[j];
+    }
+  }
+  return static_cast<int>(n);
+}
+
+int ReducedSystem::rank(const double* chunks, std::size_t count, std::size_t stride, std::span<const double> scale, double least) {
+  const Impl& impl = *impl_;
+  const std::size_t n = impl.n;
+  if (n > kLargestRank) return -1;
+  std::vector<double> full(n * n);
+  for (std::size_t k = 0; k < impl.structure.reduced_blocks.size(); ++k) {
+    const BlockShape s = impl.shape(k);
+    for (std::size_t i = 0; i < s.columns; ++i) {
+      for (std::size_t j = 0; j < s.rows; ++j) {
+        double sum = 0;
+        for (std::size_t c = 0; c < count; ++c) sum += chunks[c * stride + impl.structure.reduced_target[k] + i * impl.structure.pad + j];
+        const std::size_t a = s.column + i, b = s.row + j;
+        full[a * n + b] = full[b * n + a] = sum / (scale[a] * scale[b]);
+      }
+    }
+  }
+  return pivoted_rank(full, n, least);
+}
+
+void ReducedSystem::solve(std::span<double> b) {
+  Impl& impl = *impl_;
+  if (impl.n == 0) return;
+  if (impl.dense) {
+    block_kernels().cholesky_solve_f64(impl.A.get(), impl.n, impl.ld, b.data());
+    return;
+  }
+  std::ranges::copy(b, impl.rhs.data());
+  impl.rhs = impl.factor.solve(impl.rhs);
+  std::copy_n(impl.rhs.data(), b.size(), b.data());
+}
+
+bool ReducedSystem::dense() const { return impl_->dense; }
+
+std::size_t ReducedSystem::bytes() const {
+  if (impl_->dense) return impl_->ld * impl_->n * sizeof(double);
+  const auto numbers = static_cast<std::size_t>(impl_->matrix.nonZeros() + impl_->factor.matrixL().nestedExpression().nonZeros());
+  return numbers * (sizeof(double) + sizeof(std::int64_t)) + impl_->value_of_row.size() * sizeof(std::size_t);
+}
+
+}  // namespace nlsq::inline v0

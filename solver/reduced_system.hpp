@@ -1,0 +1,38 @@
+// The reduced camera system S s = b, by Cholesky: dense in the library's own kernels, or sparse where most of S is
+// empty (Eigen, approximate minimum degree: Amestoy, Davis, Duff, SIAM J. Matrix Anal. 17, 1996).
+#pragma once
+
+#include "block_structure.hpp"
+#include "parallel.hpp"
+
+#include <memory>
+#include <span>
+
+namespace nlsq::inline v0 {
+
+// Of a symmetric positive semidefinite matrix (n x n), which is destroyed: Cholesky with diagonal pivoting, pivots
+// above `least` counted (Higham, Accuracy and Stability of Numerical Algorithms, 10.3).
+int pivoted_rank(std::span<double> A, std::size_t n, double least);
+
+class ReducedSystem {
+ public:
+  ReducedSystem(const BlockStructure& structure, const Parallelism& parallelism);
+  ~ReducedSystem();
+
+  // S is the sum of the chunks' blocks, each at `stride` numbers from the last, with `damping` added to its
+  // diagonal. False: not positive definite.
+  template <class T>
+  bool factor(const T* chunks, std::size_t count, std::size_t stride, std::span<const double> damping);
+  // Of D⁻¹SD⁻¹, D the scale: pivots above `least`. -1: too large a matrix to look at.
+  int rank(const double* chunks, std::size_t count, std::size_t stride, std::span<const double> scale, double least);
+  // In place.
+  void solve(std::span<double> b);
+  bool dense() const;
+  std::size_t bytes() const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace nlsq::inline v0

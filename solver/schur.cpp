@@ -1,0 +1,172 @@
+#include "schur.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <type_traits>
+
+namespace nlsq::inline v0 {
+
+namespace {
+
+// The kernels of a pair of formats.
+template <class R, class T>
+struct Kernels {
+  static constexpr bool kRecordsF64 = std::is_same_v<R, double>, kSumsF64 = std::is_same_v<T, double>;
+  static auto choose(auto f64, auto f32, auto wide) {
+    if constexpr (kRecordsF64) return f64;
+    else if constexpr (kSumsF64) return wide;
+    else return f32;
+  }
+  static auto gather() { return choose(block_kernels().gather_f64, block_kernels().gather_f32, block_kernels().gather_f32_wide); }
+  static auto eliminate() { return choose(block_kernels().eliminate_f64, block_kernels().eliminate_f32, block_kernels().eliminate_f32_wide); }
+  static auto substitute() { return choose(block_kernels().substitute_f64, block_kernels().substitute_f32, block_kernels().substitute_f32_wide); }
+};
+
+}  // namespace
+
+SchurSolver::SchurSolver(const BlockStructure& structure, const Parallelism& parallelism)
+    : structure_(structure), parallelism_(parallelism), reduced_(structure, parallelism), V_(structure.matrix_numbers),
+      inverse_(structure.matrix_numbers), gradient_(structure.tangent_size()), squares_(structure.tangent_size()),
+      damping_(structure.tangent_size()), rhs_(structure.reduced_size()) {}
+
+template <>
+SchurSolver::Sums<float>& SchurSolver::sums() { return sums_f32_; }
+template <>
+SchurSolver::Sums<double>& SchurSolver::sums() { return sums_f64_; }
+
+template <class R, class T>
+void SchurSolver::gather(const R* J, const std::function<void(std::size_t, std::size_t)>& finish) {
+  const BlockStructure& s = structure_;
+  const std::size_t cameras = s.camera_parameter.size() * s.pad;
+  auto& both = sums<T>().cameras;  // squares, then gradient, of each chunk
+  both.resize(2 * cameras * chunks());
+  const EliminationData<R> data = s.data(J);
+  const int threads = run_tasks(chunks(), parallelism_, [&](std::size_t c) {
+    finish(s.slot_first[s.chunk[c]], s.slot_first[s.chunk[c + 1]]);
+    T* squares = both.data() + 2 * cameras * c;
+    std::fill_n(squares, 2 * cameras, T(0));
+    Kernels<R, T>::gather()(data, s.chunk[c], s.chunk[c + 1], V_.data(), gradient_.data(), squares, squares + cameras);
+  });
+  threads_ = std::max(threads_, threads);
+  for (std::size_t p = 0; p < s.real_points; ++p) {
+    const std::size_t e = s.point_size[p];
+    for (std::size_t k = 0; k < e; ++k) squares_[s.point_offset[p] + k] = V_[s.point_matrix[p] + k * e + k];
+  }
+  for (std::size_t f = 0; f < s.camera_parameter.size(); ++f) {
+    for (std::size_t i = 0; i < s.block_size[f]; ++i) {
+      double squares = 0, gradient = 0;
+      for (std::size_t c = 0; c < chunks(); ++c) {
+        const T* of = both.data() + 2 * cameras * c + f * s.pad + i;
+        squares += static_cast<double>(of[0]);
+        gradient += static_cast<double>(of[cameras]);
+      }
+      const std::size_t place = s.point_numbers + s.camera_offset[f] + i;
+      squares_[place] = squares;
+      gradient_[place] = gradient;
+    }
+  }
+}
+
+template <class R, class T>
+bool SchurSolver::eliminate(const R* J, double lambda, std::span<const double> scale) {
+  const BlockStructure& s = structure_;
+  for (std::size_t j = 0; j < damping_.size(); ++j) damping_[j] = lambda * scale[j] * scale[j];
+  const std::size_t cameras = s.camera_parameter.size() * s.pad, blocks = s.reduced_target.back();
+  const std::size_t most = 2 * s.most_entries * s.pad + s.pad;
+  Sums<T>& sum = sums<T>();
+  sum.blocks.resize(blocks * chunks());
+  sum.cameras.resize(2 * cameras * chunks());
+  sum.scratch.resize(most * chunks());
+  const EliminationData<R> data = s.data(J);
+  std::atomic<bool> definite{true};
+  run_tasks(chunks(), parallelism_, [&](std::size_t c) {
+    T* S = sum.blocks.data() + blocks * c;
+    T* b = sum.cameras.data() + cameras * c;
+    std::fill_n(S, blocks, T(0));
+    std::fill_n(b, cameras, T(0));
+    const bool fine = Kernels<R, T>::eliminate()(data, s.chunk[c], s.chunk[c + 1], V_.data(), gradient_.data(), damping_.data(),
+                                                 inverse_.data(), S, b, sum.scratch.data() + most * c);
+    if (!fine) definite = false;
+  });
+  return definite;
+}
+
+template <class R, class T>
+void SchurSolver::solve(const R* J, double lambda, std::span<const double> scale, BlockStep& out) {
+  const BlockStructure& s = structure_;
+  const std::size_t cameras = s.camera_parameter.size() * s.pad, blocks = s.reduced_target.back();
+  out.factored = eliminate<R, T>(J, lambda, scale);
+  const Sums<T>& sum = sums<T>();
+  out.factored = out.factored && reduced_.factor(sum.blocks.data(), chunks(), blocks, std::span(damping_).subspan(s.point_numbers));
+  if (!out.factored) return;
+  const EliminationData<R> data = s.data(J);
+
+  out.step.resize(s.tangent_size());
+  step_cameras_.assign(cameras + s.pad, 0);
+  for (std::size_t f = 0; f < s.camera_parameter.size(); ++f) {
+    for (std::size_t i = 0; i < s.block_size[f]; ++i) {
+      double eliminated = 0;
+      for (std::size_t c = 0; c < chunks(); ++c) eliminated += static_cast<double>(sum.cameras[cameras * c + f * s.pad + i]);
+      const std::size_t place = s.camera_offset[f] + i;
+      rhs_[place] = eliminated - gradient_[s.point_numbers + place];
+    }
+  }
+  reduced_.solve(rhs_);
+  for (std::size_t f = 0; f < s.camera_parameter.size(); ++f) {
+    for (std::size_t i = 0; i < s.block_size[f]; ++i) step_cameras_[f * s.pad + i] = rhs_[s.camera_offset[f] + i];
+  }
+  std::ranges::copy(rhs_, out.step.begin() + static_cast<std::ptrdiff_t>(s.point_numbers));
+  if constexpr (!Kernels<R, T>::kSumsF64) step_cameras_f32_.assign(step_cameras_.begin(), step_cameras_.end());
+  run_tasks(chunks(), parallelism_, [&](std::size_t c) {
+    const T* cameras_moved;
+    if constexpr (Kernels<R, T>::kSumsF64) cameras_moved = step_cameras_.data();
+    else cameras_moved = step_cameras_f32_.data();
+    Kernels<R, T>::substitute()(data, s.chunk[c], s.chunk[c + 1], inverse_.data(), gradient_.data(), cameras_moved, out.step.data());
+  });
+  double along = 0, damped = 0, scaled = 0;
+  for (std::size_t j = 0; j < out.step.size(); ++j) {
+    along -= gradient_[j] * out.step[j];
+    damped += damping_[j] * out.step[j] * out.step[j];
+    scaled += scale[j] * scale[j] * out.step[j] * out.step[j];
+  }
+  out.predicted = 0.5 * (damped + along);
+  out.decrement = std::sqrt(std::max(along, 0.0));
+  out.scaled_norm = std::sqrt(scaled);
+  out.factored = std::isfinite(out.predicted) && along >= 0;
+}
+
+template void SchurSolver::gather<double, double>(const double*, const std::function<void(std::size_t, std::size_t)>&);
+template void SchurSolver::solve<double, double>(const double*, double, std::span<const double>, BlockStep&);
+template void SchurSolver::gather<float, double>(const float*, const std::function<void(std::size_t, std::size_t)>&);
+template void SchurSolver::solve<float, double>(const float*, double, std::span<const double>, BlockStep&);
+template void SchurSolver::gather<float, float>(const float*, const std::function<void(std::size_t, std::size_t)>&);
+template void SchurSolver::solve<float, float>(const float*, double, std::span<const double>, BlockStep&);
+
+int SchurSolver::rank(const double* J, std::span<const double> scale) {
+  constexpr double kDamping = 1e-14, kLeastPivot = 1e-10;
+  const BlockStructure& s = structure_;
+  if (!eliminate<double, double>(J, kDamping, scale)) return -1;
+  int deficient = 0;
+  std::vector<double> scaled;
+  for (std::size_t p = 0; p < s.real_points; ++p) {
+    const std::size_t e = s.point_size[p];
+    scaled.resize(e * e);
+    for (std::size_t i = 0; i < e; ++i) {
+      for (std::size_t j = 0; j < e; ++j) {
+        scaled[i * e + j] = V_[s.point_matrix[p] + i * e + j] / (scale[s.point_offset[p] + i] * scale[s.point_offset[p] + j]);
+      }
+    }
+    deficient += static_cast<int>(e) - pivoted_rank(scaled, e, kLeastPivot);
+  }
+  const int reduced = reduced_.rank(sums_f64_.blocks.data(), chunks(), s.reduced_target.back(), scale.subspan(s.point_numbers), kLeastPivot);
+  return reduced < 0 ? -1 : static_cast<int>(s.point_numbers) - deficient + reduced;
+}
+
+std::size_t SchurSolver::bytes() const {
+  const auto of = [](const auto& v) { return v.capacity() * sizeof(v[0]); };
+  return reduced_.bytes() + of(V_) + of(inverse_) + of(gradient_) + of(squares_) + of(damping_) + of(sums_f32_.blocks) +
+         of(sums_f32_.cameras) + of(sums_f32_.scratch) + of(sums_f64_.blocks) + of(sums_f64_.cameras) + of(sums_f64_.scratch);
+}
+
+}  // namespace nlsq::inline v0

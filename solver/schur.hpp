@@ -1,0 +1,72 @@
+// Damped normal equations of a block problem, solved by eliminating the points:
+//
+//   (JᵀJ + λ D²) s = -Jᵀr,   S = U - W V⁻¹ Wᵀ,   S s_c = -(g_c - W V⁻¹ g_p),   s_p = -V⁻¹ (g_p + Wᵀ s_c)
+//
+// Records in R, arithmetic in T: f32 throughout, f32 records in f64, f64 throughout. f32 sums stay within a chunk of
+// points, chunks are added in f64; V is inverted and S factored in f64. D: column norms, points first, then cameras.
+#pragma once
+
+#include "block_structure.hpp"
+#include "parallel.hpp"
+#include "reduced_system.hpp"
+
+#include <nlsq/scheduler.hpp>
+
+#include <functional>
+#include <span>
+#include <vector>
+
+namespace nlsq::inline v0 {
+
+struct BlockStep {
+  bool factored = false;   // numerically positive definite; else nothing below is meaningful
+  std::vector<double> step;  // tangent: points, then cameras
+  double predicted = 0;    // cost decrease of the linear model
+  double decrement = 0;    // √(gᵀ(H+λD²)⁻¹g)
+  double scaled_norm = 0;  // ‖D s‖
+};
+
+class SchurSolver {
+ public:
+  SchurSolver(const BlockStructure& structure, const Parallelism& parallelism);
+
+  // Gradient and column norms from records. `finish(first slot, last slot)` runs before a range of them is read.
+  template <class R, class T>
+  void gather(const R* J, const std::function<void(std::size_t, std::size_t)>& finish);
+  const std::vector<double>& gradient() const { return gradient_; }  // tangent
+  const std::vector<double>& squares() const { return squares_; }    // of columns
+
+  // The records and what was gathered from them must still be there.
+  template <class R, class T>
+  void solve(const R* J, double lambda, std::span<const double> scale, BlockStep& out);
+
+  // Of J, columns scaled to unit length: by pivots of the points' matrices and of the reduced one. -1: too large
+  // a matrix to look at.
+  int rank(const double* J, std::span<const double> scale);
+
+  int threads() const { return threads_; }
+  std::size_t bytes() const;
+
+ private:
+  template <class T>
+  struct Sums {
+    std::vector<T> blocks, cameras, scratch;  // of all chunks
+  };
+  template <class T>
+  Sums<T>& sums();
+  // The points eliminated at this damping: chunks of S and of the right-hand side. False: not positive definite.
+  template <class R, class T>
+  bool eliminate(const R* J, double lambda, std::span<const double> scale);
+  std::size_t chunks() const { return structure_.chunk.size() - 1; }
+
+  const BlockStructure& structure_;
+  const Parallelism& parallelism_;
+  ReducedSystem reduced_;
+  Sums<float> sums_f32_;
+  Sums<double> sums_f64_;
+  std::vector<double> V_, inverse_, gradient_, squares_, damping_, rhs_, step_cameras_;
+  std::vector<float> step_cameras_f32_;
+  int threads_ = 1;
+};
+
+}  // namespace nlsq::inline v0

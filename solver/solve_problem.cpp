@@ -1,0 +1,78 @@
+// A block problem from its parameter blocks to the summary.
+#include "block_minimizer.hpp"
+#include "fp_environment.hpp"
+
+#include <nlsq/error.hpp>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace nlsq::inline v0 {
+
+namespace {
+
+// The form of the Gram matrix that a solve starts with.
+Gram first_gram(const BlockStructure& structure, const BlockModel& model, const SolverOptions& options) {
+  const PrecisionPolicy policy = options.policy();
+  const double products = static_cast<double>(structure.pair_target.size() * structure.pad * structure.pad);
+  const FitSize size{.row_work = model.evaluator().jacobian_cost() + products,
+                     .parameters = static_cast<int>(std::min<std::size_t>(structure.tangent_size(), 1 << 30)),
+                     .has_f32 = model.evaluator().counts().traced > 0,
+                     .sixteen_bits_pay = false};
+  const PrecisionPlan plan = initial_plan(policy, size);
+  if (plan.gram >= Gram::f64) return Gram::f64;
+  return plan.gram == Gram::f32_wide && policy.gram == Format::f64 ? Gram::f32_wide : Gram::f32_tile;
+}
+
+void describe(Summary& summary, const BlockEvaluator& evaluator) {
+  const BlockCounts counts = evaluator.counts();
+  const std::pair<std::size_t, const char*> ways[] = {
+      {counts.traced, "graph"}, {counts.dual, "dual"}, {counts.own, "derivatives"}, {counts.differences, "finite differences"}};
+  for (const auto& [count, way] : ways) {
+    if (count == 0) continue;
+    summary.evaluator += fmt::format("{}{}", summary.evaluator.empty() ? "" : " + ", way);
+    summary.evaluator_note += fmt::format("{}{}: {} blocks", summary.evaluator_note.empty() ? "" : ", ", way, count);
+  }
+  summary.evaluator_note += fmt::format("; {} programs", evaluator.programs());
+  if (!evaluator.note().empty()) summary.evaluator_note += "; not recorded: " + evaluator.note();
+  summary.kernel = kernels().name;
+}
+
+}  // namespace
+
+Summary solve(Problem& problem, const SolverOptions& options) {
+  const FpEnvironment environment;
+  const auto begin = BlockMinimizer::Clock::now();
+  if (auto violations = options.violations(); !violations.empty()) throw ValidationError(std::move(violations));
+  const Problem::Impl& impl = problem.impl();
+  const BlockStructure structure(impl, std::max(block_kernels().lanes_f32, block_kernels().lanes_f64));
+  if (structure.tangent_size() == 0) throw ValidationError("solve: no residual block depends on a parameter block that is free");
+  std::vector<double> x;
+  for (const ParameterBlock& block : impl.parameters) {
+    x.resize(x.size() + static_cast<std::size_t>(block.size));
+    if (!block.removed) std::copy_n(block.data, block.size, x.end() - block.size);
+  }
+  BlockModel model(impl, structure, x, options);
+  const std::vector<double> x0 = x;
+  const auto attempt = [&] { return BlockMinimizer(model, structure, options, first_gram(structure, model, options)).run(x, begin); };
+  const double setup = std::chrono::duration<double>(BlockMinimizer::Clock::now() - begin).count();
+  Summary summary = attempt();
+  // A program that went wrong on the way: once more, without programs.
+  if (summary.termination != Termination::failure && !summary.certificate.recheck_passed && model.evaluator().counts().traced > 0) {
+    model.distrust("a program gave other residuals than the function itself");
+    x = x0;
+    summary = attempt();
+  }
+  summary.time.setup = setup;
+  summary.precision.policy = options.policy().to_string();
+  describe(summary, model.evaluator());
+  const double* from = x.data();
+  for (const ParameterBlock& block : impl.parameters) {
+    if (!block.removed && !block.constant) std::copy_n(from, block.size, block.data);
+    from += block.size;
+  }
+  return summary;
+}
+
+}  // namespace nlsq::inline v0

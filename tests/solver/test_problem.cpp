@@ -1,0 +1,141 @@
+// What a Problem holds and refuses; losses; manifolds.
+#include <nlsq/error.hpp>
+#include <nlsq/problem.hpp>
+
+#include <doctest/doctest.h>
+
+#include <array>
+#include <cmath>
+#include <limits>
+#include <random>
+#include <string>
+#include <vector>
+
+using namespace nlsq;
+
+namespace {
+
+struct Difference {
+  static constexpr int residuals = 1;
+  double target;
+  template <class T>
+  bool operator()(const T* a, const T* b, T* r) const {
+    r[0] = a[0] - b[0] - target;
+    return true;
+  }
+};
+
+template <class Call>
+std::string message(Call call) {
+  try {
+    call();
+  } catch (const ValidationError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+bool contains(const std::string& text, const char* part) { return text.find(part) != std::string::npos; }
+
+}  // namespace
+
+TEST_CASE("Blocks are counted, evaluated in the order they were added, and removed") {
+  double a[2] = {3, 5}, b[1] = {1};
+  std::vector<double> c{4, 4, 4};
+  Problem problem;
+  const auto first = problem.add_residual_block(Difference{1}, nullptr, {a, b});
+  problem.add_residual_block<2>([](const auto* p, const auto* q, auto* r) { r[0] = p[0], r[1] = q[2] * p[1]; return true; },
+                                Loss::huber(1), {a, c});
+  problem.add_residual_block([](const auto* q) { return std::array{q[0] - 4.0, q[1] + 1.0}; }, Loss(), {c});
+  CHECK(problem.parameter_blocks() == 3);
+  CHECK(problem.residual_blocks() == 3);
+  CHECK(problem.residuals() == 5);
+  CHECK(problem.parameters() == 6);
+  ProblemEvaluation e = problem.evaluate();
+  CHECK(e.residuals == std::vector<double>{1, 3, 20, 0, 5});
+  CHECK(e.cost == doctest::Approx(0.5 * (1 + (2 * std::sqrt(409.0) - 1) + 25)));
+  problem.remove_residual_block(first);
+  CHECK(problem.residuals() == 4);
+  problem.remove_parameter_block(c.data());
+  CHECK(problem.residual_blocks() == 0);
+  CHECK(problem.parameter_blocks() == 2);
+  CHECK(problem.evaluate().cost == 0);
+}
+
+TEST_CASE("What is wrong is refused, with what would mend it") {
+  double a[2] = {1, 2}, b[1] = {1};
+  double* unknown = b;
+  Problem problem;
+  CHECK(contains(message([&] { problem.add_residual_block(Difference{1}, nullptr, {a, unknown}); }), "add_parameter_block"));
+  CHECK(problem.residual_blocks() == 0);
+  problem.add_parameter_block(unknown, 1);
+  problem.add_residual_block(Difference{1}, nullptr, {a, unknown});
+  CHECK(contains(message([&] { problem.add_parameter_block(a, 3); }), "2 numbers"));
+  CHECK(contains(message([&] { problem.add_residual_block(Difference{1}, nullptr, {b, unknown}); }), "are the same"));
+  CHECK(contains(message([&] { problem.set_constant(a + 1); }), "no parameter block"));
+  CHECK(contains(message([&] { problem.set_manifold(a, quaternion_manifold()); }), "4 numbers"));
+  CHECK(contains(message([&] { problem.remove_residual_block({7}); }), "no residual block 7"));
+  CHECK(contains(message([&] { subset_manifold(2, {2}); }), "place 2"));
+  CHECK(contains(message([&] { Loss::huber(0); }), "positive"));
+  CHECK(contains(message([&] { Loss::cauchy(std::numeric_limits<double>::quiet_NaN()); }), "positive"));
+  problem.set_constant(a);
+  problem.set_constant(b);
+  CHECK(contains(message([&] { solve(problem); }), "free"));
+  SolverOptions options;
+  options.tau = -1;
+  problem.set_variable(a);
+  CHECK(message([&] { solve(problem, options); }) != "");
+}
+
+TEST_CASE("Losses: slopes are derivatives, small residuals count as squares, scales scale") {
+  for (const Loss& loss : {Loss(), Loss::soft_l1(1.7), Loss::huber(1.7), Loss::cauchy(1.7), Loss::arctan(1.7), Loss::tukey(1.7)}) {
+    CHECK(loss(0).rho == 0);
+    CHECK(loss(0).slope == 1);
+    CHECK(loss(1e-12).rho == doctest::Approx(1e-12).epsilon(1e-9));
+    for (const double s : {0.1, 1.0, 2.5, 2.9, 10.0, 1e4}) {
+      const double h = 1e-5 * s, numeric = (loss(s + h).rho - loss(s - h).rho) / (2 * h);
+      CHECK(loss(s).slope == doctest::Approx(numeric).epsilon(1e-7));
+    }
+  }
+  CHECK(Loss::huber(2)(9 * 4.0).rho == doctest::Approx(4 * (2 * 3.0 - 1)));
+  CHECK(Loss::cauchy(2)(4.0).rho == doctest::Approx(4 * std::log(2.0)));
+}
+
+TEST_CASE("Manifolds: a step of zero moves nothing, Jacobians are derivatives, lengths stay") {
+  std::mt19937 random(3);
+  const auto number = [&] { return static_cast<double>(random() % 2001) / 1000 - 1; };
+  const ManifoldPtr manifolds[] = {quaternion_manifold(), eigen_quaternion_manifold(), sphere_manifold(3), sphere_manifold(2),
+                                   subset_manifold(4, {1}), euclidean_manifold(3),
+                                   product_manifold({quaternion_manifold(), euclidean_manifold(3), subset_manifold(2, {0})})};
+  for (const ManifoldPtr& m : manifolds) {
+    const auto n = static_cast<std::size_t>(m->ambient()), t = static_cast<std::size_t>(m->tangent());
+    for (int round = 0; round < 20; ++round) {
+      std::vector<double> x(n), delta(t, 0), y(n), J(n * t), above(n), below(n);
+      for (double& v : x) v = number() + 0.01;
+      m->plus(x.data(), delta.data(), y.data());
+      CHECK(x == y);
+      m->plus_jacobian(x.data(), J.data());
+      for (std::size_t k = 0; k < t; ++k) {
+        delta[k] = 1e-5;
+        m->plus(x.data(), delta.data(), above.data());
+        delta[k] = -1e-5;
+        m->plus(x.data(), delta.data(), below.data());
+        delta[k] = 0;
+        for (std::size_t i = 0; i < n; ++i) CHECK(J[i * t + k] == doctest::Approx((above[i] - below[i]) / 2e-5).epsilon(1e-8).scale(1));
+      }
+    }
+  }
+  for (const ManifoldPtr& m : {quaternion_manifold(), eigen_quaternion_manifold(), sphere_manifold(4)}) {
+    const double x[4] = {0.5, -0.5, 0.7, 0.1}, delta[3] = {0.4, -1.3, 0.8};
+    double y[4];
+    m->plus(x, delta, y);
+    CHECK(std::hypot(std::hypot(y[0], y[1]), std::hypot(y[2], y[3])) == doctest::Approx(1).epsilon(1e-15));
+    CHECK(y[0] != x[0]);
+  }
+  // A quarter turn about z, from the unit quaternion: half the rotation vector.
+  const double one[4] = {1, 0, 0, 0}, quarter[3] = {0, 0, std::numbers::pi / 4};
+  double turned[4];
+  quaternion_manifold()->plus(one, quarter, turned);
+  CHECK(turned[0] == doctest::Approx(std::sqrt(0.5)));
+  CHECK(turned[3] == doctest::Approx(std::sqrt(0.5)));
+}
