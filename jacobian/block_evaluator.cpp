@@ -156,21 +156,21 @@ class GroupPass final : public BlockPass {
     for (std::size_t k = 0; k < kind.sizes.size(); start += kind.sizes[k++]) {
       if (w == width || group.program.wanted[w] != start) continue;  // fixed in all blocks
       const auto size = static_cast<std::size_t>(kind.sizes[k]);
-      from_.resize(rows * size);
-      for (std::size_t i = 0; i < rows; ++i) {
-        for (std::size_t c = 0; c < size; ++c) from_[i * size + c] = lanes.output(i * width + w + c);
-      }
-      w += size;
-      const auto* from = reinterpret_cast<const T* const*>(from_.data());
+      places_.clear();  // lane, record
       for (std::uint32_t l = 0; l < t.count; ++l) {
         const std::uint32_t block = group.blocks[t.first + l];
         const std::int32_t column = list_.column[list_.first[block] + k];
-        if (column < 0) continue;
-        T* to = J + list_.record[block] + column;
-        for (std::size_t i = 0; i < rows; ++i, to += list_.stride[block]) {
-          for (std::size_t c = 0; c < size; ++c) to[c] = from[i * size + c][l];
-        }
+        if (column >= 0) places_.push_back({list_.record[block] + static_cast<std::uint64_t>(column), list_.stride[block], l});
       }
+      for (std::size_t i = 0; i < rows; ++i) {
+        for (std::size_t c = 0; c < size; ++c) {
+          const T* from = lanes.output(i * width + w + c);
+          T* to = J + c;
+          for (const Place& place : places_) to[place.record] = from[place.lane];
+        }
+        for (Place& place : places_) place.record += place.stride;
+      }
+      w += size;
     }
   }
 
@@ -212,7 +212,11 @@ class GroupPass final : public BlockPass {
   std::vector<BlockCaller> callers_;
   Lanes<double> value_, wide_;
   Lanes<float> narrow_;
-  std::vector<const void*> from_;
+  struct Place {
+    std::uint64_t record;
+    std::uint32_t stride, lane;
+  };
+  std::vector<Place> places_;
   std::vector<double> x_, r_, J_;
   KernelCounters counters_;
 };

@@ -73,7 +73,9 @@ class Tape {
   Traced record(Op op, const Traced (&operands)[3], double value);
   void add_guard(const Traced& condition);
   std::uint32_t push(const TapeStep& step);
+  bool follows() const { return !path_.empty(); }
   std::uint32_t follow(const TapeStep& step);
+  Traced follow(Op op, const Traced& a, const Traced& b, const Traced& c, double value);
 
   std::size_t max_length_, max_guards_;
   std::uint32_t serial_;  // of this tape: numbers of another are recognised

@@ -44,6 +44,28 @@ std::uint32_t Tape::follow(const TapeStep& step) {
   return static_cast<std::uint32_t>(position_++);
 }
 
+// The same for an operation with its operands, which are most of what is followed: compared where they stand.
+Traced Tape::follow(Op op, const Traced& a, const Traced& b, const Traced& c, double value) {
+  Traced result(value);
+  result.node_ = kLost;
+  result.tape_ = serial_;
+  if (departed_ || opaque()) return result;
+  const Traced* const operands[] = {&a, &b, &c};
+  std::uint32_t nodes[3] = {0, 0, 0};
+  for (int i = 0; i < arity(op); ++i) {
+    const Traced& operand = *operands[i];
+    nodes[i] = operand.node_ != 0 && operand.tape_ == serial_ && operand.node_ < position_ ? operand.node_ : step_of(operand);
+  }
+  if (departed_ || opaque() || position_ >= path_.size()) {
+    departed_ = true;
+    return result;
+  }
+  const TapeStep& known = path_[position_];
+  departed_ = known.op != op || known.a != nodes[0] || known.b != nodes[1] || known.c != nodes[2];
+  if (!departed_) result.node_ = static_cast<std::uint32_t>(position_++);
+  return result;
+}
+
 std::uint32_t Tape::push(const TapeStep& step) {
   if (!path_.empty()) return follow(step);
   if (steps_.size() > max_length_) {
@@ -113,10 +135,27 @@ double Traced::derivative(int) const {
   return 0;
 }
 
+namespace {
+
+// What recorded code does most, without a call.
+inline double value_of_op(Op op, double a, double b, double c) {
+  switch (op) {
+    case Op::add: return a + b;
+    case Op::sub: return a - b;
+    case Op::mul: return a * b;
+    case Op::div: return a / b;
+    default: return evaluate_op(op, a, b, c);
+  }
+}
+
+}  // namespace
+
 Traced record_op(Op op, const Traced& a, const Traced& b, const Traced& c) {
-  const double value = evaluate_op(op, a.value_, b.value_, c.value_);
+  const double value = value_of_op(op, a.value_, b.value_, c.value_);
   if ((a.node_ | b.node_ | c.node_) == 0) return Traced(value);
-  if (active_tape != nullptr) return active_tape->record(op, {a, b, c}, value);
+  if (active_tape != nullptr) {
+    return active_tape->follows() ? active_tape->follow(op, a, b, c, value) : active_tape->record(op, {a, b, c}, value);
+  }
   Traced result(value);
   result.node_ = kLost;
   return result;

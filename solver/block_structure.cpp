@@ -24,7 +24,8 @@ bool takes_part(const Problem::Impl& problem, std::size_t block) {
 
 }  // namespace
 
-BlockStructure::BlockStructure(const Problem::Impl& problem, std::size_t pad_lanes) {
+BlockStructure::BlockStructure(const Problem::Impl& problem, std::size_t vector_f32, std::size_t vector_f64)
+    : lanes_f32(vector_f32), lanes_f64(vector_f64) {
   number_parameters(problem);
   choose_points(problem);
   for (const std::uint32_t p : camera_parameter) {
@@ -32,7 +33,7 @@ BlockStructure::BlockStructure(const Problem::Impl& problem, std::size_t pad_lan
     block_size.push_back(size);
     pad = std::max<std::size_t>(pad, size);
   }
-  pad = round_up(std::max<std::size_t>(pad, 1), pad_lanes);
+  pad = round_up(std::max<std::size_t>(pad, 1), std::max(lanes_f32, lanes_f64));
   camera_offset.assign(1, 0);
   for (const std::uint32_t size : block_size) camera_offset.push_back(camera_offset.back() + size);
   order_slots(problem);
@@ -244,13 +245,12 @@ void BlockStructure::find_pairs() {
     return place;
   };
   for (std::uint32_t a = 0; a < cameras; ++a) number(a, a);
-  std::vector<std::uint32_t> of_pair;
   pair_first.assign(1, 0);
   for (std::size_t p = 0; p < points; ++p) {
     for (std::uint32_t i = entry_first[p]; i < entry_first[p + 1]; ++i) {
-      for (std::uint32_t j = i; j < entry_first[p + 1]; ++j) of_pair.push_back(number(entry_block[i], entry_block[j]));
+      for (std::uint32_t j = i; j < entry_first[p + 1]; ++j) pair_block.push_back(number(entry_block[i], entry_block[j]));
     }
-    pair_first.push_back(of_pair.size());
+    pair_first.push_back(pair_block.size());
   }
   std::vector<std::uint32_t> order(reduced_blocks.size()), place(reduced_blocks.size());
   std::iota(order.begin(), order.end(), 0U);
@@ -259,15 +259,18 @@ void BlockStructure::find_pairs() {
     return x.a != y.a ? x.a < y.a : x.b < y.b;
   });
   std::vector<ReducedBlock> sorted;
-  reduced_target.assign(1, 0);
   for (const std::uint32_t k : order) {
     place[k] = static_cast<std::uint32_t>(sorted.size());
     sorted.push_back(reduced_blocks[k]);
-    reduced_target.push_back(reduced_target.back() + block_size[reduced_blocks[k].a] * pad);
   }
   reduced_blocks = std::move(sorted);
-  pair_target.reserve(of_pair.size());
-  for (const std::uint32_t k : of_pair) pair_target.push_back(reduced_target[place[k]]);
+  for (std::uint32_t& k : pair_block) k = place[k];
+  reduced_target_f32.assign(1, 0);
+  reduced_target_f64.assign(1, 0);
+  for (std::size_t k = 0; k < reduced_blocks.size(); ++k) {
+    reduced_target_f32.push_back(reduced_target_f32.back() + layout<float>(k).numbers());
+    reduced_target_f64.push_back(reduced_target_f64.back() + layout<double>(k).numbers());
+  }
 }
 
 // As many chunks as keep the work of adding them up small beside their own.
@@ -281,7 +284,7 @@ void BlockStructure::cut_chunks() {
     work[p] = 0.5 * entries * (entries + 1) * c * (point_size[p] + 1.0) * c + 40 * slots * c + 100;
     all += work[p];
   }
-  const double sums = 160.0 * static_cast<double>(reduced_target.back()) + 1;
+  const double sums = 160.0 * static_cast<double>(reduced_target_f64.back()) + 1;
   const auto count = static_cast<std::size_t>(std::clamp(all / sums, 1.0, static_cast<double>(kMostChunks)));
   chunk.assign(1, 0);
   double done = 0;
@@ -295,9 +298,9 @@ void BlockStructure::cut_chunks() {
 std::size_t BlockStructure::bytes() const {
   const auto of = [](const auto& v) { return v.capacity() * sizeof(v[0]); };
   return of(point_size) + of(point_offset) + of(slot_first) + of(entry_first) + of(stride) + of(rows) + of(cell_first) +
-         of(cell_entry) + of(cell_column) + of(entry_block) + of(point_matrix) + of(pair_first) + of(pair_target) +
+         of(cell_entry) + of(cell_column) + of(entry_block) + of(point_matrix) + of(pair_first) + of(pair_block) +
          of(record) + of(list.functions) + of(list.first) + of(list.parameters) + of(list.row) + of(list.record) +
-         of(list.stride) + of(list.column) + of(list.offsets) + of(list.sizes) + of(residual_block) + of(reduced_blocks) + of(reduced_target);
+         of(list.stride) + of(list.column) + of(list.offsets) + of(list.sizes) + of(residual_block) + of(reduced_blocks) + of(reduced_target_f32) + of(reduced_target_f64);
 }
 
 }  // namespace nlsq::inline v0

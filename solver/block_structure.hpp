@@ -20,7 +20,8 @@ struct ManifoldRecord {
 };
 
 struct BlockStructure {
-  explicit BlockStructure(const Problem::Impl& problem, std::size_t pad_lanes);
+  // For vectors of that many numbers.
+  BlockStructure(const Problem::Impl& problem, std::size_t lanes_f32, std::size_t lanes_f64);
 
   // Residual blocks in the order of elimination ("slots"): evaluated with this list.
   BlockList list;
@@ -39,8 +40,8 @@ struct BlockStructure {
   // What EliminationData points to.
   std::size_t pad = 0, points = 0, real_points = 0;  // points from real_points on have size 0
   std::vector<std::uint32_t> point_size, point_offset, slot_first, entry_first, stride, rows, cell_first, cell_entry,
-      cell_column, entry_block, block_size;
-  std::vector<std::uint64_t> point_matrix, pair_first, pair_target, record;
+      cell_column, entry_block, block_size, pair_block;
+  std::vector<std::uint64_t> point_matrix, pair_first, record;
   std::size_t point_numbers = 0, matrix_numbers = 0;  // in vectors over the points, in all their matrices
   std::size_t most_entries = 0;                       // scratch: of the point that needs most, entries * e
 
@@ -48,8 +49,20 @@ struct BlockStructure {
   struct ReducedBlock {
     std::uint32_t a = 0, b = 0;
   };
-  std::vector<ReducedBlock> reduced_blocks;   // block k at k-th place of size `target_of(k)`
-  std::vector<std::uint64_t> reduced_target;  // offset of each, and the end
+  std::vector<ReducedBlock> reduced_blocks;
+  // Offset of each block, and the end, where sums are in that format: ReducedLayout for its lanes.
+  std::vector<std::uint64_t> reduced_target_f32, reduced_target_f64;
+  std::size_t lanes_f32 = 0, lanes_f64 = 0;
+  template <class T>
+  const std::vector<std::uint64_t>& reduced_target() const {
+    if constexpr (sizeof(T) == sizeof(float)) return reduced_target_f32;
+    else return reduced_target_f64;
+  }
+  template <class T>
+  ReducedLayout layout(std::size_t reduced_block) const {
+    const auto [a, b] = reduced_blocks[reduced_block];
+    return {block_size[a], block_size[b], sizeof(T) == sizeof(float) ? lanes_f32 : lanes_f64};
+  }
   std::vector<std::uint32_t> camera_offset;   // in the reduced vector; and its length
   std::size_t reduced_size() const { return camera_offset.back(); }
   std::size_t tangent_size() const { return point_numbers + reduced_size(); }
@@ -57,8 +70,9 @@ struct BlockStructure {
   // Points [chunk[c], chunk[c + 1]) are summed by themselves; chunks in order. Decided by counts of work alone.
   std::vector<std::uint32_t> chunk;
 
-  template <class T>
-  EliminationData<T> data(const T* J) const;
+  // Records in R, sums in T.
+  template <class R, class T>
+  EliminationData<R> data(const R* J) const;
   std::size_t bytes() const;
 
  private:
@@ -71,9 +85,9 @@ struct BlockStructure {
   void cut_chunks();
 };
 
-template <class T>
-EliminationData<T> BlockStructure::data(const T* J) const {
-  EliminationData<T> d;
+template <class R, class T>
+EliminationData<R> BlockStructure::data(const R* J) const {
+  EliminationData<R> d;
   d.J = J;
   d.pad = pad;
   d.point_size = point_size.data();
@@ -89,7 +103,8 @@ EliminationData<T> BlockStructure::data(const T* J) const {
   d.cell_entry = cell_entry.data();
   d.cell_column = cell_column.data();
   d.entry_block = entry_block.data();
-  d.pair_target = pair_target.data();
+  d.pair_block = pair_block.data();
+  d.reduced_target = reduced_target<T>().data();
   d.block_size = block_size.data();
   return d;
 }

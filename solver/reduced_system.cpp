@@ -82,16 +82,25 @@ struct ReducedSystem::Impl {
   template <class T>
   void assemble(std::size_t k, std::size_t& next_row, const T* chunks, std::size_t count, std::size_t stride, std::span<const double> damping) {
     const BlockShape s = shape(k);
+    const ReducedLayout layout = structure.layout<T>(k);
+    const T* block = chunks + structure.reduced_target<T>()[k];
     for (std::size_t i = 0; i < s.columns; ++i, ++next_row) {
       const std::size_t skip = skipped(s, i);
-      const T* from = chunks + structure.reduced_target[k] + i * structure.pad;
       double* to = dense ? A.get() + (s.column + i) * ld + s.row : matrix.valuePtr() + value_of_row[next_row] - skip;
-      for (std::size_t j = skip; j < s.rows; ++j) to[j] = static_cast<double>(from[j]);
+      const T* from = block + layout.place(i, 0);
+      for (std::size_t j = skip; j < layout.whole; ++j) to[j] = static_cast<double>(from[j]);
       for (std::size_t c = 1; c < count; ++c) {
-        for (std::size_t j = skip; j < s.rows; ++j) to[j] += static_cast<double>(from[c * stride + j]);
+        for (std::size_t j = skip; j < layout.whole; ++j) to[j] += static_cast<double>(from[c * stride + j]);
       }
+      for (std::size_t j = std::max(skip, layout.whole); j < s.rows; ++j) to[j] = sum_over(block + layout.place(i, j), count, stride);
       if (s.row == s.column) to[i] += damping[s.column + i];
     }
+  }
+  template <class T>
+  static double sum_over(const T* first, std::size_t count, std::size_t stride) {
+    double sum = 0;
+    for (std::size_t c = 0; c < count; ++c) sum += static_cast<double>(first[c * stride]);
+    return sum;
   }
 };
 
@@ -156,10 +165,10 @@ int ReducedSystem::rank(const double* chunks, std::size_t count, std::size_t str
   std::vector<double> full(n * n);
   for (std::size_t k = 0; k < impl.structure.reduced_blocks.size(); ++k) {
     const BlockShape s = impl.shape(k);
+    const ReducedLayout layout = impl.structure.layout<double>(k);
     for (std::size_t i = 0; i < s.columns; ++i) {
       for (std::size_t j = 0; j < s.rows; ++j) {
-        double sum = 0;
-        for (std::size_t c = 0; c < count; ++c) sum += chunks[c * stride + impl.structure.reduced_target[k] + i * impl.structure.pad + j];
+        const double sum = Impl::sum_over(chunks + impl.structure.reduced_target_f64[k] + layout.place(i, j), count, stride);
         const std::size_t a = s.column + i, b = s.row + j;
         full[a * n + b] = full[b * n + a] = sum / (scale[a] * scale[b]);
       }

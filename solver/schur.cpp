@@ -41,7 +41,7 @@ void SchurSolver::gather(const R* J, const std::function<void(std::size_t, std::
   const std::size_t cameras = s.camera_parameter.size() * s.pad;
   auto& both = sums<T>().cameras;  // squares, then gradient, of each chunk
   both.resize(2 * cameras * chunks());
-  const EliminationData<R> data = s.data(J);
+  const EliminationData<R> data = s.data<R, T>(J);
   const int threads = run_tasks(chunks(), parallelism_, [&](std::size_t c) {
     finish(s.slot_first[s.chunk[c]], s.slot_first[s.chunk[c + 1]]);
     T* squares = both.data() + 2 * cameras * c;
@@ -72,13 +72,13 @@ template <class R, class T>
 bool SchurSolver::eliminate(const R* J, double lambda, std::span<const double> scale) {
   const BlockStructure& s = structure_;
   for (std::size_t j = 0; j < damping_.size(); ++j) damping_[j] = lambda * scale[j] * scale[j];
-  const std::size_t cameras = s.camera_parameter.size() * s.pad, blocks = s.reduced_target.back();
+  const std::size_t cameras = s.camera_parameter.size() * s.pad, blocks = s.reduced_target<T>().back();
   const std::size_t most = 2 * s.most_entries * s.pad + s.pad;
   Sums<T>& sum = sums<T>();
   sum.blocks.resize(blocks * chunks());
   sum.cameras.resize(2 * cameras * chunks());
   sum.scratch.resize(most * chunks());
-  const EliminationData<R> data = s.data(J);
+  const EliminationData<R> data = s.data<R, T>(J);
   std::atomic<bool> definite{true};
   run_tasks(chunks(), parallelism_, [&](std::size_t c) {
     T* S = sum.blocks.data() + blocks * c;
@@ -95,12 +95,12 @@ bool SchurSolver::eliminate(const R* J, double lambda, std::span<const double> s
 template <class R, class T>
 void SchurSolver::solve(const R* J, double lambda, std::span<const double> scale, BlockStep& out) {
   const BlockStructure& s = structure_;
-  const std::size_t cameras = s.camera_parameter.size() * s.pad, blocks = s.reduced_target.back();
+  const std::size_t cameras = s.camera_parameter.size() * s.pad, blocks = s.reduced_target<T>().back();
   out.factored = eliminate<R, T>(J, lambda, scale);
   const Sums<T>& sum = sums<T>();
   out.factored = out.factored && reduced_.factor(sum.blocks.data(), chunks(), blocks, std::span(damping_).subspan(s.point_numbers));
   if (!out.factored) return;
-  const EliminationData<R> data = s.data(J);
+  const EliminationData<R> data = s.data<R, T>(J);
 
   out.step.resize(s.tangent_size());
   step_cameras_.assign(cameras + s.pad, 0);
@@ -159,7 +159,7 @@ int SchurSolver::rank(const double* J, std::span<const double> scale) {
     }
     deficient += static_cast<int>(e) - pivoted_rank(scaled, e, kLeastPivot);
   }
-  const int reduced = reduced_.rank(sums_f64_.blocks.data(), chunks(), s.reduced_target.back(), scale.subspan(s.point_numbers), kLeastPivot);
+  const int reduced = reduced_.rank(sums_f64_.blocks.data(), chunks(), s.reduced_target_f64.back(), scale.subspan(s.point_numbers), kLeastPivot);
   return reduced < 0 ? -1 : static_cast<int>(s.point_numbers) - deficient + reduced;
 }
 

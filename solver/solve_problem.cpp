@@ -15,7 +15,7 @@ namespace {
 // The form of the Gram matrix that a solve starts with.
 Gram first_gram(const BlockStructure& structure, const BlockModel& model, const SolverOptions& options) {
   const PrecisionPolicy policy = options.policy();
-  const double products = static_cast<double>(structure.pair_target.size() * structure.pad * structure.pad);
+  const double products = static_cast<double>(structure.pair_block.size() * structure.pad * structure.pad);
   const FitSize size{.row_work = model.evaluator().jacobian_cost() + products,
                      .parameters = static_cast<int>(std::min<std::size_t>(structure.tangent_size(), 1 << 30)),
                      .has_f32 = model.evaluator().counts().traced > 0,
@@ -46,7 +46,7 @@ Summary solve(Problem& problem, const SolverOptions& options) {
   const auto begin = BlockMinimizer::Clock::now();
   if (auto violations = options.violations(); !violations.empty()) throw ValidationError(std::move(violations));
   const Problem::Impl& impl = problem.impl();
-  const BlockStructure structure(impl, std::max(block_kernels().lanes_f32, block_kernels().lanes_f64));
+  const BlockStructure structure(impl, block_kernels().lanes_f32, block_kernels().lanes_f64);
   if (structure.tangent_size() == 0) throw ValidationError("solve: no residual block depends on a parameter block that is free");
   std::vector<double> x;
   for (const ParameterBlock& block : impl.parameters) {

@@ -110,30 +110,41 @@ void gather_point(const EliminationData<R>& d, std::size_t p, double* V, double*
   }
 }
 
-// block += F_aᵀ F_b over the rows of one slot.
-template <class R, class T>
-[[gnu::noinline]] void add_product(T* block, const R* F_a, const R* F_b, std::size_t size_a, std::size_t size_b, std::size_t pad,
-                                   std::size_t rows, std::size_t stride) {
+// block += F_aᵀ F_b over two rows of one slot, or over one (F_a1 and F_b1 null).
+template <class R, class T, bool two>
+NLSQ_INLINE void add_rows(T* block, const ReducedLayout& layout, const R* F_a0, const R* F_a1, const R* F_b0, const R* F_b1) {
   using S = Simd<T>;
-  for (std::size_t v = 0; v < size_b; v += S::lanes) {
-    std::size_t i = 0;
-    for (; i + 2 <= rows; i += 2) {
-      const R* F0 = F_a + i * stride;
-      const R* F1 = F0 + stride;
-      const auto f0 = load_part<T>(F_b + i * stride, v, size_b), f1 = load_part<T>(F_b + (i + 1) * stride, v, size_b);
-      T* to = block + v;
-      for (std::size_t j = 0; j < size_a; ++j, to += pad) {
-        S::store(S::mul_add(S::set(static_cast<T>(F0[j])), f0, S::mul_add(S::set(static_cast<T>(F1[j])), f1, S::load(to))), to);
-      }
-    }
-    for (; i < rows; ++i) {
-      const auto f = load_part<T>(F_b + i * stride, v, size_b);
-      T* to = block + v;
-      for (std::size_t j = 0; j < size_a; ++j, to += pad) {
-        S::store(S::mul_add(S::set(static_cast<T>(F_a[i * stride + j])), f, S::load(to)), to);
-      }
+  const std::size_t by_rows = layout.whole;
+  for (std::size_t v = 0; v < by_rows; v += S::lanes) {
+    const auto f0 = load_part<T>(F_b0, v, by_rows);
+    const auto f1 = two ? load_part<T>(F_b1, v, by_rows) : S::zero();
+    T* to = block + v;
+    for (std::size_t j = 0; j < layout.rows; ++j, to += layout.stride) {
+      auto sum = S::mul_add(S::set(static_cast<T>(F_a0[j])), f0, S::load(to));
+      if constexpr (two) sum = S::mul_add(S::set(static_cast<T>(F_a1[j])), f1, sum);
+      S::store(sum, to);
     }
   }
+  T* column = block + layout.rows * layout.stride;
+  for (std::size_t j = layout.whole; j < layout.columns; ++j, column += layout.column_stride) {
+    const auto f0 = S::set(static_cast<T>(F_b0[j])), f1 = two ? S::set(static_cast<T>(F_b1[j])) : S::zero();
+    for (std::size_t v = 0; v < layout.rows; v += S::lanes) {
+      auto sum = S::mul_add(load_part<T>(F_a0, v, layout.rows), f0, S::load(column + v));
+      if constexpr (two) sum = S::mul_add(load_part<T>(F_a1, v, layout.rows), f1, sum);
+      S::store(sum, column + v);
+    }
+  }
+}
+
+template <class R, class T>
+[[gnu::noinline]] void add_product(T* block, const R* F_a, const R* F_b, std::size_t size_a, std::size_t size_b, std::size_t rows,
+                                   std::size_t stride) {
+  const ReducedLayout layout(size_a, size_b, Simd<T>::lanes);
+  std::size_t i = 0;
+  for (; i + 2 <= rows; i += 2) {
+    add_rows<R, T, true>(block, layout, F_a + i * stride, F_a + (i + 1) * stride, F_b + i * stride, F_b + (i + 1) * stride);
+  }
+  for (; i < rows; ++i) add_rows<R, T, false>(block, layout, F_a + i * stride, nullptr, F_b + i * stride, nullptr);
 }
 
 // W (e rows of `pad`) += Eᵀ F over the rows of one slot.
@@ -142,7 +153,17 @@ template <class R, class T, int E>
   using S = Simd<T>;
   const int e = E == kAnySize ? size : E;
   for (std::size_t v = 0; v < size_f; v += S::lanes) {
-    for (std::size_t i = 0; i < rows; ++i) {
+    std::size_t i = 0;
+    for (; i + 2 <= rows; i += 2) {
+      const R* E0 = record + i * stride;
+      const R* E1 = E0 + stride;
+      const auto f0 = load_part<T>(F + i * stride, v, size_f), f1 = load_part<T>(F + (i + 1) * stride, v, size_f);
+      T* w = W + v;
+      for (int k = 0; k < e; ++k, w += pad) {
+        S::store(S::mul_add(S::set(static_cast<T>(E0[k])), f0, S::mul_add(S::set(static_cast<T>(E1[k])), f1, S::load(w))), w);
+      }
+    }
+    for (; i < rows; ++i) {
       const auto f = load_part<T>(F + i * stride, v, size_f);
       T* w = W + v;
       for (int k = 0; k < e; ++k, w += pad) {
@@ -159,7 +180,7 @@ void form_W(const EliminationData<R>& d, const PointView& view, std::size_t p, T
   const int e = E == kAnySize ? static_cast<int>(d.point_size[p]) : E;
   const std::size_t pad = d.pad, entry_size = static_cast<std::size_t>(e) * pad;
   for (std::size_t k = 0; k < view.entries * entry_size; k += S::lanes) S::store(S::zero(), W + k);
-  const std::uint64_t* targets = d.pair_target + d.pair_first[p];
+  const std::uint32_t* pairs = d.pair_block + d.pair_first[p];
   for (std::size_t s = d.slot_first[p]; s < d.slot_first[p + 1]; ++s) {
     const R* record = d.J + d.record[s];
     const std::size_t stride = d.stride[s], rows = d.rows[s];
@@ -169,40 +190,55 @@ void form_W(const EliminationData<R>& d, const PointView& view, std::size_t p, T
       if (e > 0) add_W<R, T, E>(W + a * entry_size, record, F_a, size_a, pad, rows, stride, e);
       for (std::size_t other = c; other < d.cell_first[s + 1]; ++other) {
         const std::size_t b = d.cell_entry[other];
-        add_product<R, T>(S_out + targets[a * view.entries - a * (a + 1) / 2 + b], F_a, record + d.cell_column[other], size_a,
-                          d.block_size[view.blocks[b]], pad, rows, stride);
+        add_product<R, T>(S_out + d.reduced_target[pairs[a * view.entries - a * (a + 1) / 2 + b]], F_a, record + d.cell_column[other],
+                          size_a, d.block_size[view.blocks[b]], rows, stride);
       }
     }
   }
 }
 
+// sum - Σ_k x_k w_k over the point's e rows; x and w are what these make of k.
+template <class T, int E>
+NLSQ_INLINE typename Simd<T>::V without_products(typename Simd<T>::V sum, int size, auto x, auto w) {
+  const int e = E == kAnySize ? size : E;
+  for (int k = 0; k < e; ++k) sum = Simd<T>::neg_mul_add(x(static_cast<std::size_t>(k)), w(static_cast<std::size_t>(k)), sum);
+  return sum;
+}
+
 // Blocks (a, c) of S, c = a, a + 1, ...: -= Y_aᵀ W_c over the point's e rows.
 template <class T, int E>
-[[gnu::noinline]] void subtract_products(T* S_out, const std::uint64_t* target, const T* Y, const T* W, std::size_t count,
-                                         std::size_t size_a, const std::uint32_t* sizes, const std::uint32_t* blocks,
-                                         std::size_t pad, int size) {
+[[gnu::noinline]] void subtract_products(T* S_out, const std::uint64_t* targets, const std::uint32_t* pairs, const T* Y, const T* W,
+                                         std::size_t count, std::size_t size_a, const std::uint32_t* sizes,
+                                         const std::uint32_t* blocks, std::size_t pad, int size) {
   using S = Simd<T>;
+  constexpr int kept = E == kAnySize || E == 0 ? 1 : E;
   const int e = E == kAnySize ? size : E;
   for (std::size_t c = 0; c < count; ++c, W += static_cast<std::size_t>(e) * pad) {
-    const std::size_t size_c = sizes[blocks[c]];
-    for (std::size_t v = 0; v < size_c; v += S::lanes) {
-      T* to = S_out + target[c] + v;
+    const ReducedLayout layout(size_a, sizes[blocks[c]], S::lanes);
+    T* block = S_out + targets[pairs[c]];
+    for (std::size_t v = 0; v < layout.whole; v += S::lanes) {
+      typename S::V w[kept];
       if constexpr (E != kAnySize) {
-        typename S::V w[E > 0 ? E : 1];
         for (int k = 0; k < E; ++k) w[k] = S::load(W + static_cast<std::size_t>(k) * pad + v);
-        for (std::size_t j = 0; j < size_a; ++j, to += pad) {
-          auto sum = S::load(to);
-          for (int k = 0; k < E; ++k) sum = S::neg_mul_add(S::set(Y[static_cast<std::size_t>(k) * pad + j]), w[k], sum);
-          S::store(sum, to);
-        }
-      } else {
-        for (std::size_t j = 0; j < size_a; ++j, to += pad) {
-          auto sum = S::load(to);
-          for (int k = 0; k < e; ++k) {
-            sum = S::neg_mul_add(S::set(Y[static_cast<std::size_t>(k) * pad + j]), S::load(W + static_cast<std::size_t>(k) * pad + v), sum);
-          }
-          S::store(sum, to);
-        }
+      }
+      T* to = block + v;
+      for (std::size_t j = 0; j < size_a; ++j, to += layout.stride) {
+        S::store(without_products<T, E>(
+                     S::load(to), e, [&](std::size_t k) NLSQ_INLINE_LAMBDA { return S::set(Y[k * pad + j]); },
+                     [&](std::size_t k) NLSQ_INLINE_LAMBDA {
+                       if constexpr (E == kAnySize) return S::load(W + k * pad + v);
+                       else return w[k];
+                     }),
+                 to);
+      }
+    }
+    T* column = block + size_a * layout.stride;
+    for (std::size_t j = layout.whole; j < layout.columns; ++j, column += layout.column_stride) {
+      for (std::size_t v = 0; v < size_a; v += S::lanes) {
+        S::store(without_products<T, E>(
+                     S::load(column + v), e, [&](std::size_t k) NLSQ_INLINE_LAMBDA { return S::load(Y + k * pad + v); },
+                     [&](std::size_t k) NLSQ_INLINE_LAMBDA { return S::set(W[k * pad + j]); }),
+                 column + v);
       }
     }
   }
@@ -242,12 +278,12 @@ bool eliminate_point(const EliminationData<R>& d, std::size_t p, const double* V
   for (std::size_t a = 0; a < view.entries; ++a) {
     form_Y<T, E>(Y + a * entry_size, W + a * entry_size, Vi, g + d.point_offset[p], b + view.blocks[a] * pad, d.block_size[view.blocks[a]], pad, e);
   }
-  const std::uint64_t* target = d.pair_target + d.pair_first[p];
+  const std::uint32_t* pairs = d.pair_block + d.pair_first[p];
   for (std::size_t a = 0; a < view.entries; ++a) {
     const std::size_t count = view.entries - a;
-    subtract_products<T, E>(S_out, target, Y + a * entry_size, W + a * entry_size, count, d.block_size[view.blocks[a]], d.block_size,
+    subtract_products<T, E>(S_out, d.reduced_target, pairs, Y + a * entry_size, W + a * entry_size, count, d.block_size[view.blocks[a]], d.block_size,
                             view.blocks + a, pad, e);
-    target += count;
+    pairs += count;
   }
   return true;
 }

@@ -17,11 +17,11 @@ namespace {
 // Random points and cameras; J as one dense matrix, columns points first.
 struct Scene {
   std::vector<std::uint32_t> point_size, point_offset, slot_first{0}, entry_first{0}, stride, rows, cell_first{0}, cell_entry,
-      cell_column, entry_block, block_size, camera_offset{0};
-  std::vector<std::uint64_t> point_matrix, pair_first{0}, pair_target, record;
+      cell_column, entry_block, block_size, camera_offset{0}, pair_block;
+  std::vector<std::uint64_t> point_matrix, pair_first{0}, record;
   std::vector<double> J;
-  std::size_t pad = 0, points = 0, point_numbers = 0, matrix_numbers = 0, most = 0, blocks = 0;
-  std::vector<std::pair<std::uint32_t, std::uint32_t>> block_of_target;  // target / (pad * pad)
+  std::size_t pad = 0, points = 0, point_numbers = 0, matrix_numbers = 0, most = 0;
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> block_of_target;
   Eigen::MatrixXd dense;
   Eigen::VectorXd r;
 
@@ -33,7 +33,6 @@ struct Scene {
     for (std::uint32_t a = 0; a < cameras.size(); ++a) {
       for (std::uint32_t b = a; b < cameras.size(); ++b) block_of_target.emplace_back(a, b);
     }
-    blocks = block_of_target.size() * pad * pad;
     points = sizes.size();
     for (const std::uint32_t e : sizes) {
       point_size.push_back(e);
@@ -86,11 +85,11 @@ struct Scene {
         entry_block.push_back(entries[i]);
         for (std::size_t j = i; j < entries.size(); ++j) {
           const std::pair key(entries[i], entries[j]);
-          pair_target.push_back(static_cast<std::uint64_t>(std::ranges::find(block_of_target, key) - block_of_target.begin()) * pad * pad);
+          pair_block.push_back(static_cast<std::uint32_t>(std::ranges::find(block_of_target, key) - block_of_target.begin()));
         }
       }
       entry_first.push_back(static_cast<std::uint32_t>(entry_block.size()));
-      pair_first.push_back(pair_target.size());
+      pair_first.push_back(pair_block.size());
       most = std::max(most, entries.size() * sizes[p]);
     }
     J.resize(J.size() + pad, 1e30);  // read, not used
@@ -102,21 +101,32 @@ struct Scene {
     }
   }
 
+  ReducedLayout layout(std::size_t k, std::size_t lanes) const {
+    return {block_size[block_of_target[k].first], block_size[block_of_target[k].second], lanes};
+  }
+  // Of the blocks of S, and the end.
+  std::vector<std::uint64_t> targets(std::size_t lanes) const {
+    std::vector<std::uint64_t> offsets{0};
+    for (std::size_t k = 0; k < block_of_target.size(); ++k) offsets.push_back(offsets.back() + layout(k, lanes).numbers());
+    return offsets;
+  }
+
   template <class R>
-  EliminationData<R> data(const std::vector<R>& records) const {
+  EliminationData<R> data(const std::vector<R>& records, const std::vector<std::uint64_t>& offsets) const {
     return {records.data(), pad, point_size.data(), point_offset.data(), point_matrix.data(), slot_first.data(), entry_first.data(),
             pair_first.data(), record.data(), stride.data(), rows.data(), cell_first.data(), cell_entry.data(), cell_column.data(),
-            entry_block.data(), pair_target.data(), block_size.data()};
+            entry_block.data(), pair_block.data(), offsets.data(), block_size.data()};
   }
 };
 
 template <class R, class T>
-void check(const Scene& s, auto gather, auto eliminate, auto substitute, double tolerance) {
+void check(const Scene& s, std::size_t lanes, auto gather, auto eliminate, auto substitute, double tolerance) {
   const std::vector<R> records(s.J.begin(), s.J.end());
-  const EliminationData<R> data = s.data(records);
+  const std::vector<std::uint64_t> targets = s.targets(lanes);
+  const EliminationData<R> data = s.data(records, targets);
   const std::size_t cameras = s.block_size.size() * s.pad, split = s.points / 3;
   std::vector<double> V(s.matrix_numbers), g(s.point_numbers), inverse(s.matrix_numbers), damping(s.point_numbers, 0.5), step(s.point_numbers);
-  std::vector<T> squares(cameras, T(0)), gradient(cameras, T(0)), S(s.blocks, T(0)), b(cameras, T(0)), scratch(2 * s.most * s.pad + s.pad);
+  std::vector<T> squares(cameras, T(0)), gradient(cameras, T(0)), S(targets.back(), T(0)), b(cameras, T(0)), scratch(2 * s.most * s.pad + s.pad);
   for (const auto& [first, last] : {std::pair(std::size_t{0}, split), std::pair(split, s.points)}) {
     gather(data, first, last, V.data(), g.data(), squares.data(), gradient.data());
     REQUIRE(eliminate(data, first, last, V.data(), g.data(), damping.data(), inverse.data(), S.data(), b.data(), scratch.data()));
@@ -145,7 +155,7 @@ void check(const Scene& s, auto gather, auto eliminate, auto substitute, double 
     for (std::uint32_t i = 0; i < s.block_size[a]; ++i) {
       for (std::uint32_t j = 0; j < s.block_size[c]; ++j) {
         const double expected = Sd(static_cast<Eigen::Index>(s.camera_offset[a] + i), static_cast<Eigen::Index>(s.camera_offset[c] + j));
-        CHECK(std::abs(static_cast<double>(S[k * s.pad * s.pad + i * s.pad + j]) - expected) <= tolerance * size);
+        CHECK(std::abs(static_cast<double>(S[targets[k] + s.layout(k, lanes).place(i, j)]) - expected) <= tolerance * size);
       }
     }
   }
@@ -158,9 +168,9 @@ void check(const Scene& s, auto gather, auto eliminate, auto substitute, double 
 void check_all(const Scene& scene) {
   for (const BlockKernels* set : available_block_kernels()) {
     INFO(std::string(set->name));
-    check<double, double>(scene, set->gather_f64, set->eliminate_f64, set->substitute_f64, 1e-13);
-    check<float, float>(scene, set->gather_f32, set->eliminate_f32, set->substitute_f32, 1e-5);
-    check<float, double>(scene, set->gather_f32_wide, set->eliminate_f32_wide, set->substitute_f32_wide, 1e-6);
+    check<double, double>(scene, set->lanes_f64, set->gather_f64, set->eliminate_f64, set->substitute_f64, 1e-13);
+    check<float, float>(scene, set->lanes_f32, set->gather_f32, set->eliminate_f32, set->substitute_f32, 1e-5);
+    check<float, double>(scene, set->lanes_f64, set->gather_f32_wide, set->eliminate_f32_wide, set->substitute_f32_wide, 1e-6);
   }
 }
 
@@ -178,7 +188,8 @@ TEST_CASE("No cameras at all: points alone") {
   for (auto& first : scene.entry_first) first = 0;
   for (const BlockKernels* set : available_block_kernels()) {
     std::vector<double> V(scene.matrix_numbers), g(scene.point_numbers), inverse(scene.matrix_numbers), damping(scene.point_numbers, 0.25), step(scene.point_numbers);
-    const auto data = scene.data(scene.J);
+    const auto targets = scene.targets(set->lanes_f64);
+    const auto data = scene.data(scene.J, targets);
     set->gather_f64(data, 0, 3, V.data(), g.data(), nullptr, nullptr);
     REQUIRE(set->eliminate_f64(data, 0, 3, V.data(), g.data(), damping.data(), inverse.data(), nullptr, nullptr, nullptr));
     set->substitute_f64(data, 0, 3, inverse.data(), g.data(), nullptr, step.data());
@@ -193,8 +204,9 @@ TEST_CASE("A point that is not determined is reported") {
   Scene scene(4, {9, 9}, {3, 3});
   for (double& v : scene.J) v = 0;
   for (const BlockKernels* set : available_block_kernels()) {
-    std::vector<double> V(18), g(6), inverse(18), none(6, 0), S(scene.blocks), b(2 * scene.pad), scratch(2 * scene.most * scene.pad + scene.pad);
-    const auto data = scene.data(scene.J);
+    std::vector<double> V(18), g(6), inverse(18), none(6, 0), S(scene.targets(set->lanes_f64).back()), b(2 * scene.pad), scratch(2 * scene.most * scene.pad + scene.pad);
+    const auto targets = scene.targets(set->lanes_f64);
+    const auto data = scene.data(scene.J, targets);
     set->gather_f64(data, 0, 2, V.data(), g.data(), b.data(), b.data() + 0);
     CHECK_FALSE(set->eliminate_f64(data, 0, 2, V.data(), g.data(), none.data(), inverse.data(), S.data(), b.data(), scratch.data()));
   }

@@ -15,7 +15,7 @@ using namespace nlsq;
 
 namespace {
 
-struct Problem {
+struct RandomFit {
   std::string formula;
   NamedValues start;
   std::vector<double> x, y;
@@ -40,11 +40,11 @@ const std::vector<Kind>& kinds() {
 }
 
 // A random one of the kinds, started within a few per cent of the truth, with noise of two per cent.
-Problem draw(trials::Random& random) {
+RandomFit draw(trials::Random& random) {
   const Kind& kind =
       kinds()[static_cast<std::size_t>(random.uniform() * static_cast<double>(kinds().size()))];
   const Formula formula = parse_formula(kind.formula);
-  Problem p{kind.formula, {}, {}, {}};
+  RandomFit p{kind.formula, {}, {}, {}};
   // Ranges are listed as the parameters appear: a, b, (d,) c. Formulas name them in that order, too.
   std::vector<double> truth;
   for (const TrialRange& range : kind.truth) truth.push_back(random.in(range));
@@ -61,7 +61,7 @@ Problem draw(trials::Random& random) {
   return p;
 }
 
-FitResult fit(const Problem& p, const FitOptions& options = {}) {
+FitResult fit(const RandomFit& p, const FitOptions& options = {}) {
   return curve_fit(p.formula, p.x, p.y, p.start, options);
 }
 
@@ -80,7 +80,7 @@ void for_problems(std::uint64_t seed, int count, Check check) {
   trials::Random random(seed);
   int certified = 0;
   for (int k = 0; k < count; ++k) {
-    const Problem p = draw(random);
+    const RandomFit p = draw(random);
     CAPTURE(seed);
     CAPTURE(k);
     CAPTURE(p.formula);
@@ -97,8 +97,8 @@ constexpr double same = 1e-7;  // standard errors: rounding, and where an iterat
 }  // namespace
 
 TEST_CASE("the order of rows does not matter") {
-  for_problems(1, 1500, [](const Problem& p, const FitResult& one, trials::Random& random) {
-    Problem shuffled = p;
+  for_problems(1, 1500, [](const RandomFit& p, const FitResult& one, trials::Random& random) {
+    RandomFit shuffled = p;
     for (std::size_t i = p.x.size(); i > 1; --i) {
       const auto j = static_cast<std::size_t>(random.uniform() * static_cast<double>(i));
       std::swap(shuffled.x[i - 1], shuffled.x[j]);
@@ -111,8 +111,8 @@ TEST_CASE("the order of rows does not matter") {
 }
 
 TEST_CASE("data taken twice give the same parameters, and errors smaller by sqrt((m-n)/(2m-n))") {
-  for_problems(2, 1500, [](const Problem& p, const FitResult& one, trials::Random&) {
-    Problem twice = p;
+  for_problems(2, 1500, [](const RandomFit& p, const FitResult& one, trials::Random&) {
+    RandomFit twice = p;
     twice.x.insert(twice.x.end(), p.x.begin(), p.x.end());
     twice.y.insert(twice.y.end(), p.y.begin(), p.y.end());
     const FitResult two = fit(twice);
@@ -127,9 +127,9 @@ TEST_CASE("data taken twice give the same parameters, and errors smaller by sqrt
 }
 
 TEST_CASE("weights of one half are the same as rows left out and taken twice") {
-  for_problems(3, 700, [](const Problem& p, const FitResult& one, trials::Random& random) {
+  for_problems(3, 700, [](const RandomFit& p, const FitResult& one, trials::Random& random) {
     // Each row as two, of standard deviation √2 times its own.
-    Problem split = p;
+    RandomFit split = p;
     split.x.insert(split.x.end(), p.x.begin(), p.x.end());
     split.y.insert(split.y.end(), p.y.begin(), p.y.end());
     const double sigma = random.in({0.1, 10});
@@ -144,9 +144,9 @@ TEST_CASE("weights of one half are the same as rows left out and taken twice") {
 }
 
 TEST_CASE("a constant added to y is added to the constant of the model, and to nothing else") {
-  for_problems(4, 1500, [](const Problem& p, const FitResult& one, trials::Random& random) {
+  for_problems(4, 1500, [](const RandomFit& p, const FitResult& one, trials::Random& random) {
     const double shift = random.in({-20, 20});
-    Problem moved = p;
+    RandomFit moved = p;
     for (double& y : moved.y) y += shift;
     moved.start.back().second += shift;
     const FitResult two = fit(moved);
@@ -161,10 +161,10 @@ TEST_CASE("a constant added to y is added to the constant of the model, and to n
 }
 
 TEST_CASE("y in units smaller or larger by a power of two: the same bits in other units") {
-  for_problems(5, 1500, [](const Problem& p, const FitResult& one, trials::Random& random) {
+  for_problems(5, 1500, [](const RandomFit& p, const FitResult& one, trials::Random& random) {
     const int power = static_cast<int>(random.uniform() * 80) - 40;
     // The linear parameters a and c carry the units of y; b and d do not.
-    Problem scaled = p;
+    RandomFit scaled = p;
     for (double& y : scaled.y) y = std::ldexp(y, power);
     const auto carries = [](const std::string& name) { return name == "a" || name == "c"; };
     for (auto& [name, value] : scaled.start) {
@@ -182,9 +182,9 @@ TEST_CASE("y in units smaller or larger by a power of two: the same bits in othe
 }
 
 TEST_CASE("parameters in another order are the same parameters") {
-  for_problems(6, 1000, [](const Problem& p, const FitResult& one, trials::Random&) {
+  for_problems(6, 1000, [](const RandomFit& p, const FitResult& one, trials::Random&) {
     // "c + 0 ..." first: the formula names c before the others.
-    Problem turned = p;
+    RandomFit turned = p;
     turned.formula = "c+" + p.formula.substr(0, p.formula.size() - 2);
     const FitResult two = fit(turned);
     REQUIRE(two.parameter_names.front() == "c");
@@ -197,8 +197,8 @@ TEST_CASE("parameters in another order are the same parameters") {
 }
 
 TEST_CASE("a fit started at its solution stays there") {
-  for_problems(7, 1500, [](const Problem& p, const FitResult& one, trials::Random&) {
-    Problem again = p;
+  for_problems(7, 1500, [](const RandomFit& p, const FitResult& one, trials::Random&) {
+    RandomFit again = p;
     for (std::size_t j = 0; j < one.parameters.size(); ++j) again.start[j].second = one.parameters[j];
     const FitResult two = fit(again);
     CHECK(two.success());
@@ -212,7 +212,7 @@ TEST_CASE("a fit started at its solution stays there") {
 }
 
 TEST_CASE("the same call gives the same bits, and f32 first gives the same fit") {
-  for_problems(8, 700, [](const Problem& p, const FitResult& one, trials::Random&) {
+  for_problems(8, 700, [](const RandomFit& p, const FitResult& one, trials::Random&) {
     const FitResult again = fit(p);
     CHECK(one.parameters == again.parameters);
     CHECK(one.covariance == again.covariance);
@@ -226,9 +226,9 @@ TEST_CASE("the same call gives the same bits, and f32 first gives the same fit")
 }
 
 TEST_CASE("a fixed parameter at its fitted value leaves the others where they are") {
-  for_problems(9, 700, [](const Problem& p, const FitResult& one, trials::Random& random) {
+  for_problems(9, 700, [](const RandomFit& p, const FitResult& one, trials::Random& random) {
     const auto j = static_cast<std::size_t>(random.uniform() * static_cast<double>(one.parameters.size()));
-    Problem held = p;
+    RandomFit held = p;
     held.start[j].second = one.parameters[j];
     FitOptions options;
     options.fixed = {one.parameter_names[j]};

@@ -20,7 +20,7 @@ namespace nlsq::inline v0 {
 template <class T>
 struct EliminationData {
   const T* J = nullptr;         // readable `pad` numbers past the last record
-  std::size_t pad = 0;          // row stride of blocks of S, W and Y: a multiple of the lanes of T
+  std::size_t pad = 0;          // row stride of W and Y: a multiple of every set's lanes
   // By point.
   const std::uint32_t* point_size = nullptr;
   const std::uint32_t* point_offset = nullptr;  // in vectors over the points
@@ -38,9 +38,31 @@ struct EliminationData {
   const std::uint32_t* cell_column = nullptr;   // in the record's rows
   // By entry, and by pair of entries.
   const std::uint32_t* entry_block = nullptr;
-  const std::uint64_t* pair_target = nullptr;   // of the block in S: size_a rows, `pad` apart
+  const std::uint32_t* pair_block = nullptr;    // which block of S
+  // By block of S: where it begins, laid out as ReducedLayout says for the format that sums are in.
+  const std::uint64_t* reduced_target = nullptr;
   // By F block.
   const std::uint32_t* block_size = nullptr;
+};
+
+// A block of S in memory, for vectors of that many lanes: its columns in whole vectors, row by row; then, where that
+// takes fewer vectors, the columns left over, each by itself. (9 x 9 in vectors of 8: 9 + 2 instead of 18.)
+struct ReducedLayout {
+  std::size_t rows, columns;
+  std::size_t whole;          // columns stored by rows; row i at i * stride
+  std::size_t stride;         // of rows
+  std::size_t column_stride;  // of the columns left over; column j at rows * stride + (j - whole) * column_stride
+
+  constexpr ReducedLayout(std::size_t block_rows, std::size_t block_columns, std::size_t lanes)
+      : rows(block_rows), columns(block_columns), whole(block_columns), stride((block_columns + lanes - 1) / lanes * lanes),
+        column_stride((block_rows + lanes - 1) / lanes * lanes) {
+    const std::size_t rest = block_columns % lanes;
+    if (rest != 0 && rest * (column_stride / lanes) < block_rows) whole = stride = block_columns - rest;
+  }
+  constexpr std::size_t numbers() const { return rows * stride + (columns - whole) * column_stride; }
+  constexpr std::size_t place(std::size_t i, std::size_t j) const {
+    return j < whole ? i * stride + j : rows * stride + (j - whole) * column_stride + i;
+  }
 };
 
 struct BlockKernels {
