@@ -21,7 +21,7 @@ std::span<const CurveCase> curve_cases() {
       {"biexp", FusedModel::biexp, true, 0, 8, {3, 2.5, 2, 0.4, 0.5}, {1, 3, 1, 0.3, 0}, 0.02},
       {"logistic", FusedModel::logistic, true, -5, 5, {3, 1.5, 0.7, 0.2}, {1, 1, 0, 0}, 0.05},
       {"sine", FusedModel::sine, true, 0, 4, {2, 0.7, 0.4, 1}, {1, 0.65, 0, 0}, 0.1},
-      {"power", FusedModel::power, false, 0.1, 5, {2, 1.4}, {1, 1}, 0.05},
+      {"power", FusedModel::power, true, 0.1, 5, {2, 1.4}, {1, 1}, 0.05},
       {"rational22", FusedModel::rational22, false, -3, 3, {1, 2, -0.5, 0.3, 0.4}, {1, 1, 0, 0.2, 0.3}, 0.05},
   };
   return cases;

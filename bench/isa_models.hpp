@@ -108,7 +108,8 @@ struct FusedPower {  // a, b; pow itself, for exp(b log x) loses digits
   static constexpr int n = 2;
   template <class F, class T>
   static Two<T> functions(Vector<T> x, const T* p) {
-    return {pow(x, Vector<T>{} + p[1]), log(x)};
+    const auto both = F::log_pow(x, Vector<T>{} + p[1]);
+    return {both.power, both.logarithm};
   }
   template <class T>
   static Vector<T> row(Vector<T>, const Two<T>& f, const T* p, Vector<T>* J) {

@@ -14,6 +14,7 @@
 // Our own inline functions: Highway's headers for AVX-512 come with it.
 #define HWY_DISABLE_PCLMUL_AES
 #include "../jacobian/kernels/exp_avx512.hpp"
+#include "../jacobian/kernels/log_pow_avx512.hpp"
 #include "../jacobian/kernels/sincos_avx512.hpp"
 #elif defined(__AVX2__)
 #define BENCH_ISA avx2
@@ -65,6 +66,11 @@ struct SinCos {
   Vector<T> sine, cosine;
 };
 
+template <class T>
+struct LogPow {
+  Vector<T> logarithm, power;
+};
+
 // Elementary functions as the loops call them.
 struct BySleef {
   static SinCos<double> sincos(VectorF64 v) {
@@ -77,6 +83,8 @@ struct BySleef {
   }
   static VectorF64 exp(VectorF64 v) { return BENCH_SLEEF_64(exp)(v); }
   static VectorF32 exp(VectorF32 v) { return BENCH_SLEEF_32(exp)(v); }
+  static LogPow<double> log_pow(VectorF64 v, VectorF64 w) { return {BENCH_SLEEF_64(log)(v), BENCH_SLEEF_64(pow)(v, w)}; }
+  static LogPow<float> log_pow(VectorF32 v, VectorF32 w) { return {BENCH_SLEEF_32(log)(v), BENCH_SLEEF_32(pow)(v, w)}; }
 };
 #if defined(__AVX512F__)
 struct Inlined {
@@ -90,12 +98,17 @@ struct Inlined {
   }
   [[gnu::always_inline]] static VectorF64 exp(VectorF64 v) { return nlsq::avx512::exp(v); }
   [[gnu::always_inline]] static VectorF32 exp(VectorF32 v) { return nlsq::avx512::exp(v); }
+  // Of positive numbers.
+  [[gnu::always_inline]] static LogPow<double> log_pow(VectorF64 v, VectorF64 w) {
+    const auto parts = nlsq::avx512::log_parts(v);
+    return {nlsq::avx512::log(parts), nlsq::avx512::pow(parts, w)};
+  }
+  [[gnu::always_inline]] static LogPow<float> log_pow(VectorF32 v, VectorF32 w) {
+    const auto parts = nlsq::avx512::log_parts(v);
+    return {nlsq::avx512::log(parts), nlsq::avx512::pow(parts, w)};
+  }
 };
 #endif
-inline VectorF64 log(VectorF64 v) { return BENCH_SLEEF_64(log)(v); }
-inline VectorF32 log(VectorF32 v) { return BENCH_SLEEF_32(log)(v); }
-inline VectorF64 pow(VectorF64 v, VectorF64 w) { return BENCH_SLEEF_64(pow)(v, w); }
-inline VectorF32 pow(VectorF32 v, VectorF32 w) { return BENCH_SLEEF_32(pow)(v, w); }
 
 }  // namespace
 }  // namespace bench

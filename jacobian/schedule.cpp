@@ -66,22 +66,29 @@ class Scheduler {
   }
 
  private:
-  // sin and cos of one value follow each other: kernels make both at once.
+  // sin and cos of one value follow each other, and so do its logarithm and its power to a parameter (whose operands are
+  // then there as soon as the value is): kernels make both at once.
   void find_partners() {
-    std::unordered_map<std::uint32_t, std::uint32_t> sines;  // by operand
+    std::unordered_map<std::uint32_t, std::uint32_t> sines, logarithms;  // by operand
     for (std::uint32_t id = 0; id < values_.size(); ++id) {
       const LoweredValue& v = values_[id];
-      if (v.op == Op::sin && is_computed(v) && is_needed(v)) sines.emplace(v.operands[0], id);
+      if (!is_computed(v) || !is_needed(v)) continue;
+      if (v.op == Op::sin) sines.emplace(v.operands[0], id);
+      if (v.op == Op::log) logarithms.emplace(v.operands[0], id);
     }
-    if (sines.empty()) return;
+    if (sines.empty() && logarithms.empty()) return;
     partner_.resize(values_.size());
     std::iota(partner_.begin(), partner_.end(), 0u);
     for (std::uint32_t id = 0; id < values_.size(); ++id) {
       const LoweredValue& v = values_[id];
-      const auto sine = v.op == Op::cos && is_computed(v) && is_needed(v) ? sines.find(v.operands[0]) : sines.end();
-      if (sine == sines.end()) continue;
-      partner_[id] = sine->second;
-      partner_[sine->second] = id;
+      if (!is_computed(v) || !is_needed(v)) continue;
+      const bool cosine = v.op == Op::cos, power = v.op == Op::pow && !is_computed(values_[v.operands[1]]);
+      if (!cosine && !power) continue;
+      const auto& others = cosine ? sines : logarithms;
+      const auto other = others.find(v.operands[0]);
+      if (other == others.end() || partner_[other->second] != other->second) continue;  // one power has it already
+      partner_[id] = other->second;
+      partner_[other->second] = id;
     }
   }
   static bool is_needed(const LoweredValue& v) { return v.uses > 0 || v.is_output; }

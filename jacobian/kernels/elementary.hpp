@@ -6,6 +6,7 @@
 
 #if defined(NLSQ_KERNEL_SET_avx512)
 #include "exp_avx512.hpp"
+#include "log_pow_avx512.hpp"
 #include "sincos_avx512.hpp"
 #endif
 
@@ -14,8 +15,8 @@ namespace {
 namespace elementary {
 
 using sleef::acos, sleef::asin, sleef::atan, sleef::atan2, sleef::atanh, sleef::cbrt;
-using sleef::erf, sleef::erfc, sleef::expm1, sleef::hypot, sleef::lgamma, sleef::log;
-using sleef::log10, sleef::log2, sleef::pow, sleef::tan, sleef::tanh;
+using sleef::erf, sleef::erfc, sleef::expm1, sleef::hypot, sleef::lgamma;
+using sleef::log10, sleef::log2, sleef::tan, sleef::tanh;
 
 #if defined(NLSQ_KERNEL_SET_avx512)
 NLSQ_INLINE V64 exp(V64 a) { return from_raw<double>(avx512::exp(raw(a))); }
@@ -40,8 +41,48 @@ NLSQ_INLINE V64 sin(V64 a) { return sincos_full<double>(a).sine; }
 NLSQ_INLINE V32 sin(V32 a) { return sincos_full<float>(a).sine; }
 NLSQ_INLINE V64 cos(V64 a) { return sincos_full<double>(a).cosine; }
 NLSQ_INLINE V32 cos(V32 a) { return sincos_full<float>(a).cosine; }
+
+// log(a) and pow(a, b), each with the bits it has alone. Lanes of arguments that are zero, negative, infinite,
+// NaN or subnormal doubles: SLEEF's.
+template <class T>
+NLSQ_INLINE typename Simd<T>::M has_own_log(typename Simd<T>::V a) {
+  using S = Simd<T>;
+  const T least = sizeof(T) == sizeof(double) ? static_cast<T>(__DBL_MIN__) : static_cast<T>(__FLT_DENORM_MIN__);
+  const T most = sizeof(T) == sizeof(double) ? static_cast<T>(__DBL_MAX__) : static_cast<T>(__FLT_MAX__);
+  return S::mask_and(S::less_equal(S::set(least), a), S::less_equal(a, S::set(most)));
+}
+template <class T, class V = typename Simd<T>::V, class Parts>
+NLSQ_INLINE V log_of(V a, const Parts& parts) {
+  using S = Simd<T>;
+  const V result = from_raw<T>(avx512::log(parts));
+  const auto inside = has_own_log<T>(a);
+  if (!S::any(S::mask_not(inside))) [[likely]] return result;
+  return S::choose(inside, result, sleef::log(a));
+}
+template <class T, class V = typename Simd<T>::V, class Parts>
+NLSQ_INLINE V pow_of(V a, const Parts& parts, V b) {
+  using S = Simd<T>;
+  const V result = from_raw<T>(avx512::pow(parts, raw(b)));
+  const T most = sizeof(T) == sizeof(double) ? static_cast<T>(__DBL_MAX__) : static_cast<T>(__FLT_MAX__);
+  const auto inside = S::mask_and(has_own_log<T>(a), S::less_equal(S::abs(b), S::set(most)));
+  if (!S::any(S::mask_not(inside))) [[likely]] return result;
+  return S::choose(inside, result, sleef::pow(a, b));
+}
+template <class V>
+struct LogPow {
+  V logarithm, power;
+};
+template <class T, class V = typename Simd<T>::V>
+NLSQ_INLINE LogPow<V> log_pow(V a, V b) {
+  const auto parts = avx512::log_parts(raw(a));
+  return {log_of<T>(a, parts), pow_of<T>(a, parts, b)};
+}
+NLSQ_INLINE V64 log(V64 a) { return log_of<double>(a, avx512::log_parts(raw(a))); }
+NLSQ_INLINE V32 log(V32 a) { return log_of<float>(a, avx512::log_parts(raw(a))); }
+NLSQ_INLINE V64 pow(V64 a, V64 b) { return pow_of<double>(a, avx512::log_parts(raw(a)), b); }
+NLSQ_INLINE V32 pow(V32 a, V32 b) { return pow_of<float>(a, avx512::log_parts(raw(a)), b); }
 #else
-using sleef::cos, sleef::exp, sleef::sin;
+using sleef::cos, sleef::exp, sleef::log, sleef::pow, sleef::sin;
 #endif
 
 // Thresholds of the two formats.

@@ -145,7 +145,36 @@ bool select_sine_and_cosine(const Instruction& one, const Instruction& two, Kern
   step = {reinterpret_cast<void (*)()>(StepFunction<T>(sine_and_cosine<T>)), one.dst, {one.a, two.dst, two.op == Op::sin, 0}, one.op};
   return true;
 }
+
+// log of a vector and its power to B, the one after the other: the step's dst is the first's, operands[2] the second's,
+// operands[3] says that the first is the logarithm.
+template <class T, template <class> class B>
+void log_and_pow(const Tile<T>& t, const KernelStep& s, std::size_t row, std::size_t count) {
+  const T* from = t.vectors[s.operands[0]] + row;
+  const B<T> exponent(t, s.operands[1], row);
+  T* logarithm = t.vectors[s.operands[3] != 0 ? s.dst : s.operands[2]] + row;
+  T* power = t.vectors[s.operands[3] != 0 ? s.operands[2] : s.dst] + row;
+  for (std::size_t i = 0; i < count; i += Simd<T>::lanes) {
+    const auto both = elementary::log_pow<T>(Simd<T>::load(from + i), exponent(i));
+    Simd<T>::store(both.logarithm, logarithm + i);
+    Simd<T>::store(both.power, power + i);
+  }
+}
+template <class T>
+bool select_log_and_pow(const Instruction& one, const Instruction& two, KernelStep& step) {
+  const bool both = (one.op == Op::log && two.op == Op::pow) || (one.op == Op::pow && two.op == Op::log);
+  if (!both || one.a != two.a || one.a < 0 || one.dst == one.a || one.dst == two.dst) return false;
+  const std::int32_t exponent = one.op == Op::pow ? one.b : two.b;
+  if (two.op == Op::pow && exponent == one.dst) return false;  // x to its own logarithm
+  const StepFunction<T> function = exponent >= 0 ? log_and_pow<T, FromVector> : log_and_pow<T, FromUniform>;
+  step = {reinterpret_cast<void (*)()>(function), one.dst, {one.a, exponent, two.dst, one.op == Op::log}, one.op};
+  return true;
+}
 #else
+template <class T>
+bool select_log_and_pow(const Instruction&, const Instruction&, KernelStep&) {
+  return false;
+}
 template <class T>
 bool select_sine_and_cosine(const Instruction&, const Instruction&, KernelStep&) {
   return false;

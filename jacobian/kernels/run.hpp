@@ -220,7 +220,8 @@ std::size_t decode(const Instruction* code, std::size_t instructions, KernelStep
   std::size_t count = 0;
   for (std::size_t i = 0; i < instructions; ++i) {
     if (i + 1 < instructions && (select_pair<T>(code[i], code[i + 1], steps[count]) ||
-                                 select_sine_and_cosine<T>(code[i], code[i + 1], steps[count]))) {
+                                 select_sine_and_cosine<T>(code[i], code[i + 1], steps[count]) ||
+                                 select_log_and_pow<T>(code[i], code[i + 1], steps[count]))) {
       ++count, ++i;
       continue;
     }

@@ -275,6 +275,70 @@ TEST_CASE("Vector functions keep their bounds in float over every range of argum
   }
 }
 
+namespace {
+
+// Powers whose results fill the range of the format, where an error of log x weighs most; x next to 1 above all.
+template <class T>
+void check_long_powers(const KernelTable& set) {
+  std::mt19937_64 random(31);
+  std::uniform_real_distribution<double> uniform(-1, 1);
+  const double most = std::log(static_cast<double>(std::numeric_limits<T>::max())) * 0.999;
+  std::vector<T> a, b;
+  for (int i = 0; i < 60000; ++i) {
+    double x = 1;
+    switch (i % 4) {
+      case 0: x = 1 + 0.04 * uniform(random); break;
+      case 1: x = 1 + std::ldexp(uniform(random), -static_cast<int>(random() % 40)); break;
+      case 2: x = std::ldexp(1.5 + 0.5 * uniform(random), static_cast<int>((std::numeric_limits<T>::max_exponent - 3) * uniform(random))); break;
+      default: x = 1 + 0.5 * uniform(random);
+    }
+    a.push_back(static_cast<T>(x));
+    const double log_x = std::log(static_cast<double>(a.back()));
+    b.push_back(static_cast<T>(log_x == 0 ? 1e300 : most / log_x * uniform(random)));
+    if (!std::isfinite(b.back())) b.back() = 3;
+  }
+  const auto got = harness::apply<T>(set, Op::pow, a, b);
+  double worst = 0;
+  std::size_t where = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    const double e = excess(got[i], std::pow(static_cast<Wide>(a[i]), static_cast<Wide>(b[i])), 1.01);
+    if (e > worst) worst = e, where = i;
+  }
+  CAPTURE(a[where]);
+  CAPTURE(b[where]);
+  CHECK(worst <= 1);
+}
+
+}  // namespace
+
+TEST_CASE("Powers keep their bound where the exponent is as large as the result allows") {
+  for (const KernelTable* set : nlsq::available_kernels()) {
+    CAPTURE(std::string(set->name));
+    check_long_powers<double>(*set);
+    check_long_powers<float>(*set);
+  }
+}
+
+TEST_CASE("Integer powers of negative numbers have the sign of the C library's, others are NaN") {
+  for (const KernelTable* set : nlsq::available_kernels()) {
+    CAPTURE(std::string(set->name));
+    std::vector<double> a, b;
+    for (const double x : {-2.0, -0.5, -1.0, -1e-3, -1e100}) {
+      for (const double y : {1.0, 2.0, 3.0, -1.0, -2.0, -3.0, 0.0, 0.5, -1.5, 4503599627370497.0, 9007199254740992.0}) {
+        a.push_back(x), b.push_back(y);
+        a.push_back(-x), b.push_back(y);  // beside it, a lane that needs nothing of the kind
+      }
+    }
+    const auto got = harness::apply<double>(*set, Op::pow, a, b);
+    for (std::size_t i = 0; i < a.size(); ++i) {
+      CAPTURE(a[i]);
+      CAPTURE(b[i]);
+      CHECK(excess(got[i], std::pow(static_cast<Wide>(a[i]), static_cast<Wide>(b[i])), 1.01) <= 1);
+      if (!std::isnan(got[i])) CHECK(std::signbit(got[i]) == std::signbit(std::pow(a[i], b[i])));
+    }
+  }
+}
+
 TEST_CASE("Zeros, infinities, NaN and the ends of the range come out as the C library has them") {
   for (const Case& c : cases) {
     CAPTURE(std::string(nlsq::name(c.op)));

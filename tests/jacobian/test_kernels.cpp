@@ -298,6 +298,64 @@ TEST_CASE("sin and cos of one vector give the same bits together as alone, whate
   }
 }
 
+namespace {
+
+// log and a power of x, in vectors 0 to 3: x, the exponents, and two more. `exponent` may be a uniform, ~0.
+template <class T>
+void check_log_and_pow(const KernelTable& set, bool log_first, std::int32_t exponent, std::int32_t second_dst, std::mt19937& random) {
+  const Instruction log{Op::log, log_first ? 2 : second_dst, 0, 0, 0}, pow{Op::pow, log_first ? second_dst : 2, 0, exponent, 0};
+  const Instruction code[] = {log_first ? log : pow, log_first ? pow : log};
+  std::vector<T> x(64), y(64), together[4];
+  for (T& v : x) v = static_cast<T>(std::uniform_real_distribution<double>(random() % 16 == 0 ? -5 : 0, 5)(random));
+  for (T& v : y) v = static_cast<T>(std::uniform_real_distribution<double>(-3, 3)(random));
+  if (random() % 4 == 0) x[random() % 64] = 0, x[random() % 64] = std::numeric_limits<T>::infinity();
+  if (random() % 4 == 0) x[random() % 64] = std::numeric_limits<T>::denorm_min(), y[random() % 64] = std::numeric_limits<T>::quiet_NaN();
+  const T uniforms[] = {y[0]};
+  T* vectors[4];
+  for (int k = 0; k < 4; ++k) together[k] = k == 1 ? y : x, vectors[k] = together[k].data();
+  nlsq::KernelCounters counters;
+  const auto run = [&](const Instruction* instructions, std::size_t count, T* const* v, std::size_t rows) {
+    if constexpr (sizeof(T) == 8) set.run_f64(instructions, count, v, uniforms, rows, &counters);
+    else set.run_f32(instructions, count, v, uniforms, rows, &counters);
+  };
+  run(code, 2, vectors, 64);
+  for (const Instruction& one : code) {
+    for (std::size_t i = 0; i < 64; ++i) {  // one row at a time
+      std::vector<T> a(64, x[i]), b(64, y[i]), result(64);
+      T* alone[] = {a.data(), b.data(), result.data()};
+      const Instruction single{one.op, 2, 0, one.b, 0};
+      run(&single, 1, alone, 1);
+      REQUIRE(same(together[one.dst][i], result[0]));
+    }
+  }
+}
+
+}  // namespace
+
+TEST_CASE("log and a power of one vector give the same bits together as alone, whatever lanes lie beside") {
+  std::mt19937 random(9);
+  for (const KernelTable* set : nlsq::available_kernels()) {
+    CAPTURE(std::string(set->name));
+    for (int trial = 0; trial < 60; ++trial) {
+      for (const bool log_first : {true, false}) {
+        for (const std::int32_t exponent : {1, ~0}) {
+          for (const std::int32_t second : {0, 1, 3}) {  // over x, over the exponents, elsewhere
+            check_log_and_pow<double>(*set, log_first, exponent, second, random);
+            check_log_and_pow<float>(*set, log_first, exponent, second, random);
+          }
+        }
+      }
+    }
+    // x to the power of its logarithm: one needs the other.
+    std::vector<double> x(64, 2.5), a(64), b(64);
+    double* vectors[] = {x.data(), a.data(), b.data()};
+    const Instruction code[] = {{Op::log, 1, 0, 0, 0}, {Op::pow, 2, 0, 1, 0}};
+    nlsq::KernelCounters counters;
+    set->run_f64(code, 2, vectors, nullptr, 64, &counters);
+    CHECK(b[63] == doctest::Approx(std::pow(2.5, std::log(2.5))).epsilon(1e-14));
+  }
+}
+
 TEST_CASE("Rows are counted in the format that ran them, and counters add") {
   nlsq::KernelCounters total;
   for (const KernelTable* set : nlsq::available_kernels()) {
