@@ -19,6 +19,7 @@ struct Settings {
   bool quick = false;
   Clock clock = Clock::wall;  // cpu: processor time of the process, for busy machines and one thread
   int repeat = 5;             // rounds
+  std::string bal_file;   // of suite bal; empty: problems are made up
   Machine machine;
   Report* report = nullptr;
 };

@@ -18,7 +18,7 @@ namespace {
 
 struct Arguments {
   std::vector<std::string> suites;
-  std::string json, goals, fits_of;
+  std::string json, goals, fits_of, bal;
   std::size_t rows = 0;
   int repeat = 0;
   bool quick = false, list = false, cpu = false;
@@ -35,6 +35,7 @@ int run(const Arguments& arguments) {
   settings.quick = arguments.quick;
   settings.clock = arguments.cpu ? bench::Clock::cpu : bench::Clock::wall;
   settings.repeat = arguments.repeat > 0 ? arguments.repeat : arguments.quick ? 3 : 7;
+  settings.bal_file = arguments.bal;
   settings.machine = bench::measure_machine();
   settings.report = &report;
   const bench::Machine& machine = settings.machine;
@@ -74,6 +75,7 @@ int main(int argc, char** argv) {
   app.add_option("--json", arguments.json, "write the rows to FILE");
   app.add_option("--goals", arguments.goals, "write the goals, as printed at the end, to FILE");
   app.add_option("--repeat", arguments.repeat, "runs of each contender")->check(CLI::Range(1, 1000));
+  app.add_option("--bal", arguments.bal, "suite bal on FILE, in the form of examples/bal.hpp, instead of problems made up");
   app.add_flag("--quick", arguments.quick, "fewer rows and runs");
   app.add_flag("--cpu-time", arguments.cpu,
                "processor time instead of wall time: for a busy machine, and one thread");

@@ -23,6 +23,7 @@ void run_read(const Settings& settings);
 void run_cli(const Settings& settings);
 void run_scaling(const Settings& settings);
 void run_isa(const Settings& settings);
+void run_bal(const Settings& settings);
 
 inline constexpr Suite kSuites[] = {
     {"curve", "seven models at 1e6 rows and exp at 1e7, one thread, against every peer and fused loops",
@@ -36,6 +37,7 @@ inline constexpr Suite kSuites[] = {
     {"cli", "a file fitted by nlsq-fit, a SciPy script and gnuplot, process start included", run_cli},
     {"scaling", "exp at 1e4 to 1e8 rows, generated and in memory, one thread and all: time and memory", run_scaling},
     {"isa", "the curves under each instruction set's kernels: same answers, and the times", run_isa},
+    {"bal", "bundle adjustment by nlsq::Problem to the cost that Ceres has after 50 iterations, two threads", run_bal},
 };
 
 // The other side of suite isa: the name of this process's kernels, then a fit for each line of standard input and a
