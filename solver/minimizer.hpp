@@ -190,6 +190,7 @@ class Minimizer {
   enum class Judgement { accept, reject, invalid, undecided } judgement_ = Judgement::reject;
   double trusted_distance_ = 1;         // standard errors within which undamped steps are taken
   double last_decrement_ = 0;           // ν₀ where an undamped step led from to state_.x; 0: none did
+  double last_step_size_ = 0;           // and ‖D s₀‖ / ‖D x‖ there
   // A step whose end at_ tells of without a pass there.
   struct LastStep {
     double size = 0;        // ‖D s‖ / ‖D x‖

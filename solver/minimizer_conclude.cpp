@@ -106,6 +106,7 @@ bool Minimizer::take_certified_step() {
   Linearization there = evaluator_.linearize(next, {Format::f64, Gram::qr});
   if (!there.finite || there.cost > at_->cost + noise()) return false;
   state_.x = std::move(next);
+  last_decrement_ = 0;
   state_.plan.gram = Gram::qr;
   at_.renew() = std::move(there);
   solver_.reset();

@@ -20,7 +20,49 @@ constexpr double kMostContraction = 0.01;    // of the step before
 constexpr double kMostCondition = 1e9;       // κ₀
 // What θ may be larger by than it was measured: along the step before, or by a part of the rows.
 constexpr double kOtherDirection = 4, kOtherRows = 10;
-constexpr double kRepresentative = 0.5;      // error of the part's curvature along the step that is borne
+constexpr double kRepresentative = 0.3;      // error of the part's curvature that is borne, in any direction
+constexpr double kUnseen = 0.1;              // θ of rows unlike the part's, of which there may be as many as are missing
+constexpr double kSameScatter = 0.1;         // and of its cost
+constexpr double kFurthest = 10;             // times tau that the step may begin at
+
+// What both ends of the step say of what it leaves, as a share of it: of ν₀, and of ‖D s‖.
+struct Left {
+  double decrement = 0, size = 0;
+};
+
+double scaled_norm(const Vector& s, const Vector& scale) {
+  double squares = 0;
+  for (std::size_t j = 0; j < s.size(); ++j) squares += std::pow(s[j] * scale[j], 2);
+  return std::sqrt(squares);
+}
+
+Vector product(const Matrix& A, const Vector& v) {
+  Vector out(v.size(), 0.0);
+  for (std::size_t i = 0; i < v.size(); ++i) {
+    for (std::size_t j = 0; j < v.size(); ++j) out[i] += A(i, j) * v[j];
+  }
+  return out;
+}
+
+// ‖1 - H⁻¹B‖ in the metric of H, by power iteration: by how much B, the part's matrix, is wrong at worst.
+double missing_share(const Matrix& H, const Matrix& B, const LinearSolver& metric, const Vector& scale) {
+  constexpr int kRounds = 12;
+  Vector v(scale.size());
+  for (std::size_t j = 0; j < v.size(); ++j) v[j] = 1 / scale[j];
+  double share = 0;
+  for (int round = 0; round < kRounds; ++round) {
+    const Vector whole = product(H, v), part = product(B, v);
+    Vector missing(v.size());
+    for (std::size_t j = 0; j < v.size(); ++j) missing[j] = whole[j] - part[j];
+    const double before = metric.norm_in_metric(whole), after = metric.norm_in_metric(missing);
+    if (!(before > 0)) return 1;
+    share = std::max(share, after / before);
+    if (!(after > 0)) break;
+    metric.apply_inverse(missing, v);
+    for (double& x : v) x /= after;
+  }
+  return share;
+}
 
 std::size_t part_rows(const Evaluator& evaluator) { return std::max(kLeastPart, evaluator.residuals() / kPart); }
 
@@ -45,16 +87,20 @@ void Minimizer::bend_last_approach() {
 }
 
 // From x to x + s, s the undamped f64 step, where what is left then is known to be within tau and xtol. False: nothing
-// is changed. The cost falls by ½ν₀² up to a share θ of that, far below its own rounding.
+// is changed.
 bool Minimizer::take_last_step() {
   if (options_.strict || last_step_failed_ || low() || low_gram() || at_->plan.gram != Gram::f64) return false;
   if (!large() || !undamped()) return false;
   if (!(last_decrement_ > 0) || first_.condition > kMostCondition) return false;
+  // Even with θ at a tenth τ would hold at the end: no more than digits of xtol depend on the part of the rows.
+  if (!(first_.decrement_sigma <= kFurthest * options_.tau)) return false;
   const double contraction = first_.decrement / last_decrement_;
-  const auto suffices = [&](double share) {
-    return share * first_.step_size <= options_.xtol && share * first_.decrement_sigma <= options_.tau;
+  // Between nearly dependent columns a step may be short in the metric of H and long in that of D.
+  const Left before{kOtherDirection * contraction, kOtherDirection * std::max(contraction, first_.step_size / last_step_size_)};
+  const auto suffices = [&](const Left& share) {
+    return share.size * first_.step_size <= options_.xtol && share.decrement * first_.decrement_sigma <= options_.tau;
   };
-  if (!(contraction <= kMostContraction) || !suffices(kOtherDirection * contraction)) return false;
+  if (!(contraction <= kMostContraction) || !suffices(before)) return false;
 
   trial_ = state_.x;
   for (std::size_t j = 0; j < trial_.size(); ++j) trial_[j] += first_.step[j];
@@ -62,31 +108,36 @@ bool Minimizer::take_last_step() {
   const std::size_t part = part_rows(evaluator_);
   if (!evaluator_.linearize_part(state_.x, part, here) || !evaluator_.linearize_part(trial_, part, there)) return false;
   if (!here.finite || !there.finite) return false;
-  // The linear model's gradient at the end is zero; `left` is what the part of the rows finds there instead. It has a say
-  // only if its own curvature along the step is that of all rows: what determines a parameter may lie elsewhere.
+  // It has a say only if it is like all rows, in every direction: what determines a parameter may lie elsewhere, and so
+  // may residuals that bend the path.
   const std::size_t n = trial_.size();
-  Vector left(n), missing(n);
-  for (std::size_t i = 0; i < n; ++i) {
-    double linear = 0, whole = 0;
-    for (std::size_t j = 0; j < n; ++j) {
-      linear += here.normal(i, j) * (trial_[j] - state_.x[j]);
-      whole += at_->normal(i, j) * (trial_[j] - state_.x[j]);
-    }
-    left[i] = there.gradient[i] - here.gradient[i] - linear;
-    missing[i] = whole - linear;
-  }
   const LinearSolver& metric = memory_.undamped.solver;
-  const double share = std::max(kOtherDirection * contraction, kOtherRows * metric.norm_in_metric(left) / first_.decrement);
-  if (!suffices(share) || !(metric.norm_in_metric(missing) <= kRepresentative * first_.decrement)) {
+  const double missing = missing_share(at_->normal, here.normal, metric, state_.scale);
+  if (!(missing <= kRepresentative) || !(std::fabs(here.cost - at_->cost) <= kSameScatter * at_->cost)) {
     last_step_failed_ = true;
     return false;
   }
-  LastStep step{first_.step_size, share * first_.step_size, share * first_.decrement_sigma, 0};
+  // The linear model's gradient at the end is zero; `left` is what the part of the rows finds there instead.
+  Vector left = product(here.normal, first_.step), back;
+  for (std::size_t i = 0; i < n; ++i) left[i] = there.gradient[i] - here.gradient[i] - left[i];
+  metric.apply_inverse(left, back);
+  const Left share{
+      std::max({before.decrement, kUnseen * missing, kOtherRows * metric.norm_in_metric(left) / first_.decrement}),
+      std::max({before.size, kUnseen * missing,
+                kOtherRows * scaled_norm(back, state_.scale) / scaled_norm(first_.step, state_.scale)})};
+  // The cost falls by ½ν₀² up to that share of it, which its own rounding must cover.
+  if (!suffices(share) || !(share.decrement * 0.5 * first_.decrement * first_.decrement <= noise())) {
+    last_step_failed_ = true;
+    return false;
+  }
+  LastStep step{first_.step_size, share.size * first_.step_size, share.decrement * first_.decrement_sigma, 0};
   for (std::size_t j = 0; j < n; ++j) {
     Vector change(n);
     for (std::size_t i = 0; i < n; ++i) change[i] = (there.normal(i, j) - here.normal(i, j)) / state_.scale[j];
     step.gram_change = std::hypot(step.gram_change, metric.norm_in_metric(change) * std::sqrt(first_.condition));
   }
+  // And of rows unlike the part's, which change by as much as the parameters.
+  step.gram_change = kOtherRows * (step.gram_change + missing * step.size * std::sqrt(first_.condition));
   record(StepOutcome::accepted, Event::last_step, fmt::format("{:.1e} standard errors will be left", step.left_sigma));
   last_step_ = step;
   state_.x = trial_;

@@ -264,6 +264,7 @@ bool Minimizer::finish_in(const PrecisionPlan& plan) {
   record(StepOutcome::accepted, Event::finishing, fmt::format("{:.1e} standard errors from the optimum", first_.decrement_sigma));
   ++summary_.precision.escalations;
   last_decrement_ = first_.decrement;
+  last_step_size_ = first_.step_size;
   state_.x = trial_;
   state_.plan = plan;
   at_.renew() = std::move(there);
@@ -324,6 +325,7 @@ void Minimizer::roll_back() {
   wasted_work_ = std::max(wasted_work_, evaluator_.counted_work() - work_at_checkpoint_);
   record(StepOutcome::promoted, Event::rollback, fmt::format("cost {:.9g} is above the checkpoint's", at_->cost));
   state_.x = state_.checkpoint;
+  last_decrement_ = 0;
   state_.plan = {Format::f64, Gram::f64};
   trust_.restore(options_.initial_lambda);
   evaluator_.linearize_into(state_.x, state_.plan, at_.renew());

@@ -136,6 +136,7 @@ void Minimizer::settle() {
     return;
   }
   last_decrement_ = undamped() ? first_.decrement : 0;
+  last_step_size_ = first_.step_size;
   const double scale = std::max(at_->cost, std::numeric_limits<double>::min());
   ftol_met_ = !low() && options_.ftol > 0 && decrease_ <= options_.ftol * scale && step_.predicted <= options_.ftol * scale;
   state_.x = trial_;

@@ -133,6 +133,67 @@ TEST_CASE("rows that no sample sees do not spoil it") {
   }
 }
 
+TEST_CASE("rows that no sample sees and the model does not fit: what is said of the end is true of it") {
+  // a is determined by a few hundred rows between the samples' tiles, which bend the path: alone, or by a fifth.
+  for (const double shared : {0.0, 0.05}) {
+    const auto model = [shared](auto x, const auto& p) {
+      using std::exp, std::sin;
+      return x < 0 ? p[0] * exp(p[0] * x) : p[1] * exp(0.4 * p[1] * x) * x + p[0] * shared * sin(7.0 * x);
+    };
+    for (const double misfit : {0.03, 0.1, 0.3, 1.0, 3.0}) {
+      for (const std::size_t rare : {100, 170, 270}) {
+        Data d;
+        problems::Noise random(rare);
+        for (std::size_t i = 0; i < 200'000; ++i) {
+          const bool unseen = i >= 100'000 && i < 100'000 + rare;
+          const double x = unseen ? -2 * static_cast<double>(i - 100'000) / static_cast<double>(rare)
+                                  : static_cast<double>(i % 1000) / 1000;
+          d.x.push_back(x);
+          d.y.push_back(unseen ? 1.5 * std::exp(1.5 * x) + misfit * std::sin(5 * x)
+                               : 0.8 * std::exp(0.32 * x) * x + 1.5 * shared * std::sin(7 * x) +
+                                     (shared > 0 ? 0.1 : 0.01) * random.normal());
+        }
+        const FitResult f = curve_fit(model, d.x, d.y, {1.5, 0.6});
+        FitOptions here;  // a pass over all rows at f's end, and no step
+        here.strict = true;
+        here.precision = PrecisionPolicy::parse("f64");
+        here.solve_linear_start = false;
+        here.max_iterations = 0;
+        const FitResult there = curve_fit(model, d.x, d.y, f.parameters, here);
+        REQUIRE(there.parameters == f.parameters);
+        const Certificate& c = f.summary.certificate;
+        REQUIRE(c.passed);
+        CAPTURE(shared);
+        CAPTURE(misfit);
+        CAPTURE(rare);
+        CAPTURE(c.last_step);
+        CHECK(there.summary.certificate.decrement_sigma <= c.decrement_sigma + 1e-12);
+        CHECK(there.summary.certificate.step <= c.step + 1e-15);
+        for (std::size_t j = 0; j < 2; ++j) {
+          CHECK(std::fabs(f.covariance(j, j) / there.covariance(j, j) - 1) <= c.covariance_error + 1e-12);
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("exact data: cost and errors are no difference of numbers that the last step made equal") {
+  for (const double noise : {0.0, 1e-12, 1e-8}) {
+    const Data d = decay_data(140'000, noise, none);
+    const std::vector<double> sigma(d.x.size(), 0.05);
+    FitOptions options;
+    options.sigma = sigma;
+    options.absolute_sigma = true;
+    options.xtol = 1e-6;
+    for (const double start : {1.2, 1.29, 1.2999}) {
+      const FitResult f = curve_fit(decay, d.x, d.y, {2.0, start, 0.4}, options);
+      REQUIRE(f.summary.certificate.passed);
+      const double cost = static_cast<double>(truth(d, f).cost) / (0.05 * 0.05);
+      CHECK(std::fabs(f.summary.final_cost - cost) <= 1e-9 * cost + 1e-22);
+    }
+  }
+}
+
 TEST_CASE("a last step is taken by fits of many rows alone") {
   const Data d = decay_data(100'000, 0.05, none);
   CHECK(fit(d).summary.certificate.last_step == 0);
