@@ -49,7 +49,7 @@ int run(const Arguments& arguments) {
       settings.repeat, arguments.cpu ? "processor time" : "wall time");
   for (const bench::Suite& suite : bench::kSuites) {
     const bool chosen =
-        arguments.suites.empty() || arguments.suites[0] == "all" ||
+        ((arguments.suites.empty() || arguments.suites[0] == "all") && !suite.on_request) ||
         std::find(arguments.suites.begin(), arguments.suites.end(), suite.name) != arguments.suites.end();
     if (chosen) suite.run(settings);
   }

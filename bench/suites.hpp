@@ -12,6 +12,7 @@ struct Suite {
   const char* name;
   const char* about;
   void (*run)(const Settings& settings);
+  bool on_request = false;  // by its name alone: it takes minutes, and times nothing
 };
 
 void run_curve(const Settings& settings);
@@ -24,6 +25,9 @@ void run_cli(const Settings& settings);
 void run_scaling(const Settings& settings);
 void run_isa(const Settings& settings);
 void run_bal(const Settings& settings);
+void run_adversarial(const Settings& settings);
+void run_random(const Settings& settings);
+void run_naive(const Settings& settings);
 
 inline constexpr Suite kSuites[] = {
     {"curve", "seven models at 1e6 rows and exp at 1e7, one thread, against every peer and fused loops",
@@ -38,6 +42,9 @@ inline constexpr Suite kSuites[] = {
     {"scaling", "exp at 1e4 to 1e8 rows, generated and in memory, one thread and all: time and memory", run_scaling},
     {"isa", "the curves under each instruction set's kernels: same answers, and the times", run_isa},
     {"bal", "bundle adjustment by nlsq::Problem to the cost that Ceres has after 50 iterations, two threads", run_bal},
+    {"adversarial", "answers and counted work of every policy on the adversarial set and on benign large fits", run_adversarial, true},
+    {"random", "answers of every policy on ten thousand problems drawn at random", run_random, true},
+    {"naive", "f32 and bf16 without a scheduler, beside ours: silent wrong answers", run_naive, true},
 };
 
 // The other side of suite isa: the name of this process's kernels, then a fit for each line of standard input and a

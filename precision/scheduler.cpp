@@ -89,19 +89,30 @@ namespace {
 bool sixteen_bits(Gram gram) { return gram <= Gram::bf16; }
 bool below_f64(Gram gram) { return gram < Gram::f64; }
 
-// The Gram matrix, not the rows, is what a pass costs: forms below f64 pay even from f64 rows.
-bool gram_dominates(int parameters, const Thresholds& t) { return parameters >= t.sixteen_bit_parameters; }
+// From so many parameters on f32 sums of a tile save more than their lower condition limit costs; J of 16 bits from
+// thresholds.sixteen_bit_parameters on, and twice as many where f64 rows have to be narrowed for it. Forms in f32
+// save nothing under f64 rows (the table is in docs/precision.md).
+constexpr int kTileSums = 16;
+bool sixteen_bits_worth(const HealthReport& h, const Thresholds& t) {
+  return h.sixteen_bits_pay && h.parameters >= t.sixteen_bit_parameters;
+}
+bool worth_under_f64_rows(Gram gram, int parameters, bool pays, const Thresholds& t) {
+  return sixteen_bits(gram) && pays && parameters >= 2 * t.sixteen_bit_parameters;
+}
 
 PrecisionPlan all_f64(const PrecisionPlan& plan) {
   return {Format::f64, plan.gram == Gram::qr ? Gram::qr : Gram::f64};
 }
 
 PrecisionPlan f64_rows(const HealthReport& h, const Thresholds& t) {
-  return gram_dominates(h.parameters, t) ? PrecisionPlan{Format::f64, h.plan.gram} : all_f64(h.plan);
+  // Near the end one pass more would go to finding out that it is the end.
+  const bool kept = h.nearness > 1 && worth_under_f64_rows(h.plan.gram, h.parameters, h.sixteen_bits_pay, t);
+  return kept ? PrecisionPlan{Format::f64, h.plan.gram} : all_f64(h.plan);
 }
 
 // One step up for the Gram matrix; residuals follow where the form needs f64 rows.
 PrecisionPlan wider_gram(const HealthReport& h) {
+  if (h.plan.residual == Format::f64 && below_f64(h.plan.gram)) return all_f64(h.plan);
   switch (h.plan.gram) {
     case Gram::f16:
     case Gram::bf16: return {h.plan.residual, Gram::f32_tile};
@@ -118,11 +129,10 @@ bool within(const PrecisionPlan& plan, const PartFormats& ceiling) {
   return f.residual <= ceiling.residual && f.jacobian <= ceiling.jacobian && f.gram <= ceiling.gram;
 }
 
-// The form one level below, where the policy's floor and the kernels have one that pays.
-std::optional<Gram> narrower_gram(Gram gram, const PrecisionPolicy& policy, bool sixteen_bits_pay) {
-  const auto floor = info(policy.jacobian_floor).bytes == 2 && sixteen_bits_pay ? policy.jacobian_floor : Format::f32;
+// The form one level below, of f32 rows, where the policy's floor and the kernels have one that pays.
+std::optional<Gram> narrower_gram(Gram gram, const PrecisionPolicy& policy, bool sixteen_bits_worth) {
+  const auto floor = info(policy.jacobian_floor).bytes == 2 && sixteen_bits_worth ? policy.jacobian_floor : Format::f32;
   switch (gram) {
-    case Gram::f64: return policy.jacobian_floor < Format::f64 ? std::optional(Gram::f32_wide) : std::nullopt;
     case Gram::f32_wide: return policy.gram_floor == Format::f32 ? std::optional(Gram::f32_tile) : std::nullopt;
     case Gram::f32_tile:
       if (floor == Format::f32) return std::nullopt;
@@ -161,8 +171,8 @@ Event row_trouble(const HealthReport& h, const Thresholds& t) {
 std::optional<PrecisionPlan> descent(const HealthReport& h, const PrecisionPolicy& policy) {
   const Thresholds& t = policy.thresholds;
   if (h.descents >= t.descents || h.good_steps < t.steps_before_descent << h.descents) return std::nullopt;
-  if (!gram_dominates(h.parameters, t)) return std::nullopt;
-  const auto gram = narrower_gram(h.plan.gram, policy, h.sixteen_bits_pay);
+  if (h.parameters < kTileSums || h.plan.residual == Format::f64) return std::nullopt;
+  const auto gram = narrower_gram(h.plan.gram, policy, sixteen_bits_worth(h, t));
   if (!gram) return std::nullopt;
   const bool damped = h.lambda >= t.descent_damping * t.sixteen_bit_damping * h.parameters;
   const bool fits = sixteen_bits(*gram) ? damped || h.epsilon_j_below <= t.descent_epsilon_j
@@ -187,14 +197,15 @@ PrecisionPlan initial_plan(const PrecisionPolicy& policy, const FitSize& size) {
   const PrecisionPlan f64{Format::f64, Gram::f64};
   if (!policy.adaptive || (policy.entry_gate && (size.linear || !(size.row_work >= t.entry_work)))) return f64;
   PrecisionPlan plan = plan_of(policy);
+  const bool pays = size.sixteen_bits_pay && size.parameters >= t.sixteen_bit_parameters;
+  if (!size.has_f32 && !worth_under_f64_rows(plan.gram, size.parameters, size.sixteen_bits_pay, t)) return f64;
   if (!size.has_f32) plan.residual = Format::f64;
-  if (!policy.entry_gate) return size.has_f32 || gram_dominates(size.parameters, t) ? plan : f64;
+  if (!policy.entry_gate) return plan;
   // Through the gate: what pays for so many parameters.
-  const bool many = gram_dominates(size.parameters, t);
-  if (plan.residual == Format::f64 && !many) return f64;
-  if (sixteen_bits(plan.gram) && !(many && size.sixteen_bits_pay)) plan.gram = Gram::f32_wide;
-  if (many && size.parameters >= 2 * t.sixteen_bit_parameters && plan.gram == Gram::f32_wide && plan.residual == Format::f32) {
-    while (const auto narrower = narrower_gram(plan.gram, policy, size.sixteen_bits_pay)) plan.gram = *narrower;
+  if (plan.residual == Format::f64) return worth_under_f64_rows(plan.gram, size.parameters, size.sixteen_bits_pay, t) ? plan : f64;
+  if (sixteen_bits(plan.gram) && !pays) plan.gram = Gram::f32_wide;
+  if (size.parameters >= kTileSums && plan.gram == Gram::f32_wide) {
+    while (const auto narrower = narrower_gram(plan.gram, policy, pays)) plan.gram = *narrower;
   }
   return plan;
 }
@@ -216,7 +227,7 @@ Decision next_plan(const HealthReport& h, const PrecisionPolicy& policy, const R
   } else {
     // So close an undamped step lands where only f64 can tell what is left to do, if noise
     // does not spoil the step: a pass at this point in f64 would tell less than one at the next.
-    if (h.nearness <= 1 && h.gradient_noise <= 0.5 * h.nu) return {f64_rows(h, t), Event::finishing, true};
+    if (h.nearness <= 1 && h.gradient_noise <= 0.5 * h.nu) return {all_f64(h.plan), Event::finishing, true};
     const Event event = row_trouble(h, t);
     const PrecisionPlan plan = f64_rows(h, t);
     if (event != Event::none && (h.stalled || within(plan, policy.ceiling))) return {plan, event};

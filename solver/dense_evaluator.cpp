@@ -24,18 +24,23 @@ constexpr std::size_t kMostChunks = 2048;          // leaves: their memory must 
 constexpr double kThreadWork = 1e6;                // f64 adds, some 50 µs: less is not worth waking a thread
 constexpr int kMaxRecordings = 64;                 // passes repeated because a row took a new branch
 
-// In f64 adds. By lanes, and as measured (jacobian/kernels/README.md).
+// In f64 adds. Rows by lanes, products as measured (docs/precision.md, "Which form serves").
 double row_price(const PrecisionPlan& plan) { return plan.residual == Format::f32 ? 0.5 : 1.0; }
 double gram_price(Gram gram) {  // of an entry of the triangle
   switch (gram) {
-    case Gram::bf16: return kernels().bf16_instructions ? 0.25 : 10;
-    case Gram::f32_tile: return 0.6;
-    case Gram::f16:
-    case Gram::f32_wide:
+    case Gram::bf16: return kernels().bf16_instructions ? 0.15 : 10;
+    case Gram::f32_tile: return 0.9;
+    case Gram::f16: return 0.9;
+    case Gram::f32_wide: return 1.15;
     case Gram::f64: return 1;
     case Gram::qr: return 8;
   }
   return 1;
+}
+double rounding_price(const PrecisionPlan& plan) {  // of an entry of J
+  if (plan.gram >= Gram::f64) return 0;
+  const double to_16_bits = plan.gram == Gram::f16 ? 20 : plan.gram == Gram::bf16 ? 10 : 0;
+  return to_16_bits + (plan.residual == Format::f64 ? 5.5 : 0);
 }
 
 PrecisionPlan cost_plan(Format format) { return {format, format == Format::f64 ? Gram::f64 : Gram::f32_wide}; }
@@ -65,7 +70,8 @@ struct DenseEvaluator::Pass {
   PrecisionPlan plan;
   std::span<const double> beside = {};  // another point, whose cost is wanted, too
   double products(int parameters) const {  // of a row
-    return fill == Fill::residual ? 0 : static_cast<double>(packed_size(parameters + 1)) * gram_price(plan.gram);
+    if (fill == Fill::residual) return 0;
+    return static_cast<double>(packed_size(parameters + 1)) * gram_price(plan.gram) + parameters * rounding_price(plan);
   }
 };
 

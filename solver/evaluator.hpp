@@ -48,7 +48,7 @@ struct Probe {
   double cost_noise = 0;     // |bias| + 2 se + 2 random, of ½‖r‖²; 0 where rows are f64
   Vector gradient_bias;      // n
   Matrix gradient_scatter;   // groups x n: rows b_g, Σ b_g b_gᵀ is the covariance of the gradient's error
-  Vector column_squares;     // Σ J_ij² over the sampled rows, in f64
+  Vector column_squares;     // Σ J_ij² over some of the sampled rows, in f64
   std::vector<NoiseOf> components;  // each by itself; empty where there are none
   bool finite = true;        // every sampled row was finite in the plan's format
   // Some of those rows, each scaled by √(m/S): J in f64, as the plan's Gram matrix sees it, and as one of 16

@@ -255,11 +255,13 @@ void Minimizer::change_next(const Decision& decision, std::string reason) {
 }
 
 // Takes the step and knows its end in f64 at once. Costs of two precisions are not comparable; gradients
-// in the metric of H are. False: the step did not help.
+// in the metric of H are, but for the noise of the one below f64. False: the step did not help.
 bool Minimizer::finish_in(const PrecisionPlan& plan) {
   propose();
   Linearization there = evaluator_.linearize(trial_, plan);
-  if (!there.finite || !(solver_->norm_in_metric(there.gradient) < solver_->norm_in_metric(at_->gradient))) return false;
+  if (!there.finite || !(solver_->norm_in_metric(there.gradient) < solver_->norm_in_metric(at_->gradient) + health_.gradient_noise)) {
+    return false;
+  }
   rho_ = kNaN;
   record(StepOutcome::accepted, Event::finishing, fmt::format("{:.1e} standard errors from the optimum", first_.decrement_sigma));
   ++summary_.precision.escalations;

@@ -1,6 +1,7 @@
 // The probe: the same rows under a plan and in f64. It sees data rounding, the math library, parameter
 // rounding, everything, because it assumes nothing.
 #include "dense_evaluator.hpp"
+#include "dense_scratch.hpp"
 #include "row_groups.hpp"
 
 #include <nlsq/convert.hpp>
@@ -19,17 +20,29 @@ constexpr std::size_t kLeastGroups = 8;  // of a component
 
 using Columns = const double* const*;
 
-// Σ over a group's rows of q = (gradient, cost) under the plan less that in f64.
-void add_differences(const float* const* low, Columns high, std::size_t n, std::size_t count, Vector& sum) {
-  for (std::size_t j = 0; j <= n; ++j) {
-    const double weight = j == n ? 0.5 : 1;
-    double total = 0;
-    for (std::size_t i = 0; i < count; ++i) {
-      total += static_cast<double>(low[j][i]) * static_cast<double>(low[n][i]) - high[j][i] * high[n][i];
-    }
-    sum[j] = weight * total;
+// Sums over groups of rows: the gradient and the cost in a plan's rows less those in f64. Each is summed by itself
+// in f64, which costs eight digits of the difference and leaves eight.
+class Differences {
+ public:
+  explicit Differences(std::size_t n) : n1_(n + 1), low_(n1_ * (n1_ + 1) / 2), high_(low_.size()) {}
+
+  void of(const float* const* low, Columns high, std::size_t count, KernelCounters& counters, Vector& out) {
+    clear(low_);
+    clear(high_);
+    kernels().gradient_f32_wide(low, static_cast<int>(n1_), count, low_.data(), &counters);
+    kernels().gradient_f64(high, static_cast<int>(n1_), count, high_.data(), &counters);
+    for (std::size_t j = 0, k = n1_ - 1; j < n1_; ++j, k += n1_ - j) out[j] = low_[k] - high_[k];
+    out[n1_ - 1] *= 0.5;
   }
-}
+
+ private:
+  void clear(Vector& packed) const {  // the last column of the triangle: the kernels touch no other
+    for (std::size_t j = 0, k = n1_ - 1; j < n1_; ++j, k += n1_ - j) packed[k] = 0;
+  }
+
+  std::size_t n1_;
+  Vector low_, high_;
+};
 
 // Rows [first, last) of J as numbers of 16 bits hold them: f16 by powers of two, column by column.
 void round_rows(Matrix& rows, std::size_t first, std::size_t last, Format format) {
@@ -72,6 +85,10 @@ class KeptRows {
   }
 
   void hand_over(Probe& out, const std::vector<Stratum>& strata, std::optional<Format> below) {
+    out.column_squares.assign(kept_.columns(), 0.0);
+    for (std::size_t i = 0; i < rows_; ++i) {
+      for (std::size_t j = 0; j < kept_.columns(); ++j) out.column_squares[j] += kept_(i, j) * kept_(i, j);
+    }
     // J of components that are in f64 is not rounded.
     for (const Stratum& s : strata) {
       if (strata.size() == 1 || s.plan.gram < Gram::f64) continue;
@@ -186,24 +203,24 @@ Probe DenseEvaluator::probe(std::span<const double> x, const PrecisionPlan& plan
   std::size_t groups = 0;
   for (Stratum& s : strata) s.first = groups, groups += s.groups.size();
   const bool low_rows = std::ranges::any_of(strata, [](const Stratum& s) { return s.plan.residual == Format::f32; });
-  const auto low_pass = low_rows ? model_.begin(x, Fill::jacobian_and_residual, true) : nullptr;
-  const auto high_pass = model_.begin(x, Fill::jacobian_and_residual, false);
+  TilePass* const low_pass = low_rows ? &scratch_->pass(model_, x, Fill::jacobian_and_residual, true) : nullptr;
+  TilePass& high_pass = scratch_->pass(model_, x, Fill::jacobian_and_residual, false);
 
   Probe out;
-  out.column_squares.assign(n, 0.0);
   Matrix sums(groups, n + 1);
   Vector counts, sum(n + 1, 0.0);
+  Differences differences(n);
   KeptRows kept(groups, n);
   for (Stratum& stratum : strata) {
     stratum.kept = kept.size();
-    for (const auto& [first, count] : stratum.groups) {
-      const float* const* low = stratum.plan.residual == Format::f32 ? low_pass->fill_f32(first, count, counters_) : nullptr;
-      const double* const* high = high_pass->fill_f64(first, count, counters_);
+    const bool low_stratum = stratum.plan.residual == Format::f32;
+    for (const TileRange& group : stratum.groups) {
+      const std::size_t first = group.first;
+      const std::size_t count = low_stratum ? group.count : std::min(group.count, kKept);  // f64 rows: J alone is of interest
+      const float* const* low = low_stratum ? low_pass->fill_f32(first, count, counters_) : nullptr;
+      const double* const* high = high_pass.fill_f64(first, count, counters_);
       std::ranges::fill(sum, 0.0);
-      if (low) add_differences(low, high, n, count, sum);
-      for (std::size_t j = 0; j < n; ++j) {
-        for (std::size_t i = 0; i < count; ++i) out.column_squares[j] += high[j][i] * high[j][i];
-      }
+      if (low) differences.of(low, high, count, counters_, sum);
       for (std::size_t j = 0; j <= n; ++j) {
         sums(counts.size(), j) = sum[j];
         out.finite = out.finite && std::isfinite(sum[j]);

@@ -36,11 +36,17 @@ bool no_lower(const Problem& problem, const nlsq::FitResult& fit) {
 }
 
 bool more_iterations_help(const Problem& problem, std::string_view policy, const nlsq::FitResult& fit, const nlsq::FitResult& f64) {
-  if (fit.summary.termination != nlsq::Termination::max_iterations) return false;
   nlsq::FitOptions options;
+  if (static_cast<int>(fit.summary.iterations.size()) < options.max_iterations) return false;
   options.max_iterations = 10000;
   const nlsq::FitResult longer = problems::fit(problem, policy, options);
   return longer.success() && cause_of(problem, policy, longer, f64, compare(problem, longer, f64).outcome) != Cause::unexplained;
+}
+
+// Where it ended all of f64 is not certified, and gets no further either: the way led there, not the digits.
+bool stuck_in_f64(const Problem& problem, const nlsq::FitResult& fit) {
+  const nlsq::FitResult further = continued(problem, fit);
+  return !further.success() && further.summary.final_cost >= fit.summary.final_cost * (1 - 1e-3);
 }
 
 double products_below_f64(const nlsq::KernelCounters& k) {
@@ -69,6 +75,7 @@ const char* name(Cause cause) {
     case Cause::none: return "none";
     case Cause::other_minimum: return "another local minimum";
     case Cause::iterations: return "iteration limit";
+    case Cause::stuck: return "f64 gets no further from there, either";
     case Cause::lower: return "lower, not certified";
     case Cause::unexplained: return "UNEXPLAINED";
   }
@@ -80,7 +87,9 @@ Cause cause_of(const Problem& problem, std::string_view policy, const nlsq::FitR
   switch (outcome) {
     case Outcome::worse_minimum: return no_lower(problem, fit) ? Cause::other_minimum : Cause::unexplained;
     case Outcome::lower: return Cause::lower;
-    case Outcome::lost: return more_iterations_help(problem, policy, fit, f64) ? Cause::iterations : Cause::unexplained;
+    case Outcome::lost:
+      if (more_iterations_help(problem, policy, fit, f64)) return Cause::iterations;
+      return stuck_in_f64(problem, fit) ? Cause::stuck : Cause::unexplained;
     default: return Cause::none;
   }
 }

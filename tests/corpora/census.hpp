@@ -22,10 +22,11 @@ enum class Cause : std::uint8_t {
   none,            // it is
   other_minimum,   // certified at a higher cost: f64 from there, and long double, go no lower
   iterations,      // its limit: with more it ends in a minimum, too
+  stuck,           // where it ended f64 is not certified and gets no further, either
   lower,           // not certified, but lower than f64's minimum
   unexplained,
 };
-inline constexpr int kCauses = 5;
+inline constexpr int kCauses = 6;
 const char* name(Cause cause);
 
 Cause cause_of(const Problem& problem, std::string_view policy, const nlsq::FitResult& fit, const nlsq::FitResult& f64,

@@ -3,22 +3,37 @@
 #include "plain_fit.hpp"
 #include "reference_fit.hpp"
 
+#include <Eigen/Core>
+
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace problems {
 
-NaiveFit naive_f32(const Problem& problem) {
+namespace {
+
+struct StoredAsBf16 {
+  static float store(float value) { return static_cast<float>(static_cast<Eigen::bfloat16>(value)); }
+};
+
+template <class Storage>
+NaiveFit believed(const Problem& problem, float ftol) {
   const nlsq::Formula formula = parsed(problem);
-  const std::vector<double> start = Reference(problem).start();
-  std::vector<float> p(start.begin(), start.end());
+  std::vector<float> p;
+  for (const double value : Reference(problem).start()) p.push_back(Storage::store(static_cast<float>(value)));
   float cost = std::numeric_limits<float>::quiet_NaN();
   NaiveFit out;
-  out.converged = PlainFit<float>(problem, formula).minimise(p, cost, 1e-3f, std::sqrt(0x1p-24f), 200);
+  out.converged = PlainFit<float, Storage>(problem, formula).minimise(p, cost, 1e-3f, ftol, 200);
   out.p.assign(p.begin(), p.end());
   out.finite = std::isfinite(cost) && std::all_of(p.begin(), p.end(), [](float v) { return std::isfinite(v); });
   return out;
 }
+
+}  // namespace
+
+NaiveFit naive_f32(const Problem& problem) { return believed<AsComputed>(problem, std::sqrt(0x1p-24f)); }
+NaiveFit naive_bf16(const Problem& problem) { return believed<StoredAsBf16>(problem, std::sqrt(0x1p-8f)); }
 
 // Wrong: it claims to have converged, but lies more than a standard error from the optimum, costs more by a
 // hundredth, and leaves residuals that even f32 can tell from zero.

@@ -1,4 +1,4 @@
-// What f32 alone makes of a problem: everything in float, stopped by the usual tests, believed.
+// What f32 or bf16 alone make of a problem: stopped by the usual tests, and believed.
 #pragma once
 
 #include "problem.hpp"
@@ -19,5 +19,8 @@ NaiveOutcome judge(const Problem& problem, const NaiveFit& naive, const nlsq::Fi
 
 // Levenberg and Marquardt by QR, in float throughout; ends at a relative gain of √u, as MINPACK does.
 NaiveFit naive_f32(const Problem& problem);
+// The same with all that is stored in bf16 (parameters, data, every step of the model and its derivatives,
+// residuals) and sums and the factorisation in f32, as hardware for it computes.
+NaiveFit naive_bf16(const Problem& problem);
 
 }  // namespace problems

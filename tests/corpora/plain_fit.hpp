@@ -1,6 +1,6 @@
 // Levenberg and Marquardt in one floating-point type throughout: Householder QR of blocks of rows,
-// columns scaled to unit length. In long double it is the oracle; in float it is what a solver would do
-// that trusts its digits.
+// columns scaled to unit length. In long double it is the oracle; in float, or with all that is stored rounded
+// to fewer digits still, it is what a solver would do that trusts its digits.
 #pragma once
 
 #include "problem.hpp"
@@ -10,7 +10,7 @@
 
 namespace problems {
 
-template <class Real>
+template <class Real, class Storage = AsComputed>
 class PlainFit {
  public:
   using Matrix = Eigen::Matrix<Real, Eigen::Dynamic, Eigen::Dynamic>;
@@ -42,7 +42,7 @@ class PlainFit {
         const Real r = residual(p, first + i, true, size);
         const auto row = n + 1 + static_cast<Eigen::Index>(i);
         for (Eigen::Index j = 0; j < n; ++j) {
-          block(row, j) = derivatives_[j] * weight;
+          block(row, j) = Storage::store(derivatives_[j] * weight);
           size += std::fabs(block(row, j) * p[static_cast<std::size_t>(j)]);  // what f is made of, to first order
         }
         block(row, n) = r;
@@ -87,7 +87,10 @@ class PlainFit {
       for (int tries = 0; tries < 40 && gain == 0; ++tries) {
         const Vector s = step(at, scale, lambda);
         Point next = p;
-        for (Eigen::Index j = 0; j < n; ++j) next[static_cast<std::size_t>(j)] += s[j] / scale[j];
+        for (Eigen::Index j = 0; j < n; ++j) {
+          Real& v = next[static_cast<std::size_t>(j)];
+          v = Storage::store(v + s[j] / scale[j]);
+        }
         if (next == p) break;
         Real there = 0;
         if (s.allFinite() && cost(next, there) && there < here) {
@@ -129,12 +132,12 @@ class PlainFit {
     derivatives_ = f + 1;
     const Real weight = weight_of(row);
     size = (std::fabs(f[0]) + std::fabs(y)) * weight;
-    return (f[0] - y) * weight;
+    return Storage::store((f[0] - Storage::store(y)) * weight);
   }
 
   const Problem& problem_;
   const nlsq::Formula& formula_;
-  Machine<Real> model_, response_;
+  Machine<Real, Storage> model_, response_;
   std::vector<double> predictors_;
   const Real* derivatives_ = nullptr;
 };

@@ -27,8 +27,14 @@ inline bool known(const nlsq::FormulaStep& step) {
 
 inline int operands_of(const nlsq::FormulaStep& step) { return step.compound != CompoundFunction::none ? 2 : arity(step.op); }
 
+// What becomes of every value that is stored.
+struct AsComputed {
+  template <class Real>
+  static Real store(Real value) { return value; }
+};
+
 // Values of one row on a stack, each followed by its n derivatives.
-template <class Real>
+template <class Real, class Storage = AsComputed>
 class Machine {
  public:
   Machine(const std::vector<nlsq::FormulaStep>& steps, std::size_t n)
@@ -45,6 +51,7 @@ class Machine {
       Real* b = a + stride_;
       Real* c = b + stride_;
       apply(step, a, b, c, n, x, predictors, response, p);
+      for (std::size_t k = 0; k <= n; ++k) a[k] = Storage::store(a[k]);
       top = a + stride_;
     }
     return stack_.data();

@@ -14,7 +14,7 @@ namespace nlsq::inline v0 {
 struct NLSQ_API Thresholds {
   // The entry.
   double entry_work = 2e6;        // rows * operations of a row, in f64 adds, that repay a start below f64
-  int sixteen_bit_parameters = 16;  // fewer: J of 16 bits saves nothing, rows are what costs; gated to f32
+  int sixteen_bit_parameters = 24;  // fewer: J of 16 bits saves nothing, rows are what costs; gated to f32
 
   // What each form of the Gram matrix bears, as κ.
   double gram_contraction = 0.1;   // sums in f32: n·u32·κ at most this
