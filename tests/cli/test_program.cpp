@@ -316,7 +316,7 @@ TEST_CASE("a time limit ends a fit with the best so far") {
 TEST_CASE("out of memory is a message and exit 3, and no output is left half written") {
   Scratch scratch;
   const std::string file = long_table(scratch, 400000);
-  const Outcome outcome = run(file + " --model exp0 --json " + scratch.path("fit.json"), "ulimit -v 12000;");
+  const Outcome outcome = run(file + " --model exp0 --json " + scratch.path("fit.json"), "ulimit -v 18000;");
   CAPTURE(outcome.out);
   CHECK(outcome.status == 3);
   CHECK(contains(outcome.out, "out of memory"));
