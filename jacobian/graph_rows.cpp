@@ -232,6 +232,13 @@ void GraphRows::reference_residuals(std::span<const double> x, std::size_t first
   }
 }
 
+void GraphRows::reference_rows(std::span<const double> x, std::span<const double* const> columns, std::size_t count,
+                               double* residuals, double* magnitudes) const {
+  LocalBuffer<double, kFewParameters> p(parameters_.size());
+  expand(x, {p.data(), p.size()});
+  source_->reference_rows(columns, {p.data(), p.size()}, count, residuals, magnitudes);
+}
+
 void ResidualSource::reference_rows(std::span<const double* const> columns, std::span<const double> p, std::size_t count,
                                     double* residuals, double* magnitudes) const {
   LocalBuffer<double, 16> row(columns.size());

@@ -1,10 +1,9 @@
-#include <nlsq/curve_fit_batch.hpp>
-
+#include "batch.hpp"
 #include "curve.hpp"
 #include "fit_setup.hpp"
 #include "fp_environment.hpp"
+#include "lane_batch.hpp"
 #include "parallel.hpp"
-#include "prepared_impl.hpp"
 
 #include <nlsq/local_buffer.hpp>
 
@@ -13,15 +12,11 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <memory>
+#include <mutex>
 #include <optional>
 
 namespace nlsq::inline v0 {
-
-namespace {
-
-constexpr std::size_t kFitsPerTask = 32;
-constexpr double kThreadWork = 1e6;   // f64 adds, some 50 µs: less is not worth waking a thread
-constexpr double kPassesPerFit = 12;  // a guess, for that alone
 
 bool usable(const Column& column, bool positive) {
   constexpr std::size_t kBlock = 256;
@@ -39,22 +34,10 @@ bool usable(const Column& column, bool positive) {
   return good;
 }
 
-// A batch with everything checked.
-struct Batch {
-  const PreparedModel::Impl& model;
-  const std::vector<ColumnPerFit>& x;
-  const ColumnPerFit& y;
-  ColumnPerFit sigma;
-  const Matrix& start;
-  FitOptions options;
-  std::vector<int> free;
-  std::shared_ptr<const CurvePrograms> programs;  // null: fallback rows
-  bool shared_usable = true;                      // columns that all fits share
+namespace {
 
-  bool weighted() const { return !sigma.empty(); }
-  std::size_t fits() const { return y.size(); }
-  const double* start_of(std::size_t fit) const { return start.data() + (start.rows() == 1 ? 0 : fit) * start.columns(); }
-};
+constexpr double kThreadWork = 1e6;   // f64 adds, some 50 µs: less is not worth waking a thread
+constexpr double kPassesPerFit = 12;  // a guess, for that alone
 
 void check_column(const ColumnPerFit& column, const ColumnPerFit& y, const std::string& name) {
   if (!column.shared() && column.size() != y.size()) {
@@ -109,6 +92,7 @@ class BatchTask {
     for (const int j : batch_.free) x0_.push_back(start[j]);
     if (!worker_ || !by_program(f, {start, n})) by_fallback(f, {start, n});
   }
+  const KernelCounters& counters() const { return counters_; }
 
  private:
   bool add(const ColumnPerFit& column, std::size_t f, bool positive) {
@@ -135,6 +119,7 @@ class BatchTask {
     } catch (const RecordingFailed&) {
       served = false;
     }
+    counters_.add(worker.evaluator.counters());
     worker_->renew();
     return served;
   }
@@ -146,24 +131,17 @@ class BatchTask {
     if (!fallback_workspace_) fallback_workspace_.emplace();
     solve_in({*rows, x0_, {}, batch_.options, batch_.options.absolute_sigma}, evaluator, *fallback_workspace_);
     store(f, fallback_workspace_->best);
+    counters_.add(evaluator.counters());
   }
 
   void store(std::size_t f, const MinimizerResult& minimum) {
     const Summary& s = minimum.summary;
-    const std::size_t n = batch_.free.size();
-    const double factor = covariance_factor(2 * s.final_cost, batch_.y[f].size(), n, s.certificate.rank, batch_.options.absolute_sigma);
     const Matrix& covariance = minimum.certified.covariance;
-    for (std::size_t j = 0; j < n; ++j) {
-      const auto column = static_cast<std::size_t>(batch_.free[j]);
-      out_.parameters(f, column) = minimum.x[j];
-      out_.standard_errors(f, column) =
-          covariance.rows() == n ? std::sqrt(covariance(j, j) * factor) : std::numeric_limits<double>::quiet_NaN();
-    }
-    out_.cost[f] = s.final_cost;
-    out_.decrement_sigma[f] = s.certificate.decrement_sigma;
-    out_.verdict[f] = s.verdict;
-    out_.termination[f] = s.termination;
-    out_.iterations[f] = static_cast<int>(s.iterations.size());
+    const auto variance = [&](std::size_t j) {
+      return covariance.rows() == batch_.free.size() ? covariance(j, j) : std::numeric_limits<double>::quiet_NaN();
+    };
+    const BatchEnd end{s.final_cost, s.certificate.decrement_sigma, s.verdict, s.termination, static_cast<int>(s.iterations.size()), s.certificate.rank};
+    nlsq::store(batch_, f, end, [&](std::size_t j) { return minimum.x[j]; }, variance, out_);
   }
 
   const Batch& batch_;
@@ -173,6 +151,7 @@ class BatchTask {
   std::optional<SolveWorkspace> fallback_workspace_;
   std::vector<Column> columns_;
   Vector x0_;
+  KernelCounters counters_;
 };
 
 BatchResult empty_result(const Batch& batch) {
@@ -191,6 +170,59 @@ BatchResult empty_result(const Batch& batch) {
   out.termination.assign(fits, Termination::failure);
   out.iterations.assign(fits, 0);
   return out;
+}
+
+// Fits [first, last); what they did is added up.
+class Fits {
+ public:
+  Fits(const Batch& batch, bool in_lanes, BatchResult& out) : batch_(batch), in_lanes_(in_lanes), out_(out) {}
+
+  void run(std::size_t first, std::size_t last) {
+    BatchTask task(batch_, out_);
+    std::unique_ptr<LaneBatch> lanes;
+    if (in_lanes_) {
+      lanes = take();
+      lanes->run(first, last);
+      for (const std::size_t f : lanes->left()) task.fit(f);
+    } else {
+      for (std::size_t f = first; f < last; ++f) task.fit(f);
+    }
+    const std::lock_guard lock(mutex_);
+    out_.counters.add(task.counters());
+    if (lanes) idle_.push_back(std::move(lanes));
+  }
+  void sum_up() {
+    for (const auto& lanes : idle_) {
+      out_.in_lanes += lanes->done();
+      out_.counters.add(lanes->counters());
+    }
+    for (const Verdict v : out_.verdict) out_.certified += is_success(v) ? 1 : 0;
+  }
+
+ private:
+  std::unique_ptr<LaneBatch> take() {
+    {
+      const std::lock_guard lock(mutex_);
+      if (!idle_.empty()) {
+        auto lanes = std::move(idle_.back());
+        idle_.pop_back();
+        return lanes;
+      }
+    }
+    return std::make_unique<LaneBatch>(batch_, out_);
+  }
+
+  const Batch& batch_;
+  bool in_lanes_;
+  BatchResult& out_;
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<LaneBatch>> idle_;  // one a thread
+};
+
+// Fits a task. In lanes a task ends with some of them empty: not too few, and enough tasks for all threads.
+std::size_t fits_per_task(std::size_t fits, bool in_lanes) {
+  constexpr std::size_t kOfOneTask = 32, kMostInLanes = 256, kTasks = 16;
+  return in_lanes ? std::clamp(fits / kTasks, kOfOneTask, kMostInLanes) : kOfOneTask;
 }
 
 bool worth_threads(const Batch& batch) {
@@ -234,12 +266,13 @@ BatchResult curve_fit_batch(const PreparedModel& model, const std::vector<Column
   if (impl.has_programs()) batch.programs = impl.programs(batch.free, batch.weighted());
 
   BatchResult out = empty_result(batch);
-  const std::size_t tasks = (batch.fits() + kFitsPerTask - 1) / kFitsPerTask;
+  const bool in_lanes = given.in_lanes && lanes_serve(batch);
+  const std::size_t share = fits_per_task(batch.fits(), in_lanes), tasks = (batch.fits() + share - 1) / share;
+  Fits fits(batch, in_lanes, out);
   out.threads = run_tasks(tasks, worth_threads(batch) ? Parallelism(given) : Parallelism{.threads = 1, .executor = {}}, [&](std::size_t t) {
-    BatchTask task(batch, out);
-    for (std::size_t f = t * kFitsPerTask; f < std::min(batch.fits(), (t + 1) * kFitsPerTask); ++f) task.fit(f);
+    fits.run(t * share, std::min(batch.fits(), (t + 1) * share));
   });
-  for (const Verdict v : out.verdict) out.certified += is_success(v) ? 1 : 0;
+  fits.sum_up();
   return out;
 }
 

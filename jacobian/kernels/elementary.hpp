@@ -16,7 +16,28 @@ namespace elementary {
 
 using sleef::acos, sleef::asin, sleef::atan, sleef::atan2, sleef::atanh, sleef::cbrt;
 using sleef::erf, sleef::erfc, sleef::expm1, sleef::hypot, sleef::lgamma;
-using sleef::log10, sleef::log2, sleef::tan, sleef::tanh;
+using sleef::log10, sleef::log2, sleef::tanh;
+
+// Thresholds of the two formats.
+template <class T>
+NLSQ_INLINE constexpr T pick(double f64, double f32) {
+  return static_cast<T>(sizeof(T) == sizeof(double) ? f64 : f32);
+}
+
+// SLEEF reduces an argument of sin, cos or tan in one of three ways, chosen for the whole vector by its largest lane. The
+// lanes of each way apart: else a lane's last bit would depend on those beside it.
+template <class T, class F, class V = typename Simd<T>::V>
+NLSQ_INLINE V by_reduction(V a, F f) {
+  using S = Simd<T>;
+  const V size = S::abs(a);
+  const auto near = S::less(size, S::set(pick<T>(15, 125)));
+  if (!S::any(S::mask_not(near))) [[likely]] return f(a);
+  const auto far = S::mask_not(S::less(size, S::set(pick<T>(1e14, 39000))));
+  V result = f(S::choose(S::mask_or(near, far), S::set(T(200)), a));
+  if (S::any(near)) result = S::choose(near, f(S::choose(near, a, S::zero())), result);
+  if (S::any(far)) result = S::choose(far, f(S::choose(far, a, S::set(pick<T>(1e15, 1e6)))), result);
+  return result;
+}
 
 #if defined(NLSQ_KERNEL_SET_avx512)
 NLSQ_INLINE V64 exp(V64 a) { return from_raw<double>(avx512::exp(raw(a))); }
@@ -35,7 +56,8 @@ NLSQ_INLINE SinCos<V> sincos_full(V a) {
   const T limit = sizeof(T) == sizeof(double) ? static_cast<T>(avx512::sincos_limit) : static_cast<T>(avx512::sincos_limit_f32);
   const auto inside = S::less_equal(S::abs(a), S::set(limit));
   if (!S::any(S::mask_not(inside))) [[likely]] return {sine, cosine};
-  return {S::choose(inside, sine, sleef::sin(a)), S::choose(inside, cosine, sleef::cos(a))};
+  return {S::choose(inside, sine, by_reduction<T>(a, [](V x) { return sleef::sin(x); })),
+          S::choose(inside, cosine, by_reduction<T>(a, [](V x) { return sleef::cos(x); }))};
 }
 NLSQ_INLINE V64 sin(V64 a) { return sincos_full<double>(a).sine; }
 NLSQ_INLINE V32 sin(V32 a) { return sincos_full<float>(a).sine; }
@@ -82,14 +104,14 @@ NLSQ_INLINE V32 log(V32 a) { return log_of<float>(a, avx512::log_parts(raw(a)));
 NLSQ_INLINE V64 pow(V64 a, V64 b) { return pow_of<double>(a, avx512::log_parts(raw(a)), b); }
 NLSQ_INLINE V32 pow(V32 a, V32 b) { return pow_of<float>(a, avx512::log_parts(raw(a)), b); }
 #else
-using sleef::cos, sleef::exp, sleef::log, sleef::pow, sleef::sin;
+using sleef::exp, sleef::log, sleef::pow;
+NLSQ_INLINE V64 sin(V64 a) { return by_reduction<double>(a, [](V64 x) { return sleef::sin(x); }); }
+NLSQ_INLINE V32 sin(V32 a) { return by_reduction<float>(a, [](V32 x) { return sleef::sin(x); }); }
+NLSQ_INLINE V64 cos(V64 a) { return by_reduction<double>(a, [](V64 x) { return sleef::cos(x); }); }
+NLSQ_INLINE V32 cos(V32 a) { return by_reduction<float>(a, [](V32 x) { return sleef::cos(x); }); }
 #endif
-
-// Thresholds of the two formats.
-template <class T>
-NLSQ_INLINE constexpr T pick(double f64, double f32) {
-  return static_cast<T>(sizeof(T) == sizeof(double) ? f64 : f32);
-}
+NLSQ_INLINE V64 tan(V64 a) { return by_reduction<double>(a, [](V64 x) { return sleef::tan(x); }); }
+NLSQ_INLINE V32 tan(V32 a) { return by_reduction<float>(a, [](V32 x) { return sleef::tan(x); }); }
 
 // SLEEF overflows where 1 + x does in its own scaled form.
 template <class T, class V = typename Simd<T>::V>

@@ -5,6 +5,8 @@
 #include "gram.hpp"
 #include "gram_bf16_portable.hpp"
 #include "kernel_sets.hpp"
+#include "lane_gram.hpp"
+#include "lane_solve.hpp"
 #include "qr.hpp"
 #include "run.hpp"
 #include "term_sums.hpp"
@@ -44,6 +46,11 @@ constexpr KernelTable table{
     .decode_f32 = decode_f32,
     .run_steps_f64 = run_steps_f64,
     .run_steps_f32 = run_steps_f32,
+    .run_lanes_f64 = run_lanes_f64,
+    .run_lanes_f32 = run_lanes_f32,
+    .lane_gram_f64 = lane_gram_f64,
+    .lane_gram_f32 = lane_gram_f32,
+    .lane_solve = lane_solve,
     .gram_f64 = gram_f64,
     .gram_f32 = gram_f32,
     .gram_f32_wide = gram_f32_wide,

@@ -17,18 +17,18 @@ namespace {
 // Functions without a vector form (SLEEF's fmod fails at large quotients): lane by lane in double.
 template <class T>
 void by_lanes(const Tile<T>& t, const KernelStep& s, std::size_t row, std::size_t count) {
-  const std::int32_t first = s.operands[0], second = s.operands[1];
-  const bool a_moves = first >= 0, b_moves = second >= 0;
-  const T* a = a_moves ? t.vectors[first] : t.uniforms + ~first;
-  const T* b = b_moves ? t.vectors[second] : t.uniforms + ~second;
+  const auto operand = [&](int k) NLSQ_INLINE_LAMBDA {
+    const std::int32_t o = s.operands[k];
+    const T* base = o >= 0 ? t.vectors[o] : t.uniforms + static_cast<std::size_t>(~o) * t.per_uniform;
+    return [base, moves = o >= 0, per = t.per_uniform](std::size_t i) NLSQ_INLINE_LAMBDA {
+      return static_cast<double>(base[moves ? i : i % per]);
+    };
+  };
   const bool two = arity(s.op) == 2;
+  const auto a = operand(0), b = operand(two ? 1 : 0);
   T* dst = t.vectors[s.dst];
   const std::size_t end = row + count < t.rows ? row + count : t.rows;
-  for (std::size_t i = row; i < end; ++i) {
-    const double x = static_cast<double>(a[a_moves ? i : 0]);
-    const double y = two ? static_cast<double>(b[b_moves ? i : 0]) : 0;
-    dst[i] = static_cast<T>(evaluate_op(s.op, x, y));
-  }
+  for (std::size_t i = row; i < end; ++i) dst[i] = static_cast<T>(evaluate_op(s.op, a(i), two ? b(i) : 0));
 }
 
 #if !defined(NLSQ_KERNEL_SET_baseline)
@@ -41,11 +41,14 @@ NLSQ_INLINE void store_double(V64 v, float* p) { Simd<double>::store_narrowed(v,
 template <class T>
 struct InDouble {  // an operand widened
   const T* base;
+  std::size_t period;  // after which a uniform's lanes repeat; 0: a vector
   V64 uniform;
   NLSQ_INLINE InDouble(const Tile<T>& t, std::int32_t operand, std::size_t row)
-      : base(operand >= 0 ? t.vectors[operand] + row : nullptr),
-        uniform(Simd<double>::set(operand >= 0 ? 0.0 : static_cast<double>(t.uniforms[~operand]))) {}
-  NLSQ_INLINE V64 operator()(std::size_t i) const { return base == nullptr ? uniform : load_double(base + i); }
+      : base(operand >= 0 ? t.vectors[operand] + row : t.uniforms + static_cast<std::size_t>(~operand) * t.per_uniform),
+        period(operand >= 0 ? 0 : t.per_uniform), uniform(Simd<double>::set(period == 1 ? static_cast<double>(*base) : 0.0)) {}
+  NLSQ_INLINE V64 operator()(std::size_t i) const {
+    return period == 1 ? uniform : load_double(base + (period == 0 ? i : i % period));
+  }
 };
 
 template <class T, class F>
@@ -55,23 +58,26 @@ void unary_in_double(const Tile<T>& t, const KernelStep& s, std::size_t row, std
   for (std::size_t i = 0; i < count; i += Simd<double>::lanes) store_double(F{}(a(i)), dst + i);
 }
 
-// Re w or Im w; vectors with a lane where the vector form does not hold go lane by lane.
+// Re w or Im w; lanes where the vector form does not hold by themselves.
 template <class T, class Part>
 void faddeeva_part(const Tile<T>& t, const KernelStep& s, std::size_t row, std::size_t count) {
   using S = Simd<double>;
   T* dst = t.vectors[s.dst] + row;
   const InDouble<T> a(t, s.operands[0], row), b(t, s.operands[1], row);
   for (std::size_t i = 0; i < count; i += S::lanes) {
-    const V64 x = a(i), y = b(i);
+    const V64 x = a(i), y = b(i), result = Part{}(special::wofz(x, y));
     if (special::in_upper_half(x, y)) [[likely]] {
-      store_double(Part{}(special::wofz(x, y)), dst + i);
+      store_double(result, dst + i);
       continue;
     }
-    alignas(64) double xs[S::lanes], ys[S::lanes];
+    alignas(64) double xs[S::lanes], ys[S::lanes], results[S::lanes];
     S::store(x, xs);
     S::store(y, ys);
-    for (std::size_t l = 0; l < S::lanes; ++l) xs[l] = evaluate_op(s.op, xs[l], ys[l]);
-    store_double(S::load(xs), dst + i);
+    S::store(result, results);
+    for (std::size_t l = 0; l < S::lanes; ++l) {
+      if (!special::in_upper_half(S::set(xs[l]), S::set(ys[l]))) results[l] = evaluate_op(s.op, xs[l], ys[l]);
+    }
+    store_double(S::load(results), dst + i);
   }
 }
 
@@ -234,9 +240,10 @@ std::size_t decode(const Instruction* code, std::size_t instructions, KernelStep
 }
 
 template <class T>
-void run_steps(const KernelStep* steps, std::size_t count, T* const* vectors, const T* uniforms, std::size_t rows) {
+void run_steps(const KernelStep* steps, std::size_t count, T* const* vectors, const T* uniforms, std::size_t rows,
+               std::size_t per_uniform = 1) {
   constexpr std::size_t lanes = Simd<T>::lanes, strip = 16 * lanes;
-  const Tile<T> tile{vectors, uniforms, rows};
+  const Tile<T> tile{vectors, uniforms, rows, per_uniform};
   const std::size_t padded_rows = (rows + lanes - 1) / lanes * lanes;
   for (std::size_t row = 0; row < padded_rows; row += strip) {
     const std::size_t part = padded_rows - row < strip ? padded_rows - row : strip;
@@ -260,6 +267,17 @@ void run_steps_f32(const KernelStep* steps, std::size_t count, float* const* vec
                    std::size_t rows, KernelCounters* counters) {
   run_steps(steps, count, vectors, uniforms, rows);
   counters->rows_f32 += rows;
+}
+
+void run_lanes_f64(const KernelStep* steps, std::size_t count, double* const* vectors, const double* uniforms,
+                   std::size_t rows, KernelCounters* counters) {
+  run_steps(steps, count, vectors, uniforms, rows * Simd<double>::lanes, Simd<double>::lanes);
+  counters->rows_f64 += rows * Simd<double>::lanes;
+}
+void run_lanes_f32(const KernelStep* steps, std::size_t count, float* const* vectors, const float* uniforms,
+                   std::size_t rows, KernelCounters* counters) {
+  run_steps(steps, count, vectors, uniforms, rows * Simd<float>::lanes, Simd<float>::lanes);
+  counters->rows_f32 += rows * Simd<float>::lanes;
 }
 
 // Undecoded code, some instructions at a time.

@@ -23,7 +23,11 @@ struct Simd {
     return v;
   }
   NLSQ_INLINE static void store(V v, T* p) { std::memcpy(p, &v, sizeof v); }
-  NLSQ_INLINE static V set(T value) { return V{} + value; }
+  NLSQ_INLINE static V set(T value) {
+    V v;
+    for (std::size_t i = 0; i < lanes; ++i) v[i] = value;  // V{} + value would make 0 of -0
+    return v;
+  }
   NLSQ_INLINE static V zero() { return V{}; }
 
   NLSQ_INLINE static V add(V a, V b) { return a + b; }

@@ -13,13 +13,20 @@ struct Tile {
   T* const* vectors;
   const T* uniforms;
   std::size_t rows;  // the true count
+  // 1, or the number of lanes: uniform u of lane l is uniforms[u * per_uniform + l].
+  std::size_t per_uniform;
+
+  NLSQ_INLINE typename Simd<T>::V uniform(std::int32_t operand) const {
+    return per_uniform == 1 ? Simd<T>::set(uniforms[~operand])
+                            : Simd<T>::load(uniforms + static_cast<std::size_t>(~operand) * per_uniform);
+  }
 };
 
 // Runs one step on rows [row, row + count) of a tile, count a multiple of the lanes.
 template <class T>
 using StepFunction = void (*)(const Tile<T>& tile, const KernelStep& step, std::size_t row, std::size_t count);
 
-// An operand of a step: a vector is loaded, a uniform lies in a register.
+// An operand of a step: a vector is loaded, a uniform (one number, or one for each lane) lies in a register.
 template <class T>
 struct FromVector {
   const T* base;
@@ -29,7 +36,7 @@ struct FromVector {
 template <class T>
 struct FromUniform {
   typename Simd<T>::V value;
-  NLSQ_INLINE FromUniform(const Tile<T>& t, std::int32_t operand, std::size_t) : value(Simd<T>::set(t.uniforms[~operand])) {}
+  NLSQ_INLINE FromUniform(const Tile<T>& t, std::int32_t operand, std::size_t) : value(t.uniform(operand)) {}
   NLSQ_INLINE typename Simd<T>::V operator()(std::size_t) const { return value; }
 };
 

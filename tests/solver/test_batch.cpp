@@ -2,6 +2,7 @@
 #include <nlsq/nlsq.hpp>
 
 #include <doctest/doctest.h>
+#include <spots.hpp>
 
 #include <atomic>
 #include <cmath>
@@ -30,38 +31,6 @@ void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 using namespace nlsq;
 
 namespace {
-
-// Spots of 15 x 15 pixels, as a camera sees them.
-struct Spots {
-  std::vector<double> x, y;
-  Matrix image, start;
-
-  explicit Spots(std::size_t fits) : image(fits, 225), start(fits, 5) {
-    std::mt19937_64 random(7);
-    std::normal_distribution<> noise;
-    std::uniform_real_distribution<> spread(-0.5, 0.5);
-    for (int i = 0; i < 225; ++i) {
-      x.push_back(i % 15);
-      y.push_back(i / 15);
-    }
-    for (std::size_t f = 0; f < fits; ++f) {
-      const double a = 100 * (1 + 0.4 * spread(random)), cx = 7 + 2 * spread(random), cy = 7 + 2 * spread(random);
-      const double s = 1.5 * (1 + 0.4 * spread(random));
-      for (std::size_t i = 0; i < 225; ++i) {
-        const double square = std::pow(x[i] - cx, 2) + std::pow(y[i] - cy, 2);
-        image(f, i) = a * std::exp(-square / (2 * s * s)) + 10 + 3 * noise(random);
-      }
-      const double p[] = {a * (1 + 0.2 * spread(random)), cx + spread(random), cy + spread(random),
-                          s * (1 + 0.3 * spread(random)), 10 * (1 + 0.3 * spread(random))};
-      std::copy(p, p + 5, &start(f, 0));
-    }
-  }
-  std::vector<ColumnPerFit> predictors() const { return {ColumnPerFit(x), ColumnPerFit(y)}; }
-  Column image_of(std::size_t f) const { return Column(image.data() + f * 225, 225); }
-  std::vector<double> start_of(std::size_t f) const { return {start.data() + f * 5, start.data() + f * 5 + 5}; }
-};
-
-const char* const kSpot = "a*exp(-((x1-cx)^2+(x2-cy)^2)/(2*s^2))+b";
 
 bool same_bits(double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); }
 
@@ -94,9 +63,12 @@ void check_as_curve_fit(const BatchResult& batch, std::size_t f, const FitResult
 
 }  // namespace
 
-TEST_CASE("every fit of a batch is certified and has the bits of curve_fit") {
+TEST_CASE("every fit of a batch that is done alone is certified and has the bits of curve_fit") {
   const Spots spots(80);
-  const BatchResult many = curve_fit_batch(kSpot, spots.predictors(), spots.image, spots.start);
+  BatchOptions options;
+  options.in_lanes = false;
+  const BatchResult many = curve_fit_batch(kSpot, spots.predictors(), spots.image, spots.start, options);
+  CHECK(many.in_lanes == 0);
   CHECK(many.success());
   CHECK(many.certified == 80);
   CHECK(many.parameter_names == std::vector<std::string>{"a", "cx", "cy", "s", "b"});

@@ -69,6 +69,10 @@ class NLSQ_API GraphRows final : public RowModel {
   void reference_residuals(std::span<const double> x, std::size_t first, std::size_t count, double* residuals,
                            double* magnitudes) const override;
 
+  // The same of `count` rows that are not the data's: columns[c] points at their values of data column c.
+  void reference_rows(std::span<const double> x, std::span<const double* const> columns, std::size_t count, double* residuals,
+                      double* magnitudes) const;
+
   const ResidualPrograms& programs() const { return *programs_; }
   // Passes hold the programs they were begun with.
   const std::shared_ptr<const ResidualPrograms>& shared_programs() const { return programs_; }

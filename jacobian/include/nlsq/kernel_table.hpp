@@ -38,6 +38,7 @@ struct KernelStep {
 };
 
 inline constexpr int most_columns_with_ones = 6;
+inline constexpr int most_lane_parameters = 16;
 
 struct KernelTable {
   const char* name;  // "baseline", "avx2", "avx512", "neon"
@@ -58,6 +59,22 @@ struct KernelTable {
                         std::size_t rows, KernelCounters* counters);
   void (*run_steps_f32)(const KernelStep* steps, std::size_t count, float* const* vectors, const float* uniforms,
                         std::size_t rows, KernelCounters* counters);
+
+  // Many problems at once, one in each lane (lanes_f64, lanes_f32 of them): row r of problem l lies at r * lanes + l of
+  // a vector, its uniform u at u * lanes + l. No problem's bits depend on which others there are, or on its lane.
+  void (*run_lanes_f64)(const KernelStep* steps, std::size_t count, double* const* vectors, const double* uniforms,
+                        std::size_t rows, KernelCounters* counters);
+  void (*run_lanes_f32)(const KernelStep* steps, std::size_t count, float* const* vectors, const float* uniforms,
+                        std::size_t rows, KernelCounters* counters);
+  // sums += their Gram matrices: of the triangle described below, entry k of problem l at k * lanes + l. Column `ones` is
+  // known to be 1 throughout; -1: none is.
+  void (*lane_gram_f64)(const double* const* columns, int n1, int ones, std::size_t rows, double* sums, KernelCounters* counters);
+  void (*lane_gram_f32)(const float* const* columns, int n1, int ones, std::size_t rows, float* sums, KernelCounters* counters);
+  // Steps s = -(JᵀJ + λD²)⁻¹ Jᵀr and ν² = Jᵀrᵀ (JᵀJ + λD²)⁻¹ Jᵀr from such sums of n + 1 columns, n <= most_lane_parameters,
+  // in `lanes` problems, a multiple of lanes_f64; D and s as n by lanes. ν² is NaN where a pivot is not above `least` times
+  // its diagonal entry: no step is to be believed there.
+  void (*lane_solve)(const double* sums, int n, std::size_t lanes, const double* scale, const double* lambda, double least,
+                     double* step, double* nu_squared);
 
   // sums += Gram matrix of `n1` columns over `rows` rows: upper triangle by rows, packed,
   // n1*(n1+1)/2 doubles. gram_f32 sums the tile in f32 and flushes once; gram_f32_wide widens first.

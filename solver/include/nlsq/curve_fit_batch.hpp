@@ -4,6 +4,7 @@
 #include <nlsq/columns.hpp>
 #include <nlsq/curve_fit.hpp>
 #include <nlsq/export.hpp>
+#include <nlsq/kernel_table.hpp>
 #include <nlsq/matrix.hpp>
 #include <nlsq/prepared_model.hpp>
 
@@ -51,6 +52,8 @@ struct NLSQ_API BatchOptions : FitOptions {
   BatchOptions(const FitOptions& options) : FitOptions(options) {}  // NOLINT: implicit by design
   // Standard deviations of y by fit; takes the place of `sigma`, which is one for all.
   ColumnPerFit sigma_per_fit;
+  // Many small fits share vectors, one in each lane. false: one after the other, each with the bits of curve_fit.
+  bool in_lanes = true;
 };
 
 // Row f of every array is fit f.
@@ -65,15 +68,29 @@ struct NLSQ_API BatchResult {
   std::vector<int> iterations;
   std::size_t certified = 0;              // fits that may be used as minima: is_success(verdict)
   int threads = 1;                        // that took part
+  std::size_t in_lanes = 0;               // fits that were done in lanes
+  KernelCounters counters;                // of all fits
 
   std::size_t size() const { return verdict.size(); }
   bool success() const { return certified == verdict.size(); }
 };
 
 // Fits x -> Y[f], weighted by sigma, for every f from row f of P0 (from its only row where it has one); P0 holds
-// parameters in the model's order. Each fit is certified as curve_fit's are and has the bits of curve_fit(model, ...)
-// on one thread, whatever `options.threads`: fits are shared out, never split. Where the model runs as a program, fits
-// allocate nothing once each thread has done its first ones.
+// parameters in the model's order. Results have the same bits whatever `options.threads`: fits are shared out, never split.
+// Where the model runs as a program, fits allocate nothing once each thread has done its first ones.
+//
+// In lanes (`options.in_lanes`, 32 fits or more, all of one length of at most 2048 rows) as many fits are done at once as a
+// vector has lanes: the first steps in f32, where the precision policy is the default, the last in f64, until the undamped
+// step is at most xtol. A fit's result depends neither on its place in the batch nor on the other fits. Each one's
+// verdict, cost, standard errors and distance to the optimum are made in f64 by the tests of curve_fit's certificate, and its
+// residuals are compared with the user's own callable: on every row for one fit in 64, for the others on 8 rows spread over
+// the data. (A callable that is not what was recorded of it, but on rows that are not looked at alone, is not noticed
+// there; options.strict looks at every row.) What is not certified so (ill-conditioned, slow, a branch not recorded) is done
+// over again alone, from its start.
+//
+// Alone, fits are certified as curve_fit's are and have the bits of curve_fit(model, ...) on one thread. So are those of
+// `in_lanes = false` and of options that lanes do not serve: strict, ftol, max_seconds, max_iterations below 100, Gauss-Newton,
+// geodesic acceleration always, other policies than the default and f64.
 //
 // Limits of time and iterations are each fit's. Data that are not finite, or a sigma that is not positive, fail the fit
 // they belong to (FAILED, parameters as they started); sizes that disagree throw DataError or ValidationError. A
