@@ -8,6 +8,7 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 
 namespace nlsq::inline v0 {
 
@@ -82,6 +83,7 @@ void DataSurvey::start(std::size_t chunks) {
 
 void DataSurvey::look(std::size_t chunk, std::size_t first, std::size_t count) {
   constexpr std::size_t kMost = ScatterSums::most;
+  KernelCounters not_of_the_fit;
   double blocks[2][kMost];  // of y and sigma, where they have to be read; predictors take either
   const int columns = rows_->columns(), y = columns - (weighted_ ? 2 : 1);
   for (const std::size_t end = first + count; first < end; first += kMost) {
@@ -94,10 +96,15 @@ void DataSurvey::look(std::size_t chunk, std::size_t first, std::size_t count) {
         rows_->read(first, some, c, block);
         values = block;
       }
-      if (!all_usable(values, some, is_sigma(c))) note_faults(chunks_[chunk], c, values, first, some);
       if (c >= y) last[c - y] = values;
+      if (c == y) continue;
+      // A finite sum of squares vouches for every number in it, at the vector kernels' pace.
+      double squares = std::numeric_limits<double>::infinity();
+      if (c < y && some == kMost) kernels().gram_f64(&values, 1, some, &(squares = 0), &not_of_the_fit);
+      if (!std::isfinite(squares) && !all_usable(values, some, is_sigma(c))) note_faults(chunks_[chunk], c, values, first, some);
     }
     chunks_[chunk].scatter.add(last[0], last[1], some);
+    if (!chunks_[chunk].scatter.finite() && !all_usable(last[0], some, false)) note_faults(chunks_[chunk], y, last[0], first, some);
   }
 }
 

@@ -24,6 +24,7 @@ class ScatterSums {
   void add(const ScatterSums& other);  // of the same origin
   // Weighted total sum of squares Σw²(y - ȳ)², ȳ the weighted mean.
   double total() const;
+  bool finite() const { return sums_[2] - sums_[2] == 0; }
 
  private:
   double origin_;
