@@ -128,15 +128,16 @@ FormulaOptions predictor_options(std::size_t predictors) {
 }
 
 std::vector<double> guessed_start(const Model& model, const Columns& x, const Column& y, std::string& warning) {
-  std::vector<std::vector<double>> columns;
-  for (const Column& column : x.list()) {
-    columns.emplace_back(column.size());
-    column.read(0, column.size(), columns.back().data());
-  }
-  std::vector<double> response(y.size());
-  y.read(0, y.size(), response.data());
-  const std::vector<std::span<const double>> views(columns.begin(), columns.end());
-  Guess guess = model.guess(views, response);
+  std::vector<std::vector<double>> copies(x.list().size() + 1);  // of what is not there as doubles already
+  const auto view = [&](const Column& column, std::vector<double>& copy) -> std::span<const double> {
+    if (const double* direct = column.empty() ? nullptr : column.direct_f64(0)) return {direct, column.size()};
+    copy.resize(column.size());
+    column.read(0, column.size(), copy.data());
+    return copy;
+  };
+  std::vector<std::span<const double>> views;
+  for (const Column& column : x.list()) views.push_back(view(column, copies[views.size()]));
+  Guess guess = model.guess(views, view(y, copies.back()));
   warning = std::move(guess.warning);
   return std::move(guess.values);
 }
