@@ -32,12 +32,17 @@ class Grouping {
   }
 
  private:
+  static bool is_traced(const BlockFunction& function) {
+    const BlockFunction::Derivatives by = function.derivatives_by();
+    return by == BlockFunction::Derivatives::traced || by == BlockFunction::Derivatives::traced_own;
+  }
+
   void place(std::uint32_t block) {
     const BlockFunction& function = *list_.functions[block];
     const std::size_t number = kind_number(block);
     BlockKind& kind = result_.kinds[number];
     result_.kind_of.push_back(static_cast<std::uint32_t>(number));
-    if (function.derivatives_by() != BlockFunction::Derivatives::traced) return reject(block, "");
+    if (!is_traced(function)) return reject(block, "");
     if (kind.failures >= kMostFailures) return reject(block, kind.family.reason());
     gathered_.resize(inputs_of(kind));
     gather_block(list_, block, x_, gathered_.data());

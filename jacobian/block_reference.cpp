@@ -33,6 +33,7 @@ bool BlockCaller::derivatives(const BlockFunction& function, const double* x, do
   switch (function.derivatives_by()) {
     case BlockFunction::Derivatives::traced:
     case BlockFunction::Derivatives::dual: return by_dual(function, x, residuals, J);
+    case BlockFunction::Derivatives::traced_own:
     case BlockFunction::Derivatives::own: return by_own(function, x, residuals, J);
     default: return by_differences(function, x, residuals, J);
   }

@@ -60,7 +60,7 @@ void BlockMinimizer::certify() {
   c.passed = true;
   c.governed_by = zero ? "zero residual" : c.step <= options_.xtol ? "decrement+xtol" : "cost rounding";
   c.rank = solver_.rank(model_.records<double>(), scale_);
-  const bool full = c.rank == static_cast<int>(structure_.tangent_size());
+  const bool full = c.rank == static_cast<int>(free_size());
   c.verdict = full ? zero ? Verdict::noise_floor : Verdict::converged : Verdict::rank_deficient;
   if (c.rank < 0) {
     c.verdict = Verdict::tolerance;
@@ -88,20 +88,29 @@ void BlockMinimizer::finish() {
       summary_.message = fmt::format("{} by {}; the parameters are the optimum found", name(c.verdict), c.governed_by);
       break;
     case Termination::tolerance:
-      summary_.message = fmt::format("the cost's decrease fell below ftol in f64; first order is not certified: {:.1e} standard errors "
-                                     "from the optimum by the linear model; the parameters are the best point", c.decrement_sigma);
+      summary_.message = fmt::format("{}; first order is not certified: {:.1e} standard errors "
+                                     "from the optimum by the linear model; the parameters are the best point",
+                                     stopped_by_.empty() ? "the cost's decrease fell below ftol in f64" : stopped_by_, c.decrement_sigma);
       break;
     default:
       summary_.message = fmt::format("{}: first order is not certified; the parameters are the best point", name(summary_.termination));
   }
   if (c.passed && c.verdict == Verdict::rank_deficient) {
-    summary_.message += fmt::format("; the data determine {} of {} directions", c.rank, structure_.tangent_size());
+    summary_.message += fmt::format("; the data determine {} of {} directions", c.rank, free_size());
   }
   if (!c.recheck_passed && summary_.termination != Termination::failure) {
     summary_.message = "the residual functions do not repeat: called again they give other residuals than during the solve; " + summary_.message;
   }
+  if (held_count_ > 0) summary_.message += fmt::format("; {} numbers are at their bounds", held_count_);
   summary_.time.total = seconds_since(begin_);
   summary_.precision.counters = model_.counters();
+  if (control_ && control_->facts) {
+    facts_.eliminated_blocks = structure_.real_points;
+    facts_.other_blocks = structure_.camera_parameter.size();
+    facts_.dense = solver_.dense();
+    facts_.groups_followed = structure_.groups_followed;
+    *control_->facts = facts_;
+  }
   summary_.threads = std::max(model_.threads(), solver_.threads());
   summary_.peak_bytes = structure_.bytes() + model_.bytes() + solver_.bytes();
 }

@@ -19,8 +19,9 @@ constexpr int kPatience = 2;             // rejections in a row after which f32 
 
 }  // namespace
 
-BlockMinimizer::BlockMinimizer(BlockModel& model, const BlockStructure& structure, const SolverOptions& options, Gram first)
-    : model_(model), structure_(structure), options_(options), solver_(structure, options),
+BlockMinimizer::BlockMinimizer(BlockModel& model, const BlockStructure& structure, const SolverOptions& options, Gram first,
+                               const ProblemControl* control)
+    : model_(model), structure_(structure), options_(options), control_(control), solver_(structure, options),
       trust_(options.algorithm == Algorithm::gauss_newton ? TrustRegion::kMin : options.initial_lambda),
       plan_{Format::f64, first} {}
 
@@ -36,7 +37,8 @@ Summary BlockMinimizer::run(std::vector<double>& x, Clock::time_point begin) {
 
 bool BlockMinimizer::start(const std::vector<double>& x) {
   x_ = x;
-  cost_ = model_.cost(x_, r_);
+  model_.bounds().project(x_);
+  cost_ = evaluate(x_, r_);
   summary_.initial_cost = summary_.final_cost = cost_;
   if (!std::isfinite(cost_)) {
     summary_.termination = Termination::failure;
@@ -44,19 +46,20 @@ bool BlockMinimizer::start(const std::vector<double>& x) {
   }
   if (rechecked()) return true;
   model_.distrust("a program gave other residuals than the function itself");
-  cost_ = model_.cost(x_, r_);
+  cost_ = evaluate(x_, r_);
   summary_.initial_cost = cost_;
   return true;
 }
 
 void BlockMinimizer::iterate() {
   while (!ended_) {
-    if (const auto reason = spent()) {
-      conclude(*reason);
-      break;
+    if (!control_) {
+      if (const auto reason = spent()) return conclude(*reason);
     }
     know();
     if (ended_) break;
+    if (control_ && controlled()) continue;
+    step_begin_ = Clock::now();
     propose();
     if (!step_.factored) continue;
     if (reached_ || (!low() && first_order())) {
@@ -83,7 +86,10 @@ void BlockMinimizer::know() {
     model_.linearize<R>(x_, r_);
     solver_.gather<R, T>(model_.records<R>(), [this](std::size_t first, std::size_t last) { model_.finish<R>(first, last); });
   });
-  summary_.time.evaluate += seconds_since(begin);
+  const double seconds = seconds_since(begin);
+  summary_.time.evaluate += seconds;
+  facts_.derivative_seconds += seconds;
+  ++facts_.derivative_evaluations;
   const auto& squares = solver_.squares();
   bool finite = true;
   scale_.resize(squares.size(), 0.0);
@@ -97,7 +103,10 @@ void BlockMinimizer::know() {
     if (!(d > 0)) d = largest > 0 ? largest : 1;  // a column still zero: any positive scale will do
   }
   known_ = true;
-  if (finite) return;
+  if (finite) {
+    if (control_) measure_gradient();
+    return hold_at_bounds();
+  }
   scale_.clear();
   if (low()) {
     promote(Gram::f64, Event::overflow, "derivatives leave the range of f32");
@@ -107,22 +116,47 @@ void BlockMinimizer::know() {
   ended_ = true;
 }
 
+void BlockMinimizer::hold_at_bounds() {
+  if (!model_.bounds().any()) return;
+  held_count_ = model_.bounds().find_held(x_, solver_.gradient(), held_);
+  if (held_count_ == 0) return;
+  solver_.hold(held_);
+  in_format([&]<class R, class T>(R, T) { model_.hold<R>(held_); });
+}
+
 void BlockMinimizer::propose() {
   const auto begin = Clock::now();
+  ++facts_.linear_solves;
   in_format([&]<class R, class T>(R, T) { solver_.solve<R, T>(model_.records<R>(), trust_.lambda(), scale_, step_); });
   summary_.time.solve += seconds_since(begin);
-  if (step_.factored) return;
+  report_.solver_seconds = seconds_since(begin);
+  facts_.linear_seconds += report_.solver_seconds;
+  if (step_.factored) {
+    invalid_ = 0;
+    return;
+  }
   if (plan_.gram == Gram::f32_tile) return promote(Gram::f32_wide, Event::not_definite, "normal matrix is not positive definite");
   // Damping is the cure for a matrix that is singular by nature.
-  if (trust_.exhausted()) return conclude(Termination::no_progress);
+  const bool patient = !control_ || control_->max_invalid_steps == 0 || ++invalid_ <= control_->max_invalid_steps;
+  if (trust_.exhausted() || !patient) return conclude(Termination::no_progress);
   trust_.restore(std::max(10 * trust_.lambda(), 1e-14));
 }
 
 // Noise of a difference of costs in f64.
 double BlockMinimizer::noise() const { return 8 * kU * cost_; }
 
+double BlockMinimizer::evaluate(const std::vector<double>& x, std::vector<double>& r) {
+  const auto begin = Clock::now();
+  const double cost = model_.cost(x, r);
+  const double seconds = seconds_since(begin);
+  summary_.time.evaluate += seconds;
+  facts_.cost_seconds += seconds;
+  ++facts_.cost_evaluations;
+  return cost;
+}
+
 double BlockMinimizer::sigma() const {
-  const double freedom = static_cast<double>(structure_.residuals) - static_cast<double>(structure_.tangent_size());
+  const double freedom = static_cast<double>(structure_.residuals) - static_cast<double>(free_size());
   return freedom > 0 ? std::sqrt(2 * cost_ / freedom) : 0;
 }
 
@@ -145,25 +179,32 @@ bool BlockMinimizer::first_order() const {
 }
 
 void BlockMinimizer::judge() {
-  model_.plus(x_, step_.step, trial_);
-  const auto begin = Clock::now();
-  trial_cost_ = trial_ == x_ ? cost_ : model_.cost(trial_, trial_r_);
-  summary_.time.evaluate += seconds_since(begin);
+  shortened_ = model_.plus(x_, step_.step, trial_);
+  if (shortened_) {
+    model_.bounds().shorten(x_, trial_, step_.step);
+    in_format([&]<class R, class T>(R, T) { step_.predicted = model_.promised<R>(step_.step); });
+  }
+  trial_cost_ = trial_ == x_ ? cost_ : evaluate(trial_, trial_r_);
   const double decrease = cost_ - trial_cost_;
   rho_ = decrease / step_.predicted;
+  const double least = control_ ? control_->least_gain : kAccept;
   if (trial_ == x_) judgement_ = Judgement::reject;
   else if (!std::isfinite(trial_cost_)) judgement_ = Judgement::invalid;
-  else judgement_ = decrease >= kAccept * step_.predicted ? Judgement::accept : Judgement::reject;
+  else judgement_ = decrease >= least * step_.predicted && (!shortened_ || step_.predicted > 0) ? Judgement::accept : Judgement::reject;
 }
 
 void BlockMinimizer::settle() {
   const double decrease = cost_ - trial_cost_;
+  const bool met = control_ && met_by_step();
   record(judgement_ == Judgement::accept ? StepOutcome::accepted : judgement_ == Judgement::invalid ? StepOutcome::invalid : StepOutcome::rejected);
   if (judgement_ != Judgement::accept) {
-    const bool lost = trial_ == x_ || step_.predicted <= noise();
+    const bool lost = trial_ == x_ || (!shortened_ && step_.predicted <= noise());
     if (low() && (lost || ++rejections_ >= kPatience)) return promote(plan_.gram == Gram::f32_tile ? Gram::f32_wide : Gram::f64, Event::rejected_step, "steps are rejected");
+    if (met && low()) return promote(Gram::f64, Event::finishing, stopped_by_);
     judgement_ == Judgement::invalid ? trust_.invalid() : trust_.rejected();
-    if (lost || trust_.exhausted()) reached_ = Termination::no_progress;
+    report_.lambda = trust_.lambda();
+    if (met) reached_ = Termination::tolerance;
+    else if (lost || trust_.exhausted()) reached_ = Termination::no_progress;
     return;
   }
   const auto below = [&](double tolerance) { return decrease <= tolerance * cost_ && step_.predicted <= tolerance * cost_; };
@@ -176,9 +217,10 @@ void BlockMinimizer::settle() {
   trust_.accepted(rho_ > 0.5 ? std::max(rho_, 0.9) : rho_);
   rejections_ = 0;
   known_ = false;
-  if (low() && (flat || near)) {
+  report_.lambda = trust_.lambda();
+  if (low() && (flat || near || met)) {
     promote(Gram::f64, Event::finishing, fmt::format("{:.1e} standard errors from the optimum, cost down by {:.1e}", step_.decrement / sigma(), decrease / cost_));
-  } else if (flat && options_.ftol > 0) {
+  } else if (met || (flat && options_.ftol > 0)) {
     reached_ = Termination::tolerance;
   }
 }

@@ -3,12 +3,14 @@
 //
 //   know x (J, gradient, column norms) - propose a step - judge it by f64 costs - settle
 //
-// A promotion evaluates the same x again and is not a rejection. Nothing concludes with J in f32.
+// Numbers at their bounds that would only leave the box are held for the step. A promotion evaluates the same x again and is not a rejection. Nothing concludes with J in f32.
 #pragma once
 
 #include "block_model.hpp"
 #include "schur.hpp"
 #include "trust_region.hpp"
+
+#include <nlsq/problem_control.hpp>
 
 #include <chrono>
 #include <optional>
@@ -19,7 +21,9 @@ class BlockMinimizer {
  public:
   using Clock = std::chrono::steady_clock;
 
-  BlockMinimizer(BlockModel& model, const BlockStructure& structure, const SolverOptions& options, Gram first);
+  // `control` may be null.
+  BlockMinimizer(BlockModel& model, const BlockStructure& structure, const SolverOptions& options, Gram first,
+                 const ProblemControl* control = nullptr);
 
   // Throws nothing of its own; what a user's function throws passes through.
   Summary run(std::vector<double>& x, Clock::time_point begin);
@@ -29,9 +33,14 @@ class BlockMinimizer {
   void iterate();
   std::optional<Termination> spent() const;
   void know();
+  void hold_at_bounds();
+  bool controlled();
+  void measure_gradient();
+  void report();
   void propose();
   void judge();
   void settle();
+  bool met_by_step();
   void promote(Gram gram, Event event, std::string reason);
   void conclude(Termination reason);
   void certify();
@@ -49,13 +58,16 @@ class BlockMinimizer {
     else work(double(), double());
   }
   double noise() const;
+  double evaluate(const std::vector<double>& x, std::vector<double>& r);
   double sigma() const;
   double cosine() const;
   bool first_order() const;
+  std::size_t free_size() const { return structure_.tangent_size() - held_count_; }
 
   BlockModel& model_;
   const BlockStructure& structure_;
   const SolverOptions& options_;
+  const ProblemControl* control_;
   SchurSolver solver_;
   TrustRegion trust_;
   Clock::time_point begin_;
@@ -64,10 +76,21 @@ class BlockMinimizer {
   std::vector<double> x_, trial_, r_, trial_r_, scale_;
   double cost_ = 0, trial_cost_ = 0, rho_ = 0;
   BlockStep step_;
+  std::vector<std::uint8_t> held_;  // by tangent number, at x
+  std::size_t held_count_ = 0;
+  bool shortened_ = false;  // the last step, by bounds
   bool known_ = false, stop_asked_ = false, ended_ = false;
   int rejections_ = 0;  // in a row
   std::optional<Termination> reached_;
   enum class Judgement { accept, reject, invalid } judgement_ = Judgement::reject;
+  std::string stopped_by_;  // which test of the control's
+
+  // What the control is told.
+  BlockStepReport report_;
+  bool told_ = false;
+  Clock::time_point step_begin_;
+  int invalid_ = 0;  // failed factorisations in a row
+  BlockSolveFacts facts_;
   Summary summary_;
 };
 

@@ -14,8 +14,10 @@ constexpr std::size_t kSumSlots = 1024;  // residual blocks whose costs are adde
 
 }  // namespace
 
-BlockModel::BlockModel(const Problem::Impl& problem, const BlockStructure& structure, std::span<const double> x, const Parallelism& parallelism)
-    : problem_(problem), structure_(structure), parallelism_(parallelism), evaluator_(structure.list, x) {
+BlockModel::BlockModel(const Problem::Impl& problem, const BlockStructure& structure, std::span<const double> x, const Parallelism& parallelism,
+                       const ProblemControl* control)
+    : problem_(problem), structure_(structure), parallelism_(parallelism), control_(control), bounds_(problem, structure),
+      evaluator_(structure.list, x) {
   std::size_t size = 0;
   for (const ParameterBlock& block : problem.parameters) {
     plus_offset_.push_back(size);
@@ -44,6 +46,14 @@ void BlockModel::for_each_tile(Work work) {
   }));
 }
 
+// Callbacks are told on this thread, before any function is called.
+void BlockModel::announce(std::span<const double> x, bool derivatives) {
+  if (!control_ || !control_->before_evaluation) return;
+  const bool fresh = !std::ranges::equal(x, announced_);
+  if (fresh) announced_.assign(x.begin(), x.end());
+  control_->before_evaluation(x, derivatives, fresh);
+}
+
 // Blocks that decide otherwise than their program are slow: where they are many, all are sorted anew.
 void BlockModel::reclassify(std::span<const double> x, std::size_t left) {
   if (left <= 16 + structure_.list.blocks() / 64) return;
@@ -53,6 +63,7 @@ void BlockModel::reclassify(std::span<const double> x, std::size_t left) {
 }
 
 double BlockModel::cost(std::span<const double> x, std::vector<double>& r) {
+  announce(x, false);
   r.resize(structure_.residuals);
   for_each_tile([&](BlockPass& pass, std::size_t tile, std::size_t) { pass.residuals(tile, x, r.data()); });
   double total = 0;
@@ -72,6 +83,7 @@ double BlockModel::cost(std::span<const double> x, std::vector<double>& r) {
 
 template <class T>
 void BlockModel::linearize(std::span<const double> x, std::span<const double> r) {
+  announce(x, true);
   std::vector<T>& J = storage<T>();
   J.resize(structure_.record_size);
   r_ = r;
@@ -129,12 +141,60 @@ void BlockModel::finish(std::size_t first, std::size_t last) {
   }
 }
 
+template <class T>
+void BlockModel::hold(std::span<const std::uint8_t> held) {
+  const BlockStructure& s = structure_;
+  T* J = storage<T>().data();
+  for (std::size_t slot = 0; slot < s.list.blocks(); ++slot) {
+    for (std::uint32_t k = s.list.first[slot]; k < s.list.first[slot + 1]; ++k) {
+      if (s.local_column[k] < 0) continue;
+      const std::uint32_t p = s.list.parameters[k];
+      const auto first = static_cast<std::size_t>(s.tangent_offset(p));
+      for (std::size_t c = 0; c < static_cast<std::size_t>(problem_.parameters[p].tangent()); ++c) {
+        if (!held[first + c]) continue;
+        T* at = J + s.record[slot] + static_cast<std::size_t>(s.local_column[k]) + c;
+        for (std::size_t i = 0; i < s.rows[slot]; ++i) at[i * s.stride[slot]] = T(0);
+      }
+    }
+  }
+}
+
+template <class T>
+double BlockModel::promised(std::span<const double> step) const {
+  const BlockStructure& s = structure_;
+  const T* J = records<T>();
+  double total = 0;
+  std::vector<double> moved;  // J s of a residual block
+  for (std::size_t point = 0; point < s.points; ++point) {
+    for (std::size_t slot = s.slot_first[point]; slot < s.slot_first[point + 1]; ++slot) {
+      moved.assign(s.rows[slot], 0.0);
+      for (std::uint32_t k = s.list.first[slot]; k < s.list.first[slot + 1]; ++k) {
+        if (s.local_column[k] < 0) continue;
+        const std::uint32_t p = s.list.parameters[k];
+        const double* delta = step.data() + s.tangent_offset(p);
+        const T* row = J + s.record[slot] + static_cast<std::size_t>(s.local_column[k]);
+        for (double& m : moved) {
+          for (int c = 0; c < problem_.parameters[p].tangent(); ++c) m += static_cast<double>(row[c]) * delta[c];
+          row += s.stride[slot];
+        }
+      }
+      const T* residual = J + s.record[slot] + s.point_size[point];
+      for (std::size_t i = 0; i < moved.size(); ++i) total -= moved[i] * (static_cast<double>(residual[i * s.stride[slot]]) + 0.5 * moved[i]);
+    }
+  }
+  return total;
+}
+
+template void BlockModel::hold<float>(std::span<const std::uint8_t>);
+template void BlockModel::hold<double>(std::span<const std::uint8_t>);
+template double BlockModel::promised<float>(std::span<const double>) const;
+template double BlockModel::promised<double>(std::span<const double>) const;
 template void BlockModel::linearize<float>(std::span<const double>, std::span<const double>);
 template void BlockModel::linearize<double>(std::span<const double>, std::span<const double>);
 template void BlockModel::finish<float>(std::size_t, std::size_t);
 template void BlockModel::finish<double>(std::size_t, std::size_t);
 
-void BlockModel::plus(std::span<const double> x, std::span<const double> step, std::vector<double>& out) const {
+bool BlockModel::plus(std::span<const double> x, std::span<const double> step, std::vector<double>& out) const {
   out.assign(x.begin(), x.end());
   const auto move = [&](std::uint32_t p, const double* delta) {
     const ParameterBlock& block = problem_.parameters[p];
@@ -149,6 +209,7 @@ void BlockModel::plus(std::span<const double> x, std::span<const double> step, s
   for (std::size_t k = 0; k < structure_.camera_parameter.size(); ++k) {
     move(structure_.camera_parameter[k], step.data() + structure_.point_numbers + structure_.camera_offset[k]);
   }
+  return bounds_.any() && bounds_.project(out);
 }
 
 double BlockModel::scaled_size(std::span<const double> x, std::span<const double> scale) const {
@@ -173,6 +234,7 @@ double BlockModel::scaled_size(std::span<const double> x, std::span<const double
 }
 
 double BlockModel::recheck(std::span<const double> x, std::span<const double> r) {
+  announce(x, false);
   std::vector<double> own(structure_.residuals);
   for_each_tile([&](BlockPass& pass, std::size_t tile, std::size_t) { pass.reference(tile, x, own.data()); });
   double largest = 0;

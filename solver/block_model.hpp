@@ -2,10 +2,12 @@
 // applied.
 #pragma once
 
+#include "block_bounds.hpp"
 #include "block_structure.hpp"
 #include "parallel.hpp"
 
 #include <nlsq/block_evaluator.hpp>
+#include <nlsq/problem_control.hpp>
 
 #include <memory>
 #include <span>
@@ -15,7 +17,9 @@ namespace nlsq::inline v0 {
 
 class BlockModel {
  public:
-  BlockModel(const Problem::Impl& problem, const BlockStructure& structure, std::span<const double> x, const Parallelism& parallelism);
+  // `control` may be null: nobody is told before an evaluation.
+  BlockModel(const Problem::Impl& problem, const BlockStructure& structure, std::span<const double> x, const Parallelism& parallelism,
+             const ProblemControl* control = nullptr);
 
   // Residuals into r; returns ½ Σ ρ(‖r_b‖²), NaN where there are none.
   double cost(std::span<const double> x, std::vector<double>& r);
@@ -28,8 +32,16 @@ class BlockModel {
   template <class T>
   void finish(std::size_t first, std::size_t last);
 
-  // x moved by a step over tangent numbers.
-  void plus(std::span<const double> x, std::span<const double> step, std::vector<double>& out) const;
+  // After finish: columns with a 1, by tangent numbers, become zero.
+  template <class T>
+  void hold(std::span<const std::uint8_t> held);
+  // What the linear model of the records promises for a step: ½ Σ ‖r‖² - ½ Σ ‖r + J s‖².
+  template <class T>
+  double promised(std::span<const double> step) const;
+
+  // x moved by a step over tangent numbers, and back into its bounds. Returns whether they were in the way.
+  bool plus(std::span<const double> x, std::span<const double> step, std::vector<double>& out) const;
+  const BlockBounds& bounds() const { return bounds_; }
   // ‖D x‖, over the coordinates that tangent numbers move; D by tangent numbers.
   double scaled_size(std::span<const double> x, std::span<const double> scale) const;
 
@@ -47,11 +59,15 @@ class BlockModel {
   std::vector<T>& storage();
   template <class Work>
   void for_each_tile(Work work);
+  void announce(std::span<const double> x, bool derivatives);
   void reclassify(std::span<const double> x, std::size_t left);
 
   const Problem::Impl& problem_;
   const BlockStructure& structure_;
   const Parallelism& parallelism_;
+  const ProblemControl* control_;
+  BlockBounds bounds_;
+  std::vector<double> announced_;  // where functions were called last, where somebody is told
   BlockEvaluator evaluator_;
   std::vector<std::unique_ptr<BlockPass>> passes_;  // of each task
   KernelCounters earlier_;                          // of passes that are gone

@@ -52,6 +52,27 @@ void BlockStructure::number_parameters(const Problem::Impl& problem) {
   if (ambient > 0xffffffffU) throw ValidationError("a problem of more than 2^32 parameters");
 }
 
+// Whether the blocks of the lowest group given can be the points, and are now.
+bool BlockStructure::follow_groups(const Problem::Impl& problem, const std::vector<std::uint32_t>& uses, std::vector<std::uint8_t>& taken) const {
+  int lowest = -1, highest = -1;
+  for (std::size_t p = 0; p < problem.parameters.size(); ++p) {
+    const ParameterBlock& block = problem.parameters[p];
+    if (uses[p] == 0 || block.tangent() == 0 || block.group < 0) continue;
+    lowest = lowest < 0 ? block.group : std::min(lowest, block.group);
+    highest = std::max(highest, block.group);
+  }
+  if (lowest == highest) return false;  // no group, or one: nothing is said about an order
+  const auto first = [&](std::uint32_t p) { return uses[p] > 0 && problem.parameters[p].tangent() > 0 && problem.parameters[p].group == lowest; };
+  for (std::size_t b = 0; b < problem.functions.size(); ++b) {
+    if (takes_part(problem, b) && std::ranges::count_if(problem.parameters_of(b), first) > 1) return false;
+  }
+  for (std::uint32_t p = 0; p < problem.parameters.size(); ++p) {
+    if (first(p) && problem.parameters[p].tangent() > kLargestPoint) return false;
+  }
+  for (std::uint32_t p = 0; p < problem.parameters.size(); ++p) taken[p] = first(p) ? 1 : 0;
+  return true;
+}
+
 // A largest set of small blocks of which no two share a residual block, found greedily: those with few
 // neighbours first. It is worth eliminating where it holds most of the parameters; else none is.
 void BlockStructure::choose_points(const Problem::Impl& problem) {
@@ -90,6 +111,7 @@ void BlockStructure::choose_points(const Problem::Impl& problem) {
     eliminated += static_cast<std::size_t>(problem.parameters[p].tangent());
   }
   if (2 * eliminated <= all) std::ranges::fill(taken, std::uint8_t{0});
+  groups_followed = follow_groups(problem, uses, taken);
   point_of.assign(count, -1);
   camera_of.assign(count, -1);
   for (std::uint32_t p = 0; p < count; ++p) {

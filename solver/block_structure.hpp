@@ -34,6 +34,7 @@ struct BlockStructure {
 
   // Parameter blocks. x holds all of them, those that are constant included.
   std::size_t ambient = 0;
+  bool groups_followed = false;  // elimination groups that were given decide which blocks are points
   std::vector<std::int32_t> point_of, camera_of;  // by parameter block; -1: not such a one
   std::vector<std::uint32_t> point_parameter, camera_parameter;
 
@@ -66,6 +67,12 @@ struct BlockStructure {
   std::vector<std::uint32_t> camera_offset;   // in the reduced vector; and its length
   std::size_t reduced_size() const { return camera_offset.back(); }
   std::size_t tangent_size() const { return point_numbers + reduced_size(); }
+  // Of a parameter block's first number in steps; -1: it is held, or no residual depends on it.
+  std::int64_t tangent_offset(std::uint32_t parameter) const {
+    if (point_of[parameter] >= 0) return point_offset[static_cast<std::size_t>(point_of[parameter])];
+    if (camera_of[parameter] < 0) return -1;
+    return static_cast<std::int64_t>(point_numbers) + camera_offset[static_cast<std::size_t>(camera_of[parameter])];
+  }
 
   // Points [chunk[c], chunk[c + 1]) are summed by themselves; chunks in order. Decided by counts of work alone.
   std::vector<std::uint32_t> chunk;
@@ -78,6 +85,7 @@ struct BlockStructure {
  private:
   void number_parameters(const Problem::Impl& problem);
   void choose_points(const Problem::Impl& problem);
+  bool follow_groups(const Problem::Impl& problem, const std::vector<std::uint32_t>& uses, std::vector<std::uint8_t>& taken) const;
   void order_slots(const Problem::Impl& problem);
   void lay_out_records(const Problem::Impl& problem);
   void find_entries();

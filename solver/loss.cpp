@@ -2,6 +2,7 @@
 #include <nlsq/loss.hpp>
 
 #include <cmath>
+#include <utility>
 
 namespace nlsq::inline v0 {
 
@@ -11,10 +12,18 @@ Loss::Loss(Kind kind, double scale) : kind_(kind), scale_(scale) {
   }
 }
 
+Loss Loss::own(std::function<Value(double)> rho) {
+  if (!rho) throw ValidationError("Loss::own: the function is empty");
+  Loss loss(Kind::own, 1);
+  loss.own_ = std::make_shared<const std::function<Value(double)>>(std::move(rho));
+  return loss;
+}
+
 Loss::Value Loss::operator()(double s) const {
   const double squared = scale_ * scale_, z = s / squared;
   switch (kind_) {
     case Kind::linear: break;
+    case Kind::own: return (*own_)(s);
     case Kind::soft_l1: {
       const double root = std::sqrt(1 + z);
       return {squared * 2 * (z / (root + 1)), 1 / root};  // √(1+z) - 1 without cancellation

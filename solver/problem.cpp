@@ -3,6 +3,7 @@
 #include <nlsq/error.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <string>
 
@@ -45,6 +46,13 @@ void check_manifold(const ParameterBlock& block, const ManifoldPtr& manifold) {
   }
 }
 
+void check_bound(const ParameterBlock& block, int index, double bound) {
+  if (index < 0 || index >= block.size) {
+    throw ValidationError("a bound for number " + std::to_string(index) + " of a parameter block of " + std::to_string(block.size));
+  }
+  if (std::isnan(bound)) throw ValidationError("a bound is NaN");
+}
+
 }  // namespace
 
 Problem::Problem() : impl_(std::make_unique<Impl>()) {}
@@ -73,6 +81,23 @@ void Problem::set_constant(double* block) { impl_->parameters[known(*impl_, bloc
 void Problem::set_variable(double* block) { impl_->parameters[known(*impl_, block, "set_variable")].constant = false; }
 bool Problem::is_constant(const double* block) const {
   return impl_->parameters[known(*impl_, block, "is_constant")].constant;
+}
+
+void Problem::set_lower_bound(double* block, int index, double bound) {
+  ParameterBlock& entered = impl_->parameters[known(*impl_, block, "set_lower_bound")];
+  check_bound(entered, index, bound);
+  entered.make_bounds();
+  entered.lower[static_cast<std::size_t>(index)] = bound;
+}
+void Problem::set_upper_bound(double* block, int index, double bound) {
+  ParameterBlock& entered = impl_->parameters[known(*impl_, block, "set_upper_bound")];
+  check_bound(entered, index, bound);
+  entered.make_bounds();
+  entered.upper[static_cast<std::size_t>(index)] = bound;
+}
+void Problem::set_elimination_group(double* block, int group) {
+  if (group < 0) throw ValidationError("set_elimination_group: a group is 0 or more, not " + std::to_string(group));
+  impl_->parameters[known(*impl_, block, "set_elimination_group")].group = group;
 }
 
 ResidualBlockId Problem::add(std::shared_ptr<const BlockFunction> function, const Loss& loss, std::span<const BlockRef> blocks) {

@@ -3,6 +3,7 @@
 
 #include <nlsq/problem.hpp>
 
+#include <limits>
 #include <unordered_map>
 
 namespace nlsq::inline v0 {
@@ -13,7 +14,14 @@ struct ParameterBlock {
   ManifoldPtr manifold = nullptr;  // null: a plain vector
   bool constant = false;
   bool removed = false;
+  int group = -1;  // of elimination; -1: none given
+  std::vector<double> lower = {}, upper = {};  // by number; empty: no bounds
 
+  bool bounded() const { return !lower.empty(); }
+  void make_bounds() {
+    lower.resize(static_cast<std::size_t>(size), -std::numeric_limits<double>::infinity());
+    upper.resize(static_cast<std::size_t>(size), std::numeric_limits<double>::infinity());
+  }
   int tangent() const { return constant ? 0 : manifold ? manifold->tangent() : size; }
 };
 

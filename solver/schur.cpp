@@ -68,6 +68,21 @@ void SchurSolver::gather(const R* J, const std::function<void(std::size_t, std::
   }
 }
 
+void SchurSolver::hold(std::span<const std::uint8_t> held) {
+  const BlockStructure& s = structure_;
+  for (std::size_t j = 0; j < held.size(); ++j) {
+    if (held[j]) gradient_[j] = squares_[j] = 0;
+  }
+  for (std::size_t p = 0; p < s.real_points; ++p) {
+    const std::size_t e = s.point_size[p];
+    double* V = V_.data() + s.point_matrix[p];
+    for (std::size_t k = 0; k < e; ++k) {
+      if (!held[s.point_offset[p] + k]) continue;
+      for (std::size_t i = 0; i < e; ++i) V[k * e + i] = V[i * e + k] = 0;
+    }
+  }
+}
+
 template <class R, class T>
 bool SchurSolver::eliminate(const R* J, double lambda, std::span<const double> scale) {
   const BlockStructure& s = structure_;

@@ -33,6 +33,8 @@ class SchurSolver {
   // Gradient and column norms from records. `finish(first slot, last slot)` runs before a range of them is read.
   template <class R, class T>
   void gather(const R* J, const std::function<void(std::size_t, std::size_t)>& finish);
+  // After gather: numbers with a 1 stay where they are. Their columns must be zero in the records, too.
+  void hold(std::span<const std::uint8_t> held);
   const std::vector<double>& gradient() const { return gradient_; }  // tangent
   const std::vector<double>& squares() const { return squares_; }    // of columns
 
@@ -44,6 +46,7 @@ class SchurSolver {
   // a matrix to look at.
   int rank(const double* J, std::span<const double> scale);
 
+  bool dense() const { return reduced_.dense(); }
   int threads() const { return threads_; }
   std::size_t bytes() const;
 

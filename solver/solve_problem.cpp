@@ -41,7 +41,9 @@ void describe(Summary& summary, const BlockEvaluator& evaluator) {
 
 }  // namespace
 
-Summary solve(Problem& problem, const SolverOptions& options) {
+namespace {
+
+Summary solve_blocks(Problem& problem, const SolverOptions& options, const ProblemControl* control) {
   const FpEnvironment environment;
   const auto begin = BlockMinimizer::Clock::now();
   if (auto violations = options.violations(); !violations.empty()) throw ValidationError(std::move(violations));
@@ -53,9 +55,10 @@ Summary solve(Problem& problem, const SolverOptions& options) {
     x.resize(x.size() + static_cast<std::size_t>(block.size));
     if (!block.removed) std::copy_n(block.data, block.size, x.end() - block.size);
   }
-  BlockModel model(impl, structure, x, options);
+  if (control && control->before_evaluation) control->before_evaluation(x, true, true);
+  BlockModel model(impl, structure, x, options, control);
   const std::vector<double> x0 = x;
-  const auto attempt = [&] { return BlockMinimizer(model, structure, options, first_gram(structure, model, options)).run(x, begin); };
+  const auto attempt = [&] { return BlockMinimizer(model, structure, options, first_gram(structure, model, options), control).run(x, begin); };
   const double setup = std::chrono::duration<double>(BlockMinimizer::Clock::now() - begin).count();
   Summary summary = attempt();
   // A program that went wrong on the way: once more, without programs.
@@ -73,6 +76,13 @@ Summary solve(Problem& problem, const SolverOptions& options) {
     from += block.size;
   }
   return summary;
+}
+
+}  // namespace
+
+Summary solve(Problem& problem, const SolverOptions& options) { return solve_blocks(problem, options, nullptr); }
+Summary solve(Problem& problem, const SolverOptions& options, const ProblemControl& control) {
+  return solve_blocks(problem, options, &control);
 }
 
 }  // namespace nlsq::inline v0

@@ -26,6 +26,7 @@ class NLSQ_API BlockFunction {
  public:
   enum class Derivatives : std::uint8_t {
     traced,       // trace() and dual()
+    traced_own,   // trace() and derivatives()
     dual,         // dual()
     own,          // derivatives()
     differences,  // value() alone

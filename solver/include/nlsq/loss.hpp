@@ -6,12 +6,14 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <memory>
 
 namespace nlsq::inline v0 {
 
 class NLSQ_API Loss {
  public:
-  enum class Kind : std::uint8_t { linear, soft_l1, huber, cauchy, arctan, tukey };
+  enum class Kind : std::uint8_t { linear, soft_l1, huber, cauchy, arctan, tukey, own };
 
   Loss() = default;              // ρ₁(z) = z
   Loss(std::nullptr_t) {}        // NOLINT: implicit by design; where Ceres's callers write nullptr
@@ -22,19 +24,24 @@ class NLSQ_API Loss {
   static Loss arctan(double scale = 1) { return Loss(Kind::arctan, scale); }    // arctan z
   static Loss tukey(double scale = 1) { return Loss(Kind::tukey, scale); }      // (1 - (1-z)³)/3, beyond 1: 1/3
 
+  struct Value {
+    double rho, slope;  // ρ and dρ/ds
+  };
+  // Any other: ρ and its slope, which is not negative, at s >= 0. Called on all threads of a solve. Throws
+  // ValidationError where the function is empty.
+  static Loss own(std::function<Value(double s)> rho);
+
   Kind kind() const { return kind_; }
   double scale() const { return scale_; }
   bool is_linear() const { return kind_ == Kind::linear; }
 
-  struct Value {
-    double rho, slope;  // ρ and dρ/ds
-  };
   Value operator()(double s) const;
 
  private:
   Loss(Kind kind, double scale);
   Kind kind_ = Kind::linear;
   double scale_ = 1;
+  std::shared_ptr<const std::function<Value(double)>> own_;
 };
 
 }  // namespace nlsq::inline v0

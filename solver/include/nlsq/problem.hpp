@@ -69,6 +69,13 @@ class NLSQ_API Problem {
   void set_constant(double* block);
   void set_variable(double* block);
   bool is_constant(const double* block) const;
+  // Of the index-th number of a known block; -∞ and ∞: none. On a manifold the moved point is brought back
+  // between its bounds. A start outside is, too. Throws ValidationError for NaN and for places that are not there.
+  void set_lower_bound(double* block, int index, double bound);
+  void set_upper_bound(double* block, int index, double bound);
+  // Blocks of the lowest group are eliminated first, where no two of them share a residual block and none has more
+  // than 8 numbers to be found; otherwise, and where no block has a group, the choice is automatic.
+  void set_elimination_group(double* block, int group);
 
   // A functor (see block_function.hpp). `residuals`: how many it has; not needed where it returns them, or
   // has a static member `residuals`.

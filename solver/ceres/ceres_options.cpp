@@ -1,0 +1,70 @@
+#include "ceres_options.hpp"
+
+#include <ceres/version.h>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace nlsq::inline v0 {
+
+SolverOptions solver_options(const ceres::Solver::Options& options) {
+  SolverOptions out;
+  out.threads = options.num_threads;
+  out.max_iterations = options.max_num_iterations;
+  // Ceres's default of 10⁹ seconds is no limit; a limit of 0 ends before the first step.
+  out.max_seconds = options.max_solver_time_in_seconds >= 1e9 ? 0 : std::max(options.max_solver_time_in_seconds, 1e-9);
+  out.initial_lambda = 1 / options.initial_trust_region_radius;
+  return out;
+}
+
+ProblemControl problem_control(const ceres::Solver::Options& options) {
+  ProblemControl out;
+  out.function_tolerance = options.function_tolerance;
+  out.gradient_tolerance = options.gradient_tolerance;
+  out.parameter_tolerance = options.parameter_tolerance;
+  out.least_gain = options.min_relative_decrease;
+  out.max_invalid_steps = options.max_num_consecutive_invalid_steps;
+  return out;
+}
+
+std::string without_counterpart(const ceres::Solver::Options& options) {
+  const ceres::Solver::Options usual;
+  std::string list;
+  const auto report = [&list](bool differs, const char* text) {
+    if (differs) list += fmt::format("{}{}", list.empty() ? "" : ", ", text);
+  };
+  report(options.minimizer_type != ceres::TRUST_REGION, "minimizer_type (Levenberg-Marquardt served)");
+  report(options.trust_region_strategy_type != ceres::LEVENBERG_MARQUARDT, "trust_region_strategy_type (Levenberg-Marquardt served)");
+  const bool iterative = options.linear_solver_type == ceres::CGNR || options.linear_solver_type == ceres::ITERATIVE_SCHUR;
+  report(iterative, "linear_solver_type and its preconditioner (a direct solver served)");
+#define NLSQ_REPORT(name) report(options.name != usual.name, #name)
+  NLSQ_REPORT(use_nonmonotonic_steps);
+  NLSQ_REPORT(max_trust_region_radius);
+  NLSQ_REPORT(min_trust_region_radius);
+  NLSQ_REPORT(min_lm_diagonal);
+  NLSQ_REPORT(max_lm_diagonal);
+  NLSQ_REPORT(jacobi_scaling);
+  NLSQ_REPORT(dense_linear_algebra_library_type);
+  NLSQ_REPORT(sparse_linear_algebra_library_type);
+  NLSQ_REPORT(use_explicit_schur_complement);
+  NLSQ_REPORT(dynamic_sparsity);
+  report(options.use_mixed_precision_solves, "use_mixed_precision_solves (nlsq's own precision policy served)");
+  NLSQ_REPORT(max_num_refinement_iterations);
+  NLSQ_REPORT(use_inner_iterations);
+  report(!options.trust_region_minimizer_iterations_to_dump.empty(), "trust_region_minimizer_iterations_to_dump");
+  NLSQ_REPORT(check_gradients);
+  report(!options.residual_blocks_for_subset_preconditioner.empty(), "residual_blocks_for_subset_preconditioner");
+#if CERES_VERSION_MAJOR == 2 && CERES_VERSION_MINOR < 2
+  NLSQ_REPORT(use_postordering);
+#else
+  NLSQ_REPORT(linear_solver_ordering_type);
+  NLSQ_REPORT(use_spse_initialization);
+  NLSQ_REPORT(spse_tolerance);
+  NLSQ_REPORT(max_num_spse_iterations);
+#endif
+#undef NLSQ_REPORT
+  return list;
+}
+
+}  // namespace nlsq::inline v0

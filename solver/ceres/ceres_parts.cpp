@@ -1,0 +1,92 @@
+#include "ceres_parts.hpp"
+
+#include <nlsq/ceres_autodiff.hpp>
+
+#include <algorithm>
+#include <limits>
+#include <type_traits>
+
+namespace nlsq::inline v0 {
+
+namespace {
+
+class CostBlock final : public BlockFunction {
+ public:
+  CostBlock(const ceres::CostFunction* function, bool may_record)
+      : BlockFunction(function->num_residuals()), function_(function), recordable_(dynamic_cast<const RecordableCostFunction*>(function)) {
+    if (recordable_ && !(may_record && recordable_->recordable())) recordable_ = nullptr;
+  }
+
+  Derivatives derivatives_by() const override { return recordable_ ? Derivatives::traced_own : Derivatives::own; }
+  const void* kind() const override {
+    static const char tag = 0;
+    return recordable_ ? recordable_->kind() : &tag;
+  }
+  bool value(const double* const* blocks, double* residuals) const override {
+    return function_->Evaluate(blocks, residuals, nullptr);
+  }
+  bool trace(const Traced* const* blocks, Traced* residuals) const override { return recordable_->record(blocks, residuals); }
+  bool derivatives(const double* const* blocks, double* residuals, double* const* J) const override {
+    return function_->Evaluate(blocks, residuals, const_cast<double**>(J));  // it writes to where they point
+  }
+
+ private:
+  const ceres::CostFunction* function_;
+  const RecordableCostFunction* recordable_;
+};
+
+// M: ceres::Manifold, or ceres::LocalParameterization. A failure becomes a point that is not finite, at which no cost
+// is: the step is rejected, as Ceres rejects it.
+template <class M>
+class WrappedManifold final : public Manifold {
+ public:
+  explicit WrappedManifold(const M* manifold) : manifold_(manifold) {}
+
+  int ambient() const override {
+    if constexpr (requires(const M& m) { m.AmbientSize(); }) return manifold_->AmbientSize();
+    else return manifold_->GlobalSize();
+  }
+  int tangent() const override {
+    if constexpr (requires(const M& m) { m.TangentSize(); }) return manifold_->TangentSize();
+    else return manifold_->LocalSize();
+  }
+  void plus(const double* x, const double* delta, double* out) const override {
+    if (std::all_of(delta, delta + tangent(), [](double d) { return d == 0; })) {
+      std::copy_n(x, ambient(), out);
+    } else if (!manifold_->Plus(x, delta, out)) {
+      std::fill_n(out, ambient(), std::numeric_limits<double>::quiet_NaN());
+    }
+  }
+  void plus_jacobian(const double* x, double* J) const override {
+    bool fine;
+    if constexpr (requires(const M& m) { m.PlusJacobian(x, J); }) fine = manifold_->PlusJacobian(x, J);
+    else fine = manifold_->ComputeJacobian(x, J);
+    if (!fine) std::fill_n(J, ambient() * tangent(), std::numeric_limits<double>::quiet_NaN());
+  }
+
+ private:
+  const M* manifold_;
+};
+
+}  // namespace
+
+std::shared_ptr<const BlockFunction> wrap(const ceres::CostFunction* function, bool may_record) {
+  return std::make_shared<CostBlock>(function, may_record);
+}
+
+Loss wrap(const ceres::LossFunction* loss) {
+  if (loss == nullptr) return {};
+  return Loss::own([loss](double s) {
+    double rho[3];
+    loss->Evaluate(s, rho);
+    return Loss::Value{rho[0], std::max(rho[1], 0.0)};
+  });
+}
+
+ManifoldPtr wrap_manifold(const ceres::Problem& problem, const double* block) {
+  // In 2.1 a local parameterization shows itself as a manifold, too.
+  if (const ceres::Manifold* manifold = problem.GetManifold(block)) return std::make_shared<WrappedManifold<ceres::Manifold>>(manifold);
+  return nullptr;
+}
+
+}  // namespace nlsq::inline v0

@@ -1,0 +1,29 @@
+// Ceres's cost functions, losses and manifolds as nlsq's. What they wrap belongs to the ceres::Problem and outlives them.
+#pragma once
+
+#include <nlsq/block_function.hpp>
+#include <nlsq/loss.hpp>
+#include <nlsq/manifold.hpp>
+
+#include <ceres/cost_function.h>
+#include <ceres/loss_function.h>
+#include <ceres/manifold.h>
+#include <ceres/problem.h>
+#include <ceres/version.h>
+
+#include <memory>
+
+#define NLSQ_CERES_AT_LEAST(major, minor) \
+  (CERES_VERSION_MAJOR > (major) || (CERES_VERSION_MAJOR == (major) && CERES_VERSION_MINOR >= (minor)))
+
+namespace nlsq::inline v0 {
+
+// `may_record`: false where an evaluation callback decides what the function gives.
+std::shared_ptr<const BlockFunction> wrap(const ceres::CostFunction* function, bool may_record);
+// null: the plain sum of squares.
+Loss wrap(const ceres::LossFunction* loss);
+// The block's manifold, or local parameterization where Ceres still has them; null: a plain vector. Throws
+// std::runtime_error from its operations where Ceres's report failure.
+ManifoldPtr wrap_manifold(const ceres::Problem& problem, const double* block);
+
+}  // namespace nlsq::inline v0

@@ -1,0 +1,143 @@
+#include "ceres_problem.hpp"
+
+#include "ceres_parts.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <unordered_map>
+
+namespace nlsq::inline v0 {
+
+namespace {
+
+// An evaluation callback decides what cost functions give: nothing may be recorded. Only Ceres 2.2 says whether there is
+// one; with 2.1 the comparison with the functions themselves at the start and at the end finds recordings that are stale.
+template <class Problem>
+bool may_record(const Problem& problem) {
+  if constexpr (requires { problem.options().evaluation_callback; }) return problem.options().evaluation_callback == nullptr;
+  else return true;
+}
+
+}  // namespace
+
+CeresProblem::CeresProblem(ceres::Problem& problem, const ceres::Solver::Options& options) : theirs_(problem) {
+  add_parameters(options);
+  add_residuals();
+}
+
+void CeresProblem::add_parameters(const ceres::Solver::Options& options) {
+  theirs_.GetParameterBlocks(&blocks_);
+  const ceres::ParameterBlockOrdering* ordering = options.linear_solver_ordering.get();
+  for (std::size_t k = 0; k < blocks_.size(); ++k) {
+    double* block = blocks_[k];
+    const int size = theirs_.ParameterBlockSize(block);
+    sizes_.push_back(size);
+    start_.insert(start_.end(), block, block + size);
+    mine_.add_parameter_block(block, size, wrap_manifold(theirs_, block));
+    const bool constant = theirs_.IsParameterBlockConstant(block);
+    if (constant) mine_.set_constant(block);
+    free_.push_back(!constant && theirs_.ParameterBlockTangentSize(block) > 0);
+    if (ordering && ordering->NumGroups() > 1 && ordering->IsMember(block)) mine_.set_elimination_group(block, ordering->GroupId(block));
+    counts_.parameters += size;
+    counts_.effective_parameters += theirs_.ParameterBlockTangentSize(block);
+    check_block(k);
+  }
+  counts_.parameter_blocks = static_cast<int>(blocks_.size());
+}
+
+// Bounds are handed on; what Ceres calls a failure is one.
+void CeresProblem::check_block(std::size_t number) {
+  double* block = blocks_[number];
+  const bool constant = theirs_.IsParameterBlockConstant(block);
+  for (int i = 0; i < sizes_[number]; ++i) {
+    if (!std::isfinite(block[i]) && fault_.empty()) {
+      fault_ = fmt::format("parameter block {} has at least one value that is not finite: {} at {}", number, block[i], i);
+    }
+    const double lower = theirs_.GetParameterLowerBound(block, i), upper = theirs_.GetParameterUpperBound(block, i);
+    const bool below = lower > -std::numeric_limits<double>::max(), above = upper < std::numeric_limits<double>::max();
+    if (!below && !above) continue;
+    const bool outside = constant ? block[i] < lower || block[i] > upper : lower >= upper;
+    if (outside && fault_.empty()) {
+      fault_ = fmt::format("the bounds of parameter block {} at {} leave no room: lower {}, upper {}, value {}", number, i, lower, upper, block[i]);
+    }
+    if (constant) continue;
+    constrained_ = true;
+    if (below) mine_.set_lower_bound(block, i, lower);
+    if (above) mine_.set_upper_bound(block, i, upper);
+  }
+}
+
+void CeresProblem::add_residuals() {
+  std::vector<ceres::ResidualBlockId> ids;
+  theirs_.GetResidualBlocks(&ids);
+  const bool record = may_record(theirs_);
+  std::unordered_map<const double*, std::size_t> number;
+  for (std::size_t k = 0; k < blocks_.size(); ++k) number.emplace(blocks_[k], k);
+  std::vector<double*> pointers;
+  std::vector<BlockRef> refs;
+  std::vector<std::uint8_t> used(blocks_.size(), 0);
+  const ceres::LossFunction* latest = nullptr;
+  Loss wrapped;
+  for (const ceres::ResidualBlockId id : ids) {
+    theirs_.GetParameterBlocksForResidualBlock(id, &pointers);
+    const ceres::CostFunction* function = theirs_.GetCostFunctionForResidualBlock(id);
+    const ceres::LossFunction* loss = theirs_.GetLossFunctionForResidualBlock(id);
+    counts_.residuals += function->num_residuals();
+    bool free = false;
+    for (const double* p : pointers) {
+      const std::size_t k = number.at(p);
+      used[k] = 1;
+      free = free || free_[k];
+    }
+    if (!free) {
+      double cost = 0;
+      if (theirs_.EvaluateResidualBlock(id, true, &cost, nullptr, nullptr)) fixed_cost_ += cost;
+      else fixed_cost_ = std::numeric_limits<double>::quiet_NaN();
+      continue;
+    }
+    ++counts_.residual_blocks_reduced;
+    counts_.residuals_reduced += function->num_residuals();
+    robust_ = robust_ || loss != nullptr;
+    if (probe_ == nullptr || function->num_residuals() < probe_residuals_) {
+      probe_ = id;
+      probe_blocks_ = pointers.size();
+      probe_residuals_ = function->num_residuals();
+    }
+    refs.assign(pointers.begin(), pointers.end());
+    if (loss != latest) wrapped = wrap(loss);
+    latest = loss;
+    mine_.add_residual_block(wrap(function, record), wrapped, refs);
+  }
+  counts_.residual_blocks = static_cast<int>(ids.size());
+  for (std::size_t k = 0; k < blocks_.size(); ++k) {
+    if (!free_[k] || !used[k]) continue;
+    ++counts_.parameter_blocks_reduced;
+    counts_.parameters_reduced += sizes_[k];
+    counts_.effective_parameters_reduced += theirs_.ParameterBlockTangentSize(blocks_[k]);
+  }
+}
+
+void CeresProblem::write(std::span<const double> x) const {
+  const double* from = x.data();
+  for (std::size_t k = 0; k < blocks_.size(); from += sizes_[k++]) {
+    if (free_[k]) std::copy_n(from, sizes_[k], blocks_[k]);
+  }
+}
+
+void CeresProblem::fire(bool derivatives) const {
+  std::vector<double*> none(probe_blocks_, nullptr);  // all derivatives are wanted, and none
+  double cost = 0;
+  theirs_.EvaluateResidualBlock(probe_, false, &cost, nullptr, derivatives ? none.data() : nullptr);
+}
+
+double CeresProblem::cost(int threads) const {
+  ceres::Problem::EvaluateOptions options;
+  options.num_threads = threads;
+  double cost = 0;
+  return theirs_.Evaluate(options, &cost, nullptr, nullptr, nullptr) ? cost : std::numeric_limits<double>::quiet_NaN();
+}
+
+}  // namespace nlsq::inline v0

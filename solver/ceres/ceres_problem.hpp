@@ -1,0 +1,63 @@
+// A ceres::Problem, walked by its public interface, as an nlsq::Problem that works on the same numbers.
+#pragma once
+
+#include <nlsq/problem.hpp>
+
+#include <ceres/problem.h>
+#include <ceres/solver.h>
+
+#include <span>
+#include <string>
+#include <vector>
+
+namespace nlsq::inline v0 {
+
+class CeresProblem {
+ public:
+  CeresProblem(ceres::Problem& problem, const ceres::Solver::Options& options);
+
+  nlsq::Problem& problem() { return mine_; }
+  // Why it cannot be solved: a value that is not finite, bounds that leave no room; empty where it can.
+  const std::string& fault() const { return fault_; }
+  bool nothing_to_find() const { return counts_.effective_parameters_reduced == 0; }
+  bool robust() const { return robust_; }
+  bool constrained() const { return constrained_; }
+
+  // All parameter blocks, side by side, as nlsq::Problem has them.
+  void write(std::span<const double> x) const;
+  void restore() const { write(start_); }
+  // Fires an evaluation callback, if there is one: it asks the problem for one residual block, at what is in the blocks.
+  void fire(bool derivatives) const;
+  // The problem's own; NaN where it has none.
+  double cost(int threads) const;
+  // Of residual blocks whose parameters are all constant.
+  double fixed_cost() const { return fixed_cost_; }
+
+  struct Counts {
+    int parameter_blocks = 0, parameters = 0, effective_parameters = 0, residual_blocks = 0, residuals = 0;
+    int parameter_blocks_reduced = 0, parameters_reduced = 0, effective_parameters_reduced = 0, residual_blocks_reduced = 0,
+        residuals_reduced = 0;
+  };
+  const Counts& counts() const { return counts_; }
+
+ private:
+  void add_parameters(const ceres::Solver::Options& options);
+  void add_residuals();
+  void check_block(std::size_t number);
+
+  ceres::Problem& theirs_;
+  nlsq::Problem mine_;
+  std::vector<double*> blocks_;
+  std::vector<int> sizes_;
+  std::vector<std::uint8_t> free_;
+  std::vector<double> start_;
+  ceres::ResidualBlockId probe_ = nullptr;
+  std::size_t probe_blocks_ = 0;
+  int probe_residuals_ = 0;
+  Counts counts_;
+  double fixed_cost_ = 0;
+  bool robust_ = false, constrained_ = false;
+  std::string fault_;
+};
+
+}  // namespace nlsq::inline v0

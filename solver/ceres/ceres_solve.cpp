@@ -1,0 +1,164 @@
+#include <nlsq/ceres.hpp>
+
+#include "ceres_options.hpp"
+#include "ceres_report.hpp"
+
+#include <nlsq/error.hpp>
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+
+namespace nlsq::inline v0 {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
+
+// One call of Solve.
+class Session {
+ public:
+  Session(const ceres::Solver::Options& options, ceres::Problem& problem) : options_(options), problem_(problem, options) {
+    describe(theirs_, problem_, options);
+  }
+
+  void run();
+  ceres::Solver::Summary take_theirs() { return std::move(theirs_); }
+  Summary take_ours() { return std::move(ours_); }
+
+ private:
+  bool nothing_to_do();
+  CallbackResult watch(const BlockStepReport& step);
+  void solve();
+  void conclude();
+  void say(ceres::TerminationType type, std::string message);
+
+  const ceres::Solver::Options& options_;
+  const Clock::time_point begin_ = Clock::now();
+  CeresProblem problem_;
+  BlockSolveFacts facts_;
+  ceres::CallbackReturnType answer_ = ceres::SOLVER_CONTINUE;
+  ceres::Solver::Summary theirs_;
+  Summary ours_;
+};
+
+void Session::say(ceres::TerminationType type, std::string message) {
+  theirs_.termination_type = type;
+  const std::string ignored = without_counterpart(options_);
+  if (!ignored.empty()) message += "; options without a counterpart in nlsq: " + ignored;
+  theirs_.message = ours_.message = std::move(message);
+}
+
+// A problem that is faulty, or has nothing to be found.
+bool Session::nothing_to_do() {
+  if (!problem_.fault().empty()) {
+    ours_.termination = Termination::failure;
+    say(ceres::FAILURE, problem_.fault());
+    return true;
+  }
+  if (!problem_.nothing_to_find()) return false;
+  const double cost = problem_.cost(options_.num_threads);
+  theirs_.initial_cost = theirs_.final_cost = ours_.initial_cost = ours_.final_cost = cost;
+  const bool fine = std::isfinite(cost);
+  ours_.termination = fine ? Termination::converged : Termination::failure;
+  ours_.verdict = fine ? Verdict::converged : Verdict::failed;
+  say(fine ? ceres::CONVERGENCE : ceres::FAILURE, "no residual depends on a parameter block that is not constant");
+  return true;
+}
+
+CallbackResult Session::watch(const BlockStepReport& step) {
+  if (step.iteration == 0) theirs_.iterations.clear();
+  theirs_.iterations.push_back(iteration_summary(step, problem_.fixed_cost(), seconds_since(begin_)));
+  const ceres::IterationSummary& last = theirs_.iterations.back();
+  if (options_.minimizer_progress_to_stdout && options_.logging_type != ceres::SILENT) {
+    const std::string line = progress_line(last);
+    std::fwrite(line.data(), 1, line.size(), stdout);  // the caller asked for it
+  }
+  if (options_.callbacks.empty() && !options_.update_state_every_iteration) return Continue;
+  if (options_.update_state_every_iteration) problem_.write(step.x);
+  else problem_.restore();
+  for (ceres::IterationCallback* callback : options_.callbacks) {
+    answer_ = (*callback)(last);
+    if (answer_ != ceres::SOLVER_CONTINUE) return Stop;
+  }
+  return Continue;
+}
+
+void Session::solve() {
+  const double prepared = seconds_since(begin_);
+  ProblemControl control = problem_control(options_);
+  control.observer = [this](const BlockStepReport& step) { return watch(step); };
+  control.before_evaluation = [this](std::span<const double> x, bool derivatives, bool new_point) {
+    if (!new_point && !derivatives) return;
+    problem_.write(x);
+    problem_.fire(derivatives);
+  };
+  control.facts = &facts_;
+  try {
+    ours_ = nlsq::solve(problem_.problem(), solver_options(options_), control);
+  } catch (...) {
+    problem_.restore();
+    throw;
+  }
+  theirs_.preprocessor_time_in_seconds = prepared + ours_.time.setup;
+  theirs_.minimizer_time_in_seconds = seconds_since(begin_) - theirs_.preprocessor_time_in_seconds;
+}
+
+// Values where Ceres would leave them, the problem's own cost there, and what it all was called.
+void Session::conclude() {
+  fill(theirs_, ours_, facts_, options_);
+  const bool aborted = ours_.termination == Termination::user_stop && answer_ == ceres::SOLVER_ABORT;
+  if (ours_.termination == Termination::failure || (aborted && !options_.update_state_every_iteration)) problem_.restore();
+  ours_.initial_cost += problem_.fixed_cost();
+  ours_.final_cost += problem_.fixed_cost();
+  theirs_.initial_cost = ours_.initial_cost;
+  theirs_.final_cost = ours_.final_cost;
+  switch (ours_.termination) {
+    case Termination::converged:
+    case Termination::tolerance: say(ceres::CONVERGENCE, ours_.message); break;
+    case Termination::failure: return say(ceres::FAILURE, ours_.message);
+    case Termination::user_stop:
+      if (aborted) return say(ceres::USER_FAILURE, "a callback aborted the solve (SOLVER_ABORT); " + ours_.message);
+      say(ceres::USER_SUCCESS, "a callback ended the solve (SOLVER_TERMINATE_SUCCESSFULLY); " + ours_.message);
+      break;
+    default: say(ceres::NO_CONVERGENCE, ours_.message);
+  }
+  const double cost = problem_.cost(options_.num_threads);
+  ours_.final_cost = theirs_.final_cost = cost;
+}
+
+void Session::run() {
+  if (nothing_to_do()) return;
+  solve();
+  const Clock::time_point solved = Clock::now();
+  conclude();
+  theirs_.postprocessor_time_in_seconds = seconds_since(solved);
+  theirs_.total_time_in_seconds = seconds_since(begin_);
+}
+
+}  // namespace
+
+void Solve(const ceres::Solver::Options& options, ceres::Problem* problem, ceres::Solver::Summary* summary) {
+  std::string fault;
+  if (!options.IsValid(&fault)) {
+    *summary = ceres::Solver::Summary();
+    summary->message = fault;
+    return;
+  }
+  Session session(options, *problem);
+  session.run();
+  *summary = session.take_theirs();
+}
+
+void Solve(const ceres::Solver::Options& options, ceres::Problem* problem, nlsq::Summary* summary) {
+  std::string fault;
+  if (!options.IsValid(&fault)) throw ValidationError(fault);
+  Session session(options, *problem);
+  session.run();
+  *summary = session.take_ours();
+}
+
+}  // namespace nlsq::inline v0

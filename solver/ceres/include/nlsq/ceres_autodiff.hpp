@@ -1,0 +1,123 @@
+// nlsq::AutoDiffCostFunction: in the place of ceres::AutoDiffCostFunction. Under ceres::Solve it does what that does,
+// with Ceres's jets; under nlsq::Solve its functor is recorded, and all blocks of one functor type share a program that
+// runs on many of them at a time, in f32 or f64.
+#pragma once
+
+#include <nlsq/callable.hpp>
+#include <nlsq/ceres_jet.hpp>
+#include <nlsq/export.hpp>
+
+#include <ceres/sized_cost_function.h>
+#include <ceres/types.h>
+
+#include <array>
+#include <cstddef>
+#include <memory>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace nlsq::inline v0 {
+
+// What nlsq::Solve looks for in a ceres::CostFunction.
+class NLSQ_API RecordableCostFunction {
+ public:
+  // Cost functions of one kind do the same operations on other numbers.
+  virtual const void* kind() const = 0;
+  // False: a specialisation of nlsq::no_trace says that it is not to be recorded.
+  virtual bool recordable() const = 0;
+  virtual bool record(const Traced* const* blocks, Traced* residuals) const = 0;
+
+ protected:
+  ~RecordableCostFunction() = default;
+};
+
+template <class Functor, int kNumResiduals, int... Ns>
+class AutoDiffCostFunction final : public ceres::SizedCostFunction<kNumResiduals, Ns...>, public RecordableCostFunction {
+  static constexpr int kInputs = (Ns + ... + 0);
+  static constexpr std::size_t kBlocks = sizeof...(Ns);
+  static constexpr std::array<int, kBlocks> kSizes{Ns...};
+  static constexpr std::make_index_sequence<kBlocks> kAll{};
+  static constexpr bool kDynamic = kNumResiduals == ceres::DYNAMIC;
+
+ public:
+  explicit AutoDiffCostFunction(Functor* functor, ceres::Ownership ownership = ceres::TAKE_OWNERSHIP)
+      : functor_(functor), ownership_(ownership) {
+    static_assert(!kDynamic, "the number of residuals is ceres::DYNAMIC: AutoDiffCostFunction(functor, residuals)");
+  }
+  AutoDiffCostFunction(Functor* functor, int residuals, ceres::Ownership ownership = ceres::TAKE_OWNERSHIP)
+      : functor_(functor), ownership_(ownership) {
+    static_assert(kDynamic, "the number of residuals is a template argument: AutoDiffCostFunction(functor)");
+    this->set_num_residuals(residuals);
+  }
+  explicit AutoDiffCostFunction(std::unique_ptr<Functor> functor) : AutoDiffCostFunction(functor.release()) {}
+  AutoDiffCostFunction(std::unique_ptr<Functor> functor, int residuals) : AutoDiffCostFunction(functor.release(), residuals) {}
+  ~AutoDiffCostFunction() override {
+    if (ownership_ == ceres::DO_NOT_TAKE_OWNERSHIP) functor_.release();
+  }
+
+  const Functor& functor() const { return *functor_; }
+
+  bool Evaluate(double const* const* blocks, double* residuals, double** jacobians) const override {
+    if (!jacobians) return call(blocks, residuals, kAll);
+    using Jet = ceres::Jet<double, kInputs>;
+    Numbers<Jet> inputs;
+    std::array<const Jet*, kBlocks> at;
+    for (std::size_t k = 0, j = 0; k < kBlocks; ++k) {
+      at[k] = inputs.data() + j;
+      for (int i = 0; i < kSizes[k]; ++i, ++j) inputs[j] = Jet(blocks[k][i], static_cast<int>(j));
+    }
+    auto results = make_results<Jet>();
+    if (!call(at.data(), results.data(), kAll)) return false;
+    for (int r = 0; r < this->num_residuals(); ++r) {
+      const Jet& result = results[static_cast<std::size_t>(r)];
+      residuals[r] = result.a;
+      for (std::size_t k = 0, j = 0; k < kBlocks; j += static_cast<std::size_t>(kSizes[k++])) {
+        if (!jacobians[k]) continue;
+        for (int i = 0; i < kSizes[k]; ++i) jacobians[k][r * kSizes[k] + i] = result.v[static_cast<Eigen::Index>(j) + i];
+      }
+    }
+    return true;
+  }
+
+  const void* kind() const override {
+    static const char tag = 0;
+    return &tag;
+  }
+  bool recordable() const override { return !no_trace<Functor>; }
+  bool record(const Traced* const* blocks, Traced* residuals) const override {
+    if constexpr (no_trace<Functor>) {
+      return false;
+    } else {
+      using Jet = ceres::Jet<double, 0>;
+      Numbers<Jet> inputs;
+      std::array<const Jet*, kBlocks> at;
+      for (std::size_t k = 0, j = 0; k < kBlocks; ++k) {
+        at[k] = inputs.data() + j;
+        for (int i = 0; i < kSizes[k]; ++i, ++j) inputs[j] = Jet(blocks[k][i]);
+      }
+      auto results = make_results<Jet>();
+      if (!call(at.data(), results.data(), kAll)) return false;
+      for (int r = 0; r < this->num_residuals(); ++r) residuals[r] = results[static_cast<std::size_t>(r)].number();
+      return true;
+    }
+  }
+
+ private:
+  template <class T>
+  using Numbers = std::array<T, static_cast<std::size_t>(kInputs)>;
+  template <class T>
+  auto make_results() const {
+    if constexpr (kDynamic) return std::vector<T>(static_cast<std::size_t>(this->num_residuals()));
+    else return std::array<T, static_cast<std::size_t>(kNumResiduals)>();
+  }
+  template <class T, std::size_t... k>
+  bool call(T const* const* blocks, T* residuals, std::index_sequence<k...>) const {
+    return (*functor_)(blocks[k]..., residuals);
+  }
+
+  std::unique_ptr<Functor> functor_;
+  ceres::Ownership ownership_;
+};
+
+}  // namespace nlsq::inline v0

@@ -1,0 +1,160 @@
+// The scalar with which cost functions written for Ceres are recorded: ceres::Jet<double, 0>, a jet without
+// derivatives. So whatever compiles for Ceres's jets compiles for it. Code that looks at a jet's parts `.a` and `.v`
+// lets numbers out, which the recording sees; it is given up then, and Ceres's own jets serve.
+//
+// Part of <nlsq/ceres.hpp>, which comes before functors that call ceres::sin and its like by their full names; where it
+// comes after them, those calls reach Ceres's general functions, which look at the parts.
+#pragma once
+
+#include <nlsq/traced.hpp>
+
+#include <ceres/jet.h>
+
+#include <type_traits>
+
+namespace nlsq::inline v0::detail {
+
+// The part `.a` of a jet that records.
+class RecordedPart {
+ public:
+  constexpr RecordedPart() = default;
+  constexpr RecordedPart(double value) : number_(value) {}  // NOLINT: implicit by design
+  constexpr explicit RecordedPart(const Traced& number) : number_(number) {}
+  operator double() const { return number_.value(); }  // NOLINT: lets the number out
+  RecordedPart& operator+=(double s) { return *this = RecordedPart(number_.value() + s); }
+  RecordedPart& operator-=(double s) { return *this = RecordedPart(number_.value() - s); }
+  RecordedPart& operator*=(double s) { return *this = RecordedPart(number_.value() * s); }
+  RecordedPart& operator/=(double s) { return *this = RecordedPart(number_.value() / s); }
+  const Traced& number() const { return number_; }
+
+ private:
+  Traced number_;
+};
+
+}  // namespace nlsq::inline v0::detail
+
+namespace ceres {
+
+template <>
+struct Jet<double, 0> {
+  enum { DIMENSION = 0 };
+  using Scalar = double;
+
+  Jet() = default;
+  template <class S>
+  requires std::is_arithmetic_v<S>
+  explicit Jet(S value) : a(static_cast<double>(value)) {}
+  Jet(double value, int) : a(value) {}
+  template <class Derived>
+  Jet(double value, const Eigen::DenseBase<Derived>&) : a(value) {}
+  explicit Jet(const nlsq::Traced& number) : a(number) {}
+
+  nlsq::detail::RecordedPart a;
+  [[no_unique_address]] Eigen::Matrix<double, 0, 1> v;
+
+  const nlsq::Traced& number() const { return a.number(); }
+
+#define NLSQ_JET_ASSIGN(op)                                                                     \
+  Jet& operator op##=(const Jet& y) { return *this = Jet(number() op y.number()); }             \
+  template <class S>                                                                            \
+  requires std::is_arithmetic_v<S> Jet& operator op##=(S s) { return *this = Jet(number() op nlsq::Traced(s)); }
+  NLSQ_JET_ASSIGN(+)
+  NLSQ_JET_ASSIGN(-)
+  NLSQ_JET_ASSIGN(*)
+  NLSQ_JET_ASSIGN(/)
+#undef NLSQ_JET_ASSIGN
+};
+
+// Each for two jets, and for a plain number on either side; double by a function of its own, which goes before Ceres's
+// templates.
+#define NLSQ_JET_BINARY(result, name, expression)                                               \
+  inline result name(const Jet<double, 0>& f, const Jet<double, 0>& g) {                        \
+    const nlsq::Traced &x = f.number(), &y = g.number();                                        \
+    return result(expression);                                                                  \
+  }                                                                                             \
+  inline result name(const Jet<double, 0>& f, double g) { return name(f, Jet<double, 0>(g)); }  \
+  inline result name(double f, const Jet<double, 0>& g) { return name(Jet<double, 0>(f), g); }  \
+  template <class S>                                                                            \
+  requires(std::is_arithmetic_v<S> && !std::is_same_v<S, double>)                               \
+  inline result name(const Jet<double, 0>& f, const S& g) { return name(f, Jet<double, 0>(g)); } \
+  template <class S>                                                                            \
+  requires(std::is_arithmetic_v<S> && !std::is_same_v<S, double>)                               \
+  inline result name(const S& f, const Jet<double, 0>& g) { return name(Jet<double, 0>(f), g); }
+#define NLSQ_JET_UNARY(result, name, expression)          \
+  inline result name(const Jet<double, 0>& f) {           \
+    const nlsq::Traced& x = f.number();                   \
+    return result(expression);                            \
+  }
+#define NLSQ_JET_FUNCTION(name) NLSQ_JET_UNARY(NLSQ_JET, name, name(x))
+#define NLSQ_JET Jet<double, 0>
+
+NLSQ_JET_BINARY(NLSQ_JET, operator+, x + y)
+NLSQ_JET_BINARY(NLSQ_JET, operator-, x - y)
+NLSQ_JET_BINARY(NLSQ_JET, operator*, x* y)
+NLSQ_JET_BINARY(NLSQ_JET, operator/, x / y)
+NLSQ_JET_UNARY(NLSQ_JET, operator+, x)
+NLSQ_JET_UNARY(NLSQ_JET, operator-, -x)
+NLSQ_JET_BINARY(bool, operator<, x < y)
+NLSQ_JET_BINARY(bool, operator<=, x <= y)
+NLSQ_JET_BINARY(bool, operator>, x > y)
+NLSQ_JET_BINARY(bool, operator>=, x >= y)
+NLSQ_JET_BINARY(bool, operator==, x == y)
+NLSQ_JET_BINARY(bool, operator!=, x != y)
+
+NLSQ_JET_FUNCTION(abs)
+NLSQ_JET_FUNCTION(acos)
+NLSQ_JET_FUNCTION(asin)
+NLSQ_JET_FUNCTION(atan)
+NLSQ_JET_FUNCTION(cbrt)
+NLSQ_JET_FUNCTION(ceil)
+NLSQ_JET_FUNCTION(cos)
+NLSQ_JET_FUNCTION(cosh)
+NLSQ_JET_FUNCTION(erf)
+NLSQ_JET_FUNCTION(erfc)
+NLSQ_JET_FUNCTION(exp)
+NLSQ_JET_FUNCTION(exp2)
+NLSQ_JET_FUNCTION(expm1)
+NLSQ_JET_FUNCTION(floor)
+NLSQ_JET_FUNCTION(log)
+NLSQ_JET_FUNCTION(log10)
+NLSQ_JET_FUNCTION(log1p)
+NLSQ_JET_FUNCTION(log2)
+NLSQ_JET_FUNCTION(norm)
+NLSQ_JET_FUNCTION(sin)
+NLSQ_JET_FUNCTION(sinh)
+NLSQ_JET_FUNCTION(sqrt)
+NLSQ_JET_FUNCTION(tan)
+NLSQ_JET_FUNCTION(tanh)
+NLSQ_JET_UNARY(NLSQ_JET, BesselJ0, nlsq::besj0(x))
+NLSQ_JET_UNARY(NLSQ_JET, BesselJ1, nlsq::besj1(x))
+NLSQ_JET_UNARY(bool, isfinite, isfinite(x))
+NLSQ_JET_UNARY(bool, isinf, isinf(x))
+NLSQ_JET_UNARY(bool, isnan, isnan(x))
+NLSQ_JET_UNARY(bool, isnormal, isnormal(x))
+NLSQ_JET_UNARY(bool, signbit, signbit(x))
+NLSQ_JET_UNARY(int, fpclassify, fpclassify(x))
+NLSQ_JET_BINARY(NLSQ_JET, atan2, atan2(x, y))
+NLSQ_JET_BINARY(NLSQ_JET, copysign, copysign(x, y))
+NLSQ_JET_BINARY(NLSQ_JET, fdim, fdim(x, y))
+NLSQ_JET_BINARY(NLSQ_JET, fmax, fmax(x, y))
+NLSQ_JET_BINARY(NLSQ_JET, fmin, fmin(x, y))
+NLSQ_JET_BINARY(NLSQ_JET, hypot, hypot(x, y))
+NLSQ_JET_BINARY(NLSQ_JET, pow, pow(x, y))
+NLSQ_JET_BINARY(bool, isless, x < y)
+NLSQ_JET_BINARY(bool, islessequal, x <= y)
+NLSQ_JET_BINARY(bool, isgreater, x > y)
+NLSQ_JET_BINARY(bool, isgreaterequal, x >= y)
+inline NLSQ_JET hypot(const NLSQ_JET& f, const NLSQ_JET& g, const NLSQ_JET& h) {
+  return NLSQ_JET(hypot(f.number(), g.number(), h.number()));
+}
+inline NLSQ_JET fma(const NLSQ_JET& f, const NLSQ_JET& g, const NLSQ_JET& h) { return f * g + h; }
+
+// A plain number beside what depends on a parameter: printing leaves the recording as it is.
+inline std::ostream& operator<<(std::ostream& out, const NLSQ_JET& f) { return out << f.number(); }
+
+#undef NLSQ_JET
+#undef NLSQ_JET_FUNCTION
+#undef NLSQ_JET_UNARY
+#undef NLSQ_JET_BINARY
+
+}  // namespace ceres
