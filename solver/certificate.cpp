@@ -1,7 +1,7 @@
 #include "certificate.hpp"
 
+#include "determined_subspace.hpp"
 #include "small_dense.hpp"
-#include "small_svd.hpp"
 
 #include <nlsq/local_buffer.hpp>
 
@@ -47,6 +47,8 @@ struct Factor {
   Square R;
   Numbers z;
   bool qr = false;
+
+  ScaledTriangle triangle(std::span<const double> scale) { return {R.data(), z.data(), scale, qr}; }
 };
 
 // Cholesky's factor in place of A, and z := L⁻¹z.
@@ -90,67 +92,15 @@ void factor_triangle(const Linearization& at, std::span<const double> scale, Fac
   out.qr = true;
 }
 
-// Singular values below this share of the largest are rounding: a column computed to a few units
-// in the last place cannot show a smaller angle to the others.
-double rank_tolerance(std::size_t n) { return 64 * kU * std::sqrt(static_cast<double>(n)); }
-
-std::size_t rank_of(std::span<const double> values) {
-  std::size_t rank = 0;
-  while (rank < values.size() && values[rank] > rank_tolerance(values.size()) * values[0]) ++rank;
-  return rank;
-}
-
-// Rank, null directions, covariance and undamped step from the singular values of the scaled triangle.
-void analyse(Factor& factor, std::span<const double> scale, Certified& out) {
-  const std::size_t n = scale.size();
-  Numbers sv(n), projected(n);
-  Square V(n * n);
-  small_svd(factor.R.data(), n, factor.z.data(), sv.data(), V.data(), projected.data());
-  const std::size_t rank = rank_of(view(sv));
-
-  Certificate& c = out.certificate;
-  c.rank = static_cast<int>(rank);
-  c.qr = factor.qr;
-  const double ratio = rank > 0 ? sv[0] / sv[rank - 1] : 1;
-  c.condition = rank == n ? ratio * ratio : std::numeric_limits<double>::infinity();
-  c.covariance_error = static_cast<double>(n) * kU * (factor.qr ? ratio : ratio * ratio);
-  c.decrement_sigma = small_dense::norm(projected.data(), rank);  // ν₀; the caller divides by σ
-
-  LocalBuffer<bool, kFew> determined(n);
-  for (std::size_t j = 0; j < n; ++j) {
-    double null_squares = 0, step = 0;
-    for (std::size_t k = rank; k < n; ++k) null_squares += V[k * n + j] * V[k * n + j];
-    const double null_part = std::sqrt(null_squares);
-    determined[j] = null_part < 1e-6;
-    if (null_part > 0.05) c.confounded.push_back(static_cast<int>(j));
-    for (std::size_t k = 0; k < rank; ++k) {
-      V[k * n + j] /= sv[k];
-      step -= V[k * n + j] * projected[k];
-    }
-    out.step[j] = step / scale[j];
-  }
-  out.covariance.assign(n, n, kNaN);
-  for (std::size_t i = 0; i < n; ++i) {
-    for (std::size_t j = 0; j <= i; ++j) {
-      if (!determined[i] || !determined[j]) continue;
-      double sum = 0;
-      for (std::size_t k = 0; k < rank; ++k) sum += V[k * n + i] * V[k * n + j];
-      out.covariance(i, j) = out.covariance(j, i) = sum / (scale[i] * scale[j]);
-    }
-  }
-}
-
 }  // namespace
 
 int numerical_rank(const Linearization& at) {
   const std::size_t n = at.gradient.size();
-  Numbers scale(n), sv(n), projected(n);
-  Square V(n * n);
+  Numbers scale(n);
   safe_norms(at, scale);
   Factor factor(n);
   factor_triangle(at, view(scale), factor);
-  small_svd(factor.R.data(), n, factor.z.data(), sv.data(), V.data(), projected.data());
-  return static_cast<int>(rank_of(view(sv)));
+  return static_cast<int>(numerical_rank(factor.triangle(view(scale))));
 }
 
 double scatter(double cost, std::size_t rows, std::size_t parameters, bool unit_sigma) {
@@ -267,7 +217,7 @@ void certify(Evaluator& evaluator, std::span<const double> x, Linearization& at,
     c.cost = at.cost;
     factor_triangle(at, scale, factor);
   }
-  analyse(factor, scale, out);
+  analyse(factor.triangle(scale), out);
   const double nu = c.decrement_sigma;
   const double sigma = scatter(c.cost, evaluator.residuals(), static_cast<std::size_t>(c.rank), tests.unit_sigma);
   c.decrement_sigma = sigma > 0 ? nu / sigma : kNaN;

@@ -77,7 +77,7 @@ void by_jacobi(double* W, std::size_t n, const double* z, double* values, double
 void small_svd(double* R, std::size_t n, const double* z, double* values, double* V, double* projected) {
   if (n <= small_dense::kMost) return by_jacobi(R, n, z, values, V, projected);
   const auto size = static_cast<Eigen::Index>(n);
-  const Eigen::JacobiSVD<Eigen::MatrixXd> svd(Eigen::Map<const Eigen::MatrixXd>(R, size, size),
+  const Eigen::BDCSVD<Eigen::MatrixXd> svd(Eigen::Map<const Eigen::MatrixXd>(R, size, size),
                                               Eigen::ComputeFullU | Eigen::ComputeFullV);
   Eigen::Map<Eigen::VectorXd>(values, size) = svd.singularValues();
   Eigen::Map<Eigen::MatrixXd>(V, size, size) = svd.matrixV();
