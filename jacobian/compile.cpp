@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::int32_t kUnset = std::numeric_limits<std::int32_t>::max();
 constexpr std::size_t kTileBytes = 24 * 1024;  // of a 32 KB L1 cache: the rest is for what else is read
-constexpr std::size_t kLargeTileBytes = 1024 * 1024;  // of an L2 cache, where L1 would hold too few rows for the Gram kernels
+constexpr std::size_t kLargeTileBytes = 1024 * 1024;  // of an L2 cache: so many derivatives that L1 would hold too few rows for the Gram kernels
 constexpr std::size_t kLeastRows = 64, kMostRows = 512;
 
 class Compiler {
@@ -135,7 +135,8 @@ class Compiler {
     const auto used = std::ranges::count(program_.column_used, 1);
     const std::size_t vectors = static_cast<std::size_t>(program_.registers) + static_cast<std::size_t>(used);
     const std::size_t row = sizeof(double) * std::max<std::size_t>(vectors, 1);
-    const std::size_t bytes = row * kLeastRows <= kTileBytes ? kTileBytes : kLargeTileBytes;
+    const bool many = sizeof(double) * outputs_.size() * kLeastRows > kTileBytes;
+    const std::size_t bytes = many ? kLargeTileBytes : kTileBytes;
     const std::size_t rows = bytes / row / 64 * 64;
     program_.tile_rows = static_cast<int>(std::clamp(rows, kLeastRows, kMostRows));
   }

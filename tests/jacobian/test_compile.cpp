@@ -330,7 +330,8 @@ TEST_CASE("the tile shrinks so that its vectors fit the cache") {
     CHECK(program.tile_rows >= 64);
     CHECK(program.tile_rows <= 512);
     const int bytes = (program.registers + 1) * program.tile_rows * 8;
-    CHECK((bytes <= 24 * 1024 || program.tile_rows == 64));
+    if (outputs <= 48) CHECK((bytes <= 24 * 1024 || program.tile_rows == 64));
+    else CHECK((bytes <= 1024 * 1024 && program.tile_rows >= 256));  // of L2: Gram kernels want rows
   }
 }
 
