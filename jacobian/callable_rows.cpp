@@ -17,7 +17,7 @@ class CallablePass final : public DoublePass {
  public:
   CallablePass(const CurveRows& rows, std::unique_ptr<RowFunction> function, std::size_t tile_rows, Fill fill)
       : data_(*rows.data), function_(std::move(function)),
-        predictors_(static_cast<std::size_t>(rows.function.predictors)), weighted_(rows.weighted),
+        predictors_(static_cast<std::size_t>(rows.function.predictors)), weighted_(rows.weighted), values_(rows.values),
         tile_rows_(tile_rows), n_(rows.free.size()), jacobian_(fill == Fill::jacobian_and_residual),
         input_(static_cast<std::size_t>(rows.data->columns()) * tile_rows),
         tile_(tile_rows, static_cast<int>(n_), jacobian_), x_(predictors_ + 1), df_(n_ + 1) {}
@@ -37,7 +37,7 @@ class CallablePass final : public DoublePass {
     for (std::size_t c = 0; c < predictors_; ++c) x_[c] = input(c, i);
     const double w = weighted_ ? 1 / input(predictors_ + 1, i) : 1.0;
     const double f = function_->evaluate(x_.data(), jacobian_ ? df_.data() : nullptr);
-    tile_.residual()[i] = (f - input(predictors_, i)) * w;
+    tile_.residual()[i] = values_ ? f : (f - input(predictors_, i)) * w;
     for (std::size_t k = 0; jacobian_ && k < n_; ++k) tile_.columns()[k][i] = df_[k] * w;
   }
   double input(std::size_t column, std::size_t i) const { return input_.data()[column * tile_rows_ + i]; }
@@ -45,7 +45,7 @@ class CallablePass final : public DoublePass {
   const RowSource& data_;
   std::unique_ptr<RowFunction> function_;
   std::size_t predictors_;
-  bool weighted_;
+  bool weighted_, values_;
   std::size_t tile_rows_, n_;
   bool jacobian_;
   AlignedBuffer<double> input_;
@@ -101,7 +101,7 @@ void CallableRows::reference_residuals(std::span<const double> x, std::size_t fi
     for (std::size_t c = 0; c < k; ++c) row[c] = columns[c * count + i];
     const double y = columns[k * count + i], w = rows_.weighted ? 1 / columns[(k + 1) * count + i] : 1.0;
     const double f = rows_.function.value(row.data(), p);
-    residuals[i] = (f - y) * w;
+    residuals[i] = rows_.values ? f : (f - y) * w;
     magnitudes[i] = (std::fabs(f) + std::fabs(y)) * std::fabs(w);
   }
 }

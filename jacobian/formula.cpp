@@ -166,6 +166,13 @@ Formula parse_formula(std::string_view text, const FormulaOptions& options) {
   return formula;
 }
 
+void Formula::replace_model(std::vector<FormulaStep> with) {
+  steps = std::move(with);
+  graph = {};
+  model = build_graph(graph, steps);
+  response = has_left_side ? build_graph(graph, response_steps) : graph.column(static_cast<int>(predictors.size()));
+}
+
 double Formula::evaluate(std::span<const double> x, std::span<const double> p) const {
   if (x.size() < predictors.size() || p.size() < parameters.size()) {
     throw ValidationError(fmt::format("'{}' needs {} predictors and {} parameters, not {} and {}", text,

@@ -150,11 +150,14 @@ class ProgramPass final : public TilePass {
 
 ResidualPrograms ResidualPrograms::build(const ResidualSource& source, std::span<const int> free) {
   Graph graph;
-  const NodeId residual = source.build(graph);
+  const NodeId base = source.build(graph);
+  const FinishedNodes end = source.finish(graph, base);
   ResidualPrograms programs;
-  programs.residual = compile(graph, std::span(&residual, 1));
-  std::vector<NodeId> outputs = differentiate(graph, residual, free);
-  outputs.push_back(residual);
+  programs.residual = compile(graph, std::span(&end.residual, 1));
+  std::vector<NodeId> outputs = differentiate(graph, base, free);
+  for (NodeId& derivative : outputs) derivative = graph.mul(end.slope, derivative);
+  outputs.insert(outputs.end(), end.extra.begin(), end.extra.end());
+  outputs.push_back(end.residual);
   programs.jacobian = compile(graph, outputs);
   programs.residual_cost = programs.residual.row_cost();
   programs.jacobian_cost = programs.jacobian.row_cost();
@@ -163,7 +166,8 @@ ResidualPrograms ResidualPrograms::build(const ResidualSource& source, std::span
 
 GraphRows::GraphRows(std::shared_ptr<ResidualSource> source, std::shared_ptr<const RowSource> data,
                      std::vector<double> parameters, std::vector<int> free)
-    : source_(std::move(source)), data_(std::move(data)), parameters_(std::move(parameters)), free_(std::move(free)) {
+    : source_(std::move(source)), data_(std::move(data)), parameters_(std::move(parameters)), free_(std::move(free)),
+      extra_(source_->extra_columns()) {
   rebuild();
   tile_rows_ = static_cast<std::size_t>(std::min(programs_->residual.tile_rows, programs_->jacobian.tile_rows));
 }
@@ -171,7 +175,7 @@ GraphRows::GraphRows(std::shared_ptr<ResidualSource> source, std::shared_ptr<con
 GraphRows::GraphRows(std::shared_ptr<ResidualSource> source, std::shared_ptr<const ResidualPrograms> programs,
                      std::shared_ptr<const RowSource> data, std::vector<double> parameters, std::vector<int> free)
     : source_(std::move(source)), data_(std::move(data)), parameters_(std::move(parameters)), free_(std::move(free)),
-      programs_(std::move(programs)),
+      extra_(source_->extra_columns()), programs_(std::move(programs)),
       tile_rows_(static_cast<std::size_t>(std::min(programs_->residual.tile_rows, programs_->jacobian.tile_rows))) {}
 
 // Tiles keep their size when a branch is added: others hold ranges of them (SampleRows).

@@ -31,17 +31,20 @@ class OwnedRows final : public RowSource {
 // The expression of one group. What vouches for it is asked of the whole function (GroupedRows), not here.
 class GroupResidual final : public ResidualSource {
  public:
-  GroupResidual(Graph graph, NodeId root) : graph_(std::move(graph)), root_(root) {}
+  GroupResidual(Graph graph, NodeId root, const ResidualForm& form) : graph_(std::move(graph)), root_(root), form_(form) {}
   NodeId build(Graph& graph) const override { return import(graph, graph_, root_); }
+  FinishedNodes finish(Graph& graph, NodeId base) const override { return finish_residual(graph, base, base, form_); }
+  int extra_columns() const override { return form_.extra_columns(); }
   double reference(std::span<const double> row, std::span<const double> p, double& magnitude) const override {
-    const double r = evaluate(graph_, root_, row, p);
-    magnitude = std::fabs(r);
-    return r;
+    const FinishedNumber end = finish_residual(evaluate(graph_, root_, row, p), 0, form_);
+    magnitude = std::fabs(end.residual);
+    return end.residual;
   }
 
  private:
   Graph graph_;
   NodeId root_;
+  ResidualForm form_;
 };
 
 // The rows of a group by the component that each is of; without components the group as it is.
@@ -101,8 +104,10 @@ class GroupedRows::Pass final : public TilePass {
   std::vector<std::unique_ptr<TilePass>> passes_;
 };
 
-GroupedRows::GroupedRows(RolledTrace rolled, VectorFunction function, const std::vector<double>& start, std::vector<RowComponent> components)
-    : function_(std::move(function)), parameters_(static_cast<int>(start.size())), components_(std::move(components)) {
+GroupedRows::GroupedRows(RolledTrace rolled, VectorFunction function, const std::vector<double>& start,
+                         std::vector<RowComponent> components, ResidualForm form)
+    : function_(std::move(function)), parameters_(static_cast<int>(start.size())), form_(std::move(form)),
+      components_(std::move(components)) {
   std::vector<int> free(start.size());
   std::iota(free.begin(), free.end(), 0);
   std::vector<GroupPart> parts;
@@ -116,8 +121,8 @@ GroupedRows::GroupedRows(RolledTrace rolled, VectorFunction function, const std:
     group->first = original_.size();
     original_.insert(original_.end(), made.residuals.begin(), made.residuals.end());
     auto data = std::make_shared<OwnedRows>(std::move(made.columns), made.residuals.size());
-    group->rows = std::make_unique<GraphRows>(std::make_shared<GroupResidual>(std::move(made.graph), made.root), std::move(data),
-                                              start, free);
+    group->rows = std::make_unique<GraphRows>(std::make_shared<GroupResidual>(std::move(made.graph), made.root, form_),
+                                              std::move(data), start, free);
     tile_rows_ = std::max(tile_rows_, group->rows->tile_rows());
     for (std::size_t t = 0; t < group->rows->tile_count(); ++t) {
       const TileRange range = group->rows->tile(t);
@@ -157,7 +162,7 @@ void GroupedRows::reference_residuals(std::span<const double> x, std::size_t fir
   }
   for (std::size_t i = 0; i < count; ++i) {
     const std::size_t k = original_[first + i];
-    residuals[i] = reference_.at(k);
+    residuals[i] = finish_residual(reference_.at(k), 0, form_).residual;
     magnitudes[i] = std::fabs(residuals[i]);
   }
 }

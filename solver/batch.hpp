@@ -4,6 +4,8 @@
 #include "fit_statistics.hpp"
 #include "prepared_impl.hpp"
 
+#include <nlsq/ties.hpp>
+
 #include <nlsq/curve_fit_batch.hpp>
 
 #include <cmath>
@@ -22,8 +24,16 @@ struct Batch {
   std::vector<int> free;
   std::shared_ptr<const CurvePrograms> programs;  // null: fallback rows
   bool shared_usable = true;                      // columns that all fits share
+  Ties ties = {};
 
   bool weighted() const { return !sigma.empty(); }
+  // Least squares of the model as it was prepared.
+  bool plain() const { return options.loss.is_linear() && ties.empty(); }
+  ResidualForm form() const {
+    ResidualForm form(weighted());
+    form.loss = options.loss;
+    return form;
+  }
   std::size_t fits() const { return y.size(); }
   const double* start_of(std::size_t fit) const { return start.data() + (start.rows() == 1 ? 0 : fit) * start.columns(); }
   // Column c of the data: the predictors, y, sigma.
@@ -57,6 +67,6 @@ void store(const Batch& batch, std::size_t fit, const BatchEnd& end, X x, Varian
 }
 
 // Whether the numbers of a column can be fitted.
-bool usable(const Column& column, bool positive);
+bool usable(const Column& column, Wanted wanted);
 
 }  // namespace nlsq::inline v0

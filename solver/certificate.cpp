@@ -94,6 +94,26 @@ void factor_triangle(const Linearization& at, std::span<const double> scale, Fac
 
 }  // namespace
 
+bool judge_covariance(const Linearization& at, Certified& out) {
+  const std::size_t n = at.gradient.size();
+  out.certificate = {};
+  out.step.assign(n, 0.0);
+  Numbers scale(n);
+  safe_norms(at, scale);
+  Factor factor(n);
+  if (!at.triangle.empty()) {
+    factor_triangle(at, view(scale), factor);
+  } else {
+    UndampedSolver scratch;
+    scratch.solver.set(at, view(scale));
+    scratch.solver.solve(0, scratch.step);
+    const bool serves = scratch.step.factored && static_cast<double>(n) * kU * scratch.step.condition < 1e-10;
+    if (!serves || !factor_normal(at, view(scale), factor)) return false;
+  }
+  analyse(factor, view(scale), out);
+  return true;
+}
+
 int numerical_rank(const Linearization& at) {
   const std::size_t n = at.gradient.size();
   Numbers scale(n);

@@ -37,6 +37,9 @@ struct UndampedSolver {
 void certify(Evaluator& evaluator, std::span<const double> x, Linearization& at, const CertificateTests& tests,
              UndampedSolver& scratch, Certified& out);
 
+// Rank, covariance and step of `at` alone. False where it takes the triangle of a QR pass, and `at` has none.
+bool judge_covariance(const Linearization& at, Certified& out);
+
 // First-order quantities at x from the normal equations alone: cheap, for the loop. Not valid
 // (`usable` false) where H is numerically singular.
 struct FirstOrder {

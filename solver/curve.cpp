@@ -1,13 +1,18 @@
 #include "curve.hpp"
 
 #include "dense_evaluator.hpp"
+#include "row_statistics.hpp"
+#include "start.hpp"
 
 #include <nlsq/fallback_rows.hpp>
+#include <nlsq/loss_rows.hpp>
+#include <nlsq/sample_rows.hpp>
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <optional>
 
 namespace nlsq::inline v0 {
@@ -31,9 +36,29 @@ double total_squares(const Curve& curve) {
       y[i] = curve.response(std::span(row).first(k + 1));
     }
     if (!sums) sums.emplace(y[0]);
-    sums->add(y.data(), curve.weighted ? &block[(k + 1) * count] : nullptr, count);
+    sums->add(y.data(), curve.form.weighted ? &block[(k + 1) * count] : nullptr, count);
   }
   return sums->total();
+}
+
+// 2 Σ y ln(y/ȳ): the deviance of counts about their mean.
+double constant_deviance(const Curve& curve) {
+  const RowSource& data = *curve.data;
+  std::vector<double> y(ScatterSums::most);
+  double sum = 0, mean = 0;
+  for (const bool second : {false, true}) {
+    for (std::size_t first = 0; first < data.rows(); first += y.size()) {
+      const std::size_t count = std::min(y.size(), data.rows() - first);
+      data.read(first, count, curve.predictors, y.data());
+      double part = 0;
+      for (std::size_t i = 0; i < count; ++i) part += !second ? y[i] : y[i] > 0 ? y[i] * std::log(y[i] / mean) : 0;
+      sum += part;
+    }
+    if (second) return 2 * sum;
+    mean = sum / static_cast<double>(data.rows());
+    sum = 0;
+  }
+  return 0;
 }
 
 // Nothing to fit: every parameter is fixed. The cost is evaluated and that is all.
@@ -69,6 +94,73 @@ std::vector<int> linear_among_free(const Graph& graph, NodeId root, const std::v
   return positions;
 }
 
+namespace {
+
+// Counts without a model that is positive where they are have no deviance.
+void explain_counts(const Curve& curve, FitResult& fit) {
+  Summary& s = fit.summary;
+  if (!curve.form.loss.is_counts() || s.termination != Termination::failure) return;
+  s.message += " Loss poisson: the model has to be positive in every row at the starting values, as the mean of a count is.";
+}
+
+// The row of parameters that are not fitted is 0, that of tied ones follows from others: C = G C_free Gᵀ, G = ∂p/∂p_free.
+void propagate_to_ties(const Curve& curve, FitResult& fit) {
+  if (curve.ties.empty()) return;
+  const std::size_t n = fit.parameters.size(), k = curve.free.size();
+  const std::vector<double> G = curve.ties.slopes(fit.parameters, curve.free);
+  const Matrix C = fit.covariance;
+  const auto free = [&](std::size_t a) { return static_cast<std::size_t>(curve.free[a]); };
+  for (std::size_t i = 0; i < n; ++i) {
+    for (std::size_t j = 0; j < n; ++j) {
+      double sum = 0;
+      for (std::size_t a = 0; a < k; ++a) {
+        for (std::size_t b = 0; b < k; ++b) {
+          const double factor = G[i * k + a] * G[j * k + b];
+          if (factor != 0) sum += factor * C(free(a), free(b));
+        }
+      }
+      fit.covariance(i, j) = sum;
+    }
+    fit.standard_errors[i] = std::sqrt(fit.covariance(i, i));
+  }
+}
+
+void finish_statistics(const Curve& curve, MinimizerResult& minimum, FitResult& fit) {
+  constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+  const bool usable = minimum.summary.termination != Termination::failure && (!curve.free.empty() || curve.form.loss.is_robust());
+  const bool wanted = has_row_statistics(curve.form);
+  RowStatistics of_rows{Matrix(curve.free.size(), curve.free.size(), kNaN), kNaN, 0};
+  if (wanted && usable) {
+    ResidualForm form = curve.form;
+    form.for_covariance = true;
+    const std::unique_ptr<RowModel> rows = curve.rows_of(form);
+    of_rows = row_statistics(*rows, form, minimum.x, curve.options.absolute_sigma, curve.options);
+  }
+  fill_statistics(fit, minimum, curve.free, curve.form.loss, wanted ? &of_rows : nullptr, curve.options.absolute_sigma,
+                  curve.form.loss.is_counts() ? constant_deviance(curve) : total_squares(curve));
+  propagate_to_ties(curve, fit);
+}
+
+// Linear parameters at their least-squares values: under a loss they have none of their own, and the first step from far
+// away would be too long (r̃/r̃' is 2r under huber). Taken where that lowers the cost on some of the rows. The cost on all of
+// them where the request started before.
+std::optional<double> start_without_loss(const Curve& curve, const std::vector<int>& linear, SolveRequest& request) {
+  if (!curve.options.solve_linear_start) return std::nullopt;
+  curve.survey->run();
+  ResidualForm plain(curve.form.weighted);
+  const std::unique_ptr<RowModel> rows = curve.rows_of(plain);
+  Vector better = linear_least_squares(*rows, request.x0, linear);
+  SampleRows sample(request.rows, kStartRows);
+  DenseEvaluator evaluator(sample);
+  const double before = evaluator.cost(request.x0, Format::f64).cost, after = evaluator.cost(better, Format::f64).cost;
+  if (!(after < before) && !(std::isfinite(after) && !std::isfinite(before))) return std::nullopt;
+  const double given = DenseEvaluator(request.rows, curve.options).cost(request.x0, Format::f64).cost;
+  request.x0 = std::move(better);
+  return given;
+}
+
+}  // namespace
+
 FitResult fit_rows(const Curve& curve, RowModel& rows, const std::vector<int>& linear, const SolveFunction& solve_rows) {
   FitResult fit;
   fit.parameter_names = curve.names;
@@ -78,26 +170,42 @@ FitResult fit_rows(const Curve& curve, RowModel& rows, const std::vector<int>& l
   fit.rows = curve.data->rows();
 
   const double setup = std::chrono::duration<double>(Clock::now() - curve.begin).count();
-  const SolveRequest request{rows, curve.free_start(), linear, curve.options, curve.options.absolute_sigma, curve.survey};
+  const bool keeps_linear = curve.form.keeps_linear();
+  SolveRequest request{rows, curve.free_start(), keeps_linear ? linear : std::vector<int>{}, curve.options, curve.unit_sigma(), curve.survey};
+  std::optional<double> given_cost;
+  if (!keeps_linear && !linear.empty()) given_cost = start_without_loss(curve, linear, request);
   MinimizerResult minimum = curve.free.empty() ? evaluate_only(rows) : solve_rows ? solve_rows(request) : solve(request);
   curve.survey->run();  // where no pass over all rows was made
+  if (given_cost && minimum.summary.termination != Termination::failure) minimum.summary.initial_cost = *given_cost;
   for (std::size_t j = 0; j < curve.free.size(); ++j) fit.parameters[static_cast<std::size_t>(curve.free[j])] = minimum.x[j];
-  fill_statistics(fit, minimum, curve.free, curve.options.absolute_sigma, total_squares(curve));
+  curve.ties.apply(fit.parameters);
+  for (std::size_t j = 0; j < curve.names.size(); ++j) fit.ties.push_back(curve.ties.expression(static_cast<int>(j)));
+  finish_statistics(curve, minimum, fit);
   fit.summary = std::move(minimum.summary);
+  explain_counts(curve, fit);
   fit.summary.time.setup = setup;
   fit.summary.time.total = std::chrono::duration<double>(Clock::now() - curve.begin).count();
   return fit;
 }
 
-std::unique_ptr<RowModel> fallback_rows(const ModelFunction& function, std::shared_ptr<const RowSource> data, bool weighted,
+std::unique_ptr<RowModel> fallback_rows(const ModelFunction& function, std::shared_ptr<const RowSource> data, const ResidualForm& form,
                                         std::vector<double> start, std::vector<int> free) {
-  if (function.dual) return std::make_unique<DualRows>(function, std::move(data), weighted, std::move(start), std::move(free));
-  return std::make_unique<DifferenceRows>(function, std::move(data), weighted, std::move(start), std::move(free));
+  std::unique_ptr<CallableRows> rows;
+  if (function.dual) rows = std::make_unique<DualRows>(function, data, form.weighted, std::move(start), std::move(free));
+  else rows = std::make_unique<DifferenceRows>(function, data, form.weighted, std::move(start), std::move(free));
+  if (form.loss.is_linear()) return rows;
+  if (form.loss.is_counts()) rows->give_values();
+  return std::make_unique<LossRows>(std::move(rows), form, CountColumn{std::move(data), function.predictors});
 }
 
-FitResult fit_fallback(const ModelFunction& function, const Curve& curve, const std::string& note) {
+FitResult fit_fallback(const ModelFunction& function, Curve curve, const std::string& note) {
+  if (!curve.form.x_errors.empty()) {
+    throw ValidationError(fmt::format("sigma_x needs the model's derivatives by x, and {}: write it generic in the scalars of x and p, or as a formula",
+                                      note));
+  }
   curve.survey->run();  // a callable is not called with numbers that are none
-  const std::unique_ptr<RowModel> rows = fallback_rows(function, curve.data, curve.weighted, curve.start, curve.free);
+  curve.rows_of = [&](const ResidualForm& form) { return fallback_rows(function, curve.data, form, curve.start, curve.free); };
+  const std::unique_ptr<RowModel> rows = curve.rows_of(curve.form);
   FitResult fit = fit_rows(curve, *rows, {});
   fit.summary.evaluator_note = note;
   return fit;

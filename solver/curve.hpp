@@ -9,7 +9,9 @@
 #include <nlsq/column.hpp>
 #include <nlsq/curve_fit.hpp>
 #include <nlsq/graph.hpp>
+#include <nlsq/residual_form.hpp>
 #include <nlsq/residual_sources.hpp>
+#include <nlsq/ties.hpp>
 
 #include <chrono>
 #include <functional>
@@ -25,15 +27,20 @@ struct Curve {
   std::vector<std::string> names;
   std::vector<double> start;  // all parameters
   std::vector<int> free;
-  std::shared_ptr<const RowSource> data;  // predictors, y, sigma
+  std::shared_ptr<const RowSource> data;  // columns of `form`
   int predictors = 1;
-  bool weighted = false;
+  ResidualForm form;
   std::shared_ptr<DataSurvey> survey;  // of data
   const FitOptions& options;
   // The response of a block of rows, where it is not column y itself.
   std::function<double(std::span<const double> row)> response;
   std::chrono::steady_clock::time_point begin = std::chrono::steady_clock::now();  // after the data were checked
+  // Rows of the same model in another form: without its loss, or for the covariance.
+  std::function<std::unique_ptr<RowModel>(const ResidualForm& form)> rows_of = {};
+  Ties ties = {};  // that were put into the model
 
+  // Residuals have variance 1 by the user's word, or by that of counts.
+  bool unit_sigma() const { return options.absolute_sigma || form.loss.is_counts(); }
   std::vector<double> free_start() const {
     std::vector<double> x;
     for (const int j : free) x.push_back(start[static_cast<std::size_t>(j)]);
@@ -44,14 +51,15 @@ struct Curve {
 // Positions, among the free parameters, of those that enter linearly together.
 std::vector<int> linear_among_free(const Graph& graph, NodeId root, const std::vector<int>& free);
 
-// `solve_rows`: instead of solve(request).
+// `linear`: parameters that enter the model so. `solve_rows`: instead of solve(request).
 using SolveFunction = std::function<MinimizerResult(const SolveRequest& request)>;
 FitResult fit_rows(const Curve& curve, RowModel& rows, const std::vector<int>& linear, const SolveFunction& solve_rows = {});
 
 // By dual numbers, or finite differences where the callable takes double alone. `note` says why it was not recorded.
-std::unique_ptr<RowModel> fallback_rows(const ModelFunction& function, std::shared_ptr<const RowSource> data, bool weighted,
+std::unique_ptr<RowModel> fallback_rows(const ModelFunction& function, std::shared_ptr<const RowSource> data, const ResidualForm& form,
                                         std::vector<double> start, std::vector<int> free);
-FitResult fit_fallback(const ModelFunction& function, const Curve& curve, const std::string& note);
+// Throws ValidationError where errors in x ask for derivatives by x, which calls do not give.
+FitResult fit_fallback(const ModelFunction& function, Curve curve, const std::string& note);
 
 // Records the callable at rows spread over the data, so that most branches are known before the first pass. `survey`: of
 // all the data; it is run where one of those rows has a number that is not finite.

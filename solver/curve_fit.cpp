@@ -14,46 +14,65 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <optional>
 
 namespace nlsq::inline v0 {
 
 namespace {
 
-FitResult fit_formula(const Formula& formula, FitData data, std::vector<double> start, const FitOptions& options) {
+FitResult fit_formula(const Formula& given, FitData data, std::vector<double> start, const NamedValues& p0, const FitOptions& options) {
+  Ties ties(given.parameters, options.ties, options.fixed);
+  check_starts(p0, given.parameters, ties);
+  ties.apply(start);
+  std::optional<Formula> tied;
+  if (!ties.empty()) tied = ties.put_into(given);
+  const Formula& formula = tied ? *tied : given;
   const int predictors = static_cast<int>(formula.predictors.size());
-  Curve curve{formula.parameters, std::move(start), free_parameters(formula.parameters, options.fixed), std::move(data.rows),
-              predictors, data.weighted, std::move(data.survey), options, {}, std::chrono::steady_clock::now()};
+  Curve curve{formula.parameters, std::move(start), free_parameters(formula.parameters, options.fixed, ties), std::move(data.rows),
+              predictors, std::move(data.form), std::move(data.survey), options, {}, std::chrono::steady_clock::now()};
+  curve.ties = std::move(ties);
   check_counts(curve.data->rows(), curve.free.size());
   if (formula.has_left_side) {
+    if (curve.form.loss.is_counts()) throw ValidationError("loss poisson: counts are fitted as they are; the formula has a left side");
     curve.response = [&formula](std::span<const double> row) {
       return formula.evaluate_response(row.first(formula.predictors.size()), row[formula.predictors.size()]);
     };
   }
   const std::vector<int> linear = linear_among_free(formula.graph, formula.model, curve.free);
-  GraphRows rows(std::make_shared<FormulaResidual>(formula, curve.weighted), curve.data, curve.start, curve.free);
-  return fit_rows(curve, rows, linear);
+  curve.rows_of = [&](const ResidualForm& form) {
+    return std::make_unique<GraphRows>(std::make_shared<FormulaResidual>(formula, form), curve.data, curve.start, curve.free);
+  };
+  const std::unique_ptr<RowModel> rows = curve.rows_of(curve.form);
+  return fit_rows(curve, *rows, linear);
 }
 
-FitResult fit_callable(const ModelFunction& function, FitData data, const std::vector<double>& p0, const FitOptions& options) {
+FitResult fit_callable(const ModelFunction& given, FitData data, const std::vector<double>& p0, const FitOptions& options) {
   std::vector<std::string> names = options.parameter_names;
   for (std::size_t j = names.size(); j < p0.size(); ++j) names.push_back(fmt::format("p{}", j));
   if (names.size() != p0.size()) {
     throw ValidationError(fmt::format("{} parameter names were given for {} starting values", names.size(), p0.size()));
   }
-  NamedValues given;
-  for (std::size_t j = 0; j < p0.size(); ++j) given.emplace_back(names[j], p0[j]);
-  Curve curve{names, starting_values(names, given, p0), free_parameters(names, options.fixed), std::move(data.rows),
-              function.predictors, data.weighted, std::move(data.survey), options, {}, std::chrono::steady_clock::now()};
+  NamedValues named;
+  for (std::size_t j = 0; j < p0.size(); ++j) named.emplace_back(names[j], p0[j]);
+  Ties ties(names, options.ties, options.fixed);
+  const ModelFunction function = ties.put_into(given);
+  Curve curve{names, starting_values(names, named, p0), free_parameters(names, options.fixed, ties), std::move(data.rows),
+              function.predictors, std::move(data.form), std::move(data.survey), options, {}, std::chrono::steady_clock::now()};
+  ties.apply(curve.start);
+  curve.ties = std::move(ties);
   check_counts(curve.data->rows(), curve.free.size());
   if (!function.trace) {
     return fit_fallback(function, curve, function.dual ? "the callable asked not to be recorded" : "the callable takes double alone");
   }
-  const auto residual = std::make_shared<RecordedResidual>(function, static_cast<int>(p0.size()), curve.weighted);
+  const auto residual = std::make_shared<RecordedResidual>(function, static_cast<int>(p0.size()), curve.form);
   std::string note;
   try {
     if (record(*residual, *curve.data, curve.start, curve.survey.get())) {
       Graph graph;
       const NodeId model = residual->build_model(graph);
+      curve.rows_of = [&](const ResidualForm& form) {
+        return std::make_unique<GraphRows>(std::make_shared<RecordedResidual>(*residual, form), curve.data, curve.start, curve.free);
+      };
       GraphRows rows(residual, curve.data, curve.start, curve.free);
       FitResult fit = fit_rows(curve, rows, linear_among_free(graph, model, curve.free));
       if (fit.summary.certificate.recheck_passed || fit.summary.termination == Termination::failure) return fit;
@@ -72,9 +91,9 @@ FitResult fit_callable(const ModelFunction& function, FitData data, const std::v
 FitResult curve_fit(const Formula& formula, const Columns& x, const Column& y, const NamedValues& p0, const FitOptions& options) {
   const FpEnvironment environment;
   check_options(options);
-  FitData data = fit_data(x, y, options.sigma, formula.predictors);
+  FitData data = fit_data(x, y, options, formula.predictors);
   std::vector<double> start = starting_values(formula.parameters, p0, std::vector<double>(formula.parameters.size(), 1.0));
-  return fit_formula(formula, std::move(data), std::move(start), options);
+  return fit_formula(formula, std::move(data), std::move(start), p0, options);
 }
 
 FitResult curve_fit(std::string_view formula, const Columns& x, const Column& y, const NamedValues& p0, const FitOptions& options) {
@@ -86,14 +105,14 @@ FitResult curve_fit(const Model& model, const Columns& x, const Column& y, const
   const FpEnvironment environment;
   check_options(options);
   const Formula formula = parse_formula(model.formula, predictor_options(static_cast<std::size_t>(model.predictors)));
-  FitData data = fit_data(x, y, options.sigma, formula.predictors);
+  FitData data = fit_data(x, y, options, formula.predictors);
   std::vector<double> start(formula.parameters.size(), 1.0);
   std::string warning;
   if (p0.size() < formula.parameters.size()) {
     data.survey->run();
     start = guessed_start(model, x, y, warning);
   }
-  FitResult fit = fit_formula(formula, std::move(data), starting_values(formula.parameters, p0, start), options);
+  FitResult fit = fit_formula(formula, std::move(data), starting_values(formula.parameters, p0, start), p0, options);
   if (!warning.empty()) fit.warnings.insert(fit.warnings.begin(), warning);
   return fit;
 }
@@ -113,8 +132,7 @@ FitResult curve_fit(const ModelFunction& model, const Columns& x, const Column& 
                     const FitOptions& options) {
   const FpEnvironment environment;
   check_options(options);
-  return fit_callable(model, fit_data(x, y, options.sigma, predictor_options(static_cast<std::size_t>(model.predictors)).predictors), p0,
-                      options);
+  return fit_callable(model, fit_data(x, y, options, predictor_options(static_cast<std::size_t>(model.predictors)).predictors), p0, options);
 }
 
 FitResult curve_fit(const ModelFunction& model, std::shared_ptr<const RowSource> rows, const std::vector<double>& p0,
@@ -128,9 +146,9 @@ FitResult curve_fit(const ModelFunction& model, std::shared_ptr<const RowSource>
 FitResult curve_fit(const Formula& formula, std::shared_ptr<const RowSource> rows, const NamedValues& p0, const FitOptions& options) {
   const FpEnvironment environment;
   check_options(options);
-  FitData data = fit_data(std::move(rows), formula.predictors);
+  FitData data = fit_data(std::move(rows), options, formula.predictors);
   std::vector<double> start = starting_values(formula.parameters, p0, std::vector<double>(formula.parameters.size(), 1.0));
-  return fit_formula(formula, std::move(data), std::move(start), options);
+  return fit_formula(formula, std::move(data), std::move(start), p0, options);
 }
 
 }  // namespace nlsq::inline v0

@@ -18,7 +18,7 @@
 
 namespace nlsq::inline v0 {
 
-bool usable(const Column& column, bool positive) {
+bool usable(const Column& column, Wanted wanted) {
   constexpr std::size_t kBlock = 256;
   double block[kBlock];
   bool good = true;
@@ -29,7 +29,7 @@ bool usable(const Column& column, bool positive) {
       column.read(first, count, block);
       values = block;
     }
-    good = good && all_usable(values, count, positive);
+    good = good && all_usable(values, count, wanted);
   }
   return good;
 }
@@ -59,12 +59,16 @@ void check(const Batch& batch, const BatchOptions& given) {
   }
   for (std::size_t k = 0; k < names.size(); ++k) check_column(batch.x[k], batch.y, names[k]);
   if (batch.weighted()) check_column(batch.sigma, batch.y, "sigma");
+  if (batch.weighted() && given.loss.is_counts()) {
+    throw ValidationError("loss poisson: the standard deviation of a count is the root of the model; leave sigma out");
+  }
+  if (!given.sigma_x.empty()) throw ValidationError("sigma_x: not of a batch; fit curve by curve, or give what it amounts to as sigma");
   const Matrix& P0 = batch.start;
   if (P0.columns() != batch.model.names.size() || (P0.rows() != 1 && P0.rows() != batch.fits())) {
     throw ValidationError(fmt::format("P0 is {} x {}: give {} columns ({}), and one row or {}", P0.rows(), P0.columns(),
                                       batch.model.names.size(), fmt::join(batch.model.names, ", "), batch.fits()));
   }
-  if (!all_usable(P0.data(), P0.rows() * P0.columns(), false)) throw ValidationError("P0 has values that are not finite");
+  if (!all_usable(P0.data(), P0.rows() * P0.columns(), Wanted::any)) throw ValidationError("P0 has values that are not finite");
   for (std::size_t f = 0; f < batch.fits(); ++f) {
     if (batch.y[f].size() == 0) throw DataError(fmt::format("fit {} has no data rows", f));
     check_counts(batch.y[f].size(), batch.free.size());
@@ -75,7 +79,7 @@ void check(const Batch& batch, const BatchOptions& given) {
 class BatchTask {
  public:
   BatchTask(const Batch& batch, BatchResult& out) : batch_(batch), out_(out) {
-    if (batch.programs) worker_.emplace(batch.model, batch.programs);
+    if (batch.programs && batch.plain()) worker_.emplace(batch.model, batch.programs);
   }
 
   void fit(std::size_t f) {
@@ -84,10 +88,11 @@ class BatchTask {
     std::copy_n(start, n, &out_.parameters(f, 0));
     columns_.clear();
     bool good = batch_.shared_usable;
-    for (const ColumnPerFit& x : batch_.x) good = add(x, f, false) && good;
-    good = add(batch_.y, f, false) && good;
-    if (batch_.weighted()) good = add(batch_.sigma, f, true) && good;
+    for (const ColumnPerFit& x : batch_.x) good = add(x, f, Wanted::any) && good;
+    good = add(batch_.y, f, batch_.options.loss.is_counts() ? Wanted::not_negative : Wanted::any) && good;
+    if (batch_.weighted()) good = add(batch_.sigma, f, Wanted::positive) && good;
     if (!good) return;
+    if (!batch_.plain()) return by_curve_fit(f, {start, n});
     x0_.clear();
     for (const int j : batch_.free) x0_.push_back(start[j]);
     if (!worker_ || !by_program(f, {start, n})) by_fallback(f, {start, n});
@@ -95,9 +100,31 @@ class BatchTask {
   const KernelCounters& counters() const { return counters_; }
 
  private:
-  bool add(const ColumnPerFit& column, std::size_t f, bool positive) {
+  bool add(const ColumnPerFit& column, std::size_t f, Wanted wanted) {
     columns_.push_back(column[f]);
-    return column.shared() || usable(column[f], positive);
+    return column.shared() || usable(column[f], wanted);
+  }
+
+  // What only a whole fit does: starts without the loss, a pass for the covariance.
+  void by_curve_fit(std::size_t f, std::span<const double> start) {
+    FitOptions options = batch_.options;
+    options.threads = 1;
+    if (batch_.weighted()) options.sigma = batch_.sigma[f];
+    NamedValues p0;
+    for (std::size_t j = 0; j < start.size(); ++j) {
+      if (!batch_.ties.contains(static_cast<int>(j))) p0.emplace_back(batch_.model.names[j], start[j]);
+    }
+    std::vector<Column> x(columns_.begin(), columns_.begin() + static_cast<std::ptrdiff_t>(batch_.x.size()));
+    const FitResult fit = fit_prepared(batch_.model, Columns(std::move(x)), batch_.y[f], p0, options);
+    std::copy(fit.parameters.begin(), fit.parameters.end(), &out_.parameters(f, 0));
+    std::copy(fit.standard_errors.begin(), fit.standard_errors.end(), &out_.standard_errors(f, 0));
+    const Summary& s = fit.summary;
+    out_.cost[f] = s.final_cost;
+    out_.decrement_sigma[f] = s.certificate.decrement_sigma;
+    out_.verdict[f] = s.verdict;
+    out_.termination[f] = s.termination;
+    out_.iterations[f] = static_cast<int>(s.iterations.size());
+    counters_.add(s.precision.counters);
   }
 
   // False: what was recorded of the callable did not serve.
@@ -255,15 +282,16 @@ BatchResult curve_fit_batch(const PreparedModel& model, const std::vector<Column
                             const BatchOptions& given) {
   const FpEnvironment environment;
   const PreparedModel::Impl& impl = model.impl();
-  Batch batch{impl, x, Y, given.sigma_per_fit, P0, given, free_parameters(impl.names, given.fixed), {}, true};
+  Ties ties(impl.names, given.ties, given.fixed);
+  Batch batch{impl, x, Y, given.sigma_per_fit, P0, given, free_parameters(impl.names, given.fixed, ties), {}, true, std::move(ties)};
   if (batch.sigma.empty() && !given.sigma.empty()) batch.sigma = given.sigma;
   check(batch, given);
   if (batch.free.empty()) throw ValidationError("fixed: no parameter is left to fit");
   static_cast<SolverOptions&>(batch.options) = settled(given);
   batch.options.executor = {};  // of the fits; it is this call's
-  for (const ColumnPerFit& column : x) batch.shared_usable = batch.shared_usable && (!column.shared() || usable(column[0], false));
-  if (batch.weighted() && batch.sigma.shared()) batch.shared_usable = batch.shared_usable && usable(batch.sigma[0], true);
-  if (impl.has_programs()) batch.programs = impl.programs(batch.free, batch.weighted());
+  for (const ColumnPerFit& column : x) batch.shared_usable = batch.shared_usable && (!column.shared() || usable(column[0], Wanted::any));
+  if (batch.weighted() && batch.sigma.shared()) batch.shared_usable = batch.shared_usable && usable(batch.sigma[0], Wanted::positive);
+  if (impl.has_programs()) batch.programs = impl.programs(batch.free, batch.form());
 
   BatchResult out = empty_result(batch);
   const bool in_lanes = given.in_lanes && lanes_serve(batch);

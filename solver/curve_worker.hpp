@@ -13,10 +13,10 @@
 
 namespace nlsq::inline v0 {
 
-// The programs of a curve for one set of free parameters, with or without sigma.
+// The programs of a curve for one set of free parameters and one form of its residuals.
 struct CurvePrograms {
-  bool weighted = false;
-  std::vector<int> free, linear;  // linear: positions among the free ones
+  ResidualForm form;
+  std::vector<int> free, linear;  // linear: positions among the free ones of those that enter the model so
   std::shared_ptr<const ResidualPrograms> programs;
 };
 

@@ -35,10 +35,25 @@ bool all_positive(const double* values, std::size_t count) {
   return negative >> 63 == 0;
 }
 
+// Of finite numbers: false for -0, too, which is looked at again one by one.
+bool none_negative(const double* values, std::size_t count) {
+  std::uint64_t negative = 0;
+  for (std::size_t i = 0; i < count; ++i) negative |= std::bit_cast<std::uint64_t>(values[i]);
+  return negative >> 63 == 0;
+}
+
+bool is_usable(double value, Wanted wanted) {
+  if (!std::isfinite(value)) return false;
+  return wanted == Wanted::any || (wanted == Wanted::positive ? value > 0 : value >= 0);
+}
+
 }  // namespace
 
-bool all_usable(const double* values, std::size_t count, bool positive) {
-  return all_finite(values, count) && (!positive || all_positive(values, count));
+bool all_usable(const double* values, std::size_t count, Wanted wanted) {
+  if (!all_finite(values, count)) return false;
+  if (wanted == Wanted::positive) return all_positive(values, count);
+  return wanted == Wanted::any || none_negative(values, count) ||
+         std::all_of(values, values + count, [](double v) { return v >= 0; });
 }
 
 void ScatterSums::add(const double* y, const double* sigma, std::size_t count) {
@@ -62,10 +77,17 @@ double ScatterSums::total() const {
   return weights > 0 ? std::max(0.0, second - first * first / weights) : 0;
 }
 
-DataSurvey::DataSurvey(std::shared_ptr<const RowSource> rows, std::vector<std::string> names, bool weighted)
-    : rows_(std::move(rows)), names_(std::move(names)), weighted_(weighted) {
+DataSurvey::DataSurvey(std::shared_ptr<const RowSource> rows, std::vector<std::string> names, ResidualForm form)
+    : rows_(std::move(rows)), names_(std::move(names)), form_(std::move(form)) {
   if (rows_->rows() == 0) throw DataError("no data rows were given");
   if (rows_->rows() < kLarge) run();
+}
+
+Wanted DataSurvey::wanted(int column) const {
+  const int y = response();
+  if (column < y) return Wanted::any;
+  if (column == y) return form_.loss.is_counts() ? Wanted::not_negative : Wanted::any;
+  return form_.weighted && column == y + 1 ? Wanted::positive : Wanted::not_negative;
 }
 
 void DataSurvey::run() {
@@ -77,34 +99,36 @@ void DataSurvey::run() {
 
 void DataSurvey::start(std::size_t chunks) {
   double origin = 0;
-  rows_->read(0, 1, rows_->columns() - (weighted_ ? 2 : 1), &origin);
+  rows_->read(0, 1, response(), &origin);
   chunks_.assign(chunks, {ScatterSums(origin), {}});
 }
 
 void DataSurvey::look(std::size_t chunk, std::size_t first, std::size_t count) {
   constexpr std::size_t kMost = ScatterSums::most;
   KernelCounters not_of_the_fit;
-  double blocks[2][kMost];  // of y and sigma, where they have to be read; predictors take either
-  const int columns = rows_->columns(), y = columns - (weighted_ ? 2 : 1);
+  double blocks[3][kMost];  // of y and sigma, where they have to be read; of others
+  const int columns = rows_->columns(), y = response();
+  const auto place = [&](int c) { return c == y ? 0 : c == y + 1 && form_.weighted ? 1 : 2; };
   for (const std::size_t end = first + count; first < end; first += kMost) {
     const std::size_t some = std::min(kMost, end - first);
     const double* last[2] = {nullptr, nullptr};
     for (int c = 0; c < columns; ++c) {
-      double* block = blocks[is_sigma(c) ? 1 : 0];
+      double* block = blocks[place(c)];
       const double* values = rows_->direct_f64(first, c);
       if (values == nullptr) {
         rows_->read(first, some, c, block);
         values = block;
       }
-      if (c >= y) last[c - y] = values;
-      if (c == y) continue;
+      if (place(c) < 2) last[place(c)] = values;
+      if (c == y && wanted(y) == Wanted::any) continue;
       // A finite sum of squares vouches for every number in it, at the vector kernels' pace.
       double squares = std::numeric_limits<double>::infinity();
       if (c < y && some == kMost) kernels().gram_f64(&values, 1, some, &(squares = 0), &not_of_the_fit);
-      if (!std::isfinite(squares) && !all_usable(values, some, is_sigma(c))) note_faults(chunks_[chunk], c, values, first, some);
+      if (!std::isfinite(squares) && !all_usable(values, some, wanted(c))) note_faults(chunks_[chunk], c, values, first, some);
     }
     chunks_[chunk].scatter.add(last[0], last[1], some);
-    if (!chunks_[chunk].scatter.finite() && !all_usable(last[0], some, false)) note_faults(chunks_[chunk], y, last[0], first, some);
+    if (wanted(y) != Wanted::any || chunks_[chunk].scatter.finite()) continue;
+    if (!all_usable(last[0], some, Wanted::any)) note_faults(chunks_[chunk], y, last[0], first, some);
   }
 }
 
@@ -112,7 +136,7 @@ void DataSurvey::note_faults(Chunk& chunk, int column, const double* values, std
   chunk.faults.resize(static_cast<std::size_t>(rows_->columns()));
   Faults& faults = chunk.faults[static_cast<std::size_t>(column)];
   for (std::size_t i = 0; i < count; ++i) {
-    if (std::isfinite(values[i]) && (!is_sigma(column) || values[i] > 0)) continue;
+    if (is_usable(values[i], wanted(column))) continue;
     if (faults.count++ == 0) faults.first = first + i;
   }
 }
@@ -141,8 +165,9 @@ void DataSurvey::fail(int column, const Faults& faults) const {
   rows_->read(faults.first, 1, column, &value);
   const auto c = static_cast<std::size_t>(column);
   const std::string name = c < names_.size() ? names_[c] : fmt::format("column {}", c);
+  const char* const what[] = {"are not finite", "are not positive and finite", "are negative or not finite"};
   throw DataError(fmt::format("{} has {} value(s) that {}; the first is {} in row {}: correct or leave out such rows", name, faults.count,
-                              is_sigma(column) ? "are not positive and finite" : "are not finite", value, faults.first),
+                              what[static_cast<int>(wanted(column))], value, faults.first),
                   faults.first, c);
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <nlsq/column.hpp>
+#include <nlsq/residual_form.hpp>
 
 #include <array>
 #include <functional>
@@ -11,8 +12,9 @@
 
 namespace nlsq::inline v0 {
 
-// All finite, and above zero where they must be.
-bool all_usable(const double* values, std::size_t count, bool positive);
+// What numbers of a column have to be, beside finite.
+enum class Wanted : std::uint8_t { any, positive, not_negative };
+bool all_usable(const double* values, std::size_t count, Wanted wanted);
 
 // Σw², Σw²(y - o), Σw²(y - o)²: about the first value o, lest a mean far from zero cancel the digits.
 class ScatterSums {
@@ -35,9 +37,9 @@ class ScatterSums {
 // tile by tile in the first pass over all rows, while they are in cache; small data at once.
 class DataSurvey {
  public:
-  // Columns: predictors, y, and sigma where `weighted`; `names` are theirs. Throws DataError where there are no
-  // rows, and, of small data, all that `finish` does.
-  DataSurvey(std::shared_ptr<const RowSource> rows, std::vector<std::string> names, bool weighted);
+  // Columns: those of `form`; `names` are theirs. Throws DataError where there are no rows, and, of small data, all
+  // that `finish` does.
+  DataSurvey(std::shared_ptr<const RowSource> rows, std::vector<std::string> names, ResidualForm form);
 
   // All rows, unless that was done. Throws as `finish` does.
   void run();
@@ -46,7 +48,7 @@ class DataSurvey {
   // In parts: any number of chunks, each by one thread, in any order of rows.
   void start(std::size_t chunks);
   void look(std::size_t chunk, std::size_t first, std::size_t count);
-  // Throws DataError that names the first NaN, Inf or sigma <= 0.
+  // Throws DataError that names the first NaN, Inf, sigma <= 0, negative count or negative sigma_x.
   void finish();
 
   // Of column y; once complete.
@@ -60,13 +62,14 @@ class DataSurvey {
     ScatterSums scatter;
     std::vector<Faults> faults;  // by column; empty: none
   };
-  bool is_sigma(int column) const { return weighted_ && column + 1 == rows_->columns(); }
+  int response() const { return rows_->columns() - form_.data_columns(0); }
+  Wanted wanted(int column) const;
   void note_faults(Chunk& chunk, int column, const double* values, std::size_t first, std::size_t count) const;
   [[noreturn]] void fail(int column, const Faults& faults) const;
 
   std::shared_ptr<const RowSource> rows_;
   std::vector<std::string> names_;
-  bool weighted_;
+  ResidualForm form_;
   std::vector<Chunk> chunks_;
   bool complete_ = false;
   double total_squares_ = 0;

@@ -190,7 +190,7 @@ std::shared_ptr<const RowSource> rows_of(const PreparedModel::Impl& model, const
   const std::size_t rows = x.size() == 0 ? 0 : x.list().front().size();
   FitData data = fit_data(x, options.y.empty() ? Column(&kZero, rows, 0) : options.y, options.sigma, model.predictors);
   data.survey->run();
-  weighted = data.weighted;
+  weighted = data.form.weighted;
   return std::move(data.rows);
 }
 

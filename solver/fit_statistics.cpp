@@ -11,15 +11,15 @@ namespace {
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
-void fill_covariance(FitResult& fit, const Certified& certified, const std::vector<int>& free, double sigma2) {
+void fill_covariance(FitResult& fit, const Matrix& covariance, const std::vector<int>& free, double sigma2) {
   const std::size_t n = fit.parameters.size();
   fit.covariance = Matrix(n, n);
   fit.standard_errors.assign(n, 0.0);
-  const bool known = certified.covariance.rows() == free.size();
+  const bool known = covariance.rows() == free.size();
   for (std::size_t i = 0; i < free.size(); ++i) {
     const auto row = static_cast<std::size_t>(free[i]);
     for (std::size_t j = 0; j < free.size(); ++j) {
-      fit.covariance(row, static_cast<std::size_t>(free[j])) = known ? certified.covariance(i, j) * sigma2 : kNaN;
+      fit.covariance(row, static_cast<std::size_t>(free[j])) = known ? covariance(i, j) * sigma2 : kNaN;
     }
     fit.standard_errors[row] = std::sqrt(fit.covariance(row, row));
   }
@@ -51,18 +51,26 @@ double covariance_factor(double rss, std::size_t rows, std::size_t free, int ran
   return rows > free && scatter_dof > 0 ? rss / scatter_dof : kNaN;
 }
 
-void fill_statistics(FitResult& fit, const MinimizerResult& minimum, const std::vector<int>& free, bool absolute_sigma,
-                     double total_squares) {
+void fill_statistics(FitResult& fit, const MinimizerResult& minimum, const std::vector<int>& free, const Loss& loss,
+                     const RowStatistics* of_rows, bool absolute_sigma, double total) {
   const Certificate& c = minimum.certified.certificate;
   const auto m = static_cast<double>(fit.rows);
-  fit.rss = 2 * minimum.summary.final_cost;
+  fit.loss = loss;
+  fit.rss = loss.is_robust() ? of_rows->rss : 2 * minimum.summary.final_cost;
+  fit.beyond = loss.is_robust() ? of_rows->beyond : 0;
   fit.dof = static_cast<std::ptrdiff_t>(fit.rows) - static_cast<std::ptrdiff_t>(free.size());
   fit.chi2_reduced = fit.dof > 0 ? fit.rss / static_cast<double>(fit.dof) : kNaN;
-  const double sigma2 = covariance_factor(fit.rss, fit.rows, free.size(), c.rank, absolute_sigma);
-  fill_covariance(fit, minimum.certified, free, sigma2);
-  fit.r_squared = total_squares > 0 ? 1 - fit.rss / total_squares : kNaN;
-  const double k = static_cast<double>(free.size()) + 1;  // the variance is estimated too
-  const double deviance = fit.rss > 0 ? m * std::log(fit.rss / m) : kNaN;
+  if (of_rows != nullptr) {
+    fill_covariance(fit, of_rows->covariance, free, 1);
+  } else {
+    fill_covariance(fit, minimum.certified.covariance, free, covariance_factor(fit.rss, fit.rows, free.size(), c.rank, absolute_sigma));
+  }
+  fit.r_squared = total > 0 ? 1 - fit.rss / total : kNaN;
+  // Counts have no variance of their own to estimate, and their deviance is -2 ln L but for a constant; a robust loss is no likelihood.
+  const double k = static_cast<double>(free.size()) + (loss.is_counts() ? 0 : 1);
+  double deviance = fit.rss > 0 ? m * std::log(fit.rss / m) : kNaN;
+  if (loss.is_counts()) deviance = fit.rss;
+  if (loss.is_robust()) deviance = kNaN;
   fit.aic = deviance + 2 * k;
   fit.bic = deviance + k * std::log(m);
   warn(fit, c, free);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "minimizer.hpp"
+#include "row_statistics.hpp"
 
 #include <nlsq/curve_fit.hpp>
 
@@ -12,8 +13,9 @@ namespace nlsq::inline v0 {
 double covariance_factor(double rss, std::size_t rows, std::size_t free, int rank, bool absolute_sigma);
 
 // Fills covariance, standard errors, dof, rss, R², AIC, BIC and warnings. `free` lists the model's
-// parameters that were fitted, in the order of the minimizer's.
-void fill_statistics(FitResult& fit, const MinimizerResult& minimum, const std::vector<int>& free, bool absolute_sigma,
-                     double total_squares);
+// parameters that were fitted, in the order of the minimizer's. `of_rows`: under a loss that is not linear, null otherwise.
+// `total`: of squares about the mean; under counts the deviance of a constant.
+void fill_statistics(FitResult& fit, const MinimizerResult& minimum, const std::vector<int>& free, const Loss& loss,
+                     const RowStatistics* of_rows, bool absolute_sigma, double total);
 
 }  // namespace nlsq::inline v0

@@ -3,10 +3,12 @@
 #include "fit_setup.hpp"
 #include "fp_environment.hpp"
 #include "dense_evaluator.hpp"
+#include "row_statistics.hpp"
 #include "solve.hpp"
 
 #include <nlsq/fallback_rows.hpp>
 #include <nlsq/grouped_rows.hpp>
+#include <nlsq/loss_rows.hpp>
 
 #include <fmt/format.h>
 
@@ -18,7 +20,11 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-LeastSquaresResult to_result(const VectorFunction& function, MinimizerResult minimum, std::size_t rows) {
+// The same rows in another form.
+using RowsOf = std::function<std::unique_ptr<RowModel>(const ResidualForm& form)>;
+
+LeastSquaresResult to_result(const VectorFunction& function, MinimizerResult minimum, std::size_t rows, const LeastSquaresOptions& options,
+                             const RowsOf& rows_of) {
   LeastSquaresResult out;
   const std::size_t n = minimum.x.size();
   out.x = std::move(minimum.x);
@@ -28,7 +34,15 @@ LeastSquaresResult to_result(const VectorFunction& function, MinimizerResult min
   const double sigma2 = rows > n ? sigma * sigma : std::numeric_limits<double>::quiet_NaN();
   out.covariance = Matrix(n, n, std::numeric_limits<double>::quiet_NaN());
   out.standard_errors.assign(n, std::numeric_limits<double>::quiet_NaN());
-  if (minimum.certified.covariance.rows() == n) {
+  if (!options.loss.is_linear()) {
+    ResidualForm form;
+    form.loss = options.loss;
+    form.for_covariance = true;
+    if (minimum.summary.termination != Termination::failure) {
+      out.covariance = row_statistics(*rows_of(form), form, out.x, false, options).covariance;
+    }
+    for (std::size_t i = 0; i < n; ++i) out.standard_errors[i] = std::sqrt(out.covariance(i, i));
+  } else if (minimum.certified.covariance.rows() == n) {
     for (std::size_t i = 0; i < n; ++i) {
       for (std::size_t j = 0; j < n; ++j) out.covariance(i, j) = minimum.certified.covariance(i, j) * sigma2;
       out.standard_errors[i] = std::sqrt(out.covariance(i, i));
@@ -67,9 +81,16 @@ LeastSquaresResult solve_called(const VectorFunction& function, const std::vecto
                                 const LeastSquaresOptions& options, const std::string& note) {
   std::vector<int> free(x0.size());
   std::iota(free.begin(), free.end(), 0);
-  VectorRows rows(function, x0, free, options.jacobian, options.components);
-  check_counts(rows.rows(), x0.size());
-  LeastSquaresResult out = to_result(function, solve({rows, x0, {}, options}), rows.rows());
+  const RowsOf rows_of = [&](const ResidualForm& form) -> std::unique_ptr<RowModel> {
+    auto called = std::make_unique<VectorRows>(function, x0, free, options.jacobian, options.components);
+    if (form.loss.is_linear()) return called;
+    return std::make_unique<LossRows>(std::move(called), form);
+  };
+  ResidualForm form;
+  form.loss = options.loss;
+  const std::unique_ptr<RowModel> rows = rows_of(form);
+  check_counts(rows->rows(), x0.size());
+  LeastSquaresResult out = to_result(function, solve({*rows, x0, {}, options}), rows->rows(), options, rows_of);
   out.summary.evaluator_note = note;
   return out;
 }
@@ -80,6 +101,7 @@ LeastSquaresResult least_squares(const VectorFunction& function, const std::vect
   const FpEnvironment environment;
   check_components(options.components);
   check_options(options, names_of(options.components));
+  if (options.loss.is_counts()) throw ValidationError("loss poisson: residuals have no counts; it is of curve_fit, where y are counts");
   if (x0.empty()) throw ValidationError("x0 is empty: give one starting value for each parameter");
   for (std::size_t j = 0; j < x0.size(); ++j) {
     if (!std::isfinite(x0[j])) throw ValidationError(fmt::format("x0[{}] = {} is not finite", j, x0[j]));
@@ -93,9 +115,12 @@ LeastSquaresResult least_squares(const VectorFunction& function, const std::vect
   std::string note = rolled.reason;
   if (!rolled.opaque() && !agrees_with_dual(rolled, function, x0)) note = "the recording disagrees with dual numbers";
   if (note.empty()) {
-    GroupedRows rows(std::move(rolled), function, x0, options.components);
+    const RowsOf rows_of = [&](const ResidualForm& form) { return std::make_unique<GroupedRows>(rolled, function, x0, options.components, form); };
+    ResidualForm form;
+    form.loss = options.loss;
+    GroupedRows rows(options.loss.is_linear() ? std::move(rolled) : rolled, function, x0, options.components, form);
     check_counts(rows.rows(), x0.size());
-    LeastSquaresResult out = to_result(function, solve({rows, x0, {}, options}), rows.rows());
+    LeastSquaresResult out = to_result(function, solve({rows, x0, {}, options}), rows.rows(), options, rows_of);
     const Summary& s = out.summary;
     if (s.termination != Termination::failure && s.certificate.recheck_passed) return out;
     if (s.termination == Termination::failure) return out;

@@ -25,15 +25,14 @@ struct PreparedModel::Impl {
   std::string note;                                  // why
 
   bool has_programs() const { return formula.has_value() || recorded != nullptr; }
-  std::shared_ptr<const CurvePrograms> programs(const std::vector<int>& free, bool weighted) const;
+  std::shared_ptr<const CurvePrograms> programs(const std::vector<int>& free, const ResidualForm& form) const;
+  std::shared_ptr<ResidualSource> source(const ResidualForm& form) const;
 
   // A worker for these programs, nobody else's until it is returned. One that recorded a branch is not kept.
   std::unique_ptr<CurveWorker> take_worker(const std::shared_ptr<const CurvePrograms>& programs) const;
   void return_worker(std::unique_ptr<CurveWorker> worker) const;
 
  private:
-  std::shared_ptr<ResidualSource> source(bool weighted) const;
-
   mutable std::mutex mutex_;
   mutable std::vector<std::shared_ptr<const CurvePrograms>> compiled_;
   mutable std::vector<std::unique_ptr<CurveWorker>> idle_;

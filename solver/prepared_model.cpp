@@ -64,20 +64,20 @@ PreparedModel::PreparedModel(ModelFunction function, const Columns& x, const std
 const std::vector<std::string>& PreparedModel::parameter_names() const { return impl_->names; }
 int PreparedModel::predictors() const { return static_cast<int>(impl_->predictors.size()); }
 
-std::shared_ptr<ResidualSource> PreparedModel::Impl::source(bool weighted) const {
-  if (formula) return std::make_shared<FormulaResidual>(*formula, weighted);
-  return std::make_shared<RecordedResidual>(*recorded, weighted);
+std::shared_ptr<ResidualSource> PreparedModel::Impl::source(const ResidualForm& form) const {
+  if (formula) return std::make_shared<FormulaResidual>(*formula, form);
+  return std::make_shared<RecordedResidual>(*recorded, form);
 }
 
-std::shared_ptr<const CurvePrograms> PreparedModel::Impl::programs(const std::vector<int>& free, bool weighted) const {
+std::shared_ptr<const CurvePrograms> PreparedModel::Impl::programs(const std::vector<int>& free, const ResidualForm& form) const {
   const std::lock_guard lock(mutex_);
   for (const auto& known : compiled_) {
-    if (known->weighted == weighted && known->free == free) return known;
+    if (known->form == form && known->free == free) return known;
   }
   auto made = std::make_shared<CurvePrograms>();
-  made->weighted = weighted;
+  made->form = form;
   made->free = free;
-  made->programs = std::make_shared<const ResidualPrograms>(ResidualPrograms::build(*source(weighted), free));
+  made->programs = std::make_shared<const ResidualPrograms>(ResidualPrograms::build(*source(form), free));
   if (formula) {
     made->linear = linear_among_free(formula->graph, formula->model, free);
   } else {
@@ -99,7 +99,7 @@ std::unique_ptr<CurveWorker> PreparedModel::Impl::take_worker(const std::shared_
       return worker;
     }
   }
-  return std::make_unique<CurveWorker>(wanted, source(wanted->weighted), names.size());
+  return std::make_unique<CurveWorker>(wanted, source(wanted->form), names.size());
 }
 
 void PreparedModel::Impl::return_worker(std::unique_ptr<CurveWorker> worker) const {
@@ -123,7 +123,7 @@ NamedValues named_start(const std::vector<std::string>& names, const std::vector
 namespace {
 
 FitResult fit_with_programs(const PreparedModel::Impl& model, const Curve& curve, std::span<const Column> columns) {
-  const auto programs = model.programs(curve.free, curve.weighted);
+  const auto programs = model.programs(curve.free, curve.form);
   WorkerLease worker(model, programs);
   worker->set(columns, curve.start);
   worker->evaluator.set_parallelism(curve.options);
@@ -134,15 +134,28 @@ FitResult fit_with_programs(const PreparedModel::Impl& model, const Curve& curve
 
 }  // namespace
 
+namespace {
+
+// A tie makes another model of it, which is not prepared.
+FitResult fit_tied(const PreparedModel::Impl& model, const Columns& x, const Column& y, const NamedValues& p0, FitOptions options) {
+  if (model.built_in) return curve_fit(*model.built_in, x, y, p0, options);
+  if (model.formula) return curve_fit(*model.formula, x, y, p0, options);
+  options.parameter_names = model.names;
+  return curve_fit(*model.function, x, y, starting_values(model.names, p0, std::vector<double>(model.names.size(), 1.0)), options);
+}
+
+}  // namespace
+
 FitResult fit_prepared(const PreparedModel::Impl& model, const Columns& x, const Column& y, const NamedValues& p0,
                        const FitOptions& given) {
   check_options(given);
   if (!given.parameter_names.empty() && given.parameter_names != model.names) {
     throw ValidationError("parameter_names: a prepared model has names of its own");
   }
+  if (!given.ties.empty()) return fit_tied(model, x, y, p0, given);
   FitOptions options = given;
   static_cast<SolverOptions&>(options) = settled(given);
-  FitData data = fit_data(x, y, options.sigma, model.predictors);
+  FitData data = fit_data(x, y, options, model.predictors);
   std::vector<double> start(model.names.size(), 1.0);
   std::string warning;
   if (model.built_in && p0.size() < start.size()) {
@@ -150,9 +163,10 @@ FitResult fit_prepared(const PreparedModel::Impl& model, const Columns& x, const
     start = guessed_start(*model.built_in, x, y, warning);
   }
   Curve curve{model.names, starting_values(model.names, p0, start), free_parameters(model.names, options.fixed), std::move(data.rows),
-              static_cast<int>(model.predictors.size()), data.weighted, std::move(data.survey), options, {}, std::chrono::steady_clock::now()};
+              static_cast<int>(model.predictors.size()), std::move(data.form), std::move(data.survey), options, {}, std::chrono::steady_clock::now()};
   check_counts(curve.data->rows(), curve.free.size());
   if (model.formula && model.formula->has_left_side) {
+    if (curve.form.loss.is_counts()) throw ValidationError("loss poisson: counts are fitted as they are; the formula has a left side");
     curve.response = [&formula = *model.formula](std::span<const double> row) {
       return formula.evaluate_response(row.first(formula.predictors.size()), row[formula.predictors.size()]);
     };
@@ -160,7 +174,11 @@ FitResult fit_prepared(const PreparedModel::Impl& model, const Columns& x, const
   if (!model.has_programs()) return fit_fallback(*model.function, curve, model.note);
   std::vector<Column> columns = x.list();
   columns.push_back(y);
-  if (curve.weighted) columns.push_back(options.sigma);
+  if (curve.form.weighted) columns.push_back(options.sigma);
+  for (const int k : curve.form.x_errors) columns.push_back(options.sigma_x[static_cast<std::size_t>(k)]);
+  curve.rows_of = [&](const ResidualForm& form) {
+    return std::make_unique<GraphRows>(model.source(form), model.programs(curve.free, form)->programs, curve.data, curve.start, curve.free);
+  };
   std::string note = "the recording disagreed with the callable re-evaluated in double and was discarded";
   try {
     FitResult fit = fit_with_programs(model, curve, columns);

@@ -103,6 +103,7 @@ void Problem::set_elimination_group(double* block, int group) {
 ResidualBlockId Problem::add(std::shared_ptr<const BlockFunction> function, const Loss& loss, std::span<const BlockRef> blocks) {
   if (!function) throw ValidationError("add_residual_block: the function is missing");
   if (function->residuals() <= 0) throw ValidationError("a residual block has at least one residual");
+  if (loss.is_counts()) throw ValidationError("loss poisson: a residual block has no counts; it is of curve_fit, where y are counts");
   if (blocks.empty()) throw ValidationError("a residual block depends on at least one parameter block");
   for (std::size_t i = 0; i < blocks.size(); ++i) {
     for (std::size_t j = 0; j < i; ++j) {

@@ -191,6 +191,20 @@ void abandon(Start& start, const DenseEvaluator& evaluator, const SolveRequest& 
 
 }  // namespace
 
+Vector linear_least_squares(RowModel& rows, const Vector& x0, const std::vector<int>& linear) {
+  SampleRows sample(rows, kStartRows);
+  DenseEvaluator evaluator(sample);
+  Vector x = x0;
+  const Linearization at = evaluator.linearize(x0, {Format::f64, Gram::f64});
+  if (!at.finite) return x0;
+  const Solved how = solve_linear(at, linear, x);
+  if (how == Solved::not_at_all) return x0;
+  if (how == Solved::well) return x;
+  const Linearization by_qr = evaluator.linearize(x0, {Format::f64, Gram::qr});
+  Vector better = x0;
+  return by_qr.finite && solve_linear_by_triangle(by_qr, linear, better) ? better : x;
+}
+
 void choose_start(DenseEvaluator& evaluator, const SolveRequest& request, std::chrono::steady_clock::time_point begin,
                   Start& start, Kept<Linearization>& other) {
   start.x = request.x0;

@@ -15,13 +15,14 @@
 namespace nlsq::inline v0 {
 
 // A curve: residual_i = (f(x_i, p) - y_i) / sigma_i. Columns of `data`: the predictors, then y, then sigma
-// where `weighted`; sigma is 1 otherwise.
+// where `weighted`; sigma is 1 otherwise. `values`: residual_i = f(x_i, p), for a loss that needs it (loss_rows.hpp).
 struct CurveRows {
   ModelFunction function;
   std::shared_ptr<const RowSource> data;
   bool weighted = false;
   std::vector<double> parameters;  // all of them; a pass replaces those listed in `free`
   std::vector<int> free;           // indices into `parameters`, in the order of x
+  bool values = false;
 };
 
 // Value and derivatives of the model at one row, for one set of parameters.
@@ -48,6 +49,8 @@ class NLSQ_API CallableRows : public RowModel {
   std::unique_ptr<TilePass> begin(std::span<const double> x, Fill fill, bool single) const override;
   void reference_residuals(std::span<const double> x, std::size_t first, std::size_t count, double* residuals,
                            double* magnitudes) const override;
+  // Rows of values, no residuals, from now on.
+  void give_values() { rows_.values = true; }
 
  protected:
   // At all parameters p.

@@ -61,6 +61,9 @@ struct NLSQ_API Formula {
   std::vector<FormulaStep> steps;           // the right side
   std::vector<FormulaStep> response_steps;  // the left side
 
+  // Another right side, of the same parameters and predictors: `steps` and the graph.
+  void replace_model(std::vector<FormulaStep> with);
+
   // The right side by the C library, from `steps`. Throws ValidationError when values are missing.
   double evaluate(std::span<const double> predictors, std::span<const double> parameters) const;
   // The left side by the C library; y itself where there is none.

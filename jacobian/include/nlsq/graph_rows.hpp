@@ -3,6 +3,7 @@
 
 #include <nlsq/column.hpp>
 #include <nlsq/graph.hpp>
+#include <nlsq/residual_form.hpp>
 #include <nlsq/row_model.hpp>
 #include <nlsq/tile_program.hpp>
 
@@ -16,8 +17,12 @@ namespace nlsq::inline v0 {
 class NLSQ_API ResidualSource {
  public:
   virtual ~ResidualSource() = default;
-  // The residual over the data columns and all parameters, free or not.
+  // What derivatives are taken of, over the data columns and all parameters, free or not: the residual, unless it is
+  // finished (residual_form.hpp).
   virtual NodeId build(Graph& graph) const = 0;
+  virtual FinishedNodes finish(Graph& graph, NodeId base) const { return {base, graph.constant(1), {}}; }
+  // Columns that finish() adds between J and the residual.
+  virtual int extra_columns() const { return 0; }
   // A node that is 1 where the row's branch is known, 0 where it is not; `known` says whether every
   // row's branch is known anyway.
   virtual NodeId build_explored(Graph& graph, bool& known) const {
@@ -38,14 +43,15 @@ class NLSQ_API ResidualSource {
 
 // The programs of one residual graph, compiled for a set of free parameters.
 struct NLSQ_API ResidualPrograms {
-  TileProgram residual, jacobian;  // outputs: r; J (free parameters in order), then r
+  TileProgram residual, jacobian;  // outputs: r; J (free parameters in order), extra columns, then r
   double residual_cost = 0, jacobian_cost = 0;  // of a row
   static ResidualPrograms build(const ResidualSource& source, std::span<const int> free);
 };
 
 class NLSQ_API GraphRows final : public RowModel {
  public:
-  // `parameters` holds every parameter of the model; x gives those listed in `free`.
+  // `parameters` holds every parameter of the model; x gives those listed in `free`, and then a number for each extra
+  // column, which is not read.
   GraphRows(std::shared_ptr<ResidualSource> source, std::shared_ptr<const RowSource> data,
             std::vector<double> parameters, std::vector<int> free);
   // With programs that ResidualPrograms::build made of `source` and `free` before.
@@ -58,7 +64,7 @@ class NLSQ_API GraphRows final : public RowModel {
   // Other parameters that are not free. Not while a pass is under way.
   void set_parameters(std::span<const double> parameters) { parameters_.assign(parameters.begin(), parameters.end()); }
 
-  int parameters() const override { return static_cast<int>(free_.size()); }
+  int parameters() const override { return static_cast<int>(free_.size()) + extra_; }
   std::size_t rows() const override { return data_->rows(); }
   std::size_t tile_rows() const override { return tile_rows_; }
   bool has_f32() const override { return true; }
@@ -87,6 +93,7 @@ class NLSQ_API GraphRows final : public RowModel {
   std::shared_ptr<const RowSource> data_;
   std::vector<double> parameters_;
   std::vector<int> free_;
+  int extra_ = 0;
   std::shared_ptr<const ResidualPrograms> programs_;
   std::size_t tile_rows_ = 256;
   std::size_t data_version_ = 0;

@@ -14,10 +14,12 @@ class NLSQ_API GroupedRows final : public RowModel {
  public:
   // Takes over the groups. `function` vouches for them in reference_residuals; `start`: typical sizes of
   // the parameters. `components`: of the residuals, all of them; a group is split where it crosses from one to another.
-  GroupedRows(RolledTrace rolled, VectorFunction function, const std::vector<double>& start, std::vector<RowComponent> components = {});
+  // `form`: what becomes of each residual.
+  GroupedRows(RolledTrace rolled, VectorFunction function, const std::vector<double>& start, std::vector<RowComponent> components = {},
+              ResidualForm form = {});
   ~GroupedRows() override;
 
-  int parameters() const override { return parameters_; }
+  int parameters() const override { return parameters_ + form_.extra_columns(); }
   std::size_t rows() const override { return original_.size(); }
   std::size_t tile_rows() const override { return tile_rows_; }
   std::size_t tile_count() const override { return tiles_.size(); }
@@ -43,6 +45,7 @@ class NLSQ_API GroupedRows final : public RowModel {
   std::vector<std::unique_ptr<Group>> groups_;
   VectorFunction function_;
   int parameters_;
+  ResidualForm form_;
   std::size_t tile_rows_ = 64;
   std::vector<TileRange> tiles_;
   std::vector<RowComponent> components_;

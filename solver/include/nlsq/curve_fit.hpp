@@ -1,4 +1,4 @@
-// Fitting a curve: y_i ~ f(x_i, p). Minimises ½ Σ ((f(x_i, p) - y_i) / sigma_i)².
+// Fitting a curve: y_i ~ f(x_i, p). Minimises ½ Σ ρ(r_i²), r_i = (f(x_i, p) - y_i) / sigma_i, ρ(s) = s unless a loss is given.
 #pragma once
 
 #include <nlsq/callable.hpp>
@@ -29,10 +29,14 @@ struct FitResult {
   std::vector<double> guess;            // where the iteration started
   std::size_t rows = 0;
   std::ptrdiff_t dof = 0;               // rows - free parameters
-  double rss = 0;                       // Σ (weighted residual)²
+  double rss = 0;                       // Σ (weighted residual)², a robust loss not applied; of counts the deviance
   double chi2_reduced = 0;              // rss / dof; NaN without degrees of freedom
-  double r_squared = 0;                 // 1 - rss / weighted total sum of squares; NaN for constant y
-  double aic = 0, bic = 0;              // of Gaussian errors with unknown variance; NaN for rss = 0
+  double r_squared = 0;                 // 1 - rss / weighted total sum of squares (of counts: deviance of a constant); NaN for constant y
+  double aic = 0, bic = 0;              // of Gaussian errors with unknown variance, NaN for rss = 0; of counts but for a constant
+                                        // of the data; NaN under a robust loss
+  Loss loss;                            // that was minimised; final_cost of the summary is ½ Σ ρ
+  std::size_t beyond = 0;               // rows whose weighted residual is larger than the scale of a robust loss
+  std::vector<std::string> ties;        // by parameter, the expression it follows; empty for others
   std::vector<std::string> warnings;
   Summary summary;
 

@@ -1,4 +1,4 @@
-// Residuals as one vector function of the parameters: SciPy's least_squares. Minimises ½‖r(p)‖².
+// Residuals as one vector function of the parameters: SciPy's least_squares. Minimises ½‖r(p)‖², or ½ Σ ρ(r²).
 #pragma once
 
 #include <nlsq/callable.hpp>
@@ -23,14 +23,16 @@ struct LeastSquaresOptions : SolverOptions {
   // policy can name their formats (`imu.residual=f64`), and what only one of them cannot bear raises only that one.
   // Together they have all residuals. Empty: no names.
   std::vector<RowComponent> components;
+  // Robust losses: outliers count less (docs/losses.md). That of counts is of curve fits alone.
+  Loss loss;
 };
 
 struct LeastSquaresResult {
   std::vector<double> x;
-  std::vector<double> residuals;        // at x, by the user's callable
+  std::vector<double> residuals;        // at x, by the user's callable; a loss is not applied
   std::vector<double> standard_errors;  // scaled by the scatter; NaN where undetermined
   Matrix covariance;
-  double cost = 0;  // ½‖r‖²
+  double cost = 0;  // ½ Σ ρ(r²), ½‖r‖² without a loss
   Summary summary;
   bool success() const { return is_success(summary.verdict); }
 };

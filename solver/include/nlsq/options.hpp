@@ -3,6 +3,7 @@
 
 #include <nlsq/column.hpp>
 #include <nlsq/export.hpp>
+#include <nlsq/loss.hpp>
 #include <nlsq/precision_policy.hpp>
 #include <nlsq/precision_scope.hpp>
 #include <nlsq/summary.hpp>
@@ -79,6 +80,16 @@ struct NLSQ_API FitOptions : SolverOptions {
   // Parameters held at their starting values, by name (p0, p1 ... for callables without names).
   std::vector<std::string> fixed;
   std::vector<std::string> parameter_names;  // for callables; default p0, p1, ...
+
+  // See docs/losses.md for what each does to statistics and standard errors.
+  Loss loss;  // soft_l1, huber, cauchy, arctan, tukey: outliers count less; poisson: y are counts
+  // Standard deviations of the predictors, one column for each (an empty one: exact), beside `sigma`: the variance of a
+  // residual is sigma² + Σ (∂f/∂x_k)² sigma_x[k]². Of models that can be recorded or are typed.
+  std::vector<Column> sigma_x;
+  // Parameters that follow from others, {"d = 2*a"}: an expression of the model's parameters, other tied ones included.
+  // They are not fitted, and have standard errors of their own. A starting value of a tied parameter is refused by name
+  // and not looked at by position.
+  std::vector<std::string> ties;
 };
 
 }  // namespace nlsq::inline v0
