@@ -21,7 +21,7 @@ namespace {
 struct Raw {
   std::string file, delimiter, decimal = ".", thousands, comment = "#", header = "auto", missing = "error";
   std::string skip, max_line, ftol, xtol, gtol, max_iterations, time_limit, threads, confidence;
-  std::optional<std::string> precision, optimize;
+  std::optional<std::string> precision, optimize, loss, f_scale;
   std::vector<std::string> p0, fix, rules;
   bool list_models = false, version = false;
 };
@@ -146,6 +146,18 @@ void add_fix(Arguments& arguments, const std::string& text) {
   }
 }
 
+// --loss and --f-scale.
+Loss loss(const Raw& raw) {
+  try {
+    const Loss named = Loss::named(raw.loss.value_or("linear"));
+    if (!raw.f_scale) return named;
+    if (!named.is_robust()) throw UsageError("--f-scale is the scale of a robust loss: give --loss soft_l1, huber, cauchy, arctan or tukey");
+    return Loss::named(named.name(), number("--f-scale", *raw.f_scale));
+  } catch (const Error& e) {
+    throw UsageError(fmt::format("--loss: {}", e.what()));
+  }
+}
+
 void add_data_options(CLI::App& app, Raw& raw, Selection& selection) {
   app.add_option("FILE", raw.file, "table to fit: text or .npy, a file, or - for standard input")->type_name("");
   const std::string data = "Data";
@@ -155,6 +167,9 @@ void add_data_options(CLI::App& app, Raw& raw, Selection& selection) {
       ->group(data);
   app.add_option("--y", selection.y, "response (default 2)")->type_name("EXPR")->group(data);
   app.add_option("--sigma", selection.sigma, "standard deviations of y")->type_name("EXPR")->group(data);
+  app.add_option("--sigma-x", selection.sigma_x, "standard deviations of the predictors, beside --sigma")
+      ->type_name("EXPR,...")
+      ->group(data);
   app.add_option("--where", selection.where, "condition on columns, as in 'x>2 && x<5'; may be repeated")
       ->type_name("CONDITION")
       ->group(data)
@@ -198,6 +213,16 @@ void add_fit_options(CLI::App& app, Raw& raw, Arguments& arguments) {
       ->type_name("c=0,...")
       ->group(fit)
       ->allow_extra_args(false);
+  app.add_option("--tie", arguments.ties, "a parameter that follows from others, as in 'd=2*a'; may be repeated")
+      ->type_name("NAME=EXPR")
+      ->group(fit)
+      ->allow_extra_args(false);
+  app.add_option("--loss", raw.loss, "what a residual costs: robust ones count outliers less; poisson: y are counts (default linear)")
+      ->type_name("linear|soft_l1|huber|cauchy|arctan|tukey|poisson")
+      ->group(fit);
+  app.add_option("--f-scale", raw.f_scale, "size of residual from which on a robust loss counts it less, in units of y, or of sigma (default 1)")
+      ->type_name("NUMBER")
+      ->group(fit);
   app.add_flag("--absolute-sigma", arguments.absolute_sigma,
                "sigma is in units of y: do not scale standard errors")
       ->group(fit);
@@ -270,6 +295,12 @@ void check(const Arguments& arguments) {
   if (arguments.absolute_sigma && arguments.selection.sigma.empty()) {
     throw UsageError("--absolute-sigma needs --sigma");
   }
+  if (!arguments.selection.sigma_x.empty() && arguments.selection.sigma.empty()) {
+    throw UsageError("--sigma-x needs --sigma: errors in x are weighed against those in y");
+  }
+  if (arguments.loss.is_counts() && !arguments.selection.sigma.empty()) {
+    throw UsageError("--loss poisson: the standard deviation of a count is the root of the model; leave --sigma out");
+  }
   if (arguments.json == "-" && arguments.residuals == "-") {
     throw UsageError("--json - and --residuals - cannot share standard output");
   }
@@ -311,6 +342,7 @@ Arguments parse_arguments(int argc, const char* const* argv) {
   arguments.csv = csv_options(raw);
   for (const std::string& text : raw.p0) add_p0(arguments, text);
   for (const std::string& text : raw.fix) add_fix(arguments, text);
+  arguments.loss = loss(raw);
   take_numbers(arguments, raw);
   arguments.precision = precision_policy(raw.precision.value_or("auto"), raw.rules);
   if (raw.optimize) arguments.optimize = precision_objective(*raw.optimize, raw.precision.has_value(), !raw.rules.empty());

@@ -4,6 +4,7 @@
 #include "csv_options.hpp"
 #include "data_selection.hpp"
 
+#include <nlsq/loss.hpp>
 #include <nlsq/precision_objective.hpp>
 #include <nlsq/precision_policy.hpp>
 
@@ -31,6 +32,8 @@ struct Arguments {
   std::string p0_file;                             // from --p0 @fit.json
   std::vector<std::string> fixed;
   bool absolute_sigma = false;
+  Loss loss;
+  std::vector<std::string> ties;  // "d=2*a"
 
   PrecisionPolicy precision;  // of --precision and --rule
   std::optional<PrecisionObjective> optimize;  // chooses the policy instead

@@ -155,6 +155,16 @@ void parse_selection(FitData& data, const Table& table, const Selection& selecti
   }
   data.y_expression = parse(selection.y.empty() ? "$2" : selection.y, "--y");
   if (!selection.sigma.empty()) data.sigma_expression = parse(selection.sigma, "--sigma");
+  if (!selection.sigma_x.empty()) {
+    const std::vector<std::string> parts = data.x.size() == 1 ? std::vector{selection.sigma_x} : split_list(selection.sigma_x);
+    if (parts.size() != data.x.size()) {
+      throw UsageError(fmt::format("--sigma-x has {} part(s), --x chose {}: give one for each, an empty one for an exact x", parts.size(), data.x.size()));
+    }
+    for (const std::string& part : parts) {
+      auto& expression = data.sigma_x_expressions.emplace_back();
+      if (!trim_blanks(part).empty()) expression = parse(part, "--sigma-x");
+    }
+  }
   if (selection.y.empty() && data.x.front().plain && data.x.front().columns[0] == 1) {
     throw UsageError("--x chose column 2, which is also what y would be; say which column is y with --y");
   }
@@ -197,6 +207,9 @@ void apply_range(FitData& data, const Range& range) {
   data.predictors = std::move(predictors);
   data.y = narrowed(data.y);
   if (!data.sigma.empty()) data.sigma = narrowed(data.sigma);
+  for (Column& column : data.sigma_x) {
+    if (!column.empty()) column = narrowed(column);
+  }
   narrow(data, chosen);
 }
 
@@ -224,6 +237,7 @@ void take_columns(FitData& data, const ReadColumns& columns, std::size_t rows, b
   for (const ColumnExpression& expression : data.x) data.predictors.push_back(take(expression, "x"));
   data.y = take(data.y_expression, "y");
   if (data.sigma_expression) data.sigma = take(*data.sigma_expression, "sigma");
+  for (const auto& expression : data.sigma_x_expressions) data.sigma_x.push_back(expression ? take(*expression, "sigma of x") : Column());
 }
 
 }  // namespace
@@ -248,6 +262,9 @@ FitData select_data(Table& table, const Selection& selection) {
   for (const ColumnExpression& expression : data.x) columns.want(expression);
   columns.want(data.y_expression);
   if (data.sigma_expression) columns.want(*data.sigma_expression);
+  for (const auto& expression : data.sigma_x_expressions) {
+    if (expression) columns.want(*expression);
+  }
   for (const ColumnExpression& expression : conditions) columns.want(expression);
 
   TableColumns read = table.read(columns.numbers());

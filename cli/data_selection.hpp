@@ -15,7 +15,8 @@ namespace nlsq::cli {
 
 struct Selection {
   std::string x = "", y = "",
-              sigma = "";          // expressions; empty x: column 1, empty y: column 2, empty sigma: none
+              sigma = "",          // expressions; empty x: column 1, empty y: column 2, empty sigma: none
+              sigma_x = "";        // expressions as many as x's; an empty one, or none at all: exact
   std::vector<std::string> where;  // conditions; a row stays where all are true
   std::string range;               // "A:B" on the first x, either side may be empty
 };
@@ -32,9 +33,11 @@ struct FitData {
   std::vector<ColumnExpression> x;
   ColumnExpression y_expression;
   std::optional<ColumnExpression> sigma_expression;
+  std::vector<std::optional<ColumnExpression>> sigma_x_expressions;  // one for each x, or none
 
   std::vector<Column> predictors;
   Column y, sigma;                            // sigma is empty without --sigma
+  std::vector<Column> sigma_x;                // one for each predictor, or none; empty ones are exact
   std::vector<std::shared_ptr<void>> memory;  // what the columns look at
   std::size_t rows() const { return y.size(); }
 

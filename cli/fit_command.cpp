@@ -35,7 +35,10 @@ class Stopwatch {
 FitOptions fit_options(const Arguments& arguments, const FitData& data) {
   FitOptions options;
   options.sigma = data.sigma;
+  options.sigma_x = data.sigma_x;
   options.absolute_sigma = arguments.absolute_sigma;
+  options.loss = arguments.loss;
+  options.ties = arguments.ties;
   options.fixed = arguments.fixed;
   options.precision = arguments.precision;
   if (arguments.ftol) options.ftol = *arguments.ftol;
@@ -48,14 +51,17 @@ FitOptions fit_options(const Arguments& arguments, const FitData& data) {
   return options;
 }
 
-// What was given on the command line wins over a file.
+std::string tied_name(const std::string& tie) { return std::string(trim_blanks(tie.substr(0, tie.find('=')))); }
+
+// What was given on the command line wins over a file; so does a tie.
 NamedValues starting_values(const Arguments& arguments) {
   NamedValues p0 = arguments.p0;
   if (arguments.p0_file.empty()) return p0;
   for (auto& [name, value] : read_start_file(arguments.p0_file)) {
     const auto same = [&name = name](const auto& p) { return p.first == name; };
+    const bool tied = std::ranges::find(arguments.ties, name, tied_name) != arguments.ties.end();
     const bool given = std::any_of(p0.begin(), p0.end(), same);
-    if (!given) p0.emplace_back(std::move(name), value);
+    if (!given && !tied) p0.emplace_back(std::move(name), value);
   }
   return p0;
 }
@@ -200,7 +206,7 @@ int exit_status(const FitReport& report) {
 }  // namespace
 
 double FitReport::interval_dof() const {
-  return arguments.absolute_sigma ? std::numeric_limits<double>::infinity() : static_cast<double>(fit.dof);
+  return arguments.absolute_sigma || arguments.loss.is_counts() ? std::numeric_limits<double>::infinity() : static_cast<double>(fit.dof);
 }
 
 double FitReport::interval_factor() const { return student_t_quantile(arguments.confidence, interval_dof()); }

@@ -40,6 +40,7 @@ Json parameters(const FitReport& report) {
          {"ci_low", fixed ? number(value) : number(value - half)},
          {"ci_high", fixed ? number(value) : number(value + half)},
          {"fixed", fixed},
+         {"tied", fit.ties[j].empty() ? Json(nullptr) : Json(fit.ties[j])},
          {"at_bound", false},  // there are no bounds to be at: every parameter ranges over the reals
          {"guess", number(fit.guess[j])}});
   }
@@ -61,7 +62,7 @@ Json certificate(const FitResult& fit) {
   const Certificate& c = fit.summary.certificate;
   std::vector<std::string> free;
   for (std::size_t j = 0; j < fit.parameters.size(); ++j) {
-    if (!fit.fixed[j]) free.push_back(fit.parameter_names[j]);
+    if (!fit.fixed[j] && fit.ties[j].empty()) free.push_back(fit.parameter_names[j]);
   }
   Json confounded = Json::array();
   for (const int j : c.confounded) confounded.push_back(free[static_cast<std::size_t>(j)]);
@@ -204,6 +205,7 @@ std::string json_report(const FitReport& report) {
   json["warnings"] = report.warnings;
   json["confidence"] = report.arguments.confidence;
   json["absolute_sigma"] = report.arguments.absolute_sigma;
+  json["loss"] = {{"name", fit.loss.name()}, {"scale", fit.loss.is_robust() ? number(fit.loss.scale()) : Json(nullptr)}, {"beyond", fit.beyond}};
   json["certificate"] = certificate(fit);
   json["precision"] = precision(summary);
   if (report.optimized) json["optimize"] = optimize(*report.arguments.optimize, *report.optimized);

@@ -56,6 +56,11 @@ std::string data_lines(const FitData& data) {
   }
   chosen += ", y = " + column_title(data.shape, data.y_expression);
   if (data.sigma_expression) chosen += ", sigma = " + column_title(data.shape, *data.sigma_expression);
+  for (std::size_t i = 0; i < data.sigma_x_expressions.size(); ++i) {
+    const auto& expression = data.sigma_x_expressions[i];
+    const std::string x = data.x.size() == 1 ? "x" : fmt::format("x{}", i + 1);
+    if (expression) chosen += fmt::format(", sigma of {} = {}", x, column_title(data.shape, *expression));
+  }
   out += fmt::format("       {}\n", chosen);
   if (data.excluded() == 0) return out;
   std::string reasons;
@@ -85,7 +90,11 @@ std::string parameter_table(const FitReport& report) {
                   fmt::format("{:g} % interval", 100 * report.arguments.confidence)});
   for (std::size_t j = 0; j < fit.parameters.size(); ++j) {
     const double value = fit.parameters[j], error = fit.standard_errors[j];
-    if (fit.fixed[j]) {
+    if (!fit.ties[j].empty()) {
+      const std::string name = fmt::format("{} = {}", fit.parameter_names[j], printable(fit.ties[j], 40));
+      rows.push_back({name, format_estimate(value, error), "±", number(error, 3),
+                      fmt::format("[{}, {}]", format_estimate(value - factor * error, error), format_estimate(value + factor * error, error))});
+    } else if (fit.fixed[j]) {
       rows.push_back({fit.parameter_names[j], format_estimate(value, 0), "", "fixed", ""});
     } else if (std::isnan(error)) {
       rows.push_back({fit.parameter_names[j], format_estimate(value, error), "±", "undetermined", ""});
@@ -102,17 +111,28 @@ std::string parameter_table(const FitReport& report) {
   return table(rows, "  ");
 }
 
+std::string cost_title(const FitReport& report) {
+  const Loss& loss = report.fit.loss;
+  const char* weighted = report.data.sigma.empty() ? "" : "weighted ";
+  if (loss.is_counts()) return "half the deviance of counts";
+  return fmt::format("half the sum of {}{}", weighted, loss.is_linear() ? "squares" : fmt::format("residuals' {} loss", loss.name()));
+}
+
 std::string quality_lines(const FitReport& report) {
   const FitResult& fit = report.fit;
   std::string out = fmt::format("Rows {}, degrees of freedom {}\n", fit.rows, fit.dof);
-  out += fmt::format("Cost {} (half the sum of {}squares), R² {}\n", number(fit.rss / 2, 8),
-                     report.data.sigma.empty() ? "" : "weighted ", number(fit.r_squared));
-  out += fmt::format("Reduced χ² {}", number(fit.chi2_reduced));
-  if (report.arguments.absolute_sigma) {
+  out += fmt::format("Cost {} ({}), R² {}\n", number(fit.summary.final_cost, 8), cost_title(report), number(fit.r_squared));
+  out += fmt::format("Reduced {} {}", fit.loss.is_counts() ? "deviance" : "χ²", number(fit.chi2_reduced));
+  if (report.arguments.absolute_sigma || fit.loss.is_counts()) {
     out += fmt::format(", p-value {}", number(chi_square_p_value(fit.rss, static_cast<double>(fit.dof)), 3));
   }
   out += fmt::format(", AIC {}, BIC {}\n", number(fit.aic), number(fit.bic));
-  if (report.arguments.absolute_sigma) {
+  if (fit.loss.is_counts()) {
+    out += "Sigma: of counts, the root of the model; standard errors are from the Fisher information\n";
+  } else if (fit.loss.is_robust()) {
+    out += fmt::format("Loss: {} of {} residuals are beyond the scale {:g}; standard errors are an M-estimator's{}\n", fit.beyond, fit.rows,
+                       fit.loss.scale(), report.arguments.absolute_sigma ? ", for normal errors of the sigmas given" : ", from the scatter of the fit");
+  } else if (report.arguments.absolute_sigma) {
     out += "Sigma: absolute; standard errors are those of the sigmas given\n";
   } else if (!report.data.sigma.empty()) {
     out += "Sigma: relative weights; standard errors are scaled by the scatter of the fit\n";

@@ -179,7 +179,10 @@ FitResult fit_rows(const Curve& curve, RowModel& rows, const std::vector<int>& l
   if (given_cost && minimum.summary.termination != Termination::failure) minimum.summary.initial_cost = *given_cost;
   for (std::size_t j = 0; j < curve.free.size(); ++j) fit.parameters[static_cast<std::size_t>(curve.free[j])] = minimum.x[j];
   curve.ties.apply(fit.parameters);
-  for (std::size_t j = 0; j < curve.names.size(); ++j) fit.ties.push_back(curve.ties.expression(static_cast<int>(j)));
+  for (std::size_t j = 0; j < curve.names.size(); ++j) {
+    fit.ties.push_back(curve.ties.expression(static_cast<int>(j)));
+    if (!fit.ties.back().empty()) fit.fixed[j] = false;
+  }
   finish_statistics(curve, minimum, fit);
   fit.summary = std::move(minimum.summary);
   explain_counts(curve, fit);

@@ -188,7 +188,16 @@ TEST_CASE("exit status 2: usage and model errors say what would mend them") {
   };
   usage("", "which file");
   usage(kDecay, "--list-models");
-  usage(kDecay + " --model exp --loss huber", "--loss");
+  usage(kDecay + " --model exp --loss hubber", "there is no loss 'hubber'");
+  usage(kDecay + " --model exp --loss huber --f-scale 0", "positive");
+  usage(kDecay + " --model exp --f-scale 2", "--loss");
+  usage(kDecay + " --model exp --loss poisson --sigma 1", "--sigma");
+  usage(kDecay + " --model exp --sigma-x '0.1*day'", "--sigma");
+  usage(kDecay + " --model exp --tie 'q=2*a'", "no parameter 'q'");
+  usage(kDecay + " --model exp --tie 'a=2*q'", "no parameter 'q'");
+  usage(kDecay + " --model exp --tie 'a=a+1'", "depends on itself");
+  usage(kDecay + " --model exp --tie 'a=2*b' --fix a=1", "fixed");
+  usage(kDecay + " --model exp --tie 'a=2*b' --p0 a=1", "is tied");
   usage(kDecay + " --model exp --frobnicate", "--frobnicate");
   usage(kDecay + " other.csv --model exp", "other.csv");
   usage(kDecay + " --model expp", "exp");

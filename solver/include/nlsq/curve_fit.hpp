@@ -25,7 +25,7 @@ struct FitResult {
   std::vector<double> parameters;       // in the model's order, fixed ones included
   std::vector<double> standard_errors;  // 0 for fixed; NaN where the data do not determine one
   Matrix covariance;                    // parameters x parameters; NaN as above
-  std::vector<bool> fixed;
+  std::vector<bool> fixed;              // not of tied ones
   std::vector<double> guess;            // where the iteration started
   std::size_t rows = 0;
   std::ptrdiff_t dof = 0;               // rows - free parameters
