@@ -65,6 +65,11 @@ struct NamedColumns {
   std::vector<std::string> names;
 };
 
+const Loss& curve_loss(const FitOptions& options) {
+  if (options.loss.is_own()) throw ValidationError("loss: one of your own is of nlsq::Problem; rows are evaluated by vector programs, which know those with a name");
+  return options.loss;
+}
+
 NamedColumns data_columns(const Columns& x, const Column& y, const Column& sigma, const std::vector<std::string>& predictor_names) {
   NamedColumns out{x.list(), predictor_names};
   if (out.columns.size() != predictor_names.size()) {
@@ -106,7 +111,7 @@ FitData fit_data(const Columns& x, const Column& y, const FitOptions& options, c
   const Column& sigma = options.sigma;
   NamedColumns data = data_columns(x, y, sigma, predictor_names);
   ResidualForm form(!sigma.empty());
-  form.loss = options.loss;
+  form.loss = curve_loss(options);
   if (options.sigma_x.size() > predictor_names.size()) {
     throw ValidationError(fmt::format("sigma_x has {} columns, the model {} predictor(s) ({}): give one for each, an empty one for one that is exact",
                                       options.sigma_x.size(), predictor_names.size(), listed(predictor_names)));
@@ -128,7 +133,7 @@ FitData fit_data(const Columns& x, const Column& y, const FitOptions& options, c
 
 FitData fit_data(std::shared_ptr<const RowSource> rows, const FitOptions& options, std::vector<std::string> predictor_names) {
   ResidualForm form(rows->columns() == static_cast<int>(predictor_names.size()) + 2);
-  form.loss = options.loss;
+  form.loss = curve_loss(options);
   if (!options.sigma_x.empty()) throw ValidationError("sigma_x: rows from a source have no columns for it; give x, y and sigma as columns");
   if (form.loss.is_counts() && form.weighted) {
     throw ValidationError("loss poisson: the standard deviation of a count is the root of the model; leave sigma out");

@@ -101,6 +101,7 @@ LeastSquaresResult least_squares(const VectorFunction& function, const std::vect
   const FpEnvironment environment;
   check_components(options.components);
   check_options(options, names_of(options.components));
+  if (options.loss.is_own()) throw ValidationError("loss: one of your own is of nlsq::Problem; rows are evaluated by vector programs, which know those with a name");
   if (options.loss.is_counts()) throw ValidationError("loss poisson: residuals have no counts; it is of curve_fit, where y are counts");
   if (x0.empty()) throw ValidationError("x0 is empty: give one starting value for each parameter");
   for (std::size_t j = 0; j < x0.size(); ++j) {
