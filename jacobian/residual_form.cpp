@@ -9,7 +9,7 @@ namespace {
 
 constexpr double kTiny = 1e-15;       // where √(ln(1+u²))/|u| and its like are 1 in every format
 constexpr double kHuge = 1e15;        // where √(1+u²) is |u| in every format, and its square still finite in f32
-constexpr double kNearCount = 0.005;  // |f - y| / (f + y) below which a series serves; its next term is 4e-19
+constexpr double kNearCount = 0.05;   // |f - y| / (f + y) below which a series serves; its next term is 8e-19
 
 // Shorthand.
 struct Builder {
@@ -92,17 +92,17 @@ FinishedNodes robust_covariance(Graph& graph, NodeId r, const Loss& loss) {
 }
 
 // The signed deviance residual sign(f - y) √(2(y ln(y/f) - y + f)) and its slope, √y/(f √q), with t = (f - y)/y and
-// q = 2(t - ln(1+t))/t², so that r̃ = (f - y) √q/√y. Near t = 0 by s = t/(2+t), ln(1+t) = 2 artanh s:
+// q = 2(t - ln(f/y))/t², so that r̃ = (f - y) √q/√y. Near t = 0 by s = t/(2+t), ln(1+t) = 2 artanh s:
 // q = (1 - s) - (1 - s)² (s/3 + s³/5 + s⁵/7 + ...). At y = 0 r̃ = √(2f).
 FinishedNodes deviance(Graph& graph, NodeId f, NodeId y) {
   const Builder b{graph};
   const NodeId one = b.number(1), difference = graph.sub(f, y), positive = b.choose(y, y, one);
   const NodeId t = graph.div(difference, positive), s = graph.div(difference, graph.add(f, y)), s2 = b.square(s);
-  NodeId series = b.number(1.0 / 9);
-  for (const double c : {1.0 / 7, 1.0 / 5, 1.0 / 3}) series = graph.add(graph.mul(series, s2), b.number(c));
+  NodeId series = b.number(1.0 / 13);
+  for (const double c : {1.0 / 11, 1.0 / 9, 1.0 / 7, 1.0 / 5, 1.0 / 3}) series = graph.add(graph.mul(series, s2), b.number(c));
   const NodeId rest = graph.sub(one, s);
   const NodeId near = graph.sub(rest, graph.mul(b.square(rest), graph.mul(s, series)));
-  const NodeId far = graph.div(graph.mul(b.number(2), graph.sub(t, b.call(Op::log1p, t))), b.square(t));
+  const NodeId far = graph.div(graph.mul(b.number(2), graph.sub(t, b.call(Op::log, graph.div(f, positive)))), b.square(t));
   const NodeId root = b.sqrt(b.choose(b.less(b.call(Op::abs, s), kNearCount), near, far));
   const NodeId root_y = b.sqrt(positive), of_zero = b.sqrt(graph.mul(b.number(2), f));
   return {b.choose(y, graph.mul(graph.div(difference, root_y), root), of_zero),
@@ -117,8 +117,9 @@ FinishedNodes fisher(Graph& graph, NodeId f, NodeId y) {
 }
 
 // y ln(y/f) - y + f over y, by the series of t - ln(1+t) where terms would cancel.
-double excess(double t) {
-  if (std::fabs(t) > 0.1) return t - std::log1p(t);
+double excess(double f, double y) {
+  const double t = (f - y) / y;
+  if (std::fabs(t) > 0.1) return t - std::log(f / y);
   double sum = 0;
   for (int k = 18; k >= 2; --k) sum = sum * -t + 1.0 / k;
   return t * t * sum;
@@ -126,7 +127,7 @@ double excess(double t) {
 
 FinishedNumber deviance(double f, double y) {
   if (y == 0) return {std::sqrt(2 * f), 1 / std::sqrt(2 * f)};
-  const double size = std::sqrt(2 * y * excess((f - y) / y)), residual = std::copysign(size, f - y);
+  const double size = std::sqrt(2 * y * excess(f, y)), residual = std::copysign(size, f - y);
   return {residual, f == y ? 1 / std::sqrt(y) : (f - y) / (f * residual)};
 }
 
@@ -135,6 +136,7 @@ FinishedNumber robust(double r, const Loss& loss, bool for_covariance) {
   if (for_covariance) {
     return {r * slope, 1, {1, slope + 2 * r * r * loss.curvature(r * r), r, std::fabs(r) > loss.scale() ? 1.0 : 0.0}};
   }
+  if (std::fabs(r) < 1e-150 * loss.scale()) return {r, 1};  // whose square underflows
   const double size = std::sqrt(rho);
   return {std::copysign(size, r), size > 0 ? slope * std::fabs(r) / size : slope};
 }

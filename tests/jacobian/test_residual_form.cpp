@@ -42,7 +42,7 @@ TEST_CASE("The square of a finished residual is the loss, its slope the derivati
   for (const Loss& loss : kLosses) {
     for (const double size : kSizes) {
       for (const double r : {size, -size}) {
-        CAPTURE(loss.name());
+        CAPTURE(std::string(loss.name()));
         CAPTURE(r);
         const Evaluated g = by_graph(r, 0, form_of(loss));
         const FinishedNumber d = finish_residual(r, 0, form_of(loss));
@@ -66,7 +66,7 @@ TEST_CASE("The square of a finished residual is the loss, its slope the derivati
 TEST_CASE("Rows for the covariance hold 1, the slope of psi, r, whether r is beyond the scale, and psi") {
   for (const Loss& loss : kLosses) {
     for (const double r : {-2.0, -0.8, -0.3, 0.0, 1e-5, 0.2, 0.65, 0.75, 5.0, 1e3}) {
-      CAPTURE(loss.name());
+      CAPTURE(std::string(loss.name()));
       CAPTURE(r);
       const ResidualForm form = form_of(loss, true);
       CHECK(form.extra_columns() == 4);
@@ -76,7 +76,7 @@ TEST_CASE("Rows for the covariance hold 1, the slope of psi, r, whether r is bey
       CHECK(g.residual == doctest::Approx(loss(r * r).slope * r).epsilon(1e-13));
       CHECK(d.residual == doctest::Approx(g.residual).epsilon(1e-13));
       REQUIRE(g.extra.size() == 4);
-      for (std::size_t k = 0; k < 4; ++k) CHECK(g.extra[k] == doctest::Approx(d.extra[k]).epsilon(1e-10).scale(1e-9));
+      for (std::size_t k = 0; k < 4; ++k) CHECK(g.extra[k] == doctest::Approx(d.extra[k]).epsilon(1e-10).scale(1e-5));
       const double h = 1e-6 * std::max(1.0, std::fabs(r));
       const auto psi = [&](double v) { return loss(v * v).slope * v; };
       CHECK(g.extra[1] == doctest::Approx((psi(r + h) - psi(r - h)) / (2 * h)).epsilon(1e-6).scale(1e-3));
@@ -95,14 +95,13 @@ TEST_CASE("The signed deviance keeps its digits where model and count are near, 
       CAPTURE(f);
       const Evaluated g = by_graph(f, y, form);
       const FinishedNumber d = finish_residual(f, y, form);
-      const long double F = f, Y = y, t = Y > 0 ? (F - Y) / Y : 0;
-      const long double half = Y > 0 ? Y * (t - log1pl(t)) : F;  // loses digits itself where t is small
+      const long double F = f, Y = y, half = Y > 0 ? Y * logl(Y / F) - Y + F : F;  // loses digits itself where f is near y
       CHECK(g.residual == doctest::Approx(d.residual).epsilon(1e-12).scale(1e-12));
       CHECK(g.slope == doctest::Approx(d.slope).epsilon(1e-11));
       if (y == 0 || std::fabs(ratio - 1) > 1e-4) CHECK(d.residual * d.residual == doctest::Approx(static_cast<double>(2 * half)).epsilon(1e-11));
       if (y > 0 && std::fabs(ratio - 1) < 1e-5) CHECK(d.residual == doctest::Approx((f - y) / std::sqrt(y)).epsilon(1e-5));
       // Half the deviance has the derivative 1 - y/f.
-      CHECK(g.residual * g.slope == doctest::Approx(1 - y / f).epsilon(1e-10).scale(1e-10));
+      CHECK(g.residual * g.slope == doctest::Approx((f - y) / f).epsilon(1e-11));
     }
   }
   CHECK_FALSE(std::isfinite(by_graph(-1, 3, form).residual));
