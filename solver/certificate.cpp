@@ -110,7 +110,7 @@ bool judge_covariance(const Linearization& at, Certified& out) {
     const bool serves = scratch.step.factored && static_cast<double>(n) * kU * scratch.step.condition < 1e-10;
     if (!serves || !factor_normal(at, view(scale), factor)) return false;
   }
-  analyse(factor, view(scale), out);
+  analyse(factor.triangle(view(scale)), out);
   return true;
 }
 
