@@ -133,11 +133,9 @@ void CeresProblem::fire(bool derivatives) const {
   theirs_.EvaluateResidualBlock(probe_, false, &cost, nullptr, derivatives ? none.data() : nullptr);
 }
 
-double CeresProblem::cost(int threads) const {
-  ceres::Problem::EvaluateOptions options;
-  options.num_threads = threads;
+double CeresProblem::cost() const {
   double cost = 0;
-  return theirs_.Evaluate(options, &cost, nullptr, nullptr, nullptr) ? cost : std::numeric_limits<double>::quiet_NaN();
+  return theirs_.Evaluate({}, &cost, nullptr, nullptr, nullptr) ? cost : std::numeric_limits<double>::quiet_NaN();
 }
 
 }  // namespace nlsq::inline v0

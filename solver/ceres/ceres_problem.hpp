@@ -28,8 +28,8 @@ class CeresProblem {
   void restore() const { write(start_); }
   // Fires an evaluation callback, if there is one: it asks the problem for one residual block, at what is in the blocks.
   void fire(bool derivatives) const;
-  // The problem's own; NaN where it has none.
-  double cost(int threads) const;
+  // The problem's own; NaN where it has none. On one thread: with more, Ceres adds in the order in which they finish.
+  double cost() const;
   // Of residual blocks whose parameters are all constant.
   double fixed_cost() const { return fixed_cost_; }
 

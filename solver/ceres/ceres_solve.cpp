@@ -47,7 +47,12 @@ class Session {
 
 void Session::say(ceres::TerminationType type, std::string message) {
   theirs_.termination_type = type;
-  const std::string ignored = without_counterpart(options_);
+  std::string ignored = without_counterpart(options_);
+  const bool groups = options_.linear_solver_ordering && options_.linear_solver_ordering->NumGroups() > 1;
+  if (groups && facts_.linear_solves > 0 && !facts_.groups_followed) {
+    ignored += std::string(ignored.empty() ? "" : ", ") + "linear_solver_ordering (its first group is not independent, or too large to be "
+               "eliminated: the order was chosen)";
+  }
   if (!ignored.empty()) message += "; options without a counterpart in nlsq: " + ignored;
   theirs_.message = ours_.message = std::move(message);
 }
@@ -60,7 +65,7 @@ bool Session::nothing_to_do() {
     return true;
   }
   if (!problem_.nothing_to_find()) return false;
-  const double cost = problem_.cost(options_.num_threads);
+  const double cost = problem_.cost();
   theirs_.initial_cost = theirs_.final_cost = ours_.initial_cost = ours_.final_cost = cost;
   const bool fine = std::isfinite(cost);
   ours_.termination = fine ? Termination::converged : Termination::failure;
@@ -126,7 +131,7 @@ void Session::conclude() {
       break;
     default: say(ceres::NO_CONVERGENCE, ours_.message);
   }
-  const double cost = problem_.cost(options_.num_threads);
+  const double cost = problem_.cost();
   ours_.final_cost = theirs_.final_cost = cost;
 }
 
