@@ -74,14 +74,11 @@ std::string short_name(const PrecisionPlan& plan) {
 double condition_limit(Gram gram, int parameters, const Thresholds& t) noexcept {
   const double n = parameters;
   switch (gram) {
-    case Gram::f16:
-    case Gram::bf16: return t.sixteen_bit_condition / n;
     case Gram::f32_tile: return t.gram_contraction / (n * info(Format::f32).unit_roundoff);
     case Gram::f32_wide: return t.wide_condition / n;
     case Gram::f64: return t.f64_condition;
-    case Gram::qr: return 1e300;
+    default: return 1e300;
   }
-  return 0;
 }
 
 namespace {
@@ -90,14 +87,14 @@ bool sixteen_bits(Gram gram) { return gram <= Gram::bf16; }
 bool below_f64(Gram gram) { return gram < Gram::f64; }
 
 // From so many parameters on f32 sums of a tile save more than their lower condition limit costs; J of 16 bits from
-// thresholds.sixteen_bit_parameters on, and twice as many where f64 rows have to be narrowed for it. Forms in f32
+// thresholds.sixteen_bit_parameters on, and four times as many where f64 rows have to be narrowed for it. Forms in f32
 // save nothing under f64 rows (the table is in docs/precision.md).
 constexpr int kTileSums = 16;
 bool sixteen_bits_worth(const HealthReport& h, const Thresholds& t) {
   return h.sixteen_bits_pay && h.parameters >= t.sixteen_bit_parameters;
 }
 bool worth_under_f64_rows(Gram gram, int parameters, bool pays, const Thresholds& t) {
-  return sixteen_bits(gram) && pays && parameters >= 2 * t.sixteen_bit_parameters;
+  return sixteen_bits(gram) && pays && parameters >= 4 * t.sixteen_bit_parameters;
 }
 
 PrecisionPlan all_f64(const PrecisionPlan& plan) {
@@ -146,11 +143,9 @@ Event gram_trouble(const HealthReport& h, const Thresholds& t) {
   const Gram gram = h.plan.gram;
   if (gram == Gram::qr) return Event::none;
   if (!h.factored) return Event::not_definite;
-  const double limit = condition_limit(gram, h.parameters, t);
   if (sixteen_bits(gram)) {
-    const bool bound = h.kappa_lambda <= limit || h.lambda >= t.sixteen_bit_damping * h.parameters;
-    if (!bound && !(h.epsilon_j <= t.epsilon_j)) return Event::jacobian_error;
-  } else if (!(h.kappa_lambda <= limit)) {
+    if (!(h.epsilon_j <= t.epsilon_j)) return Event::jacobian_error;
+  } else if (!(h.kappa_lambda <= condition_limit(gram, h.parameters, t))) {
     return Event::condition;
   }
   if (!below_f64(gram)) return Event::none;
@@ -160,22 +155,22 @@ Event gram_trouble(const HealthReport& h, const Thresholds& t) {
 
 // Whether f32 rows say where to go, and whether a step helped.
 Event row_trouble(const HealthReport& h, const Thresholds& t) {
-  // The gradient decides where the answer lies; below a tenth of nu its noise does no harm yet.
-  if (!(h.gradient_noise <= t.gradient_noise * h.nu)) return Event::gradient_noise;
+  // The gradient decides where the answer lies; below a tenth of nu its noise does no harm yet, and neither does
+  // the grid that the next point is rounded to.
+  if (!(h.gradient_noise <= t.gradient_noise * h.nu) || !(h.grid_noise <= t.gradient_noise * h.nu)) return Event::gradient_noise;
   // A step whose predicted gain drowns in the cost's noise cannot be judged.
   if (h.undecided_in_a_row >= t.undecided_steps || !(h.cost_noise <= t.cost_noise * h.predicted)) return Event::cost_noise;
   return h.stalled ? Event::stalled : Event::none;
 }
 
-// Steps to spare: strong damping, or a J whose rounding would hardly show.
+// Digits to spare: the rounding of J would hardly show.
 std::optional<PrecisionPlan> descent(const HealthReport& h, const PrecisionPolicy& policy) {
   const Thresholds& t = policy.thresholds;
-  if (h.descents >= t.descents || h.good_steps < t.steps_before_descent << h.descents) return std::nullopt;
+  if (h.descents >= t.descents || h.good_steps < t.steps_before_descent) return std::nullopt;
   if (h.parameters < kTileSums || h.plan.residual == Format::f64) return std::nullopt;
   const auto gram = narrower_gram(h.plan.gram, policy, sixteen_bits_worth(h, t));
   if (!gram) return std::nullopt;
-  const bool damped = h.lambda >= t.descent_damping * t.sixteen_bit_damping * h.parameters;
-  const bool fits = sixteen_bits(*gram) ? damped || h.epsilon_j_below <= t.descent_epsilon_j
+  const bool fits = sixteen_bits(*gram) ? h.epsilon_j_below <= t.descent_epsilon_j
                                         : h.kappa_lambda <= 0.1 * condition_limit(*gram, h.parameters, t);
   return fits ? std::optional(PrecisionPlan{h.plan.residual, *gram}) : std::nullopt;
 }
@@ -222,12 +217,11 @@ Decision next_plan(const HealthReport& h, const PrecisionPolicy& policy, const R
     if (event == Event::not_definite || !within(h.plan, policy.ceiling) || within(plan, policy.ceiling)) return {plan, event};
   }
   if (!low_rows) {
-    // What this Gram matrix takes for the end is looked at with all digits.
-    if (below_f64(h.plan.gram) && (h.reached || h.stalled)) return {all_f64(h.plan), h.stalled ? Event::stalled : Event::finishing};
+    if (below_f64(h.plan.gram) && h.stalled) return {all_f64(h.plan), Event::stalled};
   } else {
-    // So close an undamped step lands where only f64 can tell what is left to do, if noise
-    // does not spoil the step: a pass at this point in f64 would tell less than one at the next.
-    if (h.nearness <= 1 && h.gradient_noise <= 0.5 * h.nu) return {all_f64(h.plan), Event::finishing, true};
+    // So close an undamped step lands where only f64 can tell what is left to do: a pass at this point in f64 would
+    // tell less than one at the next, even where noise spoils the step.
+    if (h.nearness <= 1) return {all_f64(h.plan), Event::finishing, true};
     const Event event = row_trouble(h, t);
     const PrecisionPlan plan = f64_rows(h, t);
     if (event != Event::none && (h.stalled || within(plan, policy.ceiling))) return {plan, event};

@@ -9,14 +9,12 @@ namespace {
 using T = Thresholds;
 
 // What each may be, in the order of the struct.
-constexpr std::array<ThresholdInfo, 20> kTable{{
+constexpr std::array<ThresholdInfo, 17> kTable{{
     {"entry_work", &T::entry_work, 0, 1e18},
     {"sixteen_bit_parameters", &T::sixteen_bit_parameters, 1, 1e9},
     {"gram_contraction", &T::gram_contraction, 1e-6, 1},
     {"wide_condition", &T::wide_condition, 1, 1e14},
     {"f64_condition", &T::f64_condition, 1, 1e15},
-    {"sixteen_bit_condition", &T::sixteen_bit_condition, 1, 1e6},
-    {"sixteen_bit_damping", &T::sixteen_bit_damping, 1e-6, 1},
     {"nonfinite_tiles", &T::nonfinite_tiles, 0, 1},
     {"epsilon_j", &T::epsilon_j, 1e-6, 1},
     {"gradient_noise", &T::gradient_noise, 1e-6, 1},
@@ -24,7 +22,6 @@ constexpr std::array<ThresholdInfo, 20> kTable{{
     {"undecided_steps", &T::undecided_steps, 1, 1000},
     {"rejected_contraction", &T::rejected_contraction, 1e-6, 1},
     {"steps_before_descent", &T::steps_before_descent, 1, 1000},
-    {"descent_damping", &T::descent_damping, 1, 1e6},
     {"descent_epsilon_j", &T::descent_epsilon_j, 1e-6, 1},
     {"descents", &T::descents, 0, 1000},
     {"gain_ratio", &T::gain_ratio, 1e-6, 0.75},
@@ -40,8 +37,6 @@ Thresholds Thresholds::conservative() {
   t.gram_contraction = t.epsilon_j = t.gradient_noise = 0.03;
   t.cost_noise = 0.25;
   t.undecided_steps = 1;
-  t.sixteen_bit_condition = 1024;
-  t.sixteen_bit_damping = 1e-3;
   t.nonfinite_tiles = 0.001;
   t.rejected_contraction = 0.015;
   t.descents = 0;
@@ -54,7 +49,6 @@ Thresholds Thresholds::aggressive() {
   t.entry_work = 5e5;
   t.gram_contraction = t.epsilon_j = t.gradient_noise = 0.3;
   t.undecided_steps = 3;
-  t.sixteen_bit_condition = 16384;
   t.nonfinite_tiles = 0.05;
   t.rejected_contraction = 0.15;
   t.steps_before_descent = 2;

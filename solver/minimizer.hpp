@@ -129,6 +129,7 @@ class Minimizer {
   void know();
   void assess();
   bool underflows() const;
+  double grid_noise();
   std::optional<Format> format_below() const;
   RuleValues rule_values() const;
   double wasted_share() const;

@@ -78,11 +78,24 @@ void Minimizer::assess() {
   if (!probe_->rounded_below.empty()) {
     health_.epsilon_j_below = solver_->largest_in_metric(probe_->jacobian, probe_->rounded_below);
   }
-  health_.reached = !low() && reached();
   if (!low()) return;
+  health_.grid_noise = grid_noise();
   health_.cost_noise = probe_->cost_noise;
   health_.gradient_noise =
       solver_->norm_in_metric(probe_->gradient_bias) + 2 * solver_->rms_in_metric(probe_->gradient_scatter);
+}
+
+// How far rounding to the f32 grid moves the point of the step, in the metric of H: noise that no row sees, as rows are
+// evaluated on the grid. Where a parameter is far from zero and known to less than its last digits, it is all there is.
+double Minimizer::grid_noise() {
+  Vector& change = memory_.norms;
+  const std::size_t n = state_.x.size();
+  change.assign(n, 0.0);
+  for (std::size_t j = 0; j < n; ++j) {
+    const double x = state_.x[j] + step_.step[j], moved = static_cast<double>(static_cast<float>(x)) - x;
+    for (std::size_t i = 0; i < n; ++i) change[i] += at_->normal(i, j) * moved;
+  }
+  return solver_->norm_in_metric(change);
 }
 
 // What rules may ask for. NaN where it is not known.
@@ -154,7 +167,7 @@ std::vector<bool> Minimizer::blamed(const Decision& decision) const {
       for (std::size_t c = 0; c < at_->nonfinite_of.size(); ++c) blame[c] = at_->nonfinite_of[c] > t.nonfinite_tiles;
       break;
     case Event::gradient_noise:
-      if (!by_noise) break;
+      if (!by_noise || health_.gradient_noise <= t.gradient_noise * health_.nu) break;  // of the grid, which is all rows' affair
       noisy(t.gradient_noise * health_.nu, [this](const NoiseOf& noise) {
         return solver_->norm_in_metric(noise.gradient_bias) + 2 * solver_->rms_in_metric(noise.gradient_scatter);
       });
@@ -231,9 +244,12 @@ bool Minimizer::promote() {
       break;
     case Event::rejected_step: reason = fmt::format("error of the step {:.1e}", health_.contraction); break;
     case Event::descent:
-      reason = fmt::format("lambda {:.1e}, error of J {:.1e}", health_.lambda, health_.epsilon_j_below);
+      reason = fmt::format("condition {:.1e}, error of J {:.1e}", health_.kappa_lambda, health_.epsilon_j_below);
       break;
-    case Event::gradient_noise: reason = fmt::format("noise {:.1e} > 0.1 * nu {:.1e}", health_.gradient_noise, health_.nu); break;
+    case Event::gradient_noise:
+      reason = fmt::format("noise {:.1e} > {:g} * nu {:.1e}", std::max(health_.gradient_noise, health_.grid_noise),
+                           options_.policy().thresholds.gradient_noise, health_.nu);
+      break;
     case Event::cost_noise: reason = fmt::format("cost noise {:.1e}, predicted {:.1e}", health_.cost_noise, health_.predicted); break;
     case Event::finishing: reason = fmt::format("{:.1e} standard errors from the optimum", first_.decrement_sigma); break;
     default: reason = "no acceptable step";

@@ -1,5 +1,6 @@
 #include "adversarial.hpp"
 
+#include "benign.hpp"
 #include "nist.hpp"
 #include "noise.hpp"
 
@@ -51,6 +52,14 @@ Cases big_response_offset() {
     if (p >= 5) c.events = {Event::gradient_noise, Event::cost_noise};
     out.push_back(std::move(c));
   }
+  for (const int peaks : {18, 32}) {  // so many parameters that products cost more than rows
+    Problem c = gaussian_peaks(peaks, 2000, static_cast<std::uint64_t>(peaks), 1e5);
+    c.generator = 1;
+    c.name = fmt::format("{} peaks, y offset 1e5", peaks);
+    c.events = {Event::gradient_noise, Event::cost_noise};
+    c.repeatable = false;
+    out.push_back(std::move(c));
+  }
   return out;
 }
 
@@ -75,6 +84,16 @@ Cases big_predictor_offset() {
     out.push_back(curve(2, fmt::format("x offset 1e{} wave", p), "a*sin(w*x)+b*cos(w*x)", spaced(offset, offset + 8, 300),
                         [&](double x) { return std::sin(2 * x) + 0.5 * std::cos(2 * x); }, 0.01,
                         {{"w", 2 * (1 + 0.1 / offset)}, {"a", 1}, {"b", 1}}));
+  }
+  // The parameter alone is far away, as times since 1970 are: on the f32 grid it has no place between two seconds, and
+  // rows that are evaluated on the grid see nothing of that.
+  for (const int p : {3, 5, 6, 7, 9}) {
+    const double offset = std::pow(10.0, p);
+    Problem c = curve(2, fmt::format("parameter offset 1e{}", p), fmt::format("h*exp(-((x-(c-{:.17g}))/w)^2)+d", offset), spaced(0, 8, 300),
+                      [](double x) { return 2 * std::exp(-std::pow((x - 4.3) / 1.1, 2)) + 0.5; }, 0.01,
+                      {{"h", 1}, {"c", offset + 3.5}, {"w", 1.5}, {"d", 0}});
+    if (p >= 5) c.events = {Event::gradient_noise};
+    out.push_back(std::move(c));
   }
   return out;
 }
@@ -358,6 +377,35 @@ Cases tiny_and_huge() {
   return out;
 }
 
+// All that is known of a, or four fifths, lies in rows between the tiles that samples take, and the model does not fit them.
+Cases unseen_rows() {
+  Cases out;
+  constexpr std::size_t kRows = 200000, kFirst = 100000, kUnseen = 170;
+  for (const double shared : {0.0, 0.05}) {
+    for (const double misfit : {0.03, 0.3, 3.0}) {
+      Problem c;
+      c.generator = 14;
+      c.name = fmt::format("{} rows of {} unseen, misfit {}{}", kUnseen, kRows, misfit, shared > 0 ? ", shared" : "");
+      c.equation = fmt::format("u*a*exp(a*x)+(1-u)*(b*exp(0.4*b*x)*x+a*{}*sin(7*x))", shared);
+      c.predictors = {"x", "u"};
+      c.x.resize(2);
+      Noise noise(kUnseen);
+      for (std::size_t i = 0; i < kRows; ++i) {
+        const bool unseen = i >= kFirst && i < kFirst + kUnseen;
+        const double x = unseen ? -2 * static_cast<double>(i - kFirst) / static_cast<double>(kUnseen) : static_cast<double>(i % 1000) / 1000;
+        c.x[0].push_back(x);
+        c.x[1].push_back(unseen ? 1 : 0);
+        c.y.push_back(unseen ? 1.5 * std::exp(1.5 * x) + misfit * std::sin(5 * x)
+                             : 0.8 * std::exp(0.32 * x) * x + 1.5 * shared * std::sin(7 * x) + (shared > 0 ? 0.1 : 0.01) * noise.normal());
+      }
+      c.p0 = {{"a", 1.5}, {"b", 0.6}};
+      c.repeatable = false;
+      out.push_back(std::move(c));
+    }
+  }
+  return out;
+}
+
 // 14: what matters happens in 20 rows.
 Cases narrow_peak() {
   Cases out;
@@ -374,6 +422,7 @@ Cases narrow_peak() {
       out.push_back(std::move(c));
     }
   }
+  for (Problem& c : unseen_rows()) out.push_back(std::move(c));
   return out;
 }
 

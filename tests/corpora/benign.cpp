@@ -64,7 +64,7 @@ std::vector<double> drawn(Noise& noise, double low, double high, std::size_t row
 
 }  // namespace
 
-Problem gaussian_peaks(int peaks, std::size_t rows, std::uint64_t seed) {
+Problem gaussian_peaks(int peaks, std::size_t rows, std::uint64_t seed, double pedestal) {
   Noise noise(seed);
   std::string equation;
   nlsq::NamedValues truth, start;
@@ -75,6 +75,11 @@ Problem gaussian_peaks(int peaks, std::size_t rows, std::uint64_t seed) {
       truth.emplace_back(fmt::format("{}{}", letter, k), value);
       start.emplace_back(fmt::format("{}{}", letter, k), value * (1 + off * noise.uniform(-1, 1)));
     }
+  }
+  if (pedestal != 0) {
+    equation += "+d";
+    truth.emplace_back("d", pedestal);
+    start.emplace_back("d", pedestal);
   }
   std::vector<double> x(rows);
   for (std::size_t i = 0; i < rows; ++i) x[i] = peaks * static_cast<double>(i) / static_cast<double>(rows);

@@ -102,6 +102,11 @@ TEST_CASE("a gradient that is noise asks for f64, and f64 has none") {
     check_edge(h, plan, Event::none);
     h.gradient_noise = 0.2001;
     check_edge(h, f64, Event::gradient_noise);
+    h.gradient_noise = 0;
+    h.grid_noise = 0.2;  // where the next point cannot be on the grid of f32
+    check_edge(h, plan, Event::none);
+    h.grid_noise = 0.2001;
+    check_edge(h, f64, Event::gradient_noise);
   }
   HealthReport h = healthy(f64);
   h.gradient_noise = 1e9;
@@ -142,20 +147,16 @@ TEST_CASE("of several reasons the one that asks for f64 rows at once is named fi
   check_edge(h, wide, Event::not_definite);
 }
 
-TEST_CASE("16 bits of J bear little, unless damping or the measured error says otherwise") {
+TEST_CASE("what 16 bits of J bear the measured error says, whatever the condition number") {
   HealthReport h = healthy(half);
-  h.kappa_lambda = 4096.0 / h.parameters;
-  h.epsilon_j = 1;
-  check_edge(h, half, Event::none);
-  h.kappa_lambda *= 1.001;
-  check_edge(h, tile, Event::jacobian_error);
+  h.kappa_lambda = 1e14;
   h.epsilon_j = 0.1;
   check_edge(h, half, Event::none);
-  h.epsilon_j = 1;
-  h.lambda = 2.4e-4 * h.parameters;
-  check_edge(h, half, Event::none);
+  h.epsilon_j = 0.101;
+  check_edge(h, tile, Event::jacobian_error);
+  h.kappa_lambda = 1;
+  check_edge(h, tile, Event::jacobian_error);
   h.epsilon_j = std::nan("");
-  h.lambda = 0;
   check_edge(h, tile, Event::jacobian_error);
 }
 
@@ -178,21 +179,18 @@ TEST_CASE("a step that the rounding of J spoils asks for more of it; so does a r
 
 TEST_CASE("where the Gram matrix is what a pass costs, f64 rows keep a cheaper one until the end") {
   HealthReport h = healthy(half);
-  h.parameters = 48;
+  h.parameters = 96;
   h.sixteen_bits_pay = true;
   h.gradient_noise = 0.5;
   check_edge(h, mixed, Event::gradient_noise);
   h.nearness = 1;  // two passes more will do
-  h.gradient_noise = 0.6;
-  check_edge(h, f64, Event::gradient_noise);
+  check_edge(h, f64, Event::finishing);
   h.nearness = 1.1;
-  h.parameters = 47;
+  h.parameters = 95;
   check_edge(h, f64, Event::gradient_noise);
   h = healthy(mixed);
-  h.parameters = 48;
+  h.parameters = 96;
   check_edge(h, mixed, Event::none);
-  h.reached = true;
-  check_edge(h, f64, Event::finishing);
   h.stalled = true;
   check_edge(h, f64, Event::stalled);
   h = healthy(mixed);
@@ -203,16 +201,19 @@ TEST_CASE("where the Gram matrix is what a pass costs, f64 rows keep a cheaper o
 TEST_CASE("so near that undamped steps are trusted the next point is evaluated in f64") {
   HealthReport h = healthy(wide);
   h.nearness = 1;
+  for (const double noise : {0.05, 0.5, 5.0}) {  // a pass in f64 at this point would cost as much and tell less
+    h.gradient_noise = noise;
+    const Decision d = next_plan(h, {});
+    CHECK(d.event == Event::finishing);
+    CHECK(d.at_trial);
+    CHECK(d.plan == f64);
+  }
   h.gradient_noise = 0.05;
-  const Decision d = next_plan(h, {});
-  CHECK(d.event == Event::finishing);
-  CHECK(d.at_trial);
-  CHECK(d.plan == f64);
   h.nearness = 1.1;
   check_edge(h, wide, Event::none);
 }
 
-TEST_CASE("descents: after enough good steps, with digits to spare, at most twice, each after twice as many steps") {
+TEST_CASE("descents: after enough good steps, with digits to spare, at most twice") {
   HealthReport h = healthy(tile);
   h.parameters = 64;
   h.sixteen_bits_pay = true;
@@ -229,13 +230,8 @@ TEST_CASE("descents: after enough good steps, with digits to spare, at most twic
   stays([](HealthReport& r) { r.epsilon_j_below = 0.026; });
   stays([](HealthReport& r) { r.sixteen_bits_pay = false; });
   stays([](HealthReport& r) { r.parameters = 15; });
-  stays([](HealthReport& r) { r.descents = 1; });
   stays([](HealthReport& r) { r.descents = 2, r.good_steps = 1000; });
   h.descents = 1;
-  h.good_steps = 6;
-  check_edge(h, half, Event::descent);
-  h.epsilon_j_below = 1;
-  h.lambda = 4 * 2.4e-4 * 64;
   check_edge(h, half, Event::descent);
   HealthReport f = healthy(wide);
   f.parameters = 64;
@@ -330,10 +326,10 @@ TEST_CASE("the entry gate sends small problems to f64, and the rest to what pays
   CHECK(plan("auto", 1e9, 16) == tile);
   CHECK(plan("auto", 1e9, 24) == half);
   CHECK(plan("auto", 1e9, 24, true, false) == tile);
-  CHECK(plan("bf16", 1e9, 64, false) == mixed);
-  CHECK(plan("bf16", 1e9, 47, false) == f64);
-  CHECK(plan("residual=f64,jacobian=bf16", 1e9, 48) == mixed);
-  CHECK(plan("residual=f64,jacobian=bf16", 1e9, 47) == f64);
+  CHECK(plan("bf16", 1e9, 96, false) == mixed);
+  CHECK(plan("bf16", 1e9, 95, false) == f64);
+  CHECK(plan("residual=f64,jacobian=bf16", 1e9, 96) == mixed);
+  CHECK(plan("residual=f64,jacobian=bf16", 1e9, 95) == f64);
   CHECK(plan("conservative", 1e9, 512) == wide);
   PrecisionPolicy not_adaptive;
   not_adaptive.adaptive = false;
@@ -370,6 +366,7 @@ TEST_CASE("whatever the numbers, rows never go down, and a plan only by a descen
       h.kappa_lambda = number();
       h.nu = number();
       h.gradient_noise = number();
+      h.grid_noise = number();
       h.cost_noise = number();
       h.predicted = number();
       h.parameters = 1 + static_cast<int>(random() % 64);
@@ -398,7 +395,7 @@ TEST_CASE("a number that is not one never counts as good enough") {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   for (const PrecisionPlan plan : {tile, wide}) {
     for (double HealthReport::*field : {&HealthReport::kappa_lambda, &HealthReport::nu, &HealthReport::gradient_noise,
-                                        &HealthReport::cost_noise, &HealthReport::predicted, &HealthReport::nonfinite_tiles,
+                                        &HealthReport::grid_noise, &HealthReport::cost_noise, &HealthReport::predicted, &HealthReport::nonfinite_tiles,
                                         &HealthReport::contraction}) {
       HealthReport h = healthy(plan);
       REQUIRE(next_plan(h, {}).plan == plan);

@@ -230,3 +230,26 @@ TEST_CASE("a linear model far from the origin is solved from its start") {
   CHECK(line.summary.iterations.size() <= 6);
   CHECK(line.parameters[1] == doctest::Approx(2).epsilon(0.05));
 }
+
+TEST_CASE("a parameter that the f32 grid has no place for sends rows to f64 before steps are lost on it") {
+  // A time since 1970, from which the formula takes most away: rows on the grid see no rounding at all.
+  std::vector<double> x, y;
+  for (int i = 0; i < 30000; ++i) {
+    x.push_back(8.0 * i / 30000);
+    y.push_back(2 * std::exp(-std::pow((x.back() - 4.3) / 1.1, 2)) + 0.5 + 0.01 * std::sin(1e4 * i * i));
+  }
+  const NamedValues start{{"h", 1}, {"c", 1.7e9 + 3.5}, {"w", 1.5}, {"d", 0}};
+  const auto under = [&](const char* policy) {
+    FitOptions options;
+    options.precision = PrecisionPolicy::parse(policy);
+    return curve_fit("h*exp(-((x-(c-1.7e9))/w)^2)+d", x, y, start, options);
+  };
+  const FitResult f32 = under("f32"), f64 = under("f64");
+  CHECK(f32.success());
+  CHECK(std::fabs(f32.parameters[1] - f64.parameters[1]) <= 1e-3 * f64.standard_errors[1]);
+  CHECK(f32.summary.rejected == f64.summary.rejected);
+  CHECK(f32.summary.counted_work <= 1.25 * f64.summary.counted_work);
+  bool noted = false;
+  for (const IterationSummary& it : f32.summary.iterations) noted = noted || it.event == Event::gradient_noise;
+  CHECK(noted);
+}

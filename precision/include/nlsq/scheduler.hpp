@@ -52,6 +52,7 @@ struct HealthReport {
   double lambda = 0;              // damping of the next step
   double nu = 0;                  // ‖L⁻¹g‖: predicted residual decrease, damped
   double gradient_noise = 0;      // ‖L⁻¹ε_g‖ by the probe; 0 in f64
+  double grid_noise = 0;          // ‖Lᵀδ‖, δ what rounding the next point to f32's grid moves it by; 0 in f64
   double cost_noise = 0;          // ε_F by the probe; 0 in f64
   double predicted = 0;           // predicted cost decrease of the next step
   double epsilon_j = 0;           // ε_J = ‖(J̃ - J)L⁻ᵀ‖₂ of a J rounded to 16 bits, by the probe's rows; 0 else
@@ -60,7 +61,6 @@ struct HealthReport {
   // Distance to the optimum, ν₀, as a share of the distance within which undamped steps are trusted: one
   // standard error, more after a start from samples. Huge where it is not known.
   double nearness = 1e300;
-  bool reached = false;           // a first-order test of f64 rows holds, by this Gram matrix
   int parameters = 1;
   bool sixteen_bits_pay = false;  // the kernels multiply 16-bit numbers faster than f32
   int undecided_in_a_row = 0;     // gain ratios that the cost's noise left open
@@ -79,7 +79,7 @@ enum class Event : std::uint8_t {
   not_definite,     // E2 the factorisation failed
   condition,        // E3 the condition number exceeds what this Gram form bears
   jacobian_error,   // E4 a J of so few digits spoils the step
-  gradient_noise,   // E5 the gradient is noise in this precision
+  gradient_noise,   // E5 the gradient, or the place of the next point, is noise in this precision
   cost_noise,       // E6 cost differences are noise in this precision
   rejected_step,    // E7 a rejection put down to the Gram matrix, not to the damping
   stalled,          // E8 no progress in this precision
@@ -116,7 +116,7 @@ NLSQ_API PrecisionPlan initial_plan(const PrecisionPolicy& policy, const FitSize
 NLSQ_API Decision next_plan(const HealthReport& report, const PrecisionPolicy& policy, const RuleValues& values = {});
 
 // Condition number (of H + lambda I) that each Gram form bears: contraction errors stay below
-// thresholds.gram_contraction. For 16 bits the measured ε_J has the last word.
+// thresholds.gram_contraction. For 16 bits there is none: the measured ε_J decides.
 NLSQ_API double condition_limit(Gram gram, int parameters, const Thresholds& thresholds = {}) noexcept;
 
 }  // namespace nlsq::inline v0

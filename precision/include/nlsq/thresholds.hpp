@@ -20,20 +20,17 @@ struct NLSQ_API Thresholds {
   double gram_contraction = 0.1;   // sums in f32: n·u32·κ at most this
   double wide_condition = 2.8e12;  // J of f32, sums in f64: κ·n at most this
   double f64_condition = 1e12;     // f64: κ at most this, QR beyond
-  double sixteen_bit_condition = 4096;  // J of 16 bits: κ·n at most this admits it; ε_J decides otherwise
-  double sixteen_bit_damping = 2.4e-4;  // ... and so does λ of at least this times n
 
   // When digits have run out.
   double nonfinite_tiles = 0.01;  // E1 share of tiles redone in f64 above which rows go to f64
   double epsilon_j = 0.1;         // E4 sampled error of J, or contraction of a step, above which G goes up
-  double gradient_noise = 0.1;    // E5 ‖L̃⁻¹ε_g‖ as a share of ν
+  double gradient_noise = 0.1;    // E5 ‖L̃⁻¹ε_g‖, and what the parameters' f32 grid moves, as a share of ν
   double cost_noise = 1.0;        // E6 ε_F as a share of the predicted decrease
   int undecided_steps = 2;        // E6 gain ratios in a row that noise left open
   double rejected_contraction = 0.05;  // E7 above it a rejection is put down to the Gram matrix, not to λ
 
   // The way back, G alone.
-  int steps_before_descent = 3;   // accepted in a row; the cooldown after it doubles
-  double descent_damping = 4;     // λ at least this times sixteen_bit_damping times n, or
+  int steps_before_descent = 3;   // accepted in a row
   double descent_epsilon_j = 0.025;  // ε_J at most this
   int descents = 2;               // at most so many in a solve
 
