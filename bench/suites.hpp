@@ -25,6 +25,8 @@ void run_cli(const Settings& settings);
 void run_scaling(const Settings& settings);
 void run_isa(const Settings& settings);
 void run_bal(const Settings& settings);
+void run_forms(const Settings& settings);
+void run_probe(const Settings& settings);
 void run_adversarial(const Settings& settings);
 void run_random(const Settings& settings);
 void run_naive(const Settings& settings);
@@ -42,6 +44,8 @@ inline constexpr Suite kSuites[] = {
     {"scaling", "exp at 1e4 to 1e8 rows, generated and in memory, one thread and all: time and memory", run_scaling},
     {"isa", "the curves under each instruction set's kernels: same answers, and the times", run_isa},
     {"bal", "bundle adjustment by nlsq::Problem to the cost that Ceres has after 50 iterations, two threads", run_bal},
+    {"forms", "one pass in each form of the Gram matrix, by the number of parameters", run_forms},
+    {"probe", "what the probe and the condition number cost fits of 1e6 rows", run_probe},
     {"adversarial", "answers and counted work of every policy on the adversarial set and on benign large fits", run_adversarial, true},
     {"random", "answers of every policy on ten thousand problems drawn at random", run_random, true},
     {"naive", "f32 and bf16 without a scheduler, beside ours: silent wrong answers", run_naive, true},

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <string>
 
 #include "adversarial.hpp"
@@ -19,6 +20,8 @@ using problems::Problem;
 
 constexpr std::size_t kRows = std::size_t{1} << 18;
 constexpr double kMostPasses = 60;  // longer ways are walked in test_adversarial.cpp
+// `auto` through the gate, and the others, each in a format of its own, past it.
+constexpr const char* kPolicies[] = {"auto", "gram=f32,gate=off", "bf16", "aggressive,gate=off", "always_f16"};
 
 bool has_one_of(const nlsq::FitResult& fit, const std::vector<nlsq::Event>& events) {
   return std::any_of(events.begin(), events.end(), [&](nlsq::Event e) { return problems::has_event(fit, e); });
@@ -41,7 +44,7 @@ class IdenticalRows final : public nlsq::RowSource {
 
 }  // namespace
 
-TEST_CASE("rows repeated to 2^18: auto starts in f32 and ends as f64 does") {
+TEST_CASE("rows repeated to 2^18: every policy computes in f32 and below in earnest, and ends as f64 does") {
   int cases = 0, with_f32 = 0, certified = 0, same = 0, failed = 0;
   for (const Problem& once : problems::adversarial()) {
     if (!once.repeatable || once.generator == 16) continue;  // NIST's have a test of their own
@@ -54,7 +57,7 @@ TEST_CASE("rows repeated to 2^18: auto starts in f32 and ends as f64 does") {
     const problems::Reference reference(once);
     const nlsq::FitResult f64 = problems::fit(many, "f64");
     ++cases;
-    for (const char* policy : {"auto", "gram=f32,gate=off"}) {
+    for (const char* policy : kPolicies) {
       CAPTURE(policy);
       const nlsq::FitResult fit = problems::fit(many, policy);
       const problems::Comparison compared = compare(many, fit, f64);
@@ -72,15 +75,16 @@ TEST_CASE("rows repeated to 2^18: auto starts in f32 and ends as f64 does") {
       failed += compared.outcome == Outcome::both_failed;
       if (once.double_only) CHECK(k.rows_f32 == 0);
       else if (std::string_view(policy) != "auto") CHECK(k.rows_f32 > 0);  // lines are too cheap for f32 still
-      // A sample that settles the fit leaves no need for the event.
-      if (k.rows_f32 > 0 && !once.events.empty() && !has_one_of(fit, once.events)) {
+      // A sample that settles the fit leaves no need for the event; J of 16 bits takes other ways.
+      const bool f32 = policy == kPolicies[0] || policy == kPolicies[1];
+      if (f32 && k.rows_f32 > 0 && !once.events.empty() && !has_one_of(fit, once.events)) {
         CHECK(static_cast<double>(k.rows_f64) < 4 * static_cast<double>(many.rows()));
       }
     }
   }
   fmt::print("{} cases, {} runs with f32 rows, {} certified, {} as f64, {} failed as f64 does\n", cases, with_f32, certified, same, failed);
   CHECK(cases >= 150);
-  CHECK(with_f32 >= 1.7 * cases);
+  CHECK(with_f32 >= 0.9 * static_cast<double>(std::size(kPolicies)) * cases);  // all but lines, and what takes double alone
 }
 
 TEST_CASE("2^25 rows of one x: sums keep their digits") {

@@ -1,0 +1,192 @@
+// What a build of the library makes of the corpora: one line a run into a file; or, beside such a file of the library
+// as it is, one row of a table: what a rule taken out changes.
+#include "adversarial.hpp"
+#include "benign.hpp"
+#include "census.hpp"
+#include "random_problems.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+#include <map>
+#include <sstream>
+#include <string>
+#include <vector>
+
+namespace {
+
+using problems::Outcome, problems::Problem;
+
+constexpr std::size_t kOracleRows = 3000;
+constexpr double kMostWork = 2e8;  // counted, of the all-f64 run: fits that take more are left out
+
+// One run, as a line of the file has it.
+struct Run {
+  std::string verdict, outcome, digest;  // digest: of parameters and cost, all bits
+  bool wrong = false;                    // a false certificate or an unsound report
+  double work = 0;
+  bool worse() const { return outcome == name(Outcome::lost) || outcome == name(Outcome::worse_minimum); }
+};
+using Runs = std::map<std::string, Run>;  // by corpus, policy and problem
+
+std::string digest(const nlsq::FitResult& fit) {
+  std::uint64_t hash = 1469598103934665603ull;  // FNV-1a
+  const auto add = [&hash](double value) {
+    std::uint64_t bits;
+    std::memcpy(&bits, &value, sizeof bits);
+    for (int k = 0; k < 8; ++k, bits >>= 8) hash = (hash ^ (bits & 255)) * 1099511628211ull;
+  };
+  for (const double p : fit.parameters) add(p);
+  add(fit.summary.final_cost);
+  return fmt::format("{:016x}", hash);
+}
+
+class Recorder {
+ public:
+  explicit Recorder(const Runs* known) : known_(known) {}
+
+  void add(const std::string& corpus, const Problem& problem, const Problem& once, const std::vector<const char*>& policies,
+           const nlsq::FitOptions& options = {}) {
+    if (known_ != nullptr && !known_->contains(fmt::format("{}|{}|{}", corpus, policies[0], once.name))) return;
+    const nlsq::FitResult f64 = problems::fit(problem, "f64", options);
+    if (known_ == nullptr && f64.summary.counted_work > kMostWork) return;
+    const double copies = static_cast<double>(problem.rows()) / static_cast<double>(once.rows());
+    for (const char* policy : policies) {
+      const nlsq::FitResult fit = problems::fit(problem, policy, options);
+      Run run;
+      run.verdict = name(fit.summary.verdict);
+      run.outcome = name(compare(problem, fit, f64).outcome);
+      run.digest = digest(fit);
+      run.work = fit.summary.counted_work;
+      std::string key = fmt::format("{}|{}|{}", corpus, policy, once.name);
+      const Run* before = known_ == nullptr || !known_->contains(key) ? nullptr : &known_->at(key);
+      run.wrong = before != nullptr && before->digest == run.digest && before->verdict == run.verdict ? before->wrong : is_wrong(once, fit, copies);
+      runs.emplace(std::move(key), std::move(run));
+    }
+  }
+
+  Runs runs;
+
+ private:
+  static bool is_wrong(const Problem& once, const nlsq::FitResult& fit, double copies) {
+    if (!problems::unsound_report(fit).empty()) return true;
+    const problems::Reference reference(once);
+    return reference.available() && once.rows() <= kOracleRows && !problems::false_certificate(reference, fit, copies).empty();
+  }
+
+  const Runs* known_;
+};
+
+// Started where it ends, and stopped soon: nothing that is found on the way is better.
+void run_stopped(Recorder& to, Problem problem, const std::vector<const char*>& policies) {
+  const nlsq::FitResult end = problems::fit(problem, "f64");
+  problem.p0.clear();
+  for (std::size_t j = 0; j < end.parameters.size(); ++j) problem.p0.emplace_back(end.parameter_names[j], end.parameters[j]);
+  const std::string name = problem.name;
+  for (const int most : {1, 3}) {
+    nlsq::FitOptions options;
+    options.max_iterations = most;
+    problem.name = fmt::format("{}, {} iterations", name, most);
+    to.add("stopped", problem, problem, policies, options);
+  }
+}
+
+void run_corpora(Recorder& to) {
+  const std::vector<const char*> low{"auto", "f32", "residual=f32,gram=f32,gate=off", "bf16", "always_f32", "always_f16", "conservative,gate=off", "aggressive,gate=off"};
+  const std::vector<const char*> gated{"auto", "aggressive"};
+  for (const Problem& p : problems::adversarial()) {
+    to.add("adversarial", p, p, p.rows() < 100000 ? low : gated);
+    // Beyond the gate, where sampling begins: those with something to find in them.
+    if (p.repeatable && p.generator != 16 && !p.events.empty()) to.add("repeated", problems::repeated(p, std::size_t{1} << 17), p, gated);
+  }
+  for (std::uint64_t i = 0; i < 300; ++i) {
+    const Problem p = problems::random_problem(1, i);
+    to.add("random", p, p, p.rows() < 100000 ? low : gated);
+  }
+  nlsq::FitOptions all_rows;
+  all_rows.sampling = nlsq::Sampling::never;
+  for (const Problem& p : problems::benign(std::size_t{1} << 16)) to.add("benign", p, p, gated, all_rows);
+  for (const Problem& p : problems::benign(std::size_t{1} << 20)) {
+    if (p.p0.size() > 5) continue;
+    to.add("sampled", p, p, {"auto"});
+    run_stopped(to, p, {"auto"});
+  }
+  for (const int generator : {1, 4, 10, 13}) {
+    for (const Problem& p : problems::adversarial(generator)) run_stopped(to, p, low);
+  }
+  for (const int peaks : {6, 9, 18}) {
+    const Problem p = problems::gaussian_peaks(peaks, 3000, static_cast<std::uint64_t>(peaks) + 40);
+    to.add("peaks", p, p, {"f32", "bf16", "always_f16", "aggressive,gate=off", "residual=f64,jacobian=bf16,gate=off"});
+  }
+}
+
+void write(const Runs& runs, const std::string& file) {
+  std::ofstream out(file);
+  for (const auto& [key, r] : runs) {
+    out << fmt::format("{}\t{}\t{}\t{}\t{}\t{:.17g}\n", key, r.verdict, r.outcome, r.digest, r.wrong ? 1 : 0, r.work);
+  }
+  if (!out.flush()) throw std::runtime_error("cannot write " + file);
+}
+
+Runs read(const std::string& file) {
+  std::ifstream in(file);
+  Runs runs;
+  for (std::string line; std::getline(in, line);) {
+    std::istringstream fields(line);
+    std::string key, wrong, work;
+    Run r;
+    for (std::string* field : {&key, &r.verdict, &r.outcome, &r.digest, &wrong, &work}) std::getline(fields, *field, '\t');
+    r.wrong = wrong == "1";
+    r.work = std::stod(work);
+    runs.emplace(std::move(key), std::move(r));
+  }
+  if (runs.empty()) throw std::runtime_error("nothing in " + file);
+  return runs;
+}
+
+// | rule | runs changed | certificates lost or minima worse | silent wrong answers | counted work of those changed, in
+// sum | geometric mean | most |
+void print_row(const std::string& rule, const Runs& before, const Runs& after) {
+  int changed = 0, worse = 0, mended = 0, wrong = 0;
+  double work = 0, work_before = 0, logarithms = 0, dearest = 1;
+  std::string example;
+  for (const auto& [key, b] : before) {
+    const Run& a = after.at(key);
+    if (a.digest == b.digest && a.verdict == b.verdict && a.work == b.work) continue;
+    ++changed;
+    worse += a.worse() && !b.worse();
+    mended += b.worse() && !a.worse();
+    wrong += a.wrong && !b.wrong;
+    work += a.work;
+    work_before += b.work;
+    logarithms += std::log(a.work / b.work);
+    dearest = std::max(dearest, a.work / b.work);
+    if (example.empty() && ((a.worse() && !b.worse()) || (a.wrong && !b.wrong))) example = key;
+  }
+  fmt::print("| {} | {} of {} | +{} −{} | +{} | {} |{}\n", rule, changed, before.size(), worse, mended, wrong,
+             changed > 0 ? fmt::format("{:.2f} | {:.2f} | {:.1f}", work / work_before, std::exp(logarithms / changed), dearest) : "– | – | –",
+             example.empty() ? "" : " <!-- " + example + " -->");
+}
+
+}  // namespace
+
+// outcomes FILE: writes it. outcomes FILE RULE: prints the row of this build beside it.
+int main(int argc, char** argv) {
+  try {
+    if (argc < 2 || argc > 3) throw std::runtime_error("outcomes FILE [RULE]");
+    Runs before;
+    if (argc == 3) before = read(argv[1]);
+    Recorder recorder(argc == 3 ? &before : nullptr);
+    run_corpora(recorder);
+    if (argc == 3) print_row(argv[2], before, recorder.runs);
+    else write(recorder.runs, argv[1]);
+    return 0;
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "outcomes: {}\n", error.what());
+    return 1;
+  }
+}

@@ -1,0 +1,13 @@
+# Writes FROM to TO with the text of the file OLD, which must stand in it exactly once, replaced by that of the file NEW.
+file(READ ${FROM} source)
+file(READ ${OLD} old)
+file(READ ${NEW} new)
+string(FIND "${source}" "${old}" first)
+string(FIND "${source}" "${old}" last REVERSE)
+if(first EQUAL -1 OR NOT first EQUAL last)
+  message(FATAL_ERROR "not there, or more than once, in ${FROM}:\n${old}\ntests/ablation/rules.cmake must follow the code")
+endif()
+if(TO)
+  string(REPLACE "${old}" "${new}" source "${source}")
+  file(WRITE ${TO} "${source}")
+endif()
