@@ -10,6 +10,9 @@ endif()
 if(NOT files MATCHES "nlsq/error.hpp")
   message(FATAL_ERROR "The list of files is not what was expected:\n${files}")
 endif()
+foreach(own ${INCLUDES} ${SOURCE})  # a checkout may lie in a folder of any name
+  string(REPLACE "${own}" "" files "${files}")
+endforeach()
 string(REGEX MATCHALL "[^ \n\\]*/(Eigen|eigen3|fmt|hwy|fast_float|nlohmann|CLI|ceres|tbb|oneapi)/[^ \n\\]*|[^ \n\\]*/(sleef|zlib)[.]h"
        foreign "${files}")
 if(foreign)
