@@ -104,6 +104,11 @@ class Profiler {
     y_.emplace_back(y, sampled_);
     sigma_.emplace_back(options.sigma, sampled_);
     options_.sigma = sigma_.front().column();
+    for (std::size_t k = 0; k < options.sigma_x.size(); ++k) {
+      check(options.sigma_x[k], "sigma_x");
+      sigma_x_.emplace_back(options.sigma_x[k], sampled_);
+      options_.sigma_x[k] = sigma_x_.back().column();
+    }
   }
 
   PolicyProfile run(const std::vector<PrecisionPolicy>& policies) {
@@ -153,7 +158,7 @@ class Profiler {
   FitOptions options_;
   const ProfileOptions& profile_;
   std::size_t rows_, sampled_ = 0;
-  std::vector<SampledColumn> x_, y_, sigma_;
+  std::vector<SampledColumn> x_, y_, sigma_, sigma_x_;
 };
 
 std::string bytes(std::size_t n) {
