@@ -24,6 +24,7 @@ void run_read(const Settings& settings);
 void run_cli(const Settings& settings);
 void run_scaling(const Settings& settings);
 void run_isa(const Settings& settings);
+void run_dense(const Settings& settings);
 void run_bal(const Settings& settings);
 void run_forms(const Settings& settings);
 void run_probe(const Settings& settings);
@@ -43,6 +44,7 @@ inline constexpr Suite kSuites[] = {
     {"cli", "a file fitted by nlsq-fit, a SciPy script and gnuplot, process start included", run_cli},
     {"scaling", "exp at 1e4 to 1e8 rows, generated and in memory, one thread and all: time and memory", run_scaling},
     {"isa", "the curves under each instruction set's kernels: same answers, and the times", run_isa},
+    {"dense", "Gram kernels at n = 64 to 1024, and fits of some 500 parameters beside all-f64 and Ceres", run_dense},
     {"bal", "bundle adjustment by nlsq::Problem to the cost that Ceres has after 50 iterations, two threads", run_bal},
     {"forms", "one pass in each form of the Gram matrix, by the number of parameters", run_forms},
     {"probe", "what the probe and the condition number cost fits of 1e6 rows", run_probe},
