@@ -1,6 +1,7 @@
 #include "dense_evaluator.hpp"
 
 #include "dense_scratch.hpp"
+#include "loss_curvature.hpp"
 #include "parallel.hpp"
 
 #include <nlsq/sample_rows.hpp>
@@ -441,6 +442,7 @@ Linearization DenseEvaluator::linearize(std::span<const double> x, const Precisi
 
 void DenseEvaluator::linearize_into(std::span<const double> x, const PrecisionPlan& plan, Linearization& out) {
   linearization_of(accumulate({x, Fill::jacobian_and_residual, plan}), plan, out);
+  correct_curvature(model_, x, out);
 }
 
 bool DenseEvaluator::linearize_part(std::span<const double> x, std::size_t rows, Linearization& out) {
@@ -478,6 +480,7 @@ CostValue DenseEvaluator::linearize_beside(std::span<const double> x, const Prec
   const Sums& sums = accumulate({x, Fill::jacobian_and_residual, plan, beside});
   const CostValue there{0.5 * sums.squares_beside};
   linearization_of(sums, plan, out);
+  correct_curvature(model_, x, out);
   // Tiles that are not finite below f64 may be finite in f64; a pass of its own sees to that.
   return there.finite() ? there : cost(beside, plan.residual);
 }

@@ -23,6 +23,7 @@ class NLSQ_API ResidualSource {
   virtual FinishedNodes finish(Graph& graph, NodeId base) const { return {base, graph.constant(1), {}}; }
   // Columns that finish() adds between J and the residual.
   virtual int extra_columns() const { return 0; }
+  virtual const Loss* robust_loss() const { return nullptr; }
   // A node that is 1 where the row's branch is known, 0 where it is not; `known` says whether every
   // row's branch is known anyway.
   virtual NodeId build_explored(Graph& graph, bool& known) const {
@@ -69,6 +70,7 @@ class NLSQ_API GraphRows final : public RowModel {
   std::size_t tile_rows() const override { return tile_rows_; }
   bool has_f32() const override { return true; }
   const char* kind() const override { return "graph"; }
+  const Loss* robust_loss() const override { return source_->robust_loss(); }
   double row_cost(Fill fill) const override;
   std::unique_ptr<TilePass> begin(std::span<const double> x, Fill fill, bool single) const override;
   NonFinite explain_non_finite(std::span<const double> x, std::size_t first, std::size_t count) override;

@@ -28,6 +28,7 @@ class NLSQ_API GroupedRows final : public RowModel {
   std::size_t component(std::size_t tile) const override { return tile_component_.empty() ? 0 : tile_component_[tile]; }
   bool has_f32() const override { return true; }
   const char* kind() const override { return "graph"; }
+  const Loss* robust_loss() const override { return form_.minimized_loss(); }
   double row_cost(Fill fill) const override;
   std::unique_ptr<TilePass> begin(std::span<const double> x, Fill fill, bool single) const override;
   // By one call of the user's function in double for each new x.

@@ -30,6 +30,7 @@ class NLSQ_API LossRows final : public RowModel {
   std::size_t component(std::size_t tile) const override { return base_->component(tile); }
   bool has_f32() const override { return false; }
   const char* kind() const override { return base_->kind(); }
+  const Loss* robust_loss() const override { return form_.minimized_loss(); }
   bool concurrent() const override { return base_->concurrent(); }
   double row_cost(Fill fill) const override { return base_->row_cost(fill); }
   void prepare(std::span<const double> x, Fill fill) const override { base_->prepare(own(x), fill); }

@@ -31,6 +31,8 @@ struct ResidualForm {
 
   // Linear parameters of the model are linear parameters of the residual.
   bool keeps_linear() const { return loss.is_linear() && x_errors.empty(); }
+  // The robust loss that is minimised; null: none.
+  const Loss* minimized_loss() const { return loss.is_robust() && !for_covariance ? &loss : nullptr; }
   // Columns between J and the residual.
   int extra_columns() const { return for_covariance && loss.is_robust() ? 4 : 0; }
   int data_columns(int predictors) const {

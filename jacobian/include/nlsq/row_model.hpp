@@ -7,6 +7,7 @@
 
 #include <nlsq/export.hpp>
 #include <nlsq/kernel_table.hpp>
+#include <nlsq/loss.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -78,6 +79,8 @@ class RowModel {
   virtual bool one_point() const { return false; }
   // A pass at x (free parameters). `single`: f32.
   virtual std::unique_ptr<TilePass> begin(std::span<const double> x, Fill fill, bool single) const = 0;
+  // The robust loss that residuals have gone through (residual_form.hpp); null: none.
+  virtual const Loss* robust_loss() const { return nullptr; }
   // Called by the evaluator when a tile holds NaN, before the tile is believed: a traced model may
   // find that rows took a branch not recorded yet, record it, and ask for the pass to be run again.
   enum class NonFinite : std::uint8_t { genuine, retry, give_up };

@@ -24,6 +24,7 @@ class NLSQ_API SampleRows final : public RowModel {
   bool has_f32() const override { return all_.has_f32(); }
   bool concurrent() const override { return all_.concurrent(); }
   const char* kind() const override { return all_.kind(); }
+  const Loss* robust_loss() const override { return all_.robust_loss(); }
   double row_cost(Fill fill) const override { return all_.row_cost(fill); }
   void prepare(std::span<const double> x, Fill fill) const override { all_.prepare(x, fill); }
   std::unique_ptr<TilePass> begin(std::span<const double> x, Fill fill, bool single) const override {
