@@ -226,9 +226,12 @@ void certify(Evaluator& evaluator, std::span<const double> x, Linearization& at,
   } else {
     scratch.solver.set(at, scale);
     scratch.solver.solve(0, scratch.step);
-    // Normal equations serve while the covariance keeps ten digits.
-    ready = scratch.step.factored && static_cast<double>(x.size()) * kU * scratch.step.condition < 1e-10 &&
-            factor_normal(at, scale, factor);
+    // Normal equations serve while the covariance keeps ten digits. With many parameters their number would say far more
+    // than their rounding errors, which grow as its root (Higham and Mary, SIAM J. Sci. Comput. 41, 2019).
+    const double n = static_cast<double>(x.size());
+    ready = scratch.step.factored && scratch.step.condition < 1e15 && factor_normal(at, scale, factor) &&
+            (n * kU * scratch.step.condition < 1e-10 ||
+             (x.size() > small_dense::kMost && std::sqrt(n) * kU * normal_condition(factor.triangle(scale)) < 1e-10));
   }
   if (!ready) {
     Linearization by_qr = evaluator.linearize(x, {Format::f64, Gram::qr});

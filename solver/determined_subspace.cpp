@@ -37,20 +37,33 @@ void set_condition(Certificate& c, std::size_t n, double ratio, bool qr) {
   c.covariance_error = static_cast<double>(n) * kU * (qr ? ratio : ratio * ratio);
 }
 
-// The largest singular value of an upper triangle by power iteration: never too large, and within a few percent.
-double largest_singular_value(const Eigen::Ref<const DenseMatrix>& T) {
+// The largest singular value of T or of its inverse by power iteration; apply(v) is T v or T⁻¹v, adjoint(v) the same of Tᵀ.
+template <class Apply, class Adjoint>
+double largest_by_power(Eigen::Index n, Apply apply, Adjoint adjoint) {
   constexpr int kRounds = 30;
-  DenseVector v = DenseVector::LinSpaced(T.rows(), 1, 2).normalized();
+  DenseVector v = DenseVector::LinSpaced(n, 1, 2).normalized();
   double largest = 0;
   for (int round = 0; round < kRounds; ++round) {
-    const DenseVector u = T.triangularView<Eigen::Upper>() * v;
+    const DenseVector u = apply(v);
     largest = std::max(largest, u.norm());
-    v = T.transpose().triangularView<Eigen::Lower>() * u;
+    v = adjoint(u);
     const double norm = v.norm();
     if (!(norm > 0)) break;
     v /= norm;
   }
   return largest;
+}
+
+// σ_max / σ_min of an upper triangle, never too large.
+double triangle_condition(const Eigen::Ref<const DenseMatrix>& R) {
+  const auto upper = R.triangularView<Eigen::Upper>();
+  const double largest = largest_by_power(
+      R.rows(), [&](const DenseVector& v) -> DenseVector { return upper * v; },
+      [&](const DenseVector& v) -> DenseVector { return R.transpose().triangularView<Eigen::Lower>() * v; });
+  const double inverse = largest_by_power(
+      R.rows(), [&](const DenseVector& v) -> DenseVector { return upper.solve(v); },
+      [&](const DenseVector& v) -> DenseVector { return R.transpose().triangularView<Eigen::Lower>().solve(v); });
+  return largest * inverse;
 }
 
 // Many parameters that are clearly determined: all comes from R⁻¹, at a tenth of the cost of singular values. False,
@@ -65,7 +78,7 @@ bool by_inverse(const ScaledTriangle& triangle, Certified& out) {
   const double most = R.norm() * W.norm();
   if (!(most * rank_tolerance(triangle.scale.size()) < 0.1)) return false;
 
-  const double ratio = largest_singular_value(R) * largest_singular_value(W);
+  const double ratio = triangle_condition(R);
   Certificate& c = out.certificate;
   c.rank = static_cast<int>(n);
   set_condition(c, triangle.scale.size(), ratio, triangle.qr);
@@ -122,6 +135,12 @@ void by_singular_values(const ScaledTriangle& triangle, Certified& out) {
 void analyse(const ScaledTriangle& triangle, Certified& out) {
   if (triangle.scale.size() > small_dense::kMost && by_inverse(triangle, out)) return;
   by_singular_values(triangle, out);
+}
+
+double normal_condition(const ScaledTriangle& triangle) {
+  const auto n = static_cast<Eigen::Index>(triangle.scale.size());
+  const double ratio = triangle_condition(Eigen::Map<const DenseMatrix>(triangle.R, n, n));
+  return ratio * ratio;
 }
 
 std::size_t numerical_rank(const ScaledTriangle& triangle) {

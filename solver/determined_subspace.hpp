@@ -21,6 +21,9 @@ struct ScaledTriangle {
 // σ) of out.certificate, and out.covariance and out.step, which has size n already.
 void analyse(const ScaledTriangle& triangle, Certified& out);
 
+// κ(RᵀR) by power iteration: never too large, and within some percent. Destroys nothing.
+double normal_condition(const ScaledTriangle& triangle);
+
 // Of R alone. Singular values below 64 u √n of the largest are rounding.
 std::size_t numerical_rank(const ScaledTriangle& triangle);
 

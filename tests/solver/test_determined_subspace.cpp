@@ -61,6 +61,9 @@ TEST_CASE("covariance, step, condition and decrement of many parameters are thos
       CHECK(found.certificate.confounded.empty());
       CHECK(found.certificate.condition <= kappa * kappa * (1 + 1e-6));
       CHECK(found.certificate.condition >= 0.8 * kappa * kappa);
+      Eigen::MatrixXd copy = problem.R;
+      Eigen::VectorXd right = problem.z;
+      CHECK(normal_condition({copy.data(), right.data(), problem.scale, true}) == doctest::Approx(found.certificate.condition));
       CHECK(found.certificate.decrement_sigma == doctest::Approx(problem.z.norm()));
       const Eigen::MatrixXd W = svd.matrixV() * sv.cwiseInverse().asDiagonal();
       const Eigen::VectorXd step = -svd.solve(problem.z);
