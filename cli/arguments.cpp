@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <optional>
 
 namespace nlsq::cli {
@@ -22,7 +23,8 @@ struct Raw {
   std::string file, delimiter, decimal = ".", thousands, comment = "#", header = "auto", missing = "error";
   std::string skip, max_line, ftol, xtol, gtol, max_iterations, time_limit, threads, confidence;
   std::optional<std::string> precision, optimize, loss, f_scale;
-  std::vector<std::string> p0, fix, rules;
+  std::string starts, seed;
+  std::vector<std::string> p0, fix, bounds, rules;
   bool list_models = false, version = false;
 };
 
@@ -158,6 +160,34 @@ Loss loss(const Raw& raw) {
   }
 }
 
+// a=0:10,b=:5; several with commas, either side may be left out.
+void add_bounds(Arguments& arguments, const std::string& text) {
+  for (const std::string& part : split_list(text)) {
+    const std::size_t equals = part.find('=');
+    const std::string name(trim_blanks(part.substr(0, equals)));
+    const std::string range = equals == std::string::npos ? "" : part.substr(equals + 1);
+    const std::size_t colon = range.find(':');
+    if (!is_identifier(name) || colon == std::string::npos) {
+      throw UsageError(fmt::format("--bounds {}: write name=lower:upper, as in a=0:10,b=:5", printable(text)));
+    }
+    const auto side = [&](const std::string& given, double none) {
+      return trim_blanks(given).empty() ? none : number("--bounds " + name + "=", std::string(trim_blanks(given)));
+    };
+    constexpr double kInfinity = std::numeric_limits<double>::infinity();
+    const Arguments::Interval interval{name, side(range.substr(0, colon), -kInfinity), side(range.substr(colon + 1), kInfinity)};
+    if (std::isinf(interval.lower) && std::isinf(interval.upper)) {
+      throw UsageError(fmt::format("--bounds {}: neither side is given", printable(part)));
+    }
+    if (interval.lower > interval.upper) {
+      throw UsageError(fmt::format("--bounds {}: the lower bound is above the upper one", printable(part)));
+    }
+    for (const auto& other : arguments.bounds) {
+      if (other.name == name) throw UsageError(fmt::format("--bounds: {} is given twice", name));
+    }
+    arguments.bounds.push_back(interval);
+  }
+}
+
 void add_data_options(CLI::App& app, Raw& raw, Selection& selection) {
   app.add_option("FILE", raw.file, "table to fit: text or .npy, a file, or - for standard input")->type_name("");
   const std::string data = "Data";
@@ -223,6 +253,14 @@ void add_fit_options(CLI::App& app, Raw& raw, Arguments& arguments) {
   app.add_option("--f-scale", raw.f_scale, "size of residual from which on a robust loss counts it less, in units of y, or of sigma (default 1)")
       ->type_name("NUMBER")
       ->group(fit);
+  app.add_option("--bounds", raw.bounds, "keep parameters between bounds; either side may be left out")
+      ->type_name("a=0:10,b=:5")
+      ->group(fit)
+      ->allow_extra_args(false);
+  app.add_option("--starts", raw.starts, "fit from so many starts, scattered within the bounds or about the first (default 1)")
+      ->type_name("NUMBER")
+      ->group(fit);
+  app.add_option("--seed", raw.seed, "of the scattered starts (default 1)")->type_name("NUMBER")->group(fit);
   app.add_flag("--absolute-sigma", arguments.absolute_sigma,
                "sigma is in units of y: do not scale standard errors")
       ->group(fit);
@@ -278,6 +316,8 @@ void take_numbers(Arguments& arguments, const Raw& raw) {
   if (!raw.max_iterations.empty()) {
     arguments.max_iterations = static_cast<int>(whole_number("--max-iterations", raw.max_iterations, 0, 1e9));
   }
+  if (!raw.starts.empty()) arguments.starts = static_cast<int>(whole_number("--starts", raw.starts, 1, 1e6));
+  if (!raw.seed.empty()) arguments.seed = whole_number("--seed", raw.seed, 0, 9007199254740992.0);
   if (!raw.threads.empty())
     arguments.threads = static_cast<int>(whole_number("--threads", raw.threads, 1, 4096));
   if (!raw.confidence.empty()) {
@@ -301,6 +341,7 @@ void check(const Arguments& arguments) {
   if (arguments.loss.is_counts() && !arguments.selection.sigma.empty()) {
     throw UsageError("--loss poisson: the standard deviation of a count is the root of the model; leave --sigma out");
   }
+  if (arguments.seed && !arguments.starts) throw UsageError("--seed needs --starts");
   if (arguments.json == "-" && arguments.residuals == "-") {
     throw UsageError("--json - and --residuals - cannot share standard output");
   }
@@ -343,6 +384,7 @@ Arguments parse_arguments(int argc, const char* const* argv) {
   for (const std::string& text : raw.p0) add_p0(arguments, text);
   for (const std::string& text : raw.fix) add_fix(arguments, text);
   arguments.loss = loss(raw);
+  for (const std::string& text : raw.bounds) add_bounds(arguments, text);
   take_numbers(arguments, raw);
   arguments.precision = precision_policy(raw.precision.value_or("auto"), raw.rules);
   if (raw.optimize) arguments.optimize = precision_objective(*raw.optimize, raw.precision.has_value(), !raw.rules.empty());

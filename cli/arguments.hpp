@@ -31,6 +31,11 @@ struct Arguments {
   std::vector<std::pair<std::string, double>> p0;  // from --p0 a=1 and --fix c=0
   std::string p0_file;                             // from --p0 @fit.json
   std::vector<std::string> fixed;
+  struct Interval {
+    std::string name;
+    double lower, upper;  // infinite where that side is left out
+  };
+  std::vector<Interval> bounds;
   bool absolute_sigma = false;
   Loss loss;
   std::vector<std::string> ties;  // "d=2*a"
@@ -39,7 +44,8 @@ struct Arguments {
   std::optional<PrecisionObjective> optimize;  // chooses the policy instead
   bool profile = false;
   std::optional<double> ftol, xtol, gtol, time_limit;
-  std::optional<int> max_iterations;
+  std::optional<int> max_iterations, starts;
+  std::optional<std::uint64_t> seed;
   int threads = 0;  // 0: as many as the machine has
   double confidence = 0.95;
 

@@ -32,8 +32,24 @@ class Stopwatch {
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 
-FitOptions fit_options(const Arguments& arguments, const FitData& data) {
+// By the model's parameters; the others have none.
+Bounds bounds_of(const Arguments& arguments, const std::vector<std::string>& parameters) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  if (arguments.bounds.empty()) return {};
+  Bounds bounds{std::vector<double>(parameters.size(), -kInfinity), std::vector<double>(parameters.size(), kInfinity)};
+  for (const auto& [name, lower, upper] : arguments.bounds) {
+    const auto j = static_cast<std::size_t>(std::find(parameters.begin(), parameters.end(), name) - parameters.begin());
+    bounds.lower[j] = lower;
+    bounds.upper[j] = upper;
+  }
+  return bounds;
+}
+
+FitOptions fit_options(const Arguments& arguments, const FitData& data, const std::vector<std::string>& parameters) {
   FitOptions options;
+  options.bounds = bounds_of(arguments, parameters);
+  if (arguments.starts) options.starts = *arguments.starts;
+  if (arguments.seed) options.seed = *arguments.seed;
   options.sigma = data.sigma;
   options.sigma_x = data.sigma_x;
   options.absolute_sigma = arguments.absolute_sigma;
@@ -66,7 +82,7 @@ NamedValues starting_values(const Arguments& arguments) {
   return p0;
 }
 
-void check_names(const NamedValues& p0, const std::vector<std::string>& fixed, const Formula& formula) {
+void check_names(const NamedValues& p0, const Arguments& arguments, const Formula& formula) {
   const auto check = [&](const std::string& name, const char* option) {
     const auto& all = formula.parameters;
     if (std::find(all.begin(), all.end(), name) != all.end()) return;
@@ -74,7 +90,8 @@ void check_names(const NamedValues& p0, const std::vector<std::string>& fixed, c
                                  fmt::join(all, ", ")));
   };
   for (const auto& [name, value] : p0) check(name, "--p0");
-  for (const std::string& name : fixed) check(name, "--fix");
+  for (const std::string& name : arguments.fixed) check(name, "--fix");
+  for (const auto& bound : arguments.bounds) check(bound.name, "--bounds");
 }
 
 // What the library refuses, as mistakes of the command line or the data. Rows are counted in the table.
@@ -103,6 +120,7 @@ NamedValues with_guess(const ModelChoice& model, const FitData& data, const Name
   options.max_iterations = 0;
   options.precision = PrecisionPolicy::all_f64();
   options.solve_linear_start = false;
+  options.starts = 1;
   const FitResult start = curve_fit(*model.builtin, Columns(data.predictors), data.y, p0, options);
   NamedValues all;
   for (std::size_t j = 0; j < start.guess.size(); ++j) all.emplace_back(start.parameter_names[j], start.guess[j]);
@@ -222,8 +240,8 @@ int fit_command(const Arguments& arguments) {
   const double read_seconds = clock.seconds();
 
   const ModelChoice model = choose_model(arguments.model, data);
-  check_names(p0, arguments.fixed, model.formula);
-  FitOptions options = fit_options(arguments, data);
+  check_names(p0, arguments, model.formula);
+  FitOptions options = fit_options(arguments, data, model.formula.parameters);
   FitResult fit;
   FitReport report{arguments, data, model, fit, read_seconds};
   fit = run_checked(data, [&] {

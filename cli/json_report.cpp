@@ -41,7 +41,7 @@ Json parameters(const FitReport& report) {
          {"ci_high", fixed ? number(value) : number(value + half)},
          {"fixed", fixed},
          {"tied", fit.ties[j].empty() ? Json(nullptr) : Json(fit.ties[j])},
-         {"at_bound", false},  // there are no bounds to be at: every parameter ranges over the reals
+         {"at_bound", static_cast<bool>(fit.at_bound[j])},
          {"guess", number(fit.guess[j])}});
   }
   return list;
@@ -153,6 +153,21 @@ Json precision(const Summary& summary) {
           {"counters", counters(summary.precision.counters)}};
 }
 
+// --starts: this fit's minimum first.
+Json minima(const FitResult& fit) {
+  Json list = Json::array();
+  for (const FitMinimum& minimum : fit.minima) {
+    Json values = Json::array();
+    for (const double value : minimum.parameters) values.push_back(number(value));
+    list.push_back({{"cost", number(minimum.cost)},
+                    {"verdict", name(minimum.verdict)},
+                    {"starts", minimum.starts},
+                    {"first_start", minimum.first_start},
+                    {"parameters", values}});
+  }
+  return list;
+}
+
 Json profile(const PolicyProfile& measured) {
   Json list = Json::array();
   double f64 = std::nan("");
@@ -206,6 +221,7 @@ std::string json_report(const FitReport& report) {
   json["confidence"] = report.arguments.confidence;
   json["absolute_sigma"] = report.arguments.absolute_sigma;
   json["loss"] = {{"name", fit.loss.name()}, {"scale", fit.loss.is_robust() ? number(fit.loss.scale()) : Json(nullptr)}, {"beyond", fit.beyond}};
+  if (!fit.minima.empty()) json["minima"] = minima(fit);
   json["certificate"] = certificate(fit);
   json["precision"] = precision(summary);
   if (report.optimized) json["optimize"] = optimize(*report.arguments.optimize, *report.optimized);

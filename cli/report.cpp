@@ -96,6 +96,8 @@ std::string parameter_table(const FitReport& report) {
                       fmt::format("[{}, {}]", format_estimate(value - factor * error, error), format_estimate(value + factor * error, error))});
     } else if (fit.fixed[j]) {
       rows.push_back({fit.parameter_names[j], format_estimate(value, 0), "", "fixed", ""});
+    } else if (fit.at_bound[j]) {
+      rows.push_back({fit.parameter_names[j], format_estimate(value, 0), "", "at bound", ""});
     } else if (std::isnan(error)) {
       rows.push_back({fit.parameter_names[j], format_estimate(value, error), "±", "undetermined", ""});
     } else {
@@ -198,6 +200,24 @@ std::string precision_line(const FitReport& report) {
                            summary.evaluator);
 }
 
+// --starts: what they led to, the first lines of it.
+std::string minima_lines(const FitResult& fit) {
+  constexpr std::size_t kMost = 8;
+  if (fit.minima.empty()) return "";
+  int starts = 0;
+  for (const FitMinimum& m : fit.minima) starts += m.starts;
+  std::string out = fmt::format("Starts {}, of which {} ended here; {} other minim{}\n", starts, fit.minima.front().starts,
+                                fit.minima.size() - 1, fit.minima.size() == 2 ? "um" : "a");
+  for (std::size_t k = 1; k < std::min(fit.minima.size(), kMost); ++k) {
+    const FitMinimum& m = fit.minima[k];
+    out += fmt::format("       cost {} ({}, {} start{}):", number(m.cost, 8), name(m.verdict), m.starts, m.starts == 1 ? "" : "s");
+    for (std::size_t j = 0; j < m.parameters.size(); ++j) out += fmt::format(" {}={}", fit.parameter_names[j], number(m.parameters[j]));
+    out += '\n';
+  }
+  if (fit.minima.size() > kMost) out += fmt::format("       and {} more (--json lists all)\n", fit.minima.size() - kMost);
+  return out;
+}
+
 // What --optimize chose, and how to have the same fit again without measuring.
 std::string optimize_lines(const OptimizedPolicy& chosen) {
   return fmt::format("Optimize   {}\n           the same fit again: --precision '{}'\n", chosen.message, chosen.text);
@@ -228,7 +248,7 @@ std::string text_report(const FitReport& report) {
   out += result_line(fit.summary);
   if (report.was_interrupted) out += "       interrupted: these are the best parameters so far\n";
   out += fmt::format("\n{}\n", parameter_table(report));
-  out += quality_lines(report) + correlation_lines(fit);
+  out += quality_lines(report) + correlation_lines(fit) + minima_lines(fit);
   for (const std::string& warning : report.warnings) out += fmt::format("Warning: {}\n", warning);
   out += precision_line(report);
   if (report.optimized) out += optimize_lines(*report.optimized);

@@ -12,11 +12,12 @@ namespace {
 class CentralDifferences final : public RowFunction {
  public:
   CentralDifferences(const ModelFunction& function, std::vector<double> p, const std::vector<int>& free,
-                     std::span<const double> typical)
+                     std::span<const double> typical, std::span<const double> lower, std::span<const double> upper)
       : function_(function), p_(std::move(p)), free_(free) {
     for (const int index : free_) {
       const auto j = static_cast<std::size_t>(index);
-      steps_.emplace_back(p_[j], typical[j]);
+      if (lower.empty()) steps_.emplace_back(p_[j], typical[j]);
+      else steps_.emplace_back(p_[j], typical[j], lower[j], upper[j]);
     }
   }
 
@@ -51,9 +52,9 @@ class CentralDifferences final : public RowFunction {
 
 DifferenceRows::DifferenceRows(ModelFunction function, std::shared_ptr<const RowSource> data, bool weighted,
                                std::vector<double> parameters, std::vector<int> free,
-                               std::vector<double> typical)
+                               std::vector<double> typical, std::vector<double> lower, std::vector<double> upper)
     : CallableRows({std::move(function), std::move(data), weighted, std::move(parameters), std::move(free)}),
-      typical_(std::move(typical)) {
+      typical_(std::move(typical)), lower_(std::move(lower)), upper_(std::move(upper)) {
   if (typical_.empty()) typical_ = typical_sizes(curve().parameters);
   if (typical_.size() != curve().parameters.size()) {
     throw ValidationError("typical sizes are needed for all " + std::to_string(curve().parameters.size()) +
@@ -62,7 +63,7 @@ DifferenceRows::DifferenceRows(ModelFunction function, std::shared_ptr<const Row
 }
 
 std::unique_ptr<RowFunction> DifferenceRows::at(std::vector<double> p) const {
-  return std::make_unique<CentralDifferences>(curve().function, std::move(p), curve().free, typical_);
+  return std::make_unique<CentralDifferences>(curve().function, std::move(p), curve().free, typical_, lower_, upper_);
 }
 
 double DifferenceRows::calls_per_row() const { return 1 + 2 * static_cast<double>(curve().free.size()); }

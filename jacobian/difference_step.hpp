@@ -10,21 +10,35 @@
 
 namespace nlsq::inline v0 {
 
-// p ± h with h exactly representable as the distance, so that dividing by it adds no error.
+// p ± h with h exactly representable as the distance, so that dividing by it adds no error. Where a bound leaves no room
+// for one of them, it is p ± 2h on the other side.
 struct DifferenceStep {
   double above, below;
+  bool central = true;
 
-  DifferenceStep(double p, double typical) {
+  explicit DifferenceStep(double p, double typical, double lower = -std::numeric_limits<double>::infinity(),
+                          double upper = std::numeric_limits<double>::infinity()) {
     const double h = std::cbrt(std::numeric_limits<double>::epsilon()) * std::max(std::fabs(p), typical);
     above = p + h;
     below = p - h;
+    if (above <= upper && below >= lower) return;
+    central = false;
+    if (above <= upper && p + 2 * h <= upper) below = p + 2 * h;
+    else if (below >= lower && p - 2 * h >= lower) above = p - 2 * h;
+    else above = std::min(above, upper), below = std::max(below, lower);
   }
 
-  // The derivative from values above, at and below; one side serves where the other is not finite.
+  // The derivative from values above, at and below; one side serves where the other is not finite. 0 where the bounds are
+  // equal.
   double slope(double p, double f_above, double f, double f_below) const {
-    const bool up = std::isfinite(f_above), down = std::isfinite(f_below);
-    if (up == down) return (f_above - f_below) / (above - below);
-    return up ? (f_above - f) / (above - p) : (f - f_below) / (p - below);
+    const bool up = std::isfinite(f_above) && above != p, down = std::isfinite(f_below) && below != p;
+    if (central && up == down) return (f_above - f_below) / (above - below);
+    if (!up && !down && above == p && below == p) return 0;
+    const double by_above = (f_above - f) / (above - p), by_below = (f_below - f) / (below - p);
+    if (up != down || central) return up ? by_above : by_below;
+    // The parabola through all three.
+    const double share = (below - p) / (below - above);
+    return share * by_above + (1 - share) * by_below;
   }
 };
 

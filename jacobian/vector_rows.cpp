@@ -30,9 +30,11 @@ void check_size(std::size_t got, std::size_t wanted) {
 }  // namespace
 
 VectorRows::VectorRows(VectorFunction function, std::vector<double> parameters, std::vector<int> free,
-                       Jacobian jacobian, std::vector<RowComponent> components)
+                       Jacobian jacobian, std::vector<RowComponent> components, std::vector<double> lower,
+                       std::vector<double> upper)
     : function_(std::move(function)), parameters_(std::move(parameters)), free_(std::move(free)),
-      jacobian_(std::move(jacobian)), components_(std::move(components)) {
+      jacobian_(std::move(jacobian)), components_(std::move(components)), lower_(std::move(lower)),
+      upper_(std::move(upper)) {
   if (!function_.value) throw ValidationError("rows need a callable in double");
   for (const int j : free_) {
     if (j < 0 || static_cast<std::size_t>(j) >= parameters_.size()) {
@@ -111,7 +113,8 @@ void VectorRows::by_differences(std::span<const double> p, Evaluation& result) c
   std::vector<double> moved(p.begin(), p.end());
   for (std::size_t k = 0; k < free_.size(); ++k) {
     const auto j = static_cast<std::size_t>(free_[k]);
-    const DifferenceStep step(p[j], typical[j]);
+    const DifferenceStep step =
+        lower_.empty() ? DifferenceStep(p[j], typical[j]) : DifferenceStep(p[j], typical[j], lower_[j], upper_[j]);
     moved[j] = step.above;
     const std::vector<double> above = residuals_at(moved);
     moved[j] = step.below;

@@ -25,6 +25,7 @@ struct Batch {
   std::shared_ptr<const CurvePrograms> programs;  // null: fallback rows
   bool shared_usable = true;                      // columns that all fits share
   Ties ties = {};
+  Limits limits = {};                             // of the free parameters
 
   bool weighted() const { return !sigma.empty(); }
   // Least squares of the model as it was prepared.

@@ -1,5 +1,6 @@
 #include "certificate.hpp"
 
+#include "certificate_face.hpp"
 #include "determined_subspace.hpp"
 #include "small_dense.hpp"
 
@@ -31,10 +32,12 @@ void safe_norms(const Linearization& at, Numbers& out) {
   }
 }
 
-// ‖D s‖ / ‖D x‖.
-double relative_size(std::span<const double> step, std::span<const double> x, std::span<const double> scale) {
+// ‖D s‖ / ‖D x‖; parameters that stay on a bound count in neither.
+double relative_size(std::span<const double> step, std::span<const double> x, std::span<const double> scale,
+                     std::span<const Held> held = {}) {
   double s2 = 0, x2 = 0;
   for (std::size_t j = 0; j < step.size(); ++j) {
+    if (!held.empty() && held[j] != Held::none && step[j] == 0) continue;
     s2 += step[j] * step[j] * scale[j] * scale[j];
     x2 += x[j] * x[j] * scale[j] * scale[j];
   }
@@ -92,6 +95,10 @@ void factor_triangle(const Linearization& at, std::span<const double> scale, Fac
   out.qr = true;
 }
 
+bool is_held(const Linearization& at, const Box& room, std::size_t j) {
+  return !room.empty() && held(room, j, at.gradient[j]) != Held::none;
+}
+
 }  // namespace
 
 bool judge_covariance(const Linearization& at, Certified& out) {
@@ -128,10 +135,11 @@ double scatter(double cost, std::size_t rows, std::size_t parameters, bool unit_
   return rows > parameters ? std::sqrt(2 * cost / static_cast<double>(rows - parameters)) : 0;
 }
 
-double gradient_cosine(const Linearization& at) {
+double gradient_cosine(const Linearization& at, const Box& room) {
   const double r = std::sqrt(2 * at.cost);
   double largest = 0;
   for (std::size_t j = 0; j < at.gradient.size(); ++j) {
+    if (is_held(at, room, j)) continue;
     const double column = std::sqrt(at.normal(j, j));
     if (column > 0 && r > 0) largest = std::max(largest, std::fabs(at.gradient[j]) / column / r);
   }
@@ -142,12 +150,13 @@ double gradient_cosine(const Linearization& at) {
 // of at most some tens of additions in a chain (lanes, tiles, tree) over products. By column: one row of huge
 // weight must not excuse parameters that it says nothing of.
 GradientNoise gradient_noise(const Linearization& at, double magnitude, std::span<const double> column_magnitude,
-                             double jacobian_error) {
+                             double jacobian_error, const Box& room) {
   const double r = std::sqrt(2 * at.cost);
   if (!(r > 0)) return {true, 1.0};
   GradientNoise out{true, 0};
   double furthest = 1;
   for (std::size_t j = 0; j < at.gradient.size(); ++j) {
+    if (is_held(at, room, j)) continue;
     const double column = std::sqrt(at.normal(j, j));
     const double cosine = column > 0 ? std::fabs(at.gradient[j]) / column / r : 0;
     const double terms = column_magnitude.empty() ? magnitude : column_magnitude[j];
@@ -174,30 +183,36 @@ bool zero_residual(double cost, double initial_cost, double magnitude) {
   return cost == 0 || (cost <= kU * kU * initial_cost && std::sqrt(2 * cost) <= kRounding * magnitude);
 }
 
-FirstOrder first_order(const Linearization& at, std::span<const double> x, std::size_t rows, bool unit_sigma) {
+FirstOrder first_order(const Linearization& at, std::span<const double> x, std::size_t rows, bool unit_sigma, const Box& room) {
   FirstOrder out;
   UndampedSolver scratch;
-  first_order(at, x, rows, unit_sigma, scratch, out);
+  first_order(at, x, rows, unit_sigma, scratch, out, room);
   return out;
 }
 
 void first_order(const Linearization& at, std::span<const double> x, std::size_t rows, bool unit_sigma,
-                 UndampedSolver& scratch, FirstOrder& out) {
-  out.cosine = gradient_cosine(at);
+                 UndampedSolver& scratch, FirstOrder& out, const Box& room) {
+  out.cosine = gradient_cosine(at, room);
   Numbers scale(x.size());
   safe_norms(at, scale);
   scratch.solver.set(at, view(scale));
+  scratch.solver.keep_within(room);
   Step& step = scratch.step;
   scratch.solver.solve(0, step);
   out.usable = step.factored;
   out.condition = out.decrement = out.decrement_sigma = out.step_size = 0;
+  out.held.clear();
   if (!step.factored) return;
   out.condition = step.condition;
   out.decrement = step.nu;
-  const double sigma = scatter(at.cost, rows, x.size(), unit_sigma);
+  std::size_t free = x.size();
+  for (const Held side : step.held) free -= side != Held::none ? 1 : 0;
+  const double sigma = scatter(at.cost, rows, free, unit_sigma);
   out.decrement_sigma = sigma > 0 ? step.nu / sigma : std::numeric_limits<double>::infinity();
-  out.step_size = relative_size(step.step, x, view(scale));
+  if (sigma == 0 && free == 0 && step.nu == 0) out.decrement_sigma = 0;  // nothing is left to move
+  out.step_size = relative_size(step.step, x, view(scale), step.held);
   out.step.swap(step.step);
+  out.held.swap(step.held);
 }
 
 Certified certify(Evaluator& evaluator, std::span<const double> x, Linearization& at, const CertificateTests& tests) {
@@ -207,47 +222,85 @@ Certified certify(Evaluator& evaluator, std::span<const double> x, Linearization
   return out;
 }
 
-void certify(Evaluator& evaluator, std::span<const double> x, Linearization& at, const CertificateTests& tests,
-             UndampedSolver& scratch, Certified& out) {
-  out.certificate = {};
-  out.covariance.assign(0, 0);
-  out.first_order = false;
-  Certificate& c = out.certificate;
-  c.cost = at.cost;
-  out.step.assign(x.size(), 0.0);
-  if (!at.finite) return;  // derivatives that are not finite where the residuals are: nothing to certify
-  Numbers norms(x.size());
-  safe_norms(at, norms);
+namespace {
+
+// Factors J, or its part that `face` sees, from another pass over the rows where its digits ask for one, and analyses it.
+// False: that pass is not finite.
+bool examine(Evaluator& evaluator, std::span<const double> x, Linearization& at, const Face* face, UndampedSolver& scratch,
+             Certified& out) {
+  Linearization part;
+  const Linearization* seen = &at;
+  const auto look = [&] {
+    if (face == nullptr) return;
+    part = restricted(at, *face);
+    seen = &part;
+  };
+  look();
+  const std::size_t n = seen->gradient.size();
+  Numbers norms(n);
+  safe_norms(*seen, norms);
   const std::span<const double> scale = view(norms);
-  Factor factor(x.size());
-  bool ready = !at.triangle.empty();
+  Factor factor(n);
+  bool ready = !seen->triangle.empty();
   if (ready) {
-    factor_triangle(at, scale, factor);
+    factor_triangle(*seen, scale, factor);
   } else {
-    scratch.solver.set(at, scale);
+    scratch.solver.set(*seen, scale);
     scratch.solver.solve(0, scratch.step);
     // Normal equations serve while the covariance keeps ten digits. With many parameters their number would say far more
     // than their rounding errors, which grow as its root (Higham and Mary, SIAM J. Sci. Comput. 41, 2019).
-    const double n = static_cast<double>(x.size());
-    ready = scratch.step.factored && scratch.step.condition < 1e15 && factor_normal(at, scale, factor) &&
-            (n * kU * scratch.step.condition < 1e-10 ||
-             (x.size() > small_dense::kMost && std::sqrt(n) * kU * normal_condition(factor.triangle(scale)) < 1e-10));
+    const double count = static_cast<double>(n);
+    ready = scratch.step.factored && scratch.step.condition < 1e15 && factor_normal(*seen, scale, factor) &&
+            (count * kU * scratch.step.condition < 1e-10 ||
+             (n > small_dense::kMost && std::sqrt(count) * kU * normal_condition(factor.triangle(scale)) < 1e-10));
   }
   if (!ready) {
     Linearization by_qr = evaluator.linearize(x, {Format::f64, Gram::qr});
-    if (!by_qr.finite) return;
+    if (!by_qr.finite) return false;
     at = std::move(by_qr);
-    c.cost = at.cost;
-    factor_triangle(at, scale, factor);
+    out.certificate.cost = at.cost;
+    look();
+    factor_triangle(*seen, scale, factor);
   }
+  out.step.assign(n, 0.0);
   analyse(factor.triangle(scale), out);
+  out.certificate.step = face == nullptr ? relative_size(out.step, x, scale) : relative_size(out.step, restricted(x, *face), scale);
+  return true;
+}
+
+// The same where x lies on bounds: of the parameters that are free to move.
+bool examine_face(Evaluator& evaluator, std::span<const double> x, Linearization& at, const Face& face, UndampedSolver& scratch,
+                  Certified& out) {
+  if (face.kept.empty()) {
+    out.step.clear();
+    out.covariance.assign(0, 0);
+    out.certificate.condition = 1;
+    expand(face, out);
+    return true;
+  }
+  if (!examine(evaluator, x, at, &face, scratch, out)) return false;
+  expand(face, out);
+  return true;
+}
+
+// The minimum of the undamped model within the bounds.
+Step undamped_within(const Linearization& at, const Box& room, UndampedSolver& scratch) {
+  Numbers norms(at.gradient.size());
+  safe_norms(at, norms);
+  scratch.solver.set(at, view(norms));
+  scratch.solver.keep_within(room);
+  return scratch.solver.solve(0);
+}
+
+bool pass(const Evaluator& evaluator, const Linearization& at, const CertificateTests& tests, std::size_t free, Certified& out) {
+  Certificate& c = out.certificate;
   const double nu = c.decrement_sigma;
   const double sigma = scatter(c.cost, evaluator.residuals(), static_cast<std::size_t>(c.rank), tests.unit_sigma);
   c.decrement_sigma = sigma > 0 ? nu / sigma : kNaN;
-  c.gradient_norm = gradient_cosine(at);
-  const GradientNoise rounding = gradient_noise(at, tests.magnitude, tests.column_magnitude, evaluator.jacobian_error());
+  c.gradient_norm = gradient_cosine(at, tests.room);
+  const GradientNoise rounding =
+      gradient_noise(at, tests.magnitude, tests.column_magnitude, evaluator.jacobian_error(), tests.room);
   c.gradient_bound = rounding.bound;
-  c.step = relative_size(out.step, x, scale);
 
   const bool near = sigma > 0 && c.decrement_sigma <= tests.tau;
   const bool flat = c.gradient_norm <= tests.gtol;
@@ -255,21 +308,59 @@ void certify(Evaluator& evaluator, std::span<const double> x, Linearization& at,
   // Where columns are nearly dependent a gradient of rounding size may be far from the optimum.
   const bool noise = rounding.noise && (near || nu <= decrement_noise(c.cost, tests.magnitude));
   const bool zero = zero_residual(c.cost, tests.initial_cost, tests.magnitude);
-  const bool deficient = c.rank < static_cast<int>(x.size());
   // Squares that underflow hide the gradient; and where no parameter moves the residual nothing was fitted.
-  if (tests.underflow || (c.rank == 0 && !zero)) return;
+  if (tests.underflow || (c.rank == 0 && free > 0 && !zero)) return false;
   if ((near || flat) && settled) {
     c.verdict = Verdict::converged;
-    c.governed_by = near ? "decrement+xtol" : "gtol+xtol";
+    c.governed_by = free == 0 ? "bounds" : near ? "decrement+xtol" : "gtol+xtol";
   } else if (noise || zero) {
     c.verdict = Verdict::noise_floor;
     c.governed_by = noise ? "gradient bound" : "zero residual";
   } else {
+    return false;
+  }
+  if (c.rank < static_cast<int>(free)) c.verdict = Verdict::rank_deficient;
+  c.passed = out.first_order = true;
+  return true;
+}
+
+}  // namespace
+
+void certify(Evaluator& evaluator, std::span<const double> x, Linearization& at, const CertificateTests& tests,
+             UndampedSolver& scratch, Certified& out) {
+  out.certificate = {};
+  out.covariance.assign(0, 0);
+  out.first_order = false;
+  out.certificate.cost = at.cost;
+  out.step.assign(x.size(), 0.0);
+  if (!at.finite) return;  // derivatives that are not finite where the residuals are: nothing to certify
+  if (tests.room.empty()) {
+    if (examine(evaluator, x, at, nullptr, scratch, out)) pass(evaluator, at, tests, x.size(), out);
     return;
   }
-  if (deficient) c.verdict = Verdict::rank_deficient;
-  c.passed = out.first_order = true;
-  return;
+  const Step model = undamped_within(at, tests.room, scratch);
+  Face face = pushed_face(at, tests.room, model);
+  if (!examine_face(evaluator, x, at, face, scratch, out)) return;
+  const bool passed = pass(evaluator, at, tests, face.kept.size(), out);
+  if (model.factored) out.step = model.step;  // that may end on bounds x has not reached
+  // Of what lies on a bound, though the cost need not push it there, no more is known than of what is pushed.
+  const Face touched = touched_face(tests.room);
+  if (passed && touched.held != face.held) {
+    Certified conditional;
+    if (examine_face(evaluator, x, at, touched, scratch, conditional)) {
+      Certificate &c = out.certificate, &d = conditional.certificate;
+      c.rank = d.rank;
+      c.condition = d.condition;
+      c.confounded = std::move(d.confounded);
+      c.covariance_error = d.covariance_error;
+      out.covariance = std::move(conditional.covariance);
+      if (c.verdict == Verdict::rank_deficient && c.rank == static_cast<int>(touched.kept.size())) c.verdict = Verdict::converged;
+      face = touched;
+    }
+  }
+  for (std::size_t j = 0; j < x.size(); ++j) {
+    if (face.held[j]) out.certificate.at_bound.push_back(static_cast<int>(j));
+  }
 }
 
 }  // namespace nlsq::inline v0

@@ -1,6 +1,7 @@
 // The f64 verdict on a point: what the data determine, how far the optimum is, how sure that is.
 #pragma once
 
+#include "box.hpp"
 #include "evaluator.hpp"
 #include "linear_solver.hpp"
 
@@ -17,16 +18,18 @@ struct CertificateTests {
   bool unit_sigma = false;  // sigma is 1 by the user's word (absolute sigma)
   std::span<const double> column_magnitude = {};  // as in Recheck; `magnitude` for all where it is empty
   bool underflow = false;   // as in Recheck: sums of squares say nothing
+  Box room = {};            // around x
 };
 
 struct Certified {
   Certificate certificate;
-  Matrix covariance;  // (JᵀJ)⁻¹ on the determined subspace, not scaled by sigma²; NaN for parameters outside it
-  Vector step;        // undamped f64 step, within the determined subspace
+  // (JᵀJ)⁻¹ on the determined subspace, not scaled by sigma²; NaN for parameters outside it and for those on a bound
+  Matrix covariance;
+  Vector step;        // undamped f64 step, within the determined subspace and the bounds
   bool first_order = false;  // a first-order test holds
 };
 
-// Judges x, linearized in f64. Where κ₀ asks for it a QR pass over the rows replaces the normal
+// Judges x, linearized in f64. Parameters that the cost pushes against a bound they lie on are taken as fixed there. Where κ₀ asks for it a QR pass over the rows replaces the normal
 // equations. `at` is updated to the linearization that served.
 Certified certify(Evaluator& evaluator, std::span<const double> x, Linearization& at, const CertificateTests& tests);
 // The same in memory that is given.
@@ -49,24 +52,25 @@ struct FirstOrder {
   double decrement_sigma = 0;  // ν₀/σ
   double cosine = 0;           // largest |g_j| / (‖J_j‖‖r‖)
   double step_size = 0;        // ‖D s₀‖ / ‖D x‖
-  Vector step;                 // s₀
+  Vector step;                 // s₀, within the bounds
+  std::vector<Held> held;      // as in Step
 };
-FirstOrder first_order(const Linearization& at, std::span<const double> x, std::size_t rows, bool unit_sigma);
+FirstOrder first_order(const Linearization& at, std::span<const double> x, std::size_t rows, bool unit_sigma, const Box& room = {});
 void first_order(const Linearization& at, std::span<const double> x, std::size_t rows, bool unit_sigma,
-                 UndampedSolver& scratch, FirstOrder& out);
+                 UndampedSolver& scratch, FirstOrder& out, const Box& room = {});
 
 // Rank of J from the triangle of a QR pass, columns scaled to unit length.
 int numerical_rank(const Linearization& at);
 
-// Largest cosine between r and a column of J; 0 where r or the column vanishes.
-double gradient_cosine(const Linearization& at);
-// |g_j| beside its own rounding bound, for every j.
+// Largest cosine between r and a column of J; 0 where r or the column vanishes. Of the parameters no bound holds.
+double gradient_cosine(const Linearization& at, const Box& room = {});
+// |g_j| beside its own rounding bound, for every such j.
 struct GradientNoise {
   bool noise = false;  // every one is within its bound
   double bound = 0;    // as a cosine: the largest; where some are not within, that of the one furthest beyond
 };
 GradientNoise gradient_noise(const Linearization& at, double magnitude, std::span<const double> column_magnitude,
-                             double jacobian_error);
+                             double jacobian_error, const Box& room = {});
 // What rounding of the residuals makes of the decrement ν₀.
 double decrement_noise(double cost, double magnitude);
 // What rounding makes of a step by QR, relative to ‖D x‖: n u √κ₀.

@@ -1,6 +1,7 @@
 #include "curve.hpp"
 
 #include "dense_evaluator.hpp"
+#include "multi_start.hpp"
 #include "row_statistics.hpp"
 #include "start.hpp"
 
@@ -134,7 +135,8 @@ void finish_statistics(const Curve& curve, MinimizerResult& minimum, FitResult& 
     ResidualForm form = curve.form;
     form.for_covariance = true;
     const std::unique_ptr<RowModel> rows = curve.rows_of(form);
-    of_rows = row_statistics(*rows, form, minimum.x, curve.options.absolute_sigma, curve.options);
+    of_rows = row_statistics(*rows, form, minimum.x, curve.options.absolute_sigma, curve.options,
+                             minimum.certified.certificate.at_bound);
   }
   fill_statistics(fit, minimum, curve.free, curve.form.loss, wanted ? &of_rows : nullptr, curve.options.absolute_sigma,
                   curve.form.loss.is_counts() ? constant_deviance(curve) : total_squares(curve));
@@ -149,7 +151,7 @@ std::optional<double> start_without_loss(const Curve& curve, const std::vector<i
   curve.survey->run();
   ResidualForm plain(curve.form.weighted);
   const std::unique_ptr<RowModel> rows = curve.rows_of(plain);
-  Vector better = linear_least_squares(*rows, request.x0, linear);
+  Vector better = linear_least_squares(*rows, request.x0, linear, curve.limits);
   SampleRows sample(request.rows, kStartRows);
   DenseEvaluator evaluator(sample);
   const double before = evaluator.cost(request.x0, Format::f64).cost, after = evaluator.cost(better, Format::f64).cost;
@@ -166,22 +168,35 @@ FitResult fit_rows(const Curve& curve, RowModel& rows, const std::vector<int>& l
   fit.parameter_names = curve.names;
   fit.guess = fit.parameters = curve.start;
   fit.fixed.assign(curve.names.size(), true);
+  fit.at_bound.assign(curve.names.size(), false);
   for (const int j : curve.free) fit.fixed[static_cast<std::size_t>(j)] = false;
   fit.rows = curve.data->rows();
 
   const double setup = std::chrono::duration<double>(Clock::now() - curve.begin).count();
   const bool keeps_linear = curve.form.keeps_linear();
-  SolveRequest request{rows, curve.free_start(), keeps_linear ? linear : std::vector<int>{}, curve.options, curve.unit_sigma(), curve.survey};
-  std::optional<double> given_cost;
-  if (!keeps_linear && !linear.empty()) given_cost = start_without_loss(curve, linear, request);
-  MinimizerResult minimum = curve.free.empty() ? evaluate_only(rows) : solve_rows ? solve_rows(request) : solve(request);
+  SolveRequest request{rows,          curve.free_start(),  keeps_linear ? linear : std::vector<int>{},
+                       curve.options, curve.unit_sigma(), curve.limits,
+                       curve.survey};
+  const SolveFunction solve_one = [&](const SolveRequest& given) {
+    SolveRequest from = given;
+    std::optional<double> given_cost;
+    if (!keeps_linear && !linear.empty()) given_cost = start_without_loss(curve, linear, from);
+    MinimizerResult end = solve_rows ? solve_rows(from) : solve(from);
+    if (given_cost && end.summary.termination != Termination::failure) end.summary.initial_cost = *given_cost;
+    return end;
+  };
+  MinimizerResult minimum = curve.free.empty()         ? evaluate_only(rows)
+                            : curve.options.starts > 1 ? solve_from_starts(curve, request, solve_one, fit)
+                                                       : solve_one(request);
   curve.survey->run();  // where no pass over all rows was made
-  if (given_cost && minimum.summary.termination != Termination::failure) minimum.summary.initial_cost = *given_cost;
   for (std::size_t j = 0; j < curve.free.size(); ++j) fit.parameters[static_cast<std::size_t>(curve.free[j])] = minimum.x[j];
   curve.ties.apply(fit.parameters);
   for (std::size_t j = 0; j < curve.names.size(); ++j) {
     fit.ties.push_back(curve.ties.expression(static_cast<int>(j)));
     if (!fit.ties.back().empty()) fit.fixed[j] = false;
+  }
+  for (const int k : minimum.certified.certificate.at_bound) {
+    fit.at_bound[static_cast<std::size_t>(curve.free[static_cast<std::size_t>(k)])] = true;
   }
   finish_statistics(curve, minimum, fit);
   fit.summary = std::move(minimum.summary);
@@ -192,10 +207,17 @@ FitResult fit_rows(const Curve& curve, RowModel& rows, const std::vector<int>& l
 }
 
 std::unique_ptr<RowModel> fallback_rows(const ModelFunction& function, std::shared_ptr<const RowSource> data, const ResidualForm& form,
-                                        std::vector<double> start, std::vector<int> free) {
+                                        std::vector<double> start, std::vector<int> free, const Limits& limits) {
+  Vector lower, upper;  // of all parameters; those that are not free do not move
+  if (!limits.empty()) lower = upper = start;
+  for (std::size_t k = 0; k < limits.lower.size(); ++k) {
+    lower[static_cast<std::size_t>(free[k])] = limits.lower[k];
+    upper[static_cast<std::size_t>(free[k])] = limits.upper[k];
+  }
   std::unique_ptr<CallableRows> rows;
   if (function.dual) rows = std::make_unique<DualRows>(function, data, form.weighted, std::move(start), std::move(free));
-  else rows = std::make_unique<DifferenceRows>(function, data, form.weighted, std::move(start), std::move(free));
+  else rows = std::make_unique<DifferenceRows>(function, data, form.weighted, std::move(start), std::move(free), Vector{}, std::move(lower),
+                                               std::move(upper));
   if (form.loss.is_linear()) return rows;
   if (form.loss.is_counts()) rows->give_values();
   return std::make_unique<LossRows>(std::move(rows), form, CountColumn{std::move(data), function.predictors});
@@ -207,7 +229,7 @@ FitResult fit_fallback(const ModelFunction& function, Curve curve, const std::st
                                       note));
   }
   curve.survey->run();  // a callable is not called with numbers that are none
-  curve.rows_of = [&](const ResidualForm& form) { return fallback_rows(function, curve.data, form, curve.start, curve.free); };
+  curve.rows_of = [&](const ResidualForm& form) { return fallback_rows(function, curve.data, form, curve.start, curve.free, curve.limits); };
   const std::unique_ptr<RowModel> rows = curve.rows_of(curve.form);
   FitResult fit = fit_rows(curve, *rows, {});
   fit.summary.evaluator_note = note;

@@ -38,6 +38,7 @@ struct Curve {
   // Rows of the same model in another form: without its loss, or for the covariance.
   std::function<std::unique_ptr<RowModel>(const ResidualForm& form)> rows_of = {};
   Ties ties = {};  // that were put into the model
+  Limits limits = {};  // of the free parameters
 
   // Residuals have variance 1 by the user's word, or by that of counts.
   bool unit_sigma() const { return options.absolute_sigma || form.loss.is_counts(); }
@@ -57,7 +58,7 @@ FitResult fit_rows(const Curve& curve, RowModel& rows, const std::vector<int>& l
 
 // By dual numbers, or finite differences where the callable takes double alone. `note` says why it was not recorded.
 std::unique_ptr<RowModel> fallback_rows(const ModelFunction& function, std::shared_ptr<const RowSource> data, const ResidualForm& form,
-                                        std::vector<double> start, std::vector<int> free);
+                                        std::vector<double> start, std::vector<int> free, const Limits& limits = {});
 // Throws ValidationError where errors in x ask for derivatives by x, which calls do not give.
 FitResult fit_fallback(const ModelFunction& function, Curve curve, const std::string& note);
 

@@ -28,9 +28,11 @@ FitResult fit_formula(const Formula& given, FitData data, std::vector<double> st
   if (!ties.empty()) tied = ties.put_into(given);
   const Formula& formula = tied ? *tied : given;
   const int predictors = static_cast<int>(formula.predictors.size());
-  Curve curve{formula.parameters, std::move(start), free_parameters(formula.parameters, options.fixed, ties), std::move(data.rows),
+  const Limits limits = limits_of(options.bounds, formula.parameters, ties);
+  Curve curve{formula.parameters, std::move(start), free_parameters(formula.parameters, options.fixed, ties, limits), std::move(data.rows),
               predictors, std::move(data.form), std::move(data.survey), options, {}, std::chrono::steady_clock::now()};
   curve.ties = std::move(ties);
+  curve.limits = limits_of_free(limits, curve.free);
   check_counts(curve.data->rows(), curve.free.size());
   if (formula.has_left_side) {
     if (curve.form.loss.is_counts()) throw ValidationError("loss poisson: counts are fitted as they are; the formula has a left side");
@@ -46,6 +48,11 @@ FitResult fit_formula(const Formula& given, FitData data, std::vector<double> st
   return fit_rows(curve, *rows, linear);
 }
 
+std::vector<double> formula_start(const Formula& formula, const NamedValues& p0, const FitOptions& options) {
+  const Limits limits = limits_of(options.bounds, formula.parameters);
+  return starting_values(formula.parameters, p0, default_start(formula.parameters.size(), limits), limits);
+}
+
 FitResult fit_callable(const ModelFunction& given, FitData data, const std::vector<double>& p0, const FitOptions& options) {
   std::vector<std::string> names = options.parameter_names;
   for (std::size_t j = names.size(); j < p0.size(); ++j) names.push_back(fmt::format("p{}", j));
@@ -56,10 +63,12 @@ FitResult fit_callable(const ModelFunction& given, FitData data, const std::vect
   for (std::size_t j = 0; j < p0.size(); ++j) named.emplace_back(names[j], p0[j]);
   Ties ties(names, options.ties, options.fixed);
   const ModelFunction function = ties.put_into(given);
-  Curve curve{names, starting_values(names, named, p0), free_parameters(names, options.fixed, ties), std::move(data.rows),
+  const Limits limits = limits_of(options.bounds, names, ties);
+  Curve curve{names, starting_values(names, named, p0, limits), free_parameters(names, options.fixed, ties, limits), std::move(data.rows),
               function.predictors, std::move(data.form), std::move(data.survey), options, {}, std::chrono::steady_clock::now()};
   ties.apply(curve.start);
   curve.ties = std::move(ties);
+  curve.limits = limits_of_free(limits, curve.free);
   check_counts(curve.data->rows(), curve.free.size());
   if (!function.trace) {
     return fit_fallback(function, curve, function.dual ? "the callable asked not to be recorded" : "the callable takes double alone");
@@ -92,8 +101,7 @@ FitResult curve_fit(const Formula& formula, const Columns& x, const Column& y, c
   const FpEnvironment environment;
   check_options(options);
   FitData data = fit_data(x, y, options, formula.predictors);
-  std::vector<double> start = starting_values(formula.parameters, p0, std::vector<double>(formula.parameters.size(), 1.0));
-  return fit_formula(formula, std::move(data), std::move(start), p0, options);
+  return fit_formula(formula, std::move(data), formula_start(formula, p0, options), p0, options);
 }
 
 FitResult curve_fit(std::string_view formula, const Columns& x, const Column& y, const NamedValues& p0, const FitOptions& options) {
@@ -112,7 +120,8 @@ FitResult curve_fit(const Model& model, const Columns& x, const Column& y, const
     data.survey->run();
     start = guessed_start(model, x, y, warning);
   }
-  FitResult fit = fit_formula(formula, std::move(data), starting_values(formula.parameters, p0, start), p0, options);
+  start = starting_values(formula.parameters, p0, start, limits_of(options.bounds, formula.parameters));
+  FitResult fit = fit_formula(formula, std::move(data), std::move(start), p0, options);
   if (!warning.empty()) fit.warnings.insert(fit.warnings.begin(), warning);
   return fit;
 }
@@ -147,8 +156,7 @@ FitResult curve_fit(const Formula& formula, std::shared_ptr<const RowSource> row
   const FpEnvironment environment;
   check_options(options);
   FitData data = fit_data(std::move(rows), options, formula.predictors);
-  std::vector<double> start = starting_values(formula.parameters, p0, std::vector<double>(formula.parameters.size(), 1.0));
-  return fit_formula(formula, std::move(data), std::move(start), p0, options);
+  return fit_formula(formula, std::move(data), formula_start(formula, p0, options), p0, options);
 }
 
 }  // namespace nlsq::inline v0

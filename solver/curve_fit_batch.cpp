@@ -49,9 +49,10 @@ void check_column(const ColumnPerFit& column, const ColumnPerFit& y, const std::
   }
 }
 
-void check(const Batch& batch, const BatchOptions& given) {
+void check(const Batch& batch, const BatchOptions& given, const Limits& limits) {
   check_options(given);
-  const auto& names = batch.model.predictors;
+  const auto &names = batch.model.predictors, &names_of_parameters = batch.model.names;
+  if (given.starts != 1) throw ValidationError(fmt::format("starts = {}: a batch makes one start a fit", given.starts));
   if (given.callback) throw ValidationError("callback: a batch takes none");
   if (batch.y.empty() || batch.y.shared()) throw DataError("Y: give one column for each fit");
   if (batch.x.size() != names.size()) {
@@ -69,6 +70,9 @@ void check(const Batch& batch, const BatchOptions& given) {
                                       batch.model.names.size(), fmt::join(batch.model.names, ", "), batch.fits()));
   }
   if (!all_usable(P0.data(), P0.rows() * P0.columns(), Wanted::any)) throw ValidationError("P0 has values that are not finite");
+  for (std::size_t f = 0; f < P0.rows() && !limits.empty(); ++f) {
+    check_within(limits, names_of_parameters, {batch.start_of(f), batch.start_of(f) + P0.columns()}, "P0");
+  }
   for (std::size_t f = 0; f < batch.fits(); ++f) {
     if (batch.y[f].size() == 0) throw DataError(fmt::format("fit {} has no data rows", f));
     check_counts(batch.y[f].size(), batch.free.size());
@@ -134,7 +138,7 @@ class BatchTask {
     worker.evaluator.set_parallelism({.threads = 1, .executor = {}});
     worker.evaluator.keep_time(false);
     if (!request_ || &request_->rows != &worker.rows) {
-      request_.emplace(SolveRequest{worker.rows, {}, batch_.programs->linear, batch_.options, batch_.options.absolute_sigma});
+      request_.emplace(SolveRequest{worker.rows, {}, batch_.programs->linear, batch_.options, batch_.options.absolute_sigma, batch_.limits});
     }
     request_->x0 = x0_;
     bool served = false;
@@ -153,10 +157,11 @@ class BatchTask {
 
   void by_fallback(std::size_t f, std::span<const double> start) {
     const auto data = std::make_shared<MemoryRows>(columns_);
-    const auto rows = fallback_rows(*batch_.model.function, data, batch_.weighted(), {start.begin(), start.end()}, batch_.free);
+    const auto rows = fallback_rows(*batch_.model.function, data, batch_.weighted(), {start.begin(), start.end()}, batch_.free,
+                                    batch_.limits);
     DenseEvaluator evaluator(*rows);
     if (!fallback_workspace_) fallback_workspace_.emplace();
-    solve_in({*rows, x0_, {}, batch_.options, batch_.options.absolute_sigma}, evaluator, *fallback_workspace_);
+    solve_in({*rows, x0_, {}, batch_.options, batch_.options.absolute_sigma, batch_.limits}, evaluator, *fallback_workspace_);
     store(f, fallback_workspace_->best);
     counters_.add(evaluator.counters());
   }
@@ -283,10 +288,12 @@ BatchResult curve_fit_batch(const PreparedModel& model, const std::vector<Column
   const FpEnvironment environment;
   const PreparedModel::Impl& impl = model.impl();
   Ties ties(impl.names, given.ties, given.fixed);
-  Batch batch{impl, x, Y, given.sigma_per_fit, P0, given, free_parameters(impl.names, given.fixed, ties), {}, true, std::move(ties)};
+  const Limits limits = limits_of(given.bounds, impl.names, ties);
+  Batch batch{impl, x, Y, given.sigma_per_fit, P0, given, free_parameters(impl.names, given.fixed, ties, limits), {}, true, std::move(ties)};
+  batch.limits = limits_of_free(limits, batch.free);
   if (batch.sigma.empty() && !given.sigma.empty()) batch.sigma = given.sigma;
-  check(batch, given);
-  if (batch.free.empty()) throw ValidationError("fixed: no parameter is left to fit");
+  check(batch, given, limits);
+  if (batch.free.empty()) throw ValidationError("fixed, bounds: no parameter is left to fit");
   static_cast<SolverOptions&>(batch.options) = settled(given);
   batch.options.executor = {};  // of the fits; it is this call's
   for (const ColumnPerFit& column : x) batch.shared_usable = batch.shared_usable && (!column.shared() || usable(column[0], Wanted::any));

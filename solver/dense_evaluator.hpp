@@ -1,6 +1,7 @@
 // An Evaluator over rows of any kind: tiles go to Gram or QR kernels, sums go up a fixed tree.
 #pragma once
 
+#include "box.hpp"
 #include "data_survey.hpp"
 #include "evaluator.hpp"
 
@@ -60,6 +61,8 @@ class DenseEvaluator final : public Evaluator {
   // Without it seconds() stays 0: the clock costs small fits a few percent.
   void keep_time(bool on) { timed_ = on; }
   void set_linear(bool on) { linear_ = on; }
+  // Bounds that points evaluated beside x keep, too. They must outlive their use.
+  void keep_within(const Box& box) { box_ = box; }
   void set_parallelism(const Parallelism& parallelism) { parallelism_ = parallelism; }
   // Counters, work and time from zero; what has been allocated is kept.
   void forget_work();
@@ -114,6 +117,7 @@ class DenseEvaluator final : public Evaluator {
   bool timed_ = true;
   std::shared_ptr<DataSurvey> survey_;  // to be made; the rows are the data's
   bool linear_ = false;
+  Box box_;
 };
 
 }  // namespace nlsq::inline v0

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace nlsq::inline v0 {
 
@@ -27,9 +28,89 @@ void check_options(const SolverOptions& options, std::span<const std::string> co
   if (!found.empty()) throw ValidationError(std::move(found));
 }
 
+Limits limits_of(const Bounds& bounds, const std::vector<std::string>& names, const Ties& ties) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  if (bounds.empty()) return {};
+  const std::size_t n = names.size();
+  std::vector<std::string> wrong;
+  const auto side = [&](const std::vector<double>& given, double none, const char* which) {
+    if (given.size() != 1 && given.size() != n && !given.empty()) {
+      wrong.push_back(fmt::format("bounds: {} {} ones for {} parameters ({}): give one for all or one for each", given.size(), which,
+                                  n, listed(names)));
+    }
+    std::vector<double> values(n, none);
+    for (std::size_t j = 0; j < n && !given.empty(); ++j) values[j] = given[std::min(j, given.size() - 1)];
+    for (std::size_t j = 0; j < n; ++j) {
+      if (std::isnan(values[j])) wrong.push_back(fmt::format("bounds: the {} one of {} is NaN: an infinity is no bound", which, names[j]));
+    }
+    return values;
+  };
+  Limits out{side(bounds.lower, -kInfinity, "lower"), side(bounds.upper, kInfinity, "upper")};
+  bool any = false;
+  for (std::size_t j = 0; j < n; ++j) {
+    const double lower = out.lower[j], upper = out.upper[j];
+    any = any || lower > -kInfinity || upper < kInfinity;
+    if (lower > upper) {
+      wrong.push_back(fmt::format("bounds: the lower one of {}, {}, is above the upper one, {}: exchange them", names[j], lower, upper));
+    } else if (lower == kInfinity || upper == -kInfinity) {
+      wrong.push_back(fmt::format("bounds: no number lies between those of {}, {} and {}", names[j], lower, upper));
+    }
+    const std::string expression = ties.expression(static_cast<int>(j));
+    if (!expression.empty() && (lower > -kInfinity || upper < kInfinity)) {
+      wrong.push_back(fmt::format("bounds: {} is tied ({} = {}): bound what it follows, and give it infinities", names[j], names[j], expression));
+    }
+  }
+  if (!wrong.empty()) throw ValidationError(std::move(wrong));
+  return any ? out : Limits{};
+}
+
+Limits limits_of_free(const Limits& limits, const std::vector<int>& free) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  if (limits.empty()) return {};
+  Limits out;
+  bool any = false;
+  for (const int index : free) {
+    const auto j = static_cast<std::size_t>(index);
+    out.lower.push_back(limits.lower[j]);
+    out.upper.push_back(limits.upper[j]);
+    any = any || limits.lower[j] > -kInfinity || limits.upper[j] < kInfinity;
+  }
+  return any ? out : Limits{};
+}
+
+void check_within(const Limits& limits, const std::vector<std::string>& names, const std::vector<double>& values, const char* what) {
+  if (limits.empty()) return;
+  std::vector<std::string> wrong;
+  for (std::size_t j = 0; j < names.size(); ++j) {
+    if (values[j] < limits.lower[j]) {
+      wrong.push_back(fmt::format("{}: {} = {} is below its lower bound {}: start within the bounds", what, names[j], values[j], limits.lower[j]));
+    } else if (values[j] > limits.upper[j]) {
+      wrong.push_back(fmt::format("{}: {} = {} is above its upper bound {}: start within the bounds", what, names[j], values[j], limits.upper[j]));
+    }
+  }
+  if (!wrong.empty()) throw ValidationError(std::move(wrong));
+}
+
+void check_options(const FitOptions& options) {
+  check_options(static_cast<const SolverOptions&>(options));
+  if (options.starts < 1) throw ValidationError(fmt::format("starts = {}: use 1 or more", options.starts));
+}
+
+std::vector<double> default_start(std::size_t parameters, const Limits& limits) {
+  std::vector<double> start(parameters, 1.0);
+  for (std::size_t j = 0; j < limits.lower.size(); ++j) {
+    const double lower = limits.lower[j], upper = limits.upper[j];
+    if (lower < 1 && upper > 1) continue;
+    if (std::isinf(lower)) start[j] = upper - 1;
+    else start[j] = std::isinf(upper) ? lower + 1 : 0.5 * lower + 0.5 * upper;
+  }
+  return start;
+}
+
 std::vector<double> starting_values(const std::vector<std::string>& names, const NamedValues& given,
-                                    const std::vector<double>& fallback) {
+                                    const std::vector<double>& fallback, const Limits& limits) {
   std::vector<double> values = fallback;
+  for (std::size_t j = 0; j < limits.lower.size(); ++j) values[j] = std::clamp(values[j], limits.lower[j], limits.upper[j]);
   std::vector<bool> set(names.size(), false);
   for (const auto& [name, value] : given) {
     const std::size_t j = index_of(names, name, "p0");
@@ -38,6 +119,7 @@ std::vector<double> starting_values(const std::vector<std::string>& names, const
     if (!std::isfinite(value)) throw ValidationError(fmt::format("p0: {} = {} is not finite", name, value));
     values[j] = value;
   }
+  check_within(limits, names, values, "p0");
   return values;
 }
 
@@ -48,8 +130,10 @@ void check_starts(const NamedValues& p0, const std::vector<std::string>& names, 
   }
 }
 
-std::vector<int> free_parameters(const std::vector<std::string>& names, const std::vector<std::string>& fixed, const Ties& ties) {
+std::vector<int> free_parameters(const std::vector<std::string>& names, const std::vector<std::string>& fixed, const Ties& ties,
+                                 const Limits& limits) {
   std::vector<bool> held(names.size(), false);
+  for (std::size_t j = 0; j < limits.lower.size(); ++j) held[j] = limits.lower[j] == limits.upper[j];
   for (const std::string& name : fixed) held[index_of(names, name, "fixed")] = true;
   std::vector<int> free;
   for (std::size_t j = 0; j < names.size(); ++j) {

@@ -1,6 +1,7 @@
 // What curve_fit and its kin share: names, free parameters, checked data.
 #pragma once
 
+#include "box.hpp"
 #include "data_survey.hpp"
 
 #include <nlsq/column.hpp>
@@ -17,14 +18,26 @@ namespace nlsq::inline v0 {
 
 // Throws ValidationError listing every violation of the options.
 void check_options(const SolverOptions& options, std::span<const std::string> components = {});
+void check_options(const FitOptions& options);
 
-// Starting values by name; `fallback` where none is given. Throws ValidationError for an unknown
-// name, one given twice, or a value that is not finite.
+// Bounds of all parameters, one each; empty where none is bounded. Throws ValidationError listing every fault: sizes, NaN,
+// sides that are crossed, bounds of a tied parameter.
+Limits limits_of(const Bounds& bounds, const std::vector<std::string>& names, const Ties& ties = {});
+Limits limits_of_free(const Limits& limits, const std::vector<int>& free);
+// Throws ValidationError naming every value that lies outside. `what`: whose values they are.
+void check_within(const Limits& limits, const std::vector<std::string>& names, const std::vector<double>& values, const char* what);
+// What SciPy starts from where nothing is given: 1, or inside the bounds where these leave it out.
+std::vector<double> default_start(std::size_t parameters, const Limits& limits);
+
+// Starting values by name; `fallback`, moved within the limits, where none is given. Throws ValidationError for an unknown
+// name, one given twice, or a value that is not finite or lies outside the limits.
 std::vector<double> starting_values(const std::vector<std::string>& names, const NamedValues& given,
-                                    const std::vector<double>& fallback);
+                                    const std::vector<double>& fallback, const Limits& limits = {});
 
-// Indices of the parameters that are neither fixed nor tied. Throws ValidationError for an unknown name.
-std::vector<int> free_parameters(const std::vector<std::string>& names, const std::vector<std::string>& fixed, const Ties& ties = {});
+// Indices of the parameters that are neither fixed nor tied nor held by equal bounds. Throws ValidationError for an unknown
+// name.
+std::vector<int> free_parameters(const std::vector<std::string>& names, const std::vector<std::string>& fixed, const Ties& ties = {},
+                                 const Limits& limits = {});
 
 // Throws ValidationError where a tied parameter has a starting value.
 void check_starts(const NamedValues& p0, const std::vector<std::string>& names, const Ties& ties);

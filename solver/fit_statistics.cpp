@@ -25,11 +25,24 @@ void fill_covariance(FitResult& fit, const Matrix& covariance, const std::vector
   }
 }
 
+// "a (0), b (2.5)": the parameters on a bound, and where it is.
+std::string held_names(const FitResult& fit) {
+  std::string names;
+  for (std::size_t j = 0; j < fit.at_bound.size(); ++j) {
+    if (fit.at_bound[j]) names += fmt::format("{}{} ({:g})", names.empty() ? "" : ", ", fit.parameter_names[j], fit.parameters[j]);
+  }
+  return names;
+}
+
 void warn(FitResult& fit, const Certificate& c, const std::vector<int>& free) {
   std::string names;
   for (const int j : c.confounded) {
     if (!names.empty()) names += ", ";
     names += fit.parameter_names[static_cast<std::size_t>(free[static_cast<std::size_t>(j)])];
+  }
+  if (const std::string held = held_names(fit); !held.empty()) {
+    fit.warnings.push_back(fmt::format(
+        "{} at a bound: without a standard error, and those of the others are as if it were fixed there", held));
   }
   if (!names.empty()) {
     fit.warnings.push_back(fmt::format(
@@ -58,15 +71,17 @@ void fill_statistics(FitResult& fit, const MinimizerResult& minimum, const std::
   fit.loss = loss;
   fit.rss = loss.is_robust() ? of_rows->rss : 2 * minimum.summary.final_cost;
   fit.beyond = loss.is_robust() ? of_rows->beyond : 0;
-  fit.dof = static_cast<std::ptrdiff_t>(fit.rows) - static_cast<std::ptrdiff_t>(free.size());
+  const std::size_t moved = free.size() - c.at_bound.size();
+  fit.dof = static_cast<std::ptrdiff_t>(fit.rows) - static_cast<std::ptrdiff_t>(moved);
   fit.chi2_reduced = fit.dof > 0 ? fit.rss / static_cast<double>(fit.dof) : kNaN;
   if (of_rows != nullptr) {
     fill_covariance(fit, of_rows->covariance, free, 1);
   } else {
-    fill_covariance(fit, minimum.certified.covariance, free, covariance_factor(fit.rss, fit.rows, free.size(), c.rank, absolute_sigma));
+    fill_covariance(fit, minimum.certified.covariance, free, covariance_factor(fit.rss, fit.rows, moved, c.rank, absolute_sigma));
   }
   fit.r_squared = total > 0 ? 1 - fit.rss / total : kNaN;
-  // Counts have no variance of their own to estimate, and their deviance is -2 ln L but for a constant; a robust loss is no likelihood.
+  // A bound does not make a model smaller: what it holds counts. Counts have no variance of their own to estimate, and their
+  // deviance is -2 ln L but for a constant; a robust loss is no likelihood.
   const double k = static_cast<double>(free.size()) + (loss.is_counts() ? 0 : 1);
   double deviance = fit.rss > 0 ? m * std::log(fit.rss / m) : kNaN;
   if (loss.is_counts()) deviance = fit.rss;

@@ -31,6 +31,11 @@ class DenseEvaluator::JacobianCheck {
     for (std::size_t j = 0; j < x_.size(); ++j) {
       const double size = std::max(std::fabs(x_[j]), j < typical.size() ? typical[j] : 0.0);
       step_.push_back(kStep * (size > 0 ? size : 1.0));
+      // Beside a bound to the inside only.
+      const double up = x_[j] + step_[j], down = x_[j] - step_[j];
+      const bool room_above = within(j, up), room_below = within(j, down);
+      one_sided_.push_back(!room_above || !room_below);
+      if (!room_above) step_[j] = room_below ? -step_[j] : 0;
     }
   }
 
@@ -38,15 +43,15 @@ class DenseEvaluator::JacobianCheck {
   Vector everywhere() const {
     double least = std::numeric_limits<double>::infinity();
     for (std::size_t j = 0; j < x_.size(); ++j) {
-      if (const double moved = norm(columns_[j]) * step_[j]; moved > 0) least = std::min(least, moved);
+      if (const double moved = norm(columns_[j]) * std::fabs(step_[j]); moved > 0) least = std::min(least, moved);
     }
     Vector v = step_;
     std::uint64_t random = 0x9e3779b97f4a7c15;  // signs and sizes of no pattern: errors of two columns do not cancel
     for (std::size_t j = 0; j < v.size(); ++j) {
       random = random * 6364136223846793005u + 1442695040888963407u;
-      const double moved = norm(columns_[j]) * step_[j];
+      const double moved = norm(columns_[j]) * std::fabs(step_[j]);
       if (moved > 0) v[j] *= std::max(1e-3, std::min(1.0, least / moved));
-      v[j] *= (random >> 63 ? -1 : 1) * (0.5 + 0.5 * static_cast<double>(random >> 40 & 0xffff) / 0x10000);
+      v[j] *= (random >> 63 && !one_sided_[j] ? -1 : 1) * (0.5 + 0.5 * static_cast<double>(random >> 40 & 0xffff) / 0x10000);
     }
     return v;
   }
@@ -78,7 +83,10 @@ class DenseEvaluator::JacobianCheck {
 
   Vector residuals(const Vector& v, double by) const {
     Vector moved = x_, r(columns_.back().size()), magnitudes(r.size());
-    for (std::size_t j = 0; j < moved.size(); ++j) moved[j] += by * v[j];
+    for (std::size_t j = 0; j < moved.size(); ++j) {
+      moved[j] += by * v[j];
+      if (!within(j, moved[j])) return Vector(r.size(), std::numeric_limits<double>::quiet_NaN());
+    }
     std::size_t at = 0;
     for (const TileRange& group : groups_) {
       evaluator_.model_.reference_residuals(moved, group.first, group.count, &r[at], &magnitudes[at]);
@@ -103,14 +111,21 @@ class DenseEvaluator::JacobianCheck {
       wrong.push_back(std::max(0.0, std::fabs(linear - middle) - slack));
       differences.push_back(middle);
     }
+    if (differences.empty() && longer > 1) return std::numeric_limits<double>::infinity();  // too long a step says nothing
     double squares = 0;
     for (std::size_t j = 0; j < v.size(); ++j) squares += std::pow(norm(columns_[j]) * longer * v[j], 2);
     const double excess = norm(wrong) - rounding_;
     return excess > 0 ? excess / (std::sqrt(squares) + norm(differences)) : 0;
   }
 
+  bool within(std::size_t j, double p) const {
+    const Box& box = evaluator_.box_;
+    return box.empty() || (p >= box.lower[j] && p <= box.upper[j]);
+  }
+
   DenseEvaluator& evaluator_;
   Vector x_, step_;
+  std::vector<bool> one_sided_;
   const std::vector<TileRange>& groups_;
   double rounding_;
   std::vector<Vector> columns_;  // J, r

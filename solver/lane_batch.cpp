@@ -30,7 +30,7 @@ bool lanes_serve(const Batch& batch) {
   const PrecisionPolicy& policy = *o.precision;
   const std::size_t rows = batch.y[0].size(), n = batch.free.size();
   const bool plain = o.algorithm == Algorithm::levenberg_marquardt && o.geodesic != Geodesic::always && !o.strict && o.ftol == 0 &&
-                     o.max_seconds == 0 && o.max_iterations >= kIterations && batch.plain();
+                     o.max_seconds == 0 && o.max_iterations >= kIterations && batch.plain() && batch.limits.empty();
   const bool formats = leads(batch) || (!policy.adaptive && policy.rules.empty() && policy.components.empty());
   if (!batch.programs || !batch.shared_usable || !plain || !formats) return false;
   if (batch.fits() < kFewestFits || rows > kMostRows || rows <= n || n > static_cast<std::size_t>(most_lane_parameters)) return false;

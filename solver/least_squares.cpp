@@ -23,15 +23,15 @@ namespace {
 // The same rows in another form.
 using RowsOf = std::function<std::unique_ptr<RowModel>(const ResidualForm& form)>;
 
-LeastSquaresResult to_result(const VectorFunction& function, MinimizerResult minimum, std::size_t rows, const LeastSquaresOptions& options,
-                             const RowsOf& rows_of) {
+LeastSquaresResult to_result(const VectorFunction& function, MinimizerResult minimum, std::size_t rows, const Limits& limits,
+                             const LeastSquaresOptions& options, const RowsOf& rows_of) {
   LeastSquaresResult out;
   const std::size_t n = minimum.x.size();
   out.x = std::move(minimum.x);
   out.residuals = function.value(out.x);
   out.cost = minimum.summary.final_cost;
   const double sigma = scatter(out.cost, rows, static_cast<std::size_t>(minimum.certified.certificate.rank), false);
-  const double sigma2 = rows > n ? sigma * sigma : std::numeric_limits<double>::quiet_NaN();
+  const double sigma2 = rows > n - minimum.certified.certificate.at_bound.size() ? sigma * sigma : std::numeric_limits<double>::quiet_NaN();
   out.covariance = Matrix(n, n, std::numeric_limits<double>::quiet_NaN());
   out.standard_errors.assign(n, std::numeric_limits<double>::quiet_NaN());
   if (!options.loss.is_linear()) {
@@ -39,7 +39,7 @@ LeastSquaresResult to_result(const VectorFunction& function, MinimizerResult min
     form.loss = options.loss;
     form.for_covariance = true;
     if (minimum.summary.termination != Termination::failure) {
-      out.covariance = row_statistics(*rows_of(form), form, out.x, false, options).covariance;
+      out.covariance = row_statistics(*rows_of(form), form, out.x, false, options, minimum.certified.certificate.at_bound).covariance;
     }
     for (std::size_t i = 0; i < n; ++i) out.standard_errors[i] = std::sqrt(out.covariance(i, i));
   } else if (minimum.certified.covariance.rows() == n) {
@@ -49,6 +49,10 @@ LeastSquaresResult to_result(const VectorFunction& function, MinimizerResult min
     }
   }
   out.summary = std::move(minimum.summary);
+  out.active_mask.assign(n, 0);
+  for (std::size_t j = 0; j < limits.lower.size(); ++j) {
+    out.active_mask[j] = out.x[j] <= limits.lower[j] ? -1 : out.x[j] >= limits.upper[j] ? 1 : 0;
+  }
   return out;
 }
 
@@ -77,12 +81,12 @@ void check_rows_of(const std::vector<RowComponent>& components, std::size_t resi
   throw ValidationError(fmt::format("the components have {} residuals together, the function gives {}: name all of them", rows, residuals));
 }
 
-LeastSquaresResult solve_called(const VectorFunction& function, const std::vector<double>& x0,
+LeastSquaresResult solve_called(const VectorFunction& function, const std::vector<double>& x0, const Limits& limits,
                                 const LeastSquaresOptions& options, const std::string& note) {
   std::vector<int> free(x0.size());
   std::iota(free.begin(), free.end(), 0);
   const RowsOf rows_of = [&](const ResidualForm& form) -> std::unique_ptr<RowModel> {
-    auto called = std::make_unique<VectorRows>(function, x0, free, options.jacobian, options.components);
+    auto called = std::make_unique<VectorRows>(function, x0, free, options.jacobian, options.components, limits.lower, limits.upper);
     if (form.loss.is_linear()) return called;
     return std::make_unique<LossRows>(std::move(called), form);
   };
@@ -90,7 +94,8 @@ LeastSquaresResult solve_called(const VectorFunction& function, const std::vecto
   form.loss = options.loss;
   const std::unique_ptr<RowModel> rows = rows_of(form);
   check_counts(rows->rows(), x0.size());
-  LeastSquaresResult out = to_result(function, solve({*rows, x0, {}, options}), rows->rows(), options, rows_of);
+  LeastSquaresResult out =
+      to_result(function, solve({*rows, x0, {}, options, false, limits}), rows->rows(), limits, options, rows_of);
   out.summary.evaluator_note = note;
   return out;
 }
@@ -107,10 +112,14 @@ LeastSquaresResult least_squares(const VectorFunction& function, const std::vect
   for (std::size_t j = 0; j < x0.size(); ++j) {
     if (!std::isfinite(x0[j])) throw ValidationError(fmt::format("x0[{}] = {} is not finite", j, x0[j]));
   }
+  std::vector<std::string> names;
+  for (std::size_t j = 0; j < x0.size(); ++j) names.push_back(fmt::format("x[{}]", j));
+  const Limits limits = limits_of(options.bounds, names);
+  check_within(limits, names, x0, "x0");
   if (!options.components.empty()) check_rows_of(options.components, function.value(x0).size());
-  if (options.jacobian) return solve_called(function, x0, options, "derivatives by the user's Jacobian");
+  if (options.jacobian) return solve_called(function, x0, limits, options, "derivatives by the user's Jacobian");
   if (!function.trace) {
-    return solve_called(function, x0, options, function.dual ? "the callable asked not to be recorded" : "the callable takes double alone");
+    return solve_called(function, x0, limits, options, function.dual ? "the callable asked not to be recorded" : "the callable takes double alone");
   }
   RolledTrace rolled = roll(function, x0);
   std::string note = rolled.reason;
@@ -121,7 +130,7 @@ LeastSquaresResult least_squares(const VectorFunction& function, const std::vect
     form.loss = options.loss;
     GroupedRows rows(options.loss.is_linear() ? std::move(rolled) : rolled, function, x0, options.components, form);
     check_counts(rows.rows(), x0.size());
-    LeastSquaresResult out = to_result(function, solve({rows, x0, {}, options}), rows.rows(), options, rows_of);
+    LeastSquaresResult out = to_result(function, solve({rows, x0, {}, options, false, limits}), rows.rows(), limits, options, rows_of);
     const Summary& s = out.summary;
     if (s.termination != Termination::failure && s.certificate.recheck_passed) return out;
     if (s.termination == Termination::failure) return out;
@@ -129,7 +138,7 @@ LeastSquaresResult least_squares(const VectorFunction& function, const std::vect
   } else {
     note = "the callable could not be recorded: " + note;
   }
-  return solve_called(function, x0, options, note);
+  return solve_called(function, x0, limits, options, note);
 }
 
 }  // namespace nlsq::inline v0

@@ -1,4 +1,4 @@
-#include "linear_solver.hpp"
+#include "linear_solver_impl.hpp"
 
 #include "small_dense.hpp"
 
@@ -11,9 +11,6 @@
 namespace nlsq::inline v0 {
 
 namespace {
-
-using DenseMatrix = Eigen::MatrixXd;
-using DenseVector = Eigen::VectorXd;
 
 constexpr int kExactInverse = 64;
 
@@ -52,33 +49,19 @@ double inverse_one_norm(const DenseMatrix& L) {
 
 }  // namespace
 
-struct LinearSolver::Impl {
-  DenseVector inverse_scale;  // 1/D
-  DenseMatrix H;              // scaled normal matrix
-  DenseVector g;              // scaled gradient
-  DenseMatrix R;              // scaled triangle, QR only
-  DenseVector z;              // Qᵀr, QR only
-  DenseMatrix L;              // of the last solve, lower
-  DenseVector inverse_pivots; // 1 / L_jj, where it is small
-  DenseMatrix A;              // H + λI; scratch
-  DenseVector s;              // the step, scaled; scratch
+void LinearSolver::Impl::solve_lower(double* v) const {
+  if (small()) return small_dense::solve_lower(L.data(), size(), inverse_pivots.data(), v);
+  Eigen::Map<DenseVector> map(v, g.size());
+  L.triangularView<Eigen::Lower>().solveInPlace(map);
+}
 
-  std::size_t size() const { return static_cast<std::size_t>(g.size()); }
-  bool small() const { return size() <= small_dense::kMost; }
+void LinearSolver::Impl::solve_lower_transposed(double* v) const {
+  if (small()) return small_dense::solve_lower_transposed(L.data(), size(), inverse_pivots.data(), v);
+  Eigen::Map<DenseVector> map(v, g.size());
+  L.transpose().triangularView<Eigen::Upper>().solveInPlace(map);
+}
 
-  void solve_lower(double* v) const {
-    if (small()) return small_dense::solve_lower(L.data(), size(), inverse_pivots.data(), v);
-    Eigen::Map<DenseVector> map(v, g.size());
-    L.triangularView<Eigen::Lower>().solveInPlace(map);
-  }
-  void solve_lower_transposed(double* v) const {
-    if (small()) return small_dense::solve_lower_transposed(L.data(), size(), inverse_pivots.data(), v);
-    Eigen::Map<DenseVector> map(v, g.size());
-    L.transpose().triangularView<Eigen::Upper>().solveInPlace(map);
-  }
-  bool solve_normal(double lambda, Step& out);
-  bool solve_triangle(double lambda, Step& out);
-};
+bool LinearSolver::Impl::small() const { return size() <= small_dense::kMost; }
 
 void column_norms(const Linearization& at, Vector& out) {
   out.resize(at.gradient.size());
@@ -99,6 +82,7 @@ LinearSolver& LinearSolver::operator=(LinearSolver&&) noexcept = default;
 void LinearSolver::set(const Linearization& at, std::span<const double> scale) {
   const auto n = static_cast<Eigen::Index>(scale.size());
   Impl& m = *impl_;
+  m.room_given = m.reduced = false;
   m.inverse_scale.resize(n);
   m.g.resize(n);
   m.H.resize(n, n);
@@ -167,6 +151,9 @@ bool LinearSolver::Impl::solve_triangle(double lambda, Step& out) {
   DenseMatrix stacked = DenseMatrix::Zero(2 * n, n);
   stacked.topRows(n) = R;
   stacked.bottomRows(n).diagonal().setConstant(std::sqrt(lambda));
+  for (Eigen::Index j = 0; reduced && j < n; ++j) {
+    if (on[static_cast<std::size_t>(j)] != Held::none) stacked(n + j, j) = 1;  // its column in R is zero
+  }
   DenseVector rhs = DenseVector::Zero(2 * n);
   rhs.head(n) = z;
   const Eigen::HouseholderQR<DenseMatrix> factor(stacked);
@@ -182,12 +169,17 @@ bool LinearSolver::Impl::solve_triangle(double lambda, Step& out) {
   return true;
 }
 
+bool LinearSolver::Impl::solve_system(double lambda, Step& out) {
+  return R.size() == 0 ? solve_normal(lambda, out) : solve_triangle(lambda, out);
+}
+
 void LinearSolver::solve(double lambda, Step& out) {
   Impl& m = *impl_;
   out.factored = false;
   out.condition = out.nu = out.predicted = out.scaled_norm = 0;
   out.step.assign(m.size(), 0.0);
-  if (!(m.R.size() == 0 ? m.solve_normal(lambda, out) : m.solve_triangle(lambda, out))) return;
+  out.held.clear();
+  if (!(m.room_given ? m.search(lambda, out) : m.solve_system(lambda, out))) return;
   out.factored = m.s.allFinite() && std::isfinite(out.condition);
   if (!out.factored) return;
   out.scaled_norm = small_dense::norm(m.s.data(), m.size());
@@ -195,6 +187,7 @@ void LinearSolver::solve(double lambda, Step& out) {
   for (std::size_t j = 0; j < m.size(); ++j) {
     out.step[j] = m.inverse_scale[static_cast<Eigen::Index>(j)] * m.s[static_cast<Eigen::Index>(j)];
   }
+  if (m.room_given) m.end_on_bounds(lambda, out);
 }
 
 void LinearSolver::apply_inverse(const Vector& v, Vector& out) const {

@@ -6,10 +6,12 @@
 // by Cholesky of the normal equations, or, where the linearization carries a triangle, by QR of [R; √λ I].
 #pragma once
 
+#include "box.hpp"
 #include "evaluator.hpp"
 
 #include <memory>
 #include <span>
+#include <vector>
 
 namespace nlsq::inline v0 {
 
@@ -20,6 +22,9 @@ struct Step {
   double predicted = 0;   // cost decrease of the linear model: ½(λ‖s‖² - gᵀs) >= 0
   double nu = 0;          // ‖L⁻¹g‖, = √(gᵀ(H+λI)⁻¹g)
   double condition = 0;   // 1-norm condition of H + λI (n <= 64: exact inverse; beyond: Hager-Higham)
+  // Which bounds the step ends on; empty: none. Then ½ν² is what the damped model falls by, and `condition` that of
+  // the other parameters' matrix.
+  std::vector<Held> held;
 };
 
 class LinearSolver {
@@ -29,6 +34,9 @@ class LinearSolver {
   LinearSolver(const Linearization& at, const Vector& scale) : LinearSolver() { set(at, scale); }
   // Another linearization, in the memory of the last one.
   void set(const Linearization& at, std::span<const double> scale);
+  // Steps are to stay in room.lower <= step <= room.upper, which holds 0: the minimum of the damped model there, by an
+  // active-set method. Until the next set(). With an empty room anywhere.
+  void keep_within(const Box& room);
   ~LinearSolver();
   LinearSolver(LinearSolver&&) noexcept;
   LinearSolver& operator=(LinearSolver&&) noexcept;
@@ -39,6 +47,7 @@ class LinearSolver {
     return out;
   }
   void solve(double lambda, Step& out);
+  // What follows is of the parameters that the last solve did not leave on a bound; the others count as zero.
   // -(H+λI)⁻¹ D⁻¹v, unscaled, with the factor of the last solve.
   void apply_inverse(const Vector& v, Vector& out) const;
   Vector apply_inverse(const Vector& v) const {

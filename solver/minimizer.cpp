@@ -47,7 +47,9 @@ Minimizer::Minimizer(Evaluator& evaluator, const SolverOptions& options, bool un
   trial_at_.reset();
   solver_.reset();
   first_.usable = false;
+  first_.held.clear();
   step_.factored = false;
+  step_.held.clear();
   for (Recheck* recheck : {&recheck_start_, &recheck_end_}) {
     recheck->rows = 0;
     recheck->largest = recheck->discrepancy = recheck->magnitude = recheck->jacobian_difference = 0;
@@ -148,7 +150,7 @@ bool Minimizer::warm_up(std::span<const double> x0, Kept<Linearization>& at, dou
   while (state_.iteration - first_iteration_ < kMostSteps && !stalled_ && !budget_spent()) {
     if (at_ && !at_->finite) return false;
     know();
-    const FirstOrder here = low() ? first_order(*at_, state_.x, evaluator_.residuals(), unit_sigma_) : first_;
+    const FirstOrder here = low() ? first_order(*at_, state_.x, evaluator_.residuals(), unit_sigma_, room()) : first_;
     if (!here.usable || here.condition > kNormalCondition) return false;
     if (here.decrement_sigma <= near) return true;
     assess();
@@ -184,12 +186,28 @@ void Minimizer::know() {
   if (at_ && solver_) return;
   if (!at_) evaluator_.linearize_into(state_.x, state_.plan, at_.renew());
   update_scale();
+  const Box around = room();
   solver_.renew().set(*at_, state_.scale);
+  solver_->keep_within(around);
   probe_.reset();
-  first_order(*at_, state_.x, evaluator_.residuals(), unit_sigma_, memory_.undamped, first_);
+  first_order(*at_, state_.x, evaluator_.residuals(), unit_sigma_, memory_.undamped, first_, around);
   if (low() || low_gram()) probe_ = evaluator_.probe(state_.x, at_->plan, format_below());
   if (!low()) cost_f64_ = at_->cost;
   else if (std::isinf(checkpoint_noise_) && state_.x == state_.checkpoint) checkpoint_noise_ = probe_->cost_noise;
+}
+
+// How far parameters may go: below f64 to the last float within the bounds, from where f64 goes on to the bound itself.
+Box Minimizer::room() {
+  if (box_.empty()) return {};
+  Vector &below = memory_.room_below, &above = memory_.room_above;
+  below.resize(state_.x.size());
+  above.resize(state_.x.size());
+  for (std::size_t j = 0; j < state_.x.size(); ++j) {
+    const double x = state_.x[j], lower = box_.lower[j], upper = box_.upper[j];
+    below[j] = std::min(0.0, (low() ? on_grid(lower, lower, upper) : lower) - x);
+    above[j] = std::max(0.0, (low() ? on_grid(upper, lower, upper) : upper) - x);
+  }
+  return {below, above};
 }
 
 void Minimizer::update_scale() {
@@ -219,7 +237,7 @@ void Minimizer::record(StepOutcome outcome, Event event, std::string reason, std
   IterationSummary it;
   it.iteration = state_.iteration++;
   it.cost = at_->cost;
-  it.gradient_norm = gradient_cosine(*at_);
+  it.gradient_norm = gradient_cosine(*at_, room());
   const double sigma = scatter(at_->cost, evaluator_.residuals(), state_.x.size(), unit_sigma_);
   it.decrement_sigma = sigma > 0 ? step_.nu / sigma : kNaN;
   double size = 0;

@@ -7,6 +7,7 @@
 // A promotion evaluates the same x again and is not a rejection. Nothing concludes in low precision.
 #pragma once
 
+#include "box.hpp"
 #include "certificate.hpp"
 #include "evaluator.hpp"
 #include "kept.hpp"
@@ -54,7 +55,7 @@ struct MinimizerResult {
 
 // Memory that one solve after the other runs in: what a minimizer finds there is never read.
 struct MinimizerWorkspace {
-  Vector x, scale, checkpoint, trial, norms, bend, acceleration, column_magnitude;
+  Vector x, scale, checkpoint, trial, norms, bend, acceleration, column_magnitude, room_below, room_above;
   Kept<Linearization> at, trial_at;
   Kept<LinearSolver> solver;
   UndampedSolver undamped;
@@ -101,6 +102,8 @@ class Minimizer {
   void count_from(int iteration) { first_iteration_ = state_.iteration = iteration; }
   // What the kernels counted before, so that the first iteration has the work of the start to its account.
   void count_kernels_from(const KernelCounters& before) { counted_ = before; }
+  // Parameters are to stay in `box`, the start in it: every point that is evaluated lies there. It must outlive this.
+  void keep_within(const Box& box) { box_ = box; }
   // As if the callback had said Stop: `run` certifies where it starts.
   void ask_stop() { stop_asked_ = true; }
   // The start comes from samples that represent all rows: it lies within some standard errors of the
@@ -140,6 +143,10 @@ class Minimizer {
   bool reached();
   bool large() const;
   void round_trial();
+  Box room();
+  double gradient_left() const;
+  bool on_bounds() const { return !step_.held.empty() || !first_.held.empty(); }
+  void settle_on_bounds();
   void bend_last_approach();
   bool take_last_step();
   bool widen_by_last_step();
@@ -169,6 +176,7 @@ class Minimizer {
   MinimizerWorkspace& memory_;
   Evaluator& evaluator_;
   const SolverOptions& options_;
+  Box box_;
   bool unit_sigma_, geodesic_;
   int first_iteration_ = 0;
   Clock::time_point begin_;

@@ -19,11 +19,12 @@ constexpr int kPolishSteps = 100;
 bool Minimizer::reached() {
   if (low()) return false;
   if (stalled_ || ftol_met_) return true;
-  const double cosine = gradient_cosine(*at_);
+  const Box around = room();
+  const double cosine = gradient_cosine(*at_, around);
   if (zero_residual(at_->cost, summary_.initial_cost, magnitude_)) return true;
   const bool known = first_order_known();
   // Within rounding; where columns are nearly dependent that is far from the optimum unless ν₀ is rounding, too.
-  if (gradient_noise(*at_, magnitude_, column_magnitude_, evaluator_.jacobian_error()).noise &&
+  if (gradient_noise(*at_, magnitude_, column_magnitude_, evaluator_.jacobian_error(), around).noise &&
       (!known || first_.decrement_sigma <= options_.tau || first_.decrement <= decrement_noise(at_->cost, magnitude_))) {
     return true;
   }
@@ -51,7 +52,7 @@ bool Minimizer::certify_here(Termination reason) {
   }
   if (!at_) {
     evaluator_.linearize_into(state_.x, state_.plan, at_.renew());
-    first_order(*at_, state_.x, evaluator_.residuals(), unit_sigma_, memory_.undamped, first_);
+    first_order(*at_, state_.x, evaluator_.residuals(), unit_sigma_, memory_.undamped, first_, room());
   }
   if (worse_than_checkpoint()) {
     roll_back();
@@ -63,13 +64,14 @@ bool Minimizer::certify_here(Termination reason) {
   }
   const bool small = static_cast<double>(evaluator_.residuals()) * evaluator_.row_cost() < kPolishWork;
   if (reason == Termination::converged && small) polish();
+  if (reason == Termination::converged) settle_on_bounds();
   evaluator_.recheck_into(state_.x, options_.strict ? evaluator_.residuals() : kRecheckRows, recheck_end_);
   magnitude_ = recheck_end_.magnitude;
   cost_magnitude_ = recheck_end_.cost_magnitude > 0 ? recheck_end_.cost_magnitude : magnitude_;
   column_magnitude_ = recheck_end_.column_magnitude;
   certify(evaluator_, state_.x, *at_,
           {options_.tau, options_.xtol, options_.gtol, magnitude_, summary_.initial_cost, unit_sigma_, column_magnitude_,
-           recheck_end_.underflow},
+           recheck_end_.underflow, room()},
           memory_.undamped, certified_);
   if (last_step_ && !widen_by_last_step()) return false;
   summary_.termination = reason;
@@ -100,8 +102,8 @@ bool Minimizer::certify_here(Termination reason) {
 
 // The certificate's undamped step, within the subspace the data determine, if it does not raise the cost.
 bool Minimizer::take_certified_step() {
-  Vector next = state_.x;
-  for (std::size_t j = 0; j < next.size(); ++j) next[j] += certified_.step[j];
+  Vector next;
+  move_within(box_, state_.x, certified_.step, {}, next);
   if (next == state_.x) return false;
   Linearization there = evaluator_.linearize(next, {Format::f64, Gram::qr});
   if (!there.finite || there.cost > at_->cost + noise()) return false;
@@ -117,18 +119,37 @@ bool Minimizer::take_certified_step() {
 // Problems too small for passes to cost anything go on, undamped, until ν₀ stops falling.
 void Minimizer::polish() {
   for (int k = 0; k < kPolishSteps && first_.usable && first_.decrement > 0; ++k) {
-    trial_ = state_.x;
-    for (std::size_t j = 0; j < trial_.size(); ++j) trial_[j] += first_.step[j];
+    move_within(box_, state_.x, first_.step, first_.held, trial_);
     if (trial_ == state_.x) return;
     evaluator_.linearize_into(trial_, state_.plan, trial_at_.renew());
     if (!trial_at_->finite || trial_at_->cost > at_->cost + noise()) return;
     FirstOrder& next = memory_.next_first;
-    first_order(*trial_at_, trial_, evaluator_.residuals(), unit_sigma_, memory_.undamped, next);
-    if (!next.usable || !(next.decrement < first_.decrement)) return;
     state_.x.swap(trial_);
+    first_order(*trial_at_, state_.x, evaluator_.residuals(), unit_sigma_, memory_.undamped, next, room());
+    if (!next.usable || !(next.decrement < first_.decrement)) {
+      state_.x.swap(trial_);
+      return;
+    }
     at_.swap(trial_at_);
     std::swap(first_, next);
   }
+}
+
+// The last bit of the way to a bound that is to hold a parameter: costs need not show it, and short of the bound nothing
+// holds.
+void Minimizer::settle_on_bounds() {
+  if (!first_.usable || first_.held.empty()) return;
+  bool short_of_one = false;
+  for (std::size_t j = 0; j < state_.x.size(); ++j) {
+    short_of_one = short_of_one || (first_.held[j] != Held::none && first_.step[j] != 0);
+  }
+  if (!short_of_one) return;
+  move_within(box_, state_.x, first_.step, first_.held, trial_);
+  evaluator_.linearize_into(trial_, state_.plan, trial_at_.renew());
+  if (!trial_at_->finite || trial_at_->cost > at_->cost + noise()) return;
+  state_.x.swap(trial_);
+  at_.swap(trial_at_);
+  first_order(*at_, state_.x, evaluator_.residuals(), unit_sigma_, memory_.undamped, first_, room());
 }
 
 void Minimizer::finish(MinimizerResult& out) {

@@ -76,7 +76,7 @@ bool Minimizer::large() const { return evaluator_.residuals() >= kLeastRows && e
 // residuals' own scatter adds.
 void Minimizer::bend_last_approach() {
   constexpr double kLargest = 0.1;  // part of the step
-  if (!large() || !undamped() || last_decrement_ > 0 || !step_.factored) return;
+  if (!large() || !undamped() || last_decrement_ > 0 || !step_.factored || on_bounds()) return;
   if (!evaluator_.second_order_part(state_.x, step_.step, part_rows(evaluator_), memory_.bend)) return;
   Vector& acceleration = memory_.acceleration;
   solver_->apply_inverse(memory_.bend, acceleration);
@@ -90,7 +90,7 @@ void Minimizer::bend_last_approach() {
 // is changed.
 bool Minimizer::take_last_step() {
   if (options_.strict || last_step_failed_ || low() || low_gram() || at_->plan.gram != Gram::f64) return false;
-  if (!large() || !undamped()) return false;
+  if (!large() || !undamped() || on_bounds()) return false;  // multipliers would need a pass of their own
   if (!(last_decrement_ > 0) || first_.condition > kMostCondition) return false;
   // Even with θ at a tenth τ would hold at the end: no more than digits of xtol depend on the part of the rows.
   if (!(first_.decrement_sigma <= kFurthest * options_.tau)) return false;
@@ -102,8 +102,7 @@ bool Minimizer::take_last_step() {
   };
   if (!(contraction <= kMostContraction) || !suffices(before)) return false;
 
-  trial_ = state_.x;
-  for (std::size_t j = 0; j < trial_.size(); ++j) trial_[j] += first_.step[j];
+  move_within(box_, state_.x, first_.step, first_.held, trial_);
   Linearization here, there;
   const std::size_t part = part_rows(evaluator_);
   if (!evaluator_.linearize_part(state_.x, part, here) || !evaluator_.linearize_part(trial_, part, there)) return false;
@@ -148,7 +147,7 @@ bool Minimizer::take_last_step() {
   }
   solver_.reset();
   cost_f64_.reset();
-  first_order(*at_, state_.x, evaluator_.residuals(), unit_sigma_, memory_.undamped, first_);
+  first_order(*at_, state_.x, evaluator_.residuals(), unit_sigma_, memory_.undamped, first_, room());
   return true;
 }
 

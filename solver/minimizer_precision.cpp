@@ -275,7 +275,7 @@ void Minimizer::change_next(const Decision& decision, std::string reason) {
 bool Minimizer::finish_in(const PrecisionPlan& plan) {
   propose();
   Linearization there = evaluator_.linearize(trial_, plan);
-  if (!there.finite || !(solver_->norm_in_metric(there.gradient) < solver_->norm_in_metric(at_->gradient) + health_.gradient_noise)) {
+  if (!there.finite || !(solver_->norm_in_metric(there.gradient) < gradient_left() + health_.gradient_noise)) {
     return false;
   }
   rho_ = kNaN;

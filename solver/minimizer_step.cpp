@@ -19,14 +19,15 @@ void Minimizer::propose() {
   const bool hard = options_.geodesic == Geodesic::automatic && state_.iteration - first_iteration_ >= kHardFit;
   if ((geodesic_ || hard) && !low() && step_.factored && !undamped()) add_acceleration();
   bend_last_approach();
-  trial_ = state_.x;
-  for (std::size_t j = 0; j < trial_.size(); ++j) trial_[j] += step_.step[j];
+  move_within(box_, state_.x, step_.step, step_.held, trial_);
 }
 
 // On the f32 grid the parameters' own rounding cannot disturb f32 residuals coherently.
 void Minimizer::round_trial() {
   if (!low()) return;
-  for (double& x : trial_) x = static_cast<double>(static_cast<float>(x));
+  for (std::size_t j = 0; j < trial_.size(); ++j) {
+    trial_[j] = box_.empty() ? static_cast<double>(static_cast<float>(trial_[j])) : on_grid(trial_[j], box_.lower[j], box_.upper[j]);
+  }
 }
 
 // Transtrum, Machta, Sethna: half the acceleration -(H+λD²)⁻¹ Jᵀ r_vv, if it is the smaller part of the path.
@@ -96,12 +97,17 @@ bool Minimizer::judge_costs(double before, double after, double noise) {
   return judgement_ != Judgement::undecided;
 }
 
+// What the step is to do away with: the gradient in the metric of H, where bounds hold parameters ν, which has in it what
+// is gained by going to those bounds.
+double Minimizer::gradient_left() const {
+  return step_.held.empty() ? solver_->norm_in_metric(at_->gradient) : step_.nu;
+}
+
 // Near the optimum cost differences drown in rounding while the gradient still speaks: accept iff it
 // falls in the metric of H.
 void Minimizer::judge_by_gradient() {
   if (!trial_at_) evaluator_.linearize_into(trial_, state_.plan, trial_at_.renew());
-  const bool falls = trial_at_->finite &&
-                     solver_->norm_in_metric(trial_at_->gradient) < solver_->norm_in_metric(at_->gradient);
+  const bool falls = trial_at_->finite && solver_->norm_in_metric(trial_at_->gradient) < gradient_left();
   judgement_ = falls ? Judgement::accept : Judgement::reject;
   rho_ = falls ? 1 : kNaN;
   if (!falls && step_.scaled_norm == 0) stalled_ = true;

@@ -141,7 +141,8 @@ FitResult fit_tied(const PreparedModel::Impl& model, const Columns& x, const Col
   if (model.built_in) return curve_fit(*model.built_in, x, y, p0, options);
   if (model.formula) return curve_fit(*model.formula, x, y, p0, options);
   options.parameter_names = model.names;
-  return curve_fit(*model.function, x, y, starting_values(model.names, p0, std::vector<double>(model.names.size(), 1.0)), options);
+  const Limits limits = limits_of(options.bounds, model.names);
+  return curve_fit(*model.function, x, y, starting_values(model.names, p0, default_start(model.names.size(), limits), limits), options);
 }
 
 }  // namespace
@@ -156,14 +157,17 @@ FitResult fit_prepared(const PreparedModel::Impl& model, const Columns& x, const
   FitOptions options = given;
   static_cast<SolverOptions&>(options) = settled(given);
   FitData data = fit_data(x, y, options, model.predictors);
-  std::vector<double> start(model.names.size(), 1.0);
+  const Limits limits = limits_of(options.bounds, model.names);
+  std::vector<double> start = default_start(model.names.size(), limits);
   std::string warning;
   if (model.built_in && p0.size() < start.size()) {
     data.survey->run();
     start = guessed_start(*model.built_in, x, y, warning);
   }
-  Curve curve{model.names, starting_values(model.names, p0, start), free_parameters(model.names, options.fixed), std::move(data.rows),
-              static_cast<int>(model.predictors.size()), std::move(data.form), std::move(data.survey), options, {}, std::chrono::steady_clock::now()};
+  Curve curve{model.names, starting_values(model.names, p0, start, limits), free_parameters(model.names, options.fixed, {}, limits),
+              std::move(data.rows), static_cast<int>(model.predictors.size()), std::move(data.form), std::move(data.survey), options, {},
+              std::chrono::steady_clock::now()};
+  curve.limits = limits_of_free(limits, curve.free);
   check_counts(curve.data->rows(), curve.free.size());
   if (model.formula && model.formula->has_left_side) {
     if (curve.form.loss.is_counts()) throw ValidationError("loss poisson: counts are fitted as they are; the formula has a left side");

@@ -1,6 +1,7 @@
 #include "row_statistics.hpp"
 
 #include "certificate.hpp"
+#include "certificate_face.hpp"
 #include "dense_evaluator.hpp"
 
 #include <algorithm>
@@ -36,11 +37,11 @@ Linearization without_extra(const Linearization& all, std::size_t n) {
 }
 
 // What (JᵀJ)⁻¹ is multiplied by. Extra columns: 1, ψ', r, beyond; the residual is ψ.
-double robust_factor(const Linearization& all, std::size_t n, std::size_t rows, int rank) {
+double robust_factor(const Linearization& all, std::size_t n, std::size_t moved, std::size_t rows, int rank) {
   const double m = static_cast<double>(rows), dof = m - rank;
   const double mean = all.normal(n, n + 1) / m, variance = all.normal(n + 1, n + 1) / m - mean * mean;
   if (!(dof > 0) || !(mean > 0)) return kNaN;  // ψ' ≤ 0 on average: no minimum that the sums could describe
-  const double K = 1 + static_cast<double>(n) / m * std::max(0.0, variance) / (mean * mean);
+  const double K = 1 + static_cast<double>(moved) / m * std::max(0.0, variance) / (mean * mean);
   return K * K * (2 * all.cost / dof) / (mean * mean);
 }
 
@@ -79,7 +80,8 @@ double normal_variance(const Loss& loss) {
   return slopes > 0 ? squares / (slopes * slopes) : kNaN;
 }
 
-RowStatistics row_statistics(DenseEvaluator& evaluator, const ResidualForm& form, std::span<const double> x, bool absolute_sigma) {
+RowStatistics row_statistics(DenseEvaluator& evaluator, const ResidualForm& form, std::span<const double> x, bool absolute_sigma,
+                             std::span<const int> at_bound) {
   const std::size_t n = x.size();
   RowStatistics out;
   out.covariance = Matrix(n, n, kNaN);
@@ -90,15 +92,18 @@ RowStatistics row_statistics(DenseEvaluator& evaluator, const ResidualForm& form
   const bool robust = form.loss.is_robust();
   out.rss = robust ? all.normal(n + 2, n + 2) : 2 * all.cost;
   out.beyond = robust ? static_cast<std::size_t>(std::llround(all.normal(n + 3, n + 3))) : 0;
-  if (n == 0) return out;
+  const Face face = face_without(n, at_bound);
+  if (face.kept.empty()) return out;
+  const auto seen = [&](const Linearization& of) { return at_bound.empty() ? without_extra(of, n) : restricted(without_extra(of, n), face); };
   Certified judged;
-  if (!judge_covariance(without_extra(all, n), judged)) {
+  if (!judge_covariance(seen(all), judged)) {
     const Linearization by_qr = evaluator.linearize(at, {Format::f64, Gram::qr});
-    if (!by_qr.finite || !judge_covariance(without_extra(by_qr, n), judged)) return out;
+    if (!by_qr.finite || !judge_covariance(seen(by_qr), judged)) return out;
   }
+  if (!at_bound.empty()) expand(face, judged);
   const double factor = !robust ? 1
                         : absolute_sigma ? normal_variance(form.loss)
-                                         : robust_factor(all, n, evaluator.residuals(), judged.certificate.rank);
+                                         : robust_factor(all, n, face.kept.size(), evaluator.residuals(), judged.certificate.rank);
   for (std::size_t i = 0; i < n; ++i) {
     for (std::size_t j = 0; j < n; ++j) out.covariance(i, j) = judged.covariance(i, j) * factor;
   }
@@ -106,9 +111,9 @@ RowStatistics row_statistics(DenseEvaluator& evaluator, const ResidualForm& form
 }
 
 RowStatistics row_statistics(RowModel& rows, const ResidualForm& form, std::span<const double> x, bool absolute_sigma,
-                             const Parallelism& parallelism) {
+                             const Parallelism& parallelism, std::span<const int> at_bound) {
   DenseEvaluator evaluator(rows, parallelism);
-  return row_statistics(evaluator, form, x, absolute_sigma);
+  return row_statistics(evaluator, form, x, absolute_sigma, at_bound);
 }
 
 }  // namespace nlsq::inline v0

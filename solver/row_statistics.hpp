@@ -22,7 +22,8 @@ struct RowStatistics {
 // Whether standard errors of this form are made here.
 inline bool has_row_statistics(const ResidualForm& form) { return !form.loss.is_linear(); }
 
-// `rows`: of `form` with for_covariance. `x`: free parameters.
+// `rows`: of `form` with for_covariance. `x`: free parameters, `at_bound` those of them that a bound holds: the covariance is
+// of the others.
 //
 // Robust losses: an M-estimator's covariance with the correction for small samples of P. J. Huber, Robust Statistics, 1981,
 // eq. 7.6.5, for errors that are distributed alike: K² [Σψ²/(m - n)] / [Σψ'/m]² (JᵀJ)⁻¹, K = 1 + (n/m) var(ψ')/(mean ψ')².
@@ -30,9 +31,10 @@ inline bool has_row_statistics(const ResidualForm& form) { return !form.loss.is_
 // in place of the sums, and so without outliers.
 // Counts: the inverse of the Fisher information Σ ∇f ∇fᵀ/f.
 RowStatistics row_statistics(RowModel& rows, const ResidualForm& form, std::span<const double> x, bool absolute_sigma,
-                             const Parallelism& parallelism);
+                             const Parallelism& parallelism, std::span<const int> at_bound = {});
 class DenseEvaluator;
-RowStatistics row_statistics(DenseEvaluator& evaluator, const ResidualForm& form, std::span<const double> x, bool absolute_sigma);
+RowStatistics row_statistics(DenseEvaluator& evaluator, const ResidualForm& form, std::span<const double> x, bool absolute_sigma,
+                             std::span<const int> at_bound = {});
 
 // E ψ²/(E ψ')² for standard normal residuals: 1 over the efficiency of the loss.
 double normal_variance(const Loss& loss);

@@ -61,6 +61,11 @@ std::string recheck_message(const MinimizerResult& result) {
                      s.evaluator, s.certificate.recheck_discrepancy);
 }
 
+std::string held_message(const Certificate& c) {
+  if (c.at_bound.empty()) return {};
+  return c.at_bound.size() == 1 ? ", 1 parameter at a bound" : fmt::format(", {} parameters at bounds", c.at_bound.size());
+}
+
 // `sizes`: at x, where the start failed or squares underflow.
 std::string message_of(const MinimizerResult& result, const DenseEvaluator& evaluator, const RowSizes& sizes) {
   const Summary& s = result.summary;
@@ -71,14 +76,15 @@ std::string message_of(const MinimizerResult& result, const DenseEvaluator& eval
                        s.certificate.wrong_column, s.certificate.jacobian_difference);
   }
   if (!s.certificate.recheck_passed) return recheck_message(result);
-  const int n = evaluator.parameters();
+  const int n = evaluator.parameters() - static_cast<int>(s.certificate.at_bound.size());
+  const std::string held = held_message(s.certificate);
   switch (s.verdict) {
     case Verdict::converged:
-      return fmt::format("converged: first-order test ({}) holds in f64", s.certificate.governed_by);
+      return fmt::format("converged: first-order test ({}) holds in f64{}", s.certificate.governed_by, held);
     case Verdict::noise_floor:
-      return fmt::format("converged to the noise floor: the gradient is below its rounding bound ({})", s.certificate.governed_by);
+      return fmt::format("converged to the noise floor: the gradient is below its rounding bound ({}){}", s.certificate.governed_by, held);
     case Verdict::rank_deficient:
-      return fmt::format("converged on the {}-dimensional subspace that the data determine, of {} parameters", s.certificate.rank, n);
+      return fmt::format("converged on the {}-dimensional subspace that the data determine, of {} parameters{}", s.certificate.rank, n, held);
     default: break;
   }
   if (result.underflow) {
@@ -171,6 +177,7 @@ class Attempts {
   void run(const SolverOptions& options, std::span<const double> x0, Kept<Linearization>& at, bool geodesic, bool stop,
            bool trusted, MinimizerResult& out, const std::optional<KernelCounters>& counted = std::nullopt) {
     Minimizer minimizer(evaluator_, options, request_.unit_sigma, geodesic, w_.minimizer);
+    minimizer.keep_within(request_.limits.box());
     if (counted) minimizer.count_kernels_from(*counted);
     minimizer.count_from(static_cast<int>(w_.trace.size()));
     if (stop) minimizer.ask_stop();
@@ -202,6 +209,7 @@ SolverOptions settled(SolverOptions options) {
 void solve_in(const SolveRequest& request, DenseEvaluator& evaluator, SolveWorkspace& w) {
   const SolverOptions& options = request.options;
   const auto begin = Clock::now();
+  evaluator.keep_within(request.limits.box());
   evaluator.set_linear(options.solve_linear_start && !request.linear.empty() && request.linear.size() == request.x0.size());
   choose_start(evaluator, request, begin, w.start, w.other);
   const double initial_cost = w.start.initial_cost;
@@ -210,7 +218,7 @@ void solve_in(const SolveRequest& request, DenseEvaluator& evaluator, SolveWorks
   // Once more in f64 what fewer digits did not bring to an end, as if they had never been; then with acceleration.
   const bool in_doubt = options.strict && !w.best.spent && (doubt_arose(w.trace) || !is_success(w.best.summary.verdict));
   if (went_below_f64(evaluator.counters()) && (in_doubt || worth_another_attempt(w.best, evaluator, request))) {
-    choose_start(evaluator, {request.rows, request.x0, request.linear, attempts.rest(), request.unit_sigma}, begin, w.start, w.other);
+    choose_start(evaluator, {request.rows, request.x0, request.linear, attempts.rest(), request.unit_sigma, request.limits}, begin, w.start, w.other);
     attempts.another(w.start.x, w.start.at, options.geodesic == Geodesic::always);
   }
   if (options.geodesic == Geodesic::automatic && worth_another_attempt(w.best, evaluator, request)) {
@@ -237,7 +245,7 @@ MinimizerResult solve(const SolveRequest& request) {
   const auto& wish = request.options.precision;
   if (!wish || (wish->strict && !request.options.strict)) {
     const SolverOptions options = settled(request.options);
-    return solve({request.rows, request.x0, request.linear, options, request.unit_sigma, request.survey});
+    return solve({request.rows, request.x0, request.linear, options, request.unit_sigma, request.limits, request.survey});
   }
   const FpEnvironment environment;
   DenseEvaluator evaluator(request.rows, request.options);

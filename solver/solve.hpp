@@ -1,6 +1,7 @@
 // From rows to a certified minimum: the attempts a solve is made of.
 #pragma once
 
+#include "box.hpp"
 #include "data_survey.hpp"
 #include "dense_evaluator.hpp"
 #include "minimizer.hpp"
@@ -17,6 +18,7 @@ struct SolveRequest {
   std::vector<int> linear;  // those of them that enter linearly together
   const SolverOptions& options;
   bool unit_sigma = false;
+  Limits limits = {};       // of the free parameters; x0 lies within
   std::shared_ptr<DataSurvey> survey = nullptr;  // of the rows' data, made in the first pass where it was not made before
 };
 

@@ -7,6 +7,7 @@
 
 #include <Eigen/QR>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <string>
@@ -76,6 +77,46 @@ bool solve_linear_by_triangle(const Linearization& at, const std::vector<int>& l
   return true;
 }
 
+bool within(const Limits& limits, const Vector& x) {
+  for (std::size_t j = 0; j < limits.lower.size(); ++j) {
+    if (!(x[j] >= limits.lower[j] && x[j] <= limits.upper[j])) return false;
+  }
+  return true;
+}
+
+// Where the best values lie outside the bounds: the best ones within, by the bounded linear model.
+bool solve_linear_within(const Linearization& at, const std::vector<int>& linear, const Limits& limits, Vector& x) {
+  constexpr double kDamping = 1e-12;  // where directions are not determined: to the solution of least length
+  const std::size_t k = linear.size();
+  Linearization part;
+  part.plan = at.plan;
+  part.gradient.resize(k);
+  part.normal = Matrix(k, k);
+  Vector scale(k), below(k), above(k), start(k);
+  const auto index = [&](std::size_t i) { return static_cast<std::size_t>(linear[i]); };
+  for (std::size_t i = 0; i < k; ++i) {
+    part.gradient[i] = at.gradient[index(i)];
+    for (std::size_t j = 0; j < k; ++j) part.normal(i, j) = at.normal(index(i), index(j));
+    const double d = std::sqrt(part.normal(i, i));
+    scale[i] = d > 0 ? d : 1;
+    start[i] = x[index(i)];
+    below[i] = limits.lower[index(i)] - start[i];
+    above[i] = limits.upper[index(i)] - start[i];
+  }
+  LinearSolver solver(part, scale);
+  solver.keep_within({below, above});
+  Step step = solver.solve(0);
+  if (!step.factored) step = solver.solve(at.plan.residual == Format::f32 ? 1e-6 : kDamping);
+  if (!step.factored) return false;
+  for (std::size_t i = 0; i < k; ++i) {
+    const std::size_t j = index(i);
+    const Held side = step.held.empty() ? Held::none : step.held[i];
+    x[j] = side == Held::lower ? limits.lower[j] : side == Held::upper ? limits.upper[j]
+         : std::clamp(start[i] + step.step[i], limits.lower[j], limits.upper[j]);
+  }
+  return true;
+}
+
 // x0 with its linear parameters solved for, and the linearization there, which the iteration needs anyway.
 void solve_linear_start(DenseEvaluator& evaluator, const SolveRequest& request, Start& start, Kept<Linearization>& other) {
   const PrecisionPlan plan = first_plan(evaluator, request.options.policy());
@@ -90,6 +131,10 @@ void solve_linear_start(DenseEvaluator& evaluator, const SolveRequest& request, 
     const Linearization by_qr = evaluator.linearize(start.x, {Format::f64, Gram::qr});
     Vector better = start.x;
     if (by_qr.finite && solve_linear_by_triangle(by_qr, request.linear, better)) start.solved = std::move(better);
+  }
+  if (!within(request.limits, start.solved)) {
+    start.solved = start.x;
+    if (!solve_linear_within(given, request.linear, request.limits, start.solved)) return;
   }
   Linearization& solved = other.renew();
   evaluator.linearize_into(start.solved, plan, solved);
@@ -142,6 +187,7 @@ Sampled sample(DenseEvaluator& evaluator, const SolveRequest& request, std::chro
       if (!here.at->finite) return Sampled::lost;
     }
     Minimizer minimizer(part, request.options, request.unit_sigma, false);
+    minimizer.keep_within(request.limits.box());
     minimizer.count_from(static_cast<int>(start.iterations.size()));
     minimizer.count_kernels_from({});
     const bool close = minimizer.warm_up(here.x, here.at, kNearEnough, begin);
@@ -191,7 +237,7 @@ void abandon(Start& start, const DenseEvaluator& evaluator, const SolveRequest& 
 
 }  // namespace
 
-Vector linear_least_squares(RowModel& rows, const Vector& x0, const std::vector<int>& linear) {
+Vector linear_least_squares(RowModel& rows, const Vector& x0, const std::vector<int>& linear, const Limits& limits) {
   SampleRows sample(rows, kStartRows);
   DenseEvaluator evaluator(sample);
   Vector x = x0;
@@ -199,10 +245,14 @@ Vector linear_least_squares(RowModel& rows, const Vector& x0, const std::vector<
   if (!at.finite) return x0;
   const Solved how = solve_linear(at, linear, x);
   if (how == Solved::not_at_all) return x0;
+  if (!within(limits, x)) {
+    x = x0;
+    return solve_linear_within(at, linear, limits, x) ? x : x0;
+  }
   if (how == Solved::well) return x;
   const Linearization by_qr = evaluator.linearize(x0, {Format::f64, Gram::qr});
   Vector better = x0;
-  return by_qr.finite && solve_linear_by_triangle(by_qr, linear, better) ? better : x;
+  return by_qr.finite && solve_linear_by_triangle(by_qr, linear, better) && within(limits, better) ? better : x;
 }
 
 void choose_start(DenseEvaluator& evaluator, const SolveRequest& request, std::chrono::steady_clock::time_point begin,

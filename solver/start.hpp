@@ -22,9 +22,9 @@ struct Start {
   Vector solved;                    // scratch
 };
 
-// x0 with its linear parameters at their least-squares values, by about kStartRows of the rows; x0 where these give none.
+// x0 with its linear parameters at their least-squares values within the limits, by about kStartRows of the rows; x0 where these give none.
 inline constexpr std::size_t kStartRows = 1 << 14;
-Vector linear_least_squares(RowModel& rows, const Vector& x0, const std::vector<int>& linear);
+Vector linear_least_squares(RowModel& rows, const Vector& x0, const std::vector<int>& linear, const Limits& limits = {});
 
 // Fills `start`, whose memory is used again; so is that of `other`, a pass that was not chosen.
 void choose_start(DenseEvaluator& evaluator, const SolveRequest& request, std::chrono::steady_clock::time_point begin,

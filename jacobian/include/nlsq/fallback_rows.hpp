@@ -99,15 +99,17 @@ class NLSQ_API DifferenceRows final : public CallableRows {
  public:
   // `typical`: sizes of the parameters below which a step does not shrink, one for every parameter; by
   // default the sizes in `parameters`, 1 for a zero.
+  // `lower`, `upper`: bounds of every parameter, which steps keep; empty: none.
   DifferenceRows(ModelFunction function, std::shared_ptr<const RowSource> data, bool weighted,
-                 std::vector<double> parameters, std::vector<int> free, std::vector<double> typical = {});
+                 std::vector<double> parameters, std::vector<int> free, std::vector<double> typical = {},
+                 std::vector<double> lower = {}, std::vector<double> upper = {});
   const char* kind() const override { return "finite differences"; }
 
  private:
   std::unique_ptr<RowFunction> at(std::vector<double> p) const override;
   double calls_per_row() const override;
 
-  std::vector<double> typical_;
+  std::vector<double> typical_, lower_, upper_;
 };
 
 // Residuals of a vector function, all computed by one call. A pass evaluates everything once, shared by
@@ -120,8 +122,10 @@ class NLSQ_API VectorRows final : public RowModel {
   // Derivatives by `jacobian` where it is given, else by dual numbers where the function takes them, else by
   // central differences (errors as for DifferenceRows). The number of residuals is what the function gives
   // at `parameters`; a later call that gives another number throws ValidationError. `components` have all of them.
+  // `lower`, `upper`: bounds of every parameter, which differences keep; empty: none.
   VectorRows(VectorFunction function, std::vector<double> parameters, std::vector<int> free,
-             Jacobian jacobian = {}, std::vector<RowComponent> components = {});
+             Jacobian jacobian = {}, std::vector<RowComponent> components = {}, std::vector<double> lower = {},
+             std::vector<double> upper = {});
 
   int parameters() const override { return static_cast<int>(free_.size()); }
   std::size_t rows() const override { return rows_; }
@@ -161,6 +165,7 @@ class NLSQ_API VectorRows final : public RowModel {
   std::vector<std::size_t> tile_component_;
   std::size_t rows_ = 0;
   std::vector<double> typical_;  // sizes of the free parameters
+  std::vector<double> lower_, upper_;
   mutable std::mutex mutex_;
   mutable std::shared_ptr<const Evaluation> latest_;
   mutable std::vector<double> reference_at_, reference_;

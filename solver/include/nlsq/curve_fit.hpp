@@ -20,15 +20,25 @@
 
 namespace nlsq::inline v0 {
 
+// Where starts ended: one entry for all that ended at the same point.
+struct FitMinimum {
+  std::vector<double> parameters;
+  double cost = 0;  // ½‖r‖²
+  Verdict verdict = Verdict::failed;
+  int starts = 1;       // that ended here
+  int first_start = 0;  // 0: p0
+};
+
 struct FitResult {
   std::vector<std::string> parameter_names;
   std::vector<double> parameters;       // in the model's order, fixed ones included
-  std::vector<double> standard_errors;  // 0 for fixed; NaN where the data do not determine one
+  std::vector<double> standard_errors;  // 0 for fixed; NaN where the data do not determine one, or a bound holds it
   Matrix covariance;                    // parameters x parameters; NaN as above
   std::vector<bool> fixed;              // not of tied ones
+  std::vector<bool> at_bound;           // free, and on a bound: taken as held there in all that is said of the others
   std::vector<double> guess;            // where the iteration started
   std::size_t rows = 0;
-  std::ptrdiff_t dof = 0;               // rows - free parameters
+  std::ptrdiff_t dof = 0;               // rows - free parameters, those at bounds not counted
   double rss = 0;                       // Σ (weighted residual)², a robust loss not applied; of counts the deviance
   double chi2_reduced = 0;              // rss / dof; NaN without degrees of freedom
   double r_squared = 0;                 // 1 - rss / weighted total sum of squares (of counts: deviance of a constant); NaN for constant y
@@ -38,7 +48,9 @@ struct FitResult {
   std::size_t beyond = 0;               // rows whose weighted residual is larger than the scale of a robust loss
   std::vector<std::string> ties;        // by parameter, the expression it follows; empty for others
   std::vector<std::string> warnings;
-  Summary summary;
+  // options.starts > 1: the minima found, this one first, the others by cost, uncertified ones last. Else empty.
+  std::vector<FitMinimum> minima;
+  Summary summary;  // of the start that led here
 
   // Correlation of two parameters; NaN where undefined.
   NLSQ_API double correlation(std::size_t i, std::size_t j) const;

@@ -60,7 +60,7 @@ struct NLSQ_API BatchOptions : FitOptions {
 struct NLSQ_API BatchResult {
   std::vector<std::string> parameter_names;
   Matrix parameters;                      // fits x parameters, fixed ones included
-  Matrix standard_errors;                 // the same; 0 for fixed, NaN where the data do not determine one
+  Matrix standard_errors;                 // the same; 0 for fixed, NaN where the data do not determine one or a bound holds it
   std::vector<double> cost;               // ½‖r‖² in f64
   std::vector<double> decrement_sigma;    // distance to the optimum in standard errors, certified
   std::vector<Verdict> verdict;           // as curve_fit's
@@ -90,7 +90,7 @@ struct NLSQ_API BatchResult {
 //
 // Alone, fits are certified as curve_fit's are and have the bits of curve_fit(model, ...) on one thread. So are those of
 // `in_lanes = false` and of options that lanes do not serve: strict, ftol, max_seconds, max_iterations below 100, Gauss-Newton,
-// geodesic acceleration always, other policies than the default and f64, losses and ties. (Errors in x are refused.)
+// geodesic acceleration always, other policies than the default and f64, bounds, losses and ties. (Errors in x are refused.)
 //
 // Limits of time and iterations are each fit's. Data that are not finite, or a sigma that is not positive, fail the fit
 // they belong to (FAILED, parameters as they started); sizes that disagree throw DataError or ValidationError. A

@@ -18,21 +18,24 @@ namespace nlsq::inline v0 {
 struct LeastSquaresOptions : SolverOptions {
   // The user's Jacobian at p: fills `J`, row-major, residuals x parameters. Empty: the callable is
   // recorded, else called with dual numbers, else differenced in f64.
-  std::function<void(std::span<const double> p, std::span<double> J)> jacobian;
+  std::function<void(std::span<const double> p, std::span<double> J)> jacobian = {};
   // Residuals that belong together (a sensor's, a data set's), by name and in their order: {{"imu", 600}, {"gps", 40}}. A
   // policy can name their formats (`imu.residual=f64`), and what only one of them cannot bear raises only that one.
   // Together they have all residuals. Empty: no names.
-  std::vector<RowComponent> components;
+  std::vector<RowComponent> components = {};
   // Robust losses: outliers count less (docs/losses.md). That of counts is of curve fits alone.
-  Loss loss;
+  Loss loss = {};
+  // As in FitOptions: {lower, upper} of the parameters.
+  Bounds bounds = {};
 };
 
 struct LeastSquaresResult {
   std::vector<double> x;
   std::vector<double> residuals;        // at x, by the user's callable; a loss is not applied
-  std::vector<double> standard_errors;  // scaled by the scatter; NaN where undetermined
+  std::vector<double> standard_errors;  // scaled by the scatter; NaN where undetermined, and on a bound
   Matrix covariance;
   double cost = 0;  // ½ Σ ρ(r²), ½‖r‖² without a loss
+  std::vector<int> active_mask;  // -1, 1: x is on its lower, its upper bound (both: -1); 0: on neither
   Summary summary;
   bool success() const { return is_success(summary.verdict); }
 };

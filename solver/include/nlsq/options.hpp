@@ -1,6 +1,7 @@
 // Options of a fit: plain fields with defaults, in SciPy's words where SciPy has one.
 #pragma once
 
+#include <nlsq/bounds.hpp>
 #include <nlsq/column.hpp>
 #include <nlsq/export.hpp>
 #include <nlsq/loss.hpp>
@@ -9,6 +10,7 @@
 #include <nlsq/summary.hpp>
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
@@ -77,6 +79,13 @@ struct NLSQ_API SolverOptions : Parallelism {
 struct NLSQ_API FitOptions : SolverOptions {
   Column sigma;                 // standard deviations of y, one a row; empty: all equal, unknown
   bool absolute_sigma = false;  // sigma is in units of y: standard errors are not scaled by the fit's scatter
+  // {lower, upper} of the parameters, which every point that is evaluated keeps; p0 must, too. Where they hold a parameter at
+  // the end (FitResult::at_bound) its standard error is NaN, and the others' are those of a fit with it fixed there.
+  Bounds bounds;
+  // Fits from so many starts: p0, and others by a seeded Latin hypercube, inside bounds that are finite on both sides, around
+  // p0 elsewhere. The best certified minimum is the result, all are in FitResult::minima. The same seed gives the same bits.
+  int starts = 1;
+  std::uint64_t seed = 1;
   // Parameters held at their starting values, by name (p0, p1 ... for callables without names).
   std::vector<std::string> fixed;
   std::vector<std::string> parameter_names;  // for callables; default p0, p1, ...

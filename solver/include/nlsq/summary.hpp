@@ -82,6 +82,8 @@ struct Certificate {
   double condition = 0;         // κ₀ of the scaled normal matrix, undamped
   int rank = 0;
   std::vector<int> confounded;  // parameters the data cannot tell apart (free-parameter order)
+  // Parameters that end on a bound (free-parameter order). All above is of the others, with these held where they are.
+  std::vector<int> at_bound;
   double covariance_error = 0;  // relative bound n·u·κ₀ (√κ₀ where QR served)
   bool qr = false;              // by QR of J rather than by normal equations
   std::size_t rechecked_rows = 0;      // rows re-evaluated through the user's own callable in double
