@@ -383,3 +383,59 @@ TEST_CASE("the locale is never consulted") {
   const Outcome german = run(kDecay + " --model exp --quiet --json -", "LC_ALL=de_DE.UTF-8 LANG=de_DE.UTF-8");
   CHECK(nlohmann::json::parse(german.out)["parameters"].dump() == plain);
 }
+
+TEST_CASE("--bounds keeps parameters between them, and says which a bound holds") {
+  const std::string command = kDecay + " --model exp --bounds a=0:100,c=80:";
+  const Outcome outcome = run(command);
+  CHECK(outcome.status == 0);
+  for (const char* part : {"CONVERGED", "at bound", "a (100) at a bound", "1 parameter at a bound", "degrees of freedom 50"}) {
+    CAPTURE(part);
+    CHECK(contains(outcome.out, part));
+  }
+  const nlohmann::json fit = fit_json(command);
+  CHECK(fit["parameters"][0]["value"] == 100);
+  CHECK(fit["parameters"][0]["at_bound"] == true);
+  CHECK(fit["parameters"][0]["std_error"].is_null());
+  CHECK(fit["parameters"][0]["ci_low"].is_null());
+  CHECK(fit["parameters"][1]["at_bound"] == false);
+  CHECK(fit["parameters"][1]["std_error"] > 0);
+  const nlohmann::json again = fit_json(kDecay + " --model exp --bounds a=0:100 --bounds 'c = 80 :'");
+  CHECK(again["parameters"] == fit["parameters"]);
+}
+
+TEST_CASE("--bounds that cannot be meant are refused, with what would do") {
+  for (const auto& [bounds, words] : std::vector<std::pair<std::string, std::string>>{
+           {"a=0", "write name=lower:upper"},
+           {"a", "write name=lower:upper"},
+           {"a=:", "neither side is given"},
+           {"a=5:2", "the lower bound is above the upper one"},
+           {"a=0:x", "not a number"},
+           {"a=0:1,a=2:3", "a is given twice"},
+           {"k=0:1", "the model has no parameter 'k'; its parameters are a, b, c"}}) {
+    CAPTURE(bounds);
+    const Outcome outcome = run(kDecay + " --model exp --bounds '" + bounds + "'");
+    CHECK(outcome.status == 2);
+    CHECK(contains(outcome.out, words));
+  }
+  const Outcome outside = run(kDecay + " --model exp --p0 a=200 --bounds a=5:20");
+  CHECK(outside.status == 2);
+  CHECK(contains(outside.out, "a = 200 is above its upper bound 20"));
+}
+
+TEST_CASE("--starts fits from several starts and lists where they ended") {
+  const Scratch scratch;
+  std::string text = "x,y\n";
+  for (int i = 0; i < 60; ++i) text += std::to_string(0.1 * i) + "," + std::to_string(1.5 * std::sin(0.37 * i) + 0.01 * (i % 3)) + "\n";
+  const std::string command = scratch.write("wave.csv", text) + " --model 'a*sin(w*x)' --p0 a=1,w=0.5 --bounds w=0.1:10 --starts 24 --seed 5";
+  const Outcome outcome = run(command);
+  CHECK(outcome.status == 0);
+  CHECK(contains(outcome.out, "Starts 24, of which"));
+  const nlohmann::json fit = fit_json(command);
+  CHECK(fit["parameters"][1]["value"].get<double>() == doctest::Approx(3.7).epsilon(0.01));
+  REQUIRE(fit["minima"].size() > 1);
+  CHECK(fit["minima"][0]["parameters"][1] == fit["parameters"][1]["value"]);
+  CHECK(fit_json(command)["minima"] == fit["minima"]);
+  CHECK(run(kDecay + " --model exp --seed 3").status == 2);
+  CHECK(run(kDecay + " --model exp --starts 0").status == 2);
+  CHECK_FALSE(fit_json(kDecay + " --model exp").contains("minima"));
+}
