@@ -404,3 +404,59 @@ TEST_CASE("bounds that cannot be kept are errors that say which") {
   CHECK(contains(message_of([&] { least_squares(valley, {0.0, 9.0}, bounded({-1.0, 1.0})); }), "x[1] = 9 is above its upper bound 1"));
   CHECK(contains(message_of([&] { least_squares(valley, {0.0, 0.0}, bounded({{1, 2, 3}, 4.0})); }), "3 lower ones for 2 parameters"));
 }
+
+TEST_CASE("losses, counts and ties keep bounds, and what holds is as if it were fixed") {
+  Data d = decay_data();
+  for (std::size_t i = 0; i < d.y.size(); i += 9) d.y[i] += 1.5;  // outliers
+  FitOptions options = within({-kInfinity, {kInfinity, 1.1, kInfinity}});
+  options.loss = Loss::huber(0.05);
+  FitOptions fixed = options;
+  fixed.bounds = {};
+  fixed.fixed = {"b"};
+  for (const bool linear : {true, false}) {
+    options.solve_linear_start = linear;
+    check_like_fixed(fit(d, options), fit(d, fixed, {{"a", 1}, {"b", 1.1}, {"c", 0.4}}));
+  }
+  const LeastSquaresResult robust = least_squares(
+      [&](const auto& p) {
+        using std::exp;
+        using Scalar = std::decay_t<decltype(p[0] + 0.0)>;
+        std::vector<Scalar> r;
+        for (std::size_t i = 0; i < d.x.size(); ++i) r.push_back(p[0] * exp(-p[1] * d.x[i]) + p[2] - d.y[i]);
+        return r;
+      },
+      {1, 1, 0.4}, [&] {
+        LeastSquaresOptions o = bounded({-kInfinity, {kInfinity, 1.1, kInfinity}});
+        o.loss = options.loss;
+        return o;
+      }());
+  const FitResult same = fit(d, options);
+  CHECK(robust.success());
+  CHECK(robust.active_mask == std::vector<int>{0, 1, 0});
+  for (std::size_t j = 0; j < 3; ++j) CHECK(robust.x[j] == doctest::Approx(same.parameters[j]).epsilon(1e-7));
+  CHECK(std::isnan(robust.standard_errors[1]));
+  CHECK(robust.standard_errors[0] == doctest::Approx(same.standard_errors[0]).epsilon(1e-5));
+
+  Data counts;
+  problems::Noise random(5);
+  for (int i = 0; i < 60; ++i) {
+    counts.x.push_back(0.1 * i);
+    counts.y.push_back(std::floor(20 * std::exp(-0.8 * counts.x.back()) + 3 + 2 * random.uniform()));
+  }
+  options = within({0, {15, 10, 10}});
+  options.loss = Loss::poisson();
+  fixed = {};
+  fixed.loss = options.loss;
+  fixed.fixed = {"a"};
+  check_like_fixed(fit(counts, options), fit(counts, fixed, {{"a", 15}, {"b", 1}, {"c", 0.4}}));
+
+  options = within({{-kInfinity, -kInfinity, -kInfinity}, {kInfinity, 1.1, kInfinity}});
+  options.ties = {"c=0.2*a"};
+  const FitResult tied = fit(decay_data(), options, {{"a", 1}, {"b", 1}});
+  CHECK(tied.success());
+  CHECK(tied.at_bound == std::vector<bool>{false, true, false});
+  CHECK(tied.parameters[2] == 0.2 * tied.parameters[0]);
+  CHECK(tied.standard_errors[2] == doctest::Approx(0.2 * tied.standard_errors[0]));
+  options.bounds = {0, 10};
+  CHECK(contains(message_of([&] { fit(decay_data(), options, {{"a", 1}, {"b", 1}}); }), "c is tied (c = 0.2*a)"));
+}
