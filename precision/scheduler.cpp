@@ -216,9 +216,7 @@ Decision next_plan(const HealthReport& h, const PrecisionPolicy& policy, const R
     const PrecisionPlan plan = enough ? all_f64(h.plan) : wider_gram(h);
     if (event == Event::not_definite || !within(h.plan, policy.ceiling) || within(plan, policy.ceiling)) return {plan, event};
   }
-  if (!low_rows) {
-    if (below_f64(h.plan.gram) && h.stalled) return {all_f64(h.plan), Event::stalled};
-  } else {
+  if (low_rows) {
     // So close an undamped step lands where only f64 can tell what is left to do: a pass at this point in f64 would
     // tell less than one at the next, even where noise spoils the step.
     if (h.nearness <= 1) return {all_f64(h.plan), Event::finishing, true};

@@ -20,9 +20,8 @@ constexpr double kMostContraction = 0.01;    // of the step before
 constexpr double kMostCondition = 1e9;       // κ₀
 // What θ may be larger by than it was measured: along the step before, or by a part of the rows.
 constexpr double kOtherDirection = 4, kOtherRows = 10;
-constexpr double kRepresentative = 0.3;      // error of the part's curvature that is borne, in any direction
-constexpr double kUnseen = 0.1;              // θ of rows unlike the part's, of which there may be as many as are missing
-constexpr double kSameScatter = 0.1;         // and of its cost
+constexpr double kUnseen = 0.3;              // θ of rows unlike the part's, of which there may be as many as are missing
+constexpr double kSameScatter = 0.1;         // error of the part's cost that is borne
 constexpr double kFurthest = 10;             // times tau that the step may begin at
 
 // What both ends of the step say of what it leaves, as a share of it: of ν₀, and of ‖D s‖.
@@ -112,7 +111,7 @@ bool Minimizer::take_last_step() {
   const std::size_t n = trial_.size();
   const LinearSolver& metric = memory_.undamped.solver;
   const double missing = missing_share(at_->normal, here.normal, metric, state_.scale);
-  if (!(missing <= kRepresentative) || !(std::fabs(here.cost - at_->cost) <= kSameScatter * at_->cost)) {
+  if (!(std::fabs(here.cost - at_->cost) <= kSameScatter * at_->cost)) {
     last_step_failed_ = true;
     return false;
   }

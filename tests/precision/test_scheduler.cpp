@@ -191,8 +191,8 @@ TEST_CASE("where the Gram matrix is what a pass costs, f64 rows keep a cheaper o
   h = healthy(mixed);
   h.parameters = 96;
   check_edge(h, mixed, Event::none);
-  h.stalled = true;
-  check_edge(h, f64, Event::stalled);
+  h.stalled = true;  // the end of f64 rows, which is looked at with all digits anyway
+  check_edge(h, mixed, Event::none);
   h = healthy(mixed);
   h.factored = false;
   check_edge(h, f64, Event::not_definite);  // forms of f32 save nothing under f64 rows

@@ -177,6 +177,51 @@ TEST_CASE("rows that no sample sees and the model does not fit: what is said of 
   }
 }
 
+TEST_CASE("what a step leaves in rows that no sample sees is not hidden by rows that converge faster") {
+  // a, known to a fifth by 170 or 270 rows between the tiles that are not fitted well, converges slowly from close by;
+  // b, far away at first, in no time.
+  const auto model = [](auto x, const auto& p) {
+    using std::exp, std::sin;
+    return x < 0 ? p[0] * exp(p[0] * x) : p[1] * exp(0.4 * p[1] * x) * x + p[0] * 0.05 * sin(7.0 * x);
+  };
+  int taken = 0;
+  for (const auto& [rare, misfit] : {std::pair<std::size_t, double>{170, 1}, {270, 1}, {270, 3}}) {
+    Data d;
+    problems::Noise random(rare);
+    for (std::size_t i = 0; i < 200'000; ++i) {
+      const bool unseen = i >= 100'000 && i < 100'000 + rare;
+      const double x = unseen ? -2 * static_cast<double>(i - 100'000) / static_cast<double>(rare) : static_cast<double>(i % 1000) / 1000;
+      d.x.push_back(x);
+      d.y.push_back(unseen ? 1.5 * std::exp(1.5 * x) + misfit * std::sin(5 * x)
+                           : 0.8 * std::exp(0.32 * x) * x + 0.075 * std::sin(7 * x) + 0.1 * random.normal());
+    }
+    FitOptions here;
+    here.strict = true;
+    here.precision = PrecisionPolicy::parse("f64");
+    here.solve_linear_start = false;
+    const FitResult best = curve_fit(model, d.x, d.y, {1.5, 0.6}, here);
+    here.max_iterations = 0;
+    for (const double of_a : {1e-9, 1e-6}) {
+      for (const double of_b : {1e-5, 1e-3, 1e-1}) {
+        FitOptions options;
+        options.precision = here.precision;
+        options.solve_linear_start = false;
+        const FitResult f = curve_fit(model, d.x, d.y, {best.parameters[0] * (1 + of_a), best.parameters[1] * (1 + of_b)}, options);
+        const FitResult there = curve_fit(model, d.x, d.y, f.parameters, here);
+        const Certificate& c = f.summary.certificate;
+        REQUIRE(c.passed);
+        taken += c.last_step > 0;
+        CAPTURE(of_a);
+        CAPTURE(of_b);
+        CAPTURE(c.last_step);
+        CHECK(there.summary.certificate.decrement_sigma <= c.decrement_sigma + 1e-12);
+        CHECK(there.summary.certificate.step <= c.step + 1e-15);
+      }
+    }
+  }
+  CHECK(taken > 0);
+}
+
 TEST_CASE("exact data: cost and errors are no difference of numbers that the last step made equal") {
   for (const double noise : {0.0, 1e-12, 1e-8}) {
     const Data d = decay_data(140'000, noise, none);
