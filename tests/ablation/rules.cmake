@@ -26,7 +26,6 @@ rule("E8 stalled rows go to f64" precision/scheduler.cpp [[return h.stalled ? Ev
 rule("E9 finishing in f64" precision/scheduler.cpp [[if (h.nearness <= 1) return]] [[if (false) return]])
 rule("E9 the finishing step must not raise the gradient" solver/minimizer_precision.cpp [[if (!there.finite || !(solver_->norm_in_metric(there.gradient)]] [[if (!there.finite || false && !(solver_->norm_in_metric(there.gradient)]])
 rule("f64 rows keep 16 bits while steps are to be made" precision/scheduler.cpp [[const bool kept = h.nearness > 1 &&]] [[const bool kept = false &&]])
-rule("E8 f64 rows of a low Gram matrix" precision/scheduler.cpp [[if (below_f64(h.plan.gram) && h.stalled)]] [[if (false)]])
 rule("wasted work is capped" precision/scheduler.cpp [[low_rows && !(h.wasted <= t.wasted_work)]] [[false]])
 rule("no more than a quarter of the iterations below f64" solver/minimizer.cpp [[return low() && state_.iteration - first_iteration_ >=]] [[return false && state_.iteration - first_iteration_ >=]])
 
@@ -52,7 +51,8 @@ rule("never above the start's cost" solver/solve.cpp [[if (w.best.summary.final_
 # ---- the last step
 rule("last step without a pass at its end" solver/minimizer_last_step.cpp [[if (!large() || !undamped()) return false;]] [[return false;]])
 rule("last step: contraction by the passes before" solver/minimizer_last_step.cpp [[const Left before{kOtherDirection * contraction, kOtherDirection * std::max(contraction, first_.step_size / last_step_size_)};]] [[const Left before{0, 0};]])
-rule("last step: the part of the rows is like all" solver/minimizer_last_step.cpp [[if (!(missing <= kRepresentative) ||]] [[if (false && !(missing <= kRepresentative) ||]])
+rule("last step: the part's cost is like that of all rows" solver/minimizer_last_step.cpp [[if (!(std::fabs(here.cost - at_->cost) <= kSameScatter * at_->cost)) {]] [[if (false) {]])
+rule("last step: what the part lacks counts" solver/minimizer_last_step.cpp [[constexpr double kUnseen = 0.3;]] [[constexpr double kUnseen = 0;]])
 rule("last step: what the part finds at the end" solver/minimizer_last_step.cpp [[if (!suffices(share) ||]] [[if (false && !suffices(share) ||]])
 
 # ---- samples
