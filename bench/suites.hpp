@@ -31,6 +31,7 @@ void run_probe(const Settings& settings);
 void run_adversarial(const Settings& settings);
 void run_random(const Settings& settings);
 void run_naive(const Settings& settings);
+void run_mgh(const Settings& settings);
 
 inline constexpr Suite kSuites[] = {
     {"curve", "seven models at 1e6 rows and exp at 1e7, one thread, against every peer and fused loops",
@@ -50,6 +51,7 @@ inline constexpr Suite kSuites[] = {
     {"probe", "what the probe and the condition number cost fits of 1e6 rows", run_probe},
     {"adversarial", "answers and counted work of every policy on the adversarial set and on benign large fits", run_adversarial, true},
     {"random", "answers of every policy on ten thousand problems drawn at random", run_random, true},
+    {"mgh", "Moré, Garbow and Hillstrom's problems from near and far starts: minima found, beside Ceres", run_mgh},
     {"naive", "f32 and bf16 without a scheduler, beside ours: silent wrong answers", run_naive, true},
 };
 
