@@ -99,11 +99,13 @@ void DenseEvaluator::recheck_into(std::span<const double> x, std::size_t max_row
   const double share = static_cast<double>(m) / static_cast<double>(std::max<std::size_t>(1, out.rows));
   out.discrepancy = std::sqrt(difference_squares * share);
   out.magnitude = std::sqrt(magnitude_squares * share);
-  out.underflow = sums[n].underflows();
+  // Residuals that are nothing beside their terms are zero, however small.
+  const bool none = sums[n].largest <= 0x1p-53 * out.magnitude;
+  out.underflow = sums[n].underflows() && !none;
   out.column_magnitude.resize(n);
   for (std::size_t j = 0; j < n; ++j) {
     const double squares = sums[j].squares;
-    out.underflow = out.underflow || (sums[j].underflows() && sums[n].largest > 0);
+    out.underflow = out.underflow || (sums[j].underflows() && sums[n].largest > 0 && !none);
     out.column_magnitude[j] = squares > 0 ? sums[j].terms / std::sqrt(squares) * std::sqrt(share) : 0.0;
   }
   const double squares = sums[n].squares;

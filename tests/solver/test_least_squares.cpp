@@ -200,3 +200,19 @@ TEST_CASE("a function not finite at the start is a failure that leaves x0") {
   CHECK(r.x == std::vector<double>{-1.0});
   CHECK_FALSE(r.success());
 }
+
+TEST_CASE("residuals that end far below the smallest square are zero beside their terms, and certified") {
+  // The helical valley of Fletcher and Powell: the last step leaves 1e-242.
+  const auto valley = [](const auto& p) {
+    using std::atan, std::sqrt;
+    auto theta = atan(p[1] / p[0]) / 6.283185307179586;
+    if (p[0] < 0.0) theta = theta + 0.5;
+    return std::vector{10.0 * (p[2] - 10.0 * theta), 10.0 * (sqrt(p[0] * p[0] + p[1] * p[1]) - 1.0), p[2] + 0.0};
+  };
+  for (const double scale : {1.0, 10.0, 100.0}) {
+    const nlsq::LeastSquaresResult result = nlsq::least_squares(valley, {-scale, 0, 0});
+    CAPTURE(result.summary.message);
+    CHECK(result.success());
+    CHECK(result.cost <= 1e-28);
+  }
+}
