@@ -23,7 +23,7 @@ struct Raw {
   std::string file, delimiter, decimal = ".", thousands, comment = "#", header = "auto", missing = "error";
   std::string skip, max_line, ftol, xtol, gtol, max_iterations, time_limit, threads, confidence;
   std::optional<std::string> precision, optimize, loss, f_scale;
-  std::string starts, seed;
+  std::string starts, seed, intervals = "standard";
   std::vector<std::string> p0, fix, bounds, rules;
   bool list_models = false, version = false;
 };
@@ -294,6 +294,9 @@ void add_fit_options(CLI::App& app, Raw& raw, Arguments& arguments) {
   app.add_option("--confidence", raw.confidence, "of the intervals (default 0.95)")
       ->type_name("NUMBER")
       ->group(output);
+  app.add_option("--intervals", raw.intervals, "from standard errors, or by profile likelihood: curvature included (default standard)")
+      ->type_name("standard|profile")
+      ->group(output);
   app.add_option("--json", arguments.json, "write the result as JSON to a file, or - for standard output")
       ->type_name("FILE")
       ->group(output);
@@ -386,6 +389,10 @@ Arguments parse_arguments(int argc, const char* const* argv) {
   arguments.loss = loss(raw);
   for (const std::string& text : raw.bounds) add_bounds(arguments, text);
   take_numbers(arguments, raw);
+  arguments.profile_intervals = one_of<bool>("--intervals", raw.intervals, {{"standard", false}, {"profile", true}});
+  if (arguments.profile_intervals && arguments.loss.is_robust()) {
+    throw UsageError("--intervals profile: a robust loss is no likelihood; leave --loss or --intervals out");
+  }
   arguments.precision = precision_policy(raw.precision.value_or("auto"), raw.rules);
   if (raw.optimize) arguments.optimize = precision_objective(*raw.optimize, raw.precision.has_value(), !raw.rules.empty());
   check(arguments);

@@ -48,6 +48,7 @@ struct Arguments {
   std::optional<std::uint64_t> seed;
   int threads = 0;  // 0: as many as the machine has
   double confidence = 0.95;
+  bool profile_intervals = false;  // of --intervals
 
   std::string json, residuals;  // file names, "-" for standard output, empty for none
   bool quiet = false, trace = false;

@@ -146,6 +146,35 @@ void measure_policies(const Arguments& arguments, const ModelChoice& model, cons
   report.profile = profile_policies(fit, x, data.y, options, profile);
 }
 
+// --intervals profile. Where there are none the report keeps those of the standard errors, and says why.
+void find_intervals(const Arguments& arguments, const ModelChoice& model, const FitData& data, const FitOptions& options, FitReport& report) {
+  if (!arguments.profile_intervals) return;
+  const FitResult& fit = report.fit;
+  if (!fit.success() || fit.dof <= 0 || !(fit.rss > 0)) {
+    report.warnings.push_back("--intervals profile: without a certified minimum and degrees of freedom there are none; these are from standard errors");
+    return;
+  }
+  IntervalOptions wanted;
+  wanted.confidence = arguments.confidence;
+  const Columns x(data.predictors);
+  report.intervals = model.builtin != nullptr ? profile_intervals(*model.builtin, x, data.y, fit, options, wanted)
+                                              : profile_intervals(model.formula, x, data.y, fit, options, wanted);
+  for (const ProfileInterval& i : report.intervals->intervals) {
+    if (i.lower_end == IntervalEnd::failed || i.upper_end == IntervalEnd::failed) {
+      report.warnings.push_back(fmt::format("the profile of {} could not be followed to its end", i.parameter));
+    }
+    if (i.lower_end == IntervalEnd::at_bound || i.upper_end == IntervalEnd::at_bound) {
+      report.warnings.push_back(fmt::format("the interval of {} ends at its bound", i.parameter));
+    }
+  }
+  if (!report.intervals->better_found) return;
+  std::string start;
+  for (std::size_t j = 0; j < report.intervals->better.size(); ++j) {
+    start += fmt::format("{}{}={:.6g}", j == 0 ? "" : ",", fit.parameter_names[j], report.intervals->better[j]);
+  }
+  report.warnings.push_back(fmt::format("a fit with a parameter held found a lower cost: start at --p0 {}", start));
+}
+
 // Formulas have no rule for a first guess; when a fit of one fails, that is the first thing to mend.
 void warn_of_missing_starts(const ModelChoice& model, const FitResult& fit, const NamedValues& p0,
                             std::vector<std::string>& warnings) {
@@ -229,6 +258,16 @@ double FitReport::interval_dof() const {
 
 double FitReport::interval_factor() const { return student_t_quantile(arguments.confidence, interval_dof()); }
 
+std::pair<double, double> FitReport::interval(std::size_t j) const {
+  if (intervals) {
+    for (const ProfileInterval& i : intervals->intervals) {
+      if (i.parameter == fit.parameter_names[j]) return {i.lower, i.upper};
+    }
+  }
+  const double half = interval_factor() * fit.standard_errors[j];
+  return {fit.parameters[j] - half, fit.parameters[j] + half};
+}
+
 int fit_command(const Arguments& arguments) {
   const Stopwatch clock;
   // Everything that can be wrong with the command line is found before the data are read.
@@ -250,6 +289,7 @@ int fit_command(const Arguments& arguments) {
   });
   report.was_interrupted = interrupted() && fit.summary.termination == Termination::user_stop;
   report.warnings = collect_warnings(data, model, fit, p0);
+  if (!report.was_interrupted) run_checked(data, [&] { find_intervals(arguments, model, data, options, report); });
   if (report.optimized && !report.optimized->met) {
     report.warnings.push_back(
         fmt::format("--optimize {}: no policy meets the target here; '{}' was chosen", arguments.optimize->to_string(), report.optimized->text));

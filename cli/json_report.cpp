@@ -28,17 +28,17 @@ const char* status(Termination termination) {
 
 Json parameters(const FitReport& report) {
   const FitResult& fit = report.fit;
-  const double factor = report.interval_factor();
   Json list = Json::array();
   for (std::size_t j = 0; j < fit.parameters.size(); ++j) {
-    const double value = fit.parameters[j], half = factor * fit.standard_errors[j];
+    const double value = fit.parameters[j];
+    const auto [low, high] = report.interval(j);
     const bool fixed = fit.fixed[j];
     list.push_back(
         {{"name", fit.parameter_names[j]},
          {"value", number(value)},
          {"std_error", number(fit.standard_errors[j])},
-         {"ci_low", fixed ? number(value) : number(value - half)},
-         {"ci_high", fixed ? number(value) : number(value + half)},
+         {"ci_low", fixed ? number(value) : number(low)},
+         {"ci_high", fixed ? number(value) : number(high)},
          {"fixed", fixed},
          {"tied", fit.ties[j].empty() ? Json(nullptr) : Json(fit.ties[j])},
          {"at_bound", static_cast<bool>(fit.at_bound[j])},
@@ -219,6 +219,7 @@ std::string json_report(const FitReport& report) {
   json["interrupted"] = report.was_interrupted;
   json["warnings"] = report.warnings;
   json["confidence"] = report.arguments.confidence;
+  json["intervals"] = report.intervals ? "profile" : "standard";
   json["absolute_sigma"] = report.arguments.absolute_sigma;
   json["loss"] = {{"name", fit.loss.name()}, {"scale", fit.loss.is_robust() ? number(fit.loss.scale()) : Json(nullptr)}, {"beyond", fit.beyond}};
   if (!fit.minima.empty()) json["minima"] = minima(fit);

@@ -87,7 +87,7 @@ std::string parameter_table(const FitReport& report) {
   const double factor = report.interval_factor();
   std::vector<std::vector<std::string>> rows;
   rows.push_back({"parameter", "value", "", "std. error",
-                  fmt::format("{:g} % interval", 100 * report.arguments.confidence)});
+                  fmt::format("{:g} % {}interval", 100 * report.arguments.confidence, report.intervals ? "profile " : "")});
   for (std::size_t j = 0; j < fit.parameters.size(); ++j) {
     const double value = fit.parameters[j], error = fit.standard_errors[j];
     if (!fit.ties[j].empty()) {
@@ -101,11 +101,10 @@ std::string parameter_table(const FitReport& report) {
     } else if (std::isnan(error)) {
       rows.push_back({fit.parameter_names[j], format_estimate(value, error), "±", "undetermined", ""});
     } else {
-      const double half = factor * error;
-      const std::string interval = std::isnan(half)
+      const auto [low, high] = report.interval(j);
+      const std::string interval = std::isnan(low) || std::isnan(high)
                                        ? "undefined"
-                                       : fmt::format("[{}, {}]", format_estimate(value - half, error),
-                                                     format_estimate(value + half, error));
+                                       : fmt::format("[{}, {}]", format_estimate(low, error), format_estimate(high, error));
       rows.push_back(
           {fit.parameter_names[j], format_estimate(value, error), "±", number(error, 3), interval});
     }

@@ -1,23 +1,14 @@
-// The distributions a report quotes. Relative accuracy about 1e-12 for the sizes that
-// occur (degrees of freedom to 1e8; tests/cli/test_statistics.cpp).
+// The distributions a report quotes.
 #pragma once
+
+#include <nlsq/statistics.hpp>
 
 namespace nlsq::cli {
 
-// Regularised incomplete beta function I_x(a, b); a, b > 0, 0 <= x <= 1.
-double incomplete_beta(double a, double b, double x);
-
-// Regularised upper incomplete gamma function Q(a, x); a > 0, x >= 0.
-double incomplete_gamma_upper(double a, double x);
-
-// P(|T| <= t) of Student's distribution with `dof` degrees of freedom; t >= 0.
-double student_t_coverage(double t, double dof);
-
-// t such that P(|T| <= t) = confidence, 0 < confidence < 1; infinite dof: the normal distribution.
-// NaN for dof <= 0.
-double student_t_quantile(double confidence, double dof);
-
-// P(chi² >= value) with `dof` degrees of freedom; NaN for dof <= 0.
-double chi_square_p_value(double value, double dof);
+using nlsq::chi_square_p_value;
+using nlsq::incomplete_beta;
+using nlsq::incomplete_gamma_upper;
+using nlsq::student_t_coverage;
+using nlsq::student_t_quantile;
 
 }  // namespace nlsq::cli

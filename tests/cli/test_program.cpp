@@ -439,3 +439,21 @@ TEST_CASE("--starts fits from several starts and lists where they ended") {
   CHECK(run(kDecay + " --model exp --starts 0").status == 2);
   CHECK_FALSE(fit_json(kDecay + " --model exp").contains("minima"));
 }
+
+TEST_CASE("--intervals profile gives those of the profile likelihood, open ends included") {
+  const std::string fit_of = kData + "puromycin.csv --x concentration --y rate --where 'treated==1' --model michaelis_menten";
+  const nlohmann::json standard = fit_json(fit_of), profile = fit_json(fit_of + " --intervals profile");
+  CHECK(standard["intervals"] == "standard");
+  CHECK(profile["intervals"] == "profile");
+  CHECK(profile["parameters"][0]["value"] == standard["parameters"][0]["value"]);
+  CHECK(profile["parameters"][0]["ci_low"].get<double>() == doctest::Approx(197.30193).epsilon(1e-6));
+  CHECK(profile["parameters"][0]["ci_high"].get<double>() == doctest::Approx(229.28906).epsilon(1e-6));
+  CHECK(contains(run(fit_of + " --intervals profile").out, "95 % profile interval"));
+  const Scratch scratch;
+  const std::string demand = scratch.write("bod.csv", "day,oxygen\n1,8.3\n2,10.3\n3,19.0\n4,16.0\n5,15.6\n7,19.8\n") +
+                             " --model 'a*(1-exp(-b*x))' --p0 a=20,b=0.5 --confidence 0.99 --intervals profile";
+  CHECK(contains(run(demand).out, "inf]"));
+  CHECK(fit_json(demand)["parameters"][1]["ci_high"].is_null());
+  CHECK(run(kDecay + " --model exp --intervals likely").status == 2);
+  CHECK(run(kDecay + " --model exp --loss huber --intervals profile").status == 2);
+}

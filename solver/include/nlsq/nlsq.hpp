@@ -7,4 +7,6 @@
 #include <nlsq/least_squares.hpp>
 #include <nlsq/policy_profile.hpp>
 #include <nlsq/problem.hpp>
+#include <nlsq/profile_intervals.hpp>
+#include <nlsq/statistics.hpp>
 #include <nlsq/version.hpp>

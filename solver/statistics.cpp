@@ -1,12 +1,12 @@
 // Continued fractions by Lentz's method (W. J. Lentz, Appl. Opt. 15 (1976) 668): DLMF 8.17.22 for the
 // incomplete beta function, 8.9.2 for the incomplete gamma function; the series 8.7.1 below its mean.
-#include "statistics.hpp"
+#include <nlsq/statistics.hpp>
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
-namespace nlsq::cli {
+namespace nlsq::inline v0 {
 
 namespace {
 
@@ -155,4 +155,4 @@ double chi_square_p_value(double value, double dof) {
   return incomplete_gamma_upper(dof / 2, value / 2);
 }
 
-}  // namespace nlsq::cli
+}  // namespace nlsq::inline v0

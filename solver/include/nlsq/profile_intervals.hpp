@@ -1,0 +1,92 @@
+// Confidence intervals by profile likelihood: a parameter is held at values further and further from its estimate, all others
+// are fitted again, and the interval ends where the cost has risen by as much as chance would explain. Unlike estimate ±
+// t * standard error they know the model's curvature, and need not be symmetric (Bates and Watts, Nonlinear Regression
+// Analysis and Its Applications, 1988, section 6.1).
+#pragma once
+
+#include <nlsq/curve_fit.hpp>
+#include <nlsq/export.hpp>
+
+#include <concepts>
+#include <functional>
+#include <limits>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace nlsq::inline v0 {
+
+struct IntervalOptions {
+  double confidence = 0.95;
+  std::vector<std::string> parameters;  // by name; empty: all that were fitted and are on no bound
+  int most_fits = 60;                   // for each end
+};
+
+// How one side of an interval ends.
+enum class IntervalEnd : std::uint8_t {
+  found,      // the cost rises by the threshold there
+  at_bound,   // a bound of the parameter comes first
+  unbounded,  // ± infinity: the cost does not rise so far, however far the parameter goes
+  failed,     // NaN: the fits of the others did not come to an end
+};
+NLSQ_API const char* name(IntervalEnd end) noexcept;
+
+struct ProfileInterval {
+  std::string parameter;
+  double estimate = 0, lower = 0, upper = 0;
+  IntervalEnd lower_end = IntervalEnd::failed, upper_end = IntervalEnd::failed;
+  int fits = 0;  // with the parameter held
+};
+
+struct ProfileIntervals {
+  std::vector<ProfileInterval> intervals;
+  double threshold = 0;  // by which 2 * cost may rise: t² s², with absolute sigma and for counts z²
+  // A fit with a parameter held found a lower cost than the fit had: no interval is one about a minimum then.
+  bool better_found = false;
+  std::vector<double> better;  // its parameters: start there
+};
+
+// The fit of a model to the same data from another start with other options.
+using Refit = std::function<FitResult(const std::vector<double>& start, const FitOptions& options)>;
+
+// About the minimum `fit`, which `options` led to. Throws ValidationError where it is not certified, for a name that is no
+// parameter or one of a fixed or tied one, for a confidence outside (0, 1), and for a robust loss, which is no likelihood.
+NLSQ_API ProfileIntervals profile_intervals_by(const Refit& refit, const FitResult& fit, const FitOptions& options = {},
+                                               const IntervalOptions& intervals = {});
+
+namespace detail {
+inline PreparedModel prepared(std::string_view formula, const Columns& x) { return PreparedModel(formula, static_cast<int>(x.size())); }
+inline PreparedModel prepared(const Formula& formula, const Columns&) { return PreparedModel(formula); }
+inline PreparedModel prepared(const Model& model, const Columns&) { return PreparedModel(model); }
+inline const PreparedModel& prepared(const PreparedModel& model, const Columns&) { return model; }
+}  // namespace detail
+
+// Whatever curve_fit takes: a formula, a built-in or prepared model ...
+template <class M>
+  requires(std::convertible_to<const M&, std::string_view> || std::convertible_to<const M&, const Formula&> ||
+           std::convertible_to<const M&, const Model&> || std::convertible_to<const M&, const PreparedModel&>)
+ProfileIntervals profile_intervals(const M& model, const Columns& x, const Column& y, const FitResult& fit,
+                                   const FitOptions& options = {}, const IntervalOptions& intervals = {}) {
+  const PreparedModel prepared = detail::prepared(model, x);  // many fits of it
+  const Refit refit = [&](const std::vector<double>& start, const FitOptions& changed) {
+    NamedValues p0;
+    for (std::size_t j = 0; j < start.size(); ++j) {
+      if (fit.ties.empty() || fit.ties[j].empty()) p0.emplace_back(fit.parameter_names[j], start[j]);
+    }
+    return curve_fit(prepared, x, y, p0, changed);
+  };
+  return profile_intervals_by(refit, fit, options, intervals);
+}
+
+// ... or a callable f(x, p), x a number.
+template <Callable F>
+ProfileIntervals profile_intervals(F model, const Column& x, const Column& y, const FitResult& fit, const FitOptions& options = {},
+                                   const IntervalOptions& intervals = {}) {
+  const ModelFunction function = make_model_function(std::move(model));
+  const Refit refit = [&](const std::vector<double>& start, const FitOptions& changed) {
+    return curve_fit(function, Columns(x), y, start, changed);
+  };
+  return profile_intervals_by(refit, fit, options, intervals);
+}
+
+}  // namespace nlsq::inline v0
