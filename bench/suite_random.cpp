@@ -12,7 +12,9 @@ void run_random(const Settings& settings) {
   constexpr std::uint64_t kSeed = 1, kTold = 1000;
   const std::uint64_t count = settings.quick ? 200 : 10'000;
   settings.report->begin_suite("random", fmt::format("{} problems beside the all-f64 run; no times", count));
-  problems::Census census(problems::all_policies());
+  nlsq::FitOptions options;
+  options.threads = 1;  // small fits gain nothing by more, and hold up whatever else runs
+  problems::Census census(problems::all_policies(), options);
   for (std::uint64_t i = 0; i < count; ++i) {
     census.run(problems::random_problem(kSeed, i));
     if ((i + 1) % kTold == 0 && i + 1 < count) settings.report->text(fmt::format("{} ...", i + 1));

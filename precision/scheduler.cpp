@@ -163,10 +163,13 @@ Event row_trouble(const HealthReport& h, const Thresholds& t) {
   return h.stalled ? Event::stalled : Event::none;
 }
 
+// A fit goes down a few times, whoever asks: what goes up again and again pays for each time.
+bool may_descend(const HealthReport& h, const Thresholds& t) { return h.descents < t.descents; }
+
 // Digits to spare: the rounding of J would hardly show.
 std::optional<PrecisionPlan> descent(const HealthReport& h, const PrecisionPolicy& policy) {
   const Thresholds& t = policy.thresholds;
-  if (h.descents >= t.descents || h.good_steps < t.steps_before_descent) return std::nullopt;
+  if (!may_descend(h, t) || h.good_steps < t.steps_before_descent) return std::nullopt;
   if (h.parameters < kTileSums || h.plan.residual == Format::f64) return std::nullopt;
   const auto gram = narrower_gram(h.plan.gram, policy, sixteen_bits_worth(h, t));
   if (!gram) return std::nullopt;
@@ -181,7 +184,7 @@ std::optional<Decision> by_rule(const HealthReport& h, const PrecisionPolicy& po
   if (!match || h.plan.gram == Gram::qr) return std::nullopt;
   const PrecisionPlan plan = plan_of(changed(formats_of(h.plan), match->change));
   const bool down = plan.gram < h.plan.gram;
-  if (plan == h.plan || plan.residual < h.plan.residual || (down && h.descents >= policy.thresholds.descents)) return std::nullopt;
+  if (plan == h.plan || plan.residual < h.plan.residual || (down && !may_descend(h, policy.thresholds))) return std::nullopt;
   return Decision{plan, Event::rule, down && plan.residual == h.plan.residual, match};
 }
 

@@ -32,14 +32,16 @@ void safe_norms(const Linearization& at, Numbers& out) {
   }
 }
 
-// ‖D s‖ / ‖D x‖; parameters that stay on a bound count in neither.
-double relative_size(std::span<const double> step, std::span<const double> x, std::span<const double> scale,
+// ‖D s‖ / ‖D x‖; parameters that stay on a bound, or that no row sees, however large they have become, count in neither.
+double relative_size(std::span<const double> step, std::span<const double> x, const Linearization& at,
                      std::span<const Held> held = {}) {
   double s2 = 0, x2 = 0;
   for (std::size_t j = 0; j < step.size(); ++j) {
     if (!held.empty() && held[j] != Held::none && step[j] == 0) continue;
-    s2 += step[j] * step[j] * scale[j] * scale[j];
-    x2 += x[j] * x[j] * scale[j] * scale[j];
+    const double scale = std::sqrt(at.normal(j, j));
+    if (!(scale > 0)) continue;
+    s2 += step[j] * step[j] * scale * scale;
+    x2 += x[j] * x[j] * scale * scale;
   }
   return s2 == 0 ? 0.0 : std::sqrt(s2 / x2);
 }
@@ -210,7 +212,7 @@ void first_order(const Linearization& at, std::span<const double> x, std::size_t
   const double sigma = scatter(at.cost, rows, free, unit_sigma);
   out.decrement_sigma = sigma > 0 ? step.nu / sigma : std::numeric_limits<double>::infinity();
   if (sigma == 0 && free == 0 && step.nu == 0) out.decrement_sigma = 0;  // nothing is left to move
-  out.step_size = relative_size(step.step, x, view(scale), step.held);
+  out.step_size = relative_size(step.step, x, at, step.held);
   out.step.swap(step.step);
   out.held.swap(step.held);
 }
@@ -264,7 +266,7 @@ bool examine(Evaluator& evaluator, std::span<const double> x, Linearization& at,
   }
   out.step.assign(n, 0.0);
   analyse(factor.triangle(scale), out);
-  out.certificate.step = face == nullptr ? relative_size(out.step, x, scale) : relative_size(out.step, restricted(x, *face), scale);
+  out.certificate.step = face == nullptr ? relative_size(out.step, x, *seen) : relative_size(out.step, restricted(x, *face), *seen);
   return true;
 }
 

@@ -132,6 +132,9 @@ void run_corpora(Recorder& to) {
   for (const Problem& p : problems::adversarial(14)) {
     if (p.predictors.size() == 2) run_close(to, p);
   }
+  for (const int generator : {4, 11}) {  // rules of a user's, that know no better
+    for (const Problem& p : problems::adversarial(generator)) to.add("rules", p, p, {"f32; condition < 1e12 -> jacobian=bf16"});
+  }
   for (const int generator : {1, 4}) {
     for (const Problem& p : problems::adversarial(generator)) run_stopped(to, p, low);
   }

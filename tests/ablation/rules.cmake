@@ -34,7 +34,7 @@ rule("descents" precision/scheduler.cpp [[if (h.parameters < kTileSums || h.plan
 rule("descents to 16 bits by the error of J" precision/scheduler.cpp [[h.epsilon_j_below <= t.descent_epsilon_j]] [[false]])
 rule("descents to f32 sums by κ" precision/scheduler.cpp [[h.kappa_lambda <= 0.1 * condition_limit(*gram, h.parameters, t)]] [[false]])
 rule("descents: after three good steps" precision/scheduler.cpp [[h.good_steps < t.steps_before_descent]] [[h.good_steps < 1]])
-rule("descents: twice at most" precision/scheduler.cpp [[h.descents >= t.descents || h.good_steps]] [[h.good_steps]])
+rule("descents: twice at most" precision/scheduler.cpp [[return h.descents < t.descents;]] [[return true;]])
 
 # ---- steps and checkpoints
 rule("parameters on the f32 grid" solver/minimizer_step.cpp [[if (!low()) return;

@@ -45,7 +45,9 @@ Distance Reference::distance(const std::vector<double>& p, int wanted_rank) cons
     const Real scale = R.col(j).norm();
     point[j] = p[static_cast<std::size_t>(j)] * scale;
     if (scale > 0) R.col(j) /= scale;
-    out.beyond_f64 = out.beyond_f64 || (scale > 0 && scale < 1e-150L);
+    const bool beyond = scale > 0 && scale < 1e-150L;
+    out.beyond_f64 = out.beyond_f64 || beyond;
+    if (beyond && wanted_rank > 0) R.col(j).setZero();  // not among the directions that a double-precision Jacobian knows
   }
   const Eigen::JacobiSVD<Fit::Matrix> svd(R, Eigen::ComputeFullU | Eigen::ComputeFullV);
   const Fit::Vector& sv = svd.singularValues();

@@ -253,3 +253,21 @@ TEST_CASE("a parameter that the f32 grid has no place for sends rows to f64 befo
   for (const IterationSummary& it : f32.summary.iterations) noted = noted || it.event == Event::gradient_noise;
   CHECK(noted);
 }
+
+TEST_CASE("a parameter that no row sees, however large, makes no step look small") {
+  // r is orthogonal to both columns but for 1e-11 of a square that b alone could take: far from settled.
+  std::vector<double> x, y;
+  for (int i = 1; i <= 40; ++i) x.push_back(i / 20.0);
+  double cubes = 0, squares = 0;
+  for (const double t : x) cubes += t * t * t, squares += t * t;
+  for (const double t : x) y.push_back(2 * t + 1e-11 * t * t + t * t - cubes / squares * t);
+  FitOptions options;
+  options.precision = PrecisionPolicy::parse("f64");
+  options.solve_linear_start = false;
+  options.max_iterations = 0;
+  for (const double unseen : {1.0, 1e39}) {
+    const FitResult fit = curve_fit("a*x+b*(x+1e-11*x^2)+0*c", x, y, {{"a", 1}, {"b", 1}, {"c", unseen}}, options);
+    CHECK_FALSE(fit.success());
+    CHECK(fit.summary.certificate.step > 1);
+  }
+}
