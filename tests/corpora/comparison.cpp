@@ -68,10 +68,8 @@ Comparison compare(const Problem& problem, const nlsq::FitResult& fit, const nls
   const double gap = fit.summary.final_cost - f64.summary.final_cost;
   const double noise = rounding * (std::sqrt(2 * f64.summary.final_cost) + rounding) * 8;
   const double room = 1e-6 * sigma * sigma + 1e-9 * f64.summary.final_cost + noise;
-  // Both at the noise floor of data fitted exactly: what is left is the rounding of the model's own terms.
-  const auto floor = [&](const nlsq::FitResult& of) {
-    return of.summary.verdict == nlsq::Verdict::noise_floor && std::sqrt(2 * of.summary.final_cost) <= 1e-9 * terms(problem);
-  };
+  // Both certified with exact data met to nine digits: what is left is the rounding of the model's own terms.
+  const auto floor = [&](const nlsq::FitResult& of) { return std::sqrt(2 * of.summary.final_cost) <= 1e-9 * terms(problem); };
   const bool alike = (determined && (out.in_errors <= 1e-3 || out.relative <= 1e-8)) || (floor(fit) && floor(f64));
   if (alike || std::fabs(gap) <= room) out.outcome = Outcome::same;  // or mirror images, exchanged terms: one minimum
   else out.outcome = gap < 0 ? Outcome::better : Outcome::worse_minimum;
