@@ -18,7 +18,7 @@ Gram first_gram(const BlockStructure& structure, const BlockModel& model, const 
   const double products = static_cast<double>(structure.pair_block.size() * structure.pad * structure.pad);
   const FitSize size{.row_work = model.evaluator().jacobian_cost() + products,
                      .parameters = static_cast<int>(std::min<std::size_t>(structure.tangent_size(), 1 << 30)),
-                     .has_f32 = model.evaluator().counts().traced > 0,
+                     .has_f32 = true,  // derivatives from f64 code are stored, and multiplied, in f32
                      .sixteen_bits_pay = false};
   const PrecisionPlan plan = initial_plan(policy, size);
   if (plan.gram >= Gram::f64) return Gram::f64;
