@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <type_traits>
 
 namespace nlsq::inline v0 {
 
@@ -35,21 +34,14 @@ class CostBlock final : public BlockFunction {
   const RecordableCostFunction* recordable_;
 };
 
-// M: ceres::Manifold, or ceres::LocalParameterization. A failure becomes a point that is not finite, at which no cost
+// A failure becomes a point that is not finite, at which no cost
 // is: the step is rejected, as Ceres rejects it.
-template <class M>
 class WrappedManifold final : public Manifold {
  public:
-  explicit WrappedManifold(const M* manifold) : manifold_(manifold) {}
+  explicit WrappedManifold(const ceres::Manifold* manifold) : manifold_(manifold) {}
 
-  int ambient() const override {
-    if constexpr (requires(const M& m) { m.AmbientSize(); }) return manifold_->AmbientSize();
-    else return manifold_->GlobalSize();
-  }
-  int tangent() const override {
-    if constexpr (requires(const M& m) { m.TangentSize(); }) return manifold_->TangentSize();
-    else return manifold_->LocalSize();
-  }
+  int ambient() const override { return manifold_->AmbientSize(); }
+  int tangent() const override { return manifold_->TangentSize(); }
   void plus(const double* x, const double* delta, double* out) const override {
     if (std::all_of(delta, delta + tangent(), [](double d) { return d == 0; })) {
       std::copy_n(x, ambient(), out);
@@ -58,14 +50,11 @@ class WrappedManifold final : public Manifold {
     }
   }
   void plus_jacobian(const double* x, double* J) const override {
-    bool fine;
-    if constexpr (requires(const M& m) { m.PlusJacobian(x, J); }) fine = manifold_->PlusJacobian(x, J);
-    else fine = manifold_->ComputeJacobian(x, J);
-    if (!fine) std::fill_n(J, ambient() * tangent(), std::numeric_limits<double>::quiet_NaN());
+    if (!manifold_->PlusJacobian(x, J)) std::fill_n(J, ambient() * tangent(), std::numeric_limits<double>::quiet_NaN());
   }
 
  private:
-  const M* manifold_;
+  const ceres::Manifold* manifold_;
 };
 
 }  // namespace
@@ -85,7 +74,7 @@ Loss wrap(const ceres::LossFunction* loss) {
 
 ManifoldPtr wrap_manifold(const ceres::Problem& problem, const double* block) {
   // In 2.1 a local parameterization shows itself as a manifold, too.
-  if (const ceres::Manifold* manifold = problem.GetManifold(block)) return std::make_shared<WrappedManifold<ceres::Manifold>>(manifold);
+  if (const ceres::Manifold* manifold = problem.GetManifold(block)) return std::make_shared<WrappedManifold>(manifold);
   return nullptr;
 }
 

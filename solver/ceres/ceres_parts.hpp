@@ -9,12 +9,8 @@
 #include <ceres/loss_function.h>
 #include <ceres/manifold.h>
 #include <ceres/problem.h>
-#include <ceres/version.h>
 
 #include <memory>
-
-#define NLSQ_CERES_AT_LEAST(major, minor) \
-  (CERES_VERSION_MAJOR > (major) || (CERES_VERSION_MAJOR == (major) && CERES_VERSION_MINOR >= (minor)))
 
 namespace nlsq::inline v0 {
 
@@ -22,8 +18,7 @@ namespace nlsq::inline v0 {
 std::shared_ptr<const BlockFunction> wrap(const ceres::CostFunction* function, bool may_record);
 // null: the plain sum of squares.
 Loss wrap(const ceres::LossFunction* loss);
-// The block's manifold, or local parameterization where Ceres still has them; null: a plain vector. Throws
-// std::runtime_error from its operations where Ceres's report failure.
+// The block's manifold, or local parameterization where Ceres still has them; null: a plain vector.
 ManifoldPtr wrap_manifold(const ceres::Problem& problem, const double* block);
 
 }  // namespace nlsq::inline v0

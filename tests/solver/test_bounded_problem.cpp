@@ -1,0 +1,165 @@
+// Bounds, losses of the user's own, elimination groups and a watched solve of nlsq::Problem.
+#include <nlsq/error.hpp>
+#include <nlsq/problem.hpp>
+#include <nlsq/problem_control.hpp>
+
+#include <bal.hpp>
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <vector>
+
+using namespace nlsq;
+
+namespace {
+
+struct Coupled {  // free minimum at (4, -3)
+  template <class T>
+  bool operator()(const T* x, T* r) const {
+    r[0] = x[0] + x[1] - 1.0;
+    r[1] = 0.5 * (x[0] - x[1] - 7.0);
+    return true;
+  }
+};
+
+struct Offset {
+  double y;
+  template <class T>
+  bool operator()(const T* x, T* r) const {
+    r[0] = x[0] - y;
+    return true;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("Each of the nine places of a box is where the minimum of a quadratic can lie") {
+  // The box's corner cuts the plane: minimum by cases, from the normal equations 1.25 x + 0.75 y = 2.75, 0.75 x + 1.25 y = -0.75.
+  for (const double x_high : {2.0, 9.0}) {
+    for (const double y_low : {-2.0, -9.0}) {
+      double x[2] = {0, 0};
+      Problem problem;
+      problem.add_residual_block<2>(Coupled{}, nullptr, {x});
+      problem.set_upper_bound(x, 0, x_high);
+      problem.set_lower_bound(x, 1, y_low);
+      const Summary summary = solve(problem);
+      CHECK(is_success(summary.verdict));
+      const double free_x = (2.75 - 0.75 * y_low) / 1.25, free_y = (-0.75 - 0.75 * x_high) / 1.25;
+      if (x_high == 9 && y_low == -9) {
+        CHECK(x[0] == doctest::Approx(4));
+        CHECK(x[1] == doctest::Approx(-3));
+      } else if (x_high == 2 && y_low == -9) {
+        CHECK(x[0] == 2);
+        CHECK(x[1] == doctest::Approx(free_y));
+      } else if (x_high == 9) {
+        CHECK(x[1] == -2);
+        CHECK(x[0] == doctest::Approx(free_x));
+      } else {
+        CHECK(x[0] == 2);
+        CHECK(x[1] == doctest::Approx(std::max(-2.0, free_y)));
+      }
+    }
+  }
+}
+
+TEST_CASE("A start at the wrong bound leaves it; rank counts the free numbers") {
+  double x[2] = {-5, 0};
+  Problem problem;
+  problem.add_residual_block<2>(Coupled{}, nullptr, {x});
+  problem.set_lower_bound(x, 0, -5);
+  problem.set_upper_bound(x, 0, 3);
+  const Summary summary = solve(problem);
+  CHECK(summary.verdict == Verdict::converged);
+  CHECK(x[0] == 3);
+  CHECK(summary.certificate.rank == 1);
+}
+
+TEST_CASE("With many bounds, in f32 and f64, for any number of threads: no coordinate outside, the same bits") {
+  std::vector<double> first;
+  for (const int threads : {1, 2, 4}) {
+    bal::Problem scene = bal::generate(6, 400, 2400, 5);
+    Problem problem;
+    for (const bal::Observation& o : scene.observations) {
+      problem.add_residual_block<2>(bal::Reprojection{o.x, o.y}, Loss::huber(2),
+                                    {std::span(scene.camera(o.camera), 9), std::span(scene.point(o.point), 3)});
+    }
+    for (int p = 0; p < scene.points; ++p) problem.set_lower_bound(scene.point(p), 0, -2), problem.set_upper_bound(scene.point(p), 2, 2);
+    SolverOptions options;
+    options.threads = threads;
+    options.max_iterations = 40;
+    const Summary summary = solve(problem, options);
+    CHECK(summary.final_cost < 0.1 * summary.initial_cost);
+    int held = 0;
+    for (int p = 0; p < scene.points; ++p) {
+      CHECK(scene.point(p)[0] >= -2);
+      CHECK(scene.point(p)[2] <= 2);
+      held += (scene.point(p)[0] == -2) + (scene.point(p)[2] == 2);
+    }
+    CHECK(held > 20);
+    if (first.empty()) first = scene.parameters;
+    CHECK(scene.parameters == first);
+  }
+}
+
+TEST_CASE("Crossed bounds name the number") {
+  double x[2] = {0, 0};
+  Problem problem;
+  problem.add_residual_block<2>(Coupled{}, nullptr, {x});
+  problem.set_lower_bound(x, 1, 2);
+  problem.set_upper_bound(x, 1, 1);
+  CHECK_THROWS_WITH_AS(solve(problem), doctest::Contains("number 1"), ValidationError);
+  CHECK_THROWS_AS(problem.set_elimination_group(x, -1), ValidationError);
+  CHECK_THROWS_AS(Loss::own(nullptr), ValidationError);
+}
+
+TEST_CASE("A loss of one's own that is Huber's gives Huber's bits") {
+  double results[2];
+  for (const bool own : {false, true}) {
+    double x[1] = {0};
+    Problem problem;
+    const Loss huber = Loss::huber(0.5);
+    const Loss mine = Loss::own([huber](double s) { return huber(s); });
+    for (const double y : {1.0, 1.1, 0.9, 1.05, 7.0}) problem.add_residual_block<1>(Offset{y}, own ? mine : huber, {x});
+    CHECK(is_success(solve(problem).verdict));
+    results[own] = x[0];
+  }
+  CHECK(results[0] == results[1]);
+}
+
+TEST_CASE("A control sees the start and every step, and ends the solve by its tests") {
+  double x[2] = {-1.2, 1};
+  const auto valley = [](const auto* p) {
+    using T = std::remove_cvref_t<decltype(p[0])>;
+    return std::array<T, 2>{10.0 * (p[1] - p[0] * p[0]), 1.0 - p[0]};
+  };
+  Problem problem;
+  problem.add_residual_block(valley, nullptr, {x});
+  ProblemControl control;
+  control.gradient_tolerance = 1e-3;
+  BlockSolveFacts facts;
+  control.facts = &facts;
+  std::vector<BlockStepReport> seen;
+  int evaluations = 0;
+  control.observer = [&](const BlockStepReport& step) {
+    seen.push_back(step);
+    return Continue;
+  };
+  control.before_evaluation = [&](std::span<const double> at, bool, bool) {
+    ++evaluations;
+    CHECK(at.size() == 2);
+  };
+  const Summary summary = solve(problem, {}, control);
+  REQUIRE(seen.size() == static_cast<std::size_t>(summary.accepted + summary.rejected + 1));
+  CHECK(seen.front().iteration == 0);
+  CHECK(seen.back().gradient_max <= 1e-3);
+  CHECK(seen[seen.size() - 2].gradient_max > 1e-3);
+  CHECK(evaluations >= facts.cost_evaluations + facts.derivative_evaluations);
+  CHECK(facts.linear_solves > 0);
+
+  x[0] = -1.2, x[1] = 1;
+  control.observer = [](const BlockStepReport& step) { return step.iteration == 2 ? Stop : Continue; };
+  const Summary stopped = solve(problem, {}, control);
+  CHECK(stopped.termination == Termination::user_stop);
+  CHECK(stopped.accepted + stopped.rejected == 2);
+}
