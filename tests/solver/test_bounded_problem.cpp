@@ -84,19 +84,20 @@ TEST_CASE("With many bounds, in f32 and f64, for any number of threads: no coord
       problem.add_residual_block<2>(bal::Reprojection{o.x, o.y}, Loss::huber(2),
                                     {std::span(scene.camera(o.camera), 9), std::span(scene.point(o.point), 3)});
     }
-    for (int p = 0; p < scene.points; ++p) problem.set_lower_bound(scene.point(p), 0, -2), problem.set_upper_bound(scene.point(p), 2, 2);
+    for (int p = 0; p < scene.points; ++p) problem.set_lower_bound(scene.point(p), 0, -2.7), problem.set_upper_bound(scene.point(p), 2, 2.7);
+    for (const int c : {0, 1}) problem.set_constant(scene.camera(c));  // or all would shrink into the box
     SolverOptions options;
     options.threads = threads;
     options.max_iterations = 40;
     const Summary summary = solve(problem, options);
-    CHECK(summary.final_cost < 0.1 * summary.initial_cost);
+    CHECK(summary.final_cost < 0.5 * summary.initial_cost);
     int held = 0;
     for (int p = 0; p < scene.points; ++p) {
-      CHECK(scene.point(p)[0] >= -2);
-      CHECK(scene.point(p)[2] <= 2);
-      held += (scene.point(p)[0] == -2) + (scene.point(p)[2] == 2);
+      CHECK(scene.point(p)[0] >= -2.7);
+      CHECK(scene.point(p)[2] <= 2.7);
+      held += (scene.point(p)[0] == -2.7) + (scene.point(p)[2] == 2.7);
     }
-    CHECK(held > 20);
+    CHECK(held > 10);
     if (first.empty()) first = scene.parameters;
     CHECK(scene.parameters == first);
   }
