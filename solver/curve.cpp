@@ -143,19 +143,49 @@ void finish_statistics(const Curve& curve, MinimizerResult& minimum, FitResult& 
   propagate_to_ties(curve, fit);
 }
 
-// Linear parameters at their least-squares values: under a loss they have none of their own, and the first step from far
-// away would be too long (r̃/r̃' is 2r under huber). Taken where that lowers the cost on some of the rows. The cost on all of
-// them where the request started before.
-std::optional<double> start_without_loss(const Curve& curve, const std::vector<int>& linear, SolveRequest& request) {
-  if (!curve.options.solve_linear_start) return std::nullopt;
-  curve.survey->run();
-  ResidualForm plain(curve.form.weighted);
-  const std::unique_ptr<RowModel> rows = curve.rows_of(plain);
-  Vector better = linear_least_squares(*rows, request.x0, linear, curve.limits);
+// The convex loss that is as efficient on normal errors (1.345 σ beside 3 σ and 4.685 σ), for one that leaves far residuals out;
+// linear for others.
+Loss convex_beside(const Loss& loss) {
+  if (loss.kind() == Loss::Kind::arctan) return Loss::huber(0.448 * loss.scale());
+  if (loss.kind() == Loss::Kind::tukey) return Loss::huber(0.287 * loss.scale());
+  return {};
+}
+
+// A better start than x0 under a loss, by about kStartRows of the rows. Linear parameters at their least-squares values: they
+// have none of their own here, and the first step from far away would be too long (r̃/r̃' is 2r under huber). Then, where
+// far residuals are left out, the minimum of a convex loss: from poor starts 265 of 300 peaks with 30 % outliers end in
+// tukey's lowest minimum, without it 151.
+Vector start_of_loss(const Curve& curve, const std::vector<int>& linear, const SolveRequest& request) {
   SampleRows sample(request.rows, kStartRows);
   DenseEvaluator evaluator(sample);
-  const double before = evaluator.cost(request.x0, Format::f64).cost, after = evaluator.cost(better, Format::f64).cost;
-  if (!(after < before) && !(std::isfinite(after) && !std::isfinite(before))) return std::nullopt;
+  Vector best = request.x0;
+  double least = evaluator.cost(best, Format::f64).cost;
+  const auto consider = [&](Vector x) {
+    const double cost = evaluator.cost(x, Format::f64).cost;
+    if (!(cost < least) && !(std::isfinite(cost) && !std::isfinite(least))) return;
+    best = std::move(x);
+    least = cost;
+  };
+  ResidualForm form(curve.form.weighted);
+  if (!linear.empty()) consider(linear_least_squares(*curve.rows_of(form), best, linear, request.limits));
+  form = curve.form;
+  form.loss = convex_beside(curve.form.loss);
+  if (form.loss.is_linear()) return best;
+  const std::unique_ptr<RowModel> all = curve.rows_of(form);
+  SampleRows rows(*all, kStartRows);
+  SolverOptions options = curve.options;
+  options.callback = {};
+  consider(solve({rows, best, {}, options, request.unit_sigma, request.limits}).x);
+  return best;
+}
+
+// The cost where the request started before.
+std::optional<double> improve_start(const Curve& curve, const std::vector<int>& linear, SolveRequest& request) {
+  const bool worth = !linear.empty() || !convex_beside(curve.form.loss).is_linear();
+  if (curve.form.keeps_linear() || !worth || curve.free.empty() || !curve.options.solve_linear_start) return std::nullopt;
+  curve.survey->run();
+  Vector better = start_of_loss(curve, linear, request);
+  if (better == request.x0) return std::nullopt;
   const double given = DenseEvaluator(request.rows, curve.options).cost(request.x0, Format::f64).cost;
   request.x0 = std::move(better);
   return given;
@@ -179,8 +209,7 @@ FitResult fit_rows(const Curve& curve, RowModel& rows, const std::vector<int>& l
                        curve.survey};
   const SolveFunction solve_one = [&](const SolveRequest& given) {
     SolveRequest from = given;
-    std::optional<double> given_cost;
-    if (!keeps_linear && !linear.empty()) given_cost = start_without_loss(curve, linear, from);
+    const std::optional<double> given_cost = improve_start(curve, linear, from);
     MinimizerResult end = solve_rows ? solve_rows(from) : solve(from);
     if (given_cost && end.summary.termination != Termination::failure) end.summary.initial_cost = *given_cost;
     return end;

@@ -446,6 +446,42 @@ TEST_CASE("Far starts of linear parameters are no matter: they begin at their le
   }
 }
 
+TEST_CASE("Losses that leave far residuals out find their way from poor starts by a convex one") {
+  std::mt19937_64 random(2);
+  std::normal_distribution<double> normal;
+  std::uniform_real_distribution<double> uniform(0, 1);
+  const auto peak = [](const auto& x, const auto& p) {
+    using std::exp;
+    const auto u = (x - p[1]) / p[2];
+    return p[0] * exp(-u * u) + p[3];
+  };
+  for (const Loss& loss : {Loss::tukey(0.4685), Loss::arctan(0.3)}) {
+    int lowest = 0, as_given = 0;
+    for (int t = 0; t < 60; ++t) {
+      const std::vector<double> truth = {3, 2.5, 0.5, 0.5};
+      std::vector<double> x, y, p0 = truth;
+      for (int i = 0; i < 80; ++i) {
+        x.push_back(5.0 * i / 80);
+        y.push_back(peak(x.back(), truth) + 0.1 * normal(random));
+        if (uniform(random) < 0.3) y.back() += 0.1 * (uniform(random) < 0.7 ? 1 : -1) * (5 + 25 * uniform(random));
+      }
+      for (double& v : p0) v *= std::exp(0.5 * normal(random));
+      p0[1] = truth[1] + 0.5 * normal(random);
+      FitOptions o;
+      o.loss = loss;
+      const double best = curve_fit(peak, x, y, truth, o).summary.final_cost * (1 + 1e-6);
+      lowest += curve_fit(peak, x, y, p0, o).summary.final_cost <= best ? 1 : 0;
+      o.solve_linear_start = false;
+      as_given += curve_fit(peak, x, y, p0, o).summary.final_cost <= best ? 1 : 0;
+    }
+    CAPTURE(std::string(loss.name()));
+    CAPTURE(lowest);
+    CAPTURE(as_given);
+    CHECK(lowest >= 48);
+    CHECK(as_given < lowest);
+  }
+}
+
 TEST_CASE("Fixed parameters, all of them too, and fits of exact data under a loss") {
   const Data d = contaminated(80, 22);
   FitOptions o;

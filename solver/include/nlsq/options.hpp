@@ -64,7 +64,8 @@ struct NLSQ_API SolverOptions : Parallelism {
   double max_seconds = 0;  // 0: no limit
 
   double initial_lambda = 1e-3;  // damping relative to the squared column norms
-  bool solve_linear_start = true;  // starting values of linear parameters are solved for, not taken as given
+  bool solve_linear_start = true;  // starting values of linear parameters are solved for, not taken as given; those of a loss
+                                   // that leaves far residuals out, by a convex one (docs/losses.md)
   std::optional<PrecisionPolicy> precision;  // none: the thread's, current_policy(), when the solve is called
   Sampling sampling = Sampling::automatic;
   bool strict = false;   // every row is re-evaluated through the user's callable, not a sample
