@@ -460,3 +460,21 @@ TEST_CASE("losses, counts and ties keep bounds, and what holds is as if it were 
   options.bounds = {0, 10};
   CHECK(contains(message_of([&] { fit(decay_data(), options, {{"a", 1}, {"b", 1}}); }), "c is tied (c = 0.2*a)"));
 }
+
+TEST_CASE("bounded Gulf (Moré, Garbow, Hillstrom 11, the formula corrected) ends on two bounds") {
+  const auto gulf = [](const auto& p) {
+    using std::abs;
+    using std::exp;
+    using std::pow;
+    std::vector<std::decay_t<decltype(p[0] * 1.0)>> r;
+    for (int i = 1; i <= 100; ++i) {
+      const double t = 0.01 * i, y = 25 + std::pow(-50 * std::log(t), 2.0 / 3);
+      r.push_back(exp(-pow(abs(y - p[1]), p[2]) / p[0]) - t);
+    }
+    return r;
+  };
+  const LeastSquaresResult r = least_squares(gulf, {5.0, 2.5, 0.15}, bounded({{1e-16, 0, 0}, 10}));
+  CHECK(r.summary.verdict == Verdict::converged);
+  CHECK(2 * r.cost == doctest::Approx(5.2908624).epsilon(1e-8));
+  CHECK(r.active_mask == std::vector<int>{1, 1, 0});
+}
