@@ -164,7 +164,7 @@ Problem random_problem(std::uint64_t seed, std::uint64_t index) {
   for (std::size_t k = 0; k < out.x.size(); ++k) {
     out.x[k].reserve(m);
     for (std::size_t i = 0; i < distinct; ++i) {
-      const double u = even ? static_cast<double>(i) / static_cast<double>(distinct - 1) : noise.uniform();
+      const double u = !even ? noise.uniform() : distinct > 1 ? static_cast<double>(i) / static_cast<double>(distinct - 1) : 0.5;
       out.x[k].push_back(d.low[k] + (d.high[k] - d.low[k]) * u);
     }
     for (std::size_t i = distinct; i < m; ++i) out.x[k].push_back(out.x[k][i - distinct]);
