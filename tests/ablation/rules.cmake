@@ -38,8 +38,10 @@ rule("descents: twice at most" precision/scheduler.cpp [[return h.descents < t.d
 
 # ---- steps and checkpoints
 rule("parameters on the f32 grid" solver/minimizer_step.cpp [[if (!low()) return;
-  for (double& x : trial_)]] [[return;
-  for (double& x : trial_)]])
+  for (std::size_t j = 0; j < trial_.size(); ++j) {
+    trial_[j] = box_.empty()]] [[return;
+  for (std::size_t j = 0; j < trial_.size(); ++j) {
+    trial_[j] = box_.empty()]])
 rule("gain ratio 0.1 below f64" solver/minimizer_step.cpp [[(low() ? options_.policy().thresholds.gain_ratio : kAccept)]] [[kAccept]])
 rule("checkpoint verified every eight steps" solver/minimizer_step.cpp [[if (low() && ++state_.unverified_steps]] [[if (false && ++state_.unverified_steps]])
 rule("certificate beside the checkpoint" solver/minimizer_conclude.cpp [[if (worse_than_checkpoint()) {]] [[if (false) {]])
@@ -49,7 +51,7 @@ rule("no certificate: once more in f64" solver/solve.cpp [[(in_doubt || worth_an
 rule("never above the start's cost" solver/solve.cpp [[if (w.best.summary.final_cost > given_cost + w.best.cost_noise)]] [[if (false)]])
 
 # ---- the last step
-rule("last step without a pass at its end" solver/minimizer_last_step.cpp [[if (!large() || !undamped()) return false;]] [[return false;]])
+rule("last step without a pass at its end" solver/minimizer_last_step.cpp [[if (!large() || !undamped() || on_bounds()) return false;]] [[return false;]])
 rule("last step: contraction by the passes before" solver/minimizer_last_step.cpp [[const Left before{kOtherDirection * contraction, kOtherDirection * std::max(contraction, first_.step_size / last_step_size_)};]] [[const Left before{0, 0};]])
 rule("last step: the part's cost is like that of all rows" solver/minimizer_last_step.cpp [[if (!(std::fabs(here.cost - at_->cost) <= kSameScatter * at_->cost)) {]] [[if (false) {]])
 rule("last step: what the part lacks counts" solver/minimizer_last_step.cpp [[constexpr double kUnseen = 0.3;]] [[constexpr double kUnseen = 0;]])
