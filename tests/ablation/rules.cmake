@@ -9,7 +9,7 @@ rule("16 bits gated below 24 parameters" precision/scheduler.cpp [[if (sixteen_b
 
 # ---- digits that run out
 rule("E1 share of tiles redone" precision/scheduler.cpp [[h.finite && h.nonfinite_tiles <= t.nonfinite_tiles]] [[h.finite]])
-rule("E1 tiles redone in f64" solver/dense_evaluator.cpp [[if (folder.below_f64() && !all_finite(tile)) {]] [[if (false) {]])
+rule("E1 tiles redone in f64" solver/dense_pass.cpp [[if (folder.below_f64() && !all_finite(tile)) {]] [[if (false) {]])
 rule("E1 columns below f32's range" solver/minimizer_precision.cpp [[if (probe_ && underflows())]] [[if (false)]])
 rule("E2 not positive definite" precision/scheduler.cpp [[if (!h.factored) return Event::not_definite;]] [[]])
 rule("E3 condition number" precision/scheduler.cpp [[} else if (!(h.kappa_lambda <= condition_limit(gram, h.parameters, t))) {]] [[} else if (false) {]])
