@@ -5,6 +5,8 @@
 #include <nlsq/profile_intervals.hpp>
 #include <nlsq/statistics.hpp>
 
+#include "messages.hpp"
+
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -26,17 +28,6 @@ IntervalOptions at(double confidence, std::vector<std::string> parameters = {}) 
   options.parameters = std::move(parameters);
   return options;
 }
-
-template <class F>
-std::string message_of(F call) {
-  try {
-    call();
-  } catch (const ValidationError& error) {
-    return error.what();
-  }
-  return "no error";
-}
-bool contains(const std::string& text, const std::string& words) { return text.find(words) != std::string::npos; }
 
 }  // namespace
 

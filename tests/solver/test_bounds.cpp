@@ -1,6 +1,8 @@
 // Bounds: where they hold and where they do not, in every way of fitting, and what is said of a parameter on one.
 #include <nlsq/nlsq.hpp>
 
+#include "messages.hpp"
+
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -75,17 +77,6 @@ FitResult fixed_at(const Data& d, const std::string& name, double value) {
   for (auto& [parameter, start] : p0) start = parameter == name ? value : start;
   return fit(d, options, p0);
 }
-
-template <class F>
-std::string message_of(F call) {
-  try {
-    call();
-  } catch (const ValidationError& error) {
-    return error.what();
-  }
-  return "no error";
-}
-bool contains(const std::string& text, const std::string& words) { return text.find(words) != std::string::npos; }
 
 }  // namespace
 

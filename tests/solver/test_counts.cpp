@@ -1,6 +1,8 @@
 // Counts: the deviance takes the place of squares, the Fisher information that of JᵀJ.
 #include <nlsq/nlsq.hpp>
 
+#include "messages.hpp"
+
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -45,17 +47,6 @@ double deviance(const Counts& d, const std::vector<double>& p) {
   }
   return sum;
 }
-
-template <class E, class F>
-std::string message_of(F call) {
-  try {
-    call();
-  } catch (const E& error) {
-    return error.what();
-  }
-  return "no such error";
-}
-bool contains(const std::string& text, const std::string& words) { return text.find(words) != std::string::npos; }
 
 }  // namespace
 

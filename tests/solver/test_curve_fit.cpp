@@ -1,6 +1,8 @@
 // curve_fit as users call it: three kinds of model, any data, options, and every error by name.
 #include <nlsq/nlsq.hpp>
 
+#include "messages.hpp"
+
 #include <doctest/doctest.h>
 
 #include <array>
@@ -41,19 +43,6 @@ void check_same(const FitResult& a, const FitResult& b, double tolerance) {
     CHECK(a.parameters[j] == doctest::Approx(b.parameters[j]).epsilon(tolerance));
     CHECK(a.standard_errors[j] == doctest::Approx(b.standard_errors[j]).epsilon(1e-7));
   }
-}
-
-template <class E, class F>
-std::string message_of(F call) {
-  try {
-    call();
-  } catch (const E& error) {
-    return error.what();
-  }
-  return "no such error";
-}
-bool contains(const std::string& text, const std::string& words) {
-  return text.find(words) != std::string::npos;
 }
 
 }  // namespace

@@ -5,6 +5,8 @@
 #include "loss_curvature.hpp"
 #include "row_statistics.hpp"
 
+#include "messages.hpp"
+
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -146,17 +148,6 @@ void check_close(const FitResult& a, const FitResult& b, double parameters, doub
     CHECK(a.standard_errors[j] == doctest::Approx(b.standard_errors[j]).epsilon(errors));
   }
 }
-
-template <class E, class F>
-std::string message_of(F call) {
-  try {
-    call();
-  } catch (const E& error) {
-    return error.what();
-  }
-  return "no such error";
-}
-bool contains(const std::string& text, const std::string& words) { return text.find(words) != std::string::npos; }
 
 }  // namespace
 

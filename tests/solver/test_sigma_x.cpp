@@ -1,6 +1,8 @@
 // Errors in x: the variance of a residual is sigma² + (∂f/∂x)² sigma_x².
 #include <nlsq/nlsq.hpp>
 
+#include "messages.hpp"
+
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -39,17 +41,6 @@ FitOptions options_of(const Data& d, bool absolute = true) {
   o.absolute_sigma = absolute;
   return o;
 }
-
-template <class E, class F>
-std::string message_of(F call) {
-  try {
-    call();
-  } catch (const E& error) {
-    return error.what();
-  }
-  return "no such error";
-}
-bool contains(const std::string& text, const std::string& words) { return text.find(words) != std::string::npos; }
 
 }  // namespace
 

@@ -1,6 +1,8 @@
 // Parameters that follow from others.
 #include <nlsq/nlsq.hpp>
 
+#include "messages.hpp"
+
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -33,17 +35,6 @@ const auto peaks = [](const auto& x, const auto& p) {
 };
 constexpr const char* kPeaks = "h1*exp(-((x-m1)/w1)^2)+h2*exp(-((x-m2)/w2)^2)+c";
 const std::vector<double> kStart = {2.5, 2.8, 1.0, 1.0, 6.3, 1.0, 0.0};
-
-template <class E, class F>
-std::string message_of(F call) {
-  try {
-    call();
-  } catch (const E& error) {
-    return error.what();
-  }
-  return "no such error";
-}
-bool contains(const std::string& text, const std::string& words) { return text.find(words) != std::string::npos; }
 
 FitOptions tied(std::vector<std::string> ties) {
   FitOptions o;
