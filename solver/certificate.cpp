@@ -97,6 +97,22 @@ void factor_triangle(const Linearization& at, std::span<const double> scale, Fac
   out.qr = true;
 }
 
+// From the rows' triangle where there is one, else by Cholesky of the normal equations, which serve while the covariance
+// keeps ten digits. With many parameters their number would say far more than their rounding errors, which grow as its
+// root (Higham and Mary, SIAM J. Sci. Comput. 41, 2019). False: another pass, by QR, has to tell.
+bool factor_with_digits(const Linearization& at, std::span<const double> scale, UndampedSolver& scratch, Factor& out) {
+  if (!at.triangle.empty()) {
+    factor_triangle(at, scale, out);
+    return true;
+  }
+  scratch.solver.set(at, scale);
+  scratch.solver.solve(0, scratch.step);
+  const double n = static_cast<double>(scale.size());
+  return scratch.step.factored && scratch.step.condition < 1e15 && factor_normal(at, scale, out) &&
+         (n * kU * scratch.step.condition < 1e-10 ||
+          (scale.size() > small_dense::kMost && std::sqrt(n) * kU * normal_condition(out.triangle(scale)) < 1e-10));
+}
+
 bool is_held(const Linearization& at, const Box& room, std::size_t j) {
   return !room.empty() && held(room, j, at.gradient[j]) != Held::none;
 }
@@ -110,15 +126,8 @@ bool judge_covariance(const Linearization& at, Certified& out) {
   Numbers scale(n);
   safe_norms(at, scale);
   Factor factor(n);
-  if (!at.triangle.empty()) {
-    factor_triangle(at, view(scale), factor);
-  } else {
-    UndampedSolver scratch;
-    scratch.solver.set(at, view(scale));
-    scratch.solver.solve(0, scratch.step);
-    const bool serves = scratch.step.factored && static_cast<double>(n) * kU * scratch.step.condition < 1e-10;
-    if (!serves || !factor_normal(at, view(scale), factor)) return false;
-  }
+  UndampedSolver scratch;
+  if (!factor_with_digits(at, view(scale), scratch, factor)) return false;
   analyse(factor.triangle(view(scale)), out);
   return true;
 }
@@ -243,20 +252,7 @@ bool examine(Evaluator& evaluator, std::span<const double> x, Linearization& at,
   safe_norms(*seen, norms);
   const std::span<const double> scale = view(norms);
   Factor factor(n);
-  bool ready = !seen->triangle.empty();
-  if (ready) {
-    factor_triangle(*seen, scale, factor);
-  } else {
-    scratch.solver.set(*seen, scale);
-    scratch.solver.solve(0, scratch.step);
-    // Normal equations serve while the covariance keeps ten digits. With many parameters their number would say far more
-    // than their rounding errors, which grow as its root (Higham and Mary, SIAM J. Sci. Comput. 41, 2019).
-    const double count = static_cast<double>(n);
-    ready = scratch.step.factored && scratch.step.condition < 1e15 && factor_normal(*seen, scale, factor) &&
-            (count * kU * scratch.step.condition < 1e-10 ||
-             (n > small_dense::kMost && std::sqrt(count) * kU * normal_condition(factor.triangle(scale)) < 1e-10));
-  }
-  if (!ready) {
+  if (!factor_with_digits(*seen, scale, scratch, factor)) {
     Linearization by_qr = evaluator.linearize(x, {Format::f64, Gram::qr});
     if (!by_qr.finite) return false;
     at = std::move(by_qr);
