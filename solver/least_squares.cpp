@@ -86,7 +86,8 @@ LeastSquaresResult solve_called(const VectorFunction& function, const std::vecto
   std::vector<int> free(x0.size());
   std::iota(free.begin(), free.end(), 0);
   const RowsOf rows_of = [&](const ResidualForm& form) -> std::unique_ptr<RowModel> {
-    auto called = std::make_unique<VectorRows>(function, x0, free, options.jacobian, options.components, limits.lower, limits.upper);
+    auto called = std::make_unique<VectorRows>(function, x0, free, options.jacobian, options.components, limits.lower, limits.upper,
+                                               options.differences);
     if (form.loss.is_linear()) return called;
     return std::make_unique<LossRows>(std::move(called), form);
   };

@@ -75,8 +75,38 @@ class Quaternion final : public Manifold {
   }
 };
 
-// x ⊞ δ = cos|δ| x + (sin|δ|/|δ|) |x| B δ, B an orthonormal basis of what is orthogonal to x: columns of the
-// Householder reflection that takes x to its last axis.
+// B, n x (n - 1) by rows: `scale` times an orthonormal basis of what is orthogonal to x. Columns of the Householder
+// reflection that takes x to its last axis: v = x + sign |x| e_last, H = I - 2 v vᵀ / vᵀv, columns 0 ... n-2 of H.
+void orthogonal_basis(const double* x, std::size_t n, double scale, double* B) {
+  double squared = 0;
+  for (std::size_t i = 0; i < n; ++i) squared += x[i] * x[i];
+  const double sign = x[n - 1] >= 0 ? 1 : -1, last = x[n - 1] + sign * std::sqrt(squared);
+  const double vv = squared - x[n - 1] * x[n - 1] + last * last;
+  for (std::size_t i = 0; i < n; ++i) {
+    const double vi = i + 1 < n ? x[i] : last;
+    for (std::size_t k = 0; k + 1 < n; ++k) {
+      const double h = (i == k ? 1.0 : 0.0) - (vv > 0 ? 2 * vi * x[k] / vv : 0);
+      B[i * (n - 1) + k] = scale * h;
+    }
+  }
+}
+
+double length_of(const double* x, std::size_t n) {
+  double squared = 0;
+  for (std::size_t i = 0; i < n; ++i) squared += x[i] * x[i];
+  return std::sqrt(squared);
+}
+
+// out += B delta.
+void add_along(const std::vector<double>& B, std::size_t n, const double* delta, double scale, double* out) {
+  for (std::size_t i = 0; i < n; ++i) {
+    double along = 0;
+    for (std::size_t k = 0; k + 1 < n; ++k) along += B[i * (n - 1) + k] * delta[k];
+    out[i] += scale * along;
+  }
+}
+
+// x ⊞ δ = cos|δ| x + (sin|δ|/|δ|) |x| B δ, B an orthonormal basis of what is orthogonal to x.
 class Sphere final : public Manifold {
  public:
   explicit Sphere(int size) : size_(checked_size(size)) {
@@ -86,41 +116,58 @@ class Sphere final : public Manifold {
   int tangent() const override { return size_ - 1; }
   void plus(const double* x, const double* delta, double* out) const override {
     const auto n = static_cast<std::size_t>(size_);
-    double squared = 0;
-    for (std::size_t k = 0; k + 1 < n; ++k) squared += delta[k] * delta[k];
-    const double angle = std::sqrt(squared);
+    const double angle = length_of(delta, n - 1);
     if (angle == 0) {
       std::copy_n(x, n, out);
       return;
     }
     std::vector<double> basis(n * (n - 1));
     plus_jacobian(x, basis.data());
-    const double s = std::sin(angle) / angle, c = std::cos(angle);
-    for (std::size_t i = 0; i < n; ++i) {
-      double along = 0;
-      for (std::size_t k = 0; k + 1 < n; ++k) along += basis[i * (n - 1) + k] * delta[k];
-      out[i] = c * x[i] + s * along;
-    }
+    for (std::size_t i = 0; i < n; ++i) out[i] = std::cos(angle) * x[i];
+    add_along(basis, n, delta, std::sin(angle) / angle, out);
   }
   void plus_jacobian(const double* x, double* J) const override {
     const auto n = static_cast<std::size_t>(size_);
-    double squared = 0;
-    for (std::size_t i = 0; i < n; ++i) squared += x[i] * x[i];
-    const double length = std::sqrt(squared), sign = x[n - 1] >= 0 ? 1 : -1;
-    // v = x + sign |x| e_last; H = I - 2 v vᵀ / vᵀv; columns 0 ... n-2 of H, times |x|.
-    const double last = x[n - 1] + sign * length;
-    const double vv = squared - x[n - 1] * x[n - 1] + last * last;
+    orthogonal_basis(x, n, length_of(x, n), J);
+  }
+
+ private:
+  int size_;
+};
+
+// (o, d) ⊞ (a, b) = (o + B a, d ⊞ b on the sphere): B the orthonormal basis of what is orthogonal to d.
+class Line final : public Manifold {
+ public:
+  explicit Line(int size) : size_(checked_size(size)), direction_(size) {
+    if (size < 2) throw ValidationError("line_manifold: lines are in a space of at least two dimensions");
+  }
+  int ambient() const override { return 2 * size_; }
+  int tangent() const override { return 2 * (size_ - 1); }
+  void plus(const double* x, const double* delta, double* out) const override {
+    const auto n = static_cast<std::size_t>(size_);
+    std::copy_n(x, n, out);
+    if (length_of(delta, n - 1) > 0) {
+      std::vector<double> basis(n * (n - 1));
+      orthogonal_basis(x + n, n, 1, basis.data());
+      add_along(basis, n, delta, 1, out);
+    }
+    direction_.plus(x + n, delta + n - 1, out + n);
+  }
+  void plus_jacobian(const double* x, double* J) const override {
+    const auto n = static_cast<std::size_t>(size_), t = n - 1;
+    std::vector<double> origin(n * t), direction(n * t);
+    orthogonal_basis(x + n, n, 1, origin.data());
+    direction_.plus_jacobian(x + n, direction.data());
+    std::fill_n(J, 2 * n * 2 * t, 0.0);
     for (std::size_t i = 0; i < n; ++i) {
-      const double vi = i + 1 < n ? x[i] : last;
-      for (std::size_t k = 0; k + 1 < n; ++k) {
-        const double h = (i == k ? 1.0 : 0.0) - (vv > 0 ? 2 * vi * x[k] / vv : 0);
-        J[i * (n - 1) + k] = length * h;
-      }
+      std::copy_n(origin.data() + i * t, t, J + i * 2 * t);
+      std::copy_n(direction.data() + i * t, t, J + (n + i) * 2 * t + t);
     }
   }
 
  private:
   int size_;
+  Sphere direction_;
 };
 
 class Product final : public Manifold {
@@ -166,6 +213,7 @@ ManifoldPtr subset_manifold(int size, const std::vector<int>& held) { return std
 ManifoldPtr quaternion_manifold() { return std::make_shared<Quaternion<0, 1>>(); }
 ManifoldPtr eigen_quaternion_manifold() { return std::make_shared<Quaternion<3, 0>>(); }
 ManifoldPtr sphere_manifold(int size) { return std::make_shared<Sphere>(size); }
+ManifoldPtr line_manifold(int size) { return std::make_shared<Line>(size); }
 ManifoldPtr euclidean_manifold(int size) { return std::make_shared<Subset>(size, std::vector<int>{}); }
 ManifoldPtr product_manifold(std::vector<ManifoldPtr> parts) { return std::make_shared<Product>(std::move(parts)); }
 

@@ -53,7 +53,9 @@ std::string without_counterpart(const ceres::Solver::Options& options) {
   NLSQ_REPORT(max_num_refinement_iterations);
   NLSQ_REPORT(use_inner_iterations);
   report(!options.trust_region_minimizer_iterations_to_dump.empty(), "trust_region_minimizer_iterations_to_dump");
-  NLSQ_REPORT(check_gradients);
+  report(options.check_gradients && options.gradient_check_numeric_derivative_relative_step_size !=
+                                        usual.gradient_check_numeric_derivative_relative_step_size,
+         "gradient_check_numeric_derivative_relative_step_size (differences are extrapolated)");
   report(!options.residual_blocks_for_subset_preconditioner.empty(), "residual_blocks_for_subset_preconditioner");
 #if CERES_VERSION_MAJOR == 2 && CERES_VERSION_MINOR < 2
   NLSQ_REPORT(use_postordering);

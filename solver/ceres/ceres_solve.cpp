@@ -3,6 +3,7 @@
 #include "ceres_options.hpp"
 #include "ceres_report.hpp"
 
+#include <nlsq/check_derivatives.hpp>
 #include <nlsq/error.hpp>
 
 #include <fmt/format.h>
@@ -31,6 +32,7 @@ class Session {
 
  private:
   bool nothing_to_do();
+  bool derivatives_wrong();
   CallbackResult watch(const BlockStepReport& step);
   void solve();
   void conclude();
@@ -71,6 +73,22 @@ bool Session::nothing_to_do() {
   ours_.termination = fine ? Termination::converged : Termination::failure;
   ours_.verdict = fine ? Verdict::converged : Verdict::failed;
   say(fine ? ceres::CONVERGENCE : ceres::FAILURE, "no residual depends on a parameter block that is not constant");
+  return true;
+}
+
+// Ceres's check_gradients: at the start, each derivative by itself.
+bool Session::derivatives_wrong() {
+  if (!options_.check_gradients) return false;
+  std::string found;
+  try {
+    const DerivativeCheck check = check_derivatives(problem_.problem(), options_.gradient_check_relative_precision);
+    if (check.passed()) return false;
+    found = check.report();
+  } catch (const ValidationError& error) {  // a function that has no residuals at the start
+    found = error.what();
+  }
+  ours_.termination = Termination::failure;
+  say(ceres::FAILURE, "check_gradients: " + found);
   return true;
 }
 
@@ -136,7 +154,7 @@ void Session::conclude() {
 }
 
 void Session::run() {
-  if (nothing_to_do()) return;
+  if (nothing_to_do() || derivatives_wrong()) return;
   solve();
   const Clock::time_point solved = Clock::now();
   conclude();

@@ -35,6 +35,30 @@ std::string message(Call call) {
   return "";
 }
 
+// Unit quaternions once more, for dual numbers: exp(δ) x to second order is enough for the derivative, renormalised.
+struct TurnedQuaternion {
+  template <class T>
+  bool Plus(const T* x, const T* d, T* out) const {
+    using std::sqrt;
+    const T c = 1.0 / sqrt(1.0 + d[0] * d[0] + d[1] * d[1] + d[2] * d[2]);
+    out[0] = c * (x[0] - d[0] * x[1] - d[1] * x[2] - d[2] * x[3]);
+    out[1] = c * (x[1] + d[0] * x[0] + d[1] * x[3] - d[2] * x[2]);
+    out[2] = c * (x[2] - d[0] * x[3] + d[1] * x[0] + d[2] * x[1]);
+    out[3] = c * (x[3] + d[0] * x[2] - d[1] * x[1] + d[2] * x[0]);
+    return true;
+  }
+};
+
+// More directions than one call of dual numbers carries.
+struct ScaledVector {
+  template <class T>
+  bool Plus(const T* x, const T* d, T* out) const {
+    using std::exp;
+    for (int i = 0; i < 11; ++i) out[i] = x[i] * exp(d[i]);
+    return x[0] < 100.0;
+  }
+};
+
 bool contains(const std::string& text, const char* part) { return text.find(part) != std::string::npos; }
 
 }  // namespace
@@ -105,7 +129,8 @@ TEST_CASE("Manifolds: a step of zero moves nothing, Jacobians are derivatives, l
   std::mt19937 random(3);
   const auto number = [&] { return static_cast<double>(random() % 2001) / 1000 - 1; };
   const ManifoldPtr manifolds[] = {quaternion_manifold(), eigen_quaternion_manifold(), sphere_manifold(3), sphere_manifold(2),
-                                   subset_manifold(4, {1}), euclidean_manifold(3),
+                                   subset_manifold(4, {1}), euclidean_manifold(3), line_manifold(2), line_manifold(3),
+                                   autodiff_manifold<4, 3>(TurnedQuaternion{}), autodiff_manifold<11, 11>(ScaledVector{}),
                                    product_manifold({quaternion_manifold(), euclidean_manifold(3), subset_manifold(2, {0})})};
   for (const ManifoldPtr& m : manifolds) {
     const auto n = static_cast<std::size_t>(m->ambient()), t = static_cast<std::size_t>(m->tangent());
@@ -132,6 +157,26 @@ TEST_CASE("Manifolds: a step of zero moves nothing, Jacobians are derivatives, l
     CHECK(std::hypot(std::hypot(y[0], y[1]), std::hypot(y[2], y[3])) == doctest::Approx(1).epsilon(1e-15));
     CHECK(y[0] != x[0]);
   }
+  // Both say the same derivative, and a point that is not there is not finite.
+  const double at[4] = {0.5, -0.5, 0.7, 0.1};
+  double by_hand[12], by_dual[12];
+  quaternion_manifold()->plus_jacobian(at, by_hand);
+  autodiff_manifold<4, 3>(TurnedQuaternion{})->plus_jacobian(at, by_dual);
+  for (int i = 0; i < 12; ++i) CHECK(by_dual[i] == doctest::Approx(by_hand[i]).epsilon(1e-15));
+  const std::vector<double> far(11, 1000.0), step(11, 0.1);
+  std::vector<double> none(11);
+  autodiff_manifold<11, 11>(ScaledVector{})->plus(far.data(), step.data(), none.data());
+  CHECK(std::isnan(none[10]));
+  // A line: the direction keeps its length, the point moves across the direction and by the step's length.
+  const double line[6] = {1, 2, 3, 0, 3, 4}, across[4] = {0.3, -0.4, 0, 0}, tilt[4] = {0, 0, 0.2, 0.1};
+  double shifted[6], tilted[6];
+  line_manifold(3)->plus(line, across, shifted);
+  line_manifold(3)->plus(line, tilt, tilted);
+  CHECK(std::hypot(shifted[0] - 1, shifted[1] - 2, shifted[2] - 3) == doctest::Approx(0.5));
+  CHECK(3 * (shifted[1] - 2) + 4 * (shifted[2] - 3) == doctest::Approx(0).scale(1));
+  CHECK(shifted[4] == 3);
+  CHECK(std::hypot(tilted[3], tilted[4], tilted[5]) == doctest::Approx(5).epsilon(1e-15));
+  CHECK(tilted[0] == 1);
   // A quarter turn about z, from the unit quaternion: half the rotation vector.
   const double one[4] = {1, 0, 0, 0}, quarter[3] = {0, 0, std::numbers::pi / 4};
   double turned[4];

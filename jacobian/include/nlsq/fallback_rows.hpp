@@ -4,6 +4,7 @@
 
 #include <nlsq/callable.hpp>
 #include <nlsq/column.hpp>
+#include <nlsq/extrapolated_slopes.hpp>
 #include <nlsq/row_model.hpp>
 
 #include <functional>
@@ -120,12 +121,12 @@ class NLSQ_API VectorRows final : public RowModel {
   using Jacobian = std::function<void(std::span<const double> p, std::span<double> J)>;
 
   // Derivatives by `jacobian` where it is given, else by dual numbers where the function takes them, else by
-  // central differences (errors as for DifferenceRows). The number of residuals is what the function gives
+  // `differences` (central: errors as for DifferenceRows). The number of residuals is what the function gives
   // at `parameters`; a later call that gives another number throws ValidationError. `components` have all of them.
   // `lower`, `upper`: bounds of every parameter, which differences keep; empty: none.
   VectorRows(VectorFunction function, std::vector<double> parameters, std::vector<int> free,
              Jacobian jacobian = {}, std::vector<RowComponent> components = {}, std::vector<double> lower = {},
-             std::vector<double> upper = {});
+             std::vector<double> upper = {}, Differences differences = Differences::central);
 
   int parameters() const override { return static_cast<int>(free_.size()); }
   std::size_t rows() const override { return rows_; }
@@ -155,6 +156,7 @@ class NLSQ_API VectorRows final : public RowModel {
   void by_jacobian(std::span<const double> p, Evaluation& result) const;
   void by_dual(std::span<const double> p, Evaluation& result) const;
   void by_differences(std::span<const double> p, Evaluation& result) const;
+  void by_extrapolation(std::span<const double> p, Evaluation& result) const;
 
   VectorFunction function_;
   std::vector<double> parameters_;
@@ -166,6 +168,7 @@ class NLSQ_API VectorRows final : public RowModel {
   std::size_t rows_ = 0;
   std::vector<double> typical_;  // sizes of the free parameters
   std::vector<double> lower_, upper_;
+  Differences differences_;
   mutable std::mutex mutex_;
   mutable std::shared_ptr<const Evaluation> latest_;
   mutable std::vector<double> reference_at_, reference_;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <nlsq/callable.hpp>
+#include <nlsq/extrapolated_slopes.hpp>
 #include <nlsq/matrix.hpp>
 #include <nlsq/options.hpp>
 #include <nlsq/row_model.hpp>
@@ -19,6 +20,9 @@ struct LeastSquaresOptions : SolverOptions {
   // The user's Jacobian at p: fills `J`, row-major, residuals x parameters. Empty: the callable is
   // recorded, else called with dual numbers, else differenced in f64.
   std::function<void(std::span<const double> p, std::span<double> J)> jacobian = {};
+  // How a callable that takes double alone is differenced: `central`, two calls a parameter, or `ridders`, some ten, for
+  // derivatives to ten digits where the residuals have all of theirs.
+  Differences differences = Differences::central;
   // Residuals that belong together (a sensor's, a data set's), by name and in their order: {{"imu", 600}, {"gps", 40}}. A
   // policy can name their formats (`imu.residual=f64`), and what only one of them cannot bear raises only that one.
   // Together they have all residuals. Empty: no names.

@@ -1,6 +1,7 @@
 // nlsq: nonlinear least squares in the lowest precision that cannot change the answer.
 #pragma once
 
+#include <nlsq/check_derivatives.hpp>
 #include <nlsq/curve_fit.hpp>
 #include <nlsq/curve_fit_batch.hpp>
 #include <nlsq/evaluate.hpp>

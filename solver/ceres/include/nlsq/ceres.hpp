@@ -4,11 +4,12 @@
 //
 // Takes any ceres::Problem (Ceres 2.1 and 2.2): cost functions by their Evaluate in double, loss functions, manifolds and
 // local parameterizations, constant blocks, bounds, ordering, callbacks, stop tests and limits of the options. Cost
-// functions that are nlsq::AutoDiffCostFunction are recorded and run many at a time. docs/from-ceres.md says what maps to
+// functions that are nlsq::AutoDiffCostFunction or nlsq::DynamicAutoDiffCostFunction are recorded and run many at a time. docs/from-ceres.md says what maps to
 // what. Link nlsq::ceres (component `ceres` of the CMake package).
 #pragma once
 
 #include <nlsq/ceres_autodiff.hpp>
+#include <nlsq/ceres_dynamic_autodiff.hpp>
 #include <nlsq/export.hpp>
 #include <nlsq/summary.hpp>
 
