@@ -27,6 +27,7 @@ void run_isa(const Settings& settings);
 void run_dense(const Settings& settings);
 void run_bal(const Settings& settings);
 void run_pose(const Settings& settings);
+void run_window(const Settings& settings);
 void run_forms(const Settings& settings);
 void run_probe(const Settings& settings);
 void run_adversarial(const Settings& settings);
@@ -49,6 +50,7 @@ inline constexpr Suite kSuites[] = {
     {"dense", "Gram kernels at n = 64 to 1024, and fits of some 500 parameters beside all-f64 and Ceres", run_dense},
     {"bal", "bundle adjustment by nlsq::Problem to the cost that Ceres has after 50 iterations, two threads", run_bal},
     {"pose", "pose graphs in the plane and in space, up to 10,000 poses, through nlsq::Solve and through Ceres", run_pose},
+    {"window", "ten poses and 200 points, solved again and again as blocks come and go: nlsq beside Ceres, one thread", run_window},
     {"forms", "one pass in each form of the Gram matrix, by the number of parameters", run_forms},
     {"probe", "what the probe and the condition number cost fits of 1e6 rows", run_probe},
     {"adversarial", "answers and counted work of every policy on the adversarial set and on benign large fits", run_adversarial, true},

@@ -22,12 +22,12 @@ class Lanes {
     program_ = &program;
     stride_ = group.tile_rows;
     const auto vectors = static_cast<std::size_t>(program.columns + program.registers);
-    const auto inputs = static_cast<std::size_t>(group.program.inputs);
+    const auto inputs = static_cast<std::size_t>(group.program->inputs);
     if (size_ < (vectors + inputs) * stride_) {
       size_ = (vectors + inputs) * stride_;
       storage_ = AlignedBuffer<T>(size_);
     }
-    vectors_.resize(std::max(vectors, inputs + group.program.constants.size()));
+    vectors_.resize(std::max(vectors, inputs + group.program->plan.columns.size()));
     for (std::size_t v = 0; v < vectors_.size(); ++v) vectors_[v] = storage_.data() + std::min(v, vectors) * stride_;
     if (program.once.empty()) return;
     KernelCounters fills;  // filling constants evaluates no block
@@ -47,7 +47,7 @@ class Lanes {
         for (std::size_t l = 0; l < lanes; ++l) column[l] = static_cast<T>(from[offsets[l]]);
       }
     }
-    for (std::size_t c = 0; c < group.program.constants.size(); ++c) {
+    for (std::size_t c = 0; c < group.program->plan.columns.size(); ++c) {
       if (!uses(input + c)) continue;
       const T* column;
       if constexpr (kDouble) column = group.constants.data() + c * group.padded + first;
@@ -58,7 +58,7 @@ class Lanes {
 
   void run(const BlockGroup& group, std::size_t count, KernelCounters& counters) {
     if constexpr (kDouble) {
-      const auto& steps = program_ == &group.program.value ? group.value_f64 : group.jacobian_f64;
+      const auto& steps = program_ == &group.program->value ? group.value_f64 : group.jacobian_f64;
       kernels().run_steps_f64(steps.data(), steps.size(), vectors_.data(), uniforms(group), count, &counters);
     } else {
       kernels().run_steps_f32(group.jacobian_f32.data(), group.jacobian_f32.size(), vectors_.data(), uniforms(group), count, &counters);
@@ -73,7 +73,7 @@ class Lanes {
     return column < program_->column_used.size() && program_->column_used[column];
   }
   const T* uniforms(const BlockGroup& group) const {
-    if constexpr (kDouble) return (program_ == &group.program.value ? group.value_uniforms : group.jacobian_uniforms).data();
+    if constexpr (kDouble) return (program_ == &group.program->value ? group.value_uniforms : group.jacobian_uniforms).data();
     else return group.jacobian_uniforms_f32.data();
   }
 
@@ -96,16 +96,16 @@ class GroupPass final : public BlockPass {
       return 0;
     }
     const BlockGroup& group = groups_.groups[t.group];
-    value_.load(group, group.program.value);
+    value_.load(group, group.program->value);
     value_.gather(group, groups_.kinds[group.kind], t.first, t.count, x);
     value_.run(group, t.count, counters_);
-    const auto rows = static_cast<std::size_t>(group.program.residuals);
+    const auto rows = static_cast<std::size_t>(group.program->residuals);
     for (std::size_t i = 0; i < rows; ++i) {
       const double* out = value_.output(i);
       for (std::uint32_t l = 0; l < t.count; ++l) r[list_.row[group.blocks[t.first + l]] + i] = out[l];
     }
     std::size_t left = 0;
-    for (std::uint32_t l = 0; group.program.guarded && l < t.count; ++l) {
+    for (std::uint32_t l = 0; group.program->guarded && l < t.count; ++l) {
       if (value_.output(rows)[l] == 1) continue;
       ++left;
       slow_residuals(group.blocks[t.first + l], x, r);
@@ -131,13 +131,13 @@ class GroupPass final : public BlockPass {
       return 0;
     }
     const BlockGroup& group = groups_.groups[t.group];
-    lanes.load(group, group.program.jacobian);
+    lanes.load(group, group.program->jacobian);
     lanes.gather(group, groups_.kinds[group.kind], t.first, t.count, x);
     lanes.run(group, t.count, counters_);
     scatter(lanes, group, t, J);
     std::size_t left = 0;
-    const std::size_t guard = static_cast<std::size_t>(group.program.residuals) * group.program.wanted.size();
-    for (std::uint32_t l = 0; group.program.guarded && l < t.count; ++l) {
+    const std::size_t guard = static_cast<std::size_t>(group.program->residuals) * group.program->wanted.size();
+    for (std::uint32_t l = 0; group.program->guarded && l < t.count; ++l) {
       if (lanes.output(guard)[l] == T(1)) continue;
       ++left;
       slow_jacobian(group.blocks[t.first + l], x, J);
@@ -149,12 +149,12 @@ class GroupPass final : public BlockPass {
   template <class T>
   void scatter(const Lanes<T>& lanes, const BlockGroup& group, const BlockTile& t, T* J) {
     const BlockKind& kind = groups_.kinds[group.kind];
-    const auto rows = static_cast<std::size_t>(group.program.residuals);
-    const std::size_t width = group.program.wanted.size();
+    const auto rows = static_cast<std::size_t>(group.program->residuals);
+    const std::size_t width = group.program->wanted.size();
     std::size_t w = 0;
     int start = 0;
     for (std::size_t k = 0; k < kind.sizes.size(); start += kind.sizes[k++]) {
-      if (w == width || group.program.wanted[w] != start) continue;  // fixed in all blocks
+      if (w == width || group.program->wanted[w] != start) continue;  // fixed in all blocks
       const auto size = static_cast<std::size_t>(kind.sizes[k]);
       places_.clear();  // lane, record
       for (std::uint32_t l = 0; l < t.count; ++l) {
@@ -230,6 +230,8 @@ struct BlockEvaluator::Impl {
 
 BlockEvaluator::BlockEvaluator(const BlockList& list, std::span<const double> x)
     : impl_(std::make_unique<Impl>(Impl{list, group_blocks(list, x, {})})) {}
+BlockEvaluator::BlockEvaluator(const BlockList& list, std::span<const double> x, BlockEvaluator&& earlier)
+    : impl_(std::make_unique<Impl>(Impl{list, regroup_blocks(list, x, std::move(earlier.impl_->groups))})) {}
 BlockEvaluator::~BlockEvaluator() = default;
 BlockEvaluator::BlockEvaluator(BlockEvaluator&&) noexcept = default;
 
@@ -243,7 +245,19 @@ void BlockEvaluator::distrust(std::string why) {
   groups.slow.resize(impl_->list.blocks());
   std::iota(groups.slow.begin(), groups.slow.end(), 0U);
   groups.note = std::move(why);
+  groups.carried = 0;
   groups.cut();
+}
+
+std::size_t BlockEvaluator::carried() const { return impl_->groups.carried; }
+void BlockEvaluator::carry_all() { impl_->groups.carried = impl_->list.blocks() - impl_->groups.slow.size(); }
+std::vector<BlockPlace> BlockEvaluator::places() const {
+  std::vector<BlockPlace> places(impl_->list.blocks());
+  for (std::uint32_t g = 0; g < impl_->groups.groups.size(); ++g) {
+    const auto& blocks = impl_->groups.groups[g].blocks;
+    for (std::uint32_t lane = 0; lane < blocks.size(); ++lane) places[blocks[lane]] = {g, lane};
+  }
+  return places;
 }
 
 std::size_t BlockEvaluator::tiles() const { return impl_->groups.tiles.size(); }
@@ -268,19 +282,19 @@ std::size_t BlockEvaluator::programs() const { return impl_->groups.groups.size(
 
 double BlockEvaluator::value_cost() const {
   double cost = 0;
-  for (const BlockGroup& group : impl_->groups.groups) cost += static_cast<double>(group.blocks.size()) * group.program.value_cost;
+  for (const BlockGroup& group : impl_->groups.groups) cost += static_cast<double>(group.blocks.size()) * group.program->value_cost;
   return cost;
 }
 double BlockEvaluator::jacobian_cost() const {
   double cost = 0;
-  for (const BlockGroup& group : impl_->groups.groups) cost += static_cast<double>(group.blocks.size()) * group.program.jacobian_cost;
+  for (const BlockGroup& group : impl_->groups.groups) cost += static_cast<double>(group.blocks.size()) * group.program->jacobian_cost;
   return cost;
 }
 
 std::size_t BlockEvaluator::bytes() const {
   std::size_t bytes = 0;
   for (const BlockGroup& group : impl_->groups.groups) {
-    bytes += group.padded * (group.program.constants.size() * (sizeof(double) + sizeof(float)) + 4 * (group.offsets.size() / std::max<std::size_t>(group.padded, 1))) + 4 * group.blocks.size();
+    bytes += group.padded * (group.program->plan.columns.size() * (sizeof(double) + sizeof(float)) + 4 * (group.offsets.size() / std::max<std::size_t>(group.padded, 1))) + 4 * group.blocks.size();
   }
   return bytes;
 }

@@ -17,13 +17,18 @@ struct Followers {
 
 class Grouping {
  public:
-  Grouping(const BlockList& list, std::span<const double> x, std::vector<BlockKind> kinds) : list_(list), x_(x) {
+  Grouping(const BlockList& list, std::span<const double> x, std::vector<BlockKind> kinds, std::span<const BlockGroup> earlier)
+      : list_(list), x_(x), earlier_(earlier) {
     result_.kinds = std::move(kinds);
     followers_.resize(result_.kinds.size());
   }
 
   BlockGroups run() {
-    for (std::uint32_t block = 0; block < list_.blocks(); ++block) place(block);
+    if (!earlier_.empty()) forget_unused();
+    for (std::uint32_t block = 0; block < list_.blocks(); ++block) {
+      if (const BlockGroup* group = earlier_group(block)) carry(block, *group);
+      else place(block);
+    }
     for (std::size_t kind = 0; kind < followers_.size(); ++kind) {
       for (std::size_t variant = 0; variant < followers_[kind].size(); ++variant) make_group(kind, variant);
     }
@@ -35,6 +40,42 @@ class Grouping {
   static bool is_traced(const BlockFunction& function) {
     const BlockFunction::Derivatives by = function.derivatives_by();
     return by == BlockFunction::Derivatives::traced || by == BlockFunction::Derivatives::traced_own;
+  }
+
+  const BlockGroup* earlier_group(std::uint32_t block) const {
+    if (list_.known.empty() || list_.known[block].group >= earlier_.size()) return nullptr;
+    return &earlier_[list_.known[block].group];
+  }
+
+  // Recordings of blocks that are gone would count against the most that a kind may have.
+  void forget_unused() {
+    std::vector<std::vector<std::uint8_t>> used(result_.kinds.size());
+    for (std::size_t kind = 0; kind < used.size(); ++kind) used[kind].resize(result_.kinds[kind].family.recordings().size(), 0);
+    for (std::uint32_t block = 0; block < list_.blocks(); ++block) {
+      if (const BlockGroup* group = earlier_group(block)) used[group->kind][group->variant] = 1;
+    }
+    for (std::size_t kind = 0; kind < used.size(); ++kind) result_.kinds[kind].family.keep_only(used[kind]);
+    for (const BlockGroup& group : earlier_) {
+      const auto& marks = used[group.kind];
+      variants_.push_back(static_cast<std::size_t>(std::count(marks.begin(), marks.begin() + static_cast<std::ptrdiff_t>(group.variant), 1)));
+    }
+  }
+
+  void carry(std::uint32_t block, const BlockGroup& group) {
+    const std::uint32_t lane = list_.known[block].lane;
+    result_.kind_of.push_back(static_cast<std::uint32_t>(group.kind));
+    Followers& followers = followers_of(group.kind, variants_[list_.known[block].group]);
+    followers.blocks.push_back(block);
+    const ConstantPlan& plan = group.program->plan;
+    for (std::size_t c = 0; c < plan.column.size(); ++c) {
+      followers.constants.push_back(plan.column[c] < 0 ? plan.value[c] : group.constants.data()[static_cast<std::size_t>(plan.column[c]) * group.padded + lane]);
+    }
+    ++result_.carried;
+  }
+
+  Followers& followers_of(std::size_t kind, std::size_t variant) {
+    if (followers_[kind].size() <= variant) followers_[kind].resize(variant + 1);
+    return followers_[kind][variant];
   }
 
   void place(std::uint32_t block) {
@@ -54,8 +95,7 @@ class Grouping {
     kind.failures = 0;
     const auto index = static_cast<std::size_t>(variant);
     if (!kind.family.recordings()[index].success) return reject(block, "");
-    if (followers_[number].size() <= index) followers_[number].resize(index + 1);
-    Followers& followers = followers_[number][index];
+    Followers& followers = followers_of(number, index);
     followers.blocks.push_back(block);
     followers.constants.insert(followers.constants.end(), met_.begin(), met_.end());
   }
@@ -100,23 +140,24 @@ class Grouping {
     for (std::size_t l = 0; l < lanes; ++l) {
       for (std::size_t c = 0; c < count; ++c) columns[c * lanes + l] = followers.constants[l * count + c];
     }
-    std::optional<BlockProgram> program = believed(kind, variant, followers, columns);
+    std::shared_ptr<const BlockProgram> program = believed(kind, variant, followers, columns);
     if (!program) {
       for (const std::uint32_t block : followers.blocks) reject(block, "its program does not give what dual numbers give");
       return;
     }
     BlockGroup group;
-    group.program = std::move(*program);
+    group.program = std::move(program);
     group.kind = number;
+    group.variant = variant;
     group.blocks = followers.blocks;
-    group.tile_rows = static_cast<std::size_t>(group.program.jacobian.tile_rows);
+    group.tile_rows = static_cast<std::size_t>(group.program->jacobian.tile_rows);
     group.padded = (lanes + group.tile_rows - 1) / group.tile_rows * group.tile_rows;
     fill(group, kind, columns);
     decode(group);
     result_.groups.push_back(std::move(group));
   }
 
-  std::optional<BlockProgram> believed(BlockKind& kind, std::size_t variant, const Followers& followers,
+  std::shared_ptr<const BlockProgram> believed(BlockKind& kind, std::size_t variant, const Followers& followers,
                                        const std::vector<double>& columns) {
     std::vector<std::size_t> samples{0};
     if (followers.blocks.size() > 1) samples.push_back(followers.blocks.size() - 1);
@@ -129,8 +170,8 @@ class Grouping {
       functions.push_back(list_.functions[block]);
     }
     BlockCaller caller(kind.sizes);
-    return make_block_program(kind.family.recordings()[variant], columns, followers.blocks.size(),
-                              wanted(kind, followers.blocks), caller, functions, samples, at);
+    return make_block_program(kind.tag, kind.family.recordings()[variant], columns, followers.blocks.size(),
+                              wanted(kind, followers.blocks), caller, {functions, at, samples});
   }
 
   // Inputs that some block of the group has free.
@@ -146,7 +187,7 @@ class Grouping {
 
   // Lanes beyond the last repeat it: harmless values.
   void fill(BlockGroup& group, const BlockKind& kind, const std::vector<double>& columns) {
-    const std::size_t lanes = group.blocks.size(), kept = group.program.constants.size();
+    const std::size_t lanes = group.blocks.size(), kept = group.program->plan.columns.size();
     group.offsets.resize(kind.sizes.size() * group.padded);
     group.constants = AlignedBuffer<double>(kept * group.padded);
     group.constants_f32 = AlignedBuffer<float>(kept * group.padded);
@@ -155,7 +196,7 @@ class Grouping {
       const auto parameters = list_.of(group.blocks[lane]);
       for (std::size_t k = 0; k < parameters.size(); ++k) group.offsets[k * group.padded + l] = list_.offsets[parameters[k]];
       for (std::size_t c = 0; c < kept; ++c) {
-        const double value = columns[static_cast<std::size_t>(group.program.constants[c]) * lanes + lane];
+        const double value = columns[static_cast<std::size_t>(group.program->plan.columns[c]) * lanes + lane];
         group.constants.data()[c * group.padded + l] = value;
         group.constants_f32.data()[c * group.padded + l] = static_cast<float>(value);
       }
@@ -168,18 +209,20 @@ class Grouping {
       out.resize(decoder(program.code.data(), program.code.size(), out.data()));
       return out;
     };
-    group.value_f64 = steps(group.program.value, kernels().decode_f64);
-    group.jacobian_f64 = steps(group.program.jacobian, kernels().decode_f64);
-    group.jacobian_f32 = steps(group.program.jacobian, kernels().decode_f32);
-    group.value_uniforms.resize(static_cast<std::size_t>(group.program.value.uniforms));
-    group.jacobian_uniforms.resize(static_cast<std::size_t>(group.program.jacobian.uniforms));
-    group.program.value.evaluate_uniforms({}, group.value_uniforms);
-    group.program.jacobian.evaluate_uniforms({}, group.jacobian_uniforms);
+    group.value_f64 = steps(group.program->value, kernels().decode_f64);
+    group.jacobian_f64 = steps(group.program->jacobian, kernels().decode_f64);
+    group.jacobian_f32 = steps(group.program->jacobian, kernels().decode_f32);
+    group.value_uniforms.resize(static_cast<std::size_t>(group.program->value.uniforms));
+    group.jacobian_uniforms.resize(static_cast<std::size_t>(group.program->jacobian.uniforms));
+    group.program->value.evaluate_uniforms({}, group.value_uniforms);
+    group.program->jacobian.evaluate_uniforms({}, group.jacobian_uniforms);
     for (const double u : group.jacobian_uniforms) group.jacobian_uniforms_f32.push_back(static_cast<float>(u));
   }
 
   const BlockList& list_;
   std::span<const double> x_;
+  std::span<const BlockGroup> earlier_;
+  std::vector<std::size_t> variants_;  // by earlier group: the number that its recording has now
   BlockGroups result_;
   std::vector<std::vector<Followers>> followers_;  // by kind and recording
   std::size_t latest_ = 0;
@@ -203,7 +246,12 @@ void BlockGroups::cut() {
 
 BlockGroups group_blocks(const BlockList& list, std::span<const double> x, std::vector<BlockKind> kinds) {
   for (BlockKind& kind : kinds) kind.failures = 0;
-  return Grouping(list, x, std::move(kinds)).run();
+  return Grouping(list, x, std::move(kinds), {}).run();
+}
+
+BlockGroups regroup_blocks(const BlockList& list, std::span<const double> x, BlockGroups earlier) {
+  for (BlockKind& kind : earlier.kinds) kind.failures = 0;
+  return Grouping(list, x, std::move(earlier.kinds), earlier.groups).run();
 }
 
 }  // namespace nlsq::inline v0

@@ -14,8 +14,8 @@ namespace nlsq::inline v0 {
 
 // Blocks of one program, one a lane.
 struct BlockGroup {
-  BlockProgram program;
-  std::size_t kind = 0;
+  std::shared_ptr<const BlockProgram> program;
+  std::size_t kind = 0, variant = 0;  // which recording of the kind's
   std::vector<std::uint32_t> blocks;
   std::size_t padded = 0;              // lanes, up to a whole tile
   std::vector<std::uint32_t> offsets;  // in x, of parameter block k of lane l: [k * padded + l]
@@ -48,12 +48,15 @@ struct BlockGroups {
   std::vector<std::uint32_t> slow;     // blocks through the user's code
   std::vector<BlockTile> tiles;
   std::string note;
+  std::size_t carried = 0;  // blocks that were not asked
 
   void cut();  // into tiles
 };
 
 // `kinds` of earlier groups serve again.
 BlockGroups group_blocks(const BlockList& list, std::span<const double> x, std::vector<BlockKind> kinds);
+// Blocks that list.known finds in earlier groups are not asked again: they stay with their recording and constants.
+BlockGroups regroup_blocks(const BlockList& list, std::span<const double> x, BlockGroups earlier);
 
 // Parameters of a block, side by side.
 inline void gather_block(const BlockList& list, std::size_t block, std::span<const double> x, double* out) {

@@ -1,5 +1,6 @@
 #include "block_program.hpp"
 
+#include "block_program_cache.hpp"
 #include "derivative_forms.hpp"
 
 #include <nlsq/error.hpp>
@@ -18,49 +19,16 @@ constexpr double kCancelled = 1e-11;  // and of what is left of numbers that can
 
 bool same_bits(double a, double b) { return std::bit_cast<std::uint64_t>(a) == std::bit_cast<std::uint64_t>(b); }
 
-// Constants of the recording as nodes: a number where all blocks agree, else a column (one for all places that
-// hold the same numbers).
-class ConstantNodes {
- public:
-  ConstantNodes(Graph& graph, std::span<const double> values, std::size_t blocks, int first_column)
-      : graph_(graph), values_(values), blocks_(blocks), first_column_(first_column) {}
-
-  NodeId make(std::size_t constant) {
-    const auto numbers = values_.subspan(constant * blocks_, blocks_);
-    if (std::ranges::all_of(numbers, [&](double v) { return same_bits(v, numbers.front()); })) {
-      return graph_.constant(numbers.front());
-    }
-    std::uint64_t hash = 0xcbf29ce484222325ULL;
-    for (const double v : numbers) hash = (hash ^ std::bit_cast<std::uint64_t>(v)) * 0x100000001b3ULL;
-    const auto [begin, end] = known_.equal_range(hash);
-    for (auto place = begin; place != end; ++place) {
-      const auto other = values_.subspan(static_cast<std::size_t>(columns_[place->second]) * blocks_, blocks_);
-      if (std::ranges::equal(numbers, other, same_bits)) return column(place->second);
-    }
-    known_.emplace(hash, columns_.size());
-    columns_.push_back(static_cast<int>(constant));
-    return column(columns_.size() - 1);
-  }
-  std::vector<int> take_columns() { return std::move(columns_); }
-
- private:
-  NodeId column(std::size_t place) { return graph_.column(first_column_ + static_cast<int>(place)); }
-
-  Graph& graph_;
-  std::span<const double> values_;
-  std::size_t blocks_;
-  int first_column_;
-  std::vector<int> columns_;
-  std::unordered_multimap<std::uint64_t, std::size_t> known_;
-};
-
-std::vector<NodeId> replay(Graph& graph, const BlockRecording& recording, ConstantNodes& constants) {
+std::vector<NodeId> replay(Graph& graph, const BlockRecording& recording, const ConstantPlan& plan, int inputs) {
   std::vector<NodeId> nodes(recording.steps.size(), 0);
   std::size_t constant = 0;
   for (std::size_t i = 1; i < recording.steps.size(); ++i) {
     const TapeStep& step = recording.steps[i];
     switch (step.op) {
-      case Op::constant: nodes[i] = constants.make(constant++); break;
+      case Op::constant:
+        nodes[i] = plan.column[constant] < 0 ? graph.constant(plan.value[constant]) : graph.column(inputs + plan.column[constant]);
+        ++constant;
+        break;
       case Op::column: nodes[i] = graph.column(static_cast<int>(step.a)); break;
       default: nodes[i] = graph.make(step.op, nodes[step.a], nodes[step.b], nodes[step.c]);
     }
@@ -119,45 +87,49 @@ bool agrees(const Expressions& e, std::span<const int> wanted, BlockCaller& call
   return true;
 }
 
-}  // namespace
-
-std::optional<BlockProgram> make_block_program(const BlockRecording& recording, std::span<const double> constants,
-                                               std::size_t blocks, std::span<const int> wanted, BlockCaller& caller,
-                                               std::span<const BlockFunction* const> functions,
-                                               std::span<const std::size_t> samples, std::span<const double> x) {
+struct Built {
   BlockProgram program;
-  program.inputs = static_cast<int>(caller.inputs());
-  program.residuals = static_cast<int>(recording.outputs.size());
-  program.wanted.assign(wanted.begin(), wanted.end());
-  Expressions e;
-  ConstantNodes nodes_of(e.graph, constants, blocks, program.inputs);
-  const std::vector<NodeId> nodes = replay(e.graph, recording, nodes_of);
-  program.constants = nodes_of.take_columns();
+  Expressions expressions;
+};
+
+// False where an operation has no derivative.
+bool build(const BlockRecording& recording, Built& out) {
+  auto& [program, e] = out;
+  const std::vector<NodeId> nodes = replay(e.graph, recording, program.plan, program.inputs);
   e.guard = all_guards(e.graph, recording, nodes);
   program.guarded = !e.graph.is_constant(e.guard, 1);
   for (const std::uint32_t output : recording.outputs) e.residuals.push_back(nodes[output]);
   try {
     for (const NodeId residual : e.residuals) {
-      const auto slopes = differentiate_columns(e.graph, residual, wanted);
+      const auto slopes = differentiate_columns(e.graph, residual, program.wanted);
       e.derivatives.insert(e.derivatives.end(), slopes.begin(), slopes.end());
     }
-  } catch (const Error&) {  // an operation whose derivative is none
-    return std::nullopt;
+  } catch (const Error&) {
+    return false;
   }
-  // At each sampled block's parameters, and a little off them.
-  std::vector<double> columns(caller.inputs() + program.constants.size());
-  for (std::size_t s = 0; s < samples.size(); ++s) {
-    for (std::size_t c = 0; c < program.constants.size(); ++c) {
-      columns[caller.inputs() + c] = constants[static_cast<std::size_t>(program.constants[c]) * blocks + samples[s]];
-    }
+  return true;
+}
+
+// At each sample's parameters, and a little off them.
+bool believed(const Built& built, std::span<const double> constants, std::size_t blocks, BlockCaller& caller, const BlockSamples& samples) {
+  const auto& [program, e] = built;
+  const std::size_t inputs = caller.inputs(), kept = program.plan.columns.size();
+  std::vector<double> columns(inputs + kept);
+  for (std::size_t s = 0; s < samples.blocks.size(); ++s) {
+    for (std::size_t c = 0; c < kept; ++c) columns[inputs + c] = constants[static_cast<std::size_t>(program.plan.columns[c]) * blocks + samples.blocks[s]];
     for (const double shift : {0.0, 0.01}) {
-      for (std::size_t j = 0; j < caller.inputs(); ++j) {
-        const double here = x[s * caller.inputs() + j];
+      for (std::size_t j = 0; j < inputs; ++j) {
+        const double here = samples.x[s * inputs + j];
         columns[j] = here + shift * (1 + static_cast<double>(j % 3)) * (here != 0 ? here : 1);
       }
-      if (!agrees(e, wanted, caller, *functions[s], columns)) return std::nullopt;
+      if (!agrees(e, program.wanted, caller, *samples.functions[s], columns)) return false;
     }
   }
+  return true;
+}
+
+void compile_all(Built& built) {
+  auto& [program, e] = built;
   const auto compiled = [&](std::vector<NodeId> outputs) {
     if (program.guarded) outputs.push_back(e.guard);
     return compile(e.graph, outputs);
@@ -166,7 +138,53 @@ std::optional<BlockProgram> make_block_program(const BlockRecording& recording, 
   program.jacobian = compiled(e.derivatives);
   program.value_cost = program.value.row_cost();
   program.jacobian_cost = program.jacobian.row_cost();
-  return program;
+}
+
+}  // namespace
+
+ConstantPlan plan_constants(std::span<const double> constants, std::size_t blocks) {
+  const std::size_t count = blocks == 0 ? 0 : constants.size() / blocks;
+  const auto numbers_of = [&](std::size_t c) { return constants.subspan(c * blocks, blocks); };
+  ConstantPlan plan;
+  plan.column.assign(count, -1);
+  plan.value.assign(count, 0);
+  std::unordered_multimap<std::uint64_t, int> known;
+  for (std::size_t c = 0; c < count; ++c) {
+    const auto numbers = numbers_of(c);
+    if (std::ranges::all_of(numbers, [&](double v) { return same_bits(v, numbers.front()); })) {
+      plan.value[c] = numbers.front();
+      continue;
+    }
+    std::uint64_t hash = 0xcbf29ce484222325ULL;
+    for (const double v : numbers) hash = (hash ^ std::bit_cast<std::uint64_t>(v)) * 0x100000001b3ULL;
+    const auto [begin, end] = known.equal_range(hash);
+    const auto place = std::find_if(begin, end, [&](const auto& k) {
+      return std::ranges::equal(numbers, numbers_of(static_cast<std::size_t>(plan.columns[static_cast<std::size_t>(k.second)])), same_bits);
+    });
+    plan.column[c] = place != end ? place->second : static_cast<int>(plan.columns.size());
+    if (place != end) continue;
+    known.emplace(hash, plan.column[c]);
+    plan.columns.push_back(static_cast<int>(c));
+  }
+  return plan;
+}
+
+std::shared_ptr<const BlockProgram> make_block_program(const void* kind, const BlockRecording& recording, std::span<const double> constants,
+                                                       std::size_t blocks, std::span<const int> wanted, BlockCaller& caller,
+                                                       const BlockSamples& samples) {
+  Built built;
+  BlockProgram& program = built.program;
+  program.plan = plan_constants(constants, blocks);
+  BlockProgramKey key(kind, recording, program.plan, caller.inputs(), wanted);
+  if (auto known = BlockProgramCache::shared().find(key)) return known;
+  program.inputs = static_cast<int>(caller.inputs());
+  program.residuals = static_cast<int>(recording.outputs.size());
+  program.wanted.assign(wanted.begin(), wanted.end());
+  if (!build(recording, built) || !believed(built, constants, blocks, caller, samples)) return nullptr;
+  compile_all(built);
+  auto made = std::make_shared<const BlockProgram>(std::move(program));
+  BlockProgramCache::shared().keep(std::move(key), made);
+  return made;
 }
 
 }  // namespace nlsq::inline v0

@@ -5,17 +5,27 @@
 
 #include <nlsq/tile_program.hpp>
 
-#include <optional>
+#include <memory>
 #include <span>
 #include <vector>
 
 namespace nlsq::inline v0 {
 
+// What becomes of a recording's constants: a number where all blocks have the same, else a column, one for all places
+// that hold the same numbers.
+struct ConstantPlan {
+  std::vector<int> column;    // by constant; -1: a number
+  std::vector<double> value;  // by constant, where it is a number
+  std::vector<int> columns;   // by column: a constant it holds
+};
+// Constant c of block b at [c * blocks + b].
+ConstantPlan plan_constants(std::span<const double> constants, std::size_t blocks);
+
 struct BlockProgram {
-  int inputs = 0;     // columns [0, inputs): the parameters of the block
+  int inputs = 0;     // columns [0, inputs): the parameters of the block; after them those of the plan
   int residuals = 0;
   std::vector<int> wanted;     // inputs that have derivatives
-  std::vector<int> constants;  // column inputs + c holds this constant of the recording
+  ConstantPlan plan;
   // Outputs: residuals; and residual by residual the derivatives by `wanted`. After them, where the recording
   // has guards, 1 in the lanes that decide as it did.
   TileProgram value, jacobian;
@@ -23,12 +33,18 @@ struct BlockProgram {
   double value_cost = 0, jacobian_cost = 0;
 };
 
-// `constants`: constant c of the recording in block b at [c * blocks + b]. `wanted`: the inputs whose derivatives
-// are asked for. `x` and `functions`: blocks that the program is compared with on dual numbers before it is
-// believed. None where it does not agree, or an operation has no derivative.
-std::optional<BlockProgram> make_block_program(const BlockRecording& recording, std::span<const double> constants,
-                                               std::size_t blocks, std::span<const int> wanted,
-                                               BlockCaller& caller, std::span<const BlockFunction* const> functions,
-                                               std::span<const std::size_t> samples, std::span<const double> x);
+// Blocks that a program is compared with on dual numbers before it is believed: their functions, their parameters side
+// by side, and which of the blocks that have the constants they are.
+struct BlockSamples {
+  std::span<const BlockFunction* const> functions;
+  std::span<const double> x;
+  std::span<const std::size_t> blocks;
+};
+
+// `kind`: whose recording it is. `constants` as of plan_constants. `wanted`: the inputs whose derivatives are asked for.
+// Null where it does not agree with the samples, or an operation has no derivative. One made before serves again.
+std::shared_ptr<const BlockProgram> make_block_program(const void* kind, const BlockRecording& recording, std::span<const double> constants,
+                                                       std::size_t blocks, std::span<const int> wanted, BlockCaller& caller,
+                                                       const BlockSamples& samples);
 
 }  // namespace nlsq::inline v0

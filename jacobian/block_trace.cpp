@@ -42,6 +42,17 @@ bool BlockFamily::replay(const BlockRecording& recording, const BlockFunction& f
   return tape.followed();
 }
 
+void BlockFamily::keep_only(std::span<const std::uint8_t> marked) {
+  std::size_t kept = 0;
+  for (std::size_t k = 0; k < recordings_.size(); ++k) {
+    if (!marked[k]) continue;
+    if (kept != k) recordings_[kept] = std::move(recordings_[k]);
+    ++kept;
+  }
+  recordings_.resize(kept);
+  latest_ = 0;
+}
+
 int BlockFamily::follow(const BlockFunction& function, const double* x, std::vector<double>& constants) {
   for (std::size_t k = 0; k < recordings_.size(); ++k) {
     const std::size_t index = (latest_ + k) % recordings_.size();

@@ -40,6 +40,8 @@ class BlockFamily {
   int follow(const BlockFunction& function, const double* x, std::vector<double>& constants);
 
   const std::vector<BlockRecording>& recordings() const { return recordings_; }
+  // Forgets the others; what is left moves up.
+  void keep_only(std::span<const std::uint8_t> marked);
   const std::string& reason() const { return reason_; }
 
  private:

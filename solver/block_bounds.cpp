@@ -12,7 +12,7 @@ BlockBounds::BlockBounds(const Problem::Impl& problem, const BlockStructure& str
   for (std::uint32_t p = 0; p < problem.parameters.size(); ++p) {
     const ParameterBlock& block = problem.parameters[p];
     const std::int64_t first = structure.tangent_offset(p);
-    if (!block.bounded() || block.removed || first < 0) continue;
+    if (!block.bounded() || first < 0) continue;
     for (std::uint32_t i = 0; i < static_cast<std::uint32_t>(block.size); ++i) {
       if (block.lower[i] > block.upper[i]) {
         throw ValidationError(fmt::format("number {} of a parameter block has the lower bound {} and the upper bound {}", i, block.lower[i], block.upper[i]));

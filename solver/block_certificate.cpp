@@ -18,17 +18,24 @@ constexpr double kZeroCost = 1e-30;  // of the initial cost: nothing but roundin
 
 }  // namespace
 
-// Beyond rounding: beside the residuals' size, and beside that of the terms they are made of.
-bool BlockMinimizer::rechecked() {
-  double size = 0;
-  for (const double v : r_) size = std::max(size, std::fabs(v));
-  const double terms = known_ ? model_.scaled_size(x_, scale_) : 0;
+// Of the residuals at x from those that the functions give themselves.
+double BlockMinimizer::compare() {
   const double difference = model_.recheck(x_, r_);
   Certificate& c = summary_.certificate;
   c.rechecked_rows += r_.size();
   c.recheck_discrepancy = std::max(c.recheck_discrepancy, difference);
+  return difference;
+}
+
+// Beyond rounding: beside the residuals' size, and beside that of the terms they are made of.
+bool BlockMinimizer::repeats(double difference) const {
+  double size = 0;
+  for (const double v : r_) size = std::max(size, std::fabs(v));
+  const double terms = known_ ? model_.scaled_size(x_, scale_) : 0;
   return difference <= 1e-9 * size + 1e-13 * terms;
 }
+
+bool BlockMinimizer::rechecked() { return repeats(compare()); }
 
 // Called with J, gradient and column norms in f64 at x.
 void BlockMinimizer::certify() {

@@ -15,13 +15,14 @@ constexpr double kAccept = 1e-3;         // least gain ratio
 constexpr double kScaleMemory = 0.5;     // share of the last scale that a shrinking column keeps
 constexpr double kFinishing = 1e-2;      // standard errors from the optimum at which J becomes f64
 constexpr double kFlat = 1e-9;           // relative decrease of the cost at which J becomes f64
+constexpr double kExactModel = 0.05;     // of the decrease promised, that the decrease may differ by
 constexpr int kPatience = 2;             // rejections in a row after which f32 is suspected
 
 }  // namespace
 
-BlockMinimizer::BlockMinimizer(BlockModel& model, const BlockStructure& structure, const SolverOptions& options, Gram first,
+BlockMinimizer::BlockMinimizer(BlockModel& model, const BlockStructure& structure, SchurSolver& solver, const SolverOptions& options, Gram first,
                                const ProblemControl* control)
-    : model_(model), structure_(structure), options_(options), control_(control), solver_(structure, options),
+    : model_(model), structure_(structure), options_(options), control_(control), solver_(solver),
       trust_(options.algorithm == Algorithm::gauss_newton ? TrustRegion::kMin : options.initial_lambda),
       plan_{Format::f64, first} {}
 
@@ -39,12 +40,22 @@ bool BlockMinimizer::start(const std::vector<double>& x) {
   x_ = x;
   model_.bounds().project(x_);
   cost_ = evaluate(x_, r_);
+  double difference = std::isfinite(cost_) || model_.carried() ? compare() : 0;
+  // What functions refer to may have changed since the solve before.
+  if (model_.carries_wrongly(difference, r_)) {
+    model_.record_again(x_);
+    cost_ = evaluate(x_, r_);
+    difference = compare();
+  }
   summary_.initial_cost = summary_.final_cost = cost_;
   if (!std::isfinite(cost_)) {
     summary_.termination = Termination::failure;
     return false;
   }
-  if (rechecked()) return true;
+  if (repeats(difference)) {
+    if (!model_.carried()) model_.set_usual_difference(difference);
+    return true;
+  }
   model_.distrust("a program gave other residuals than the function itself");
   cost_ = evaluate(x_, r_);
   summary_.initial_cost = cost_;
@@ -215,6 +226,8 @@ void BlockMinimizer::settle() {
   cost_ = trial_cost_;
   // Most of what was promised: damping is at least halved. A rejection costs no derivatives.
   trust_.accepted(rho_ > 0.5 ? std::max(rho_, 0.9) : rho_);
+  // The linear model told the new cost: little damping is called for, and what is there slows weak directions down.
+  if (std::fabs(rho_ - 1) <= kExactModel) trust_.restore(std::max(TrustRegion::kMin, 0.1 * trust_.lambda()));
   rejections_ = 0;
   known_ = false;
   report_.lambda = trust_.lambda();

@@ -22,7 +22,7 @@ class BlockMinimizer {
   using Clock = std::chrono::steady_clock;
 
   // `control` may be null.
-  BlockMinimizer(BlockModel& model, const BlockStructure& structure, const SolverOptions& options, Gram first,
+  BlockMinimizer(BlockModel& model, const BlockStructure& structure, SchurSolver& solver, const SolverOptions& options, Gram first,
                  const ProblemControl* control = nullptr);
 
   // Throws nothing of its own; what a user's function throws passes through.
@@ -45,6 +45,8 @@ class BlockMinimizer {
   void conclude(Termination reason);
   void certify();
   bool rechecked();
+  bool repeats(double difference) const;
+  double compare();
   static double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
   void record(StepOutcome outcome, Event event = Event::none, std::string reason = {});
   void finish();
@@ -68,7 +70,7 @@ class BlockMinimizer {
   const BlockStructure& structure_;
   const SolverOptions& options_;
   const ProblemControl* control_;
-  SchurSolver solver_;
+  SchurSolver& solver_;
   TrustRegion trust_;
   Clock::time_point begin_;
   PrecisionPlan plan_;  // rows are f64; the form of the Gram matrix says what J and its products are

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <type_traits>
 
 namespace nlsq::inline v0 {
@@ -15,15 +16,34 @@ constexpr std::size_t kSumSlots = 1024;  // residual blocks whose costs are adde
 }  // namespace
 
 BlockModel::BlockModel(const Problem::Impl& problem, const BlockStructure& structure, std::span<const double> x, const Parallelism& parallelism,
-                       const ProblemControl* control)
-    : problem_(problem), structure_(structure), parallelism_(parallelism), control_(control), bounds_(problem, structure),
-      evaluator_(structure.list, x) {
+                       const ProblemControl* control, BlockModel* earlier)
+    : problem_(problem), structure_(structure), parallelism_(&parallelism), control_(control), bounds_(problem, structure),
+      evaluator_(earlier ? BlockEvaluator(structure.list, x, std::move(earlier->evaluator_)) : BlockEvaluator(structure.list, x)) {
+  if (earlier) {
+    std::swap(J_f32_, earlier->J_f32_);
+    std::swap(J_f64_, earlier->J_f64_);
+    usual_difference_ = earlier->usual_difference_;
+  }
   std::size_t size = 0;
   for (const ParameterBlock& block : problem.parameters) {
     plus_offset_.push_back(size);
     if (block.manifold && block.tangent() > 0) size += static_cast<std::size_t>(block.size) * static_cast<std::size_t>(block.tangent());
   }
   plus_.resize(size);
+}
+
+void BlockModel::begin(const Parallelism& parallelism, const ProblemControl* control) {
+  parallelism_ = &parallelism;
+  control_ = control;
+  bounds_ = BlockBounds(problem_, structure_);
+  announced_.clear();
+  threads_ = 1;
+  evaluator_.carry_all();
+}
+
+void BlockModel::end() {
+  passes_.clear();  // with their counters
+  earlier_ = {};
 }
 
 template <>
@@ -40,7 +60,7 @@ template <class Work>
 void BlockModel::for_each_tile(Work work) {
   const std::size_t tiles = evaluator_.tiles(), tasks = std::min(tiles, kMostTasks);
   passes_.resize(std::max(passes_.size(), tasks));
-  threads_ = std::max(threads_, run_tasks(tasks, parallelism_, [&](std::size_t task) {
+  threads_ = std::max(threads_, run_tasks(tasks, *parallelism_, [&](std::size_t task) {
     if (!passes_[task]) passes_[task] = evaluator_.begin();
     for (std::size_t tile = task * tiles / tasks; tile < (task + 1) * tiles / tasks; ++tile) work(*passes_[task], tile, task);
   }));
@@ -56,16 +76,28 @@ void BlockModel::announce(std::span<const double> x, bool derivatives) {
 
 // Blocks that decide otherwise than their program are slow: where they are many, all are sorted anew.
 void BlockModel::reclassify(std::span<const double> x, std::size_t left) {
-  if (left <= 16 + structure_.list.blocks() / 64) return;
+  if (left > 16 + structure_.list.blocks() / 64) record_again(x);
+}
+
+void BlockModel::record_again(std::span<const double> x) {
   earlier_ = counters();
   passes_.clear();
   evaluator_.classify(x);
 }
 
+bool BlockModel::carries_wrongly(double difference, std::span<const double> r) const {
+  constexpr double kSame = 8;  // another x rounds differently
+  double size = 0;
+  for (const double v : r) size = std::max(size, std::fabs(v));
+  return carried() && (left_ > 0 || !(difference <= kSame * std::max(usual_difference_, 0x1p-52 * size)));
+}
+
 double BlockModel::cost(std::span<const double> x, std::vector<double>& r) {
   announce(x, false);
   r.resize(structure_.residuals);
-  for_each_tile([&](BlockPass& pass, std::size_t tile, std::size_t) { pass.residuals(tile, x, r.data()); });
+  std::vector<std::size_t> left(kMostTasks, 0);
+  for_each_tile([&](BlockPass& pass, std::size_t tile, std::size_t task) { left[task] += pass.residuals(tile, x, r.data()); });
+  left_ = std::accumulate(left.begin(), left.end(), std::size_t{0});
   double total = 0;
   const std::size_t slots = structure_.list.blocks();
   for (std::size_t first = 0; first < slots; first += kSumSlots) {
@@ -93,9 +125,7 @@ void BlockModel::linearize(std::span<const double> x, std::span<const double> r)
     const ParameterBlock& block = problem_.parameters[p];
     if (block.manifold && block.tangent() > 0) block.manifold->plus_jacobian(x.data() + structure_.list.offsets[p], plus_.data() + plus_offset_[p]);
   }
-  std::size_t all = 0;
-  for (const std::size_t n : left) all += n;
-  reclassify(x, all);
+  reclassify(x, std::accumulate(left.begin(), left.end(), std::size_t{0}));
 }
 
 template <class T>

@@ -17,9 +17,12 @@ namespace nlsq::inline v0 {
 
 class BlockModel {
  public:
-  // `control` may be null: nobody is told before an evaluation.
+  // `control` may be null: nobody is told before an evaluation. So may `earlier`, whose constants and memory serve again.
   BlockModel(const Problem::Impl& problem, const BlockStructure& structure, std::span<const double> x, const Parallelism& parallelism,
-             const ProblemControl* control = nullptr);
+             const ProblemControl* control = nullptr, BlockModel* earlier = nullptr);
+  // Another solve of the same structure: all constants are taken over.
+  void begin(const Parallelism& parallelism, const ProblemControl* control);
+  void end();
 
   // Residuals into r; returns ½ Σ ρ(‖r_b‖²), NaN where there are none.
   double cost(std::span<const double> x, std::vector<double>& r);
@@ -48,6 +51,14 @@ class BlockModel {
   // Largest difference between r and what the user's own code gives.
   double recheck(std::span<const double> x, std::span<const double> r);
   void distrust(std::string why);
+  // Constants of functions that were not called in this solve. `difference`, of residuals r at its start from the
+  // functions' own, is more than it was where all were called, or a block decides otherwise than it did then.
+  bool carried() const { return evaluator_.carried() > 0; }
+  bool carries_wrongly(double difference, std::span<const double> r) const;
+  // All functions are called at x.
+  void record_again(std::span<const double> x);
+  // What that comparison gave after all were called.
+  void set_usual_difference(double difference) { usual_difference_ = difference; }
 
   const BlockEvaluator& evaluator() const { return evaluator_; }
   KernelCounters counters() const;
@@ -64,7 +75,7 @@ class BlockModel {
 
   const Problem::Impl& problem_;
   const BlockStructure& structure_;
-  const Parallelism& parallelism_;
+  const Parallelism* parallelism_;
   const ProblemControl* control_;
   BlockBounds bounds_;
   std::vector<double> announced_;  // where functions were called last, where somebody is told
@@ -77,6 +88,8 @@ class BlockModel {
   std::vector<double> plus_;                // Jacobians of the manifolds at x
   std::vector<std::size_t> plus_offset_;    // by parameter block
   int threads_ = 1;
+  std::size_t left_ = 0;          // blocks that left their program when the cost was asked last
+  double usual_difference_ = 0;
 };
 
 }  // namespace nlsq::inline v0

@@ -18,13 +18,12 @@ constexpr std::uint32_t kNone = 0xffffffffU;
 std::size_t round_up(std::size_t n, std::size_t multiple) { return (n + multiple - 1) / multiple * multiple; }
 
 bool takes_part(const Problem::Impl& problem, std::size_t block) {
-  if (!problem.functions[block]) return false;
   return std::ranges::any_of(problem.parameters_of(block), [&](std::uint32_t p) { return problem.parameters[p].tangent() > 0; });
 }
 
 }  // namespace
 
-BlockStructure::BlockStructure(const Problem::Impl& problem, std::size_t vector_f32, std::size_t vector_f64)
+BlockStructure::BlockStructure(const Problem::Impl& problem, std::size_t vector_f32, std::size_t vector_f64, bool known)
     : lanes_f32(vector_f32), lanes_f64(vector_f64) {
   number_parameters(problem);
   choose_points(problem);
@@ -38,6 +37,7 @@ BlockStructure::BlockStructure(const Problem::Impl& problem, std::size_t vector_
   for (const std::uint32_t size : block_size) camera_offset.push_back(camera_offset.back() + size);
   order_slots(problem);
   lay_out_records(problem);
+  for (std::size_t slot = 0; known && slot < residual_block.size(); ++slot) list.known.push_back(problem.traced[residual_block[slot]]);
   find_entries();
   find_pairs();
   cut_chunks();

@@ -20,8 +20,9 @@ struct ManifoldRecord {
 };
 
 struct BlockStructure {
-  // For vectors of that many numbers.
-  BlockStructure(const Problem::Impl& problem, std::size_t lanes_f32, std::size_t lanes_f64);
+  // For vectors of that many numbers. The problem has no gaps. `known`: list.known says where the problem's last
+  // evaluator has residual blocks.
+  BlockStructure(const Problem::Impl& problem, std::size_t lanes_f32, std::size_t lanes_f64, bool known = false);
 
   // Residual blocks in the order of elimination ("slots"): evaluated with this list.
   BlockList list;

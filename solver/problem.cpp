@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 #include <string>
+#include <utility>
 
 namespace nlsq::inline v0 {
 
@@ -37,6 +38,7 @@ std::uint32_t enter(Problem::Impl& impl, double* data, int size) {
   const auto number = static_cast<std::uint32_t>(impl.parameters.size());
   impl.parameters.push_back({.data = data, .size = size});
   impl.by_address.emplace(data, number);
+  ++impl.shape;
   return number;
 }
 
@@ -64,7 +66,9 @@ void Problem::add_parameter_block(double* block, int size, ManifoldPtr manifold)
   if (size <= 0) throw ValidationError("a parameter block has at least one number, not " + std::to_string(size));
   ParameterBlock& entered = impl_->parameters[enter(*impl_, block, size)];
   check_manifold(entered, manifold);
-  if (manifold) entered.manifold = std::move(manifold);
+  if (!manifold) return;
+  entered.manifold = std::move(manifold);
+  ++impl_->shape;
 }
 
 void Problem::add_parameter_block(BlockRef block, ManifoldPtr manifold) {
@@ -75,10 +79,15 @@ void Problem::set_manifold(double* block, ManifoldPtr manifold) {
   ParameterBlock& entered = impl_->parameters[known(*impl_, block, "set_manifold")];
   check_manifold(entered, manifold);
   entered.manifold = std::move(manifold);
+  ++impl_->shape;
 }
 
-void Problem::set_constant(double* block) { impl_->parameters[known(*impl_, block, "set_constant")].constant = true; }
-void Problem::set_variable(double* block) { impl_->parameters[known(*impl_, block, "set_variable")].constant = false; }
+void Problem::set_constant(double* block) {
+  if (!std::exchange(impl_->parameters[known(*impl_, block, "set_constant")].constant, true)) ++impl_->shape;
+}
+void Problem::set_variable(double* block) {
+  if (std::exchange(impl_->parameters[known(*impl_, block, "set_variable")].constant, false)) ++impl_->shape;
+}
 bool Problem::is_constant(const double* block) const {
   return impl_->parameters[known(*impl_, block, "is_constant")].constant;
 }
@@ -97,7 +106,7 @@ void Problem::set_upper_bound(double* block, int index, double bound) {
 }
 void Problem::set_elimination_group(double* block, int group) {
   if (group < 0) throw ValidationError("set_elimination_group: a group is 0 or more, not " + std::to_string(group));
-  impl_->parameters[known(*impl_, block, "set_elimination_group")].group = group;
+  if (std::exchange(impl_->parameters[known(*impl_, block, "set_elimination_group")].group, group) != group) ++impl_->shape;
 }
 
 ResidualBlockId Problem::add(std::shared_ptr<const BlockFunction> function, const Loss& loss, std::span<const BlockRef> blocks) {
@@ -124,35 +133,83 @@ ResidualBlockId Problem::add(std::shared_ptr<const BlockFunction> function, cons
   impl.losses.push_back(loss);
   impl.first.push_back(first);
   impl.count.push_back(static_cast<std::uint32_t>(blocks.size()));
-  return {static_cast<std::uint32_t>(impl.functions.size() - 1)};
+  impl.serial.push_back(impl.added);
+  impl.traced.emplace_back();
+  ++impl.shape;
+  return {impl.added++};
 }
 
 void Problem::remove_residual_block(ResidualBlockId id) {
-  if (id.index >= impl_->functions.size() || !impl_->functions[id.index]) {
+  Impl& impl = *impl_;
+  const auto place = std::ranges::lower_bound(impl.serial, id.index);  // they stay in the order they were added
+  const auto block = static_cast<std::size_t>(place - impl.serial.begin());
+  if (place == impl.serial.end() || *place != id.index || !impl.alive(block)) {
     throw ValidationError("remove_residual_block: there is no residual block " + std::to_string(id.index));
   }
-  impl_->functions[id.index] = nullptr;
+  impl.functions[block] = nullptr;
+  impl.gaps = true;
+  ++impl.shape;
 }
 
 void Problem::remove_parameter_block(double* block) {
-  const std::uint32_t number = known(*impl_, block, "remove_parameter_block");
-  for (std::size_t b = 0; b < impl_->functions.size(); ++b) {
-    const auto uses = impl_->parameters_of(b);
-    if (std::ranges::find(uses, number) != uses.end()) impl_->functions[b] = nullptr;
-  }
-  impl_->parameters[number].removed = true;
+  impl_->parameters[known(*impl_, block, "remove_parameter_block")].removed = true;
   impl_->by_address.erase(block);
+  impl_->gaps = true;
+  ++impl_->shape;
+}
+
+// What is left moves up, in its order: so numbers are those of a problem that never held the rest.
+void Problem::Impl::close_gaps() {
+  if (!gaps) return;
+  std::vector<std::uint32_t> number(parameters.size(), 0);
+  for (std::uint32_t p = 0, next = 0; p < parameters.size(); ++p) {
+    number[p] = next;
+    if (!parameters[p].removed) ++next;
+  }
+  std::size_t blocks = 0, used = 0;
+  for (std::size_t b = 0; b < functions.size(); ++b) {
+    if (!alive(b)) continue;
+    const std::size_t begin = first[b];
+    const std::uint32_t uses_of_b = count[b];
+    functions[blocks] = std::move(functions[b]);
+    losses[blocks] = std::move(losses[b]);
+    serial[blocks] = serial[b];
+    traced[blocks] = traced[b];
+    first[blocks] = used;
+    count[blocks++] = uses_of_b;
+    for (std::uint32_t k = 0; k < uses_of_b; ++k) uses[used++] = number[uses[begin + k]];
+  }
+  functions.resize(blocks);
+  losses.resize(blocks);
+  serial.resize(blocks);
+  traced.resize(blocks);
+  first.resize(blocks);
+  count.resize(blocks);
+  uses.resize(used);
+  std::size_t kept = 0;
+  for (std::size_t p = 0; p < parameters.size(); ++p) {
+    if (parameters[p].removed) continue;
+    by_address[parameters[p].data] = number[p];
+    if (p != kept) parameters[kept] = std::move(parameters[p]);
+    ++kept;
+  }
+  parameters.resize(kept);
+  gaps = false;
 }
 
 std::size_t Problem::parameter_blocks() const { return impl_->by_address.size(); }
 
 std::size_t Problem::residual_blocks() const {
-  return static_cast<std::size_t>(std::ranges::count_if(impl_->functions, [](const auto& f) { return f != nullptr; }));
+  std::size_t count = 0;
+  for (std::size_t b = 0; b < impl_->functions.size(); ++b) count += impl_->alive(b) ? 1 : 0;
+  return count;
 }
 
 std::size_t Problem::residuals() const {
   std::size_t count = 0;
-  for (const auto& function : impl_->functions) count += function ? static_cast<std::size_t>(function->residuals()) : 0;
+  for (std::size_t b = 0; b < impl_->functions.size(); ++b) {
+    if (impl_->alive(b)) count += static_cast<std::size_t>(impl_->functions[b]->residuals());
+  }
   return count;
 }
 
@@ -166,7 +223,7 @@ ProblemEvaluation Problem::evaluate() const {
   ProblemEvaluation out;
   std::vector<const double*> pointers;
   for (std::size_t b = 0; b < impl_->functions.size(); ++b) {
-    if (!impl_->functions[b]) continue;
+    if (!impl_->alive(b)) continue;
     const BlockFunction& function = *impl_->functions[b];
     pointers.clear();
     for (const std::uint32_t p : impl_->parameters_of(b)) pointers.push_back(impl_->parameters[p].data);

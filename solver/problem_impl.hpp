@@ -1,8 +1,10 @@
 // What a Problem holds.
 #pragma once
 
+#include <nlsq/block_evaluator.hpp>
 #include <nlsq/problem.hpp>
 
+#include <algorithm>
 #include <limits>
 #include <unordered_map>
 
@@ -25,16 +27,32 @@ struct ParameterBlock {
   int tangent() const { return constant ? 0 : manifold ? manifold->tangent() : size; }
 };
 
+struct PreparedProblem;
+
+// What is removed leaves a gap, which the next solve closes: removing costs nothing by itself.
 struct Problem::Impl {
   std::vector<ParameterBlock> parameters;
   std::unordered_map<const double*, std::uint32_t> by_address;
 
-  // Residual blocks; a removed one has no function. Block b has parameters [first[b], first[b] + count[b]) of `uses`.
+  // Residual blocks; a removed one has no function, one of a removed parameter block is none any more either. Block b has parameters [first[b], first[b] + count[b]) of `uses`.
   std::vector<std::shared_ptr<const BlockFunction>> functions;
   std::vector<Loss> losses;
   std::vector<std::size_t> first;
   std::vector<std::uint32_t> count;
   std::vector<std::uint32_t> uses;
+  std::vector<std::uint64_t> serial;  // which each is of all that were ever added
+  std::uint64_t added = 0;
+
+  bool gaps = false;
+  std::uint64_t shape = 0;  // another one after each change of what BlockStructure depends on
+  // Of the last solve. `traced`: where its evaluator has each residual block.
+  std::shared_ptr<PreparedProblem> prepared;
+  std::vector<BlockPlace> traced;
+
+  bool alive(std::size_t block) const {
+    return functions[block] && (!gaps || std::ranges::none_of(parameters_of(block), [this](std::uint32_t p) { return parameters[p].removed; }));
+  }
+  void close_gaps();
 
   std::span<const std::uint32_t> parameters_of(std::size_t block) const {
     return std::span(uses).subspan(first[block], count[block]);

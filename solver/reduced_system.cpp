@@ -28,7 +28,6 @@ struct BlockShape {
 
 struct ReducedSystem::Impl {
   const BlockStructure& structure;
-  const Parallelism& parallelism;
   std::size_t n;
   bool dense;
   std::size_t ld = 0;
@@ -104,8 +103,8 @@ struct ReducedSystem::Impl {
   }
 };
 
-ReducedSystem::ReducedSystem(const BlockStructure& structure, const Parallelism& parallelism)
-    : impl_(new Impl{.structure = structure, .parallelism = parallelism, .n = structure.reduced_size(), .dense = true,
+ReducedSystem::ReducedSystem(const BlockStructure& structure)
+    : impl_(new Impl{.structure = structure, .n = structure.reduced_size(), .dense = true,
                      .A = {}, .matrix = {}, .value_of_row = {}, .factor = {}, .rhs = {}}) {
   double used = 0;
   for (std::size_t k = 0; k < structure.reduced_blocks.size(); ++k) {

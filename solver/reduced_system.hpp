@@ -3,7 +3,6 @@
 #pragma once
 
 #include "block_structure.hpp"
-#include "parallel.hpp"
 
 #include <memory>
 #include <span>
@@ -16,7 +15,7 @@ int pivoted_rank(std::span<double> A, std::size_t n, double least);
 
 class ReducedSystem {
  public:
-  ReducedSystem(const BlockStructure& structure, const Parallelism& parallelism);
+  explicit ReducedSystem(const BlockStructure& structure);
   ~ReducedSystem();
 
   // S is the sum of the chunks' blocks, each at `stride` numbers from the last, with `damping` added to its

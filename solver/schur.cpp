@@ -25,10 +25,26 @@ struct Kernels {
 
 }  // namespace
 
-SchurSolver::SchurSolver(const BlockStructure& structure, const Parallelism& parallelism)
-    : structure_(structure), parallelism_(parallelism), reduced_(structure, parallelism), V_(structure.matrix_numbers),
-      inverse_(structure.matrix_numbers), gradient_(structure.tangent_size()), squares_(structure.tangent_size()),
-      damping_(structure.tangent_size()), rhs_(structure.reduced_size()) {}
+SchurSolver::SchurSolver(const BlockStructure& structure, const Parallelism& parallelism, SchurSolver* earlier)
+    : structure_(structure), parallelism_(&parallelism), reduced_(structure) {
+  if (earlier) {
+    std::swap(sums_f32_, earlier->sums_f32_);
+    std::swap(sums_f64_, earlier->sums_f64_);
+    std::swap(V_, earlier->V_);
+    std::swap(inverse_, earlier->inverse_);
+  }
+  V_.resize(structure.matrix_numbers);
+  inverse_.resize(structure.matrix_numbers);
+  gradient_.resize(structure.tangent_size());
+  squares_.resize(structure.tangent_size());
+  damping_.resize(structure.tangent_size());
+  rhs_.resize(structure.reduced_size());
+}
+
+void SchurSolver::begin(const Parallelism& parallelism) {
+  parallelism_ = &parallelism;
+  threads_ = 1;
+}
 
 template <>
 SchurSolver::Sums<float>& SchurSolver::sums() { return sums_f32_; }
@@ -42,7 +58,7 @@ void SchurSolver::gather(const R* J, const std::function<void(std::size_t, std::
   auto& both = sums<T>().cameras;  // squares, then gradient, of each chunk
   both.resize(2 * cameras * chunks());
   const EliminationData<R> data = s.data<R, T>(J);
-  const int threads = run_tasks(chunks(), parallelism_, [&](std::size_t c) {
+  const int threads = run_tasks(chunks(), *parallelism_, [&](std::size_t c) {
     finish(s.slot_first[s.chunk[c]], s.slot_first[s.chunk[c + 1]]);
     T* squares = both.data() + 2 * cameras * c;
     std::fill_n(squares, 2 * cameras, T(0));
@@ -95,7 +111,7 @@ bool SchurSolver::eliminate(const R* J, double lambda, std::span<const double> s
   sum.scratch.resize(most * chunks());
   const EliminationData<R> data = s.data<R, T>(J);
   std::atomic<bool> definite{true};
-  run_tasks(chunks(), parallelism_, [&](std::size_t c) {
+  run_tasks(chunks(), *parallelism_, [&](std::size_t c) {
     T* S = sum.blocks.data() + blocks * c;
     T* b = sum.cameras.data() + cameras * c;
     std::fill_n(S, blocks, T(0));
@@ -133,7 +149,7 @@ void SchurSolver::solve(const R* J, double lambda, std::span<const double> scale
   }
   std::ranges::copy(rhs_, out.step.begin() + static_cast<std::ptrdiff_t>(s.point_numbers));
   if constexpr (!Kernels<R, T>::kSumsF64) step_cameras_f32_.assign(step_cameras_.begin(), step_cameras_.end());
-  run_tasks(chunks(), parallelism_, [&](std::size_t c) {
+  run_tasks(chunks(), *parallelism_, [&](std::size_t c) {
     const T* cameras_moved;
     if constexpr (Kernels<R, T>::kSumsF64) cameras_moved = step_cameras_.data();
     else cameras_moved = step_cameras_f32_.data();

@@ -28,7 +28,10 @@ struct BlockStep {
 
 class SchurSolver {
  public:
-  SchurSolver(const BlockStructure& structure, const Parallelism& parallelism);
+  // The memory of an earlier one, which may be null, serves again.
+  SchurSolver(const BlockStructure& structure, const Parallelism& parallelism, SchurSolver* earlier = nullptr);
+  // Another solve of the same structure.
+  void begin(const Parallelism& parallelism);
 
   // Gradient and column norms from records. `finish(first slot, last slot)` runs before a range of them is read.
   template <class R, class T>
@@ -63,7 +66,7 @@ class SchurSolver {
   std::size_t chunks() const { return structure_.chunk.size() - 1; }
 
   const BlockStructure& structure_;
-  const Parallelism& parallelism_;
+  const Parallelism* parallelism_;
   ReducedSystem reduced_;
   Sums<float> sums_f32_;
   Sums<double> sums_f64_;

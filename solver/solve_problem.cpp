@@ -1,6 +1,7 @@
 // A block problem from its parameter blocks to the summary.
 #include "block_minimizer.hpp"
 #include "fp_environment.hpp"
+#include "prepared_problem.hpp"
 
 #include <nlsq/error.hpp>
 
@@ -43,38 +44,58 @@ void describe(Summary& summary, const BlockEvaluator& evaluator) {
 
 namespace {
 
+// Of all parameter blocks, side by side.
+std::vector<double> numbers_of(const Problem::Impl& impl) {
+  std::vector<double> x;
+  for (const ParameterBlock& block : impl.parameters) x.insert(x.end(), block.data, block.data + block.size);
+  return x;
+}
+
+Summary attempt(PreparedProblem& prepared, const SolverOptions& options, const ProblemControl* control, std::vector<double>& x,
+                BlockMinimizer::Clock::time_point begin) {
+  auto& [structure, model, solver, shape] = prepared;
+  const std::vector<double> x0 = x;
+  const auto run = [&] {
+    x = x0;
+    return BlockMinimizer(model, structure, solver, options, first_gram(structure, model, options), control).run(x, begin);
+  };
+  const auto went_wrong = [&](const Summary& summary) {
+    return summary.termination != Termination::failure && !summary.certificate.recheck_passed && model.evaluator().counts().traced > 0;
+  };
+  Summary summary = run();
+  // Constants of an earlier solve that did not show at the start to be no longer true.
+  if (went_wrong(summary) && model.carried()) {
+    model.record_again(x0);
+    summary = run();
+  }
+  // A program that went wrong on the way: once more, without programs.
+  if (went_wrong(summary)) {
+    model.distrust("a program gave other residuals than the function itself");
+    summary = run();
+  }
+  return summary;
+}
+
 Summary solve_blocks(Problem& problem, const SolverOptions& options, const ProblemControl* control) {
   const FpEnvironment environment;
   const auto begin = BlockMinimizer::Clock::now();
   if (auto violations = options.violations(); !violations.empty()) throw ValidationError(std::move(violations));
-  const Problem::Impl& impl = problem.impl();
-  const BlockStructure structure(impl, block_kernels().lanes_f32, block_kernels().lanes_f64);
-  if (structure.tangent_size() == 0) throw ValidationError("solve: no residual block depends on a parameter block that is free");
-  std::vector<double> x;
-  for (const ParameterBlock& block : impl.parameters) {
-    x.resize(x.size() + static_cast<std::size_t>(block.size));
-    if (!block.removed) std::copy_n(block.data, block.size, x.end() - block.size);
-  }
+  Problem::Impl& impl = problem.impl();
+  impl.close_gaps();
+  std::vector<double> x = numbers_of(impl);
   if (control && control->before_evaluation) control->before_evaluation(x, true, true);
-  BlockModel model(impl, structure, x, options, control);
-  const std::vector<double> x0 = x;
-  const auto attempt = [&] { return BlockMinimizer(model, structure, options, first_gram(structure, model, options), control).run(x, begin); };
+  std::shared_ptr<PreparedProblem> prepared = take_prepared(impl, x, options, control);
   const double setup = std::chrono::duration<double>(BlockMinimizer::Clock::now() - begin).count();
-  Summary summary = attempt();
-  // A program that went wrong on the way: once more, without programs.
-  if (summary.termination != Termination::failure && !summary.certificate.recheck_passed && model.evaluator().counts().traced > 0) {
-    model.distrust("a program gave other residuals than the function itself");
-    x = x0;
-    summary = attempt();
-  }
+  Summary summary = attempt(*prepared, options, control, x, begin);
   summary.time.setup = setup;
   summary.precision.policy = options.policy().to_string();
-  describe(summary, model.evaluator());
+  describe(summary, prepared->model.evaluator());
   const double* from = x.data();
   for (const ParameterBlock& block : impl.parameters) {
-    if (!block.removed && !block.constant) std::copy_n(from, block.size, block.data);
+    if (!block.constant) std::copy_n(from, block.size, block.data);
     from += block.size;
   }
+  keep_prepared(impl, std::move(prepared));
   return summary;
 }
 

@@ -17,6 +17,12 @@
 
 namespace nlsq::inline v0 {
 
+// Where an evaluator has a block's constants.
+struct BlockPlace {
+  static constexpr std::uint32_t kNowhere = 0xffffffffU;
+  std::uint32_t group = kNowhere, lane = 0;
+};
+
 // Which blocks there are, and where their parameters lie in x. All arrays belong to the caller and stay.
 struct BlockList {
   std::vector<const BlockFunction*> functions;
@@ -31,6 +37,8 @@ struct BlockList {
   // Of parameter blocks.
   std::vector<std::uint32_t> offsets;  // in x
   std::vector<int> sizes;
+  // Places in an evaluator of other blocks and these, by block; empty: there is none.
+  std::vector<BlockPlace> known;
 
   std::size_t blocks() const { return functions.size(); }
   std::span<const std::uint32_t> of(std::size_t block) const {
@@ -61,10 +69,20 @@ class NLSQ_API BlockEvaluator {
   // Records the blocks at x, where a block's decisions are those of its first program. What a user's function
   // throws passes through. `list` must outlive the evaluator.
   BlockEvaluator(const BlockList& list, std::span<const double> x);
+  // The same after blocks have come and gone: those that list.known places in `earlier`, which is used up, are not called
+  // but taken to have the constants they had. Whoever asks for that compares residuals with the functions' own, and
+  // calls classify() where they differ or a lane has left its program.
+  BlockEvaluator(const BlockList& list, std::span<const double> x, BlockEvaluator&& earlier);
   ~BlockEvaluator();
   BlockEvaluator(BlockEvaluator&&) noexcept;
+  // How many blocks have constants that were taken over; 0 from the next classify() on.
+  std::size_t carried() const;
+  // The evaluator serves again as it is: all constants count as taken over.
+  void carry_all();
+  // By block.
+  std::vector<BlockPlace> places() const;
 
-  // Blocks are sorted anew by the decisions they take at x.
+  // Blocks are sorted anew by the decisions they take at x; all are called.
   void classify(std::span<const double> x);
   // From now on every block goes through the user's own code: programs were seen to give something else.
   void distrust(std::string why);

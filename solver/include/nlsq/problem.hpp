@@ -44,7 +44,7 @@ struct BlockRef {
 };
 
 struct ResidualBlockId {
-  std::uint32_t index = 0;
+  std::uint64_t index = 0;  // how many were added before it, removed ones included
 };
 
 // At the present values.

@@ -1,0 +1,47 @@
+#include "prepared_problem.hpp"
+
+#include <nlsq/error.hpp>
+
+namespace nlsq::inline v0 {
+
+namespace {
+
+constexpr std::size_t kMostKept = std::size_t{256} << 20;  // bytes
+
+BlockStructure structure_of(const Problem::Impl& problem, bool known) {
+  BlockStructure made(problem, block_kernels().lanes_f32, block_kernels().lanes_f64, known);
+  if (made.tangent_size() == 0) throw ValidationError("solve: no residual block depends on a parameter block that is free");
+  return made;
+}
+
+}  // namespace
+
+PreparedProblem::PreparedProblem(const Problem::Impl& problem, std::span<const double> x, const Parallelism& parallelism,
+                                 const ProblemControl* control, PreparedProblem* earlier)
+    : structure(structure_of(problem, earlier != nullptr)),
+      model(problem, structure, x, parallelism, control, earlier ? &earlier->model : nullptr),
+      solver(structure, parallelism, earlier ? &earlier->solver : nullptr), shape(problem.shape) {}
+
+std::shared_ptr<PreparedProblem> take_prepared(Problem::Impl& problem, std::span<const double> x, const Parallelism& parallelism,
+                                               const ProblemControl* control) {
+  // Taken out while it is used: what throws leaves nothing behind, and a solve inside a callback makes its own.
+  const std::shared_ptr<PreparedProblem> earlier = std::move(problem.prepared);
+  problem.prepared = nullptr;
+  if (earlier && earlier->shape == problem.shape) {
+    earlier->model.begin(parallelism, control);
+    earlier->solver.begin(parallelism);
+    return earlier;
+  }
+  return std::make_shared<PreparedProblem>(problem, x, parallelism, control, earlier.get());
+}
+
+void keep_prepared(Problem::Impl& problem, std::shared_ptr<PreparedProblem> prepared) {
+  if (prepared->bytes() > kMostKept || prepared->shape != problem.shape) return;
+  problem.traced.assign(problem.functions.size(), BlockPlace());
+  const std::vector<BlockPlace> places = prepared->model.evaluator().places();
+  for (std::size_t slot = 0; slot < places.size(); ++slot) problem.traced[prepared->structure.residual_block[slot]] = places[slot];
+  prepared->model.end();
+  problem.prepared = std::move(prepared);
+}
+
+}  // namespace nlsq::inline v0
