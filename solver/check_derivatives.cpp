@@ -266,7 +266,7 @@ DerivativeCheck check_derivatives(const Problem& problem, double tolerance) {
     if (!p.removed) check_finite({p.data, static_cast<std::size_t>(p.size)});
   }
   for (std::size_t b = 0; b < impl.functions.size(); ++b) {
-    if (!impl.functions[b]) continue;
+    if (!impl.alive(b)) continue;
     if (impl.functions[b]->derivatives_by() == BlockFunction::Derivatives::differences) ++checker.out().without;
     else BlockCheck(impl, b).run(checker, b);
   }
