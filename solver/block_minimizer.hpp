@@ -38,6 +38,8 @@ class BlockMinimizer {
   void measure_gradient();
   void report();
   void propose();
+  bool worth_bending() const;
+  bool bend();
   void judge();
   void settle();
   bool met_by_step();
@@ -78,10 +80,15 @@ class BlockMinimizer {
   std::vector<double> x_, trial_, r_, trial_r_, scale_;
   double cost_ = 0, trial_cost_ = 0, rho_ = 0;
   BlockStep step_;
+  std::vector<double> moved_, acceleration_;
+  double bend_ = 0, bent_length_ = 0;  // 2 ‖D a‖ / ‖D v‖ and ‖D v‖ when it was measured last
   std::vector<std::uint8_t> held_;  // by tangent number, at x
   std::size_t held_count_ = 0;
+  bool accelerated_ = false;  // the step, by its bend
   bool shortened_ = false;  // the last step, by bounds
-  bool known_ = false, stop_asked_ = false, ended_ = false;
+  bool known_ = false;     // J, gradient and norms at x, in the format in force
+  bool recorded_ = false;  // the records of J alone
+  bool stop_asked_ = false, ended_ = false;
   int rejections_ = 0;  // in a row
   std::optional<Termination> reached_;
   enum class Judgement { accept, reject, invalid } judgement_ = Judgement::reject;

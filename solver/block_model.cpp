@@ -128,6 +128,15 @@ void BlockModel::linearize(std::span<const double> x, std::span<const double> r)
   reclassify(x, std::accumulate(left.begin(), left.end(), std::size_t{0}));
 }
 
+// √ρ' of a residual block: Triggs's correction to first order; ρ'' only makes H smaller.
+double BlockModel::weight_of(std::size_t slot, const double* r) const {
+  const BlockStructure& s = structure_;
+  if (s.losses.empty() || s.losses[slot].is_linear()) return 1;
+  double squares = 0;
+  for (std::size_t i = 0; i < s.rows[slot]; ++i) squares += r[i] * r[i];
+  return std::sqrt(s.losses[slot](squares).slope);
+}
+
 template <class T>
 void BlockModel::finish(std::size_t first, std::size_t last) {
   const BlockStructure& s = structure_;
@@ -156,12 +165,7 @@ void BlockModel::finish(std::size_t first, std::size_t last) {
   for (std::size_t slot = first; slot < last; ++slot) {
     while (slot >= s.slot_first[point + 1]) ++point;
     const double* r = r_.data() + s.list.row[slot];
-    double weight = 1;
-    if (!s.losses.empty() && !s.losses[slot].is_linear()) {
-      double squares = 0;
-      for (std::size_t i = 0; i < s.rows[slot]; ++i) squares += r[i] * r[i];
-      weight = std::sqrt(s.losses[slot](squares).slope);  // Triggs's correction to first order: ρ'' only makes H smaller
-    }
+    const double weight = weight_of(slot, r);
     T* row = J + s.record[slot];
     for (std::size_t i = 0; i < s.rows[slot]; ++i, row += s.stride[slot]) {
       row[s.point_size[point]] = static_cast<T>(r[i]);
@@ -240,6 +244,19 @@ bool BlockModel::plus(std::span<const double> x, std::span<const double> step, s
     move(structure_.camera_parameter[k], step.data() + structure_.point_numbers + structure_.camera_offset[k]);
   }
   return bounds_.any() && bounds_.project(out);
+}
+
+bool BlockModel::moved_residuals(std::span<const double> x, std::span<const double> r, std::span<const double> step, double h,
+                                 std::vector<double>& moved) {
+  std::vector<double> part(step.begin(), step.end()), there;
+  for (double& s : part) s *= h;
+  if (plus(x, part, there) || !std::isfinite(cost(there, moved))) return false;
+  for (std::size_t slot = 0; slot < structure_.list.blocks(); ++slot) {
+    const std::size_t first = structure_.list.row[slot], rows = structure_.rows[slot];
+    const double weight = weight_of(slot, r.data() + first) / h;
+    for (std::size_t i = first; i < first + rows; ++i) moved[i] = weight * (moved[i] - r[i]);
+  }
+  return true;
 }
 
 double BlockModel::scaled_size(std::span<const double> x, std::span<const double> scale) const {

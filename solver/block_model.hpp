@@ -42,6 +42,10 @@ class BlockModel {
   template <class T>
   double promised(std::span<const double> step) const;
 
+  // What J times a step would be if the residuals were not linear, by a short way along it: (r(x ⊞ h s) - r(x)) / h, weighted
+  // as the records are. `r`: residuals at x. False where a bound is in the way or a residual is not finite.
+  bool moved_residuals(std::span<const double> x, std::span<const double> r, std::span<const double> step, double h, std::vector<double>& moved);
+
   // x moved by a step over tangent numbers, and back into its bounds. Returns whether they were in the way.
   bool plus(std::span<const double> x, std::span<const double> step, std::vector<double>& out) const;
   const BlockBounds& bounds() const { return bounds_; }
@@ -70,6 +74,7 @@ class BlockModel {
   std::vector<T>& storage();
   template <class Work>
   void for_each_tile(Work work);
+  double weight_of(std::size_t slot, const double* r) const;
   void announce(std::span<const double> x, bool derivatives);
   void reclassify(std::span<const double> x, std::size_t left);
 

@@ -3,6 +3,7 @@
 #include <nlsq/error.hpp>
 
 #include <algorithm>
+#include <bit>
 #include <numeric>
 #include <string>
 #include <unordered_map>
@@ -295,7 +296,7 @@ void BlockStructure::find_pairs() {
   }
 }
 
-// As many chunks as keep the work of adding them up small beside their own.
+// As many chunks as keep the work of adding them up small beside their own; a power of two, which threads share evenly.
 void BlockStructure::cut_chunks() {
   std::vector<double> work(points);
   double all = 0;
@@ -307,7 +308,7 @@ void BlockStructure::cut_chunks() {
     all += work[p];
   }
   const double sums = 160.0 * static_cast<double>(reduced_target_f64.back()) + 1;
-  const auto count = static_cast<std::size_t>(std::clamp(all / sums, 1.0, static_cast<double>(kMostChunks)));
+  const auto count = std::bit_floor(static_cast<std::size_t>(std::clamp(all / sums, 1.0, static_cast<double>(kMostChunks))));
   chunk.assign(1, 0);
   double done = 0;
   for (std::uint32_t p = 0; p < points; ++p) {

@@ -3,6 +3,7 @@
 #include <Eigen/SparseCholesky>
 
 #include <algorithm>
+#include <functional>
 #include <new>
 
 namespace nlsq::inline v0 {
@@ -11,6 +12,8 @@ namespace {
 
 constexpr std::size_t kAlwaysDense = 600;   // of a smaller matrix the dense factor is always faster
 constexpr std::size_t kLargestRank = 2000;  // of the reduced matrix
+constexpr std::size_t kSerial = 100;        // unknowns below which threads do not pay
+constexpr std::size_t kTasks = 16;
 constexpr double kDenseShare = 0.1;         // of blocks in use, from which on a dense factor is
 
 struct AlignedFree {
@@ -33,7 +36,8 @@ struct ReducedSystem::Impl {
   std::size_t ld = 0;
   std::unique_ptr<double[], AlignedFree> A;
   Sparse matrix;
-  std::vector<std::size_t> value_of_row;  // of each row of each block: where its numbers begin among the values
+  std::vector<std::size_t> first_row;     // of each block, and the end, where rows of all blocks are counted
+  std::vector<std::size_t> value_of_row;  // of each of these rows: where its numbers begin among the values
   Eigen::SimplicialLLT<Sparse, Eigen::Lower, Eigen::AMDOrdering<std::int64_t>> factor;
   Eigen::VectorXd rhs;
 
@@ -46,6 +50,8 @@ struct ReducedSystem::Impl {
 
   void allocate() {
     if (n == 0) return;
+    first_row.assign(1, 0);
+    for (std::size_t k = 0; k < structure.reduced_blocks.size(); ++k) first_row.push_back(first_row.back() + shape(k).columns);
     if (dense) {
       ld = (n + 7) / 8 * 8 + 8;
       A.reset(new (std::align_val_t{64}) double[ld * n + 8]());
@@ -79,13 +85,13 @@ struct ReducedSystem::Impl {
   }
 
   template <class T>
-  void assemble(std::size_t k, std::size_t& next_row, const T* chunks, std::size_t count, std::size_t stride, std::span<const double> damping) {
+  void assemble(std::size_t k, const T* chunks, std::size_t count, std::size_t stride, std::span<const double> damping) {
     const BlockShape s = shape(k);
     const ReducedLayout layout = structure.layout<T>(k);
     const T* block = chunks + structure.reduced_target<T>()[k];
-    for (std::size_t i = 0; i < s.columns; ++i, ++next_row) {
+    for (std::size_t i = 0; i < s.columns; ++i) {
       const std::size_t skip = skipped(s, i);
-      double* to = dense ? A.get() + (s.column + i) * ld + s.row : matrix.valuePtr() + value_of_row[next_row] - skip;
+      double* to = dense ? A.get() + (s.column + i) * ld + s.row : matrix.valuePtr() + value_of_row[first_row[k] + i] - skip;
       const T* from = block + layout.place(i, 0);
       for (std::size_t j = skip; j < layout.whole; ++j) to[j] = static_cast<double>(from[j]);
       for (std::size_t c = 1; c < count; ++c) {
@@ -94,6 +100,13 @@ struct ReducedSystem::Impl {
       for (std::size_t j = std::max(skip, layout.whole); j < s.rows; ++j) to[j] = sum_over(block + layout.place(i, j), count, stride);
       if (s.row == s.column) to[i] += damping[s.column + i];
     }
+  }
+  // work(0) ... work(count - 1), by ranges.
+  void share(std::size_t count, const Parallelism& parallelism, const std::function<void(std::size_t)>& work) const {
+    const std::size_t tasks = std::min<std::size_t>(count, n < kSerial ? 1 : kTasks);
+    run_tasks(tasks, parallelism, [&](std::size_t task) {
+      for (std::size_t k = task * count / tasks; k < (task + 1) * count / tasks; ++k) work(k);
+    });
   }
   template <class T>
   static double sum_over(const T* first, std::size_t count, std::size_t stride) {
@@ -105,7 +118,7 @@ struct ReducedSystem::Impl {
 
 ReducedSystem::ReducedSystem(const BlockStructure& structure)
     : impl_(new Impl{.structure = structure, .n = structure.reduced_size(), .dense = true,
-                     .A = {}, .matrix = {}, .value_of_row = {}, .factor = {}, .rhs = {}}) {
+                     .A = {}, .matrix = {}, .first_row = {}, .value_of_row = {}, .factor = {}, .rhs = {}}) {
   double used = 0;
   for (std::size_t k = 0; k < structure.reduced_blocks.size(); ++k) {
     const BlockShape s = impl_->shape(k);
@@ -119,20 +132,20 @@ ReducedSystem::ReducedSystem(const BlockStructure& structure)
 ReducedSystem::~ReducedSystem() = default;
 
 template <class T>
-bool ReducedSystem::factor(const T* chunks, std::size_t count, std::size_t stride, std::span<const double> damping) {
+bool ReducedSystem::factor(const T* chunks, std::size_t count, std::size_t stride, std::span<const double> damping,
+                           const Parallelism& parallelism) {
   Impl& impl = *impl_;
   if (impl.n == 0) return true;
   if (impl.dense) {
-    for (std::size_t j = 0; j < impl.n; ++j) std::fill_n(impl.A.get() + j * impl.ld + j, impl.ld - j, 0.0);
+    impl.share(impl.n, parallelism, [&](std::size_t j) { std::fill_n(impl.A.get() + j * impl.ld + j, impl.ld - j, 0.0); });
   }
-  std::size_t row = 0;
-  for (std::size_t k = 0; k < impl.structure.reduced_blocks.size(); ++k) impl.assemble(k, row, chunks, count, stride, damping);
+  impl.share(impl.structure.reduced_blocks.size(), parallelism, [&](std::size_t k) { impl.assemble(k, chunks, count, stride, damping); });
   if (impl.dense) return block_kernels().cholesky_f64(impl.A.get(), impl.n, impl.ld);
   impl.factor.factorize(impl.matrix);
   return impl.factor.info() == Eigen::Success;
 }
-template bool ReducedSystem::factor(const double*, std::size_t, std::size_t, std::span<const double>);
-template bool ReducedSystem::factor(const float*, std::size_t, std::size_t, std::span<const double>);
+template bool ReducedSystem::factor(const double*, std::size_t, std::size_t, std::span<const double>, const Parallelism&);
+template bool ReducedSystem::factor(const float*, std::size_t, std::size_t, std::span<const double>, const Parallelism&);
 
 int pivoted_rank(std::span<double> A, std::size_t n, double least) {
   std::vector<std::size_t> order(n);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "block_structure.hpp"
+#include "parallel.hpp"
 
 #include <memory>
 #include <span>
@@ -21,7 +22,7 @@ class ReducedSystem {
   // S is the sum of the chunks' blocks, each at `stride` numbers from the last, with `damping` added to its
   // diagonal. False: not positive definite.
   template <class T>
-  bool factor(const T* chunks, std::size_t count, std::size_t stride, std::span<const double> damping);
+  bool factor(const T* chunks, std::size_t count, std::size_t stride, std::span<const double> damping, const Parallelism& parallelism);
   // Of D⁻¹SD⁻¹, D the scale: pivots above `least`. -1: too large a matrix to look at.
   int rank(const double* chunks, std::size_t count, std::size_t stride, std::span<const double> scale, double least);
   // In place.

@@ -20,6 +20,7 @@ struct Kernels {
   }
   static auto gather() { return choose(block_kernels().gather_f64, block_kernels().gather_f32, block_kernels().gather_f32_wide); }
   static auto eliminate() { return choose(block_kernels().eliminate_f64, block_kernels().eliminate_f32, block_kernels().eliminate_f32_wide); }
+  static auto bend() { return choose(block_kernels().bend_f64, block_kernels().bend_f32, block_kernels().bend_f32_wide); }
   static auto substitute() { return choose(block_kernels().substitute_f64, block_kernels().substitute_f32, block_kernels().substitute_f32_wide); }
 };
 
@@ -50,6 +51,14 @@ template <>
 SchurSolver::Sums<float>& SchurSolver::sums() { return sums_f32_; }
 template <>
 SchurSolver::Sums<double>& SchurSolver::sums() { return sums_f64_; }
+
+template <>
+const double* SchurSolver::cameras_as() { return step_cameras_.data(); }
+template <>
+const float* SchurSolver::cameras_as() {
+  step_cameras_f32_.assign(step_cameras_.begin(), step_cameras_.end());
+  return step_cameras_f32_.data();
+}
 
 template <class R, class T>
 void SchurSolver::gather(const R* J, const std::function<void(std::size_t, std::size_t)>& finish) {
@@ -124,37 +133,39 @@ bool SchurSolver::eliminate(const R* J, double lambda, std::span<const double> s
 }
 
 template <class R, class T>
-void SchurSolver::solve(const R* J, double lambda, std::span<const double> scale, BlockStep& out) {
+void SchurSolver::substitute(const R* J, const std::vector<double>& gradient, std::vector<double>& step) {
   const BlockStructure& s = structure_;
-  const std::size_t cameras = s.camera_parameter.size() * s.pad, blocks = s.reduced_target<T>().back();
-  out.factored = eliminate<R, T>(J, lambda, scale);
+  const std::size_t cameras = s.camera_parameter.size() * s.pad;
   const Sums<T>& sum = sums<T>();
-  out.factored = out.factored && reduced_.factor(sum.blocks.data(), chunks(), blocks, std::span(damping_).subspan(s.point_numbers));
-  if (!out.factored) return;
-  const EliminationData<R> data = s.data<R, T>(J);
-
-  out.step.resize(s.tangent_size());
+  step.resize(s.tangent_size());
   step_cameras_.assign(cameras + s.pad, 0);
   for (std::size_t f = 0; f < s.camera_parameter.size(); ++f) {
     for (std::size_t i = 0; i < s.block_size[f]; ++i) {
       double eliminated = 0;
       for (std::size_t c = 0; c < chunks(); ++c) eliminated += static_cast<double>(sum.cameras[cameras * c + f * s.pad + i]);
       const std::size_t place = s.camera_offset[f] + i;
-      rhs_[place] = eliminated - gradient_[s.point_numbers + place];
+      rhs_[place] = eliminated - gradient[s.point_numbers + place];
     }
   }
   reduced_.solve(rhs_);
   for (std::size_t f = 0; f < s.camera_parameter.size(); ++f) {
     for (std::size_t i = 0; i < s.block_size[f]; ++i) step_cameras_[f * s.pad + i] = rhs_[s.camera_offset[f] + i];
   }
-  std::ranges::copy(rhs_, out.step.begin() + static_cast<std::ptrdiff_t>(s.point_numbers));
-  if constexpr (!Kernels<R, T>::kSumsF64) step_cameras_f32_.assign(step_cameras_.begin(), step_cameras_.end());
+  std::ranges::copy(rhs_, step.begin() + static_cast<std::ptrdiff_t>(s.point_numbers));
+  const T* moved = cameras_as<T>();
+  const EliminationData<R> data = s.data<R, T>(J);
   run_tasks(chunks(), *parallelism_, [&](std::size_t c) {
-    const T* cameras_moved;
-    if constexpr (Kernels<R, T>::kSumsF64) cameras_moved = step_cameras_.data();
-    else cameras_moved = step_cameras_f32_.data();
-    Kernels<R, T>::substitute()(data, s.chunk[c], s.chunk[c + 1], inverse_.data(), gradient_.data(), cameras_moved, out.step.data());
+    Kernels<R, T>::substitute()(data, s.chunk[c], s.chunk[c + 1], inverse_.data(), gradient.data(), moved, step.data());
   });
+}
+
+template <class R, class T>
+void SchurSolver::solve(const R* J, double lambda, std::span<const double> scale, BlockStep& out) {
+  const BlockStructure& s = structure_;
+  out.factored = eliminate<R, T>(J, lambda, scale) &&
+                 reduced_.factor(sums<T>().blocks.data(), chunks(), s.reduced_target<T>().back(), std::span(damping_).subspan(s.point_numbers), *parallelism_);
+  if (!out.factored) return;
+  substitute<R, T>(J, gradient_, out.step);
   double along = 0, damped = 0, scaled = 0;
   for (std::size_t j = 0; j < out.step.size(); ++j) {
     along -= gradient_[j] * out.step[j];
@@ -167,6 +178,35 @@ void SchurSolver::solve(const R* J, double lambda, std::span<const double> scale
   out.factored = std::isfinite(out.predicted) && along >= 0;
 }
 
+// b of the chunks is -Fᵀ(ρ - E V⁻¹Eᵀρ) here, and the gradient of the cameras is in it already.
+template <class R, class T>
+double SchurSolver::accelerate(const R* J, std::span<const double> step, std::span<const double> scale, double factor,
+                               std::span<double> moved, std::vector<double>& acceleration) {
+  const BlockStructure& s = structure_;
+  const std::size_t cameras = s.camera_parameter.size() * s.pad;
+  for (std::size_t f = 0; f < s.camera_parameter.size(); ++f) {
+    for (std::size_t i = 0; i < s.block_size[f]; ++i) step_cameras_[f * s.pad + i] = step[s.point_numbers + s.camera_offset[f] + i];
+  }
+  const T* along = cameras_as<T>();
+  bent_.assign(s.tangent_size(), 0);
+  Sums<T>& sum = sums<T>();
+  const EliminationData<R> data = s.data<R, T>(J);
+  run_tasks(chunks(), *parallelism_, [&](std::size_t c) {
+    T* b = sum.cameras.data() + cameras * c;
+    std::fill_n(b, cameras, T(0));
+    Kernels<R, T>::bend()(data, s.chunk[c], s.chunk[c + 1], inverse_.data(), step.data(), along, factor, s.list.row.data(), moved.data(),
+                          bent_.data(), b);
+    for (std::size_t k = 0; k < cameras; ++k) b[k] = -b[k];
+  });
+  substitute<R, T>(J, bent_, acceleration);
+  double scaled = 0;
+  for (std::size_t j = 0; j < acceleration.size(); ++j) scaled += scale[j] * scale[j] * acceleration[j] * acceleration[j];
+  return std::sqrt(scaled);
+}
+
+template double SchurSolver::accelerate<double, double>(const double*, std::span<const double>, std::span<const double>, double, std::span<double>, std::vector<double>&);
+template double SchurSolver::accelerate<float, double>(const float*, std::span<const double>, std::span<const double>, double, std::span<double>, std::vector<double>&);
+template double SchurSolver::accelerate<float, float>(const float*, std::span<const double>, std::span<const double>, double, std::span<double>, std::vector<double>&);
 template void SchurSolver::gather<double, double>(const double*, const std::function<void(std::size_t, std::size_t)>&);
 template void SchurSolver::solve<double, double>(const double*, double, std::span<const double>, BlockStep&);
 template void SchurSolver::gather<float, double>(const float*, const std::function<void(std::size_t, std::size_t)>&);

@@ -45,6 +45,13 @@ class SchurSolver {
   template <class R, class T>
   void solve(const R* J, double lambda, std::span<const double> scale, BlockStep& out);
 
+  // After solve, whose matrix serves again: the acceleration a of a step v,
+  //   (JᵀJ + λ D²) a = -Jᵀρ,   ρ = factor (moved - J v),
+  // where `moved`, by row, is overwritten with ρ. Returns ‖D a‖.
+  template <class R, class T>
+  double accelerate(const R* J, std::span<const double> step, std::span<const double> scale, double factor, std::span<double> moved,
+                    std::vector<double>& acceleration);
+
   // Of J, columns scaled to unit length: by pivots of the points' matrices and of the reduced one. -1: too large
   // a matrix to look at.
   int rank(const double* J, std::span<const double> scale);
@@ -63,6 +70,12 @@ class SchurSolver {
   // The points eliminated at this damping: chunks of S and of the right-hand side. False: not positive definite.
   template <class R, class T>
   bool eliminate(const R* J, double lambda, std::span<const double> scale);
+  // The right-hand side is in chunks of `sums`: the reduced system solved, the points by substitution.
+  template <class R, class T>
+  void substitute(const R* J, const std::vector<double>& gradient, std::vector<double>& step);
+  // The cameras' part of a step, `pad` numbers each.
+  template <class T>
+  const T* cameras_as();
   std::size_t chunks() const { return structure_.chunk.size() - 1; }
 
   const BlockStructure& structure_;
@@ -70,7 +83,7 @@ class SchurSolver {
   ReducedSystem reduced_;
   Sums<float> sums_f32_;
   Sums<double> sums_f64_;
-  std::vector<double> V_, inverse_, gradient_, squares_, damping_, rhs_, step_cameras_;
+  std::vector<double> V_, inverse_, gradient_, squares_, damping_, rhs_, step_cameras_, bent_;
   std::vector<float> step_cameras_f32_;
   int threads_ = 1;
 };

@@ -25,6 +25,9 @@ constexpr BlockKernels table{
     .substitute_f64 = substitute<double, double>,
     .substitute_f32 = substitute<float, float>,
     .substitute_f32_wide = substitute<float, double>,
+    .bend_f64 = bend<double, double>,
+    .bend_f32 = bend<float, float>,
+    .bend_f32_wide = bend<float, double>,
     .cholesky_f64 = cholesky_f64,
     .cholesky_solve_f64 = cholesky_solve_f64,
 };

@@ -288,9 +288,22 @@ bool eliminate_point(const EliminationData<R>& d, std::size_t p, const double* V
   return true;
 }
 
+// Row · s over the cells of a slot.
+template <class T, class R>
+NLSQ_INLINE double times_cells(const EliminationData<R>& d, const PointView& view, std::size_t slot, const R* row, const T* s) {
+  using S = Simd<T>;
+  auto sum = S::zero();
+  for (std::size_t c = d.cell_first[slot]; c < d.cell_first[slot + 1]; ++c) {
+    const std::size_t block = view.blocks[d.cell_entry[c]], size = d.block_size[block];
+    for (std::size_t v = 0; v < size; v += S::lanes) {
+      sum = S::mul_add(load_part<T>(row + d.cell_column[c], v, size), S::load(s + block * d.pad + v), sum);
+    }
+  }
+  return S::sum(sum);
+}
+
 template <class R, class T, int E>
 void substitute_point(const EliminationData<R>& d, std::size_t p, const double* inverse, const double* g, const T* s, double* step) {
-  using S = Simd<T>;
   constexpr int kMost = E == kAnySize ? 64 : E;
   const int e = E == kAnySize ? static_cast<int>(d.point_size[p]) : E;
   const PointView view(d, p);
@@ -300,14 +313,7 @@ void substitute_point(const EliminationData<R>& d, std::size_t p, const double* 
   for (std::size_t slot = d.slot_first[p]; slot < d.slot_first[p + 1]; ++slot) {
     const R* row = d.J + d.record[slot];
     for (std::size_t i = 0; i < d.rows[slot]; ++i, row += d.stride[slot]) {
-      auto sum = S::zero();
-      for (std::size_t c = d.cell_first[slot]; c < d.cell_first[slot + 1]; ++c) {
-        const std::size_t block = view.blocks[d.cell_entry[c]], size = d.block_size[block];
-        for (std::size_t v = 0; v < size; v += S::lanes) {
-          sum = S::mul_add(load_part<T>(row + d.cell_column[c], v, size), S::load(s + block * d.pad + v), sum);
-        }
-      }
-      const double moved = S::sum(sum);
+      const double moved = times_cells<T>(d, view, slot, row, s);
       for (int k = 0; k < e; ++k) t[k] += static_cast<double>(row[k]) * moved;
     }
   }
@@ -317,6 +323,49 @@ void substitute_point(const EliminationData<R>& d, std::size_t p, const double* 
     double sum = 0;
     for (int l = 0; l < e; ++l) sum -= Vi[k * e + l] * t[l];
     out[k] = sum;
+  }
+}
+
+template <class R, class T, int E>
+void bend_point(const EliminationData<R>& d, std::size_t p, const double* inverse, const double* step, const T* s, double factor,
+                const std::uint32_t* row_of, double* moved, double* bent, T* b) {
+  using S = Simd<T>;
+  constexpr int kMost = E == kAnySize ? 64 : E;
+  const int e = E == kAnySize ? static_cast<int>(d.point_size[p]) : E;
+  const PointView view(d, p);
+  const double* step_p = step + d.point_offset[p];
+  double* g = bent + d.point_offset[p];
+  double t[kMost > 0 ? kMost : 1];
+  for (int k = 0; k < e; ++k) g[k] = 0;
+  for (std::size_t slot = d.slot_first[p]; slot < d.slot_first[p + 1]; ++slot) {
+    const R* row = d.J + d.record[slot];
+    double* to = moved + row_of[slot];
+    for (std::size_t i = 0; i < d.rows[slot]; ++i, row += d.stride[slot]) {
+      double linear = times_cells<T>(d, view, slot, row, s);
+      for (int k = 0; k < e; ++k) linear += static_cast<double>(row[k]) * step_p[k];
+      to[i] = factor * (to[i] - linear);
+      for (int k = 0; k < e; ++k) g[k] += static_cast<double>(row[k]) * to[i];
+    }
+  }
+  const double* Vi = inverse + d.point_matrix[p];
+  for (int k = 0; k < e; ++k) {
+    t[k] = 0;
+    for (int l = 0; l < e; ++l) t[k] += Vi[k * e + l] * g[l];
+  }
+  for (std::size_t slot = d.slot_first[p]; slot < d.slot_first[p + 1]; ++slot) {
+    const R* row = d.J + d.record[slot];
+    for (std::size_t i = 0; i < d.rows[slot]; ++i, row += d.stride[slot]) {
+      double left = moved[row_of[slot] + i];
+      for (int k = 0; k < e; ++k) left -= static_cast<double>(row[k]) * t[k];
+      const auto all = S::set(static_cast<T>(left));
+      for (std::size_t c = d.cell_first[slot]; c < d.cell_first[slot + 1]; ++c) {
+        const std::size_t block = view.blocks[d.cell_entry[c]], size = d.block_size[block];
+        T* to = b + block * d.pad;
+        for (std::size_t v = 0; v < size; v += S::lanes) {
+          S::store(S::mul_add(load_part<T>(row + d.cell_column[c], v, size), all, S::load(to + v)), to + v);
+        }
+      }
+    }
   }
 }
 
@@ -351,6 +400,14 @@ template <class R, class T>
 void substitute(const EliminationData<R>& d, std::size_t first, std::size_t last, const double* inverse, const double* g,
                 const T* s, double* step) {
   for (std::size_t p = first; p < last; ++p) NLSQ_FOR_SIZE(d.point_size[p], (substitute_point<R, T, E>(d, p, inverse, g, s, step)))
+}
+
+template <class R, class T>
+void bend(const EliminationData<R>& d, std::size_t first, std::size_t last, const double* inverse, const double* step, const T* s,
+          double factor, const std::uint32_t* row, double* moved, double* bent, T* b) {
+  for (std::size_t p = first; p < last; ++p) {
+    NLSQ_FOR_SIZE(d.point_size[p], (bend_point<R, T, E>(d, p, inverse, step, s, factor, row, moved, bent, b)))
+  }
 }
 
 #undef NLSQ_FOR_SIZE

@@ -120,7 +120,7 @@ struct Scene {
 };
 
 template <class R, class T>
-void check(const Scene& s, std::size_t lanes, auto gather, auto eliminate, auto substitute, double tolerance) {
+void check(const Scene& s, std::size_t lanes, auto gather, auto eliminate, auto substitute, auto bend, double tolerance) {
   const std::vector<R> records(s.J.begin(), s.J.end());
   const std::vector<std::uint64_t> targets = s.targets(lanes);
   const EliminationData<R> data = s.data(records, targets);
@@ -163,14 +163,34 @@ void check(const Scene& s, std::size_t lanes, auto gather, auto eliminate, auto 
   substitute(data, 0, s.points, inverse.data(), g.data(), s_cameras.data(), step.data());
   const Eigen::VectorXd expected = -Vd.ldlt().solve(ge + W.transpose() * moved);
   for (std::size_t k = 0; k < s.point_numbers; ++k) CHECK(std::abs(step[k] - expected[static_cast<Eigen::Index>(k)]) <= tolerance * size);
+
+  // Right-hand sides of the second derivative along the step, in two parts.
+  std::vector<std::uint32_t> row{0};
+  for (const std::uint32_t count : s.rows) row.push_back(row.back() + count);
+  const Eigen::VectorXd bent_rows = Eigen::VectorXd::LinSpaced(s.r.size(), -1, 2);
+  std::vector<double> along(bent_rows.data(), bent_rows.data() + bent_rows.size()), bent(s.point_numbers);
+  std::ranges::fill(b, T(0));
+  for (const auto& [first, last] : {std::pair(std::size_t{0}, split), std::pair(split, s.points)}) {
+    bend(data, first, last, inverse.data(), step.data(), s_cameras.data(), 3.0, row.data(), along.data(), bent.data(), b.data());
+  }
+  const Eigen::VectorXd rho = 3 * (bent_rows - E * Eigen::Map<const Eigen::VectorXd>(step.data(), n) - F * moved);
+  const Eigen::VectorXd on_points = E.transpose() * rho, on_cameras = F.transpose() * (rho - E * Vd.ldlt().solve(on_points));
+  const double more = 10 * tolerance * size * (1 + rho.cwiseAbs().maxCoeff());
+  for (std::size_t i = 0; i < along.size(); ++i) CHECK(std::abs(along[i] - rho[static_cast<Eigen::Index>(i)]) <= more);
+  for (std::size_t k = 0; k < bent.size(); ++k) CHECK(std::abs(bent[k] - on_points[static_cast<Eigen::Index>(k)]) <= more);
+  for (std::size_t f = 0; f < s.block_size.size(); ++f) {
+    for (std::uint32_t i = 0; i < s.block_size[f]; ++i) {
+      CHECK(std::abs(static_cast<double>(b[f * s.pad + i]) - on_cameras[static_cast<Eigen::Index>(s.camera_offset[f] + i)]) <= more);
+    }
+  }
 }
 
 void check_all(const Scene& scene) {
   for (const BlockKernels* set : available_block_kernels()) {
     INFO(std::string(set->name));
-    check<double, double>(scene, set->lanes_f64, set->gather_f64, set->eliminate_f64, set->substitute_f64, 1e-13);
-    check<float, float>(scene, set->lanes_f32, set->gather_f32, set->eliminate_f32, set->substitute_f32, 1e-5);
-    check<float, double>(scene, set->lanes_f64, set->gather_f32_wide, set->eliminate_f32_wide, set->substitute_f32_wide, 1e-6);
+    check<double, double>(scene, set->lanes_f64, set->gather_f64, set->eliminate_f64, set->substitute_f64, set->bend_f64, 1e-13);
+    check<float, float>(scene, set->lanes_f32, set->gather_f32, set->eliminate_f32, set->substitute_f32, set->bend_f32, 1e-5);
+    check<float, double>(scene, set->lanes_f64, set->gather_f32_wide, set->eliminate_f32_wide, set->substitute_f32_wide, set->bend_f32_wide, 1e-6);
   }
 }
 

@@ -56,6 +56,18 @@ struct Point {
   }
 };
 
+// Rosenbrock's valley, turned.
+struct Valley {
+  static constexpr int residuals = 2;
+  double turn;
+  template <class T>
+  bool operator()(const T* camera, const T* point, T* r) const {
+    r[0] = 30.0 * (point[0] - camera[0] * camera[0] * turn);
+    r[1] = 1.0 - camera[0] + 0.1 * (point[0] - turn);
+    return true;
+  }
+};
+
 struct Between {
   static constexpr int residuals = 3;
   double dx, dy, turn;
@@ -277,6 +289,38 @@ TEST_CASE("A chain of planar poses with closures: the sparse factor ends where f
   CHECK(summary.final_cost < 0.5);
   CHECK(summary.final_cost < 0.01 * summary.initial_cost);
   CHECK(summary.certificate.gradient_norm < 1e-6);
+}
+
+TEST_CASE("Geodesic acceleration takes fewer steps along bent valleys to the same minimum, in the same bits for any number of threads") {
+  struct Outcome {
+    double camera, cost;
+    int steps;
+    bool operator==(const Outcome&) const = default;
+  };
+  const auto run = [](Geodesic geodesic, int threads, const char* policy) {
+    double camera = -1.2;
+    std::array<double, 8> points;
+    points.fill(1);
+    Problem problem;
+    problem.add_parameter_block(&camera, 1);
+    for (double& point : points) problem.add_parameter_block(&point, 1);
+    for (std::size_t i = 0; i < points.size(); ++i) {
+      problem.add_residual_block(Valley{1 + 0.05 * static_cast<double>(i)}, nullptr, {&camera, &points[i]});
+    }
+    SolverOptions options = with(policy, threads);
+    options.geodesic = geodesic;
+    const Summary summary = solve(problem, options);
+    CHECK(is_success(summary.verdict));
+    return Outcome{camera, summary.final_cost, summary.accepted + summary.rejected};
+  };
+  for (const char* policy : {"auto", "f64"}) {
+    const Outcome never = run(Geodesic::never, 1, policy), automatic = run(Geodesic::automatic, 1, policy);
+    CHECK(automatic.steps < never.steps);
+    CHECK(automatic.cost == doctest::Approx(never.cost).epsilon(1e-9));
+    CHECK(automatic.camera == doctest::Approx(never.camera).epsilon(1e-6));
+    CHECK(run(Geodesic::automatic, 2, policy) == automatic);
+    CHECK(run(Geodesic::always, 1, policy).cost == doctest::Approx(never.cost).epsilon(1e-9));
+  }
 }
 
 TEST_CASE("What a functor throws passes through, and the parameters are as they were") {

@@ -95,6 +95,17 @@ struct BlockKernels {
   void (*substitute_f32_wide)(const EliminationData<float>&, std::size_t first, std::size_t last, const double* inverse,
                          const double* g, const double* s, double* step);
 
+  // Of points [first, last), where `step` and s are a step of theirs and of the F blocks (`pad` numbers each), and `moved`, by
+  // row as `row` says for each slot, what J times that step would be if the residuals were not linear:
+  //   ρ = factor (moved - J step), in place of `moved`;  bent = Eᵀρ;  b += Fᵀ(ρ - E inverse bent), by F block.
+  // Right-hand sides of geodesic acceleration, for the matrix that was eliminated last.
+  void (*bend_f64)(const EliminationData<double>&, std::size_t first, std::size_t last, const double* inverse, const double* step,
+                   const double* s, double factor, const std::uint32_t* row, double* moved, double* bent, double* b);
+  void (*bend_f32)(const EliminationData<float>&, std::size_t first, std::size_t last, const double* inverse, const double* step,
+                   const float* s, double factor, const std::uint32_t* row, double* moved, double* bent, float* b);
+  void (*bend_f32_wide)(const EliminationData<float>&, std::size_t first, std::size_t last, const double* inverse, const double* step,
+                        const double* s, double factor, const std::uint32_t* row, double* moved, double* bent, double* b);
+
   // A = L Lᵀ in place: lower triangle by columns, column j at A + j * ld, readable to whole vectors past row n. False: not positive
   // definite. Then solve L Lᵀ x = b in place.
   bool (*cholesky_f64)(double* A, std::size_t n, std::size_t ld);

@@ -124,8 +124,10 @@ class NLSQ_API Problem {
 // Where a functor throws, the exception passes through and the blocks are as they were.
 //
 // Small parameter blocks that share no residual block (points) are eliminated first: the Schur complement. Stop tests
-// are those of SolverOptions, all on f64 numbers. Residuals and costs are f64 whatever the precision policy says: it chooses the format that derivatives and their products start in. Samples, geodesic
-// acceleration and linear starting values are of curve fits; those options have no meaning here.
+// are those of SolverOptions, all on f64 numbers. Residuals and costs are f64
+// whatever the precision policy says: it chooses the format that derivatives and their products start in. Geodesic
+// acceleration, where it is automatic, corrects steps that bend. Samples and linear starting values are of curve fits; those
+// options have no meaning here.
 // Throws ValidationError where an option breaks its rule or no parameter is free.
 NLSQ_API Summary solve(Problem& problem, const SolverOptions& options = {});
 
