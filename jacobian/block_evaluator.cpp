@@ -228,15 +228,15 @@ struct BlockEvaluator::Impl {
   BlockGroups groups;
 };
 
-BlockEvaluator::BlockEvaluator(const BlockList& list, std::span<const double> x)
-    : impl_(std::make_unique<Impl>(Impl{list, group_blocks(list, x, {})})) {}
-BlockEvaluator::BlockEvaluator(const BlockList& list, std::span<const double> x, BlockEvaluator&& earlier)
-    : impl_(std::make_unique<Impl>(Impl{list, regroup_blocks(list, x, std::move(earlier.impl_->groups))})) {}
+BlockEvaluator::BlockEvaluator(const BlockList& list, std::span<const double> x, const TaskRunner& run)
+    : impl_(std::make_unique<Impl>(Impl{list, group_blocks(list, x, {}, run)})) {}
+BlockEvaluator::BlockEvaluator(const BlockList& list, std::span<const double> x, BlockEvaluator&& earlier, const TaskRunner& run)
+    : impl_(std::make_unique<Impl>(Impl{list, regroup_blocks(list, x, std::move(earlier.impl_->groups), run)})) {}
 BlockEvaluator::~BlockEvaluator() = default;
 BlockEvaluator::BlockEvaluator(BlockEvaluator&&) noexcept = default;
 
-void BlockEvaluator::classify(std::span<const double> x) {
-  impl_->groups = group_blocks(impl_->list, x, std::move(impl_->groups.kinds));
+void BlockEvaluator::classify(std::span<const double> x, const TaskRunner& run) {
+  impl_->groups = group_blocks(impl_->list, x, std::move(impl_->groups.kinds), run);
 }
 
 void BlockEvaluator::distrust(std::string why) {

@@ -1,6 +1,9 @@
 #include "block_groups.hpp"
 
+#include "block_scan.hpp"
+
 #include <algorithm>
+#include <optional>
 
 namespace nlsq::inline v0 {
 
@@ -8,6 +11,7 @@ namespace {
 
 constexpr int kMostFailures = 32;         // blocks of one kind in a row; the rest is not asked
 constexpr std::uint32_t kSlowTile = 64;
+constexpr std::uint32_t kLead = 512, kGrowth = 8;  // blocks asked one by one, and how many times as many each time thereafter
 
 // Blocks of one recording, with the constants they met, block by block.
 struct Followers {
@@ -17,17 +21,21 @@ struct Followers {
 
 class Grouping {
  public:
-  Grouping(const BlockList& list, std::span<const double> x, std::vector<BlockKind> kinds, std::span<const BlockGroup> earlier)
-      : list_(list), x_(x), earlier_(earlier) {
+  Grouping(const BlockList& list, std::span<const double> x, std::vector<BlockKind> kinds, std::span<const BlockGroup> earlier,
+           const TaskRunner& run)
+      : list_(list), x_(x), earlier_(earlier), run_(run) {
     result_.kinds = std::move(kinds);
     followers_.resize(result_.kinds.size());
   }
 
   BlockGroups run() {
     if (!earlier_.empty()) forget_unused();
-    for (std::uint32_t block = 0; block < list_.blocks(); ++block) {
-      if (const BlockGroup* group = earlier_group(block)) carry(block, *group);
-      else place(block);
+    const auto blocks = static_cast<std::uint32_t>(list_.blocks());
+    for (std::uint32_t first = 0, last; first < blocks; first = last) {
+      // The first ones one by one, then more and more at a time, along the recordings that those before them made.
+      last = run_ && first >= kLead ? std::min(blocks, kGrowth * first) : std::min(blocks, kLead);
+      if (!run_ || !earlier_.empty()) last = blocks;
+      place_all(first, last);
     }
     for (std::size_t kind = 0; kind < followers_.size(); ++kind) {
       for (std::size_t variant = 0; variant < followers_[kind].size(); ++variant) make_group(kind, variant);
@@ -37,9 +45,31 @@ class Grouping {
   }
 
  private:
-  static bool is_traced(const BlockFunction& function) {
-    const BlockFunction::Derivatives by = function.derivatives_by();
-    return by == BlockFunction::Derivatives::traced || by == BlockFunction::Derivatives::traced_own;
+  void place_all(std::uint32_t first, std::uint32_t last) {
+    std::optional<BlockScan> scan;
+    if (run_ && earlier_.empty() && first >= kLead) scan.emplace(list_, x_, result_.kinds, first, last, run_);
+    for (std::uint32_t block = first; block < last; ++block) {
+      if (const BlockGroup* group = earlier_group(block)) carry(block, *group);
+      else if (scan && (*scan)[block].kind != FollowedBlock::kUnknown) follow(block, (*scan)[block]);
+      else place(block);
+    }
+  }
+
+  void follow(std::uint32_t block, const FollowedBlock& found) {
+    BlockKind& kind = result_.kinds[found.kind];
+    result_.kind_of.push_back(found.kind);
+    if (kind.failures >= kMostFailures) return reject(block, kind.family.reason());
+    add(block, found.kind, found.variant, found.constants);
+  }
+
+  // A block that does what a recording says.
+  void add(std::uint32_t block, std::size_t number, std::size_t variant, std::span<const double> constants) {
+    BlockKind& kind = result_.kinds[number];
+    kind.failures = 0;
+    if (!kind.family.recordings()[variant].success) return reject(block, "");
+    Followers& followers = followers_of(number, variant);
+    followers.blocks.push_back(block);
+    followers.constants.insert(followers.constants.end(), constants.begin(), constants.end());
   }
 
   const BlockGroup* earlier_group(std::uint32_t block) const {
@@ -92,12 +122,7 @@ class Grouping {
       ++kind.failures;
       return reject(block, kind.family.reason());
     }
-    kind.failures = 0;
-    const auto index = static_cast<std::size_t>(variant);
-    if (!kind.family.recordings()[index].success) return reject(block, "");
-    Followers& followers = followers_of(number, index);
-    followers.blocks.push_back(block);
-    followers.constants.insert(followers.constants.end(), met_.begin(), met_.end());
+    add(block, number, static_cast<std::size_t>(variant), met_);
   }
 
   void reject(std::uint32_t block, const std::string& why) {
@@ -105,26 +130,12 @@ class Grouping {
     if (result_.note.empty()) result_.note = why;
   }
 
-  static std::size_t inputs_of(const BlockKind& kind) {
-    std::size_t inputs = 0;
-    for (const int size : kind.sizes) inputs += static_cast<std::size_t>(size);
-    return inputs;
-  }
-
   std::size_t kind_number(std::uint32_t block) {
-    const BlockFunction& function = *list_.functions[block];
-    const auto parameters = list_.of(block);
-    const auto fits = [&](const BlockKind& kind) {
-      return kind.tag == function.kind() && kind.residuals == function.residuals() &&
-             std::ranges::equal(parameters, kind.sizes, [&](std::uint32_t p, int size) { return list_.sizes[p] == size; });
-    };
-    if (latest_ < result_.kinds.size() && fits(result_.kinds[latest_])) return latest_;
-    const auto place = std::ranges::find_if(result_.kinds, fits);
-    latest_ = static_cast<std::size_t>(place - result_.kinds.begin());
-    if (place == result_.kinds.end()) {
+    latest_ = find_kind(list_, block, result_.kinds, latest_);
+    if (latest_ == result_.kinds.size()) {
       std::vector<int> sizes;
-      for (const std::uint32_t p : parameters) sizes.push_back(list_.sizes[p]);
-      result_.kinds.push_back({function.kind(), function.residuals(), sizes, BlockFamily(sizes), 0});
+      for (const std::uint32_t p : list_.of(block)) sizes.push_back(list_.sizes[p]);
+      result_.kinds.push_back({list_.functions[block]->kind(), list_.functions[block]->residuals(), sizes, BlockFamily(sizes), 0});
       followers_.emplace_back();
     }
     return latest_;
@@ -222,6 +233,7 @@ class Grouping {
   const BlockList& list_;
   std::span<const double> x_;
   std::span<const BlockGroup> earlier_;
+  const TaskRunner& run_;
   std::vector<std::size_t> variants_;  // by earlier group: the number that its recording has now
   BlockGroups result_;
   std::vector<std::vector<Followers>> followers_;  // by kind and recording
@@ -244,14 +256,14 @@ void BlockGroups::cut() {
   }
 }
 
-BlockGroups group_blocks(const BlockList& list, std::span<const double> x, std::vector<BlockKind> kinds) {
+BlockGroups group_blocks(const BlockList& list, std::span<const double> x, std::vector<BlockKind> kinds, const TaskRunner& run) {
   for (BlockKind& kind : kinds) kind.failures = 0;
-  return Grouping(list, x, std::move(kinds), {}).run();
+  return Grouping(list, x, std::move(kinds), {}, run).run();
 }
 
-BlockGroups regroup_blocks(const BlockList& list, std::span<const double> x, BlockGroups earlier) {
+BlockGroups regroup_blocks(const BlockList& list, std::span<const double> x, BlockGroups earlier, const TaskRunner& run) {
   for (BlockKind& kind : earlier.kinds) kind.failures = 0;
-  return Grouping(list, x, std::move(earlier.kinds), earlier.groups).run();
+  return Grouping(list, x, std::move(earlier.kinds), earlier.groups, run).run();
 }
 
 }  // namespace nlsq::inline v0

@@ -36,6 +36,17 @@ struct BlockKind {
   int failures = 0;  // blocks that could not be recorded, in a row
 };
 
+inline std::size_t inputs_of(const BlockKind& kind) {
+  std::size_t inputs = 0;
+  for (const int size : kind.sizes) inputs += static_cast<std::size_t>(size);
+  return inputs;
+}
+
+inline bool is_traced(const BlockFunction& function) {
+  const BlockFunction::Derivatives by = function.derivatives_by();
+  return by == BlockFunction::Derivatives::traced || by == BlockFunction::Derivatives::traced_own;
+}
+
 struct BlockTile {
   static constexpr std::uint32_t kSlow = 0xffffffffU;  // not a group: blocks of `slow`
   std::uint32_t group = 0, first = 0, count = 0;
@@ -53,10 +64,10 @@ struct BlockGroups {
   void cut();  // into tiles
 };
 
-// `kinds` of earlier groups serve again.
-BlockGroups group_blocks(const BlockList& list, std::span<const double> x, std::vector<BlockKind> kinds);
+// `kinds` of earlier groups serve again. Many blocks are asked on `run`, where it is given.
+BlockGroups group_blocks(const BlockList& list, std::span<const double> x, std::vector<BlockKind> kinds, const TaskRunner& run);
 // Blocks that list.known finds in earlier groups are not asked again: they stay with their recording and constants.
-BlockGroups regroup_blocks(const BlockList& list, std::span<const double> x, BlockGroups earlier);
+BlockGroups regroup_blocks(const BlockList& list, std::span<const double> x, BlockGroups earlier, const TaskRunner& run);
 
 // Parameters of a block, side by side.
 inline void gather_block(const BlockList& list, std::size_t block, std::span<const double> x, double* out) {

@@ -4,16 +4,18 @@
 
 namespace nlsq::inline v0 {
 
-BlockRecording BlockFamily::record(const BlockFunction& function, const double* x) {
-  Tape tape(limits_.max_length, limits_.max_guards);
-  BlockRecording made;
+bool BlockReplay::call(Tape& tape, const BlockFunction& function, const double* x) {
   inputs_.clear();
   for (std::size_t j = 0; j < caller_.inputs(); ++j) inputs_.push_back(tape.column(static_cast<std::uint32_t>(j), x[j]));
   results_.assign(static_cast<std::size_t>(function.residuals()), Traced());
-  {
-    const Recorder recorder(tape);
-    made.success = caller_.trace(function, inputs_.data(), results_.data());
-  }
+  const Recorder recorder(tape);
+  return caller_.trace(function, inputs_.data(), results_.data());
+}
+
+BlockRecording BlockReplay::record(const BlockFunction& function, const double* x, const BlockTraceLimits& limits) {
+  Tape tape(limits.max_length, limits.max_guards);
+  BlockRecording made;
+  made.success = call(tape, function, x);
   if (made.success) {
     for (const Traced& result : results_) made.outputs.push_back(tape.step_of(result));
   }
@@ -24,18 +26,9 @@ BlockRecording BlockFamily::record(const BlockFunction& function, const double* 
   return made;
 }
 
-bool BlockFamily::replay(const BlockRecording& recording, const BlockFunction& function, const double* x,
-                         double* constants) {
+bool BlockReplay::follow(const BlockRecording& recording, const BlockFunction& function, const double* x, double* constants) {
   Tape tape(recording.steps, recording.guards, constants);
-  inputs_.clear();
-  for (std::size_t j = 0; j < caller_.inputs(); ++j) inputs_.push_back(tape.column(static_cast<std::uint32_t>(j), x[j]));
-  results_.assign(static_cast<std::size_t>(function.residuals()), Traced());
-  bool success = false;
-  {
-    const Recorder recorder(tape);
-    success = caller_.trace(function, inputs_.data(), results_.data());
-  }
-  if (success != recording.success) return false;
+  if (call(tape, function, x) != recording.success) return false;
   for (std::size_t i = 0; i < recording.outputs.size(); ++i) {
     if (tape.step_of(results_[i]) != recording.outputs[i]) return false;
   }
@@ -57,7 +50,7 @@ int BlockFamily::follow(const BlockFunction& function, const double* x, std::vec
   for (std::size_t k = 0; k < recordings_.size(); ++k) {
     const std::size_t index = (latest_ + k) % recordings_.size();
     constants.resize(recordings_[index].constants);
-    if (!replay(recordings_[index], function, x, constants.data())) continue;
+    if (!replay_.follow(recordings_[index], function, x, constants.data())) continue;
     latest_ = index;
     return static_cast<int>(index);
   }
@@ -65,9 +58,9 @@ int BlockFamily::follow(const BlockFunction& function, const double* x, std::vec
     reason_ = "it takes more than " + std::to_string(limits_.max_variants) + " different paths";
     return kNone;
   }
-  BlockRecording made = record(function, x);
+  BlockRecording made = replay_.record(function, x, limits_);
   constants.resize(made.constants);
-  if (made.reason.empty() && !replay(made, function, x, constants.data())) made.reason = Tape::kChanges;
+  if (made.reason.empty() && !replay_.follow(made, function, x, constants.data())) made.reason = Tape::kChanges;
   std::size_t next = 0;  // constants that change from call to call are no constants
   for (const TapeStep& step : std::span(made.steps).subspan(1)) {
     if (!made.reason.empty() || step.op != Op::constant) continue;

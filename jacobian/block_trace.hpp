@@ -27,12 +27,27 @@ struct BlockRecording {
   std::size_t constants = 0;           // constant steps
 };
 
+// Calls blocks of one shape along recordings.
+class BlockReplay {
+ public:
+  explicit BlockReplay(std::span<const int> sizes) : caller_(sizes) {}
+  // Whether the block does at x what was recorded, to the end. `constants`, room for as many as the recording has: those met.
+  bool follow(const BlockRecording& recording, const BlockFunction& function, const double* x, double* constants);
+  BlockRecording record(const BlockFunction& function, const double* x, const BlockTraceLimits& limits);
+
+ private:
+  bool call(Tape& tape, const BlockFunction& function, const double* x);  // into results_; what the function returned
+
+  BlockCaller caller_;
+  std::vector<Traced> inputs_, results_;
+};
+
 // All recordings of one kind of block.
 class BlockFamily {
  public:
   static constexpr int kNone = -1;
 
-  BlockFamily(std::span<const int> sizes, BlockTraceLimits limits = {}) : caller_(sizes), limits_(limits) {}
+  BlockFamily(std::span<const int> sizes, BlockTraceLimits limits = {}) : replay_(sizes), limits_(limits) {}
 
   // Which recording the block follows at x (its parameters side by side); made where there is none yet, twice, to
   // see that it repeats. `constants` are those met, in the recording's order. kNone: it cannot be recorded, and
@@ -45,13 +60,9 @@ class BlockFamily {
   const std::string& reason() const { return reason_; }
 
  private:
-  BlockRecording record(const BlockFunction& function, const double* x);
-  bool replay(const BlockRecording& recording, const BlockFunction& function, const double* x, double* constants);
-
-  BlockCaller caller_;
+  BlockReplay replay_;
   BlockTraceLimits limits_;
   std::vector<BlockRecording> recordings_;
-  std::vector<Traced> inputs_, results_;
   std::size_t latest_ = 0;  // the next block is most often like the last one
   std::string reason_;
 };

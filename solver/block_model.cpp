@@ -13,12 +13,17 @@ namespace {
 constexpr std::size_t kMostTasks = 32;
 constexpr std::size_t kSumSlots = 1024;  // residual blocks whose costs are added up at a time
 
+TaskRunner runner(const Parallelism& parallelism) {
+  return [&parallelism](std::size_t count, const std::function<void(std::size_t)>& task) { run_tasks(count, parallelism, task); };
+}
+
 }  // namespace
 
 BlockModel::BlockModel(const Problem::Impl& problem, const BlockStructure& structure, std::span<const double> x, const Parallelism& parallelism,
                        const ProblemControl* control, BlockModel* earlier)
     : problem_(problem), structure_(structure), parallelism_(&parallelism), control_(control), bounds_(problem, structure),
-      evaluator_(earlier ? BlockEvaluator(structure.list, x, std::move(earlier->evaluator_)) : BlockEvaluator(structure.list, x)) {
+      evaluator_(earlier ? BlockEvaluator(structure.list, x, std::move(earlier->evaluator_), runner(parallelism))
+                         : BlockEvaluator(structure.list, x, runner(parallelism))) {
   if (earlier) {
     std::swap(J_f32_, earlier->J_f32_);
     std::swap(J_f64_, earlier->J_f64_);
@@ -82,7 +87,7 @@ void BlockModel::reclassify(std::span<const double> x, std::size_t left) {
 void BlockModel::record_again(std::span<const double> x) {
   earlier_ = counters();
   passes_.clear();
-  evaluator_.classify(x);
+  evaluator_.classify(x, runner(*parallelism_));
 }
 
 bool BlockModel::carries_wrongly(double difference, std::span<const double> r) const {

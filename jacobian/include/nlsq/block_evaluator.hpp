@@ -10,6 +10,7 @@
 #include <nlsq/kernel_table.hpp>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -64,15 +65,19 @@ class BlockPass {
   virtual const KernelCounters& counters() const = 0;
 };
 
+// Runs task(0) ... task(count - 1), each once, on as many threads as it likes; rethrows what the lowest of those that throw
+// threw.
+using TaskRunner = std::function<void(std::size_t count, const std::function<void(std::size_t)>& task)>;
+
 class NLSQ_API BlockEvaluator {
  public:
   // Records the blocks at x, where a block's decisions are those of its first program. What a user's function
-  // throws passes through. `list` must outlive the evaluator.
-  BlockEvaluator(const BlockList& list, std::span<const double> x);
+  // throws passes through. `list` must outlive the evaluator. Many blocks are asked by tasks of `run`, where it is given.
+  BlockEvaluator(const BlockList& list, std::span<const double> x, const TaskRunner& run = {});
   // The same after blocks have come and gone: those that list.known places in `earlier`, which is used up, are not called
   // but taken to have the constants they had. Whoever asks for that compares residuals with the functions' own, and
   // calls classify() where they differ or a lane has left its program.
-  BlockEvaluator(const BlockList& list, std::span<const double> x, BlockEvaluator&& earlier);
+  BlockEvaluator(const BlockList& list, std::span<const double> x, BlockEvaluator&& earlier, const TaskRunner& run = {});
   ~BlockEvaluator();
   BlockEvaluator(BlockEvaluator&&) noexcept;
   // How many blocks have constants that were taken over; 0 from the next classify() on.
@@ -83,7 +88,7 @@ class NLSQ_API BlockEvaluator {
   std::vector<BlockPlace> places() const;
 
   // Blocks are sorted anew by the decisions they take at x; all are called.
-  void classify(std::span<const double> x);
+  void classify(std::span<const double> x, const TaskRunner& run = {});
   // From now on every block goes through the user's own code: programs were seen to give something else.
   void distrust(std::string why);
 
