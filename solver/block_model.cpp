@@ -136,7 +136,7 @@ void BlockModel::linearize(std::span<const double> x, std::span<const double> r)
 // √ρ' of a residual block: Triggs's correction to first order; ρ'' only makes H smaller.
 double BlockModel::weight_of(std::size_t slot, const double* r) const {
   const BlockStructure& s = structure_;
-  if (s.losses.empty() || s.losses[slot].is_linear()) return 1;
+  if (!losses_applied_ || s.losses.empty() || s.losses[slot].is_linear()) return 1;
   double squares = 0;
   for (std::size_t i = 0; i < s.rows[slot]; ++i) squares += r[i] * r[i];
   return std::sqrt(s.losses[slot](squares).slope);

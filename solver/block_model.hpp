@@ -35,6 +35,9 @@ class BlockModel {
   template <class T>
   void finish(std::size_t first, std::size_t last);
 
+  // Whether finish() weighs by losses: as it does without being told.
+  void apply_losses(bool apply) { losses_applied_ = apply; }
+
   // After finish: columns with a 1, by tangent numbers, become zero.
   template <class T>
   void hold(std::span<const std::uint8_t> held);
@@ -92,6 +95,7 @@ class BlockModel {
   std::span<const double> r_;
   std::vector<double> plus_;                // Jacobians of the manifolds at x
   std::vector<std::size_t> plus_offset_;    // by parameter block
+  bool losses_applied_ = true;
   int threads_ = 1;
   std::size_t left_ = 0;          // blocks that left their program when the cost was asked last
   double usual_difference_ = 0;

@@ -22,6 +22,12 @@ PreparedProblem::PreparedProblem(const Problem::Impl& problem, std::span<const d
       model(problem, structure, x, parallelism, control, earlier ? &earlier->model : nullptr),
       solver(structure, parallelism, earlier ? &earlier->solver : nullptr), shape(problem.shape) {}
 
+std::vector<double> numbers_of(const Problem::Impl& problem) {
+  std::vector<double> x;
+  for (const ParameterBlock& block : problem.parameters) x.insert(x.end(), block.data, block.data + block.size);
+  return x;
+}
+
 std::shared_ptr<PreparedProblem> take_prepared(Problem::Impl& problem, std::span<const double> x, const Parallelism& parallelism,
                                                const ProblemControl* control) {
   // Taken out while it is used: what throws leaves nothing behind, and a solve inside a callback makes its own.

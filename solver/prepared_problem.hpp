@@ -23,6 +23,9 @@ struct PreparedProblem {
   std::size_t bytes() const { return structure.bytes() + model.bytes() + solver.bytes(); }
 };
 
+// Of all parameter blocks, side by side.
+std::vector<double> numbers_of(const Problem::Impl& problem);
+
 // Takes the problem's own, or makes one. `problem` has no gaps.
 std::shared_ptr<PreparedProblem> take_prepared(Problem::Impl& problem, std::span<const double> x, const Parallelism& parallelism,
                                                const ProblemControl* control);

@@ -214,6 +214,8 @@ template void SchurSolver::solve<float, double>(const float*, double, std::span<
 template void SchurSolver::gather<float, float>(const float*, const std::function<void(std::size_t, std::size_t)>&);
 template void SchurSolver::solve<float, float>(const float*, double, std::span<const double>, BlockStep&);
 
+template bool SchurSolver::eliminate<double, double>(const double*, double, std::span<const double>);
+
 int SchurSolver::rank(const double* J, std::span<const double> scale) {
   constexpr double kDamping = 1e-14, kLeastPivot = 1e-10;
   const BlockStructure& s = structure_;

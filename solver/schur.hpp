@@ -56,6 +56,15 @@ class SchurSolver {
   // a matrix to look at.
   int rank(const double* J, std::span<const double> scale);
 
+  // H = JᵀJ, undamped, after gather. False: not positive definite.
+  bool factor(const double* J);
+  // b becomes H⁻¹ b, by the factors.
+  void solve_factored(const double* J, std::span<double> b);
+  // out = Jᵀ (J x).
+  void multiply(const double* J, std::span<const double> x, std::span<double> out) const;
+  // Each row of J whole, in tangent numbers.
+  void row_by_row(const double* J, const std::function<void(std::span<const double>)>& visit) const;
+
   bool dense() const { return reduced_.dense(); }
   int threads() const { return threads_; }
   std::size_t bytes() const;
@@ -76,6 +85,7 @@ class SchurSolver {
   // The cameras' part of a step, `pad` numbers each.
   template <class T>
   const T* cameras_as();
+  void solve_point(std::size_t point, const double* b, double* x) const;
   std::size_t chunks() const { return structure_.chunk.size() - 1; }
 
   const BlockStructure& structure_;

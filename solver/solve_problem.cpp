@@ -44,13 +44,6 @@ void describe(Summary& summary, const BlockEvaluator& evaluator) {
 
 namespace {
 
-// Of all parameter blocks, side by side.
-std::vector<double> numbers_of(const Problem::Impl& impl) {
-  std::vector<double> x;
-  for (const ParameterBlock& block : impl.parameters) x.insert(x.end(), block.data, block.data + block.size);
-  return x;
-}
-
 Summary attempt(PreparedProblem& prepared, const SolverOptions& options, const ProblemControl* control, std::vector<double>& x,
                 BlockMinimizer::Clock::time_point begin) {
   auto& [structure, model, solver, shape] = prepared;

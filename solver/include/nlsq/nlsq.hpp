@@ -2,6 +2,7 @@
 #pragma once
 
 #include <nlsq/check_derivatives.hpp>
+#include <nlsq/covariance.hpp>
 #include <nlsq/curve_fit.hpp>
 #include <nlsq/curve_fit_batch.hpp>
 #include <nlsq/evaluate.hpp>
