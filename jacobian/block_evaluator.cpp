@@ -145,33 +145,37 @@ class GroupPass final : public BlockPass {
     return left;
   }
 
-  // From columns of lanes to rows of blocks.
+  // From columns of lanes to rows of blocks: block by block, whose rows lie together.
   template <class T>
   void scatter(const Lanes<T>& lanes, const BlockGroup& group, const BlockTile& t, T* J) {
     const BlockKind& kind = groups_.kinds[group.kind];
     const auto rows = static_cast<std::size_t>(group.program->residuals);
     const std::size_t width = group.program->wanted.size();
+    std::vector<const T*>& from = columns<T>();
+    from.resize(rows * width);
+    for (std::size_t k = 0; k < from.size(); ++k) from[k] = lanes.output(k);
     std::size_t w = 0;
     int start = 0;
     for (std::size_t k = 0; k < kind.sizes.size(); start += kind.sizes[k++]) {
       if (w == width || group.program->wanted[w] != start) continue;  // fixed in all blocks
       const auto size = static_cast<std::size_t>(kind.sizes[k]);
-      places_.clear();  // lane, record
       for (std::uint32_t l = 0; l < t.count; ++l) {
         const std::uint32_t block = group.blocks[t.first + l];
         const std::int32_t column = list_.column[list_.first[block] + k];
-        if (column >= 0) places_.push_back({list_.record[block] + static_cast<std::uint64_t>(column), list_.stride[block], l});
-      }
-      for (std::size_t i = 0; i < rows; ++i) {
-        for (std::size_t c = 0; c < size; ++c) {
-          const T* from = lanes.output(i * width + w + c);
-          T* to = J + c;
-          for (const Place& place : places_) to[place.record] = from[place.lane];
+        if (column < 0) continue;
+        T* to = J + list_.record[block] + static_cast<std::size_t>(column);
+        const T* const* of_row = from.data() + w;
+        for (std::size_t i = 0; i < rows; ++i, to += list_.stride[block], of_row += width) {
+          for (std::size_t c = 0; c < size; ++c) to[c] = of_row[c][l];
         }
-        for (Place& place : places_) place.record += place.stride;
       }
       w += size;
     }
+  }
+  template <class T>
+  std::vector<const T*>& columns() {
+    if constexpr (std::is_same_v<T, double>) return columns_f64_;
+    else return columns_f32_;
   }
 
   void slow_residuals(std::uint32_t block, std::span<const double> x, double* r) {
@@ -212,11 +216,8 @@ class GroupPass final : public BlockPass {
   std::vector<BlockCaller> callers_;
   Lanes<double> value_, wide_;
   Lanes<float> narrow_;
-  struct Place {
-    std::uint64_t record;
-    std::uint32_t stride, lane;
-  };
-  std::vector<Place> places_;
+  std::vector<const double*> columns_f64_;
+  std::vector<const float*> columns_f32_;
   std::vector<double> x_, r_, J_;
   KernelCounters counters_;
 };
