@@ -151,7 +151,7 @@ void BlockMinimizer::propose() {
   facts_.linear_seconds += report_.solver_seconds;
   if (step_.factored) {
     invalid_ = 0;
-    accelerated_ = worth_bending() && bend();
+    if (worth_bending()) bend();
     return;
   }
   if (plan_.gram == Gram::f32_tile) return promote(Gram::f32_wide, Event::not_definite, "normal matrix is not positive definite");
@@ -167,15 +167,19 @@ void BlockMinimizer::propose() {
 // but for a straight one after a step that fell short of its promise.
 bool BlockMinimizer::worth_bending() const {
   if (options_.geodesic != Geodesic::automatic) return options_.geodesic == Geodesic::always;
-  if (bent_length_ == 0) return true;
-  const double expected = bend_ * step_.scaled_norm / bent_length_;
-  return expected <= kMostBend && (expected > kStraight || rho_ < kShort);
+  const double expected = expected_bend();
+  return std::isnan(expected) || (expected <= kMostBend && (expected > kStraight || rho_ < kShort));
+}
+
+// By the last one measured; NaN where there is none.
+double BlockMinimizer::expected_bend() const {
+  return bent_length_ > 0 ? bend_ * step_.scaled_norm / bent_length_ : std::numeric_limits<double>::quiet_NaN();
 }
 
 // v becomes v + a / 2, a by the second derivative along v (Transtrum, Machta, Sethna, Phys. Rev. E 83, 036701, eqs. 5 to 8).
-bool BlockMinimizer::bend() {
+void BlockMinimizer::bend() {
   const auto begin = Clock::now();
-  if (!model_.moved_residuals(x_, r_, step_.step, kShortWay, moved_)) return false;
+  if (!model_.moved_residuals(x_, r_, step_.step, kShortWay, moved_)) return;
   const double evaluated = seconds_since(begin);
   double norm = 0;
   in_format([&]<class R, class T>(R, T) {
@@ -187,9 +191,8 @@ bool BlockMinimizer::bend() {
   facts_.cost_seconds += evaluated;
   ++facts_.cost_evaluations;
   summary_.time.solve += seconds_since(begin) - evaluated;
-  if (!(bend_ <= kMostBend)) return false;  // further terms of the series would be as large
+  if (!(bend_ <= kMostBend)) return;  // further terms of the series would be as large
   for (std::size_t j = 0; j < acceleration_.size(); ++j) step_.step[j] += 0.5 * acceleration_[j];
-  return true;
 }
 
 // Noise of a difference of costs in f64.
@@ -265,8 +268,9 @@ void BlockMinimizer::settle() {
   cost_ = trial_cost_;
   // Most of what was promised: damping is at least halved. A rejection costs no derivatives.
   trust_.accepted(rho_ > 0.5 ? std::max(rho_, 0.9) : rho_);
-  // The linear model alone told the new cost: little damping is called for, and what is there slows weak directions down.
-  if (!accelerated_ && std::fabs(rho_ - 1) <= kExactModel) trust_.restore(std::max(TrustRegion::kMin, 0.1 * trust_.lambda()));
+  // The model is linear, as far as this step went: little damping is called for, and what is there slows weak directions down.
+  // (A gain ratio of 1 alone says little: the sum of many residuals that bend may do as a linear one.)
+  if (expected_bend() <= kStraight && std::fabs(rho_ - 1) <= kExactModel) trust_.restore(std::max(TrustRegion::kMin, 0.1 * trust_.lambda()));
   rejections_ = 0;
   known_ = recorded_ = false;
   report_.lambda = trust_.lambda();

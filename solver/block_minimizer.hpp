@@ -39,7 +39,8 @@ class BlockMinimizer {
   void report();
   void propose();
   bool worth_bending() const;
-  bool bend();
+  double expected_bend() const;
+  void bend();
   void judge();
   void settle();
   bool met_by_step();
@@ -84,7 +85,6 @@ class BlockMinimizer {
   double bend_ = 0, bent_length_ = 0;  // 2 ‖D a‖ / ‖D v‖ and ‖D v‖ when it was measured last
   std::vector<std::uint8_t> held_;  // by tangent number, at x
   std::size_t held_count_ = 0;
-  bool accelerated_ = false;  // the step, by its bend
   bool shortened_ = false;  // the last step, by bounds
   bool known_ = false;     // J, gradient and norms at x, in the format in force
   bool recorded_ = false;  // the records of J alone
