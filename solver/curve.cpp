@@ -214,9 +214,21 @@ FitResult fit_rows(const Curve& curve, RowModel& rows, const std::vector<int>& l
     if (given_cost && end.summary.termination != Termination::failure) end.summary.initial_cost = *given_cost;
     return end;
   };
-  MinimizerResult minimum = curve.free.empty()         ? evaluate_only(rows)
-                            : curve.options.starts > 1 ? solve_from_starts(curve, request, solve_one, fit)
-                                                       : solve_one(request);
+  MinimizerResult minimum;
+  if (curve.options.starts > 1 && !curve.free.empty()) {
+    const auto whole = [&](const Vector& x) {
+      Vector all = curve.start;
+      for (std::size_t j = 0; j < x.size(); ++j) all[static_cast<std::size_t>(curve.free[j])] = x[j];
+      curve.ties.apply(all);
+      return all;
+    };
+    StartsResult several = solve_from_starts({curve.options.starts, curve.options.seed, whole}, request, solve_one);
+    minimum = std::move(several.best);
+    fit.minima = std::move(several.minima);
+    if (!several.warning.empty()) fit.warnings.push_back(std::move(several.warning));
+  } else {
+    minimum = curve.free.empty() ? evaluate_only(rows) : solve_one(request);
+  }
   curve.survey->run();  // where no pass over all rows was made
   for (std::size_t j = 0; j < curve.free.size(); ++j) fit.parameters[static_cast<std::size_t>(curve.free[j])] = minimum.x[j];
   curve.ties.apply(fit.parameters);

@@ -53,7 +53,6 @@ struct Curve {
 std::vector<int> linear_among_free(const Graph& graph, NodeId root, const std::vector<int>& free);
 
 // `linear`: parameters that enter the model so. `solve_rows`: instead of solve(request).
-using SolveFunction = std::function<MinimizerResult(const SolveRequest& request)>;
 FitResult fit_rows(const Curve& curve, RowModel& rows, const std::vector<int>& linear, const SolveFunction& solve_rows = {});
 
 // By dual numbers, or finite differences where the callable takes double alone. `note` says why it was not recorded.

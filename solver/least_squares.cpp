@@ -1,8 +1,9 @@
 #include <nlsq/least_squares.hpp>
 
 #include "fit_setup.hpp"
-#include "fp_environment.hpp"
 #include "dense_evaluator.hpp"
+#include "fp_environment.hpp"
+#include "multi_start.hpp"
 #include "row_statistics.hpp"
 #include "solve.hpp"
 
@@ -81,6 +82,18 @@ void check_rows_of(const std::vector<RowComponent>& components, std::size_t resi
   throw ValidationError(fmt::format("the components have {} residuals together, the function gives {}: name all of them", rows, residuals));
 }
 
+// From one start or several.
+LeastSquaresResult solve_rows(const VectorFunction& function, RowModel& rows, const std::vector<double>& x0, const Limits& limits,
+                              const LeastSquaresOptions& options, const RowsOf& rows_of) {
+  const SolveRequest request{rows, x0, {}, options, false, limits};
+  if (options.starts == 1) return to_result(function, solve(request), rows.rows(), limits, options, rows_of);
+  StartsResult several = solve_from_starts({options.starts, options.seed, [](const Vector& x) { return x; }}, request,
+                                           [](const SolveRequest& one) { return solve(one); });
+  LeastSquaresResult out = to_result(function, std::move(several.best), rows.rows(), limits, options, rows_of);
+  out.minima = std::move(several.minima);
+  return out;
+}
+
 LeastSquaresResult solve_called(const VectorFunction& function, const std::vector<double>& x0, const Limits& limits,
                                 const LeastSquaresOptions& options, const std::string& note) {
   std::vector<int> free(x0.size());
@@ -95,8 +108,7 @@ LeastSquaresResult solve_called(const VectorFunction& function, const std::vecto
   form.loss = options.loss;
   const std::unique_ptr<RowModel> rows = rows_of(form);
   check_counts(rows->rows(), x0.size());
-  LeastSquaresResult out =
-      to_result(function, solve({*rows, x0, {}, options, false, limits}), rows->rows(), limits, options, rows_of);
+  LeastSquaresResult out = solve_rows(function, *rows, x0, limits, options, rows_of);
   out.summary.evaluator_note = note;
   return out;
 }
@@ -109,6 +121,7 @@ LeastSquaresResult least_squares(const VectorFunction& function, const std::vect
   check_options(options, names_of(options.components));
   if (options.loss.is_own()) throw ValidationError("loss: one of your own is of nlsq::Problem; rows are evaluated by vector programs, which know those with a name");
   if (options.loss.is_counts()) throw ValidationError("loss poisson: residuals have no counts; it is of curve_fit, where y are counts");
+  if (options.starts < 1) throw ValidationError(fmt::format("starts = {}: use 1 or more", options.starts));
   if (x0.empty()) throw ValidationError("x0 is empty: give one starting value for each parameter");
   for (std::size_t j = 0; j < x0.size(); ++j) {
     if (!std::isfinite(x0[j])) throw ValidationError(fmt::format("x0[{}] = {} is not finite", j, x0[j]));
@@ -131,7 +144,7 @@ LeastSquaresResult least_squares(const VectorFunction& function, const std::vect
     form.loss = options.loss;
     GroupedRows rows(options.loss.is_linear() ? std::move(rolled) : rolled, function, x0, options.components, form);
     check_counts(rows.rows(), x0.size());
-    LeastSquaresResult out = to_result(function, solve({rows, x0, {}, options, false, limits}), rows.rows(), limits, options, rows_of);
+    LeastSquaresResult out = solve_rows(function, rows, x0, limits, options, rows_of);
     const Summary& s = out.summary;
     if (s.termination != Termination::failure && s.certificate.recheck_passed) return out;
     if (s.termination == Termination::failure) return out;

@@ -116,27 +116,25 @@ std::vector<double> scattered_start(std::span<const double> x0, const Limits& li
   return x;
 }
 
-MinimizerResult solve_from_starts(const Curve& curve, const SolveRequest& request, const SolveFunction& solve_one, FitResult& fit) {
-  const int starts = curve.options.starts;
+StartsResult solve_from_starts(const StartsAsked& asked, const SolveRequest& request, const SolveFunction& solve_one) {
   const auto begin = Clock::now();
   SolverOptions options = settled(request.options);
   std::vector<FitMinimum> ends;
   std::optional<MinimizerResult> best;
   std::size_t best_at = 0;
-  for (int k = 0; k < starts; ++k) {
+  for (int k = 0; k < asked.starts; ++k) {
     const double used = std::chrono::duration<double>(Clock::now() - begin).count();
     if (k > 0 && request.options.max_seconds > 0) {
       if (used >= request.options.max_seconds) break;
       options.max_seconds = request.options.max_seconds - used;
     }
-    Vector x0 = k == 0 ? request.x0 : scattered_start(request.x0, request.limits, k, starts, curve.options.seed);
+    Vector x0 = k == 0 ? request.x0 : scattered_start(request.x0, request.limits, k, asked.starts, asked.seed);
     MinimizerResult end =
         solve_one({request.rows, std::move(x0), request.linear, options, request.unit_sigma, request.limits, request.survey});
     const bool stopped = end.summary.termination == Termination::user_stop || end.spent == Termination::user_stop;
     const bool began = end.summary.termination != Termination::failure;
-    FitMinimum minimum{curve.start, began ? end.summary.final_cost : std::numeric_limits<double>::quiet_NaN(), end.summary.verdict, 1, k};
-    for (std::size_t j = 0; j < curve.free.size(); ++j) minimum.parameters[static_cast<std::size_t>(curve.free[j])] = end.x[j];
-    curve.ties.apply(minimum.parameters);
+    FitMinimum minimum{asked.parameters(end.x), began ? end.summary.final_cost : std::numeric_limits<double>::quiet_NaN(),
+                       end.summary.verdict, 1, k};
     if (!best || better(minimum, ends[best_at])) {
       best = std::move(end);
       best_at = ends.size();
@@ -147,11 +145,13 @@ MinimizerResult solve_from_starts(const Curve& curve, const SolveRequest& reques
   const double lowest = std::ranges::min(ends, {}, [](const FitMinimum& m) {
                           return std::isnan(m.cost) || m.verdict == Verdict::failed ? std::numeric_limits<double>::infinity() : m.cost;
                         }).cost;
+  StartsResult out;
   if (is_success(ends[best_at].verdict) && lowest < ends[best_at].cost * (1 - 1e-6)) {
-    fit.warnings.push_back(fmt::format("a start ended at a lower cost, {:.9g}, without a certificate: see the minima found", lowest));
+    out.warning = fmt::format("a start ended at a lower cost, {:.9g}, without a certificate: see the minima found", lowest);
   }
-  fit.minima = distinct(std::move(ends), best_at);
-  return std::move(*best);
+  out.minima = distinct(std::move(ends), best_at);
+  out.best = std::move(*best);
+  return out;
 }
 
 }  // namespace nlsq::inline v0

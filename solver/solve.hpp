@@ -8,6 +8,7 @@
 
 #include <nlsq/row_model.hpp>
 
+#include <functional>
 #include <vector>
 
 namespace nlsq::inline v0 {
@@ -25,6 +26,8 @@ struct SolveRequest {
 // Solves for the linear parameters, minimizes, and, where that ends without a certificate, tries once
 // more from the start as given with geodesic acceleration; the better result is returned.
 MinimizerResult solve(const SolveRequest& request);
+// That, or what does it in another way.
+using SolveFunction = std::function<MinimizerResult(const SolveRequest& request)>;
 
 // The same with an evaluator of request.rows and memory that are used again and again. The options must name a
 // precision policy; counters and times are the evaluator's since it last forgot its work.

@@ -71,6 +71,35 @@ TEST_CASE("Puromycin: what R's confint prints, to the digits of its spline") {
   CHECK(found.intervals[1].upper == doctest::Approx(0.086160).epsilon(2e-4));
 }
 
+// profile_published.py says where they are printed.
+TEST_CASE("what lmfit's documentation prints for a reciprocal and for two exponentials, to its five decimals") {
+  std::ifstream stream(std::string(NLSQ_SOURCE_DIR) + "/tests/accuracy/profile_published.json");
+  REQUIRE(stream);
+  int compared = 0;
+  for (const auto& e : nlohmann::json::parse(stream)) {
+    const std::string name = e.at("name"), formula = e.at("formula");
+    CAPTURE(name);
+    const auto x = e.at("x").get<std::vector<double>>(), y = e.at("y").get<std::vector<double>>();
+    NamedValues start;
+    for (const auto& [key, value] : e.at("start").items()) start.emplace_back(key, value.get<double>());
+    const FitResult fit = curve_fit(formula, x, y, start);
+    CHECK(fit.success());
+    const auto confidence = e.at("confidence").get<std::vector<double>>();
+    for (std::size_t k = 0; k < confidence.size(); ++k) {
+      const ProfileIntervals found = profile_intervals(formula, Columns(x), y, fit, {}, at(confidence[k]));
+      for (const ProfileInterval& i : found.intervals) {
+        CAPTURE(i.parameter);
+        CAPTURE(confidence[k]);
+        CHECK(std::fabs(i.estimate - e.at("estimate").at(i.parameter).get<double>()) <= 1e-5);
+        CHECK(std::fabs(i.estimate - i.lower - e.at("below").at(i.parameter)[k].get<double>()) <= 1e-5);
+        CHECK(std::fabs(i.upper - i.estimate - e.at("above").at(i.parameter)[k].get<double>()) <= 1e-5);
+        ++compared;
+      }
+    }
+  }
+  CHECK(compared == 14);
+}
+
 TEST_CASE("of a linear model the profile interval is estimate ± t standard errors") {
   problems::Noise random(4);
   std::vector<double> x, y, sigma;

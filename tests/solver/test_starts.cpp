@@ -150,3 +150,42 @@ TEST_CASE("the callback stops all starts, and wrong numbers of them are refused"
   Matrix P0(1, 2), Y(1, d.y.size());
   CHECK_THROWS_AS(curve_fit_batch(kWave, d.x, Y, P0, with_starts(2)), ValidationError);
 }
+
+TEST_CASE("least_squares from several starts: the best certified minimum, all others listed, the same for the same seed") {
+  // Freudenstein and Roth's function: from the usual start into the local minimum, ‖r‖² = 48.98; the other is 0 at (5, 4).
+  const auto residuals = [](const auto& p) {
+    return std::vector{-13.0 + p[0] + ((5.0 - p[1]) * p[1] - 2.0) * p[1], -29.0 + p[0] + ((p[1] + 1.0) * p[1] - 14.0) * p[1]};
+  };
+  LeastSquaresOptions options;
+  const LeastSquaresResult one = least_squares(residuals, {0.5, -2.0}, options);
+  CHECK(2 * one.cost == doctest::Approx(48.9842537).epsilon(1e-8));
+  CHECK(one.minima.empty());
+  options.starts = 16;
+  const LeastSquaresResult best = least_squares(residuals, {0.5, -2.0}, options);
+  CHECK(best.summary.verdict == Verdict::converged);
+  CHECK(best.cost < 1e-20);
+  CHECK(best.x[0] == doctest::Approx(5).epsilon(1e-9));
+  CHECK(best.x[1] == doctest::Approx(4).epsilon(1e-9));
+  REQUIRE(best.minima.size() >= 2);
+  CHECK(best.minima[0].parameters == best.x);
+  int starts = 0;
+  bool local = false;
+  for (const FitMinimum& m : best.minima) {
+    starts += m.starts;
+    local = local || std::fabs(2 * m.cost - 48.9842537) < 1e-6;
+  }
+  CHECK(starts == 16);
+  CHECK(local);
+  const LeastSquaresResult again = least_squares(residuals, {0.5, -2.0}, options);
+  CHECK(again.x == best.x);
+  CHECK(again.minima.size() == best.minima.size());
+  // Within bounds that leave the lower minimum out every start stays inside.
+  options.bounds = {{-10, -3}, {30, 2}};
+  const LeastSquaresResult inside = least_squares(residuals, {0.5, -2.0}, options);
+  CHECK(2 * inside.cost == doctest::Approx(48.9842537).epsilon(1e-8));
+  for (const FitMinimum& m : inside.minima) {
+    CHECK((m.parameters[0] >= -10 && m.parameters[0] <= 30 && m.parameters[1] >= -3 && m.parameters[1] <= 2));
+  }
+  options.starts = 0;
+  CHECK_THROWS_AS(least_squares(residuals, {0.5, -2.0}, options), ValidationError);
+}

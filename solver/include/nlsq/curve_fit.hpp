@@ -4,6 +4,7 @@
 #include <nlsq/callable.hpp>
 #include <nlsq/columns.hpp>
 #include <nlsq/export.hpp>
+#include <nlsq/fit_minimum.hpp>
 #include <nlsq/formula.hpp>
 #include <nlsq/matrix.hpp>
 #include <nlsq/models.hpp>
@@ -19,15 +20,6 @@
 #include <vector>
 
 namespace nlsq::inline v0 {
-
-// Where starts ended: one entry for all that ended at the same point.
-struct FitMinimum {
-  std::vector<double> parameters;
-  double cost = 0;  // ½‖r‖²
-  Verdict verdict = Verdict::failed;
-  int starts = 1;       // that ended here
-  int first_start = 0;  // 0: p0
-};
 
 struct FitResult {
   std::vector<std::string> parameter_names;

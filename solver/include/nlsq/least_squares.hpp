@@ -3,12 +3,14 @@
 
 #include <nlsq/callable.hpp>
 #include <nlsq/extrapolated_slopes.hpp>
+#include <nlsq/fit_minimum.hpp>
 #include <nlsq/matrix.hpp>
 #include <nlsq/options.hpp>
 #include <nlsq/row_model.hpp>
 #include <nlsq/summary.hpp>
 
 #include <concepts>
+#include <cstdint>
 #include <functional>
 #include <span>
 #include <utility>
@@ -31,6 +33,9 @@ struct LeastSquaresOptions : SolverOptions {
   Loss loss = {};
   // As in FitOptions: {lower, upper} of the parameters.
   Bounds bounds = {};
+  // As in FitOptions: so many starts, x0 and others by a seeded Latin hypercube.
+  int starts = 1;
+  std::uint64_t seed = 1;
 };
 
 struct LeastSquaresResult {
@@ -40,7 +45,9 @@ struct LeastSquaresResult {
   Matrix covariance;
   double cost = 0;  // ½ Σ ρ(r²), ½‖r‖² without a loss
   std::vector<int> active_mask;  // -1, 1: x is on its lower, its upper bound (both: -1); 0: on neither
-  Summary summary;
+  // options.starts > 1: the minima found, this one first, the others by cost, uncertified ones last. Else empty.
+  std::vector<FitMinimum> minima;
+  Summary summary;  // of the start that led here
   bool success() const { return is_success(summary.verdict); }
 };
 
