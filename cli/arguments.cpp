@@ -21,7 +21,7 @@ namespace {
 // What CLI11 fills as text; meaning is given to it afterwards, in one place.
 struct Raw {
   std::string file, delimiter, decimal = ".", thousands, comment = "#", header = "auto", missing = "error";
-  std::string skip, max_line, ftol, xtol, gtol, max_iterations, time_limit, threads, confidence;
+  std::string skip, max_line, ftol, xtol, gtol, strategy, nonmonotonic, max_iterations, time_limit, threads, confidence;
   std::optional<std::string> precision, optimize, loss, f_scale;
   std::string starts, seed, intervals = "standard";
   std::vector<std::string> p0, fix, bounds, rules;
@@ -284,6 +284,12 @@ void add_fit_options(CLI::App& app, Raw& raw, Arguments& arguments) {
   app.add_option("--gtol", raw.gtol, "largest cosine of residual and Jacobian column at convergence")
       ->type_name("NUMBER")
       ->group(fit);
+  app.add_option("--strategy,--algorithm", raw.strategy, "how steps are proposed: damped, undamped, or along Powell's path (default levenberg_marquardt)")
+      ->type_name("levenberg_marquardt|gauss_newton|dogleg")
+      ->group(fit);
+  app.add_option("--nonmonotonic", raw.nonmonotonic, "so many steps in a row may raise the cost (default 0)")
+      ->type_name("NUMBER")
+      ->group(fit);
   app.add_option("--max-iterations", raw.max_iterations, "iteration budget")->type_name("NUMBER")->group(fit);
   app.add_option("--time-limit", raw.time_limit, "seconds for the fit; then the best so far")
       ->type_name("SECONDS")
@@ -316,6 +322,12 @@ void take_numbers(Arguments& arguments, const Raw& raw) {
     arguments.time_limit = number("--time-limit", raw.time_limit);
     if (!(*arguments.time_limit > 0)) throw UsageError("--time-limit: must be positive, in seconds");
   }
+  if (raw.strategy == "gauss_newton") arguments.strategy = Algorithm::gauss_newton;
+  else if (raw.strategy == "dogleg") arguments.strategy = Algorithm::dogleg;
+  else if (!raw.strategy.empty() && raw.strategy != "levenberg_marquardt") {
+    throw UsageError(fmt::format("--strategy {}: give levenberg_marquardt, gauss_newton or dogleg", raw.strategy));
+  }
+  if (!raw.nonmonotonic.empty()) arguments.nonmonotonic = static_cast<int>(whole_number("--nonmonotonic", raw.nonmonotonic, 0, 1e6));
   if (!raw.max_iterations.empty()) {
     arguments.max_iterations = static_cast<int>(whole_number("--max-iterations", raw.max_iterations, 0, 1e9));
   }

@@ -5,6 +5,7 @@
 #include "data_selection.hpp"
 
 #include <nlsq/loss.hpp>
+#include <nlsq/options.hpp>
 #include <nlsq/precision_objective.hpp>
 #include <nlsq/precision_policy.hpp>
 
@@ -45,6 +46,8 @@ struct Arguments {
   bool profile = false;
   std::optional<double> ftol, xtol, gtol, time_limit;
   std::optional<int> max_iterations, starts;
+  Algorithm strategy = Algorithm::levenberg_marquardt;
+  int nonmonotonic = 0;
   std::optional<std::uint64_t> seed;
   int threads = 0;  // 0: as many as the machine has
   double confidence = 0.95;

@@ -60,6 +60,8 @@ FitOptions fit_options(const Arguments& arguments, const FitData& data, const st
   if (arguments.ftol) options.ftol = *arguments.ftol;
   if (arguments.xtol) options.xtol = *arguments.xtol;
   if (arguments.gtol) options.gtol = *arguments.gtol;
+  options.algorithm = arguments.strategy;
+  options.nonmonotonic_steps = arguments.nonmonotonic;
   if (arguments.max_iterations) options.max_iterations = *arguments.max_iterations;
   options.threads = arguments.threads;
   if (arguments.time_limit) options.max_seconds = *arguments.time_limit;

@@ -24,6 +24,11 @@ using Clock = std::chrono::steady_clock;
 
 // About the mean of what is fitted: column y, or what a formula's left side makes of it.
 double total_squares(const Curve& curve) {
+  if (curve.whitening) {
+    std::vector<double> y(curve.data->rows());
+    curve.data->read(0, y.size(), curve.predictors, y.data());
+    return curve.whitening->total_squares(std::move(y));
+  }
   if (!curve.response) return curve.survey->total_squares();
   const RowSource& data = *curve.data;
   const auto columns = static_cast<std::size_t>(data.columns()), k = static_cast<std::size_t>(curve.predictors);
@@ -193,7 +198,16 @@ std::optional<double> improve_start(const Curve& curve, const std::vector<int>& 
 
 }  // namespace
 
-FitResult fit_rows(const Curve& curve, RowModel& rows, const std::vector<int>& linear, const SolveFunction& solve_rows) {
+FitResult fit_rows(const Curve& given, RowModel& model_rows, const std::vector<int>& linear, const SolveFunction& solve_model_rows) {
+  Curve curve = given;
+  std::optional<WhitenedRows> whitened;
+  if (!curve.options.sigma_matrix.empty()) {
+    if (curve.response) throw ValidationError("sigma_matrix: the formula has a left side; fit what it stands for as y");
+    curve.whitening = std::make_shared<Whitening>(curve.options.sigma_matrix, curve.data->rows());
+    whitened.emplace(model_rows, *curve.whitening);
+  }
+  RowModel& rows = whitened ? *whitened : model_rows;
+  const SolveFunction solve_rows = whitened ? SolveFunction() : solve_model_rows;
   FitResult fit;
   fit.parameter_names = curve.names;
   fit.guess = fit.parameters = curve.start;

@@ -4,6 +4,7 @@
 #include "data_survey.hpp"
 #include "fit_statistics.hpp"
 #include "solve.hpp"
+#include "whitened_rows.hpp"
 
 #include <nlsq/callable.hpp>
 #include <nlsq/column.hpp>
@@ -39,6 +40,7 @@ struct Curve {
   std::function<std::unique_ptr<RowModel>(const ResidualForm& form)> rows_of = {};
   Ties ties = {};  // that were put into the model
   Limits limits = {};  // of the free parameters
+  std::shared_ptr<const Whitening> whitening = nullptr;  // of options.sigma_matrix, once it has been looked at
 
   // Residuals have variance 1 by the user's word, or by that of counts.
   bool unit_sigma() const { return options.absolute_sigma || form.loss.is_counts(); }

@@ -63,6 +63,7 @@ void check(const Batch& batch, const BatchOptions& given, const Limits& limits) 
   if (batch.weighted() && given.loss.is_counts()) {
     throw ValidationError("loss poisson: the standard deviation of a count is the root of the model; leave sigma out");
   }
+  if (!given.sigma_matrix.empty()) throw ValidationError("sigma_matrix: not of a batch; fit curve by curve");
   if (!given.sigma_x.empty()) throw ValidationError("sigma_x: not of a batch; fit curve by curve, or give what it amounts to as sigma");
   const Matrix& P0 = batch.start;
   if (P0.columns() != batch.model.names.size() || (P0.rows() != 1 && P0.rows() != batch.fits())) {

@@ -206,6 +206,10 @@ FitData fit_data(const Columns& x, const Column& y, const FitOptions& options, c
     data.columns.push_back(options.sigma_x[k]);
     data.names.push_back(fmt::format("sigma_x of {}", predictor_names[k]));
   }
+  if (!options.sigma_matrix.empty()) {
+    if (form.weighted || !form.x_errors.empty()) throw ValidationError("sigma_matrix is all that is known of the errors: leave sigma and sigma_x out");
+    if (!form.loss.is_linear()) throw ValidationError("sigma_matrix: a loss is of rows that are independent; leave one of both out");
+  }
   if (form.loss.is_counts() && (form.weighted || !form.x_errors.empty())) {
     throw ValidationError("loss poisson: the standard deviation of a count is the root of the model; leave sigma and sigma_x out");
   }
@@ -218,6 +222,7 @@ FitData fit_data(const Columns& x, const Column& y, const FitOptions& options, c
 FitData fit_data(std::shared_ptr<const RowSource> rows, const FitOptions& options, std::vector<std::string> predictor_names) {
   ResidualForm form(rows->columns() == static_cast<int>(predictor_names.size()) + 2);
   form.loss = curve_loss(options);
+  if (!options.sigma_matrix.empty()) throw ValidationError("sigma_matrix: rows from a source have none; give x and y as columns");
   if (!options.sigma_x.empty()) throw ValidationError("sigma_x: rows from a source have no columns for it; give x, y and sigma as columns");
   if (form.loss.is_counts() && form.weighted) {
     throw ValidationError("loss poisson: the standard deviation of a count is the root of the model; leave sigma out");

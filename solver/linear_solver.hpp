@@ -47,6 +47,9 @@ class LinearSolver {
     return out;
   }
   void solve(double lambda, Step& out);
+  // The step of the last solve, with next to no damping, drawn back along Powell's path to the length `radius` of ‖D step‖, where
+  // it is longer. Within bounds that the path would leave, or that hold the step, straight back.
+  void draw_back(double radius, Step& step) const;
   // What follows is of the parameters that the last solve did not leave on a bound; the others count as zero.
   // -(H+λI)⁻¹ D⁻¹v, unscaled, with the factor of the last solve.
   void apply_inverse(const Vector& v, Vector& out) const;

@@ -53,6 +53,8 @@ struct LinearSolver::Impl {
   Held beyond(Eigen::Index j) const;
   bool pulls_away(Eigen::Index j) const;
   void end_on_bounds(double lambda, Step& out) const;
+  double curvature(const DenseVector& v) const;  // vᵀHv, of all parameters
+  bool within_room(const DenseVector& v) const;  // a scaled step
   const DenseMatrix& all_H() const { return reduced ? whole_H : H; }
   const DenseVector& all_g() const { return reduced ? whole_g : g; }
 };

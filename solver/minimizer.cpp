@@ -33,7 +33,8 @@ Minimizer::Minimizer(Evaluator& evaluator, const SolverOptions& options, bool un
 Minimizer::Minimizer(Evaluator& evaluator, const SolverOptions& options, bool unit_sigma, bool geodesic,
                      MinimizerWorkspace& workspace)
     : memory_(workspace), evaluator_(evaluator), options_(options), unit_sigma_(unit_sigma), geodesic_(geodesic),
-      trust_(options.algorithm == Algorithm::gauss_newton ? TrustRegion::kMin : options.initial_lambda) {
+      trust_(options.algorithm == Algorithm::levenberg_marquardt ? options.initial_lambda : TrustRegion::kMin),
+      nonmonotonic_(options.nonmonotonic_steps) {
   state_.x.swap(memory_.x);
   state_.scale.swap(memory_.scale);
   state_.checkpoint.swap(memory_.checkpoint);
@@ -224,6 +225,13 @@ void Minimizer::update_scale() {
   }
 }
 
+// ‖D x‖.
+double Minimizer::scaled_size() const {
+  double squares = 0;
+  for (std::size_t j = 0; j < state_.x.size(); ++j) squares += std::pow(state_.x[j] * state_.scale[j], 2);
+  return std::sqrt(squares);
+}
+
 // What passes since the last iteration did, to the account of the one that `iteration` numbers.
 void Minimizer::account(int iteration) {
   for (PrecisionIssue& issue : evaluator_.take_issues()) {
@@ -240,9 +248,7 @@ void Minimizer::record(StepOutcome outcome, Event event, std::string reason, std
   it.gradient_norm = gradient_cosine(*at_, room());
   const double sigma = scatter(at_->cost, evaluator_.residuals(), state_.x.size(), unit_sigma_);
   it.decrement_sigma = sigma > 0 ? step_.nu / sigma : kNaN;
-  double size = 0;
-  for (std::size_t j = 0; j < state_.x.size(); ++j) size += std::pow(state_.x[j] * state_.scale[j], 2);
-  it.step_norm = step_.scaled_norm / std::sqrt(size);
+  it.step_norm = step_.scaled_norm / scaled_size();
   it.lambda = undamped() ? 0 : trust_.lambda();
   it.rho = outcome == StepOutcome::promoted ? kNaN : rho_;
   it.plan = at_->plan;

@@ -12,6 +12,7 @@
 #include "evaluator.hpp"
 #include "kept.hpp"
 #include "linear_solver.hpp"
+#include "nonmonotonic.hpp"
 #include "trust_region.hpp"
 
 #include <nlsq/options.hpp>
@@ -131,6 +132,8 @@ class Minimizer {
   void roll_back();
   void know();
   void assess();
+  void solve_step(double lambda);
+  double scaled_size() const;
   bool underflows() const;
   double grid_noise();
   std::optional<Format> format_below() const;
@@ -165,6 +168,7 @@ class Minimizer {
   void add_acceleration();
   void judge_by_gradient();
   bool judge_costs(double before, double after, double noise);
+  bool falls_from_reference(double after, double noise);
   void escalate(Decision decision, std::string reason);
   void record(StepOutcome outcome, Event event = Event::none, std::string reason = {}, std::vector<std::string> components = {});
   void account(int iteration);
@@ -184,6 +188,7 @@ class Minimizer {
 
   MinimizerState state_;
   TrustRegion trust_;
+  Nonmonotonic nonmonotonic_;
   Kept<Linearization>& at_ = memory_.at;        // at state_.x
   Kept<LinearSolver>& solver_ = memory_.solver; // of at_
   std::optional<Probe> probe_;          // at state_.x, where rows or Gram matrix are below f64

@@ -93,6 +93,7 @@ bool Minimizer::certify_here(Termination reason) {
     stalled_ = false;
     last_accepted_ = true;
     trust_.restore(std::min(streak_lambda_, options_.initial_lambda));
+    trust_.forgive();
     return false;
   }
   if (++state_.failed_certificates <= kCertificateTries && take_certified_step()) return false;

@@ -31,18 +31,33 @@ bool Minimizer::worth_less_damping() const {
          first_.decrement * first_.decrement > 32 * noise();
 }
 
+// By damping alone, or drawn back to the radius: 100 times ‖D x‖ at first (Moré 1978), or the whole first step from x = 0.
+void Minimizer::solve_step(double lambda) {
+  solver_->solve(lambda, step_);
+  if (options_.algorithm != Algorithm::dogleg || !step_.factored) return;
+  if (!trust_.by_radius()) {
+    const double size = 100 * scaled_size(), radius = size > 0 ? size : step_.scaled_norm;
+    if (radius > 0) trust_.start_radius(radius);
+  }
+  if (!undamped() && trust_.by_radius()) solver_->draw_back(trust_.radius(), step_);
+}
+
 // Step at the damping in force, and the numbers the scheduler decides by.
 void Minimizer::assess() {
   const auto begin = Clock::now();
-  solver_->solve(undamped() ? 0 : trust_.lambda(), step_);
+  solve_step(undamped() ? 0 : trust_.lambda());
   // Damping, not more digits, is the cure for a matrix that is singular by nature.
   for (double shift = 1e-14; !step_.factored && !low() && shift < 1e-6; shift *= 10) {
     if (trust_.lambda() >= shift) continue;
     trust_.restore(shift);
-    solver_->solve(shift, step_);
+    solve_step(shift);
   }
   if (worth_less_damping()) {
     reach_along_valley_ = true;
+    if (trust_.by_radius()) {
+      solver_->solve(trust_.lambda(), step_);
+      trust_.reach(step_.scaled_norm);
+    }
     while (step_.factored && trust_.lambda() > 2 * TrustRegion::kMin && step_.predicted < 4 * noise()) {
       trust_.restore(trust_.lambda() / 4);
       solver_->solve(trust_.lambda(), step_);
@@ -304,6 +319,7 @@ void Minimizer::escalate(Decision decision, std::string reason) {
   gram_rejected_ = false;
   state_.scale.clear();  // columns whose squares underflowed have no length below f64
   trust_.restore(streak_lambda_);
+  trust_.forgive();
   at_.reset();
   solver_.reset();
   cost_f64_.reset();
@@ -342,10 +358,12 @@ void Minimizer::verify() {
 void Minimizer::roll_back() {
   wasted_work_ = std::max(wasted_work_, evaluator_.counted_work() - work_at_checkpoint_);
   record(StepOutcome::promoted, Event::rollback, fmt::format("cost {:.9g} is above the checkpoint's", at_->cost));
+  nonmonotonic_.end();
   state_.x = state_.checkpoint;
   last_decrement_ = 0;
   state_.plan = {Format::f64, Gram::f64};
-  trust_.restore(options_.initial_lambda);
+  trust_.restore(trust_.by_radius() ? TrustRegion::kMin : options_.initial_lambda);
+  trust_.forgive();
   evaluator_.linearize_into(state_.x, state_.plan, at_.renew());
   solver_.reset();
   cost_f64_.reset();

@@ -17,7 +17,7 @@ constexpr double kAccept = 1e-4;    // least gain ratio, f64
 
 void Minimizer::propose() {
   const bool hard = options_.geodesic == Geodesic::automatic && state_.iteration - first_iteration_ >= kHardFit;
-  if ((geodesic_ || hard) && !low() && step_.factored && !undamped()) add_acceleration();
+  if ((geodesic_ || hard) && !trust_.by_radius() && !low() && step_.factored && !undamped()) add_acceleration();
   bend_last_approach();
   move_within(box_, state_.x, step_.step, step_.held, trial_);
 }
@@ -93,8 +93,18 @@ bool Minimizer::judge_costs(double before, double after, double noise) {
   rho_ = decrease_ / step_.predicted;
   judgement_ = Judgement::undecided;
   if (decrease_ - noise >= least) judgement_ = Judgement::accept;
-  else if (decrease_ + noise < least || !std::isfinite(after)) judgement_ = Judgement::reject;
+  else if (decrease_ + noise < least || !std::isfinite(after)) judgement_ = falls_from_reference(after, noise) ? Judgement::accept : Judgement::reject;
   return judgement_ != Judgement::undecided;
+}
+
+// The cost may have risen, and still be below the reference point's by enough of what was promised since.
+bool Minimizer::falls_from_reference(double after, double noise) {
+  if (!nonmonotonic_.on() || low()) return false;
+  if (!nonmonotonic_.started()) nonmonotonic_.start(at_->cost);
+  const double decrease = nonmonotonic_.decrease(after), promised = nonmonotonic_.promised(step_.predicted);
+  if (!(decrease - noise >= kAccept * promised)) return false;
+  rho_ = std::fmax(rho_, decrease / promised);
+  return true;
 }
 
 // What the step is to do away with: the gradient in the metric of H, where bounds hold parameters ν, which has in it what
@@ -122,7 +132,7 @@ void Minimizer::settle() {
   const bool accepted = judgement_ == Judgement::accept;
   record(accepted ? StepOutcome::accepted
                   : judgement_ == Judgement::invalid ? StepOutcome::invalid : StepOutcome::rejected);
-  if (!accepted && undamped()) {
+  if (!accepted && undamped() && !trust_.by_radius()) {
     last_accepted_ = false;  // says nothing about the damping, which is tried next
     return;
   }
@@ -134,7 +144,7 @@ void Minimizer::settle() {
       last_accepted_ = false;
       return;
     }
-    judgement_ == Judgement::invalid ? trust_.invalid() : trust_.rejected();
+    trust_.rejected(step_.scaled_norm, judgement_ != Judgement::invalid);
     if (trust_.exhausted()) stalled_ = true;
     if (reach_along_valley_ && last_accepted_) ++vain_reaches_;
     last_accepted_ = false;
@@ -144,13 +154,18 @@ void Minimizer::settle() {
   last_decrement_ = undamped() ? first_.decrement : 0;
   last_step_size_ = first_.step_size;
   const double scale = std::max(at_->cost, std::numeric_limits<double>::min());
-  ftol_met_ = !low() && options_.ftol > 0 && decrease_ <= options_.ftol * scale && step_.predicted <= options_.ftol * scale;
+  ftol_met_ = !low() && options_.ftol > 0 && std::fabs(decrease_) <= options_.ftol * scale && step_.predicted <= options_.ftol * scale;
   state_.x = trial_;
   at_.swap(trial_at_);
   trial_at_.reset();
   solver_.reset();
   cost_f64_.reset();
-  trust_.accepted(rho_);
+  trust_.accepted(rho_, step_.scaled_norm);
+  if (nonmonotonic_.started() && nonmonotonic_.accepted(at_->cost, step_.predicted)) {
+    state_.checkpoint = state_.x;
+    state_.checkpoint_cost = at_->cost;
+    checkpoint_noise_ = 0;
+  }
   streak_lambda_ = trust_.lambda();
   if (reach_along_valley_ && last_accepted_) vain_reaches_ = 0;
   last_accepted_ = true;

@@ -18,6 +18,7 @@ std::vector<std::string> SolverOptions::violations() const {
   if (!(tau >= 0 && std::isfinite(tau))) found.push_back(fmt::format("tau = {}: use a finite number, 0 or more", tau));
   if (threads < 0) found.push_back(fmt::format("threads = {}: use 0 (all cores) or more", threads));
   if (max_iterations < 0) found.push_back(fmt::format("max_iterations = {}: use 0 or more", max_iterations));
+  if (nonmonotonic_steps < 0) found.push_back(fmt::format("nonmonotonic_steps = {}: use 0 (none) or more", nonmonotonic_steps));
   if (!(max_seconds >= 0)) found.push_back(fmt::format("max_seconds = {}: use 0 (no limit) or more", max_seconds));
   if (!(initial_lambda >= 0 && std::isfinite(initial_lambda))) {
     found.push_back(fmt::format("initial_lambda = {}: use a finite number, 0 or more", initial_lambda));

@@ -99,6 +99,7 @@ class Profiler {
     };
     for (const Column& column : x.list()) check(column, "x");
     check(options.sigma, "sigma");
+    if (!options.sigma_matrix.empty()) throw ValidationError("sigma_matrix: policies are measured on rows that are independent; leave it out");
     sampled_ = std::min(rows_, profile.rows > 0 ? profile.rows : kSample);
     for (const Column& column : x.list()) x_.emplace_back(column, sampled_);
     y_.emplace_back(y, sampled_);

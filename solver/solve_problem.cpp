@@ -73,6 +73,10 @@ Summary solve_blocks(Problem& problem, const SolverOptions& options, const Probl
   const FpEnvironment environment;
   const auto begin = BlockMinimizer::Clock::now();
   if (auto violations = options.violations(); !violations.empty()) throw ValidationError(std::move(violations));
+  if (options.algorithm == Algorithm::dogleg) throw ValidationError("algorithm dogleg is of curve_fit and least_squares: leave it out for a Problem");
+  if (options.nonmonotonic_steps > 0) {
+    throw ValidationError("nonmonotonic_steps is of curve_fit and least_squares: leave it out for a Problem");
+  }
   Problem::Impl& impl = problem.impl();
   impl.close_gaps();
   std::vector<double> x = numbers_of(impl);

@@ -1,7 +1,9 @@
-// The damping λ: who judges a step tells it what happened, and it says how bold the next may be.
+// How bold a step may be: who judges one tells what happened.
 //
-// Nielsen's rule (Damping parameter in Marquardt's method, IMM-REP-1999-05): λ falls smoothly with
-// the gain ratio, and grows faster with every rejection in a row.
+// By damping, with Nielsen's rule (Damping parameter in Marquardt's method, IMM-REP-1999-05): λ falls smoothly with the gain
+// ratio, and grows faster with every rejection in a row. Or by a radius, for dogleg steps, of which λ is what keeps a
+// singular matrix from failing: halved and trebled as Powell's method has it (Nocedal, Wright, Numerical Optimization, 2006,
+// algorithm 4.1).
 #pragma once
 
 #include <algorithm>
@@ -16,7 +18,26 @@ class TrustRegion {
 
   double lambda() const { return lambda_; }
   // No step is small enough any more.
-  bool exhausted() const { return lambda_ >= kMax; }
+  bool exhausted() const { return lambda_ >= kMax || (by_radius() && radius_ <= kMin * first_radius_); }
+
+  bool by_radius() const { return first_radius_ > 0; }
+  double radius() const { return radius_; }  // of the scaled step
+  void start_radius(double radius) { radius_ = first_radius_ = good_radius_ = radius; }
+  // Steps of at least `length` are allowed.
+  void reach(double length) { radius_ = std::max(radius_, length); }
+  void accepted(double rho, double length) {
+    if (!by_radius()) return accepted(rho);
+    if (rho < 0.25) radius_ = 0.5 * length;
+    else if (rho > 0.75) reach(3 * length);
+    good_radius_ = radius_;
+    lambda_ = std::max(kMin, lambda_ / 10);
+  }
+  // Rejections since the last accepted step do not count.
+  void forgive() { reach(good_radius_); }
+  void rejected(double length, bool finite) {
+    if (by_radius()) radius_ = std::min(radius_, length) * (finite ? 0.5 : 0.1);
+    else finite ? rejected() : invalid();
+  }
 
   void accepted(double rho) {
     const double t = 2 * std::min(rho, 1.0) - 1;
@@ -41,6 +62,8 @@ class TrustRegion {
  private:
   double lambda_;
   double growth_ = 2;
+  double radius_ = 0, first_radius_ = 0;  // 0: by damping
+  double good_radius_ = 0;                // after the last accepted step
 };
 
 }  // namespace nlsq::inline v0

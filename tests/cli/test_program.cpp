@@ -216,6 +216,8 @@ TEST_CASE("exit status 2: usage and model errors say what would mend them") {
   usage(kDecay + " --model exp --ftol -1", "at least 0");
   usage(kDecay + " --model exp --time-limit 0", "positive");
   usage(kDecay + " --model exp --max-iterations 2.5", "whole number");
+  usage(kDecay + " --model exp --strategy newton", "dogleg");
+  usage(kDecay + " --model exp --nonmonotonic -1", "--nonmonotonic");
   usage(kDecay + " --model exp --confidence 95", "between 0 and 1");
   usage(kDecay + " --model exp --absolute-sigma", "needs --sigma");
   usage(kDecay + " --model exp --range 5:1", "above the second");

@@ -223,3 +223,62 @@ TEST_CASE("more damping means a shorter step and less predicted decrease") {
     predicted = step.predicted;
   }
 }
+
+TEST_CASE("a dogleg step has the radius's length, lies on the two legs, and promises what the model falls by") {
+  Linearization at;
+  at.finite = true;
+  at.normal = Matrix(2, 2);
+  at.normal(0, 0) = 4, at.normal(1, 1) = 0.25, at.normal(0, 1) = at.normal(1, 0) = 0.3;
+  at.gradient = {-2, -1};
+  const Vector scale{1, 0.5};
+  // In scaled variables: H = [4 0.6; 0.6 1], g = (-2, -2).
+  const Eigen::Matrix2d H{{4, 0.6}, {0.6, 1}};
+  const Eigen::Vector2d g{-2, -2};
+  const Eigen::Vector2d newton = -H.inverse() * g, downhill = -g * (g.squaredNorm() / g.dot(H * g));
+  LinearSolver solver(at, scale);
+  double last = 0;
+  for (const double radius : {0.01, 0.3, 0.5 * downhill.norm(), 0.99 * downhill.norm(), 0.5 * (downhill.norm() + newton.norm()), 0.99 * newton.norm(), 2 * newton.norm()}) {
+    Step step = solver.solve(0);
+    REQUIRE(step.factored);
+    solver.draw_back(radius, step);
+    const Eigen::Vector2d s{step.step[0] * scale[0], step.step[1] * scale[1]};
+    CAPTURE(radius);
+    CHECK(s.norm() == doctest::Approx(std::min(radius, newton.norm())).epsilon(1e-12));
+    CHECK(step.scaled_norm == doctest::Approx(s.norm()).epsilon(1e-12));
+    CHECK(step.predicted == doctest::Approx(-(g.dot(s) + 0.5 * s.dot(H * s))).epsilon(1e-12));
+    CHECK(step.predicted > last);
+    last = step.predicted;
+    const Eigen::Vector2d from = radius <= downhill.norm() ? Eigen::Vector2d::Zero().eval() : downhill, to = radius <= downhill.norm() ? downhill : newton;
+    CHECK(std::fabs((s - from).x() * (to - from).y() - (s - from).y() * (to - from).x()) <= 1e-12 * (to - from).squaredNorm());
+  }
+  // By QR the same.
+  Linearization triangle = at;
+  triangle.triangle = Matrix(3, 3);
+  const Eigen::Matrix2d R = Eigen::Matrix2d{{4, 0.3}, {0.3, 0.25}}.llt().matrixU();
+  const Eigen::Vector2d z = R.transpose().triangularView<Eigen::Lower>().solve(Eigen::Vector2d{-2, -1});
+  for (std::size_t i = 0; i < 2; ++i) {
+    for (std::size_t j = i; j < 2; ++j) triangle.triangle(i, j) = R(static_cast<Eigen::Index>(i), static_cast<Eigen::Index>(j));
+    triangle.triangle(i, 2) = z[static_cast<Eigen::Index>(i)];
+  }
+  LinearSolver by_qr(triangle, scale);
+  for (const double radius : {0.1, 1.2}) {
+    Step a = solver.solve(0), b = by_qr.solve(0);
+    solver.draw_back(radius, a);
+    by_qr.draw_back(radius, b);
+    for (std::size_t j = 0; j < 2; ++j) CHECK(b.step[j] == doctest::Approx(a.step[j]).epsilon(1e-10));
+    CHECK(b.predicted == doctest::Approx(a.predicted).epsilon(1e-10));
+  }
+  // Within bounds the path never leaves them; where the step ends on one it comes straight back.
+  const Vector below{-5, -5}, above{0.1, 1};
+  LinearSolver bounded(at, scale);
+  bounded.keep_within({below, above});
+  for (const double radius : {0.02, 0.1, 0.3, 10.0}) {
+    Step step = bounded.solve(0);
+    bounded.draw_back(radius, step);
+    CHECK(step.step[0] <= 0.1);
+    CHECK(step.step[1] <= 1);
+    CHECK(step.predicted > 0);
+    CHECK(step.scaled_norm <= radius * (1 + 1e-12));
+    CHECK((step.held.empty() || step.held[0] == (radius < 10 ? Held::none : Held::upper)));
+  }
+}

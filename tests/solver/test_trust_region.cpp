@@ -1,4 +1,5 @@
-// Nielsen's rule for the damping, by its defining properties.
+// Nielsen's rule for the damping, that of the radius, and steps that may raise the cost, by their defining properties.
+#include <nonmonotonic.hpp>
 #include <trust_region.hpp>
 
 #include <doctest/doctest.h>
@@ -78,4 +79,51 @@ TEST_CASE("damping never leaves its bounds, and restore forgets the rejections")
   CHECK(trust.lambda() == 0.25);
   trust.rejected();
   CHECK(trust.lambda() == 0.5);
+}
+
+TEST_CASE("a radius trebles after a good step, halves after a bad or a rejected one, and ends in exhaustion") {
+  TrustRegion trust(TrustRegion::kMin);
+  CHECK_FALSE(trust.by_radius());
+  trust.start_radius(8);
+  CHECK(trust.by_radius());
+  trust.accepted(0.9, 8);
+  CHECK(trust.radius() == 24);
+  trust.accepted(0.9, 1);  // a short one, the whole undamped step: the radius stays
+  CHECK(trust.radius() == 24);
+  trust.accepted(0.5, 24);
+  CHECK(trust.radius() == 24);
+  trust.accepted(0.1, 6);
+  CHECK(trust.radius() == 3);
+  trust.rejected(2, true);  // of the step's length, where that is shorter
+  CHECK(trust.radius() == 1);
+  trust.rejected(1, false);
+  CHECK(trust.radius() == doctest::Approx(0.1));
+  trust.forgive();
+  CHECK(trust.radius() == 3);
+  trust.reach(5);
+  CHECK(trust.radius() == 5);
+  int rejections = 0;
+  for (; !trust.exhausted() && rejections < 200; ++rejections) trust.rejected(trust.radius(), true);
+  CHECK(rejections < 200);
+}
+
+TEST_CASE("steps may rise above the cost as far as the highest of the last few, and are judged by what was promised since") {
+  nlsq::Nonmonotonic steps(2);
+  CHECK(steps.on());
+  steps.start(10);
+  CHECK(steps.decrease(12) == -2);
+  CHECK(steps.accepted(6, 5));  // the least so far
+  CHECK(steps.decrease(8) == 2);  // from 10
+  CHECK(steps.promised(1) == 6);
+  CHECK_FALSE(steps.accepted(8, 1));
+  CHECK(steps.decrease(9) == 1);  // 10 still counts: it is two steps away
+  CHECK(steps.promised(0.5) == 6.5);
+  CHECK_FALSE(steps.accepted(7, 2));
+  CHECK(steps.decrease(7.5) == doctest::Approx(0.5));  // from 8
+  CHECK(steps.promised(0) == 2);
+  CHECK(steps.accepted(5, 1));
+  steps.end();
+  CHECK_FALSE(steps.on());
+  CHECK_FALSE(steps.started());
+  CHECK_FALSE(nlsq::Nonmonotonic(0).on());
 }

@@ -5,6 +5,7 @@
 #include <nlsq/column.hpp>
 #include <nlsq/export.hpp>
 #include <nlsq/loss.hpp>
+#include <nlsq/matrix.hpp>
 #include <nlsq/precision_policy.hpp>
 #include <nlsq/precision_scope.hpp>
 #include <nlsq/summary.hpp>
@@ -26,6 +27,7 @@ inline constexpr CallbackResult Stop = CallbackResult::stop;
 enum class Algorithm : std::uint8_t {
   levenberg_marquardt,
   gauss_newton,  // undamped; a step that does not decrease the cost falls back on damping
+  dogleg,        // Powell's: along the steepest descent, then towards the undamped step, as far as a radius allows. Not of Problem
 };
 
 // When geodesic acceleration (Transtrum, Machta, Sethna, Phys. Rev. E 83, 036701) corrects a step.
@@ -64,6 +66,10 @@ struct NLSQ_API SolverOptions : Parallelism {
   double max_seconds = 0;  // 0: no limit
 
   double initial_lambda = 1e-3;  // damping relative to the squared column norms
+  // So many steps in a row may raise the cost, as long as it stays below the highest of the last of them by what the model
+  // promised (Toint, Math. Program. 77, 1997): a way across a valley's bends. In float64 only; the end is the best point
+  // seen. 0: every step lowers the cost. Not of Problem.
+  int nonmonotonic_steps = 0;
   bool solve_linear_start = true;  // starting values of linear parameters are solved for, not taken as given; those of a loss
                                    // that leaves far residuals out, by a convex one (docs/losses.md)
   std::optional<PrecisionPolicy> precision;  // none: the thread's, current_policy(), when the solve is called
@@ -79,6 +85,10 @@ struct NLSQ_API SolverOptions : Parallelism {
 
 struct NLSQ_API FitOptions : SolverOptions {
   Column sigma;                 // standard deviations of y, one a row; empty: all equal, unknown
+  // Instead of `sigma`: the covariance of y, rows x rows, symmetric and positive definite; what is minimised is then
+  // (f - y)ᵀ covariance⁻¹ (f - y), by whitening with its Cholesky factor. For a few thousand rows at most: it is of the
+  // order of rows³. Not with losses, sigma_x or rows of a source.
+  Matrix sigma_matrix;
   bool absolute_sigma = false;  // sigma is in units of y: standard errors are not scaled by the fit's scatter
   // {lower, upper} of the parameters, which every point that is evaluated keeps; p0 must, too. Where they hold a parameter at
   // the end (FitResult::at_bound) its standard error is NaN, and the others' are those of a fit with it fixed there.
