@@ -183,7 +183,7 @@ TEST_CASE("95 % intervals of counts cover the truth in 93 to 97 % of simulated f
     std::size_t covered = 0;
     for (std::size_t f = 0; f < fits; ++f) covered += std::fabs(many.parameters(f, j) - truth[j]) <= 1.96 * many.standard_errors(f, j) ? 1 : 0;
     const double share = static_cast<double>(covered) / static_cast<double>(fits);
-    CAPTURE(j);
+    MESSAGE("poisson, parameter " << j << ": " << 100 * share << " %");
     CHECK(share >= 0.93);
     CHECK(share <= 0.97);
   }

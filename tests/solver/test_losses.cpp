@@ -385,8 +385,7 @@ TEST_CASE("95 % intervals under a loss cover the truth in 93 to 97 % of simulate
       std::size_t covered = 0;
       for (std::size_t f = 0; f < fits; ++f) covered += std::fabs(many.parameters(f, j) - truth[j]) <= t * many.standard_errors(f, j) ? 1 : 0;
       const double share = static_cast<double>(covered) / static_cast<double>(fits);
-      CAPTURE(j);
-      CAPTURE(share);
+      MESSAGE(std::string(c.loss.name()) << ", " << 100 * c.share << " % outliers, parameter " << j << ": " << 100 * share << " %");
       CHECK(share >= 0.93);
       CHECK(share <= 0.97);
     }

@@ -203,9 +203,7 @@ TEST_CASE("95 % intervals under errors in x cover the truth in 93 to 97 % of sim
     }
     for (std::size_t j = 0; j < 3; ++j) {
       const double share = static_cast<double>(covered[j]) / static_cast<double>(fits);
-      CAPTURE(absolute);
-      CAPTURE(j);
-      CAPTURE(share);
+      MESSAGE((absolute ? "absolute" : "relative") << " sigmas, parameter " << j << ": " << 100 * share << " %");
       CHECK(share >= 0.93);
       CHECK(share <= 0.97);
     }
