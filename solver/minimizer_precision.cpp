@@ -31,17 +31,6 @@ bool Minimizer::worth_less_damping() const {
          first_.decrement * first_.decrement > 32 * noise();
 }
 
-// By damping alone, or drawn back to the radius: 100 times ‖D x‖ at first (Moré 1978), or the whole first step from x = 0.
-void Minimizer::solve_step(double lambda) {
-  solver_->solve(lambda, step_);
-  if (options_.algorithm != Algorithm::dogleg || !step_.factored) return;
-  if (!trust_.by_radius()) {
-    const double size = 100 * scaled_size(), radius = size > 0 ? size : step_.scaled_norm;
-    if (radius > 0) trust_.start_radius(radius);
-  }
-  if (!undamped() && trust_.by_radius()) solver_->draw_back(trust_.radius(), step_);
-}
-
 // Step at the damping in force, and the numbers the scheduler decides by.
 void Minimizer::assess() {
   const auto begin = Clock::now();

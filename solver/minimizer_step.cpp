@@ -15,6 +15,17 @@ constexpr double kAccept = 1e-4;    // least gain ratio, f64
 
 }  // namespace
 
+// By damping alone, or drawn back to the radius: 100 times ‖D x‖ at first (Moré 1978), or the whole first step from x = 0.
+void Minimizer::solve_step(double lambda) {
+  solver_->solve(lambda, step_);
+  if (options_.algorithm != Algorithm::dogleg || !step_.factored) return;
+  if (!trust_.by_radius()) {
+    const double size = 100 * scaled_size(), radius = size > 0 ? size : step_.scaled_norm;
+    if (radius > 0) trust_.start_radius(radius);
+  }
+  if (!undamped() && trust_.by_radius()) solver_->draw_back(trust_.radius(), step_);
+}
+
 void Minimizer::propose() {
   const bool hard = options_.geodesic == Geodesic::automatic && state_.iteration - first_iteration_ >= kHardFit;
   if ((geodesic_ || hard) && !trust_.by_radius() && !low() && step_.factored && !undamped()) add_acceleration();

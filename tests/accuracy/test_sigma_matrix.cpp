@@ -144,6 +144,31 @@ TEST_CASE("a diagonal covariance is sigma; whitening by hand is the same fit; bo
   }
 }
 
+TEST_CASE("branches that some rows alone take are found through the covariance, too") {
+  const Data d = data();
+  FitOptions options;
+  options.sigma_matrix = correlated(d.sigma, 0.7);
+  // Row 2 alone, x = 0.267, which no model is recorded at before the first pass.
+  const auto jump = [](const auto& x, const auto& p) { return x > 0.2 && x < 0.3 ? decay(x, p) + 0.1 * p[0] : decay(x, p); };
+  const FitResult recorded = curve_fit(jump, d.x, d.y, {2.0, 1.0, 0.0}, options);
+  const FitResult called = curve_fit(untraced(jump), d.x, d.y, {2.0, 1.0, 0.0}, options);
+  CHECK(recorded.summary.evaluator == "graph");
+  CHECK(called.summary.evaluator == "dual");
+  CHECK(recorded.success());
+  for (std::size_t j = 0; j < 3; ++j) {
+    CHECK(recorded.parameters[j] == doctest::Approx(called.parameters[j]).epsilon(1e-9));
+    CHECK(recorded.standard_errors[j] == doctest::Approx(called.standard_errors[j]).epsilon(1e-7));
+  }
+  // A model that is not defined in one row says so, and of which.
+  const auto undefined = [](const auto& x, const auto& p) {
+    using std::log;
+    return p[0] * log(x - p[1]) + p[2];
+  };
+  const FitResult failed = curve_fit(undefined, d.x, d.y, {1.0, 1.0, 0.0}, options);
+  CHECK_FALSE(failed.success());
+  CHECK(failed.summary.termination == Termination::failure);
+}
+
 TEST_CASE("several hundred correlated rows, on one thread and two, give the same bits") {
   const Data d = data(700);
   FitOptions options;

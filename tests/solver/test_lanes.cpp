@@ -289,6 +289,8 @@ TEST_CASE("limits and methods of one fit at a time keep fits out of lanes") {
   CHECK(in_lanes([](BatchOptions& o) { o.max_seconds = 100; }) == 0);
   CHECK(in_lanes([](BatchOptions& o) { o.ftol = 1e-6; }) == 0);
   CHECK(in_lanes([](BatchOptions& o) { o.algorithm = Algorithm::gauss_newton; }) == 0);
+  CHECK(in_lanes([](BatchOptions& o) { o.algorithm = Algorithm::dogleg; }) == 0);
+  CHECK(in_lanes([](BatchOptions& o) { o.nonmonotonic_steps = 5; }) == 0);
   CHECK(in_lanes([](BatchOptions& o) { o.geodesic = Geodesic::always; }) == 0);
   CHECK(in_lanes([](BatchOptions& o) { o.precision = PrecisionPolicy::parse("f32"); }) == 0);
   CHECK(in_lanes([](BatchOptions& o) { o.solve_linear_start = false; }) == 40);
