@@ -245,9 +245,7 @@ bool BlockModel::plus(std::span<const double> x, std::span<const double> step, s
     }
   };
   for (std::size_t k = 0; k < structure_.point_parameter.size(); ++k) move(structure_.point_parameter[k], step.data() + structure_.point_offset[k]);
-  for (std::size_t k = 0; k < structure_.camera_parameter.size(); ++k) {
-    move(structure_.camera_parameter[k], step.data() + structure_.point_numbers + structure_.camera_offset[k]);
-  }
+  for (const std::uint32_t p : structure_.camera_parameter) move(p, step.data() + structure_.tangent_offset(p));
   return bounds_.any() && bounds_.project(out);
 }
 
@@ -279,9 +277,7 @@ double BlockModel::scaled_size(std::span<const double> x, std::span<const double
     for (std::size_t j = 0; block.manifold && j < tangent; ++j) sum += length * scale[first + j] * scale[first + j];
   };
   for (std::size_t k = 0; k < structure_.point_parameter.size(); ++k) add(structure_.point_parameter[k], structure_.point_offset[k]);
-  for (std::size_t k = 0; k < structure_.camera_parameter.size(); ++k) {
-    add(structure_.camera_parameter[k], structure_.point_numbers + structure_.camera_offset[k]);
-  }
+  for (const std::uint32_t p : structure_.camera_parameter) add(p, static_cast<std::size_t>(structure_.tangent_offset(p)));
   return std::sqrt(sum);
 }
 

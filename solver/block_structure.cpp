@@ -13,6 +13,7 @@ namespace nlsq::inline v0 {
 namespace {
 
 constexpr int kLargestPoint = 8;             // tangent numbers of a block that may be eliminated first
+constexpr std::uint32_t kLargestCamera = 16;  // tangent numbers of blocks that are taken together
 constexpr std::size_t kMostChunks = 16;
 constexpr std::uint32_t kNone = 0xffffffffU;
 
@@ -28,11 +29,7 @@ BlockStructure::BlockStructure(const Problem::Impl& problem, std::size_t vector_
     : lanes_f32(vector_f32), lanes_f64(vector_f64) {
   number_parameters(problem);
   choose_points(problem);
-  for (const std::uint32_t p : camera_parameter) {
-    const auto size = static_cast<std::uint32_t>(problem.parameters[p].tangent());
-    block_size.push_back(size);
-    pad = std::max<std::size_t>(pad, size);
-  }
+  for (const std::uint32_t size : block_size) pad = std::max<std::size_t>(pad, size);
   pad = round_up(std::max<std::size_t>(pad, 1), std::max(lanes_f32, lanes_f64));
   camera_offset.assign(1, 0);
   for (const std::uint32_t size : block_size) camera_offset.push_back(camera_offset.back() + size);
@@ -114,18 +111,35 @@ void BlockStructure::choose_points(const Problem::Impl& problem) {
   if (2 * eliminated <= all) std::ranges::fill(taken, std::uint8_t{0});
   groups_followed = follow_groups(problem, uses, taken);
   point_of.assign(count, -1);
-  camera_of.assign(count, -1);
   for (std::uint32_t p = 0; p < count; ++p) {
     if (uses[p] == 0 || problem.parameters[p].tangent() == 0) continue;
-    if (taken[p]) {
-      point_of[p] = static_cast<std::int32_t>(point_parameter.size());
-      point_parameter.push_back(p);
-    } else {
-      camera_of[p] = static_cast<std::int32_t>(camera_parameter.size());
-      camera_parameter.push_back(p);
-    }
+    if (taken[p]) point_of[p] = static_cast<std::int32_t>(point_parameter.size());
+    (taken[p] ? point_parameter : camera_parameter).push_back(p);
   }
   real_points = point_parameter.size();
+  form_cameras(problem, first, blocks);
+}
+
+// `blocks` of parameter block p from first[p] on: the residual blocks that depend on it, ascending.
+void BlockStructure::form_cameras(const Problem::Impl& problem, const std::vector<std::size_t>& first, const std::vector<std::uint32_t>& blocks) {
+  camera_of.assign(problem.parameters.size(), -1);
+  within.assign(problem.parameters.size(), 0);
+  const auto uses_of = [&](std::uint32_t p) { return std::span(blocks).subspan(first[p], first[p + 1] - first[p]); };
+  for (const std::uint32_t p : camera_parameter) {
+    const auto size = static_cast<std::uint32_t>(problem.parameters[p].tangent());
+    for (const std::uint32_t q : problem.parameters_of(blocks[first[p]])) {
+      if (q == p || camera_of[q] < 0 || !std::ranges::equal(uses_of(p), uses_of(q))) continue;
+      std::uint32_t& together = block_size[static_cast<std::size_t>(camera_of[q])];
+      if (together + size > kLargestCamera) continue;
+      camera_of[p] = camera_of[q];
+      within[p] = together;
+      together += size;
+      break;
+    }
+    if (camera_of[p] >= 0) continue;
+    camera_of[p] = static_cast<std::int32_t>(block_size.size());
+    block_size.push_back(size);
+  }
 }
 
 // By point, then by the first camera; residual blocks without a point come last, each a point of size 0.
@@ -194,9 +208,13 @@ void BlockStructure::lay_out_records(const Problem::Impl& problem) {
       std::int32_t at = -1;
       if (point_of[p] >= 0) at = 0;
       if (camera_of[p] >= 0) {
-        at = static_cast<std::int32_t>(column);
-        cells.push_back({static_cast<std::uint32_t>(camera_of[p]), column});
-        column += static_cast<std::uint32_t>(problem.parameters[p].tangent());
+        const auto camera = static_cast<std::uint32_t>(camera_of[p]);
+        auto cell = std::ranges::find(cells, camera, &Cell::camera);
+        if (cell == cells.end()) {
+          cell = cells.insert(cells.end(), {camera, column});
+          column += block_size[camera];
+        }
+        at = static_cast<std::int32_t>(cell->column + within[p]);
       }
       list.column.push_back(at);
     }
@@ -255,7 +273,7 @@ void BlockStructure::find_entries() {
 }
 
 void BlockStructure::find_pairs() {
-  const auto cameras = static_cast<std::uint32_t>(camera_parameter.size());
+  const auto cameras = static_cast<std::uint32_t>(block_size.size());
   std::unordered_map<std::uint64_t, std::uint32_t> known;
   const std::uint64_t all = std::uint64_t{cameras} * cameras;
   std::vector<std::uint32_t> table(all <= 1U << 22 ? all : 0, kNone);  // where there are few cameras: faster

@@ -37,7 +37,11 @@ struct BlockStructure {
   std::size_t ambient = 0;
   bool groups_followed = false;  // elimination groups that were given decide which blocks are points
   std::vector<std::int32_t> point_of, camera_of;  // by parameter block; -1: not such a one
+  // A point is one parameter block. A camera is several where the same residual blocks depend on them (position and
+  // rotation of a pose): their tangent numbers side by side.
   std::vector<std::uint32_t> point_parameter, camera_parameter;
+  std::vector<std::uint32_t> within;  // by parameter block: its first number in its camera
+  std::size_t cameras() const { return block_size.size(); }
 
   // What EliminationData points to.
   std::size_t pad = 0, points = 0, real_points = 0;  // points from real_points on have size 0
@@ -72,7 +76,7 @@ struct BlockStructure {
   std::int64_t tangent_offset(std::uint32_t parameter) const {
     if (point_of[parameter] >= 0) return point_offset[static_cast<std::size_t>(point_of[parameter])];
     if (camera_of[parameter] < 0) return -1;
-    return static_cast<std::int64_t>(point_numbers) + camera_offset[static_cast<std::size_t>(camera_of[parameter])];
+    return static_cast<std::int64_t>(point_numbers) + camera_offset[static_cast<std::size_t>(camera_of[parameter])] + within[parameter];
   }
 
   // Points [chunk[c], chunk[c + 1]) are summed by themselves; chunks in order. Decided by counts of work alone.
@@ -86,6 +90,7 @@ struct BlockStructure {
  private:
   void number_parameters(const Problem::Impl& problem);
   void choose_points(const Problem::Impl& problem);
+  void form_cameras(const Problem::Impl& problem, const std::vector<std::size_t>& first, const std::vector<std::uint32_t>& blocks);
   bool follow_groups(const Problem::Impl& problem, const std::vector<std::uint32_t>& uses, std::vector<std::uint8_t>& taken) const;
   void order_slots(const Problem::Impl& problem);
   void lay_out_records(const Problem::Impl& problem);

@@ -1,10 +1,11 @@
 #include "reduced_system.hpp"
 
-#include <Eigen/SparseCholesky>
+#include "sparse_cholesky.hpp"
 
 #include <algorithm>
 #include <functional>
 #include <new>
+#include <optional>
 
 namespace nlsq::inline v0 {
 
@@ -20,8 +21,6 @@ struct AlignedFree {
   void operator()(double* p) const { ::operator delete[](p, std::align_val_t{64}); }
 };
 
-using Sparse = Eigen::SparseMatrix<double, Eigen::ColMajor, std::int64_t>;
-
 // Row i of block k is part of column (offset of a) + i of the lower triangle, from row (offset of b) on.
 struct BlockShape {
   std::size_t column, row, rows, columns;  // of the lower triangle: `columns` columns from `column` on
@@ -35,11 +34,7 @@ struct ReducedSystem::Impl {
   bool dense;
   std::size_t ld = 0;
   std::unique_ptr<double[], AlignedFree> A;
-  Sparse matrix;
-  std::vector<std::size_t> first_row;     // of each block, and the end, where rows of all blocks are counted
-  std::vector<std::size_t> value_of_row;  // of each of these rows: where its numbers begin among the values
-  Eigen::SimplicialLLT<Sparse, Eigen::Lower, Eigen::AMDOrdering<std::int64_t>> factor;
-  Eigen::VectorXd rhs;
+  std::optional<SparseCholesky> sparse;
 
   BlockShape shape(std::size_t k) const {
     const auto [a, b] = structure.reduced_blocks[k];
@@ -50,48 +45,35 @@ struct ReducedSystem::Impl {
 
   void allocate() {
     if (n == 0) return;
-    first_row.assign(1, 0);
-    for (std::size_t k = 0; k < structure.reduced_blocks.size(); ++k) first_row.push_back(first_row.back() + shape(k).columns);
     if (dense) {
       ld = (n + 7) / 8 * 8 + 8;
       A.reset(new (std::align_val_t{64}) double[ld * n + 8]());
       return;
     }
-    // Columns of the lower triangle by cameras: blocks (a, b) lie sorted by a, then b.
-    matrix.resize(static_cast<std::int64_t>(n), static_cast<std::int64_t>(n));
-    std::vector<std::size_t> lengths(n, 0);
-    for (std::size_t k = 0; k < structure.reduced_blocks.size(); ++k) {
-      const BlockShape s = shape(k);
-      for (std::size_t i = 0; i < s.columns; ++i) lengths[s.column + i] += s.rows - skipped(s, i);
-    }
-    std::size_t values = 0;
-    for (std::size_t j = 0; j < n; ++j) {
-      matrix.outerIndexPtr()[j] = static_cast<std::int64_t>(values);
-      values += std::exchange(lengths[j], values);  // from here on: where the column's next numbers go
-    }
-    matrix.outerIndexPtr()[n] = static_cast<std::int64_t>(values);
-    matrix.resizeNonZeros(static_cast<std::int64_t>(values));
-    for (std::size_t k = 0; k < structure.reduced_blocks.size(); ++k) {
-      const BlockShape s = shape(k);
-      for (std::size_t i = 0; i < s.columns; ++i) {
-        value_of_row.push_back(lengths[s.column + i]);
-        for (std::size_t r = skipped(s, i); r < s.rows; ++r) {
-          matrix.innerIndexPtr()[lengths[s.column + i]++] = static_cast<std::int64_t>(s.row + r);
-        }
-      }
-    }
-    factor.analyzePattern(matrix);
-    rhs.resize(static_cast<std::int64_t>(n));
+    SparseCholesky::Pairs pairs;
+    for (const auto& [a, b] : structure.reduced_blocks) pairs.emplace_back(a, b);
+    sparse.emplace(structure.block_size, pairs);
   }
 
+  FrontPlace dense_place(std::size_t k) const {
+    const BlockShape s = shape(k);
+    return {A.get(), ld, s.column, s.row, false};
+  }
+
+  // Block k, the sum of all chunks', where it goes: rows of it to columns, or, turned, to rows.
   template <class T>
-  void assemble(std::size_t k, const T* chunks, std::size_t count, std::size_t stride, std::span<const double> damping) {
+  void assemble(std::size_t k, const FrontPlace& place, const T* chunks, std::size_t count, std::size_t stride, std::span<const double> damping) const {
     const BlockShape s = shape(k);
     const ReducedLayout layout = structure.layout<T>(k);
     const T* block = chunks + structure.reduced_target<T>()[k];
+    double* first = place.front + place.column * place.ld + place.row;
     for (std::size_t i = 0; i < s.columns; ++i) {
       const std::size_t skip = skipped(s, i);
-      double* to = dense ? A.get() + (s.column + i) * ld + s.row : matrix.valuePtr() + value_of_row[first_row[k] + i] - skip;
+      if (place.turned) {
+        for (std::size_t j = skip; j < s.rows; ++j) first[j * place.ld + i] = sum_over(block + layout.place(i, j), count, stride);
+        continue;
+      }
+      double* to = first + i * place.ld;
       const T* from = block + layout.place(i, 0);
       for (std::size_t j = skip; j < layout.whole; ++j) to[j] = static_cast<double>(from[j]);
       for (std::size_t c = 1; c < count; ++c) {
@@ -117,8 +99,7 @@ struct ReducedSystem::Impl {
 };
 
 ReducedSystem::ReducedSystem(const BlockStructure& structure)
-    : impl_(new Impl{.structure = structure, .n = structure.reduced_size(), .dense = true,
-                     .A = {}, .matrix = {}, .first_row = {}, .value_of_row = {}, .factor = {}, .rhs = {}}) {
+    : impl_(new Impl{.structure = structure, .n = structure.reduced_size(), .dense = true, .A = {}, .sparse = {}}) {
   double used = 0;
   for (std::size_t k = 0; k < structure.reduced_blocks.size(); ++k) {
     const BlockShape s = impl_->shape(k);
@@ -136,13 +117,12 @@ bool ReducedSystem::factor(const T* chunks, std::size_t count, std::size_t strid
                            const Parallelism& parallelism) {
   Impl& impl = *impl_;
   if (impl.n == 0) return true;
-  if (impl.dense) {
-    impl.share(impl.n, parallelism, [&](std::size_t j) { std::fill_n(impl.A.get() + j * impl.ld + j, impl.ld - j, 0.0); });
+  if (!impl.dense) {
+    return impl.sparse->factor([&](std::size_t k, const FrontPlace& place) { impl.assemble(k, place, chunks, count, stride, damping); });
   }
-  impl.share(impl.structure.reduced_blocks.size(), parallelism, [&](std::size_t k) { impl.assemble(k, chunks, count, stride, damping); });
-  if (impl.dense) return block_kernels().cholesky_f64(impl.A.get(), impl.n, impl.ld);
-  impl.factor.factorize(impl.matrix);
-  return impl.factor.info() == Eigen::Success;
+  impl.share(impl.n, parallelism, [&](std::size_t j) { std::fill_n(impl.A.get() + j * impl.ld + j, impl.ld - j, 0.0); });
+  impl.share(impl.structure.reduced_blocks.size(), parallelism, [&](std::size_t k) { impl.assemble(k, impl.dense_place(k), chunks, count, stride, damping); });
+  return block_kernels().cholesky_f64(impl.A.get(), impl.n, impl.ld);
 }
 template bool ReducedSystem::factor(const double*, std::size_t, std::size_t, std::span<const double>, const Parallelism&);
 template bool ReducedSystem::factor(const float*, std::size_t, std::size_t, std::span<const double>, const Parallelism&);
@@ -196,17 +176,14 @@ void ReducedSystem::solve(std::span<double> b) {
     block_kernels().cholesky_solve_f64(impl.A.get(), impl.n, impl.ld, b.data());
     return;
   }
-  std::ranges::copy(b, impl.rhs.data());
-  impl.rhs = impl.factor.solve(impl.rhs);
-  std::copy_n(impl.rhs.data(), b.size(), b.data());
+  impl.sparse->solve(b);
 }
 
 bool ReducedSystem::dense() const { return impl_->dense; }
 
 std::size_t ReducedSystem::bytes() const {
   if (impl_->dense) return impl_->ld * impl_->n * sizeof(double);
-  const auto numbers = static_cast<std::size_t>(impl_->matrix.nonZeros() + impl_->factor.matrixL().nestedExpression().nonZeros());
-  return numbers * (sizeof(double) + sizeof(std::int64_t)) + impl_->value_of_row.size() * sizeof(std::size_t);
+  return impl_->sparse->bytes();
 }
 
 }  // namespace nlsq::inline v0

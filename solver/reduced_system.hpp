@@ -1,5 +1,5 @@
-// The reduced camera system S s = b, by Cholesky: dense in the library's own kernels, or sparse where most of S is
-// empty (Eigen, approximate minimum degree: Amestoy, Davis, Duff, SIAM J. Matrix Anal. 17, 1996).
+// The reduced camera system S s = b, by Cholesky: dense in the library's own kernels, or supernode by supernode where most
+// of S is empty.
 #pragma once
 
 #include "block_structure.hpp"

@@ -63,7 +63,7 @@ const float* SchurSolver::cameras_as() {
 template <class R, class T>
 void SchurSolver::gather(const R* J, const std::function<void(std::size_t, std::size_t)>& finish) {
   const BlockStructure& s = structure_;
-  const std::size_t cameras = s.camera_parameter.size() * s.pad;
+  const std::size_t cameras = s.cameras() * s.pad;
   auto& both = sums<T>().cameras;  // squares, then gradient, of each chunk
   both.resize(2 * cameras * chunks());
   const EliminationData<R> data = s.data<R, T>(J);
@@ -78,7 +78,7 @@ void SchurSolver::gather(const R* J, const std::function<void(std::size_t, std::
     const std::size_t e = s.point_size[p];
     for (std::size_t k = 0; k < e; ++k) squares_[s.point_offset[p] + k] = V_[s.point_matrix[p] + k * e + k];
   }
-  for (std::size_t f = 0; f < s.camera_parameter.size(); ++f) {
+  for (std::size_t f = 0; f < s.cameras(); ++f) {
     for (std::size_t i = 0; i < s.block_size[f]; ++i) {
       double squares = 0, gradient = 0;
       for (std::size_t c = 0; c < chunks(); ++c) {
@@ -112,7 +112,7 @@ template <class R, class T>
 bool SchurSolver::eliminate(const R* J, double lambda, std::span<const double> scale) {
   const BlockStructure& s = structure_;
   for (std::size_t j = 0; j < damping_.size(); ++j) damping_[j] = lambda * scale[j] * scale[j];
-  const std::size_t cameras = s.camera_parameter.size() * s.pad, blocks = s.reduced_target<T>().back();
+  const std::size_t cameras = s.cameras() * s.pad, blocks = s.reduced_target<T>().back();
   const std::size_t most = 2 * s.most_entries * s.pad + s.pad;
   Sums<T>& sum = sums<T>();
   sum.blocks.resize(blocks * chunks());
@@ -135,11 +135,11 @@ bool SchurSolver::eliminate(const R* J, double lambda, std::span<const double> s
 template <class R, class T>
 void SchurSolver::substitute(const R* J, const std::vector<double>& gradient, std::vector<double>& step) {
   const BlockStructure& s = structure_;
-  const std::size_t cameras = s.camera_parameter.size() * s.pad;
+  const std::size_t cameras = s.cameras() * s.pad;
   const Sums<T>& sum = sums<T>();
   step.resize(s.tangent_size());
   step_cameras_.assign(cameras + s.pad, 0);
-  for (std::size_t f = 0; f < s.camera_parameter.size(); ++f) {
+  for (std::size_t f = 0; f < s.cameras(); ++f) {
     for (std::size_t i = 0; i < s.block_size[f]; ++i) {
       double eliminated = 0;
       for (std::size_t c = 0; c < chunks(); ++c) eliminated += static_cast<double>(sum.cameras[cameras * c + f * s.pad + i]);
@@ -148,7 +148,7 @@ void SchurSolver::substitute(const R* J, const std::vector<double>& gradient, st
     }
   }
   reduced_.solve(rhs_);
-  for (std::size_t f = 0; f < s.camera_parameter.size(); ++f) {
+  for (std::size_t f = 0; f < s.cameras(); ++f) {
     for (std::size_t i = 0; i < s.block_size[f]; ++i) step_cameras_[f * s.pad + i] = rhs_[s.camera_offset[f] + i];
   }
   std::ranges::copy(rhs_, step.begin() + static_cast<std::ptrdiff_t>(s.point_numbers));
@@ -183,8 +183,8 @@ template <class R, class T>
 double SchurSolver::accelerate(const R* J, std::span<const double> step, std::span<const double> scale, double factor,
                                std::span<double> moved, std::vector<double>& acceleration) {
   const BlockStructure& s = structure_;
-  const std::size_t cameras = s.camera_parameter.size() * s.pad;
-  for (std::size_t f = 0; f < s.camera_parameter.size(); ++f) {
+  const std::size_t cameras = s.cameras() * s.pad;
+  for (std::size_t f = 0; f < s.cameras(); ++f) {
     for (std::size_t i = 0; i < s.block_size[f]; ++i) step_cameras_[f * s.pad + i] = step[s.point_numbers + s.camera_offset[f] + i];
   }
   const T* along = cameras_as<T>();

@@ -29,6 +29,7 @@ constexpr BlockKernels table{
     .bend_f32 = bend<float, float>,
     .bend_f32_wide = bend<float, double>,
     .cholesky_f64 = cholesky_f64,
+    .cholesky_part_f64 = cholesky_part_f64,
     .cholesky_solve_f64 = cholesky_solve_f64,
 };
 

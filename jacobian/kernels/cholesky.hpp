@@ -57,19 +57,43 @@ inline bool factor_columns(double* A, std::size_t n, std::size_t ld, std::size_t
   return true;
 }
 
-// Rows above the diagonal in a vector's way are written over: nobody reads them.
-bool cholesky_f64(double* A, std::size_t n, std::size_t ld) {
+// Columns [col, col + width) receive the products of columns [0, depth): a narrow panel beyond those that are factored.
+inline void update_columns(double* A, std::size_t n, std::size_t ld, std::size_t depth, std::size_t col, std::size_t width) {
+  using S = Simd<double>;
+  for (std::size_t j = col; j < col + width; ++j) {
+    double* column = A + j * ld;
+    for (std::size_t k = 0; k < depth; ++k) {
+      const double* other = A + k * ld;
+      const auto factor = S::set(other[j]);
+      for (std::size_t i = j / S::lanes * S::lanes; i < n; i += S::lanes) {
+        S::store(S::neg_mul_add(factor, S::load(other + i), S::load(column + i)), column + i);
+      }
+    }
+  }
+}
+
+NLSQ_INLINE void update_panel(double* A, std::size_t n, std::size_t ld, std::size_t col, std::size_t depth) {
   using S = Simd<double>;
   constexpr int most = 3;
+  std::size_t row = col / S::lanes * S::lanes;
+  for (; row + most * S::lanes <= n; row += most * S::lanes) update_strip<most>(A, ld, row, col, depth);
+  for (; row < n; row += S::lanes) update_strip<1>(A, ld, row, col, depth);
+}
+
+// Rows above the diagonal in a vector's way are written over: nobody reads them.
+bool cholesky_part_f64(double* A, std::size_t n, std::size_t ld, std::size_t columns) {
   std::size_t col = 0;
-  for (; col + kPanel <= n; col += kPanel) {
-    std::size_t row = col / S::lanes * S::lanes;
-    for (; row + most * S::lanes <= n; row += most * S::lanes) update_strip<most>(A, ld, row, col, col);
-    for (; row < n; row += S::lanes) update_strip<1>(A, ld, row, col, col);
+  for (; col + kPanel <= columns; col += kPanel) {
+    update_panel(A, n, ld, col, col);
     if (!factor_columns(A, n, ld, col, col, kPanel)) return false;
   }
-  return factor_columns(A, n, ld, 0, col, n - col);
+  if (!factor_columns(A, n, ld, 0, col, columns - col)) return false;
+  for (col = columns; col + kPanel <= n; col += kPanel) update_panel(A, n, ld, col, columns);
+  update_columns(A, n, ld, columns, col, n - col);
+  return true;
 }
+
+bool cholesky_f64(double* A, std::size_t n, std::size_t ld) { return cholesky_part_f64(A, n, ld, n); }
 
 void cholesky_solve_f64(const double* A, std::size_t n, std::size_t ld, double* b) {
   using S = Simd<double>;

@@ -109,6 +109,8 @@ struct BlockKernels {
   // A = L Lᵀ in place: lower triangle by columns, column j at A + j * ld, readable to whole vectors past row n. False: not positive
   // definite. Then solve L Lᵀ x = b in place.
   bool (*cholesky_f64)(double* A, std::size_t n, std::size_t ld);
+  // The first `columns` of them alone; what is left becomes its Schur complement. ld: a multiple of 8.
+  bool (*cholesky_part_f64)(double* A, std::size_t n, std::size_t ld, std::size_t columns);
   void (*cholesky_solve_f64)(const double* A, std::size_t n, std::size_t ld, double* b);
 };
 
