@@ -1,4 +1,5 @@
 // Many parameters: Gram kernels beside what a core can do, and whole fits beside all-f64 and Ceres.
+#include "memory_use.hpp"
 #include "suites.hpp"
 #include "wide_models.hpp"
 
@@ -153,6 +154,26 @@ void compare_fits(const WideModel& model, int threads, const Settings& settings)
   if (contenders.size() > 2) settings.report->goal({"dense", row.name + ": over Ceres", over(2), Asked::at_least, 10, "x"});
 }
 
+// A fit of thousands of parameters, once: is it certified, in what time, in how much memory?
+void complete(const WideModel& model, int threads, const Settings& settings) {
+  constexpr double kMatrices = 24;  // that the memory may amount to: sums of eight chunks of rows (halves), H, its factors, the covariance
+  auto ours = std::make_shared<nlsq::FitResult>();
+  const Contender contender = fit("nlsq", model, "auto", threads, 0, ours);
+  const double n = static_cast<double>(model.parameters()), m = static_cast<double>(model.rows);
+  Row row;
+  const double bytes = memory_beyond([&] { row.ours_s = measure({contender}, settings)[0].seconds; });
+  row.suite = "dense";
+  row.name = fmt::format("{}, n = {}, {} rows, {} thread{}", model.name, model.parameters(), model.rows, threads, threads == 1 ? "" : "s");
+  row.sound = ours->success();
+  row.over_floor = row.ours_s / settings.machine.floor(model.rows, 0.5 * (n + 1) * (n + 2), 16, false, threads);
+  const auto& counters = ours->summary.precision.counters;
+  row.note = fmt::format("{}: f32 x{:.1f}, f64 x{:.1f}; memory {:.0f} MB = {:.1f} n x n, passes {:.0f} MB; J would take {:.0f} MB", nlsq::name(ours->summary.verdict),
+                         static_cast<double>(counters.rows_f32) / m, static_cast<double>(counters.rows_f64) / m, 1e-6 * bytes, bytes / (8 * n * n),
+                         1e-6 * static_cast<double>(ours->summary.peak_bytes), 8e-6 * n * m);
+  settings.report->add(row);
+  settings.report->goal({"dense", row.name + ": memory in n x n matrices", bytes / (8 * n * n), Asked::at_most, kMatrices, ""});
+}
+
 }  // namespace
 
 void run_dense(const Settings& settings) {
@@ -161,6 +182,10 @@ void run_dense(const Settings& settings) {
   compare_kernels(settings);
   const int cores = settings.clock == Clock::cpu ? 1 : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
   compare_fits(radial_basis(settings.quick ? 10'000 : 100'000, settings.quick ? 42 : 170), cores, settings);
+  if (!settings.quick) {
+    complete(radial_basis(20'000, 666), cores, settings);
+    complete(radial_basis(20'000, 1'333), cores, settings);
+  }
   compare_fits(neural_network(settings.quick ? 10'000 : 100'000, settings.quick ? 8 : 16), cores, settings);
 }
 

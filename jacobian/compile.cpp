@@ -14,7 +14,9 @@ namespace {
 
 constexpr std::int32_t kUnset = std::numeric_limits<std::int32_t>::max();
 constexpr std::size_t kTileBytes = 24 * 1024;  // of a 32 KB L1 cache: the rest is for what else is read
-constexpr std::size_t kLargeTileBytes = 1024 * 1024;  // of an L2 cache: so many derivatives that L1 would hold too few rows for the Gram kernels
+// So many derivatives that L1 would hold too few rows for the Gram kernels: as many rows as keep the tile near an L2 cache, and
+// never so few that sums are flushed too often.
+constexpr std::size_t kLargeTileBytes = 2 * 1024 * 1024, kLeastOfLarge = 256;
 constexpr std::size_t kLeastRows = 64, kMostRows = 512;
 
 class Compiler {
@@ -138,7 +140,7 @@ class Compiler {
     const bool many = sizeof(double) * outputs_.size() * kLeastRows > kTileBytes;
     const std::size_t bytes = many ? kLargeTileBytes : kTileBytes;
     const std::size_t rows = bytes / row / 64 * 64;
-    program_.tile_rows = static_cast<int>(std::clamp(rows, kLeastRows, kMostRows));
+    program_.tile_rows = static_cast<int>(std::clamp(rows, many ? kLeastOfLarge : kLeastRows, kMostRows));
   }
 
   std::vector<LoweredValue> values_;

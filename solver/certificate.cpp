@@ -3,6 +3,7 @@
 #include "certificate_face.hpp"
 #include "determined_subspace.hpp"
 #include "small_dense.hpp"
+#include "wide_factor.hpp"
 
 #include <nlsq/local_buffer.hpp>
 
@@ -52,8 +53,9 @@ struct Factor {
   Square R;
   Numbers z;
   bool qr = false;
+  const Parallelism* threads = nullptr;
 
-  ScaledTriangle triangle(std::span<const double> scale) { return {R.data(), z.data(), scale, qr}; }
+  ScaledTriangle triangle(std::span<const double> scale) { return {R.data(), z.data(), scale, qr, threads}; }
 };
 
 // Cholesky's factor in place of A, and z := L⁻¹z.
@@ -73,8 +75,25 @@ bool factor_and_solve(double* A, std::size_t n, double* z) {
   return true;
 }
 
+// The same for many parameters, the factor as the triangle it is.
+bool factor_wide_normal(const Linearization& at, std::span<const double> scale, const Parallelism& threads, Factor& out) {
+  const std::size_t n = scale.size();
+  for (std::size_t j = 0; j < n; ++j) {
+    out.z[j] = at.gradient[j] / scale[j];
+    for (std::size_t i = 0; i < n; ++i) out.R[j * n + i] = i <= j ? at.normal(j, i) / (scale[i] * scale[j]) : 0.0;
+  }
+  if (!factor_wide(out.R.data(), n, threads)) return false;
+  const auto size = static_cast<Eigen::Index>(n);
+  const Eigen::Map<const Eigen::MatrixXd> R(out.R.data(), size, size);
+  Eigen::Map<Eigen::VectorXd> z(out.z.data(), size);
+  R.transpose().triangularView<Eigen::Lower>().solveInPlace(z);
+  return true;
+}
+
 bool factor_normal(const Linearization& at, std::span<const double> scale, Factor& out) {
   const std::size_t n = scale.size();
+  out.qr = false;
+  if (n >= kWide && out.threads != nullptr) return factor_wide_normal(at, scale, *out.threads, out);
   Square L(n * n);
   for (std::size_t j = 0; j < n; ++j) {
     out.z[j] = at.gradient[j] / scale[j];
@@ -84,7 +103,6 @@ bool factor_normal(const Linearization& at, std::span<const double> scale, Facto
   for (std::size_t j = 0; j < n; ++j) {
     for (std::size_t i = 0; i < n; ++i) out.R[j * n + i] = i <= j ? L[i * n + j] : 0.0;
   }
-  out.qr = false;
   return true;
 }
 
@@ -101,6 +119,7 @@ void factor_triangle(const Linearization& at, std::span<const double> scale, Fac
 // keeps ten digits. With many parameters their number would say far more than their rounding errors, which grow as its
 // root (Higham and Mary, SIAM J. Sci. Comput. 41, 2019). False: another pass, by QR, has to tell.
 bool factor_with_digits(const Linearization& at, std::span<const double> scale, UndampedSolver& scratch, Factor& out) {
+  out.threads = &scratch.solver.threads();
   if (!at.triangle.empty()) {
     factor_triangle(at, scale, out);
     return true;

@@ -32,6 +32,22 @@ void DenseEvaluator::linearize_into(std::span<const double> x, const PrecisionPl
   correct_curvature(model_, x, out);
 }
 
+double DenseEvaluator::gradient_work() const {
+  if (model_.robust_loss() != nullptr) return Evaluator::gradient_work();
+  return work_of({.x = {}, .fill = Fill::jacobian_and_residual, .plan = {Format::f64, Gram::f64}, .gradient = true}, row_cost());
+}
+
+// Not under a robust loss, whose curvature takes a look at more than the gradient.
+bool DenseEvaluator::gradient_into(std::span<const double> x, Linearization& out) {
+  if (model_.robust_loss() != nullptr) return false;
+  const Sums& sums =
+      accumulate({.x = x, .fill = Fill::jacobian_and_residual, .plan = {Format::f64, Gram::f64}, .gradient = true});
+  out.finite = sums.finite;
+  out.cost = sums.finite ? 0.5 * sums.packed.back() : std::numeric_limits<double>::quiet_NaN();
+  out.gradient.assign(sums.packed.begin(), sums.packed.end() - 1);
+  return true;
+}
+
 bool DenseEvaluator::linearize_part(std::span<const double> x, std::size_t rows, Linearization& out) {
   if (model_.one_point() || rows >= model_.rows()) return false;
   SampleRows sample(model_, rows);

@@ -38,6 +38,8 @@ class DenseEvaluator final : public Evaluator {
 
   Linearization linearize(std::span<const double> x, const PrecisionPlan& plan) override;
   void linearize_into(std::span<const double> x, const PrecisionPlan& plan, Linearization& out) override;
+  bool gradient_into(std::span<const double> x, Linearization& out) override;
+  double gradient_work() const override;
   bool linearize_part(std::span<const double> x, std::size_t rows, Linearization& out) override;
   bool second_order_part(std::span<const double> x, std::span<const double> direction, std::size_t rows, Vector& out) override;
   CostValue cost(std::span<const double> x, Format format) override;
@@ -96,6 +98,7 @@ class DenseEvaluator final : public Evaluator {
   PrecisionPlan plan_of_component(std::size_t component, const PrecisionPlan& plan) const;
   std::string component_name(std::size_t component) const;
   void note_near_limit(std::size_t begin, std::size_t end, const Pass& pass, Scratch& scratch, Sums& sums);
+  void sum_gradients(std::size_t begin, std::size_t end, const Pass& pass, Scratch& scratch, Sums& sums);
   void sum_one_by_one(std::size_t begin, std::size_t end, const Pass& pass, Scratch& scratch, Sums& sums);
   // The user's derivatives on the rows of a re-check.
   class JacobianCheck;

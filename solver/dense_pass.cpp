@@ -41,7 +41,7 @@ bool may_be_near_limit(const Vector& sums, std::size_t n1) {
 double DenseEvaluator::work_of(const Pass& pass, double row) const {
   const double m = static_cast<double>(model_.rows());
   const auto part = [&](double rows, const PrecisionPlan& plan) {
-    return rows * (row * row_price(plan) + Pass{{}, pass.fill, plan}.products(parameters()));
+    return rows * (row * row_price(plan) + Pass{{}, pass.fill, plan, {}, pass.gradient}.products(parameters()));
   };
   if (raised_.empty()) return part(m, pass.plan);
   double all = 0, sum = 0;
@@ -93,7 +93,8 @@ void DenseEvaluator::by_component(std::size_t begin, std::size_t end, Use use) {
 void DenseEvaluator::sum_chunk(std::size_t begin, std::size_t end, const Pass& pass, Scratch& scratch, Sums& sums) {
   const bool qr = pass.plan.gram == Gram::qr && pass.fill != Fill::residual;
   const auto n1 = static_cast<std::size_t>(pass.fill == Fill::residual ? 1 : parameters() + 1);
-  sums.restart(qr, n1, std::max<std::size_t>(1, model_.components().size()));
+  sums.restart(pass, n1, std::max<std::size_t>(1, model_.components().size()));
+  if (pass.gradient) return sum_gradients(begin, end, pass, scratch, sums);
   by_component(begin, end, [&](std::size_t first, std::size_t last, std::size_t c) {
     const PrecisionPlan plan = plan_of_component(c, pass.plan);
     if (!pass.beside.empty()) {  // tile by tile with the other would be no faster: a chunk stays in cache
@@ -113,6 +114,18 @@ void DenseEvaluator::sum_chunk(std::size_t begin, std::size_t end, const Pass& p
   if (qr) return;
   if (!all_finite(sums.packed)) sum_one_by_one(begin, end, pass, scratch, sums);
   else if (may_be_near_limit(sums.packed, n1)) note_near_limit(begin, end, pass, scratch, sums);
+}
+
+// The same of Jᵀr and rᵀr.
+void DenseEvaluator::sum_gradients(std::size_t begin, std::size_t end, const Pass& pass, Scratch& scratch, Sums& sums) {
+  by_component(begin, end, [&](std::size_t first, std::size_t last, std::size_t c) {
+    TileFolder folder(model_, pass.x, pass.fill, pass.plan, sums.parts[c], scratch);
+    for (std::size_t t = first; t < last && sums.finite; ++t) {
+      folder.add_gradient(model_.tile(t), sums.packed.data());
+      sums.finite = all_finite(sums.packed);
+      sums.culprit = model_.tile(t);
+    }
+  });
 }
 
 // Numbers near the limit of f32 are counted where sums of squares say that there may be some: else nothing is looked at.

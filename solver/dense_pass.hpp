@@ -41,16 +41,19 @@ struct DenseEvaluator::Pass {
   Fill fill;
   PrecisionPlan plan;
   std::span<const double> beside = {};  // another point, whose cost is wanted, too
+  bool gradient = false;                // Jᵀr and rᵀr alone, in f64
   double products(int parameters) const {  // of a row
     if (fill == Fill::residual) return 0;
+    if (gradient) return parameters + 1;
     return static_cast<double>(packed_size(parameters + 1)) * gram_price(plan.gram) + parameters * rounding_price(plan);
   }
 };
 
 // Of one part of the rows, or of all.
 struct DenseEvaluator::Sums {
-  void restart(bool qr, std::size_t n1, std::size_t components) {
-    packed.assign(qr ? 0 : packed_size(static_cast<int>(n1)), 0.0);
+  void restart(const Pass& pass, std::size_t n1, std::size_t components) {
+    const bool qr = pass.plan.gram == Gram::qr && pass.fill != Fill::residual;
+    packed.assign(qr ? 0 : pass.gradient ? n1 : packed_size(static_cast<int>(n1)), 0.0);
     triangle.assign(qr ? n1 : 0, qr ? n1 : 0);
     squares_beside = 0;
     redone.assign(components, 0);
@@ -59,7 +62,7 @@ struct DenseEvaluator::Sums {
     finite = true;
   }
 
-  Vector packed;             // Gram sums, upper triangle by rows
+  Vector packed;             // Gram sums, upper triangle by rows; or its last column
   Matrix triangle;           // QR
   double squares_beside = 0; // Σr² at the other point
   std::vector<std::size_t> redone;     // tiles that were not finite in f32, by component; one where none have names

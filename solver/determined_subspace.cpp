@@ -2,6 +2,7 @@
 
 #include "small_dense.hpp"
 #include "small_svd.hpp"
+#include "wide_factor.hpp"
 
 #include <nlsq/local_buffer.hpp>
 
@@ -72,10 +73,12 @@ bool by_inverse(const ScaledTriangle& triangle, Certified& out) {
   const auto n = static_cast<Eigen::Index>(triangle.scale.size());
   const Eigen::Map<const DenseMatrix> R(triangle.R, n, n);
   if (!(R.diagonal().cwiseAbs().minCoeff() > 0)) return false;
-  DenseMatrix W = DenseMatrix::Identity(n, n);
-  R.triangularView<Eigen::Upper>().solveInPlace(W);
+  const Parallelism one{1, {}};
+  const Parallelism& threads = triangle.threads != nullptr ? *triangle.threads : one;
+  DenseMatrix rows(n, n);  // of R⁻¹, one after the other
+  invert_wide(R.data(), triangle.scale.size(), rows.data(), threads);
   // ‖R‖ ‖R⁻¹‖ in Frobenius's norm: at least κ(R).
-  const double most = R.norm() * W.norm();
+  const double most = R.norm() * rows.norm();
   if (!(most * rank_tolerance(triangle.scale.size()) < 0.1)) return false;
 
   const double ratio = triangle_condition(R);
@@ -84,12 +87,10 @@ bool by_inverse(const ScaledTriangle& triangle, Certified& out) {
   set_condition(c, triangle.scale.size(), ratio, triangle.qr);
   const Eigen::Map<const DenseVector> z(triangle.z, n), scale(triangle.scale.data(), n);
   c.decrement_sigma = z.norm();
-  Eigen::Map<DenseVector>(out.step.data(), n) = -(W.triangularView<Eigen::Upper>() * z).cwiseQuotient(scale);
-  W.array().colwise() /= scale.array();
-  DenseMatrix covariance = DenseMatrix::Zero(n, n);
-  covariance.selfadjointView<Eigen::Lower>().rankUpdate(W);
+  Eigen::Map<DenseVector>(out.step.data(), n) = -(rows.transpose() * z).cwiseQuotient(scale);
+  rows.array().rowwise() /= scale.transpose().array();
   out.covariance.assign(triangle.scale.size(), triangle.scale.size(), 0.0);
-  Eigen::Map<DenseMatrix>(out.covariance.data(), n, n) = covariance.selfadjointView<Eigen::Lower>();
+  square_wide(rows.data(), triangle.scale.size(), out.covariance.data(), threads);
   return true;
 }
 

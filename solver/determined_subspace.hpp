@@ -15,6 +15,7 @@ struct ScaledTriangle {
   double* z;
   std::span<const double> scale;
   bool qr = false;
+  const Parallelism* threads = nullptr;  // that may take part where there are many parameters; null: none
 };
 
 // Fills rank, condition, confounded parameters, the covariance's error and ν₀ (as decrement_sigma: the caller divides by

@@ -99,6 +99,10 @@ class Evaluator {
   virtual void linearize_into(std::span<const double> x, const PrecisionPlan& plan, Linearization& out) {
     out = linearize(x, plan);
   }
+  // Cost, gradient and `finite` of x in f64, nothing else of `out`: gradient_work() of counted work. False: they are not to
+  // be had apart from the rest, whose work that is then, and `out` is what it was.
+  virtual bool gradient_into(std::span<const double> x, Linearization& out) { return (void)x, (void)out, false; }
+  virtual double gradient_work() const { return pass_work({Format::f64, Gram::f64}); }
   // What linearize gives in f64 of about `rows` of the rows, spread evenly, scaled to stand for all of them. False: a
   // part of the rows costs as much as all.
   virtual bool linearize_part(std::span<const double> x, std::size_t rows, Linearization& out) {

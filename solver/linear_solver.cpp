@@ -1,6 +1,7 @@
 #include "linear_solver_impl.hpp"
 
 #include "small_dense.hpp"
+#include "wide_factor.hpp"
 
 #include <Eigen/Cholesky>
 #include <Eigen/QR>
@@ -13,6 +14,11 @@ namespace nlsq::inline v0 {
 namespace {
 
 constexpr int kExactInverse = 64;
+
+const Parallelism& use_of(const Parallelism* threads) {
+  static const Parallelism one{1, {}};
+  return threads != nullptr ? *threads : one;
+}
 
 double one_norm(const DenseMatrix& A) { return A.cwiseAbs().colwise().sum().maxCoeff(); }
 
@@ -79,6 +85,9 @@ LinearSolver::~LinearSolver() = default;
 LinearSolver::LinearSolver(LinearSolver&&) noexcept = default;
 LinearSolver& LinearSolver::operator=(LinearSolver&&) noexcept = default;
 
+void LinearSolver::share_out(const Parallelism& threads) { impl_->threads = &threads; }
+const Parallelism& LinearSolver::threads() const { return use_of(impl_->threads); }
+
 void LinearSolver::set(const Linearization& at, std::span<const double> scale) {
   const auto n = static_cast<Eigen::Index>(scale.size());
   Impl& m = *impl_;
@@ -134,10 +143,17 @@ bool LinearSolver::Impl::solve_normal(double lambda, Step& out) {
   A = H;
   A.diagonal().array() += lambda;
   s = g;
-  const Eigen::LLT<DenseMatrix> factor(A);
-  if (factor.info() != Eigen::Success) return false;
-  L = factor.matrixL();
-  out.condition = one_norm(A) * inverse_one_norm(L);
+  const double norm = one_norm(A);
+  if (size() >= kWide) {
+    if (!factor_wide(A.data(), size(), use_of(threads))) return false;
+    L.resize(A.rows(), A.cols());
+    transpose_wide(A.data(), size(), L.data());
+  } else {
+    const Eigen::LLT<DenseMatrix> factor(A);
+    if (factor.info() != Eigen::Success) return false;
+    L = factor.matrixL();
+  }
+  out.condition = norm * inverse_one_norm(L);
   solve_lower(s.data());
   out.nu = s.norm();
   solve_lower_transposed(s.data());

@@ -15,6 +15,8 @@
 
 namespace nlsq::inline v0 {
 
+struct Parallelism;
+
 struct Step {
   bool factored = false;  // numerically positive definite; else nothing below is meaningful
   Vector step;            // unscaled, to be added to x
@@ -32,6 +34,10 @@ class LinearSolver {
   LinearSolver();
   // `scale`: D, all positive.
   LinearSolver(const Linearization& at, const Vector& scale) : LinearSolver() { set(at, scale); }
+  // Where there are many parameters, factors are made by so many threads, to the same bits: by one where nothing is said.
+  // It must outlive the solver, or its use.
+  void share_out(const Parallelism& threads);
+  const Parallelism& threads() const;
   // Another linearization, in the memory of the last one.
   void set(const Linearization& at, std::span<const double> scale);
   // Steps are to stay in room.lower <= step <= room.upper, which holds 0: the minimum of the damped model there, by an

@@ -13,6 +13,7 @@ using DenseMatrix = Eigen::MatrixXd;
 using DenseVector = Eigen::VectorXd;
 
 struct LinearSolver::Impl {
+  const Parallelism* threads = nullptr;
   DenseVector inverse_scale;  // 1/D
   DenseMatrix H;              // scaled normal matrix
   DenseVector g;              // scaled gradient

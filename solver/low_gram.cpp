@@ -8,7 +8,8 @@ namespace nlsq::inline v0 {
 void LowGram::add(const float* const* columns, std::size_t rows, double* sums, KernelCounters& counters) {
   if (form_ != Gram::f16) return multiply(columns, rows, sums, counters);
   product_of(round_to_f16(columns, rows), rows, counters);
-  kernels().gradient_f32_wide(columns, n1_, rows, triangle_.data(), &counters);
+  kernels().gradient_f32_wide(columns, n1_, rows, last_.data(), &counters);
+  set_last_column();
   add_triangle(sums);
 }
 
@@ -22,7 +23,8 @@ void LowGram::add(const double* const* columns, std::size_t rows, double* sums, 
   }
   const float* const* low = tile_pointers_.data();
   product_of(form_ == Gram::f16 ? round_to_f16(low, rows) : low, rows, counters);
-  kernels().gradient_f64(columns, n1_, rows, triangle_.data(), &counters);
+  kernels().gradient_f64(columns, n1_, rows, last_.data(), &counters);
+  set_last_column();
   add_triangle(sums);
 }
 
@@ -43,12 +45,16 @@ const float* const* LowGram::round_to_f16(const float* const* columns, std::size
   return rounded_pointers_.data();
 }
 
-// The triangle of a tile's J, room left for the products with r.
+// The triangle of a tile's J; the products with r are those of `set_last_column`.
 void LowGram::product_of(const float* const* columns, std::size_t rows, KernelCounters& counters) {
   const auto n1 = static_cast<std::size_t>(n1_);
   triangle_.assign(n1 * (n1 + 1) / 2, 0.0);
   multiply(columns, rows, triangle_.data(), counters);
-  for (std::size_t i = 0, k = n1 - 1; i < n1; ++i, k += n1 - i) triangle_[k] = 0;
+  last_.assign(n1, 0.0);
+}
+
+void LowGram::set_last_column() {
+  for (std::size_t i = 0, k = last_.size() - 1; i < last_.size(); ++i, k += last_.size() - i) triangle_[k] = last_[i];
 }
 
 void LowGram::add_triangle(double* sums) const {
@@ -70,7 +76,7 @@ void LowGram::multiply(const float* const* columns, std::size_t rows, double* su
 }
 
 std::size_t LowGram::bytes() const {
-  return (rounded_.size() + tile_.size()) * sizeof(float) + halves_.size() * sizeof(std::uint16_t) + triangle_.size() * sizeof(double);
+  return (rounded_.size() + tile_.size()) * sizeof(float) + halves_.size() * sizeof(std::uint16_t) + (triangle_.size() + last_.size()) * sizeof(double);
 }
 
 }  // namespace nlsq::inline v0

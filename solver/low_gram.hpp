@@ -27,6 +27,7 @@ class LowGram {
   void product_of(const float* const* columns, std::size_t rows, KernelCounters& counters);
   void multiply(const float* const* columns, std::size_t rows, double* sums, KernelCounters& counters);
   void add_triangle(double* sums) const;
+  void set_last_column();
 
   Gram form_ = Gram::f32_wide;
   int n1_ = 0;
@@ -34,7 +35,7 @@ class LowGram {
   std::vector<float> tile_, rounded_;
   std::vector<const float*> tile_pointers_, rounded_pointers_;
   std::vector<std::uint16_t> halves_;
-  std::vector<double> triangle_;
+  std::vector<double> triangle_, last_;
 };
 
 }  // namespace nlsq::inline v0

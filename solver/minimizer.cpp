@@ -41,6 +41,7 @@ Minimizer::Minimizer(Evaluator& evaluator, const SolverOptions& options, bool un
   summary_.iterations.swap(memory_.iterations);
   summary_.iterations.clear();
   counted_ = evaluator.counters();
+  memory_.undamped.solver.share_out(options);
   state_.scale.clear();
   trial_.clear();
   column_magnitude_.clear();
@@ -189,6 +190,7 @@ void Minimizer::know() {
   update_scale();
   const Box around = room();
   solver_.renew().set(*at_, state_.scale);
+  solver_->share_out(options_);
   solver_->keep_within(around);
   probe_.reset();
   first_order(*at_, state_.x, evaluator_.residuals(), unit_sigma_, memory_.undamped, first_, around);

@@ -1,6 +1,6 @@
 // The Levenberg-Marquardt / Gauss-Newton loop, and nothing else: minimizer.cpp has the loop,
-// minimizer_precision.cpp what the digits allow, minimizer_step.cpp a step, minimizer_last_step.cpp one that needs
-// no pass at its end, minimizer_conclude.cpp the end.
+// minimizer_precision.cpp what the digits allow, minimizer_step.cpp a step, minimizer_finish.cpp steps that need
+// no Gram matrix, minimizer_last_step.cpp one that needs no pass at its end, minimizer_conclude.cpp the end.
 //
 // Each turn: know x (linearize in the precision in force), assess (condition, noise), promote if the
 // digits run out, conclude if a first-order test holds in f64, else propose a step, judge it, settle.
@@ -127,6 +127,9 @@ class Minimizer {
   bool lost_below_f64() const;
   bool undamped() const;
   bool finish_in(const PrecisionPlan& plan);
+  bool gram_worth_keeping() const;
+  double propose_with_gram_kept();
+  bool finish_with_gram_kept(const PrecisionPlan& plan);
   bool worse_than_checkpoint();
   void verify();
   void roll_back();

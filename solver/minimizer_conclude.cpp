@@ -13,6 +13,14 @@ constexpr int kCertificateTries = 5;
 constexpr double kPolishWork = 2e5;  // rows * operations below which a pass costs nothing worth saving
 constexpr int kPolishSteps = 100;
 
+// Whether sums of squares over all rows say so, too: of some columns a part of the rows may see nothing but their tails.
+bool squares_underflow(const Linearization& at) {
+  constexpr double kSafe = 0x1p-1000;
+  bool found = !(at.cost > kSafe);
+  for (std::size_t j = 0; j < at.gradient.size(); ++j) found = found || !(at.normal(j, j) > kSafe);
+  return found;
+}
+
 }  // namespace
 
 // A first-order test seems to hold, or no step is left to try: time for the certificate.
@@ -66,6 +74,7 @@ bool Minimizer::certify_here(Termination reason) {
   if (reason == Termination::converged && small) polish();
   if (reason == Termination::converged) settle_on_bounds();
   evaluator_.recheck_into(state_.x, options_.strict ? evaluator_.residuals() : kRecheckRows, recheck_end_);
+  recheck_end_.underflow = recheck_end_.underflow && squares_underflow(*at_);
   magnitude_ = recheck_end_.magnitude;
   cost_magnitude_ = recheck_end_.cost_magnitude > 0 ? recheck_end_.cost_magnitude : magnitude_;
   column_magnitude_ = recheck_end_.column_magnitude;

@@ -277,6 +277,7 @@ void Minimizer::change_next(const Decision& decision, std::string reason) {
 // Takes the step and knows its end in f64 at once. Costs of two precisions are not comparable; gradients
 // in the metric of H are, but for the noise of the one below f64. False: the step did not help.
 bool Minimizer::finish_in(const PrecisionPlan& plan) {
+  if (gram_worth_keeping()) return finish_with_gram_kept(plan);
   propose();
   Linearization there = evaluator_.linearize(trial_, plan);
   if (!there.finite || !(solver_->norm_in_metric(there.gradient) < gradient_left() + health_.gradient_noise)) {

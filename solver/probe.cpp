@@ -24,22 +24,18 @@ using Columns = const double* const*;
 // in f64, which costs eight digits of the difference and leaves eight.
 class Differences {
  public:
-  explicit Differences(std::size_t n) : n1_(n + 1), low_(n1_ * (n1_ + 1) / 2), high_(low_.size()) {}
+  explicit Differences(std::size_t n) : n1_(n + 1), low_(n1_), high_(n1_) {}
 
   void of(const float* const* low, Columns high, std::size_t count, KernelCounters& counters, Vector& out) {
-    clear(low_);
-    clear(high_);
+    std::ranges::fill(low_, 0.0);
+    std::ranges::fill(high_, 0.0);
     kernels().gradient_f32_wide(low, static_cast<int>(n1_), count, low_.data(), &counters);
     kernels().gradient_f64(high, static_cast<int>(n1_), count, high_.data(), &counters);
-    for (std::size_t j = 0, k = n1_ - 1; j < n1_; ++j, k += n1_ - j) out[j] = low_[k] - high_[k];
+    for (std::size_t j = 0; j < n1_; ++j) out[j] = low_[j] - high_[j];
     out[n1_ - 1] *= 0.5;
   }
 
  private:
-  void clear(Vector& packed) const {  // the last column of the triangle: the kernels touch no other
-    for (std::size_t j = 0, k = n1_ - 1; j < n1_; ++j, k += n1_ - j) packed[k] = 0;
-  }
-
   std::size_t n1_;
   Vector low_, high_;
 };

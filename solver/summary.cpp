@@ -108,6 +108,7 @@ std::string Summary::trace_report() const {
                        it.gradient_norm, it.decrement_sigma, it.lambda, std::isfinite(it.rho) ? fmt::format("{:.3g}", it.rho) : "-",
                        name(it.plan.residual), name(it.plan.gram), it.condition, it.counters.rows_f32, it.counters.rows_f64, name(it.outcome));
     if (it.event != Event::none) out += fmt::format(": {} ({})", name(it.event), it.reason);
+    else if (!it.reason.empty()) out += fmt::format(" ({})", it.reason);
     out += '\n';
   }
   out += fmt::format("kernels counted: rows {}; Gram flops {}\n", rows_counted(precision.counters), flops_counted(precision.counters));

@@ -40,6 +40,10 @@ class DenseEvaluator::TileFolder {
   void add_f64(const TileRange& range, double* sums) {
     kernels().gram_f64(without_ones(fill_f64(range), scratch_.columns_f64), n1_, range.count, sums, &counters_);
   }
+  // The products with r alone, n1 sums, in f64.
+  void add_gradient(const TileRange& range, double* sums) {
+    kernels().gradient_f64(fill_f64(range), n1_, range.count, sums, &counters_);
+  }
   // What is wrong with a tile's numbers in the plan's precision: rows of f32, or J narrowed to it.
   PrecisionIssue issue(const TileRange& range) {
     const auto n1 = static_cast<std::size_t>(n1_);

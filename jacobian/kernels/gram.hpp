@@ -4,6 +4,7 @@
 // pair of blocks all its products. Sums run in a fixed order: lanes of equal position, then the lanes.
 #pragma once
 
+#include "gram_packed.hpp"
 #include "simd.hpp"
 
 #include <nlsq/kernel_table.hpp>
@@ -263,35 +264,73 @@ void gram(const typename P::In* const* columns, int n1, std::size_t rows, double
   }
 }
 
+// By panels where there are so many columns that these pay, as measured, and the set's vectors allow it. The blocks of few
+// columns read their operands once for every 4 x 4 products, and do better while all columns lie in an L2 cache.
+template <class In, class T>
+inline constexpr int gram_packed_columns = sizeof(T) == 4 ? 160 : sizeof(In) == 4 ? 128 : 320;
+template <class P, class T>
+void gram_of(const typename P::In* const* columns, int n1, std::size_t rows, double* sums) {
+  if constexpr (Packing<typename P::In, T>::possible) {
+    if (n1 >= gram_packed_columns<typename P::In, T>) return Packing<typename P::In, T>::gram(columns, static_cast<std::size_t>(n1), rows, sums);
+  }
+  gram<P>(columns, n1, rows, sums);
+}
+
 // A multiply and an add for each entry of the triangle and each row.
 NLSQ_INLINE std::uint64_t gram_flops(int n1, std::size_t rows) {
   return static_cast<std::uint64_t>(n1) * static_cast<std::uint64_t>(n1 + 1) * rows;
 }
 
 void gram_f64(const double* const* columns, int n1, std::size_t rows, double* sums, KernelCounters* counters) {
-  gram<GramDouble>(columns, n1, rows, sums);
+  gram_of<GramDouble, double>(columns, n1, rows, sums);
   counters->gram_flops_f64 += gram_flops(n1, rows);
 }
 
 void gram_f32(const float* const* columns, int n1, std::size_t rows, double* sums, KernelCounters* counters) {
-  gram<GramFloat>(columns, n1, rows, sums);
+  gram_of<GramFloat, float>(columns, n1, rows, sums);
   counters->gram_flops_f32 += gram_flops(n1, rows);
 }
 
 void gram_f32_wide(const float* const* columns, int n1, std::size_t rows, double* sums,
                    KernelCounters* counters) {
-  gram<GramWidened>(columns, n1, rows, sums);
+  gram_of<GramWidened, double>(columns, n1, rows, sums);
   counters->gram_flops_f32_wide += gram_flops(n1, rows);
 }
 
-// The last column of the triangle alone.
+// Products of N columns from `first` on with the last one, N sums.
+template <class P, int N>
+NLSQ_NOINLINE void products_with(const typename P::In* const* columns, int first, const typename P::In* last, std::size_t rows, double* out) {
+  using S = typename P::Sum;
+  constexpr std::size_t lanes = S::lanes;
+  constexpr int chains = N >= 4 ? 2 : 4;
+  const typename P::In *a[N], *const b[1] = {last};
+  for (int i = 0; i < N; ++i) a[i] = columns[first + i];
+  typename S::V sums[chains][N];
+#pragma GCC unroll 4
+  for (int u = 0; u < chains; ++u)
+#pragma GCC unroll 4
+    for (int k = 0; k < N; ++k) sums[u][k] = S::zero();
+  std::size_t row = 0;
+  for (; row + chains * lanes <= rows; row += chains * lanes) {
+#pragma GCC unroll 4
+    for (int u = 0; u < chains; ++u) add_rectangle<P, N, 1>(a, b, row + static_cast<std::size_t>(u) * lanes, 0, sums[u]);
+  }
+  for (; row + lanes <= rows; row += lanes) add_rectangle<P, N, 1>(a, b, row, 0, sums[0]);
+  if (row < rows) add_rectangle<P, N, 1>(a, b, row, rows - row, sums[0]);
+#pragma GCC unroll 4
+  for (int k = 0; k < N; ++k) {
+    auto total = sums[0][k];
+#pragma GCC unroll 4
+    for (int u = 1; u < chains; ++u) total = S::add(total, sums[u][k]);
+    out[first + k] += S::sum(total);
+  }
+}
+
 template <class P>
-void gradient(const typename P::In* const* columns, int n1, std::size_t rows, double* packed) {
-  const int last = n1 - 1;
+void gradient(const typename P::In* const* columns, int n1, std::size_t rows, double* sums) {
   int i = 0;
-  for (; i + gram_block <= last; i += gram_block) rectangle<P, gram_block, 1>(columns, i, last, n1, rows, packed);
-  for (; i < last; ++i) rectangle<P, 1, 1>(columns, i, last, n1, rows, packed);
-  triangle<P, 1>(columns, last, n1, rows, packed);
+  for (; i + 4 <= n1; i += 4) products_with<P, 4>(columns, i, columns[n1 - 1], rows, sums);
+  for (; i < n1; ++i) products_with<P, 1>(columns, i, columns[n1 - 1], rows, sums);
 }
 
 void gradient_f64(const double* const* columns, int n1, std::size_t rows, double* sums, KernelCounters* counters) {
@@ -302,6 +341,27 @@ void gradient_f64(const double* const* columns, int n1, std::size_t rows, double
 void gradient_f32_wide(const float* const* columns, int n1, std::size_t rows, double* sums, KernelCounters* counters) {
   gradient<GramWidened>(columns, n1, rows, sums);
   counters->gram_flops_f32_wide += 2 * static_cast<std::uint64_t>(n1) * rows;
+}
+
+// C -= AᵀB, blocks of a few columns where no panels are to be had.
+void subtract_products_f64(const double* const* a, std::size_t na, const double* const* b, std::size_t nb, std::size_t rows, double* C,
+                           std::size_t stride) {
+  if constexpr (Packing<double, double>::possible) return Packing<double, double>::subtract(a, b, rows, {C, na, nb, stride});
+  for (std::size_t i = 0; i < na; ++i) {
+    double* out = C + i * stride;
+    std::size_t j = 0;
+    double sums[4];
+    for (; j + 4 <= nb; j += 4) {
+      for (double& sum : sums) sum = 0;
+      products_with<GramDouble, 4>(b + j, 0, a[i], rows, sums);
+      for (std::size_t k = 0; k < 4; ++k) out[j + k] -= sums[k];
+    }
+    for (; j < nb; ++j) {
+      sums[0] = 0;
+      products_with<GramDouble, 1>(b + j, 0, a[i], rows, sums);
+      out[j] -= sums[0];
+    }
+  }
 }
 
 }  // namespace

@@ -7,11 +7,11 @@
 // J'r and r'r limit the answer, not the rate: they use the unrounded columns, widened, in f64.
 #pragma once
 
+#include "panel_buffer.hpp"
+
 #include <nlsq/kernel_table.hpp>
 
 #include <cstdint>
-#include <cstdlib>
-#include <new>
 
 namespace nlsq::inline v0 {
 namespace {
@@ -32,29 +32,6 @@ inline void count_gram_bf16(std::size_t n1, std::size_t rows, KernelCounters* co
   counters->gram_flops_bf16 += n1 * (n1 - 1) * rows;
   counters->gram_flops_f32_wide += 2 * n1 * rows;
 }
-
-// Memory of one thread that grows to the largest panel asked for.
-class PanelBuffer {
- public:
-  PanelBuffer() = default;
-  PanelBuffer(const PanelBuffer&) = delete;
-  PanelBuffer& operator=(const PanelBuffer&) = delete;
-  ~PanelBuffer() { std::free(data_); }
-
-  void* bytes(std::size_t count) {
-    if (count <= size_) return data_;
-    std::free(data_);
-    size_ = 0;
-    data_ = std::aligned_alloc(64, (count + 63) / 64 * 64);
-    if (data_ == nullptr) throw std::bad_alloc();
-    size_ = count;
-    return data_;
-  }
-
- private:
-  void* data_ = nullptr;
-  std::size_t size_ = 0;
-};
 
 }  // namespace
 }  // namespace nlsq::inline v0

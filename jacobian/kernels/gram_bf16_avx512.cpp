@@ -2,6 +2,7 @@
 // shows it. Nothing but the entry is visible to the linker.
 #include "gram_bf16.hpp"
 #include "kernel_sets.hpp"
+#include "transpose_avx512.hpp"
 
 #include <immintrin.h>
 
@@ -21,35 +22,6 @@ constexpr std::size_t block = 8;  // rows of J'J in registers, against two panel
 
 NLSQ_INLINE __mmask16 first_lanes(std::size_t count) {
   return static_cast<__mmask16>(count >= 16 ? 0xffffu : (1u << count) - 1u);
-}
-
-// Transposes 16 x 16 lanes: first within quarters of a vector, then quarters.
-NLSQ_INLINE void transpose(__m512i (&v)[16]) {
-  __m512i t[16];
-#pragma GCC unroll 8
-  for (int k = 0; k < 8; ++k) {
-    t[2 * k] = _mm512_unpacklo_epi32(v[2 * k], v[2 * k + 1]);
-    t[2 * k + 1] = _mm512_unpackhi_epi32(v[2 * k], v[2 * k + 1]);
-  }
-#pragma GCC unroll 4
-  for (int k = 0; k < 4; ++k) {
-    v[4 * k] = _mm512_unpacklo_epi64(t[4 * k], t[4 * k + 2]);
-    v[4 * k + 1] = _mm512_unpackhi_epi64(t[4 * k], t[4 * k + 2]);
-    v[4 * k + 2] = _mm512_unpacklo_epi64(t[4 * k + 1], t[4 * k + 3]);
-    v[4 * k + 3] = _mm512_unpackhi_epi64(t[4 * k + 1], t[4 * k + 3]);
-  }
-#pragma GCC unroll 4
-  for (int k = 0; k < 4; ++k) {
-    t[k] = _mm512_shuffle_i32x4(v[k], v[k + 4], 0x88);
-    t[k + 4] = _mm512_shuffle_i32x4(v[k], v[k + 4], 0xdd);
-    t[k + 8] = _mm512_shuffle_i32x4(v[k + 8], v[k + 12], 0x88);
-    t[k + 12] = _mm512_shuffle_i32x4(v[k + 8], v[k + 12], 0xdd);
-  }
-#pragma GCC unroll 8
-  for (int k = 0; k < 8; ++k) {
-    v[k] = _mm512_shuffle_i32x4(t[k], t[k + 8], 0x88);
-    v[k + 8] = _mm512_shuffle_i32x4(t[k], t[k + 8], 0xdd);
-  }
 }
 
 // 16 rows of a column from p on; where Whole is not, those before `left`, zeros beyond.

@@ -57,6 +57,7 @@ constexpr KernelTable table{
     .gram_bf16 = gram_bf16,
     .gradient_f64 = gradient_f64,
     .gradient_f32_wide = gradient_f32_wide,
+    .subtract_products_f64 = subtract_products_f64,
     .qr_fold = qr_fold,
     .add_first_order_terms = add_first_order_terms,
     .term_sums = term_sums,

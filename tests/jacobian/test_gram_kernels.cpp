@@ -116,6 +116,92 @@ TEST_CASE("Gram sums are right for every width and every remainder, whatever lie
   }
 }
 
+TEST_CASE("Gram sums of hundreds of columns are right, whatever the number of columns leaves over") {
+  for (const KernelTable* set : nlsq::available_kernels()) {
+    CAPTURE(std::string(set->name));
+    KernelCounters counters;
+    for (const int n1 : {127, 128, 161, 320, 325, 345}) {
+      CAPTURE(n1);
+      for (const std::size_t rows : {std::size_t{1}, std::size_t{63}, std::size_t{261}}) {
+        CAPTURE(rows);
+        CHECK(worst_error<double>(set->gram_f64, n1, rows, 0x1p-53, &counters) < 1.5 * std::sqrt(512.0));
+        CHECK(worst_error<float>(set->gram_f32, n1, rows, 0x1p-24, &counters) < 1.5 * std::sqrt(512.0));
+        CHECK(worst_error<float>(set->gram_f32_wide, n1, rows, 0x1p-53, &counters) < 1.5 * std::sqrt(512.0));
+      }
+    }
+    CHECK(counters.gram_flops_f64 == counters.gram_flops_f32);
+  }
+}
+
+TEST_CASE("products with the last column are right for every width and every remainder, and touch nothing else") {
+  for (const KernelTable* set : nlsq::available_kernels()) {
+    CAPTURE(std::string(set->name));
+    KernelCounters counters;
+    std::uint64_t flops = 0;
+    const auto check = [&](const auto& c, auto kernel, int n1, std::size_t rows) {
+      std::vector<double> sums(static_cast<std::size_t>(n1) + 1, 0.5);
+      kernel(c.pointers.data(), n1, rows, sums.data(), &counters);
+      CHECK(sums.back() == 0.5);
+      double worst = 0;
+      for (std::size_t j = 0; j < c.data.size(); ++j) {
+        long double sum = 0.5L, size = 1;
+        for (std::size_t r = 0; r < rows; ++r) {
+          const long double product = static_cast<long double>(c.data[j][r]) * c.data.back()[r];
+          sum += product;
+          size += std::fabs(product);
+        }
+        const double error = static_cast<double>(std::fabs(sums[j] - sum) / (size * 0x1p-53L));
+        worst = std::isnan(error) ? 1e300 : std::max(worst, error);
+      }
+      CHECK(worst < 40);
+    };
+    for (const int n1 : {1, 2, 3, 4, 5, 8, 9, 50}) {
+      CAPTURE(n1);
+      for (const std::size_t rows : row_counts) {
+        CAPTURE(rows);
+        check(Columns<double>(n1, rows, 11), set->gradient_f64, n1, rows);
+        check(Columns<float>(n1, rows, 12), set->gradient_f32_wide, n1, rows);
+        flops += 2 * static_cast<std::uint64_t>(n1) * rows;
+      }
+    }
+    CHECK(counters.gram_flops_f64 == flops);
+    CHECK(counters.gram_flops_f32_wide == flops);
+  }
+}
+
+TEST_CASE("products of two sets of columns are taken from a matrix, and from its part alone") {
+  for (const KernelTable* set : nlsq::available_kernels()) {
+    CAPTURE(std::string(set->name));
+    for (const int na : {1, 7, 24, 33, 100}) {
+      for (const int nb : {1, 8, 25, 96}) {
+        for (const std::size_t rows : {std::size_t{1}, std::size_t{24}, std::size_t{96}, std::size_t{300}}) {
+          CAPTURE(na);
+          CAPTURE(nb);
+          CAPTURE(rows);
+          const Columns<double> a(na, rows, 1), b(nb, rows, 2);
+          const std::size_t stride = static_cast<std::size_t>(nb) + 3;
+          std::vector<double> C(static_cast<std::size_t>(na) * stride, 0.5);
+          set->subtract_products_f64(a.pointers.data(), a.data.size(), b.pointers.data(), b.data.size(), rows, C.data(), stride);
+          double worst = 0;
+          for (std::size_t i = 0; i < a.data.size(); ++i) {
+            for (std::size_t j = 0; j < stride; ++j) {
+              long double expected = 0.5L, size = 1;
+              for (std::size_t r = 0; j < b.data.size() && r < rows; ++r) {
+                const long double product = static_cast<long double>(a.data[i][r]) * b.data[j][r];
+                expected -= product;
+                size += std::fabs(product);
+              }
+              const double error = static_cast<double>(std::fabs(C[i * stride + j] - expected) / (size * 0x1p-53L));
+              worst = std::isnan(error) ? 1e300 : std::max(worst, error);
+            }
+          }
+          CHECK(worst < 40);
+        }
+      }
+    }
+  }
+}
+
 TEST_CASE("Gram sums in float are flushed to double: many tiles lose no more than one") {
   for (const KernelTable* set : nlsq::available_kernels()) {
     CAPTURE(std::string(set->name));

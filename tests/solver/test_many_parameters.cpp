@@ -75,3 +75,104 @@ TEST_CASE("a rule and a strict policy act on such a fit") {
   CHECK(by_rule);
   CHECK(data.fit("strict").success());
 }
+
+TEST_CASE("near the end of a wide fit the Gram matrix is kept, gradients are of float64, and one of float64 certifies") {
+  const Peaks data(20000, 50);
+  const double n1 = 151, pass = n1 * (n1 + 1) * 20000;
+  const FitResult f64 = data.fit("f64"), fit = data.fit("auto");
+  REQUIRE(f64.success());
+  CHECK(fit.summary.verdict == f64.summary.verdict);
+  const KernelCounters& k = fit.summary.precision.counters;
+  CHECK(static_cast<double>(f64.summary.precision.counters.gram_flops_f64) > 2.9 * pass);
+  CHECK(static_cast<double>(k.gram_flops_f64) > pass);
+  CHECK(static_cast<double>(k.gram_flops_f64) < 1.3 * pass);
+  CHECK(k.rows_f64 > 2 * 20000);
+  for (std::size_t j = 0; j < fit.parameters.size(); ++j) {
+    REQUIRE(std::fabs(fit.parameters[j] - f64.parameters[j]) <= 1e-3 * f64.standard_errors[j]);
+    REQUIRE(fit.standard_errors[j] == doctest::Approx(f64.standard_errors[j]).epsilon(1e-6));
+  }
+  // The certificate is that of a pass in f64 where the fit ended.
+  CHECK(fit.summary.certificate.step <= 1e-10);
+  CHECK(fit.summary.certificate.decrement_sigma <= 1e-3);
+  CHECK(fit.summary.certificate.covariance_error == doctest::Approx(f64.summary.certificate.covariance_error).epsilon(1e-2));
+  bool finishing = false, kept = false;
+  for (const IterationSummary& it : fit.summary.iterations) {
+    finishing = finishing || it.event == Event::finishing;
+    kept = kept || (finishing && it.plan.residual == Format::f64 && it.plan.gram < Gram::f64 && it.reason.find("by the normal matrix of iteration") != std::string::npos);
+  }
+  CHECK(finishing);
+  CHECK(kept);
+}
+
+TEST_CASE("a wide fit that keeps its Gram matrix has the same bits on any number of threads, and stops when it is told to") {
+  const Peaks data(20000, 50);
+  FitOptions options;
+  options.threads = 1;
+  const FitResult one = curve_fit(data.formula, data.x, data.y, data.start, options);
+  for (const int threads : {2, 3, 5}) {
+    options.threads = threads;
+    const FitResult many = curve_fit(data.formula, data.x, data.y, data.start, options);
+    CHECK(many.parameters == one.parameters);
+    CHECK(many.standard_errors == one.standard_errors);
+    CHECK(many.summary.final_cost == one.summary.final_cost);
+    CHECK(many.summary.iterations.size() == one.summary.iterations.size());
+  }
+  for (std::size_t stop = 0; stop + 1 < one.summary.iterations.size(); ++stop) {
+    CAPTURE(stop);
+    options.callback = [&](const IterationSummary& it) { return it.iteration == static_cast<int>(stop) ? Stop : Continue; };
+    const FitResult stopped = curve_fit(data.formula, data.x, data.y, data.start, options);
+    CHECK(stopped.summary.iterations.size() == stop + 1);
+    const bool may_pass = stop + 2 >= one.summary.iterations.size();  // what the last steps leave may be within tolerances
+    CHECK((may_pass || !stopped.success()));
+  }
+}
+
+TEST_CASE("wide fits whose columns are nearly dependent are certified by no less than float64 alone would") {
+  // Two peaks in the place of one, apart by a share of their width: exactly alike, hardly, and a little.
+  for (const std::string apart : {"", "-0.00001", "-0.01"}) {
+    CAPTURE(apart);
+    Peaks data(8000, 40);
+    data.formula += "+h*exp(-((x-c3" + apart + ")/w3)^2)";
+    data.start.emplace_back("h", 0.5);
+    const FitResult f64 = data.fit("f64"), fit = data.fit("auto");
+    REQUIRE(fit.success());
+    CHECK(fit.summary.certificate.rank <= f64.summary.certificate.rank);
+    if (apart.empty()) CHECK(fit.summary.verdict == Verdict::rank_deficient);
+    if (fit.summary.verdict == Verdict::converged) {
+      CHECK(fit.summary.final_cost <= f64.summary.final_cost * (1 + 1e-9));
+      CHECK(fit.summary.certificate.covariance_error == doctest::Approx(f64.summary.certificate.covariance_error).epsilon(0.5));
+    }
+    // What is certified in fewer directions lies within a standard error of the lowest.
+    CHECK(fit.summary.final_cost <= f64.summary.final_cost * (1 + 1.0 / static_cast<double>(data.x.size() - data.start.size())));
+  }
+}
+
+// The re-check looks at 4,096 rows in groups of neighbours. Between the groups lie peaks so narrow that squares of their
+// tails, all that those rows see, underflow; all rows see far more.
+TEST_CASE("peaks that a part of the rows sees nothing of but tails too small to be squared are certified") {
+  constexpr std::size_t rows = 20000, groups = 64;
+  std::vector<double> x, y;
+  std::string formula;
+  NamedValues start;
+  for (std::size_t i = 0; i < rows; ++i) x.push_back(static_cast<double>(i));
+  y.assign(rows, 0.0);
+  for (int k = 0; k < 3; ++k) {
+    const double centre = static_cast<double>(rows / groups * (20 + 10 * static_cast<std::size_t>(k))), width = 6;
+    for (std::size_t i = 0; i < rows; ++i) {
+      y[i] += std::exp(-std::pow((x[i] - centre) / width, 2)) + 0.003 * std::sin(1e4 * static_cast<double>(i * i + static_cast<std::size_t>(k)));
+    }
+    const std::string n = std::to_string(k);
+    formula += (k > 0 ? "+h" : "h") + n + "*exp(-((x-c" + n + ")/w" + n + ")^2)";
+    start.emplace_back("h" + n, 0.9);
+    start.emplace_back("c" + n, centre + 1);
+    start.emplace_back("w" + n, width + 1);
+  }
+  for (const char* policy : {"f64", "auto"}) {
+    FitOptions options;
+    options.precision = PrecisionPolicy::parse(policy);
+    const FitResult fit = curve_fit(formula, x, y, start, options);
+    CAPTURE(fit.summary.message);
+    CHECK(fit.summary.verdict == Verdict::converged);
+    CHECK(fit.summary.iterations.size() < 20);
+  }
+}

@@ -77,7 +77,8 @@ struct KernelTable {
                      double* step, double* nu_squared);
 
   // sums += Gram matrix of `n1` columns over `rows` rows: upper triangle by rows, packed,
-  // n1*(n1+1)/2 doubles. gram_f32 sums the tile in f32 and flushes once; gram_f32_wide widens first.
+  // n1*(n1+1)/2 doubles. gram_f32 sums some hundred rows in f32 and flushes them; gram_f32_wide widens
+  // first. Many columns are copied to memory of the thread, 2 KB a column at most; std::bad_alloc where there is none.
   // Where n1 <= most_columns_with_ones, one column may be null: a column of ones, whose products are sums.
   void (*gram_f64)(const double* const* columns, int n1, std::size_t rows, double* sums,
                    KernelCounters* counters);
@@ -91,11 +92,16 @@ struct KernelTable {
   // std::bad_alloc where there is none.
   void (*gram_bf16)(const float* const* columns, int n1, std::size_t rows, double* sums,
                     KernelCounters* counters);
-  // The products with the last column alone, the last column of that triangle: Jᵀr and rᵀr.
+  // The products with the last column alone, n1 sums: Jᵀr and rᵀr.
   void (*gradient_f64)(const double* const* columns, int n1, std::size_t rows, double* sums,
                        KernelCounters* counters);
   void (*gradient_f32_wide)(const float* const* columns, int n1, std::size_t rows, double* sums,
                             KernelCounters* counters);
+
+  // C -= AᵀB, of na and nb columns over `rows` rows, C by rows with `stride` from one to the next; for what is made of
+  // matrices after the rows. Counts nothing. Uses memory of the thread; std::bad_alloc where there is none.
+  void (*subtract_products_f64)(const double* const* a, std::size_t na, const double* const* b, std::size_t nb, std::size_t rows,
+                                double* C, std::size_t stride);
 
   // Folds `rows` rows of n1 columns into the upper triangular R (n1 x n1, row-major, full square
   // storage, strictly lower part zero): R'R += columns' columns, by Householder reflections of [R; tile]. The columns are
