@@ -30,14 +30,13 @@ bool Minimizer::gram_worth_keeping() const {
 // The step by the matrix kept and the gradient in at_, as step_ and trial_. Its relative size.
 double Minimizer::propose_with_gram_kept() {
   solver_->apply_inverse(at_->gradient, step_.step);
-  double step = 0, whole = 0;
+  double squares = 0;
   for (std::size_t j = 0; j < state_.x.size(); ++j) {
-    step += std::pow(step_.step[j] * state_.scale[j], 2);
-    whole += std::pow(state_.x[j] * state_.scale[j], 2);
+    squares += std::pow(step_.step[j] * state_.scale[j], 2);
     trial_[j] = state_.x[j] + step_.step[j];
   }
-  step_.scaled_norm = std::sqrt(step);
-  return whole > 0 ? std::sqrt(step / whole) : std::numeric_limits<double>::infinity();
+  step_.scaled_norm = std::sqrt(squares);
+  return step_.scaled_norm / scaled_size();
 }
 
 // Takes the finishing step and those after it, until a pass in `plan` is due at state_.x or has been made there. False: the
