@@ -127,6 +127,7 @@ class Minimizer {
   bool lost_below_f64() const;
   bool undamped() const;
   bool finish_in(const PrecisionPlan& plan);
+  bool gradients_are_cheap() const;
   bool gram_worth_keeping() const;
   double propose_with_gram_kept();
   bool finish_with_gram_kept(const PrecisionPlan& plan);

@@ -22,10 +22,12 @@ constexpr double kMargin = 4;            // what a step may leave more than the 
 
 }  // namespace
 
-bool Minimizer::gram_worth_keeping() const {
-  if (!undamped() || !box_.empty() || !step_.factored) return false;
+// The parameters are so many that products are what a pass costs.
+bool Minimizer::gradients_are_cheap() const {
   return evaluator_.gradient_work() <= kGradientShare * evaluator_.pass_work({Format::f64, Gram::f64});
 }
+
+bool Minimizer::gram_worth_keeping() const { return undamped() && box_.empty() && step_.factored && gradients_are_cheap(); }
 
 // The step by the matrix kept and the gradient in at_, as step_ and trial_. Its relative size.
 double Minimizer::propose_with_gram_kept() {

@@ -28,7 +28,9 @@ void Minimizer::solve_step(double lambda) {
 
 void Minimizer::propose() {
   const bool hard = options_.geodesic == Geodesic::automatic && state_.iteration - first_iteration_ >= kHardFit;
-  if ((geodesic_ || hard) && !trust_.by_radius() && !low() && step_.factored && !undamped()) add_acceleration();
+  // It takes rows in f64, of f32's speed no more than many parameters' products leave to be saved.
+  const bool affordable = !low() || (gradients_are_cheap() && at_->plan.gram >= Gram::f32_wide);
+  if ((geodesic_ || hard) && !trust_.by_radius() && affordable && step_.factored && !undamped()) add_acceleration();
   bend_last_approach();
   move_within(box_, state_.x, step_.step, step_.held, trial_);
 }

@@ -4,7 +4,9 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -38,6 +40,27 @@ struct Peaks {
     FitOptions options;
     options.precision = PrecisionPolicy::parse(policy);
     return curve_fit(formula, x, y, start, options);
+  }
+};
+
+// Two layers of eight tanh units on two inputs: the way to the minimum is a long curved valley.
+struct Network {
+  static constexpr int width = 8;
+
+  auto operator()(const auto& x, const auto& p) const {
+    using std::tanh;
+    using Value = decltype(p[0] + p[0] * x[0]);
+    std::vector<Value> first;
+    for (int i = 0; i < width; ++i) first.push_back(tanh(p[3 * i] + p[3 * i + 1] * x[0] + p[3 * i + 2] * x[1]));
+    const int output = 3 * width + width * (width + 1);
+    Value out = p[output] + 0.0 * p[0];
+    for (int i = 0; i < width; ++i) {
+      const int at = 3 * width + i * (width + 1);
+      Value sum = p[at] + p[at + 1] * first[0];
+      for (int j = 1; j < width; ++j) sum = sum + p[at + 1 + j] * first[static_cast<std::size_t>(j)];
+      out = out + p[output + 1 + i] * tanh(sum);
+    }
+    return out;
   }
 };
 
@@ -145,6 +168,39 @@ TEST_CASE("wide fits whose columns are nearly dependent are certified by no less
     // What is certified in fewer directions lies within a standard error of the lowest.
     CHECK(fit.summary.final_cost <= f64.summary.final_cost * (1 + 1.0 / static_cast<double>(data.x.size() - data.start.size())));
   }
+}
+
+TEST_CASE("hard fits of many parameters below float64 follow the curvature as those in float64 do") {
+  constexpr int width = Network::width, rows = 4000;
+  constexpr std::size_t n = 3 * width + width * (width + 1) + width + 1;
+  std::vector<double> u, v, y, truth, start;
+  for (std::size_t j = 0; j < n; ++j) {
+    const double wild = std::sin(12.9898 * static_cast<double>(j * j + 1));
+    truth.push_back(1.5 * wild);
+    start.push_back(truth.back() * (1 + 0.04 * std::sin(78.233 * static_cast<double>(j + 1))));
+  }
+  for (int i = 0; i < rows; ++i) {
+    u.push_back(2 * std::sin(0.37 * i * i));
+    v.push_back(2 * std::sin(0.73 * i * i + 1));
+    const std::vector<double> x{u.back(), v.back()};
+    y.push_back(Network{}(x, truth) + 0.01 * std::sin(1e4 * i * static_cast<double>(i)));
+  }
+  const auto fit = [&](const char* policy) {
+    FitOptions options;
+    options.precision = PrecisionPolicy::parse(policy);
+    options.max_iterations = 40;
+    const std::vector<Column> x{u, v};
+    return curve_fit(make_model_function(Network{}, 2), Columns(x), y, start, options).summary;
+  };
+  const Summary f64 = fit("f64"), low = fit("auto");
+  CHECK(low.precision.counters.rows_f32 > 20 * rows);
+  // What acceleration takes of f64 rows, beside probes and the end.
+  std::uint64_t below = 0;
+  for (const IterationSummary& it : low.iterations) {
+    if (it.iteration >= 12 && it.plan.residual == Format::f32) below = std::max(below, it.counters.rows_f64);
+  }
+  CHECK(below >= 2 * rows);
+  CHECK(low.final_cost <= 1.02 * f64.final_cost);
 }
 
 // The re-check looks at 4,096 rows in groups of neighbours. Between the groups lie peaks so narrow that squares of their
