@@ -23,7 +23,7 @@ struct Raw {
   std::string file, delimiter, decimal = ".", thousands, comment = "#", header = "auto", missing = "error";
   std::string skip, max_line, ftol, xtol, gtol, strategy, nonmonotonic, max_iterations, time_limit, threads, confidence;
   std::optional<std::string> precision, optimize, loss, f_scale;
-  std::string starts, seed, intervals = "standard";
+  std::string starts, seed, intervals = "standard", variable_projection = "auto";
   std::vector<std::string> p0, fix, bounds, rules;
   bool list_models = false, version = false;
 };
@@ -148,6 +148,13 @@ void add_fix(Arguments& arguments, const std::string& text) {
   }
 }
 
+VariableProjection variable_projection(const std::string& text) {
+  if (text == "auto") return VariableProjection::automatic;
+  if (text == "on") return VariableProjection::on;
+  if (text == "off") return VariableProjection::off;
+  throw UsageError(fmt::format("--variable-projection {}: use auto, on or off", printable(text)));
+}
+
 // --loss and --f-scale.
 Loss loss(const Raw& raw) {
   try {
@@ -261,6 +268,10 @@ void add_fit_options(CLI::App& app, Raw& raw, Arguments& arguments) {
       ->type_name("NUMBER")
       ->group(fit);
   app.add_option("--seed", raw.seed, "of the scattered starts (default 1)")->type_name("NUMBER")->group(fit);
+  app.add_option("--variable-projection", raw.variable_projection,
+                 "eliminate parameters that are linear in the model (default auto: where it saves work)")
+      ->type_name("auto|on|off")
+      ->group(fit);
   app.add_flag("--absolute-sigma", arguments.absolute_sigma,
                "sigma is in units of y: do not scale standard errors")
       ->group(fit);
@@ -399,6 +410,7 @@ Arguments parse_arguments(int argc, const char* const* argv) {
   for (const std::string& text : raw.p0) add_p0(arguments, text);
   for (const std::string& text : raw.fix) add_fix(arguments, text);
   arguments.loss = loss(raw);
+  arguments.variable_projection = variable_projection(raw.variable_projection);
   for (const std::string& text : raw.bounds) add_bounds(arguments, text);
   take_numbers(arguments, raw);
   arguments.profile_intervals = one_of<bool>("--intervals", raw.intervals, {{"standard", false}, {"profile", true}});

@@ -49,6 +49,7 @@ struct Arguments {
   Algorithm strategy = Algorithm::levenberg_marquardt;
   int nonmonotonic = 0;
   std::optional<std::uint64_t> seed;
+  VariableProjection variable_projection = VariableProjection::automatic;
   int threads = 0;  // 0: as many as the machine has
   double confidence = 0.95;
   bool profile_intervals = false;  // of --intervals

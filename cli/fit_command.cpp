@@ -54,6 +54,7 @@ FitOptions fit_options(const Arguments& arguments, const FitData& data, const st
   options.sigma_x = data.sigma_x;
   options.absolute_sigma = arguments.absolute_sigma;
   options.loss = arguments.loss;
+  options.variable_projection = arguments.variable_projection;
   options.ties = arguments.ties;
   options.fixed = arguments.fixed;
   options.precision = arguments.precision;

@@ -42,6 +42,7 @@ Json parameters(const FitReport& report) {
          {"fixed", fixed},
          {"tied", fit.ties[j].empty() ? Json(nullptr) : Json(fit.ties[j])},
          {"at_bound", static_cast<bool>(fit.at_bound[j])},
+         {"eliminated", static_cast<bool>(fit.eliminated[j])},
          {"guess", number(fit.guess[j])}});
   }
   return list;

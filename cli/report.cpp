@@ -199,6 +199,15 @@ std::string precision_line(const FitReport& report) {
                            summary.evaluator);
 }
 
+// Variable projection: which parameters were not iterated.
+std::string eliminated_line(const FitResult& fit) {
+  std::vector<std::string> linear;
+  for (std::size_t j = 0; j < fit.eliminated.size(); ++j) {
+    if (fit.eliminated[j]) linear.push_back(fit.parameter_names[j]);
+  }
+  return linear.empty() ? "" : fmt::format("Linear {}: solved for as the others went\n", fmt::join(linear, ", "));
+}
+
 // --starts: what they led to, the first lines of it.
 std::string minima_lines(const FitResult& fit) {
   constexpr std::size_t kMost = 8;
@@ -249,7 +258,7 @@ std::string text_report(const FitReport& report) {
   out += fmt::format("\n{}\n", parameter_table(report));
   out += quality_lines(report) + correlation_lines(fit) + minima_lines(fit);
   for (const std::string& warning : report.warnings) out += fmt::format("Warning: {}\n", warning);
-  out += precision_line(report);
+  out += eliminated_line(fit) + precision_line(report);
   if (report.optimized) out += optimize_lines(*report.optimized);
   if (report.profile) out.append("\n").append(report.profile->table());
   if (report.arguments.trace) out.append("\n").append(fit.summary.trace_report());

@@ -109,6 +109,18 @@ void explain_counts(const Curve& curve, FitResult& fit) {
   s.message += " Loss poisson: the model has to be positive in every row at the starting values, as the mean of a count is.";
 }
 
+// Variable projection was asked for, and there was nothing for it.
+void warn_of_none_eliminated(const Curve& curve, const std::vector<int>& linear, FitResult& fit) {
+  if (curve.options.variable_projection != VariableProjection::on || !fit.summary.eliminated.empty()) return;
+  if (fit.summary.termination == Termination::failure) return;
+  const char* why = !curve.form.loss.is_linear()            ? "under a loss no parameter is linear in the residuals"
+                    : !curve.form.x_errors.empty()          ? "with errors in x no parameter is linear in the residuals"
+                    : linear.empty()                        ? "the model is linear in no free parameter, or is not known to be"
+                    : linear.size() == curve.free.size()    ? "the model is linear in all free parameters"
+                                                            : "the linear parameters have bounds, or the data do not determine them";
+  fit.warnings.push_back(fmt::format("variable_projection = on, and nothing is eliminated: {}", why));
+}
+
 // The row of parameters that are not fitted is 0, that of tied ones follows from others: C = G C_free Gᵀ, G = ∂p/∂p_free.
 void propagate_to_ties(const Curve& curve, FitResult& fit) {
   if (curve.ties.empty()) return;
@@ -253,8 +265,13 @@ FitResult fit_rows(const Curve& given, RowModel& model_rows, const std::vector<i
   for (const int k : minimum.certified.certificate.at_bound) {
     fit.at_bound[static_cast<std::size_t>(curve.free[static_cast<std::size_t>(k)])] = true;
   }
+  fit.eliminated.assign(curve.names.size(), false);
+  for (const int k : minimum.summary.eliminated) {
+    fit.eliminated[static_cast<std::size_t>(curve.free[static_cast<std::size_t>(k)])] = true;
+  }
   finish_statistics(curve, minimum, fit);
   fit.summary = std::move(minimum.summary);
+  warn_of_none_eliminated(curve, linear, fit);
   explain_counts(curve, fit);
   fit.summary.time.setup = setup;
   fit.summary.time.total = std::chrono::duration<double>(Clock::now() - curve.begin).count();

@@ -29,7 +29,8 @@ bool lanes_serve(const Batch& batch) {
   const FitOptions& o = batch.options;
   const PrecisionPolicy& policy = *o.precision;
   const std::size_t rows = batch.y[0].size(), n = batch.free.size();
-  const bool plain = o.algorithm == Algorithm::levenberg_marquardt && o.geodesic != Geodesic::always && !o.strict && o.ftol == 0 && o.nonmonotonic_steps == 0 &&
+  const bool plain = o.algorithm == Algorithm::levenberg_marquardt && o.geodesic != Geodesic::always &&
+                     o.variable_projection != VariableProjection::on && !o.strict && o.ftol == 0 && o.nonmonotonic_steps == 0 &&
                      o.max_seconds == 0 && o.max_iterations >= kIterations && batch.plain() && batch.limits.empty();
   const bool formats = leads(batch) || (!policy.adaptive && policy.rules.empty() && policy.components.empty());
   if (!batch.programs || !batch.shared_usable || !plain || !formats) return false;

@@ -69,6 +69,17 @@ void LinearSolver::Impl::solve_lower_transposed(double* v) const {
 
 bool LinearSolver::Impl::small() const { return size() <= small_dense::kMost; }
 
+// λ‖s‖², weighed.
+double LinearSolver::Impl::damping_energy(double lambda) const {
+  if (weights.size() > 0) return lambda * s.dot(weights.cwiseProduct(s));
+  const double norm = small_dense::norm(s.data(), size());
+  return lambda * norm * norm;
+}
+
+void LinearSolver::weigh_damping(std::span<const double> weights) {
+  impl_->weights = Eigen::Map<const DenseVector>(weights.data(), static_cast<Eigen::Index>(weights.size()));
+}
+
 void column_norms(const Linearization& at, Vector& out) {
   out.resize(at.gradient.size());
   for (std::size_t j = 0; j < out.size(); ++j) out[j] = std::sqrt(at.normal(j, j));
@@ -92,6 +103,7 @@ void LinearSolver::set(const Linearization& at, std::span<const double> scale) {
   const auto n = static_cast<Eigen::Index>(scale.size());
   Impl& m = *impl_;
   m.room_given = m.reduced = false;
+  m.weights.resize(0);
   m.inverse_scale.resize(n);
   m.g.resize(n);
   m.H.resize(n, n);
@@ -126,7 +138,7 @@ bool LinearSolver::Impl::solve_normal(double lambda, Step& out) {
       constexpr std::size_t kMost = small_dense::most_of<decltype(n)>;
       double factor[kMost * kMost], inverse[kMost * kMost], pivots[kMost], v[kMost];
       std::copy_n(H.data(), n * n, factor);
-      for (std::size_t j = 0; j < n; ++j) factor[j * n + j] += lambda;
+      for (std::size_t j = 0; j < n; ++j) factor[j * n + j] += damping(static_cast<Eigen::Index>(j), lambda);
       std::copy_n(g.data(), std::size_t{n}, v);
       const double norm = small_dense::one_norm(factor, n);
       if (!small_dense::cholesky(factor, n, pivots)) return false;
@@ -141,7 +153,7 @@ bool LinearSolver::Impl::solve_normal(double lambda, Step& out) {
     });
   }
   A = H;
-  A.diagonal().array() += lambda;
+  for (Eigen::Index j = 0; j < g.size(); ++j) A(j, j) += damping(j, lambda);
   s = g;
   const double norm = one_norm(A);
   if (size() >= kWide) {
@@ -166,7 +178,7 @@ bool LinearSolver::Impl::solve_triangle(double lambda, Step& out) {
   const auto n = g.size();
   DenseMatrix stacked = DenseMatrix::Zero(2 * n, n);
   stacked.topRows(n) = R;
-  stacked.bottomRows(n).diagonal().setConstant(std::sqrt(lambda));
+  for (Eigen::Index j = 0; j < n; ++j) stacked(n + j, j) = std::sqrt(damping(j, lambda));
   for (Eigen::Index j = 0; reduced && j < n; ++j) {
     if (on[static_cast<std::size_t>(j)] != Held::none) stacked(n + j, j) = 1;  // its column in R is zero
   }
@@ -199,7 +211,7 @@ void LinearSolver::solve(double lambda, Step& out) {
   out.factored = m.s.allFinite() && std::isfinite(out.condition);
   if (!out.factored) return;
   out.scaled_norm = small_dense::norm(m.s.data(), m.size());
-  out.predicted = 0.5 * (lambda * out.scaled_norm * out.scaled_norm - m.g.dot(m.s));
+  out.predicted = 0.5 * (m.damping_energy(lambda) - m.g.dot(m.s));
   for (std::size_t j = 0; j < m.size(); ++j) {
     out.step[j] = m.inverse_scale[static_cast<Eigen::Index>(j)] * m.s[static_cast<Eigen::Index>(j)];
   }

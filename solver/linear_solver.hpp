@@ -21,7 +21,7 @@ struct Step {
   bool factored = false;  // numerically positive definite; else nothing below is meaningful
   Vector step;            // unscaled, to be added to x
   double scaled_norm = 0; // ‖D step‖
-  double predicted = 0;   // cost decrease of the linear model: ½(λ‖s‖² - gᵀs) >= 0
+  double predicted = 0;   // cost decrease of the linear model: ½(λ‖s‖² - gᵀs) >= 0, λ weighed
   double nu = 0;          // ‖L⁻¹g‖, = √(gᵀ(H+λI)⁻¹g)
   double condition = 0;   // 1-norm condition of H + λI (n <= 64: exact inverse; beyond: Hager-Higham)
   // Which bounds the step ends on; empty: none. Then ½ν² is what the damped model falls by, and `condition` that of
@@ -43,6 +43,8 @@ class LinearSolver {
   // Steps are to stay in room.lower <= step <= room.upper, which holds 0: the minimum of the damped model there, by an
   // active-set method. Until the next set(). With an empty room anywhere.
   void keep_within(const Box& room);
+  // λ is weights[j] λ in column j, 0 included. Until the next set(). Empty: the same in all.
+  void weigh_damping(std::span<const double> weights);
   ~LinearSolver();
   LinearSolver(LinearSolver&&) noexcept;
   LinearSolver& operator=(LinearSolver&&) noexcept;

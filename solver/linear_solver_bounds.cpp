@@ -87,16 +87,16 @@ bool LinearSolver::Impl::solve_free(double lambda, Step& out) {
 }
 
 void LinearSolver::Impl::find_slopes(double lambda) {
-  const DenseVector sizes = s.cwiseAbs();
+  const DenseVector sizes = s.cwiseAbs(), held_back = lambda * (weights.size() == 0 ? s : weights.cwiseProduct(s).eval());
   if (R.size() == 0) {
-    slope = all_g() + all_H() * s + lambda * s;
-    rounding = 16 * kU * (all_g().cwiseAbs() + all_H().cwiseAbs() * sizes + lambda * sizes);
+    slope = all_g() + all_H() * s + held_back;
+    rounding = 16 * kU * (all_g().cwiseAbs() + all_H().cwiseAbs() * sizes + held_back.cwiseAbs());
     return;
   }
   const DenseMatrix& all_R = reduced ? whole_R : R;
   const DenseVector& all_z = reduced ? whole_z : z;
-  slope = all_R.transpose() * (all_z + all_R * s) + lambda * s;
-  rounding = 16 * kU * (all_R.cwiseAbs().transpose() * (all_z.cwiseAbs() + all_R.cwiseAbs() * sizes) + lambda * sizes);
+  slope = all_R.transpose() * (all_z + all_R * s) + held_back;
+  rounding = 16 * kU * (all_R.cwiseAbs().transpose() * (all_z.cwiseAbs() + all_R.cwiseAbs() * sizes) + held_back.cwiseAbs());
 }
 
 Held LinearSolver::Impl::beyond(Eigen::Index j) const {
@@ -178,13 +178,13 @@ void LinearSolver::Impl::end_on_bounds(double lambda, Step& out) const {
     if (on[at(j)] == Held::none) continue;
     out.step[at(j)] = on[at(j)] == Held::lower ? lower[j] : upper[j];
     if (s[j] == 0) continue;
-    double row = 2 * all_g()[j] + lambda * s[j];
+    double row = 2 * all_g()[j] + damping(j, lambda) * s[j];
     for (Eigen::Index k = 0; k < g.size(); ++k) row += on[at(k)] == Held::none ? 0.0 : all_H()(j, k) * s[k];
     squares -= s[j] * row;
   }
   squares = std::max(0.0, squares);
   out.nu = std::sqrt(squares);
-  out.predicted = 0.5 * (lambda * out.scaled_norm * out.scaled_norm + squares);
+  out.predicted = 0.5 * (damping_energy(lambda) + squares);
 }
 
 }  // namespace nlsq::inline v0

@@ -23,9 +23,12 @@ struct LinearSolver::Impl {
   DenseVector inverse_pivots; // 1 / L_jj, where it is small
   DenseMatrix A;              // H + λI; scratch
   DenseVector s;              // the step, scaled; scratch
+  DenseVector weights;        // of λ; empty: 1
 
   std::size_t size() const { return static_cast<std::size_t>(g.size()); }
   bool small() const;
+  double damping(Eigen::Index j, double lambda) const { return weights.size() == 0 ? lambda : lambda * weights[j]; }
+  double damping_energy(double lambda) const;
   void solve_lower(double* v) const;
   void solve_lower_transposed(double* v) const;
   bool solve_normal(double lambda, Step& out);

@@ -59,6 +59,7 @@ Minimizer::Minimizer(Evaluator& evaluator, const SolverOptions& options, bool un
     recheck->repeats = true;
     recheck->underflow = false;
   }
+  projection_.offer({}, {}, VariableProjection::off);
   certified_.first_order = false;
   certified_.certificate = {};
   certified_.covariance.assign(0, 0);
@@ -167,7 +168,7 @@ bool Minimizer::warm_up(std::span<const double> x0, Kept<Linearization>& at, dou
 WarmStart Minimizer::warm_result() {
   account(state_.iteration);
   return {state_.x, at_ ? std::optional(std::move(*at_)) : std::nullopt, std::move(summary_.iterations), budget_spent(),
-          std::move(summary_.precision.issues)};
+          std::move(summary_.precision.issues), {projection_.eliminated().begin(), projection_.eliminated().end()}};
 }
 
 std::optional<Termination> Minimizer::budget_spent() const {
@@ -192,6 +193,7 @@ void Minimizer::know() {
   solver_.renew().set(*at_, state_.scale);
   solver_->share_out(options_);
   solver_->keep_within(around);
+  if (projection_.active()) solver_->weigh_damping(projection_.weigh_damping(*at_));
   probe_.reset();
   first_order(*at_, state_.x, evaluator_.residuals(), unit_sigma_, memory_.undamped, first_, around);
   if (low() || low_gram()) probe_ = evaluator_.probe(state_.x, at_->plan, format_below());

@@ -14,6 +14,7 @@
 #include "linear_solver.hpp"
 #include "nonmonotonic.hpp"
 #include "trust_region.hpp"
+#include "variable_projection.hpp"
 
 #include <nlsq/options.hpp>
 
@@ -57,7 +58,7 @@ struct MinimizerResult {
 // Memory that one solve after the other runs in: what a minimizer finds there is never read.
 struct MinimizerWorkspace {
   Vector x, scale, checkpoint, trial, norms, bend, acceleration, column_magnitude, room_below, room_above;
-  Kept<Linearization> at, trial_at;
+  Kept<Linearization> at, trial_at, other_trial_at;
   Kept<LinearSolver> solver;
   UndampedSolver undamped;
   FirstOrder first, next_first;
@@ -65,6 +66,8 @@ struct MinimizerWorkspace {
   Recheck recheck_start, recheck_end;
   Certified certified;
   std::vector<IterationSummary> iterations;
+  Projection projection;
+  Vector better;
 };
 
 // Where a warm-up got to.
@@ -74,6 +77,7 @@ struct WarmStart {
   std::vector<IterationSummary> iterations;
   std::optional<Termination> spent;  // as in MinimizerResult
   std::vector<PrecisionIssue> issues;
+  std::vector<int> eliminated;  // linear parameters, as in Summary
 };
 
 // The plan a fit of these rows starts with: of components the narrowest, to which the others are raised in the evaluator.
@@ -105,6 +109,8 @@ class Minimizer {
   void count_kernels_from(const KernelCounters& before) { counted_ = before; }
   // Parameters are to stay in `box`, the start in it: every point that is evaluated lies there. It must outlive this.
   void keep_within(const Box& box) { box_ = box; }
+  // These parameters enter linearly together; they may be eliminated. After keep_within.
+  void eliminate(std::span<const int> linear) { projection_.offer(linear, box_, options_.variable_projection); }
   // As if the callback had said Stop: `run` certifies where it starts.
   void ask_stop() { stop_asked_ = true; }
   // The start comes from samples that represent all rows: it lies within some standard errors of the
@@ -161,6 +167,7 @@ class Minimizer {
   bool certify_here(Termination reason);
   void propose();
   void judge();
+  void project_trial();
   void settle();
   void polish();
   std::optional<Termination> budget_spent() const;
@@ -201,6 +208,7 @@ class Minimizer {
   Step& step_ = memory_.step;
   double streak_lambda_ = 0;            // λ before the current rejection streak
 
+  Projection& projection_ = memory_.projection;
   Vector& trial_ = memory_.trial;
   Kept<Linearization>& trial_at_ = memory_.trial_at;
   double trial_cost_ = 0, rho_ = 0, decrease_ = 0;

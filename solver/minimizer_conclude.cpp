@@ -187,6 +187,7 @@ void Minimizer::finish(MinimizerResult& out) {
   summary_.verdict = c.verdict;
   summary_.final_cost = started ? c.cost : summary_.initial_cost;
   summary_.certificate = c;
+  summary_.eliminated.assign(projection_.eliminated().begin(), projection_.eliminated().end());
   out.x = state_.x;
   out.spent = budget_spent();
   out.repeats = recheck_start_.repeats && recheck_end_.repeats;

@@ -70,9 +70,11 @@ void Minimizer::judge() {
     stalled_ = trial_ == state_.x;
     return;
   }
-  // After a good step the next is likely to be good too: cost and linearization in one pass.
-  if (last_accepted_) {
+  // After a good step the next is likely to be good too: cost and linearization in one pass. With linear parameters
+  // eliminated it takes the linearization to know the cost.
+  if (last_accepted_ || projection_.active()) {
     evaluator_.linearize_into(trial_, state_.plan, trial_at_.renew());
+    if (projection_.active()) project_trial();
     trial_cost_ = trial_at_->finite ? trial_at_->cost : kNaN;
   } else {
     trial_cost_ = evaluator_.cost(trial_, state_.plan.residual).cost;
@@ -97,6 +99,25 @@ void Minimizer::judge() {
     judgement_ = Judgement::reject;
     stalled_ = true;
   }
+}
+
+// The trial point with its eliminated parameters at their best for the others there. The step has moved them to where the
+// linear model has them, which is as good where it is good: another pass is worth a gain that is a part of the step's own.
+void Minimizer::project_trial() {
+  constexpr double kWorth = 0.1;
+  if (!trial_at_->finite || undamped()) return;
+  Vector& better = memory_.better;
+  better = trial_;
+  const double gain = projection_.solve(*trial_at_, better), decrease = at_->cost - trial_at_->cost + gain;
+  if (!(decrease > 0 && gain > kWorth * decrease)) return;
+  trial_.swap(better);
+  round_trial();
+  Kept<Linearization>& before = memory_.other_trial_at;
+  before.swap(trial_at_);
+  evaluator_.linearize_into(trial_, state_.plan, trial_at_.renew());
+  if (trial_at_->finite && trial_at_->cost <= before->cost) return;
+  trial_.swap(better);  // the fewer digits, or rounding
+  trial_at_.swap(before);
 }
 
 // The three-valued gain ratio. False: undecided, the noise covers the difference.

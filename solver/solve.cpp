@@ -162,12 +162,14 @@ class Attempts {
   }
   // Of all attempts.
   std::vector<PrecisionIssue>& issues() { return issues_; }
-  // Options of attempts after the first: in f64.
+  // Options of attempts after the first: in f64, nothing eliminated but by the user's word.
   const SolverOptions& rest() {
     if (!rest_) {
       rest_ = request_.options;
       rest_->precision = PrecisionPolicy::all_f64();
       rest_->sampling = Sampling::never;
+      // What the projected cost did not lead to, the whole one may.
+      if (rest_->variable_projection == VariableProjection::automatic) rest_->variable_projection = VariableProjection::off;
     }
     return *rest_;
   }
@@ -178,6 +180,7 @@ class Attempts {
            bool trusted, MinimizerResult& out, const std::optional<KernelCounters>& counted = std::nullopt) {
     Minimizer minimizer(evaluator_, options, request_.unit_sigma, geodesic, w_.minimizer);
     minimizer.keep_within(request_.limits.box());
+    minimizer.eliminate(request_.linear);
     if (counted) minimizer.count_kernels_from(*counted);
     minimizer.count_from(static_cast<int>(w_.trace.size()));
     if (stop) minimizer.ask_stop();
@@ -203,6 +206,9 @@ class Attempts {
 SolverOptions settled(SolverOptions options) {
   options.precision = options.policy();  // the thread's where there is none: read here and not again
   options.strict = options.strict || options.precision->strict;
+  // It is the start with the linear parameters at their best that tells whether to eliminate them.
+  const bool undecided = options.variable_projection == VariableProjection::automatic;
+  if (undecided && !options.solve_linear_start) options.variable_projection = VariableProjection::off;
   return options;
 }
 
@@ -237,13 +243,15 @@ void solve_in(const SolveRequest& request, DenseEvaluator& evaluator, SolveWorks
   s.iterations.swap(w.trace);
   s.precision.issues.swap(attempts.issues());
   count_steps(s);
+  if (s.eliminated.empty()) s.eliminated = w.start.eliminated;
   if (s.termination != Termination::failure) s.initial_cost = given_cost;
   else w.best.x = request.x0;
 }
 
 MinimizerResult solve(const SolveRequest& request) {
   const auto& wish = request.options.precision;
-  if (!wish || (wish->strict && !request.options.strict)) {
+  const bool unsettled = request.options.variable_projection == VariableProjection::automatic && !request.options.solve_linear_start;
+  if (!wish || (wish->strict && !request.options.strict) || unsettled) {
     const SolverOptions options = settled(request.options);
     return solve({request.rows, request.x0, request.linear, options, request.unit_sigma, request.limits, request.survey});
   }

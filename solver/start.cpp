@@ -188,6 +188,7 @@ Sampled sample(DenseEvaluator& evaluator, const SolveRequest& request, std::chro
     }
     Minimizer minimizer(part, request.options, request.unit_sigma, false);
     minimizer.keep_within(request.limits.box());
+    minimizer.eliminate(request.linear);
     minimizer.count_from(static_cast<int>(start.iterations.size()));
     minimizer.count_kernels_from({});
     const bool close = minimizer.warm_up(here.x, here.at, kNearEnough, begin);
@@ -197,6 +198,7 @@ Sampled sample(DenseEvaluator& evaluator, const SolveRequest& request, std::chro
     start.iterations.insert(start.iterations.end(), warm.iterations.begin(), warm.iterations.end());
     start.issues.insert(start.issues.end(), warm.issues.begin(), warm.issues.end());
     start.stop_asked = warm.spent == Termination::user_stop;
+    if (level == kLevels[0]) start.eliminated = std::move(warm.eliminated);
     start.x = warm.x;
     if (!close) return warm.spent ? Sampled::spent : Sampled::lost;
     last = std::move(warm.at);
@@ -261,6 +263,7 @@ void choose_start(DenseEvaluator& evaluator, const SolveRequest& request, std::c
   start.at.reset();
   start.iterations.clear();
   start.issues.clear();
+  start.eliminated.clear();
   start.stop_asked = start.from_samples = false;
   start.initial_cost = 0;
   start.counted = evaluator.counters();

@@ -15,6 +15,7 @@ struct Start {
   Kept<Linearization> at;           // of all rows at x, where a pass was made
   std::vector<IterationSummary> iterations;  // on samples
   std::vector<PrecisionIssue> issues;        // of those
+  std::vector<int> eliminated;      // linear parameters, while samples were fitted
   bool stop_asked = false;          // by the callback, while samples were fitted
   bool from_samples = false;        // that represent all rows
   KernelCounters counted;           // before the passes over all rows

@@ -84,6 +84,7 @@ std::string Summary::full_report() const {
   out += fmt::format("  gradient (cosine)     {:.3e}  (rounding bound {:.3e})\n", certificate.gradient_norm, certificate.gradient_bound);
   out += fmt::format("  distance to optimum   {:.3e} standard errors\n", certificate.decrement_sigma);
   out += fmt::format("  undamped f64 step     {:.3e} relative\n", certificate.step);
+  if (!eliminated.empty()) out += fmt::format("  eliminated            {} linear parameter{}\n", eliminated.size(), eliminated.size() == 1 ? "" : "s");
   if (certificate.last_step > 0) {
     out += fmt::format("  last step             {:.3e} relative, from the last pass over all rows; what it leaves is bounded above\n",
                        certificate.last_step);

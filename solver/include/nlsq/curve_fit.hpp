@@ -28,6 +28,7 @@ struct FitResult {
   Matrix covariance;                    // parameters x parameters; NaN as above
   std::vector<bool> fixed;              // not of tied ones
   std::vector<bool> at_bound;           // free, and on a bound: taken as held there in all that is said of the others
+  std::vector<bool> eliminated;         // linear, and solved for as the others went (options.variable_projection)
   std::vector<double> guess;            // where the iteration started
   std::size_t rows = 0;
   std::ptrdiff_t dof = 0;               // rows - free parameters, those at bounds not counted

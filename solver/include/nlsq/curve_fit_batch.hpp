@@ -90,7 +90,7 @@ struct NLSQ_API BatchResult {
 //
 // Alone, fits are certified as curve_fit's are and have the bits of curve_fit(model, ...) on one thread. So are those of
 // `in_lanes = false` and of options that lanes do not serve: strict, ftol, max_seconds, max_iterations below 100, Gauss-Newton,
-// geodesic acceleration always, other policies than the default and f64, bounds, losses and ties. (Errors in x are refused.)
+// geodesic acceleration always, variable projection on, other policies than the default and f64, bounds, losses and ties. (Errors in x are refused.)
 //
 // Limits of time and iterations are each fit's. Data that are not finite, or a sigma that is not positive, fail the fit
 // they belong to (FAILED, parameters as they started); sizes that disagree throw DataError or ValidationError. A

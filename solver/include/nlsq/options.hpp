@@ -53,6 +53,14 @@ enum class Sampling : std::uint8_t {
   never,
 };
 
+// Whether parameters that a curve's model is linear in are eliminated: solved for as the others go, which alone are damped
+// (docs/variable-projection.md). Not those with bounds, nor under a loss or with errors in x. The answer is the same.
+enum class VariableProjection : std::uint8_t {
+  automatic,  // where the start shows that it saves work
+  on,
+  off,
+};
+
 struct NLSQ_API SolverOptions : Parallelism {
   Algorithm algorithm = Algorithm::levenberg_marquardt;
   Geodesic geodesic = Geodesic::automatic;
@@ -72,6 +80,7 @@ struct NLSQ_API SolverOptions : Parallelism {
   int nonmonotonic_steps = 0;
   bool solve_linear_start = true;  // starting values of linear parameters are solved for, not taken as given; those of a loss
                                    // that leaves far residuals out, by a convex one (docs/losses.md)
+  VariableProjection variable_projection = VariableProjection::automatic;  // automatic: off without solve_linear_start, too
   std::optional<PrecisionPolicy> precision;  // none: the thread's, current_policy(), when the solve is called
   Sampling sampling = Sampling::automatic;
   bool strict = false;   // every row is re-evaluated through the user's callable, not a sample

@@ -128,6 +128,7 @@ struct NLSQ_API Summary {
   TimeSummary time;
   double counted_work = 0;    // rows * operations, weighted by format, in f64 adds
   int accepted = 0, rejected = 0;
+  std::vector<int> eliminated;  // linear parameters that were (SolverOptions::variable_projection), in free-parameter order
   int threads = 1;            // most that one pass ran on
   std::string kernel;         // "avx512", ...
   std::string evaluator;      // "graph", "dual", "derivatives", "finite differences"
