@@ -424,6 +424,27 @@ TEST_CASE("--bounds that cannot be meant are refused, with what would do") {
   CHECK(contains(outside.out, "a = 200 is above its upper bound 20"));
 }
 
+TEST_CASE("--variable-projection: which parameters were eliminated, from starts of the others alone") {
+  const std::string command = kData + "nist/lanczos3.csv --model 'a*exp(-b*x)+c*exp(-d*x)+f*exp(-g*x)' --p0 b=0.3,d=5.5,g=7.6";
+  for (const std::string wish : {"auto", "on", "off"}) {
+    CAPTURE(wish);
+    const nlohmann::json fit = fit_json(command + " --variable-projection " + wish);
+    CHECK(fit.at("verdict") == "CONVERGED");
+    for (const auto& parameter : fit.at("parameters")) {
+      const std::string name = parameter.at("name");
+      CHECK(parameter.at("eliminated") == (wish != "off" && (name == "a" || name == "c" || name == "f")));
+    }
+    const Outcome report = run(command + " --variable-projection " + wish);
+    CHECK(contains(report.out, "Linear a, c, f: solved for") == (wish != "off"));
+  }
+  const Outcome wrong = run(kDecay + " --model exp --variable-projection maybe");
+  CHECK(wrong.status == 2);
+  CHECK(contains(wrong.err, "--variable-projection maybe: use auto, on or off"));
+  const Outcome none = run(kDecay + " --model exp --loss huber --variable-projection on");
+  CHECK(none.status == 0);
+  CHECK(contains(none.out, "nothing is eliminated: under a loss"));
+}
+
 TEST_CASE("--starts fits from several starts and lists where they ended") {
   const Scratch scratch;
   std::string text = "x,y\n";
