@@ -186,10 +186,19 @@ std::string format_history(const Summary& summary, std::size_t rows) {
   return out.empty() ? "f64, no step needed" : out;
 }
 
+// Variable projection: the parameters that the steps counted are not of.
+std::string eliminated(const FitResult& fit) {
+  std::vector<std::string> linear;
+  for (std::size_t j = 0; j < fit.eliminated.size(); ++j) {
+    if (fit.eliminated[j]) linear.push_back(fit.parameter_names[j]);
+  }
+  return linear.empty() ? "" : fmt::format(" with {} eliminated", fmt::join(linear, ", "));
+}
+
 std::string precision_line(const FitReport& report) {
   const Summary& summary = report.fit.summary;
   const Certificate& certificate = summary.certificate;
-  std::string out = fmt::format("Precision  {}, {}", format_history(summary, report.fit.rows),
+  std::string out = fmt::format("Precision  {}{}, {}", format_history(summary, report.fit.rows), eliminated(report.fit),
                                 certificate.passed ? "certified" : "not certified");
   if (!certificate.governed_by.empty()) out += fmt::format(" by {}", certificate.governed_by);
   out += fmt::format(", κ = {:.1e}, distance to the optimum {:.1e} standard errors\n", certificate.condition,
@@ -197,15 +206,6 @@ std::string precision_line(const FitReport& report) {
   return out + fmt::format("Time   {} (read {}, fit {}), {} kernels, {}\n", seconds(report.total_seconds),
                            seconds(report.read_seconds), seconds(summary.time.total), summary.kernel,
                            summary.evaluator);
-}
-
-// Variable projection: which parameters were not iterated.
-std::string eliminated_line(const FitResult& fit) {
-  std::vector<std::string> linear;
-  for (std::size_t j = 0; j < fit.eliminated.size(); ++j) {
-    if (fit.eliminated[j]) linear.push_back(fit.parameter_names[j]);
-  }
-  return linear.empty() ? "" : fmt::format("Linear {}: solved for as the others went\n", fmt::join(linear, ", "));
 }
 
 // --starts: what they led to, the first lines of it.
@@ -258,7 +258,7 @@ std::string text_report(const FitReport& report) {
   out += fmt::format("\n{}\n", parameter_table(report));
   out += quality_lines(report) + correlation_lines(fit) + minima_lines(fit);
   for (const std::string& warning : report.warnings) out += fmt::format("Warning: {}\n", warning);
-  out += eliminated_line(fit) + precision_line(report);
+  out += precision_line(report);
   if (report.optimized) out += optimize_lines(*report.optimized);
   if (report.profile) out.append("\n").append(report.profile->table());
   if (report.arguments.trace) out.append("\n").append(fit.summary.trace_report());
