@@ -131,6 +131,9 @@ bool doubt_arose(const std::vector<IterationSummary>& trace) {
   });
 }
 
+// What the projected cost did not lead to, the whole one may: no parameter is eliminated but by the user's word.
+enum class Of : std::uint8_t { any, whole_problem };
+
 // The attempts of one solve.
 class Attempts {
  public:
@@ -150,26 +153,25 @@ class Attempts {
   // Replaces the best so far.
   void instead(std::span<const double> x0) {
     w_.other.reset();
-    run(rest(), x0, w_.other, request_.options.geodesic == Geodesic::always, asked_to_stop(), false, w_.next);
+    run(rest(), x0, w_.other, request_.options.geodesic == Geodesic::always, asked_to_stop(), false, w_.next, {},
+        Of::whole_problem);
     std::swap(w_.best, w_.next);
   }
   // The better one is kept.
-  void another(std::span<const double> x0, Kept<Linearization>& at, bool geodesic) {
-    run(rest(), x0, at, geodesic, asked_to_stop(), false, w_.next);
+  void another(std::span<const double> x0, Kept<Linearization>& at, bool geodesic, Of of = Of::any) {
+    run(rest(), x0, at, geodesic, asked_to_stop(), false, w_.next, {}, of);
     const std::optional<Termination> spent = w_.next.spent;
     if (better(w_.next, w_.best, evaluator_.residuals(), request_.unit_sigma)) std::swap(w_.best, w_.next);
     w_.best.spent = spent;
   }
   // Of all attempts.
   std::vector<PrecisionIssue>& issues() { return issues_; }
-  // Options of attempts after the first: in f64, nothing eliminated but by the user's word.
+  // Options of attempts after the first: in f64.
   const SolverOptions& rest() {
     if (!rest_) {
       rest_ = request_.options;
       rest_->precision = PrecisionPolicy::all_f64();
       rest_->sampling = Sampling::never;
-      // What the projected cost did not lead to, the whole one may.
-      if (rest_->variable_projection == VariableProjection::automatic) rest_->variable_projection = VariableProjection::off;
     }
     return *rest_;
   }
@@ -177,10 +179,10 @@ class Attempts {
  private:
   bool asked_to_stop() const { return w_.best.spent == Termination::user_stop; }
   void run(const SolverOptions& options, std::span<const double> x0, Kept<Linearization>& at, bool geodesic, bool stop,
-           bool trusted, MinimizerResult& out, const std::optional<KernelCounters>& counted = std::nullopt) {
+           bool trusted, MinimizerResult& out, const std::optional<KernelCounters>& counted = {}, Of of = Of::any) {
     Minimizer minimizer(evaluator_, options, request_.unit_sigma, geodesic, w_.minimizer);
     minimizer.keep_within(request_.limits.box());
-    minimizer.eliminate(request_.linear);
+    if (of == Of::any || options.variable_projection == VariableProjection::on) minimizer.eliminate(request_.linear);
     if (counted) minimizer.count_kernels_from(*counted);
     minimizer.count_from(static_cast<int>(w_.trace.size()));
     if (stop) minimizer.ask_stop();
@@ -229,7 +231,7 @@ void solve_in(const SolveRequest& request, DenseEvaluator& evaluator, SolveWorks
   }
   if (options.geodesic == Geodesic::automatic && worth_another_attempt(w.best, evaluator, request)) {
     w.other.reset();
-    attempts.another(request.x0, w.other, true);
+    attempts.another(request.x0, w.other, true, Of::whole_problem);
   }
 
   double given_cost = initial_cost;
