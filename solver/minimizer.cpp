@@ -178,10 +178,11 @@ std::optional<Termination> Minimizer::budget_spent() const {
   return std::nullopt;
 }
 
-// A quarter of all iterations, and f32 rows still lead on: leaves the rest to an attempt in f64 from the start.
+// A quarter of all iterations, and f32 rows still lead on, or those of 16 bits did to where f64 might not have gone, with
+// linear parameters eliminated: leaves the rest to an attempt in f64 from the start.
 bool Minimizer::lost_below_f64() const {
   constexpr int kFewest = 100;
-  return low() && state_.iteration - first_iteration_ >= std::max(kFewest, options_.max_iterations / 4);
+  return (low() || projection_.too_few_digits()) && state_.iteration - first_iteration_ >= std::max(kFewest, options_.max_iterations / 4);
 }
 
 // The linearization of x in the plan in force, with everything derived from it.

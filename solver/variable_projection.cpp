@@ -29,7 +29,7 @@ double dot(const double* a, const double* b, std::size_t count) {
 
 void Projection::offer(std::span<const int> linear, const Box& box, VariableProjection wish) {
   wish_ = wish;
-  decided_ = false;
+  decided_ = too_few_digits_ = false;
   offered_.clear();
   linear_.clear();
   if (wish == VariableProjection::off) return;
@@ -84,20 +84,22 @@ bool Projection::factor(const Linearization& at, bool drop_dependent) {
 bool Projection::worth_it(const Linearization& at) const {
   const std::size_t n = at.gradient.size();
   bool near = false;
-  std::size_t others = 0;
   for (std::size_t j = 0; j < n; ++j) {
     if (std::ranges::find(offered_, static_cast<int>(j)) != offered_.end()) continue;
-    ++others;
     near = near || (at.normal(j, j) > 0 && weights_[j] <= kNear);
   }
-  if (wish_ == VariableProjection::on) return linear_.size() < n;
-  return others > 0 && near;
+  return near || wish_ == VariableProjection::on;
 }
 
 std::span<const double> Projection::weigh_damping(const Linearization& at) {
   const std::size_t n = at.gradient.size();
+  if (offered_.size() >= n) linear_.clear();  // nothing would be left to iterate
+  if (linear_.empty()) return {};
   if (!factor(at, !decided_)) {
-    if (!decided_ && wish_ == VariableProjection::automatic) linear_.clear();  // and later would be half way along another path
+    if (!decided_ && wish_ == VariableProjection::automatic) {  // later would be half way along another path
+      linear_.clear();
+      too_few_digits_ = true;
+    }
     return {};
   }
   weights_.assign(n, 1.0);

@@ -25,6 +25,8 @@ class Projection {
   void offer(std::span<const int> linear, const Box& box, VariableProjection wish);
   // Something is eliminated, or may be: the first point is to be seen yet.
   bool active() const { return !linear_.empty(); }
+  // `wish` is automatic, and the first point was known in too few digits to tell: nothing is.
+  bool too_few_digits() const { return too_few_digits_; }
   std::span<const int> eliminated() const { return decided_ ? std::span<const int>(linear_) : std::span<const int>(); }
 
   // What the damping of each column of J is to be multiplied by at this point: ‖P⊥a‖²/‖a‖², and 0 for those that are
@@ -42,7 +44,7 @@ class Projection {
 
   std::vector<int> offered_, linear_;
   VariableProjection wish_ = VariableProjection::off;
-  bool decided_ = false;
+  bool decided_ = false, too_few_digits_ = false;
   double dependent_ = 0;
   std::size_t stride_ = 0;
   Vector factor_;         // L of the scaled ΦᵀΦ, by rows

@@ -27,7 +27,7 @@ rule("E9 finishing in f64" precision/scheduler.cpp [[if (h.nearness <= 1) return
 rule("E9 the finishing step must not raise the gradient" solver/minimizer_precision.cpp [[if (!there.finite || !(solver_->norm_in_metric(there.gradient)]] [[if (!there.finite || false && !(solver_->norm_in_metric(there.gradient)]])
 rule("f64 rows keep 16 bits while steps are to be made" precision/scheduler.cpp [[const bool kept = h.nearness > 1 &&]] [[const bool kept = false &&]])
 rule("wasted work is capped" precision/scheduler.cpp [[low_rows && !(h.wasted <= t.wasted_work)]] [[false]])
-rule("no more than a quarter of the iterations below f64" solver/minimizer.cpp [[return low() && state_.iteration - first_iteration_ >=]] [[return false && state_.iteration - first_iteration_ >=]])
+rule("no more than a quarter of the iterations below f64" solver/minimizer.cpp [[return (low() || projection_.too_few_digits()) && state_.iteration - first_iteration_ >=]] [[return false && state_.iteration - first_iteration_ >=]])
 
 # ---- the way back
 rule("descents" precision/scheduler.cpp [[if (h.parameters < kTileSums || h.plan.residual == Format::f64) return std::nullopt;]] [[return std::nullopt;]])
