@@ -113,7 +113,8 @@ void explain_counts(const Curve& curve, FitResult& fit) {
 void warn_of_none_eliminated(const Curve& curve, const std::vector<int>& linear, FitResult& fit) {
   if (curve.options.variable_projection != VariableProjection::on || !fit.summary.eliminated.empty()) return;
   if (fit.summary.termination == Termination::failure) return;
-  const char* why = !curve.form.loss.is_linear()            ? "under a loss no parameter is linear in the residuals"
+  const char* why = curve.options.algorithm != Algorithm::levenberg_marquardt ? "it is of Levenberg-Marquardt steps"
+                    : !curve.form.loss.is_linear()          ? "under a loss no parameter is linear in the residuals"
                     : !curve.form.x_errors.empty()          ? "with errors in x no parameter is linear in the residuals"
                     : linear.empty()                        ? "the model is linear in no free parameter, or is not known to be"
                     : linear.size() == curve.free.size()    ? "the model is linear in all free parameters"

@@ -109,8 +109,10 @@ class Minimizer {
   void count_kernels_from(const KernelCounters& before) { counted_ = before; }
   // Parameters are to stay in `box`, the start in it: every point that is evaluated lies there. It must outlive this.
   void keep_within(const Box& box) { box_ = box; }
-  // These parameters enter linearly together; they may be eliminated. After keep_within.
-  void eliminate(std::span<const int> linear) { projection_.offer(linear, box_, options_.variable_projection); }
+  // These parameters enter linearly together; they may be eliminated, where steps are damped. After keep_within.
+  void eliminate(std::span<const int> linear) {
+    if (options_.algorithm == Algorithm::levenberg_marquardt) projection_.offer(linear, box_, options_.variable_projection);
+  }
   // As if the callback had said Stop: `run` certifies where it starts.
   void ask_stop() { stop_asked_ = true; }
   // The start comes from samples that represent all rows: it lies within some standard errors of the

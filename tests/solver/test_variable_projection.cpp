@@ -519,6 +519,9 @@ TEST_CASE("nothing is eliminated under a loss, of counts, with errors in x, of a
   on.sigma = errors;
   on.sigma_x = {Column(errors)};
   none(s.formula, on, "errors in x", d.y);
+  FitOptions dogleg = options_of(VariableProjection::on);
+  dogleg.algorithm = Algorithm::dogleg;
+  none(s.formula, dogleg, "Levenberg-Marquardt", d.y);
   none("a^2*exp(-b*x)+c^2", options_of(VariableProjection::on), "linear in no", d.y);
   none("a+b*x+c*x^2", options_of(VariableProjection::on), "linear in all", d.y);
   // Where it is not asked for, nothing is said.
