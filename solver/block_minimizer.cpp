@@ -18,7 +18,8 @@ constexpr double kFlat = 1e-9;           // relative decrease of the cost at whi
 constexpr double kExactModel = 0.05;     // of the decrease promised, that the decrease may differ by
 constexpr double kShortWay = 0.1;        // of the step, along which its bend is measured
 constexpr double kMostBend = 0.75;       // 2 ‖D a‖ / ‖D v‖ beyond which the acceleration is not trusted
-constexpr double kStraight = 0.05;       // and up to which the step is straight
+constexpr double kStraight = 0.05;       // and up to which the model is linear as far as the step goes
+constexpr double kUnbent = 0.005;        // and up to which a correction is not worth an evaluation
 constexpr double kShort = 0.25;          // gain ratio of a step that fell short
 constexpr int kPatience = 2;             // rejections in a row after which f32 is suspected
 
@@ -168,7 +169,7 @@ void BlockMinimizer::propose() {
 bool BlockMinimizer::worth_bending() const {
   if (options_.geodesic != Geodesic::automatic) return options_.geodesic == Geodesic::always;
   const double expected = expected_bend();
-  return std::isnan(expected) || (expected <= kMostBend && (expected > kStraight || rho_ < kShort));
+  return std::isnan(expected) || (expected <= kMostBend && (expected > kUnbent || rho_ < kShort));
 }
 
 // By the last one measured; NaN where there is none.

@@ -4,6 +4,9 @@
 
 #include "nist_fits.hpp"
 
+#include <algorithm>
+#include <utility>
+
 namespace {
 
 nist::Set repeated(const nist::Set& set, std::size_t rows) {
@@ -15,6 +18,19 @@ nist::Set repeated(const nist::Set& set, std::size_t rows) {
   for (auto& column : out.x) repeat(column);
   repeat(out.y);
   return out;
+}
+
+// Which of MGH17's two exponentials is the first is the path's doing: exchanged (b2, b4 for b3, b5) they are the same curve and
+// the same minimum. Put in the order of the certified values, the slower one first.
+void order_exponentials(nlsq::FitResult& fit) {
+  const auto at = [&](const char* name) {
+    return static_cast<std::size_t>(std::ranges::find(fit.parameter_names, name) - fit.parameter_names.begin());
+  };
+  if (fit.parameters.at(at("b4")) < fit.parameters.at(at("b5"))) return;
+  for (const auto& [first, second] : {std::pair("b2", "b3"), std::pair("b4", "b5")}) {
+    std::swap(fit.parameters[at(first)], fit.parameters[at(second)]);
+    std::swap(fit.standard_errors[at(first)], fit.standard_errors[at(second)]);
+  }
 }
 
 }  // namespace
@@ -30,7 +46,8 @@ TEST_CASE("2^18 rows give the estimates of the set itself, and f32 rows had a pa
     REQUIRE(m % set.rows() == 0);
     for (const int start : {1, 2}) {
       CAPTURE(start);
-      const nlsq::FitResult fit = nist::fit(large, start == 1 ? set.start1 : set.start2, {});
+      nlsq::FitResult fit = nist::fit(large, start == 1 ? set.start1 : set.start2, {});
+      if (set.name == "MGH17") order_exponentials(fit);
       const nlsq::KernelCounters& k = fit.summary.precision.counters;
       const nist::Digits d = nist::digits(set, fit, static_cast<double>(m / set.rows()));
       fmt::print("{:<9} {} digits {:5.2f} {:5.2f}  {:<14} passes f32 {:5.1f} f64 {:5.1f}  {:.2f} s\n",
