@@ -27,12 +27,8 @@ double BlockMinimizer::compare() {
   return difference;
 }
 
-// Beyond rounding: beside the residuals' size, and beside that of the terms they are made of.
 bool BlockMinimizer::repeats(double difference) const {
-  double size = 0;
-  for (const double v : r_) size = std::max(size, std::fabs(v));
-  const double terms = known_ ? model_.scaled_size(x_, scale_) : 0;
-  return difference <= 1e-9 * size + 1e-13 * terms;
+  return BlockModel::repeats(difference, r_, known_ ? model_.scaled_size(x_, scale_) : 0);
 }
 
 bool BlockMinimizer::rechecked() { return repeats(compare()); }

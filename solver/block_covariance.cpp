@@ -71,14 +71,13 @@ struct CovarianceWork {
   bool linearize() {
     BlockModel& model = prepared->model;
     cost = model.cost(x, r);
-    double difference = model.recheck(x, r), size_of_r = 0;
+    double difference = model.recheck(x, r);
     if (model.carries_wrongly(difference, r)) {
       model.record_again(x);
       cost = model.cost(x, r);
       difference = model.recheck(x, r);
     }
-    for (const double v : r) size_of_r = std::max(size_of_r, std::fabs(v));
-    if (!(difference <= 1e-9 * size_of_r)) {
+    if (!BlockModel::repeats(difference, r)) {
       model.distrust("a program gave other residuals than the function itself");
       cost = model.cost(x, r);
     }

@@ -13,6 +13,12 @@ namespace {
 constexpr std::size_t kMostTasks = 32;
 constexpr std::size_t kSumSlots = 1024;  // residual blocks whose costs are added up at a time
 
+double largest_magnitude(std::span<const double> values) {
+  double largest = 0;
+  for (const double v : values) largest = std::max(largest, std::fabs(v));
+  return largest;
+}
+
 TaskRunner runner(const Parallelism& parallelism) {
   return [&parallelism](std::size_t count, const std::function<void(std::size_t)>& task) { run_tasks(count, parallelism, task); };
 }
@@ -92,9 +98,11 @@ void BlockModel::record_again(std::span<const double> x) {
 
 bool BlockModel::carries_wrongly(double difference, std::span<const double> r) const {
   constexpr double kSame = 8;  // another x rounds differently
-  double size = 0;
-  for (const double v : r) size = std::max(size, std::fabs(v));
-  return carried() && (left_ > 0 || !(difference <= kSame * std::max(usual_difference_, 0x1p-52 * size)));
+  return carried() && (left_ > 0 || !(difference <= kSame * std::max(usual_difference_, 0x1p-52 * largest_magnitude(r))));
+}
+
+bool BlockModel::repeats(double difference, std::span<const double> r, double terms) {
+  return difference <= 1e-9 * largest_magnitude(r) + 1e-13 * terms;
 }
 
 double BlockModel::cost(std::span<const double> x, std::vector<double>& r) {

@@ -57,6 +57,8 @@ class BlockModel {
 
   // Largest difference between r and what the user's own code gives.
   double recheck(std::span<const double> x, std::span<const double> r);
+  // Whether that is rounding: beside the residuals' size, and beside that of the terms they are made of, where it is known.
+  static bool repeats(double difference, std::span<const double> r, double terms = 0);
   void distrust(std::string why);
   // Constants of functions that were not called in this solve. `difference`, of residuals r at its start from the
   // functions' own, is more than it was where all were called, or a block decides otherwise than it did then.
