@@ -20,6 +20,7 @@ struct Settings {
   Clock clock = Clock::wall;  // cpu: processor time of the process, for busy machines and one thread
   int repeat = 5;             // rounds
   std::string bal_file;   // of suite bal; empty: problems are made up
+  std::vector<int> bal_size = {};  // of suite bal: cameras, points, observations of one that is made up; empty: small ones
   Machine machine;
   Report* report = nullptr;
 };

@@ -1,5 +1,6 @@
 // nlsq-bench: ours beside its peers, alternately in one run.
 #include "peers.hpp"
+#include "suite_bal.hpp"
 #include "suites.hpp"
 
 #include <nlsq/kernel_table.hpp>
@@ -18,7 +19,9 @@ namespace {
 
 struct Arguments {
   std::vector<std::string> suites;
-  std::string json, goals, fits_of, bal;
+  std::string json, goals, fits_of, bal, bal_way;
+  std::vector<int> bal_size;
+  double bal_target = 0;
   std::size_t rows = 0;
   int repeat = 0;
   bool quick = false, list = false, cpu = false;
@@ -36,8 +39,10 @@ int run(const Arguments& arguments) {
   settings.clock = arguments.cpu ? bench::Clock::cpu : bench::Clock::wall;
   settings.repeat = arguments.repeat > 0 ? arguments.repeat : arguments.quick ? 3 : 7;
   settings.bal_file = arguments.bal;
-  settings.machine = bench::measure_machine();
+  settings.bal_size = arguments.bal_size;
   settings.report = &report;
+  if (!arguments.bal_way.empty()) return bench::answer_with_bundle(arguments.bal_way, arguments.bal_target, settings), 0;
+  settings.machine = bench::measure_machine();
   const bench::Machine& machine = settings.machine;
   fmt::print("nlsq {}, kernel {}; peers: {}\n", NLSQ_VERSION, nlsq::kernels().name, bench::peer_versions());
   fmt::print("one core at most ({}): {:.3g} Gflop/s f64, {:.3g} f32, reads {:.3g} GB/s, all cores {:.3g}\n", machine.isa,
@@ -76,6 +81,11 @@ int main(int argc, char** argv) {
   app.add_option("--goals", arguments.goals, "write the goals, as printed at the end, to FILE");
   app.add_option("--repeat", arguments.repeat, "runs of each contender")->check(CLI::Range(1, 1000));
   app.add_option("--bal", arguments.bal, "suite bal on FILE, in the form of examples/bal.hpp, instead of problems made up");
+  app.add_option("--bal-size", arguments.bal_size, "suite bal on one problem made up of so many cameras, points and observations: 500,200000,1000000")
+      ->delimiter(',')
+      ->expected(3)
+      ->check(CLI::PositiveNumber)
+      ->excludes("--bal");
   app.add_flag("--quick", arguments.quick, "fewer rows and runs");
   app.add_flag("--cpu-time", arguments.cpu,
                "processor time instead of wall time: for a busy machine, and one thread");
@@ -83,6 +93,9 @@ int main(int argc, char** argv) {
   // What suite isa asks of itself under another instruction set; nobody else's to use.
   app.add_option("--fits-of", arguments.fits_of)->group("");
   app.add_option("--rows", arguments.rows)->group("");
+  // And suite bal: one way of doing it, in a process of its own.
+  app.add_option("--bal-way", arguments.bal_way)->group("");
+  app.add_option("--bal-target", arguments.bal_target)->group("");
   CLI11_PARSE(app, argc, argv);
   try {
     if (!arguments.fits_of.empty()) return bench::answer_with_fits(arguments.fits_of, arguments.rows), 0;

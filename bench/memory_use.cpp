@@ -36,6 +36,8 @@ double memory_beyond(const std::function<void()>& work) {
   return can_reset ? kilobytes("/proc/self/status", "VmHWM:") - before : std::numeric_limits<double>::quiet_NaN();
 }
 
+double peak_memory() { return kilobytes("/proc/self/status", "VmHWM:"); }
+
 double available_memory() { return kilobytes("/proc/meminfo", "MemAvailable:"); }
 
 }  // namespace bench
