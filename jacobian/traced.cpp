@@ -50,19 +50,22 @@ Traced Tape::follow(Op op, const Traced& a, const Traced& b, const Traced& c, do
   result.node_ = kLost;
   result.tape_ = serial_;
   if (departed_ || opaque()) return result;
+  // Step 0 is an operand that the operation does not have, or, here, a plain constant: not yet a step of the path.
+  const auto known_as = [this](const Traced& operand, std::uint32_t step) {
+    return operand.node_ == step && (step == 0 || (operand.tape_ == serial_ && step < position_));
+  };
+  if (position_ < path_.size()) {
+    const TapeStep& known = path_[position_];
+    if (known.op == op && known_as(a, known.a) && known_as(b, known.b) && known_as(c, known.c)) {
+      result.node_ = static_cast<std::uint32_t>(position_++);
+      return result;
+    }
+  }
   const Traced* const operands[] = {&a, &b, &c};
-  std::uint32_t nodes[3] = {0, 0, 0};
-  for (int i = 0; i < arity(op); ++i) {
-    const Traced& operand = *operands[i];
-    nodes[i] = operand.node_ != 0 && operand.tape_ == serial_ && operand.node_ < position_ ? operand.node_ : step_of(operand);
-  }
-  if (departed_ || opaque() || position_ >= path_.size()) {
-    departed_ = true;
-    return result;
-  }
-  const TapeStep& known = path_[position_];
-  departed_ = known.op != op || known.a != nodes[0] || known.b != nodes[1] || known.c != nodes[2];
-  if (!departed_) result.node_ = static_cast<std::uint32_t>(position_++);
+  TapeStep step{.op = op};
+  std::uint32_t* const places[] = {&step.a, &step.b, &step.c};
+  for (int i = 0; i < arity(op); ++i) *places[i] = step_of(*operands[i]);
+  if (!departed_ && !opaque()) result.node_ = follow(step);
   return result;
 }
 

@@ -6,6 +6,7 @@
 // points, chunks are added in f64; V is inverted and S factored in f64. D: column norms, points first, then cameras.
 #pragma once
 
+#include "aligned_vector.hpp"
 #include "block_structure.hpp"
 #include "parallel.hpp"
 #include "reduced_system.hpp"
@@ -72,7 +73,7 @@ class SchurSolver {
  private:
   template <class T>
   struct Sums {
-    std::vector<T> blocks, cameras, scratch;  // of all chunks
+    AlignedVector<T> blocks, cameras, scratch;  // of all chunks
   };
   template <class T>
   Sums<T>& sums();
@@ -93,8 +94,9 @@ class SchurSolver {
   ReducedSystem reduced_;
   Sums<float> sums_f32_;
   Sums<double> sums_f64_;
-  std::vector<double> V_, inverse_, gradient_, squares_, damping_, rhs_, step_cameras_, bent_;
-  std::vector<float> step_cameras_f32_;
+  std::vector<double> V_, inverse_, gradient_, squares_, damping_, rhs_, bent_;
+  AlignedVector<double> step_cameras_;
+  AlignedVector<float> step_cameras_f32_;
   int threads_ = 1;
 };
 
