@@ -75,6 +75,41 @@ void compare_kernels(const Settings& settings) {
   }
 }
 
+// Seconds in which a tile is folded into R, with the copy that the kernel may destroy.
+Contender qr(int n) {
+  const auto n1 = static_cast<std::size_t>(n) + 1;
+  auto data = std::make_shared<std::vector<double>>(n1 * kTileRows), copy = std::make_shared<std::vector<double>>(n1 * kTileRows);
+  for (std::size_t i = 0; i < data->size(); ++i) (*data)[i] = static_cast<double>(i * 7919 % 1009) * 1e-3;
+  auto R = std::make_shared<std::vector<double>>(n1 * n1);
+  return {"f64 QR", [=] {
+            *copy = *data;
+            std::vector<double*> columns;
+            for (std::size_t j = 0; j < n1; ++j) columns.push_back(copy->data() + j * kTileRows);
+            nlsq::KernelCounters counters;
+            nlsq::kernels().qr_fold(R->data(), n1, static_cast<int>(n1), columns.data(), kTileRows, &counters);
+            return std::vector<double>{};
+          }};
+}
+
+void compare_qr(const Settings& settings) {
+  for (const int n : {128, 512, 2000}) {
+    const std::vector<Measured> measured = measure({qr(n), gram<double>("f64 Gram", n, nlsq::kernels().gram_f64)}, settings);
+    const double operations = 2 * static_cast<double>(n + 1) * (n + 1) * static_cast<double>(kTileRows), times = measured[0].seconds / measured[1].seconds;
+    Row row;
+    row.suite = "dense";
+    row.name = fmt::format("QR kernel f64, n = {}, {} rows", n, kTileRows);
+    row.over_floor = 2 * measured[0].seconds * settings.machine.fma_f64 / operations;
+    row.ours_s = measured[0].seconds;
+    row.peer = "f64 Gram";
+    row.peer_s = measured[1].seconds;
+    row.note = fmt::format("{:.0f} Gflop/s; {:.2f} times the Gram matrix, whose operations are half", 1e-9 * operations / measured[0].seconds, times);
+    settings.report->add(row);
+    if (n >= 512 && nlsq::kernels().qr_block_columns > 0) {
+      settings.report->goal({"dense", fmt::format("QR kernel f64, n = {}: times the Gram matrix", n), times, Asked::at_most, 3, "x"});
+    }
+  }
+}
+
 #if NLSQ_BENCH_CERES
 class ByHand final : public ceres::CostFunction {
  public:
@@ -180,6 +215,7 @@ void run_dense(const Settings& settings) {
   settings.report->begin_suite("dense", "Gram kernels on one tile, /floor: of bf16 at 4 times f64's multiply-adds; then fits of many parameters, /floor:\n"
                                         "of one f64 Gram matrix; goals: bf16 and f64 kernels 85 %, 3.5x apart; 2.5x all-f64, 10x Ceres");
   compare_kernels(settings);
+  compare_qr(settings);
   const int cores = settings.clock == Clock::cpu ? 1 : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
   compare_fits(radial_basis(settings.quick ? 10'000 : 100'000, settings.quick ? 42 : 170), cores, settings);
   if (!settings.quick) {

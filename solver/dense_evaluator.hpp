@@ -91,6 +91,8 @@ class DenseEvaluator final : public Evaluator {
   void linearization_of(const Sums& sums, const PrecisionPlan& plan, Linearization& out) const;
 
   class Workers;
+  std::size_t tiles_of_chunk(const Pass& pass, int n1) const;
+  void merge(std::vector<Sums>& sums, int n1, bool alone);
   void sum_chunk(std::size_t begin, std::size_t end, const Pass& pass, Scratch& scratch, Sums& sums);
   template <class Use>
   void by_component(std::size_t begin, std::size_t end, Use use);

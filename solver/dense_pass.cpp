@@ -17,8 +17,41 @@ namespace {
 constexpr std::size_t kTilesPerChunk = 16;         // leaves of the reduction tree
 constexpr std::size_t kChunkDoubles = 1 << 23;     // most numbers all leaves hold together
 constexpr std::size_t kMostChunks = 2048;          // leaves: their memory must not grow with the rows
+constexpr std::size_t kLeastChunks = 8;            // where there are rows for as many
+constexpr std::size_t kLeastTriangles = 4;         // take as much memory
 constexpr double kThreadWork = 1e6;                // f64 adds, some 50 µs: less is not worth waking a thread
 constexpr int kMaxRecordings = 64;                 // passes repeated because a row took a new branch
+
+// JᵀJ, Jᵀr and ½rᵀr of the sums of [J | r].
+void unpack(const Vector& packed, Linearization& out) {
+  const std::size_t n = out.gradient.size();
+  std::size_t k = 0;
+  for (std::size_t i = 0; i < n; ++i) {
+    for (std::size_t j = i; j < n; ++j, ++k) out.normal(i, j) = out.normal(j, i) = packed[k];
+    out.gradient[i] = packed[k++];
+  }
+  out.cost = 0.5 * packed[k];
+}
+
+// The same of the triangle R.
+void square(const Matrix& R, Linearization& out) {
+  const std::size_t n = out.gradient.size();
+  if (in_blocks(static_cast<int>(n) + 1)) {
+    Vector packed(packed_size(static_cast<int>(n) + 1));
+    square_triangle(R.data(), n + 1, packed.data());
+    return unpack(packed, out);
+  }
+  double squares = 0;
+  for (std::size_t k = 0; k <= n; ++k) squares += R(k, n) * R(k, n);
+  out.cost = 0.5 * squares;
+  for (std::size_t i = 0; i < n; ++i) {
+    for (std::size_t k = 0; k <= i; ++k) out.gradient[i] += R(k, i) * R(k, n);
+    for (std::size_t j = i; j < n; ++j) {
+      for (std::size_t k = 0; k <= i; ++k) out.normal(i, j) += R(k, i) * R(k, j);
+      out.normal(j, i) = out.normal(i, j);
+    }
+  }
+}
 
 bool all_finite(const Vector& values) {
   double zero = 0;
@@ -89,9 +122,32 @@ void DenseEvaluator::by_component(std::size_t begin, std::size_t end, Use use) {
   }
 }
 
+// Tiles of a leaf. Their number depends on the problem alone, and is bounded by the memory their sums take. A triangle of
+// many columns is that of twice as many rows at least: joining two takes a sixth of the operations that made one.
+std::size_t DenseEvaluator::tiles_of_chunk(const Pass& pass, int n1) const {
+  const std::size_t tiles = std::max<std::size_t>(1, model_.tile_count());
+  const bool wide = pass.by_qr() && in_blocks(n1);
+  const auto columns = static_cast<std::size_t>(n1);
+  const std::size_t most = std::clamp<std::size_t>(kChunkDoubles / (wide ? columns * columns : packed_size(n1)),
+                                                   wide ? kLeastTriangles : kLeastChunks, kMostChunks);
+  const std::size_t least = wide ? (2 * columns + model_.tile_rows() - 1) / model_.tile_rows() : 0;
+  return std::max({kTilesPerChunk, least, (tiles + most - 1) / most});
+}
+
+// Up a fixed binary tree. Triangles of many columns take time.
+void DenseEvaluator::merge(std::vector<Sums>& sums, int n1, bool alone) {
+  for (std::size_t step = 1; step < sums.size(); step *= 2) {
+    std::vector<KernelCounters> counters((sums.size() - step + 2 * step - 1) / (2 * step));
+    run_tasks(counters.size(), alone ? Parallelism{1, {}} : parallelism_, [&](std::size_t k) {
+      sums[2 * step * k].merge(sums[2 * step * k + step], n1, counters[k]);
+    });
+    for (const KernelCounters& part : counters) counters_.add(part);
+  }
+}
+
 // Sums over one chunk of tiles, in order. Stops at the first tile that is not finite in f64.
 void DenseEvaluator::sum_chunk(std::size_t begin, std::size_t end, const Pass& pass, Scratch& scratch, Sums& sums) {
-  const bool qr = pass.plan.gram == Gram::qr && pass.fill != Fill::residual;
+  const bool qr = pass.by_qr();
   const auto n1 = static_cast<std::size_t>(pass.fill == Fill::residual ? 1 : parameters() + 1);
   sums.restart(pass, n1, std::max<std::size_t>(1, model_.components().size()));
   if (pass.gradient) return sum_gradients(begin, end, pass, scratch, sums);
@@ -173,12 +229,10 @@ void DenseEvaluator::sum_one_by_one(std::size_t begin, std::size_t end, const Pa
 
 // Chunks of tiles are summed in any order by any thread, then combined in a fixed binary tree: the same
 // bits however they are shared out, and rounding errors that grow with the logarithm of their number.
-// Their number depends on the problem alone, and is bounded by the memory their sums take.
 DenseEvaluator::Sums& DenseEvaluator::accumulate_once(const Pass& pass, bool& retry) {
   const int n1 = pass.fill == Fill::residual ? 1 : parameters() + 1;
   const std::size_t tiles = std::max<std::size_t>(1, model_.tile_count());
-  const std::size_t most = std::clamp<std::size_t>(kChunkDoubles / packed_size(n1), 8, kMostChunks);
-  const std::size_t chunk_tiles = std::max(kTilesPerChunk, (tiles + most - 1) / most);
+  const std::size_t chunk_tiles = tiles_of_chunk(pass, n1);
   const std::size_t chunks = (tiles + chunk_tiles - 1) / chunk_tiles;
   const double work = static_cast<double>(model_.rows()) * model_.row_cost(pass.fill);
   const bool alone = !model_.concurrent() || work < kThreadWork;
@@ -222,9 +276,7 @@ DenseEvaluator::Sums& DenseEvaluator::accumulate_once(const Pass& pass, bool& re
     retry = why == RowModel::NonFinite::retry;
     return s;
   }
-  for (std::size_t step = 1; step < chunks; step *= 2) {
-    for (std::size_t c = 0; c + step < chunks; c += 2 * step) sums[c].merge(sums[c + step], n1, counters_);
-  }
+  merge(sums, n1, alone || !(pass.by_qr() && in_blocks(n1)));
   return sums.front();
 }
 
@@ -251,25 +303,10 @@ void DenseEvaluator::linearization_of(const Sums& sums, const PrecisionPlan& pla
   out.normal.assign(n, n);
   out.triangle.assign(0, 0);
   if (plan.gram == Gram::qr) {
-    const Matrix& R = sums.triangle;
-    double squares = 0;
-    for (std::size_t k = 0; k <= n; ++k) squares += R(k, n) * R(k, n);
-    out.cost = 0.5 * squares;
-    for (std::size_t i = 0; i < n; ++i) {
-      for (std::size_t k = 0; k <= i; ++k) out.gradient[i] += R(k, i) * R(k, n);
-      for (std::size_t j = i; j < n; ++j) {
-        for (std::size_t k = 0; k <= i; ++k) out.normal(i, j) += R(k, i) * R(k, j);
-        out.normal(j, i) = out.normal(i, j);
-      }
-    }
-    out.triangle = R;
+    square(sums.triangle, out);
+    out.triangle = sums.triangle;
   } else {
-    std::size_t k = 0;
-    for (std::size_t i = 0; i < n; ++i) {
-      for (std::size_t j = i; j < n; ++j, ++k) out.normal(i, j) = out.normal(j, i) = sums.packed[k];
-      out.gradient[i] = sums.packed[k++];
-    }
-    out.cost = 0.5 * sums.packed[k];
+    unpack(sums.packed, out);
   }
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "dense_scratch.hpp"
+#include "wide_qr.hpp"
 
 #include <cstddef>
 #include <memory>
@@ -11,16 +12,19 @@
 
 namespace nlsq::inline v0 {
 
+// QR of so many columns is by blocks.
+inline bool in_blocks(int n1) { return kernels().qr_block_columns > 0 && n1 >= kernels().qr_block_columns; }
+
 // In f64 adds. Rows by lanes, products as measured (docs/precision.md, "Which form serves").
 inline double row_price(const PrecisionPlan& plan) { return plan.residual == Format::f32 ? 0.5 : 1.0; }
-inline double gram_price(Gram gram) {  // of an entry of the triangle
+inline double gram_price(Gram gram, int n1) {  // of an entry of the triangle
   switch (gram) {
     case Gram::bf16: return kernels().bf16_instructions ? 0.15 : 10;
     case Gram::f32_tile: return 0.9;
     case Gram::f16: return 0.9;
     case Gram::f32_wide: return 1.15;
     case Gram::f64: return 1;
-    case Gram::qr: return 8;
+    case Gram::qr: return in_blocks(n1) ? 2.4 + 80.0 / n1 : 8;
   }
   return 1;
 }
@@ -42,17 +46,18 @@ struct DenseEvaluator::Pass {
   PrecisionPlan plan;
   std::span<const double> beside = {};  // another point, whose cost is wanted, too
   bool gradient = false;                // Jᵀr and rᵀr alone, in f64
+  bool by_qr() const { return plan.gram == Gram::qr && fill != Fill::residual; }
   double products(int parameters) const {  // of a row
     if (fill == Fill::residual) return 0;
     if (gradient) return parameters + 1;
-    return static_cast<double>(packed_size(parameters + 1)) * gram_price(plan.gram) + parameters * rounding_price(plan);
+    return static_cast<double>(packed_size(parameters + 1)) * gram_price(plan.gram, parameters + 1) + parameters * rounding_price(plan);
   }
 };
 
 // Of one part of the rows, or of all.
 struct DenseEvaluator::Sums {
   void restart(const Pass& pass, std::size_t n1, std::size_t components) {
-    const bool qr = pass.plan.gram == Gram::qr && pass.fill != Fill::residual;
+    const bool qr = pass.by_qr();
     packed.assign(qr ? 0 : pass.gradient ? n1 : packed_size(static_cast<int>(n1)), 0.0);
     triangle.assign(qr ? n1 : 0, qr ? n1 : 0);
     squares_beside = 0;
@@ -77,15 +82,16 @@ struct DenseEvaluator::Sums {
     squares_beside += other.squares_beside;
     for (std::size_t k = 0; k < packed.size(); ++k) packed[k] += other.packed[k];
     if (triangle.empty()) return;
-    // R of both: fold the other's rows in, column by column.
     const auto n = static_cast<std::size_t>(n1);
+    if (in_blocks(n1)) return fold_triangle(triangle.data(), other.triangle.data(), n, counters);
+    // R of both: fold the other's rows in, column by column.
     Vector columns(n * 64 * ((n + 63) / 64));
     std::vector<double*> pointers(n);
     for (std::size_t j = 0; j < n; ++j) {
       pointers[j] = columns.data() + j * 64 * ((n + 63) / 64);
       for (std::size_t i = 0; i < n; ++i) pointers[j][i] = other.triangle(i, j);
     }
-    kernels().qr_fold(triangle.data(), n1, pointers.data(), n, &counters);
+    kernels().qr_fold(triangle.data(), n, n1, pointers.data(), n, &counters);
   }
 };
 

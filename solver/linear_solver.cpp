@@ -2,6 +2,7 @@
 
 #include "small_dense.hpp"
 #include "wide_factor.hpp"
+#include "wide_qr.hpp"
 
 #include <Eigen/Cholesky>
 #include <Eigen/QR>
@@ -173,15 +174,41 @@ bool LinearSolver::Impl::solve_normal(double lambda, Step& out) {
   return true;
 }
 
+// What QR of [R; √λ I] has below R.
+double LinearSolver::Impl::damping_row(Eigen::Index j, double lambda) const {
+  if (reduced && on[static_cast<std::size_t>(j)] != Held::none) return 1;  // its column in R is zero
+  return std::sqrt(damping(j, lambda));
+}
+
+// QR of [R; √λ I] by the kernels, which make use of its zeros. Leaves Rᵀ in L and the step in s.
+bool LinearSolver::Impl::solve_wide_triangle(double lambda, Step& out) {
+  using Rows = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+  const auto n = g.size();
+  Rows top = Rows::Zero(n + 1, n + 1);
+  top.topLeftCorner(n, n) = R;
+  top.topRightCorner(n, 1) = z;
+  DenseVector diagonal(n);
+  for (Eigen::Index j = 0; j < n; ++j) diagonal[j] = damping_row(j, lambda);
+  KernelCounters uncounted;  // no rows of the data
+  fold_diagonal(top.data(), diagonal.data(), size(), size() + 1, uncounted);
+  if (!(top.diagonal().head(n).cwiseAbs().minCoeff() > 0)) return false;
+  L = top.topLeftCorner(n, n).transpose();
+  A = H;
+  for (Eigen::Index j = 0; j < n; ++j) A(j, j) += damping(j, lambda);
+  out.condition = one_norm(A) * inverse_one_norm(L);
+  s = -top.topRightCorner(n, 1);
+  out.nu = s.norm();
+  solve_lower_transposed(s.data());
+  return true;
+}
+
 // QR of [R; √λ I]. Leaves Rᵀ in L and the step in s.
 bool LinearSolver::Impl::solve_triangle(double lambda, Step& out) {
+  if (size() >= kWide) return solve_wide_triangle(lambda, out);
   const auto n = g.size();
   DenseMatrix stacked = DenseMatrix::Zero(2 * n, n);
   stacked.topRows(n) = R;
-  for (Eigen::Index j = 0; j < n; ++j) stacked(n + j, j) = std::sqrt(damping(j, lambda));
-  for (Eigen::Index j = 0; reduced && j < n; ++j) {
-    if (on[static_cast<std::size_t>(j)] != Held::none) stacked(n + j, j) = 1;  // its column in R is zero
-  }
+  for (Eigen::Index j = 0; j < n; ++j) stacked(n + j, j) = damping_row(j, lambda);
   DenseVector rhs = DenseVector::Zero(2 * n);
   rhs.head(n) = z;
   const Eigen::HouseholderQR<DenseMatrix> factor(stacked);

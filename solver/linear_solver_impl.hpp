@@ -33,6 +33,8 @@ struct LinearSolver::Impl {
   void solve_lower_transposed(double* v) const;
   bool solve_normal(double lambda, Step& out);
   bool solve_triangle(double lambda, Step& out);
+  bool solve_wide_triangle(double lambda, Step& out);
+  double damping_row(Eigen::Index j, double lambda) const;
   bool solve_system(double lambda, Step& out);
 
   // Bounds (linear_solver_bounds.cpp). While some parameters lie on one, the system above is that of the others, with an

@@ -84,7 +84,7 @@ class DenseEvaluator::TileFolder {
       std::copy_n(columns[j], range.count, pointers[j]);
     }
     if (zero != 0) return false;
-    kernels().qr_fold(triangle.data(), n1_, pointers.data(), range.count, &counters_);
+    kernels().qr_fold(triangle.data(), static_cast<std::size_t>(n1_), n1_, pointers.data(), range.count, &counters_);
     return true;
   }
 

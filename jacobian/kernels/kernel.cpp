@@ -7,7 +7,7 @@
 #include "kernel_sets.hpp"
 #include "lane_gram.hpp"
 #include "lane_solve.hpp"
-#include "qr.hpp"
+#include "qr_blocked.hpp"
 #include "run.hpp"
 #include "term_sums.hpp"
 
@@ -40,6 +40,7 @@ constexpr KernelTable table{
     .lanes_f64 = static_cast<int>(Simd<double>::lanes),
     .lanes_f32 = static_cast<int>(Simd<float>::lanes),
     .bf16_instructions = false,
+    .qr_block_columns = BlockedQr::possible ? qr_block_columns : 0,
     .run_f64 = run_f64,
     .run_f32 = run_f32,
     .decode_f64 = decode_f64,

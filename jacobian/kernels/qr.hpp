@@ -111,12 +111,17 @@ void apply(const Reflection& h, const double* x, double* row_of_r, double* const
   subtract<N>(x, columns, padded_rows, w);
 }
 
-void qr_fold(double* R, int n1, double* const* columns, std::size_t rows, KernelCounters* counters) {
+// A norm for each column, a dot and an axpy for each pair: 2 n1 + 4 n1 (n1 - 1) / 2 a row.
+NLSQ_INLINE std::uint64_t qr_flops(int n1, std::size_t rows) {
+  return 2u * static_cast<std::uint64_t>(n1) * static_cast<std::uint64_t>(n1) * rows;
+}
+
+void fold_by_columns(double* R, std::size_t stride, int n1, double* const* columns, std::size_t rows) {
   const std::size_t padded_rows = (rows + S64::lanes - 1) / S64::lanes * S64::lanes;
   for (int j = 0; j < n1; ++j)
     for (std::size_t i = rows; i < padded_rows; ++i) columns[j][i] = 0;
   for (int j = 0; j < n1; ++j) {
-    double* row_of_r = R + static_cast<std::ptrdiff_t>(j) * n1;
+    double* row_of_r = R + static_cast<std::size_t>(j) * stride;
     const Reflection h = reflect(row_of_r[j], columns[j], padded_rows);
     row_of_r[j] = h.beta;
     if (h.tau == 0) continue;
@@ -124,8 +129,6 @@ void qr_fold(double* R, int n1, double* const* columns, std::size_t rows, Kernel
     for (; k + 4 <= n1; k += 4) apply<4>(h, columns[j], row_of_r + k, columns + k, padded_rows);
     for (; k < n1; ++k) apply<1>(h, columns[j], row_of_r + k, columns + k, padded_rows);
   }
-  // A norm for each column, a dot and an axpy for each pair: 2 n1 + 4 n1 (n1 - 1) / 2 a row.
-  counters->qr_flops_f64 += 2u * static_cast<std::uint64_t>(n1) * static_cast<std::uint64_t>(n1) * rows;
 }
 
 }  // namespace

@@ -240,7 +240,7 @@ TEST_CASE("Folding tiles into R keeps R'R equal to the sum of their Gram matrice
           std::vector<long double> sums, sizes;
           reference(c, rows, sums, sizes);
           for (std::size_t k = 0; k < sums.size(); ++k) total[k] += sums[k];
-          set->qr_fold(R.data(), n1, c.pointers.data(), rows, &counters);
+          set->qr_fold(R.data(), static_cast<std::size_t>(n1), n1, c.pointers.data(), rows, &counters);
         }
         CHECK(gram_mismatch(R, n1, total) < 2e-14);
         for (int i = 0; i < n1; ++i)
@@ -266,7 +266,7 @@ TEST_CASE("QR keeps a small singular value that the Gram matrix loses") {
     for (double d : difference) spread += (d - mean) * (d - mean);
     auto R = zero_matrix(2);
     KernelCounters counters;
-    set->qr_fold(R.data(), 2, c.pointers.data(), 512, &counters);
+    set->qr_fold(R.data(), 2, 2, c.pointers.data(), 512, &counters);
     CHECK(std::fabs(R[3]) == doctest::Approx(static_cast<double>(std::sqrt(spread))).epsilon(1e-5));
   }
 }
@@ -278,21 +278,21 @@ TEST_CASE("QR passes zero columns, huge and tiny ones") {
     Columns<double> c(3, 20, 2);
     for (double& v : c.data[1]) v = 0;
     auto R = zero_matrix(3);
-    set->qr_fold(R.data(), 3, c.pointers.data(), 20, &counters);
+    set->qr_fold(R.data(), 3, 3, c.pointers.data(), 20, &counters);
     CHECK(R[4] == 0);
     for (double v : R) CHECK(std::isfinite(v));
     // All zero: R stays what it was.
     Columns<double> nothing(3, 20, 2);
     for (auto& column : nothing.data) std::fill(column.begin(), column.end(), 0.0);
     const auto before = R;
-    set->qr_fold(R.data(), 3, nothing.pointers.data(), 20, &counters);
+    set->qr_fold(R.data(), 3, 3, nothing.pointers.data(), 20, &counters);
     CHECK(R == before);
     for (double scale : {1e200, 1e-200, 1e300, 0x1p-1000, 0x1p-1060}) {
       CAPTURE(scale);
       Columns<double> d(1, 20, 4);
       for (std::size_t i = 0; i < 20; ++i) d.data[0][i] = scale * (i % 2 ? 1 : -1);
       auto r = zero_matrix(1);
-      set->qr_fold(r.data(), 1, d.pointers.data(), 20, &counters);
+      set->qr_fold(r.data(), 1, 1, d.pointers.data(), 20, &counters);
       const double expected = scale * std::sqrt(20.0);
       CHECK(std::fabs(std::fabs(r[0]) - expected) <= 1e-14 * expected + 0x1p-1074);
     }

@@ -51,7 +51,7 @@ double relative(const Vector& a, const Eigen::VectorXd& b) { return (eigen(a) - 
 }  // namespace
 
 TEST_CASE("Cholesky and QR steps are Eigen's, whatever the damping and the scales") {
-  for (const std::size_t n : {1u, 2u, 5u, 20u}) {
+  for (const std::size_t n : {1u, 2u, 5u, 20u, 130u}) {
     for (const double lambda : {0.0, 1e-8, 1e-3, 1.0, 1e6}) {
       CAPTURE(n);
       CAPTURE(lambda);

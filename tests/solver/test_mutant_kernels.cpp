@@ -328,11 +328,11 @@ const Mutant kMutants[] = {
      }},
     {"QR of rows rounded to f32",
      [](KernelTable& t) {
-       t.qr_fold = [](double* R, int n1, double* const* columns, std::size_t rows, KernelCounters* counters) {
+       t.qr_fold = [](double* R, std::size_t stride, int n1, double* const* columns, std::size_t rows, KernelCounters* counters) {
          for (int j = 0; j < n1; ++j) {
            for (std::size_t i = 0; i < rows; ++i) columns[j][i] = static_cast<double>(static_cast<float>(columns[j][i]));
          }
-         real().qr_fold(R, n1, columns, rows, counters);
+         real().qr_fold(R, stride, n1, columns, rows, counters);
        };
      }},
 };

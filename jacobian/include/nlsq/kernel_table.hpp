@@ -44,6 +44,7 @@ struct KernelTable {
   const char* name;  // "baseline", "avx2", "avx512", "neon"
   int lanes_f64, lanes_f32;
   bool bf16_instructions;  // gram_bf16 by the CPU's own: pays for many columns; else it is slower than f64
+  int qr_block_columns;    // from so many on qr_fold works in blocks; 0: never
 
   // Runs a program on `rows` rows. vectors[v] is the base of column or register v.
   void (*run_f64)(const Instruction* code, std::size_t instructions, double* const* vectors,
@@ -103,10 +104,11 @@ struct KernelTable {
   void (*subtract_products_f64)(const double* const* a, std::size_t na, const double* const* b, std::size_t nb, std::size_t rows,
                                 double* C, std::size_t stride);
 
-  // Folds `rows` rows of n1 columns into the upper triangular R (n1 x n1, row-major, full square
-  // storage, strictly lower part zero): R'R += columns' columns, by Householder reflections of [R; tile]. The columns are
-  // destroyed. Demmel, Grigori, Hoemmen, Langou: TSQR (SIAM J. Sci. Comput. 34, 2012).
-  void (*qr_fold)(double* R, int n1, double* const* columns, std::size_t rows,
+  // Folds `rows` rows of n1 columns into the upper triangular R (n1 x n1, row-major, full square storage with `stride` from
+  // one row to the next, strictly lower part zero): R'R += columns' columns, by Householder reflections of [R; tile]. The
+  // columns are destroyed. Demmel, Grigori, Hoemmen, Langou: TSQR (SIAM J. Sci. Comput. 34, 2012). Many columns are copied
+  // to memory of the thread, 3 KB a column at most; std::bad_alloc where there is none.
+  void (*qr_fold)(double* R, std::size_t stride, int n1, double* const* columns, std::size_t rows,
                   KernelCounters* counters);
 
   // sizes_i += Σ_j |J_ij| coefficients_j over n columns, terms that are not finite left out.
