@@ -264,39 +264,6 @@ void gram(const typename P::In* const* columns, int n1, std::size_t rows, double
   }
 }
 
-// By panels where there are so many columns that these pay, as measured, and the set's vectors allow it. The blocks of few
-// columns read their operands once for every 4 x 4 products, and do better while all columns lie in an L2 cache.
-template <class In, class T>
-inline constexpr int gram_packed_columns = sizeof(T) == 4 ? 160 : sizeof(In) == 4 ? 128 : 320;
-template <class P, class T>
-void gram_of(const typename P::In* const* columns, int n1, std::size_t rows, double* sums) {
-  if constexpr (Packing<typename P::In, T>::possible) {
-    if (n1 >= gram_packed_columns<typename P::In, T>) return Packing<typename P::In, T>::gram(columns, static_cast<std::size_t>(n1), rows, sums);
-  }
-  gram<P>(columns, n1, rows, sums);
-}
-
-// A multiply and an add for each entry of the triangle and each row.
-NLSQ_INLINE std::uint64_t gram_flops(int n1, std::size_t rows) {
-  return static_cast<std::uint64_t>(n1) * static_cast<std::uint64_t>(n1 + 1) * rows;
-}
-
-void gram_f64(const double* const* columns, int n1, std::size_t rows, double* sums, KernelCounters* counters) {
-  gram_of<GramDouble, double>(columns, n1, rows, sums);
-  counters->gram_flops_f64 += gram_flops(n1, rows);
-}
-
-void gram_f32(const float* const* columns, int n1, std::size_t rows, double* sums, KernelCounters* counters) {
-  gram_of<GramFloat, float>(columns, n1, rows, sums);
-  counters->gram_flops_f32 += gram_flops(n1, rows);
-}
-
-void gram_f32_wide(const float* const* columns, int n1, std::size_t rows, double* sums,
-                   KernelCounters* counters) {
-  gram_of<GramWidened, double>(columns, n1, rows, sums);
-  counters->gram_flops_f32_wide += gram_flops(n1, rows);
-}
-
 // Products of N columns from `first` on with the last one, N sums.
 template <class P, int N>
 NLSQ_NOINLINE void products_with(const typename P::In* const* columns, int first, const typename P::In* last, std::size_t rows, double* out) {
@@ -324,6 +291,66 @@ NLSQ_NOINLINE void products_with(const typename P::In* const* columns, int first
     for (int u = 1; u < chains; ++u) total = S::add(total, sums[u][k]);
     out[first + k] += S::sum(total);
   }
+}
+
+// Rows [first, first + rows) of columns [i, end) times one that is left over: number `last` of n1.
+template <class P>
+void times_left_over(const typename P::In* const* columns, std::size_t i, std::size_t end, std::size_t last, std::size_t n1, std::size_t first,
+                     std::size_t rows, double* sums) {
+  const auto add = [&]<int N>() {
+    const typename P::In* c[N];
+    double products[N] = {};
+    for (std::size_t k = 0; k < N; ++k) c[k] = columns[i + k] + first;
+    products_with<P, N>(c, 0, columns[last] + first, rows, products);
+    for (std::size_t k = 0; k < N; ++k) sums[packed_at(static_cast<int>(i + k), static_cast<int>(last), static_cast<int>(n1))] += products[k];
+  };
+  for (; i + 4 <= end; i += 4) add.template operator()<4>();
+  for (; i < end; ++i) add.template operator()<1>();
+}
+
+// By panels; where few columns are left over, these by themselves rather than by a panel that they do not fill.
+template <class P, class T>
+void gram_by_panels(const typename P::In* const* columns, std::size_t n1, std::size_t rows, double* sums) {
+  using Panels = Packing<typename P::In, T>;
+  constexpr std::size_t lanes = Panels::lanes;
+  const std::size_t left = n1 % lanes, width = left <= lanes / 2 ? n1 - left : n1;
+  Panels::gram(columns, width, n1, rows, sums, [&](std::size_t j, std::size_t first, std::size_t some) {
+    for (std::size_t l = width; l < n1; ++l) times_left_over<P>(columns, j, j + lanes, l, n1, first, some, sums);
+  });
+  for (std::size_t l = width; l < n1; ++l) times_left_over<P>(columns, width, l + 1, l, n1, 0, rows, sums);
+}
+
+// By panels where there are so many columns that these pay, as measured, and the set's vectors allow it. The blocks of few
+// columns read their operands once for every 4 x 4 products, and do better while all columns lie in an L2 cache.
+template <class In, class T>
+inline constexpr int gram_packed_columns = sizeof(T) == 4 ? 160 : sizeof(In) == 4 ? 128 : 320;
+template <class P, class T>
+void gram_of(const typename P::In* const* columns, int n1, std::size_t rows, double* sums) {
+  if constexpr (Packing<typename P::In, T>::possible) {
+    if (n1 >= gram_packed_columns<typename P::In, T>) return gram_by_panels<P, T>(columns, static_cast<std::size_t>(n1), rows, sums);
+  }
+  gram<P>(columns, n1, rows, sums);
+}
+
+// A multiply and an add for each entry of the triangle and each row.
+NLSQ_INLINE std::uint64_t gram_flops(int n1, std::size_t rows) {
+  return static_cast<std::uint64_t>(n1) * static_cast<std::uint64_t>(n1 + 1) * rows;
+}
+
+void gram_f64(const double* const* columns, int n1, std::size_t rows, double* sums, KernelCounters* counters) {
+  gram_of<GramDouble, double>(columns, n1, rows, sums);
+  counters->gram_flops_f64 += gram_flops(n1, rows);
+}
+
+void gram_f32(const float* const* columns, int n1, std::size_t rows, double* sums, KernelCounters* counters) {
+  gram_of<GramFloat, float>(columns, n1, rows, sums);
+  counters->gram_flops_f32 += gram_flops(n1, rows);
+}
+
+void gram_f32_wide(const float* const* columns, int n1, std::size_t rows, double* sums,
+                   KernelCounters* counters) {
+  gram_of<GramWidened, double>(columns, n1, rows, sums);
+  counters->gram_flops_f32_wide += gram_flops(n1, rows);
 }
 
 template <class P>

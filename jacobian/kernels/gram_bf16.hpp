@@ -21,8 +21,8 @@ namespace {
 inline constexpr std::size_t gram_bf16_rows = 512;
 // Columns of a panel: the lanes of a 512-bit vector of pairs.
 inline constexpr std::size_t gram_bf16_panel = 16;
-// J'r runs in as many f64 sums: row mod 16.
-inline constexpr std::size_t gram_bf16_lanes = 16;
+// J'r runs in as many f64 sums: row mod 8.
+inline constexpr std::size_t gram_bf16_lanes = 8;
 
 // Where row i of the packed upper triangle of n1 columns would have its column 0.
 inline std::size_t gram_bf16_row(std::size_t i, std::size_t n1) { return i * n1 - i * (i + 1) / 2; }

@@ -30,12 +30,12 @@ inline constexpr std::size_t packed_rows = 256;
 // Columns of A that stay in an L2 cache while all of B passes by.
 inline constexpr std::size_t packed_group = 96;
 
-// Where sums go: row i of an upper triangle by rows, n1 columns.
+// Where sums go: row i of an upper triangle by rows, n1 columns; those of the first `width` columns.
 struct IntoTriangle {
   double* packed;
-  std::size_t n1;
-  std::size_t rows() const { return n1; }
-  std::size_t columns() const { return n1; }
+  std::size_t n1, width;
+  std::size_t rows() const { return width; }
+  std::size_t columns() const { return width; }
   NLSQ_INLINE std::size_t first(std::size_t i) const { return i; }
   NLSQ_INLINE double* row(std::size_t i) const { return packed + (i * n1 - i * (i + 1) / 2); }
   template <class V>
@@ -97,16 +97,25 @@ struct Packing {
 #endif
   }
 
-  // Rows [first, first + rows) of n columns as panels; what is left of the last one's columns is zero.
-  NLSQ_NOINLINE static void pack(const In* const* columns, std::size_t n, std::size_t first, std::size_t rows, T* to) {
+  // Rows [first, first + rows) of `count` columns as a panel; what is left of its columns is zero.
+  NLSQ_NOINLINE static void pack_panel(const In* const* columns, std::size_t count, std::size_t first, std::size_t rows, T* to) {
+    std::size_t row = 0;
+    if (count == lanes)
+      for (; row + lanes <= rows; row += lanes) square(columns, first + row, to + row * lanes);
+    for (; row < rows; ++row)
+      for (std::size_t k = 0; k < lanes; ++k) to[row * lanes + k] = k < count ? static_cast<T>(columns[k][first + row]) : T(0);
+  }
+
+  // The same of n columns; packed(j) once columns from j on are, and lie in cache.
+  template <class Packed>
+  static void pack(const In* const* columns, std::size_t n, std::size_t first, std::size_t rows, T* to, Packed packed) {
     for (std::size_t j = 0; j < n; j += lanes, to += rows * lanes) {
-      const std::size_t count = n - j < lanes ? n - j : lanes;
-      std::size_t row = 0;
-      if (count == lanes)
-        for (; row + lanes <= rows; row += lanes) square(columns + j, first + row, to + row * lanes);
-      for (; row < rows; ++row)
-        for (std::size_t k = 0; k < lanes; ++k) to[row * lanes + k] = k < count ? static_cast<T>(columns[j + k][first + row]) : T(0);
+      pack_panel(columns + j, n - j < lanes ? n - j : lanes, first, rows, to);
+      packed(j);
     }
+  }
+  static void pack(const In* const* columns, std::size_t n, std::size_t first, std::size_t rows, T* to) {
+    pack(columns, n, first, rows, to, [](std::size_t) {});
   }
 
   static std::size_t panels(std::size_t n) { return (n + lanes - 1) / lanes; }
@@ -201,13 +210,15 @@ struct Packing {
     }
   }
 
-  // sums += the triangle of the products of n1 columns.
-  static void gram(const In* const* columns, std::size_t n1, std::size_t rows, double* sums) {
-    T* packed = memory(size(n1, rows));
+  // sums += the triangle of the products of the first `width` of n1 columns. packed(j, first, count): these rows of a panel's
+  // columns from j on lie in cache.
+  template <class Packed>
+  static void gram(const In* const* columns, std::size_t width, std::size_t n1, std::size_t rows, double* sums, Packed packed) {
+    T* panels = memory(size(width, rows));
     for (std::size_t first = 0; first < rows; first += packed_rows) {
       const std::size_t some = rows - first < packed_rows ? rows - first : packed_rows;
-      pack(columns, n1, first, some, packed);
-      strips(packed, packed, some, IntoTriangle{sums, n1});
+      pack(columns, width, first, some, panels, [&](std::size_t j) { packed(j, first, some); });
+      strips(panels, panels, some, IntoTriangle{sums, n1, width});
     }
   }
 

@@ -79,12 +79,12 @@ std::vector<double> run(const KernelTable& set, const Columns& c, std::size_t ro
   return sums;
 }
 
-// Products with the residuals: sixteen sums in f64, added in halves.
+// Products with the residuals: eight sums in f64, added in halves.
 double dot(const std::vector<float>& a, const std::vector<float>& r, std::size_t first, std::size_t end) {
-  double sums[16] = {};
+  double sums[8] = {};
   for (std::size_t row = first; row < end; ++row)
-    sums[(row - first) % 16] += static_cast<double>(a[row]) * static_cast<double>(r[row]);
-  for (std::size_t half = 8; half > 0; half /= 2)
+    sums[(row - first) % 8] += static_cast<double>(a[row]) * static_cast<double>(r[row]);
+  for (std::size_t half = 4; half > 0; half /= 2)
     for (std::size_t l = 0; l < half; ++l) sums[l] += sums[l + half];
   return sums[0];
 }
