@@ -19,7 +19,6 @@ constexpr std::size_t kChunkDoubles = 1 << 23;     // most numbers all leaves ho
 constexpr std::size_t kMostChunks = 2048;          // leaves: their memory must not grow with the rows
 constexpr std::size_t kLeastChunks = 8;            // where there are rows for as many
 constexpr std::size_t kLeastTriangles = 4;         // take as much memory
-constexpr double kThreadWork = 1e6;                // f64 adds, some 50 µs: less is not worth waking a thread
 constexpr int kMaxRecordings = 64;                 // passes repeated because a row took a new branch
 
 // JᵀJ, Jᵀr and ½rᵀr of the sums of [J | r].

@@ -15,6 +15,9 @@ namespace nlsq::inline v0 {
 // QR of so many columns is by blocks.
 inline bool in_blocks(int n1) { return kernels().qr_block_columns > 0 && n1 >= kernels().qr_block_columns; }
 
+// In f64 adds, some 50 µs: less is not worth waking a thread.
+inline constexpr double kThreadWork = 1e6;
+
 // In f64 adds. Rows by lanes, products as measured (docs/precision.md, "Which form serves").
 inline double row_price(const PrecisionPlan& plan) { return plan.residual == Format::f32 ? 0.5 : 1.0; }
 inline double gram_price(Gram gram, int n1) {  // of an entry of the triangle

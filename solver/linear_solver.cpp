@@ -281,14 +281,22 @@ double LinearSolver::rms_in_metric(const Matrix& B) const {
 double LinearSolver::largest_in_metric(const Matrix& A, const Matrix& B) const {
   constexpr int kRounds = 8;
   const Impl& m = *impl_;
-  const DenseMatrix E = rows_of(B) - rows_of(A);
-  DenseVector v = DenseVector::Ones(m.g.size()).normalized();
+  const Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor> E = rows_of(B) - rows_of(A);
+  DenseVector v = DenseVector::Ones(m.g.size()).normalized(), w(v.size());
   double norm = 0;
   for (int round = 0; round < kRounds; ++round) {
     m.L.transpose().triangularView<Eigen::Upper>().solveInPlace(v);
-    const DenseVector u = E * m.inverse_scale.cwiseProduct(v);
-    norm = std::max(norm, u.norm());
-    v = m.inverse_scale.cwiseProduct(E.transpose() * u);
+    w = m.inverse_scale.cwiseProduct(v);
+    // Ew and Eᵀ(Ew) in one go, row by row: E is larger than most caches.
+    double squares = 0;
+    v.setZero();
+    for (Eigen::Index i = 0; i < E.rows(); ++i) {
+      const double u = E.row(i).dot(w);
+      squares += u * u;
+      v += u * E.row(i).transpose();
+    }
+    norm = std::max(norm, std::sqrt(squares));
+    v = m.inverse_scale.cwiseProduct(v);
     m.L.triangularView<Eigen::Lower>().solveInPlace(v);
     const double size = v.norm();
     if (!(size > 0)) break;

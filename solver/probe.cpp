@@ -1,7 +1,7 @@
 // The probe: the same rows under a plan and in f64. It sees data rounding, the math library, parameter
 // rounding, everything, because it assumes nothing.
-#include "dense_evaluator.hpp"
-#include "dense_scratch.hpp"
+#include "dense_pass.hpp"
+#include "parallel.hpp"
 #include "row_groups.hpp"
 
 #include <nlsq/convert.hpp>
@@ -17,6 +17,7 @@ constexpr std::size_t kGroup = 64;     // neighbouring rows evaluated together
 constexpr std::size_t kGroups = 64;    // spread evenly over the rows: 4,096 rows at most
 constexpr std::size_t kKept = 16;      // rows of a group whose J is kept
 constexpr std::size_t kLeastGroups = 8;  // of a component
+constexpr std::size_t kGroupsPerTask = 8;
 
 using Columns = const double* const*;
 
@@ -40,19 +41,20 @@ class Differences {
   Vector low_, high_;
 };
 
-// Rows [first, last) of J as numbers of 16 bits hold them: f16 by powers of two, column by column.
-void round_rows(Matrix& rows, std::size_t first, std::size_t last, Format format) {
-  const std::size_t n = rows.columns(), count = last - first;
-  if (format == Format::bf16) {
-    const std::span<double> part(rows.data() + first * n, count * n);
-    std::ranges::copy(convert(part, format, Rounding::direct).values(), part.begin());
-    return;
-  }
-  Vector column(count);
-  for (std::size_t j = 0; j < n; ++j) {
-    for (std::size_t i = 0; i < count; ++i) column[i] = rows(first + i, j);
-    const Vector rounded = convert(column, format, Rounding::scaled).values();
-    for (std::size_t i = 0; i < count; ++i) rows(first + i, j) = rounded[i];
+// Rows of J, one after the other, as numbers of bf16 hold them.
+void round_to_bf16(std::span<double> rows) {
+  std::vector<std::uint16_t> halves(rows.size());
+  convert_into(std::span<const double>(rows), Format::bf16, halves, Rounding::direct);
+  widen(halves, Format::bf16, rows);
+}
+
+// Rows [first, last) of J as numbers of f16 hold them: by powers of two, column by column.
+void round_to_f16(Matrix& rows, std::size_t first, std::size_t last) {
+  Vector column(last - first);
+  for (std::size_t j = 0; j < rows.columns(); ++j) {
+    for (std::size_t i = 0; i < column.size(); ++i) column[i] = rows(first + i, j);
+    const Vector rounded = convert(column, Format::f16, Rounding::scaled).values();
+    for (std::size_t i = 0; i < column.size(); ++i) rows(first + i, j) = rounded[i];
   }
 }
 
@@ -63,60 +65,89 @@ struct Stratum {
   std::vector<TileRange> groups;
   std::size_t first = 0;          // its first group among all
   std::size_t kept = 0, kept_end = 0;  // its rows among those kept
+
+  bool low() const { return plan.residual == Format::f32; }
+  // Rows of a group that are evaluated: of f64 rows J alone is of interest.
+  std::size_t count(const TileRange& group) const { return low() ? group.count : std::min(group.count, kKept); }
 };
+
+// A group of rows among those of all strata.
+struct Group {
+  const Stratum* stratum;
+  TileRange rows;
+  std::size_t kept;  // its first row among those kept
+};
+
+std::vector<Group> all_groups(std::vector<Stratum>& strata) {
+  std::vector<Group> out;
+  std::size_t kept = 0;
+  for (Stratum& s : strata) {
+    s.first = out.size();
+    s.kept = kept;
+    for (const TileRange& rows : s.groups) {
+      out.push_back({&s, {rows.first, s.count(rows)}, kept});
+      kept += std::min(rows.count, kKept);
+    }
+    s.kept_end = kept;
+  }
+  return out;
+}
 
 // Rows of J kept for ε_J and η, scaled to stand for all rows.
 class KeptRows {
  public:
-  KeptRows(std::size_t groups, std::size_t n) : kept_(groups * kKept, n), low_(groups * kKept, n) {}
-  std::size_t size() const { return rows_; }
+  KeptRows(const std::vector<Stratum>& strata, std::size_t n, std::optional<Format> below)
+      : strata_(strata), below_(below), kept_(strata.back().kept_end, n), low_(kept_.rows(), n), rounded_below_(below ? kept_.rows() : 0, n) {}
 
-  void add(const float* const* low, Columns high, std::size_t count) {
-    for (std::size_t i = 0; i < std::min(count, kKept); ++i, ++rows_) {
-      for (std::size_t j = 0; j < kept_.columns(); ++j) {
-        kept_(rows_, j) = high[j][i];
-        low_(rows_, j) = low ? static_cast<double>(low[j][i]) : static_cast<double>(static_cast<float>(high[j][i]));
+  // Groups may be added by several threads at once.
+  void add(const Group& group, const float* const* low, Columns high) {
+    const std::size_t n = kept_.columns(), count = std::min(group.rows.count, kKept), first = group.kept * n;
+    for (std::size_t j = 0; j < n; ++j) {
+      for (std::size_t i = 0; i < count; ++i) {
+        kept_(group.kept + i, j) = high[j][i];
+        low_(group.kept + i, j) = low ? static_cast<double>(low[j][i]) : static_cast<double>(static_cast<float>(high[j][i]));
       }
     }
+    const Gram gram = group.stratum->plan.gram;
+    const std::span<double> part(low_.data() + first, count * n);
+    if (strata_.size() > 1 && gram >= Gram::f64) std::copy_n(kept_.data() + first, part.size(), part.data());  // not rounded
+    if (below_) {
+      const std::span<double> part_below(rounded_below_.data() + first, part.size());
+      std::ranges::copy(part, part_below.begin());
+      if (gram < Gram::f64 && below_ == Format::bf16) round_to_bf16(part_below);
+    }
+    if (gram == Gram::bf16) round_to_bf16(part);
   }
 
-  void hand_over(Probe& out, const std::vector<Stratum>& strata, std::optional<Format> below) {
+  void hand_over(Probe& out) {
     out.column_squares.assign(kept_.columns(), 0.0);
-    for (std::size_t i = 0; i < rows_; ++i) {
+    for (std::size_t i = 0; i < kept_.rows(); ++i) {
       for (std::size_t j = 0; j < kept_.columns(); ++j) out.column_squares[j] += kept_(i, j) * kept_(i, j);
     }
-    // J of components that are in f64 is not rounded.
-    for (const Stratum& s : strata) {
-      if (strata.size() == 1 || s.plan.gram < Gram::f64) continue;
-      std::copy(kept_.data() + s.kept * kept_.columns(), kept_.data() + s.kept_end * kept_.columns(), low_.data() + s.kept * kept_.columns());
+    for (const Stratum& s : strata_) {
+      if (below_ == Format::f16 && s.plan.gram < Gram::f64) round_to_f16(rounded_below_, s.kept, s.kept_end);
+      if (s.plan.gram == Gram::f16) round_to_f16(low_, s.kept, s.kept_end);
     }
-    if (below) {
-      out.rounded_below = low_;
-      for (const Stratum& s : strata) {
-        if (s.plan.gram < Gram::f64) round_rows(out.rounded_below, s.kept, s.kept_end, *below);
-      }
-      scale(out.rounded_below, strata);
-    }
-    for (const Stratum& s : strata) {
-      if (s.plan.gram == Gram::bf16) round_rows(low_, s.kept, s.kept_end, Format::bf16);
-      if (s.plan.gram == Gram::f16) round_rows(low_, s.kept, s.kept_end, Format::f16);
-    }
-    scale(low_, strata);
-    scale(kept_, strata);
-    out.rounded = std::move(low_);
+    scale(kept_);
+    scale(low_);
     out.jacobian = std::move(kept_);
+    out.rounded = std::move(low_);
+    if (!below_) return;
+    scale(rounded_below_);
+    out.rounded_below = std::move(rounded_below_);
   }
 
  private:
-  static void scale(Matrix& rows, const std::vector<Stratum>& strata) {
-    for (const Stratum& s : strata) {
+  void scale(Matrix& rows) const {
+    for (const Stratum& s : strata_) {
       const double unit = std::sqrt(s.rows / static_cast<double>(std::max<std::size_t>(1, s.kept_end - s.kept)));
       for (std::size_t k = s.kept * rows.columns(); k < s.kept_end * rows.columns(); ++k) rows.data()[k] *= unit;
     }
   }
 
-  Matrix kept_, low_;
-  std::size_t rows_ = 0;
+  const std::vector<Stratum>& strata_;
+  std::optional<Format> below_;
+  Matrix kept_, low_, rounded_below_;
 };
 
 struct Extrapolated {
@@ -196,39 +227,51 @@ Probe DenseEvaluator::probe(std::span<const double> x, const PrecisionPlan& plan
       strata.push_back({plan_of_component(c, plan), static_cast<double>(m), row_groups(tiles[c], kGroup * share, kGroup)});
     }
   }
-  std::size_t groups = 0;
-  for (Stratum& s : strata) s.first = groups, groups += s.groups.size();
-  const bool low_rows = std::ranges::any_of(strata, [](const Stratum& s) { return s.plan.residual == Format::f32; });
-  TilePass* const low_pass = low_rows ? &scratch_->pass(model_, x, Fill::jacobian_and_residual, true) : nullptr;
-  TilePass& high_pass = scratch_->pass(model_, x, Fill::jacobian_and_residual, false);
+  const std::vector<Group> groups = all_groups(strata);
+  const bool low_rows = std::ranges::any_of(strata, [](const Stratum& s) { return s.low(); });
 
   Probe out;
-  Matrix sums(groups, n + 1);
-  Vector counts, sum(n + 1, 0.0);
-  Differences differences(n);
-  KeptRows kept(groups, n);
-  for (Stratum& stratum : strata) {
-    stratum.kept = kept.size();
-    const bool low_stratum = stratum.plan.residual == Format::f32;
-    for (const TileRange& group : stratum.groups) {
-      const std::size_t first = group.first;
-      const std::size_t count = low_stratum ? group.count : std::min(group.count, kKept);  // f64 rows: J alone is of interest
-      const float* const* low = low_stratum ? low_pass->fill_f32(first, count, counters_) : nullptr;
-      const double* const* high = high_pass.fill_f64(first, count, counters_);
-      std::ranges::fill(sum, 0.0);
-      if (low) differences.of(low, high, count, counters_, sum);
-      for (std::size_t j = 0; j <= n; ++j) {
-        sums(counts.size(), j) = sum[j];
-        out.finite = out.finite && std::isfinite(sum[j]);
-      }
-      kept.add(low, high, count);
-      out.rows += count;
-      counts.push_back(static_cast<double>(count));
-    }
-    stratum.kept_end = kept.size();
+  Matrix sums(groups.size(), n + 1);
+  Vector counts;
+  for (const Group& group : groups) {
+    counts.push_back(static_cast<double>(group.rows.count));
+    out.rows += group.rows.count;
   }
-  work_ += static_cast<double>(out.rows) * row_cost() * (low_rows ? 1.5 : 1.0);
-  kept.hand_over(out, strata, below);
+  KeptRows kept(strata, n, below);
+  const auto look = [&](std::size_t begin, std::size_t end, Scratch& scratch, KernelCounters& counters) {
+    TilePass* const low_pass = low_rows ? &scratch.pass(model_, x, Fill::jacobian_and_residual, true) : nullptr;
+    TilePass& high_pass = scratch.pass(model_, x, Fill::jacobian_and_residual, false);
+    Differences differences(n);
+    Vector sum(n + 1);
+    for (std::size_t g = begin; g < end; ++g) {
+      const auto [first, count] = groups[g].rows;
+      const float* const* low = groups[g].stratum->low() ? low_pass->fill_f32(first, count, counters) : nullptr;
+      const double* const* high = high_pass.fill_f64(first, count, counters);
+      std::ranges::fill(sum, 0.0);
+      if (low) differences.of(low, high, count, counters, sum);
+      std::ranges::copy(sum, sums.data() + g * (n + 1));
+      kept.add(groups[g], low, high);
+    }
+  };
+  const double work = static_cast<double>(out.rows) * row_cost() * (low_rows ? 1.5 : 1.0);
+  if (!model_.concurrent() || work < kThreadWork) {
+    look(0, groups.size(), *scratch_, counters_);
+  } else {
+    model_.prepare(x, Fill::jacobian_and_residual);
+    workers_->hold_x();
+    std::vector<KernelCounters> counters((groups.size() + kGroupsPerTask - 1) / kGroupsPerTask);
+    run_tasks(counters.size(), parallelism_, [&](std::size_t t) {
+      auto scratch = workers_->take();
+      look(t * kGroupsPerTask, std::min(groups.size(), (t + 1) * kGroupsPerTask), *scratch, counters[t]);
+      workers_->give_back(std::move(scratch));
+    });
+    for (const KernelCounters& part : counters) counters_.add(part);
+  }
+  for (std::size_t g = 0; g < groups.size(); ++g) {
+    for (std::size_t j = 0; j <= n; ++j) out.finite = out.finite && std::isfinite(sums(g, j));
+  }
+  work_ += work;
+  kept.hand_over(out);
   std::vector<Extrapolated> parts;
   for (const Stratum& stratum : strata) parts.push_back(extrapolate(sums, counts, stratum));
   add_up(std::move(parts), out);
