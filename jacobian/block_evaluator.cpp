@@ -1,91 +1,25 @@
 #include <nlsq/block_evaluator.hpp>
 
 #include "block_groups.hpp"
+#include "block_lanes.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <numeric>
 #include <type_traits>
+#include <utility>
 
 namespace nlsq::inline v0 {
 
 namespace {
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-
-// Columns and registers of one program in one format.
-template <class T>
-class Lanes {
- public:
-  void load(const BlockGroup& group, const TileProgram& program) {
-    if (&program == program_) return;
-    program_ = &program;
-    stride_ = group.tile_rows;
-    const auto vectors = static_cast<std::size_t>(program.columns + program.registers);
-    const auto inputs = static_cast<std::size_t>(group.program->inputs);
-    if (size_ < (vectors + inputs) * stride_) {
-      size_ = (vectors + inputs) * stride_;
-      storage_ = AlignedBuffer<T>(size_);
-    }
-    vectors_.resize(std::max(vectors, inputs + group.program->plan.columns.size()));
-    for (std::size_t v = 0; v < vectors_.size(); ++v) vectors_[v] = storage_.data() + std::min(v, vectors) * stride_;
-    if (program.once.empty()) return;
-    KernelCounters fills;  // filling constants evaluates no block
-    if constexpr (kDouble) kernels().run_f64(program.once.data(), program.once.size(), vectors_.data(), uniforms(group), stride_, &fills);
-    else kernels().run_f32(program.once.data(), program.once.size(), vectors_.data(), uniforms(group), stride_, &fills);
-  }
-
-  void gather(const BlockGroup& group, const BlockKind& kind, std::size_t first, std::size_t count, std::span<const double> x) {
-    const std::size_t lanes = std::min((count + 63) / 64 * 64, stride_);
-    std::size_t input = 0;
-    for (std::size_t k = 0; k < kind.sizes.size(); ++k) {
-      const std::uint32_t* offsets = group.offsets.data() + k * group.padded + first;
-      for (int i = 0; i < kind.sizes[k]; ++i, ++input) {
-        if (!uses(input)) continue;
-        T* column = vectors_[input];
-        const double* from = x.data() + i;
-        for (std::size_t l = 0; l < lanes; ++l) column[l] = static_cast<T>(from[offsets[l]]);
-      }
-    }
-    for (std::size_t c = 0; c < group.program->plan.columns.size(); ++c) {
-      if (!uses(input + c)) continue;
-      const T* column;
-      if constexpr (kDouble) column = group.constants.data() + c * group.padded + first;
-      else column = group.constants_f32.data() + c * group.padded + first;
-      vectors_[input + c] = const_cast<T*>(column);  // programs never write to columns
-    }
-  }
-
-  void run(const BlockGroup& group, std::size_t count, KernelCounters& counters) {
-    if constexpr (kDouble) {
-      const auto& steps = program_ == &group.program->value ? group.value_f64 : group.jacobian_f64;
-      kernels().run_steps_f64(steps.data(), steps.size(), vectors_.data(), uniforms(group), count, &counters);
-    } else {
-      kernels().run_steps_f32(group.jacobian_f32.data(), group.jacobian_f32.size(), vectors_.data(), uniforms(group), count, &counters);
-    }
-  }
-
-  const T* output(std::size_t k) const { return vectors_[static_cast<std::size_t>(program_->outputs[k])]; }
-
- private:
-  static constexpr bool kDouble = std::is_same_v<T, double>;
-  bool uses(std::size_t column) const {
-    return column < program_->column_used.size() && program_->column_used[column];
-  }
-  const T* uniforms(const BlockGroup& group) const {
-    if constexpr (kDouble) return (program_ == &group.program->value ? group.value_uniforms : group.jacobian_uniforms).data();
-    else return group.jacobian_uniforms_f32.data();
-  }
-
-  const TileProgram* program_ = nullptr;
-  std::size_t stride_ = 0, size_ = 0;
-  AlignedBuffer<T> storage_;
-  std::vector<T*> vectors_;
-};
+constexpr std::uint32_t kSample = 64;  // blocks of a program that are compared with f64
 
 class GroupPass final : public BlockPass {
  public:
-  GroupPass(const BlockList& list, const BlockGroups& groups) : list_(list), groups_(groups) {
+  GroupPass(const BlockList& list, const BlockGroups& groups) : list_(list), groups_(groups), counters_(components(list)) {
     for (const BlockKind& kind : groups.kinds) callers_.emplace_back(kind.sizes);
   }
 
@@ -98,7 +32,7 @@ class GroupPass final : public BlockPass {
     const BlockGroup& group = groups_.groups[t.group];
     value_.load(group, group.program->value);
     value_.gather(group, groups_.kinds[group.kind], t.first, t.count, x);
-    value_.run(group, t.count, counters_);
+    value_.run(group, t.count, counters_[group.component]);
     const auto rows = static_cast<std::size_t>(group.program->residuals);
     for (std::size_t i = 0; i < rows; ++i) {
       const double* out = value_.output(i);
@@ -114,17 +48,34 @@ class GroupPass final : public BlockPass {
   }
 
   std::size_t jacobian(std::size_t tile, std::span<const double> x, double* J) override { return fill(wide_, tile, x, J); }
-  std::size_t jacobian(std::size_t tile, std::span<const double> x, float* J) override { return fill(narrow_, tile, x, J); }
+  std::size_t jacobian(std::size_t tile, std::span<const double> x, float* J) override {
+    const std::uint32_t group = groups_.tiles[tile].group;
+    if (group != BlockTile::kSlow && groups_.groups[group].wide) return fill(wide_, tile, x, J);
+    const std::size_t left = fill(narrow_, tile, x, J);
+    if (group != BlockTile::kSlow && groups_.sampled(tile)) sample(tile, x);
+    return left;
+  }
   void reference(std::size_t tile, std::span<const double> x, double* r) override {
     const BlockTile& t = groups_.tiles[tile];
     const auto& blocks = t.group == BlockTile::kSlow ? groups_.slow : groups_.groups[t.group].blocks;
     for (std::uint32_t i = 0; i < t.count; ++i) slow_residuals(blocks[t.first + i], x, r);
   }
-  const KernelCounters& counters() const override { return counters_; }
+  std::vector<SampledError> take_samples() override { return std::exchange(samples_, {}); }
+  KernelCounters counters() const override {
+    KernelCounters all;
+    for (const KernelCounters& of_component : counters_) all.add(of_component);
+    return all;
+  }
+  KernelCounters counters(std::uint32_t component) const override { return component < counters_.size() ? counters_[component] : KernelCounters(); }
 
  private:
-  template <class T>
-  std::size_t fill(Lanes<T>& lanes, std::size_t tile, std::span<const double> x, T* J) {
+  static std::size_t components(const BlockList& list) {
+    return list.component.empty() ? 1 : 1 + *std::ranges::max_element(list.component);
+  }
+
+  // J in the lanes' format becomes J as it is stored.
+  template <class T, class Stored>
+  std::size_t fill(Lanes<T>& lanes, std::size_t tile, std::span<const double> x, Stored* J) {
     const BlockTile& t = groups_.tiles[tile];
     if (t.group == BlockTile::kSlow) {
       for (std::uint32_t i = 0; i < t.count; ++i) slow_jacobian(groups_.slow[t.first + i], x, J);
@@ -133,7 +84,7 @@ class GroupPass final : public BlockPass {
     const BlockGroup& group = groups_.groups[t.group];
     lanes.load(group, group.program->jacobian);
     lanes.gather(group, groups_.kinds[group.kind], t.first, t.count, x);
-    lanes.run(group, t.count, counters_);
+    lanes.run(group, t.count, counters_[group.component]);
     scatter(lanes, group, t, J);
     std::size_t left = 0;
     const std::size_t guard = static_cast<std::size_t>(group.program->residuals) * group.program->wanted.size();
@@ -146,8 +97,8 @@ class GroupPass final : public BlockPass {
   }
 
   // From columns of lanes to rows of blocks: block by block, whose rows lie together.
-  template <class T>
-  void scatter(const Lanes<T>& lanes, const BlockGroup& group, const BlockTile& t, T* J) {
+  template <class T, class Stored>
+  void scatter(const Lanes<T>& lanes, const BlockGroup& group, const BlockTile& t, Stored* J) {
     const BlockKind& kind = groups_.kinds[group.kind];
     const auto rows = static_cast<std::size_t>(group.program->residuals);
     const std::size_t width = group.program->wanted.size();
@@ -163,15 +114,47 @@ class GroupPass final : public BlockPass {
         const std::uint32_t block = group.blocks[t.first + l];
         const std::int32_t column = list_.column[list_.first[block] + k];
         if (column < 0) continue;
-        T* to = J + list_.record[block] + static_cast<std::size_t>(column);
+        Stored* to = J + list_.record[block] + static_cast<std::size_t>(column);
         const T* const* of_row = from.data() + w;
         for (std::size_t i = 0; i < rows; ++i, to += list_.stride[block], of_row += width) {
-          for (std::size_t c = 0; c < size; ++c) to[c] = of_row[c][l];
+          for (std::size_t c = 0; c < size; ++c) to[c] = static_cast<Stored>(of_row[c][l]);
         }
       }
       w += size;
     }
   }
+  // The tile is in the narrow lanes: its first blocks once more in f64, input by input.
+  void sample(std::size_t tile, std::span<const double> x) {
+    const BlockTile& t = groups_.tiles[tile];
+    const BlockGroup& group = groups_.groups[t.group];
+    const std::uint32_t count = std::min(t.count, kSample);
+    wide_.load(group, group.program->jacobian);
+    wide_.gather(group, groups_.kinds[group.kind], t.first, count, x);
+    wide_.run(group, count, counters_[group.component]);
+    const auto rows = static_cast<std::size_t>(group.program->residuals);
+    const std::size_t width = group.program->wanted.size();
+    const auto follows = [&](std::uint32_t l) {
+      return !group.program->guarded || (wide_.output(rows * width)[l] == 1 && narrow_.output(rows * width)[l] == 1);
+    };
+    double worst = 0;
+    for (std::size_t j = 0; j < width; ++j) {
+      double squares = 0, differences = 0;
+      for (std::size_t i = 0; i < rows; ++i) {
+        const double* exact = wide_.output(i * width + j);
+        const float* rounded = narrow_.output(i * width + j);
+        for (std::uint32_t l = 0; l < count; ++l) {
+          if (!follows(l) || !std::isfinite(exact[l])) continue;
+          squares += exact[l] * exact[l];
+          differences += (rounded[l] - exact[l]) * (rounded[l] - exact[l]);
+        }
+      }
+      if (differences == 0) continue;
+      const double error = std::sqrt(differences / squares);
+      worst = std::max(worst, std::isnan(error) ? std::numeric_limits<double>::infinity() : error);
+    }
+    samples_.push_back({t.group, worst});
+  }
+
   template <class T>
   std::vector<const T*>& columns() {
     if constexpr (std::is_same_v<T, double>) return columns_f64_;
@@ -219,7 +202,8 @@ class GroupPass final : public BlockPass {
   std::vector<const double*> columns_f64_;
   std::vector<const float*> columns_f32_;
   std::vector<double> x_, r_, J_;
-  KernelCounters counters_;
+  std::vector<SampledError> samples_;
+  std::vector<KernelCounters> counters_;  // by component
 };
 
 }  // namespace
@@ -259,6 +243,17 @@ std::vector<BlockPlace> BlockEvaluator::places() const {
     for (std::uint32_t lane = 0; lane < blocks.size(); ++lane) places[blocks[lane]] = {g, lane};
   }
   return places;
+}
+
+BlockProgramInfo BlockEvaluator::program(std::size_t number) const {
+  const BlockGroup& group = impl_->groups.groups[number];
+  return {group.component, group.blocks.size(), group.wide};
+}
+void BlockEvaluator::set_wide(std::size_t program, bool wide) { impl_->groups.groups[program].wide = wide; }
+void BlockEvaluator::move_samples() { ++impl_->groups.round; }
+std::size_t BlockEvaluator::program_of(std::size_t tile) const {
+  const std::uint32_t group = impl_->groups.tiles[tile].group;
+  return group == BlockTile::kSlow ? programs() : group;
 }
 
 std::size_t BlockEvaluator::tiles() const { return impl_->groups.tiles.size(); }

@@ -3,7 +3,9 @@
 #include "block_scan.hpp"
 
 #include <algorithm>
+#include <map>
 #include <optional>
+#include <utility>
 
 namespace nlsq::inline v0 {
 
@@ -38,7 +40,7 @@ class Grouping {
       place_all(first, last);
     }
     for (std::size_t kind = 0; kind < followers_.size(); ++kind) {
-      for (std::size_t variant = 0; variant < followers_[kind].size(); ++variant) make_group(kind, variant);
+      for (auto& [of, followers] : followers_[kind]) make_group(kind, of.first, of.second, std::move(followers));
     }
     result_.cut();
     return std::move(result_);
@@ -67,7 +69,7 @@ class Grouping {
     BlockKind& kind = result_.kinds[number];
     kind.failures = 0;
     if (!kind.family.recordings()[variant].success) return reject(block, "");
-    Followers& followers = followers_of(number, variant);
+    Followers& followers = followers_of(block, number, variant);
     followers.blocks.push_back(block);
     followers.constants.insert(followers.constants.end(), constants.begin(), constants.end());
   }
@@ -94,7 +96,7 @@ class Grouping {
   void carry(std::uint32_t block, const BlockGroup& group) {
     const std::uint32_t lane = list_.known[block].lane;
     result_.kind_of.push_back(static_cast<std::uint32_t>(group.kind));
-    Followers& followers = followers_of(group.kind, variants_[list_.known[block].group]);
+    Followers& followers = followers_of(block, group.kind, variants_[list_.known[block].group]);
     followers.blocks.push_back(block);
     const ConstantPlan& plan = group.program->plan;
     for (std::size_t c = 0; c < plan.column.size(); ++c) {
@@ -103,9 +105,12 @@ class Grouping {
     ++result_.carried;
   }
 
-  Followers& followers_of(std::size_t kind, std::size_t variant) {
-    if (followers_[kind].size() <= variant) followers_[kind].resize(variant + 1);
-    return followers_[kind][variant];
+  Followers& followers_of(std::uint32_t block, std::size_t kind, std::size_t variant) {
+    const std::pair of(variant, list_.component.empty() ? 0 : list_.component[block]);
+    if (latest_followers_ && latest_kind_ == kind && latest_of_ == of) return *latest_followers_;
+    latest_kind_ = kind;
+    latest_of_ = of;
+    return *(latest_followers_ = &followers_[kind][of]);
   }
 
   void place(std::uint32_t block) {
@@ -137,14 +142,13 @@ class Grouping {
       for (const std::uint32_t p : list_.of(block)) sizes.push_back(list_.sizes[p]);
       result_.kinds.push_back({list_.functions[block]->kind(), list_.functions[block]->residuals(), sizes, BlockFamily(sizes), 0});
       followers_.emplace_back();
+      latest_followers_ = nullptr;
     }
     return latest_;
   }
 
-  void make_group(std::size_t number, std::size_t variant) {
-    const Followers followers = std::move(followers_[number][variant]);
+  void make_group(std::size_t number, std::size_t variant, std::uint32_t component, Followers followers) {
     const std::size_t lanes = followers.blocks.size();
-    if (lanes == 0) return;
     BlockKind& kind = result_.kinds[number];
     const std::size_t count = followers.constants.size() / lanes;
     std::vector<double> columns(followers.constants.size());
@@ -160,6 +164,7 @@ class Grouping {
     group.program = std::move(program);
     group.kind = number;
     group.variant = variant;
+    group.component = component;
     group.blocks = followers.blocks;
     group.tile_rows = static_cast<std::size_t>(group.program->jacobian.tile_rows);
     group.padded = (lanes + group.tile_rows - 1) / group.tile_rows * group.tile_rows;
@@ -236,7 +241,11 @@ class Grouping {
   const TaskRunner& run_;
   std::vector<std::size_t> variants_;  // by earlier group: the number that its recording has now
   BlockGroups result_;
-  std::vector<std::vector<Followers>> followers_;  // by kind and recording
+  std::vector<std::map<std::pair<std::size_t, std::uint32_t>, Followers>> followers_;  // by kind; recording and component
+  // Where the last block went: the next one goes there, too, most often.
+  Followers* latest_followers_ = nullptr;
+  std::size_t latest_kind_ = 0;
+  std::pair<std::size_t, std::uint32_t> latest_of_;
   std::size_t latest_ = 0;
   std::vector<double> gathered_, met_;
 };
@@ -248,6 +257,8 @@ void BlockGroups::cut() {
   for (std::uint32_t g = 0; g < groups.size(); ++g) {
     const auto lanes = static_cast<std::uint32_t>(groups[g].blocks.size());
     const auto rows = static_cast<std::uint32_t>(groups[g].tile_rows);
+    groups[g].first_tile = tiles.size();
+    groups[g].tiles = (lanes + rows - 1) / rows;
     for (std::uint32_t first = 0; first < lanes; first += rows) tiles.push_back({g, first, std::min(rows, lanes - first)});
   }
   const auto blocks = static_cast<std::uint32_t>(slow.size());

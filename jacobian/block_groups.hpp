@@ -16,6 +16,9 @@ namespace nlsq::inline v0 {
 struct BlockGroup {
   std::shared_ptr<const BlockProgram> program;
   std::size_t kind = 0, variant = 0;  // which recording of the kind's
+  std::uint32_t component = 0;
+  bool wide = false;                        // derivatives in f64, also where J is stored in f32
+  std::size_t first_tile = 0, tiles = 0;
   std::vector<std::uint32_t> blocks;
   std::size_t padded = 0;              // lanes, up to a whole tile
   std::vector<std::uint32_t> offsets;  // in x, of parameter block k of lane l: [k * padded + l]
@@ -60,6 +63,13 @@ struct BlockGroups {
   std::vector<BlockTile> tiles;
   std::string note;
   std::size_t carried = 0;  // blocks that were not asked
+  std::size_t round = 0;    // of samples
+
+  // The tile of a group whose f32 derivatives are compared with those in f64.
+  bool sampled(std::size_t tile) const {
+    const BlockGroup& group = groups[tiles[tile].group];
+    return tile == group.first_tile + round % group.tiles;
+  }
 
   void cut();  // into tiles
 };

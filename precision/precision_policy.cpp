@@ -122,7 +122,7 @@ Violations PrecisionPolicy::unknown_components(std::span<const std::string> name
   for (const ComponentFormats& c : components) {
     if (std::find(names.begin(), names.end(), c.name) != names.end()) continue;
     found.push_back({c.name, "", names.empty() ? std::string("this problem has no named components: name the part alone, as in residual=f64, for "
-                                                             "all rows; least_squares takes names of components")
+                                                             "all rows; least_squares takes names of components, a Problem has set_component")
                                                : fmt::format("this problem has no such component; it has {}", fmt::join(names, ", "))});
   }
   return found;

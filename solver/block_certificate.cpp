@@ -41,6 +41,7 @@ void BlockMinimizer::certify() {
   c.cost = cost_;
   c.condition = std::numeric_limits<double>::quiet_NaN();  // of so large a matrix: not examined
   c.gradient_norm = cosine();
+  c.gradient_bound = cosine_bound();
   c.decrement_sigma = c.step = std::numeric_limits<double>::quiet_NaN();
   c.recheck_passed = rechecked();
   if (!c.recheck_passed) return;
@@ -58,10 +59,12 @@ void BlockMinimizer::certify() {
   }
   // The cost cannot show any more what the step promises: x is as near as f64 tells.
   const bool rounding = step_.factored && step_.predicted <= noise();
-  const bool flat = step_.decrement <= options_.tau * sigma() || c.gradient_norm <= options_.gtol || rounding;
+  const bool still = c.gradient_norm <= options_.gtol, bounded = c.gradient_norm <= c.gradient_bound;
+  const bool flat = step_.decrement <= options_.tau * sigma() || still || bounded || rounding;
   if (!zero && !(flat && (c.step <= options_.xtol || rounding))) return;
   c.passed = true;
-  c.governed_by = zero ? "zero residual" : c.step <= options_.xtol ? "decrement+xtol" : "cost rounding";
+  const char* const first = step_.decrement <= options_.tau * sigma() ? "decrement+xtol" : still ? "gtol+xtol" : "gradient bound";
+  c.governed_by = zero ? "zero residual" : c.step <= options_.xtol ? first : "cost rounding";
   c.rank = solver_.rank(model_.records<double>(), scale_);
   const bool full = c.rank == static_cast<int>(free_size());
   c.verdict = full ? zero ? Verdict::noise_floor : Verdict::converged : Verdict::rank_deficient;
@@ -107,6 +110,10 @@ void BlockMinimizer::finish() {
   if (held_count_ > 0) summary_.message += fmt::format("; {} numbers are at their bounds", held_count_);
   summary_.time.total = seconds_since(begin_);
   summary_.precision.counters = model_.counters();
+  summary_.precision.components = model_.components();
+  for (ComponentSummary& part : summary_.precision.components) {
+    for (const IterationSummary& it : summary_.iterations) part.escalations += std::ranges::find(it.components, part.name) != it.components.end() ? 1 : 0;
+  }
   if (control_ && control_->facts) {
     facts_.eliminated_blocks = structure_.real_points;
     facts_.other_blocks = structure_.camera_parameter.size();

@@ -29,7 +29,9 @@ BlockMinimizer::BlockMinimizer(BlockModel& model, const BlockStructure& structur
                                const ProblemControl* control)
     : model_(model), structure_(structure), options_(options), control_(control), solver_(solver),
       trust_(options.algorithm == Algorithm::gauss_newton ? TrustRegion::kMin : options.initial_lambda),
-      plan_{Format::f64, first} {}
+      plan_{Format::f64, first} {
+  model_.start_formats(options.policy());
+}
 
 Summary BlockMinimizer::run(std::vector<double>& x, Clock::time_point begin) {
   begin_ = begin;
@@ -77,7 +79,7 @@ void BlockMinimizer::iterate() {
     if (control_ && controlled()) continue;
     step_begin_ = Clock::now();
     propose();
-    if (!step_.factored) continue;
+    if (!step_.factored || ruled()) continue;
     if (reached_ || (!low() && first_order())) {
       conclude(reached_.value_or(Termination::converged));
       continue;
@@ -105,6 +107,7 @@ void BlockMinimizer::know() {
     });
   });
   recorded_ = true;
+  report_widened();
   const double seconds = seconds_since(begin);
   summary_.time.evaluate += seconds;
   facts_.derivative_seconds += seconds;
@@ -127,6 +130,11 @@ void BlockMinimizer::know() {
     return hold_at_bounds();
   }
   scale_.clear();
+  if (low() && model_.widen_unbounded()) {
+    report_widened();
+    known_ = recorded_ = false;
+    return know();
+  }
   if (low()) {
     promote(Gram::f64, Event::overflow, "derivatives leave the range of f32");
     return know();
@@ -224,11 +232,17 @@ double BlockMinimizer::cosine() const {
   return largest;
 }
 
+// Of the cosine, by the rounding of residuals: each is a sum of terms of the size of J x, by some operations.
+double BlockMinimizer::cosine_bound() const {
+  constexpr double kRounding = 16 * kU;
+  return cost_ > 0 ? kRounding * model_.scaled_size(x_, scale_) / std::sqrt(2 * cost_) : 0;
+}
+
 // Seen with little damping, the optimum is reached; the certificate decides without any.
 bool BlockMinimizer::first_order() const {
   if (cost_ == 0 || step_.scaled_norm == 0) return true;
   const double size = model_.scaled_size(x_, scale_);
-  const bool flat = step_.decrement <= options_.tau * sigma() || cosine() <= options_.gtol;
+  const bool flat = step_.decrement <= options_.tau * sigma() || cosine() <= std::max(options_.gtol, cosine_bound());
   return flat && step_.scaled_norm <= options_.xtol * size && trust_.lambda() <= 1e-4;
 }
 
@@ -282,16 +296,6 @@ void BlockMinimizer::settle() {
   }
 }
 
-void BlockMinimizer::promote(Gram gram, Event event, std::string reason) {
-  record(StepOutcome::promoted, event, std::move(reason));
-  ++summary_.precision.escalations;
-  // The same records serve sums of another format.
-  recorded_ = recorded_ && known_ && held_count_ == 0 && plan_.gram == Gram::f32_tile && gram == Gram::f32_wide;
-  plan_.gram = gram;
-  known_ = false;
-  rejections_ = 0;
-}
-
 // Nothing concludes below f64.
 void BlockMinimizer::conclude(Termination reason) {
   const auto begin = Clock::now();
@@ -306,7 +310,7 @@ void BlockMinimizer::conclude(Termination reason) {
   summary_.time.certify += seconds_since(begin);
 }
 
-void BlockMinimizer::record(StepOutcome outcome, Event event, std::string reason) {
+void BlockMinimizer::record(StepOutcome outcome, Event event, std::string reason, std::vector<std::string> components) {
   IterationSummary it;
   it.iteration = static_cast<int>(summary_.iterations.size());
   it.cost = cost_;
@@ -320,6 +324,7 @@ void BlockMinimizer::record(StepOutcome outcome, Event event, std::string reason
   it.outcome = outcome;
   it.event = event;
   it.reason = std::move(reason);
+  it.components = std::move(components);
   if (outcome == StepOutcome::accepted) ++summary_.accepted;
   if (outcome == StepOutcome::rejected || outcome == StepOutcome::invalid) ++summary_.rejected;
   if (options_.callback && options_.callback(it) == CallbackResult::stop) stop_asked_ = true;

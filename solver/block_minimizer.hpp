@@ -45,13 +45,16 @@ class BlockMinimizer {
   void settle();
   bool met_by_step();
   void promote(Gram gram, Event event, std::string reason);
+  void report_widened();
+  RuleValues rule_values() const;
+  bool ruled();
   void conclude(Termination reason);
   void certify();
   bool rechecked();
   bool repeats(double difference) const;
   double compare();
   static double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
-  void record(StepOutcome outcome, Event event = Event::none, std::string reason = {});
+  void record(StepOutcome outcome, Event event = Event::none, std::string reason = {}, std::vector<std::string> components = {});
   void finish();
 
   bool low() const { return plan_.gram < Gram::f64; }
@@ -66,6 +69,7 @@ class BlockMinimizer {
   double evaluate(const std::vector<double>& x, std::vector<double>& r);
   double sigma() const;
   double cosine() const;
+  double cosine_bound() const;
   bool first_order() const;
   std::size_t free_size() const { return structure_.tangent_size() - held_count_; }
 

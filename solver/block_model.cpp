@@ -55,6 +55,7 @@ void BlockModel::begin(const Parallelism& parallelism, const ProblemControl* con
 void BlockModel::end() {
   passes_.clear();  // with their counters
   earlier_ = {};
+  earlier_of_.clear();
 }
 
 template <>
@@ -67,8 +68,7 @@ template <>
 const double* BlockModel::records() const { return J_f64_.data(); }
 
 // Tiles by tasks; work(pass, tile, task).
-template <class Work>
-void BlockModel::for_each_tile(Work work) {
+void BlockModel::for_each_tile(const std::function<void(BlockPass&, std::size_t, std::size_t)>& work) {
   const std::size_t tiles = evaluator_.tiles(), tasks = std::min(tiles, kMostTasks);
   passes_.resize(std::max(passes_.size(), tasks));
   threads_ = std::max(threads_, run_tasks(tasks, *parallelism_, [&](std::size_t task) {
@@ -91,9 +91,9 @@ void BlockModel::reclassify(std::span<const double> x, std::size_t left) {
 }
 
 void BlockModel::record_again(std::span<const double> x) {
-  earlier_ = counters();
-  passes_.clear();
+  keep_counters();
   evaluator_.classify(x, runner(*parallelism_));
+  apply_formats();
 }
 
 bool BlockModel::carries_wrongly(double difference, std::span<const double> r) const {
@@ -133,7 +133,9 @@ void BlockModel::linearize(std::span<const double> x, std::span<const double> r)
   J.resize(structure_.record_size);
   r_ = r;
   std::vector<std::size_t> left(kMostTasks, 0);
+  if constexpr (std::is_same_v<T, float>) evaluator_.move_samples();
   for_each_tile([&](BlockPass& pass, std::size_t tile, std::size_t task) { left[task] += pass.jacobian(tile, x, J.data()); });
+  if constexpr (std::is_same_v<T, float>) heed_samples(x);
   for (std::size_t p = 0; p < problem_.parameters.size(); ++p) {
     const ParameterBlock& block = problem_.parameters[p];
     if (block.manifold && block.tangent() > 0) block.manifold->plus_jacobian(x.data() + structure_.list.offsets[p], plus_.data() + plus_offset_[p]);
@@ -303,9 +305,20 @@ double BlockModel::recheck(std::span<const double> x, std::span<const double> r)
 }
 
 void BlockModel::distrust(std::string why) {
-  earlier_ = counters();
-  passes_.clear();
+  keep_counters();
   evaluator_.distrust(std::move(why));
+}
+
+// Passes end here.
+void BlockModel::keep_counters() {
+  earlier_ = counters();
+  earlier_of_.resize(problem_.component_names.size() + 1);
+  for (std::uint32_t c = 0; c < earlier_of_.size(); ++c) {
+    for (const auto& pass : passes_) {
+      if (pass) earlier_of_[c].add(pass->counters(c));
+    }
+  }
+  passes_.clear();
 }
 
 KernelCounters BlockModel::counters() const {

@@ -7,10 +7,14 @@
 #include "parallel.hpp"
 
 #include <nlsq/block_evaluator.hpp>
+#include <nlsq/precision_policy.hpp>
 #include <nlsq/problem_control.hpp>
 
+#include <functional>
 #include <memory>
 #include <span>
+#include <string>
+#include <utility>
 #include <vector>
 
 namespace nlsq::inline v0 {
@@ -34,6 +38,25 @@ class BlockModel {
   // Completes the records of slots [first, last): residuals, losses, manifolds. Once after each linearize.
   template <class T>
   void finish(std::size_t first, std::size_t last);
+
+  // What derivatives are evaluated in where J is in f32, of each part of the problem, and how wrong f32 may be: at the start
+  // of a solve.
+  void start_formats(const PrecisionPolicy& policy);
+  // A program whose f32 derivatives were seen to be spoilt: it is evaluated in f64 from then on, and was at x.
+  struct WidenedProgram {
+    std::string component;  // "": none
+    std::size_t blocks = 0;
+    double error = 0;
+  };
+  std::vector<WidenedProgram> take_widened() { return std::exchange(widened_, {}); }
+  // After finish(), where J in f32 is not finite: programs to blame for it become wide. False: none is left.
+  bool widen_unbounded();
+  void widen_all();
+  bool all_wide() const;
+  // Largest error of the programs that are in f32, at the blocks last looked at.
+  double sampled_error() const { return sampled_error_; }
+  // Rows and counters; none where nothing has a name.
+  std::vector<ComponentSummary> components() const;
 
   // Whether finish() weighs by losses: as it does without being told.
   void apply_losses(bool apply) { losses_applied_ = apply; }
@@ -77,11 +100,14 @@ class BlockModel {
  private:
   template <class T>
   std::vector<T>& storage();
-  template <class Work>
-  void for_each_tile(Work work);
+  void for_each_tile(const std::function<void(BlockPass&, std::size_t, std::size_t)>& work);
   double weight_of(std::size_t slot, const double* r) const;
   void announce(std::span<const double> x, bool derivatives);
   void reclassify(std::span<const double> x, std::size_t left);
+  void apply_formats();
+  void widen(std::size_t program, double error);
+  void heed_samples(std::span<const double> x);
+  void keep_counters();
 
   const Problem::Impl& problem_;
   const BlockStructure& structure_;
@@ -92,6 +118,10 @@ class BlockModel {
   BlockEvaluator evaluator_;
   std::vector<std::unique_ptr<BlockPass>> passes_;  // of each task
   KernelCounters earlier_;                          // of passes that are gone
+  std::vector<KernelCounters> earlier_of_;          // the same by component
+  std::vector<std::uint8_t> component_wide_;
+  std::vector<WidenedProgram> widened_;
+  double most_error_ = 1e-3, sampled_error_ = 0;
   std::vector<float> J_f32_;
   std::vector<double> J_f64_;
   std::span<const double> r_;

@@ -189,6 +189,7 @@ void BlockStructure::lay_out_records(const Problem::Impl& problem) {
   list.first.assign(1, 0);
   cell_first.assign(1, 0);
   std::vector<std::uint32_t> mapped;  // slots with manifolds
+  const bool components = problem.has_components();
   for (std::uint32_t slot = 0; slot < residual_block.size(); ++slot) {
     const std::uint32_t block = residual_block[slot];
     const BlockFunction& function = *problem.functions[block];
@@ -228,6 +229,7 @@ void BlockStructure::lay_out_records(const Problem::Impl& problem) {
     cell_first.push_back(static_cast<std::uint32_t>(cell_entry.size()));
     const auto count = static_cast<std::uint32_t>(function.residuals());
     list.functions.push_back(&function);
+    if (components) list.component.push_back(problem.component[residual_block[slot]]);
     list.first.push_back(static_cast<std::uint32_t>(list.parameters.size()));
     list.row.push_back(static_cast<std::uint32_t>(residuals));
     residuals += count;

@@ -1,6 +1,7 @@
 #include "problem_impl.hpp"
 
 #include <nlsq/error.hpp>
+#include <nlsq/precision_policy.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -40,6 +41,15 @@ std::uint32_t enter(Problem::Impl& impl, double* data, int size) {
   impl.by_address.emplace(data, number);
   ++impl.shape;
   return number;
+}
+
+std::size_t place_of(const Problem::Impl& impl, ResidualBlockId id, const char* what) {
+  const auto place = std::ranges::lower_bound(impl.serial, id.index);  // they stay in the order they were added
+  const auto block = static_cast<std::size_t>(place - impl.serial.begin());
+  if (place == impl.serial.end() || *place != id.index || !impl.alive(block)) {
+    throw ValidationError(std::string(what) + ": there is no residual block " + std::to_string(id.index));
+  }
+  return block;
 }
 
 void check_manifold(const ParameterBlock& block, const ManifoldPtr& manifold) {
@@ -134,18 +144,34 @@ ResidualBlockId Problem::add(std::shared_ptr<const BlockFunction> function, cons
   impl.first.push_back(first);
   impl.count.push_back(static_cast<std::uint32_t>(blocks.size()));
   impl.serial.push_back(impl.added);
+  impl.component.push_back(0);
   impl.traced.emplace_back();
   ++impl.shape;
   return {impl.added++};
 }
 
+void Problem::set_component(ResidualBlockId id, const std::string& name) {
+  Impl& impl = *impl_;
+  const std::size_t block = place_of(impl, id, "set_component");
+  const auto known_name = std::ranges::find(impl.component_names, name);
+  std::uint32_t number = 0;
+  if (!name.empty()) {
+    if (known_name == impl.component_names.end()) {
+      PrecisionPolicy named;
+      named.components.push_back({name, {}});
+      if (const std::vector<Violation> wrong = named.validate(); !wrong.empty()) {
+        throw ValidationError("set_component: '" + name + "' is " + wrong.front().reason);
+      }
+    }
+    number = static_cast<std::uint32_t>(known_name - impl.component_names.begin()) + 1;
+    if (known_name == impl.component_names.end()) impl.component_names.push_back(name);
+  }
+  if (std::exchange(impl.component[block], number) != number) ++impl.shape;
+}
+
 void Problem::remove_residual_block(ResidualBlockId id) {
   Impl& impl = *impl_;
-  const auto place = std::ranges::lower_bound(impl.serial, id.index);  // they stay in the order they were added
-  const auto block = static_cast<std::size_t>(place - impl.serial.begin());
-  if (place == impl.serial.end() || *place != id.index || !impl.alive(block)) {
-    throw ValidationError("remove_residual_block: there is no residual block " + std::to_string(id.index));
-  }
+  const std::size_t block = place_of(impl, id, "remove_residual_block");
   impl.functions[block] = nullptr;
   impl.gaps = true;
   ++impl.shape;
@@ -174,6 +200,7 @@ void Problem::Impl::close_gaps() {
     functions[blocks] = std::move(functions[b]);
     losses[blocks] = std::move(losses[b]);
     serial[blocks] = serial[b];
+    component[blocks] = component[b];
     traced[blocks] = traced[b];
     first[blocks] = used;
     count[blocks++] = uses_of_b;
@@ -182,6 +209,7 @@ void Problem::Impl::close_gaps() {
   functions.resize(blocks);
   losses.resize(blocks);
   serial.resize(blocks);
+  component.resize(blocks);
   traced.resize(blocks);
   first.resize(blocks);
   count.resize(blocks);

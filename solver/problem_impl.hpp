@@ -6,7 +6,9 @@
 
 #include <algorithm>
 #include <limits>
+#include <string>
 #include <unordered_map>
+#include <vector>
 
 namespace nlsq::inline v0 {
 
@@ -41,6 +43,8 @@ struct Problem::Impl {
   std::vector<std::uint32_t> count;
   std::vector<std::uint32_t> uses;
   std::vector<std::uint64_t> serial;  // which each is of all that were ever added
+  std::vector<std::uint32_t> component;     // of each: 0, or its name's place in `component_names` and 1
+  std::vector<std::string> component_names;
   std::uint64_t added = 0;
 
   bool gaps = false;
@@ -53,6 +57,7 @@ struct Problem::Impl {
     return functions[block] && (!gaps || std::ranges::none_of(parameters_of(block), [this](std::uint32_t p) { return parameters[p].removed; }));
   }
   void close_gaps();
+  bool has_components() const { return std::ranges::any_of(component, [](std::uint32_t c) { return c > 0; }); }
 
   std::span<const std::uint32_t> parameters_of(std::size_t block) const {
     return std::span(uses).subspan(first[block], count[block]);

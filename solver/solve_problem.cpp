@@ -40,9 +40,16 @@ void describe(Summary& summary, const BlockEvaluator& evaluator) {
   summary.kernel = kernels().name;
 }
 
-}  // namespace
-
-namespace {
+// Names in a policy that no residual block has.
+void check_components(const Problem::Impl& problem, const PrecisionPolicy& policy) {
+  std::vector<std::string> names;
+  for (std::uint32_t c = 0; c < problem.component_names.size(); ++c) {
+    if (std::ranges::find(problem.component, c + 1) != problem.component.end()) names.push_back(problem.component_names[c]);
+  }
+  std::vector<std::string> wrong;
+  for (const Violation& v : policy.unknown_components(names)) wrong.push_back(v.message());
+  if (!wrong.empty()) throw ValidationError(std::move(wrong));
+}
 
 Summary attempt(PreparedProblem& prepared, const SolverOptions& options, const ProblemControl* control, std::vector<double>& x,
                 BlockMinimizer::Clock::time_point begin) {
@@ -79,6 +86,7 @@ Summary solve_blocks(Problem& problem, const SolverOptions& options, const Probl
   }
   Problem::Impl& impl = problem.impl();
   impl.close_gaps();
+  check_components(impl, options.policy());
   std::vector<double> x = numbers_of(impl);
   if (control && control->before_evaluation) control->before_evaluation(x, true, true);
   std::shared_ptr<PreparedProblem> prepared = take_prepared(impl, x, options, control);

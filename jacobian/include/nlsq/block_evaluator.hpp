@@ -40,11 +40,25 @@ struct BlockList {
   std::vector<int> sizes;
   // Places in an evaluator of other blocks and these, by block; empty: there is none.
   std::vector<BlockPlace> known;
+  std::vector<std::uint32_t> component;  // part of the problem that block b is of; empty: there is one
 
   std::size_t blocks() const { return functions.size(); }
   std::span<const std::uint32_t> of(std::size_t block) const {
     return std::span(parameters).subspan(first[block], first[block + 1] - first[block]);
   }
+};
+
+// Blocks of one program and one part of the problem: their derivatives are in one format.
+struct BlockProgramInfo {
+  std::uint32_t component = 0;
+  std::size_t blocks = 0;
+  bool wide = false;  // evaluated in f64, also where J is stored in f32
+};
+
+// What some blocks of a program, evaluated in both formats, say of its f32 derivatives.
+struct SampledError {
+  std::size_t program = 0;
+  double error = 0;  // ‖J̃_j - J_j‖ / ‖J_j‖ over those blocks, of the input j for which it is largest; ∞ where f32 overflows
 };
 
 struct BlockCounts {
@@ -57,12 +71,16 @@ class BlockPass {
   virtual ~BlockPass() = default;
   // r of the tile's blocks, in f64; NaN where a function has none. Returns how many lanes left their program.
   virtual std::size_t residuals(std::size_t tile, std::span<const double> x, double* r) = 0;
-  // J of the tile's blocks.
+  // J of the tile's blocks. In f32 one tile of each program that is not wide is evaluated in f64, too: see take_samples.
   virtual std::size_t jacobian(std::size_t tile, std::span<const double> x, double* J) = 0;
   virtual std::size_t jacobian(std::size_t tile, std::span<const double> x, float* J) = 0;
   // r of the tile's blocks by the user's own code in double, never by a program.
   virtual void reference(std::size_t tile, std::span<const double> x, double* r) = 0;
-  virtual const KernelCounters& counters() const = 0;
+  // What was sampled since this was asked last.
+  virtual std::vector<SampledError> take_samples() = 0;
+  // Of all programs; or of those of one part of the problem.
+  virtual KernelCounters counters() const = 0;
+  virtual KernelCounters counters(std::uint32_t component) const = 0;
 };
 
 // Runs task(0) ... task(count - 1), each once, on as many threads as it likes; rethrows what the lowest of those that throw
@@ -91,6 +109,14 @@ class NLSQ_API BlockEvaluator {
   void classify(std::span<const double> x, const TaskRunner& run = {});
   // From now on every block goes through the user's own code: programs were seen to give something else.
   void distrust(std::string why);
+
+  // Programs, and the formats of their derivatives where J is in f32. Passes see a change at once.
+  BlockProgramInfo program(std::size_t number) const;
+  void set_wide(std::size_t program, bool wide);
+  // The next f32 derivatives are sampled at other blocks than the last ones.
+  void move_samples();
+  // Of the tile's blocks; programs() where they go through the user's own code.
+  std::size_t program_of(std::size_t tile) const;
 
   std::size_t tiles() const;
   // Blocks in a tile.

@@ -19,6 +19,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 namespace nlsq::inline v0 {
@@ -98,6 +99,10 @@ class NLSQ_API Problem {
                                      std::span<const BlockRef> blocks) {
     return add(std::move(function), loss, blocks);
   }
+  // Names a part of the problem: a precision policy may give the residual blocks of one name formats of their own
+  // ("imu.residual=f64": their derivatives are evaluated in f64), and the summary tells of them by themselves. "" takes the
+  // name away. Throws ValidationError for what cannot be a name, and where the block is not there.
+  void set_component(ResidualBlockId id, const std::string& name);
   // Its parameter blocks stay.
   void remove_residual_block(ResidualBlockId id);
   // With all residual blocks that use it.
@@ -124,10 +129,11 @@ class NLSQ_API Problem {
 // Where a functor throws, the exception passes through and the blocks are as they were.
 //
 // Small parameter blocks that share no residual block (points) are eliminated first: the Schur complement. Stop tests
-// are those of SolverOptions, all on f64 numbers. Residuals and costs are f64
-// whatever the precision policy says: it chooses the format that derivatives and their products start in. Geodesic
-// acceleration, where it is automatic, corrects steps that bend. Samples and linear starting values are of curve fits; those
-// options have no meaning here.
+// are those of SolverOptions, all on f64 numbers. Residuals and costs are f64 whatever the precision policy says: it
+// chooses what derivatives are evaluated in (`residual`), and what they are stored (`jacobian`) and summed in (`gram`) at
+// first, for all or for components by name; its rules hold. At every point some blocks of each program are evaluated in
+// f64, too: a program whose f32 derivatives are spoilt is f64 from there on, alone. Geodesic acceleration, where it is
+// automatic, corrects steps that bend. Samples, linear starting values, floors and ceilings are of curve fits.
 // Throws ValidationError where an option breaks its rule or no parameter is free.
 NLSQ_API Summary solve(Problem& problem, const SolverOptions& options = {});
 
