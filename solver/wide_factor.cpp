@@ -4,6 +4,8 @@
 
 #include <nlsq/kernel_table.hpp>
 
+#include <Eigen/Core>
+
 #include <algorithm>
 #include <cmath>
 #include <vector>
@@ -34,15 +36,22 @@ void subtract(const double* a, std::size_t na, const double* b, std::size_t nb, 
 
 // v := T⁻ᵀv for `count` vectors v, `stride` apart, T the upper triangle of order m <= kSmall by columns, same stride.
 void solve_small(const double* T, std::size_t m, std::size_t stride, double* v, std::size_t count) {
-  double row[kSmall][kSmall], inverse[kSmall];
-  for (std::size_t l = 0; l < m; ++l) {
-    inverse[l] = 1 / T[l * stride + l];
-    for (std::size_t i = l + 1; i < m; ++i) row[l][i] = T[i * stride + l];
-  }
-  for (std::size_t k = 0; k < count; ++k, v += stride) {
-    for (std::size_t l = 0; l < m; ++l) {
-      const double solved = v[l] *= inverse[l];
-      for (std::size_t i = l + 1; i < m; ++i) v[i] -= row[l][i] * solved;
+  constexpr std::size_t kTogether = 8;
+  using Vectors = Eigen::Array<double, kTogether, 1>;  // side by side
+  double inverse[kSmall];
+  Vectors w[kSmall];
+  for (std::size_t l = 0; l < m; ++l) inverse[l] = 1 / T[l * stride + l];
+  for (std::size_t k = 0; k < count; k += kTogether, v += kTogether * stride) {
+    const std::size_t some = std::min(kTogether, count - k);
+    for (std::size_t i = 0; i < m; ++i) {
+      const double* column = T + i * stride;
+      Vectors sums = Vectors::Zero();
+      for (std::size_t q = 0; q < some; ++q) sums[static_cast<Eigen::Index>(q)] = v[q * stride + i];
+      for (std::size_t l = 0; l < i; ++l) sums -= column[l] * w[l];
+      w[i] = sums * inverse[i];
+    }
+    for (std::size_t q = 0; q < some; ++q) {
+      for (std::size_t i = 0; i < m; ++i) v[q * stride + i] = w[i][static_cast<Eigen::Index>(q)];
     }
   }
 }
@@ -56,8 +65,8 @@ void solve_block(const double* T, std::size_t m, std::size_t stride, double* v, 
   }
 }
 
-// Cholesky of a block, column by column.
-bool factor_block(double* A, std::size_t m, std::size_t stride) {
+// Cholesky of a small block, column by column.
+bool factor_small(double* A, std::size_t m, std::size_t stride) {
   for (std::size_t j = 0; j < m; ++j) {
     double* column = A + j * stride;
     for (std::size_t i = 0; i < j; ++i) {
@@ -74,34 +83,55 @@ bool factor_block(double* A, std::size_t m, std::size_t stride) {
   return true;
 }
 
-std::size_t blocks(std::size_t n) { return (n + kBlock - 1) / kBlock; }
+// The contribution of the rows above a triangle of order m at A + k, to itself.
+void subtract_square(double* A, std::size_t m, std::size_t k, std::size_t stride, double* products) {
+  std::fill_n(products, m * m, 0.0);
+  subtract(A, m, A, m, k, stride, products, m);
+  for (std::size_t j = 0; j < m; ++j) {
+    for (std::size_t i = 0; i <= j; ++i) A[j * stride + k + i] += products[j * m + i];
+  }
+}
+
+// The same as factor_wide, for one block.
+bool factor_block(double* A, std::size_t m, std::size_t stride) {
+  double products[kSmall * kSmall];
+  for (std::size_t k = 0; k < m; k += kSmall) {
+    const std::size_t some = std::min(kSmall, m - k), next = k + some;
+    double* columns = A + k * stride;
+    subtract_square(columns, some, k, stride, products);
+    if (!factor_small(columns + k, some, stride)) return false;
+    double* right = A + next * stride;
+    subtract(right, m - next, columns, some, k, stride, right + k);
+    solve_small(columns + k, some, stride, right + k, m - next);
+  }
+  return true;
+}
 
 // use(first, count) for every block of [0, n).
 template <class Use>
-void by_blocks(std::size_t n, const Parallelism& threads, Use use) {
-  run_tasks(blocks(n), threads, [&](std::size_t t) { use(t * kBlock, std::min(kBlock, n - t * kBlock)); });
+void by_blocks(std::size_t n, const Parallelism& threads, Use use, std::size_t block = kBlock) {
+  run_tasks((n + block - 1) / block, threads, [&](std::size_t t) { use(t * block, std::min(block, n - t * block)); });
 }
+
+// Of columns that one task solves for: the block they are multiplied with is packed once for all of them.
+std::size_t columns_of_task(std::size_t n) { return kBlock * std::clamp<std::size_t>(n / (4 * kBlock), 1, 4); }
 
 }  // namespace
 
 // Block row by block row: what the rows above contribute, its own triangle, then all columns to the right of it.
 bool factor_wide(double* A, std::size_t n, const Parallelism& threads) {
-  std::vector<double> products;
+  std::vector<double> products(kBlock * kBlock);
   for (std::size_t k = 0; k < n; k += kBlock) {
     const std::size_t m = std::min(kBlock, n - k);
     double* corner = A + k * n + k;
-    products.assign(m * m, 0.0);
-    subtract(A + k * n, m, A + k * n, m, k, n, products.data(), m);
-    for (std::size_t j = 0; j < m; ++j) {
-      for (std::size_t i = 0; i <= j; ++i) corner[j * n + i] += products[j * m + i];
-    }
+    subtract_square(A + k * n, m, k, n, products.data());
     if (!factor_block(corner, m, n)) return false;
     const std::size_t next = k + m;
     by_blocks(n - next, threads, [&](std::size_t first, std::size_t count) {
       double* columns = A + (next + first) * n;
       subtract(columns, count, A + k * n, m, k, n, columns + k);
       solve_block(corner, m, n, columns + k, count);
-    });
+    }, columns_of_task(n - next));
   }
   return true;
 }
