@@ -158,6 +158,7 @@ class Minimizer {
   bool reached();
   bool large() const;
   void round_trial();
+  bool worth_asking_cost_first() const;
   Box room();
   double gradient_left() const;
   bool on_bounds() const { return !step_.held.empty() || !first_.held.empty(); }
@@ -233,6 +234,7 @@ class Minimizer {
   double wasted_work_ = 0;              // of passes thrown away
   double work_at_checkpoint_ = 0;
   int vain_reaches_ = 0;                // in a row, the step at once rejected
+  int first_accepted_ = 0, first_rejected_ = 0;  // steps that were the first from where they began
   double checkpoint_noise_ = 0;         // of the checkpoint's cost: 0 where it is known in f64
   double magnitude_ = 0;                // ‖terms of r‖, by the last recheck
   double cost_magnitude_ = 0;           // the same for the cost

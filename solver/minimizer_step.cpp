@@ -61,6 +61,14 @@ double Minimizer::noise() const {
   return 4 * kU * (cost_magnitude_ * std::sqrt(2 * at_->cost) + 2 * at_->cost);
 }
 
+// Whether a pass that asks for the cost alone, before the one with the Gram matrix, has paid so far. That pass costs no more
+// than a gradient; where parameters are few that is too much for it to pay.
+bool Minimizer::worth_asking_cost_first() const {
+  if (first_rejected_ == 0 || !gradients_are_cheap()) return false;
+  const double ask = evaluator_.gradient_work(), pass = evaluator_.pass_work(state_.plan);
+  return first_rejected_ * (pass - ask) > first_accepted_ * ask;
+}
+
 void Minimizer::judge() {
   round_trial();
   trial_at_.reset();
@@ -72,7 +80,7 @@ void Minimizer::judge() {
   }
   // After a good step the next is likely to be good too: cost and linearization in one pass. With linear parameters
   // eliminated it takes the linearization to know the cost.
-  if (last_accepted_ || projection_.active()) {
+  if ((last_accepted_ && !worth_asking_cost_first()) || projection_.active()) {
     evaluator_.linearize_into(trial_, state_.plan, trial_at_.renew());
     if (projection_.active()) project_trial();
     trial_cost_ = trial_at_->finite ? trial_at_->cost : kNaN;
@@ -166,6 +174,7 @@ void Minimizer::settle() {
   const bool accepted = judgement_ == Judgement::accept;
   record(accepted ? StepOutcome::accepted
                   : judgement_ == Judgement::invalid ? StepOutcome::invalid : StepOutcome::rejected);
+  if (last_accepted_) ++(accepted ? first_accepted_ : first_rejected_);
   if (!accepted && undamped() && !trust_.by_radius()) {
     last_accepted_ = false;  // says nothing about the damping, which is tried next
     return;

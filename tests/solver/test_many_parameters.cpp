@@ -64,6 +64,37 @@ struct Network {
   }
 };
 
+// The network's data, and a start not far from what made them.
+struct Valley {
+  static constexpr int rows = 4000;
+  std::vector<double> u, v, y, start;
+
+  explicit Valley(double away = 0.04) {
+    constexpr int width = Network::width;
+    std::vector<double> truth;
+    for (std::size_t j = 0; j < 3 * width + width * (width + 1) + width + 1; ++j) {
+      const double wild = std::sin(12.9898 * static_cast<double>(j * j + 1));
+      truth.push_back(1.5 * wild);
+      start.push_back(truth.back() * (1 + away * std::sin(78.233 * static_cast<double>(j + 1))));
+    }
+    for (int i = 0; i < rows; ++i) {
+      u.push_back(2 * std::sin(0.37 * i * i));
+      v.push_back(2 * std::sin(0.73 * i * i + 1));
+      const std::vector<double> x{u.back(), v.back()};
+      y.push_back(Network{}(x, truth) + 0.01 * std::sin(1e4 * i * static_cast<double>(i)));
+    }
+  }
+
+  Summary fit(const char* policy, VariableProjection projection = VariableProjection::automatic) const {
+    FitOptions options;
+    options.precision = PrecisionPolicy::parse(policy);
+    options.max_iterations = 40;
+    options.variable_projection = projection;
+    const std::vector<Column> x{u, v};
+    return curve_fit(make_model_function(Network{}, 2), Columns(x), y, start, options).summary;
+  }
+};
+
 }  // namespace
 
 TEST_CASE("36 parameters end alike whatever J is rounded to, and the kernels' counters show what it was") {
@@ -171,36 +202,29 @@ TEST_CASE("wide fits whose columns are nearly dependent are certified by no less
 }
 
 TEST_CASE("hard fits of many parameters below float64 follow the curvature as those in float64 do") {
-  constexpr int width = Network::width, rows = 4000;
-  constexpr std::size_t n = 3 * width + width * (width + 1) + width + 1;
-  std::vector<double> u, v, y, truth, start;
-  for (std::size_t j = 0; j < n; ++j) {
-    const double wild = std::sin(12.9898 * static_cast<double>(j * j + 1));
-    truth.push_back(1.5 * wild);
-    start.push_back(truth.back() * (1 + 0.04 * std::sin(78.233 * static_cast<double>(j + 1))));
-  }
-  for (int i = 0; i < rows; ++i) {
-    u.push_back(2 * std::sin(0.37 * i * i));
-    v.push_back(2 * std::sin(0.73 * i * i + 1));
-    const std::vector<double> x{u.back(), v.back()};
-    y.push_back(Network{}(x, truth) + 0.01 * std::sin(1e4 * i * static_cast<double>(i)));
-  }
-  const auto fit = [&](const char* policy) {
-    FitOptions options;
-    options.precision = PrecisionPolicy::parse(policy);
-    options.max_iterations = 40;
-    const std::vector<Column> x{u, v};
-    return curve_fit(make_model_function(Network{}, 2), Columns(x), y, start, options).summary;
-  };
-  const Summary f64 = fit("f64"), low = fit("auto");
-  CHECK(low.precision.counters.rows_f32 > 20 * rows);
+  const Valley valley;
+  const Summary f64 = valley.fit("f64"), low = valley.fit("auto");
+  CHECK(low.precision.counters.rows_f32 > 20 * Valley::rows);
   // What acceleration takes of f64 rows, beside probes and the end.
   std::uint64_t below = 0;
   for (const IterationSummary& it : low.iterations) {
     if (it.iteration >= 12 && it.plan.residual == Format::f32) below = std::max(below, it.counters.rows_f64);
   }
-  CHECK(below >= 2 * rows);
+  CHECK(below >= 2 * Valley::rows);
   CHECK(low.final_cost <= 1.02 * f64.final_cost);
+}
+
+TEST_CASE("where steps are rejected often enough, those of many parameters are judged before a Gram matrix is made") {
+  const Summary fit = Valley(0.3).fit("f64", VariableProjection::off);
+  const std::uint64_t n = Network::width * (Network::width + 5) + 1, pass = (n + 1) * (n + 2) * Valley::rows;
+  int rejected = 0, in_vain = 0;
+  for (const IterationSummary& it : fit.iterations) {
+    if (it.outcome != StepOutcome::rejected) continue;
+    ++rejected;
+    if (it.counters.gram_flops_f64 >= pass) ++in_vain;
+  }
+  CHECK(rejected >= 10);
+  CHECK(in_vain <= rejected / 4);
 }
 
 // The re-check looks at 4,096 rows in groups of neighbours. Between the groups lie peaks so narrow that squares of their
