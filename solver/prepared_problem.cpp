@@ -1,6 +1,7 @@
 #include "prepared_problem.hpp"
 
 #include <nlsq/error.hpp>
+#include <nlsq/problem_control.hpp>
 
 namespace nlsq::inline v0 {
 
@@ -39,6 +40,17 @@ std::shared_ptr<PreparedProblem> take_prepared(Problem::Impl& problem, std::span
     return earlier;
   }
   return std::make_shared<PreparedProblem>(problem, x, parallelism, control, earlier.get());
+}
+
+void inherit(Problem& problem, Problem& earlier, std::span<const std::size_t> was) {
+  Problem::Impl &to = problem.impl(), &from = earlier.impl();
+  if (!from.prepared) return;
+  to.prepared = std::move(from.prepared);
+  from.prepared = nullptr;
+  to.shape = to.prepared->shape + 1;  // it is drawn upon, not used as it is
+  for (std::size_t b = 0; b < to.functions.size(); ++b) {
+    to.traced[b] = b < was.size() && was[b] < from.traced.size() ? from.traced[was[b]] : BlockPlace();
+  }
 }
 
 void keep_prepared(Problem::Impl& problem, std::shared_ptr<PreparedProblem> prepared) {

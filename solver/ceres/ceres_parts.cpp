@@ -3,6 +3,7 @@
 #include <nlsq/ceres_autodiff.hpp>
 
 #include <algorithm>
+#include <atomic>
 #include <limits>
 
 namespace nlsq::inline v0 {
@@ -11,10 +12,8 @@ namespace {
 
 class CostBlock final : public BlockFunction {
  public:
-  CostBlock(const ceres::CostFunction* function, bool may_record)
-      : BlockFunction(function->num_residuals()), function_(function), recordable_(dynamic_cast<const RecordableCostFunction*>(function)) {
-    if (recordable_ && !(may_record && recordable_->recordable())) recordable_ = nullptr;
-  }
+  CostBlock(const ceres::CostFunction* function, const RecordableCostFunction* recordable)
+      : BlockFunction(function->num_residuals()), function_(function), recordable_(recordable) {}
 
   Derivatives derivatives_by() const override { return recordable_ ? Derivatives::traced_own : Derivatives::own; }
   const void* kind() const override {
@@ -59,8 +58,15 @@ class WrappedManifold final : public Manifold {
 
 }  // namespace
 
-std::shared_ptr<const BlockFunction> wrap(const ceres::CostFunction* function, bool may_record) {
-  return std::make_shared<CostBlock>(function, may_record);
+std::uint64_t RecordableCostFunction::next_serial() {
+  static std::atomic<std::uint64_t> next{1};
+  return next.fetch_add(1, std::memory_order_relaxed);
+}
+
+WrappedFunction wrap(const ceres::CostFunction* function, bool may_record) {
+  const auto* recordable = dynamic_cast<const RecordableCostFunction*>(function);
+  if (recordable && !(may_record && recordable->recordable())) recordable = nullptr;
+  return {std::make_shared<CostBlock>(function, recordable), recordable ? recordable->serial() : 0};
 }
 
 Loss wrap(const ceres::LossFunction* loss) {

@@ -10,12 +10,17 @@
 #include <ceres/manifold.h>
 #include <ceres/problem.h>
 
+#include <cstdint>
 #include <memory>
 
 namespace nlsq::inline v0 {
 
+struct WrappedFunction {
+  std::shared_ptr<const BlockFunction> function;
+  std::uint64_t serial = 0;  // of a cost function that is recorded
+};
 // `may_record`: false where an evaluation callback decides what the function gives.
-std::shared_ptr<const BlockFunction> wrap(const ceres::CostFunction* function, bool may_record);
+WrappedFunction wrap(const ceres::CostFunction* function, bool may_record);
 // null: the plain sum of squares.
 Loss wrap(const ceres::LossFunction* loss);
 // The block's manifold, or local parameterization where Ceres still has them; null: a plain vector.

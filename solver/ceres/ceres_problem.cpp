@@ -1,6 +1,9 @@
 #include "ceres_problem.hpp"
 
 #include "ceres_parts.hpp"
+#include "kept_solves.hpp"
+
+#include <nlsq/problem_control.hpp>
 
 #include <fmt/format.h>
 
@@ -8,6 +11,7 @@
 #include <cmath>
 #include <limits>
 #include <unordered_map>
+#include <utility>
 
 namespace nlsq::inline v0 {
 
@@ -75,10 +79,12 @@ void CeresProblem::add_residuals() {
   theirs_.GetResidualBlocks(&ids);
   const bool record = may_record(theirs_);
   std::unordered_map<const double*, std::size_t> number;
+  number.reserve(blocks_.size());
   for (std::size_t k = 0; k < blocks_.size(); ++k) number.emplace(blocks_[k], k);
   std::vector<double*> pointers;
   std::vector<BlockRef> refs;
   std::vector<std::uint8_t> used(blocks_.size(), 0);
+  std::vector<std::pair<const double*, std::size_t>> last;  // by place in a residual block: most often one of them is as it was
   const ceres::LossFunction* latest = nullptr;
   Loss wrapped;
   for (const ceres::ResidualBlockId id : ids) {
@@ -87,8 +93,10 @@ void CeresProblem::add_residuals() {
     const ceres::LossFunction* loss = theirs_.GetLossFunctionForResidualBlock(id);
     counts_.residuals += function->num_residuals();
     bool free = false;
-    for (const double* p : pointers) {
-      const std::size_t k = number.at(p);
+    last.resize(std::max(last.size(), pointers.size()));
+    for (std::size_t place = 0; place < pointers.size(); ++place) {
+      if (last[place].first != pointers[place]) last[place] = {pointers[place], number.at(pointers[place])};
+      const std::size_t k = last[place].second;
       used[k] = 1;
       free = free || free_[k];
     }
@@ -109,7 +117,9 @@ void CeresProblem::add_residuals() {
     refs.assign(pointers.begin(), pointers.end());
     if (loss != latest) wrapped = wrap(loss);
     latest = loss;
-    mine_.add_residual_block(wrap(function, record), wrapped, refs);
+    WrappedFunction mine = wrap(function, record);
+    mine_.add_residual_block(std::move(mine.function), wrapped, refs);
+    serials_.push_back(mine.serial);
   }
   counts_.residual_blocks = static_cast<int>(ids.size());
   for (std::size_t k = 0; k < blocks_.size(); ++k) {
@@ -119,6 +129,13 @@ void CeresProblem::add_residuals() {
     counts_.effective_parameters_reduced += theirs_.ParameterBlockTangentSize(blocks_[k]);
   }
 }
+
+void CeresProblem::draw_upon_earlier() {
+  std::optional<KeptSolve> earlier = take_kept(&theirs_);
+  if (earlier) inherit(mine_, earlier->problem, find_earlier(serials_, earlier->serials));
+}
+
+void CeresProblem::keep() { nlsq::keep({&theirs_, std::move(mine_), std::move(serials_)}); }
 
 void CeresProblem::write(std::span<const double> x) const {
   const double* from = x.data();

@@ -6,6 +6,7 @@
 #include <ceres/problem.h>
 #include <ceres/solver.h>
 
+#include <cstdint>
 #include <span>
 #include <string>
 #include <vector>
@@ -17,6 +18,9 @@ class CeresProblem {
   CeresProblem(ceres::Problem& problem, const ceres::Solver::Options& options);
 
   nlsq::Problem& problem() { return mine_; }
+  // Before it is solved; and after, when it is not needed any more.
+  void draw_upon_earlier();
+  void keep();
   // Why it cannot be solved: a value that is not finite, bounds that leave no room; empty where it can.
   const std::string& fault() const { return fault_; }
   bool nothing_to_find() const { return counts_.effective_parameters_reduced == 0; }
@@ -51,6 +55,7 @@ class CeresProblem {
   std::vector<int> sizes_;
   std::vector<std::uint8_t> free_;
   std::vector<double> start_;
+  std::vector<std::uint64_t> serials_;  // of what is recorded, by residual block of mine_
   ceres::ResidualBlockId probe_ = nullptr;
   std::size_t probe_blocks_ = 0;
   int probe_residuals_ = 0;

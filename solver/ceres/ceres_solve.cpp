@@ -111,6 +111,7 @@ CallbackResult Session::watch(const BlockStepReport& step) {
 }
 
 void Session::solve() {
+  problem_.draw_upon_earlier();
   const double prepared = seconds_since(begin_);
   ProblemControl control = problem_control(options_);
   control.observer = [this](const BlockStepReport& step) { return watch(step); };
@@ -158,6 +159,7 @@ void Session::run() {
   solve();
   const Clock::time_point solved = Clock::now();
   conclude();
+  problem_.keep();
   theirs_.postprocessor_time_in_seconds = seconds_since(solved);
   theirs_.total_time_in_seconds = seconds_since(begin_);
 }

@@ -50,6 +50,11 @@ struct ProblemControl {
   BlockSolveFacts* facts = nullptr;
 };
 
+// What `earlier` kept of its last solve becomes the problem's, which has not been solved yet: its residual block b, in the
+// order they were added, was block was[b] there, the same function on blocks of the same sizes; any number beyond: it is
+// new. Its bits are what they would be anyway. `earlier` is as if it had not been solved.
+NLSQ_API void inherit(Problem& problem, Problem& earlier, std::span<const std::size_t> was);
+
 // As solve(problem, options).
 NLSQ_API Summary solve(Problem& problem, const SolverOptions& options, const ProblemControl& control);
 

@@ -12,6 +12,7 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <type_traits>
 #include <utility>
@@ -27,9 +28,16 @@ class NLSQ_API RecordableCostFunction {
   // False: a specialisation of nlsq::no_trace says that it is not to be recorded.
   virtual bool recordable() const = 0;
   virtual bool record(const Traced* const* blocks, Traced* residuals) const = 0;
+  // No two cost functions that ever were have the same.
+  std::uint64_t serial() const { return serial_; }
 
  protected:
+  RecordableCostFunction() : serial_(next_serial()) {}
   ~RecordableCostFunction() = default;
+
+ private:
+  static std::uint64_t next_serial();
+  std::uint64_t serial_;
 };
 
 template <class Functor, int kNumResiduals, int... Ns>
