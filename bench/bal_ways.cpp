@@ -39,7 +39,7 @@ class Watch {
   BalTrace& trace_;
 };
 
-BalRun by_problem(bal::Problem& scene, int threads, double target, const char* policy) {
+BalRun by_problem(bal::Problem& scene, int threads, double target, const char* policy, nlsq::StepSolver steps) {
   BalRun run;
   Watch watch(run.trace);
   nlsq::Problem problem;
@@ -51,6 +51,7 @@ BalRun by_problem(bal::Problem& scene, int threads, double target, const char* p
   nlsq::SolverOptions options;
   options.threads = threads;
   options.precision = nlsq::PrecisionPolicy::parse(policy);
+  options.step_solver = steps;
   options.max_iterations = 4 * kIterations;
   options.callback = [&](const nlsq::IterationSummary& it) {
     watch.see(it.cost);
@@ -61,6 +62,7 @@ BalRun by_problem(bal::Problem& scene, int threads, double target, const char* p
   run.cost = summary.final_cost;
   run.iterations = summary.accepted + summary.rejected;
   run.evaluator = summary.evaluator;
+  run.steps = summary.step_solver + (summary.linear_iterations > 0 ? fmt::format(" ({} iterations)", summary.linear_iterations) : "");
   run.f32_blocks = summary.precision.counters.rows_f32;
   run.counted = summary.peak_bytes;
   return run;
@@ -131,6 +133,7 @@ BalRun by_entry(bal::Problem& scene, int threads, double target, bool own_class)
   run.cost = summary.final_cost;
   run.iterations = summary.accepted + summary.rejected;
   run.evaluator = summary.evaluator;
+  run.steps = summary.step_solver;
   run.counted = summary.peak_bytes;
   return run;
 }
@@ -142,8 +145,10 @@ struct Way {
 };
 
 constexpr Way kWays[] = {
-    {"nlsq", [](bal::Problem& s, int n, double target) { return by_problem(s, n, target, "auto"); }},
-    {"nlsq f64", [](bal::Problem& s, int n, double target) { return by_problem(s, n, target, "f64"); }},
+    {"nlsq", [](bal::Problem& s, int n, double target) { return by_problem(s, n, target, "auto", nlsq::StepSolver::automatic); }},
+    {"nlsq f64", [](bal::Problem& s, int n, double target) { return by_problem(s, n, target, "f64", nlsq::StepSolver::automatic); }},
+    {"nlsq factored", [](bal::Problem& s, int n, double target) { return by_problem(s, n, target, "auto", nlsq::StepSolver::factored); }},
+    {"nlsq iterative", [](bal::Problem& s, int n, double target) { return by_problem(s, n, target, "auto", nlsq::StepSolver::iterative); }},
 #if NLSQ_BENCH_CERES
     {"Ceres DENSE_SCHUR", [](bal::Problem& s, int n, double target) { return by_ceres(s, n, target, ceres::DENSE_SCHUR); }},
     {"Ceres SPARSE_SCHUR", [](bal::Problem& s, int n, double target) { return by_ceres(s, n, target, ceres::SPARSE_SCHUR); }},

@@ -16,7 +16,7 @@ using BalTrace = std::vector<std::pair<double, double>>;
 struct BalRun {
   double cost = 0;
   int iterations = 0;
-  std::string evaluator;     // of ours
+  std::string evaluator, steps;  // of ours: what ran, how steps were solved for
   std::size_t f32_blocks = 0;
   std::size_t counted = 0;   // bytes of ours, by its own count
   BalTrace trace;

@@ -21,6 +21,7 @@ struct Settings {
   int repeat = 5;             // rounds
   std::string bal_file;   // of suite bal; empty: problems are made up
   std::vector<int> bal_size = {};  // of suite bal: cameras, points, observations of one that is made up; empty: small ones
+  bool bal_scattered = false;      // each of its points is seen from anywhere
   Machine machine;
   Report* report = nullptr;
 };

@@ -21,6 +21,7 @@ struct Arguments {
   std::vector<std::string> suites;
   std::string json, goals, fits_of, bal, bal_way;
   std::vector<int> bal_size;
+  bool bal_scattered = false;
   double bal_target = 0;
   std::size_t rows = 0;
   int repeat = 0;
@@ -40,6 +41,7 @@ int run(const Arguments& arguments) {
   settings.repeat = arguments.repeat > 0 ? arguments.repeat : arguments.quick ? 3 : 7;
   settings.bal_file = arguments.bal;
   settings.bal_size = arguments.bal_size;
+  settings.bal_scattered = arguments.bal_scattered;
   settings.report = &report;
   if (!arguments.bal_way.empty()) return bench::answer_with_bundle(arguments.bal_way, arguments.bal_target, settings), 0;
   settings.machine = bench::measure_machine();
@@ -86,6 +88,7 @@ int main(int argc, char** argv) {
       ->expected(3)
       ->check(CLI::PositiveNumber)
       ->excludes("--bal");
+  app.add_flag("--bal-scattered", arguments.bal_scattered, "with --bal-size: points are seen from anywhere, not from places next to each other");
   app.add_flag("--quick", arguments.quick, "fewer rows and runs");
   app.add_flag("--cpu-time", arguments.cpu,
                "processor time instead of wall time: for a busy machine, and one thread");

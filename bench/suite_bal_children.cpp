@@ -28,20 +28,20 @@ constexpr double kNever = -std::numeric_limits<double>::max();
 bal::Problem scene_of(const Settings& settings) {
   if (settings.bal_size.empty()) return bal::read(settings.bal_file);
   const std::vector<int>& size = settings.bal_size;
-  return bal::generate(size[0], size[1], static_cast<std::size_t>(size[2]), 1);
+  return bal::generate(size[0], size[1], static_cast<std::size_t>(size[2]), 1, 0.5, 0.01, settings.bal_scattered);
 }
 
 std::string title_of(const Settings& settings) {
   if (settings.bal_size.empty()) return settings.bal_file.substr(settings.bal_file.find_last_of('/') + 1);
   const std::vector<int>& size = settings.bal_size;
-  return fmt::format("{} cameras, {} points, {} observations", size[0], size[1], size[2]);
+  return fmt::format("{} cameras, {} points, {} observations{}", size[0], size[1], size[2], settings.bal_scattered ? ", scattered" : "");
 }
 
 struct ChildRun {
   std::string way;
   double cost = 0, peak = kUnknown, beyond = kUnknown;  // bytes: of the process, and of the work alone
   int iterations = 0;
-  std::string evaluator;
+  std::string evaluator, steps;
   BalTrace trace;
 
   double seconds_to(double target) const {
@@ -56,6 +56,7 @@ ChildRun ask_child(const std::string& way, double target, const Settings& settin
     argv.insert(argv.end(), {"--bal", settings.bal_file});
   } else {
     argv.insert(argv.end(), {"--bal-size", fmt::format("{}", fmt::join(settings.bal_size, ","))});
+    if (settings.bal_scattered) argv.emplace_back("--bal-scattered");
   }
   const Finished finished = run_program(argv);
   if (finished.status != 0) throw std::runtime_error(fmt::format("{} ended with status {}", way, finished.status));
@@ -67,6 +68,7 @@ ChildRun ask_child(const std::string& way, double target, const Settings& settin
   run.beyond = told["beyond"].is_null() ? kUnknown : told["beyond"].get<double>();
   run.iterations = told["iterations"];
   run.evaluator = told["evaluator"];
+  run.steps = told["steps"];
   run.trace = told["trace"].get<BalTrace>();
   return run;
 }
@@ -101,7 +103,8 @@ void compare_in_children(const Settings& settings) {
     if (!is_ceres_way(way)) mine.push_back(ask_child(way, target, settings));
   }
   for (const ChildRun& ours : mine) {
-    settings.report->text(fmt::format("{}: {} to cost {:.6e}, {} iterations, {}; peak {}", what, ours.way, ours.cost, ours.iterations, ours.evaluator,
+    settings.report->text(fmt::format("{}: {} to cost {:.6e}, {:.3g} s, {} iterations by {}, {}; peak {}", what, ours.way, ours.cost, ours.seconds_to(target),
+                                      ours.iterations, ours.steps, ours.evaluator,
                                       memory_of(ours)));
   }
   for (const ChildRun& peer : peers) {
@@ -127,7 +130,7 @@ void answer_with_bundle(const std::string& way, double target, const Settings& s
   BalRun run;
   const double beyond = memory_beyond([&] { run = bal_run(way, scene, kThreads, target); });
   const auto or_null = [](double v) { return v == v ? nlohmann::json(v) : nlohmann::json(nullptr); };
-  const nlohmann::json told = {{"cost", run.cost},           {"iterations", run.iterations}, {"evaluator", run.evaluator},
+  const nlohmann::json told = {{"cost", run.cost},           {"iterations", run.iterations}, {"evaluator", run.evaluator}, {"steps", run.steps},
                                {"beyond", or_null(beyond)}, {"peak", or_null(peak_memory())}, {"trace", run.trace}};
   settings.report->text(told.dump());
 }

@@ -88,9 +88,11 @@ inline void write(const Problem& problem, const std::string& path) {
   if (!out) throw std::runtime_error(path + ": cannot be written");
 }
 
-// Cameras on a ring look at points around its centre; each point is seen from a few places next to each other. Pixels
-// are known to `noise`; the start is off by about `error` of everything. The same seed gives the same problem.
-inline Problem generate(int cameras, int points, std::size_t observations, unsigned seed, double noise = 0.5, double error = 0.01) {
+// Cameras on a ring look at points around its centre; each point is seen from a few places next to each other, or, where
+// they are `scattered`, anywhere on the ring. Pixels are known to `noise`; the start is off by about `error` of
+// everything. The same seed gives the same problem.
+inline Problem generate(int cameras, int points, std::size_t observations, unsigned seed, double noise = 0.5, double error = 0.01,
+                        bool scattered = false) {
   std::mt19937 random(seed);
   const auto uniform = [&] { return static_cast<double>(random()) / 4294967296.0; };
   const auto normal = [&] {  // Box and Muller: the standard library's differs from one to the next
@@ -120,8 +122,9 @@ inline Problem generate(int cameras, int points, std::size_t observations, unsig
     const auto from = static_cast<std::size_t>(p), all = static_cast<std::size_t>(points);
     const std::size_t seen = std::min<std::size_t>((from + 1) * observations / all - from * observations / all, static_cast<std::size_t>(cameras));
     const auto first = static_cast<int>(random() % static_cast<unsigned>(cameras));
+    const auto apart = scattered ? 1 + static_cast<int>(random() % static_cast<unsigned>(cameras / static_cast<int>(std::max<std::size_t>(seen, 1)))) : 1;
     for (int k = 0; k < static_cast<int>(seen); ++k) {
-      const int c = (first + k) % cameras;
+      const int c = (first + k * apart) % cameras;
       double r[2];
       Reprojection{0, 0}(problem.camera(c), problem.point(p), r);
       problem.observations.push_back({c, p, r[0] + noise * normal(), r[1] + noise * normal()});

@@ -48,11 +48,14 @@ void BlockMinimizer::certify() {
   const bool zero = cost_ <= kZeroCost * summary_.initial_cost;
   if (!may_pass && !zero) return;  // the budget ran out: nothing to claim, and no time for it
   double lambda = kLeast;
+  aim_tightly();
   for (; lambda <= kMost; lambda *= 10) {
     solver_.solve<double, double>(model_.records<double>(), lambda, scale_, step_);
+    summary_.linear_iterations += step_.iterations;
     if (step_.factored) break;
   }
   if (!step_.factored && !zero) return;
+  if (step_.factored && !step_.reached && !zero) return cut_short();
   if (step_.factored) {
     c.decrement_sigma = sigma() > 0 ? step_.decrement / sigma() : std::numeric_limits<double>::quiet_NaN();
     c.step = step_.scaled_norm / model_.scaled_size(x_, scale_);
@@ -73,6 +76,18 @@ void BlockMinimizer::certify() {
     c.governed_by += ", rank not examined";
   }
   summary_.termination = Termination::converged;
+}
+
+// The step that decides is not known well enough: what was seen with damping holds, and nothing more.
+void BlockMinimizer::cut_short() {
+  Certificate& c = summary_.certificate;
+  c.decrement_sigma = sigma() > 0 ? step_.decrement / sigma() : std::numeric_limits<double>::quiet_NaN();
+  c.step = step_.scaled_norm / model_.scaled_size(x_, scale_);
+  if (summary_.termination == Termination::converged) {
+    summary_.termination = Termination::tolerance;
+    stopped_by_ = "the damped step met the tests of first order in f64";
+  }
+  cut_short_ = fmt::format("; conjugate gradients for the undamped step ended after {} iterations without their goal", step_.iterations);
 }
 
 // Verdict and message of the end.
@@ -104,6 +119,7 @@ void BlockMinimizer::finish() {
   if (c.passed && c.verdict == Verdict::rank_deficient) {
     summary_.message += fmt::format("; the data determine {} of {} directions", c.rank, free_size());
   }
+  summary_.message += cut_short_;
   if (!c.recheck_passed && summary_.termination != Termination::failure) {
     summary_.message = "the residual functions do not repeat: called again they give other residuals than during the solve; " + summary_.message;
   }
@@ -118,6 +134,8 @@ void BlockMinimizer::finish() {
     facts_.eliminated_blocks = structure_.real_points;
     facts_.other_blocks = structure_.camera_parameter.size();
     facts_.dense = solver_.dense();
+    facts_.iterative = solver_.iterative();
+    facts_.linear_iterations = summary_.linear_iterations;
     facts_.groups_followed = structure_.groups_followed;
     *control_->facts = facts_;
   }

@@ -210,7 +210,7 @@ BlockCovariance covariance(Problem& problem, const std::vector<const double*>& b
   Problem::Impl& impl = problem.impl();
   impl.close_gaps();
   CovarianceWork work{.impl = impl, .options = options, .out = {}, .prepared = nullptr, .x = numbers_of(impl), .r = {}, .scale = {}, .columns = {}};
-  work.prepared = take_prepared(impl, work.x, options, nullptr);
+  work.prepared = take_prepared(impl, work.x, options, StepSolver::factored, nullptr);
   work.choose(blocks);
   if (work.linearize()) {
     work.invert();

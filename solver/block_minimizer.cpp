@@ -21,6 +21,10 @@ constexpr double kMostBend = 0.75;       // 2 ‖D a‖ / ‖D v‖ beyond which
 constexpr double kStraight = 0.05;       // and up to which the model is linear as far as the step goes
 constexpr double kUnbent = 0.005;        // and up to which a correction is not worth an evaluation
 constexpr double kShort = 0.25;          // gain ratio of a step that fell short
+constexpr double kLeastEta = 1e-4;       // of conjugate gradients for steps
+constexpr double kTightEta = 1e-6;       // and for those that decide
+constexpr double kTightResidual = 1e-6;  // of theirs, relative
+constexpr int kLongRuns = 4;             // so many times the iterations of other steps
 constexpr int kPatience = 2;             // rejections in a row after which f32 is suspected
 
 }  // namespace
@@ -78,8 +82,15 @@ void BlockMinimizer::iterate() {
     if (ended_) break;
     if (control_ && controlled()) continue;
     step_begin_ = Clock::now();
+    aim();
     propose();
     if (!step_.factored || ruled()) continue;
+    // A step that was cut short may look shorter than it is.
+    if (solver_.iterative() && !reached_ && !low() && first_order()) {
+      aim_tightly();
+      propose();
+      if (!step_.factored) continue;
+    }
     if (reached_ || (!low() && first_order())) {
       conclude(reached_.value_or(Termination::converged));
       continue;
@@ -151,6 +162,17 @@ void BlockMinimizer::hold_at_bounds() {
   in_format([&]<class R, class T>(R, T) { model_.hold<R>(held_); });
 }
 
+// As far as a step is worth it: the last one's decrease of the cost says how near the end is (Eisenstat, Walker, Choosing the
+// forcing terms in an inexact Newton method, SIAM J. Sci. Comput. 17, 1996).
+void BlockMinimizer::aim() {
+  const double eta = std::clamp(std::sqrt(last_decrease_), std::min(kLeastEta, options_.eta), options_.eta);
+  solver_.aim(options_.preconditioner, {.eta = eta, .residual = 1, .most = options_.max_linear_iterations});
+}
+
+void BlockMinimizer::aim_tightly() {
+  solver_.aim(options_.preconditioner, {.eta = kTightEta, .residual = kTightResidual, .most = kLongRuns * options_.max_linear_iterations});
+}
+
 void BlockMinimizer::propose() {
   const auto begin = Clock::now();
   ++facts_.linear_solves;
@@ -158,6 +180,8 @@ void BlockMinimizer::propose() {
   summary_.time.solve += seconds_since(begin);
   report_.solver_seconds = seconds_since(begin);
   facts_.linear_seconds += report_.solver_seconds;
+  report_.linear_iterations = step_.iterations;
+  summary_.linear_iterations += step_.iterations;
   if (step_.factored) {
     invalid_ = 0;
     if (worth_bending()) bend();
@@ -175,6 +199,7 @@ void BlockMinimizer::propose() {
 // step's length: where what was measured last says that this one is straight, or too bent to be trusted, it is not looked at,
 // but for a straight one after a step that fell short of its promise.
 bool BlockMinimizer::worth_bending() const {
+  if (options_.geodesic == Geodesic::automatic && solver_.iterative()) return false;  // it takes as many iterations as the step
   if (options_.geodesic != Geodesic::automatic) return options_.geodesic == Geodesic::always;
   const double expected = expected_bend();
   return std::isnan(expected) || (expected <= kMostBend && (expected > kUnbent || rho_ < kShort));
@@ -194,6 +219,8 @@ void BlockMinimizer::bend() {
   in_format([&]<class R, class T>(R, T) {
     norm = solver_.accelerate<R, T>(model_.records<R>(), step_.step, scale_, 2 / kShortWay, moved_, acceleration_);
   });
+  report_.linear_iterations += solver_.iterations();
+  summary_.linear_iterations += solver_.iterations();
   bend_ = 2 * norm / step_.scaled_norm;
   bent_length_ = step_.scaled_norm;
   summary_.time.evaluate += evaluated;
@@ -277,6 +304,7 @@ void BlockMinimizer::settle() {
   }
   const auto below = [&](double tolerance) { return decrease <= tolerance * cost_ && step_.predicted <= tolerance * cost_; };
   const bool flat = below(std::max(options_.ftol, low() ? kFlat : 0));
+  last_decrease_ = decrease / cost_;
   const bool near = low() && step_.decrement <= kFinishing * sigma() && trust_.lambda() <= 1e-4;
   std::swap(x_, trial_);
   std::swap(r_, trial_r_);
@@ -318,6 +346,7 @@ void BlockMinimizer::record(StepOutcome outcome, Event event, std::string reason
   it.decrement_sigma = sigma() > 0 ? step_.decrement / sigma() : std::numeric_limits<double>::quiet_NaN();
   it.step_norm = known_ ? step_.scaled_norm / model_.scaled_size(x_, scale_) : 0;
   it.lambda = trust_.lambda();
+  it.linear_iterations = outcome == StepOutcome::promoted ? 0 : report_.linear_iterations;
   it.rho = outcome == StepOutcome::promoted ? std::numeric_limits<double>::quiet_NaN() : rho_;
   it.plan = plan_;
   it.rows = structure_.residuals;

@@ -37,6 +37,8 @@ class BlockMinimizer {
   bool controlled();
   void measure_gradient();
   void report();
+  void aim();
+  void aim_tightly();
   void propose();
   bool worth_bending() const;
   double expected_bend() const;
@@ -50,6 +52,7 @@ class BlockMinimizer {
   bool ruled();
   void conclude(Termination reason);
   void certify();
+  void cut_short();
   bool rechecked();
   bool repeats(double difference) const;
   double compare();
@@ -61,8 +64,8 @@ class BlockMinimizer {
   // work(R(), T()): formats of records and of sums in force.
   template <class Work>
   void in_format(Work work) {
-    if (plan_.gram == Gram::f32_tile) work(float(), float());
-    else if (plan_.gram == Gram::f32_wide) work(float(), double());
+    if (plan_.gram == Gram::f32_tile && !solver_.iterative()) work(float(), float());
+    else if (low()) work(float(), double());
     else work(double(), double());
   }
   double noise() const;
@@ -85,6 +88,7 @@ class BlockMinimizer {
   std::vector<double> x_, trial_, r_, trial_r_, scale_;
   double cost_ = 0, trial_cost_ = 0, rho_ = 0;
   BlockStep step_;
+  double last_decrease_ = 1;  // of the cost, relative, by the last step accepted
   std::vector<double> moved_, acceleration_;
   double bend_ = 0, bent_length_ = 0;  // 2 ‖D a‖ / ‖D v‖ and ‖D v‖ when it was measured last
   std::vector<std::uint8_t> held_;  // by tangent number, at x
@@ -96,6 +100,7 @@ class BlockMinimizer {
   int rejections_ = 0;  // in a row
   std::optional<Termination> reached_;
   enum class Judgement { accept, reject, invalid } judgement_ = Judgement::reject;
+  std::string cut_short_;   // what conjugate gradients left open at the end, in words
   std::string stopped_by_;  // which test of the control's
 
   // What the control is told.

@@ -27,7 +27,7 @@ bool takes_part(const Problem::Impl& problem, std::size_t block) {
 
 }  // namespace
 
-BlockStructure::BlockStructure(const Problem::Impl& problem, std::size_t vector_f32, std::size_t vector_f64, bool known)
+BlockStructure::BlockStructure(const Problem::Impl& problem, std::size_t vector_f32, std::size_t vector_f64, bool known, StepSolver how)
     : lanes_f32(vector_f32), lanes_f64(vector_f64) {
   number_parameters(problem);
   choose_points(problem);
@@ -39,7 +39,14 @@ BlockStructure::BlockStructure(const Problem::Impl& problem, std::size_t vector_
   lay_out_records(problem);
   for (std::size_t slot = 0; known && slot < residual_block.size(); ++slot) list.known.push_back(problem.traced[residual_block[slot]]);
   find_entries();
-  find_pairs();
+  iteration_pays_ = iteration_pays();
+  implicit = implicit_if(how);
+  if (implicit) {
+    for (std::uint32_t a = 0; a < cameras(); ++a) reduced_blocks.push_back({a, a});
+  } else {
+    find_pairs();
+  }
+  lay_out_reduced();
   cut_chunks();
 }
 
@@ -273,6 +280,9 @@ void BlockStructure::find_entries() {
     entry_block.insert(entry_block.end(), met.begin(), met.end());
     entry_first.push_back(static_cast<std::uint32_t>(entry_block.size()));
     most_entries = std::max(most_entries, met.size() * point_size[p]);
+    std::size_t rows_of = 0;
+    for (std::size_t slot = slot_first[p]; slot < slot_first[p + 1]; ++slot) rows_of += rows[slot];
+    most_rows = std::max(most_rows, rows_of);
   }
 }
 
@@ -310,6 +320,9 @@ void BlockStructure::find_pairs() {
   }
   reduced_blocks = std::move(sorted);
   for (std::uint32_t& k : pair_block) k = place[k];
+}
+
+void BlockStructure::lay_out_reduced() {
   reduced_target_f32.assign(1, 0);
   reduced_target_f64.assign(1, 0);
   for (std::size_t k = 0; k < reduced_blocks.size(); ++k) {
@@ -327,10 +340,11 @@ void BlockStructure::cut_chunks() {
     const double entries = entry_first[p + 1] - entry_first[p];
     const double slots = slot_first[p + 1] - slot_first[p];
     const double c = static_cast<double>(pad);
-    work[p] = 0.5 * entries * (entries + 1) * c * (point_size[p] + 1.0) * c + 40 * slots * c + 100;
+    const double pairs = implicit ? entries : 0.5 * entries * (entries + 1);
+    work[p] = pairs * c * (point_size[p] + 1.0) * c + 40 * slots * c + 100;
     all += work[p];
   }
-  const double least = std::max(kLeastWork, kSumWork * static_cast<double>(reduced_target_f64.back()));
+  const double least = std::max(kLeastWork, kSumWork * static_cast<double>(implicit ? cameras() * pad : reduced_target_f64.back()));
   const auto count = std::bit_floor(static_cast<std::size_t>(std::clamp(all / least, 1.0, static_cast<double>(kMostChunks))));
   chunk.assign(1, 0);
   double done = 0;

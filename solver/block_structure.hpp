@@ -22,7 +22,7 @@ struct ManifoldRecord {
 struct BlockStructure {
   // For vectors of that many numbers. The problem has no gaps. `known`: list.known says where the problem's last
   // evaluator has residual blocks.
-  BlockStructure(const Problem::Impl& problem, std::size_t lanes_f32, std::size_t lanes_f64, bool known = false);
+  BlockStructure(const Problem::Impl& problem, std::size_t lanes_f32, std::size_t lanes_f64, bool known = false, StepSolver how = StepSolver::factored);
 
   // Residual blocks in the order of elimination ("slots"): evaluated with this list.
   BlockList list;
@@ -51,6 +51,11 @@ struct BlockStructure {
   std::size_t point_numbers = 0, matrix_numbers = 0;  // in vectors over the points, in all their matrices
   std::size_t most_entries = 0;                       // scratch: of the point that needs most, entries * e
 
+  std::size_t most_rows = 0;                          // scratch: of the point that has most
+
+  // S is an operator (StepSolver::iterative was asked for, or pays): only its diagonal blocks are below.
+  bool implicit = false;
+  bool implicit_if(StepSolver how) const { return how == StepSolver::iterative || (how == StepSolver::automatic && iteration_pays_); }
   // The reduced system: blocks of S by pairs of cameras a <= b, ascending; all diagonal blocks are there.
   struct ReducedBlock {
     std::uint32_t a = 0, b = 0;
@@ -95,7 +100,10 @@ struct BlockStructure {
   void order_slots(const Problem::Impl& problem);
   void lay_out_records(const Problem::Impl& problem);
   void find_entries();
+  bool iteration_pays() const;
+  bool iteration_pays_ = false;
   void find_pairs();
+  void lay_out_reduced();
   void cut_chunks();
 };
 

@@ -24,6 +24,7 @@ std::size_t index_of(const std::vector<std::string>& names, const std::string& n
 
 void check_options(const SolverOptions& options, std::span<const std::string> components) {
   std::vector<std::string> found = options.violations();
+  if (options.step_solver == StepSolver::iterative) found.push_back("step_solver = iterative is of Problem: leave it out for a fit");
   for (const Violation& v : options.policy().unknown_components(components)) found.push_back(v.message());
   if (!found.empty()) throw ValidationError(std::move(found));
 }

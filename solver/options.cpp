@@ -19,6 +19,8 @@ std::vector<std::string> SolverOptions::violations() const {
   if (threads < 0) found.push_back(fmt::format("threads = {}: use 0 (all cores) or more", threads));
   if (max_iterations < 0) found.push_back(fmt::format("max_iterations = {}: use 0 or more", max_iterations));
   if (nonmonotonic_steps < 0) found.push_back(fmt::format("nonmonotonic_steps = {}: use 0 (none) or more", nonmonotonic_steps));
+  if (!(eta > 0 && eta < 1)) found.push_back(fmt::format("eta = {}: use a number between 0 and 1", eta));
+  if (max_linear_iterations < 1) found.push_back(fmt::format("max_linear_iterations = {}: use 1 or more", max_linear_iterations));
   if (!(max_seconds >= 0)) found.push_back(fmt::format("max_seconds = {}: use 0 (no limit) or more", max_seconds));
   if (!(initial_lambda >= 0 && std::isfinite(initial_lambda))) {
     found.push_back(fmt::format("initial_lambda = {}: use a finite number, 0 or more", initial_lambda));

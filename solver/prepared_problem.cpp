@@ -9,8 +9,8 @@ namespace {
 
 constexpr std::size_t kMostKept = std::size_t{256} << 20;  // bytes
 
-BlockStructure structure_of(const Problem::Impl& problem, bool known) {
-  BlockStructure made(problem, block_kernels().lanes_f32, block_kernels().lanes_f64, known);
+BlockStructure structure_of(const Problem::Impl& problem, bool known, StepSolver how) {
+  BlockStructure made(problem, block_kernels().lanes_f32, block_kernels().lanes_f64, known, how);
   if (made.tangent_size() == 0) throw ValidationError("solve: no residual block depends on a parameter block that is free");
   return made;
 }
@@ -18,8 +18,8 @@ BlockStructure structure_of(const Problem::Impl& problem, bool known) {
 }  // namespace
 
 PreparedProblem::PreparedProblem(const Problem::Impl& problem, std::span<const double> x, const Parallelism& parallelism,
-                                 const ProblemControl* control, PreparedProblem* earlier)
-    : structure(structure_of(problem, earlier != nullptr)),
+                                 StepSolver how, const ProblemControl* control, PreparedProblem* earlier)
+    : structure(structure_of(problem, earlier != nullptr, how)),
       model(problem, structure, x, parallelism, control, earlier ? &earlier->model : nullptr),
       solver(structure, parallelism, earlier ? &earlier->solver : nullptr), shape(problem.shape) {}
 
@@ -30,16 +30,16 @@ std::vector<double> numbers_of(const Problem::Impl& problem) {
 }
 
 std::shared_ptr<PreparedProblem> take_prepared(Problem::Impl& problem, std::span<const double> x, const Parallelism& parallelism,
-                                               const ProblemControl* control) {
+                                               StepSolver how, const ProblemControl* control) {
   // Taken out while it is used: what throws leaves nothing behind, and a solve inside a callback makes its own.
   const std::shared_ptr<PreparedProblem> earlier = std::move(problem.prepared);
   problem.prepared = nullptr;
-  if (earlier && earlier->shape == problem.shape) {
+  if (earlier && earlier->shape == problem.shape && earlier->structure.implicit == earlier->structure.implicit_if(how)) {
     earlier->model.begin(parallelism, control);
     earlier->solver.begin(parallelism);
     return earlier;
   }
-  return std::make_shared<PreparedProblem>(problem, x, parallelism, control, earlier.get());
+  return std::make_shared<PreparedProblem>(problem, x, parallelism, how, control, earlier.get());
 }
 
 void inherit(Problem& problem, Problem& earlier, std::span<const std::size_t> was) {

@@ -15,7 +15,6 @@ constexpr std::size_t kAlwaysDense = 600;   // of a smaller matrix the dense fac
 constexpr std::size_t kLargestRank = 2000;  // of the reduced matrix
 constexpr std::size_t kSerial = 100;        // unknowns below which threads do not pay
 constexpr std::size_t kTasks = 16;
-constexpr double kDenseShare = 0.1;         // of blocks in use, from which on a dense factor is
 
 struct AlignedFree {
   void operator()(double* p) const { ::operator delete[](p, std::align_val_t{64}); }

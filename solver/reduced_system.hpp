@@ -14,6 +14,8 @@ namespace nlsq::inline v0 {
 // above `least` counted (Higham, Accuracy and Stability of Numerical Algorithms, 10.3).
 int pivoted_rank(std::span<double> A, std::size_t n, double least);
 
+constexpr double kDenseShare = 0.1;  // of blocks in use, from which on the factor of S is dense
+
 class ReducedSystem {
  public:
   explicit ReducedSystem(const BlockStructure& structure);

@@ -27,7 +27,9 @@ struct Kernels {
 }  // namespace
 
 SchurSolver::SchurSolver(const BlockStructure& structure, const Parallelism& parallelism, SchurSolver* earlier)
-    : structure_(structure), parallelism_(&parallelism), reduced_(structure) {
+    : structure_(structure), parallelism_(&parallelism) {
+  if (structure.implicit) operator_.emplace(structure);
+  else reduced_.emplace(structure);
   if (earlier) {
     std::swap(sums_f32_, earlier->sums_f32_);
     std::swap(sums_f64_, earlier->sums_f64_);
@@ -51,6 +53,12 @@ template <>
 SchurSolver::Sums<float>& SchurSolver::sums() { return sums_f32_; }
 template <>
 SchurSolver::Sums<double>& SchurSolver::sums() { return sums_f64_; }
+
+// Where S is an operator only sums in f64 are asked for.
+template <>
+float* SchurSolver::camera_sums() { return sums_f32_.cameras.data(); }
+template <>
+double* SchurSolver::camera_sums() { return operator_ ? operator_->chunk_vectors().data() : sums_f64_.cameras.data(); }
 
 template <>
 const double* SchurSolver::cameras_as() { return step_cameras_.data(); }
@@ -112,6 +120,7 @@ template <class R, class T>
 bool SchurSolver::eliminate(const R* J, double lambda, std::span<const double> scale) {
   const BlockStructure& s = structure_;
   for (std::size_t j = 0; j < damping_.size(); ++j) damping_[j] = lambda * scale[j] * scale[j];
+  if (operator_) return operator_->prepare(J, V_, gradient_, damping_, inverse_, preconditioner_, *parallelism_);
   const std::size_t cameras = s.cameras() * s.pad, blocks = s.reduced_target<T>().back();
   const std::size_t most = 2 * s.most_entries * s.pad + s.pad;
   Sums<T>& sum = sums<T>();
@@ -132,22 +141,30 @@ bool SchurSolver::eliminate(const R* J, double lambda, std::span<const double> s
   return definite;
 }
 
+template <class R>
+CgResult SchurSolver::solve_reduced(const R* J) {
+  CgResult result;
+  if (operator_) result = operator_->solve(J, inverse_, rhs_, goal_, *parallelism_);
+  else reduced_->solve(rhs_);
+  iterations_ = result.iterations;
+  return result;
+}
+
 template <class R, class T>
-void SchurSolver::substitute(const R* J, const std::vector<double>& gradient, std::vector<double>& step) {
+CgResult SchurSolver::substitute(const R* J, const std::vector<double>& gradient, std::vector<double>& step) {
   const BlockStructure& s = structure_;
   const std::size_t cameras = s.cameras() * s.pad;
-  const Sums<T>& sum = sums<T>();
   step.resize(s.tangent_size());
   step_cameras_.assign(cameras + s.pad, 0);
   for (std::size_t f = 0; f < s.cameras(); ++f) {
     for (std::size_t i = 0; i < s.block_size[f]; ++i) {
       double eliminated = 0;
-      for (std::size_t c = 0; c < chunks(); ++c) eliminated += static_cast<double>(sum.cameras[cameras * c + f * s.pad + i]);
+      for (std::size_t c = 0; c < chunks(); ++c) eliminated += static_cast<double>(camera_sums<T>()[cameras * c + f * s.pad + i]);
       const std::size_t place = s.camera_offset[f] + i;
       rhs_[place] = eliminated - gradient[s.point_numbers + place];
     }
   }
-  reduced_.solve(rhs_);
+  const CgResult result = solve_reduced(J);
   for (std::size_t f = 0; f < s.cameras(); ++f) {
     for (std::size_t i = 0; i < s.block_size[f]; ++i) step_cameras_[f * s.pad + i] = rhs_[s.camera_offset[f] + i];
   }
@@ -157,25 +174,33 @@ void SchurSolver::substitute(const R* J, const std::vector<double>& gradient, st
   run_tasks(chunks(), *parallelism_, [&](std::size_t c) {
     Kernels<R, T>::substitute()(data, s.chunk[c], s.chunk[c + 1], inverse_.data(), gradient.data(), moved, step.data());
   });
+  return result;
+}
+
+template <class T>
+bool SchurSolver::factor_reduced() {
+  return reduced_->factor(sums<T>().blocks.data(), chunks(), structure_.reduced_target<T>().back(),
+                          std::span(damping_).subspan(structure_.point_numbers), *parallelism_);
 }
 
 template <class R, class T>
 void SchurSolver::solve(const R* J, double lambda, std::span<const double> scale, BlockStep& out) {
-  const BlockStructure& s = structure_;
-  out.factored = eliminate<R, T>(J, lambda, scale) &&
-                 reduced_.factor(sums<T>().blocks.data(), chunks(), s.reduced_target<T>().back(), std::span(damping_).subspan(s.point_numbers), *parallelism_);
+  out.factored = eliminate<R, T>(J, lambda, scale) && (operator_ || factor_reduced<T>());
   if (!out.factored) return;
-  substitute<R, T>(J, gradient_, out.step);
+  const CgResult solved = substitute<R, T>(J, gradient_, out.step);
+  out.iterations = solved.iterations;
+  out.reached = !operator_ || (solved.reached && solved.definite);
   double along = 0, damped = 0, scaled = 0;
   for (std::size_t j = 0; j < out.step.size(); ++j) {
     along -= gradient_[j] * out.step[j];
     damped += damping_[j] * out.step[j] * out.step[j];
     scaled += scale[j] * scale[j] * out.step[j] * out.step[j];
   }
-  out.predicted = 0.5 * (damped + along);
+  out.predicted = 0.5 * (damped + along + solved.leftover);
   out.decrement = std::sqrt(std::max(along, 0.0));
   out.scaled_norm = std::sqrt(scaled);
-  out.factored = std::isfinite(out.predicted) && along >= 0;
+  // What is not definite shows at the first product, or gives a step that still decreases the model.
+  out.factored = std::isfinite(out.predicted) && along >= 0 && (solved.definite || solved.iterations > 0);
 }
 
 // b of the chunks is -Fᵀ(ρ - E V⁻¹Eᵀρ) here, and the gradient of the cameras is in it already.
@@ -189,10 +214,9 @@ double SchurSolver::accelerate(const R* J, std::span<const double> step, std::sp
   }
   const T* along = cameras_as<T>();
   bent_.assign(s.tangent_size(), 0);
-  Sums<T>& sum = sums<T>();
   const EliminationData<R> data = s.data<R, T>(J);
   run_tasks(chunks(), *parallelism_, [&](std::size_t c) {
-    T* b = sum.cameras.data() + cameras * c;
+    T* b = camera_sums<T>() + cameras * c;
     std::fill_n(b, cameras, T(0));
     Kernels<R, T>::bend()(data, s.chunk[c], s.chunk[c + 1], inverse_.data(), step.data(), along, factor, s.list.row.data(), moved.data(),
                           bent_.data(), b);
@@ -214,9 +238,11 @@ template void SchurSolver::solve<float, double>(const float*, double, std::span<
 template void SchurSolver::gather<float, float>(const float*, const std::function<void(std::size_t, std::size_t)>&);
 template void SchurSolver::solve<float, float>(const float*, double, std::span<const double>, BlockStep&);
 
+template bool SchurSolver::factor_reduced<double>();
 template bool SchurSolver::eliminate<double, double>(const double*, double, std::span<const double>);
 
 int SchurSolver::rank(const double* J, std::span<const double> scale) {
+  if (operator_) return -1;
   constexpr double kDamping = 1e-14, kLeastPivot = 1e-10;
   const BlockStructure& s = structure_;
   if (!eliminate<double, double>(J, kDamping, scale)) return -1;
@@ -232,13 +258,13 @@ int SchurSolver::rank(const double* J, std::span<const double> scale) {
     }
     deficient += static_cast<int>(e) - pivoted_rank(scaled, e, kLeastPivot);
   }
-  const int reduced = reduced_.rank(sums_f64_.blocks.data(), chunks(), s.reduced_target_f64.back(), scale.subspan(s.point_numbers), kLeastPivot);
+  const int reduced = reduced_->rank(sums_f64_.blocks.data(), chunks(), s.reduced_target_f64.back(), scale.subspan(s.point_numbers), kLeastPivot);
   return reduced < 0 ? -1 : static_cast<int>(s.point_numbers) - deficient + reduced;
 }
 
 std::size_t SchurSolver::bytes() const {
   const auto of = [](const auto& v) { return v.capacity() * sizeof(v[0]); };
-  return reduced_.bytes() + of(V_) + of(inverse_) + of(gradient_) + of(squares_) + of(damping_) + of(sums_f32_.blocks) +
+  return (reduced_ ? reduced_->bytes() : operator_->bytes()) + of(V_) + of(inverse_) + of(gradient_) + of(squares_) + of(damping_) + of(sums_f32_.blocks) +
          of(sums_f32_.cameras) + of(sums_f32_.scratch) + of(sums_f64_.blocks) + of(sums_f64_.cameras) + of(sums_f64_.scratch);
 }
 

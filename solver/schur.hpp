@@ -4,17 +4,21 @@
 //
 // Records in R, arithmetic in T: f32 throughout, f32 records in f64, f64 throughout. f32 sums stay within a chunk of
 // points, chunks are added in f64; V is inverted and S factored in f64. D: column norms, points first, then cameras.
+// Or S is not formed (BlockStructure::implicit), and s_c found by conjugate gradients: sums are f64 then.
 #pragma once
 
 #include "aligned_vector.hpp"
 #include "block_structure.hpp"
+#include "camera_operator.hpp"
 #include "parallel.hpp"
 #include "reduced_system.hpp"
 
 #include <nlsq/scheduler.hpp>
 
 #include <functional>
+#include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 namespace nlsq::inline v0 {
@@ -25,6 +29,8 @@ struct BlockStep {
   double predicted = 0;    // cost decrease of the linear model
   double decrement = 0;    // √(gᵀ(H+λD²)⁻¹g)
   double scaled_norm = 0;  // ‖D s‖
+  int iterations = 0;      // of conjugate gradients
+  bool reached = true;     // their goal; else the step decreases the model, but is not the one asked for
 };
 
 class SchurSolver {
@@ -33,6 +39,10 @@ class SchurSolver {
   SchurSolver(const BlockStructure& structure, const Parallelism& parallelism, SchurSolver* earlier = nullptr);
   // Another solve of the same structure.
   void begin(const Parallelism& parallelism);
+  bool iterative() const { return structure_.implicit; }
+  // What conjugate gradients are to do from now on.
+  void aim(Preconditioner preconditioner, const CgGoal& goal) { preconditioner_ = preconditioner, goal_ = goal; }
+  int iterations() const { return iterations_; }  // of the last solve or acceleration
 
   // Gradient and column norms from records. `finish(first slot, last slot)` runs before a range of them is read.
   template <class R, class T>
@@ -66,7 +76,8 @@ class SchurSolver {
   // Each row of J whole, in tangent numbers.
   void row_by_row(const double* J, const std::function<void(std::span<const double>)>& visit) const;
 
-  bool dense() const { return reduced_.dense(); }
+  std::string describe(Preconditioner preconditioner) const;  // in words
+  bool dense() const { return reduced_ && reduced_->dense(); }
   int threads() const { return threads_; }
   std::size_t bytes() const;
 
@@ -81,8 +92,16 @@ class SchurSolver {
   template <class R, class T>
   bool eliminate(const R* J, double lambda, std::span<const double> scale);
   // The right-hand side is in chunks of `sums`: the reduced system solved, the points by substitution.
+  template <class T>
+  bool factor_reduced();
+  // Sums over a chunk's points by camera, of all chunks.
+  template <class T>
+  T* camera_sums();
+  // rhs_ becomes S⁻¹ of it.
+  template <class R>
+  CgResult solve_reduced(const R* J);
   template <class R, class T>
-  void substitute(const R* J, const std::vector<double>& gradient, std::vector<double>& step);
+  CgResult substitute(const R* J, const std::vector<double>& gradient, std::vector<double>& step);
   // The cameras' part of a step, `pad` numbers each.
   template <class T>
   const T* cameras_as();
@@ -91,7 +110,11 @@ class SchurSolver {
 
   const BlockStructure& structure_;
   const Parallelism* parallelism_;
-  ReducedSystem reduced_;
+  std::optional<ReducedSystem> reduced_;    // one or
+  std::optional<CameraOperator> operator_;  // the other
+  Preconditioner preconditioner_ = Preconditioner::schur_jacobi;
+  CgGoal goal_;
+  int iterations_ = 0;
   Sums<float> sums_f32_;
   Sums<double> sums_f64_;
   std::vector<double> V_, inverse_, gradient_, squares_, damping_, rhs_, bent_;

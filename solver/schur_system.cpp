@@ -1,6 +1,8 @@
 // The undamped normal matrix as an operator: H = JᵀJ on vectors, and H⁻¹ by the factors of the elimination.
 #include "schur.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 namespace nlsq::inline v0 {
@@ -43,11 +45,16 @@ void add_multiple(double* to, double factor, const double* of, std::size_t n) {
 
 }  // namespace
 
+std::string SchurSolver::describe(Preconditioner preconditioner) const {
+  const std::size_t n = structure_.reduced_size();
+  if (!operator_) return fmt::format("a {} factor of {} unknowns", dense() ? "dense" : "sparse", n);
+  return fmt::format("conjugate gradients on {} unknowns, blocks of {} for preconditioner", n,
+                     preconditioner == Preconditioner::jacobi ? "JtJ" : "the Schur complement");
+}
+
 bool SchurSolver::factor(const double* J) {
   const std::vector<double> ones(structure_.tangent_size(), 1.0);
-  if (!eliminate<double, double>(J, 0, ones)) return false;
-  return reduced_.factor(sums_f64_.blocks.data(), chunks(), structure_.reduced_target_f64.back(),
-                         std::span(damping_).subspan(structure_.point_numbers), *parallelism_);
+  return eliminate<double, double>(J, 0, ones) && factor_reduced<double>();
 }
 
 void SchurSolver::multiply(const double* J, std::span<const double> x, std::span<double> out) const {
@@ -84,7 +91,7 @@ void SchurSolver::solve_factored(const double* J, std::span<double> b) {
       r.for_each_camera([&](std::size_t first, std::size_t size, std::size_t column) { add_multiple(cameras.data() + first, -along, r.row + column, size); });
     });
   }
-  reduced_.solve(cameras);
+  reduced_->solve(cameras);
   for (std::size_t p = 0; p < s.real_points; ++p) {  // x_p = V⁻¹ (b_p - Wᵀ x_c)
     double* of = b.data() + s.point_offset[p];
     for_each_row(s, J, p, [&](const SlotRows& r) {

@@ -23,6 +23,7 @@ Gram first_gram(const BlockStructure& structure, const BlockModel& model, const 
                      .sixteen_bits_pay = false};
   const PrecisionPlan plan = initial_plan(policy, size);
   if (plan.gram >= Gram::f64) return Gram::f64;
+  if (structure.implicit) return Gram::f32_wide;  // vectors of conjugate gradients are f64
   return plan.gram == Gram::f32_wide && policy.gram == Format::f64 ? Gram::f32_wide : Gram::f32_tile;
 }
 
@@ -89,12 +90,13 @@ Summary solve_blocks(Problem& problem, const SolverOptions& options, const Probl
   check_components(impl, options.policy());
   std::vector<double> x = numbers_of(impl);
   if (control && control->before_evaluation) control->before_evaluation(x, true, true);
-  std::shared_ptr<PreparedProblem> prepared = take_prepared(impl, x, options, control);
+  std::shared_ptr<PreparedProblem> prepared = take_prepared(impl, x, options, options.step_solver, control);
   const double setup = std::chrono::duration<double>(BlockMinimizer::Clock::now() - begin).count();
   Summary summary = attempt(*prepared, options, control, x, begin);
   summary.time.setup = setup;
   summary.precision.policy = options.policy().to_string();
   describe(summary, prepared->model.evaluator());
+  summary.step_solver = prepared->solver.describe(options.preconditioner);
   const double* from = x.data();
   for (const ParameterBlock& block : impl.parameters) {
     if (!block.constant) std::copy_n(from, block.size, block.data);

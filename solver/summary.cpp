@@ -90,6 +90,7 @@ std::string Summary::full_report() const {
                        certificate.last_step);
   }
   out += fmt::format("  condition, rank       {:.3e}, {}{}\n", certificate.condition, certificate.rank, certificate.qr ? " (by QR)" : "");
+  if (!step_solver.empty()) out += fmt::format("  steps solved by       {}{}\n", step_solver, linear_iterations > 0 ? fmt::format(", {} iterations", linear_iterations) : "");
   out += fmt::format("  callable re-checked   {} rows, largest difference {:.1e}\n", certificate.rechecked_rows, certificate.recheck_discrepancy);
   out += fmt::format("  rows evaluated        {}\n", rows_counted(k));
   out += fmt::format("  Gram flops            {}\n", flops_counted(k));
@@ -108,6 +109,7 @@ std::string Summary::trace_report() const {
     out += fmt::format("{:>4} {:>9} {:>15.9g} {:>9.2e} {:>9.2e} {:>8.1e} {:>7} {:>4} {:>7} {:>8.1e} {:>9} {:>9}  {}", it.iteration, it.rows, it.cost,
                        it.gradient_norm, it.decrement_sigma, it.lambda, std::isfinite(it.rho) ? fmt::format("{:.3g}", it.rho) : "-",
                        name(it.plan.residual), name(it.plan.gram), it.condition, it.counters.rows_f32, it.counters.rows_f64, name(it.outcome));
+    if (it.linear_iterations > 0) out += fmt::format(", {} conjugate gradients", it.linear_iterations);
     if (it.event != Event::none) out += fmt::format(": {} ({})", name(it.event), it.reason);
     else if (!it.reason.empty()) out += fmt::format(" ({})", it.reason);
     out += '\n';

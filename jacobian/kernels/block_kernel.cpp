@@ -2,6 +2,7 @@
 // nothing here but the entry point is visible to the linker.
 #include "cholesky.hpp"
 #include "elimination.hpp"
+#include "implicit.hpp"
 #include "kernel_sets.hpp"
 
 namespace nlsq::inline v0 {
@@ -28,6 +29,10 @@ constexpr BlockKernels table{
     .bend_f64 = bend<double, double>,
     .bend_f32 = bend<float, float>,
     .bend_f32_wide = bend<float, double>,
+    .prepare_f64 = prepare<double, double>,
+    .prepare_f32_wide = prepare<float, double>,
+    .multiply_f64 = multiply<double, double>,
+    .multiply_f32_wide = multiply<float, double>,
     .cholesky_f64 = cholesky_f64,
     .cholesky_part_f64 = cholesky_part_f64,
     .cholesky_solve_f64 = cholesky_solve_f64,

@@ -410,7 +410,5 @@ void bend(const EliminationData<R>& d, std::size_t first, std::size_t last, cons
   }
 }
 
-#undef NLSQ_FOR_SIZE
-
 }  // namespace
 }  // namespace nlsq::inline v0

@@ -8,6 +8,14 @@
 
 namespace nlsq::inline v0 {
 
+namespace {
+
+bool iterative(const ceres::Solver::Options& options) {
+  return options.linear_solver_type == ceres::CGNR || options.linear_solver_type == ceres::ITERATIVE_SCHUR;
+}
+
+}  // namespace
+
 SolverOptions solver_options(const ceres::Solver::Options& options) {
   SolverOptions out;
   out.threads = options.num_threads;
@@ -15,6 +23,11 @@ SolverOptions solver_options(const ceres::Solver::Options& options) {
   // Ceres's default of 10⁹ seconds is no limit; a limit of 0 ends before the first step.
   out.max_seconds = options.max_solver_time_in_seconds >= 1e9 ? 0 : std::max(options.max_solver_time_in_seconds, 1e-9);
   out.initial_lambda = 1 / options.initial_trust_region_radius;
+  // Whoever names a direct solver gets one; dense or sparse is decided by the structure.
+  out.step_solver = iterative(options) ? StepSolver::iterative : StepSolver::factored;
+  out.preconditioner = options.preconditioner_type == ceres::JACOBI ? Preconditioner::jacobi : Preconditioner::schur_jacobi;
+  out.eta = std::clamp(options.eta, 1e-15, 1 - 1e-15);
+  out.max_linear_iterations = std::max(options.max_linear_solver_iterations, 1);
   return out;
 }
 
@@ -36,8 +49,11 @@ std::string without_counterpart(const ceres::Solver::Options& options) {
   };
   report(options.minimizer_type != ceres::TRUST_REGION, "minimizer_type (Levenberg-Marquardt served)");
   report(options.trust_region_strategy_type != ceres::LEVENBERG_MARQUARDT, "trust_region_strategy_type (Levenberg-Marquardt served)");
-  const bool iterative = options.linear_solver_type == ceres::CGNR || options.linear_solver_type == ceres::ITERATIVE_SCHUR;
-  report(iterative, "linear_solver_type and its preconditioner (a direct solver served)");
+  if (iterative(options)) {
+    const bool served = options.preconditioner_type == ceres::JACOBI || options.preconditioner_type == ceres::SCHUR_JACOBI;
+    report(!served, "preconditioner_type (SCHUR_JACOBI served)");
+    report(options.min_linear_solver_iterations != usual.min_linear_solver_iterations, "min_linear_solver_iterations");
+  }
 #define NLSQ_REPORT(name) report(options.name != usual.name, #name)
   NLSQ_REPORT(use_nonmonotonic_steps);
   NLSQ_REPORT(max_trust_region_radius);

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace nlsq::inline v0 {
 
 ceres::IterationSummary iteration_summary(const BlockStepReport& step, double fixed_cost, double seconds) {
@@ -17,7 +19,7 @@ ceres::IterationSummary iteration_summary(const BlockStepReport& step, double fi
   out.step_norm = step.step_norm;
   out.relative_decrease = step.gain;
   out.trust_region_radius = 1 / step.lambda;
-  out.linear_solver_iterations = step.iteration > 0 ? 1 : 0;
+  out.linear_solver_iterations = step.iteration == 0 ? 0 : std::max(step.linear_iterations, 1);
   out.iteration_time_in_seconds = step.seconds;
   out.step_solver_time_in_seconds = step.solver_seconds;
   out.cumulative_time_in_seconds = seconds;
@@ -86,11 +88,14 @@ void fill(ceres::Solver::Summary& out, const Summary& summary, const BlockSolveF
   out.linear_solver_time_in_seconds = facts.linear_seconds;
   out.residual_evaluation_time_in_seconds = facts.cost_seconds;
   out.jacobian_evaluation_time_in_seconds = facts.derivative_seconds;
+  if (facts.iterative) {
+    out.preconditioner_type_used = options.preconditioner_type == ceres::JACOBI ? ceres::JACOBI : ceres::SCHUR_JACOBI;
+  }
   if (facts.eliminated_blocks > 0) {
-    out.linear_solver_type_used = facts.dense ? ceres::DENSE_SCHUR : ceres::SPARSE_SCHUR;
+    out.linear_solver_type_used = facts.iterative ? ceres::ITERATIVE_SCHUR : facts.dense ? ceres::DENSE_SCHUR : ceres::SPARSE_SCHUR;
     out.linear_solver_ordering_used = {static_cast<int>(facts.eliminated_blocks), static_cast<int>(facts.other_blocks)};
   } else {
-    out.linear_solver_type_used = facts.dense ? ceres::DENSE_NORMAL_CHOLESKY : ceres::SPARSE_NORMAL_CHOLESKY;
+    out.linear_solver_type_used = facts.iterative ? ceres::CGNR : facts.dense ? ceres::DENSE_NORMAL_CHOLESKY : ceres::SPARSE_NORMAL_CHOLESKY;
     out.linear_solver_ordering_used = {static_cast<int>(facts.other_blocks)};
   }
 }

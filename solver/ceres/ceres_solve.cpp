@@ -55,6 +55,9 @@ void Session::say(ceres::TerminationType type, std::string message) {
     ignored += std::string(ignored.empty() ? "" : ", ") + "linear_solver_ordering (its first group is not independent, or too large to be "
                "eliminated: the order was chosen)";
   }
+  if (options_.linear_solver_type == ceres::CGNR && facts_.iterative && facts_.eliminated_blocks > 0) {
+    ignored += std::string(ignored.empty() ? "" : ", ") + "linear_solver_type CGNR (conjugate gradients on the Schur complement served)";
+  }
   if (!ignored.empty()) message += "; options without a counterpart in nlsq: " + ignored;
   theirs_.message = ours_.message = std::move(message);
 }

@@ -106,6 +106,18 @@ struct BlockKernels {
   void (*bend_f32_wide)(const EliminationData<float>&, std::size_t first, std::size_t last, const double* inverse, const double* step,
                         const double* s, double factor, const std::uint32_t* row, double* moved, double* bent, double* b);
 
+  // S as an operator, for conjugate gradients. Of points [first, last): inverse as eliminate() leaves it; the diagonal blocks of
+  // S (not of `schur`: of U) and b, added to, by F block: reduced_target counts F blocks here. `scratch` as eliminate()'s.
+  bool (*prepare_f64)(const EliminationData<double>&, std::size_t first, std::size_t last, const double* V, const double* g,
+                      const double* damping, double* inverse, bool schur, double* diagonal, double* b, double* scratch);
+  bool (*prepare_f32_wide)(const EliminationData<float>&, std::size_t first, std::size_t last, const double* V, const double* g,
+                           const double* damping, double* inverse, bool schur, double* diagonal, double* b, double* scratch);
+  // y += their part of (U - W inverse Wᵀ) s, vectors of `pad` numbers by F block. `scratch`: the rows of the point with most.
+  void (*multiply_f64)(const EliminationData<double>&, std::size_t first, std::size_t last, const double* inverse, const double* s,
+                       double* y, double* scratch);
+  void (*multiply_f32_wide)(const EliminationData<float>&, std::size_t first, std::size_t last, const double* inverse, const double* s,
+                            double* y, double* scratch);
+
   // A = L Lᵀ in place: lower triangle by columns, column j at A + j * ld, readable to whole vectors past row n. False: not positive
   // definite. Then solve L Lᵀ x = b in place.
   bool (*cholesky_f64)(double* A, std::size_t n, std::size_t ld);

@@ -61,6 +61,19 @@ enum class VariableProjection : std::uint8_t {
   off,
 };
 
+// How the steps of a Problem are solved for, once points are eliminated (docs/problems.md).
+enum class StepSolver : std::uint8_t {
+  automatic,  // factored; iterative where counts of operations and bytes say that a factor costs more
+  factored,   // the matrix that is left is formed, and factored
+  iterative,  // by preconditioned conjugate gradients on it as an operator: it is never formed
+};
+
+// Of conjugate gradients: the inverses of the blocks on the diagonal of ...
+enum class Preconditioner : std::uint8_t {
+  jacobi,        // the normal matrix
+  schur_jacobi,  // the matrix that is left once points are eliminated
+};
+
 struct NLSQ_API SolverOptions : Parallelism {
   Algorithm algorithm = Algorithm::levenberg_marquardt;
   Geodesic geodesic = Geodesic::automatic;
@@ -85,6 +98,12 @@ struct NLSQ_API SolverOptions : Parallelism {
   Sampling sampling = Sampling::automatic;
   bool strict = false;   // every row is re-evaluated through the user's callable, not a sample
   std::function<CallbackResult(const IterationSummary&)> callback;
+
+  // Of Problem alone.
+  StepSolver step_solver = StepSolver::automatic;
+  Preconditioner preconditioner = Preconditioner::schur_jacobi;
+  double eta = 0.1;                  // how far conjugate gradients go at most: to that share of what a step can gain; less near the end
+  int max_linear_iterations = 500;   // of conjugate gradients, for one step
 
   // `precision`, or the thread's policy where it names none.
   PrecisionPolicy policy() const { return precision ? *precision : current_policy(); }

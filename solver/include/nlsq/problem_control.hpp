@@ -21,6 +21,7 @@ struct BlockStepReport {
   double step_norm = 0;      // ‖x tried - x‖, in the numbers of x
   double gain = 0;           // decrease over what the linear model promised
   double lambda = 0;         // of the next step
+  int linear_iterations = 0; // of conjugate gradients; 0: a direct solve
   bool factored = true;      // else there was no step: the damped matrix was not positive definite
   double seconds = 0, solver_seconds = 0;  // of this iteration
   std::span<const double> x;  // the best point: parameter blocks in the order they were added
@@ -32,6 +33,8 @@ struct BlockSolveFacts {
   double cost_seconds = 0, derivative_seconds = 0, linear_seconds = 0;
   std::size_t eliminated_blocks = 0, other_blocks = 0;
   bool dense = false;              // the matrix that is left after the elimination
+  bool iterative = false;          // it was never formed
+  int linear_iterations = 0;
   bool groups_followed = false;    // elimination groups that were given served
 };
 

@@ -60,6 +60,7 @@ struct IterationSummary {
   std::size_t rows = 0;      // in the pass: all, or a sample
   KernelCounters counters;   // of the kernels since the iteration before: this one's passes, and the first one's start
   double condition = 0;      // of the damped, scaled normal matrix
+  int linear_iterations = 0; // of conjugate gradients; 0: the step was solved for directly
   StepOutcome outcome = StepOutcome::accepted;
   Event event = Event::none;
   std::string reason;        // what the event compared, with numbers
@@ -129,6 +130,8 @@ struct NLSQ_API Summary {
   double counted_work = 0;    // rows * operations, weighted by format, in f64 adds
   int accepted = 0, rejected = 0;
   std::vector<int> eliminated;  // linear parameters that were (SolverOptions::variable_projection), in free-parameter order
+  std::string step_solver;    // of a Problem: "dense factor of 441", "sparse factor ...", "conjugate gradients on ..."
+  int linear_iterations = 0;  // of conjugate gradients, in all
   int threads = 1;            // most that one pass ran on
   std::string kernel;         // "avx512", ...
   std::string evaluator;      // "graph", "dual", "derivatives", "finite differences"

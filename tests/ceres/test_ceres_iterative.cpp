@@ -1,0 +1,91 @@
+// Ceres's iterative linear solvers: what is asked for is what serves, or the summary says what did.
+#include <bal.hpp>
+
+#include <nlsq/ceres.hpp>
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <string>
+
+namespace {
+
+void add_all(ceres::Problem& problem, bal::Problem& scene) {
+  for (const bal::Observation& o : scene.observations) {
+    auto* cost = new nlsq::AutoDiffCostFunction<bal::Reprojection, 2, 9, 3>(new bal::Reprojection{o.x, o.y});
+    problem.AddResidualBlock(cost, nullptr, scene.camera(o.camera), scene.point(o.point));
+  }
+}
+
+ceres::Solver::Options with(ceres::LinearSolverType solver, ceres::PreconditionerType preconditioner) {
+  ceres::Solver::Options options;
+  options.linear_solver_type = solver;
+  options.preconditioner_type = preconditioner;
+  options.function_tolerance = 1e-12;
+  options.max_num_iterations = 100;
+  options.logging_type = ceres::SILENT;
+  return options;
+}
+
+struct Reached {
+  double cost = 0;
+  ceres::Solver::Summary summary;
+};
+
+Reached adjust(const ceres::Solver::Options& options, bool theirs = false) {
+  bal::Problem scene = bal::generate(12, 150, 900, 4);
+  ceres::Problem problem;
+  add_all(problem, scene);
+  Reached reached;
+  if (theirs) ceres::Solve(options, &problem, &reached.summary);
+  else nlsq::Solve(options, &problem, &reached.summary);
+  reached.cost = reached.summary.final_cost;
+  return reached;
+}
+
+}  // namespace
+
+TEST_CASE("ITERATIVE_SCHUR is served by conjugate gradients with the preconditioner asked for, to Ceres's minimum") {
+  for (const ceres::PreconditionerType preconditioner : {ceres::JACOBI, ceres::SCHUR_JACOBI}) {
+    const ceres::Solver::Options options = with(ceres::ITERATIVE_SCHUR, preconditioner);
+    const Reached ours = adjust(options), theirs = adjust(options, true);
+    CHECK(ours.cost == doctest::Approx(theirs.cost).epsilon(1e-6));
+    CHECK(ours.summary.linear_solver_type_used == ceres::ITERATIVE_SCHUR);
+    CHECK(ours.summary.preconditioner_type_used == preconditioner);
+    CHECK(ours.summary.message.find("without a counterpart") == std::string::npos);
+    int most = 0;
+    for (const ceres::IterationSummary& it : ours.summary.iterations) most = std::max(most, it.linear_solver_iterations);
+    CHECK(most > 1);
+    CHECK(ours.summary.FullReport().find("SCHUR") != std::string::npos);
+  }
+}
+
+TEST_CASE("Other preconditioners, and CGNR, are answered with what served") {
+  const Reached plain = adjust(with(ceres::ITERATIVE_SCHUR, ceres::IDENTITY));
+  CHECK(plain.summary.IsSolutionUsable());
+  CHECK(plain.summary.preconditioner_type_used == ceres::SCHUR_JACOBI);
+  CHECK(plain.summary.message.find("preconditioner_type (SCHUR_JACOBI served)") != std::string::npos);
+  const Reached normal = adjust(with(ceres::CGNR, ceres::JACOBI));
+  CHECK(normal.summary.IsSolutionUsable());
+  CHECK(normal.summary.linear_solver_type_used == ceres::ITERATIVE_SCHUR);
+  CHECK(normal.summary.message.find("CGNR (conjugate gradients on the Schur complement served)") != std::string::npos);
+  CHECK(normal.cost == doctest::Approx(plain.cost).epsilon(1e-6));
+}
+
+TEST_CASE("Ceres's limit and forcing term of conjugate gradients are kept") {
+  ceres::Solver::Options options = with(ceres::ITERATIVE_SCHUR, ceres::SCHUR_JACOBI);
+  options.max_num_iterations = 5;
+  options.max_linear_solver_iterations = 4;
+  options.eta = 1e-8;
+  for (const ceres::IterationSummary& it : adjust(options).summary.iterations) CHECK(it.linear_solver_iterations <= 4);
+  options.max_linear_solver_iterations = 500;
+  const int far = adjust(options).summary.iterations[1].linear_solver_iterations;
+  options.eta = 0.5;
+  CHECK(adjust(options).summary.iterations[1].linear_solver_iterations < far);
+}
+
+TEST_CASE("A direct solver that is named is one") {
+  const Reached direct = adjust(with(ceres::SPARSE_SCHUR, ceres::JACOBI));
+  CHECK(direct.summary.linear_solver_type_used == ceres::DENSE_SCHUR);  // of 108 unknowns
+  CHECK(direct.summary.preconditioner_type_used == ceres::IDENTITY);
+}
