@@ -329,7 +329,7 @@ void BlockMinimizer::conclude(Termination reason) {
   const auto begin = Clock::now();
   summary_.termination = reason;
   if (low()) {
-    plan_.gram = Gram::f64;
+    enter(Gram::f64);
     known_ = recorded_ = false;
   }
   know();

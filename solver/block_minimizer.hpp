@@ -47,6 +47,7 @@ class BlockMinimizer {
   void settle();
   bool met_by_step();
   void promote(Gram gram, Event event, std::string reason);
+  void enter(Gram gram);
   void report_widened();
   RuleValues rule_values() const;
   bool ruled();

@@ -35,6 +35,9 @@ class BlockModel {
   void linearize(std::span<const double> x, std::span<const double> r);
   template <class T>
   const T* records() const;
+  // Their memory is free until the next linearize.
+  template <class T>
+  void release() { storage<T>() = std::vector<T>(); }
   // Completes the records of slots [first, last): residuals, losses, manifolds. Once after each linearize.
   template <class T>
   void finish(std::size_t first, std::size_t last);

@@ -158,9 +158,16 @@ void BlockMinimizer::promote(Gram gram, Event event, std::string reason) {
   ++summary_.precision.escalations;
   // The same records serve sums of another format.
   recorded_ = recorded_ && known_ && held_count_ == 0 && plan_.gram == Gram::f32_tile && gram == Gram::f32_wide;
-  plan_.gram = gram;
   known_ = false;
   rejections_ = 0;
+  enter(gram);
+}
+
+// Formats only go up: what the one before needed is memory of no more use.
+void BlockMinimizer::enter(Gram gram) {
+  if (plan_.gram == Gram::f32_tile && gram > Gram::f32_tile) solver_.release_f32();
+  if (low() && gram >= Gram::f64) model_.release<float>();
+  plan_.gram = gram;
 }
 
 }  // namespace nlsq::inline v0

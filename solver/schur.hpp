@@ -77,6 +77,8 @@ class SchurSolver {
   void row_by_row(const double* J, const std::function<void(std::span<const double>)>& visit) const;
 
   std::string describe(Preconditioner preconditioner) const;  // in words
+  // Sums in f32 are not asked for any more.
+  void release_f32() { sums_f32_ = {}; }
   bool dense() const { return reduced_ && reduced_->dense(); }
   int threads() const { return threads_; }
   std::size_t bytes() const;
