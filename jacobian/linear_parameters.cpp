@@ -42,6 +42,14 @@ bool hides_its_argument(Op op) {
   }
 }
 
+// Of most models none are to be found, and no parameter need be looked at.
+bool has_steps(const Graph& graph, NodeId root) {
+  for (NodeId id = 0; id <= root; ++id) {
+    if (hides_its_argument(graph[id].op) || graph[id].op == Op::select) return true;
+  }
+  return false;
+}
+
 bool enters_a_step(const Graph& graph, NodeId root, int parameter) {
   const auto depends = graph.depends_on_parameter(parameter);
   const auto used = reachable(graph, root);
@@ -70,9 +78,10 @@ std::vector<int> linear_parameters(const Graph& graph, NodeId root, std::span<co
   Graph copy;
   const NodeId roots[] = {root};
   const NodeId top = copy.adopt(graph, roots)[0];
+  const bool steps = has_steps(copy, top);
   for (const int candidate : candidates) {
     const NodeId leaf = copy.parameter(candidate);
-    if (leaf > top || enters_a_step(copy, top, candidate)) continue;
+    if (leaf > top || (steps && enters_a_step(copy, top, candidate))) continue;
     const NodeId leaves[] = {leaf};
     const NodeId derivative = derive_forward(copy, top, leaves)[0];
     if (copy.is_constant(derivative, 0)) continue;

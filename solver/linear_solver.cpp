@@ -1,5 +1,6 @@
 #include "linear_solver_impl.hpp"
 
+#include "parallel.hpp"
 #include "small_dense.hpp"
 #include "wide_factor.hpp"
 #include "wide_qr.hpp"
@@ -9,6 +10,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
+#include <vector>
 
 namespace nlsq::inline v0 {
 
@@ -16,10 +19,11 @@ namespace {
 
 constexpr int kExactInverse = 64;
 
-const Parallelism& use_of(const Parallelism* threads) {
+const Parallelism& one_thread() {
   static const Parallelism one{1, {}};
-  return threads != nullptr ? *threads : one;
+  return one;
 }
+const Parallelism& use_of(const Parallelism* threads) { return threads != nullptr ? *threads : one_thread(); }
 
 double one_norm(const DenseMatrix& A) { return A.cwiseAbs().colwise().sum().maxCoeff(); }
 
@@ -55,6 +59,8 @@ double inverse_one_norm(const DenseMatrix& L) {
 }
 
 }  // namespace
+
+const Parallelism& LinearSolver::Impl::threads_for_wide() const { return size() >= kWide ? use_of(threads) : one_thread(); }
 
 void LinearSolver::Impl::solve_lower(double* v) const {
   if (small()) return small_dense::solve_lower(L.data(), size(), inverse_pivots.data(), v);
@@ -272,31 +278,58 @@ Rows rows_of(const Matrix& A) {
 }  // namespace
 
 double LinearSolver::rms_in_metric(const Matrix& B) const {
+  constexpr Eigen::Index kTogether = 16;
   const Impl& m = *impl_;
-  DenseMatrix columns = m.inverse_scale.asDiagonal() * rows_of(B).transpose();
-  m.L.triangularView<Eigen::Lower>().solveInPlace(columns);
-  return columns.norm();
+  const Rows rows = rows_of(B);
+  std::vector<double> squares(static_cast<std::size_t>((rows.rows() + kTogether - 1) / kTogether));
+  run_tasks(squares.size(), m.threads_for_wide(), [&](std::size_t t) {
+    const auto first = static_cast<Eigen::Index>(t) * kTogether;
+    DenseMatrix columns = m.inverse_scale.asDiagonal() * rows.middleRows(first, std::min(kTogether, rows.rows() - first)).transpose();
+    m.L.triangularView<Eigen::Lower>().solveInPlace(columns);
+    squares[t] = columns.squaredNorm();
+  });
+  return std::sqrt(std::accumulate(squares.begin(), squares.end(), 0.0));
 }
 
 double LinearSolver::largest_in_metric(const Matrix& A, const Matrix& B) const {
   constexpr int kRounds = 8;
+  constexpr Eigen::Index kTogether = 128;
   const Impl& m = *impl_;
-  const Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor> E = rows_of(B) - rows_of(A);
-  DenseVector v = DenseVector::Ones(m.g.size()).normalized(), w(v.size());
+  const Rows a = rows_of(A), b = rows_of(B);
+  const auto parts = static_cast<std::size_t>((a.rows() + kTogether - 1) / kTogether);
+  // Rows of E = (B - A)D⁻¹, and what they make of v.
+  struct Part {
+    Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor> E;
+    DenseVector product;
+    double squares = 0;
+  };
+  std::vector<Part> rows(parts);
+  DenseVector v = DenseVector::Ones(m.g.size()).normalized();
   double norm = 0;
   for (int round = 0; round < kRounds; ++round) {
     m.L.transpose().triangularView<Eigen::Upper>().solveInPlace(v);
-    w = m.inverse_scale.cwiseProduct(v);
-    // Ew and Eᵀ(Ew) in one go, row by row: E is larger than most caches.
+    run_tasks(parts, m.threads_for_wide(), [&](std::size_t t) {
+      Part& part = rows[t];
+      if (round == 0) {
+        const auto first = static_cast<Eigen::Index>(t) * kTogether, count = std::min(kTogether, a.rows() - first);
+        part.E = (b.middleRows(first, count) - a.middleRows(first, count)) * m.inverse_scale.asDiagonal();
+      }
+      // Ev and Eᵀ(Ev) in one go, row by row: E is larger than most caches.
+      part.product.setZero(v.size());
+      part.squares = 0;
+      for (Eigen::Index i = 0; i < part.E.rows(); ++i) {
+        const double u = part.E.row(i).dot(v);
+        part.squares += u * u;
+        part.product += u * part.E.row(i).transpose();
+      }
+    });
     double squares = 0;
     v.setZero();
-    for (Eigen::Index i = 0; i < E.rows(); ++i) {
-      const double u = E.row(i).dot(w);
-      squares += u * u;
-      v += u * E.row(i).transpose();
+    for (const Part& part : rows) {
+      v += part.product;
+      squares += part.squares;
     }
     norm = std::max(norm, std::sqrt(squares));
-    v = m.inverse_scale.cwiseProduct(v);
     m.L.triangularView<Eigen::Lower>().solveInPlace(v);
     const double size = v.norm();
     if (!(size > 0)) break;

@@ -27,6 +27,7 @@ struct LinearSolver::Impl {
 
   std::size_t size() const { return static_cast<std::size_t>(g.size()); }
   bool small() const;
+  const Parallelism& threads_for_wide() const;  // one where parameters are few
   double damping(Eigen::Index j, double lambda) const { return weights.size() == 0 ? lambda : lambda * weights[j]; }
   double damping_energy(double lambda) const;
   void solve_lower(double* v) const;

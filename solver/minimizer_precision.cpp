@@ -97,7 +97,7 @@ double Minimizer::grid_noise() {
   change.assign(n, 0.0);
   for (std::size_t j = 0; j < n; ++j) {
     const double x = state_.x[j] + step_.step[j], moved = static_cast<double>(static_cast<float>(x)) - x;
-    for (std::size_t i = 0; i < n; ++i) change[i] += at_->normal(i, j) * moved;
+    for (std::size_t i = 0; i < n; ++i) change[i] += at_->normal(j, i) * moved;
   }
   return solver_->norm_in_metric(change);
 }
