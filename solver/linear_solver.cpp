@@ -134,6 +134,13 @@ void LinearSolver::set(const Linearization& at, std::span<const double> scale) {
   }
 }
 
+void LinearSolver::add_to_normal(const Matrix& S) {
+  Impl& m = *impl_;
+  const auto n = m.g.size();
+  const Eigen::Map<const DenseMatrix> added(S.data(), n, n);
+  m.H += m.inverse_scale.asDiagonal() * added * m.inverse_scale.asDiagonal();
+}
+
 // Cholesky of H + λI. Leaves its factor in L and the step in s.
 bool LinearSolver::Impl::solve_normal(double lambda, Step& out) {
   if (small()) {

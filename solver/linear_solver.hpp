@@ -43,6 +43,9 @@ class LinearSolver {
   // Steps are to stay in room.lower <= step <= room.upper, which holds 0: the minimum of the damped model there, by an
   // active-set method. Until the next set(). With an empty room anywhere.
   void keep_within(const Box& room);
+  // H + D⁻¹SD⁻¹ in place of H, S symmetric: steps of another model, which may be indefinite. Until the next set(); before
+  // keep_within(). Not where the linearization carries a triangle.
+  void add_to_normal(const Matrix& S);
   // λ is weights[j] λ in column j, 0 included. Until the next set(). Empty: the same in all.
   void weigh_damping(std::span<const double> weights);
   ~LinearSolver();

@@ -193,6 +193,7 @@ void Minimizer::know() {
   const Box around = room();
   solver_.renew().set(*at_, state_.scale);
   solver_->share_out(options_);
+  add_curvature();
   solver_->keep_within(around);
   if (projection_.active()) solver_->weigh_damping(projection_.weigh_damping(*at_));
   probe_.reset();

@@ -1,6 +1,7 @@
 // The Levenberg-Marquardt / Gauss-Newton loop, and nothing else: minimizer.cpp has the loop,
 // minimizer_precision.cpp what the digits allow, minimizer_step.cpp a step, minimizer_finish.cpp steps that need
-// no Gram matrix, minimizer_last_step.cpp one that needs no pass at its end, minimizer_conclude.cpp the end.
+// no Gram matrix, minimizer_last_step.cpp one that needs no pass at its end, minimizer_curvature.cpp large residuals,
+// minimizer_conclude.cpp the end.
 //
 // Each turn: know x (linearize in the precision in force), assess (condition, noise), promote if the
 // digits run out, conclude if a first-order test holds in f64, else propose a step, judge it, settle.
@@ -13,6 +14,7 @@
 #include "kept.hpp"
 #include "linear_solver.hpp"
 #include "nonmonotonic.hpp"
+#include "residual_curvature.hpp"
 #include "trust_region.hpp"
 #include "variable_projection.hpp"
 
@@ -173,6 +175,10 @@ class Minimizer {
   void project_trial();
   void settle();
   void polish();
+  bool curvature_counts() const;
+  void weigh_curvature(bool accepted);
+  void add_curvature();
+  void damp_negative_curvature();
   std::optional<Termination> budget_spent() const;
 
   bool low() const { return state_.plan.residual != Format::f64; }    // rows
@@ -203,6 +209,7 @@ class Minimizer {
   MinimizerState state_;
   TrustRegion trust_;
   Nonmonotonic nonmonotonic_;
+  ResidualCurvature curvature_;
   Kept<Linearization>& at_ = memory_.at;        // at state_.x
   Kept<LinearSolver>& solver_ = memory_.solver; // of at_
   std::optional<Probe> probe_;          // at state_.x, where rows or Gram matrix are below f64

@@ -35,6 +35,7 @@ bool Minimizer::worth_less_damping() const {
 void Minimizer::assess() {
   const auto begin = Clock::now();
   solve_step(undamped() ? 0 : trust_.lambda());
+  damp_negative_curvature();
   // Damping, not more digits, is the cure for a matrix that is singular by nature.
   for (double shift = 1e-14; !step_.factored && !low() && shift < 1e-6; shift *= 10) {
     if (trust_.lambda() >= shift) continue;

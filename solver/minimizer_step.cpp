@@ -30,7 +30,9 @@ void Minimizer::propose() {
   const bool hard = options_.geodesic == Geodesic::automatic && state_.iteration - first_iteration_ >= kHardFit;
   // It takes rows in f64, of f32's speed no more than many parameters' products leave to be saved.
   const bool affordable = !low() || (gradients_are_cheap() && at_->plan.gram >= Gram::f32_wide);
-  if ((geodesic_ || hard) && !trust_.by_radius() && affordable && step_.factored && !undamped()) add_acceleration();
+  if ((geodesic_ || hard) && !trust_.by_radius() && affordable && step_.factored && !undamped() && !curvature_.in_use()) {
+    add_acceleration();
+  }
   bend_last_approach();
   move_within(box_, state_.x, step_.step, step_.held, trial_);
 }
@@ -173,8 +175,10 @@ void Minimizer::settle() {
   }
   const bool accepted = judgement_ == Judgement::accept;
   record(accepted ? StepOutcome::accepted
-                  : judgement_ == Judgement::invalid ? StepOutcome::invalid : StepOutcome::rejected);
+                  : judgement_ == Judgement::invalid ? StepOutcome::invalid : StepOutcome::rejected,
+         Event::none, curvature_.in_use() ? "with the curvature of the residuals" : "");
   if (last_accepted_) ++(accepted ? first_accepted_ : first_rejected_);
+  weigh_curvature(accepted);
   if (!accepted && undamped() && !trust_.by_radius()) {
     last_accepted_ = false;  // says nothing about the damping, which is tried next
     return;
