@@ -264,7 +264,7 @@ struct Blocks {
     for (int b = 0; b < count; ++b) {
       ours.push_back(make<F, true>(b, kAll));
       theirs.push_back(make<F, false>(b, kAll));
-      wrapped.push_back(wrap(ours.back().get(), true));
+      wrapped.push_back(wrap(ours.back().get(), true).function);
       list.functions.push_back(wrapped.back().get());
       list.row.push_back(static_cast<std::uint32_t>(b * F::residuals));
       list.record.push_back(static_cast<std::uint64_t>(b * F::residuals) * width);

@@ -40,8 +40,23 @@ class NLSQ_API RecordableCostFunction {
   std::uint64_t serial_;
 };
 
+// Of `Cost`, which calls a Functor: all of that type are of one kind.
+template <class Cost, class Functor>
+class RecordableFunctor : public RecordableCostFunction {
+ public:
+  const void* kind() const final {
+    static const char tag = 0;
+    return &tag;
+  }
+  bool recordable() const final { return !no_trace<Functor>; }
+
+ protected:
+  ~RecordableFunctor() = default;
+};
+
 template <class Functor, int kNumResiduals, int... Ns>
-class AutoDiffCostFunction final : public ceres::SizedCostFunction<kNumResiduals, Ns...>, public RecordableCostFunction {
+class AutoDiffCostFunction final : public ceres::SizedCostFunction<kNumResiduals, Ns...>,
+                                   public RecordableFunctor<AutoDiffCostFunction<Functor, kNumResiduals, Ns...>, Functor> {
   static constexpr int kInputs = (Ns + ... + 0);
   static constexpr std::size_t kBlocks = sizeof...(Ns);
   static constexpr std::array<int, kBlocks> kSizes{Ns...};
@@ -88,11 +103,6 @@ class AutoDiffCostFunction final : public ceres::SizedCostFunction<kNumResiduals
     return true;
   }
 
-  const void* kind() const override {
-    static const char tag = 0;
-    return &tag;
-  }
-  bool recordable() const override { return !no_trace<Functor>; }
   bool record(const Traced* const* blocks, Traced* residuals) const override {
     if constexpr (no_trace<Functor>) {
       return false;

@@ -21,7 +21,8 @@ namespace nlsq::inline v0 {
 // Functor: template <class T> bool operator()(T const* const* blocks, T* residuals) const. AddParameterBlock for each block
 // and SetNumResiduals say its shape before it is used.
 template <class Functor, int Stride = 4>
-class DynamicAutoDiffCostFunction final : public ceres::DynamicCostFunction, public RecordableCostFunction {
+class DynamicAutoDiffCostFunction final : public ceres::DynamicCostFunction,
+                                          public RecordableFunctor<DynamicAutoDiffCostFunction<Functor, Stride>, Functor> {
  public:
   explicit DynamicAutoDiffCostFunction(Functor* functor, ceres::Ownership ownership = ceres::TAKE_OWNERSHIP)
       : functor_(functor), ownership_(ownership) {}
@@ -54,11 +55,6 @@ class DynamicAutoDiffCostFunction final : public ceres::DynamicCostFunction, pub
     return true;
   }
 
-  const void* kind() const override {
-    static const char tag = 0;
-    return &tag;
-  }
-  bool recordable() const override { return !no_trace<Functor>; }
   bool record(const Traced* const* blocks, Traced* residuals) const override {
     if constexpr (no_trace<Functor>) {
       return false;
