@@ -76,7 +76,8 @@ class Grouping {
 
   const BlockGroup* earlier_group(std::uint32_t block) const {
     if (list_.known.empty() || list_.known[block].group >= earlier_.size()) return nullptr;
-    return &earlier_[list_.known[block].group];
+    const BlockGroup& group = earlier_[list_.known[block].group];
+    return is_of_kind(list_, block, result_.kinds[group.kind]) ? &group : nullptr;  // its shape may be another one now
   }
 
   // Recordings of blocks that are gone would count against the most that a kind may have.

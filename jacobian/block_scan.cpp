@@ -11,13 +11,14 @@ constexpr std::size_t kTasks = 32;
 
 }  // namespace
 
-std::size_t find_kind(const BlockList& list, std::uint32_t block, std::span<const BlockKind> kinds, std::size_t guess) {
+bool is_of_kind(const BlockList& list, std::uint32_t block, const BlockKind& kind) {
   const BlockFunction& function = *list.functions[block];
-  const auto parameters = list.of(block);
-  const auto fits = [&](const BlockKind& kind) {
-    return kind.tag == function.kind() && kind.residuals == function.residuals() &&
-           std::ranges::equal(parameters, kind.sizes, [&](std::uint32_t p, int size) { return list.sizes[p] == size; });
-  };
+  return kind.tag == function.kind() && kind.residuals == function.residuals() &&
+         std::ranges::equal(list.of(block), kind.sizes, [&](std::uint32_t p, int size) { return list.sizes[p] == size; });
+}
+
+std::size_t find_kind(const BlockList& list, std::uint32_t block, std::span<const BlockKind> kinds, std::size_t guess) {
+  const auto fits = [&](const BlockKind& kind) { return is_of_kind(list, block, kind); };
   if (guess < kinds.size() && fits(kinds[guess])) return guess;
   return static_cast<std::size_t>(std::ranges::find_if(kinds, fits) - kinds.begin());
 }

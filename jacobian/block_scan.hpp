@@ -17,6 +17,7 @@ struct FollowedBlock {
   std::span<const double> constants;  // those met; belong to the scan
 };
 
+bool is_of_kind(const BlockList& list, std::uint32_t block, const BlockKind& kind);
 // Number among `kinds` of the block's kind, or their count. `guess`: where to look first.
 std::size_t find_kind(const BlockList& list, std::uint32_t block, std::span<const BlockKind> kinds, std::size_t guess);
 

@@ -71,13 +71,11 @@ struct CovarianceWork {
   bool linearize() {
     BlockModel& model = prepared->model;
     cost = model.cost(x, r);
-    double difference = model.recheck(x, r);
-    if (model.carries_wrongly(difference, r)) {
+    if (model.carried() && model.carries_wrongly(x)) {
       model.record_again(x);
       cost = model.cost(x, r);
-      difference = model.recheck(x, r);
     }
-    if (!BlockModel::repeats(difference, r)) {
+    if (!BlockModel::repeats(model.recheck(x, r), r)) {
       model.distrust("a program gave other residuals than the function itself");
       cost = model.cost(x, r);
     }

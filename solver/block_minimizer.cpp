@@ -51,20 +51,20 @@ bool BlockMinimizer::start(const std::vector<double>& x) {
   x_ = x;
   model_.bounds().project(x_);
   cost_ = evaluate(x_, r_);
-  double difference = std::isfinite(cost_) || model_.carried() ? compare() : 0;
   // What functions refer to may have changed since the solve before.
-  if (model_.carries_wrongly(difference, r_)) {
+  if (model_.carried() && model_.carries_wrongly(x_)) {
     model_.record_again(x_);
     cost_ = evaluate(x_, r_);
-    difference = compare();
   }
   summary_.initial_cost = summary_.final_cost = cost_;
   if (!std::isfinite(cost_)) {
     summary_.termination = Termination::failure;
     return false;
   }
+  if (model_.carried()) return true;
+  const double difference = compare();
   if (repeats(difference)) {
-    if (!model_.carried()) model_.set_usual_difference(difference);
+    model_.set_usual_difference(difference);
     return true;
   }
   model_.distrust("a program gave other residuals than the function itself");

@@ -96,9 +96,44 @@ void BlockModel::record_again(std::span<const double> x) {
   apply_formats();
 }
 
-bool BlockModel::carries_wrongly(double difference, std::span<const double> r) const {
+// x with every number that steps move a little off, each by a share of its own.
+std::vector<double> BlockModel::near(std::span<const double> x) const {
+  constexpr double kLittle = 0x1p-20;
+  std::vector<double> step(structure_.tangent_size(), 0.0), there, back;
+  std::uint32_t share = 1;
+  for (std::uint32_t p = 0; p < problem_.parameters.size(); ++p) {
+    const ParameterBlock& block = problem_.parameters[p];
+    const std::int64_t first = structure_.tangent_offset(p);
+    if (first < 0) continue;
+    const double* numbers = x.data() + structure_.list.offsets[p];
+    const double largest = largest_magnitude({numbers, static_cast<std::size_t>(block.size)});
+    const double size = largest > 0 ? std::min(largest, 1.0) : 1;  // of a number that is zero, and on a manifold
+    for (int j = 0; j < block.tangent(); ++j) {
+      share = share * 1664525U + 1013904223U;
+      const double unit = block.manifold || numbers[j] == 0 ? size : std::fabs(numbers[j]);
+      const double part = static_cast<double>(share) * 0x1p-32;
+      step[static_cast<std::size_t>(first + j)] = kLittle * unit * (part < 0.5 ? part - 1 : part);
+    }
+  }
+  if (!plus(x, step, there)) return there;
+  // From a bound, the other way.
+  for (double& s : step) s = -s;
+  plus(x, step, back);
+  for (std::size_t i = 0; i < there.size(); ++i) there[i] = there[i] == x[i] ? back[i] : there[i];
+  return there;
+}
+
+bool BlockModel::carries_wrongly(std::span<const double> x) {
   constexpr double kSame = 8;  // another x rounds differently
-  return carried() && (left_ > 0 || !(difference <= kSame * std::max(usual_difference_, 0x1p-52 * largest_magnitude(r))));
+  if (left_ > 0) return true;
+  const std::vector<double> there = near(x);
+  std::vector<double> r;
+  try {
+    cost(there, r);
+    return !(recheck(there, r) <= kSame * std::max(usual_difference_, 0x1p-52 * largest_magnitude(r)));
+  } catch (...) {  // nobody asked for that point
+    return true;
+  }
 }
 
 bool BlockModel::repeats(double difference, std::span<const double> r, double terms) {

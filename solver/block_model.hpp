@@ -86,10 +86,12 @@ class BlockModel {
   // Whether that is rounding: beside the residuals' size, and beside that of the terms they are made of, where it is known.
   static bool repeats(double difference, std::span<const double> r, double terms = 0);
   void distrust(std::string why);
-  // Constants of functions that were not called in this solve. `difference`, of residuals r at its start from the
-  // functions' own, is more than it was where all were called, or a block decides otherwise than it did then.
+  // Constants of functions that were not called in this solve.
   bool carried() const { return evaluator_.carried() > 0; }
-  bool carries_wrongly(double difference, std::span<const double> r) const;
+  // After cost(x): a block decides otherwise than it did when it was called; or, near x, residuals differ from the functions'
+  // own by more than they did where all were called. At x itself they may be the same though the functions are not: what
+  // multiplies a zero does not show.
+  bool carries_wrongly(std::span<const double> x);
   // All functions are called at x.
   void record_again(std::span<const double> x);
   // What that comparison gave after all were called.
@@ -106,6 +108,7 @@ class BlockModel {
   void for_each_tile(const std::function<void(BlockPass&, std::size_t, std::size_t)>& work);
   double weight_of(std::size_t slot, const double* r) const;
   void announce(std::span<const double> x, bool derivatives);
+  std::vector<double> near(std::span<const double> x) const;
   void reclassify(std::span<const double> x, std::size_t left);
   void apply_formats();
   void widen(std::size_t program, double error);

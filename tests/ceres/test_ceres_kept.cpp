@@ -1,5 +1,6 @@
 // nlsq::Solve again on a ceres::Problem: what was recorded serves again, and makes no difference to the numbers.
 #include <nlsq/ceres.hpp>
+#include <nlsq/ceres_dynamic_autodiff.hpp>
 
 #include <ceres/ceres.h>
 #include <doctest/doctest.h>
@@ -156,4 +157,89 @@ TEST_CASE("The final cost is the problem's own evaluation, also where it is solv
   double cost = 0;
   REQUIRE(fit.problem.Evaluate({}, &cost, nullptr, nullptr, nullptr));
   CHECK(summary.final_cost == cost);
+}
+
+namespace {
+
+// A polynomial, of as many coefficients as the parameter blocks have.
+struct Polynomial {
+  double t, y;
+  std::vector<int> sizes;
+  template <class T>
+  bool operator()(T const* const* blocks, T* r) const {
+    T sum(-y);
+    double power = 1;
+    for (std::size_t k = 0; k < sizes.size(); ++k) {
+      for (int i = 0; i < sizes[k]; ++i, power *= t) sum += blocks[k][i] * power;
+    }
+    r[0] = sum;
+    return true;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("A cost function may have another shape in the next problem, in the same place") {
+  using Function = nlsq::DynamicAutoDiffCostFunction<Polynomial>;
+  std::vector<double> p(3, 0.1), q(4, 0.1);
+  std::vector<Polynomial> functors;
+  std::vector<std::unique_ptr<Function>> functions;
+  for (int i = 0; i < 60; ++i) functors.push_back({i / 30.0 - 1, std::exp(i / 30.0 - 1), {3}});
+  ceres::Problem::Options options;
+  options.cost_function_ownership = ceres::DO_NOT_TAKE_OWNERSHIP;
+  alignas(ceres::Problem) std::byte place[sizeof(ceres::Problem)];
+  nlsq::Summary summary;
+  for (const bool more : {false, true}) {
+    auto* const problem = new (place) ceres::Problem(options);
+    for (std::size_t i = 0; i < functors.size(); ++i) {
+      if (!more) functions.push_back(std::make_unique<Function>(&functors[i], ceres::DO_NOT_TAKE_OWNERSHIP));
+      functions[i]->AddParameterBlock(more ? 4 : 3);
+      if (!more) functions[i]->SetNumResiduals(1);
+      else functors[i].sizes.push_back(4);
+      problem->AddResidualBlock(functions[i].get(), nullptr, more ? std::vector<double*>{p.data(), q.data()} : std::vector<double*>{p.data()});
+    }
+    nlsq::Solve(ceres::Solver::Options(), problem, &summary);
+    CHECK(summary.certificate.recheck_passed);
+    problem->~Problem();
+  }
+  CHECK(p[2] == doctest::Approx(0.5).epsilon(1e-3));
+  CHECK(q[0] == doctest::Approx(1.0 / 6).epsilon(1e-3));
+}
+
+namespace {
+
+// A term that is switched on for a later solve.
+struct Bent {
+  double u, y, bends;
+  template <class T>
+  bool operator()(const T* line, const T* k, T* r) const {
+    if constexpr (std::is_same_v<T, ceres::Jet<double, 0>>) ++recorded;
+    r[0] = line[0] * u * (T(1.0) + k[0] * T(bends * u * u)) + line[1] - y;
+    return true;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("Data that do not show in the residuals of the start or of the old optimum may change") {
+  std::array<double, 2> line{1, 0};
+  double k = 0;
+  std::vector<Bent*> functors;
+  ceres::Problem problem;
+  for (int i = 0; i < 60; ++i) {
+    const double u = -1 + i / 30.0;
+    functors.push_back(new Bent{u, 2 * u * (1 + 0.3 * u * u) + 0.5 + 0.001 * std::cos(9.0 * i), 0});
+    problem.AddResidualBlock(new nlsq::AutoDiffCostFunction<Bent, 1, 2, 1>(functors.back()), nullptr, line.data(), &k);
+  }
+  nlsq::Summary summary;
+  for (int round = 0; round < 4; ++round) {
+    recorded = 0;
+    nlsq::Solve(ceres::Solver::Options(), &problem, &summary);
+  }
+  CHECK(recorded == 0);
+  CHECK(k == 0);
+  for (Bent* functor : functors) functor->bends = 1;
+  nlsq::Solve(ceres::Solver::Options(), &problem, &summary);
+  CHECK(k == doctest::Approx(0.3).epsilon(0.01));
+  CHECK(line[0] == doctest::Approx(2).epsilon(0.01));
 }

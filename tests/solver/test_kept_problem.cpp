@@ -2,12 +2,14 @@
 // in nothing but time.
 #include <sliding_window.hpp>
 
+#include <nlsq/covariance.hpp>
 #include <nlsq/error.hpp>
 #include <nlsq/problem.hpp>
 
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <memory>
 #include <string>
 #include <tuple>
@@ -152,7 +154,7 @@ TEST_CASE("Functions are called to be recorded when they are new, and not again"
   CHECK(*recorded == 0);
   CHECK(second.final_cost == first.final_cost);
   CHECK(second.accepted == first.accepted);
-  CHECK(second.precision.counters.rows_f64 == first.precision.counters.rows_f64);
+  CHECK(second.precision.counters.rows_f64 == first.precision.counters.rows_f64 + 50);  // beside the start: are the functions what they were?
   const ResidualBlockId extra = problem.add_residual_block(Counting{9, 9, recorded}, nullptr, {p});
   solve(problem);
   CHECK(*recorded >= 1);
@@ -193,6 +195,63 @@ TEST_CASE("What functions refer to may change from solve to solve") {
   // 0.01 (p - q) + 2p - 12 = 0, 0.01 (q - p) + q - 7 = 0
   CHECK(0.01 * (p[0] - p[1]) + 2 * p[0] == doctest::Approx(12));
   CHECK(0.01 * (p[1] - p[0]) + p[1] == doctest::Approx(7));
+}
+
+namespace {
+
+// A lens that bends the line more towards its ends: first without that term, and then with it.
+struct Lens {
+  double u, y;
+  const double* bends;
+  template <class T>
+  bool operator()(const T* line, const T* k, T* r) const {
+    r[0] = line[0] * u * (1.0 + k[0] * T(*bends * u * u)) + line[1] - y;
+    return true;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("What multiplies a zero at the start and at the end may change, too") {
+  for (const bool bounded : {false, true}) {
+    double line[2] = {1, 0}, k[1] = {0}, bends = 0;
+    Problem problem;
+    for (int i = 0; i < 60; ++i) {
+      const double u = -1 + i / 30.0;
+      problem.add_residual_block<1>(Lens{u, 2 * u * (1 + 0.3 * u * u) + 0.5 + 0.001 * std::cos(9.0 * i), &bends}, nullptr, {line, k});
+    }
+    if (bounded) problem.set_lower_bound(k, 0, 0);
+    for (int round = 0; round < 3; ++round) solve(problem);
+    CHECK(k[0] == 0);
+    bends = 1;
+    solve(problem);
+    CHECK(k[0] == doctest::Approx(0.3).epsilon(0.01));
+    CHECK(line[0] == doctest::Approx(2).epsilon(0.01));
+
+    bends = 0;
+    k[0] = 0;
+    solve(problem);
+    bends = 2;
+    CHECK(covariance(problem, {line, k}).block(k, k)(0, 0) > 0);
+  }
+}
+
+TEST_CASE("A function that can be called at the start, and not beside it") {
+  double p[1] = {3};
+  bool strict = false;
+  Problem problem;
+  problem.add_residual_block<1>([&strict](const auto* q, auto* r) {
+    if constexpr (std::is_same_v<std::remove_cvref_t<decltype(*q)>, double>) {
+      if (strict && q[0] != 2) throw std::runtime_error("not here");
+    }
+    r[0] = q[0] - 2.0;
+    return true;
+  }, nullptr, {p});
+  solve(problem);
+  CHECK(p[0] == 2);
+  strict = true;
+  CHECK(solve(problem).certificate.passed);
+  CHECK(p[0] == 2);
 }
 
 TEST_CASE("A decision that falls otherwise at the next start is recorded there") {
