@@ -20,7 +20,7 @@ constexpr double kZeroCost = 1e-30;  // of the initial cost: nothing but roundin
 
 // Of the residuals at x from those that the functions give themselves.
 double BlockMinimizer::compare() {
-  const double difference = model_.recheck(x_, r_);
+  const double difference = model_.recheck(x_, r_, trial_r_);
   Certificate& c = summary_.certificate;
   c.rechecked_rows += r_.size();
   c.recheck_discrepancy = std::max(c.recheck_discrepancy, difference);

@@ -41,6 +41,7 @@ struct CovarianceWork {
   std::vector<double> x, r, scale;
   std::vector<std::size_t> columns;  // tangent number of each chosen one
   double cost = 0;
+  std::vector<double> own = {};  // residuals by the functions themselves
 
   const double* J() const { return prepared->model.records<double>(); }
   std::size_t size() const { return prepared->structure.tangent_size(); }
@@ -75,7 +76,7 @@ struct CovarianceWork {
       model.record_again(x);
       cost = model.cost(x, r);
     }
-    if (!BlockModel::repeats(model.recheck(x, r), r)) {
+    if (!BlockModel::repeats(model.recheck(x, r, own), r)) {
       model.distrust("a program gave other residuals than the function itself");
       cost = model.cost(x, r);
     }

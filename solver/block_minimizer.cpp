@@ -213,11 +213,11 @@ double BlockMinimizer::expected_bend() const {
 // v becomes v + a / 2, a by the second derivative along v (Transtrum, Machta, Sethna, Phys. Rev. E 83, 036701, eqs. 5 to 8).
 void BlockMinimizer::bend() {
   const auto begin = Clock::now();
-  if (!model_.moved_residuals(x_, r_, step_.step, kShortWay, moved_)) return;
+  if (!model_.moved_residuals(x_, r_, step_.step, kShortWay, trial_r_)) return;
   const double evaluated = seconds_since(begin);
   double norm = 0;
   in_format([&]<class R, class T>(R, T) {
-    norm = solver_.accelerate<R, T>(model_.records<R>(), step_.step, scale_, 2 / kShortWay, moved_, acceleration_);
+    norm = solver_.accelerate<R, T>(model_.records<R>(), step_.step, scale_, 2 / kShortWay, trial_r_, acceleration_);
   });
   report_.linear_iterations += solver_.iterations();
   summary_.linear_iterations += solver_.iterations();

@@ -86,11 +86,11 @@ class BlockMinimizer {
   Clock::time_point begin_;
   PrecisionPlan plan_;  // rows are f64; the form of the Gram matrix says what J and its products are
 
-  std::vector<double> x_, trial_, r_, trial_r_, scale_;
+  std::vector<double> x_, trial_, r_, trial_r_, scale_;  // trial_r_: scratch, too, until there is a trial point
   double cost_ = 0, trial_cost_ = 0, rho_ = 0;
   BlockStep step_;
   double last_decrease_ = 1;  // of the cost, relative, by the last step accepted
-  std::vector<double> moved_, acceleration_;
+  std::vector<double> acceleration_;
   double bend_ = 0, bent_length_ = 0;  // 2 ‖D a‖ / ‖D v‖ and ‖D v‖ when it was measured last
   std::vector<std::uint8_t> held_;  // by tangent number, at x
   std::size_t held_count_ = 0;

@@ -124,13 +124,14 @@ std::vector<double> BlockModel::near(std::span<const double> x) const {
 }
 
 bool BlockModel::carries_wrongly(std::span<const double> x) {
+  std::vector<double> own;
   constexpr double kSame = 8;  // another x rounds differently
   if (left_ > 0) return true;
   const std::vector<double> there = near(x);
   std::vector<double> r;
   try {
     cost(there, r);
-    return !(recheck(there, r) <= kSame * std::max(usual_difference_, 0x1p-52 * largest_magnitude(r)));
+    return !(recheck(there, r, own) <= kSame * std::max(usual_difference_, 0x1p-52 * largest_magnitude(r)));
   } catch (...) {  // nobody asked for that point
     return true;
   }
@@ -200,7 +201,7 @@ void BlockModel::finish(std::size_t first, std::size_t last) {
       const auto ambient = static_cast<std::size_t>(block.size), tangent = static_cast<std::size_t>(block.tangent());
       for (std::size_t i = 0; i < s.rows[mapped->slot]; ++i) {
         const T* from = J + mapped->ambient + i * mapped->ambient_stride + static_cast<std::size_t>(s.list.column[k]);
-        T* to = J + s.record[mapped->slot] + i * s.stride[mapped->slot] + static_cast<std::size_t>(s.local_column[k]);
+        T* to = J + s.record()[mapped->slot] + i * s.stride()[mapped->slot] + static_cast<std::size_t>(s.local_column()[k]);
         for (std::size_t j = 0; j < tangent; ++j) {
           double sum = block.manifold ? 0 : static_cast<double>(from[j]);
           for (std::size_t a = 0; block.manifold && a < ambient; ++a) {
@@ -216,11 +217,12 @@ void BlockModel::finish(std::size_t first, std::size_t last) {
     while (slot >= s.slot_first[point + 1]) ++point;
     const double* r = r_.data() + s.list.row[slot];
     const double weight = weight_of(slot, r);
-    T* row = J + s.record[slot];
-    for (std::size_t i = 0; i < s.rows[slot]; ++i, row += s.stride[slot]) {
+    T* row = J + s.record()[slot];
+    const std::size_t stride = s.stride()[slot];
+    for (std::size_t i = 0; i < s.rows[slot]; ++i, row += stride) {
       row[s.point_size[point]] = static_cast<T>(r[i]);
       if (weight == 1) continue;
-      for (std::size_t j = 0; j < s.stride[slot]; ++j) row[j] *= static_cast<T>(weight);
+      for (std::size_t j = 0; j < stride; ++j) row[j] *= static_cast<T>(weight);
     }
   }
 }
@@ -231,13 +233,13 @@ void BlockModel::hold(std::span<const std::uint8_t> held) {
   T* J = storage<T>().data();
   for (std::size_t slot = 0; slot < s.list.blocks(); ++slot) {
     for (std::uint32_t k = s.list.first[slot]; k < s.list.first[slot + 1]; ++k) {
-      if (s.local_column[k] < 0) continue;
+      if (s.local_column()[k] < 0) continue;
       const std::uint32_t p = s.list.parameters[k];
       const auto first = static_cast<std::size_t>(s.tangent_offset(p));
       for (std::size_t c = 0; c < static_cast<std::size_t>(problem_.parameters[p].tangent()); ++c) {
         if (!held[first + c]) continue;
-        T* at = J + s.record[slot] + static_cast<std::size_t>(s.local_column[k]) + c;
-        for (std::size_t i = 0; i < s.rows[slot]; ++i) at[i * s.stride[slot]] = T(0);
+        T* at = J + s.record()[slot] + static_cast<std::size_t>(s.local_column()[k]) + c;
+        for (std::size_t i = 0; i < s.rows[slot]; ++i) at[i * s.stride()[slot]] = T(0);
       }
     }
   }
@@ -253,17 +255,17 @@ double BlockModel::promised(std::span<const double> step) const {
     for (std::size_t slot = s.slot_first[point]; slot < s.slot_first[point + 1]; ++slot) {
       moved.assign(s.rows[slot], 0.0);
       for (std::uint32_t k = s.list.first[slot]; k < s.list.first[slot + 1]; ++k) {
-        if (s.local_column[k] < 0) continue;
+        if (s.local_column()[k] < 0) continue;
         const std::uint32_t p = s.list.parameters[k];
         const double* delta = step.data() + s.tangent_offset(p);
-        const T* row = J + s.record[slot] + static_cast<std::size_t>(s.local_column[k]);
+        const T* row = J + s.record()[slot] + static_cast<std::size_t>(s.local_column()[k]);
         for (double& m : moved) {
           for (int c = 0; c < problem_.parameters[p].tangent(); ++c) m += static_cast<double>(row[c]) * delta[c];
-          row += s.stride[slot];
+          row += s.stride()[slot];
         }
       }
-      const T* residual = J + s.record[slot] + s.point_size[point];
-      for (std::size_t i = 0; i < moved.size(); ++i) total -= moved[i] * (static_cast<double>(residual[i * s.stride[slot]]) + 0.5 * moved[i]);
+      const T* residual = J + s.record()[slot] + s.point_size[point];
+      for (std::size_t i = 0; i < moved.size(); ++i) total -= moved[i] * (static_cast<double>(residual[i * s.stride()[slot]]) + 0.5 * moved[i]);
     }
   }
   return total;
@@ -326,9 +328,9 @@ double BlockModel::scaled_size(std::span<const double> x, std::span<const double
   return std::sqrt(sum);
 }
 
-double BlockModel::recheck(std::span<const double> x, std::span<const double> r) {
+double BlockModel::recheck(std::span<const double> x, std::span<const double> r, std::vector<double>& own) {
   announce(x, false);
-  std::vector<double> own(structure_.residuals);
+  own.resize(structure_.residuals);
   for_each_tile([&](BlockPass& pass, std::size_t tile, std::size_t) { pass.reference(tile, x, own.data()); });
   double largest = 0;
   for (std::size_t i = 0; i < own.size(); ++i) {

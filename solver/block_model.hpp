@@ -81,8 +81,8 @@ class BlockModel {
   // ‖D x‖, over the coordinates that tangent numbers move; D by tangent numbers.
   double scaled_size(std::span<const double> x, std::span<const double> scale) const;
 
-  // Largest difference between r and what the user's own code gives.
-  double recheck(std::span<const double> x, std::span<const double> r);
+  // Largest difference between r and what the user's own code gives, which is left in `own`.
+  double recheck(std::span<const double> x, std::span<const double> r, std::vector<double>& own);
   // Whether that is rounding: beside the residuals' size, and beside that of the terms they are made of, where it is known.
   static bool repeats(double difference, std::span<const double> r, double terms = 0);
   void distrust(std::string why);

@@ -84,7 +84,7 @@ bool BlockModel::widen_unbounded() {
   for (std::size_t slot = 0; slot < s.list.blocks(); ++slot) {
     const std::uint32_t program = places[slot].group;
     if (program == BlockPlace::kNowhere || evaluator_.program(program).wide) continue;
-    if (!unbounded(J_f32_.data() + s.record[slot], std::size_t{s.stride[slot]} * s.rows[slot])) continue;
+    if (!unbounded(J_f32_.data() + s.record()[slot], std::size_t{s.stride()[slot]} * s.rows[slot])) continue;
     widen(program, std::numeric_limits<double>::infinity());
     any = true;
   }

@@ -240,15 +240,17 @@ void BlockStructure::lay_out_records(const Problem::Impl& problem) {
     list.first.push_back(static_cast<std::uint32_t>(list.parameters.size()));
     list.row.push_back(static_cast<std::uint32_t>(residuals));
     residuals += count;
-    record.push_back(record_size);
-    stride.push_back(column);
+    list.record.push_back(record_size);
+    list.stride.push_back(column);
     rows.push_back(count);
     record_size += static_cast<std::size_t>(column) * count;
     if (manifolds) mapped.push_back(slot);
   }
-  list.record = record;
-  list.stride = stride;
-  local_column = list.column;
+  if (!mapped.empty()) {
+    own_record_ = list.record;
+    own_stride_ = list.stride;
+    own_column_ = list.column;
+  }
   record_size += pad;
   for (const std::uint32_t slot : mapped) {
     std::uint32_t width = 0;
@@ -357,9 +359,9 @@ void BlockStructure::cut_chunks() {
 
 std::size_t BlockStructure::bytes() const {
   const auto of = [](const auto& v) { return v.capacity() * sizeof(v[0]); };
-  return of(point_size) + of(point_offset) + of(slot_first) + of(entry_first) + of(stride) + of(rows) + of(cell_first) +
+  return of(point_size) + of(point_offset) + of(slot_first) + of(entry_first) + of(rows) + of(cell_first) +
          of(cell_entry) + of(cell_column) + of(entry_block) + of(point_matrix) + of(pair_first) + of(pair_block) +
-         of(record) + of(list.functions) + of(list.first) + of(list.parameters) + of(list.row) + of(list.record) +
+         of(own_record_) + of(own_stride_) + of(own_column_) + of(list.functions) + of(list.first) + of(list.parameters) + of(list.row) + of(list.record) +
          of(list.stride) + of(list.column) + of(list.offsets) + of(list.sizes) + of(residual_block) + of(reduced_blocks) + of(reduced_target_f32) + of(reduced_target_f64);
 }
 

@@ -29,7 +29,8 @@ struct BlockStructure {
   std::vector<std::uint32_t> residual_block;  // of each slot, in the problem
   std::vector<Loss> losses;                   // of each slot; empty where all are linear
   std::vector<ManifoldRecord> manifold_records;  // ascending by slot
-  std::vector<std::int32_t> local_column;        // as list.column, in the records that are solved with
+  // As list.column, in the records that are solved with; nothing is kept twice where no manifold makes them differ.
+  const std::vector<std::int32_t>& local_column() const { return manifold_records.empty() ? list.column : own_column_; }
   std::size_t residuals = 0;
   std::size_t record_size = 0;  // numbers in all records, with what is read past the last
 
@@ -45,9 +46,11 @@ struct BlockStructure {
 
   // What EliminationData points to.
   std::size_t pad = 0, points = 0, real_points = 0;  // points from real_points on have size 0
-  std::vector<std::uint32_t> point_size, point_offset, slot_first, entry_first, stride, rows, cell_first, cell_entry,
+  std::vector<std::uint32_t> point_size, point_offset, slot_first, entry_first, rows, cell_first, cell_entry,
       cell_column, entry_block, block_size, pair_block;
-  std::vector<std::uint64_t> point_matrix, pair_first, record;
+  std::vector<std::uint64_t> point_matrix, pair_first;
+  const std::vector<std::uint64_t>& record() const { return manifold_records.empty() ? list.record : own_record_; }
+  const std::vector<std::uint32_t>& stride() const { return manifold_records.empty() ? list.stride : own_stride_; }
   std::size_t point_numbers = 0, matrix_numbers = 0;  // in vectors over the points, in all their matrices
   std::size_t most_entries = 0;                       // scratch: of the point that needs most, entries * e
 
@@ -102,6 +105,9 @@ struct BlockStructure {
   void find_entries();
   bool iteration_pays() const;
   bool iteration_pays_ = false;
+  std::vector<std::int32_t> own_column_;
+  std::vector<std::uint64_t> own_record_;
+  std::vector<std::uint32_t> own_stride_;
   void find_pairs();
   void lay_out_reduced();
   void cut_chunks();
@@ -118,8 +124,8 @@ EliminationData<R> BlockStructure::data(const R* J) const {
   d.slot_first = slot_first.data();
   d.entry_first = entry_first.data();
   d.pair_first = pair_first.data();
-  d.record = record.data();
-  d.stride = stride.data();
+  d.record = record().data();
+  d.stride = stride().data();
   d.rows = rows.data();
   d.cell_first = cell_first.data();
   d.cell_entry = cell_entry.data();

@@ -3,6 +3,7 @@
 // Vectors are by camera, `pad` numbers each, zeros past its own. Sums are f64 in a fixed order, whatever the threads.
 #pragma once
 
+#include "aligned_vector.hpp"
 #include "block_structure.hpp"
 #include "conjugate_gradients.hpp"
 #include "parallel.hpp"
@@ -22,7 +23,7 @@ class CameraOperator {
   bool prepare(const R* J, const std::vector<double>& V, const std::vector<double>& gradient, std::span<const double> damping,
                std::vector<double>& inverse, Preconditioner preconditioner, const Parallelism& parallelism);
   // Of the chunks one after the other, `cameras * pad` numbers each.
-  std::vector<double>& chunk_vectors() { return vectors_; }
+  AlignedVector<double>& chunk_vectors() { return vectors_; }
 
   // S s = b for reduced vectors, in place, by the last preparation.
   template <class R>
@@ -39,7 +40,7 @@ class CameraOperator {
   std::size_t chunks() const { return structure_.chunk.size() - 1; }
 
   const BlockStructure& structure_;
-  std::vector<double> vectors_, scratch_, diagonal_;  // by chunk
+  AlignedVector<double> vectors_, scratch_, diagonal_;  // by chunk
   std::vector<double> damping_;                       // by camera, padded
   std::vector<double> factors_, pivots_;              // L of each block, by columns, and 1 / L_jj
   std::vector<std::size_t> factor_first_;             // by camera

@@ -3,9 +3,10 @@
 // direction within a truncated-Newton method, Operations Research Letters 9, 1990).
 #pragma once
 
+#include "aligned_vector.hpp"
+
 #include <functional>
 #include <span>
-#include <vector>
 
 namespace nlsq::inline v0 {
 
@@ -30,7 +31,7 @@ class ConjugateGradients {
   CgResult solve(const Operator& A, const Operator& precondition, std::span<const double> b, std::span<double> x, const CgGoal& goal);
 
  private:
-  std::vector<double> r_, z_, p_, Ap_;
+  AlignedVector<double> r_, z_, p_, Ap_;
 };
 
 }  // namespace nlsq::inline v0

@@ -28,8 +28,8 @@ struct SlotRows {
 template <class Work>
 void for_each_row(const BlockStructure& s, const double* J, std::size_t point, Work work) {
   for (std::size_t slot = s.slot_first[point]; slot < s.slot_first[point + 1]; ++slot) {
-    const double* row = J + s.record[slot];
-    for (std::size_t i = 0; i < s.rows[slot]; ++i, row += s.stride[slot]) work(SlotRows{s, row, slot, point});
+    const double* row = J + s.record()[slot];
+    for (std::size_t i = 0; i < s.rows[slot]; ++i, row += s.stride()[slot]) work(SlotRows{s, row, slot, point});
   }
 }
 
