@@ -155,7 +155,8 @@ class BlockedQr {
       alignas(64) double sums[L], w[L] = {};
       dots_with(panel, c, sums);
       double alpha = row[c], unit = 1;
-      if (!(sums[c] > 1e-260 && sums[c] < 1e300) || !(alpha * alpha < 1e300)) {
+      const bool in_range = sums[c] > 1e-260 && sums[c] < 1e300 && alpha * alpha < 1e300;
+      if (!in_range && sums[c] == sums[c]) {  // NaN goes into R
         unit = bring_into_range(panel, c, alpha);
         if (unit == 0) {
           for (std::size_t i = c; i < panel_; i += L) panel[i] = 0;

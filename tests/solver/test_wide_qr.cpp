@@ -177,6 +177,25 @@ TEST_CASE("columns of zeros, of huge and of tiny numbers, and columns twice leav
   }
 }
 
+TEST_CASE("a number that is none shows in R, wherever it stands and whatever is beside it") {
+  for (const KernelTable* set : available_kernels()) {
+    CAPTURE(std::string(set->name));
+    for (const double bad : {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()}) {
+      for (const Eigen::Index column : {0, 1, 7, 8, 40, 69}) {
+        for (const bool alone : {false, true}) {
+          CAPTURE(column);
+          Dense A = alone ? Dense::Zero(100, 70) : random_matrix(100, 70, 5);
+          A(17, column) = bad;
+          Rows R = Rows(random_matrix(70, 70, 6)).triangularView<Eigen::Upper>();
+          KernelCounters counters;
+          fold(*set, R.data(), 70, A, counters);
+          CHECK_FALSE(R.allFinite());
+        }
+      }
+    }
+  }
+}
+
 TEST_CASE("least squares of condition 1e10 to 1e14 have the error that QR of all rows has") {
   for (const double condition : {1e10, 1e12, 1e14}) {
     CAPTURE(condition);
