@@ -128,6 +128,7 @@ void BlockMinimizer::finish() {
   summary_.precision.counters = model_.counters();
   summary_.precision.components = model_.components();
   for (ComponentSummary& part : summary_.precision.components) {
+    if (part.name.empty()) part.escalations = unnamed_escalations_;
     for (const IterationSummary& it : summary_.iterations) part.escalations += std::ranges::find(it.components, part.name) != it.components.end() ? 1 : 0;
   }
   if (control_ && control_->facts) {

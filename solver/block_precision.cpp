@@ -111,6 +111,7 @@ void BlockMinimizer::report_widened() {
   for (const BlockModel::WidenedProgram& program : model_.take_widened()) {
     std::vector<std::string> components;
     if (!program.component.empty()) components.push_back(program.component);
+    else ++unnamed_escalations_;
     const bool overflow = std::isinf(program.error);
     std::string reason = overflow ? fmt::format("f32 derivatives of {} blocks leave its range", program.blocks)
                                   : fmt::format("f32 derivatives of {} blocks are off by {:.1e}", program.blocks, program.error);

@@ -41,7 +41,7 @@ void describe(Summary& summary, const BlockEvaluator& evaluator) {
   summary.kernel = kernels().name;
 }
 
-// Names in a policy that no residual block has.
+// Names in a policy that no residual block has, and formats that they cannot have: J is one array, and its products one sum.
 void check_components(const Problem::Impl& problem, const PrecisionPolicy& policy) {
   std::vector<std::string> names;
   for (std::uint32_t c = 0; c < problem.component_names.size(); ++c) {
@@ -49,6 +49,11 @@ void check_components(const Problem::Impl& problem, const PrecisionPolicy& polic
   }
   std::vector<std::string> wrong;
   for (const Violation& v : policy.unknown_components(names)) wrong.push_back(v.message());
+  for (const ComponentFormats& c : policy.components) {
+    if (!c.change.jacobian && !c.change.gram) continue;
+    wrong.push_back(fmt::format("{}: of a Problem's component residual alone may be given; J and its sums have one format for all, as in {}",
+                                c.name, c.change.jacobian ? fmt::format("jacobian={}", name(*c.change.jacobian)) : fmt::format("gram={}", name(*c.change.gram))));
+  }
   if (!wrong.empty()) throw ValidationError(std::move(wrong));
 }
 

@@ -153,6 +153,14 @@ TEST_CASE("blocks without a name are a part by themselves, and programs are rais
   const Summary other = half.solve("f32");
   CHECK(part(other, "").rows == 300);
   CHECK(part(other, "imu").rows == 200);
+  CHECK(part(other, "").escalations == 0);
+  CHECK(part(other, "imu").escalations == 1);
+
+  Scene rest(false);
+  for (const ResidualBlockId id : rest.decays) rest.problem.set_component(id, "cam");
+  const Summary raised_rest = rest.solve("f32");
+  CHECK(part(raised_rest, "").escalations == 1);
+  CHECK(part(raised_rest, "cam").escalations == 0);
 }
 
 TEST_CASE("names make no difference to the numbers") {
@@ -221,6 +229,8 @@ TEST_CASE("a policy for a component that is not there is refused, and so is what
   CHECK(message_of([&] { named.problem.set_component(named.decays[0], "a b"); }).find("letters, digits") != std::string::npos);
   CHECK(message_of([&] { named.problem.set_component(named.decays[0], "floor"); }).find("floor") != std::string::npos);
   CHECK(message_of([&] { named.problem.set_component({9999}, "cam"); }).find("no residual block 9999") != std::string::npos);
+  CHECK(message_of([&] { named.solve("jacobian=f32,gram=f32,imu.gram=f64"); }).find("imu: of a Problem's component residual alone") != std::string::npos);
+  CHECK(message_of([&] { named.solve("f32,cam.jacobian=f64"); }).find("jacobian=f64") != std::string::npos);
   for (const ResidualBlockId id : named.phases) named.problem.set_component(id, "");
   CHECK(message_of([&] { named.solve("f32,imu.residual=f64"); }).find("it has cam") != std::string::npos);
 }

@@ -130,8 +130,8 @@ class NLSQ_API Problem {
 //
 // Small parameter blocks that share no residual block (points) are eliminated first: the Schur complement. Stop tests
 // are those of SolverOptions, all on f64 numbers. Residuals and costs are f64 whatever the precision policy says: it
-// chooses what derivatives are evaluated in (`residual`), and what they are stored (`jacobian`) and summed in (`gram`) at
-// first, for all or for components by name; its rules hold. At every point some blocks of each program are evaluated in
+// chooses what derivatives are evaluated in (`residual`, for all or for components by name), and what they are stored
+// (`jacobian`) and summed in (`gram`) at first; its rules hold. At every point some blocks of each program are evaluated in
 // f64, too: a program whose f32 derivatives are spoilt is f64 from there on, alone. Geodesic acceleration, where it is
 // automatic, corrects steps that bend. Samples, linear starting values, floors and ceilings are of curve fits.
 // Throws ValidationError where an option breaks its rule or no parameter is free.
