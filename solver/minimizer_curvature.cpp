@@ -11,14 +11,12 @@ constexpr int kHardFit = 10;          // steps accepted after which a fit is tak
 constexpr double kFastDecrease = 0.2; // of the cost, by one step: Gauss-Newton does well (Fletcher and Xu, IMA J. Numer. Anal. 7, 1987)
 constexpr int kMostParameters = 64;   // directions that steps may learn from in time
 
-bool all_f64(const Linearization& at) { return at.plan == PrecisionPlan{Format::f64, Gram::f64}; }
-
 }  // namespace
 
 // Of damped steps without bounds, within which a model has to have one minimum.
 bool Minimizer::curvature_counts() const {
   return summary_.accepted >= kHardFit && options_.algorithm == Algorithm::levenberg_marquardt && box_.empty() &&
-         evaluator_.parameters() <= kMostParameters && all_f64(*at_);
+         evaluator_.parameters() <= kMostParameters && at_->triangle.empty();
 }
 
 // After a trial, before x moves.
@@ -30,12 +28,12 @@ void Minimizer::weigh_curvature(bool accepted) {
   for (std::size_t j = 0; j < d.size(); ++j) d[j] = trial_[j] - state_.x[j];
   const bool fast = accepted && decrease_ > kFastDecrease * at_->cost;
   if (std::isfinite(trial_cost_) && !(fast && !curvature_.in_use()) && curvature_.choose(*at_, d, decrease_)) solver_.reset();
-  if (accepted && all_f64(*trial_at_)) curvature_.learn(*at_, *trial_at_, d);
+  if (accepted && trial_at_->plan == at_->plan) curvature_.learn(*at_, *trial_at_, d);
 }
 
 void Minimizer::add_curvature() {
   if (!curvature_.in_use()) return;
-  if (all_f64(*at_)) solver_->add_to_normal(curvature_.matrix());
+  if (at_->triangle.empty()) solver_->add_to_normal(curvature_.matrix());
   else curvature_.forget();
 }
 

@@ -75,7 +75,7 @@ bool Minimizer::large() const { return evaluator_.residuals() >= kLeastRows && e
 // residuals' own scatter adds.
 void Minimizer::bend_last_approach() {
   constexpr double kLargest = 0.1;  // part of the step
-  if (!large() || !undamped() || last_decrement_ > 0 || !step_.factored || on_bounds()) return;
+  if (!large() || !undamped() || last_decrement_ > 0 || !step_.factored || on_bounds() || curvature_.in_use()) return;
   if (!evaluator_.second_order_part(state_.x, step_.step, part_rows(evaluator_), memory_.bend)) return;
   Vector& acceleration = memory_.acceleration;
   solver_->apply_inverse(memory_.bend, acceleration);
@@ -90,6 +90,7 @@ void Minimizer::bend_last_approach() {
 bool Minimizer::take_last_step() {
   if (options_.strict || last_step_failed_ || low() || low_gram() || at_->plan.gram != Gram::f64) return false;
   if (!large() || !undamped() || on_bounds()) return false;  // multipliers would need a pass of their own
+  if (curvature_.in_use()) return false;  // what Gauss-Newton's step leaves is not small
   if (!(last_decrement_ > 0) || first_.condition > kMostCondition) return false;
   // Even with θ at a tenth τ would hold at the end: no more than digits of xtol depend on the part of the rows.
   if (!(first_.decrement_sigma <= kFurthest * options_.tau)) return false;

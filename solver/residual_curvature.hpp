@@ -17,7 +17,7 @@ class ResidualCurvature {
   // Belongs to the model from here on.
   bool in_use() const { return in_use_; }
   const Matrix& matrix() const { return S_; }
-  // A step d was taken between two points, both known in f64.
+  // A step d was taken between two points, both known in the same formats.
   void learn(const Linearization& from, const Linearization& to, std::span<const double> d);
   // A step d from `at` was tried, and the cost fell by `decrease`: which of the models was nearer? True: the other one than
   // in use, which is now.

@@ -218,6 +218,19 @@ TEST_CASE("Brown and Dennis: residuals whose curvature is hundreds of JᵀJ take
   }
 }
 
+TEST_CASE("it is learned below float64, too: no hundreds of steps are taken there for float64 to take over") {
+  LeastSquaresOptions low;
+  low.precision = PrecisionPolicy::parse("f32");
+  const Ended end = fit<mgh::BrownDennis>(1, low);
+  CHECK(end.result.success());
+  CHECK(2 * end.result.cost == doctest::Approx(85822.2016).epsilon(1e-8));
+  CHECK(end.result.summary.precision.counters.rows_f32 > 0);
+  CHECK(end.result.summary.iterations.size() <= 120);
+  CHECK(std::ranges::any_of(end.result.summary.iterations, [](const IterationSummary& it) {
+    return it.plan.residual == Format::f32 && it.reason.find("curvature") != std::string::npos;
+  }));
+}
+
 TEST_CASE("where residuals vanish, fits are easy, or bounds or a radius limit steps, JᵀJ is the model") {
   CHECK(fit<mgh::Rosenbrock>(1).used == 0);
   CHECK(fit<mgh::Wood>(10).used == 0);
