@@ -23,7 +23,7 @@ namespace bench {
 namespace {
 
 constexpr int kIterations = 50;      // of Ceres
-constexpr double kPatience = 180;    // seconds that Ceres's iterative solver is given
+constexpr double kPatience = 180;    // seconds that Ceres is given
 
 // Writes the trace.
 class Watch {
@@ -105,10 +105,8 @@ BalRun by_ceres(bal::Problem& scene, int threads, double target, ceres::LinearSo
   Observer observer(watch, target);
   ceres::Solver::Options options = ceres_options(threads, observer);
   options.linear_solver_type = solver;
-  if (solver == ceres::ITERATIVE_SCHUR) {
-    options.preconditioner_type = ceres::SCHUR_JACOBI;
-    options.max_solver_time_in_seconds = kPatience;
-  }
+  if (solver == ceres::ITERATIVE_SCHUR) options.preconditioner_type = ceres::SCHUR_JACOBI;
+  options.max_solver_time_in_seconds = kPatience;
   ceres::Solver::Summary summary;
   ceres::Solve(options, &problem, &summary);
   run.cost = summary.final_cost;

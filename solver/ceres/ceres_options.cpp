@@ -23,8 +23,9 @@ SolverOptions solver_options(const ceres::Solver::Options& options) {
   // Ceres's default of 10⁹ seconds is no limit; a limit of 0 ends before the first step.
   out.max_seconds = options.max_solver_time_in_seconds >= 1e9 ? 0 : std::max(options.max_solver_time_in_seconds, 1e-9);
   out.initial_lambda = 1 / options.initial_trust_region_radius;
-  // Whoever names a direct solver gets one; dense or sparse is decided by the structure.
-  out.step_solver = iterative(options) ? StepSolver::iterative : StepSolver::factored;
+  // Whoever names a direct solver other than the default gets one; dense or sparse is decided by the structure.
+  const bool named = options.linear_solver_type != ceres::Solver::Options().linear_solver_type;
+  out.step_solver = iterative(options) ? StepSolver::iterative : named ? StepSolver::factored : StepSolver::automatic;
   out.preconditioner = options.preconditioner_type == ceres::JACOBI ? Preconditioner::jacobi : Preconditioner::schur_jacobi;
   out.eta = std::clamp(options.eta, 1e-15, 1 - 1e-15);
   out.max_linear_iterations = std::max(options.max_linear_solver_iterations, 1);

@@ -185,12 +185,73 @@ void check(const Scene& s, std::size_t lanes, auto gather, auto eliminate, auto 
   }
 }
 
+// S as an operator, and its diagonal blocks, in two parts.
+template <class R>
+void check_operator(const Scene& s, std::size_t lanes, auto gather, auto prepare, auto multiply, double tolerance) {
+  const std::vector<R> records(s.J.begin(), s.J.end());
+  std::vector<std::uint64_t> targets{0};
+  const auto layout = [&](std::size_t f) { return ReducedLayout(s.block_size[f], s.block_size[f], lanes); };
+  for (std::size_t f = 0; f < s.block_size.size(); ++f) targets.push_back(targets.back() + layout(f).numbers());
+  const EliminationData<R> data = s.data(records, targets);
+  const std::size_t cameras = s.block_size.size() * s.pad, split = s.points / 3;
+  std::size_t most_rows = 0;
+  for (std::size_t p = 0; p < s.points; ++p) {
+    std::size_t rows = 0;
+    for (std::uint32_t slot = s.slot_first[p]; slot < s.slot_first[p + 1]; ++slot) rows += s.rows[slot];
+    most_rows = std::max(most_rows, rows);
+  }
+  std::vector<double> V(s.matrix_numbers), g(s.point_numbers), inverse(s.matrix_numbers), damping(s.point_numbers, 0.5), squares(cameras), gradient(cameras);
+  gather(data, 0, s.points, V.data(), g.data(), squares.data(), gradient.data());
+  const Eigen::Index n = static_cast<Eigen::Index>(s.point_numbers), m = s.dense.cols() - n;
+  const Eigen::MatrixXd E = s.dense.leftCols(n), F = s.dense.rightCols(m);
+  const Eigen::MatrixXd Vd = E.transpose() * E + 0.5 * Eigen::MatrixXd::Identity(n, n), W = F.transpose() * E, U = F.transpose() * F;
+  const Eigen::MatrixXd Sd = U - W * Vd.ldlt().solve(W.transpose());
+  const Eigen::VectorXd bd = W * Vd.ldlt().solve(E.transpose() * s.r);
+  const double allowed = tolerance * Sd.cwiseAbs().maxCoeff() * static_cast<double>(m);
+  for (const bool schur : {false, true}) {
+    std::vector<double> diagonal(targets.back(), 0.0), b(cameras, 0.0), scratch(2 * s.most * s.pad + s.pad);
+    for (const auto& [first, last] : {std::pair(std::size_t{0}, split), std::pair(split, s.points)}) {
+      REQUIRE(prepare(data, first, last, V.data(), g.data(), damping.data(), inverse.data(), schur, diagonal.data(), b.data(), scratch.data()));
+    }
+    for (std::size_t f = 0; f < s.block_size.size(); ++f) {
+      for (std::uint32_t i = 0; i < s.block_size[f]; ++i) {
+        const auto at = static_cast<Eigen::Index>(s.camera_offset[f] + i);
+        CHECK(std::abs(b[f * s.pad + i] - bd[at]) <= allowed);
+        for (std::uint32_t j = 0; j < s.block_size[f]; ++j) {
+          const double expected = (schur ? Sd : U)(at, static_cast<Eigen::Index>(s.camera_offset[f] + j));
+          CHECK(std::abs(diagonal[targets[f] + layout(f).place(i, j)] - expected) <= allowed);
+        }
+      }
+    }
+  }
+  Eigen::VectorXd v(m);
+  std::vector<double> padded(cameras, 0.0), product(cameras, 0.0), scratch(most_rows);
+  for (std::size_t f = 0; f < s.block_size.size(); ++f) {
+    for (std::uint32_t i = 0; i < s.block_size[f]; ++i) {
+      const auto at = static_cast<Eigen::Index>(s.camera_offset[f] + i);
+      v[at] = padded[f * s.pad + i] = 0.1 * static_cast<double>(at % 7) - 0.25;
+    }
+  }
+  for (const auto& [first, last] : {std::pair(std::size_t{0}, split), std::pair(split, s.points)}) {
+    multiply(data, first, last, inverse.data(), padded.data(), product.data(), scratch.data());
+  }
+  const Eigen::VectorXd expected = Sd * v;
+  for (std::size_t f = 0; f < s.block_size.size(); ++f) {
+    for (std::size_t i = 0; i < s.pad; ++i) {
+      const double exact = i < s.block_size[f] ? expected[static_cast<Eigen::Index>(s.camera_offset[f] + i)] : 0;
+      CHECK(std::abs(product[f * s.pad + i] - exact) <= (i < s.block_size[f] ? allowed : 0));
+    }
+  }
+}
+
 void check_all(const Scene& scene) {
   for (const BlockKernels* set : available_block_kernels()) {
     INFO(std::string(set->name));
     check<double, double>(scene, set->lanes_f64, set->gather_f64, set->eliminate_f64, set->substitute_f64, set->bend_f64, 1e-13);
     check<float, float>(scene, set->lanes_f32, set->gather_f32, set->eliminate_f32, set->substitute_f32, set->bend_f32, 1e-5);
     check<float, double>(scene, set->lanes_f64, set->gather_f32_wide, set->eliminate_f32_wide, set->substitute_f32_wide, set->bend_f32_wide, 1e-6);
+    check_operator<double>(scene, set->lanes_f64, set->gather_f64, set->prepare_f64, set->multiply_f64, 1e-14);
+    check_operator<float>(scene, set->lanes_f64, set->gather_f32_wide, set->prepare_f32_wide, set->multiply_f32_wide, 1e-7);
   }
 }
 
