@@ -186,7 +186,11 @@ void Problem::remove_parameter_block(double* block) {
 
 // What is left moves up, in its order: so numbers are those of a problem that never held the rest.
 void Problem::Impl::close_gaps() {
-  if (!gaps) return;
+  if (gaps) move_up();
+  forget_names();
+}
+
+void Problem::Impl::move_up() {
   std::vector<std::uint32_t> number(parameters.size(), 0);
   for (std::uint32_t p = 0, next = 0; p < parameters.size(); ++p) {
     number[p] = next;
@@ -223,6 +227,22 @@ void Problem::Impl::close_gaps() {
   }
   parameters.resize(kept);
   gaps = false;
+}
+
+// Names that no block has any more: a window that names its frames would gather them for ever.
+void Problem::Impl::forget_names() {
+  std::vector<std::uint32_t> number(component_names.size() + 1, 0);
+  for (const std::uint32_t c : component) number[c] = 1;
+  std::uint32_t kept = 0;
+  for (std::size_t c = 1; c < number.size(); ++c) {
+    if (number[c] == 0) continue;
+    std::swap(component_names[kept], component_names[c - 1]);
+    number[c] = ++kept;
+  }
+  if (kept == component_names.size()) return;
+  component_names.resize(kept);
+  number[0] = 0;
+  for (std::uint32_t& c : component) c = number[c];
 }
 
 std::size_t Problem::parameter_blocks() const { return impl_->by_address.size(); }

@@ -57,6 +57,8 @@ struct Problem::Impl {
     return functions[block] && (!gaps || std::ranges::none_of(parameters_of(block), [this](std::uint32_t p) { return parameters[p].removed; }));
   }
   void close_gaps();
+  void move_up();
+  void forget_names();
   bool has_components() const { return std::ranges::any_of(component, [](std::uint32_t c) { return c > 0; }); }
 
   std::span<const std::uint32_t> parameters_of(std::size_t block) const {

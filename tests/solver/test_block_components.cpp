@@ -1,4 +1,6 @@
 // Parts of a Problem by name: formats of their own, and only the program whose f32 derivatives are spoilt is raised.
+#include <problem_impl.hpp>
+
 #include <nlsq/nlsq.hpp>
 #include <nlsq/problem.hpp>
 
@@ -233,6 +235,30 @@ TEST_CASE("a policy for a component that is not there is refused, and so is what
   CHECK(message_of([&] { named.solve("f32,cam.jacobian=f64"); }).find("jacobian=f64") != std::string::npos);
   for (const ResidualBlockId id : named.phases) named.problem.set_component(id, "");
   CHECK(message_of([&] { named.solve("f32,imu.residual=f64"); }).find("it has cam") != std::string::npos);
+}
+
+TEST_CASE("names that no block has any more are forgotten, the others stay with theirs") {
+  double p[1] = {0};
+  Problem problem;
+  const auto pull = [&](double to) { return problem.add_residual_block([to](const auto* q) { return q[0] - to; }, nullptr, {p}); };
+  const ResidualBlockId first = pull(1), last = pull(2);
+  problem.set_component(first, "first");
+  problem.set_component(last, "last");
+  for (int frame = 0; frame < 50; ++frame) {
+    const ResidualBlockId id = pull(3);
+    problem.set_component(id, "frame_" + std::to_string(frame));
+    const Summary summary = solve(problem);
+    CHECK(p[0] == doctest::Approx(2));
+    CHECK(summary.precision.components.size() == 3);
+    CHECK(part(summary, "first").rows == 1);
+    CHECK(part(summary, "last").rows == 1);
+    CHECK(part(summary, "frame_" + std::to_string(frame)).rows == 1);
+    problem.remove_residual_block(id);
+  }
+  problem.set_component(first, "other");
+  CHECK(part(solve(problem), "other").rows == 1);
+  CHECK(part(solve(problem), "last").rows == 1);
+  CHECK(problem.impl().component_names == std::vector<std::string>{"last", "other"});
 }
 
 TEST_CASE("components stay with their blocks where others are removed") {
