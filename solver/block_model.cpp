@@ -11,6 +11,7 @@ namespace nlsq::inline v0 {
 namespace {
 
 constexpr std::size_t kMostTasks = 32;
+constexpr double kThreadWork = 1e6;      // in f64 adds, some 50 µs: less is not worth waking a thread
 constexpr std::size_t kSumSlots = 1024;  // residual blocks whose costs are added up at a time
 
 double largest_magnitude(std::span<const double> values) {
@@ -67,11 +68,16 @@ const float* BlockModel::records() const { return J_f32_.data(); }
 template <>
 const double* BlockModel::records() const { return J_f64_.data(); }
 
+// What functions take that are not recorded nobody knows.
+bool BlockModel::alone() const {
+  return evaluator_.jacobian_cost() < kThreadWork && evaluator_.counts().traced == structure_.list.blocks();
+}
+
 // Tiles by tasks; work(pass, tile, task).
 void BlockModel::for_each_tile(const std::function<void(BlockPass&, std::size_t, std::size_t)>& work) {
   const std::size_t tiles = evaluator_.tiles(), tasks = std::min(tiles, kMostTasks);
   passes_.resize(std::max(passes_.size(), tasks));
-  threads_ = std::max(threads_, run_tasks(tasks, *parallelism_, [&](std::size_t task) {
+  threads_ = std::max(threads_, run_tasks(tasks, alone() ? Parallelism{1, {}} : *parallelism_, [&](std::size_t task) {
     if (!passes_[task]) passes_[task] = evaluator_.begin();
     for (std::size_t tile = task * tiles / tasks; tile < (task + 1) * tiles / tasks; ++tile) work(*passes_[task], tile, task);
   }));

@@ -105,6 +105,7 @@ class BlockModel {
  private:
   template <class T>
   std::vector<T>& storage();
+  bool alone() const;
   void for_each_tile(const std::function<void(BlockPass&, std::size_t, std::size_t)>& work);
   double weight_of(std::size_t slot, const double* r) const;
   void announce(std::span<const double> x, bool derivatives);

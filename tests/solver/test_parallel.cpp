@@ -1,5 +1,6 @@
 // Work shared out over executors that keep their word and such that do not, and over callables with threads of their own.
 #include <nlsq/nlsq.hpp>
+#include <nlsq/problem.hpp>
 
 #include <doctest/doctest.h>
 
@@ -104,6 +105,33 @@ TEST_CASE("a vector function is called before the work is shared out, once for a
   CHECK(least_squares(residuals, {1.0, 2.0}, options).success());
   CHECK(calls > 0);
   CHECK(calls_in_tasks == 0);
+}
+
+TEST_CASE("a problem of a few residual blocks wakes no threads, one of many does, and so do functions that are not recorded") {
+  for (const bool recorded : {true, false}) {
+    for (const int blocks : {1, 50, 20000}) {
+      double p[2] = {1, 1};
+      Problem problem;
+      for (int i = 0; i < blocks; ++i) {
+        const double t = 2.0 * i / blocks, y = 3 * std::exp(-0.5 * t);
+        if (recorded) {
+          problem.add_residual_block([t, y](const auto* q) { using std::exp; return q[0] * exp(-q[1] * t) - y; }, nullptr, {p});
+        } else {
+          problem.add_residual_block([t, y](const double* q) { return q[0] * std::exp(-q[1] * t) - y; }, nullptr, {p});
+        }
+        problem.add_residual_block([](const auto* q) { return 1e-3 * (q[0] - 3.0); }, nullptr, {p});  // a program of its own
+      }
+      int asked = 0;
+      SolverOptions options;
+      options.executor = [&](std::size_t count, const Task& task) {
+        ++asked;
+        for (std::size_t i = 0; i < count; ++i) task(i);
+      };
+      CHECK(solve(problem, options).certificate.passed);
+      CAPTURE(blocks);
+      CHECK((asked > 0) == (blocks > 1000 || !recorded));
+    }
+  }
 }
 
 TEST_CASE("a vector function that throws is called once, not once for every task") {
