@@ -23,7 +23,7 @@ namespace bench {
 namespace {
 
 constexpr int kIterations = 50;      // of Ceres
-constexpr double kPatience = 180;    // seconds that Ceres is given
+constexpr double kPatience = 180;    // seconds that each is given
 
 // Writes the trace.
 class Watch {
@@ -53,6 +53,7 @@ BalRun by_problem(bal::Problem& scene, int threads, double target, const char* p
   options.precision = nlsq::PrecisionPolicy::parse(policy);
   options.step_solver = steps;
   options.max_iterations = 4 * kIterations;
+  options.max_seconds = kPatience;
   options.callback = [&](const nlsq::IterationSummary& it) {
     watch.see(it.cost);
     return it.cost <= target ? nlsq::Stop : nlsq::Continue;

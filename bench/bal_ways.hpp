@@ -27,7 +27,7 @@ struct BalRun {
 std::vector<std::string> bal_ways();
 bool is_ceres_way(const std::string& way);
 
-// Stops at `target`; Ceres after 50 iterations or three minutes at the latest. The scene's
+// Stops at `target`, after three minutes at the latest; Ceres after 50 iterations, too. The scene's
 // parameters are the start, and end as the result. Throws std::runtime_error for an unknown way.
 BalRun bal_run(const std::string& way, bal::Problem& scene, int threads, double target);
 
