@@ -318,6 +318,7 @@ void Minimizer::escalate(Decision decision, std::string reason) {
   stalled_ = false;
   last_accepted_ = true;
   if (!finer_rows) return;
+  if (std::ranges::none_of(summary_.iterations, [](const IterationSummary& it) { return it.outcome == StepOutcome::accepted; })) projection_.see_again();
   // Now costs are true: a point worse than the last verified one is not kept.
   evaluator_.linearize_into(state_.x, state_.plan, at_.renew());
   if (!at_->finite) roll_back();

@@ -31,13 +31,20 @@ void Projection::offer(std::span<const int> linear, const Box& box, VariableProj
   wish_ = wish;
   decided_ = too_few_digits_ = false;
   offered_.clear();
+  unbounded_.clear();
   linear_.clear();
   if (wish == VariableProjection::off) return;
   offered_.assign(linear.begin(), linear.end());
   for (const int j : linear) {
     const auto k = static_cast<std::size_t>(j);
-    if (box.empty() || (std::isinf(box.lower[k]) && std::isinf(box.upper[k]))) linear_.push_back(j);
+    if (box.empty() || (std::isinf(box.lower[k]) && std::isinf(box.upper[k]))) unbounded_.push_back(j);
   }
+  linear_ = unbounded_;
+}
+
+void Projection::see_again() {
+  decided_ = too_few_digits_ = false;
+  linear_ = unbounded_;
 }
 
 // out = L⁻¹Φᵀa/‖a‖ by the first `count` rows of L, a the column; sin² of the angle between a and those φ.

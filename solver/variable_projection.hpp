@@ -23,6 +23,8 @@ class Projection {
   // Parameters that enter linearly together. Those that `box` bounds stay in the problem; so do those whose columns depend on
   // the others', as the first point has them. `wish` automatic: and all of them do where that point promises nothing.
   void offer(std::span<const int> linear, const Box& box, VariableProjection wish);
+  // The first point is known in more digits now, and no step was taken from it: it is to be seen again.
+  void see_again();
   // Something is eliminated, or may be: the first point is to be seen yet.
   bool active() const { return !linear_.empty(); }
   // `wish` is automatic, and the first point was known in too few digits to tell: nothing is.
@@ -42,7 +44,7 @@ class Projection {
   double project(const Linearization& at, std::size_t column, std::size_t count, double* out) const;
   bool worth_it(const Linearization& at) const;
 
-  std::vector<int> offered_, linear_;
+  std::vector<int> offered_, unbounded_, linear_;  // all; those that may be eliminated; those that are
   VariableProjection wish_ = VariableProjection::off;
   bool decided_ = false, too_few_digits_ = false;
   double dependent_ = 0;
