@@ -1,6 +1,7 @@
 // One step: proposed, judged, settled.
 #include "minimizer.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -12,6 +13,7 @@ constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 constexpr double kU = 0x1p-53;
 constexpr int kHardFit = 10;        // iterations after which a fit is taken for a hard one
 constexpr double kAccept = 1e-4;    // least gain ratio, f64
+constexpr double kWild = 1e8;       // times x, and times the residuals, that no step leads that the data determine
 
 }  // namespace
 
@@ -75,7 +77,9 @@ void Minimizer::judge() {
   round_trial();
   trial_at_.reset();
   rho_ = kNaN;
-  if (trial_ == state_.x || !step_.factored) {
+  // (Undamped, along a direction that the data do not determine: what costs and gradients say out there is rounding.)
+  const bool wild = undamped() && step_.scaled_norm > kWild * std::max(scaled_size(), std::sqrt(2 * at_->cost));
+  if (trial_ == state_.x || !step_.factored || wild) {
     judgement_ = Judgement::reject;
     stalled_ = trial_ == state_.x;
     return;
@@ -161,7 +165,9 @@ double Minimizer::gradient_left() const {
 // falls in the metric of H.
 void Minimizer::judge_by_gradient() {
   if (!trial_at_) evaluator_.linearize_into(trial_, state_.plan, trial_at_.renew());
-  const bool falls = trial_at_->finite && solver_->norm_in_metric(trial_at_->gradient) < gradient_left();
+  // Longer than x and than the residuals, for a decrease that f64 does not see: such a direction is not determined either.
+  const bool far = step_.scaled_norm > std::max(scaled_size(), std::sqrt(2 * at_->cost));
+  const bool falls = !far && trial_at_->finite && solver_->norm_in_metric(trial_at_->gradient) < gradient_left();
   judgement_ = falls ? Judgement::accept : Judgement::reject;
   rho_ = falls ? 1 : kNaN;
   if (!falls && step_.scaled_norm == 0) stalled_ = true;

@@ -6,7 +6,11 @@
 
 #include <array>
 #include <cmath>
+#include <cstddef>
+#include <random>
 #include <stdexcept>
+#include <type_traits>
+#include <vector>
 
 // {.jacobian = jac} leaves the base's options at their defaults, which is the point of it.
 #pragma GCC diagnostic ignored "-Wmissing-field-initializers"
@@ -215,4 +219,46 @@ TEST_CASE("residuals that end far below the smallest square are zero beside thei
     CHECK(result.success());
     CHECK(result.cost <= 1e-28);
   }
+}
+
+TEST_CASE("two columns that are the same: steps along what the data do not determine are not taken for progress") {
+  constexpr std::size_t n = 40, m = 700;
+  std::mt19937 random(40701);
+  std::normal_distribution<double> normal;
+  std::vector<std::vector<double>> A(m, std::vector<double>(n));
+  for (auto& row : A) {
+    for (double& a : row) a = normal(random);
+    row[5] = row[6];
+  }
+  std::vector<double> y(m);
+  for (double& v : y) v = normal(random);
+  // Nearly linear.
+  const auto residuals = [&](const auto& p) {
+    using std::sin;
+    using T = std::decay_t<decltype(p[0])>;
+    std::vector<T> r;
+    for (std::size_t i = 0; i < m; ++i) {
+      T sum = -y[i];
+      for (std::size_t j = 0; j < n; ++j) sum = sum + p[j] * A[i][j];
+      r.push_back(sum + 0.01 * sin(p[0] * A[i][0]));
+    }
+    return r;
+  };
+  LeastSquaresOptions options;
+  options.threads = 1;
+  options.precision = PrecisionPolicy::parse("f64");
+  const LeastSquaresResult fit = least_squares(residuals, std::vector<double>(n, 0.1), options);
+  const Summary& s = fit.summary;
+  CHECK(s.certificate.passed);
+  CHECK(s.certificate.rank == 39);
+  CHECK(s.accepted + s.rejected < 100);  // the budget is 200
+  CHECK(std::fabs(fit.x[5]) < 10);       // not 1e13
+  CHECK(std::fabs(fit.x[6]) < 10);
+  // The sum of both is what the data determine: the cost is that of the fit without one of them.
+  std::vector<double> fewer(fit.x.begin(), fit.x.end());
+  fewer[5] += fewer[6];
+  fewer[6] = 0;
+  double cost = 0;
+  for (const double r : residuals(fewer)) cost += 0.5 * r * r;
+  CHECK(s.final_cost == doctest::Approx(cost).epsilon(1e-13));
 }
