@@ -75,8 +75,9 @@ void SchurSolver::gather(const R* J, const std::function<void(std::size_t, std::
   auto& both = sums<T>().cameras;  // squares, then gradient, of each chunk
   both.resize(2 * cameras * chunks());
   const EliminationData<R> data = s.data<R, T>(J);
+  // All records are complete before any is read: vectors reach beyond a row's end, into the next chunk's first record.
+  run_tasks(chunks(), *parallelism_, [&](std::size_t c) { finish(s.slot_first[s.chunk[c]], s.slot_first[s.chunk[c + 1]]); });
   const int threads = run_tasks(chunks(), *parallelism_, [&](std::size_t c) {
-    finish(s.slot_first[s.chunk[c]], s.slot_first[s.chunk[c + 1]]);
     T* squares = both.data() + 2 * cameras * c;
     std::fill_n(squares, 2 * cameras, T(0));
     Kernels<R, T>::gather()(data, s.chunk[c], s.chunk[c + 1], V_.data(), gradient_.data(), squares, squares + cameras);
