@@ -127,10 +127,6 @@ void BlockMinimizer::finish() {
   summary_.time.total = seconds_since(begin_);
   summary_.precision.counters = model_.counters();
   summary_.precision.components = model_.components();
-  for (ComponentSummary& part : summary_.precision.components) {
-    if (part.name.empty()) part.escalations = unnamed_escalations_;
-    for (const IterationSummary& it : summary_.iterations) part.escalations += std::ranges::find(it.components, part.name) != it.components.end() ? 1 : 0;
-  }
   if (control_ && control_->facts) {
     facts_.eliminated_blocks = structure_.real_points;
     facts_.other_blocks = structure_.camera_parameter.size();

@@ -31,10 +31,10 @@ constexpr int kPatience = 2;             // rejections in a row after which f32 
 
 BlockMinimizer::BlockMinimizer(BlockModel& model, const BlockStructure& structure, SchurSolver& solver, const SolverOptions& options, Gram first,
                                const ProblemControl* control)
-    : model_(model), structure_(structure), options_(options), control_(control), solver_(solver),
+    : model_(model), structure_(structure), options_(options), policy_(options.policy()), control_(control), solver_(solver),
       trust_(options.algorithm == Algorithm::gauss_newton ? TrustRegion::kMin : options.initial_lambda),
       plan_{Format::f64, first} {
-  model_.start_formats(options.policy());
+  model_.start_formats(policy_);
 }
 
 Summary BlockMinimizer::run(std::vector<double>& x, Clock::time_point begin) {

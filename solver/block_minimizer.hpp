@@ -80,6 +80,7 @@ class BlockMinimizer {
   BlockModel& model_;
   const BlockStructure& structure_;
   const SolverOptions& options_;
+  const PrecisionPolicy policy_;  // read once: a thread's own may change, in a callback
   const ProblemControl* control_;
   SchurSolver& solver_;
   TrustRegion trust_;
@@ -99,7 +100,6 @@ class BlockMinimizer {
   bool recorded_ = false;  // the records of J alone
   bool stop_asked_ = false, ended_ = false;
   int rejections_ = 0;  // in a row
-  int unnamed_escalations_ = 0;  // of programs whose blocks have no name
   std::optional<Termination> reached_;
   enum class Judgement { accept, reject, invalid } judgement_ = Judgement::reject;
   std::string cut_short_;   // what conjugate gradients left open at the end, in words

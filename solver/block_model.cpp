@@ -55,8 +55,7 @@ void BlockModel::begin(const Parallelism& parallelism, const ProblemControl* con
 
 void BlockModel::end() {
   passes_.clear();  // with their counters
-  earlier_ = {};
-  earlier_of_.clear();
+  earlier_.clear();
 }
 
 template <>
@@ -354,21 +353,22 @@ void BlockModel::distrust(std::string why) {
 
 // Passes end here.
 void BlockModel::keep_counters() {
-  earlier_ = counters();
-  earlier_of_.resize(problem_.component_names.size() + 1);
-  for (std::uint32_t c = 0; c < earlier_of_.size(); ++c) {
-    for (const auto& pass : passes_) {
-      if (pass) earlier_of_[c].add(pass->counters(c));
-    }
-  }
+  earlier_.resize(parts());
+  for (std::uint32_t c = 0; c < parts(); ++c) earlier_[c] = counters(c);
   passes_.clear();
 }
 
-KernelCounters BlockModel::counters() const {
-  KernelCounters all = earlier_;
+KernelCounters BlockModel::counters(std::uint32_t component) const {
+  KernelCounters all = component < earlier_.size() ? earlier_[component] : KernelCounters();
   for (const auto& pass : passes_) {
-    if (pass) all.add(pass->counters());
+    if (pass) all.add(pass->counters(component));
   }
+  return all;
+}
+
+KernelCounters BlockModel::counters() const {
+  KernelCounters all;
+  for (std::uint32_t c = 0; c < parts(); ++c) all.add(counters(c));
   return all;
 }
 

@@ -114,6 +114,8 @@ class BlockModel {
   void apply_formats();
   void widen(std::size_t program, double error);
   void heed_samples(std::span<const double> x);
+  std::uint32_t parts() const { return static_cast<std::uint32_t>(problem_.component_names.size()) + 1; }  // blocks without a name first
+  KernelCounters counters(std::uint32_t component) const;
   void keep_counters();
 
   const Problem::Impl& problem_;
@@ -124,8 +126,8 @@ class BlockModel {
   std::vector<double> announced_;  // where functions were called last, where somebody is told
   BlockEvaluator evaluator_;
   std::vector<std::unique_ptr<BlockPass>> passes_;  // of each task
-  KernelCounters earlier_;                          // of passes that are gone
-  std::vector<KernelCounters> earlier_of_;          // the same by component
+  std::vector<KernelCounters> earlier_;             // of passes that are gone, by component
+  std::vector<int> escalations_of_;                 // programs widened in this solve, by component
   std::vector<std::uint8_t> component_wide_;
   std::vector<WidenedProgram> widened_;
   double most_error_ = 1e-3, sampled_error_ = 0;

@@ -26,6 +26,7 @@ void BlockModel::start_formats(const PrecisionPolicy& policy) {
   most_error_ = kOfColumn * policy.thresholds.epsilon_j;
   component_wide_.assign(1, policy.residual == Format::f64);
   for (const std::string& name : problem_.component_names) component_wide_.push_back(policy.formats_of(name).residual == Format::f64);
+  escalations_of_.assign(component_wide_.size(), 0);
   sampled_error_ = 0;
   apply_formats();
 }
@@ -49,6 +50,7 @@ void BlockModel::widen_all() {
 void BlockModel::widen(std::size_t program, double error) {
   const BlockProgramInfo info = evaluator_.program(program);
   evaluator_.set_wide(program, true);
+  ++escalations_of_[info.component];
   widened_.push_back({info.component > 0 ? problem_.component_names[info.component - 1] : std::string(), info.blocks, error});
 }
 
@@ -98,11 +100,7 @@ std::vector<ComponentSummary> BlockModel::components() const {
   for (std::size_t slot = 0; slot < structure_.list.blocks(); ++slot) rows[structure_.list.component[slot]] += structure_.rows[slot];
   for (std::uint32_t c = 0; c < rows.size(); ++c) {
     if (rows[c] == 0) continue;
-    KernelCounters counters = c < earlier_of_.size() ? earlier_of_[c] : KernelCounters();
-    for (const auto& pass : passes_) {
-      if (pass) counters.add(pass->counters(c));
-    }
-    parts.push_back({c > 0 ? problem_.component_names[c - 1] : "", rows[c], 0, counters});
+    parts.push_back({c > 0 ? problem_.component_names[c - 1] : "", rows[c], escalations_of_[c], counters(c)});
   }
   return parts;
 }
@@ -111,7 +109,6 @@ void BlockMinimizer::report_widened() {
   for (const BlockModel::WidenedProgram& program : model_.take_widened()) {
     std::vector<std::string> components;
     if (!program.component.empty()) components.push_back(program.component);
-    else ++unnamed_escalations_;
     const bool overflow = std::isinf(program.error);
     std::string reason = overflow ? fmt::format("f32 derivatives of {} blocks leave its range", program.blocks)
                                   : fmt::format("f32 derivatives of {} blocks are off by {:.1e}", program.blocks, program.error);
@@ -138,8 +135,8 @@ RuleValues BlockMinimizer::rule_values() const {
 
 // True: a rule of the policy's has raised a format. It never lowers one.
 bool BlockMinimizer::ruled() {
-  const PrecisionPolicy policy = options_.policy();
-  const auto match = apply_rules(policy.rules, rule_values());
+  if (policy_.rules.empty()) return false;
+  const auto match = apply_rules(policy_.rules, rule_values());
   if (!match) return false;
   const bool wide = model_.all_wide();
   const PartFormats now{wide || !low() ? Format::f64 : Format::f32, low() ? Format::f32 : Format::f64,
@@ -149,7 +146,7 @@ bool BlockMinimizer::ruled() {
   const bool widens = low() && !wide && asked.residual == Format::f64;
   if (!widens && gram <= plan_.gram) return false;
   if (widens) model_.widen_all();
-  promote(std::max(gram, plan_.gram), Event::rule, policy.rules[match->index].to_string());
+  promote(std::max(gram, plan_.gram), Event::rule, policy_.rules[match->index].to_string());
   if (widens) recorded_ = false;
   return true;
 }
