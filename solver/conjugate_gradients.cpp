@@ -1,20 +1,12 @@
 #include "conjugate_gradients.hpp"
 
+#include "dot.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
 
 namespace nlsq::inline v0 {
-
-namespace {
-
-double dot(std::span<const double> a, std::span<const double> b) {
-  double sum = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) sum += a[i] * b[i];
-  return sum;
-}
-
-}  // namespace
 
 CgResult ConjugateGradients::solve(const Operator& A, const Operator& precondition, std::span<const double> b, std::span<double> x,
                                    const CgGoal& goal) {

@@ -1,5 +1,7 @@
 #include "residual_curvature.hpp"
 
+#include "dot.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
@@ -7,12 +9,6 @@
 namespace nlsq::inline v0 {
 
 namespace {
-
-double dot(std::span<const double> a, std::span<const double> b) {
-  double sum = 0;
-  for (std::size_t j = 0; j < a.size(); ++j) sum += a[j] * b[j];
-  return sum;
-}
 
 void multiply(const Matrix& A, std::span<const double> d, Vector& out) {
   out.assign(d.size(), 0.0);

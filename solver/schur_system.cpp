@@ -1,4 +1,5 @@
 // The undamped normal matrix as an operator: H = JᵀJ on vectors, and H⁻¹ by the factors of the elimination.
+#include "dot.hpp"
 #include "schur.hpp"
 
 #include <fmt/format.h>
@@ -31,12 +32,6 @@ void for_each_row(const BlockStructure& s, const double* J, std::size_t point, W
     const double* row = J + s.record()[slot];
     for (std::size_t i = 0; i < s.rows[slot]; ++i, row += s.stride()[slot]) work(SlotRows{s, row, slot, point});
   }
-}
-
-double dot(const double* a, const double* b, std::size_t n) {
-  double sum = 0;
-  for (std::size_t i = 0; i < n; ++i) sum += a[i] * b[i];
-  return sum;
 }
 
 void add_multiple(double* to, double factor, const double* of, std::size_t n) {

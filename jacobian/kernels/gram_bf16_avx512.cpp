@@ -2,6 +2,7 @@
 // shows it. Nothing but the entry is visible to the linker.
 #include "gram_bf16.hpp"
 #include "kernel_sets.hpp"
+#include "transpose_avx512.hpp"
 
 #include <immintrin.h>
 
@@ -27,19 +28,7 @@ NLSQ_INLINE __mmask16 first_lanes(std::size_t count) {
 // 8 columns of 32 bf16 numbers, as 16 pairs each, into the places of 8 columns of a panel.
 NLSQ_INLINE void transpose_into(__m512i (&v)[8], std::uint32_t* to) {
   const __m512i first = _mm512_setr_epi64(0, 1, 8, 9, 2, 3, 10, 11), second = _mm512_setr_epi64(4, 5, 12, 13, 6, 7, 14, 15);
-  __m512i t[8];
-#pragma GCC unroll 4
-  for (int k = 0; k < 4; ++k) {
-    t[2 * k] = _mm512_unpacklo_epi32(v[2 * k], v[2 * k + 1]);
-    t[2 * k + 1] = _mm512_unpackhi_epi32(v[2 * k], v[2 * k + 1]);
-  }
-#pragma GCC unroll 2
-  for (int k = 0; k < 2; ++k) {  // 4 columns: quarter q of v[4k + e] has pair 4q + e
-    v[4 * k] = _mm512_unpacklo_epi64(t[4 * k], t[4 * k + 2]);
-    v[4 * k + 1] = _mm512_unpackhi_epi64(t[4 * k], t[4 * k + 2]);
-    v[4 * k + 2] = _mm512_unpacklo_epi64(t[4 * k + 1], t[4 * k + 3]);
-    v[4 * k + 3] = _mm512_unpackhi_epi64(t[4 * k + 1], t[4 * k + 3]);
-  }
+  transpose_quarters(v);
   const auto store = [to](int pair, __m256i columns) { _mm256_store_si256(reinterpret_cast<__m256i*>(to + pair * 16), columns); };
 #pragma GCC unroll 4
   for (int e = 0; e < 4; ++e) {

@@ -6,21 +6,28 @@
 namespace nlsq::inline v0 {
 namespace {
 
-// 16 x 16 numbers of 32 bits: first within quarters of a vector, then quarters.
-[[gnu::always_inline]] inline void transpose(__m512i (&v)[16]) {
-  __m512i t[16];
+// Numbers of 32 bits, four vectors together: quarter q of v[4k + e] has number 4q + e of each.
+template <int N>
+[[gnu::always_inline]] inline void transpose_quarters(__m512i (&v)[N]) {
+  __m512i t[N];
 #pragma GCC unroll 8
-  for (int k = 0; k < 8; ++k) {
+  for (int k = 0; k < N / 2; ++k) {
     t[2 * k] = _mm512_unpacklo_epi32(v[2 * k], v[2 * k + 1]);
     t[2 * k + 1] = _mm512_unpackhi_epi32(v[2 * k], v[2 * k + 1]);
   }
 #pragma GCC unroll 4
-  for (int k = 0; k < 4; ++k) {
+  for (int k = 0; k < N / 4; ++k) {
     v[4 * k] = _mm512_unpacklo_epi64(t[4 * k], t[4 * k + 2]);
     v[4 * k + 1] = _mm512_unpackhi_epi64(t[4 * k], t[4 * k + 2]);
     v[4 * k + 2] = _mm512_unpacklo_epi64(t[4 * k + 1], t[4 * k + 3]);
     v[4 * k + 3] = _mm512_unpackhi_epi64(t[4 * k + 1], t[4 * k + 3]);
   }
+}
+
+// 16 x 16 numbers of 32 bits: first within quarters of a vector, then quarters.
+[[gnu::always_inline]] inline void transpose(__m512i (&v)[16]) {
+  __m512i t[16];
+  transpose_quarters(v);
 #pragma GCC unroll 4
   for (int k = 0; k < 4; ++k) {
     t[k] = _mm512_shuffle_i32x4(v[k], v[k + 4], 0x88);
