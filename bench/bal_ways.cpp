@@ -1,5 +1,7 @@
 #include "bal_ways.hpp"
 
+#include "peers.hpp"
+
 #include <nlsq/problem.hpp>
 #if NLSQ_BENCH_CERES_ENTRY
 #include <nlsq/ceres.hpp>
@@ -7,9 +9,6 @@
 
 #if NLSQ_BENCH_CERES
 #include <ceres/ceres.h>
-#if __has_include(<glog/logging.h>)
-#include <glog/logging.h>
-#endif
 #endif
 
 #include <fmt/format.h>
@@ -170,9 +169,7 @@ std::vector<std::string> bal_ways() {
 bool is_ceres_way(const std::string& way) { return way.starts_with("Ceres"); }
 
 BalRun bal_run(const std::string& way, bal::Problem& scene, int threads, double target) {
-#if NLSQ_BENCH_CERES && __has_include(<glog/logging.h>)
-  FLAGS_minloglevel = 3;
-#endif
+  silence_ceres();
   const auto known = std::ranges::find(kWays, way, &Way::name);
   if (known == std::end(kWays)) throw std::runtime_error(fmt::format("no way of adjusting bundles is called '{}'", way));
   return known->run(scene, threads, target);

@@ -75,13 +75,6 @@ class AllRows final : public ceres::CostFunction {
   const Data& data_;
 };
 
-// It logs every trial point that is not finite; neither the page nor the time is wanted.
-void silence() {
-#if __has_include(<glog/logging.h>)
-  FLAGS_minloglevel = 3;
-#endif
-}
-
 std::vector<double> fit(const PeerTask& task, CeresForm form, CeresSolver solver) {
   std::vector<double> p = task.start;
   ceres::Problem problem;
@@ -106,8 +99,14 @@ std::vector<double> fit(const PeerTask& task, CeresForm form, CeresSolver solver
 
 }  // namespace
 
+void silence_ceres() {
+#if __has_include(<glog/logging.h>)
+  FLAGS_minloglevel = 3;
+#endif
+}
+
 std::optional<Contender> ceres_fit(const PeerTask& task, CeresForm form, CeresSolver solver) {
-  silence();
+  silence_ceres();
   const char* name = form == CeresForm::one_block ? "Ceres, one block by hand"
                      : solver == CeresSolver::qr  ? "Ceres AutoDiff, DENSE_QR"
                                                   : "Ceres AutoDiff, a block a row";
@@ -122,6 +121,7 @@ std::string detail::ceres_name() { return "Ceres " CERES_VERSION_STRING; }
 
 namespace bench {
 
+void silence_ceres() {}
 std::optional<Contender> ceres_fit(const PeerTask&, CeresForm, CeresSolver) { return std::nullopt; }
 std::string detail::ceres_name() { return {}; }
 

@@ -1,5 +1,6 @@
 // Moré, Garbow and Hillstrom's problems from their starts and from 10 and 100 times them, from those starts moved a little, from
 // many, and within bounds: who gets to the minimum?
+#include "peers.hpp"
 #include "suites.hpp"
 
 #include <mgh.hpp>
@@ -9,9 +10,6 @@
 
 #if NLSQ_BENCH_CERES
 #include <ceres/ceres.h>
-#if __has_include(<glog/logging.h>)
-#include <glog/logging.h>
-#endif
 #endif
 
 #include <fmt/format.h>
@@ -93,14 +91,7 @@ Outcome by_nlsq(const Case<F>& c, const char* policy, int starts = 1) {
   options.starts = starts;
   options.bounds.lower = c.lower;
   options.bounds.upper = c.upper;
-  const auto residuals = [](const auto& p) {
-    using T = std::decay_t<decltype(p[0])>;
-    std::vector<T> x, r(F::residuals);
-    for (int j = 0; j < F::parameters; ++j) x.push_back(p[static_cast<std::size_t>(j)]);
-    F{}(x.data(), r.data());
-    return r;
-  };
-  const nlsq::LeastSquaresResult result = nlsq::least_squares(residuals, c.start, options);
+  const nlsq::LeastSquaresResult result = nlsq::least_squares(mgh::vector_function<F>, c.start, options);
   const bool began = result.summary.termination != nlsq::Termination::failure;
   return judged(c, began ? 2 * result.cost : squares_at<F>(c.start), nlsq::name(result.summary.verdict), result.success());
 }
@@ -220,9 +211,7 @@ void run_mgh(const Settings& settings) {
   settings.report->begin_suite("mgh", "Moré, Garbow and Hillstrom's problems 1 to 19 from their starts and 10 and 100 times them, by default options: ‖r‖² at the\n"
                                       "end; (no): not the minimum to 4 digits, nor, where that is 0, a share 1e-10 of the start's, nor a certified local\n"
                                       "minimum that is listed. Ceres's test: 4 digits, of zero 4 decimals");
-#if NLSQ_BENCH_CERES && __has_include(<glog/logging.h>)
-  FLAGS_minloglevel = 3;
-#endif
+  silence_ceres();
   near_and_far(settings);
   many_starts(settings);
   bounded(settings);

@@ -80,14 +80,7 @@ TEST_CASE("Moré, Garbow and Hillstrom's bounded problems by each way: the minim
       options.bounds.upper.assign(problem.upper.begin(), problem.upper.end());
       std::vector<double> start;
       for (std::size_t j = 0; j < F::start.size(); ++j) start.push_back(std::clamp(F::start[j], problem.lower[j], problem.upper[j]));
-      const auto residuals = [](const auto& p) {
-        using T = std::decay_t<decltype(p[0])>;
-        std::vector<T> x, r(F::residuals);
-        for (std::size_t j = 0; j < F::parameters; ++j) x.push_back(p[j]);
-        F{}(x.data(), r.data());
-        return r;
-      };
-      const LeastSquaresResult result = least_squares(residuals, start, options);
+      const LeastSquaresResult result = least_squares(problems::mgh::vector_function<F>, start, options);
       CAPTURE(way.name);
       CAPTURE(F::name);
       for (std::size_t j = 0; j < start.size(); ++j) CHECK((result.x[j] >= problem.lower[j] && result.x[j] <= problem.upper[j]));

@@ -5,6 +5,8 @@
 
 #include <array>
 #include <cmath>
+#include <cstddef>
+#include <type_traits>
 #include <vector>
 
 namespace problems::mgh {
@@ -351,6 +353,16 @@ void for_each_bounded(Use use) {
   use(Bounded<BiggsExp6>{{}, {0, 0, 0, 1, 0, 0}, {2, 8, 1, 7, 5, 5}, 5.3209865e-4});
   use(Bounded<Gulf>{{}, {1e-16, 0, 0}, {10, 10, 10}, 5.2908624});
 }
+
+// A problem as least_squares takes it: r(p), a vector.
+template <class F>
+inline constexpr auto vector_function = [](const auto& p) {
+  using T = std::decay_t<decltype(p[0])>;
+  std::vector<T> x, r(F::residuals);
+  for (int j = 0; j < F::parameters; ++j) x.push_back(p[static_cast<std::size_t>(j)]);
+  F{}(x.data(), r.data());
+  return r;
+};
 
 // Whether ‖r‖² = `found` is the minimum: to the digits printed, or, where that is zero, a share 1e-10 of the start's at most.
 inline bool reached(double minimum, double found, double at_start) {

@@ -88,14 +88,7 @@ Ended fit(double scale, LeastSquaresOptions options = {}) {
   options.threads = 1;
   std::vector<double> start(F::start.begin(), F::start.end());
   for (double& v : start) v *= scale;
-  const auto residuals = [](const auto& p) {
-    using T = std::decay_t<decltype(p[0])>;
-    std::vector<T> x, r(F::residuals);
-    for (int j = 0; j < F::parameters; ++j) x.push_back(p[static_cast<std::size_t>(j)]);
-    F{}(x.data(), r.data());
-    return r;
-  };
-  Ended out{least_squares(residuals, start, options), 0};
+  Ended out{least_squares(mgh::vector_function<F>, start, options), 0};
   out.used = std::ranges::count_if(out.result.summary.iterations, [](const IterationSummary& it) { return it.reason.find("curvature") != std::string::npos; });
   return out;
 }
