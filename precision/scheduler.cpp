@@ -109,7 +109,7 @@ PrecisionPlan f64_rows(const HealthReport& h, const Thresholds& t) {
 
 // One step up for the Gram matrix; residuals follow where the form needs f64 rows.
 PrecisionPlan wider_gram(const HealthReport& h) {
-  if (h.plan.residual == Format::f64 && below_f64(h.plan.gram)) return all_f64(h.plan);
+  if (h.plan.residual == Format::f64 && below_f64(h.plan.gram) && !h.derivatives_apart) return all_f64(h.plan);
   switch (h.plan.gram) {
     case Gram::f16:
     case Gram::bf16: return {h.plan.residual, Gram::f32_tile};
@@ -149,6 +149,7 @@ Event gram_trouble(const HealthReport& h, const Thresholds& t) {
     return Event::condition;
   }
   if (!below_f64(gram)) return Event::none;
+  if (!h.contraction_known) return h.rejected ? Event::rejected_step : Event::none;
   if (!(h.contraction <= t.epsilon_j)) return Event::jacobian_error;
   return h.rejected && !(h.contraction <= t.rejected_contraction) ? Event::rejected_step : Event::none;
 }
@@ -161,6 +162,15 @@ Event row_trouble(const HealthReport& h, const Thresholds& t) {
   // A step whose predicted gain drowns in the cost's noise cannot be judged.
   if (h.undecided_in_a_row >= t.undecided_steps || !(h.cost_noise <= t.cost_noise * h.predicted)) return Event::cost_noise;
   return h.stalled ? Event::stalled : Event::none;
+}
+
+// The same of a J below f64 under residuals that are f64 always. Close to the end, or where the cost has all but stopped
+// falling, the next J is f64.
+std::optional<Decision> jacobian_decision(const HealthReport& h) {
+  constexpr double kFlat = 1e-9;  // relative decrease of the cost
+  if (h.stalled) return Decision{all_f64(h.plan), Event::stalled};
+  if (h.nearness <= 1 || h.last_decrease <= kFlat) return Decision{all_f64(h.plan), Event::finishing, true};
+  return std::nullopt;
 }
 
 // A fit goes down a few times, whoever asks: what goes up again and again pays for each time.
@@ -210,14 +220,20 @@ PrecisionPlan initial_plan(const PrecisionPolicy& policy, const FitSize& size) {
 
 Decision next_plan(const HealthReport& h, const PrecisionPolicy& policy, const RuleValues& values) {
   const Thresholds& t = policy.thresholds;
-  const bool low_rows = h.plan.residual != Format::f64;
-  if (low_rows && !(h.finite && h.nonfinite_tiles <= t.nonfinite_tiles)) return {all_f64(h.plan), Event::overflow};
+  const bool low_rows = h.plan.residual != Format::f64, low_jacobian = h.derivatives_apart && below_f64(h.plan.gram);
+  if ((low_rows || low_jacobian) && !(h.finite && h.nonfinite_tiles <= t.nonfinite_tiles)) {
+    return {all_f64(h.plan), Event::overflow};
+  }
   if (const auto decision = by_rule(h, policy, values)) return *decision;
 
+  if (h.derivatives_apart && !low_jacobian) return {h.plan, Event::none};  // no QR pass serves here
   if (const Event event = gram_trouble(h, t); event != Event::none) {
     const bool enough = low_rows && !(h.wasted <= t.wasted_work);  // of evaluating the same point again and again
     const PrecisionPlan plan = enough ? all_f64(h.plan) : wider_gram(h);
     if (event == Event::not_definite || !within(h.plan, policy.ceiling) || within(plan, policy.ceiling)) return {plan, event};
+  }
+  if (low_jacobian) {
+    if (const auto decision = jacobian_decision(h)) return *decision;
   }
   if (low_rows) {
     // So close an undamped step lands where only f64 can tell what is left to do: a pass at this point in f64 would

@@ -4,30 +4,12 @@
 #include "box.hpp"
 #include "evaluator.hpp"
 #include "linear_solver.hpp"
+#include "step.hpp"
 
 #include <nlsq/options.hpp>
 #include <nlsq/summary.hpp>
 
 namespace nlsq::inline v0 {
-
-// What the verdict is judged against.
-struct CertificateTests {
-  double tau = 1e-3, xtol = 1e-10, gtol = 1e-10;
-  double magnitude = 0;     // ‖size of the terms of r‖: rounding errors of r scale with it
-  double initial_cost = 0;  // a cost 32 digits below it is zero, if it is rounding beside the terms of r, too
-  bool unit_sigma = false;  // sigma is 1 by the user's word (absolute sigma)
-  std::span<const double> column_magnitude = {};  // as in Recheck; `magnitude` for all where it is empty
-  bool underflow = false;   // as in Recheck: sums of squares say nothing
-  Box room = {};            // around x
-};
-
-struct Certified {
-  Certificate certificate;
-  // (JᵀJ)⁻¹ on the determined subspace, not scaled by sigma²; NaN for parameters outside it and for those on a bound
-  Matrix covariance;
-  Vector step;        // undamped f64 step, within the determined subspace and the bounds
-  bool first_order = false;  // a first-order test holds
-};
 
 // Judges x, linearized in f64. Parameters that the cost pushes against a bound they lie on are taken as fixed there. Where κ₀ asks for it a QR pass over the rows replaces the normal
 // equations. `at` is updated to the linearization that served.
@@ -43,18 +25,7 @@ void certify(Evaluator& evaluator, std::span<const double> x, Linearization& at,
 // Rank, covariance and step of `at` alone. False where it takes the triangle of a QR pass, and `at` has none.
 bool judge_covariance(const Linearization& at, Certified& out);
 
-// First-order quantities at x from the normal equations alone: cheap, for the loop. Not valid
-// (`usable` false) where H is numerically singular.
-struct FirstOrder {
-  bool usable = false;
-  double condition = 0;        // κ₀
-  double decrement = 0;        // ν₀
-  double decrement_sigma = 0;  // ν₀/σ
-  double cosine = 0;           // largest |g_j| / (‖J_j‖‖r‖)
-  double step_size = 0;        // ‖D s₀‖ / ‖D x‖
-  Vector step;                 // s₀, within the bounds
-  std::vector<Held> held;      // as in Step
-};
+// First-order quantities at x from the normal equations alone.
 FirstOrder first_order(const Linearization& at, std::span<const double> x, std::size_t rows, bool unit_sigma, const Box& room = {});
 void first_order(const Linearization& at, std::span<const double> x, std::size_t rows, bool unit_sigma,
                  UndampedSolver& scratch, FirstOrder& out, const Box& room = {});

@@ -1,6 +1,8 @@
 // What the minimizer asks of a problem: a linearization, a cost, a probe. Precision is an argument.
 #pragma once
 
+#include "step.hpp"
+
 #include <nlsq/kernel_table.hpp>
 #include <nlsq/matrix.hpp>
 #include <nlsq/row_model.hpp>
@@ -14,18 +16,20 @@
 
 namespace nlsq::inline v0 {
 
-using Vector = std::vector<double>;
-
-// All that one pass over the rows tells about x.
-struct Linearization {
+// What a linearization says of a point, whatever form its matrices have.
+struct PointModel {
   PrecisionPlan plan;
-  double cost = 0;   // ½‖r‖²
-  Vector gradient;   // Jᵀr, n
-  Matrix normal;     // JᵀJ, n x n, symmetric
-  Matrix triangle;   // plan.gram == qr: R of [J | r], (n+1) x (n+1); else empty
+  double cost = 0;  // ½‖r‖², with losses applied
   bool finite = true;
   double nonfinite_tiles = 0;  // share of the tiles redone in f64
-  Vector nonfinite_of;         // the same of each component's tiles; empty where there are none
+};
+
+// All that one pass over the rows tells about x.
+struct Linearization : PointModel {
+  Vector gradient;      // Jᵀr, n
+  Matrix normal;        // JᵀJ, n x n, symmetric
+  Matrix triangle;      // plan.gram == qr: R of [J | r], (n+1) x (n+1); else empty
+  Vector nonfinite_of;  // nonfinite_tiles of each component; empty where there are none
 };
 
 struct CostValue {

@@ -5,6 +5,7 @@
 #include "fp_environment.hpp"
 #include "multi_start.hpp"
 #include "row_statistics.hpp"
+#include "certificate.hpp"
 #include "solve.hpp"
 
 #include <nlsq/fallback_rows.hpp>

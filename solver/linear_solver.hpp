@@ -8,6 +8,7 @@
 
 #include "box.hpp"
 #include "evaluator.hpp"
+#include "step.hpp"
 
 #include <memory>
 #include <span>
@@ -16,18 +17,6 @@
 namespace nlsq::inline v0 {
 
 struct Parallelism;
-
-struct Step {
-  bool factored = false;  // numerically positive definite; else nothing below is meaningful
-  Vector step;            // unscaled, to be added to x
-  double scaled_norm = 0; // ‖D step‖
-  double predicted = 0;   // cost decrease of the linear model: ½(λ‖s‖² - gᵀs) >= 0, λ weighed
-  double nu = 0;          // ‖L⁻¹g‖, = √(gᵀ(H+λI)⁻¹g)
-  double condition = 0;   // 1-norm condition of H + λI (n <= 64: exact inverse; beyond: Hager-Higham)
-  // Which bounds the step ends on; empty: none. Then ½ν² is what the damped model falls by, and `condition` that of
-  // the other parameters' matrix.
-  std::vector<Held> held;
-};
 
 class LinearSolver {
  public:

@@ -1,6 +1,11 @@
 // The end: when a test seems to hold, the certificate, and what is reported.
-#include "minimizer.hpp"
+#include "loop.hpp"
 
+#include "certificate.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -8,195 +13,320 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 constexpr int kCertificateTries = 5;
-constexpr double kPolishWork = 2e5;  // rows * operations below which a pass costs nothing worth saving
 constexpr int kPolishSteps = 100;
+constexpr std::size_t kRecheckRows = 4096;
 
-// Whether sums of squares over all rows say so, too: of some columns a part of the rows may see nothing but their tails.
-bool squares_underflow(const Linearization& at) {
-  constexpr double kSafe = 0x1p-1000;
-  bool found = !(at.cost > kSafe);
-  for (std::size_t j = 0; j < at.gradient.size(); ++j) found = found || !(at.normal(j, j) > kSafe);
-  return found;
-}
-
-}  // namespace
-
-// A first-order test seems to hold, or no step is left to try: time for the certificate.
-bool Minimizer::reached() {
-  if (low()) return false;
-  if (stalled_ || ftol_met_) return true;
-  const Box around = room();
-  const double cosine = gradient_cosine(*at_, around);
-  if (zero_residual(at_->cost, summary_.initial_cost, magnitude_)) return true;
-  const bool known = first_order_known();
-  // Within rounding; where columns are nearly dependent that is far from the optimum unless ν₀ is rounding, too.
-  if (gradient_noise(*at_, magnitude_, column_magnitude_, evaluator_.jacobian_error(), around).noise &&
-      (!known || first_.decrement_sigma <= options_.tau || first_.decrement <= decrement_noise(at_->cost, magnitude_))) {
-    return true;
-  }
-  if (known) {
-    const bool flat = first_.decrement_sigma <= options_.tau || cosine <= options_.gtol;
-    return flat && first_.step_size <= std::max(options_.xtol, step_noise(first_.condition, state_.x.size()));
-  }
-  // κ₀ is beyond the normal equations: only a QR pass can tell. Ask for it when the damped problem is solved.
-  const double sigma = scatter(at_->cost, evaluator_.residuals(), state_.x.size(), unit_sigma_);
-  return cosine <= options_.gtol || step_.nu <= 1e-3 * options_.tau * sigma;
-}
-
-// Certifies x. False: not yet, carry on from the certificate's own step.
-bool Minimizer::conclude(Termination reason) {
-  const auto begin = Clock::now();
-  const bool concluded = certify_here(reason);
-  summary_.time.certify += seconds_since(begin);
-  return concluded;
-}
-
-bool Minimizer::certify_here(Termination reason) {
-  if (low() || low_gram()) {
-    state_.plan = {Format::f64, Gram::f64};
-    at_.reset();
-  }
-  if (!at_) {
-    evaluator_.linearize_into(state_.x, state_.plan, at_.renew());
-    first_order(*at_, state_.x, evaluator_.residuals(), unit_sigma_, memory_.undamped, first_, room());
-  }
-  if (worse_than_checkpoint()) {
-    roll_back();
-    if (reason == Termination::converged) return false;
-    if (!at_->finite) {
-      summary_.termination = Termination::failure;
-      return true;
-    }
-  }
-  const bool small = static_cast<double>(evaluator_.residuals()) * evaluator_.row_cost() < kPolishWork;
-  if (reason == Termination::converged && small) polish();
-  if (reason == Termination::converged) settle_on_bounds();
-  evaluator_.recheck_into(state_.x, options_.strict ? evaluator_.residuals() : kRecheckRows, recheck_end_);
-  recheck_end_.underflow = recheck_end_.underflow && squares_underflow(*at_);
-  magnitude_ = recheck_end_.magnitude;
-  cost_magnitude_ = recheck_end_.cost_magnitude > 0 ? recheck_end_.cost_magnitude : magnitude_;
-  column_magnitude_ = recheck_end_.column_magnitude;
-  certify(evaluator_, state_.x, *at_,
-          {options_.tau, options_.xtol, options_.gtol, magnitude_, summary_.initial_cost, unit_sigma_, column_magnitude_,
-           recheck_end_.underflow, room()},
-          memory_.undamped, certified_);
-  if (last_step_ && !widen_by_last_step()) return false;
-  summary_.termination = reason;
-  if (certified_.first_order || reason != Termination::converged) {
-    if (certified_.first_order) summary_.termination = Termination::converged;
-    return true;
-  }
-  if (ftol_met_) {
-    summary_.termination = Termination::tolerance;
-    return true;
-  }
-  if (!reached()) {  // only by rounding measured where the terms were larger
-    solver_.reset();
-    return false;
-  }
-  if (state_.plan.gram != Gram::qr && !at_->triangle.empty()) {  // it took QR to see that this is not the end
-    state_.plan.gram = Gram::qr;
-    solver_.reset();
-    stalled_ = false;
-    last_accepted_ = true;
-    trust_.restore(std::min(streak_lambda_, options_.initial_lambda));
-    trust_.forgive();
-    return false;
-  }
-  if (++state_.failed_certificates <= kCertificateTries && take_certified_step()) return false;
-  summary_.termination = Termination::no_progress;
-  return true;
-}
-
-// The certificate's undamped step, within the subspace the data determine, if it does not raise the cost.
-bool Minimizer::take_certified_step() {
-  Vector next;
-  move_within(box_, state_.x, certified_.step, {}, next);
-  if (next == state_.x) return false;
-  Linearization there = evaluator_.linearize(next, {Format::f64, Gram::qr});
-  if (!there.finite || there.cost > at_->cost + noise()) return false;
-  state_.x = std::move(next);
-  last_decrement_ = 0;
-  state_.plan.gram = Gram::qr;
-  at_.renew() = std::move(there);
-  solver_.reset();
-  stalled_ = false;
-  return true;
+void first_order_here(Loop& loop) {
+  loop.system->first_order(loop.point.x, 0, std::numeric_limits<double>::infinity(), loop.point.first);
 }
 
 // Problems too small for passes to cost anything go on, undamped, until ν₀ stops falling.
-void Minimizer::polish() {
-  for (int k = 0; k < kPolishSteps && first_.usable && first_.decrement > 0; ++k) {
-    move_within(box_, state_.x, first_.step, first_.held, trial_);
-    if (trial_ == state_.x) return;
-    evaluator_.linearize_into(trial_, state_.plan, trial_at_.renew());
-    if (!trial_at_->finite || trial_at_->cost > at_->cost + noise()) return;
-    FirstOrder& next = memory_.next_first;
-    state_.x.swap(trial_);
-    first_order(*trial_at_, state_.x, evaluator_.residuals(), unit_sigma_, memory_.undamped, next, room());
-    if (!next.usable || !(next.decrement < first_.decrement)) {
-      state_.x.swap(trial_);
+void polish(Loop& loop) {
+  System& system = *loop.system;
+  Point& point = loop.point;
+  for (int k = 0; k < kPolishSteps && point.first.usable && point.first.decrement > 0; ++k) {
+    system.plus(point.x, point.first, loop.trial.x);
+    if (loop.trial.x == point.x) return;
+    const PointModel& there = system.linearize_trial(loop.trial.x, loop.digits.plan);
+    if (!there.finite || there.cost > loop.cost() + loop.noise()) return;
+    point.x.swap(loop.trial.x);
+    system.accept_trial();
+    system.first_order(point.x, 0, std::numeric_limits<double>::infinity(), loop.next_first);
+    if (!loop.next_first.usable || !(loop.next_first.decrement < point.first.decrement)) {
+      point.x.swap(loop.trial.x);
+      system.restore_point();
       return;
     }
-    at_.swap(trial_at_);
-    std::swap(first_, next);
+    std::swap(point.first, loop.next_first);
   }
 }
 
 // The last bit of the way to a bound that is to hold a parameter: costs need not show it, and short of the bound nothing
 // holds.
-void Minimizer::settle_on_bounds() {
-  if (!first_.usable || first_.held.empty()) return;
+void settle_on_bounds(Loop& loop) {
+  System& system = *loop.system;
+  const FirstOrder& first = loop.point.first;
+  if (!first.usable || first.held.empty()) return;
   bool short_of_one = false;
-  for (std::size_t j = 0; j < state_.x.size(); ++j) {
-    short_of_one = short_of_one || (first_.held[j] != Held::none && first_.step[j] != 0);
+  for (std::size_t j = 0; j < first.held.size(); ++j) {
+    short_of_one = short_of_one || (first.held[j] != Held::none && first.step[j] != 0);
   }
   if (!short_of_one) return;
-  move_within(box_, state_.x, first_.step, first_.held, trial_);
-  evaluator_.linearize_into(trial_, state_.plan, trial_at_.renew());
-  if (!trial_at_->finite || trial_at_->cost > at_->cost + noise()) return;
-  state_.x.swap(trial_);
-  at_.swap(trial_at_);
-  first_order(*at_, state_.x, evaluator_.residuals(), unit_sigma_, memory_.undamped, first_, room());
+  system.plus(loop.point.x, first, loop.trial.x);
+  const PointModel& there = system.linearize_trial(loop.trial.x, loop.digits.plan);
+  if (!there.finite || there.cost > loop.cost() + loop.noise()) return system.drop_trial();
+  loop.point.x.swap(loop.trial.x);
+  system.accept_trial();
+  first_order_here(loop);
 }
 
-void Minimizer::finish(MinimizerResult& out) {
-  account(state_.iteration);
-  Certificate& c = certified_.certificate;
-  c.rechecked_rows = recheck_start_.rows + recheck_end_.rows;
-  c.recheck_discrepancy = std::max(recheck_start_.largest, recheck_end_.largest);
+// The certificate's own step, if it does not raise the cost. One that lowers it beyond rounding may be taken again and again;
+// of others a few, which the gradient judges in the next certificate.
+bool take_certified_step(Loop& loop) {
+  System& system = *loop.system;
+  constexpr int kHalvings = 8;  // where the step follows second derivatives, or a model that is not linear so far out
+  const PrecisionPlan finest = system.finest_plan();
+  const double cost = loop.cost(), noise = loop.noise();
+  loop.next_first.step = loop.certified.step;
+  loop.next_first.held.clear();
+  for (int k = 0; k <= (system.derivatives_apart() ? kHalvings : 0); ++k) {
+    system.plus(loop.point.x, loop.next_first, loop.trial.x);
+    if (loop.trial.x == loop.point.x) return false;
+    const bool worth_it = !system.derivatives_apart() || system.cost(loop.trial.x, Format::f64) <= cost + noise;
+    const PointModel* there = worth_it ? &system.linearize_trial(loop.trial.x, finest) : nullptr;
+    const bool falls = there && there->finite && there->cost < cost - noise && system.derivatives_apart();
+    if (there && there->finite && there->cost <= cost + noise &&
+        (falls || ++loop.ending.failed_certificates <= kCertificateTries)) {
+      loop.trial.gain = std::numeric_limits<double>::quiet_NaN();
+      if (system.derivatives_apart()) record(loop, StepOutcome::accepted, Event::none, "the certificate's own step");
+      move_to_trial(loop, false);
+      system.accept_trial();
+      loop.digits.plan = finest;
+      loop.ending.stalled = false;
+      loop.ending.held_off = false;
+      return true;
+    }
+    if (there) system.drop_trial();
+    if (!worth_it || !there->finite || there->cost > cost + noise) {
+      for (double& s : loop.next_first.step) s *= 0.5;
+      continue;
+    }
+    break;
+  }
+  return false;
+}
+
+// Nothing else is left to try at x: from here on with less damping, or, where that stalled, with that of the start.
+bool reopen(Loop& loop) {
+  constexpr int kTimes = 5;
+  constexpr double kLessDamping = 1e-3;
+  Ending& ending = loop.ending;
+  const bool stalled = ending.stalled;
+  if (!loop.system->derivatives_apart() || ending.reopened >= (stalled ? 1 : kTimes)) return false;
+  ++ending.reopened;
+  ending.stalled = false;
+  ending.held_off = true;
+  loop.point.prepared = false;
+  loop.damping.last_accepted = true;
+  const double less = std::max(TrustRegion::kMin, kLessDamping * loop.lambda());
+  loop.damping.trust.restore(stalled ? loop.options->initial_lambda : less);
+  return true;
+}
+
+// The certificate of a point reached by a last step says no more than is known of it. False: it is not certified, and a pass
+// is made there after all.
+bool widen_by_last_step(Loop& loop) {
+  const LastStep step = *loop.ending.last_step;
+  loop.ending.last_step.reset();
+  Certificate& c = loop.certified.certificate;
+  if (!loop.certified.first_order || loop.system->by_qr()) {
+    loop.ending.last_step_failed = true;
+    loop.system->forget();
+    loop.point.prepared = false;
+    return false;
+  }
+  c.last_step = step.size;
+  c.step = std::max(c.step, step.left);
+  c.decrement_sigma = std::max(c.decrement_sigma, step.left_sigma);
+  c.covariance_error = std::max(c.covariance_error, step.gram_change);
+  return true;
+}
+
+void recheck_end(Loop& loop) {
+  RoundingSizes& rounding = loop.rounding;
+  System& system = *loop.system;
+  system.recheck(loop.point.x, loop.options->strict ? system.residuals() : kRecheckRows, rounding.end);
+  rounding.end.underflow = rounding.end.underflow && system.squares_underflow();
+  rounding.magnitude = rounding.end.magnitude;
+  rounding.cost_magnitude = rounding.end.cost_magnitude > 0 ? rounding.end.cost_magnitude : rounding.magnitude;
+  rounding.column_magnitude = rounding.end.column_magnitude;
+}
+
+// A certificate that failed: x is not the end, or cannot be shown to be. False: the iteration goes on.
+bool end_uncertified(Loop& loop) {
+  System& system = *loop.system;
+  Damping& damping = loop.damping;
+  if (!loop.ending.stopped_by.empty()) {
+    loop.summary.termination = Termination::tolerance;
+    return true;
+  }
+  if (!reached(loop)) {  // only by rounding measured where the terms were larger
+    loop.point.prepared = false;
+    return false;
+  }
+  if (loop.digits.plan.gram != Gram::qr && system.by_qr()) {  // it took QR to see that this is not the end
+    loop.digits.plan.gram = Gram::qr;
+    loop.point.prepared = false;
+    loop.ending.stalled = false;
+    damping.last_accepted = true;
+    damping.trust.restore(std::min(damping.streak, loop.options->initial_lambda));
+    damping.trust.forgive();
+    return false;
+  }
+  if (budget_spent(loop)) {
+    loop.summary.termination = *budget_spent(loop);
+    return true;
+  }
+  if (take_certified_step(loop) || reopen(loop)) return false;
+  loop.summary.termination = Termination::no_progress;
+  return true;
+}
+
+bool certify_here(Loop& loop, Termination reason) {
+  System& system = *loop.system;
+  if (loop.low() || loop.low_gram()) {
+    loop.digits.plan = {Format::f64, Gram::f64};
+    system.forget();
+  }
+  if (!system.known()) {
+    system.linearize(loop.point.x, loop.digits.plan);
+    loop.point.prepared = false;
+    first_order_here(loop);
+  }
+  if (worse_than_checkpoint(loop)) {
+    roll_back(loop);
+    if (reason == Termination::converged) return false;
+    if (!system.at().finite) {
+      loop.summary.termination = Termination::failure;
+      return true;
+    }
+  }
+  if (reason == Termination::converged && system.passes_are_free()) polish(loop);
+  if (reason == Termination::converged) settle_on_bounds(loop);
+  recheck_end(loop);
+  const RoundingSizes& rounding = loop.rounding;
+  const CertificateTests tests{loop.options->tau, loop.options->xtol, loop.options->gtol, rounding.magnitude,
+                               loop.summary.initial_cost, false, rounding.column_magnitude, rounding.end.underflow,
+                               system.room(loop.point.x)};
+  system.certify(loop.point.x, tests, loop.certified);
+  if (loop.ending.last_step && !widen_by_last_step(loop)) return false;
+  loop.summary.termination = reason;
+  if (loop.certified.first_order || reason != Termination::converged) {
+    if (loop.certified.first_order) loop.summary.termination = Termination::converged;
+    return true;
+  }
+  return end_uncertified(loop);
+}
+
+// A damped step by conjugate gradients was short because it was cut short? It is solved for once more, tightly.
+bool reached_by_damped_step(Loop& loop) {
+  System& system = *loop.system;
+  const auto flat = [&] {
+    const bool small = loop.step.nu <= loop.options->tau * loop.sigma() ||
+                       system.gradient_cosine(loop.point.x) <= loop.options->gtol ||
+                       system.gradient_is_noise(loop.point.x, loop.rounding.end.rows > 0 ? loop.rounding.end : loop.rounding.start);
+    return small && loop.lambda() <= 1e-4 && loop.step.scaled_norm <= loop.options->xtol * loop.scaled_size();
+  };
+  if (!flat()) return false;
+  system.set_solve_accuracy(0);
+  system.solve(loop.lambda(), loop.step);
+  return flat();
+}
+
+}  // namespace
+
+// A first-order test seems to hold, or no step is left to try: time for the certificate.
+bool reached(Loop& loop) {
+  if (loop.low()) return false;
+  System& system = *loop.system;
+  const SolverOptions& options = *loop.options;
+  const FirstOrder& first = loop.point.first;
+  if (loop.ending.stalled || !loop.ending.stopped_by.empty()) return true;
+  if (loop.ending.held_off || (system.derivatives_apart() && loop.low_gram())) return false;
+  if (zero_residual(loop.cost(), loop.summary.initial_cost, loop.rounding.magnitude)) return true;
+  if (system.solves_iteratively()) return reached_by_damped_step(loop);
+  const bool known = first_order_known(loop);
+  const Recheck& rounding = loop.rounding.end.rows > 0 ? loop.rounding.end : loop.rounding.start;
+  // Within rounding; where columns are nearly dependent that is far from the optimum unless ν₀ is rounding, too.
+  const bool close = first.decrement_sigma <= options.tau || first.decrement <= decrement_noise(loop.cost(), loop.rounding.magnitude);
+  if ((known ? close : !system.derivatives_apart()) && system.gradient_is_noise(loop.point.x, rounding)) return true;
+  const double cosine = system.gradient_cosine(loop.point.x);
+  if (known) {
+    const bool flat = first.decrement_sigma <= options.tau || cosine <= options.gtol;
+    return flat && first.step_size <= std::max(options.xtol, step_noise(first.condition, system.parameters()));
+  }
+  // κ₀ is beyond the normal equations: only a QR pass can tell. Ask for it when the damped problem is solved.
+  return cosine <= options.gtol || loop.step.nu <= 1e-3 * options.tau * loop.sigma();
+}
+
+bool take_last_step(Loop& loop) {
+  if (loop.options->strict || loop.ending.last_step_failed || loop.low() || loop.low_gram()) return false;
+  if (loop.system->at().plan.gram != Gram::f64 || !undamped(loop)) return false;
+  const bool on_bounds = !loop.step.held.empty() || !loop.point.first.held.empty();
+  if (on_bounds) return false;  // multipliers would need a pass of their own
+  const auto step = loop.system->last_step(loop.point.x, loop.approach(), loop.options->tau, loop.options->xtol, loop.trial.x,
+                                           loop.ending.last_step_failed);
+  if (!step) return false;
+  record(loop, StepOutcome::accepted, Event::last_step, fmt::format("{:.1e} standard errors will be left", step->left_sigma));
+  loop.ending.last_step = step;
+  move_to_trial(loop, true);
+  loop.system->accept_trial();
+  first_order_here(loop);
+  return true;
+}
+
+bool observe(Loop& loop) {
+  StepObserver& observer = *loop.observer;
+  std::string met = observer.test_point(loop.point.x);
+  if (!met.empty() && loop.low_gram()) {
+    escalate(loop, {{Format::f64, Gram::f64}, Event::finishing}, std::move(met));
+    return true;
+  }
+  if (observer.report(loop.point.x, loop.cost(), loop.lambda()) == CallbackResult::stop) loop.ending.stop_asked = true;
+  if (!met.empty()) loop.ending.stopped_by = std::move(met);
+  return false;
+}
+
+bool conclude(Loop& loop, Termination reason) {
+  const auto begin = Loop::Clock::now();
+  const bool concluded = certify_here(loop, reason);
+  loop.log.time.certify += Loop::seconds_since(begin);
+  return concluded;
+}
+
+void finish(Loop& loop, MinimizerResult& out) {
+  System& system = *loop.system;
+  Summary& summary = loop.summary;
+  RoundingSizes& rounding = loop.rounding;
+  collect_issues(loop);
+  Certificate& c = loop.certified.certificate;
+  c.rechecked_rows = rounding.start.rows + rounding.end.rows;
+  c.recheck_discrepancy = std::max(rounding.start.largest, rounding.end.largest);
   // Beyond rounding: large beside the terms, and large enough to move a parameter by τ standard errors.
   const auto agrees = [&](const Recheck& r, double cost) {
-    const double sigma = scatter(cost, evaluator_.residuals(), state_.x.size(), unit_sigma_);
-    return r.largest <= 1e-9 || r.discrepancy <= options_.tau * sigma;
+    return system.recheck_agrees(r, loop.options->tau * system.scatter_at(cost));
   };
-  const bool started = summary_.termination != Termination::failure;
-  c.recheck_passed = started && agrees(recheck_start_, summary_.initial_cost) && agrees(recheck_end_, c.cost);
-  const Recheck& doubt = recheck_end_.wrong_column >= 0 ? recheck_end_ : recheck_start_;
+  const bool started = summary.termination != Termination::failure;
+  c.recheck_passed = started && agrees(rounding.start, summary.initial_cost) && agrees(rounding.end, c.cost);
+  const Recheck& doubt = rounding.end.wrong_column >= 0 ? rounding.end : rounding.start;
   c.wrong_column = doubt.wrong_column;
   c.jacobian_difference = doubt.jacobian_difference;
   c.recheck_passed = c.recheck_passed && c.wrong_column < 0;
   if (!c.recheck_passed) c.passed = false;
-  if (started && !certified_.first_order) {
-    c.verdict = summary_.termination == Termination::tolerance ? Verdict::tolerance : Verdict::budget;
-    c.governed_by = name(summary_.termination);
+  if (started && !loop.certified.first_order) {
+    c.verdict = summary.termination == Termination::tolerance ? Verdict::tolerance : Verdict::budget;
+    c.governed_by = name(summary.termination);
   }
   if (!started || !c.recheck_passed) c.verdict = Verdict::failed;
-  summary_.verdict = c.verdict;
-  summary_.final_cost = started ? c.cost : summary_.initial_cost;
-  summary_.certificate = c;
-  summary_.eliminated.assign(projection_.eliminated().begin(), projection_.eliminated().end());
-  out.x = state_.x;
-  out.spent = budget_spent();
-  out.repeats = recheck_start_.repeats && recheck_end_.repeats;
-  out.underflow = recheck_end_.underflow;
-  out.cost_noise = at_ && at_->finite ? noise() : 0;
-  if (at_) std::swap(out.at, *at_);
-  at_.reset();
-  std::swap(out.certified, certified_);
-  std::swap(out.summary, summary_);
+  summary.verdict = c.verdict;
+  summary.final_cost = started ? c.cost : summary.initial_cost;
+  summary.certificate = c;
+  summary.eliminated.assign(system.eliminated().begin(), system.eliminated().end());
+  summary.accepted = loop.log.accepted;
+  summary.rejected = loop.log.rejected;
+  summary.precision.escalations = loop.log.escalations;
+  summary.time = loop.log.time;
+  summary.iterations.swap(loop.log.iterations);
+  summary.precision.issues.swap(loop.log.issues);
+  out.x = loop.point.x;
+  out.spent = budget_spent(loop);
+  out.repeats = rounding.start.repeats && rounding.end.repeats;
+  out.underflow = rounding.end.underflow;
+  out.stopped_by = loop.ending.stopped_by;
+  out.cost_noise = system.known() && system.at().finite ? loop.noise() : 0;
+  std::swap(out.certified, loop.certified);
+  std::swap(out.summary, summary);
 }
 
 }  // namespace nlsq::inline v0

@@ -1,8 +1,11 @@
-// What the digits in force allow: measurements, promotions, the way back to the checkpoint.
-#include "minimizer.hpp"
+// What the digits in force allow: the scheduler's report, its decisions carried out, and the way back to the checkpoint.
+#include "loop.hpp"
+
+#include <nlsq/kernel_table.hpp>
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -12,353 +15,198 @@ namespace {
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
-}  // namespace
-
-// So close to the optimum of the linear model that its undamped step is trusted, and that model well determined. With few
-// degrees of freedom σ is itself made of the distance: the step must be a small part of the residual, too.
-bool Minimizer::near_optimum() const {
-  return first_order_known() && first_.decrement_sigma <= trusted_distance_ &&
-         first_.decrement * first_.decrement <= 0.1 * 2 * at_->cost;
-}
-
-// Damping only slows the last steps: it leaves λ/(λ + eigenvalue) of the distance. Not after one failed.
-bool Minimizer::undamped() const { return near_optimum() && last_accepted_; }
-
-// The damped step promises less than the cost can show, the undamped one more: x lies in a narrow valley, and
-// more damping will not help. Once at a point, and no more after three times in vain.
-bool Minimizer::worth_less_damping() const {
-  return !low() && step_.factored && !reach_along_valley_ && vain_reaches_ < 3 && !undamped() && first_order_known() && step_.predicted < 4 * noise() &&
-         first_.decrement * first_.decrement > 32 * noise();
-}
-
-// Step at the damping in force, and the numbers the scheduler decides by.
-void Minimizer::assess() {
-  const auto begin = Clock::now();
-  solve_step(undamped() ? 0 : trust_.lambda());
-  damp_negative_curvature();
-  // Damping, not more digits, is the cure for a matrix that is singular by nature.
-  for (double shift = 1e-14; !step_.factored && !low() && shift < 1e-6; shift *= 10) {
-    if (trust_.lambda() >= shift) continue;
-    trust_.restore(shift);
-    solve_step(shift);
-  }
-  if (worth_less_damping()) {
-    reach_along_valley_ = true;
-    if (trust_.by_radius()) {
-      solver_->solve(trust_.lambda(), step_);
-      trust_.reach(step_.scaled_norm);
-    }
-    while (step_.factored && trust_.lambda() > 2 * TrustRegion::kMin && step_.predicted < 4 * noise()) {
-      trust_.restore(trust_.lambda() / 4);
-      solver_->solve(trust_.lambda(), step_);
-    }
-  }
-  summary_.time.solve += seconds_since(begin);
-  health_ = {};
-  health_.plan = at_->plan;
-  health_.finite = at_->finite;
-  health_.nonfinite_tiles = at_->nonfinite_tiles;
-  for (const double share : at_->nonfinite_of) health_.nonfinite_tiles = std::max(health_.nonfinite_tiles, share);
-  health_.factored = step_.factored;
-  health_.kappa_lambda = step_.condition;
-  health_.lambda = undamped() ? 0 : trust_.lambda();
-  health_.nu = step_.nu;
-  health_.predicted = step_.predicted;
-  health_.parameters = evaluator_.parameters();
-  health_.undecided_in_a_row = state_.undecided_in_a_row;
-  health_.sixteen_bits_pay = kernels().bf16_instructions;
-  health_.rejected = gram_rejected_;
-  health_.stalled = stalled_;
-  health_.good_steps = state_.good_steps;
-  health_.descents = state_.descents;
-  health_.wasted = wasted_share();
-  if (near_optimum()) health_.nearness = first_.decrement_sigma / trusted_distance_;
-  if (probe_ && underflows()) health_.nonfinite_tiles = 1;
-  if (!probe_ || !step_.factored) return;
-  health_.finite = health_.finite && probe_->finite;
-  if (!probe_->jacobian.empty()) health_.contraction = solver_->contraction(probe_->jacobian, probe_->rounded, step_);
-  if (!probe_->jacobian.empty() && formats_of(at_->plan).jacobian < Format::f32) {
-    health_.epsilon_j = solver_->largest_in_metric(probe_->jacobian, probe_->rounded);
-  }
-  if (!probe_->rounded_below.empty()) {
-    health_.epsilon_j_below = solver_->largest_in_metric(probe_->jacobian, probe_->rounded_below);
-  }
-  if (!low()) return;
-  health_.grid_noise = grid_noise();
-  health_.cost_noise = probe_->cost_noise;
-  health_.gradient_noise =
-      solver_->norm_in_metric(probe_->gradient_bias) + 2 * solver_->rms_in_metric(probe_->gradient_scatter);
-}
-
-// How far rounding to the f32 grid moves the point of the step, in the metric of H: noise that no row sees, as rows are
-// evaluated on the grid. Where a parameter is far from zero and known to less than its last digits, it is all there is.
-double Minimizer::grid_noise() {
-  Vector& change = memory_.norms;
-  const std::size_t n = state_.x.size();
-  change.assign(n, 0.0);
-  for (std::size_t j = 0; j < n; ++j) {
-    const double x = state_.x[j] + step_.step[j], moved = static_cast<double>(static_cast<float>(x)) - x;
-    for (std::size_t i = 0; i < n; ++i) change[i] += at_->normal(j, i) * moved;
-  }
-  return solver_->norm_in_metric(change);
+// Passes thrown away beside those that served. Samples and probes are small beside either.
+double wasted_share(const Loop& loop) {
+  const double served = loop.system->counted_work() - loop.digits.wasted_work;
+  return served > 0 ? loop.digits.wasted_work / served : 0;
 }
 
 // What rules may ask for. NaN where it is not known.
-RuleValues Minimizer::rule_values() const {
+RuleValues rule_values(const Loop& loop) {
   using V = RuleVariable;
+  const HealthReport& health = loop.health;
   RuleValues v;
-  const double sigma = scatter(at_->cost, evaluator_.residuals(), state_.x.size(), unit_sigma_);
-  if (step_.factored) {
-    v[V::condition] = health_.kappa_lambda;
-    v[V::epsilon_j] = probe_ ? health_.epsilon_j : 0;
-    v[V::epsilon_f] = at_->cost > 0 ? health_.cost_noise / at_->cost : kNaN;
-    v[V::decrement] = sigma > 0 ? step_.nu / sigma : kNaN;
+  const double sigma = loop.sigma(), cost = loop.cost();
+  if (loop.step.factored) {
+    if (loop.step.condition > 0) v[V::condition] = health.kappa_lambda;
+    v[V::epsilon_j] = loop.low() || loop.low_gram() ? health.epsilon_j : 0;
+    v[V::epsilon_f] = cost > 0 ? health.cost_noise / cost : kNaN;
+    v[V::decrement] = sigma > 0 ? loop.step.nu / sigma : kNaN;
   }
-  v[V::rho] = rho_;
-  v[V::lambda] = health_.lambda;
-  v[V::iteration] = state_.iteration;
-  v[V::rows] = static_cast<double>(evaluator_.residuals());
-  v[V::n] = evaluator_.parameters();
-  v[V::memory] = static_cast<double>(evaluator_.bytes());
-  v[V::nonfinite] = at_->nonfinite_tiles;
+  v[V::rho] = loop.trial.gain;
+  v[V::lambda] = health.lambda;
+  v[V::iteration] = loop.log.next;
+  v[V::rows] = static_cast<double>(loop.system->residuals());
+  v[V::n] = health.parameters;
+  v[V::nonfinite] = loop.system->at().nonfinite_tiles;
+  loop.system->rule_values(v);
   return v;
 }
 
-// Passes thrown away beside those that served. Samples and probes are small beside either.
-double Minimizer::wasted_share() const {
-  const double served = evaluator_.counted_work() - wasted_work_;
-  return served > 0 ? wasted_work_ / served : 0;
-}
-
-PrecisionPlan first_plan(Evaluator& evaluator, const PrecisionPolicy& policy) {
-  const double work = static_cast<double>(evaluator.residuals()) * evaluator.row_cost();
-  const FitSize size{work, evaluator.parameters(), evaluator.has_f32(), kernels().bf16_instructions, evaluator.linear()};
-  const std::span<const RowComponent> components = evaluator.components();
-  if (components.empty()) return initial_plan(policy, size);
-  std::vector<PrecisionPlan> plans;
-  for (const RowComponent& component : components) {
-    PrecisionPolicy own = policy;
-    static_cast<PartFormats&>(own) = policy.formats_of(component.name);
-    plans.push_back(initial_plan(own, size));
-  }
-  PrecisionPlan lowest = plans.front();
-  for (const PrecisionPlan& plan : plans) lowest = narrower(lowest, plan);
-  for (PrecisionPlan& plan : plans) {
-    if (plan == lowest) plan = kNarrowestPlan;  // goes where the others go
-  }
-  evaluator.raise(std::move(plans));
-  return lowest;
-}
-
-// Which components are to blame for what a decision is about; none: all of them.
-std::vector<bool> Minimizer::blamed(const Decision& decision) const {
-  const std::size_t count = evaluator_.components().size();
-  const Thresholds& t = options_.policy().thresholds;
-  std::vector<bool> blame(count, false);
-  // The worst, and all that would be too much by themselves.
-  const auto noisy = [&](double limit, auto noise) {
-    std::size_t worst = 0;
-    double most = 0;
-    for (std::size_t c = 0; c < count; ++c) {
-      const double own = noise(probe_->components[c]);
-      blame[c] = !(own <= limit);
-      if (own > most) most = own, worst = c;
-    }
-    if (most > 0) blame[worst] = true;
-  };
-  const bool by_noise = probe_ && probe_->components.size() == count;
+std::string reason_of(const Loop& loop, const Decision& decision) {
+  const HealthReport& h = loop.health;
+  const Thresholds& t = loop.policy.thresholds;
   switch (decision.event) {
-    case Event::overflow:
-      for (std::size_t c = 0; c < at_->nonfinite_of.size(); ++c) blame[c] = at_->nonfinite_of[c] > t.nonfinite_tiles;
-      break;
-    case Event::gradient_noise:
-      if (!by_noise || health_.gradient_noise <= t.gradient_noise * health_.nu) break;  // of the grid, which is all rows' affair
-      noisy(t.gradient_noise * health_.nu, [this](const NoiseOf& noise) {
-        return solver_->norm_in_metric(noise.gradient_bias) + 2 * solver_->rms_in_metric(noise.gradient_scatter);
-      });
-      break;
-    case Event::cost_noise:
-      if (by_noise) noisy(t.cost_noise * health_.predicted, [](const NoiseOf& noise) { return noise.cost_noise; });
-      break;
-    case Event::not_definite:
+    case Event::rule: return loop.policy.rules[decision.rule->index].to_string();
+    case Event::overflow: return fmt::format("{:.1f} % of tiles leave the range of f32", 100 * h.nonfinite_tiles);
+    case Event::not_definite: return "normal matrix is not positive definite";
     case Event::condition:
-    case Event::jacobian_error:
+      return fmt::format("condition {:.1e} > {:.1e}", h.kappa_lambda, condition_limit(h.plan.gram, h.parameters, t));
+    case Event::jacobian_error: return fmt::format("error of J {:.1e}, of the step {:.1e}", h.epsilon_j, h.contraction);
     case Event::rejected_step:
-      for (std::size_t c = 0; c < count; ++c) blame[c] = wider(at_->plan, evaluator_.raised()[c]).gram == at_->plan.gram;
-      break;
-    default: break;
-  }
-  return blame;
-}
-
-// Raises the components to blame alone, where that changes anything, and gives their names; the decision is then for the
-// narrowest plan left. Else the decision stays what it is, for all.
-std::vector<std::string> Minimizer::raise_blamed(Decision& decision) {
-  const std::span<const RowComponent> components = evaluator_.components();
-  if (components.size() < 2 || evaluator_.raised().size() != components.size()) return {};
-  const std::vector<bool> blame = blamed(decision);
-  std::vector<PrecisionPlan> plans(evaluator_.raised().begin(), evaluator_.raised().end());
-  std::vector<std::string> names;
-  bool changed = false;
-  for (std::size_t c = 0; c < plans.size(); ++c) {
-    if (!blame[c]) continue;
-    const PrecisionPlan before = wider(at_->plan, plans[c]);
-    plans[c] = wider(plans[c], decision.plan);
-    changed = changed || wider(at_->plan, plans[c]) != before;
-    names.push_back(components[c].name);
-  }
-  if (!changed) return {};
-  PrecisionPlan lowest{Format::f64, Gram::qr};
-  for (const PrecisionPlan& plan : plans) lowest = narrower(lowest, wider(at_->plan, plan));
-  decision.plan = lowest;
-  evaluator_.raise(std::move(plans));
-  return names;
-}
-
-// The next lower form's 16 bits, where the scheduler may want to know what they would do.
-std::optional<Format> Minimizer::format_below() const {
-  const PrecisionPolicy& policy = options_.policy();
-  const bool asks = at_->plan.gram == Gram::f32_tile && info(policy.jacobian_floor).bytes == 2 && kernels().bf16_instructions &&
-                    evaluator_.parameters() >= policy.thresholds.sixteen_bit_parameters;
-  return asks ? std::optional(policy.jacobian_floor) : std::nullopt;
-}
-
-// All rows in f32 give a column less length than the sampled ones have in f64: it is below f32's range.
-bool Minimizer::underflows() const {
-  for (std::size_t j = 0; j < probe_->column_squares.size(); ++j) {
-    if (!(at_->normal(j, j) >= 0.5 * probe_->column_squares[j])) return true;
-  }
-  return false;
-}
-
-bool Minimizer::promote() {
-  const Decision decision = next_plan(health_, options_.policy(), rule_values());
-  if (decision.plan == at_->plan) return false;
-  if (decision.event == Event::finishing && decision.at_trial && finish_in(decision.plan)) return true;
-  std::string reason;
-  switch (decision.event) {
-    case Event::rule: reason = options_.policy().rules[decision.rule->index].to_string(); break;
-    case Event::overflow: reason = fmt::format("{:.1f} % of tiles leave the range of f32", 100 * health_.nonfinite_tiles); break;
-    case Event::not_definite: reason = "normal matrix is not positive definite"; break;
-    case Event::condition:
-      reason = fmt::format("condition {:.1e} > {:.1e}", health_.kappa_lambda,
-                           condition_limit(at_->plan.gram, health_.parameters, options_.policy().thresholds));
-      break;
-    case Event::jacobian_error:
-      reason = fmt::format("error of J {:.1e}, of the step {:.1e}", health_.epsilon_j, health_.contraction);
-      break;
-    case Event::rejected_step: reason = fmt::format("error of the step {:.1e}", health_.contraction); break;
-    case Event::descent:
-      reason = fmt::format("condition {:.1e}, error of J {:.1e}", health_.kappa_lambda, health_.epsilon_j_below);
-      break;
+      return h.contraction_known ? fmt::format("error of the step {:.1e}", h.contraction) : "steps are rejected";
+    case Event::descent: return fmt::format("condition {:.1e}, error of J {:.1e}", h.kappa_lambda, h.epsilon_j_below);
     case Event::gradient_noise:
-      reason = fmt::format("noise {:.1e} > {:g} * nu {:.1e}", std::max(health_.gradient_noise, health_.grid_noise),
-                           options_.policy().thresholds.gradient_noise, health_.nu);
-      break;
-    case Event::cost_noise: reason = fmt::format("cost noise {:.1e}, predicted {:.1e}", health_.cost_noise, health_.predicted); break;
-    case Event::finishing: reason = fmt::format("{:.1e} standard errors from the optimum", first_.decrement_sigma); break;
-    default: reason = "no acceptable step";
+      return fmt::format("noise {:.1e} > {:g} * nu {:.1e}", std::max(h.gradient_noise, h.grid_noise), t.gradient_noise, h.nu);
+    case Event::cost_noise: return fmt::format("cost noise {:.1e}, predicted {:.1e}", h.cost_noise, h.predicted);
+    case Event::finishing:
+      if (!loop.point.first.usable) return fmt::format("cost down by {:.1e}", h.last_decrease);
+      return fmt::format("{:.1e} standard errors from the optimum", loop.point.first.decrement_sigma);
+    default: return "no acceptable step";
   }
-  if (decision.plan.gram < at_->plan.gram) ++state_.descents;
-  state_.good_steps = 0;
-  if (decision.at_trial && decision.event != Event::finishing) {
-    change_next(decision, std::move(reason));
+}
+
+// Takes the step and knows its end in f64 at once. Costs of two precisions are not comparable; gradients in the metric of H
+// are, but for the noise of the one below f64. False: the step did not help.
+bool finish_in(Loop& loop, const PrecisionPlan& plan) {
+  if (gram_worth_keeping(loop)) return finish_with_gram_kept(loop, plan);
+  System& system = *loop.system;
+  propose(loop, true);
+  const bool finite = system.linearize_trial(loop.trial.x, plan).finite;
+  if (!finite || !system.trial_gradient_falls(loop.step, 0, loop.health.gradient_noise)) {
+    system.drop_trial();
     return false;
   }
-  escalate(decision, std::move(reason));
+  loop.trial.gain = kNaN;
+  record(loop, StepOutcome::accepted, Event::finishing,
+         fmt::format("{:.1e} standard errors from the optimum", loop.point.first.decrement_sigma));
+  ++loop.log.escalations;
+  loop.digits.plan = plan;
+  move_to_trial(loop, true);
+  system.accept_trial();
+  loop.damping.streak = loop.lambda();
+  loop.damping.last_accepted = true;
   return true;
 }
 
 // The plan of the next point; what is known of this one serves still.
-void Minimizer::change_next(const Decision& decision, std::string reason) {
-  record(StepOutcome::promoted, decision.event, std::move(reason));
-  state_.plan = decision.plan;
+void change_next(Loop& loop, const Decision& decision, std::string reason) {
+  record(loop, StepOutcome::promoted, decision.event, std::move(reason));
+  if (decision.event == Event::finishing) ++loop.log.escalations;
+  loop.digits.plan = decision.plan;
 }
 
-// Takes the step and knows its end in f64 at once. Costs of two precisions are not comparable; gradients
-// in the metric of H are, but for the noise of the one below f64. False: the step did not help.
-bool Minimizer::finish_in(const PrecisionPlan& plan) {
-  if (gram_worth_keeping()) return finish_with_gram_kept(plan);
-  propose();
-  Linearization there = evaluator_.linearize(trial_, plan);
-  if (!there.finite || !(solver_->norm_in_metric(there.gradient) < gradient_left() + health_.gradient_noise)) {
-    return false;
-  }
-  rho_ = kNaN;
-  record(StepOutcome::accepted, Event::finishing, fmt::format("{:.1e} standard errors from the optimum", first_.decrement_sigma));
-  ++summary_.precision.escalations;
-  last_decrement_ = first_.decrement;
-  last_step_size_ = first_.step_size;
-  state_.x = trial_;
-  state_.plan = plan;
-  at_.renew() = std::move(there);
-  solver_.reset();
-  cost_f64_.reset();
-  streak_lambda_ = trust_.lambda();
-  last_accepted_ = true;
+// A rule that asks for f64 residuals means, where those are f64 always, what derivatives are evaluated in.
+bool widen_by_rule(Loop& loop) {
+  System& system = *loop.system;
+  if (!system.derivatives_apart() || loop.policy.rules.empty()) return false;
+  const auto match = apply_rules(loop.policy.rules, rule_values(loop));
+  if (!match || match->change.residual != Format::f64 || !system.evaluate_widely()) return false;
+  escalate(loop, {system.at().plan, Event::rule}, loop.policy.rules[match->index].to_string());
   return true;
 }
 
-void Minimizer::escalate(Decision decision, std::string reason) {
-  std::vector<std::string> names = raise_blamed(decision);
-  if (!names.empty()) reason = fmt::format("{}: {}", fmt::join(names, ", "), reason);
-  record(StepOutcome::promoted, decision.event, std::move(reason), std::move(names));
-  ++summary_.precision.escalations;
-  const bool finer_rows = decision.plan.residual != at_->plan.residual;
-  wasted_work_ += evaluator_.pass_work(at_->plan);
-  state_.plan = decision.plan;
-  gram_rejected_ = false;
-  state_.scale.clear();  // columns whose squares underflowed have no length below f64
-  trust_.restore(streak_lambda_);
-  trust_.forgive();
-  at_.reset();
-  solver_.reset();
-  cost_f64_.reset();
-  state_.undecided_in_a_row = 0;
-  stalled_ = false;
-  last_accepted_ = true;
-  if (!finer_rows) return;
-  if (std::ranges::none_of(summary_.iterations, [](const IterationSummary& it) { return it.outcome == StepOutcome::accepted; })) projection_.see_again();
-  // Now costs are true: a point worse than the last verified one is not kept.
-  evaluator_.linearize_into(state_.x, state_.plan, at_.renew());
-  if (!at_->finite) roll_back();
+}  // namespace
+
+void assess(Loop& loop) {
+  const System& system = *loop.system;
+  const PointModel& at = system.at();
+  const Digits& digits = loop.digits;
+  HealthReport& h = loop.health;
+  h = {};
+  h.plan = at.plan;
+  h.finite = at.finite;
+  h.nonfinite_tiles = at.nonfinite_tiles;
+  h.factored = loop.step.factored;
+  h.kappa_lambda = loop.step.condition;
+  h.lambda = undamped(loop) ? 0 : loop.lambda();
+  h.nu = loop.step.nu;
+  h.predicted = loop.step.predicted;
+  h.parameters = static_cast<int>(std::min<std::size_t>(system.parameters(), 1 << 30));
+  h.derivatives_apart = system.derivatives_apart();
+  h.undecided_in_a_row = digits.undecided_in_a_row;
+  h.sixteen_bits_pay = kernels().bf16_instructions;
+  h.rejected = digits.gram_rejected;
+  h.stalled = loop.ending.stalled;
+  h.good_steps = digits.good_steps;
+  h.descents = digits.descents;
+  h.wasted = wasted_share(loop);
+  h.last_decrease = digits.last_decrease;
+  if (near_optimum(loop)) h.nearness = loop.point.first.decrement_sigma / loop.damping.trusted_distance;
+  loop.system->measure(loop.point.x, loop.step, h);
 }
 
-// Whether f64 shows x to be worse than where the iteration started: low precision led astray. The start's
-// cost is known in f64, or in f32 up to its noise; only where that leaves the question open a pass tells.
-bool Minimizer::worse_than_checkpoint() {
-  if (state_.checkpoint == state_.x || at_->cost + checkpoint_noise_ < state_.checkpoint_cost) return false;
-  if (checkpoint_noise_ > 0) {
-    state_.checkpoint_cost = evaluator_.cost(state_.checkpoint, Format::f64).cost;
-    checkpoint_noise_ = 0;
+bool change_precision(Loop& loop) {
+  System& system = *loop.system;
+  if (widen_by_rule(loop)) return true;
+  const Decision decision = next_plan(loop.health, loop.policy, rule_values(loop));
+  if (decision.plan == system.at().plan) return false;
+  if (decision.event == Event::finishing && decision.at_trial && decision.plan == loop.digits.plan) return false;
+  const bool at_once = decision.event == Event::finishing && decision.at_trial && !system.derivatives_apart();
+  if (at_once && finish_in(loop, decision.plan)) return true;
+  std::string reason = reason_of(loop, decision);
+  if (decision.plan.gram < system.at().plan.gram) ++loop.digits.descents;
+  loop.digits.good_steps = 0;
+  if (decision.at_trial && !at_once) {
+    change_next(loop, decision, std::move(reason));
+    return false;
   }
-  return at_->cost > state_.checkpoint_cost + noise();
+  escalate(loop, decision, std::move(reason));
+  return true;
+}
+
+void escalate(Loop& loop, Decision decision, std::string reason) {
+  System& system = *loop.system;
+  Damping& damping = loop.damping;
+  std::vector<std::string> names = system.raise_blamed(decision, loop.health, loop.policy.thresholds);
+  if (!names.empty()) reason = fmt::format("{}: {}", fmt::join(names, ", "), reason);
+  record(loop, StepOutcome::promoted, decision.event, std::move(reason), std::move(names));
+  ++loop.log.escalations;
+  const bool finer_rows = decision.plan.residual != system.at().plan.residual;
+  loop.digits.wasted_work += system.pass_work(system.at().plan);
+  loop.digits.plan = decision.plan;
+  loop.digits.gram_rejected = false;
+  loop.digits.rejected_in_a_row = 0;
+  loop.scale.clear();  // columns whose squares underflowed have no length below f64
+  damping.trust.restore(damping.streak);
+  damping.trust.forgive();
+  system.forget();
+  loop.point.prepared = false;
+  loop.point.cost_f64.reset();
+  loop.digits.undecided_in_a_row = 0;
+  loop.ending.stalled = false;
+  damping.last_accepted = true;
+  if (!finer_rows) return;
+  if (loop.log.accepted == 0) system.see_start_again();
+  // Now costs are true: a point worse than the last verified one is not kept.
+  system.linearize(loop.point.x, loop.digits.plan);
+  if (!system.at().finite) roll_back(loop);
+}
+
+// Whether f64 shows x to be worse than where the iteration started: low precision led astray. The start's cost is known in
+// f64, or in f32 up to its noise; only where that leaves the question open a pass tells.
+bool worse_than_checkpoint(Loop& loop) {
+  Checkpoint& checkpoint = loop.checkpoint;
+  if (checkpoint.x == loop.point.x || loop.cost() + checkpoint.noise < checkpoint.cost) return false;
+  if (checkpoint.noise > 0) {
+    checkpoint.cost = loop.system->cost(checkpoint.x, Format::f64);
+    checkpoint.noise = 0;
+  }
+  return loop.cost() > checkpoint.cost + loop.noise();
 }
 
 // Every few steps below f64 the point is compared with the last one verified, in f64.
-void Minimizer::verify() {
-  state_.unverified_steps = 0;
-  if (checkpoint_noise_ > 0) state_.checkpoint_cost = evaluator_.cost(state_.checkpoint, Format::f64).cost;
-  checkpoint_noise_ = 0;
-  const double cost = evaluator_.cost(state_.x, Format::f64).cost;
-  if (!(cost <= state_.checkpoint_cost + noise())) return roll_back();
-  state_.checkpoint = state_.x;
-  state_.checkpoint_cost = cost;
-  work_at_checkpoint_ = evaluator_.counted_work();
-}
-
-void Minimizer::roll_back() {
-  wasted_work_ = std::max(wasted_work_, evaluator_.counted_work() - work_at_checkpoint_);
-  record(StepOutcome::promoted, Event::rollback, fmt::format("cost {:.9g} is above the checkpoint's", at_->cost));
-  nonmonotonic_.end();
-  state_.x = state_.checkpoint;
-  last_decrement_ = 0;
-  state_.plan = {Format::f64, Gram::f64};
-  trust_.restore(trust_.by_radius() ? TrustRegion::kMin : options_.initial_lambda);
-  trust_.forgive();
-  evaluator_.linearize_into(state_.x, state_.plan, at_.renew());
-  solver_.reset();
-  cost_f64_.reset();
+void verify_checkpoint(Loop& loop) {
+  Checkpoint& checkpoint = loop.checkpoint;
+  System& system = *loop.system;
+  checkpoint.unverified_steps = 0;
+  if (checkpoint.noise > 0) checkpoint.cost = system.cost(checkpoint.x, Format::f64);
+  checkpoint.noise = 0;
+  const double cost = system.cost(loop.point.x, Format::f64);
+  if (!(cost <= checkpoint.cost + loop.noise())) return roll_back(loop);
+  checkpoint.x = loop.point.x;
+  checkpoint.cost = cost;
+  checkpoint.work = system.counted_work();
 }
 
 }  // namespace nlsq::inline v0

@@ -1,5 +1,5 @@
-// One step: proposed, judged, settled.
-#include "minimizer.hpp"
+// One step: solved for, proposed, judged, accepted or rejected.
+#include "loop.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -10,222 +10,314 @@ namespace nlsq::inline v0 {
 namespace {
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-constexpr double kU = 0x1p-53;
-constexpr int kHardFit = 10;        // iterations after which a fit is taken for a hard one
-constexpr double kAccept = 1e-4;    // least gain ratio, f64
-constexpr double kWild = 1e8;       // times x, and times the residuals, that no step leads that the data determine
+constexpr int kHardFit = 10;  // iterations after which a fit is taken for a hard one
+constexpr double kMostBend = 0.75;  // 2‖D a‖/‖D s‖ beyond which the acceleration is not trusted
 
-}  // namespace
+using rules::Judgement;
 
 // By damping alone, or drawn back to the radius: 100 times ‖D x‖ at first (Moré 1978), or the whole first step from x = 0.
-void Minimizer::solve_step(double lambda) {
-  solver_->solve(lambda, step_);
-  if (options_.algorithm != Algorithm::dogleg || !step_.factored) return;
-  if (!trust_.by_radius()) {
-    const double size = 100 * scaled_size(), radius = size > 0 ? size : step_.scaled_norm;
-    if (radius > 0) trust_.start_radius(radius);
+void solve_at(Loop& loop, double lambda) {
+  loop.system->solve(lambda, loop.step);
+  if (loop.options->algorithm != Algorithm::dogleg || !loop.step.factored) return;
+  TrustRegion& trust = loop.damping.trust;
+  if (!trust.by_radius()) {
+    const double size = 100 * loop.scaled_size(), radius = size > 0 ? size : loop.step.scaled_norm;
+    if (radius > 0) trust.start_radius(radius);
   }
-  if (!undamped() && trust_.by_radius()) solver_->draw_back(trust_.radius(), step_);
+  if (!undamped(loop) && trust.by_radius()) loop.system->draw_back(trust.radius(), loop.step);
 }
 
-void Minimizer::propose() {
-  const bool hard = options_.geodesic == Geodesic::automatic && state_.iteration - first_iteration_ >= kHardFit;
-  // It takes rows in f64, of f32's speed no more than many parameters' products leave to be saved.
-  const bool affordable = !low() || (gradients_are_cheap() && at_->plan.gram >= Gram::f32_wide);
-  if ((geodesic_ || hard) && !trust_.by_radius() && affordable && step_.factored && !undamped() && !curvature_.in_use()) {
-    add_acceleration();
+// The least damping, by factors of 4, that makes a minimum of the model with the curvature. Parameters that are eliminated
+// are not damped: where none does, JᵀJ alone is the model.
+void damp_negative_curvature(Loop& loop) {
+  constexpr double kMost = 1e8;
+  System& system = *loop.system;
+  TrustRegion& trust = loop.damping.trust;
+  while (system.curvature_in_use() && !loop.step.factored && loop.lambda() < kMost) {
+    trust.restore(std::fmax(4 * loop.lambda(), 1e-6));
+    system.solve(loop.lambda(), loop.step);
   }
-  bend_last_approach();
-  move_within(box_, state_.x, step_.step, step_.held, trial_);
+  if (!system.curvature_in_use() || loop.step.factored) return;
+  system.forget_curvature();
+  trust.restore(loop.damping.streak);
+  loop.point.prepared = false;
+  prepare_point(loop);
+  solve_at(loop, loop.lambda());
 }
 
-// On the f32 grid the parameters' own rounding cannot disturb f32 residuals coherently.
-void Minimizer::round_trial() {
-  if (!low()) return;
-  for (std::size_t j = 0; j < trial_.size(); ++j) {
-    trial_[j] = box_.empty() ? static_cast<double>(static_cast<float>(trial_[j])) : on_grid(trial_[j], box_.lower[j], box_.upper[j]);
+// Damping, not more digits, is the cure for a matrix that is singular by nature.
+void damp_singular_matrix(Loop& loop) {
+  const bool apart = loop.system->derivatives_apart();
+  if (loop.low() || (apart && loop.low_gram())) return;
+  const double most = apart ? TrustRegion::kMax : 1e-6;  // a dense system has QR beyond that
+  const int patience = loop.observer ? loop.observer->most_invalid_steps() : 0;
+  for (double shift = 1e-14; !loop.step.factored && shift < most; shift *= 10) {
+    if (patience > 0 && loop.ending.invalid_in_a_row >= patience) break;
+    if (loop.lambda() >= shift) continue;
+    ++loop.ending.invalid_in_a_row;
+    loop.damping.trust.restore(shift);
+    solve_at(loop, shift);
+  }
+  if (loop.step.factored) loop.ending.invalid_in_a_row = 0;
+  else if (apart) loop.ending.stalled = true;
+}
+
+// The damped step promises less than the cost can show, the undamped one more: x lies in a narrow valley, and more damping
+// will not help. Once at a point, and no more after three times in vain.
+bool worth_less_damping(const Loop& loop) {
+  const Damping& damping = loop.damping;
+  const double gain = loop.point.first.decrement * loop.point.first.decrement;
+  return !loop.low() && loop.step.factored && !damping.reached_along_valley && damping.vain_reaches < 3 && !undamped(loop) &&
+         first_order_known(loop) && loop.step.predicted < 4 * loop.noise() && gain > 32 * loop.noise();
+}
+
+void reach_along_valley(Loop& loop) {
+  TrustRegion& trust = loop.damping.trust;
+  loop.damping.reached_along_valley = true;
+  if (trust.by_radius()) {
+    loop.system->solve(loop.lambda(), loop.step);
+    trust.reach(loop.step.scaled_norm);
+  }
+  while (loop.step.factored && loop.lambda() > 2 * TrustRegion::kMin && loop.step.predicted < 4 * loop.noise()) {
+    trust.restore(loop.lambda() / 4);
+    loop.system->solve(loop.lambda(), loop.step);
   }
 }
 
-// Transtrum, Machta, Sethna: half the acceleration -(H+λD²)⁻¹ Jᵀ r_vv, if it is the smaller part of the path.
-void Minimizer::add_acceleration() {
-  constexpr double kStep = 0.1, kLargest = 0.75;
-  evaluator_.second_order_into(state_.x, step_.step, kStep, memory_.bend);
-  Vector& acceleration = memory_.acceleration;
-  solver_->apply_inverse(memory_.bend, acceleration);
-  double norm = 0;
-  for (std::size_t j = 0; j < acceleration.size(); ++j) norm += std::pow(acceleration[j] * state_.scale[j], 2);
-  if (!(2 * std::sqrt(norm) <= kLargest * step_.scaled_norm)) return;
-  for (std::size_t j = 0; j < acceleration.size(); ++j) step_.step[j] += 0.5 * acceleration[j];
+double expected_bend(const Loop& loop) {
+  const Damping& damping = loop.damping;
+  return damping.bent_length > 0 ? damping.bend * loop.step.scaled_norm / damping.bent_length : kNaN;
 }
 
-// Noise of a cost in f64: Σ|r_i||δr_i| with δr_i a few roundings of the terms r_i is made of. Row by row: one of
-// huge weight, fitted exactly, must not hide what a step does to all others.
-double Minimizer::noise() const {
-  return 4 * kU * (cost_magnitude_ * std::sqrt(2 * at_->cost) + 2 * at_->cost);
+// Geodesic acceleration (options.hpp). Where derivatives cost far more than residuals it pays wherever steps bend.
+bool worth_accelerating(const Loop& loop) {
+  const System& system = *loop.system;
+  const Geodesic wish = loop.options->geodesic;
+  const bool possible = loop.step.factored && !undamped(loop) && !loop.damping.trust.by_radius() && !system.curvature_in_use();
+  if (!possible) return false;
+  if (system.derivatives_apart()) {
+    if (wish != Geodesic::automatic) return wish == Geodesic::always;
+    // It takes as many conjugate gradients as the step itself.
+    return !system.solves_iteratively() && rules::worth_accelerating(expected_bend(loop), loop.trial.gain);
+  }
+  const bool hard = wish == Geodesic::automatic && loop.log.next - loop.log.first >= kHardFit;
+  // It needs rows in f64. Below f64 that only pays where the Gram product dominates a pass.
+  const bool affordable = !loop.low() || (gradients_are_cheap(loop) && system.at().plan.gram >= Gram::f32_wide);
+  return (loop.geodesic || hard) && affordable;
+}
+
+void accelerate(Loop& loop) {
+  const double bend = loop.system->accelerate(loop.point.x, loop.scale, loop.step, kMostBend);
+  if (std::isnan(bend)) return;
+  loop.damping.bend = bend;
+  loop.damping.bent_length = loop.step.scaled_norm;
 }
 
 // Whether a pass that asks for the cost alone, before the one with the Gram matrix, has paid so far. That pass costs no more
 // than a gradient; where parameters are few that is too much for it to pay.
-bool Minimizer::worth_asking_cost_first() const {
-  if (first_rejected_ == 0 || !gradients_are_cheap()) return false;
-  const double ask = evaluator_.gradient_work(), pass = evaluator_.pass_work(state_.plan);
-  return first_rejected_ * (pass - ask) > first_accepted_ * ask;
-}
-
-void Minimizer::judge() {
-  round_trial();
-  trial_at_.reset();
-  rho_ = kNaN;
-  // (Undamped, along a direction that the data do not determine: what costs and gradients say out there is rounding.)
-  const bool wild = undamped() && step_.scaled_norm > kWild * std::max(scaled_size(), std::sqrt(2 * at_->cost));
-  if (trial_ == state_.x || !step_.factored || wild) {
-    judgement_ = Judgement::reject;
-    stalled_ = trial_ == state_.x;
-    return;
-  }
-  // After a good step the next is likely to be good too: cost and linearization in one pass. With linear parameters
-  // eliminated it takes the linearization to know the cost.
-  if ((last_accepted_ && !worth_asking_cost_first()) || projection_.active()) {
-    evaluator_.linearize_into(trial_, state_.plan, trial_at_.renew());
-    if (projection_.active()) project_trial();
-    trial_cost_ = trial_at_->finite ? trial_at_->cost : kNaN;
-  } else {
-    trial_cost_ = evaluator_.cost(trial_, state_.plan.residual).cost;
-  }
-  if (!std::isfinite(trial_cost_)) {
-    judgement_ = Judgement::invalid;
-    return;
-  }
-  if (judge_costs(at_->cost, trial_cost_, low() ? probe_->cost_noise : noise())) {
-    state_.undecided_in_a_row = 0;
-    return;
-  }
-  if (!low()) {
-    judge_by_gradient();
-    return;
-  }
-  // Costs of different precisions are never subtracted: both again in f64.
-  ++state_.undecided_in_a_row;
-  if (!cost_f64_) cost_f64_ = evaluator_.cost(state_.x, Format::f64).cost;
-  const double after = evaluator_.cost(trial_, Format::f64).cost;
-  if (!judge_costs(*cost_f64_, after, noise())) {
-    judgement_ = Judgement::reject;
-    stalled_ = true;
-  }
-}
-
-// The trial point with its eliminated parameters at their best for the others there. The step has moved them to where the
-// linear model has them, which is as good where it is good: another pass is worth a gain that is a part of the step's own.
-void Minimizer::project_trial() {
-  constexpr double kWorth = 0.1;
-  if (!trial_at_->finite || undamped()) return;
-  Vector& better = memory_.better;
-  better = trial_;
-  const double gain = projection_.solve(*trial_at_, better), decrease = at_->cost - trial_at_->cost + gain;
-  if (!(decrease > 0 && gain > kWorth * decrease)) return;
-  trial_.swap(better);
-  round_trial();
-  Kept<Linearization>& before = memory_.other_trial_at;
-  before.swap(trial_at_);
-  evaluator_.linearize_into(trial_, state_.plan, trial_at_.renew());
-  if (trial_at_->finite && trial_at_->cost <= before->cost) return;
-  trial_.swap(better);  // the fewer digits, or rounding
-  trial_at_.swap(before);
-}
-
-// The three-valued gain ratio. False: undecided, the noise covers the difference.
-bool Minimizer::judge_costs(double before, double after, double noise) {
-  const double least = (low() ? options_.policy().thresholds.gain_ratio : kAccept) * step_.predicted;
-  decrease_ = before - after;
-  rho_ = decrease_ / step_.predicted;
-  judgement_ = Judgement::undecided;
-  if (decrease_ - noise >= least) judgement_ = Judgement::accept;
-  else if (decrease_ + noise < least || !std::isfinite(after)) judgement_ = falls_from_reference(after, noise) ? Judgement::accept : Judgement::reject;
-  return judgement_ != Judgement::undecided;
+bool worth_asking_cost_first(const Loop& loop) {
+  const Digits& digits = loop.digits;
+  if (loop.system->derivatives_apart()) return true;
+  if (digits.first_rejected == 0 || !gradients_are_cheap(loop)) return false;
+  const double ask = loop.system->gradient_work(), pass = loop.system->pass_work(digits.plan);
+  return digits.first_rejected * (pass - ask) > digits.first_accepted * ask;
 }
 
 // The cost may have risen, and still be below the reference point's by enough of what was promised since.
-bool Minimizer::falls_from_reference(double after, double noise) {
-  if (!nonmonotonic_.on() || low()) return false;
-  if (!nonmonotonic_.started()) nonmonotonic_.start(at_->cost);
-  const double decrease = nonmonotonic_.decrease(after), promised = nonmonotonic_.promised(step_.predicted);
-  if (!(decrease - noise >= kAccept * promised)) return false;
-  rho_ = std::fmax(rho_, decrease / promised);
+bool falls_from_reference(Loop& loop, double after, double noise) {
+  Nonmonotonic& path = loop.nonmonotonic;
+  if (!path.on() || loop.low()) return false;
+  if (!path.started()) path.start(loop.cost());
+  const double decrease = path.decrease(after), promised = path.promised(loop.step.predicted);
+  if (!(decrease - noise >= rules::kLeastGain * promised)) return false;
+  loop.trial.gain = std::fmax(loop.trial.gain, decrease / promised);
   return true;
 }
 
-// What the step is to do away with: the gradient in the metric of H, where bounds hold parameters ν, which has in it what
-// is gained by going to those bounds.
-double Minimizer::gradient_left() const {
-  return step_.held.empty() ? solver_->norm_in_metric(at_->gradient) : step_.nu;
+// False: undecided, the noise covers the difference.
+bool judge_costs(Loop& loop, double before, double after, double noise) {
+  Trial& trial = loop.trial;
+  const double f64_gain = loop.observer ? loop.observer->least_gain() : rules::kLeastGain;
+  const double least = (loop.low() ? loop.policy.thresholds.gain_ratio : f64_gain) * loop.step.predicted;
+  trial.decrease = before - after;
+  trial.gain = trial.decrease / loop.step.predicted;
+  trial.judgement = rules::judge(before, after, least, noise);
+  if (trial.judgement == Judgement::reject && falls_from_reference(loop, after, noise)) trial.judgement = Judgement::accept;
+  return trial.judgement != Judgement::undecided;
 }
 
-// Near the optimum cost differences drown in rounding while the gradient still speaks: accept iff it
-// falls in the metric of H.
-void Minimizer::judge_by_gradient() {
-  if (!trial_at_) evaluator_.linearize_into(trial_, state_.plan, trial_at_.renew());
+// Near the optimum cost differences drown in rounding while the gradient still speaks: accept iff it falls in the metric of H.
+void judge_by_gradient(Loop& loop) {
+  System& system = *loop.system;
+  Trial& trial = loop.trial;
+  if (!system.trial_known()) system.linearize_trial(trial.x, loop.digits.plan);
   // Longer than x and than the residuals, for a decrease that f64 does not see: such a direction is not determined either.
-  const bool far = step_.scaled_norm > std::max(scaled_size(), std::sqrt(2 * at_->cost));
-  const bool falls = !far && trial_at_->finite && solver_->norm_in_metric(trial_at_->gradient) < gradient_left();
-  judgement_ = falls ? Judgement::accept : Judgement::reject;
-  rho_ = falls ? 1 : kNaN;
-  if (!falls && step_.scaled_norm == 0) stalled_ = true;
+  const bool far = loop.step.scaled_norm > std::max(loop.scaled_size(), std::sqrt(2 * loop.cost()));
+  const bool falls = !far && system.trial().finite && system.trial_gradient_falls(loop.step, undamped(loop) ? 0 : loop.lambda(), 0);
+  trial.judgement = falls ? Judgement::accept : Judgement::reject;
+  trial.gain = falls ? 1 : kNaN;
+  if (!falls && loop.step.scaled_norm == 0) loop.ending.stalled = true;
 }
 
-void Minimizer::settle() {
+// What the trial's cost says, and, where that is noise, what more digits or the gradient say.
+void judge_trial_cost(Loop& loop) {
+  System& system = *loop.system;
+  Point& point = loop.point;
+  const double noise = loop.low() ? system.probed_cost_noise() : loop.noise();
+  if (judge_costs(loop, loop.cost(), loop.trial.cost, noise)) {
+    loop.digits.undecided_in_a_row = 0;
+    return;
+  }
+  if (!loop.low() && !(system.derivatives_apart() && loop.low_gram())) return judge_by_gradient(loop);
+  if (!loop.low()) {  // more digits of J have to tell
+    loop.trial.judgement = Judgement::reject;
+    loop.ending.stalled = true;
+    return;
+  }
+  // Costs of different precisions are never subtracted: both again in f64.
+  ++loop.digits.undecided_in_a_row;
+  if (!point.cost_f64) point.cost_f64 = system.cost(point.x, Format::f64);
+  const double after = system.cost(loop.trial.x, Format::f64);
+  if (!judge_costs(loop, *point.cost_f64, after, loop.noise())) {
+    loop.trial.judgement = Judgement::reject;
+    loop.ending.stalled = true;
+  }
+}
+
+// A rejection: the damping grows, unless something else is to blame.
+void reject(Loop& loop, bool was_undamped) {
+  Damping& damping = loop.damping;
+  Digits& digits = loop.digits;
+  const bool first = damping.last_accepted;
+  damping.last_accepted = false;
+  // A failed undamped step says nothing about the damping, which is tried next.
+  if (was_undamped && !damping.trust.by_radius()) return;
+  digits.good_steps = 0;
+  ++digits.rejected_in_a_row;
+  // Before the damping is raised for it, once, the scheduler may lay the failure on the Gram matrix.
+  constexpr int kPatience = 2;  // where no sample tells what its rounding does to steps
+  const HealthReport& health = loop.health;
+  const bool suspect = health.contraction_known ? health.contraction > loop.policy.thresholds.rejected_contraction
+                                                : digits.rejected_in_a_row >= kPatience;
+  if (loop.low_gram() && !digits.gram_rejected && suspect) {
+    digits.gram_rejected = true;
+    return;
+  }
+  damping.trust.rejected(loop.step.scaled_norm, loop.trial.judgement != Judgement::invalid);
+  if (damping.trust.exhausted()) loop.ending.stalled = true;
+  if (damping.reached_along_valley && first) ++damping.vain_reaches;
+  damping.trusted_distance = 1;
+}
+
+void lower_damping(Loop& loop) {
+  TrustRegion& trust = loop.damping.trust;
+  const double gain = loop.trial.gain, bend = expected_bend(loop);
+  if (!loop.system->derivatives_apart()) return trust.accepted(gain, loop.step.scaled_norm);
+  // A rejection costs no derivatives: of a step that kept most of its promise damping is at least halved.
+  trust.accepted(gain > 0.5 ? std::max(gain, 0.9) : gain, loop.step.scaled_norm);
+  if (!trust.by_radius() && rules::model_was_exact(bend, gain)) trust.restore(std::max(TrustRegion::kMin, 0.1 * trust.lambda()));
+}
+
+void accept(Loop& loop, bool was_undamped) {
+  Damping& damping = loop.damping;
+  Digits& digits = loop.digits;
+  const double scale = std::max(loop.cost(), std::numeric_limits<double>::min()), ftol = loop.options->ftol;
+  const double decrease = loop.trial.decrease;
+  if (!loop.low() && ftol > 0 && std::fabs(decrease) <= ftol * scale && loop.step.predicted <= ftol * scale) {
+    loop.ending.stopped_by = "the cost's decrease fell below ftol in f64";
+  }
+  digits.last_decrease = decrease / scale;
+  move_to_trial(loop, was_undamped);
+  loop.system->accept_trial();
+  lower_damping(loop);
+  if (loop.nonmonotonic.started() && loop.nonmonotonic.accepted(loop.cost(), loop.step.predicted)) {
+    loop.checkpoint.x = loop.point.x;
+    loop.checkpoint.cost = loop.cost();
+    loop.checkpoint.noise = 0;
+  }
+  damping.streak = loop.lambda();
+  if (damping.reached_along_valley && damping.last_accepted) damping.vain_reaches = 0;
+  damping.last_accepted = true;
+  damping.reached_along_valley = false;
+  loop.ending.held_off = false;
+  digits.gram_rejected = false;
+  digits.rejected_in_a_row = 0;
+  ++digits.good_steps;
+  if (loop.low() && ++loop.checkpoint.unverified_steps >= loop.policy.thresholds.checkpoint_steps) verify_checkpoint(loop);
+}
+
+}  // namespace
+
+void solve_step(Loop& loop) {
+  const auto begin = Loop::Clock::now();
+  loop.system->set_solve_accuracy(loop.digits.last_decrease);
+  solve_at(loop, undamped(loop) ? 0 : loop.lambda());
+  damp_negative_curvature(loop);
+  damp_singular_matrix(loop);
+  if (worth_less_damping(loop)) reach_along_valley(loop);
+  loop.log.time.solve += Loop::seconds_since(begin);
+}
+
+void propose(Loop& loop, bool exact) {
+  if (worth_accelerating(loop)) accelerate(loop);
+  if (undamped(loop)) loop.system->bend_last_approach(loop.point.x, loop.approach(), loop.step);
+  loop.system->plus(loop.point.x, loop.step, loop.trial.x, exact);
+}
+
+void judge(Loop& loop) {
+  System& system = *loop.system;
+  Trial& trial = loop.trial;
+  system.drop_trial();
+  trial.gain = kNaN;
+  const bool nowhere = undamped(loop) && rules::leads_nowhere(loop.step.scaled_norm, loop.scaled_size(), loop.cost());
+  if (trial.x == loop.point.x || !loop.step.factored || nowhere) {
+    trial.judgement = Judgement::reject;
+    loop.ending.stalled = loop.ending.stalled || trial.x == loop.point.x;
+    return;
+  }
+  // After a good step the next is likely to be good too: cost and linearization in one pass.
+  if ((loop.damping.last_accepted && !worth_asking_cost_first(loop)) || system.trial_needs_linearization()) {
+    const PointModel& there = system.linearize_trial(trial.x, loop.digits.plan, !undamped(loop));
+    trial.cost = there.finite ? there.cost : kNaN;
+  } else {
+    trial.cost = system.cost(trial.x, loop.digits.plan.residual);
+  }
+  if (!std::isfinite(trial.cost)) {
+    trial.judgement = Judgement::invalid;
+    return;
+  }
+  judge_trial_cost(loop);
+}
+
+void accept_or_reject(Loop& loop) {
+  System& system = *loop.system;
+  Trial& trial = loop.trial;
+  const bool was_undamped = undamped(loop);
+  std::string met;
+  const auto outcome = [&] {
+    if (trial.judgement == Judgement::accept) return StepOutcome::accepted;
+    return trial.judgement == Judgement::invalid ? StepOutcome::invalid : StepOutcome::rejected;
+  };
+  if (loop.observer) {
+    met = loop.observer->test_step(loop.point.x, trial.x, loop.cost(), trial.cost, trial.gain, outcome(), loop.step, loop.log.accepted);
+  }
   // Derivatives may be missing where residuals are finite: no place to go on from.
-  if (judgement_ == Judgement::accept && !trial_at_) {
-    evaluator_.linearize_into(trial_, state_.plan, trial_at_.renew());
-    if (!trial_at_->finite) judgement_ = Judgement::invalid;
+  if (trial.judgement == Judgement::accept && !system.trial_known()) {
+    if (!system.linearize_trial(trial.x, loop.digits.plan).finite) trial.judgement = Judgement::invalid;
   }
-  const bool accepted = judgement_ == Judgement::accept;
-  record(accepted ? StepOutcome::accepted
-                  : judgement_ == Judgement::invalid ? StepOutcome::invalid : StepOutcome::rejected,
-         Event::none, curvature_.in_use() ? "with the curvature of the residuals" : "");
-  if (last_accepted_) ++(accepted ? first_accepted_ : first_rejected_);
-  weigh_curvature(accepted);
-  if (!accepted && undamped() && !trust_.by_radius()) {
-    last_accepted_ = false;  // says nothing about the damping, which is tried next
-    return;
+  const bool accepted = trial.judgement == Judgement::accept;
+  record(loop, outcome(), Event::none, system.curvature_in_use() ? "with the curvature of the residuals" : "");
+  if (loop.damping.last_accepted) ++(accepted ? loop.digits.first_accepted : loop.digits.first_rejected);
+  const TriedStep tried{loop.point.x, trial.x, trial.decrease, trial.cost, accepted, loop.step.factored, loop.log.accepted};
+  if (system.learn(tried)) loop.point.prepared = false;
+  if (accepted) accept(loop, was_undamped);
+  else reject(loop, was_undamped);
+  if (met.empty()) return;
+  if (system.derivatives_apart() && loop.digits.plan.gram < Gram::f64) {
+    escalate(loop, {{Format::f64, Gram::f64}, Event::finishing}, std::move(met));
+  } else {
+    loop.ending.stopped_by = std::move(met);
   }
-  if (!accepted) {
-    state_.good_steps = 0;
-    // Before the damping is raised for it, once, the scheduler may lay the failure on the Gram matrix.
-    if (low_gram() && !gram_rejected_ && health_.contraction > options_.policy().thresholds.rejected_contraction) {
-      gram_rejected_ = true;
-      last_accepted_ = false;
-      return;
-    }
-    trust_.rejected(step_.scaled_norm, judgement_ != Judgement::invalid);
-    if (trust_.exhausted()) stalled_ = true;
-    if (reach_along_valley_ && last_accepted_) ++vain_reaches_;
-    last_accepted_ = false;
-    trusted_distance_ = 1;
-    return;
-  }
-  last_decrement_ = undamped() ? first_.decrement : 0;
-  last_step_size_ = first_.step_size;
-  const double scale = std::max(at_->cost, std::numeric_limits<double>::min());
-  ftol_met_ = !low() && options_.ftol > 0 && std::fabs(decrease_) <= options_.ftol * scale && step_.predicted <= options_.ftol * scale;
-  state_.x = trial_;
-  at_.swap(trial_at_);
-  trial_at_.reset();
-  solver_.reset();
-  cost_f64_.reset();
-  trust_.accepted(rho_, step_.scaled_norm);
-  if (nonmonotonic_.started() && nonmonotonic_.accepted(at_->cost, step_.predicted)) {
-    state_.checkpoint = state_.x;
-    state_.checkpoint_cost = at_->cost;
-    checkpoint_noise_ = 0;
-  }
-  streak_lambda_ = trust_.lambda();
-  if (reach_along_valley_ && last_accepted_) vain_reaches_ = 0;
-  last_accepted_ = true;
-  reach_along_valley_ = false;
-  gram_rejected_ = false;
-  ++state_.good_steps;
-  if (low() && ++state_.unverified_steps >= options_.policy().thresholds.checkpoint_steps) verify();
 }
 
 }  // namespace nlsq::inline v0

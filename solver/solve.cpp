@@ -180,14 +180,16 @@ class Attempts {
   bool asked_to_stop() const { return w_.best.spent == Termination::user_stop; }
   void run(const SolverOptions& options, std::span<const double> x0, Kept<Linearization>& at, bool geodesic, bool stop,
            bool trusted, MinimizerResult& out, const std::optional<KernelCounters>& counted = {}, Of of = Of::any) {
-    Minimizer minimizer(evaluator_, options, request_.unit_sigma, geodesic, w_.minimizer);
-    minimizer.keep_within(request_.limits.box());
-    if (of == Of::any || options.variable_projection == VariableProjection::on) minimizer.eliminate(request_.linear);
-    if (counted) minimizer.count_kernels_from(*counted);
-    minimizer.count_from(static_cast<int>(w_.trace.size()));
-    if (stop) minimizer.ask_stop();
-    if (trusted) minimizer.trust_start();
-    minimizer.run(x0, at, begin_, out);
+    const bool eliminate = of == Of::any || options.variable_projection == VariableProjection::on;
+    const std::span<const int> linear = eliminate ? std::span<const int>(request_.linear) : std::span<const int>();
+    w_.system.begin(evaluator_, {options, request_.unit_sigma, request_.limits.box(), linear});
+    w_.system.adopt(at);
+    w_.minimizer.run(w_.system,
+                     {.options = options, .x0 = x0, .begin = begin_, .geodesic = geodesic,
+                      .first_iteration = static_cast<int>(w_.trace.size()), .steps_before = steps_of(w_.trace),
+                      .counted = counted, .stop_asked = stop, .trusted_start = trusted},
+                     out);
+    if (w_.system.known()) w_.system.release(out.at);
     std::vector<IterationSummary>& made = out.summary.iterations;
     std::vector<PrecisionIssue>& found = out.summary.precision.issues;
     issues_.insert(issues_.end(), found.begin(), found.end());
@@ -204,6 +206,11 @@ class Attempts {
 };
 
 }  // namespace
+
+// Iterations: lines of the trace that are no promotion.
+int steps_of(const std::vector<IterationSummary>& trace) {
+  return static_cast<int>(std::ranges::count_if(trace, [](const IterationSummary& it) { return it.outcome != StepOutcome::promoted; }));
+}
 
 SolverOptions settled(SolverOptions options) {
   options.precision = options.policy();  // the thread's where there is none: read here and not again

@@ -4,7 +4,7 @@
 #include "box.hpp"
 #include "data_survey.hpp"
 #include "dense_evaluator.hpp"
-#include "minimizer.hpp"
+#include "loop.hpp"
 
 #include <nlsq/row_model.hpp>
 

@@ -1,6 +1,7 @@
 // A block problem from its parameter blocks to the summary.
-#include "block_minimizer.hpp"
+#include "block_observer.hpp"
 #include "fp_environment.hpp"
+#include "minimizer.hpp"
 #include "prepared_problem.hpp"
 
 #include <nlsq/error.hpp>
@@ -57,13 +58,82 @@ void check_components(const Problem::Impl& problem, const PrecisionPolicy& polic
   if (!wrong.empty()) throw ValidationError(std::move(wrong));
 }
 
-Summary attempt(PreparedProblem& prepared, const SolverOptions& options, const ProblemControl* control, std::vector<double>& x,
-                BlockMinimizer::Clock::time_point begin) {
+// What the end is, in words.
+std::string message_of(const Summary& summary, const BlockSystem& system, const std::string& stopped_by) {
+  const Certificate& c = summary.certificate;
+  std::string text;
+  switch (summary.termination) {
+    case Termination::failure: return "the residuals or their derivatives are not finite at the start; the parameters are unchanged";
+    case Termination::converged:
+      text = fmt::format("{} by {}; the parameters are the optimum found", name(c.verdict), c.governed_by);
+      break;
+    case Termination::tolerance:
+      text = fmt::format("{}; first order is not certified: {:.1e} standard errors from the optimum by the linear model; "
+                         "the parameters are the best point",
+                         stopped_by, c.decrement_sigma);
+      break;
+    default:
+      text = fmt::format("{}: first order is not certified; the parameters are the best point", name(summary.termination));
+  }
+  if (c.passed && c.verdict == Verdict::rank_deficient) {
+    text += fmt::format("; the data determine {} of {} directions", c.rank, system.parameters() - system.fixed());
+  }
+  if (!c.passed && !system.doubt().empty()) text += "; " + system.doubt();
+  if (!c.recheck_passed) {
+    text = "the residual functions do not repeat: called again they give other residuals than during the solve; " + text;
+  }
+  if (system.fixed() > 0) text += fmt::format("; {} numbers are at their bounds", system.fixed());
+  return text;
+}
+
+void tell(const ProblemControl* control, const BlockSystem& system, const PreparedProblem& prepared) {
+  if (!control || !control->facts) return;
+  BlockSolveFacts facts = system.facts();
+  facts.eliminated_blocks = prepared.structure.real_points;
+  facts.other_blocks = prepared.structure.camera_parameter.size();
+  facts.dense = prepared.solver.dense();
+  facts.iterative = prepared.solver.iterative();
+  facts.linear_iterations = system.linear_iterations();
+  facts.groups_followed = prepared.structure.groups_followed;
+  *control->facts = facts;
+}
+
+// One run of the loop. x becomes the point it ended at.
+Summary minimize(PreparedProblem& prepared, const SolverOptions& options, const ProblemControl* control, std::vector<double>& x,
+                 BlockSystem::Clock::time_point begin) {
   auto& [structure, model, solver, shape] = prepared;
+  BlockSystem system(model, structure, solver, options, first_gram(structure, model, options));
+  system.begin(x);
+  std::optional<BlockObserver> observer;
+  if (control) observer.emplace(*control, system, model, structure, begin);
+  Minimizer minimizer;
+  MinimizerResult out;
+  minimizer.run(system, {.options = options, .x0 = x, .begin = begin, .observer = observer ? &*observer : nullptr}, out);
+  Summary summary = std::move(out.summary);
+  if (summary.termination != Termination::failure) x = out.x;
+  // What conjugate gradients leave open is no more than a tolerance that was met.
+  if (summary.certificate.passed && summary.certificate.verdict == Verdict::tolerance) summary.termination = Termination::converged;
+  summary.message = message_of(summary, system, out.stopped_by);
+  const double certify = summary.time.certify;
+  summary.time = system.time();
+  summary.time.certify = certify;
+  summary.time.total = std::chrono::duration<double>(BlockSystem::Clock::now() - begin).count();
+  summary.linear_iterations = system.linear_iterations();
+  summary.precision.counters = model.counters();
+  summary.precision.components = model.components();
+  summary.threads = std::max(model.threads(), solver.threads());
+  summary.peak_bytes = structure.bytes() + model.bytes() + solver.bytes();
+  tell(control, system, prepared);
+  return summary;
+}
+
+Summary attempt(PreparedProblem& prepared, const SolverOptions& options, const ProblemControl* control, std::vector<double>& x,
+                BlockSystem::Clock::time_point begin) {
+  BlockModel& model = prepared.model;
   const std::vector<double> x0 = x;
   const auto run = [&] {
     x = x0;
-    return BlockMinimizer(model, structure, solver, options, first_gram(structure, model, options), control).run(x, begin);
+    return minimize(prepared, options, control, x, begin);
   };
   const auto went_wrong = [&](const Summary& summary) {
     return summary.termination != Termination::failure && !summary.certificate.recheck_passed && model.evaluator().counts().traced > 0;
@@ -84,7 +154,7 @@ Summary attempt(PreparedProblem& prepared, const SolverOptions& options, const P
 
 Summary solve_blocks(Problem& problem, const SolverOptions& options, const ProblemControl* control) {
   const FpEnvironment environment;
-  const auto begin = BlockMinimizer::Clock::now();
+  const auto begin = BlockSystem::Clock::now();
   if (auto violations = options.violations(); !violations.empty()) throw ValidationError(std::move(violations));
   if (options.algorithm == Algorithm::dogleg) throw ValidationError("algorithm dogleg is of curve_fit and least_squares: leave it out for a Problem");
   if (options.nonmonotonic_steps > 0) {
@@ -96,7 +166,7 @@ Summary solve_blocks(Problem& problem, const SolverOptions& options, const Probl
   std::vector<double> x = numbers_of(impl);
   if (control && control->before_evaluation) control->before_evaluation(x, true, true);
   std::shared_ptr<PreparedProblem> prepared = take_prepared(impl, x, options, options.step_solver, control);
-  const double setup = std::chrono::duration<double>(BlockMinimizer::Clock::now() - begin).count();
+  const double setup = std::chrono::duration<double>(BlockSystem::Clock::now() - begin).count();
   Summary summary = attempt(*prepared, options, control, x, begin);
   summary.time.setup = setup;
   summary.precision.policy = options.policy().to_string();

@@ -1,6 +1,8 @@
 // Memory that one solve after the other runs in.
 #pragma once
 
+#include "dense_system.hpp"
+#include "minimizer.hpp"
 #include "start.hpp"
 
 #include <vector>
@@ -8,7 +10,8 @@
 namespace nlsq::inline v0 {
 
 struct SolveWorkspace {
-  MinimizerWorkspace minimizer;
+  Minimizer minimizer;
+  DenseSystem system;
   Start start;
   Kept<Linearization> other;  // a pass that was not chosen
   MinimizerResult best, next;

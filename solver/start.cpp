@@ -1,5 +1,7 @@
 #include "start.hpp"
 
+#include "dense_system.hpp"
+#include "minimizer.hpp"
 #include "small_svd.hpp"
 
 #include <nlsq/local_buffer.hpp>
@@ -186,12 +188,15 @@ Sampled sample(DenseEvaluator& evaluator, const SolveRequest& request, std::chro
       solve_linear_start(part, request, here, other);
       if (!here.at->finite) return Sampled::lost;
     }
-    Minimizer minimizer(part, request.options, request.unit_sigma, false);
-    minimizer.keep_within(request.limits.box());
-    minimizer.eliminate(request.linear);
-    minimizer.count_from(static_cast<int>(start.iterations.size()));
-    minimizer.count_kernels_from({});
-    const bool close = minimizer.warm_up(here.x, here.at, kNearEnough, begin);
+    DenseSystem system;
+    system.begin(part, {request.options, request.unit_sigma, request.limits.box(), request.linear});
+    system.adopt(here.at);
+    Minimizer minimizer;
+    const bool close = minimizer.warm_up(system,
+                                         {.options = request.options, .x0 = here.x, .begin = begin,
+                                          .first_iteration = static_cast<int>(start.iterations.size()),
+                                          .steps_before = steps_of(start.iterations), .counted = KernelCounters()},
+                                         kNearEnough);
     evaluator.add_work(part);
     start.counted = evaluator.counters();
     WarmStart warm = minimizer.warm_result();
@@ -201,7 +206,7 @@ Sampled sample(DenseEvaluator& evaluator, const SolveRequest& request, std::chro
     if (level == kLevels[0]) start.eliminated = std::move(warm.eliminated);
     start.x = warm.x;
     if (!close) return warm.spent ? Sampled::spent : Sampled::lost;
-    last = std::move(warm.at);
+    last = system.linearization();
     last_rows = rows.rows();
   }
   const PrecisionPlan plan = first_plan(evaluator, request.options.policy());

@@ -4,7 +4,6 @@
 
 #include "dense_evaluator.hpp"
 #include "kept.hpp"
-#include "minimizer.hpp"
 #include "solve.hpp"
 
 
@@ -26,6 +25,9 @@ struct Start {
 // x0 with its linear parameters at their least-squares values within the limits, by about kStartRows of the rows; x0 where these give none.
 inline constexpr std::size_t kStartRows = 1 << 14;
 Vector linear_least_squares(RowModel& rows, const Vector& x0, const std::vector<int>& linear, const Limits& limits = {});
+
+// Iterations of a trace: its lines that are no promotion.
+int steps_of(const std::vector<IterationSummary>& trace);
 
 // Fills `start`, whose memory is used again; so is that of `other`, a pass that was not chosen.
 void choose_start(DenseEvaluator& evaluator, const SolveRequest& request, std::chrono::steady_clock::time_point begin,

@@ -1,5 +1,6 @@
 // The loop driven by a scripted problem: what it asks for, at which x and in which precision, and what it
 // makes of the answers.
+#include <dense_system.hpp>
 #include <minimizer.hpp>
 
 #include <doctest/doctest.h>
@@ -106,8 +107,11 @@ Probe noisy(double cost_noise, Vector gradient_bias) {
 }
 
 MinimizerResult minimize(Scripted& problem, Vector x0, const SolverOptions& options) {
-  return Minimizer(problem, options, false, false)
-      .run(std::move(x0), std::nullopt, std::chrono::steady_clock::now());
+  DenseSystem system;
+  system.begin(problem, {options});
+  MinimizerResult out;
+  Minimizer().run(system, {.options = options, .x0 = x0, .begin = std::chrono::steady_clock::now()}, out);
+  return out;
 }
 SolverOptions in(const char* policy) {
   SolverOptions options;

@@ -69,6 +69,10 @@ struct HealthReport {
   int good_steps = 0;             // accepted in a row under this plan
   int descents = 0;               // made so far
   double wasted = 0;              // work discarded so far, by promotions and returns, as a share of the rest
+  // Of problems whose residuals are f64 always, and cost far less than derivatives: the plan is about J alone.
+  bool derivatives_apart = false;
+  bool contraction_known = true;  // else no sample tells what J's rounding does to a step, and `rejected` is trusted
+  double last_decrease = 1;       // of the cost, relative, by the last step accepted
 };
 
 enum class Event : std::uint8_t {

@@ -1,8 +1,6 @@
-// What a block problem's derivatives are evaluated in, and when that changes: program by program where sampled blocks
-// show that f32 spoils it, as a whole where the steps do, or where a rule of the policy says so.
-#include "block_minimizer.hpp"
-
-#include <fmt/format.h>
+// What the derivatives of a block problem are evaluated in, program by program: f64 where sampled blocks show that f32
+// spoils them, or where they leave its range.
+#include "block_model.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -103,69 +101,6 @@ std::vector<ComponentSummary> BlockModel::components() const {
     parts.push_back({c > 0 ? problem_.component_names[c - 1] : "", rows[c], escalations_of_[c], counters(c)});
   }
   return parts;
-}
-
-void BlockMinimizer::report_widened() {
-  for (const BlockModel::WidenedProgram& program : model_.take_widened()) {
-    std::vector<std::string> components;
-    if (!program.component.empty()) components.push_back(program.component);
-    const bool overflow = std::isinf(program.error);
-    std::string reason = overflow ? fmt::format("f32 derivatives of {} blocks leave its range", program.blocks)
-                                  : fmt::format("f32 derivatives of {} blocks are off by {:.1e}", program.blocks, program.error);
-    record(StepOutcome::promoted, overflow ? Event::overflow : Event::jacobian_error, std::move(reason), std::move(components));
-    ++summary_.precision.escalations;
-  }
-}
-
-// What rules may ask for. NaN where it is not known: no condition number is taken here, and rows are never redone.
-RuleValues BlockMinimizer::rule_values() const {
-  using V = RuleVariable;
-  RuleValues v;
-  v[V::epsilon_j] = low() ? model_.sampled_error() : 0;
-  if (sigma() > 0) v[V::decrement] = step_.decrement / sigma();
-  const int steps = summary_.accepted + summary_.rejected;
-  if (steps > 0) v[V::rho] = rho_;
-  v[V::lambda] = trust_.lambda();
-  v[V::iteration] = steps;
-  v[V::rows] = static_cast<double>(structure_.residuals);
-  v[V::n] = static_cast<double>(free_size());
-  v[V::memory] = static_cast<double>(structure_.bytes() + model_.bytes() + solver_.bytes());
-  return v;
-}
-
-// True: a rule of the policy's has raised a format. It never lowers one.
-bool BlockMinimizer::ruled() {
-  if (policy_.rules.empty()) return false;
-  const auto match = apply_rules(policy_.rules, rule_values());
-  if (!match) return false;
-  const bool wide = model_.all_wide();
-  const PartFormats now{wide || !low() ? Format::f64 : Format::f32, low() ? Format::f32 : Format::f64,
-                        plan_.gram == Gram::f32_tile ? Format::f32 : Format::f64, Format::f64};
-  const PartFormats asked = changed(now, match->change);
-  const Gram gram = asked.jacobian == Format::f64 ? Gram::f64 : asked.gram == Format::f64 ? Gram::f32_wide : Gram::f32_tile;
-  const bool widens = low() && !wide && asked.residual == Format::f64;
-  if (!widens && gram <= plan_.gram) return false;
-  if (widens) model_.widen_all();
-  promote(std::max(gram, plan_.gram), Event::rule, policy_.rules[match->index].to_string());
-  if (widens) recorded_ = false;
-  return true;
-}
-
-void BlockMinimizer::promote(Gram gram, Event event, std::string reason) {
-  record(StepOutcome::promoted, event, std::move(reason));
-  ++summary_.precision.escalations;
-  // The same records serve sums of another format.
-  recorded_ = recorded_ && known_ && held_count_ == 0 && plan_.gram == Gram::f32_tile && gram == Gram::f32_wide;
-  known_ = false;
-  rejections_ = 0;
-  enter(gram);
-}
-
-// Formats only go up: what the one before needed is memory of no more use.
-void BlockMinimizer::enter(Gram gram) {
-  if (plan_.gram == Gram::f32_tile && gram > Gram::f32_tile) solver_.release_f32();
-  if (low() && gram >= Gram::f64) model_.release<float>();
-  plan_.gram = gram;
 }
 
 }  // namespace nlsq::inline v0
