@@ -1,4 +1,6 @@
 #include "minimizer.hpp"
+
+#include "ablation.hpp"
 #include "tile_issues.hpp"
 
 #include <cmath>
@@ -182,6 +184,7 @@ std::optional<Termination> Minimizer::budget_spent() const {
 // linear parameters eliminated: leaves the rest to an attempt in f64 from the start.
 bool Minimizer::lost_below_f64() const {
   constexpr int kFewest = 100;
+  if (!rule_active(Rule::iterations_below_f64_are_limited)) return false;
   return (low() || projection_.too_few_digits()) && state_.iteration - first_iteration_ >= std::max(kFewest, options_.max_iterations / 4);
 }
 

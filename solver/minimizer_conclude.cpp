@@ -1,6 +1,8 @@
 // The end: when a test seems to hold, the certificate, and what is reported.
 #include "minimizer.hpp"
 
+#include "ablation.hpp"
+
 #include <cmath>
 #include <limits>
 
@@ -62,7 +64,7 @@ bool Minimizer::certify_here(Termination reason) {
     evaluator_.linearize_into(state_.x, state_.plan, at_.renew());
     first_order(*at_, state_.x, evaluator_.residuals(), unit_sigma_, memory_.undamped, first_, room());
   }
-  if (worse_than_checkpoint()) {
+  if (worse_than_checkpoint() && rule_active(Rule::certificate_beside_checkpoint)) {
     roll_back();
     if (reason == Termination::converged) return false;
     if (!at_->finite) {

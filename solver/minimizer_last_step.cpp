@@ -5,6 +5,8 @@
 // by the gradient of a part of the rows at both ends of the very step.
 #include "minimizer.hpp"
 
+#include "ablation.hpp"
+
 #include <fmt/format.h>
 
 #include <cmath>
@@ -88,6 +90,7 @@ void Minimizer::bend_last_approach() {
 // From x to x + s, s the undamped f64 step, where what is left then is known to be within tau and xtol. False: nothing
 // is changed.
 bool Minimizer::take_last_step() {
+  if (!rule_active(Rule::last_step)) return false;
   if (options_.strict || last_step_failed_ || low() || low_gram() || at_->plan.gram != Gram::f64) return false;
   if (!large() || !undamped() || on_bounds()) return false;  // multipliers would need a pass of their own
   if (curvature_.in_use()) return false;  // what Gauss-Newton's step leaves is not small
@@ -96,7 +99,8 @@ bool Minimizer::take_last_step() {
   if (!(first_.decrement_sigma <= kFurthest * options_.tau)) return false;
   const double contraction = first_.decrement / last_decrement_;
   // Between nearly dependent columns a step may be short in the metric of H and long in that of D.
-  const Left before{kOtherDirection * contraction, kOtherDirection * std::max(contraction, first_.step_size / last_step_size_)};
+  const double known = rule_active(Rule::last_step_by_contraction) ? kOtherDirection : 0;
+  const Left before{known * contraction, known * std::max(contraction, first_.step_size / last_step_size_)};
   const auto suffices = [&](const Left& share) {
     return share.size * first_.step_size <= options_.xtol && share.decrement * first_.decrement_sigma <= options_.tau;
   };
@@ -112,7 +116,8 @@ bool Minimizer::take_last_step() {
   const std::size_t n = trial_.size();
   const LinearSolver& metric = memory_.undamped.solver;
   const double missing = missing_share(at_->normal, here.normal, metric, state_.scale);
-  if (!(std::fabs(here.cost - at_->cost) <= kSameScatter * at_->cost)) {
+  const bool same_cost = std::fabs(here.cost - at_->cost) <= kSameScatter * at_->cost;
+  if (!same_cost && rule_active(Rule::last_step_part_has_cost_of_all)) {
     last_step_failed_ = true;
     return false;
   }
@@ -120,12 +125,14 @@ bool Minimizer::take_last_step() {
   Vector left = product(here.normal, first_.step), back;
   for (std::size_t i = 0; i < n; ++i) left[i] = there.gradient[i] - here.gradient[i] - left[i];
   metric.apply_inverse(left, back);
+  const double unseen = rule_active(Rule::last_step_counts_missing_share) ? kUnseen * missing : 0;
   const Left share{
-      std::max({before.decrement, kUnseen * missing, kOtherRows * metric.norm_in_metric(left) / first_.decrement}),
-      std::max({before.size, kUnseen * missing,
+      std::max({before.decrement, unseen, kOtherRows * metric.norm_in_metric(left) / first_.decrement}),
+      std::max({before.size, unseen,
                 kOtherRows * scaled_norm(back, state_.scale) / scaled_norm(first_.step, state_.scale)})};
   // The cost falls by ½ν₀² up to that share of it, which its own rounding must cover.
-  if (!suffices(share) || !(share.decrement * 0.5 * first_.decrement * first_.decrement <= noise())) {
+  const bool checked = rule_active(Rule::last_step_part_is_checked);
+  if ((checked && !suffices(share)) || !(share.decrement * 0.5 * first_.decrement * first_.decrement <= noise())) {
     last_step_failed_ = true;
     return false;
   }

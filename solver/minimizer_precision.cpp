@@ -1,6 +1,8 @@
 // What the digits in force allow: measurements, promotions, the way back to the checkpoint.
 #include "minimizer.hpp"
 
+#include "ablation.hpp"
+
 #include <fmt/format.h>
 
 #include <cmath>
@@ -73,7 +75,7 @@ void Minimizer::assess() {
   health_.descents = state_.descents;
   health_.wasted = wasted_share();
   if (near_optimum()) health_.nearness = first_.decrement_sigma / trusted_distance_;
-  if (probe_ && underflows()) health_.nonfinite_tiles = 1;
+  if (probe_ && underflows() && rule_active(Rule::columns_may_underflow)) health_.nonfinite_tiles = 1;
   if (!probe_ || !step_.factored) return;
   health_.finite = health_.finite && probe_->finite;
   if (!probe_->jacobian.empty()) health_.contraction = solver_->contraction(probe_->jacobian, probe_->rounded, step_);
@@ -281,7 +283,9 @@ bool Minimizer::finish_in(const PrecisionPlan& plan) {
   if (gram_worth_keeping()) return finish_with_gram_kept(plan);
   propose();
   Linearization there = evaluator_.linearize(trial_, plan);
-  if (!there.finite || !(solver_->norm_in_metric(there.gradient) < gradient_left() + health_.gradient_noise)) {
+  if (!there.finite) return false;
+  if (!(solver_->norm_in_metric(there.gradient) < gradient_left() + health_.gradient_noise) &&
+      rule_active(Rule::finishing_step_lowers_gradient)) {
     return false;
   }
   rho_ = kNaN;
@@ -308,8 +312,9 @@ void Minimizer::escalate(Decision decision, std::string reason) {
   wasted_work_ += evaluator_.pass_work(at_->plan);
   state_.plan = decision.plan;
   gram_rejected_ = false;
-  state_.scale.clear();  // columns whose squares underflowed have no length below f64
-  trust_.restore(streak_lambda_);
+  // Columns whose squares underflowed have no length below f64.
+  if (rule_active(Rule::promotion_forgets_scales)) state_.scale.clear();
+  if (rule_active(Rule::promotion_restores_damping)) trust_.restore(streak_lambda_);
   trust_.forgive();
   at_.reset();
   solver_.reset();

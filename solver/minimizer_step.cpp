@@ -1,6 +1,8 @@
 // One step: proposed, judged, settled.
 #include "minimizer.hpp"
 
+#include "ablation.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -41,7 +43,7 @@ void Minimizer::propose() {
 
 // On the f32 grid the parameters' own rounding cannot disturb f32 residuals coherently.
 void Minimizer::round_trial() {
-  if (!low()) return;
+  if (!low() || !rule_active(Rule::parameters_on_f32_grid)) return;
   for (std::size_t j = 0; j < trial_.size(); ++j) {
     trial_[j] = box_.empty() ? static_cast<double>(static_cast<float>(trial_[j])) : on_grid(trial_[j], box_.lower[j], box_.upper[j]);
   }
@@ -107,6 +109,10 @@ void Minimizer::judge() {
   }
   // Costs of different precisions are never subtracted: both again in f64.
   ++state_.undecided_in_a_row;
+  if (!rule_active(Rule::undecided_steps_are_judged_in_f64)) {
+    judgement_ = Judgement::reject;
+    return;
+  }
   if (!cost_f64_) cost_f64_ = evaluator_.cost(state_.x, Format::f64).cost;
   const double after = evaluator_.cost(trial_, Format::f64).cost;
   if (!judge_costs(*cost_f64_, after, noise())) {
@@ -136,7 +142,8 @@ void Minimizer::project_trial() {
 
 // The three-valued gain ratio. False: undecided, the noise covers the difference.
 bool Minimizer::judge_costs(double before, double after, double noise) {
-  const double least = (low() ? options_.policy().thresholds.gain_ratio : kAccept) * step_.predicted;
+  const bool demanding = low() && rule_active(Rule::gain_ratio_below_f64);
+  const double least = (demanding ? options_.policy().thresholds.gain_ratio : kAccept) * step_.predicted;
   decrease_ = before - after;
   rho_ = decrease_ / step_.predicted;
   judgement_ = Judgement::undecided;
@@ -225,7 +232,8 @@ void Minimizer::settle() {
   reach_along_valley_ = false;
   gram_rejected_ = false;
   ++state_.good_steps;
-  if (low() && ++state_.unverified_steps >= options_.policy().thresholds.checkpoint_steps) verify();
+  if (!low() || !rule_active(Rule::checkpoints_are_verified)) return;
+  if (++state_.unverified_steps >= options_.policy().thresholds.checkpoint_steps) verify();
 }
 
 }  // namespace nlsq::inline v0
