@@ -13,9 +13,9 @@
 #define BENCH_BYTES 64
 // Our own inline functions: Highway's headers for AVX-512 come with it.
 #define HWY_DISABLE_PCLMUL_AES
-#include "../jacobian/kernels/exp_avx512.hpp"
-#include "../jacobian/kernels/log_pow_avx512.hpp"
-#include "../jacobian/kernels/sincos_avx512.hpp"
+#include "kernels/exp_avx512.hpp"
+#include "kernels/log_pow_avx512.hpp"
+#include "kernels/sincos_avx512.hpp"
 #elif defined(__AVX2__)
 #define BENCH_ISA avx2
 #define BENCH_SLEEF_64(name) Sleef_##name##d4_u10avx2

@@ -1,13 +1,19 @@
 # Helpers for the folders' targets.
 
-# A folder of the library: sources *.cpp of this folder, headers under include/nlsq; it may see the
-# headers of the folders named after it, and no others.
+# A folder of the library: sources *.cpp in its rooms, public headers under include/nlsq, internal headers beside
+# their sources, included by their path from the folder. It may see the headers of the folders named after it, and
+# no others. Parts with a target of their own are left out.
 function(nlsq_folder name)
-  file(GLOB sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/*.cpp" "${CMAKE_CURRENT_SOURCE_DIR}/models/*.cpp")
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} *.cpp)
+  list(FILTER sources EXCLUDE REGEX "^(kernels|ceres)/")
   add_library(${name} OBJECT ${sources})
   target_include_directories(${name} PUBLIC
     $<BUILD_INTERFACE:${CMAKE_CURRENT_SOURCE_DIR}/include>
     PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
+  foreach(below ${ARGN})
+    string(REPLACE nlsq_ "" folder ${below})
+    target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/${folder})
+  endforeach()
   target_link_libraries(${name} PUBLIC ${ARGN} PRIVATE nlsq_fmt_headers)
   nlsq_flags(${name})
 endfunction()

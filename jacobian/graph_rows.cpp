@@ -2,6 +2,7 @@
 
 #include "aligned_buffer.hpp"
 
+#include <nlsq/kernel_table.hpp>
 #include <nlsq/local_buffer.hpp>
 
 #include <algorithm>

@@ -1,5 +1,7 @@
 #include <nlsq/scheduler.hpp>
 
+#include "ablation.hpp"
+
 #include <algorithm>
 
 namespace nlsq::inline v0 {
@@ -76,7 +78,7 @@ double condition_limit(Gram gram, int parameters, const Thresholds& t) noexcept 
   switch (gram) {
     case Gram::f32_tile: return t.gram_contraction / (n * info(Format::f32).unit_roundoff);
     case Gram::f32_wide: return t.wide_condition / n;
-    case Gram::f64: return t.f64_condition;
+    case Gram::f64: return rule_active(Rule::condition_of_f64_gram) ? t.f64_condition : 1e300;
     default: return 1e300;
   }
 }
@@ -103,7 +105,8 @@ PrecisionPlan all_f64(const PrecisionPlan& plan) {
 
 PrecisionPlan f64_rows(const HealthReport& h, const Thresholds& t) {
   // Near the end one pass more would go to finding out that it is the end.
-  const bool kept = h.nearness > 1 && worth_under_f64_rows(h.plan.gram, h.parameters, h.sixteen_bits_pay, t);
+  const bool kept = h.nearness > 1 && rule_active(Rule::f64_rows_keep_sixteen_bits) &&
+                    worth_under_f64_rows(h.plan.gram, h.parameters, h.sixteen_bits_pay, t);
   return kept ? PrecisionPlan{Format::f64, h.plan.gram} : all_f64(h.plan);
 }
 
@@ -142,26 +145,31 @@ std::optional<Gram> narrower_gram(Gram gram, const PrecisionPolicy& policy, bool
 Event gram_trouble(const HealthReport& h, const Thresholds& t) {
   const Gram gram = h.plan.gram;
   if (gram == Gram::qr) return Event::none;
-  if (!h.factored) return Event::not_definite;
+  if (!h.factored && rule_active(Rule::not_definite)) return Event::not_definite;
   if (sixteen_bits(gram)) {
-    if (!(h.epsilon_j <= t.epsilon_j)) return Event::jacobian_error;
-  } else if (!(h.kappa_lambda <= condition_limit(gram, h.parameters, t))) {
+    if (!(h.epsilon_j <= t.epsilon_j) && rule_active(Rule::sampled_jacobian_error)) return Event::jacobian_error;
+  } else if (!(h.kappa_lambda <= condition_limit(gram, h.parameters, t)) && rule_active(Rule::condition_of_gram)) {
     return Event::condition;
   }
   if (!below_f64(gram)) return Event::none;
-  if (!h.contraction_known) return h.rejected ? Event::rejected_step : Event::none;
-  if (!(h.contraction <= t.epsilon_j)) return Event::jacobian_error;
-  return h.rejected && !(h.contraction <= t.rejected_contraction) ? Event::rejected_step : Event::none;
+  if (!h.contraction_known) return h.rejected && rule_active(Rule::rejections_blame_gram) ? Event::rejected_step : Event::none;
+  if (!(h.contraction <= t.epsilon_j) && rule_active(Rule::step_error)) return Event::jacobian_error;
+  const bool blamed = h.rejected && !(h.contraction <= t.rejected_contraction);
+  return blamed && rule_active(Rule::rejections_blame_gram) ? Event::rejected_step : Event::none;
 }
 
 // Whether f32 rows say where to go, and whether a step helped.
 Event row_trouble(const HealthReport& h, const Thresholds& t) {
   // The gradient decides where the answer lies; below a tenth of nu its noise does no harm yet, and neither does
   // the grid that the next point is rounded to.
-  if (!(h.gradient_noise <= t.gradient_noise * h.nu) || !(h.grid_noise <= t.gradient_noise * h.nu)) return Event::gradient_noise;
+  const double most = t.gradient_noise * h.nu;
+  if (!(h.gradient_noise <= most) && rule_active(Rule::gradient_noise)) return Event::gradient_noise;
+  if (!(h.grid_noise <= most) && rule_active(Rule::parameter_grid)) return Event::gradient_noise;
   // A step whose predicted gain drowns in the cost's noise cannot be judged.
-  if (h.undecided_in_a_row >= t.undecided_steps || !(h.cost_noise <= t.cost_noise * h.predicted)) return Event::cost_noise;
-  return h.stalled ? Event::stalled : Event::none;
+  const bool undecided = h.undecided_in_a_row >= t.undecided_steps;
+  if (undecided && rule_active(Rule::undecided_steps_are_limited)) return Event::cost_noise;
+  if (!(h.cost_noise <= t.cost_noise * h.predicted) && rule_active(Rule::cost_noise)) return Event::cost_noise;
+  return h.stalled && rule_active(Rule::stalled_rows) ? Event::stalled : Event::none;
 }
 
 // The same of a J below f64 under residuals that are f64 always. Close to the end, or where the cost has all but stopped
@@ -174,17 +182,22 @@ std::optional<Decision> jacobian_decision(const HealthReport& h) {
 }
 
 // A fit goes down a few times, whoever asks: what goes up again and again pays for each time.
-bool may_descend(const HealthReport& h, const Thresholds& t) { return h.descents < t.descents; }
+bool may_descend(const HealthReport& h, const Thresholds& t) {
+  return h.descents < t.descents || !rule_active(Rule::descents_are_limited);
+}
 
 // Digits to spare: the rounding of J would hardly show.
 std::optional<PrecisionPlan> descent(const HealthReport& h, const PrecisionPolicy& policy) {
   const Thresholds& t = policy.thresholds;
-  if (!may_descend(h, t) || h.good_steps < t.steps_before_descent) return std::nullopt;
+  const int good_steps = rule_active(Rule::descents_after_good_steps) ? t.steps_before_descent : 1;
+  if (!may_descend(h, t) || h.good_steps < good_steps || !rule_active(Rule::descents)) return std::nullopt;
   if (h.parameters < kTileSums || h.plan.residual == Format::f64) return std::nullopt;
   const auto gram = narrower_gram(h.plan.gram, policy, sixteen_bits_worth(h, t));
   if (!gram) return std::nullopt;
-  const bool fits = sixteen_bits(*gram) ? h.epsilon_j_below <= t.descent_epsilon_j
-                                        : h.kappa_lambda <= 0.1 * condition_limit(*gram, h.parameters, t);
+  const bool fits = sixteen_bits(*gram) ? h.epsilon_j_below <= t.descent_epsilon_j &&
+                                              rule_active(Rule::descents_by_jacobian_error)
+                                        : h.kappa_lambda <= 0.1 * condition_limit(*gram, h.parameters, t) &&
+                                              rule_active(Rule::descents_by_condition);
   return fits ? std::optional(PrecisionPlan{h.plan.residual, *gram}) : std::nullopt;
 }
 
@@ -198,12 +211,18 @@ std::optional<Decision> by_rule(const HealthReport& h, const PrecisionPolicy& po
   return Decision{plan, Event::rule, down && plan.residual == h.plan.residual, match};
 }
 
+// Whether all passes together cost so little that fewer digits cannot pay.
+bool too_little_work(const FitSize& size, const Thresholds& t) {
+  if (size.linear && rule_active(Rule::linear_models_begin_in_f64)) return true;
+  return !(size.row_work >= t.entry_work) && rule_active(Rule::entry_gate);
+}
+
 }  // namespace
 
 PrecisionPlan initial_plan(const PrecisionPolicy& policy, const FitSize& size) {
   const Thresholds& t = policy.thresholds;
   const PrecisionPlan f64{Format::f64, Gram::f64};
-  if (!policy.adaptive || (policy.entry_gate && (size.linear || !(size.row_work >= t.entry_work)))) return f64;
+  if (!policy.adaptive || (policy.entry_gate && too_little_work(size, t))) return f64;
   PrecisionPlan plan = plan_of(policy);
   const bool pays = size.sixteen_bits_pay && size.parameters >= t.sixteen_bit_parameters;
   if (!size.has_f32 && !worth_under_f64_rows(plan.gram, size.parameters, size.sixteen_bits_pay, t)) return f64;
@@ -211,8 +230,9 @@ PrecisionPlan initial_plan(const PrecisionPolicy& policy, const FitSize& size) {
   if (!policy.entry_gate) return plan;
   // Through the gate: what pays for so many parameters.
   if (plan.residual == Format::f64) return worth_under_f64_rows(plan.gram, size.parameters, size.sixteen_bits_pay, t) ? plan : f64;
-  if (sixteen_bits(plan.gram) && !pays) plan.gram = Gram::f32_wide;
-  if (size.parameters >= kTileSums && plan.gram == Gram::f32_wide) {
+  if (sixteen_bits(plan.gram) && !pays && rule_active(Rule::sixteen_bits_need_parameters)) plan.gram = Gram::f32_wide;
+  if (size.parameters >= kTileSums && rule_active(Rule::parameters_choose_first_gram) &&
+      plan.gram == Gram::f32_wide) {
     while (const auto narrower = narrower_gram(plan.gram, policy, pays)) plan.gram = *narrower;
   }
   return plan;
@@ -221,14 +241,14 @@ PrecisionPlan initial_plan(const PrecisionPolicy& policy, const FitSize& size) {
 Decision next_plan(const HealthReport& h, const PrecisionPolicy& policy, const RuleValues& values) {
   const Thresholds& t = policy.thresholds;
   const bool low_rows = h.plan.residual != Format::f64, low_jacobian = h.derivatives_apart && below_f64(h.plan.gram);
-  if ((low_rows || low_jacobian) && !(h.finite && h.nonfinite_tiles <= t.nonfinite_tiles)) {
-    return {all_f64(h.plan), Event::overflow};
-  }
+  const bool few_redone = h.nonfinite_tiles <= t.nonfinite_tiles || !rule_active(Rule::redone_tiles_are_limited);
+  if ((low_rows || low_jacobian) && !(h.finite && few_redone)) return {all_f64(h.plan), Event::overflow};
   if (const auto decision = by_rule(h, policy, values)) return *decision;
 
   if (h.derivatives_apart && !low_jacobian) return {h.plan, Event::none};  // no QR pass serves here
   if (const Event event = gram_trouble(h, t); event != Event::none) {
-    const bool enough = low_rows && !(h.wasted <= t.wasted_work);  // of evaluating the same point again and again
+    // The same point has been evaluated often enough.
+    const bool enough = low_rows && !(h.wasted <= t.wasted_work) && rule_active(Rule::wasted_work_is_limited);
     const PrecisionPlan plan = enough ? all_f64(h.plan) : wider_gram(h);
     if (event == Event::not_definite || !within(h.plan, policy.ceiling) || within(plan, policy.ceiling)) return {plan, event};
   }
@@ -238,7 +258,7 @@ Decision next_plan(const HealthReport& h, const PrecisionPolicy& policy, const R
   if (low_rows) {
     // So close an undamped step lands where only f64 can tell what is left to do: a pass at this point in f64 would
     // tell less than one at the next, even where noise spoils the step.
-    if (h.nearness <= 1) return {all_f64(h.plan), Event::finishing, true};
+    if (h.nearness <= 1 && rule_active(Rule::finishing)) return {all_f64(h.plan), Event::finishing, true};
     const Event event = row_trouble(h, t);
     const PrecisionPlan plan = f64_rows(h, t);
     if (event != Event::none && (h.stalled || within(plan, policy.ceiling))) return {plan, event};

@@ -3,6 +3,7 @@
 // only see that. Newton codes of ODE solvers end so (Hairer & Wanner, Solving Ordinary Differential Equations II,
 // IV.8); what a step leaves is Kantorovich's bound. Here θ is measured twice: by the last two passes over all rows, and
 // by the gradient of a part of the rows at both ends of the very step.
+#include "ablation.hpp"
 #include "dense_system.hpp"
 
 #include <algorithm>
@@ -88,14 +89,15 @@ void DenseSystem::bend_last_approach(std::span<const double> x, const Approach& 
 std::optional<LastStep> DenseSystem::last_step(std::span<const double> x, const Approach& approach, double tau, double xtol,
                                                Vector& trial, bool& not_again) {
   const FirstOrder& first = approach.first;
+  if (!rule_active(Rule::last_step)) return std::nullopt;
   if (!large() || curvature_.in_use()) return std::nullopt;  // what Gauss-Newton's step leaves is not small
   if (!(approach.last_decrement > 0) || first.condition > kMostCondition) return std::nullopt;
   // Even with θ at a tenth τ would hold at the end: no more than digits of xtol depend on the part of the rows.
   if (!(first.decrement_sigma <= kFurthest * tau)) return std::nullopt;
   const double contraction = first.decrement / approach.last_decrement;
   // Between nearly dependent columns a step may be short in the metric of H and long in that of D.
-  const Left before{kOtherDirection * contraction,
-                    kOtherDirection * std::max(contraction, first.step_size / approach.last_step_size)};
+  const double direction = rule_active(Rule::last_step_by_contraction) ? kOtherDirection : 0;
+  const Left before{direction * contraction, direction * std::max(contraction, first.step_size / approach.last_step_size)};
   const auto suffices = [&](const Left& share) {
     return share.size * first.step_size <= xtol && share.decrement * first.decrement_sigma <= tau;
   };
@@ -113,16 +115,20 @@ std::optional<LastStep> DenseSystem::last_step(std::span<const double> x, const 
   const Vector& scale = approach.scale;
   const double missing = missing_share(at_->normal, here.normal, metric, scale);
   not_again = true;
-  if (!(std::fabs(here.cost - at_->cost) <= kSameScatter * at_->cost)) return std::nullopt;
+  const bool same_cost = std::fabs(here.cost - at_->cost) <= kSameScatter * at_->cost;
+  if (!same_cost && rule_active(Rule::last_step_part_has_cost_of_all)) return std::nullopt;
   // The linear model's gradient at the end is zero; `left` is what the part of the rows finds there instead.
   Vector left = product(here.normal, first.step), back;
   for (std::size_t i = 0; i < n; ++i) left[i] = there.gradient[i] - here.gradient[i] - left[i];
   metric.apply_inverse(left, back);
+  const double unseen = rule_active(Rule::last_step_counts_missing_share) ? kUnseen * missing : 0;
   const Left share{
-      std::max({before.decrement, kUnseen * missing, kOtherRows * metric.norm_in_metric(left) / first.decrement}),
-      std::max({before.size, kUnseen * missing, kOtherRows * scaled_norm(back, scale) / scaled_norm(first.step, scale)})};
+      std::max({before.decrement, unseen, kOtherRows * metric.norm_in_metric(left) / first.decrement}),
+      std::max({before.size, unseen, kOtherRows * scaled_norm(back, scale) / scaled_norm(first.step, scale)})};
   // The cost falls by ½ν₀² up to that share of it, which its own rounding must cover.
-  if (!suffices(share) || !(share.decrement * 0.5 * first.decrement * first.decrement <= approach.cost_noise)) return std::nullopt;
+  const bool checked = rule_active(Rule::last_step_part_is_checked);
+  const bool lost_in_noise = share.decrement * 0.5 * first.decrement * first.decrement <= approach.cost_noise;
+  if ((checked && !suffices(share)) || !lost_in_noise) return std::nullopt;
   not_again = false;
   LastStep step{first.step_size, share.size * first.step_size, share.decrement * first.decrement_sigma, 0};
   for (std::size_t j = 0; j < n; ++j) {

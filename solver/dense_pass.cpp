@@ -1,6 +1,7 @@
 // How a pass is made: chunks of tiles by any thread, their sums up a fixed tree.
 #include "dense_pass.hpp"
 
+#include "ablation.hpp"
 #include "parallel.hpp"
 #include "tile_folder.hpp"
 
@@ -211,7 +212,7 @@ void DenseEvaluator::sum_one_by_one(std::size_t begin, std::size_t end, const Pa
       const TileRange range = model_.tile(t);
       tile.assign(sums.packed.size(), 0.0);
       folder.add(range, tile.data());
-      if (folder.below_f64() && !all_finite(tile)) {
+      if (folder.below_f64() && !all_finite(tile) && rule_active(Rule::tiles_are_redone)) {
         ++sums.redone[c];
         if (!note(folder.issue(range))) note(folder.sums_issue(range, tile));
         tile.assign(sums.packed.size(), 0.0);

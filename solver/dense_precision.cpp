@@ -1,6 +1,8 @@
 // What samples tell of a dense system's precision: noise, errors of J, and which components are to blame.
 #include "dense_system.hpp"
 
+#include "ablation.hpp"
+
 #include <nlsq/kernel_table.hpp>
 
 #include <algorithm>
@@ -60,7 +62,7 @@ double DenseSystem::grid_noise(std::span<const double> at, const Step& step) {
 
 void DenseSystem::measure(std::span<const double> x, const Step& step, HealthReport& health) {
   for (const double share : at_->nonfinite_of) health.nonfinite_tiles = std::max(health.nonfinite_tiles, share);
-  if (probe_ && column_underflows()) health.nonfinite_tiles = 1;
+  if (probe_ && column_underflows() && rule_active(Rule::columns_may_underflow)) health.nonfinite_tiles = 1;
   if (!probe_ || !step.factored) return;
   health.finite = health.finite && probe_->finite;
   if (!probe_->jacobian.empty()) health.contraction = solver_->contraction(probe_->jacobian, probe_->rounded, step);

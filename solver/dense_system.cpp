@@ -1,5 +1,7 @@
 #include "dense_system.hpp"
 
+#include "ablation.hpp"
+
 #include <nlsq/kernel_table.hpp>
 
 #include <cmath>
@@ -93,7 +95,7 @@ double DenseSystem::accelerate(std::span<const double> x, const Vector& scale, S
 
 // On the f32 grid the parameters' own rounding cannot disturb f32 residuals coherently.
 void DenseSystem::round_to_grid(Vector& trial) const {
-  if (!low()) return;
+  if (!low() || !rule_active(Rule::parameters_on_f32_grid)) return;
   for (std::size_t j = 0; j < trial.size(); ++j) {
     trial[j] = box_.empty() ? static_cast<double>(static_cast<float>(trial[j])) : on_grid(trial[j], box_.lower[j], box_.upper[j]);
   }

@@ -1,6 +1,7 @@
 #include "low_gram.hpp"
 
 #include <nlsq/convert.hpp>
+#include <nlsq/kernel_table.hpp>
 
 namespace nlsq::inline v0 {
 

@@ -1,5 +1,7 @@
 #include "minimizer.hpp"
 
+#include "ablation.hpp"
+
 #include <cmath>
 #include <limits>
 
@@ -22,6 +24,7 @@ void measure_rounding(Loop& loop) {
 // A quarter of all iterations, and f32 rows still lead on, or those of 16 bits did to where f64 might not have gone, with
 // linear parameters eliminated: leaves the rest to an attempt in f64 from the start.
 bool lost_below_f64(const Loop& loop) {
+  if (!rule_active(Rule::iterations_below_f64_are_limited)) return false;
   constexpr int kFewest = 100;
   const int limit = std::max(kFewest, loop.options->max_iterations / 4);
   return (loop.low() || loop.system->too_few_digits()) && loop.log.next - loop.log.first >= limit;

@@ -1,6 +1,7 @@
 // The end: when a test seems to hold, the certificate, and what is reported.
 #include "loop.hpp"
 
+#include "ablation.hpp"
 #include "certificate.hpp"
 
 #include <fmt/format.h>
@@ -184,7 +185,7 @@ bool certify_here(Loop& loop, Termination reason) {
     loop.point.prepared = false;
     first_order_here(loop);
   }
-  if (worse_than_checkpoint(loop)) {
+  if (worse_than_checkpoint(loop) && rule_active(Rule::certificate_beside_checkpoint)) {
     roll_back(loop);
     if (reason == Termination::converged) return false;
     if (!system.at().finite) {

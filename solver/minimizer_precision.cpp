@@ -1,6 +1,8 @@
 // What the digits in force allow: the scheduler's report, its decisions carried out, and the way back to the checkpoint.
 #include "loop.hpp"
 
+#include "ablation.hpp"
+
 #include <nlsq/kernel_table.hpp>
 
 #include <fmt/format.h>
@@ -73,7 +75,9 @@ bool finish_in(Loop& loop, const PrecisionPlan& plan) {
   System& system = *loop.system;
   propose(loop, true);
   const bool finite = system.linearize_trial(loop.trial.x, plan).finite;
-  if (!finite || !system.trial_gradient_falls(loop.step, 0, loop.health.gradient_noise)) {
+  const bool falls = finite && (system.trial_gradient_falls(loop.step, 0, loop.health.gradient_noise) ||
+                                !rule_active(Rule::finishing_step_lowers_gradient));
+  if (!falls) {
     system.drop_trial();
     return false;
   }
@@ -167,8 +171,9 @@ void escalate(Loop& loop, Decision decision, std::string reason) {
   loop.digits.plan = decision.plan;
   loop.digits.gram_rejected = false;
   loop.digits.rejected_in_a_row = 0;
-  loop.scale.clear();  // columns whose squares underflowed have no length below f64
-  damping.trust.restore(damping.streak);
+  // Columns whose squares underflowed have no length below f64.
+  if (rule_active(Rule::promotion_forgets_scales)) loop.scale.clear();
+  if (rule_active(Rule::promotion_restores_damping)) damping.trust.restore(damping.streak);
   damping.trust.forgive();
   system.forget();
   loop.point.prepared = false;

@@ -1,6 +1,8 @@
 // One step: solved for, proposed, judged, accepted or rejected.
 #include "loop.hpp"
 
+#include "ablation.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -138,7 +140,8 @@ bool falls_from_reference(Loop& loop, double after, double noise) {
 bool judge_costs(Loop& loop, double before, double after, double noise) {
   Trial& trial = loop.trial;
   const double f64_gain = loop.observer ? loop.observer->least_gain() : rules::kLeastGain;
-  const double least = (loop.low() ? loop.policy.thresholds.gain_ratio : f64_gain) * loop.step.predicted;
+  const bool demanding = loop.low() && rule_active(Rule::gain_ratio_below_f64);
+  const double least = (demanding ? loop.policy.thresholds.gain_ratio : f64_gain) * loop.step.predicted;
   trial.decrease = before - after;
   trial.gain = trial.decrease / loop.step.predicted;
   trial.judgement = rules::judge(before, after, least, noise);
@@ -176,6 +179,10 @@ void judge_trial_cost(Loop& loop) {
   }
   // Costs of different precisions are never subtracted: both again in f64.
   ++loop.digits.undecided_in_a_row;
+  if (!rule_active(Rule::undecided_steps_are_judged_in_f64)) {
+    loop.trial.judgement = Judgement::reject;
+    return;
+  }
   if (!point.cost_f64) point.cost_f64 = system.cost(point.x, Format::f64);
   const double after = system.cost(loop.trial.x, Format::f64);
   if (!judge_costs(loop, *point.cost_f64, after, loop.noise())) {
@@ -243,7 +250,8 @@ void accept(Loop& loop, bool was_undamped) {
   digits.gram_rejected = false;
   digits.rejected_in_a_row = 0;
   ++digits.good_steps;
-  if (loop.low() && ++loop.checkpoint.unverified_steps >= loop.policy.thresholds.checkpoint_steps) verify_checkpoint(loop);
+  if (!loop.low() || !rule_active(Rule::checkpoints_are_verified)) return;
+  if (++loop.checkpoint.unverified_steps >= loop.policy.thresholds.checkpoint_steps) verify_checkpoint(loop);
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "solve.hpp"
 
+#include "ablation.hpp"
 #include "dense_evaluator.hpp"
 #include "fp_environment.hpp"
 #include "solve_workspace.hpp"
@@ -232,7 +233,10 @@ void solve_in(const SolveRequest& request, DenseEvaluator& evaluator, SolveWorks
   attempts.first();
   // Once more in f64 what fewer digits did not bring to an end, as if they had never been; then with acceleration.
   const bool in_doubt = options.strict && !w.best.spent && (doubt_arose(w.trace) || !is_success(w.best.summary.verdict));
-  if (went_below_f64(evaluator.counters()) && (in_doubt || worth_another_attempt(w.best, evaluator, request))) {
+  const auto worth_in_f64 = [&] {
+    return rule_active(Rule::another_attempt_in_f64) && worth_another_attempt(w.best, evaluator, request);
+  };
+  if (went_below_f64(evaluator.counters()) && (in_doubt || worth_in_f64())) {
     choose_start(evaluator, {request.rows, request.x0, request.linear, attempts.rest(), request.unit_sigma, request.limits}, begin, w.start, w.other);
     attempts.another(w.start.x, w.start.at, options.geodesic == Geodesic::always);
   }
@@ -246,7 +250,8 @@ void solve_in(const SolveRequest& request, DenseEvaluator& evaluator, SolveWorks
     // Where the start was judged in f32 it may seem to be below the end; or be it, where f32 or samples led astray.
     const bool doubtful = options.precision->adaptive && !(initial_cost > 1.01 * w.best.summary.final_cost);
     if (doubtful) given_cost = evaluator.cost(request.x0, Format::f64).cost;
-    if (w.best.summary.final_cost > given_cost + w.best.cost_noise) attempts.instead(request.x0);
+    const bool above = w.best.summary.final_cost > given_cost + w.best.cost_noise;
+    if (above && rule_active(Rule::never_above_start)) attempts.instead(request.x0);
   }
   Summary& s = w.best.summary;
   s.iterations.swap(w.trace);

@@ -1,5 +1,6 @@
 #include "start.hpp"
 
+#include "ablation.hpp"
 #include "dense_system.hpp"
 #include "minimizer.hpp"
 #include "small_svd.hpp"
@@ -212,7 +213,8 @@ Sampled sample(DenseEvaluator& evaluator, const SolveRequest& request, std::chro
   const PrecisionPlan plan = first_plan(evaluator, request.options.policy());
   start.initial_cost = evaluator.linearize_beside(start.x, plan, request.x0, start.at.renew()).cost;
   const double share = static_cast<double>(m) / static_cast<double>(last_rows);
-  return represents(*last, *start.at, share) ? Sampled::close : Sampled::lost;
+  const bool represented = represents(*last, *start.at, share) || !rule_active(Rule::samples_represent_all_rows);
+  return represented ? Sampled::close : Sampled::lost;
 }
 
 // Whether x is no worse than x0 on all rows, where samples brought it.
@@ -221,7 +223,9 @@ bool better_than_given(DenseEvaluator& evaluator, const SolveRequest& request, S
     const PrecisionPlan plan = first_plan(evaluator, request.options.policy());
     start.initial_cost = evaluator.linearize_beside(start.x, plan, request.x0, start.at.renew()).cost;
   }
-  return start.at->finite && start.at->cost <= start.initial_cost;  // not where x0 has no finite residuals, either
+  // Not where x0 has no finite residuals, either.
+  const bool lower = start.at->cost <= start.initial_cost || !rule_active(Rule::samples_end_below_start);
+  return start.at->finite && lower;
 }
 
 // Back to the starting values given. A line of the trace says why.

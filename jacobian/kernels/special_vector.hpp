@@ -3,7 +3,7 @@
 // branches on single lanes; bounds: README.md.
 #pragma once
 
-#include "../faddeeva_weights.hpp"
+#include "faddeeva_weights.hpp"
 #include "elementary.hpp"
 
 namespace nlsq::inline v0 {

@@ -1,9 +1,10 @@
-// What a build of the library makes of the corpora: one line a run into a file; or, beside such a file of the library
-// as it is, one row of a table: what a rule taken out changes.
+// What each rule of the scheduler is worth. The corpora are run once with all rules and once without each, and what that
+// changes is one row of a table.
 #include "adversarial.hpp"
 #include "benign.hpp"
 #include "census.hpp"
 #include "random_problems.hpp"
+#include "rules.hpp"
 
 #include <fmt/format.h>
 
@@ -11,9 +12,8 @@
 #include <cmath>
 #include <cstdio>
 #include <cstring>
-#include <fstream>
 #include <map>
-#include <sstream>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -24,7 +24,6 @@ using problems::Outcome, problems::Problem;
 constexpr std::size_t kOracleRows = 3000;
 constexpr double kMostWork = 4e8;  // counted, of the all-f64 run: fits that take more are left out, but for samples
 
-// One run, as a line of the file has it.
 struct Run {
   std::string verdict, outcome, digest;  // digest: of parameters and cost, all bits
   bool wrong = false;                    // a false certificate or an unsound report
@@ -146,30 +145,6 @@ void run_corpora(Recorder& to) {
   to.add("peaks", offset, offset, {"auto", "f32", "bf16", "aggressive"});
 }
 
-void write(const Runs& runs, const std::string& file) {
-  std::ofstream out(file);
-  for (const auto& [key, r] : runs) {
-    out << fmt::format("{}\t{}\t{}\t{}\t{}\t{:.17g}\n", key, r.verdict, r.outcome, r.digest, r.wrong ? 1 : 0, r.work);
-  }
-  if (!out.flush()) throw std::runtime_error("cannot write " + file);
-}
-
-Runs read(const std::string& file) {
-  std::ifstream in(file);
-  Runs runs;
-  for (std::string line; std::getline(in, line);) {
-    std::istringstream fields(line);
-    std::string key, wrong, work;
-    Run r;
-    for (std::string* field : {&key, &r.verdict, &r.outcome, &r.digest, &wrong, &work}) std::getline(fields, *field, '\t');
-    r.wrong = wrong == "1";
-    r.work = std::stod(work);
-    runs.emplace(std::move(key), std::move(r));
-  }
-  if (runs.empty()) throw std::runtime_error("nothing in " + file);
-  return runs;
-}
-
 // | rule | runs changed | certificates lost or minima worse | silent wrong answers | counted work of those changed, in
 // sum | geometric mean | most |
 void print_row(const std::string& rule, const Runs& before, const Runs& after) {
@@ -192,23 +167,32 @@ void print_row(const std::string& rule, const Runs& before, const Runs& after) {
   fmt::print("| {} | {} of {} | +{} −{} | +{} | {} |{}\n", rule, changed, before.size(), worse, mended, wrong,
              changed > 0 ? fmt::format("{:.2f} | {:.2f} | {:.1f}", work / work_before, std::exp(logarithms / changed), dearest) : "– | – | –",
              example.empty() ? "" : " <!-- " + example + " -->");
+  std::fflush(stdout);
 }
 
 }  // namespace
 
-// outcomes FILE: writes it. outcomes FILE RULE: prints the row of this build beside it.
+// ablation [TEXT…]: the rows of all rules, or of those whose name contains one of the texts.
 int main(int argc, char** argv) {
   try {
-    if (argc < 2 || argc > 3) throw std::runtime_error("outcomes FILE [RULE]");
-    Runs before;
-    if (argc == 3) before = read(argv[1]);
-    Recorder recorder(argc == 3 ? &before : nullptr);
-    run_corpora(recorder);
-    if (argc == 3) print_row(argv[2], before, recorder.runs);
-    else write(recorder.runs, argv[1]);
+    const auto asked_for = [&](const std::string& name) {
+      return argc < 2 || std::any_of(argv + 1, argv + argc, [&](const char* text) { return name.find(text) != std::string::npos; });
+    };
+    if (std::none_of(kNamedRules.begin(), kNamedRules.end(), [&](const NamedRule& r) { return asked_for(r.name); })) {
+      throw std::runtime_error("no rule has such a name");
+    }
+    Recorder all_rules(nullptr);
+    run_corpora(all_rules);
+    for (const NamedRule& r : kNamedRules) {
+      if (!asked_for(r.name)) continue;
+      const nlsq::WithoutRule without(r.rule);
+      Recorder recorder(&all_rules.runs);
+      run_corpora(recorder);
+      print_row(r.name, all_rules.runs, recorder.runs);
+    }
     return 0;
   } catch (const std::exception& error) {
-    fmt::print(stderr, "outcomes: {}\n", error.what());
+    fmt::print(stderr, "ablation: {}\n", error.what());
     return 1;
   }
 }

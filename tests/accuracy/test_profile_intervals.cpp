@@ -13,7 +13,7 @@
 #include <fstream>
 #include <string>
 
-#include "../corpora/noise.hpp"
+#include "corpora/noise.hpp"
 
 using namespace nlsq;
 

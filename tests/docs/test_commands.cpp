@@ -4,7 +4,7 @@
 #include <set>
 #include <sstream>
 
-#include "../cli/program.hpp"
+#include "cli/program.hpp"
 #include "documents.hpp"
 
 namespace fs = std::filesystem;

@@ -1,5 +1,5 @@
-# Preprocesses one-line sources with a folder's own include path: its own headers must be found, those of
-# the folders above must not. No source may reach across with a path either.
+# Preprocesses one-line sources with a folder's own include path: its own public headers must be found, those of
+# the folders above must not, and no internal header of those either. No source may reach across with a path.
 set(order precision jacobian solver)
 list(FIND order ${FOLDER} level)
 list(REMOVE_DUPLICATES INCLUDES)
@@ -11,7 +11,7 @@ set(source ${WORK}/${FOLDER}.cpp)
 set(faults "")
 
 function(preprocesses header result)
-  file(WRITE ${source} "#include <${header}>\n")
+  file(WRITE ${source} "#include ${header}\n")
   execute_process(COMMAND ${CXX} -std=c++20 -E ${flags} ${source} OUTPUT_QUIET ERROR_QUIET RESULT_VARIABLE status)
   if(status EQUAL 0)
     set(${result} ON PARENT_SCOPE)
@@ -25,7 +25,7 @@ foreach(other ${order})
   file(GLOB headers RELATIVE ${ROOT}/${other}/include ${ROOT}/${other}/include/nlsq/*.hpp)
   list(FILTER headers EXCLUDE REGEX "nlsq/eigen")  # these need Eigen's path too
   foreach(header ${headers})
-    preprocesses(${header} found)
+    preprocesses(<${header}> found)
     if(other_level GREATER level AND found)
       string(APPEND faults "  ${FOLDER}/ can include <${header}>, of ${other}/\n")
     elseif(other_level LESS_EQUAL level AND NOT found)
@@ -33,6 +33,28 @@ foreach(other ${order})
     endif()
   endforeach()
 endforeach()
+
+# Internal headers are included by their path from their folder: "rows/row_model.hpp". A name that two folders use
+# would be found in either, so that is a fault, too.
+set(checked 0)
+foreach(other ${order})
+  list(FIND order ${other} other_level)
+  if(NOT other_level GREATER level)
+    continue()
+  endif()
+  file(GLOB_RECURSE headers RELATIVE ${ROOT}/${other} ${ROOT}/${other}/*.hpp)
+  list(FILTER headers EXCLUDE REGEX "(^|/)include/|^ceres/")
+  foreach(header ${headers})
+    preprocesses("\"${header}\"" found)
+    if(found)
+      string(APPEND faults "  ${FOLDER}/ can include \"${header}\", of ${other}/\n")
+    endif()
+    math(EXPR checked "${checked} + 1")
+  endforeach()
+endforeach()
+if(NOT FOLDER STREQUAL "solver" AND checked LESS 20)
+  message(FATAL_ERROR "Only ${checked} internal headers found in the folders above ${FOLDER}/")
+endif()
 
 # A path with .. may move within its folder, not out of it.
 file(GLOB_RECURSE files ${ROOT}/${FOLDER}/*.cpp ${ROOT}/${FOLDER}/*.hpp)

@@ -9,7 +9,7 @@
 #include <limits>
 #include <random>
 
-#include "../corpora/noise.hpp"
+#include "corpora/noise.hpp"
 
 using namespace nlsq;
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "../corpora/noise.hpp"
+#include "corpora/noise.hpp"
 
 using namespace nlsq;
 

@@ -1,5 +1,6 @@
 // Where the Gram matrix is what a pass costs: a fit of 36 parameters begins with J in bf16 where the CPU
 // multiplies it, keeps the cheap products under f64 rows, and ends where the all-f64 fit does.
+#include <nlsq/kernel_table.hpp>
 #include <nlsq/nlsq.hpp>
 
 #include <doctest/doctest.h>

@@ -9,7 +9,7 @@
 #include <cmath>
 #include <set>
 
-#include "../corpora/noise.hpp"
+#include "corpora/noise.hpp"
 
 using namespace nlsq;
 

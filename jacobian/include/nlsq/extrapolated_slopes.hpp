@@ -12,12 +12,6 @@
 
 namespace nlsq::inline v0 {
 
-// How derivatives of a callable that takes double alone are found.
-enum class Differences : unsigned char {
-  central,  // two calls a parameter; errors about (machine epsilon)^(2/3) of f/p
-  ridders,  // some ten calls a parameter, extrapolated
-};
-
 struct ExtrapolatedSlopes {
   std::vector<double> slope;  // by component; NaN where f is not finite beside p
   std::vector<double> error;  // its estimated error, truncation or rounding, whichever rules

@@ -4,6 +4,7 @@
 
 #include <nlsq/callable.hpp>
 #include <nlsq/column.hpp>
+#include <nlsq/differences.hpp>
 #include <nlsq/extrapolated_slopes.hpp>
 #include <nlsq/row_model.hpp>
 

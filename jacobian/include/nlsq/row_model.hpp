@@ -6,8 +6,9 @@
 #pragma once
 
 #include <nlsq/export.hpp>
-#include <nlsq/kernel_table.hpp>
+#include <nlsq/kernel_counters.hpp>
 #include <nlsq/loss.hpp>
+#include <nlsq/row_ranges.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -19,16 +20,6 @@
 namespace nlsq::inline v0 {
 
 enum class Fill : std::uint8_t { residual, jacobian_and_residual };
-
-struct TileRange {
-  std::size_t first = 0, count = 0;
-};
-
-// A named part of the rows, whose precision may differ from the others'. In the order of the residuals.
-struct RowComponent {
-  std::string name;
-  std::size_t rows = 0;
-};
 
 // One pass over the rows at one x in one precision. Not shared between threads: each worker begins
 // its own. Columns handed out stay valid until the next fill.

@@ -4,7 +4,7 @@
 #include <nlsq/columns.hpp>
 #include <nlsq/curve_fit.hpp>
 #include <nlsq/export.hpp>
-#include <nlsq/kernel_table.hpp>
+#include <nlsq/kernel_counters.hpp>
 #include <nlsq/matrix.hpp>
 #include <nlsq/prepared_model.hpp>
 

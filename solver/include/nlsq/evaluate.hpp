@@ -8,7 +8,7 @@
 #include <nlsq/operation.hpp>
 #include <nlsq/precision_scope.hpp>
 #include <nlsq/prepared_model.hpp>
-#include <nlsq/row_model.hpp>
+#include <nlsq/row_ranges.hpp>
 
 #include <concepts>
 #include <initializer_list>

@@ -2,11 +2,11 @@
 #pragma once
 
 #include <nlsq/callable.hpp>
-#include <nlsq/extrapolated_slopes.hpp>
+#include <nlsq/differences.hpp>
 #include <nlsq/fit_minimum.hpp>
 #include <nlsq/matrix.hpp>
 #include <nlsq/options.hpp>
-#include <nlsq/row_model.hpp>
+#include <nlsq/row_ranges.hpp>
 #include <nlsq/summary.hpp>
 
 #include <concepts>

@@ -2,11 +2,12 @@
 #pragma once
 
 #include <nlsq/export.hpp>
-#include <nlsq/kernel_table.hpp>
+#include <nlsq/kernel_counters.hpp>
 #include <nlsq/matrix.hpp>
 #include <nlsq/scheduler.hpp>
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <vector>
 

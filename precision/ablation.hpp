@@ -1,0 +1,88 @@
+// Rules that a test may switch off, to find out what each is worth: those of the scheduler, and those by which the
+// minimizer carries out its decisions and guards against them. tests/ablation makes the table of docs/accuracy.md.
+//
+// The mask is the process's. Only tests set it, and never while a solve runs: to a solve it is a constant.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+namespace nlsq::inline v0 {
+
+enum class Rule : std::uint8_t {
+  // The entry.
+  entry_gate,
+  linear_models_begin_in_f64,
+  parameters_choose_first_gram,
+  sixteen_bits_need_parameters,
+  // E1: numbers that a format cannot hold.
+  redone_tiles_are_limited,
+  tiles_are_redone,
+  columns_may_underflow,
+  // E2, E3, E4: the Gram matrix.
+  not_definite,
+  condition_of_gram,
+  condition_of_f64_gram,
+  sampled_jacobian_error,
+  step_error,
+  // E5, E6: noise below f64.
+  gradient_noise,
+  parameter_grid,
+  cost_noise,
+  undecided_steps_are_limited,
+  undecided_steps_are_judged_in_f64,
+  // E7, E8, E9: what steps tell.
+  rejections_blame_gram,
+  stalled_rows,
+  finishing,
+  finishing_step_lowers_gradient,
+  f64_rows_keep_sixteen_bits,
+  wasted_work_is_limited,
+  iterations_below_f64_are_limited,
+  // The way back down.
+  descents,
+  descents_by_jacobian_error,
+  descents_by_condition,
+  descents_after_good_steps,
+  descents_are_limited,
+  // Steps and checkpoints.
+  parameters_on_f32_grid,
+  gain_ratio_below_f64,
+  checkpoints_are_verified,
+  certificate_beside_checkpoint,
+  promotion_restores_damping,
+  promotion_forgets_scales,
+  another_attempt_in_f64,
+  never_above_start,
+  // The last step.
+  last_step,
+  last_step_by_contraction,
+  last_step_part_has_cost_of_all,
+  last_step_counts_missing_share,
+  last_step_part_is_checked,
+  // Samples.
+  samples_represent_all_rows,
+  samples_end_below_start,
+  count,  // of the rules
+};
+static_assert(static_cast<int>(Rule::count) <= 64);
+
+inline std::atomic<std::uint64_t> rules_switched_off{0};  // bit by Rule
+
+inline bool rule_active(Rule rule) noexcept {
+  return (rules_switched_off.load(std::memory_order_relaxed) >> static_cast<int>(rule) & 1) == 0;
+}
+
+// Switches one rule off for as long as it lives. For tests alone.
+class WithoutRule {
+ public:
+  explicit WithoutRule(Rule rule) noexcept : bit_(std::uint64_t{1} << static_cast<int>(rule)) { rules_switched_off |= bit_; }
+  ~WithoutRule() { rules_switched_off &= ~bit_; }
+  WithoutRule(const WithoutRule&) = delete;
+  WithoutRule& operator=(const WithoutRule&) = delete;
+
+ private:
+  std::uint64_t bit_;
+};
+
+}  // namespace nlsq::inline v0

@@ -1,0 +1,66 @@
+// The names of the rules in the table, in the order of the enumeration.
+#pragma once
+
+#include <ablation.hpp>
+
+#include <array>
+
+struct NamedRule {
+  nlsq::Rule rule;
+  const char* name;
+};
+
+inline constexpr std::array<NamedRule, static_cast<std::size_t>(nlsq::Rule::count)> kNamedRules{{
+    {nlsq::Rule::entry_gate, "entry gate"},
+    {nlsq::Rule::linear_models_begin_in_f64, "linear models begin in f64"},
+    {nlsq::Rule::parameters_choose_first_gram, "16 bits and tile sums by parameters: begins in f32/f64"},
+    {nlsq::Rule::sixteen_bits_need_parameters, "16 bits gated below 24 parameters"},
+    {nlsq::Rule::redone_tiles_are_limited, "E1 share of tiles redone"},
+    {nlsq::Rule::tiles_are_redone, "E1 tiles redone in f64"},
+    {nlsq::Rule::columns_may_underflow, "E1 columns below f32's range"},
+    {nlsq::Rule::not_definite, "E2 not positive definite"},
+    {nlsq::Rule::condition_of_gram, "E3 condition number"},
+    {nlsq::Rule::condition_of_f64_gram, "E3 QR beyond κ 1e12"},
+    {nlsq::Rule::sampled_jacobian_error, "E4 sampled error of a J of 16 bits"},
+    {nlsq::Rule::step_error, "E4 error of the step proposed"},
+    {nlsq::Rule::gradient_noise, "E5 noise of the gradient"},
+    {nlsq::Rule::parameter_grid, "E5 grid of the parameters"},
+    {nlsq::Rule::cost_noise, "E6 noise of the cost"},
+    {nlsq::Rule::undecided_steps_are_limited, "E6 twice undecided"},
+    {nlsq::Rule::undecided_steps_are_judged_in_f64, "E6 undecided steps judged again in f64"},
+    {nlsq::Rule::rejections_blame_gram, "E7 rejections put down to the Gram matrix"},
+    {nlsq::Rule::stalled_rows, "E8 stalled rows go to f64"},
+    {nlsq::Rule::finishing, "E9 finishing in f64"},
+    {nlsq::Rule::finishing_step_lowers_gradient, "E9 the finishing step must not raise the gradient"},
+    {nlsq::Rule::f64_rows_keep_sixteen_bits, "f64 rows keep 16 bits while steps are to be made"},
+    {nlsq::Rule::wasted_work_is_limited, "wasted work is capped"},
+    {nlsq::Rule::iterations_below_f64_are_limited, "no more than a quarter of the iterations below f64"},
+    {nlsq::Rule::descents, "descents"},
+    {nlsq::Rule::descents_by_jacobian_error, "descents to 16 bits by the error of J"},
+    {nlsq::Rule::descents_by_condition, "descents to f32 sums by κ"},
+    {nlsq::Rule::descents_after_good_steps, "descents: after three good steps"},
+    {nlsq::Rule::descents_are_limited, "descents: twice at most"},
+    {nlsq::Rule::parameters_on_f32_grid, "parameters on the f32 grid"},
+    {nlsq::Rule::gain_ratio_below_f64, "gain ratio 0.1 below f64"},
+    {nlsq::Rule::checkpoints_are_verified, "checkpoint verified every eight steps"},
+    {nlsq::Rule::certificate_beside_checkpoint, "certificate beside the checkpoint"},
+    {nlsq::Rule::promotion_restores_damping, "promotion restores the damping"},
+    {nlsq::Rule::promotion_forgets_scales, "promotion forgets the scales"},
+    {nlsq::Rule::another_attempt_in_f64, "no certificate: once more in f64"},
+    {nlsq::Rule::never_above_start, "never above the start's cost"},
+    {nlsq::Rule::last_step, "last step without a pass at its end"},
+    {nlsq::Rule::last_step_by_contraction, "last step: contraction by the passes before"},
+    {nlsq::Rule::last_step_part_has_cost_of_all, "last step: the part's cost is like that of all rows"},
+    {nlsq::Rule::last_step_counts_missing_share, "last step: what the part lacks counts"},
+    {nlsq::Rule::last_step_part_is_checked, "last step: what the part finds at the end"},
+    {nlsq::Rule::samples_represent_all_rows, "samples must represent all rows"},
+    {nlsq::Rule::samples_end_below_start, "samples must not end above the start"},
+}};
+
+constexpr bool in_order() {
+  for (std::size_t k = 0; k < kNamedRules.size(); ++k) {
+    if (static_cast<std::size_t>(kNamedRules[k].rule) != k || kNamedRules[k].name == nullptr) return false;
+  }
+  return true;
+}
+static_assert(in_order());
