@@ -50,6 +50,7 @@ if(PROJECT_IS_TOP_LEVEL AND NOT DEFINED CMAKE_CXX_COMPILER_LAUNCHER)
   find_program(NLSQ_CCACHE ccache)
   mark_as_advanced(NLSQ_CCACHE)
   if(NLSQ_CCACHE)
-    set(CMAKE_CXX_COMPILER_LAUNCHER "${NLSQ_CCACHE}")
+    # What ccache asks for where headers are precompiled.
+    set(CMAKE_CXX_COMPILER_LAUNCHER env CCACHE_SLOPPINESS=pch_defines,time_macros "${NLSQ_CCACHE}")
   endif()
 endif()

@@ -2,14 +2,13 @@
 // itself, e - Jᵀ(J x). What that changes tells how many digits there are (Higham, Accuracy and Stability of
 // Numerical Algorithms, 12.1). Where they are too few, and where H is not positive definite in f64, a small J is
 // factored itself: QR, then the singular values of R, columns at unit length.
+#include "dense_algebra.hpp"
 #include "fp_environment.hpp"
 #include "prepared_problem.hpp"
+#include "small_svd.hpp"
 
 #include <nlsq/covariance.hpp>
 #include <nlsq/error.hpp>
-
-#include <Eigen/QR>
-#include <Eigen/SVD>
 
 #include <fmt/format.h>
 
@@ -29,7 +28,10 @@ constexpr double kLeastSingular = 1e-11;  // of the largest: directions below ar
 constexpr std::size_t kMostDense = 1000;  // numbers to be found
 constexpr double kMostWork = 8e9;         // multiply-adds of the factorisation
 
-using Dense = Eigen::MatrixXd;
+// Of a square matrix: singular values, largest first, and the right singular vectors, one after the other.
+struct SingularValues {
+  std::vector<double> values, V;
+};
 
 }  // namespace
 
@@ -125,48 +127,54 @@ struct CovarianceWork {
     return size() <= kMostDense && 2 * m * n * n <= kMostWork;
   }
 
-  // R of J D⁻¹, D = diag(by).
-  Dense triangle(std::span<const double> by) const {
-    const auto n = static_cast<Eigen::Index>(size());
-    Dense A = Dense::Zero(std::max(static_cast<Eigen::Index>(prepared->structure.residuals), n), n);
-    Eigen::Index i = 0;
+  // Of J D⁻¹, D = diag(by), by way of its triangle.
+  SingularValues decompose(std::span<const double> by) const {
+    const std::size_t n = size(), rows = std::max(prepared->structure.residuals, n);
+    std::vector<double> A(rows * n);
+    std::size_t i = 0;
     prepared->solver.row_by_row(J(), [&](std::span<const double> row, double) {
-      for (Eigen::Index j = 0; j < n; ++j) A(i, j) = row[static_cast<std::size_t>(j)] / by[static_cast<std::size_t>(j)];
+      for (std::size_t j = 0; j < n; ++j) A[j * rows + i] = row[j] / by[j];
       ++i;
     });
-    const Eigen::HouseholderQR<Dense> qr(A);
-    return qr.matrixQR().topRows(n).triangularView<Eigen::Upper>();
+    dense::householder_qr(A.data(), rows, n);
+    std::vector<double> R(n * n), no_right_side(n), projected(n);
+    for (std::size_t j = 0; j < n; ++j) std::copy_n(&A[j * rows], j + 1, &R[j * n]);
+    SingularValues svd{std::vector<double>(n), std::vector<double>(n * n)};
+    small_svd(R.data(), n, no_right_side.data(), svd.values.data(), svd.V.data(), projected.data());
+    return svd;
   }
 
   // B Bᵀ, B the chosen rows of D⁻¹ V Σ⁻¹, singular values beyond the first `kept` left out.
-  void from_singular_values(const Eigen::BDCSVD<Dense>& svd, std::span<const double> by, Eigen::Index kept) {
-    Dense B(static_cast<Eigen::Index>(columns.size()), kept);
+  void from_singular_values(const SingularValues& svd, std::span<const double> by, std::size_t kept) {
+    const std::size_t n = size();
+    std::vector<double> B(columns.size() * kept);  // by rows
     for (std::size_t i = 0; i < columns.size(); ++i) {
-      const auto row = static_cast<Eigen::Index>(columns[i]);
-      B.row(static_cast<Eigen::Index>(i)) = svd.matrixV().row(row).head(kept).array() / svd.singularValues().head(kept).transpose().array() / by[columns[i]];
+      for (std::size_t k = 0; k < kept; ++k) B[i * kept + k] = svd.V[k * n + columns[i]] / svd.values[k] / by[columns[i]];
     }
-    const Dense C = B * B.transpose();
     for (std::size_t i = 0; i < columns.size(); ++i) {
-      for (std::size_t k = 0; k < columns.size(); ++k) out.tangent_(i, k) = C(static_cast<Eigen::Index>(i), static_cast<Eigen::Index>(k));
+      for (std::size_t k = 0; k <= i; ++k) {
+        out.tangent_(i, k) = out.tangent_(k, i) = dense::dot(&B[i * kept], &B[k * kept], kept);
+      }
     }
   }
 
   void by_singular_values() {
-    const Eigen::BDCSVD<Dense> scaled(triangle(scale), Eigen::ComputeFullV);
-    const auto& s = scaled.singularValues();
-    const auto n = static_cast<Eigen::Index>(size());
-    out.rank = static_cast<int>((s.array() > kLeastSingular * s(0)).count());
-    out.determined = out.rank == static_cast<int>(n);
+    const SingularValues scaled = decompose(scale);
+    const std::vector<double>& s = scaled.values;
+    const std::size_t n = size();
+    const auto rank = static_cast<std::size_t>(std::ranges::count_if(s, [&](double v) { return v > kLeastSingular * s[0]; }));
+    out.rank = static_cast<int>(rank);
+    out.determined = rank == n;
     if (out.determined) {
-      out.error = static_cast<double>(n) * kU * s(0) / s(n - 1);
+      out.error = static_cast<double>(n) * kU * s[0] / s[n - 1];
       return from_singular_values(scaled, scale, n);
     }
     if (!options.pseudo_inverse) return;
     // What is known and what is not depends on the units: those of the parameters themselves, as is the custom.
-    const std::vector<double> ones(size(), 1.0);
-    const Eigen::BDCSVD<Dense> plain(triangle(ones), Eigen::ComputeFullV);
-    out.error = static_cast<double>(n) * kU * plain.singularValues()(0) / plain.singularValues()(out.rank - 1);
-    from_singular_values(plain, ones, out.rank);
+    const std::vector<double> ones(n, 1.0);
+    const SingularValues plain = decompose(ones);
+    out.error = static_cast<double>(n) * kU * plain.values[0] / plain.values[rank - 1];
+    from_singular_values(plain, ones, rank);
   }
 
   void invert() {

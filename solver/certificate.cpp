@@ -1,13 +1,12 @@
 #include "certificate.hpp"
 
 #include "certificate_face.hpp"
+#include "dense_algebra.hpp"
 #include "determined_subspace.hpp"
 #include "small_dense.hpp"
 #include "wide_factor.hpp"
 
 #include <nlsq/local_buffer.hpp>
-
-#include <Eigen/Cholesky>
 
 #include <cmath>
 #include <limits>
@@ -66,12 +65,8 @@ bool factor_and_solve(double* A, std::size_t n, double* z) {
     small_dense::solve_lower(A, n, pivots, z);
     return true;
   }
-  const auto size = static_cast<Eigen::Index>(n);
-  Eigen::Map<Eigen::MatrixXd> map(A, size, size);
-  const Eigen::LLT<Eigen::MatrixXd> llt(map);
-  if (llt.info() != Eigen::Success) return false;
-  map = llt.matrixL();
-  llt.matrixL().solveInPlace(Eigen::Map<Eigen::VectorXd>(z, size));
+  if (!dense::cholesky(A, n)) return false;
+  dense::solve_lower(A, n, z);
   return true;
 }
 
@@ -83,10 +78,7 @@ bool factor_wide_normal(const Linearization& at, std::span<const double> scale, 
     for (std::size_t i = 0; i < n; ++i) out.R[j * n + i] = i <= j ? at.normal(j, i) / (scale[i] * scale[j]) : 0.0;
   }
   if (!factor_wide(out.R.data(), n, threads)) return false;
-  const auto size = static_cast<Eigen::Index>(n);
-  const Eigen::Map<const Eigen::MatrixXd> R(out.R.data(), size, size);
-  Eigen::Map<Eigen::VectorXd> z(out.z.data(), size);
-  R.transpose().triangularView<Eigen::Lower>().solveInPlace(z);
+  dense::solve_upper_transposed(out.R.data(), n, n, out.z.data());
   return true;
 }
 

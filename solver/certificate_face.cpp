@@ -1,10 +1,10 @@
 #include "certificate_face.hpp"
 
 #include "certificate.hpp"
-
-#include <Eigen/QR>
+#include "dense_algebra.hpp"
 
 #include <limits>
+#include <vector>
 
 namespace nlsq::inline v0 {
 
@@ -21,16 +21,16 @@ Face face_of(std::vector<bool> held) {
 
 // R of the kept columns and the residual, (k+1) x (k+1): what is left of a triangle without some columns is none.
 Matrix triangle_of(const Matrix& triangle, const Face& face) {
-  const auto rows = static_cast<Eigen::Index>(triangle.rows()), k = static_cast<Eigen::Index>(face.kept.size());
-  Eigen::MatrixXd columns = Eigen::MatrixXd::Zero(rows, k + 1);
-  for (Eigen::Index j = 0; j <= k; ++j) {
-    const std::size_t column = j < k ? face.kept[static_cast<std::size_t>(j)] : triangle.columns() - 1;
-    for (std::size_t i = 0; i <= column; ++i) columns(static_cast<Eigen::Index>(i), j) = triangle(i, column);
+  const std::size_t rows = triangle.rows(), k = face.kept.size();
+  std::vector<double> columns(rows * (k + 1));
+  for (std::size_t j = 0; j <= k; ++j) {
+    const std::size_t column = j < k ? face.kept[j] : triangle.columns() - 1;
+    for (std::size_t i = 0; i <= column; ++i) columns[j * rows + i] = triangle(i, column);
   }
-  const Eigen::HouseholderQR<Eigen::MatrixXd> factor(columns);
-  Matrix out(face.kept.size() + 1, face.kept.size() + 1);
-  for (Eigen::Index j = 0; j <= k; ++j) {
-    for (Eigen::Index i = 0; i <= j; ++i) out(static_cast<std::size_t>(i), static_cast<std::size_t>(j)) = factor.matrixQR()(i, j);
+  dense::householder_qr(columns.data(), rows, k + 1);
+  Matrix out(k + 1, k + 1);
+  for (std::size_t j = 0; j <= k; ++j) {
+    for (std::size_t i = 0; i <= j; ++i) out(i, j) = columns[j * rows + i];
   }
   return out;
 }

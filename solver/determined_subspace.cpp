@@ -1,15 +1,15 @@
 #include "determined_subspace.hpp"
 
+#include "dense_algebra.hpp"
 #include "small_dense.hpp"
 #include "small_svd.hpp"
 #include "wide_factor.hpp"
 
 #include <nlsq/local_buffer.hpp>
 
-#include <Eigen/Core>
-
 #include <cmath>
 #include <limits>
+#include <vector>
 
 namespace nlsq::inline v0 {
 
@@ -18,9 +18,6 @@ namespace {
 constexpr double kU = 0x1p-53;
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 constexpr std::size_t kFew = 16;  // parameters for which nothing is allocated
-
-using DenseMatrix = Eigen::MatrixXd;
-using DenseVector = Eigen::VectorXd;
 
 // Singular values below this share of the largest are rounding: a column computed to a few units
 // in the last place cannot show a smaller angle to the others.
@@ -38,59 +35,68 @@ void set_condition(Certificate& c, std::size_t n, double ratio, bool qr) {
   c.covariance_error = static_cast<double>(n) * kU * (qr ? ratio : ratio * ratio);
 }
 
-// The largest singular value of T or of its inverse by power iteration; apply(v) is T v or T⁻¹v, adjoint(v) the same of Tᵀ.
+// The largest singular value of T or of its inverse by power iteration; apply(v, out) is T v or T⁻¹v, adjoint(v, out) the
+// same of Tᵀ.
 template <class Apply, class Adjoint>
-double largest_by_power(Eigen::Index n, Apply apply, Adjoint adjoint) {
+double largest_by_power(std::size_t n, Apply apply, Adjoint adjoint) {
   constexpr int kRounds = 30;
-  DenseVector v = DenseVector::LinSpaced(n, 1, 2).normalized();
-  double largest = 0;
-  for (int round = 0; round < kRounds; ++round) {
-    const DenseVector u = apply(v);
-    largest = std::max(largest, u.norm());
-    v = adjoint(u);
-    const double norm = v.norm();
-    if (!(norm > 0)) break;
-    v /= norm;
+  std::vector<double> u(n), v(n);
+  for (std::size_t i = 0; i < n; ++i) v[i] = 1 + static_cast<double>(i) / static_cast<double>(n);
+  double largest = 0, length = dense::norm(v.data(), n);
+  for (int round = 0; round < kRounds && length > 0; ++round) {
+    for (double& entry : v) entry /= length;
+    apply(v.data(), u.data());
+    largest = std::max(largest, dense::norm(u.data(), n));
+    adjoint(u.data(), v.data());
+    length = dense::norm(v.data(), n);
   }
   return largest;
 }
 
 // σ_max / σ_min of an upper triangle, never too large.
-double triangle_condition(const Eigen::Ref<const DenseMatrix>& R) {
-  const auto upper = R.triangularView<Eigen::Upper>();
+double triangle_condition(const double* R, std::size_t n) {
+  const auto solved = [n](auto solve) {
+    return [n, solve](const double* v, double* out) {
+      std::copy_n(v, n, out);
+      solve(out);
+    };
+  };
   const double largest = largest_by_power(
-      R.rows(), [&](const DenseVector& v) -> DenseVector { return upper * v; },
-      [&](const DenseVector& v) -> DenseVector { return R.transpose().triangularView<Eigen::Lower>() * v; });
+      n, [&](const double* v, double* out) { dense::multiply_upper(R, n, v, out); },
+      [&](const double* v, double* out) { dense::multiply_upper_transposed(R, n, v, out); });
   const double inverse = largest_by_power(
-      R.rows(), [&](const DenseVector& v) -> DenseVector { return upper.solve(v); },
-      [&](const DenseVector& v) -> DenseVector { return R.transpose().triangularView<Eigen::Lower>().solve(v); });
+      n, solved([&](double* v) { dense::solve_upper(R, n, v); }),
+      solved([&](double* v) { dense::solve_upper_transposed(R, n, n, v); }));
   return largest * inverse;
 }
 
 // Many parameters that are clearly determined: all comes from R⁻¹, at a tenth of the cost of singular values. False,
 // and nothing destroyed, where a bound of κ(R) leaves a doubt.
 bool by_inverse(const ScaledTriangle& triangle, Certified& out) {
-  const auto n = static_cast<Eigen::Index>(triangle.scale.size());
-  const Eigen::Map<const DenseMatrix> R(triangle.R, n, n);
-  if (!(R.diagonal().cwiseAbs().minCoeff() > 0)) return false;
+  const std::size_t n = triangle.scale.size();
+  for (std::size_t j = 0; j < n; ++j) {
+    if (!(std::fabs(triangle.R[j * n + j]) > 0)) return false;
+  }
   const Parallelism one{1, {}};
   const Parallelism& threads = triangle.threads != nullptr ? *triangle.threads : one;
-  DenseMatrix rows(n, n);  // of R⁻¹, one after the other
-  invert_wide(R.data(), triangle.scale.size(), rows.data(), threads);
+  std::vector<double> rows(n * n);  // of R⁻¹, one after the other
+  invert_wide(triangle.R, n, rows.data(), threads);
   // ‖R‖ ‖R⁻¹‖ in Frobenius's norm: at least κ(R).
-  const double most = R.norm() * rows.norm();
-  if (!(most * rank_tolerance(triangle.scale.size()) < 0.1)) return false;
+  const double most = dense::norm(triangle.R, n * n) * dense::norm(rows.data(), n * n);
+  if (!(most * rank_tolerance(n) < 0.1)) return false;
 
-  const double ratio = triangle_condition(R);
+  const double ratio = triangle_condition(triangle.R, n);
   Certificate& c = out.certificate;
   c.rank = static_cast<int>(n);
-  set_condition(c, triangle.scale.size(), ratio, triangle.qr);
-  const Eigen::Map<const DenseVector> z(triangle.z, n), scale(triangle.scale.data(), n);
-  c.decrement_sigma = z.norm();
-  Eigen::Map<DenseVector>(out.step.data(), n) = -(rows.transpose() * z).cwiseQuotient(scale);
-  rows.array().rowwise() /= scale.transpose().array();
-  out.covariance.assign(triangle.scale.size(), triangle.scale.size(), 0.0);
-  square_wide(rows.data(), triangle.scale.size(), out.covariance.data(), threads);
+  set_condition(c, n, ratio, triangle.qr);
+  c.decrement_sigma = dense::norm(triangle.z, n);
+  dense::multiply_transposed(rows.data(), n, triangle.z, out.step.data());
+  for (std::size_t i = 0; i < n; ++i) {
+    out.step[i] = -out.step[i] / triangle.scale[i];
+    for (std::size_t k = 0; k < n; ++k) rows[i * n + k] /= triangle.scale[i];
+  }
+  out.covariance.assign(n, n, 0.0);
+  square_wide(rows.data(), n, out.covariance.data(), threads);
   return true;
 }
 
@@ -139,8 +145,7 @@ void analyse(const ScaledTriangle& triangle, Certified& out) {
 }
 
 double normal_condition(const ScaledTriangle& triangle) {
-  const auto n = static_cast<Eigen::Index>(triangle.scale.size());
-  const double ratio = triangle_condition(Eigen::Map<const DenseMatrix>(triangle.R, n, n));
+  const double ratio = triangle_condition(triangle.R, triangle.scale.size());
   return ratio * ratio;
 }
 

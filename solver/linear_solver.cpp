@@ -1,12 +1,10 @@
 #include "linear_solver_impl.hpp"
 
+#include "dense_algebra.hpp"
 #include "parallel.hpp"
 #include "small_dense.hpp"
 #include "wide_factor.hpp"
 #include "wide_qr.hpp"
-
-#include <Eigen/Cholesky>
-#include <Eigen/QR>
 
 #include <algorithm>
 #include <cmath>
@@ -31,15 +29,16 @@ double one_norm(const DenseMatrix& A) { return A.cwiseAbs().colwise().sum().maxC
 // bound, nearly always within a factor 3.
 double inverse_one_norm(const DenseMatrix& L) {
   const auto n = L.rows();
+  const auto size = static_cast<std::size_t>(n);
   const auto solve = [&](DenseVector v) {
-    L.triangularView<Eigen::Lower>().solveInPlace(v);
-    L.transpose().triangularView<Eigen::Upper>().solveInPlace(v);
+    dense::solve_lower(L.data(), size, v.data());
+    dense::solve_lower_transposed(L.data(), size, v.data());
     return v;
   };
   if (n <= kExactInverse) {
     DenseMatrix inverse = DenseMatrix::Identity(n, n);
-    L.triangularView<Eigen::Lower>().solveInPlace(inverse);
-    L.transpose().triangularView<Eigen::Upper>().solveInPlace(inverse);
+    dense::solve_lower(L.data(), size, inverse.data(), size);
+    dense::solve_lower_transposed(L.data(), size, inverse.data(), size);
     return one_norm(inverse);
   }
   DenseVector v = DenseVector::Constant(n, 1.0 / static_cast<double>(n));
@@ -64,14 +63,12 @@ const Parallelism& LinearSolver::Impl::threads_for_wide() const { return size() 
 
 void LinearSolver::Impl::solve_lower(double* v) const {
   if (small()) return small_dense::solve_lower(L.data(), size(), inverse_pivots.data(), v);
-  Eigen::Map<DenseVector> map(v, g.size());
-  L.triangularView<Eigen::Lower>().solveInPlace(map);
+  dense::solve_lower(L.data(), size(), v);
 }
 
 void LinearSolver::Impl::solve_lower_transposed(double* v) const {
   if (small()) return small_dense::solve_lower_transposed(L.data(), size(), inverse_pivots.data(), v);
-  Eigen::Map<DenseVector> map(v, g.size());
-  L.transpose().triangularView<Eigen::Upper>().solveInPlace(map);
+  dense::solve_lower_transposed(L.data(), size(), v);
 }
 
 bool LinearSolver::Impl::small() const { return size() <= small_dense::kMost; }
@@ -175,9 +172,8 @@ bool LinearSolver::Impl::solve_normal(double lambda, Step& out) {
     L.resize(A.rows(), A.cols());
     transpose_wide(A.data(), size(), L.data());
   } else {
-    const Eigen::LLT<DenseMatrix> factor(A);
-    if (factor.info() != Eigen::Success) return false;
-    L = factor.matrixL();
+    L = A;
+    if (!dense::cholesky(L.data(), size())) return false;
   }
   out.condition = norm * inverse_one_norm(L);
   solve_lower(s.data());
@@ -224,16 +220,17 @@ bool LinearSolver::Impl::solve_triangle(double lambda, Step& out) {
   for (Eigen::Index j = 0; j < n; ++j) stacked(n + j, j) = damping_row(j, lambda);
   DenseVector rhs = DenseVector::Zero(2 * n);
   rhs.head(n) = z;
-  const Eigen::HouseholderQR<DenseMatrix> factor(stacked);
-  rhs = factor.householderQ().transpose() * rhs;
-  const DenseMatrix top = factor.matrixQR().topRows(n).triangularView<Eigen::Upper>();
+  dense::householder_qr(stacked.data(), 2 * size(), size(), rhs.data());
+  const DenseMatrix top = stacked.topRows(n).triangularView<Eigen::Upper>();
   if (!(top.diagonal().cwiseAbs().minCoeff() > 0)) return false;
   L = top.transpose();
   inverse_pivots = L.diagonal().cwiseInverse();
-  const double norm = one_norm(top.transpose() * top);
-  out.condition = norm * inverse_one_norm(L);
-  out.nu = rhs.head(n).norm();
-  s = -top.triangularView<Eigen::Upper>().solve(rhs.head(n));
+  A.resize(n, n);
+  dense::square(top.data(), size(), A.data());
+  out.condition = one_norm(A) * inverse_one_norm(L);
+  s = -rhs.head(n);
+  out.nu = s.norm();
+  dense::solve_upper(top.data(), size(), s.data());
   return true;
 }
 
@@ -292,7 +289,7 @@ double LinearSolver::rms_in_metric(const Matrix& B) const {
   run_tasks(squares.size(), m.threads_for_wide(), [&](std::size_t t) {
     const auto first = static_cast<Eigen::Index>(t) * kTogether;
     DenseMatrix columns = m.inverse_scale.asDiagonal() * rows.middleRows(first, std::min(kTogether, rows.rows() - first)).transpose();
-    m.L.triangularView<Eigen::Lower>().solveInPlace(columns);
+    dense::solve_lower(m.L.data(), m.size(), columns.data(), static_cast<std::size_t>(columns.cols()));
     squares[t] = columns.squaredNorm();
   });
   return std::sqrt(std::accumulate(squares.begin(), squares.end(), 0.0));
@@ -314,7 +311,7 @@ double LinearSolver::largest_in_metric(const Matrix& A, const Matrix& B) const {
   DenseVector v = DenseVector::Ones(m.g.size()).normalized();
   double norm = 0;
   for (int round = 0; round < kRounds; ++round) {
-    m.L.transpose().triangularView<Eigen::Upper>().solveInPlace(v);
+    dense::solve_lower_transposed(m.L.data(), m.size(), v.data());
     run_tasks(parts, m.threads_for_wide(), [&](std::size_t t) {
       Part& part = rows[t];
       if (round == 0) {
@@ -337,7 +334,7 @@ double LinearSolver::largest_in_metric(const Matrix& A, const Matrix& B) const {
       squares += part.squares;
     }
     norm = std::max(norm, std::sqrt(squares));
-    m.L.triangularView<Eigen::Lower>().solveInPlace(v);
+    dense::solve_lower(m.L.data(), m.size(), v.data());
     const double size = v.norm();
     if (!(size > 0)) break;
     v /= size;
@@ -351,7 +348,7 @@ double LinearSolver::contraction(const Matrix& A, const Matrix& B, const Step& s
   const Rows a = rows_of(A), b = rows_of(B);
   DenseVector e = b.transpose() * (b * s) - a.transpose() * (a * s);
   e = m.inverse_scale.cwiseProduct(e);
-  m.L.triangularView<Eigen::Lower>().solveInPlace(e);
+  dense::solve_lower(m.L.data(), m.size(), e.data());
   return step.nu > 0 ? e.norm() / step.nu : 0.0;
 }
 

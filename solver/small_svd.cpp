@@ -2,8 +2,6 @@
 
 #include "small_dense.hpp"
 
-#include <Eigen/SVD>
-
 #include <algorithm>
 #include <cmath>
 #include <utility>
@@ -55,7 +53,9 @@ void orthogonalise(double* W, double* V, N n) {
   }
 }
 
-void by_jacobi(double* W, std::size_t n, const double* z, double* values, double* V, double* projected) {
+}  // namespace
+
+void small_svd(double* W, std::size_t n, const double* z, double* values, double* V, double* projected) {
   std::fill(V, V + n * n, 0.0);
   for (std::size_t j = 0; j < n; ++j) V[j * n + j] = 1;
   small_dense::with_constant(n, [&](auto size) { orthogonalise(W, V, size); });
@@ -70,18 +70,6 @@ void by_jacobi(double* W, std::size_t n, const double* z, double* values, double
     std::swap(projected[k], projected[top]);
     std::swap_ranges(V + k * n, V + (k + 1) * n, V + top * n);
   }
-}
-
-}  // namespace
-
-void small_svd(double* R, std::size_t n, const double* z, double* values, double* V, double* projected) {
-  if (n <= small_dense::kMost) return by_jacobi(R, n, z, values, V, projected);
-  const auto size = static_cast<Eigen::Index>(n);
-  const Eigen::BDCSVD<Eigen::MatrixXd> svd(Eigen::Map<const Eigen::MatrixXd>(R, size, size),
-                                              Eigen::ComputeFullU | Eigen::ComputeFullV);
-  Eigen::Map<Eigen::VectorXd>(values, size) = svd.singularValues();
-  Eigen::Map<Eigen::MatrixXd>(V, size, size) = svd.matrixV();
-  Eigen::Map<Eigen::VectorXd>(projected, size) = svd.matrixU().transpose() * Eigen::Map<const Eigen::VectorXd>(z, size);
 }
 
 }  // namespace nlsq::inline v0

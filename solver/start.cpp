@@ -1,6 +1,7 @@
 #include "start.hpp"
 
 #include "ablation.hpp"
+#include "dense_algebra.hpp"
 #include "dense_system.hpp"
 #include "minimizer.hpp"
 #include "small_svd.hpp"
@@ -8,12 +9,11 @@
 #include <nlsq/local_buffer.hpp>
 #include <nlsq/sample_rows.hpp>
 
-#include <Eigen/QR>
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <string>
+#include <vector>
 
 namespace nlsq::inline v0 {
 
@@ -58,25 +58,28 @@ Solved solve_linear(const Linearization& at, const std::vector<int>& linear, Vec
   return values[k - 1] > std::max(least, 1e-12 * values[0]) ? Solved::well : Solved::doubtfully;
 }
 
-// The same from the triangle of a QR pass, which has κ's root to bear.
+// The same from the triangle of a QR pass, which has κ's root to bear. Of all best values those of least length, columns
+// at unit length: directions that the rows do not determine are left alone.
 bool solve_linear_by_triangle(const Linearization& at, const std::vector<int>& linear, Vector& x) {
-  const auto k = static_cast<Eigen::Index>(linear.size()), rows = static_cast<Eigen::Index>(at.triangle.rows());
-  const auto index = [&](Eigen::Index i) { return static_cast<std::size_t>(linear[static_cast<std::size_t>(i)]); };
-  Eigen::MatrixXd matrix = Eigen::MatrixXd::Zero(rows, k);
-  Eigen::VectorXd right(rows), scale(k);
-  for (Eigen::Index j = 0; j < k; ++j) {
+  const std::size_t k = linear.size(), rows = at.triangle.rows();
+  const auto index = [&](std::size_t i) { return static_cast<std::size_t>(linear[i]); };
+  std::vector<double> columns(rows * k), right(rows), scale(k);
+  for (std::size_t j = 0; j < k; ++j) {
     const double d = std::sqrt(at.normal(index(j), index(j)));
     scale[j] = d > 0 ? d : 1;
     // Below its diagonal a triangle is zero, whatever is stored there.
-    for (std::size_t i = 0; i <= index(j); ++i) matrix(static_cast<Eigen::Index>(i), j) = at.triangle(i, index(j)) / scale[j];
+    for (std::size_t i = 0; i <= index(j); ++i) columns[j * rows + i] = at.triangle(i, index(j)) / scale[j];
   }
-  for (Eigen::Index i = 0; i < rows; ++i) right[i] = -at.triangle(static_cast<std::size_t>(i), at.gradient.size());
-  Eigen::CompleteOrthogonalDecomposition<Eigen::MatrixXd> factor;
-  factor.setThreshold(1e-13);
-  factor.compute(matrix);
-  const Eigen::VectorXd s = factor.solve(right);
-  if (!s.allFinite()) return false;
-  for (Eigen::Index j = 0; j < k; ++j) x[index(j)] += s[j] / scale[j];
+  for (std::size_t i = 0; i < rows; ++i) right[i] = -at.triangle(i, at.gradient.size());
+  dense::householder_qr(columns.data(), rows, k, right.data());
+  std::vector<double> R(k * k), V(k * k), values(k), projected(k), s(k);
+  for (std::size_t j = 0; j < k; ++j) std::copy_n(&columns[j * rows], j + 1, &R[j * k]);
+  small_svd(R.data(), k, right.data(), values.data(), V.data(), projected.data());
+  for (std::size_t i = 0; i < k && !(values[i] <= 1e-13 * values[0]); ++i) {
+    for (std::size_t j = 0; j < k; ++j) s[j] += V[i * k + j] * (projected[i] / values[i]);
+  }
+  if (!std::ranges::all_of(s, [](double v) { return std::isfinite(v); })) return false;
+  for (std::size_t j = 0; j < k; ++j) x[index(j)] += s[j] / scale[j];
   return true;
 }
 

@@ -1,6 +1,6 @@
 #include "variable_projection.hpp"
 
-#include <Eigen/Core>
+#include "dense_algebra.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -19,11 +19,6 @@ constexpr double kDependent = 1e-10, kDependentInF32 = 1e-6;
 // mean: 0.65 on NIST's 50 runs, 0.66 on 300 around them, 0.74 on 589 drawn problems, of which 553 end in the lower minimum,
 // 534 by the whole problem, 533 with all projected (tests/accuracy/test_variable_projection.cpp --no-skip).
 constexpr double kNear = 0.02;
-
-double dot(const double* a, const double* b, std::size_t count) {
-  const auto n = static_cast<Eigen::Index>(count);
-  return Eigen::Map<const Eigen::VectorXd>(a, n).dot(Eigen::Map<const Eigen::VectorXd>(b, n));
-}
 
 }  // namespace
 
@@ -56,7 +51,7 @@ double Projection::project(const Linearization& at, std::size_t column, std::siz
   for (std::size_t i = 0; i < count; ++i) {
     const double* row = &factor_[i * stride_];
     const double cosine = at.normal(static_cast<std::size_t>(linear_[i]), column) * inverse_scale_[i] * inverse;
-    out[i] = (cosine - dot(row, out, i)) / row[i];
+    out[i] = (cosine - dense::dot(row, out, i)) / row[i];
     inside += out[i] * out[i];
   }
   return 1 - inside;
@@ -128,9 +123,9 @@ double Projection::solve(const Linearization& at, Vector& x) {
   for (std::size_t i = 0; i < k; ++i) {
     const double* row = &factor_[i * stride_];
     const double slope = at.gradient[static_cast<std::size_t>(linear_[i])] * inverse_scale_[i];
-    column_[i] = (slope - dot(row, column_.data(), i)) / row[i];
+    column_[i] = (slope - dense::dot(row, column_.data(), i)) / row[i];
   }
-  const double gain = 0.5 * dot(column_.data(), column_.data(), k);
+  const double gain = 0.5 * dense::dot(column_.data(), column_.data(), k);
   if (!std::isfinite(gain)) return 0;
   for (std::size_t i = k; i-- > 0;) {  // Lᵀ, by its columns
     const double* row = &factor_[i * stride_];

@@ -1,7 +1,8 @@
+#include "dense_algebra.hpp"
+
 #include <nlsq/kernel_table.hpp>
 #include <nlsq/version.hpp>
 
-#include <Eigen/Core>
 #include <fmt/format.h>
 
 namespace nlsq::inline v0 {
@@ -13,9 +14,8 @@ std::string build_information() {
   for (const KernelTable* table : available_kernels()) {
     sets += fmt::format("{}{} ({} f64, {} f32 lanes)", sets.empty() ? "" : ", ", table->name, table->lanes_f64, table->lanes_f32);
   }
-  return fmt::format("nlsq {}\nkernels: {}; in use: {}\nlibraries: Eigen {}.{}.{}, fmt {}.{}.{}\n", version(), sets, kernels().name,
-                     EIGEN_WORLD_VERSION, EIGEN_MAJOR_VERSION, EIGEN_MINOR_VERSION, FMT_VERSION / 10000, FMT_VERSION / 100 % 100,
-                     FMT_VERSION % 100);
+  return fmt::format("nlsq {}\nkernels: {}; in use: {}\nlibraries: Eigen {}, fmt {}.{}.{}\n", version(), sets, kernels().name,
+                     dense::eigen_version(), FMT_VERSION / 10000, FMT_VERSION / 100 % 100, FMT_VERSION % 100);
 }
 
 }  // namespace nlsq::inline v0

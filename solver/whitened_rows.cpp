@@ -1,11 +1,10 @@
 #include "whitened_rows.hpp"
 
+#include "dense_algebra.hpp"
+
 #include <nlsq/error.hpp>
 
 #include <fmt/format.h>
-
-#include <Eigen/Cholesky>
-#include <Eigen/Core>
 
 #include <algorithm>
 #include <cmath>
@@ -18,13 +17,6 @@ namespace nlsq::inline v0 {
 namespace {
 
 constexpr std::size_t kTile = 256;
-
-using Lower = Eigen::Map<const Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>>;
-using Column = Eigen::Map<Eigen::VectorXd>;
-
-Lower view(const Matrix& A) {
-  return Lower(A.data(), static_cast<Eigen::Index>(A.rows()), static_cast<Eigen::Index>(A.columns()));
-}
 
 void check_covariance(const Matrix& C, std::size_t rows) {
   if (C.rows() != rows || C.columns() != rows) {
@@ -48,14 +40,10 @@ void check_covariance(const Matrix& C, std::size_t rows) {
 // By rows, so that the first one that does not go is known.
 Whitening::Whitening(const Matrix& covariance, std::size_t rows) : L_(rows, rows), inverse_(rows, rows) {
   check_covariance(covariance, rows);
-  const auto L = view(L_);
   for (std::size_t i = 0; i < rows; ++i) {
-    const auto row = static_cast<Eigen::Index>(i);
-    for (std::size_t j = 0; j < i; ++j) {
-      const auto column = static_cast<Eigen::Index>(j);
-      L_(i, j) = (covariance(i, j) - L.row(row).head(column).dot(L.row(column).head(column))) / L_(j, j);
-    }
-    const double left = covariance(i, i) - L.row(row).head(row).squaredNorm();
+    const double* row = &L_(i, 0);
+    for (std::size_t j = 0; j < i; ++j) L_(i, j) = (covariance(i, j) - dense::dot(row, &L_(j, 0), j)) / L_(j, j);
+    const double left = covariance(i, i) - dense::dot(row, row, i);
     // What is left of the variance of row i once the rows before it are known; rounding is no variance.
     if (!(left > 0x1p-52 * static_cast<double>(i + 1) * covariance(i, i))) {
       throw ValidationError(fmt::format("sigma_matrix is not positive definite: at row {0}, column {0} nothing is left of the variance {1:g} once the rows "
@@ -64,22 +52,26 @@ Whitening::Whitening(const Matrix& covariance, std::size_t rows) : L_(rows, rows
     }
     L_(i, i) = std::sqrt(left);
   }
-  const auto m = static_cast<Eigen::Index>(rows);
-  Eigen::MatrixXd inverse = Eigen::MatrixXd::Identity(m, m);
-  L.triangularView<Eigen::Lower>().solveInPlace(inverse);
-  for (std::size_t i = 0; i < rows; ++i) {
-    for (std::size_t j = 0; j <= i; ++j) inverse_(i, j) = inverse(static_cast<Eigen::Index>(i), static_cast<Eigen::Index>(j));
+  // Column j of the inverse is zero above its diagonal: only the triangle below that takes part.
+  std::vector<double> column(rows);
+  for (std::size_t j = 0; j < rows; ++j) {
+    std::fill(column.begin(), column.end(), 0.0);
+    column[j] = 1;
+    dense::solve_upper_transposed(&L_(j, j), rows - j, rows, &column[j]);
+    for (std::size_t i = j; i < rows; ++i) inverse_(i, j) = column[i];
   }
 }
 
 void Whitening::apply(double* v) const {
-  Column column(v, static_cast<Eigen::Index>(rows()));
-  view(L_).triangularView<Eigen::Lower>().solveInPlace(column);
+  dense::solve_upper_transposed(L_.data(), rows(), rows(), v);  // L by rows is its transpose by columns
 }
 
 void Whitening::apply_to_sizes(double* m) const {
-  Column column(m, static_cast<Eigen::Index>(rows()));
-  column = (view(inverse_).cwiseAbs() * column).eval();
+  for (std::size_t i = rows(); i-- > 0;) {  // row i needs the sizes up to its own
+    double sum = 0;
+    for (std::size_t j = 0; j <= i; ++j) sum += std::fabs(inverse_(i, j)) * m[j];
+    m[i] = sum;
+  }
 }
 
 double Whitening::total_squares(std::vector<double> y) const {

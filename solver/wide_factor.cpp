@@ -4,8 +4,6 @@
 
 #include <nlsq/kernel_table.hpp>
 
-#include <Eigen/Core>
-
 #include <algorithm>
 #include <cmath>
 #include <vector>
@@ -37,7 +35,7 @@ void subtract(const double* a, std::size_t na, const double* b, std::size_t nb, 
 // v := T⁻ᵀv for `count` vectors v, `stride` apart, T the upper triangle of order m <= kSmall by columns, same stride.
 void solve_small(const double* T, std::size_t m, std::size_t stride, double* v, std::size_t count) {
   constexpr std::size_t kTogether = 8;
-  using Vectors = Eigen::Array<double, kTogether, 1>;  // side by side
+  using Vectors [[gnu::vector_size(kTogether * sizeof(double))]] = double;  // side by side
   double inverse[kSmall];
   Vectors w[kSmall];
   for (std::size_t l = 0; l < m; ++l) inverse[l] = 1 / T[l * stride + l];
@@ -45,13 +43,13 @@ void solve_small(const double* T, std::size_t m, std::size_t stride, double* v, 
     const std::size_t some = std::min(kTogether, count - k);
     for (std::size_t i = 0; i < m; ++i) {
       const double* column = T + i * stride;
-      Vectors sums = Vectors::Zero();
-      for (std::size_t q = 0; q < some; ++q) sums[static_cast<Eigen::Index>(q)] = v[q * stride + i];
+      Vectors sums = {};
+      for (std::size_t q = 0; q < some; ++q) sums[q] = v[q * stride + i];
       for (std::size_t l = 0; l < i; ++l) sums -= column[l] * w[l];
       w[i] = sums * inverse[i];
     }
     for (std::size_t q = 0; q < some; ++q) {
-      for (std::size_t i = 0; i < m; ++i) v[q * stride + i] = w[i][static_cast<Eigen::Index>(q)];
+      for (std::size_t i = 0; i < m; ++i) v[q * stride + i] = w[i][q];
     }
   }
 }

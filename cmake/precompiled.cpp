@@ -1,0 +1,2 @@
+// Owns a precompiled header: see nlsq_precompiled in NlsqTargets.cmake.
+int main() {}
