@@ -1,5 +1,6 @@
 // The f64 verdict on the end of a block problem: first order, rank, and the user's own code beside the programs.
 #include "block_minimizer.hpp"
+#include "block_second_order.hpp"
 
 #include <fmt/format.h>
 
@@ -11,83 +12,162 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-// Damping of the step that is judged: as little as lets the matrix be factored, since what the data do not
-// determine (a gauge freedom) leaves it singular without.
-constexpr double kLeast = 1e-14, kMost = 1e-6;
-constexpr double kZeroCost = 1e-30;  // of the initial cost: nothing but rounding is left
+constexpr double kU = 0x1p-53;
+constexpr int kWithinNoise = 5;      // steps that the cost cannot judge
+constexpr int kReopened = 5;         // times that the iteration goes on as it was
+constexpr double kLessDamping = 1e-3;
+constexpr int kHalvings = 8;
 
 }  // namespace
 
-// Of the residuals at x from those that the functions give themselves.
-double BlockMinimizer::compare() {
-  const double difference = model_.recheck(x_, r_, trial_r_);
+// The residuals at x beside those that the functions give themselves.
+bool BlockMinimizer::rechecked() {
+  const BlockModel::Recheck found = model_.recheck(x_, r_, trial_r_);
   Certificate& c = summary_.certificate;
   c.rechecked_rows += r_.size();
-  c.recheck_discrepancy = std::max(c.recheck_discrepancy, difference);
-  return difference;
+  c.recheck_discrepancy = std::max(c.recheck_discrepancy, found.largest);
+  return found.repeats;
 }
 
-bool BlockMinimizer::repeats(double difference) const {
-  return BlockModel::repeats(difference, r_, known_ ? model_.scaled_size(x_, scale_) : 0);
+BlockPoint BlockMinimizer::point() {
+  return {model_, structure_, model_.problem(), solver_, x_, r_, cost_, held_, held_count_};
 }
 
-bool BlockMinimizer::rechecked() { return repeats(compare()); }
+BlockTests BlockMinimizer::tests() const {
+  return {options_.tau, options_.xtol, options_.gtol, summary_.initial_cost, start_};
+}
 
-// Called with J, gradient and column norms in f64 at x.
-void BlockMinimizer::certify() {
+// Called with J, gradient and column norms in f64 at x. False: x is not the end, and the iteration can go on.
+bool BlockMinimizer::certify(Termination reason) {
+  const bool may_pass = reason == Termination::converged || reason == Termination::no_progress || reason == Termination::tolerance;
   Certificate& c = summary_.certificate;
-  const bool may_pass = summary_.termination == Termination::converged || summary_.termination == Termination::no_progress ||
-                        summary_.termination == Termination::tolerance;
-  c.cost = cost_;
-  c.condition = std::numeric_limits<double>::quiet_NaN();  // of so large a matrix: not examined
-  c.gradient_norm = cosine();
-  c.gradient_bound = cosine_bound();
-  c.decrement_sigma = c.step = std::numeric_limits<double>::quiet_NaN();
-  c.recheck_passed = rechecked();
-  if (!c.recheck_passed) return;
-  const bool zero = cost_ <= kZeroCost * summary_.initial_cost;
-  if (!may_pass && !zero) return;  // the budget ran out: nothing to claim, and no time for it
-  double lambda = kLeast;
+  const std::size_t rows = c.rechecked_rows;
+  const double discrepancy = c.recheck_discrepancy;
   aim_tightly();
-  for (; lambda <= kMost; lambda *= 10) {
-    solver_.solve<double, double>(model_.records<double>(), lambda, scale_, step_);
-    summary_.linear_iterations += step_.iterations;
-    if (step_.factored) break;
+  BlockJudgement judgement;
+  if (may_pass || cost_ <= kU * kU * summary_.initial_cost) {
+    judgement = judge_point(point(), tests());
+    summary_.linear_iterations += judgement.distance.linear_iterations;
+    if (judgement.certificate.passed && contradicted(judgement)) judgement.certificate.passed = false;
+    const bool open = reason == Termination::converged || reason == Termination::no_progress;
+    if (!judgement.certificate.passed && open && goes_on(judgement, reason)) return false;
+  } else {  // the budget ran out: nothing to claim, and no time for it
+    judgement.certificate.cost = cost_;
+    judgement.certificate.decrement_sigma = judgement.certificate.step = std::numeric_limits<double>::quiet_NaN();
+    judgement.certificate.condition = std::numeric_limits<double>::quiet_NaN();
+    judgement.certificate.gradient_norm = cosine();
+    judgement.certificate.gradient_bound = cosine_bound();
   }
-  if (!step_.factored && !zero) return;
-  if (step_.factored && !step_.reached && !zero) return cut_short();
-  if (step_.factored) {
-    c.decrement_sigma = sigma() > 0 ? step_.decrement / sigma() : std::numeric_limits<double>::quiet_NaN();
-    c.step = step_.scaled_norm / model_.scaled_size(x_, scale_);
+  if (ended_) return true;
+  c = judgement.certificate;
+  c.rechecked_rows = rows;
+  c.recheck_discrepancy = discrepancy;
+  c.recheck_passed = rechecked();
+  c.passed = c.passed && c.recheck_passed;
+  doubt_ = judgement.doubt;
+  if (c.passed) summary_.termination = Termination::converged;
+  else if (may_pass && judgement.distance.known && !judgement.distance.reached) cut_short(judgement);
+  else if (reason == Termination::converged) summary_.termination = Termination::no_progress;
+  return true;
+}
+
+// The cost itself is asked: where it falls along the certificate's own step by more than that allows, x is not the optimum.
+bool BlockMinimizer::contradicted(const BlockJudgement& judgement) {
+  if (judgement.certificate.governed_by == "zero residual") return false;
+  model_.plus(x_, judgement.distance.step, trial_);
+  if (trial_ == x_) return false;
+  trial_cost_ = evaluate(trial_, trial_r_);
+  return trial_cost_ < cost_ - judgement.contradiction();
+}
+
+// After a certificate that failed: from a better point, by second derivatives, or with less damping.
+bool BlockMinimizer::goes_on(BlockJudgement& judgement, Termination reason) {
+  if (const auto over = spent()) {
+    summary_.termination = *over;
+    return false;
   }
-  // The cost cannot show any more what the step promises: x is as near as f64 tells.
-  const bool rounding = step_.factored && step_.predicted <= noise();
-  const bool still = c.gradient_norm <= options_.gtol, bounded = c.gradient_norm <= c.gradient_bound;
-  const bool flat = step_.decrement <= options_.tau * sigma() || still || bounded || rounding;
-  if (!zero && !(flat && (c.step <= options_.xtol || rounding))) return;
-  c.passed = true;
-  const char* const first = step_.decrement <= options_.tau * sigma() ? "decrement+xtol" : still ? "gtol+xtol" : "gradient bound";
-  c.governed_by = zero ? "zero residual" : c.step <= options_.xtol ? first : "cost rounding";
-  c.rank = solver_.rank(model_.records<double>(), scale_);
-  const bool full = c.rank == static_cast<int>(free_size());
-  c.verdict = full ? zero ? Verdict::noise_floor : Verdict::converged : Verdict::rank_deficient;
-  if (c.rank < 0) {
-    c.verdict = Verdict::tolerance;
-    c.governed_by += ", rank not examined";
+  if (judgement.distance.known && take_certified_step(judgement, judgement.distance.step, judgement.promised())) return true;
+  if (judgement.doubt.empty() && !solver_.iterative() && structure_.tangent_size() <= kMostSecondOrder) {
+    if (judge_second_order(judgement)) return true;
+    if (judgement.certificate.passed || ended_) return false;
   }
-  summary_.termination = Termination::converged;
+  if (reopened_ >= (reason == Termination::converged ? kReopened : 1)) return false;
+  ++reopened_;
+  test_held_off_ = true;
+  trust_.restore(reason == Termination::converged ? std::max(TrustRegion::kMin, kLessDamping * trust_.lambda()) : options_.initial_lambda);
+  return true;
+}
+
+// Where the cost falls, or where no cost can tell: the next certificate's gradient does.
+bool BlockMinimizer::take_certified_step(const BlockJudgement& judgement, std::span<const double> step, double promised) {
+  model_.plus(x_, step, trial_);
+  if (trial_ == x_) return false;
+  trial_cost_ = evaluate(trial_, trial_r_);
+  const double noise = judgement.terms.cost_noise;
+  const bool falls = trial_cost_ < cost_ - noise;
+  const bool undecided = promised <= 4 * noise && trial_cost_ <= cost_ + noise && trial_cost_ <= summary_.initial_cost;
+  if (!falls && !(undecided && within_noise_ < kWithinNoise)) return false;
+  if (!falls) ++within_noise_;
+  move_to_trial(promised, "the certificate's undamped step");
+  return true;
+}
+
+void BlockMinimizer::move_to_trial(double promised, std::string reason) {
+  rho_ = (cost_ - trial_cost_) / promised;
+  last_decrease_ = std::max((cost_ - trial_cost_) / cost_, 0.0);
+  record(StepOutcome::accepted, Event::none, std::move(reason));
+  std::swap(x_, trial_);
+  std::swap(r_, trial_r_);
+  cost_ = trial_cost_;
+  scale_.clear();
+  rejections_ = 0;
+  known_ = recorded_ = test_held_off_ = false;
+  trust_.restore(std::clamp(trust_.lambda(), TrustRegion::kMin, options_.initial_lambda));
+}
+
+// The tests once more, on the step and the decrement by second derivatives of the cost. True: there is a better point.
+bool BlockMinimizer::judge_second_order(BlockJudgement& judgement) {
+  std::vector<double> r;
+  const SecondOrder found = second_order(point(), [&](std::span<const double> x) {
+    const std::vector<double> there(x.begin(), x.end());
+    if (!std::isfinite(evaluate(there, r))) return false;
+    model_.linearize<double>(there, r);
+    solver_.gather<double, double>(model_.records<double>(), [this](std::size_t first, std::size_t last) { model_.finish<double>(first, last); });
+    return std::ranges::all_of(solver_.gradient(), [](double g) { return std::isfinite(g); });
+  });
+  scale_.clear();
+  known_ = recorded_ = false;
+  know();
+  if (!found.known || ended_) return false;
+  if (found.definite) {
+    judgement.distance.known = judgement.distance.reached = true;
+    judgement.distance.decrement = found.decrement;
+    judgement.distance.step = found.step;
+    judgement.distance.rank = static_cast<int>(free_size());
+    judgement.distance.error = 0;
+    apply_tests(point(), tests(), judgement);
+    if (judgement.certificate.passed) judgement.certificate.governed_by += " by second derivatives";
+    if (judgement.certificate.passed && !contradicted(judgement)) return false;
+    judgement.certificate.passed = false;
+  }
+  std::vector<double> step = found.step;
+  double promised = 0.5 * found.decrement * found.decrement;
+  for (int k = 0; k < kHalvings; ++k) {
+    if (take_certified_step(judgement, step, promised)) return true;
+    for (double& s : step) s *= 0.5;
+    promised *= 0.5;
+  }
+  return false;
 }
 
 // The step that decides is not known well enough: what was seen with damping holds, and nothing more.
-void BlockMinimizer::cut_short() {
-  Certificate& c = summary_.certificate;
-  c.decrement_sigma = sigma() > 0 ? step_.decrement / sigma() : std::numeric_limits<double>::quiet_NaN();
-  c.step = step_.scaled_norm / model_.scaled_size(x_, scale_);
+void BlockMinimizer::cut_short(const BlockJudgement& judgement) {
   if (summary_.termination == Termination::converged) {
     summary_.termination = Termination::tolerance;
     stopped_by_ = "the damped step met the tests of first order in f64";
   }
-  cut_short_ = fmt::format("; conjugate gradients for the undamped step ended after {} iterations without their goal", step_.iterations);
+  cut_short_ = fmt::format("; conjugate gradients for the undamped step ended after {} iterations without their goal",
+                           judgement.distance.linear_iterations);
 }
 
 // Verdict and message of the end.
@@ -119,6 +199,7 @@ void BlockMinimizer::finish() {
   if (c.passed && c.verdict == Verdict::rank_deficient) {
     summary_.message += fmt::format("; the data determine {} of {} directions", c.rank, free_size());
   }
+  if (!doubt_.empty()) summary_.message += "; " + doubt_;
   summary_.message += cut_short_;
   if (!c.recheck_passed && summary_.termination != Termination::failure) {
     summary_.message = "the residual functions do not repeat: called again they give other residuals than during the solve; " + summary_.message;

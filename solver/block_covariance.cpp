@@ -76,7 +76,7 @@ struct CovarianceWork {
       model.record_again(x);
       cost = model.cost(x, r);
     }
-    if (!BlockModel::repeats(model.recheck(x, r, own), r)) {
+    if (!model.recheck(x, r, own).repeats) {
       model.distrust("a program gave other residuals than the function itself");
       cost = model.cost(x, r);
     }
@@ -130,7 +130,7 @@ struct CovarianceWork {
     const auto n = static_cast<Eigen::Index>(size());
     Dense A = Dense::Zero(std::max(static_cast<Eigen::Index>(prepared->structure.residuals), n), n);
     Eigen::Index i = 0;
-    prepared->solver.row_by_row(J(), [&](std::span<const double> row) {
+    prepared->solver.row_by_row(J(), [&](std::span<const double> row, double) {
       for (Eigen::Index j = 0; j < n; ++j) A(i, j) = row[static_cast<std::size_t>(j)] / by[static_cast<std::size_t>(j)];
       ++i;
     });
@@ -182,7 +182,7 @@ struct CovarianceWork {
     if (out.determined) return;
     std::fill_n(out.tangent_.data(), columns.size() * columns.size(), kNaN);
     out.error = 0;
-    out.rank = prepared->solver.rank(J(), scale);
+    out.rank = prepared->solver.rank(J(), scale).rank;
     if (out.rank == out.parameters) out.rank = -1;  // by pivots alone: too near to tell
     if (options.pseudo_inverse) {
       throw ValidationError(fmt::format("covariance: a pseudo-inverse of {} numbers is asked for; up to {} are looked at", size(), kMostDense));

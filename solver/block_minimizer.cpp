@@ -13,6 +13,7 @@ namespace {
 constexpr double kU = 0x1p-53;
 constexpr double kAccept = 1e-3;         // least gain ratio
 constexpr double kScaleMemory = 0.5;     // share of the last scale that a shrinking column keeps
+constexpr double kLeastColumn = 1e-16;   // of ‖r‖ for a parameter's own size, or 1: what a column counts for in damping
 constexpr double kFinishing = 1e-2;      // standard errors from the optimum at which J becomes f64
 constexpr double kFlat = 1e-9;           // relative decrease of the cost at which J becomes f64
 constexpr double kExactModel = 0.05;     // of the decrease promised, that the decrease may differ by
@@ -50,6 +51,7 @@ Summary BlockMinimizer::run(std::vector<double>& x, Clock::time_point begin) {
 bool BlockMinimizer::start(const std::vector<double>& x) {
   x_ = x;
   model_.bounds().project(x_);
+  start_ = x_;
   cost_ = evaluate(x_, r_);
   // What functions refer to may have changed since the solve before.
   if (model_.carried() && model_.carries_wrongly(x_)) {
@@ -62,11 +64,7 @@ bool BlockMinimizer::start(const std::vector<double>& x) {
     return false;
   }
   if (model_.carried()) return true;
-  const double difference = compare();
-  if (repeats(difference)) {
-    model_.set_usual_difference(difference);
-    return true;
-  }
+  if (rechecked()) return true;
   model_.distrust("a program gave other residuals than the function itself");
   cost_ = evaluate(x_, r_);
   summary_.initial_cost = cost_;
@@ -132,8 +130,12 @@ void BlockMinimizer::know() {
     scale_[j] = std::max(std::sqrt(squares[j]), kScaleMemory * scale_[j]);
     largest = std::max(largest, scale_[j]);
   }
-  for (double& d : scale_) {
-    if (!(d > 0)) d = largest > 0 ? largest : 1;  // a column still zero: any positive scale will do
+  // A column that is as good as zero would not be damped: a step along it knows no measure.
+  const std::vector<double> least = tangent_sizes(model_.problem(), structure_, x_);
+  const double r = kLeastColumn * std::sqrt(2 * cost_);
+  for (std::size_t j = 0; j < scale_.size(); ++j) {
+    if (!(scale_[j] > 0)) scale_[j] = largest > 0 ? largest : 1;  // any positive scale will do
+    scale_[j] = std::max(scale_[j], r / std::max(1.0, least[j]));
   }
   known_ = true;
   if (finite) {
@@ -253,7 +255,7 @@ double BlockMinimizer::sigma() const {
 double BlockMinimizer::cosine() const {
   double largest = 0;
   for (std::size_t j = 0; j < scale_.size(); ++j) {
-    const double norm = std::sqrt(solver_.squares()[j] * 2 * cost_);
+    const double norm = std::sqrt(solver_.squares()[j]) * std::sqrt(2 * cost_);  // their product may overflow
     if (norm > 0) largest = std::max(largest, std::fabs(solver_.gradient()[j]) / norm);
   }
   return largest;
@@ -268,6 +270,7 @@ double BlockMinimizer::cosine_bound() const {
 // Seen with little damping, the optimum is reached; the certificate decides without any.
 bool BlockMinimizer::first_order() const {
   if (cost_ == 0 || step_.scaled_norm == 0) return true;
+  if (test_held_off_) return false;
   const double size = model_.scaled_size(x_, scale_);
   const bool flat = step_.decrement <= options_.tau * sigma() || cosine() <= std::max(options_.gtol, cosine_bound());
   return flat && step_.scaled_norm <= options_.xtol * size && trust_.lambda() <= 1e-4;
@@ -294,6 +297,7 @@ void BlockMinimizer::settle() {
   record(judgement_ == Judgement::accept ? StepOutcome::accepted : judgement_ == Judgement::invalid ? StepOutcome::invalid : StepOutcome::rejected);
   if (judgement_ != Judgement::accept) {
     const bool lost = trial_ == x_ || (!shortened_ && step_.predicted <= noise());
+    if (rejections_ == 0) streak_lambda_ = trust_.lambda();
     if (low() && (lost || ++rejections_ >= kPatience)) return promote(plan_.gram == Gram::f32_tile ? Gram::f32_wide : Gram::f64, Event::rejected_step, "steps are rejected");
     if (met && low()) return promote(Gram::f64, Event::finishing, stopped_by_);
     judgement_ == Judgement::invalid ? trust_.invalid() : trust_.rejected();
@@ -315,6 +319,7 @@ void BlockMinimizer::settle() {
   // (A gain ratio of 1 alone says little: the sum of many residuals that bend may do as a linear one.)
   if (expected_bend() <= kStraight && std::fabs(rho_ - 1) <= kExactModel) trust_.restore(std::max(TrustRegion::kMin, 0.1 * trust_.lambda()));
   rejections_ = 0;
+  test_held_off_ = false;
   known_ = recorded_ = false;
   report_.lambda = trust_.lambda();
   if (low() && (flat || near || met)) {
@@ -324,17 +329,17 @@ void BlockMinimizer::settle() {
   }
 }
 
-// Nothing concludes below f64.
+// Nothing concludes below f64. A certificate that fails lets the iteration go on, where it can.
 void BlockMinimizer::conclude(Termination reason) {
   const auto begin = Clock::now();
   summary_.termination = reason;
+  reached_.reset();
   if (low()) {
     enter(Gram::f64);
     known_ = recorded_ = false;
   }
   know();
-  if (!ended_) certify();
-  ended_ = true;
+  if (!ended_) ended_ = certify(reason);
   summary_.time.certify += seconds_since(begin);
 }
 

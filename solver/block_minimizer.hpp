@@ -6,6 +6,7 @@
 // Numbers at their bounds that would only leave the box are held for the step. A promotion evaluates the same x again and is not a rejection. Nothing concludes with J in f32.
 #pragma once
 
+#include "block_judge.hpp"
 #include "block_model.hpp"
 #include "schur.hpp"
 #include "trust_region.hpp"
@@ -52,11 +53,16 @@ class BlockMinimizer {
   RuleValues rule_values() const;
   bool ruled();
   void conclude(Termination reason);
-  void certify();
-  void cut_short();
+  bool certify(Termination reason);
+  BlockPoint point();
+  BlockTests tests() const;
+  bool contradicted(const BlockJudgement& judgement);
+  bool goes_on(BlockJudgement& judgement, Termination reason);
+  bool take_certified_step(const BlockJudgement& judgement, std::span<const double> step, double promised);
+  bool judge_second_order(BlockJudgement& judgement);
+  void move_to_trial(double promised, std::string reason);
+  void cut_short(const BlockJudgement& judgement);
   bool rechecked();
-  bool repeats(double difference) const;
-  double compare();
   static double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
   void record(StepOutcome outcome, Event event = Event::none, std::string reason = {}, std::vector<std::string> components = {});
   void finish();
@@ -103,6 +109,12 @@ class BlockMinimizer {
   std::optional<Termination> reached_;
   enum class Judgement { accept, reject, invalid } judgement_ = Judgement::reject;
   std::string cut_short_;   // what conjugate gradients left open at the end, in words
+  std::string doubt_;       // why the certificate did not pass
+  std::vector<double> start_;
+  double streak_lambda_ = 0;     // λ before the rejections in a row
+  int within_noise_ = 0;         // steps of the certificate's that the cost could not judge
+  int reopened_ = 0;             // certificates that failed, and the iteration went on as it was
+  bool test_held_off_ = false;   // until a step is accepted the damped first-order test is not asked
   std::string stopped_by_;  // which test of the control's
 
   // What the control is told.

@@ -14,12 +14,6 @@ constexpr std::size_t kMostTasks = 32;
 constexpr double kThreadWork = 1e6;      // in f64 adds, some 50 µs: less is not worth waking a thread
 constexpr std::size_t kSumSlots = 1024;  // residual blocks whose costs are added up at a time
 
-double largest_magnitude(std::span<const double> values) {
-  double largest = 0;
-  for (const double v : values) largest = std::max(largest, std::fabs(v));
-  return largest;
-}
-
 TaskRunner runner(const Parallelism& parallelism) {
   return [&parallelism](std::size_t count, const std::function<void(std::size_t)>& task) { run_tasks(count, parallelism, task); };
 }
@@ -34,7 +28,6 @@ BlockModel::BlockModel(const Problem::Impl& problem, const BlockStructure& struc
   if (earlier) {
     std::swap(J_f32_, earlier->J_f32_);
     std::swap(J_f64_, earlier->J_f64_);
-    usual_difference_ = earlier->usual_difference_;
   }
   std::size_t size = 0;
   for (const ParameterBlock& block : problem.parameters) {
@@ -101,51 +94,6 @@ void BlockModel::record_again(std::span<const double> x) {
   apply_formats();
 }
 
-// x with every number that steps move a little off, each by a share of its own.
-std::vector<double> BlockModel::near(std::span<const double> x) const {
-  constexpr double kLittle = 0x1p-20;
-  std::vector<double> step(structure_.tangent_size(), 0.0), there, back;
-  std::uint32_t share = 1;
-  for (std::uint32_t p = 0; p < problem_.parameters.size(); ++p) {
-    const ParameterBlock& block = problem_.parameters[p];
-    const std::int64_t first = structure_.tangent_offset(p);
-    if (first < 0) continue;
-    const double* numbers = x.data() + structure_.list.offsets[p];
-    const double largest = largest_magnitude({numbers, static_cast<std::size_t>(block.size)});
-    const double size = largest > 0 ? std::min(largest, 1.0) : 1;  // of a number that is zero, and on a manifold
-    for (int j = 0; j < block.tangent(); ++j) {
-      share = share * 1664525U + 1013904223U;
-      const double unit = block.manifold || numbers[j] == 0 ? size : std::fabs(numbers[j]);
-      const double part = static_cast<double>(share) * 0x1p-32;
-      step[static_cast<std::size_t>(first + j)] = kLittle * unit * (part < 0.5 ? part - 1 : part);
-    }
-  }
-  if (!plus(x, step, there)) return there;
-  // From a bound, the other way.
-  for (double& s : step) s = -s;
-  plus(x, step, back);
-  for (std::size_t i = 0; i < there.size(); ++i) there[i] = there[i] == x[i] ? back[i] : there[i];
-  return there;
-}
-
-bool BlockModel::carries_wrongly(std::span<const double> x) {
-  std::vector<double> own;
-  constexpr double kSame = 8;  // another x rounds differently
-  if (left_ > 0) return true;
-  const std::vector<double> there = near(x);
-  std::vector<double> r;
-  try {
-    cost(there, r);
-    return !(recheck(there, r, own) <= kSame * std::max(usual_difference_, 0x1p-52 * largest_magnitude(r)));
-  } catch (...) {  // nobody asked for that point
-    return true;
-  }
-}
-
-bool BlockModel::repeats(double difference, std::span<const double> r, double terms) {
-  return difference <= 1e-9 * largest_magnitude(r) + 1e-13 * terms;
-}
-
 double BlockModel::cost(std::span<const double> x, std::vector<double>& r) {
   announce(x, false);
   r.resize(structure_.residuals);
@@ -184,13 +132,21 @@ void BlockModel::linearize(std::span<const double> x, std::span<const double> r)
   reclassify(x, std::accumulate(left.begin(), left.end(), std::size_t{0}));
 }
 
-// √ρ' of a residual block: Triggs's correction to first order; ρ'' only makes H smaller.
-double BlockModel::weight_of(std::size_t slot, const double* r) const {
-  const BlockStructure& s = structure_;
-  if (!losses_applied_ || s.losses.empty() || s.losses[slot].is_linear()) return 1;
+// Triggs's correction (Bundle Adjustment: A Modern Synthesis, 2000, section 4.3): √ρ' on J and r. Where ρ'' > 0 the curvature
+// along r counts, too: JᵀJ alone would promise steps that are too long. ρ'' < 0 would only make H smaller.
+BlockModel::LossWeight BlockModel::weight_of(std::size_t slot, const double* r) const {
+  if (structure_.losses.empty() || !losses_applied_ || structure_.losses[slot].is_linear()) return {};
+  const Loss& loss = structure_.losses[slot];
   double squares = 0;
-  for (std::size_t i = 0; i < s.rows[slot]; ++i) squares += r[i] * r[i];
-  return std::sqrt(s.losses[slot](squares).slope);
+  for (std::size_t i = 0; i < structure_.rows[slot]; ++i) squares += r[i] * r[i];
+  const double slope = loss(squares).slope;
+  LossWeight out{std::sqrt(slope), 0};
+  if (!loss.is_own() || !(slope > 0) || !(squares > 0)) return out;
+  constexpr double kShare = 0x1p-20;  // its own ρ'' nobody knows: by differences of ρ'
+  const double curvature = (loss(squares * (1 + kShare)).slope - slope) / (squares * kShare);
+  const double stretch = 2 * curvature * squares / slope;
+  if (stretch > kShare && std::isfinite(stretch)) out.along = (std::sqrt(1 + stretch) - 1) / squares;
+  return out;
 }
 
 template <class T>
@@ -221,15 +177,32 @@ void BlockModel::finish(std::size_t first, std::size_t last) {
   for (std::size_t slot = first; slot < last; ++slot) {
     while (slot >= s.slot_first[point + 1]) ++point;
     const double* r = r_.data() + s.list.row[slot];
-    const double weight = weight_of(slot, r);
+    const LossWeight weight = weight_of(slot, r);
     T* row = J + s.record()[slot];
     const std::size_t stride = s.stride()[slot];
     for (std::size_t i = 0; i < s.rows[slot]; ++i, row += stride) {
       row[s.point_size[point]] = static_cast<T>(r[i]);
-      if (weight == 1) continue;
-      for (std::size_t j = 0; j < stride; ++j) row[j] *= static_cast<T>(weight);
+      if (weight.root == 1) continue;
+      for (std::size_t j = 0; j < stride; ++j) row[j] *= static_cast<T>(weight.root);
     }
+    if (weight.along > 0) stretch_along_residual(J + s.record()[slot], slot, s.point_size[point], r, weight);
   }
+}
+
+// J becomes (I + along r rᵀ) J, and r what keeps Jᵀr.
+template <class T>
+void BlockModel::stretch_along_residual(T* record, std::size_t slot, std::size_t residual, const double* r, const LossWeight& weight) const {
+  const std::size_t rows = structure_.rows[slot], stride = structure_.stride()[slot];
+  double squares = 0;
+  for (std::size_t i = 0; i < rows; ++i) squares += r[i] * r[i];
+  const double shrink = 1 / (1 + weight.along * squares);
+  for (std::size_t j = 0; j < stride; ++j) {
+    if (j == residual) continue;
+    double sum = 0;
+    for (std::size_t i = 0; i < rows; ++i) sum += r[i] * static_cast<double>(record[i * stride + j]);
+    for (std::size_t i = 0; i < rows; ++i) record[i * stride + j] += static_cast<T>(weight.along * r[i] * sum);
+  }
+  for (std::size_t i = 0; i < rows; ++i) record[i * stride + residual] *= static_cast<T>(shrink);
 }
 
 template <class T>
@@ -308,7 +281,7 @@ bool BlockModel::moved_residuals(std::span<const double> x, std::span<const doub
   if (plus(x, part, there) || !std::isfinite(cost(there, moved))) return false;
   for (std::size_t slot = 0; slot < structure_.list.blocks(); ++slot) {
     const std::size_t first = structure_.list.row[slot], rows = structure_.rows[slot];
-    const double weight = weight_of(slot, r.data() + first) / h;
+    const double weight = weight_of(slot, r.data() + first).root / h;
     for (std::size_t i = first; i < first + rows; ++i) moved[i] = weight * (moved[i] - r[i]);
   }
   return true;
@@ -331,19 +304,6 @@ double BlockModel::scaled_size(std::span<const double> x, std::span<const double
   for (std::size_t k = 0; k < structure_.point_parameter.size(); ++k) add(structure_.point_parameter[k], structure_.point_offset[k]);
   for (const std::uint32_t p : structure_.camera_parameter) add(p, static_cast<std::size_t>(structure_.tangent_offset(p)));
   return std::sqrt(sum);
-}
-
-double BlockModel::recheck(std::span<const double> x, std::span<const double> r, std::vector<double>& own) {
-  announce(x, false);
-  own.resize(structure_.residuals);
-  for_each_tile([&](BlockPass& pass, std::size_t tile, std::size_t) { pass.reference(tile, x, own.data()); });
-  double largest = 0;
-  for (std::size_t i = 0; i < own.size(); ++i) {
-    const double difference = std::fabs(own[i] - r[i]);
-    if (std::isnan(difference)) return std::numeric_limits<double>::infinity();
-    largest = std::max(largest, difference);
-  }
-  return largest;
 }
 
 void BlockModel::distrust(std::string why) {

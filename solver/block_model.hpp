@@ -81,22 +81,23 @@ class BlockModel {
   // ‖D x‖, over the coordinates that tangent numbers move; D by tangent numbers.
   double scaled_size(std::span<const double> x, std::span<const double> scale) const;
 
-  // Largest difference between r and what the user's own code gives, which is left in `own`.
-  double recheck(std::span<const double> x, std::span<const double> r, std::vector<double>& own);
-  // Whether that is rounding: beside the residuals' size, and beside that of the terms they are made of, where it is known.
-  static bool repeats(double difference, std::span<const double> r, double terms = 0);
+  // r beside what the user's own code gives, which is left in `own`.
+  struct Recheck {
+    double largest = 0;   // difference
+    bool repeats = true;  // in each block it is rounding, beside its own residuals or the terms they are made of
+  };
+  Recheck recheck(std::span<const double> x, std::span<const double> r, std::vector<double>& own);
   void distrust(std::string why);
   // Constants of functions that were not called in this solve.
   bool carried() const { return evaluator_.carried() > 0; }
-  // After cost(x): a block decides otherwise than it did when it was called; or, near x, residuals differ from the functions'
-  // own by more than they did where all were called. At x itself they may be the same though the functions are not: what
+  // After cost(x): a block decides otherwise than it did when it was called; or, near x, its residuals differ from the
+  // functions' own by more than rounding. At x itself they may be the same though the functions are not: what
   // multiplies a zero does not show.
   bool carries_wrongly(std::span<const double> x);
   // All functions are called at x.
   void record_again(std::span<const double> x);
-  // What that comparison gave after all were called.
-  void set_usual_difference(double difference) { usual_difference_ = difference; }
 
+  const Problem::Impl& problem() const { return problem_; }
   const BlockEvaluator& evaluator() const { return evaluator_; }
   KernelCounters counters() const;
   int threads() const { return threads_; }
@@ -107,8 +108,16 @@ class BlockModel {
   std::vector<T>& storage();
   bool alone() const;
   void for_each_tile(const std::function<void(BlockPass&, std::size_t, std::size_t)>& work);
-  double weight_of(std::size_t slot, const double* r) const;
+  struct LossWeight {
+    double root = 1;   // √ρ'
+    double along = 0;  // 0, or what stretches J along r
+  };
+  LossWeight weight_of(std::size_t slot, const double* r) const;
+  template <class T>
+  void stretch_along_residual(T* record, std::size_t slot, std::size_t residual, const double* r, const LossWeight& weight) const;
+  bool differ(std::span<const double> x, std::span<const double> r, std::span<const double> own, double relative, double of_terms);
   void announce(std::span<const double> x, bool derivatives);
+  void recheck_residuals(std::span<const double> x, std::vector<double>& own);
   std::vector<double> near(std::span<const double> x) const;
   void reclassify(std::span<const double> x, std::size_t left);
   void apply_formats();
@@ -139,7 +148,6 @@ class BlockModel {
   bool losses_applied_ = true;
   int threads_ = 1;
   std::size_t left_ = 0;          // blocks that left their program when the cost was asked last
-  double usual_difference_ = 0;
 };
 
 }  // namespace nlsq::inline v0

@@ -157,6 +157,8 @@ void BlockMinimizer::promote(Gram gram, Event event, std::string reason) {
   // The same records serve sums of another format.
   recorded_ = recorded_ && known_ && held_count_ == 0 && plan_.gram == Gram::f32_tile && gram == Gram::f32_wide;
   known_ = false;
+  // What was rejected in the format before says nothing of the next one.
+  if (rejections_ > 0) trust_.restore(streak_lambda_);
   rejections_ = 0;
   enter(gram);
 }

@@ -152,7 +152,6 @@ int pivoted_rank(std::span<double> A, std::size_t n, double least) {
 int ReducedSystem::rank(const double* chunks, std::size_t count, std::size_t stride, std::span<const double> scale, double least) {
   const Impl& impl = *impl_;
   const std::size_t n = impl.n;
-  if (n > kLargestRank) return -1;
   std::vector<double> full(n * n);
   for (std::size_t k = 0; k < impl.structure.reduced_blocks.size(); ++k) {
     const BlockShape s = impl.shape(k);
@@ -166,6 +165,21 @@ int ReducedSystem::rank(const double* chunks, std::size_t count, std::size_t str
     }
   }
   return pivoted_rank(full, n, least);
+}
+
+bool ReducedSystem::too_large_for_rank() const { return impl_->n > kLargestRank; }
+
+int ReducedSystem::count_pivots(std::span<const double> scale, double least) const {
+  const Impl& impl = *impl_;
+  std::vector<double> diagonal(impl.n);
+  for (std::size_t j = 0; impl.dense && j < impl.n; ++j) diagonal[j] = impl.A[j * impl.ld + j];
+  if (!impl.dense) impl.sparse->diagonal(diagonal);
+  int count = 0;
+  for (std::size_t j = 0; j < impl.n; ++j) {
+    const double pivot = diagonal[j] / scale[j];
+    count += pivot * pivot > least ? 1 : 0;
+  }
+  return count;
 }
 
 void ReducedSystem::solve(std::span<double> b) {

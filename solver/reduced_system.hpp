@@ -14,6 +14,11 @@ namespace nlsq::inline v0 {
 // above `least` counted (Higham, Accuracy and Stability of Numerical Algorithms, 10.3).
 int pivoted_rank(std::span<double> A, std::size_t n, double least);
 
+struct RankEstimate {
+  int rank = -1;           // -1: not known
+  bool estimated = false;  // by the pivots of a factor without pivoting
+};
+
 constexpr double kDenseShare = 0.1;  // of blocks in use, from which on the factor of S is dense
 
 class ReducedSystem {
@@ -25,8 +30,12 @@ class ReducedSystem {
   // diagonal. False: not positive definite.
   template <class T>
   bool factor(const T* chunks, std::size_t count, std::size_t stride, std::span<const double> damping, const Parallelism& parallelism);
-  // Of D⁻¹SD⁻¹, D the scale: pivots above `least`. -1: too large a matrix to look at.
+  // Complete pivoting would take too long: count_pivots() has to do.
+  bool too_large_for_rank() const;
+  // Of D⁻¹SD⁻¹, D the scale: pivots above `least`, of the factorisation with diagonal pivoting.
   int rank(const double* chunks, std::size_t count, std::size_t stride, std::span<const double> scale, double least);
+  // Of D⁻¹SD⁻¹, too, after factor(): pivots above `least` in the order of the factor. An estimate of the rank.
+  int count_pivots(std::span<const double> scale, double least) const;
   // In place.
   void solve(std::span<double> b);
   bool dense() const;

@@ -242,11 +242,11 @@ template void SchurSolver::solve<float, float>(const float*, double, std::span<c
 template bool SchurSolver::factor_reduced<double>();
 template bool SchurSolver::eliminate<double, double>(const double*, double, std::span<const double>);
 
-int SchurSolver::rank(const double* J, std::span<const double> scale) {
-  if (operator_) return -1;
+RankEstimate SchurSolver::rank(const double* J, std::span<const double> scale) {
+  if (operator_) return {};
   constexpr double kDamping = 1e-14, kLeastPivot = 1e-10;
   const BlockStructure& s = structure_;
-  if (!eliminate<double, double>(J, kDamping, scale)) return -1;
+  if (!eliminate<double, double>(J, kDamping, scale)) return {};
   int deficient = 0;
   std::vector<double> scaled;
   for (std::size_t p = 0; p < s.real_points; ++p) {
@@ -259,8 +259,13 @@ int SchurSolver::rank(const double* J, std::span<const double> scale) {
     }
     deficient += static_cast<int>(e) - pivoted_rank(scaled, e, kLeastPivot);
   }
-  const int reduced = reduced_->rank(sums_f64_.blocks.data(), chunks(), s.reduced_target_f64.back(), scale.subspan(s.point_numbers), kLeastPivot);
-  return reduced < 0 ? -1 : static_cast<int>(s.point_numbers) - deficient + reduced;
+  const std::span<const double> of_cameras = scale.subspan(s.point_numbers);
+  const int points = static_cast<int>(s.point_numbers) - deficient;
+  if (reduced_->too_large_for_rank()) {
+    if (!factor_reduced<double>()) return {};
+    return {points + reduced_->count_pivots(of_cameras, kLeastPivot), true};
+  }
+  return {points + reduced_->rank(sums_f64_.blocks.data(), chunks(), s.reduced_target_f64.back(), of_cameras, kLeastPivot), false};
 }
 
 std::size_t SchurSolver::bytes() const {

@@ -63,9 +63,9 @@ class SchurSolver {
   double accelerate(const R* J, std::span<const double> step, std::span<const double> scale, double factor, std::span<double> moved,
                     std::vector<double>& acceleration);
 
-  // Of J, columns scaled to unit length: by pivots of the points' matrices and of the reduced one. -1: too large
-  // a matrix to look at.
-  int rank(const double* J, std::span<const double> scale);
+  // Of J, columns scaled to unit length: by pivots of the points' matrices and of the reduced one. -1: no matrix was
+  // formed, or it cannot be factored.
+  RankEstimate rank(const double* J, std::span<const double> scale);
 
   // H = JᵀJ, undamped, after gather. False: not positive definite.
   bool factor(const double* J);
@@ -73,8 +73,8 @@ class SchurSolver {
   void solve_factored(const double* J, std::span<double> b);
   // out = Jᵀ (J x).
   void multiply(const double* J, std::span<const double> x, std::span<double> out) const;
-  // Each row of J whole, in tangent numbers.
-  void row_by_row(const double* J, const std::function<void(std::span<const double>)>& visit) const;
+  // Each row of J whole, in tangent numbers, and its residual; all as weighted by losses.
+  void row_by_row(const double* J, const std::function<void(std::span<const double> row, double residual)>& visit) const;
 
   std::string describe(Preconditioner preconditioner) const;  // in words
   // Sums in f32 are not asked for any more.

@@ -99,7 +99,7 @@ void SchurSolver::solve_factored(const double* J, std::span<double> b) {
   }
 }
 
-void SchurSolver::row_by_row(const double* J, const std::function<void(std::span<const double>)>& visit) const {
+void SchurSolver::row_by_row(const double* J, const std::function<void(std::span<const double> row, double residual)>& visit) const {
   const BlockStructure& s = structure_;
   std::vector<double> whole(s.tangent_size(), 0.0);
   for (std::size_t p = 0; p < s.points; ++p) {
@@ -107,7 +107,7 @@ void SchurSolver::row_by_row(const double* J, const std::function<void(std::span
       std::copy_n(r.row, r.points(), whole.begin() + s.point_offset[p]);
       const auto cameras = whole.begin() + static_cast<std::ptrdiff_t>(s.point_numbers);
       r.for_each_camera([&](std::size_t first, std::size_t size, std::size_t column) { std::copy_n(r.row + column, size, cameras + static_cast<std::ptrdiff_t>(first)); });
-      visit(whole);
+      visit(whole, r.row[r.points()]);
       std::fill_n(whole.begin() + s.point_offset[p], r.points(), 0.0);
       r.for_each_camera([&](std::size_t first, std::size_t size, std::size_t) { std::fill_n(cameras + static_cast<std::ptrdiff_t>(first), size, 0.0); });
     });

@@ -151,6 +151,17 @@ void SparseCholesky::solve(std::span<double> b) {
   }
 }
 
+void SparseCholesky::diagonal(std::span<double> out) const {
+  for (std::size_t s = 0; s < fronts_.size(); ++s) {
+    const Supernode& node = ordering_.supernodes[s];
+    const double* L = factor_.get() + fronts_[s].factor;
+    std::size_t column = 0;
+    for (std::uint32_t place = node.first; place < node.first + node.columns; ++place) {
+      for (std::size_t i = 0; i < size_of(place); ++i, ++column) out[offset_[place] + i] = L[column * fronts_[s].ld + column];
+    }
+  }
+}
+
 std::size_t SparseCholesky::bytes() const {
   std::size_t indices = 0;
   for (const Front& front : fronts_) indices += front.into.size() * sizeof(std::size_t) + front.own.size() * (sizeof(std::size_t) + sizeof(FrontPlace)) + sizeof(Front);

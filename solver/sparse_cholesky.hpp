@@ -31,6 +31,8 @@ class SparseCholesky {
   bool factor(const std::function<void(std::size_t, const FrontPlace&)>& add);
   // In place, after factor().
   void solve(std::span<double> b);
+  // Of L, by the numbers of b.
+  void diagonal(std::span<double> out) const;
   std::size_t bytes() const;
   // Numbers of L, zeros that are kept included.
   std::size_t numbers() const { return numbers_; }
