@@ -19,7 +19,7 @@ class BlockBounds {
   bool any() const { return !all_.empty(); }
   // Whether something had to be moved.
   bool project(std::vector<double>& x) const;
-  // By tangent number: 1 where it is held at x. Returns how many are. On a manifold nothing is held.
+  // By tangent number: 1 where it is held at x. Returns how many are. On a manifold only what it moves like a plain number.
   std::size_t find_held(std::span<const double> x, std::span<const double> gradient, std::vector<std::uint8_t>& held) const;
   // The step that was really taken from x to `trial`, where numbers and steps correspond.
   void shorten(std::span<const double> x, std::span<const double> trial, std::vector<double>& step) const;
@@ -29,7 +29,7 @@ class BlockBounds {
     std::uint32_t number, tangent;  // in x, in steps
     double lower, upper;
   };
-  std::vector<Place> all_, plain_;  // plain_: of blocks without a manifold
+  std::vector<Place> all_, plain_;  // plain_: those that one tangent number moves, and it nothing else
 };
 
 }  // namespace nlsq::inline v0

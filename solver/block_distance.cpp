@@ -1,8 +1,7 @@
 #include "block_distance.hpp"
 
+#include "dense_algebra.hpp"
 #include "determined_subspace.hpp"
-
-#include <Eigen/QR>
 
 #include <algorithm>
 #include <cmath>
@@ -11,8 +10,6 @@
 namespace nlsq::inline v0 {
 
 namespace {
-
-using Dense = Eigen::MatrixXd;
 
 constexpr double kLeastDamping = 1e-15, kMostDamping = 1e-6;
 constexpr int kRefinements = 3;
@@ -46,7 +43,7 @@ bool is_small(const BlockPoint& at, std::size_t columns, double products) {
 BlockDistance by_triangle(const BlockPoint& at, std::span<const double> norms) {
   BlockDistance out;
   const std::vector<std::size_t> free = free_columns(at);
-  const auto n = static_cast<Eigen::Index>(free.size());
+  const std::size_t n = free.size(), rows = std::max(at.structure.residuals, n);
   out.step.assign(at.structure.tangent_size(), 0.0);
   out.known = out.qr = true;
   if (n == 0) {
@@ -54,23 +51,26 @@ BlockDistance by_triangle(const BlockPoint& at, std::span<const double> norms) {
     out.condition = 1;
     return out;
   }
-  Dense A = Dense::Zero(std::max(static_cast<Eigen::Index>(at.structure.residuals), n), n + 1);
-  Eigen::Index i = 0;
+  std::vector<double> A(rows * n, 0.0), right(rows, 0.0), scale(n);
+  for (std::size_t j = 0; j < n; ++j) scale[j] = norms[free[j]];
+  std::size_t i = 0;
+  bool finite = true;
   at.solver.row_by_row(at.model.records<double>(), [&](std::span<const double> row, double residual) {
-    for (Eigen::Index j = 0; j < n; ++j) A(i, j) = row[free[static_cast<std::size_t>(j)]] / norms[free[static_cast<std::size_t>(j)]];
-    A(i++, n) = residual;
+    for (std::size_t j = 0; j < n; ++j) {
+      A[j * rows + i] = row[free[j]] / scale[j];
+      finite = finite && std::isfinite(A[j * rows + i]);
+    }
+    finite = finite && std::isfinite(residual);
+    right[i++] = residual;
   });
-  if (!A.allFinite()) return {};
-  const Eigen::HouseholderQR<Dense> qr(A.leftCols(n));
-  Dense R = qr.matrixQR().topRows(n).triangularView<Eigen::Upper>();
-  const Eigen::VectorXd turned = qr.householderQ().adjoint() * A.col(n);
-  Eigen::VectorXd z = turned.head(n);
-  std::vector<double> scale(free.size());
-  for (std::size_t j = 0; j < free.size(); ++j) scale[j] = norms[free[j]];
+  if (!finite) return {};
+  dense::householder_qr(A.data(), rows, n, right.data());
+  std::vector<double> R(n * n, 0.0), z(right.begin(), right.begin() + static_cast<std::ptrdiff_t>(n));
+  for (std::size_t j = 0; j < n; ++j) std::copy_n(&A[j * rows], j + 1, &R[j * n]);
   Certified found;
-  found.step.assign(free.size(), 0.0);
+  found.step.assign(n, 0.0);
   analyse({R.data(), z.data(), scale, true}, found);
-  for (std::size_t j = 0; j < free.size(); ++j) out.step[free[j]] = found.step[j];
+  for (std::size_t j = 0; j < n; ++j) out.step[free[j]] = found.step[j];
   out.rank = found.certificate.rank;
   out.condition = found.certificate.condition;
   out.error = found.certificate.covariance_error;

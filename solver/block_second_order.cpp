@@ -1,6 +1,6 @@
 #include "block_second_order.hpp"
 
-#include <Eigen/Eigenvalues>
+#include "dense_algebra.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -8,9 +8,6 @@
 namespace nlsq::inline v0 {
 
 namespace {
-
-using Dense = Eigen::MatrixXd;
-using Numbers = Eigen::VectorXd;
 
 constexpr double kShift = 0x1p-17;     // of a parameter: third derivatives and rounding weigh alike
 constexpr double kLeastCurvature = 1e-9;  // of the largest
@@ -45,36 +42,46 @@ SecondOrder second_order(const BlockPoint& at, const GradientAt& gradient_at) {
   const std::vector<double> here = at.solver.gradient(), norms = column_norms(at.solver);
   const std::vector<double> sizes = tangent_sizes(at.problem, at.structure, at.x);
   const double r = std::sqrt(2 * at.cost);
-  const auto n = static_cast<Eigen::Index>(free.size());
-  Dense G(n, n);
-  std::vector<double> change;
-  for (Eigen::Index j = 0; j < n; ++j) {
-    const std::size_t k = free[static_cast<std::size_t>(j)];
+  const std::size_t n = free.size();
+  std::vector<double> G(n * n), change;  // by columns
+  for (std::size_t j = 0; j < n; ++j) {
+    const std::size_t k = free[j];
     const double size = sizes[k] > 0 ? sizes[k] : std::min(1.0, r / norms[k]);
     if (!gradient_change(at, gradient_at, k, kShift * size, here, change)) return out;
-    for (Eigen::Index i = 0; i < n; ++i) G(i, j) = change[free[static_cast<std::size_t>(i)]];
+    for (std::size_t i = 0; i < n; ++i) G[j * n + i] = change[free[i]];
   }
-  const Dense symmetric = 0.5 * (G + G.transpose());
-  Numbers scale(n), g(n);
-  for (Eigen::Index j = 0; j < n; ++j) {
-    const double diagonal = std::fabs(symmetric(j, j));
-    scale[j] = std::sqrt(std::max(diagonal, 1e-30 * norms[free[static_cast<std::size_t>(j)]] * norms[free[static_cast<std::size_t>(j)]]));
-    g[j] = here[free[static_cast<std::size_t>(j)]];
+  std::vector<double> scale(n), scaled(n * n), values(n), along(n, 0.0);
+  for (std::size_t j = 0; j < n; ++j) {
+    const double norm = norms[free[j]];
+    scale[j] = std::sqrt(std::max(std::fabs(G[j * n + j]), 1e-30 * norm * norm));
   }
-  const Dense scaled = scale.cwiseInverse().asDiagonal() * symmetric * scale.cwiseInverse().asDiagonal();
-  if (!scaled.allFinite()) return out;
-  const Eigen::SelfAdjointEigenSolver<Dense> eigen(scaled);
-  if (eigen.info() != Eigen::Success) return out;
-  const Numbers values = eigen.eigenvalues(), along = eigen.eigenvectors().transpose() * g.cwiseQuotient(scale);
-  const double largest = values.cwiseAbs().maxCoeff(), least = kLeastCurvature * largest;
+  for (std::size_t j = 0; j < n; ++j) {
+    for (std::size_t i = 0; i < n; ++i) {
+      scaled[j * n + i] = 0.5 * (G[j * n + i] + G[i * n + j]) / (scale[i] * scale[j]);
+      if (!std::isfinite(scaled[j * n + i])) return out;
+    }
+  }
+  if (!dense::symmetric_eigen(scaled.data(), n, values.data())) return out;
+  const std::vector<double>& V = scaled;  // eigenvectors, by columns
+  double largest = 0, smallest = values[0];
+  for (std::size_t k = 0; k < n; ++k) {
+    largest = std::max(largest, std::fabs(values[k]));
+    smallest = std::min(smallest, values[k]);
+    for (std::size_t i = 0; i < n; ++i) along[k] += V[k * n + i] * here[free[i]] / scale[i];
+  }
+  const double least = kLeastCurvature * largest;
   if (!(largest > 0)) return out;
   out.known = true;
-  out.definite = values.minCoeff() > least;
-  const Numbers downhill = along.cwiseQuotient(values.cwiseAbs().cwiseMax(least));
-  const Numbers step = -(eigen.eigenvectors() * downhill).cwiseQuotient(scale);
-  out.decrement = std::sqrt(std::max(-step.dot(g), 0.0));
+  out.definite = smallest > least;
   out.step.assign(at.structure.tangent_size(), 0.0);
-  for (Eigen::Index j = 0; j < n; ++j) out.step[free[static_cast<std::size_t>(j)]] = step[j];
+  double promised = 0;
+  for (std::size_t i = 0; i < n; ++i) {
+    double step = 0;
+    for (std::size_t k = 0; k < n; ++k) step -= V[k * n + i] * along[k] / std::max(std::fabs(values[k]), least);
+    out.step[free[i]] = step / scale[i];
+    promised -= out.step[free[i]] * here[free[i]];
+  }
+  out.decrement = std::sqrt(std::max(promised, 0.0));
   return out;
 }
 

@@ -1,6 +1,7 @@
 #include "dense_algebra.hpp"
 
 #include <Eigen/Cholesky>
+#include <Eigen/Eigenvalues>
 #include <Eigen/Householder>
 #include <Eigen/QR>
 
@@ -40,6 +41,15 @@ void householder_qr(double* A, std::size_t rows, std::size_t columns, double* b)
   Eigen::Ref<MatrixXd> in_place(map);
   const Eigen::HouseholderQR<Eigen::Ref<MatrixXd>> factor(in_place);
   if (b != nullptr) view(b, rows).applyOnTheLeft(factor.householderQ().transpose());
+}
+
+bool symmetric_eigen(double* A, std::size_t n, double* values) {
+  Eigen::Map<MatrixXd> map(A, index(n), index(n));
+  const Eigen::SelfAdjointEigenSolver<MatrixXd> eigen(map);
+  if (eigen.info() != Eigen::Success) return false;
+  map = eigen.eigenvectors();
+  view(values, n) = eigen.eigenvalues();
+  return true;
 }
 
 void solve_lower(const double* L, std::size_t n, double* B, std::size_t columns) {

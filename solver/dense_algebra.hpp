@@ -37,6 +37,9 @@ void multiply_transposed(const double* A, std::size_t n, const double* v, double
 // out = AᵀA, A n x n.
 void square(const double* A, std::size_t n, double* out);
 
+// A symmetric, n x n, becomes its eigenvectors, by columns. False where they are not found.
+bool symmetric_eigen(double* A, std::size_t n, double* values);
+
 std::string eigen_version();
 
 }  // namespace nlsq::inline v0::dense

@@ -1,0 +1,154 @@
+// Moré, Garbow and Hillstrom's problems as residual blocks, and what else block problems did not bring to their minimum.
+#include "mgh.hpp"
+
+#include <nlsq/problem.hpp>
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <limits>
+#include <random>
+#include <string>
+#include <vector>
+
+using namespace nlsq;
+namespace mgh = problems::mgh;
+
+namespace {
+
+struct Outcome {
+  Summary summary;
+  double squares = 0;
+};
+
+template <class F>
+Outcome solve_from(std::vector<double> start, double tolerance = 0) {
+  Problem problem;
+  problem.add_residual_block<F::residuals>(F{}, nullptr, {BlockRef(start)});
+  SolverOptions options;
+  options.threads = 1;
+  options.ftol = tolerance;
+  options.max_iterations = 500;
+  Outcome out{solve(problem, options), 0};
+  out.squares = 2 * problem.evaluate().cost;
+  return out;
+}
+
+template <class F>
+void check_reached() {
+  for (const double scale : {1.0, 10.0, 100.0}) {
+    std::vector<double> start(F::start.begin(), F::start.end());
+    for (double& v : start) v *= scale;
+    const Outcome found = solve_from<F>(start);
+    CAPTURE(F::name);
+    CAPTURE(scale);
+    CAPTURE(found.summary.message);
+    CAPTURE(found.squares);
+    bool reached = mgh::reached(F::minimum, found.squares, 0);
+    if constexpr (requires { F::local_minimum; }) reached = reached || mgh::reached(F::local_minimum, found.squares, 0);
+    if (scale == 1) CHECK(reached);
+    if (scale == 1) CHECK(is_success(found.summary.verdict));
+    // Where it is not the minimum, at least no parameter that could still move is called an optimum.
+    if (is_success(found.summary.verdict)) CHECK((reached || found.summary.certificate.decrement_sigma <= 0.1));
+    if (found.summary.termination == Termination::converged) CHECK(found.summary.certificate.passed);
+  }
+}
+
+// Ceres's TolerantLoss: ρ'' > 0 everywhere.
+Loss tolerant(double a, double b) {
+  return Loss::own([a, b](double s) {
+    const double x = (s - a) / b, c = b * std::log1p(std::exp(-a / b));
+    const double e = std::exp(-std::fabs(x)), log = std::log1p(e) + std::fmax(x, 0.0);
+    return Loss::Value{b * log - c, x > 0 ? 1 / (1 + e) : e / (1 + e)};
+  });
+}
+
+struct Line {
+  static constexpr int residuals = 1;
+  double t, y;
+  template <class T>
+  bool operator()(const T* p, T* r) const {
+    r[0] = p[0] + p[1] * t - y;
+    return true;
+  }
+};
+
+struct Bent {
+  template <class T>
+  bool operator()(const T* p, T* r) const {
+    r[0] = p[0] + p[1] - 5.0;
+    r[1] = 0.5 * (p[0] - p[1]) + p[2];
+    r[2] = 3.0 * (p[1] - 4.0);
+    return true;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("Problems of large residuals end certified at their minimum") {
+  check_reached<mgh::FreudensteinRoth>();
+  check_reached<mgh::JennrichSampson>();
+  check_reached<mgh::KowalikOsborne>();
+  check_reached<mgh::BrownDennis>();
+  check_reached<mgh::Meyer>();
+  check_reached<mgh::OsborneOne>();
+  check_reached<mgh::OsborneTwo>();
+  check_reached<mgh::Bard>();
+}
+
+TEST_CASE("What is called converged has passed its certificate") {
+  for (const double start : {10.0, 3.0, -10.0, 30.0}) {
+    for (const double tolerance : {0.0, 1e-18}) {
+      const Outcome found = solve_from<mgh::Beale>({start, start}, tolerance);
+      CAPTURE(start);
+      CAPTURE(found.summary.message);
+      if (found.summary.termination == Termination::converged) CHECK(found.summary.certificate.passed);
+      if (is_success(found.summary.verdict)) CHECK((found.summary.certificate.decrement_sigma <= 0.1 || found.squares < 1e-20));
+      CHECK(found.summary.message.find("BUDGET by") == std::string::npos);
+    }
+  }
+}
+
+TEST_CASE("A column of norm 4e-44 is damped like any other") {
+  const Outcome found = solve_from<mgh::PowellBadlyScaled>({0, 100});
+  CAPTURE(found.summary.message);
+  CHECK(found.squares < 1e-10);
+}
+
+TEST_CASE("A loss whose slope grows is minimised to the digits of the cost") {
+  std::mt19937 random(5);
+  std::normal_distribution<double> normal;
+  double p[2] = {5, -3};
+  Problem problem;
+  for (int i = 0; i < 50; ++i) problem.add_residual_block(Line{0.1 * i, 1 + 0.1 * i + normal(random)}, tolerant(1, 0.1), {p});
+  SolverOptions options;
+  options.threads = 1;
+  const Summary summary = solve(problem, options);
+  const double found = problem.evaluate().cost;
+  CAPTURE(summary.message);
+  CHECK(is_success(summary.verdict));
+  CHECK(summary.accepted + summary.rejected < 100);
+  // No point near has a lower cost.
+  for (int k = 0; k < 16; ++k) {
+    double q[2] = {p[0], p[1]};
+    for (const double h : {1e-2, 1e-3, 1e-4}) {
+      p[0] = q[0] + h * std::cos(0.4 * k), p[1] = q[1] + h * std::sin(0.4 * k);
+      CHECK(problem.evaluate().cost >= found * (1 - 1e-12));
+    }
+    p[0] = q[0], p[1] = q[1];
+  }
+}
+
+TEST_CASE("Bounds of numbers that a subset manifold lets move are an active set like any other") {
+  double p[3] = {0, 0, 1};
+  Problem problem;
+  problem.add_parameter_block(BlockRef(p), subset_manifold(3, {2}));
+  problem.add_residual_block<3>(Bent{}, nullptr, {p});
+  problem.set_upper_bound(p, 1, 2);
+  const Summary summary = solve(problem);
+  CAPTURE(summary.message);
+  CHECK(is_success(summary.verdict));
+  CHECK(p[1] == 2);
+  CHECK(p[0] == doctest::Approx(2.4).epsilon(1e-9));  // ½(a - 3)² + ⅛a² at its least
+  CHECK(p[2] == 1);
+}
