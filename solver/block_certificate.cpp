@@ -93,6 +93,9 @@ void BlockMinimizer::cut_short() {
 // Verdict and message of the end.
 void BlockMinimizer::finish() {
   Certificate& c = summary_.certificate;
+  // The damped step met the tests of first order, and the undamped one does not: no success, whatever ended the solve.
+  const bool refuted = summary_.termination == Termination::converged && !c.passed;
+  if (refuted) summary_.termination = Termination::no_progress;
   if (!c.passed) {
     c.governed_by = name(summary_.termination);
     c.verdict = summary_.termination == Termination::failure || !c.recheck_passed ? Verdict::failed
@@ -115,6 +118,9 @@ void BlockMinimizer::finish() {
       break;
     default:
       summary_.message = fmt::format("{}: first order is not certified; the parameters are the best point", name(summary_.termination));
+      if (refuted && c.recheck_passed) {
+        summary_.message += fmt::format("; without damping the step is {:.1e} of the parameters and {:.1e} standard errors", c.step, c.decrement_sigma);
+      }
   }
   if (c.passed && c.verdict == Verdict::rank_deficient) {
     summary_.message += fmt::format("; the data determine {} of {} directions", c.rank, free_size());

@@ -328,6 +328,7 @@ void BlockMinimizer::settle() {
 void BlockMinimizer::conclude(Termination reason) {
   const auto begin = Clock::now();
   summary_.termination = reason;
+  facts_.tolerance_met = reason == Termination::tolerance;
   if (low()) {
     enter(Gram::f64);
     known_ = recorded_ = false;
