@@ -61,6 +61,9 @@ class Tape {
   // The first reason given stays.
   void make_opaque(std::string reason);
 
+  // The number itself. What records on this thread becomes opaque, for this reason, unless the number is a constant.
+  static double let_out(const Traced& number, const char* reason);
+
   // The tape that records on this thread, or null.
   static Tape* active();
 

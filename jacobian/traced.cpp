@@ -1,3 +1,4 @@
+#include <nlsq/let_out.hpp>
 #include <nlsq/traced.hpp>
 
 #include "tape.hpp"
@@ -132,6 +133,13 @@ double Traced::value() const {
   }
   return value_;
 }
+
+double Tape::let_out(const Traced& number, const char* reason) {
+  if (number.node_ != 0 && active_tape != nullptr) active_tape->make_opaque(reason);
+  return number.value_;
+}
+
+double let_out(const Traced& number, const char* reason) { return Tape::let_out(number, reason); }
 
 double Traced::derivative(int) const {
   if (node_ != 0 && active_tape != nullptr) active_tape->make_opaque("it reads derivatives");

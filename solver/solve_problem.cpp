@@ -86,7 +86,7 @@ std::string message_of(const Summary& summary, const BlockSystem& system, const 
   return text;
 }
 
-void tell(const ProblemControl* control, const BlockSystem& system, const PreparedProblem& prepared) {
+void tell(const ProblemControl* control, const BlockSystem& system, const PreparedProblem& prepared, bool tolerance_met) {
   if (!control || !control->facts) return;
   BlockSolveFacts facts = system.facts();
   facts.eliminated_blocks = prepared.structure.real_points;
@@ -95,6 +95,7 @@ void tell(const ProblemControl* control, const BlockSystem& system, const Prepar
   facts.iterative = prepared.solver.iterative();
   facts.linear_iterations = system.linear_iterations();
   facts.groups_followed = prepared.structure.groups_followed;
+  facts.tolerance_met = tolerance_met;
   *control->facts = facts;
 }
 
@@ -123,7 +124,7 @@ Summary minimize(PreparedProblem& prepared, const SolverOptions& options, const 
   summary.precision.components = model.components();
   summary.threads = std::max(model.threads(), solver.threads());
   summary.peak_bytes = structure.bytes() + model.bytes() + solver.bytes();
-  tell(control, system, prepared);
+  tell(control, system, prepared, !out.stopped_by.empty());
   return summary;
 }
 

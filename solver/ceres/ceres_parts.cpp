@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <limits>
+#include <vector>
 
 namespace nlsq::inline v0 {
 
@@ -20,21 +21,29 @@ class CostBlock final : public BlockFunction {
     static const char tag = 0;
     return recordable_ ? recordable_->kind() : &tag;
   }
+  // As in Ceres, what a function leaves unwritten is found: it is not finite.
   bool value(const double* const* blocks, double* residuals) const override {
+    std::fill_n(residuals, function_->num_residuals(), kUnwritten);
     return function_->Evaluate(blocks, residuals, nullptr);
   }
   bool trace(const Traced* const* blocks, Traced* residuals) const override { return recordable_->record(blocks, residuals); }
   bool derivatives(const double* const* blocks, double* residuals, double* const* J) const override {
+    std::fill_n(residuals, function_->num_residuals(), kUnwritten);
+    const std::vector<int>& sizes = function_->parameter_block_sizes();
+    for (std::size_t k = 0; k < sizes.size(); ++k) {
+      if (J[k]) std::fill_n(J[k], function_->num_residuals() * sizes[k], kUnwritten);
+    }
     return function_->Evaluate(blocks, residuals, const_cast<double**>(J));  // it writes to where they point
   }
 
  private:
+  static constexpr double kUnwritten = std::numeric_limits<double>::quiet_NaN();
+
   const ceres::CostFunction* function_;
   const RecordableCostFunction* recordable_;
 };
 
-// A failure becomes a point that is not finite, at which no cost
-// is: the step is rejected, as Ceres rejects it.
+// Where Ceres's manifold fails, the point becomes NaN. It has no cost there, so that the step is rejected, as in Ceres.
 class WrappedManifold final : public Manifold {
  public:
   explicit WrappedManifold(const ceres::Manifold* manifold) : manifold_(manifold) {}

@@ -150,6 +150,23 @@ void CeresProblem::fire(bool derivatives) const {
   theirs_.EvaluateResidualBlock(probe_, false, &cost, nullptr, derivatives ? none.data() : nullptr);
 }
 
+std::string CeresProblem::first_without_residuals() const {
+  std::vector<ceres::ResidualBlockId> ids;
+  theirs_.GetResidualBlocks(&ids);
+  std::vector<double*> blocks;
+  std::vector<double> residuals;
+  for (std::size_t b = 0; b < ids.size(); ++b) {  // called directly: Ceres's evaluation would write to stderr
+    const ceres::CostFunction* function = theirs_.GetCostFunctionForResidualBlock(ids[b]);
+    theirs_.GetParameterBlocksForResidualBlock(ids[b], &blocks);
+    residuals.assign(static_cast<std::size_t>(function->num_residuals()), std::numeric_limits<double>::quiet_NaN());
+    const char* fault = nullptr;
+    if (!function->Evaluate(blocks.data(), residuals.data(), nullptr)) fault = "returns false";
+    else if (!std::ranges::all_of(residuals, [](double r) { return std::isfinite(r); })) fault = "gives a residual that is not finite";
+    if (fault) return fmt::format("the cost function of residual block {} {}", b, fault);
+  }
+  return {};
+}
+
 double CeresProblem::cost() const {
   double cost = 0;
   return theirs_.Evaluate({}, &cost, nullptr, nullptr, nullptr) ? cost : std::numeric_limits<double>::quiet_NaN();

@@ -11,10 +11,14 @@
 #include <chrono>
 #include <cmath>
 #include <cstdio>
+#include <string>
+#include <utility>
 
 namespace nlsq::inline v0 {
 
 namespace {
+
+constexpr double kBeside = 0.1;  // standard errors from the optimum, by the linear model without damping
 
 using Clock = std::chrono::steady_clock;
 double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
@@ -31,11 +35,14 @@ class Session {
   Summary take_ours() { return std::move(ours_); }
 
  private:
+  void run_all();
   bool nothing_to_do();
   bool derivatives_wrong();
   CallbackResult watch(const BlockStepReport& step);
   void solve();
   void conclude();
+  ceres::TerminationType conclusion() const;
+  std::string unrecorded() const;
   void say(ceres::TerminationType type, std::string message);
 
   const ceres::Solver::Options& options_;
@@ -62,11 +69,22 @@ void Session::say(ceres::TerminationType type, std::string message) {
   theirs_.message = ours_.message = std::move(message);
 }
 
+// Why cost functions of nlsq's did not run as programs, where some did not: Ceres's summary has no other place for it.
+std::string Session::unrecorded() const {
+  const std::size_t at = ours_.evaluator_note.find("not recorded: ");
+  return at == std::string::npos ? std::string() : "; " + ours_.evaluator_note.substr(at);
+}
+
 // A problem that is faulty, or has nothing to be found.
 bool Session::nothing_to_do() {
   if (!problem_.fault().empty()) {
     ours_.termination = Termination::failure;
     say(ceres::FAILURE, problem_.fault());
+    return true;
+  }
+  if (!std::isfinite(problem_.fixed_cost())) {
+    ours_.termination = Termination::failure;
+    say(ceres::FAILURE, problem_.first_without_residuals());
     return true;
   }
   if (!problem_.nothing_to_find()) return false;
@@ -75,7 +93,8 @@ bool Session::nothing_to_do() {
   const bool fine = std::isfinite(cost);
   ours_.termination = fine ? Termination::converged : Termination::failure;
   ours_.verdict = fine ? Verdict::converged : Verdict::failed;
-  say(fine ? ceres::CONVERGENCE : ceres::FAILURE, "no residual depends on a parameter block that is not constant");
+  say(fine ? ceres::CONVERGENCE : ceres::FAILURE,
+      fine ? "no residual depends on a parameter block that is not constant" : problem_.first_without_residuals());
   return true;
 }
 
@@ -134,6 +153,16 @@ void Session::solve() {
   theirs_.minimizer_time_in_seconds = seconds_since(begin_) - theirs_.preprocessor_time_in_seconds;
 }
 
+// CONVERGENCE where first order is certified, or where one of the user's tolerances was met in f64, by functions that repeat.
+// A rejected step is short because of its damping, wherever it starts: it meets a tolerance only beside the optimum.
+ceres::TerminationType Session::conclusion() const {
+  const Certificate& c = ours_.certificate;
+  const bool rejected = !theirs_.iterations.empty() && !theirs_.iterations.back().step_is_successful;
+  const bool met = ours_.termination == Termination::tolerance && facts_.tolerance_met;
+  const bool reached = c.passed || (met && (!rejected || c.decrement_sigma <= kBeside));
+  return reached && c.recheck_passed ? ceres::CONVERGENCE : ceres::NO_CONVERGENCE;
+}
+
 // Values where Ceres would leave them, the problem's own cost there, and what it all was called.
 void Session::conclude() {
   fill(theirs_, ours_, facts_, options_);
@@ -143,50 +172,78 @@ void Session::conclude() {
   ours_.final_cost += problem_.fixed_cost();
   theirs_.initial_cost = ours_.initial_cost;
   theirs_.final_cost = ours_.final_cost;
+  const std::string message = ours_.message + unrecorded();
   switch (ours_.termination) {
-    case Termination::converged:
-    case Termination::tolerance: say(ceres::CONVERGENCE, ours_.message); break;
-    case Termination::failure: return say(ceres::FAILURE, ours_.message);
+    case Termination::failure: {
+      const std::string cause = problem_.first_without_residuals();
+      return say(ceres::FAILURE, cause.empty() ? message : message + "; " + cause);
+    }
     case Termination::user_stop:
-      if (aborted) return say(ceres::USER_FAILURE, "a callback aborted the solve (SOLVER_ABORT); " + ours_.message);
-      say(ceres::USER_SUCCESS, "a callback ended the solve (SOLVER_TERMINATE_SUCCESSFULLY); " + ours_.message);
+      if (aborted) return say(ceres::USER_FAILURE, "a callback aborted the solve (SOLVER_ABORT); " + message);
+      say(ceres::USER_SUCCESS, "a callback ended the solve (SOLVER_TERMINATE_SUCCESSFULLY); " + message);
       break;
-    default: say(ceres::NO_CONVERGENCE, ours_.message);
+    default: {
+      const ceres::TerminationType type = conclusion();
+      const bool refused = type == ceres::NO_CONVERGENCE && facts_.tolerance_met;
+      say(type, refused ? "no success: the step that met a tolerance was rejected, or the functions do not repeat; " + message : message);
+    }
   }
   const double cost = problem_.cost();
   ours_.final_cost = theirs_.final_cost = cost;
 }
 
 void Session::run() {
-  if (nothing_to_do() || derivatives_wrong()) return;
+  run_all();
+  theirs_.total_time_in_seconds = ours_.time.total = seconds_since(begin_);
+}
+
+void Session::run_all() {
+  if (nothing_to_do() || derivatives_wrong()) {
+    theirs_.preprocessor_time_in_seconds = seconds_since(begin_);
+    return;
+  }
   solve();
   const Clock::time_point solved = Clock::now();
   conclude();
   problem_.keep();
   theirs_.postprocessor_time_in_seconds = seconds_since(solved);
-  theirs_.total_time_in_seconds = seconds_since(begin_);
+}
+
+// What Ceres finds wrong with the options, and callbacks that are null, at which it would end the program.
+std::string fault_of(const ceres::Solver::Options& options) {
+  std::string fault;
+  if (!options.IsValid(&fault)) return fault;
+  for (std::size_t k = 0; k < options.callbacks.size(); ++k) {
+    if (options.callbacks[k] == nullptr) return fmt::format("options.callbacks[{}] is null", k);
+  }
+  return {};
+}
+
+void require(const ceres::Problem* problem) {
+  if (problem == nullptr) throw ValidationError("nlsq::Solve: the problem is a null pointer: pass the address of a ceres::Problem");
 }
 
 }  // namespace
 
-void Solve(const ceres::Solver::Options& options, ceres::Problem* problem, ceres::Solver::Summary* summary) {
-  std::string fault;
-  if (!options.IsValid(&fault)) {
+void SolveFunction::operator()(const ceres::Solver::Options& options, ceres::Problem* problem, ceres::Solver::Summary* summary) const {
+  require(problem);
+  if (std::string fault = fault_of(options); !fault.empty()) {
+    if (!summary) return;
     *summary = ceres::Solver::Summary();
-    summary->message = fault;
+    summary->message = std::move(fault);
     return;
   }
   Session session(options, *problem);
   session.run();
-  *summary = session.take_theirs();
+  if (summary) *summary = session.take_theirs();
 }
 
-void Solve(const ceres::Solver::Options& options, ceres::Problem* problem, nlsq::Summary* summary) {
-  std::string fault;
-  if (!options.IsValid(&fault)) throw ValidationError(fault);
+void SolveFunction::operator()(const ceres::Solver::Options& options, ceres::Problem* problem, nlsq::Summary* summary) const {
+  require(problem);
+  if (std::string fault = fault_of(options); !fault.empty()) throw ValidationError(std::move(fault));
   Session session(options, *problem);
   session.run();
-  *summary = session.take_ours();
+  if (summary) *summary = session.take_ours();
 }
 
 }  // namespace nlsq::inline v0

@@ -36,6 +36,7 @@ struct BlockSolveFacts {
   bool iterative = false;          // it was never formed
   int linear_iterations = 0;
   bool groups_followed = false;    // elimination groups that were given served
+  bool tolerance_met = false;      // one of the control's stop tests ended the solve
 };
 
 struct ProblemControl {

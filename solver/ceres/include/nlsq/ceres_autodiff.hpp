@@ -28,11 +28,13 @@ class NLSQ_API RecordableCostFunction {
   // False: a specialisation of nlsq::no_trace says that it is not to be recorded.
   virtual bool recordable() const = 0;
   virtual bool record(const Traced* const* blocks, Traced* residuals) const = 0;
-  // No two cost functions that ever were have the same.
+  // No two cost functions that ever were have the same. One that was moved to has a number of its own.
   std::uint64_t serial() const { return serial_; }
 
  protected:
   RecordableCostFunction() : serial_(next_serial()) {}
+  RecordableCostFunction(const RecordableCostFunction&) = delete;
+  RecordableCostFunction& operator=(const RecordableCostFunction&) = delete;
   ~RecordableCostFunction() = default;
 
  private:
@@ -75,13 +77,25 @@ class AutoDiffCostFunction final : public ceres::SizedCostFunction<kNumResiduals
   }
   explicit AutoDiffCostFunction(std::unique_ptr<Functor> functor) : AutoDiffCostFunction(functor.release()) {}
   AutoDiffCostFunction(std::unique_ptr<Functor> functor, int residuals) : AutoDiffCostFunction(functor.release(), residuals) {}
+  // Makes the functor from these arguments, as Ceres 2.2 does.
+  template <class... Args>
+  requires(!kDynamic && std::is_constructible_v<Functor, Args&&...>)
+  explicit AutoDiffCostFunction(Args&&... args)
+      : AutoDiffCostFunction(std::make_unique<Functor>(std::forward<Args>(args)...)) {}
+  // `other` keeps no functor: its Evaluate returns false from then on.
+  AutoDiffCostFunction(AutoDiffCostFunction&& other) noexcept
+      : functor_(std::move(other.functor_)), ownership_(other.ownership_) {
+    this->set_num_residuals(other.num_residuals());
+  }
   ~AutoDiffCostFunction() override {
     if (ownership_ == ceres::DO_NOT_TAKE_OWNERSHIP) functor_.release();
   }
 
   const Functor& functor() const { return *functor_; }
 
+  // False where there is no functor: it was null, or was moved away.
   bool Evaluate(double const* const* blocks, double* residuals, double** jacobians) const override {
+    if (!functor_) return false;
     if (!jacobians) return call(blocks, residuals, kAll);
     using Jet = ceres::Jet<double, kInputs>;
     Numbers<Jet> inputs;
@@ -107,6 +121,7 @@ class AutoDiffCostFunction final : public ceres::SizedCostFunction<kNumResiduals
     if constexpr (no_trace<Functor>) {
       return false;
     } else {
+      if (!functor_) return false;
       using Jet = ceres::Jet<double, 0>;
       Numbers<Jet> inputs;
       std::array<const Jet*, kBlocks> at;

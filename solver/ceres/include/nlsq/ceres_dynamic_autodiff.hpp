@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <memory>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -27,15 +28,26 @@ class DynamicAutoDiffCostFunction final : public ceres::DynamicCostFunction,
   explicit DynamicAutoDiffCostFunction(Functor* functor, ceres::Ownership ownership = ceres::TAKE_OWNERSHIP)
       : functor_(functor), ownership_(ownership) {}
   explicit DynamicAutoDiffCostFunction(std::unique_ptr<Functor> functor) : DynamicAutoDiffCostFunction(functor.release()) {}
+  // Makes the functor from these arguments, as Ceres 2.2 does.
+  template <class... Args>
+  requires std::is_constructible_v<Functor, Args&&...>
+  explicit DynamicAutoDiffCostFunction(Args&&... args)
+      : DynamicAutoDiffCostFunction(std::make_unique<Functor>(std::forward<Args>(args)...)) {}
+  // The shape comes along. `other` keeps no functor: its Evaluate returns false from then on.
+  DynamicAutoDiffCostFunction(DynamicAutoDiffCostFunction&& other)
+      : functor_(std::move(other.functor_)), ownership_(other.ownership_) {
+    for (const int size : other.parameter_block_sizes()) AddParameterBlock(size);
+    SetNumResiduals(other.num_residuals());
+  }
   ~DynamicAutoDiffCostFunction() override {
     if (ownership_ == ceres::DO_NOT_TAKE_OWNERSHIP) functor_.release();
   }
 
   const Functor& functor() const { return *functor_; }
 
-  // False where the number of residuals was never set.
+  // False where the number of residuals was never set, and where there is no functor: it was null, or was moved away.
   bool Evaluate(double const* const* blocks, double* residuals, double** jacobians) const override {
-    if (num_residuals() <= 0) return false;
+    if (num_residuals() <= 0 || !functor_) return false;
     if (!jacobians) return (*functor_)(blocks, residuals);
     using Jet = ceres::Jet<double, Stride>;
     Inputs<Jet> inputs(blocks, parameter_block_sizes());
@@ -59,6 +71,7 @@ class DynamicAutoDiffCostFunction final : public ceres::DynamicCostFunction,
     if constexpr (no_trace<Functor>) {
       return false;
     } else {
+      if (!functor_) return false;
       using Jet = ceres::Jet<double, 0>;
       const Inputs<Jet> inputs(blocks, parameter_block_sizes());
       std::vector<Jet> results(static_cast<std::size_t>(num_residuals()));

@@ -6,6 +6,7 @@
 // comes after them, those calls reach Ceres's general functions, which look at the parts.
 #pragma once
 
+#include <nlsq/let_out.hpp>
 #include <nlsq/traced.hpp>
 
 #include <ceres/jet.h>
@@ -14,17 +15,23 @@
 
 namespace nlsq::inline v0::detail {
 
+// Why a recording is given up where code asks a jet for its part. Ceres's own functions do so, and a call such as
+// ceres::floor(x) finds those, and not ours, where <nlsq/ceres.hpp> comes after it.
+inline constexpr const char* kReadsPart =
+    "it reads the part .a of a jet, or calls a function such as ceres::floor by its full name in a header that is included before "
+    "<nlsq/ceres.hpp>: include <nlsq/ceres.hpp> first";
+
 // The part `.a` of a jet that records.
 class RecordedPart {
  public:
   constexpr RecordedPart() = default;
   constexpr RecordedPart(double value) : number_(value) {}  // NOLINT: implicit by design
   constexpr explicit RecordedPart(const Traced& number) : number_(number) {}
-  operator double() const { return number_.value(); }  // NOLINT: lets the number out
-  RecordedPart& operator+=(double s) { return *this = RecordedPart(number_.value() + s); }
-  RecordedPart& operator-=(double s) { return *this = RecordedPart(number_.value() - s); }
-  RecordedPart& operator*=(double s) { return *this = RecordedPart(number_.value() * s); }
-  RecordedPart& operator/=(double s) { return *this = RecordedPart(number_.value() / s); }
+  operator double() const { return let_out(number_, kReadsPart); }  // NOLINT: implicit by design
+  RecordedPart& operator+=(double s) { return *this = RecordedPart(double(*this) + s); }
+  RecordedPart& operator-=(double s) { return *this = RecordedPart(double(*this) - s); }
+  RecordedPart& operator*=(double s) { return *this = RecordedPart(double(*this) * s); }
+  RecordedPart& operator/=(double s) { return *this = RecordedPart(double(*this) / s); }
   const Traced& number() const { return number_; }
 
  private:

@@ -1,0 +1,190 @@
+// How solves end: CONVERGENCE means a minimum, or a tolerance that was met; problems with nothing to find; failures.
+#include "ceres_comparison.hpp"
+
+#include <mgh.hpp>
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <limits>
+#include <memory>
+#include <string>
+#include <vector>
+
+using ceres_problems::cost, ceres_problems::Made, ceres_problems::tight;
+
+namespace {
+
+struct Minus {
+  double number;
+  template <class T>
+  bool operator()(const T* x, T* r) const {
+    r[0] = x[0] - number;
+    return true;
+  }
+};
+
+// Residuals x - 1, x + 1 and x², with derivatives times `sign`: with -1 every step climbs.
+struct Signed final : ceres::SizedCostFunction<3, 1> {
+  double sign;
+  explicit Signed(double s) : sign(s) {}
+  bool Evaluate(double const* const* x, double* r, double** J) const override {
+    const double v = x[0][0];
+    r[0] = v - 1, r[1] = v + 1, r[2] = v * v;
+    if (J != nullptr && J[0] != nullptr) J[0][0] = sign, J[0][1] = sign, J[0][2] = sign * 2 * v;
+    return true;
+  }
+};
+
+struct Fails final : ceres::SizedCostFunction<1, 1> {
+  bool Evaluate(double const* const*, double*, double**) const override { return false; }
+};
+
+// Another answer at each call, by a little.
+struct Wavers final : ceres::SizedCostFunction<2, 1> {
+  mutable int calls = 0;
+  bool Evaluate(double const* const* x, double* r, double** J) const override {
+    const double off = 1e-3 * (++calls % 7);
+    r[0] = x[0][0] - 2 + off, r[1] = 2 * x[0][0] + 1 - off;
+    if (J != nullptr && J[0] != nullptr) J[0][0] = 1, J[0][1] = 2;
+    return true;
+  }
+};
+
+ceres::Solver::Summary solve(ceres::Problem& problem, const ceres::Solver::Options& options = {}) {
+  ceres::Solver::Summary summary;
+  nlsq::Solve(options, &problem, &summary);
+  return summary;
+}
+
+void check_times_and_counts(const ceres::Solver::Summary& summary) {
+  CHECK(summary.total_time_in_seconds > 0);
+  CHECK(summary.preprocessor_time_in_seconds >= 0);
+  CHECK(summary.minimizer_time_in_seconds >= 0);
+  CHECK(summary.total_time_in_seconds >= summary.preprocessor_time_in_seconds + summary.minimizer_time_in_seconds);
+  CHECK(summary.num_successful_steps >= 0);
+  CHECK(summary.num_unsuccessful_steps >= 0);
+  CHECK(summary.BriefReport().find(ceres::TerminationTypeToString(summary.termination_type)) != std::string::npos);
+  CHECK(summary.FullReport().find(summary.message) != std::string::npos);
+}
+
+}  // namespace
+
+TEST_CASE("Beale's function from far away: an end in the valley that leads nowhere is no success") {
+  using Beale = problems::mgh::Beale;
+  for (const double start : {10.0, 100.0}) {
+    for (const double tolerance : {0.0, 1e-18, 1e-15}) {
+      CAPTURE(start);
+      CAPTURE(tolerance);
+      Made made({start, start});
+      made.problem->AddResidualBlock(cost<true, Beale, 3, 2>({}), nullptr, made.x.data());
+      ceres::Solver::Options options = ceres_problems::Comparison().options;
+      options.max_num_iterations = 1000;
+      ceres_problems::set_tolerances(options, tolerance);
+      const ceres::Solver::Summary summary = solve(*made.problem, options);
+      INFO(summary.message);
+      CHECK(summary.IsSolutionUsable());
+      const bool claimed = summary.termination_type == ceres::CONVERGENCE;
+      CHECK(claimed == (summary.message.find("the optimum found") != std::string::npos));
+      CHECK((claimed || summary.termination_type == ceres::NO_CONVERGENCE));
+      if (claimed) ceres_problems::check_claim(made, options, 1, 1e-12);
+      check_times_and_counts(summary);
+    }
+  }
+}
+
+TEST_CASE("A tolerance that a rejected step meets far from an optimum is no success") {
+  for (const double sign : {1.0, -1.0}) {
+    CAPTURE(sign);
+    double x = 3;
+    ceres::Problem problem;
+    problem.AddResidualBlock(new Signed(sign), nullptr, &x);
+    const ceres::Solver::Summary summary = solve(problem);
+    INFO(summary.message);
+    if (sign > 0) {
+      CHECK(summary.termination_type == ceres::CONVERGENCE);
+      CHECK(std::fabs(x) < 1e-4);
+    } else {
+      CHECK(summary.termination_type != ceres::CONVERGENCE);
+      CHECK(x == 3);
+    }
+    check_times_and_counts(summary);
+  }
+}
+
+TEST_CASE("Functions that do not repeat are no success, and the message says so") {
+  double x = 5;
+  ceres::Problem problem;
+  problem.AddResidualBlock(new Wavers, nullptr, &x);
+  const ceres::Solver::Summary summary = solve(problem);
+  CHECK(summary.termination_type == ceres::NO_CONVERGENCE);
+  CHECK(summary.message.find("do not repeat") != std::string::npos);
+}
+
+TEST_CASE("Nothing to find: an empty problem, blocks without residuals, constant blocks alone") {
+  double x = 5, y = 1;
+  ceres::Problem empty, unused, constant;
+  unused.AddParameterBlock(&y, 1);
+  constant.AddResidualBlock(cost<true, Minus, 1, 1>({2}), nullptr, &x);
+  constant.SetParameterBlockConstant(&x);
+  for (ceres::Problem* problem : {&empty, &unused, &constant}) {
+    const ceres::Solver::Summary summary = solve(*problem);
+    CHECK(summary.termination_type == ceres::CONVERGENCE);
+    CHECK(summary.IsSolutionUsable());
+    CHECK(summary.final_cost == (problem == &constant ? 4.5 : 0));
+    CHECK(summary.initial_cost == summary.final_cost);
+    CHECK(summary.fixed_cost == summary.final_cost);
+    check_times_and_counts(summary);
+  }
+  CHECK(x == 5);
+  CHECK(y == 1);
+}
+
+TEST_CASE("Cost functions that fail: on free blocks, on constant ones alone, and beside sound ones") {
+  for (const bool constant : {false, true}) {
+    for (const bool beside : {false, true}) {
+      CAPTURE(constant);
+      CAPTURE(beside);
+      double x = 5, y = 1;
+      ceres::Problem problem;
+      if (beside) problem.AddResidualBlock(cost<true, Minus, 1, 1>({2}), nullptr, &x);
+      problem.AddResidualBlock(new Fails, nullptr, &y);
+      if (constant) problem.SetParameterBlockConstant(&y);
+      const ceres::Solver::Summary summary = solve(problem);
+      CHECK(summary.termination_type == ceres::FAILURE);
+      CHECK_FALSE(summary.IsSolutionUsable());
+      CHECK(summary.message.find(beside ? "residual block 1 returns false" : "residual block 0 returns false") != std::string::npos);
+      CHECK(x == 5);
+      CHECK(y == 1);
+      check_times_and_counts(summary);
+    }
+  }
+}
+
+TEST_CASE("Callbacks see the blocks move where that is asked for, on every end") {
+  struct Watch final : ceres::IterationCallback {
+    const double* x = nullptr;
+    std::vector<double> seen;
+    ceres::CallbackReturnType operator()(const ceres::IterationSummary&) override {
+      seen.push_back(*x);
+      return ceres::SOLVER_CONTINUE;
+    }
+  };
+  for (const bool update : {false, true}) {
+    double x = 3;
+    Watch watch;
+    watch.x = &x;
+    ceres::Problem problem;
+    problem.AddResidualBlock(new Signed(1), nullptr, &x);
+    ceres::Solver::Options options = tight();
+    options.callbacks = {&watch};
+    options.update_state_every_iteration = update;
+    options.max_num_iterations = 3;
+    const ceres::Solver::Summary summary = solve(problem, options);
+    CHECK(summary.iterations.size() == watch.seen.size());
+    CHECK((watch.seen.back() == 3) == !update);
+    if (update) CHECK(watch.seen.back() == x);
+    CHECK(x != 3);
+    check_times_and_counts(summary);
+  }
+}

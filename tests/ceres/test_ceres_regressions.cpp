@@ -1,0 +1,108 @@
+// Regressions of NIST and the functions of Moré, Garbow and Hillstrom as Ceres programs, solved by Ceres and by nlsq.
+#include "ceres_comparison.hpp"
+
+#include <mgh.hpp>
+#include <nist.hpp>
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <memory>
+#include <string>
+#include <vector>
+
+using ceres_problems::compare, ceres_problems::cost, ceres_problems::Made;
+
+namespace {
+
+// Misra1a, Chwirut2, MGH09, Thurber, Eckerle4, Rat43: one of each kind of NIST's models.
+template <int which>
+struct Nist {
+  double x, y;
+  template <class T>
+  bool operator()(const T* b, T* r) const {
+    using std::exp, std::pow;
+    T f(0.0);
+    if constexpr (which == 0) f = b[0] * (1.0 - exp(-b[1] * x));
+    if constexpr (which == 1) f = exp(-b[0] * x) / (b[1] + b[2] * x);
+    if constexpr (which == 2) f = b[0] * (x * x + x * b[1]) / (x * x + x * b[2] + b[3]);
+    if constexpr (which == 3) f = (b[0] + b[1] * x + b[2] * x * x + b[3] * x * x * x) / (1.0 + b[4] * x + b[5] * x * x + b[6] * x * x * x);
+    if constexpr (which == 4) f = b[0] / b[1] * exp(-0.5 * ((x - b[2]) / b[1]) * ((x - b[2]) / b[1]));
+    if constexpr (which == 5) f = b[0] / pow(1.0 + exp(b[1] - b[2] * x), 1.0 / b[3]);
+    r[0] = y - f;
+    return true;
+  }
+};
+
+template <int which, int n>
+void fit_nist(const char* name) {
+  const nist::Set set = nist::find(nist::load(), name);
+  compare(name, [&](auto ours) {
+    auto made = std::make_unique<Made>(set.start2);
+    for (std::size_t i = 0; i < set.rows(); ++i) {
+      made->problem->AddResidualBlock(cost<ours(), Nist<which>, 1, n>({set.x[0][i], set.y[i]}), nullptr, made->x.data());
+    }
+    return made;
+  });
+}
+
+}  // namespace
+
+TEST_CASE("NIST's regressions") {
+  fit_nist<0, 2>("Misra1a");
+  fit_nist<1, 3>("Chwirut2");
+  fit_nist<2, 4>("MGH09");
+  fit_nist<3, 7>("Thurber");
+  fit_nist<4, 3>("Eckerle4");
+  fit_nist<5, 4>("Rat43");
+}
+
+namespace {
+
+// A success that is claimed is certified, or is one of the tolerances that were asked for; the certified ones are minima.
+template <class F>
+bool claims_rightly(double scale, const ceres::Solver::Options& options) {
+  const auto make = [&] {
+    std::vector<double> start(F::start.begin(), F::start.end());
+    for (double& v : start) v *= scale;
+    auto made = std::make_unique<Made>(start);
+    made->problem->AddResidualBlock(cost<true, F, F::residuals, F::parameters>({}), nullptr, made->x.data());
+    return made;
+  };
+  const std::unique_ptr<Made> made = make(), again = make();
+  nlsq::Summary ours;
+  nlsq::Solve(options, made->problem.get(), &ours);
+  ceres::Solver::Summary summary;
+  nlsq::Solve(options, again->problem.get(), &summary);
+  INFO(summary.message);
+  CHECK(made->x == again->x);
+  const bool claimed = summary.termination_type == ceres::CONVERGENCE;
+  const bool certified = ours.certificate.passed;
+  if (certified) CHECK(claimed);
+  if (claimed && !certified) CHECK(summary.message.find("_tolerance: ") != std::string::npos);
+  if (certified) ceres_problems::check_claim(*made, options, ours.initial_cost, 1e-12);
+  return claimed;
+}
+
+}  // namespace
+
+TEST_CASE("Functions of Moré, Garbow and Hillstrom, from near and far: nothing but a success is called one") {
+  int claimed = 0, solves = 0;
+  problems::mgh::for_each([&]<class F>(F) {
+    for (const double scale : {1.0, 10.0, 100.0}) {
+      for (const double tolerance : {0.0, 1e-15, 1e-18}) {
+        INFO(F::name);
+        CAPTURE(scale);
+        CAPTURE(tolerance);
+        ceres::Solver::Options options = ceres_problems::Comparison().options;
+        if (tolerance > 0) {
+          ceres_problems::set_tolerances(options, tolerance);
+          options.max_num_iterations = 500;
+        }
+        ++solves;
+        claimed += claims_rightly<F>(scale, options);
+      }
+    }
+  });
+  CHECK(claimed >= solves * 3 / 4);
+}
