@@ -120,8 +120,12 @@ void Minimizer::iterate() {
 bool Minimizer::start(std::span<const double> x0, Kept<Linearization>& at) {
   state_.x.assign(x0.begin(), x0.end());
   state_.plan = first_plan(evaluator_, options_.policy());
-  if (at) at_.swap(at);
-  else evaluator_.linearize_into(state_.x, state_.plan, at_.renew());
+  if (at) {
+    state_.plan = at->plan;  // the policy's first one, or f64 where the rows are too much for f32
+    at_.swap(at);
+  } else {
+    evaluator_.linearize_into(state_.x, state_.plan, at_.renew());
+  }
   if (!at_->finite && low()) {
     state_.plan = {Format::f64, Gram::f64};
     evaluator_.linearize_into(state_.x, state_.plan, at_.renew());

@@ -97,7 +97,7 @@ class Minimizer {
   Minimizer(const Minimizer&) = delete;
   Minimizer& operator=(const Minimizer&) = delete;
   // Throws nothing of its own; what a user's callable throws passes through.
-  // `at`: the linearization at x0 in the policy's first plan, where it has been made already; its memory is taken.
+  // `at`: the linearization at x0, where it has been made already: the iteration starts in its plan. Its memory is taken.
   void run(std::span<const double> x0, Kept<Linearization>& at, Clock::time_point begin, MinimizerResult& out);
   MinimizerResult run(const Vector& x0, std::optional<Linearization> at, Clock::time_point begin);
 
