@@ -46,6 +46,10 @@ class DenseEvaluator final : public Evaluator {
   // Both in one pass over the data: what linearize_into gives at x, and the cost at `beside` in the plan's format.
   CostValue linearize_beside(std::span<const double> x, const PrecisionPlan& plan, std::span<const double> beside, Linearization& out);
   Probe probe(std::span<const double> x, const PrecisionPlan& plan, std::optional<Format> below) override;
+  // ‖r32 - r64‖ / ‖r64‖ on about a thousand rows, r32 by f32 rows, the `linear` parameters at their least-squares values for
+  // the others on those rows. The share of the residuals that f32 gets wrong where a fit begins, once what the linear
+  // parameters explain is taken away. 0 where r64 is not finite; infinite where r32 alone is not.
+  double low_row_error(std::span<const double> x, std::span<const int> linear);
   Recheck recheck(std::span<const double> x, std::size_t max_rows) override;
   void recheck_into(std::span<const double> x, std::size_t max_rows, Recheck& out) override;
   double jacobian_error() const override;

@@ -25,7 +25,7 @@ class DenseSystem final : public System {
  public:
   // To be called before each solve. `evaluator` must outlive it.
   void begin(Evaluator& evaluator, const DenseRequest& request);
-  // The linearization at the start in the first plan, where it has been made already; its memory is taken.
+  // The linearization at the start, where it has been made already: the iteration begins in its plan. Its memory is taken.
   void adopt(Kept<Linearization>& at) { if (at) at_.swap(at); }
   const Linearization& linearization() const { return *at_; }
   void release(Linearization& out) { std::swap(out, *at_), at_.reset(); }

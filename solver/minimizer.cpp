@@ -97,7 +97,8 @@ bool Minimizer::start(System& system, const MinimizerRequest& request) {
   system.project(x);
   PrecisionPlan& plan = loop_.digits.plan;
   plan = system.first_plan(loop_.policy);
-  if (!system.known()) system.linearize(x, plan);
+  if (system.known()) plan = system.at().plan;  // the first plan, or f64 where the rows are too much for f32
+  else system.linearize(x, plan);
   if (!system.at().finite && (loop_.low() || (system.derivatives_apart() && plan.gram < Gram::f64))) {
     plan = {Format::f64, Gram::f64};
     system.linearize(x, plan);

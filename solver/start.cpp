@@ -9,9 +9,12 @@
 #include <nlsq/local_buffer.hpp>
 #include <nlsq/sample_rows.hpp>
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -24,6 +27,7 @@ constexpr std::size_t kRowsPerParameter = 512; // least sample: parameters must 
 constexpr std::size_t kLevels[] = {256, 16};   // shares of the rows: m/256, then m/16
 constexpr double kNearEnough = 0.5;            // standard errors of the sample
 constexpr double kRepresentative = 4;          // how far information of sample and all rows may differ
+constexpr double kMostRowError = 0.02;         // of f32 residuals, as a share of f64's, up to which a pass in f32 is believed
 
 enum class Solved : std::uint8_t { well, doubtfully, not_at_all };
 
@@ -123,13 +127,59 @@ bool solve_linear_within(const Linearization& at, const std::vector<int>& linear
   return true;
 }
 
+// Another line of the trace, before the iteration over all rows.
+void note(Start& start, const SolveRequest& request, IterationSummary it) {
+  if (static_cast<int>(start.iterations.size()) >= request.options.max_iterations) return;
+  it.iteration = static_cast<int>(start.iterations.size());
+  it.outcome = StepOutcome::promoted;
+  it.rho = std::numeric_limits<double>::quiet_NaN();
+  const auto& callback = request.options.callback;
+  if (callback && callback(it) == CallbackResult::stop) start.stop_asked = true;
+  start.iterations.push_back(std::move(it));
+}
+
+// The plan of a pass at x, or at the point that solving for the `linear` parameters leads to.
+struct PlanHere {
+  PrecisionPlan plan;
+  PrecisionPlan refused;  // the policy's, where its rows are too coarse here
+  double row_error = 0;   // by how much; 0: they are not
+};
+
+// The policy's plan, unless f32 rows cannot see at x what is left to be fitted. A pass whose digits are gone decides nothing:
+// neither where the linear parameters are best, nor whether samples represent all rows.
+PlanHere plan_at(DenseEvaluator& evaluator, const SolveRequest& request, std::span<const double> x,
+                 const std::vector<int>& linear) {
+  const PrecisionPlan plan = first_plan(evaluator, request.options.policy());
+  if (plan.residual == Format::f64) return {plan, plan};
+  const double error = evaluator.low_row_error(x, linear);
+  if (error <= kMostRowError) return {plan, plan};
+  return {{Format::f64, Gram::f64}, plan, error};
+}
+
+// The trace says why a pass was made in f64. `at`: that pass.
+void note_plan(Start& start, const SolveRequest& request, const PlanHere& here, const Linearization& at, std::size_t rows) {
+  if (here.row_error == 0) return;
+  IterationSummary it;
+  it.plan = here.refused;
+  it.rows = rows;
+  it.cost = at.cost;
+  it.gradient_norm = at.finite ? gradient_cosine(at) : 0;
+  it.event = Event::cost_noise;
+  it.reason = fmt::format("{} residuals are off by {:.1e} of themselves", name(here.refused.residual), here.row_error);
+  note(start, request, std::move(it));
+}
+
 // x0 with its linear parameters solved for, and the linearization there, which the iteration needs anyway.
 void solve_linear_start(DenseEvaluator& evaluator, const SolveRequest& request, Start& start, Kept<Linearization>& other) {
-  const PrecisionPlan plan = first_plan(evaluator, request.options.policy());
+  const std::vector<int> none;
+  const std::vector<int>& linear = request.options.solve_linear_start ? request.linear : none;
+  const PlanHere here = plan_at(evaluator, request, start.x, linear);
+  const PrecisionPlan& plan = here.plan;
   Linearization& given = start.at.renew();
   evaluator.linearize_into(start.x, plan, given);
+  note_plan(start, request, here, given, evaluator.residuals());
   start.initial_cost = given.cost;
-  if (!given.finite || !request.options.solve_linear_start || request.linear.empty()) return;
+  if (!given.finite || linear.empty()) return;
   start.solved = start.x;
   const Solved how = solve_linear(given, request.linear, start.solved);
   if (how == Solved::not_at_all) return;
@@ -170,6 +220,14 @@ bool represents(const Linearization& sample, const Linearization& all, double sh
   return true;
 }
 
+// Over all rows at x, with the cost at the starting values given beside it.
+void pass_beside_given(DenseEvaluator& evaluator, const SolveRequest& request, Start& start) {
+  const PlanHere here = plan_at(evaluator, request, start.x, {});
+  Linearization& at = start.at.renew();
+  start.initial_cost = evaluator.linearize_beside(start.x, here.plan, request.x0, at).cost;
+  note_plan(start, request, here, at, evaluator.residuals());
+}
+
 enum class Sampled : std::uint8_t {
   close,  // to the optimum of samples that represent all rows
   lost,   // the samples do not determine the parameters, or do not represent the data
@@ -191,7 +249,13 @@ Sampled sample(DenseEvaluator& evaluator, const SolveRequest& request, std::chro
       Kept<Linearization> other;
       solve_linear_start(part, request, here, other);
       if (!here.at->finite) return Sampled::lost;
+    } else {
+      const PlanHere plan = plan_at(part, request, here.x, {});
+      part.linearize_into(here.x, plan.plan, here.at.renew());
+      note_plan(here, request, plan, *here.at, part.residuals());
     }
+    start.iterations.insert(start.iterations.end(), here.iterations.begin(), here.iterations.end());
+    start.stop_asked = start.stop_asked || here.stop_asked;
     DenseSystem system;
     system.begin(part, {request.options, request.unit_sigma, request.limits.box(), request.linear});
     system.adopt(here.at);
@@ -206,15 +270,14 @@ Sampled sample(DenseEvaluator& evaluator, const SolveRequest& request, std::chro
     WarmStart warm = minimizer.warm_result();
     start.iterations.insert(start.iterations.end(), warm.iterations.begin(), warm.iterations.end());
     start.issues.insert(start.issues.end(), warm.issues.begin(), warm.issues.end());
-    start.stop_asked = warm.spent == Termination::user_stop;
+    start.stop_asked = start.stop_asked || warm.spent == Termination::user_stop;
     if (level == kLevels[0]) start.eliminated = std::move(warm.eliminated);
     start.x = warm.x;
     if (!close) return warm.spent ? Sampled::spent : Sampled::lost;
     last = system.linearization();
     last_rows = rows.rows();
   }
-  const PrecisionPlan plan = first_plan(evaluator, request.options.policy());
-  start.initial_cost = evaluator.linearize_beside(start.x, plan, request.x0, start.at.renew()).cost;
+  pass_beside_given(evaluator, request, start);
   const double share = static_cast<double>(m) / static_cast<double>(last_rows);
   const bool represented = represents(*last, *start.at, share) || !rule_active(Rule::samples_represent_all_rows);
   return represented ? Sampled::close : Sampled::lost;
@@ -222,10 +285,7 @@ Sampled sample(DenseEvaluator& evaluator, const SolveRequest& request, std::chro
 
 // Whether x is no worse than x0 on all rows, where samples brought it.
 bool better_than_given(DenseEvaluator& evaluator, const SolveRequest& request, Start& start) {
-  if (!start.at) {
-    const PrecisionPlan plan = first_plan(evaluator, request.options.policy());
-    start.initial_cost = evaluator.linearize_beside(start.x, plan, request.x0, start.at.renew()).cost;
-  }
+  if (!start.at) pass_beside_given(evaluator, request, start);
   // Not where x0 has no finite residuals, either.
   const bool lower = start.at->cost <= start.initial_cost || !rule_active(Rule::samples_end_below_start);
   return start.at->finite && lower;
@@ -235,18 +295,12 @@ bool better_than_given(DenseEvaluator& evaluator, const SolveRequest& request, S
 void abandon(Start& start, const DenseEvaluator& evaluator, const SolveRequest& request, std::string reason) {
   start.x = request.x0;
   start.at.reset();
-  if (static_cast<int>(start.iterations.size()) >= request.options.max_iterations) return;
   IterationSummary it;
   if (start.iterations.empty()) it.rows = evaluator.residuals() / kLevels[0];  // the first sample said nothing of some parameter
   else it = start.iterations.back();
-  it.iteration = static_cast<int>(start.iterations.size());
-  it.outcome = StepOutcome::promoted;
-  it.rho = std::numeric_limits<double>::quiet_NaN();
   it.event = Event::sample_abandoned;
   it.reason = std::move(reason);
-  const auto& callback = request.options.callback;
-  if (callback && callback(it) == CallbackResult::stop) start.stop_asked = true;
-  start.iterations.push_back(std::move(it));
+  note(start, request, std::move(it));
 }
 
 }  // namespace
