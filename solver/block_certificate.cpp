@@ -1,6 +1,5 @@
 // The f64 verdict on a point of a block problem: the linear model's distance to the optimum, the cost itself asked whether it
 // agrees, second derivatives where few unknowns have large residuals, and the user's own code beside the programs.
-#include "block_second_order.hpp"
 #include "block_system.hpp"
 
 #include <algorithm>
@@ -46,10 +45,14 @@ bool BlockSystem::contradicted(const BlockJudgement& judgement) {
   return evaluate(trial, trial_) < at_.model.cost - judgement.contradiction();
 }
 
-// The tests once more, on the step and the decrement by second derivatives of the cost.
-void BlockSystem::judge_by_second_order(const BlockTests& tests, BlockJudgement& judgement, Certified& out) {
+bool BlockSystem::has_second_order() const {
+  return !low() && !solver_.iterative() && structure_.tangent_size() - at_.fixed_count <= kMostSecondOrder;
+}
+
+// At x, where J and its products are known in f64, and known again afterwards.
+SecondOrder BlockSystem::find_second_order() {
   std::vector<double> r;
-  const SecondOrder found = second_order(point(), [&](std::span<const double> x) {
+  SecondOrder found = second_order(point(), [&](std::span<const double> x) {
     const std::vector<double> there(x.begin(), x.end());
     if (!std::isfinite(model_.cost(there, r))) return false;
     ++facts_.cost_evaluations;
@@ -59,7 +62,22 @@ void BlockSystem::judge_by_second_order(const BlockTests& tests, BlockJudgement&
     return std::ranges::all_of(solver_.gradient(), [](double g) { return std::isfinite(g); });
   });
   differentiate(at_, at_.model.plan);
-  if (!found.known || !at_.model.finite) return;
+  found.known = found.known && at_.model.finite;
+  return found;
+}
+
+bool BlockSystem::second_order_step(Step& out) {
+  const SecondOrder found = find_second_order();
+  if (!found.known) return false;
+  out.step = found.step;
+  out.predicted = 0.5 * found.decrement * found.decrement;
+  return true;
+}
+
+// The tests once more, on the step and the decrement by second derivatives of the cost.
+void BlockSystem::judge_by_second_order(const BlockTests& tests, BlockJudgement& judgement, Certified& out) {
+  const SecondOrder found = find_second_order();
+  if (!found.known) return;
   out.step = found.step;
   if (!found.definite) return;
   judgement.distance.known = judgement.distance.reached = true;
@@ -84,8 +102,7 @@ void BlockSystem::certify(std::span<const double>, const CertificateTests& asked
   linear_iterations_ += judgement.distance.linear_iterations;
   if (judgement.distance.known) out.step = judgement.distance.step;
   if (judgement.certificate.passed && contradicted(judgement)) judgement.certificate.passed = false;
-  const bool few = !solver_.iterative() && structure_.tangent_size() <= kMostSecondOrder;
-  if (!judgement.certificate.passed && judgement.doubt.empty() && few) {
+  if (!judgement.certificate.passed && judgement.doubt.empty() && has_second_order()) {
     const Vector by_linear_model = out.step;
     judge_by_second_order(tests, judgement, out);
     if (!judgement.certificate.passed && judgement.distance.known && out.step.empty()) out.step = by_linear_model;

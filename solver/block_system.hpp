@@ -3,6 +3,7 @@
 
 #include "block_judge.hpp"
 #include "block_model.hpp"
+#include "block_second_order.hpp"
 #include "schur.hpp"
 #include "system.hpp"
 
@@ -52,6 +53,9 @@ class BlockSystem final : public System {
   void measure(std::span<const double> x, const Step& step, HealthReport& health) override;
   void rule_values(RuleValues& values) const override;
   bool evaluate_widely() override;
+
+  bool has_second_order() const override;
+  bool second_order_step(Step& out) override;
 
   const PointModel& linearize_trial(Vector& trial, const PrecisionPlan& plan, bool damped) override;
   bool trial_known() const override { return derivatives_at_trial_; }
@@ -109,6 +113,7 @@ class BlockSystem final : public System {
   BlockPoint point();
   BlockTests tests_of(const CertificateTests& tests) const;
   bool contradicted(const BlockJudgement& judgement);
+  SecondOrder find_second_order();
   void judge_by_second_order(const BlockTests& tests, BlockJudgement& judgement, Certified& out);
 
   BlockModel& model_;

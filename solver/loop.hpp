@@ -91,6 +91,7 @@ struct Damping {
   bool reached_along_valley = false;  // lowered at x for a gain that the cost can show
   int vain_reaches = 0;               // in a row, the step at once rejected
   double bend = 0, bent_length = 0;   // 2‖D a‖/‖D s‖ when it was measured last, and ‖D s‖ then
+  int second_order_at = 10, second_order_period = 10;  // steps accepted until second derivatives are tried, and between trials
 };
 
 // The precision in force, and what tells whether it is enough.
@@ -202,6 +203,8 @@ void propose(Loop& loop, bool exact = false);
 void judge(Loop& loop);
 void accept_or_reject(Loop& loop);
 bool gradients_are_cheap(const Loop& loop);
+// For few unknowns where Gauss-Newton is slow. True: it was tried, and steps are to be prepared again.
+bool step_by_second_order(Loop& loop);
 
 // ---- minimizer_precision.cpp: what the digits allow
 void assess(Loop& loop);             // the scheduler's report

@@ -142,6 +142,7 @@ void Minimizer::iterate() {
       if (conclude(loop, Termination::converged)) return;
       continue;
     }
+    if (step_by_second_order(loop)) continue;
     propose(loop);
     judge(loop);
     accept_or_reject(loop);

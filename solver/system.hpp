@@ -141,6 +141,10 @@ class System {
   virtual bool too_few_digits() const { return false; }
   virtual std::span<const int> eliminated() const { return {}; }
 
+  // A step by second derivatives of the cost, for few unknowns, with what it promises. False: it is not to be had.
+  virtual bool second_order_step(Step& out) { return (void)out, false; }
+  virtual bool has_second_order() const { return false; }
+
   // ---- the end
   virtual void recheck(std::span<const double> x, std::size_t rows, Recheck& out) = 0;
   // Whether what a recheck found is rounding. `tau_sigma`: a distance that may be.
