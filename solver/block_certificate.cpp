@@ -1,6 +1,5 @@
 // The f64 verdict on the end of a block problem: first order, rank, and the user's own code beside the programs.
 #include "block_minimizer.hpp"
-#include "block_second_order.hpp"
 
 #include <fmt/format.h>
 
@@ -109,11 +108,14 @@ bool BlockMinimizer::take_certified_step(const BlockJudgement& judgement, std::s
   if (!falls && !(undecided && within_noise_ < kWithinNoise)) return false;
   if (!falls) ++within_noise_;
   move_to_trial(promised, "the certificate's undamped step");
+  trust_.restore(std::clamp(trust_.lambda(), TrustRegion::kMin, options_.initial_lambda));
   return true;
 }
 
 void BlockMinimizer::move_to_trial(double promised, std::string reason) {
   rho_ = (cost_ - trial_cost_) / promised;
+  judgement_ = Judgement::accept;
+  if (control_) met_by_step();  // for the report
   last_decrease_ = std::max((cost_ - trial_cost_) / cost_, 0.0);
   record(StepOutcome::accepted, Event::none, std::move(reason));
   std::swap(x_, trial_);
@@ -122,22 +124,11 @@ void BlockMinimizer::move_to_trial(double promised, std::string reason) {
   scale_.clear();
   rejections_ = 0;
   known_ = recorded_ = test_held_off_ = false;
-  trust_.restore(std::clamp(trust_.lambda(), TrustRegion::kMin, options_.initial_lambda));
 }
 
 // The tests once more, on the step and the decrement by second derivatives of the cost. True: there is a better point.
 bool BlockMinimizer::judge_second_order(BlockJudgement& judgement) {
-  std::vector<double> r;
-  const SecondOrder found = second_order(point(), [&](std::span<const double> x) {
-    const std::vector<double> there(x.begin(), x.end());
-    if (!std::isfinite(evaluate(there, r))) return false;
-    model_.linearize<double>(there, r);
-    solver_.gather<double, double>(model_.records<double>(), [this](std::size_t first, std::size_t last) { model_.finish<double>(first, last); });
-    return std::ranges::all_of(solver_.gradient(), [](double g) { return std::isfinite(g); });
-  });
-  scale_.clear();
-  known_ = recorded_ = false;
-  know();
+  const SecondOrder found = find_second_order();
   if (!found.known || ended_) return false;
   if (found.definite) {
     judgement.distance.known = judgement.distance.reached = true;

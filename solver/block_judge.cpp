@@ -12,7 +12,7 @@ namespace {
 
 constexpr double kU = 0x1p-53;
 constexpr double kSettled = 1e-4;      // of tau: share of a standard error below which no step need be shorter
-constexpr double kLostSignificance = 1e-3, kGrown = 1e3, kGrownUnseen = 100;
+constexpr double kLostSignificance = 1e-3, kGrown = 1e3, kGrownUnseen = 100, kGrownUndetermined = 1e6;
 constexpr double kSquareable = 0x1p-1000;
 
 // Steps are short: beside the parameter itself, or beside its standard error with all others known, which is the
@@ -38,8 +38,9 @@ bool squares_underflow(const BlockPoint& at, const BlockTerms& terms) {
 }
 
 // A parameter that has grown by orders of magnitude until it moves no residual any more, not even by its own size, is on
-// its way to infinity: the cost is flat there, and no minimum.
-bool ran_away(const BlockPoint& at, const BlockTests& tests, double sigma) {
+// its way to infinity: the cost is flat there, and no minimum. So is one that has grown further still where the data do not
+// determine all directions.
+bool ran_away(const BlockPoint& at, const BlockTests& tests, double sigma, bool deficient) {
   const BlockStructure& s = at.structure;
   for (std::uint32_t p = 0; p < at.problem.parameters.size(); ++p) {
     const ParameterBlock& block = at.problem.parameters[p];
@@ -50,7 +51,9 @@ bool ran_away(const BlockPoint& at, const BlockTests& tests, double sigma) {
       if (at.is_fixed(k)) continue;
       const double size = std::fabs(at.x[number]), before = std::max(std::fabs(tests.start[number]), 1.0);
       const double norm = std::sqrt(at.solver.squares()[k]);
-      if (norm == 0 ? size > kGrownUnseen * before : size > kGrown * before && norm * size <= kLostSignificance * sigma) return true;
+      const bool unseen = norm == 0 && size > kGrownUnseen * before;
+      const bool insignificant = size > kGrown * before && norm * size <= kLostSignificance * sigma;
+      if (unseen || insignificant || (deficient && size > kGrownUndetermined * before)) return true;
     }
   }
   return false;
@@ -129,7 +132,7 @@ void apply_tests(const BlockPoint& at, const BlockTests& tests, BlockJudgement& 
     c.rank = d.rank;
   }
   if (squares_underflow(at, out.terms)) out.doubt = "columns of J are too small to be squared";
-  else if (ran_away(at, tests, out.sigma)) out.doubt = "a parameter ran away until no residual depends on it";
+  else if (ran_away(at, tests, out.sigma, d.rank >= 0 && d.rank < static_cast<int>(at.free()))) out.doubt = "a parameter ran away until no residual depends on it";
   if (!out.doubt.empty() || (!d.known && !zero) || (!d.reached && !zero)) return;
   const bool near = c.decrement_sigma <= tests.tau, flat = c.gradient_norm <= tests.gtol;
   const bool close = c.decrement_sigma <= kFarthest;

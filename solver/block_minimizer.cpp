@@ -79,6 +79,8 @@ void BlockMinimizer::iterate() {
     know();
     if (ended_) break;
     if (control_ && controlled()) continue;
+    if (second_order_pays() && step_by_second_order()) continue;
+    if (ended_) break;
     step_begin_ = Clock::now();
     aim();
     propose();

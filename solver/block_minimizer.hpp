@@ -8,6 +8,7 @@
 
 #include "block_judge.hpp"
 #include "block_model.hpp"
+#include "block_second_order.hpp"
 #include "schur.hpp"
 #include "trust_region.hpp"
 
@@ -60,6 +61,9 @@ class BlockMinimizer {
   bool goes_on(BlockJudgement& judgement, Termination reason);
   bool take_certified_step(const BlockJudgement& judgement, std::span<const double> step, double promised);
   bool judge_second_order(BlockJudgement& judgement);
+  SecondOrder find_second_order();
+  bool second_order_pays() const;
+  bool step_by_second_order();
   void move_to_trial(double promised, std::string reason);
   void cut_short(const BlockJudgement& judgement);
   bool rechecked();
@@ -113,6 +117,7 @@ class BlockMinimizer {
   std::vector<double> start_;
   double streak_lambda_ = 0;     // λ before the rejections in a row
   int within_noise_ = 0;         // steps of the certificate's that the cost could not judge
+  int second_order_at_ = 10, second_order_period_ = 10;  // in steps accepted
   int reopened_ = 0;             // certificates that failed, and the iteration went on as it was
   bool test_held_off_ = false;   // until a step is accepted the damped first-order test is not asked
   std::string stopped_by_;  // which test of the control's
