@@ -40,7 +40,7 @@ void check_reached() {
     std::vector<double> start(F::start.begin(), F::start.end());
     for (double& v : start) v *= scale;
     const Outcome found = solve_from<F>(start);
-    CAPTURE(F::name);
+    CAPTURE(std::string(F::name));
     CAPTURE(scale);
     CAPTURE(found.summary.message);
     CAPTURE(found.squares);
@@ -112,7 +112,9 @@ TEST_CASE("What is called converged has passed its certificate") {
 TEST_CASE("A column of norm 4e-44 is damped like any other") {
   const Outcome found = solve_from<mgh::PowellBadlyScaled>({0, 100});
   CAPTURE(found.summary.message);
-  CHECK(found.squares < 1e-10);
+  // On this side of the valley the cost falls to 1e-8 at infinity: it is reached, and called no minimum.
+  CHECK(found.squares < 1.001e-8);
+  CHECK(!is_success(found.summary.verdict));
 }
 
 TEST_CASE("A loss whose slope grows is minimised to the digits of the cost") {
@@ -120,7 +122,7 @@ TEST_CASE("A loss whose slope grows is minimised to the digits of the cost") {
   std::normal_distribution<double> normal;
   double p[2] = {5, -3};
   Problem problem;
-  for (int i = 0; i < 50; ++i) problem.add_residual_block(Line{0.1 * i, 1 + 0.1 * i + normal(random)}, tolerant(1, 0.1), {p});
+  for (int i = 0; i < 50; ++i) problem.add_residual_block(Line{0.1 * i, 1 + 0.1 * i + normal(random)}, tolerant(4, 0.01), {p});
   SolverOptions options;
   options.threads = 1;
   const Summary summary = solve(problem, options);

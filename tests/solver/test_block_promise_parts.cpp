@@ -94,11 +94,11 @@ TEST_CASE("A clock of 1.7e9 that is known well excuses no other parameter") {
   std::vector<Decay> decays;
   for (int i = 0; i < 40; ++i) decays.push_back({0.1 * i, 3 * std::exp(-0.8 * 0.1 * i) + 1 + 0.05 * normal(random)});
   const auto cost_from = [&](double a, double b, double c, bool with_clock, Summary* told) {
-    double clock = 1.7e9, p[3] = {a, b, c};
+    double clock[1] = {1.7e9}, p[3] = {a, b, c};
     Problem problem;
     for (const Decay& d : decays) problem.add_residual_block(d, nullptr, {p});
     if (with_clock) {
-      for (int i = 0; i < 20; ++i) problem.add_residual_block(Tick{1.7e9 + 0.05 * i}, nullptr, {BlockRef(&clock)});
+      for (int i = 0; i < 20; ++i) problem.add_residual_block(Tick{1.7e9 + 0.05 * i}, nullptr, {clock});
     }
     const Summary summary = solve(problem, in_f64());
     if (told != nullptr) *told = summary;
@@ -128,9 +128,9 @@ TEST_CASE("Map coordinates of a million metres loosen no test") {
     rows.push_back({4.6e6 + 50 * std::cos(angle) + 0.01 * normal(random), 5.3e6 + 50 * std::sin(angle) + 0.01 * normal(random)});
   }
   const auto solved = [&](double dx, double dy, double radius, Summary& told) {
-    double centre[2] = {4.6e6 + dx, 5.3e6 + dy};
+    double centre[2] = {4.6e6 + dx, 5.3e6 + dy}, size[1] = {radius};
     Problem problem;
-    for (const OnCircle& row : rows) problem.add_residual_block(row, nullptr, {BlockRef(centre), BlockRef(&radius)});
+    for (const OnCircle& row : rows) problem.add_residual_block(row, nullptr, {centre, size});
     told = solve(problem, in_f64());
     return problem.evaluate().cost;
   };
