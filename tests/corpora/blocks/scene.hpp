@@ -1,0 +1,243 @@
+// A block problem written once: parameter blocks, and residual blocks whose functors are templates. From it are made an
+// nlsq::Problem, a ceres::Problem, and the residuals in long double that the oracle judges by.
+#pragma once
+
+#include "wide.hpp"
+
+#include <nlsq/ceres.hpp>
+#include <nlsq/problem.hpp>
+
+#include <ceres/ceres.h>
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <memory>
+#include <utility>
+#include <vector>
+
+namespace blocks {
+
+inline constexpr double kNone = std::numeric_limits<double>::infinity();
+
+enum class Shape : std::uint8_t { vector, quaternion, eigen_quaternion, sphere };  // sphere: of three numbers
+
+struct Block {
+  std::size_t first = 0;  // of its numbers, in the scene's
+  int size = 0;
+  Shape shape = Shape::vector;
+  std::vector<int> held;  // of a vector: numbers that a subset manifold holds
+  bool constant = false;
+  std::vector<double> lower, upper;  // empty: none
+};
+
+struct LossSpec {
+  enum class Kind : std::uint8_t { none, huber, soft_l1, cauchy, arctan, tukey, tolerant };
+  Kind kind = Kind::none;
+  double a = 1, b = 1;  // b: of the tolerant loss alone
+
+  // ρ, ρ′, ρ″ at s = ‖r‖².
+  std::array<Real, 3> operator()(Real s) const;
+  nlsq::Loss ours() const;
+  ceres::LossFunction* theirs() const;
+};
+const char* name(LossSpec::Kind kind);
+inline constexpr LossSpec::Kind kRobust[] = {LossSpec::Kind::huber,  LossSpec::Kind::soft_l1, LossSpec::Kind::cauchy,
+                                             LossSpec::Kind::arctan, LossSpec::Kind::tukey,   LossSpec::Kind::tolerant};
+
+// A residual block.
+class Term {
+ public:
+  virtual ~Term() = default;
+  virtual std::shared_ptr<const nlsq::BlockFunction> ours() const = 0;
+  // `recordable`: nlsq's kind of cost function; else one that shows nothing but Evaluate.
+  virtual ceres::CostFunction* theirs(bool recordable) const = 0;
+  // All return false where there are no residuals. J: residuals x all numbers of the blocks, by rows.
+  virtual bool value(const double* const* x, double* r) const = 0;
+  virtual bool value(const Real* const* x, Real* r) const = 0;
+  virtual bool derivatives(const Real* const* x, Real* r, Real* J) const = 0;
+
+  std::vector<int> blocks;
+  LossSpec loss;
+  int residuals = 0;
+};
+
+// Derivatives of a functor as a user would write them by hand, faulty where `lie` says so.
+struct Lie {
+  int number = -1;    // of the numbers of all blocks, one after the other, the one that is wrong; -1: none
+  double factor = 1;  // what its derivative is multiplied by
+};
+
+namespace detail {
+
+// f(a, b, ..., residuals), from an array of pointers.
+template <class T, class F, std::size_t... i>
+bool call(const F& f, const T* const* x, T* r, std::index_sequence<i...>) {
+  return f(x[i]..., r);
+}
+
+template <class F, int residuals_, int... sizes>
+class TermOf : public Term {
+ protected:
+  static constexpr std::size_t kBlocks = sizeof...(sizes);
+  static constexpr int kInputs = (sizes + ...);
+  static constexpr std::make_index_sequence<kBlocks> kAll{};
+  static constexpr std::array<int, kBlocks> kSizes{sizes...};
+
+ public:
+  explicit TermOf(F f) : f_(std::move(f)) { residuals = residuals_; }
+  std::shared_ptr<const nlsq::BlockFunction> ours() const override { return nlsq::make_block_function<kBlocks>(f_, residuals_); }
+  ceres::CostFunction* theirs(bool recordable) const override;
+  bool value(const double* const* x, double* r) const override { return call(f_, x, r, kAll); }
+  bool value(const Real* const* x, Real* r) const override { return call(f_, x, r, kAll); }
+  bool derivatives(const Real* const* x, Real* r, Real* J) const override {
+    using Dual = Wide<kInputs>;
+    std::array<Dual, static_cast<std::size_t>(kInputs)> inputs;
+    std::array<const Dual*, kBlocks> at;
+    for (std::size_t k = 0, j = 0; k < kBlocks; ++k) {
+      at[k] = inputs.data() + j;
+      for (int i = 0; i < kSizes[k]; ++i, ++j) inputs[j] = Dual(x[k][i], static_cast<int>(j));
+    }
+    std::array<Dual, static_cast<std::size_t>(residuals_)> out;
+    if (!call(f_, at.data(), out.data(), kAll)) return false;
+    for (std::size_t i = 0; i < out.size(); ++i) {
+      r[i] = out[i].a;
+      for (std::size_t j = 0; j < inputs.size(); ++j) J[i * inputs.size() + j] = out[i].v[j];
+    }
+    return true;
+  }
+
+ protected:
+  F f_;
+};
+
+// Shows Ceres's interface alone: nlsq sees no functor to record.
+class Opaque final : public ceres::CostFunction {
+ public:
+  explicit Opaque(ceres::CostFunction* inner) : inner_(inner) {
+    *mutable_parameter_block_sizes() = inner->parameter_block_sizes();
+    set_num_residuals(inner->num_residuals());
+  }
+  bool Evaluate(double const* const* x, double* r, double** J) const override { return inner_->Evaluate(x, r, J); }
+
+ private:
+  std::unique_ptr<ceres::CostFunction> inner_;
+};
+
+template <class F, int residuals_, int... sizes>
+ceres::CostFunction* TermOf<F, residuals_, sizes...>::theirs(bool recordable) const {
+  auto* function = new nlsq::AutoDiffCostFunction<F, residuals_, sizes...>(new F(f_));
+  return recordable ? function : static_cast<ceres::CostFunction*>(new Opaque(function));
+}
+
+// Double only: differences are taken.
+template <class F>
+struct DoubleOnly {
+  F f;
+  template <class... Pointers>
+  requires((std::is_same_v<std::remove_const_t<std::remove_pointer_t<Pointers>>, double> && ...))
+  bool operator()(Pointers... pointers) const {
+    return f(pointers...);
+  }
+};
+
+template <class F, int residuals_, int... sizes>
+class DifferencesTerm final : public TermOf<F, residuals_, sizes...> {
+ public:
+  using TermOf<F, residuals_, sizes...>::TermOf;
+  std::shared_ptr<const nlsq::BlockFunction> ours() const override {
+    return nlsq::make_block_function<sizeof...(sizes)>(DoubleOnly<F>{this->f_}, residuals_);
+  }
+  ceres::CostFunction* theirs(bool) const override {
+    return new ceres::NumericDiffCostFunction<DoubleOnly<F>, ceres::CENTRAL, residuals_, sizes...>(new DoubleOnly<F>{this->f_});
+  }
+};
+
+// Derivatives by hand: those of `inner`, with a lie. nullptr in J where none are wanted.
+bool faulty_derivatives(const Term& inner, std::span<const int> sizes, const Lie& lie, const double* const* x, double* r, double* const* J);
+
+template <class F, int residuals_, int... sizes>
+class HandTerm final : public TermOf<F, residuals_, sizes...> {
+  using Base = TermOf<F, residuals_, sizes...>;
+
+ public:
+  HandTerm(F f, Lie lie) : Base(std::move(f)), lie_(lie) {}
+  std::shared_ptr<const nlsq::BlockFunction> ours() const override { return std::make_shared<Function>(*this); }
+  ceres::CostFunction* theirs(bool) const override { return new Cost(*this); }
+
+ private:
+  struct Function final : nlsq::BlockFunction {
+    explicit Function(const HandTerm& of) : BlockFunction(of.residuals), term(of) {}
+    Derivatives derivatives_by() const override { return Derivatives::own; }
+    const void* kind() const override {
+      static const char tag = 0;
+      return &tag;
+    }
+    bool value(const double* const* x, double* r) const override { return term.value(x, r); }
+    bool derivatives(const double* const* x, double* r, double* const* J) const override {
+      return faulty_derivatives(term, Base::kSizes, term.lie_, x, r, J);
+    }
+    HandTerm term;
+  };
+  struct Cost final : ceres::SizedCostFunction<residuals_, sizes...> {
+    explicit Cost(const HandTerm& of) : term(of) {}
+    bool Evaluate(double const* const* x, double* r, double** J) const override {
+      return J == nullptr ? term.value(x, r) : faulty_derivatives(term, Base::kSizes, term.lie_, x, r, J);
+    }
+    HandTerm term;
+  };
+  Lie lie_;
+};
+
+}  // namespace detail
+
+class Scene {
+ public:
+  // The numbers at the start; the block's id.
+  int block(const std::vector<double>& start, Shape shape = Shape::vector);
+  void hold(int id) { blocks_[static_cast<std::size_t>(id)].constant = true; }
+  void hold_numbers(int id, std::vector<int> numbers) { blocks_[static_cast<std::size_t>(id)].held = std::move(numbers); }
+  void bound(int id, int number, double lower, double upper);
+
+  template <int residuals, int... sizes, class F>
+  void add(F f, const std::array<int, sizeof...(sizes)>& blocks, LossSpec loss = {}) {
+    keep(std::make_unique<detail::TermOf<F, residuals, sizes...>>(std::move(f)), blocks, loss);
+  }
+  template <int residuals, int... sizes, class F>
+  void add_differences(F f, const std::array<int, sizeof...(sizes)>& blocks, LossSpec loss = {}) {
+    keep(std::make_unique<detail::DifferencesTerm<F, residuals, sizes...>>(std::move(f)), blocks, loss);
+  }
+  template <int residuals, int... sizes, class F>
+  void add_by_hand(F f, Lie lie, const std::array<int, sizeof...(sizes)>& blocks, LossSpec loss = {}) {
+    keep(std::make_unique<detail::HandTerm<F, residuals, sizes...>>(std::move(f), lie), blocks, loss);
+  }
+
+  const std::vector<double>& start() const { return start_; }
+  const std::vector<Block>& blocks() const { return blocks_; }
+  const std::vector<std::unique_ptr<Term>>& terms() const { return terms_; }
+  int residuals() const;
+
+  // The problem on the numbers at x, which must outlive it.
+  nlsq::Problem ours(double* x) const;
+  std::unique_ptr<ceres::Problem> theirs(double* x, bool recordable) const;
+
+  // Size of the residuals' own terms: what is below 1e-8 of it is rounding for the user, where the data are exact.
+  double scale = 1;
+  // Functors may look into it. change(k): what it is before the k-th solve of the same problem; k = 0 takes it back.
+  std::shared_ptr<std::vector<double>> data;
+  std::function<void(std::vector<double>& data, int solve)> change;
+
+ private:
+  template <class Ids>
+  void keep(std::unique_ptr<Term> term, const Ids& ids, LossSpec loss) {
+    term->blocks.assign(ids.begin(), ids.end());
+    term->loss = loss;
+    terms_.push_back(std::move(term));
+  }
+  std::vector<double> start_;
+  std::vector<Block> blocks_;
+  std::vector<std::unique_ptr<Term>> terms_;
+};
+
+}  // namespace blocks
