@@ -43,7 +43,8 @@ class CostBlock final : public BlockFunction {
   const RecordableCostFunction* recordable_;
 };
 
-// Where Ceres's manifold fails, the point becomes NaN. It has no cost there, so that the step is rejected, as in Ceres.
+// Where Ceres's manifold fails, the point becomes NaN. It has no cost there, so that the step is rejected, as
+// in Ceres.
 class WrappedManifold final : public Manifold {
  public:
   explicit WrappedManifold(const ceres::Manifold* manifold) : manifold_(manifold) {}

@@ -158,10 +158,12 @@ std::string CeresProblem::first_without_residuals() const {
   for (std::size_t b = 0; b < ids.size(); ++b) {  // called directly: Ceres's evaluation would write to stderr
     const ceres::CostFunction* function = theirs_.GetCostFunctionForResidualBlock(ids[b]);
     theirs_.GetParameterBlocksForResidualBlock(ids[b], &blocks);
-    residuals.assign(static_cast<std::size_t>(function->num_residuals()), std::numeric_limits<double>::quiet_NaN());
+    const auto count = static_cast<std::size_t>(function->num_residuals());
+    residuals.assign(count, std::numeric_limits<double>::quiet_NaN());
     const char* fault = nullptr;
+    const auto finite = [](double r) { return std::isfinite(r); };
     if (!function->Evaluate(blocks.data(), residuals.data(), nullptr)) fault = "returns false";
-    else if (!std::ranges::all_of(residuals, [](double r) { return std::isfinite(r); })) fault = "gives a residual that is not finite";
+    else if (!std::ranges::all_of(residuals, finite)) fault = "gives a residual that is not finite";
     if (fault) return fmt::format("the cost function of residual block {} {}", b, fault);
   }
   return {};

@@ -36,7 +36,8 @@ class CeresProblem {
   double cost() const;
   // Of residual blocks whose parameters are all constant.
   double fixed_cost() const { return fixed_cost_; }
-  // The first residual block without finite residuals at what is in the parameter blocks, in words; empty where there is none.
+  // The first residual block without finite residuals at what is in the parameter blocks, in words; empty
+  // where there is none.
   std::string first_without_residuals() const;
 
   struct Counts {

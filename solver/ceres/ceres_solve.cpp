@@ -41,7 +41,8 @@ class Session {
   CallbackResult watch(const BlockStepReport& step);
   void solve();
   void conclude();
-  ceres::TerminationType conclusion() const;
+  bool tolerance_met() const;
+  void say_how_it_ended(const std::string& message);
   std::string unrecorded() const;
   void say(ceres::TerminationType type, std::string message);
 
@@ -69,7 +70,8 @@ void Session::say(ceres::TerminationType type, std::string message) {
   theirs_.message = ours_.message = std::move(message);
 }
 
-// Why cost functions of nlsq's did not run as programs, where some did not: Ceres's summary has no other place for it.
+// Why cost functions of nlsq's did not run as programs, where some did not: Ceres's summary has no other
+// place for it.
 std::string Session::unrecorded() const {
   const std::size_t at = ours_.evaluator_note.find("not recorded: ");
   return at == std::string::npos ? std::string() : "; " + ours_.evaluator_note.substr(at);
@@ -153,14 +155,22 @@ void Session::solve() {
   theirs_.minimizer_time_in_seconds = seconds_since(begin_) - theirs_.preprocessor_time_in_seconds;
 }
 
-// CONVERGENCE where first order is certified, or where one of the user's tolerances was met in f64, by functions that repeat.
-// A rejected step is short because of its damping, wherever it starts: it meets a tolerance only beside the optimum.
-ceres::TerminationType Session::conclusion() const {
+// Whether one of the user's tolerances was met in f64. A rejected step is short because of its damping,
+// wherever it starts: it counts beside the optimum only. Where there is no standard error to measure that by,
+// it counts after an accepted step.
+bool Session::tolerance_met() const {
+  if (ours_.termination != Termination::tolerance || !facts_.tolerance_met) return false;
+  if (theirs_.iterations.empty() || theirs_.iterations.back().step_is_successful) return true;
+  const double errors = ours_.certificate.decrement_sigma;
+  return std::isnan(errors) ? ours_.accepted > 0 : errors <= kBeside;
+}
+
+// CONVERGENCE where first order is certified or a tolerance was met, by functions that repeat.
+void Session::say_how_it_ended(const std::string& message) {
   const Certificate& c = ours_.certificate;
-  const bool rejected = !theirs_.iterations.empty() && !theirs_.iterations.back().step_is_successful;
-  const bool met = ours_.termination == Termination::tolerance && facts_.tolerance_met;
-  const bool reached = c.passed || (met && (!rejected || c.decrement_sigma <= kBeside));
-  return reached && c.recheck_passed ? ceres::CONVERGENCE : ceres::NO_CONVERGENCE;
+  if (!c.recheck_passed) return say(ceres::NO_CONVERGENCE, message);
+  if (c.passed || tolerance_met()) return say(ceres::CONVERGENCE, message);
+  say(ceres::NO_CONVERGENCE, facts_.tolerance_met ? "no success: a rejected step met a tolerance; " + message : message);
 }
 
 // Values where Ceres would leave them, the problem's own cost there, and what it all was called.
@@ -182,11 +192,7 @@ void Session::conclude() {
       if (aborted) return say(ceres::USER_FAILURE, "a callback aborted the solve (SOLVER_ABORT); " + message);
       say(ceres::USER_SUCCESS, "a callback ended the solve (SOLVER_TERMINATE_SUCCESSFULLY); " + message);
       break;
-    default: {
-      const ceres::TerminationType type = conclusion();
-      const bool refused = type == ceres::NO_CONVERGENCE && facts_.tolerance_met;
-      say(type, refused ? "no success: the step that met a tolerance was rejected, or the functions do not repeat; " + message : message);
-    }
+    default: say_how_it_ended(message);
   }
   const double cost = problem_.cost();
   ours_.final_cost = theirs_.final_cost = cost;
@@ -220,12 +226,14 @@ std::string fault_of(const ceres::Solver::Options& options) {
 }
 
 void require(const ceres::Problem* problem) {
-  if (problem == nullptr) throw ValidationError("nlsq::Solve: the problem is a null pointer: pass the address of a ceres::Problem");
+  if (problem != nullptr) return;
+  throw ValidationError("nlsq::Solve: the problem is a null pointer: pass the address of a ceres::Problem");
 }
 
 }  // namespace
 
-void SolveFunction::operator()(const ceres::Solver::Options& options, ceres::Problem* problem, ceres::Solver::Summary* summary) const {
+void SolveFunction::operator()(const ceres::Solver::Options& options, ceres::Problem* problem,
+                               ceres::Solver::Summary* summary) const {
   require(problem);
   if (std::string fault = fault_of(options); !fault.empty()) {
     if (!summary) return;
@@ -238,7 +246,8 @@ void SolveFunction::operator()(const ceres::Solver::Options& options, ceres::Pro
   if (summary) *summary = session.take_theirs();
 }
 
-void SolveFunction::operator()(const ceres::Solver::Options& options, ceres::Problem* problem, nlsq::Summary* summary) const {
+void SolveFunction::operator()(const ceres::Solver::Options& options, ceres::Problem* problem,
+                               nlsq::Summary* summary) const {
   require(problem);
   if (std::string fault = fault_of(options); !fault.empty()) throw ValidationError(std::move(fault));
   Session session(options, *problem);

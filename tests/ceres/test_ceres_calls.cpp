@@ -1,4 +1,5 @@
-// How programs call nlsq::Solve and own what they hand to it: names, null pointers, cost functions that are moved.
+// How programs call nlsq::Solve and own what they hand to it: names, null pointers, cost functions that are
+// moved.
 #include "ceres_problems.hpp"
 
 #include <nlsq/error.hpp>
@@ -75,7 +76,8 @@ void by_directive(Root& root, nlsq::Summary& summary) {
 
 }  // namespace
 
-TEST_CASE("nlsq::Solve can be named by using: ceres::Solve, which the arguments would find, is not looked for") {
+TEST_CASE(
+    "nlsq::Solve can be named by using: ceres::Solve, which the arguments would find, is not looked for") {
   Root first, second;
   ceres::Solver::Summary theirs;
   nlsq::Summary ours;
@@ -141,7 +143,8 @@ TEST_CASE("Cost functions in a vector: they are moved as it grows") {
   nlsq::Summary summary;
   nlsq::Solve(tight(), &problem, &summary);
   CHECK(summary.evaluator == "graph");
-  for (std::size_t i = 0; i < x.size(); ++i) CHECK(x[i] == doctest::Approx(std::sqrt(1.0 + static_cast<double>(i))).epsilon(1e-12));
+  for (std::size_t i = 0; i < x.size(); ++i)
+    CHECK(x[i] == doctest::Approx(std::sqrt(1.0 + static_cast<double>(i))).epsilon(1e-12));
 }
 
 TEST_CASE("What is moved brings its functor, ownership and shape, and leaves a cost function that fails") {
@@ -208,7 +211,8 @@ TEST_CASE("What the problem does not own is left alone, and may be gone before t
   for (int round = 0; round < 3; ++round) {
     int alive = 0;
     double x = 5;
-    auto function = std::make_unique<nlsq::AutoDiffCostFunction<Counted, 1, 1>>(std::make_unique<Counted>(&alive));
+    auto function =
+        std::make_unique<nlsq::AutoDiffCostFunction<Counted, 1, 1>>(std::make_unique<Counted>(&alive));
     auto loss = std::make_unique<ceres::HuberLoss>(1.0);
     {
       ceres::Problem problem(keep_ownership());

@@ -1,4 +1,5 @@
-// How solves end: CONVERGENCE means a minimum, or a tolerance that was met; problems with nothing to find; failures.
+// How solves end: CONVERGENCE means a minimum, or a tolerance that was met; problems with nothing to find;
+// failures.
 #include "ceres_comparison.hpp"
 
 #include <mgh.hpp>
@@ -61,10 +62,12 @@ void check_times_and_counts(const ceres::Solver::Summary& summary) {
   CHECK(summary.total_time_in_seconds > 0);
   CHECK(summary.preprocessor_time_in_seconds >= 0);
   CHECK(summary.minimizer_time_in_seconds >= 0);
-  CHECK(summary.total_time_in_seconds >= summary.preprocessor_time_in_seconds + summary.minimizer_time_in_seconds);
+  CHECK(summary.total_time_in_seconds >=
+        summary.preprocessor_time_in_seconds + summary.minimizer_time_in_seconds);
   CHECK(summary.num_successful_steps >= 0);
   CHECK(summary.num_unsuccessful_steps >= 0);
-  CHECK(summary.BriefReport().find(ceres::TerminationTypeToString(summary.termination_type)) != std::string::npos);
+  CHECK(summary.BriefReport().find(ceres::TerminationTypeToString(summary.termination_type)) !=
+        std::string::npos);
   CHECK(summary.FullReport().find(summary.message) != std::string::npos);
 }
 
@@ -153,7 +156,8 @@ TEST_CASE("Cost functions that fail: on free blocks, on constant ones alone, and
       const ceres::Solver::Summary summary = solve(problem);
       CHECK(summary.termination_type == ceres::FAILURE);
       CHECK_FALSE(summary.IsSolutionUsable());
-      CHECK(summary.message.find(beside ? "residual block 1 returns false" : "residual block 0 returns false") != std::string::npos);
+      CHECK(summary.message.find(beside ? "residual block 1 returns false"
+                                        : "residual block 0 returns false") != std::string::npos);
       CHECK(x == 5);
       CHECK(y == 1);
       check_times_and_counts(summary);

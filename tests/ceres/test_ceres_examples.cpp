@@ -1,5 +1,5 @@
-// The kinds of problems that Ceres's published examples show, built anew: curves and shapes. Solved by Ceres with its cost
-// functions and by nlsq with both kinds, from the same start.
+// The kinds of problems that Ceres's published examples show, built anew: curves and shapes. Solved by Ceres
+// with its cost functions and by nlsq with both kinds, from the same start.
 #include "ceres_comparison.hpp"
 
 #include <ceres/cubic_interpolation.h>
@@ -17,19 +17,27 @@ namespace {
 
 struct Powell1 {
   template <class T>
-  bool operator()(const T* a, const T* b, T* r) const { return r[0] = a[0] + 10.0 * b[0], true; }
+  bool operator()(const T* a, const T* b, T* r) const {
+    return r[0] = a[0] + 10.0 * b[0], true;
+  }
 };
 struct Powell2 {
   template <class T>
-  bool operator()(const T* a, const T* b, T* r) const { return r[0] = std::sqrt(5.0) * (a[0] - b[0]), true; }
+  bool operator()(const T* a, const T* b, T* r) const {
+    return r[0] = std::sqrt(5.0) * (a[0] - b[0]), true;
+  }
 };
 struct Powell3 {
   template <class T>
-  bool operator()(const T* a, const T* b, T* r) const { return r[0] = (a[0] - 2.0 * b[0]) * (a[0] - 2.0 * b[0]), true; }
+  bool operator()(const T* a, const T* b, T* r) const {
+    return r[0] = (a[0] - 2.0 * b[0]) * (a[0] - 2.0 * b[0]), true;
+  }
 };
 struct Powell4 {
   template <class T>
-  bool operator()(const T* a, const T* b, T* r) const { return r[0] = std::sqrt(10.0) * (a[0] - b[0]) * (a[0] - b[0]), true; }
+  bool operator()(const T* a, const T* b, T* r) const {
+    return r[0] = std::sqrt(10.0) * (a[0] - b[0]) * (a[0] - b[0]), true;
+  }
 };
 
 struct Exponential {
@@ -120,20 +128,27 @@ TEST_CASE("Curve fitting, plain and robust, by automatic, numeric and analytic d
       CAPTURE(way);
       Comparison how;
       how.traced = way == 0;
-      compare(robust ? "robust" : "plain", [&](auto ours) {
-        auto made = std::make_unique<Made>(std::vector<double>{0, 0});
-        std::mt19937 random(3);
-        for (int i = 0; i < 67; ++i) {
-          const double t = 0.075 * i;
-          const double y = std::exp(0.3 * t + 0.1) + 0.2 * ceres_problems::noise(random) + (robust && i % 17 == 5 ? 8 : 0);
-          ceres::CostFunction* f = way == 0 ? cost<ours(), Exponential, 1, 1, 1>({t, y})
-                                   : way == 1
-                                       ? static_cast<ceres::CostFunction*>(new ceres::NumericDiffCostFunction<Exponential, ceres::CENTRAL, 1, 1, 1>(new Exponential{t, y}))
-                                       : new ExponentialByHand(t, y);
-          made->problem->AddResidualBlock(f, robust ? new ceres::CauchyLoss(0.5) : nullptr, made->x.data(), made->x.data() + 1);
-        }
-        return made;
-      }, how);
+      compare(
+          robust ? "robust" : "plain",
+          [&](auto ours) {
+            auto made = std::make_unique<Made>(std::vector<double>{0, 0});
+            std::mt19937 random(3);
+            for (int i = 0; i < 67; ++i) {
+              const double t = 0.075 * i;
+              const double y = std::exp(0.3 * t + 0.1) + 0.2 * ceres_problems::noise(random) +
+                               (robust && i % 17 == 5 ? 8 : 0);
+              ceres::CostFunction* f =
+                  way == 0   ? cost<ours(), Exponential, 1, 1, 1>({t, y})
+                  : way == 1 ? static_cast<ceres::CostFunction*>(
+                                   new ceres::NumericDiffCostFunction<Exponential, ceres::CENTRAL, 1, 1, 1>(
+                                       new Exponential{t, y}))
+                             : new ExponentialByHand(t, y);
+              made->problem->AddResidualBlock(f, robust ? new ceres::CauchyLoss(0.5) : nullptr,
+                                              made->x.data(), made->x.data() + 1);
+            }
+            return made;
+          },
+          how);
     }
   }
 }
@@ -144,8 +159,10 @@ TEST_CASE("A circle through points, with a robust loss") {
     std::mt19937 random(8);
     for (int i = 0; i < 60; ++i) {
       const double angle = 0.11 * i, off = i % 20 == 7 ? 60 : ceres_problems::noise(random);
-      made->problem->AddResidualBlock(cost<ours(), OnCircle, 1, 1, 1, 1>({200 + (150 + off) * std::cos(angle), 250 + (150 + off) * std::sin(angle)}),
-                                      new ceres::HuberLoss(600), made->x.data(), made->x.data() + 1, made->x.data() + 2);
+      made->problem->AddResidualBlock(
+          cost<ours(), OnCircle, 1, 1, 1, 1>(
+              {200 + (150 + off) * std::cos(angle), 250 + (150 + off) * std::sin(angle)}),
+          new ceres::HuberLoss(600), made->x.data(), made->x.data() + 1, made->x.data() + 2);
     }
     return made;
   });
@@ -155,31 +172,37 @@ TEST_CASE("An ellipse approximated by a polygon: decisions on a parameter, block
   constexpr int n = NearPolygon::corners, points = 60;
   Comparison how;
   how.traced = false;
-  compare("ellipse", [](auto ours) {
-    auto made = std::make_unique<Made>(std::vector<double>(2 * n + points));
-    std::mt19937 random(5);
-    double* corner = made->x.data();
-    double* place = corner + 2 * n;
-    for (int i = 0; i < n; ++i) {
-      corner[2 * i] = 8 * std::cos(2 * M_PI * i / n);
-      corner[2 * i + 1] = 8 * std::sin(2 * M_PI * i / n);
-    }
-    std::vector<double*> blocks(1);
-    for (int i = 0; i < n; ++i) blocks.push_back(corner + 2 * i);
-    for (int k = 0; k < points; ++k) {
-      const double angle = 2 * M_PI * (k + 0.5) / points;
-      place[k] = n * (k + 0.5) / points;
-      auto* f = new ceres::DynamicAutoDiffCostFunction<NearPolygon, 4>(
-          new NearPolygon{10 * std::cos(angle) + 0.05 * ceres_problems::noise(random), 6 * std::sin(angle) + 0.05 * ceres_problems::noise(random)});
-      f->AddParameterBlock(1);
-      for (int i = 0; i < n; ++i) f->AddParameterBlock(2);
-      f->SetNumResiduals(2);
-      blocks[0] = place + k;
-      made->problem->AddResidualBlock(f, nullptr, blocks);
-    }
-    for (int i = 0; i < n; ++i) made->problem->AddResidualBlock(cost<ours(), Side, 2, 2, 2>({}), nullptr, corner + 2 * i, corner + 2 * ((i + 1) % n));
-    return made;
-  }, how);
+  compare(
+      "ellipse",
+      [](auto ours) {
+        auto made = std::make_unique<Made>(std::vector<double>(2 * n + points));
+        std::mt19937 random(5);
+        double* corner = made->x.data();
+        double* place = corner + 2 * n;
+        for (int i = 0; i < n; ++i) {
+          corner[2 * i] = 8 * std::cos(2 * M_PI * i / n);
+          corner[2 * i + 1] = 8 * std::sin(2 * M_PI * i / n);
+        }
+        std::vector<double*> blocks(1);
+        for (int i = 0; i < n; ++i) blocks.push_back(corner + 2 * i);
+        for (int k = 0; k < points; ++k) {
+          const double angle = 2 * M_PI * (k + 0.5) / points;
+          place[k] = n * (k + 0.5) / points;
+          auto* f = new ceres::DynamicAutoDiffCostFunction<NearPolygon, 4>(
+              new NearPolygon{10 * std::cos(angle) + 0.05 * ceres_problems::noise(random),
+                              6 * std::sin(angle) + 0.05 * ceres_problems::noise(random)});
+          f->AddParameterBlock(1);
+          for (int i = 0; i < n; ++i) f->AddParameterBlock(2);
+          f->SetNumResiduals(2);
+          blocks[0] = place + k;
+          made->problem->AddResidualBlock(f, nullptr, blocks);
+        }
+        for (int i = 0; i < n; ++i)
+          made->problem->AddResidualBlock(cost<ours(), Side, 2, 2, 2>({}), nullptr, corner + 2 * i,
+                                          corner + 2 * ((i + 1) % n));
+        return made;
+      },
+      how);
 }
 
 TEST_CASE("A sampled function, interpolated") {
@@ -188,9 +211,12 @@ TEST_CASE("A sampled function, interpolated") {
   static const ceres::CubicInterpolator<ceres::Grid1D<double>> f(grid);
   Comparison how;
   how.traced = false;
-  compare("sampled", [](auto ours) {
-    auto made = std::make_unique<Made>(std::vector<double>{4.1});
-    made->problem->AddResidualBlock(cost<ours(), Sampled, 1, 1>({f}), nullptr, made->x.data());
-    return made;
-  }, how);
+  compare(
+      "sampled",
+      [](auto ours) {
+        auto made = std::make_unique<Made>(std::vector<double>{4.1});
+        made->problem->AddResidualBlock(cost<ours(), Sampled, 1, 1>({f}), nullptr, made->x.data());
+        return made;
+      },
+      how);
 }

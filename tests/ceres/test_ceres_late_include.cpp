@@ -1,5 +1,6 @@
-// A header that calls ceres::floor by its full name and is included before <nlsq/ceres.hpp>: the call finds Ceres's own
-// template, which reads the jet's part. The functor cannot be recorded then, and the user is told why.
+// A header that calls ceres::floor by its full name and is included before <nlsq/ceres.hpp>: the call finds
+// Ceres's own template, which reads the jet's part. The functor cannot be recorded then, and the user is told
+// why.
 #include <ceres/ceres.h>
 
 namespace {
@@ -39,7 +40,8 @@ template <class F, class Summary>
 Summary solve(double& x) {
   x = 7;
   ceres::Problem problem;
-  for (int i = 0; i < 20; ++i) problem.AddResidualBlock(new nlsq::AutoDiffCostFunction<F, 1, 1>(new F{0.5 + 0.01 * i}), nullptr, &x);
+  for (int i = 0; i < 20; ++i)
+    problem.AddResidualBlock(new nlsq::AutoDiffCostFunction<F, 1, 1>(new F{0.5 + 0.01 * i}), nullptr, &x);
   Summary summary;
   nlsq::Solve(ceres::Solver::Options(), &problem, &summary);
   return summary;
@@ -47,7 +49,8 @@ Summary solve(double& x) {
 
 }  // namespace
 
-TEST_CASE("The note and Ceres's message say to include <nlsq/ceres.hpp> first; the answer is right all the same") {
+TEST_CASE(
+    "The note and Ceres's message say to include <nlsq/ceres.hpp> first; the answer is right all the same") {
   double x = 0, later = 0;
   const auto summary = solve<WrapsAngle, nlsq::Summary>(x);
   CHECK(summary.evaluator == "dual");

@@ -1,4 +1,5 @@
-// Regressions of NIST and the functions of Moré, Garbow and Hillstrom as Ceres programs, solved by Ceres and by nlsq.
+// Regressions of NIST and the functions of Moré, Garbow and Hillstrom as Ceres programs, solved by Ceres and
+// by nlsq.
 #include "ceres_comparison.hpp"
 
 #include <mgh.hpp>
@@ -26,7 +27,9 @@ struct Nist {
     if constexpr (which == 0) f = b[0] * (1.0 - exp(-b[1] * x));
     if constexpr (which == 1) f = exp(-b[0] * x) / (b[1] + b[2] * x);
     if constexpr (which == 2) f = b[0] * (x * x + x * b[1]) / (x * x + x * b[2] + b[3]);
-    if constexpr (which == 3) f = (b[0] + b[1] * x + b[2] * x * x + b[3] * x * x * x) / (1.0 + b[4] * x + b[5] * x * x + b[6] * x * x * x);
+    if constexpr (which == 3)
+      f = (b[0] + b[1] * x + b[2] * x * x + b[3] * x * x * x) /
+          (1.0 + b[4] * x + b[5] * x * x + b[6] * x * x * x);
     if constexpr (which == 4) f = b[0] / b[1] * exp(-0.5 * ((x - b[2]) / b[1]) * ((x - b[2]) / b[1]));
     if constexpr (which == 5) f = b[0] / pow(1.0 + exp(b[1] - b[2] * x), 1.0 / b[3]);
     r[0] = y - f;
@@ -40,7 +43,8 @@ void fit_nist(const char* name) {
   compare(name, [&](auto ours) {
     auto made = std::make_unique<Made>(set.start2);
     for (std::size_t i = 0; i < set.rows(); ++i) {
-      made->problem->AddResidualBlock(cost<ours(), Nist<which>, 1, n>({set.x[0][i], set.y[i]}), nullptr, made->x.data());
+      made->problem->AddResidualBlock(cost<ours(), Nist<which>, 1, n>({set.x[0][i], set.y[i]}), nullptr,
+                                      made->x.data());
     }
     return made;
   });
@@ -59,7 +63,8 @@ TEST_CASE("NIST's regressions") {
 
 namespace {
 
-// A success that is claimed is certified, or is one of the tolerances that were asked for; the certified ones are minima.
+// A success that is claimed is certified, or is one of the tolerances that were asked for; the certified ones
+// are minima.
 template <class F>
 bool claims_rightly(double scale, const ceres::Solver::Options& options) {
   const auto make = [&] {
@@ -91,7 +96,7 @@ TEST_CASE("Functions of Moré, Garbow and Hillstrom, from near and far: nothing 
   problems::mgh::for_each([&]<class F>(F) {
     for (const double scale : {1.0, 10.0, 100.0}) {
       for (const double tolerance : {0.0, 1e-15, 1e-18}) {
-        INFO(F::name);
+        INFO(std::string(F::name));
         CAPTURE(scale);
         CAPTURE(tolerance);
         ceres::Solver::Options options = ceres_problems::Comparison().options;

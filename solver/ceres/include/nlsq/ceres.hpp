@@ -28,7 +28,8 @@ struct NLSQ_API SolveFunction {
   // FAILURE; what a user's function throws passes through, and the blocks are as they were. CONVERGENCE means that first
   // order is certified or that one of the options' tolerances was met, in f64.
   // The summary may be null. A problem that is null is a ValidationError; ceres::Solve ends the program for either.
-  void operator()(const ceres::Solver::Options& options, ceres::Problem* problem, ceres::Solver::Summary* summary) const;
+  void operator()(const ceres::Solver::Options& options, ceres::Problem* problem,
+                  ceres::Solver::Summary* summary) const;
   // The same in nlsq's words: verdict, certificate, precision. Costs include that of residual blocks whose
   // parameters are all constant. Options that are not valid are a ValidationError.
   void operator()(const ceres::Solver::Options& options, ceres::Problem* problem, nlsq::Summary* summary) const;

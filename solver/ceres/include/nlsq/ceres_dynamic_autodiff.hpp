@@ -45,7 +45,8 @@ class DynamicAutoDiffCostFunction final : public ceres::DynamicCostFunction,
 
   const Functor& functor() const { return *functor_; }
 
-  // False where the number of residuals was never set, and where there is no functor: it was null, or was moved away.
+  // False where the number of residuals was never set, and where there is no functor: it was null, or was
+  // moved away.
   bool Evaluate(double const* const* blocks, double* residuals, double** jacobians) const override {
     if (num_residuals() <= 0 || !functor_) return false;
     if (!jacobians) return (*functor_)(blocks, residuals);

@@ -15,11 +15,11 @@
 
 namespace nlsq::inline v0::detail {
 
-// Why a recording is given up where code asks a jet for its part. Ceres's own functions do so, and a call such as
-// ceres::floor(x) finds those, and not ours, where <nlsq/ceres.hpp> comes after it.
+// Why a recording is given up where code asks a jet for its part. Ceres's own functions do so, and a call
+// such as ceres::floor(x) finds those, and not ours, where <nlsq/ceres.hpp> comes after it.
 inline constexpr const char* kReadsPart =
-    "it reads the part .a of a jet, or calls a function such as ceres::floor by its full name in a header that is included before "
-    "<nlsq/ceres.hpp>: include <nlsq/ceres.hpp> first";
+    "it reads the part .a of a jet, or calls a function such as ceres::floor by its full name in a header that is "
+    "included before <nlsq/ceres.hpp>: include <nlsq/ceres.hpp> first";
 
 // The part `.a` of a jet that records.
 class RecordedPart {
