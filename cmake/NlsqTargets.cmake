@@ -4,8 +4,8 @@
 # their sources, included by their path from the folder. It may see the headers of the folders named after it, and
 # no others. Parts with a target of their own are left out.
 function(nlsq_folder name)
-  file(GLOB_RECURSE sources CONFIGURE_DEPENDS RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} *.cpp)
-  list(FILTER sources EXCLUDE REGEX "^(kernels|ceres)/")
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/*.cpp")
+  list(FILTER sources EXCLUDE REGEX "^${CMAKE_CURRENT_SOURCE_DIR}/(kernels|ceres)/")  # with flags of their own
   add_library(${name} OBJECT ${sources})
   target_include_directories(${name} PUBLIC
     $<BUILD_INTERFACE:${CMAKE_CURRENT_SOURCE_DIR}/include>
