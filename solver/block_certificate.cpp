@@ -20,9 +20,10 @@ void BlockSystem::recheck(std::span<const double> x, std::size_t, Recheck& out) 
   out.rows = at_.r.size();
   out.largest = found.largest;
   out.discrepancy = found.repeats ? 0 : std::numeric_limits<double>::infinity();
-  const double r = std::sqrt(2 * at_.model.cost);
-  out.magnitude = out.cost_magnitude = r;
+  // The terms at a start may be larger by many orders than where the iteration leads: only those of an end count.
+  out.magnitude = out.cost_magnitude = 0;
   if (!known() || low()) return;
+  const double r = std::sqrt(2 * at_.model.cost);
   const BlockTerms terms = measure_terms(structure_, model_.problem(), model_.records<double>(), x, at_.model.cost);
   out.magnitude = terms.magnitude;
   if (r > 0) out.cost_magnitude = std::max(r, (terms.cost_noise / (4 * 0x1p-53) - r * r) / r);
@@ -108,7 +109,8 @@ void BlockSystem::certify(std::span<const double>, const CertificateTests& asked
     if (!judgement.certificate.passed && judgement.distance.known && out.step.empty()) out.step = by_linear_model;
   }
   doubt_ = judgement.doubt;
-  if (doubt_.empty() && judgement.distance.known && !judgement.distance.reached) {
+  cut_short_ = judgement.distance.known && !judgement.distance.reached;
+  if (doubt_.empty() && cut_short_) {
     doubt_ = "conjugate gradients for the undamped step ended without their goal";
   }
   out.certificate = judgement.certificate;

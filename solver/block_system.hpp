@@ -68,6 +68,7 @@ class BlockSystem final : public System {
   void recheck(std::span<const double> x, std::size_t rows, Recheck& out) override;
   bool recheck_agrees(const Recheck& found, double) const override { return found.discrepancy == 0; }
   void certify(std::span<const double> x, const CertificateTests& tests, Certified& out) override;
+  bool certificate_was_cut_short() const override { return cut_short_; }
 
   const KernelCounters& counters() const override;
   double counted_work() const override { return 0; }
@@ -131,7 +132,7 @@ class BlockSystem final : public System {
   bool was_near_ = false;            // undamped facts were asked for at the last point
   double last_decrease_ = 1;
   Recheck start_recheck_;
-  bool asked_again_ = false;
+  bool asked_again_ = false, cut_short_ = false;
   std::string doubt_;
   std::vector<PrecisionNote> notes_;
   mutable KernelCounters counters_;

@@ -148,6 +148,9 @@ void recheck_end(Loop& loop) {
 bool end_uncertified(Loop& loop) {
   System& system = *loop.system;
   Damping& damping = loop.damping;
+  if (system.certificate_was_cut_short() && loop.ending.stopped_by.empty()) {
+    loop.ending.stopped_by = "the damped step met the tests of first order in f64";
+  }
   if (!loop.ending.stopped_by.empty()) {
     loop.summary.termination = Termination::tolerance;
     return true;

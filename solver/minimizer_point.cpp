@@ -37,16 +37,16 @@ void prepare_point(Loop& loop) {
   Point& point = loop.point;
   if (system.known() && point.prepared) return;
   if (!system.known()) system.linearize(point.x, loop.digits.plan);
-  for (PrecisionNote& note : system.take_notes()) {
-    record(loop, StepOutcome::promoted, note.event, std::move(note.reason), std::move(note.components));
-    ++loop.log.escalations;
-  }
   Vector& norms = loop.trial.x;  // scratch until there is a trial point
   system.column_norms(norms);
   rules::remember_scale(norms, loop.scale);
   system.prepare(point.x, loop.scale, loop.policy);
   system.first_order(point.x, loop.lambda(), loop.damping.trusted_distance, point.first);
   point.prepared = true;
+  for (PrecisionNote& note : system.take_notes()) {
+    record(loop, StepOutcome::promoted, note.event, std::move(note.reason), std::move(note.components));
+    ++loop.log.escalations;
+  }
   if (!loop.low()) point.cost_f64 = system.at().cost;
   else if (std::isinf(loop.checkpoint.noise) && point.x == loop.checkpoint.x) loop.checkpoint.noise = system.probed_cost_noise();
 }

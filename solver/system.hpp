@@ -153,6 +153,8 @@ class System {
   }
   virtual bool squares_underflow() const { return false; }
   virtual void certify(std::span<const double> x, const CertificateTests& tests, Certified& out) = 0;
+  // The last certificate was left open by conjugate gradients that ended without their goal. Longer runs would not pay.
+  virtual bool certificate_was_cut_short() const { return false; }
   virtual Box room(std::span<const double> x) { return (void)x, Box(); }
   // From x to trial by an undamped step that needs no pass at its end; at() is then what it must be there. None: not allowed.
   virtual std::optional<LastStep> last_step(std::span<const double> x, const Approach& approach, double tau, double xtol,
