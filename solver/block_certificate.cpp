@@ -48,7 +48,8 @@ bool BlockMinimizer::certify(Termination reason) {
     judgement = judge_point(point(), tests());
     summary_.linear_iterations += judgement.distance.linear_iterations;
     if (judgement.certificate.passed && contradicted(judgement)) judgement.certificate.passed = false;
-    const bool open = reason == Termination::converged || reason == Termination::no_progress;
+    const bool cut = judgement.distance.known && !judgement.distance.reached;  // longer runs would not pay
+    const bool open = !cut && (reason == Termination::converged || reason == Termination::no_progress);
     if (!judgement.certificate.passed && open && goes_on(judgement, reason)) return false;
   } else {  // the budget ran out: nothing to claim, and no time for it
     judgement.certificate.cost = cost_;
@@ -66,7 +67,7 @@ bool BlockMinimizer::certify(Termination reason) {
   doubt_ = judgement.doubt;
   if (c.passed) summary_.termination = Termination::converged;
   else if (may_pass && judgement.distance.known && !judgement.distance.reached) cut_short(judgement);
-  else if (reason == Termination::converged) summary_.termination = Termination::no_progress;
+  else if (summary_.termination == Termination::converged) summary_.termination = Termination::no_progress;
   return true;
 }
 

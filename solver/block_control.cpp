@@ -36,8 +36,9 @@ bool BlockMinimizer::controlled() {
     return true;
   }
   if (met) stopped_by_ = fmt::format("gradient_tolerance: {:e} <= {:e}", report_.gradient_max, control_->gradient_tolerance);
-  if (met || reached_) conclude(met ? Termination::tolerance : *reached_);
-  return met || reached_;
+  if (!met && !reached_) return false;
+  conclude(met ? Termination::tolerance : *reached_);  // which may let the iteration go on from elsewhere
+  return true;
 }
 
 // Once for each step.

@@ -273,6 +273,8 @@ double BlockMinimizer::cosine_bound() const {
 bool BlockMinimizer::first_order() const {
   if (cost_ == 0 || step_.scaled_norm == 0) return true;
   if (test_held_off_) return false;
+  // 32 digits below the start: damping that a singular J needs may stop the steps there, the certificate's QR does not.
+  if (cost_ <= kU * kU * summary_.initial_cost) return true;
   const double size = model_.scaled_size(x_, scale_);
   const bool flat = step_.decrement <= options_.tau * sigma() || cosine() <= std::max(options_.gtol, cosine_bound());
   return flat && step_.scaled_norm <= options_.xtol * size && trust_.lambda() <= 1e-4;
