@@ -1,0 +1,60 @@
+// More unknowns than complete pivoting can look at: the pivots of the factor tell the rank.
+#include <nlsq/problem.hpp>
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+using namespace nlsq;
+
+namespace {
+
+// A chain of places, each seen from the one before; the step between them is a little bent.
+struct Link {
+  static constexpr int residuals = 1;
+  double step;
+  template <class T>
+  bool operator()(const T* a, const T* b, T* r) const {
+    const T d = b[0] - a[0];
+    r[0] = d + 0.01 * d * d - step;
+    return true;
+  }
+};
+
+struct Anchor {
+  static constexpr int residuals = 1;
+  template <class T>
+  bool operator()(const T* a, T* r) const {
+    r[0] = a[0] - 1.0;
+    return true;
+  }
+};
+
+Summary solve_chain(std::size_t count, bool anchored) {
+  std::vector<double> x(count, 0.0);
+  Problem problem;
+  for (double& v : x) problem.add_parameter_block(&v, 1);
+  for (std::size_t i = 1; i < count; ++i) problem.add_residual_block(Link{1 + 0.1 * std::sin(1.0 * i)}, nullptr, {&x[i - 1], &x[i]});
+  for (std::size_t i = 2; i < count; ++i) problem.add_residual_block(Link{2 + 0.1 * std::cos(2.0 * i)}, nullptr, {&x[i - 2], &x[i]});
+  if (anchored) {
+    for (double& v : x) problem.add_residual_block(Anchor{}, nullptr, {&v});
+  }
+  SolverOptions options;
+  options.threads = 1;
+  options.step_solver = StepSolver::factored;
+  return solve(problem, options);
+}
+
+}  // namespace
+
+TEST_CASE("A problem of more than 2000 reduced unknowns is certified") {
+  const Summary determined = solve_chain(7000, true);
+  CAPTURE(determined.message);
+  CHECK(determined.verdict == Verdict::converged);
+  CHECK(determined.certificate.rank == 7000);
+  const Summary floating = solve_chain(7000, false);
+  CAPTURE(floating.message);
+  CHECK(floating.verdict != Verdict::converged);
+}
