@@ -23,6 +23,7 @@ void BlockSystem::recheck(std::span<const double> x, std::size_t, Recheck& out) 
   // The terms at a start may be larger by many orders than where the iteration leads: only those of an end count.
   out.magnitude = out.cost_magnitude = 0;
   if (!known() || low()) return;
+  if (model_.evaluator().counts().own > 0) check_own_derivatives(out);
   const double r = std::sqrt(2 * at_.model.cost);
   const BlockTerms terms = measure_terms(structure_, model_.problem(), model_.records<double>(), x, at_.model.cost);
   out.magnitude = terms.magnitude;

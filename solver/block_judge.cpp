@@ -120,7 +120,10 @@ void apply_tests(const BlockPoint& at, const BlockTests& tests, BlockJudgement& 
   Certificate& c = out.certificate;
   const BlockDistance& d = out.distance;
   c.passed = false;
-  const bool zero = zero_residual(at.cost, tests.initial_cost, out.terms.magnitude);
+  // Zero beside the start, or nothing but the last roundings of the terms, wherever the start was.
+  constexpr double kLastRoundings = 64 * kU;
+  const bool zero = zero_residual(at.cost, tests.initial_cost, out.terms.magnitude) ||
+                    std::sqrt(2 * at.cost) <= kLastRoundings * out.terms.magnitude;
   const auto determined = d.rank >= 0 ? static_cast<std::size_t>(d.rank) : at.free();
   out.sigma = block_sigma(at.cost, at.structure.residuals, determined);
   if (d.known) {

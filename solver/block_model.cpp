@@ -249,6 +249,24 @@ double BlockModel::promised(std::span<const double> step) const {
   return total;
 }
 
+std::vector<double> BlockModel::times(std::span<const double> step) const {
+  const BlockStructure& s = structure_;
+  const double* J = records<double>();
+  std::vector<double> out(s.residuals, 0.0);
+  for (std::size_t slot = 0; slot < s.list.blocks(); ++slot) {
+    for (std::uint32_t k = s.list.first[slot]; k < s.list.first[slot + 1]; ++k) {
+      if (s.local_column()[k] < 0) continue;
+      const std::uint32_t p = s.list.parameters[k];
+      const double* delta = step.data() + s.tangent_offset(p);
+      const double* row = J + s.record()[slot] + static_cast<std::size_t>(s.local_column()[k]);
+      for (std::size_t i = 0; i < s.rows[slot]; ++i, row += s.stride()[slot]) {
+        for (int c = 0; c < problem_.parameters[p].tangent(); ++c) out[s.list.row[slot] + i] += row[c] * delta[c];
+      }
+    }
+  }
+  return out;
+}
+
 template void BlockModel::hold<float>(std::span<const std::uint8_t>);
 template void BlockModel::hold<double>(std::span<const std::uint8_t>);
 template double BlockModel::promised<float>(std::span<const double>) const;

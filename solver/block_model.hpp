@@ -71,6 +71,9 @@ class BlockModel {
   template <class T>
   double promised(std::span<const double> step) const;
 
+  // J times a step, by row, from finished records in f64.
+  std::vector<double> times(std::span<const double> step) const;
+
   // What J times a step would be if the residuals were not linear, by a short way along it: (r(x ⊞ h s) - r(x)) / h, weighted
   // as the records are. `r`: residuals at x. False where a bound is in the way or a residual is not finite.
   bool moved_residuals(std::span<const double> x, std::span<const double> r, std::span<const double> step, double h, std::vector<double>& moved);

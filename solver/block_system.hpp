@@ -114,6 +114,7 @@ class BlockSystem final : public System {
   BlockPoint point();
   BlockTests tests_of(const CertificateTests& tests) const;
   bool contradicted(const BlockJudgement& judgement);
+  void check_own_derivatives(Recheck& out);
   SecondOrder find_second_order();
   void judge_by_second_order(const BlockTests& tests, BlockJudgement& judgement, Certified& out);
 

@@ -79,7 +79,11 @@ std::string message_of(const Summary& summary, const BlockSystem& system, const 
     text += fmt::format("; the data determine {} of {} directions", c.rank, system.parameters() - system.fixed());
   }
   if (!c.passed && !system.doubt().empty()) text += "; " + system.doubt();
-  if (!c.recheck_passed) {
+  if (c.wrong_column >= 0) {
+    text = fmt::format("derivatives that a residual function gives disagree with differences of its residuals: by number {} of the "
+                       "steps they are off by {:.1e} of their size. Nothing is certified; correct them. {}",
+                       c.wrong_column, c.jacobian_difference, text);
+  } else if (!c.recheck_passed) {
     text = "the residual functions do not repeat: called again they give other residuals than during the solve; " + text;
   }
   if (system.fixed() > 0) text += fmt::format("; {} numbers are at their bounds", system.fixed());
@@ -137,7 +141,8 @@ Summary attempt(PreparedProblem& prepared, const SolverOptions& options, const P
     return minimize(prepared, options, control, x, begin);
   };
   const auto went_wrong = [&](const Summary& summary) {
-    return summary.termination != Termination::failure && !summary.certificate.recheck_passed && model.evaluator().counts().traced > 0;
+    return summary.termination != Termination::failure && !summary.certificate.recheck_passed &&
+           summary.certificate.wrong_column < 0 && model.evaluator().counts().traced > 0;
   };
   Summary summary = run();
   // Constants of an earlier solve that did not show at the start to be no longer true.
