@@ -4,6 +4,9 @@
 
 #include <fmt/format.h>
 
+#include <atomic>
+#include <memory>
+
 namespace blocks {
 
 namespace {
@@ -52,6 +55,52 @@ struct Counted {
   }
 };
 
+// What a functor that keeps a state does with it. The count goes on through all copies and solves.
+enum class Habit { noisy, drifts, turns, refuses };
+
+// Row<Exponential>, but for what the number of calls before adds to it.
+struct Unsteady {
+  Row<Exponential> row;
+  Habit habit;
+  double size;
+  std::shared_ptr<std::atomic<int>> calls = std::make_shared<std::atomic<int>>(0);
+  bool call(const double* p, double* r) const {
+    const int count = (*calls)++;
+    row(p, r);
+    switch (habit) {
+      case Habit::noisy: r[0] += size * std::sin(12.9898 * count); break;
+      case Habit::drifts: r[0] += size * 1e-3 * count; break;
+      case Habit::turns: r[0] += count > size ? 1.0 : 0.0; break;
+      case Habit::refuses: return count % static_cast<int>(size) != static_cast<int>(size) - 1;
+    }
+    return true;
+  }
+};
+struct UnsteadyByDifferences : Unsteady {
+  bool operator()(const double* p, double* r) const { return call(p, r); }
+};
+// Generic: recorded, or by dual numbers.
+struct UnsteadyGeneric : Unsteady {
+  bool operator()(const double* p, double* r) const { return call(p, r); }
+  template <class T>
+  bool operator()(const T* p, T* r) const {
+    return row(p, r);
+  }
+};
+
+template <class Shown>
+Scene unsteady(Habit habit, double size) {
+  Noise noise(27);
+  Scene scene;
+  const int p = scene.block({2, 0.1});
+  const Sampled data = sample<Exponential>({1, 0.5}, 25, 0, 4, 0.1, noise);
+  for (std::size_t i = 0; i < data.t.size(); ++i) {
+    const Row<Exponential> row{data.t[i], data.y[i]};
+    scene.add_masked<1, 2>(Shown{{row, habit, size}}, row, {p});
+  }
+  return scene;
+}
+
 template <class F, class Truth>
 Scene rows_of(const std::vector<double>& start, Truth truth, double sigma) {
   Noise noise(21);
@@ -81,6 +130,20 @@ void add_hostile(std::vector<Case>& cases) {
                            return scene;
                          }, Kind::hostile});
       }
+    }
+  }
+  struct Way {
+    const char* name;
+    Habit habit;
+    std::vector<double> sizes;
+  };
+  for (const Way& way : {Way{"noisy", Habit::noisy, {1, 1e-2, 1e-6}}, {"drifts", Habit::drifts, {1, 1e-3}},
+                         {"turns", Habit::turns, {2, 10, 40}}, {"refuses", Habit::refuses, {3, 50}}}) {
+    for (const double size : way.sizes) {
+      cases.push_back({"changing functors", fmt::format("{} {:g} by differences", way.name, size),
+                       [=] { return unsteady<UnsteadyByDifferences>(way.habit, size); }, Kind::changing});
+      cases.push_back({"changing functors", fmt::format("{} {:g} recorded", way.name, size),
+                       [=] { return unsteady<UnsteadyGeneric>(way.habit, size); }, Kind::changing});
     }
   }
   // One residual block of many lies.

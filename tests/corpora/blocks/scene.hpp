@@ -190,6 +190,22 @@ class HandTerm final : public TermOf<F, residuals_, sizes...> {
   Lie lie_;
 };
 
+// What the solver is given is `shown`; what is true is F.
+template <class Shown, class F, int residuals_, int... sizes>
+class MaskedTerm final : public TermOf<F, residuals_, sizes...> {
+ public:
+  MaskedTerm(Shown shown, F f) : TermOf<F, residuals_, sizes...>(std::move(f)), shown_(std::move(shown)) {}
+  std::shared_ptr<const nlsq::BlockFunction> ours() const override {
+    return nlsq::make_block_function<sizeof...(sizes)>(shown_, residuals_);
+  }
+  ceres::CostFunction* theirs(bool) const override {
+    return new ceres::NumericDiffCostFunction<Shown, ceres::CENTRAL, residuals_, sizes...>(new Shown(shown_));
+  }
+
+ private:
+  Shown shown_;
+};
+
 }  // namespace detail
 
 class Scene {
@@ -211,6 +227,12 @@ class Scene {
   template <int residuals, int... sizes, class F>
   void add_by_hand(F f, Lie lie, const std::array<int, sizeof...(sizes)>& blocks, LossSpec loss = {}) {
     keep(std::make_unique<detail::HandTerm<F, residuals, sizes...>>(std::move(f), lie), blocks, loss);
+  }
+
+  // The solver is given `shown` in the place of f, by which its answer is judged.
+  template <int residuals, int... sizes, class Shown, class F>
+  void add_masked(Shown shown, F f, const std::array<int, sizeof...(sizes)>& blocks, LossSpec loss = {}) {
+    keep(std::make_unique<detail::MaskedTerm<Shown, F, residuals, sizes...>>(std::move(shown), std::move(f)), blocks, loss);
   }
 
   const std::vector<double>& start() const { return start_; }
