@@ -14,18 +14,22 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-constexpr double kBuild = 1000;      // a node of the graph of values and derivatives: to derive, compare and compile it
-constexpr double kInstruction = 3;   // an instruction of a program: to begin it
-constexpr double kDual = 6;          // an operation on dual numbers, beside the function itself
-constexpr double kAdjoint = 3;       // nodes of an adjoint form for each node of the expression
+constexpr double kBuild =
+    1000;  // a node of the graph of values and derivatives: to derive, compare and compile it
+constexpr double kInstruction = 3;  // an instruction of a program: to begin it
+constexpr double kDual = 6;         // an operation on dual numbers, beside the function itself
+constexpr double kAdjoint = 3;      // nodes of an adjoint form for each node of the expression
 constexpr std::size_t kLanes = 8;
 constexpr std::size_t kMostWords = std::size_t{1} << 20;  // of the table of which step depends on which input
 constexpr std::size_t kLongBlock = 256;                   // residuals
 
-double passes(std::size_t inputs) { return static_cast<double>(std::max<std::size_t>(1, (inputs + kDualWidth - 1) / kDualWidth)); }
+double passes(std::size_t inputs) {
+  return static_cast<double>(std::max<std::size_t>(1, (inputs + kDualWidth - 1) / kDualWidth));
+}
 
 // Pairs of a step and a wanted input that it depends on; `otherwise` where the table would be large.
-double count_pairs(const BlockRecording& recording, std::size_t inputs, std::span<const int> wanted, double otherwise) {
+double count_pairs(const BlockRecording& recording, std::size_t inputs, std::span<const int> wanted,
+                   double otherwise) {
   const std::size_t words = (inputs + 63) / 64, steps = recording.steps.size();
   if (steps * words > kMostWords) return otherwise;
   std::vector<std::uint64_t> depends(steps * words, 0), mask(words, 0);

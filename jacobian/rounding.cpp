@@ -9,8 +9,10 @@ namespace nlsq::inline v0 {
 namespace {
 
 constexpr double kUnit = 0x1p-53;
-constexpr double kOfFunction = 4;   // units in the last place that a function of the library, or of a kernel, may be off
-constexpr double kLeastMove = 0x1p-26;  // relative: a smaller one would be lost in the rounding of the difference itself
+constexpr double kOfFunction =
+    4;  // units in the last place that a function of the library, or of a kernel, may be off
+constexpr double kLeastMove =
+    0x1p-26;  // relative: a smaller one would be lost in the rounding of the difference itself
 
 // What a bound of operand x does to f, by a difference along it: |f(x ± h) - f(x)| bound / h.
 template <class F>
@@ -25,12 +27,16 @@ double carried_over(const RoundedNumber& x, double value, F f) {
   return most * (x.bound / h);
 }
 
-double bound_of_function(Op op, double value, const RoundedNumber& a, const RoundedNumber& b, const RoundedNumber& c) {
+double bound_of_function(Op op, double value, const RoundedNumber& a, const RoundedNumber& b,
+                         const RoundedNumber& c) {
   double bound = kOfFunction * kUnit * std::fabs(value);
   const int operands = arity(op);
-  if (operands > 0) bound += carried_over(a, value, [&](double x) { return evaluate_op(op, x, b.value, c.value); });
-  if (operands > 1) bound += carried_over(b, value, [&](double x) { return evaluate_op(op, a.value, x, c.value); });
-  if (operands > 2) bound += carried_over(c, value, [&](double x) { return evaluate_op(op, a.value, b.value, x); });
+  if (operands > 0)
+    bound += carried_over(a, value, [&](double x) { return evaluate_op(op, x, b.value, c.value); });
+  if (operands > 1)
+    bound += carried_over(b, value, [&](double x) { return evaluate_op(op, a.value, x, c.value); });
+  if (operands > 2)
+    bound += carried_over(c, value, [&](double x) { return evaluate_op(op, a.value, b.value, x); });
   return bound;
 }
 
@@ -42,7 +48,8 @@ RoundedNumber rounded(Op op, const RoundedNumber& a, const RoundedNumber& b, con
   switch (op) {
     case Op::add:
     case Op::sub: return {value, a.bound + b.bound + own};
-    case Op::mul: return {value, std::fabs(a.value) * b.bound + std::fabs(b.value) * a.bound + a.bound * b.bound + own};
+    case Op::mul:
+      return {value, std::fabs(a.value) * b.bound + std::fabs(b.value) * a.bound + a.bound * b.bound + own};
     case Op::div: return {value, (a.bound + std::fabs(value) * b.bound) / std::fabs(b.value) + own};
     case Op::neg:
     case Op::abs:

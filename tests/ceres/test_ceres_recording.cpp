@@ -1,4 +1,5 @@
-// What is recorded under nlsq::Solve, and what is not worth it: few blocks of many residuals, and blocks each of its own shape.
+// What is recorded under nlsq::Solve, and what is not worth it: few blocks of many residuals, and blocks each
+// of its own shape.
 #include <ceres_problems.hpp>
 
 #include <nlsq/ceres_dynamic_autodiff.hpp>
@@ -70,7 +71,9 @@ double robot(bool ours, std::string& note) {
     if (ours) add(new nlsq::DynamicAutoDiffCostFunction<Range>(functor));
     else add(new ceres::DynamicAutoDiffCostFunction<Range>(functor));
     double& way = ways[static_cast<std::size_t>(i)];
-    problem.AddResidualBlock(ours ? ceres_problems::cost<true, Way, 1, 1>({way}) : ceres_problems::cost<false, Way, 1, 1>({way}), nullptr, &way);
+    problem.AddResidualBlock(
+        ours ? ceres_problems::cost<true, Way, 1, 1>({way}) : ceres_problems::cost<false, Way, 1, 1>({way}),
+        nullptr, &way);
   }
   if (!ours) {
     ceres::Solver::Summary summary;
@@ -104,7 +107,8 @@ TEST_CASE("A curve of 1,000 points in one residual block is not recorded, and en
       nlsq::Solve(tight(), &problem, &summary);
       CHECK(Decay::recorded == 0);
       CHECK(summary.evaluator == "dual");
-      CHECK(summary.evaluator_note == "dual: 1 blocks; 0 programs; not recorded: a program would cost more than it saves");
+      CHECK(summary.evaluator_note ==
+            "dual: 1 blocks; 0 programs; not recorded: a program would cost more than it saves");
       costs[1] = summary.final_cost;
     } else {
       ceres::Solver::Summary summary;
@@ -115,9 +119,13 @@ TEST_CASE("A curve of 1,000 points in one residual block is not recorded, and en
   CHECK(costs[1] == doctest::Approx(costs[0]).epsilon(1e-12));
 }
 
-TEST_CASE("Of 120 blocks, 60 of them of a shape of its own each, those alike share a program and no other is made") {
+TEST_CASE(
+    "Of 120 blocks, 60 of them of a shape of its own each, those alike share a program and no other is "
+    "made") {
   std::string note;
   const double theirs = robot(false, note), ours = robot(true, note);
   CHECK(ours == doctest::Approx(theirs).epsilon(1e-12));
-  CHECK(note == "graph: 60 blocks, dual: 60 blocks; 1 programs; not recorded: a program would cost more than it saves");
+  CHECK(
+      note ==
+      "graph: 60 blocks, dual: 60 blocks; 1 programs; not recorded: a program would cost more than it saves");
 }

@@ -82,7 +82,8 @@ std::vector<double> nearly_singular(std::mt19937& random, double gap) {
 Blocks inverses(double gap, unsigned seed) {
   std::mt19937 random(seed);
   Blocks blocks;
-  for (int b = 0; b < 40; ++b) blocks.add(make_block_function<1>(Inverse{0.3 + 0.01 * b}, 3), {nearly_singular(random, gap)});
+  for (int b = 0; b < 40; ++b)
+    blocks.add(make_block_function<1>(Inverse{0.3 + 0.01 * b}, 3), {nearly_singular(random, gap)});
   return blocks;
 }
 
@@ -91,13 +92,16 @@ double worst_slope(const Blocks& blocks, const Values& v) {
   double worst = 0;
   for (std::size_t b = 0; b < blocks.list.blocks(); ++b) {
     const std::uint32_t p = blocks.list.of(b)[0];
-    const auto rows = static_cast<std::size_t>(blocks.owned[b]->residuals()), n = static_cast<std::size_t>(blocks.list.sizes[p]);
+    const auto rows = static_cast<std::size_t>(blocks.owned[b]->residuals()),
+               n = static_cast<std::size_t>(blocks.list.sizes[p]);
     BlockCaller caller(std::vector<int>{blocks.list.sizes[p]});
     std::vector<double> r(rows), J(rows * n);
-    REQUIRE(caller.derivatives(*blocks.owned[b], blocks.x.data() + blocks.list.offsets[p], r.data(), J.data()));
+    REQUIRE(
+        caller.derivatives(*blocks.owned[b], blocks.x.data() + blocks.list.offsets[p], r.data(), J.data()));
     double size = 0;
     for (const double slope : J) size = std::max(size, std::fabs(slope));
-    for (std::size_t k = 0; k < J.size(); ++k) worst = std::max(worst, std::fabs(v.J[blocks.list.record[b] + k] - J[k]) / size);
+    for (std::size_t k = 0; k < J.size(); ++k)
+      worst = std::max(worst, std::fabs(v.J[blocks.list.record[b] + k] - J[k]) / size);
   }
   return worst;
 }
@@ -149,7 +153,8 @@ TEST_CASE("Many blocks of one shape share a program, and few small ones have the
 
 TEST_CASE("Residuals that are mostly one computation are derived together") {
   Blocks blocks;
-  for (int b = 0; b < 12; ++b) blocks.add(make_block_function<1>(Trajectory{400, 0.1 * b}, 400), {{0.3 + 0.1 * b, 0.9, 0.4}});
+  for (int b = 0; b < 12; ++b)
+    blocks.add(make_block_function<1>(Trajectory{400, 0.1 * b}, 400), {{0.3 + 0.1 * b, 0.9, 0.4}});
   const BlockEvaluator evaluator(blocks.list, blocks.x);
   CHECK(evaluator.programs() == 1);
   CHECK(worst_slope(blocks, evaluate(blocks, evaluator, blocks.x)) <= 1e-12);
@@ -160,13 +165,16 @@ TEST_CASE("A program is not distrusted for what rounding makes of a function tha
     for (const double gap : {1e-3, 1e-5, 1e-7}) {
       const Blocks blocks = inverses(gap, seed);
       const BlockEvaluator evaluator(blocks.list, blocks.x);
-      CAPTURE(seed); CAPTURE(gap);
+      CAPTURE(seed);
+      CAPTURE(gap);
       CHECK(evaluator.counts().traced == 40);
     }
   }
 }
 
-TEST_CASE("Bounds of rounding hold what a program differs from its function by, and are no larger than they need be") {
+TEST_CASE(
+    "Bounds of rounding hold what a program differs from its function by, and are no larger than they need "
+    "be") {
   double most_used = 0;
   for (const double gap : {1.0, 1e-3, 1e-6}) {
     const Blocks blocks = inverses(gap, 3);

@@ -1,5 +1,5 @@
-// Residual blocks that depend on many small parameter blocks each: points beside a closed polygon, whose control points are
-// all arguments of every one of them, two with derivatives other than 0.
+// Residual blocks that depend on many small parameter blocks each: points beside a closed polygon, whose
+// control points are all arguments of every one of them, two with derivatives other than 0.
 #include "block_structure.hpp"
 
 #include <nlsq/block_kernels.hpp>
@@ -66,7 +66,8 @@ struct Contour {
   std::vector<ResidualBlockId> points;
   Problem problem;
 
-  Contour(int corners, int observations) : t(static_cast<std::size_t>(observations)), corner(2 * static_cast<std::size_t>(corners)) {
+  Contour(int corners, int observations)
+      : t(static_cast<std::size_t>(observations)), corner(2 * static_cast<std::size_t>(corners)) {
     std::mt19937 random(3);
     const auto uniform = [&] { return static_cast<double>(random()) / 4294967296.0; };
     for (int k = 0; k < corners; ++k) {
@@ -77,7 +78,8 @@ struct Contour {
     for (double& place : t) {
       const double turn = uniform();
       place = corners * turn;
-      seen.push_back({3 * std::cos(2 * std::numbers::pi * turn) + 0.02 * (uniform() - 0.5), 1.5 * std::sin(2 * std::numbers::pi * turn)});
+      seen.push_back({3 * std::cos(2 * std::numbers::pi * turn) + 0.02 * (uniform() - 0.5),
+                      1.5 * std::sin(2 * std::numbers::pi * turn)});
     }
     for (std::size_t i = 0; i < t.size(); ++i) {
       std::vector<BlockRef> blocks;
@@ -85,16 +87,18 @@ struct Contour {
         blocks.emplace_back(k == 0 ? &t[i] : &corner[2 * k - 2]);
         blocks.back().size = k == 0 ? 1 : 2;
       }
-      points.push_back(problem.add_residual_block(std::make_shared<Beside>(corners, seen[i][0], seen[i][1]), Loss(), blocks));
+      points.push_back(problem.add_residual_block(std::make_shared<Beside>(corners, seen[i][0], seen[i][1]),
+                                                  Loss(), blocks));
     }
     for (std::size_t k = 0; k < static_cast<std::size_t>(corners); ++k) {
       const std::size_t next = (k + 1) % static_cast<std::size_t>(corners);
-      problem.add_residual_block<2>(Apart{0.1}, Loss(), {std::span(corner).subspan(2 * k, 2), std::span(corner).subspan(2 * next, 2)});
+      problem.add_residual_block<2>(
+          Apart{0.1}, Loss(), {std::span(corner).subspan(2 * k, 2), std::span(corner).subspan(2 * next, 2)});
     }
   }
 };
 
-// ½ ‖r‖² after Gauss-Newton with dense algebra would be as good a reference; the gradient is a simpler one.
+// The largest derivative of the cost, by differences.
 double largest_slope(Contour& c) {
   double largest = 0;
   const double h = 1e-6;
@@ -117,7 +121,8 @@ double largest_slope(Contour& c) {
 TEST_CASE("Control points that nearly the same residual blocks depend on are eliminated several at a time") {
   Contour contour(150, 200);
   contour.problem.impl().close_gaps();
-  const BlockStructure structure(contour.problem.impl(), block_kernels().lanes_f32, block_kernels().lanes_f64);
+  const BlockStructure structure(contour.problem.impl(), block_kernels().lanes_f32,
+                                 block_kernels().lanes_f64);
   // Pairs of cells of 200 residual blocks: of 151 each they would be 11,476 times as many.
   CHECK(structure.pair_block.size() <= 200 * 400);
   CHECK(structure.zeros_in_records);
@@ -128,7 +133,8 @@ TEST_CASE("Blocks of a few parameter blocks are taken as they are: nothing is pa
   std::vector<double> x(20, 1.0);
   Problem problem;
   for (std::size_t k = 0; k + 1 < 10; ++k) {
-    problem.add_residual_block<2>(Apart{1}, Loss(), {std::span(x).subspan(2 * k, 2), std::span(x).subspan(2 * k + 2, 2)});
+    problem.add_residual_block<2>(Apart{1}, Loss(),
+                                  {std::span(x).subspan(2 * k, 2), std::span(x).subspan(2 * k + 2, 2)});
   }
   problem.impl().close_gaps();
   const BlockStructure structure(problem.impl(), block_kernels().lanes_f32, block_kernels().lanes_f64);

@@ -20,7 +20,8 @@ struct Blocks {
   std::size_t residuals = 0, numbers = 0;
 
   Blocks() { list.first.push_back(0); }
-  void add(std::shared_ptr<const BlockFunction> function, const std::vector<std::vector<double>>& parameters) {
+  void add(std::shared_ptr<const BlockFunction> function,
+           const std::vector<std::vector<double>>& parameters) {
     const auto rows = static_cast<std::uint32_t>(function->residuals());
     std::uint32_t width = 0;
     list.functions.push_back(function.get());
@@ -49,7 +50,8 @@ struct Values {
 };
 
 inline Values evaluate(const Blocks& blocks, const BlockEvaluator& evaluator, std::span<const double> x) {
-  Values v{std::vector<double>(blocks.residuals), std::vector<double>(blocks.numbers), std::vector<float>(blocks.numbers)};
+  Values v{std::vector<double>(blocks.residuals), std::vector<double>(blocks.numbers),
+           std::vector<float>(blocks.numbers)};
   const auto pass = evaluator.begin();
   for (std::size_t t = 0; t < evaluator.tiles(); ++t) {
     v.left += pass->residuals(t, x, v.r.data());
