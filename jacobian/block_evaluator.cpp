@@ -60,6 +60,15 @@ class GroupPass final : public BlockPass {
     const auto& blocks = t.group == BlockTile::kSlow ? groups_.slow : groups_.groups[t.group].blocks;
     for (std::uint32_t i = 0; i < t.count; ++i) slow_residuals(blocks[t.first + i], x, r);
   }
+  void rounding(std::size_t tile, std::span<const double> x, double* bounds) override {
+    const BlockTile& t = groups_.tiles[tile];
+    for (std::uint32_t l = t.first; l < t.first + t.count; ++l) {
+      const std::uint32_t block = t.group == BlockTile::kSlow ? groups_.slow[l] : groups_.groups[t.group].blocks[l];
+      double* to = bounds + list_.row[block];
+      if (t.group == BlockTile::kSlow) std::fill_n(to, list_.functions[block]->residuals(), 0.0);
+      else bound_lane(groups_.groups[t.group], l, x, to);
+    }
+  }
   std::vector<SampledError> take_samples() override { return std::exchange(samples_, {}); }
   KernelCounters counters() const override {
     KernelCounters all;
@@ -71,6 +80,15 @@ class GroupPass final : public BlockPass {
  private:
   static std::size_t components(const BlockList& list) {
     return list.component.empty() ? 1 : 1 + *std::ranges::max_element(list.component);
+  }
+
+  void bound_lane(const BlockGroup& group, std::uint32_t lane, std::span<const double> x, double* bounds) {
+    const BlockKind& kind = groups_.kinds[group.kind];
+    x_.resize(inputs_of(kind));
+    gather_block(list_, group.blocks[lane], x, x_.data());
+    r_.clear();
+    for (std::size_t c = 0; c < group.program->plan.column.size(); ++c) r_.push_back(constant_of(group, c, lane));
+    bound_rounding(kind.family.recordings()[group.variant], x_.data(), r_, bounds);
   }
 
   // J in the lanes' format becomes J as it is stored.
@@ -230,7 +248,8 @@ void BlockEvaluator::distrust(std::string why) {
   groups.slow.resize(impl_->list.blocks());
   std::iota(groups.slow.begin(), groups.slow.end(), 0U);
   groups.note = std::move(why);
-  groups.carried = 0;
+  groups.carried = groups.spared = 0;
+  groups.spared_cost = 0;
   groups.cut();
 }
 
@@ -270,6 +289,7 @@ BlockCounts BlockEvaluator::counts() const {
       default: ++counts.dual;
     }
   }
+  counts.spared = impl_->groups.spared;
   return counts;
 }
 
@@ -282,7 +302,7 @@ double BlockEvaluator::value_cost() const {
   return cost;
 }
 double BlockEvaluator::jacobian_cost() const {
-  double cost = 0;
+  double cost = impl_->groups.spared_cost;
   for (const BlockGroup& group : impl_->groups.groups) cost += static_cast<double>(group.blocks.size()) * group.program->jacobian_cost;
   return cost;
 }

@@ -1,6 +1,7 @@
 #include "block_groups.hpp"
 
 #include "block_scan.hpp"
+#include "block_work.hpp"
 
 #include <algorithm>
 #include <map>
@@ -13,12 +14,17 @@ namespace {
 
 constexpr int kMostFailures = 32;         // blocks of one kind in a row; the rest is not asked
 constexpr std::uint32_t kSlowTile = 64;
+constexpr std::size_t kLeastRows = 64;        // of a tile: what lanes are gathered by
 constexpr std::uint32_t kLead = 512, kGrowth = 8;  // blocks asked one by one, and how many times as many each time thereafter
+
+constexpr const char* kSpared = "a program would cost more than it saves";
 
 // Blocks of one recording, with the constants they met, block by block.
 struct Followers {
   std::vector<std::uint32_t> blocks;
   std::vector<double> constants;
+  std::vector<int> wanted = {};  // inputs whose derivatives some of them need
+  std::size_t carried = 0;       // of the blocks
 };
 
 class Grouping {
@@ -39,8 +45,11 @@ class Grouping {
       if (!run_ || !earlier_.empty()) last = blocks;
       place_all(first, last);
     }
+    weigh_programs();
     for (std::size_t kind = 0; kind < followers_.size(); ++kind) {
-      for (auto& [of, followers] : followers_[kind]) make_group(kind, of.first, of.second, std::move(followers));
+      for (auto& [of, followers] : followers_[kind]) {
+        if (!followers.blocks.empty()) make_group(kind, of.first, of.second, std::move(followers));
+      }
     }
     result_.cut();
     return std::move(result_);
@@ -99,10 +108,8 @@ class Grouping {
     result_.kind_of.push_back(static_cast<std::uint32_t>(group.kind));
     Followers& followers = followers_of(block, group.kind, variants_[list_.known[block].group]);
     followers.blocks.push_back(block);
-    const ConstantPlan& plan = group.program->plan;
-    for (std::size_t c = 0; c < plan.column.size(); ++c) {
-      followers.constants.push_back(plan.column[c] < 0 ? plan.value[c] : group.constants.data()[static_cast<std::size_t>(plan.column[c]) * group.padded + lane]);
-    }
+    for (std::size_t c = 0; c < group.program->plan.column.size(); ++c) followers.constants.push_back(constant_of(group, c, lane));
+    ++followers.carried;
     ++result_.carried;
   }
 
@@ -121,6 +128,10 @@ class Grouping {
     result_.kind_of.push_back(static_cast<std::uint32_t>(number));
     if (!is_traced(function)) return reject(block, "");
     if (kind.failures >= kMostFailures) return reject(block, kind.family.reason());
+    if (not_worth_recording(number)) {
+      ++result_.spared;
+      return reject(block, kSpared);
+    }
     gathered_.resize(inputs_of(kind));
     gather_block(list_, block, x_, gathered_.data());
     const int variant = kind.family.follow(function, gathered_.data(), met_);
@@ -148,6 +159,54 @@ class Grouping {
     return latest_;
   }
 
+  // Few blocks of many residuals: decided once for a kind, before any of them is called.
+  bool not_worth_recording(std::size_t number) {
+    BlockKind& kind = result_.kinds[number];
+    if (not_recorded_.size() <= number) not_recorded_.resize(result_.kinds.size(), -1);
+    if (not_recorded_[number] < 0) {
+      const auto residuals = static_cast<std::size_t>(kind.residuals);
+      not_recorded_[number] = too_long_to_record(1, residuals, inputs_of(kind), list_.evaluations) &&
+                              too_long_to_record(count_of(kind), residuals, inputs_of(kind), list_.evaluations);
+    }
+    return not_recorded_[number] == 1;
+  }
+
+  std::size_t count_of(const BlockKind& kind) const {
+    std::size_t count = 0;
+    for (std::uint32_t block = 0; block < list_.blocks(); ++block) count += is_of_kind(list_, block, kind) ? 1 : 0;
+    return count;
+  }
+
+  // Which programs are made: all that save more than they cost; the others, too, where they lose little together.
+  void weigh_programs() {
+    struct Loser {
+      Followers* followers;
+      double own;
+    };
+    std::vector<Loser> losers;
+    double lost = 0;
+    for (std::size_t kind = 0; kind < followers_.size(); ++kind) {
+      const BlockKind& of_kind = result_.kinds[kind];
+      for (auto& [of, followers] : followers_[kind]) {
+        followers.wanted = wanted(of_kind, followers.blocks);
+        if (list_.evaluations <= 0) continue;
+        const BlockWork work = count_work(of_kind.family.recordings()[of.first], inputs_of(of_kind), followers.wanted);
+        const double loss = work.loss(followers.blocks.size(), list_.evaluations);
+        if (loss <= 0) continue;
+        lost += loss;
+        losers.push_back({&followers, work.own});
+      }
+    }
+    if (lost <= kLittleWork) return;
+    for (auto& [followers, own] : losers) {
+      for (const std::uint32_t block : followers->blocks) reject(block, kSpared);
+      result_.spared += followers->blocks.size();
+      result_.spared_cost += kAddsPerUnit * own * static_cast<double>(followers->blocks.size());
+      result_.carried -= followers->carried;
+      *followers = {};
+    }
+  }
+
   void make_group(std::size_t number, std::size_t variant, std::uint32_t component, Followers followers) {
     const std::size_t lanes = followers.blocks.size();
     BlockKind& kind = result_.kinds[number];
@@ -167,7 +226,8 @@ class Grouping {
     group.variant = variant;
     group.component = component;
     group.blocks = followers.blocks;
-    group.tile_rows = static_cast<std::size_t>(group.program->jacobian.tile_rows);
+    // Registers for blocks that are not there would be memory alone.
+    group.tile_rows = std::min(static_cast<std::size_t>(group.program->jacobian.tile_rows), (lanes + kLeastRows - 1) / kLeastRows * kLeastRows);
     group.padded = (lanes + group.tile_rows - 1) / group.tile_rows * group.tile_rows;
     fill(group, kind, columns);
     decode(group);
@@ -188,7 +248,7 @@ class Grouping {
     }
     BlockCaller caller(kind.sizes);
     return make_block_program(kind.tag, kind.family.recordings()[variant], columns, followers.blocks.size(),
-                              wanted(kind, followers.blocks), caller, {functions, at, samples});
+                              followers.wanted, caller, {functions, at, samples});
   }
 
   // Inputs that some block of the group has free.
@@ -249,6 +309,7 @@ class Grouping {
   std::pair<std::size_t, std::uint32_t> latest_of_;
   std::size_t latest_ = 0;
   std::vector<double> gathered_, met_;
+  std::vector<std::int8_t> not_recorded_;  // by kind; -1: not yet decided
 };
 
 }  // namespace

@@ -50,6 +50,13 @@ inline bool is_traced(const BlockFunction& function) {
   return by == BlockFunction::Derivatives::traced || by == BlockFunction::Derivatives::traced_own;
 }
 
+// What the block in that lane met at constant c of its recording.
+inline double constant_of(const BlockGroup& group, std::size_t c, std::size_t lane) {
+  const ConstantPlan& plan = group.program->plan;
+  if (plan.column[c] < 0) return plan.value[c];
+  return group.constants.data()[static_cast<std::size_t>(plan.column[c]) * group.padded + lane];
+}
+
 struct BlockTile {
   static constexpr std::uint32_t kSlow = 0xffffffffU;  // not a group: blocks of `slow`
   std::uint32_t group = 0, first = 0, count = 0;
@@ -63,6 +70,9 @@ struct BlockGroups {
   std::vector<BlockTile> tiles;
   std::string note;
   std::size_t carried = 0;  // blocks that were not asked
+  // Slow ones whose programs would have cost more than they save; what J of them takes, as BlockEvaluator::jacobian_cost.
+  std::size_t spared = 0;
+  double spared_cost = 0;
   std::size_t round = 0;    // of samples
 
   // The tile of a group whose f32 derivatives are compared with those in f64.

@@ -16,7 +16,7 @@ template <class T>
 class Lanes {
  public:
   void load(const BlockGroup& group, const TileProgram& program) {
-    if (&program == program_) return;
+    if (&program == program_ && stride_ == group.tile_rows) return;  // groups of one program may have tiles of their own
     program_ = &program;
     stride_ = group.tile_rows;
     const auto vectors = static_cast<std::size_t>(program.columns + program.registers);

@@ -2,6 +2,7 @@
 
 #include "block_program_cache.hpp"
 #include "derivative_forms.hpp"
+#include "rounding.hpp"
 
 #include <nlsq/error.hpp>
 
@@ -16,6 +17,7 @@ namespace {
 
 constexpr double kRelative = 1e-9;    // agreement of numbers of one size
 constexpr double kCancelled = 1e-11;  // and of what is left of numbers that cancel
+constexpr double kRounding = 16;      // bounds of the graph's own rounding: dual numbers take other operations, and round each, too
 
 bool same_bits(double a, double b) { return std::bit_cast<std::uint64_t>(a) == std::bit_cast<std::uint64_t>(b); }
 
@@ -53,24 +55,27 @@ struct Expressions {
   NodeId guard = 0;
 };
 
-bool agree(double ours, double dual, double size) {
+bool agree(const RoundedNumber& ours, double dual, double size) {
   if (std::isnan(dual)) return true;  // 0·∞, which the graph's derivatives drop
-  if (std::isinf(dual)) return !std::isfinite(ours);
-  return std::fabs(ours - dual) <= kRelative * std::max(std::fabs(ours), std::fabs(dual)) + kCancelled * size;
+  if (std::isinf(dual)) return !std::isfinite(ours.value);
+  const double rounding = std::isfinite(ours.bound) ? kRounding * ours.bound : 0;
+  return std::fabs(ours.value - dual) <=
+         kRelative * std::max(std::fabs(ours.value), std::fabs(dual)) + kCancelled * size + rounding;
 }
 
 // The graph gives what dual numbers give, at one point; also where the point's decisions are not the recording's.
 bool agrees(const Expressions& e, std::span<const int> wanted, BlockCaller& caller, const BlockFunction& function,
             std::span<const double> columns) {
-  if (evaluate(e.graph, e.guard, columns, {}) == 0) return true;
+  const std::vector<RoundedNumber> at = evaluate_rounded(e.graph, columns);
+  if (at[e.guard].value == 0) return true;
   const std::size_t n = caller.inputs(), rows = e.residuals.size();
   std::vector<double> residuals(rows), J(rows * n), plain(rows);
   if (!caller.value(function, columns.data(), plain.data())) return false;
   if (!caller.derivatives(function, columns.data(), residuals.data(), J.data())) return false;
   for (std::size_t i = 0; i < rows; ++i) {
-    const double ours = evaluate(e.graph, e.residuals[i], columns, {});
+    const RoundedNumber& ours = at[e.residuals[i]];
     if (!std::isfinite(plain[i])) {
-      if (std::isfinite(ours)) return false;
+      if (std::isfinite(ours.value)) return false;
       continue;
     }
     double size = std::fabs(plain[i]);  // of the terms that may have cancelled, to first order
@@ -81,7 +86,7 @@ bool agrees(const Expressions& e, std::span<const int> wanted, BlockCaller& call
     for (std::size_t w = 0; w < wanted.size(); ++w) {
       const auto j = static_cast<std::size_t>(wanted[w]);
       const double scale = columns[j] != 0 ? std::fabs(columns[j]) : 1;
-      if (!agree(evaluate(e.graph, e.derivatives[i * wanted.size() + w], columns, {}), J[i * n + j], size / scale)) return false;
+      if (!agree(at[e.derivatives[i * wanted.size() + w]], J[i * n + j], size / scale)) return false;
     }
   }
   return true;
@@ -100,10 +105,7 @@ bool build(const BlockRecording& recording, Built& out) {
   program.guarded = !e.graph.is_constant(e.guard, 1);
   for (const std::uint32_t output : recording.outputs) e.residuals.push_back(nodes[output]);
   try {
-    for (const NodeId residual : e.residuals) {
-      const auto slopes = differentiate_columns(e.graph, residual, program.wanted);
-      e.derivatives.insert(e.derivatives.end(), slopes.begin(), slopes.end());
-    }
+    e.derivatives = differentiate_columns(e.graph, e.residuals, program.wanted);
   } catch (const Error&) {
     return false;
   }

@@ -1,8 +1,24 @@
 #include "block_trace.hpp"
 
+#include "rounding.hpp"
+
 #include <algorithm>
 
 namespace nlsq::inline v0 {
+
+void bound_rounding(const BlockRecording& recording, const double* x, std::span<const double> constants, double* bounds) {
+  std::vector<RoundedNumber> numbers(recording.steps.size());
+  std::size_t constant = 0;
+  for (std::size_t i = 1; i < numbers.size(); ++i) {
+    const TapeStep& step = recording.steps[i];
+    switch (step.op) {
+      case Op::constant: numbers[i].value = constants[constant++]; break;
+      case Op::column: numbers[i].value = x[step.a]; break;
+      default: numbers[i] = rounded(step.op, numbers[step.a], numbers[step.b], numbers[step.c]);
+    }
+  }
+  for (std::size_t i = 0; i < recording.outputs.size(); ++i) bounds[i] = numbers[recording.outputs[i]].bound;
+}
 
 bool BlockReplay::call(Tape& tape, const BlockFunction& function, const double* x) {
   inputs_.clear();

@@ -27,6 +27,11 @@ struct BlockRecording {
   std::size_t constants = 0;           // constant steps
 };
 
+// What a block that follows the recording computes is known no better than this: bounds of its rounding at x, residual by
+// residual, to first order. `constants`: those it met. Another program of the same function may differ from it by some times
+// as much.
+void bound_rounding(const BlockRecording& recording, const double* x, std::span<const double> constants, double* bounds);
+
 // Calls blocks of one shape along recordings.
 class BlockReplay {
  public:

@@ -7,6 +7,8 @@
 #include "powers.hpp"
 
 #include <algorithm>
+#include <optional>
+#include <utility>
 
 namespace nlsq::inline v0 {
 
@@ -27,28 +29,62 @@ std::vector<std::uint8_t> active_nodes(const Graph& graph, std::size_t count,
   return active;
 }
 
+// For each leaf the nodes among the first `count` that depend on it, ascending, the leaf itself among them.
+using Dependents = std::vector<std::vector<NodeId>>;
+
+// Nothing where they would be more than `limit` in all: finding them costs no more than that.
+std::optional<Dependents> find_dependents(const Graph& graph, std::size_t count, std::span<const NodeId> leaves, std::size_t limit) {
+  std::vector<std::uint32_t> first(count + 1, 0), users;  // users of node k: from first[k] on
+  const auto for_each_operand = [&](auto use) {
+    for (NodeId id = 0; id < count; ++id) {
+      const Node& node = graph[id];
+      const NodeId operands[] = {node.a, node.b, node.c};
+      for (int i = 0; i < arity(node.op); ++i) use(operands[i], id);
+    }
+  };
+  for_each_operand([&](NodeId operand, NodeId) { ++first[operand + 1]; });
+  for (std::size_t k = 0; k < count; ++k) first[k + 1] += first[k];
+  users.resize(first[count]);
+  std::vector<std::uint32_t> next(first.begin(), first.end() - 1);
+  for_each_operand([&](NodeId operand, NodeId user) { users[next[operand]++] = user; });
+
+  Dependents found;
+  std::vector<std::uint32_t> stamp(count, 0);
+  std::size_t total = 0;
+  for (const NodeId leaf : leaves) {
+    auto& list = found.emplace_back();
+    if (leaf >= count) continue;
+    const auto visit = [&](NodeId id) {
+      if (std::exchange(stamp[id], static_cast<std::uint32_t>(found.size())) != found.size()) list.push_back(id);
+    };
+    visit(leaf);
+    for (std::size_t k = 0; k < list.size(); ++k) {
+      for (std::uint32_t u = first[list[k]]; u < first[list[k] + 1]; ++u) visit(users[u]);
+    }
+    std::ranges::sort(list);
+    total += list.size();
+    if (total > limit) return std::nullopt;
+  }
+  return found;
+}
+
 class Forward {
  public:
-  Forward(Graph& graph, NodeId root, std::span<const NodeId> leaves, bool gather)
-      : g_(graph), root_(root), varies_(graph), products_(graph, varies_, gather), zero_(graph.constant(0)),
-        tangents_(root + 1, zero_), seen_(root + 1, 0) {
-    for (const NodeId leaf : leaves) {
-      const auto active = active_nodes(g_, root + 1, std::span(&leaf, 1));
-      auto& list = active_.emplace_back();
-      for (NodeId id = 0; id <= root; ++id) {
-        if (!active[id]) continue;
-        list.push_back(id);
-        ++seen_[id];
-      }
+  // Of the first `count` nodes.
+  Forward(Graph& graph, std::size_t count, const Dependents& dependents, bool gather)
+      : g_(graph), varies_(graph), products_(graph, varies_, gather), zero_(graph.constant(0)), tangents_(count, zero_),
+        dependents_(dependents), seen_(count, 0) {
+    for (const auto& list : dependents_) {
+      for (const NodeId id : list) ++seen_[id];
     }
   }
 
-  // The derivative with respect to the leaf of that number.
-  NodeId derive(std::size_t number, NodeId leaf) {
-    for (const NodeId id : active_[number]) tangents_[id] = tangent(id, leaf);
-    const NodeId result = tangents_[root_];
-    for (const NodeId id : active_[number]) tangents_[id] = zero_;
-    return result;
+  // use(i, the derivative of roots[i]) with respect to the leaf of that number.
+  template <class Use>
+  void derive(std::size_t number, NodeId leaf, std::span<const NodeId> roots, Use use) {
+    for (const NodeId id : dependents_[number]) tangents_[id] = tangent(id, leaf);
+    for (std::size_t i = 0; i < roots.size(); ++i) use(i, tangents_[roots[i]]);
+    for (const NodeId id : dependents_[number]) tangents_[id] = zero_;
   }
 
  private:
@@ -80,14 +116,24 @@ class Forward {
   }
 
   Graph& g_;
-  NodeId root_;
   Variation varies_;
   DerivativeProducts products_;
   NodeId zero_;
   std::vector<NodeId> tangents_;
-  std::vector<std::vector<NodeId>> active_;  // for each leaf, what depends on it, in order
-  std::vector<std::uint32_t> seen_;          // how many of the leaves a node depends on
+  const Dependents& dependents_;
+  std::vector<std::uint32_t> seen_;  // how many of the leaves a node depends on
 };
+
+constexpr std::size_t kNoLimit = static_cast<std::size_t>(-1);
+
+std::vector<NodeId> derive_forward(Graph& graph, NodeId root, std::span<const NodeId> leaves, const Dependents& dependents, bool gather) {
+  Forward forward(graph, std::size_t{root} + 1, dependents, gather);
+  std::vector<NodeId> result(leaves.size());
+  for (std::size_t j = 0; j < leaves.size(); ++j) {
+    forward.derive(j, leaves[j], std::span(&root, 1), [&](std::size_t, NodeId tangent) { result[j] = tangent; });
+  }
+  return result;
+}
 
 class Adjoint {
  public:
@@ -192,6 +238,10 @@ double cost_of(const Graph& graph, NodeId root, std::span<const NodeId> derivati
   return cost;
 }
 
+// A forward form visits every pair of a leaf and a node that depends on it, an adjoint form every node once, at the cost
+// of a few operations. With more pairs for each node than this the adjoint form is the cheaper one, and the only one built.
+constexpr std::size_t kMostPairs = 16;
+
 // The derivatives with respect to leaves of `graph`, built in a copy that holds `root` alone and is
 // numbered by structure, so that equal expressions have equal derivatives however they were made. All
 // forms are built side by side there; the cheapest is kept.
@@ -202,6 +252,8 @@ std::vector<NodeId> derive(Graph& graph, NodeId root, std::span<const NodeId> le
   const bool branches = has_branches(copy);
   const std::vector<NodeId> own_leaves = copy.adopt(graph, leaves);
 
+  const std::size_t count = std::size_t{top} + 1;
+  const auto dependents = find_dependents(copy, count, own_leaves, branches ? kNoLimit : kMostPairs * count);
   std::vector<NodeId> best;
   double least = 0;
   const auto consider = [&](std::vector<NodeId> form) {
@@ -212,18 +264,59 @@ std::vector<NodeId> derive(Graph& graph, NodeId root, std::span<const NodeId> le
   };
   for (const bool gather : {false, true}) {
     if (!branches) consider(derive_adjoint(copy, top, own_leaves, gather));
-    consider(derive_forward(copy, top, own_leaves, gather));
+    if (dependents) consider(derive_forward(copy, top, own_leaves, *dependents, gather));
   }
   return graph.adopt(copy, best);
+}
+
+// Nodes that the roots are made of, each root's counted by itself; counting ends beyond `limit`.
+std::size_t separate_nodes(const Graph& graph, std::span<const NodeId> roots, std::size_t limit) {
+  std::vector<std::uint32_t> stamp(graph.size(), 0);
+  std::vector<NodeId> stack;
+  std::size_t total = 0;
+  for (std::uint32_t r = 0; r < roots.size() && total <= limit; ++r) {
+    const auto visit = [&](NodeId id) {
+      if (std::exchange(stamp[id], r + 1) == r + 1) return;
+      stack.push_back(id);
+      ++total;
+    };
+    visit(roots[r]);
+    while (!stack.empty() && total <= limit) {
+      const Node& node = graph[stack.back()];
+      stack.pop_back();
+      const NodeId operands[] = {node.a, node.b, node.c};
+      for (int i = 0; i < arity(node.op); ++i) visit(operands[i]);
+    }
+    stack.clear();
+  }
+  return total;
+}
+
+// Roots that are mostly the same expression share one forward pass: each tangent is formed once, whichever roots need it.
+// Deriving them one by one would walk through what they share once for each. Nothing where one by one is less work.
+std::optional<std::vector<NodeId>> derive_together(Graph& graph, std::span<const NodeId> roots, std::span<const NodeId> leaves) {
+  constexpr std::size_t kMostRepeats = 16;  // of a node by different roots; up to that the cheapest form of each root is worth it
+  if (roots.size() <= kMostRepeats) return std::nullopt;
+  Graph copy;
+  const std::vector<NodeId> tops = copy.adopt(graph, roots);
+  const std::size_t count = copy.size();
+  const std::size_t most = kMostRepeats * count, separate = separate_nodes(copy, tops, kMostPairs * most);
+  if (separate <= most) return std::nullopt;
+  const std::vector<NodeId> own_leaves = copy.adopt(graph, leaves);
+  const auto dependents = find_dependents(copy, count, own_leaves, has_branches(copy) ? kNoLimit : separate);
+  if (!dependents) return std::nullopt;
+  Forward forward(copy, count, *dependents, false);
+  std::vector<NodeId> result(roots.size() * leaves.size());
+  for (std::size_t j = 0; j < leaves.size(); ++j) {
+    forward.derive(j, own_leaves[j], tops, [&](std::size_t i, NodeId tangent) { result[i * leaves.size() + j] = tangent; });
+  }
+  return graph.adopt(copy, result);
 }
 
 }  // namespace
 
 std::vector<NodeId> derive_forward(Graph& graph, NodeId root, std::span<const NodeId> leaves, bool gather) {
-  Forward forward(graph, root, leaves, gather);
-  std::vector<NodeId> result;
-  for (std::size_t i = 0; i < leaves.size(); ++i) result.push_back(forward.derive(i, leaves[i]));
-  return result;
+  return derive_forward(graph, root, leaves, *find_dependents(graph, std::size_t{root} + 1, leaves, kNoLimit), gather);
 }
 
 std::vector<NodeId> differentiate(Graph& graph, NodeId root, std::span<const int> wrt) {
@@ -232,14 +325,20 @@ std::vector<NodeId> differentiate(Graph& graph, NodeId root, std::span<const int
   return derive(graph, root, leaves);
 }
 
-std::vector<NodeId> differentiate_columns(Graph& graph, NodeId root, std::span<const int> columns) {
+std::vector<NodeId> differentiate_columns(Graph& graph, std::span<const NodeId> roots, std::span<const int> columns) {
   std::vector<NodeId> leaves;
   for (const int column : columns) leaves.push_back(graph.column(column));
-  return derive(graph, root, leaves);
+  if (auto together = derive_together(graph, roots, leaves)) return *std::move(together);
+  std::vector<NodeId> all;
+  for (const NodeId root : roots) {
+    const std::vector<NodeId> slopes = derive(graph, root, leaves);
+    all.insert(all.end(), slopes.begin(), slopes.end());
+  }
+  return all;
 }
 
 NodeId differentiate_column(Graph& graph, NodeId root, int column) {
-  return differentiate_columns(graph, root, std::span(&column, 1))[0];
+  return differentiate_columns(graph, std::span(&root, 1), std::span(&column, 1))[0];
 }
 
 }  // namespace nlsq::inline v0

@@ -111,8 +111,45 @@ NodeId Graph::make(Op op, NodeId a, NodeId b, NodeId c) {
   return intern({.op = op, .a = a, .b = b, .c = c});
 }
 
+namespace {
+
+// Where the nodes of one graph are in another. The table stays between calls, and only the places that were written are
+// cleared: copying a small expression out of a large graph costs what the expression is, not what the graph is.
+class Places {
+ public:
+  static constexpr NodeId kNowhere = static_cast<NodeId>(-1);
+
+  explicit Places(std::size_t size) : table_(table()) {
+    if (table_.size() < size) table_.resize(size, kNowhere);
+  }
+  ~Places() {
+    for (const NodeId id : written_) table_[id] = kNowhere;
+    if (table_.size() > kMostKept) std::vector<NodeId>().swap(table_);
+  }
+  Places(const Places&) = delete;
+  Places& operator=(const Places&) = delete;
+
+  NodeId operator[](NodeId id) const { return table_[id]; }
+  void set(NodeId id, NodeId place) {
+    written_.push_back(id);
+    table_[id] = place;
+  }
+
+ private:
+  static constexpr std::size_t kMostKept = std::size_t{1} << 20;
+  static std::vector<NodeId>& table() {
+    thread_local std::vector<NodeId> places;
+    return places;
+  }
+
+  std::vector<NodeId>& table_;
+  std::vector<NodeId> written_;
+};
+
+}  // namespace
+
 std::vector<NodeId> Graph::adopt(const Graph& from, std::span<const NodeId> roots) {
-  std::vector<NodeId> here(from.size(), kNone);
+  Places here(from.size());
   std::vector<NodeId> stack;
   for (const NodeId root : roots) {
     stack.push_back(root);
@@ -123,14 +160,14 @@ std::vector<NodeId> Graph::adopt(const Graph& from, std::span<const NodeId> root
       const int count = arity(node.op);
       bool ready = true;
       for (int i = count; i-- > 0;) {  // the last pushed, the first operand, is copied first
-        if (here[*operands[i]] == kNone) {
+        if (here[*operands[i]] == Places::kNowhere) {
           stack.push_back(*operands[i]);
           ready = false;
         }
       }
       if (!ready) continue;
       for (int i = 0; i < count; ++i) *operands[i] = here[*operands[i]];
-      if (here[id] == kNone) here[id] = intern(node);
+      if (here[id] == Places::kNowhere) here.set(id, intern(node));
       stack.pop_back();
     }
   }

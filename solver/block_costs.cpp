@@ -38,10 +38,17 @@ std::vector<std::pair<std::uint32_t, std::uint32_t>> pairs_of(const BlockStructu
 
 }  // namespace
 
+bool BlockStructure::implicit_if(StepSolver how, bool factor_if_cheaper) const {
+  if (how == StepSolver::iterative) return !factor_if_cheaper || iteration_takes_less();
+  return how == StepSolver::automatic && iteration_pays_;
+}
+
 // Without points S is the normal matrix itself, as sparse as the graph: its factor is.
-bool BlockStructure::iteration_pays() const {
+bool BlockStructure::iteration_pays() const { return real_points > 0 && reduced_size() > kAlwaysFactored && iteration_takes_less(); }
+
+// By the counts alone.
+bool BlockStructure::iteration_takes_less() const {
   const std::size_t n = reduced_size();
-  if (real_points == 0 || n <= kAlwaysFactored) return false;
   if (cameras() * cameras() > kLargestMap) return true;
   double elimination = 0, products = 0;  // multiply-adds; numbers of J
   for (std::size_t p = 0; p < points; ++p) {

@@ -28,6 +28,7 @@ BlockModel::BlockModel(const Problem::Impl& problem, const BlockStructure& struc
   if (earlier) {
     std::swap(J_f32_, earlier->J_f32_);
     std::swap(J_f64_, earlier->J_f64_);
+    if (structure.zeros_in_records) J_f32_.clear(), J_f64_.clear();
   }
   std::size_t size = 0;
   for (const ParameterBlock& block : problem.parameters) {
@@ -62,7 +63,8 @@ const double* BlockModel::records() const { return J_f64_.data(); }
 
 // What functions take that are not recorded nobody knows.
 bool BlockModel::alone() const {
-  return evaluator_.jacobian_cost() < kThreadWork && evaluator_.counts().traced == structure_.list.blocks();
+  const BlockCounts counts = evaluator_.counts();
+  return evaluator_.jacobian_cost() < kThreadWork && counts.traced + counts.spared == structure_.list.blocks();
 }
 
 // Tiles by tasks; work(pass, tile, task).

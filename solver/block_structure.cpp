@@ -14,12 +14,28 @@ namespace {
 
 constexpr int kLargestPoint = 8;             // tangent numbers of a block that may be eliminated first
 constexpr std::uint32_t kLargestCamera = 16;  // tangent numbers of blocks that are taken together
+constexpr std::size_t kManyCells = 8;         // of a residual block, beyond which cameras are made larger at the cost of zeros
+constexpr double kInCommon = 0.75;            // of the residual blocks of two parameter blocks that are taken together then
 constexpr std::size_t kMostChunks = 16;
 constexpr double kLeastWork = 2e6;  // of a chunk, in multiplications, for a thread to be worth waking
 constexpr double kSumWork = 400;    // and for each number it sums: to clear it, and to add it up, takes a tenth of that
+constexpr double kEvaluations = 20;  // of J, that a solve usually takes
 constexpr std::uint32_t kNone = 0xffffffffU;
 
 std::size_t round_up(std::size_t n, std::size_t multiple) { return (n + multiple - 1) / multiple * multiple; }
+
+// Whether two ascending lists have most of their numbers in common.
+bool mostly_equal(std::span<const std::uint32_t> a, std::span<const std::uint32_t> b) {
+  const auto least = static_cast<std::size_t>(kInCommon * static_cast<double>(std::max(a.size(), b.size())));
+  if (std::min(a.size(), b.size()) <= least) return false;
+  std::size_t common = 0;
+  for (auto i = a.begin(), j = b.begin(); i != a.end() && j != b.end();) {
+    if (*i == *j) ++common, ++i, ++j;
+    else if (*i < *j) ++i;
+    else ++j;
+  }
+  return common > least;
+}
 
 bool takes_part(const Problem::Impl& problem, std::size_t block) {
   return std::ranges::any_of(problem.parameters_of(block), [&](std::uint32_t p) { return problem.parameters[p].tangent() > 0; });
@@ -27,7 +43,8 @@ bool takes_part(const Problem::Impl& problem, std::size_t block) {
 
 }  // namespace
 
-BlockStructure::BlockStructure(const Problem::Impl& problem, std::size_t vector_f32, std::size_t vector_f64, bool known, StepSolver how)
+BlockStructure::BlockStructure(const Problem::Impl& problem, std::size_t vector_f32, std::size_t vector_f64, bool known, StepSolver how,
+                               bool factor_if_cheaper)
     : lanes_f32(vector_f32), lanes_f64(vector_f64) {
   number_parameters(problem);
   choose_points(problem);
@@ -37,10 +54,11 @@ BlockStructure::BlockStructure(const Problem::Impl& problem, std::size_t vector_
   for (const std::uint32_t size : block_size) camera_offset.push_back(camera_offset.back() + size);
   order_slots(problem);
   lay_out_records(problem);
+  list.evaluations = kEvaluations;
   for (std::size_t slot = 0; known && slot < residual_block.size(); ++slot) list.known.push_back(problem.traced[residual_block[slot]]);
   find_entries();
   iteration_pays_ = iteration_pays();
-  implicit = implicit_if(how);
+  implicit = implicit_if(how, factor_if_cheaper);
   if (implicit) {
     for (std::uint32_t a = 0; a < cameras(); ++a) reduced_blocks.push_back({a, a});
   } else {
@@ -129,17 +147,24 @@ void BlockStructure::choose_points(const Problem::Impl& problem) {
   form_cameras(problem, first, blocks);
 }
 
-// `blocks` of parameter block p from first[p] on: the residual blocks that depend on it, ascending.
+// `blocks` of parameter block p from first[p] on: the residual blocks that depend on it, ascending. Parameter blocks with the
+// same residual blocks are one camera. Where a residual block depends on many small ones (a spline's control points), pairs
+// of them are what elimination spends its time on: there most of the residual blocks in common are enough, and a residual
+// block that lacks one of a camera's parameter blocks has zeros in its place.
 void BlockStructure::form_cameras(const Problem::Impl& problem, const std::vector<std::size_t>& first, const std::vector<std::uint32_t>& blocks) {
   camera_of.assign(problem.parameters.size(), -1);
   within.assign(problem.parameters.size(), 0);
   const auto uses_of = [&](std::uint32_t p) { return std::span(blocks).subspan(first[p], first[p + 1] - first[p]); };
   for (const std::uint32_t p : camera_parameter) {
     const auto size = static_cast<std::uint32_t>(problem.parameters[p].tangent());
-    for (const std::uint32_t q : problem.parameters_of(blocks[first[p]])) {
-      if (q == p || camera_of[q] < 0 || !std::ranges::equal(uses_of(p), uses_of(q))) continue;
+    const auto beside = problem.parameters_of(blocks[first[p]]);
+    for (const std::uint32_t q : beside) {
+      if (q == p || camera_of[q] < 0) continue;
       std::uint32_t& together = block_size[static_cast<std::size_t>(camera_of[q])];
       if (together + size > kLargestCamera) continue;
+      const bool same = std::ranges::equal(uses_of(p), uses_of(q));
+      if (!same && (beside.size() <= kManyCells || !mostly_equal(uses_of(p), uses_of(q)))) continue;
+      zeros_in_records = zeros_in_records || !same;
       camera_of[p] = camera_of[q];
       within[p] = together;
       together += size;

@@ -22,7 +22,8 @@ struct ManifoldRecord {
 struct BlockStructure {
   // For vectors of that many numbers. The problem has no gaps. `known`: list.known says where the problem's last
   // evaluator has residual blocks.
-  BlockStructure(const Problem::Impl& problem, std::size_t lanes_f32, std::size_t lanes_f64, bool known = false, StepSolver how = StepSolver::factored);
+  BlockStructure(const Problem::Impl& problem, std::size_t lanes_f32, std::size_t lanes_f64, bool known = false,
+                 StepSolver how = StepSolver::factored, bool factor_if_cheaper = false);
 
   // Residual blocks in the order of elimination ("slots"): evaluated with this list.
   BlockList list;
@@ -39,10 +40,11 @@ struct BlockStructure {
   bool groups_followed = false;  // elimination groups that were given decide which blocks are points
   std::vector<std::int32_t> point_of, camera_of;  // by parameter block; -1: not such a one
   // A point is one parameter block. A camera is several where the same residual blocks depend on them (position and
-  // rotation of a pose): their tangent numbers side by side.
+  // rotation of a pose), or nearly the same: their tangent numbers side by side.
   std::vector<std::uint32_t> point_parameter, camera_parameter;
   std::vector<std::uint32_t> within;  // by parameter block: its first number in its camera
   std::size_t cameras() const { return block_size.size(); }
+  bool zeros_in_records = false;  // records have places that no derivative is ever written to: J must be zero there
 
   // What EliminationData points to.
   std::size_t pad = 0, points = 0, real_points = 0;  // points from real_points on have size 0
@@ -58,7 +60,8 @@ struct BlockStructure {
 
   // S is an operator (StepSolver::iterative was asked for, or pays): only its diagonal blocks are below.
   bool implicit = false;
-  bool implicit_if(StepSolver how) const { return how == StepSolver::iterative || (how == StepSolver::automatic && iteration_pays_); }
+  // `factor_if_cheaper`: see ProblemControl.
+  bool implicit_if(StepSolver how, bool factor_if_cheaper) const;
   // The reduced system: blocks of S by pairs of cameras a <= b, ascending; all diagonal blocks are there.
   struct ReducedBlock {
     std::uint32_t a = 0, b = 0;
@@ -104,6 +107,7 @@ struct BlockStructure {
   void lay_out_records(const Problem::Impl& problem);
   void find_entries();
   bool iteration_pays() const;
+  bool iteration_takes_less() const;
   bool iteration_pays_ = false;
   std::vector<std::int32_t> own_column_;
   std::vector<std::uint64_t> own_record_;

@@ -9,8 +9,10 @@ namespace {
 
 constexpr std::size_t kMostKept = std::size_t{256} << 20;  // bytes
 
-BlockStructure structure_of(const Problem::Impl& problem, bool known, StepSolver how) {
-  BlockStructure made(problem, block_kernels().lanes_f32, block_kernels().lanes_f64, known, how);
+bool factor_if_cheaper(const ProblemControl* control) { return control && control->factor_if_cheaper; }
+
+BlockStructure structure_of(const Problem::Impl& problem, bool known, StepSolver how, const ProblemControl* control) {
+  BlockStructure made(problem, block_kernels().lanes_f32, block_kernels().lanes_f64, known, how, factor_if_cheaper(control));
   if (made.tangent_size() == 0) throw ValidationError("solve: no residual block depends on a parameter block that is free");
   return made;
 }
@@ -19,7 +21,7 @@ BlockStructure structure_of(const Problem::Impl& problem, bool known, StepSolver
 
 PreparedProblem::PreparedProblem(const Problem::Impl& problem, std::span<const double> x, const Parallelism& parallelism,
                                  StepSolver how, const ProblemControl* control, PreparedProblem* earlier)
-    : structure(structure_of(problem, earlier != nullptr, how)),
+    : structure(structure_of(problem, earlier != nullptr, how, control)),
       model(problem, structure, x, parallelism, control, earlier ? &earlier->model : nullptr),
       solver(structure, parallelism, earlier ? &earlier->solver : nullptr), shape(problem.shape) {}
 
@@ -34,7 +36,8 @@ std::shared_ptr<PreparedProblem> take_prepared(Problem::Impl& problem, std::span
   // Taken out while it is used: what throws leaves nothing behind, and a solve inside a callback makes its own.
   const std::shared_ptr<PreparedProblem> earlier = std::move(problem.prepared);
   problem.prepared = nullptr;
-  if (earlier && earlier->shape == problem.shape && earlier->structure.implicit == earlier->structure.implicit_if(how)) {
+  if (earlier && earlier->shape == problem.shape &&
+      earlier->structure.implicit == earlier->structure.implicit_if(how, factor_if_cheaper(control))) {
     earlier->model.begin(parallelism, control);
     earlier->solver.begin(parallelism);
     return earlier;

@@ -65,6 +65,33 @@ NLSQ_INLINE typename Simd<T>::V load_part(const R* row, std::size_t v, std::size
   return v + S::lanes <= size ? load_as<T>(row + v) : S::keep_first(load_as<T>(row + v), size - v);
 }
 
+// Which of many small matrices side by side have numbers other than 0. Where a point has many entries most of them may be
+// zero (a spline's control points far away), and pairs of them are what takes the time. Few are not looked at.
+class NonZero {
+ public:
+  // The matrix k: `rows` rows, `stride` apart, of size_of(k) numbers from first_of(k) on.
+  template <class First, class Size>
+  NonZero(std::size_t count, std::size_t rows, std::size_t stride, First first_of, Size size_of)
+      : all_(count <= kFew || count > kMost) {
+    for (std::size_t w = 0; !all_ && w < (count + 63) / 64; ++w) marks_[w] = 0;
+    for (std::size_t k = 0; !all_ && k < count; ++k) {
+      const auto* row = first_of(k);
+      const std::size_t size = size_of(k);
+      bool any = false;
+      for (std::size_t i = 0; i < rows && !any; ++i, row += stride) {
+        for (std::size_t j = 0; j < size; ++j) any |= row[j] != 0;
+      }
+      marks_[k / 64] |= std::uint64_t{any} << (k % 64);
+    }
+  }
+  bool operator()(std::size_t k) const { return all_ || (marks_[k / 64] >> (k % 64) & 1) != 0; }
+
+ private:
+  static constexpr std::size_t kFew = 8, kMost = 4096;
+  bool all_;
+  std::uint64_t marks_[kMost / 64];
+};
+
 struct PointView {
   const std::uint32_t* blocks;  // F block of each entry
   std::size_t entries;
@@ -183,12 +210,17 @@ void form_W(const EliminationData<R>& d, const PointView& view, std::size_t p, T
   const std::uint32_t* pairs = d.pair_block + d.pair_first[p];
   for (std::size_t s = d.slot_first[p]; s < d.slot_first[p + 1]; ++s) {
     const R* record = d.J + d.record[s];
-    const std::size_t stride = d.stride[s], rows = d.rows[s];
-    for (std::size_t c = d.cell_first[s]; c < d.cell_first[s + 1]; ++c) {
+    const std::size_t stride = d.stride[s], rows = d.rows[s], first = d.cell_first[s];
+    const NonZero cells(
+        d.cell_first[s + 1] - first, rows, stride, [&](std::size_t k) { return record + d.cell_column[first + k]; },
+        [&](std::size_t k) { return d.block_size[view.blocks[d.cell_entry[first + k]]]; });
+    for (std::size_t c = first; c < d.cell_first[s + 1]; ++c) {
+      if (!cells(c - first)) continue;
       const std::size_t a = d.cell_entry[c], size_a = d.block_size[view.blocks[a]];
       const R* F_a = record + d.cell_column[c];
       if (e > 0) add_W<R, T, E>(W + a * entry_size, record, F_a, size_a, pad, rows, stride, e);
       for (std::size_t other = c; other < d.cell_first[s + 1]; ++other) {
+        if (!cells(other - first)) continue;
         const std::size_t b = d.cell_entry[other];
         add_product<R, T>(S_out + d.reduced_target[pairs[a * view.entries - a * (a + 1) / 2 + b]], F_a, record + d.cell_column[other],
                           size_a, d.block_size[view.blocks[b]], rows, stride);
@@ -205,15 +237,17 @@ NLSQ_INLINE typename Simd<T>::V without_products(typename Simd<T>::V sum, int si
   return sum;
 }
 
-// Blocks (a, c) of S, c = a, a + 1, ...: -= Y_aᵀ W_c over the point's e rows.
+// Blocks (a, c) of S, c = a, a + 1, ...: -= Y_aᵀ W_c over the point's e rows; only where W_c is not zero, if `entries` tells.
 template <class T, int E>
 [[gnu::noinline]] void subtract_products(T* S_out, const std::uint64_t* targets, const std::uint32_t* pairs, const T* Y, const T* W,
                                          std::size_t count, std::size_t size_a, const std::uint32_t* sizes,
-                                         const std::uint32_t* blocks, std::size_t pad, int size) {
+                                         const std::uint32_t* blocks, std::size_t pad, int size, std::size_t a = 0,
+                                         const NonZero* entries = nullptr) {
   using S = Simd<T>;
   constexpr int kept = E == kAnySize || E == 0 ? 1 : E;
   const int e = E == kAnySize ? size : E;
   for (std::size_t c = 0; c < count; ++c, W += static_cast<std::size_t>(e) * pad) {
+    if (entries && !(*entries)(a + c)) continue;
     const ReducedLayout layout(size_a, sizes[blocks[c]], S::lanes);
     T* block = S_out + targets[pairs[c]];
     for (std::size_t v = 0; v < layout.whole; v += S::lanes) {
@@ -275,14 +309,20 @@ bool eliminate_point(const EliminationData<R>& d, std::size_t p, const double* V
   T* Y = scratch + view.entries * entry_size;
   form_W<R, T, E>(d, view, p, W, S_out);
   if (e == 0) return true;
+  const NonZero entries(
+      view.entries, static_cast<std::size_t>(e), pad, [&](std::size_t k) { return W + k * entry_size; },
+      [&](std::size_t k) { return d.block_size[view.blocks[k]]; });
   for (std::size_t a = 0; a < view.entries; ++a) {
+    if (!entries(a)) continue;
     form_Y<T, E>(Y + a * entry_size, W + a * entry_size, Vi, g + d.point_offset[p], b + view.blocks[a] * pad, d.block_size[view.blocks[a]], pad, e);
   }
   const std::uint32_t* pairs = d.pair_block + d.pair_first[p];
   for (std::size_t a = 0; a < view.entries; ++a) {
     const std::size_t count = view.entries - a;
-    subtract_products<T, E>(S_out, d.reduced_target, pairs, Y + a * entry_size, W + a * entry_size, count, d.block_size[view.blocks[a]], d.block_size,
-                            view.blocks + a, pad, e);
+    if (entries(a)) {
+      subtract_products<T, E>(S_out, d.reduced_target, pairs, Y + a * entry_size, W + a * entry_size, count,
+                              d.block_size[view.blocks[a]], d.block_size, view.blocks + a, pad, e, a, &entries);
+    }
     pairs += count;
   }
   return true;

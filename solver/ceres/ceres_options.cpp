@@ -8,13 +8,9 @@
 
 namespace nlsq::inline v0 {
 
-namespace {
-
 bool iterative(const ceres::Solver::Options& options) {
   return options.linear_solver_type == ceres::CGNR || options.linear_solver_type == ceres::ITERATIVE_SCHUR;
 }
-
-}  // namespace
 
 SolverOptions solver_options(const ceres::Solver::Options& options) {
   SolverOptions out;
@@ -23,7 +19,8 @@ SolverOptions solver_options(const ceres::Solver::Options& options) {
   // Ceres's default of 10⁹ seconds is no limit; a limit of 0 ends before the first step.
   out.max_seconds = options.max_solver_time_in_seconds >= 1e9 ? 0 : std::max(options.max_solver_time_in_seconds, 1e-9);
   out.initial_lambda = 1 / options.initial_trust_region_radius;
-  // Whoever names a direct solver other than the default gets one; dense or sparse is decided by the structure.
+  // Whoever names a direct solver other than the default gets one; dense or sparse is decided by the structure. An iterative
+  // solver that is named serves unless a factor takes fewer operations (problem_control).
   const bool named = options.linear_solver_type != ceres::Solver::Options().linear_solver_type;
   out.step_solver = iterative(options) ? StepSolver::iterative : named ? StepSolver::factored : StepSolver::automatic;
   out.preconditioner = options.preconditioner_type == ceres::JACOBI ? Preconditioner::jacobi : Preconditioner::schur_jacobi;
@@ -34,6 +31,7 @@ SolverOptions solver_options(const ceres::Solver::Options& options) {
 
 ProblemControl problem_control(const ceres::Solver::Options& options) {
   ProblemControl out;
+  out.factor_if_cheaper = iterative(options);
   out.function_tolerance = options.function_tolerance;
   out.gradient_tolerance = options.gradient_tolerance;
   out.parameter_tolerance = options.parameter_tolerance;

@@ -66,6 +66,10 @@ void Session::say(ceres::TerminationType type, std::string message) {
   if (options_.linear_solver_type == ceres::CGNR && facts_.iterative && facts_.eliminated_blocks > 0) {
     ignored += std::string(ignored.empty() ? "" : ", ") + "linear_solver_type CGNR (conjugate gradients on the Schur complement served)";
   }
+  if (iterative(options_) && facts_.linear_solves > 0 && !facts_.iterative) {
+    ignored += fmt::format("{}linear_solver_type {} (a {} factor served: by counts of operations it takes less)", ignored.empty() ? "" : ", ",
+                           ceres::LinearSolverTypeToString(options_.linear_solver_type), facts_.dense ? "dense" : "sparse");
+  }
   if (!ignored.empty()) message += "; options without a counterpart in nlsq: " + ignored;
   theirs_.message = ours_.message = std::move(message);
 }

@@ -1,4 +1,4 @@
-// Ceres's iterative linear solvers: what is asked for is what serves, or the summary says what did.
+// Ceres's iterative linear solvers: what is asked for serves where it pays, and the summary says what did.
 #include <bal.hpp>
 
 #include <nlsq/ceres.hpp>
@@ -32,8 +32,10 @@ struct Reached {
   ceres::Solver::Summary summary;
 };
 
-Reached adjust(const ceres::Solver::Options& options, bool theirs = false) {
-  bal::Problem scene = bal::generate(12, 150, 900, 4);
+// Cameras that see points with many others, and few each: a factor takes more than products do.
+bal::Problem scattered() { return bal::generate(100, 1000, 3000, 4, 0.5, 0.01, true); }
+
+Reached adjust(const ceres::Solver::Options& options, bool theirs = false, bal::Problem scene = scattered()) {
   ceres::Problem problem;
   add_all(problem, scene);
   Reached reached;
@@ -84,8 +86,20 @@ TEST_CASE("Ceres's limit and forcing term of conjugate gradients are kept") {
   CHECK(adjust(options).summary.iterations[1].linear_solver_iterations < far);
 }
 
+TEST_CASE("A small system is factored whatever is named, where counts of operations say that it takes less, and the summary says so") {
+  for (const ceres::LinearSolverType named : {ceres::ITERATIVE_SCHUR, ceres::CGNR}) {
+    const Reached small = adjust(with(named, ceres::SCHUR_JACOBI), false, bal::generate(12, 150, 900, 4));
+    const Reached theirs = adjust(with(ceres::DENSE_SCHUR, ceres::JACOBI), true, bal::generate(12, 150, 900, 4));
+    CHECK(small.summary.linear_solver_type_given == named);
+    CHECK(small.summary.linear_solver_type_used == ceres::DENSE_SCHUR);
+    CHECK(small.summary.message.find("(a dense factor served: by counts of operations it takes less)") != std::string::npos);
+    for (const ceres::IterationSummary& it : small.summary.iterations) CHECK(it.linear_solver_iterations <= 1);
+    CHECK(small.cost == doctest::Approx(theirs.cost).epsilon(1e-9));
+  }
+}
+
 TEST_CASE("A direct solver that is named is one") {
-  const Reached direct = adjust(with(ceres::SPARSE_SCHUR, ceres::JACOBI));
+  const Reached direct = adjust(with(ceres::SPARSE_SCHUR, ceres::JACOBI), false, bal::generate(12, 150, 900, 4));
   CHECK(direct.summary.linear_solver_type_used == ceres::DENSE_SCHUR);  // of 108 unknowns
   CHECK(direct.summary.preconditioner_type_used == ceres::IDENTITY);
 }

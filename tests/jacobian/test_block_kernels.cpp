@@ -25,7 +25,9 @@ struct Scene {
   Eigen::MatrixXd dense;
   Eigen::VectorXd r;
 
-  Scene(unsigned seed, const std::vector<std::uint32_t>& cameras, const std::vector<std::uint32_t>& sizes) : block_size(cameras) {
+  // `wide`: every residual block has all cameras, two in three of them with derivatives that are zero.
+  Scene(unsigned seed, const std::vector<std::uint32_t>& cameras, const std::vector<std::uint32_t>& sizes, bool wide = false)
+      : block_size(cameras) {
     std::mt19937 random(seed);
     const auto number = [&] { return static_cast<double>(random() % 2001) / 1000 - 1; };
     pad = (*std::ranges::max_element(cameras) + 15) / 16 * 16;
@@ -53,6 +55,7 @@ struct Scene {
       for (auto& cameras_of : seen) {
         std::set<std::uint32_t> some{static_cast<std::uint32_t>(random() % cameras.size())};
         if (random() % 3 == 0) some.insert(static_cast<std::uint32_t>(random() % cameras.size()));
+        for (std::uint32_t c = 0; wide && c < cameras.size(); ++c) some.insert(c);
         cameras_of.assign(some.begin(), some.end());
         met.insert(some.begin(), some.end());
       }
@@ -69,13 +72,18 @@ struct Scene {
         }
         cell_first.push_back(static_cast<std::uint32_t>(cell_entry.size()));
         stride.push_back(column);
+        std::set<std::uint32_t> zero;
+        for (std::uint32_t c = 0; wide && c < cameras.size(); ++c) {
+          if (random() % 3 != 0) zero.insert(c);
+        }
         for (std::uint32_t i = 0; i < count; ++i) {
           Row row{{}, 0};
           for (std::uint32_t k = 0; k < sizes[p]; ++k) J.push_back(number()), row.terms.emplace_back(point_offset[p] + k, J.back());
           J.push_back(number());
           row.r = J.back();
           for (const std::uint32_t c : cameras_of) {
-            for (std::uint32_t k = 0; k < cameras[c]; ++k) J.push_back(number()), row.terms.emplace_back(point_numbers + camera_offset[c] + k, J.back());
+            const double factor = zero.contains(c) ? 0 : 1;
+            for (std::uint32_t k = 0; k < cameras[c]; ++k) J.push_back(factor * number()), row.terms.emplace_back(point_numbers + camera_offset[c] + k, J.back());
           }
           all.push_back(row);
         }
@@ -261,6 +269,10 @@ TEST_CASE("Points of three numbers and cameras of nine") { check_all(Scene(1, {9
 
 TEST_CASE("Points and cameras of every size, residual blocks without a point, and with two cameras") {
   check_all(Scene(2, {1, 6, 17, 9, 3}, {0, 1, 2, 3, 4, 5, 6, 7, 8, 0, 1, 3, 0, 2}));
+}
+
+TEST_CASE("Residual blocks of many cameras, most of them without a part in them") {
+  check_all(Scene(6, {2, 2, 16, 2, 1, 2, 3, 2, 2, 9, 2, 2, 2}, {1, 0, 1, 3, 0, 2, 7, 0}, true));
 }
 
 TEST_CASE("No cameras at all: points alone") {

@@ -41,6 +41,9 @@ struct BlockList {
   // Places in an evaluator of other blocks and these, by block; empty: there is none.
   std::vector<BlockPlace> known;
   std::vector<std::uint32_t> component;  // part of the problem that block b is of; empty: there is one
+  // How often J is going to be evaluated, as far as can be told before. Where making programs would cost more than they
+  // save by then, blocks are evaluated by dual numbers, or by derivatives of their own. 0: all programs are made.
+  double evaluations = 0;
 
   std::size_t blocks() const { return functions.size(); }
   std::span<const std::uint32_t> of(std::size_t block) const {
@@ -63,6 +66,7 @@ struct SampledError {
 
 struct BlockCounts {
   std::size_t traced = 0, dual = 0, own = 0, differences = 0;
+  std::size_t spared = 0;  // of those, blocks whose programs were not worth making
 };
 
 // One thread's buffers. Ends with the evaluator, and with its next call of classify() or distrust().
@@ -76,6 +80,10 @@ class BlockPass {
   virtual std::size_t jacobian(std::size_t tile, std::span<const double> x, float* J) = 0;
   // r of the tile's blocks by the user's own code in double, never by a program.
   virtual void reference(std::size_t tile, std::span<const double> x, double* r) = 0;
+  // Of the tile's blocks, where r has their residuals: how far rounding may carry a residual, by a running error bound along
+  // the recorded operations, to first order. Residuals by a program and by the function itself may differ by some times as
+  // much, and the program be right. 0 where the function itself gives them; not finite where nothing can be said.
+  virtual void rounding(std::size_t tile, std::span<const double> x, double* bounds) = 0;
   // What was sampled since this was asked last.
   virtual std::vector<SampledError> take_samples() = 0;
   // Of all programs; or of those of one part of the problem.
@@ -126,7 +134,8 @@ class NLSQ_API BlockEvaluator {
   // Why blocks were not recorded; empty where all were.
   const std::string& note() const;
   std::size_t programs() const;
-  // f64 adds of one pass over all blocks.
+  // f64 adds of one pass over all blocks whose operations are known: those of programs, and those that were recorded and
+  // spared a program.
   double value_cost() const;
   double jacobian_cost() const;
   std::size_t bytes() const;

@@ -47,6 +47,10 @@ struct ProblemControl {
   double least_gain = 1e-3;        // of a step that is taken
   int max_invalid_steps = 0;       // failed factorisations in a row; 0: no limit
 
+  // StepSolver::iterative is what a caller of that library named who may not know the problem's size: a factor serves where
+  // counts of operations say that it takes less.
+  bool factor_if_cheaper = false;
+
   // After each step; Stop ends the solve.
   std::function<CallbackResult(const BlockStepReport&)> observer;
   // Before any function is called at x. `new_point`: x is not where functions were called last.
