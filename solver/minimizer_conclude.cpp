@@ -31,9 +31,12 @@ bool Minimizer::reached() {
   const double cosine = gradient_cosine(*at_, around);
   if (zero_residual(at_->cost, summary_.initial_cost, magnitude_)) return true;
   const bool known = first_order_known();
-  // Within rounding; where columns are nearly dependent that is far from the optimum unless ν₀ is rounding, too.
+  // Within rounding; where columns are nearly dependent that is far from the optimum unless ν₀ is rounding, too. Bounds are worst
+  // cases: steps go on while they help, until few standard errors are left.
+  const bool in_noise = first_.decrement <= decrement_noise(at_->cost, magnitude_) &&
+                        (residuals_are_rounding(at_->cost, magnitude_) || (!last_accepted_ && first_.decrement_sigma <= kNearInNoise));
   if (gradient_noise(*at_, magnitude_, column_magnitude_, evaluator_.jacobian_error(), around).noise &&
-      (!known || first_.decrement_sigma <= options_.tau || first_.decrement <= decrement_noise(at_->cost, magnitude_))) {
+      (!known || first_.decrement_sigma <= options_.tau || in_noise)) {
     return true;
   }
   if (known) {
