@@ -178,18 +178,21 @@ void find_intervals(const Arguments& arguments, const ModelChoice& model, const 
   report.warnings.push_back(fmt::format("a fit with a parameter held found a lower cost: start at --p0 {}", start));
 }
 
-// Formulas have no rule for a first guess; when a fit of one fails, that is the first thing to mend.
-void warn_of_missing_starts(const ModelChoice& model, const FitResult& fit, const NamedValues& p0,
-                            std::vector<std::string>& warnings) {
-  if (model.builtin != nullptr || fit.success()) return;
+// What may help a fit that ended without a minimum: other starting values, or several. Formulas have no rule for a first guess.
+void advise_starts(const ModelChoice& model, const FitResult& fit, const NamedValues& p0, std::vector<std::string>& warnings) {
+  const Summary& s = fit.summary;
+  if (fit.success()) return;
   std::vector<std::string> missing;
   for (const std::string& name : model.formula.parameters) {
     const bool given = std::any_of(p0.begin(), p0.end(), [&](const auto& p) { return p.first == name; });
     if (!given) missing.push_back(name);
   }
-  if (missing.empty()) return;
-  warnings.push_back(fmt::format("{} had no starting value; --p0 with values of the right size may help",
-                                 fmt::join(missing, ", ")));
+  if (model.builtin == nullptr && !missing.empty()) {
+    warnings.push_back(fmt::format("{} had no starting value; --p0 with values of the right size may help, or --starts 32",
+                                   fmt::join(missing, ", ")));
+  } else if (s.termination == Termination::no_progress) {
+    warnings.push_back("other starting values may help (--p0), or several starts (--starts 32)");
+  }
 }
 
 std::vector<std::string> collect_warnings(const FitData& data, const ModelChoice& model, const FitResult& fit,
@@ -201,7 +204,7 @@ std::vector<std::string> collect_warnings(const FitData& data, const ModelChoice
   }
   warnings.insert(warnings.end(), model.warnings.begin(), model.warnings.end());
   warnings.insert(warnings.end(), fit.warnings.begin(), fit.warnings.end());
-  warn_of_missing_starts(model, fit, p0, warnings);
+  advise_starts(model, fit, p0, warnings);
   return warnings;
 }
 

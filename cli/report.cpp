@@ -201,8 +201,9 @@ std::string precision_line(const FitReport& report) {
   std::string out = fmt::format("Precision  {}{}, {}", format_history(summary, report.fit.rows), eliminated(report.fit),
                                 certificate.passed ? "certified" : "not certified");
   if (!certificate.governed_by.empty()) out += fmt::format(" by {}", certificate.governed_by);
-  out += fmt::format(", κ = {:.1e}, distance to the optimum {:.1e} standard errors\n", certificate.condition,
-                     certificate.decrement_sigma);
+  const double distance = certificate.decrement_sigma;
+  out += fmt::format(", κ = {:.1e}, distance to the optimum {}\n", certificate.condition,
+                     std::isfinite(distance) ? fmt::format("{:.1e} standard errors", distance) : "unknown: nothing scatters");
   return out + fmt::format("Time   {} (read {}, fit {}), {} kernels, {}\n", seconds(report.total_seconds),
                            seconds(report.read_seconds), seconds(summary.time.total), summary.kernel,
                            summary.evaluator);

@@ -196,6 +196,14 @@ GradientNoise gradient_noise(const Linearization& at, double magnitude, std::spa
 // ν₀ = ‖Qᵀr‖ moves by no more than r does.
 double decrement_noise(double cost, double magnitude) { return 32 * kU * (magnitude + std::sqrt(2 * cost)); }
 
+bool residuals_are_rounding(double cost, double magnitude) { return std::sqrt(2 * cost) <= 4 * kU * magnitude; }
+
+double grid_decrement(const Linearization& at, std::span<const double> x) {
+  double squares = 0;
+  for (std::size_t j = 0; j < x.size(); ++j) squares += x[j] * x[j] * at.normal(j, j);
+  return kU * std::sqrt(squares);
+}
+
 double step_noise(double condition, std::size_t parameters) {
   return static_cast<double>(parameters) * kU * std::sqrt(condition);
 }
@@ -301,7 +309,8 @@ Step undamped_within(const Linearization& at, const Box& room, UndampedSolver& s
   return scratch.solver.solve(0);
 }
 
-bool pass(const Evaluator& evaluator, const Linearization& at, const CertificateTests& tests, std::size_t free, Certified& out) {
+bool pass(const Evaluator& evaluator, std::span<const double> x, const Linearization& at, const CertificateTests& tests, std::size_t free,
+          Certified& out) {
   Certificate& c = out.certificate;
   const double nu = c.decrement_sigma;
   const double sigma = scatter(c.cost, evaluator.residuals(), static_cast<std::size_t>(c.rank), tests.unit_sigma);
@@ -314,8 +323,12 @@ bool pass(const Evaluator& evaluator, const Linearization& at, const Certificate
   const bool near = sigma > 0 && c.decrement_sigma <= tests.tau;
   const bool flat = c.gradient_norm <= tests.gtol;
   const bool settled = c.step <= std::max(tests.xtol, c.qr ? c.covariance_error : 0.0);
-  // Where columns are nearly dependent a gradient of rounding size may be far from the optimum.
-  const bool noise = rounding.noise && (near || nu <= decrement_noise(c.cost, tests.magnitude));
+  // Where columns are nearly dependent a gradient of rounding size may be far from the optimum, and where terms are far larger
+  // than σ its bound is.
+  const bool rounding_alone = residuals_are_rounding(c.cost, tests.magnitude);
+  const bool close = std::max(c.decrement_sigma, grid_decrement(at, x) / sigma) <= kNearInNoise;  // not where σ is 0
+  const bool in_noise = close && (near || nu <= decrement_noise(c.cost, tests.magnitude));
+  const bool noise = rounding.noise && (in_noise || (rounding_alone && nu <= decrement_noise(c.cost, tests.magnitude)));
   const bool zero = zero_residual(c.cost, tests.initial_cost, tests.magnitude);
   // Squares that underflow hide the gradient; and where no parameter moves the residual nothing was fitted.
   if (tests.underflow || (c.rank == 0 && free > 0 && !zero)) return false;
@@ -344,13 +357,13 @@ void certify(Evaluator& evaluator, std::span<const double> x, Linearization& at,
   out.step.assign(x.size(), 0.0);
   if (!at.finite) return;  // derivatives that are not finite where the residuals are: nothing to certify
   if (tests.room.empty()) {
-    if (examine(evaluator, x, at, nullptr, scratch, out)) pass(evaluator, at, tests, x.size(), out);
+    if (examine(evaluator, x, at, nullptr, scratch, out)) pass(evaluator, x, at, tests, x.size(), out);
     return;
   }
   const Step model = undamped_within(at, tests.room, scratch);
   Face face = pushed_face(at, tests.room, model);
   if (!examine_face(evaluator, x, at, face, scratch, out)) return;
-  const bool passed = pass(evaluator, at, tests, face.kept.size(), out);
+  const bool passed = pass(evaluator, x, at, tests, face.kept.size(), out);
   if (model.factored) out.step = model.step;  // that may end on bounds x has not reached
   // Of what lies on a bound, though the cost need not push it there, no more is known than of what is pushed.
   const Face touched = touched_face(tests.room);

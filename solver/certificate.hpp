@@ -44,6 +44,13 @@ GradientNoise gradient_noise(const Linearization& at, double magnitude, std::spa
                              double jacobian_error, const Box& room = {});
 // What rounding of the residuals makes of the decrement ν₀.
 double decrement_noise(double cost, double magnitude);
+// Bounds of rounding errors are worst cases, and with terms far larger than σ they cover many standard errors. So where the
+// gradient is within them, x is a minimum only up to so many standard errors, or where the residuals themselves are rounding.
+inline constexpr double kNearInNoise = 0.1;
+bool residuals_are_rounding(double cost, double magnitude);
+// How far x may be from the optimum because its parameters are numbers of f64, and no others lie between: ‖u D x‖, on the scale
+// of ν₀.
+double grid_decrement(const Linearization& at, std::span<const double> x);
 // What rounding makes of a step by QR, relative to ‖D x‖: n u √κ₀.
 double step_noise(double condition, std::size_t parameters);
 // The residual is nothing but rounding: 32 digits below the start's, and 12 below its own terms.

@@ -34,7 +34,7 @@ std::string held_names(const FitResult& fit) {
   return names;
 }
 
-void warn(FitResult& fit, const Certificate& c, const std::vector<int>& free) {
+void warn(FitResult& fit, const Certificate& c, const std::vector<int>& free, bool lost, bool absolute_sigma) {
   std::string names;
   for (const int j : c.confounded) {
     if (!names.empty()) names += ", ";
@@ -45,10 +45,14 @@ void warn(FitResult& fit, const Certificate& c, const std::vector<int>& free) {
         "{} at a bound: without a standard error, and those of the others are as if it were fixed there", held));
   }
   if (!names.empty()) {
-    fit.warnings.push_back(fmt::format(
-        "the data do not determine {}: only combinations of them; fix one, or simplify the model", names));
+    fit.warnings.push_back(
+        lost ? fmt::format("the data do not determine {} where the fit ended: start elsewhere, or fix what they cannot tell", names)
+             : fmt::format("the data do not determine {}: only combinations of them; fix one, or simplify the model", names));
   }
   if (c.verdict == Verdict::noise_floor) fit.warnings.push_back("the fit ended at the noise floor of f64");
+  if (fit.dof > 0 && fit.rss == 0 && !absolute_sigma) {
+    fit.warnings.push_back("every residual is zero: there is no scatter to take standard errors from, and they are undefined");
+  }
   if (fit.dof == 0) fit.warnings.push_back("as many parameters as rows: standard errors are undefined");
 }
 
@@ -61,7 +65,7 @@ double FitResult::correlation(std::size_t i, std::size_t j) const {
 double covariance_factor(double rss, std::size_t rows, std::size_t free, int rank, bool absolute_sigma) {
   if (absolute_sigma) return 1;
   const double scatter_dof = static_cast<double>(rows) - static_cast<double>(rank);
-  return rows > free && scatter_dof > 0 ? rss / scatter_dof : kNaN;
+  return rows > free && scatter_dof > 0 && rss > 0 ? rss / scatter_dof : kNaN;
 }
 
 void fill_statistics(FitResult& fit, const MinimizerResult& minimum, const std::vector<int>& free, const Loss& loss,
@@ -88,7 +92,7 @@ void fill_statistics(FitResult& fit, const MinimizerResult& minimum, const std::
   if (loss.is_robust()) deviance = kNaN;
   fit.aic = deviance + 2 * k;
   fit.bic = deviance + k * std::log(m);
-  warn(fit, c, free);
+  warn(fit, c, free, minimum.lost_parameters, absolute_sigma);
 }
 
 }  // namespace nlsq::inline v0

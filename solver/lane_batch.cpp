@@ -23,6 +23,20 @@ LaneProblem problem_of(const Batch& batch) {
 // f32 leads where the policy is the default; one without f32 is f64 throughout.
 bool leads(const Batch& batch) { return *batch.options.precision == PrecisionPolicy{}; }
 
+// Whether f32 tells the values of a column apart, by some of them: its rounding is small beside their range. On a large
+// offset or over Unix times it is not, and what f32 leads to is where its rounding leads.
+bool seen_in_f32(const Column& column) {
+  constexpr std::size_t kSome = 32;
+  constexpr double kMostRounding = 1e-4;  // of the range
+  double least = column[0], most = least;
+  for (std::size_t k = 1; k < kSome; ++k) {
+    const double value = column[k * (column.size() - 1) / (kSome - 1)];
+    least = std::min(least, value);
+    most = std::max(most, value);
+  }
+  return 0x1p-24 * std::max(std::fabs(least), std::fabs(most)) <= kMostRounding * (most - least);
+}
+
 }  // namespace
 
 bool lanes_serve(const Batch& batch) {
@@ -90,6 +104,7 @@ void LaneBatch::run(std::size_t first, std::size_t last) {
   first_ = first;
   left_.clear();
   queue_.clear();
+  led_.clear();
   const std::size_t n = batch_.model.names.size();
   values_.resize((last - first) * n);
   starts_.assign(last - first, {});
@@ -102,9 +117,13 @@ void LaneBatch::run(std::size_t first, std::size_t last) {
       const ColumnPerFit& column = batch_.column(c);
       good = column.shared() || usable(column[f], c > batch_.x.size() ? Wanted::positive : Wanted::any);
     }
-    if (good) queue_.push_back(f);
+    if (!good) continue;
+    queue_.push_back(f);
+    bool seen = lead_ != nullptr;
+    for (std::size_t c = 0; c <= batch_.x.size() && seen; ++c) seen = seen_in_f32(batch_.column(c)[f]);
+    if (seen) led_.push_back(f);
   }
-  if (lead_) send(*lead_, queue_, &LaneBatch::lead);
+  if (lead_) send(*lead_, led_, &LaneBatch::lead);
   send(*finish_, queue_, &LaneBatch::converge);
   std::sort(left_.begin(), left_.end());
 }

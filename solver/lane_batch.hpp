@@ -50,7 +50,7 @@ class LaneBatch {
   std::vector<double> values_;          // parameters fits begin with, by fit
   std::vector<LaneStart> starts_;       // by fit
   Vector arrivals_;                     // steps by which fits that were led arrived, by fit
-  std::vector<std::size_t> queue_, left_;
+  std::vector<std::size_t> queue_, led_, left_;  // fits for the lanes; those of them that begin in f32; those for others
   Vector sampled_;                      // data columns at the sampled rows
   std::vector<const double*> sampled_columns_;
   std::vector<Column> columns_;

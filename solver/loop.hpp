@@ -38,6 +38,7 @@ struct MinimizerResult {
   Summary summary;        // termination, verdict, iterations, certificate
   double cost_noise = 0;  // rounding of the final cost
   bool repeats = true, underflow = false;  // as in Recheck, at the start or at x
+  bool lost_parameters = false;  // the data determine fewer parameters at x than at other points (lost_parameters.hpp)
   std::string stopped_by;                  // which test of the user's ended it, in words
   // What the budget ended by, where it is spent: no time or iteration is left for another attempt, or the callback said Stop.
   std::optional<Termination> spent = std::nullopt;

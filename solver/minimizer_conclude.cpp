@@ -242,8 +242,13 @@ bool reached(Loop& loop) {
   if (system.solves_iteratively()) return reached_by_damped_step(loop);
   const bool known = first_order_known(loop);
   const Recheck& rounding = loop.rounding.end.rows > 0 ? loop.rounding.end : loop.rounding.start;
-  // Within rounding; where columns are nearly dependent that is far from the optimum unless ν₀ is rounding, too.
-  const bool close = first.decrement_sigma <= options.tau || first.decrement <= decrement_noise(loop.cost(), loop.rounding.magnitude);
+  // Within rounding; where columns are nearly dependent that is far from the optimum unless ν₀ is rounding, too. Bounds are
+  // worst cases: steps go on while they help, until few standard errors are left.
+  const double magnitude = loop.rounding.magnitude;
+  const bool few_left = !loop.damping.last_accepted && first.decrement_sigma <= kNearInNoise;
+  const bool in_noise = first.decrement <= decrement_noise(loop.cost(), magnitude) &&
+                        (residuals_are_rounding(loop.cost(), magnitude) || few_left);
+  const bool close = first.decrement_sigma <= options.tau || in_noise;
   if ((known ? close : !system.derivatives_apart()) && system.gradient_is_noise(loop.point.x, rounding)) return true;
   const double cosine = system.gradient_cosine(loop.point.x);
   if (known) {
@@ -327,6 +332,7 @@ void finish(Loop& loop, MinimizerResult& out) {
   out.spent = budget_spent(loop);
   out.repeats = rounding.start.repeats && rounding.end.repeats;
   out.underflow = rounding.end.underflow;
+  out.lost_parameters = false;
   out.stopped_by = loop.ending.stopped_by;
   out.cost_noise = system.known() && system.at().finite ? loop.noise() : 0;
   std::swap(out.certified, loop.certified);

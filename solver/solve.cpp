@@ -3,6 +3,7 @@
 #include "ablation.hpp"
 #include "dense_evaluator.hpp"
 #include "fp_environment.hpp"
+#include "lost_parameters.hpp"
 #include "solve_workspace.hpp"
 
 #include <fmt/format.h>
@@ -62,6 +63,13 @@ std::string recheck_message(const MinimizerResult& result) {
                      s.evaluator, s.certificate.recheck_discrepancy);
 }
 
+std::string lost_message(const MinimizerResult& result) {
+  const Certificate& c = result.summary.certificate;
+  return fmt::format("no minimum that could be used: at the end the data determine only {} of {} parameters, at other points more. A parameter "
+                     "ran off, or the start was too far away. Give other starting values (p0), or try several starts.",
+                     c.rank, result.x.size() - c.at_bound.size());
+}
+
 std::string held_message(const Certificate& c) {
   if (c.at_bound.empty()) return {};
   return c.at_bound.size() == 1 ? ", 1 parameter at a bound" : fmt::format(", {} parameters at bounds", c.at_bound.size());
@@ -77,6 +85,7 @@ std::string message_of(const MinimizerResult& result, const DenseEvaluator& eval
                        s.certificate.wrong_column, s.certificate.jacobian_difference);
   }
   if (!s.certificate.recheck_passed) return recheck_message(result);
+  if (result.lost_parameters) return lost_message(result);
   const int n = evaluator.parameters() - static_cast<int>(s.certificate.at_bound.size());
   const std::string held = held_message(s.certificate);
   switch (s.verdict) {
@@ -121,8 +130,9 @@ std::vector<ComponentSummary> component_summaries(const DenseEvaluator& evaluato
 
 using Clock = std::chrono::steady_clock;
 
+// In a pass: rows that were only looked at, before the first one, led nowhere.
 bool went_below_f64(const KernelCounters& k) {
-  return k.rows_f32 + k.gram_flops_f16 + k.gram_flops_bf16 + k.gram_flops_f32 + k.gram_flops_f32_wide > 0;
+  return k.gram_flops_f16 + k.gram_flops_bf16 + k.gram_flops_f32 + k.gram_flops_f32_wide > 0;
 }
 
 // What makes `strict` run all of it in f64, too, beside a certificate that failed.
@@ -222,6 +232,16 @@ SolverOptions settled(SolverOptions options) {
   return options;
 }
 
+// What was certified is no minimum of the model's parameters.
+static void withdraw(MinimizerResult& result) {
+  Summary& s = result.summary;
+  result.lost_parameters = true;
+  s.termination = Termination::no_progress;
+  s.verdict = s.certificate.verdict = result.certified.certificate.verdict = Verdict::budget;
+  s.certificate.passed = result.certified.certificate.passed = false;
+  s.certificate.governed_by = result.certified.certificate.governed_by = "lost parameters";
+}
+
 void solve_in(const SolveRequest& request, DenseEvaluator& evaluator, SolveWorkspace& w) {
   const SolverOptions& options = request.options;
   const auto begin = Clock::now();
@@ -254,6 +274,7 @@ void solve_in(const SolveRequest& request, DenseEvaluator& evaluator, SolveWorks
     if (above && rule_active(Rule::never_above_start)) attempts.instead(request.x0);
   }
   Summary& s = w.best.summary;
+  if (is_success(s.verdict) && lost_parameters(evaluator, request, w.best)) withdraw(w.best);
   s.iterations.swap(w.trace);
   s.precision.issues.swap(attempts.issues());
   count_steps(s);

@@ -82,7 +82,9 @@ std::string Summary::full_report() const {
   const KernelCounters& k = precision.counters;
   std::string out = brief_report() + "\n" + message + "\n";
   out += fmt::format("  gradient (cosine)     {:.3e}  (rounding bound {:.3e})\n", certificate.gradient_norm, certificate.gradient_bound);
-  out += fmt::format("  distance to optimum   {:.3e} standard errors\n", certificate.decrement_sigma);
+  out += fmt::format("  distance to optimum   {}\n", std::isfinite(certificate.decrement_sigma)
+                                                         ? fmt::format("{:.3e} standard errors", certificate.decrement_sigma)
+                                                         : "unknown: nothing scatters");
   out += fmt::format("  undamped f64 step     {:.3e} relative\n", certificate.step);
   if (!eliminated.empty()) out += fmt::format("  eliminated            {} linear parameter{}\n", eliminated.size(), eliminated.size() == 1 ? "" : "s");
   if (certificate.last_step > 0) {

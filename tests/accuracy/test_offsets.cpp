@@ -28,7 +28,8 @@ struct Tally {
   double most_work = 0, sum_of_work = 0, furthest = 0;
 };
 
-bool uses_f32(const nlsq::FitResult& fit) { return fit.summary.precision.counters.rows_f32 > 0; }
+// For more than a look at some rows.
+bool uses_f32(const nlsq::FitResult& fit) { return fit.summary.precision.counters.rows_f32 >= fit.rows; }
 
 // A lower cost by the oracle, and by more than a tenth of a standard error.
 bool worse(const problems::OffsetDistance& a, const problems::OffsetDistance& b, std::size_t rows) {
@@ -81,7 +82,9 @@ TEST_CASE("on offsets and over Unix times, auto ends as f64 does, for at most 1.
   Tally tally;
   for (std::uint64_t i = skip; i < skip + count; ++i) compare(problems::offset_problem(seed, i, kRows), tally);
   print("50,000 rows", tally);
-  if (count >= 100) CHECK(tally.f64_successes >= 0.95 * tally.cases);  // else there would be nothing to compare with
+  if (count < 100) return;
+  CHECK(tally.f64_successes >= 0.85 * tally.cases);  // else there would be nothing to compare with
+  CHECK(tally.in_f32 >= 0.1 * tally.cases);
 }
 
 TEST_CASE("the same where the fit begins on samples of the rows") {

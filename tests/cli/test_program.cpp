@@ -279,6 +279,27 @@ TEST_CASE("a rank-deficient model is a success that names the parameters") {
   CHECK(contains(outcome.out, "undetermined"));
 }
 
+TEST_CASE("a fit that loses a parameter exits with 1 and says what to try; nothing is printed as nan") {
+  Scratch scratch;
+  std::string constant = "x,y\n", times = "t,y\n";
+  for (int i = 0; i < 50; ++i) {
+    constant += fmt::format("{},8\n", 0.2 * i);
+    times += fmt::format("{},{}\n", 1700000000 + 200 * i, 2 * std::exp(-0.1 * i) + 1 + 0.05 * std::sin(37.0 * i));
+  }
+  const std::string flat = scratch.write("flat.csv", constant), unix_times = scratch.write("times.csv", times);
+  for (const std::string& command : {flat + " --model exp", flat + " --model sine", flat + " --model 'a*exp(-b*x)+c'",
+                                     unix_times + " --model 'a*exp(-b*x)+c'", unix_times + " --model exp"}) {
+    CAPTURE(command);
+    const Outcome outcome = run(command);
+    CHECK(outcome.status == 1);
+    CHECK(contains(outcome.out, "--starts"));
+    CHECK(contains(outcome.out, "--p0"));
+    CHECK_FALSE(contains(outcome.out, "nan"));
+    CHECK_FALSE(contains(outcome.out, "±             0"));
+  }
+  CHECK(run(flat + " --model 'a*x+b'").status == 0);  // linear in all: the data determine both
+}
+
 TEST_CASE("outputs are written whole or not at all") {
   Scratch scratch;
   const std::string old = scratch.write("fit.json", "precious");

@@ -117,7 +117,7 @@ std::string unsound_report(const nlsq::FitResult& fit) {
   if (!s.certificate.passed || !s.certificate.recheck_passed) return "a success without a certificate";
   for (std::size_t j = 0; j < fit.parameters.size(); ++j) {
     const double error = fit.standard_errors[j];
-    if (s.verdict != nlsq::Verdict::rank_deficient && fit.dof > 0 && !(std::isfinite(error) && error >= 0)) {
+    if (s.verdict != nlsq::Verdict::rank_deficient && fit.dof > 0 && fit.rss > 0 && !(std::isfinite(error) && error >= 0)) {
       return fmt::format("the standard error of {} is {}", fit.parameter_names[j], error);
     }
   }

@@ -220,6 +220,57 @@ TEST_CASE("ill-conditioned fits are left to the means that bear them") {
   for (std::size_t f = 0; f < 40; ++f) check_same_fit(lanes, f, one, f);
 }
 
+TEST_CASE("on offsets and over Unix times f32 does not lead, and fits in lanes end where those in f64 do") {
+  constexpr std::size_t kFits = 64, kRows = 400;
+  for (const bool unix_times : {false, true}) {
+    CAPTURE(unix_times);
+    const double origin = unix_times ? 1.7e9 : 0, offset = unix_times ? 0 : 1e8;
+    std::mt19937 random(5);
+    std::normal_distribution<double> noise(0, 0.1);
+    std::vector<double> x;
+    for (std::size_t i = 0; i < kRows; ++i) x.push_back(origin + 10 * static_cast<double>(i) / (kRows - 1));
+    Matrix Y(kFits, kRows), P0(kFits, 4);
+    for (std::size_t f = 0; f < kFits; ++f) {
+      const double w = 2 + 0.03 * static_cast<double>(f);
+      for (std::size_t i = 0; i < kRows; ++i) Y(f, i) = offset + 2 * std::sin(w * (x[i] - origin) + 0.3) + noise(random);
+      const double start[] = {1, w + 0.1 * std::sin(static_cast<double>(f)), 0, offset};
+      std::copy_n(start, 4, &P0(f, 0));
+    }
+    const PreparedModel model(unix_times ? "a*sin(w*(x-1700000000)+p)+c" : "a*sin(w*x+p)+c");
+    BatchOptions f64;
+    f64.precision = PrecisionPolicy::all_f64();
+    const BatchResult lanes = curve_fit_batch(model, x, Y, P0), reference = curve_fit_batch(model, x, Y, P0, f64);
+    CHECK(lanes.in_lanes > kFits / 2);
+    CHECK(lanes.counters.rows_f32 == 0);
+    CHECK(lanes.certified == reference.certified);
+    for (std::size_t f = 0; f < kFits; ++f) {
+      CAPTURE(f);
+      CHECK(lanes.cost[f] <= reference.cost[f] * (1 + 1e-6));
+    }
+  }
+}
+
+TEST_CASE("fits of a batch that lose a parameter are no successes, in lanes or alone") {
+  constexpr std::size_t kFits = 64, kRows = 50;
+  std::vector<double> x;
+  for (std::size_t i = 0; i < kRows; ++i) x.push_back(0.2 * static_cast<double>(i));
+  Matrix Y(kFits, kRows);
+  for (std::size_t f = 0; f < kFits; ++f) {
+    for (std::size_t i = 0; i < kRows; ++i) {
+      const double decay = 2 * std::exp(-0.5 * x[i]) + 1 + 0.01 * std::sin(static_cast<double>(37 * i + f));
+      Y(f, i) = f % 2 == 0 ? decay : 3.1;  // a constant leaves the rate open
+    }
+  }
+  const PreparedModel model("a*exp(-b*x)+c");
+  for (const bool in_lanes : {true, false}) {
+    BatchOptions options;
+    options.in_lanes = in_lanes;
+    const BatchResult fits = curve_fit_batch(model, x, Y, one_start({1, 1, 0}), options);
+    CHECK(fits.certified == kFits / 2);
+    for (std::size_t f = 0; f < kFits; ++f) CHECK(is_success(fits.verdict[f]) == (f % 2 == 0));
+  }
+}
+
 TEST_CASE("callables go in lanes as they were recorded; branches not recorded yet go alone") {
   const auto decay = [](const auto& x, const auto& p) {
     using std::exp;
