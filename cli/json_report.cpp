@@ -1,8 +1,19 @@
+// All that is written or read as JSON. No other file includes nlohmann-json, which takes long to compile.
 #include "json_report.hpp"
 
+#include "errors.hpp"
+#include "model_choice.hpp"
+#include "model_list.hpp"
+#include "utf8.hpp"
+
+#include <nlsq/models.hpp>
+
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include <cmath>
+#include <fstream>
+#include <iterator>
 
 namespace nlsq::cli {
 
@@ -194,6 +205,12 @@ Json optimize(const PrecisionObjective& objective, const OptimizedPolicy& chosen
   return {{"objective", objective.to_string()}, {"policy", chosen.text}, {"met", chosen.met}, {"message", chosen.message}};
 }
 
+double start_value(const std::string& path, const std::string& name, const Json& value) {
+  if (!value.is_number())
+    throw UsageError(fmt::format("--p0 @{}: {} has no number as its value", path, printable(name)));
+  return value.get<double>();
+}
+
 }  // namespace
 
 std::string json_report(const FitReport& report) {
@@ -236,6 +253,52 @@ std::string json_report(const FitReport& report) {
                   {"evaluate", summary.time.evaluate}, {"solve", summary.time.solve},
                   {"certify", summary.time.certify},   {"total", report.total_seconds}};
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+std::string model_json() {
+  Json list = Json::array();
+  for (const Model& m : models()) {
+    Json parameters = Json::array();
+    for (std::size_t j = 0; j < m.parameters.size(); ++j) {
+      parameters.push_back(
+          {{"name", m.parameters[j]}, {"meaning", j < m.meaning.size() ? m.meaning[j] : ""}});
+    }
+    list.push_back({{"name", m.name},
+                    {"formula", m.formula},
+                    {"description", m.description},
+                    {"predictors", m.predictors},
+                    {"parameters", parameters},
+                    {"aliases", m.aliases}});
+  }
+  return list.dump(2) + "\n";
+}
+
+std::vector<std::pair<std::string, double>> read_start_file(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) throw UsageError(fmt::format("--p0 @{}: cannot open the file", path));
+  const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  const Json json = Json::parse(text, nullptr, false);
+  if (!json.is_object())
+    throw UsageError(fmt::format("--p0 @{}: not a JSON object as --json writes it", path));
+  std::vector<std::pair<std::string, double>> values;
+  const auto parameters = json.find("parameters");
+  if (parameters == json.end()) {
+    for (const auto& [name, value] : json.items()) values.emplace_back(name, start_value(path, name, value));
+    return values;
+  }
+  if (!parameters->is_array()) throw UsageError(fmt::format("--p0 @{}: \"parameters\" is not a list", path));
+  for (const Json& entry : *parameters) {
+    const bool named =
+        entry.is_object() && entry.contains("name") && entry["name"].is_string() && entry.contains("value");
+    if (!named) throw UsageError(fmt::format("--p0 @{}: a parameter without name and value", path));
+    const auto name = entry["name"].get<std::string>();
+    values.emplace_back(name, start_value(path, name, entry["value"]));
+  }
+  return values;
+}
+
+std::string json_library_version() {
+  return fmt::format("{}.{}.{}", NLOHMANN_JSON_VERSION_MAJOR, NLOHMANN_JSON_VERSION_MINOR, NLOHMANN_JSON_VERSION_PATCH);
 }
 
 }  // namespace nlsq::cli

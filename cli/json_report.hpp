@@ -10,4 +10,6 @@ namespace nlsq::cli {
 // Ends with a newline. Doubles read back to the same bits; undefined and infinite numbers are null.
 std::string json_report(const FitReport& report);
 
+std::string json_library_version();
+
 }  // namespace nlsq::cli

@@ -5,7 +5,6 @@
 #include <nlsq/models.hpp>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include <algorithm>
 
@@ -22,24 +21,6 @@ std::string model_table() {
     out += fmt::format("{:<{}}  {:<{}}  {}\n", m.name, name_width, m.formula, formula_width, m.description);
   }
   return out + "\n--describe NAME tells what each parameter means. A formula works in place of a name.\n";
-}
-
-std::string model_json() {
-  nlohmann::ordered_json list = nlohmann::ordered_json::array();
-  for (const Model& m : models()) {
-    nlohmann::ordered_json parameters = nlohmann::ordered_json::array();
-    for (std::size_t j = 0; j < m.parameters.size(); ++j) {
-      parameters.push_back(
-          {{"name", m.parameters[j]}, {"meaning", j < m.meaning.size() ? m.meaning[j] : ""}});
-    }
-    list.push_back({{"name", m.name},
-                    {"formula", m.formula},
-                    {"description", m.description},
-                    {"predictors", m.predictors},
-                    {"parameters", parameters},
-                    {"aliases", m.aliases}});
-  }
-  return list.dump(2) + "\n";
 }
 
 std::string describe_model(const std::string& name) {

@@ -4,6 +4,7 @@
 #include "errors.hpp"
 #include "fit_command.hpp"
 #include "interrupt.hpp"
+#include "json_report.hpp"
 #include "model_list.hpp"
 #include "output_file.hpp"
 
@@ -12,7 +13,6 @@
 #include <fast_float/fast_float.h>
 #include <fmt/format.h>
 #include <zlib.h>
-#include <nlohmann/json.hpp>
 
 #include <unistd.h>
 #include <CLI/Version.hpp>
@@ -34,9 +34,8 @@ void complain(std::string_view what) noexcept {
 }
 
 std::string version_text() {
-  return fmt::format("nlsq-fit {}\n{}\nCLI11 {}, nlohmann-json {}.{}.{}, fmt {}.{}.{}, zlib {}\n", version(),
-                     build_information(), CLI11_VERSION, NLOHMANN_JSON_VERSION_MAJOR,
-                     NLOHMANN_JSON_VERSION_MINOR, NLOHMANN_JSON_VERSION_PATCH, FMT_VERSION / 10000,
+  return fmt::format("nlsq-fit {}\n{}\nCLI11 {}, nlohmann-json {}, fmt {}.{}.{}, zlib {}\n", version(),
+                     build_information(), CLI11_VERSION, json_library_version(), FMT_VERSION / 10000,
                      FMT_VERSION / 100 % 100, FMT_VERSION % 100, zlibVersion());
 }
 

@@ -31,7 +31,7 @@ function(nlsq_optimise target level)
   get_target_property(sources ${target} SOURCES)
   foreach(name ${ARGN})
     set(files ${sources})
-    list(FILTER files INCLUDE REGEX "/${name}[.]cpp$")
+    list(FILTER files INCLUDE REGEX "(^|/)${name}[.]cpp$")
     if(NOT files)
       message(FATAL_ERROR "nlsq_optimise(${target}): no file ${name}.cpp")
     endif()
@@ -43,8 +43,8 @@ endfunction()
 # included by their path from the folder. It may see the headers of the folders named after it, and no others. Parts with a
 # target of their own are left out.
 function(nlsq_folder name)
-  file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/*.cpp")
-  list(FILTER sources EXCLUDE REGEX "^${CMAKE_CURRENT_SOURCE_DIR}/(kernels|ceres)/")  # with flags of their own
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS RELATIVE "${CMAKE_CURRENT_SOURCE_DIR}" "${CMAKE_CURRENT_SOURCE_DIR}/*.cpp")
+  list(FILTER sources EXCLUDE REGEX "^(kernels|ceres)/")  # with flags of their own
   add_library(${name} OBJECT ${sources})
   nlsq_use_precompiled(${name} nlsq_library_precompiled)
   target_include_directories(${name} PUBLIC

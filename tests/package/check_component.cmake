@@ -9,7 +9,7 @@ function(run)
 endfunction()
 
 file(REMOVE_RECURSE ${WORK}/ceres_component)
-run(${CMAKE_COMMAND} -G ${GENERATOR} -DCMAKE_CXX_COMPILER=${CXX} -DCMAKE_CXX_COMPILER_LAUNCHER=${LAUNCHER} -S ${CONSUMER}
+run(${CMAKE_COMMAND} -G ${GENERATOR} -DCMAKE_CXX_COMPILER=${CXX} -S ${CONSUMER}
     -B ${WORK}/ceres_component -DCMAKE_PREFIX_PATH=${WORK}/prefix)
 run(${CMAKE_COMMAND} --build ${WORK}/ceres_component)
 run(${WORK}/ceres_component/ceres_consumer)

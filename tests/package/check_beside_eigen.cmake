@@ -1,0 +1,32 @@
+# Compiles SOURCE with FLAGS and an Eigen of its own, links it with the installed library, static and shared, and runs it.
+set(work ${WORK}/${NAME})
+file(REMOVE_RECURSE ${work})
+file(MAKE_DIRECTORY ${work})
+separate_arguments(flags UNIX_COMMAND "${FLAGS}")
+foreach(directory ${EIGEN})
+  list(APPEND flags -isystem ${directory})
+endforeach()
+
+function(run)
+  execute_process(COMMAND ${ARGN} RESULT_VARIABLE status OUTPUT_VARIABLE output ERROR_VARIABLE output)
+  if(status)
+    list(JOIN ARGN " " command)
+    message(FATAL_ERROR "${command}\nended with ${status}:\n${output}")
+  endif()
+endfunction()
+
+function(package option prefix result)
+  set(ENV{PKG_CONFIG_PATH} ${prefix}/${LIBDIR}/pkgconfig)
+  execute_process(COMMAND pkg-config ${option} nlsq OUTPUT_VARIABLE text OUTPUT_STRIP_TRAILING_WHITESPACE
+                  COMMAND_ERROR_IS_FATAL ANY)
+  separate_arguments(text UNIX_COMMAND "${text}")
+  set(${result} "${text}" PARENT_SCOPE)
+endfunction()
+
+package(--cflags ${WORK}/prefix include)
+run(${CXX} -std=c++20 ${flags} ${include} -c ${SOURCE} -o ${work}/main.o)
+foreach(kind prefix shared_prefix)
+  package(--libs ${WORK}/${kind} libraries)
+  run(${CXX} ${work}/main.o -o ${work}/${kind} ${libraries} -Wl,-rpath,${WORK}/${kind}/${LIBDIR})
+  run(${work}/${kind})
+endforeach()
