@@ -3,6 +3,7 @@
 #include "ablation.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 namespace nlsq::inline v0 {
 
@@ -176,6 +177,11 @@ Event row_trouble(const HealthReport& h, const Thresholds& t) {
 // falling, the next J is f64.
 std::optional<Decision> jacobian_decision(const HealthReport& h) {
   constexpr double kFlat = 1e-9;  // relative decrease of the cost
+  // Steps go the right way, but by another length than J says, again and again: its rounding stands in for weak directions.
+  constexpr double kLittleDamping = 1e-6, kOffBy = 0.5;
+  constexpr int kSteps = 3;
+  const bool slow = h.good_steps >= kSteps && h.lambda <= kLittleDamping && !(std::fabs(h.gain - 1) <= kOffBy);
+  if (slow) return Decision{all_f64(h.plan), Event::stalled};
   if (h.stalled) return Decision{all_f64(h.plan), Event::stalled};
   if (h.nearness <= 1 || h.last_decrease <= kFlat) return Decision{all_f64(h.plan), Event::finishing, true};
   return std::nullopt;

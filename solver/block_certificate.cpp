@@ -104,7 +104,14 @@ void BlockSystem::certify(std::span<const double>, const CertificateTests& asked
   linear_iterations_ += judgement.distance.linear_iterations;
   if (judgement.distance.known) out.step = judgement.distance.step;
   if (judgement.certificate.passed && contradicted(judgement)) judgement.certificate.passed = false;
-  if (!judgement.certificate.passed && judgement.doubt.empty() && has_second_order()) {
+  const bool deficient = judgement.certificate.verdict == Verdict::rank_deficient;
+  const Curved curved = judgement.certificate.passed ? curvature_at_end(judgement, out) : Curved::unknown;
+  if (curved == Curved::down) {
+    judgement.certificate.passed = false;
+  } else if (judgement.certificate.passed && deficient && curved != Curved::up && lost_parameters(judgement.certificate.rank)) {
+    judgement.certificate.passed = false;
+    judgement.doubt = "at other points the data determine more parameters: one ran off, or the start was too far away";
+  } else if (!judgement.certificate.passed && judgement.doubt.empty() && has_second_order()) {
     const Vector by_linear_model = out.step;
     judge_by_second_order(tests, judgement, out);
     if (!judgement.certificate.passed && judgement.distance.known && out.step.empty()) out.step = by_linear_model;

@@ -38,7 +38,7 @@ SecondOrder second_order(const BlockPoint& at, const GradientAt& gradient_at) {
   for (std::size_t j = 0; j < at.structure.tangent_size(); ++j) {
     if (!at.is_fixed(j)) free.push_back(j);
   }
-  if (free.empty() || free.size() > kMostSecondOrder) return out;
+  if (free.empty() || free.size() > kMostExamined) return out;
   const std::vector<double> here = at.solver.gradient(), norms = column_norms(at.solver);
   const std::vector<double> sizes = tangent_sizes(at.problem, at.structure, at.x);
   const double r = std::sqrt(2 * at.cost);
@@ -73,6 +73,10 @@ SecondOrder second_order(const BlockPoint& at, const GradientAt& gradient_at) {
   if (!(largest > 0)) return out;
   out.known = true;
   out.definite = smallest > least;
+  out.least = smallest / largest;
+  out.along_least.assign(at.structure.tangent_size(), 0.0);
+  const auto lowest = static_cast<std::size_t>(std::ranges::min_element(values) - values.begin());
+  for (std::size_t i = 0; i < n; ++i) out.along_least[free[i]] = V[lowest * n + i] / scale[i];
   out.step.assign(at.structure.tangent_size(), 0.0);
   double promised = 0;
   for (std::size_t i = 0; i < n; ++i) {

@@ -115,6 +115,10 @@ class BlockSystem final : public System {
   BlockTests tests_of(const CertificateTests& tests) const;
   bool contradicted(const BlockJudgement& judgement);
   void check_own_derivatives(Recheck& out);
+  enum class Curved { unknown, up, down };
+  Curved curvature_at_end(const BlockJudgement& judgement, Certified& out);
+  int rank_at(std::span<const double> x);
+  bool lost_parameters(int rank);
   SecondOrder find_second_order();
   void judge_by_second_order(const BlockTests& tests, BlockJudgement& judgement, Certified& out);
 

@@ -136,6 +136,7 @@ void assess(Loop& loop) {
   h.descents = digits.descents;
   h.wasted = wasted_share(loop);
   h.last_decrease = digits.last_decrease;
+  h.gain = loop.trial.gain;
   if (near_optimum(loop)) h.nearness = loop.point.first.decrement_sigma / loop.damping.trusted_distance;
   loop.system->measure(loop.point.x, loop.step, h);
 }

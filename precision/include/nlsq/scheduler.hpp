@@ -73,6 +73,7 @@ struct HealthReport {
   bool derivatives_apart = false;
   bool contraction_known = true;  // else no sample tells what J's rounding does to a step, and `rejected` is trusted
   double last_decrease = 1;       // of the cost, relative, by the last step accepted
+  double gain = 1;                // of the last step: what the cost fell by, over what was predicted
 };
 
 enum class Event : std::uint8_t {
