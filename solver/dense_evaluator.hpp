@@ -48,7 +48,7 @@ class DenseEvaluator final : public Evaluator {
   Probe probe(std::span<const double> x, const PrecisionPlan& plan, std::optional<Format> below) override;
   // ‖r32 - r64‖ / ‖r64‖ on about a thousand rows, r32 by f32 rows, the `linear` parameters at their least-squares values for
   // the others on those rows. The share of the residuals that f32 gets wrong where a fit begins, once what the linear
-  // parameters explain is taken away. 0 where r64 is not finite; infinite where r32 alone is not.
+  // parameters explain is taken away. 0 where either is not finite: rows beyond the range of a format are the pass's own affair.
   double low_row_error(std::span<const double> x, std::span<const int> linear);
   Recheck recheck(std::span<const double> x, std::size_t max_rows) override;
   void recheck_into(std::span<const double> x, std::size_t max_rows, Recheck& out) override;

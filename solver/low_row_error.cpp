@@ -63,9 +63,9 @@ double DenseEvaluator::low_row_error(std::span<const double> x, std::span<const 
     first += count;
   }
   work_ += 0.5 * sampled * model_.row_cost(Fill::residual);
-  if (difference == 0) return 0;
+  if (difference == 0 || !std::isfinite(difference)) return 0;  // tiles beyond the range of f32 are redone in f64
   const double size = r.squaredNorm();
-  return std::isfinite(difference) && size > 0 ? std::sqrt(difference / size) : std::numeric_limits<double>::infinity();
+  return size > 0 ? std::sqrt(difference / size) : std::numeric_limits<double>::max();
 }
 
 }  // namespace nlsq::inline v0

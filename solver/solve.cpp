@@ -65,9 +65,12 @@ std::string recheck_message(const MinimizerResult& result) {
 
 std::string lost_message(const MinimizerResult& result) {
   const Certificate& c = result.summary.certificate;
-  return fmt::format("no minimum that could be used: at the end the data determine only {} of {} parameters, at other points more. A parameter "
-                     "ran off, or the start was too far away. Give other starting values (p0), or try several starts.",
-                     c.rank, result.x.size() - c.at_bound.size());
+  const std::size_t moved = result.x.size() - c.at_bound.size();
+  const std::string found = static_cast<std::size_t>(c.rank) < moved ? fmt::format("the data determine only {} of {} parameters", c.rank, moved)
+                                                                     : "some parameter has no effect beyond rounding";
+  return fmt::format("no minimum that could be used: at the end {}, at other points more. A parameter ran off, or the start was too far away. "
+                     "Give other starting values (p0), or try several starts.",
+                     found);
 }
 
 std::string held_message(const Certificate& c) {

@@ -2,6 +2,7 @@
 #include "program.hpp"
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include <bit>
 #include <cmath>
