@@ -174,7 +174,8 @@ void Session::say_how_it_ended(const std::string& message) {
   const Certificate& c = ours_.certificate;
   if (!c.recheck_passed) return say(ceres::NO_CONVERGENCE, message);
   if (c.passed || tolerance_met()) return say(ceres::CONVERGENCE, message);
-  say(ceres::NO_CONVERGENCE, facts_.tolerance_met ? "no success: a rejected step met a tolerance; " + message : message);
+  const bool refused = facts_.tolerance_met;
+  say(ceres::NO_CONVERGENCE, refused ? "no success: a rejected step met a tolerance; " + message : message);
 }
 
 // Values where Ceres would leave them, the problem's own cost there, and what it all was called.

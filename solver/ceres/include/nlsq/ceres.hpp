@@ -20,19 +20,20 @@
 
 namespace nlsq::inline v0 {
 
-// A class, since the arguments of a call are Ceres's: were nlsq::Solve a function, the compiler would find ceres::Solve
-// beside it after `using nlsq::Solve;`, and call neither.
+// A class, since the arguments of a call are Ceres's: were nlsq::Solve a function, the compiler would find
+// ceres::Solve beside it after `using nlsq::Solve;`, and call neither.
 struct NLSQ_API SolveFunction {
-  // As ceres::Solve: the result lies in the parameter blocks, which are as they were after a failure or where a callback
-  // aborts. `summary->message` lists options that have no counterpart here. Nothing is thrown for what Ceres reports as
-  // FAILURE; what a user's function throws passes through, and the blocks are as they were. CONVERGENCE means that first
-  // order is certified or that one of the options' tolerances was met, in f64.
-  // The summary may be null. A problem that is null is a ValidationError; ceres::Solve ends the program for either.
+  // As ceres::Solve: the result lies in the parameter blocks, which are as they were after a failure or where a
+  // callback aborts. `summary->message` lists options that have no counterpart here. Nothing is thrown for what
+  // Ceres reports as FAILURE; what a user's function throws passes through, and the blocks are as they were.
+  // CONVERGENCE means that first order is certified or that one of the options' tolerances was met, in f64.
+  // The summary may be null. A problem that is null is a ValidationError. ceres::Solve ends the program for either.
   void operator()(const ceres::Solver::Options& options, ceres::Problem* problem,
                   ceres::Solver::Summary* summary) const;
   // The same in nlsq's words: verdict, certificate, precision. Costs include that of residual blocks whose
   // parameters are all constant. Options that are not valid are a ValidationError.
-  void operator()(const ceres::Solver::Options& options, ceres::Problem* problem, nlsq::Summary* summary) const;
+  void operator()(const ceres::Solver::Options& options, ceres::Problem* problem,
+                  nlsq::Summary* summary) const;
   void operator()(const ceres::Solver::Options& options, ceres::Problem* problem, std::nullptr_t) const {
     (*this)(options, problem, static_cast<ceres::Solver::Summary*>(nullptr));
   }
