@@ -224,18 +224,23 @@ Real Oracle::rounding(std::span<const double> x, const Linear& at) const {
   }
   // Where the terms J_j x_j are large, 64 roundings of them are no gain, as for the oracle of curves.
   Real moved_by = 0;
-  std::vector<Real> ulps;
-  for (const Block& b : scene_.blocks()) {
-    for (int i = 0, j = 0; i < b.size && j < tangent_of(b); ++i) {
-      if (b.shape == Shape::vector && std::ranges::find(b.held, i) != b.held.end()) continue;
-      ulps.push_back(0x1p-53L * std::max<Real>(std::fabs(x[b.first + static_cast<std::size_t>(i)]), b.shape == Shape::vector ? 0 : 1)), ++j;
-    }
-  }
+  const std::vector<Real> size = sizes(x);
   for (std::size_t j = 0; j < at.columns.size(); ++j) {
-    const Real norm = at.J.col(static_cast<Eigen::Index>(j)).norm() * ulps[static_cast<std::size_t>(at.columns[j])];
+    const Real norm = at.J.col(static_cast<Eigen::Index>(j)).norm() * 0x1p-53L * size[static_cast<std::size_t>(at.columns[j])];
     moved_by += norm * norm;
   }
   return 4 * products + 8 * squares + 0.5L * 64 * 64 * moved_by + 0x1p-50L * at.cost;
+}
+
+std::vector<Real> Oracle::sizes(std::span<const double> x) const {
+  std::vector<Real> out;
+  for (const Block& b : scene_.blocks()) {
+    for (int i = 0, j = 0; i < b.size && j < tangent_of(b); ++i) {
+      if (b.shape == Shape::vector && std::ranges::find(b.held, i) != b.held.end()) continue;
+      out.push_back(b.shape == Shape::vector ? std::fabs(x[b.first + static_cast<std::size_t>(i)]) : 1), ++j;
+    }
+  }
+  return out;
 }
 
 Judgement Oracle::judge(std::span<const double> x, bool thorough) const {
@@ -262,6 +267,18 @@ Judgement Oracle::judge(std::span<const double> x, bool thorough) const {
   const Matrix R = qr.matrixR().topRows(std::min(scaled.rows(), scaled.cols())).template triangularView<Eigen::Upper>();
   const Vector values = Eigen::JacobiSVD<Matrix>(R).singularValues();
   for (const Real v : values) out.singular.push_back(values[0] > 0 ? v / values[0] : 0);
+  out.visible = out.singular;
+  std::vector<int> seen;
+  const std::vector<Real> size = sizes(x);
+  for (int j = 0; j < out.directions; ++j) {
+    const Real of_x = size[static_cast<std::size_t>(at.columns[static_cast<std::size_t>(j)])];
+    if (of_x == 0 || at.J.col(j).norm() * of_x > 0x1p-53L * at.r.norm()) seen.push_back(j);
+  }
+  if (static_cast<int>(seen.size()) < out.directions) {
+    out.visible.clear();
+    const Vector of_seen = seen.empty() ? Vector() : Vector(Eigen::JacobiSVD<Matrix>(Matrix(scaled(Eigen::all, seen))).singularValues());
+    for (const Real v : of_seen) out.visible.push_back(of_seen[0] > 0 ? v / of_seen[0] : 0);
+  }
   out.rank = static_cast<int>(std::ranges::count_if(out.singular, [](Real v) { return v > kRank; }));
   const int k = std::min<int>(out.rank, static_cast<int>(R.rows()));
   const Vector projected = (qr.householderQ().transpose() * at.r).head(k);

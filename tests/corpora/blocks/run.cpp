@@ -105,8 +105,8 @@ std::string false_success(Kind kind, const Answer& answer, const Judgement& j) {
     return fmt::format("{} where the least singular value is {:.1e}", nlsq::name(answer.summary.verdict), static_cast<double>(least));
   }
   const auto rank = static_cast<std::size_t>(std::max(c.rank, 0));
-  if (deficient && rank < j.singular.size() && j.singular[rank] > kClearlySome) {
-    return fmt::format("rank {} is claimed, the next singular value is {:.1e}", rank, static_cast<double>(j.singular[rank]));
+  if (deficient && rank < j.visible.size() && j.visible[rank] > kClearlySome) {
+    return fmt::format("rank {} is claimed, the next singular value is {:.1e}", rank, static_cast<double>(j.visible[rank]));
   }
   return {};
 }
