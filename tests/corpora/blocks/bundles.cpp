@@ -205,7 +205,7 @@ Scene with_lens(double away, bool shared, double sigma, std::uint64_t seed) {
 }
 
 void add(std::vector<Case>& cases, const char* family, std::string name, const Setup& s) {
-  cases.push_back({family, std::move(name), [s] { return bundle(s); }, s.gauge_free ? Kind::deficient : Kind::healthy});
+  cases.push_back({family, std::move(name), [s] { return bundle(s); }, s.gauge_free ? Kind::deficient : s.before != 0 ? Kind::chaotic : Kind::healthy});
 }
 
 }  // namespace

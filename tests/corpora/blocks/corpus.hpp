@@ -14,6 +14,8 @@ namespace blocks {
 enum class Kind : std::uint8_t {
   healthy,    // has a minimum that float64 can find; a wrong success is wrong
   deficient,  // the data do not determine all directions: CONVERGED is wrong, RANK_DEFICIENT is right
+  singular,   // of full rank around the minimum, deficient at it: either rank is right
+  chaotic,    // several minima, and a start from which rounding decides between them: a worse one is no loss
   hostile,    // its derivatives lie: no success is expected, and one that is claimed must be true
   changing,   // its functions do not repeat: the same, and no run is held against another
 };

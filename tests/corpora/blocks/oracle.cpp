@@ -31,8 +31,7 @@ int tangent_of(const Block& b) {
   return b.shape == Shape::vector ? b.size - static_cast<int>(b.held.size()) : b.size - 1;
 }
 
-// Squares of the residuals' own rounding: f64 beside long double at the same x; and of what half an ulp of each number
-// of x moves them by.
+// D: norms of J's columns, 1 for a column that is zero.
 Vector column_norms(const Matrix& J) {
   Vector d = J.colwise().norm().transpose();
   for (Real& v : d) v = v > 0 ? v : 1;
@@ -223,27 +222,25 @@ Real Oracle::rounding(std::span<const double> x, const Linear& at) const {
     squares += slope * difference;
     products += slope * std::sqrt(own * difference);
   }
-  Real lattice = 0;
-  for (const Block& b : scene_.blocks()) {
-    if (b.constant) continue;
-    Real longest = 0;
-    for (int i = 0; i < b.size; ++i) longest = std::max<Real>(longest, std::fabs(x[b.first + static_cast<std::size_t>(i)]));
-    lattice = std::max(lattice, longest * 0x1p-53L);
-  }
-  // Each column moves by the ulp of its own block's numbers.
+  // Where the terms J_j x_j are large, 64 roundings of them are no gain, as for the oracle of curves.
   Real moved_by = 0;
-  std::vector<Real> ulps;
+  const std::vector<Real> size = sizes(x);
+  for (std::size_t j = 0; j < at.columns.size(); ++j) {
+    const Real norm = at.J.col(static_cast<Eigen::Index>(j)).norm() * 0x1p-53L * size[static_cast<std::size_t>(at.columns[j])];
+    moved_by += norm * norm;
+  }
+  return 4 * products + 8 * squares + 0.5L * 64 * 64 * moved_by + 0x1p-50L * at.cost;
+}
+
+std::vector<Real> Oracle::sizes(std::span<const double> x) const {
+  std::vector<Real> out;
   for (const Block& b : scene_.blocks()) {
     for (int i = 0, j = 0; i < b.size && j < tangent_of(b); ++i) {
       if (b.shape == Shape::vector && std::ranges::find(b.held, i) != b.held.end()) continue;
-      ulps.push_back(0x1p-53L * std::max<Real>(std::fabs(x[b.first + static_cast<std::size_t>(i)]), b.shape == Shape::vector ? 0 : 1)), ++j;
+      out.push_back(b.shape == Shape::vector ? std::fabs(x[b.first + static_cast<std::size_t>(i)]) : 1), ++j;
     }
   }
-  for (std::size_t j = 0; j < at.columns.size(); ++j) {
-    const Real norm = at.J.col(static_cast<Eigen::Index>(j)).norm() * ulps[static_cast<std::size_t>(at.columns[j])];
-    moved_by += norm * norm;
-  }
-  return 4 * products + 8 * squares + 8 * moved_by + 0x1p-50L * at.cost;
+  return out;
 }
 
 Judgement Oracle::judge(std::span<const double> x, bool thorough) const {
@@ -270,12 +267,24 @@ Judgement Oracle::judge(std::span<const double> x, bool thorough) const {
   const Matrix R = qr.matrixR().topRows(std::min(scaled.rows(), scaled.cols())).template triangularView<Eigen::Upper>();
   const Vector values = Eigen::JacobiSVD<Matrix>(R).singularValues();
   for (const Real v : values) out.singular.push_back(values[0] > 0 ? v / values[0] : 0);
+  out.visible = out.singular;
+  std::vector<int> seen;
+  const std::vector<Real> size = sizes(x);
+  for (int j = 0; j < out.directions; ++j) {
+    const Real of_x = size[static_cast<std::size_t>(at.columns[static_cast<std::size_t>(j)])];
+    if (of_x == 0 || at.J.col(j).norm() * of_x > 0x1p-53L * at.r.norm()) seen.push_back(j);
+  }
+  if (static_cast<int>(seen.size()) < out.directions) {
+    out.visible.clear();
+    const Vector of_seen = seen.empty() ? Vector() : Vector(Eigen::JacobiSVD<Matrix>(Matrix(scaled(Eigen::all, seen))).singularValues());
+    for (const Real v : of_seen) out.visible.push_back(of_seen[0] > 0 ? v / of_seen[0] : 0);
+  }
   out.rank = static_cast<int>(std::ranges::count_if(out.singular, [](Real v) { return v > kRank; }));
   const int k = std::min<int>(out.rank, static_cast<int>(R.rows()));
   const Vector projected = (qr.householderQ().transpose() * at.r).head(k);
   out.distance = projected.norm() / out.sigma;
 
-  // The undamped step, and a tenth and the whole of a standard error along each direction, to both sides.
+  // The undamped step, and a tenth of a standard error along each direction, to both sides: a saddle shows itself.
   const auto try_step = [&](const Vector& step) {
     if (is_finite(step.sum())) consider(cost_at(moved(here, at, step)));
   };
@@ -288,10 +297,8 @@ Judgement Oracle::judge(std::span<const double> x, bool thorough) const {
   try_step(spread(-inverse * projected));
   for (int j = 0; j < k; ++j) {
     const Vector direction = spread(inverse.col(j));
-    for (const Real length : {0.1L, 1.0L}) {
-      try_step(direction * (length * out.sigma));
-      try_step(direction * (-length * out.sigma));
-    }
+    try_step(direction * (0.1L * out.sigma));
+    try_step(direction * (-0.1L * out.sigma));
   }
   const bool clear = out.distance <= 0.02L && out.gain() <= 0.1L * out.allowed;
   if (clear && !thorough) return out;

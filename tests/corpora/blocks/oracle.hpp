@@ -25,6 +25,7 @@ struct Judgement {
   int directions = 0;  // numbers to be found, in tangent numbers, those at their bounds left out
   int rank = 0;        // of the column-scaled Jacobian, singular values above 1e-15 of the largest
   std::vector<Real> singular;  // its singular values, the largest first, as shares of it
+  std::vector<Real> visible;   // the same of the columns that f64 sees: ‖J_j‖ |x_j| above the rounding of the residuals
   Real gain() const { return cost - lowest; }
   Real gain_in_errors() const;  // √(2 gain) / σ
   bool at_minimum() const { return finite && gain() <= allowed; }
@@ -52,6 +53,8 @@ class Oracle {
   Matrix tangent_basis(const Block& block, const Point& x) const;
   Point moved(const Point& x, const Linear& at, const Vector& step) const;
   Real rounding(std::span<const double> x, const Linear& at) const;
+  // |x| of each tangent number: what moving a number by its own size means. 1 on manifolds.
+  std::vector<Real> sizes(std::span<const double> x) const;
   Point polish(Point x, Real lambda, Real stop) const;
   // A step of the damped linear problem: columns scaled, QR.
   Vector damped_step(const Linear& at, Real lambda) const;

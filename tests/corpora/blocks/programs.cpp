@@ -212,7 +212,7 @@ void add_programs(std::vector<Case>& cases) {
     scene.add<1, 1>(TenMinus{}, {scene.block({0.5})});
     return scene;
   });
-  for (const double scale : {1.0, 100.0, 1e4}) add(fmt::format("powell x{:g}", scale), [=] { return powell(scale); });
+  for (const double scale : {1.0, 100.0, 1e4}) add(fmt::format("powell x{:g}", scale), [=] { return powell(scale); }, Kind::singular);
   for (const int n : {2, 5, 12}) {
     for (const double from : {1.0, 10.0}) add(fmt::format("rosenbrock {} x{:g}", n, from), [=] { return rosenbrock_chain(n, from); });
   }

@@ -33,13 +33,18 @@ std::vector<double> scaled_start(double scale) {
 }
 
 template <class F>
+Kind kind_of() {
+  return std::is_same_v<F, mgh::PowellSingular> ? Kind::singular : Kind::healthy;
+}
+
+template <class F>
 void add_whole(std::vector<Case>& cases) {
   for (const double scale : mgh::kScales) {
     cases.push_back({"published", fmt::format("{} x{:g}", F::name, scale), [scale] {
                        Scene scene;
                        scene.add<F::residuals, F::parameters>(F{}, {scene.block(scaled_start<F>(scale))});
                        return scene;
-                     }});
+                     }, kind_of<F>()});
   }
 }
 
@@ -50,7 +55,7 @@ void add_by_rows(std::vector<Case>& cases, std::vector<double> start) {
                      const int x = scene.block(start);
                      for (int i = 0; i < F::residuals; ++i) scene.add<1, F::parameters>(One<F>{i}, {x});
                      return scene;
-                   }});
+                   }, kind_of<F>()});
 }
 
 }  // namespace

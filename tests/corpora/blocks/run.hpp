@@ -37,7 +37,7 @@ void reset(const Scene& scene);
 std::string false_convergence(const Scene& scene, Way way, const std::string& policy);
 
 // Whether a success is true. Empty where it is; else what is wrong with it.
-std::string false_success(const Answer& answer, const Judgement& judgement);
+std::string false_success(Kind kind, const Answer& answer, const Judgement& judgement);
 // What no answer may be: not finite, a higher cost than at the start, numbers of constant blocks that moved.
 std::string unsound(const Scene& scene, const Answer& answer);
 

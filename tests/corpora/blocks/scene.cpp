@@ -119,6 +119,22 @@ int Scene::residuals() const {
   return count;
 }
 
+double Scene::cost(const std::vector<double>& x) const {
+  double sum = 0;
+  std::vector<double> r;
+  std::vector<const double*> at;
+  for (const auto& term : terms_) {
+    at.clear();
+    for (const int id : term->blocks) at.push_back(x.data() + blocks_[static_cast<std::size_t>(id)].first);
+    r.assign(static_cast<std::size_t>(term->residuals), 0);
+    if (!term->value(at.data(), r.data())) return kNone;
+    double squares = 0;
+    for (const double v : r) squares += v * v;
+    sum += 0.5 * static_cast<double>(term->loss(squares)[0]);
+  }
+  return sum;
+}
+
 nlsq::Problem Scene::ours(double* x) const {
   nlsq::Problem problem;
   for (const Block& b : blocks_) {

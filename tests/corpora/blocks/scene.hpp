@@ -239,6 +239,8 @@ class Scene {
   const std::vector<Block>& blocks() const { return blocks_; }
   const std::vector<std::unique_ptr<Term>>& terms() const { return terms_; }
   int residuals() const;
+  // In f64, by the functors; infinite where there are no residuals.
+  double cost(const std::vector<double>& x) const;
 
   // The problem on the numbers at x, which must outlive it.
   nlsq::Problem ours(double* x) const;
