@@ -4,7 +4,7 @@
 #include "box.hpp"
 #include "evaluator.hpp"
 #include "linear_solver.hpp"
-#include "step.hpp"
+#include "minimizer_step_values.hpp"
 
 #include <nlsq/options.hpp>
 #include <nlsq/summary.hpp>

@@ -1,7 +1,7 @@
 // What the minimizer asks of a problem: a linearization, a cost, a probe. Precision is an argument.
 #pragma once
 
-#include "step.hpp"
+#include "minimizer_step_values.hpp"
 
 #include <nlsq/kernel_table.hpp>
 #include <nlsq/matrix.hpp>

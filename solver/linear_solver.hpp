@@ -8,7 +8,7 @@
 
 #include "box.hpp"
 #include "evaluator.hpp"
-#include "step.hpp"
+#include "minimizer_step_values.hpp"
 
 #include <memory>
 #include <span>

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "evaluator.hpp"
-#include "step.hpp"
+#include "minimizer_step_values.hpp"
 
 #include <nlsq/precision_policy.hpp>
 #include <nlsq/scheduler.hpp>
