@@ -1,6 +1,6 @@
 #include "bal_ways.hpp"
 
-#include "peers.hpp"
+#include "peers/peers.hpp"
 
 #include <nlsq/problem.hpp>
 #if NLSQ_BENCH_CERES_ENTRY

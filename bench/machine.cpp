@@ -1,6 +1,6 @@
 #include "machine.hpp"
 
-#include "isa_loops.hpp"
+#include "isa/isa_loops.hpp"
 
 #include <algorithm>
 #include <chrono>

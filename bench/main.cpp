@@ -1,9 +1,9 @@
 // nlsq-bench: ours beside its peers, alternately in one run.
-#include "peers.hpp"
-#include "suite_bal.hpp"
-#include "suites.hpp"
+#include "peers/peers.hpp"
+#include "suites/suite_bal.hpp"
+#include "suites/suites.hpp"
 
-#include <nlsq/kernel_table.hpp>
+#include "kernels/kernel_table.hpp"
 #include <nlsq/version.hpp>
 
 #include <fmt/format.h>

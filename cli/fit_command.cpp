@@ -1,12 +1,12 @@
 #include "fit_command.hpp"
 
-#include "block_evaluator.hpp"
+#include "table/block_evaluator.hpp"
 #include "errors.hpp"
 #include "interrupt.hpp"
-#include "json_report.hpp"
-#include "output_file.hpp"
-#include "report.hpp"
-#include "statistics.hpp"
+#include "report/json_report.hpp"
+#include "report/output_file.hpp"
+#include "report/report.hpp"
+#include "report/statistics.hpp"
 
 #include <fmt/format.h>
 

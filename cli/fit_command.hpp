@@ -1,9 +1,9 @@
 // The whole of a fit as the command sees it: read, choose, fit, report.
 #pragma once
 
-#include "arguments.hpp"
-#include "data_selection.hpp"
-#include "model_choice.hpp"
+#include "arguments/arguments.hpp"
+#include "table/data_selection.hpp"
+#include "arguments/model_choice.hpp"
 
 #include <nlsq/curve_fit.hpp>
 #include <nlsq/policy_profile.hpp>

@@ -1,12 +1,12 @@
 #include "run.hpp"
 
-#include "arguments.hpp"
+#include "arguments/arguments.hpp"
 #include "errors.hpp"
 #include "fit_command.hpp"
 #include "interrupt.hpp"
-#include "json_report.hpp"
-#include "model_list.hpp"
-#include "output_file.hpp"
+#include "report/json_report.hpp"
+#include "report/model_list.hpp"
+#include "report/output_file.hpp"
 
 #include <nlsq/version.hpp>
 

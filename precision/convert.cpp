@@ -1,4 +1,4 @@
-#include <nlsq/convert.hpp>
+#include "convert.hpp"
 
 #include "convert_bits.hpp"
 

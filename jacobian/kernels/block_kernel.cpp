@@ -1,9 +1,9 @@
 // One set of kernels for block structure; compiled once per instruction set, as kernel.cpp is and by the same rule:
 // nothing here but the entry point is visible to the linker.
-#include "cholesky.hpp"
-#include "elimination.hpp"
-#include "implicit.hpp"
-#include "kernel_sets.hpp"
+#include "kernels/factor/cholesky.hpp"
+#include "kernels/factor/elimination.hpp"
+#include "kernels/factor/implicit.hpp"
+#include "kernels/kernel_sets.hpp"
 
 namespace nlsq::inline v0 {
 namespace {

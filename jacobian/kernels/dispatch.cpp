@@ -1,5 +1,5 @@
 // Which kernel set this process runs. Compiled without any instruction set flags.
-#include "kernel_sets.hpp"
+#include "kernels/kernel_sets.hpp"
 
 #include <nlsq/error.hpp>
 

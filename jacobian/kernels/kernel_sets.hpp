@@ -1,8 +1,8 @@
 // The entry points of the object files of kernels: the one symbol each defines.
 #pragma once
 
-#include <nlsq/block_kernels.hpp>
-#include <nlsq/kernel_table.hpp>
+#include "kernels/block_kernels.hpp"
+#include "kernels/kernel_table.hpp"
 
 namespace nlsq::inline v0 {
 

@@ -2,14 +2,14 @@
 // strip by strip, all steps on one strip. From 8 vectors on the length makes no difference; of 4, calls cost 8 %.
 #pragma once
 
-#include "elementary.hpp"
-#include "pairs.hpp"
-#include "tile.hpp"
+#include "kernels/functions/elementary.hpp"
+#include "kernels/gram/pairs.hpp"
+#include "kernels/tile.hpp"
 #if !defined(NLSQ_KERNEL_SET_baseline)
-#include "special_vector.hpp"
+#include "kernels/functions/special_vector.hpp"
 #endif
 
-#include <nlsq/kernel_table.hpp>
+#include "kernels/kernel_table.hpp"
 
 namespace nlsq::inline v0 {
 namespace {

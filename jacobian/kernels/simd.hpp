@@ -5,9 +5,9 @@
 #pragma once
 
 #if defined(NLSQ_KERNEL_SET_baseline)
-#include "simd_baseline.hpp"
+#include "kernels/simd_baseline.hpp"
 #else
-#include "simd_highway.hpp"
+#include "kernels/simd_highway.hpp"
 #endif
 
 #define NLSQ_NOINLINE [[gnu::noinline]]

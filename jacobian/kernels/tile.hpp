@@ -1,9 +1,9 @@
 // A tile of a program, its operands, and the loop over its rows.
 #pragma once
 
-#include "simd.hpp"
+#include "kernels/simd.hpp"
 
-#include <nlsq/kernel_table.hpp>
+#include "kernels/kernel_table.hpp"
 
 namespace nlsq::inline v0 {
 namespace {

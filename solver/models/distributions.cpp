@@ -1,6 +1,6 @@
 // Log-normal and Weibull densities, scaled by an area: peaks in log x.
-#include "rows.hpp"
-#include "separable.hpp"
+#include "models/rows.hpp"
+#include "models/separable.hpp"
 
 #include <algorithm>
 #include <cmath>

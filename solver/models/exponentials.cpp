@@ -1,8 +1,8 @@
 // exp and its relatives. The rates are searched on a logarithmic grid of the range of x, everything
 // else is linear.
-#include "exponential_fit.hpp"
-#include "rows.hpp"
-#include "separable.hpp"
+#include "models/exponential_fit.hpp"
+#include "models/rows.hpp"
+#include "models/separable.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,6 +1,6 @@
-#include "peak_fit.hpp"
+#include "models/peak_fit.hpp"
 
-#include "separable.hpp"
+#include "models/separable.hpp"
 
 #include <algorithm>
 #include <cmath>

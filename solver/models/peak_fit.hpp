@@ -1,7 +1,7 @@
 // Finding peaks and dips, of any shape, on a constant background.
 #pragma once
 
-#include "sample.hpp"
+#include "models/sample.hpp"
 
 #include <functional>
 #include <span>

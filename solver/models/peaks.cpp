@@ -1,6 +1,6 @@
 // Symmetric peaks on a constant background. A height is a height; the *_area variants take an area.
-#include "peak_fit.hpp"
-#include "rows.hpp"
+#include "models/peak_fit.hpp"
+#include "models/rows.hpp"
 
 #include <nlsq/special_functions.hpp>
 

@@ -1,6 +1,6 @@
 // constant, linear, poly2 ... poly9: linear in every parameter, so the guess is the fit of the sample.
-#include "rows.hpp"
-#include "separable.hpp"
+#include "models/rows.hpp"
+#include "models/separable.hpp"
 
 #include <fmt/format.h>
 

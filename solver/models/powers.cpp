@@ -1,7 +1,7 @@
 // Power laws, the logarithm and Arrhenius' law: exponentials in log x or 1/x.
-#include "exponential_fit.hpp"
-#include "rows.hpp"
-#include "separable.hpp"
+#include "models/exponential_fit.hpp"
+#include "models/rows.hpp"
+#include "models/separable.hpp"
 
 #include <cmath>
 

@@ -1,5 +1,5 @@
 // The registry: all rows, and look-up by name with the nearest names in the error.
-#include "rows.hpp"
+#include "models/rows.hpp"
 
 #include <nlsq/error.hpp>
 

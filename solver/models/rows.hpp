@@ -1,7 +1,7 @@
 // How a family of models writes its registry rows.
 #pragma once
 
-#include "sample.hpp"
+#include "models/sample.hpp"
 
 #include <nlsq/models.hpp>
 

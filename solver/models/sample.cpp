@@ -1,4 +1,4 @@
-#include "sample.hpp"
+#include "models/sample.hpp"
 
 #include <fmt/format.h>
 

@@ -1,6 +1,6 @@
 // Saturation curves: one nonlinear constant, the x of half saturation.
-#include "rows.hpp"
-#include "separable.hpp"
+#include "models/rows.hpp"
+#include "models/separable.hpp"
 
 #include <cmath>
 

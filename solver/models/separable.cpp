@@ -1,4 +1,4 @@
-#include "separable.hpp"
+#include "models/separable.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,7 +1,7 @@
 // Peaks without mirror symmetry: skew Gaussian, exponentially modified Gaussian, Fano resonance.
-#include "peak_fit.hpp"
-#include "rows.hpp"
-#include "separable.hpp"
+#include "models/peak_fit.hpp"
+#include "models/rows.hpp"
+#include "models/separable.hpp"
 
 #include <nlsq/special_functions.hpp>
 

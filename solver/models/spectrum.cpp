@@ -1,4 +1,4 @@
-#include "spectrum.hpp"
+#include "models/spectrum.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,6 +1,6 @@
 // Sigmoid steps in x, and in log x (dose-response curves).
-#include "rows.hpp"
-#include "separable.hpp"
+#include "models/rows.hpp"
+#include "models/separable.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,7 +1,7 @@
 // Gaussian peaks over two predictors.
-#include "peak_fit.hpp"
-#include "rows.hpp"
-#include "separable.hpp"
+#include "models/peak_fit.hpp"
+#include "models/rows.hpp"
+#include "models/separable.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,6 +1,6 @@
 // Thermal radiation and occupation: one temperature, or a temperature and a pole left of the data.
-#include "rows.hpp"
-#include "separable.hpp"
+#include "models/rows.hpp"
+#include "models/separable.hpp"
 
 #include <cmath>
 

@@ -1,8 +1,8 @@
 // Sine and damped sine: frequencies from the spectrum, amplitude and phase as the linear pair of a
 // sine and a cosine.
-#include "rows.hpp"
-#include "separable.hpp"
-#include "spectrum.hpp"
+#include "models/rows.hpp"
+#include "models/separable.hpp"
+#include "models/spectrum.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -3,7 +3,7 @@
 #include "ceres_parts.hpp"
 #include "ceres_problems.hpp"
 
-#include <nlsq/block_evaluator.hpp>
+#include "blocks/block_evaluator.hpp"
 
 #include <ceres/cubic_interpolation.h>
 #include <ceres/rotation.h>

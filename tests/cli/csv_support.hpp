@@ -1,7 +1,7 @@
 // Reading a table from a string, and what its refusal says.
 #pragma once
 
-#include "csv_reader.hpp"
+#include "table/csv/csv_reader.hpp"
 #include "errors.hpp"
 
 #include <string>

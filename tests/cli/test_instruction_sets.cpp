@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include <nlsq/kernel_table.hpp>
+#include "kernels/kernel_table.hpp"
 
 #include "program.hpp"
 

@@ -2,7 +2,7 @@
 #include "program.hpp"
 
 #include "errors.hpp"
-#include "precision_options.hpp"
+#include "arguments/precision_options.hpp"
 
 #include <doctest/doctest.h>
 

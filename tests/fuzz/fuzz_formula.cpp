@@ -6,7 +6,7 @@
 // span. A walk that overflows or leaves an operation's domain says nothing.
 #include <nlsq/formula.hpp>
 #include <nlsq/special_functions.hpp>
-#include <nlsq/tile_program.hpp>
+#include "program/tile_program.hpp"
 
 #include <fmt/core.h>
 

@@ -2,7 +2,7 @@
 // rows and columns its header promises; what is refused is refused for a stated reason, the same one when the
 // rows with missing values may be left out, unless it is that none is left.
 #include "errors.hpp"
-#include "table.hpp"
+#include "table/table.hpp"
 
 #include <cmath>
 #include <cstdint>

@@ -1,6 +1,6 @@
 // Conversion between formats: every number of 16 bits and every boundary between two of them, against
 // the definition of the formats, and against Eigen's own types.
-#include <nlsq/convert.hpp>
+#include "convert.hpp"
 #include <nlsq/error.hpp>
 
 #include <doctest/doctest.h>

@@ -1,7 +1,7 @@
 // Residual blocks side by side, each with parameter blocks of its own, for tests of their evaluator.
 #pragma once
 
-#include <nlsq/block_evaluator.hpp>
+#include "blocks/block_evaluator.hpp"
 
 #include <cstddef>
 #include <memory>

@@ -1,7 +1,7 @@
 // Runs single operations through a kernel set, with buffers padded as the kernels ask.
 #pragma once
 
-#include <nlsq/kernel_table.hpp>
+#include "kernels/kernel_table.hpp"
 
 #include <algorithm>
 #include <cmath>

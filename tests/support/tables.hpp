@@ -2,9 +2,9 @@
 // because sums over a table can be taken in long double.
 #pragma once
 
-#include <evaluator.hpp>
+#include "dense/evaluator.hpp"
 
-#include <nlsq/row_model.hpp>
+#include "rows/row_model.hpp"
 
 #include <cmath>
 #include <cstddef>

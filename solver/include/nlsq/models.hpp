@@ -20,7 +20,7 @@ struct Guess {
   std::string warning;
 };
 
-// Where parameters are drawn from when guesses are judged (tests/solver/test_guesses.cpp).
+// Where parameters are drawn from when guesses are judged (tests/solver/models/test_guesses.cpp).
 struct TrialRange {
   double low = 0, high = 1;
   bool logarithmic = false;  // uniform in the logarithm; then the sign is low's

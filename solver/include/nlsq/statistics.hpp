@@ -1,5 +1,5 @@
 // The distributions a report quotes. Relative accuracy about 1e-12 for the sizes that
-// occur (degrees of freedom to 1e8; tests/cli/test_statistics.cpp).
+// occur (degrees of freedom to 1e8; tests/cli/report/test_statistics.cpp).
 #pragma once
 
 #include <nlsq/export.hpp>

@@ -1,0 +1,119 @@
+// Single passes over a curve's rows, beside loops fused by hand for its model.
+#include "curves/curve_passes.hpp"
+
+#include "isa/isa_loops.hpp"
+
+#include "dense/dense_evaluator.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace bench {
+
+namespace {
+
+// The upper triangle of [J | r]ᵀ[J | r], as the fused loops give it.
+std::vector<double> packed(const nlsq::Linearization& at) {
+  std::vector<double> sums;
+  const std::size_t n = at.gradient.size();
+  for (std::size_t i = 0; i < n; ++i) {
+    for (std::size_t j = i; j < n; ++j) sums.push_back(at.normal(i, j));
+    sums.push_back(at.gradient[i]);
+  }
+  sums.push_back(2 * at.cost);
+  return sums;
+}
+
+// Largest difference of two such triangles, by the lengths of the columns: sums of mixed sign cancel.
+double scaled_difference(const std::vector<double>& a, const std::vector<double>& b, std::size_t n1) {
+  std::vector<double> length;
+  for (std::size_t i = 0, k = 0; i < n1; k += n1 - i, ++i) length.push_back(std::sqrt(std::abs(b[k])));
+  double largest = 0;
+  for (std::size_t i = 0, k = 0; i < n1; ++i) {
+    for (std::size_t j = i; j < n1; ++j, ++k)
+      largest = std::max(largest, std::abs(a[k] - b[k]) / (length[i] * length[j]));
+  }
+  return largest;
+}
+
+template <class T>
+Contender fused_contender(const char* name,
+                          void (*loop)(FusedModel, const T*, const T*, std::size_t, const double*, double*),
+                          const CurveCase& c, const std::vector<T>& x, const std::vector<T>& y) {
+  return {name, [&c, &x, &y, loop] {
+            const std::size_t n1 = c.truth.size() + 1;
+            std::vector<double> sums(n1 * (n1 + 1) / 2);
+            loop(c.fused, x.data(), y.data(), x.size(), c.truth.data(), sums.data());
+            return sums;
+          }};
+}
+
+// Rows for ours (the first) against each fused loop. `tolerance` is for the sums.
+void report_pass(const CurveCase& c, const char* format, const std::vector<Contender>& contenders,
+                 double floor, double tolerance, const Settings& settings) {
+  const std::vector<Measured> measured = measure(contenders, settings);
+  for (std::size_t k = 1; k < contenders.size(); ++k) {
+    Row row;
+    row.suite = "curve";
+    row.name = fmt::format("{}, one pass {}", c.model, format);
+    row.ours_s = measured[0].seconds;
+    row.peer = contenders[k].name;
+    row.peer_s = measured[k].seconds;
+    row.over_floor = measured[0].seconds / floor;
+    row.max_rel_diff = scaled_difference(measured[0].result, measured[k].result, c.truth.size() + 1);
+    row.sound = row.max_rel_diff < tolerance;
+    row.note = fmt::format("ours/loop {:.2f}", measured[0].seconds / measured[k].seconds);
+    settings.report->add(row);
+    if (k + 1 < contenders.size() || std::string_view(format) != "f64") continue;  // the last is the better loop
+    settings.report->goal({"curve", fmt::format("{}: over {}", row.name, row.peer), measured[0].seconds / measured[k].seconds,
+                           Asked::at_most, 1.15, "x"});
+  }
+}
+
+}  // namespace
+
+void run_passes(const CurveCase& c, std::size_t rows, const Settings& settings) {
+  const Data data = curve_data(c, rows);
+  const std::vector<double>&x = data.x[0], &y = data.y;
+  const std::vector<float> x32(x.begin(), x.end()), y32(y.begin(), y.end());
+  const nlsq::Formula formula = curve_formula(c);
+  const IsaLoops& loops = isa_loops();
+  nlsq::GraphRows wide = residual_rows(c, {x, y}, c.truth),
+                  narrow = residual_rows(c, {x32, y32}, c.truth);
+  nlsq::DenseEvaluator evaluator(wide), narrow_evaluator(narrow);
+  const auto ours = [&c](nlsq::DenseEvaluator& e, nlsq::PrecisionPlan plan) {
+    return Contender{"nlsq", [&c, &e, plan] { return packed(e.linearize(c.truth, plan)); }};
+  };
+  const auto against_f64 = [&](Contender first) {
+    std::vector<Contender> all{std::move(first),
+                               fused_contender<double>("fused loop, SLEEF", loops.fused_f64, c, x, y)};
+    if (c.has_inline && loops.fused_f64_inline != nullptr)
+      all.push_back(fused_contender<double>("fused loop, ours inline", loops.fused_f64_inline, c, x, y));
+    return all;
+  };
+  const auto against_f32 = [&](Contender first) {
+    std::vector<Contender> all{std::move(first),
+                               fused_contender<float>("fused loop, SLEEF", loops.fused_f32, c, x32, y32)};
+    if (c.has_inline && loops.fused_f32_inline != nullptr)
+      all.push_back(fused_contender<float>("fused loop, ours inline", loops.fused_f32_inline, c, x32, y32));
+    return all;
+  };
+  using nlsq::Format, nlsq::Gram;
+  const double operations = row_operations(c);
+  const double floor64 = settings.machine.floor(rows, operations, 2 * sizeof(double), false);
+  const double floor32 = settings.machine.floor(rows, operations, 2 * sizeof(float), true);
+  report_pass(c, "f64", against_f64(ours(evaluator, {Format::f64, Gram::f64})), floor64, 1e-9, settings);
+  report_pass(c, "f32", against_f32(ours(narrow_evaluator, {Format::f32, Gram::f32_tile})), floor32, 1e-3,
+              settings);
+  report_pass(c, "f32 wide", against_f32(ours(narrow_evaluator, {Format::f32, Gram::f32_wide})), floor32,
+              1e-3, settings);
+  report_pass(c, "f32 of f64", against_f32(ours(evaluator, {Format::f32, Gram::f32_wide})), floor32, 1e-3,
+              settings);
+}
+
+}  // namespace bench

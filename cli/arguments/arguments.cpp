@@ -1,0 +1,287 @@
+#include "arguments/arguments.hpp"
+
+#include "errors.hpp"
+#include "arguments/precision_options.hpp"
+#include "arguments/raw_arguments.hpp"
+#include "table/source/utf8.hpp"
+
+#include <fmt/format.h>
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <optional>
+
+namespace nlsq::cli {
+
+namespace {
+
+double number(const std::string& option, const std::string& text) {
+  double value = 0;
+  if (parse_number(text, NumberFormat{}, value) != NumberStatus::ok) {
+    throw UsageError(fmt::format("{} {}: not a number", option, printable(text)));
+  }
+  return value;
+}
+
+double number_at_least(const std::string& option, const std::string& text, double least) {
+  const double value = number(option, text);
+  if (value < least) throw UsageError(fmt::format("{} {}: must be at least {}", option, text, least));
+  return value;
+}
+
+std::size_t whole_number(const std::string& option, const std::string& text, double least, double most) {
+  const double value = number(option, text);
+  if (value != std::floor(value) || value < least || value > most) {
+    throw UsageError(fmt::format("{} {}: must be a whole number from {} to {}", option, text, least, most));
+  }
+  return static_cast<std::size_t>(value);
+}
+
+// Separators must not be mistaken for parts of numbers, quotes or line endings.
+char separator(const std::string& option, const std::string& text) {
+  constexpr std::string_view kRefused = "0123456789+-\"\r\n";
+  if (text.size() != 1 || kRefused.find(text[0]) != std::string_view::npos || (text[0] & 0x80) != 0 ||
+      text[0] == '\0' || std::isalpha(static_cast<unsigned char>(text[0]))) {
+    throw UsageError(fmt::format("{} '{}': must be one character, and no digit, letter, sign or quote",
+                                 option, printable(text)));
+  }
+  return text[0];
+}
+
+char delimiter(const std::string& text) {
+  if (text == "tab" || text == "\\t" || text == "\t") return '\t';
+  if (text == "comma") return ',';
+  if (text == "semicolon") return ';';
+  if (text == "blanks" || text == "blank" || text == "space" || text == "whitespace" || text == " ")
+    return kBlanks;
+  try {
+    return separator("--delimiter", text);
+  } catch (const UsageError& e) {
+    throw UsageError(std::string(e.what()) + "; or comma, semicolon, tab, blanks");
+  }
+}
+
+template <class T>
+T one_of(const std::string& option, const std::string& text,
+         std::initializer_list<std::pair<const char*, T>> choices) {
+  std::string names;
+  for (const auto& [name, value] : choices) {
+    if (text == name) return value;
+    names += fmt::format("{}{}", names.empty() ? "" : ", ", name);
+  }
+  throw UsageError(fmt::format("{} {}: must be one of {}", option, printable(text), names));
+}
+
+CsvOptions csv_options(const RawArguments& raw) {
+  CsvOptions csv;
+  if (!raw.delimiter.empty()) csv.delimiter = delimiter(raw.delimiter);
+  csv.number.decimal =
+      one_of<char>("--decimal", raw.decimal, {{".", '.'}, {",", ','}, {"point", '.'}, {"comma", ','}});
+  if (!raw.thousands.empty()) csv.number.thousands = separator("--thousands", raw.thousands);
+  csv.comment = raw.comment;
+  csv.header = one_of<HeaderChoice>(
+      "--header", raw.header,
+      {{"auto", HeaderChoice::automatic}, {"yes", HeaderChoice::yes}, {"no", HeaderChoice::no}});
+  csv.missing = one_of<MissingPolicy>("--missing", raw.missing,
+                                      {{"error", MissingPolicy::error}, {"drop", MissingPolicy::drop}});
+  if (!raw.skip.empty()) csv.skip = whole_number("--skip", raw.skip, 0, 1e9);
+  if (!raw.max_line.empty()) csv.max_line = whole_number("--max-line", raw.max_line, 1, 1e12);
+  const char decimal = csv.number.decimal;
+  if (csv.delimiter == decimal || csv.number.thousands == decimal ||
+      (csv.number.thousands != '\0' && csv.delimiter == csv.number.thousands)) {
+    throw UsageError("--delimiter, --decimal and --thousands must be different characters");
+  }
+  return csv;
+}
+
+// a=1,b=2 or @fit.json.
+void add_p0(Arguments& arguments, const std::string& text) {
+  if (text.starts_with('@')) {
+    if (!arguments.p0_file.empty()) throw UsageError("--p0: give one @FILE");
+    arguments.p0_file = text.substr(1);
+    return;
+  }
+  for (const std::string& part : split_list(text)) {
+    const std::size_t equals = part.find('=');
+    const std::string name(trim_blanks(part.substr(0, equals)));
+    if (equals == std::string::npos || !is_identifier(name)) {
+      throw UsageError(
+          fmt::format("--p0 {}: write name=value pairs, as in a=1,b=2, or @fit.json", printable(text)));
+    }
+    const bool twice =
+        std::any_of(arguments.p0.begin(), arguments.p0.end(), [&](auto& p) { return p.first == name; });
+    if (twice) throw UsageError(fmt::format("--p0: {} is given twice", name));
+    arguments.p0.emplace_back(name, number("--p0 " + name + "=", part.substr(equals + 1)));
+  }
+}
+
+// c=0 or c, several with commas.
+void add_fix(Arguments& arguments, const std::string& text) {
+  for (const std::string& part : split_list(text)) {
+    const std::size_t equals = part.find('=');
+    const std::string name(trim_blanks(part.substr(0, equals)));
+    if (!is_identifier(name)) {
+      throw UsageError(
+          fmt::format("--fix {}: write name=value, or a name to hold it at its guess", printable(text)));
+    }
+    arguments.fixed.push_back(name);
+    if (equals == std::string::npos) continue;
+    const double value = number("--fix " + name + "=", part.substr(equals + 1));
+    const auto given =
+        std::find_if(arguments.p0.begin(), arguments.p0.end(), [&](auto& p) { return p.first == name; });
+    if (given != arguments.p0.end())
+      throw UsageError(fmt::format("--fix {}: --p0 gives it a value too", name));
+    arguments.p0.emplace_back(name, value);
+  }
+}
+
+VariableProjection variable_projection(const std::string& text) {
+  if (text == "auto") return VariableProjection::automatic;
+  if (text == "on") return VariableProjection::on;
+  if (text == "off") return VariableProjection::off;
+  throw UsageError(fmt::format("--variable-projection {}: use auto, on or off", printable(text)));
+}
+
+// --loss and --f-scale.
+Loss loss(const RawArguments& raw) {
+  try {
+    const Loss named = Loss::named(raw.loss.value_or("linear"));
+    if (!raw.f_scale) return named;
+    if (!named.is_robust()) throw UsageError("--f-scale is the scale of a robust loss: give --loss soft_l1, huber, cauchy, arctan or tukey");
+    return Loss::named(named.name(), number("--f-scale", *raw.f_scale));
+  } catch (const Error& e) {
+    throw UsageError(fmt::format("--loss: {}", e.what()));
+  }
+}
+
+// a=0:10,b=:5; several with commas, either side may be left out.
+void add_bounds(Arguments& arguments, const std::string& text) {
+  for (const std::string& part : split_list(text)) {
+    const std::size_t equals = part.find('=');
+    const std::string name(trim_blanks(part.substr(0, equals)));
+    const std::string range = equals == std::string::npos ? "" : part.substr(equals + 1);
+    const std::size_t colon = range.find(':');
+    if (!is_identifier(name) || colon == std::string::npos) {
+      throw UsageError(fmt::format("--bounds {}: write name=lower:upper, as in a=0:10,b=:5", printable(text)));
+    }
+    const auto side = [&](const std::string& given, double none) {
+      return trim_blanks(given).empty() ? none : number("--bounds " + name + "=", std::string(trim_blanks(given)));
+    };
+    constexpr double kInfinity = std::numeric_limits<double>::infinity();
+    const Arguments::Interval interval{name, side(range.substr(0, colon), -kInfinity), side(range.substr(colon + 1), kInfinity)};
+    if (std::isinf(interval.lower) && std::isinf(interval.upper)) {
+      throw UsageError(fmt::format("--bounds {}: neither side is given", printable(part)));
+    }
+    if (interval.lower > interval.upper) {
+      throw UsageError(fmt::format("--bounds {}: the lower bound is above the upper one", printable(part)));
+    }
+    for (const auto& other : arguments.bounds) {
+      if (other.name == name) throw UsageError(fmt::format("--bounds: {} is given twice", name));
+    }
+    arguments.bounds.push_back(interval);
+  }
+}
+
+void take_numbers(Arguments& arguments, const RawArguments& raw) {
+  if (!raw.ftol.empty()) arguments.ftol = number_at_least("--ftol", raw.ftol, 0);
+  if (!raw.xtol.empty()) arguments.xtol = number_at_least("--xtol", raw.xtol, 0);
+  if (!raw.gtol.empty()) arguments.gtol = number_at_least("--gtol", raw.gtol, 0);
+  if (!raw.time_limit.empty()) {
+    arguments.time_limit = number("--time-limit", raw.time_limit);
+    if (!(*arguments.time_limit > 0)) throw UsageError("--time-limit: must be positive, in seconds");
+  }
+  if (raw.strategy == "gauss_newton") arguments.strategy = Algorithm::gauss_newton;
+  else if (raw.strategy == "dogleg") arguments.strategy = Algorithm::dogleg;
+  else if (!raw.strategy.empty() && raw.strategy != "levenberg_marquardt") {
+    throw UsageError(fmt::format("--strategy {}: give levenberg_marquardt, gauss_newton or dogleg", raw.strategy));
+  }
+  if (!raw.nonmonotonic.empty()) arguments.nonmonotonic = static_cast<int>(whole_number("--nonmonotonic", raw.nonmonotonic, 0, 1e6));
+  if (!raw.max_iterations.empty()) {
+    arguments.max_iterations = static_cast<int>(whole_number("--max-iterations", raw.max_iterations, 0, 1e9));
+  }
+  if (!raw.starts.empty()) arguments.starts = static_cast<int>(whole_number("--starts", raw.starts, 1, 1e6));
+  if (!raw.seed.empty()) arguments.seed = whole_number("--seed", raw.seed, 0, 9007199254740992.0);
+  if (!raw.threads.empty())
+    arguments.threads = static_cast<int>(whole_number("--threads", raw.threads, 1, 4096));
+  if (!raw.confidence.empty()) {
+    arguments.confidence = number("--confidence", raw.confidence);
+    if (!(arguments.confidence > 0 && arguments.confidence < 1)) {
+      throw UsageError(fmt::format("--confidence {}: must lie between 0 and 1", raw.confidence));
+    }
+  }
+}
+
+void check(const Arguments& arguments) {
+  if (arguments.file.empty()) throw UsageError("which file? give a table, or - for standard input");
+  if (arguments.model.empty())
+    throw UsageError("which model? give --model NAME or a formula (--list-models shows the names)");
+  if (arguments.absolute_sigma && arguments.selection.sigma.empty()) {
+    throw UsageError("--absolute-sigma needs --sigma");
+  }
+  if (!arguments.selection.sigma_x.empty() && arguments.selection.sigma.empty()) {
+    throw UsageError("--sigma-x needs --sigma: errors in x are weighed against those in y");
+  }
+  if (arguments.loss.is_counts() && !arguments.selection.sigma.empty()) {
+    throw UsageError("--loss poisson: the standard deviation of a count is the root of the model; leave --sigma out");
+  }
+  if (arguments.seed && !arguments.starts) throw UsageError("--seed needs --starts");
+  if (arguments.json == "-" && arguments.residuals == "-") {
+    throw UsageError("--json - and --residuals - cannot share standard output");
+  }
+}
+
+}  // namespace
+
+Arguments parse_arguments(int argc, const char* const* argv) {
+  CLI::App app("Fits a curve to a table: nonlinear least squares, certified in float64.", "nlsq-fit");
+  app.get_formatter()->column_width(30);
+  Arguments arguments;
+  RawArguments raw;
+  add_data_options(app, raw, arguments.selection);
+  add_fit_options(app, raw, arguments);
+  app.add_flag("--list-models", raw.list_models, "list the built-in models (with --json -: as JSON)");
+  app.add_option("--describe", arguments.described, "describe a built-in model")->type_name("NAME");
+  app.add_flag("--version", raw.version, "version, kernels and libraries");
+  app.footer(
+      "Exit status: 0 certified minimum, 1 ended without (best so far printed), 2 usage or model, 3 data, "
+      "130 interrupted.");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::CallForHelp&) {
+    arguments.action = Action::help;
+    arguments.help_text = app.help();
+    return arguments;
+  } catch (const CLI::ParseError& e) {
+    throw UsageError(e.what());
+  }
+  if (raw.version) {
+    arguments.action = Action::version;
+  } else if (raw.list_models) {
+    arguments.action = Action::list_models;
+  } else if (!arguments.described.empty()) {
+    arguments.action = Action::describe_model;
+  }
+  if (arguments.action != Action::fit) return arguments;
+  arguments.file = raw.file;
+  arguments.csv = csv_options(raw);
+  for (const std::string& text : raw.p0) add_p0(arguments, text);
+  for (const std::string& text : raw.fix) add_fix(arguments, text);
+  arguments.loss = loss(raw);
+  arguments.variable_projection = variable_projection(raw.variable_projection);
+  for (const std::string& text : raw.bounds) add_bounds(arguments, text);
+  take_numbers(arguments, raw);
+  arguments.profile_intervals = one_of<bool>("--intervals", raw.intervals, {{"standard", false}, {"profile", true}});
+  if (arguments.profile_intervals && arguments.loss.is_robust()) {
+    throw UsageError("--intervals profile: a robust loss is no likelihood; leave --loss or --intervals out");
+  }
+  arguments.precision = precision_policy(raw.precision.value_or("auto"), raw.rules);
+  if (raw.optimize) arguments.optimize = precision_objective(*raw.optimize, raw.precision.has_value(), !raw.rules.empty());
+  check(arguments);
+  return arguments;
+}
+
+}  // namespace nlsq::cli

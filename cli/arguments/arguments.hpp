@@ -1,0 +1,64 @@
+// The command line as values. Everything it accepts has an effect; everything else is refused.
+#pragma once
+
+#include "table/csv/csv_options.hpp"
+#include "table/data_selection.hpp"
+
+#include <nlsq/loss.hpp>
+#include <nlsq/options.hpp>
+#include <nlsq/precision_objective.hpp>
+#include <nlsq/precision_policy.hpp>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace nlsq::cli {
+
+enum class Action { fit, help, version, list_models, describe_model };
+
+struct Arguments {
+  Action action = Action::fit;
+  std::string help_text;  // for Action::help
+  std::string described;  // for Action::describe_model
+
+  std::string file;
+  CsvOptions csv;
+  Selection selection;
+
+  std::string model;
+  std::vector<std::pair<std::string, double>> p0;  // from --p0 a=1 and --fix c=0
+  std::string p0_file;                             // from --p0 @fit.json
+  std::vector<std::string> fixed;
+  struct Interval {
+    std::string name;
+    double lower, upper;  // infinite where that side is left out
+  };
+  std::vector<Interval> bounds;
+  bool absolute_sigma = false;
+  Loss loss;
+  std::vector<std::string> ties;  // "d=2*a"
+
+  PrecisionPolicy precision;  // of --precision and --rule
+  std::optional<PrecisionObjective> optimize;  // chooses the policy instead
+  bool profile = false;
+  std::optional<double> ftol, xtol, gtol, time_limit;
+  std::optional<int> max_iterations, starts;
+  Algorithm strategy = Algorithm::levenberg_marquardt;
+  int nonmonotonic = 0;
+  std::optional<std::uint64_t> seed;
+  VariableProjection variable_projection = VariableProjection::automatic;
+  int threads = 0;  // 0: as many as the machine has
+  double confidence = 0.95;
+  bool profile_intervals = false;  // of --intervals
+
+  std::string json, residuals;  // file names, "-" for standard output, empty for none
+  bool quiet = false, trace = false;
+};
+
+// Throws UsageError.
+Arguments parse_arguments(int argc, const char* const* argv);
+
+}  // namespace nlsq::cli

@@ -1,0 +1,128 @@
+#include "arguments/model_choice.hpp"
+
+#include "errors.hpp"
+#include "table/source/utf8.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace nlsq::cli {
+
+namespace {
+
+// The name a chosen column can go by in a formula; empty for expressions and names that are no words.
+std::string formula_name(const ColumnExpression& expression, const CsvShape& shape) {
+  if (!expression.plain) return "";
+  const std::string& name = shape.names[expression.columns[0]];
+  return is_identifier(name) && name != "pi" ? name : "";
+}
+
+// The left side of `left = right`: the text before the first = that is no comparison.
+std::string_view left_side(std::string_view formula) {
+  for (std::size_t i = 0; i < formula.size(); ++i) {
+    if (formula[i] != '=') continue;
+    const bool after = i > 0 && std::string_view("<>!=").find(formula[i - 1]) != std::string_view::npos;
+    const bool before = i + 1 < formula.size() && formula[i + 1] == '=';
+    if (!after && !before) return formula.substr(0, i);
+  }
+  return {};
+}
+
+bool is_column(const CsvShape& shape, const std::string& name) {
+  return std::find(shape.names.begin(), shape.names.end(), name) != shape.names.end();
+}
+
+std::vector<std::string> alias_names(std::size_t count) {
+  if (count == 1) return {"x"};
+  std::vector<std::string> names;
+  for (std::size_t i = 1; i <= count; ++i) names.push_back(fmt::format("x{}", i));
+  return names;
+}
+
+// Names of the predictors in `text`: those of their columns if it uses any of them, else x, or x1 ... xk.
+std::vector<std::string> predictor_names(const std::string& text, const FitData& data, ModelChoice& choice) {
+  const std::vector<std::string> aliases = alias_names(data.x.size());
+  std::vector<std::string> columns;
+  for (const ColumnExpression& x : data.x) columns.push_back(formula_name(x, data.shape));
+  const bool by_column = std::any_of(columns.begin(), columns.end(), [&](const std::string& name) {
+    return !name.empty() && mentions(text, name);
+  });
+  std::vector<std::string> names = aliases;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (by_column && !columns[i].empty()) names[i] = columns[i];
+    if (names[i] == columns[i] || !mentions(text, names[i])) continue;
+    if (is_column(data.shape, names[i])) {
+      throw UsageError(
+          fmt::format("--model uses '{}', a column that --x did not choose (it chose {}); choose it with "
+                      "--x, or name the parameter otherwise",
+                      names[i], column_title(data.shape, data.x[i])));
+    }
+    choice.notes.push_back(fmt::format("{} is {}", names[i], column_title(data.shape, data.x[i])));
+  }
+  return names;
+}
+
+std::string response_name(const std::string& text, const FitData& data,
+                          const std::vector<std::string>& predictors, ModelChoice& choice) {
+  const std::string column = formula_name(data.y_expression, data.shape);
+  const std::string_view left = left_side(text);
+  if (left.empty()) {
+    const std::string name = column.empty() ? "y" : column;
+    // Without a left side the response needs no name, least of all a predictor's.
+    return std::find(predictors.begin(), predictors.end(), name) == predictors.end() ? name : "";
+  }
+  if (!column.empty() && mentions(left, column)) return column;
+  if (column != "y" && mentions(left, "y"))
+    choice.notes.push_back("y is " + column_title(data.shape, data.y_expression));
+  return "y";
+}
+
+void parse_choice(ModelChoice& choice, const std::string& text, const FormulaOptions& options) {
+  try {
+    choice.formula = parse_formula(text, options);
+  } catch (const Error& e) {
+    throw UsageError(std::string("--model: ") + e.what());
+  }
+}
+
+ModelChoice choose_builtin(const Model& model, const FitData& data) {
+  ModelChoice choice;
+  choice.builtin = &model;
+  if (static_cast<std::size_t>(model.predictors) != data.x.size()) {
+    throw UsageError(fmt::format("--model {} has {} predictor{}, but --x chose {}", model.name,
+                                 model.predictors, model.predictors == 1 ? "" : "s", data.x.size()));
+  }
+  FormulaOptions options;
+  options.predictors = alias_names(data.x.size());
+  parse_choice(choice, model.formula, options);
+  return choice;
+}
+
+}  // namespace
+
+ModelChoice choose_model(const std::string& text, const FitData& data) {
+  const std::string name(trim_blanks(text));
+  if (is_identifier(name) && !mentions(name, data.x.size() == 1 ? "x" : "x1")) {
+    try {
+      return choose_builtin(model(name), data);
+    } catch (const Error& e) {
+      throw UsageError(fmt::format("--model: {}; --list-models shows every name", e.what()));
+    }
+  }
+  ModelChoice choice;
+  FormulaOptions options;
+  options.predictors = predictor_names(text, data, choice);
+  options.response = response_name(text, data, options.predictors, choice);
+  parse_choice(choice, text, options);
+  for (const std::string& parameter : choice.formula.parameters) {
+    if (!is_column(data.shape, parameter)) continue;
+    choice.warnings.push_back(
+        fmt::format("'{}' is fitted as a parameter, although a column has that name: --x did not "
+                    "choose it",
+                    parameter));
+  }
+  return choice;
+}
+
+}  // namespace nlsq::cli

@@ -1,0 +1,304 @@
+// All that is written or read as JSON. No other file includes nlohmann-json, which takes long to compile.
+#include "report/json_report.hpp"
+
+#include "errors.hpp"
+#include "arguments/model_choice.hpp"
+#include "report/model_list.hpp"
+#include "table/source/utf8.hpp"
+
+#include <nlsq/models.hpp>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <cmath>
+#include <fstream>
+#include <iterator>
+
+namespace nlsq::cli {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
+
+// One word each, for programs; `message` is for people.
+const char* status(Termination termination) {
+  switch (termination) {
+    case Termination::converged: return "converged";
+    case Termination::tolerance: return "tolerance";
+    case Termination::no_progress: return "no_progress";
+    case Termination::max_iterations: return "max_iterations";
+    case Termination::time_limit: return "time_limit";
+    case Termination::user_stop: return "user_stop";
+    case Termination::failure: break;
+  }
+  return "failure";
+}
+
+Json parameters(const FitReport& report) {
+  const FitResult& fit = report.fit;
+  Json list = Json::array();
+  for (std::size_t j = 0; j < fit.parameters.size(); ++j) {
+    const double value = fit.parameters[j];
+    const auto [low, high] = report.interval(j);
+    const bool fixed = fit.fixed[j];
+    list.push_back(
+        {{"name", fit.parameter_names[j]},
+         {"value", number(value)},
+         {"std_error", number(fit.standard_errors[j])},
+         {"ci_low", fixed ? number(value) : number(low)},
+         {"ci_high", fixed ? number(value) : number(high)},
+         {"fixed", fixed},
+         {"tied", fit.ties[j].empty() ? Json(nullptr) : Json(fit.ties[j])},
+         {"at_bound", static_cast<bool>(fit.at_bound[j])},
+         {"eliminated", static_cast<bool>(fit.eliminated[j])},
+         {"guess", number(fit.guess[j])}});
+  }
+  return list;
+}
+
+template <class Entry>
+Json matrix(std::size_t n, Entry entry) {
+  Json rows = Json::array();
+  for (std::size_t i = 0; i < n; ++i) {
+    Json row = Json::array();
+    for (std::size_t j = 0; j < n; ++j) row.push_back(number(entry(i, j)));
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+Json certificate(const FitResult& fit) {
+  const Certificate& c = fit.summary.certificate;
+  std::vector<std::string> free;
+  for (std::size_t j = 0; j < fit.parameters.size(); ++j) {
+    if (!fit.fixed[j] && fit.ties[j].empty()) free.push_back(fit.parameter_names[j]);
+  }
+  Json confounded = Json::array();
+  for (const int j : c.confounded) confounded.push_back(free[static_cast<std::size_t>(j)]);
+  return {{"passed", c.passed},
+          {"verdict", name(c.verdict)},
+          {"governed_by", c.governed_by},
+          {"cost", number(c.cost)},
+          {"gradient_norm", number(c.gradient_norm)},
+          {"gradient_bound", number(c.gradient_bound)},
+          {"decrement_sigma", number(c.decrement_sigma)},
+          {"step", number(c.step)},
+          {"last_step", number(c.last_step)},
+          {"condition", number(c.condition)},
+          {"rank", c.rank},
+          {"confounded", confounded},
+          {"covariance_error", number(c.covariance_error)},
+          {"qr", c.qr},
+          {"rechecked_rows", c.rechecked_rows},
+          {"recheck_discrepancy", number(c.recheck_discrepancy)},
+          {"recheck_passed", c.recheck_passed}};
+}
+
+// How the normal equations are factored follows from how they are formed.
+const char* solve_format(Gram gram) { return gram == Gram::qr ? "f64 qr" : "f64"; }
+
+Json counters(const KernelCounters& k) {
+  return {{"rows_f64", k.rows_f64},
+          {"rows_f32", k.rows_f32},
+          {"gram_flops_f64", k.gram_flops_f64},
+          {"gram_flops_f32", k.gram_flops_f32},
+          {"gram_flops_f32_wide", k.gram_flops_f32_wide},
+          {"gram_flops_bf16", k.gram_flops_bf16},
+          {"gram_flops_f16", k.gram_flops_f16},
+          {"qr_flops_f64", k.qr_flops_f64}};
+}
+
+Json trace(const Summary& summary) {
+  Json list = Json::array();
+  for (const IterationSummary& it : summary.iterations) {
+    list.push_back({{"iteration", it.iteration},
+                    {"cost", number(it.cost)},
+                    {"gradient_norm", number(it.gradient_norm)},
+                    {"decrement_sigma", number(it.decrement_sigma)},
+                    {"step", number(it.step_norm)},
+                    {"lambda", number(it.lambda)},
+                    {"rho", number(it.rho)},
+                    {"outcome", name(it.outcome)},
+                    {"rows", it.rows},
+                    {"residual", name(it.plan.residual)},
+                    {"jacobian", name(formats_of(it.plan).jacobian)},
+                    {"gram", name(formats_of(it.plan).gram)},
+                    {"solve", solve_format(it.plan.gram)},
+                    {"condition", number(it.condition)},
+                    {"counters", counters(it.counters)},
+                    {"event", name(it.event)},
+                    {"reason", it.reason}});
+  }
+  return list;
+}
+
+// What went wrong with a number format: counts of values and rows; and trial points without finite residuals.
+Json issues(const Summary& summary) {
+  Json list = Json::array();
+  for (const PrecisionIssue& issue : summary.precision.issues) {
+    list.push_back({{"iteration", issue.iteration},
+                    {"operation", name(issue.operation)},
+                    {"format", name(issue.format)},
+                    {"nan", issue.nan},
+                    {"inf", issue.inf},
+                    {"near_limit", issue.near_limit},
+                    {"rows", issue.rows}});
+  }
+  for (const IterationSummary& it : summary.iterations) {
+    if (it.outcome != StepOutcome::invalid) continue;
+    list.push_back({{"iteration", it.iteration},
+                    {"operation", name(Operation::evaluate)},
+                    {"format", name(it.plan.residual)},
+                    {"reason", "the trial point has no finite residuals"}});
+  }
+  return list;
+}
+
+Json precision(const Summary& summary) {
+  return {{"policy", summary.precision.policy},
+          {"escalations", summary.precision.escalations},
+          {"issues", issues(summary)},
+          {"trace", trace(summary)},
+          {"counters", counters(summary.precision.counters)}};
+}
+
+// --starts: this fit's minimum first.
+Json minima(const FitResult& fit) {
+  Json list = Json::array();
+  for (const FitMinimum& minimum : fit.minima) {
+    Json values = Json::array();
+    for (const double value : minimum.parameters) values.push_back(number(value));
+    list.push_back({{"cost", number(minimum.cost)},
+                    {"verdict", name(minimum.verdict)},
+                    {"starts", minimum.starts},
+                    {"first_start", minimum.first_start},
+                    {"parameters", values}});
+  }
+  return list;
+}
+
+Json profile(const PolicyProfile& measured) {
+  Json list = Json::array();
+  double f64 = std::nan("");
+  for (const PolicyMeasurement& m : measured.policies) {
+    if (m.policy == "f64") f64 = m.seconds;
+  }
+  for (const PolicyMeasurement& m : measured.policies) {
+    list.push_back({{"policy", m.policy},
+                    {"seconds", number(m.seconds)},
+                    {"speed", number(f64 / m.seconds)},
+                    {"peak_bytes", m.peak_bytes},
+                    {"issues", m.issues},
+                    {"escalations", m.escalations},
+                    {"digits", number(m.digits)},
+                    {"below_f64", number(m.below_f64)},
+                    {"certified", m.certified},
+                    {"status", m.status}});
+  }
+  return {{"rows", measured.rows}, {"sampled", measured.sampled}, {"stopped", measured.stopped}, {"policies", list}};
+}
+
+Json optimize(const PrecisionObjective& objective, const OptimizedPolicy& chosen) {
+  return {{"objective", objective.to_string()}, {"policy", chosen.text}, {"met", chosen.met}, {"message", chosen.message}};
+}
+
+double start_value(const std::string& path, const std::string& name, const Json& value) {
+  if (!value.is_number())
+    throw UsageError(fmt::format("--p0 @{}: {} has no number as its value", path, printable(name)));
+  return value.get<double>();
+}
+
+}  // namespace
+
+std::string json_report(const FitReport& report) {
+  const FitResult& fit = report.fit;
+  const Summary& summary = fit.summary;
+  const std::size_t n = fit.parameters.size();
+  Json json;
+  json["model"] = report.model.builtin != nullptr ? report.model.builtin->name : report.arguments.model;
+  json["formula"] = report.model.formula.text;
+  json["parameters"] = parameters(report);
+  json["covariance"] = matrix(n, [&](std::size_t i, std::size_t j) { return fit.covariance(i, j); });
+  json["correlation"] = matrix(n, [&](std::size_t i, std::size_t j) { return fit.correlation(i, j); });
+  json["rows"] = fit.rows;
+  json["excluded"] = report.data.excluded();
+  json["dof"] = fit.dof;
+  json["rss"] = number(fit.rss);
+  json["chi2_reduced"] = number(fit.chi2_reduced);
+  json["r_squared"] = number(fit.r_squared);
+  json["aic"] = number(fit.aic);
+  json["bic"] = number(fit.bic);
+  json["status"] = status(summary.termination);
+  json["verdict"] = name(summary.verdict);
+  json["message"] = summary.message;
+  json["interrupted"] = report.was_interrupted;
+  json["warnings"] = report.warnings;
+  json["confidence"] = report.arguments.confidence;
+  json["intervals"] = report.intervals ? "profile" : "standard";
+  json["absolute_sigma"] = report.arguments.absolute_sigma;
+  json["loss"] = {{"name", fit.loss.name()}, {"scale", fit.loss.is_robust() ? number(fit.loss.scale()) : Json(nullptr)}, {"beyond", fit.beyond}};
+  if (!fit.minima.empty()) json["minima"] = minima(fit);
+  json["certificate"] = certificate(fit);
+  json["precision"] = precision(summary);
+  if (report.optimized) json["optimize"] = optimize(*report.arguments.optimize, *report.optimized);
+  if (report.profile) json["profile"] = profile(*report.profile);
+  json["evaluator"] = summary.evaluator;
+  json["kernel"] = summary.kernel;
+  json["threads"] = summary.threads;
+  json["peak_bytes"] = summary.peak_bytes;
+  json["time"] = {{"read", report.read_seconds},       {"setup", summary.time.setup},
+                  {"evaluate", summary.time.evaluate}, {"solve", summary.time.solve},
+                  {"certify", summary.time.certify},   {"total", report.total_seconds}};
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+std::string model_json() {
+  Json list = Json::array();
+  for (const Model& m : models()) {
+    Json parameters = Json::array();
+    for (std::size_t j = 0; j < m.parameters.size(); ++j) {
+      parameters.push_back(
+          {{"name", m.parameters[j]}, {"meaning", j < m.meaning.size() ? m.meaning[j] : ""}});
+    }
+    list.push_back({{"name", m.name},
+                    {"formula", m.formula},
+                    {"description", m.description},
+                    {"predictors", m.predictors},
+                    {"parameters", parameters},
+                    {"aliases", m.aliases}});
+  }
+  return list.dump(2) + "\n";
+}
+
+std::vector<std::pair<std::string, double>> read_start_file(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) throw UsageError(fmt::format("--p0 @{}: cannot open the file", path));
+  const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  const Json json = Json::parse(text, nullptr, false);
+  if (!json.is_object())
+    throw UsageError(fmt::format("--p0 @{}: not a JSON object as --json writes it", path));
+  std::vector<std::pair<std::string, double>> values;
+  const auto parameters = json.find("parameters");
+  if (parameters == json.end()) {
+    for (const auto& [name, value] : json.items()) values.emplace_back(name, start_value(path, name, value));
+    return values;
+  }
+  if (!parameters->is_array()) throw UsageError(fmt::format("--p0 @{}: \"parameters\" is not a list", path));
+  for (const Json& entry : *parameters) {
+    const bool named =
+        entry.is_object() && entry.contains("name") && entry["name"].is_string() && entry.contains("value");
+    if (!named) throw UsageError(fmt::format("--p0 @{}: a parameter without name and value", path));
+    const auto name = entry["name"].get<std::string>();
+    values.emplace_back(name, start_value(path, name, entry["value"]));
+  }
+  return values;
+}
+
+std::string json_library_version() {
+  return fmt::format("{}.{}.{}", NLOHMANN_JSON_VERSION_MAJOR, NLOHMANN_JSON_VERSION_MINOR, NLOHMANN_JSON_VERSION_PATCH);
+}
+
+}  // namespace nlsq::cli

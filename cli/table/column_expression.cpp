@@ -1,0 +1,256 @@
+#include "table/column_expression.hpp"
+
+#include "errors.hpp"
+#include "table/source/utf8.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+
+namespace nlsq::cli {
+
+namespace {
+
+bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+// A name in a formula: where it stands and what it is.
+struct Word {
+  std::size_t begin = 0, end = 0;
+  enum Kind { name, function, number_reference, quoted } kind = name;
+};
+
+// The next word at or after `at`; numbers (1e5 has a letter) are passed over.
+std::optional<Word> next_word(std::string_view text, std::size_t at) {
+  while (at < text.size()) {
+    const char c = text[at];
+    std::size_t end = at + 1;
+    if (is_letter(c)) {
+      while (end < text.size() && (is_letter(text[end]) || is_digit(text[end]))) ++end;
+      std::size_t after = end;
+      while (after < text.size() && (text[after] == ' ' || text[after] == '\t')) ++after;
+      const bool call = after < text.size() && text[after] == '(';
+      return Word{at, end, call ? Word::function : Word::name};
+    }
+    if (c == '$') {
+      while (end < text.size() && is_digit(text[end])) ++end;
+      return Word{at, end, Word::number_reference};
+    }
+    if (c == '`') {
+      end = std::min(text.find('`', end), text.size() - 1) + 1;
+      return Word{at, end, Word::quoted};
+    }
+    if (is_digit(c) || c == '.') {
+      while (end < text.size() && (is_digit(text[end]) || is_letter(text[end]) || text[end] == '.')) ++end;
+    }
+    at = end;
+  }
+  return std::nullopt;
+}
+
+std::optional<std::size_t> find_name(const CsvShape& shape, std::string_view name) {
+  const auto it = std::find(shape.names.begin(), shape.names.end(), name);
+  if (it == shape.names.end() || name.empty()) return std::nullopt;
+  return static_cast<std::size_t>(it - shape.names.begin());
+}
+
+std::string list_columns(const CsvShape& shape) {
+  if (!shape.has_header) return fmt::format("there are {} columns and no header", shape.columns());
+  std::string list = "the columns are";
+  for (std::size_t i = 0; i < shape.columns(); ++i) {
+    if (i == 20) return list + fmt::format(" ... ({} in all)", shape.columns());
+    list += fmt::format("{} {}", i == 0 ? "" : ",",
+                        shape.names[i].empty() ? "(unnamed)" : printable(shape.names[i]));
+  }
+  return list;
+}
+
+class Resolver {
+ public:
+  Resolver(const CsvShape& shape, const std::string& origin, const std::string& option)
+      : shape_(shape), origin_(origin), option_(option) {}
+
+  std::size_t by_number(std::string_view digits) const {
+    std::size_t n = 0;
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), n);
+    if (digits.empty()) throw UsageError(option_ + ": write a column number after $, as in $2");
+    if (error != std::errc{} || n == 0 || n > shape_.columns()) missing("column " + std::string(digits));
+    return n - 1;
+  }
+
+  std::size_t by_name(std::string_view name) const {
+    if (const auto column = find_name(shape_, name)) return *column;
+    missing(fmt::format("column '{}'", printable(name)));
+  }
+
+  [[noreturn]] void missing(const std::string& what) const {
+    throw BadData(fmt::format("{}: there is no {} ({}); {}", origin_, what, option_, list_columns(shape_)));
+  }
+
+ private:
+  const CsvShape& shape_;
+  const std::string& origin_;
+  const std::string& option_;
+};
+
+// A name for the parser as long as the reference it stands for, so that carets point at the right place.
+std::string stand_in(const CsvShape& shape, const std::vector<std::string>& taken, std::size_t length) {
+  constexpr std::string_view kDigits = "0123456789abcdefghijklmnopqrstuvwxyz";
+  for (std::size_t k = 0; k < 46656; ++k) {
+    std::string name(length, '0');
+    std::size_t rest = k;
+    for (std::size_t i = length; i-- > 1; rest /= kDigits.size()) name[i] = kDigits[rest % kDigits.size()];
+    name[0] = '_';
+    if (rest != 0) break;
+    if (!find_name(shape, name) && std::find(taken.begin(), taken.end(), name) == taken.end()) return name;
+  }
+  throw UsageError("too many column references in one expression");
+}
+
+std::string replace_all(std::string text, const std::string& from, const std::string& to) {
+  for (std::size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size()) {
+    text.replace(at, from.size(), to);
+  }
+  return text;
+}
+
+// An expression rewritten for the parser: every column reference is a plain name.
+struct Rewritten {
+  std::string text;
+  std::vector<std::string> names;       // predictors for the parser
+  std::vector<std::string> references;  // the same as the user wrote them
+  std::vector<std::size_t> columns;
+};
+
+Rewritten rewrite(std::string_view text, const CsvShape& shape, const Resolver& resolver,
+                  const std::string& option) {
+  Rewritten out;
+  out.text = text;
+  for (auto word = next_word(text, 0); word; word = next_word(text, word->end)) {
+    const std::string reference(text.substr(word->begin, word->end - word->begin));
+    if (word->kind == Word::function) continue;
+    std::size_t column = 0;
+    if (word->kind == Word::name) {
+      if (reference == "pi") {
+        if (!find_name(shape, "pi")) continue;
+        throw UsageError(
+            fmt::format("{}: 'pi' is both the constant and column {}; write ${} or `pi` for the column",
+                        option, *find_name(shape, "pi") + 1, *find_name(shape, "pi") + 1));
+      }
+      column = resolver.by_name(reference);
+    } else if (word->kind == Word::number_reference) {
+      column = resolver.by_number(std::string_view(reference).substr(1));
+    } else {
+      if (reference.size() < 3 || reference.back() != '`') {
+        throw UsageError(fmt::format("{}: a backquote is not closed in {}", option, printable(text)));
+      }
+      column = resolver.by_name(std::string_view(reference).substr(1, reference.size() - 2));
+    }
+    const auto known = std::find(out.references.begin(), out.references.end(), reference);
+    const auto k = static_cast<std::size_t>(known - out.references.begin());
+    if (k == out.references.size()) {
+      out.names.push_back(word->kind == Word::name ? reference
+                                                   : stand_in(shape, out.names, reference.size()));
+      out.references.push_back(reference);
+      out.columns.push_back(column);
+    }
+    out.text.replace(word->begin, reference.size(), out.names[k]);
+  }
+  return out;
+}
+
+Formula parse_rewritten(const Rewritten& rewritten, std::string_view original, const std::string& option) {
+  FormulaOptions options;
+  options.predictors = rewritten.names;
+  options.response = "";
+  options.parameters_allowed = false;
+  try {
+    return parse_formula(rewritten.text, options);
+  } catch (const FormulaError& e) {
+    // The same complaint about the text as typed.
+    std::string message = e.what();
+    message = message.substr(0, message.rfind(" (column "));
+    for (std::size_t i = 0; i < rewritten.names.size(); ++i) {
+      message = replace_all(message, rewritten.names[i], rewritten.references[i]);
+    }
+    throw UsageError(
+        fmt::format("{}: {}", option, FormulaError(message, std::string(original), e.column()).what()));
+  }
+}
+
+ColumnExpression plain_column(std::string_view text, std::size_t column) {
+  ColumnExpression expression;
+  expression.text = text;
+  expression.columns = {column};
+  expression.plain = true;
+  return expression;
+}
+
+}  // namespace
+
+std::string column_title(const CsvShape& shape, const ColumnExpression& expression) {
+  if (!expression.plain) return printable(expression.text, 60);
+  const std::string& name = shape.names[expression.columns[0]];
+  return name.empty() ? fmt::format("column {}", expression.columns[0] + 1) : printable(name, 60);
+}
+
+bool is_identifier(std::string_view text) noexcept {
+  return !text.empty() && is_letter(text[0]) &&
+         std::all_of(text.begin(), text.end(), [](char c) { return is_letter(c) || is_digit(c); });
+}
+
+bool mentions(std::string_view formula, std::string_view name) {
+  for (auto word = next_word(formula, 0); word; word = next_word(formula, word->end)) {
+    if (word->kind == Word::name && formula.substr(word->begin, word->end - word->begin) == name) return true;
+  }
+  return false;
+}
+
+std::vector<std::string> split_list(std::string_view text) {
+  std::vector<std::string> parts(1);
+  int depth = 0;
+  bool quoted = false;
+  for (const char c : text) {
+    if (c == '`') quoted = !quoted;
+    if (!quoted && c == '(') ++depth;
+    if (!quoted && c == ')') --depth;
+    if (c == ',' && depth == 0 && !quoted) {
+      parts.emplace_back();
+    } else {
+      parts.back() += c;
+    }
+  }
+  for (std::string& part : parts) part = trim_blanks(std::string(part));
+  return parts;
+}
+
+ColumnExpression parse_column_expression(std::string_view text, const CsvShape& shape,
+                                         const std::string& origin, const std::string& option) {
+  text = trim_blanks(text);
+  if (text.empty()) throw UsageError(option + ": an empty column expression");
+  const Resolver resolver(shape, origin, option);
+  const bool number = std::all_of(text.begin(), text.end(), is_digit);
+  const auto named = find_name(shape, text);
+  if (named && number && std::to_string(*named + 1) != text) {
+    throw UsageError(fmt::format("{}: '{}' is the name of column {} and a column number; write `{}` or ${}",
+                                 option, text, *named + 1, text, text));
+  }
+  if (named) return plain_column(text, *named);
+  if (number) return plain_column(text, resolver.by_number(text));
+  if (text.size() > 2 && text.front() == '`' && text.find('`', 1) == text.size() - 1) {
+    return plain_column(text, resolver.by_name(text.substr(1, text.size() - 2)));
+  }
+  if (text.front() == '$' && std::all_of(text.begin() + 1, text.end(), is_digit)) {
+    return plain_column(text, resolver.by_number(text.substr(1)));
+  }
+  const Rewritten rewritten = rewrite(text, shape, resolver, option);
+  ColumnExpression expression;
+  expression.text = text;
+  expression.formula = parse_rewritten(rewritten, text, option);
+  expression.columns = rewritten.columns;
+  return expression;
+}
+
+}  // namespace nlsq::cli

@@ -1,0 +1,41 @@
+// What --x, --y, --sigma and --where say: a column by name or number, or an expression over columns.
+//
+//   time        the column with that header; `my time` (backquoted) where the name is not a plain word
+//   2 or $2     the second column
+//   log($2)/t   an expression: names, $n, backquoted names, and every function of formulas
+#pragma once
+
+#include "table/csv/csv_options.hpp"
+
+#include <nlsq/formula.hpp>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace nlsq::cli {
+
+struct ColumnExpression {
+  std::string text;                  // as given
+  std::vector<std::size_t> columns;  // table columns it reads, from 0; column k of the formula is columns[k]
+  bool plain = false;                // one column as it stands
+  Formula formula;                   // where not plain
+};
+
+// Splits at commas outside parentheses and backquotes; blanks around the parts are dropped.
+std::vector<std::string> split_list(std::string_view text);
+
+// Throws BadData (with `origin`, where the header stands) for a column that does not exist, UsageError for
+// an expression that cannot be read. `option` is named in messages: "--x".
+ColumnExpression parse_column_expression(std::string_view text, const CsvShape& shape,
+                                         const std::string& origin, const std::string& option);
+
+// For messages: a column by its name, else "column 2"; an expression as typed.
+std::string column_title(const CsvShape& shape, const ColumnExpression& expression);
+
+bool is_identifier(std::string_view text) noexcept;
+
+// Whether `name` occurs in a formula as a name, not as a function.
+bool mentions(std::string_view formula, std::string_view name);
+
+}  // namespace nlsq::cli

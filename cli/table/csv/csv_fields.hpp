@@ -1,0 +1,77 @@
+// One field at a time, by RFC 4180: quotes, doubled quotes, newlines inside quotes.
+#pragma once
+
+#include "table/csv/csv_options.hpp"
+#include "table/csv/csv_view.hpp"
+
+#include <array>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace nlsq::cli {
+
+struct Field {
+  const char* begin = nullptr;  // first byte in the text (the quote, if any): where messages point
+  std::string_view text;        // content; quotes removed and doubled quotes halved
+  bool quoted = false;
+};
+
+enum class After { delimiter, record_end, need_more };
+
+class FieldScanner {
+ public:
+  FieldScanner(const CsvView& text, char delimiter);
+
+  // Scans the field at `p` and moves `p` behind it and its delimiter or line ending. `lines` grows by the
+  // physical lines ended. need_more: the text ends inside the field; `p` and `lines` are then as they were
+  // except that `open_quote()` tells of a quote still open. Throws BadData for an unterminated quote and
+  // for text after a closing quote.
+  After scan(const char*& p, std::size_t& lines, Field& field);
+
+  // What stands at `p`, just behind a field's content: moves over blanks, one delimiter or one line ending.
+  // need_more also when a CR might be half of a CRLF. `p` must stand at such a place.
+  After finish(const char*& p, std::size_t& lines) const {
+    const char* q = skip_blanks(p);
+    if (*q == '\n' || *q == '\r') {
+      if (text_->is_half_an_ending(q)) return After::need_more;
+      p = q + (*q == '\r' && q[1] == '\n' ? 2 : 1);
+      ++lines;
+      return After::record_end;
+    }
+    if (q == text_->end()) {
+      if (!text_->at_end()) return After::need_more;
+      p = q;
+      return After::record_end;
+    }
+    p = delimiter_ == kBlanks ? q : q + 1;
+    return After::delimiter;
+  }
+
+  // The byte ends an unquoted field: delimiter, CR, LF, or the end mark.
+  bool stops(char c) const { return stop_[static_cast<unsigned char>(c)] != 0; }
+  // Blanks that are not delimiters (all blanks where runs of blanks delimit).
+  const char* skip_blanks(const char* p) const {
+    while (*p == ' ' || (*p == '\t' && delimiter_ != '\t')) ++p;
+    return p;
+  }
+  const char* open_quote() const { return open_quote_; }
+
+ private:
+  After scan_quoted(const char*& p, std::size_t& lines, Field& field);
+
+  const CsvView* text_;
+  char delimiter_;
+  std::array<unsigned char, 256> stop_{};
+  std::string scratch_;
+  const char* open_quote_ = nullptr;
+};
+
+enum class Next { record, end, need_more };
+
+// Moves `p` over blank lines and comment lines to where the next record starts, as far as that is known;
+// `lines` grows by what was passed over. need_more: the text ends before the line at `p` does. Throws
+// BadData for one of these lines that is too long.
+Next skip_to_record(const CsvView& text, const char*& p, const std::string& comment, std::size_t& lines);
+
+}  // namespace nlsq::cli

@@ -1,0 +1,78 @@
+#include "table/csv/csv_rows.hpp"
+
+#include "errors.hpp"
+
+#include <algorithm>
+
+namespace nlsq::cli {
+
+std::size_t LineMap::line(std::size_t row) const {
+  const auto after = std::upper_bound(runs_.begin(), runs_.end(), row,
+                                      [](std::size_t r, const auto& run) { return r < run.first; });
+  if (after == runs_.begin()) return 0;
+  const auto& run = *(after - 1);
+  return run.second + (row - run.first);
+}
+
+void LineMap::append(const LineMap& other, std::size_t row, std::size_t line) {
+  for (const auto& [first, its_line] : other.runs_) add(row + first, line + its_line);
+}
+
+void CsvRows::parse(const CsvLayout& layout, const CsvView& text) {
+  count = lines = dropped_missing = underflows = used = 0;
+  at_fault = false;
+  line_of.clear();
+  make_room(layout, text);
+  try {
+    parse_records(layout, text);
+  } catch (const BadData&) {  // told again, with its line, by whoever knows what came before
+    at_fault = true;
+  }
+}
+
+// A record has at least two bytes a column, the last one's perhaps missing. Columns are kept off multiples of
+// the page size, where they would compete for the same lines of the cache.
+void CsvRows::make_room(const CsvLayout& layout, const CsvView& text) {
+  const auto bytes = static_cast<std::size_t>(text.end() - text.begin());
+  constexpr std::size_t kPage = 512, kLine = 8;
+  stride_ = (bytes / (2 * layout.shape.columns()) + 2 + kPage) / kPage * kPage + kLine;
+  if (stride_ * layout.slots <= capacity_) return;
+  capacity_ = stride_ * layout.slots;
+  values_ = std::make_unique_for_overwrite<double[]>(capacity_);
+}
+
+void CsvRows::parse_records(const CsvLayout& layout, const CsvView& text) {
+  RecordParser parser(layout, text);
+  double* const values = values_.get();
+  const std::string& comment = layout.options.comment;
+  const char comment_sign = comment.empty() ? '\0' : comment[0];
+  const char* p = text.begin();
+  for (;;) {
+    // Whatever is neither blank, line ending, end mark nor a comment's first sign begins a record.
+    if (static_cast<unsigned char>(*p) <= ' ' || *p == comment_sign) {
+      std::size_t passed = 0;
+      const Next next = skip_to_record(text, p, comment, passed);
+      lines += passed;
+      used = static_cast<std::size_t>(p - text.begin());
+      if (next != Next::record) return;
+    }
+    const char* const record = p;
+    std::size_t ended = 0;
+    const RecordParser::Outcome outcome = parser.read(p, ended, values + count, stride_);
+    if (outcome == RecordParser::Outcome::need_more) return;
+    text.check_length(record, p);
+    if (parser.underflows() != 0) {
+      if (underflows == 0) first_underflow = parser.underflow(), first_underflow_line = lines;
+      underflows += parser.underflows();
+    }
+    if (outcome == RecordParser::Outcome::dropped) {
+      ++dropped_missing;
+    } else {
+      line_of.add(count++, lines);
+    }
+    lines += ended;
+    used = static_cast<std::size_t>(p - text.begin());
+  }
+}
+
+}  // namespace nlsq::cli

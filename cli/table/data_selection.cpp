@@ -1,0 +1,288 @@
+#include "table/data_selection.hpp"
+
+#include "table/block_evaluator.hpp"
+#include "errors.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <span>
+#include <utility>
+
+namespace nlsq::cli {
+
+namespace {
+
+using Rows = std::vector<std::size_t>;
+
+// The chosen rows of a column.
+std::vector<double> compress(const Column& column, const Rows& rows) {
+  std::vector<double> out(rows.size());
+  for (std::size_t i = 0; i < rows.size(); ++i) out[i] = column[rows[i]];
+  return out;
+}
+
+// The columns read, by their number in the file, and what is made of them.
+class ReadColumns {
+ public:
+  void want(const ColumnExpression& expression) {
+    for (const std::size_t column : expression.columns) {
+      if (place(column) == numbers_.size()) numbers_.push_back(column);
+    }
+  }
+  std::span<const std::size_t> numbers() const { return numbers_; }
+  void fill(std::vector<Column>&& columns) { columns_ = std::move(columns); }
+
+  // What only the rows left out needed is let go.
+  void keep_rows(const Rows& rows, FitData& data) {
+    const auto before = std::exchange(data.memory, {});
+    for (Column& column : columns_) column = own(compress(column, rows), data);
+  }
+
+  Column evaluate(const ColumnExpression& expression, std::size_t rows, FitData& data) const {
+    if (expression.plain) return columns_[place(expression.columns[0])];
+    std::vector<Column> columns;
+    for (const std::size_t column : expression.columns) columns.push_back(columns_[place(column)]);
+    std::vector<double> out(rows);
+    evaluate_rows(expression.formula, columns, {}, out);
+    return own(std::move(out), data);
+  }
+
+  static Column own(std::vector<double>&& values, FitData& data) {
+    auto memory = std::make_shared<std::vector<double>>(std::move(values));
+    const Column column(*memory);
+    data.memory.push_back(std::move(memory));
+    return column;
+  }
+
+ private:
+  std::size_t place(std::size_t column) const {
+    return static_cast<std::size_t>(std::find(numbers_.begin(), numbers_.end(), column) - numbers_.begin());
+  }
+  std::vector<std::size_t> numbers_;
+  std::vector<Column> columns_;
+};
+
+struct Range {
+  double low = -std::numeric_limits<double>::infinity(), high = std::numeric_limits<double>::infinity();
+};
+
+Range parse_range(const std::string& text) {
+  Range range;
+  if (text.empty()) return range;
+  const std::size_t colon = text.find(':');
+  const auto bound = [&](std::string_view part, double& value) {
+    if (trim_blanks(part).empty()) return true;
+    return parse_number(part, NumberFormat{}, value) == NumberStatus::ok;
+  };
+  const bool ok = colon != std::string::npos && bound(std::string_view(text).substr(0, colon), range.low) &&
+                  bound(std::string_view(text).substr(colon + 1), range.high);
+  if (!ok) throw UsageError(fmt::format("--range {}: write A:B, A: or :B with numbers", text));
+  if (range.low > range.high)
+    throw UsageError(fmt::format("--range {}: the first bound is above the second", text));
+  return range;
+}
+
+// Rows `keep` says yes to, as a list; empty when that is all of them.
+template <class Keep>
+std::vector<std::size_t> rows_where(std::size_t rows, Keep keep) {
+  std::vector<std::size_t> list;
+  bool all = true;
+  for (std::size_t i = 0; i < rows; ++i) all = all && keep(i);
+  if (all) return list;
+  for (std::size_t i = 0; i < rows; ++i) {
+    if (keep(i)) list.push_back(i);
+  }
+  return list;
+}
+
+// Adds a choice among the rows kept so far.
+void narrow(FitData& data, std::vector<std::size_t> chosen) {
+  if (!data.kept.empty()) {
+    for (std::size_t& row : chosen) row = data.kept[row];
+  }
+  data.kept = std::move(chosen);
+}
+
+// Calls look(values, first, count) for blocks of a column's rows, last to first.
+template <class Look>
+void for_blocks_backwards(const Column& column, Look look) {
+  constexpr std::size_t kBlock = 1024;
+  std::array<double, kBlock> values;
+  for (std::size_t end = column.size(); end > 0;) {
+    const std::size_t first = (end - 1) / kBlock * kBlock;
+    column.read(first, end - first, values.data());
+    look(values.data(), first, end - first);
+    end = first;
+  }
+}
+
+void refuse_non_finite(const FitData& data, const Column& column, const ColumnExpression& expression,
+                       const char* what) {
+  std::size_t count = 0, first = 0;
+  for_blocks_backwards(column, [&](const double* values, std::size_t begin, std::size_t size) {
+    unsigned any = 0;  // apart, so that it vectorises
+    for (std::size_t i = 0; i < size; ++i)
+      any |= !(std::abs(values[i]) <= std::numeric_limits<double>::max());
+    if (any == 0) return;
+    for (std::size_t i = size; i-- > 0;) {
+      if (!std::isfinite(values[i])) ++count, first = begin + i;
+    }
+  });
+  if (count == 0) return;
+  const bool missing = expression.plain && std::isnan(column[first]);
+  throw BadData(fmt::format("{}: {} = {} is {} here{}; leave such rows out with {}", data.place(first), what,
+                            expression.text, std::isnan(column[first]) ? "not a number" : "infinite",
+                            count > 1 ? fmt::format(" and in {} more row{}", count - 1, count == 2 ? "" : "s") : "",
+                            missing ? "--missing drop" : "--where"));
+}
+
+void parse_selection(FitData& data, const Table& table, const Selection& selection) {
+  const auto parse = [&](std::string_view text, const char* option) {
+    return parse_column_expression(text, data.shape, table.origin(), option);
+  };
+  const auto& names = data.shape.names;
+  const bool whole_name = std::find(names.begin(), names.end(), selection.x) != names.end();
+  if (selection.x.empty()) {
+    data.x.push_back(parse("$1", "--x"));
+  } else if (whole_name) {
+    data.x.push_back(parse(selection.x, "--x"));
+  } else {
+    for (const std::string& part : split_list(selection.x)) data.x.push_back(parse(part, "--x"));
+  }
+  data.y_expression = parse(selection.y.empty() ? "$2" : selection.y, "--y");
+  if (!selection.sigma.empty()) data.sigma_expression = parse(selection.sigma, "--sigma");
+  if (!selection.sigma_x.empty()) {
+    const std::vector<std::string> parts = data.x.size() == 1 ? std::vector{selection.sigma_x} : split_list(selection.sigma_x);
+    if (parts.size() != data.x.size()) {
+      throw UsageError(fmt::format("--sigma-x has {} part(s), --x chose {}: give one for each, an empty one for an exact x", parts.size(), data.x.size()));
+    }
+    for (const std::string& part : parts) {
+      auto& expression = data.sigma_x_expressions.emplace_back();
+      if (!trim_blanks(part).empty()) expression = parse(part, "--sigma-x");
+    }
+  }
+  if (selection.y.empty() && data.x.front().plain && data.x.front().columns[0] == 1) {
+    throw UsageError("--x chose column 2, which is also what y would be; say which column is y with --y");
+  }
+}
+
+void apply_where(FitData& data, ReadColumns& columns, const std::vector<ColumnExpression>& conditions) {
+  if (conditions.empty()) return;
+  const std::size_t rows = data.rows_in_file - data.dropped_missing;
+  std::vector<char> keep(rows, 1);
+  for (const ColumnExpression& condition : conditions) {
+    const Column values = columns.evaluate(condition, rows, data);
+    for (std::size_t i = 0; i < rows; ++i) keep[i] = keep[i] && values[i] != 0 && !std::isnan(values[i]);
+  }
+  const std::vector<std::size_t> chosen = rows_where(rows, [&](std::size_t i) { return keep[i] != 0; });
+  if (chosen.empty()) {
+    if (std::find(keep.begin(), keep.end(), 1) == keep.end())
+      throw BadData(data.source + ": --where leaves no rows");
+    return;
+  }
+  data.excluded_where = rows - chosen.size();
+  columns.keep_rows(chosen, data);
+  narrow(data, chosen);
+}
+
+void apply_range(FitData& data, const Range& range) {
+  const Column& x = data.predictors.front();
+  const auto inside = [&](std::size_t i) { return x[i] >= range.low && x[i] <= range.high; };
+  const Rows chosen = rows_where(x.size(), inside);
+  if (chosen.empty()) {
+    if (!inside(0)) throw BadData(data.source + ": --range leaves no rows");
+    return;
+  }
+  data.excluded_range = x.size() - chosen.size();
+  const auto before = std::exchange(data.memory, {});
+  const auto narrowed = [&](const Column& column) {
+    return ReadColumns::own(compress(column, chosen), data);
+  };
+  std::vector<Column> predictors;
+  for (const Column& column : data.predictors) predictors.push_back(narrowed(column));
+  data.predictors = std::move(predictors);
+  data.y = narrowed(data.y);
+  if (!data.sigma.empty()) data.sigma = narrowed(data.sigma);
+  for (Column& column : data.sigma_x) {
+    if (!column.empty()) column = narrowed(column);
+  }
+  narrow(data, chosen);
+}
+
+void refuse_bad_sigma(const FitData& data) {
+  std::size_t bad = data.sigma.size();
+  for_blocks_backwards(data.sigma, [&](const double* values, std::size_t begin, std::size_t size) {
+    for (std::size_t i = size; i-- > 0;) {
+      if (!(values[i] > 0)) bad = begin + i;
+    }
+  });
+  if (bad == data.sigma.size()) return;
+  throw BadData(
+      fmt::format("{}: sigma is {}; standard deviations must be positive: correct it, or leave the row "
+                  "out with --where",
+                  data.place(bad), data.sigma[bad]));
+}
+
+// The columns of the fit, of the rows that are left.
+void take_columns(FitData& data, const ReadColumns& columns, std::size_t rows, bool finite) {
+  const auto take = [&](const ColumnExpression& expression, const char* what) {
+    const Column column = columns.evaluate(expression, rows, data);
+    if (!finite || !expression.plain) refuse_non_finite(data, column, expression, what);
+    return column;
+  };
+  for (const ColumnExpression& expression : data.x) data.predictors.push_back(take(expression, "x"));
+  data.y = take(data.y_expression, "y");
+  if (data.sigma_expression) data.sigma = take(*data.sigma_expression, "sigma");
+  for (const auto& expression : data.sigma_x_expressions) data.sigma_x.push_back(expression ? take(*expression, "sigma of x") : Column());
+}
+
+}  // namespace
+
+std::string FitData::place(std::size_t row) const {
+  const std::size_t among_read = kept.empty() ? row : kept[row];
+  const std::size_t line = lines.line(among_read);
+  return line == 0 ? fmt::format("{}, row {}", source, among_read + 1) : fmt::format("{}:{}", source, line);
+}
+
+FitData select_data(Table& table, const Selection& selection) {
+  FitData data;
+  data.source = table.name();
+  data.shape = table.shape();
+  const Range range = parse_range(selection.range);
+  parse_selection(data, table, selection);
+  std::vector<ColumnExpression> conditions;
+  for (const std::string& text : selection.where) {
+    conditions.push_back(parse_column_expression(text, data.shape, table.origin(), "--where"));
+  }
+  ReadColumns columns;
+  for (const ColumnExpression& expression : data.x) columns.want(expression);
+  columns.want(data.y_expression);
+  if (data.sigma_expression) columns.want(*data.sigma_expression);
+  for (const auto& expression : data.sigma_x_expressions) {
+    if (expression) columns.want(*expression);
+  }
+  for (const ColumnExpression& expression : conditions) columns.want(expression);
+
+  TableColumns read = table.read(columns.numbers());
+  columns.fill(std::move(read.columns));
+  data.memory = std::move(read.memory);
+  data.lines = std::move(read.lines);
+  data.kept = std::move(read.kept);
+  data.dropped_missing = read.dropped_missing;
+  data.rows_in_file = read.rows + read.dropped_missing;
+  data.underflows = read.underflows;
+  data.first_underflow = std::move(read.first_underflow);
+  data.description = table.describe(data.rows_in_file);
+
+  apply_where(data, columns, conditions);
+  take_columns(data, columns, read.rows - data.excluded_where, read.finite);
+  if (!selection.range.empty()) apply_range(data, range);
+  refuse_bad_sigma(data);
+  return data;
+}
+
+}  // namespace nlsq::cli

@@ -1,0 +1,110 @@
+#include "table/numbers/number.hpp"
+
+#include <fast_float/fast_float.h>
+#include <fmt/format.h>
+
+#include <array>
+#include <cmath>
+
+namespace nlsq::cli {
+
+namespace {
+
+bool is_digit(char c) noexcept { return c >= '0' && c <= '9'; }
+char lower(char c) noexcept { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c; }
+
+bool equals_ignoring_case(std::string_view a, std::string_view b) noexcept {
+  if (a.size() != b.size()) return false;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    if (lower(a[i]) != b[i]) return false;
+  }
+  return true;
+}
+
+// A digit other than 0 before the exponent: then a zero result is an underflow.
+bool mantissa_is_nonzero(std::string_view text) noexcept {
+  for (const char c : text) {
+    if (c == 'e' || c == 'E') return false;
+    if (c >= '1' && c <= '9') return true;
+  }
+  return false;
+}
+
+// Copies `text` without group separators into `buffer`; the length, or 0 when the groups are not 1-3
+// digits followed by threes, or the text does not fit.
+std::size_t remove_thousands(std::string_view text, const NumberFormat& format,
+                             std::array<char, 400>& buffer) noexcept {
+  if (text.size() > buffer.size()) return 0;
+  std::size_t n = 0, group = 0;
+  bool grouped = false, in_integer = true;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (c == format.thousands && in_integer) {
+      if (group == 0 || group > 3 || (grouped && group != 3)) return 0;
+      grouped = true;
+      group = 0;
+      continue;
+    }
+    if (is_digit(c)) {
+      ++group;
+    } else if (in_integer && n > 0) {  // the decimal sign or an exponent ends the integer part
+      if (grouped && group != 3) return 0;
+      in_integer = false;
+    }
+    buffer[n++] = c;
+  }
+  return grouped && in_integer && group != 3 ? 0 : n;
+}
+
+}  // namespace
+
+std::string_view trim_blanks(std::string_view text) noexcept {
+  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
+  while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
+  return text;
+}
+
+const char* parse_plain_number(const char* begin, const char* end, char decimal, double& value) noexcept {
+  if (begin != end && *begin == '+') {
+    if (++begin == end || *begin == '-' || *begin == '+') return nullptr;
+  }
+  const auto [ptr, ec] = fast_float::from_chars_advanced(
+      begin, end, value, fast_float::parse_options{fast_float::general, decimal});
+  if (ec != std::errc{} || !std::isfinite(value)) return nullptr;
+  if (value == 0 && mantissa_is_nonzero({begin, static_cast<std::size_t>(ptr - begin)})) return nullptr;
+  return ptr;
+}
+
+NumberStatus parse_number(std::string_view text, const NumberFormat& format, double& value) noexcept {
+  text = trim_blanks(text);
+  for (const std::string_view word : {"", "na", "n/a", "nan", "+nan", "-nan", "null", "none", "-"}) {
+    if (equals_ignoring_case(text, word)) return NumberStatus::missing;
+  }
+  std::array<char, 400> buffer;
+  if (format.thousands != '\0' && text.find(format.thousands) != std::string_view::npos) {
+    const std::size_t n = remove_thousands(text, format, buffer);
+    if (n == 0) return NumberStatus::text;
+    text = {buffer.data(), n};
+  }
+  const char* begin = text.data();
+  const char* const end = begin + text.size();
+  const char* const unsigned_begin = begin + (*begin == '+' || *begin == '-');
+  const std::string_view magnitude{unsigned_begin, static_cast<std::size_t>(end - unsigned_begin)};
+  if (equals_ignoring_case(magnitude, "inf") || equals_ignoring_case(magnitude, "infinity")) {
+    return NumberStatus::infinite;
+  }
+  if (magnitude.size() > 2 && magnitude[0] == '0' && lower(magnitude[1]) == 'x') return NumberStatus::hex;
+  if (magnitude.empty() || !(is_digit(magnitude[0]) || magnitude[0] == format.decimal))
+    return NumberStatus::text;
+  if (*begin == '+') ++begin;
+  const auto [ptr, ec] = fast_float::from_chars_advanced(
+      begin, end, value, fast_float::parse_options{fast_float::general, format.decimal});
+  if (ec != std::errc{} || ptr != end) return NumberStatus::text;
+  if (std::isinf(value)) return NumberStatus::overflow;
+  if (value == 0 && mantissa_is_nonzero(magnitude)) return NumberStatus::underflow;
+  return NumberStatus::ok;
+}
+
+std::string shortest(double value) { return fmt::format("{}", value); }
+
+}  // namespace nlsq::cli

@@ -1,0 +1,41 @@
+#include "table/source/mapped_file.hpp"
+
+#include "errors.hpp"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <string_view>
+
+namespace nlsq::cli {
+
+namespace {
+
+// A page of the file that is no longer there. Nothing but write and _exit is safe here.
+extern "C" void file_was_cut_short(int) {
+  constexpr std::string_view kMessage = "nlsq-fit: the input file was cut short while it was being read\n";
+  if (::write(STDERR_FILENO, kMessage.data(), kMessage.size()) < 0) ::_exit(kExitBadData);
+  ::_exit(kExitBadData);
+}
+
+}  // namespace
+
+MappedFile::MappedFile(int fd, std::size_t size) {
+  if (size == 0) return;
+  void* const data = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd, 0);
+  if (data == MAP_FAILED) return;
+  data_ = static_cast<std::byte*>(data);
+  size_ = size;
+  ::madvise(data, size, MADV_WILLNEED);
+  struct sigaction action = {};
+  action.sa_handler = file_was_cut_short;
+  sigemptyset(&action.sa_mask);
+  sigaction(SIGBUS, &action, nullptr);
+}
+
+MappedFile::~MappedFile() {
+  if (data_ != nullptr) ::munmap(data_, size_);
+}
+
+}  // namespace nlsq::cli

@@ -1,0 +1,318 @@
+#include "blocks/block_evaluator.hpp"
+
+#include "blocks/block_groups.hpp"
+#include "blocks/block_lanes.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <type_traits>
+#include <utility>
+
+namespace nlsq::inline v0 {
+
+namespace {
+
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+constexpr std::uint32_t kSample = 64;  // blocks of a program that are compared with f64
+
+class GroupPass final : public BlockPass {
+ public:
+  GroupPass(const BlockList& list, const BlockGroups& groups) : list_(list), groups_(groups), counters_(components(list)) {
+    for (const BlockKind& kind : groups.kinds) callers_.emplace_back(kind.sizes);
+  }
+
+  std::size_t residuals(std::size_t tile, std::span<const double> x, double* r) override {
+    const BlockTile& t = groups_.tiles[tile];
+    if (t.group == BlockTile::kSlow) {
+      for (std::uint32_t i = 0; i < t.count; ++i) slow_residuals(groups_.slow[t.first + i], x, r);
+      return 0;
+    }
+    const BlockGroup& group = groups_.groups[t.group];
+    value_.load(group, group.program->value);
+    value_.gather(group, groups_.kinds[group.kind], t.first, t.count, x);
+    value_.run(group, t.count, counters_[group.component]);
+    const auto rows = static_cast<std::size_t>(group.program->residuals);
+    for (std::size_t i = 0; i < rows; ++i) {
+      const double* out = value_.output(i);
+      for (std::uint32_t l = 0; l < t.count; ++l) r[list_.row[group.blocks[t.first + l]] + i] = out[l];
+    }
+    std::size_t left = 0;
+    for (std::uint32_t l = 0; group.program->guarded && l < t.count; ++l) {
+      if (value_.output(rows)[l] == 1) continue;
+      ++left;
+      slow_residuals(group.blocks[t.first + l], x, r);
+    }
+    return left;
+  }
+
+  std::size_t jacobian(std::size_t tile, std::span<const double> x, double* J) override { return fill(wide_, tile, x, J); }
+  std::size_t jacobian(std::size_t tile, std::span<const double> x, float* J) override {
+    const std::uint32_t group = groups_.tiles[tile].group;
+    if (group != BlockTile::kSlow && groups_.groups[group].wide) return fill(wide_, tile, x, J);
+    const std::size_t left = fill(narrow_, tile, x, J);
+    if (group != BlockTile::kSlow && groups_.sampled(tile)) sample(tile, x);
+    return left;
+  }
+  void reference(std::size_t tile, std::span<const double> x, double* r) override {
+    const BlockTile& t = groups_.tiles[tile];
+    const auto& blocks = t.group == BlockTile::kSlow ? groups_.slow : groups_.groups[t.group].blocks;
+    for (std::uint32_t i = 0; i < t.count; ++i) slow_residuals(blocks[t.first + i], x, r);
+  }
+  void rounding(std::size_t tile, std::span<const double> x, double* bounds) override {
+    const BlockTile& t = groups_.tiles[tile];
+    for (std::uint32_t l = t.first; l < t.first + t.count; ++l) {
+      const std::uint32_t block = t.group == BlockTile::kSlow ? groups_.slow[l] : groups_.groups[t.group].blocks[l];
+      double* to = bounds + list_.row[block];
+      if (t.group == BlockTile::kSlow) std::fill_n(to, list_.functions[block]->residuals(), 0.0);
+      else bound_lane(groups_.groups[t.group], l, x, to);
+    }
+  }
+  std::vector<SampledError> take_samples() override { return std::exchange(samples_, {}); }
+  KernelCounters counters() const override {
+    KernelCounters all;
+    for (const KernelCounters& of_component : counters_) all.add(of_component);
+    return all;
+  }
+  KernelCounters counters(std::uint32_t component) const override { return component < counters_.size() ? counters_[component] : KernelCounters(); }
+
+ private:
+  static std::size_t components(const BlockList& list) {
+    return list.component.empty() ? 1 : 1 + *std::ranges::max_element(list.component);
+  }
+
+  void bound_lane(const BlockGroup& group, std::uint32_t lane, std::span<const double> x, double* bounds) {
+    const BlockKind& kind = groups_.kinds[group.kind];
+    x_.resize(inputs_of(kind));
+    gather_block(list_, group.blocks[lane], x, x_.data());
+    r_.clear();
+    for (std::size_t c = 0; c < group.program->plan.column.size(); ++c) r_.push_back(constant_of(group, c, lane));
+    bound_rounding(kind.family.recordings()[group.variant], x_.data(), r_, bounds);
+  }
+
+  // J in the lanes' format becomes J as it is stored.
+  template <class T, class Stored>
+  std::size_t fill(Lanes<T>& lanes, std::size_t tile, std::span<const double> x, Stored* J) {
+    const BlockTile& t = groups_.tiles[tile];
+    if (t.group == BlockTile::kSlow) {
+      for (std::uint32_t i = 0; i < t.count; ++i) slow_jacobian(groups_.slow[t.first + i], x, J);
+      return 0;
+    }
+    const BlockGroup& group = groups_.groups[t.group];
+    lanes.load(group, group.program->jacobian);
+    lanes.gather(group, groups_.kinds[group.kind], t.first, t.count, x);
+    lanes.run(group, t.count, counters_[group.component]);
+    scatter(lanes, group, t, J);
+    std::size_t left = 0;
+    const std::size_t guard = static_cast<std::size_t>(group.program->residuals) * group.program->wanted.size();
+    for (std::uint32_t l = 0; group.program->guarded && l < t.count; ++l) {
+      if (lanes.output(guard)[l] == T(1)) continue;
+      ++left;
+      slow_jacobian(group.blocks[t.first + l], x, J);
+    }
+    return left;
+  }
+
+  // From columns of lanes to rows of blocks: block by block, whose rows lie together.
+  template <class T, class Stored>
+  void scatter(const Lanes<T>& lanes, const BlockGroup& group, const BlockTile& t, Stored* J) {
+    const BlockKind& kind = groups_.kinds[group.kind];
+    const auto rows = static_cast<std::size_t>(group.program->residuals);
+    const std::size_t width = group.program->wanted.size();
+    std::vector<const T*>& from = columns<T>();
+    from.resize(rows * width);
+    for (std::size_t k = 0; k < from.size(); ++k) from[k] = lanes.output(k);
+    std::size_t w = 0;
+    int start = 0;
+    for (std::size_t k = 0; k < kind.sizes.size(); start += kind.sizes[k++]) {
+      if (w == width || group.program->wanted[w] != start) continue;  // fixed in all blocks
+      const auto size = static_cast<std::size_t>(kind.sizes[k]);
+      for (std::uint32_t l = 0; l < t.count; ++l) {
+        const std::uint32_t block = group.blocks[t.first + l];
+        const std::int32_t column = list_.column[list_.first[block] + k];
+        if (column < 0) continue;
+        Stored* to = J + list_.record[block] + static_cast<std::size_t>(column);
+        const T* const* of_row = from.data() + w;
+        for (std::size_t i = 0; i < rows; ++i, to += list_.stride[block], of_row += width) {
+          for (std::size_t c = 0; c < size; ++c) to[c] = static_cast<Stored>(of_row[c][l]);
+        }
+      }
+      w += size;
+    }
+  }
+  // The tile is in the narrow lanes: its first blocks once more in f64, input by input.
+  void sample(std::size_t tile, std::span<const double> x) {
+    const BlockTile& t = groups_.tiles[tile];
+    const BlockGroup& group = groups_.groups[t.group];
+    const std::uint32_t count = std::min(t.count, kSample);
+    wide_.load(group, group.program->jacobian);
+    wide_.gather(group, groups_.kinds[group.kind], t.first, count, x);
+    wide_.run(group, count, counters_[group.component]);
+    const auto rows = static_cast<std::size_t>(group.program->residuals);
+    const std::size_t width = group.program->wanted.size();
+    const auto follows = [&](std::uint32_t l) {
+      return !group.program->guarded || (wide_.output(rows * width)[l] == 1 && narrow_.output(rows * width)[l] == 1);
+    };
+    double worst = 0;
+    for (std::size_t j = 0; j < width; ++j) {
+      double squares = 0, differences = 0;
+      for (std::size_t i = 0; i < rows; ++i) {
+        const double* exact = wide_.output(i * width + j);
+        const float* rounded = narrow_.output(i * width + j);
+        for (std::uint32_t l = 0; l < count; ++l) {
+          if (!follows(l) || !std::isfinite(exact[l])) continue;
+          squares += exact[l] * exact[l];
+          differences += (rounded[l] - exact[l]) * (rounded[l] - exact[l]);
+        }
+      }
+      if (differences == 0) continue;
+      const double error = std::sqrt(differences / squares);
+      worst = std::max(worst, std::isnan(error) ? std::numeric_limits<double>::infinity() : error);
+    }
+    samples_.push_back({t.group, worst});
+  }
+
+  template <class T>
+  std::vector<const T*>& columns() {
+    if constexpr (std::is_same_v<T, double>) return columns_f64_;
+    else return columns_f32_;
+  }
+
+  void slow_residuals(std::uint32_t block, std::span<const double> x, double* r) {
+    const BlockFunction& function = *list_.functions[block];
+    BlockCaller& caller = callers_[groups_.kind_of[block]];
+    x_.resize(caller.inputs());
+    gather_block(list_, block, x, x_.data());
+    double* to = r + list_.row[block];
+    if (!caller.value(function, x_.data(), to)) std::fill_n(to, function.residuals(), kNaN);
+  }
+
+  template <class T>
+  void slow_jacobian(std::uint32_t block, std::span<const double> x, T* J) {
+    const BlockFunction& function = *list_.functions[block];
+    BlockCaller& caller = callers_[groups_.kind_of[block]];
+    const std::size_t n = caller.inputs();
+    const auto rows = static_cast<std::size_t>(function.residuals());
+    x_.resize(n);
+    r_.resize(rows);
+    J_.resize(rows * n);
+    gather_block(list_, block, x, x_.data());
+    if (!caller.derivatives(function, x_.data(), r_.data(), J_.data())) std::ranges::fill(J_, kNaN);
+    const auto parameters = list_.of(block);
+    std::size_t start = 0;
+    for (std::size_t k = 0; k < parameters.size(); ++k) {
+      const auto size = static_cast<std::size_t>(list_.sizes[parameters[k]]);
+      const std::int32_t column = list_.column[list_.first[block] + k];
+      for (std::size_t i = 0; column >= 0 && i < rows; ++i) {
+        T* to = J + list_.record[block] + i * list_.stride[block] + static_cast<std::size_t>(column);
+        for (std::size_t c = 0; c < size; ++c) to[c] = static_cast<T>(J_[i * n + start + c]);
+      }
+      start += size;
+    }
+  }
+
+  const BlockList& list_;
+  const BlockGroups& groups_;
+  std::vector<BlockCaller> callers_;
+  Lanes<double> value_, wide_;
+  Lanes<float> narrow_;
+  std::vector<const double*> columns_f64_;
+  std::vector<const float*> columns_f32_;
+  std::vector<double> x_, r_, J_;
+  std::vector<SampledError> samples_;
+  std::vector<KernelCounters> counters_;  // by component
+};
+
+}  // namespace
+
+struct BlockEvaluator::Impl {
+  const BlockList& list;
+  BlockGroups groups;
+};
+
+BlockEvaluator::BlockEvaluator(const BlockList& list, std::span<const double> x, const TaskRunner& run)
+    : impl_(std::make_unique<Impl>(Impl{list, group_blocks(list, x, {}, run)})) {}
+BlockEvaluator::BlockEvaluator(const BlockList& list, std::span<const double> x, BlockEvaluator&& earlier, const TaskRunner& run)
+    : impl_(std::make_unique<Impl>(Impl{list, regroup_blocks(list, x, std::move(earlier.impl_->groups), run)})) {}
+BlockEvaluator::~BlockEvaluator() = default;
+BlockEvaluator::BlockEvaluator(BlockEvaluator&&) noexcept = default;
+
+void BlockEvaluator::classify(std::span<const double> x, const TaskRunner& run) {
+  impl_->groups = group_blocks(impl_->list, x, std::move(impl_->groups.kinds), run);
+}
+
+void BlockEvaluator::distrust(std::string why) {
+  BlockGroups& groups = impl_->groups;
+  groups.groups.clear();
+  groups.slow.resize(impl_->list.blocks());
+  std::iota(groups.slow.begin(), groups.slow.end(), 0U);
+  groups.note = std::move(why);
+  groups.carried = groups.spared = 0;
+  groups.spared_cost = 0;
+  groups.cut();
+}
+
+std::size_t BlockEvaluator::carried() const { return impl_->groups.carried; }
+void BlockEvaluator::carry_all() { impl_->groups.carried = impl_->list.blocks() - impl_->groups.slow.size(); }
+std::vector<BlockPlace> BlockEvaluator::places() const {
+  std::vector<BlockPlace> places(impl_->list.blocks());
+  for (std::uint32_t g = 0; g < impl_->groups.groups.size(); ++g) {
+    const auto& blocks = impl_->groups.groups[g].blocks;
+    for (std::uint32_t lane = 0; lane < blocks.size(); ++lane) places[blocks[lane]] = {g, lane};
+  }
+  return places;
+}
+
+BlockProgramInfo BlockEvaluator::program(std::size_t number) const {
+  const BlockGroup& group = impl_->groups.groups[number];
+  return {group.component, group.blocks.size(), group.wide};
+}
+void BlockEvaluator::set_wide(std::size_t program, bool wide) { impl_->groups.groups[program].wide = wide; }
+void BlockEvaluator::move_samples() { ++impl_->groups.round; }
+std::size_t BlockEvaluator::program_of(std::size_t tile) const {
+  const std::uint32_t group = impl_->groups.tiles[tile].group;
+  return group == BlockTile::kSlow ? programs() : group;
+}
+
+std::size_t BlockEvaluator::tiles() const { return impl_->groups.tiles.size(); }
+std::size_t BlockEvaluator::tile_blocks(std::size_t tile) const { return impl_->groups.tiles[tile].count; }
+std::unique_ptr<BlockPass> BlockEvaluator::begin() const { return std::make_unique<GroupPass>(impl_->list, impl_->groups); }
+
+BlockCounts BlockEvaluator::counts() const {
+  BlockCounts counts;
+  for (const BlockGroup& group : impl_->groups.groups) counts.traced += group.blocks.size();
+  for (const std::uint32_t block : impl_->groups.slow) {
+    switch (impl_->list.functions[block]->derivatives_by()) {
+      case BlockFunction::Derivatives::own: ++counts.own; break;
+      case BlockFunction::Derivatives::differences: ++counts.differences; break;
+      default: ++counts.dual;
+    }
+  }
+  counts.spared = impl_->groups.spared;
+  return counts;
+}
+
+const std::string& BlockEvaluator::note() const { return impl_->groups.note; }
+std::size_t BlockEvaluator::programs() const { return impl_->groups.groups.size(); }
+
+double BlockEvaluator::value_cost() const {
+  double cost = 0;
+  for (const BlockGroup& group : impl_->groups.groups) cost += static_cast<double>(group.blocks.size()) * group.program->value_cost;
+  return cost;
+}
+double BlockEvaluator::jacobian_cost() const {
+  double cost = impl_->groups.spared_cost;
+  for (const BlockGroup& group : impl_->groups.groups) cost += static_cast<double>(group.blocks.size()) * group.program->jacobian_cost;
+  return cost;
+}
+
+std::size_t BlockEvaluator::bytes() const {
+  std::size_t bytes = 0;
+  for (const BlockGroup& group : impl_->groups.groups) {
+    bytes += group.padded * (group.program->plan.columns.size() * (sizeof(double) + sizeof(float)) + 4 * (group.offsets.size() / std::max<std::size_t>(group.padded, 1))) + 4 * group.blocks.size();
+  }
+  return bytes;
+}
+
+}  // namespace nlsq::inline v0

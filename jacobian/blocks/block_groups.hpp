@@ -1,0 +1,100 @@
+// Blocks sorted by the program they run: what an evaluator of blocks works on.
+#pragma once
+
+#include "program/aligned_buffer.hpp"
+#include "blocks/block_program.hpp"
+
+#include "blocks/block_evaluator.hpp"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace nlsq::inline v0 {
+
+// Blocks of one program, one a lane.
+struct BlockGroup {
+  std::shared_ptr<const BlockProgram> program;
+  std::size_t kind = 0, variant = 0;  // which recording of the kind's
+  std::uint32_t component = 0;
+  bool wide = false;                        // derivatives in f64, also where J is stored in f32
+  std::size_t first_tile = 0, tiles = 0;
+  std::vector<std::uint32_t> blocks;
+  std::size_t padded = 0;              // lanes, up to a whole tile
+  std::vector<std::uint32_t> offsets;  // in x, of parameter block k of lane l: [k * padded + l]
+  AlignedBuffer<double> constants;     // column c of lane l: [c * padded + l]
+  AlignedBuffer<float> constants_f32;
+  std::size_t tile_rows = 64;
+  std::vector<double> value_uniforms, jacobian_uniforms;
+  std::vector<float> jacobian_uniforms_f32;
+  std::vector<KernelStep> value_f64, jacobian_f64, jacobian_f32;
+};
+
+// Blocks of one function type and one set of sizes.
+struct BlockKind {
+  const void* tag = nullptr;
+  int residuals = 0;
+  std::vector<int> sizes;
+  BlockFamily family;
+  int failures = 0;  // blocks that could not be recorded, in a row
+};
+
+inline std::size_t inputs_of(const BlockKind& kind) {
+  std::size_t inputs = 0;
+  for (const int size : kind.sizes) inputs += static_cast<std::size_t>(size);
+  return inputs;
+}
+
+inline bool is_traced(const BlockFunction& function) {
+  const BlockFunction::Derivatives by = function.derivatives_by();
+  return by == BlockFunction::Derivatives::traced || by == BlockFunction::Derivatives::traced_own;
+}
+
+// What the block in that lane met at constant c of its recording.
+inline double constant_of(const BlockGroup& group, std::size_t c, std::size_t lane) {
+  const ConstantPlan& plan = group.program->plan;
+  if (plan.column[c] < 0) return plan.value[c];
+  return group.constants.data()[static_cast<std::size_t>(plan.column[c]) * group.padded + lane];
+}
+
+struct BlockTile {
+  static constexpr std::uint32_t kSlow = 0xffffffffU;  // not a group: blocks of `slow`
+  std::uint32_t group = 0, first = 0, count = 0;
+};
+
+struct BlockGroups {
+  std::vector<BlockKind> kinds;
+  std::vector<std::uint32_t> kind_of;  // by block
+  std::vector<BlockGroup> groups;
+  std::vector<std::uint32_t> slow;     // blocks through the user's code
+  std::vector<BlockTile> tiles;
+  std::string note;
+  std::size_t carried = 0;  // blocks that were not asked
+  // Slow ones whose programs would have cost more than they save; what J of them takes, as BlockEvaluator::jacobian_cost.
+  std::size_t spared = 0;
+  double spared_cost = 0;
+  std::size_t round = 0;    // of samples
+
+  // The tile of a group whose f32 derivatives are compared with those in f64.
+  bool sampled(std::size_t tile) const {
+    const BlockGroup& group = groups[tiles[tile].group];
+    return tile == group.first_tile + round % group.tiles;
+  }
+
+  void cut();  // into tiles
+};
+
+// `kinds` of earlier groups serve again. Many blocks are asked on `run`, where it is given.
+BlockGroups group_blocks(const BlockList& list, std::span<const double> x, std::vector<BlockKind> kinds, const TaskRunner& run);
+// Blocks that list.known finds in earlier groups are not asked again: they stay with their recording and constants.
+BlockGroups regroup_blocks(const BlockList& list, std::span<const double> x, BlockGroups earlier, const TaskRunner& run);
+
+// Parameters of a block, side by side.
+inline void gather_block(const BlockList& list, std::size_t block, std::span<const double> x, double* out) {
+  for (const std::uint32_t parameter : list.of(block)) {
+    const double* from = x.data() + list.offsets[parameter];
+    for (int i = 0; i < list.sizes[parameter]; ++i) *out++ = from[i];
+  }
+}
+
+}  // namespace nlsq::inline v0

@@ -1,0 +1,84 @@
+// Blocks of one program side by side, one a lane, in one format.
+#pragma once
+
+#include "blocks/block_groups.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <span>
+#include <type_traits>
+#include <vector>
+
+namespace nlsq::inline v0 {
+
+// Columns and registers of one program in one format.
+template <class T>
+class Lanes {
+ public:
+  void load(const BlockGroup& group, const TileProgram& program) {
+    if (&program == program_ && stride_ == group.tile_rows) return;  // groups of one program may have tiles of their own
+    program_ = &program;
+    stride_ = group.tile_rows;
+    const auto vectors = static_cast<std::size_t>(program.columns + program.registers);
+    const auto inputs = static_cast<std::size_t>(group.program->inputs);
+    if (size_ < (vectors + inputs) * stride_) {
+      size_ = (vectors + inputs) * stride_;
+      storage_ = AlignedBuffer<T>(size_);
+    }
+    vectors_.resize(std::max(vectors, inputs + group.program->plan.columns.size()));
+    for (std::size_t v = 0; v < vectors_.size(); ++v) vectors_[v] = storage_.data() + std::min(v, vectors) * stride_;
+    if (program.once.empty()) return;
+    KernelCounters fills;  // filling constants evaluates no block
+    if constexpr (kDouble) kernels().run_f64(program.once.data(), program.once.size(), vectors_.data(), uniforms(group), stride_, &fills);
+    else kernels().run_f32(program.once.data(), program.once.size(), vectors_.data(), uniforms(group), stride_, &fills);
+  }
+
+  void gather(const BlockGroup& group, const BlockKind& kind, std::size_t first, std::size_t count, std::span<const double> x) {
+    const std::size_t lanes = std::min((count + 63) / 64 * 64, stride_);
+    std::size_t input = 0;
+    for (std::size_t k = 0; k < kind.sizes.size(); ++k) {
+      const std::uint32_t* offsets = group.offsets.data() + k * group.padded + first;
+      for (int i = 0; i < kind.sizes[k]; ++i, ++input) {
+        if (!uses(input)) continue;
+        T* column = vectors_[input];
+        const double* from = x.data() + i;
+        for (std::size_t l = 0; l < lanes; ++l) column[l] = static_cast<T>(from[offsets[l]]);
+      }
+    }
+    for (std::size_t c = 0; c < group.program->plan.columns.size(); ++c) {
+      if (!uses(input + c)) continue;
+      const T* column;
+      if constexpr (kDouble) column = group.constants.data() + c * group.padded + first;
+      else column = group.constants_f32.data() + c * group.padded + first;
+      vectors_[input + c] = const_cast<T*>(column);  // programs never write to columns
+    }
+  }
+
+  void run(const BlockGroup& group, std::size_t count, KernelCounters& counters) {
+    if constexpr (kDouble) {
+      const auto& steps = program_ == &group.program->value ? group.value_f64 : group.jacobian_f64;
+      kernels().run_steps_f64(steps.data(), steps.size(), vectors_.data(), uniforms(group), count, &counters);
+    } else {
+      kernels().run_steps_f32(group.jacobian_f32.data(), group.jacobian_f32.size(), vectors_.data(), uniforms(group), count, &counters);
+    }
+  }
+
+  const T* output(std::size_t k) const { return vectors_[static_cast<std::size_t>(program_->outputs[k])]; }
+
+ private:
+  static constexpr bool kDouble = std::is_same_v<T, double>;
+  bool uses(std::size_t column) const {
+    return column < program_->column_used.size() && program_->column_used[column];
+  }
+  const T* uniforms(const BlockGroup& group) const {
+    if constexpr (kDouble) return (program_ == &group.program->value ? group.value_uniforms : group.jacobian_uniforms).data();
+    else return group.jacobian_uniforms_f32.data();
+  }
+
+  const TileProgram* program_ = nullptr;
+  std::size_t stride_ = 0, size_ = 0;
+  AlignedBuffer<T> storage_;
+  std::vector<T*> vectors_;
+};
+
+}  // namespace nlsq::inline v0

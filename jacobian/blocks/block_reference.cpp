@@ -1,0 +1,97 @@
+#include "blocks/block_reference.hpp"
+
+#include "rows/calls/difference_step.hpp"
+
+#include <algorithm>
+
+namespace nlsq::inline v0 {
+
+namespace {
+
+template <class T>
+const T* const* pointers(std::vector<const T*>& blocks, const T* x, const std::vector<int>& starts) {
+  blocks.resize(starts.size() - 1);
+  for (std::size_t k = 0; k < blocks.size(); ++k) blocks[k] = x + starts[k];
+  return blocks.data();
+}
+
+}  // namespace
+
+BlockCaller::BlockCaller(std::span<const int> sizes) : starts_{0} {
+  for (const int size : sizes) starts_.push_back(starts_.back() + size);
+}
+
+bool BlockCaller::value(const BlockFunction& function, const double* x, double* residuals) {
+  return function.value(pointers(plain_, x, starts_), residuals);
+}
+
+bool BlockCaller::trace(const BlockFunction& function, const Traced* x, Traced* residuals) {
+  return function.trace(pointers(traced_, x, starts_), residuals);
+}
+
+bool BlockCaller::derivatives(const BlockFunction& function, const double* x, double* residuals, double* J) {
+  switch (function.derivatives_by()) {
+    case BlockFunction::Derivatives::traced:
+    case BlockFunction::Derivatives::dual: return by_dual(function, x, residuals, J);
+    case BlockFunction::Derivatives::traced_own:
+    case BlockFunction::Derivatives::own: return by_own(function, x, residuals, J);
+    default: return by_differences(function, x, residuals, J);
+  }
+}
+
+bool BlockCaller::by_dual(const BlockFunction& function, const double* x, double* residuals, double* J) {
+  const auto rows = static_cast<std::size_t>(function.residuals());
+  const std::size_t n = inputs();
+  results_.resize(rows);
+  seeded_.assign(x, x + n);
+  for (std::size_t first = 0; first < std::max<std::size_t>(n, 1); first += kDualWidth) {
+    const std::size_t end = std::min(n, first + kDualWidth);
+    for (std::size_t j = first; j < end; ++j) seeded_[j] = Dual8(x[j], static_cast<int>(j - first));
+    if (!function.dual(pointers(dual_, seeded_.data(), starts_), results_.data())) return false;
+    for (std::size_t i = 0; i < rows; ++i) {
+      residuals[i] = results_[i].value();
+      for (std::size_t j = first; j < end; ++j) J[i * n + j] = results_[i].derivative(static_cast<int>(j - first));
+    }
+    for (std::size_t j = first; j < end; ++j) seeded_[j] = Dual8(x[j]);
+  }
+  return true;
+}
+
+bool BlockCaller::by_own(const BlockFunction& function, const double* x, double* residuals, double* J) {
+  const auto rows = static_cast<std::size_t>(function.residuals());
+  const std::size_t n = inputs();
+  own_.assign(rows * n, 0);
+  own_blocks_.clear();
+  for (std::size_t k = 0; k + 1 < starts_.size(); ++k) {
+    own_blocks_.push_back(own_.data() + rows * static_cast<std::size_t>(starts_[k]));
+  }
+  if (!function.derivatives(pointers(plain_, x, starts_), residuals, own_blocks_.data())) return false;
+  for (std::size_t k = 0; k + 1 < starts_.size(); ++k) {
+    const auto first = static_cast<std::size_t>(starts_[k]), size = static_cast<std::size_t>(starts_[k + 1]) - first;
+    for (std::size_t i = 0; i < rows; ++i) std::copy_n(own_blocks_[k] + i * size, size, J + i * n + first);
+  }
+  return true;
+}
+
+bool BlockCaller::by_differences(const BlockFunction& function, const double* x, double* residuals, double* J) {
+  const auto rows = static_cast<std::size_t>(function.residuals());
+  const std::size_t n = inputs();
+  if (!value(function, x, residuals)) return false;
+  moved_.assign(x, x + n);
+  above_.resize(rows);
+  below_.resize(rows);
+  const auto at = [&](std::size_t j, double place, std::vector<double>& out) {
+    moved_[j] = place;
+    if (!value(function, moved_.data(), out.data())) out.assign(rows, std::numeric_limits<double>::quiet_NaN());
+    moved_[j] = x[j];
+  };
+  for (std::size_t j = 0; j < n; ++j) {
+    const DifferenceStep step(x[j], x[j] != 0 ? 0 : 1);
+    at(j, step.above, above_);
+    at(j, step.below, below_);
+    for (std::size_t i = 0; i < rows; ++i) J[i * n + j] = step.slope(x[j], above_[i], residuals[i], below_[i]);
+  }
+  return true;
+}
+
+}  // namespace nlsq::inline v0

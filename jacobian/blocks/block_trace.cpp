@@ -1,0 +1,94 @@
+#include "blocks/block_trace.hpp"
+
+#include "expression/rounding.hpp"
+
+#include <algorithm>
+
+namespace nlsq::inline v0 {
+
+void bound_rounding(const BlockRecording& recording, const double* x, std::span<const double> constants, double* bounds) {
+  std::vector<RoundedNumber> numbers(recording.steps.size());
+  std::size_t constant = 0;
+  for (std::size_t i = 1; i < numbers.size(); ++i) {
+    const TapeStep& step = recording.steps[i];
+    switch (step.op) {
+      case Op::constant: numbers[i].value = constants[constant++]; break;
+      case Op::column: numbers[i].value = x[step.a]; break;
+      default: numbers[i] = rounded(step.op, numbers[step.a], numbers[step.b], numbers[step.c]);
+    }
+  }
+  for (std::size_t i = 0; i < recording.outputs.size(); ++i) bounds[i] = numbers[recording.outputs[i]].bound;
+}
+
+bool BlockReplay::call(Tape& tape, const BlockFunction& function, const double* x) {
+  inputs_.clear();
+  for (std::size_t j = 0; j < caller_.inputs(); ++j) inputs_.push_back(tape.column(static_cast<std::uint32_t>(j), x[j]));
+  results_.assign(static_cast<std::size_t>(function.residuals()), Traced());
+  const Recorder recorder(tape);
+  return caller_.trace(function, inputs_.data(), results_.data());
+}
+
+BlockRecording BlockReplay::record(const BlockFunction& function, const double* x, const BlockTraceLimits& limits) {
+  Tape tape(limits.max_length, limits.max_guards);
+  BlockRecording made;
+  made.success = call(tape, function, x);
+  if (made.success) {
+    for (const Traced& result : results_) made.outputs.push_back(tape.step_of(result));
+  }
+  made.reason = tape.reason();
+  made.guards = tape.guards();
+  made.steps = tape.take_steps();
+  made.constants = static_cast<std::size_t>(std::ranges::count(made.steps.begin() + 1, made.steps.end(), Op::constant, &TapeStep::op));
+  return made;
+}
+
+bool BlockReplay::follow(const BlockRecording& recording, const BlockFunction& function, const double* x, double* constants) {
+  Tape tape(recording.steps, recording.guards, constants);
+  if (call(tape, function, x) != recording.success) return false;
+  for (std::size_t i = 0; i < recording.outputs.size(); ++i) {
+    if (tape.step_of(results_[i]) != recording.outputs[i]) return false;
+  }
+  return tape.followed();
+}
+
+void BlockFamily::keep_only(std::span<const std::uint8_t> marked) {
+  std::size_t kept = 0;
+  for (std::size_t k = 0; k < recordings_.size(); ++k) {
+    if (!marked[k]) continue;
+    if (kept != k) recordings_[kept] = std::move(recordings_[k]);
+    ++kept;
+  }
+  recordings_.resize(kept);
+  latest_ = 0;
+}
+
+int BlockFamily::follow(const BlockFunction& function, const double* x, std::vector<double>& constants) {
+  for (std::size_t k = 0; k < recordings_.size(); ++k) {
+    const std::size_t index = (latest_ + k) % recordings_.size();
+    constants.resize(recordings_[index].constants);
+    if (!replay_.follow(recordings_[index], function, x, constants.data())) continue;
+    latest_ = index;
+    return static_cast<int>(index);
+  }
+  if (recordings_.size() >= limits_.max_variants) {
+    reason_ = "it takes more than " + std::to_string(limits_.max_variants) + " different paths";
+    return kNone;
+  }
+  BlockRecording made = replay_.record(function, x, limits_);
+  constants.resize(made.constants);
+  if (made.reason.empty() && !replay_.follow(made, function, x, constants.data())) made.reason = Tape::kChanges;
+  std::size_t next = 0;  // constants that change from call to call are no constants
+  for (const TapeStep& step : std::span(made.steps).subspan(1)) {
+    if (!made.reason.empty() || step.op != Op::constant) continue;
+    if (std::bit_cast<std::uint64_t>(step.value) != std::bit_cast<std::uint64_t>(constants[next++])) made.reason = Tape::kChanges;
+  }
+  if (!made.reason.empty()) {
+    reason_ = made.reason;
+    return kNone;
+  }
+  recordings_.push_back(std::move(made));
+  latest_ = recordings_.size() - 1;
+  return static_cast<int>(latest_);
+}
+
+}  // namespace nlsq::inline v0

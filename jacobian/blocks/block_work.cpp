@@ -1,0 +1,99 @@
+#include "blocks/block_work.hpp"
+
+#include "expression/op_cost.hpp"
+
+#include <nlsq/dual.hpp>
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+namespace nlsq::inline v0 {
+
+namespace {
+
+constexpr double kBuild =
+    1000;  // a node of the graph of values and derivatives: to derive, compare and compile it
+constexpr double kInstruction = 3;  // an instruction of a program: to begin it
+constexpr double kDual = 6;         // an operation on dual numbers, beside the function itself
+constexpr double kAdjoint = 3;      // nodes of an adjoint form for each node of the expression
+constexpr std::size_t kLanes = 8;
+constexpr std::size_t kMostWords = std::size_t{1} << 20;  // of the table of which step depends on which input
+constexpr std::size_t kLongBlock = 256;                   // residuals
+
+double passes(std::size_t inputs) {
+  return static_cast<double>(std::max<std::size_t>(1, (inputs + kDualWidth - 1) / kDualWidth));
+}
+
+// Pairs of a step and a wanted input that it depends on; `otherwise` where the table would be large.
+double count_pairs(const BlockRecording& recording, std::size_t inputs, std::span<const int> wanted,
+                   double otherwise) {
+  const std::size_t words = (inputs + 63) / 64, steps = recording.steps.size();
+  if (steps * words > kMostWords) return otherwise;
+  std::vector<std::uint64_t> depends(steps * words, 0), mask(words, 0);
+  for (const int j : wanted) mask[static_cast<std::size_t>(j) / 64] |= std::uint64_t{1} << (j % 64);
+  double pairs = 0;
+  for (std::size_t i = 1; i < steps; ++i) {
+    const TapeStep& step = recording.steps[i];
+    std::uint64_t* of = depends.data() + i * words;
+    if (step.op == Op::column) of[step.a / 64] = std::uint64_t{1} << (step.a % 64) & mask[step.a / 64];
+    const std::uint32_t operands[] = {step.a, step.b, step.c};
+    for (int k = 0; k < arity(step.op); ++k) {
+      for (std::size_t w = 0; w < words; ++w) of[w] |= depends[operands[k] * words + w];
+    }
+    for (std::size_t w = 0; w < words; ++w) pairs += std::popcount(of[w]);
+  }
+  return pairs;
+}
+
+// Steps that the residuals are made of, each residual's counted by itself; counting ends beyond `limit`.
+double count_separate(const BlockRecording& recording, double limit) {
+  std::vector<std::uint32_t> stamp(recording.steps.size(), 0), stack;
+  double total = 0;
+  for (std::uint32_t r = 0; r < recording.outputs.size() && total <= limit; ++r) {
+    const auto visit = [&](std::uint32_t step) {
+      if (std::exchange(stamp[step], r + 1) == r + 1) return;
+      stack.push_back(step);
+      ++total;
+    };
+    visit(recording.outputs[r]);
+    while (!stack.empty() && total <= limit) {
+      const TapeStep& step = recording.steps[stack.back()];
+      stack.pop_back();
+      const std::uint32_t operands[] = {step.a, step.b, step.c};
+      for (int k = 0; k < arity(step.op); ++k) visit(operands[k]);
+    }
+    stack.clear();
+  }
+  return total;
+}
+
+}  // namespace
+
+double BlockWork::loss(std::size_t blocks, double evaluations) const {
+  const auto vectors = static_cast<double>((blocks + kLanes - 1) / kLanes);
+  return build + evaluations * (program + vectors * program_vector - static_cast<double>(blocks) * own);
+}
+
+BlockWork count_work(const BlockRecording& recording, std::size_t inputs, std::span<const int> wanted) {
+  const double steps = static_cast<double>(recording.steps.size());
+  double functions = 0;
+  for (const TapeStep& step : recording.steps) functions += op_cost(step.op);
+  const double pairs = count_pairs(recording, inputs, wanted, steps * static_cast<double>(wanted.size()));
+  const double nodes = steps + std::min(pairs, kAdjoint * count_separate(recording, pairs));
+  return {.build = kBuild * nodes,
+          .program = kInstruction * nodes,
+          .program_vector = nodes + functions,
+          .own = passes(inputs) * (kDual * steps + functions)};
+}
+
+// A residual takes a few steps at least, most often a function among them.
+bool too_long_to_record(std::size_t blocks, std::size_t residuals, std::size_t inputs, double evaluations) {
+  if (evaluations <= 0 || residuals < kLongBlock) return false;
+  constexpr double kNodes = 3, kFunction = 15;  // for each step
+  return static_cast<double>(blocks) * passes(inputs) * evaluations * (kDual + kFunction) < kBuild * kNodes;
+}
+
+}  // namespace nlsq::inline v0

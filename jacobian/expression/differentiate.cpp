@@ -1,0 +1,344 @@
+// Symbolic derivatives. Forward: a tangent for every node and parameter, from the leaves up.
+// Adjoint: one derivative of the root for every node, from the root down (Griewank and Walther,
+// Evaluating Derivatives, chapter 3). Both visit only nodes that depend on a wanted leaf.
+#include "expression/derivative_forms.hpp"
+#include "expression/op_cost.hpp"
+#include "expression/partials.hpp"
+#include "expression/powers.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+namespace nlsq::inline v0 {
+
+namespace {
+
+// Which of the first `count` nodes depend on one of the leaves.
+std::vector<std::uint8_t> active_nodes(const Graph& graph, std::size_t count,
+                                       std::span<const NodeId> leaves) {
+  std::vector<std::uint8_t> active(count, 0);
+  for (const NodeId leaf : leaves) {
+    if (leaf < count) active[leaf] = 1;
+  }
+  for (NodeId id = 0; id < count; ++id) {
+    const Node& node = graph[id];
+    const NodeId operands[] = {node.a, node.b, node.c};
+    for (int i = 0; i < arity(node.op); ++i) active[id] |= active[operands[i]];
+  }
+  return active;
+}
+
+// For each leaf the nodes among the first `count` that depend on it, ascending, the leaf itself among them.
+using Dependents = std::vector<std::vector<NodeId>>;
+
+// Nothing where they would be more than `limit` in all: finding them costs no more than that.
+std::optional<Dependents> find_dependents(const Graph& graph, std::size_t count, std::span<const NodeId> leaves, std::size_t limit) {
+  std::vector<std::uint32_t> first(count + 1, 0), users;  // users of node k: from first[k] on
+  const auto for_each_operand = [&](auto use) {
+    for (NodeId id = 0; id < count; ++id) {
+      const Node& node = graph[id];
+      const NodeId operands[] = {node.a, node.b, node.c};
+      for (int i = 0; i < arity(node.op); ++i) use(operands[i], id);
+    }
+  };
+  for_each_operand([&](NodeId operand, NodeId) { ++first[operand + 1]; });
+  for (std::size_t k = 0; k < count; ++k) first[k + 1] += first[k];
+  users.resize(first[count]);
+  std::vector<std::uint32_t> next(first.begin(), first.end() - 1);
+  for_each_operand([&](NodeId operand, NodeId user) { users[next[operand]++] = user; });
+
+  Dependents found;
+  std::vector<std::uint32_t> stamp(count, 0);
+  std::size_t total = 0;
+  for (const NodeId leaf : leaves) {
+    auto& list = found.emplace_back();
+    if (leaf >= count) continue;
+    const auto visit = [&](NodeId id) {
+      if (std::exchange(stamp[id], static_cast<std::uint32_t>(found.size())) != found.size()) list.push_back(id);
+    };
+    visit(leaf);
+    for (std::size_t k = 0; k < list.size(); ++k) {
+      for (std::uint32_t u = first[list[k]]; u < first[list[k] + 1]; ++u) visit(users[u]);
+    }
+    std::ranges::sort(list);
+    total += list.size();
+    if (total > limit) return std::nullopt;
+  }
+  return found;
+}
+
+class Forward {
+ public:
+  // Of the first `count` nodes.
+  Forward(Graph& graph, std::size_t count, const Dependents& dependents, bool gather)
+      : g_(graph), varies_(graph), products_(graph, varies_, gather), zero_(graph.constant(0)), tangents_(count, zero_),
+        dependents_(dependents), seen_(count, 0) {
+    for (const auto& list : dependents_) {
+      for (const NodeId id : list) ++seen_[id];
+    }
+  }
+
+  // use(i, the derivative of roots[i]) with respect to the leaf of that number.
+  template <class Use>
+  void derive(std::size_t number, NodeId leaf, std::span<const NodeId> roots, Use use) {
+    for (const NodeId id : dependents_[number]) tangents_[id] = tangent(id, leaf);
+    for (std::size_t i = 0; i < roots.size(); ++i) use(i, tangents_[roots[i]]);
+    for (const NodeId id : dependents_[number]) tangents_[id] = zero_;
+  }
+
+ private:
+  NodeId tangent(NodeId id, NodeId leaf) {
+    if (id == leaf) return g_.constant(1);
+    const Node f = g_[id];
+    const bool shared = seen_[id] > 1;
+    const NodeId da = tangents_[f.a], db = tangents_[f.b], dc = tangents_[f.c];
+    switch (f.op) {
+      case Op::add: return g_.add(da, db);
+      case Op::sub: return g_.sub(da, db);
+      case Op::neg: return g_.neg(da);
+      case Op::mul: return g_.add(products_.product(da, f.b), products_.product(f.a, db));
+      case Op::div: return products_.quotient(g_.sub(da, products_.product(id, db)), f.b, shared);
+      case Op::select: return g_.make(Op::select, f.a, db, dc);
+      case Op::min: return g_.make(Op::select, g_.make(Op::less, f.b, f.a), db, da);
+      case Op::max: return g_.make(Op::select, g_.make(Op::less, f.a, f.b), db, da);
+      default: break;
+    }
+    NodeId sum = zero_;
+    const NodeId tangents[] = {da, db};
+    for (int i = 0; i < arity(f.op); ++i) {
+      if (tangents[i] == zero_) continue;
+      const Partial partial = partial_derivative(g_, id, i, varies_);
+      sum = g_.add(sum, partial.divides ? products_.quotient(tangents[i], partial.node, shared)
+                                        : products_.product(tangents[i], partial.node));
+    }
+    return sum;
+  }
+
+  Graph& g_;
+  Variation varies_;
+  DerivativeProducts products_;
+  NodeId zero_;
+  std::vector<NodeId> tangents_;
+  const Dependents& dependents_;
+  std::vector<std::uint32_t> seen_;  // how many of the leaves a node depends on
+};
+
+constexpr std::size_t kNoLimit = static_cast<std::size_t>(-1);
+
+std::vector<NodeId> derive_forward(Graph& graph, NodeId root, std::span<const NodeId> leaves, const Dependents& dependents, bool gather) {
+  Forward forward(graph, std::size_t{root} + 1, dependents, gather);
+  std::vector<NodeId> result(leaves.size());
+  for (std::size_t j = 0; j < leaves.size(); ++j) {
+    forward.derive(j, leaves[j], std::span(&root, 1), [&](std::size_t, NodeId tangent) { result[j] = tangent; });
+  }
+  return result;
+}
+
+class Adjoint {
+ public:
+  Adjoint(Graph& graph, NodeId root, std::span<const NodeId> leaves, bool gather)
+      : g_(graph), active_(active_nodes(graph, root + 1, leaves)), varies_(graph),
+        products_(graph, varies_, gather), zero_(graph.constant(0)), adjoints_(root + 1, zero_) {
+    adjoints_[root] = g_.constant(1);
+    for (NodeId id = root + 1; id-- > 0;) {
+      if (active_[id] && adjoints_[id] != zero_) pass_down(id, adjoints_[id]);
+    }
+  }
+  NodeId of(NodeId leaf) const { return leaf < adjoints_.size() ? adjoints_[leaf] : zero_; }
+
+ private:
+  void give(NodeId operand, NodeId contribution) {
+    adjoints_[operand] = g_.add(adjoints_[operand], contribution);
+  }
+
+  void pass_down(NodeId id, NodeId bar) {
+    const Node f = g_[id];
+    const bool to_a = arity(f.op) > 0 && active_[f.a], to_b = arity(f.op) > 1 && active_[f.b];
+    switch (f.op) {
+      case Op::add:
+        if (to_a) give(f.a, bar);
+        if (to_b) give(f.b, bar);
+        return;
+      case Op::sub:
+        if (to_a) give(f.a, bar);
+        if (to_b) give(f.b, g_.neg(bar));
+        return;
+      case Op::neg: give(f.a, g_.neg(bar)); return;
+      case Op::mul:
+        if (to_a) give(f.a, products_.product(bar, f.b));
+        if (to_b) give(f.b, products_.product(bar, f.a));
+        return;
+      case Op::div: {
+        const NodeId share = products_.quotient(bar, f.b, false);
+        if (to_a) give(f.a, share);
+        if (to_b) give(f.b, g_.neg(products_.product(share, id)));
+        return;
+      }
+      default: break;
+    }
+    const NodeId operands[] = {f.a, f.b};
+    const bool wanted[] = {to_a, to_b};
+    for (int i = 0; i < arity(f.op); ++i) {
+      if (!wanted[i]) continue;
+      const Partial partial = partial_derivative(g_, id, i, varies_);
+      give(operands[i], partial.divides ? products_.quotient(bar, partial.node, false)
+                                        : products_.product(bar, partial.node));
+    }
+  }
+
+  Graph& g_;
+  std::vector<std::uint8_t> active_;
+  Variation varies_;
+  DerivativeProducts products_;
+  NodeId zero_;
+  std::vector<NodeId> adjoints_;
+};
+
+std::vector<NodeId> derive_adjoint(Graph& graph, NodeId root, std::span<const NodeId> leaves, bool gather) {
+  const Adjoint adjoint(graph, root, leaves, gather);
+  std::vector<NodeId> result;
+  for (const NodeId leaf : leaves) result.push_back(adjoint.of(leaf));
+  return result;
+}
+
+bool has_branches(const Graph& graph) {
+  for (NodeId id = 0; id < graph.size(); ++id) {
+    const Op op = graph[id].op;
+    if (op == Op::select || op == Op::min || op == Op::max) return true;
+  }
+  return false;
+}
+
+// Cost of a row of value and derivatives together, products that will be contracted into sums counted
+// as free; operations on parameters alone (once a pass) break ties.
+double cost_of(const Graph& graph, NodeId root, std::span<const NodeId> derivatives) {
+  std::vector<std::uint32_t> uses(graph.size(), 0);
+  for (const NodeId output : derivatives) uses[output] += 2;  // an output is never contracted
+  uses[root] += 2;
+  Variation varies(graph);
+  double cost = 0;
+  for (auto id = static_cast<NodeId>(graph.size()); id-- > 0;) {
+    if (uses[id] == 0) continue;
+    const Node& node = graph[id];
+    const NodeId operands[] = {node.a, node.b, node.c};
+    for (int i = 0; i < arity(node.op); ++i) ++uses[operands[i]];
+    const bool half_power = node.op == Op::pow && is_half_power(graph[node.b].value);
+    cost += !varies(id) ? 1e-3 : half_power ? half_power_cost(graph[node.b].value) : op_cost(node.op);
+  }
+  for (NodeId id = 0; id < graph.size(); ++id) {
+    const Node& node = graph[id];
+    if (uses[id] == 0 || !varies(id)) continue;
+    const auto merges = [&](NodeId operand) {
+      return graph[operand].op == Op::mul && uses[operand] == 1 && varies(operand);
+    };
+    if ((node.op == Op::add || node.op == Op::sub) && (merges(node.a) || merges(node.b))) cost -= 1;
+    if (node.op == Op::neg && merges(node.a)) cost -= 1;
+  }
+  return cost;
+}
+
+// A forward form visits every pair of a leaf and a node that depends on it, an adjoint form every node once, at the cost
+// of a few operations. With more pairs for each node than this the adjoint form is the cheaper one, and the only one built.
+constexpr std::size_t kMostPairs = 16;
+
+// The derivatives with respect to leaves of `graph`, built in a copy that holds `root` alone and is
+// numbered by structure, so that equal expressions have equal derivatives however they were made. All
+// forms are built side by side there; the cheapest is kept.
+std::vector<NodeId> derive(Graph& graph, NodeId root, std::span<const NodeId> leaves) {
+  Graph copy;
+  const NodeId roots[] = {root};
+  const NodeId top = copy.adopt(graph, roots)[0];
+  const bool branches = has_branches(copy);
+  const std::vector<NodeId> own_leaves = copy.adopt(graph, leaves);
+
+  const std::size_t count = std::size_t{top} + 1;
+  const auto dependents = find_dependents(copy, count, own_leaves, branches ? kNoLimit : kMostPairs * count);
+  std::vector<NodeId> best;
+  double least = 0;
+  const auto consider = [&](std::vector<NodeId> form) {
+    const double cost = cost_of(copy, top, form);
+    if (!best.empty() && cost >= least) return;
+    best = std::move(form);
+    least = cost;
+  };
+  for (const bool gather : {false, true}) {
+    if (!branches) consider(derive_adjoint(copy, top, own_leaves, gather));
+    if (dependents) consider(derive_forward(copy, top, own_leaves, *dependents, gather));
+  }
+  return graph.adopt(copy, best);
+}
+
+// Nodes that the roots are made of, each root's counted by itself; counting ends beyond `limit`.
+std::size_t separate_nodes(const Graph& graph, std::span<const NodeId> roots, std::size_t limit) {
+  std::vector<std::uint32_t> stamp(graph.size(), 0);
+  std::vector<NodeId> stack;
+  std::size_t total = 0;
+  for (std::uint32_t r = 0; r < roots.size() && total <= limit; ++r) {
+    const auto visit = [&](NodeId id) {
+      if (std::exchange(stamp[id], r + 1) == r + 1) return;
+      stack.push_back(id);
+      ++total;
+    };
+    visit(roots[r]);
+    while (!stack.empty() && total <= limit) {
+      const Node& node = graph[stack.back()];
+      stack.pop_back();
+      const NodeId operands[] = {node.a, node.b, node.c};
+      for (int i = 0; i < arity(node.op); ++i) visit(operands[i]);
+    }
+    stack.clear();
+  }
+  return total;
+}
+
+// Roots that are mostly the same expression share one forward pass: each tangent is formed once, whichever roots need it.
+// Deriving them one by one would walk through what they share once for each. Nothing where one by one is less work.
+std::optional<std::vector<NodeId>> derive_together(Graph& graph, std::span<const NodeId> roots, std::span<const NodeId> leaves) {
+  constexpr std::size_t kMostRepeats = 16;  // of a node by different roots; up to that the cheapest form of each root is worth it
+  if (roots.size() <= kMostRepeats) return std::nullopt;
+  Graph copy;
+  const std::vector<NodeId> tops = copy.adopt(graph, roots);
+  const std::size_t count = copy.size();
+  const std::size_t most = kMostRepeats * count, separate = separate_nodes(copy, tops, kMostPairs * most);
+  if (separate <= most) return std::nullopt;
+  const std::vector<NodeId> own_leaves = copy.adopt(graph, leaves);
+  const auto dependents = find_dependents(copy, count, own_leaves, has_branches(copy) ? kNoLimit : separate);
+  if (!dependents) return std::nullopt;
+  Forward forward(copy, count, *dependents, false);
+  std::vector<NodeId> result(roots.size() * leaves.size());
+  for (std::size_t j = 0; j < leaves.size(); ++j) {
+    forward.derive(j, own_leaves[j], tops, [&](std::size_t i, NodeId tangent) { result[i * leaves.size() + j] = tangent; });
+  }
+  return graph.adopt(copy, result);
+}
+
+}  // namespace
+
+std::vector<NodeId> derive_forward(Graph& graph, NodeId root, std::span<const NodeId> leaves, bool gather) {
+  return derive_forward(graph, root, leaves, *find_dependents(graph, std::size_t{root} + 1, leaves, kNoLimit), gather);
+}
+
+std::vector<NodeId> differentiate(Graph& graph, NodeId root, std::span<const int> wrt) {
+  std::vector<NodeId> leaves;
+  for (const int index : wrt) leaves.push_back(graph.parameter(index));
+  return derive(graph, root, leaves);
+}
+
+std::vector<NodeId> differentiate_columns(Graph& graph, std::span<const NodeId> roots, std::span<const int> columns) {
+  std::vector<NodeId> leaves;
+  for (const int column : columns) leaves.push_back(graph.column(column));
+  if (auto together = derive_together(graph, roots, leaves)) return *std::move(together);
+  std::vector<NodeId> all;
+  for (const NodeId root : roots) {
+    const std::vector<NodeId> slopes = derive(graph, root, leaves);
+    all.insert(all.end(), slopes.begin(), slopes.end());
+  }
+  return all;
+}
+
+NodeId differentiate_column(Graph& graph, NodeId root, int column) {
+  return differentiate_columns(graph, std::span(&root, 1), std::span(&column, 1))[0];
+}
+
+}  // namespace nlsq::inline v0

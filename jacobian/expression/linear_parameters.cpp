@@ -1,0 +1,94 @@
+// Which parameters enter a model linearly together: p joins the set when ∂f/∂p depends neither on p
+// nor on any parameter already in it. Dependence is read from the simplified derivative's structure,
+// so a parameter may be missed (p^2/p), never wrongly taken.
+#include "expression/derivative_forms.hpp"
+
+#include <algorithm>
+
+namespace nlsq::inline v0 {
+
+namespace {
+
+// Marks the nodes below and including `root`.
+std::vector<std::uint8_t> reachable(const Graph& graph, NodeId root) {
+  std::vector<std::uint8_t> marked(root + 1, 0);
+  marked[root] = 1;
+  for (NodeId id = root + 1; id-- > 0;) {
+    if (!marked[id]) continue;
+    const Node& node = graph[id];
+    const NodeId operands[] = {node.a, node.b, node.c};
+    for (int i = 0; i < arity(node.op); ++i) marked[operands[i]] = 1;
+  }
+  return marked;
+}
+
+// Steps: their derivative is zero or constant almost everywhere, which says nothing about linearity.
+// (And trigamma, which has no derivative here and is not linear.)
+bool hides_its_argument(Op op) {
+  switch (op) {
+    case Op::sign:
+    case Op::floor:
+    case Op::ceil:
+    case Op::fmod:
+    case Op::trigamma:
+    case Op::less:
+    case Op::less_equal:
+    case Op::equal:
+    case Op::not_equal:
+    case Op::logical_and:
+    case Op::logical_or:
+    case Op::logical_not: return true;
+    default: return false;
+  }
+}
+
+// Of most models none are to be found, and no parameter need be looked at.
+bool has_steps(const Graph& graph, NodeId root) {
+  for (NodeId id = 0; id <= root; ++id) {
+    if (hides_its_argument(graph[id].op) || graph[id].op == Op::select) return true;
+  }
+  return false;
+}
+
+bool enters_a_step(const Graph& graph, NodeId root, int parameter) {
+  const auto depends = graph.depends_on_parameter(parameter);
+  const auto used = reachable(graph, root);
+  for (NodeId id = 0; id <= root; ++id) {
+    const Node& node = graph[id];
+    if (!used[id] || !depends[id]) continue;
+    if (hides_its_argument(node.op) || (node.op == Op::select && depends[node.a])) return true;
+  }
+  return false;
+}
+
+bool mentions_any(const Graph& graph, NodeId root, std::span<const int> parameters) {
+  const auto used = reachable(graph, root);
+  for (NodeId id = 0; id <= root; ++id) {
+    const Node& node = graph[id];
+    if (!used[id] || node.op != Op::parameter) continue;
+    if (std::ranges::find(parameters, static_cast<int>(node.index)) != parameters.end()) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+std::vector<int> linear_parameters(const Graph& graph, NodeId root, std::span<const int> candidates) {
+  std::vector<int> chosen;
+  Graph copy;
+  const NodeId roots[] = {root};
+  const NodeId top = copy.adopt(graph, roots)[0];
+  const bool steps = has_steps(copy, top);
+  for (const int candidate : candidates) {
+    const NodeId leaf = copy.parameter(candidate);
+    if (leaf > top || (steps && enters_a_step(copy, top, candidate))) continue;
+    const NodeId leaves[] = {leaf};
+    const NodeId derivative = derive_forward(copy, top, leaves)[0];
+    if (copy.is_constant(derivative, 0)) continue;
+    chosen.push_back(candidate);
+    if (mentions_any(copy, derivative, chosen)) chosen.pop_back();
+  }
+  return chosen;
+}
+
+}  // namespace nlsq::inline v0

@@ -1,0 +1,118 @@
+#include "expression/rewrite.hpp"
+
+#include <unordered_map>
+
+namespace nlsq::inline v0 {
+
+namespace {
+
+class Rewriter {
+ public:
+  Rewriter(const Graph& graph, const std::vector<NodeId>& outputs)
+      : graph_(graph), varies_(graph.depends_on_columns()), uses_(graph.size(), 0), quotients_(graph.size(), 0),
+        here_(graph.size(), 0) {
+    for (const NodeId output : outputs) uses_[output] += 2;  // never disappears into another
+    for (NodeId id = 0; id < graph.size(); ++id) {
+      const Node& node = graph[id];
+      const NodeId operands[] = {node.a, node.b, node.c};
+      for (int i = 0; i < arity(node.op); ++i) ++uses_[operands[i]];
+      if (node.op == Op::div) ++quotients_[node.b];
+      if (node.op == Op::sub) differences_.emplace(pair(node.a, node.b), id);
+    }
+  }
+
+  Graph run(std::vector<NodeId>& outputs) {
+    for (NodeId id = 0; id < graph_.size(); ++id) here_[id] = made(id);
+    for (NodeId& output : outputs) output = here_[output];
+    return std::move(result_);
+  }
+
+ private:
+  static std::uint64_t pair(NodeId a, NodeId b) { return static_cast<std::uint64_t>(a) << 32 | b; }
+
+  NodeId made(NodeId id) {
+    const Node& node = graph_[id];
+    switch (node.op) {
+      case Op::constant: return result_.constant(node.value);
+      case Op::column: return result_.column(static_cast<int>(node.index));
+      case Op::parameter: return result_.parameter(static_cast<int>(node.index));
+      case Op::unexplored: return result_.unexplored();
+      case Op::div:
+        if (varies_[id] && (!varies_[node.b] || quotients_[node.b] > 1)) {
+          return result_.mul(here_[node.a], result_.div(result_.constant(1), here_[node.b]));
+        }
+        break;
+      case Op::add:
+        if (varies_[id] && !varies_[node.a]) return add_uniform(node.a, node.b);
+        if (varies_[id] && !varies_[node.b]) return add_uniform(node.b, node.a);
+        break;
+      case Op::mul: return varies_[id] ? product(node.a, node.b) : result_.mul(here_[node.a], here_[node.b]);
+      default: break;
+    }
+    return result_.make(node.op, here_[node.a], here_[node.b], here_[node.c]);
+  }
+
+  // v*x
+  bool is_scaled(NodeId id) const {
+    const Node& node = graph_[id];
+    return node.op == Op::mul && varies_[node.a] != varies_[node.b];
+  }
+
+  NodeId add_uniform(NodeId u, NodeId sum) {
+    const Node& s = graph_[sum];
+    if (s.op != Op::add || uses_[sum] != 1 || !varies_[s.a] || !varies_[s.b] || (!is_scaled(s.a) && !is_scaled(s.b))) {
+      return result_.add(here_[u], here_[sum]);
+    }
+    const NodeId scaled = is_scaled(s.b) ? s.b : s.a, other = is_scaled(s.b) ? s.a : s.b;
+    return result_.add(here_[other], result_.add(here_[u], here_[scaled]));
+  }
+
+  NodeId product(NodeId a, NodeId b) {
+    if (varies_[a] && varies_[b]) {
+      const NodeId left = mirrored(a), right = mirrored(b);
+      const bool flip_left = left != a, flip_right = right != b;
+      const NodeId size = result_.mul(here_[left], here_[right]);
+      return flip_left != flip_right ? result_.neg(size) : size;
+    }
+    const NodeId u = varies_[a] ? b : a, x = varies_[a] ? a : b;
+    if (const NodeId folded = times(x, u, 4); folded != kNone) return folded;
+    return result_.mul(here_[u], here_[x]);
+  }
+
+  // u*x with u in the place of a uniform factor that x has; kNone where it has none.
+  NodeId times(NodeId x, NodeId u, int depth) {
+    const Node& node = graph_[x];
+    if (node.op != Op::mul || depth == 0) return kNone;
+    if (is_scaled(x)) {
+      const NodeId v = varies_[node.a] ? node.b : node.a, rest = varies_[node.a] ? node.a : node.b;
+      return result_.mul(result_.mul(here_[u], here_[v]), here_[rest]);
+    }
+    if (uses_[x] != 1 || !varies_[node.a]) return kNone;
+    if (const NodeId left = times(node.a, u, depth - 1); left != kNone) return result_.mul(left, here_[node.b]);
+    if (const NodeId right = times(node.b, u, depth - 1); right != kNone) return result_.mul(here_[node.a], right);
+    return kNone;
+  }
+
+  // b - a where id is a - b and b - a came first; else id.
+  NodeId mirrored(NodeId id) const {
+    const Node& node = graph_[id];
+    if (node.op != Op::sub) return id;
+    const auto other = differences_.find(pair(node.b, node.a));
+    return other != differences_.end() && other->second < id ? other->second : id;
+  }
+
+  static constexpr NodeId kNone = ~NodeId{0};
+
+  const Graph& graph_;
+  std::vector<std::uint8_t> varies_;
+  std::vector<int> uses_, quotients_;
+  std::unordered_map<std::uint64_t, NodeId> differences_;
+  std::vector<NodeId> here_;
+  Graph result_;
+};
+
+}  // namespace
+
+Graph rewrite(const Graph& graph, std::vector<NodeId>& outputs) { return Rewriter(graph, outputs).run(outputs); }
+
+}  // namespace nlsq::inline v0

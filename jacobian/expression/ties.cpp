@@ -1,0 +1,198 @@
+#include <nlsq/error.hpp>
+#include "expression/ties.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <numeric>
+#include <optional>
+
+namespace nlsq::inline v0 {
+
+namespace {
+
+std::string trimmed(std::string_view text) {
+  const auto blank = [](char c) { return std::isspace(static_cast<unsigned char>(c)) != 0; };
+  while (!text.empty() && blank(text.front())) text.remove_prefix(1);
+  while (!text.empty() && blank(text.back())) text.remove_suffix(1);
+  return std::string(text);
+}
+
+int index_of(const std::vector<std::string>& names, const std::string& name, const std::string& tie) {
+  const auto found = std::find(names.begin(), names.end(), name);
+  if (found == names.end()) {
+    throw ValidationError(fmt::format("tie '{}': the model has no parameter '{}'; its parameters are {}", tie, name, fmt::join(names, ", ")));
+  }
+  return static_cast<int>(found - names.begin());
+}
+
+Formula parse_expression_of(const std::string& text, const std::string& tie) {
+  FormulaOptions options;
+  options.predictors.clear();
+  options.response.clear();
+  try {
+    return parse_formula(text, options);
+  } catch (const Error& e) {
+    throw ValidationError(fmt::format("tie '{}': {}", tie, e.what()));
+  }
+}
+
+// An expression of parameters alone, on another scalar.
+template <class T, class Apply>
+T walk(const Graph& graph, NodeId root, std::span<const T> arguments, Apply apply) {
+  std::vector<T> values(root + 1);
+  for (NodeId id = 0; id <= root; ++id) {
+    const Node& node = graph[id];
+    if (node.op == Op::constant) values[id] = T(node.value);
+    else if (node.op == Op::parameter) values[id] = arguments[node.index];
+    else values[id] = apply(node.op, values[node.a], values[node.b], values[node.c]);
+  }
+  return values[root];
+}
+
+}  // namespace
+
+std::vector<double> Ties::Tie::values(std::span<const double> p) const {
+  std::vector<double> out;
+  for (const int j : arguments) out.push_back(p[static_cast<std::size_t>(j)]);
+  return out;
+}
+
+Ties::Ties(const std::vector<std::string>& names, const std::vector<std::string>& texts, const std::vector<std::string>& fixed) {
+  std::vector<Tie> given;
+  for (const std::string& text : texts) {
+    const std::size_t equals = text.find('=');
+    if (equals == std::string::npos) throw ValidationError(fmt::format("tie '{}': write parameter = expression, as in d = 2*a", text));
+    Tie tie;
+    const std::string name = trimmed(std::string_view(text).substr(0, equals));
+    tie.parameter = index_of(names, name, text);
+    if (std::ranges::find(fixed, name) != fixed.end()) throw ValidationError(fmt::format("tie '{}': '{}' is fixed, too: do one or the other", text, name));
+    if (std::ranges::find(given, tie.parameter, &Tie::parameter) != given.end()) throw ValidationError(fmt::format("tie '{}': '{}' is tied twice", text, name));
+    tie.expression = parse_expression_of(trimmed(std::string_view(text).substr(equals + 1)), text);
+    for (const std::string& argument : tie.expression.parameters) tie.arguments.push_back(index_of(names, argument, text));
+    std::vector<int> all(tie.arguments.size());
+    std::iota(all.begin(), all.end(), 0);
+    tie.derivatives = differentiate(tie.expression.graph, tie.expression.model, all);
+    given.push_back(std::move(tie));
+  }
+  // Those whose arguments are known, again and again.
+  while (!given.empty()) {
+    const auto ready = std::ranges::find_if(given, [&](const Tie& tie) {
+      return std::ranges::none_of(tie.arguments, [&](int j) { return std::ranges::find(given, j, &Tie::parameter) != given.end(); });
+    });
+    if (ready == given.end()) {
+      const Tie& tie = given.front();
+      const auto name = [&](int j) { return names[static_cast<std::size_t>(j)]; };
+      throw ValidationError(fmt::format("ties: '{}' depends on itself, directly or through other ties ({} = {})", name(tie.parameter),
+                                        name(tie.parameter), tie.expression.text));
+    }
+    ties_.push_back(std::move(*ready));
+    given.erase(ready);
+  }
+}
+
+bool Ties::contains(int parameter) const { return std::ranges::find(ties_, parameter, &Tie::parameter) != ties_.end(); }
+
+std::string Ties::expression(int parameter) const {
+  const auto found = std::ranges::find(ties_, parameter, &Tie::parameter);
+  return found == ties_.end() ? std::string() : found->expression.text;
+}
+
+void Ties::apply(std::span<double> p) const {
+  for (const Tie& tie : ties_) p[static_cast<std::size_t>(tie.parameter)] = tie.expression.evaluate({}, tie.values(p));
+}
+
+std::vector<double> Ties::slopes(std::span<const double> p, std::span<const int> free) const {
+  const std::size_t n = free.size();
+  std::vector<double> out(p.size() * n, 0.0);
+  for (std::size_t k = 0; k < n; ++k) out[static_cast<std::size_t>(free[k]) * n + k] = 1;
+  for (const Tie& tie : ties_) {
+    const std::vector<double> values = tie.values(p);
+    for (std::size_t a = 0; a < values.size(); ++a) {
+      const double slope = evaluate(tie.expression.graph, tie.derivatives[a], {}, values);
+      for (std::size_t k = 0; k < n; ++k) {
+        out[static_cast<std::size_t>(tie.parameter) * n + k] += slope * out[static_cast<std::size_t>(tie.arguments[a]) * n + k];
+      }
+    }
+  }
+  return out;
+}
+
+// The steps of a tied parameter are its expression's, spliced in; the graph is built from them as for a formula so typed.
+Formula Ties::put_into(Formula model) const {
+  if (empty()) return model;
+  std::vector<std::vector<FormulaStep>> expressions;
+  const auto splice = [&](const std::vector<FormulaStep>& steps, auto index_of_step) {
+    std::vector<FormulaStep> out;
+    for (FormulaStep step : steps) {
+      const bool parameter = step.compound == CompoundFunction::none && step.op == Op::parameter;
+      if (!parameter) {
+        out.push_back(step);
+        continue;
+      }
+      const int j = index_of_step(step.index);
+      const auto tie = std::ranges::find(ties_, j, &Tie::parameter);
+      if (tie == ties_.end()) {
+        step.index = static_cast<std::uint32_t>(j);
+        out.push_back(step);
+      } else {
+        const std::vector<FormulaStep>& expression = expressions[static_cast<std::size_t>(tie - ties_.begin())];
+        out.insert(out.end(), expression.begin(), expression.end());
+      }
+    }
+    return out;
+  };
+  for (const Tie& tie : ties_) {
+    expressions.push_back(splice(tie.expression.steps, [&](std::uint32_t k) { return tie.arguments[k]; }));
+  }
+  model.replace_model(splice(model.steps, [](std::uint32_t k) { return static_cast<int>(k); }));
+  return model;
+}
+
+ModelFunction Ties::put_into(ModelFunction model) const {
+  if (empty()) return model;
+  ModelFunction out = model;
+  out.value = [ties = *this, f = model.value](const double* x, std::span<const double> p) {
+    std::vector<double> all(p.begin(), p.end());
+    ties.apply(all);
+    return f(x, all);
+  };
+  if (model.trace) {
+    out.trace = [ties = *this, f = model.trace](const Traced* x, std::span<const Traced> p) {
+      std::vector<Traced> all(p.begin(), p.end());
+      for (const Tie& tie : ties.ties_) {
+        std::vector<Traced> arguments;
+        for (const int j : tie.arguments) arguments.push_back(all[static_cast<std::size_t>(j)]);
+        all[static_cast<std::size_t>(tie.parameter)] =
+            walk<Traced>(tie.expression.graph, tie.expression.model, arguments,
+                         [](Op op, const Traced& a, const Traced& b, const Traced& c) { return record_op(op, a, b, c); });
+      }
+      return f(x, all);
+    };
+  }
+  if (model.dual) {
+    out.dual = [ties = *this, f = model.dual](const double* x, std::span<const Dual8> p) {
+      std::vector<Dual8> all(p.begin(), p.end());
+      std::vector<double> values;
+      for (const Dual8& d : all) values.push_back(d.value());
+      for (const Tie& tie : ties.ties_) {  // the chain rule
+        const std::vector<double> arguments = tie.values(values);
+        const double value = tie.expression.evaluate({}, arguments);
+        Dual8::Derivatives derivatives{};
+        for (std::size_t a = 0; a < arguments.size(); ++a) {
+          const double slope = evaluate(tie.expression.graph, tie.derivatives[a], {}, arguments);
+          for (int k = 0; k < kDualWidth; ++k) {
+            derivatives[static_cast<std::size_t>(k)] += slope * all[static_cast<std::size_t>(tie.arguments[a])].derivative(k);
+          }
+        }
+        values[static_cast<std::size_t>(tie.parameter)] = value;
+        all[static_cast<std::size_t>(tie.parameter)] = Dual8(value, derivatives);
+      }
+      return f(x, all);
+    };
+  }
+  return out;
+}
+
+}  // namespace nlsq::inline v0

@@ -1,0 +1,329 @@
+// Elimination of points from the normal equations: S = U - W V⁻¹ Wᵀ, point by point (see block_kernels.hpp).
+//
+// A point's W and Y = V⁻¹Wᵀ stay in the first cache; each pair of its entries then updates one block of S. Small
+// matrices V are inverted in double: their condition is that of a point seen under a small angle. R: the format of
+// records; T: that of the arithmetic, R or double.
+#pragma once
+
+#include "kernels/factor/elimination_point.hpp"
+
+#include "kernels/block_kernels.hpp"
+
+namespace nlsq::inline v0 {
+namespace {
+
+// block += F_aᵀ F_b over two rows of one slot, or over one (F_a1 and F_b1 null).
+template <class R, class T, bool two>
+NLSQ_INLINE void add_rows(T* block, const ReducedLayout& layout, const R* F_a0, const R* F_a1, const R* F_b0, const R* F_b1) {
+  using S = Simd<T>;
+  const std::size_t by_rows = layout.whole;
+  for (std::size_t v = 0; v < by_rows; v += S::lanes) {
+    const auto f0 = load_part<T>(F_b0, v, by_rows);
+    const auto f1 = two ? load_part<T>(F_b1, v, by_rows) : S::zero();
+    T* to = block + v;
+    for (std::size_t j = 0; j < layout.rows; ++j, to += layout.stride) {
+      auto sum = S::mul_add(S::set(static_cast<T>(F_a0[j])), f0, S::load(to));
+      if constexpr (two) sum = S::mul_add(S::set(static_cast<T>(F_a1[j])), f1, sum);
+      S::store(sum, to);
+    }
+  }
+  T* column = block + layout.rows * layout.stride;
+  for (std::size_t j = layout.whole; j < layout.columns; ++j, column += layout.column_stride) {
+    const auto f0 = S::set(static_cast<T>(F_b0[j])), f1 = two ? S::set(static_cast<T>(F_b1[j])) : S::zero();
+    for (std::size_t v = 0; v < layout.rows; v += S::lanes) {
+      auto sum = S::mul_add(load_part<T>(F_a0, v, layout.rows), f0, S::load(column + v));
+      if constexpr (two) sum = S::mul_add(load_part<T>(F_a1, v, layout.rows), f1, sum);
+      S::store(sum, column + v);
+    }
+  }
+}
+
+template <class R, class T>
+[[gnu::noinline]] void add_product(T* block, const R* F_a, const R* F_b, std::size_t size_a, std::size_t size_b, std::size_t rows,
+                                   std::size_t stride) {
+  const ReducedLayout layout(size_a, size_b, Simd<T>::lanes);
+  std::size_t i = 0;
+  for (; i + 2 <= rows; i += 2) {
+    add_rows<R, T, true>(block, layout, F_a + i * stride, F_a + (i + 1) * stride, F_b + i * stride, F_b + (i + 1) * stride);
+  }
+  for (; i < rows; ++i) add_rows<R, T, false>(block, layout, F_a + i * stride, nullptr, F_b + i * stride, nullptr);
+}
+
+// W (e rows of `pad`) += Eᵀ F over the rows of one slot.
+template <class R, class T, int E>
+[[gnu::noinline]] void add_W(T* W, const R* record, const R* F, std::size_t size_f, std::size_t pad, std::size_t rows, std::size_t stride, int size) {
+  using S = Simd<T>;
+  const int e = E == kAnySize ? size : E;
+  for (std::size_t v = 0; v < size_f; v += S::lanes) {
+    std::size_t i = 0;
+    for (; i + 2 <= rows; i += 2) {
+      const R* E0 = record + i * stride;
+      const R* E1 = E0 + stride;
+      const auto f0 = load_part<T>(F + i * stride, v, size_f), f1 = load_part<T>(F + (i + 1) * stride, v, size_f);
+      T* w = W + v;
+      for (int k = 0; k < e; ++k, w += pad) {
+        S::store(S::mul_add(S::set(static_cast<T>(E0[k])), f0, S::mul_add(S::set(static_cast<T>(E1[k])), f1, S::load(w))), w);
+      }
+    }
+    for (; i < rows; ++i) {
+      const auto f = load_part<T>(F + i * stride, v, size_f);
+      T* w = W + v;
+      for (int k = 0; k < e; ++k, w += pad) {
+        S::store(S::mul_add(S::set(static_cast<T>(record[i * stride + static_cast<std::size_t>(k)])), f, S::load(w)), w);
+      }
+    }
+  }
+}
+
+// W of all entries, [entry][k][pad], and S += FᵀF.
+template <class R, class T, int E>
+void form_W(const EliminationData<R>& d, const PointView& view, std::size_t p, T* W, T* S_out) {
+  using S = Simd<T>;
+  const int e = E == kAnySize ? static_cast<int>(d.point_size[p]) : E;
+  const std::size_t pad = d.pad, entry_size = static_cast<std::size_t>(e) * pad;
+  for (std::size_t k = 0; k < view.entries * entry_size; k += S::lanes) S::store(S::zero(), W + k);
+  const std::uint32_t* pairs = d.pair_block + d.pair_first[p];
+  for (std::size_t s = d.slot_first[p]; s < d.slot_first[p + 1]; ++s) {
+    const R* record = d.J + d.record[s];
+    const std::size_t stride = d.stride[s], rows = d.rows[s], first = d.cell_first[s];
+    const NonZero cells(
+        d.cell_first[s + 1] - first, rows, stride, [&](std::size_t k) { return record + d.cell_column[first + k]; },
+        [&](std::size_t k) { return d.block_size[view.blocks[d.cell_entry[first + k]]]; });
+    for (std::size_t c = first; c < d.cell_first[s + 1]; ++c) {
+      if (!cells(c - first)) continue;
+      const std::size_t a = d.cell_entry[c], size_a = d.block_size[view.blocks[a]];
+      const R* F_a = record + d.cell_column[c];
+      if (e > 0) add_W<R, T, E>(W + a * entry_size, record, F_a, size_a, pad, rows, stride, e);
+      for (std::size_t other = c; other < d.cell_first[s + 1]; ++other) {
+        if (!cells(other - first)) continue;
+        const std::size_t b = d.cell_entry[other];
+        add_product<R, T>(S_out + d.reduced_target[pairs[a * view.entries - a * (a + 1) / 2 + b]], F_a, record + d.cell_column[other],
+                          size_a, d.block_size[view.blocks[b]], rows, stride);
+      }
+    }
+  }
+}
+
+// sum - Σ_k x_k w_k over the point's e rows; x and w are what these make of k.
+template <class T, int E>
+NLSQ_INLINE typename Simd<T>::V without_products(typename Simd<T>::V sum, int size, auto x, auto w) {
+  const int e = E == kAnySize ? size : E;
+  for (int k = 0; k < e; ++k) sum = Simd<T>::neg_mul_add(x(static_cast<std::size_t>(k)), w(static_cast<std::size_t>(k)), sum);
+  return sum;
+}
+
+// Blocks (a, c) of S, c = a, a + 1, ...: -= Y_aᵀ W_c over the point's e rows; only where W_c is not zero, if `entries` tells.
+template <class T, int E>
+[[gnu::noinline]] void subtract_products(T* S_out, const std::uint64_t* targets, const std::uint32_t* pairs, const T* Y, const T* W,
+                                         std::size_t count, std::size_t size_a, const std::uint32_t* sizes,
+                                         const std::uint32_t* blocks, std::size_t pad, int size, std::size_t a = 0,
+                                         const NonZero* entries = nullptr) {
+  using S = Simd<T>;
+  constexpr int kept = E == kAnySize || E == 0 ? 1 : E;
+  const int e = E == kAnySize ? size : E;
+  for (std::size_t c = 0; c < count; ++c, W += static_cast<std::size_t>(e) * pad) {
+    if (entries && !(*entries)(a + c)) continue;
+    const ReducedLayout layout(size_a, sizes[blocks[c]], S::lanes);
+    T* block = S_out + targets[pairs[c]];
+    for (std::size_t v = 0; v < layout.whole; v += S::lanes) {
+      typename S::V w[kept];
+      if constexpr (E != kAnySize) {
+        for (int k = 0; k < E; ++k) w[k] = S::load(W + static_cast<std::size_t>(k) * pad + v);
+      }
+      T* to = block + v;
+      for (std::size_t j = 0; j < size_a; ++j, to += layout.stride) {
+        S::store(without_products<T, E>(
+                     S::load(to), e, [&](std::size_t k) NLSQ_INLINE_LAMBDA { return S::set(Y[k * pad + j]); },
+                     [&](std::size_t k) NLSQ_INLINE_LAMBDA {
+                       if constexpr (E == kAnySize) return S::load(W + k * pad + v);
+                       else return w[k];
+                     }),
+                 to);
+      }
+    }
+    T* column = block + size_a * layout.stride;
+    for (std::size_t j = layout.whole; j < layout.columns; ++j, column += layout.column_stride) {
+      for (std::size_t v = 0; v < size_a; v += S::lanes) {
+        S::store(without_products<T, E>(
+                     S::load(column + v), e, [&](std::size_t k) NLSQ_INLINE_LAMBDA { return S::load(Y + k * pad + v); },
+                     [&](std::size_t k) NLSQ_INLINE_LAMBDA { return S::set(W[k * pad + j]); }),
+                 column + v);
+      }
+    }
+  }
+}
+
+// Y = V⁻¹ W of one entry; b += Yᵀ g.
+template <class T, int E>
+[[gnu::noinline]] void form_Y(T* Y, const T* W, const double* inverse, const double* g, T* b, std::size_t size_f, std::size_t pad, int size) {
+  using S = Simd<T>;
+  const int e = E == kAnySize ? size : E;
+  for (std::size_t v = 0; v < size_f; v += S::lanes) {
+    auto b_sum = S::load(b + v);
+    for (int k = 0; k < e; ++k) {
+      auto sum = S::zero();
+      for (int l = 0; l < e; ++l) {
+        sum = S::mul_add(S::set(static_cast<T>(inverse[k * e + l])), S::load(W + static_cast<std::size_t>(l) * pad + v), sum);
+      }
+      S::store(sum, Y + static_cast<std::size_t>(k) * pad + v);
+      b_sum = S::mul_add(S::set(static_cast<T>(g[k])), sum, b_sum);
+    }
+    S::store(b_sum, b + v);
+  }
+}
+
+template <class R, class T, int E>
+bool eliminate_point(const EliminationData<R>& d, std::size_t p, const double* V, const double* g, const double* damping,
+                     double* inverse, T* S_out, T* b, T* scratch) {
+  const int e = E == kAnySize ? static_cast<int>(d.point_size[p]) : E;
+  const PointView view(d, p);
+  const std::size_t pad = d.pad, entry_size = static_cast<std::size_t>(e) * pad;
+  double* Vi = inverse + d.point_matrix[p];
+  if (e > 0 && !invert<E>(V + d.point_matrix[p], damping + d.point_offset[p], Vi, e)) return false;
+  T* W = scratch;
+  T* Y = scratch + view.entries * entry_size;
+  form_W<R, T, E>(d, view, p, W, S_out);
+  if (e == 0) return true;
+  const NonZero entries(
+      view.entries, static_cast<std::size_t>(e), pad, [&](std::size_t k) { return W + k * entry_size; },
+      [&](std::size_t k) { return d.block_size[view.blocks[k]]; });
+  for (std::size_t a = 0; a < view.entries; ++a) {
+    if (!entries(a)) continue;
+    form_Y<T, E>(Y + a * entry_size, W + a * entry_size, Vi, g + d.point_offset[p], b + view.blocks[a] * pad, d.block_size[view.blocks[a]], pad, e);
+  }
+  const std::uint32_t* pairs = d.pair_block + d.pair_first[p];
+  for (std::size_t a = 0; a < view.entries; ++a) {
+    const std::size_t count = view.entries - a;
+    if (entries(a)) {
+      subtract_products<T, E>(S_out, d.reduced_target, pairs, Y + a * entry_size, W + a * entry_size, count,
+                              d.block_size[view.blocks[a]], d.block_size, view.blocks + a, pad, e, a, &entries);
+    }
+    pairs += count;
+  }
+  return true;
+}
+
+// Row · s over the cells of a slot.
+template <class T, class R>
+NLSQ_INLINE double times_cells(const EliminationData<R>& d, const PointView& view, std::size_t slot, const R* row, const T* s) {
+  using S = Simd<T>;
+  auto sum = S::zero();
+  for (std::size_t c = d.cell_first[slot]; c < d.cell_first[slot + 1]; ++c) {
+    const std::size_t block = view.blocks[d.cell_entry[c]], size = d.block_size[block];
+    for (std::size_t v = 0; v < size; v += S::lanes) {
+      sum = S::mul_add(load_part<T>(row + d.cell_column[c], v, size), S::load(s + block * d.pad + v), sum);
+    }
+  }
+  return S::sum(sum);
+}
+
+template <class R, class T, int E>
+void substitute_point(const EliminationData<R>& d, std::size_t p, const double* inverse, const double* g, const T* s, double* step) {
+  constexpr int kMost = E == kAnySize ? 64 : E;
+  const int e = E == kAnySize ? static_cast<int>(d.point_size[p]) : E;
+  const PointView view(d, p);
+  double t[kMost > 0 ? kMost : 1];
+  const double* gp = g + d.point_offset[p];
+  for (int k = 0; k < e; ++k) t[k] = gp[k];
+  for (std::size_t slot = d.slot_first[p]; slot < d.slot_first[p + 1]; ++slot) {
+    const R* row = d.J + d.record[slot];
+    for (std::size_t i = 0; i < d.rows[slot]; ++i, row += d.stride[slot]) {
+      const double moved = times_cells<T>(d, view, slot, row, s);
+      for (int k = 0; k < e; ++k) t[k] += static_cast<double>(row[k]) * moved;
+    }
+  }
+  const double* Vi = inverse + d.point_matrix[p];
+  double* out = step + d.point_offset[p];
+  for (int k = 0; k < e; ++k) {
+    double sum = 0;
+    for (int l = 0; l < e; ++l) sum -= Vi[k * e + l] * t[l];
+    out[k] = sum;
+  }
+}
+
+template <class R, class T, int E>
+void bend_point(const EliminationData<R>& d, std::size_t p, const double* inverse, const double* step, const T* s, double factor,
+                const std::uint32_t* row_of, double* moved, double* bent, T* b) {
+  using S = Simd<T>;
+  constexpr int kMost = E == kAnySize ? 64 : E;
+  const int e = E == kAnySize ? static_cast<int>(d.point_size[p]) : E;
+  const PointView view(d, p);
+  const double* step_p = step + d.point_offset[p];
+  double* g = bent + d.point_offset[p];
+  double t[kMost > 0 ? kMost : 1];
+  for (int k = 0; k < e; ++k) g[k] = 0;
+  for (std::size_t slot = d.slot_first[p]; slot < d.slot_first[p + 1]; ++slot) {
+    const R* row = d.J + d.record[slot];
+    double* to = moved + row_of[slot];
+    for (std::size_t i = 0; i < d.rows[slot]; ++i, row += d.stride[slot]) {
+      double linear = times_cells<T>(d, view, slot, row, s);
+      for (int k = 0; k < e; ++k) linear += static_cast<double>(row[k]) * step_p[k];
+      to[i] = factor * (to[i] - linear);
+      for (int k = 0; k < e; ++k) g[k] += static_cast<double>(row[k]) * to[i];
+    }
+  }
+  const double* Vi = inverse + d.point_matrix[p];
+  for (int k = 0; k < e; ++k) {
+    t[k] = 0;
+    for (int l = 0; l < e; ++l) t[k] += Vi[k * e + l] * g[l];
+  }
+  for (std::size_t slot = d.slot_first[p]; slot < d.slot_first[p + 1]; ++slot) {
+    const R* row = d.J + d.record[slot];
+    for (std::size_t i = 0; i < d.rows[slot]; ++i, row += d.stride[slot]) {
+      double left = moved[row_of[slot] + i];
+      for (int k = 0; k < e; ++k) left -= static_cast<double>(row[k]) * t[k];
+      const auto all = S::set(static_cast<T>(left));
+      for (std::size_t c = d.cell_first[slot]; c < d.cell_first[slot + 1]; ++c) {
+        const std::size_t block = view.blocks[d.cell_entry[c]], size = d.block_size[block];
+        T* to = b + block * d.pad;
+        for (std::size_t v = 0; v < size; v += S::lanes) {
+          S::store(S::mul_add(load_part<T>(row + d.cell_column[c], v, size), all, S::load(to + v)), to + v);
+        }
+      }
+    }
+  }
+}
+
+// The common sizes have loops of known length.
+#define NLSQ_FOR_SIZE(size, call)     \
+  switch (size) {                     \
+    case 0: { constexpr int E = 0; call; } break;        \
+    case 1: { constexpr int E = 1; call; } break;        \
+    case 2: { constexpr int E = 2; call; } break;        \
+    case 3: { constexpr int E = 3; call; } break;        \
+    case 4: { constexpr int E = 4; call; } break;        \
+    case 6: { constexpr int E = 6; call; } break;        \
+    default: { constexpr int E = kAnySize; call; }       \
+  }
+
+template <class R, class T>
+void gather(const EliminationData<R>& d, std::size_t first, std::size_t last, double* V, double* g, T* squares, T* gradient) {
+  for (std::size_t p = first; p < last; ++p) NLSQ_FOR_SIZE(d.point_size[p], (gather_point<R, T, E>(d, p, V, g, squares, gradient)))
+}
+
+template <class R, class T>
+bool eliminate(const EliminationData<R>& d, std::size_t first, std::size_t last, const double* V, const double* g,
+               const double* damping, double* inverse, T* S, T* b, T* scratch) {
+  bool definite = true;
+  for (std::size_t p = first; p < last && definite; ++p) {
+    NLSQ_FOR_SIZE(d.point_size[p], (definite = eliminate_point<R, T, E>(d, p, V, g, damping, inverse, S, b, scratch)))
+  }
+  return definite;
+}
+
+template <class R, class T>
+void substitute(const EliminationData<R>& d, std::size_t first, std::size_t last, const double* inverse, const double* g,
+                const T* s, double* step) {
+  for (std::size_t p = first; p < last; ++p) NLSQ_FOR_SIZE(d.point_size[p], (substitute_point<R, T, E>(d, p, inverse, g, s, step)))
+}
+
+template <class R, class T>
+void bend(const EliminationData<R>& d, std::size_t first, std::size_t last, const double* inverse, const double* step, const T* s,
+          double factor, const std::uint32_t* row, double* moved, double* bent, T* b) {
+  for (std::size_t p = first; p < last; ++p) {
+    NLSQ_FOR_SIZE(d.point_size[p], (bend_point<R, T, E>(d, p, inverse, step, s, factor, row, moved, bent, b)))
+  }
+}
+
+}  // namespace
+}  // namespace nlsq::inline v0

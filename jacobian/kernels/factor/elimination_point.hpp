@@ -1,0 +1,137 @@
+// One point of an elimination (elimination.hpp): its rows, its normal equations V and g, and the inverse of V.
+#pragma once
+
+#include "kernels/simd.hpp"
+
+#include "kernels/block_kernels.hpp"
+
+namespace nlsq::inline v0 {
+namespace {
+
+constexpr int kAnySize = -1;
+
+// (V + diag(damping))⁻¹ by Cholesky: A = L Lᵀ, L⁻¹ in place, then L⁻ᵀL⁻¹. `L`: e x e scratch.
+template <int E>
+bool invert(const double* V, const double* damping, double* inverse, int size) {
+  const int e = E == kAnySize ? size : E;
+  double* L = inverse;
+  for (int j = 0; j < e; ++j) {
+    for (int i = j; i < e; ++i) {
+      double sum = V[i * e + j] + (i == j ? damping[i] : 0);
+      for (int k = 0; k < j; ++k) sum -= L[i * e + k] * L[j * e + k];
+      if (i == j) {
+        if (!(sum > 0)) return false;
+        L[j * e + j] = __builtin_sqrt(sum);
+      } else {
+        L[i * e + j] = sum / L[j * e + j];
+      }
+    }
+  }
+  for (int j = 0; j < e; ++j) {  // L⁻¹, column by column
+    L[j * e + j] = 1 / L[j * e + j];
+    for (int i = j + 1; i < e; ++i) {
+      double sum = 0;
+      for (int k = j; k < i; ++k) sum -= L[i * e + k] * L[k * e + j];
+      L[i * e + j] = sum / L[i * e + i];
+    }
+  }
+  for (int i = 0; i < e; ++i) {  // row i of the product needs rows >= i of L⁻¹ alone
+    for (int j = 0; j <= i; ++j) {
+      double sum = 0;
+      for (int k = i; k < e; ++k) sum += L[k * e + i] * L[k * e + j];
+      inverse[j * e + i] = sum;  // the upper half is free
+      if (i == j) continue;
+    }
+  }
+  for (int i = 0; i < e; ++i) {
+    for (int j = 0; j < i; ++j) inverse[i * e + j] = inverse[j * e + i];
+  }
+  return true;
+}
+
+template <class T>
+NLSQ_INLINE typename Simd<T>::V load_as(const T* p) { return Simd<T>::load(p); }
+template <class T>
+requires(sizeof(T) == 8) NLSQ_INLINE typename Simd<T>::V load_as(const float* p) { return Simd<T>::load_widened(p); }
+
+// `size` numbers from row + v on, zeros beyond.
+template <class T, class R>
+NLSQ_INLINE typename Simd<T>::V load_part(const R* row, std::size_t v, std::size_t size) {
+  using S = Simd<T>;
+  return v + S::lanes <= size ? load_as<T>(row + v) : S::keep_first(load_as<T>(row + v), size - v);
+}
+
+// Which of many small matrices side by side have numbers other than 0. Where a point has many entries most of them may be
+// zero (a spline's control points far away), and pairs of them are what takes the time. Few are not looked at.
+class NonZero {
+ public:
+  // The matrix k: `rows` rows, `stride` apart, of size_of(k) numbers from first_of(k) on.
+  template <class First, class Size>
+  NonZero(std::size_t count, std::size_t rows, std::size_t stride, First first_of, Size size_of)
+      : all_(count <= kFew || count > kMost) {
+    for (std::size_t w = 0; !all_ && w < (count + 63) / 64; ++w) marks_[w] = 0;
+    for (std::size_t k = 0; !all_ && k < count; ++k) {
+      const auto* row = first_of(k);
+      const std::size_t size = size_of(k);
+      bool any = false;
+      for (std::size_t i = 0; i < rows && !any; ++i, row += stride) {
+        for (std::size_t j = 0; j < size; ++j) any |= row[j] != 0;
+      }
+      marks_[k / 64] |= std::uint64_t{any} << (k % 64);
+    }
+  }
+  bool operator()(std::size_t k) const { return all_ || (marks_[k / 64] >> (k % 64) & 1) != 0; }
+
+ private:
+  static constexpr std::size_t kFew = 8, kMost = 4096;
+  bool all_;
+  std::uint64_t marks_[kMost / 64];
+};
+
+struct PointView {
+  const std::uint32_t* blocks;  // F block of each entry
+  std::size_t entries;
+  template <class R>
+  PointView(const EliminationData<R>& data, std::size_t point)
+      : blocks(data.entry_block + data.entry_first[point]),
+        entries(data.entry_first[point + 1] - data.entry_first[point]) {}
+};
+
+template <class R, class T, int E>
+void gather_point(const EliminationData<R>& d, std::size_t p, double* V, double* g, T* squares, T* gradient) {
+  using S = Simd<T>;
+  const int e = E == kAnySize ? static_cast<int>(d.point_size[p]) : E;
+  double* Vp = V + d.point_matrix[p];
+  double* gp = g + d.point_offset[p];
+  for (int k = 0; k < e * e; ++k) Vp[k] = 0;
+  for (int k = 0; k < e; ++k) gp[k] = 0;
+  const PointView view(d, p);
+  for (std::size_t s = d.slot_first[p]; s < d.slot_first[p + 1]; ++s) {
+    const R* row = d.J + d.record[s];
+    for (std::size_t i = 0; i < d.rows[s]; ++i, row += d.stride[s]) {
+      const double r = static_cast<double>(row[e]);
+      for (int k = 0; k < e; ++k) {
+        const double ek = static_cast<double>(row[k]);
+        gp[k] += ek * r;
+        for (int l = 0; l <= k; ++l) Vp[k * e + l] += ek * static_cast<double>(row[l]);
+      }
+      const auto r_all = S::set(static_cast<T>(row[e]));
+      for (std::size_t c = d.cell_first[s]; c < d.cell_first[s + 1]; ++c) {
+        const std::size_t block = view.blocks[d.cell_entry[c]], size = d.block_size[block];
+        T* squares_of = squares + block * d.pad;
+        T* gradient_of = gradient + block * d.pad;
+        for (std::size_t v = 0; v < size; v += S::lanes) {
+          const auto f = load_part<T>(row + d.cell_column[c], v, size);
+          S::store(S::mul_add(f, f, S::load(squares_of + v)), squares_of + v);
+          S::store(S::mul_add(f, r_all, S::load(gradient_of + v)), gradient_of + v);
+        }
+      }
+    }
+  }
+  for (int k = 0; k < e; ++k) {
+    for (int l = 0; l < k; ++l) Vp[l * e + k] = Vp[k * e + l];
+  }
+}
+
+}  // namespace
+}  // namespace nlsq::inline v0

@@ -1,0 +1,112 @@
+// S = U - W V⁻¹ Wᵀ that is multiplied by and never formed (see block_kernels.hpp): by point, twice over its rows.
+#pragma once
+
+#include "kernels/factor/elimination.hpp"
+
+namespace nlsq::inline v0 {
+namespace {
+
+// The blocks of S on its diagonal, or of U where `schur` is false, laid out by F block; b += W V⁻¹ g; V⁻¹.
+template <class R, class T, int E>
+bool prepare_point(const EliminationData<R>& d, std::size_t p, const double* V, const double* g, const double* damping, double* inverse,
+                   bool schur, T* diagonal, T* b, T* scratch) {
+  using S = Simd<T>;
+  const int e = E == kAnySize ? static_cast<int>(d.point_size[p]) : E;
+  const PointView view(d, p);
+  const std::size_t pad = d.pad, entry_size = static_cast<std::size_t>(e) * pad;
+  double* Vi = inverse + d.point_matrix[p];
+  if (e > 0 && !invert<E>(V + d.point_matrix[p], damping + d.point_offset[p], Vi, e)) return false;
+  T* W = scratch;
+  T* Y = scratch + view.entries * entry_size;
+  for (std::size_t k = 0; k < view.entries * entry_size; k += S::lanes) S::store(S::zero(), W + k);
+  for (std::size_t s = d.slot_first[p]; s < d.slot_first[p + 1]; ++s) {
+    const R* record = d.J + d.record[s];
+    for (std::size_t c = d.cell_first[s]; c < d.cell_first[s + 1]; ++c) {
+      const std::size_t a = d.cell_entry[c], block = view.blocks[a], size = d.block_size[block];
+      const R* F = record + d.cell_column[c];
+      if (e > 0) add_W<R, T, E>(W + a * entry_size, record, F, size, pad, d.rows[s], d.stride[s], e);
+      add_product<R, T>(diagonal + d.reduced_target[block], F, F, size, size, d.rows[s], d.stride[s]);
+    }
+  }
+  if (e == 0) return true;
+  for (std::size_t a = 0; a < view.entries; ++a) {
+    const std::size_t block = view.blocks[a];
+    T* Ya = Y + a * entry_size;
+    const T* Wa = W + a * entry_size;
+    form_Y<T, E>(Ya, Wa, Vi, g + d.point_offset[p], b + block * pad, d.block_size[block], pad, e);
+    if (schur) subtract_products<T, E>(diagonal, d.reduced_target, view.blocks + a, Ya, Wa, 1, d.block_size[block], d.block_size, view.blocks + a, pad, e);
+  }
+  return true;
+}
+
+// F_c += one row or two, times numbers: (a0, row0), (a1, row1).
+template <class R, class T>
+NLSQ_INLINE void add_to_cells(const EliminationData<R>& d, const PointView& view, std::size_t slot, const R* row0, T a0, const R* row1, T a1, T* y) {
+  using S = Simd<T>;
+  const auto all0 = S::set(a0), all1 = S::set(a1);
+  for (std::size_t c = d.cell_first[slot]; c < d.cell_first[slot + 1]; ++c) {
+    const std::size_t block = view.blocks[d.cell_entry[c]], size = d.block_size[block], column = d.cell_column[c];
+    T* to = y + block * d.pad;
+    for (std::size_t v = 0; v < size; v += S::lanes) {
+      auto sum = S::mul_add(load_part<T>(row0 + column, v, size), all0, S::load(to + v));
+      if (row1) sum = S::mul_add(load_part<T>(row1 + column, v, size), all1, sum);
+      S::store(sum, to + v);
+    }
+  }
+}
+
+// y += Fᵀ (a - E V⁻¹ Eᵀ a), a = F s.
+template <class R, class T, int E>
+void multiply_point(const EliminationData<R>& d, std::size_t p, const double* inverse, const T* s, T* y, T* along) {
+  constexpr int kMost = E == kAnySize ? 64 : E;
+  const int e = E == kAnySize ? static_cast<int>(d.point_size[p]) : E;
+  const PointView view(d, p);
+  T t[kMost > 0 ? kMost : 1], u[kMost > 0 ? kMost : 1];
+  for (int k = 0; k < e; ++k) t[k] = 0;
+  T* a = along;
+  for (std::size_t slot = d.slot_first[p]; slot < d.slot_first[p + 1]; ++slot) {
+    const R* row = d.J + d.record[slot];
+    for (std::size_t i = 0; i < d.rows[slot]; ++i, row += d.stride[slot], ++a) {
+      *a = static_cast<T>(times_cells<T>(d, view, slot, row, s));
+      for (int k = 0; k < e; ++k) t[k] += static_cast<T>(row[k]) * *a;
+    }
+  }
+  const double* Vi = inverse + d.point_matrix[p];
+  for (int k = 0; k < e; ++k) {
+    u[k] = 0;
+    for (int l = 0; l < e; ++l) u[k] += static_cast<T>(Vi[k * e + l]) * t[l];
+  }
+  const auto left = [&](const R* row, T of) NLSQ_INLINE_LAMBDA {
+    for (int k = 0; k < e; ++k) of -= static_cast<T>(row[k]) * u[k];
+    return of;
+  };
+  a = along;
+  for (std::size_t slot = d.slot_first[p]; slot < d.slot_first[p + 1]; ++slot) {
+    const R* row = d.J + d.record[slot];
+    const std::size_t rows = d.rows[slot], stride = d.stride[slot];
+    std::size_t i = 0;
+    for (; i + 2 <= rows; i += 2, row += 2 * stride) add_to_cells<R, T>(d, view, slot, row, left(row, a[i]), row + stride, left(row + stride, a[i + 1]), y);
+    if (i < rows) add_to_cells<R, T>(d, view, slot, row, left(row, a[i]), nullptr, T(0), y);
+    a += rows;
+  }
+}
+
+template <class R, class T>
+bool prepare(const EliminationData<R>& d, std::size_t first, std::size_t last, const double* V, const double* g, const double* damping,
+             double* inverse, bool schur, T* diagonal, T* b, T* scratch) {
+  bool definite = true;
+  for (std::size_t p = first; p < last && definite; ++p) {
+    NLSQ_FOR_SIZE(d.point_size[p], (definite = prepare_point<R, T, E>(d, p, V, g, damping, inverse, schur, diagonal, b, scratch)))
+  }
+  return definite;
+}
+
+template <class R, class T>
+void multiply(const EliminationData<R>& d, std::size_t first, std::size_t last, const double* inverse, const T* s, T* y, T* scratch) {
+  for (std::size_t p = first; p < last; ++p) NLSQ_FOR_SIZE(d.point_size[p], (multiply_point<R, T, E>(d, p, inverse, s, y, scratch)))
+}
+
+#undef NLSQ_FOR_SIZE
+
+}  // namespace
+}  // namespace nlsq::inline v0

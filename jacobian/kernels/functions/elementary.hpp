@@ -1,0 +1,195 @@
+// Elementary functions of a vector: SLEEF's, mended where they leave the C library's range. The
+// mending costs one comparison; its branch is taken when some lane needs it. Bounds: README.md.
+#pragma once
+
+#include "kernels/functions/sleef_vector.hpp"
+
+#if defined(NLSQ_KERNEL_SET_avx512)
+#include "kernels/functions/exp_avx512.hpp"
+#include "kernels/functions/log_pow_avx512.hpp"
+#include "kernels/functions/sincos_avx512.hpp"
+#endif
+
+namespace nlsq::inline v0 {
+namespace {
+namespace elementary {
+
+using sleef::acos, sleef::asin, sleef::atan, sleef::atan2, sleef::atanh, sleef::cbrt;
+using sleef::erf, sleef::erfc, sleef::expm1, sleef::hypot, sleef::lgamma;
+using sleef::log10, sleef::log2, sleef::tanh;
+
+// Thresholds of the two formats.
+template <class T>
+NLSQ_INLINE constexpr T pick(double f64, double f32) {
+  return static_cast<T>(sizeof(T) == sizeof(double) ? f64 : f32);
+}
+
+// SLEEF reduces an argument of sin, cos or tan in one of three ways, chosen for the whole vector by its largest lane. The
+// lanes of each way apart: else a lane's last bit would depend on those beside it.
+template <class T, class F, class V = typename Simd<T>::V>
+NLSQ_INLINE V by_reduction(V a, F f) {
+  using S = Simd<T>;
+  const V size = S::abs(a);
+  const auto near = S::less(size, S::set(pick<T>(15, 125)));
+  if (!S::any(S::mask_not(near))) [[likely]] return f(a);
+  const auto far = S::mask_not(S::less(size, S::set(pick<T>(1e14, 39000))));
+  V result = f(S::choose(S::mask_or(near, far), S::set(T(200)), a));
+  if (S::any(near)) result = S::choose(near, f(S::choose(near, a, S::zero())), result);
+  if (S::any(far)) result = S::choose(far, f(S::choose(far, a, S::set(pick<T>(1e15, 1e6)))), result);
+  return result;
+}
+
+#if defined(NLSQ_KERNEL_SET_avx512)
+NLSQ_INLINE V64 exp(V64 a) { return from_raw<double>(avx512::exp(raw(a))); }
+NLSQ_INLINE V32 exp(V32 a) { return from_raw<float>(avx512::exp(raw(a))); }
+
+// sin(a) and cos(a), each with the bits it has alone. Lanes beyond the reduction's range: SLEEF's.
+template <class V>
+struct SinCos {
+  V sine, cosine;
+};
+template <class T, class V = typename Simd<T>::V>
+NLSQ_INLINE SinCos<V> sincos_full(V a) {
+  using S = Simd<T>;
+  const auto both = avx512::sincos(raw(a));
+  const V sine = from_raw<T>(both.sine), cosine = from_raw<T>(both.cosine);
+  const T limit = sizeof(T) == sizeof(double) ? static_cast<T>(avx512::sincos_limit) : static_cast<T>(avx512::sincos_limit_f32);
+  const auto inside = S::less_equal(S::abs(a), S::set(limit));
+  if (!S::any(S::mask_not(inside))) [[likely]] return {sine, cosine};
+  return {S::choose(inside, sine, by_reduction<T>(a, [](V x) { return sleef::sin(x); })),
+          S::choose(inside, cosine, by_reduction<T>(a, [](V x) { return sleef::cos(x); }))};
+}
+NLSQ_INLINE V64 sin(V64 a) { return sincos_full<double>(a).sine; }
+NLSQ_INLINE V32 sin(V32 a) { return sincos_full<float>(a).sine; }
+NLSQ_INLINE V64 cos(V64 a) { return sincos_full<double>(a).cosine; }
+NLSQ_INLINE V32 cos(V32 a) { return sincos_full<float>(a).cosine; }
+
+// log(a) and pow(a, b), each with the bits it has alone. Lanes of arguments that are zero, negative, infinite,
+// NaN or subnormal doubles: SLEEF's.
+template <class T>
+NLSQ_INLINE typename Simd<T>::M has_own_log(typename Simd<T>::V a) {
+  using S = Simd<T>;
+  const T least = sizeof(T) == sizeof(double) ? static_cast<T>(__DBL_MIN__) : static_cast<T>(__FLT_DENORM_MIN__);
+  const T most = sizeof(T) == sizeof(double) ? static_cast<T>(__DBL_MAX__) : static_cast<T>(__FLT_MAX__);
+  return S::mask_and(S::less_equal(S::set(least), a), S::less_equal(a, S::set(most)));
+}
+template <class T, class V = typename Simd<T>::V, class Parts>
+NLSQ_INLINE V log_of(V a, const Parts& parts) {
+  using S = Simd<T>;
+  const V result = from_raw<T>(avx512::log(parts));
+  const auto inside = has_own_log<T>(a);
+  if (!S::any(S::mask_not(inside))) [[likely]] return result;
+  return S::choose(inside, result, sleef::log(a));
+}
+template <class T, class V = typename Simd<T>::V, class Parts>
+NLSQ_INLINE V pow_of(V a, const Parts& parts, V b) {
+  using S = Simd<T>;
+  const V result = from_raw<T>(avx512::pow(parts, raw(b)));
+  const T most = sizeof(T) == sizeof(double) ? static_cast<T>(__DBL_MAX__) : static_cast<T>(__FLT_MAX__);
+  const auto inside = S::mask_and(has_own_log<T>(a), S::less_equal(S::abs(b), S::set(most)));
+  if (!S::any(S::mask_not(inside))) [[likely]] return result;
+  return S::choose(inside, result, sleef::pow(a, b));
+}
+template <class V>
+struct LogPow {
+  V logarithm, power;
+};
+template <class T, class V = typename Simd<T>::V>
+NLSQ_INLINE LogPow<V> log_pow(V a, V b) {
+  const auto parts = avx512::log_parts(raw(a));
+  return {log_of<T>(a, parts), pow_of<T>(a, parts, b)};
+}
+NLSQ_INLINE V64 log(V64 a) { return log_of<double>(a, avx512::log_parts(raw(a))); }
+NLSQ_INLINE V32 log(V32 a) { return log_of<float>(a, avx512::log_parts(raw(a))); }
+NLSQ_INLINE V64 pow(V64 a, V64 b) { return pow_of<double>(a, avx512::log_parts(raw(a)), b); }
+NLSQ_INLINE V32 pow(V32 a, V32 b) { return pow_of<float>(a, avx512::log_parts(raw(a)), b); }
+#else
+using sleef::exp, sleef::log, sleef::pow;
+NLSQ_INLINE V64 sin(V64 a) { return by_reduction<double>(a, [](V64 x) { return sleef::sin(x); }); }
+NLSQ_INLINE V32 sin(V32 a) { return by_reduction<float>(a, [](V32 x) { return sleef::sin(x); }); }
+NLSQ_INLINE V64 cos(V64 a) { return by_reduction<double>(a, [](V64 x) { return sleef::cos(x); }); }
+NLSQ_INLINE V32 cos(V32 a) { return by_reduction<float>(a, [](V32 x) { return sleef::cos(x); }); }
+#endif
+NLSQ_INLINE V64 tan(V64 a) { return by_reduction<double>(a, [](V64 x) { return sleef::tan(x); }); }
+NLSQ_INLINE V32 tan(V32 a) { return by_reduction<float>(a, [](V32 x) { return sleef::tan(x); }); }
+
+// SLEEF overflows where 1 + x does in its own scaled form.
+template <class T, class V = typename Simd<T>::V>
+NLSQ_INLINE V log1p_full(V a) {
+  using S = Simd<T>;
+  const V result = sleef::log1p(a);
+  const auto large = S::less(S::set(pick<T>(1e100, 1e20)), a);
+  if (!S::any(large)) [[likely]] return result;
+  return S::choose(large, sleef::log(a), result);
+}
+
+// SLEEF squares the argument: log |2a| instead, where the 1 under the root has no weight.
+template <class T, class V = typename Simd<T>::V>
+NLSQ_INLINE V log_of_twice(V magnitude) {
+  return Simd<T>::add(sleef::log(magnitude), Simd<T>::set(static_cast<T>(0.693147180559945309417)));
+}
+template <class T, class V = typename Simd<T>::V>
+NLSQ_INLINE V asinh_full(V a) {
+  using S = Simd<T>;
+  const V result = sleef::asinh(a), magnitude = S::abs(a);
+  const auto large = S::less(S::set(pick<T>(1e100, 1e15)), magnitude);
+  if (!S::any(large)) [[likely]] return result;
+  const V mended = log_of_twice<T>(magnitude);
+  return S::choose(large, S::choose(S::less(a, S::zero()), S::neg(mended), mended), result);
+}
+template <class T, class V = typename Simd<T>::V>
+NLSQ_INLINE V acosh_full(V a) {
+  using S = Simd<T>;
+  const V result = sleef::acosh(a);
+  const auto large = S::less(S::set(pick<T>(1e100, 1e15)), a);
+  if (!S::any(large)) [[likely]] return result;
+  return S::choose(large, log_of_twice<T>(a), result);
+}
+
+// SLEEF overflows with exp(a), which is twice the result: (exp(a/2) / 2) exp(a/2) instead.
+template <class T, class V = typename Simd<T>::V>
+NLSQ_INLINE V half_exp(V magnitude) {
+  const V root = sleef::exp(Simd<T>::mul(magnitude, Simd<T>::set(T(0.5))));
+  return Simd<T>::mul(Simd<T>::mul(root, Simd<T>::set(T(0.5))), root);
+}
+template <class T, class V = typename Simd<T>::V>
+NLSQ_INLINE V sinh_full(V a) {
+  using S = Simd<T>;
+  const V result = sleef::sinh(a), magnitude = S::abs(a);
+  const auto large = S::less(S::set(pick<T>(709, 88)), magnitude);
+  if (!S::any(large)) [[likely]] return result;
+  const V mended = half_exp<T>(magnitude);
+  return S::choose(large, S::choose(S::less(a, S::zero()), S::neg(mended), mended), result);
+}
+template <class T, class V = typename Simd<T>::V>
+NLSQ_INLINE V cosh_full(V a) {
+  using S = Simd<T>;
+  const V result = sleef::cosh(a), magnitude = S::abs(a);
+  const auto large = S::less(S::set(pick<T>(709, 88)), magnitude);
+  if (!S::any(large)) [[likely]] return result;
+  return S::choose(large, half_exp<T>(magnitude), result);
+}
+
+// The pole at 0 has no sign: NaN, as at the other poles.
+template <class T, class V = typename Simd<T>::V>
+NLSQ_INLINE V gamma_full(V a) {
+  using S = Simd<T>;
+  return S::choose(S::equal(a, S::zero()), S::set(static_cast<T>(__builtin_nan(""))), sleef::gamma(a));
+}
+
+NLSQ_INLINE V64 log1p(V64 a) { return log1p_full<double>(a); }
+NLSQ_INLINE V32 log1p(V32 a) { return log1p_full<float>(a); }
+NLSQ_INLINE V64 asinh(V64 a) { return asinh_full<double>(a); }
+NLSQ_INLINE V32 asinh(V32 a) { return asinh_full<float>(a); }
+NLSQ_INLINE V64 acosh(V64 a) { return acosh_full<double>(a); }
+NLSQ_INLINE V32 acosh(V32 a) { return acosh_full<float>(a); }
+NLSQ_INLINE V64 sinh(V64 a) { return sinh_full<double>(a); }
+NLSQ_INLINE V32 sinh(V32 a) { return sinh_full<float>(a); }
+NLSQ_INLINE V64 cosh(V64 a) { return cosh_full<double>(a); }
+NLSQ_INLINE V32 cosh(V32 a) { return cosh_full<float>(a); }
+NLSQ_INLINE V64 gamma(V64 a) { return gamma_full<double>(a); }
+NLSQ_INLINE V32 gamma(V32 a) { return gamma_full<float>(a); }
+
+}  // namespace elementary
+}  // namespace
+}  // namespace nlsq::inline v0

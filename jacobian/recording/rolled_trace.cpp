@@ -1,0 +1,210 @@
+// Rolling up: the residuals of one recorded call, grouped by the structure of their expressions.
+#include "recording/trace.hpp"
+
+#include "recording/tape.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <map>
+#include <unordered_map>
+
+namespace nlsq::inline v0 {
+
+namespace {
+
+struct Recording {
+  std::vector<TapeStep> steps;
+  std::vector<std::uint32_t> outputs;
+  std::string reason;
+};
+
+Recording record(const VectorFunction& function, std::span<const double> p, const RollLimits& limits) {
+  Tape tape(limits.max_length, limits.max_length);
+  std::vector<Traced> parameters;
+  for (std::size_t j = 0; j < p.size(); ++j)
+    parameters.push_back(tape.parameter(static_cast<std::uint32_t>(j), p[j]));
+  Recording recording;
+  {
+    const Recorder recorder(tape);
+    for (const Traced& result : function.trace(parameters)) recording.outputs.push_back(tape.step_of(result));
+  }
+  if (!tape.guards().empty()) tape.make_opaque("it takes decisions that depend on its parameters");
+  recording.reason = tape.reason();
+  recording.steps = tape.take_steps();
+  return recording;
+}
+
+bool same(const Recording& a, const Recording& b) {
+  return a.outputs == b.outputs &&
+         std::equal(a.steps.begin(), a.steps.end(), b.steps.begin(), b.steps.end(), same_step);
+}
+
+// The steps one residual is made of, renumbered from 0 in the order of recording.
+class Expressions {
+ public:
+  explicit Expressions(const std::vector<TapeStep>& steps)
+      : steps_(steps), local_(steps.size()), seen_(steps.size(), 0) {}
+
+  // Ascending step numbers; false when there are more than `limit`.
+  bool collect(std::uint32_t output, std::size_t limit) {
+    ++stamp_;
+    members_.clear();
+    visit(output);
+    for (std::size_t next = 0; next < members_.size(); ++next) {
+      const TapeStep& step = steps_[members_[next]];
+      const std::uint32_t operands[] = {step.a, step.b, step.c};
+      for (int i = 0; i < arity(step.op); ++i) visit(operands[i]);
+      if (members_.size() > limit) return false;
+    }
+    std::sort(members_.begin(), members_.end());
+    for (std::size_t i = 0; i < members_.size(); ++i) local_[members_[i]] = static_cast<std::uint32_t>(i);
+    return true;
+  }
+
+  const std::vector<std::uint32_t>& members() const { return members_; }
+
+  // What two residuals of one group have in common: everything but the constants' values.
+  const std::vector<TapeStep>& structure() {
+    structure_.clear();
+    for (const std::uint32_t member : members_) {
+      TapeStep step = steps_[member];
+      step.value = 0;
+      std::uint32_t* const operands[] = {&step.a, &step.b, &step.c};
+      for (int i = 0; i < arity(step.op); ++i) *operands[i] = local_[*operands[i]];
+      structure_.push_back(step);
+    }
+    return structure_;
+  }
+
+ private:
+  void visit(std::uint32_t step) {
+    if (seen_[step] == stamp_) return;
+    seen_[step] = stamp_;
+    members_.push_back(step);
+  }
+
+  const std::vector<TapeStep>& steps_;
+  std::vector<std::uint32_t> local_, seen_, members_;
+  std::vector<TapeStep> structure_;
+  std::uint32_t stamp_ = 0;
+};
+
+struct StructureOrder {
+  bool operator()(const std::vector<TapeStep>& a, const std::vector<TapeStep>& b) const {
+    return std::lexicographical_compare(a.begin(), a.end(), b.begin(), b.end(),
+                                        [](const TapeStep& s, const TapeStep& t) {
+                                          if (s.op != t.op) return s.op < t.op;
+                                          if (s.a != t.a) return s.a < t.a;
+                                          return s.b != t.b ? s.b < t.b : s.c < t.c;
+                                        });
+  }
+};
+
+// Constants of a group: one vector over the rows for every place in the structure that holds one.
+struct Gathered {
+  std::vector<std::vector<double>> constants;
+  std::vector<std::size_t> residuals;
+};
+using Groups = std::map<std::vector<TapeStep>, Gathered, StructureOrder>;
+
+bool same_bits(double a, double b) {
+  return std::bit_cast<std::uint64_t>(a) == std::bit_cast<std::uint64_t>(b);
+}
+
+std::uint64_t hash_bits(const std::vector<double>& values) {  // FNV-1a over whole numbers
+  std::uint64_t h = 0xcbf29ce484222325ULL;
+  for (const double value : values) h = (h ^ std::bit_cast<std::uint64_t>(value)) * 0x100000001b3ULL;
+  return h;
+}
+
+RolledGroup build_group(const std::vector<TapeStep>& structure, Gathered gathered) {
+  RolledGroup group;
+  group.residuals = std::move(gathered.residuals);
+  std::unordered_multimap<std::uint64_t, std::size_t> known;
+  const auto leaf = [&](std::vector<double>& values) {
+    if (std::all_of(values.begin(), values.end(), [&](double v) { return same_bits(v, values.front()); })) {
+      return group.graph.constant(values.front());
+    }
+    const std::uint64_t hash = hash_bits(values);
+    const auto [first, last] = known.equal_range(hash);
+    for (auto place = first; place != last; ++place) {
+      const auto& column = group.columns[place->second];
+      if (std::equal(values.begin(), values.end(), column.begin(), same_bits)) {
+        return group.graph.column(static_cast<int>(place->second));
+      }
+    }
+    known.emplace(hash, group.columns.size());
+    group.columns.push_back(std::move(values));
+    return group.graph.column(static_cast<int>(group.columns.size() - 1));
+  };
+
+  std::vector<NodeId> nodes;
+  std::size_t constant = 0;
+  for (const TapeStep& step : structure) {
+    switch (step.op) {
+      case Op::constant: nodes.push_back(leaf(gathered.constants[constant++])); break;
+      case Op::parameter: nodes.push_back(group.graph.parameter(static_cast<int>(step.a))); break;
+      default: {
+        const int count = arity(step.op);
+        const NodeId b = count > 1 ? nodes[step.b] : 0, c = count > 2 ? nodes[step.c] : 0;
+        nodes.push_back(group.graph.make(step.op, nodes[step.a], b, c));
+      }
+    }
+  }
+  group.root = nodes.back();
+  return group;
+}
+
+RolledTrace opaque(std::string reason) {
+  RolledTrace result;
+  result.reason = std::move(reason);
+  return result;
+}
+
+}  // namespace
+
+RolledTrace roll(const VectorFunction& function, std::span<const double> p, const RollLimits& limits) {
+  if (!function.trace) return opaque("it is not generic in its scalar, or asks not to be recorded");
+  const Recording recording = record(function, p, limits);
+  if (!recording.reason.empty()) return opaque(recording.reason);
+  if (!same(recording, record(function, p, limits))) return opaque(Tape::kChanges);
+
+  Groups groups;
+  auto latest = groups.end();  // the next residual is most often of the same kind
+  Expressions expressions(recording.steps);
+  std::size_t work = 0;  // residuals that share most of one long computation would each repeat it
+  for (std::size_t i = 0; i < recording.outputs.size(); ++i) {
+    if (!expressions.collect(recording.outputs[i], limits.max_row_length) ||
+        (work += expressions.members().size()) > 2 * limits.max_length) {
+      return opaque("its residuals take more than " + std::to_string(limits.max_row_length) +
+                    " operations each, or share most of them");
+    }
+    const std::vector<TapeStep>& structure = expressions.structure();
+    if (latest == groups.end() || !std::ranges::equal(latest->first, structure, same_step)) {
+      latest = groups.try_emplace(structure).first;
+    }
+    Gathered& group = latest->second;
+    if (groups.size() > limits.max_groups) {
+      return opaque("its residuals are more than " + std::to_string(limits.max_groups) +
+                    " different expressions");
+    }
+    group.residuals.push_back(i);
+    std::size_t constant = 0;
+    for (const std::uint32_t member : expressions.members()) {
+      if (recording.steps[member].op != Op::constant) continue;
+      if (constant == group.constants.size()) group.constants.emplace_back();
+      group.constants[constant++].push_back(recording.steps[member].value);
+    }
+  }
+
+  RolledTrace result;
+  result.residuals = recording.outputs.size();
+  for (auto& [structure, gathered] : groups)
+    result.groups.push_back(build_group(structure, std::move(gathered)));
+  std::sort(result.groups.begin(), result.groups.end(), [](const RolledGroup& a, const RolledGroup& b) {
+    return a.residuals.front() < b.residuals.front();
+  });
+  return result;
+}
+
+}  // namespace nlsq::inline v0

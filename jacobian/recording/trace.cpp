@@ -1,0 +1,180 @@
+#include "recording/trace.hpp"
+
+#include "recording/tape.hpp"
+
+#include <nlsq/error.hpp>
+
+#include <map>
+
+namespace nlsq::inline v0 {
+
+struct TraceFamily::Variant {
+  std::vector<TapeStep> steps;
+  std::vector<TapeGuard> guards;
+  std::uint32_t result = 0;
+  std::string opaque_reason;
+};
+
+namespace {
+
+enum class Relation : std::uint8_t { same, other_branch, changed };
+
+// Two recordings of one callable do the same until a guard answers differently.
+template <class Variant>
+Relation compare(const Variant& s, const Variant& t) {
+  std::size_t step = 1;
+  const auto same_until = [&](std::size_t end) {
+    if (end > s.steps.size() || end > t.steps.size()) return false;
+    for (; step < end; ++step) {
+      if (!same_step(s.steps[step], t.steps[step])) return false;
+    }
+    return true;
+  };
+  for (std::size_t k = 0; k < s.guards.size() && k < t.guards.size(); ++k) {
+    const TapeGuard &g = s.guards[k], &h = t.guards[k];
+    if (g.position != h.position || g.condition != h.condition || !same_until(g.position))
+      return Relation::changed;
+    if (g.outcome != h.outcome) return Relation::other_branch;
+  }
+  const bool same = s.guards.size() == t.guards.size() && s.steps.size() == t.steps.size() &&
+                    s.result == t.result && same_until(s.steps.size());
+  return same ? Relation::same : Relation::changed;
+}
+
+// Steps as nodes of a graph, simplified and shared on the way.
+std::vector<NodeId> replay(Graph& graph, const std::vector<TapeStep>& steps) {
+  std::vector<NodeId> nodes(steps.size(), 0);
+  for (std::size_t i = 1; i < steps.size(); ++i) {
+    const TapeStep& step = steps[i];
+    switch (step.op) {
+      case Op::constant: nodes[i] = graph.constant(step.value); break;
+      case Op::column: nodes[i] = graph.column(static_cast<int>(step.a)); break;
+      case Op::parameter: nodes[i] = graph.parameter(static_cast<int>(step.a)); break;
+      default: nodes[i] = graph.make(step.op, nodes[step.a], nodes[step.b], nodes[step.c]);
+    }
+  }
+  return nodes;
+}
+
+// The decision tree over a family's guards. `Leaf(variant, nodes)` gives what a path ends in.
+template <class Variant>
+class DecisionTree {
+ public:
+  DecisionTree(Graph& graph, const std::vector<std::shared_ptr<const Variant>>& variants) : graph_(graph) {
+    for (const auto& variant : variants) paths_.push_back({variant.get(), replay(graph, variant->steps)});
+  }
+
+  template <class Leaf>
+  NodeId build(Leaf leaf, NodeId unexplored) {
+    std::vector<const Path*> all;
+    for (const Path& path : paths_) all.push_back(&path);
+    std::map<NodeId, bool> decided;
+    return branch(all, 0, decided, leaf, unexplored);
+  }
+
+ private:
+  struct Path {
+    const Variant* variant;
+    std::vector<NodeId> nodes;
+  };
+
+  // `paths` agree on the guards before `guard`. Depth is bounded by the limit on guards.
+  template <class Leaf>
+  NodeId branch(const std::vector<const Path*>& paths, std::size_t guard, std::map<NodeId, bool>& decided,
+                Leaf& leaf, NodeId unexplored) {
+    const Path& first = *paths.front();
+    if (guard == first.variant->guards.size()) return leaf(first.nodes[first.variant->result]);
+    const NodeId condition = first.nodes[first.variant->guards[guard].condition];
+    std::vector<const Path*> yes, no;
+    for (const Path* path : paths) (path->variant->guards[guard].outcome ? yes : no).push_back(path);
+
+    // The same question asked again on one path needs no second select.
+    const auto known = decided.find(condition);
+    if (known != decided.end() && (known->second ? no : yes).empty()) {
+      return branch(paths, guard + 1, decided, leaf, unexplored);
+    }
+    const auto side = [&](const std::vector<const Path*>& some, bool outcome) {
+      if (some.empty()) return unexplored;
+      const auto [place, added] = decided.emplace(condition, outcome);
+      const NodeId node = branch(some, guard + 1, decided, leaf, unexplored);
+      if (added) decided.erase(condition);
+      return node;
+    };
+    const NodeId if_true = side(yes, true), if_false = side(no, false);
+    return graph_.make(Op::select, condition, if_true, if_false);
+  }
+
+  Graph& graph_;
+  std::vector<Path> paths_;
+};
+
+}  // namespace
+
+TraceFamily::TraceFamily(ModelFunction function, int parameters, TraceLimits limits)
+    : function_(std::move(function)), parameters_(parameters), limits_(limits) {
+  if (!function_.trace) reason_ = "it is not generic in its scalar, or asks not to be recorded";
+}
+
+TraceFamily::Outcome TraceFamily::give_up(std::string reason) {
+  reason_ = std::move(reason);
+  return Outcome::opaque;
+}
+
+TraceFamily::Variant TraceFamily::run(std::span<const double> x, std::span<const double> p) const {
+  Tape tape(limits_.max_length, limits_.max_guards);
+  std::vector<Traced> columns, parameters;
+  for (std::size_t i = 0; i < x.size(); ++i)
+    columns.push_back(tape.column(static_cast<std::uint32_t>(i), x[i]));
+  for (std::size_t j = 0; j < p.size(); ++j)
+    parameters.push_back(tape.parameter(static_cast<std::uint32_t>(j), p[j]));
+  Variant variant;
+  {
+    const Recorder recorder(tape);
+    const Traced result = function_.trace(columns.data(), parameters);
+    variant.result = tape.step_of(result);
+  }
+  variant.steps = tape.take_steps();
+  variant.guards = tape.guards();
+  variant.opaque_reason = tape.reason();
+  return variant;
+}
+
+TraceFamily::Outcome TraceFamily::record(std::span<const double> x, std::span<const double> p) {
+  if (!reason_.empty()) return Outcome::opaque;
+  if (x.size() != static_cast<std::size_t>(function_.predictors) ||
+      p.size() != static_cast<std::size_t>(parameters_)) {
+    throw Error("a recording needs one row: " + std::to_string(function_.predictors) + " predictors and " +
+                std::to_string(parameters_) + " parameters, not " + std::to_string(x.size()) + " and " +
+                std::to_string(p.size()));
+  }
+  auto variant = std::make_shared<Variant>(run(x, p));
+  if (!variant->opaque_reason.empty()) return give_up(variant->opaque_reason);
+  for (const auto& known : variants_) {
+    const Relation relation = compare(*known, *variant);
+    if (relation == Relation::same) return Outcome::known;
+    if (relation == Relation::changed) return give_up(Tape::kChanges);
+  }
+  if (variants_.size() >= limits_.max_variants) {
+    return give_up("it takes more than " + std::to_string(limits_.max_variants) + " different paths");
+  }
+  if (compare(*variant, run(x, p)) != Relation::same) return give_up(Tape::kChanges);
+  variants_.push_back(std::move(variant));
+  return Outcome::added;
+}
+
+NodeId TraceFamily::build(Graph& graph) const {
+  if (!reason_.empty()) throw Error("the callable cannot be recorded: " + reason_);
+  if (variants_.empty()) throw Error("nothing has been recorded yet");
+  DecisionTree<Variant> tree(graph, variants_);
+  return tree.build([](NodeId result) { return result; }, graph.make(Op::unexplored, 0));
+}
+
+NodeId TraceFamily::build_explored(Graph& graph) const {
+  if (!reason_.empty()) throw Error("the callable cannot be recorded: " + reason_);
+  if (variants_.empty()) throw Error("nothing has been recorded yet");
+  const NodeId yes = graph.constant(1), no = graph.constant(0);
+  DecisionTree<Variant> tree(graph, variants_);
+  return tree.build([yes](NodeId) { return yes; }, no);
+}
+
+}  // namespace nlsq::inline v0

@@ -1,0 +1,203 @@
+#include <nlsq/let_out.hpp>
+#include <nlsq/traced.hpp>
+
+#include "recording/tape.hpp"
+
+#include <atomic>
+#include <utility>
+
+namespace nlsq::inline v0 {
+
+namespace {
+
+// The node of a number that was computed from recorded ones where nothing recorded: not a constant,
+// and of no use to any tape.
+constexpr std::uint32_t kLost = 0xffffffffU;
+
+thread_local Tape* active_tape = nullptr;
+std::atomic<std::uint32_t> next_serial{1};
+
+}  // namespace
+
+Tape::Tape(std::size_t max_length, std::size_t max_guards)
+    : max_length_(max_length), max_guards_(max_guards), serial_(next_serial.fetch_add(1)), steps_(1) {}
+
+Tape::Tape(std::span<const TapeStep> steps, std::span<const TapeGuard> guards, double* constants)
+    : max_length_(steps.size()), max_guards_(guards.size()), serial_(next_serial.fetch_add(1)), path_(steps),
+      path_guards_(guards), constants_(constants), position_(1) {}
+
+Tape* Tape::active() { return active_tape; }
+
+void Tape::make_opaque(std::string reason) {
+  if (reason_.empty()) reason_ = std::move(reason);
+}
+
+// The number of the recording's next step where that is the same; numbers go on, so that a call that has
+// departed ends as any other.
+std::uint32_t Tape::follow(const TapeStep& step) {
+  if (departed_ || position_ >= path_.size()) {
+    departed_ = true;
+    return kLost;
+  }
+  const TapeStep& known = path_[position_];
+  departed_ = known.op != step.op || known.a != step.a || known.b != step.b || known.c != step.c;
+  if (step.op == Op::constant && !departed_) *constants_++ = step.value;
+  return static_cast<std::uint32_t>(position_++);
+}
+
+// The same for an operation with its operands, which are most of what is followed: compared where they stand.
+Traced Tape::follow(Op op, const Traced& a, const Traced& b, const Traced& c, double value) {
+  Traced result(value);
+  result.node_ = kLost;
+  result.tape_ = serial_;
+  if (departed_ || opaque()) return result;
+  // Step 0 is an operand that the operation does not have, or, here, a plain constant: not yet a step of the path.
+  const auto known_as = [this](const Traced& operand, std::uint32_t step) {
+    return operand.node_ == step && (step == 0 || (operand.tape_ == serial_ && step < position_));
+  };
+  if (position_ < path_.size()) {
+    const TapeStep& known = path_[position_];
+    if (known.op == op && known_as(a, known.a) && known_as(b, known.b) && known_as(c, known.c)) {
+      result.node_ = static_cast<std::uint32_t>(position_++);
+      return result;
+    }
+  }
+  const Traced* const operands[] = {&a, &b, &c};
+  TapeStep step{.op = op};
+  std::uint32_t* const places[] = {&step.a, &step.b, &step.c};
+  for (int i = 0; i < arity(op); ++i) *places[i] = step_of(*operands[i]);
+  if (!departed_ && !opaque()) result.node_ = follow(step);
+  return result;
+}
+
+std::uint32_t Tape::push(const TapeStep& step) {
+  if (!path_.empty()) return follow(step);
+  if (steps_.size() > max_length_) {
+    make_opaque("it takes more than " + std::to_string(max_length_) + " operations");
+    return kLost;
+  }
+  steps_.push_back(step);
+  return static_cast<std::uint32_t>(steps_.size() - 1);
+}
+
+Traced Tape::leaf(Op op, std::uint32_t index, double value) {
+  Traced result(value);
+  result.node_ = push({.op = op, .a = index, .value = value});
+  result.tape_ = serial_;
+  return result;
+}
+
+Traced Tape::record(Op op, const Traced (&operands)[3], double value) {
+  Traced result(value);
+  result.node_ = kLost;
+  result.tape_ = serial_;
+  TapeStep step{.op = op, .value = value};
+  std::uint32_t* const places[] = {&step.a, &step.b, &step.c};
+  for (int i = 0; i < arity(op) && !opaque(); ++i) *places[i] = step_of(operands[i]);
+  if (!opaque() && !departed_) result.node_ = push(step);
+  return result;
+}
+
+std::uint32_t Tape::step_of(const Traced& value) {
+  if (opaque() || departed_) return 0;
+  if (value.node_ == 0) return push({.op = Op::constant, .value = value.value_});
+  if (value.tape_ != serial_ || value.node_ >= (path_.empty() ? steps_.size() : position_)) {
+    make_opaque("it keeps a number from one call to another, or from one thread to another");
+    return 0;
+  }
+  return value.node_;
+}
+
+void Tape::add_guard(const Traced& condition) {
+  if (opaque() || departed_) return;
+  if (!path_.empty()) {
+    departed_ = next_guard_ >= path_guards_.size() || path_guards_[next_guard_].condition != condition.node_ ||
+                path_guards_[next_guard_].position != position_ ||
+                path_guards_[next_guard_].outcome != (condition.value_ != 0);
+    ++next_guard_;
+    return;
+  }
+  if (guards_.size() >= max_guards_) {
+    make_opaque("it takes more than " + std::to_string(max_guards_) + " decisions in one call");
+    return;
+  }
+  guards_.push_back({condition.node_, static_cast<std::uint32_t>(steps_.size()), condition.value_ != 0});
+}
+
+Recorder::Recorder(Tape& tape) : outer_(std::exchange(active_tape, &tape)) {}
+Recorder::~Recorder() { active_tape = outer_; }
+
+double Traced::value() const {
+  if (node_ != 0 && active_tape != nullptr) {
+    active_tape->make_opaque("it turns a number that depends on its arguments into a plain one");
+  }
+  return value_;
+}
+
+double Tape::let_out(const Traced& number, const char* reason) {
+  if (number.node_ != 0 && active_tape != nullptr) active_tape->make_opaque(reason);
+  return number.value_;
+}
+
+double let_out(const Traced& number, const char* reason) { return Tape::let_out(number, reason); }
+
+double Traced::derivative(int) const {
+  if (node_ != 0 && active_tape != nullptr) active_tape->make_opaque("it reads derivatives");
+  return 0;
+}
+
+namespace {
+
+// What recorded code does most, without a call.
+inline double value_of_op(Op op, double a, double b, double c) {
+  switch (op) {
+    case Op::add: return a + b;
+    case Op::sub: return a - b;
+    case Op::mul: return a * b;
+    case Op::div: return a / b;
+    default: return evaluate_op(op, a, b, c);
+  }
+}
+
+}  // namespace
+
+Traced record_op(Op op, const Traced& a, const Traced& b, const Traced& c) {
+  const double value = value_of_op(op, a.value_, b.value_, c.value_);
+  if ((a.node_ | b.node_ | c.node_) == 0) return Traced(value);
+  if (active_tape != nullptr) {
+    return active_tape->follows() ? active_tape->follow(op, a, b, c, value) : active_tape->record(op, {a, b, c}, value);
+  }
+  Traced result(value);
+  result.node_ = kLost;
+  return result;
+}
+
+Traced Traced::record(Op op, const Traced& a, const Traced& b, const Traced& c) {
+  return record_op(op, a, b, c);
+}
+
+bool Traced::guard(Op comparison, const Traced& a, const Traced& b) {
+  const Traced truth = record_op(comparison, a, b);
+  if (truth.node_ != 0 && active_tape != nullptr) active_tape->add_guard(truth);
+  return truth.value_ != 0;
+}
+
+// a where it wins or b is NaN, else b. A constant goes where its being NaN need not be asked.
+Traced Traced::pick_number(const Traced& a, const Traced& b, bool smaller) {
+  if (a.is_number() && !b.is_number()) return pick_number(b, a, smaller);
+  const Traced wins = smaller ? record(Op::less, a, b) : record(Op::less, b, a);
+  if (b.is_number()) return select(wins, a, b);
+  const Traced b_is_number = record(Op::less_equal, b, infinity());
+  return select(record(Op::logical_or, wins, record(Op::logical_not, b_is_number)), a, b);
+}
+
+// 1 where the sign bit is set: x < 0, or -0, whose reciprocal is below 0. The sign of a NaN is no
+// part of the graph's arithmetic.
+Traced Traced::sign_bit(const Traced& a) {
+  if (a.node_ == 0) return Traced(std::signbit(a.value_) ? 1.0 : 0.0);
+  const Traced zero(0.0);
+  return record(Op::logical_or, record(Op::less, a, zero),
+                record(Op::less, record(Op::div, Traced(1.0), a), zero));
+}
+
+}  // namespace nlsq::inline v0

@@ -1,0 +1,224 @@
+#include <nlsq/error.hpp>
+#include "rows/calls/fallback_rows.hpp"
+
+#include "rows/calls/difference_step.hpp"
+#include "rows/calls/tile_buffer.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <string>
+
+namespace nlsq::inline v0 {
+
+struct VectorRows::Evaluation {
+  std::vector<double> x;
+  std::vector<double> residuals;
+  std::vector<std::vector<double>> derivatives;  // by free parameter; empty where not asked for
+};
+
+namespace {
+
+constexpr double kCallCost = 50;  // of one residual's share of a call, in additions: an assumption
+constexpr double kExtrapolatedCalls = 10;  // for one derivative, as measured on smooth functions (5 steps)
+
+void check_size(std::size_t got, std::size_t wanted) {
+  if (got != wanted) {
+    throw ValidationError("the residual function gave " + std::to_string(got) + " residuals, and " +
+                          std::to_string(wanted) + " when it was called first");
+  }
+}
+
+}  // namespace
+
+VectorRows::VectorRows(VectorFunction function, std::vector<double> parameters, std::vector<int> free,
+                       Jacobian jacobian, std::vector<RowComponent> components, std::vector<double> lower,
+                       std::vector<double> upper, Differences differences)
+    : function_(std::move(function)), parameters_(std::move(parameters)), free_(std::move(free)),
+      jacobian_(std::move(jacobian)), components_(std::move(components)), lower_(std::move(lower)),
+      upper_(std::move(upper)), differences_(differences) {
+  if (!function_.value) throw ValidationError("rows need a callable in double");
+  for (const int j : free_) {
+    if (j < 0 || static_cast<std::size_t>(j) >= parameters_.size()) {
+      throw ValidationError("there is no parameter " + std::to_string(j) + ": the function has " +
+                            std::to_string(parameters_.size()));
+    }
+  }
+  rows_ = function_.value(parameters_).size();
+  const std::vector<RowComponent> whole{{{}, rows_}};
+  const std::vector<RowComponent>& parts = components_.empty() ? whole : components_;
+  for (std::size_t c = 0, first = 0; c < parts.size(); first += parts[c++].rows) {
+    for (std::size_t i = 0; i < parts[c].rows; i += tile_rows()) {
+      tiles_.push_back({first + i, std::min(tile_rows(), parts[c].rows - i)});
+      tile_component_.push_back(c);
+    }
+  }
+  const std::vector<double> sizes = typical_sizes(parameters_);
+  for (const int j : free_) typical_.push_back(sizes[static_cast<std::size_t>(j)]);
+}
+
+const char* VectorRows::kind() const {
+  if (jacobian_) return "derivatives";
+  return function_.dual ? "dual" : "finite differences";
+}
+
+double VectorRows::row_cost(Fill fill) const {
+  const double n = static_cast<double>(free_.size());
+  if (fill == Fill::residual) return kCallCost;
+  if (jacobian_) return kCallCost * (1 + static_cast<double>(parameters_.size()));
+  return kCallCost *
+         (function_.dual                          ? std::max(1.0, (1 + kDualWidth) * std::ceil(n / kDualWidth))
+          : differences_ == Differences::ridders ? 1 + kExtrapolatedCalls * n
+                                                 : 1 + 2 * n);
+}
+
+std::vector<double> VectorRows::expand(std::span<const double> x) const {
+  std::vector<double> p = parameters_;
+  for (std::size_t k = 0; k < free_.size(); ++k) p[static_cast<std::size_t>(free_[k])] = x[k];
+  return p;
+}
+
+std::vector<double> VectorRows::residuals_at(std::span<const double> p) const {
+  std::vector<double> residuals = function_.value(p);
+  check_size(residuals.size(), rows());
+  return residuals;
+}
+
+void VectorRows::by_jacobian(std::span<const double> p, Evaluation& result) const {
+  // An entry that the user's code leaves out shows itself.
+  std::vector<double> J(rows() * p.size(), std::numeric_limits<double>::quiet_NaN());
+  jacobian_(p, J);
+  for (std::size_t k = 0; k < free_.size(); ++k) {
+    const auto j = static_cast<std::size_t>(free_[k]);
+    for (std::size_t i = 0; i < rows(); ++i) result.derivatives[k][i] = J[i * p.size() + j];
+  }
+}
+
+void VectorRows::by_dual(std::span<const double> p, Evaluation& result) const {
+  for (std::size_t first = 0; first < free_.size(); first += kDualWidth) {
+    std::vector<Dual8> seeded(p.begin(), p.end());
+    const std::size_t end = std::min(free_.size(), first + kDualWidth);
+    for (std::size_t k = first; k < end; ++k) {
+      const auto j = static_cast<std::size_t>(free_[k]);
+      seeded[j] = Dual8(p[j], static_cast<int>(k - first));
+    }
+    const std::vector<Dual8> duals = function_.dual(seeded);
+    check_size(duals.size(), rows());
+    for (std::size_t i = 0; i < rows(); ++i) {
+      for (std::size_t k = first; k < end; ++k) {
+        result.derivatives[k][i] = duals[i].derivative(static_cast<int>(k - first));
+      }
+    }
+  }
+}
+
+void VectorRows::by_differences(std::span<const double> p, Evaluation& result) const {
+  const std::vector<double> typical = typical_sizes(parameters_);
+  std::vector<double> moved(p.begin(), p.end());
+  for (std::size_t k = 0; k < free_.size(); ++k) {
+    const auto j = static_cast<std::size_t>(free_[k]);
+    const DifferenceStep step =
+        lower_.empty() ? DifferenceStep(p[j], typical[j]) : DifferenceStep(p[j], typical[j], lower_[j], upper_[j]);
+    moved[j] = step.above;
+    const std::vector<double> above = residuals_at(moved);
+    moved[j] = step.below;
+    const std::vector<double> below = residuals_at(moved);
+    moved[j] = p[j];
+    for (std::size_t i = 0; i < rows(); ++i) {
+      result.derivatives[k][i] = step.slope(p[j], above[i], result.residuals[i], below[i]);
+    }
+  }
+}
+
+void VectorRows::by_extrapolation(std::span<const double> p, Evaluation& result) const {
+  constexpr double none = std::numeric_limits<double>::infinity();
+  const std::vector<double> typical = typical_sizes(parameters_);
+  std::vector<double> moved(p.begin(), p.end());
+  for (std::size_t k = 0; k < free_.size(); ++k) {
+    const auto j = static_cast<std::size_t>(free_[k]);
+    const auto along = [&](double place) {
+      moved[j] = place;
+      return residuals_at(moved);
+    };
+    const double lower = lower_.empty() ? -none : lower_[j], upper = upper_.empty() ? none : upper_[j];
+    result.derivatives[k] = extrapolated_slopes(along, result.residuals, p[j], typical[j], lower, upper).slope;
+    moved[j] = p[j];
+  }
+}
+
+// One evaluation at a time: those who ask for the same x wait for it and share it.
+std::shared_ptr<const VectorRows::Evaluation> VectorRows::evaluate(std::span<const double> x,
+                                                                   bool derivatives) const {
+  const std::lock_guard lock(mutex_);
+  if (latest_ && std::equal(x.begin(), x.end(), latest_->x.begin(), latest_->x.end()) &&
+      (!derivatives || latest_->derivatives.size() == free_.size())) {
+    return latest_;
+  }
+  auto result = std::make_shared<Evaluation>();
+  result->x.assign(x.begin(), x.end());
+  const std::vector<double> p = expand(x);
+  result->residuals = residuals_at(p);
+  if (derivatives) {
+    result->derivatives.assign(free_.size(), std::vector<double>(rows()));
+    if (jacobian_)
+      by_jacobian(p, *result);
+    else if (function_.dual)
+      by_dual(p, *result);
+    else if (differences_ == Differences::ridders)
+      by_extrapolation(p, *result);
+    else
+      by_differences(p, *result);
+  }
+  latest_ = result;
+  return result;
+}
+
+namespace {
+
+// Hands out an evaluation by tiles; callers may overwrite what they get.
+template <class Evaluation>
+class VectorPass final : public DoublePass {
+ public:
+  VectorPass(std::shared_ptr<const Evaluation> evaluation, std::size_t tile_rows, int parameters,
+             bool jacobian)
+      : evaluation_(std::move(evaluation)), tile_(tile_rows, parameters, jacobian), jacobian_(jacobian) {}
+
+  double* const* fill_f64(std::size_t first, std::size_t count, KernelCounters& counters) override {
+    std::copy_n(evaluation_->residuals.data() + first, count, tile_.residual());
+    for (std::size_t k = 0; jacobian_ && k < evaluation_->derivatives.size(); ++k) {
+      std::copy_n(evaluation_->derivatives[k].data() + first, count, tile_.columns()[k]);
+    }
+    counters.rows_f64 += count;
+    return tile_.columns();
+  }
+
+ private:
+  std::shared_ptr<const Evaluation> evaluation_;
+  TileBuffer tile_;
+  bool jacobian_;
+};
+
+}  // namespace
+
+void VectorRows::prepare(std::span<const double> x, Fill fill) const { evaluate(x, fill == Fill::jacobian_and_residual); }
+
+std::unique_ptr<TilePass> VectorRows::begin(std::span<const double> x, Fill fill, bool single) const {
+  if (single) throw ValidationError("rows by calls of the user's code are evaluated in f64 only");
+  const bool derivatives = fill == Fill::jacobian_and_residual;
+  return std::make_unique<VectorPass<Evaluation>>(evaluate(x, derivatives), tile_rows(), parameters(),
+                                                  derivatives);
+}
+
+void VectorRows::reference_residuals(std::span<const double> x, std::size_t first, std::size_t count,
+                                     double* residuals, double* magnitudes) const {
+  const std::lock_guard lock(mutex_);
+  if (first == 0 || !std::equal(x.begin(), x.end(), reference_at_.begin(), reference_at_.end())) {
+    reference_ = residuals_at(expand(x));
+    reference_at_.assign(x.begin(), x.end());
+  }
+  for (std::size_t i = 0; i < count; ++i) {
+    residuals[i] = reference_[first + i];
+    magnitudes[i] = std::fabs(residuals[i]);
+  }
+}
+
+}  // namespace nlsq::inline v0

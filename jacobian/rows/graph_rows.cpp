@@ -1,0 +1,256 @@
+#include "rows/graph_rows.hpp"
+
+#include "program/aligned_buffer.hpp"
+
+#include "kernels/kernel_table.hpp"
+#include "program/local_buffer.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <type_traits>
+
+namespace nlsq::inline v0 {
+
+namespace {
+
+constexpr std::size_t kPad = 64;  // kernels touch whole multiples of this many rows
+constexpr std::size_t kFewParameters = 32;
+std::size_t padded(std::size_t rows) { return (rows + kPad - 1) / kPad * kPad; }
+
+// One worker's registers and uniforms in one precision.
+template <class T>
+class ProgramPass final : public TilePass {
+ public:
+  ProgramPass(const GraphRows& rows, const TileProgram& program, const RowSource& data, std::span<const double> x)
+      : rows_(rows),
+        programs_(rows.shared_programs()),
+        program_(program),
+        data_(data),
+        stride_(padded(rows.tile_rows())),
+        storage_(static_cast<std::size_t>(program.columns + program.registers) * stride_),
+        p_(rows.all_parameters()),
+        wide_(static_cast<std::size_t>(program.uniforms)),
+        uniforms_(wide_.size()),
+        vectors_(static_cast<std::size_t>(program.columns + program.registers)),
+        columns_(static_cast<std::size_t>(rows.parameters()) + 1, nullptr) {
+    for (std::size_t v = 0; v < vectors_.size(); ++v) vectors_[v] = storage_.data() + v * stride_;
+    decode();
+    set(x);
+  }
+
+  bool restart(std::span<const double> x) override {
+    if (rows_.shared_programs() != programs_ || rows_.all_parameters() != p_.size()) return false;
+    set(x);
+    return true;
+  }
+
+  double* const* fill_f64(std::size_t first, std::size_t count, KernelCounters& counters) override {
+    if constexpr (std::is_same_v<T, double>) return fill(first, count, counters);
+    return nullptr;
+  }
+  float* const* fill_f32(std::size_t first, std::size_t count, KernelCounters& counters) override {
+    if constexpr (std::is_same_v<T, float>) return fill(first, count, counters);
+    return nullptr;
+  }
+  int ones_column() const override { return ones_; }
+  std::size_t bytes() const override { return vectors_.size() * stride_ * sizeof(T); }
+
+ private:
+  void set(std::span<const double> x) {
+    rows_.expand(x, p_);
+    program_.evaluate_uniforms(p_, wide_);
+    for (std::size_t k = 0; k < wide_.size(); ++k) uniforms_[k] = static_cast<T>(wide_[k]);
+    ones_ = -1;
+    if (program_.once.empty()) return;
+    KernelCounters fills;  // filling constants evaluates no row
+    const auto& once = program_.once;
+    if constexpr (kDouble) kernels().run_f64(once.data(), once.size(), vectors_.data(), uniforms_.data(), stride_, &fills);
+    else kernels().run_f32(once.data(), once.size(), vectors_.data(), uniforms_.data(), stride_, &fills);
+    find_ones();
+  }
+
+  void decode() {
+    const auto& code = program_.code;
+    steps_.resize(code.size());
+    steps_.resize((kDouble ? kernels().decode_f64 : kernels().decode_f32)(code.data(), code.size(), steps_.data()));
+  }
+
+  void find_ones() {
+    for (const Instruction& fill : program_.once) {
+      if (wide_[static_cast<std::size_t>(~fill.a)] != 1) continue;
+      for (std::size_t k = 0; k + 1 < program_.outputs.size(); ++k) {
+        if (program_.outputs[k] == fill.dst) ones_ = static_cast<int>(columns_.size() - program_.outputs.size() + k);
+      }
+    }
+  }
+
+  T* const* fill(std::size_t first, std::size_t count, KernelCounters& counters) {
+    load(first, count);
+    run(count, counters);
+    const std::size_t shift = columns_.size() - program_.outputs.size();
+    for (std::size_t k = 0; k < program_.outputs.size(); ++k) {
+      columns_[shift + k] = vectors_[static_cast<std::size_t>(program_.outputs[k])];
+    }
+    return columns_.data();
+  }
+
+  // Points column vectors at the data where they lie ready, else copies and converts.
+  void load(std::size_t first, std::size_t count) {
+    if (first == loaded_.first && count == loaded_.count && rows_.data_version() == loaded_version_) return;
+    loaded_ = {first, count};
+    loaded_version_ = rows_.data_version();
+    for (int c = 0; c < program_.columns; ++c) {
+      const auto v = static_cast<std::size_t>(c);
+      if (!program_.column_used[v]) continue;
+      const T* direct = nullptr;
+      // Kernels read whole groups of 64 rows; memory past the data must not be touched.
+      if (first + padded(count) <= data_.rows()) direct = direct_rows(first, c);
+      if (direct != nullptr) {
+        vectors_[v] = const_cast<T*>(direct);  // programs never write to columns
+        continue;
+      }
+      T* own = storage_.data() + v * stride_;
+      data_.read(first, count, c, own);
+      std::fill(own + count, own + padded(count), own[count - 1]);  // harmless values in the lanes beyond
+      vectors_[v] = own;
+    }
+  }
+
+  const T* direct_rows(std::size_t first, int column) const {
+    if constexpr (std::is_same_v<T, double>) return data_.direct_f64(first, column);
+    else return data_.direct_f32(first, column);
+  }
+
+  void run(std::size_t rows, KernelCounters& counters) {
+    const KernelTable& table = kernels();
+    if constexpr (kDouble) {
+      table.run_steps_f64(steps_.data(), steps_.size(), vectors_.data(), uniforms_.data(), rows, &counters);
+    } else {
+      table.run_steps_f32(steps_.data(), steps_.size(), vectors_.data(), uniforms_.data(), rows, &counters);
+    }
+  }
+
+  static constexpr bool kDouble = std::is_same_v<T, double>;
+  const GraphRows& rows_;
+  std::shared_ptr<const ResidualPrograms> programs_;
+  const TileProgram& program_;  // one of those
+  const RowSource& data_;
+  std::size_t stride_;
+  AlignedBuffer<T> storage_;
+  std::vector<double> p_, wide_;
+  TileRange loaded_;  // the rows that the column vectors hold: one tile is all there is to small fits
+  std::size_t loaded_version_ = 0;
+  std::vector<T> uniforms_;
+  std::vector<KernelStep> steps_;
+  std::vector<T*> vectors_;
+  std::vector<T*> columns_;
+  int ones_ = -1;
+};
+
+}  // namespace
+
+ResidualPrograms ResidualPrograms::build(const ResidualSource& source, std::span<const int> free) {
+  Graph graph;
+  const NodeId base = source.build(graph);
+  const FinishedNodes end = source.finish(graph, base);
+  ResidualPrograms programs;
+  programs.residual = compile(graph, std::span(&end.residual, 1));
+  std::vector<NodeId> outputs = differentiate(graph, base, free);
+  for (NodeId& derivative : outputs) derivative = graph.mul(end.slope, derivative);
+  outputs.insert(outputs.end(), end.extra.begin(), end.extra.end());
+  outputs.push_back(end.residual);
+  programs.jacobian = compile(graph, outputs);
+  programs.residual_cost = programs.residual.row_cost();
+  programs.jacobian_cost = programs.jacobian.row_cost();
+  return programs;
+}
+
+GraphRows::GraphRows(std::shared_ptr<ResidualSource> source, std::shared_ptr<const RowSource> data,
+                     std::vector<double> parameters, std::vector<int> free)
+    : source_(std::move(source)), data_(std::move(data)), parameters_(std::move(parameters)), free_(std::move(free)),
+      extra_(source_->extra_columns()) {
+  rebuild();
+  tile_rows_ = static_cast<std::size_t>(std::min(programs_->residual.tile_rows, programs_->jacobian.tile_rows));
+}
+
+GraphRows::GraphRows(std::shared_ptr<ResidualSource> source, std::shared_ptr<const ResidualPrograms> programs,
+                     std::shared_ptr<const RowSource> data, std::vector<double> parameters, std::vector<int> free)
+    : source_(std::move(source)), data_(std::move(data)), parameters_(std::move(parameters)), free_(std::move(free)),
+      extra_(source_->extra_columns()), programs_(std::move(programs)),
+      tile_rows_(static_cast<std::size_t>(std::min(programs_->residual.tile_rows, programs_->jacobian.tile_rows))) {}
+
+// Tiles keep their size when a branch is added: others hold ranges of them (SampleRows).
+void GraphRows::rebuild() {
+  programs_ = std::make_shared<const ResidualPrograms>(ResidualPrograms::build(*source_, free_));
+}
+
+double GraphRows::row_cost(Fill fill) const {
+  return fill == Fill::residual ? programs_->residual_cost : programs_->jacobian_cost;
+}
+
+void GraphRows::expand(std::span<const double> x, std::span<double> out) const {
+  std::copy(parameters_.begin(), parameters_.end(), out.begin());
+  for (std::size_t j = 0; j < free_.size(); ++j) out[static_cast<std::size_t>(free_[j])] = x[j];
+}
+
+std::unique_ptr<TilePass> GraphRows::begin(std::span<const double> x, Fill fill, bool single) const {
+  const TileProgram& program = fill == Fill::residual ? programs_->residual : programs_->jacobian;
+  if (single) return std::make_unique<ProgramPass<float>>(*this, program, *data_, x);
+  return std::make_unique<ProgramPass<double>>(*this, program, *data_, x);
+}
+
+// NaN may be a branch nobody has taken yet: find the first such row, record it, and run again. A
+// handful of rounds suffice, since every round adds a branch.
+RowModel::NonFinite GraphRows::explain_non_finite(std::span<const double> x, std::size_t first, std::size_t count) {
+  bool known = true;
+  Graph graph;
+  const NodeId explored = source_->build_explored(graph, known);
+  if (known) return NonFinite::genuine;
+  std::vector<double> p(parameters_.size()), row(static_cast<std::size_t>(data_->columns()));
+  expand(x, p);
+  for (std::size_t i = first; i < first + count; ++i) {
+    for (int c = 0; c < data_->columns(); ++c) data_->read(i, 1, c, &row[static_cast<std::size_t>(c)]);
+    if (evaluate(graph, explored, row, p) != 0) continue;
+    if (!source_->explore(row, p)) return NonFinite::give_up;
+    rebuild();
+    return NonFinite::retry;
+  }
+  return NonFinite::genuine;
+}
+
+void GraphRows::reference_residuals(std::span<const double> x, std::size_t first, std::size_t count,
+                                    double* residuals, double* magnitudes) const {
+  LocalBuffer<double, kFewParameters> p(parameters_.size());
+  expand(x, {p.data(), p.size()});
+  const auto columns = static_cast<std::size_t>(data_->columns());
+  LocalBuffer<double, 8 * kPad> block(columns * kPad);
+  LocalBuffer<const double*, 8> pointers(columns);
+  for (std::size_t done = 0; done < count; done += kPad) {
+    const std::size_t some = std::min(kPad, count - done);
+    for (std::size_t c = 0; c < columns; ++c) {
+      pointers[c] = data_->direct_f64(first + done, static_cast<int>(c));
+      if (pointers[c] != nullptr) continue;
+      data_->read(first + done, some, static_cast<int>(c), block.data() + c * kPad);
+      pointers[c] = block.data() + c * kPad;
+    }
+    source_->reference_rows({pointers.data(), columns}, {p.data(), p.size()}, some, residuals + done, magnitudes + done);
+  }
+}
+
+void GraphRows::reference_rows(std::span<const double> x, std::span<const double* const> columns, std::size_t count,
+                               double* residuals, double* magnitudes) const {
+  LocalBuffer<double, kFewParameters> p(parameters_.size());
+  expand(x, {p.data(), p.size()});
+  source_->reference_rows(columns, {p.data(), p.size()}, count, residuals, magnitudes);
+}
+
+void ResidualSource::reference_rows(std::span<const double* const> columns, std::span<const double> p, std::size_t count,
+                                    double* residuals, double* magnitudes) const {
+  LocalBuffer<double, 16> row(columns.size());
+  for (std::size_t i = 0; i < count; ++i) {
+    for (std::size_t c = 0; c < columns.size(); ++c) row[c] = columns[c][i];
+    residuals[i] = reference({row.data(), row.size()}, p, magnitudes[i]);
+  }
+}
+
+}  // namespace nlsq::inline v0

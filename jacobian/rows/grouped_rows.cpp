@@ -1,0 +1,170 @@
+#include "rows/grouped_rows.hpp"
+#include "rows/residual_sources.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+namespace nlsq::inline v0 {
+
+namespace {
+
+// Constants that differ between the residuals of one group, as data.
+class OwnedRows final : public RowSource {
+ public:
+  OwnedRows(std::vector<std::vector<double>> columns, std::size_t rows) : columns_(std::move(columns)), rows_(rows) {}
+  std::size_t rows() const override { return rows_; }
+  int columns() const override { return static_cast<int>(columns_.size()); }
+  using RowSource::read;
+  void read(std::size_t first, std::size_t count, int column, double* out) const override {
+    std::copy_n(direct_f64(first, column), count, out);
+  }
+  const double* direct_f64(std::size_t first, int column) const override {
+    return columns_[static_cast<std::size_t>(column)].data() + first;
+  }
+
+ private:
+  std::vector<std::vector<double>> columns_;
+  std::size_t rows_;
+};
+
+// The expression of one group. What vouches for it is asked of the whole function (GroupedRows), not here.
+class GroupResidual final : public ResidualSource {
+ public:
+  GroupResidual(Graph graph, NodeId root, const ResidualForm& form) : graph_(std::move(graph)), root_(root), form_(form) {}
+  NodeId build(Graph& graph) const override { return import(graph, graph_, root_); }
+  FinishedNodes finish(Graph& graph, NodeId base) const override { return finish_residual(graph, base, base, form_); }
+  int extra_columns() const override { return form_.extra_columns(); }
+  double reference(std::span<const double> row, std::span<const double> p, double& magnitude) const override {
+    const FinishedNumber end = finish_residual(evaluate(graph_, root_, row, p), 0, form_);
+    magnitude = std::fabs(end.residual);
+    return end.residual;
+  }
+
+ private:
+  Graph graph_;
+  NodeId root_;
+  ResidualForm form_;
+};
+
+// The rows of a group by the component that each is of; without components the group as it is.
+struct GroupPart {
+  std::size_t component = 0;
+  RolledGroup group;
+};
+std::vector<GroupPart> split(RolledGroup group, const std::vector<RowComponent>& components) {
+  std::vector<GroupPart> parts;
+  if (components.empty()) {
+    parts.push_back({0, std::move(group)});
+    return parts;
+  }
+  std::size_t row = 0, end = 0;  // residuals ascend, and so do components
+  for (std::size_t c = 0; c < components.size(); ++c) {
+    end += components[c].rows;
+    const std::size_t first = row;
+    while (row < group.residuals.size() && group.residuals[row] < end) ++row;
+    if (row == first) continue;
+    GroupPart part{c, {group.graph, group.root, {}, {}}};
+    const auto from = static_cast<std::ptrdiff_t>(first), to = static_cast<std::ptrdiff_t>(row);
+    part.group.residuals.assign(group.residuals.begin() + from, group.residuals.begin() + to);
+    for (const auto& column : group.columns) part.group.columns.emplace_back(column.begin() + from, column.begin() + to);
+    parts.push_back(std::move(part));
+  }
+  return parts;
+}
+
+}  // namespace
+
+struct GroupedRows::Group {
+  std::size_t first = 0;  // row the group begins at
+  std::unique_ptr<GraphRows> rows;
+};
+
+class GroupedRows::Pass final : public TilePass {
+ public:
+  Pass(const GroupedRows& owner, std::span<const double> x, Fill fill, bool single) : owner_(owner) {
+    for (const auto& group : owner.groups_) passes_.push_back(group->rows->begin(x, fill, single));
+  }
+  double* const* fill_f64(std::size_t first, std::size_t count, KernelCounters& counters) override {
+    const std::size_t g = owner_.group_of(first);
+    return passes_[g]->fill_f64(first - owner_.groups_[g]->first, count, counters);
+  }
+  float* const* fill_f32(std::size_t first, std::size_t count, KernelCounters& counters) override {
+    const std::size_t g = owner_.group_of(first);
+    return passes_[g]->fill_f32(first - owner_.groups_[g]->first, count, counters);
+  }
+  std::size_t bytes() const override {
+    std::size_t sum = 0;
+    for (const auto& pass : passes_) sum += pass->bytes();
+    return sum;
+  }
+
+ private:
+  const GroupedRows& owner_;
+  std::vector<std::unique_ptr<TilePass>> passes_;
+};
+
+GroupedRows::GroupedRows(RolledTrace rolled, VectorFunction function, const std::vector<double>& start,
+                         std::vector<RowComponent> components, ResidualForm form)
+    : function_(std::move(function)), parameters_(static_cast<int>(start.size())), form_(std::move(form)),
+      components_(std::move(components)) {
+  std::vector<int> free(start.size());
+  std::iota(free.begin(), free.end(), 0);
+  std::vector<GroupPart> parts;
+  for (RolledGroup& group : rolled.groups) {
+    for (GroupPart& part : split(std::move(group), components_)) parts.push_back(std::move(part));
+  }
+  // Tiles of a component lie together.
+  std::ranges::stable_sort(parts, {}, &GroupPart::component);
+  for (auto& [component, made] : parts) {
+    auto group = std::make_unique<Group>();
+    group->first = original_.size();
+    original_.insert(original_.end(), made.residuals.begin(), made.residuals.end());
+    auto data = std::make_shared<OwnedRows>(std::move(made.columns), made.residuals.size());
+    group->rows = std::make_unique<GraphRows>(std::make_shared<GroupResidual>(std::move(made.graph), made.root, form_),
+                                              std::move(data), start, free);
+    tile_rows_ = std::max(tile_rows_, group->rows->tile_rows());
+    for (std::size_t t = 0; t < group->rows->tile_count(); ++t) {
+      const TileRange range = group->rows->tile(t);
+      tiles_.push_back({group->first + range.first, range.count});
+      if (!components_.empty()) tile_component_.push_back(component);
+    }
+    groups_.push_back(std::move(group));
+  }
+  for (const double p : start) typical_.push_back(p != 0 ? std::fabs(p) : 1.0);
+}
+
+GroupedRows::~GroupedRows() = default;
+
+std::size_t GroupedRows::group_of(std::size_t row) const {
+  std::size_t g = groups_.size() - 1;
+  while (groups_[g]->first > row) --g;
+  return g;
+}
+
+double GroupedRows::row_cost(Fill fill) const {
+  double sum = 0;
+  for (const auto& group : groups_) sum += group->rows->row_cost(fill) * static_cast<double>(group->rows->rows());
+  return sum / static_cast<double>(std::max<std::size_t>(1, rows()));
+}
+
+std::unique_ptr<TilePass> GroupedRows::begin(std::span<const double> x, Fill fill, bool single) const {
+  return std::make_unique<Pass>(*this, x, fill, single);
+}
+
+void GroupedRows::reference_residuals(std::span<const double> x, std::size_t first, std::size_t count, double* residuals,
+                                      double* magnitudes) const {
+  const std::lock_guard lock(mutex_);
+  // Row 0 begins a new check: the callable is asked again, even at the same x, lest it has changed.
+  if (first == 0 || !std::equal(x.begin(), x.end(), reference_at_.begin(), reference_at_.end())) {
+    reference_ = function_.value(x);
+    reference_at_.assign(x.begin(), x.end());
+  }
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::size_t k = original_[first + i];
+    residuals[i] = finish_residual(reference_.at(k), 0, form_).residual;
+    magnitudes[i] = std::fabs(residuals[i]);
+  }
+}
+
+}  // namespace nlsq::inline v0

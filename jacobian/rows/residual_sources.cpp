@@ -1,0 +1,168 @@
+#include "program/local_buffer.hpp"
+#include "rows/residual_sources.hpp"
+
+#include <cmath>
+#include <numeric>
+
+namespace nlsq::inline v0 {
+
+NodeId import(Graph& to, const Graph& from, NodeId root) {
+  std::vector<std::uint8_t> needed(root + 1, 0);
+  needed[root] = 1;
+  for (NodeId id = root + 1; id-- > 0;) {
+    if (!needed[id]) continue;
+    const Node& node = from[id];
+    const int operands = arity(node.op);
+    if (operands > 0) needed[node.a] = 1;
+    if (operands > 1) needed[node.b] = 1;
+    if (operands > 2) needed[node.c] = 1;
+  }
+  std::vector<NodeId> copy(root + 1, 0);
+  for (NodeId id = 0; id <= root; ++id) {
+    if (!needed[id]) continue;
+    const Node& node = from[id];
+    switch (node.op) {
+      case Op::constant: copy[id] = to.constant(node.value); break;
+      case Op::column: copy[id] = to.column(static_cast<int>(node.index)); break;
+      case Op::parameter: copy[id] = to.parameter(static_cast<int>(node.index)); break;
+      default: copy[id] = to.make(node.op, copy[node.a], copy[node.b], copy[node.c]);
+    }
+  }
+  return copy[root];
+}
+
+namespace {
+
+// `weight`: 1/sigma. Terms that a loss counts little are of little weight in rounding, too.
+double weighted_residual(double f, double y, double weight, const ResidualForm& form, double& magnitude) {
+  magnitude = (std::fabs(f) + std::fabs(y)) * weight;
+  if (form.loss.is_linear()) return (f - y) * weight;
+  const FinishedNumber end = finish_residual(form.loss.is_counts() ? f : (f - y) * weight, y, form);
+  magnitude *= std::fabs(end.slope);
+  return end.residual;
+}
+
+// 1/σ of a row, σ² = σ_y² + Σ (∂f/∂x_k)² σ_k²: columns as in the data, `slopes` the derivatives in the form's order.
+double weight_of(const ResidualForm& form, int predictors, std::span<const double> row, std::span<const double> slopes) {
+  auto at = static_cast<std::size_t>(predictors) + 1;
+  const double sigma = form.weighted ? row[at++] : form.x_errors.empty() ? 1 : 0;
+  if (form.x_errors.empty()) return 1 / sigma;
+  double variance = sigma * sigma;
+  for (const double slope : slopes) {
+    const double shift = slope * row[at++];
+    variance += shift * shift;
+  }
+  return 1 / std::sqrt(variance);
+}
+
+// `derivatives` at a row, by a plain walk over the graph in double.
+std::vector<double> walk(const Graph& graph, const std::vector<NodeId>& derivatives, std::span<const double> row,
+                         std::span<const double> p) {
+  std::vector<double> slopes;
+  for (const NodeId node : derivatives) slopes.push_back(evaluate(graph, node, row, p));
+  return slopes;
+}
+
+}  // namespace
+
+FormulaResidual::FormulaResidual(Formula formula, ResidualForm form) : formula_(std::move(formula)), form_(std::move(form)) {
+  for (const int k : form_.x_errors) {  // of a left side, too
+    Graph& graph = formula_.graph;
+    by_predictor_.push_back(differentiate_column(graph, graph.sub(formula_.model, formula_.response), k));
+  }
+}
+
+NodeId FormulaResidual::build(Graph& graph) const {
+  const int predictors = static_cast<int>(formula_.predictors.size());
+  const NodeId model = import(graph, formula_.graph, formula_.model);
+  const NodeId response = import(graph, formula_.graph, formula_.response);
+  return base_residual(graph, model, response, predictors, form_);
+}
+
+FinishedNodes FormulaResidual::finish(Graph& graph, NodeId base) const {
+  return finish_residual(graph, base, import(graph, formula_.graph, formula_.response), form_);
+}
+
+double FormulaResidual::reference(std::span<const double> row, std::span<const double> p, double& magnitude) const {
+  const std::size_t k = formula_.predictors.size();
+  const double f = formula_.evaluate(row.first(k), p);
+  const double y = formula_.evaluate_response(row.first(k), row[k]);
+  const std::vector<double> slopes = walk(formula_.graph, by_predictor_, row, p);
+  return weighted_residual(f, y, weight_of(form_, static_cast<int>(k), row, slopes), form_, magnitude);
+}
+
+void FormulaResidual::reference_rows(std::span<const double* const> columns, std::span<const double> p, std::size_t count,
+                                     double* residuals, double* magnitudes) const {
+  if (!form_.x_errors.empty()) return ResidualSource::reference_rows(columns, p, count, residuals, magnitudes);
+  const std::size_t k = formula_.predictors.size();
+  formula_.evaluate_rows(columns.first(k), p, count, residuals);
+  const double* y = columns[k];
+  LocalBuffer<double, 64> response(formula_.has_left_side ? count : 0);
+  if (formula_.has_left_side) {
+    formula_.evaluate_response_rows(columns.first(k), y, count, response.data());
+    y = response.data();
+  }
+  const double* sigma = form_.weighted ? columns[k + 1] : nullptr;
+  for (std::size_t i = 0; i < count; ++i) {
+    residuals[i] = weighted_residual(residuals[i], y[i], sigma != nullptr ? 1 / sigma[i] : 1, form_, magnitudes[i]);
+  }
+}
+
+RecordedResidual::RecordedResidual(ModelFunction function, int parameters, ResidualForm form)
+    : function_(std::move(function)), parameters_(parameters), form_(std::move(form)), family_(function_, parameters) {}
+
+NodeId RecordedResidual::build(Graph& graph) const {
+  const NodeId model = family_.build(graph);
+  return base_residual(graph, model, graph.column(function_.predictors), function_.predictors, form_);
+}
+
+FinishedNodes RecordedResidual::finish(Graph& graph, NodeId base) const {
+  return finish_residual(graph, base, graph.column(function_.predictors), form_);
+}
+
+NodeId RecordedResidual::build_explored(Graph& graph, bool& known) const {
+  const NodeId explored = family_.build_explored(graph);
+  known = graph.is_constant(explored, 1);
+  return explored;
+}
+
+bool RecordedResidual::explore(std::span<const double> row, std::span<const double> p) {
+  const std::span<const double> x = row.first(static_cast<std::size_t>(function_.predictors));
+  if (family_.record(x, p) != TraceFamily::Outcome::added) {
+    reason_ = family_.reason();
+    return false;
+  }
+  if (!function_.dual) return true;
+  Graph graph;
+  const NodeId value = family_.build(graph);
+  std::vector<int> all(static_cast<std::size_t>(parameters_));
+  std::iota(all.begin(), all.end(), 0);
+  const std::vector<NodeId> derivatives = differentiate(graph, value, all);
+  if (agrees_with_dual(graph, value, derivatives, function_, x, p)) return true;
+  reason_ = "the recording disagrees with dual numbers";
+  return false;
+}
+
+double RecordedResidual::reference(std::span<const double> row, std::span<const double> p, double& magnitude) const {
+  const auto k = static_cast<std::size_t>(function_.predictors);
+  const double f = function_.value(row.data(), p);
+  return weighted_residual(f, row[k], weight_of(form_, function_.predictors, row, {}), form_, magnitude);
+}
+
+void RecordedResidual::reference_rows(std::span<const double* const> columns, std::span<const double> p, std::size_t count,
+                                      double* residuals, double* magnitudes) const {
+  if (form_.x_errors.empty()) return ResidualSource::reference_rows(columns, p, count, residuals, magnitudes);
+  Graph graph;
+  const NodeId model = family_.build(graph);
+  std::vector<NodeId> by_predictor;
+  for (const int k : form_.x_errors) by_predictor.push_back(differentiate_column(graph, model, k));
+  std::vector<double> row(columns.size());
+  for (std::size_t i = 0; i < count; ++i) {
+    for (std::size_t c = 0; c < row.size(); ++c) row[c] = columns[c][i];
+    const double weight = weight_of(form_, function_.predictors, row, walk(graph, by_predictor, row, p));
+    const double y = row[static_cast<std::size_t>(function_.predictors)];
+    residuals[i] = weighted_residual(function_.value(row.data(), p), y, weight, form_, magnitudes[i]);
+  }
+}
+
+}  // namespace nlsq::inline v0

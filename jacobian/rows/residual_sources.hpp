@@ -1,0 +1,63 @@
+// Residuals of curves as graphs: (model - response) / sigma and what a loss makes of it, the model typed or recorded.
+//
+// Data columns: as in residual_form.hpp.
+#pragma once
+
+#include <nlsq/callable.hpp>
+#include <nlsq/formula.hpp>
+#include "rows/graph_rows.hpp"
+#include "recording/trace.hpp"
+
+#include <string>
+#include <vector>
+
+namespace nlsq::inline v0 {
+
+// Copies `root` and what it stands on into another graph.
+NLSQ_API NodeId import(Graph& to, const Graph& from, NodeId root);
+
+class NLSQ_API FormulaResidual final : public ResidualSource {
+ public:
+  FormulaResidual(Formula formula, ResidualForm form);
+  NodeId build(Graph& graph) const override;
+  FinishedNodes finish(Graph& graph, NodeId base) const override;
+  int extra_columns() const override { return form_.extra_columns(); }
+  const Loss* robust_loss() const override { return form_.minimized_loss(); }
+  double reference(std::span<const double> row, std::span<const double> p, double& magnitude) const override;
+  void reference_rows(std::span<const double* const> columns, std::span<const double> p, std::size_t count,
+                      double* residuals, double* magnitudes) const override;
+
+ private:
+  Formula formula_;
+  ResidualForm form_;
+  std::vector<NodeId> by_predictor_;  // ∂f/∂x for those of form_.x_errors
+};
+
+// A recorded callable. Every program is checked once against dual numbers, values and derivatives.
+class NLSQ_API RecordedResidual final : public ResidualSource {
+ public:
+  RecordedResidual(ModelFunction function, int parameters, ResidualForm form);
+  // What has been recorded so far, for rows of another form.
+  RecordedResidual(const RecordedResidual& recorded, ResidualForm form) : RecordedResidual(recorded) { form_ = std::move(form); }
+  NodeId build(Graph& graph) const override;
+  FinishedNodes finish(Graph& graph, NodeId base) const override;
+  int extra_columns() const override { return form_.extra_columns(); }
+  const Loss* robust_loss() const override { return form_.minimized_loss(); }
+  NodeId build_explored(Graph& graph, bool& known) const override;
+  bool explore(std::span<const double> row, std::span<const double> p) override;
+  double reference(std::span<const double> row, std::span<const double> p, double& magnitude) const override;
+  void reference_rows(std::span<const double* const> columns, std::span<const double> p, std::size_t count,
+                      double* residuals, double* magnitudes) const override;
+  // The model alone, for the search of linear parameters.
+  NodeId build_model(Graph& graph) const { return family_.build(graph); }
+  const std::string& reason() const { return reason_; }
+
+ private:
+  ModelFunction function_;
+  int parameters_;
+  ResidualForm form_;
+  TraceFamily family_;
+  std::string reason_;
+};
+
+}  // namespace nlsq::inline v0

@@ -1,0 +1,49 @@
+// Some tiles of a row model, spread evenly over all: the same rows, fewer of them. Whole tiles,
+// because a strided sample would touch every cache line of the data.
+#pragma once
+
+#include "rows/row_model.hpp"
+
+#include <vector>
+
+namespace nlsq::inline v0 {
+
+class NLSQ_API SampleRows final : public RowModel {
+ public:
+  // About `rows` rows of `all`: the middle tile of each of as many equal runs of tiles as it takes. `all`
+  // must outlive this.
+  SampleRows(RowModel& all, std::size_t rows);
+
+  int parameters() const override { return all_.parameters(); }
+  std::size_t rows() const override { return rows_; }
+  std::size_t tile_rows() const override { return all_.tile_rows(); }
+  std::size_t tile_count() const override { return tiles_.size(); }
+  TileRange tile(std::size_t index) const override { return tiles_[index]; }
+  std::span<const RowComponent> components() const override { return all_.components(); }
+  std::size_t component(std::size_t tile) const override { return all_.component(sources_[tile]); }
+  bool has_f32() const override { return all_.has_f32(); }
+  bool concurrent() const override { return all_.concurrent(); }
+  const char* kind() const override { return all_.kind(); }
+  const Loss* robust_loss() const override { return all_.robust_loss(); }
+  double row_cost(Fill fill) const override { return all_.row_cost(fill); }
+  void prepare(std::span<const double> x, Fill fill) const override { all_.prepare(x, fill); }
+  std::unique_ptr<TilePass> begin(std::span<const double> x, Fill fill, bool single) const override {
+    return all_.begin(x, fill, single);
+  }
+  NonFinite explain_non_finite(std::span<const double> x, std::size_t first, std::size_t count) override {
+    return all_.explain_non_finite(x, first, count);
+  }
+  void reference_residuals(std::span<const double> x, std::size_t first, std::size_t count, double* residuals,
+                           double* magnitudes) const override {
+    all_.reference_residuals(x, first, count, residuals, magnitudes);
+  }
+  std::span<const double> typical_parameters() const override { return all_.typical_parameters(); }
+
+ private:
+  RowModel& all_;
+  std::vector<TileRange> tiles_;
+  std::vector<std::size_t> sources_;  // their places among all tiles
+  std::size_t rows_ = 0;
+};
+
+}  // namespace nlsq::inline v0

@@ -1,0 +1,73 @@
+// A batch with everything checked, and where its results go.
+#pragma once
+
+#include "fit/fit_statistics.hpp"
+#include "fit/prepared_impl.hpp"
+
+#include "expression/ties.hpp"
+
+#include <nlsq/curve_fit_batch.hpp>
+
+#include <cmath>
+#include <memory>
+#include <vector>
+
+namespace nlsq::inline v0 {
+
+struct Batch {
+  const PreparedModel::Impl& model;
+  const std::vector<ColumnPerFit>& x;
+  const ColumnPerFit& y;
+  ColumnPerFit sigma;
+  const Matrix& start;
+  FitOptions options;
+  std::vector<int> free;
+  std::shared_ptr<const CurvePrograms> programs;  // null: fallback rows
+  bool shared_usable = true;                      // columns that all fits share
+  Ties ties = {};
+  Limits limits = {};                             // of the free parameters
+
+  bool weighted() const { return !sigma.empty(); }
+  // Least squares of the model as it was prepared.
+  bool plain() const { return options.loss.is_linear() && ties.empty(); }
+  ResidualForm form() const {
+    ResidualForm form(weighted());
+    form.loss = options.loss;
+    return form;
+  }
+  std::size_t fits() const { return y.size(); }
+  const double* start_of(std::size_t fit) const { return start.data() + (start.rows() == 1 ? 0 : fit) * start.columns(); }
+  // Column c of the data: the predictors, y, sigma.
+  std::size_t columns() const { return x.size() + (weighted() ? 2 : 1); }
+  const ColumnPerFit& column(std::size_t c) const { return c < x.size() ? x[c] : c == x.size() ? y : sigma; }
+};
+
+// What a fit says of itself, beside its parameters.
+struct BatchEnd {
+  double cost = 0, decrement_sigma = 0;
+  Verdict verdict = Verdict::failed;
+  Termination termination = Termination::failure;
+  int iterations = 0, rank = 0;
+};
+
+// x and variances (of unit scatter) of the free parameters, by position.
+template <class X, class Variance>
+void store(const Batch& batch, std::size_t fit, const BatchEnd& end, X x, Variance variance, BatchResult& out) {
+  const std::size_t n = batch.free.size();
+  const double factor = covariance_factor(2 * end.cost, batch.y[fit].size(), n, end.rank, batch.options.absolute_sigma);
+  for (std::size_t j = 0; j < n; ++j) {
+    const auto column = static_cast<std::size_t>(batch.free[j]);
+    out.parameters(fit, column) = x(j);
+    out.standard_errors(fit, column) = std::sqrt(variance(j) * factor);
+  }
+  out.cost[fit] = end.cost;
+  out.decrement_sigma[fit] = end.decrement_sigma;
+  out.verdict[fit] = end.verdict;
+  out.termination[fit] = end.termination;
+  out.iterations[fit] = end.iterations;
+}
+
+// Whether the numbers of a column can be fitted.
+bool usable(const Column& column, Wanted wanted);
+
+}  // namespace nlsq::inline v0

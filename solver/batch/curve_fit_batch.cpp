@@ -1,0 +1,320 @@
+#include "batch/batch.hpp"
+#include "fit/curve.hpp"
+#include "fit/fit_setup.hpp"
+#include "support/fp_environment.hpp"
+#include "batch/lane_batch.hpp"
+#include "support/parallel.hpp"
+
+#include "program/local_buffer.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <memory>
+#include <mutex>
+#include <optional>
+
+namespace nlsq::inline v0 {
+
+bool usable(const Column& column, Wanted wanted) {
+  constexpr std::size_t kBlock = 256;
+  double block[kBlock];
+  bool good = true;
+  for (std::size_t first = 0; first < column.size(); first += kBlock) {
+    const std::size_t count = std::min(kBlock, column.size() - first);
+    const double* values = column.direct_f64(first);
+    if (values == nullptr) {
+      column.read(first, count, block);
+      values = block;
+    }
+    good = good && all_usable(values, count, wanted);
+  }
+  return good;
+}
+
+namespace {
+
+constexpr double kThreadWork = 1e6;   // f64 adds, some 50 µs: less is not worth waking a thread
+constexpr double kPassesPerFit = 12;  // a guess, for that alone
+
+void check_column(const ColumnPerFit& column, const ColumnPerFit& y, const std::string& name) {
+  if (!column.shared() && column.size() != y.size()) {
+    throw DataError(fmt::format("{} has columns for {} fits, y for {}", name, column.size(), y.size()));
+  }
+  for (std::size_t f = 0; f < y.size(); ++f) {
+    if (column[f].size() == y[f].size()) continue;
+    throw DataError(fmt::format("fit {}: {} has {} rows, y has {}: give columns of one length", f, name, column[f].size(), y[f].size()));
+  }
+}
+
+void check(const Batch& batch, const BatchOptions& given, const Limits& limits) {
+  check_options(given);
+  const auto &names = batch.model.predictors, &names_of_parameters = batch.model.names;
+  if (given.starts != 1) throw ValidationError(fmt::format("starts = {}: a batch makes one start a fit", given.starts));
+  if (given.callback) throw ValidationError("callback: a batch takes none");
+  if (batch.y.empty() || batch.y.shared()) throw DataError("Y: give one column for each fit");
+  if (batch.x.size() != names.size()) {
+    throw DataError(fmt::format("the model has {} predictor(s) ({}), {} were given", names.size(), fmt::join(names, ", "), batch.x.size()));
+  }
+  for (std::size_t k = 0; k < names.size(); ++k) check_column(batch.x[k], batch.y, names[k]);
+  if (batch.weighted()) check_column(batch.sigma, batch.y, "sigma");
+  if (batch.weighted() && given.loss.is_counts()) {
+    throw ValidationError("loss poisson: the standard deviation of a count is the root of the model; leave sigma out");
+  }
+  if (!given.sigma_matrix.empty()) throw ValidationError("sigma_matrix: not of a batch; fit curve by curve");
+  if (!given.sigma_x.empty()) throw ValidationError("sigma_x: not of a batch; fit curve by curve, or give what it amounts to as sigma");
+  const Matrix& P0 = batch.start;
+  if (P0.columns() != batch.model.names.size() || (P0.rows() != 1 && P0.rows() != batch.fits())) {
+    throw ValidationError(fmt::format("P0 is {} x {}: give {} columns ({}), and one row or {}", P0.rows(), P0.columns(),
+                                      batch.model.names.size(), fmt::join(batch.model.names, ", "), batch.fits()));
+  }
+  if (!all_usable(P0.data(), P0.rows() * P0.columns(), Wanted::any)) throw ValidationError("P0 has values that are not finite");
+  for (std::size_t f = 0; f < P0.rows() && !limits.empty(); ++f) {
+    check_within(limits, names_of_parameters, {batch.start_of(f), batch.start_of(f) + P0.columns()}, "P0");
+  }
+  for (std::size_t f = 0; f < batch.fits(); ++f) {
+    if (batch.y[f].size() == 0) throw DataError(fmt::format("fit {} has no data rows", f));
+    check_counts(batch.y[f].size(), batch.free.size());
+  }
+}
+
+// One thread's way through some of the fits.
+class BatchTask {
+ public:
+  BatchTask(const Batch& batch, BatchResult& out) : batch_(batch), out_(out) {
+    if (batch.programs && batch.plain()) worker_.emplace(batch.model, batch.programs);
+  }
+
+  void fit(std::size_t f) {
+    const double* start = batch_.start_of(f);
+    const std::size_t n = batch_.model.names.size();
+    std::copy_n(start, n, &out_.parameters(f, 0));
+    columns_.clear();
+    bool good = batch_.shared_usable;
+    for (const ColumnPerFit& x : batch_.x) good = add(x, f, Wanted::any) && good;
+    good = add(batch_.y, f, batch_.options.loss.is_counts() ? Wanted::not_negative : Wanted::any) && good;
+    if (batch_.weighted()) good = add(batch_.sigma, f, Wanted::positive) && good;
+    if (!good) return;
+    if (!batch_.plain()) return by_curve_fit(f, {start, n});
+    x0_.clear();
+    for (const int j : batch_.free) x0_.push_back(start[j]);
+    if (!worker_ || !by_program(f, {start, n})) by_fallback(f, {start, n});
+  }
+  const KernelCounters& counters() const { return counters_; }
+
+ private:
+  bool add(const ColumnPerFit& column, std::size_t f, Wanted wanted) {
+    columns_.push_back(column[f]);
+    return column.shared() || usable(column[f], wanted);
+  }
+
+  // What only a whole fit does: starts without the loss, a pass for the covariance.
+  void by_curve_fit(std::size_t f, std::span<const double> start) {
+    FitOptions options = batch_.options;
+    options.threads = 1;
+    if (batch_.weighted()) options.sigma = batch_.sigma[f];
+    NamedValues p0;
+    for (std::size_t j = 0; j < start.size(); ++j) {
+      if (!batch_.ties.contains(static_cast<int>(j))) p0.emplace_back(batch_.model.names[j], start[j]);
+    }
+    std::vector<Column> x(columns_.begin(), columns_.begin() + static_cast<std::ptrdiff_t>(batch_.x.size()));
+    const FitResult fit = fit_prepared(batch_.model, Columns(std::move(x)), batch_.y[f], p0, options);
+    std::copy(fit.parameters.begin(), fit.parameters.end(), &out_.parameters(f, 0));
+    std::copy(fit.standard_errors.begin(), fit.standard_errors.end(), &out_.standard_errors(f, 0));
+    const Summary& s = fit.summary;
+    out_.cost[f] = s.final_cost;
+    out_.decrement_sigma[f] = s.certificate.decrement_sigma;
+    out_.verdict[f] = s.verdict;
+    out_.termination[f] = s.termination;
+    out_.iterations[f] = static_cast<int>(s.iterations.size());
+    counters_.add(s.precision.counters);
+  }
+
+  // False: what was recorded of the callable did not serve.
+  bool by_program(std::size_t f, std::span<const double> start) {
+    CurveWorker& worker = **worker_;
+    worker.set(columns_, start);
+    worker.evaluator.set_parallelism({.threads = 1, .executor = {}});
+    worker.evaluator.keep_time(false);
+    if (!request_ || &request_->rows != &worker.rows) {
+      request_.emplace(SolveRequest{worker.rows, {}, batch_.programs->linear, batch_.options, batch_.options.absolute_sigma, batch_.limits});
+    }
+    request_->x0 = x0_;
+    bool served = false;
+    try {
+      solve_in(*request_, worker.evaluator, worker.workspace);
+      const Summary& s = worker.workspace.best.summary;
+      served = batch_.model.formula || s.certificate.recheck_passed || s.termination == Termination::failure;
+      if (served) store(f, worker.workspace.best);
+    } catch (const RecordingFailed&) {
+      served = false;
+    }
+    counters_.add(worker.evaluator.counters());
+    worker_->renew();
+    return served;
+  }
+
+  void by_fallback(std::size_t f, std::span<const double> start) {
+    const auto data = std::make_shared<MemoryRows>(columns_);
+    const auto rows = fallback_rows(*batch_.model.function, data, batch_.weighted(), {start.begin(), start.end()}, batch_.free,
+                                    batch_.limits);
+    DenseEvaluator evaluator(*rows);
+    if (!fallback_workspace_) fallback_workspace_.emplace();
+    solve_in({*rows, x0_, {}, batch_.options, batch_.options.absolute_sigma, batch_.limits}, evaluator, *fallback_workspace_);
+    store(f, fallback_workspace_->best);
+    counters_.add(evaluator.counters());
+  }
+
+  void store(std::size_t f, const MinimizerResult& minimum) {
+    const Summary& s = minimum.summary;
+    const Matrix& covariance = minimum.certified.covariance;
+    const auto variance = [&](std::size_t j) {
+      return covariance.rows() == batch_.free.size() ? covariance(j, j) : std::numeric_limits<double>::quiet_NaN();
+    };
+    const BatchEnd end{s.final_cost, s.certificate.decrement_sigma, s.verdict, s.termination, static_cast<int>(s.iterations.size()), s.certificate.rank};
+    nlsq::store(batch_, f, end, [&](std::size_t j) { return minimum.x[j]; }, variance, out_);
+  }
+
+  const Batch& batch_;
+  BatchResult& out_;
+  std::optional<WorkerLease> worker_;
+  std::optional<SolveRequest> request_;
+  std::optional<SolveWorkspace> fallback_workspace_;
+  std::vector<Column> columns_;
+  Vector x0_;
+  KernelCounters counters_;
+};
+
+BatchResult empty_result(const Batch& batch) {
+  constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+  const std::size_t fits = batch.fits(), n = batch.model.names.size();
+  BatchResult out;
+  out.parameter_names = batch.model.names;
+  out.parameters = Matrix(fits, n);
+  out.standard_errors = Matrix(fits, n);
+  for (std::size_t f = 0; f < fits; ++f) {
+    for (const int j : batch.free) out.standard_errors(f, static_cast<std::size_t>(j)) = kNaN;
+  }
+  out.cost.assign(fits, kNaN);
+  out.decrement_sigma.assign(fits, kNaN);
+  out.verdict.assign(fits, Verdict::failed);
+  out.termination.assign(fits, Termination::failure);
+  out.iterations.assign(fits, 0);
+  return out;
+}
+
+// Fits [first, last); what they did is added up.
+class Fits {
+ public:
+  Fits(const Batch& batch, bool in_lanes, BatchResult& out) : batch_(batch), in_lanes_(in_lanes), out_(out) {}
+
+  void run(std::size_t first, std::size_t last) {
+    BatchTask task(batch_, out_);
+    std::unique_ptr<LaneBatch> lanes;
+    if (in_lanes_) {
+      lanes = take();
+      lanes->run(first, last);
+      for (const std::size_t f : lanes->left()) task.fit(f);
+    } else {
+      for (std::size_t f = first; f < last; ++f) task.fit(f);
+    }
+    const std::lock_guard lock(mutex_);
+    out_.counters.add(task.counters());
+    if (lanes) idle_.push_back(std::move(lanes));
+  }
+  void sum_up() {
+    for (const auto& lanes : idle_) {
+      out_.in_lanes += lanes->done();
+      out_.counters.add(lanes->counters());
+    }
+    for (const Verdict v : out_.verdict) out_.certified += is_success(v) ? 1 : 0;
+  }
+
+ private:
+  std::unique_ptr<LaneBatch> take() {
+    {
+      const std::lock_guard lock(mutex_);
+      if (!idle_.empty()) {
+        auto lanes = std::move(idle_.back());
+        idle_.pop_back();
+        return lanes;
+      }
+    }
+    return std::make_unique<LaneBatch>(batch_, out_);
+  }
+
+  const Batch& batch_;
+  bool in_lanes_;
+  BatchResult& out_;
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<LaneBatch>> idle_;  // one a thread
+};
+
+// Fits a task. In lanes a task ends with some of them empty: not too few, and enough tasks for all threads.
+std::size_t fits_per_task(std::size_t fits, bool in_lanes) {
+  constexpr std::size_t kOfOneTask = 32, kMostInLanes = 256, kTasks = 16;
+  return in_lanes ? std::clamp(fits / kTasks, kOfOneTask, kMostInLanes) : kOfOneTask;
+}
+
+bool worth_threads(const Batch& batch) {
+  if (batch.model.function && !batch.model.function->concurrent) return false;
+  if (!batch.programs) return true;
+  double rows = 0;
+  for (std::size_t f = 0; f < batch.fits(); ++f) rows += static_cast<double>(batch.y[f].size());
+  return rows * batch.programs->programs->jacobian_cost * kPassesPerFit >= kThreadWork;
+}
+
+}  // namespace
+
+ColumnPerFit::ColumnPerFit(const Matrix& fits_by_rows) : ColumnPerFit(of(fits_by_rows.data(), fits_by_rows.rows(), fits_by_rows.columns())) {}
+
+std::vector<double> detail::first_row(const Matrix& P0) {
+  if (P0.rows() == 0) throw ValidationError("P0 has no rows");
+  return {P0.data(), P0.data() + P0.columns()};
+}
+
+Columns detail::of_first_fit(const std::vector<ColumnPerFit>& x) {
+  std::vector<Column> columns;
+  for (const ColumnPerFit& column : x) {
+    if (column.empty()) throw DataError("x has no columns");
+    columns.push_back(column[0]);
+  }
+  return columns;
+}
+
+BatchResult curve_fit_batch(const PreparedModel& model, const std::vector<ColumnPerFit>& x, const ColumnPerFit& Y, const Matrix& P0,
+                            const BatchOptions& given) {
+  const FpEnvironment environment;
+  const PreparedModel::Impl& impl = model.impl();
+  Ties ties(impl.names, given.ties, given.fixed);
+  const Limits limits = limits_of(given.bounds, impl.names, ties);
+  Batch batch{impl, x, Y, given.sigma_per_fit, P0, given, free_parameters(impl.names, given.fixed, ties, limits), {}, true, std::move(ties)};
+  batch.limits = limits_of_free(limits, batch.free);
+  if (batch.sigma.empty() && !given.sigma.empty()) batch.sigma = given.sigma;
+  check(batch, given, limits);
+  if (batch.free.empty()) throw ValidationError("fixed, bounds: no parameter is left to fit");
+  static_cast<SolverOptions&>(batch.options) = settled(given);
+  batch.options.executor = {};  // of the fits; it is this call's
+  for (const ColumnPerFit& column : x) batch.shared_usable = batch.shared_usable && (!column.shared() || usable(column[0], Wanted::any));
+  if (batch.weighted() && batch.sigma.shared()) batch.shared_usable = batch.shared_usable && usable(batch.sigma[0], Wanted::positive);
+  if (impl.has_programs()) batch.programs = impl.programs(batch.free, batch.form());
+
+  BatchResult out = empty_result(batch);
+  const bool in_lanes = given.in_lanes && lanes_serve(batch);
+  const std::size_t share = fits_per_task(batch.fits(), in_lanes), tasks = (batch.fits() + share - 1) / share;
+  Fits fits(batch, in_lanes, out);
+  out.threads = run_tasks(tasks, worth_threads(batch) ? Parallelism(given) : Parallelism{.threads = 1, .executor = {}}, [&](std::size_t t) {
+    fits.run(t * share, std::min(batch.fits(), (t + 1) * share));
+  });
+  fits.sum_up();
+  return out;
+}
+
+BatchResult curve_fit_batch(const PreparedModel& model, const ColumnPerFit& x, const ColumnPerFit& Y, const Matrix& P0,
+                            const BatchOptions& options) {
+  return curve_fit_batch(model, std::vector<ColumnPerFit>{x}, Y, P0, options);
+}
+
+}  // namespace nlsq::inline v0

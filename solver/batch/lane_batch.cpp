@@ -1,0 +1,204 @@
+#include "batch/lane_batch.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+namespace nlsq::inline v0 {
+
+namespace {
+
+constexpr std::size_t kFewestFits = 32;   // fewer do not fill the lanes
+constexpr std::size_t kMostRows = 2048;   // more fill vectors by themselves, and would not stay in the caches
+constexpr std::size_t kSampledRows = 8;   // of every fit, re-evaluated by the callable
+constexpr std::size_t kInFull = 64;       // every so many fits one is re-evaluated row by row
+constexpr int kIterations = 100;          // fewer allowed: counted exactly one fit at a time
+
+LaneProblem problem_of(const Batch& batch) {
+  const FitOptions& o = batch.options;
+  return {batch.y[0].size(), batch.model.names.size(), batch.free,
+          o.solve_linear_start ? batch.programs->linear : std::vector<int>{}, o.tau, o.xtol, o.gtol, o.initial_lambda, o.absolute_sigma};
+}
+
+// f32 leads where the policy is the default; one without f32 is f64 throughout.
+bool leads(const Batch& batch) { return *batch.options.precision == PrecisionPolicy{}; }
+
+// Whether f32 tells the values of a column apart, by some of them: its rounding is small beside their range. On a large
+// offset or over Unix times it is not, and what f32 leads to is where its rounding leads.
+bool seen_in_f32(const Column& column) {
+  constexpr std::size_t kSome = 32;
+  constexpr double kMostRounding = 1e-4;  // of the range
+  double least = column[0], most = least;
+  for (std::size_t k = 1; k < kSome; ++k) {
+    const double value = column[k * (column.size() - 1) / (kSome - 1)];
+    least = std::min(least, value);
+    most = std::max(most, value);
+  }
+  return 0x1p-24 * std::max(std::fabs(least), std::fabs(most)) <= kMostRounding * (most - least);
+}
+
+}  // namespace
+
+bool lanes_serve(const Batch& batch) {
+  const FitOptions& o = batch.options;
+  const PrecisionPolicy& policy = *o.precision;
+  const std::size_t rows = batch.y[0].size(), n = batch.free.size();
+  const bool plain = o.algorithm == Algorithm::levenberg_marquardt && o.geodesic != Geodesic::always &&
+                     o.variable_projection != VariableProjection::on && !o.strict && o.ftol == 0 && o.nonmonotonic_steps == 0 &&
+                     o.max_seconds == 0 && o.max_iterations >= kIterations && batch.plain() && batch.limits.empty();
+  const bool formats = leads(batch) || (!policy.adaptive && policy.rules.empty() && policy.components.empty());
+  if (!batch.programs || !batch.shared_usable || !plain || !formats) return false;
+  if (batch.fits() < kFewestFits || rows > kMostRows || rows <= n || n > static_cast<std::size_t>(most_lane_parameters)) return false;
+  for (std::size_t f = 1; f < batch.fits(); ++f) {
+    if (batch.y[f].size() != rows) return false;
+  }
+  return true;
+}
+
+LaneBatch::Way::Way(const Batch& batch, const LaneProblem& problem, bool single)
+    : pass(LanePass::make(batch.programs->programs->jacobian, problem.rows, kSampledRows, single)), minimizer(*pass, problem, single) {
+  for (std::size_t c = 0; c < batch.columns(); ++c) {
+    if (batch.column(c).shared()) pass->share_column(static_cast<int>(c), batch.column(c)[0]);
+  }
+}
+
+LaneBatch::LaneBatch(const Batch& batch, BatchResult& out)
+    : batch_(batch), out_(out), problem_(problem_of(batch)), lead_(leads(batch) ? std::make_unique<Way>(batch, problem_, true) : nullptr),
+      finish_(std::make_unique<Way>(batch, problem_, false)), worker_(batch.model, batch.programs), x_(batch.free.size()) {
+  const std::vector<std::size_t>& rows = finish_->pass->sampled_rows();
+  sampled_.resize(batch.columns() * rows.size());
+  for (std::size_t c = 0; c < batch.columns(); ++c) {
+    if (!batch.column(c).shared()) continue;
+    for (std::size_t k = 0; k < rows.size(); ++k) sampled_[c * rows.size() + k] = batch.column(c)[0][rows[k]];
+  }
+  for (std::size_t c = 0; c < batch.columns(); ++c) sampled_columns_.push_back(sampled_.data() + c * rows.size());
+  residuals_.resize(rows.size());
+  sizes_.resize(rows.size());
+}
+
+// All these fits through the lanes of one format.
+template <class End>
+void LaneBatch::send(Way& way, const std::vector<std::size_t>& fits, End end) {
+  std::size_t next = 0, busy = 0;
+  const auto begin = [&](std::size_t lane) {
+    if (next == fits.size()) return;
+    const std::size_t fit = fits[next++];
+    for (std::size_t c = 0; c < batch_.columns(); ++c) {
+      if (!batch_.column(c).shared()) way.pass->set_column(static_cast<int>(c), lane, batch_.column(c)[fit]);
+    }
+    const LaneStart& start = starts_[fit - first_];
+    way.minimizer.begin(lane, fit, values(fit), start, start.by_step ? arrivals_.data() + (fit - first_) * x_.size() : nullptr);
+    ++busy;
+  };
+  for (std::size_t lane = 0; lane < way.minimizer.lanes(); ++lane) begin(lane);
+  while (busy > 0) {
+    for (const std::size_t lane : way.minimizer.round(counters_)) {
+      (this->*end)(lane);
+      --busy;
+      begin(lane);
+    }
+  }
+}
+
+void LaneBatch::run(std::size_t first, std::size_t last) {
+  first_ = first;
+  left_.clear();
+  queue_.clear();
+  led_.clear();
+  const std::size_t n = batch_.model.names.size();
+  values_.resize((last - first) * n);
+  starts_.assign(last - first, {});
+  arrivals_.resize((last - first) * x_.size());
+  for (std::size_t f = first; f < last; ++f) {
+    std::copy_n(batch_.start_of(f), n, values(f));
+    std::copy_n(batch_.start_of(f), n, &out_.parameters(f, 0));
+    bool good = true;
+    for (std::size_t c = 0; c < batch_.columns() && good; ++c) {
+      const ColumnPerFit& column = batch_.column(c);
+      good = column.shared() || usable(column[f], c > batch_.x.size() ? Wanted::positive : Wanted::any);
+    }
+    if (!good) continue;
+    queue_.push_back(f);
+    bool seen = lead_ != nullptr;
+    for (std::size_t c = 0; c <= batch_.x.size() && seen; ++c) seen = seen_in_f32(batch_.column(c)[f]);
+    if (seen) led_.push_back(f);
+  }
+  if (lead_) send(*lead_, led_, &LaneBatch::lead);
+  send(*finish_, queue_, &LaneBatch::converge);
+  std::sort(left_.begin(), left_.end());
+}
+
+// Where f32 brought it; from the start where that is no place to go on from.
+void LaneBatch::lead(std::size_t lane) {
+  const LaneMinimizer& m = lead_->minimizer;
+  if (m.end(lane) != LaneMinimizer::End::led) return;
+  const std::size_t fit = m.fit(lane);
+  for (std::size_t j = 0; j < x_.size(); ++j) {
+    values(fit)[batch_.free[j]] = m.x(lane, j);
+    arrivals_[(fit - first_) * x_.size() + j] = m.arrival(lane, j);
+  }
+  LaneStart& start = starts_[fit - first_];
+  start = m.state(lane);
+  start.led = true;
+  start.by_step = m.arrived_by_step(lane);
+}
+
+void LaneBatch::converge(std::size_t lane) {
+  const LaneMinimizer& m = finish_->minimizer;
+  const std::size_t fit = m.fit(lane);
+  const FitOptions& o = batch_.options;
+  if (m.end(lane) != LaneMinimizer::End::converged || m.cost(lane) > m.state(lane).initial_cost) return left_.push_back(fit);
+  for (std::size_t j = 0; j < x_.size(); ++j) x_[j] = m.x(lane, j);
+  m.linearization(lane, at_);
+  CertificateTests tests{o.tau, o.xtol, o.gtol};
+  tests.initial_cost = m.state(lane).initial_cost;
+  tests.unit_sigma = o.absolute_sigma;
+  if (!certify_plain(at_, x_, problem_.rows, tests, certificate_) || !confirmed(lane, fit)) return left_.push_back(fit);
+  const BatchEnd end{at_.cost, certificate_.decrement_sigma, Verdict::converged, Termination::converged, m.state(lane).iterations,
+                     static_cast<int>(x_.size())};
+  store(batch_, fit, end, [&](std::size_t j) { return x_[j]; }, [&](std::size_t j) { return certificate_.variances[j]; }, out_);
+  ++done_;
+}
+
+// Residuals at x_ by the user's own callable beside those of the lane, as Minimizer compares them, on a few rows spread
+// over the data; for some fits on all.
+bool LaneBatch::confirmed(std::size_t lane, std::size_t fit) {
+  if (fit % kInFull == 0) return confirmed_in_full(fit);
+  const std::vector<std::size_t>& rows = finish_->pass->sampled_rows();
+  const std::size_t count = rows.size();
+  for (std::size_t c = 0; c < batch_.columns(); ++c) {
+    if (batch_.column(c).shared()) continue;
+    for (std::size_t k = 0; k < count; ++k) sampled_[c * count + k] = batch_.column(c)[fit][rows[k]];
+  }
+  worker_->rows.set_parameters({batch_.start_of(fit), batch_.model.names.size()});
+  worker_->rows.reference_rows(x_, sampled_columns_, count, residuals_.data(), sizes_.data());
+  double squares = 0, largest = 0;
+  for (std::size_t k = 0; k < count; ++k) {
+    const double difference = finish_->pass->residual(k, lane) - residuals_[k];
+    squares += difference * difference;
+    largest = std::max(largest, std::fabs(difference) / sizes_[k]);
+  }
+  const double share = static_cast<double>(problem_.rows) / static_cast<double>(count);
+  return agree(largest, std::sqrt(squares * share));
+}
+
+// The rows' own program is compared with the callable, and its cost with the lane's.
+bool LaneBatch::confirmed_in_full(std::size_t fit) {
+  columns_.clear();
+  for (std::size_t c = 0; c < batch_.columns(); ++c) columns_.push_back(batch_.column(c)[fit]);
+  worker_->set(columns_, {batch_.start_of(fit), batch_.model.names.size()});
+  worker_->evaluator.keep_time(false);
+  worker_->evaluator.recheck_into(x_, problem_.rows, recheck_);
+  const double cost = worker_->evaluator.cost(x_, Format::f64).cost;
+  counters_.add(worker_->evaluator.counters());
+  const double noise = 1e-14 * (recheck_.magnitude * std::sqrt(2 * at_.cost) + 2 * at_.cost);
+  return agree(recheck_.largest, recheck_.discrepancy) && std::fabs(cost - at_.cost) <= noise;
+}
+
+// Beyond rounding: large beside the terms, and large enough to move a parameter by τ standard errors.
+bool LaneBatch::agree(double largest, double discrepancy) const {
+  const double sigma = scatter(at_.cost, problem_.rows, x_.size(), problem_.unit_sigma);
+  return largest <= 1e-9 || discrepancy <= problem_.tau * sigma;
+}
+
+}  // namespace nlsq::inline v0

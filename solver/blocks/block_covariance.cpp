@@ -1,0 +1,283 @@
+// Covariances of chosen blocks: columns of H⁻¹, H = JᵀJ, by the factors that a solve has, each refined once against J
+// itself, e - Jᵀ(J x). What that changes tells how many digits there are (Higham, Accuracy and Stability of
+// Numerical Algorithms, 12.1). Where they are too few, and where H is not positive definite in f64, a small J is
+// factored itself: QR, then the singular values of R, columns at unit length.
+#include "dense/dense_algebra.hpp"
+#include "support/fp_environment.hpp"
+#include "blocks/prepared_problem.hpp"
+#include "linear/small_svd.hpp"
+
+#include <nlsq/covariance.hpp>
+#include <nlsq/error.hpp>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace nlsq::inline v0 {
+
+namespace {
+
+constexpr double kU = 0x1p-53;
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+constexpr double kEnough = 1e-6;    // error from which on J itself is asked
+constexpr double kWorthless = 1e-2; // error from which on numbers are none
+constexpr double kLeastSingular = 1e-11;  // of the largest: directions below are not determined
+constexpr std::size_t kMostDense = 1000;  // numbers to be found
+constexpr double kMostWork = 8e9;         // multiply-adds of the factorisation
+
+// Of a square matrix: singular values, largest first, and the right singular vectors, one after the other.
+struct SingularValues {
+  std::vector<double> values, V;
+};
+
+}  // namespace
+
+struct CovarianceWork {
+  Problem::Impl& impl;
+  const CovarianceOptions& options;
+  BlockCovariance out;
+  std::shared_ptr<PreparedProblem> prepared;
+  std::vector<double> x, r, scale;
+  std::vector<std::size_t> columns;  // tangent number of each chosen one
+  double cost = 0;
+  std::vector<double> own = {};  // residuals by the functions themselves
+
+  const double* J() const { return prepared->model.records<double>(); }
+  std::size_t size() const { return prepared->structure.tangent_size(); }
+
+  void choose(const std::vector<const double*>& blocks) {
+    for (const double* data : blocks) {
+      const auto known = impl.by_address.find(data);
+      if (known == impl.by_address.end()) throw ValidationError("covariance: this pointer is no parameter block of the problem");
+      const ParameterBlock& block = impl.parameters[known->second];
+      BlockCovariance::Chosen chosen;
+      chosen.data = data;
+      chosen.ambient = static_cast<std::size_t>(block.size);
+      chosen.tangent = static_cast<std::size_t>(block.manifold ? block.manifold->tangent() : block.size);
+      chosen.held = block.constant;
+      chosen.first = columns.size();
+      chosen.plus.assign(chosen.ambient, chosen.tangent);
+      if (block.manifold && chosen.tangent > 0) block.manifold->plus_jacobian(data, chosen.plus.data());
+      for (std::size_t i = 0; !block.manifold && i < chosen.tangent; ++i) chosen.plus(i, i) = 1;
+      const std::int64_t offset = prepared->structure.tangent_offset(known->second);
+      chosen.used = offset >= 0;
+      for (std::size_t i = 0; offset >= 0 && i < chosen.tangent; ++i) columns.push_back(static_cast<std::size_t>(offset) + i);
+      out.chosen_.push_back(std::move(chosen));
+    }
+    out.tangent_.assign(columns.size(), columns.size(), kNaN);
+  }
+
+  // J in f64 at the present values. False: there is none.
+  bool linearize() {
+    BlockModel& model = prepared->model;
+    cost = model.cost(x, r);
+    if (model.carried() && model.carries_wrongly(x)) {
+      model.record_again(x);
+      cost = model.cost(x, r);
+    }
+    if (!model.recheck(x, r, own).repeats) {
+      model.distrust("a program gave other residuals than the function itself");
+      cost = model.cost(x, r);
+    }
+    if (!std::isfinite(cost)) return false;
+    model.apply_losses(options.apply_losses);
+    model.linearize<double>(x, r);
+    prepared->solver.gather<double, double>(J(), [&](std::size_t first, std::size_t last) { model.finish<double>(first, last); });
+    model.apply_losses(true);
+    for (const double square : prepared->solver.squares()) scale.push_back(square > 0 ? std::sqrt(square) : 1);
+    return std::ranges::all_of(scale, [](double d) { return std::isfinite(d); });
+  }
+
+  // By the normal equations. False where they are not positive definite, or give no digit.
+  bool by_elimination() {
+    SchurSolver& solver = prepared->solver;
+    if (!solver.factor(J())) return false;
+    std::vector<double> column(size()), image(size());
+    double worst = 0;
+    for (std::size_t k = 0; k < columns.size(); ++k) {
+      std::ranges::fill(column, 0.0);
+      column[columns[k]] = 1;
+      solver.solve_factored(J(), column);
+      solver.multiply(J(), column, image);
+      for (double& v : image) v = -v;
+      image[columns[k]] += 1;
+      solver.solve_factored(J(), image);
+      double changed = 0, whole = 0;
+      for (std::size_t j = 0; j < size(); ++j) {
+        changed += std::pow(scale[j] * image[j], 2);
+        column[j] += image[j];
+        whole += std::pow(scale[j] * column[j], 2);
+      }
+      const double share = std::sqrt(changed / whole);
+      worst = std::isnan(share) ? std::numeric_limits<double>::infinity() : std::max(worst, share);
+      for (std::size_t i = 0; i < columns.size(); ++i) out.tangent_(i, k) = column[columns[i]];
+    }
+    for (std::size_t i = 0; i < columns.size(); ++i) {
+      for (std::size_t k = 0; k < i; ++k) out.tangent_(i, k) = out.tangent_(k, i) = 0.5 * (out.tangent_(i, k) + out.tangent_(k, i));
+    }
+    out.error = worst;
+    return worst <= kWorthless;
+  }
+
+  bool is_small() const {
+    const auto n = static_cast<double>(size()), m = std::max(static_cast<double>(prepared->structure.residuals), n);
+    return size() <= kMostDense && 2 * m * n * n <= kMostWork;
+  }
+
+  // Of J D⁻¹, D = diag(by), by way of its triangle.
+  SingularValues decompose(std::span<const double> by) const {
+    const std::size_t n = size(), rows = std::max(prepared->structure.residuals, n);
+    std::vector<double> A(rows * n);
+    std::size_t i = 0;
+    prepared->solver.row_by_row(J(), [&](std::span<const double> row, double) {
+      for (std::size_t j = 0; j < n; ++j) A[j * rows + i] = row[j] / by[j];
+      ++i;
+    });
+    dense::householder_qr(A.data(), rows, n);
+    std::vector<double> R(n * n), no_right_side(n), projected(n);
+    for (std::size_t j = 0; j < n; ++j) std::copy_n(&A[j * rows], j + 1, &R[j * n]);
+    SingularValues svd{std::vector<double>(n), std::vector<double>(n * n)};
+    small_svd(R.data(), n, no_right_side.data(), svd.values.data(), svd.V.data(), projected.data());
+    return svd;
+  }
+
+  // B Bᵀ, B the chosen rows of D⁻¹ V Σ⁻¹, singular values beyond the first `kept` left out.
+  void from_singular_values(const SingularValues& svd, std::span<const double> by, std::size_t kept) {
+    const std::size_t n = size();
+    std::vector<double> B(columns.size() * kept);  // by rows
+    for (std::size_t i = 0; i < columns.size(); ++i) {
+      for (std::size_t k = 0; k < kept; ++k) B[i * kept + k] = svd.V[k * n + columns[i]] / svd.values[k] / by[columns[i]];
+    }
+    for (std::size_t i = 0; i < columns.size(); ++i) {
+      for (std::size_t k = 0; k <= i; ++k) {
+        out.tangent_(i, k) = out.tangent_(k, i) = dense::dot(&B[i * kept], &B[k * kept], kept);
+      }
+    }
+  }
+
+  void by_singular_values() {
+    const SingularValues scaled = decompose(scale);
+    const std::vector<double>& s = scaled.values;
+    const std::size_t n = size();
+    const auto rank = static_cast<std::size_t>(std::ranges::count_if(s, [&](double v) { return v > kLeastSingular * s[0]; }));
+    out.rank = static_cast<int>(rank);
+    out.determined = rank == n;
+    if (out.determined) {
+      out.error = static_cast<double>(n) * kU * s[0] / s[n - 1];
+      return from_singular_values(scaled, scale, n);
+    }
+    if (!options.pseudo_inverse) return;
+    // What is known and what is not depends on the units: those of the parameters themselves, as is the custom.
+    const std::vector<double> ones(n, 1.0);
+    const SingularValues plain = decompose(ones);
+    out.error = static_cast<double>(n) * kU * plain.values[0] / plain.values[rank - 1];
+    from_singular_values(plain, ones, rank);
+  }
+
+  void invert() {
+    out.parameters = static_cast<int>(size());
+    out.determined = by_elimination();
+    if (out.determined) out.rank = out.parameters;
+    if (out.determined && out.error <= kEnough) return;
+    if (is_small()) {
+      std::fill_n(out.tangent_.data(), columns.size() * columns.size(), kNaN);
+      out.error = 0;
+      return by_singular_values();
+    }
+    if (out.determined) return;
+    std::fill_n(out.tangent_.data(), columns.size() * columns.size(), kNaN);
+    out.error = 0;
+    out.rank = prepared->solver.rank(J(), scale).rank;
+    if (out.rank == out.parameters) out.rank = -1;  // by pivots alone: too near to tell
+    if (options.pseudo_inverse) {
+      throw ValidationError(fmt::format("covariance: a pseudo-inverse of {} numbers is asked for; up to {} are looked at", size(), kMostDense));
+    }
+  }
+
+  void describe() {
+    const double left = static_cast<double>(r.size()) - (out.rank >= 0 ? out.rank : out.parameters);
+    double squares = 0;
+    for (const double v : r) squares += v * v;
+    out.residual_variance = left > 0 ? squares / left : kNaN;
+    if (out.determined) {
+      out.message = fmt::format("all {} directions are determined; relative error {:.0e}", out.parameters, std::max(out.error, kU));
+    } else {
+      out.message = out.rank >= 0 ? fmt::format("the data determine {} of {} directions", out.rank, out.parameters)
+                                  : fmt::format("the data do not determine all {} directions, or not to one digit", out.parameters);
+      out.message += options.pseudo_inverse ? "; pseudo-inverse" : "; hold blocks constant until the rest is determined, or ask for the pseudo-inverse";
+    }
+  }
+};
+
+BlockCovariance covariance(Problem& problem, const std::vector<const double*>& blocks, const CovarianceOptions& options) {
+  const FpEnvironment environment;
+  Problem::Impl& impl = problem.impl();
+  impl.close_gaps();
+  CovarianceWork work{.impl = impl, .options = options, .out = {}, .prepared = nullptr, .x = numbers_of(impl), .r = {}, .scale = {}, .columns = {}};
+  work.prepared = take_prepared(impl, work.x, options, StepSolver::factored, nullptr);
+  work.choose(blocks);
+  if (work.linearize()) {
+    work.invert();
+    work.describe();
+  } else {
+    work.out.parameters = static_cast<int>(work.size());
+    work.out.residual_variance = kNaN;
+    work.out.message = "the residuals or their derivatives are not finite at the present values";
+  }
+  keep_prepared(impl, std::move(work.prepared));
+  return std::move(work.out);
+}
+
+std::size_t BlockCovariance::place(const double* block) const {
+  const auto found = std::ranges::find(chosen_, block, &Chosen::data);
+  if (found == chosen_.end()) throw ValidationError("covariance: this parameter block was not chosen");
+  return static_cast<std::size_t>(found - chosen_.begin());
+}
+
+Matrix BlockCovariance::tangent_block(const double* a, const double* b) const {
+  const Chosen &p = chosen_[place(a)], &q = chosen_[place(b)];
+  const bool held = p.held || q.held;
+  Matrix out(p.tangent, q.tangent, held ? 0 : kNaN);
+  for (std::size_t i = 0; !held && p.used && q.used && i < p.tangent; ++i) {
+    for (std::size_t j = 0; j < q.tangent; ++j) out(i, j) = tangent_(p.first + i, q.first + j);
+  }
+  return out;
+}
+
+Matrix BlockCovariance::block(const double* a, const double* b) const {
+  const Chosen &p = chosen_[place(a)], &q = chosen_[place(b)];
+  const Matrix inner = tangent_block(a, b);
+  Matrix out(p.ambient, q.ambient);
+  for (std::size_t i = 0; i < p.ambient; ++i) {
+    for (std::size_t j = 0; j < q.ambient; ++j) {
+      for (std::size_t k = 0; k < p.tangent; ++k) {
+        for (std::size_t l = 0; l < q.tangent; ++l) out(i, j) += p.plus(i, k) * inner(k, l) * q.plus(j, l);
+      }
+    }
+  }
+  return out;
+}
+
+Matrix BlockCovariance::joint() const {
+  std::size_t all = 0;
+  for (const Chosen& chosen : chosen_) all += chosen.ambient;
+  Matrix out(all, all);
+  std::size_t row = 0;
+  for (const Chosen& p : chosen_) {
+    std::size_t column = 0;
+    for (const Chosen& q : chosen_) {
+      const Matrix part = block(p.data, q.data);
+      for (std::size_t i = 0; i < p.ambient; ++i) {
+        for (std::size_t j = 0; j < q.ambient; ++j) out(row + i, column + j) = part(i, j);
+      }
+      column += q.ambient;
+    }
+    row += p.ambient;
+  }
+  return out;
+}
+
+}  // namespace nlsq::inline v0

@@ -1,0 +1,87 @@
+// Derivatives that a residual function gives by itself, beside differences of its residuals: a wrong one makes a point look
+// like a minimum that is none.
+#include "blocks/block_system.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace nlsq::inline v0 {
+
+namespace {
+
+constexpr double kWrong = 1e-3;            // of the derivative's size: what is less leaves the minimum where it is
+constexpr double kShares[] = {1e-5, 1e-6}; // of a number, by which it is moved either way: both have to disagree
+constexpr std::size_t kMostSingly = 32;    // tangent numbers that are looked at one by one
+constexpr std::size_t kDirections = 4;     // else, directions along all of them
+
+double norm(std::span<const double> v) {
+  double squares = 0;
+  for (const double x : v) squares += x * x;
+  return std::sqrt(squares);
+}
+
+// Tangent numbers, one at a time or all together with signs that look like chance.
+std::vector<std::vector<double>> directions(std::span<const double> sizes) {
+  std::vector<std::vector<double>> out;
+  const auto length = [&](std::size_t j) { return sizes[j] > 0 ? sizes[j] : 1.0; };
+  if (sizes.size() <= kMostSingly) {
+    for (std::size_t j = 0; j < sizes.size(); ++j) {
+      out.emplace_back(sizes.size(), 0.0);
+      out.back()[j] = length(j);
+    }
+    return out;
+  }
+  std::uint32_t state = 1;
+  for (std::size_t k = 0; k < kDirections; ++k) {
+    std::vector<double>& direction = out.emplace_back(sizes.size());
+    for (std::size_t j = 0; j < sizes.size(); ++j) {
+      state = state * 1664525U + 1013904223U;
+      direction[j] = (state >> 31) != 0 ? length(j) : -length(j);
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+// At x, where J is known in f64, and known again afterwards.
+void BlockSystem::check_own_derivatives(Recheck& out) {
+  model_.apply_losses(false);
+  const std::vector<std::uint8_t> fixed = at_.fixed;
+  const std::size_t fixed_count = at_.fixed_count;
+  gather(at_);
+  const std::vector<double> sizes = tangent_sizes(model_.problem(), structure_, at_.x);
+  const double rounding = 0x1p-43 * norm(at_.r);
+  std::vector<double> ahead, behind;
+  std::size_t number = 0;
+  for (std::vector<double>& direction : directions(sizes)) {
+    const std::size_t here = number++;
+    for (std::size_t j = 0; j < direction.size(); ++j) {
+      if (fixed_count > 0 && fixed[j] != 0) direction[j] = 0;
+    }
+    const std::vector<double> given = model_.times(direction);
+    double least = 1e300;
+    for (const double share : kShares) {
+      const bool known = model_.moved_residuals(at_.x, at_.r, direction, share, ahead) &&
+                         model_.moved_residuals(at_.x, at_.r, direction, -share, behind);
+      if (!known) {
+        least = 0;
+        break;
+      }
+      std::vector<double> off(given.size());
+      for (std::size_t i = 0; i < off.size(); ++i) {
+        ahead[i] = 0.5 * (ahead[i] + behind[i]);
+        off[i] = ahead[i] - given[i];
+      }
+      const double size = std::max(norm(ahead), norm(given)), error = norm(off) - rounding / share;
+      least = std::min(least, size > 0 ? error / size : 0.0);
+    }
+    if (!(least > kWrong) || least <= out.jacobian_difference) continue;
+    out.jacobian_difference = least;
+    out.wrong_column = static_cast<int>(sizes.size() <= kMostSingly ? here : 0);
+  }
+  model_.apply_losses(true);
+  differentiate(at_, at_.model.plan);
+}
+
+}  // namespace nlsq::inline v0

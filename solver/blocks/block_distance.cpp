@@ -1,0 +1,149 @@
+#include "blocks/block_distance.hpp"
+
+#include "dense/dense_algebra.hpp"
+#include "linear/determined_subspace.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace nlsq::inline v0 {
+
+namespace {
+
+constexpr double kLeastDamping = 1e-15, kMostDamping = 1e-6;
+constexpr int kRefinements = 3;
+constexpr double kEnough = 1e-8;             // gain of a refinement, relative to what was promised before
+constexpr std::size_t kFewColumns = 64;      // unknowns, and multiply-adds, of a QR that costs nothing
+constexpr double kFewProducts = 4e6;
+constexpr std::size_t kDoubtColumns = 400;   // the same where the factors fail
+constexpr double kDoubtProducts = 2e9;
+
+double dot_of(std::span<const double> a, std::span<const double> b) {
+  double sum = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) sum += a[i] * b[i];
+  return sum;
+}
+
+// Free tangent numbers.
+std::vector<std::size_t> free_columns(const BlockPoint& at) {
+  std::vector<std::size_t> free;
+  for (std::size_t j = 0; j < at.structure.tangent_size(); ++j) {
+    if (!at.is_fixed(j)) free.push_back(j);
+  }
+  return free;
+}
+
+bool is_small(const BlockPoint& at, std::size_t columns, double products) {
+  const double n = static_cast<double>(at.free()), m = static_cast<double>(at.structure.residuals);
+  return !at.solver.iterative() && at.free() <= columns && 2 * m * n * n <= products;
+}
+
+// QR of J D⁻¹ with r beside it, then the singular values of R.
+BlockDistance by_triangle(const BlockPoint& at, std::span<const double> norms) {
+  BlockDistance out;
+  const std::vector<std::size_t> free = free_columns(at);
+  const std::size_t n = free.size(), rows = std::max(at.structure.residuals, n);
+  out.step.assign(at.structure.tangent_size(), 0.0);
+  out.known = out.qr = true;
+  if (n == 0) {
+    out.rank = 0;
+    out.condition = 1;
+    return out;
+  }
+  std::vector<double> A(rows * n, 0.0), right(rows, 0.0), scale(n);
+  for (std::size_t j = 0; j < n; ++j) scale[j] = norms[free[j]];
+  std::size_t i = 0;
+  bool finite = true;
+  at.solver.row_by_row(at.model.records<double>(), [&](std::span<const double> row, double residual) {
+    for (std::size_t j = 0; j < n; ++j) {
+      A[j * rows + i] = row[free[j]] / scale[j];
+      finite = finite && std::isfinite(A[j * rows + i]);
+    }
+    finite = finite && std::isfinite(residual);
+    right[i++] = residual;
+  });
+  if (!finite) return {};
+  dense::householder_qr(A.data(), rows, n, right.data());
+  std::vector<double> R(n * n, 0.0), z(right.begin(), right.begin() + static_cast<std::ptrdiff_t>(n));
+  for (std::size_t j = 0; j < n; ++j) std::copy_n(&A[j * rows], j + 1, &R[j * n]);
+  Certified found;
+  found.step.assign(n, 0.0);
+  analyse({R.data(), z.data(), scale, true}, found);
+  for (std::size_t j = 0; j < n; ++j) out.step[free[j]] = found.step[j];
+  out.rank = found.certificate.rank;
+  out.condition = found.certificate.condition;
+  out.error = found.certificate.covariance_error;
+  out.decrement = found.certificate.decrement_sigma;
+  return out;
+}
+
+// Steps again from where the damped one ends. Directions that the damping hides show there, and count with what the
+// gradient along them promises; if that is rounding, the data do not determine them.
+void refine(const BlockPoint& at, const BlockTerms& terms, BlockDistance& out) {
+  const double* J = at.model.records<double>();
+  const std::vector<double>& gradient = at.solver.gradient();
+  std::vector<double> left(gradient.size()), delta, image(gradient.size());
+  for (int round = 0; round < kRefinements; ++round) {
+    at.solver.multiply(J, out.step, left);
+    for (std::size_t j = 0; j < left.size(); ++j) left[j] = at.is_fixed(j) ? 0 : left[j] + gradient[j];
+    delta.assign(left.begin(), left.end());
+    at.solver.solve_factored(J, delta);
+    double noise = 0;
+    for (std::size_t j = 0; j < delta.size(); ++j) {
+      delta[j] = at.is_fixed(j) ? 0 : -delta[j];
+      noise += terms.gradient_noise[j] * std::fabs(delta[j]);
+    }
+    at.solver.multiply(J, delta, image);
+    const double slope = -dot_of(left, delta), curvature = dot_of(delta, image);
+    if (!(slope > noise) || !(curvature > 0)) return;
+    const double gain = slope * slope / curvature;  // twice the decrease of the model
+    const double squares = out.decrement * out.decrement;
+    for (std::size_t j = 0; j < delta.size(); ++j) out.step[j] += slope / curvature * delta[j];
+    out.decrement = std::sqrt(squares + gain);
+    if (!(gain > kEnough * squares)) return;
+  }
+}
+
+BlockDistance by_elimination(const BlockPoint& at, const BlockTerms& terms, std::span<const double> norms) {
+  BlockDistance out;
+  BlockStep step;
+  const double* J = at.model.records<double>();
+  for (double lambda = kLeastDamping; lambda <= kMostDamping && !step.factored; lambda *= 10) {
+    at.solver.solve<double, double>(J, lambda, norms, step);
+    out.linear_iterations += step.iterations;
+  }
+  if (!step.factored) return out;
+  out.known = true;
+  out.reached = step.reached;
+  out.decrement = std::sqrt(std::max(2 * step.predicted, 0.0));
+  out.step = std::move(step.step);
+  out.condition = std::numeric_limits<double>::quiet_NaN();
+  if (at.solver.iterative()) {
+    out.decrement = step.decrement;
+    return out;
+  }
+  refine(at, terms, out);
+  const RankEstimate rank = at.solver.rank(J, norms);
+  out.rank = rank.rank;  // fixed columns are zero, and count for nothing
+  out.rank_estimated = rank.estimated;
+  return out;
+}
+
+}  // namespace
+
+std::vector<double> column_norms(const SchurSolver& solver) {
+  std::vector<double> norms;
+  for (const double square : solver.squares()) norms.push_back(square > 0 ? std::sqrt(square) : 1);
+  return norms;
+}
+
+BlockDistance block_distance(const BlockPoint& at, const BlockTerms& terms) {
+  const std::vector<double> norms = column_norms(at.solver);
+  if (is_small(at, kFewColumns, kFewProducts)) return by_triangle(at, norms);
+  BlockDistance out = by_elimination(at, terms, norms);
+  if (!out.known && is_small(at, kDoubtColumns, kDoubtProducts)) return by_triangle(at, norms);
+  return out;
+}
+
+}  // namespace nlsq::inline v0

@@ -1,0 +1,72 @@
+// Two doubts that first-order tests do not raise: a point that is stationary and no minimum, and parameters that are
+// determined elsewhere and not here. Both are looked for where unknowns are few.
+#include "blocks/block_system.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace nlsq::inline v0 {
+
+// Where the cost curves down along some direction, x is a saddle. Large residuals make one of what JᵀJ takes for a minimum;
+// so do losses that bend back. Then out.step leads to a lower cost.
+BlockSystem::Curved BlockSystem::curvature_at_end(const BlockJudgement& judgement, Certified& out) {
+  constexpr double kNegative = -1e-4;  // of the largest curvature
+  constexpr int kLengths = 12;
+  const std::size_t free = structure_.tangent_size() - at_.fixed_count;
+  if (low() || solver_.iterative() || free > kMostExamined || judgement.certificate.governed_by == "zero residual") {
+    return Curved::unknown;
+  }
+  const SecondOrder found = find_second_order();
+  if (found.known && found.definite) return Curved::up;
+  if (!found.known || !(found.least < kNegative)) return Curved::unknown;
+  const double cost = at_.model.cost, enough = judgement.contradiction();
+  std::vector<double> trial;
+  for (const double way : {1.0, -1.0}) {
+    // The length for which the model would lose the whole cost, and shorter ones.
+    double length = way * std::sqrt(2 * cost / -found.least);
+    for (int k = 0; k < kLengths; ++k, length *= 0.5) {
+      std::vector<double> step = found.along_least;
+      for (double& s : step) s *= length;
+      model_.plus(at_.x, step, trial);
+      if (!(evaluate(trial, trial_) < cost - enough)) continue;
+      out.step = std::move(step);
+      return Curved::down;
+    }
+  }
+  return Curved::unknown;
+}
+
+// Of J at a point; -1 where it is not known.
+int BlockSystem::rank_at(std::span<const double> x) {
+  Known there;
+  if (!std::isfinite(evaluate(x, there)) || !gather(there)) return -1;
+  const BlockPoint point{model_, structure_, model_.problem(), solver_, there.x, there.r, there.model.cost, {}, 0};
+  const BlockTerms terms = measure_terms(structure_, model_.problem(), model_.records<double>(), there.x, there.model.cost);
+  const BlockDistance distance = block_distance(point, terms);
+  return distance.known ? distance.rank : -1;
+}
+
+// Whether the data determine more at the start, or beside x with one number of x far smaller or larger. Then what is not
+// determined at x is no property of the problem.
+bool BlockSystem::lost_parameters(int rank) {
+  constexpr std::size_t kMost = 16;  // numbers that are moved one by one
+  if (structure_.tangent_size() > kMostExamined || solver_.iterative() || at_.fixed_count > 0) return false;
+  bool lost = rank_at(start_) > rank;
+  for (std::uint32_t p = 0; p < model_.problem().parameters.size() && !lost; ++p) {
+    const ParameterBlock& block = model_.problem().parameters[p];
+    if (structure_.tangent_offset(p) < 0 || block.manifold || structure_.tangent_size() > kMost) continue;
+    for (int i = 0; i < block.size && !lost; ++i) {
+      for (const double factor : {1e-3, 0.1, 10.0, 1e3}) {
+        std::vector<double> x = at_.x;
+        for (double& v : x) v *= 1.07;  // not where columns happen to depend on each other
+        x[structure_.list.offsets[p] + static_cast<std::size_t>(i)] *= factor;
+        if (model_.bounds().project(x)) continue;
+        lost = lost || rank_at(x) > rank;
+      }
+    }
+  }
+  differentiate(at_, at_.model.plan);
+  return lost;
+}
+
+}  // namespace nlsq::inline v0

@@ -1,0 +1,106 @@
+// What the derivatives of a block problem are evaluated in, program by program: f64 where sampled blocks show that f32
+// spoils them, or where they leave its range.
+#include "blocks/block_model.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace nlsq::inline v0 {
+
+namespace {
+
+// Share of the threshold epsilon_j, which is of J's error as the normal matrix measures it, that the error of a single
+// column may have: that matrix may magnify it. By default 1e-3: four of f32's seven digits are gone then.
+constexpr double kOfColumn = 0.01;
+
+bool unbounded(const float* first, std::size_t count) {
+  return std::any_of(first, first + count, [](float v) { return !std::isfinite(v); });
+}
+
+}  // namespace
+
+void BlockModel::start_formats(const PrecisionPolicy& policy) {
+  most_error_ = kOfColumn * policy.thresholds.epsilon_j;
+  component_wide_.assign(1, policy.residual == Format::f64);
+  for (const std::string& name : problem_.component_names) component_wide_.push_back(policy.formats_of(name).residual == Format::f64);
+  escalations_of_.assign(component_wide_.size(), 0);
+  sampled_error_ = 0;
+  apply_formats();
+}
+
+void BlockModel::apply_formats() {
+  for (std::size_t p = 0; p < evaluator_.programs(); ++p) evaluator_.set_wide(p, component_wide_.empty() ? false : component_wide_[evaluator_.program(p).component]);
+}
+
+bool BlockModel::all_wide() const {
+  for (std::size_t p = 0; p < evaluator_.programs(); ++p) {
+    if (!evaluator_.program(p).wide) return false;
+  }
+  return true;
+}
+
+void BlockModel::widen_all() {
+  component_wide_.assign(component_wide_.size(), true);
+  apply_formats();
+}
+
+void BlockModel::widen(std::size_t program, double error) {
+  const BlockProgramInfo info = evaluator_.program(program);
+  evaluator_.set_wide(program, true);
+  ++escalations_of_[info.component];
+  widened_.push_back({info.component > 0 ? problem_.component_names[info.component - 1] : std::string(), info.blocks, error});
+}
+
+// Programs whose f32 derivatives are spoilt are evaluated again.
+void BlockModel::heed_samples(std::span<const double> x) {
+  sampled_error_ = 0;
+  std::vector<std::uint8_t> again(evaluator_.programs(), 0);
+  bool any = false;
+  for (const auto& pass : passes_) {
+    if (!pass) continue;
+    for (const SampledError& sample : pass->take_samples()) {
+      if (sample.error <= most_error_) {
+        sampled_error_ = std::max(sampled_error_, sample.error);
+        continue;
+      }
+      widen(sample.program, sample.error);
+      again[sample.program] = 1;
+      any = true;
+    }
+  }
+  if (!any) return;
+  for_each_tile([&](BlockPass& pass, std::size_t tile, std::size_t) {
+    const std::size_t program = evaluator_.program_of(tile);
+    if (program < again.size() && again[program]) pass.jacobian(tile, x, J_f32_.data());
+  });
+}
+
+// After finish(): derivatives that are not finite in f32 may be so in f64.
+bool BlockModel::widen_unbounded() {
+  const BlockStructure& s = structure_;
+  const std::vector<BlockPlace> places = evaluator_.places();
+  bool any = false;
+  for (std::size_t slot = 0; slot < s.list.blocks(); ++slot) {
+    const std::uint32_t program = places[slot].group;
+    if (program == BlockPlace::kNowhere || evaluator_.program(program).wide) continue;
+    if (!unbounded(J_f32_.data() + s.record()[slot], std::size_t{s.stride()[slot]} * s.rows[slot])) continue;
+    widen(program, std::numeric_limits<double>::infinity());
+    any = true;
+  }
+  return any;
+}
+
+std::vector<ComponentSummary> BlockModel::components() const {
+  std::vector<ComponentSummary> parts;
+  if (!problem_.has_components()) return parts;
+  std::vector<std::size_t> rows(problem_.component_names.size() + 1, 0);
+  for (std::size_t slot = 0; slot < structure_.list.blocks(); ++slot) rows[structure_.list.component[slot]] += structure_.rows[slot];
+  for (std::uint32_t c = 0; c < rows.size(); ++c) {
+    if (rows[c] == 0) continue;
+    parts.push_back({c > 0 ? problem_.component_names[c - 1] : "", rows[c], escalations_of_[c], counters(c)});
+  }
+  return parts;
+}
+
+}  // namespace nlsq::inline v0

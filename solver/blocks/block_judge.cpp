@@ -1,0 +1,166 @@
+#include "blocks/block_judge.hpp"
+
+#include "certificate/certificate.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace nlsq::inline v0 {
+
+namespace {
+
+constexpr double kU = 0x1p-53;
+constexpr double kSettled = 1e-4;      // of tau: share of a standard error below which no step need be shorter
+constexpr double kLostSignificance = 1e-3, kGrown = 1e3, kGrownUnseen = 100, kGrownUndetermined = 1e6;
+constexpr double kSquareable = 0x1p-1000;
+
+// Steps are short: beside the parameter itself, or beside its standard error with all others known, which is the
+// least it can be.
+bool every_step_is_short(const BlockPoint& at, const BlockTests& tests, const BlockJudgement& j) {
+  const std::vector<double> sizes = tangent_sizes(at.problem, at.structure, at.x);
+  const double relative = std::max({tests.xtol, 8 * kU, j.distance.qr ? j.distance.error : 0.0});
+  const double in_sigma = kSettled * tests.tau * j.sigma;
+  for (std::size_t k = 0; k < sizes.size(); ++k) {
+    if (at.is_fixed(k)) continue;
+    const double step = std::fabs(j.distance.step[k]);
+    if (!(step <= relative * sizes[k] || step * std::sqrt(at.solver.squares()[k]) <= in_sigma)) return false;
+  }
+  return true;
+}
+
+// Squares that underflow hide a gradient.
+bool squares_underflow(const BlockPoint& at, const BlockTerms& terms) {
+  for (std::size_t k = 0; k < terms.largest.size(); ++k) {
+    if (!at.is_fixed(k) && terms.largest[k] > 0 && !(at.solver.squares()[k] > kSquareable)) return true;
+  }
+  return false;
+}
+
+// A parameter that has grown by orders of magnitude until it moves no residual any more, not even by its own size, is on
+// its way to infinity: the cost is flat there, and no minimum. So is one that has grown further still where the data do not
+// determine all directions.
+bool ran_away(const BlockPoint& at, const BlockTests& tests, double sigma, bool deficient) {
+  const BlockStructure& s = at.structure;
+  for (std::uint32_t p = 0; p < at.problem.parameters.size(); ++p) {
+    const ParameterBlock& block = at.problem.parameters[p];
+    const std::int64_t first = s.tangent_offset(p);
+    if (first < 0 || block.manifold) continue;
+    for (int i = 0; i < block.size; ++i) {
+      const std::size_t number = s.list.offsets[p] + static_cast<std::size_t>(i), k = static_cast<std::size_t>(first + i);
+      if (at.is_fixed(k)) continue;
+      const double size = std::fabs(at.x[number]), before = std::max(std::fabs(tests.start[number]), 1.0);
+      const double norm = std::sqrt(at.solver.squares()[k]);
+      const bool unseen = norm == 0 && size > kGrownUnseen * before;
+      const bool insignificant = size > kGrown * before && norm * size <= kLostSignificance * sigma;
+      if (unseen || insignificant || (deficient && size > kGrownUndetermined * before)) return true;
+    }
+  }
+  return false;
+}
+
+double relative_step(const BlockPoint& at, std::span<const double> step) {
+  const std::vector<double> sizes = tangent_sizes(at.problem, at.structure, at.x);
+  double moved = 0, whole = 0;
+  for (std::size_t k = 0; k < step.size(); ++k) {
+    if (at.is_fixed(k)) continue;
+    moved += step[k] * step[k] * at.solver.squares()[k];
+    whole += sizes[k] * sizes[k] * at.solver.squares()[k];
+  }
+  return moved == 0 ? 0 : std::sqrt(moved / whole);
+}
+
+}  // namespace
+
+double BlockJudgement::contradiction() const {
+  const double within = 0.5 * kFarthest * kFarthest * sigma * sigma;
+  return std::max(within, terms.cost_noise);
+}
+
+double block_sigma(double cost, std::size_t residuals, std::size_t determined) {
+  const double freedom = static_cast<double>(residuals) - static_cast<double>(determined);
+  return std::sqrt(2 * cost / std::max(freedom, 1.0));
+}
+
+BlockGradient block_gradient(const SchurSolver& solver, double cost, std::span<const double> noise) {
+  const double r = std::sqrt(2 * cost);
+  BlockGradient out{0, 0, true};
+  double furthest = 1;
+  for (std::size_t k = 0; k < noise.size(); ++k) {
+    const double column = std::sqrt(solver.squares()[k]), slope = std::fabs(solver.gradient()[k]);
+    if (!(column > 0) || !(r > 0)) continue;
+    const double cosine = slope / column / r, bound = noise[k] / column / r;
+    out.cosine = std::max(out.cosine, cosine);
+    if (!(cosine <= furthest * bound)) {
+      furthest = bound > 0 ? cosine / bound : std::numeric_limits<double>::infinity();
+      out.rounding = false;
+      out.bound = bound;
+    } else if (out.rounding) {
+      out.bound = std::max(out.bound, bound);
+    }
+  }
+  return out;
+}
+
+BlockJudgement judge_point(const BlockPoint& at, const BlockTests& tests) {
+  BlockJudgement out;
+  Certificate& c = out.certificate;
+  c.cost = at.cost;
+  c.decrement_sigma = c.step = c.condition = std::numeric_limits<double>::quiet_NaN();
+  out.terms = measure_terms(at.structure, at.problem, at.model.records<double>(), at.x, at.cost);
+  const BlockGradient gradient = block_gradient(at.solver, at.cost, out.terms.gradient_noise);
+  c.gradient_norm = gradient.cosine;
+  c.gradient_bound = gradient.bound;
+  out.distance = block_distance(at, out.terms);
+  apply_tests(at, tests, out);
+  return out;
+}
+
+void apply_tests(const BlockPoint& at, const BlockTests& tests, BlockJudgement& out) {
+  Certificate& c = out.certificate;
+  const BlockDistance& d = out.distance;
+  c.passed = false;
+  // Zero beside the start, or nothing but the last roundings of the terms, wherever the start was.
+  constexpr double kLastRoundings = 64 * kU;
+  const bool zero = zero_residual(at.cost, tests.initial_cost, out.terms.magnitude) ||
+                    std::sqrt(2 * at.cost) <= kLastRoundings * out.terms.magnitude;
+  const auto determined = d.rank >= 0 ? static_cast<std::size_t>(d.rank) : at.free();
+  out.sigma = block_sigma(at.cost, at.structure.residuals, determined);
+  if (d.known) {
+    c.decrement_sigma = out.sigma > 0 ? d.decrement / out.sigma : d.decrement > 0 ? std::numeric_limits<double>::infinity() : 0;
+    c.step = relative_step(at, d.step);
+    c.condition = d.condition;
+    c.covariance_error = d.error;
+    c.qr = d.qr;
+    c.rank = d.rank;
+  }
+  if (squares_underflow(at, out.terms)) out.doubt = "columns of J are too small to be squared";
+  else if (ran_away(at, tests, out.sigma, d.rank >= 0 && d.rank < static_cast<int>(at.free()))) out.doubt = "a parameter ran away until no residual depends on it";
+  if (!out.doubt.empty() || (!d.known && !zero) || (!d.reached && !zero)) return;
+  const bool near = c.decrement_sigma <= tests.tau, flat = c.gradient_norm <= tests.gtol;
+  const bool close = c.decrement_sigma <= kFarthest;
+  const bool cost_rounds = out.promised() <= out.terms.cost_noise;
+  const bool gradient_rounds = block_gradient(at.solver, at.cost, out.terms.gradient_noise).rounding;
+  if (zero) {
+    c.verdict = Verdict::noise_floor;
+    c.governed_by = "zero residual";
+  } else if (close && (near || flat) && every_step_is_short(at, tests, out)) {
+    c.verdict = Verdict::converged;
+    c.governed_by = near ? "decrement+xtol" : "gtol+xtol";
+  } else if (close && (cost_rounds || gradient_rounds)) {
+    c.verdict = near ? Verdict::converged : Verdict::noise_floor;
+    c.governed_by = gradient_rounds ? "gradient bound" : "cost rounding";
+  } else {
+    return;
+  }
+  c.passed = true;
+  if (d.rank >= 0 && d.rank < static_cast<int>(at.free())) c.verdict = Verdict::rank_deficient;
+  if (d.rank < 0) {
+    c.verdict = Verdict::tolerance;
+    c.governed_by += ", rank not examined";
+  } else if (d.rank_estimated) {
+    c.governed_by += ", rank by the pivots of the factor";
+  }
+}
+
+}  // namespace nlsq::inline v0

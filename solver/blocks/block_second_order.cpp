@@ -1,0 +1,92 @@
+#include "blocks/block_second_order.hpp"
+
+#include "dense/dense_algebra.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace nlsq::inline v0 {
+
+namespace {
+
+constexpr double kShift = 0x1p-17;     // of a parameter: third derivatives and rounding weigh alike
+constexpr double kLeastCurvature = 1e-9;  // of the largest
+
+// Differences of the gradient along one tangent number, within the bounds.
+bool gradient_change(const BlockPoint& at, const GradientAt& gradient_at, std::size_t k, double shift, std::span<const double> here,
+                     std::vector<double>& out) {
+  std::vector<double> step(at.structure.tangent_size(), 0.0), there;
+  out.assign(step.size(), 0.0);
+  double span = 0;
+  for (const double way : {shift, -shift}) {
+    step[k] = way;
+    if (at.model.plus(at.x, step, there)) continue;  // a bound: from the other side alone
+    if (!gradient_at(there)) return false;
+    const std::vector<double>& g = at.solver.gradient();
+    for (std::size_t j = 0; j < out.size(); ++j) out[j] += way > 0 ? g[j] - here[j] : here[j] - g[j];
+    span += shift;
+  }
+  for (double& v : out) v /= span;
+  return span > 0;
+}
+
+}  // namespace
+
+SecondOrder second_order(const BlockPoint& at, const GradientAt& gradient_at) {
+  SecondOrder out;
+  std::vector<std::size_t> free;
+  for (std::size_t j = 0; j < at.structure.tangent_size(); ++j) {
+    if (!at.is_fixed(j)) free.push_back(j);
+  }
+  if (free.empty() || free.size() > kMostExamined) return out;
+  const std::vector<double> here = at.solver.gradient(), norms = column_norms(at.solver);
+  const std::vector<double> sizes = tangent_sizes(at.problem, at.structure, at.x);
+  const double r = std::sqrt(2 * at.cost);
+  const std::size_t n = free.size();
+  std::vector<double> G(n * n), change;  // by columns
+  for (std::size_t j = 0; j < n; ++j) {
+    const std::size_t k = free[j];
+    const double size = sizes[k] > 0 ? sizes[k] : std::min(1.0, r / norms[k]);
+    if (!gradient_change(at, gradient_at, k, kShift * size, here, change)) return out;
+    for (std::size_t i = 0; i < n; ++i) G[j * n + i] = change[free[i]];
+  }
+  std::vector<double> scale(n), scaled(n * n), values(n), along(n, 0.0);
+  for (std::size_t j = 0; j < n; ++j) {
+    const double norm = norms[free[j]];
+    scale[j] = std::sqrt(std::max(std::fabs(G[j * n + j]), 1e-30 * norm * norm));
+  }
+  for (std::size_t j = 0; j < n; ++j) {
+    for (std::size_t i = 0; i < n; ++i) {
+      scaled[j * n + i] = 0.5 * (G[j * n + i] + G[i * n + j]) / (scale[i] * scale[j]);
+      if (!std::isfinite(scaled[j * n + i])) return out;
+    }
+  }
+  if (!dense::symmetric_eigen(scaled.data(), n, values.data())) return out;
+  const std::vector<double>& V = scaled;  // eigenvectors, by columns
+  double largest = 0, smallest = values[0];
+  for (std::size_t k = 0; k < n; ++k) {
+    largest = std::max(largest, std::fabs(values[k]));
+    smallest = std::min(smallest, values[k]);
+    for (std::size_t i = 0; i < n; ++i) along[k] += V[k * n + i] * here[free[i]] / scale[i];
+  }
+  const double least = kLeastCurvature * largest;
+  if (!(largest > 0)) return out;
+  out.known = true;
+  out.definite = smallest > least;
+  out.least = smallest / largest;
+  out.along_least.assign(at.structure.tangent_size(), 0.0);
+  const auto lowest = static_cast<std::size_t>(std::ranges::min_element(values) - values.begin());
+  for (std::size_t i = 0; i < n; ++i) out.along_least[free[i]] = V[lowest * n + i] / scale[i];
+  out.step.assign(at.structure.tangent_size(), 0.0);
+  double promised = 0;
+  for (std::size_t i = 0; i < n; ++i) {
+    double step = 0;
+    for (std::size_t k = 0; k < n; ++k) step -= V[k * n + i] * along[k] / std::max(std::fabs(values[k]), least);
+    out.step[free[i]] = step / scale[i];
+    promised -= out.step[free[i]] * here[free[i]];
+  }
+  out.decrement = std::sqrt(std::max(promised, 0.0));
+  return out;
+}
+
+}  // namespace nlsq::inline v0

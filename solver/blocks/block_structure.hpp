@@ -1,0 +1,144 @@
+// The shape of a problem: which parameter blocks are eliminated first ("points"), which are left ("cameras"), in which
+// order residual blocks lie, where their derivatives go. Depends on what is connected, not on any number.
+#pragma once
+
+#include "blocks/problem_impl.hpp"
+
+#include "blocks/block_evaluator.hpp"
+#include "kernels/block_kernels.hpp"
+
+#include <cstdint>
+#include <vector>
+
+namespace nlsq::inline v0 {
+
+// A residual block whose derivatives are not taken over as they are: its ambient record goes through manifolds.
+struct ManifoldRecord {
+  std::uint32_t slot = 0;
+  std::uint64_t ambient = 0;         // its record in terms of ambient numbers
+  std::uint32_t ambient_stride = 0;
+};
+
+struct BlockStructure {
+  // For vectors of that many numbers. The problem has no gaps. `known`: list.known says where the problem's last
+  // evaluator has residual blocks.
+  BlockStructure(const Problem::Impl& problem, std::size_t lanes_f32, std::size_t lanes_f64, bool known = false,
+                 StepSolver how = StepSolver::factored, bool factor_if_cheaper = false);
+
+  // Residual blocks in the order of elimination ("slots"): evaluated with this list.
+  BlockList list;
+  std::vector<std::uint32_t> residual_block;  // of each slot, in the problem
+  std::vector<Loss> losses;                   // of each slot; empty where all are linear
+  std::vector<ManifoldRecord> manifold_records;  // ascending by slot
+  // As list.column, in the records that are solved with; nothing is kept twice where no manifold makes them differ.
+  const std::vector<std::int32_t>& local_column() const { return manifold_records.empty() ? list.column : own_column_; }
+  std::size_t residuals = 0;
+  std::size_t record_size = 0;  // numbers in all records, with what is read past the last
+
+  // Parameter blocks. x holds all of them, those that are constant included.
+  std::size_t ambient = 0;
+  bool groups_followed = false;  // elimination groups that were given decide which blocks are points
+  std::vector<std::int32_t> point_of, camera_of;  // by parameter block; -1: not such a one
+  // A point is one parameter block. A camera is several where the same residual blocks depend on them (position and
+  // rotation of a pose), or nearly the same: their tangent numbers side by side.
+  std::vector<std::uint32_t> point_parameter, camera_parameter;
+  std::vector<std::uint32_t> within;  // by parameter block: its first number in its camera
+  std::size_t cameras() const { return block_size.size(); }
+  bool zeros_in_records = false;  // records have places that no derivative is ever written to: J must be zero there
+
+  // What EliminationData points to.
+  std::size_t pad = 0, points = 0, real_points = 0;  // points from real_points on have size 0
+  std::vector<std::uint32_t> point_size, point_offset, slot_first, entry_first, rows, cell_first, cell_entry,
+      cell_column, entry_block, block_size, pair_block;
+  std::vector<std::uint64_t> point_matrix, pair_first;
+  const std::vector<std::uint64_t>& record() const { return manifold_records.empty() ? list.record : own_record_; }
+  const std::vector<std::uint32_t>& stride() const { return manifold_records.empty() ? list.stride : own_stride_; }
+  std::size_t point_numbers = 0, matrix_numbers = 0;  // in vectors over the points, in all their matrices
+  std::size_t most_entries = 0;                       // scratch: of the point that needs most, entries * e
+
+  std::size_t most_rows = 0;                          // scratch: of the point that has most
+
+  // S is an operator (StepSolver::iterative was asked for, or pays): only its diagonal blocks are below.
+  bool implicit = false;
+  // `factor_if_cheaper`: see ProblemControl.
+  bool implicit_if(StepSolver how, bool factor_if_cheaper) const;
+  // The reduced system: blocks of S by pairs of cameras a <= b, ascending; all diagonal blocks are there.
+  struct ReducedBlock {
+    std::uint32_t a = 0, b = 0;
+  };
+  std::vector<ReducedBlock> reduced_blocks;
+  // Offset of each block, and the end, where sums are in that format: ReducedLayout for its lanes.
+  std::vector<std::uint64_t> reduced_target_f32, reduced_target_f64;
+  std::size_t lanes_f32 = 0, lanes_f64 = 0;
+  template <class T>
+  const std::vector<std::uint64_t>& reduced_target() const {
+    if constexpr (sizeof(T) == sizeof(float)) return reduced_target_f32;
+    else return reduced_target_f64;
+  }
+  template <class T>
+  ReducedLayout layout(std::size_t reduced_block) const {
+    const auto [a, b] = reduced_blocks[reduced_block];
+    return {block_size[a], block_size[b], sizeof(T) == sizeof(float) ? lanes_f32 : lanes_f64};
+  }
+  std::vector<std::uint32_t> camera_offset;   // in the reduced vector; and its length
+  std::size_t reduced_size() const { return camera_offset.back(); }
+  std::size_t tangent_size() const { return point_numbers + reduced_size(); }
+  // Of a parameter block's first number in steps; -1: it is held, or no residual depends on it.
+  std::int64_t tangent_offset(std::uint32_t parameter) const {
+    if (point_of[parameter] >= 0) return point_offset[static_cast<std::size_t>(point_of[parameter])];
+    if (camera_of[parameter] < 0) return -1;
+    return static_cast<std::int64_t>(point_numbers) + camera_offset[static_cast<std::size_t>(camera_of[parameter])] + within[parameter];
+  }
+
+  // Points [chunk[c], chunk[c + 1]) are summed by themselves; chunks in order. Decided by counts of work alone.
+  std::vector<std::uint32_t> chunk;
+
+  // Records in R, sums in T.
+  template <class R, class T>
+  EliminationData<R> data(const R* J) const;
+  std::size_t bytes() const;
+
+ private:
+  void number_parameters(const Problem::Impl& problem);
+  void choose_points(const Problem::Impl& problem);
+  void form_cameras(const Problem::Impl& problem, const std::vector<std::size_t>& first, const std::vector<std::uint32_t>& blocks);
+  bool follow_groups(const Problem::Impl& problem, const std::vector<std::uint32_t>& uses, std::vector<std::uint8_t>& taken) const;
+  void order_slots(const Problem::Impl& problem);
+  void lay_out_records(const Problem::Impl& problem);
+  void find_entries();
+  bool iteration_pays() const;
+  bool iteration_takes_less() const;
+  bool iteration_pays_ = false;
+  std::vector<std::int32_t> own_column_;
+  std::vector<std::uint64_t> own_record_;
+  std::vector<std::uint32_t> own_stride_;
+  void find_pairs();
+  void lay_out_reduced();
+  void cut_chunks();
+};
+
+template <class R, class T>
+EliminationData<R> BlockStructure::data(const R* J) const {
+  EliminationData<R> d;
+  d.J = J;
+  d.pad = pad;
+  d.point_size = point_size.data();
+  d.point_offset = point_offset.data();
+  d.point_matrix = point_matrix.data();
+  d.slot_first = slot_first.data();
+  d.entry_first = entry_first.data();
+  d.pair_first = pair_first.data();
+  d.record = record().data();
+  d.stride = stride().data();
+  d.rows = rows.data();
+  d.cell_first = cell_first.data();
+  d.cell_entry = cell_entry.data();
+  d.cell_column = cell_column.data();
+  d.entry_block = entry_block.data();
+  d.pair_block = pair_block.data();
+  d.reduced_target = reduced_target<T>().data();
+  d.block_size = block_size.data();
+  return d;
+}
+
+}  // namespace nlsq::inline v0

@@ -1,0 +1,348 @@
+#include "blocks/block_system.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace nlsq::inline v0 {
+
+namespace {
+
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+constexpr double kUndamped = 1e-14;      // as little damping as lets a matrix be factored that is singular by nature
+constexpr double kLeastColumn = 1e-16;   // of ‖r‖ for a parameter's own size, or 1: what a column counts for in damping
+constexpr double kShortWay = 0.1;        // of the step, along which its bend is measured
+constexpr double kLeastEta = 1e-4;       // of conjugate gradients for steps
+constexpr double kTightEta = 1e-6;       // and for those that decide
+constexpr double kTightResidual = 1e-6;  // of theirs, relative
+constexpr int kLongRuns = 4;             // so many times the iterations of other steps
+
+double seconds_since(BlockSystem::Clock::time_point begin) {
+  return std::chrono::duration<double>(BlockSystem::Clock::now() - begin).count();
+}
+
+bool same(std::span<const double> a, std::span<const double> b) { return std::ranges::equal(a, b); }
+
+}  // namespace
+
+BlockSystem::BlockSystem(BlockModel& model, const BlockStructure& structure, SchurSolver& solver, const SolverOptions& options,
+                         Gram first)
+    : model_(model), structure_(structure), solver_(solver), options_(options), gram_(first) {
+  model_.start_formats(options.policy());
+}
+
+void BlockSystem::begin(std::vector<double>& x) {
+  model_.bounds().project(x);
+  start_ = x;
+  evaluate(x, at_);
+  start_recheck_ = {};
+  // What functions refer to may have changed since the solve before.
+  if (model_.carried() && model_.carries_wrongly(x)) {
+    model_.record_again(x);
+    evaluate(x, at_);
+  }
+  if (!std::isfinite(at_.model.cost) || model_.carried()) return;
+  recheck(x, structure_.residuals, start_recheck_);
+  if (start_recheck_.discrepancy == 0) return;
+  model_.distrust("a program gave other residuals than the function itself");
+  evaluate(x, at_);
+  start_recheck_.discrepancy = 0;
+}
+
+double BlockSystem::scatter_at(double cost) const {
+  return block_sigma(cost, structure_.residuals, structure_.tangent_size() - at_.fixed_count);
+}
+
+PrecisionPlan BlockSystem::first_plan(const PrecisionPolicy&) { return {Format::f64, gram_}; }
+
+double BlockSystem::evaluate(std::span<const double> x, Known& at) {
+  const auto begin = Clock::now();
+  at.x.assign(x.begin(), x.end());
+  at.model.cost = model_.cost(x, at.r);
+  const double seconds = seconds_since(begin);
+  time_.evaluate += seconds;
+  facts_.cost_seconds += seconds;
+  ++facts_.cost_evaluations;
+  return at.model.cost;
+}
+
+// Formats only go up: what the one before needed is memory of no more use.
+void BlockSystem::enter(Gram gram) {
+  if (gram <= gram_) return;
+  if (gram_ == Gram::f32_tile) solver_.release_f32();
+  if (low() && gram >= Gram::f64) model_.release<float>();
+  gram_ = gram;
+}
+
+void BlockSystem::note_widened() {
+  for (const BlockModel::WidenedProgram& program : model_.take_widened()) {
+    PrecisionNote note;
+    if (!program.component.empty()) note.components.push_back(program.component);
+    const bool overflow = std::isinf(program.error);
+    note.event = overflow ? Event::overflow : Event::jacobian_error;
+    note.reason = overflow ? fmt::format("f32 derivatives of {} blocks leave its range", program.blocks)
+                           : fmt::format("f32 derivatives of {} blocks are off by {:.1e}", program.blocks, program.error);
+    notes_.push_back(std::move(note));
+  }
+}
+
+// J, gradient and column norms, in the format in force. False: some are not finite.
+bool BlockSystem::gather(Known& at) {
+  const auto begin = Clock::now();
+  const bool kept = low() && same(records_at_, at.x);
+  in_format([&]<class R, class T>(R, T) {
+    if (!kept) model_.linearize<R>(at.x, at.r);
+    solver_.gather<R, T>(model_.records<R>(), [&](std::size_t first, std::size_t last) {
+      if (!kept) model_.finish<R>(first, last);
+    });
+  });
+  records_at_.clear();
+  step_lambda_ = -1;
+  note_widened();
+  const double seconds = seconds_since(begin);
+  time_.evaluate += seconds;
+  facts_.derivative_seconds += seconds;
+  ++facts_.derivative_evaluations;
+  at.norms.resize(solver_.squares().size());
+  bool finite = true;
+  for (std::size_t j = 0; j < at.norms.size(); ++j) {
+    const double square = solver_.squares()[j];
+    finite = finite && square - square == 0;
+    at.norms[j] = std::sqrt(square);
+  }
+  return finite;
+}
+
+void BlockSystem::fix_at_bounds(Known& at) {
+  at.fixed_count = model_.bounds().any() ? model_.bounds().find_held(at.x, solver_.gradient(), at.fixed) : 0;
+  if (at.fixed_count == 0) {
+    if (low() && gram_ == Gram::f32_tile) records_at_ = at.x;
+    return;
+  }
+  solver_.hold(at.fixed);
+  in_format([&]<class R, class T>(R, T) { model_.hold<R>(at.fixed); });
+}
+
+void BlockSystem::differentiate(Known& at, const PrecisionPlan& plan) {
+  enter(plan.gram);
+  at.model.plan = {Format::f64, gram_};
+  at.model.finite = std::isfinite(at.model.cost);
+  if (!at.model.finite) return;
+  at.model.finite = gather(at);
+  while (!at.model.finite && low() && model_.widen_unbounded()) {
+    note_widened();
+    at.model.finite = gather(at);
+  }
+  if (!at.model.finite) return;
+  fix_at_bounds(at);
+  const double r = std::sqrt(2 * at.model.cost);
+  at.cosine = 0;
+  for (std::size_t j = 0; j < at.norms.size(); ++j) {
+    const double norm = std::sqrt(solver_.squares()[j]) * r;
+    if (norm > 0) at.cosine = std::max(at.cosine, std::fabs(solver_.gradient()[j]) / norm);
+  }
+}
+
+void BlockSystem::linearize(std::span<const double> x, const PrecisionPlan& plan) {
+  if (!same(at_.x, x)) evaluate(x, at_);
+  differentiate(at_, plan);
+  known_ = true;
+  derivatives_at_trial_ = false;
+}
+
+// Residuals are f64 in any case.
+double BlockSystem::cost(std::span<const double> x, Format) {
+  if (!same(trial_.x, x)) evaluate(x, trial_);
+  return trial_.model.cost;
+}
+
+bool BlockSystem::gradient_is_noise(std::span<const double> x, const Recheck&) {
+  if (low()) return false;
+  const BlockTerms terms = measure_terms(structure_, model_.problem(), model_.records<double>(), x, at_.model.cost);
+  return block_gradient(solver_, at_.model.cost, terms.gradient_noise).rounding;
+}
+
+// A column that is as good as zero would not be damped, and a step along it would know no measure (as Ceres's
+// min_lm_diagonal has it).
+void BlockSystem::prepare(std::span<const double> x, const Vector& scale, const PrecisionPolicy&) {
+  const std::vector<double> sizes = tangent_sizes(model_.problem(), structure_, x);
+  const double r = kLeastColumn * std::sqrt(2 * at_.model.cost);
+  scratch_.resize(scale.size());
+  for (std::size_t j = 0; j < scale.size(); ++j) scratch_[j] = std::max(scale[j], r / std::max(1.0, sizes[j]));
+  scale_ = &scratch_;
+  step_lambda_ = -1;
+}
+
+void BlockSystem::set_solve_accuracy(double decrease) {
+  if (decrease == 0) {
+    solver_.aim(options_.preconditioner,
+                {.eta = kTightEta, .residual = kTightResidual, .most = kLongRuns * options_.max_linear_iterations});
+    step_lambda_ = -1;
+    return;
+  }
+  // As far as a step is worth it: the last one's decrease of the cost says how near the end is (Eisenstat, Walker, Choosing
+  // the forcing terms in an inexact Newton method, SIAM J. Sci. Comput. 17, 1996).
+  const double eta = std::clamp(std::sqrt(std::max(decrease, 0.0)), std::min(kLeastEta, options_.eta), options_.eta);
+  solver_.aim(options_.preconditioner, {.eta = eta, .residual = 1, .most = options_.max_linear_iterations});
+}
+
+// Into step_, unless it is there already.
+void BlockSystem::solve_damped(double lambda) {
+  const double damping = lambda > 0 ? lambda : kUndamped;
+  if (step_lambda_ == damping) return;
+  const auto begin = Clock::now();
+  ++facts_.linear_solves;
+  in_format([&]<class R, class T>(R, T) { solver_.solve<R, T>(model_.records<R>(), damping, *scale_, step_); });
+  step_lambda_ = damping;
+  last_solve_seconds_ = seconds_since(begin);
+  time_.solve += last_solve_seconds_;
+  facts_.linear_seconds += last_solve_seconds_;
+  linear_iterations_ += step_.iterations;
+}
+
+void BlockSystem::solve(double lambda, Step& out) {
+  solve_damped(lambda);
+  out.factored = step_.factored;
+  out.step = step_.step;
+  out.scaled_norm = step_.scaled_norm;
+  out.predicted = step_.predicted;
+  out.nu = step_.decrement;
+  out.condition = 0;
+  out.linear_iterations = step_.iterations;
+  out.solved = step_.reached;
+  out.held.clear();
+}
+
+// The longest of the steps of all parameters, each beside the parameter itself, or, as far as xtol goes, beside its standard
+// error with all others known: a step far below that need not be shorter.
+double BlockSystem::undamped_size(const Known& at, std::span<const double> step, double sigma) const {
+  constexpr double kSettled = 1e-4;  // of tau
+  const std::vector<double> sizes = tangent_sizes(model_.problem(), structure_, at.x);
+  const double settled = kSettled * options_.tau * sigma;
+  double longest = 0;
+  for (std::size_t j = 0; j < step.size(); ++j) {
+    if (at.fixed_count > 0 && at.fixed[j] != 0) continue;
+    const double length = std::fabs(step[j]);
+    if (length == 0) continue;
+    const double beside_error = settled > 0 ? options_.xtol * length * at.norms[j] / settled : 1;
+    longest = std::max(longest, std::min(sizes[j] > 0 ? length / sizes[j] : 1.0, beside_error));
+  }
+  return longest;
+}
+
+// An undamped step costs as much as a damped one, and is asked for where the damped one, whose ν is never larger, is near.
+void BlockSystem::first_order(std::span<const double>, double lambda, double near, FirstOrder& out) {
+  out.usable = false;
+  out.cosine = at_.cosine;
+  out.condition = out.decrement = out.decrement_sigma = out.step_size = 0;
+  out.held.clear();
+  if (solver_.iterative() || low() || !at_.model.finite) return;
+  if (!scale_ || scale_->size() != at_.norms.size()) return;
+  const double sigma = scatter_at(at_.model.cost);
+  if (!was_near_) {
+    solve_damped(lambda);
+    if (!step_.factored || !(step_.decrement <= near * sigma)) return;
+  }
+  solve_damped(0);
+  was_near_ = step_.factored && step_.decrement <= near * sigma;
+  if (!step_.factored) return;
+  out.usable = true;
+  out.condition = 1;  // not known: what is singular by nature is damped as little as lets it be factored
+  out.decrement = step_.decrement;
+  out.decrement_sigma = sigma > 0 ? out.decrement / sigma : out.decrement > 0 ? std::numeric_limits<double>::infinity() : 0;
+  out.step_size = undamped_size(at_, step_.step, sigma);
+  out.step = step_.step;
+}
+
+// v becomes v + a / 2, a by the second derivative along v (Transtrum, Machta, Sethna, Phys. Rev. E 83, 036701, eqs. 5 to 8).
+double BlockSystem::accelerate(std::span<const double> x, const Vector&, Step& step, double most) {
+  const auto begin = Clock::now();
+  if (!model_.moved_residuals(x, at_.r, step.step, kShortWay, trial_.r)) return kNaN;
+  trial_.x.clear();
+  const double evaluated = seconds_since(begin);
+  double norm = 0;
+  in_format([&]<class R, class T>(R, T) {
+    norm = solver_.accelerate<R, T>(model_.records<R>(), step.step, *scale_, 2 / kShortWay, trial_.r, acceleration_);
+  });
+  step.linear_iterations += solver_.iterations();
+  linear_iterations_ += solver_.iterations();
+  time_.evaluate += evaluated;
+  facts_.cost_seconds += evaluated;
+  ++facts_.cost_evaluations;
+  time_.solve += seconds_since(begin) - evaluated;
+  const double bend = 2 * norm / step.scaled_norm;
+  if (!(bend <= most)) return bend;  // further terms of the series would be as large
+  for (std::size_t j = 0; j < acceleration_.size(); ++j) step.step[j] += 0.5 * acceleration_[j];
+  return bend;
+}
+
+bool BlockSystem::plus(std::span<const double> x, Step& step, Vector& trial, bool) {
+  const bool cut = model_.plus(x, step.step, trial);
+  if (!cut) return false;
+  model_.bounds().shorten(x, trial, step.step);
+  in_format([&]<class R, class T>(R, T) { step.predicted = model_.promised<R>(step.step); });
+  return true;
+}
+
+void BlockSystem::measure(std::span<const double>, const Step& step, HealthReport& health) {
+  constexpr double kFinishing = 1e-2, kLittleDamping = 1e-4;  // standard errors from the optimum at which J becomes f64
+  health.contraction_known = false;
+  health.kappa_lambda = 1;  // no condition number is taken here
+  if (!low()) return;
+  health.epsilon_j = model_.sampled_error();
+  const double sigma = scatter_at(at_.model.cost);
+  if (step.factored && health.lambda <= kLittleDamping && sigma > 0) {
+    health.nearness = std::min(health.nearness, step.nu / (kFinishing * sigma));
+  }
+}
+
+// NaN where it is not known: rows are never redone.
+void BlockSystem::rule_values(RuleValues& values) const {
+  values[RuleVariable::epsilon_j] = low() ? model_.sampled_error() : 0;
+  values[RuleVariable::epsilon_f] = kNaN;
+  values[RuleVariable::nonfinite] = kNaN;
+  values[RuleVariable::n] = static_cast<double>(structure_.tangent_size() - at_.fixed_count);
+  values[RuleVariable::memory] = static_cast<double>(structure_.bytes() + model_.bytes() + solver_.bytes());
+}
+
+bool BlockSystem::evaluate_widely() {
+  if (!low() || model_.all_wide()) return false;
+  model_.widen_all();
+  records_at_.clear();
+  return true;
+}
+
+const PointModel& BlockSystem::linearize_trial(Vector& trial, const PrecisionPlan& plan, bool) {
+  if (!same(trial_.x, trial)) evaluate(trial, trial_);
+  differentiate(trial_, plan);
+  derivatives_at_trial_ = true;
+  return trial_.model;
+}
+
+// By the damped ν at either point: each in the metric of its own H.
+bool BlockSystem::trial_gradient_falls(const Step& step, double lambda, double slack) {
+  solve_damped(lambda);
+  return step_.factored && step_.decrement < step.nu + slack;
+}
+
+void BlockSystem::accept_trial() {
+  std::swap(at_, trial_);
+  known_ = derivatives_at_trial_;
+  derivatives_at_trial_ = false;
+}
+
+void BlockSystem::restore_point() {
+  std::swap(at_, trial_);
+  known_ = derivatives_at_trial_ = false;
+}
+
+void BlockSystem::drop_trial() {
+  if (derivatives_at_trial_) known_ = false;
+  derivatives_at_trial_ = false;
+}
+
+const KernelCounters& BlockSystem::counters() const { return counters_ = model_.counters(); }
+
+}  // namespace nlsq::inline v0

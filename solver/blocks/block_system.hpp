@@ -1,0 +1,150 @@
+// A System of parameter blocks: residuals in f64 always, J in f32 or f64 by residual block, steps by eliminating points.
+#pragma once
+
+#include "blocks/block_judge.hpp"
+#include "blocks/block_model.hpp"
+#include "blocks/block_second_order.hpp"
+#include "blocks/schur/schur.hpp"
+#include "minimizer/system.hpp"
+
+#include <nlsq/options.hpp>
+#include <nlsq/problem_control.hpp>
+
+#include <chrono>
+
+namespace nlsq::inline v0 {
+
+class BlockSystem final : public System {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  // `first`: the form of JᵀJ that the solve begins with.
+  BlockSystem(BlockModel& model, const BlockStructure& structure, SchurSolver& solver, const SolverOptions& options, Gram first);
+  // Residuals at the start, beside those of the user's own functions. Programs that disagree are not used.
+  void begin(std::vector<double>& x);
+
+  std::size_t residuals() const override { return structure_.residuals; }
+  std::size_t parameters() const override { return structure_.tangent_size(); }
+  double scatter_at(double cost) const override;
+  bool derivatives_apart() const override { return true; }
+  bool bounded() const override { return model_.bounds().any(); }
+  PrecisionPlan first_plan(const PrecisionPolicy& policy) override;
+  PrecisionPlan finest_plan() const override { return {Format::f64, Gram::f64}; }
+
+  void project(Vector& x) override { model_.bounds().project(x); }
+  bool known() const override { return known_ && !derivatives_at_trial_; }
+  void forget() override { known_ = false; }
+  const PointModel& at() const override { return at_.model; }
+  void linearize(std::span<const double> x, const PrecisionPlan& plan) override;
+  double cost(std::span<const double> x, Format format) override;
+  void column_norms(Vector& out) const override { out = at_.norms; }
+  double scaled_size(std::span<const double> x, std::span<const double> scale) const override { return model_.scaled_size(x, scale); }
+  double gradient_cosine(std::span<const double>) override { return at_.cosine; }
+  bool gradient_is_noise(std::span<const double> x, const Recheck& rounding) override;
+  void prepare(std::span<const double> x, const Vector& scale, const PrecisionPolicy& policy) override;
+  void first_order(std::span<const double> x, double lambda, double near, FirstOrder& out) override;
+
+  void solve(double lambda, Step& out) override;
+  void set_solve_accuracy(double decrease) override;
+  bool solves_iteratively() const override { return solver_.iterative(); }
+  double accelerate(std::span<const double> x, const Vector& scale, Step& step, double most) override;
+  bool plus(std::span<const double> x, Step& step, Vector& trial, bool exact) override;
+  using System::plus;
+  void measure(std::span<const double> x, const Step& step, HealthReport& health) override;
+  void rule_values(RuleValues& values) const override;
+  bool evaluate_widely() override;
+
+  bool has_second_order() const override;
+  bool second_order_step(Step& out) override;
+
+  const PointModel& linearize_trial(Vector& trial, const PrecisionPlan& plan, bool damped) override;
+  bool trial_known() const override { return derivatives_at_trial_; }
+  const PointModel& trial() const override { return trial_.model; }
+  bool trial_gradient_falls(const Step& step, double lambda, double slack) override;
+  void accept_trial() override;
+  void restore_point() override;
+  void drop_trial() override;
+
+  void recheck(std::span<const double> x, std::size_t rows, Recheck& out) override;
+  bool recheck_agrees(const Recheck& found, double) const override { return found.discrepancy == 0; }
+  void certify(std::span<const double> x, const CertificateTests& tests, Certified& out) override;
+  bool certificate_was_cut_short() const override { return cut_short_; }
+
+  const KernelCounters& counters() const override;
+  double counted_work() const override { return 0; }
+  double pass_work(const PrecisionPlan&) const override { return 1; }
+  std::vector<PrecisionNote> take_notes() override { return std::exchange(notes_, {}); }
+
+  // ---- for reports and for a ProblemControl
+  const std::vector<double>& gradient() const { return solver_.gradient(); }
+  std::size_t fixed() const { return at_.fixed_count; }  // numbers at their bounds
+  const BlockSolveFacts& facts() const { return facts_; }
+  const TimeSummary& time() const { return time_; }
+  int linear_iterations() const { return linear_iterations_; }
+  const std::string& doubt() const { return doubt_; }  // why no certificate passed, in words
+  double last_solve_seconds() const { return last_solve_seconds_; }
+
+ private:
+  // What is known of x, or of the trial point, but J.
+  struct Known {
+    PointModel model;
+    std::vector<double> x, r;
+    Vector norms;  // of J's columns
+    double cosine = 0;
+    std::vector<std::uint8_t> fixed;  // at bounds, by tangent number
+    std::size_t fixed_count = 0;
+  };
+
+  bool low() const { return gram_ < Gram::f64; }
+  // work(R(), T()): formats of records and of sums in force.
+  template <class Work>
+  void in_format(Work work) {
+    if (gram_ == Gram::f32_tile && !solver_.iterative()) work(float(), float());
+    else if (low()) work(float(), double());
+    else work(double(), double());
+  }
+  void enter(Gram gram);
+  double evaluate(std::span<const double> x, Known& at);
+  void differentiate(Known& at, const PrecisionPlan& plan);
+  bool gather(Known& at);
+  void fix_at_bounds(Known& at);
+  void note_widened();
+  void solve_damped(double lambda);
+  double undamped_size(const Known& at, std::span<const double> step, double sigma) const;
+  BlockPoint point();
+  BlockTests tests_of(const CertificateTests& tests) const;
+  bool contradicted(const BlockJudgement& judgement);
+  void check_own_derivatives(Recheck& out);
+  enum class Curved { unknown, up, down };
+  Curved curvature_at_end(const BlockJudgement& judgement, Certified& out);
+  int rank_at(std::span<const double> x);
+  bool lost_parameters(int rank);
+  SecondOrder find_second_order();
+  void judge_by_second_order(const BlockTests& tests, BlockJudgement& judgement, Certified& out);
+
+  BlockModel& model_;
+  const BlockStructure& structure_;
+  SchurSolver& solver_;
+  const SolverOptions& options_;
+  Gram gram_;
+  Known at_, trial_;
+  bool known_ = false, derivatives_at_trial_ = false;
+  std::vector<double> records_at_;   // x of the records of J in f32, where those serve sums of another format
+  std::vector<double> start_, acceleration_, scratch_, scratch_r_;
+  const Vector* scale_ = nullptr;    // D, of the loop
+  BlockStep step_;                   // the last one solved for,
+  double step_lambda_ = -1;          // with this damping; -1: none
+  bool was_near_ = false;            // undamped facts were asked for at the last point
+  double last_decrease_ = 1;
+  Recheck start_recheck_;
+  bool asked_again_ = false, cut_short_ = false;
+  std::string doubt_;
+  std::vector<PrecisionNote> notes_;
+  mutable KernelCounters counters_;
+  BlockSolveFacts facts_;
+  TimeSummary time_;
+  int linear_iterations_ = 0;
+  double last_solve_seconds_ = 0;
+};
+
+}  // namespace nlsq::inline v0

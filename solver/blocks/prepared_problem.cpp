@@ -1,0 +1,68 @@
+#include "blocks/prepared_problem.hpp"
+
+#include <nlsq/error.hpp>
+#include <nlsq/problem_control.hpp>
+
+namespace nlsq::inline v0 {
+
+namespace {
+
+constexpr std::size_t kMostKept = std::size_t{256} << 20;  // bytes
+
+bool factor_if_cheaper(const ProblemControl* control) { return control && control->factor_if_cheaper; }
+
+BlockStructure structure_of(const Problem::Impl& problem, bool known, StepSolver how, const ProblemControl* control) {
+  BlockStructure made(problem, block_kernels().lanes_f32, block_kernels().lanes_f64, known, how, factor_if_cheaper(control));
+  if (made.tangent_size() == 0) throw ValidationError("solve: no residual block depends on a parameter block that is free");
+  return made;
+}
+
+}  // namespace
+
+PreparedProblem::PreparedProblem(const Problem::Impl& problem, std::span<const double> x, const Parallelism& parallelism,
+                                 StepSolver how, const ProblemControl* control, PreparedProblem* earlier)
+    : structure(structure_of(problem, earlier != nullptr, how, control)),
+      model(problem, structure, x, parallelism, control, earlier ? &earlier->model : nullptr),
+      solver(structure, parallelism, earlier ? &earlier->solver : nullptr), shape(problem.shape) {}
+
+std::vector<double> numbers_of(const Problem::Impl& problem) {
+  std::vector<double> x;
+  for (const ParameterBlock& block : problem.parameters) x.insert(x.end(), block.data, block.data + block.size);
+  return x;
+}
+
+std::shared_ptr<PreparedProblem> take_prepared(Problem::Impl& problem, std::span<const double> x, const Parallelism& parallelism,
+                                               StepSolver how, const ProblemControl* control) {
+  // Taken out while it is used: what throws leaves nothing behind, and a solve inside a callback makes its own.
+  const std::shared_ptr<PreparedProblem> earlier = std::move(problem.prepared);
+  problem.prepared = nullptr;
+  if (earlier && earlier->shape == problem.shape &&
+      earlier->structure.implicit == earlier->structure.implicit_if(how, factor_if_cheaper(control))) {
+    earlier->model.begin(parallelism, control);
+    earlier->solver.begin(parallelism);
+    return earlier;
+  }
+  return std::make_shared<PreparedProblem>(problem, x, parallelism, how, control, earlier.get());
+}
+
+void inherit(Problem& problem, Problem& earlier, std::span<const std::size_t> was) {
+  Problem::Impl &to = problem.impl(), &from = earlier.impl();
+  if (!from.prepared) return;
+  to.prepared = std::move(from.prepared);
+  from.prepared = nullptr;
+  to.shape = to.prepared->shape + 1;  // it is drawn upon, not used as it is
+  for (std::size_t b = 0; b < to.functions.size(); ++b) {
+    to.traced[b] = b < was.size() && was[b] < from.traced.size() ? from.traced[was[b]] : BlockPlace();
+  }
+}
+
+void keep_prepared(Problem::Impl& problem, std::shared_ptr<PreparedProblem> prepared) {
+  if (prepared->bytes() > kMostKept || prepared->shape != problem.shape) return;
+  problem.traced.assign(problem.functions.size(), BlockPlace());
+  const std::vector<BlockPlace> places = prepared->model.evaluator().places();
+  for (std::size_t slot = 0; slot < places.size(); ++slot) problem.traced[prepared->structure.residual_block[slot]] = places[slot];
+  prepared->model.end();
+  problem.prepared = std::move(prepared);
+}
+
+}  // namespace nlsq::inline v0

@@ -1,0 +1,289 @@
+#include "blocks/problem_impl.hpp"
+
+#include <nlsq/error.hpp>
+#include <nlsq/precision_policy.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <string>
+#include <utility>
+
+namespace nlsq::inline v0 {
+
+namespace {
+
+std::uint32_t known(const Problem::Impl& impl, const double* block, const char* what) {
+  const auto place = impl.by_address.find(block);
+  if (place == impl.by_address.end()) {
+    throw ValidationError(std::string(what) + ": this pointer is no parameter block of the problem");
+  }
+  return place->second;
+}
+
+// The block's number; entered where it is new.
+std::uint32_t enter(Problem::Impl& impl, double* data, int size) {
+  if (data == nullptr) throw ValidationError("a parameter block is a null pointer");
+  const auto place = impl.by_address.find(data);
+  if (place != impl.by_address.end()) {
+    const int before = impl.parameters[place->second].size;
+    if (size != 0 && size != before) {
+      throw ValidationError("a parameter block has " + std::to_string(before) + " numbers, and is now given with " + std::to_string(size));
+    }
+    return place->second;
+  }
+  if (size <= 0) {
+    throw ValidationError("a parameter block is given as a plain pointer before its size is known: call "
+                          "add_parameter_block(pointer, size) first, or pass an array or a vector");
+  }
+  const auto number = static_cast<std::uint32_t>(impl.parameters.size());
+  impl.parameters.push_back({.data = data, .size = size});
+  impl.by_address.emplace(data, number);
+  ++impl.shape;
+  return number;
+}
+
+std::size_t place_of(const Problem::Impl& impl, ResidualBlockId id, const char* what) {
+  const auto place = std::ranges::lower_bound(impl.serial, id.index);  // they stay in the order they were added
+  const auto block = static_cast<std::size_t>(place - impl.serial.begin());
+  if (place == impl.serial.end() || *place != id.index || !impl.alive(block)) {
+    throw ValidationError(std::string(what) + ": there is no residual block " + std::to_string(id.index));
+  }
+  return block;
+}
+
+void check_manifold(const ParameterBlock& block, const ManifoldPtr& manifold) {
+  if (manifold && manifold->ambient() != block.size) {
+    throw ValidationError("a manifold of " + std::to_string(manifold->ambient()) + " numbers on a parameter block of " + std::to_string(block.size));
+  }
+}
+
+void check_bound(const ParameterBlock& block, int index, double bound) {
+  if (index < 0 || index >= block.size) {
+    throw ValidationError("a bound for number " + std::to_string(index) + " of a parameter block of " + std::to_string(block.size));
+  }
+  if (std::isnan(bound)) throw ValidationError("a bound is NaN");
+}
+
+}  // namespace
+
+Problem::Problem() : impl_(std::make_unique<Impl>()) {}
+Problem::~Problem() = default;
+Problem::Problem(Problem&&) noexcept = default;
+Problem& Problem::operator=(Problem&&) noexcept = default;
+
+void Problem::add_parameter_block(double* block, int size, ManifoldPtr manifold) {
+  if (size <= 0) throw ValidationError("a parameter block has at least one number, not " + std::to_string(size));
+  ParameterBlock& entered = impl_->parameters[enter(*impl_, block, size)];
+  check_manifold(entered, manifold);
+  if (!manifold) return;
+  entered.manifold = std::move(manifold);
+  ++impl_->shape;
+}
+
+void Problem::add_parameter_block(BlockRef block, ManifoldPtr manifold) {
+  add_parameter_block(block.data, block.size, std::move(manifold));
+}
+
+void Problem::set_manifold(double* block, ManifoldPtr manifold) {
+  ParameterBlock& entered = impl_->parameters[known(*impl_, block, "set_manifold")];
+  check_manifold(entered, manifold);
+  entered.manifold = std::move(manifold);
+  ++impl_->shape;
+}
+
+void Problem::set_constant(double* block) {
+  if (!std::exchange(impl_->parameters[known(*impl_, block, "set_constant")].constant, true)) ++impl_->shape;
+}
+void Problem::set_variable(double* block) {
+  if (std::exchange(impl_->parameters[known(*impl_, block, "set_variable")].constant, false)) ++impl_->shape;
+}
+bool Problem::is_constant(const double* block) const {
+  return impl_->parameters[known(*impl_, block, "is_constant")].constant;
+}
+
+void Problem::set_lower_bound(double* block, int index, double bound) {
+  ParameterBlock& entered = impl_->parameters[known(*impl_, block, "set_lower_bound")];
+  check_bound(entered, index, bound);
+  entered.make_bounds();
+  entered.lower[static_cast<std::size_t>(index)] = bound;
+}
+void Problem::set_upper_bound(double* block, int index, double bound) {
+  ParameterBlock& entered = impl_->parameters[known(*impl_, block, "set_upper_bound")];
+  check_bound(entered, index, bound);
+  entered.make_bounds();
+  entered.upper[static_cast<std::size_t>(index)] = bound;
+}
+void Problem::set_elimination_group(double* block, int group) {
+  if (group < 0) throw ValidationError("set_elimination_group: a group is 0 or more, not " + std::to_string(group));
+  if (std::exchange(impl_->parameters[known(*impl_, block, "set_elimination_group")].group, group) != group) ++impl_->shape;
+}
+
+ResidualBlockId Problem::add(std::shared_ptr<const BlockFunction> function, const Loss& loss, std::span<const BlockRef> blocks) {
+  if (!function) throw ValidationError("add_residual_block: the function is missing");
+  if (function->residuals() <= 0) throw ValidationError("a residual block has at least one residual");
+  if (loss.is_counts()) throw ValidationError("loss poisson: a residual block has no counts; it is of curve_fit, where y are counts");
+  if (blocks.empty()) throw ValidationError("a residual block depends on at least one parameter block");
+  for (std::size_t i = 0; i < blocks.size(); ++i) {
+    for (std::size_t j = 0; j < i; ++j) {
+      if (blocks[i].data == blocks[j].data) {
+        throw ValidationError("parameter blocks " + std::to_string(j) + " and " + std::to_string(i) + " of a residual block are the same");
+      }
+    }
+  }
+  Impl& impl = *impl_;
+  const std::size_t first = impl.uses.size();
+  try {
+    for (const BlockRef& block : blocks) impl.uses.push_back(enter(impl, block.data, block.size));
+  } catch (...) {
+    impl.uses.resize(first);
+    throw;
+  }
+  impl.functions.push_back(std::move(function));
+  impl.losses.push_back(loss);
+  impl.first.push_back(first);
+  impl.count.push_back(static_cast<std::uint32_t>(blocks.size()));
+  impl.serial.push_back(impl.added);
+  impl.component.push_back(0);
+  impl.traced.emplace_back();
+  ++impl.shape;
+  return {impl.added++};
+}
+
+void Problem::set_component(ResidualBlockId id, const std::string& name) {
+  Impl& impl = *impl_;
+  const std::size_t block = place_of(impl, id, "set_component");
+  const auto known_name = std::ranges::find(impl.component_names, name);
+  std::uint32_t number = 0;
+  if (!name.empty()) {
+    if (known_name == impl.component_names.end()) {
+      PrecisionPolicy named;
+      named.components.push_back({name, {}});
+      if (const std::vector<Violation> wrong = named.validate(); !wrong.empty()) {
+        throw ValidationError("set_component: '" + name + "' is " + wrong.front().reason);
+      }
+    }
+    number = static_cast<std::uint32_t>(known_name - impl.component_names.begin()) + 1;
+    if (known_name == impl.component_names.end()) impl.component_names.push_back(name);
+  }
+  if (std::exchange(impl.component[block], number) != number) ++impl.shape;
+}
+
+void Problem::remove_residual_block(ResidualBlockId id) {
+  Impl& impl = *impl_;
+  const std::size_t block = place_of(impl, id, "remove_residual_block");
+  impl.functions[block] = nullptr;
+  impl.gaps = true;
+  ++impl.shape;
+}
+
+void Problem::remove_parameter_block(double* block) {
+  impl_->parameters[known(*impl_, block, "remove_parameter_block")].removed = true;
+  impl_->by_address.erase(block);
+  impl_->gaps = true;
+  ++impl_->shape;
+}
+
+// What is left moves up, in its order: so numbers are those of a problem that never held the rest.
+void Problem::Impl::close_gaps() {
+  if (gaps) move_up();
+  forget_names();
+}
+
+void Problem::Impl::move_up() {
+  std::vector<std::uint32_t> number(parameters.size(), 0);
+  for (std::uint32_t p = 0, next = 0; p < parameters.size(); ++p) {
+    number[p] = next;
+    if (!parameters[p].removed) ++next;
+  }
+  std::size_t blocks = 0, used = 0;
+  for (std::size_t b = 0; b < functions.size(); ++b) {
+    if (!alive(b)) continue;
+    const std::size_t begin = first[b];
+    const std::uint32_t uses_of_b = count[b];
+    functions[blocks] = std::move(functions[b]);
+    losses[blocks] = std::move(losses[b]);
+    serial[blocks] = serial[b];
+    component[blocks] = component[b];
+    traced[blocks] = traced[b];
+    first[blocks] = used;
+    count[blocks++] = uses_of_b;
+    for (std::uint32_t k = 0; k < uses_of_b; ++k) uses[used++] = number[uses[begin + k]];
+  }
+  functions.resize(blocks);
+  losses.resize(blocks);
+  serial.resize(blocks);
+  component.resize(blocks);
+  traced.resize(blocks);
+  first.resize(blocks);
+  count.resize(blocks);
+  uses.resize(used);
+  std::size_t kept = 0;
+  for (std::size_t p = 0; p < parameters.size(); ++p) {
+    if (parameters[p].removed) continue;
+    by_address[parameters[p].data] = number[p];
+    if (p != kept) parameters[kept] = std::move(parameters[p]);
+    ++kept;
+  }
+  parameters.resize(kept);
+  gaps = false;
+}
+
+// Names that no block has any more: a window that names its frames would gather them for ever.
+void Problem::Impl::forget_names() {
+  std::vector<std::uint32_t> number(component_names.size() + 1, 0);
+  for (const std::uint32_t c : component) number[c] = 1;
+  std::uint32_t kept = 0;
+  for (std::size_t c = 1; c < number.size(); ++c) {
+    if (number[c] == 0) continue;
+    std::swap(component_names[kept], component_names[c - 1]);
+    number[c] = ++kept;
+  }
+  if (kept == component_names.size()) return;
+  component_names.resize(kept);
+  number[0] = 0;
+  for (std::uint32_t& c : component) c = number[c];
+}
+
+std::size_t Problem::parameter_blocks() const { return impl_->by_address.size(); }
+
+std::size_t Problem::residual_blocks() const {
+  std::size_t count = 0;
+  for (std::size_t b = 0; b < impl_->functions.size(); ++b) count += impl_->alive(b) ? 1 : 0;
+  return count;
+}
+
+std::size_t Problem::residuals() const {
+  std::size_t count = 0;
+  for (std::size_t b = 0; b < impl_->functions.size(); ++b) {
+    if (impl_->alive(b)) count += static_cast<std::size_t>(impl_->functions[b]->residuals());
+  }
+  return count;
+}
+
+int Problem::parameters() const {
+  int count = 0;
+  for (const ParameterBlock& block : impl_->parameters) count += block.removed ? 0 : block.size;
+  return count;
+}
+
+ProblemEvaluation Problem::evaluate() const {
+  ProblemEvaluation out;
+  std::vector<const double*> pointers;
+  for (std::size_t b = 0; b < impl_->functions.size(); ++b) {
+    if (!impl_->alive(b)) continue;
+    const BlockFunction& function = *impl_->functions[b];
+    pointers.clear();
+    for (const std::uint32_t p : impl_->parameters_of(b)) pointers.push_back(impl_->parameters[p].data);
+    const std::size_t first = out.residuals.size();
+    out.residuals.resize(first + static_cast<std::size_t>(function.residuals()));
+    const std::span r = std::span(out.residuals).subspan(first);
+    if (!function.value(pointers.data(), r.data())) std::ranges::fill(r, std::numeric_limits<double>::quiet_NaN());
+    double squares = 0;
+    for (const double v : r) squares += v * v;
+    out.cost += 0.5 * impl_->losses[b](squares).rho;
+  }
+  return out;
+}
+
+}  // namespace nlsq::inline v0

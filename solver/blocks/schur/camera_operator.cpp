@@ -1,0 +1,126 @@
+#include "blocks/schur/camera_operator.hpp"
+
+#include "linear/small_dense.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <type_traits>
+
+namespace nlsq::inline v0 {
+
+CameraOperator::CameraOperator(const BlockStructure& structure) : structure_(structure) {
+  std::size_t numbers = 0;
+  for (const std::uint32_t size : structure.block_size) {
+    factor_first_.push_back(numbers);
+    numbers += std::size_t{size} * size;
+  }
+  factors_.resize(numbers);
+  pivots_.resize(length());
+  damping_.resize(length());
+  b_.resize(length());
+  x_.resize(length());
+  vectors_.resize(length() * chunks());
+  scratch_.resize(std::max(2 * structure.most_entries * structure.pad + structure.pad, structure.most_rows) * chunks());
+  diagonal_.resize(structure.reduced_target_f64.back() * chunks());
+}
+
+template <class R>
+bool CameraOperator::prepare(const R* J, const std::vector<double>& V, const std::vector<double>& gradient, std::span<const double> damping,
+                             std::vector<double>& inverse, Preconditioner preconditioner, const Parallelism& parallelism) {
+  const BlockStructure& s = structure_;
+  const EliminationData<R> data = s.data<R, double>(J);
+  const std::size_t blocks = s.reduced_target_f64.back(), most = scratch_.size() / chunks();
+  std::atomic<bool> definite{true};
+  run_tasks(chunks(), parallelism, [&](std::size_t c) {
+    double* diagonal = diagonal_.data() + blocks * c;
+    double* b = vectors_.data() + length() * c;
+    std::fill_n(diagonal, blocks, 0.0);
+    std::fill_n(b, length(), 0.0);
+    const bool schur = preconditioner == Preconditioner::schur_jacobi;
+    bool fine = false;
+    const auto run = [&](auto kernel) {
+      fine = kernel(data, s.chunk[c], s.chunk[c + 1], V.data(), gradient.data(), damping.data(), inverse.data(), schur, diagonal, b,
+                    scratch_.data() + most * c);
+    };
+    if constexpr (std::is_same_v<R, double>) run(block_kernels().prepare_f64);
+    else run(block_kernels().prepare_f32_wide);
+    if (!fine) definite = false;
+  });
+  return definite && invert_blocks(damping.subspan(s.point_numbers));
+}
+
+// The blocks' Cholesky factors.
+bool CameraOperator::invert_blocks(std::span<const double> damping) {
+  const BlockStructure& s = structure_;
+  const std::size_t blocks = s.reduced_target_f64.back();
+  bool definite = true;
+  for (std::size_t f = 0; f < s.cameras(); ++f) {
+    const std::size_t size = s.block_size[f];
+    const ReducedLayout layout = s.layout<double>(f);
+    double* L = factors_.data() + factor_first_[f];
+    for (std::size_t j = 0; j < size; ++j) {
+      damping_[f * s.pad + j] = damping[s.camera_offset[f] + j];
+      for (std::size_t i = j; i < size; ++i) {
+        double sum = i == j ? damping_[f * s.pad + j] : 0;
+        for (std::size_t c = 0; c < chunks(); ++c) sum += diagonal_[blocks * c + s.reduced_target_f64[f] + layout.place(j, i)];
+        L[j * size + i] = sum;
+      }
+    }
+    definite = small_dense::cholesky(L, size, pivots_.data() + f * s.pad) && definite;
+  }
+  return definite;
+}
+
+void CameraOperator::precondition(std::span<const double> in, std::span<double> out) const {
+  const BlockStructure& s = structure_;
+  std::ranges::copy(in, out.begin());
+  for (std::size_t f = 0; f < s.cameras(); ++f) {
+    const double* L = factors_.data() + factor_first_[f];
+    const std::size_t size = s.block_size[f];
+    small_dense::solve_lower(L, size, pivots_.data() + f * s.pad, out.data() + f * s.pad);
+    small_dense::solve_lower_transposed(L, size, pivots_.data() + f * s.pad, out.data() + f * s.pad);
+  }
+}
+
+template <class R>
+void CameraOperator::multiply(const R* J, const std::vector<double>& inverse, std::span<const double> v, std::span<double> out,
+                              const Parallelism& parallelism) {
+  const BlockStructure& s = structure_;
+  const EliminationData<R> data = s.data<R, double>(J);
+  const std::size_t most = scratch_.size() / chunks();
+  run_tasks(chunks(), parallelism, [&](std::size_t c) {
+    double* y = vectors_.data() + length() * c;
+    std::fill_n(y, length(), 0.0);
+    double* scratch = scratch_.data() + most * c;
+    if constexpr (std::is_same_v<R, double>) block_kernels().multiply_f64(data, s.chunk[c], s.chunk[c + 1], inverse.data(), v.data(), y, scratch);
+    else block_kernels().multiply_f32_wide(data, s.chunk[c], s.chunk[c + 1], inverse.data(), v.data(), y, scratch);
+  });
+  for (std::size_t i = 0; i < length(); ++i) out[i] = damping_[i] * v[i];
+  for (std::size_t c = 0; c < chunks(); ++c) {
+    const double* y = vectors_.data() + length() * c;
+    for (std::size_t i = 0; i < length(); ++i) out[i] += y[i];
+  }
+}
+
+template <class R>
+CgResult CameraOperator::solve(const R* J, const std::vector<double>& inverse, std::span<double> b, const CgGoal& goal,
+                               const Parallelism& parallelism) {
+  const BlockStructure& s = structure_;
+  for (std::size_t f = 0; f < s.cameras(); ++f) std::copy_n(b.begin() + s.camera_offset[f], s.block_size[f], b_.begin() + static_cast<std::ptrdiff_t>(f * s.pad));
+  const CgResult result = gradients_.solve(
+      [&](std::span<const double> in, std::span<double> out) { multiply(J, inverse, in, out, parallelism); },
+      [&](std::span<const double> in, std::span<double> out) { precondition(in, out); }, b_, x_, goal);
+  for (std::size_t f = 0; f < s.cameras(); ++f) std::copy_n(x_.begin() + static_cast<std::ptrdiff_t>(f * s.pad), s.block_size[f], b.begin() + s.camera_offset[f]);
+  return result;
+}
+
+std::size_t CameraOperator::bytes() const {
+  return (vectors_.capacity() + scratch_.capacity() + diagonal_.capacity() + factors_.capacity() + 8 * length()) * sizeof(double);
+}
+
+template bool CameraOperator::prepare(const double*, const std::vector<double>&, const std::vector<double>&, std::span<const double>, std::vector<double>&, Preconditioner, const Parallelism&);
+template bool CameraOperator::prepare(const float*, const std::vector<double>&, const std::vector<double>&, std::span<const double>, std::vector<double>&, Preconditioner, const Parallelism&);
+template CgResult CameraOperator::solve(const double*, const std::vector<double>&, std::span<double>, const CgGoal&, const Parallelism&);
+template CgResult CameraOperator::solve(const float*, const std::vector<double>&, std::span<double>, const CgGoal&, const Parallelism&);
+
+}  // namespace nlsq::inline v0

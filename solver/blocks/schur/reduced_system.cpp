@@ -1,0 +1,202 @@
+#include "blocks/schur/reduced_system.hpp"
+
+#include "linear/sparse_cholesky.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <new>
+#include <optional>
+
+namespace nlsq::inline v0 {
+
+namespace {
+
+constexpr std::size_t kAlwaysDense = 600;   // of a smaller matrix the dense factor is always faster
+constexpr std::size_t kLargestRank = 2000;  // of the reduced matrix
+constexpr std::size_t kSerial = 100;        // unknowns below which threads do not pay
+constexpr std::size_t kTasks = 16;
+
+struct AlignedFree {
+  void operator()(double* p) const { ::operator delete[](p, std::align_val_t{64}); }
+};
+
+// Row i of block k is part of column (offset of a) + i of the lower triangle, from row (offset of b) on.
+struct BlockShape {
+  std::size_t column, row, rows, columns;  // of the lower triangle: `columns` columns from `column` on
+};
+
+}  // namespace
+
+struct ReducedSystem::Impl {
+  const BlockStructure& structure;
+  std::size_t n;
+  bool dense;
+  std::size_t ld = 0;
+  std::unique_ptr<double[], AlignedFree> A;
+  std::optional<SparseCholesky> sparse;
+
+  BlockShape shape(std::size_t k) const {
+    const auto [a, b] = structure.reduced_blocks[k];
+    return {structure.camera_offset[a], structure.camera_offset[b], structure.block_size[b], structure.block_size[a]};
+  }
+  // Numbers of column `i` of block k in the lower triangle: on the diagonal it begins at the diagonal.
+  static std::size_t skipped(const BlockShape& s, std::size_t i) { return s.row == s.column ? i : 0; }
+
+  void allocate() {
+    if (n == 0) return;
+    if (dense) {
+      ld = (n + 7) / 8 * 8 + 8;
+      A.reset(new (std::align_val_t{64}) double[ld * n + 8]());
+      return;
+    }
+    SparseCholesky::Pairs pairs;
+    for (const auto& [a, b] : structure.reduced_blocks) pairs.emplace_back(a, b);
+    sparse.emplace(structure.block_size, pairs);
+  }
+
+  FrontPlace dense_place(std::size_t k) const {
+    const BlockShape s = shape(k);
+    return {A.get(), ld, s.column, s.row, false};
+  }
+
+  // Block k, the sum of all chunks', where it goes: rows of it to columns, or, turned, to rows.
+  template <class T>
+  void assemble(std::size_t k, const FrontPlace& place, const T* chunks, std::size_t count, std::size_t stride, std::span<const double> damping) const {
+    const BlockShape s = shape(k);
+    const ReducedLayout layout = structure.layout<T>(k);
+    const T* block = chunks + structure.reduced_target<T>()[k];
+    double* first = place.front + place.column * place.ld + place.row;
+    for (std::size_t i = 0; i < s.columns; ++i) {
+      const std::size_t skip = skipped(s, i);
+      if (place.turned) {
+        for (std::size_t j = skip; j < s.rows; ++j) first[j * place.ld + i] = sum_over(block + layout.place(i, j), count, stride);
+        continue;
+      }
+      double* to = first + i * place.ld;
+      const T* from = block + layout.place(i, 0);
+      for (std::size_t j = skip; j < layout.whole; ++j) to[j] = static_cast<double>(from[j]);
+      for (std::size_t c = 1; c < count; ++c) {
+        for (std::size_t j = skip; j < layout.whole; ++j) to[j] += static_cast<double>(from[c * stride + j]);
+      }
+      for (std::size_t j = std::max(skip, layout.whole); j < s.rows; ++j) to[j] = sum_over(block + layout.place(i, j), count, stride);
+      if (s.row == s.column) to[i] += damping[s.column + i];
+    }
+  }
+  // work(0) ... work(count - 1), by ranges.
+  void share(std::size_t count, const Parallelism& parallelism, const std::function<void(std::size_t)>& work) const {
+    const std::size_t tasks = std::min<std::size_t>(count, n < kSerial ? 1 : kTasks);
+    run_tasks(tasks, parallelism, [&](std::size_t task) {
+      for (std::size_t k = task * count / tasks; k < (task + 1) * count / tasks; ++k) work(k);
+    });
+  }
+  template <class T>
+  static double sum_over(const T* first, std::size_t count, std::size_t stride) {
+    double sum = 0;
+    for (std::size_t c = 0; c < count; ++c) sum += static_cast<double>(first[c * stride]);
+    return sum;
+  }
+};
+
+ReducedSystem::ReducedSystem(const BlockStructure& structure)
+    : impl_(new Impl{.structure = structure, .n = structure.reduced_size(), .dense = true, .A = {}, .sparse = {}}) {
+  double used = 0;
+  for (std::size_t k = 0; k < structure.reduced_blocks.size(); ++k) {
+    const BlockShape s = impl_->shape(k);
+    used += static_cast<double>(s.rows) * static_cast<double>(s.columns) * (s.row == s.column ? 1 : 2);
+  }
+  const double size = static_cast<double>(impl_->n);
+  impl_->dense = impl_->n <= kAlwaysDense || used > kDenseShare * size * size;
+  impl_->allocate();
+}
+
+ReducedSystem::~ReducedSystem() = default;
+
+template <class T>
+bool ReducedSystem::factor(const T* chunks, std::size_t count, std::size_t stride, std::span<const double> damping,
+                           const Parallelism& parallelism) {
+  Impl& impl = *impl_;
+  if (impl.n == 0) return true;
+  if (!impl.dense) {
+    return impl.sparse->factor([&](std::size_t k, const FrontPlace& place) { impl.assemble(k, place, chunks, count, stride, damping); });
+  }
+  impl.share(impl.n, parallelism, [&](std::size_t j) { std::fill_n(impl.A.get() + j * impl.ld + j, impl.ld - j, 0.0); });
+  impl.share(impl.structure.reduced_blocks.size(), parallelism, [&](std::size_t k) { impl.assemble(k, impl.dense_place(k), chunks, count, stride, damping); });
+  return block_kernels().cholesky_f64(impl.A.get(), impl.n, impl.ld);
+}
+template bool ReducedSystem::factor(const double*, std::size_t, std::size_t, std::span<const double>, const Parallelism&);
+template bool ReducedSystem::factor(const float*, std::size_t, std::size_t, std::span<const double>, const Parallelism&);
+
+int pivoted_rank(std::span<double> A, std::size_t n, double least) {
+  std::vector<std::size_t> order(n);
+  for (std::size_t i = 0; i < n; ++i) order[i] = i;
+  for (std::size_t k = 0; k < n; ++k) {
+    std::size_t best = k;
+    for (std::size_t i = k + 1; i < n; ++i) {
+      if (A[order[i] * n + order[i]] > A[order[best] * n + order[best]]) best = i;
+    }
+    std::swap(order[k], order[best]);
+    const std::size_t p = order[k];
+    const double pivot = A[p * n + p];
+    if (!(pivot > least)) return static_cast<int>(k);
+    const double* row = A.data() + p * n;
+    for (std::size_t i = k + 1; i < n; ++i) {
+      double* to = A.data() + order[i] * n;
+      const double factor = to[p] / pivot;
+      if (factor == 0) continue;
+      for (std::size_t j = 0; j < n; ++j) to[j] -= factor * row[j];
+    }
+  }
+  return static_cast<int>(n);
+}
+
+int ReducedSystem::rank(const double* chunks, std::size_t count, std::size_t stride, std::span<const double> scale, double least) {
+  const Impl& impl = *impl_;
+  const std::size_t n = impl.n;
+  std::vector<double> full(n * n);
+  for (std::size_t k = 0; k < impl.structure.reduced_blocks.size(); ++k) {
+    const BlockShape s = impl.shape(k);
+    const ReducedLayout layout = impl.structure.layout<double>(k);
+    for (std::size_t i = 0; i < s.columns; ++i) {
+      for (std::size_t j = 0; j < s.rows; ++j) {
+        const double sum = Impl::sum_over(chunks + impl.structure.reduced_target_f64[k] + layout.place(i, j), count, stride);
+        const std::size_t a = s.column + i, b = s.row + j;
+        full[a * n + b] = full[b * n + a] = sum / (scale[a] * scale[b]);
+      }
+    }
+  }
+  return pivoted_rank(full, n, least);
+}
+
+bool ReducedSystem::too_large_for_rank() const { return impl_->n > kLargestRank; }
+
+int ReducedSystem::count_pivots(std::span<const double> scale, double least) const {
+  const Impl& impl = *impl_;
+  std::vector<double> diagonal(impl.n);
+  for (std::size_t j = 0; impl.dense && j < impl.n; ++j) diagonal[j] = impl.A[j * impl.ld + j];
+  if (!impl.dense) impl.sparse->diagonal(diagonal);
+  int count = 0;
+  for (std::size_t j = 0; j < impl.n; ++j) {
+    const double pivot = diagonal[j] / scale[j];
+    count += pivot * pivot > least ? 1 : 0;
+  }
+  return count;
+}
+
+void ReducedSystem::solve(std::span<double> b) {
+  Impl& impl = *impl_;
+  if (impl.n == 0) return;
+  if (impl.dense) {
+    block_kernels().cholesky_solve_f64(impl.A.get(), impl.n, impl.ld, b.data());
+    return;
+  }
+  impl.sparse->solve(b);
+}
+
+bool ReducedSystem::dense() const { return impl_->dense; }
+
+std::size_t ReducedSystem::bytes() const {
+  if (impl_->dense) return impl_->ld * impl_->n * sizeof(double);
+  return impl_->sparse->bytes();
+}
+
+}  // namespace nlsq::inline v0

@@ -1,0 +1,277 @@
+#include "blocks/schur/schur.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <type_traits>
+
+namespace nlsq::inline v0 {
+
+namespace {
+
+// The kernels of a pair of formats.
+template <class R, class T>
+struct Kernels {
+  static constexpr bool kRecordsF64 = std::is_same_v<R, double>, kSumsF64 = std::is_same_v<T, double>;
+  static auto choose(auto f64, auto f32, auto wide) {
+    if constexpr (kRecordsF64) return f64;
+    else if constexpr (kSumsF64) return wide;
+    else return f32;
+  }
+  static auto gather() { return choose(block_kernels().gather_f64, block_kernels().gather_f32, block_kernels().gather_f32_wide); }
+  static auto eliminate() { return choose(block_kernels().eliminate_f64, block_kernels().eliminate_f32, block_kernels().eliminate_f32_wide); }
+  static auto bend() { return choose(block_kernels().bend_f64, block_kernels().bend_f32, block_kernels().bend_f32_wide); }
+  static auto substitute() { return choose(block_kernels().substitute_f64, block_kernels().substitute_f32, block_kernels().substitute_f32_wide); }
+};
+
+}  // namespace
+
+SchurSolver::SchurSolver(const BlockStructure& structure, const Parallelism& parallelism, SchurSolver* earlier)
+    : structure_(structure), parallelism_(&parallelism) {
+  if (structure.implicit) operator_.emplace(structure);
+  else reduced_.emplace(structure);
+  if (earlier) {
+    std::swap(sums_f32_, earlier->sums_f32_);
+    std::swap(sums_f64_, earlier->sums_f64_);
+    std::swap(V_, earlier->V_);
+    std::swap(inverse_, earlier->inverse_);
+  }
+  V_.resize(structure.matrix_numbers);
+  inverse_.resize(structure.matrix_numbers);
+  gradient_.resize(structure.tangent_size());
+  squares_.resize(structure.tangent_size());
+  damping_.resize(structure.tangent_size());
+  rhs_.resize(structure.reduced_size());
+}
+
+void SchurSolver::begin(const Parallelism& parallelism) {
+  parallelism_ = &parallelism;
+  threads_ = 1;
+}
+
+template <>
+SchurSolver::Sums<float>& SchurSolver::sums() { return sums_f32_; }
+template <>
+SchurSolver::Sums<double>& SchurSolver::sums() { return sums_f64_; }
+
+// Where S is an operator only sums in f64 are asked for.
+template <>
+float* SchurSolver::camera_sums() { return sums_f32_.cameras.data(); }
+template <>
+double* SchurSolver::camera_sums() { return operator_ ? operator_->chunk_vectors().data() : sums_f64_.cameras.data(); }
+
+template <>
+const double* SchurSolver::cameras_as() { return step_cameras_.data(); }
+template <>
+const float* SchurSolver::cameras_as() {
+  step_cameras_f32_.assign(step_cameras_.begin(), step_cameras_.end());
+  return step_cameras_f32_.data();
+}
+
+template <class R, class T>
+void SchurSolver::gather(const R* J, const std::function<void(std::size_t, std::size_t)>& finish) {
+  const BlockStructure& s = structure_;
+  const std::size_t cameras = s.cameras() * s.pad;
+  auto& both = sums<T>().cameras;  // squares, then gradient, of each chunk
+  both.resize(2 * cameras * chunks());
+  const EliminationData<R> data = s.data<R, T>(J);
+  // All records are complete before any is read: vectors reach beyond a row's end, into the next chunk's first record.
+  run_tasks(chunks(), *parallelism_, [&](std::size_t c) { finish(s.slot_first[s.chunk[c]], s.slot_first[s.chunk[c + 1]]); });
+  const int threads = run_tasks(chunks(), *parallelism_, [&](std::size_t c) {
+    T* squares = both.data() + 2 * cameras * c;
+    std::fill_n(squares, 2 * cameras, T(0));
+    Kernels<R, T>::gather()(data, s.chunk[c], s.chunk[c + 1], V_.data(), gradient_.data(), squares, squares + cameras);
+  });
+  threads_ = std::max(threads_, threads);
+  for (std::size_t p = 0; p < s.real_points; ++p) {
+    const std::size_t e = s.point_size[p];
+    for (std::size_t k = 0; k < e; ++k) squares_[s.point_offset[p] + k] = V_[s.point_matrix[p] + k * e + k];
+  }
+  for (std::size_t f = 0; f < s.cameras(); ++f) {
+    for (std::size_t i = 0; i < s.block_size[f]; ++i) {
+      double squares = 0, gradient = 0;
+      for (std::size_t c = 0; c < chunks(); ++c) {
+        const T* of = both.data() + 2 * cameras * c + f * s.pad + i;
+        squares += static_cast<double>(of[0]);
+        gradient += static_cast<double>(of[cameras]);
+      }
+      const std::size_t place = s.point_numbers + s.camera_offset[f] + i;
+      squares_[place] = squares;
+      gradient_[place] = gradient;
+    }
+  }
+}
+
+void SchurSolver::hold(std::span<const std::uint8_t> held) {
+  const BlockStructure& s = structure_;
+  for (std::size_t j = 0; j < held.size(); ++j) {
+    if (held[j]) gradient_[j] = squares_[j] = 0;
+  }
+  for (std::size_t p = 0; p < s.real_points; ++p) {
+    const std::size_t e = s.point_size[p];
+    double* V = V_.data() + s.point_matrix[p];
+    for (std::size_t k = 0; k < e; ++k) {
+      if (!held[s.point_offset[p] + k]) continue;
+      for (std::size_t i = 0; i < e; ++i) V[k * e + i] = V[i * e + k] = 0;
+    }
+  }
+}
+
+template <class R, class T>
+bool SchurSolver::eliminate(const R* J, double lambda, std::span<const double> scale) {
+  const BlockStructure& s = structure_;
+  for (std::size_t j = 0; j < damping_.size(); ++j) damping_[j] = lambda * scale[j] * scale[j];
+  if (operator_) return operator_->prepare(J, V_, gradient_, damping_, inverse_, preconditioner_, *parallelism_);
+  const std::size_t cameras = s.cameras() * s.pad, blocks = s.reduced_target<T>().back();
+  const std::size_t most = 2 * s.most_entries * s.pad + s.pad;
+  Sums<T>& sum = sums<T>();
+  sum.blocks.resize(blocks * chunks());
+  sum.cameras.resize(2 * cameras * chunks());
+  sum.scratch.resize(most * chunks());
+  const EliminationData<R> data = s.data<R, T>(J);
+  std::atomic<bool> definite{true};
+  run_tasks(chunks(), *parallelism_, [&](std::size_t c) {
+    T* S = sum.blocks.data() + blocks * c;
+    T* b = sum.cameras.data() + cameras * c;
+    std::fill_n(S, blocks, T(0));
+    std::fill_n(b, cameras, T(0));
+    const bool fine = Kernels<R, T>::eliminate()(data, s.chunk[c], s.chunk[c + 1], V_.data(), gradient_.data(), damping_.data(),
+                                                 inverse_.data(), S, b, sum.scratch.data() + most * c);
+    if (!fine) definite = false;
+  });
+  return definite;
+}
+
+template <class R>
+CgResult SchurSolver::solve_reduced(const R* J) {
+  CgResult result;
+  if (operator_) result = operator_->solve(J, inverse_, rhs_, goal_, *parallelism_);
+  else reduced_->solve(rhs_);
+  iterations_ = result.iterations;
+  return result;
+}
+
+template <class R, class T>
+CgResult SchurSolver::substitute(const R* J, const std::vector<double>& gradient, std::vector<double>& step) {
+  const BlockStructure& s = structure_;
+  const std::size_t cameras = s.cameras() * s.pad;
+  step.resize(s.tangent_size());
+  step_cameras_.assign(cameras + s.pad, 0);
+  for (std::size_t f = 0; f < s.cameras(); ++f) {
+    for (std::size_t i = 0; i < s.block_size[f]; ++i) {
+      double eliminated = 0;
+      for (std::size_t c = 0; c < chunks(); ++c) eliminated += static_cast<double>(camera_sums<T>()[cameras * c + f * s.pad + i]);
+      const std::size_t place = s.camera_offset[f] + i;
+      rhs_[place] = eliminated - gradient[s.point_numbers + place];
+    }
+  }
+  const CgResult result = solve_reduced(J);
+  for (std::size_t f = 0; f < s.cameras(); ++f) {
+    for (std::size_t i = 0; i < s.block_size[f]; ++i) step_cameras_[f * s.pad + i] = rhs_[s.camera_offset[f] + i];
+  }
+  std::ranges::copy(rhs_, step.begin() + static_cast<std::ptrdiff_t>(s.point_numbers));
+  const T* moved = cameras_as<T>();
+  const EliminationData<R> data = s.data<R, T>(J);
+  run_tasks(chunks(), *parallelism_, [&](std::size_t c) {
+    Kernels<R, T>::substitute()(data, s.chunk[c], s.chunk[c + 1], inverse_.data(), gradient.data(), moved, step.data());
+  });
+  return result;
+}
+
+template <class T>
+bool SchurSolver::factor_reduced() {
+  return reduced_->factor(sums<T>().blocks.data(), chunks(), structure_.reduced_target<T>().back(),
+                          std::span(damping_).subspan(structure_.point_numbers), *parallelism_);
+}
+
+template <class R, class T>
+void SchurSolver::solve(const R* J, double lambda, std::span<const double> scale, BlockStep& out) {
+  out.factored = eliminate<R, T>(J, lambda, scale) && (operator_ || factor_reduced<T>());
+  if (!out.factored) return;
+  const CgResult solved = substitute<R, T>(J, gradient_, out.step);
+  out.iterations = solved.iterations;
+  out.reached = !operator_ || (solved.reached && solved.definite);
+  double along = 0, damped = 0, scaled = 0;
+  for (std::size_t j = 0; j < out.step.size(); ++j) {
+    along -= gradient_[j] * out.step[j];
+    damped += damping_[j] * out.step[j] * out.step[j];
+    scaled += scale[j] * scale[j] * out.step[j] * out.step[j];
+  }
+  out.predicted = 0.5 * (damped + along + solved.leftover);
+  out.decrement = std::sqrt(std::max(along, 0.0));
+  out.scaled_norm = std::sqrt(scaled);
+  // What is not definite shows at the first product, or gives a step that still decreases the model.
+  out.factored = std::isfinite(out.predicted) && along >= 0 && (solved.definite || solved.iterations > 0);
+}
+
+// b of the chunks is -Fᵀ(ρ - E V⁻¹Eᵀρ) here, and the gradient of the cameras is in it already.
+template <class R, class T>
+double SchurSolver::accelerate(const R* J, std::span<const double> step, std::span<const double> scale, double factor,
+                               std::span<double> moved, std::vector<double>& acceleration) {
+  const BlockStructure& s = structure_;
+  const std::size_t cameras = s.cameras() * s.pad;
+  for (std::size_t f = 0; f < s.cameras(); ++f) {
+    for (std::size_t i = 0; i < s.block_size[f]; ++i) step_cameras_[f * s.pad + i] = step[s.point_numbers + s.camera_offset[f] + i];
+  }
+  const T* along = cameras_as<T>();
+  bent_.assign(s.tangent_size(), 0);
+  const EliminationData<R> data = s.data<R, T>(J);
+  run_tasks(chunks(), *parallelism_, [&](std::size_t c) {
+    T* b = camera_sums<T>() + cameras * c;
+    std::fill_n(b, cameras, T(0));
+    Kernels<R, T>::bend()(data, s.chunk[c], s.chunk[c + 1], inverse_.data(), step.data(), along, factor, s.list.row.data(), moved.data(),
+                          bent_.data(), b);
+    for (std::size_t k = 0; k < cameras; ++k) b[k] = -b[k];
+  });
+  substitute<R, T>(J, bent_, acceleration);
+  double scaled = 0;
+  for (std::size_t j = 0; j < acceleration.size(); ++j) scaled += scale[j] * scale[j] * acceleration[j] * acceleration[j];
+  return std::sqrt(scaled);
+}
+
+template double SchurSolver::accelerate<double, double>(const double*, std::span<const double>, std::span<const double>, double, std::span<double>, std::vector<double>&);
+template double SchurSolver::accelerate<float, double>(const float*, std::span<const double>, std::span<const double>, double, std::span<double>, std::vector<double>&);
+template double SchurSolver::accelerate<float, float>(const float*, std::span<const double>, std::span<const double>, double, std::span<double>, std::vector<double>&);
+template void SchurSolver::gather<double, double>(const double*, const std::function<void(std::size_t, std::size_t)>&);
+template void SchurSolver::solve<double, double>(const double*, double, std::span<const double>, BlockStep&);
+template void SchurSolver::gather<float, double>(const float*, const std::function<void(std::size_t, std::size_t)>&);
+template void SchurSolver::solve<float, double>(const float*, double, std::span<const double>, BlockStep&);
+template void SchurSolver::gather<float, float>(const float*, const std::function<void(std::size_t, std::size_t)>&);
+template void SchurSolver::solve<float, float>(const float*, double, std::span<const double>, BlockStep&);
+
+template bool SchurSolver::factor_reduced<double>();
+template bool SchurSolver::eliminate<double, double>(const double*, double, std::span<const double>);
+
+RankEstimate SchurSolver::rank(const double* J, std::span<const double> scale) {
+  if (operator_) return {};
+  constexpr double kDamping = 1e-14, kLeastPivot = 1e-10;
+  const BlockStructure& s = structure_;
+  if (!eliminate<double, double>(J, kDamping, scale)) return {};
+  int deficient = 0;
+  std::vector<double> scaled;
+  for (std::size_t p = 0; p < s.real_points; ++p) {
+    const std::size_t e = s.point_size[p];
+    scaled.resize(e * e);
+    for (std::size_t i = 0; i < e; ++i) {
+      for (std::size_t j = 0; j < e; ++j) {
+        scaled[i * e + j] = V_[s.point_matrix[p] + i * e + j] / (scale[s.point_offset[p] + i] * scale[s.point_offset[p] + j]);
+      }
+    }
+    deficient += static_cast<int>(e) - pivoted_rank(scaled, e, kLeastPivot);
+  }
+  const std::span<const double> of_cameras = scale.subspan(s.point_numbers);
+  const int points = static_cast<int>(s.point_numbers) - deficient;
+  if (reduced_->too_large_for_rank()) {
+    if (!factor_reduced<double>()) return {};
+    return {points + reduced_->count_pivots(of_cameras, kLeastPivot), true};
+  }
+  return {points + reduced_->rank(sums_f64_.blocks.data(), chunks(), s.reduced_target_f64.back(), of_cameras, kLeastPivot), false};
+}
+
+std::size_t SchurSolver::bytes() const {
+  const auto of = [](const auto& v) { return v.capacity() * sizeof(v[0]); };
+  return (reduced_ ? reduced_->bytes() : operator_->bytes()) + of(V_) + of(inverse_) + of(gradient_) + of(squares_) + of(damping_) + of(sums_f32_.blocks) +
+         of(sums_f32_.cameras) + of(sums_f32_.scratch) + of(sums_f64_.blocks) + of(sums_f64_.cameras) + of(sums_f64_.scratch);
+}
+
+}  // namespace nlsq::inline v0

@@ -1,0 +1,197 @@
+// A block problem from its parameter blocks to the summary.
+#include "blocks/block_observer.hpp"
+#include "support/fp_environment.hpp"
+#include "minimizer/minimizer.hpp"
+#include "blocks/prepared_problem.hpp"
+
+#include <nlsq/error.hpp>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace nlsq::inline v0 {
+
+namespace {
+
+// The form of the Gram matrix that a solve starts with.
+Gram first_gram(const BlockStructure& structure, const BlockModel& model, const SolverOptions& options) {
+  const PrecisionPolicy policy = options.policy();
+  const double products = static_cast<double>(structure.pair_block.size() * structure.pad * structure.pad);
+  const FitSize size{.row_work = model.evaluator().jacobian_cost() + products,
+                     .parameters = static_cast<int>(std::min<std::size_t>(structure.tangent_size(), 1 << 30)),
+                     .has_f32 = true,  // derivatives from f64 code are stored, and multiplied, in f32
+                     .sixteen_bits_pay = false};
+  const PrecisionPlan plan = initial_plan(policy, size);
+  if (plan.gram >= Gram::f64) return Gram::f64;
+  if (structure.implicit) return Gram::f32_wide;  // vectors of conjugate gradients are f64
+  return plan.gram == Gram::f32_wide && policy.gram == Format::f64 ? Gram::f32_wide : Gram::f32_tile;
+}
+
+void describe(Summary& summary, const BlockEvaluator& evaluator) {
+  const BlockCounts counts = evaluator.counts();
+  const std::pair<std::size_t, const char*> ways[] = {
+      {counts.traced, "graph"}, {counts.dual, "dual"}, {counts.own, "derivatives"}, {counts.differences, "finite differences"}};
+  for (const auto& [count, way] : ways) {
+    if (count == 0) continue;
+    summary.evaluator += fmt::format("{}{}", summary.evaluator.empty() ? "" : " + ", way);
+    summary.evaluator_note += fmt::format("{}{}: {} blocks", summary.evaluator_note.empty() ? "" : ", ", way, count);
+  }
+  summary.evaluator_note += fmt::format("; {} programs", evaluator.programs());
+  if (!evaluator.note().empty()) summary.evaluator_note += "; not recorded: " + evaluator.note();
+  summary.kernel = kernels().name;
+}
+
+// Names in a policy that no residual block has, and formats that they cannot have: J is one array, and its products one sum.
+void check_components(const Problem::Impl& problem, const PrecisionPolicy& policy) {
+  std::vector<std::string> names;
+  for (std::uint32_t c = 0; c < problem.component_names.size(); ++c) {
+    if (std::ranges::find(problem.component, c + 1) != problem.component.end()) names.push_back(problem.component_names[c]);
+  }
+  std::vector<std::string> wrong;
+  for (const Violation& v : policy.unknown_components(names)) wrong.push_back(v.message());
+  for (const ComponentFormats& c : policy.components) {
+    if (!c.change.jacobian && !c.change.gram) continue;
+    wrong.push_back(fmt::format("{}: of a Problem's component residual alone may be given; J and its sums have one format for all, as in {}",
+                                c.name, c.change.jacobian ? fmt::format("jacobian={}", name(*c.change.jacobian)) : fmt::format("gram={}", name(*c.change.gram))));
+  }
+  if (!wrong.empty()) throw ValidationError(std::move(wrong));
+}
+
+// What the end is, in words.
+std::string message_of(const Summary& summary, const BlockSystem& system, const std::string& stopped_by) {
+  const Certificate& c = summary.certificate;
+  std::string text;
+  switch (summary.termination) {
+    case Termination::failure: return "the residuals or their derivatives are not finite at the start; the parameters are unchanged";
+    case Termination::converged:
+      text = fmt::format("{} by {}; the parameters are the optimum found", name(c.verdict), c.governed_by);
+      break;
+    case Termination::tolerance:
+      text = fmt::format("{}; first order is not certified: {:.1e} standard errors from the optimum by the linear model; "
+                         "the parameters are the best point",
+                         stopped_by, c.decrement_sigma);
+      break;
+    default:
+      text = fmt::format("{}: first order is not certified; the parameters are the best point", name(summary.termination));
+  }
+  if (c.passed && c.verdict == Verdict::rank_deficient) {
+    text += fmt::format("; the data determine {} of {} directions", c.rank, system.parameters() - system.fixed());
+  }
+  if (!c.passed && !system.doubt().empty()) text += "; " + system.doubt();
+  if (c.wrong_column >= 0) {
+    text = fmt::format("derivatives that a residual function gives disagree with differences of its residuals: by number {} of the "
+                       "steps they are off by {:.1e} of their size. Nothing is certified; correct them. {}",
+                       c.wrong_column, c.jacobian_difference, text);
+  } else if (!c.recheck_passed) {
+    text = "the residual functions do not repeat: called again they give other residuals than during the solve; " + text;
+  }
+  if (system.fixed() > 0) text += fmt::format("; {} numbers are at their bounds", system.fixed());
+  return text;
+}
+
+void tell(const ProblemControl* control, const BlockSystem& system, const PreparedProblem& prepared, bool tolerance_met) {
+  if (!control || !control->facts) return;
+  BlockSolveFacts facts = system.facts();
+  facts.eliminated_blocks = prepared.structure.real_points;
+  facts.other_blocks = prepared.structure.camera_parameter.size();
+  facts.dense = prepared.solver.dense();
+  facts.iterative = prepared.solver.iterative();
+  facts.linear_iterations = system.linear_iterations();
+  facts.groups_followed = prepared.structure.groups_followed;
+  facts.tolerance_met = tolerance_met;
+  *control->facts = facts;
+}
+
+// One run of the loop. x becomes the point it ended at.
+Summary minimize(PreparedProblem& prepared, const SolverOptions& options, const ProblemControl* control, std::vector<double>& x,
+                 BlockSystem::Clock::time_point begin) {
+  auto& [structure, model, solver, shape] = prepared;
+  BlockSystem system(model, structure, solver, options, first_gram(structure, model, options));
+  system.begin(x);
+  std::optional<BlockObserver> observer;
+  if (control) observer.emplace(*control, system, model, structure, begin);
+  Minimizer minimizer;
+  MinimizerResult out;
+  minimizer.run(system, {.options = options, .x0 = x, .begin = begin, .observer = observer ? &*observer : nullptr}, out);
+  Summary summary = std::move(out.summary);
+  if (summary.termination != Termination::failure) x = out.x;
+  // What conjugate gradients leave open is no more than a tolerance that was met.
+  if (summary.certificate.passed && summary.certificate.verdict == Verdict::tolerance) summary.termination = Termination::converged;
+  summary.message = message_of(summary, system, out.stopped_by);
+  const double certify = summary.time.certify;
+  summary.time = system.time();
+  summary.time.certify = certify;
+  summary.time.total = std::chrono::duration<double>(BlockSystem::Clock::now() - begin).count();
+  summary.linear_iterations = system.linear_iterations();
+  summary.precision.counters = model.counters();
+  summary.precision.components = model.components();
+  summary.threads = std::max(model.threads(), solver.threads());
+  summary.peak_bytes = structure.bytes() + model.bytes() + solver.bytes();
+  tell(control, system, prepared, !out.stopped_by.empty());
+  return summary;
+}
+
+Summary attempt(PreparedProblem& prepared, const SolverOptions& options, const ProblemControl* control, std::vector<double>& x,
+                BlockSystem::Clock::time_point begin) {
+  BlockModel& model = prepared.model;
+  const std::vector<double> x0 = x;
+  const auto run = [&] {
+    x = x0;
+    return minimize(prepared, options, control, x, begin);
+  };
+  const auto went_wrong = [&](const Summary& summary) {
+    return summary.termination != Termination::failure && !summary.certificate.recheck_passed &&
+           summary.certificate.wrong_column < 0 && model.evaluator().counts().traced > 0;
+  };
+  Summary summary = run();
+  // Constants of an earlier solve that did not show at the start to be no longer true.
+  if (went_wrong(summary) && model.carried()) {
+    model.record_again(x0);
+    summary = run();
+  }
+  // A program that went wrong on the way: once more, without programs.
+  if (went_wrong(summary)) {
+    model.distrust("a program gave other residuals than the function itself");
+    summary = run();
+  }
+  return summary;
+}
+
+Summary solve_blocks(Problem& problem, const SolverOptions& options, const ProblemControl* control) {
+  const FpEnvironment environment;
+  const auto begin = BlockSystem::Clock::now();
+  if (auto violations = options.violations(); !violations.empty()) throw ValidationError(std::move(violations));
+  if (options.algorithm == Algorithm::dogleg) throw ValidationError("algorithm dogleg is of curve_fit and least_squares: leave it out for a Problem");
+  if (options.nonmonotonic_steps > 0) {
+    throw ValidationError("nonmonotonic_steps is of curve_fit and least_squares: leave it out for a Problem");
+  }
+  Problem::Impl& impl = problem.impl();
+  impl.close_gaps();
+  check_components(impl, options.policy());
+  std::vector<double> x = numbers_of(impl);
+  if (control && control->before_evaluation) control->before_evaluation(x, true, true);
+  std::shared_ptr<PreparedProblem> prepared = take_prepared(impl, x, options, options.step_solver, control);
+  const double setup = std::chrono::duration<double>(BlockSystem::Clock::now() - begin).count();
+  Summary summary = attempt(*prepared, options, control, x, begin);
+  summary.time.setup = setup;
+  summary.precision.policy = options.policy().to_string();
+  describe(summary, prepared->model.evaluator());
+  summary.step_solver = prepared->solver.describe(options.preconditioner);
+  const double* from = x.data();
+  for (const ParameterBlock& block : impl.parameters) {
+    if (!block.constant) std::copy_n(from, block.size, block.data);
+    from += block.size;
+  }
+  keep_prepared(impl, std::move(prepared));
+  return summary;
+}
+
+}  // namespace
+
+Summary solve(Problem& problem, const SolverOptions& options) { return solve_blocks(problem, options, nullptr); }
+Summary solve(Problem& problem, const SolverOptions& options, const ProblemControl& control) {
+  return solve_blocks(problem, options, &control);
+}
+
+}  // namespace nlsq::inline v0

@@ -1,0 +1,128 @@
+// The f64 verdict on a point of a block problem: the linear model's distance to the optimum, the cost itself asked whether it
+// agrees, second derivatives where few unknowns have large residuals, and the user's own code beside the programs.
+#include "blocks/block_system.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace nlsq::inline v0 {
+
+// The residuals at x beside those that the functions give themselves.
+void BlockSystem::recheck(std::span<const double> x, std::size_t, Recheck& out) {
+  if (start_recheck_.rows > 0 && !asked_again_) {
+    asked_again_ = true;
+    out = start_recheck_;
+    return;
+  }
+  asked_again_ = true;
+  const BlockModel::Recheck found = model_.recheck(x, at_.r, scratch_r_);
+  out.rows = at_.r.size();
+  out.largest = found.largest;
+  out.discrepancy = found.repeats ? 0 : std::numeric_limits<double>::infinity();
+  // The terms at a start may be larger by many orders than where the iteration leads: only those of an end count.
+  out.magnitude = out.cost_magnitude = 0;
+  if (!known() || low()) return;
+  if (model_.evaluator().counts().own > 0) check_own_derivatives(out);
+  const double r = std::sqrt(2 * at_.model.cost);
+  const BlockTerms terms = measure_terms(structure_, model_.problem(), model_.records<double>(), x, at_.model.cost);
+  out.magnitude = terms.magnitude;
+  if (r > 0) out.cost_magnitude = std::max(r, (terms.cost_noise / (4 * 0x1p-53) - r * r) / r);
+}
+
+BlockPoint BlockSystem::point() {
+  return {model_, structure_, model_.problem(), solver_, at_.x, at_.r, at_.model.cost, at_.fixed, at_.fixed_count};
+}
+
+BlockTests BlockSystem::tests_of(const CertificateTests& tests) const {
+  return {tests.tau, tests.xtol, tests.gtol, tests.initial_cost, start_};
+}
+
+// Where the cost falls along the certificate's own step by more than that allows, x is not the optimum.
+bool BlockSystem::contradicted(const BlockJudgement& judgement) {
+  if (judgement.certificate.governed_by == "zero residual") return false;
+  std::vector<double> trial;
+  model_.plus(at_.x, judgement.distance.step, trial);
+  if (trial == at_.x) return false;
+  return evaluate(trial, trial_) < at_.model.cost - judgement.contradiction();
+}
+
+bool BlockSystem::has_second_order() const {
+  return !low() && !solver_.iterative() && structure_.tangent_size() - at_.fixed_count <= kMostSecondOrder;
+}
+
+// At x, where J and its products are known in f64, and known again afterwards.
+SecondOrder BlockSystem::find_second_order() {
+  std::vector<double> r;
+  SecondOrder found = second_order(point(), [&](std::span<const double> x) {
+    const std::vector<double> there(x.begin(), x.end());
+    if (!std::isfinite(model_.cost(there, r))) return false;
+    ++facts_.cost_evaluations;
+    model_.linearize<double>(there, r);
+    solver_.gather<double, double>(model_.records<double>(),
+                                   [this](std::size_t first, std::size_t last) { model_.finish<double>(first, last); });
+    return std::ranges::all_of(solver_.gradient(), [](double g) { return std::isfinite(g); });
+  });
+  differentiate(at_, at_.model.plan);
+  found.known = found.known && at_.model.finite;
+  return found;
+}
+
+bool BlockSystem::second_order_step(Step& out) {
+  const SecondOrder found = find_second_order();
+  if (!found.known) return false;
+  out.step = found.step;
+  out.predicted = 0.5 * found.decrement * found.decrement;
+  return true;
+}
+
+// The tests once more, on the step and the decrement by second derivatives of the cost.
+void BlockSystem::judge_by_second_order(const BlockTests& tests, BlockJudgement& judgement, Certified& out) {
+  const SecondOrder found = find_second_order();
+  if (!found.known) return;
+  out.step = found.step;
+  if (!found.definite) return;
+  judgement.distance.known = judgement.distance.reached = true;
+  judgement.distance.decrement = found.decrement;
+  judgement.distance.step = found.step;
+  judgement.distance.rank = static_cast<int>(point().free());
+  judgement.distance.error = 0;
+  apply_tests(point(), tests, judgement);
+  if (!judgement.certificate.passed) return;
+  judgement.certificate.governed_by += " by second derivatives";
+  judgement.certificate.passed = !contradicted(judgement);
+}
+
+void BlockSystem::certify(std::span<const double>, const CertificateTests& asked, Certified& out) {
+  const BlockTests tests = tests_of(asked);
+  out.covariance.assign(0, 0);
+  out.first_order = false;
+  out.step.assign(structure_.tangent_size(), 0.0);
+  set_solve_accuracy(0);
+  BlockJudgement judgement = judge_point(point(), tests);
+  step_lambda_ = -1;
+  linear_iterations_ += judgement.distance.linear_iterations;
+  if (judgement.distance.known) out.step = judgement.distance.step;
+  if (judgement.certificate.passed && contradicted(judgement)) judgement.certificate.passed = false;
+  const bool deficient = judgement.certificate.verdict == Verdict::rank_deficient;
+  const Curved curved = judgement.certificate.passed ? curvature_at_end(judgement, out) : Curved::unknown;
+  if (curved == Curved::down) {
+    judgement.certificate.passed = false;
+  } else if (judgement.certificate.passed && deficient && curved != Curved::up && lost_parameters(judgement.certificate.rank)) {
+    judgement.certificate.passed = false;
+    judgement.doubt = "at other points the data determine more parameters: one ran off, or the start was too far away";
+  } else if (!judgement.certificate.passed && judgement.doubt.empty() && has_second_order()) {
+    const Vector by_linear_model = out.step;
+    judge_by_second_order(tests, judgement, out);
+    if (!judgement.certificate.passed && judgement.distance.known && out.step.empty()) out.step = by_linear_model;
+  }
+  doubt_ = judgement.doubt;
+  cut_short_ = judgement.distance.known && !judgement.distance.reached;
+  if (doubt_.empty() && cut_short_) {
+    doubt_ = "conjugate gradients for the undamped step ended without their goal";
+  }
+  out.certificate = judgement.certificate;
+  out.first_order = judgement.certificate.passed;
+}
+
+}  // namespace nlsq::inline v0

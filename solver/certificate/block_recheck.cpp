@@ -1,0 +1,111 @@
+// Programs beside the user's own code: each residual block by itself, so that a large residual says nothing of the others.
+#include "blocks/block_model.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace nlsq::inline v0 {
+
+namespace {
+
+constexpr double kLittle = 0x1p-20;       // relative, by which x is moved to see what residuals are made of
+constexpr double kSameResidual = 1e-9;    // of a block's largest residual, and of its terms: what a difference may be
+constexpr double kSameTerms = 1e-13;
+constexpr double kCarriedResidual = 0x1p-48, kCarriedTerms = 0x1p-46;  // the same of constants that were taken over
+
+double largest_magnitude(std::span<const double> values) {
+  double largest = 0;
+  for (const double v : values) largest = std::max(largest, std::fabs(v));
+  return largest;
+}
+
+}  // namespace
+
+// x with every number that steps move a little off, each by a share of its own.
+std::vector<double> BlockModel::near(std::span<const double> x) const {
+  std::vector<double> step(structure_.tangent_size(), 0.0), there, back;
+  std::uint32_t share = 1;
+  for (std::uint32_t p = 0; p < problem_.parameters.size(); ++p) {
+    const ParameterBlock& block = problem_.parameters[p];
+    const std::int64_t first = structure_.tangent_offset(p);
+    if (first < 0) continue;
+    const double* numbers = x.data() + structure_.list.offsets[p];
+    const double largest = largest_magnitude({numbers, static_cast<std::size_t>(block.size)});
+    const double size = largest > 0 ? std::min(largest, 1.0) : 1;  // of a number that is zero, and on a manifold
+    for (int j = 0; j < block.tangent(); ++j) {
+      share = share * 1664525U + 1013904223U;
+      const double unit = block.manifold || numbers[j] == 0 ? size : std::fabs(numbers[j]);
+      const double part = static_cast<double>(share) * 0x1p-32;
+      step[static_cast<std::size_t>(first + j)] = kLittle * unit * (part < 0.5 ? part - 1 : part);
+    }
+  }
+  if (!plus(x, step, there)) return there;
+  // From a bound, the other way.
+  for (double& s : step) s = -s;
+  plus(x, step, back);
+  for (std::size_t i = 0; i < there.size(); ++i) there[i] = there[i] == x[i] ? back[i] : there[i];
+  return there;
+}
+
+// Whether some block's residuals are further from its own code's than `relative` of the largest of them, and than `of_terms`
+// of the terms that they are made of. A residual moves by its terms' share when x does: terms are measured where the
+// first test asks for them.
+bool BlockModel::differ(std::span<const double> x, std::span<const double> r, std::span<const double> own, double relative,
+                        double of_terms) {
+  std::vector<double> moved;
+  for (std::size_t slot = 0; slot < structure_.list.blocks(); ++slot) {
+    const std::size_t first = structure_.list.row[slot], rows = structure_.rows[slot];
+    double difference = 0;
+    for (std::size_t i = first; i < first + rows; ++i) {
+      const double d = std::fabs(own[i] - r[i]);
+      if (!std::isfinite(d)) return true;
+      difference = std::max(difference, d);
+    }
+    const double size = std::max(largest_magnitude(r.subspan(first, rows)), largest_magnitude(own.subspan(first, rows)));
+    if (difference <= relative * size) continue;
+    if (moved.empty()) {
+      try {
+        cost(near(x), moved);
+      } catch (...) {  // nobody asked for that point
+        return true;
+      }
+    }
+    double terms = 0;
+    for (std::size_t i = first; i < first + rows; ++i) terms = std::max(terms, std::fabs(moved[i] - r[i]) / kLittle);
+    if (!(difference <= of_terms * terms)) return true;
+  }
+  return false;
+}
+
+bool BlockModel::carries_wrongly(std::span<const double> x) {
+  if (left_ > 0) return true;
+  const std::vector<double> there = near(x);
+  std::vector<double> r, own;
+  try {
+    cost(there, r);
+    recheck_residuals(there, own);
+  } catch (...) {
+    return true;
+  }
+  return differ(there, r, own, kCarriedResidual, kCarriedTerms);
+}
+
+void BlockModel::recheck_residuals(std::span<const double> x, std::vector<double>& own) {
+  announce(x, false);
+  own.resize(structure_.residuals);
+  for_each_tile([&](BlockPass& pass, std::size_t tile, std::size_t) { pass.reference(tile, x, own.data()); });
+}
+
+BlockModel::Recheck BlockModel::recheck(std::span<const double> x, std::span<const double> r, std::vector<double>& own) {
+  recheck_residuals(x, own);
+  Recheck out;
+  for (std::size_t i = 0; i < own.size(); ++i) {
+    const double difference = std::fabs(own[i] - r[i]);
+    out.largest = std::isnan(difference) ? std::numeric_limits<double>::infinity() : std::max(out.largest, difference);
+  }
+  out.repeats = std::isfinite(out.largest) && !differ(x, r, own, kSameResidual, kSameTerms);
+  return out;
+}
+
+}  // namespace nlsq::inline v0

@@ -1,0 +1,388 @@
+#include "certificate/certificate.hpp"
+
+#include "certificate/certificate_face.hpp"
+#include "dense/dense_algebra.hpp"
+#include "linear/determined_subspace.hpp"
+#include "linear/small_dense.hpp"
+#include "linear/wide_factor.hpp"
+
+#include "program/local_buffer.hpp"
+
+#include <cmath>
+#include <limits>
+
+namespace nlsq::inline v0 {
+
+namespace {
+
+constexpr double kU = 0x1p-53;
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+
+constexpr std::size_t kFew = 16;  // parameters for which nothing is allocated
+
+using Numbers = LocalBuffer<double, kFew>;
+using Square = LocalBuffer<double, kFew * kFew>;
+
+std::span<const double> view(Numbers& column) { return {column.data(), column.size()}; }
+
+void safe_norms(const Linearization& at, Numbers& out) {
+  for (std::size_t j = 0; j < out.size(); ++j) {
+    const double d = std::sqrt(at.normal(j, j));
+    out[j] = d > 0 ? d : 1;
+  }
+}
+
+// ‖D s‖ / ‖D x‖; parameters that stay on a bound, or that no row sees, however large they have become, count in neither.
+double relative_size(std::span<const double> step, std::span<const double> x, const Linearization& at,
+                     std::span<const Held> held = {}) {
+  double s2 = 0, x2 = 0;
+  for (std::size_t j = 0; j < step.size(); ++j) {
+    if (!held.empty() && held[j] != Held::none && step[j] == 0) continue;
+    const double scale = std::sqrt(at.normal(j, j));
+    if (!(scale > 0)) continue;
+    s2 += step[j] * step[j] * scale * scale;
+    x2 += x[j] * x[j] * scale * scale;
+  }
+  return s2 == 0 ? 0.0 : std::sqrt(s2 / x2);
+}
+
+// The scaled triangle R D⁻¹, column-major, with Qᵀr beside it: from QR of the rows, or from Cholesky of H.
+struct Factor {
+  explicit Factor(std::size_t n) : R(n * n), z(n) {}
+  Square R;
+  Numbers z;
+  bool qr = false;
+  const Parallelism* threads = nullptr;
+
+  ScaledTriangle triangle(std::span<const double> scale) { return {R.data(), z.data(), scale, qr, threads}; }
+};
+
+// Cholesky's factor in place of A, and z := L⁻¹z.
+bool factor_and_solve(double* A, std::size_t n, double* z) {
+  if (n <= small_dense::kMost) {
+    double pivots[small_dense::kMost];
+    if (!small_dense::cholesky(A, n, pivots)) return false;
+    small_dense::solve_lower(A, n, pivots, z);
+    return true;
+  }
+  if (!dense::cholesky(A, n)) return false;
+  dense::solve_lower(A, n, z);
+  return true;
+}
+
+// The same for many parameters, the factor as the triangle it is.
+bool factor_wide_normal(const Linearization& at, std::span<const double> scale, const Parallelism& threads, Factor& out) {
+  const std::size_t n = scale.size();
+  for (std::size_t j = 0; j < n; ++j) {
+    out.z[j] = at.gradient[j] / scale[j];
+    for (std::size_t i = 0; i < n; ++i) out.R[j * n + i] = i <= j ? at.normal(j, i) / (scale[i] * scale[j]) : 0.0;
+  }
+  if (!factor_wide(out.R.data(), n, threads)) return false;
+  dense::solve_upper_transposed(out.R.data(), n, n, out.z.data());
+  return true;
+}
+
+bool factor_normal(const Linearization& at, std::span<const double> scale, Factor& out) {
+  const std::size_t n = scale.size();
+  out.qr = false;
+  if (n >= kWide && out.threads != nullptr) return factor_wide_normal(at, scale, *out.threads, out);
+  Square L(n * n);
+  for (std::size_t j = 0; j < n; ++j) {
+    out.z[j] = at.gradient[j] / scale[j];
+    for (std::size_t i = 0; i < n; ++i) L[j * n + i] = at.normal(i, j) / (scale[i] * scale[j]);
+  }
+  if (!factor_and_solve(L.data(), n, out.z.data())) return false;
+  for (std::size_t j = 0; j < n; ++j) {
+    for (std::size_t i = 0; i < n; ++i) out.R[j * n + i] = i <= j ? L[i * n + j] : 0.0;
+  }
+  return true;
+}
+
+void factor_triangle(const Linearization& at, std::span<const double> scale, Factor& out) {
+  const std::size_t n = scale.size();
+  for (std::size_t i = 0; i < n; ++i) {
+    for (std::size_t j = 0; j < n; ++j) out.R[j * n + i] = j >= i ? at.triangle(i, j) / scale[j] : 0.0;
+    out.z[i] = at.triangle(i, n);
+  }
+  out.qr = true;
+}
+
+// From the rows' triangle where there is one, else by Cholesky of the normal equations, which serve while the covariance
+// keeps ten digits. With many parameters their number would say far more than their rounding errors, which grow as its
+// root (Higham and Mary, SIAM J. Sci. Comput. 41, 2019). False: another pass, by QR, has to tell.
+bool factor_with_digits(const Linearization& at, std::span<const double> scale, UndampedSolver& scratch, Factor& out) {
+  out.threads = &scratch.solver.threads();
+  if (!at.triangle.empty()) {
+    factor_triangle(at, scale, out);
+    return true;
+  }
+  scratch.solver.set(at, scale);
+  scratch.solver.solve(0, scratch.step);
+  const double n = static_cast<double>(scale.size());
+  return scratch.step.factored && scratch.step.condition < 1e15 && factor_normal(at, scale, out) &&
+         (n * kU * scratch.step.condition < 1e-10 ||
+          (scale.size() > small_dense::kMost && std::sqrt(n) * kU * normal_condition(out.triangle(scale)) < 1e-10));
+}
+
+bool is_held(const Linearization& at, const Box& room, std::size_t j) {
+  return !room.empty() && held(room, j, at.gradient[j]) != Held::none;
+}
+
+}  // namespace
+
+bool judge_covariance(const Linearization& at, Certified& out) {
+  const std::size_t n = at.gradient.size();
+  out.certificate = {};
+  out.step.assign(n, 0.0);
+  Numbers scale(n);
+  safe_norms(at, scale);
+  Factor factor(n);
+  UndampedSolver scratch;
+  if (!factor_with_digits(at, view(scale), scratch, factor)) return false;
+  analyse(factor.triangle(view(scale)), out);
+  return true;
+}
+
+int numerical_rank(const Linearization& at) {
+  const std::size_t n = at.gradient.size();
+  Numbers scale(n);
+  safe_norms(at, scale);
+  Factor factor(n);
+  factor_triangle(at, view(scale), factor);
+  return static_cast<int>(numerical_rank(factor.triangle(view(scale))));
+}
+
+double scatter(double cost, std::size_t rows, std::size_t parameters, bool unit_sigma) {
+  if (unit_sigma) return 1;
+  return rows > parameters ? std::sqrt(2 * cost / static_cast<double>(rows - parameters)) : 0;
+}
+
+double gradient_cosine(const Linearization& at, const Box& room) {
+  const double r = std::sqrt(2 * at.cost);
+  double largest = 0;
+  for (std::size_t j = 0; j < at.gradient.size(); ++j) {
+    if (is_held(at, room, j)) continue;
+    const double column = std::sqrt(at.normal(j, j));
+    if (column > 0 && r > 0) largest = std::max(largest, std::fabs(at.gradient[j]) / column / r);
+  }
+  return largest;
+}
+
+// |fl(g_j) - g_j| <= 4u Σ_i |J_ij| |terms of r_i| + 32u ‖J_j‖‖r‖: a few roundings in each residual, and sums
+// of at most some tens of additions in a chain (lanes, tiles, tree) over products. By column: one row of huge
+// weight must not excuse parameters that it says nothing of.
+GradientNoise gradient_noise(const Linearization& at, double magnitude, std::span<const double> column_magnitude,
+                             double jacobian_error, const Box& room) {
+  const double r = std::sqrt(2 * at.cost);
+  if (!(r > 0)) return {true, 1.0};
+  GradientNoise out{true, 0};
+  double furthest = 1;
+  for (std::size_t j = 0; j < at.gradient.size(); ++j) {
+    if (is_held(at, room, j)) continue;
+    const double column = std::sqrt(at.normal(j, j));
+    const double cosine = column > 0 ? std::fabs(at.gradient[j]) / column / r : 0;
+    const double terms = column_magnitude.empty() ? magnitude : column_magnitude[j];
+    const double bound = kU * (4 * terms / r + 32) + jacobian_error;
+    if (cosine > furthest * bound) {
+      furthest = cosine / bound;
+      out = {false, bound};
+    } else if (out.noise) {
+      out.bound = std::max(out.bound, bound);
+    }
+  }
+  return out;
+}
+
+// ν₀ = ‖Qᵀr‖ moves by no more than r does.
+double decrement_noise(double cost, double magnitude) { return 32 * kU * (magnitude + std::sqrt(2 * cost)); }
+
+bool residuals_are_rounding(double cost, double magnitude) { return std::sqrt(2 * cost) <= 4 * kU * magnitude; }
+
+double grid_decrement(const Linearization& at, std::span<const double> x) {
+  double squares = 0;
+  for (std::size_t j = 0; j < x.size(); ++j) squares += x[j] * x[j] * at.normal(j, j);
+  return kU * std::sqrt(squares);
+}
+
+double step_noise(double condition, std::size_t parameters) {
+  return static_cast<double>(parameters) * kU * std::sqrt(condition);
+}
+
+bool zero_residual(double cost, double initial_cost, double magnitude) {
+  constexpr double kRounding = 1e4 * kU;
+  return cost == 0 || (cost <= kU * kU * initial_cost && std::sqrt(2 * cost) <= kRounding * magnitude);
+}
+
+FirstOrder first_order(const Linearization& at, std::span<const double> x, std::size_t rows, bool unit_sigma, const Box& room) {
+  FirstOrder out;
+  UndampedSolver scratch;
+  first_order(at, x, rows, unit_sigma, scratch, out, room);
+  return out;
+}
+
+void first_order(const Linearization& at, std::span<const double> x, std::size_t rows, bool unit_sigma,
+                 UndampedSolver& scratch, FirstOrder& out, const Box& room) {
+  out.cosine = gradient_cosine(at, room);
+  Numbers scale(x.size());
+  safe_norms(at, scale);
+  scratch.solver.set(at, view(scale));
+  scratch.solver.keep_within(room);
+  Step& step = scratch.step;
+  scratch.solver.solve(0, step);
+  out.usable = step.factored;
+  out.condition = out.decrement = out.decrement_sigma = out.step_size = 0;
+  out.held.clear();
+  if (!step.factored) return;
+  out.condition = step.condition;
+  out.decrement = step.nu;
+  std::size_t free = x.size();
+  for (const Held side : step.held) free -= side != Held::none ? 1 : 0;
+  const double sigma = scatter(at.cost, rows, free, unit_sigma);
+  out.decrement_sigma = sigma > 0 ? step.nu / sigma : std::numeric_limits<double>::infinity();
+  if (sigma == 0 && free == 0 && step.nu == 0) out.decrement_sigma = 0;  // nothing is left to move
+  out.step_size = relative_size(step.step, x, at, step.held);
+  out.step.swap(step.step);
+  out.held.swap(step.held);
+}
+
+Certified certify(Evaluator& evaluator, std::span<const double> x, Linearization& at, const CertificateTests& tests) {
+  Certified out;
+  UndampedSolver scratch;
+  certify(evaluator, x, at, tests, scratch, out);
+  return out;
+}
+
+namespace {
+
+// Factors J, or its part that `face` sees, from another pass over the rows where its digits ask for one, and analyses it.
+// False: that pass is not finite.
+bool examine(Evaluator& evaluator, std::span<const double> x, Linearization& at, const Face* face, UndampedSolver& scratch,
+             Certified& out) {
+  Linearization part;
+  const Linearization* seen = &at;
+  const auto look = [&] {
+    if (face == nullptr) return;
+    part = restricted(at, *face);
+    seen = &part;
+  };
+  look();
+  const std::size_t n = seen->gradient.size();
+  Numbers norms(n);
+  safe_norms(*seen, norms);
+  const std::span<const double> scale = view(norms);
+  Factor factor(n);
+  if (!factor_with_digits(*seen, scale, scratch, factor)) {
+    Linearization by_qr = evaluator.linearize(x, {Format::f64, Gram::qr});
+    if (!by_qr.finite) return false;
+    at = std::move(by_qr);
+    out.certificate.cost = at.cost;
+    look();
+    factor_triangle(*seen, scale, factor);
+  }
+  out.step.assign(n, 0.0);
+  analyse(factor.triangle(scale), out);
+  out.certificate.step = face == nullptr ? relative_size(out.step, x, *seen) : relative_size(out.step, restricted(x, *face), *seen);
+  return true;
+}
+
+// The same where x lies on bounds: of the parameters that are free to move.
+bool examine_face(Evaluator& evaluator, std::span<const double> x, Linearization& at, const Face& face, UndampedSolver& scratch,
+                  Certified& out) {
+  if (face.kept.empty()) {
+    out.step.clear();
+    out.covariance.assign(0, 0);
+    out.certificate.condition = 1;
+    expand(face, out);
+    return true;
+  }
+  if (!examine(evaluator, x, at, &face, scratch, out)) return false;
+  expand(face, out);
+  return true;
+}
+
+// The minimum of the undamped model within the bounds.
+Step undamped_within(const Linearization& at, const Box& room, UndampedSolver& scratch) {
+  Numbers norms(at.gradient.size());
+  safe_norms(at, norms);
+  scratch.solver.set(at, view(norms));
+  scratch.solver.keep_within(room);
+  return scratch.solver.solve(0);
+}
+
+bool pass(const Evaluator& evaluator, std::span<const double> x, const Linearization& at, const CertificateTests& tests, std::size_t free,
+          Certified& out) {
+  Certificate& c = out.certificate;
+  const double nu = c.decrement_sigma;
+  const double sigma = scatter(c.cost, evaluator.residuals(), static_cast<std::size_t>(c.rank), tests.unit_sigma);
+  c.decrement_sigma = sigma > 0 ? nu / sigma : kNaN;
+  c.gradient_norm = gradient_cosine(at, tests.room);
+  const GradientNoise rounding =
+      gradient_noise(at, tests.magnitude, tests.column_magnitude, evaluator.jacobian_error(), tests.room);
+  c.gradient_bound = rounding.bound;
+
+  const bool near = sigma > 0 && c.decrement_sigma <= tests.tau;
+  const bool flat = c.gradient_norm <= tests.gtol;
+  const bool settled = c.step <= std::max(tests.xtol, c.qr ? c.covariance_error : 0.0);
+  // Where columns are nearly dependent a gradient of rounding size may be far from the optimum, and where terms are far larger
+  // than σ its bound is.
+  const bool rounding_alone = residuals_are_rounding(c.cost, tests.magnitude);
+  const bool close = std::max(c.decrement_sigma, grid_decrement(at, x) / sigma) <= kNearInNoise;  // not where σ is 0
+  const bool in_noise = close && (near || nu <= decrement_noise(c.cost, tests.magnitude));
+  const bool noise = rounding.noise && (in_noise || (rounding_alone && nu <= decrement_noise(c.cost, tests.magnitude)));
+  const bool zero = zero_residual(c.cost, tests.initial_cost, tests.magnitude);
+  // Squares that underflow hide the gradient; and where no parameter moves the residual nothing was fitted.
+  if (tests.underflow || (c.rank == 0 && free > 0 && !zero)) return false;
+  if ((near || flat) && settled) {
+    c.verdict = Verdict::converged;
+    c.governed_by = free == 0 ? "bounds" : near ? "decrement+xtol" : "gtol+xtol";
+  } else if (noise || zero) {
+    c.verdict = Verdict::noise_floor;
+    c.governed_by = noise ? "gradient bound" : "zero residual";
+  } else {
+    return false;
+  }
+  if (c.rank < static_cast<int>(free)) c.verdict = Verdict::rank_deficient;
+  c.passed = out.first_order = true;
+  return true;
+}
+
+}  // namespace
+
+void certify(Evaluator& evaluator, std::span<const double> x, Linearization& at, const CertificateTests& tests,
+             UndampedSolver& scratch, Certified& out) {
+  out.certificate = {};
+  out.covariance.assign(0, 0);
+  out.first_order = false;
+  out.certificate.cost = at.cost;
+  out.step.assign(x.size(), 0.0);
+  if (!at.finite) return;  // derivatives that are not finite where the residuals are: nothing to certify
+  if (tests.room.empty()) {
+    if (examine(evaluator, x, at, nullptr, scratch, out)) pass(evaluator, x, at, tests, x.size(), out);
+    return;
+  }
+  const Step model = undamped_within(at, tests.room, scratch);
+  Face face = pushed_face(at, tests.room, model);
+  if (!examine_face(evaluator, x, at, face, scratch, out)) return;
+  const bool passed = pass(evaluator, x, at, tests, face.kept.size(), out);
+  if (model.factored) out.step = model.step;  // that may end on bounds x has not reached
+  // Of what lies on a bound, though the cost need not push it there, no more is known than of what is pushed.
+  const Face touched = touched_face(tests.room);
+  if (passed && touched.held != face.held) {
+    Certified conditional;
+    if (examine_face(evaluator, x, at, touched, scratch, conditional)) {
+      Certificate &c = out.certificate, &d = conditional.certificate;
+      c.rank = d.rank;
+      c.condition = d.condition;
+      c.confounded = std::move(d.confounded);
+      c.covariance_error = d.covariance_error;
+      out.covariance = std::move(conditional.covariance);
+      if (c.verdict == Verdict::rank_deficient && c.rank == static_cast<int>(touched.kept.size())) c.verdict = Verdict::converged;
+      face = touched;
+    }
+  }
+  for (std::size_t j = 0; j < x.size(); ++j) {
+    if (face.held[j]) out.certificate.at_bound.push_back(static_cast<int>(j));
+  }
+}
+
+}  // namespace nlsq::inline v0

@@ -1,0 +1,146 @@
+// Derivatives that the user gives are held against differences of the residuals: a wrong Jacobian makes points
+// pass for minima that are none (a column of zeros: every point, as far as that parameter goes).
+#include "dense/dense_evaluator.hpp"
+
+#include <cmath>
+#include <limits>
+
+namespace nlsq::inline v0 {
+
+namespace {
+
+constexpr double kStep = 6.1e-6;       // cbrt(2^-52): balances truncation and rounding
+constexpr double kTolerance = 1e-4;    // of the norms
+constexpr double kRounding = 8 * 0x1p-53;
+// Residuals good to eight digits only (an integration, a search) want longer steps than exact ones.
+constexpr double kLonger[] = {1, 32, 1024};
+
+}  // namespace
+
+// Residuals and Jacobian of the sampled rows at x, and what moving x along a direction makes of them.
+class DenseEvaluator::JacobianCheck {
+ public:
+  JacobianCheck(DenseEvaluator& evaluator, std::span<const double> x, const std::vector<TileRange>& groups, double rounding)
+      : evaluator_(evaluator), x_(x.begin(), x.end()), groups_(groups), rounding_(rounding), columns_(x.size() + 1) {
+    const auto pass = evaluator_.model_.begin(x, Fill::jacobian_and_residual, false);
+    for (const TileRange& group : groups) {
+      const double* const* tile = pass->fill_f64(group.first, group.count, evaluator_.counters_);
+      for (std::size_t j = 0; j < columns_.size(); ++j) columns_[j].insert(columns_[j].end(), tile[j], tile[j] + group.count);
+    }
+    const std::span<const double> typical = evaluator_.model_.typical_parameters();
+    for (std::size_t j = 0; j < x_.size(); ++j) {
+      const double size = std::max(std::fabs(x_[j]), j < typical.size() ? typical[j] : 0.0);
+      step_.push_back(kStep * (size > 0 ? size : 1.0));
+      // Beside a bound to the inside only.
+      const double up = x_[j] + step_[j], down = x_[j] - step_[j];
+      const bool room_above = within(j, up), room_below = within(j, down);
+      one_sided_.push_back(!room_above || !room_below);
+      if (!room_above) step_[j] = room_below ? -step_[j] : 0;
+    }
+  }
+
+  // One direction for all columns: steps of usual size, but for columns that would drown the others.
+  Vector everywhere() const {
+    double least = std::numeric_limits<double>::infinity();
+    for (std::size_t j = 0; j < x_.size(); ++j) {
+      if (const double moved = norm(columns_[j]) * std::fabs(step_[j]); moved > 0) least = std::min(least, moved);
+    }
+    Vector v = step_;
+    std::uint64_t random = 0x9e3779b97f4a7c15;  // signs and sizes of no pattern: errors of two columns do not cancel
+    for (std::size_t j = 0; j < v.size(); ++j) {
+      random = random * 6364136223846793005u + 1442695040888963407u;
+      const double moved = norm(columns_[j]) * std::fabs(step_[j]);
+      if (moved > 0) v[j] *= std::max(1e-3, std::min(1.0, least / moved));
+      v[j] *= (random >> 63 && !one_sided_[j] ? -1 : 1) * (0.5 + 0.5 * static_cast<double>(random >> 40 & 0xffff) / 0x10000);
+    }
+    return v;
+  }
+  Vector along(std::size_t j) const {
+    Vector v(x_.size(), 0.0);
+    v[j] = step_[j];
+    return v;
+  }
+
+  // ‖J v - difference‖ beyond rounding, in units of their norms: the least over the step lengths, as far as it takes to
+  // find it small. NaN where no residual is finite beside x.
+  double error(const Vector& v) const {
+    double least = std::numeric_limits<double>::infinity();
+    for (const double longer : kLonger) {
+      least = std::min(least, error(v, longer));
+      if (least <= kTolerance) break;
+    }
+    return least;
+  }
+
+ private:
+  static double norm(const Vector& v) {
+    double largest = 0, sum = 0;
+    for (const double c : v) largest = std::max(largest, std::fabs(c));
+    if (!(largest > 0)) return 0;
+    for (const double c : v) sum += (c / largest) * (c / largest);
+    return largest * std::sqrt(sum);
+  }
+
+  Vector residuals(const Vector& v, double by) const {
+    Vector moved = x_, r(columns_.back().size()), magnitudes(r.size());
+    for (std::size_t j = 0; j < moved.size(); ++j) {
+      moved[j] += by * v[j];
+      if (!within(j, moved[j])) return Vector(r.size(), std::numeric_limits<double>::quiet_NaN());
+    }
+    std::size_t at = 0;
+    for (const TileRange& group : groups_) {
+      evaluator_.model_.reference_residuals(moved, group.first, group.count, &r[at], &magnitudes[at]);
+      at += group.count;
+    }
+    return r;
+  }
+
+  double error(const Vector& v, double longer) const {
+    const Vector above = residuals(v, longer), below = residuals(v, -longer);
+    const Vector& here = columns_.back();
+    Vector wrong, differences;
+    for (std::size_t i = 0; i < here.size(); ++i) {
+      double up = above[i] - here[i], down = here[i] - below[i];
+      if (!std::isfinite(up)) up = down;
+      if (!std::isfinite(down)) down = up;
+      if (!std::isfinite(up)) continue;  // the edge of the domain, on both sides
+      double linear = 0;
+      for (std::size_t j = 0; j < v.size(); ++j) linear += columns_[j][i] * longer * v[j];
+      // Between the slopes of the two sides: at a kink either is right.
+      const double middle = 0.5 * (up + down), slack = longer == 1 ? 0.5 * std::fabs(up - down) : 0;
+      wrong.push_back(std::max(0.0, std::fabs(linear - middle) - slack));
+      differences.push_back(middle);
+    }
+    if (differences.empty() && longer > 1) return std::numeric_limits<double>::infinity();  // too long a step says nothing
+    double squares = 0;
+    for (std::size_t j = 0; j < v.size(); ++j) squares += std::pow(norm(columns_[j]) * longer * v[j], 2);
+    const double excess = norm(wrong) - rounding_;
+    return excess > 0 ? excess / (std::sqrt(squares) + norm(differences)) : 0;
+  }
+
+  bool within(std::size_t j, double p) const {
+    const Box& box = evaluator_.box_;
+    return box.empty() || (p >= box.lower[j] && p <= box.upper[j]);
+  }
+
+  DenseEvaluator& evaluator_;
+  Vector x_, step_;
+  std::vector<bool> one_sided_;
+  const std::vector<TileRange>& groups_;
+  double rounding_;
+  std::vector<Vector> columns_;  // J, r
+};
+
+void DenseEvaluator::check_jacobian(std::span<const double> x, const std::vector<TileRange>& groups, Recheck& out) {
+  const double share = static_cast<double>(out.rows) / static_cast<double>(std::max<std::size_t>(1, model_.rows()));
+  const JacobianCheck check(*this, x, groups, kRounding * out.magnitude * std::sqrt(share));
+  if (check.error(check.everywhere()) <= kTolerance) return;
+  for (std::size_t j = 0; j < x.size(); ++j) {
+    const double error = check.error(check.along(j));
+    if (out.wrong_column >= 0 && error <= out.jacobian_difference) continue;
+    out.wrong_column = static_cast<int>(j);
+    out.jacobian_difference = error;
+  }
+}
+
+}  // namespace nlsq::inline v0

@@ -1,0 +1,115 @@
+#include "certificate/lost_parameters.hpp"
+
+#include "certificate/certificate.hpp"
+
+#include "rows/sample_rows.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace nlsq::inline v0 {
+
+namespace {
+
+constexpr std::size_t kRows = 1 << 14;
+// A column of J that is shorter than elsewhere by this factor says nothing of its parameter.
+constexpr double kVanished = 1e-12;
+// Far from zero for a linear parameter, as a share of the size that the rows' terms would need of it alone.
+constexpr double kShare = 0.1;
+constexpr double kRounding = 0.1;         // bound of the gradient's rounding, as a cosine: the residuals are little else
+constexpr std::size_t kMostOneByOne = 4;  // parameters
+
+struct Determined {
+  bool finite = false;
+  int rank = 0;
+  Vector lengths;  // root mean squares of the columns of J
+};
+
+Vector lengths_of(const Linearization& at, std::size_t rows) {
+  Vector out(at.gradient.size());
+  for (std::size_t j = 0; j < out.size(); ++j) out[j] = std::sqrt(at.normal(j, j) / static_cast<double>(rows));
+  return out;
+}
+
+// A callable that throws far from where it was meant to be called says nothing of the point.
+Determined determined_at(DenseEvaluator& evaluator, std::span<const double> x) {
+  try {
+    const Linearization at = evaluator.linearize(x, {Format::f64, Gram::qr});
+    if (at.finite) return {true, numerical_rank(at), lengths_of(at, evaluator.residuals())};
+  } catch (...) {
+  }
+  return {};
+}
+
+bool more_than(const Determined& there, const Determined& here) {
+  if (!there.finite) return false;
+  bool vanished = false;
+  for (std::size_t j = 0; j < here.lengths.size(); ++j) vanished = vanished || here.lengths[j] < kVanished * there.lengths[j];
+  return vanished || there.rank > here.rank;
+}
+
+// Beside the end: nonlinear parameters moved by some percent, linear ones far from zero.
+Vector point_beside(const SolveRequest& request, const MinimizerResult& end, const Determined& here, double terms) {
+  Vector beside = end.x;
+  for (std::size_t j = 0; j < beside.size(); ++j) beside[j] *= j % 2 == 0 ? 1.1 : 0.93;
+  for (const int k : request.linear) {
+    const auto j = static_cast<std::size_t>(k);
+    if (here.lengths[j] > 0) beside[j] += kShare * terms / here.lengths[j];
+    if (beside[j] == 0) beside[j] = 1;
+  }
+  return beside;
+}
+
+// Points to compare with: the start, one beside the end, and that with the undetermined parameters far larger and smaller, all
+// of them and one by one.
+std::vector<Vector> other_points(const SolveRequest& request, const MinimizerResult& end, const Vector& beside) {
+  std::vector<std::size_t> open;
+  for (const int k : end.summary.certificate.confounded) {
+    if (std::ranges::find(request.linear, k) == request.linear.end()) open.push_back(static_cast<std::size_t>(k));
+  }
+  std::vector<Vector> points{request.x0, beside};
+  for (const double factor : {1e-3, 1e3, 1e-6, 1e6, 1e-9, 1e9}) {
+    Vector all = beside;
+    for (std::size_t k = 0; k < open.size(); ++k) {
+      all[open[k]] *= factor;
+      if (k >= kMostOneByOne || open.size() == 1) continue;
+      points.push_back(beside);
+      points.back()[open[k]] *= factor;
+    }
+    if (!open.empty()) points.push_back(std::move(all));
+  }
+  for (Vector& point : points) {
+    for (std::size_t j = 0; j < request.limits.lower.size(); ++j) {
+      point[j] = std::clamp(point[j], request.limits.lower[j], request.limits.upper[j]);
+    }
+  }
+  return points;
+}
+
+}  // namespace
+
+bool lost_parameters(DenseEvaluator& evaluator, const SolveRequest& request, const MinimizerResult& end) {
+  const Certificate& c = end.summary.certificate;
+  const bool rounding = !std::isfinite(c.decrement_sigma) || c.gradient_bound > kRounding;
+  if (!rounding && end.summary.verdict != Verdict::rank_deficient) return false;
+  if (request.linear.size() == end.x.size()) return false;  // rank is the same everywhere
+  std::optional<SampleRows> some;
+  if (!request.rows.one_point()) some.emplace(request.rows, kRows);
+  DenseEvaluator part(some ? static_cast<RowModel&>(*some) : request.rows);
+  Determined here = determined_at(part, end.x);
+  if (!here.finite) return false;
+  // Of all rows, where that is known: what few rows see, a part of them may miss.
+  here.rank = std::max(here.rank, c.rank);
+  if (end.at.gradient.size() == end.x.size()) here.lengths = lengths_of(end.at, request.rows.rows());
+  const Recheck terms = part.recheck(end.x, kRows);
+  const double size = terms.magnitude / std::sqrt(static_cast<double>(part.residuals()));
+  const std::vector<Vector> points = other_points(request, end, point_beside(request, end, here, size));
+  const bool lost = std::ranges::any_of(points, [&](const Vector& x) { return more_than(determined_at(part, x), here); });
+  evaluator.add_work(part);
+  return lost;
+}
+
+}  // namespace nlsq::inline v0

@@ -1,0 +1,174 @@
+#include "dense/data_survey.hpp"
+
+#include "kernels/kernel_table.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+
+namespace nlsq::inline v0 {
+
+namespace {
+
+constexpr std::size_t kLarge = 1 << 17;  // rows: from here on data are looked at in the first pass
+
+// Finite, and positive where it must be. On the bits, so that it vectorises: one pass over data should
+// cost what reading them costs. An exponent of all ones carries into the top bit.
+bool all_finite(const double* values, std::size_t count) {
+  constexpr std::uint64_t kExponent = 0x7ff0'0000'0000'0000, kOne = 0x0010'0000'0000'0000;
+  std::uint64_t carried = 0;
+  for (std::size_t i = 0; i < count; ++i) carried |= (std::bit_cast<std::uint64_t>(values[i]) & kExponent) + kOne;
+  return carried >> 63 == 0;
+}
+
+// Of finite numbers: neither the sign bit nor zero, whose predecessor as an integer has the top bit, too.
+bool all_positive(const double* values, std::size_t count) {
+  std::uint64_t negative = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto bits = std::bit_cast<std::uint64_t>(values[i]);
+    negative |= bits | (bits - 1);
+  }
+  return negative >> 63 == 0;
+}
+
+// Of finite numbers: false for -0, too, which is looked at again one by one.
+bool none_negative(const double* values, std::size_t count) {
+  std::uint64_t negative = 0;
+  for (std::size_t i = 0; i < count; ++i) negative |= std::bit_cast<std::uint64_t>(values[i]);
+  return negative >> 63 == 0;
+}
+
+bool is_usable(double value, Wanted wanted) {
+  if (!std::isfinite(value)) return false;
+  return wanted == Wanted::any || (wanted == Wanted::positive ? value > 0 : value >= 0);
+}
+
+}  // namespace
+
+bool all_usable(const double* values, std::size_t count, Wanted wanted) {
+  if (!all_finite(values, count)) return false;
+  if (wanted == Wanted::positive) return all_positive(values, count);
+  return wanted == Wanted::any || none_negative(values, count) ||
+         std::all_of(values, values + count, [](double v) { return v >= 0; });
+}
+
+void ScatterSums::add(const double* y, const double* sigma, std::size_t count) {
+  double weights[most], distances[most];
+  for (std::size_t i = 0; i < count; ++i) distances[i] = y[i] - origin_;
+  if (sigma != nullptr) {
+    for (std::size_t i = 0; i < count; ++i) weights[i] = 1 / sigma[i];
+    for (std::size_t i = 0; i < count; ++i) distances[i] *= weights[i];
+  }
+  const double* const columns[2] = {sigma != nullptr ? weights : nullptr, distances};
+  KernelCounters not_of_the_fit;
+  kernels().gram_f64(columns, 2, count, sums_.data(), &not_of_the_fit);
+}
+
+void ScatterSums::add(const ScatterSums& other) {
+  for (std::size_t k = 0; k < sums_.size(); ++k) sums_[k] += other.sums_[k];
+}
+
+double ScatterSums::total() const {
+  const auto [weights, first, second] = sums_;
+  return weights > 0 ? std::max(0.0, second - first * first / weights) : 0;
+}
+
+DataSurvey::DataSurvey(std::shared_ptr<const RowSource> rows, std::vector<std::string> names, ResidualForm form)
+    : rows_(std::move(rows)), names_(std::move(names)), form_(std::move(form)) {
+  if (rows_->rows() == 0) throw DataError("no data rows were given");
+  if (rows_->rows() < kLarge) run();
+}
+
+Wanted DataSurvey::wanted(int column) const {
+  const int y = response();
+  if (column < y) return Wanted::any;
+  if (column == y) return form_.loss.is_counts() ? Wanted::not_negative : Wanted::any;
+  return form_.weighted && column == y + 1 ? Wanted::positive : Wanted::not_negative;
+}
+
+void DataSurvey::run() {
+  if (complete_) return;
+  start(1);
+  look(0, 0, rows_->rows());
+  finish();
+}
+
+void DataSurvey::start(std::size_t chunks) {
+  double origin = 0;
+  rows_->read(0, 1, response(), &origin);
+  chunks_.assign(chunks, {ScatterSums(origin), {}});
+}
+
+void DataSurvey::look(std::size_t chunk, std::size_t first, std::size_t count) {
+  constexpr std::size_t kMost = ScatterSums::most;
+  KernelCounters not_of_the_fit;
+  double blocks[3][kMost];  // of y and sigma, where they have to be read; of others
+  const int columns = rows_->columns(), y = response();
+  const auto place = [&](int c) { return c == y ? 0 : c == y + 1 && form_.weighted ? 1 : 2; };
+  for (const std::size_t end = first + count; first < end; first += kMost) {
+    const std::size_t some = std::min(kMost, end - first);
+    const double* last[2] = {nullptr, nullptr};
+    for (int c = 0; c < columns; ++c) {
+      double* block = blocks[place(c)];
+      const double* values = rows_->direct_f64(first, c);
+      if (values == nullptr) {
+        rows_->read(first, some, c, block);
+        values = block;
+      }
+      if (place(c) < 2) last[place(c)] = values;
+      if (c == y && wanted(y) == Wanted::any) continue;
+      // A finite sum of squares vouches for every number in it, at the vector kernels' pace.
+      double squares = std::numeric_limits<double>::infinity();
+      if (c < y && some == kMost) kernels().gram_f64(&values, 1, some, &(squares = 0), &not_of_the_fit);
+      if (!std::isfinite(squares) && !all_usable(values, some, wanted(c))) note_faults(chunks_[chunk], c, values, first, some);
+    }
+    chunks_[chunk].scatter.add(last[0], last[1], some);
+    if (wanted(y) != Wanted::any || chunks_[chunk].scatter.finite()) continue;
+    if (!all_usable(last[0], some, Wanted::any)) note_faults(chunks_[chunk], y, last[0], first, some);
+  }
+}
+
+void DataSurvey::note_faults(Chunk& chunk, int column, const double* values, std::size_t first, std::size_t count) const {
+  chunk.faults.resize(static_cast<std::size_t>(rows_->columns()));
+  Faults& faults = chunk.faults[static_cast<std::size_t>(column)];
+  for (std::size_t i = 0; i < count; ++i) {
+    if (is_usable(values[i], wanted(column))) continue;
+    if (faults.count++ == 0) faults.first = first + i;
+  }
+}
+
+void DataSurvey::finish() {
+  for (int c = 0; c < rows_->columns(); ++c) {
+    Faults all;
+    for (const Chunk& chunk : chunks_) {
+      if (chunk.faults.empty()) continue;
+      const Faults& here = chunk.faults[static_cast<std::size_t>(c)];
+      if (here.count == 0) continue;
+      all.first = all.count == 0 ? here.first : std::min(all.first, here.first);
+      all.count += here.count;
+    }
+    if (all.count > 0) fail(c, all);
+  }
+  ScatterSums sums = chunks_.front().scatter;
+  for (std::size_t k = 1; k < chunks_.size(); ++k) sums.add(chunks_[k].scatter);
+  total_squares_ = sums.total();
+  complete_ = true;
+  chunks_ = {};
+}
+
+void DataSurvey::fail(int column, const Faults& faults) const {
+  double value = 0;
+  rows_->read(faults.first, 1, column, &value);
+  const auto c = static_cast<std::size_t>(column);
+  const std::string name = c < names_.size() ? names_[c] : fmt::format("column {}", c);
+  const char* const what[] = {"are not finite", "are not positive and finite", "are negative or not finite"};
+  throw DataError(fmt::format("{} has {} value(s) that {}; the first is {} in row {}: correct or leave out such rows", name, faults.count,
+                              what[static_cast<int>(wanted(column))], value, faults.first),
+                  faults.first, c);
+}
+
+}  // namespace nlsq::inline v0

@@ -1,0 +1,78 @@
+// One look at every row of the data: are all numbers usable, and how does y scatter about its mean?
+#pragma once
+
+#include <nlsq/column.hpp>
+#include "rows/residual_form.hpp"
+
+#include <array>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace nlsq::inline v0 {
+
+// What numbers of a column have to be, beside finite.
+enum class Wanted : std::uint8_t { any, positive, not_negative };
+bool all_usable(const double* values, std::size_t count, Wanted wanted);
+
+// Σw², Σw²(y - o), Σw²(y - o)²: about the first value o, lest a mean far from zero cancel the digits.
+class ScatterSums {
+ public:
+  explicit ScatterSums(double origin = 0) : origin_(origin) {}
+  // `sigma`: of each row, w = 1/sigma; null: 1. At most `most` rows.
+  static constexpr std::size_t most = 512;
+  void add(const double* y, const double* sigma, std::size_t count);
+  void add(const ScatterSums& other);  // of the same origin
+  // Weighted total sum of squares Σw²(y - ȳ)², ȳ the weighted mean.
+  double total() const;
+  bool finite() const { return sums_[2] - sums_[2] == 0; }
+
+ private:
+  double origin_;
+  std::array<double, 3> sums_{};
+};
+
+// Reading large data once more only to look at them would cost as much as a pass of the fit. So they are looked at
+// tile by tile in the first pass over all rows, while they are in cache; small data at once.
+class DataSurvey {
+ public:
+  // Columns: those of `form`; `names` are theirs. Throws DataError where there are no rows, and, of small data, all
+  // that `finish` does.
+  DataSurvey(std::shared_ptr<const RowSource> rows, std::vector<std::string> names, ResidualForm form);
+
+  // All rows, unless that was done. Throws as `finish` does.
+  void run();
+  bool complete() const { return complete_; }
+
+  // In parts: any number of chunks, each by one thread, in any order of rows.
+  void start(std::size_t chunks);
+  void look(std::size_t chunk, std::size_t first, std::size_t count);
+  // Throws DataError that names the first NaN, Inf, sigma <= 0, negative count or negative sigma_x.
+  void finish();
+
+  // Of column y; once complete.
+  double total_squares() const { return total_squares_; }
+
+ private:
+  struct Faults {
+    std::size_t count = 0, first = 0;
+  };
+  struct Chunk {
+    ScatterSums scatter;
+    std::vector<Faults> faults;  // by column; empty: none
+  };
+  int response() const { return rows_->columns() - form_.data_columns(0); }
+  Wanted wanted(int column) const;
+  void note_faults(Chunk& chunk, int column, const double* values, std::size_t first, std::size_t count) const;
+  [[noreturn]] void fail(int column, const Faults& faults) const;
+
+  std::shared_ptr<const RowSource> rows_;
+  std::vector<std::string> names_;
+  ResidualForm form_;
+  std::vector<Chunk> chunks_;
+  bool complete_ = false;
+  double total_squares_ = 0;
+};
+
+}  // namespace nlsq::inline v0

@@ -1,0 +1,170 @@
+#include "dense/dense_evaluator.hpp"
+
+#include "dense/dense_pass.hpp"
+#include "dense/loss_curvature.hpp"
+#include "dense/tile_issues.hpp"
+
+#include "rows/sample_rows.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <memory>
+
+namespace nlsq::inline v0 {
+
+DenseEvaluator::DenseEvaluator(RowModel& model, const Parallelism& parallelism)
+    : model_(model), parallelism_(parallelism), scratch_(std::make_unique<Scratch>()), workers_(std::make_unique<Workers>()) {}
+DenseEvaluator::~DenseEvaluator() = default;
+
+double DenseEvaluator::pass_work(const PrecisionPlan& plan) const {
+  return work_of({{}, Fill::jacobian_and_residual, plan}, row_cost());
+}
+
+Linearization DenseEvaluator::linearize(std::span<const double> x, const PrecisionPlan& plan) {
+  Linearization out;
+  linearize_into(x, plan, out);
+  return out;
+}
+
+void DenseEvaluator::linearize_into(std::span<const double> x, const PrecisionPlan& plan, Linearization& out) {
+  linearization_of(accumulate({x, Fill::jacobian_and_residual, plan}), plan, out);
+  correct_curvature(model_, x, out);
+}
+
+double DenseEvaluator::gradient_work() const {
+  if (model_.robust_loss() != nullptr) return Evaluator::gradient_work();
+  return work_of({.x = {}, .fill = Fill::jacobian_and_residual, .plan = {Format::f64, Gram::f64}, .gradient = true}, row_cost());
+}
+
+// Not under a robust loss, whose curvature takes a look at more than the gradient.
+bool DenseEvaluator::gradient_into(std::span<const double> x, Linearization& out) {
+  if (model_.robust_loss() != nullptr) return false;
+  const Sums& sums =
+      accumulate({.x = x, .fill = Fill::jacobian_and_residual, .plan = {Format::f64, Gram::f64}, .gradient = true});
+  out.finite = sums.finite;
+  out.cost = sums.finite ? 0.5 * sums.packed.back() : std::numeric_limits<double>::quiet_NaN();
+  out.gradient.assign(sums.packed.begin(), sums.packed.end() - 1);
+  return true;
+}
+
+bool DenseEvaluator::linearize_part(std::span<const double> x, std::size_t rows, Linearization& out) {
+  if (model_.one_point() || rows >= model_.rows()) return false;
+  SampleRows sample(model_, rows);
+  DenseEvaluator part(sample, parallelism_);
+  part.linearize_into(x, {Format::f64, Gram::f64}, out);
+  add_work(part);
+  if (!out.finite) return true;
+  const double share = static_cast<double>(model_.rows()) / static_cast<double>(sample.rows());
+  out.cost *= share;
+  for (double& g : out.gradient) g *= share;
+  for (std::size_t i = 0; i < out.gradient.size(); ++i) {
+    for (std::size_t j = 0; j < out.gradient.size(); ++j) out.normal(i, j) *= share;
+  }
+  return true;
+}
+
+bool DenseEvaluator::second_order_part(std::span<const double> x, std::span<const double> direction, std::size_t rows, Vector& out) {
+  if (model_.one_point() || rows >= model_.rows()) return false;
+  SampleRows sample(model_, rows);
+  DenseEvaluator part(sample, parallelism_);
+  part.second_order_into(x, direction, 1, out);
+  add_work(part);
+  for (double& v : out) v *= static_cast<double>(model_.rows()) / static_cast<double>(sample.rows());
+  return true;
+}
+
+CostValue DenseEvaluator::linearize_beside(std::span<const double> x, const PrecisionPlan& plan, std::span<const double> beside,
+                                           Linearization& out) {
+  if (model_.one_point()) {
+    linearize_into(x, plan, out);
+    return cost(beside, plan.residual);
+  }
+  const Sums& sums = accumulate({x, Fill::jacobian_and_residual, plan, beside});
+  const CostValue there{0.5 * sums.squares_beside};
+  linearization_of(sums, plan, out);
+  correct_curvature(model_, x, out);
+  // Tiles that are not finite below f64 may be finite in f64; a pass of its own sees to that.
+  return there.finite() ? there : cost(beside, plan.residual);
+}
+
+void DenseEvaluator::forget_work() {
+  counters_ = {};
+  component_counters_.clear();
+  issues_.clear();
+  work_ = seconds_ = 0;
+  peak_bytes_ = 0;
+}
+
+void DenseEvaluator::add_work(const DenseEvaluator& part) {
+  counters_.add(part.counters_);
+  component_counters_.resize(part.component_counters_.size());
+  for (std::size_t c = 0; c < component_counters_.size(); ++c) component_counters_[c].add(part.component_counters_[c]);
+  work_ += part.work_;
+  seconds_ += part.seconds_;
+  peak_bytes_ = std::max(peak_bytes_, part.peak_bytes_);
+  threads_ = std::max(threads_, part.threads_);
+  for (const PrecisionIssue& issue : part.issues_) add_issue(issues_, issue);
+}
+
+CostValue DenseEvaluator::cost(std::span<const double> x, Format format) {
+  const Sums& sums = accumulate({x, Fill::residual, cost_plan(format)});
+  return {sums.finite ? 0.5 * sums.packed[0] : std::numeric_limits<double>::quiet_NaN()};
+}
+
+Vector DenseEvaluator::second_order(std::span<const double> x, std::span<const double> direction, double h) {
+  Vector out;
+  second_order_into(x, direction, h, out);
+  return out;
+}
+
+void DenseEvaluator::second_order_into(std::span<const double> x, std::span<const double> direction, double h, Vector& out) {
+  const auto n = static_cast<std::size_t>(parameters());
+  Vector& moved = scratch_->moved;
+  moved.assign(x.begin(), x.end());
+  for (std::size_t j = 0; j < n; ++j) moved[j] += h * direction[j];
+  TilePass& here = scratch_->pass(model_, x, Fill::jacobian_and_residual, false);
+  TilePass& there = scratch_->pass(model_, moved, Fill::residual, false);
+  out.assign(n, 0.0);
+  for (std::size_t t = 0; t < model_.tile_count(); ++t) {
+    const TileRange range = model_.tile(t);
+    const double* const* J = here.fill_f64(range.first, range.count, counters_);
+    const double* moved_r = there.fill_f64(range.first, range.count, counters_)[n];
+    for (std::size_t i = 0; i < range.count; ++i) {
+      double linear = 0;
+      for (std::size_t j = 0; j < n; ++j) linear += J[j][i] * direction[j];
+      // Transtrum & Sethna: r_vv ≈ 2/h ((r(x + hv) - r(x))/h - J v).
+      const double r_vv = 2 / h * ((moved_r[i] - J[n][i]) / h - linear);
+      for (std::size_t j = 0; j < n; ++j) out[j] += J[j][i] * r_vv;
+    }
+  }
+  work_ += static_cast<double>(model_.rows()) * (row_cost() + model_.row_cost(Fill::residual));
+}
+
+RowSizes DenseEvaluator::sizes(std::span<const double> x) {
+  const auto pass = model_.begin(x, Fill::jacobian_and_residual, false);
+  const auto n = static_cast<std::size_t>(parameters());
+  RowSizes out;
+  Vector largest(n + 1, 0.0);
+  for (std::size_t t = 0; t < model_.tile_count(); ++t) {
+    const TileRange range = model_.tile(t);
+    const double* const* columns = pass->fill_f64(range.first, range.count, counters_);
+    for (std::size_t i = 0; i < range.count; ++i) {
+      for (std::size_t j = 0; j <= n; ++j) {
+        const double size = std::fabs(columns[j][i]);
+        if (!std::isfinite(size)) return {false, range.first + i, size, 0};
+        largest[j] = std::max(largest[j], size);
+        if (size <= out.largest) continue;
+        out.largest = size;
+        out.row = range.first + i;
+      }
+    }
+  }
+  out.least = out.largest;
+  for (const double column : largest) {
+    if (column > 0) out.least = std::min(out.least, column);
+  }
+  return out;
+}
+
+}  // namespace nlsq::inline v0

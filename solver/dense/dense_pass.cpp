@@ -1,0 +1,313 @@
+// How a pass is made: chunks of tiles by any thread, their sums up a fixed tree.
+#include "dense/dense_pass.hpp"
+
+#include "ablation.hpp"
+#include "support/parallel.hpp"
+#include "dense/tile_folder.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+namespace nlsq::inline v0 {
+
+namespace {
+
+constexpr std::size_t kTilesPerChunk = 16;         // leaves of the reduction tree
+constexpr std::size_t kChunkDoubles = 1 << 23;     // most numbers all leaves hold together
+constexpr std::size_t kMostChunks = 2048;          // leaves: their memory must not grow with the rows
+constexpr std::size_t kLeastChunks = 8;            // where there are rows for as many
+constexpr std::size_t kLeastTriangles = 4;         // take as much memory
+constexpr int kMaxRecordings = 64;                 // passes repeated because a row took a new branch
+
+// JᵀJ, Jᵀr and ½rᵀr of the sums of [J | r].
+void unpack(const Vector& packed, Linearization& out) {
+  const std::size_t n = out.gradient.size();
+  std::size_t k = 0;
+  for (std::size_t i = 0; i < n; ++i) {
+    for (std::size_t j = i; j < n; ++j, ++k) out.normal(i, j) = out.normal(j, i) = packed[k];
+    out.gradient[i] = packed[k++];
+  }
+  out.cost = 0.5 * packed[k];
+}
+
+// The same of the triangle R.
+void square(const Matrix& R, Linearization& out) {
+  const std::size_t n = out.gradient.size();
+  if (in_blocks(static_cast<int>(n) + 1)) {
+    Vector packed(packed_size(static_cast<int>(n) + 1));
+    square_triangle(R.data(), n + 1, packed.data());
+    return unpack(packed, out);
+  }
+  double squares = 0;
+  for (std::size_t k = 0; k <= n; ++k) squares += R(k, n) * R(k, n);
+  out.cost = 0.5 * squares;
+  for (std::size_t i = 0; i < n; ++i) {
+    for (std::size_t k = 0; k <= i; ++k) out.gradient[i] += R(k, i) * R(k, n);
+    for (std::size_t j = i; j < n; ++j) {
+      for (std::size_t k = 0; k <= i; ++k) out.normal(i, j) += R(k, i) * R(k, j);
+      out.normal(j, i) = out.normal(i, j);
+    }
+  }
+}
+
+bool all_finite(const Vector& values) {
+  double zero = 0;
+  for (const double v : values) zero += v - v;
+  return zero == 0;
+}
+
+// A number near the limit of f32 has a square of at least this, and so has its column. n1 columns.
+bool may_be_near_limit(const Vector& sums, std::size_t n1) {
+  constexpr double kSquare = kNearLimit * kNearLimit * (1 - 1e-6);
+  for (std::size_t j = 0, k = 0; j < n1; k += n1 - j, ++j) {
+    if (sums[k] >= kSquare) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+// Of a pass whose rows cost so much in f64.
+double DenseEvaluator::work_of(const Pass& pass, double row) const {
+  const double m = static_cast<double>(model_.rows());
+  const auto part = [&](double rows, const PrecisionPlan& plan) {
+    return rows * (row * row_price(plan) + Pass{{}, pass.fill, plan, {}, pass.gradient}.products(parameters()));
+  };
+  if (raised_.empty()) return part(m, pass.plan);
+  double all = 0, sum = 0;
+  for (const RowComponent& component : model_.components()) all += static_cast<double>(component.rows);
+  for (std::size_t c = 0; c < raised_.size(); ++c) {
+    sum += part(m * static_cast<double>(model_.components()[c].rows) / all, plan_of_component(c, pass.plan));
+  }
+  return sum;
+}
+
+DenseEvaluator::Sums& DenseEvaluator::accumulate(const Pass& pass) {
+  const double residual = model_.row_cost(Fill::residual);
+  const double row = model_.row_cost(pass.fill) + (pass.beside.empty() ? 0.0 : residual);
+  for (int round = 0; round < kMaxRecordings; ++round) {
+    bool retry = false;
+    const auto begin = timed_ ? std::chrono::steady_clock::now() : std::chrono::steady_clock::time_point();
+    Sums& sums = accumulate_once(pass, retry);
+    if (timed_) seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    work_ += work_of(pass, row);
+    if (retry) continue;  // what an unknown branch gave says nothing of formats
+    for (const PrecisionIssue& issue : found_) add_issue(issues_, issue);
+    return sums;
+  }
+  throw RecordingFailed("rows kept taking branches that were not recorded");
+}
+
+PrecisionPlan DenseEvaluator::plan_of_component(std::size_t component, const PrecisionPlan& plan) const {
+  return raised_.empty() ? plan : wider(plan, raised_[component]);
+}
+
+std::string DenseEvaluator::component_name(std::size_t component) const {
+  return model_.components().empty() ? std::string() : model_.components()[component].name;
+}
+
+// use(first tile, end, component) for every run of tiles of one component.
+template <class Use>
+void DenseEvaluator::by_component(std::size_t begin, std::size_t end, Use use) {
+  if (model_.components().empty()) return use(begin, end, std::size_t{0});
+  while (begin < end) {
+    const std::size_t component = model_.component(begin);
+    std::size_t last = begin + 1;
+    while (last < end && model_.component(last) == component) ++last;
+    use(begin, last, component);
+    begin = last;
+  }
+}
+
+// Tiles of a leaf. Their number depends on the problem alone, and is bounded by the memory their sums take. A triangle of
+// many columns is that of twice as many rows at least: joining two takes a sixth of the operations that made one.
+std::size_t DenseEvaluator::tiles_of_chunk(const Pass& pass, int n1) const {
+  const std::size_t tiles = std::max<std::size_t>(1, model_.tile_count());
+  const bool wide = pass.by_qr() && in_blocks(n1);
+  const auto columns = static_cast<std::size_t>(n1);
+  const std::size_t most = std::clamp<std::size_t>(kChunkDoubles / (wide ? columns * columns : packed_size(n1)),
+                                                   wide ? kLeastTriangles : kLeastChunks, kMostChunks);
+  const std::size_t least = wide ? (2 * columns + model_.tile_rows() - 1) / model_.tile_rows() : 0;
+  return std::max({kTilesPerChunk, least, (tiles + most - 1) / most});
+}
+
+// Up a fixed binary tree. Triangles of many columns take time.
+void DenseEvaluator::merge(std::vector<Sums>& sums, int n1, bool alone) {
+  for (std::size_t step = 1; step < sums.size(); step *= 2) {
+    std::vector<KernelCounters> counters((sums.size() - step + 2 * step - 1) / (2 * step));
+    run_tasks(counters.size(), alone ? Parallelism{1, {}} : parallelism_, [&](std::size_t k) {
+      sums[2 * step * k].merge(sums[2 * step * k + step], n1, counters[k]);
+    });
+    for (const KernelCounters& part : counters) counters_.add(part);
+  }
+}
+
+// Sums over one chunk of tiles, in order. Stops at the first tile that is not finite in f64.
+void DenseEvaluator::sum_chunk(std::size_t begin, std::size_t end, const Pass& pass, Scratch& scratch, Sums& sums) {
+  const bool qr = pass.by_qr();
+  const auto n1 = static_cast<std::size_t>(pass.fill == Fill::residual ? 1 : parameters() + 1);
+  sums.restart(pass, n1, std::max<std::size_t>(1, model_.components().size()));
+  if (pass.gradient) return sum_gradients(begin, end, pass, scratch, sums);
+  by_component(begin, end, [&](std::size_t first, std::size_t last, std::size_t c) {
+    const PrecisionPlan plan = plan_of_component(c, pass.plan);
+    if (!pass.beside.empty()) {  // tile by tile with the other would be no faster: a chunk stays in cache
+      TileFolder folder(model_, pass.beside, Fill::residual, cost_plan(plan.residual), sums.parts[c], scratch);
+      for (std::size_t t = first; t < last; ++t) folder.add(model_.tile(t), &sums.squares_beside);
+    }
+    TileFolder folder(model_, pass.x, pass.fill, plan, sums.parts[c], scratch);
+    if (!qr) {
+      for (std::size_t t = first; t < last; ++t) folder.add(model_.tile(t), sums.packed.data());
+      return;
+    }
+    for (std::size_t t = first; t < last && sums.finite; ++t) {
+      sums.finite = folder.qr(model_.tile(t), sums.triangle);
+      sums.culprit = model_.tile(t);
+    }
+  });
+  if (qr) return;
+  if (!all_finite(sums.packed)) sum_one_by_one(begin, end, pass, scratch, sums);
+  else if (may_be_near_limit(sums.packed, n1)) note_near_limit(begin, end, pass, scratch, sums);
+}
+
+// The same of Jᵀr and rᵀr.
+void DenseEvaluator::sum_gradients(std::size_t begin, std::size_t end, const Pass& pass, Scratch& scratch, Sums& sums) {
+  by_component(begin, end, [&](std::size_t first, std::size_t last, std::size_t c) {
+    TileFolder folder(model_, pass.x, pass.fill, pass.plan, sums.parts[c], scratch);
+    for (std::size_t t = first; t < last && sums.finite; ++t) {
+      folder.add_gradient(model_.tile(t), sums.packed.data());
+      sums.finite = all_finite(sums.packed);
+      sums.culprit = model_.tile(t);
+    }
+  });
+}
+
+// Numbers near the limit of f32 are counted where sums of squares say that there may be some: else nothing is looked at.
+void DenseEvaluator::note_near_limit(std::size_t begin, std::size_t end, const Pass& pass, Scratch& scratch, Sums& sums) {
+  by_component(begin, end, [&](std::size_t first, std::size_t last, std::size_t c) {
+    TileFolder folder(model_, pass.x, pass.fill, plan_of_component(c, pass.plan), sums.parts[c], scratch);
+    for (std::size_t t = first; t < last && folder.below_f64(); ++t) {
+      PrecisionIssue issue = folder.issue(model_.tile(t));
+      issue.component = component_name(c);
+      add_issue(sums.issues, issue);
+    }
+  });
+}
+
+// The same once more where the sums are not finite: which tile is it, and is it finite in f64?
+void DenseEvaluator::sum_one_by_one(std::size_t begin, std::size_t end, const Pass& pass, Scratch& scratch, Sums& sums) {
+  Vector& tile = scratch.tile;
+  const auto n1 = static_cast<std::size_t>(pass.fill == Fill::residual ? 1 : parameters() + 1);
+  sums.packed.assign(sums.packed.size(), 0.0);
+  by_component(begin, end, [&](std::size_t first, std::size_t last, std::size_t c) {
+    TileFolder folder(model_, pass.x, pass.fill, plan_of_component(c, pass.plan), sums.parts[c], scratch);
+    const auto note = [&](PrecisionIssue issue) {
+      issue.component = component_name(c);
+      add_issue(sums.issues, issue);
+      return issue.nan + issue.inf > 0;
+    };
+    for (std::size_t t = first; t < last && sums.finite; ++t) {
+      const TileRange range = model_.tile(t);
+      tile.assign(sums.packed.size(), 0.0);
+      folder.add(range, tile.data());
+      if (folder.below_f64() && !all_finite(tile) && rule_active(Rule::tiles_are_redone)) {
+        ++sums.redone[c];
+        if (!note(folder.issue(range))) note(folder.sums_issue(range, tile));
+        tile.assign(sums.packed.size(), 0.0);
+        folder.add_f64(range, tile.data());
+      } else if (folder.below_f64() && may_be_near_limit(tile, n1)) {
+        note(folder.issue(range));
+      }
+      sums.finite = all_finite(tile);
+      sums.culprit = range;
+      for (std::size_t k = 0; k < tile.size(); ++k) sums.packed[k] += tile[k];
+    }
+  });
+}
+
+// Chunks of tiles are summed in any order by any thread, then combined in a fixed binary tree: the same
+// bits however they are shared out, and rounding errors that grow with the logarithm of their number.
+DenseEvaluator::Sums& DenseEvaluator::accumulate_once(const Pass& pass, bool& retry) {
+  const int n1 = pass.fill == Fill::residual ? 1 : parameters() + 1;
+  const std::size_t tiles = std::max<std::size_t>(1, model_.tile_count());
+  const std::size_t chunk_tiles = tiles_of_chunk(pass, n1);
+  const std::size_t chunks = (tiles + chunk_tiles - 1) / chunk_tiles;
+  const double work = static_cast<double>(model_.rows()) * model_.row_cost(pass.fill);
+  const bool alone = !model_.concurrent() || work < kThreadWork;
+
+  std::vector<Sums>& sums = sums_;
+  sums.resize(chunks);
+  const auto rows_before = [&](std::size_t c) { return c >= chunks ? model_.rows() : model_.tile(c * chunk_tiles).first; };
+  if (survey_) survey_->start(chunks);
+  if (chunks == 1) {
+    if (survey_) survey_->look(0, 0, model_.rows());
+    sum_chunk(0, model_.tile_count(), pass, *scratch_, sums[0]);
+  } else {
+    model_.prepare(pass.x, pass.fill);
+    workers_->hold_x();
+    const int threads = run_tasks(chunks, alone ? Parallelism{1, {}} : parallelism_, [&](std::size_t c) {
+      auto scratch = workers_->take();
+      sum_chunk(c * chunk_tiles, std::min(model_.tile_count(), (c + 1) * chunk_tiles), pass, *scratch, sums[c]);
+      workers_->give_back(std::move(scratch));
+      if (survey_) survey_->look(c, rows_before(c), rows_before(c + 1) - rows_before(c));
+    });
+    threads_ = std::max(threads_, threads);
+  }
+  if (survey_) {  // before anything that unusable data may have done to the sums
+    survey_->finish();
+    survey_.reset();
+  }
+  std::size_t bytes = scratch_->bytes() + workers_->bytes();
+  found_.clear();
+  component_counters_.resize(model_.components().size());
+  for (const Sums& s : sums) {
+    for (const KernelCounters& part : s.parts) counters_.add(part);
+    for (std::size_t c = 0; c < component_counters_.size(); ++c) component_counters_[c].add(s.parts[c]);
+    for (const PrecisionIssue& issue : s.issues) add_issue(found_, issue);
+    bytes += (s.packed.size() + s.triangle.rows() * s.triangle.columns()) * sizeof(double);
+  }
+  peak_bytes_ = std::max(peak_bytes_, bytes);
+  for (Sums& s : sums) {
+    if (s.finite) continue;
+    const auto why = model_.explain_non_finite(pass.x, s.culprit.first, s.culprit.count);
+    if (why == RowModel::NonFinite::give_up) throw RecordingFailed("a row took a branch that could not be recorded");
+    retry = why == RowModel::NonFinite::retry;
+    return s;
+  }
+  merge(sums, n1, alone || !(pass.by_qr() && in_blocks(n1)));
+  return sums.front();
+}
+
+void DenseEvaluator::linearization_of(const Sums& sums, const PrecisionPlan& plan, Linearization& out) const {
+  out.plan = plan;
+  out.nonfinite_tiles = 0;
+  out.finite = sums.finite;
+  if (!out.finite) {
+    out.cost = std::numeric_limits<double>::quiet_NaN();
+    return;
+  }
+  const std::size_t redone = std::accumulate(sums.redone.begin(), sums.redone.end(), std::size_t{0});
+  out.nonfinite_tiles = static_cast<double>(redone) / static_cast<double>(std::max<std::size_t>(1, model_.tile_count()));
+  out.nonfinite_of.assign(model_.components().size(), 0.0);
+  if (redone > 0 && !out.nonfinite_of.empty()) {
+    std::vector<std::size_t> tiles(out.nonfinite_of.size(), 0);
+    for (std::size_t t = 0; t < model_.tile_count(); ++t) ++tiles[model_.component(t)];
+    for (std::size_t c = 0; c < tiles.size(); ++c) {
+      if (tiles[c] > 0) out.nonfinite_of[c] = static_cast<double>(sums.redone[c]) / static_cast<double>(tiles[c]);
+    }
+  }
+  const auto n = static_cast<std::size_t>(parameters());
+  out.gradient.assign(n, 0.0);
+  out.normal.assign(n, n);
+  out.triangle.assign(0, 0);
+  if (plan.gram == Gram::qr) {
+    square(sums.triangle, out);
+    out.triangle = sums.triangle;
+  } else {
+    unpack(sums.packed, out);
+  }
+}
+
+}  // namespace nlsq::inline v0

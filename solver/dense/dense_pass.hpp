@@ -1,0 +1,135 @@
+// One pass over the rows of a DenseEvaluator: what is asked for, what it costs, the sums of its parts.
+#pragma once
+
+#include "dense/dense_scratch.hpp"
+#include "linear/wide_qr.hpp"
+
+#include <cstddef>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <vector>
+
+namespace nlsq::inline v0 {
+
+// QR of so many columns is by blocks.
+inline bool in_blocks(int n1) { return kernels().qr_block_columns > 0 && n1 >= kernels().qr_block_columns; }
+
+// In f64 adds, some 50 µs: less is not worth waking a thread.
+inline constexpr double kThreadWork = 1e6;
+
+// In f64 adds. Rows by lanes, products as measured (docs/precision.md, "Which form serves").
+inline double row_price(const PrecisionPlan& plan) { return plan.residual == Format::f32 ? 0.5 : 1.0; }
+inline double gram_price(Gram gram, int n1) {  // of an entry of the triangle
+  switch (gram) {
+    case Gram::bf16: return kernels().bf16_instructions ? 0.15 : 10;
+    case Gram::f32_tile: return 0.9;
+    case Gram::f16: return 0.9;
+    case Gram::f32_wide: return 1.15;
+    case Gram::f64: return 1;
+    case Gram::qr: return in_blocks(n1) ? 2.4 + 80.0 / n1 : 8;
+  }
+  return 1;
+}
+inline double rounding_price(const PrecisionPlan& plan) {  // of an entry of J
+  if (plan.gram >= Gram::f64) return 0;
+  const double to_16_bits = plan.gram == Gram::f16 ? 20 : plan.gram == Gram::bf16 ? 10 : 0;
+  return to_16_bits + (plan.residual == Format::f64 ? 5.5 : 0);
+}
+
+// Of a pass that asks for residuals alone.
+inline PrecisionPlan cost_plan(Format format) { return {format, format == Format::f64 ? Gram::f64 : Gram::f32_wide}; }
+
+// Numbers of the upper triangle of n1 columns.
+inline std::size_t packed_size(int n1) { return static_cast<std::size_t>(n1) * (static_cast<std::size_t>(n1) + 1) / 2; }
+
+struct DenseEvaluator::Pass {
+  std::span<const double> x;
+  Fill fill;
+  PrecisionPlan plan;
+  std::span<const double> beside = {};  // another point, whose cost is wanted, too
+  bool gradient = false;                // Jᵀr and rᵀr alone, in f64
+  bool by_qr() const { return plan.gram == Gram::qr && fill != Fill::residual; }
+  double products(int parameters) const {  // of a row
+    if (fill == Fill::residual) return 0;
+    if (gradient) return parameters + 1;
+    return static_cast<double>(packed_size(parameters + 1)) * gram_price(plan.gram, parameters + 1) + parameters * rounding_price(plan);
+  }
+};
+
+// Of one part of the rows, or of all.
+struct DenseEvaluator::Sums {
+  void restart(const Pass& pass, std::size_t n1, std::size_t components) {
+    const bool qr = pass.by_qr();
+    packed.assign(qr ? 0 : pass.gradient ? n1 : packed_size(static_cast<int>(n1)), 0.0);
+    triangle.assign(qr ? n1 : 0, qr ? n1 : 0);
+    squares_beside = 0;
+    redone.assign(components, 0);
+    parts.assign(components, {});
+    issues.clear();
+    finite = true;
+  }
+
+  Vector packed;             // Gram sums, upper triangle by rows; or its last column
+  Matrix triangle;           // QR
+  double squares_beside = 0; // Σr² at the other point
+  std::vector<std::size_t> redone;     // tiles that were not finite in f32, by component; one where none have names
+  std::vector<KernelCounters> parts;   // by component
+  bool finite = true;
+  TileRange culprit;         // the tile that is not
+  std::vector<PrecisionIssue> issues;  // of the tiles redone, and of numbers that came close
+
+  void merge(const Sums& other, int n1, KernelCounters& counters) {
+    for (std::size_t c = 0; c < redone.size(); ++c) redone[c] += other.redone[c];
+    finite = finite && other.finite;
+    squares_beside += other.squares_beside;
+    for (std::size_t k = 0; k < packed.size(); ++k) packed[k] += other.packed[k];
+    if (triangle.empty()) return;
+    const auto n = static_cast<std::size_t>(n1);
+    if (in_blocks(n1)) return fold_triangle(triangle.data(), other.triangle.data(), n, counters);
+    // R of both: fold the other's rows in, column by column.
+    Vector columns(n * 64 * ((n + 63) / 64));
+    std::vector<double*> pointers(n);
+    for (std::size_t j = 0; j < n; ++j) {
+      pointers[j] = columns.data() + j * 64 * ((n + 63) / 64);
+      for (std::size_t i = 0; i < n; ++i) pointers[j][i] = other.triangle(i, j);
+    }
+    kernels().qr_fold(triangle.data(), n, n1, pointers.data(), n, &counters);
+  }
+};
+
+// The scratch of each of as many workers as take part in a pass; kept from pass to pass.
+class DenseEvaluator::Workers {
+ public:
+  void hold_x() {
+    for (const auto& scratch : idle_) scratch->hold_x();
+  }
+  std::unique_ptr<Scratch> take() {
+    {
+      const std::lock_guard lock(mutex_);
+      if (!idle_.empty()) {
+        auto scratch = std::move(idle_.back());
+        idle_.pop_back();
+        return scratch;
+      }
+    }
+    auto scratch = std::make_unique<Scratch>();
+    scratch->hold_x();
+    return scratch;
+  }
+  void give_back(std::unique_ptr<Scratch> scratch) {
+    const std::lock_guard lock(mutex_);
+    idle_.push_back(std::move(scratch));
+  }
+  std::size_t bytes() const {
+    std::size_t sum = 0;
+    for (const auto& scratch : idle_) sum += scratch->bytes();
+    return sum;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<Scratch>> idle_;
+};
+
+}  // namespace nlsq::inline v0

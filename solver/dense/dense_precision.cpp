@@ -1,0 +1,148 @@
+// What samples tell of a dense system's precision: noise, errors of J, and which components are to blame.
+#include "minimizer/dense_system.hpp"
+
+#include "ablation.hpp"
+
+#include "kernels/kernel_table.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace nlsq::inline v0 {
+
+PrecisionPlan first_plan(Evaluator& evaluator, const PrecisionPolicy& policy) {
+  const double work = static_cast<double>(evaluator.residuals()) * evaluator.row_cost();
+  const FitSize size{work, evaluator.parameters(), evaluator.has_f32(), kernels().bf16_instructions, evaluator.linear()};
+  const std::span<const RowComponent> components = evaluator.components();
+  if (components.empty()) return initial_plan(policy, size);
+  std::vector<PrecisionPlan> plans;
+  for (const RowComponent& component : components) {
+    PrecisionPolicy own = policy;
+    static_cast<PartFormats&>(own) = policy.formats_of(component.name);
+    plans.push_back(initial_plan(own, size));
+  }
+  PrecisionPlan lowest = plans.front();
+  for (const PrecisionPlan& plan : plans) lowest = narrower(lowest, plan);
+  for (PrecisionPlan& plan : plans) {
+    if (plan == lowest) plan = kNarrowestPlan;  // goes where the others go
+  }
+  evaluator.raise(std::move(plans));
+  return lowest;
+}
+
+PrecisionPlan DenseSystem::first_plan(const PrecisionPolicy& policy) { return nlsq::first_plan(*evaluator_, policy); }
+
+// The next lower form's 16 bits, where the scheduler may want to know what they would do.
+std::optional<Format> DenseSystem::format_below(const PrecisionPolicy& policy) const {
+  const bool asks = at_->plan.gram == Gram::f32_tile && info(policy.jacobian_floor).bytes == 2 && kernels().bf16_instructions &&
+                    evaluator_->parameters() >= policy.thresholds.sixteen_bit_parameters;
+  return asks ? std::optional(policy.jacobian_floor) : std::nullopt;
+}
+
+// All rows in f32 give a column less length than the sampled ones have in f64: it is below f32's range.
+bool DenseSystem::column_underflows() const {
+  for (std::size_t j = 0; j < probe_->column_squares.size(); ++j) {
+    if (!(at_->normal(j, j) >= 0.5 * probe_->column_squares[j])) return true;
+  }
+  return false;
+}
+
+// How far rounding to the f32 grid moves the point of the step, in the metric of H: noise that no row sees, as rows are
+// evaluated on the grid. Where a parameter is far from zero and known to less than its last digits, it is all there is.
+double DenseSystem::grid_noise(std::span<const double> at, const Step& step) {
+  Vector& change = work_;
+  const std::size_t n = at.size();
+  change.assign(n, 0.0);
+  for (std::size_t j = 0; j < n; ++j) {
+    const double x = at[j] + step.step[j], moved = static_cast<double>(static_cast<float>(x)) - x;
+    for (std::size_t i = 0; i < n; ++i) change[i] += at_->normal(j, i) * moved;
+  }
+  return solver_->norm_in_metric(change);
+}
+
+void DenseSystem::measure(std::span<const double> x, const Step& step, HealthReport& health) {
+  for (const double share : at_->nonfinite_of) health.nonfinite_tiles = std::max(health.nonfinite_tiles, share);
+  if (probe_ && column_underflows() && rule_active(Rule::columns_may_underflow)) health.nonfinite_tiles = 1;
+  if (!probe_ || !step.factored) return;
+  health.finite = health.finite && probe_->finite;
+  if (!probe_->jacobian.empty()) health.contraction = solver_->contraction(probe_->jacobian, probe_->rounded, step);
+  if (!probe_->jacobian.empty() && formats_of(at_->plan).jacobian < Format::f32) {
+    health.epsilon_j = solver_->largest_in_metric(probe_->jacobian, probe_->rounded);
+  }
+  if (!probe_->rounded_below.empty()) {
+    health.epsilon_j_below = solver_->largest_in_metric(probe_->jacobian, probe_->rounded_below);
+  }
+  if (!low()) return;
+  health.grid_noise = grid_noise(x, step);
+  health.cost_noise = probe_->cost_noise;
+  health.gradient_noise = solver_->norm_in_metric(probe_->gradient_bias) + 2 * solver_->rms_in_metric(probe_->gradient_scatter);
+}
+
+void DenseSystem::rule_values(RuleValues& values) const {
+  values[RuleVariable::memory] = static_cast<double>(evaluator_->bytes());
+}
+
+// Which components are to blame for what a decision is about; none: all of them.
+std::vector<bool> DenseSystem::blamed(Event event, const HealthReport& health, const Thresholds& t) const {
+  const std::size_t count = evaluator_->components().size();
+  std::vector<bool> blame(count, false);
+  // The worst, and all that would be too much by themselves.
+  const auto noisy = [&](double limit, auto noise) {
+    std::size_t worst = 0;
+    double most = 0;
+    for (std::size_t c = 0; c < count; ++c) {
+      const double own = noise(probe_->components[c]);
+      blame[c] = !(own <= limit);
+      if (own > most) most = own, worst = c;
+    }
+    if (most > 0) blame[worst] = true;
+  };
+  const bool by_noise = probe_ && probe_->components.size() == count;
+  switch (event) {
+    case Event::overflow:
+      for (std::size_t c = 0; c < at_->nonfinite_of.size(); ++c) blame[c] = at_->nonfinite_of[c] > t.nonfinite_tiles;
+      break;
+    case Event::gradient_noise:
+      if (!by_noise || health.gradient_noise <= t.gradient_noise * health.nu) break;  // of the grid, which is all rows' affair
+      noisy(t.gradient_noise * health.nu, [this](const NoiseOf& noise) {
+        return solver_->norm_in_metric(noise.gradient_bias) + 2 * solver_->rms_in_metric(noise.gradient_scatter);
+      });
+      break;
+    case Event::cost_noise:
+      if (by_noise) noisy(t.cost_noise * health.predicted, [](const NoiseOf& noise) { return noise.cost_noise; });
+      break;
+    case Event::not_definite:
+    case Event::condition:
+    case Event::jacobian_error:
+    case Event::rejected_step:
+      for (std::size_t c = 0; c < count; ++c) blame[c] = wider(at_->plan, evaluator_->raised()[c]).gram == at_->plan.gram;
+      break;
+    default: break;
+  }
+  return blame;
+}
+
+// The decision is then for the narrowest plan left. Else it stays what it is, for all.
+std::vector<std::string> DenseSystem::raise_blamed(Decision& decision, const HealthReport& health, const Thresholds& thresholds) {
+  const std::span<const RowComponent> components = evaluator_->components();
+  if (components.size() < 2 || evaluator_->raised().size() != components.size()) return {};
+  const std::vector<bool> blame = blamed(decision.event, health, thresholds);
+  std::vector<PrecisionPlan> plans(evaluator_->raised().begin(), evaluator_->raised().end());
+  std::vector<std::string> names;
+  bool changed = false;
+  for (std::size_t c = 0; c < plans.size(); ++c) {
+    if (!blame[c]) continue;
+    const PrecisionPlan before = wider(at_->plan, plans[c]);
+    plans[c] = wider(plans[c], decision.plan);
+    changed = changed || wider(at_->plan, plans[c]) != before;
+    names.push_back(components[c].name);
+  }
+  if (!changed) return {};
+  PrecisionPlan lowest{Format::f64, Gram::qr};
+  for (const PrecisionPlan& plan : plans) lowest = narrower(lowest, wider(at_->plan, plan));
+  decision.plan = lowest;
+  evaluator_->raise(std::move(plans));
+  return names;
+}
+
+}  // namespace nlsq::inline v0

@@ -1,0 +1,52 @@
+// What one worker of a DenseEvaluator fills again and again: passes over the rows, and buffers.
+#pragma once
+
+#include "dense/dense_evaluator.hpp"
+#include "dense/low_gram.hpp"
+
+#include <memory>
+#include <span>
+#include <vector>
+
+namespace nlsq::inline v0 {
+
+struct DenseEvaluator::Scratch {
+  Vector tile, copies;
+  LowGram low_gram;  // for plans below f64
+  std::vector<const double*> columns_f64;  // of a tile, with null for ones
+  std::vector<const float*> columns_f32;
+  std::vector<double*> pointers;
+  Vector moved;                  // x and a part of a step
+  Vector residuals, magnitudes;  // of a group of rows re-checked
+
+  // The pass made before, at another x, where the model can; else a new one.
+  TilePass& pass(const RowModel& model, std::span<const double> x, Fill fill, bool single) {
+    std::unique_ptr<TilePass>& kept = passes_[fill == Fill::residual ? 0 : 1][single ? 1 : 0];
+    bool& there = there_[fill == Fill::residual ? 0 : 1][single ? 1 : 0];
+    if (kept && there) return *kept;
+    if (!kept || !kept->restart(x)) kept = model.begin(x, fill, single);
+    there = one_x_;
+    return *kept;
+  }
+
+  // From here on all passes are at one x, until this is called again.
+  void hold_x() {
+    one_x_ = true;
+    for (auto& row : there_) row[0] = row[1] = false;
+  }
+
+  std::size_t bytes() const {
+    std::size_t sum = (tile.size() + copies.size()) * sizeof(double) + low_gram.bytes();
+    for (const auto& row : passes_) {
+      for (const auto& pass : row) sum += pass ? pass->bytes() : 0;
+    }
+    return sum;
+  }
+
+ private:
+  std::unique_ptr<TilePass> passes_[2][2];
+  bool there_[2][2] = {{false, false}, {false, false}};  // at the x held
+  bool one_x_ = false;
+};
+
+}  // namespace nlsq::inline v0

@@ -1,0 +1,41 @@
+// Gram matrices of a tile in the forms below f64, from rows of either format.
+#pragma once
+
+#include "rows/row_model.hpp"
+#include <nlsq/scheduler.hpp>
+
+#include <cstdint>
+#include <vector>
+
+namespace nlsq::inline v0 {
+
+// One worker's, kept from pass to pass; it holds the narrowed columns of one tile.
+class LowGram {
+ public:
+  // Before the first `add` of a pass: tiles of n1 columns and at most `tile_rows` rows, a multiple of 64.
+  void restart(Gram form, int n1, std::size_t tile_rows) { form_ = form, n1_ = n1, tile_rows_ = tile_rows; }
+
+  // sums += the packed triangle of [J | r], all of it from f32 columns.
+  void add(const float* const* columns, std::size_t rows, double* sums, KernelCounters& counters);
+  // The same from f64 columns: J is narrowed, the products with r stay f64.
+  void add(const double* const* columns, std::size_t rows, double* sums, KernelCounters& counters);
+
+  std::size_t bytes() const;
+
+ private:
+  const float* const* round_to_f16(const float* const* columns, std::size_t rows);
+  void product_of(const float* const* columns, std::size_t rows, KernelCounters& counters);
+  void multiply(const float* const* columns, std::size_t rows, double* sums, KernelCounters& counters);
+  void add_triangle(double* sums) const;
+  void set_last_column();
+
+  Gram form_ = Gram::f32_wide;
+  int n1_ = 0;
+  std::size_t tile_rows_ = 0;
+  std::vector<float> tile_, rounded_;
+  std::vector<const float*> tile_pointers_, rounded_pointers_;
+  std::vector<std::uint16_t> halves_;
+  std::vector<double> triangle_, last_;
+};
+
+}  // namespace nlsq::inline v0

@@ -1,0 +1,76 @@
+// Groups of neighbouring rows that lie in one tile: the samples of the probe and of the re-check.
+#pragma once
+
+#include "rows/row_model.hpp"
+
+#include <algorithm>
+#include <vector>
+
+namespace nlsq::inline v0 {
+
+// Where tiles leave rows out (a sample): the tile that holds the row numbered `row` among those that are in.
+inline TileRange tile_of_sample(const RowModel& model, std::size_t row, std::size_t& place) {
+  std::size_t t = 0;
+  for (std::size_t count = model.tile(0).count; row >= count && t + 1 < model.tile_count(); count = model.tile(++t).count) {
+    row -= count;
+  }
+  place = model.tile(t).first + row;
+  return model.tile(t);
+}
+
+// The tile that holds `row`. Tiles may be of any size: by bisection.
+inline TileRange tile_of(const RowModel& model, std::size_t row) {
+  std::size_t low = 0, high = model.tile_count();
+  while (high - low > 1) {
+    const std::size_t middle = low + (high - low) / 2;
+    (model.tile(middle).first <= row ? low : high) = middle;
+  }
+  return model.tile(low);
+}
+
+// Every row once where there are at most `most`; else groups of up to `size`, about `most` rows in all,
+// spread evenly.
+inline std::vector<TileRange> row_groups(const RowModel& model, std::size_t most, std::size_t size) {
+  std::vector<TileRange> groups;
+  const std::size_t m = model.rows();
+  if (m <= most) {
+    for (std::size_t t = 0; t < model.tile_count(); ++t) {
+      const TileRange tile = model.tile(t);
+      for (std::size_t i = 0; i < tile.count; i += size)
+        groups.push_back({tile.first + i, std::min(size, tile.count - i)});
+    }
+    return groups;
+  }
+  const std::size_t count = std::max<std::size_t>(1, most / size);
+  const TileRange last = model.tile(model.tile_count() - 1);
+  const bool gaps = last.first + last.count > m;
+  for (std::size_t g = 0; g < count; ++g) {
+    std::size_t wanted = m / count * g + (m / count - size) / 2;
+    const TileRange tile = gaps ? tile_of_sample(model, wanted, wanted) : tile_of(model, wanted);
+    const std::size_t rows = std::min(size, tile.count);
+    groups.push_back({std::clamp(wanted, tile.first, tile.first + tile.count - rows), rows});
+  }
+  return groups;
+}
+
+// The same of some tiles alone.
+inline std::vector<TileRange> row_groups(const std::vector<TileRange>& tiles, std::size_t most, std::size_t size) {
+  std::vector<TileRange> groups;
+  std::size_t m = 0;
+  for (const TileRange& tile : tiles) m += tile.count;
+  const std::size_t count = std::max<std::size_t>(1, most / size);
+  std::size_t t = 0, before = 0;  // rows of the tiles before tile t
+  for (std::size_t g = 0; g < count && m > most; ++g) {
+    const std::size_t wanted = m / count * g + (m / count - size) / 2;
+    while (before + tiles[t].count <= wanted) before += tiles[t++].count;
+    const std::size_t rows = std::min(size, tiles[t].count), last = tiles[t].first + tiles[t].count - rows;
+    groups.push_back({std::min(tiles[t].first + (wanted - before), last), rows});
+  }
+  if (!groups.empty()) return groups;
+  for (const TileRange& tile : tiles) {
+    for (std::size_t i = 0; i < tile.count; i += size) groups.push_back({tile.first + i, std::min(size, tile.count - i)});
+  }
+  return groups;
+}
+
+}  // namespace nlsq::inline v0

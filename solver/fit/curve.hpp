@@ -1,0 +1,75 @@
+// A curve fit with everything checked, whatever its model came as, and how rows become a FitResult.
+#pragma once
+
+#include "dense/data_survey.hpp"
+#include "fit/fit_statistics.hpp"
+#include "fit/solve.hpp"
+#include "dense/whitened_rows.hpp"
+
+#include <nlsq/callable.hpp>
+#include <nlsq/column.hpp>
+#include <nlsq/curve_fit.hpp>
+#include <nlsq/graph.hpp>
+#include "rows/residual_form.hpp"
+#include "rows/residual_sources.hpp"
+#include "expression/ties.hpp"
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace nlsq::inline v0 {
+
+// A fit with everything checked, whatever its model came as.
+struct Curve {
+  std::vector<std::string> names;
+  std::vector<double> start;  // all parameters
+  std::vector<int> free;
+  std::shared_ptr<const RowSource> data;  // columns of `form`
+  int predictors = 1;
+  ResidualForm form;
+  std::shared_ptr<DataSurvey> survey;  // of data
+  const FitOptions& options;
+  // The response of a block of rows, where it is not column y itself.
+  std::function<double(std::span<const double> row)> response;
+  std::chrono::steady_clock::time_point begin = std::chrono::steady_clock::now();  // after the data were checked
+  // Rows of the same model in another form: without its loss, or for the covariance.
+  std::function<std::unique_ptr<RowModel>(const ResidualForm& form)> rows_of = {};
+  Ties ties = {};  // that were put into the model
+  Limits limits = {};  // of the free parameters
+  std::shared_ptr<const Whitening> whitening = nullptr;  // of options.sigma_matrix, once it has been looked at
+
+  // Residuals have variance 1 by the user's word, or by that of counts.
+  bool unit_sigma() const { return options.absolute_sigma || form.loss.is_counts(); }
+  std::vector<double> free_start() const {
+    std::vector<double> x;
+    for (const int j : free) x.push_back(start[static_cast<std::size_t>(j)]);
+    return x;
+  }
+};
+
+// Positions, among the free parameters, of those that enter linearly together.
+std::vector<int> linear_among_free(const Graph& graph, NodeId root, const std::vector<int>& free);
+
+// `linear`: parameters that enter the model so. `solve_rows`: instead of solve(request).
+FitResult fit_rows(const Curve& curve, RowModel& rows, const std::vector<int>& linear, const SolveFunction& solve_rows = {});
+
+// By dual numbers, or finite differences where the callable takes double alone. `note` says why it was not recorded.
+std::unique_ptr<RowModel> fallback_rows(const ModelFunction& function, std::shared_ptr<const RowSource> data, const ResidualForm& form,
+                                        std::vector<double> start, std::vector<int> free, const Limits& limits = {});
+// Throws ValidationError where errors in x ask for derivatives by x, which calls do not give.
+FitResult fit_fallback(const ModelFunction& function, Curve curve, const std::string& note);
+
+// Records the callable at rows spread over the data, so that most branches are known before the first pass. `survey`: of
+// all the data; it is run where one of those rows has a number that is not finite.
+bool record(RecordedResidual& residual, const RowSource& data, const std::vector<double>& p, DataSurvey* survey = nullptr);
+
+// Predictors x, or x1 ... xk.
+FormulaOptions predictor_options(std::size_t predictors);
+// The built-in model's first guess from the data.
+std::vector<double> guessed_start(const Model& model, const Columns& x, const Column& y, std::string& warning);
+
+}  // namespace nlsq::inline v0

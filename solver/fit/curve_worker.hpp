@@ -1,0 +1,69 @@
+// What fits one data set after another of the same curve in the same memory.
+#pragma once
+
+#include "dense/dense_evaluator.hpp"
+#include "fit/solve_workspace.hpp"
+
+#include <nlsq/column.hpp>
+#include "rows/graph_rows.hpp"
+
+#include <memory>
+#include <span>
+#include <vector>
+
+namespace nlsq::inline v0 {
+
+// The programs of a curve for one set of free parameters and one form of its residuals.
+struct CurvePrograms {
+  ResidualForm form;
+  std::vector<int> free, linear;  // linear: positions among the free ones of those that enter the model so
+  std::shared_ptr<const ResidualPrograms> programs;
+};
+
+// Columns in memory that are exchanged between fits: predictors, y, sigma.
+class CurveData final : public RowSource {
+ public:
+  void set(std::span<const Column> columns) { columns_.assign(columns.begin(), columns.end()); }
+  std::size_t rows() const override { return columns_.empty() ? 0 : columns_.front().size(); }
+  int columns() const override { return static_cast<int>(columns_.size()); }
+  void read(std::size_t first, std::size_t count, int column, double* out) const override { at(column).read(first, count, out); }
+  void read(std::size_t first, std::size_t count, int column, float* out) const override { at(column).read(first, count, out); }
+  const double* direct_f64(std::size_t first, int column) const override { return at(column).direct_f64(first); }
+  const float* direct_f32(std::size_t first, int column) const override { return at(column).direct_f32(first); }
+
+ private:
+  const Column& at(int column) const { return columns_[static_cast<std::size_t>(column)]; }
+  std::vector<Column> columns_;
+};
+
+class CurveWorker {
+ public:
+  // `source`: of its own where fits may record branches.
+  CurveWorker(std::shared_ptr<const CurvePrograms> programs, std::shared_ptr<ResidualSource> source, std::size_t parameters)
+      : programs_(std::move(programs)), data(std::make_shared<CurveData>()),
+        rows(std::move(source), programs_->programs, data, std::vector<double>(parameters), programs_->free), evaluator(rows) {}
+  CurveWorker(const CurveWorker&) = delete;
+  CurveWorker& operator=(const CurveWorker&) = delete;
+
+  void set(std::span<const Column> columns, std::span<const double> start) {
+    data->set(columns);
+    rows.data_changed();
+    rows.set_parameters(start);
+    evaluator.forget_work();
+  }
+  const std::shared_ptr<const CurvePrograms>& programs() const { return programs_; }
+  // False: a fit met a branch that had not been recorded. What it recorded must not reach other fits, whose bits
+  // would depend on it.
+  bool as_prepared() const { return rows.shared_programs() == programs_->programs; }
+
+ private:
+  std::shared_ptr<const CurvePrograms> programs_;
+
+ public:
+  std::shared_ptr<CurveData> data;
+  GraphRows rows;
+  DenseEvaluator evaluator;
+  SolveWorkspace workspace;
+};
+
+}  // namespace nlsq::inline v0

@@ -1,0 +1,98 @@
+#include "fit/fit_statistics.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <limits>
+
+namespace nlsq::inline v0 {
+
+namespace {
+
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+
+void fill_covariance(FitResult& fit, const Matrix& covariance, const std::vector<int>& free, double sigma2) {
+  const std::size_t n = fit.parameters.size();
+  fit.covariance = Matrix(n, n);
+  fit.standard_errors.assign(n, 0.0);
+  const bool known = covariance.rows() == free.size();
+  for (std::size_t i = 0; i < free.size(); ++i) {
+    const auto row = static_cast<std::size_t>(free[i]);
+    for (std::size_t j = 0; j < free.size(); ++j) {
+      fit.covariance(row, static_cast<std::size_t>(free[j])) = known ? covariance(i, j) * sigma2 : kNaN;
+    }
+    fit.standard_errors[row] = std::sqrt(fit.covariance(row, row));
+  }
+}
+
+// "a (0), b (2.5)": the parameters on a bound, and where it is.
+std::string held_names(const FitResult& fit) {
+  std::string names;
+  for (std::size_t j = 0; j < fit.at_bound.size(); ++j) {
+    if (fit.at_bound[j]) names += fmt::format("{}{} ({:g})", names.empty() ? "" : ", ", fit.parameter_names[j], fit.parameters[j]);
+  }
+  return names;
+}
+
+void warn(FitResult& fit, const Certificate& c, const std::vector<int>& free, bool lost, bool absolute_sigma) {
+  std::string names;
+  for (const int j : c.confounded) {
+    if (!names.empty()) names += ", ";
+    names += fit.parameter_names[static_cast<std::size_t>(free[static_cast<std::size_t>(j)])];
+  }
+  if (const std::string held = held_names(fit); !held.empty()) {
+    fit.warnings.push_back(fmt::format(
+        "{} at a bound: without a standard error, and those of the others are as if it were fixed there", held));
+  }
+  if (!names.empty()) {
+    fit.warnings.push_back(
+        lost ? fmt::format("the data do not determine {} where the fit ended: start elsewhere, or fix what they cannot tell", names)
+             : fmt::format("the data do not determine {}: only combinations of them; fix one, or simplify the model", names));
+  }
+  if (c.verdict == Verdict::noise_floor) fit.warnings.push_back("the fit ended at the noise floor of f64");
+  if (fit.dof > 0 && fit.rss == 0 && !absolute_sigma) {
+    fit.warnings.push_back("every residual is zero: there is no scatter to take standard errors from, and they are undefined");
+  }
+  if (fit.dof == 0) fit.warnings.push_back("as many parameters as rows: standard errors are undefined");
+}
+
+}  // namespace
+
+double FitResult::correlation(std::size_t i, std::size_t j) const {
+  return covariance(i, j) / (standard_errors[i] * standard_errors[j]);
+}
+
+double covariance_factor(double rss, std::size_t rows, std::size_t free, int rank, bool absolute_sigma) {
+  if (absolute_sigma) return 1;
+  const double scatter_dof = static_cast<double>(rows) - static_cast<double>(rank);
+  return rows > free && scatter_dof > 0 && rss > 0 ? rss / scatter_dof : kNaN;
+}
+
+void fill_statistics(FitResult& fit, const MinimizerResult& minimum, const std::vector<int>& free, const Loss& loss,
+                     const RowStatistics* of_rows, bool absolute_sigma, double total) {
+  const Certificate& c = minimum.certified.certificate;
+  const auto m = static_cast<double>(fit.rows);
+  fit.loss = loss;
+  fit.rss = loss.is_robust() ? of_rows->rss : 2 * minimum.summary.final_cost;
+  fit.beyond = loss.is_robust() ? of_rows->beyond : 0;
+  const std::size_t moved = free.size() - c.at_bound.size();
+  fit.dof = static_cast<std::ptrdiff_t>(fit.rows) - static_cast<std::ptrdiff_t>(moved);
+  fit.chi2_reduced = fit.dof > 0 ? fit.rss / static_cast<double>(fit.dof) : kNaN;
+  if (of_rows != nullptr) {
+    fill_covariance(fit, of_rows->covariance, free, 1);
+  } else {
+    fill_covariance(fit, minimum.certified.covariance, free, covariance_factor(fit.rss, fit.rows, moved, c.rank, absolute_sigma));
+  }
+  fit.r_squared = total > 0 ? 1 - fit.rss / total : kNaN;
+  // A bound does not make a model smaller: what it holds counts. Counts have no variance of their own to estimate, and their
+  // deviance is -2 ln L but for a constant; a robust loss is no likelihood.
+  const double k = static_cast<double>(free.size()) + (loss.is_counts() ? 0 : 1);
+  double deviance = fit.rss > 0 ? m * std::log(fit.rss / m) : kNaN;
+  if (loss.is_counts()) deviance = fit.rss;
+  if (loss.is_robust()) deviance = kNaN;
+  fit.aic = deviance + 2 * k;
+  fit.bic = deviance + k * std::log(m);
+  warn(fit, c, free, minimum.lost_parameters, absolute_sigma);
+}
+
+}  // namespace nlsq::inline v0

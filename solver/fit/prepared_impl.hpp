@@ -1,0 +1,68 @@
+// Inside a prepared model: programs by what they are for, and workers that are not at work.
+#pragma once
+
+#include "fit/curve_worker.hpp"
+
+#include <nlsq/curve_fit.hpp>
+#include <nlsq/prepared_model.hpp>
+#include "rows/residual_sources.hpp"
+
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace nlsq::inline v0 {
+
+struct PreparedModel::Impl {
+  std::vector<std::string> names;
+  std::vector<std::string> predictors;
+  std::optional<Formula> formula;
+  std::optional<Model> built_in;
+  std::optional<ModelFunction> function;
+  std::shared_ptr<const RecordedResidual> recorded;  // of `function`; null where it cannot be recorded
+  std::string note;                                  // why
+
+  bool has_programs() const { return formula.has_value() || recorded != nullptr; }
+  std::shared_ptr<const CurvePrograms> programs(const std::vector<int>& free, const ResidualForm& form) const;
+  std::shared_ptr<ResidualSource> source(const ResidualForm& form) const;
+
+  // A worker for these programs, nobody else's until it is returned. One that recorded a branch is not kept.
+  std::unique_ptr<CurveWorker> take_worker(const std::shared_ptr<const CurvePrograms>& programs) const;
+  void return_worker(std::unique_ptr<CurveWorker> worker) const;
+
+ private:
+  mutable std::mutex mutex_;
+  mutable std::vector<std::shared_ptr<const CurvePrograms>> compiled_;
+  mutable std::vector<std::unique_ptr<CurveWorker>> idle_;
+};
+
+// A worker for the length of a block.
+class WorkerLease {
+ public:
+  WorkerLease(const PreparedModel::Impl& model, const std::shared_ptr<const CurvePrograms>& programs)
+      : model_(model), worker_(model.take_worker(programs)) {}
+  ~WorkerLease() { model_.return_worker(std::move(worker_)); }
+  WorkerLease(const WorkerLease&) = delete;
+  WorkerLease& operator=(const WorkerLease&) = delete;
+  CurveWorker& operator*() { return *worker_; }
+  CurveWorker* operator->() { return worker_.get(); }
+  // A worker as prepared, where this one has recorded a branch.
+  void renew() {
+    if (worker_->as_prepared()) return;
+    auto programs = worker_->programs();
+    worker_ = model_.take_worker(programs);
+  }
+
+ private:
+  const PreparedModel::Impl& model_;
+  std::unique_ptr<CurveWorker> worker_;
+};
+
+FitResult fit_prepared(const PreparedModel::Impl& model, const Columns& x, const Column& y, const NamedValues& p0,
+                       const FitOptions& options);
+// Throws ValidationError where their number is not the model's.
+NamedValues named_start(const std::vector<std::string>& names, const std::vector<double>& p0);
+
+}  // namespace nlsq::inline v0

@@ -1,0 +1,197 @@
+#include <nlsq/prepared_model.hpp>
+
+#include "fit/curve.hpp"
+#include "fit/fit_setup.hpp"
+#include "fit/prepared_impl.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace nlsq::inline v0 {
+
+namespace {
+
+std::shared_ptr<PreparedModel::Impl> prepare(Formula formula) {
+  auto impl = std::make_shared<PreparedModel::Impl>();
+  impl->names = formula.parameters;
+  impl->predictors = formula.predictors;
+  impl->formula = std::move(formula);
+  return impl;
+}
+
+void record_callable(PreparedModel::Impl& impl, const Columns& x, const std::vector<double>& p0) {
+  const ModelFunction& function = *impl.function;
+  if (!function.trace) {
+    impl.note = function.dual ? "the callable asked not to be recorded" : "the callable takes double alone";
+    return;
+  }
+  const MemoryRows rows(x.list());
+  if (rows.rows() == 0) throw DataError("no data rows were given: a callable is recorded at rows of x");
+  auto residual = std::make_shared<RecordedResidual>(function, static_cast<int>(p0.size()), false);
+  if (record(*residual, rows, p0)) impl.recorded = std::move(residual);
+  else impl.note = "the callable could not be recorded: " + residual->reason();
+}
+
+}  // namespace
+
+PreparedModel::PreparedModel(Formula formula) : impl_(prepare(std::move(formula))) {}
+
+PreparedModel::PreparedModel(std::string_view formula, int predictors)
+    : PreparedModel(parse_formula(formula, predictor_options(static_cast<std::size_t>(predictors)))) {}
+
+PreparedModel::PreparedModel(const Model& model) {
+  auto impl = prepare(parse_formula(model.formula, predictor_options(static_cast<std::size_t>(model.predictors))));
+  impl->built_in = model;
+  impl_ = std::move(impl);
+}
+
+PreparedModel::PreparedModel(ModelFunction function, const Columns& x, const std::vector<double>& p0, std::vector<std::string> names) {
+  for (std::size_t j = names.size(); j < p0.size(); ++j) names.push_back(fmt::format("p{}", j));
+  const NamedValues start = named_start(names, p0);
+  auto impl = std::make_shared<Impl>();
+  impl->predictors = predictor_options(static_cast<std::size_t>(function.predictors)).predictors;
+  if (x.size() != impl->predictors.size()) {
+    throw DataError(fmt::format("the model has {} predictor(s), {} data column(s) of x were given", impl->predictors.size(), x.size()));
+  }
+  impl->names = std::move(names);
+  impl->function = std::move(function);
+  record_callable(*impl, x, starting_values(impl->names, start, p0));
+  impl_ = std::move(impl);
+}
+
+const std::vector<std::string>& PreparedModel::parameter_names() const { return impl_->names; }
+int PreparedModel::predictors() const { return static_cast<int>(impl_->predictors.size()); }
+
+std::shared_ptr<ResidualSource> PreparedModel::Impl::source(const ResidualForm& form) const {
+  if (formula) return std::make_shared<FormulaResidual>(*formula, form);
+  return std::make_shared<RecordedResidual>(*recorded, form);
+}
+
+std::shared_ptr<const CurvePrograms> PreparedModel::Impl::programs(const std::vector<int>& free, const ResidualForm& form) const {
+  const std::lock_guard lock(mutex_);
+  for (const auto& known : compiled_) {
+    if (known->form == form && known->free == free) return known;
+  }
+  auto made = std::make_shared<CurvePrograms>();
+  made->form = form;
+  made->free = free;
+  made->programs = std::make_shared<const ResidualPrograms>(ResidualPrograms::build(*source(form), free));
+  if (formula) {
+    made->linear = linear_among_free(formula->graph, formula->model, free);
+  } else {
+    Graph graph;
+    const NodeId root = recorded->build_model(graph);
+    made->linear = linear_among_free(graph, root, free);
+  }
+  compiled_.push_back(made);
+  return made;
+}
+
+std::unique_ptr<CurveWorker> PreparedModel::Impl::take_worker(const std::shared_ptr<const CurvePrograms>& wanted) const {
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = std::find_if(idle_.begin(), idle_.end(), [&](const auto& worker) { return worker->programs() == wanted; });
+    if (found != idle_.end()) {
+      std::unique_ptr<CurveWorker> worker = std::move(*found);
+      idle_.erase(found);
+      return worker;
+    }
+  }
+  return std::make_unique<CurveWorker>(wanted, source(wanted->form), names.size());
+}
+
+void PreparedModel::Impl::return_worker(std::unique_ptr<CurveWorker> worker) const {
+  if (!worker || !worker->as_prepared()) return;
+  worker->data->set({});
+  worker->rows.data_changed();
+  const std::lock_guard lock(mutex_);
+  idle_.push_back(std::move(worker));
+}
+
+NamedValues named_start(const std::vector<std::string>& names, const std::vector<double>& p0) {
+  if (names.size() != p0.size()) {
+    throw ValidationError(fmt::format("{} starting values were given for {} parameters ({})", p0.size(), names.size(), fmt::join(names, ", ")));
+  }
+  NamedValues named;
+  named.reserve(p0.size());
+  for (std::size_t j = 0; j < p0.size(); ++j) named.emplace_back(names[j], p0[j]);
+  return named;
+}
+
+namespace {
+
+FitResult fit_with_programs(const PreparedModel::Impl& model, const Curve& curve, std::span<const Column> columns) {
+  const auto programs = model.programs(curve.free, curve.form);
+  WorkerLease worker(model, programs);
+  worker->set(columns, curve.start);
+  worker->evaluator.set_parallelism(curve.options);
+  worker->evaluator.keep_time(true);
+  return fit_rows(curve, worker->rows, programs->linear,
+                  [&](const SolveRequest& request) { return solve(request, worker->evaluator, worker->workspace); });
+}
+
+}  // namespace
+
+namespace {
+
+// A tie makes another model of it, which is not prepared.
+FitResult fit_tied(const PreparedModel::Impl& model, const Columns& x, const Column& y, const NamedValues& p0, FitOptions options) {
+  if (model.built_in) return curve_fit(*model.built_in, x, y, p0, options);
+  if (model.formula) return curve_fit(*model.formula, x, y, p0, options);
+  options.parameter_names = model.names;
+  const Limits limits = limits_of(options.bounds, model.names);
+  return curve_fit(*model.function, x, y, starting_values(model.names, p0, default_start(model.names.size(), limits), limits), options);
+}
+
+}  // namespace
+
+FitResult fit_prepared(const PreparedModel::Impl& model, const Columns& x, const Column& y, const NamedValues& p0,
+                       const FitOptions& given) {
+  check_options(given);
+  if (!given.parameter_names.empty() && given.parameter_names != model.names) {
+    throw ValidationError("parameter_names: a prepared model has names of its own");
+  }
+  if (!given.ties.empty()) return fit_tied(model, x, y, p0, given);
+  FitOptions options = given;
+  static_cast<SolverOptions&>(options) = settled(given);
+  FitData data = fit_data(x, y, options, model.predictors);
+  const Limits limits = limits_of(options.bounds, model.names);
+  std::vector<double> start = default_start(model.names.size(), limits);
+  std::string warning;
+  if (model.built_in && p0.size() < start.size()) {
+    data.survey->run();
+    start = guessed_start(*model.built_in, x, y, warning);
+  }
+  Curve curve{model.names, starting_values(model.names, p0, start, limits), free_parameters(model.names, options.fixed, {}, limits),
+              std::move(data.rows), static_cast<int>(model.predictors.size()), std::move(data.form), std::move(data.survey), options, {},
+              std::chrono::steady_clock::now()};
+  curve.limits = limits_of_free(limits, curve.free);
+  check_counts(curve.data->rows(), curve.free.size());
+  if (model.formula && model.formula->has_left_side) {
+    if (curve.form.loss.is_counts()) throw ValidationError("loss poisson: counts are fitted as they are; the formula has a left side");
+    curve.response = [&formula = *model.formula](std::span<const double> row) {
+      return formula.evaluate_response(row.first(formula.predictors.size()), row[formula.predictors.size()]);
+    };
+  }
+  if (!model.has_programs()) return fit_fallback(*model.function, curve, model.note);
+  std::vector<Column> columns = x.list();
+  columns.push_back(y);
+  if (curve.form.weighted) columns.push_back(options.sigma);
+  for (const int k : curve.form.x_errors) columns.push_back(options.sigma_x[static_cast<std::size_t>(k)]);
+  curve.rows_of = [&](const ResidualForm& form) {
+    return std::make_unique<GraphRows>(model.source(form), model.programs(curve.free, form)->programs, curve.data, curve.start, curve.free);
+  };
+  std::string note = "the recording disagreed with the callable re-evaluated in double and was discarded";
+  try {
+    FitResult fit = fit_with_programs(model, curve, columns);
+    if (!warning.empty()) fit.warnings.insert(fit.warnings.begin(), warning);
+    if (model.formula || fit.summary.certificate.recheck_passed || fit.summary.termination == Termination::failure) return fit;
+  } catch (const RecordingFailed& failed) {
+    note = failed.what();
+  }
+  return fit_fallback(*model.function, curve, note);
+}
+
+}  // namespace nlsq::inline v0

@@ -1,0 +1,200 @@
+#include <nlsq/profile_intervals.hpp>
+#include <nlsq/statistics.hpp>
+
+#include "fit/fit_setup.hpp"
+#include "support/fp_environment.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+namespace nlsq::inline v0 {
+
+namespace {
+
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kClose = 1e-9;      // |τ| - t, relative: far below what an interval is read to
+constexpr double kFarthest = 1e6;    // standard errors that a parameter is taken away from its estimate
+constexpr double kLower = 1e-7;      // of the cost: less is rounding, or the tolerance of the fits
+
+// One parameter's profile: τ at p is the signed root of the rise of 2 * cost over the scale, linear in p for linear models.
+class Profile {
+ public:
+  Profile(const Refit& refit, const FitResult& fit, const FitOptions& options, std::size_t j, double scale)
+      : refit_(refit), fit_(fit), options_(options), j_(j), scale_(scale), nearest_(fit.parameters) {
+    options_.fixed.push_back(fit.parameter_names[j]);
+    options_.starts = 1;
+    options_.callback = nullptr;
+    // From where the others ended beside: close already, and the linear ones solved for.
+    for (std::size_t k = 0; k < fit.fixed.size(); ++k) {
+      const std::string& name = fit.parameter_names[k];
+      if (fit.fixed[k] && std::ranges::find(options_.fixed, name) == options_.fixed.end()) options_.fixed.push_back(name);
+    }
+  }
+
+  // NaN: the fit did not come to an end.
+  double tau(double p) {
+    ++fits_;
+    std::vector<double> start = nearest_;
+    start[j_] = p;
+    const FitResult held = refit_(start, options_);
+    if (!held.success()) return kNaN;
+    nearest_ = held.parameters;
+    const double rise = 2 * (held.summary.final_cost - fit_.summary.final_cost);
+    if (rise < -kLower * 2 * fit_.summary.final_cost && (!better_ || held.summary.final_cost < better_cost_)) {
+      better_ = held.parameters;
+      better_cost_ = held.summary.final_cost;
+    }
+    return std::sqrt(std::max(0.0, rise) / scale_);
+  }
+  void start_again() { nearest_ = fit_.parameters; }
+  int fits() const { return fits_; }
+  const std::optional<std::vector<double>>& better() const { return better_; }
+
+ private:
+  const Refit& refit_;
+  const FitResult& fit_;
+  FitOptions options_;
+  std::size_t j_;
+  double scale_;
+  std::vector<double> nearest_;
+  int fits_ = 0;
+  std::optional<std::vector<double>> better_;
+  double better_cost_ = 0;
+};
+
+struct End {
+  double at = kNaN;
+  IntervalEnd how = IntervalEnd::failed;
+};
+
+// Where τ is t, on one side: out by steps that τ's own slope gives, then between by the Illinois rule (Dowell and Jarratt,
+// BIT 11, 1971).
+End find_end(Profile& profile, double estimate, double step, double t, double bound, int most) {
+  double inside = 0, tau_inside = 0;  // distances from the estimate
+  double outside = 0, tau_outside = kNaN, reach = std::fabs(step);
+  const double direction = step < 0 ? -1 : 1, room = std::fabs(bound - estimate);
+  for (;; reach = std::min(reach, kFarthest * std::fabs(step))) {
+    if (--most < 0) return {};
+    const bool limited = reach >= room;
+    const double distance = limited ? room : reach;
+    const double tau = profile.tau(limited ? bound : estimate + direction * distance);
+    if (std::isnan(tau)) {  // the model may be undefined so far out: half the way
+      reach = 0.5 * (inside + distance);
+      if (reach - inside <= 1e-9 * distance) return {};
+      continue;
+    }
+    if (tau >= t) {
+      outside = distance;
+      tau_outside = tau;
+      break;
+    }
+    if (limited) return {bound, IntervalEnd::at_bound};
+    if (distance >= kFarthest * std::fabs(step)) return {direction * kInfinity, IntervalEnd::unbounded};
+    // The secant through the last two, no farther than thrice the distance.
+    const double slope = (tau - tau_inside) / (distance - inside);
+    const double next = slope > 0 ? distance + 1.1 * (t - tau) / slope : 3 * distance;
+    inside = distance;
+    tau_inside = tau;
+    reach = std::clamp(next, 1.1 * distance, 3 * distance);
+  }
+  double f_inside = tau_inside - t, f_outside = tau_outside - t;
+  int side = 0;
+  while (f_outside > kClose * t && outside - inside > 1e-12 * outside) {
+    if (--most < 0) return {};
+    double middle = (inside * f_outside - outside * f_inside) / (f_outside - f_inside);
+    if (!(middle > inside && middle < outside)) middle = 0.5 * (inside + outside);
+    const double f = profile.tau(estimate + direction * middle) - t;
+    if (std::isnan(f)) return {};
+    if (std::fabs(f) <= kClose * t) return {estimate + direction * middle, IntervalEnd::found};
+    if (f < 0) {
+      inside = middle;
+      f_inside = f;
+      if (side == -1) f_outside *= 0.5;
+      side = -1;
+    } else {
+      outside = middle;
+      f_outside = f;
+      if (side == 1) f_inside *= 0.5;
+      side = 1;
+    }
+  }
+  return {estimate + direction * outside, IntervalEnd::found};
+}
+
+std::vector<std::size_t> chosen(const FitResult& fit, const IntervalOptions& options) {
+  const auto fitted = [&](std::size_t j) { return !fit.fixed[j] && (fit.ties.empty() || fit.ties[j].empty()); };
+  std::vector<std::size_t> out;
+  if (options.parameters.empty()) {
+    for (std::size_t j = 0; j < fit.parameters.size(); ++j) {
+      if (fitted(j) && !fit.at_bound[j] && fit.standard_errors[j] > 0) out.push_back(j);
+    }
+    return out;
+  }
+  for (const std::string& wanted : options.parameters) {
+    const auto found = std::ranges::find(fit.parameter_names, wanted);
+    if (found == fit.parameter_names.end()) {
+      throw ValidationError(fmt::format("intervals: the model has no parameter '{}'; its parameters are {}", wanted, fmt::join(fit.parameter_names, ", ")));
+    }
+    const auto j = static_cast<std::size_t>(found - fit.parameter_names.begin());
+    if (!fitted(j)) throw ValidationError(fmt::format("intervals: '{}' was not fitted: it is fixed or tied", wanted));
+    if (fit.at_bound[j]) throw ValidationError(fmt::format("intervals: '{}' ends on a bound, {}: its estimate is no minimum", wanted, fit.parameters[j]));
+    if (!(fit.standard_errors[j] > 0)) throw ValidationError(fmt::format("intervals: the data do not determine '{}'", wanted));
+    out.push_back(j);
+  }
+  return out;
+}
+
+// 2 * cost in units of which rises by t² at the ends.
+double scale_of(const FitResult& fit, const FitOptions& options) {
+  if (options.absolute_sigma || fit.loss.is_counts()) return 1;
+  return fit.rss / static_cast<double>(fit.dof);
+}
+
+}  // namespace
+
+const char* name(IntervalEnd end) noexcept {
+  switch (end) {
+    case IntervalEnd::found: return "found";
+    case IntervalEnd::at_bound: return "at_bound";
+    case IntervalEnd::unbounded: return "unbounded";
+    case IntervalEnd::failed: return "failed";
+  }
+  return "?";
+}
+
+ProfileIntervals profile_intervals_by(const Refit& refit, const FitResult& fit, const FitOptions& options, const IntervalOptions& intervals) {
+  const FpEnvironment environment;
+  if (!(intervals.confidence > 0 && intervals.confidence < 1)) {
+    throw ValidationError(fmt::format("confidence = {}: use a number between 0 and 1", intervals.confidence));
+  }
+  if (intervals.most_fits < 1) throw ValidationError(fmt::format("most_fits = {}: use 1 or more", intervals.most_fits));
+  if (fit.loss.is_robust()) {
+    throw ValidationError(fmt::format("intervals: loss {} is no likelihood; its standard errors are those of the fit", fit.loss.name()));
+  }
+  if (!fit.success()) throw ValidationError("intervals: the fit ended without a certified minimum");
+  const double scale = scale_of(fit, options);
+  if (!(scale > 0) || fit.dof <= 0) throw ValidationError("intervals: without degrees of freedom, or with residuals of zero, there are none");
+  const double t = student_t_quantile(intervals.confidence, scale == 1 && (options.absolute_sigma || fit.loss.is_counts()) ? kInfinity : static_cast<double>(fit.dof));
+  const Limits limits = limits_of(options.bounds, fit.parameter_names);
+  ProfileIntervals out;
+  out.threshold = t * t * scale;
+  for (const std::size_t j : chosen(fit, intervals)) {
+    const double estimate = fit.parameters[j], step = t * fit.standard_errors[j];
+    Profile profile(refit, fit, options, j, scale);
+    const End lower = find_end(profile, estimate, -step, t, limits.empty() ? -kInfinity : limits.lower[j], intervals.most_fits);
+    profile.start_again();
+    const End upper = find_end(profile, estimate, step, t, limits.empty() ? kInfinity : limits.upper[j], intervals.most_fits);
+    out.intervals.push_back({fit.parameter_names[j], estimate, lower.at, upper.at, lower.how, upper.how, profile.fits()});
+    if (profile.better() && !out.better_found) {
+      out.better_found = true;
+      out.better = *profile.better();
+    }
+  }
+  return out;
+}
+
+}  // namespace nlsq::inline v0

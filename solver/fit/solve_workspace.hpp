@@ -1,0 +1,21 @@
+// Memory that one solve after the other runs in.
+#pragma once
+
+#include "minimizer/dense_system.hpp"
+#include "minimizer/minimizer.hpp"
+#include "fit/start.hpp"
+
+#include <vector>
+
+namespace nlsq::inline v0 {
+
+struct SolveWorkspace {
+  Minimizer minimizer;
+  DenseSystem system;
+  Start start;
+  Kept<Linearization> other;  // a pass that was not chosen
+  MinimizerResult best, next;
+  std::vector<IterationSummary> trace;
+};
+
+}  // namespace nlsq::inline v0

@@ -1,0 +1,354 @@
+#include "fit/start.hpp"
+
+#include "ablation.hpp"
+#include "dense/dense_algebra.hpp"
+#include "minimizer/dense_system.hpp"
+#include "minimizer/minimizer.hpp"
+#include "linear/small_svd.hpp"
+
+#include "program/local_buffer.hpp"
+#include "rows/sample_rows.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace nlsq::inline v0 {
+
+namespace {
+
+constexpr std::size_t kLeastRows = 1 << 17;    // fewer rows are not worth sampling
+constexpr std::size_t kRowsPerParameter = 512; // least sample: parameters must be determined by it
+constexpr std::size_t kLevels[] = {256, 16};   // shares of the rows: m/256, then m/16
+constexpr double kNearEnough = 0.5;            // standard errors of the sample
+constexpr double kRepresentative = 4;          // how far information of sample and all rows may differ
+constexpr double kMostRowError = 0.02;         // of f32 residuals, as a share of f64's, up to which a pass in f32 is believed
+
+enum class Solved : std::uint8_t { well, doubtfully, not_at_all };
+
+// With the others held, the best values of the parameters that enter linearly are one least-squares
+// solution away. From BoxBOD's first start plain LM ends in the wrong basin; so solved it does not.
+// `at` is the linearization at x, by normal equations. Doubtfully: directions that these digits do not tell apart.
+Solved solve_linear(const Linearization& at, const std::vector<int>& linear, Vector& x) {
+  constexpr std::size_t kFew = 16;
+  const std::size_t k = linear.size();
+  LocalBuffer<double, kFew * kFew> H(k * k), V(k * k);
+  LocalBuffer<double, kFew> g(k), scale(k), values(k), projected(k);
+  const auto index = [&](std::size_t i) { return static_cast<std::size_t>(linear[i]); };
+  for (std::size_t i = 0; i < k; ++i) {
+    const double d = std::sqrt(at.normal(index(i), index(i)));
+    scale[i] = d > 0 ? d : 1;
+  }
+  for (std::size_t i = 0; i < k; ++i) {
+    g[i] = at.gradient[index(i)] / scale[i];
+    for (std::size_t j = 0; j < k; ++j) H[j * k + i] = at.normal(index(i), index(j)) / (scale[i] * scale[j]);
+  }
+  small_svd(H.data(), k, g.data(), values.data(), V.data(), projected.data());
+  // Directions that the rows do not determine are left alone.
+  const double least = (at.plan.residual == Format::f32 ? 1e-7 : 1e-13) * values[0];
+  for (std::size_t i = 0; i < k; ++i) {
+    double step = 0;
+    for (std::size_t j = 0; j < k; ++j) step -= values[j] > least ? V[j * k + i] * (projected[j] / values[j]) : 0.0;
+    if (!std::isfinite(step)) return Solved::not_at_all;
+    g[i] = step / scale[i];
+  }
+  for (std::size_t i = 0; i < k; ++i) x[index(i)] += g[i];
+  // Normal equations lose all digits of a direction at 1e-16.
+  return values[k - 1] > std::max(least, 1e-12 * values[0]) ? Solved::well : Solved::doubtfully;
+}
+
+// The same from the triangle of a QR pass, which has κ's root to bear. Of all best values those of least length, columns
+// at unit length: directions that the rows do not determine are left alone.
+bool solve_linear_by_triangle(const Linearization& at, const std::vector<int>& linear, Vector& x) {
+  const std::size_t k = linear.size(), rows = at.triangle.rows();
+  const auto index = [&](std::size_t i) { return static_cast<std::size_t>(linear[i]); };
+  std::vector<double> columns(rows * k), right(rows), scale(k);
+  for (std::size_t j = 0; j < k; ++j) {
+    const double d = std::sqrt(at.normal(index(j), index(j)));
+    scale[j] = d > 0 ? d : 1;
+    // Below its diagonal a triangle is zero, whatever is stored there.
+    for (std::size_t i = 0; i <= index(j); ++i) columns[j * rows + i] = at.triangle(i, index(j)) / scale[j];
+  }
+  for (std::size_t i = 0; i < rows; ++i) right[i] = -at.triangle(i, at.gradient.size());
+  dense::householder_qr(columns.data(), rows, k, right.data());
+  std::vector<double> R(k * k), V(k * k), values(k), projected(k), s(k);
+  for (std::size_t j = 0; j < k; ++j) std::copy_n(&columns[j * rows], j + 1, &R[j * k]);
+  small_svd(R.data(), k, right.data(), values.data(), V.data(), projected.data());
+  for (std::size_t i = 0; i < k && !(values[i] <= 1e-13 * values[0]); ++i) {
+    for (std::size_t j = 0; j < k; ++j) s[j] += V[i * k + j] * (projected[i] / values[i]);
+  }
+  if (!std::ranges::all_of(s, [](double v) { return std::isfinite(v); })) return false;
+  for (std::size_t j = 0; j < k; ++j) x[index(j)] += s[j] / scale[j];
+  return true;
+}
+
+bool within(const Limits& limits, const Vector& x) {
+  for (std::size_t j = 0; j < limits.lower.size(); ++j) {
+    if (!(x[j] >= limits.lower[j] && x[j] <= limits.upper[j])) return false;
+  }
+  return true;
+}
+
+// Where the best values lie outside the bounds: the best ones within, by the bounded linear model.
+bool solve_linear_within(const Linearization& at, const std::vector<int>& linear, const Limits& limits, Vector& x) {
+  constexpr double kDamping = 1e-12;  // where directions are not determined: to the solution of least length
+  const std::size_t k = linear.size();
+  Linearization part;
+  part.plan = at.plan;
+  part.gradient.resize(k);
+  part.normal = Matrix(k, k);
+  Vector scale(k), below(k), above(k), start(k);
+  const auto index = [&](std::size_t i) { return static_cast<std::size_t>(linear[i]); };
+  for (std::size_t i = 0; i < k; ++i) {
+    part.gradient[i] = at.gradient[index(i)];
+    for (std::size_t j = 0; j < k; ++j) part.normal(i, j) = at.normal(index(i), index(j));
+    const double d = std::sqrt(part.normal(i, i));
+    scale[i] = d > 0 ? d : 1;
+    start[i] = x[index(i)];
+    below[i] = limits.lower[index(i)] - start[i];
+    above[i] = limits.upper[index(i)] - start[i];
+  }
+  LinearSolver solver(part, scale);
+  solver.keep_within({below, above});
+  Step step = solver.solve(0);
+  if (!step.factored) step = solver.solve(at.plan.residual == Format::f32 ? 1e-6 : kDamping);
+  if (!step.factored) return false;
+  for (std::size_t i = 0; i < k; ++i) {
+    const std::size_t j = index(i);
+    const Held side = step.held.empty() ? Held::none : step.held[i];
+    x[j] = side == Held::lower ? limits.lower[j] : side == Held::upper ? limits.upper[j]
+         : std::clamp(start[i] + step.step[i], limits.lower[j], limits.upper[j]);
+  }
+  return true;
+}
+
+// Another line of the trace, before the iteration over all rows.
+void note(Start& start, const SolveRequest& request, IterationSummary it) {
+  if (static_cast<int>(start.iterations.size()) >= request.options.max_iterations) return;
+  it.iteration = static_cast<int>(start.iterations.size());
+  it.outcome = StepOutcome::promoted;
+  it.rho = std::numeric_limits<double>::quiet_NaN();
+  const auto& callback = request.options.callback;
+  if (callback && callback(it) == CallbackResult::stop) start.stop_asked = true;
+  start.iterations.push_back(std::move(it));
+}
+
+// The plan of a pass at x, or at the point that solving for the `linear` parameters leads to.
+struct PlanHere {
+  PrecisionPlan plan;
+  PrecisionPlan refused;  // the policy's, where its rows are too coarse here
+  double row_error = 0;   // by how much; 0: they are not
+};
+
+// The policy's plan, unless f32 rows cannot see at x what is left to be fitted. A pass whose digits are gone decides nothing:
+// neither where the linear parameters are best, nor whether samples represent all rows.
+PlanHere plan_at(DenseEvaluator& evaluator, const SolveRequest& request, std::span<const double> x,
+                 const std::vector<int>& linear) {
+  const PrecisionPlan plan = first_plan(evaluator, request.options.policy());
+  if (plan.residual == Format::f64) return {plan, plan};
+  const double error = evaluator.low_row_error(x, linear);
+  if (error <= kMostRowError) return {plan, plan};
+  return {{Format::f64, Gram::f64}, plan, error};
+}
+
+// The trace says why a pass was made in f64. `at`: that pass.
+void note_plan(Start& start, const SolveRequest& request, const PlanHere& here, const Linearization& at, std::size_t rows) {
+  if (here.row_error == 0) return;
+  IterationSummary it;
+  it.plan = here.refused;
+  it.rows = rows;
+  it.cost = at.cost;
+  it.gradient_norm = at.finite ? gradient_cosine(at) : 0;
+  it.event = Event::cost_noise;
+  it.reason = fmt::format("{} residuals are off by {:.1e} of themselves", name(here.refused.residual), here.row_error);
+  note(start, request, std::move(it));
+}
+
+// x0 with its linear parameters solved for, and the linearization there, which the iteration needs anyway.
+void solve_linear_start(DenseEvaluator& evaluator, const SolveRequest& request, Start& start, Kept<Linearization>& other) {
+  const std::vector<int> none;
+  const std::vector<int>& linear = request.options.solve_linear_start ? request.linear : none;
+  const PlanHere here = plan_at(evaluator, request, start.x, linear);
+  const PrecisionPlan& plan = here.plan;
+  Linearization& given = start.at.renew();
+  evaluator.linearize_into(start.x, plan, given);
+  note_plan(start, request, here, given, evaluator.residuals());
+  start.initial_cost = given.cost;
+  if (!given.finite || linear.empty()) return;
+  start.solved = start.x;
+  const Solved how = solve_linear(given, request.linear, start.solved);
+  if (how == Solved::not_at_all) return;
+  if (how == Solved::doubtfully && plan.residual == Format::f64) {
+    const Linearization by_qr = evaluator.linearize(start.x, {Format::f64, Gram::qr});
+    Vector better = start.x;
+    if (by_qr.finite && solve_linear_by_triangle(by_qr, request.linear, better)) start.solved = std::move(better);
+  }
+  if (!within(request.limits, start.solved)) {
+    start.solved = start.x;
+    if (!solve_linear_within(given, request.linear, request.limits, start.solved)) return;
+  }
+  Linearization& solved = other.renew();
+  evaluator.linearize_into(start.solved, plan, solved);
+  if (!solved.finite || !(solved.cost <= given.cost)) return;
+  start.x.swap(start.solved);
+  start.at.swap(other);
+}
+
+bool worth_sampling(const DenseEvaluator& evaluator, const SolverOptions& options) {
+  if (options.sampling == Sampling::never) return false;
+  if (options.sampling == Sampling::automatic) {
+    const PrecisionPolicy& policy = options.policy();
+    if (!policy.adaptive || (policy.entry_gate && evaluator.linear())) return false;
+  }
+  const std::size_t m = evaluator.residuals();
+  return m >= kLeastRows && m / kLevels[0] >= kRowsPerParameter * static_cast<std::size_t>(evaluator.parameters());
+}
+
+// Information of all rows against the sample's, parameter by parameter, at the same x: rows that
+// say what the sample does not (one narrow peak) show here.
+bool represents(const Linearization& sample, const Linearization& all, double share) {
+  const auto alike = [&](double s, double a) { return s * share <= kRepresentative * a && a <= kRepresentative * s * share; };
+  if (!all.finite || !alike(sample.cost, all.cost)) return false;
+  for (std::size_t j = 0; j < all.gradient.size(); ++j) {
+    if (!alike(sample.normal(j, j), all.normal(j, j))) return false;
+  }
+  return true;
+}
+
+// Over all rows at x, with the cost at the starting values given beside it.
+void pass_beside_given(DenseEvaluator& evaluator, const SolveRequest& request, Start& start) {
+  const PlanHere here = plan_at(evaluator, request, start.x, {});
+  Linearization& at = start.at.renew();
+  start.initial_cost = evaluator.linearize_beside(start.x, here.plan, request.x0, at).cost;
+  note_plan(start, request, here, at, evaluator.residuals());
+}
+
+enum class Sampled : std::uint8_t {
+  close,  // to the optimum of samples that represent all rows
+  lost,   // the samples do not determine the parameters, or do not represent the data
+  spent,  // iterations, time, or the callback's patience
+};
+
+// Brings x close on growing samples: each level goes on until its step is inside the sample's own
+// statistical error.
+Sampled sample(DenseEvaluator& evaluator, const SolveRequest& request, std::chrono::steady_clock::time_point begin, Start& start) {
+  const std::size_t m = evaluator.residuals();
+  std::optional<Linearization> last;
+  std::size_t last_rows = 1;
+  for (const std::size_t level : kLevels) {
+    SampleRows rows(request.rows, m / level);
+    DenseEvaluator part(rows, request.options);
+    Start here;
+    here.x = start.x;
+    if (level == kLevels[0]) {
+      Kept<Linearization> other;
+      solve_linear_start(part, request, here, other);
+      if (!here.at->finite) return Sampled::lost;
+    } else {
+      const PlanHere plan = plan_at(part, request, here.x, {});
+      part.linearize_into(here.x, plan.plan, here.at.renew());
+      note_plan(here, request, plan, *here.at, part.residuals());
+    }
+    start.iterations.insert(start.iterations.end(), here.iterations.begin(), here.iterations.end());
+    start.stop_asked = start.stop_asked || here.stop_asked;
+    DenseSystem system;
+    system.begin(part, {request.options, request.unit_sigma, request.limits.box(), request.linear});
+    system.adopt(here.at);
+    Minimizer minimizer;
+    const bool close = minimizer.warm_up(system,
+                                         {.options = request.options, .x0 = here.x, .begin = begin,
+                                          .first_iteration = static_cast<int>(start.iterations.size()),
+                                          .steps_before = steps_of(start.iterations), .counted = KernelCounters()},
+                                         kNearEnough);
+    evaluator.add_work(part);
+    start.counted = evaluator.counters();
+    WarmStart warm = minimizer.warm_result();
+    start.iterations.insert(start.iterations.end(), warm.iterations.begin(), warm.iterations.end());
+    start.issues.insert(start.issues.end(), warm.issues.begin(), warm.issues.end());
+    start.stop_asked = start.stop_asked || warm.spent == Termination::user_stop;
+    if (level == kLevels[0]) start.eliminated = std::move(warm.eliminated);
+    start.x = warm.x;
+    if (!close) return warm.spent ? Sampled::spent : Sampled::lost;
+    last = system.linearization();
+    last_rows = rows.rows();
+  }
+  pass_beside_given(evaluator, request, start);
+  const double share = static_cast<double>(m) / static_cast<double>(last_rows);
+  const bool represented = represents(*last, *start.at, share) || !rule_active(Rule::samples_represent_all_rows);
+  return represented ? Sampled::close : Sampled::lost;
+}
+
+// Whether x is no worse than x0 on all rows, where samples brought it.
+bool better_than_given(DenseEvaluator& evaluator, const SolveRequest& request, Start& start) {
+  if (!start.at) pass_beside_given(evaluator, request, start);
+  // Not where x0 has no finite residuals, either.
+  const bool lower = start.at->cost <= start.initial_cost || !rule_active(Rule::samples_end_below_start);
+  return start.at->finite && lower;
+}
+
+// Back to the starting values given. A line of the trace says why.
+void abandon(Start& start, const DenseEvaluator& evaluator, const SolveRequest& request, std::string reason) {
+  start.x = request.x0;
+  start.at.reset();
+  IterationSummary it;
+  if (start.iterations.empty()) it.rows = evaluator.residuals() / kLevels[0];  // the first sample said nothing of some parameter
+  else it = start.iterations.back();
+  it.event = Event::sample_abandoned;
+  it.reason = std::move(reason);
+  note(start, request, std::move(it));
+}
+
+}  // namespace
+
+Vector linear_least_squares(RowModel& rows, const Vector& x0, const std::vector<int>& linear, const Limits& limits) {
+  SampleRows sample(rows, kStartRows);
+  DenseEvaluator evaluator(sample);
+  Vector x = x0;
+  const Linearization at = evaluator.linearize(x0, {Format::f64, Gram::f64});
+  if (!at.finite) return x0;
+  const Solved how = solve_linear(at, linear, x);
+  if (how == Solved::not_at_all) return x0;
+  if (!within(limits, x)) {
+    x = x0;
+    return solve_linear_within(at, linear, limits, x) ? x : x0;
+  }
+  if (how == Solved::well) return x;
+  const Linearization by_qr = evaluator.linearize(x0, {Format::f64, Gram::qr});
+  Vector better = x0;
+  return by_qr.finite && solve_linear_by_triangle(by_qr, linear, better) && within(limits, better) ? better : x;
+}
+
+void choose_start(DenseEvaluator& evaluator, const SolveRequest& request, std::chrono::steady_clock::time_point begin,
+                  Start& start, Kept<Linearization>& other) {
+  start.x = request.x0;
+  start.at.reset();
+  start.iterations.clear();
+  start.issues.clear();
+  start.eliminated.clear();
+  start.stop_asked = start.from_samples = false;
+  start.initial_cost = 0;
+  start.counted = evaluator.counters();
+  if (worth_sampling(evaluator, request.options)) {
+    const Sampled sampled = sample(evaluator, request, begin, start);
+    if (sampled != Sampled::lost && better_than_given(evaluator, request, start)) {
+      start.from_samples = sampled == Sampled::close;
+      return;
+    }
+    if (sampled == Sampled::spent) {  // nothing was wrong with the samples
+      start.x = request.x0;
+      start.at.reset();
+    } else {
+      abandon(start, evaluator, request,
+              sampled == Sampled::lost ? "the samples do not represent all rows; started again on all of them"
+                                       : "on all rows the starting values have a lower cost; started again from them");
+    }
+  }
+  solve_linear_start(evaluator, request, start, other);
+}
+
+}  // namespace nlsq::inline v0

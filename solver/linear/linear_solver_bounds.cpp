@@ -1,0 +1,190 @@
+// Steps within bounds: min gᵀs + ½ sᵀ(H + λI)s over a box, a strictly convex problem, solved exactly.
+//
+// First by guesses of the whole set of bounds that hold (the primal-dual active-set method: Hintermüller, Ito, Kunisch, SIAM
+// J. Optim. 13, 2003), which takes two or three solutions where it ends. It need not: then by descent from bound to bound
+// (the method of Stark and Parker, Comput. Stat. 10, 1995), which does.
+#include "linear/linear_solver_impl.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace nlsq::inline v0 {
+
+namespace {
+
+constexpr double kU = 0x1p-53;
+constexpr int kGuesses = 12;
+
+std::size_t at(Eigen::Index j) { return static_cast<std::size_t>(j); }
+
+}  // namespace
+
+void LinearSolver::keep_within(const Box& room) {
+  Impl& m = *impl_;
+  m.room_given = !room.empty();
+  if (!m.room_given) return;
+  const auto n = static_cast<Eigen::Index>(room.lower.size());
+  m.lower = Eigen::Map<const DenseVector>(room.lower.data(), n);
+  m.upper = Eigen::Map<const DenseVector>(room.upper.data(), n);
+  m.start_set();
+}
+
+// What is on a bound and pushed against it.
+void LinearSolver::Impl::start_set() {
+  const Box room{{lower.data(), size()}, {upper.data(), size()}};
+  on.resize(size());
+  for (std::size_t j = 0; j < on.size(); ++j) on[j] = held(room, j, all_g()[static_cast<Eigen::Index>(j)]);
+}
+
+double LinearSolver::Impl::limit(Eigen::Index j, Held side) const {
+  const double scale = (reduced ? whole_inverse_scale : inverse_scale)[j];
+  return (side == Held::lower ? lower[j] : upper[j]) / scale;
+}
+
+// The system of the parameters that no bound holds, the others moved to theirs.
+void LinearSolver::Impl::reduce() {
+  const bool any = std::ranges::any_of(on, [](Held side) { return side != Held::none; });
+  if (!any && !reduced) return;
+  if (!reduced) {
+    whole_H = H;
+    whole_g = g;
+    whole_R = R;
+    whole_z = z;
+    whole_inverse_scale = inverse_scale;
+    reduced = true;
+  }
+  H = whole_H;
+  g = whole_g;
+  R = whole_R;
+  z = whole_z;
+  inverse_scale = whole_inverse_scale;
+  for (Eigen::Index j = 0; j < g.size(); ++j) {
+    if (on[at(j)] == Held::none) continue;
+    const double moved = limit(j, on[at(j)]);
+    if (moved == 0) continue;
+    g += moved * whole_H.col(j);
+    if (R.size() > 0) z += moved * whole_R.col(j);
+  }
+  for (Eigen::Index j = 0; j < g.size(); ++j) {
+    if (on[at(j)] == Held::none) continue;
+    H.row(j).setZero();
+    H.col(j).setZero();
+    H(j, j) = 1;
+    g[j] = 0;
+    if (R.size() > 0) R.col(j).setZero();
+    inverse_scale[j] = 0;
+  }
+}
+
+// The minimum over those parameters, in s.
+bool LinearSolver::Impl::solve_free(double lambda, Step& out) {
+  reduce();
+  if (!solve_system(lambda, out) || !s.allFinite()) return false;
+  for (Eigen::Index j = 0; j < g.size(); ++j) {
+    if (on[at(j)] != Held::none) s[j] = limit(j, on[at(j)]);
+  }
+  return true;
+}
+
+void LinearSolver::Impl::find_slopes(double lambda) {
+  const DenseVector sizes = s.cwiseAbs(), held_back = lambda * (weights.size() == 0 ? s : weights.cwiseProduct(s).eval());
+  if (R.size() == 0) {
+    slope = all_g() + all_H() * s + held_back;
+    rounding = 16 * kU * (all_g().cwiseAbs() + all_H().cwiseAbs() * sizes + held_back.cwiseAbs());
+    return;
+  }
+  const DenseMatrix& all_R = reduced ? whole_R : R;
+  const DenseVector& all_z = reduced ? whole_z : z;
+  slope = all_R.transpose() * (all_z + all_R * s) + held_back;
+  rounding = 16 * kU * (all_R.cwiseAbs().transpose() * (all_z.cwiseAbs() + all_R.cwiseAbs() * sizes) + held_back.cwiseAbs());
+}
+
+Held LinearSolver::Impl::beyond(Eigen::Index j) const {
+  if (s[j] < limit(j, Held::lower)) return Held::lower;
+  return s[j] > limit(j, Held::upper) ? Held::upper : Held::none;
+}
+
+// The model falls where parameter j leaves its bound, by more than rounding.
+bool LinearSolver::Impl::pulls_away(Eigen::Index j) const {
+  if (on[at(j)] == Held::none || lower[j] == upper[j]) return false;
+  return (on[at(j)] == Held::lower ? -slope[j] : slope[j]) > rounding[j];
+}
+
+LinearSolver::Impl::Search LinearSolver::Impl::guess_set(double lambda, Step& out) {
+  for (int guess = 0; guess < kGuesses; ++guess) {
+    if (!solve_free(lambda, out)) return Search::singular;
+    find_slopes(lambda);
+    bool changed = false;
+    for (Eigen::Index j = 0; j < g.size(); ++j) {
+      const Held before = on[at(j)];
+      if (before == Held::none) on[at(j)] = beyond(j);
+      else if (pulls_away(j)) on[at(j)] = Held::none;
+      changed = changed || on[at(j)] != before;
+    }
+    if (!changed) return Search::found;
+  }
+  return Search::cycles;
+}
+
+// From s = 0: to the minimum over the parameters that are free, or to the first bound on the way there, which then holds;
+// at such a minimum the bound that keeps the model from falling most is let go.
+LinearSolver::Impl::Search LinearSolver::Impl::descend(double lambda, Step& out) {
+  start_set();
+  path = DenseVector::Zero(g.size());
+  const Eigen::Index most = 10 * g.size();  // only rounding takes so many
+  for (Eigen::Index released = 0;;) {
+    if (!solve_free(lambda, out)) return Search::singular;
+    double share = 1;
+    Eigen::Index blocking = -1;
+    for (Eigen::Index j = 0; j < g.size(); ++j) {
+      const Held side = on[at(j)] == Held::none ? beyond(j) : Held::none;
+      if (side == Held::none) continue;
+      const double until = (limit(j, side) - path[j]) / (s[j] - path[j]);
+      if (blocking >= 0 && !(until < share)) continue;
+      share = until;
+      blocking = j;
+    }
+    if (blocking >= 0) {
+      on[at(blocking)] = beyond(blocking);
+      path += share * (s - path);
+      path[blocking] = limit(blocking, on[at(blocking)]);
+      continue;
+    }
+    path = s;
+    find_slopes(lambda);
+    Eigen::Index worst = -1;
+    for (Eigen::Index j = 0; j < g.size(); ++j) {
+      if (pulls_away(j) && (worst < 0 || std::fabs(slope[j]) > std::fabs(slope[worst]))) worst = j;
+    }
+    if (worst < 0 || released++ == most) return Search::found;
+    on[at(worst)] = Held::none;
+  }
+}
+
+bool LinearSolver::Impl::search(double lambda, Step& out) {
+  Search result = guess_set(lambda, out);
+  if (result == Search::cycles) result = descend(lambda, out);
+  if (result == Search::found) return true;
+  start_set();
+  return false;
+}
+
+// -2 (gᵀs + ½ sᵀ(H + λI)s) = ν² of the free ones - s_Aᵀ(2 g_A + (H + λI)_AA s_A) of those on a bound.
+void LinearSolver::Impl::end_on_bounds(double lambda, Step& out) const {
+  if (std::ranges::all_of(on, [](Held side) { return side == Held::none; })) return;
+  out.held = on;
+  double squares = out.nu * out.nu;
+  for (Eigen::Index j = 0; j < g.size(); ++j) {
+    if (on[at(j)] == Held::none) continue;
+    out.step[at(j)] = on[at(j)] == Held::lower ? lower[j] : upper[j];
+    if (s[j] == 0) continue;
+    double row = 2 * all_g()[j] + damping(j, lambda) * s[j];
+    for (Eigen::Index k = 0; k < g.size(); ++k) row += on[at(k)] == Held::none ? 0.0 : all_H()(j, k) * s[k];
+    squares -= s[j] * row;
+  }
+  squares = std::max(0.0, squares);
+  out.nu = std::sqrt(squares);
+  out.predicted = 0.5 * (damping_energy(lambda) + squares);
+}
+
+}  // namespace nlsq::inline v0

@@ -1,0 +1,75 @@
+#include "linear/small_svd.hpp"
+
+#include "linear/small_dense.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace nlsq::inline v0 {
+
+namespace {
+
+constexpr double kU = 0x1p-53;
+
+template <class N>
+double dot(const double* a, const double* b, N n) {
+  double sum = 0;
+  for (std::size_t i = 0; i < n; ++i) sum += a[i] * b[i];
+  return sum;
+}
+
+template <class N>
+void rotate(double* a, double* b, N n, double c, double s) {
+  for (std::size_t i = 0; i < n; ++i) {
+    const double x = a[i], y = b[i];
+    a[i] = c * x - s * y;
+    b[i] = s * x + c * y;
+  }
+}
+
+// Hestenes's one-sided Jacobi method: columns are rotated in pairs until all are orthogonal. It finds small
+// singular values to the accuracy the columns determine them (Demmel and Veselic, SIAM J. Matrix Anal. 13, 1992).
+template <class N>
+void orthogonalise(double* W, double* V, N n) {
+  constexpr int kSweeps = 40;
+  const double tolerance = kU * static_cast<double>(n);
+  bool rotated = true;
+  for (int sweep = 0; sweep < kSweeps && rotated; ++sweep) {
+    rotated = false;
+    for (std::size_t p = 0; p + 1 < n; ++p) {
+      for (std::size_t q = p + 1; q < n; ++q) {
+        double *a = W + p * n, *b = W + q * n;
+        const double aa = dot(a, a, n), bb = dot(b, b, n), ab = dot(a, b, n);
+        if (!(std::fabs(ab) > tolerance * std::sqrt(aa * bb))) continue;
+        rotated = true;
+        const double zeta = (bb - aa) / (2 * ab);
+        const double t = std::copysign(1 / (std::fabs(zeta) + std::sqrt(1 + zeta * zeta)), zeta);
+        const double c = 1 / std::sqrt(1 + t * t), s = c * t;
+        rotate(a, b, n, c, s);
+        rotate(V + p * n, V + q * n, n, c, s);
+      }
+    }
+  }
+}
+
+}  // namespace
+
+void small_svd(double* W, std::size_t n, const double* z, double* values, double* V, double* projected) {
+  std::fill(V, V + n * n, 0.0);
+  for (std::size_t j = 0; j < n; ++j) V[j * n + j] = 1;
+  small_dense::with_constant(n, [&](auto size) { orthogonalise(W, V, size); });
+  for (std::size_t k = 0; k < n; ++k) {
+    values[k] = small_dense::norm(W + k * n, n);
+    projected[k] = values[k] > 0 ? dot(W + k * n, z, n) / values[k] : 0;
+  }
+  for (std::size_t k = 0; k + 1 < n; ++k) {
+    const auto top = static_cast<std::size_t>(std::max_element(values + k, values + n) - values);
+    if (top == k) continue;
+    std::swap(values[k], values[top]);
+    std::swap(projected[k], projected[top]);
+    std::swap_ranges(V + k * n, V + (k + 1) * n, V + top * n);
+  }
+}
+
+}  // namespace nlsq::inline v0

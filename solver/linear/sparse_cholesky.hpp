@@ -1,0 +1,68 @@
+// A = L Lᵀ of a sparse symmetric matrix of blocks, supernode by supernode, each in a dense matrix of its own with what
+// its children leave: the multifrontal method (Duff, Reid, ACM TOMS 9, 1983). The dense work is the kernels'.
+#pragma once
+
+#include "blocks/schur/block_ordering.hpp"
+
+#include <functional>
+#include <memory>
+#include <new>
+#include <span>
+#include <vector>
+
+namespace nlsq::inline v0 {
+
+// Where a block of the matrix goes: rows of it to columns of the front, or, `turned`, its columns.
+struct FrontPlace {
+  double* front = nullptr;  // lower triangle by columns
+  std::size_t ld = 0, column = 0, row = 0;
+  bool turned = false;
+};
+
+class SparseCholesky {
+ public:
+  using Pairs = std::vector<std::pair<std::uint32_t, std::uint32_t>>;
+
+  // Block k of the matrix couples pairs[k].first with pairs[k].second; with all diagonal ones.
+  SparseCholesky(std::vector<std::uint32_t> sizes, const Pairs& pairs);
+
+  // `add(k, place)` puts block k in its place, which is zero before. Of a diagonal block the lower triangle counts.
+  // False: not positive definite.
+  bool factor(const std::function<void(std::size_t, const FrontPlace&)>& add);
+  // In place, after factor().
+  void solve(std::span<double> b);
+  // Of L, by the numbers of b.
+  void diagonal(std::span<double> out) const;
+  std::size_t bytes() const;
+  // Numbers of L, zeros that are kept included.
+  std::size_t numbers() const { return numbers_; }
+
+ private:
+  struct Front {
+    std::size_t columns = 0, rows = 0, ld = 0;  // in numbers; rows: of columns and below
+    std::uint64_t factor = 0;                    // its columns in factor_
+    std::vector<std::size_t> into;               // by block below: its first row in the parent's front
+    std::vector<std::size_t> own;                // blocks of the matrix, k
+    std::vector<FrontPlace> places;
+    std::vector<std::uint32_t> children;
+  };
+  struct AlignedFree {
+    void operator()(double* p) const { ::operator delete[](p, std::align_val_t{64}); }
+  };
+  using Numbers = std::unique_ptr<double[], AlignedFree>;
+  static Numbers allocate(std::size_t count) { return Numbers(new (std::align_val_t{64}) double[count]); }
+
+  void lay_out(const Pairs& pairs);
+  std::size_t size_of(std::uint32_t place) const { return sizes_[ordering_.block[place]]; }
+  void add_child(const Front& child, const Supernode& node, const double* update, double* front, std::size_t ld) const;
+
+  std::vector<std::uint32_t> sizes_;
+  BlockOrdering ordering_;
+  std::vector<Front> fronts_;
+  std::vector<std::size_t> offset_;  // by place: the block's numbers in vectors that are given
+  std::size_t numbers_ = 0, largest_ = 0, stacked_ = 0, most_rows_ = 0;
+  Numbers factor_, front_, stack_;
+  std::vector<double> local_;
+};
+
+}  // namespace nlsq::inline v0

@@ -1,0 +1,177 @@
+#include "linear/wide_factor.hpp"
+
+#include "support/parallel.hpp"
+
+#include "kernels/kernel_table.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+namespace nlsq::inline v0 {
+
+namespace {
+
+constexpr std::size_t kBlock = 96;  // columns taken together: four strips of the kernels' panels
+constexpr std::size_t kSmall = 24;  // of those, solved for one by one
+
+// Vectors of doubles, one after the other `stride` apart.
+std::vector<const double*> vectors(const double* first, std::size_t count, std::size_t stride) {
+  std::vector<const double*> out(count);
+  for (std::size_t k = 0; k < count; ++k) out[k] = first + k * stride;
+  return out;
+}
+
+// C -= the products of vectors a with vectors b, all over `rows` numbers; C by rows.
+void subtract(const double* a, std::size_t na, const double* b, std::size_t nb, std::size_t rows, std::size_t stride, double* C,
+              std::size_t stride_of_C) {
+  if (na == 0 || nb == 0 || rows == 0) return;
+  kernels().subtract_products_f64(vectors(a, na, stride).data(), na, vectors(b, nb, stride).data(), nb, rows, C, stride_of_C);
+}
+void subtract(const double* a, std::size_t na, const double* b, std::size_t nb, std::size_t rows, std::size_t stride, double* C) {
+  subtract(a, na, b, nb, rows, stride, C, stride);
+}
+
+// v := T⁻ᵀv for `count` vectors v, `stride` apart, T the upper triangle of order m <= kSmall by columns, same stride.
+void solve_small(const double* T, std::size_t m, std::size_t stride, double* v, std::size_t count) {
+  constexpr std::size_t kTogether = 8;
+  using Vectors [[gnu::vector_size(kTogether * sizeof(double))]] = double;  // side by side
+  double inverse[kSmall];
+  Vectors w[kSmall];
+  for (std::size_t l = 0; l < m; ++l) inverse[l] = 1 / T[l * stride + l];
+  for (std::size_t k = 0; k < count; k += kTogether, v += kTogether * stride) {
+    const std::size_t some = std::min(kTogether, count - k);
+    for (std::size_t i = 0; i < m; ++i) {
+      const double* column = T + i * stride;
+      Vectors sums = {};
+      for (std::size_t q = 0; q < some; ++q) sums[q] = v[q * stride + i];
+      for (std::size_t l = 0; l < i; ++l) sums -= column[l] * w[l];
+      w[i] = sums * inverse[i];
+    }
+    for (std::size_t q = 0; q < some; ++q) {
+      for (std::size_t i = 0; i < m; ++i) v[q * stride + i] = w[i][q];
+    }
+  }
+}
+
+// The same for a triangle of any order.
+void solve_block(const double* T, std::size_t m, std::size_t stride, double* v, std::size_t count) {
+  for (std::size_t b = 0; b < m; b += kSmall) {
+    const std::size_t some = std::min(kSmall, m - b);
+    subtract(v, count, T + b * stride, some, b, stride, v + b);
+    solve_small(T + b * stride + b, some, stride, v + b, count);
+  }
+}
+
+// Cholesky of a small block, column by column.
+bool factor_small(double* A, std::size_t m, std::size_t stride) {
+  for (std::size_t j = 0; j < m; ++j) {
+    double* column = A + j * stride;
+    for (std::size_t i = 0; i < j; ++i) {
+      const double* other = A + i * stride;
+      double sum = column[i];
+      for (std::size_t l = 0; l < i; ++l) sum -= other[l] * column[l];
+      column[i] = sum / other[i];
+    }
+    double pivot = column[j];
+    for (std::size_t l = 0; l < j; ++l) pivot -= column[l] * column[l];
+    if (!(pivot > 0)) return false;
+    column[j] = std::sqrt(pivot);
+  }
+  return true;
+}
+
+// The contribution of the rows above a triangle of order m at A + k, to itself.
+void subtract_square(double* A, std::size_t m, std::size_t k, std::size_t stride, double* products) {
+  std::fill_n(products, m * m, 0.0);
+  subtract(A, m, A, m, k, stride, products, m);
+  for (std::size_t j = 0; j < m; ++j) {
+    for (std::size_t i = 0; i <= j; ++i) A[j * stride + k + i] += products[j * m + i];
+  }
+}
+
+// The same as factor_wide, for one block.
+bool factor_block(double* A, std::size_t m, std::size_t stride) {
+  double products[kSmall * kSmall];
+  for (std::size_t k = 0; k < m; k += kSmall) {
+    const std::size_t some = std::min(kSmall, m - k), next = k + some;
+    double* columns = A + k * stride;
+    subtract_square(columns, some, k, stride, products);
+    if (!factor_small(columns + k, some, stride)) return false;
+    double* right = A + next * stride;
+    subtract(right, m - next, columns, some, k, stride, right + k);
+    solve_small(columns + k, some, stride, right + k, m - next);
+  }
+  return true;
+}
+
+// use(first, count) for every block of [0, n).
+template <class Use>
+void by_blocks(std::size_t n, const Parallelism& threads, Use use, std::size_t block = kBlock) {
+  run_tasks((n + block - 1) / block, threads, [&](std::size_t t) { use(t * block, std::min(block, n - t * block)); });
+}
+
+// Of columns that one task solves for: the block they are multiplied with is packed once for all of them.
+std::size_t columns_of_task(std::size_t n) { return kBlock * std::clamp<std::size_t>(n / (4 * kBlock), 1, 4); }
+
+}  // namespace
+
+// Block row by block row: what the rows above contribute, its own triangle, then all columns to the right of it.
+bool factor_wide(double* A, std::size_t n, const Parallelism& threads) {
+  std::vector<double> products(kBlock * kBlock);
+  for (std::size_t k = 0; k < n; k += kBlock) {
+    const std::size_t m = std::min(kBlock, n - k);
+    double* corner = A + k * n + k;
+    subtract_square(A + k * n, m, k, n, products.data());
+    if (!factor_block(corner, m, n)) return false;
+    const std::size_t next = k + m;
+    by_blocks(n - next, threads, [&](std::size_t first, std::size_t count) {
+      double* columns = A + (next + first) * n;
+      subtract(columns, count, A + k * n, m, k, n, columns + k);
+      solve_block(corner, m, n, columns + k, count);
+    }, columns_of_task(n - next));
+  }
+  return true;
+}
+
+// Row i of R⁻¹ solves Rᵀx = e_i.
+void invert_wide(const double* R, std::size_t n, double* X, const Parallelism& threads) {
+  by_blocks(n, threads, [&](std::size_t first, std::size_t count) {
+    for (std::size_t i = first; i < first + count; ++i) {
+      std::fill_n(X + i * n, n, 0.0);
+      X[i * n + i] = 1;
+    }
+    double* rows = X + first * n;
+    for (std::size_t k = first; k < n; k += kBlock) {
+      const std::size_t m = std::min(kBlock, n - k);
+      subtract(rows + first, count, R + k * n + first, m, k - first, n, rows + k);
+      solve_block(R + k * n + k, m, n, rows + k, count);
+    }
+  });
+}
+
+void transpose_wide(const double* R, std::size_t n, double* L) {
+  constexpr std::size_t kSide = 32;
+  for (std::size_t i = 0; i < n; i += kSide) {
+    for (std::size_t j = 0; j < n; j += kSide) {
+      for (std::size_t k = i; k < std::min(n, i + kSide); ++k) {
+        for (std::size_t l = j; l < std::min(n, j + kSide); ++l) L[k * n + l] = R[l * n + k];
+      }
+    }
+  }
+}
+
+void square_wide(const double* X, std::size_t n, double* C, const Parallelism& threads) {
+  by_blocks(n, threads, [&](std::size_t first, std::size_t count) {
+    double* rows = C + first * n;
+    std::fill_n(rows, count * n, 0.0);
+    // Column i of X begins where row i does.
+    subtract(X + first * n + first, count, X + first, first + count, n - first, n, rows);
+    for (std::size_t k = 0; k < count * n; ++k) rows[k] = -rows[k];
+  });
+  for (std::size_t i = 0; i < n; ++i) {
+    for (std::size_t j = i + 1; j < n; ++j) C[i * n + j] = C[j * n + i];
+  }
+}
+
+}  // namespace nlsq::inline v0

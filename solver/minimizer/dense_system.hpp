@@ -1,0 +1,126 @@
+// A System of few parameters and any number of rows: JᵀJ or the triangle of a QR pass over all rows.
+#pragma once
+
+#include "certificate/certificate.hpp"
+#include "support/kept.hpp"
+#include "linear/linear_solver.hpp"
+#include "minimizer/residual_curvature.hpp"
+#include "minimizer/system.hpp"
+#include "minimizer/variable_projection.hpp"
+
+#include <nlsq/options.hpp>
+
+namespace nlsq::inline v0 {
+
+// What a solve of rows is about, beside the rows.
+struct DenseRequest {
+  const SolverOptions& options;
+  bool unit_sigma = false;
+  Box box = {};                        // parameters stay within; it must outlive the solve
+  std::span<const int> linear = {};    // they enter linearly together, and may be eliminated where steps are damped
+};
+
+// One object serves one solve after the other, in the memory of the last: what it finds there is never read.
+class DenseSystem final : public System {
+ public:
+  // To be called before each solve. `evaluator` must outlive it.
+  void begin(Evaluator& evaluator, const DenseRequest& request);
+  // The linearization at the start, where it has been made already: the iteration begins in its plan. Its memory is taken.
+  void adopt(Kept<Linearization>& at) { if (at) at_.swap(at); }
+  const Linearization& linearization() const { return *at_; }
+  void release(Linearization& out) { std::swap(out, *at_), at_.reset(); }
+
+  std::size_t residuals() const override { return evaluator_->residuals(); }
+  std::size_t parameters() const override { return static_cast<std::size_t>(evaluator_->parameters()); }
+  double scatter_at(double cost) const override { return scatter(cost, residuals(), parameters(), unit_sigma_); }
+  bool bounded() const override { return !box_.empty(); }
+  PrecisionPlan first_plan(const PrecisionPolicy& policy) override;
+  bool passes_are_free() const override;
+
+  bool known() const override { return static_cast<bool>(at_); }
+  void forget() override { at_.reset(); }
+  const PointModel& at() const override { return *at_; }
+  bool by_qr() const override { return !at_->triangle.empty(); }
+  void linearize(std::span<const double> x, const PrecisionPlan& plan) override { evaluator_->linearize_into(x, plan, at_.renew()); }
+  double cost(std::span<const double> x, Format format) override { return evaluator_->cost(x, format).cost; }
+  void column_norms(Vector& out) const override { nlsq::column_norms(*at_, out); }
+  double scaled_size(std::span<const double> x, std::span<const double> scale) const override;
+  double gradient_cosine(std::span<const double> x) override { return nlsq::gradient_cosine(*at_, room(x)); }
+  bool gradient_is_noise(std::span<const double> x, const Recheck& rounding) override;
+  void prepare(std::span<const double> x, const Vector& scale, const PrecisionPolicy& policy) override;
+  void first_order(std::span<const double> x, double lambda, double near, FirstOrder& out) override;
+  double probed_cost_noise() const override { return probe_->cost_noise; }
+
+  void solve(double lambda, Step& out) override { solver_->solve(lambda, out); }
+  void draw_back(double radius, Step& step) override { solver_->draw_back(radius, step); }
+  double gradient_left(const Step& step) const override;
+  double accelerate(std::span<const double> x, const Vector& scale, Step& step, double most) override;
+  void bend_last_approach(std::span<const double> x, const Approach& approach, Step& step) override;
+  bool plus(std::span<const double> x, Step& step, Vector& trial, bool exact) override;
+  using System::plus;
+  void measure(std::span<const double> x, const Step& step, HealthReport& health) override;
+  void rule_values(RuleValues& values) const override;
+  std::vector<std::string> raise_blamed(Decision& decision, const HealthReport& health, const Thresholds& thresholds) override;
+
+  const PointModel& linearize_trial(Vector& trial, const PrecisionPlan& plan, bool damped) override;
+  bool trial_known() const override { return static_cast<bool>(trial_at_); }
+  const PointModel& trial() const override { return *trial_at_; }
+  bool trial_needs_linearization() const override { return projection_.active(); }
+  bool trial_gradient_falls(const Step& step, double lambda, double slack) override;
+  void accept_trial() override;
+  void restore_point() override;
+  void drop_trial() override { trial_at_.reset(); }
+
+  bool learn(const TriedStep& tried) override;
+  bool curvature_in_use() const override { return curvature_.in_use(); }
+  void forget_curvature() override { curvature_.forget(); }
+  void see_start_again() override { projection_.see_again(); }
+  bool too_few_digits() const override { return projection_.too_few_digits(); }
+  std::span<const int> eliminated() const override { return projection_.eliminated(); }
+
+  void recheck(std::span<const double> x, std::size_t rows, Recheck& out) override { evaluator_->recheck_into(x, rows, out); }
+  bool squares_underflow() const override;
+  void certify(std::span<const double> x, const CertificateTests& tests, Certified& out) override;
+  Box room(std::span<const double> x) override;
+  std::optional<LastStep> last_step(std::span<const double> x, const Approach& approach, double tau, double xtol, Vector& trial,
+                                    bool& not_again) override;
+  double gradient_work() const override { return evaluator_->gradient_work(); }
+  std::optional<PointModel> gradient_trial(std::span<const double> trial) override;
+  double trial_gradient_norm() const override { return solver_->norm_in_metric(trial_at_ ? trial_at_->gradient : gradient_at_.gradient); }
+  void accept_gradient() override;
+  void solve_with_gram_kept(const Vector& scale, Step& step) override;
+
+  const KernelCounters& counters() const override { return evaluator_->counters(); }
+  double counted_work() const override { return evaluator_->counted_work(); }
+  double pass_work(const PrecisionPlan& plan) const override { return evaluator_->pass_work(plan); }
+  std::vector<PrecisionIssue> take_issues() override { return evaluator_->take_issues(); }
+
+ private:
+  bool low() const { return at_->plan.residual != Format::f64; }
+  bool large() const;
+  bool curvature_counts(int accepted) const;
+  void round_to_grid(Vector& trial) const;
+  void project_trial(Vector& trial, const PrecisionPlan& plan);
+  bool column_underflows() const;
+  double grid_noise(std::span<const double> x, const Step& step);
+  std::optional<Format> format_below(const PrecisionPolicy& policy) const;
+  std::vector<bool> blamed(Event event, const HealthReport& health, const Thresholds& thresholds) const;
+
+  Evaluator* evaluator_ = nullptr;
+  const SolverOptions* options_ = nullptr;
+  bool unit_sigma_ = false;
+  Box box_;
+  Kept<Linearization> at_, trial_at_, other_trial_at_;
+  Linearization gradient_at_;    // of gradient_trial: cost and gradient alone
+  Kept<LinearSolver> solver_;    // of at_
+  UndampedSolver undamped_;
+  std::optional<Probe> probe_;   // where rows or Gram matrix are below f64
+  Projection projection_;
+  ResidualCurvature curvature_;
+  Vector below_, above_, work_, acceleration_, better_;
+};
+
+// The plan a fit of these rows starts with: of components the narrowest, to which the others are raised in the evaluator.
+PrecisionPlan first_plan(Evaluator& evaluator, const PrecisionPolicy& policy);
+
+}  // namespace nlsq::inline v0

@@ -1,0 +1,179 @@
+#include "minimizer/minimizer.hpp"
+
+#include "ablation.hpp"
+
+#include <cmath>
+#include <limits>
+
+namespace nlsq::inline v0 {
+
+namespace {
+
+constexpr std::size_t kRecheckRows = 4096;
+
+// What rounding errors of the residuals scale with, from the user's own callable at the start.
+void measure_rounding(Loop& loop) {
+  RoundingSizes& rounding = loop.rounding;
+  const std::size_t all = loop.system->residuals();
+  loop.system->recheck(loop.point.x, loop.options->strict ? all : kRecheckRows, rounding.start);
+  rounding.magnitude = rounding.start.magnitude;
+  rounding.cost_magnitude = rounding.start.cost_magnitude > 0 ? rounding.start.cost_magnitude : rounding.magnitude;
+  rounding.column_magnitude = rounding.start.column_magnitude;
+}
+
+// A quarter of all iterations, and f32 rows still lead on, or those of 16 bits did to where f64 might not have gone, with
+// linear parameters eliminated: leaves the rest to an attempt in f64 from the start.
+bool lost_below_f64(const Loop& loop) {
+  if (!rule_active(Rule::iterations_below_f64_are_limited)) return false;
+  constexpr int kFewest = 100;
+  const int limit = std::max(kFewest, loop.options->max_iterations / 4);
+  return (loop.low() || loop.system->too_few_digits()) && loop.log.next - loop.log.first >= limit;
+}
+
+void clear(Recheck& recheck) {
+  recheck.rows = 0;
+  recheck.largest = recheck.discrepancy = recheck.magnitude = recheck.jacobian_difference = 0;
+  recheck.wrong_column = -1;
+  recheck.repeats = true;
+  recheck.underflow = false;
+}
+
+// All that could be read before it is written is as in a new loop; memory is kept.
+void reset(Loop& loop, System& system, const MinimizerRequest& request) {
+  const SolverOptions& options = request.options;
+  const bool damped = options.algorithm == Algorithm::levenberg_marquardt ||
+                      (system.derivatives_apart() && options.algorithm != Algorithm::gauss_newton);
+  loop.system = &system;
+  loop.options = &options;
+  loop.observer = request.observer;
+  loop.begin = request.begin;
+  loop.geodesic = request.geodesic;
+  loop.policy = options.policy();
+  loop.point.prepared = loop.point.first.usable = false;
+  loop.point.first.held.clear();
+  loop.point.cost_f64.reset();
+  loop.point.last_decrement = loop.point.last_step_size = 0;
+  loop.scale.clear();
+  loop.step.factored = false;
+  loop.step.held.clear();
+  loop.trial.x.clear();
+  loop.trial.gain = loop.trial.decrease = 0;
+  loop.damping = {};
+  loop.damping.trust = TrustRegion(damped ? options.initial_lambda : TrustRegion::kMin);
+  loop.damping.streak = loop.lambda();
+  if (request.trusted_start) loop.damping.trusted_distance = 30;
+  loop.digits = {};
+  loop.checkpoint.work = 0;
+  loop.checkpoint.unverified_steps = 0;
+  clear(loop.rounding.start);
+  clear(loop.rounding.end);
+  loop.rounding.magnitude = loop.rounding.cost_magnitude = 0;
+  loop.rounding.column_magnitude.clear();
+  loop.nonmonotonic = Nonmonotonic(options.nonmonotonic_steps);
+  loop.ending = {};
+  loop.ending.stop_asked = request.stop_asked;
+  IterationLog& log = loop.log;
+  log.iterations.swap(loop.summary.iterations);  // the memory of the last solve's trace
+  log.iterations.clear();
+  log.issues.clear();
+  log.first = log.next = request.first_iteration;
+  log.steps = request.steps_before;
+  log.accepted = log.rejected = log.escalations = 0;
+  log.counted = request.counted.value_or(system.counters());
+  log.time = {};
+  loop.summary = {};
+  loop.certified.first_order = false;
+  loop.certified.certificate = {};
+  loop.certified.covariance.assign(0, 0);
+}
+
+}  // namespace
+
+// Precision for the first pass, and finite residuals.
+bool Minimizer::start(System& system, const MinimizerRequest& request) {
+  reset(loop_, system, request);
+  Vector& x = loop_.point.x;
+  x.assign(request.x0.begin(), request.x0.end());
+  system.project(x);
+  PrecisionPlan& plan = loop_.digits.plan;
+  plan = system.first_plan(loop_.policy);
+  if (system.known()) plan = system.at().plan;  // the first plan, or f64 where the rows are too much for f32
+  else system.linearize(x, plan);
+  if (!system.at().finite && (loop_.low() || (system.derivatives_apart() && plan.gram < Gram::f64))) {
+    plan = {Format::f64, Gram::f64};
+    system.linearize(x, plan);
+  }
+  loop_.summary.initial_cost = system.at().cost;
+  if (!system.at().finite) return false;
+  loop_.checkpoint.x = x;
+  loop_.checkpoint.cost = system.at().cost;
+  loop_.checkpoint.noise = loop_.low() ? std::numeric_limits<double>::infinity() : 0;
+  return true;
+}
+
+void Minimizer::run(System& system, const MinimizerRequest& request, MinimizerResult& out) {
+  if (start(system, request)) {
+    measure_rounding(loop_);
+    iterate();
+  }
+  finish(loop_, out);
+}
+
+void Minimizer::iterate() {
+  Loop& loop = loop_;
+  for (;;) {
+    if (loop.system->known() && !loop.system->at().finite) {  // rolled back to a start that f32 took for finite and f64 does not
+      loop.summary.termination = Termination::failure;
+      return;
+    }
+    if (!loop.observer) {
+      if (const auto spent = budget_spent(loop)) return (void)conclude(loop, *spent);
+    }
+    if (lost_below_f64(loop)) return (void)conclude(loop, Termination::no_progress);
+    prepare_point(loop);
+    if (loop.observer) {
+      if (observe(loop)) continue;
+      if (const auto spent = budget_spent(loop)) return (void)conclude(loop, *spent);
+    }
+    solve_step(loop);
+    assess(loop);
+    if (change_precision(loop)) continue;
+    if (reached(loop) || take_last_step(loop)) {
+      if (conclude(loop, Termination::converged)) return;
+      continue;
+    }
+    if (step_by_second_order(loop)) continue;
+    propose(loop);
+    judge(loop);
+    accept_or_reject(loop);
+  }
+}
+
+bool Minimizer::warm_up(System& system, const MinimizerRequest& request, double near) {
+  constexpr int kMostSteps = 50;
+  Loop& loop = loop_;
+  if (!start(system, request)) return false;
+  while (loop.log.next - loop.log.first < kMostSteps && !loop.ending.stalled && !budget_spent(loop)) {
+    if (system.known() && !system.at().finite) return false;
+    prepare_point(loop);
+    const FirstOrder& here = loop.point.first;
+    if (!here.usable || here.condition > kNormalCondition) return false;
+    if (here.decrement_sigma <= near) return true;
+    solve_step(loop);
+    assess(loop);
+    if (change_precision(loop)) continue;
+    propose(loop);
+    judge(loop);
+    accept_or_reject(loop);
+  }
+  return false;
+}
+
+WarmStart Minimizer::warm_result() {
+  collect_issues(loop_);
+  const std::span<const int> eliminated = loop_.system->eliminated();
+  return {loop_.point.x, std::move(loop_.log.iterations), budget_spent(loop_), std::move(loop_.log.issues),
+          {eliminated.begin(), eliminated.end()}};
+}
+
+}  // namespace nlsq::inline v0

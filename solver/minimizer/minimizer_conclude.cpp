@@ -1,0 +1,342 @@
+// The end: when a test seems to hold, the certificate, and what is reported.
+#include "minimizer/loop.hpp"
+
+#include "ablation.hpp"
+#include "certificate/certificate.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace nlsq::inline v0 {
+
+namespace {
+
+constexpr int kCertificateTries = 5;
+constexpr int kPolishSteps = 100;
+constexpr std::size_t kRecheckRows = 4096;
+
+void first_order_here(Loop& loop) {
+  loop.system->first_order(loop.point.x, 0, std::numeric_limits<double>::infinity(), loop.point.first);
+}
+
+// Problems too small for passes to cost anything go on, undamped, until ν₀ stops falling.
+void polish(Loop& loop) {
+  System& system = *loop.system;
+  Point& point = loop.point;
+  for (int k = 0; k < kPolishSteps && point.first.usable && point.first.decrement > 0; ++k) {
+    system.plus(point.x, point.first, loop.trial.x);
+    if (loop.trial.x == point.x) return;
+    const PointModel& there = system.linearize_trial(loop.trial.x, loop.digits.plan);
+    if (!there.finite || there.cost > loop.cost() + loop.noise()) return;
+    point.x.swap(loop.trial.x);
+    system.accept_trial();
+    system.first_order(point.x, 0, std::numeric_limits<double>::infinity(), loop.next_first);
+    if (!loop.next_first.usable || !(loop.next_first.decrement < point.first.decrement)) {
+      point.x.swap(loop.trial.x);
+      system.restore_point();
+      return;
+    }
+    std::swap(point.first, loop.next_first);
+  }
+}
+
+// The last bit of the way to a bound that is to hold a parameter: costs need not show it, and short of the bound nothing
+// holds.
+void settle_on_bounds(Loop& loop) {
+  System& system = *loop.system;
+  const FirstOrder& first = loop.point.first;
+  if (!first.usable || first.held.empty()) return;
+  bool short_of_one = false;
+  for (std::size_t j = 0; j < first.held.size(); ++j) {
+    short_of_one = short_of_one || (first.held[j] != Held::none && first.step[j] != 0);
+  }
+  if (!short_of_one) return;
+  system.plus(loop.point.x, first, loop.trial.x);
+  const PointModel& there = system.linearize_trial(loop.trial.x, loop.digits.plan);
+  if (!there.finite || there.cost > loop.cost() + loop.noise()) return system.drop_trial();
+  loop.point.x.swap(loop.trial.x);
+  system.accept_trial();
+  first_order_here(loop);
+}
+
+// The certificate's own step, if it does not raise the cost. One that lowers it beyond rounding may be taken again and again;
+// of others a few, which the gradient judges in the next certificate.
+bool take_certified_step(Loop& loop) {
+  System& system = *loop.system;
+  constexpr int kHalvings = 8;  // where the step follows second derivatives, or a model that is not linear so far out
+  const PrecisionPlan finest = system.finest_plan();
+  const double cost = loop.cost(), noise = loop.noise();
+  loop.next_first.step = loop.certified.step;
+  loop.next_first.held.clear();
+  for (int k = 0; k <= (system.derivatives_apart() ? kHalvings : 0); ++k) {
+    system.plus(loop.point.x, loop.next_first, loop.trial.x);
+    if (loop.trial.x == loop.point.x) return false;
+    const bool worth_it = !system.derivatives_apart() || system.cost(loop.trial.x, Format::f64) <= cost + noise;
+    const PointModel* there = worth_it ? &system.linearize_trial(loop.trial.x, finest) : nullptr;
+    const bool falls = there && there->finite && there->cost < cost - noise && system.derivatives_apart();
+    if (there && there->finite && there->cost <= cost + noise &&
+        (falls || ++loop.ending.failed_certificates <= kCertificateTries)) {
+      loop.trial.gain = std::numeric_limits<double>::quiet_NaN();
+      if (system.derivatives_apart()) record(loop, StepOutcome::accepted, Event::none, "the certificate's own step");
+      move_to_trial(loop, false);
+      system.accept_trial();
+      loop.digits.plan = finest;
+      loop.ending.stalled = false;
+      loop.ending.held_off = false;
+      return true;
+    }
+    if (there) system.drop_trial();
+    if (!worth_it || !there->finite || there->cost > cost + noise) {
+      for (double& s : loop.next_first.step) s *= 0.5;
+      continue;
+    }
+    break;
+  }
+  return false;
+}
+
+// Nothing else is left to try at x: from here on with less damping, or, where that stalled, with that of the start.
+bool reopen(Loop& loop) {
+  constexpr int kTimes = 5;
+  constexpr double kLessDamping = 1e-3;
+  Ending& ending = loop.ending;
+  const bool stalled = ending.stalled;
+  if (!loop.system->derivatives_apart() || ending.reopened >= (stalled ? 1 : kTimes)) return false;
+  ++ending.reopened;
+  ending.stalled = false;
+  ending.held_off = true;
+  loop.point.prepared = false;
+  loop.damping.last_accepted = true;
+  const double less = std::max(TrustRegion::kMin, kLessDamping * loop.lambda());
+  loop.damping.trust.restore(stalled ? loop.options->initial_lambda : less);
+  return true;
+}
+
+// The certificate of a point reached by a last step says no more than is known of it. False: it is not certified, and a pass
+// is made there after all.
+bool widen_by_last_step(Loop& loop) {
+  const LastStep step = *loop.ending.last_step;
+  loop.ending.last_step.reset();
+  Certificate& c = loop.certified.certificate;
+  if (!loop.certified.first_order || loop.system->by_qr()) {
+    loop.ending.last_step_failed = true;
+    loop.system->forget();
+    loop.point.prepared = false;
+    return false;
+  }
+  c.last_step = step.size;
+  c.step = std::max(c.step, step.left);
+  c.decrement_sigma = std::max(c.decrement_sigma, step.left_sigma);
+  c.covariance_error = std::max(c.covariance_error, step.gram_change);
+  return true;
+}
+
+void recheck_end(Loop& loop) {
+  RoundingSizes& rounding = loop.rounding;
+  System& system = *loop.system;
+  system.recheck(loop.point.x, loop.options->strict ? system.residuals() : kRecheckRows, rounding.end);
+  rounding.end.underflow = rounding.end.underflow && system.squares_underflow();
+  rounding.magnitude = rounding.end.magnitude;
+  rounding.cost_magnitude = rounding.end.cost_magnitude > 0 ? rounding.end.cost_magnitude : rounding.magnitude;
+  rounding.column_magnitude = rounding.end.column_magnitude;
+}
+
+// A certificate that failed: x is not the end, or cannot be shown to be. False: the iteration goes on.
+bool end_uncertified(Loop& loop) {
+  System& system = *loop.system;
+  Damping& damping = loop.damping;
+  if (system.certificate_was_cut_short() && loop.ending.stopped_by.empty()) {
+    loop.ending.stopped_by = "the damped step met the tests of first order in f64";
+  }
+  if (!loop.ending.stopped_by.empty()) {
+    loop.summary.termination = Termination::tolerance;
+    return true;
+  }
+  if (!reached(loop)) {  // only by rounding measured where the terms were larger
+    loop.point.prepared = false;
+    return false;
+  }
+  if (loop.digits.plan.gram != Gram::qr && system.by_qr()) {  // it took QR to see that this is not the end
+    loop.digits.plan.gram = Gram::qr;
+    loop.point.prepared = false;
+    loop.ending.stalled = false;
+    damping.last_accepted = true;
+    damping.trust.restore(std::min(damping.streak, loop.options->initial_lambda));
+    damping.trust.forgive();
+    return false;
+  }
+  if (budget_spent(loop)) {
+    loop.summary.termination = *budget_spent(loop);
+    return true;
+  }
+  if (take_certified_step(loop) || reopen(loop)) return false;
+  loop.summary.termination = Termination::no_progress;
+  return true;
+}
+
+bool certify_here(Loop& loop, Termination reason) {
+  System& system = *loop.system;
+  if (loop.low() || loop.low_gram()) {
+    loop.digits.plan = {Format::f64, Gram::f64};
+    system.forget();
+  }
+  if (!system.known()) {
+    system.linearize(loop.point.x, loop.digits.plan);
+    loop.point.prepared = false;
+    first_order_here(loop);
+  }
+  if (worse_than_checkpoint(loop) && rule_active(Rule::certificate_beside_checkpoint)) {
+    roll_back(loop);
+    if (reason == Termination::converged) return false;
+    if (!system.at().finite) {
+      loop.summary.termination = Termination::failure;
+      return true;
+    }
+  }
+  if (reason == Termination::converged && system.passes_are_free()) polish(loop);
+  if (reason == Termination::converged) settle_on_bounds(loop);
+  recheck_end(loop);
+  const RoundingSizes& rounding = loop.rounding;
+  const CertificateTests tests{loop.options->tau, loop.options->xtol, loop.options->gtol, rounding.magnitude,
+                               loop.summary.initial_cost, false, rounding.column_magnitude, rounding.end.underflow,
+                               system.room(loop.point.x)};
+  system.certify(loop.point.x, tests, loop.certified);
+  if (loop.ending.last_step && !widen_by_last_step(loop)) return false;
+  loop.summary.termination = reason;
+  if (loop.certified.first_order || reason != Termination::converged) {
+    if (loop.certified.first_order) loop.summary.termination = Termination::converged;
+    return true;
+  }
+  return end_uncertified(loop);
+}
+
+// A damped step by conjugate gradients was short because it was cut short? It is solved for once more, tightly.
+bool reached_by_damped_step(Loop& loop) {
+  System& system = *loop.system;
+  const auto flat = [&] {
+    const bool small = loop.step.nu <= loop.options->tau * loop.sigma() ||
+                       system.gradient_cosine(loop.point.x) <= loop.options->gtol ||
+                       system.gradient_is_noise(loop.point.x, loop.rounding.end.rows > 0 ? loop.rounding.end : loop.rounding.start);
+    return small && loop.lambda() <= 1e-4 && loop.step.scaled_norm <= loop.options->xtol * loop.scaled_size();
+  };
+  if (!flat()) return false;
+  system.set_solve_accuracy(0);
+  system.solve(loop.lambda(), loop.step);
+  return flat();
+}
+
+}  // namespace
+
+// A first-order test seems to hold, or no step is left to try: time for the certificate.
+bool reached(Loop& loop) {
+  if (loop.low()) return false;
+  System& system = *loop.system;
+  const SolverOptions& options = *loop.options;
+  const FirstOrder& first = loop.point.first;
+  if (loop.ending.stalled || !loop.ending.stopped_by.empty()) return true;
+  if (loop.ending.held_off || (system.derivatives_apart() && loop.low_gram())) return false;
+  if (zero_residual(loop.cost(), loop.summary.initial_cost, loop.rounding.magnitude)) return true;
+  if (system.solves_iteratively()) return reached_by_damped_step(loop);
+  const bool known = first_order_known(loop);
+  const Recheck& rounding = loop.rounding.end.rows > 0 ? loop.rounding.end : loop.rounding.start;
+  // Within rounding; where columns are nearly dependent that is far from the optimum unless ν₀ is rounding, too. Bounds are
+  // worst cases: steps go on while they help, until few standard errors are left.
+  const double magnitude = loop.rounding.magnitude;
+  const bool few_left = !loop.damping.last_accepted && first.decrement_sigma <= kNearInNoise;
+  const bool in_noise = first.decrement <= decrement_noise(loop.cost(), magnitude) &&
+                        (residuals_are_rounding(loop.cost(), magnitude) || few_left);
+  const bool close = first.decrement_sigma <= options.tau || in_noise;
+  if ((known ? close : !system.derivatives_apart()) && system.gradient_is_noise(loop.point.x, rounding)) return true;
+  const double cosine = system.gradient_cosine(loop.point.x);
+  if (known) {
+    const bool flat = first.decrement_sigma <= options.tau || cosine <= options.gtol;
+    return flat && first.step_size <= std::max(options.xtol, step_noise(first.condition, system.parameters()));
+  }
+  // κ₀ is beyond the normal equations: only a QR pass can tell. Ask for it when the damped problem is solved.
+  return cosine <= options.gtol || loop.step.nu <= 1e-3 * options.tau * loop.sigma();
+}
+
+bool take_last_step(Loop& loop) {
+  if (loop.options->strict || loop.ending.last_step_failed || loop.low() || loop.low_gram()) return false;
+  if (loop.system->at().plan.gram != Gram::f64 || !undamped(loop)) return false;
+  const bool on_bounds = !loop.step.held.empty() || !loop.point.first.held.empty();
+  if (on_bounds) return false;  // multipliers would need a pass of their own
+  const auto step = loop.system->last_step(loop.point.x, loop.approach(), loop.options->tau, loop.options->xtol, loop.trial.x,
+                                           loop.ending.last_step_failed);
+  if (!step) return false;
+  record(loop, StepOutcome::accepted, Event::last_step, fmt::format("{:.1e} standard errors will be left", step->left_sigma));
+  loop.ending.last_step = step;
+  move_to_trial(loop, true);
+  loop.system->accept_trial();
+  first_order_here(loop);
+  return true;
+}
+
+bool observe(Loop& loop) {
+  StepObserver& observer = *loop.observer;
+  std::string met = observer.test_point(loop.point.x);
+  if (!met.empty() && loop.low_gram()) {
+    escalate(loop, {{Format::f64, Gram::f64}, Event::finishing}, std::move(met));
+    return true;
+  }
+  if (observer.report(loop.point.x, loop.cost(), loop.lambda()) == CallbackResult::stop) loop.ending.stop_asked = true;
+  if (!met.empty()) loop.ending.stopped_by = std::move(met);
+  return false;
+}
+
+bool conclude(Loop& loop, Termination reason) {
+  const auto begin = Loop::Clock::now();
+  const bool concluded = certify_here(loop, reason);
+  loop.log.time.certify += Loop::seconds_since(begin);
+  return concluded;
+}
+
+void finish(Loop& loop, MinimizerResult& out) {
+  System& system = *loop.system;
+  Summary& summary = loop.summary;
+  RoundingSizes& rounding = loop.rounding;
+  collect_issues(loop);
+  Certificate& c = loop.certified.certificate;
+  c.rechecked_rows = rounding.start.rows + rounding.end.rows;
+  c.recheck_discrepancy = std::max(rounding.start.largest, rounding.end.largest);
+  // Beyond rounding: large beside the terms, and large enough to move a parameter by τ standard errors.
+  const auto agrees = [&](const Recheck& r, double cost) {
+    return system.recheck_agrees(r, loop.options->tau * system.scatter_at(cost));
+  };
+  const bool started = summary.termination != Termination::failure;
+  c.recheck_passed = started && agrees(rounding.start, summary.initial_cost) && agrees(rounding.end, c.cost);
+  const Recheck& doubt = rounding.end.wrong_column >= 0 ? rounding.end : rounding.start;
+  c.wrong_column = doubt.wrong_column;
+  c.jacobian_difference = doubt.jacobian_difference;
+  c.recheck_passed = c.recheck_passed && c.wrong_column < 0;
+  if (!c.recheck_passed) c.passed = false;
+  if (started && !loop.certified.first_order) {
+    c.verdict = summary.termination == Termination::tolerance ? Verdict::tolerance : Verdict::budget;
+    c.governed_by = name(summary.termination);
+  }
+  if (!started || !c.recheck_passed) c.verdict = Verdict::failed;
+  summary.verdict = c.verdict;
+  summary.final_cost = started ? c.cost : summary.initial_cost;
+  summary.certificate = c;
+  summary.eliminated.assign(system.eliminated().begin(), system.eliminated().end());
+  summary.accepted = loop.log.accepted;
+  summary.rejected = loop.log.rejected;
+  summary.precision.escalations = loop.log.escalations;
+  summary.time = loop.log.time;
+  summary.iterations.swap(loop.log.iterations);
+  summary.precision.issues.swap(loop.log.issues);
+  out.x = loop.point.x;
+  out.spent = budget_spent(loop);
+  out.repeats = rounding.start.repeats && rounding.end.repeats;
+  out.underflow = rounding.end.underflow;
+  out.lost_parameters = false;
+  out.stopped_by = loop.ending.stopped_by;
+  out.cost_noise = system.known() && system.at().finite ? loop.noise() : 0;
+  std::swap(out.certified, loop.certified);
+  std::swap(out.summary, summary);
+}
+
+}  // namespace nlsq::inline v0

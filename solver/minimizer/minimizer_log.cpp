@@ -1,0 +1,73 @@
+// The trace: one line for each step and each promotion, with the kernel counters and issues that belong to it.
+#include "minimizer/loop.hpp"
+#include "dense/tile_issues.hpp"
+
+#include <cmath>
+#include <limits>
+#include <utility>
+
+namespace nlsq::inline v0 {
+
+namespace {
+
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+
+KernelCounters since(const KernelCounters& now, const KernelCounters& before) {
+  return {now.rows_f64 - before.rows_f64,
+          now.rows_f32 - before.rows_f32,
+          now.gram_flops_f64 - before.gram_flops_f64,
+          now.gram_flops_f32 - before.gram_flops_f32,
+          now.gram_flops_f32_wide - before.gram_flops_f32_wide,
+          now.gram_flops_f16 - before.gram_flops_f16,
+          now.gram_flops_bf16 - before.gram_flops_bf16,
+          now.qr_flops_f64 - before.qr_flops_f64};
+}
+
+}  // namespace
+
+void collect_issues(Loop& loop) {
+  for (PrecisionIssue& issue : loop.system->take_issues()) {
+    issue.iteration = loop.log.next;
+    add_issue(loop.log.issues, issue);
+  }
+}
+
+void record(Loop& loop, StepOutcome outcome, Event event, std::string reason, std::vector<std::string> components) {
+  System& system = *loop.system;
+  IterationLog& log = loop.log;
+  collect_issues(loop);
+  IterationSummary it;
+  it.iteration = log.next++;
+  it.cost = system.at().cost;
+  it.gradient_norm = system.gradient_cosine(loop.point.x);
+  const double sigma = loop.sigma();
+  it.decrement_sigma = sigma > 0 ? loop.step.nu / sigma : kNaN;
+  it.step_norm = loop.step.scaled_norm / loop.scaled_size();
+  it.lambda = undamped(loop) ? 0 : loop.lambda();
+  it.rho = outcome == StepOutcome::promoted ? kNaN : loop.trial.gain;
+  it.plan = system.at().plan;
+  it.rows = system.residuals();
+  it.condition = loop.step.condition > 0 ? loop.step.condition : kNaN;
+  it.linear_iterations = outcome == StepOutcome::promoted ? 0 : loop.step.linear_iterations;
+  it.counters = since(system.counters(), log.counted);
+  log.counted = system.counters();
+  it.outcome = outcome;
+  it.event = event;
+  it.reason = std::move(reason);
+  it.components = std::move(components);
+  if (outcome != StepOutcome::promoted) ++log.steps;
+  if (outcome == StepOutcome::accepted) ++log.accepted;
+  if (outcome == StepOutcome::rejected || outcome == StepOutcome::invalid) ++log.rejected;
+  if (loop.options->callback && loop.options->callback(it) == CallbackResult::stop) loop.ending.stop_asked = true;
+  log.iterations.push_back(std::move(it));
+}
+
+std::optional<Termination> budget_spent(const Loop& loop) {
+  const SolverOptions& options = *loop.options;
+  if (loop.ending.stop_asked) return Termination::user_stop;
+  if (loop.log.steps >= options.max_iterations) return Termination::max_iterations;
+  if (options.max_seconds > 0 && Loop::seconds_since(loop.begin) >= options.max_seconds) return Termination::time_limit;
+  return std::nullopt;
+}
+
+}  // namespace nlsq::inline v0

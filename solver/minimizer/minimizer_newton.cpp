@@ -1,0 +1,62 @@
+// Steps by second derivatives of the cost, for few unknowns where Gauss-Newton is slow: residuals stay large, or J is
+// singular at the minimum.
+#include "minimizer/loop.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace nlsq::inline v0 {
+
+namespace {
+
+// Of the cost, by one step: Gauss-Newton does well (Fletcher and Xu, IMA J. Numer. Anal. 7, 1987).
+constexpr double kFastDecrease = 0.2;
+constexpr double kGoodModel = 0.9;  // gain ratio above which JᵀJ alone promises well
+constexpr int kHalvings = 8;
+constexpr int kPeriod = 10;         // steps accepted between two trials
+
+// A fit that has taken ten steps is a hard one. The first trial that helps calls for the next at once.
+bool worth_trying(const Loop& loop) {
+  return loop.system->has_second_order() && loop.ending.stopped_by.empty() && loop.log.accepted >= loop.damping.second_order_at &&
+         loop.digits.last_decrease < kFastDecrease && std::fabs(loop.trial.gain - 1) > 1 - kGoodModel;
+}
+
+}  // namespace
+
+bool step_by_second_order(Loop& loop) {
+  if (!worth_trying(loop)) return false;
+  System& system = *loop.system;
+  Damping& damping = loop.damping;
+  damping.second_order_at = loop.log.accepted + damping.second_order_period;
+  damping.second_order_period *= 2;
+  const double damped = std::max(loop.trial.gain, 0.0) * loop.step.predicted;  // what the last step brought
+  const double cost = loop.cost();
+  Step step;
+  loop.point.prepared = false;  // the system looked at other points
+  if (!system.second_order_step(step)) return true;
+  double promised = step.predicted;
+  for (int k = 0; k < kHalvings; ++k) {
+    const bool cut = system.plus(loop.point.x, step, loop.trial.x, true);
+    const double decrease = cost - system.cost(loop.trial.x, Format::f64);
+    const bool falls = decrease > loop.noise() && decrease >= (cut ? 0.0 : 0.1 * promised) && decrease > damped;
+    if (falls && system.linearize_trial(loop.trial.x, loop.digits.plan).finite) {
+      loop.trial.gain = decrease / promised;
+      loop.trial.decrease = decrease;
+      record(loop, StepOutcome::accepted, Event::none, "second derivatives of the cost");
+      loop.digits.last_decrease = decrease / cost;
+      move_to_trial(loop, false);
+      system.accept_trial();
+      damping.streak = loop.lambda();
+      damping.last_accepted = true;
+      damping.second_order_at = loop.log.accepted;
+      damping.second_order_period = kPeriod;
+      return true;
+    }
+    if (falls) system.drop_trial();
+    for (double& s : step.step) s *= 0.5;
+    promised *= 0.75;
+  }
+  return true;
+}
+
+}  // namespace nlsq::inline v0

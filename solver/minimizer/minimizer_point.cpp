@@ -1,0 +1,68 @@
+// The point x: what is known there, and how it moves.
+#include "minimizer/loop.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+namespace nlsq::inline v0 {
+
+// Everything that belonged to the point before is forgotten here, and nowhere else.
+void move_to_trial(Loop& loop, bool by_undamped_step) {
+  Point& point = loop.point;
+  point.last_decrement = by_undamped_step ? point.first.decrement : 0;
+  point.last_step_size = point.first.step_size;
+  point.x.swap(loop.trial.x);
+  point.prepared = false;
+  point.cost_f64.reset();
+}
+
+void roll_back(Loop& loop) {
+  System& system = *loop.system;
+  Damping& damping = loop.damping;
+  loop.digits.wasted_work = std::max(loop.digits.wasted_work, system.counted_work() - loop.checkpoint.work);
+  record(loop, StepOutcome::promoted, Event::rollback, fmt::format("cost {:.9g} is above the checkpoint's", loop.cost()));
+  loop.nonmonotonic.end();
+  loop.trial.x = loop.checkpoint.x;
+  move_to_trial(loop, false);
+  loop.digits.plan = {Format::f64, Gram::f64};
+  damping.trust.restore(damping.trust.by_radius() ? TrustRegion::kMin : loop.options->initial_lambda);
+  damping.trust.forgive();
+  system.linearize(loop.point.x, loop.digits.plan);
+}
+
+// The linearization of x in the plan in force, with everything derived from it.
+void prepare_point(Loop& loop) {
+  System& system = *loop.system;
+  Point& point = loop.point;
+  if (system.known() && point.prepared) return;
+  if (!system.known()) system.linearize(point.x, loop.digits.plan);
+  Vector& norms = loop.trial.x;  // scratch until there is a trial point
+  system.column_norms(norms);
+  rules::remember_scale(norms, loop.scale);
+  system.prepare(point.x, loop.scale, loop.policy);
+  system.first_order(point.x, loop.lambda(), loop.damping.trusted_distance, point.first);
+  point.prepared = true;
+  for (PrecisionNote& note : system.take_notes()) {
+    record(loop, StepOutcome::promoted, note.event, std::move(note.reason), std::move(note.components));
+    ++loop.log.escalations;
+  }
+  if (!loop.low()) point.cost_f64 = system.at().cost;
+  else if (std::isinf(loop.checkpoint.noise) && point.x == loop.checkpoint.x) loop.checkpoint.noise = system.probed_cost_noise();
+}
+
+bool first_order_known(const Loop& loop) {
+  const FirstOrder& first = loop.point.first;
+  return first.usable && (first.condition <= kNormalCondition || loop.system->by_qr());
+}
+
+bool near_optimum(const Loop& loop) {
+  const FirstOrder& first = loop.point.first;
+  return first_order_known(loop) &&
+         rules::near_optimum(first.decrement, first.decrement_sigma, loop.cost(), loop.damping.trusted_distance);
+}
+
+// Damping only slows the last steps: it leaves λ/(λ + eigenvalue) of the distance. Not after one failed.
+bool undamped(const Loop& loop) { return near_optimum(loop) && loop.damping.last_accepted; }
+
+}  // namespace nlsq::inline v0

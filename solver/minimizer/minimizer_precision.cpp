@@ -1,0 +1,218 @@
+// What the digits in force allow: the scheduler's report, its decisions carried out, and the way back to the checkpoint.
+#include "minimizer/loop.hpp"
+
+#include "ablation.hpp"
+
+#include "kernels/kernel_table.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace nlsq::inline v0 {
+
+namespace {
+
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+
+// Passes thrown away beside those that served. Samples and probes are small beside either.
+double wasted_share(const Loop& loop) {
+  const double served = loop.system->counted_work() - loop.digits.wasted_work;
+  return served > 0 ? loop.digits.wasted_work / served : 0;
+}
+
+// What rules may ask for. NaN where it is not known.
+RuleValues rule_values(const Loop& loop) {
+  using V = RuleVariable;
+  const HealthReport& health = loop.health;
+  RuleValues v;
+  const double sigma = loop.sigma(), cost = loop.cost();
+  if (loop.step.factored) {
+    if (loop.step.condition > 0) v[V::condition] = health.kappa_lambda;
+    v[V::epsilon_j] = loop.low() || loop.low_gram() ? health.epsilon_j : 0;
+    v[V::epsilon_f] = cost > 0 ? health.cost_noise / cost : kNaN;
+    v[V::decrement] = sigma > 0 ? loop.step.nu / sigma : kNaN;
+  }
+  v[V::rho] = loop.trial.gain;
+  v[V::lambda] = health.lambda;
+  v[V::iteration] = loop.log.next;
+  v[V::rows] = static_cast<double>(loop.system->residuals());
+  v[V::n] = health.parameters;
+  v[V::nonfinite] = loop.system->at().nonfinite_tiles;
+  loop.system->rule_values(v);
+  return v;
+}
+
+std::string reason_of(const Loop& loop, const Decision& decision) {
+  const HealthReport& h = loop.health;
+  const Thresholds& t = loop.policy.thresholds;
+  switch (decision.event) {
+    case Event::rule: return loop.policy.rules[decision.rule->index].to_string();
+    case Event::overflow: return fmt::format("{:.1f} % of tiles leave the range of f32", 100 * h.nonfinite_tiles);
+    case Event::not_definite: return "normal matrix is not positive definite";
+    case Event::condition:
+      return fmt::format("condition {:.1e} > {:.1e}", h.kappa_lambda, condition_limit(h.plan.gram, h.parameters, t));
+    case Event::jacobian_error: return fmt::format("error of J {:.1e}, of the step {:.1e}", h.epsilon_j, h.contraction);
+    case Event::rejected_step:
+      return h.contraction_known ? fmt::format("error of the step {:.1e}", h.contraction) : "steps are rejected";
+    case Event::descent: return fmt::format("condition {:.1e}, error of J {:.1e}", h.kappa_lambda, h.epsilon_j_below);
+    case Event::gradient_noise:
+      return fmt::format("noise {:.1e} > {:g} * nu {:.1e}", std::max(h.gradient_noise, h.grid_noise), t.gradient_noise, h.nu);
+    case Event::cost_noise: return fmt::format("cost noise {:.1e}, predicted {:.1e}", h.cost_noise, h.predicted);
+    case Event::finishing:
+      if (!loop.point.first.usable) return fmt::format("cost down by {:.1e}", h.last_decrease);
+      return fmt::format("{:.1e} standard errors from the optimum", loop.point.first.decrement_sigma);
+    default: return "no acceptable step";
+  }
+}
+
+// Takes the step and knows its end in f64 at once. Costs of two precisions are not comparable; gradients in the metric of H
+// are, but for the noise of the one below f64. False: the step did not help.
+bool finish_in(Loop& loop, const PrecisionPlan& plan) {
+  if (gram_worth_keeping(loop)) return finish_with_gram_kept(loop, plan);
+  System& system = *loop.system;
+  propose(loop, true);
+  const bool finite = system.linearize_trial(loop.trial.x, plan).finite;
+  const bool falls = finite && (system.trial_gradient_falls(loop.step, 0, loop.health.gradient_noise) ||
+                                !rule_active(Rule::finishing_step_lowers_gradient));
+  if (!falls) {
+    system.drop_trial();
+    return false;
+  }
+  loop.trial.gain = kNaN;
+  record(loop, StepOutcome::accepted, Event::finishing,
+         fmt::format("{:.1e} standard errors from the optimum", loop.point.first.decrement_sigma));
+  ++loop.log.escalations;
+  loop.digits.plan = plan;
+  move_to_trial(loop, true);
+  system.accept_trial();
+  loop.damping.streak = loop.lambda();
+  loop.damping.last_accepted = true;
+  return true;
+}
+
+// The plan of the next point; what is known of this one serves still.
+void change_next(Loop& loop, const Decision& decision, std::string reason) {
+  record(loop, StepOutcome::promoted, decision.event, std::move(reason));
+  if (decision.event == Event::finishing) ++loop.log.escalations;
+  loop.digits.plan = decision.plan;
+}
+
+// A rule that asks for f64 residuals means, where those are f64 always, what derivatives are evaluated in.
+bool widen_by_rule(Loop& loop) {
+  System& system = *loop.system;
+  if (!system.derivatives_apart() || loop.policy.rules.empty()) return false;
+  const auto match = apply_rules(loop.policy.rules, rule_values(loop));
+  if (!match || match->change.residual != Format::f64 || !system.evaluate_widely()) return false;
+  escalate(loop, {system.at().plan, Event::rule}, loop.policy.rules[match->index].to_string());
+  return true;
+}
+
+}  // namespace
+
+void assess(Loop& loop) {
+  const System& system = *loop.system;
+  const PointModel& at = system.at();
+  const Digits& digits = loop.digits;
+  HealthReport& h = loop.health;
+  h = {};
+  h.plan = at.plan;
+  h.finite = at.finite;
+  h.nonfinite_tiles = at.nonfinite_tiles;
+  h.factored = loop.step.factored;
+  h.kappa_lambda = loop.step.condition;
+  h.lambda = undamped(loop) ? 0 : loop.lambda();
+  h.nu = loop.step.nu;
+  h.predicted = loop.step.predicted;
+  h.parameters = static_cast<int>(std::min<std::size_t>(system.parameters(), 1 << 30));
+  h.derivatives_apart = system.derivatives_apart();
+  h.undecided_in_a_row = digits.undecided_in_a_row;
+  h.sixteen_bits_pay = kernels().bf16_instructions;
+  h.rejected = digits.gram_rejected;
+  h.stalled = loop.ending.stalled;
+  h.good_steps = digits.good_steps;
+  h.descents = digits.descents;
+  h.wasted = wasted_share(loop);
+  h.last_decrease = digits.last_decrease;
+  h.gain = loop.trial.gain;
+  if (near_optimum(loop)) h.nearness = loop.point.first.decrement_sigma / loop.damping.trusted_distance;
+  loop.system->measure(loop.point.x, loop.step, h);
+}
+
+bool change_precision(Loop& loop) {
+  System& system = *loop.system;
+  if (widen_by_rule(loop)) return true;
+  const Decision decision = next_plan(loop.health, loop.policy, rule_values(loop));
+  if (decision.plan == system.at().plan) return false;
+  if (decision.event == Event::finishing && decision.at_trial && decision.plan == loop.digits.plan) return false;
+  const bool at_once = decision.event == Event::finishing && decision.at_trial && !system.derivatives_apart();
+  if (at_once && finish_in(loop, decision.plan)) return true;
+  std::string reason = reason_of(loop, decision);
+  if (decision.plan.gram < system.at().plan.gram) ++loop.digits.descents;
+  loop.digits.good_steps = 0;
+  if (decision.at_trial && !at_once) {
+    change_next(loop, decision, std::move(reason));
+    return false;
+  }
+  escalate(loop, decision, std::move(reason));
+  return true;
+}
+
+void escalate(Loop& loop, Decision decision, std::string reason) {
+  System& system = *loop.system;
+  Damping& damping = loop.damping;
+  std::vector<std::string> names = system.raise_blamed(decision, loop.health, loop.policy.thresholds);
+  if (!names.empty()) reason = fmt::format("{}: {}", fmt::join(names, ", "), reason);
+  record(loop, StepOutcome::promoted, decision.event, std::move(reason), std::move(names));
+  ++loop.log.escalations;
+  const bool finer_rows = decision.plan.residual != system.at().plan.residual;
+  loop.digits.wasted_work += system.pass_work(system.at().plan);
+  loop.digits.plan = decision.plan;
+  loop.digits.gram_rejected = false;
+  loop.digits.rejected_in_a_row = 0;
+  // Columns whose squares underflowed have no length below f64.
+  if (rule_active(Rule::promotion_forgets_scales)) loop.scale.clear();
+  if (rule_active(Rule::promotion_restores_damping)) damping.trust.restore(damping.streak);
+  damping.trust.forgive();
+  system.forget();
+  loop.point.prepared = false;
+  loop.point.cost_f64.reset();
+  loop.digits.undecided_in_a_row = 0;
+  loop.ending.stalled = false;
+  damping.last_accepted = true;
+  if (!finer_rows) return;
+  if (loop.log.accepted == 0) system.see_start_again();
+  // Now costs are true: a point worse than the last verified one is not kept.
+  system.linearize(loop.point.x, loop.digits.plan);
+  if (!system.at().finite) roll_back(loop);
+}
+
+// Whether f64 shows x to be worse than where the iteration started: low precision led astray. The start's cost is known in
+// f64, or in f32 up to its noise; only where that leaves the question open a pass tells.
+bool worse_than_checkpoint(Loop& loop) {
+  Checkpoint& checkpoint = loop.checkpoint;
+  if (checkpoint.x == loop.point.x || loop.cost() + checkpoint.noise < checkpoint.cost) return false;
+  if (checkpoint.noise > 0) {
+    checkpoint.cost = loop.system->cost(checkpoint.x, Format::f64);
+    checkpoint.noise = 0;
+  }
+  return loop.cost() > checkpoint.cost + loop.noise();
+}
+
+// Every few steps below f64 the point is compared with the last one verified, in f64.
+void verify_checkpoint(Loop& loop) {
+  Checkpoint& checkpoint = loop.checkpoint;
+  System& system = *loop.system;
+  checkpoint.unverified_steps = 0;
+  if (checkpoint.noise > 0) checkpoint.cost = system.cost(checkpoint.x, Format::f64);
+  checkpoint.noise = 0;
+  const double cost = system.cost(loop.point.x, Format::f64);
+  if (!(cost <= checkpoint.cost + loop.noise())) return roll_back(loop);
+  checkpoint.x = loop.point.x;
+  checkpoint.cost = cost;
+  checkpoint.work = system.counted_work();
+}
+
+}  // namespace nlsq::inline v0

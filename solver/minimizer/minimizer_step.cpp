@@ -1,0 +1,331 @@
+// One step: solved for, proposed, judged, accepted or rejected.
+#include "minimizer/loop.hpp"
+
+#include "ablation.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace nlsq::inline v0 {
+
+namespace {
+
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+constexpr int kHardFit = 10;  // iterations after which a fit is taken for a hard one
+constexpr double kMostBend = 0.75;  // 2‖D a‖/‖D s‖ beyond which the acceleration is not trusted
+
+using rules::Judgement;
+
+// By damping alone, or drawn back to the radius: 100 times ‖D x‖ at first (Moré 1978), or the whole first step from x = 0.
+void solve_at(Loop& loop, double lambda) {
+  loop.system->solve(lambda, loop.step);
+  if (loop.options->algorithm != Algorithm::dogleg || !loop.step.factored) return;
+  TrustRegion& trust = loop.damping.trust;
+  if (!trust.by_radius()) {
+    const double size = 100 * loop.scaled_size(), radius = size > 0 ? size : loop.step.scaled_norm;
+    if (radius > 0) trust.start_radius(radius);
+  }
+  if (!undamped(loop) && trust.by_radius()) loop.system->draw_back(trust.radius(), loop.step);
+}
+
+// The least damping, by factors of 4, that makes a minimum of the model with the curvature. Parameters that are eliminated
+// are not damped: where none does, JᵀJ alone is the model.
+void damp_negative_curvature(Loop& loop) {
+  constexpr double kMost = 1e8;
+  System& system = *loop.system;
+  TrustRegion& trust = loop.damping.trust;
+  while (system.curvature_in_use() && !loop.step.factored && loop.lambda() < kMost) {
+    trust.restore(std::fmax(4 * loop.lambda(), 1e-6));
+    system.solve(loop.lambda(), loop.step);
+  }
+  if (!system.curvature_in_use() || loop.step.factored) return;
+  system.forget_curvature();
+  trust.restore(loop.damping.streak);
+  loop.point.prepared = false;
+  prepare_point(loop);
+  solve_at(loop, loop.lambda());
+}
+
+// Damping, not more digits, is the cure for a matrix that is singular by nature.
+void damp_singular_matrix(Loop& loop) {
+  const bool apart = loop.system->derivatives_apart();
+  if (loop.low() || (apart && loop.low_gram())) return;
+  const double most = apart ? TrustRegion::kMax : 1e-6;  // a dense system has QR beyond that
+  const int patience = loop.observer ? loop.observer->most_invalid_steps() : 0;
+  for (double shift = 1e-14; !loop.step.factored && shift < most; shift *= 10) {
+    if (patience > 0 && loop.ending.invalid_in_a_row >= patience) break;
+    if (loop.lambda() >= shift) continue;
+    ++loop.ending.invalid_in_a_row;
+    loop.damping.trust.restore(shift);
+    solve_at(loop, shift);
+  }
+  if (loop.step.factored) loop.ending.invalid_in_a_row = 0;
+  else if (apart) loop.ending.stalled = true;
+}
+
+// The damped step promises less than the cost can show, the undamped one more: x lies in a narrow valley, and more damping
+// will not help. Once at a point, and no more after three times in vain.
+bool worth_less_damping(const Loop& loop) {
+  const Damping& damping = loop.damping;
+  const double gain = loop.point.first.decrement * loop.point.first.decrement;
+  return !loop.low() && loop.step.factored && !damping.reached_along_valley && damping.vain_reaches < 3 && !undamped(loop) &&
+         first_order_known(loop) && loop.step.predicted < 4 * loop.noise() && gain > 32 * loop.noise();
+}
+
+void reach_along_valley(Loop& loop) {
+  TrustRegion& trust = loop.damping.trust;
+  loop.damping.reached_along_valley = true;
+  if (trust.by_radius()) {
+    loop.system->solve(loop.lambda(), loop.step);
+    trust.reach(loop.step.scaled_norm);
+  }
+  while (loop.step.factored && loop.lambda() > 2 * TrustRegion::kMin && loop.step.predicted < 4 * loop.noise()) {
+    trust.restore(loop.lambda() / 4);
+    loop.system->solve(loop.lambda(), loop.step);
+  }
+}
+
+double expected_bend(const Loop& loop) {
+  const Damping& damping = loop.damping;
+  return damping.bent_length > 0 ? damping.bend * loop.step.scaled_norm / damping.bent_length : kNaN;
+}
+
+// Geodesic acceleration (options.hpp). Where derivatives cost far more than residuals it pays wherever steps bend.
+bool worth_accelerating(const Loop& loop) {
+  const System& system = *loop.system;
+  const Geodesic wish = loop.options->geodesic;
+  const bool possible = loop.step.factored && !undamped(loop) && !loop.damping.trust.by_radius() && !system.curvature_in_use();
+  if (!possible) return false;
+  if (system.derivatives_apart()) {
+    if (wish != Geodesic::automatic) return wish == Geodesic::always;
+    // It takes as many conjugate gradients as the step itself.
+    return !system.solves_iteratively() && rules::worth_accelerating(expected_bend(loop), loop.trial.gain);
+  }
+  const bool hard = wish == Geodesic::automatic && loop.log.next - loop.log.first >= kHardFit;
+  // It needs rows in f64. Below f64 that only pays where the Gram product dominates a pass.
+  const bool affordable = !loop.low() || (gradients_are_cheap(loop) && system.at().plan.gram >= Gram::f32_wide);
+  return (loop.geodesic || hard) && affordable;
+}
+
+void accelerate(Loop& loop) {
+  const double bend = loop.system->accelerate(loop.point.x, loop.scale, loop.step, kMostBend);
+  if (std::isnan(bend)) return;
+  loop.damping.bend = bend;
+  loop.damping.bent_length = loop.step.scaled_norm;
+}
+
+// Whether a pass that asks for the cost alone, before the one with the Gram matrix, has paid so far. That pass costs no more
+// than a gradient; where parameters are few that is too much for it to pay.
+bool worth_asking_cost_first(const Loop& loop) {
+  const Digits& digits = loop.digits;
+  if (loop.system->derivatives_apart()) return true;
+  if (digits.first_rejected == 0 || !gradients_are_cheap(loop)) return false;
+  const double ask = loop.system->gradient_work(), pass = loop.system->pass_work(digits.plan);
+  return digits.first_rejected * (pass - ask) > digits.first_accepted * ask;
+}
+
+// The cost may have risen, and still be below the reference point's by enough of what was promised since.
+bool falls_from_reference(Loop& loop, double after, double noise) {
+  Nonmonotonic& path = loop.nonmonotonic;
+  if (!path.on() || loop.low()) return false;
+  if (!path.started()) path.start(loop.cost());
+  const double decrease = path.decrease(after), promised = path.promised(loop.step.predicted);
+  if (!(decrease - noise >= rules::kLeastGain * promised)) return false;
+  loop.trial.gain = std::fmax(loop.trial.gain, decrease / promised);
+  return true;
+}
+
+// False: undecided, the noise covers the difference.
+bool judge_costs(Loop& loop, double before, double after, double noise) {
+  Trial& trial = loop.trial;
+  const double f64_gain = loop.observer ? loop.observer->least_gain() : rules::kLeastGain;
+  const bool demanding = loop.low() && rule_active(Rule::gain_ratio_below_f64);
+  const double least = (demanding ? loop.policy.thresholds.gain_ratio : f64_gain) * loop.step.predicted;
+  trial.decrease = before - after;
+  trial.gain = trial.decrease / loop.step.predicted;
+  trial.judgement = rules::judge(before, after, least, noise);
+  if (trial.judgement == Judgement::reject && falls_from_reference(loop, after, noise)) trial.judgement = Judgement::accept;
+  return trial.judgement != Judgement::undecided;
+}
+
+// Near the optimum cost differences drown in rounding while the gradient still speaks: accept iff it falls in the metric of H.
+void judge_by_gradient(Loop& loop) {
+  System& system = *loop.system;
+  Trial& trial = loop.trial;
+  if (!system.trial_known()) system.linearize_trial(trial.x, loop.digits.plan);
+  // Longer than x and than the residuals, for a decrease that f64 does not see: such a direction is not determined either.
+  const bool far = loop.step.scaled_norm > std::max(loop.scaled_size(), std::sqrt(2 * loop.cost()));
+  const bool falls = !far && system.trial().finite && system.trial_gradient_falls(loop.step, undamped(loop) ? 0 : loop.lambda(), 0);
+  trial.judgement = falls ? Judgement::accept : Judgement::reject;
+  trial.gain = falls ? 1 : kNaN;
+  if (!falls && loop.step.scaled_norm == 0) loop.ending.stalled = true;
+}
+
+// What the trial's cost says, and, where that is noise, what more digits or the gradient say.
+void judge_trial_cost(Loop& loop) {
+  System& system = *loop.system;
+  Point& point = loop.point;
+  const double noise = loop.low() ? system.probed_cost_noise() : loop.noise();
+  if (judge_costs(loop, loop.cost(), loop.trial.cost, noise)) {
+    loop.digits.undecided_in_a_row = 0;
+    return;
+  }
+  if (!loop.low() && !(system.derivatives_apart() && loop.low_gram())) return judge_by_gradient(loop);
+  if (!loop.low()) {  // more digits of J have to tell
+    loop.trial.judgement = Judgement::reject;
+    loop.ending.stalled = true;
+    return;
+  }
+  // Costs of different precisions are never subtracted: both again in f64.
+  ++loop.digits.undecided_in_a_row;
+  if (!rule_active(Rule::undecided_steps_are_judged_in_f64)) {
+    loop.trial.judgement = Judgement::reject;
+    return;
+  }
+  if (!point.cost_f64) point.cost_f64 = system.cost(point.x, Format::f64);
+  const double after = system.cost(loop.trial.x, Format::f64);
+  if (!judge_costs(loop, *point.cost_f64, after, loop.noise())) {
+    loop.trial.judgement = Judgement::reject;
+    loop.ending.stalled = true;
+  }
+}
+
+// A rejection: the damping grows, unless something else is to blame.
+void reject(Loop& loop, bool was_undamped) {
+  Damping& damping = loop.damping;
+  Digits& digits = loop.digits;
+  const bool first = damping.last_accepted;
+  damping.last_accepted = false;
+  // A failed undamped step says nothing about the damping, which is tried next.
+  if (was_undamped && !damping.trust.by_radius()) return;
+  digits.good_steps = 0;
+  ++digits.rejected_in_a_row;
+  // Before the damping is raised for it, once, the scheduler may lay the failure on the Gram matrix.
+  constexpr int kPatience = 2;  // where no sample tells what its rounding does to steps
+  const HealthReport& health = loop.health;
+  const bool suspect = health.contraction_known ? health.contraction > loop.policy.thresholds.rejected_contraction
+                                                : digits.rejected_in_a_row >= kPatience;
+  if (loop.low_gram() && !digits.gram_rejected && suspect) {
+    digits.gram_rejected = true;
+    return;
+  }
+  damping.trust.rejected(loop.step.scaled_norm, loop.trial.judgement != Judgement::invalid);
+  if (damping.trust.exhausted()) loop.ending.stalled = true;
+  if (damping.reached_along_valley && first) ++damping.vain_reaches;
+  damping.trusted_distance = 1;
+}
+
+void lower_damping(Loop& loop) {
+  TrustRegion& trust = loop.damping.trust;
+  const double gain = loop.trial.gain, bend = expected_bend(loop);
+  if (!loop.system->derivatives_apart()) return trust.accepted(gain, loop.step.scaled_norm);
+  // A rejection costs no derivatives: of a step that kept most of its promise damping is at least halved.
+  trust.accepted(gain > 0.5 ? std::max(gain, 0.9) : gain, loop.step.scaled_norm);
+  if (!trust.by_radius() && rules::model_was_exact(bend, gain)) trust.restore(std::max(TrustRegion::kMin, 0.1 * trust.lambda()));
+}
+
+void accept(Loop& loop, bool was_undamped) {
+  Damping& damping = loop.damping;
+  Digits& digits = loop.digits;
+  const double scale = std::max(loop.cost(), std::numeric_limits<double>::min()), ftol = loop.options->ftol;
+  const double decrease = loop.trial.decrease;
+  if (!loop.low() && ftol > 0 && std::fabs(decrease) <= ftol * scale && loop.step.predicted <= ftol * scale) {
+    loop.ending.stopped_by = "the cost's decrease fell below ftol in f64";
+  }
+  digits.last_decrease = decrease / scale;
+  move_to_trial(loop, was_undamped);
+  loop.system->accept_trial();
+  lower_damping(loop);
+  if (loop.nonmonotonic.started() && loop.nonmonotonic.accepted(loop.cost(), loop.step.predicted)) {
+    loop.checkpoint.x = loop.point.x;
+    loop.checkpoint.cost = loop.cost();
+    loop.checkpoint.noise = 0;
+  }
+  damping.streak = loop.lambda();
+  if (damping.reached_along_valley && damping.last_accepted) damping.vain_reaches = 0;
+  damping.last_accepted = true;
+  damping.reached_along_valley = false;
+  loop.ending.held_off = false;
+  digits.gram_rejected = false;
+  digits.rejected_in_a_row = 0;
+  ++digits.good_steps;
+  if (!loop.low() || !rule_active(Rule::checkpoints_are_verified)) return;
+  if (++loop.checkpoint.unverified_steps >= loop.policy.thresholds.checkpoint_steps) verify_checkpoint(loop);
+}
+
+}  // namespace
+
+void solve_step(Loop& loop) {
+  const auto begin = Loop::Clock::now();
+  loop.system->set_solve_accuracy(loop.digits.last_decrease);
+  solve_at(loop, undamped(loop) ? 0 : loop.lambda());
+  damp_negative_curvature(loop);
+  damp_singular_matrix(loop);
+  if (worth_less_damping(loop)) reach_along_valley(loop);
+  loop.log.time.solve += Loop::seconds_since(begin);
+}
+
+void propose(Loop& loop, bool exact) {
+  if (worth_accelerating(loop)) accelerate(loop);
+  if (undamped(loop)) loop.system->bend_last_approach(loop.point.x, loop.approach(), loop.step);
+  loop.system->plus(loop.point.x, loop.step, loop.trial.x, exact);
+}
+
+void judge(Loop& loop) {
+  System& system = *loop.system;
+  Trial& trial = loop.trial;
+  system.drop_trial();
+  trial.gain = kNaN;
+  const bool nowhere = undamped(loop) && rules::leads_nowhere(loop.step.scaled_norm, loop.scaled_size(), loop.cost());
+  if (trial.x == loop.point.x || !loop.step.factored || nowhere) {
+    trial.judgement = Judgement::reject;
+    loop.ending.stalled = loop.ending.stalled || trial.x == loop.point.x;
+    return;
+  }
+  // After a good step the next is likely to be good too: cost and linearization in one pass.
+  if ((loop.damping.last_accepted && !worth_asking_cost_first(loop)) || system.trial_needs_linearization()) {
+    const PointModel& there = system.linearize_trial(trial.x, loop.digits.plan, !undamped(loop));
+    trial.cost = there.finite ? there.cost : kNaN;
+  } else {
+    trial.cost = system.cost(trial.x, loop.digits.plan.residual);
+  }
+  if (!std::isfinite(trial.cost)) {
+    trial.judgement = Judgement::invalid;
+    return;
+  }
+  judge_trial_cost(loop);
+}
+
+void accept_or_reject(Loop& loop) {
+  System& system = *loop.system;
+  Trial& trial = loop.trial;
+  const bool was_undamped = undamped(loop);
+  std::string met;
+  const auto outcome = [&] {
+    if (trial.judgement == Judgement::accept) return StepOutcome::accepted;
+    return trial.judgement == Judgement::invalid ? StepOutcome::invalid : StepOutcome::rejected;
+  };
+  if (loop.observer) {
+    met = loop.observer->test_step(loop.point.x, trial.x, loop.cost(), trial.cost, trial.gain, outcome(), loop.step, loop.log.accepted);
+  }
+  // Derivatives may be missing where residuals are finite: no place to go on from.
+  if (trial.judgement == Judgement::accept && !system.trial_known()) {
+    if (!system.linearize_trial(trial.x, loop.digits.plan).finite) trial.judgement = Judgement::invalid;
+  }
+  const bool accepted = trial.judgement == Judgement::accept;
+  record(loop, outcome(), Event::none, system.curvature_in_use() ? "with the curvature of the residuals" : "");
+  if (loop.damping.last_accepted) ++(accepted ? loop.digits.first_accepted : loop.digits.first_rejected);
+  const TriedStep tried{loop.point.x, trial.x, trial.decrease, trial.cost, accepted, loop.step.factored, loop.log.accepted};
+  if (system.learn(tried)) loop.point.prepared = false;
+  if (accepted) accept(loop, was_undamped);
+  else reject(loop, was_undamped);
+  if (met.empty()) return;
+  if (system.derivatives_apart() && loop.digits.plan.gram < Gram::f64) {
+    escalate(loop, {{Format::f64, Gram::f64}, Event::finishing}, std::move(met));
+  } else {
+    loop.ending.stopped_by = std::move(met);
+  }
+}
+
+}  // namespace nlsq::inline v0

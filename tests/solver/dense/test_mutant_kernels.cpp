@@ -1,0 +1,428 @@
+// Kernels that ignore the format in their name are found out. A suite of checks, of counters and of rounding, is run on
+// the evaluator with every set of kernels, which must pass, and with mutants of each kernel, none of which may. Then whole
+// fits: what mutants do to them, and what of it the certificate sees.
+#include "dense/dense_evaluator.hpp"
+#include "kernels/kernel_sets.hpp"
+
+#include <nlsq/nlsq.hpp>
+#include "rows/residual_sources.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+using namespace nlsq;
+
+namespace {
+
+// The set in use while it lives.
+class InUse {
+ public:
+  explicit InUse(const KernelTable& table) { substitute_kernels(&table); }
+  ~InUse() { substitute_kernels(nullptr); }
+  InUse(const InUse&) = delete;
+  InUse& operator=(const InUse&) = delete;
+};
+
+constexpr std::size_t kRows = 5000;
+constexpr std::size_t n = 3;
+
+struct Rows {
+  std::vector<double> x, y;
+  std::unique_ptr<GraphRows> model;
+
+  Rows() {
+    for (std::size_t i = 0; i < kRows; ++i) {
+      x.push_back(static_cast<double>(i) / kRows);
+      y.push_back(3 * std::exp(-2 * x.back()) + 0.5 + 0.3 * std::sin(1e4 * x.back()));
+    }
+    const Formula formula = parse_formula("a*exp(-b*x)+c*x");
+    model = std::make_unique<GraphRows>(std::make_shared<FormulaResidual>(formula, false), std::make_shared<MemoryRows>(std::vector<Column>{x, y}),
+                                        Vector(n, 1.0), std::vector<int>{0, 1, 2});
+  }
+
+  // [J | r] as a pass gives them, and as they are.
+  template <class T>
+  std::vector<std::vector<double>> filled(const Vector& at) const {
+    constexpr bool single = std::is_same_v<T, float>;
+    std::vector<std::vector<double>> columns(n + 1);
+    KernelCounters unused;
+    const auto pass = model->begin(at, Fill::jacobian_and_residual, single);
+    for (std::size_t t = 0; t < model->tile_count(); ++t) {
+      const TileRange range = model->tile(t);
+      const auto add = [&](auto* const* tile) {
+        for (std::size_t j = 0; j <= n; ++j) columns[j].insert(columns[j].end(), tile[j], tile[j] + range.count);
+      };
+      if constexpr (single) add(pass->fill_f32(range.first, range.count, unused));
+      else add(pass->fill_f64(range.first, range.count, unused));
+    }
+    return columns;
+  }
+  // Of data and parameters of type T.
+  template <class T>
+  std::vector<std::vector<double>> exact(const Vector& p) const {
+    std::vector<std::vector<double>> columns(n + 1);
+    const auto given = [](double v) { return static_cast<long double>(static_cast<T>(v)); };
+    for (std::size_t i = 0; i < kRows; ++i) {
+      const long double at = given(x[i]), e = std::exp(-given(p[1]) * at), f = given(p[0]) * e + given(p[2]) * at;
+      columns[0].push_back(static_cast<double>(e));
+      columns[1].push_back(static_cast<double>(-given(p[0]) * at * e));
+      columns[2].push_back(static_cast<double>(at));
+      columns[3].push_back(static_cast<double>(f - given(y[i])));
+    }
+    return columns;
+  }
+};
+
+double relative(const std::vector<double>& a, const std::vector<double>& truth) {
+  double largest = 0, size = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    largest = std::max(largest, std::fabs(a[i] - truth[i]));
+    size = std::max(size, std::fabs(truth[i]));
+  }
+  return largest / size;
+}
+
+// Σ a b in long double, and Σ |a b|.
+struct Product {
+  long double sum = 0, size = 0;
+  Product(const std::vector<double>& a, const std::vector<double>& b) {
+    for (std::size_t i = 0; i < a.size(); ++i) {
+      sum += static_cast<long double>(a[i]) * b[i];
+      size += std::fabs(static_cast<long double>(a[i]) * b[i]);
+    }
+  }
+  double error(double value) const { return static_cast<double>(std::fabs(value - sum) / size); }
+};
+
+// What a plan's pass must have counted, and how much its sums must and may err.
+struct Expected {
+  const char* name;
+  PrecisionPlan plan;
+  std::uint64_t KernelCounters::* gram;  // the counter of the J'J products
+  double least, most;                    // error of J'J
+  double gradient;                       // most of J'r and r'r
+  std::uint64_t beside = 0;              // times J'r and r'r are formed apart from J'J
+};
+
+constexpr double kF64 = 1e-14;
+const Expected kPlans[] = {
+    {"f64", {Format::f64, Gram::f64}, &KernelCounters::gram_flops_f64, 0, kF64, kF64},
+    {"qr", {Format::f64, Gram::qr}, &KernelCounters::qr_flops_f64, 0, 1e-13, 1e-13},
+    {"f32 wide", {Format::f32, Gram::f32_wide}, &KernelCounters::gram_flops_f32_wide, 0, kF64, kF64},
+    {"f32 tile", {Format::f32, Gram::f32_tile}, &KernelCounters::gram_flops_f32, 1e-10, 2e-6, 2e-6},
+    {"bf16", {Format::f32, Gram::bf16}, &KernelCounters::gram_flops_bf16, 1e-5, 4e-3, kF64, 1},
+    {"f16", {Format::f32, Gram::f16}, &KernelCounters::gram_flops_f16, 1e-6, 5e-4, kF64, 1},
+    {"f64 rows, bf16", {Format::f64, Gram::bf16}, &KernelCounters::gram_flops_bf16, 1e-5, 4e-3, kF64, 2},
+    {"f64 rows, f32 tile", {Format::f64, Gram::f32_tile}, &KernelCounters::gram_flops_f32, 1e-10, 2e-6, kF64, 1},
+};
+
+// Everything that is wrong, in words. Empty for kernels that do what they say.
+std::vector<std::string> complaints() {
+  std::vector<std::string> found;
+  const auto require = [&](bool good, const std::string& what) {
+    if (!good) found.push_back(what);
+  };
+  const Rows rows;
+  const Vector at{2.5, 1.7, 0.6};
+  const auto f64 = rows.filled<double>(at), f32 = rows.filled<float>(at), exact = rows.exact<double>(at), exact_f32 = rows.exact<float>(at);
+  // Rows: as many digits as their format has, and no more; J_0 and J_1 are several operations each.
+  for (const std::size_t j : {0u, 1u, 3u}) {
+    require(relative(f64[j], exact[j]) < kF64, "f64 rows have fewer digits than f64");
+    require(relative(f32[j], exact_f32[j]) < 1e-5, "f32 rows have fewer digits than f32");
+    // What is computed in f64 and rounded once is the nearest float; several operations in f32 often are not.
+    double off = 0;
+    for (std::size_t i = 0; i < kRows; ++i) off += f32[j][i] != static_cast<double>(static_cast<float>(exact_f32[j][i])) ? 1 : 0;
+    require(off > 0.02 * kRows, "f32 rows are f64 rows, rounded");
+  }
+  for (const Expected& plan : kPlans) {
+    const auto wrong = [&](const char* what) { return std::string(plan.name) + ": " + what; };
+    DenseEvaluator evaluator(*rows.model);
+    const Linearization sums = evaluator.linearize(at, plan.plan);
+    const KernelCounters& k = evaluator.counters();
+    const bool low = plan.plan.residual == Format::f32;
+    require(k.rows_f32 == (low ? kRows : 0) && k.rows_f64 == (low ? 0 : kRows), wrong("rows counted in another format"));
+    require(k.*plan.gram > 0, wrong("no products counted in its format"));
+    const std::uint64_t all = k.gram_flops_f64 + k.gram_flops_f32 + k.gram_flops_f32_wide + k.gram_flops_f16 + k.gram_flops_bf16 + k.qr_flops_f64;
+    require(all - k.*plan.gram == plan.beside * 2 * (n + 1) * kRows, wrong("products counted in another format"));
+    const auto& truth = low ? f32 : f64;
+    double worst = 0, gradient = Product(truth[n], truth[n]).error(2 * sums.cost);
+    for (std::size_t i = 0; i < n; ++i) {
+      gradient = std::max(gradient, Product(truth[i], truth[n]).error(sums.gradient[i]));
+      for (std::size_t j = i; j < n; ++j) worst = std::max(worst, Product(truth[i], truth[j]).error(sums.normal(i, j)));
+    }
+    require(worst <= plan.most, wrong("J'J has fewer digits than it should"));
+    require(worst >= plan.least, wrong("J'J has more digits than its format"));
+    require(gradient <= plan.gradient, wrong("J'r has fewer digits than it should"));
+  }
+  DenseEvaluator evaluator(*rows.model);
+  const double cost = evaluator.cost(at, Format::f64).cost, low = evaluator.cost(at, Format::f32).cost;
+  require(Product(f64[n], f64[n]).error(2 * cost) <= kF64, "the cost in f64 has fewer digits");
+  require(cost != low, "the cost in f32 is that in f64");
+  require(evaluator.counters().rows_f64 == kRows && evaluator.counters().rows_f32 == kRows, "costs counted in another format");
+  return found;
+}
+
+// The best set of this machine, and a copy to spoil.
+const KernelTable& real() { return *available_kernels().back(); }
+
+struct Mutant {
+  const char* name;
+  std::function<void(KernelTable&)> spoil;
+};
+
+// Columns of one type as columns of another, padded as kernels ask.
+template <class To, class From>
+struct Converted {
+  std::vector<std::vector<To>> memory;
+  std::vector<const To*> columns;
+  Converted(const From* const* from, int count, std::size_t rows) {
+    for (int j = 0; j < count; ++j) {
+      if (from[j] == nullptr) {
+        columns.push_back(nullptr);
+        continue;
+      }
+      auto& column = memory.emplace_back((rows + 63) / 64 * 64);
+      std::transform(from[j], from[j] + rows, column.begin(), [](From v) { return static_cast<To>(v); });
+      columns.push_back(column.data());
+    }
+  }
+};
+
+// Rows of type T evaluated by the kernel of type Other, and counted as T.
+template <class T, class Other, class Run>
+void rows_by(Run run, const KernelStep* steps, std::size_t count, T* const* vectors, const T* uniforms, std::size_t rows, KernelCounters& counters) {
+  std::set<std::size_t> used, written;
+  std::int32_t most_uniforms = 0;
+  for (std::size_t s = 0; s < count; ++s) {
+    written.insert(static_cast<std::size_t>(steps[s].dst));
+    for (const std::int32_t o : steps[s].operands) {
+      if (o >= 0) used.insert(static_cast<std::size_t>(o));
+      else most_uniforms = std::max(most_uniforms, ~o + 1);
+    }
+  }
+  used.insert(written.begin(), written.end());
+  const std::size_t padded = (rows + 63) / 64 * 64;
+  std::vector<std::vector<Other>> memory;
+  std::vector<Other*> other(*used.rbegin() + 1, nullptr);
+  memory.reserve(used.size());
+  for (const std::size_t v : used) {
+    auto& column = memory.emplace_back(padded);
+    std::transform(vectors[v], vectors[v] + rows, column.begin(), [](T value) { return static_cast<Other>(value); });
+    other[v] = column.data();
+  }
+  std::vector<Other> constants(static_cast<std::size_t>(most_uniforms) + 1);
+  for (std::size_t k = 0; k + 1 < constants.size(); ++k) constants[k] = static_cast<Other>(uniforms[k]);
+  KernelCounters unused;
+  run(steps, count, other.data(), constants.data(), rows, &unused);
+  for (const std::size_t v : written) std::transform(other[v], other[v] + rows, vectors[v], [](Other value) { return static_cast<T>(value); });
+  counters.rows_f32 += std::is_same_v<T, float> ? rows : 0;
+  counters.rows_f64 += std::is_same_v<T, float> ? 0 : rows;
+}
+
+std::uint64_t flops(int n1, std::size_t rows) { return static_cast<std::uint64_t>(n1) * static_cast<std::uint64_t>(n1 + 1) * rows; }
+
+const Mutant kMutants[] = {
+    {"f32 rows by the f64 kernel, counted as f32",
+     [](KernelTable& t) {
+       t.decode_f32 = real().decode_f64;
+       t.run_steps_f32 = [](const KernelStep* steps, std::size_t count, float* const* vectors, const float* uniforms, std::size_t rows,
+                            KernelCounters* counters) { rows_by<float, double>(real().run_steps_f64, steps, count, vectors, uniforms, rows, *counters); };
+     }},
+    {"f64 rows by the f32 kernel, counted as f64",
+     [](KernelTable& t) {
+       t.decode_f64 = real().decode_f32;
+       t.run_steps_f64 = [](const KernelStep* steps, std::size_t count, double* const* vectors, const double* uniforms, std::size_t rows,
+                            KernelCounters* counters) { rows_by<double, float>(real().run_steps_f32, steps, count, vectors, uniforms, rows, *counters); };
+     }},
+    {"f32 rows counted as f64",
+     [](KernelTable& t) {
+       t.run_steps_f32 = [](const KernelStep* steps, std::size_t count, float* const* vectors, const float* uniforms, std::size_t rows,
+                            KernelCounters* counters) {
+         KernelCounters own;
+         real().run_steps_f32(steps, count, vectors, uniforms, rows, &own);
+         counters->rows_f64 += own.rows_f32;
+       };
+     }},
+    {"f32 rows not counted",
+     [](KernelTable& t) {
+       t.run_steps_f32 = [](const KernelStep* steps, std::size_t count, float* const* vectors, const float* uniforms, std::size_t rows, KernelCounters*) {
+         KernelCounters own;
+         real().run_steps_f32(steps, count, vectors, uniforms, rows, &own);
+       };
+     }},
+    {"f32 products by the f64 kernel",
+     [](KernelTable& t) {
+       t.gram_f32 = [](const float* const* columns, int n1, std::size_t rows, double* sums, KernelCounters* counters) {
+         const Converted<double, float> wide(columns, n1, rows);
+         real().gram_f64(wide.columns.data(), n1, rows, sums, counters);
+       };
+     }},
+    {"f32 tile sums in f64, counted as f32",
+     [](KernelTable& t) {
+       t.gram_f32 = [](const float* const* columns, int n1, std::size_t rows, double* sums, KernelCounters* counters) {
+         KernelCounters own;
+         real().gram_f32_wide(columns, n1, rows, sums, &own);
+         counters->gram_flops_f32 += own.gram_flops_f32_wide;
+       };
+     }},
+    {"wide sums in f32, counted as wide",
+     [](KernelTable& t) {
+       t.gram_f32_wide = [](const float* const* columns, int n1, std::size_t rows, double* sums, KernelCounters* counters) {
+         KernelCounters own;
+         real().gram_f32(columns, n1, rows, sums, &own);
+         counters->gram_flops_f32_wide += own.gram_flops_f32;
+       };
+     }},
+    {"f64 products of numbers rounded to f32, counted as f64",
+     [](KernelTable& t) {
+       t.gram_f64 = [](const double* const* columns, int n1, std::size_t rows, double* sums, KernelCounters* counters) {
+         const Converted<float, double> narrow(columns, n1, rows);
+         KernelCounters own;
+         real().gram_f32_wide(narrow.columns.data(), n1, rows, sums, &own);
+         counters->gram_flops_f64 += own.gram_flops_f32_wide;
+       };
+     }},
+    {"bf16 products of unrounded numbers, counted as bf16",
+     [](KernelTable& t) {
+       t.gram_bf16 = [](const float* const* columns, int n1, std::size_t rows, double* sums, KernelCounters* counters) {
+         KernelCounters own;
+         real().gram_f32_wide(columns, n1, rows, sums, &own);
+         counters->gram_flops_bf16 += flops(n1 - 1, rows);
+         counters->gram_flops_f32_wide += 2 * static_cast<std::uint64_t>(n1) * rows;
+       };
+     }},
+    {"bf16 products by the f32 kernel, counted as f32",
+     [](KernelTable& t) { t.gram_bf16 = real().gram_f32; }},
+    {"residuals rounded to bf16 beside J",
+     [](KernelTable& t) {
+       t.gram_bf16 = [](const float* const* columns, int n1, std::size_t rows, double* sums, KernelCounters* counters) {
+         const std::vector<float> zero((rows + 63) / 64 * 64);
+         std::vector<const float*> more(columns, columns + n1);
+         more.push_back(zero.data());  // so that the residuals are no longer last
+         std::vector<double> triangle(static_cast<std::size_t>((n1 + 1) * (n1 + 2) / 2));
+         KernelCounters own;
+         real().gram_bf16(more.data(), n1 + 1, rows, triangle.data(), &own);
+         for (int i = 0, from = 0, to = 0; i < n1; ++i, ++from) {
+           for (int j = i; j < n1; ++j) sums[to++] += triangle[static_cast<std::size_t>(from++)];
+         }
+         counters->gram_flops_bf16 += flops(n1 - 1, rows);
+         counters->gram_flops_f32_wide += 2 * static_cast<std::uint64_t>(n1) * rows;
+       };
+     }},
+    {"J'r of f64 rows in f32, counted as f64",
+     [](KernelTable& t) {
+       t.gradient_f64 = [](const double* const* columns, int n1, std::size_t rows, double* sums, KernelCounters* counters) {
+         const Converted<float, double> narrow(columns, n1, rows);
+         KernelCounters own;
+         real().gradient_f32_wide(narrow.columns.data(), n1, rows, sums, &own);
+         counters->gram_flops_f64 += own.gram_flops_f32_wide;
+       };
+     }},
+    {"QR of rows rounded to f32",
+     [](KernelTable& t) {
+       t.qr_fold = [](double* R, std::size_t stride, int n1, double* const* columns, std::size_t rows, KernelCounters* counters) {
+         for (int j = 0; j < n1; ++j) {
+           for (std::size_t i = 0; i < rows; ++i) columns[j][i] = static_cast<double>(static_cast<float>(columns[j][i]));
+         }
+         real().qr_fold(R, stride, n1, columns, rows, counters);
+       };
+     }},
+};
+
+}  // namespace
+
+TEST_CASE("every set of kernels does in each format what its counters say") {
+  for (const KernelTable* table : available_kernels()) {
+    CAPTURE(std::string(table->name));
+    const InUse use(*table);
+    for (const std::string& complaint : complaints()) FAIL_CHECK(complaint);
+  }
+}
+
+TEST_CASE("no mutant of a kernel passes") {
+  for (const Mutant& mutant : kMutants) {
+    KernelTable table = real();
+    mutant.spoil(table);
+    const InUse use(table);
+    const auto found = complaints();
+    CAPTURE(std::string(mutant.name));
+    CHECK_FALSE(found.empty());
+  }
+}
+
+namespace {
+
+struct Fit {
+  std::vector<double> x, y;
+  Fit() {
+    for (int i = 0; i < 60000; ++i) {
+      x.push_back(5e-5 * i);
+      y.push_back(2 * std::exp(-0.9 * x.back()) + 1 + 1e-3 * std::sin(1e3 * i));
+    }
+  }
+  FitResult operator()(const char* policy) const {
+    FitOptions options;
+    options.precision = PrecisionPolicy::parse(policy);
+    return curve_fit("a*exp(-b*x)+c", x, y, {{"a", 1}, {"b", 1}, {"c", 0}}, options);
+  }
+};
+
+void spoil(KernelTable& table, const std::string& name) {
+  for (const Mutant& mutant : kMutants) {
+    if (mutant.name == name) return mutant.spoil(table);
+  }
+  FAIL("no mutant is called " << name);
+}
+
+}  // namespace
+
+TEST_CASE("each iteration's counters show its plan, in whole fits under every policy, and mutants that count honestly break that") {
+  const Fit fit;
+  const auto shows = [](const FitResult& result) {
+    KernelCounters k;  // so far: a point's rows may have been evaluated an iteration before it is the start of one
+    for (const IterationSummary& it : result.summary.iterations) {
+      k.add(it.counters);
+      if ((it.plan.residual == Format::f32 ? k.rows_f32 : k.rows_f64) < it.rows) return false;
+      if (it.plan.gram == Gram::f32_tile && k.gram_flops_f32 == 0) return false;
+      if (it.plan.gram == Gram::f32_wide && k.gram_flops_f32_wide == 0) return false;
+      if (it.plan.gram == Gram::f16 && k.gram_flops_f16 == 0) return false;
+      if (it.plan.gram == Gram::bf16 && k.gram_flops_bf16 == 0) return false;
+    }
+    return true;
+  };
+  for (const char* policy : {"auto", "f32", "f64", "bf16", "always_f32", "always_f16"}) {
+    CAPTURE(std::string(policy));
+    const FitResult honest = fit(policy);
+    CHECK(honest.success());
+    CHECK(shows(honest));
+  }
+  for (const auto& [policy, mutant] : {std::pair{"f32", "f32 rows counted as f64"}, std::pair{"always_f32", "f32 products by the f64 kernel"},
+                                       std::pair{"bf16", "bf16 products by the f32 kernel, counted as f32"}}) {
+    CAPTURE(std::string(mutant));
+    KernelTable table = real();
+    spoil(table, mutant);
+    const InUse use(table);
+    CHECK_FALSE(shows(fit(policy)));
+  }
+}
+
+TEST_CASE("f64 rows by the f32 kernel are never certified: the certificate asks the formula itself") {
+  const Fit fit;
+  KernelTable table = real();
+  spoil(table, "f64 rows by the f32 kernel, counted as f64");
+  const InUse use(table);
+  for (const char* policy : {"auto", "f64", "f32"}) {
+    CAPTURE(std::string(policy));
+    const FitResult result = fit(policy);
+    CHECK_FALSE(result.success());
+    CHECK_FALSE(result.summary.certificate.recheck_passed);
+  }
+}

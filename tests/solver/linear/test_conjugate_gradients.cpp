@@ -1,0 +1,382 @@
+// Steps by conjugate gradients on the Schur complement as an operator, against dense algebra and against the factor.
+#include "linear/conjugate_gradients.hpp"
+#include "blocks/prepared_problem.hpp"
+
+#include <bal.hpp>
+
+#include <nlsq/curve_fit.hpp>
+#include <nlsq/error.hpp>
+#include <nlsq/problem.hpp>
+#include <nlsq/problem_control.hpp>
+
+#include <Eigen/Cholesky>
+#include <Eigen/Core>
+#include <Eigen/QR>
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+#include <string>
+#include <vector>
+
+using namespace nlsq;
+
+namespace {
+
+// Symmetric, with these eigenvalues in random directions.
+Eigen::MatrixXd matrix_with(const Eigen::VectorXd& values, unsigned seed) {
+  std::mt19937 random(seed);
+  Eigen::MatrixXd A(values.size(), values.size());
+  for (Eigen::Index i = 0; i < A.size(); ++i) A.data()[i] = static_cast<double>(random()) / 4294967296.0 - 0.5;
+  const Eigen::MatrixXd Q = A.householderQr().householderQ();
+  return Q * values.asDiagonal() * Q.transpose();
+}
+
+CgResult solve(const Eigen::MatrixXd& A, const Eigen::VectorXd& scale, const Eigen::VectorXd& b, Eigen::VectorXd& x, const CgGoal& goal) {
+  ConjugateGradients gradients;
+  x = Eigen::VectorXd::Constant(b.size(), 7);  // must not count
+  return gradients.solve(
+      [&](std::span<const double> in, std::span<double> out) {
+        Eigen::Map<Eigen::VectorXd>(out.data(), b.size()) = A * Eigen::Map<const Eigen::VectorXd>(in.data(), b.size());
+      },
+      [&](std::span<const double> in, std::span<double> out) {
+        for (std::size_t i = 0; i < in.size(); ++i) out[i] = in[i] / scale[static_cast<Eigen::Index>(i)];
+      },
+      std::span(b.data(), static_cast<std::size_t>(b.size())), std::span(x.data(), static_cast<std::size_t>(x.size())), goal);
+}
+
+void add_all(Problem& problem, bal::Problem& scene) {
+  for (int c = 0; c < scene.cameras; ++c) problem.add_parameter_block(scene.camera(c), 9);
+  for (int p = 0; p < scene.points; ++p) problem.add_parameter_block(scene.point(p), 3);
+  for (const bal::Observation& o : scene.observations) {
+    problem.add_residual_block<2>(bal::Reprojection{o.x, o.y}, nullptr, {scene.camera(o.camera), scene.point(o.point)});
+  }
+}
+
+SolverOptions by(StepSolver how, const char* policy = "auto", int threads = 1) {
+  SolverOptions options;
+  options.step_solver = how;
+  options.precision = PrecisionPolicy::parse(policy);
+  options.threads = threads;
+  return options;
+}
+
+Summary solve_scene(bal::Problem& scene, const SolverOptions& options) {
+  Problem problem;
+  add_all(problem, scene);
+  return solve(problem, options);
+}
+
+// Two cameras at most see each point, and three numbers are what a functor of three blocks depends on.
+struct Triple {
+  static constexpr int residuals = 2;
+  double a, b;
+  template <class T>
+  bool operator()(const T* left, const T* right, const T* point, T* r) const {
+    r[0] = left[0] * point[0] - right[1] * point[1] + a;
+    r[1] = right[0] + point[0] * point[1] - left[1] * b;
+    return true;
+  }
+};
+
+BlockRef two(std::vector<double>& numbers, std::size_t k) { return std::span(numbers).subspan(2 * k, 2); }
+
+struct Link {
+  double step;
+  template <class T>
+  bool operator()(const T* a, const T* b, T* r) const {
+    r[0] = b[0] - a[0] - step;
+    r[1] = b[1] * b[1] - a[1] - 0.1 * step;
+    return true;
+  }
+};
+
+struct Anchor {
+  template <class T>
+  bool operator()(const T* a, T* r) const {
+    r[0] = a[0] - 1.0;
+    r[1] = a[1] - 0.5;
+    return true;
+  }
+};
+
+// A step of the first linear model, by every way. `scene`: at its start.
+template <class R>
+BlockStep step_of(Problem& problem, StepSolver how, Preconditioner preconditioner, double lambda, const CgGoal& goal, int threads = 1) {
+  Problem::Impl& impl = problem.impl();
+  impl.close_gaps();
+  Parallelism parallelism;
+  parallelism.threads = threads;
+  std::vector<double> x = numbers_of(impl), r;
+  PreparedProblem prepared(impl, x, parallelism, how, nullptr, nullptr);
+  prepared.model.cost(x, r);
+  prepared.model.linearize<R>(x, r);
+  prepared.solver.gather<R, double>(prepared.model.records<R>(), [&](std::size_t first, std::size_t last) { prepared.model.finish<R>(first, last); });
+  std::vector<double> scale;
+  for (const double square : prepared.solver.squares()) scale.push_back(square > 0 ? std::sqrt(square) : 1);
+  BlockStep step;
+  prepared.solver.aim(preconditioner, goal);
+  prepared.solver.solve<R, double>(prepared.model.records<R>(), lambda, scale, step);
+  return step;
+}
+
+double distance(const BlockStep& a, const BlockStep& b) {
+  double squares = 0, size = 0;
+  for (std::size_t j = 0; j < a.step.size(); ++j) {
+    squares += std::pow(a.step[j] - b.step[j], 2);
+    size += b.step[j] * b.step[j];
+  }
+  return std::sqrt(squares / size);
+}
+
+constexpr CgGoal kExact{.eta = 1e-14, .residual = 1e-12, .most = 5000};
+
+}  // namespace
+
+TEST_CASE("Conjugate gradients solve a dense system as Cholesky does, in no more steps than it has eigenvalues") {
+  Eigen::VectorXd values(40);
+  for (Eigen::Index i = 0; i < values.size(); ++i) values[i] = 1 + static_cast<double>(i % 5);
+  const Eigen::MatrixXd A = matrix_with(values, 3);
+  const Eigen::VectorXd b = Eigen::VectorXd::LinSpaced(40, -1, 2);
+  Eigen::VectorXd x;
+  const CgResult result = solve(A, Eigen::VectorXd::Ones(40), b, x, {.eta = 1e-12, .residual = 1e-12, .most = 100});
+  CHECK(result.reached);
+  CHECK(result.definite);
+  CHECK(result.iterations <= 6);  // five eigenvalues
+  CHECK((x - A.llt().solve(b)).norm() <= 1e-11 * x.norm());
+  CHECK(std::fabs(result.leftover) <= 1e-12 * x.dot(b));
+}
+
+TEST_CASE("The test of Nash and Sofer ends them early, with a step that has most of the decrease") {
+  Eigen::VectorXd values(200);
+  for (Eigen::Index i = 0; i < values.size(); ++i) values[i] = std::pow(10.0, 4.0 * static_cast<double>(i) / 199);
+  const Eigen::MatrixXd A = matrix_with(values, 5);
+  const Eigen::VectorXd b = A * Eigen::VectorXd::Ones(200), exact = A.llt().solve(b);
+  const auto decrease = [&](const Eigen::VectorXd& x) { return b.dot(x) - 0.5 * x.dot(A * x); };
+  int last = 0;
+  for (const double eta : {0.5, 0.1, 1e-2, 1e-4}) {
+    Eigen::VectorXd x;
+    const CgResult result = solve(A, A.diagonal(), b, x, {.eta = eta, .residual = 1, .most = 1000});
+    CAPTURE(eta);
+    CHECK(result.reached);
+    CHECK(result.iterations >= last);
+    CHECK(decrease(x) <= decrease(exact) * (1 + 1e-12));
+    CHECK(decrease(x) >= decrease(exact) * (1 - eta));
+    last = result.iterations;
+  }
+  CHECK(last > 10);
+}
+
+TEST_CASE("A singular system with a right-hand side in its range is solved, one of the wrong sign is seen") {
+  Eigen::VectorXd values = Eigen::VectorXd::LinSpaced(30, 1, 9);
+  values.head(4).setZero();
+  Eigen::MatrixXd A = matrix_with(values, 7);
+  const Eigen::VectorXd b = A * Eigen::VectorXd::LinSpaced(30, 1, 2);
+  Eigen::VectorXd x;
+  CgResult result = solve(A, Eigen::VectorXd::Ones(30), b, x, {.eta = 1e-10, .residual = 1e-10, .most = 200});
+  CHECK(result.reached);
+  CHECK((A * x - b).norm() <= 1e-9 * b.norm());
+  values[0] = -5;
+  A = matrix_with(values, 7);
+  result = solve(A, Eigen::VectorXd::Ones(30), b + 3 * matrix_with(values, 7).col(0), x, {.eta = 1e-10, .residual = 1e-10, .most = 200});
+  CHECK_FALSE(result.definite);
+  CHECK(x.allFinite());
+  result = solve(A, Eigen::VectorXd::Ones(30), Eigen::VectorXd::Zero(30), x, {});
+  CHECK(result.reached);
+  CHECK(result.iterations == 0);
+  CHECK(x.isZero());
+}
+
+TEST_CASE("A step by the operator is the factor's, for both preconditioners, in both formats of J and with blocks of any kind") {
+  const auto check = [](Problem& problem, double tolerance) {
+    for (const double lambda : {1e-1, 1e-4}) {
+      const BlockStep factored = step_of<double>(problem, StepSolver::factored, Preconditioner::jacobi, lambda, kExact);
+      const BlockStep narrow = step_of<float>(problem, StepSolver::factored, Preconditioner::jacobi, lambda, kExact);
+      REQUIRE(factored.factored);
+      CHECK(factored.iterations == 0);
+      for (const Preconditioner preconditioner : {Preconditioner::jacobi, Preconditioner::schur_jacobi}) {
+        CAPTURE(lambda);
+        CAPTURE(static_cast<int>(preconditioner));
+        const BlockStep step = step_of<double>(problem, StepSolver::iterative, preconditioner, lambda, kExact);
+        REQUIRE(step.factored);
+        CHECK(step.reached);
+        CHECK(step.iterations > 0);
+        CHECK(distance(step, factored) <= tolerance);
+        CHECK(step.predicted == doctest::Approx(factored.predicted).epsilon(1e-9));
+        CHECK(step.decrement == doctest::Approx(factored.decrement).epsilon(1e-9));
+        CHECK(distance(step_of<float>(problem, StepSolver::iterative, preconditioner, lambda, kExact), narrow) <= tolerance);
+      }
+    }
+  };
+  SUBCASE("bundles") {
+    bal::Problem scene = bal::generate(12, 150, 700, 4);
+    Problem problem;
+    add_all(problem, scene);
+    check(problem, 1e-7);
+  }
+  SUBCASE("two cameras and a point to a residual block, in any order") {
+    std::mt19937 random(8);
+    const auto uniform = [&] { return static_cast<double>(random()) / 4294967296.0 + 0.2; };
+    std::vector<double> cameras(2 * 9), points(2 * 60);
+    for (double& v : cameras) v = uniform();
+    for (double& v : points) v = uniform();
+    Problem problem;
+    for (std::size_t k = 0; k < 240; ++k) {
+      const std::size_t left = random() % 9, right = (left + 1 + random() % 8) % 9;
+      problem.add_residual_block(Triple{uniform(), uniform()}, nullptr, {two(cameras, left), two(cameras, right), two(points, k % 60)});
+    }
+    check(problem, 1e-8);
+  }
+}
+
+TEST_CASE("A step that is cut short has what its own quadratic says") {
+  bal::Problem scene = bal::generate(12, 150, 700, 4);
+  Problem problem;
+  add_all(problem, scene);
+  const BlockStep exact = step_of<double>(problem, StepSolver::factored, Preconditioner::jacobi, 1e-4, kExact);
+  constexpr double kLambda = 1e-4;
+  // What conjugate gradients minimise: the model with the damping in it.
+  const auto decrease = [](const BlockStep& step) { return step.predicted - 0.5 * kLambda * step.scaled_norm * step.scaled_norm; };
+  double last = 0;
+  for (const int most : {1, 3, 10, 30}) {
+    const BlockStep step = step_of<double>(problem, StepSolver::iterative, Preconditioner::schur_jacobi, 1e-4, {.eta = 1e-14, .residual = 1e-12, .most = most});
+    CHECK(step.factored);
+    CHECK_FALSE(step.reached);
+    CHECK(step.iterations == most);
+    CHECK(decrease(step) > last);
+    CHECK(decrease(step) <= decrease(exact) * (1 + 1e-9));
+    last = decrease(step);
+  }
+}
+
+TEST_CASE("Both ways end in one minimum of a bundle adjustment, and the summary says how") {
+  bal::Problem start = bal::generate(15, 300, 1800, 2), factored = start, iterative = start;
+  const Summary direct = solve_scene(factored, by(StepSolver::factored));
+  CHECK(direct.linear_iterations == 0);
+  CHECK(direct.step_solver == "a dense factor of 135 unknowns");
+  for (const Preconditioner preconditioner : {Preconditioner::jacobi, Preconditioner::schur_jacobi}) {
+    for (const char* policy : {"auto", "f64"}) {
+      iterative = start;
+      SolverOptions options = by(StepSolver::iterative, policy);
+      options.preconditioner = preconditioner;
+      const Summary summary = solve_scene(iterative, options);
+      CAPTURE(policy);
+      CHECK(summary.final_cost == doctest::Approx(direct.final_cost).epsilon(1e-9));
+      CHECK(summary.termination == Termination::converged);
+      // Seven directions are a gauge: never CONVERGED, and the rank is not looked at.
+      CHECK(summary.verdict == Verdict::tolerance);
+      CHECK(summary.certificate.passed);
+      CHECK(summary.certificate.rank == -1);
+      CHECK(summary.message.find("rank not examined") != std::string::npos);
+      CHECK(summary.step_solver.starts_with("conjugate gradients on 135 unknowns"));
+      int steps = 0;
+      for (const IterationSummary& it : summary.iterations) {
+        if (it.outcome != StepOutcome::promoted) CHECK(it.linear_iterations > 0);
+        steps += it.linear_iterations;
+      }
+      CHECK(summary.linear_iterations >= steps);
+      CHECK(summary.trace_report().find("conjugate gradients") != std::string::npos);
+    }
+  }
+}
+
+TEST_CASE("Blocks of the Schur complement are all of it where each point is seen once: one iteration, and one to see it") {
+  bal::Problem scene = bal::generate(5, 200, 200, 4);
+  Problem problem;
+  add_all(problem, scene);
+  const CgGoal goal{.eta = 1e-6, .residual = 1e-6, .most = 5000};
+  const BlockStep schur = step_of<double>(problem, StepSolver::iterative, Preconditioner::schur_jacobi, 1e-4, goal);
+  const BlockStep jacobi = step_of<double>(problem, StepSolver::iterative, Preconditioner::jacobi, 1e-4, goal);
+  CHECK(schur.iterations <= 2);
+  CHECK(jacobi.iterations > 4);
+  CHECK(distance(jacobi, schur) < 1e-4);
+}
+
+TEST_CASE("Conjugate gradients give the same bits on any number of threads") {
+  const bal::Problem start = bal::generate(40, 3000, 18000, 2, 0.5, 0.01, true);
+  bal::Problem one = start;
+  SolverOptions options = by(StepSolver::iterative);
+  options.max_iterations = 8;
+  const Summary first = solve_scene(one, options);
+  for (const int threads : {2, 3, 8}) {
+    bal::Problem other = start;
+    options.threads = threads;
+    const Summary summary = solve_scene(other, options);
+    CAPTURE(threads);
+    CHECK(other.parameters == one.parameters);
+    CHECK(summary.linear_iterations == first.linear_iterations);
+    CHECK(summary.final_cost == first.final_cost);
+  }
+}
+
+TEST_CASE("Where conjugate gradients run into their limit, steps still lower the cost and nothing is certified") {
+  bal::Problem scene = bal::generate(30, 400, 1200, 6);  // a ring of narrow views: ill-conditioned
+  SolverOptions options = by(StepSolver::iterative);
+  options.preconditioner = Preconditioner::jacobi;
+  options.max_linear_iterations = 3;
+  options.max_iterations = 60;
+  const Summary summary = solve_scene(scene, options);
+  CHECK(summary.final_cost < 0.5 * summary.initial_cost);
+  CHECK(summary.verdict != Verdict::converged);
+  CHECK(summary.verdict != Verdict::rank_deficient);
+  CHECK_FALSE(summary.certificate.passed);
+  for (const IterationSummary& it : summary.iterations) CHECK(it.linear_iterations <= 16);
+  for (const double v : scene.parameters) REQUIRE(std::isfinite(v));
+}
+
+TEST_CASE("A problem without points is solved by conjugate gradients too, and bounds hold") {
+  const auto run = [](StepSolver how, std::vector<double>& x) {
+    x.assign(2 * 50, 0.7);
+    Problem problem;
+    problem.add_residual_block<2>(Anchor{}, nullptr, {two(x, 0)});
+    for (std::size_t k = 0; k + 1 < 50; ++k) {
+      problem.add_residual_block<2>(Link{0.1 + 0.01 * static_cast<double>(k % 7)}, nullptr, {two(x, k), two(x, k + 1)});
+    }
+    problem.set_upper_bound(&x[20], 0, 1.05);
+    return solve(problem, by(how));
+  };
+  std::vector<double> factored, iterative;
+  const Summary direct = run(StepSolver::factored, factored), summary = run(StepSolver::iterative, iterative);
+  CHECK(summary.linear_iterations > 0);
+  CHECK(summary.final_cost == doctest::Approx(direct.final_cost).epsilon(1e-8));
+  CHECK(iterative[20] <= 1.05);
+  for (std::size_t i = 0; i < factored.size(); ++i) CHECK(iterative[i] == doctest::Approx(factored[i]).epsilon(1e-5));
+}
+
+TEST_CASE("Steps are factored where nothing is said and a factor is cheap, and by iteration where S would be large and full") {
+  bal::Problem small = bal::generate(12, 150, 700, 4);
+  SolverOptions options;
+  options.max_iterations = 1;
+  CHECK(solve_scene(small, options).linear_iterations == 0);
+  // 1,200 cameras that see points with each other everywhere: S would have 10,800 unknowns and most of its blocks.
+  bal::Problem full = bal::generate(1200, 12000, 120000, 1, 0.5, 0.01, true), banded = bal::generate(1200, 12000, 120000, 1);
+  CHECK(solve_scene(full, options).step_solver.starts_with("conjugate gradients on 10800"));
+  CHECK(solve_scene(banded, options).step_solver == "a sparse factor of 10800 unknowns");
+}
+
+TEST_CASE("Options of conjugate gradients are checked, and refused where there are no blocks") {
+  Problem problem;
+  double x[1] = {1};
+  problem.add_residual_block<1>([](const auto* p, auto* r) { r[0] = p[0] - 2.0; return true; }, nullptr, {x});
+  SolverOptions options;
+  options.eta = 0;
+  CHECK_THROWS_AS(solve(problem, options), ValidationError);
+  options.eta = 0.1;
+  options.max_linear_iterations = 0;
+  CHECK_THROWS_AS(solve(problem, options), ValidationError);
+  FitOptions fit;
+  fit.step_solver = StepSolver::iterative;
+  const std::vector<double> t{1, 2, 3}, y{1, 2, 3};
+  CHECK_THROWS_AS(curve_fit("a*x", t, y, {{"a", 1}}, fit), ValidationError);
+}
+
+TEST_CASE("Geodesic acceleration that is asked for goes through conjugate gradients") {
+  bal::Problem start = bal::generate(10, 120, 600, 3), plain = start, bent = start;
+  SolverOptions options = by(StepSolver::iterative, "f64");
+  const Summary without = solve_scene(plain, options);
+  options.geodesic = Geodesic::always;
+  const Summary with = solve_scene(bent, options);
+  CHECK(with.final_cost == doctest::Approx(without.final_cost).epsilon(1e-9));
+  CHECK(with.linear_iterations > 0);
+}

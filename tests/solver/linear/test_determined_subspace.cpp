@@ -1,0 +1,94 @@
+// What a triangle determines: the way by its inverse, for many parameters, beside the way by singular values.
+#include "linear/determined_subspace.hpp"
+
+#include <doctest/doctest.h>
+#include <Eigen/Dense>
+
+#include <cmath>
+#include <limits>
+#include <random>
+
+using namespace nlsq;
+
+namespace {
+
+// Columns of length one, n of them, with `twins` of them nearly or wholly copies of their neighbours.
+struct Problem {
+  Eigen::MatrixXd R;
+  Eigen::VectorXd z;
+  std::vector<double> scale;
+
+  Problem(Eigen::Index n, double apart, int twins) {
+    std::mt19937 random(static_cast<unsigned>(n));
+    std::normal_distribution<double> normal;
+    Eigen::MatrixXd A(3 * n, n);
+    for (Eigen::Index j = 0; j < n; ++j) {
+      for (Eigen::Index i = 0; i < 3 * n; ++i) A(i, j) = normal(random);
+    }
+    for (int k = 0; k < twins; ++k) A.col(2 * k + 1) = A.col(2 * k) + apart * A.col(2 * k + 1);
+    A.colwise().normalize();
+    R = Eigen::HouseholderQR<Eigen::MatrixXd>(A).matrixQR().topRows(n).triangularView<Eigen::Upper>();
+    z.resize(n);
+    for (Eigen::Index j = 0; j < n; ++j) {
+      z[j] = normal(random);
+      scale.push_back(std::exp(normal(random)));
+    }
+  }
+
+  Certified analysed() const {
+    Eigen::MatrixXd copy = R;
+    Eigen::VectorXd right = z;
+    Certified out;
+    out.step.assign(scale.size(), 0.0);
+    analyse({copy.data(), right.data(), scale, true}, out);
+    return out;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("covariance, step, condition and decrement of many parameters are those of linear algebra") {
+  for (const double apart : {1.0, 1e-3, 1e-7}) {
+    for (const Eigen::Index n : {33, 64, 150}) {
+      CAPTURE(apart);
+      CAPTURE(n);
+      const Problem problem(n, apart, 3);
+      const Certified found = problem.analysed();
+      const Eigen::JacobiSVD<Eigen::MatrixXd> svd(problem.R, Eigen::ComputeFullU | Eigen::ComputeFullV);
+      const Eigen::VectorXd sv = svd.singularValues();
+      const double kappa = sv[0] / sv[n - 1];
+      CHECK(found.certificate.rank == n);
+      CHECK(found.certificate.confounded.empty());
+      CHECK(found.certificate.condition <= kappa * kappa * (1 + 1e-6));
+      CHECK(found.certificate.condition >= 0.8 * kappa * kappa);
+      Eigen::MatrixXd copy = problem.R;
+      Eigen::VectorXd right = problem.z;
+      CHECK(normal_condition({copy.data(), right.data(), problem.scale, true}) == doctest::Approx(found.certificate.condition));
+      CHECK(found.certificate.decrement_sigma == doctest::Approx(problem.z.norm()));
+      const Eigen::MatrixXd W = svd.matrixV() * sv.cwiseInverse().asDiagonal();
+      const Eigen::VectorXd step = -svd.solve(problem.z);
+      for (Eigen::Index i = 0; i < n; ++i) {
+        const auto si = static_cast<std::size_t>(i);
+        CHECK(found.step[si] * problem.scale[si] == doctest::Approx(step[i]).epsilon(1e-13 * kappa).scale(step.norm()));
+        for (Eigen::Index j = 0; j <= i; ++j) {
+          const auto sj = static_cast<std::size_t>(j);
+          const double expected = W.row(i).dot(W.row(j)), size = W.row(i).norm() * W.row(j).norm();
+          const double actual = found.covariance(si, sj) * problem.scale[si] * problem.scale[sj];
+          REQUIRE(std::fabs(actual - expected) <= 1e-13 * kappa * size);
+          REQUIRE(found.covariance(sj, si) == found.covariance(si, sj));
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("copies among many parameters are confounded, and the rest stays determined") {
+  for (const double apart : {0.0, 1e-15}) {
+    const Problem problem(80, apart, 2);
+    const Certified found = problem.analysed();
+    CHECK(found.certificate.rank == 78);
+    CHECK(found.certificate.condition == std::numeric_limits<double>::infinity());
+    CHECK(found.certificate.confounded == std::vector<int>{0, 1, 2, 3});
+    for (std::size_t j = 0; j < 80; ++j) CHECK(std::isnan(found.covariance(j, j)) == (j < 4));
+  }
+}
