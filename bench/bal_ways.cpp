@@ -21,8 +21,8 @@ namespace bench {
 
 namespace {
 
-constexpr int kIterations = 50;      // of Ceres
-constexpr double kPatience = 180;    // seconds that each is given
+constexpr int kIterations = 50;    // of Ceres
+constexpr double kPatience = 180;  // seconds that each is given
 
 // Writes the trace.
 class Watch {
@@ -38,14 +38,16 @@ class Watch {
   BalTrace& trace_;
 };
 
-BalRun by_problem(bal::Problem& scene, int threads, double target, const char* policy, nlsq::StepSolver steps) {
+BalRun by_problem(bal::Problem& scene, int threads, double target, const char* policy,
+                  nlsq::StepSolver steps) {
   BalRun run;
   Watch watch(run.trace);
   nlsq::Problem problem;
   for (int c = 0; c < scene.cameras; ++c) problem.add_parameter_block(scene.camera(c), 9);
   for (int p = 0; p < scene.points; ++p) problem.add_parameter_block(scene.point(p), 3);
   for (const bal::Observation& o : scene.observations) {
-    problem.add_residual_block<2>(bal::Reprojection{o.x, o.y}, nullptr, {scene.camera(o.camera), scene.point(o.point)});
+    problem.add_residual_block<2>(bal::Reprojection{o.x, o.y}, nullptr,
+                                  {scene.camera(o.camera), scene.point(o.point)});
   }
   nlsq::SolverOptions options;
   options.threads = threads;
@@ -62,7 +64,9 @@ BalRun by_problem(bal::Problem& scene, int threads, double target, const char* p
   run.cost = summary.final_cost;
   run.iterations = summary.accepted + summary.rejected;
   run.evaluator = summary.evaluator;
-  run.steps = summary.step_solver + (summary.linear_iterations > 0 ? fmt::format(" ({} iterations)", summary.linear_iterations) : "");
+  run.steps =
+      summary.step_solver +
+      (summary.linear_iterations > 0 ? fmt::format(" ({} iterations)", summary.linear_iterations) : "");
   run.f32_blocks = summary.precision.counters.rows_f32;
   run.counted = summary.peak_bytes;
   return run;
@@ -143,18 +147,31 @@ struct Way {
 };
 
 constexpr Way kWays[] = {
-    {"nlsq", [](bal::Problem& s, int n, double target) { return by_problem(s, n, target, "auto", nlsq::StepSolver::automatic); }},
-    {"nlsq f64", [](bal::Problem& s, int n, double target) { return by_problem(s, n, target, "f64", nlsq::StepSolver::automatic); }},
-    {"nlsq factored", [](bal::Problem& s, int n, double target) { return by_problem(s, n, target, "auto", nlsq::StepSolver::factored); }},
-    {"nlsq iterative", [](bal::Problem& s, int n, double target) { return by_problem(s, n, target, "auto", nlsq::StepSolver::iterative); }},
+    {"nlsq", [](bal::Problem& s, int n,
+                double target) { return by_problem(s, n, target, "auto", nlsq::StepSolver::automatic); }},
+    {"nlsq f64", [](bal::Problem& s, int n,
+                    double target) { return by_problem(s, n, target, "f64", nlsq::StepSolver::automatic); }},
+    {"nlsq factored",
+     [](bal::Problem& s, int n, double target) {
+       return by_problem(s, n, target, "auto", nlsq::StepSolver::factored);
+     }},
+    {"nlsq iterative",
+     [](bal::Problem& s, int n, double target) {
+       return by_problem(s, n, target, "auto", nlsq::StepSolver::iterative);
+     }},
 #if NLSQ_BENCH_CERES
-    {"Ceres DENSE_SCHUR", [](bal::Problem& s, int n, double target) { return by_ceres(s, n, target, ceres::DENSE_SCHUR); }},
-    {"Ceres SPARSE_SCHUR", [](bal::Problem& s, int n, double target) { return by_ceres(s, n, target, ceres::SPARSE_SCHUR); }},
-    {"Ceres ITERATIVE_SCHUR", [](bal::Problem& s, int n, double target) { return by_ceres(s, n, target, ceres::ITERATIVE_SCHUR); }},
+    {"Ceres DENSE_SCHUR",
+     [](bal::Problem& s, int n, double target) { return by_ceres(s, n, target, ceres::DENSE_SCHUR); }},
+    {"Ceres SPARSE_SCHUR",
+     [](bal::Problem& s, int n, double target) { return by_ceres(s, n, target, ceres::SPARSE_SCHUR); }},
+    {"Ceres ITERATIVE_SCHUR",
+     [](bal::Problem& s, int n, double target) { return by_ceres(s, n, target, ceres::ITERATIVE_SCHUR); }},
 #endif
 #if NLSQ_BENCH_CERES_ENTRY
-    {"nlsq::Solve, nlsq's cost functions", [](bal::Problem& s, int n, double target) { return by_entry(s, n, target, true); }},
-    {"nlsq::Solve, Ceres's cost functions", [](bal::Problem& s, int n, double target) { return by_entry(s, n, target, false); }},
+    {"nlsq::Solve, nlsq's cost functions",
+     [](bal::Problem& s, int n, double target) { return by_entry(s, n, target, true); }},
+    {"nlsq::Solve, Ceres's cost functions",
+     [](bal::Problem& s, int n, double target) { return by_entry(s, n, target, false); }},
 #endif
 };
 
@@ -171,7 +188,8 @@ bool is_ceres_way(const std::string& way) { return way.starts_with("Ceres"); }
 BalRun bal_run(const std::string& way, bal::Problem& scene, int threads, double target) {
   silence_ceres();
   const auto known = std::ranges::find(kWays, way, &Way::name);
-  if (known == std::end(kWays)) throw std::runtime_error(fmt::format("no way of adjusting bundles is called '{}'", way));
+  if (known == std::end(kWays))
+    throw std::runtime_error(fmt::format("no way of adjusting bundles is called '{}'", way));
   return known->run(scene, threads, target);
 }
 

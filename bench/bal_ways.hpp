@@ -1,4 +1,5 @@
-// The ways of doing a whole bundle adjustment: a problem from observations, solved until its cost is low enough.
+// The ways of doing a whole bundle adjustment: a problem from observations, solved until its cost is low
+// enough.
 #pragma once
 
 #include <bal.hpp>
@@ -18,12 +19,12 @@ struct BalRun {
   int iterations = 0;
   std::string evaluator, steps;  // of ours: what ran, how steps were solved for
   std::size_t f32_blocks = 0;
-  std::size_t counted = 0;   // bytes of ours, by its own count
+  std::size_t counted = 0;  // bytes of ours, by its own count
   BalTrace trace;
 };
 
-// Names of what bal_run() knows: ours first, then Ceres's solvers, then nlsq::Solve. Those of peers that were not
-// found are not among them.
+// Names of what bal_run() knows: ours first, then Ceres's solvers, then nlsq::Solve. Those of peers that were
+// not found are not among them.
 std::vector<std::string> bal_ways();
 bool is_ceres_way(const std::string& way);
 

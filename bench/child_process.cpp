@@ -132,7 +132,8 @@ Worker::~Worker() {
 std::string Worker::read_line() {
   std::size_t end;
   while ((end = buffer_.find('\n')) == std::string::npos) {
-    if (process_ < 0 || !read_some(output_, buffer_)) throw std::runtime_error(name_ + " ended without an answer");
+    if (process_ < 0 || !read_some(output_, buffer_))
+      throw std::runtime_error(name_ + " ended without an answer");
   }
   std::string line = buffer_.substr(0, end);
   buffer_.erase(0, end + 1);
@@ -156,6 +157,8 @@ TemporaryDirectory::~TemporaryDirectory() {
   std::filesystem::remove_all(path_, ignored);
 }
 
-std::filesystem::path program_directory() { return std::filesystem::read_symlink("/proc/self/exe").parent_path(); }
+std::filesystem::path program_directory() {
+  return std::filesystem::read_symlink("/proc/self/exe").parent_path();
+}
 
 }  // namespace bench

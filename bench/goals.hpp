@@ -15,7 +15,9 @@ struct Goal {
   Asked asked = Asked::at_least;
   double limit = 0;
   std::string unit;  // "x", "GB/s", " ns"; may be empty
-  bool met() const { return asked == Asked::at_least ? measured >= limit : measured <= limit; }  // NaN: missed
+  bool met() const {
+    return asked == Asked::at_least ? measured >= limit : measured <= limit;
+  }  // NaN: missed
 };
 
 // One line each, with a line that counts them.

@@ -62,7 +62,9 @@ Contender scaled(Contender part, double factor) {
     times->cpu = now(Clock::cpu) - cpu;
     return result;
   };
-  const auto seconds = [times, factor](Clock clock) { return factor * (clock == Clock::cpu ? times->cpu : times->wall); };
+  const auto seconds = [times, factor](Clock clock) {
+    return factor * (clock == Clock::cpu ? times->cpu : times->wall);
+  };
   return {fmt::format("{}, x{:.1f}", part.name, factor), run, seconds};
 }
 
@@ -78,7 +80,8 @@ Contender worker_contender(std::string name, std::shared_ptr<Worker> worker) {
     for (std::string word; answer >> word;) result.push_back(std::strtod(word.c_str(), nullptr));
     return result;
   };
-  return {std::move(name), run, [times](Clock clock) { return clock == Clock::cpu ? times->cpu : times->wall; }};
+  return {std::move(name), run,
+          [times](Clock clock) { return clock == Clock::cpu ? times->cpu : times->wall; }};
 }
 
 Contender program_contender(std::string name, std::vector<std::string> argv,
@@ -86,7 +89,8 @@ Contender program_contender(std::string name, std::vector<std::string> argv,
   const auto last = std::make_shared<Finished>();
   const auto run = [name, argv = std::move(argv), result = std::move(result), last] {
     *last = run_program(argv);
-    if (last->status != 0) throw std::runtime_error(fmt::format("{} ended with status {}", name, last->status));
+    if (last->status != 0)
+      throw std::runtime_error(fmt::format("{} ended with status {}", name, last->status));
     return result(last->text);
   };
   return {name, run, [last](Clock clock) { return clock == Clock::cpu ? last->cpu : last->wall; }};
@@ -100,7 +104,8 @@ std::vector<Measured> measure(const std::vector<Contender>& contenders, const Se
   std::vector<std::vector<double>> times(count);
   for (std::size_t k = 0; k < count; ++k) {
     double once = timed(contenders[k], settings.clock, measured[k].result);
-    if (once < least_seconds) once = timed(contenders[k], settings.clock, 1);  // the first run pays for cold caches
+    if (once < least_seconds)
+      once = timed(contenders[k], settings.clock, 1);  // the first run pays for cold caches
     inner[k] = std::max(1, static_cast<int>(std::ceil(least_seconds / std::max(once, 1e-7))));
     if (once > kSlow) turns[k] = std::min(turns[k], kSlowTurns);
     if (once > kVerySlow) turns[k] = 0, times[k].push_back(once);

@@ -19,9 +19,10 @@ struct Settings {
   bool quick = false;
   Clock clock = Clock::wall;  // cpu: processor time of the process, for busy machines and one thread
   int repeat = 5;             // rounds
-  std::string bal_file;   // of suite bal; empty: problems are made up
-  std::vector<int> bal_size = {};  // of suite bal: cameras, points, observations of one that is made up; empty: small ones
-  bool bal_scattered = false;      // each of its points is seen from anywhere
+  std::string bal_file;       // of suite bal; empty: problems are made up
+  std::vector<int> bal_size =
+      {};  // of suite bal: cameras, points, observations of one that is made up; empty: small ones
+  bool bal_scattered = false;  // each of its points is seen from anywhere
   Machine machine;
   Report* report = nullptr;
 };
@@ -36,7 +37,8 @@ struct Contender {
 
 // What is too much work in whole, done in part: its time is told `factor` times over.
 Contender scaled(Contender part, double factor);
-// A worker that answers each line with "wall-seconds cpu-seconds numbers...": the numbers are what is compared.
+// A worker that answers each line with "wall-seconds cpu-seconds numbers...": the numbers are what is
+// compared.
 Contender worker_contender(std::string name, std::shared_ptr<Worker> worker);
 // A program run once a turn, timed from before its start to its end; `result` reads what it wrote. Throws
 // std::runtime_error, from `run`, where its exit status is not 0.

@@ -3,8 +3,8 @@
 #include "suites/suite_bal.hpp"
 #include "suites/suites.hpp"
 
-#include "kernels/kernel_table.hpp"
 #include <nlsq/version.hpp>
+#include "kernels/kernel_table.hpp"
 
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
@@ -43,12 +43,14 @@ int run(const Arguments& arguments) {
   settings.bal_size = arguments.bal_size;
   settings.bal_scattered = arguments.bal_scattered;
   settings.report = &report;
-  if (!arguments.bal_way.empty()) return bench::answer_with_bundle(arguments.bal_way, arguments.bal_target, settings), 0;
+  if (!arguments.bal_way.empty())
+    return bench::answer_with_bundle(arguments.bal_way, arguments.bal_target, settings), 0;
   settings.machine = bench::measure_machine();
   const bench::Machine& machine = settings.machine;
   fmt::print("nlsq {}, kernel {}; peers: {}\n", NLSQ_VERSION, nlsq::kernels().name, bench::peer_versions());
-  fmt::print("one core at most ({}): {:.3g} Gflop/s f64, {:.3g} f32, reads {:.3g} GB/s, all cores {:.3g}\n", machine.isa,
-             2e-9 * machine.fma_f64, 2e-9 * machine.fma_f32, 1e-9 * machine.bandwidth, 1e-9 * machine.bandwidth_all);
+  fmt::print("one core at most ({}): {:.3g} Gflop/s f64, {:.3g} f32, reads {:.3g} GB/s, all cores {:.3g}\n",
+             machine.isa, 2e-9 * machine.fma_f64, 2e-9 * machine.fma_f32, 1e-9 * machine.bandwidth,
+             1e-9 * machine.bandwidth_all);
   fmt::print(
       "medians of {} runs, {}; ratio: peer's time over ours; max diff: of the parameters, relative; /floor: "
       "our time over\n"
@@ -82,13 +84,17 @@ int main(int argc, char** argv) {
   app.add_option("--json", arguments.json, "write the rows to FILE");
   app.add_option("--goals", arguments.goals, "write the goals, as printed at the end, to FILE");
   app.add_option("--repeat", arguments.repeat, "runs of each contender")->check(CLI::Range(1, 1000));
-  app.add_option("--bal", arguments.bal, "suite bal on FILE, in the form of examples/bal.hpp, instead of problems made up");
-  app.add_option("--bal-size", arguments.bal_size, "suite bal on one problem made up of so many cameras, points and observations: 500,200000,1000000")
+  app.add_option("--bal", arguments.bal,
+                 "suite bal on FILE, in the form of examples/bal.hpp, instead of problems made up");
+  app.add_option(
+         "--bal-size", arguments.bal_size,
+         "suite bal on one problem made up of so many cameras, points and observations: 500,200000,1000000")
       ->delimiter(',')
       ->expected(3)
       ->check(CLI::PositiveNumber)
       ->excludes("--bal");
-  app.add_flag("--bal-scattered", arguments.bal_scattered, "with --bal-size: points are seen from anywhere, not from places next to each other");
+  app.add_flag("--bal-scattered", arguments.bal_scattered,
+               "with --bal-size: points are seen from anywhere, not from places next to each other");
   app.add_flag("--quick", arguments.quick, "fewer rows and runs");
   app.add_flag("--cpu-time", arguments.cpu,
                "processor time instead of wall time: for a busy machine, and one thread");

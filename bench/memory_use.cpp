@@ -33,7 +33,8 @@ double memory_beyond(const std::function<void()>& work) {
   const bool can_reset = static_cast<bool>((reset << "5").flush());
   const double before = kilobytes("/proc/self/status", "VmRSS:");
   work();
-  return can_reset ? kilobytes("/proc/self/status", "VmHWM:") - before : std::numeric_limits<double>::quiet_NaN();
+  return can_reset ? kilobytes("/proc/self/status", "VmHWM:") - before
+                   : std::numeric_limits<double>::quiet_NaN();
 }
 
 double peak_memory() { return kilobytes("/proc/self/status", "VmHWM:"); }

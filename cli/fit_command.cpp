@@ -1,12 +1,12 @@
 #include "fit_command.hpp"
 
-#include "table/block_evaluator.hpp"
 #include "errors.hpp"
 #include "interrupt.hpp"
 #include "report/json_report.hpp"
 #include "report/output_file.hpp"
 #include "report/report.hpp"
 #include "report/statistics.hpp"
+#include "table/block_evaluator.hpp"
 
 #include <fmt/format.h>
 
@@ -36,16 +36,19 @@ class Stopwatch {
 Bounds bounds_of(const Arguments& arguments, const std::vector<std::string>& parameters) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   if (arguments.bounds.empty()) return {};
-  Bounds bounds{std::vector<double>(parameters.size(), -kInfinity), std::vector<double>(parameters.size(), kInfinity)};
+  Bounds bounds{std::vector<double>(parameters.size(), -kInfinity),
+                std::vector<double>(parameters.size(), kInfinity)};
   for (const auto& [name, lower, upper] : arguments.bounds) {
-    const auto j = static_cast<std::size_t>(std::find(parameters.begin(), parameters.end(), name) - parameters.begin());
+    const auto j =
+        static_cast<std::size_t>(std::find(parameters.begin(), parameters.end(), name) - parameters.begin());
     bounds.lower[j] = lower;
     bounds.upper[j] = upper;
   }
   return bounds;
 }
 
-FitOptions fit_options(const Arguments& arguments, const FitData& data, const std::vector<std::string>& parameters) {
+FitOptions fit_options(const Arguments& arguments, const FitData& data,
+                       const std::vector<std::string>& parameters) {
   FitOptions options;
   options.bounds = bounds_of(arguments, parameters);
   if (arguments.starts) options.starts = *arguments.starts;
@@ -70,7 +73,9 @@ FitOptions fit_options(const Arguments& arguments, const FitData& data, const st
   return options;
 }
 
-std::string tied_name(const std::string& tie) { return std::string(trim_blanks(tie.substr(0, tie.find('=')))); }
+std::string tied_name(const std::string& tie) {
+  return std::string(trim_blanks(tie.substr(0, tie.find('='))));
+}
 
 // What was given on the command line wins over a file; so does a tie.
 NamedValues starting_values(const Arguments& arguments) {
@@ -118,7 +123,8 @@ FitFunction fit_function(const ModelChoice& model, const NamedValues& p0) {
 }
 
 // The same start for every policy, from all rows: a guess made of a sample would be another.
-NamedValues with_guess(const ModelChoice& model, const FitData& data, const NamedValues& p0, FitOptions options) {
+NamedValues with_guess(const ModelChoice& model, const FitData& data, const NamedValues& p0,
+                       FitOptions options) {
   if (model.builtin == nullptr || p0.size() == model.formula.parameters.size()) return p0;
   options.max_iterations = 0;
   options.precision = PrecisionPolicy::all_f64();
@@ -126,13 +132,14 @@ NamedValues with_guess(const ModelChoice& model, const FitData& data, const Name
   options.starts = 1;
   const FitResult start = curve_fit(*model.builtin, Columns(data.predictors), data.y, p0, options);
   NamedValues all;
-  for (std::size_t j = 0; j < start.guess.size(); ++j) all.emplace_back(start.parameter_names[j], start.guess[j]);
+  for (std::size_t j = 0; j < start.guess.size(); ++j)
+    all.emplace_back(start.parameter_names[j], start.guess[j]);
   return all;
 }
 
 // --optimize and --profile: policies measured before the fit.
-void measure_policies(const Arguments& arguments, const ModelChoice& model, const FitData& data, const NamedValues& p0,
-                      FitOptions& options, FitReport& report) {
+void measure_policies(const Arguments& arguments, const ModelChoice& model, const FitData& data,
+                      const NamedValues& p0, FitOptions& options, FitReport& report) {
   if (!arguments.optimize && !arguments.profile) return;
   const NamedValues start = with_guess(model, data, p0, options);
   const FitFunction fit = fit_function(model, start);
@@ -150,21 +157,26 @@ void measure_policies(const Arguments& arguments, const ModelChoice& model, cons
 }
 
 // --intervals profile. Where there are none the report keeps those of the standard errors, and says why.
-void find_intervals(const Arguments& arguments, const ModelChoice& model, const FitData& data, const FitOptions& options, FitReport& report) {
+void find_intervals(const Arguments& arguments, const ModelChoice& model, const FitData& data,
+                    const FitOptions& options, FitReport& report) {
   if (!arguments.profile_intervals) return;
   const FitResult& fit = report.fit;
   if (!fit.success() || fit.dof <= 0 || !(fit.rss > 0)) {
-    report.warnings.push_back("--intervals profile: without a certified minimum and degrees of freedom there are none; these are from standard errors");
+    report.warnings.push_back(
+        "--intervals profile: without a certified minimum and degrees of freedom there are none; these are "
+        "from standard errors");
     return;
   }
   IntervalOptions wanted;
   wanted.confidence = arguments.confidence;
   const Columns x(data.predictors);
-  report.intervals = model.builtin != nullptr ? profile_intervals(*model.builtin, x, data.y, fit, options, wanted)
-                                              : profile_intervals(model.formula, x, data.y, fit, options, wanted);
+  report.intervals = model.builtin != nullptr
+                         ? profile_intervals(*model.builtin, x, data.y, fit, options, wanted)
+                         : profile_intervals(model.formula, x, data.y, fit, options, wanted);
   for (const ProfileInterval& i : report.intervals->intervals) {
     if (i.lower_end == IntervalEnd::failed || i.upper_end == IntervalEnd::failed) {
-      report.warnings.push_back(fmt::format("the profile of {} could not be followed to its end", i.parameter));
+      report.warnings.push_back(
+          fmt::format("the profile of {} could not be followed to its end", i.parameter));
     }
     if (i.lower_end == IntervalEnd::at_bound || i.upper_end == IntervalEnd::at_bound) {
       report.warnings.push_back(fmt::format("the interval of {} ends at its bound", i.parameter));
@@ -173,13 +185,17 @@ void find_intervals(const Arguments& arguments, const ModelChoice& model, const 
   if (!report.intervals->better_found) return;
   std::string start;
   for (std::size_t j = 0; j < report.intervals->better.size(); ++j) {
-    start += fmt::format("{}{}={:.6g}", j == 0 ? "" : ",", fit.parameter_names[j], report.intervals->better[j]);
+    start +=
+        fmt::format("{}{}={:.6g}", j == 0 ? "" : ",", fit.parameter_names[j], report.intervals->better[j]);
   }
-  report.warnings.push_back(fmt::format("a fit with a parameter held found a lower cost: start at --p0 {}", start));
+  report.warnings.push_back(
+      fmt::format("a fit with a parameter held found a lower cost: start at --p0 {}", start));
 }
 
-// What may help a fit that ended without a minimum: other starting values, or several. Formulas have no rule for a first guess.
-void advise_starts(const ModelChoice& model, const FitResult& fit, const NamedValues& p0, std::vector<std::string>& warnings) {
+// What may help a fit that ended without a minimum: other starting values, or several. Formulas have no rule
+// for a first guess.
+void advise_starts(const ModelChoice& model, const FitResult& fit, const NamedValues& p0,
+                   std::vector<std::string>& warnings) {
   const Summary& s = fit.summary;
   if (fit.success()) return;
   std::vector<std::string> missing;
@@ -188,8 +204,9 @@ void advise_starts(const ModelChoice& model, const FitResult& fit, const NamedVa
     if (!given) missing.push_back(name);
   }
   if (model.builtin == nullptr && !missing.empty()) {
-    warnings.push_back(fmt::format("{} had no starting value; --p0 with values of the right size may help, or --starts 32",
-                                   fmt::join(missing, ", ")));
+    warnings.push_back(
+        fmt::format("{} had no starting value; --p0 with values of the right size may help, or --starts 32",
+                    fmt::join(missing, ", ")));
   } else if (s.termination == Termination::no_progress) {
     warnings.push_back("other starting values may help (--p0), or several starts (--starts 32)");
   }
@@ -259,7 +276,8 @@ int exit_status(const FitReport& report) {
 }  // namespace
 
 double FitReport::interval_dof() const {
-  return arguments.absolute_sigma || arguments.loss.is_counts() ? std::numeric_limits<double>::infinity() : static_cast<double>(fit.dof);
+  return arguments.absolute_sigma || arguments.loss.is_counts() ? std::numeric_limits<double>::infinity()
+                                                                : static_cast<double>(fit.dof);
 }
 
 double FitReport::interval_factor() const { return student_t_quantile(arguments.confidence, interval_dof()); }
@@ -295,10 +313,11 @@ int fit_command(const Arguments& arguments) {
   });
   report.was_interrupted = interrupted() && fit.summary.termination == Termination::user_stop;
   report.warnings = collect_warnings(data, model, fit, p0);
-  if (!report.was_interrupted) run_checked(data, [&] { find_intervals(arguments, model, data, options, report); });
+  if (!report.was_interrupted)
+    run_checked(data, [&] { find_intervals(arguments, model, data, options, report); });
   if (report.optimized && !report.optimized->met) {
-    report.warnings.push_back(
-        fmt::format("--optimize {}: no policy meets the target here; '{}' was chosen", arguments.optimize->to_string(), report.optimized->text));
+    report.warnings.push_back(fmt::format("--optimize {}: no policy meets the target here; '{}' was chosen",
+                                          arguments.optimize->to_string(), report.optimized->text));
   }
   report.total_seconds = clock.seconds();
   write_outputs(report);

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "arguments/arguments.hpp"
-#include "table/data_selection.hpp"
 #include "arguments/model_choice.hpp"
+#include "table/data_selection.hpp"
 
 #include <nlsq/curve_fit.hpp>
 #include <nlsq/policy_profile.hpp>
@@ -26,16 +26,16 @@ struct FitReport {
   double total_seconds = 0;
   bool was_interrupted = false;
   std::vector<std::string> warnings = {};
-  std::optional<PolicyProfile> profile = {};      // of --profile
-  std::optional<OptimizedPolicy> optimized = {};  // of --optimize
-  std::optional<ProfileIntervals> intervals = {}; // of --intervals profile
+  std::optional<PolicyProfile> profile = {};       // of --profile
+  std::optional<OptimizedPolicy> optimized = {};   // of --optimize
+  std::optional<ProfileIntervals> intervals = {};  // of --intervals profile
 
   // Degrees of freedom of the intervals: infinite with absolute sigma.
   double interval_dof() const;
   // Half-width of the interval of a parameter in standard errors; NaN without degrees of freedom.
   double interval_factor() const;
-  // The interval of parameter j: by profile likelihood where that was asked for, else from its standard error. NaN and
-  // infinities as they come.
+  // The interval of parameter j: by profile likelihood where that was asked for, else from its standard
+  // error. NaN and infinities as they come.
   std::pair<double, double> interval(std::size_t j) const;
 };
 

@@ -1,7 +1,7 @@
 // 4. Residual blocks: where eight radio nodes stand, from measured distances between them.
 //
-// Problems of many small parts: parameter blocks, and residuals that depend on a few of them each. A functor is
-// written once, generic in its scalar, in the form that Ceres uses; derivatives come by themselves.
+// Problems of many small parts: parameter blocks, and residuals that depend on a few of them each. A functor
+// is written once, generic in its scalar, in the form that Ceres uses; derivatives come by themselves.
 #include <nlsq/nlsq.hpp>
 
 #include <array>
@@ -27,23 +27,27 @@ struct Distance {
 int main() {
   // Where they stand, for making up the measurements: on a square of 10 m. Two of the 28 distances are
   // badly wrong, reflected by a wall.
-  const std::array<std::array<double, 2>, 8> truth{{{0, 0}, {10, 0}, {10, 10}, {0, 10}, {5, 0}, {10, 5}, {5, 10}, {0, 5}}};
+  const std::array<std::array<double, 2>, 8> truth{
+      {{0, 0}, {10, 0}, {10, 10}, {0, 10}, {5, 0}, {10, 5}, {5, 10}, {0, 5}}};
 
   // What is to be found, from a rough start. Each node is a parameter block of two numbers.
   std::array<std::array<double, 2>, 8> nodes = truth;
-  for (std::size_t i = 0; i < nodes.size(); ++i) nodes[i][0] += 0.7 * std::sin(3.0 * static_cast<double>(i)), nodes[i][1] -= 0.4;
+  for (std::size_t i = 0; i < nodes.size(); ++i)
+    nodes[i][0] += 0.7 * std::sin(3.0 * static_cast<double>(i)), nodes[i][1] -= 0.4;
 
   nlsq::Problem problem;
   int made = 0;
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     for (std::size_t j = 0; j < i; ++j, ++made) {
-      double distance = std::hypot(truth[i][0] - truth[j][0], truth[i][1] - truth[j][1]) + 0.02 * std::sin(37.0 * made);
+      double distance =
+          std::hypot(truth[i][0] - truth[j][0], truth[i][1] - truth[j][1]) + 0.02 * std::sin(37.0 * made);
       if (made == 5 || made == 17) distance += 4;
       // One residual, a loss that lets outliers count less, two blocks.
       problem.add_residual_block<1>(Distance{distance, 0.02}, nlsq::Loss::cauchy(2), {nodes[i], nodes[j]});
     }
   }
-  // Distances leave open where the whole lies and how it is turned: one node stays, and one coordinate of another.
+  // Distances leave open where the whole lies and how it is turned: one node stays, and one coordinate of
+  // another.
   nodes[0] = truth[0];
   nodes[1][1] = truth[1][1];
   problem.set_constant(nodes[0].data());
@@ -56,6 +60,7 @@ int main() {
     std::printf("node %zu at (%6.3f, %6.3f)\n", i, nodes[i][0], nodes[i][1]);
     worst = std::fmax(worst, std::hypot(nodes[i][0] - truth[i][0], nodes[i][1] - truth[i][1]));
   }
-  std::printf("worst error %.3f m, two of %d distances wrong by 4 m\n%s\n", worst, made, summary.brief_report().c_str());
+  std::printf("worst error %.3f m, two of %d distances wrong by 4 m\n%s\n", worst, made,
+              summary.brief_report().c_str());
   return nlsq::is_success(summary.verdict) ? 0 : 1;
 }

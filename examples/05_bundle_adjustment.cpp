@@ -2,10 +2,11 @@
 //
 //   example_05_bundle_adjustment                                a small problem, made up
 //   example_05_bundle_adjustment FILE                           one in the format of bal.hpp
-//   example_05_bundle_adjustment CAMERAS POINTS OBSERVATIONS [FILE]    made up in that size, and written to FILE
+//   example_05_bundle_adjustment CAMERAS POINTS OBSERVATIONS [FILE]    made up in that size, and written to
+//   FILE
 //
-// Thousands of blocks of one functor run as one program, sixteen at a time; points are eliminated first, and the
-// work is done in f32 as long as that cannot change the answer.
+// Thousands of blocks of one functor run as one program, sixteen at a time; points are eliminated first, and
+// the work is done in f32 as long as that cannot change the answer.
 #include "bal.hpp"
 
 #include <nlsq/nlsq.hpp>
@@ -21,9 +22,11 @@ int adjust(bal::Problem scene) {
   for (int c = 0; c < scene.cameras; ++c) problem.add_parameter_block(scene.camera(c), 9);
   for (int p = 0; p < scene.points; ++p) problem.add_parameter_block(scene.point(p), 3);
   for (const bal::Observation& o : scene.observations) {
-    problem.add_residual_block<2>(bal::Reprojection{o.x, o.y}, nullptr, {scene.camera(o.camera), scene.point(o.point)});
+    problem.add_residual_block<2>(bal::Reprojection{o.x, o.y}, nullptr,
+                                  {scene.camera(o.camera), scene.point(o.point)});
   }
-  std::printf("%d cameras, %d points, %zu observations\n", scene.cameras, scene.points, scene.observations.size());
+  std::printf("%d cameras, %d points, %zu observations\n", scene.cameras, scene.points,
+              scene.observations.size());
 
   nlsq::SolverOptions options;
   options.max_iterations = 50;
@@ -46,7 +49,8 @@ int main(int argc, char** argv) {
   try {
     if (argc == 2) return adjust(bal::read(argv[1]));
     if (argc < 4) return adjust(bal::generate(12, 800, 5000, 1));
-    const bal::Problem scene = bal::generate(std::atoi(argv[1]), std::atoi(argv[2]), std::strtoull(argv[3], nullptr, 10), 1);
+    const bal::Problem scene =
+        bal::generate(std::atoi(argv[1]), std::atoi(argv[2]), std::strtoull(argv[3], nullptr, 10), 1);
     if (argc > 4) bal::write(scene, argv[4]);
     return adjust(scene);
   } catch (const std::exception& error) {

@@ -1,8 +1,9 @@
 // A Ceres program with one line changed. This file is built twice: as example_06_ceres_one_line, and, with
 // NLSQ_EXAMPLE_AS_IT_WAS, as the program it was before.
 //
-// Ships in a harbour were seen from a tower as bearings and distances, some of them of another ship. Where were the
-// buoys they passed? Each sighting is a residual block on a buoy and on the tower's own unknown bias.
+// Ships in a harbour were seen from a tower as bearings and distances, some of them of another ship. Where
+// were the buoys they passed? Each sighting is a residual block on a buoy and on the tower's own unknown
+// bias.
 #ifdef NLSQ_EXAMPLE_AS_IT_WAS
 #include <ceres/ceres.h>
 template <class F, int residuals, int... sizes>
@@ -39,10 +40,13 @@ int main() {
   ceres::Problem problem;
   for (int k = 0; k < 400; ++k) {
     const double* at = truth[k % 4];
-    const double wobble = std::sin(12.9898 * k) + std::sin(78.233 * k), other = std::cos(37.719 * k) + std::cos(4.581 * k);
+    const double wobble = std::sin(12.9898 * k) + std::sin(78.233 * k),
+                 other = std::cos(37.719 * k) + std::cos(4.581 * k);
     const double wrong = k % 23 == 5 ? 80 : 0;  // another ship
-    Sighting s{std::atan2(at[1], at[0]) + 0.02 + 0.005 * wobble, std::hypot(at[0], at[1]) + 3 + other + wrong};
-    problem.AddResidualBlock(new AutoDiff<Sighting, 2, 2, 2>(new Sighting(s)), new ceres::HuberLoss(2), buoys[k % 4], bias);
+    Sighting s{std::atan2(at[1], at[0]) + 0.02 + 0.005 * wobble,
+               std::hypot(at[0], at[1]) + 3 + other + wrong};
+    problem.AddResidualBlock(new AutoDiff<Sighting, 2, 2, 2>(new Sighting(s)), new ceres::HuberLoss(2),
+                             buoys[k % 4], bias);
   }
   // Bearings have one zero for all, so one buoy's place must be known.
   problem.SetParameterBlockConstant(buoys[0]);

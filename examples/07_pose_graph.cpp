@@ -1,6 +1,6 @@
-// A robot drives rounds in the plane, another flies them in space. Both measure each motion, and now and then where they
-// are beside where they were a round before; what follows from the motions alone drifts away. Poses that agree with
-// all measurements, and how well the last one is known.
+// A robot drives rounds in the plane, another flies them in space. Both measure each motion, and now and then
+// where they are beside where they were a round before; what follows from the motions alone drifts away.
+// Poses that agree with all measurements, and how well the last one is known.
 #include "pose_graph.hpp"
 
 #include <nlsq/covariance.hpp>
@@ -12,7 +12,9 @@
 
 namespace {
 
-double residual_size(const nlsq::ProblemEvaluation& e) { return std::sqrt(2 * e.cost / static_cast<double>(e.residuals.size())); }
+double residual_size(const nlsq::ProblemEvaluation& e) {
+  return std::sqrt(2 * e.cost / static_cast<double>(e.residuals.size()));
+}
 
 // x, y and angle of each pose are blocks of one number, and are solved for together.
 void plane() {
@@ -29,8 +31,10 @@ void plane() {
   const nlsq::Summary summary = nlsq::solve(problem);
   double* last = pose(299);
   const nlsq::BlockCovariance c = nlsq::covariance(problem, {last, last + 1});
-  std::printf("plane: residuals %.1f -> %.2f of their standard deviations, %s\n", before, residual_size(problem.evaluate()), nlsq::name(summary.verdict));
-  std::printf("  last pose at (%.2f, %.2f) +- (%.2f, %.2f)\n", last[0], last[1], std::sqrt(c.block(last)(0, 0)), std::sqrt(c.block(last + 1)(0, 0)));
+  std::printf("plane: residuals %.1f -> %.2f of their standard deviations, %s\n", before,
+              residual_size(problem.evaluate()), nlsq::name(summary.verdict));
+  std::printf("  last pose at (%.2f, %.2f) +- (%.2f, %.2f)\n", last[0], last[1],
+              std::sqrt(c.block(last)(0, 0)), std::sqrt(c.block(last + 1)(0, 0)));
 }
 
 // Position, and unit quaternion on its manifold.
@@ -53,10 +57,14 @@ void space() {
   const nlsq::Summary summary = nlsq::solve(problem);
   double* last = pose(299);
   const nlsq::BlockCovariance c = nlsq::covariance(problem, {last, last + 3});
-  std::printf("space: residuals %.1f -> %.2f of their standard deviations, %s\n", before, residual_size(problem.evaluate()), nlsq::name(summary.verdict));
-  const nlsq::Matrix place = c.block(last), angle = c.tangent_block(last + 3, last + 3);  // of half the rotation vector
-  std::printf("  last pose at (%.2f, %.2f, %.2f) +- (%.2f, %.2f, %.2f), turned by some %.4f rad more or less\n", last[0], last[1], last[2],
-              std::sqrt(place(0, 0)), std::sqrt(place(1, 1)), std::sqrt(place(2, 2)), 2 * std::sqrt(std::max({angle(0, 0), angle(1, 1), angle(2, 2)})));
+  std::printf("space: residuals %.1f -> %.2f of their standard deviations, %s\n", before,
+              residual_size(problem.evaluate()), nlsq::name(summary.verdict));
+  const nlsq::Matrix place = c.block(last),
+                     angle = c.tangent_block(last + 3, last + 3);  // of half the rotation vector
+  std::printf(
+      "  last pose at (%.2f, %.2f, %.2f) +- (%.2f, %.2f, %.2f), turned by some %.4f rad more or less\n",
+      last[0], last[1], last[2], std::sqrt(place(0, 0)), std::sqrt(place(1, 1)), std::sqrt(place(2, 2)),
+      2 * std::sqrt(std::max({angle(0, 0), angle(1, 1), angle(2, 2)})));
 }
 
 }  // namespace

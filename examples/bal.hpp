@@ -1,5 +1,5 @@
-// Bundle adjustment problems in the form of "Bundle Adjustment in the Large" (Agarwal, Snavely, Seitz, Szeliski,
-// ECCV 2010): read from a file, written to one, or made up in any size.
+// Bundle adjustment problems in the form of "Bundle Adjustment in the Large" (Agarwal, Snavely, Seitz,
+// Szeliski, ECCV 2010): read from a file, written to one, or made up in any size.
 //
 //   cameras points observations
 //   camera point x y            one line for each observation
@@ -65,7 +65,8 @@ inline Problem read(const std::string& path) {
   std::ifstream in(path);
   Problem problem;
   std::size_t count = 0;
-  if (!(in >> problem.cameras >> problem.points >> count)) throw std::runtime_error(path + ": no such problem");
+  if (!(in >> problem.cameras >> problem.points >> count))
+    throw std::runtime_error(path + ": no such problem");
   problem.observations.resize(count);
   for (Observation& o : problem.observations) in >> o.camera >> o.point >> o.x >> o.y;
   problem.parameters.resize(static_cast<std::size_t>(9 * problem.cameras + 3 * problem.points));
@@ -83,16 +84,17 @@ inline void write(const Problem& problem, const std::string& path) {
   std::ofstream out(path);
   out.precision(17);
   out << problem.cameras << ' ' << problem.points << ' ' << problem.observations.size() << '\n';
-  for (const Observation& o : problem.observations) out << o.camera << ' ' << o.point << ' ' << o.x << ' ' << o.y << '\n';
+  for (const Observation& o : problem.observations)
+    out << o.camera << ' ' << o.point << ' ' << o.x << ' ' << o.y << '\n';
   for (const double v : problem.parameters) out << v << '\n';
   if (!out) throw std::runtime_error(path + ": cannot be written");
 }
 
-// Cameras on a ring look at points around its centre; each point is seen from a few places next to each other, or, where
-// they are `scattered`, anywhere on the ring. Pixels are known to `noise`; the start is off by about `error` of
-// everything. The same seed gives the same problem.
-inline Problem generate(int cameras, int points, std::size_t observations, unsigned seed, double noise = 0.5, double error = 0.01,
-                        bool scattered = false) {
+// Cameras on a ring look at points around its centre; each point is seen from a few places next to each
+// other, or, where they are `scattered`, anywhere on the ring. Pixels are known to `noise`; the start is off
+// by about `error` of everything. The same seed gives the same problem.
+inline Problem generate(int cameras, int points, std::size_t observations, unsigned seed, double noise = 0.5,
+                        double error = 0.01, bool scattered = false) {
   std::mt19937 random(seed);
   const auto uniform = [&] { return static_cast<double>(random()) / 4294967296.0; };
   const auto normal = [&] {  // Box and Muller: the standard library's differs from one to the next
@@ -120,9 +122,14 @@ inline Problem generate(int cameras, int points, std::size_t observations, unsig
   }
   for (int p = 0; p < points; ++p) {
     const auto from = static_cast<std::size_t>(p), all = static_cast<std::size_t>(points);
-    const std::size_t seen = std::min<std::size_t>((from + 1) * observations / all - from * observations / all, static_cast<std::size_t>(cameras));
+    const std::size_t seen = std::min<std::size_t>(
+        (from + 1) * observations / all - from * observations / all, static_cast<std::size_t>(cameras));
     const auto first = static_cast<int>(random() % static_cast<unsigned>(cameras));
-    const auto apart = scattered ? 1 + static_cast<int>(random() % static_cast<unsigned>(cameras / static_cast<int>(std::max<std::size_t>(seen, 1)))) : 1;
+    const auto apart =
+        scattered
+            ? 1 + static_cast<int>(random() % static_cast<unsigned>(
+                                                  cameras / static_cast<int>(std::max<std::size_t>(seen, 1))))
+            : 1;
     for (int k = 0; k < static_cast<int>(seen); ++k) {
       const int c = (first + k * apart) % cameras;
       double r[2];

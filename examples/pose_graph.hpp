@@ -1,5 +1,5 @@
-// Pose graphs, made up in any size: a robot drives rounds that lie over each other, measures each motion, and from time
-// to time where it is beside where it was a round before.
+// Pose graphs, made up in any size: a robot drives rounds that lie over each other, measures each motion, and
+// from time to time where it is beside where it was a round before.
 #pragma once
 
 #include <Eigen/Core>
@@ -13,12 +13,14 @@
 
 namespace pose_graph {
 
-// The relative pose of two poses in the plane, measured: x, y and angle of each are parameter blocks of one number.
+// The relative pose of two poses in the plane, measured: x, y and angle of each are parameter blocks of one
+// number.
 struct Planar {
   double dx, dy, turn;
 
   template <class T>
-  bool operator()(const T* xa, const T* ya, const T* ta, const T* xb, const T* yb, const T* tb, T* residuals) const {
+  bool operator()(const T* xa, const T* ya, const T* ta, const T* xb, const T* yb, const T* tb,
+                  T* residuals) const {
     using std::cos, std::floor, std::sin;
     constexpr double pi = std::numbers::pi;
     const T c = cos(ta[0]), s = sin(ta[0]), x = xb[0] - xa[0], y = yb[0] - ya[0];
@@ -57,7 +59,8 @@ struct Edge {
 
 template <class Measurement>
 struct Graph {
-  std::vector<double> poses;  // 3 numbers a pose in the plane, 7 in space, integrated from the motions: the start
+  std::vector<double>
+      poses;  // 3 numbers a pose in the plane, 7 in space, integrated from the motions: the start
   std::vector<Edge<Measurement>> edges;
 };
 
@@ -93,12 +96,14 @@ inline Graph<Planar> planar(int poses, int round, unsigned rare, unsigned seed) 
   const auto relative = [&](int a, int b) {
     const Eigen::Vector3d &p = truth[static_cast<std::size_t>(a)], &q = truth[static_cast<std::size_t>(b)];
     const double c = std::cos(p[2]), s = std::sin(p[2]), x = q[0] - p[0], y = q[1] - p[1];
-    return Planar{c * x + s * y + noise(0.02), c * y - s * x + noise(0.02), std::remainder(q[2] - p[2], 2 * pi) + noise(0.002)};
+    return Planar{c * x + s * y + noise(0.02), c * y - s * x + noise(0.02),
+                  std::remainder(q[2] - p[2], 2 * pi) + noise(0.002)};
   };
   double x = 0, y = 0, angle = 0;
   for (int i = 0; i < poses; ++i) {
     const double place = 2 * pi * i / round, radius = round / (2 * pi) * (1 + 0.2 * std::sin(3 * place));
-    truth.emplace_back(radius * std::cos(place), radius * std::sin(place), std::remainder(place + pi / 2, 2 * pi));
+    truth.emplace_back(radius * std::cos(place), radius * std::sin(place),
+                       std::remainder(place + pi / 2, 2 * pi));
     if (i == 0) {
       x = truth[0][0], y = truth[0][1], angle = truth[0][2];
     } else {
@@ -124,14 +129,17 @@ inline Graph<Spatial> spatial(int poses, int round, unsigned rare, unsigned seed
     const auto i = static_cast<std::size_t>(a), j = static_cast<std::size_t>(b);
     const Eigen::Vector3d w = noise.vector(0.001);
     const Eigen::Quaterniond off = Eigen::Quaterniond(1, w[0], w[1], w[2]).normalized();
-    return Spatial{turn[i].conjugate() * (place[j] - place[i]) + noise.vector(0.02), turn[i].conjugate() * turn[j] * off};
+    return Spatial{turn[i].conjugate() * (place[j] - place[i]) + noise.vector(0.02),
+                   turn[i].conjugate() * turn[j] * off};
   };
   Eigen::Vector3d p(0, 0, 0);
   Eigen::Quaterniond q(1, 0, 0, 0);
   for (int i = 0; i < poses; ++i) {
     const double angle = 2 * pi * i / round, radius = round / (2 * pi);
-    place.emplace_back(radius * std::cos(angle), radius * std::sin(angle), 0.02 * i + 2 * std::sin(2 * angle));
-    turn.push_back(Eigen::AngleAxisd(angle, Eigen::Vector3d(0.1, 0.2, 1).normalized()) * Eigen::Quaterniond::Identity());
+    place.emplace_back(radius * std::cos(angle), radius * std::sin(angle),
+                       0.02 * i + 2 * std::sin(2 * angle));
+    turn.push_back(Eigen::AngleAxisd(angle, Eigen::Vector3d(0.1, 0.2, 1).normalized()) *
+                   Eigen::Quaterniond::Identity());
     if (i == 0) {
       p = place[0], q = turn[0];
     } else {

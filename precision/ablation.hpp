@@ -1,5 +1,6 @@
-// Rules that a test may switch off, to find out what each is worth: those of the scheduler, and those by which the
-// minimizer carries out its decisions and guards against them. tests/ablation makes the table of docs/accuracy.md.
+// Rules that a test may switch off, to find out what each is worth: those of the scheduler, and those by
+// which the minimizer carries out its decisions and guards against them. tests/ablation makes the table of
+// docs/accuracy.md.
 //
 // The mask is the process's. Only tests set it, and never while a solve runs: to a solve it is a constant.
 #pragma once
@@ -76,7 +77,9 @@ inline bool rule_active(Rule rule) noexcept {
 // Switches one rule off for as long as it lives. For tests alone.
 class WithoutRule {
  public:
-  explicit WithoutRule(Rule rule) noexcept : bit_(std::uint64_t{1} << static_cast<int>(rule)) { rules_switched_off |= bit_; }
+  explicit WithoutRule(Rule rule) noexcept : bit_(std::uint64_t{1} << static_cast<int>(rule)) {
+    rules_switched_off |= bit_;
+  }
   ~WithoutRule() { rules_switched_off &= ~bit_; }
   WithoutRule(const WithoutRule&) = delete;
   WithoutRule& operator=(const WithoutRule&) = delete;

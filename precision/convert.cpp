@@ -71,8 +71,10 @@ class Tally {
       error[i] = error[i] < inf ? error[i] : 0.0;
     }
     raise(absolute_, error);
-    count(overflows_, [&](std::size_t i) { return (std::fabs(r[i]) == inf ? 1.0 : 0.0) - (size[i] == inf ? 1.0 : 0.0); });
-    count(underflows_, [&](std::size_t i) { return (std::fabs(r[i]) < least_ ? 1.0 : 0.0) * (error[i] > 0 ? 1.0 : 0.0); });
+    count(overflows_,
+          [&](std::size_t i) { return (std::fabs(r[i]) == inf ? 1.0 : 0.0) - (size[i] == inf ? 1.0 : 0.0); });
+    count(underflows_,
+          [&](std::size_t i) { return (std::fabs(r[i]) < least_ ? 1.0 : 0.0) * (error[i] > 0 ? 1.0 : 0.0); });
     count(nans_, [&](std::size_t i) { return x[i] != x[i] ? 1.0 : 0.0; });
     for (std::size_t i = 0; i < kConvertBlock; ++i) {
       error[i] = error[i] / size[i];
@@ -123,10 +125,8 @@ Conversion run(std::span<const T> from, Format to, Rounding rounding, std::uint6
   for (std::size_t first = 0; first < from.size(); first += kConvertBlock) {
     load(from, first, 1.0, x);
     for (std::size_t i = 0; i < kConvertBlock; ++i) v[i] = x[i] * scale;
-    if (rounding == Rounding::stochastic)
-      round_stochastically(to, seed, first, v, rounded);
-    else
-      round_to_nearest(to, v, rounded);
+    if (rounding == Rounding::stochastic) round_stochastically(to, seed, first, v, rounded);
+    else round_to_nearest(to, v, rounded);
     tally.add(x, rounded);
     store(first, std::min(kConvertBlock, from.size() - first), rounded);
   }

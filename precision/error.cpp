@@ -6,9 +6,7 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-std::string join(const std::vector<std::string>& lines) {
-  return fmt::format("{}", fmt::join(lines, "\n"));
-}
+std::string join(const std::vector<std::string>& lines) { return fmt::format("{}", fmt::join(lines, "\n")); }
 
 std::vector<std::string> messages(const std::vector<Violation>& violations) {
   std::vector<std::string> lines;
@@ -34,7 +32,8 @@ std::string with_caret(const std::string& message, const std::string& formula, s
 
 std::string Violation::message() const {
   if (field.empty()) return reason;
-  return value.empty() ? fmt::format("{}: {}", field, reason) : fmt::format("{}={}: {}", field, value, reason);
+  return value.empty() ? fmt::format("{}: {}", field, reason)
+                       : fmt::format("{}={}: {}", field, value, reason);
 }
 
 ValidationError::ValidationError(std::string message) : Error(message), violations_{std::move(message)} {}
@@ -42,8 +41,7 @@ ValidationError::ValidationError(std::string message) : Error(message), violatio
 ValidationError::ValidationError(std::vector<std::string> violations)
     : Error(join(violations)), violations_(std::move(violations)) {}
 
-ValidationError::ValidationError(std::vector<Violation> violations)
-    : ValidationError(messages(violations)) {
+ValidationError::ValidationError(std::vector<Violation> violations) : ValidationError(messages(violations)) {
   details_ = std::move(violations);
 }
 

@@ -18,9 +18,17 @@ constexpr std::array<FormatInfo, 4> kFormats{{
 }};
 
 constexpr std::array<std::pair<std::string_view, Format>, 11> kNames{{
-    {"bf16", Format::bf16}, {"bfloat16", Format::bf16}, {"f16", Format::f16}, {"half", Format::f16},
-    {"float16", Format::f16}, {"f32", Format::f32}, {"float", Format::f32}, {"float32", Format::f32},
-    {"f64", Format::f64}, {"double", Format::f64}, {"float64", Format::f64},
+    {"bf16", Format::bf16},
+    {"bfloat16", Format::bf16},
+    {"f16", Format::f16},
+    {"half", Format::f16},
+    {"float16", Format::f16},
+    {"f32", Format::f32},
+    {"float", Format::f32},
+    {"float32", Format::f32},
+    {"f64", Format::f64},
+    {"double", Format::f64},
+    {"float64", Format::f64},
 }};
 
 }  // namespace

@@ -45,27 +45,37 @@ std::vector<Violation> validate(const PartFormats& f, const std::string& prefix)
     found.push_back({prefix + part, name(format), std::move(reason)});
   };
   if (!sums_in(f.residual)) {
-    refuse("residual", f.residual,
-           fmt::format("rows are evaluated and summed in f32 or f64, {} is below what sums can bear; jacobian={} rounds "
-                       "what the Gram matrix is made of", name(f.residual), name(f.residual)));
+    refuse(
+        "residual", f.residual,
+        fmt::format(
+            "rows are evaluated and summed in f32 or f64, {} is below what sums can bear; jacobian={} rounds "
+            "what the Gram matrix is made of",
+            name(f.residual), name(f.residual)));
   }
   if (!sums_in(f.gram)) {
-    refuse("gram", f.gram,
-           fmt::format("sums of a Gram matrix in {} lose its positive definiteness, they are below what sums can bear; "
-                       "use jacobian={},gram=f32 to multiply {} and add up f32", name(f.gram), name(f.gram), name(f.gram)));
+    refuse(
+        "gram", f.gram,
+        fmt::format(
+            "sums of a Gram matrix in {} lose its positive definiteness, they are below what sums can bear; "
+            "use jacobian={},gram=f32 to multiply {} and add up f32",
+            name(f.gram), name(f.gram), name(f.gram)));
   }
   if (f.solve != Format::f64) {
-    refuse("solve", f.solve, "the factorisation is always f64: beside the rows it costs nothing; use solve=f64");
+    refuse("solve", f.solve,
+           "the factorisation is always f64: beside the rows it costs nothing; use solve=f64");
   }
   if (sums_in(f.residual) && f.jacobian > f.residual) {
     refuse("jacobian", f.jacobian,
-           fmt::format("wider than residual={}, whose rows the derivatives come from; use residual={} or jacobian={}",
-                       name(f.residual), name(f.jacobian), name(f.residual)));
+           fmt::format(
+               "wider than residual={}, whose rows the derivatives come from; use residual={} or jacobian={}",
+               name(f.residual), name(f.jacobian), name(f.residual)));
   } else if (sums_in(f.gram) && !go_together(f.jacobian, f.gram)) {
     if (f.gram > gram_for(f.jacobian)) {
-      refuse("gram", f.gram,
-             fmt::format("wider than its jacobian={}, whose products f32 holds exactly; use gram=f32, or jacobian=f32",
-                         name(f.jacobian)));
+      refuse(
+          "gram", f.gram,
+          fmt::format(
+              "wider than its jacobian={}, whose products f32 holds exactly; use gram=f32, or jacobian=f32",
+              name(f.jacobian)));
     } else {
       refuse("gram", f.gram, "f64 derivatives would be thrown away; use jacobian=f32 or gram=f64");
     }

@@ -11,7 +11,8 @@ using enum Format;
 
 PrecisionPolicy start_in(Format jacobian, bool gate) {
   PrecisionPolicy policy;
-  static_cast<PartFormats&>(policy) = changed(policy, {.residual = {}, .jacobian = jacobian, .gram = {}, .solve = {}});
+  static_cast<PartFormats&>(policy) =
+      changed(policy, {.residual = {}, .jacobian = jacobian, .gram = {}, .solve = {}});
   policy.entry_gate = gate;
   return policy;
 }
@@ -61,16 +62,22 @@ constexpr std::array kAliases{
     PolicyAlias{"auto", "f32 rows where their number repays it, f64 when the digits run out", automatic},
     PolicyAlias{"f64", "every operation in f64 throughout", PrecisionPolicy::all_f64},
     PolicyAlias{"f32", "auto, every fit starting in f32 rows, however small", single},
-    PolicyAlias{"bf16", "auto, every fit starting in f32 rows with a bf16 Jacobian in the Gram products", sixteen_bits},
-    PolicyAlias{"strict", "auto, every row checked against the callable, and all-f64 runs where a doubt arose", strict},
+    PolicyAlias{"bf16", "auto, every fit starting in f32 rows with a bf16 Jacobian in the Gram products",
+                sixteen_bits},
+    PolicyAlias{"strict",
+                "auto, every row checked against the callable, and all-f64 runs where a doubt arose", strict},
     PolicyAlias{"always_f64", "the same as f64", PrecisionPolicy::all_f64},
-    PolicyAlias{"always_f32", "f32 rows, products and tile sums as long as steps are to be had", always_single},
-    PolicyAlias{"always_f16", "f16 operands of the Gram products, scaled, and f32 sums as long as steps are to be had", always_half},
+    PolicyAlias{"always_f32", "f32 rows, products and tile sums as long as steps are to be had",
+                always_single},
+    PolicyAlias{"always_f16",
+                "f16 operands of the Gram products, scaled, and f32 sums as long as steps are to be had",
+                always_half},
     PolicyAlias{"auto_conservative", "auto with f64 at every reduction", sums_in_double},
     PolicyAlias{"auto_bf16", "auto, starting with a bf16 Jacobian where that pays", automatic_sixteen_bits},
     PolicyAlias{"conservative", "auto with tight thresholds, f64 sums and no way back down", conservative},
     PolicyAlias{"balanced", "the same as auto", automatic},
-    PolicyAlias{"aggressive", "auto with loose thresholds, starting with a bf16 Jacobian where that pays", aggressive},
+    PolicyAlias{"aggressive", "auto with loose thresholds, starting with a bf16 Jacobian where that pays",
+                aggressive},
 };
 
 }  // namespace

@@ -43,10 +43,11 @@ PrecisionPolicy PolicyDraft::policy() const {
   result.gram_floor = least.gram;
   follow(result, floor);
   result.ceiling = changed(base.ceiling, ceiling);
-  const bool low_component = std::any_of(base.components.begin(), base.components.end(), [&](const ComponentFormats& c) {
-    return below_f64(changed(result, c.change));
-  });
-  result.adaptive = below_f64(result) || low_component || result.jacobian_floor != Format::f64 || result.gram_floor != Format::f64;
+  const bool low_component =
+      std::any_of(base.components.begin(), base.components.end(),
+                  [&](const ComponentFormats& c) { return below_f64(changed(result, c.change)); });
+  result.adaptive = below_f64(result) || low_component || result.jacobian_floor != Format::f64 ||
+                    result.gram_floor != Format::f64;
   return result;
 }
 

@@ -8,7 +8,7 @@ namespace nlsq::inline v0 {
 struct PolicyDraft {
   PrecisionPolicy base;
   FormatChange formats;
-  FormatChange floor;    // jacobian and gram
+  FormatChange floor;  // jacobian and gram
   FormatChange ceiling;
 
   // The base with what is named set, and what is not named following it.

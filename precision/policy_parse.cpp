@@ -93,7 +93,8 @@ class Reader {
     read_format(format, key, value);
     if (!format || *format == Format::f64) return;
     if (key.starts_with('p')) {
-      refuse(key, value, "parameters are stored in f64: rounding them limits the answer, and they are few; use p=f64");
+      refuse(key, value,
+             "parameters are stored in f64: rounding them limits the answer, and they are few; use p=f64");
     } else {
       refuse(key, value, "results are given as they were certified, in f64; use o=f64");
     }
@@ -104,7 +105,8 @@ class Reader {
     std::optional<Format> format;
     read_format(format, key, value);
     if (!format) return;
-    if (change.residual || change.jacobian) return refuse(key, value, "stands for residual and jacobian; name it or them");
+    if (change.residual || change.jacobian)
+      return refuse(key, value, "stands for residual and jacobian; name it or them");
     change.residual = std::max(*format, Format::f32);
     change.jacobian = *format;
   }
@@ -115,17 +117,20 @@ class Reader {
     const bool floor = prefix == "floor";
     FormatChange& change = floor ? draft_.floor : prefix == "ceiling" ? draft_.ceiling : component(prefix);
     std::optional<Format>* format = part_named(change, part);
-    if (format == nullptr) return refuse(field, value, "there are the parts residual, jacobian, gram and solve");
+    if (format == nullptr)
+      return refuse(field, value, "there are the parts residual, jacobian, gram and solve");
     if (floor && (part == "residual" || part == "solve")) {
       return refuse(field, value, "only jacobian and gram ever go down");
     }
-    if (prefix == "ceiling" && part == "solve") return refuse(field, value, "the factorisation is always f64");
+    if (prefix == "ceiling" && part == "solve")
+      return refuse(field, value, "the factorisation is always f64");
     read_format(*format, field, value);
   }
 
   void read_threshold(std::string_view name, const std::string& field, std::string_view value) {
     const auto table = threshold_table();
-    const auto known = std::find_if(table.begin(), table.end(), [&](const ThresholdInfo& t) { return t.name == name; });
+    const auto known =
+        std::find_if(table.begin(), table.end(), [&](const ThresholdInfo& t) { return t.name == name; });
     if (known == table.end()) {
       std::vector<const char*> names;
       for (const ThresholdInfo& t : table) names.push_back(t.name);
@@ -133,28 +138,34 @@ class Reader {
     }
     const std::optional<double> given = number(value);
     const bool whole = std::holds_alternative<int Thresholds::*>(known->member);
-    if (!given || (whole && *given != static_cast<double>(static_cast<long long>(std::clamp(*given, -1e15, 1e15))))) {
-      return refuse(field, value, fmt::format("use a {} from {} to {}", whole ? "whole number" : "number", known->least, known->most));
+    if (!given ||
+        (whole && *given != static_cast<double>(static_cast<long long>(std::clamp(*given, -1e15, 1e15))))) {
+      return refuse(field, value,
+                    fmt::format("use a {} from {} to {}", whole ? "whole number" : "number", known->least,
+                                known->most));
     }
     set_value(draft_.base.thresholds, *known, *given);
   }
 
   FormatChange& component(std::string_view name) {
     auto& all = draft_.base.components;
-    const auto known = std::find_if(all.begin(), all.end(), [&](const ComponentFormats& c) { return c.name == name; });
+    const auto known =
+        std::find_if(all.begin(), all.end(), [&](const ComponentFormats& c) { return c.name == name; });
     if (known != all.end()) return known->change;
     return all.emplace_back(ComponentFormats{std::string(name), {}}).change;
   }
 
   // custom{compute=bf16,reduction=f32}, "->" for "=" where preferred.
   void read_custom(std::string_view text) {
-    if (!text.ends_with('}')) return refuse("custom", "", "the closing brace is missing: custom{compute=bf16,reduction=f32}");
+    if (!text.ends_with('}'))
+      return refuse("custom", "", "the closing brace is missing: custom{compute=bf16,reduction=f32}");
     const std::string_view inside = text.substr(7, text.size() - 8);
     for (const std::string_view piece : split(inside, ',')) {
       const std::size_t arrow = piece.find("->");
       const std::optional<Assignment> item =
-          arrow == std::string_view::npos ? assignment(piece)
-                                          : Assignment{trimmed(piece.substr(0, arrow)), trimmed(piece.substr(arrow + 2))};
+          arrow == std::string_view::npos
+              ? assignment(piece)
+              : Assignment{trimmed(piece.substr(0, arrow)), trimmed(piece.substr(arrow + 2))};
       if (item) read_operation(item->key, item->value);
       else refuse("custom", "", fmt::format("'{}' is not operation=format", piece));
     }
@@ -163,7 +174,8 @@ class Reader {
   void read_operation(std::string_view operation, std::string_view value) {
     FormatChange& f = draft_.formats;
     if (operation == "compute") return read_compute(f, operation, value);
-    if (operation == "evaluate" || operation == "elementwise") return read_shared(f.residual, operation, value);
+    if (operation == "evaluate" || operation == "elementwise")
+      return read_shared(f.residual, operation, value);
     if (operation == "gram_product" || operation == "data_movement" || operation == "jacobian_storage") {
       return read_shared(f.jacobian, operation, value);
     }
@@ -188,7 +200,8 @@ class Reader {
     read_format(format, operation, value);
     if (!format) return;
     if (part && *part != *format) {
-      return refuse(operation, value, fmt::format("an operation named before it runs in {}, and the two are one", name(*part)));
+      return refuse(operation, value,
+                    fmt::format("an operation named before it runs in {}, and the two are one", name(*part)));
     }
     part = format;
   }

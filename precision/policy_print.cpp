@@ -110,7 +110,9 @@ std::string PrecisionPolicy::to_string() const {
   std::string text = same != names.end() ? same->name : "";
   for (std::size_t i = 0; i < names.size() && same == names.end(); ++i) {
     std::string candidate = differences(plain, names[i].policy);
-    if (i > 0 || candidate.empty()) candidate = fmt::format("{}{}{}", names[i].name, candidate.empty() ? "" : ",", candidate);  // auto goes without saying
+    if (i > 0 || candidate.empty())
+      candidate = fmt::format("{}{}{}", names[i].name, candidate.empty() ? "" : ",",
+                              candidate);  // auto goes without saying
     if (text.empty() || candidate.size() < text.size()) text = candidate;
   }
   for (const PrecisionRule& rule : rules) text += "; " + rule.to_string();

@@ -40,7 +40,8 @@ std::optional<Format>* part_named(FormatChange& change, std::string_view name) {
   return nullptr;
 }
 
-std::optional<Violation> set_format(std::optional<Format>& format, const std::string& field, std::string_view text) {
+std::optional<Violation> set_format(std::optional<Format>& format, const std::string& field,
+                                    std::string_view text) {
   if (format) return Violation{field, std::string(text), "named twice; name each part once"};
   try {
     format = parse_format(text);

@@ -25,7 +25,8 @@ std::optional<Assignment> assignment(std::string_view text);
 std::optional<Format>* part_named(FormatChange& change, std::string_view name);
 
 // Sets `format` from text; returns what is wrong, or nothing. `field`: the name to report.
-std::optional<Violation> set_format(std::optional<Format>& format, const std::string& field, std::string_view text);
+std::optional<Violation> set_format(std::optional<Format>& format, const std::string& field,
+                                    std::string_view text);
 
 // A finite number, all of `text`.
 std::optional<double> number(std::string_view text);

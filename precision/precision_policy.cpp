@@ -29,7 +29,8 @@ void check_ceiling(Violations& found, const PrecisionPolicy& policy) {
   each_part(policy, policy.ceiling, [&](const char* part, Format start, Format highest) {
     if (start <= highest) return;
     found.push_back({fmt::format("ceiling.{}", part), name(highest),
-                     fmt::format("below {}={}, which the fit starts in; raise the ceiling or start lower", part, name(start))});
+                     fmt::format("below {}={}, which the fit starts in; raise the ceiling or start lower",
+                                 part, name(start))});
   });
 }
 
@@ -37,7 +38,8 @@ void check_floor(Violations& found, const PrecisionPolicy& policy) {
   const auto check = [&](const char* part, Format lowest, Format start) {
     if (lowest <= start) return;
     found.push_back({fmt::format("floor.{}", part), name(lowest),
-                     fmt::format("above {}={}, which the fit starts in; lower the floor or start higher", part, name(start))});
+                     fmt::format("above {}={}, which the fit starts in; lower the floor or start higher",
+                                 part, name(start))});
   };
   check("jacobian", policy.jacobian_floor, policy.jacobian);
   check("gram", policy.gram_floor, policy.gram);
@@ -48,20 +50,24 @@ void check_floor(Violations& found, const PrecisionPolicy& policy) {
 bool is_component_name(std::string_view text) {
   const auto letter = [](char c) { return std::isalpha(static_cast<unsigned char>(c)) || c == '_'; };
   const auto other = [](char c) { return std::isdigit(static_cast<unsigned char>(c)) || c == '-'; };
-  return !text.empty() && letter(text.front()) && std::all_of(text.begin(), text.end(), [&](char c) { return letter(c) || other(c); });
+  return !text.empty() && letter(text.front()) &&
+         std::all_of(text.begin(), text.end(), [&](char c) { return letter(c) || other(c); });
 }
 
 void check_components(Violations& found, const PrecisionPolicy& policy) {
   for (const ComponentFormats& c : policy.components) {
     const bool reserved = c.name == "floor" || c.name == "ceiling" || c.name == "threshold";
     if (reserved || !is_component_name(c.name)) {
-      found.push_back({c.name, "", "no name of a component: use letters, digits, - and _, and none of floor, ceiling, threshold"});
+      found.push_back(
+          {c.name, "",
+           "no name of a component: use letters, digits, - and _, and none of floor, ceiling, threshold"});
     }
     const PartFormats formats = changed(policy, c.change);
     append(found, validate(formats, c.name + "."));
     each_part(formats, policy.ceiling, [&](const char* part, Format start, Format highest) {
       if (start <= highest) return;
-      found.push_back({fmt::format("{}.{}", c.name, part), name(start), fmt::format("above ceiling.{}={}", part, name(highest))});
+      found.push_back({fmt::format("{}.{}", c.name, part), name(start),
+                       fmt::format("above ceiling.{}={}", part, name(highest))});
     });
   }
   for (std::size_t i = 0; i < policy.components.size(); ++i)
@@ -74,12 +80,14 @@ void check_rules(Violations& found, const PrecisionPolicy& policy) {
   for (const PrecisionRule& rule : policy.rules) {
     append(found, rule.validate());
     const auto refuse = [&](const char* part, Format format, std::string why) {
-      found.push_back({fmt::format("rule '{}'", rule.to_string()), "", fmt::format("{}={} is {}", part, name(format), std::move(why))});
+      found.push_back({fmt::format("rule '{}'", rule.to_string()), "",
+                       fmt::format("{}={} is {}", part, name(format), std::move(why))});
     };
     const auto check = [&](const char* part, const std::optional<Format>& asked, Format highest) {
       if (!asked) return;
       if (*asked > highest) refuse(part, *asked, fmt::format("above ceiling.{}={}", part, name(highest)));
-      if (!policy.adaptive && *asked < Format::f64) refuse(part, *asked, "below the f64 that this policy never leaves; start from auto");
+      if (!policy.adaptive && *asked < Format::f64)
+        refuse(part, *asked, "below the f64 that this policy never leaves; start from auto");
     };
     check("residual", rule.change.residual, policy.ceiling.residual);
     check("jacobian", rule.change.jacobian, policy.ceiling.jacobian);
@@ -121,9 +129,13 @@ Violations PrecisionPolicy::unknown_components(std::span<const std::string> name
   Violations found;
   for (const ComponentFormats& c : components) {
     if (std::find(names.begin(), names.end(), c.name) != names.end()) continue;
-    found.push_back({c.name, "", names.empty() ? std::string("this problem has no named components: name the part alone, as in residual=f64, for "
-                                                             "all rows; least_squares takes names of components, a Problem has set_component")
-                                               : fmt::format("this problem has no such component; it has {}", fmt::join(names, ", "))});
+    found.push_back(
+        {c.name, "",
+         names.empty()
+             ? std::string(
+                   "this problem has no named components: name the part alone, as in residual=f64, for "
+                   "all rows; least_squares takes names of components, a Problem has set_component")
+             : fmt::format("this problem has no such component; it has {}", fmt::join(names, ", "))});
   }
   return found;
 }

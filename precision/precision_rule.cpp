@@ -14,12 +14,15 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-constexpr std::array<const char*, kRuleVariables> kVariables{"condition", "epsilon_j", "epsilon_f", "decrement",
-                                                             "rho",       "lambda",    "iteration", "rows",
-                                                             "n",         "memory",    "nonfinite"};
+constexpr std::array<const char*, kRuleVariables> kVariables{
+    "condition", "epsilon_j", "epsilon_f", "decrement", "rho",      "lambda",
+    "iteration", "rows",      "n",         "memory",    "nonfinite"};
 // The longer first: "<=" begins with "<".
-constexpr std::array<std::pair<std::string_view, Comparison>, 4> kComparisons{{
-    {"<=", Comparison::less_equal}, {">=", Comparison::greater_equal}, {"<", Comparison::less}, {">", Comparison::greater}}};
+constexpr std::array<std::pair<std::string_view, Comparison>, 4> kComparisons{
+    {{"<=", Comparison::less_equal},
+     {">=", Comparison::greater_equal},
+     {"<", Comparison::less},
+     {">", Comparison::greater}}};
 
 [[noreturn]] void refuse(std::string_view rule, std::string reason) {
   throw ValidationError(std::vector<Violation>{{fmt::format("rule '{}'", rule), "", std::move(reason)}});
@@ -54,12 +57,16 @@ std::vector<RuleCondition> parse_conditions(std::string_view text, std::string_v
   return conditions;
 }
 
-// What is wrong with a change as a rule's; empty where nothing. It must be sound whatever formats are in force.
+// What is wrong with a change as a rule's; empty where nothing. It must be sound whatever formats are in
+// force.
 std::string fault(const FormatChange& change) {
   if (change.residual && *change.residual != Format::f64) {
-    return fmt::format("residual={}: rows go up to f64 and never back; a rule can set residual=f64", name(*change.residual));
+    return fmt::format("residual={}: rows go up to f64 and never back; a rule can set residual=f64",
+                       name(*change.residual));
   }
-  if (change.solve) return fmt::format("solve={}: the factorisation is always f64, there is nothing to set", name(*change.solve));
+  if (change.solve)
+    return fmt::format("solve={}: the factorisation is always f64, there is nothing to set",
+                       name(*change.solve));
   if (change.empty()) return "it sets nothing: write residual=, jacobian= or gram= and a format after ->";
   using enum Format;
   for (const Format residual : {f32, f64})
@@ -67,7 +74,8 @@ std::string fault(const FormatChange& change) {
       for (const Format gram : {f32, f64}) {
         const PartFormats from{residual, jacobian, gram, f64};
         if (!nlsq::validate(from).empty()) continue;
-        if (const auto found = nlsq::validate(changed(from, change)); !found.empty()) return found.front().message();
+        if (const auto found = nlsq::validate(changed(from, change)); !found.empty())
+          return found.front().message();
       }
   return {};
 }
@@ -78,9 +86,11 @@ FormatChange parse_change(std::string_view text, std::string_view rule) {
     const std::optional<Assignment> item = assignment(piece);
     std::optional<Format>* part = item ? part_named(change, item->key) : nullptr;
     if (part == nullptr) {
-      refuse(rule, fmt::format("'{}' sets nothing: write residual=, jacobian= or gram= and a format after ->", piece));
+      refuse(rule, fmt::format("'{}' sets nothing: write residual=, jacobian= or gram= and a format after ->",
+                               piece));
     }
-    if (const auto wrong = set_format(*part, std::string(item->key), item->value)) refuse(rule, wrong->message());
+    if (const auto wrong = set_format(*part, std::string(item->key), item->value))
+      refuse(rule, wrong->message());
   }
   return change;
 }
@@ -103,7 +113,8 @@ PrecisionRule PrecisionRule::parse(std::string_view text) {
   text = trimmed(text);
   const std::size_t arrow = text.find("->");
   if (arrow == std::string_view::npos) refuse(text, "no '->': write it as in condition > 1e6 -> gram=f64");
-  PrecisionRule rule{parse_conditions(text.substr(0, arrow), text), parse_change(text.substr(arrow + 2), text)};
+  PrecisionRule rule{parse_conditions(text.substr(0, arrow), text),
+                     parse_change(text.substr(arrow + 2), text)};
   if (std::string wrong = fault(rule.change); !wrong.empty()) refuse(text, std::move(wrong));
   return rule;
 }
@@ -115,7 +126,8 @@ std::vector<Violation> PrecisionRule::validate() const {
   };
   if (conditions.empty()) add("it has no condition; use the policy's own formats for what always holds");
   for (const RuleCondition& c : conditions) {
-    if (!std::isfinite(c.value)) add(fmt::format("{} is compared with {}: use a finite number", name(c.variable), c.value));
+    if (!std::isfinite(c.value))
+      add(fmt::format("{} is compared with {}: use a finite number", name(c.variable), c.value));
   }
   add(fault(change));
   return found;

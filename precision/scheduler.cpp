@@ -54,7 +54,8 @@ PrecisionPlan plan_of(const PartFormats& formats) noexcept {
   switch (formats.jacobian) {
     case Format::f16: return {formats.residual, Gram::f16};
     case Format::bf16: return {formats.residual, Gram::bf16};
-    case Format::f32: return {formats.residual, formats.gram == Format::f32 ? Gram::f32_tile : Gram::f32_wide};
+    case Format::f32:
+      return {formats.residual, formats.gram == Format::f32 ? Gram::f32_tile : Gram::f32_wide};
     default: return {formats.residual, Gram::f64};
   }
 }
@@ -89,9 +90,9 @@ namespace {
 bool sixteen_bits(Gram gram) { return gram <= Gram::bf16; }
 bool below_f64(Gram gram) { return gram < Gram::f64; }
 
-// From so many parameters on f32 sums of a tile save more than their lower condition limit costs; J of 16 bits from
-// thresholds.sixteen_bit_parameters on, and four times as many where f64 rows have to be narrowed for it. Forms in f32
-// save nothing under f64 rows (the table is in docs/precision.md).
+// From so many parameters on f32 sums of a tile save more than their lower condition limit costs; J of 16
+// bits from thresholds.sixteen_bit_parameters on, and four times as many where f64 rows have to be narrowed
+// for it. Forms in f32 save nothing under f64 rows (the table is in docs/precision.md).
 constexpr int kTileSums = 16;
 bool sixteen_bits_worth(const HealthReport& h, const Thresholds& t) {
   return h.sixteen_bits_pay && h.parameters >= t.sixteen_bit_parameters;
@@ -113,7 +114,8 @@ PrecisionPlan f64_rows(const HealthReport& h, const Thresholds& t) {
 
 // One step up for the Gram matrix; residuals follow where the form needs f64 rows.
 PrecisionPlan wider_gram(const HealthReport& h) {
-  if (h.plan.residual == Format::f64 && below_f64(h.plan.gram) && !h.derivatives_apart) return all_f64(h.plan);
+  if (h.plan.residual == Format::f64 && below_f64(h.plan.gram) && !h.derivatives_apart)
+    return all_f64(h.plan);
   switch (h.plan.gram) {
     case Gram::f16:
     case Gram::bf16: return {h.plan.residual, Gram::f32_tile};
@@ -132,9 +134,11 @@ bool within(const PrecisionPlan& plan, const PartFormats& ceiling) {
 
 // The form one level below, of f32 rows, where the policy's floor and the kernels have one that pays.
 std::optional<Gram> narrower_gram(Gram gram, const PrecisionPolicy& policy, bool sixteen_bits_worth) {
-  const auto floor = info(policy.jacobian_floor).bytes == 2 && sixteen_bits_worth ? policy.jacobian_floor : Format::f32;
+  const auto floor =
+      info(policy.jacobian_floor).bytes == 2 && sixteen_bits_worth ? policy.jacobian_floor : Format::f32;
   switch (gram) {
-    case Gram::f32_wide: return policy.gram_floor == Format::f32 ? std::optional(Gram::f32_tile) : std::nullopt;
+    case Gram::f32_wide:
+      return policy.gram_floor == Format::f32 ? std::optional(Gram::f32_tile) : std::nullopt;
     case Gram::f32_tile:
       if (floor == Format::f32) return std::nullopt;
       return floor == Format::f16 ? Gram::f16 : Gram::bf16;
@@ -148,12 +152,15 @@ Event gram_trouble(const HealthReport& h, const Thresholds& t) {
   if (gram == Gram::qr) return Event::none;
   if (!h.factored && rule_active(Rule::not_definite)) return Event::not_definite;
   if (sixteen_bits(gram)) {
-    if (!(h.epsilon_j <= t.epsilon_j) && rule_active(Rule::sampled_jacobian_error)) return Event::jacobian_error;
-  } else if (!(h.kappa_lambda <= condition_limit(gram, h.parameters, t)) && rule_active(Rule::condition_of_gram)) {
+    if (!(h.epsilon_j <= t.epsilon_j) && rule_active(Rule::sampled_jacobian_error))
+      return Event::jacobian_error;
+  } else if (!(h.kappa_lambda <= condition_limit(gram, h.parameters, t)) &&
+             rule_active(Rule::condition_of_gram)) {
     return Event::condition;
   }
   if (!below_f64(gram)) return Event::none;
-  if (!h.contraction_known) return h.rejected && rule_active(Rule::rejections_blame_gram) ? Event::rejected_step : Event::none;
+  if (!h.contraction_known)
+    return h.rejected && rule_active(Rule::rejections_blame_gram) ? Event::rejected_step : Event::none;
   if (!(h.contraction <= t.epsilon_j) && rule_active(Rule::step_error)) return Event::jacobian_error;
   const bool blamed = h.rejected && !(h.contraction <= t.rejected_contraction);
   return blamed && rule_active(Rule::rejections_blame_gram) ? Event::rejected_step : Event::none;
@@ -161,26 +168,29 @@ Event gram_trouble(const HealthReport& h, const Thresholds& t) {
 
 // Whether f32 rows say where to go, and whether a step helped.
 Event row_trouble(const HealthReport& h, const Thresholds& t) {
-  // The gradient decides where the answer lies; below a tenth of nu its noise does no harm yet, and neither does
-  // the grid that the next point is rounded to.
+  // The gradient decides where the answer lies; below a tenth of nu its noise does no harm yet, and neither
+  // does the grid that the next point is rounded to.
   const double most = t.gradient_noise * h.nu;
   if (!(h.gradient_noise <= most) && rule_active(Rule::gradient_noise)) return Event::gradient_noise;
   if (!(h.grid_noise <= most) && rule_active(Rule::parameter_grid)) return Event::gradient_noise;
   // A step whose predicted gain drowns in the cost's noise cannot be judged.
   const bool undecided = h.undecided_in_a_row >= t.undecided_steps;
   if (undecided && rule_active(Rule::undecided_steps_are_limited)) return Event::cost_noise;
-  if (!(h.cost_noise <= t.cost_noise * h.predicted) && rule_active(Rule::cost_noise)) return Event::cost_noise;
+  if (!(h.cost_noise <= t.cost_noise * h.predicted) && rule_active(Rule::cost_noise))
+    return Event::cost_noise;
   return h.stalled && rule_active(Rule::stalled_rows) ? Event::stalled : Event::none;
 }
 
-// The same of a J below f64 under residuals that are f64 always. Close to the end, or where the cost has all but stopped
-// falling, the next J is f64.
+// The same of a J below f64 under residuals that are f64 always. Close to the end, or where the cost has all
+// but stopped falling, the next J is f64.
 std::optional<Decision> jacobian_decision(const HealthReport& h) {
   constexpr double kFlat = 1e-9;  // relative decrease of the cost
-  // Steps go the right way, but by another length than J says, again and again: its rounding stands in for weak directions.
+  // Steps go the right way, but by another length than J says, again and again: its rounding stands in for
+  // weak directions.
   constexpr double kLittleDamping = 1e-6, kOffBy = 0.5;
   constexpr int kSteps = 3;
-  const bool slow = h.good_steps >= kSteps && h.lambda <= kLittleDamping && !(std::fabs(h.gain - 1) <= kOffBy);
+  const bool slow =
+      h.good_steps >= kSteps && h.lambda <= kLittleDamping && !(std::fabs(h.gain - 1) <= kOffBy);
   if (slow) return Decision{all_f64(h.plan), Event::stalled};
   if (h.stalled) return Decision{all_f64(h.plan), Event::stalled};
   if (h.nearness <= 1 || h.last_decrease <= kFlat) return Decision{all_f64(h.plan), Event::finishing, true};
@@ -208,12 +218,14 @@ std::optional<PrecisionPlan> descent(const HealthReport& h, const PrecisionPolic
 }
 
 // The change that the first rule to hold makes, if any. Rules go down as seldom as the scheduler itself.
-std::optional<Decision> by_rule(const HealthReport& h, const PrecisionPolicy& policy, const RuleValues& values) {
+std::optional<Decision> by_rule(const HealthReport& h, const PrecisionPolicy& policy,
+                                const RuleValues& values) {
   const auto match = apply_rules(policy.rules, values);
   if (!match || h.plan.gram == Gram::qr) return std::nullopt;
   const PrecisionPlan plan = plan_of(changed(formats_of(h.plan), match->change));
   const bool down = plan.gram < h.plan.gram;
-  if (plan == h.plan || plan.residual < h.plan.residual || (down && !may_descend(h, policy.thresholds))) return std::nullopt;
+  if (plan == h.plan || plan.residual < h.plan.residual || (down && !may_descend(h, policy.thresholds)))
+    return std::nullopt;
   return Decision{plan, Event::rule, down && plan.residual == h.plan.residual, match};
 }
 
@@ -231,12 +243,15 @@ PrecisionPlan initial_plan(const PrecisionPolicy& policy, const FitSize& size) {
   if (!policy.adaptive || (policy.entry_gate && too_little_work(size, t))) return f64;
   PrecisionPlan plan = plan_of(policy);
   const bool pays = size.sixteen_bits_pay && size.parameters >= t.sixteen_bit_parameters;
-  if (!size.has_f32 && !worth_under_f64_rows(plan.gram, size.parameters, size.sixteen_bits_pay, t)) return f64;
+  if (!size.has_f32 && !worth_under_f64_rows(plan.gram, size.parameters, size.sixteen_bits_pay, t))
+    return f64;
   if (!size.has_f32) plan.residual = Format::f64;
   if (!policy.entry_gate) return plan;
   // Through the gate: what pays for so many parameters.
-  if (plan.residual == Format::f64) return worth_under_f64_rows(plan.gram, size.parameters, size.sixteen_bits_pay, t) ? plan : f64;
-  if (sixteen_bits(plan.gram) && !pays && rule_active(Rule::sixteen_bits_need_parameters)) plan.gram = Gram::f32_wide;
+  if (plan.residual == Format::f64)
+    return worth_under_f64_rows(plan.gram, size.parameters, size.sixteen_bits_pay, t) ? plan : f64;
+  if (sixteen_bits(plan.gram) && !pays && rule_active(Rule::sixteen_bits_need_parameters))
+    plan.gram = Gram::f32_wide;
   if (size.parameters >= kTileSums && rule_active(Rule::parameters_choose_first_gram) &&
       plan.gram == Gram::f32_wide) {
     while (const auto narrower = narrower_gram(plan.gram, policy, pays)) plan.gram = *narrower;
@@ -246,8 +261,10 @@ PrecisionPlan initial_plan(const PrecisionPolicy& policy, const FitSize& size) {
 
 Decision next_plan(const HealthReport& h, const PrecisionPolicy& policy, const RuleValues& values) {
   const Thresholds& t = policy.thresholds;
-  const bool low_rows = h.plan.residual != Format::f64, low_jacobian = h.derivatives_apart && below_f64(h.plan.gram);
-  const bool few_redone = h.nonfinite_tiles <= t.nonfinite_tiles || !rule_active(Rule::redone_tiles_are_limited);
+  const bool low_rows = h.plan.residual != Format::f64,
+             low_jacobian = h.derivatives_apart && below_f64(h.plan.gram);
+  const bool few_redone =
+      h.nonfinite_tiles <= t.nonfinite_tiles || !rule_active(Rule::redone_tiles_are_limited);
   if ((low_rows || low_jacobian) && !(h.finite && few_redone)) return {all_f64(h.plan), Event::overflow};
   if (const auto decision = by_rule(h, policy, values)) return *decision;
 
@@ -256,14 +273,15 @@ Decision next_plan(const HealthReport& h, const PrecisionPolicy& policy, const R
     // The same point has been evaluated often enough.
     const bool enough = low_rows && !(h.wasted <= t.wasted_work) && rule_active(Rule::wasted_work_is_limited);
     const PrecisionPlan plan = enough ? all_f64(h.plan) : wider_gram(h);
-    if (event == Event::not_definite || !within(h.plan, policy.ceiling) || within(plan, policy.ceiling)) return {plan, event};
+    if (event == Event::not_definite || !within(h.plan, policy.ceiling) || within(plan, policy.ceiling))
+      return {plan, event};
   }
   if (low_jacobian) {
     if (const auto decision = jacobian_decision(h)) return *decision;
   }
   if (low_rows) {
-    // So close an undamped step lands where only f64 can tell what is left to do: a pass at this point in f64 would
-    // tell less than one at the next, even where noise spoils the step.
+    // So close an undamped step lands where only f64 can tell what is left to do: a pass at this point in f64
+    // would tell less than one at the next, even where noise spoils the step.
     if (h.nearness <= 1 && rule_active(Rule::finishing)) return {all_f64(h.plan), Event::finishing, true};
     const Event event = row_trouble(h, t);
     const PrecisionPlan plan = f64_rows(h, t);

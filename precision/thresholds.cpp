@@ -66,7 +66,9 @@ double value_of(const Thresholds& thresholds, const ThresholdInfo& info) {
 
 void set_value(Thresholds& thresholds, const ThresholdInfo& info, double value) {
   if (const auto* real = std::get_if<double T::*>(&info.member)) thresholds.*(*real) = value;
-  else thresholds.*(std::get<int T::*>(info.member)) = value >= -1e9 && value <= 1e9 ? static_cast<int>(value) : -1;
+  else
+    thresholds.*(std::get<int T::*>(info.member)) =
+        value >= -1e9 && value <= 1e9 ? static_cast<int>(value) : -1;
 }
 
 }  // namespace nlsq::inline v0

@@ -52,7 +52,8 @@ nlsq::NamedValues named_start(const CurveCase& c) {
   return result;
 }
 
-nlsq::GraphRows residual_rows(const CurveCase& c, std::vector<nlsq::Column> columns, const std::vector<double>& p) {
+nlsq::GraphRows residual_rows(const CurveCase& c, std::vector<nlsq::Column> columns,
+                              const std::vector<double>& p) {
   std::vector<int> free;
   for (std::size_t j = 0; j < p.size(); ++j) free.push_back(static_cast<int>(j));
   return {std::make_shared<nlsq::FormulaResidual>(curve_formula(c), false),

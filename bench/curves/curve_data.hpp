@@ -1,8 +1,8 @@
 // The curves of the suites: a model, the truth its data are drawn from, and where every fit starts.
 #pragma once
 
-#include "isa/isa_loops.hpp"
 #include "curves/model_loops.hpp"
+#include "isa/isa_loops.hpp"
 
 #include <nlsq/curve_fit.hpp>
 #include "rows/graph_rows.hpp"
@@ -18,7 +18,7 @@ namespace bench {
 struct CurveCase {
   const char* model;  // built-in, of curve_models.hpp and of FusedModel alike
   FusedModel fused;
-  bool has_inline;  // its functions are among those the kernels have of their own
+  bool has_inline;   // its functions are among those the kernels have of their own
   double low, high;  // range of x
   std::vector<double> truth, start;
   double noise;  // standard deviation
@@ -36,7 +36,8 @@ nlsq::Formula curve_formula(const CurveCase& c);
 nlsq::NamedValues named_start(const CurveCase& c);
 
 // Rows of the residual f - y over the columns x, y, every parameter free.
-nlsq::GraphRows residual_rows(const CurveCase& c, std::vector<nlsq::Column> columns, const std::vector<double>& p);
+nlsq::GraphRows residual_rows(const CurveCase& c, std::vector<nlsq::Column> columns,
+                              const std::vector<double>& p);
 // Operations of such a row by the cost table, the products of [J | r] included.
 double row_operations(const CurveCase& c);
 

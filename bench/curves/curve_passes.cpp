@@ -69,9 +69,10 @@ void report_pass(const CurveCase& c, const char* format, const std::vector<Conte
     row.sound = row.max_rel_diff < tolerance;
     row.note = fmt::format("ours/loop {:.2f}", measured[0].seconds / measured[k].seconds);
     settings.report->add(row);
-    if (k + 1 < contenders.size() || std::string_view(format) != "f64") continue;  // the last is the better loop
-    settings.report->goal({"curve", fmt::format("{}: over {}", row.name, row.peer), measured[0].seconds / measured[k].seconds,
-                           Asked::at_most, 1.15, "x"});
+    if (k + 1 < contenders.size() || std::string_view(format) != "f64")
+      continue;  // the last is the better loop
+    settings.report->goal({"curve", fmt::format("{}: over {}", row.name, row.peer),
+                           measured[0].seconds / measured[k].seconds, Asked::at_most, 1.15, "x"});
   }
 }
 
@@ -83,8 +84,7 @@ void run_passes(const CurveCase& c, std::size_t rows, const Settings& settings) 
   const std::vector<float> x32(x.begin(), x.end()), y32(y.begin(), y.end());
   const nlsq::Formula formula = curve_formula(c);
   const IsaLoops& loops = isa_loops();
-  nlsq::GraphRows wide = residual_rows(c, {x, y}, c.truth),
-                  narrow = residual_rows(c, {x32, y32}, c.truth);
+  nlsq::GraphRows wide = residual_rows(c, {x, y}, c.truth), narrow = residual_rows(c, {x32, y32}, c.truth);
   nlsq::DenseEvaluator evaluator(wide), narrow_evaluator(narrow);
   const auto ours = [&c](nlsq::DenseEvaluator& e, nlsq::PrecisionPlan plan) {
     return Contender{"nlsq", [&c, &e, plan] { return packed(e.linearize(c.truth, plan)); }};

@@ -56,7 +56,7 @@ struct RadialBasis {
 
 struct NeuralNetwork {
   int width;
-  int second() const { return 3 * width; }                          // where its weights begin: a bias and `width` each
+  int second() const { return 3 * width; }  // where its weights begin: a bias and `width` each
   int output() const { return second() + width * (width + 1); }
   int parameters() const { return output() + width + 1; }
 
@@ -64,7 +64,8 @@ struct NeuralNetwork {
     using std::tanh;
     using Value = decltype(p[0] + p[0] * x[0]);
     std::vector<Value> first, next;
-    for (int i = 0; i < width; ++i) first.push_back(tanh(p[3 * i] + p[3 * i + 1] * x[0] + p[3 * i + 2] * x[1]));
+    for (int i = 0; i < width; ++i)
+      first.push_back(tanh(p[3 * i] + p[3 * i + 1] * x[0] + p[3 * i + 2] * x[1]));
     for (int i = 0; i < width; ++i) {
       const int at = second() + i * (width + 1);
       Value sum = p[at] + p[at + 1] * first[0];
@@ -79,7 +80,8 @@ struct NeuralNetwork {
   void by_hand(const double* x, double y, const double* p, double* r, double* J) const {
     const auto n = static_cast<std::size_t>(width);
     double first[64], next[64], back[64] = {};
-    for (std::size_t i = 0; i < n; ++i) first[i] = std::tanh(p[3 * i] + p[3 * i + 1] * x[0] + p[3 * i + 2] * x[1]);
+    for (std::size_t i = 0; i < n; ++i)
+      first[i] = std::tanh(p[3 * i] + p[3 * i + 1] * x[0] + p[3 * i + 2] * x[1]);
     double out = p[output()] - y;
     for (std::size_t i = 0; i < n; ++i) {
       const double* w = p + second() + i * (n + 1);
@@ -117,7 +119,9 @@ WideModel wide_model(std::string name, std::size_t rows, nlsq::ModelFunction cal
   out.rows = rows;
   out.x.assign(static_cast<std::size_t>(callable.predictors), std::vector<double>(rows));
   out.callable = std::move(callable);
-  out.by_hand = [form](const double* x, double y, const double* p, double* r, double* J) { form.by_hand(x, y, p, r, J); };
+  out.by_hand = [form](const double* x, double y, const double* p, double* r, double* J) {
+    form.by_hand(x, y, p, r, J);
+  };
   return out;
 }
 
@@ -132,16 +136,20 @@ void WideModel::residuals(const double* p, double* r, double* J) const {
 }
 
 WideModel radial_basis(std::size_t rows, int centres) {
-  WideModel out = wide_model("radial basis functions", rows, nlsq::make_model_function(RadialBasis{centres}), RadialBasis{centres});
+  WideModel out = wide_model("radial basis functions", rows, nlsq::make_model_function(RadialBasis{centres}),
+                             RadialBasis{centres});
   std::mt19937_64 random(7);
-  for (std::size_t i = 0; i < rows; ++i) out.x[0][i] = (static_cast<double>(i) + 0.5) / static_cast<double>(rows);
+  for (std::size_t i = 0; i < rows; ++i)
+    out.x[0][i] = (static_cast<double>(i) + 0.5) / static_cast<double>(rows);
   const double spacing = 1.0 / centres;
   std::vector<double> truth{0.2, 0.5};
   out.start = {0, 0};
   for (int k = 0; k < centres; ++k) {
     const double centre = (k + 0.5) * spacing;
-    for (const double v : {1 + 0.3 * normal(random), centre, 0.3 * spacing * (1 + 0.1 * normal(random))}) truth.push_back(v);
-    for (const double v : {1.0, centre + 0.02 * spacing * normal(random), 0.3 * spacing}) out.start.push_back(v);
+    for (const double v : {1 + 0.3 * normal(random), centre, 0.3 * spacing * (1 + 0.1 * normal(random))})
+      truth.push_back(v);
+    for (const double v : {1.0, centre + 0.02 * spacing * normal(random), 0.3 * spacing})
+      out.start.push_back(v);
   }
   add_data(out, truth, random);
   return out;
@@ -158,7 +166,10 @@ WideModel neural_network(std::size_t rows, int width) {
   std::vector<double> truth(static_cast<std::size_t>(network.parameters()));
   for (std::size_t j = 0; j < truth.size(); ++j) {
     const auto at = static_cast<int>(j);
-    truth[j] = (at < network.second() ? 1.5 : at < network.output() ? 1.5 / std::sqrt(width) : 1.0) * normal(random);
+    truth[j] = (at < network.second()   ? 1.5
+                : at < network.output() ? 1.5 / std::sqrt(width)
+                                        : 1.0) *
+               normal(random);
     out.start.push_back(truth[j] * (1 + 0.02 * normal(random)));
   }
   add_data(out, truth, random);

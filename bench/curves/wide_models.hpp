@@ -26,8 +26,8 @@ struct WideModel {
   void residuals(const double* p, double* r, double* J) const;
 };
 
-// A straight line and `centres` radial basis functions a exp(-((x - c) / w)²) on [0, 1], widths 0.3 of the spacing, centres
-// and widths free: 3 centres + 2 parameters.
+// A straight line and `centres` radial basis functions a exp(-((x - c) / w)²) on [0, 1], widths 0.3 of the
+// spacing, centres and widths free: 3 centres + 2 parameters.
 WideModel radial_basis(std::size_t rows, int centres);
 
 // Two inputs, two layers of `width` tanh units, a linear output: width (width + 5) + 1 parameters.

@@ -83,8 +83,12 @@ struct BySleef {
   }
   static VectorF64 exp(VectorF64 v) { return BENCH_SLEEF_64(exp)(v); }
   static VectorF32 exp(VectorF32 v) { return BENCH_SLEEF_32(exp)(v); }
-  static LogPow<double> log_pow(VectorF64 v, VectorF64 w) { return {BENCH_SLEEF_64(log)(v), BENCH_SLEEF_64(pow)(v, w)}; }
-  static LogPow<float> log_pow(VectorF32 v, VectorF32 w) { return {BENCH_SLEEF_32(log)(v), BENCH_SLEEF_32(pow)(v, w)}; }
+  static LogPow<double> log_pow(VectorF64 v, VectorF64 w) {
+    return {BENCH_SLEEF_64(log)(v), BENCH_SLEEF_64(pow)(v, w)};
+  }
+  static LogPow<float> log_pow(VectorF32 v, VectorF32 w) {
+    return {BENCH_SLEEF_32(log)(v), BENCH_SLEEF_32(pow)(v, w)};
+  }
 };
 #if defined(__AVX512F__)
 struct Inlined {

@@ -1,4 +1,5 @@
-// MINPACK's lmder on many spots, as one would write it for speed: derivatives by hand, workspaces kept, a thread a core.
+// MINPACK's lmder on many spots, as one would write it for speed: derivatives by hand, workspaces kept, a
+// thread a core.
 #include "peers/peer_batch.hpp"
 
 #if NLSQ_BENCH_CMINPACK
@@ -41,15 +42,15 @@ int evaluate(void* context, int, int, const double* p, double* r, double* J, int
 }
 
 void fit_some(const SpotBatch& batch, double tolerance, std::size_t first, std::size_t last, double* out) {
-  double r[kRows], J[kRows * kParameters], diag[kParameters], qtf[kParameters], wa1[kParameters], wa2[kParameters],
-      wa3[kParameters], wa4[kRows];
+  double r[kRows], J[kRows * kParameters], diag[kParameters], qtf[kParameters], wa1[kParameters],
+      wa2[kParameters], wa3[kParameters], wa4[kRows];
   int pivots[kParameters], evaluations = 0, jacobians = 0;
   for (std::size_t f = first; f < last; ++f) {
     double* p = out + f * kParameters;
     std::copy_n(batch.starts.data() + f * kParameters, kParameters, p);
     Spot spot{batch.x.data(), batch.y.data(), batch.images.data() + f * kRows};
-    lmder(evaluate, &spot, kRows, kParameters, p, r, J, kRows, tolerance, tolerance, 0.0, 1000, diag, 1, 100.0, 0, &evaluations,
-          &jacobians, pivots, qtf, wa1, wa2, wa3, wa4);
+    lmder(evaluate, &spot, kRows, kParameters, p, r, J, kRows, tolerance, tolerance, 0.0, 1000, diag, 1,
+          100.0, 0, &evaluations, &jacobians, pivots, qtf, wa1, wa2, wa3, wa4);
   }
 }
 

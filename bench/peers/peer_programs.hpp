@@ -15,7 +15,8 @@ const std::string& python_with_scipy();
 bool has_gnuplot();
 
 // scipy.optimize.curve_fit with its defaults, over arrays a Python process holds in memory and is asked to
-// fit again and again: neither its start nor the reading is in its time. `by_hand`: with `jac` written in NumPy.
+// fit again and again: neither its start nor the reading is in its time. `by_hand`: with `jac` written in
+// NumPy.
 std::optional<Contender> scipy_curve_fit(const CurveCase& c, const Data& data, bool by_hand);
 
 // The same from a file of columns x, y with a header line, in a process of its own each time: start,

@@ -1,8 +1,8 @@
 // Other libraries, each where it was found when the bench was built.
 #pragma once
 
-#include "harness.hpp"
 #include "curves/model_loops.hpp"
+#include "harness.hpp"
 
 #include <optional>
 #include <string>
@@ -31,7 +31,8 @@ enum class CeresForm { block_per_row, one_block };  // AutoDiff, as in its tutor
 enum class CeresSolver { normal_cholesky, qr };
 std::optional<Contender> ceres_fit(const PeerTask& task, CeresForm form, CeresSolver solver);
 
-// Ceres logs every trial point that is not finite; neither the page nor the time is wanted. Nothing where it is not found.
+// Ceres logs every trial point that is not finite; neither the page nor the time is wanted. Nothing where it
+// is not found.
 void silence_ceres();
 
 // "Ceres 2.1.0, GSL 2.7.1, cminpack": what was found; what is missing is said too.

@@ -1,4 +1,5 @@
-// Answers, not times: what each policy makes of the adversarial set and of fits that low precision is made for.
+// Answers, not times: what each policy makes of the adversarial set and of fits that low precision is made
+// for.
 #include "suites/suites.hpp"
 
 #include "adversarial.hpp"
@@ -17,7 +18,8 @@ namespace {
 
 using problems::Census, problems::Outcome, problems::Tally;
 
-constexpr double kMostPasses = 60;  // of the all-f64 run: cases that take longer are not repeated to many rows
+constexpr double kMostPasses =
+    60;  // of the all-f64 run: cases that take longer are not repeated to many rows
 
 // Every finding that another run does not explain, and the counts, as goals.
 void report_census(const Census& census, const std::string& corpus, const Settings& settings) {
@@ -32,23 +34,28 @@ void report_census(const Census& census, const std::string& corpus, const Settin
     if (t.policy == "auto") lost = t.count(Outcome::lost) + t.count(Outcome::worse_minimum);
   }
   settings.report->goal({"adversarial", corpus + ": silent wrong answers", wrong, Asked::at_most, 0, ""});
-  settings.report->goal({"adversarial", corpus + ": auto certified less, or higher, than f64", lost, Asked::at_most, 0, ""});
-  settings.report->goal({"adversarial", corpus + ": differences unexplained", unexplained, Asked::at_most, 0, ""});
+  settings.report->goal(
+      {"adversarial", corpus + ": auto certified less, or higher, than f64", lost, Asked::at_most, 0, ""});
+  settings.report->goal(
+      {"adversarial", corpus + ": differences unexplained", unexplained, Asked::at_most, 0, ""});
   Row row;
   row.suite = "adversarial";
   row.name = corpus;
-  row.note = fmt::format("{} problems, {} policies, {} silent wrong answers", census.problems, census.tallies.size(), wrong);
+  row.note = fmt::format("{} problems, {} policies, {} silent wrong answers", census.problems,
+                         census.tallies.size(), wrong);
   row.sound = wrong == 0 && lost == 0;
   settings.report->add(row);
 }
 
 bool short_way(const problems::Problem& p) {
   const nlsq::FitResult f64 = problems::fit(p, "f64");
-  return static_cast<double>(f64.summary.precision.counters.rows_f64) <= kMostPasses * static_cast<double>(p.rows());
+  return static_cast<double>(f64.summary.precision.counters.rows_f64) <=
+         kMostPasses * static_cast<double>(p.rows());
 }
 
 const Tally& under(const Census& census, const char* policy) {
-  return *std::find_if(census.tallies.begin(), census.tallies.end(), [policy](const Tally& t) { return t.policy == policy; });
+  return *std::find_if(census.tallies.begin(), census.tallies.end(),
+                       [policy](const Tally& t) { return t.policy == policy; });
 }
 
 // Where low precision can help: what share of the rows was evaluated below f64, on all rows and with samples.
@@ -65,7 +72,8 @@ void run_benign(const Settings& settings) {
     report_census(census, corpus, settings);
     if (sampled) continue;
     const Tally& t = under(census, "auto");
-    settings.report->goal({"adversarial", corpus + ": rows below f64, auto", 100 * t.rows_low / (t.rows_low + t.rows_f64), Asked::at_least, 80, " %"});
+    settings.report->goal({"adversarial", corpus + ": rows below f64, auto",
+                           100 * t.rows_low / (t.rows_low + t.rows_f64), Asked::at_least, 80, " %"});
   }
 }
 
@@ -86,7 +94,8 @@ void run_adversarial(const Settings& settings) {
     }
     report_census(many, "adversarial, 2^18 rows", settings);
     const Tally& t = under(many, "auto");
-    settings.report->goal({"adversarial", "adversarial, 2^18 rows: counted work of auto over all-f64", t.work / t.work_f64, Asked::at_most, 1.25, "x"});
+    settings.report->goal({"adversarial", "adversarial, 2^18 rows: counted work of auto over all-f64",
+                           t.work / t.work_f64, Asked::at_most, 1.25, "x"});
   }
   run_benign(settings);
 }

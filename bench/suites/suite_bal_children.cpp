@@ -28,13 +28,15 @@ constexpr double kNever = -std::numeric_limits<double>::max();
 bal::Problem scene_of(const Settings& settings) {
   if (settings.bal_size.empty()) return bal::read(settings.bal_file);
   const std::vector<int>& size = settings.bal_size;
-  return bal::generate(size[0], size[1], static_cast<std::size_t>(size[2]), 1, 0.5, 0.01, settings.bal_scattered);
+  return bal::generate(size[0], size[1], static_cast<std::size_t>(size[2]), 1, 0.5, 0.01,
+                       settings.bal_scattered);
 }
 
 std::string title_of(const Settings& settings) {
   if (settings.bal_size.empty()) return settings.bal_file.substr(settings.bal_file.find_last_of('/') + 1);
   const std::vector<int>& size = settings.bal_size;
-  return fmt::format("{} cameras, {} points, {} observations{}", size[0], size[1], size[2], settings.bal_scattered ? ", scattered" : "");
+  return fmt::format("{} cameras, {} points, {} observations{}", size[0], size[1], size[2],
+                     settings.bal_scattered ? ", scattered" : "");
 }
 
 struct ChildRun {
@@ -45,13 +47,15 @@ struct ChildRun {
   BalTrace trace;
 
   double seconds_to(double target) const {
-    const auto reached = std::ranges::find_if(trace, [&](const auto& point) { return point.second <= target; });
+    const auto reached =
+        std::ranges::find_if(trace, [&](const auto& point) { return point.second <= target; });
     return reached == trace.end() ? kUnknown : reached->first;
   }
 };
 
 ChildRun ask_child(const std::string& way, double target, const Settings& settings) {
-  std::vector<std::string> argv{program_directory() / "nlsq-bench", "--bal-way", way, "--bal-target", fmt::format("{:.17g}", target)};
+  std::vector<std::string> argv{program_directory() / "nlsq-bench", "--bal-way", way, "--bal-target",
+                                fmt::format("{:.17g}", target)};
   if (settings.bal_size.empty()) {
     argv.insert(argv.end(), {"--bal", settings.bal_file});
   } else {
@@ -59,7 +63,8 @@ ChildRun ask_child(const std::string& way, double target, const Settings& settin
     if (settings.bal_scattered) argv.emplace_back("--bal-scattered");
   }
   const Finished finished = run_program(argv);
-  if (finished.status != 0) throw std::runtime_error(fmt::format("{} ended with status {}", way, finished.status));
+  if (finished.status != 0)
+    throw std::runtime_error(fmt::format("{} ended with status {}", way, finished.status));
   const nlohmann::json told = nlohmann::json::parse(finished.text);
   ChildRun run;
   run.way = way;
@@ -73,16 +78,21 @@ ChildRun ask_child(const std::string& way, double target, const Settings& settin
   return run;
 }
 
-std::string memory_of(const ChildRun& run) { return fmt::format("{:.0f} MB, {:.0f} without program and data", 1e-6 * run.peak, 1e-6 * run.beyond); }
+std::string memory_of(const ChildRun& run) {
+  return fmt::format("{:.0f} MB, {:.0f} without program and data", 1e-6 * run.peak, 1e-6 * run.beyond);
+}
 
-void add_goals(const std::string& what, const std::vector<ChildRun>& peers, const ChildRun& ours, Report& report) {
+void add_goals(const std::string& what, const std::vector<ChildRun>& peers, const ChildRun& ours,
+               Report& report) {
   double leanest = std::numeric_limits<double>::infinity(), least_beyond = leanest;
   for (const ChildRun& peer : peers) {
     leanest = std::min(leanest, peer.peak);
     least_beyond = std::min(least_beyond, peer.beyond);
   }
-  report.goal({"bal", fmt::format("{}: peak memory of {} over the leanest of Ceres's", what, ours.way), ours.peak / leanest, Asked::at_most, 0.5, "x"});
-  report.goal({"bal", fmt::format("{}: the same without program and data", what), ours.beyond / least_beyond, Asked::at_most, 0.5, "x"});
+  report.goal({"bal", fmt::format("{}: peak memory of {} over the leanest of Ceres's", what, ours.way),
+               ours.peak / leanest, Asked::at_most, 0.5, "x"});
+  report.goal({"bal", fmt::format("{}: the same without program and data", what), ours.beyond / least_beyond,
+               Asked::at_most, 0.5, "x"});
 }
 
 }  // namespace
@@ -103,9 +113,9 @@ void compare_in_children(const Settings& settings) {
     if (!is_ceres_way(way)) mine.push_back(ask_child(way, target, settings));
   }
   for (const ChildRun& ours : mine) {
-    settings.report->text(fmt::format("{}: {} to cost {:.6e}, {:.3g} s, {} iterations by {}, {}; peak {}", what, ours.way, ours.cost, ours.seconds_to(target),
-                                      ours.iterations, ours.steps, ours.evaluator,
-                                      memory_of(ours)));
+    settings.report->text(fmt::format("{}: {} to cost {:.6e}, {:.3g} s, {} iterations by {}, {}; peak {}",
+                                      what, ours.way, ours.cost, ours.seconds_to(target), ours.iterations,
+                                      ours.steps, ours.evaluator, memory_of(ours)));
   }
   for (const ChildRun& peer : peers) {
     Row row;
@@ -116,12 +126,14 @@ void compare_in_children(const Settings& settings) {
     row.peer_s = peer.seconds_to(target);
     row.max_rel_diff = largest_difference({mine[0].cost}, {peer.cost});
     row.sound = mine[0].cost <= target && mine[0].evaluator == "graph";
-    row.note = fmt::format("{} iterations, peak {}; to a cost of {:.6e}, one run", peer.iterations, memory_of(peer), target);
+    row.note = fmt::format("{} iterations, peak {}; to a cost of {:.6e}, one run", peer.iterations,
+                           memory_of(peer), target);
     settings.report->add(row);
   }
   if (peers.empty()) return;
   for (const ChildRun& ours : mine) {
-    if (ours.way == "nlsq" || ours.way == "nlsq::Solve, nlsq's cost functions") add_goals(what, peers, ours, *settings.report);
+    if (ours.way == "nlsq" || ours.way == "nlsq::Solve, nlsq's cost functions")
+      add_goals(what, peers, ours, *settings.report);
   }
 }
 
@@ -130,8 +142,10 @@ void answer_with_bundle(const std::string& way, double target, const Settings& s
   BalRun run;
   const double beyond = memory_beyond([&] { run = bal_run(way, scene, kThreads, target); });
   const auto or_null = [](double v) { return v == v ? nlohmann::json(v) : nlohmann::json(nullptr); };
-  const nlohmann::json told = {{"cost", run.cost},           {"iterations", run.iterations}, {"evaluator", run.evaluator}, {"steps", run.steps},
-                               {"beyond", or_null(beyond)}, {"peak", or_null(peak_memory())}, {"trace", run.trace}};
+  const nlohmann::json told = {{"cost", run.cost},           {"iterations", run.iterations},
+                               {"evaluator", run.evaluator}, {"steps", run.steps},
+                               {"beyond", or_null(beyond)},  {"peak", or_null(peak_memory())},
+                               {"trace", run.trace}};
   settings.report->text(told.dump());
 }
 

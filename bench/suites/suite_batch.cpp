@@ -17,7 +17,8 @@ namespace {
 constexpr const char* kSpot = "a*exp(-((x1-cx)^2+(x2-cy)^2)/(2*s^2))+b";
 constexpr int kThreads = 2;
 
-// As in performance studies of Gpufit and Cpufit: a spot near the middle on a background, start values off by some.
+// As in performance studies of Gpufit and Cpufit: a spot near the middle on a background, start values off by
+// some.
 SpotBatch spots(std::size_t fits) {
   SpotBatch batch;
   batch.fits = fits;
@@ -29,7 +30,8 @@ SpotBatch spots(std::size_t fits) {
     batch.y.push_back(i / 15);
   }
   for (std::size_t f = 0; f < fits; ++f) {
-    const double a = 100 * (1 + 0.4 * spread(random)), cx = 7 + 2 * spread(random), cy = 7 + 2 * spread(random);
+    const double a = 100 * (1 + 0.4 * spread(random)), cx = 7 + 2 * spread(random),
+                 cy = 7 + 2 * spread(random);
     const double s = 1.5 * (1 + 0.4 * spread(random)), b = 10;
     for (std::size_t i = 0; i < 225; ++i) {
       const double dx = batch.x[i] - cx, dy = batch.y[i] - cy;
@@ -46,10 +48,11 @@ SpotBatch spots(std::size_t fits) {
 }  // namespace
 
 void run_batch(const Settings& settings) {
-  settings.report->begin_suite("batch",
-                               "2-D Gaussian, 15 x 15 pixels, 5 parameters, two threads; goal: 100,000 fits a second with "
-                               "certificate and standard\nerrors. lmder: derivatives by hand, workspaces kept, the fits shared "
-                               "out to as many threads");
+  settings.report->begin_suite(
+      "batch",
+      "2-D Gaussian, 15 x 15 pixels, 5 parameters, two threads; goal: 100,000 fits a second with "
+      "certificate and standard\nerrors. lmder: derivatives by hand, workspaces kept, the fits shared "
+      "out to as many threads");
   const std::size_t fits = settings.quick ? 2000 : 20000;
   const SpotBatch batch = spots(fits);
   const nlsq::PreparedModel model(kSpot, 2);
@@ -76,7 +79,8 @@ void run_batch(const Settings& settings) {
   }
   const std::vector<Measured> measured = measure(contenders, settings);
   settings.report->goal({"batch", fmt::format("15 x 15 Gaussians, {} threads, all certified", kThreads),
-                         static_cast<double>(certified) / measured[0].seconds, Asked::at_least, 1e5, " fits/s"});
+                         static_cast<double>(certified) / measured[0].seconds, Asked::at_least, 1e5,
+                         " fits/s"});
   for (std::size_t k = 1; k < contenders.size(); ++k) {
     Row row;
     row.suite = "batch";
@@ -87,7 +91,8 @@ void run_batch(const Settings& settings) {
     row.max_rel_diff = largest_difference(measured[k].result, measured[0].result);
     row.sound = certified == fits;
     const double count = static_cast<double>(fits);
-    row.note = fmt::format("{:.0f} fits/s, all certified; theirs {:.0f}", count / row.ours_s, count / row.peer_s);
+    row.note =
+        fmt::format("{:.0f} fits/s, all certified; theirs {:.0f}", count / row.ours_s, count / row.peer_s);
     if (certified != fits) row.note = fmt::format("{} of {} certified", certified, fits);
     settings.report->add(row);
   }

@@ -1,5 +1,5 @@
-// A file of 10^6 rows to a certified report, as one does it at a prompt: nlsq-fit, a SciPy script and gnuplot,
-// each a process of its own, from its start to its end.
+// A file of 10^6 rows to a certified report, as one does it at a prompt: nlsq-fit, a SciPy script and
+// gnuplot, each a process of its own, from its start to its end.
 #include "peers/peer_programs.hpp"
 #include "suites/suites.hpp"
 
@@ -49,8 +49,8 @@ Contender nlsq_fit(const CurveCase& c, const std::string& csv, const std::string
     for (const auto& parameter : fit.at("parameters")) values.push_back(parameter.at("value").get<double>());
     told.certified = fit.at("certificate").at("passed").get<bool>();
     const auto& time = fit.at("time");
-    told.times = fmt::format("certified; read {:.1f} ms, in all {:.1f} ms", 1e3 * time.at("read").get<double>(),
-                             1e3 * time.at("total").get<double>());
+    told.times = fmt::format("certified; read {:.1f} ms, in all {:.1f} ms",
+                             1e3 * time.at("read").get<double>(), 1e3 * time.at("total").get<double>());
     return values;
   };
   return program_contender("nlsq-fit",
@@ -74,7 +74,8 @@ void compare(const char* model, std::size_t rows, int digits, bool with_gnuplot,
   Told told;
   std::vector<Contender> contenders{nlsq_fit(c, csv, directory.file("fit.json"), told)};
   if (auto peer = scipy_script(c, csv)) contenders.push_back(std::move(*peer));
-  if (auto peer = with_gnuplot ? gnuplot_script(c, csv) : std::nullopt) contenders.push_back(std::move(*peer));
+  if (auto peer = with_gnuplot ? gnuplot_script(c, csv) : std::nullopt)
+    contenders.push_back(std::move(*peer));
   const std::vector<Measured> measured = measure(contenders, settings);
 
   Row row;
@@ -86,8 +87,9 @@ void compare(const char* model, std::size_t rows, int digits, bool with_gnuplot,
     // Peers stop at tolerances near 1e-8 (SciPy) and 1e-5 of the sum of squares (gnuplot).
     const double close = contenders[k].name == "gnuplot fit" ? 1e-3 : 1e-5;
     row.sound = row.sound && largest_difference(measured[k].result, measured[0].result) < close;
-    settings.report->goal({"cli", row.name + ": over " + contenders[k].name, measured[k].seconds / measured[0].seconds,
-                           Asked::at_least, contenders[k].name == "gnuplot fit" ? 300.0 : 15.0, "x"});
+    settings.report->goal({"cli", row.name + ": over " + contenders[k].name,
+                           measured[k].seconds / measured[0].seconds, Asked::at_least,
+                           contenders[k].name == "gnuplot fit" ? 300.0 : 15.0, "x"});
   }
   if (contenders.size() == 1) {
     row.ours_s = measured[0].seconds;
@@ -104,7 +106,8 @@ void run_cli(const Settings& settings) {
   }
   settings.report->begin_suite(
       "cli",
-      "a CSV in the page cache to the report, each a process of its own from its start to its end, as many threads as\n"
+      "a CSV in the page cache to the report, each a process of its own from its start to its end, as many "
+      "threads as\n"
       "each takes by itself; goals: 15x SciPy (numpy.loadtxt, curve_fit), 300x gnuplot fit");
   const std::size_t rows = settings.quick ? 10'000 : 1'000'000;
   compare("exp", rows, 6, true, settings);

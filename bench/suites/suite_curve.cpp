@@ -29,7 +29,8 @@ struct Wanted {
   std::string_view peer;  // how its name begins
   double ratio;
 };
-constexpr Wanted kLarge[] = {{"nlsq all-f64", 2.5}, {"nlsq f64, same sampling", 1.2}, {"cminpack", 100}, {"GSL", 100},
+constexpr Wanted kLarge[] = {{"nlsq all-f64", 2.5},   {"nlsq f64, same sampling", 1.2},
+                             {"cminpack", 100},       {"GSL", 100},
                              {"Ceres AutoDiff", 500}, {"Ceres, one block", 50}};
 constexpr Wanted kMillion[] = {{"cminpack", 20}};
 
@@ -37,7 +38,9 @@ class Fits {
  public:
   Fits(const CurveCase& c, std::size_t rows, int threads, const Settings& settings)
       : case_(c), data_(curve_data(c, rows)), threads_(threads), settings_(settings) {
-    const auto head = [](const std::vector<double>& v) { return std::vector<double>(v.begin(), v.begin() + 100); };
+    const auto head = [](const std::vector<double>& v) {
+      return std::vector<double>(v.begin(), v.begin() + 100);
+    };
     check_derivatives(c.model, {{head(data_.x[0])}, head(data_.y)}, c.start);
   }
 
@@ -107,7 +110,8 @@ class Fits {
   Row described(const std::vector<Contender>& contenders) {
     Row row;
     row.suite = "curve";
-    row.name = fmt::format("{}, {} rows, {} thread{}", case_.model, count_name(data_.rows()), threads_, threads_ == 1 ? "" : "s");
+    row.name = fmt::format("{}, {} rows, {} thread{}", case_.model, count_name(data_.rows()), threads_,
+                           threads_ == 1 ? "" : "s");
     const std::vector<double> answer = contenders[0].run();
     const nlsq::KernelCounters& counters = last_.summary.precision.counters;
     row.note = fmt::format("{}: f32 x{:.1f}, f64 x{:.1f}; floor {:.3g} ms", nlsq::name(last_.summary.verdict),
@@ -131,11 +135,12 @@ class Fits {
 }  // namespace
 
 void run_curve(const Settings& settings) {
-  settings.report->begin_suite(
-      "curve",
-      "tolerances: ours the defaults, certified; peers 1e-10 (lmder ftol = xtol, GSL xtol, Ceres all three), SciPy its\n"
-      "defaults; cminpack, GSL and SciPy have one thread. Goals: exp at 1e7 rows; at 1e6 rows, one thread, 20x lmder;\n"
-      "a pass within 1.15x of the fused loop (ours/loop)");
+  settings.report->begin_suite("curve",
+                               "tolerances: ours the defaults, certified; peers 1e-10 (lmder ftol = xtol, "
+                               "GSL xtol, Ceres all three), SciPy its\n"
+                               "defaults; cminpack, GSL and SciPy have one thread. Goals: exp at 1e7 rows; "
+                               "at 1e6 rows, one thread, 20x lmder;\n"
+                               "a pass within 1.15x of the fused loop (ours/loop)");
   const std::size_t rows = settings.quick ? 100'000 : 1'000'000;
   for (const CurveCase& c : curve_cases()) Fits(c, rows, 1, settings).run(kMillion);
   const int cores = settings.clock == Clock::wall ? static_cast<int>(std::thread::hardware_concurrency()) : 1;

@@ -1,5 +1,5 @@
-// One pass over the rows in each form of the Gram matrix, by the number of parameters; and the derivatives of all rows
-// alone, which is the least that a product with JᵀJ costs where J is not stored.
+// One pass over the rows in each form of the Gram matrix, by the number of parameters; and the derivatives of
+// all rows alone, which is the least that a product with JᵀJ costs where J is not stored.
 #include "suites/suites.hpp"
 
 #include "benign.hpp"
@@ -28,9 +28,12 @@ struct Form {
 
 // The first is what the others are compared with.
 constexpr Form kForms[] = {
-    {"f64", {Format::f64, Gram::f64}},          {"f32/f64", {Format::f32, Gram::f32_wide}},
-    {"f32", {Format::f32, Gram::f32_tile}},     {"bf16", {Format::f32, Gram::bf16}},
-    {"f64 rows f32", {Format::f64, Gram::f32_tile}}, {"f64 rows bf16", {Format::f64, Gram::bf16}},
+    {"f64", {Format::f64, Gram::f64}},
+    {"f32/f64", {Format::f32, Gram::f32_wide}},
+    {"f32", {Format::f32, Gram::f32_tile}},
+    {"bf16", {Format::f32, Gram::bf16}},
+    {"f64 rows f32", {Format::f64, Gram::f32_tile}},
+    {"f64 rows bf16", {Format::f64, Gram::bf16}},
 };
 constexpr double kSameCost = 1e-4;  // of a pass in f32
 
@@ -76,15 +79,18 @@ void run_case(const problems::Problem& problem, const Settings& settings) {
     }
     free.push_back(static_cast<int>(free.size()));
   }
-  nlsq::GraphRows model(std::make_shared<nlsq::FormulaResidual>(formula, false),
-                        std::make_shared<nlsq::MemoryRows>(std::vector<nlsq::Column>{problem.x[0], problem.y}), x, free);
+  nlsq::GraphRows model(
+      std::make_shared<nlsq::FormulaResidual>(formula, false),
+      std::make_shared<nlsq::MemoryRows>(std::vector<nlsq::Column>{problem.x[0], problem.y}), x, free);
   nlsq::DenseEvaluator evaluator(model);
   std::vector<Contender> contenders;
   for (const Form& form : kForms) {
-    contenders.push_back({form.name, [&] { return std::vector<double>{evaluator.linearize(x, form.plan).cost}; }});
+    contenders.push_back(
+        {form.name, [&] { return std::vector<double>{evaluator.linearize(x, form.plan).cost}; }});
   }
   for (const bool single : {true, false}) {
-    contenders.push_back({"rows alone", [&, single] { return std::vector<double>{rows_alone(model, x, single)}; }});
+    contenders.push_back(
+        {"rows alone", [&, single] { return std::vector<double>{rows_alone(model, x, single)}; }});
   }
   const std::vector<Measured> measured = measure(contenders, settings);
   const std::size_t forms = std::size(kForms);
@@ -98,8 +104,9 @@ void run_case(const problems::Problem& problem, const Settings& settings) {
     row.note += fmt::format(" {} {:.2f},", kForms[k].name, measured[0].seconds / measured[k].seconds);
     row.max_rel_diff = std::max(row.max_rel_diff, largest_difference(measured[k].result, measured[0].result));
   }
-  row.note += fmt::format(" rows alone: f32 {:.2f}, f64 {:.2f}", measured[0].seconds / measured[forms].seconds,
-                          measured[0].seconds / measured[forms + 1].seconds);
+  row.note +=
+      fmt::format(" rows alone: f32 {:.2f}, f64 {:.2f}", measured[0].seconds / measured[forms].seconds,
+                  measured[0].seconds / measured[forms + 1].seconds);
   row.sound = row.max_rel_diff < kSameCost;
   settings.report->add(row);
 }
@@ -108,8 +115,10 @@ void run_case(const problems::Problem& problem, const Settings& settings) {
 
 void run_forms(const Settings& settings) {
   const std::size_t rows = settings.quick ? 10'000 : 40'000;
-  settings.report->begin_suite("forms", fmt::format("one pass over {} rows in each form of the Gram matrix, one thread", rows));
-  for (const int peaks : {2, 4, 6, 8, 12, 16, 32}) run_case(problems::gaussian_peaks(peaks, rows, 1), settings);
+  settings.report->begin_suite(
+      "forms", fmt::format("one pass over {} rows in each form of the Gram matrix, one thread", rows));
+  for (const int peaks : {2, 4, 6, 8, 12, 16, 32})
+    run_case(problems::gaussian_peaks(peaks, rows, 1), settings);
   for (const int terms : {3, 6, 9, 12, 18, 24, 48}) run_case(powers(terms, rows), settings);
 }
 

@@ -135,8 +135,10 @@ void run_formula(const Settings& settings) {
   for_each_branching([&](const nlsq::Model& model, const nlsq::ModelFunction& callable) {
     compare(Task(model, false, rows), callable, worst, settings);
   });
-  settings.report->goal({"formula", "formula over callable, the worst: " + worst.model, worst.ratio, Asked::at_most, 1.1, "x"});
-  settings.report->goal({"formula", "models with other bits", static_cast<double>(worst.others), Asked::at_most, 0, ""});
+  settings.report->goal(
+      {"formula", "formula over callable, the worst: " + worst.model, worst.ratio, Asked::at_most, 1.1, "x"});
+  settings.report->goal(
+      {"formula", "models with other bits", static_cast<double>(worst.others), Asked::at_most, 0, ""});
 }
 
 }  // namespace bench

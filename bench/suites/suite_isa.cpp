@@ -1,21 +1,21 @@
-// The curves once more under each set of kernels this CPU can run: NLSQ_ISA is read once, so each set is a process of
-// its own, asked for one fit after the other.
+// The curves once more under each set of kernels this CPU can run: NLSQ_ISA is read once, so each set is a
+// process of its own, asked for one fit after the other.
 #include "child_process.hpp"
 #include "curves/curve_data.hpp"
 #include "peers/peers.hpp"
 #include "suites/suites.hpp"
 
-#include "kernels/kernel_table.hpp"
 #include <nlsq/nlsq.hpp>
+#include "kernels/kernel_table.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <chrono>
-#include <ctime>
-#include <iostream>
 #include <cmath>
 #include <cstdio>
+#include <ctime>
+#include <iostream>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -35,9 +35,11 @@ nlsq::FitResult fit(const CurveCase& c, const Data& data) {
 std::shared_ptr<Worker> worker_under(const char* set, const CurveCase& c, std::size_t rows) {
   const std::string program = program_directory() / "nlsq-bench";
   const auto worker = std::make_shared<Worker>(
-      std::vector<std::string>{program, "--fits-of", c.model, "--rows", std::to_string(rows)}, Environment{{"NLSQ_ISA", set}});
+      std::vector<std::string>{program, "--fits-of", c.model, "--rows", std::to_string(rows)},
+      Environment{{"NLSQ_ISA", set}});
   const std::string runs = worker->read_line();
-  if (runs != set) throw std::runtime_error(fmt::format("under NLSQ_ISA={} the kernels of {} run", set, runs));
+  if (runs != set)
+    throw std::runtime_error(fmt::format("under NLSQ_ISA={} the kernels of {} run", set, runs));
   return worker;
 }
 
@@ -63,16 +65,16 @@ void compare(const CurveCase& c, std::size_t rows, const Settings& settings) {
     row.ours_s = measured[k].seconds;
     row.max_rel_diff = largest_difference(measured[k].result, measured[0].result);
     row.sound = row.max_rel_diff < 1e-8;
-    row.note = fmt::format("{:.2f} x {}'s time; from its answer {:.1e} standard errors", measured[k].seconds / measured[0].seconds,
-                           contenders[0].name, worst);
+    row.note = fmt::format("{:.2f} x {}'s time; from its answer {:.1e} standard errors",
+                           measured[k].seconds / measured[0].seconds, contenders[0].name, worst);
     if (sets < contenders.size()) {
       row.peer = contenders.back().name;
       row.peer_s = measured.back().seconds;
     }
     settings.report->add(row);
     if (k > 0) {
-      settings.report->goal({"isa", fmt::format("{}: parameters from {}'s", row.name, contenders[0].name), row.max_rel_diff,
-                             Asked::at_most, 1e-8, ""});
+      settings.report->goal({"isa", fmt::format("{}: parameters from {}'s", row.name, contenders[0].name),
+                             row.max_rel_diff, Asked::at_most, 1e-8, ""});
     }
   }
 }
@@ -81,7 +83,8 @@ void compare(const CurveCase& c, std::size_t rows, const Settings& settings) {
 
 void run_isa(const Settings& settings) {
   settings.report->begin_suite("isa",
-                               "curves under each set of kernels, one thread, each in a process of its own; max diff: from the answer of "
+                               "curves under each set of kernels, one thread, each in a process of its own; "
+                               "max diff: from the answer of "
                                "the best\nset; goal: the same answers to rounding (1e-8)");
   for (const CurveCase& c : curve_cases()) compare(c, settings.quick ? 100'000 : 1'000'000, settings);
 }

@@ -1,5 +1,5 @@
-// Moré, Garbow and Hillstrom's problems from their starts and from 10 and 100 times them, from those starts moved a little, from
-// many, and within bounds: who gets to the minimum?
+// Moré, Garbow and Hillstrom's problems from their starts and from 10 and 100 times them, from those starts
+// moved a little, from many, and within bounds: who gets to the minimum?
 #include "peers/peers.hpp"
 #include "suites/suites.hpp"
 
@@ -55,7 +55,8 @@ Case<F> within(const mgh::Bounded<F>& problem) {
   c.lower.assign(problem.lower.begin(), problem.lower.end());
   c.upper.assign(problem.upper.begin(), problem.upper.end());
   c.minimum = problem.minimum;
-  for (std::size_t j = 0; j < c.start.size(); ++j) c.start[j] = std::clamp(c.start[j], c.lower[j], c.upper[j]);
+  for (std::size_t j = 0; j < c.start.size(); ++j)
+    c.start[j] = std::clamp(c.start[j], c.lower[j], c.upper[j]);
   return c;
 }
 
@@ -76,7 +77,8 @@ struct Outcome {
 // A certified minimum where the cost is not the least counts, too, where Moré, Garbow and Hillstrom list it.
 template <class F>
 Outcome judged(const Case<F>& c, double squares, std::string how, bool certified) {
-  Outcome out{mgh::reached(c.minimum, squares, squares_at<F>(c.start)), mgh::reached_for_ceres(c.minimum, squares), squares, std::move(how)};
+  Outcome out{mgh::reached(c.minimum, squares, squares_at<F>(c.start)),
+              mgh::reached_for_ceres(c.minimum, squares), squares, std::move(how)};
   if constexpr (requires { F::local_minimum; }) {
     if (c.lower.empty() && certified && mgh::reached(F::local_minimum, squares, 0)) out.reached = true;
   }
@@ -93,7 +95,8 @@ Outcome by_nlsq(const Case<F>& c, const char* policy, int starts = 1) {
   options.bounds.upper = c.upper;
   const nlsq::LeastSquaresResult result = nlsq::least_squares(mgh::vector_function<F>, c.start, options);
   const bool began = result.summary.termination != nlsq::Termination::failure;
-  return judged(c, began ? 2 * result.cost : squares_at<F>(c.start), nlsq::name(result.summary.verdict), result.success());
+  return judged(c, began ? 2 * result.cost : squares_at<F>(c.start), nlsq::name(result.summary.verdict),
+                result.success());
 }
 
 #if NLSQ_BENCH_CERES
@@ -101,7 +104,8 @@ template <class F>
 std::optional<Outcome> by_ceres(const Case<F>& c) {
   std::vector<double> x = c.start;
   ceres::Problem problem;
-  problem.AddResidualBlock(new ceres::AutoDiffCostFunction<F, F::residuals, F::parameters>(new F), nullptr, x.data());
+  problem.AddResidualBlock(new ceres::AutoDiffCostFunction<F, F::residuals, F::parameters>(new F), nullptr,
+                           x.data());
   for (int j = 0; j < static_cast<int>(c.lower.size()); ++j) {
     problem.SetParameterLowerBound(x.data(), j, c.lower[static_cast<std::size_t>(j)]);
     problem.SetParameterUpperBound(x.data(), j, c.upper[static_cast<std::size_t>(j)]);
@@ -113,7 +117,8 @@ std::optional<Outcome> by_ceres(const Case<F>& c) {
   options.logging_type = ceres::SILENT;
   ceres::Solver::Summary summary;
   ceres::Solve(options, &problem, &summary);
-  return judged(c, squares_at<F>(x), ceres::TerminationTypeToString(summary.termination_type), summary.termination_type == ceres::CONVERGENCE);
+  return judged(c, squares_at<F>(x), ceres::TerminationTypeToString(summary.termination_type),
+                summary.termination_type == ceres::CONVERGENCE);
 }
 #else
 template <class F>
@@ -124,19 +129,26 @@ std::optional<Outcome> by_ceres(const Case<F>&) {
 
 struct Count {
   int reached = 0, by_ceres_test = 0, all = 0;
-  void add(const Outcome& outcome) { ++all, reached += outcome.reached ? 1 : 0, by_ceres_test += outcome.by_ceres_test ? 1 : 0; }
-  std::string text() const { return fmt::format("{} of {} ({} by Ceres's test)", reached, all, by_ceres_test); }
+  void add(const Outcome& outcome) {
+    ++all, reached += outcome.reached ? 1 : 0, by_ceres_test += outcome.by_ceres_test ? 1 : 0;
+  }
+  std::string text() const {
+    return fmt::format("{} of {} ({} by Ceres's test)", reached, all, by_ceres_test);
+  }
 };
 
 // Ours by `auto` and `f64`, and Ceres.
 struct Table {
   Count adaptive, f64, peer;
   std::string text() const {
-    return fmt::format("nlsq {}, all-f64 {}{}", adaptive.text(), f64.text(), peer.all > 0 ? ", Ceres (DENSE_QR) " + peer.text() : "");
+    return fmt::format("nlsq {}, all-f64 {}{}", adaptive.text(), f64.text(),
+                       peer.all > 0 ? ", Ceres (DENSE_QR) " + peer.text() : "");
   }
 };
 
-std::string shown(const Outcome& o) { return fmt::format("{:.8g}{} {}", o.squares, o.reached ? "" : " (no)", o.how); }
+std::string shown(const Outcome& o) {
+  return fmt::format("{:.8g}{} {}", o.squares, o.reached ? "" : " (no)", o.how);
+}
 
 template <class F>
 std::string compare(const Case<F>& c, Table& table) {
@@ -145,8 +157,8 @@ std::string compare(const Case<F>& c, Table& table) {
   table.adaptive.add(ours);
   table.f64.add(all_f64);
   if (ceres) table.peer.add(*ceres);
-  return fmt::format("minimum {:<12} nlsq {}, f64 {:.8g}{}{}", c.minimum, shown(ours), all_f64.squares, all_f64.reached ? "" : " (no)",
-                     ceres ? ", Ceres " + shown(*ceres) : "");
+  return fmt::format("minimum {:<12} nlsq {}, f64 {:.8g}{}{}", c.minimum, shown(ours), all_f64.squares,
+                     all_f64.reached ? "" : " (no)", ceres ? ", Ceres " + shown(*ceres) : "");
 }
 
 int apart(const Table& table) { return std::abs(table.adaptive.reached - table.f64.reached); }
@@ -159,8 +171,10 @@ void near_and_far(const Settings& settings) {
     }
   });
   settings.report->text("57 starts: " + table.text());
-  settings.report->goal({"mgh", "57 starts: minima found", static_cast<double>(table.adaptive.reached), Asked::at_least, 44, ""});
-  settings.report->goal({"mgh", "57 starts: auto beside f64", static_cast<double>(apart(table)), Asked::at_most, 0, ""});
+  settings.report->goal({"mgh", "57 starts: minima found", static_cast<double>(table.adaptive.reached),
+                         Asked::at_least, 44, ""});
+  settings.report->goal(
+      {"mgh", "57 starts: auto beside f64", static_cast<double>(apart(table)), Asked::at_most, 0, ""});
 
   constexpr int kSeeds = 8;
   int fewest = table.adaptive.reached, most = fewest;
@@ -177,7 +191,8 @@ void near_and_far(const Settings& settings) {
   }
   settings.report->text(fmt::format("the same starts moved by up to 1 %, seeds 1 to {}: {}", kSeeds, counts));
   const int spread = std::max(most - table.adaptive.reached, table.adaptive.reached - fewest);
-  settings.report->goal({"mgh", "57 starts moved by 1 %: count changes by", static_cast<double>(spread), Asked::at_most, 2, ""});
+  settings.report->goal({"mgh", "57 starts moved by 1 %: count changes by", static_cast<double>(spread),
+                         Asked::at_most, 2, ""});
 }
 
 void many_starts(const Settings& settings) {
@@ -188,11 +203,15 @@ void many_starts(const Settings& settings) {
       const Outcome best = by_nlsq(from<F>(scale), "auto", kStarts);
       count.add(best);
       f64.add(by_nlsq(from<F>(scale), "f64", kStarts));
-      if (!best.reached) settings.report->text(fmt::format("{:<22} x {:<4} minimum {:<12} {} starts: {}", F::name, scale, F::minimum, kStarts, shown(best)));
+      if (!best.reached)
+        settings.report->text(fmt::format("{:<22} x {:<4} minimum {:<12} {} starts: {}", F::name, scale,
+                                          F::minimum, kStarts, shown(best)));
     }
   });
-  settings.report->text(fmt::format("57 starts, and {} about each: {}, all-f64 {}", kStarts - 1, count.text(), f64.text()));
-  settings.report->goal({"mgh", "64 starts each: minima found", static_cast<double>(count.reached), Asked::at_least, 52, ""});
+  settings.report->text(
+      fmt::format("57 starts, and {} about each: {}, all-f64 {}", kStarts - 1, count.text(), f64.text()));
+  settings.report->goal(
+      {"mgh", "64 starts each: minima found", static_cast<double>(count.reached), Asked::at_least, 52, ""});
 }
 
 void bounded(const Settings& settings) {
@@ -201,16 +220,21 @@ void bounded(const Settings& settings) {
     settings.report->text(fmt::format("{:<22} bounded {}", F::name, compare(within(problem), table)));
   });
   settings.report->text("bounded: " + table.text());
-  settings.report->goal({"mgh", "bounded: minima found", static_cast<double>(table.adaptive.reached), Asked::at_least, 10, ""});
-  settings.report->goal({"mgh", "bounded: auto beside f64", static_cast<double>(apart(table)), Asked::at_most, 0, ""});
+  settings.report->goal(
+      {"mgh", "bounded: minima found", static_cast<double>(table.adaptive.reached), Asked::at_least, 10, ""});
+  settings.report->goal(
+      {"mgh", "bounded: auto beside f64", static_cast<double>(apart(table)), Asked::at_most, 0, ""});
 }
 
 }  // namespace
 
 void run_mgh(const Settings& settings) {
-  settings.report->begin_suite("mgh", "Moré, Garbow and Hillstrom's problems 1 to 19 from their starts and 10 and 100 times them, by default options: ‖r‖² at the\n"
-                                      "end; (no): not the minimum to 4 digits, nor, where that is 0, a share 1e-10 of the start's, nor a certified local\n"
-                                      "minimum that is listed. Ceres's test: 4 digits, of zero 4 decimals");
+  settings.report->begin_suite("mgh",
+                               "Moré, Garbow and Hillstrom's problems 1 to 19 from their starts and 10 and "
+                               "100 times them, by default options: ‖r‖² at the\n"
+                               "end; (no): not the minimum to 4 digits, nor, where that is 0, a share 1e-10 "
+                               "of the start's, nor a certified local\n"
+                               "minimum that is listed. Ceres's test: 4 digits, of zero 4 decimals");
   silence_ceres();
   near_and_far(settings);
   many_starts(settings);

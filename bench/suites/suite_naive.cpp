@@ -34,18 +34,20 @@ constexpr Contestant kContestants[] = {
     {"bf16 stored, f32 sums, believed", problems::naive_bf16},
     {"nlsq, policy f32", [](const problems::Problem& p) { return as_claimed(problems::fit(p, "f32")); }},
     {"nlsq, policy bf16", [](const problems::Problem& p) { return as_claimed(problems::fit(p, "bf16")); }},
-    {"nlsq, policy always_f16", [](const problems::Problem& p) { return as_claimed(problems::fit(p, "always_f16")); }},
+    {"nlsq, policy always_f16",
+     [](const problems::Problem& p) { return as_claimed(problems::fit(p, "always_f16")); }},
 };
 
 using Counts = std::map<NaiveOutcome, int>;
 
 void print(const char* corpus, int cases, const std::vector<Counts>& counts, const Settings& settings) {
-  settings.report->text(fmt::format("\n{}, {} cases that f64 certifies\n{:<34} {:>6} {:>13} {:>11} {:>8}", corpus, cases, "", "right",
-                                    "silent wrong", "not finite", "gave up"));
+  settings.report->text(fmt::format("\n{}, {} cases that f64 certifies\n{:<34} {:>6} {:>13} {:>11} {:>8}",
+                                    corpus, cases, "", "right", "silent wrong", "not finite", "gave up"));
   for (std::size_t k = 0; k < counts.size(); ++k) {
     const auto of = [&](NaiveOutcome o) { return counts[k].contains(o) ? counts[k].at(o) : 0; };
-    settings.report->text(fmt::format("{:<34} {:>6} {:>13} {:>11} {:>8}", kContestants[k].name, of(NaiveOutcome::right),
-                                      of(NaiveOutcome::silent_wrong), of(NaiveOutcome::not_finite), of(NaiveOutcome::gave_up)));
+    settings.report->text(fmt::format("{:<34} {:>6} {:>13} {:>11} {:>8}", kContestants[k].name,
+                                      of(NaiveOutcome::right), of(NaiveOutcome::silent_wrong),
+                                      of(NaiveOutcome::not_finite), of(NaiveOutcome::gave_up)));
     if (k >= 2) {
       settings.report->goal({"naive", fmt::format("{}: {}, silent wrong", corpus, kContestants[k].name),
                              static_cast<double>(of(NaiveOutcome::silent_wrong)), Asked::at_most, 0, ""});

@@ -117,7 +117,8 @@ struct Totals {
     };
     const std::size_t graph = index(kGraph), lmder = index("cminpack lmder");
     if (lmder < names.size()) {
-      goal("time without the graph's compilation over lmder's", (seconds[0] - seconds[graph]) / seconds[lmder], Asked::at_most, 1, "x");
+      goal("time without the graph's compilation over lmder's",
+           (seconds[0] - seconds[graph]) / seconds[lmder], Asked::at_most, 1, "x");
     }
     for (std::size_t k = 1; k < names.size(); ++k) {
       Row row;

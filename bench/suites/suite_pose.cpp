@@ -30,13 +30,19 @@ Outcome run(const pose_graph::Graph<Measurement>& graph, bool ours) {
   constexpr int kSize = kPlanar ? 3 : 7;
   std::vector<double> poses = graph.poses;
   ceres::Problem problem;
-  const auto add = [&](auto* made, const auto&... blocks) { problem.AddResidualBlock(made, nullptr, blocks...); };
+  const auto add = [&](auto* made, const auto&... blocks) {
+    problem.AddResidualBlock(made, nullptr, blocks...);
+  };
   for (const auto& edge : graph.edges) {
     double *a = poses.data() + kSize * edge.from, *b = poses.data() + kSize * edge.to;
     auto* functor = new Measurement(edge.measured);
     if constexpr (kPlanar) {
-      if (ours) add(new nlsq::AutoDiffCostFunction<Measurement, 3, 1, 1, 1, 1, 1, 1>(functor), a, a + 1, a + 2, b, b + 1, b + 2);
-      else add(new ceres::AutoDiffCostFunction<Measurement, 3, 1, 1, 1, 1, 1, 1>(functor), a, a + 1, a + 2, b, b + 1, b + 2);
+      if (ours)
+        add(new nlsq::AutoDiffCostFunction<Measurement, 3, 1, 1, 1, 1, 1, 1>(functor), a, a + 1, a + 2, b,
+            b + 1, b + 2);
+      else
+        add(new ceres::AutoDiffCostFunction<Measurement, 3, 1, 1, 1, 1, 1, 1>(functor), a, a + 1, a + 2, b,
+            b + 1, b + 2);
     } else {
       if (ours) add(new nlsq::AutoDiffCostFunction<Measurement, 6, 3, 4, 3, 4>(functor), a, a + 3, b, b + 3);
       else add(new ceres::AutoDiffCostFunction<Measurement, 6, 3, 4, 3, 4>(functor), a, a + 3, b, b + 3);
@@ -70,7 +76,8 @@ void compare(const std::string& name, const pose_graph::Graph<Measurement>& grap
   Outcome ours, theirs;
   const std::vector<Measured> measured =
       measure({{"nlsq::Solve", [&] { return ours = run(graph, true), std::vector{ours.cost}; }},
-               {"Ceres SPARSE_NORMAL_CHOLESKY", [&] { return theirs = run(graph, false), std::vector{theirs.cost}; }}},
+               {"Ceres SPARSE_NORMAL_CHOLESKY",
+                [&] { return theirs = run(graph, false), std::vector{theirs.cost}; }}},
               settings);
   Row row;
   row.suite = "pose";
@@ -80,16 +87,20 @@ void compare(const std::string& name, const pose_graph::Graph<Measurement>& grap
   row.peer_s = measured[1].seconds;
   row.max_rel_diff = largest_difference(measured[0].result, measured[1].result);
   row.sound = ours.cost <= theirs.cost * (1 + 1e-6);
-  row.note = fmt::format("{} steps, {}; Ceres {} steps; difference: of the cost", ours.steps, ours.verdict, theirs.steps);
+  row.note = fmt::format("{} steps, {}; Ceres {} steps; difference: of the cost", ours.steps, ours.verdict,
+                         theirs.steps);
   settings.report->add(row);
-  settings.report->goal({"pose", fmt::format("{}: Ceres's time over ours", name), measured[1].seconds / measured[0].seconds, Asked::at_least, 1, "x"});
+  settings.report->goal({"pose", fmt::format("{}: Ceres's time over ours", name),
+                         measured[1].seconds / measured[0].seconds, Asked::at_least, 1, "x"});
 }
 
 }  // namespace
 
 void run_pose(const Settings& settings) {
-  settings.report->begin_suite("pose", "pose graphs from dead reckoning to a relative decrease of 1e-9, set-up included, 2 threads;\ngoal: not slower than "
-                                       "Ceres with CHOLMOD");
+  settings.report->begin_suite("pose",
+                               "pose graphs from dead reckoning to a relative decrease of 1e-9, set-up "
+                               "included, 2 threads;\ngoal: not slower than "
+                               "Ceres with CHOLMOD");
   compare("plane, 1000 poses", pose_graph::planar(1000, 100, 3, 1), settings);
   compare("space, 1000 poses", pose_graph::spatial(1000, 100, 3, 1), settings);
   if (settings.quick) return;
@@ -102,7 +113,9 @@ void run_pose(const Settings& settings) {
 #else
 
 namespace bench {
-void run_pose(const Settings& settings) { settings.report->begin_suite("pose", "built without Ceres: nothing to compare"); }
+void run_pose(const Settings& settings) {
+  settings.report->begin_suite("pose", "built without Ceres: nothing to compare");
+}
 }  // namespace bench
 
 #endif

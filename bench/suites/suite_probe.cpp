@@ -1,4 +1,5 @@
-// What looking after the digits costs: the probe and what is measured by it, as a share of the fits they serve.
+// What looking after the digits costs: the probe and what is measured by it, as a share of the fits they
+// serve.
 #include "curves/curve_data.hpp"
 #include "suites/suites.hpp"
 
@@ -27,9 +28,11 @@ double now(Clock clock) {
 
 // Iterations that had a probe: those below f64, each at another point.
 int probes_of(const nlsq::FitResult& fit) {
-  return static_cast<int>(std::count_if(fit.summary.iterations.begin(), fit.summary.iterations.end(), [](const nlsq::IterationSummary& it) {
-    return it.plan.residual == nlsq::Format::f32 && it.outcome != nlsq::StepOutcome::rejected && it.outcome != nlsq::StepOutcome::invalid;
-  }));
+  return static_cast<int>(std::count_if(
+      fit.summary.iterations.begin(), fit.summary.iterations.end(), [](const nlsq::IterationSummary& it) {
+        return it.plan.residual == nlsq::Format::f32 && it.outcome != nlsq::StepOutcome::rejected &&
+               it.outcome != nlsq::StepOutcome::invalid;
+      }));
 }
 
 // All rows from the first iteration on: samples would leave one probe or two to so many rows.
@@ -46,7 +49,8 @@ void run_case(const CurveCase& c, std::size_t rows, const Settings& settings) {
   const nlsq::PrecisionPlan plan{nlsq::Format::f32, nlsq::Gram::f32_wide};
   double probe_seconds = 0;
   const std::vector<Measured> measured = measure(
-      {{"fit", [&] {
+      {{"fit",
+        [&] {
           fit = nlsq::curve_fit(formula, {data.x[0]}, data.y, start, options);
           return fit.parameters;
         }},
@@ -66,17 +70,21 @@ void run_case(const CurveCase& c, std::size_t rows, const Settings& settings) {
   row.suite = "probe";
   row.name = fmt::format("{}, {} rows", c.model, count_name(rows));
   row.ours_s = measured[0].seconds;
-  row.note = fmt::format("{} probes of {:.3g} us, steps and condition {:.3g} us: {:.2f} % of the fit", probes, 1e6 * measured[1].seconds,
-                         1e6 * fit.summary.time.solve, share);
+  row.note = fmt::format("{} probes of {:.3g} us, steps and condition {:.3g} us: {:.2f} % of the fit", probes,
+                         1e6 * measured[1].seconds, 1e6 * fit.summary.time.solve, share);
   row.sound = fit.success();
   settings.report->add(row);
-  if (!settings.quick) settings.report->goal({"probe", row.name + ": probe and health", share, Asked::at_most, kMostShare, " %"});
+  if (!settings.quick)
+    settings.report->goal(
+        {"probe", row.name + ": probe and health", share, Asked::at_most, kMostShare, " %"});
 }
 
 }  // namespace
 
 void run_probe(const Settings& settings) {
-  settings.report->begin_suite("probe", "one thread, all rows in every pass; goal: probe and health at most 3 % of the fit at 1e6 rows");
+  settings.report->begin_suite(
+      "probe",
+      "one thread, all rows in every pass; goal: probe and health at most 3 % of the fit at 1e6 rows");
   for (const CurveCase& c : curve_cases()) run_case(c, settings.quick ? 100'000 : 1'000'000, settings);
 }
 

@@ -24,14 +24,16 @@ void run_random(const Settings& settings) {
   for (const problems::Tally& t : census.tallies) {
     wrong += t.silent_wrong();
     unexplained += t.count(problems::Cause::unexplained);
-    if (t.policy == "auto") lost = t.count(problems::Outcome::lost) + t.count(problems::Outcome::worse_minimum);
+    if (t.policy == "auto")
+      lost = t.count(problems::Outcome::lost) + t.count(problems::Outcome::worse_minimum);
   }
   settings.report->text("every run that ended worse, lower without a certificate, or lost one, and why:");
   for (const problems::Finding& f : census.findings) {
     settings.report->text(fmt::format("  {:<30} {:<30} {}: {}", f.problem, f.policy, f.what, name(f.cause)));
   }
   const auto share = [&](int part) { return 100.0 * part / census.problems; };
-  settings.report->goal({"random", "condition above 1e8", share(census.ill_conditioned), Asked::at_least, 30, " %"});
+  settings.report->goal(
+      {"random", "condition above 1e8", share(census.ill_conditioned), Asked::at_least, 30, " %"});
   settings.report->goal({"random", "10^5 rows and more", share(census.large), Asked::at_least, 10, " %"});
   settings.report->goal({"random", "silent wrong answers", wrong, Asked::at_most, 0, ""});
   settings.report->goal({"random", "auto certified less, or higher, than f64", lost, Asked::at_most, 0, ""});

@@ -139,11 +139,13 @@ void compare(const Table& table, const Settings& settings) {
                            1e9 * measured[1].seconds / static_cast<double>(table.fields));
     report_against_peers(contenders, measured, row, settings);
     if (table.columns == 2 && table.name.starts_with("%.17g") && count != 1) {
-      settings.report->goal({"read", row.name, 1e-9 * static_cast<double>(table.text.size()) / seconds, Asked::at_least, 1, " GB/s"});
+      settings.report->goal({"read", row.name, 1e-9 * static_cast<double>(table.text.size()) / seconds,
+                             Asked::at_least, 1, " GB/s"});
     }
     if (table.columns == 4) {
-      settings.report->goal({"read", row.name + ": a field a core", 1e9 * seconds * cores / static_cast<double>(table.fields),
-                             Asked::at_most, 20, " ns"});
+      settings.report->goal({"read", row.name + ": a field a core",
+                             1e9 * seconds * cores / static_cast<double>(table.fields), Asked::at_most, 20,
+                             " ns"});
     }
   }
 }

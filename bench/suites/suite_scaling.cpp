@@ -21,8 +21,9 @@ namespace bench {
 
 namespace {
 
-// The curve measured at 4096 settings over and over. A row is made from its number alone: 12 bits of a hash choose
-// the setting, four times 13 bits add up to the noise (Irwin and Hall's approximation of a normal distribution).
+// The curve measured at 4096 settings over and over. A row is made from its number alone: 12 bits of a hash
+// choose the setting, four times 13 bits add up to the noise (Irwin and Hall's approximation of a normal
+// distribution).
 class MadeRows final : public nlsq::RowSource {
  public:
   MadeRows(const CurveCase& c, std::size_t rows) : rows_(rows), x_(kSettings), f_(kSettings) {
@@ -31,7 +32,7 @@ class MadeRows final : public nlsq::RowSource {
     }
     const Data data{{x_}, std::vector<double>(kSettings)};
     model_loops(c.model).residuals(data, c.truth.data(), f_.data());  // f - 0
-    scale_ = c.noise * std::sqrt(3.0) / 8192;  // each part is uniform over 8192 values
+    scale_ = c.noise * std::sqrt(3.0) / 8192;                         // each part is uniform over 8192 values
   }
   std::size_t rows() const override { return rows_; }
   int columns() const override { return 2; }
@@ -137,11 +138,11 @@ class Series {
       least = std::min(least, a_row);
     }
     const Point &first = points_.front(), &last = points_.back();
-    settings_.report->goal({"scaling", fmt::format("{}: time a row, most over that of fewer rows", kind_), growth,
-                            Asked::at_most, 1.25, "x"});
+    settings_.report->goal({"scaling", fmt::format("{}: time a row, most over that of fewer rows", kind_),
+                            growth, Asked::at_most, 1.25, "x"});
     settings_.report->goal({"scaling",
-                            fmt::format("{}: memory beyond the data, {} over {} rows", kind_, count_name(last.rows),
-                                        count_name(first.rows)),
+                            fmt::format("{}: memory beyond the data, {} over {} rows", kind_,
+                                        count_name(last.rows), count_name(first.rows)),
                             (last.beyond - first.beyond) / 1e6, Asked::at_most, 1.0, " MB"});
   }
 
@@ -149,7 +150,9 @@ class Series {
 
  private:
   static std::string bytes_name(double bytes) {
-    return std::isnan(bytes) ? "?" : bytes < 1e6 ? fmt::format("{:.0f} kB", 1e-3 * bytes) : fmt::format("{:.1f} MB", 1e-6 * bytes);
+    return std::isnan(bytes) ? "?"
+           : bytes < 1e6     ? fmt::format("{:.0f} kB", 1e-3 * bytes)
+                             : fmt::format("{:.1f} MB", 1e-6 * bytes);
   }
 
   std::string kind_;
@@ -167,11 +170,12 @@ nlsq::FitOptions options(int threads) {
 }  // namespace
 
 void run_scaling(const Settings& settings) {
-  settings.report->begin_suite(
-      "scaling",
-      "ours on all threads beside one (ratio: the speed-up), same bits; /floor: of one f64 pass on one thread; memory: the\n"
-      "largest resident size during a fit beyond that before. Made: rows from a RowSource, never held; it has time of\n"
-      "its own, in ours");
+  settings.report->begin_suite("scaling",
+                               "ours on all threads beside one (ratio: the speed-up), same bits; /floor: of "
+                               "one f64 pass on one thread; memory: the\n"
+                               "largest resident size during a fit beyond that before. Made: rows from a "
+                               "RowSource, never held; it has time of\n"
+                               "its own, in ours");
   const CurveCase& c = curve_case("exp");
   const nlsq::Formula formula = curve_formula(c);
   const nlsq::NamedValues start = named_start(c);
@@ -181,12 +185,14 @@ void run_scaling(const Settings& settings) {
   Series made("made", settings), held("in memory", settings);
   for (const std::size_t rows : sizes) {
     const auto source = std::make_shared<const MadeRows>(c, rows);
-    made.measure_at(rows, 0, operations, [&](int threads) { return nlsq::curve_fit(formula, source, start, options(threads)); });
+    made.measure_at(rows, 0, operations,
+                    [&](int threads) { return nlsq::curve_fit(formula, source, start, options(threads)); });
   }
   made.conclude();
   for (const std::size_t rows : sizes) {
     if (16.0 * static_cast<double>(rows) > 0.5 * available_memory()) {
-      settings.report->text(fmt::format("{} rows in memory: left out, they would take more than half of what is free", count_name(rows)));
+      settings.report->text(fmt::format(
+          "{} rows in memory: left out, they would take more than half of what is free", count_name(rows)));
       continue;
     }
     const Data data = in_memory(MadeRows(c, rows));
@@ -196,8 +202,10 @@ void run_scaling(const Settings& settings) {
   }
   held.conclude();
   bool same = true;  // rows made and rows held are the same rows
-  for (std::size_t k = 0; k < held.points().size(); ++k) same = same && same_bits(held.points()[k].answer, made.points()[k].answer);
-  settings.report->goal({"scaling", "made and in memory: fits of other bits", same ? 0.0 : 1.0, Asked::at_most, 0, ""});
+  for (std::size_t k = 0; k < held.points().size(); ++k)
+    same = same && same_bits(held.points()[k].answer, made.points()[k].answer);
+  settings.report->goal(
+      {"scaling", "made and in memory: fits of other bits", same ? 0.0 : 1.0, Asked::at_most, 0, ""});
 }
 
 }  // namespace bench

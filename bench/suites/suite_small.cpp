@@ -39,7 +39,8 @@ struct Run {
     for (const auto& column : s.x) x.emplace_back(column);
     data.x = s.x;
     data.y = s.y;
-    if (s.response == "log(y)") std::transform(s.y.begin(), s.y.end(), data.y.begin(), [](double y) { return std::log(y); });
+    if (s.response == "log(y)")
+      std::transform(s.y.begin(), s.y.end(), data.y.begin(), [](double y) { return std::log(y); });
     for (std::size_t j = 0; j < from.size(); ++j) p0.emplace_back(s.parameters[j], from[j]);
   }
 };
@@ -67,7 +68,8 @@ double worst_digits(const std::vector<Run>& runs, const std::vector<double>& fou
   double least = 11;
   std::size_t next = 0;
   for (const Run& run : runs) {
-    for (const double certified : run.set->certified) least = std::min(least, nist::lre(found[next++], certified));
+    for (const double certified : run.set->certified)
+      least = std::min(least, nist::lre(found[next++], certified));
   }
   return least;
 }
@@ -82,9 +84,10 @@ void compile(const nist::Set& set) {
 }  // namespace
 
 void run_small(const Settings& settings) {
-  settings.report->begin_suite("small",
-                               "NIST's 54 fits in a row, models prepared beforehand, certificate, covariance and summary "
-                               "included; goal: no more\ntime than lmder with derivatives by hand, whose tolerances are given");
+  settings.report->begin_suite(
+      "small",
+      "NIST's 54 fits in a row, models prepared beforehand, certificate, covariance and summary "
+      "included; goal: no more\ntime than lmder with derivatives by hand, whose tolerances are given");
   const std::vector<nist::Set> sets = nist::load();
   std::vector<Run> runs;
   for (const nist::Set& set : sets) {
@@ -97,7 +100,8 @@ void run_small(const Settings& settings) {
   for (const double tolerance : {1e-10, 1e-15}) {
     std::vector<Contender> each;
     for (const Run& run : runs) {
-      if (auto peer = cminpack_lmder({nist_model(run.set->name), &run.data, run.start, tolerance})) each.push_back(std::move(*peer));
+      if (auto peer = cminpack_lmder({nist_model(run.set->name), &run.data, run.start, tolerance}))
+        each.push_back(std::move(*peer));
     }
     if (each.empty()) continue;
     contenders.push_back({fmt::format("cminpack lmder, {:.0e}", tolerance), [each] {
@@ -125,7 +129,8 @@ void run_small(const Settings& settings) {
     if (!measured[k].result.empty()) row.peer_digits = worst_digits(runs, measured[k].result);
     row.sound = certified == 54 && row.digits >= 4;
     if (k == 1 && !measured[k].result.empty()) {
-      settings.report->goal({"small", "54 prepared fits: time over " + row.peer, row.ours_s / row.peer_s, Asked::at_most, 1, "x"});
+      settings.report->goal({"small", "54 prepared fits: time over " + row.peer, row.ours_s / row.peer_s,
+                             Asked::at_most, 1, "x"});
     }
     row.note = fmt::format("{} of 54 certified; digits: the worst of all", certified);
     settings.report->add(row);

@@ -1,5 +1,5 @@
-// A sliding window, solved again at every frame: nlsq::Problem and nlsq::Solve beside Ceres, problems kept from frame
-// to frame, blocks added and removed.
+// A sliding window, solved again at every frame: nlsq::Problem and nlsq::Solve beside Ceres, problems kept
+// from frame to frame, blocks added and removed.
 #include "suites/suites.hpp"
 
 #if NLSQ_BENCH_CERES_ENTRY
@@ -39,8 +39,12 @@ struct Ours {
   }
   void add_pose(double* pose) { problem.add_parameter_block(pose, 6); }
   void add_point(double* point) { problem.add_parameter_block(point, 3); }
-  void add(const Sight& sight, double* pose, double* point) { problem.add_residual_block(sight, nullptr, {pose, point}); }
-  void add(const Motion& motion, double* a, double* b) { problem.add_residual_block(motion, nullptr, {a, b}); }
+  void add(const Sight& sight, double* pose, double* point) {
+    problem.add_residual_block(sight, nullptr, {pose, point});
+  }
+  void add(const Motion& motion, double* a, double* b) {
+    problem.add_residual_block(motion, nullptr, {a, b});
+  }
   void remove(double* block) { problem.remove_parameter_block(block); }
   void hold(double* pose) { problem.set_constant(pose); }
   double solve() {
@@ -96,9 +100,12 @@ using OurAutoDiff = nlsq::AutoDiffCostFunction<Functor, residuals, sizes...>;
 }  // namespace
 
 void run_window(const Settings& settings) {
-  settings.report->begin_suite("window", "ten poses, 210 points, 2,000 residuals, solved again as blocks come and go; one thread, to a relative decrease of 1e-8, set-up\n"
-                                         "and removals included; goal: half the time of Ceres's better solver");
-  const sliding_window::Drive drive = sliding_window::drive(sliding_window::kWindow - 1 + (settings.quick ? 20 : 60), 1);
+  settings.report->begin_suite("window",
+                               "ten poses, 210 points, 2,000 residuals, solved again as blocks come and go; "
+                               "one thread, to a relative decrease of 1e-8, set-up\n"
+                               "and removals included; goal: half the time of Ceres's better solver");
+  const sliding_window::Drive drive =
+      sliding_window::drive(sliding_window::kWindow - 1 + (settings.quick ? 20 : 60), 1);
   const std::size_t windows = static_cast<std::size_t>(drive.frames - sliding_window::kWindow + 1);
   std::vector<int> steps(4, 0);
   const auto contender = [&](std::size_t number, const char* name, auto make) {
@@ -127,11 +134,14 @@ void run_window(const Settings& settings) {
       row.peer = contenders[k].name;
       row.peer_s = measured[k].seconds;
       row.max_rel_diff = largest_difference(measured[mine].result, measured[k].result);
-      for (std::size_t i = 0; i < windows; ++i) row.sound = row.sound && measured[mine].result[i] <= measured[k].result[i] * (1 + 1e-6);
+      for (std::size_t i = 0; i < windows; ++i)
+        row.sound = row.sound && measured[mine].result[i] <= measured[k].result[i] * (1 + 1e-6);
       row.note = fmt::format("{} steps, Ceres {}; difference: of the costs", steps[mine], steps[k]);
       settings.report->add(row);
     }
-    settings.report->goal({"window", fmt::format("{}: time of Ceres's better solver over ours", contenders[mine].name), best / measured[mine].seconds, Asked::at_least, 2, "x"});
+    settings.report->goal({"window",
+                           fmt::format("{}: time of Ceres's better solver over ours", contenders[mine].name),
+                           best / measured[mine].seconds, Asked::at_least, 2, "x"});
   }
 }
 
@@ -140,7 +150,9 @@ void run_window(const Settings& settings) {
 #else
 
 namespace bench {
-void run_window(const Settings& settings) { settings.report->begin_suite("window", "built without Ceres: nothing to compare"); }
+void run_window(const Settings& settings) {
+  settings.report->begin_suite("window", "built without Ceres: nothing to compare");
+}
 }  // namespace bench
 
 #endif

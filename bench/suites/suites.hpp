@@ -45,22 +45,32 @@ inline constexpr Suite kSuites[] = {
     {"batch", "20,000 images of 15 x 15 pixels, a 2-D Gaussian each: fits a second", run_batch},
     {"read", "tables from files, beside the number parser alone", run_read},
     {"cli", "a file fitted by nlsq-fit, a SciPy script and gnuplot, process start included", run_cli},
-    {"scaling", "exp at 1e4 to 1e8 rows, generated and in memory, one thread and all: time and memory", run_scaling},
+    {"scaling", "exp at 1e4 to 1e8 rows, generated and in memory, one thread and all: time and memory",
+     run_scaling},
     {"isa", "the curves under each instruction set's kernels: same answers, and the times", run_isa},
-    {"dense", "Gram kernels at n = 64 to 1024, and fits of some 500 parameters beside all-f64 and Ceres", run_dense},
-    {"bal", "bundle adjustment by nlsq::Problem to the cost that Ceres has after 50 iterations, two threads", run_bal},
-    {"pose", "pose graphs in the plane and in space, up to 10,000 poses, through nlsq::Solve and through Ceres", run_pose},
-    {"window", "ten poses and 200 points, solved again and again as blocks come and go: nlsq beside Ceres, one thread", run_window},
+    {"dense", "Gram kernels at n = 64 to 1024, and fits of some 500 parameters beside all-f64 and Ceres",
+     run_dense},
+    {"bal", "bundle adjustment by nlsq::Problem to the cost that Ceres has after 50 iterations, two threads",
+     run_bal},
+    {"pose",
+     "pose graphs in the plane and in space, up to 10,000 poses, through nlsq::Solve and through Ceres",
+     run_pose},
+    {"window",
+     "ten poses and 200 points, solved again and again as blocks come and go: nlsq beside Ceres, one thread",
+     run_window},
     {"forms", "one pass in each form of the Gram matrix, by the number of parameters", run_forms},
     {"probe", "what the probe and the condition number cost fits of 1e6 rows", run_probe},
-    {"adversarial", "answers and counted work of every policy on the adversarial set and on benign large fits", run_adversarial, true},
+    {"adversarial",
+     "answers and counted work of every policy on the adversarial set and on benign large fits",
+     run_adversarial, true},
     {"random", "answers of every policy on ten thousand problems drawn at random", run_random, true},
-    {"mgh", "Moré, Garbow and Hillstrom's problems from near and far starts: minima found, beside Ceres", run_mgh},
+    {"mgh", "Moré, Garbow and Hillstrom's problems from near and far starts: minima found, beside Ceres",
+     run_mgh},
     {"naive", "f32 and bf16 without a scheduler, beside ours: silent wrong answers", run_naive, true},
 };
 
-// The other side of suite isa: the name of this process's kernels, then a fit for each line of standard input and a
-// line "wall-seconds cpu-seconds parameters..." (NaN where it is not certified).
+// The other side of suite isa: the name of this process's kernels, then a fit for each line of standard input
+// and a line "wall-seconds cpu-seconds parameters..." (NaN where it is not certified).
 void answer_with_fits(const std::string& model, std::size_t rows);
 
 }  // namespace bench

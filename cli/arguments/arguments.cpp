@@ -1,8 +1,8 @@
 #include "arguments/arguments.hpp"
 
-#include "errors.hpp"
 #include "arguments/precision_options.hpp"
 #include "arguments/raw_arguments.hpp"
+#include "errors.hpp"
 #include "table/source/utf8.hpp"
 
 #include <fmt/format.h>
@@ -151,7 +151,9 @@ Loss loss(const RawArguments& raw) {
   try {
     const Loss named = Loss::named(raw.loss.value_or("linear"));
     if (!raw.f_scale) return named;
-    if (!named.is_robust()) throw UsageError("--f-scale is the scale of a robust loss: give --loss soft_l1, huber, cauchy, arctan or tukey");
+    if (!named.is_robust())
+      throw UsageError(
+          "--f-scale is the scale of a robust loss: give --loss soft_l1, huber, cauchy, arctan or tukey");
     return Loss::named(named.name(), number("--f-scale", *raw.f_scale));
   } catch (const Error& e) {
     throw UsageError(fmt::format("--loss: {}", e.what()));
@@ -166,13 +168,16 @@ void add_bounds(Arguments& arguments, const std::string& text) {
     const std::string range = equals == std::string::npos ? "" : part.substr(equals + 1);
     const std::size_t colon = range.find(':');
     if (!is_identifier(name) || colon == std::string::npos) {
-      throw UsageError(fmt::format("--bounds {}: write name=lower:upper, as in a=0:10,b=:5", printable(text)));
+      throw UsageError(
+          fmt::format("--bounds {}: write name=lower:upper, as in a=0:10,b=:5", printable(text)));
     }
     const auto side = [&](const std::string& given, double none) {
-      return trim_blanks(given).empty() ? none : number("--bounds " + name + "=", std::string(trim_blanks(given)));
+      return trim_blanks(given).empty() ? none
+                                        : number("--bounds " + name + "=", std::string(trim_blanks(given)));
     };
     constexpr double kInfinity = std::numeric_limits<double>::infinity();
-    const Arguments::Interval interval{name, side(range.substr(0, colon), -kInfinity), side(range.substr(colon + 1), kInfinity)};
+    const Arguments::Interval interval{name, side(range.substr(0, colon), -kInfinity),
+                                       side(range.substr(colon + 1), kInfinity)};
     if (std::isinf(interval.lower) && std::isinf(interval.upper)) {
       throw UsageError(fmt::format("--bounds {}: neither side is given", printable(part)));
     }
@@ -197,9 +202,11 @@ void take_numbers(Arguments& arguments, const RawArguments& raw) {
   if (raw.strategy == "gauss_newton") arguments.strategy = Algorithm::gauss_newton;
   else if (raw.strategy == "dogleg") arguments.strategy = Algorithm::dogleg;
   else if (!raw.strategy.empty() && raw.strategy != "levenberg_marquardt") {
-    throw UsageError(fmt::format("--strategy {}: give levenberg_marquardt, gauss_newton or dogleg", raw.strategy));
+    throw UsageError(
+        fmt::format("--strategy {}: give levenberg_marquardt, gauss_newton or dogleg", raw.strategy));
   }
-  if (!raw.nonmonotonic.empty()) arguments.nonmonotonic = static_cast<int>(whole_number("--nonmonotonic", raw.nonmonotonic, 0, 1e6));
+  if (!raw.nonmonotonic.empty())
+    arguments.nonmonotonic = static_cast<int>(whole_number("--nonmonotonic", raw.nonmonotonic, 0, 1e6));
   if (!raw.max_iterations.empty()) {
     arguments.max_iterations = static_cast<int>(whole_number("--max-iterations", raw.max_iterations, 0, 1e9));
   }
@@ -226,7 +233,8 @@ void check(const Arguments& arguments) {
     throw UsageError("--sigma-x needs --sigma: errors in x are weighed against those in y");
   }
   if (arguments.loss.is_counts() && !arguments.selection.sigma.empty()) {
-    throw UsageError("--loss poisson: the standard deviation of a count is the root of the model; leave --sigma out");
+    throw UsageError(
+        "--loss poisson: the standard deviation of a count is the root of the model; leave --sigma out");
   }
   if (arguments.seed && !arguments.starts) throw UsageError("--seed needs --starts");
   if (arguments.json == "-" && arguments.residuals == "-") {
@@ -274,12 +282,14 @@ Arguments parse_arguments(int argc, const char* const* argv) {
   arguments.variable_projection = variable_projection(raw.variable_projection);
   for (const std::string& text : raw.bounds) add_bounds(arguments, text);
   take_numbers(arguments, raw);
-  arguments.profile_intervals = one_of<bool>("--intervals", raw.intervals, {{"standard", false}, {"profile", true}});
+  arguments.profile_intervals =
+      one_of<bool>("--intervals", raw.intervals, {{"standard", false}, {"profile", true}});
   if (arguments.profile_intervals && arguments.loss.is_robust()) {
     throw UsageError("--intervals profile: a robust loss is no likelihood; leave --loss or --intervals out");
   }
   arguments.precision = precision_policy(raw.precision.value_or("auto"), raw.rules);
-  if (raw.optimize) arguments.optimize = precision_objective(*raw.optimize, raw.precision.has_value(), !raw.rules.empty());
+  if (raw.optimize)
+    arguments.optimize = precision_objective(*raw.optimize, raw.precision.has_value(), !raw.rules.empty());
   check(arguments);
   return arguments;
 }

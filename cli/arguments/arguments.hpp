@@ -41,7 +41,7 @@ struct Arguments {
   Loss loss;
   std::vector<std::string> ties;  // "d=2*a"
 
-  PrecisionPolicy precision;  // of --precision and --rule
+  PrecisionPolicy precision;                   // of --precision and --rule
   std::optional<PrecisionObjective> optimize;  // chooses the policy instead
   bool profile = false;
   std::optional<double> ftol, xtol, gtol, time_limit;

@@ -12,7 +12,8 @@ namespace nlsq::cli {
 PrecisionPolicy precision_policy(const std::string& precision, const std::vector<std::string>& rules) {
   std::vector<std::string> wrong;
   const auto blame = [&wrong](const char* option, const std::vector<std::string>& faults) {
-    for (const std::string& fault : faults) wrong.push_back(fmt::format("{}: {}", option, printable(fault, 2000)));
+    for (const std::string& fault : faults)
+      wrong.push_back(fmt::format("{}: {}", option, printable(fault, 2000)));
   };
   PrecisionPolicy policy;
   try {
@@ -34,7 +35,8 @@ PrecisionPolicy precision_policy(const std::string& precision, const std::vector
 
 PrecisionObjective precision_objective(const std::string& text, bool precision_given, bool rules_given) {
   if (precision_given || rules_given) {
-    throw UsageError(fmt::format("--optimize chooses the policy itself: leave {} out, or --optimize", precision_given ? "--precision" : "--rule"));
+    throw UsageError(fmt::format("--optimize chooses the policy itself: leave {} out, or --optimize",
+                                 precision_given ? "--precision" : "--rule"));
   }
   try {
     return PrecisionObjective::parse(text);

@@ -7,7 +7,8 @@
 namespace nlsq::cli {
 
 void add_data_options(CLI::App& app, RawArguments& raw, Selection& selection) {
-  app.add_option("FILE", raw.file, "table to fit: text or .npy, a file, or - for standard input")->type_name("");
+  app.add_option("FILE", raw.file, "table to fit: text or .npy, a file, or - for standard input")
+      ->type_name("");
   const std::string data = "Data";
   app.add_option("--x", selection.x,
                  "predictors: columns by name or number, or expressions over names and $numbers (default 1)")
@@ -61,21 +62,27 @@ void add_fit_options(CLI::App& app, RawArguments& raw, Arguments& arguments) {
       ->type_name("c=0,...")
       ->group(fit)
       ->allow_extra_args(false);
-  app.add_option("--tie", arguments.ties, "a parameter that follows from others, as in 'd=2*a'; may be repeated")
+  app.add_option("--tie", arguments.ties,
+                 "a parameter that follows from others, as in 'd=2*a'; may be repeated")
       ->type_name("NAME=EXPR")
       ->group(fit)
       ->allow_extra_args(false);
-  app.add_option("--loss", raw.loss, "what a residual costs: robust ones count outliers less; poisson: y are counts (default linear)")
+  app.add_option(
+         "--loss", raw.loss,
+         "what a residual costs: robust ones count outliers less; poisson: y are counts (default linear)")
       ->type_name("linear|soft_l1|huber|cauchy|arctan|tukey|poisson")
       ->group(fit);
-  app.add_option("--f-scale", raw.f_scale, "size of residual from which on a robust loss counts it less, in units of y, or of sigma (default 1)")
+  app.add_option("--f-scale", raw.f_scale,
+                 "size of residual from which on a robust loss counts it less, in units of y, or of sigma "
+                 "(default 1)")
       ->type_name("NUMBER")
       ->group(fit);
   app.add_option("--bounds", raw.bounds, "keep parameters between bounds; either side may be left out")
       ->type_name("a=0:10,b=:5")
       ->group(fit)
       ->allow_extra_args(false);
-  app.add_option("--starts", raw.starts, "fit from so many starts, scattered within the bounds or about the first (default 1)")
+  app.add_option("--starts", raw.starts,
+                 "fit from so many starts, scattered within the bounds or about the first (default 1)")
       ->type_name("NUMBER")
       ->group(fit);
   app.add_option("--seed", raw.seed, "of the scattered starts (default 1)")->type_name("NUMBER")->group(fit);
@@ -86,14 +93,18 @@ void add_fit_options(CLI::App& app, RawArguments& raw, Arguments& arguments) {
   app.add_flag("--absolute-sigma", arguments.absolute_sigma,
                "sigma is in units of y: do not scale standard errors")
       ->group(fit);
-  app.add_option("--precision", raw.precision, "of the arithmetic; every answer is certified in f64 (default auto)")
+  app.add_option("--precision", raw.precision,
+                 "of the arithmetic; every answer is certified in f64 (default auto)")
       ->type_name("auto|f64|f32|strict")
       ->group(fit);
-  app.add_option("--rule", raw.rules, "change it at an iteration, as in 'condition > 1e6 -> gram=f64'; may be repeated")
+  app.add_option("--rule", raw.rules,
+                 "change it at an iteration, as in 'condition > 1e6 -> gram=f64'; may be repeated")
       ->type_name("RULE")
       ->group(fit)
       ->allow_extra_args(false);
-  app.add_option("--optimize", raw.optimize, "choose the policy by measuring: speed[:2], memory[:0.5], accuracy[:12], balanced[:.4,.3,.3]")
+  app.add_option(
+         "--optimize", raw.optimize,
+         "choose the policy by measuring: speed[:2], memory[:0.5], accuracy[:12], balanced[:.4,.3,.3]")
       ->type_name("OBJECTIVE")
       ->group(fit);
   app.add_option("--ftol", raw.ftol,
@@ -106,7 +117,9 @@ void add_fit_options(CLI::App& app, RawArguments& raw, Arguments& arguments) {
   app.add_option("--gtol", raw.gtol, "largest cosine of residual and Jacobian column at convergence")
       ->type_name("NUMBER")
       ->group(fit);
-  app.add_option("--strategy,--algorithm", raw.strategy, "how steps are proposed: damped, undamped, or along Powell's path (default levenberg_marquardt)")
+  app.add_option(
+         "--strategy,--algorithm", raw.strategy,
+         "how steps are proposed: damped, undamped, or along Powell's path (default levenberg_marquardt)")
       ->type_name("levenberg_marquardt|gauss_newton|dogleg")
       ->group(fit);
   app.add_option("--nonmonotonic", raw.nonmonotonic, "so many steps in a row may raise the cost (default 0)")
@@ -122,7 +135,8 @@ void add_fit_options(CLI::App& app, RawArguments& raw, Arguments& arguments) {
   app.add_option("--confidence", raw.confidence, "of the intervals (default 0.95)")
       ->type_name("NUMBER")
       ->group(output);
-  app.add_option("--intervals", raw.intervals, "from standard errors, or by profile likelihood: curvature included (default standard)")
+  app.add_option("--intervals", raw.intervals,
+                 "from standard errors, or by profile likelihood: curvature included (default standard)")
       ->type_name("standard|profile")
       ->group(output);
   app.add_option("--json", arguments.json, "write the result as JSON to a file, or - for standard output")
@@ -132,7 +146,8 @@ void add_fit_options(CLI::App& app, RawArguments& raw, Arguments& arguments) {
       ->type_name("FILE")
       ->group(output);
   app.add_flag("--trace", arguments.trace, "show every iteration")->group(output);
-  app.add_flag("--profile", arguments.profile, "measure every policy on this problem, beside the fit")->group(output);
+  app.add_flag("--profile", arguments.profile, "measure every policy on this problem, beside the fit")
+      ->group(output);
   app.add_flag("--quiet", arguments.quiet, "no report")->group(output);
 }
 

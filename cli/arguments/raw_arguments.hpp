@@ -14,7 +14,8 @@ namespace nlsq::cli {
 // What CLI11 fills as text; meaning is given to it afterwards, in one place.
 struct RawArguments {
   std::string file, delimiter, decimal = ".", thousands, comment = "#", header = "auto", missing = "error";
-  std::string skip, max_line, ftol, xtol, gtol, strategy, nonmonotonic, max_iterations, time_limit, threads, confidence;
+  std::string skip, max_line, ftol, xtol, gtol, strategy, nonmonotonic, max_iterations, time_limit, threads,
+      confidence;
   std::optional<std::string> precision, optimize, loss, f_scale;
   std::string starts, seed, intervals = "standard", variable_projection = "auto";
   std::vector<std::string> p0, fix, bounds, rules;

@@ -1,8 +1,8 @@
 // All that is written or read as JSON. No other file includes nlohmann-json, which takes long to compile.
 #include "report/json_report.hpp"
 
-#include "errors.hpp"
 #include "arguments/model_choice.hpp"
+#include "errors.hpp"
 #include "report/model_list.hpp"
 #include "table/source/utf8.hpp"
 
@@ -44,17 +44,16 @@ Json parameters(const FitReport& report) {
     const double value = fit.parameters[j];
     const auto [low, high] = report.interval(j);
     const bool fixed = fit.fixed[j];
-    list.push_back(
-        {{"name", fit.parameter_names[j]},
-         {"value", number(value)},
-         {"std_error", number(fit.standard_errors[j])},
-         {"ci_low", fixed ? number(value) : number(low)},
-         {"ci_high", fixed ? number(value) : number(high)},
-         {"fixed", fixed},
-         {"tied", fit.ties[j].empty() ? Json(nullptr) : Json(fit.ties[j])},
-         {"at_bound", static_cast<bool>(fit.at_bound[j])},
-         {"eliminated", static_cast<bool>(fit.eliminated[j])},
-         {"guess", number(fit.guess[j])}});
+    list.push_back({{"name", fit.parameter_names[j]},
+                    {"value", number(value)},
+                    {"std_error", number(fit.standard_errors[j])},
+                    {"ci_low", fixed ? number(value) : number(low)},
+                    {"ci_high", fixed ? number(value) : number(high)},
+                    {"fixed", fixed},
+                    {"tied", fit.ties[j].empty() ? Json(nullptr) : Json(fit.ties[j])},
+                    {"at_bound", static_cast<bool>(fit.at_bound[j])},
+                    {"eliminated", static_cast<bool>(fit.eliminated[j])},
+                    {"guess", number(fit.guess[j])}});
   }
   return list;
 }
@@ -198,11 +197,17 @@ Json profile(const PolicyProfile& measured) {
                     {"certified", m.certified},
                     {"status", m.status}});
   }
-  return {{"rows", measured.rows}, {"sampled", measured.sampled}, {"stopped", measured.stopped}, {"policies", list}};
+  return {{"rows", measured.rows},
+          {"sampled", measured.sampled},
+          {"stopped", measured.stopped},
+          {"policies", list}};
 }
 
 Json optimize(const PrecisionObjective& objective, const OptimizedPolicy& chosen) {
-  return {{"objective", objective.to_string()}, {"policy", chosen.text}, {"met", chosen.met}, {"message", chosen.message}};
+  return {{"objective", objective.to_string()},
+          {"policy", chosen.text},
+          {"met", chosen.met},
+          {"message", chosen.message}};
 }
 
 double start_value(const std::string& path, const std::string& name, const Json& value) {
@@ -239,7 +244,9 @@ std::string json_report(const FitReport& report) {
   json["confidence"] = report.arguments.confidence;
   json["intervals"] = report.intervals ? "profile" : "standard";
   json["absolute_sigma"] = report.arguments.absolute_sigma;
-  json["loss"] = {{"name", fit.loss.name()}, {"scale", fit.loss.is_robust() ? number(fit.loss.scale()) : Json(nullptr)}, {"beyond", fit.beyond}};
+  json["loss"] = {{"name", fit.loss.name()},
+                  {"scale", fit.loss.is_robust() ? number(fit.loss.scale()) : Json(nullptr)},
+                  {"beyond", fit.beyond}};
   if (!fit.minima.empty()) json["minima"] = minima(fit);
   json["certificate"] = certificate(fit);
   json["precision"] = precision(summary);
@@ -298,7 +305,8 @@ std::vector<std::pair<std::string, double>> read_start_file(const std::string& p
 }
 
 std::string json_library_version() {
-  return fmt::format("{}.{}.{}", NLOHMANN_JSON_VERSION_MAJOR, NLOHMANN_JSON_VERSION_MINOR, NLOHMANN_JSON_VERSION_PATCH);
+  return fmt::format("{}.{}.{}", NLOHMANN_JSON_VERSION_MAJOR, NLOHMANN_JSON_VERSION_MINOR,
+                     NLOHMANN_JSON_VERSION_PATCH);
 }
 
 }  // namespace nlsq::cli

@@ -87,13 +87,15 @@ std::string parameter_table(const FitReport& report) {
   const double factor = report.interval_factor();
   std::vector<std::vector<std::string>> rows;
   rows.push_back({"parameter", "value", "", "std. error",
-                  fmt::format("{:g} % {}interval", 100 * report.arguments.confidence, report.intervals ? "profile " : "")});
+                  fmt::format("{:g} % {}interval", 100 * report.arguments.confidence,
+                              report.intervals ? "profile " : "")});
   for (std::size_t j = 0; j < fit.parameters.size(); ++j) {
     const double value = fit.parameters[j], error = fit.standard_errors[j];
     if (!fit.ties[j].empty()) {
       const std::string name = fmt::format("{} = {}", fit.parameter_names[j], printable(fit.ties[j], 40));
       rows.push_back({name, format_estimate(value, error), "±", number(error, 3),
-                      fmt::format("[{}, {}]", format_estimate(value - factor * error, error), format_estimate(value + factor * error, error))});
+                      fmt::format("[{}, {}]", format_estimate(value - factor * error, error),
+                                  format_estimate(value + factor * error, error))});
     } else if (fit.fixed[j]) {
       rows.push_back({fit.parameter_names[j], format_estimate(value, 0), "", "fixed", ""});
     } else if (fit.at_bound[j]) {
@@ -102,9 +104,10 @@ std::string parameter_table(const FitReport& report) {
       rows.push_back({fit.parameter_names[j], format_estimate(value, error), "±", "undetermined", ""});
     } else {
       const auto [low, high] = report.interval(j);
-      const std::string interval = std::isnan(low) || std::isnan(high)
-                                       ? "undefined"
-                                       : fmt::format("[{}, {}]", format_estimate(low, error), format_estimate(high, error));
+      const std::string interval =
+          std::isnan(low) || std::isnan(high)
+              ? "undefined"
+              : fmt::format("[{}, {}]", format_estimate(low, error), format_estimate(high, error));
       rows.push_back(
           {fit.parameter_names[j], format_estimate(value, error), "±", number(error, 3), interval});
     }
@@ -116,13 +119,15 @@ std::string cost_title(const FitReport& report) {
   const Loss& loss = report.fit.loss;
   const char* weighted = report.data.sigma.empty() ? "" : "weighted ";
   if (loss.is_counts()) return "half the deviance of counts";
-  return fmt::format("half the sum of {}{}", weighted, loss.is_linear() ? "squares" : fmt::format("residuals' {} loss", loss.name()));
+  return fmt::format("half the sum of {}{}", weighted,
+                     loss.is_linear() ? "squares" : fmt::format("residuals' {} loss", loss.name()));
 }
 
 std::string quality_lines(const FitReport& report) {
   const FitResult& fit = report.fit;
   std::string out = fmt::format("Rows {}, degrees of freedom {}\n", fit.rows, fit.dof);
-  out += fmt::format("Cost {} ({}), R² {}\n", number(fit.summary.final_cost, 8), cost_title(report), number(fit.r_squared));
+  out += fmt::format("Cost {} ({}), R² {}\n", number(fit.summary.final_cost, 8), cost_title(report),
+                     number(fit.r_squared));
   out += fmt::format("Reduced {} {}", fit.loss.is_counts() ? "deviance" : "χ²", number(fit.chi2_reduced));
   if (report.arguments.absolute_sigma || fit.loss.is_counts()) {
     out += fmt::format(", p-value {}", number(chi_square_p_value(fit.rss, static_cast<double>(fit.dof)), 3));
@@ -131,8 +136,11 @@ std::string quality_lines(const FitReport& report) {
   if (fit.loss.is_counts()) {
     out += "Sigma: of counts, the root of the model; standard errors are from the Fisher information\n";
   } else if (fit.loss.is_robust()) {
-    out += fmt::format("Loss: {} of {} residuals are beyond the scale {:g}; standard errors are an M-estimator's{}\n", fit.beyond, fit.rows,
-                       fit.loss.scale(), report.arguments.absolute_sigma ? ", for normal errors of the sigmas given" : ", from the scatter of the fit");
+    out += fmt::format(
+        "Loss: {} of {} residuals are beyond the scale {:g}; standard errors are an M-estimator's{}\n",
+        fit.beyond, fit.rows, fit.loss.scale(),
+        report.arguments.absolute_sigma ? ", for normal errors of the sigmas given"
+                                        : ", from the scatter of the fit");
   } else if (report.arguments.absolute_sigma) {
     out += "Sigma: absolute; standard errors are those of the sigmas given\n";
   } else if (!report.data.sigma.empty()) {
@@ -198,12 +206,13 @@ std::string eliminated(const FitResult& fit) {
 std::string precision_line(const FitReport& report) {
   const Summary& summary = report.fit.summary;
   const Certificate& certificate = summary.certificate;
-  std::string out = fmt::format("Precision  {}{}, {}", format_history(summary, report.fit.rows), eliminated(report.fit),
-                                certificate.passed ? "certified" : "not certified");
+  std::string out = fmt::format("Precision  {}{}, {}", format_history(summary, report.fit.rows),
+                                eliminated(report.fit), certificate.passed ? "certified" : "not certified");
   if (!certificate.governed_by.empty()) out += fmt::format(" by {}", certificate.governed_by);
   const double distance = certificate.decrement_sigma;
   out += fmt::format(", κ = {:.1e}, distance to the optimum {}\n", certificate.condition,
-                     std::isfinite(distance) ? fmt::format("{:.1e} standard errors", distance) : "unknown: nothing scatters");
+                     std::isfinite(distance) ? fmt::format("{:.1e} standard errors", distance)
+                                             : "unknown: nothing scatters");
   return out + fmt::format("Time   {} (read {}, fit {}), {} kernels, {}\n", seconds(report.total_seconds),
                            seconds(report.read_seconds), seconds(summary.time.total), summary.kernel,
                            summary.evaluator);
@@ -215,21 +224,26 @@ std::string minima_lines(const FitResult& fit) {
   if (fit.minima.empty()) return "";
   int starts = 0;
   for (const FitMinimum& m : fit.minima) starts += m.starts;
-  std::string out = fmt::format("Starts {}, of which {} ended here; {} other minim{}\n", starts, fit.minima.front().starts,
-                                fit.minima.size() - 1, fit.minima.size() == 2 ? "um" : "a");
+  std::string out =
+      fmt::format("Starts {}, of which {} ended here; {} other minim{}\n", starts, fit.minima.front().starts,
+                  fit.minima.size() - 1, fit.minima.size() == 2 ? "um" : "a");
   for (std::size_t k = 1; k < std::min(fit.minima.size(), kMost); ++k) {
     const FitMinimum& m = fit.minima[k];
-    out += fmt::format("       cost {} ({}, {} start{}):", number(m.cost, 8), name(m.verdict), m.starts, m.starts == 1 ? "" : "s");
-    for (std::size_t j = 0; j < m.parameters.size(); ++j) out += fmt::format(" {}={}", fit.parameter_names[j], number(m.parameters[j]));
+    out += fmt::format("       cost {} ({}, {} start{}):", number(m.cost, 8), name(m.verdict), m.starts,
+                       m.starts == 1 ? "" : "s");
+    for (std::size_t j = 0; j < m.parameters.size(); ++j)
+      out += fmt::format(" {}={}", fit.parameter_names[j], number(m.parameters[j]));
     out += '\n';
   }
-  if (fit.minima.size() > kMost) out += fmt::format("       and {} more (--json lists all)\n", fit.minima.size() - kMost);
+  if (fit.minima.size() > kMost)
+    out += fmt::format("       and {} more (--json lists all)\n", fit.minima.size() - kMost);
   return out;
 }
 
 // What --optimize chose, and how to have the same fit again without measuring.
 std::string optimize_lines(const OptimizedPolicy& chosen) {
-  return fmt::format("Optimize   {}\n           the same fit again: --precision '{}'\n", chosen.message, chosen.text);
+  return fmt::format("Optimize   {}\n           the same fit again: --precision '{}'\n", chosen.message,
+                     chosen.text);
 }
 
 // The message of the solver begins with its termination; beside the verdict that would be said twice.

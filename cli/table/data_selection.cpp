@@ -1,7 +1,7 @@
 #include "table/data_selection.hpp"
 
-#include "table/block_evaluator.hpp"
 #include "errors.hpp"
+#include "table/block_evaluator.hpp"
 
 #include <fmt/format.h>
 
@@ -134,10 +134,11 @@ void refuse_non_finite(const FitData& data, const Column& column, const ColumnEx
   });
   if (count == 0) return;
   const bool missing = expression.plain && std::isnan(column[first]);
-  throw BadData(fmt::format("{}: {} = {} is {} here{}; leave such rows out with {}", data.place(first), what,
-                            expression.text, std::isnan(column[first]) ? "not a number" : "infinite",
-                            count > 1 ? fmt::format(" and in {} more row{}", count - 1, count == 2 ? "" : "s") : "",
-                            missing ? "--missing drop" : "--where"));
+  throw BadData(
+      fmt::format("{}: {} = {} is {} here{}; leave such rows out with {}", data.place(first), what,
+                  expression.text, std::isnan(column[first]) ? "not a number" : "infinite",
+                  count > 1 ? fmt::format(" and in {} more row{}", count - 1, count == 2 ? "" : "s") : "",
+                  missing ? "--missing drop" : "--where"));
 }
 
 void parse_selection(FitData& data, const Table& table, const Selection& selection) {
@@ -156,9 +157,12 @@ void parse_selection(FitData& data, const Table& table, const Selection& selecti
   data.y_expression = parse(selection.y.empty() ? "$2" : selection.y, "--y");
   if (!selection.sigma.empty()) data.sigma_expression = parse(selection.sigma, "--sigma");
   if (!selection.sigma_x.empty()) {
-    const std::vector<std::string> parts = data.x.size() == 1 ? std::vector{selection.sigma_x} : split_list(selection.sigma_x);
+    const std::vector<std::string> parts =
+        data.x.size() == 1 ? std::vector{selection.sigma_x} : split_list(selection.sigma_x);
     if (parts.size() != data.x.size()) {
-      throw UsageError(fmt::format("--sigma-x has {} part(s), --x chose {}: give one for each, an empty one for an exact x", parts.size(), data.x.size()));
+      throw UsageError(fmt::format(
+          "--sigma-x has {} part(s), --x chose {}: give one for each, an empty one for an exact x",
+          parts.size(), data.x.size()));
     }
     for (const std::string& part : parts) {
       auto& expression = data.sigma_x_expressions.emplace_back();
@@ -237,7 +241,8 @@ void take_columns(FitData& data, const ReadColumns& columns, std::size_t rows, b
   for (const ColumnExpression& expression : data.x) data.predictors.push_back(take(expression, "x"));
   data.y = take(data.y_expression, "y");
   if (data.sigma_expression) data.sigma = take(*data.sigma_expression, "sigma");
-  for (const auto& expression : data.sigma_x_expressions) data.sigma_x.push_back(expression ? take(*expression, "sigma of x") : Column());
+  for (const auto& expression : data.sigma_x_expressions)
+    data.sigma_x.push_back(expression ? take(*expression, "sigma of x") : Column());
 }
 
 }  // namespace

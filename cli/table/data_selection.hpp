@@ -16,7 +16,7 @@ namespace nlsq::cli {
 struct Selection {
   std::string x = "", y = "",
               sigma = "",          // expressions; empty x: column 1, empty y: column 2, empty sigma: none
-              sigma_x = "";        // expressions as many as x's; an empty one, or none at all: exact
+      sigma_x = "";                // expressions as many as x's; an empty one, or none at all: exact
   std::vector<std::string> where;  // conditions; a row stays where all are true
   std::string range;               // "A:B" on the first x, either side may be empty
 };

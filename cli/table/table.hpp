@@ -1,9 +1,9 @@
 // A table of numbers, whatever kind of file it comes from.
 #pragma once
 
-#include "table/source/byte_source.hpp"
 #include "table/csv/csv_options.hpp"
 #include "table/csv/csv_rows.hpp"
+#include "table/source/byte_source.hpp"
 
 #include <nlsq/column.hpp>
 

@@ -19,7 +19,8 @@ constexpr std::uint32_t kSample = 64;  // blocks of a program that are compared 
 
 class GroupPass final : public BlockPass {
  public:
-  GroupPass(const BlockList& list, const BlockGroups& groups) : list_(list), groups_(groups), counters_(components(list)) {
+  GroupPass(const BlockList& list, const BlockGroups& groups)
+      : list_(list), groups_(groups), counters_(components(list)) {
     for (const BlockKind& kind : groups.kinds) callers_.emplace_back(kind.sizes);
   }
 
@@ -47,7 +48,9 @@ class GroupPass final : public BlockPass {
     return left;
   }
 
-  std::size_t jacobian(std::size_t tile, std::span<const double> x, double* J) override { return fill(wide_, tile, x, J); }
+  std::size_t jacobian(std::size_t tile, std::span<const double> x, double* J) override {
+    return fill(wide_, tile, x, J);
+  }
   std::size_t jacobian(std::size_t tile, std::span<const double> x, float* J) override {
     const std::uint32_t group = groups_.tiles[tile].group;
     if (group != BlockTile::kSlow && groups_.groups[group].wide) return fill(wide_, tile, x, J);
@@ -63,7 +66,8 @@ class GroupPass final : public BlockPass {
   void rounding(std::size_t tile, std::span<const double> x, double* bounds) override {
     const BlockTile& t = groups_.tiles[tile];
     for (std::uint32_t l = t.first; l < t.first + t.count; ++l) {
-      const std::uint32_t block = t.group == BlockTile::kSlow ? groups_.slow[l] : groups_.groups[t.group].blocks[l];
+      const std::uint32_t block =
+          t.group == BlockTile::kSlow ? groups_.slow[l] : groups_.groups[t.group].blocks[l];
       double* to = bounds + list_.row[block];
       if (t.group == BlockTile::kSlow) std::fill_n(to, list_.functions[block]->residuals(), 0.0);
       else bound_lane(groups_.groups[t.group], l, x, to);
@@ -75,7 +79,9 @@ class GroupPass final : public BlockPass {
     for (const KernelCounters& of_component : counters_) all.add(of_component);
     return all;
   }
-  KernelCounters counters(std::uint32_t component) const override { return component < counters_.size() ? counters_[component] : KernelCounters(); }
+  KernelCounters counters(std::uint32_t component) const override {
+    return component < counters_.size() ? counters_[component] : KernelCounters();
+  }
 
  private:
   static std::size_t components(const BlockList& list) {
@@ -87,7 +93,8 @@ class GroupPass final : public BlockPass {
     x_.resize(inputs_of(kind));
     gather_block(list_, group.blocks[lane], x, x_.data());
     r_.clear();
-    for (std::size_t c = 0; c < group.program->plan.column.size(); ++c) r_.push_back(constant_of(group, c, lane));
+    for (std::size_t c = 0; c < group.program->plan.column.size(); ++c)
+      r_.push_back(constant_of(group, c, lane));
     bound_rounding(kind.family.recordings()[group.variant], x_.data(), r_, bounds);
   }
 
@@ -105,7 +112,8 @@ class GroupPass final : public BlockPass {
     lanes.run(group, t.count, counters_[group.component]);
     scatter(lanes, group, t, J);
     std::size_t left = 0;
-    const std::size_t guard = static_cast<std::size_t>(group.program->residuals) * group.program->wanted.size();
+    const std::size_t guard =
+        static_cast<std::size_t>(group.program->residuals) * group.program->wanted.size();
     for (std::uint32_t l = 0; group.program->guarded && l < t.count; ++l) {
       if (lanes.output(guard)[l] == T(1)) continue;
       ++left;
@@ -152,7 +160,8 @@ class GroupPass final : public BlockPass {
     const auto rows = static_cast<std::size_t>(group.program->residuals);
     const std::size_t width = group.program->wanted.size();
     const auto follows = [&](std::uint32_t l) {
-      return !group.program->guarded || (wide_.output(rows * width)[l] == 1 && narrow_.output(rows * width)[l] == 1);
+      return !group.program->guarded ||
+             (wide_.output(rows * width)[l] == 1 && narrow_.output(rows * width)[l] == 1);
     };
     double worst = 0;
     for (std::size_t j = 0; j < width; ++j) {
@@ -233,8 +242,10 @@ struct BlockEvaluator::Impl {
 
 BlockEvaluator::BlockEvaluator(const BlockList& list, std::span<const double> x, const TaskRunner& run)
     : impl_(std::make_unique<Impl>(Impl{list, group_blocks(list, x, {}, run)})) {}
-BlockEvaluator::BlockEvaluator(const BlockList& list, std::span<const double> x, BlockEvaluator&& earlier, const TaskRunner& run)
-    : impl_(std::make_unique<Impl>(Impl{list, regroup_blocks(list, x, std::move(earlier.impl_->groups), run)})) {}
+BlockEvaluator::BlockEvaluator(const BlockList& list, std::span<const double> x, BlockEvaluator&& earlier,
+                               const TaskRunner& run)
+    : impl_(std::make_unique<Impl>(
+          Impl{list, regroup_blocks(list, x, std::move(earlier.impl_->groups), run)})) {}
 BlockEvaluator::~BlockEvaluator() = default;
 BlockEvaluator::BlockEvaluator(BlockEvaluator&&) noexcept = default;
 
@@ -277,7 +288,9 @@ std::size_t BlockEvaluator::program_of(std::size_t tile) const {
 
 std::size_t BlockEvaluator::tiles() const { return impl_->groups.tiles.size(); }
 std::size_t BlockEvaluator::tile_blocks(std::size_t tile) const { return impl_->groups.tiles[tile].count; }
-std::unique_ptr<BlockPass> BlockEvaluator::begin() const { return std::make_unique<GroupPass>(impl_->list, impl_->groups); }
+std::unique_ptr<BlockPass> BlockEvaluator::begin() const {
+  return std::make_unique<GroupPass>(impl_->list, impl_->groups);
+}
 
 BlockCounts BlockEvaluator::counts() const {
   BlockCounts counts;
@@ -298,19 +311,23 @@ std::size_t BlockEvaluator::programs() const { return impl_->groups.groups.size(
 
 double BlockEvaluator::value_cost() const {
   double cost = 0;
-  for (const BlockGroup& group : impl_->groups.groups) cost += static_cast<double>(group.blocks.size()) * group.program->value_cost;
+  for (const BlockGroup& group : impl_->groups.groups)
+    cost += static_cast<double>(group.blocks.size()) * group.program->value_cost;
   return cost;
 }
 double BlockEvaluator::jacobian_cost() const {
   double cost = impl_->groups.spared_cost;
-  for (const BlockGroup& group : impl_->groups.groups) cost += static_cast<double>(group.blocks.size()) * group.program->jacobian_cost;
+  for (const BlockGroup& group : impl_->groups.groups)
+    cost += static_cast<double>(group.blocks.size()) * group.program->jacobian_cost;
   return cost;
 }
 
 std::size_t BlockEvaluator::bytes() const {
   std::size_t bytes = 0;
   for (const BlockGroup& group : impl_->groups.groups) {
-    bytes += group.padded * (group.program->plan.columns.size() * (sizeof(double) + sizeof(float)) + 4 * (group.offsets.size() / std::max<std::size_t>(group.padded, 1))) + 4 * group.blocks.size();
+    bytes += group.padded * (group.program->plan.columns.size() * (sizeof(double) + sizeof(float)) +
+                             4 * (group.offsets.size() / std::max<std::size_t>(group.padded, 1))) +
+             4 * group.blocks.size();
   }
   return bytes;
 }

@@ -12,10 +12,12 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-constexpr int kMostFailures = 32;         // blocks of one kind in a row; the rest is not asked
+constexpr int kMostFailures = 32;  // blocks of one kind in a row; the rest is not asked
 constexpr std::uint32_t kSlowTile = 64;
-constexpr std::size_t kLeastRows = 64;        // of a tile: what lanes are gathered by
-constexpr std::uint32_t kLead = 512, kGrowth = 8;  // blocks asked one by one, and how many times as many each time thereafter
+constexpr std::size_t kLeastRows = 64;  // of a tile: what lanes are gathered by
+constexpr std::uint32_t kLead = 512,
+                        kGrowth =
+                            8;  // blocks asked one by one, and how many times as many each time thereafter
 
 constexpr const char* kSpared = "a program would cost more than it saves";
 
@@ -29,8 +31,8 @@ struct Followers {
 
 class Grouping {
  public:
-  Grouping(const BlockList& list, std::span<const double> x, std::vector<BlockKind> kinds, std::span<const BlockGroup> earlier,
-           const TaskRunner& run)
+  Grouping(const BlockList& list, std::span<const double> x, std::vector<BlockKind> kinds,
+           std::span<const BlockGroup> earlier, const TaskRunner& run)
       : list_(list), x_(x), earlier_(earlier), run_(run) {
     result_.kinds = std::move(kinds);
     followers_.resize(result_.kinds.size());
@@ -40,7 +42,8 @@ class Grouping {
     if (!earlier_.empty()) forget_unused();
     const auto blocks = static_cast<std::uint32_t>(list_.blocks());
     for (std::uint32_t first = 0, last; first < blocks; first = last) {
-      // The first ones one by one, then more and more at a time, along the recordings that those before them made.
+      // The first ones one by one, then more and more at a time, along the recordings that those before them
+      // made.
       last = run_ && first >= kLead ? std::min(blocks, kGrowth * first) : std::min(blocks, kLead);
       if (!run_ || !earlier_.empty()) last = blocks;
       place_all(first, last);
@@ -86,20 +89,23 @@ class Grouping {
   const BlockGroup* earlier_group(std::uint32_t block) const {
     if (list_.known.empty() || list_.known[block].group >= earlier_.size()) return nullptr;
     const BlockGroup& group = earlier_[list_.known[block].group];
-    return is_of_kind(list_, block, result_.kinds[group.kind]) ? &group : nullptr;  // its shape may be another one now
+    return is_of_kind(list_, block, result_.kinds[group.kind]) ? &group
+                                                               : nullptr;  // its shape may be another one now
   }
 
   // Recordings of blocks that are gone would count against the most that a kind may have.
   void forget_unused() {
     std::vector<std::vector<std::uint8_t>> used(result_.kinds.size());
-    for (std::size_t kind = 0; kind < used.size(); ++kind) used[kind].resize(result_.kinds[kind].family.recordings().size(), 0);
+    for (std::size_t kind = 0; kind < used.size(); ++kind)
+      used[kind].resize(result_.kinds[kind].family.recordings().size(), 0);
     for (std::uint32_t block = 0; block < list_.blocks(); ++block) {
       if (const BlockGroup* group = earlier_group(block)) used[group->kind][group->variant] = 1;
     }
     for (std::size_t kind = 0; kind < used.size(); ++kind) result_.kinds[kind].family.keep_only(used[kind]);
     for (const BlockGroup& group : earlier_) {
       const auto& marks = used[group.kind];
-      variants_.push_back(static_cast<std::size_t>(std::count(marks.begin(), marks.begin() + static_cast<std::ptrdiff_t>(group.variant), 1)));
+      variants_.push_back(static_cast<std::size_t>(
+          std::count(marks.begin(), marks.begin() + static_cast<std::ptrdiff_t>(group.variant), 1)));
     }
   }
 
@@ -108,7 +114,8 @@ class Grouping {
     result_.kind_of.push_back(static_cast<std::uint32_t>(group.kind));
     Followers& followers = followers_of(block, group.kind, variants_[list_.known[block].group]);
     followers.blocks.push_back(block);
-    for (std::size_t c = 0; c < group.program->plan.column.size(); ++c) followers.constants.push_back(constant_of(group, c, lane));
+    for (std::size_t c = 0; c < group.program->plan.column.size(); ++c)
+      followers.constants.push_back(constant_of(group, c, lane));
     ++followers.carried;
     ++result_.carried;
   }
@@ -152,7 +159,8 @@ class Grouping {
     if (latest_ == result_.kinds.size()) {
       std::vector<int> sizes;
       for (const std::uint32_t p : list_.of(block)) sizes.push_back(list_.sizes[p]);
-      result_.kinds.push_back({list_.functions[block]->kind(), list_.functions[block]->residuals(), sizes, BlockFamily(sizes), 0});
+      result_.kinds.push_back({list_.functions[block]->kind(), list_.functions[block]->residuals(), sizes,
+                               BlockFamily(sizes), 0});
       followers_.emplace_back();
       latest_followers_ = nullptr;
     }
@@ -165,19 +173,22 @@ class Grouping {
     if (not_recorded_.size() <= number) not_recorded_.resize(result_.kinds.size(), -1);
     if (not_recorded_[number] < 0) {
       const auto residuals = static_cast<std::size_t>(kind.residuals);
-      not_recorded_[number] = too_long_to_record(1, residuals, inputs_of(kind), list_.evaluations) &&
-                              too_long_to_record(count_of(kind), residuals, inputs_of(kind), list_.evaluations);
+      not_recorded_[number] =
+          too_long_to_record(1, residuals, inputs_of(kind), list_.evaluations) &&
+          too_long_to_record(count_of(kind), residuals, inputs_of(kind), list_.evaluations);
     }
     return not_recorded_[number] == 1;
   }
 
   std::size_t count_of(const BlockKind& kind) const {
     std::size_t count = 0;
-    for (std::uint32_t block = 0; block < list_.blocks(); ++block) count += is_of_kind(list_, block, kind) ? 1 : 0;
+    for (std::uint32_t block = 0; block < list_.blocks(); ++block)
+      count += is_of_kind(list_, block, kind) ? 1 : 0;
     return count;
   }
 
-  // Which programs are made: all that save more than they cost; the others, too, where they lose little together.
+  // Which programs are made: all that save more than they cost; the others, too, where they lose little
+  // together.
   void weigh_programs() {
     struct Loser {
       Followers* followers;
@@ -190,7 +201,8 @@ class Grouping {
       for (auto& [of, followers] : followers_[kind]) {
         followers.wanted = wanted(of_kind, followers.blocks);
         if (list_.evaluations <= 0) continue;
-        const BlockWork work = count_work(of_kind.family.recordings()[of.first], inputs_of(of_kind), followers.wanted);
+        const BlockWork work =
+            count_work(of_kind.family.recordings()[of.first], inputs_of(of_kind), followers.wanted);
         const double loss = work.loss(followers.blocks.size(), list_.evaluations);
         if (loss <= 0) continue;
         lost += loss;
@@ -217,7 +229,8 @@ class Grouping {
     }
     std::shared_ptr<const BlockProgram> program = believed(kind, variant, followers, columns);
     if (!program) {
-      for (const std::uint32_t block : followers.blocks) reject(block, "its program does not give what dual numbers give");
+      for (const std::uint32_t block : followers.blocks)
+        reject(block, "its program does not give what dual numbers give");
       return;
     }
     BlockGroup group;
@@ -227,15 +240,17 @@ class Grouping {
     group.component = component;
     group.blocks = followers.blocks;
     // Registers for blocks that are not there would be memory alone.
-    group.tile_rows = std::min(static_cast<std::size_t>(group.program->jacobian.tile_rows), (lanes + kLeastRows - 1) / kLeastRows * kLeastRows);
+    group.tile_rows = std::min(static_cast<std::size_t>(group.program->jacobian.tile_rows),
+                               (lanes + kLeastRows - 1) / kLeastRows * kLeastRows);
     group.padded = (lanes + group.tile_rows - 1) / group.tile_rows * group.tile_rows;
     fill(group, kind, columns);
     decode(group);
     result_.groups.push_back(std::move(group));
   }
 
-  std::shared_ptr<const BlockProgram> believed(BlockKind& kind, std::size_t variant, const Followers& followers,
-                                       const std::vector<double>& columns) {
+  std::shared_ptr<const BlockProgram> believed(BlockKind& kind, std::size_t variant,
+                                               const Followers& followers,
+                                               const std::vector<double>& columns) {
     std::vector<std::size_t> samples{0};
     if (followers.blocks.size() > 1) samples.push_back(followers.blocks.size() - 1);
     const std::size_t inputs = inputs_of(kind);
@@ -256,7 +271,8 @@ class Grouping {
     std::vector<int> inputs;
     int start = 0;
     for (std::size_t k = 0; k < kind.sizes.size(); start += kind.sizes[k++]) {
-      const bool any = std::ranges::any_of(blocks, [&](std::uint32_t b) { return list_.column[list_.first[b] + k] >= 0; });
+      const bool any =
+          std::ranges::any_of(blocks, [&](std::uint32_t b) { return list_.column[list_.first[b] + k] >= 0; });
       for (int i = 0; any && i < kind.sizes[k]; ++i) inputs.push_back(start + i);
     }
     return inputs;
@@ -271,7 +287,8 @@ class Grouping {
     for (std::size_t l = 0; l < group.padded; ++l) {
       const std::size_t lane = std::min(l, lanes - 1);
       const auto parameters = list_.of(group.blocks[lane]);
-      for (std::size_t k = 0; k < parameters.size(); ++k) group.offsets[k * group.padded + l] = list_.offsets[parameters[k]];
+      for (std::size_t k = 0; k < parameters.size(); ++k)
+        group.offsets[k * group.padded + l] = list_.offsets[parameters[k]];
       for (std::size_t c = 0; c < kept; ++c) {
         const double value = columns[static_cast<std::size_t>(group.program->plan.columns[c]) * lanes + lane];
         group.constants.data()[c * group.padded + l] = value;
@@ -293,7 +310,8 @@ class Grouping {
     group.jacobian_uniforms.resize(static_cast<std::size_t>(group.program->jacobian.uniforms));
     group.program->value.evaluate_uniforms({}, group.value_uniforms);
     group.program->jacobian.evaluate_uniforms({}, group.jacobian_uniforms);
-    for (const double u : group.jacobian_uniforms) group.jacobian_uniforms_f32.push_back(static_cast<float>(u));
+    for (const double u : group.jacobian_uniforms)
+      group.jacobian_uniforms_f32.push_back(static_cast<float>(u));
   }
 
   const BlockList& list_;
@@ -302,7 +320,8 @@ class Grouping {
   const TaskRunner& run_;
   std::vector<std::size_t> variants_;  // by earlier group: the number that its recording has now
   BlockGroups result_;
-  std::vector<std::map<std::pair<std::size_t, std::uint32_t>, Followers>> followers_;  // by kind; recording and component
+  std::vector<std::map<std::pair<std::size_t, std::uint32_t>, Followers>>
+      followers_;  // by kind; recording and component
   // Where the last block went: the next one goes there, too, most often.
   Followers* latest_followers_ = nullptr;
   std::size_t latest_kind_ = 0;
@@ -321,7 +340,8 @@ void BlockGroups::cut() {
     const auto rows = static_cast<std::uint32_t>(groups[g].tile_rows);
     groups[g].first_tile = tiles.size();
     groups[g].tiles = (lanes + rows - 1) / rows;
-    for (std::uint32_t first = 0; first < lanes; first += rows) tiles.push_back({g, first, std::min(rows, lanes - first)});
+    for (std::uint32_t first = 0; first < lanes; first += rows)
+      tiles.push_back({g, first, std::min(rows, lanes - first)});
   }
   const auto blocks = static_cast<std::uint32_t>(slow.size());
   for (std::uint32_t first = 0; first < blocks; first += kSlowTile) {
@@ -329,12 +349,14 @@ void BlockGroups::cut() {
   }
 }
 
-BlockGroups group_blocks(const BlockList& list, std::span<const double> x, std::vector<BlockKind> kinds, const TaskRunner& run) {
+BlockGroups group_blocks(const BlockList& list, std::span<const double> x, std::vector<BlockKind> kinds,
+                         const TaskRunner& run) {
   for (BlockKind& kind : kinds) kind.failures = 0;
   return Grouping(list, x, std::move(kinds), {}, run).run();
 }
 
-BlockGroups regroup_blocks(const BlockList& list, std::span<const double> x, BlockGroups earlier, const TaskRunner& run) {
+BlockGroups regroup_blocks(const BlockList& list, std::span<const double> x, BlockGroups earlier,
+                           const TaskRunner& run) {
   for (BlockKind& kind : earlier.kinds) kind.failures = 0;
   return Grouping(list, x, std::move(earlier.kinds), earlier.groups, run).run();
 }

@@ -1,8 +1,8 @@
 // Blocks sorted by the program they run: what an evaluator of blocks works on.
 #pragma once
 
-#include "program/aligned_buffer.hpp"
 #include "blocks/block_program.hpp"
+#include "program/aligned_buffer.hpp"
 
 #include "blocks/block_evaluator.hpp"
 
@@ -17,7 +17,7 @@ struct BlockGroup {
   std::shared_ptr<const BlockProgram> program;
   std::size_t kind = 0, variant = 0;  // which recording of the kind's
   std::uint32_t component = 0;
-  bool wide = false;                        // derivatives in f64, also where J is stored in f32
+  bool wide = false;  // derivatives in f64, also where J is stored in f32
   std::size_t first_tile = 0, tiles = 0;
   std::vector<std::uint32_t> blocks;
   std::size_t padded = 0;              // lanes, up to a whole tile
@@ -66,14 +66,15 @@ struct BlockGroups {
   std::vector<BlockKind> kinds;
   std::vector<std::uint32_t> kind_of;  // by block
   std::vector<BlockGroup> groups;
-  std::vector<std::uint32_t> slow;     // blocks through the user's code
+  std::vector<std::uint32_t> slow;  // blocks through the user's code
   std::vector<BlockTile> tiles;
   std::string note;
   std::size_t carried = 0;  // blocks that were not asked
-  // Slow ones whose programs would have cost more than they save; what J of them takes, as BlockEvaluator::jacobian_cost.
+  // Slow ones whose programs would have cost more than they save; what J of them takes, as
+  // BlockEvaluator::jacobian_cost.
   std::size_t spared = 0;
   double spared_cost = 0;
-  std::size_t round = 0;    // of samples
+  std::size_t round = 0;  // of samples
 
   // The tile of a group whose f32 derivatives are compared with those in f64.
   bool sampled(std::size_t tile) const {
@@ -85,9 +86,12 @@ struct BlockGroups {
 };
 
 // `kinds` of earlier groups serve again. Many blocks are asked on `run`, where it is given.
-BlockGroups group_blocks(const BlockList& list, std::span<const double> x, std::vector<BlockKind> kinds, const TaskRunner& run);
-// Blocks that list.known finds in earlier groups are not asked again: they stay with their recording and constants.
-BlockGroups regroup_blocks(const BlockList& list, std::span<const double> x, BlockGroups earlier, const TaskRunner& run);
+BlockGroups group_blocks(const BlockList& list, std::span<const double> x, std::vector<BlockKind> kinds,
+                         const TaskRunner& run);
+// Blocks that list.known finds in earlier groups are not asked again: they stay with their recording and
+// constants.
+BlockGroups regroup_blocks(const BlockList& list, std::span<const double> x, BlockGroups earlier,
+                           const TaskRunner& run);
 
 // Parameters of a block, side by side.
 inline void gather_block(const BlockList& list, std::size_t block, std::span<const double> x, double* out) {

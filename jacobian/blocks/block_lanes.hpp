@@ -16,7 +16,8 @@ template <class T>
 class Lanes {
  public:
   void load(const BlockGroup& group, const TileProgram& program) {
-    if (&program == program_ && stride_ == group.tile_rows) return;  // groups of one program may have tiles of their own
+    if (&program == program_ && stride_ == group.tile_rows)
+      return;  // groups of one program may have tiles of their own
     program_ = &program;
     stride_ = group.tile_rows;
     const auto vectors = static_cast<std::size_t>(program.columns + program.registers);
@@ -26,14 +27,20 @@ class Lanes {
       storage_ = AlignedBuffer<T>(size_);
     }
     vectors_.resize(std::max(vectors, inputs + group.program->plan.columns.size()));
-    for (std::size_t v = 0; v < vectors_.size(); ++v) vectors_[v] = storage_.data() + std::min(v, vectors) * stride_;
+    for (std::size_t v = 0; v < vectors_.size(); ++v)
+      vectors_[v] = storage_.data() + std::min(v, vectors) * stride_;
     if (program.once.empty()) return;
     KernelCounters fills;  // filling constants evaluates no block
-    if constexpr (kDouble) kernels().run_f64(program.once.data(), program.once.size(), vectors_.data(), uniforms(group), stride_, &fills);
-    else kernels().run_f32(program.once.data(), program.once.size(), vectors_.data(), uniforms(group), stride_, &fills);
+    if constexpr (kDouble)
+      kernels().run_f64(program.once.data(), program.once.size(), vectors_.data(), uniforms(group), stride_,
+                        &fills);
+    else
+      kernels().run_f32(program.once.data(), program.once.size(), vectors_.data(), uniforms(group), stride_,
+                        &fills);
   }
 
-  void gather(const BlockGroup& group, const BlockKind& kind, std::size_t first, std::size_t count, std::span<const double> x) {
+  void gather(const BlockGroup& group, const BlockKind& kind, std::size_t first, std::size_t count,
+              std::span<const double> x) {
     const std::size_t lanes = std::min((count + 63) / 64 * 64, stride_);
     std::size_t input = 0;
     for (std::size_t k = 0; k < kind.sizes.size(); ++k) {
@@ -59,7 +66,8 @@ class Lanes {
       const auto& steps = program_ == &group.program->value ? group.value_f64 : group.jacobian_f64;
       kernels().run_steps_f64(steps.data(), steps.size(), vectors_.data(), uniforms(group), count, &counters);
     } else {
-      kernels().run_steps_f32(group.jacobian_f32.data(), group.jacobian_f32.size(), vectors_.data(), uniforms(group), count, &counters);
+      kernels().run_steps_f32(group.jacobian_f32.data(), group.jacobian_f32.size(), vectors_.data(),
+                              uniforms(group), count, &counters);
     }
   }
 
@@ -71,7 +79,8 @@ class Lanes {
     return column < program_->column_used.size() && program_->column_used[column];
   }
   const T* uniforms(const BlockGroup& group) const {
-    if constexpr (kDouble) return (program_ == &group.program->value ? group.value_uniforms : group.jacobian_uniforms).data();
+    if constexpr (kDouble)
+      return (program_ == &group.program->value ? group.value_uniforms : group.jacobian_uniforms).data();
     else return group.jacobian_uniforms_f32.data();
   }
 

@@ -17,18 +17,23 @@ namespace {
 
 constexpr double kRelative = 1e-9;    // agreement of numbers of one size
 constexpr double kCancelled = 1e-11;  // and of what is left of numbers that cancel
-constexpr double kRounding = 16;      // bounds of the graph's own rounding: dual numbers take other operations, and round each, too
+constexpr double kRounding =
+    16;  // bounds of the graph's own rounding: dual numbers take other operations, and round each, too
 
-bool same_bits(double a, double b) { return std::bit_cast<std::uint64_t>(a) == std::bit_cast<std::uint64_t>(b); }
+bool same_bits(double a, double b) {
+  return std::bit_cast<std::uint64_t>(a) == std::bit_cast<std::uint64_t>(b);
+}
 
-std::vector<NodeId> replay(Graph& graph, const BlockRecording& recording, const ConstantPlan& plan, int inputs) {
+std::vector<NodeId> replay(Graph& graph, const BlockRecording& recording, const ConstantPlan& plan,
+                           int inputs) {
   std::vector<NodeId> nodes(recording.steps.size(), 0);
   std::size_t constant = 0;
   for (std::size_t i = 1; i < recording.steps.size(); ++i) {
     const TapeStep& step = recording.steps[i];
     switch (step.op) {
       case Op::constant:
-        nodes[i] = plan.column[constant] < 0 ? graph.constant(plan.value[constant]) : graph.column(inputs + plan.column[constant]);
+        nodes[i] = plan.column[constant] < 0 ? graph.constant(plan.value[constant])
+                                             : graph.column(inputs + plan.column[constant]);
         ++constant;
         break;
       case Op::column: nodes[i] = graph.column(static_cast<int>(step.a)); break;
@@ -63,9 +68,10 @@ bool agree(const RoundedNumber& ours, double dual, double size) {
          kRelative * std::max(std::fabs(ours.value), std::fabs(dual)) + kCancelled * size + rounding;
 }
 
-// The graph gives what dual numbers give, at one point; also where the point's decisions are not the recording's.
-bool agrees(const Expressions& e, std::span<const int> wanted, BlockCaller& caller, const BlockFunction& function,
-            std::span<const double> columns) {
+// The graph gives what dual numbers give, at one point; also where the point's decisions are not the
+// recording's.
+bool agrees(const Expressions& e, std::span<const int> wanted, BlockCaller& caller,
+            const BlockFunction& function, std::span<const double> columns) {
   const std::vector<RoundedNumber> at = evaluate_rounded(e.graph, columns);
   if (at[e.guard].value == 0) return true;
   const std::size_t n = caller.inputs(), rows = e.residuals.size();
@@ -113,12 +119,15 @@ bool build(const BlockRecording& recording, Built& out) {
 }
 
 // At each sample's parameters, and a little off them.
-bool believed(const Built& built, std::span<const double> constants, std::size_t blocks, BlockCaller& caller, const BlockSamples& samples) {
+bool believed(const Built& built, std::span<const double> constants, std::size_t blocks, BlockCaller& caller,
+              const BlockSamples& samples) {
   const auto& [program, e] = built;
   const std::size_t inputs = caller.inputs(), kept = program.plan.columns.size();
   std::vector<double> columns(inputs + kept);
   for (std::size_t s = 0; s < samples.blocks.size(); ++s) {
-    for (std::size_t c = 0; c < kept; ++c) columns[inputs + c] = constants[static_cast<std::size_t>(program.plan.columns[c]) * blocks + samples.blocks[s]];
+    for (std::size_t c = 0; c < kept; ++c)
+      columns[inputs + c] =
+          constants[static_cast<std::size_t>(program.plan.columns[c]) * blocks + samples.blocks[s]];
     for (const double shift : {0.0, 0.01}) {
       for (std::size_t j = 0; j < inputs; ++j) {
         const double here = samples.x[s * inputs + j];
@@ -161,7 +170,9 @@ ConstantPlan plan_constants(std::span<const double> constants, std::size_t block
     for (const double v : numbers) hash = (hash ^ std::bit_cast<std::uint64_t>(v)) * 0x100000001b3ULL;
     const auto [begin, end] = known.equal_range(hash);
     const auto place = std::find_if(begin, end, [&](const auto& k) {
-      return std::ranges::equal(numbers, numbers_of(static_cast<std::size_t>(plan.columns[static_cast<std::size_t>(k.second)])), same_bits);
+      return std::ranges::equal(
+          numbers, numbers_of(static_cast<std::size_t>(plan.columns[static_cast<std::size_t>(k.second)])),
+          same_bits);
     });
     plan.column[c] = place != end ? place->second : static_cast<int>(plan.columns.size());
     if (place != end) continue;
@@ -171,8 +182,9 @@ ConstantPlan plan_constants(std::span<const double> constants, std::size_t block
   return plan;
 }
 
-std::shared_ptr<const BlockProgram> make_block_program(const void* kind, const BlockRecording& recording, std::span<const double> constants,
-                                                       std::size_t blocks, std::span<const int> wanted, BlockCaller& caller,
+std::shared_ptr<const BlockProgram> make_block_program(const void* kind, const BlockRecording& recording,
+                                                       std::span<const double> constants, std::size_t blocks,
+                                                       std::span<const int> wanted, BlockCaller& caller,
                                                        const BlockSamples& samples) {
   Built built;
   BlockProgram& program = built.program;

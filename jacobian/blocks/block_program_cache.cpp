@@ -11,18 +11,22 @@ constexpr std::size_t kMostWords = std::size_t{1} << 19;  // some 4 MB of keys: 
 
 }  // namespace
 
-BlockProgramKey::BlockProgramKey(const void* kind, const BlockRecording& recording, const ConstantPlan& plan, std::size_t inputs,
-                                 std::span<const int> wanted) {
+BlockProgramKey::BlockProgramKey(const void* kind, const BlockRecording& recording, const ConstantPlan& plan,
+                                 std::size_t inputs, std::span<const int> wanted) {
   const auto add = [this](std::uint64_t word) { words.push_back(word); };
-  words.reserve(2 * recording.steps.size() + 2 * recording.guards.size() + recording.outputs.size() + 2 * plan.column.size() + wanted.size() + 7);
+  words.reserve(2 * recording.steps.size() + 2 * recording.guards.size() + recording.outputs.size() +
+                2 * plan.column.size() + wanted.size() + 7);
   add(std::bit_cast<std::uintptr_t>(kind));
   // Lengths first: no two lists of lists give the same words.
-  for (const std::size_t length : {inputs, recording.steps.size(), recording.guards.size(), recording.outputs.size(), plan.column.size(), wanted.size()}) add(length);
+  for (const std::size_t length : {inputs, recording.steps.size(), recording.guards.size(),
+                                   recording.outputs.size(), plan.column.size(), wanted.size()})
+    add(length);
   for (const TapeStep& step : recording.steps) {
     add(static_cast<std::uint64_t>(step.op) << 32 | step.a);
     add(static_cast<std::uint64_t>(step.b) << 32 | step.c);
   }
-  for (const TapeGuard& guard : recording.guards) add(static_cast<std::uint64_t>(guard.condition) << 1 | (guard.outcome ? 1U : 0U));
+  for (const TapeGuard& guard : recording.guards)
+    add(static_cast<std::uint64_t>(guard.condition) << 1 | (guard.outcome ? 1U : 0U));
   for (const std::uint32_t output : recording.outputs) add(output);
   for (std::size_t c = 0; c < plan.column.size(); ++c) {
     add(static_cast<std::uint64_t>(plan.column[c] + 1));
@@ -48,7 +52,8 @@ std::shared_ptr<const BlockProgram> BlockProgramCache::find(const BlockProgramKe
 
 void BlockProgramCache::keep(BlockProgramKey key, std::shared_ptr<const BlockProgram> program) {
   const std::scoped_lock lock(mutex_);
-  if (key.words.size() > most_words_ || std::ranges::find(entries_, key, &Entry::key) != entries_.end()) return;
+  if (key.words.size() > most_words_ || std::ranges::find(entries_, key, &Entry::key) != entries_.end())
+    return;
   words_ += key.words.size();
   while (words_ > most_words_) {
     words_ -= entries_.front().key.words.size();

@@ -1,8 +1,8 @@
-// Programs of residual blocks, kept for the next problem that needs the same: deriving and compiling one takes as long as
-// solving a small problem with it.
+// Programs of residual blocks, kept for the next problem that needs the same: deriving and compiling one
+// takes as long as solving a small problem with it.
 //
-// A program follows from what its key holds and from nothing else, so that a hit gives the bits that making it again
-// would. The kind of block belongs to the key: each is compared with dual numbers once for itself.
+// A program follows from what its key holds and from nothing else, so that a hit gives the bits that making
+// it again would. The kind of block belongs to the key: each is compared with dual numbers once for itself.
 #pragma once
 
 #include "blocks/block_program.hpp"
@@ -19,7 +19,8 @@ struct BlockProgramKey {
   std::vector<std::uint64_t> words;
   std::uint64_t hash = 0;
 
-  BlockProgramKey(const void* kind, const BlockRecording& recording, const ConstantPlan& plan, std::size_t inputs, std::span<const int> wanted);
+  BlockProgramKey(const void* kind, const BlockRecording& recording, const ConstantPlan& plan,
+                  std::size_t inputs, std::span<const int> wanted);
   bool operator==(const BlockProgramKey& other) const { return hash == other.hash && words == other.words; }
 };
 

@@ -50,7 +50,8 @@ bool BlockCaller::by_dual(const BlockFunction& function, const double* x, double
     if (!function.dual(pointers(dual_, seeded_.data(), starts_), results_.data())) return false;
     for (std::size_t i = 0; i < rows; ++i) {
       residuals[i] = results_[i].value();
-      for (std::size_t j = first; j < end; ++j) J[i * n + j] = results_[i].derivative(static_cast<int>(j - first));
+      for (std::size_t j = first; j < end; ++j)
+        J[i * n + j] = results_[i].derivative(static_cast<int>(j - first));
     }
     for (std::size_t j = first; j < end; ++j) seeded_[j] = Dual8(x[j]);
   }
@@ -67,13 +68,15 @@ bool BlockCaller::by_own(const BlockFunction& function, const double* x, double*
   }
   if (!function.derivatives(pointers(plain_, x, starts_), residuals, own_blocks_.data())) return false;
   for (std::size_t k = 0; k + 1 < starts_.size(); ++k) {
-    const auto first = static_cast<std::size_t>(starts_[k]), size = static_cast<std::size_t>(starts_[k + 1]) - first;
+    const auto first = static_cast<std::size_t>(starts_[k]),
+               size = static_cast<std::size_t>(starts_[k + 1]) - first;
     for (std::size_t i = 0; i < rows; ++i) std::copy_n(own_blocks_[k] + i * size, size, J + i * n + first);
   }
   return true;
 }
 
-bool BlockCaller::by_differences(const BlockFunction& function, const double* x, double* residuals, double* J) {
+bool BlockCaller::by_differences(const BlockFunction& function, const double* x, double* residuals,
+                                 double* J) {
   const auto rows = static_cast<std::size_t>(function.residuals());
   const std::size_t n = inputs();
   if (!value(function, x, residuals)) return false;
@@ -82,14 +85,16 @@ bool BlockCaller::by_differences(const BlockFunction& function, const double* x,
   below_.resize(rows);
   const auto at = [&](std::size_t j, double place, std::vector<double>& out) {
     moved_[j] = place;
-    if (!value(function, moved_.data(), out.data())) out.assign(rows, std::numeric_limits<double>::quiet_NaN());
+    if (!value(function, moved_.data(), out.data()))
+      out.assign(rows, std::numeric_limits<double>::quiet_NaN());
     moved_[j] = x[j];
   };
   for (std::size_t j = 0; j < n; ++j) {
     const DifferenceStep step(x[j], x[j] != 0 ? 0 : 1);
     at(j, step.above, above_);
     at(j, step.below, below_);
-    for (std::size_t i = 0; i < rows; ++i) J[i * n + j] = step.slope(x[j], above_[i], residuals[i], below_[i]);
+    for (std::size_t i = 0; i < rows; ++i)
+      J[i * n + j] = step.slope(x[j], above_[i], residuals[i], below_[i]);
   }
   return true;
 }

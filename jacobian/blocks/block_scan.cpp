@@ -14,10 +14,12 @@ constexpr std::size_t kTasks = 32;
 bool is_of_kind(const BlockList& list, std::uint32_t block, const BlockKind& kind) {
   const BlockFunction& function = *list.functions[block];
   return kind.tag == function.kind() && kind.residuals == function.residuals() &&
-         std::ranges::equal(list.of(block), kind.sizes, [&](std::uint32_t p, int size) { return list.sizes[p] == size; });
+         std::ranges::equal(list.of(block), kind.sizes,
+                            [&](std::uint32_t p, int size) { return list.sizes[p] == size; });
 }
 
-std::size_t find_kind(const BlockList& list, std::uint32_t block, std::span<const BlockKind> kinds, std::size_t guess) {
+std::size_t find_kind(const BlockList& list, std::uint32_t block, std::span<const BlockKind> kinds,
+                      std::size_t guess) {
   const auto fits = [&](const BlockKind& kind) { return is_of_kind(list, block, kind); };
   if (guess < kinds.size() && fits(kinds[guess])) return guess;
   return static_cast<std::size_t>(std::ranges::find_if(kinds, fits) - kinds.begin());
@@ -58,8 +60,8 @@ struct BlockScan::Share {
   }
 };
 
-BlockScan::BlockScan(const BlockList& list, std::span<const double> x, std::span<const BlockKind> kinds, std::uint32_t first,
-                     std::uint32_t last, const TaskRunner& run)
+BlockScan::BlockScan(const BlockList& list, std::span<const double> x, std::span<const BlockKind> kinds,
+                     std::uint32_t first, std::uint32_t last, const TaskRunner& run)
     : first_(first), found_(last - first), constants_(kTasks) {
   run(kTasks, [&](std::size_t task) {
     Share share{list, x, kinds, constants_[task]};

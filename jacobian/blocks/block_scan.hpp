@@ -19,13 +19,14 @@ struct FollowedBlock {
 
 bool is_of_kind(const BlockList& list, std::uint32_t block, const BlockKind& kind);
 // Number among `kinds` of the block's kind, or their count. `guess`: where to look first.
-std::size_t find_kind(const BlockList& list, std::uint32_t block, std::span<const BlockKind> kinds, std::size_t guess);
+std::size_t find_kind(const BlockList& list, std::uint32_t block, std::span<const BlockKind> kinds,
+                      std::size_t guess);
 
 class BlockScan {
  public:
   // Blocks [first, last) at x. What a function throws passes through, the lowest task's.
-  BlockScan(const BlockList& list, std::span<const double> x, std::span<const BlockKind> kinds, std::uint32_t first, std::uint32_t last,
-            const TaskRunner& run);
+  BlockScan(const BlockList& list, std::span<const double> x, std::span<const BlockKind> kinds,
+            std::uint32_t first, std::uint32_t last, const TaskRunner& run);
   const FollowedBlock& operator[](std::uint32_t block) const { return found_[block - first_]; }
 
  private:

@@ -6,7 +6,8 @@
 
 namespace nlsq::inline v0 {
 
-void bound_rounding(const BlockRecording& recording, const double* x, std::span<const double> constants, double* bounds) {
+void bound_rounding(const BlockRecording& recording, const double* x, std::span<const double> constants,
+                    double* bounds) {
   std::vector<RoundedNumber> numbers(recording.steps.size());
   std::size_t constant = 0;
   for (std::size_t i = 1; i < numbers.size(); ++i) {
@@ -22,13 +23,15 @@ void bound_rounding(const BlockRecording& recording, const double* x, std::span<
 
 bool BlockReplay::call(Tape& tape, const BlockFunction& function, const double* x) {
   inputs_.clear();
-  for (std::size_t j = 0; j < caller_.inputs(); ++j) inputs_.push_back(tape.column(static_cast<std::uint32_t>(j), x[j]));
+  for (std::size_t j = 0; j < caller_.inputs(); ++j)
+    inputs_.push_back(tape.column(static_cast<std::uint32_t>(j), x[j]));
   results_.assign(static_cast<std::size_t>(function.residuals()), Traced());
   const Recorder recorder(tape);
   return caller_.trace(function, inputs_.data(), results_.data());
 }
 
-BlockRecording BlockReplay::record(const BlockFunction& function, const double* x, const BlockTraceLimits& limits) {
+BlockRecording BlockReplay::record(const BlockFunction& function, const double* x,
+                                   const BlockTraceLimits& limits) {
   Tape tape(limits.max_length, limits.max_guards);
   BlockRecording made;
   made.success = call(tape, function, x);
@@ -38,11 +41,13 @@ BlockRecording BlockReplay::record(const BlockFunction& function, const double* 
   made.reason = tape.reason();
   made.guards = tape.guards();
   made.steps = tape.take_steps();
-  made.constants = static_cast<std::size_t>(std::ranges::count(made.steps.begin() + 1, made.steps.end(), Op::constant, &TapeStep::op));
+  made.constants = static_cast<std::size_t>(
+      std::ranges::count(made.steps.begin() + 1, made.steps.end(), Op::constant, &TapeStep::op));
   return made;
 }
 
-bool BlockReplay::follow(const BlockRecording& recording, const BlockFunction& function, const double* x, double* constants) {
+bool BlockReplay::follow(const BlockRecording& recording, const BlockFunction& function, const double* x,
+                         double* constants) {
   Tape tape(recording.steps, recording.guards, constants);
   if (call(tape, function, x) != recording.success) return false;
   for (std::size_t i = 0; i < recording.outputs.size(); ++i) {
@@ -76,11 +81,13 @@ int BlockFamily::follow(const BlockFunction& function, const double* x, std::vec
   }
   BlockRecording made = replay_.record(function, x, limits_);
   constants.resize(made.constants);
-  if (made.reason.empty() && !replay_.follow(made, function, x, constants.data())) made.reason = Tape::kChanges;
+  if (made.reason.empty() && !replay_.follow(made, function, x, constants.data()))
+    made.reason = Tape::kChanges;
   std::size_t next = 0;  // constants that change from call to call are no constants
   for (const TapeStep& step : std::span(made.steps).subspan(1)) {
     if (!made.reason.empty() || step.op != Op::constant) continue;
-    if (std::bit_cast<std::uint64_t>(step.value) != std::bit_cast<std::uint64_t>(constants[next++])) made.reason = Tape::kChanges;
+    if (std::bit_cast<std::uint64_t>(step.value) != std::bit_cast<std::uint64_t>(constants[next++]))
+      made.reason = Tape::kChanges;
   }
   if (!made.reason.empty()) {
     reason_ = made.reason;

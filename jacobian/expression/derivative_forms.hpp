@@ -10,8 +10,9 @@ namespace nlsq::inline v0 {
 std::vector<NodeId> derive_forward(Graph& graph, NodeId root, std::span<const NodeId> leaves,
                                    bool gather = false);
 
-// ∂root/∂(data column), root by root, for every column of the list. Roots of their own are derived one by one, each in the
-// cheapest of all forms; roots that are mostly one expression share a pass over it.
-std::vector<NodeId> differentiate_columns(Graph& graph, std::span<const NodeId> roots, std::span<const int> columns);
+// ∂root/∂(data column), root by root, for every column of the list. Roots of their own are derived one by
+// one, each in the cheapest of all forms; roots that are mostly one expression share a pass over it.
+std::vector<NodeId> differentiate_columns(Graph& graph, std::span<const NodeId> roots,
+                                          std::span<const int> columns);
 
 }  // namespace nlsq::inline v0

@@ -33,7 +33,8 @@ std::vector<std::uint8_t> active_nodes(const Graph& graph, std::size_t count,
 using Dependents = std::vector<std::vector<NodeId>>;
 
 // Nothing where they would be more than `limit` in all: finding them costs no more than that.
-std::optional<Dependents> find_dependents(const Graph& graph, std::size_t count, std::span<const NodeId> leaves, std::size_t limit) {
+std::optional<Dependents> find_dependents(const Graph& graph, std::size_t count,
+                                          std::span<const NodeId> leaves, std::size_t limit) {
   std::vector<std::uint32_t> first(count + 1, 0), users;  // users of node k: from first[k] on
   const auto for_each_operand = [&](auto use) {
     for (NodeId id = 0; id < count; ++id) {
@@ -55,7 +56,8 @@ std::optional<Dependents> find_dependents(const Graph& graph, std::size_t count,
     auto& list = found.emplace_back();
     if (leaf >= count) continue;
     const auto visit = [&](NodeId id) {
-      if (std::exchange(stamp[id], static_cast<std::uint32_t>(found.size())) != found.size()) list.push_back(id);
+      if (std::exchange(stamp[id], static_cast<std::uint32_t>(found.size())) != found.size())
+        list.push_back(id);
     };
     visit(leaf);
     for (std::size_t k = 0; k < list.size(); ++k) {
@@ -72,8 +74,8 @@ class Forward {
  public:
   // Of the first `count` nodes.
   Forward(Graph& graph, std::size_t count, const Dependents& dependents, bool gather)
-      : g_(graph), varies_(graph), products_(graph, varies_, gather), zero_(graph.constant(0)), tangents_(count, zero_),
-        dependents_(dependents), seen_(count, 0) {
+      : g_(graph), varies_(graph), products_(graph, varies_, gather), zero_(graph.constant(0)),
+        tangents_(count, zero_), dependents_(dependents), seen_(count, 0) {
     for (const auto& list : dependents_) {
       for (const NodeId id : list) ++seen_[id];
     }
@@ -126,11 +128,13 @@ class Forward {
 
 constexpr std::size_t kNoLimit = static_cast<std::size_t>(-1);
 
-std::vector<NodeId> derive_forward(Graph& graph, NodeId root, std::span<const NodeId> leaves, const Dependents& dependents, bool gather) {
+std::vector<NodeId> derive_forward(Graph& graph, NodeId root, std::span<const NodeId> leaves,
+                                   const Dependents& dependents, bool gather) {
   Forward forward(graph, std::size_t{root} + 1, dependents, gather);
   std::vector<NodeId> result(leaves.size());
   for (std::size_t j = 0; j < leaves.size(); ++j) {
-    forward.derive(j, leaves[j], std::span(&root, 1), [&](std::size_t, NodeId tangent) { result[j] = tangent; });
+    forward.derive(j, leaves[j], std::span(&root, 1),
+                   [&](std::size_t, NodeId tangent) { result[j] = tangent; });
   }
   return result;
 }
@@ -238,8 +242,9 @@ double cost_of(const Graph& graph, NodeId root, std::span<const NodeId> derivati
   return cost;
 }
 
-// A forward form visits every pair of a leaf and a node that depends on it, an adjoint form every node once, at the cost
-// of a few operations. With more pairs for each node than this the adjoint form is the cheaper one, and the only one built.
+// A forward form visits every pair of a leaf and a node that depends on it, an adjoint form every node once,
+// at the cost of a few operations. With more pairs for each node than this the adjoint form is the cheaper
+// one, and the only one built.
 constexpr std::size_t kMostPairs = 16;
 
 // The derivatives with respect to leaves of `graph`, built in a copy that holds `root` alone and is
@@ -292,10 +297,13 @@ std::size_t separate_nodes(const Graph& graph, std::span<const NodeId> roots, st
   return total;
 }
 
-// Roots that are mostly the same expression share one forward pass: each tangent is formed once, whichever roots need it.
-// Deriving them one by one would walk through what they share once for each. Nothing where one by one is less work.
-std::optional<std::vector<NodeId>> derive_together(Graph& graph, std::span<const NodeId> roots, std::span<const NodeId> leaves) {
-  constexpr std::size_t kMostRepeats = 16;  // of a node by different roots; up to that the cheapest form of each root is worth it
+// Roots that are mostly the same expression share one forward pass: each tangent is formed once, whichever
+// roots need it. Deriving them one by one would walk through what they share once for each. Nothing where one
+// by one is less work.
+std::optional<std::vector<NodeId>> derive_together(Graph& graph, std::span<const NodeId> roots,
+                                                   std::span<const NodeId> leaves) {
+  constexpr std::size_t kMostRepeats =
+      16;  // of a node by different roots; up to that the cheapest form of each root is worth it
   if (roots.size() <= kMostRepeats) return std::nullopt;
   Graph copy;
   const std::vector<NodeId> tops = copy.adopt(graph, roots);
@@ -308,7 +316,8 @@ std::optional<std::vector<NodeId>> derive_together(Graph& graph, std::span<const
   Forward forward(copy, count, *dependents, false);
   std::vector<NodeId> result(roots.size() * leaves.size());
   for (std::size_t j = 0; j < leaves.size(); ++j) {
-    forward.derive(j, own_leaves[j], tops, [&](std::size_t i, NodeId tangent) { result[i * leaves.size() + j] = tangent; });
+    forward.derive(j, own_leaves[j], tops,
+                   [&](std::size_t i, NodeId tangent) { result[i * leaves.size() + j] = tangent; });
   }
   return graph.adopt(copy, result);
 }
@@ -316,7 +325,8 @@ std::optional<std::vector<NodeId>> derive_together(Graph& graph, std::span<const
 }  // namespace
 
 std::vector<NodeId> derive_forward(Graph& graph, NodeId root, std::span<const NodeId> leaves, bool gather) {
-  return derive_forward(graph, root, leaves, *find_dependents(graph, std::size_t{root} + 1, leaves, kNoLimit), gather);
+  return derive_forward(graph, root, leaves, *find_dependents(graph, std::size_t{root} + 1, leaves, kNoLimit),
+                        gather);
 }
 
 std::vector<NodeId> differentiate(Graph& graph, NodeId root, std::span<const int> wrt) {
@@ -325,7 +335,8 @@ std::vector<NodeId> differentiate(Graph& graph, NodeId root, std::span<const int
   return derive(graph, root, leaves);
 }
 
-std::vector<NodeId> differentiate_columns(Graph& graph, std::span<const NodeId> roots, std::span<const int> columns) {
+std::vector<NodeId> differentiate_columns(Graph& graph, std::span<const NodeId> roots,
+                                          std::span<const int> columns) {
   std::vector<NodeId> leaves;
   for (const int column : columns) leaves.push_back(graph.column(column));
   if (auto together = derive_together(graph, roots, leaves)) return *std::move(together);

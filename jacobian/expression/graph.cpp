@@ -113,8 +113,9 @@ NodeId Graph::make(Op op, NodeId a, NodeId b, NodeId c) {
 
 namespace {
 
-// Where the nodes of one graph are in another. The table stays between calls, and only the places that were written are
-// cleared: copying a small expression out of a large graph costs what the expression is, not what the graph is.
+// Where the nodes of one graph are in another. The table stays between calls, and only the places that were
+// written are cleared: copying a small expression out of a large graph costs what the expression is, not what
+// the graph is.
 class Places {
  public:
   static constexpr NodeId kNowhere = static_cast<NodeId>(-1);

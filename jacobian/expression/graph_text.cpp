@@ -51,10 +51,8 @@ class Writer {
     while (!tasks_.empty()) {
       const Task task = tasks_.back();
       tasks_.pop_back();
-      if (task.piece)
-        out_ += task.piece;
-      else
-        write(task.node, task.at_least);
+      if (task.piece) out_ += task.piece;
+      else write(task.node, task.at_least);
       if (out_.size() > kLongest) return out_ + "...";
     }
     return std::move(out_);

@@ -82,7 +82,10 @@ const char* name(Op op) noexcept { return name_of(op); }
 
 double evaluate_op(Op op, double a, double b, double c) noexcept {
   switch (op) {
-    case Op::constant: case Op::column: case Op::parameter: case Op::unexplored: break;
+    case Op::constant:
+    case Op::column:
+    case Op::parameter:
+    case Op::unexplored: break;
     case Op::add: return a + b;
     case Op::sub: return a - b;
     case Op::mul: return a * b;

@@ -9,8 +9,8 @@ namespace {
 class Rewriter {
  public:
   Rewriter(const Graph& graph, const std::vector<NodeId>& outputs)
-      : graph_(graph), varies_(graph.depends_on_columns()), uses_(graph.size(), 0), quotients_(graph.size(), 0),
-        here_(graph.size(), 0) {
+      : graph_(graph), varies_(graph.depends_on_columns()), uses_(graph.size(), 0),
+        quotients_(graph.size(), 0), here_(graph.size(), 0) {
     for (const NodeId output : outputs) uses_[output] += 2;  // never disappears into another
     for (NodeId id = 0; id < graph.size(); ++id) {
       const Node& node = graph[id];
@@ -60,7 +60,8 @@ class Rewriter {
 
   NodeId add_uniform(NodeId u, NodeId sum) {
     const Node& s = graph_[sum];
-    if (s.op != Op::add || uses_[sum] != 1 || !varies_[s.a] || !varies_[s.b] || (!is_scaled(s.a) && !is_scaled(s.b))) {
+    if (s.op != Op::add || uses_[sum] != 1 || !varies_[s.a] || !varies_[s.b] ||
+        (!is_scaled(s.a) && !is_scaled(s.b))) {
       return result_.add(here_[u], here_[sum]);
     }
     const NodeId scaled = is_scaled(s.b) ? s.b : s.a, other = is_scaled(s.b) ? s.a : s.b;
@@ -88,8 +89,10 @@ class Rewriter {
       return result_.mul(result_.mul(here_[u], here_[v]), here_[rest]);
     }
     if (uses_[x] != 1 || !varies_[node.a]) return kNone;
-    if (const NodeId left = times(node.a, u, depth - 1); left != kNone) return result_.mul(left, here_[node.b]);
-    if (const NodeId right = times(node.b, u, depth - 1); right != kNone) return result_.mul(here_[node.a], right);
+    if (const NodeId left = times(node.a, u, depth - 1); left != kNone)
+      return result_.mul(left, here_[node.b]);
+    if (const NodeId right = times(node.b, u, depth - 1); right != kNone)
+      return result_.mul(here_[node.a], right);
     return kNone;
   }
 
@@ -113,6 +116,8 @@ class Rewriter {
 
 }  // namespace
 
-Graph rewrite(const Graph& graph, std::vector<NodeId>& outputs) { return Rewriter(graph, outputs).run(outputs); }
+Graph rewrite(const Graph& graph, std::vector<NodeId>& outputs) {
+  return Rewriter(graph, outputs).run(outputs);
+}
 
 }  // namespace nlsq::inline v0

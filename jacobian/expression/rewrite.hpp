@@ -1,4 +1,5 @@
-// What a graph is turned into before it is compiled: the same values to a rounding or two, in fewer instructions.
+// What a graph is turned into before it is compiled: the same values to a rounding or two, in fewer
+// instructions.
 #pragma once
 
 #include <nlsq/graph.hpp>

@@ -1,5 +1,5 @@
-#include <nlsq/error.hpp>
 #include "expression/ties.hpp"
+#include <nlsq/error.hpp>
 
 #include <fmt/format.h>
 
@@ -22,7 +22,8 @@ std::string trimmed(std::string_view text) {
 int index_of(const std::vector<std::string>& names, const std::string& name, const std::string& tie) {
   const auto found = std::find(names.begin(), names.end(), name);
   if (found == names.end()) {
-    throw ValidationError(fmt::format("tie '{}': the model has no parameter '{}'; its parameters are {}", tie, name, fmt::join(names, ", ")));
+    throw ValidationError(fmt::format("tie '{}': the model has no parameter '{}'; its parameters are {}", tie,
+                                      name, fmt::join(names, ", ")));
   }
   return static_cast<int>(found - names.begin());
 }
@@ -59,18 +60,23 @@ std::vector<double> Ties::Tie::values(std::span<const double> p) const {
   return out;
 }
 
-Ties::Ties(const std::vector<std::string>& names, const std::vector<std::string>& texts, const std::vector<std::string>& fixed) {
+Ties::Ties(const std::vector<std::string>& names, const std::vector<std::string>& texts,
+           const std::vector<std::string>& fixed) {
   std::vector<Tie> given;
   for (const std::string& text : texts) {
     const std::size_t equals = text.find('=');
-    if (equals == std::string::npos) throw ValidationError(fmt::format("tie '{}': write parameter = expression, as in d = 2*a", text));
+    if (equals == std::string::npos)
+      throw ValidationError(fmt::format("tie '{}': write parameter = expression, as in d = 2*a", text));
     Tie tie;
     const std::string name = trimmed(std::string_view(text).substr(0, equals));
     tie.parameter = index_of(names, name, text);
-    if (std::ranges::find(fixed, name) != fixed.end()) throw ValidationError(fmt::format("tie '{}': '{}' is fixed, too: do one or the other", text, name));
-    if (std::ranges::find(given, tie.parameter, &Tie::parameter) != given.end()) throw ValidationError(fmt::format("tie '{}': '{}' is tied twice", text, name));
+    if (std::ranges::find(fixed, name) != fixed.end())
+      throw ValidationError(fmt::format("tie '{}': '{}' is fixed, too: do one or the other", text, name));
+    if (std::ranges::find(given, tie.parameter, &Tie::parameter) != given.end())
+      throw ValidationError(fmt::format("tie '{}': '{}' is tied twice", text, name));
     tie.expression = parse_expression_of(trimmed(std::string_view(text).substr(equals + 1)), text);
-    for (const std::string& argument : tie.expression.parameters) tie.arguments.push_back(index_of(names, argument, text));
+    for (const std::string& argument : tie.expression.parameters)
+      tie.arguments.push_back(index_of(names, argument, text));
     std::vector<int> all(tie.arguments.size());
     std::iota(all.begin(), all.end(), 0);
     tie.derivatives = differentiate(tie.expression.graph, tie.expression.model, all);
@@ -79,20 +85,24 @@ Ties::Ties(const std::vector<std::string>& names, const std::vector<std::string>
   // Those whose arguments are known, again and again.
   while (!given.empty()) {
     const auto ready = std::ranges::find_if(given, [&](const Tie& tie) {
-      return std::ranges::none_of(tie.arguments, [&](int j) { return std::ranges::find(given, j, &Tie::parameter) != given.end(); });
+      return std::ranges::none_of(
+          tie.arguments, [&](int j) { return std::ranges::find(given, j, &Tie::parameter) != given.end(); });
     });
     if (ready == given.end()) {
       const Tie& tie = given.front();
       const auto name = [&](int j) { return names[static_cast<std::size_t>(j)]; };
-      throw ValidationError(fmt::format("ties: '{}' depends on itself, directly or through other ties ({} = {})", name(tie.parameter),
-                                        name(tie.parameter), tie.expression.text));
+      throw ValidationError(
+          fmt::format("ties: '{}' depends on itself, directly or through other ties ({} = {})",
+                      name(tie.parameter), name(tie.parameter), tie.expression.text));
     }
     ties_.push_back(std::move(*ready));
     given.erase(ready);
   }
 }
 
-bool Ties::contains(int parameter) const { return std::ranges::find(ties_, parameter, &Tie::parameter) != ties_.end(); }
+bool Ties::contains(int parameter) const {
+  return std::ranges::find(ties_, parameter, &Tie::parameter) != ties_.end();
+}
 
 std::string Ties::expression(int parameter) const {
   const auto found = std::ranges::find(ties_, parameter, &Tie::parameter);
@@ -100,7 +110,8 @@ std::string Ties::expression(int parameter) const {
 }
 
 void Ties::apply(std::span<double> p) const {
-  for (const Tie& tie : ties_) p[static_cast<std::size_t>(tie.parameter)] = tie.expression.evaluate({}, tie.values(p));
+  for (const Tie& tie : ties_)
+    p[static_cast<std::size_t>(tie.parameter)] = tie.expression.evaluate({}, tie.values(p));
 }
 
 std::vector<double> Ties::slopes(std::span<const double> p, std::span<const int> free) const {
@@ -112,14 +123,16 @@ std::vector<double> Ties::slopes(std::span<const double> p, std::span<const int>
     for (std::size_t a = 0; a < values.size(); ++a) {
       const double slope = evaluate(tie.expression.graph, tie.derivatives[a], {}, values);
       for (std::size_t k = 0; k < n; ++k) {
-        out[static_cast<std::size_t>(tie.parameter) * n + k] += slope * out[static_cast<std::size_t>(tie.arguments[a]) * n + k];
+        out[static_cast<std::size_t>(tie.parameter) * n + k] +=
+            slope * out[static_cast<std::size_t>(tie.arguments[a]) * n + k];
       }
     }
   }
   return out;
 }
 
-// The steps of a tied parameter are its expression's, spliced in; the graph is built from them as for a formula so typed.
+// The steps of a tied parameter are its expression's, spliced in; the graph is built from them as for a
+// formula so typed.
 Formula Ties::put_into(Formula model) const {
   if (empty()) return model;
   std::vector<std::vector<FormulaStep>> expressions;
@@ -137,7 +150,8 @@ Formula Ties::put_into(Formula model) const {
         step.index = static_cast<std::uint32_t>(j);
         out.push_back(step);
       } else {
-        const std::vector<FormulaStep>& expression = expressions[static_cast<std::size_t>(tie - ties_.begin())];
+        const std::vector<FormulaStep>& expression =
+            expressions[static_cast<std::size_t>(tie - ties_.begin())];
         out.insert(out.end(), expression.begin(), expression.end());
       }
     }
@@ -164,9 +178,9 @@ ModelFunction Ties::put_into(ModelFunction model) const {
       for (const Tie& tie : ties.ties_) {
         std::vector<Traced> arguments;
         for (const int j : tie.arguments) arguments.push_back(all[static_cast<std::size_t>(j)]);
-        all[static_cast<std::size_t>(tie.parameter)] =
-            walk<Traced>(tie.expression.graph, tie.expression.model, arguments,
-                         [](Op op, const Traced& a, const Traced& b, const Traced& c) { return record_op(op, a, b, c); });
+        all[static_cast<std::size_t>(tie.parameter)] = walk<Traced>(
+            tie.expression.graph, tie.expression.model, arguments,
+            [](Op op, const Traced& a, const Traced& b, const Traced& c) { return record_op(op, a, b, c); });
       }
       return f(x, all);
     };
@@ -183,7 +197,8 @@ ModelFunction Ties::put_into(ModelFunction model) const {
         for (std::size_t a = 0; a < arguments.size(); ++a) {
           const double slope = evaluate(tie.expression.graph, tie.derivatives[a], {}, arguments);
           for (int k = 0; k < kDualWidth; ++k) {
-            derivatives[static_cast<std::size_t>(k)] += slope * all[static_cast<std::size_t>(tie.arguments[a])].derivative(k);
+            derivatives[static_cast<std::size_t>(k)] +=
+                slope * all[static_cast<std::size_t>(tie.arguments[a])].derivative(k);
           }
         }
         values[static_cast<std::size_t>(tie.parameter)] = value;

@@ -170,7 +170,8 @@ void Formula::replace_model(std::vector<FormulaStep> with) {
   steps = std::move(with);
   graph = {};
   model = build_graph(graph, steps);
-  response = has_left_side ? build_graph(graph, response_steps) : graph.column(static_cast<int>(predictors.size()));
+  response =
+      has_left_side ? build_graph(graph, response_steps) : graph.column(static_cast<int>(predictors.size()));
 }
 
 double Formula::evaluate(std::span<const double> x, std::span<const double> p) const {

@@ -1,5 +1,5 @@
-// A formula as typed, evaluated by the C library for many rows: one step after the other over blocks of rows, so
-// that what step comes next is decided once a block and not once a row.
+// A formula as typed, evaluated by the C library for many rows: one step after the other over blocks of rows,
+// so that what step comes next is decided once a block and not once a row.
 #include "formula/formula_steps.hpp"
 
 #include "program/local_buffer.hpp"
@@ -24,10 +24,11 @@ struct BlockValue {
 };
 
 // One operation over a block; the result takes the place of `a`. The frequent ones are loops that vectorise.
-void apply_to_block(const FormulaStep& step, BlockValue& a, const BlockValue& b, const BlockValue& c, int operands,
-                    std::size_t count) {
+void apply_to_block(const FormulaStep& step, BlockValue& a, const BlockValue& b, const BlockValue& c,
+                    int operands, std::size_t count) {
   const auto one = [&](double x, double y, double z) {
-    return step.compound != CompoundFunction::none ? evaluate_compound(step.compound, x, y, z) : evaluate_op(step.op, x, y, z);
+    return step.compound != CompoundFunction::none ? evaluate_compound(step.compound, x, y, z)
+                                                   : evaluate_op(step.op, x, y, z);
   };
   if (a.uniform() && (operands < 2 || b.uniform()) && (operands < 3 || c.uniform())) {
     a.value = one(a.value, operands > 1 ? b.value : 0, operands > 2 ? c.value : 0);
@@ -67,13 +68,14 @@ void apply_to_block(const FormulaStep& step, BlockValue& a, const BlockValue& b,
       default: break;
     }
   }
-  for (std::size_t i = 0; i < count; ++i) out[i] = one(in[i], operands > 1 ? b[i] : 0, operands > 2 ? c[i] : 0);
+  for (std::size_t i = 0; i < count; ++i)
+    out[i] = one(in[i], operands > 1 ? b[i] : 0, operands > 2 ? c[i] : 0);
 }
 
 // As run_steps, for rows [first, first + count) of the columns, count <= kBlockRows.
-void run_block(std::span<const FormulaStep> steps, std::span<const double* const> predictors, const double* response,
-               std::span<const double> parameters, std::size_t first, std::size_t count, std::span<BlockValue> stack,
-               double* out) {
+void run_block(std::span<const FormulaStep> steps, std::span<const double* const> predictors,
+               const double* response, std::span<const double> parameters, std::size_t first,
+               std::size_t count, std::span<BlockValue> stack, double* out) {
   std::size_t size = 0;
   for (const FormulaStep& step : steps) {
     const bool leaf = step.compound == CompoundFunction::none;
@@ -105,21 +107,23 @@ std::size_t stack_depth(std::span<const FormulaStep> steps) {
 }
 
 void evaluate_steps_in_rows(std::span<const FormulaStep> steps, std::span<const double* const> predictors,
-                            const double* response, std::span<const double> parameters, std::size_t count, double* out) {
+                            const double* response, std::span<const double> parameters, std::size_t count,
+                            double* out) {
   constexpr std::size_t kShallow = 16;
   const std::size_t depth = stack_depth(steps);
   LocalBuffer<double, kShallow * kBlockRows> rows(depth * kBlockRows);
   LocalBuffer<BlockValue, kShallow> stack(depth);
   for (std::size_t k = 0; k < depth; ++k) stack[k] = {rows.data() + k * kBlockRows};
   for (std::size_t first = 0; first < count; first += kBlockRows) {
-    run_block(steps, predictors, response, parameters, first, std::min(kBlockRows, count - first), {stack.data(), depth},
-              out + first);
+    run_block(steps, predictors, response, parameters, first, std::min(kBlockRows, count - first),
+              {stack.data(), depth}, out + first);
   }
 }
 
 }  // namespace
 
-void Formula::evaluate_rows(std::span<const double* const> x, std::span<const double> p, std::size_t count, double* out) const {
+void Formula::evaluate_rows(std::span<const double* const> x, std::span<const double> p, std::size_t count,
+                            double* out) const {
   if (x.size() < predictors.size() || p.size() < parameters.size()) {
     throw ValidationError(fmt::format("'{}' needs {} predictors and {} parameters, not {} and {}", text,
                                       predictors.size(), parameters.size(), x.size(), p.size()));
@@ -127,7 +131,8 @@ void Formula::evaluate_rows(std::span<const double* const> x, std::span<const do
   evaluate_steps_in_rows(steps, x.first(predictors.size()), nullptr, p, count, out);
 }
 
-void Formula::evaluate_response_rows(std::span<const double* const> x, const double* y, std::size_t count, double* out) const {
+void Formula::evaluate_response_rows(std::span<const double* const> x, const double* y, std::size_t count,
+                                     double* out) const {
   if (!has_left_side) {
     std::copy_n(y, count, out);
     return;

@@ -2,7 +2,8 @@
 
 #include <nlsq/error.hpp>
 
-// Under a namespace of our own: the linker must not merge its functions with those of a program's other version.
+// Under a namespace of our own: the linker must not merge its functions with those of a program's other
+// version.
 #define fast_float nlsq_fast_float
 #include <fast_float/fast_float.h>
 

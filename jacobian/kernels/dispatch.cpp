@@ -46,7 +46,9 @@ const KernelTable& choose() {
     names += names.empty() ? "" : ", ";
     names += set->name;
   }
-  throw ValidationError("NLSQ_ISA=" + std::string(forced) + " names no instruction set that this build has and this CPU runs; there are: " + names);
+  throw ValidationError(
+      "NLSQ_ISA=" + std::string(forced) +
+      " names no instruction set that this build has and this CPU runs; there are: " + names);
 }
 
 const KernelTable& chosen() {

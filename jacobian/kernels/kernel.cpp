@@ -2,14 +2,14 @@
 //
 // Nothing here but the entry point is visible to the linker: an inline function of a header, compiled
 // here with wide instructions, must not stand in for the copy of an object meant to run anywhere.
-#include "kernels/gram/gram.hpp"
-#include "kernels/gram/gram_bf16_portable.hpp"
-#include "kernels/kernel_sets.hpp"
-#include "kernels/gram/lane_gram.hpp"
 #include "kernels/factor/lane_solve.hpp"
 #include "kernels/factor/qr_blocked.hpp"
-#include "kernels/run.hpp"
+#include "kernels/gram/gram.hpp"
+#include "kernels/gram/gram_bf16_portable.hpp"
+#include "kernels/gram/lane_gram.hpp"
 #include "kernels/gram/term_sums.hpp"
+#include "kernels/kernel_sets.hpp"
+#include "kernels/run.hpp"
 
 namespace nlsq::inline v0 {
 namespace {

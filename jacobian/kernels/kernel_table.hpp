@@ -44,31 +44,35 @@ struct KernelTable {
   // (returns their number), and run for every tile.
   std::size_t (*decode_f64)(const Instruction* code, std::size_t instructions, KernelStep* steps);
   std::size_t (*decode_f32)(const Instruction* code, std::size_t instructions, KernelStep* steps);
-  void (*run_steps_f64)(const KernelStep* steps, std::size_t count, double* const* vectors, const double* uniforms,
-                        std::size_t rows, KernelCounters* counters);
-  void (*run_steps_f32)(const KernelStep* steps, std::size_t count, float* const* vectors, const float* uniforms,
-                        std::size_t rows, KernelCounters* counters);
+  void (*run_steps_f64)(const KernelStep* steps, std::size_t count, double* const* vectors,
+                        const double* uniforms, std::size_t rows, KernelCounters* counters);
+  void (*run_steps_f32)(const KernelStep* steps, std::size_t count, float* const* vectors,
+                        const float* uniforms, std::size_t rows, KernelCounters* counters);
 
-  // Many problems at once, one in each lane (lanes_f64, lanes_f32 of them): row r of problem l lies at r * lanes + l of
-  // a vector, its uniform u at u * lanes + l. No problem's bits depend on which others there are, or on its lane.
-  void (*run_lanes_f64)(const KernelStep* steps, std::size_t count, double* const* vectors, const double* uniforms,
-                        std::size_t rows, KernelCounters* counters);
-  void (*run_lanes_f32)(const KernelStep* steps, std::size_t count, float* const* vectors, const float* uniforms,
-                        std::size_t rows, KernelCounters* counters);
-  // sums += their Gram matrices: of the triangle described below, entry k of problem l at k * lanes + l. Column `ones` is
-  // known to be 1 throughout; -1: none is.
-  void (*lane_gram_f64)(const double* const* columns, int n1, int ones, std::size_t rows, double* sums, KernelCounters* counters);
-  void (*lane_gram_f32)(const float* const* columns, int n1, int ones, std::size_t rows, float* sums, KernelCounters* counters);
-  // Steps s = -(JᵀJ + λD²)⁻¹ Jᵀr and ν² = Jᵀrᵀ (JᵀJ + λD²)⁻¹ Jᵀr from such sums of n + 1 columns, n <= most_lane_parameters,
-  // in `lanes` problems, a multiple of lanes_f64; D and s as n by lanes. ν² is NaN where a pivot is not above `least` times
-  // its diagonal entry: no step is to be believed there.
-  void (*lane_solve)(const double* sums, int n, std::size_t lanes, const double* scale, const double* lambda, double least,
-                     double* step, double* nu_squared);
+  // Many problems at once, one in each lane (lanes_f64, lanes_f32 of them): row r of problem l lies at r *
+  // lanes + l of a vector, its uniform u at u * lanes + l. No problem's bits depend on which others there
+  // are, or on its lane.
+  void (*run_lanes_f64)(const KernelStep* steps, std::size_t count, double* const* vectors,
+                        const double* uniforms, std::size_t rows, KernelCounters* counters);
+  void (*run_lanes_f32)(const KernelStep* steps, std::size_t count, float* const* vectors,
+                        const float* uniforms, std::size_t rows, KernelCounters* counters);
+  // sums += their Gram matrices: of the triangle described below, entry k of problem l at k * lanes + l.
+  // Column `ones` is known to be 1 throughout; -1: none is.
+  void (*lane_gram_f64)(const double* const* columns, int n1, int ones, std::size_t rows, double* sums,
+                        KernelCounters* counters);
+  void (*lane_gram_f32)(const float* const* columns, int n1, int ones, std::size_t rows, float* sums,
+                        KernelCounters* counters);
+  // Steps s = -(JᵀJ + λD²)⁻¹ Jᵀr and ν² = Jᵀrᵀ (JᵀJ + λD²)⁻¹ Jᵀr from such sums of n + 1 columns, n <=
+  // most_lane_parameters, in `lanes` problems, a multiple of lanes_f64; D and s as n by lanes. ν² is NaN
+  // where a pivot is not above `least` times its diagonal entry: no step is to be believed there.
+  void (*lane_solve)(const double* sums, int n, std::size_t lanes, const double* scale, const double* lambda,
+                     double least, double* step, double* nu_squared);
 
   // sums += Gram matrix of `n1` columns over `rows` rows: upper triangle by rows, packed,
   // n1*(n1+1)/2 doubles. gram_f32 sums some hundred rows in f32 and flushes them; gram_f32_wide widens
-  // first. Many columns are copied to memory of the thread, 2 KB a column at most; std::bad_alloc where there is none.
-  // Where n1 <= most_columns_with_ones, one column may be null: a column of ones, whose products are sums.
+  // first. Many columns are copied to memory of the thread, 2 KB a column at most; std::bad_alloc where there
+  // is none. Where n1 <= most_columns_with_ones, one column may be null: a column of ones, whose products are
+  // sums.
   void (*gram_f64)(const double* const* columns, int n1, std::size_t rows, double* sums,
                    KernelCounters* counters);
   void (*gram_f32)(const float* const* columns, int n1, std::size_t rows, double* sums,
@@ -87,22 +91,26 @@ struct KernelTable {
   void (*gradient_f32_wide)(const float* const* columns, int n1, std::size_t rows, double* sums,
                             KernelCounters* counters);
 
-  // C -= AᵀB, of na and nb columns over `rows` rows, C by rows with `stride` from one to the next; for what is made of
-  // matrices after the rows. Counts nothing. Uses memory of the thread; std::bad_alloc where there is none.
-  void (*subtract_products_f64)(const double* const* a, std::size_t na, const double* const* b, std::size_t nb, std::size_t rows,
-                                double* C, std::size_t stride);
+  // C -= AᵀB, of na and nb columns over `rows` rows, C by rows with `stride` from one to the next; for what
+  // is made of matrices after the rows. Counts nothing. Uses memory of the thread; std::bad_alloc where there
+  // is none.
+  void (*subtract_products_f64)(const double* const* a, std::size_t na, const double* const* b,
+                                std::size_t nb, std::size_t rows, double* C, std::size_t stride);
 
-  // Folds `rows` rows of n1 columns into the upper triangular R (n1 x n1, row-major, full square storage with `stride` from
-  // one row to the next, strictly lower part zero): R'R += columns' columns, by Householder reflections of [R; tile]. The
-  // columns are destroyed. Demmel, Grigori, Hoemmen, Langou: TSQR (SIAM J. Sci. Comput. 34, 2012). Many columns are copied
-  // to memory of the thread, 3 KB a column at most; std::bad_alloc where there is none.
+  // Folds `rows` rows of n1 columns into the upper triangular R (n1 x n1, row-major, full square storage with
+  // `stride` from one row to the next, strictly lower part zero): R'R += columns' columns, by Householder
+  // reflections of [R; tile]. The columns are destroyed. Demmel, Grigori, Hoemmen, Langou: TSQR (SIAM J. Sci.
+  // Comput. 34, 2012). Many columns are copied to memory of the thread, 3 KB a column at most; std::bad_alloc
+  // where there is none.
   void (*qr_fold)(double* R, std::size_t stride, int n1, double* const* columns, std::size_t rows,
                   KernelCounters* counters);
 
   // sizes_i += Σ_j |J_ij| coefficients_j over n columns, terms that are not finite left out.
-  void (*add_first_order_terms)(const double* const* J, const double* coefficients, int n, std::size_t rows, double* sizes);
+  void (*add_first_order_terms)(const double* const* J, const double* coefficients, int n, std::size_t rows,
+                                double* sizes);
   // *squares += Σ column_i², *terms += Σ |column_i| sizes_i.
-  void (*term_sums)(const double* column, const double* sizes, std::size_t rows, double* squares, double* terms);
+  void (*term_sums)(const double* column, const double* sizes, std::size_t rows, double* squares,
+                    double* terms);
 
   void (*narrow)(const double* from, float* to, std::size_t count);
   void (*widen)(const float* from, double* to, std::size_t count);

@@ -1,5 +1,6 @@
-// The interpreter of tile programs. Instructions, or pairs of them, are decoded once into steps; a tile is run
-// strip by strip, all steps on one strip. From 8 vectors on the length makes no difference; of 4, calls cost 8 %.
+// The interpreter of tile programs. Instructions, or pairs of them, are decoded once into steps; a tile is
+// run strip by strip, all steps on one strip. From 8 vectors on the length makes no difference; of 4, calls
+// cost 8 %.
 #pragma once
 
 #include "kernels/functions/elementary.hpp"
@@ -20,9 +21,8 @@ void by_lanes(const Tile<T>& t, const KernelStep& s, std::size_t row, std::size_
   const auto operand = [&](int k) NLSQ_INLINE_LAMBDA {
     const std::int32_t o = s.operands[k];
     const T* base = o >= 0 ? t.vectors[o] : t.uniforms + static_cast<std::size_t>(~o) * t.per_uniform;
-    return [base, moves = o >= 0, per = t.per_uniform](std::size_t i) NLSQ_INLINE_LAMBDA {
-      return static_cast<double>(base[moves ? i : i % per]);
-    };
+    return [base, moves = o >= 0, per = t.per_uniform](std::size_t i)
+               NLSQ_INLINE_LAMBDA { return static_cast<double>(base[moves ? i : i % per]); };
   };
   const bool two = arity(s.op) == 2;
   const auto a = operand(0), b = operand(two ? 1 : 0);
@@ -44,8 +44,10 @@ struct InDouble {  // an operand widened
   std::size_t period;  // after which a uniform's lanes repeat; 0: a vector
   V64 uniform;
   NLSQ_INLINE InDouble(const Tile<T>& t, std::int32_t operand, std::size_t row)
-      : base(operand >= 0 ? t.vectors[operand] + row : t.uniforms + static_cast<std::size_t>(~operand) * t.per_uniform),
-        period(operand >= 0 ? 0 : t.per_uniform), uniform(Simd<double>::set(period == 1 ? static_cast<double>(*base) : 0.0)) {}
+      : base(operand >= 0 ? t.vectors[operand] + row
+                          : t.uniforms + static_cast<std::size_t>(~operand) * t.per_uniform),
+        period(operand >= 0 ? 0 : t.per_uniform),
+        uniform(Simd<double>::set(period == 1 ? static_cast<double>(*base) : 0.0)) {}
   NLSQ_INLINE V64 operator()(std::size_t i) const {
     return period == 1 ? uniform : load_double(base + (period == 0 ? i : i % period));
   }
@@ -155,8 +157,7 @@ StepFunction<T> select_choice(const Instruction& in) {
     case Op::less: return binary<T>(in, [](V a, V b) { return truth<T>(S::less(a, b)); });
     case Op::less_equal: return binary<T>(in, [](V a, V b) { return truth<T>(S::less_equal(a, b)); });
     case Op::equal: return binary<T>(in, [](V a, V b) { return truth<T>(S::equal(a, b)); });
-    case Op::not_equal:
-      return binary<T>(in, [](V a, V b) { return truth<T>(S::mask_not(S::equal(a, b))); });
+    case Op::not_equal: return binary<T>(in, [](V a, V b) { return truth<T>(S::mask_not(S::equal(a, b))); });
     case Op::logical_and:
       return binary<T>(in, [](V a, V b) { return truth<T>(S::mask_and(is_true<T>(a), is_true<T>(b))); });
     case Op::logical_or:
@@ -205,18 +206,42 @@ StepFunction<T> select_elementary(const Instruction& in) {
 template <class T>
 StepFunction<T> select(const Instruction& in) {
   switch (in.op) {
-    case Op::constant: case Op::column: case Op::parameter: case Op::unexplored: return nullptr;  // leaves
-    case Op::add: case Op::sub: case Op::mul: case Op::div: case Op::neg:
-    case Op::fma: case Op::fms: case Op::fnma: case Op::copy:
-    case Op::abs: case Op::sign: case Op::floor: case Op::ceil: case Op::sqrt:
-      return select_arithmetic<T>(in);
-    case Op::min: case Op::max: case Op::less: case Op::less_equal: case Op::equal:
-    case Op::not_equal: case Op::logical_and: case Op::logical_or: case Op::logical_not:
-    case Op::select:
-      return select_choice<T>(in);
-    case Op::fmod: case Op::erfcx: case Op::digamma: case Op::trigamma: case Op::besj0: case Op::besj1:
-    case Op::wofz_re: case Op::wofz_im:
-      return select_special<T>(in);
+    case Op::constant:
+    case Op::column:
+    case Op::parameter:
+    case Op::unexplored: return nullptr;  // leaves
+    case Op::add:
+    case Op::sub:
+    case Op::mul:
+    case Op::div:
+    case Op::neg:
+    case Op::fma:
+    case Op::fms:
+    case Op::fnma:
+    case Op::copy:
+    case Op::abs:
+    case Op::sign:
+    case Op::floor:
+    case Op::ceil:
+    case Op::sqrt: return select_arithmetic<T>(in);
+    case Op::min:
+    case Op::max:
+    case Op::less:
+    case Op::less_equal:
+    case Op::equal:
+    case Op::not_equal:
+    case Op::logical_and:
+    case Op::logical_or:
+    case Op::logical_not:
+    case Op::select: return select_choice<T>(in);
+    case Op::fmod:
+    case Op::erfcx:
+    case Op::digamma:
+    case Op::trigamma:
+    case Op::besj0:
+    case Op::besj1:
+    case Op::wofz_re:
+    case Op::wofz_im: return select_special<T>(in);
     default: return select_elementary<T>(in);
   }
 }
@@ -240,14 +265,15 @@ std::size_t decode(const Instruction* code, std::size_t instructions, KernelStep
 }
 
 template <class T>
-void run_steps(const KernelStep* steps, std::size_t count, T* const* vectors, const T* uniforms, std::size_t rows,
-               std::size_t per_uniform = 1) {
+void run_steps(const KernelStep* steps, std::size_t count, T* const* vectors, const T* uniforms,
+               std::size_t rows, std::size_t per_uniform = 1) {
   constexpr std::size_t lanes = Simd<T>::lanes, strip = 16 * lanes;
   const Tile<T> tile{vectors, uniforms, rows, per_uniform};
   const std::size_t padded_rows = (rows + lanes - 1) / lanes * lanes;
   for (std::size_t row = 0; row < padded_rows; row += strip) {
     const std::size_t part = padded_rows - row < strip ? padded_rows - row : strip;
-    for (std::size_t k = 0; k < count; ++k) reinterpret_cast<StepFunction<T>>(steps[k].function)(tile, steps[k], row, part);
+    for (std::size_t k = 0; k < count; ++k)
+      reinterpret_cast<StepFunction<T>>(steps[k].function)(tile, steps[k], row, part);
   }
 }
 
@@ -282,7 +308,8 @@ void run_lanes_f32(const KernelStep* steps, std::size_t count, float* const* vec
 
 // Undecoded code, some instructions at a time.
 template <class T>
-void run(const Instruction* code, std::size_t instructions, T* const* vectors, const T* uniforms, std::size_t rows) {
+void run(const Instruction* code, std::size_t instructions, T* const* vectors, const T* uniforms,
+         std::size_t rows) {
   constexpr std::size_t most = 32;
   KernelStep steps[most];
   for (std::size_t i = 0; i < instructions; i += most) {
@@ -297,8 +324,8 @@ void run_f64(const Instruction* code, std::size_t instructions, double* const* v
   counters->rows_f64 += rows;
 }
 
-void run_f32(const Instruction* code, std::size_t instructions, float* const* vectors,
-             const float* uniforms, std::size_t rows, KernelCounters* counters) {
+void run_f32(const Instruction* code, std::size_t instructions, float* const* vectors, const float* uniforms,
+             std::size_t rows, KernelCounters* counters) {
   run(code, instructions, vectors, uniforms, rows);
   counters->rows_f32 += rows;
 }

@@ -38,10 +38,18 @@ struct Simd {
   NLSQ_INLINE static V mul_sub(V a, V b, V c) { return a * b - c; }
   NLSQ_INLINE static V neg_mul_add(V a, V b, V c) { return c - a * b; }
   NLSQ_INLINE static V neg(V a) { return -a; }
-  NLSQ_INLINE static V abs(V a) { return each(a, [](T x) { return fabs_of(x); }); }
-  NLSQ_INLINE static V sqrt(V a) { return each(a, [](T x) { return sqrt_of(x); }); }
-  NLSQ_INLINE static V floor(V a) { return each(a, [](T x) { return floor_of(x); }); }
-  NLSQ_INLINE static V ceil(V a) { return each(a, [](T x) { return ceil_of(x); }); }
+  NLSQ_INLINE static V abs(V a) {
+    return each(a, [](T x) { return fabs_of(x); });
+  }
+  NLSQ_INLINE static V sqrt(V a) {
+    return each(a, [](T x) { return sqrt_of(x); });
+  }
+  NLSQ_INLINE static V floor(V a) {
+    return each(a, [](T x) { return floor_of(x); });
+  }
+  NLSQ_INLINE static V ceil(V a) {
+    return each(a, [](T x) { return ceil_of(x); });
+  }
 
   // Comparisons are false where an argument is NaN.
   NLSQ_INLINE static M less(V a, V b) { return a < b; }

@@ -50,9 +50,7 @@ struct Simd {
   NLSQ_INLINE static bool any(M m) { return !hn::AllFalse(D(), m); }
   NLSQ_INLINE static V choose(M m, V a, V b) { return hn::IfThenElse(m, a, b); }
   // The first n lanes, zeros beyond.
-  NLSQ_INLINE static V keep_first(V a, std::size_t n) {
-    return hn::IfThenElseZero(hn::FirstN(D(), n), a);
-  }
+  NLSQ_INLINE static V keep_first(V a, std::size_t n) { return hn::IfThenElseZero(hn::FirstN(D(), n), a); }
 
   // As many floats as there are lanes of double, widened.
   NLSQ_INLINE static V load_widened(const float* p) {

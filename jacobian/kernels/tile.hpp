@@ -24,13 +24,15 @@ struct Tile {
 
 // Runs one step on rows [row, row + count) of a tile, count a multiple of the lanes.
 template <class T>
-using StepFunction = void (*)(const Tile<T>& tile, const KernelStep& step, std::size_t row, std::size_t count);
+using StepFunction = void (*)(const Tile<T>& tile, const KernelStep& step, std::size_t row,
+                              std::size_t count);
 
 // An operand of a step: a vector is loaded, a uniform (one number, or one for each lane) lies in a register.
 template <class T>
 struct FromVector {
   const T* base;
-  NLSQ_INLINE FromVector(const Tile<T>& t, std::int32_t operand, std::size_t row) : base(t.vectors[operand] + row) {}
+  NLSQ_INLINE FromVector(const Tile<T>& t, std::int32_t operand, std::size_t row)
+      : base(t.vectors[operand] + row) {}
   NLSQ_INLINE typename Simd<T>::V operator()(std::size_t i) const { return Simd<T>::load(base + i); }
 };
 template <class T>
@@ -93,8 +95,10 @@ StepFunction<T> ternary_with(const Instruction& in) {
 template <class T, class F>
 StepFunction<T> ternary(const Instruction& in, F) {
   if (in.a >= 0)
-    return in.b >= 0 ? ternary_with<T, F, FromVector, FromVector>(in) : ternary_with<T, F, FromVector, FromUniform>(in);
-  return in.b >= 0 ? ternary_with<T, F, FromUniform, FromVector>(in) : ternary_with<T, F, FromUniform, FromUniform>(in);
+    return in.b >= 0 ? ternary_with<T, F, FromVector, FromVector>(in)
+                     : ternary_with<T, F, FromVector, FromUniform>(in);
+  return in.b >= 0 ? ternary_with<T, F, FromUniform, FromVector>(in)
+                   : ternary_with<T, F, FromUniform, FromUniform>(in);
 }
 
 }  // namespace

@@ -12,8 +12,7 @@ class AlignedBuffer {
  public:
   static constexpr std::align_val_t kAlignment{64};
 
-  explicit AlignedBuffer(std::size_t size = 0)
-      : data_(size == 0 ? nullptr : new (kAlignment) T[size]()) {}
+  explicit AlignedBuffer(std::size_t size = 0) : data_(size == 0 ? nullptr : new (kAlignment) T[size]()) {}
   T* data() { return data_.get(); }
   const T* data() const { return data_.get(); }
 

@@ -14,8 +14,8 @@ namespace {
 
 constexpr std::int32_t kUnset = std::numeric_limits<std::int32_t>::max();
 constexpr std::size_t kTileBytes = 24 * 1024;  // of a 32 KB L1 cache: the rest is for what else is read
-// So many derivatives that L1 would hold too few rows for the Gram kernels: as many rows as keep the tile near an L2 cache, and
-// never so few that sums are flushed too often.
+// So many derivatives that L1 would hold too few rows for the Gram kernels: as many rows as keep the tile
+// near an L2 cache, and never so few that sums are flushed too often.
 constexpr std::size_t kLargeTileBytes = 2 * 1024 * 1024, kLeastOfLarge = 256;
 constexpr std::size_t kLeastRows = 64, kMostRows = 512;
 

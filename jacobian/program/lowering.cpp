@@ -127,7 +127,8 @@ class Lowering {
 
   // u*x: as part of a sum it costs no more than the sum, even where others need it, too.
   bool is_scaled(std::uint32_t id) {
-    return value(id).varies && !value(id).is_output && (!value(value(id).operands[0]).varies || !value(value(id).operands[1]).varies);
+    return value(id).varies && !value(id).is_output &&
+           (!value(value(id).operands[0]).varies || !value(value(id).operands[1]).varies);
   }
 
   // A product that `serves` becomes part of the sum that uses it.

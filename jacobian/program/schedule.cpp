@@ -66,8 +66,8 @@ class Scheduler {
   }
 
  private:
-  // sin and cos of one value follow each other, and so do its logarithm and its power to a parameter (whose operands are
-  // then there as soon as the value is): kernels make both at once.
+  // sin and cos of one value follow each other, and so do its logarithm and its power to a parameter (whose
+  // operands are then there as soon as the value is): kernels make both at once.
   void find_partners() {
     std::unordered_map<std::uint32_t, std::uint32_t> sines, logarithms;  // by operand
     for (std::uint32_t id = 0; id < values_.size(); ++id) {
@@ -86,7 +86,8 @@ class Scheduler {
       if (!cosine && !power) continue;
       const auto& others = cosine ? sines : logarithms;
       const auto other = others.find(v.operands[0]);
-      if (other == others.end() || partner_[other->second] != other->second) continue;  // one power has it already
+      if (other == others.end() || partner_[other->second] != other->second)
+        continue;  // one power has it already
       partner_[id] = other->second;
       partner_[other->second] = id;
     }

@@ -1,5 +1,5 @@
-#include <nlsq/error.hpp>
 #include "program/tile_program.hpp"
+#include <nlsq/error.hpp>
 
 #include "expression/op_cost.hpp"
 

@@ -61,7 +61,8 @@ class Tape {
   // The first reason given stays.
   void make_opaque(std::string reason);
 
-  // The number itself. What records on this thread becomes opaque, for this reason, unless the number is a constant.
+  // The number itself. What records on this thread becomes opaque, for this reason, unless the number is a
+  // constant.
   static double let_out(const Traced& number, const char* reason);
 
   // The tape that records on this thread, or null.
@@ -81,8 +82,8 @@ class Tape {
   Traced follow(Op op, const Traced& a, const Traced& b, const Traced& c, double value);
 
   std::size_t max_length_, max_guards_;
-  std::uint32_t serial_;  // of this tape: numbers of another are recognised
-  std::span<const TapeStep> path_;          // followed; empty while recording
+  std::uint32_t serial_;            // of this tape: numbers of another are recognised
+  std::span<const TapeStep> path_;  // followed; empty while recording
   std::span<const TapeGuard> path_guards_;
   double* constants_ = nullptr;
   std::size_t position_ = 0, next_guard_ = 0;  // in the path

@@ -51,7 +51,8 @@ Traced Tape::follow(Op op, const Traced& a, const Traced& b, const Traced& c, do
   result.node_ = kLost;
   result.tape_ = serial_;
   if (departed_ || opaque()) return result;
-  // Step 0 is an operand that the operation does not have, or, here, a plain constant: not yet a step of the path.
+  // Step 0 is an operand that the operation does not have, or, here, a plain constant: not yet a step of the
+  // path.
   const auto known_as = [this](const Traced& operand, std::uint32_t step) {
     return operand.node_ == step && (step == 0 || (operand.tape_ == serial_ && step < position_));
   };
@@ -111,7 +112,8 @@ std::uint32_t Tape::step_of(const Traced& value) {
 void Tape::add_guard(const Traced& condition) {
   if (opaque() || departed_) return;
   if (!path_.empty()) {
-    departed_ = next_guard_ >= path_guards_.size() || path_guards_[next_guard_].condition != condition.node_ ||
+    departed_ = next_guard_ >= path_guards_.size() ||
+                path_guards_[next_guard_].condition != condition.node_ ||
                 path_guards_[next_guard_].position != position_ ||
                 path_guards_[next_guard_].outcome != (condition.value_ != 0);
     ++next_guard_;
@@ -165,7 +167,8 @@ Traced record_op(Op op, const Traced& a, const Traced& b, const Traced& c) {
   const double value = value_of_op(op, a.value_, b.value_, c.value_);
   if ((a.node_ | b.node_ | c.node_) == 0) return Traced(value);
   if (active_tape != nullptr) {
-    return active_tape->follows() ? active_tape->follow(op, a, b, c, value) : active_tape->record(op, {a, b, c}, value);
+    return active_tape->follows() ? active_tape->follow(op, a, b, c, value)
+                                  : active_tape->record(op, {a, b, c}, value);
   }
   Traced result(value);
   result.node_ = kLost;

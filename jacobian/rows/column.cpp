@@ -27,7 +27,8 @@ auto with_type(const void* data, ElementType type, std::ptrdiff_t offset, Use us
 }
 
 template <class To>
-void read_as(const void* data, ElementType type, std::ptrdiff_t stride, std::size_t first, std::size_t count, To* out) {
+void read_as(const void* data, ElementType type, std::ptrdiff_t stride, std::size_t first, std::size_t count,
+             To* out) {
   with_type(data, type, static_cast<std::ptrdiff_t>(first) * stride, [&](const auto* from) {
     if (stride == 1) {  // apart, so that it vectorises
       for (std::size_t i = 0; i < count; ++i) out[i] = static_cast<To>(from[i]);
@@ -85,8 +86,8 @@ MemoryRows::MemoryRows(std::vector<Column> columns) : columns_(std::move(columns
   rows_ = columns_.front().size();
   for (std::size_t c = 1; c < columns_.size(); ++c) {
     if (columns_[c].size() != rows_) {
-      throw DataError(fmt::format("data column {} has {} rows, column 0 has {}: give columns of one length", c,
-                                  columns_[c].size(), rows_),
+      throw DataError(fmt::format("data column {} has {} rows, column 0 has {}: give columns of one length",
+                                  c, columns_[c].size(), rows_),
                       DataError::npos, c);
     }
   }

@@ -21,16 +21,12 @@ std::size_t padded(std::size_t rows) { return (rows + kPad - 1) / kPad * kPad; }
 template <class T>
 class ProgramPass final : public TilePass {
  public:
-  ProgramPass(const GraphRows& rows, const TileProgram& program, const RowSource& data, std::span<const double> x)
-      : rows_(rows),
-        programs_(rows.shared_programs()),
-        program_(program),
-        data_(data),
+  ProgramPass(const GraphRows& rows, const TileProgram& program, const RowSource& data,
+              std::span<const double> x)
+      : rows_(rows), programs_(rows.shared_programs()), program_(program), data_(data),
         stride_(padded(rows.tile_rows())),
         storage_(static_cast<std::size_t>(program.columns + program.registers) * stride_),
-        p_(rows.all_parameters()),
-        wide_(static_cast<std::size_t>(program.uniforms)),
-        uniforms_(wide_.size()),
+        p_(rows.all_parameters()), wide_(static_cast<std::size_t>(program.uniforms)), uniforms_(wide_.size()),
         vectors_(static_cast<std::size_t>(program.columns + program.registers)),
         columns_(static_cast<std::size_t>(rows.parameters()) + 1, nullptr) {
     for (std::size_t v = 0; v < vectors_.size(); ++v) vectors_[v] = storage_.data() + v * stride_;
@@ -64,7 +60,8 @@ class ProgramPass final : public TilePass {
     if (program_.once.empty()) return;
     KernelCounters fills;  // filling constants evaluates no row
     const auto& once = program_.once;
-    if constexpr (kDouble) kernels().run_f64(once.data(), once.size(), vectors_.data(), uniforms_.data(), stride_, &fills);
+    if constexpr (kDouble)
+      kernels().run_f64(once.data(), once.size(), vectors_.data(), uniforms_.data(), stride_, &fills);
     else kernels().run_f32(once.data(), once.size(), vectors_.data(), uniforms_.data(), stride_, &fills);
     find_ones();
   }
@@ -72,14 +69,16 @@ class ProgramPass final : public TilePass {
   void decode() {
     const auto& code = program_.code;
     steps_.resize(code.size());
-    steps_.resize((kDouble ? kernels().decode_f64 : kernels().decode_f32)(code.data(), code.size(), steps_.data()));
+    steps_.resize(
+        (kDouble ? kernels().decode_f64 : kernels().decode_f32)(code.data(), code.size(), steps_.data()));
   }
 
   void find_ones() {
     for (const Instruction& fill : program_.once) {
       if (wide_[static_cast<std::size_t>(~fill.a)] != 1) continue;
       for (std::size_t k = 0; k + 1 < program_.outputs.size(); ++k) {
-        if (program_.outputs[k] == fill.dst) ones_ = static_cast<int>(columns_.size() - program_.outputs.size() + k);
+        if (program_.outputs[k] == fill.dst)
+          ones_ = static_cast<int>(columns_.size() - program_.outputs.size() + k);
       }
     }
   }
@@ -167,17 +166,20 @@ ResidualPrograms ResidualPrograms::build(const ResidualSource& source, std::span
 
 GraphRows::GraphRows(std::shared_ptr<ResidualSource> source, std::shared_ptr<const RowSource> data,
                      std::vector<double> parameters, std::vector<int> free)
-    : source_(std::move(source)), data_(std::move(data)), parameters_(std::move(parameters)), free_(std::move(free)),
-      extra_(source_->extra_columns()) {
+    : source_(std::move(source)), data_(std::move(data)), parameters_(std::move(parameters)),
+      free_(std::move(free)), extra_(source_->extra_columns()) {
   rebuild();
-  tile_rows_ = static_cast<std::size_t>(std::min(programs_->residual.tile_rows, programs_->jacobian.tile_rows));
+  tile_rows_ =
+      static_cast<std::size_t>(std::min(programs_->residual.tile_rows, programs_->jacobian.tile_rows));
 }
 
 GraphRows::GraphRows(std::shared_ptr<ResidualSource> source, std::shared_ptr<const ResidualPrograms> programs,
-                     std::shared_ptr<const RowSource> data, std::vector<double> parameters, std::vector<int> free)
-    : source_(std::move(source)), data_(std::move(data)), parameters_(std::move(parameters)), free_(std::move(free)),
-      extra_(source_->extra_columns()), programs_(std::move(programs)),
-      tile_rows_(static_cast<std::size_t>(std::min(programs_->residual.tile_rows, programs_->jacobian.tile_rows))) {}
+                     std::shared_ptr<const RowSource> data, std::vector<double> parameters,
+                     std::vector<int> free)
+    : source_(std::move(source)), data_(std::move(data)), parameters_(std::move(parameters)),
+      free_(std::move(free)), extra_(source_->extra_columns()), programs_(std::move(programs)),
+      tile_rows_(
+          static_cast<std::size_t>(std::min(programs_->residual.tile_rows, programs_->jacobian.tile_rows))) {}
 
 // Tiles keep their size when a branch is added: others hold ranges of them (SampleRows).
 void GraphRows::rebuild() {
@@ -201,7 +203,8 @@ std::unique_ptr<TilePass> GraphRows::begin(std::span<const double> x, Fill fill,
 
 // NaN may be a branch nobody has taken yet: find the first such row, record it, and run again. A
 // handful of rounds suffice, since every round adds a branch.
-RowModel::NonFinite GraphRows::explain_non_finite(std::span<const double> x, std::size_t first, std::size_t count) {
+RowModel::NonFinite GraphRows::explain_non_finite(std::span<const double> x, std::size_t first,
+                                                  std::size_t count) {
   bool known = true;
   Graph graph;
   const NodeId explored = source_->build_explored(graph, known);
@@ -233,19 +236,20 @@ void GraphRows::reference_residuals(std::span<const double> x, std::size_t first
       data_->read(first + done, some, static_cast<int>(c), block.data() + c * kPad);
       pointers[c] = block.data() + c * kPad;
     }
-    source_->reference_rows({pointers.data(), columns}, {p.data(), p.size()}, some, residuals + done, magnitudes + done);
+    source_->reference_rows({pointers.data(), columns}, {p.data(), p.size()}, some, residuals + done,
+                            magnitudes + done);
   }
 }
 
-void GraphRows::reference_rows(std::span<const double> x, std::span<const double* const> columns, std::size_t count,
-                               double* residuals, double* magnitudes) const {
+void GraphRows::reference_rows(std::span<const double> x, std::span<const double* const> columns,
+                               std::size_t count, double* residuals, double* magnitudes) const {
   LocalBuffer<double, kFewParameters> p(parameters_.size());
   expand(x, {p.data(), p.size()});
   source_->reference_rows(columns, {p.data(), p.size()}, count, residuals, magnitudes);
 }
 
-void ResidualSource::reference_rows(std::span<const double* const> columns, std::span<const double> p, std::size_t count,
-                                    double* residuals, double* magnitudes) const {
+void ResidualSource::reference_rows(std::span<const double* const> columns, std::span<const double> p,
+                                    std::size_t count, double* residuals, double* magnitudes) const {
   LocalBuffer<double, 16> row(columns.size());
   for (std::size_t i = 0; i < count; ++i) {
     for (std::size_t c = 0; c < columns.size(); ++c) row[c] = columns[c][i];

@@ -3,9 +3,9 @@
 
 #include <nlsq/column.hpp>
 #include <nlsq/graph.hpp>
+#include "program/tile_program.hpp"
 #include "rows/residual_form.hpp"
 #include "rows/row_model.hpp"
-#include "program/tile_program.hpp"
 
 #include <functional>
 #include <memory>
@@ -17,8 +17,8 @@ namespace nlsq::inline v0 {
 class NLSQ_API ResidualSource {
  public:
   virtual ~ResidualSource() = default;
-  // What derivatives are taken of, over the data columns and all parameters, free or not: the residual, unless it is
-  // finished (residual_form.hpp).
+  // What derivatives are taken of, over the data columns and all parameters, free or not: the residual,
+  // unless it is finished (residual_form.hpp).
   virtual NodeId build(Graph& graph) const = 0;
   virtual FinishedNodes finish(Graph& graph, NodeId base) const { return {base, graph.constant(1), {}}; }
   // Columns that finish() adds between J and the residual.
@@ -36,10 +36,11 @@ class NLSQ_API ResidualSource {
     return false;
   }
   // The residual of one row by the user's own callable, and the size of its terms.
-  virtual double reference(std::span<const double> row, std::span<const double> p, double& magnitude) const = 0;
+  virtual double reference(std::span<const double> row, std::span<const double> p,
+                           double& magnitude) const = 0;
   // The same for `count` rows; columns[c] points at their values of data column c.
-  virtual void reference_rows(std::span<const double* const> columns, std::span<const double> p, std::size_t count,
-                              double* residuals, double* magnitudes) const;
+  virtual void reference_rows(std::span<const double* const> columns, std::span<const double> p,
+                              std::size_t count, double* residuals, double* magnitudes) const;
 };
 
 // The programs of one residual graph, compiled for a set of free parameters.
@@ -51,8 +52,8 @@ struct NLSQ_API ResidualPrograms {
 
 class NLSQ_API GraphRows final : public RowModel {
  public:
-  // `parameters` holds every parameter of the model; x gives those listed in `free`, and then a number for each extra
-  // column, which is not read.
+  // `parameters` holds every parameter of the model; x gives those listed in `free`, and then a number for
+  // each extra column, which is not read.
   GraphRows(std::shared_ptr<ResidualSource> source, std::shared_ptr<const RowSource> data,
             std::vector<double> parameters, std::vector<int> free);
   // With programs that ResidualPrograms::build made of `source` and `free` before.
@@ -63,7 +64,9 @@ class NLSQ_API GraphRows final : public RowModel {
   void data_changed() { ++data_version_; }
   std::size_t data_version() const { return data_version_; }
   // Other parameters that are not free. Not while a pass is under way.
-  void set_parameters(std::span<const double> parameters) { parameters_.assign(parameters.begin(), parameters.end()); }
+  void set_parameters(std::span<const double> parameters) {
+    parameters_.assign(parameters.begin(), parameters.end());
+  }
 
   int parameters() const override { return static_cast<int>(free_.size()) + extra_; }
   std::size_t rows() const override { return data_->rows(); }
@@ -78,8 +81,8 @@ class NLSQ_API GraphRows final : public RowModel {
                            double* magnitudes) const override;
 
   // The same of `count` rows that are not the data's: columns[c] points at their values of data column c.
-  void reference_rows(std::span<const double> x, std::span<const double* const> columns, std::size_t count, double* residuals,
-                      double* magnitudes) const;
+  void reference_rows(std::span<const double> x, std::span<const double* const> columns, std::size_t count,
+                      double* residuals, double* magnitudes) const;
 
   const ResidualPrograms& programs() const { return *programs_; }
   // Passes hold the programs they were begun with.

@@ -12,7 +12,8 @@ namespace {
 // Constants that differ between the residuals of one group, as data.
 class OwnedRows final : public RowSource {
  public:
-  OwnedRows(std::vector<std::vector<double>> columns, std::size_t rows) : columns_(std::move(columns)), rows_(rows) {}
+  OwnedRows(std::vector<std::vector<double>> columns, std::size_t rows)
+      : columns_(std::move(columns)), rows_(rows) {}
   std::size_t rows() const override { return rows_; }
   int columns() const override { return static_cast<int>(columns_.size()); }
   using RowSource::read;
@@ -31,9 +32,12 @@ class OwnedRows final : public RowSource {
 // The expression of one group. What vouches for it is asked of the whole function (GroupedRows), not here.
 class GroupResidual final : public ResidualSource {
  public:
-  GroupResidual(Graph graph, NodeId root, const ResidualForm& form) : graph_(std::move(graph)), root_(root), form_(form) {}
+  GroupResidual(Graph graph, NodeId root, const ResidualForm& form)
+      : graph_(std::move(graph)), root_(root), form_(form) {}
   NodeId build(Graph& graph) const override { return import(graph, graph_, root_); }
-  FinishedNodes finish(Graph& graph, NodeId base) const override { return finish_residual(graph, base, base, form_); }
+  FinishedNodes finish(Graph& graph, NodeId base) const override {
+    return finish_residual(graph, base, base, form_);
+  }
   int extra_columns() const override { return form_.extra_columns(); }
   double reference(std::span<const double> row, std::span<const double> p, double& magnitude) const override {
     const FinishedNumber end = finish_residual(evaluate(graph_, root_, row, p), 0, form_);
@@ -67,7 +71,8 @@ std::vector<GroupPart> split(RolledGroup group, const std::vector<RowComponent>&
     GroupPart part{c, {group.graph, group.root, {}, {}}};
     const auto from = static_cast<std::ptrdiff_t>(first), to = static_cast<std::ptrdiff_t>(row);
     part.group.residuals.assign(group.residuals.begin() + from, group.residuals.begin() + to);
-    for (const auto& column : group.columns) part.group.columns.emplace_back(column.begin() + from, column.begin() + to);
+    for (const auto& column : group.columns)
+      part.group.columns.emplace_back(column.begin() + from, column.begin() + to);
     parts.push_back(std::move(part));
   }
   return parts;
@@ -121,8 +126,9 @@ GroupedRows::GroupedRows(RolledTrace rolled, VectorFunction function, const std:
     group->first = original_.size();
     original_.insert(original_.end(), made.residuals.begin(), made.residuals.end());
     auto data = std::make_shared<OwnedRows>(std::move(made.columns), made.residuals.size());
-    group->rows = std::make_unique<GraphRows>(std::make_shared<GroupResidual>(std::move(made.graph), made.root, form_),
-                                              std::move(data), start, free);
+    group->rows =
+        std::make_unique<GraphRows>(std::make_shared<GroupResidual>(std::move(made.graph), made.root, form_),
+                                    std::move(data), start, free);
     tile_rows_ = std::max(tile_rows_, group->rows->tile_rows());
     for (std::size_t t = 0; t < group->rows->tile_count(); ++t) {
       const TileRange range = group->rows->tile(t);
@@ -144,7 +150,8 @@ std::size_t GroupedRows::group_of(std::size_t row) const {
 
 double GroupedRows::row_cost(Fill fill) const {
   double sum = 0;
-  for (const auto& group : groups_) sum += group->rows->row_cost(fill) * static_cast<double>(group->rows->rows());
+  for (const auto& group : groups_)
+    sum += group->rows->row_cost(fill) * static_cast<double>(group->rows->rows());
   return sum / static_cast<double>(std::max<std::size_t>(1, rows()));
 }
 
@@ -152,8 +159,8 @@ std::unique_ptr<TilePass> GroupedRows::begin(std::span<const double> x, Fill fil
   return std::make_unique<Pass>(*this, x, fill, single);
 }
 
-void GroupedRows::reference_residuals(std::span<const double> x, std::size_t first, std::size_t count, double* residuals,
-                                      double* magnitudes) const {
+void GroupedRows::reference_residuals(std::span<const double> x, std::size_t first, std::size_t count,
+                                      double* residuals, double* magnitudes) const {
   const std::lock_guard lock(mutex_);
   // Row 0 begins a new check: the callable is asked again, even at the same x, lest it has changed.
   if (first == 0 || !std::equal(x.begin(), x.end(), reference_at_.begin(), reference_at_.end())) {

@@ -1,8 +1,9 @@
-// Rows of a recorded vector function: a few row programs, one for each expression that its residuals are made of.
+// Rows of a recorded vector function: a few row programs, one for each expression that its residuals are made
+// of.
 #pragma once
 
-#include "rows/graph_rows.hpp"
 #include "recording/trace.hpp"
+#include "rows/graph_rows.hpp"
 
 #include <memory>
 #include <mutex>
@@ -13,10 +14,10 @@ namespace nlsq::inline v0 {
 class NLSQ_API GroupedRows final : public RowModel {
  public:
   // Takes over the groups. `function` vouches for them in reference_residuals; `start`: typical sizes of
-  // the parameters. `components`: of the residuals, all of them; a group is split where it crosses from one to another.
-  // `form`: what becomes of each residual.
-  GroupedRows(RolledTrace rolled, VectorFunction function, const std::vector<double>& start, std::vector<RowComponent> components = {},
-              ResidualForm form = {});
+  // the parameters. `components`: of the residuals, all of them; a group is split where it crosses from one
+  // to another. `form`: what becomes of each residual.
+  GroupedRows(RolledTrace rolled, VectorFunction function, const std::vector<double>& start,
+              std::vector<RowComponent> components = {}, ResidualForm form = {});
   ~GroupedRows() override;
 
   int parameters() const override { return parameters_ + form_.extra_columns(); }
@@ -25,7 +26,9 @@ class NLSQ_API GroupedRows final : public RowModel {
   std::size_t tile_count() const override { return tiles_.size(); }
   TileRange tile(std::size_t index) const override { return tiles_[index]; }
   std::span<const RowComponent> components() const override { return components_; }
-  std::size_t component(std::size_t tile) const override { return tile_component_.empty() ? 0 : tile_component_[tile]; }
+  std::size_t component(std::size_t tile) const override {
+    return tile_component_.empty() ? 0 : tile_component_[tile];
+  }
   bool has_f32() const override { return true; }
   const char* kind() const override { return "graph"; }
   const Loss* robust_loss() const override { return form_.minimized_loss(); }

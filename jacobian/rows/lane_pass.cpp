@@ -10,9 +10,9 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-constexpr std::size_t kStrip = 16;     // rows at a time: the registers of a strip stay in the L1 cache
-constexpr std::size_t kFlush = 512;    // most rows that are summed in f32
-constexpr std::size_t kBlock = 256;    // rows converted at a time
+constexpr std::size_t kStrip = 16;   // rows at a time: the registers of a strip stay in the L1 cache
+constexpr std::size_t kFlush = 512;  // most rows that are summed in f32
+constexpr std::size_t kBlock = 256;  // rows converted at a time
 
 std::size_t packed_size(std::size_t n1) { return n1 * (n1 + 1) / 2; }
 
@@ -56,7 +56,8 @@ class ProgramLanes final : public LanePass {
  public:
   ProgramLanes(const TileProgram& program, std::size_t rows, std::size_t sampled)
       : program_(program), rows_(rows), lanes_(Kernels<T>::lanes()), n1_(program.outputs.size()),
-        steps_(decoded<T>(program.code)), once_(decoded<T>(program.once)), prologue_(decoded<double>(on_vectors(program.prologue))),
+        steps_(decoded<T>(program.code)), once_(decoded<T>(program.once)),
+        prologue_(decoded<double>(on_vectors(program.prologue))),
         columns_(static_cast<std::size_t>(program.columns) * rows * lanes_),
         registers_(static_cast<std::size_t>(program.registers) * kStrip * lanes_),
         uniforms_(static_cast<std::size_t>(program.uniforms) * lanes_),
@@ -73,7 +74,8 @@ class ProgramLanes final : public LanePass {
     outputs_.resize(n1_);
     find_ones();
     sampled_.resize(std::min(sampled, rows));
-    for (std::size_t k = 0; k < sampled_.size(); ++k) sampled_[k] = (2 * k + 1) * rows / (2 * sampled_.size());
+    for (std::size_t k = 0; k < sampled_.size(); ++k)
+      sampled_[k] = (2 * k + 1) * rows / (2 * sampled_.size());
     residuals_.resize(sampled_.size() * lanes_);
   }
 
@@ -92,16 +94,20 @@ class ProgramLanes final : public LanePass {
     std::size_t next = 0, unflushed = 0;
     for (std::size_t row = 0; row < rows_; row += kStrip) {
       const std::size_t count = std::min(kStrip, rows_ - row);
-      for (std::size_t c = 0; c < static_cast<std::size_t>(program_.columns); ++c) vectors_[c] = column(c) + row * lanes_;
+      for (std::size_t c = 0; c < static_cast<std::size_t>(program_.columns); ++c)
+        vectors_[c] = column(c) + row * lanes_;
       Kernels<T>::run()(steps_.data(), steps_.size(), vectors_.data(), lane_uniforms(), count, &counters);
-      for (std::size_t j = 0; j < n1_; ++j) outputs_[j] = vectors_[static_cast<std::size_t>(program_.outputs[j])];
+      for (std::size_t j = 0; j < n1_; ++j)
+        outputs_[j] = vectors_[static_cast<std::size_t>(program_.outputs[j])];
       for (; next < sampled_.size() && sampled_[next] < row + count; ++next) {
-        std::copy_n(outputs_[n1_ - 1] + (sampled_[next] - row) * lanes_, lanes_, residuals_.data() + next * lanes_);
+        std::copy_n(outputs_[n1_ - 1] + (sampled_[next] - row) * lanes_, lanes_,
+                    residuals_.data() + next * lanes_);
       }
       if constexpr (std::is_same_v<T, double>) {
         Kernels<T>::gram()(outputs_.data(), static_cast<int>(n1_), ones_, count, sums, &counters);
       } else {
-        Kernels<T>::gram()(outputs_.data(), static_cast<int>(n1_), ones_, count, narrow_sums_.data(), &counters);
+        Kernels<T>::gram()(outputs_.data(), static_cast<int>(n1_), ones_, count, narrow_sums_.data(),
+                           &counters);
         unflushed += count;
         if (unflushed + kStrip <= kFlush && row + count < rows_) continue;
         flush(sums);
@@ -115,7 +121,9 @@ class ProgramLanes final : public LanePass {
   }
 
  private:
-  bool used(int c) const { return c < program_.columns && program_.column_used[static_cast<std::size_t>(c)] != 0; }
+  bool used(int c) const {
+    return c < program_.columns && program_.column_used[static_cast<std::size_t>(c)] != 0;
+  }
   T* column(std::size_t c) { return columns_.data() + c * rows_ * lanes_; }
 
   // A derivative that is the constant 1.
@@ -123,7 +131,9 @@ class ProgramLanes final : public LanePass {
     for (const Instruction& fill : program_.once) {
       const auto computed = [&](const Instruction& in) { return in.dst == ~fill.a; };
       const auto is_parameter = std::ranges::count(program_.parameter_slot, ~fill.a) > 0;
-      if (is_parameter || std::ranges::any_of(program_.prologue, computed) || program_.initial_uniforms[static_cast<std::size_t>(~fill.a)] != 1) continue;
+      if (is_parameter || std::ranges::any_of(program_.prologue, computed) ||
+          program_.initial_uniforms[static_cast<std::size_t>(~fill.a)] != 1)
+        continue;
       for (std::size_t j = 0; j + 1 < n1_; ++j) {
         if (program_.outputs[j] == fill.dst) ones_ = static_cast<int>(j);
       }
@@ -140,20 +150,24 @@ class ProgramLanes final : public LanePass {
         values.read(first, count, block);
         read = block;
       }
-      for (std::size_t i = 0; i < count; ++i) std::fill_n(out + (first + i) * lanes_, copies, static_cast<T>(read[i]));
+      for (std::size_t i = 0; i < count; ++i)
+        std::fill_n(out + (first + i) * lanes_, copies, static_cast<T>(read[i]));
     }
   }
 
   // Uniforms at these parameters, and the registers that hold nothing else.
   void set(const double* parameters) {
     for (std::size_t j = 0; j < program_.parameter_slot.size(); ++j) {
-      if (program_.parameter_slot[j] >= 0) std::copy_n(parameters + j * lanes_, lanes_, wide_[static_cast<std::size_t>(program_.parameter_slot[j])]);
+      if (program_.parameter_slot[j] >= 0)
+        std::copy_n(parameters + j * lanes_, lanes_,
+                    wide_[static_cast<std::size_t>(program_.parameter_slot[j])]);
     }
     KernelCounters of_no_row;
     const std::size_t vectors = lanes_ / Kernels<double>::lanes();
     kernels().run_lanes_f64(prologue_.data(), prologue_.size(), wide_.data(), nullptr, vectors, &of_no_row);
     if constexpr (!std::is_same_v<T, double>) {
-      kernels().narrow(uniforms_.data(), narrow_.data(), static_cast<std::size_t>(program_.uniforms) * lanes_);
+      kernels().narrow(uniforms_.data(), narrow_.data(),
+                       static_cast<std::size_t>(program_.uniforms) * lanes_);
     }
     Kernels<T>::run()(once_.data(), once_.size(), vectors_.data(), lane_uniforms(), kStrip, &of_no_row);
   }
@@ -186,7 +200,8 @@ class ProgramLanes final : public LanePass {
 
 }  // namespace
 
-std::unique_ptr<LanePass> LanePass::make(const TileProgram& jacobian, std::size_t rows, std::size_t sampled, bool single) {
+std::unique_ptr<LanePass> LanePass::make(const TileProgram& jacobian, std::size_t rows, std::size_t sampled,
+                                         bool single) {
   if (single) return std::make_unique<ProgramLanes<float>>(jacobian, rows, sampled);
   return std::make_unique<ProgramLanes<double>>(jacobian, rows, sampled);
 }

@@ -11,13 +11,15 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-constexpr const char* kNames[] = {"linear", "soft_l1", "huber", "cauchy", "arctan", "tukey", "poisson"};  // that a name can stand for
+constexpr const char* kNames[] = {"linear", "soft_l1", "huber",  "cauchy",
+                                  "arctan", "tukey",   "poisson"};  // that a name can stand for
 
 }  // namespace
 
 Loss::Loss(Kind kind, double scale) : kind_(kind), scale_(scale) {
   if (!(scale > 0) || !std::isfinite(scale)) {
-    throw ValidationError(fmt::format("loss {}: its scale is a positive, finite number, not {}", name(), scale));
+    throw ValidationError(
+        fmt::format("loss {}: its scale is a positive, finite number, not {}", name(), scale));
   }
 }
 

@@ -7,9 +7,9 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-constexpr double kTiny = 1e-15;       // where √(ln(1+u²))/|u| and its like are 1 in every format
-constexpr double kHuge = 1e15;        // where √(1+u²) is |u| in every format, and its square still finite in f32
-constexpr double kNearCount = 0.05;   // |f - y| / (f + y) below which a series serves; its next term is 8e-19
+constexpr double kTiny = 1e-15;  // where √(ln(1+u²))/|u| and its like are 1 in every format
+constexpr double kHuge = 1e15;  // where √(1+u²) is |u| in every format, and its square still finite in f32
+constexpr double kNearCount = 0.05;  // |f - y| / (f + y) below which a series serves; its next term is 8e-19
 
 // Shorthand.
 struct Builder {
@@ -19,15 +19,18 @@ struct Builder {
   NodeId sqrt(NodeId a) const { return call(Op::sqrt, a); }
   NodeId square(NodeId a) const { return g.mul(a, a); }
   NodeId inverse(NodeId a) const { return g.div(number(1), a); }
-  NodeId choose(NodeId condition, NodeId yes, NodeId no) const { return g.make(Op::select, condition, yes, no); }
+  NodeId choose(NodeId condition, NodeId yes, NodeId no) const {
+    return g.make(Op::select, condition, yes, no);
+  }
   NodeId less(NodeId a, double bound) const { return g.make(Op::less, a, number(bound)); }
 };
 
-// r̃ and dr̃/dr, with u = r/C, z = u², ψ = ρ'(z) r: no form divides 0 by 0, cancels, or overflows before r does, but for
-// cauchy, whose infinity shows.
+// r̃ and dr̃/dr, with u = r/C, z = u², ψ = ρ'(z) r: no form divides 0 by 0, cancels, or overflows before r
+// does, but for cauchy, whose infinity shows.
 FinishedNodes robust(Graph& graph, NodeId r, const Loss& loss) {
   const Builder b{graph};
-  const NodeId u = graph.mul(r, b.number(1 / loss.scale())), size = b.call(Op::abs, u), z = b.square(u), one = b.number(1);
+  const NodeId u = graph.mul(r, b.number(1 / loss.scale())), size = b.call(Op::abs, u), z = b.square(u),
+               one = b.number(1);
   switch (loss.kind()) {
     case Loss::Kind::soft_l1: {
       const NodeId root = b.choose(b.less(size, kHuge), b.sqrt(graph.add(one, z)), size);
@@ -51,7 +54,9 @@ FinishedNodes robust(Graph& graph, NodeId r, const Loss& loss) {
       const NodeId within = graph.make(Op::min, z, one);
       const NodeId cubic = graph.add(graph.sub(one, within), graph.mul(b.number(1.0 / 3), b.square(within)));
       const NodeId root = b.sqrt(cubic);
-      return {graph.mul(r, graph.div(root, graph.make(Op::max, size, one))), graph.div(b.square(graph.sub(one, within)), root), {}};
+      return {graph.mul(r, graph.div(root, graph.make(Op::max, size, one))),
+              graph.div(b.square(graph.sub(one, within)), root),
+              {}};
     }
     default: return {r, one, {}};
   }
@@ -60,7 +65,8 @@ FinishedNodes robust(Graph& graph, NodeId r, const Loss& loss) {
 // [J, 1, ψ', r, beyond | ψ].
 FinishedNodes robust_covariance(Graph& graph, NodeId r, const Loss& loss) {
   const Builder b{graph};
-  const NodeId u = graph.mul(r, b.number(1 / loss.scale())), size = b.call(Op::abs, u), z = b.square(u), one = b.number(1);
+  const NodeId u = graph.mul(r, b.number(1 / loss.scale())), size = b.call(Op::abs, u), z = b.square(u),
+               one = b.number(1);
   const NodeId beyond = graph.make(Op::less, one, size);
   NodeId weight = one, slope = one;  // ρ' and ψ' = ρ' + 2zρ''
   switch (loss.kind()) {
@@ -78,7 +84,8 @@ FinishedNodes robust_covariance(Graph& graph, NodeId r, const Loss& loss) {
       break;
     case Loss::Kind::arctan:
       weight = b.inverse(graph.add(one, b.square(z)));
-      slope = graph.mul(graph.sub(graph.mul(b.number(4), weight), b.number(3)), weight);  // (1 - 3z²)/(1 + z²)²
+      slope =
+          graph.mul(graph.sub(graph.mul(b.number(4), weight), b.number(3)), weight);  // (1 - 3z²)/(1 + z²)²
       break;
     case Loss::Kind::tukey: {
       const NodeId within = graph.make(Op::min, z, one), rest = graph.sub(one, within);
@@ -91,18 +98,21 @@ FinishedNodes robust_covariance(Graph& graph, NodeId r, const Loss& loss) {
   return {graph.mul(r, weight), one, {one, slope, r, beyond}};
 }
 
-// The signed deviance residual sign(f - y) √(2(y ln(y/f) - y + f)) and its slope, √y/(f √q), with t = (f - y)/y and
-// q = 2(t - ln(f/y))/t², so that r̃ = (f - y) √q/√y. Near t = 0 by s = t/(2+t), ln(1+t) = 2 artanh s:
+// The signed deviance residual sign(f - y) √(2(y ln(y/f) - y + f)) and its slope, √y/(f √q), with t = (f -
+// y)/y and q = 2(t - ln(f/y))/t², so that r̃ = (f - y) √q/√y. Near t = 0 by s = t/(2+t), ln(1+t) = 2 artanh s:
 // q = (1 - s) - (1 - s)² (s/3 + s³/5 + s⁵/7 + ...). At y = 0 r̃ = √(2f).
 FinishedNodes deviance(Graph& graph, NodeId f, NodeId y) {
   const Builder b{graph};
   const NodeId one = b.number(1), difference = graph.sub(f, y), positive = b.choose(y, y, one);
-  const NodeId t = graph.div(difference, positive), s = graph.div(difference, graph.add(f, y)), s2 = b.square(s);
+  const NodeId t = graph.div(difference, positive), s = graph.div(difference, graph.add(f, y)),
+               s2 = b.square(s);
   NodeId series = b.number(1.0 / 13);
-  for (const double c : {1.0 / 11, 1.0 / 9, 1.0 / 7, 1.0 / 5, 1.0 / 3}) series = graph.add(graph.mul(series, s2), b.number(c));
+  for (const double c : {1.0 / 11, 1.0 / 9, 1.0 / 7, 1.0 / 5, 1.0 / 3})
+    series = graph.add(graph.mul(series, s2), b.number(c));
   const NodeId rest = graph.sub(one, s);
   const NodeId near = graph.sub(rest, graph.mul(b.square(rest), graph.mul(s, series)));
-  const NodeId far = graph.div(graph.mul(b.number(2), graph.sub(t, b.call(Op::log, graph.div(f, positive)))), b.square(t));
+  const NodeId far =
+      graph.div(graph.mul(b.number(2), graph.sub(t, b.call(Op::log, graph.div(f, positive)))), b.square(t));
   const NodeId root = b.sqrt(b.choose(b.less(b.call(Op::abs, s), kNearCount), near, far));
   const NodeId root_y = b.sqrt(positive), of_zero = b.sqrt(graph.mul(b.number(2), f));
   return {b.choose(y, graph.mul(graph.div(difference, root_y), root), of_zero),
@@ -134,7 +144,9 @@ FinishedNumber deviance(double f, double y) {
 FinishedNumber robust(double r, const Loss& loss, bool for_covariance) {
   const auto [rho, slope] = loss(r * r);
   if (for_covariance) {
-    return {r * slope, 1, {1, slope + 2 * r * r * loss.curvature(r * r), r, std::fabs(r) > loss.scale() ? 1.0 : 0.0}};
+    return {r * slope,
+            1,
+            {1, slope + 2 * r * r * loss.curvature(r * r), r, std::fabs(r) > loss.scale() ? 1.0 : 0.0}};
   }
   if (std::fabs(r) < 1e-150 * loss.scale()) return {r, 1};  // whose square underflows
   const double size = std::sqrt(rho);
@@ -158,15 +170,18 @@ NodeId base_residual(Graph& graph, NodeId model, NodeId response, int predictors
     variance = graph.mul(sigma, sigma);
   }
   for (std::size_t k = 0; k < form.x_errors.size(); ++k) {
-    const NodeId shift = graph.mul(differentiate_column(graph, difference, form.x_errors[k]), graph.column(first + static_cast<int>(k)));
+    const NodeId shift = graph.mul(differentiate_column(graph, difference, form.x_errors[k]),
+                                   graph.column(first + static_cast<int>(k)));
     variance = graph.add(variance, graph.mul(shift, shift));
   }
   return graph.div(difference, graph.make(Op::sqrt, variance));
 }
 
 FinishedNodes finish_residual(Graph& graph, NodeId base, NodeId response, const ResidualForm& form) {
-  if (form.loss.is_counts()) return form.for_covariance ? fisher(graph, base, response) : deviance(graph, base, response);
-  if (form.loss.is_robust()) return form.for_covariance ? robust_covariance(graph, base, form.loss) : robust(graph, base, form.loss);
+  if (form.loss.is_counts())
+    return form.for_covariance ? fisher(graph, base, response) : deviance(graph, base, response);
+  if (form.loss.is_robust())
+    return form.for_covariance ? robust_covariance(graph, base, form.loss) : robust(graph, base, form.loss);
   return {base, graph.constant(1), {}};
 }
 

@@ -1,5 +1,5 @@
-#include "program/local_buffer.hpp"
 #include "rows/residual_sources.hpp"
+#include "program/local_buffer.hpp"
 
 #include <cmath>
 #include <numeric>
@@ -42,8 +42,10 @@ double weighted_residual(double f, double y, double weight, const ResidualForm& 
   return end.residual;
 }
 
-// 1/σ of a row, σ² = σ_y² + Σ (∂f/∂x_k)² σ_k²: columns as in the data, `slopes` the derivatives in the form's order.
-double weight_of(const ResidualForm& form, int predictors, std::span<const double> row, std::span<const double> slopes) {
+// 1/σ of a row, σ² = σ_y² + Σ (∂f/∂x_k)² σ_k²: columns as in the data, `slopes` the derivatives in the form's
+// order.
+double weight_of(const ResidualForm& form, int predictors, std::span<const double> row,
+                 std::span<const double> slopes) {
   auto at = static_cast<std::size_t>(predictors) + 1;
   const double sigma = form.weighted ? row[at++] : form.x_errors.empty() ? 1 : 0;
   if (form.x_errors.empty()) return 1 / sigma;
@@ -56,8 +58,8 @@ double weight_of(const ResidualForm& form, int predictors, std::span<const doubl
 }
 
 // `derivatives` at a row, by a plain walk over the graph in double.
-std::vector<double> walk(const Graph& graph, const std::vector<NodeId>& derivatives, std::span<const double> row,
-                         std::span<const double> p) {
+std::vector<double> walk(const Graph& graph, const std::vector<NodeId>& derivatives,
+                         std::span<const double> row, std::span<const double> p) {
   std::vector<double> slopes;
   for (const NodeId node : derivatives) slopes.push_back(evaluate(graph, node, row, p));
   return slopes;
@@ -65,7 +67,8 @@ std::vector<double> walk(const Graph& graph, const std::vector<NodeId>& derivati
 
 }  // namespace
 
-FormulaResidual::FormulaResidual(Formula formula, ResidualForm form) : formula_(std::move(formula)), form_(std::move(form)) {
+FormulaResidual::FormulaResidual(Formula formula, ResidualForm form)
+    : formula_(std::move(formula)), form_(std::move(form)) {
   for (const int k : form_.x_errors) {  // of a left side, too
     Graph& graph = formula_.graph;
     by_predictor_.push_back(differentiate_column(graph, graph.sub(formula_.model, formula_.response), k));
@@ -83,7 +86,8 @@ FinishedNodes FormulaResidual::finish(Graph& graph, NodeId base) const {
   return finish_residual(graph, base, import(graph, formula_.graph, formula_.response), form_);
 }
 
-double FormulaResidual::reference(std::span<const double> row, std::span<const double> p, double& magnitude) const {
+double FormulaResidual::reference(std::span<const double> row, std::span<const double> p,
+                                  double& magnitude) const {
   const std::size_t k = formula_.predictors.size();
   const double f = formula_.evaluate(row.first(k), p);
   const double y = formula_.evaluate_response(row.first(k), row[k]);
@@ -91,9 +95,10 @@ double FormulaResidual::reference(std::span<const double> row, std::span<const d
   return weighted_residual(f, y, weight_of(form_, static_cast<int>(k), row, slopes), form_, magnitude);
 }
 
-void FormulaResidual::reference_rows(std::span<const double* const> columns, std::span<const double> p, std::size_t count,
-                                     double* residuals, double* magnitudes) const {
-  if (!form_.x_errors.empty()) return ResidualSource::reference_rows(columns, p, count, residuals, magnitudes);
+void FormulaResidual::reference_rows(std::span<const double* const> columns, std::span<const double> p,
+                                     std::size_t count, double* residuals, double* magnitudes) const {
+  if (!form_.x_errors.empty())
+    return ResidualSource::reference_rows(columns, p, count, residuals, magnitudes);
   const std::size_t k = formula_.predictors.size();
   formula_.evaluate_rows(columns.first(k), p, count, residuals);
   const double* y = columns[k];
@@ -104,12 +109,14 @@ void FormulaResidual::reference_rows(std::span<const double* const> columns, std
   }
   const double* sigma = form_.weighted ? columns[k + 1] : nullptr;
   for (std::size_t i = 0; i < count; ++i) {
-    residuals[i] = weighted_residual(residuals[i], y[i], sigma != nullptr ? 1 / sigma[i] : 1, form_, magnitudes[i]);
+    residuals[i] =
+        weighted_residual(residuals[i], y[i], sigma != nullptr ? 1 / sigma[i] : 1, form_, magnitudes[i]);
   }
 }
 
 RecordedResidual::RecordedResidual(ModelFunction function, int parameters, ResidualForm form)
-    : function_(std::move(function)), parameters_(parameters), form_(std::move(form)), family_(function_, parameters) {}
+    : function_(std::move(function)), parameters_(parameters), form_(std::move(form)),
+      family_(function_, parameters) {}
 
 NodeId RecordedResidual::build(Graph& graph) const {
   const NodeId model = family_.build(graph);
@@ -143,14 +150,15 @@ bool RecordedResidual::explore(std::span<const double> row, std::span<const doub
   return false;
 }
 
-double RecordedResidual::reference(std::span<const double> row, std::span<const double> p, double& magnitude) const {
+double RecordedResidual::reference(std::span<const double> row, std::span<const double> p,
+                                   double& magnitude) const {
   const auto k = static_cast<std::size_t>(function_.predictors);
   const double f = function_.value(row.data(), p);
   return weighted_residual(f, row[k], weight_of(form_, function_.predictors, row, {}), form_, magnitude);
 }
 
-void RecordedResidual::reference_rows(std::span<const double* const> columns, std::span<const double> p, std::size_t count,
-                                      double* residuals, double* magnitudes) const {
+void RecordedResidual::reference_rows(std::span<const double* const> columns, std::span<const double> p,
+                                      std::size_t count, double* residuals, double* magnitudes) const {
   if (form_.x_errors.empty()) return ResidualSource::reference_rows(columns, p, count, residuals, magnitudes);
   Graph graph;
   const NodeId model = family_.build(graph);

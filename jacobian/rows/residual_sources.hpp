@@ -1,12 +1,13 @@
-// Residuals of curves as graphs: (model - response) / sigma and what a loss makes of it, the model typed or recorded.
+// Residuals of curves as graphs: (model - response) / sigma and what a loss makes of it, the model typed or
+// recorded.
 //
 // Data columns: as in residual_form.hpp.
 #pragma once
 
 #include <nlsq/callable.hpp>
 #include <nlsq/formula.hpp>
-#include "rows/graph_rows.hpp"
 #include "recording/trace.hpp"
+#include "rows/graph_rows.hpp"
 
 #include <string>
 #include <vector>
@@ -38,7 +39,9 @@ class NLSQ_API RecordedResidual final : public ResidualSource {
  public:
   RecordedResidual(ModelFunction function, int parameters, ResidualForm form);
   // What has been recorded so far, for rows of another form.
-  RecordedResidual(const RecordedResidual& recorded, ResidualForm form) : RecordedResidual(recorded) { form_ = std::move(form); }
+  RecordedResidual(const RecordedResidual& recorded, ResidualForm form) : RecordedResidual(recorded) {
+    form_ = std::move(form);
+  }
   NodeId build(Graph& graph) const override;
   FinishedNodes finish(Graph& graph, NodeId base) const override;
   int extra_columns() const override { return form_.extra_columns(); }

@@ -35,7 +35,8 @@ class TilePass {
     (void)x;
     return false;
   }
-  // A column that is 1 in every row of this pass, known without looking (the derivative by an offset); -1: none.
+  // A column that is 1 in every row of this pass, known without looking (the derivative by an offset); -1:
+  // none.
   virtual int ones_column() const { return -1; }
   // Memory this pass holds, for reports.
   virtual std::size_t bytes() const { return 0; }
@@ -45,8 +46,8 @@ class TilePass {
 class RowModel {
  public:
   virtual ~RowModel() = default;
-  virtual int parameters() const = 0;       // n: free parameters
-  virtual std::size_t rows() const = 0;     // m: residuals
+  virtual int parameters() const = 0;         // n: free parameters
+  virtual std::size_t rows() const = 0;       // m: residuals
   virtual std::size_t tile_rows() const = 0;  // most rows of a tile; multiple of 64
   // Tiles partition the rows in order; rows of one tile share one program.
   virtual std::size_t tile_count() const { return (rows() + tile_rows() - 1) / tile_rows(); }
@@ -57,8 +58,8 @@ class RowModel {
   // Named components of the rows; empty: none. Rows of one tile are of one of them.
   virtual std::span<const RowComponent> components() const { return {}; }
   virtual std::size_t component(std::size_t tile) const { return (void)tile, 0; }
-  virtual bool has_f32() const = 0;         // fill_f32 works
-  virtual const char* kind() const = 0;     // "graph", "dual", "derivatives", "finite differences"
+  virtual bool has_f32() const = 0;      // fill_f32 works
+  virtual const char* kind() const = 0;  // "graph", "dual", "derivatives", "finite differences"
   // Whether several passes may run at once (a callable that keeps state may not).
   virtual bool concurrent() const { return true; }
   // Operations a row, in units of one f64 add, by the constant cost table (gates, caps, reports).
@@ -66,7 +67,8 @@ class RowModel {
   // Called by one thread before several begin passes at x: what all of them share is computed here, so that a
   // user's callable with threads of its own is never called from within a task, nor by several at once.
   virtual void prepare(std::span<const double> x, Fill fill) const { (void)x, (void)fill; }
-  // What is prepared at one x takes the place of what was at another: passes at two points are not made at once.
+  // What is prepared at one x takes the place of what was at another: passes at two points are not made at
+  // once.
   virtual bool one_point() const { return false; }
   // A pass at x (free parameters). `single`: f32.
   virtual std::unique_ptr<TilePass> begin(std::span<const double> x, Fill fill, bool single) const = 0;

@@ -25,7 +25,7 @@ struct Batch {
   std::shared_ptr<const CurvePrograms> programs;  // null: fallback rows
   bool shared_usable = true;                      // columns that all fits share
   Ties ties = {};
-  Limits limits = {};                             // of the free parameters
+  Limits limits = {};  // of the free parameters
 
   bool weighted() const { return !sigma.empty(); }
   // Least squares of the model as it was prepared.
@@ -36,7 +36,9 @@ struct Batch {
     return form;
   }
   std::size_t fits() const { return y.size(); }
-  const double* start_of(std::size_t fit) const { return start.data() + (start.rows() == 1 ? 0 : fit) * start.columns(); }
+  const double* start_of(std::size_t fit) const {
+    return start.data() + (start.rows() == 1 ? 0 : fit) * start.columns();
+  }
   // Column c of the data: the predictors, y, sigma.
   std::size_t columns() const { return x.size() + (weighted() ? 2 : 1); }
   const ColumnPerFit& column(std::size_t c) const { return c < x.size() ? x[c] : c == x.size() ? y : sigma; }
@@ -52,9 +54,11 @@ struct BatchEnd {
 
 // x and variances (of unit scatter) of the free parameters, by position.
 template <class X, class Variance>
-void store(const Batch& batch, std::size_t fit, const BatchEnd& end, X x, Variance variance, BatchResult& out) {
+void store(const Batch& batch, std::size_t fit, const BatchEnd& end, X x, Variance variance,
+           BatchResult& out) {
   const std::size_t n = batch.free.size();
-  const double factor = covariance_factor(2 * end.cost, batch.y[fit].size(), n, end.rank, batch.options.absolute_sigma);
+  const double factor =
+      covariance_factor(2 * end.cost, batch.y[fit].size(), n, end.rank, batch.options.absolute_sigma);
   for (std::size_t j = 0; j < n; ++j) {
     const auto column = static_cast<std::size_t>(batch.free[j]);
     out.parameters(fit, column) = x(j);

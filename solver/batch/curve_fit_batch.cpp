@@ -1,8 +1,8 @@
 #include "batch/batch.hpp"
+#include "batch/lane_batch.hpp"
 #include "fit/curve.hpp"
 #include "fit/fit_setup.hpp"
 #include "support/fp_environment.hpp"
-#include "batch/lane_batch.hpp"
 #include "support/parallel.hpp"
 
 #include "program/local_buffer.hpp"
@@ -45,32 +45,39 @@ void check_column(const ColumnPerFit& column, const ColumnPerFit& y, const std::
   }
   for (std::size_t f = 0; f < y.size(); ++f) {
     if (column[f].size() == y[f].size()) continue;
-    throw DataError(fmt::format("fit {}: {} has {} rows, y has {}: give columns of one length", f, name, column[f].size(), y[f].size()));
+    throw DataError(fmt::format("fit {}: {} has {} rows, y has {}: give columns of one length", f, name,
+                                column[f].size(), y[f].size()));
   }
 }
 
 void check(const Batch& batch, const BatchOptions& given, const Limits& limits) {
   check_options(given);
   const auto &names = batch.model.predictors, &names_of_parameters = batch.model.names;
-  if (given.starts != 1) throw ValidationError(fmt::format("starts = {}: a batch makes one start a fit", given.starts));
+  if (given.starts != 1)
+    throw ValidationError(fmt::format("starts = {}: a batch makes one start a fit", given.starts));
   if (given.callback) throw ValidationError("callback: a batch takes none");
   if (batch.y.empty() || batch.y.shared()) throw DataError("Y: give one column for each fit");
   if (batch.x.size() != names.size()) {
-    throw DataError(fmt::format("the model has {} predictor(s) ({}), {} were given", names.size(), fmt::join(names, ", "), batch.x.size()));
+    throw DataError(fmt::format("the model has {} predictor(s) ({}), {} were given", names.size(),
+                                fmt::join(names, ", "), batch.x.size()));
   }
   for (std::size_t k = 0; k < names.size(); ++k) check_column(batch.x[k], batch.y, names[k]);
   if (batch.weighted()) check_column(batch.sigma, batch.y, "sigma");
   if (batch.weighted() && given.loss.is_counts()) {
-    throw ValidationError("loss poisson: the standard deviation of a count is the root of the model; leave sigma out");
+    throw ValidationError(
+        "loss poisson: the standard deviation of a count is the root of the model; leave sigma out");
   }
   if (!given.sigma_matrix.empty()) throw ValidationError("sigma_matrix: not of a batch; fit curve by curve");
-  if (!given.sigma_x.empty()) throw ValidationError("sigma_x: not of a batch; fit curve by curve, or give what it amounts to as sigma");
+  if (!given.sigma_x.empty())
+    throw ValidationError("sigma_x: not of a batch; fit curve by curve, or give what it amounts to as sigma");
   const Matrix& P0 = batch.start;
   if (P0.columns() != batch.model.names.size() || (P0.rows() != 1 && P0.rows() != batch.fits())) {
-    throw ValidationError(fmt::format("P0 is {} x {}: give {} columns ({}), and one row or {}", P0.rows(), P0.columns(),
-                                      batch.model.names.size(), fmt::join(batch.model.names, ", "), batch.fits()));
+    throw ValidationError(fmt::format("P0 is {} x {}: give {} columns ({}), and one row or {}", P0.rows(),
+                                      P0.columns(), batch.model.names.size(),
+                                      fmt::join(batch.model.names, ", "), batch.fits()));
   }
-  if (!all_usable(P0.data(), P0.rows() * P0.columns(), Wanted::any)) throw ValidationError("P0 has values that are not finite");
+  if (!all_usable(P0.data(), P0.rows() * P0.columns(), Wanted::any))
+    throw ValidationError("P0 has values that are not finite");
   for (std::size_t f = 0; f < P0.rows() && !limits.empty(); ++f) {
     check_within(limits, names_of_parameters, {batch.start_of(f), batch.start_of(f) + P0.columns()}, "P0");
   }
@@ -139,7 +146,12 @@ class BatchTask {
     worker.evaluator.set_parallelism({.threads = 1, .executor = {}});
     worker.evaluator.keep_time(false);
     if (!request_ || &request_->rows != &worker.rows) {
-      request_.emplace(SolveRequest{worker.rows, {}, batch_.programs->linear, batch_.options, batch_.options.absolute_sigma, batch_.limits});
+      request_.emplace(SolveRequest{worker.rows,
+                                    {},
+                                    batch_.programs->linear,
+                                    batch_.options,
+                                    batch_.options.absolute_sigma,
+                                    batch_.limits});
     }
     request_->x0 = x0_;
     bool served = false;
@@ -158,11 +170,12 @@ class BatchTask {
 
   void by_fallback(std::size_t f, std::span<const double> start) {
     const auto data = std::make_shared<MemoryRows>(columns_);
-    const auto rows = fallback_rows(*batch_.model.function, data, batch_.weighted(), {start.begin(), start.end()}, batch_.free,
-                                    batch_.limits);
+    const auto rows = fallback_rows(*batch_.model.function, data, batch_.weighted(),
+                                    {start.begin(), start.end()}, batch_.free, batch_.limits);
     DenseEvaluator evaluator(*rows);
     if (!fallback_workspace_) fallback_workspace_.emplace();
-    solve_in({*rows, x0_, {}, batch_.options, batch_.options.absolute_sigma, batch_.limits}, evaluator, *fallback_workspace_);
+    solve_in({*rows, x0_, {}, batch_.options, batch_.options.absolute_sigma, batch_.limits}, evaluator,
+             *fallback_workspace_);
     store(f, fallback_workspace_->best);
     counters_.add(evaluator.counters());
   }
@@ -171,10 +184,13 @@ class BatchTask {
     const Summary& s = minimum.summary;
     const Matrix& covariance = minimum.certified.covariance;
     const auto variance = [&](std::size_t j) {
-      return covariance.rows() == batch_.free.size() ? covariance(j, j) : std::numeric_limits<double>::quiet_NaN();
+      return covariance.rows() == batch_.free.size() ? covariance(j, j)
+                                                     : std::numeric_limits<double>::quiet_NaN();
     };
-    const BatchEnd end{s.final_cost, s.certificate.decrement_sigma, s.verdict, s.termination, static_cast<int>(s.iterations.size()), s.certificate.rank};
-    nlsq::store(batch_, f, end, [&](std::size_t j) { return minimum.x[j]; }, variance, out_);
+    const BatchEnd end{s.final_cost,  s.certificate.decrement_sigma,         s.verdict,
+                       s.termination, static_cast<int>(s.iterations.size()), s.certificate.rank};
+    nlsq::store(
+        batch_, f, end, [&](std::size_t j) { return minimum.x[j]; }, variance, out_);
   }
 
   const Batch& batch_;
@@ -268,7 +284,8 @@ bool worth_threads(const Batch& batch) {
 
 }  // namespace
 
-ColumnPerFit::ColumnPerFit(const Matrix& fits_by_rows) : ColumnPerFit(of(fits_by_rows.data(), fits_by_rows.rows(), fits_by_rows.columns())) {}
+ColumnPerFit::ColumnPerFit(const Matrix& fits_by_rows)
+    : ColumnPerFit(of(fits_by_rows.data(), fits_by_rows.rows(), fits_by_rows.columns())) {}
 
 std::vector<double> detail::first_row(const Matrix& P0) {
   if (P0.rows() == 0) throw ValidationError("P0 has no rows");
@@ -284,36 +301,47 @@ Columns detail::of_first_fit(const std::vector<ColumnPerFit>& x) {
   return columns;
 }
 
-BatchResult curve_fit_batch(const PreparedModel& model, const std::vector<ColumnPerFit>& x, const ColumnPerFit& Y, const Matrix& P0,
-                            const BatchOptions& given) {
+BatchResult curve_fit_batch(const PreparedModel& model, const std::vector<ColumnPerFit>& x,
+                            const ColumnPerFit& Y, const Matrix& P0, const BatchOptions& given) {
   const FpEnvironment environment;
   const PreparedModel::Impl& impl = model.impl();
   Ties ties(impl.names, given.ties, given.fixed);
   const Limits limits = limits_of(given.bounds, impl.names, ties);
-  Batch batch{impl, x, Y, given.sigma_per_fit, P0, given, free_parameters(impl.names, given.fixed, ties, limits), {}, true, std::move(ties)};
+  Batch batch{impl,
+              x,
+              Y,
+              given.sigma_per_fit,
+              P0,
+              given,
+              free_parameters(impl.names, given.fixed, ties, limits),
+              {},
+              true,
+              std::move(ties)};
   batch.limits = limits_of_free(limits, batch.free);
   if (batch.sigma.empty() && !given.sigma.empty()) batch.sigma = given.sigma;
   check(batch, given, limits);
   if (batch.free.empty()) throw ValidationError("fixed, bounds: no parameter is left to fit");
   static_cast<SolverOptions&>(batch.options) = settled(given);
   batch.options.executor = {};  // of the fits; it is this call's
-  for (const ColumnPerFit& column : x) batch.shared_usable = batch.shared_usable && (!column.shared() || usable(column[0], Wanted::any));
-  if (batch.weighted() && batch.sigma.shared()) batch.shared_usable = batch.shared_usable && usable(batch.sigma[0], Wanted::positive);
+  for (const ColumnPerFit& column : x)
+    batch.shared_usable = batch.shared_usable && (!column.shared() || usable(column[0], Wanted::any));
+  if (batch.weighted() && batch.sigma.shared())
+    batch.shared_usable = batch.shared_usable && usable(batch.sigma[0], Wanted::positive);
   if (impl.has_programs()) batch.programs = impl.programs(batch.free, batch.form());
 
   BatchResult out = empty_result(batch);
   const bool in_lanes = given.in_lanes && lanes_serve(batch);
   const std::size_t share = fits_per_task(batch.fits(), in_lanes), tasks = (batch.fits() + share - 1) / share;
   Fits fits(batch, in_lanes, out);
-  out.threads = run_tasks(tasks, worth_threads(batch) ? Parallelism(given) : Parallelism{.threads = 1, .executor = {}}, [&](std::size_t t) {
-    fits.run(t * share, std::min(batch.fits(), (t + 1) * share));
-  });
+  out.threads =
+      run_tasks(tasks, worth_threads(batch) ? Parallelism(given) : Parallelism{.threads = 1, .executor = {}},
+                [&](std::size_t t) { fits.run(t * share, std::min(batch.fits(), (t + 1) * share)); });
   fits.sum_up();
   return out;
 }
 
-BatchResult curve_fit_batch(const PreparedModel& model, const ColumnPerFit& x, const ColumnPerFit& Y, const Matrix& P0,
-                            const BatchOptions& options) {
+BatchResult curve_fit_batch(const PreparedModel& model, const ColumnPerFit& x, const ColumnPerFit& Y,
+                            const Matrix& P0, const BatchOptions& options) {
   return curve_fit_batch(model, std::vector<ColumnPerFit>{x}, Y, P0, options);
 }
 

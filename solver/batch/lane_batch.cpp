@@ -8,23 +8,30 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-constexpr std::size_t kFewestFits = 32;   // fewer do not fill the lanes
-constexpr std::size_t kMostRows = 2048;   // more fill vectors by themselves, and would not stay in the caches
-constexpr std::size_t kSampledRows = 8;   // of every fit, re-evaluated by the callable
-constexpr std::size_t kInFull = 64;       // every so many fits one is re-evaluated row by row
-constexpr int kIterations = 100;          // fewer allowed: counted exactly one fit at a time
+constexpr std::size_t kFewestFits = 32;  // fewer do not fill the lanes
+constexpr std::size_t kMostRows = 2048;  // more fill vectors by themselves, and would not stay in the caches
+constexpr std::size_t kSampledRows = 8;  // of every fit, re-evaluated by the callable
+constexpr std::size_t kInFull = 64;      // every so many fits one is re-evaluated row by row
+constexpr int kIterations = 100;         // fewer allowed: counted exactly one fit at a time
 
 LaneProblem problem_of(const Batch& batch) {
   const FitOptions& o = batch.options;
-  return {batch.y[0].size(), batch.model.names.size(), batch.free,
-          o.solve_linear_start ? batch.programs->linear : std::vector<int>{}, o.tau, o.xtol, o.gtol, o.initial_lambda, o.absolute_sigma};
+  return {batch.y[0].size(),
+          batch.model.names.size(),
+          batch.free,
+          o.solve_linear_start ? batch.programs->linear : std::vector<int>{},
+          o.tau,
+          o.xtol,
+          o.gtol,
+          o.initial_lambda,
+          o.absolute_sigma};
 }
 
 // f32 leads where the policy is the default; one without f32 is f64 throughout.
 bool leads(const Batch& batch) { return *batch.options.precision == PrecisionPolicy{}; }
 
-// Whether f32 tells the values of a column apart, by some of them: its rounding is small beside their range. On a large
-// offset or over Unix times it is not, and what f32 leads to is where its rounding leads.
+// Whether f32 tells the values of a column apart, by some of them: its rounding is small beside their range.
+// On a large offset or over Unix times it is not, and what f32 leads to is where its rounding leads.
 bool seen_in_f32(const Column& column) {
   constexpr std::size_t kSome = 32;
   constexpr double kMostRounding = 1e-4;  // of the range
@@ -44,11 +51,15 @@ bool lanes_serve(const Batch& batch) {
   const PrecisionPolicy& policy = *o.precision;
   const std::size_t rows = batch.y[0].size(), n = batch.free.size();
   const bool plain = o.algorithm == Algorithm::levenberg_marquardt && o.geodesic != Geodesic::always &&
-                     o.variable_projection != VariableProjection::on && !o.strict && o.ftol == 0 && o.nonmonotonic_steps == 0 &&
-                     o.max_seconds == 0 && o.max_iterations >= kIterations && batch.plain() && batch.limits.empty();
-  const bool formats = leads(batch) || (!policy.adaptive && policy.rules.empty() && policy.components.empty());
+                     o.variable_projection != VariableProjection::on && !o.strict && o.ftol == 0 &&
+                     o.nonmonotonic_steps == 0 && o.max_seconds == 0 && o.max_iterations >= kIterations &&
+                     batch.plain() && batch.limits.empty();
+  const bool formats =
+      leads(batch) || (!policy.adaptive && policy.rules.empty() && policy.components.empty());
   if (!batch.programs || !batch.shared_usable || !plain || !formats) return false;
-  if (batch.fits() < kFewestFits || rows > kMostRows || rows <= n || n > static_cast<std::size_t>(most_lane_parameters)) return false;
+  if (batch.fits() < kFewestFits || rows > kMostRows || rows <= n ||
+      n > static_cast<std::size_t>(most_lane_parameters))
+    return false;
   for (std::size_t f = 1; f < batch.fits(); ++f) {
     if (batch.y[f].size() != rows) return false;
   }
@@ -56,22 +67,26 @@ bool lanes_serve(const Batch& batch) {
 }
 
 LaneBatch::Way::Way(const Batch& batch, const LaneProblem& problem, bool single)
-    : pass(LanePass::make(batch.programs->programs->jacobian, problem.rows, kSampledRows, single)), minimizer(*pass, problem, single) {
+    : pass(LanePass::make(batch.programs->programs->jacobian, problem.rows, kSampledRows, single)),
+      minimizer(*pass, problem, single) {
   for (std::size_t c = 0; c < batch.columns(); ++c) {
     if (batch.column(c).shared()) pass->share_column(static_cast<int>(c), batch.column(c)[0]);
   }
 }
 
 LaneBatch::LaneBatch(const Batch& batch, BatchResult& out)
-    : batch_(batch), out_(out), problem_(problem_of(batch)), lead_(leads(batch) ? std::make_unique<Way>(batch, problem_, true) : nullptr),
-      finish_(std::make_unique<Way>(batch, problem_, false)), worker_(batch.model, batch.programs), x_(batch.free.size()) {
+    : batch_(batch), out_(out), problem_(problem_of(batch)),
+      lead_(leads(batch) ? std::make_unique<Way>(batch, problem_, true) : nullptr),
+      finish_(std::make_unique<Way>(batch, problem_, false)), worker_(batch.model, batch.programs),
+      x_(batch.free.size()) {
   const std::vector<std::size_t>& rows = finish_->pass->sampled_rows();
   sampled_.resize(batch.columns() * rows.size());
   for (std::size_t c = 0; c < batch.columns(); ++c) {
     if (!batch.column(c).shared()) continue;
     for (std::size_t k = 0; k < rows.size(); ++k) sampled_[c * rows.size() + k] = batch.column(c)[0][rows[k]];
   }
-  for (std::size_t c = 0; c < batch.columns(); ++c) sampled_columns_.push_back(sampled_.data() + c * rows.size());
+  for (std::size_t c = 0; c < batch.columns(); ++c)
+    sampled_columns_.push_back(sampled_.data() + c * rows.size());
   residuals_.resize(rows.size());
   sizes_.resize(rows.size());
 }
@@ -87,7 +102,8 @@ void LaneBatch::send(Way& way, const std::vector<std::size_t>& fits, End end) {
       if (!batch_.column(c).shared()) way.pass->set_column(static_cast<int>(c), lane, batch_.column(c)[fit]);
     }
     const LaneStart& start = starts_[fit - first_];
-    way.minimizer.begin(lane, fit, values(fit), start, start.by_step ? arrivals_.data() + (fit - first_) * x_.size() : nullptr);
+    way.minimizer.begin(lane, fit, values(fit), start,
+                        start.by_step ? arrivals_.data() + (fit - first_) * x_.size() : nullptr);
     ++busy;
   };
   for (std::size_t lane = 0; lane < way.minimizer.lanes(); ++lane) begin(lane);
@@ -147,21 +163,29 @@ void LaneBatch::converge(std::size_t lane) {
   const LaneMinimizer& m = finish_->minimizer;
   const std::size_t fit = m.fit(lane);
   const FitOptions& o = batch_.options;
-  if (m.end(lane) != LaneMinimizer::End::converged || m.cost(lane) > m.state(lane).initial_cost) return left_.push_back(fit);
+  if (m.end(lane) != LaneMinimizer::End::converged || m.cost(lane) > m.state(lane).initial_cost)
+    return left_.push_back(fit);
   for (std::size_t j = 0; j < x_.size(); ++j) x_[j] = m.x(lane, j);
   m.linearization(lane, at_);
   CertificateTests tests{o.tau, o.xtol, o.gtol};
   tests.initial_cost = m.state(lane).initial_cost;
   tests.unit_sigma = o.absolute_sigma;
-  if (!certify_plain(at_, x_, problem_.rows, tests, certificate_) || !confirmed(lane, fit)) return left_.push_back(fit);
-  const BatchEnd end{at_.cost, certificate_.decrement_sigma, Verdict::converged, Termination::converged, m.state(lane).iterations,
+  if (!certify_plain(at_, x_, problem_.rows, tests, certificate_) || !confirmed(lane, fit))
+    return left_.push_back(fit);
+  const BatchEnd end{at_.cost,
+                     certificate_.decrement_sigma,
+                     Verdict::converged,
+                     Termination::converged,
+                     m.state(lane).iterations,
                      static_cast<int>(x_.size())};
-  store(batch_, fit, end, [&](std::size_t j) { return x_[j]; }, [&](std::size_t j) { return certificate_.variances[j]; }, out_);
+  store(
+      batch_, fit, end, [&](std::size_t j) { return x_[j]; },
+      [&](std::size_t j) { return certificate_.variances[j]; }, out_);
   ++done_;
 }
 
-// Residuals at x_ by the user's own callable beside those of the lane, as Minimizer compares them, on a few rows spread
-// over the data; for some fits on all.
+// Residuals at x_ by the user's own callable beside those of the lane, as Minimizer compares them, on a few
+// rows spread over the data; for some fits on all.
 bool LaneBatch::confirmed(std::size_t lane, std::size_t fit) {
   if (fit % kInFull == 0) return confirmed_in_full(fit);
   const std::vector<std::size_t>& rows = finish_->pass->sampled_rows();

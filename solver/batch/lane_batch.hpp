@@ -1,5 +1,5 @@
-// Fits of a batch in lanes: led in f32, converged in f64, certified one by one, and re-evaluated by the user's own
-// callable.
+// Fits of a batch in lanes: led in f32, converged in f64, certified one by one, and re-evaluated by the
+// user's own callable.
 #pragma once
 
 #include "batch/batch.hpp"
@@ -11,7 +11,8 @@
 
 namespace nlsq::inline v0 {
 
-// Whether fits of this batch may go in lanes: many, alike, small, and asked for nothing that only one fit at a time can do.
+// Whether fits of this batch may go in lanes: many, alike, small, and asked for nothing that only one fit at
+// a time can do.
 bool lanes_serve(const Batch& batch);
 
 // One thread's fits in lanes.
@@ -47,11 +48,12 @@ class LaneBatch {
   std::unique_ptr<Way> lead_, finish_;  // f32, where it serves; f64
   WorkerLease worker_;                  // for the callable
   std::size_t first_ = 0, done_ = 0;
-  std::vector<double> values_;          // parameters fits begin with, by fit
-  std::vector<LaneStart> starts_;       // by fit
-  Vector arrivals_;                     // steps by which fits that were led arrived, by fit
-  std::vector<std::size_t> queue_, led_, left_;  // fits for the lanes; those of them that begin in f32; those for others
-  Vector sampled_;                      // data columns at the sampled rows
+  std::vector<double> values_;     // parameters fits begin with, by fit
+  std::vector<LaneStart> starts_;  // by fit
+  Vector arrivals_;                // steps by which fits that were led arrived, by fit
+  std::vector<std::size_t> queue_, led_,
+      left_;        // fits for the lanes; those of them that begin in f32; those for others
+  Vector sampled_;  // data columns at the sampled rows
   std::vector<const double*> sampled_columns_;
   std::vector<Column> columns_;
   Vector x_, residuals_, sizes_;

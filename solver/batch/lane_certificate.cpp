@@ -15,12 +15,14 @@ constexpr double kSquareable = 0x1p-960;  // sums of squares below it may have l
 
 }  // namespace
 
-bool certify_plain(const Linearization& at, std::span<const double> x, std::size_t rows, const CertificateTests& tests,
-                   LaneCertificate& out) {
+bool certify_plain(const Linearization& at, std::span<const double> x, std::size_t rows,
+                   const CertificateTests& tests, LaneCertificate& out) {
   const std::size_t n = x.size();
   const double sigma = scatter(at.cost, rows, n, tests.unit_sigma);
   // A cost of rounding size is certified by other means, too.
-  if (n > small_dense::kMost || !(2 * at.cost > kSquareable) || !(at.cost > kU * tests.initial_cost) || !(sigma > 0)) return false;
+  if (n > small_dense::kMost || !(2 * at.cost > kSquareable) || !(at.cost > kU * tests.initial_cost) ||
+      !(sigma > 0))
+    return false;
   out.variances.resize(n);
   double step = 0, size = 0;
   const bool factored = small_dense::with_constant(n, [&](auto count) {

@@ -14,9 +14,9 @@ struct LaneCertificate {
   Vector variances;            // diagonal of (JᵀJ)⁻¹
 };
 
-// True: `at`, linearized in f64 at x, is a minimum by the tests of certify(), all parameters determined, and its
-// covariance keeps ten digits. False says nothing: certify() has other means.
-bool certify_plain(const Linearization& at, std::span<const double> x, std::size_t rows, const CertificateTests& tests,
-                   LaneCertificate& out);
+// True: `at`, linearized in f64 at x, is a minimum by the tests of certify(), all parameters determined, and
+// its covariance keeps ten digits. False says nothing: certify() has other means.
+bool certify_plain(const Linearization& at, std::span<const double> x, std::size_t rows,
+                   const CertificateTests& tests, LaneCertificate& out);
 
 }  // namespace nlsq::inline v0

@@ -13,10 +13,10 @@ namespace {
 constexpr int kMostIterations = 15;  // Minimizer has other means for fits that take longer
 constexpr int kMostLed = 8;
 constexpr int kMostRejected = 4;
-constexpr double kNear = 1;          // standard errors within which undamped steps are taken
-constexpr double kScaleMemory = 0.5; // as Minimizer's
-constexpr double kLedEnough = 1e-2;  // standard errors: f32 says little more
-constexpr double kExtrapolate = 0.5; // largest part of a step that extrapolation may change
+constexpr double kNear = 1;           // standard errors within which undamped steps are taken
+constexpr double kScaleMemory = 0.5;  // as Minimizer's
+constexpr double kLedEnough = 1e-2;   // standard errors: f32 says little more
+constexpr double kExtrapolate = 0.5;  // largest part of a step that extrapolation may change
 
 // What a format can tell.
 struct Digits {
@@ -33,7 +33,8 @@ LaneMinimizer::LaneMinimizer(LanePass& pass, const LaneProblem& problem, bool si
     : pass_(pass), problem_(problem), single_(single), n_(problem.free.size()), lanes_(pass.lanes()) {
   const std::size_t w = lanes(), triangle = (n_ + 1) * (n_ + 2) / 2;
   trial_.resize(problem.parameters * w);
-  for (auto* per_parameter : {&x_, &scale_, &trial_step_, &step_, &other_step_, &moved_, &last_step_}) per_parameter->resize(n_ * w);
+  for (auto* per_parameter : {&x_, &scale_, &trial_step_, &step_, &other_step_, &moved_, &last_step_})
+    per_parameter->resize(n_ * w);
   for (auto* sums : {&trial_sums_, &sums_, &part_}) sums->resize(triangle * w);
   for (auto* per_lane : {&trial_nu_squared_, &other_nu_squared_, &lambda_, &zero_}) per_lane->resize(w);
 }
@@ -57,8 +58,8 @@ void LaneMinimizer::begin(std::size_t lane, std::size_t fit, const double* value
 std::span<const std::size_t> LaneMinimizer::round(KernelCounters& counters) {
   ended_.clear();
   pass_.run(trial_.data(), trial_sums_.data(), counters);
-  kernels().lane_solve(trial_sums_.data(), static_cast<int>(n_), lanes(), scale_.data(), zero_.data(), kDigits[single_].least_pivot,
-                       trial_step_.data(), trial_nu_squared_.data());
+  kernels().lane_solve(trial_sums_.data(), static_cast<int>(n_), lanes(), scale_.data(), zero_.data(),
+                       kDigits[single_].least_pivot, trial_step_.data(), trial_nu_squared_.data());
   for (std::size_t l = 0; l < lanes(); ++l) {
     lanes_[l].taken = false;
     if (lanes_[l].stage != Stage::idle) examine(l);
@@ -144,7 +145,8 @@ void LaneMinimizer::take_trial(std::size_t lane) {
       of(last_step_, j, lane) = of(step_, j, lane);
     }
   }
-  for (std::size_t j = 0; j < n_; ++j) of(x_, j, lane) = of(trial_, static_cast<std::size_t>(problem_.free[j]), lane);
+  for (std::size_t j = 0; j < n_; ++j)
+    of(x_, j, lane) = of(trial_, static_cast<std::size_t>(problem_.free[j]), lane);
   here.cost = trial_cost(lane);
   here.nu_squared = trial_nu_squared_[lane];
   const double variance = problem_.unit_sigma ? 1 : 2 * here.cost / static_cast<double>(problem_.rows - n_);
@@ -161,7 +163,8 @@ void LaneMinimizer::survey(std::size_t lane) {
     }
     if (ended_here(lane)) return;
   }
-  const bool near = here.decrement_sigma <= kNear && here.nu_squared <= 0.1 * 2 * here.cost;  // false where ν is not known
+  const bool near =
+      here.decrement_sigma <= kNear && here.nu_squared <= 0.1 * 2 * here.cost;  // false where ν is not known
   here.step = near && here.last_accepted ? Step::undamped : Step::damped;
 }
 
@@ -219,21 +222,24 @@ double LaneMinimizer::step_size(std::size_t lane) const {
     step += of(step_, j, lane) * of(step_, j, lane) * squares;
     size += of(x_, j, lane) * of(x_, j, lane) * squares;
   }
-  return std::isnan(lanes_[lane].nu_squared) ? lanes_[lane].nu_squared : step == 0 ? 0.0 : std::sqrt(step / size);
+  return std::isnan(lanes_[lane].nu_squared) ? lanes_[lane].nu_squared
+         : step == 0                         ? 0.0
+                                             : std::sqrt(step / size);
 }
 
 double LaneMinimizer::largest_cosine(std::size_t lane) const {
   double largest = 0;
   for (std::size_t j = 0; j < n_; ++j) {
-    largest = std::max(largest, std::fabs(of(sums_, entry(j, n_), lane)) / std::sqrt(of(sums_, entry(j, j), lane)));
+    largest =
+        std::max(largest, std::fabs(of(sums_, entry(j, n_), lane)) / std::sqrt(of(sums_, entry(j, j), lane)));
   }
   return largest / std::sqrt(2 * lanes_[lane].cost);
 }
 
 void LaneMinimizer::solve_damped() {
   for (std::size_t l = 0; l < lanes(); ++l) lambda_[l] = lanes_[l].state.trust.lambda();
-  kernels().lane_solve(sums_.data(), static_cast<int>(n_), lanes(), scale_.data(), lambda_.data(), kDigits[single_].least_pivot,
-                       other_step_.data(), other_nu_squared_.data());
+  kernels().lane_solve(sums_.data(), static_cast<int>(n_), lanes(), scale_.data(), lambda_.data(),
+                       kDigits[single_].least_pivot, other_step_.data(), other_nu_squared_.data());
 }
 
 // The linear parameters' own normal equations.
@@ -247,13 +253,13 @@ void LaneMinimizer::solve_linear() {
       std::copy_n(sums_.data() + entry(first, second) * w, w, part_.data() + to * w);
     }
   }
-  kernels().lane_solve(part_.data(), static_cast<int>(k), w, scale_.data(), zero_.data(), kDigits[single_].least_pivot,
-                       other_step_.data(), other_nu_squared_.data());
+  kernels().lane_solve(part_.data(), static_cast<int>(k), w, scale_.data(), zero_.data(),
+                       kDigits[single_].least_pivot, other_step_.data(), other_nu_squared_.data());
 }
 
-// Gauss-Newton steps near the optimum shrink by one factor again and again, that of the curvature they leave out: the
-// part γ of the last step and its change that makes the next step least is left out beforehand (Anderson, J. ACM 12, 1965,
-// with a memory of one step).
+// Gauss-Newton steps near the optimum shrink by one factor again and again, that of the curvature they leave
+// out: the part γ of the last step and its change that makes the next step least is left out beforehand
+// (Anderson, J. ACM 12, 1965, with a memory of one step).
 double LaneMinimizer::extrapolation(std::size_t lane) const {
   if (!lanes_[lane].stepped) return 0;
   double along = 0, change = 0;
@@ -274,7 +280,8 @@ void LaneMinimizer::propose(std::size_t lane) {
   double scaled = 0;
   bool moves = false;
   const std::size_t moved = here.step == Step::linear ? problem_.linear.size() : n_;
-  for (std::size_t k = 0; k < n_; ++k) of(trial_, static_cast<std::size_t>(problem_.free[k]), lane) = of(x_, k, lane);
+  for (std::size_t k = 0; k < n_; ++k)
+    of(trial_, static_cast<std::size_t>(problem_.free[k]), lane) = of(x_, k, lane);
   const double gamma = undamped ? extrapolation(lane) : 0;
   for (std::size_t k = 0; k < moved; ++k) {
     const std::size_t j = here.step == Step::linear ? static_cast<std::size_t>(problem_.linear[k]) : k;

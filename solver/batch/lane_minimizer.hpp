@@ -1,8 +1,9 @@
-// Levenberg-Marquardt for many small fits of one program at once: each has a lane of every vector, and a lane whose fit
-// has ended takes the next. The steps, damping and tests are Minimizer's; what is not plain going it leaves to that.
+// Levenberg-Marquardt for many small fits of one program at once: each has a lane of every vector, and a lane
+// whose fit has ended takes the next. The steps, damping and tests are Minimizer's; what is not plain going
+// it leaves to that.
 //
-// Two formats, one after the other: in f32 fits are led to where f64 has a few steps left, in f64 they converge.
-// Nothing a fit does depends on the others.
+// Two formats, one after the other: in f32 fits are led to where f64 has a few steps left, in f64 they
+// converge. Nothing a fit does depends on the others.
 #pragma once
 
 #include "dense/evaluator.hpp"
@@ -45,9 +46,12 @@ class LaneMinimizer {
   LaneMinimizer(LanePass& pass, const LaneProblem& problem, bool single);
 
   std::size_t lanes() const { return lanes_.size(); }
-  // `values`: of all parameters. The data are set in the pass. `arrival`: the undamped step that led there, or null.
-  void begin(std::size_t lane, std::size_t fit, const double* values, const LaneStart& start, const double* arrival);
-  // One pass over the rows, and a step for each fit. Returns the lanes whose fits have ended; they stand idle.
+  // `values`: of all parameters. The data are set in the pass. `arrival`: the undamped step that led there,
+  // or null.
+  void begin(std::size_t lane, std::size_t fit, const double* values, const LaneStart& start,
+             const double* arrival);
+  // One pass over the rows, and a step for each fit. Returns the lanes whose fits have ended; they stand
+  // idle.
   std::span<const std::size_t> round(KernelCounters& counters);
 
   std::size_t fit(std::size_t lane) const { return lanes_[lane].fit; }
@@ -71,7 +75,7 @@ class LaneMinimizer {
     End end = End::left;
     LaneStart state;
     Step step = Step::damped;  // the one that leads to the trial point
-    bool taken = false;    // the trial point, for x
+    bool taken = false;        // the trial point, for x
     bool last_accepted = true;
     bool stepped = false;  // an undamped step led to x: moved_ and last_step_ are known
     int rejected = 0;
@@ -79,9 +83,15 @@ class LaneMinimizer {
     double predicted = 0;                                  // of the step
   };
 
-  double& of(std::vector<double>& values, std::size_t k, std::size_t lane) { return values[k * lanes() + lane]; }
-  double of(const std::vector<double>& values, std::size_t k, std::size_t lane) const { return values[k * lanes() + lane]; }
-  std::size_t entry(std::size_t i, std::size_t j) const { return i * (2 * n_ + 3 - i) / 2 + j - i; }  // of the packed triangle
+  double& of(std::vector<double>& values, std::size_t k, std::size_t lane) {
+    return values[k * lanes() + lane];
+  }
+  double of(const std::vector<double>& values, std::size_t k, std::size_t lane) const {
+    return values[k * lanes() + lane];
+  }
+  std::size_t entry(std::size_t i, std::size_t j) const {
+    return i * (2 * n_ + 3 - i) / 2 + j - i;
+  }  // of the packed triangle
   double trial_cost(std::size_t lane) const { return 0.5 * of(trial_sums_, entry(n_, n_), lane); }
 
   void examine(std::size_t lane);
@@ -105,11 +115,12 @@ class LaneMinimizer {
   std::size_t n_;
   std::vector<Lane> lanes_;
   // Of all lanes: entry k of lane l at k * lanes + l.
-  std::vector<double> trial_;                         // all parameters
-  std::vector<double> x_, scale_;                     // free ones; D
-  std::vector<double> trial_sums_, sums_;             // packed triangles, at the trial point and at x
-  std::vector<double> trial_step_, step_, other_step_;  // undamped, at either; damped or of the linear parameters
-  std::vector<double> moved_, last_step_;             // from the point before to x; undamped, at the point before
+  std::vector<double> trial_;              // all parameters
+  std::vector<double> x_, scale_;          // free ones; D
+  std::vector<double> trial_sums_, sums_;  // packed triangles, at the trial point and at x
+  std::vector<double> trial_step_, step_,
+      other_step_;                         // undamped, at either; damped or of the linear parameters
+  std::vector<double> moved_, last_step_;  // from the point before to x; undamped, at the point before
   std::vector<double> trial_nu_squared_, other_nu_squared_, lambda_, zero_, part_;
   std::vector<std::size_t> ended_;
 };

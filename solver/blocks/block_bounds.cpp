@@ -10,9 +10,10 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-// By number of a block with a manifold: the tangent number that moves it and nothing else, by as much as it is itself; -1:
-// there is none. A subset manifold's numbers are such, and the position in a pose's manifold. Looked at where the block is
-// and at a point near, so that a rotation is not taken for one where it happens to be the identity.
+// By number of a block with a manifold: the tangent number that moves it and nothing else, by as much as it
+// is itself; -1: there is none. A subset manifold's numbers are such, and the position in a pose's manifold.
+// Looked at where the block is and at a point near, so that a rotation is not taken for one where it happens
+// to be the identity.
 std::vector<int> plain_tangents(const ParameterBlock& block) {
   const auto size = static_cast<std::size_t>(block.size), tangent = static_cast<std::size_t>(block.tangent());
   std::vector<int> found(size, -1);
@@ -26,7 +27,8 @@ std::vector<int> plain_tangents(const ParameterBlock& block) {
       for (std::size_t k = 0; k < tangent; ++k) {
         if (J[i * tangent + k] == 0) continue;
         bool alone = only < 0 && J[i * tangent + k] == 1;
-        for (std::size_t other = 0; other < size; ++other) alone = alone && (other == i || J[other * tangent + k] == 0);
+        for (std::size_t other = 0; other < size; ++other)
+          alone = alone && (other == i || J[other * tangent + k] == 0);
         only = alone ? static_cast<int>(k) : -2;
         if (!alone) break;
       }
@@ -52,11 +54,16 @@ BlockBounds::BlockBounds(const Problem::Impl& problem, const BlockStructure& str
     const std::vector<int> tangents = block.manifold ? plain_tangents(block) : std::vector<int>();
     for (std::uint32_t i = 0; i < static_cast<std::uint32_t>(block.size); ++i) {
       if (block.lower[i] > block.upper[i]) {
-        throw ValidationError(fmt::format("number {} of a parameter block has the lower bound {} and the upper bound {}", i, block.lower[i], block.upper[i]));
+        throw ValidationError(
+            fmt::format("number {} of a parameter block has the lower bound {} and the upper bound {}", i,
+                        block.lower[i], block.upper[i]));
       }
-      if (block.lower[i] == -std::numeric_limits<double>::infinity() && block.upper[i] == std::numeric_limits<double>::infinity()) continue;
+      if (block.lower[i] == -std::numeric_limits<double>::infinity() &&
+          block.upper[i] == std::numeric_limits<double>::infinity())
+        continue;
       const int k = block.manifold ? tangents[i] : static_cast<int>(i);
-      const Place place{structure.list.offsets[p] + i, static_cast<std::uint32_t>(first + std::max(k, 0)), block.lower[i], block.upper[i]};
+      const Place place{structure.list.offsets[p] + i, static_cast<std::uint32_t>(first + std::max(k, 0)),
+                        block.lower[i], block.upper[i]};
       all_.push_back(place);
       if (k >= 0) plain_.push_back(place);
     }
@@ -73,7 +80,8 @@ bool BlockBounds::project(std::vector<double>& x) const {
   return moved;
 }
 
-std::size_t BlockBounds::find_held(std::span<const double> x, std::span<const double> gradient, std::vector<std::uint8_t>& held) const {
+std::size_t BlockBounds::find_held(std::span<const double> x, std::span<const double> gradient,
+                                   std::vector<std::uint8_t>& held) const {
   held.assign(gradient.size(), 0);
   std::size_t count = 0;
   for (const Place& p : plain_) {
@@ -85,7 +93,8 @@ std::size_t BlockBounds::find_held(std::span<const double> x, std::span<const do
   return count;
 }
 
-void BlockBounds::shorten(std::span<const double> x, std::span<const double> trial, std::vector<double>& step) const {
+void BlockBounds::shorten(std::span<const double> x, std::span<const double> trial,
+                          std::vector<double>& step) const {
   for (const Place& p : plain_) step[p.tangent] = trial[p.number] - x[p.number];
 }
 

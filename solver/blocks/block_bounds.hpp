@@ -1,6 +1,7 @@
-// Bounds of a block problem. A number that lies at its bound and would only leave the box is held for the step: its
-// column is zero, and so is its step (an active set, after Bertsekas, SIAM J. Control Optim. 20, 1982, 2). What moves is
-// brought back into the box, and the linear model is asked again what that step promises.
+// Bounds of a block problem. A number that lies at its bound and would only leave the box is held for the
+// step: its column is zero, and so is its step (an active set, after Bertsekas, SIAM J. Control Optim. 20,
+// 1982, 2). What moves is brought back into the box, and the linear model is asked again what that step
+// promises.
 #pragma once
 
 #include "blocks/block_structure.hpp"
@@ -19,8 +20,10 @@ class BlockBounds {
   bool any() const { return !all_.empty(); }
   // Whether something had to be moved.
   bool project(std::vector<double>& x) const;
-  // By tangent number: 1 where it is held at x. Returns how many are. On a manifold only what it moves like a plain number.
-  std::size_t find_held(std::span<const double> x, std::span<const double> gradient, std::vector<std::uint8_t>& held) const;
+  // By tangent number: 1 where it is held at x. Returns how many are. On a manifold only what it moves like a
+  // plain number.
+  std::size_t find_held(std::span<const double> x, std::span<const double> gradient,
+                        std::vector<std::uint8_t>& held) const;
   // The step that was really taken from x to `trial`, where numbers and steps correspond.
   void shorten(std::span<const double> x, std::span<const double> trial, std::vector<double>& step) const;
 

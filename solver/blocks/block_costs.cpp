@@ -1,6 +1,7 @@
-// Whether the reduced camera system is worth forming: counts of operations and bytes, before anything is formed.
-#include "blocks/schur/block_ordering.hpp"
+// Whether the reduced camera system is worth forming: counts of operations and bytes, before anything is
+// formed.
 #include "blocks/block_structure.hpp"
+#include "blocks/schur/block_ordering.hpp"
 #include "blocks/schur/reduced_system.hpp"
 
 #include <algorithm>
@@ -10,12 +11,13 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-// In units of one multiply-add of the dense factor, measured on a Zen 4: a number of J in a product with S, which is as fast
-// as memory is; a multiply-add of the elimination.
+// In units of one multiply-add of the dense factor, measured on a Zen 4: a number of J in a product with S,
+// which is as fast as memory is; a multiply-add of the elimination.
 constexpr double kNumber = 20, kEliminate = 4;
-constexpr double kProducts = 25;         // a step's
-constexpr std::size_t kAlwaysFactored = 2000;  // unknowns: a factor takes less than a second, and shows the rank
-constexpr double kMostShare = 4;         // of S and its factor in bytes of J, beyond which they are not formed
+constexpr double kProducts = 25;  // a step's
+constexpr std::size_t kAlwaysFactored =
+    2000;                         // unknowns: a factor takes less than a second, and shows the rank
+constexpr double kMostShare = 4;  // of S and its factor in bytes of J, beyond which they are not formed
 constexpr std::size_t kLargestMap = std::size_t{1} << 31;  // bits: pairs of cameras
 
 // Pairs of cameras that see a common point, each once.
@@ -44,7 +46,9 @@ bool BlockStructure::implicit_if(StepSolver how, bool factor_if_cheaper) const {
 }
 
 // Without points S is the normal matrix itself, as sparse as the graph: its factor is.
-bool BlockStructure::iteration_pays() const { return real_points > 0 && reduced_size() > kAlwaysFactored && iteration_takes_less(); }
+bool BlockStructure::iteration_pays() const {
+  return real_points > 0 && reduced_size() > kAlwaysFactored && iteration_takes_less();
+}
 
 // By the counts alone.
 bool BlockStructure::iteration_takes_less() const {
@@ -56,7 +60,8 @@ bool BlockStructure::iteration_takes_less() const {
     for (std::uint32_t i = entry_first[p]; i < entry_first[p + 1]; ++i) numbers += block_size[entry_block[i]];
     elimination += 0.5 * numbers * numbers * point_size[p];
   }
-  for (std::size_t slot = 0; slot < residual_block.size(); ++slot) products += static_cast<double>(stride()[slot]) * rows[slot];
+  for (std::size_t slot = 0; slot < residual_block.size(); ++slot)
+    products += static_cast<double>(stride()[slot]) * rows[slot];
   const auto pairs = pairs_of(*this);
   double formed = 0;
   for (const auto& [a, b] : pairs) formed += static_cast<double>(block_size[a]) * block_size[b];
@@ -67,7 +72,8 @@ bool BlockStructure::iteration_takes_less() const {
     const BlockOrdering order(block_size, pairs);
     for (const Supernode& node : order.supernodes) {
       double columns = 0, below = 0;
-      for (std::uint32_t i = node.first; i < node.first + node.columns; ++i) columns += block_size[order.block[i]];
+      for (std::uint32_t i = node.first; i < node.first + node.columns; ++i)
+        columns += block_size[order.block[i]];
       for (const std::uint32_t i : node.below) below += block_size[order.block[i]];
       const double all = columns + below;
       flops += (all * all * all - below * below * below) / 6;

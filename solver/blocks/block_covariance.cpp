@@ -1,11 +1,11 @@
-// Covariances of chosen blocks: columns of H⁻¹, H = JᵀJ, by the factors that a solve has, each refined once against J
-// itself, e - Jᵀ(J x). What that changes tells how many digits there are (Higham, Accuracy and Stability of
-// Numerical Algorithms, 12.1). Where they are too few, and where H is not positive definite in f64, a small J is
-// factored itself: QR, then the singular values of R, columns at unit length.
-#include "dense/dense_algebra.hpp"
-#include "support/fp_environment.hpp"
+// Covariances of chosen blocks: columns of H⁻¹, H = JᵀJ, by the factors that a solve has, each refined once
+// against J itself, e - Jᵀ(J x). What that changes tells how many digits there are (Higham, Accuracy and
+// Stability of Numerical Algorithms, 12.1). Where they are too few, and where H is not positive definite in
+// f64, a small J is factored itself: QR, then the singular values of R, columns at unit length.
 #include "blocks/prepared_problem.hpp"
+#include "dense/dense_algebra.hpp"
 #include "linear/small_svd.hpp"
+#include "support/fp_environment.hpp"
 
 #include <nlsq/covariance.hpp>
 #include <nlsq/error.hpp>
@@ -22,8 +22,8 @@ namespace {
 
 constexpr double kU = 0x1p-53;
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-constexpr double kEnough = 1e-6;    // error from which on J itself is asked
-constexpr double kWorthless = 1e-2; // error from which on numbers are none
+constexpr double kEnough = 1e-6;          // error from which on J itself is asked
+constexpr double kWorthless = 1e-2;       // error from which on numbers are none
 constexpr double kLeastSingular = 1e-11;  // of the largest: directions below are not determined
 constexpr std::size_t kMostDense = 1000;  // numbers to be found
 constexpr double kMostWork = 8e9;         // multiply-adds of the factorisation
@@ -51,7 +51,8 @@ struct CovarianceWork {
   void choose(const std::vector<const double*>& blocks) {
     for (const double* data : blocks) {
       const auto known = impl.by_address.find(data);
-      if (known == impl.by_address.end()) throw ValidationError("covariance: this pointer is no parameter block of the problem");
+      if (known == impl.by_address.end())
+        throw ValidationError("covariance: this pointer is no parameter block of the problem");
       const ParameterBlock& block = impl.parameters[known->second];
       BlockCovariance::Chosen chosen;
       chosen.data = data;
@@ -64,7 +65,8 @@ struct CovarianceWork {
       for (std::size_t i = 0; !block.manifold && i < chosen.tangent; ++i) chosen.plus(i, i) = 1;
       const std::int64_t offset = prepared->structure.tangent_offset(known->second);
       chosen.used = offset >= 0;
-      for (std::size_t i = 0; offset >= 0 && i < chosen.tangent; ++i) columns.push_back(static_cast<std::size_t>(offset) + i);
+      for (std::size_t i = 0; offset >= 0 && i < chosen.tangent; ++i)
+        columns.push_back(static_cast<std::size_t>(offset) + i);
       out.chosen_.push_back(std::move(chosen));
     }
     out.tangent_.assign(columns.size(), columns.size(), kNaN);
@@ -85,9 +87,11 @@ struct CovarianceWork {
     if (!std::isfinite(cost)) return false;
     model.apply_losses(options.apply_losses);
     model.linearize<double>(x, r);
-    prepared->solver.gather<double, double>(J(), [&](std::size_t first, std::size_t last) { model.finish<double>(first, last); });
+    prepared->solver.gather<double, double>(
+        J(), [&](std::size_t first, std::size_t last) { model.finish<double>(first, last); });
     model.apply_losses(true);
-    for (const double square : prepared->solver.squares()) scale.push_back(square > 0 ? std::sqrt(square) : 1);
+    for (const double square : prepared->solver.squares())
+      scale.push_back(square > 0 ? std::sqrt(square) : 1);
     return std::ranges::all_of(scale, [](double d) { return std::isfinite(d); });
   }
 
@@ -116,14 +120,16 @@ struct CovarianceWork {
       for (std::size_t i = 0; i < columns.size(); ++i) out.tangent_(i, k) = column[columns[i]];
     }
     for (std::size_t i = 0; i < columns.size(); ++i) {
-      for (std::size_t k = 0; k < i; ++k) out.tangent_(i, k) = out.tangent_(k, i) = 0.5 * (out.tangent_(i, k) + out.tangent_(k, i));
+      for (std::size_t k = 0; k < i; ++k)
+        out.tangent_(i, k) = out.tangent_(k, i) = 0.5 * (out.tangent_(i, k) + out.tangent_(k, i));
     }
     out.error = worst;
     return worst <= kWorthless;
   }
 
   bool is_small() const {
-    const auto n = static_cast<double>(size()), m = std::max(static_cast<double>(prepared->structure.residuals), n);
+    const auto n = static_cast<double>(size()),
+               m = std::max(static_cast<double>(prepared->structure.residuals), n);
     return size() <= kMostDense && 2 * m * n * n <= kMostWork;
   }
 
@@ -149,7 +155,8 @@ struct CovarianceWork {
     const std::size_t n = size();
     std::vector<double> B(columns.size() * kept);  // by rows
     for (std::size_t i = 0; i < columns.size(); ++i) {
-      for (std::size_t k = 0; k < kept; ++k) B[i * kept + k] = svd.V[k * n + columns[i]] / svd.values[k] / by[columns[i]];
+      for (std::size_t k = 0; k < kept; ++k)
+        B[i * kept + k] = svd.V[k * n + columns[i]] / svd.values[k] / by[columns[i]];
     }
     for (std::size_t i = 0; i < columns.size(); ++i) {
       for (std::size_t k = 0; k <= i; ++k) {
@@ -162,7 +169,8 @@ struct CovarianceWork {
     const SingularValues scaled = decompose(scale);
     const std::vector<double>& s = scaled.values;
     const std::size_t n = size();
-    const auto rank = static_cast<std::size_t>(std::ranges::count_if(s, [&](double v) { return v > kLeastSingular * s[0]; }));
+    const auto rank = static_cast<std::size_t>(
+        std::ranges::count_if(s, [&](double v) { return v > kLeastSingular * s[0]; }));
     out.rank = static_cast<int>(rank);
     out.determined = rank == n;
     if (out.determined) {
@@ -170,7 +178,8 @@ struct CovarianceWork {
       return from_singular_values(scaled, scale, n);
     }
     if (!options.pseudo_inverse) return;
-    // What is known and what is not depends on the units: those of the parameters themselves, as is the custom.
+    // What is known and what is not depends on the units: those of the parameters themselves, as is the
+    // custom.
     const std::vector<double> ones(n, 1.0);
     const SingularValues plain = decompose(ones);
     out.error = static_cast<double>(n) * kU * plain.values[0] / plain.values[rank - 1];
@@ -193,7 +202,9 @@ struct CovarianceWork {
     out.rank = prepared->solver.rank(J(), scale).rank;
     if (out.rank == out.parameters) out.rank = -1;  // by pivots alone: too near to tell
     if (options.pseudo_inverse) {
-      throw ValidationError(fmt::format("covariance: a pseudo-inverse of {} numbers is asked for; up to {} are looked at", size(), kMostDense));
+      throw ValidationError(
+          fmt::format("covariance: a pseudo-inverse of {} numbers is asked for; up to {} are looked at",
+                      size(), kMostDense));
     }
   }
 
@@ -203,20 +214,34 @@ struct CovarianceWork {
     for (const double v : r) squares += v * v;
     out.residual_variance = left > 0 ? squares / left : kNaN;
     if (out.determined) {
-      out.message = fmt::format("all {} directions are determined; relative error {:.0e}", out.parameters, std::max(out.error, kU));
+      out.message = fmt::format("all {} directions are determined; relative error {:.0e}", out.parameters,
+                                std::max(out.error, kU));
     } else {
-      out.message = out.rank >= 0 ? fmt::format("the data determine {} of {} directions", out.rank, out.parameters)
-                                  : fmt::format("the data do not determine all {} directions, or not to one digit", out.parameters);
-      out.message += options.pseudo_inverse ? "; pseudo-inverse" : "; hold blocks constant until the rest is determined, or ask for the pseudo-inverse";
+      out.message = out.rank >= 0
+                        ? fmt::format("the data determine {} of {} directions", out.rank, out.parameters)
+                        : fmt::format("the data do not determine all {} directions, or not to one digit",
+                                      out.parameters);
+      out.message +=
+          options.pseudo_inverse
+              ? "; pseudo-inverse"
+              : "; hold blocks constant until the rest is determined, or ask for the pseudo-inverse";
     }
   }
 };
 
-BlockCovariance covariance(Problem& problem, const std::vector<const double*>& blocks, const CovarianceOptions& options) {
+BlockCovariance covariance(Problem& problem, const std::vector<const double*>& blocks,
+                           const CovarianceOptions& options) {
   const FpEnvironment environment;
   Problem::Impl& impl = problem.impl();
   impl.close_gaps();
-  CovarianceWork work{.impl = impl, .options = options, .out = {}, .prepared = nullptr, .x = numbers_of(impl), .r = {}, .scale = {}, .columns = {}};
+  CovarianceWork work{.impl = impl,
+                      .options = options,
+                      .out = {},
+                      .prepared = nullptr,
+                      .x = numbers_of(impl),
+                      .r = {},
+                      .scale = {},
+                      .columns = {}};
   work.prepared = take_prepared(impl, work.x, options, StepSolver::factored, nullptr);
   work.choose(blocks);
   if (work.linearize()) {

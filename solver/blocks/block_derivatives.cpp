@@ -1,5 +1,5 @@
-// Derivatives that a residual function gives by itself, beside differences of its residuals: a wrong one makes a point look
-// like a minimum that is none.
+// Derivatives that a residual function gives by itself, beside differences of its residuals: a wrong one
+// makes a point look like a minimum that is none.
 #include "blocks/block_system.hpp"
 
 #include <algorithm>
@@ -9,10 +9,11 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-constexpr double kWrong = 1e-3;            // of the derivative's size: what is less leaves the minimum where it is
-constexpr double kShares[] = {1e-5, 1e-6}; // of a number, by which it is moved either way: both have to disagree
-constexpr std::size_t kMostSingly = 32;    // tangent numbers that are looked at one by one
-constexpr std::size_t kDirections = 4;     // else, directions along all of them
+constexpr double kWrong = 1e-3;  // of the derivative's size: what is less leaves the minimum where it is
+constexpr double kShares[] = {1e-5,
+                              1e-6};  // of a number, by which it is moved either way: both have to disagree
+constexpr std::size_t kMostSingly = 32;  // tangent numbers that are looked at one by one
+constexpr std::size_t kDirections = 4;   // else, directions along all of them
 
 double norm(std::span<const double> v) {
   double squares = 0;

@@ -13,10 +13,10 @@ namespace {
 
 constexpr double kLeastDamping = 1e-15, kMostDamping = 1e-6;
 constexpr int kRefinements = 3;
-constexpr double kEnough = 1e-8;             // gain of a refinement, relative to what was promised before
-constexpr std::size_t kFewColumns = 64;      // unknowns, and multiply-adds, of a QR that costs nothing
+constexpr double kEnough = 1e-8;         // gain of a refinement, relative to what was promised before
+constexpr std::size_t kFewColumns = 64;  // unknowns, and multiply-adds, of a QR that costs nothing
 constexpr double kFewProducts = 4e6;
-constexpr std::size_t kDoubtColumns = 400;   // the same where the factors fail
+constexpr std::size_t kDoubtColumns = 400;  // the same where the factors fail
 constexpr double kDoubtProducts = 2e9;
 
 double dot_of(std::span<const double> a, std::span<const double> b) {
@@ -78,8 +78,8 @@ BlockDistance by_triangle(const BlockPoint& at, std::span<const double> norms) {
   return out;
 }
 
-// Steps again from where the damped one ends. Directions that the damping hides show there, and count with what the
-// gradient along them promises; if that is rounding, the data do not determine them.
+// Steps again from where the damped one ends. Directions that the damping hides show there, and count with
+// what the gradient along them promises; if that is rounding, the data do not determine them.
 void refine(const BlockPoint& at, const BlockTerms& terms, BlockDistance& out) {
   const double* J = at.model.records<double>();
   const std::vector<double>& gradient = at.solver.gradient();

@@ -1,5 +1,5 @@
-// How far a point is from the optimum of its own linear model, without any damping: rank, step and decrement of J in f64
-// as it is at x. Nothing that was remembered from other points enters.
+// How far a point is from the optimum of its own linear model, without any damping: rank, step and decrement
+// of J in f64 as it is at x. Nothing that was remembered from other points enters.
 #pragma once
 
 #include "blocks/block_terms.hpp"
@@ -27,14 +27,14 @@ struct BlockPoint {
 };
 
 struct BlockDistance {
-  bool known = false;      // else nothing below holds
-  bool reached = true;     // false: conjugate gradients ended before their goal
-  double decrement = 0;    // ν₀, which is √(2 · what the linear model promises)
+  bool known = false;    // else nothing below holds
+  bool reached = true;   // false: conjugate gradients ended before their goal
+  double decrement = 0;  // ν₀, which is √(2 · what the linear model promises)
   std::vector<double> step;
-  int rank = -1;           // -1: not examined
+  int rank = -1;  // -1: not examined
   bool rank_estimated = false;
-  double condition = 0;    // NaN: not examined
-  double error = 0;        // relative, of the step, by rounding; by QR alone
+  double condition = 0;  // NaN: not examined
+  double error = 0;      // relative, of the step, by rounding; by QR alone
   bool qr = false;
   int linear_iterations = 0;
 };
@@ -42,8 +42,9 @@ struct BlockDistance {
 // Column norms at x; 1 for a column that is zero.
 std::vector<double> column_norms(const SchurSolver& solver);
 
-// By QR of J where it is small, else by the factors of the elimination with as little damping as they need. What that
-// damping hides is looked for: a direction along which the gradient is more than rounding counts with all that it promises.
+// By QR of J where it is small, else by the factors of the elimination with as little damping as they need.
+// What that damping hides is looked for: a direction along which the gradient is more than rounding counts
+// with all that it promises.
 BlockDistance block_distance(const BlockPoint& at, const BlockTerms& terms);
 
 }  // namespace nlsq::inline v0

@@ -1,5 +1,5 @@
-// Two doubts that first-order tests do not raise: a point that is stationary and no minimum, and parameters that are
-// determined elsewhere and not here. Both are looked for where unknowns are few.
+// Two doubts that first-order tests do not raise: a point that is stationary and no minimum, and parameters
+// that are determined elsewhere and not here. Both are looked for where unknowns are few.
 #include "blocks/block_system.hpp"
 
 #include <algorithm>
@@ -7,13 +7,14 @@
 
 namespace nlsq::inline v0 {
 
-// Where the cost curves down along some direction, x is a saddle. Large residuals make one of what JᵀJ takes for a minimum;
-// so do losses that bend back. Then out.step leads to a lower cost.
+// Where the cost curves down along some direction, x is a saddle. Large residuals make one of what JᵀJ takes
+// for a minimum; so do losses that bend back. Then out.step leads to a lower cost.
 BlockSystem::Curved BlockSystem::curvature_at_end(const BlockJudgement& judgement, Certified& out) {
   constexpr double kNegative = -1e-4;  // of the largest curvature
   constexpr int kLengths = 12;
   const std::size_t free = structure_.tangent_size() - at_.fixed_count;
-  if (low() || solver_.iterative() || free > kMostExamined || judgement.certificate.governed_by == "zero residual") {
+  if (low() || solver_.iterative() || free > kMostExamined ||
+      judgement.certificate.governed_by == "zero residual") {
     return Curved::unknown;
   }
   const SecondOrder found = find_second_order();
@@ -40,14 +41,16 @@ BlockSystem::Curved BlockSystem::curvature_at_end(const BlockJudgement& judgemen
 int BlockSystem::rank_at(std::span<const double> x) {
   Known there;
   if (!std::isfinite(evaluate(x, there)) || !gather(there)) return -1;
-  const BlockPoint point{model_, structure_, model_.problem(), solver_, there.x, there.r, there.model.cost, {}, 0};
-  const BlockTerms terms = measure_terms(structure_, model_.problem(), model_.records<double>(), there.x, there.model.cost);
+  const BlockPoint point{model_, structure_, model_.problem(), solver_, there.x, there.r, there.model.cost,
+                         {},     0};
+  const BlockTerms terms =
+      measure_terms(structure_, model_.problem(), model_.records<double>(), there.x, there.model.cost);
   const BlockDistance distance = block_distance(point, terms);
   return distance.known ? distance.rank : -1;
 }
 
-// Whether the data determine more at the start, or beside x with one number of x far smaller or larger. Then what is not
-// determined at x is no property of the problem.
+// Whether the data determine more at the start, or beside x with one number of x far smaller or larger. Then
+// what is not determined at x is no property of the problem.
 bool BlockSystem::lost_parameters(int rank) {
   constexpr std::size_t kMost = 16;  // numbers that are moved one by one
   if (structure_.tangent_size() > kMostExamined || solver_.iterative() || at_.fixed_count > 0) return false;

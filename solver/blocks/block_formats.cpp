@@ -1,5 +1,5 @@
-// What the derivatives of a block problem are evaluated in, program by program: f64 where sampled blocks show that f32
-// spoils them, or where they leave its range.
+// What the derivatives of a block problem are evaluated in, program by program: f64 where sampled blocks show
+// that f32 spoils them, or where they leave its range.
 #include "blocks/block_model.hpp"
 
 #include <algorithm>
@@ -10,8 +10,9 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-// Share of the threshold epsilon_j, which is of J's error as the normal matrix measures it, that the error of a single
-// column may have: that matrix may magnify it. By default 1e-3: four of f32's seven digits are gone then.
+// Share of the threshold epsilon_j, which is of J's error as the normal matrix measures it, that the error of
+// a single column may have: that matrix may magnify it. By default 1e-3: four of f32's seven digits are gone
+// then.
 constexpr double kOfColumn = 0.01;
 
 bool unbounded(const float* first, std::size_t count) {
@@ -23,14 +24,17 @@ bool unbounded(const float* first, std::size_t count) {
 void BlockModel::start_formats(const PrecisionPolicy& policy) {
   most_error_ = kOfColumn * policy.thresholds.epsilon_j;
   component_wide_.assign(1, policy.residual == Format::f64);
-  for (const std::string& name : problem_.component_names) component_wide_.push_back(policy.formats_of(name).residual == Format::f64);
+  for (const std::string& name : problem_.component_names)
+    component_wide_.push_back(policy.formats_of(name).residual == Format::f64);
   escalations_of_.assign(component_wide_.size(), 0);
   sampled_error_ = 0;
   apply_formats();
 }
 
 void BlockModel::apply_formats() {
-  for (std::size_t p = 0; p < evaluator_.programs(); ++p) evaluator_.set_wide(p, component_wide_.empty() ? false : component_wide_[evaluator_.program(p).component]);
+  for (std::size_t p = 0; p < evaluator_.programs(); ++p)
+    evaluator_.set_wide(p,
+                        component_wide_.empty() ? false : component_wide_[evaluator_.program(p).component]);
 }
 
 bool BlockModel::all_wide() const {
@@ -49,7 +53,8 @@ void BlockModel::widen(std::size_t program, double error) {
   const BlockProgramInfo info = evaluator_.program(program);
   evaluator_.set_wide(program, true);
   ++escalations_of_[info.component];
-  widened_.push_back({info.component > 0 ? problem_.component_names[info.component - 1] : std::string(), info.blocks, error});
+  widened_.push_back({info.component > 0 ? problem_.component_names[info.component - 1] : std::string(),
+                      info.blocks, error});
 }
 
 // Programs whose f32 derivatives are spoilt are evaluated again.
@@ -95,7 +100,8 @@ std::vector<ComponentSummary> BlockModel::components() const {
   std::vector<ComponentSummary> parts;
   if (!problem_.has_components()) return parts;
   std::vector<std::size_t> rows(problem_.component_names.size() + 1, 0);
-  for (std::size_t slot = 0; slot < structure_.list.blocks(); ++slot) rows[structure_.list.component[slot]] += structure_.rows[slot];
+  for (std::size_t slot = 0; slot < structure_.list.blocks(); ++slot)
+    rows[structure_.list.component[slot]] += structure_.rows[slot];
   for (std::uint32_t c = 0; c < rows.size(); ++c) {
     if (rows[c] == 0) continue;
     parts.push_back({c > 0 ? problem_.component_names[c - 1] : "", rows[c], escalations_of_[c], counters(c)});

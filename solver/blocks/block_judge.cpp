@@ -11,12 +11,12 @@ namespace nlsq::inline v0 {
 namespace {
 
 constexpr double kU = 0x1p-53;
-constexpr double kSettled = 1e-4;      // of tau: share of a standard error below which no step need be shorter
+constexpr double kSettled = 1e-4;  // of tau: share of a standard error below which no step need be shorter
 constexpr double kLostSignificance = 1e-3, kGrown = 1e3, kGrownUnseen = 100, kGrownUndetermined = 1e6;
 constexpr double kSquareable = 0x1p-1000;
 
-// Steps are short: beside the parameter itself, or beside its standard error with all others known, which is the
-// least it can be.
+// Steps are short: beside the parameter itself, or beside its standard error with all others known, which is
+// the least it can be.
 bool every_step_is_short(const BlockPoint& at, const BlockTests& tests, const BlockJudgement& j) {
   const std::vector<double> sizes = tangent_sizes(at.problem, at.structure, at.x);
   const double relative = std::max({tests.xtol, 8 * kU, j.distance.qr ? j.distance.error : 0.0});
@@ -37,9 +37,9 @@ bool squares_underflow(const BlockPoint& at, const BlockTerms& terms) {
   return false;
 }
 
-// A parameter that has grown by orders of magnitude until it moves no residual any more, not even by its own size, is on
-// its way to infinity: the cost is flat there, and no minimum. So is one that has grown further still where the data do not
-// determine all directions.
+// A parameter that has grown by orders of magnitude until it moves no residual any more, not even by its own
+// size, is on its way to infinity: the cost is flat there, and no minimum. So is one that has grown further
+// still where the data do not determine all directions.
 bool ran_away(const BlockPoint& at, const BlockTests& tests, double sigma, bool deficient) {
   const BlockStructure& s = at.structure;
   for (std::uint32_t p = 0; p < at.problem.parameters.size(); ++p) {
@@ -47,7 +47,8 @@ bool ran_away(const BlockPoint& at, const BlockTests& tests, double sigma, bool 
     const std::int64_t first = s.tangent_offset(p);
     if (first < 0 || block.manifold) continue;
     for (int i = 0; i < block.size; ++i) {
-      const std::size_t number = s.list.offsets[p] + static_cast<std::size_t>(i), k = static_cast<std::size_t>(first + i);
+      const std::size_t number = s.list.offsets[p] + static_cast<std::size_t>(i),
+                        k = static_cast<std::size_t>(first + i);
       if (at.is_fixed(k)) continue;
       const double size = std::fabs(at.x[number]), before = std::max(std::fabs(tests.start[number]), 1.0);
       const double norm = std::sqrt(at.solver.squares()[k]);
@@ -127,7 +128,9 @@ void apply_tests(const BlockPoint& at, const BlockTests& tests, BlockJudgement& 
   const auto determined = d.rank >= 0 ? static_cast<std::size_t>(d.rank) : at.free();
   out.sigma = block_sigma(at.cost, at.structure.residuals, determined);
   if (d.known) {
-    c.decrement_sigma = out.sigma > 0 ? d.decrement / out.sigma : d.decrement > 0 ? std::numeric_limits<double>::infinity() : 0;
+    c.decrement_sigma = out.sigma > 0     ? d.decrement / out.sigma
+                        : d.decrement > 0 ? std::numeric_limits<double>::infinity()
+                                          : 0;
     c.step = relative_step(at, d.step);
     c.condition = d.condition;
     c.covariance_error = d.error;
@@ -135,7 +138,8 @@ void apply_tests(const BlockPoint& at, const BlockTests& tests, BlockJudgement& 
     c.rank = d.rank;
   }
   if (squares_underflow(at, out.terms)) out.doubt = "columns of J are too small to be squared";
-  else if (ran_away(at, tests, out.sigma, d.rank >= 0 && d.rank < static_cast<int>(at.free()))) out.doubt = "a parameter ran away until no residual depends on it";
+  else if (ran_away(at, tests, out.sigma, d.rank >= 0 && d.rank < static_cast<int>(at.free())))
+    out.doubt = "a parameter ran away until no residual depends on it";
   if (!out.doubt.empty() || (!d.known && !zero) || (!d.reached && !zero)) return;
   const bool near = c.decrement_sigma <= tests.tau, flat = c.gradient_norm <= tests.gtol;
   const bool close = c.decrement_sigma <= kFarthest;

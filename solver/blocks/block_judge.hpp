@@ -1,5 +1,5 @@
-// The f64 verdict on a point of a block problem. It takes J as it is there, undamped, and nothing that other points left:
-// every parameter is tested by itself, and none is excused by the size of another.
+// The f64 verdict on a point of a block problem. It takes J as it is there, undamped, and nothing that other
+// points left: every parameter is tested by itself, and none is excused by the size of another.
 #pragma once
 
 #include "blocks/block_distance.hpp"
@@ -23,11 +23,11 @@ struct BlockTests {
 };
 
 struct BlockJudgement {
-  Certificate certificate;     // without the re-check
+  Certificate certificate;  // without the re-check
   BlockTerms terms;
   BlockDistance distance;
-  double sigma = 0;            // 0: neither degrees of freedom nor residuals
-  std::string doubt;           // why it did not pass, in words; empty where only the distance is too large
+  double sigma = 0;   // 0: neither degrees of freedom nor residuals
+  std::string doubt;  // why it did not pass, in words; empty where only the distance is too large
 
   // Half the squared decrement: what the linear model promises.
   double promised() const { return 0.5 * distance.decrement * distance.decrement; }
@@ -41,7 +41,8 @@ double block_sigma(double cost, std::size_t residuals, std::size_t determined);
 // The largest cosine between r and a column of J, and whether each gradient is within its own rounding error.
 struct BlockGradient {
   double cosine = 0;
-  double bound = 0;        // on the same scale: the largest; where some are beyond theirs, of the one furthest beyond
+  double bound =
+      0;  // on the same scale: the largest; where some are beyond theirs, of the one furthest beyond
   bool rounding = false;
 };
 BlockGradient block_gradient(const SchurSolver& solver, double cost, std::span<const double> noise);

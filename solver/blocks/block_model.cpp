@@ -15,16 +15,21 @@ constexpr double kThreadWork = 1e6;      // in f64 adds, some 50 µs: less is no
 constexpr std::size_t kSumSlots = 1024;  // residual blocks whose costs are added up at a time
 
 TaskRunner runner(const Parallelism& parallelism) {
-  return [&parallelism](std::size_t count, const std::function<void(std::size_t)>& task) { run_tasks(count, parallelism, task); };
+  return [&parallelism](std::size_t count, const std::function<void(std::size_t)>& task) {
+    run_tasks(count, parallelism, task);
+  };
 }
 
 }  // namespace
 
-BlockModel::BlockModel(const Problem::Impl& problem, const BlockStructure& structure, std::span<const double> x, const Parallelism& parallelism,
+BlockModel::BlockModel(const Problem::Impl& problem, const BlockStructure& structure,
+                       std::span<const double> x, const Parallelism& parallelism,
                        const ProblemControl* control, BlockModel* earlier)
-    : problem_(problem), structure_(structure), parallelism_(&parallelism), control_(control), bounds_(problem, structure),
-      evaluator_(earlier ? BlockEvaluator(structure.list, x, std::move(earlier->evaluator_), runner(parallelism))
-                         : BlockEvaluator(structure.list, x, runner(parallelism))) {
+    : problem_(problem), structure_(structure), parallelism_(&parallelism), control_(control),
+      bounds_(problem, structure),
+      evaluator_(earlier
+                     ? BlockEvaluator(structure.list, x, std::move(earlier->evaluator_), runner(parallelism))
+                     : BlockEvaluator(structure.list, x, runner(parallelism))) {
   if (earlier) {
     std::swap(J_f32_, earlier->J_f32_);
     std::swap(J_f64_, earlier->J_f64_);
@@ -33,7 +38,8 @@ BlockModel::BlockModel(const Problem::Impl& problem, const BlockStructure& struc
   std::size_t size = 0;
   for (const ParameterBlock& block : problem.parameters) {
     plus_offset_.push_back(size);
-    if (block.manifold && block.tangent() > 0) size += static_cast<std::size_t>(block.size) * static_cast<std::size_t>(block.tangent());
+    if (block.manifold && block.tangent() > 0)
+      size += static_cast<std::size_t>(block.size) * static_cast<std::size_t>(block.tangent());
   }
   plus_.resize(size);
 }
@@ -53,28 +59,39 @@ void BlockModel::end() {
 }
 
 template <>
-std::vector<float>& BlockModel::storage() { return J_f32_; }
+std::vector<float>& BlockModel::storage() {
+  return J_f32_;
+}
 template <>
-std::vector<double>& BlockModel::storage() { return J_f64_; }
+std::vector<double>& BlockModel::storage() {
+  return J_f64_;
+}
 template <>
-const float* BlockModel::records() const { return J_f32_.data(); }
+const float* BlockModel::records() const {
+  return J_f32_.data();
+}
 template <>
-const double* BlockModel::records() const { return J_f64_.data(); }
+const double* BlockModel::records() const {
+  return J_f64_.data();
+}
 
 // What functions take that are not recorded nobody knows.
 bool BlockModel::alone() const {
   const BlockCounts counts = evaluator_.counts();
-  return evaluator_.jacobian_cost() < kThreadWork && counts.traced + counts.spared == structure_.list.blocks();
+  return evaluator_.jacobian_cost() < kThreadWork &&
+         counts.traced + counts.spared == structure_.list.blocks();
 }
 
 // Tiles by tasks; work(pass, tile, task).
 void BlockModel::for_each_tile(const std::function<void(BlockPass&, std::size_t, std::size_t)>& work) {
   const std::size_t tiles = evaluator_.tiles(), tasks = std::min(tiles, kMostTasks);
   passes_.resize(std::max(passes_.size(), tasks));
-  threads_ = std::max(threads_, run_tasks(tasks, alone() ? Parallelism{1, {}} : *parallelism_, [&](std::size_t task) {
-    if (!passes_[task]) passes_[task] = evaluator_.begin();
-    for (std::size_t tile = task * tiles / tasks; tile < (task + 1) * tiles / tasks; ++tile) work(*passes_[task], tile, task);
-  }));
+  threads_ = std::max(
+      threads_, run_tasks(tasks, alone() ? Parallelism{1, {}} : *parallelism_, [&](std::size_t task) {
+        if (!passes_[task]) passes_[task] = evaluator_.begin();
+        for (std::size_t tile = task * tiles / tasks; tile < (task + 1) * tiles / tasks; ++tile)
+          work(*passes_[task], tile, task);
+      }));
 }
 
 // Callbacks are told on this thread, before any function is called.
@@ -100,7 +117,9 @@ double BlockModel::cost(std::span<const double> x, std::vector<double>& r) {
   announce(x, false);
   r.resize(structure_.residuals);
   std::vector<std::size_t> left(kMostTasks, 0);
-  for_each_tile([&](BlockPass& pass, std::size_t tile, std::size_t task) { left[task] += pass.residuals(tile, x, r.data()); });
+  for_each_tile([&](BlockPass& pass, std::size_t tile, std::size_t task) {
+    left[task] += pass.residuals(tile, x, r.data());
+  });
   left_ = std::accumulate(left.begin(), left.end(), std::size_t{0});
   double total = 0;
   const std::size_t slots = structure_.list.blocks();
@@ -109,7 +128,8 @@ double BlockModel::cost(std::span<const double> x, std::vector<double>& r) {
     double sum = 0;
     for (std::size_t slot = first; slot < last; ++slot) {
       double squares = 0;
-      for (std::size_t i = 0; i < structure_.rows[slot]; ++i) squares += r[structure_.list.row[slot] + i] * r[structure_.list.row[slot] + i];
+      for (std::size_t i = 0; i < structure_.rows[slot]; ++i)
+        squares += r[structure_.list.row[slot] + i] * r[structure_.list.row[slot] + i];
       sum += structure_.losses.empty() ? squares : structure_.losses[slot](squares).rho;
     }
     total += sum;
@@ -125,17 +145,21 @@ void BlockModel::linearize(std::span<const double> x, std::span<const double> r)
   r_ = r;
   std::vector<std::size_t> left(kMostTasks, 0);
   if constexpr (std::is_same_v<T, float>) evaluator_.move_samples();
-  for_each_tile([&](BlockPass& pass, std::size_t tile, std::size_t task) { left[task] += pass.jacobian(tile, x, J.data()); });
+  for_each_tile([&](BlockPass& pass, std::size_t tile, std::size_t task) {
+    left[task] += pass.jacobian(tile, x, J.data());
+  });
   if constexpr (std::is_same_v<T, float>) heed_samples(x);
   for (std::size_t p = 0; p < problem_.parameters.size(); ++p) {
     const ParameterBlock& block = problem_.parameters[p];
-    if (block.manifold && block.tangent() > 0) block.manifold->plus_jacobian(x.data() + structure_.list.offsets[p], plus_.data() + plus_offset_[p]);
+    if (block.manifold && block.tangent() > 0)
+      block.manifold->plus_jacobian(x.data() + structure_.list.offsets[p], plus_.data() + plus_offset_[p]);
   }
   reclassify(x, std::accumulate(left.begin(), left.end(), std::size_t{0}));
 }
 
-// Triggs's correction (Bundle Adjustment: A Modern Synthesis, 2000, section 4.3): √ρ' on J and r. Where ρ'' > 0 the curvature
-// along r counts, too: JᵀJ alone would promise steps that are too long. ρ'' < 0 would only make H smaller.
+// Triggs's correction (Bundle Adjustment: A Modern Synthesis, 2000, section 4.3): √ρ' on J and r. Where ρ'' >
+// 0 the curvature along r counts, too: JᵀJ alone would promise steps that are too long. ρ'' < 0 would only
+// make H smaller.
 BlockModel::LossWeight BlockModel::weight_of(std::size_t slot, const double* r) const {
   if (structure_.losses.empty() || !losses_applied_ || structure_.losses[slot].is_linear()) return {};
   const Loss& loss = structure_.losses[slot];
@@ -161,10 +185,13 @@ void BlockModel::finish(std::size_t first, std::size_t last) {
       if (s.list.column[k] < 0) continue;
       const std::uint32_t p = s.list.parameters[k];
       const ParameterBlock& block = problem_.parameters[p];
-      const auto ambient = static_cast<std::size_t>(block.size), tangent = static_cast<std::size_t>(block.tangent());
+      const auto ambient = static_cast<std::size_t>(block.size),
+                 tangent = static_cast<std::size_t>(block.tangent());
       for (std::size_t i = 0; i < s.rows[mapped->slot]; ++i) {
-        const T* from = J + mapped->ambient + i * mapped->ambient_stride + static_cast<std::size_t>(s.list.column[k]);
-        T* to = J + s.record()[mapped->slot] + i * s.stride()[mapped->slot] + static_cast<std::size_t>(s.local_column()[k]);
+        const T* from =
+            J + mapped->ambient + i * mapped->ambient_stride + static_cast<std::size_t>(s.list.column[k]);
+        T* to = J + s.record()[mapped->slot] + i * s.stride()[mapped->slot] +
+                static_cast<std::size_t>(s.local_column()[k]);
         for (std::size_t j = 0; j < tangent; ++j) {
           double sum = block.manifold ? 0 : static_cast<double>(from[j]);
           for (std::size_t a = 0; block.manifold && a < ambient; ++a) {
@@ -175,7 +202,8 @@ void BlockModel::finish(std::size_t first, std::size_t last) {
       }
     }
   }
-  std::size_t point = static_cast<std::size_t>(std::ranges::upper_bound(s.slot_first, first) - s.slot_first.begin()) - 1;
+  std::size_t point =
+      static_cast<std::size_t>(std::ranges::upper_bound(s.slot_first, first) - s.slot_first.begin()) - 1;
   for (std::size_t slot = first; slot < last; ++slot) {
     while (slot >= s.slot_first[point + 1]) ++point;
     const double* r = r_.data() + s.list.row[slot];
@@ -193,7 +221,8 @@ void BlockModel::finish(std::size_t first, std::size_t last) {
 
 // J becomes (I + along r rᵀ) J, and r what keeps Jᵀr.
 template <class T>
-void BlockModel::stretch_along_residual(T* record, std::size_t slot, std::size_t residual, const double* r, const LossWeight& weight) const {
+void BlockModel::stretch_along_residual(T* record, std::size_t slot, std::size_t residual, const double* r,
+                                        const LossWeight& weight) const {
   const std::size_t rows = structure_.rows[slot], stride = structure_.stride()[slot];
   double squares = 0;
   for (std::size_t i = 0; i < rows; ++i) squares += r[i] * r[i];
@@ -202,7 +231,8 @@ void BlockModel::stretch_along_residual(T* record, std::size_t slot, std::size_t
     if (j == residual) continue;
     double sum = 0;
     for (std::size_t i = 0; i < rows; ++i) sum += r[i] * static_cast<double>(record[i * stride + j]);
-    for (std::size_t i = 0; i < rows; ++i) record[i * stride + j] += static_cast<T>(weight.along * r[i] * sum);
+    for (std::size_t i = 0; i < rows; ++i)
+      record[i * stride + j] += static_cast<T>(weight.along * r[i] * sum);
   }
   for (std::size_t i = 0; i < rows; ++i) record[i * stride + residual] *= static_cast<T>(shrink);
 }
@@ -240,12 +270,14 @@ double BlockModel::promised(std::span<const double> step) const {
         const double* delta = step.data() + s.tangent_offset(p);
         const T* row = J + s.record()[slot] + static_cast<std::size_t>(s.local_column()[k]);
         for (double& m : moved) {
-          for (int c = 0; c < problem_.parameters[p].tangent(); ++c) m += static_cast<double>(row[c]) * delta[c];
+          for (int c = 0; c < problem_.parameters[p].tangent(); ++c)
+            m += static_cast<double>(row[c]) * delta[c];
           row += s.stride()[slot];
         }
       }
       const T* residual = J + s.record()[slot] + s.point_size[point];
-      for (std::size_t i = 0; i < moved.size(); ++i) total -= moved[i] * (static_cast<double>(residual[i * s.stride()[slot]]) + 0.5 * moved[i]);
+      for (std::size_t i = 0; i < moved.size(); ++i)
+        total -= moved[i] * (static_cast<double>(residual[i * s.stride()[slot]]) + 0.5 * moved[i]);
     }
   }
   return total;
@@ -262,7 +294,8 @@ std::vector<double> BlockModel::times(std::span<const double> step) const {
       const double* delta = step.data() + s.tangent_offset(p);
       const double* row = J + s.record()[slot] + static_cast<std::size_t>(s.local_column()[k]);
       for (std::size_t i = 0; i < s.rows[slot]; ++i, row += s.stride()[slot]) {
-        for (int c = 0; c < problem_.parameters[p].tangent(); ++c) out[s.list.row[slot] + i] += row[c] * delta[c];
+        for (int c = 0; c < problem_.parameters[p].tangent(); ++c)
+          out[s.list.row[slot] + i] += row[c] * delta[c];
       }
     }
   }
@@ -278,7 +311,8 @@ template void BlockModel::linearize<double>(std::span<const double>, std::span<c
 template void BlockModel::finish<float>(std::size_t, std::size_t);
 template void BlockModel::finish<double>(std::size_t, std::size_t);
 
-bool BlockModel::plus(std::span<const double> x, std::span<const double> step, std::vector<double>& out) const {
+bool BlockModel::plus(std::span<const double> x, std::span<const double> step,
+                      std::vector<double>& out) const {
   out.assign(x.begin(), x.end());
   const auto move = [&](std::uint32_t p, const double* delta) {
     const ParameterBlock& block = problem_.parameters[p];
@@ -289,13 +323,15 @@ bool BlockModel::plus(std::span<const double> x, std::span<const double> step, s
       for (int i = 0; i < block.size; ++i) out[at + static_cast<std::size_t>(i)] += delta[i];
     }
   };
-  for (std::size_t k = 0; k < structure_.point_parameter.size(); ++k) move(structure_.point_parameter[k], step.data() + structure_.point_offset[k]);
-  for (const std::uint32_t p : structure_.camera_parameter) move(p, step.data() + structure_.tangent_offset(p));
+  for (std::size_t k = 0; k < structure_.point_parameter.size(); ++k)
+    move(structure_.point_parameter[k], step.data() + structure_.point_offset[k]);
+  for (const std::uint32_t p : structure_.camera_parameter)
+    move(p, step.data() + structure_.tangent_offset(p));
   return bounds_.any() && bounds_.project(out);
 }
 
-bool BlockModel::moved_residuals(std::span<const double> x, std::span<const double> r, std::span<const double> step, double h,
-                                 std::vector<double>& moved) {
+bool BlockModel::moved_residuals(std::span<const double> x, std::span<const double> r,
+                                 std::span<const double> step, double h, std::vector<double>& moved) {
   std::vector<double> part(step.begin(), step.end()), there;
   for (double& s : part) s *= h;
   if (plus(x, part, there) || !std::isfinite(cost(there, moved))) return false;
@@ -319,10 +355,13 @@ double BlockModel::scaled_size(std::span<const double> x, std::span<const double
       length += v * v;
       if (!block.manifold) sum += std::pow(v * scale[first + static_cast<std::size_t>(i)], 2);
     }
-    for (std::size_t j = 0; block.manifold && j < tangent; ++j) sum += length * scale[first + j] * scale[first + j];
+    for (std::size_t j = 0; block.manifold && j < tangent; ++j)
+      sum += length * scale[first + j] * scale[first + j];
   };
-  for (std::size_t k = 0; k < structure_.point_parameter.size(); ++k) add(structure_.point_parameter[k], structure_.point_offset[k]);
-  for (const std::uint32_t p : structure_.camera_parameter) add(p, static_cast<std::size_t>(structure_.tangent_offset(p)));
+  for (std::size_t k = 0; k < structure_.point_parameter.size(); ++k)
+    add(structure_.point_parameter[k], structure_.point_offset[k]);
+  for (const std::uint32_t p : structure_.camera_parameter)
+    add(p, static_cast<std::size_t>(structure_.tangent_offset(p)));
   return std::sqrt(sum);
 }
 

@@ -45,15 +45,17 @@ CallbackResult BlockObserver::report(const Vector& x, double cost, double lambda
   return control_.observer ? control_.observer(report_) : CallbackResult::proceed;
 }
 
-std::string BlockObserver::test_step(const Vector& x, const Vector& trial, double cost, double trial_cost, double gain,
-                                     StepOutcome outcome, const Step& step, int accepted_before) {
+std::string BlockObserver::test_step(const Vector& x, const Vector& trial, double cost, double trial_cost,
+                                     double gain, StepOutcome outcome, const Step& step,
+                                     int accepted_before) {
   told_ = false;
   ++steps_;
   double size = 0, moved = 0;
   for (std::uint32_t p = 0; p < structure_.list.sizes.size(); ++p) {
     if (structure_.tangent_offset(p) < 0) continue;
     for (std::size_t i = 0; i < static_cast<std::size_t>(structure_.list.sizes[p]); ++i) {
-      const double before = x[structure_.list.offsets[p] + i], d = trial[structure_.list.offsets[p] + i] - before;
+      const double before = x[structure_.list.offsets[p] + i],
+                   d = trial[structure_.list.offsets[p] + i] - before;
       size += before * before;
       moved += d * d;
     }
@@ -68,11 +70,14 @@ std::string BlockObserver::test_step(const Vector& x, const Vector& trial, doubl
   report_.outcome = outcome;
   if (outcome == StepOutcome::invalid) return {};
   const double of_parameters = control_.parameter_tolerance, of_cost = control_.function_tolerance;
-  if (of_parameters > 0 && accepted_before > 0 && report_.step_norm <= of_parameters * (size + of_parameters)) {
-    return fmt::format("parameter_tolerance: relative step {:e} <= {:e}", report_.step_norm / (size + of_parameters), of_parameters);
+  if (of_parameters > 0 && accepted_before > 0 &&
+      report_.step_norm <= of_parameters * (size + of_parameters)) {
+    return fmt::format("parameter_tolerance: relative step {:e} <= {:e}",
+                       report_.step_norm / (size + of_parameters), of_parameters);
   }
   if (of_cost > 0 && std::fabs(report_.decrease) <= of_cost * cost) {
-    return fmt::format("function_tolerance: |change of cost| / cost {:e} <= {:e}", std::fabs(report_.decrease) / cost, of_cost);
+    return fmt::format("function_tolerance: |change of cost| / cost {:e} <= {:e}",
+                       std::fabs(report_.decrease) / cost, of_cost);
   }
   return {};
 }

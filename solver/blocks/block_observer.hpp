@@ -8,14 +8,14 @@ namespace nlsq::inline v0 {
 
 class BlockObserver final : public StepObserver {
  public:
-  BlockObserver(const ProblemControl& control, const BlockSystem& system, const BlockModel& model, const BlockStructure& structure,
-                BlockSystem::Clock::time_point begin)
+  BlockObserver(const ProblemControl& control, const BlockSystem& system, const BlockModel& model,
+                const BlockStructure& structure, BlockSystem::Clock::time_point begin)
       : control_(control), system_(system), model_(model), structure_(structure), step_begin_(begin) {}
 
   std::string test_point(const Vector& x) override;
   CallbackResult report(const Vector& x, double cost, double lambda) override;
-  std::string test_step(const Vector& x, const Vector& trial, double cost, double trial_cost, double gain, StepOutcome outcome,
-                        const Step& step, int accepted_before) override;
+  std::string test_step(const Vector& x, const Vector& trial, double cost, double trial_cost, double gain,
+                        StepOutcome outcome, const Step& step, int accepted_before) override;
   double least_gain() const override { return control_.least_gain; }
   int most_invalid_steps() const override { return control_.max_invalid_steps; }
 

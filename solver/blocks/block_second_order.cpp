@@ -9,12 +9,12 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-constexpr double kShift = 0x1p-17;     // of a parameter: third derivatives and rounding weigh alike
+constexpr double kShift = 0x1p-17;        // of a parameter: third derivatives and rounding weigh alike
 constexpr double kLeastCurvature = 1e-9;  // of the largest
 
 // Differences of the gradient along one tangent number, within the bounds.
-bool gradient_change(const BlockPoint& at, const GradientAt& gradient_at, std::size_t k, double shift, std::span<const double> here,
-                     std::vector<double>& out) {
+bool gradient_change(const BlockPoint& at, const GradientAt& gradient_at, std::size_t k, double shift,
+                     std::span<const double> here, std::vector<double>& out) {
   std::vector<double> step(at.structure.tangent_size(), 0.0), there;
   out.assign(step.size(), 0.0);
   double span = 0;
@@ -81,7 +81,8 @@ SecondOrder second_order(const BlockPoint& at, const GradientAt& gradient_at) {
   double promised = 0;
   for (std::size_t i = 0; i < n; ++i) {
     double step = 0;
-    for (std::size_t k = 0; k < n; ++k) step -= V[k * n + i] * along[k] / std::max(std::fabs(values[k]), least);
+    for (std::size_t k = 0; k < n; ++k)
+      step -= V[k * n + i] * along[k] / std::max(std::fabs(values[k]), least);
     out.step[free[i]] = step / scale[i];
     promised -= out.step[free[i]] * here[free[i]];
   }

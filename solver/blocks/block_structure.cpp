@@ -12,13 +12,16 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-constexpr int kLargestPoint = 8;             // tangent numbers of a block that may be eliminated first
+constexpr int kLargestPoint = 8;              // tangent numbers of a block that may be eliminated first
 constexpr std::uint32_t kLargestCamera = 16;  // tangent numbers of blocks that are taken together
-constexpr std::size_t kManyCells = 8;         // of a residual block, beyond which cameras are made larger at the cost of zeros
-constexpr double kInCommon = 0.75;            // of the residual blocks of two parameter blocks that are taken together then
+constexpr std::size_t kManyCells =
+    8;  // of a residual block, beyond which cameras are made larger at the cost of zeros
+constexpr double kInCommon =
+    0.75;  // of the residual blocks of two parameter blocks that are taken together then
 constexpr std::size_t kMostChunks = 16;
 constexpr double kLeastWork = 2e6;  // of a chunk, in multiplications, for a thread to be worth waking
-constexpr double kSumWork = 400;    // and for each number it sums: to clear it, and to add it up, takes a tenth of that
+constexpr double kSumWork =
+    400;  // and for each number it sums: to clear it, and to add it up, takes a tenth of that
 constexpr double kEvaluations = 20;  // of J, that a solve usually takes
 constexpr std::uint32_t kNone = 0xffffffffU;
 
@@ -38,13 +41,14 @@ bool mostly_equal(std::span<const std::uint32_t> a, std::span<const std::uint32_
 }
 
 bool takes_part(const Problem::Impl& problem, std::size_t block) {
-  return std::ranges::any_of(problem.parameters_of(block), [&](std::uint32_t p) { return problem.parameters[p].tangent() > 0; });
+  return std::ranges::any_of(problem.parameters_of(block),
+                             [&](std::uint32_t p) { return problem.parameters[p].tangent() > 0; });
 }
 
 }  // namespace
 
-BlockStructure::BlockStructure(const Problem::Impl& problem, std::size_t vector_f32, std::size_t vector_f64, bool known, StepSolver how,
-                               bool factor_if_cheaper)
+BlockStructure::BlockStructure(const Problem::Impl& problem, std::size_t vector_f32, std::size_t vector_f64,
+                               bool known, StepSolver how, bool factor_if_cheaper)
     : lanes_f32(vector_f32), lanes_f64(vector_f64) {
   number_parameters(problem);
   choose_points(problem);
@@ -55,7 +59,8 @@ BlockStructure::BlockStructure(const Problem::Impl& problem, std::size_t vector_
   order_slots(problem);
   lay_out_records(problem);
   list.evaluations = kEvaluations;
-  for (std::size_t slot = 0; known && slot < residual_block.size(); ++slot) list.known.push_back(problem.traced[residual_block[slot]]);
+  for (std::size_t slot = 0; known && slot < residual_block.size(); ++slot)
+    list.known.push_back(problem.traced[residual_block[slot]]);
   find_entries();
   iteration_pays_ = iteration_pays();
   implicit = implicit_if(how, factor_if_cheaper);
@@ -78,7 +83,8 @@ void BlockStructure::number_parameters(const Problem::Impl& problem) {
 }
 
 // Whether the blocks of the lowest group given can be the points, and are now.
-bool BlockStructure::follow_groups(const Problem::Impl& problem, const std::vector<std::uint32_t>& uses, std::vector<std::uint8_t>& taken) const {
+bool BlockStructure::follow_groups(const Problem::Impl& problem, const std::vector<std::uint32_t>& uses,
+                                   std::vector<std::uint8_t>& taken) const {
   int lowest = -1, highest = -1;
   for (std::size_t p = 0; p < problem.parameters.size(); ++p) {
     const ParameterBlock& block = problem.parameters[p];
@@ -87,7 +93,9 @@ bool BlockStructure::follow_groups(const Problem::Impl& problem, const std::vect
     highest = std::max(highest, block.group);
   }
   if (lowest == highest) return false;  // no group, or one: nothing is said about an order
-  const auto first = [&](std::uint32_t p) { return uses[p] > 0 && problem.parameters[p].tangent() > 0 && problem.parameters[p].group == lowest; };
+  const auto first = [&](std::uint32_t p) {
+    return uses[p] > 0 && problem.parameters[p].tangent() > 0 && problem.parameters[p].group == lowest;
+  };
   for (std::size_t b = 0; b < problem.functions.size(); ++b) {
     if (takes_part(problem, b) && std::ranges::count_if(problem.parameters_of(b), first) > 1) return false;
   }
@@ -147,14 +155,18 @@ void BlockStructure::choose_points(const Problem::Impl& problem) {
   form_cameras(problem, first, blocks);
 }
 
-// `blocks` of parameter block p from first[p] on: the residual blocks that depend on it, ascending. Parameter blocks with the
-// same residual blocks are one camera. Where a residual block depends on many small ones (a spline's control points), pairs
-// of them are what elimination spends its time on: there most of the residual blocks in common are enough, and a residual
-// block that lacks one of a camera's parameter blocks has zeros in its place.
-void BlockStructure::form_cameras(const Problem::Impl& problem, const std::vector<std::size_t>& first, const std::vector<std::uint32_t>& blocks) {
+// `blocks` of parameter block p from first[p] on: the residual blocks that depend on it, ascending. Parameter
+// blocks with the same residual blocks are one camera. Where a residual block depends on many small ones (a
+// spline's control points), pairs of them are what elimination spends its time on: there most of the residual
+// blocks in common are enough, and a residual block that lacks one of a camera's parameter blocks has zeros
+// in its place.
+void BlockStructure::form_cameras(const Problem::Impl& problem, const std::vector<std::size_t>& first,
+                                  const std::vector<std::uint32_t>& blocks) {
   camera_of.assign(problem.parameters.size(), -1);
   within.assign(problem.parameters.size(), 0);
-  const auto uses_of = [&](std::uint32_t p) { return std::span(blocks).subspan(first[p], first[p + 1] - first[p]); };
+  const auto uses_of = [&](std::uint32_t p) {
+    return std::span(blocks).subspan(first[p], first[p + 1] - first[p]);
+  };
   for (const std::uint32_t p : camera_parameter) {
     const auto size = static_cast<std::uint32_t>(problem.parameters[p].tangent());
     const auto beside = problem.parameters_of(blocks[first[p]]);
@@ -198,13 +210,16 @@ void BlockStructure::order_slots(const Problem::Impl& problem) {
   for (const Key& key : keys) {
     robust = robust || !problem.losses[key.block].is_linear();
     const auto slot = static_cast<std::uint32_t>(residual_block.size());
-    if (key.point == kNone || slot_first.empty() || residual_block.empty() || keys[slot - 1].point != key.point) slot_first.push_back(slot);
+    if (key.point == kNone || slot_first.empty() || residual_block.empty() ||
+        keys[slot - 1].point != key.point)
+      slot_first.push_back(slot);
     residual_block.push_back(key.block);
   }
   slot_first.push_back(static_cast<std::uint32_t>(keys.size()));
   points = slot_first.size() - 1;
   for (std::size_t p = 0; p < points; ++p) {
-    const std::uint32_t size = p < real_points ? static_cast<std::uint32_t>(problem.parameters[point_parameter[p]].tangent()) : 0;
+    const std::uint32_t size =
+        p < real_points ? static_cast<std::uint32_t>(problem.parameters[point_parameter[p]].tangent()) : 0;
     point_size.push_back(size);
     point_offset.push_back(static_cast<std::uint32_t>(point_numbers));
     point_matrix.push_back(matrix_numbers);
@@ -215,8 +230,8 @@ void BlockStructure::order_slots(const Problem::Impl& problem) {
   for (const std::uint32_t block : residual_block) losses.push_back(problem.losses[block]);
 }
 
-// Records: [E | r | F ...] by rows. A block that a manifold or a held place has no part in is evaluated to its
-// place; others to an ambient record behind all others.
+// Records: [E | r | F ...] by rows. A block that a manifold or a held place has no part in is evaluated to
+// its place; others to an ambient record behind all others.
 void BlockStructure::lay_out_records(const Problem::Impl& problem) {
   list.first.assign(1, 0);
   cell_first.assign(1, 0);
@@ -330,7 +345,8 @@ void BlockStructure::find_pairs() {
   pair_first.assign(1, 0);
   for (std::size_t p = 0; p < points; ++p) {
     for (std::uint32_t i = entry_first[p]; i < entry_first[p + 1]; ++i) {
-      for (std::uint32_t j = i; j < entry_first[p + 1]; ++j) pair_block.push_back(number(entry_block[i], entry_block[j]));
+      for (std::uint32_t j = i; j < entry_first[p + 1]; ++j)
+        pair_block.push_back(number(entry_block[i], entry_block[j]));
     }
     pair_first.push_back(pair_block.size());
   }
@@ -358,8 +374,8 @@ void BlockStructure::lay_out_reduced() {
   }
 }
 
-// As many chunks as keep the work of adding them up small beside their own; a power of two, which threads share evenly.
-// (On Ladybug-49 four instead of eight take a tenth less time.)
+// As many chunks as keep the work of adding them up small beside their own; a power of two, which threads
+// share evenly. (On Ladybug-49 four instead of eight take a tenth less time.)
 void BlockStructure::cut_chunks() {
   std::vector<double> work(points);
   double all = 0;
@@ -371,13 +387,16 @@ void BlockStructure::cut_chunks() {
     work[p] = pairs * c * (point_size[p] + 1.0) * c + 40 * slots * c + 100;
     all += work[p];
   }
-  const double least = std::max(kLeastWork, kSumWork * static_cast<double>(implicit ? cameras() * pad : reduced_target_f64.back()));
-  const auto count = std::bit_floor(static_cast<std::size_t>(std::clamp(all / least, 1.0, static_cast<double>(kMostChunks))));
+  const double least = std::max(
+      kLeastWork, kSumWork * static_cast<double>(implicit ? cameras() * pad : reduced_target_f64.back()));
+  const auto count = std::bit_floor(
+      static_cast<std::size_t>(std::clamp(all / least, 1.0, static_cast<double>(kMostChunks))));
   chunk.assign(1, 0);
   double done = 0;
   for (std::uint32_t p = 0; p < points; ++p) {
     done += work[p];
-    if (done * static_cast<double>(count) >= all * static_cast<double>(chunk.size()) && chunk.size() < count) chunk.push_back(p + 1);
+    if (done * static_cast<double>(count) >= all * static_cast<double>(chunk.size()) && chunk.size() < count)
+      chunk.push_back(p + 1);
   }
   if (chunk.back() != points || chunk.size() == 1) chunk.push_back(static_cast<std::uint32_t>(points));
 }
@@ -385,9 +404,11 @@ void BlockStructure::cut_chunks() {
 std::size_t BlockStructure::bytes() const {
   const auto of = [](const auto& v) { return v.capacity() * sizeof(v[0]); };
   return of(point_size) + of(point_offset) + of(slot_first) + of(entry_first) + of(rows) + of(cell_first) +
-         of(cell_entry) + of(cell_column) + of(entry_block) + of(point_matrix) + of(pair_first) + of(pair_block) +
-         of(own_record_) + of(own_stride_) + of(own_column_) + of(list.functions) + of(list.first) + of(list.parameters) + of(list.row) + of(list.record) +
-         of(list.stride) + of(list.column) + of(list.offsets) + of(list.sizes) + of(residual_block) + of(reduced_blocks) + of(reduced_target_f32) + of(reduced_target_f64);
+         of(cell_entry) + of(cell_column) + of(entry_block) + of(point_matrix) + of(pair_first) +
+         of(pair_block) + of(own_record_) + of(own_stride_) + of(own_column_) + of(list.functions) +
+         of(list.first) + of(list.parameters) + of(list.row) + of(list.record) + of(list.stride) +
+         of(list.column) + of(list.offsets) + of(list.sizes) + of(residual_block) + of(reduced_blocks) +
+         of(reduced_target_f32) + of(reduced_target_f64);
 }
 
 }  // namespace nlsq::inline v0

@@ -1,5 +1,6 @@
-// The shape of a problem: which parameter blocks are eliminated first ("points"), which are left ("cameras"), in which
-// order residual blocks lie, where their derivatives go. Depends on what is connected, not on any number.
+// The shape of a problem: which parameter blocks are eliminated first ("points"), which are left ("cameras"),
+// in which order residual blocks lie, where their derivatives go. Depends on what is connected, not on any
+// number.
 #pragma once
 
 #include "blocks/problem_impl.hpp"
@@ -12,26 +13,30 @@
 
 namespace nlsq::inline v0 {
 
-// A residual block whose derivatives are not taken over as they are: its ambient record goes through manifolds.
+// A residual block whose derivatives are not taken over as they are: its ambient record goes through
+// manifolds.
 struct ManifoldRecord {
   std::uint32_t slot = 0;
-  std::uint64_t ambient = 0;         // its record in terms of ambient numbers
+  std::uint64_t ambient = 0;  // its record in terms of ambient numbers
   std::uint32_t ambient_stride = 0;
 };
 
 struct BlockStructure {
-  // For vectors of that many numbers. The problem has no gaps. `known`: list.known says where the problem's last
-  // evaluator has residual blocks.
-  BlockStructure(const Problem::Impl& problem, std::size_t lanes_f32, std::size_t lanes_f64, bool known = false,
-                 StepSolver how = StepSolver::factored, bool factor_if_cheaper = false);
+  // For vectors of that many numbers. The problem has no gaps. `known`: list.known says where the problem's
+  // last evaluator has residual blocks.
+  BlockStructure(const Problem::Impl& problem, std::size_t lanes_f32, std::size_t lanes_f64,
+                 bool known = false, StepSolver how = StepSolver::factored, bool factor_if_cheaper = false);
 
   // Residual blocks in the order of elimination ("slots"): evaluated with this list.
   BlockList list;
-  std::vector<std::uint32_t> residual_block;  // of each slot, in the problem
-  std::vector<Loss> losses;                   // of each slot; empty where all are linear
+  std::vector<std::uint32_t> residual_block;     // of each slot, in the problem
+  std::vector<Loss> losses;                      // of each slot; empty where all are linear
   std::vector<ManifoldRecord> manifold_records;  // ascending by slot
-  // As list.column, in the records that are solved with; nothing is kept twice where no manifold makes them differ.
-  const std::vector<std::int32_t>& local_column() const { return manifold_records.empty() ? list.column : own_column_; }
+  // As list.column, in the records that are solved with; nothing is kept twice where no manifold makes them
+  // differ.
+  const std::vector<std::int32_t>& local_column() const {
+    return manifold_records.empty() ? list.column : own_column_;
+  }
   std::size_t residuals = 0;
   std::size_t record_size = 0;  // numbers in all records, with what is read past the last
 
@@ -39,24 +44,29 @@ struct BlockStructure {
   std::size_t ambient = 0;
   bool groups_followed = false;  // elimination groups that were given decide which blocks are points
   std::vector<std::int32_t> point_of, camera_of;  // by parameter block; -1: not such a one
-  // A point is one parameter block. A camera is several where the same residual blocks depend on them (position and
-  // rotation of a pose), or nearly the same: their tangent numbers side by side.
+  // A point is one parameter block. A camera is several where the same residual blocks depend on them
+  // (position and rotation of a pose), or nearly the same: their tangent numbers side by side.
   std::vector<std::uint32_t> point_parameter, camera_parameter;
   std::vector<std::uint32_t> within;  // by parameter block: its first number in its camera
   std::size_t cameras() const { return block_size.size(); }
-  bool zeros_in_records = false;  // records have places that no derivative is ever written to: J must be zero there
+  bool zeros_in_records =
+      false;  // records have places that no derivative is ever written to: J must be zero there
 
   // What EliminationData points to.
   std::size_t pad = 0, points = 0, real_points = 0;  // points from real_points on have size 0
   std::vector<std::uint32_t> point_size, point_offset, slot_first, entry_first, rows, cell_first, cell_entry,
       cell_column, entry_block, block_size, pair_block;
   std::vector<std::uint64_t> point_matrix, pair_first;
-  const std::vector<std::uint64_t>& record() const { return manifold_records.empty() ? list.record : own_record_; }
-  const std::vector<std::uint32_t>& stride() const { return manifold_records.empty() ? list.stride : own_stride_; }
+  const std::vector<std::uint64_t>& record() const {
+    return manifold_records.empty() ? list.record : own_record_;
+  }
+  const std::vector<std::uint32_t>& stride() const {
+    return manifold_records.empty() ? list.stride : own_stride_;
+  }
   std::size_t point_numbers = 0, matrix_numbers = 0;  // in vectors over the points, in all their matrices
   std::size_t most_entries = 0;                       // scratch: of the point that needs most, entries * e
 
-  std::size_t most_rows = 0;                          // scratch: of the point that has most
+  std::size_t most_rows = 0;  // scratch: of the point that has most
 
   // S is an operator (StepSolver::iterative was asked for, or pays): only its diagonal blocks are below.
   bool implicit = false;
@@ -80,17 +90,19 @@ struct BlockStructure {
     const auto [a, b] = reduced_blocks[reduced_block];
     return {block_size[a], block_size[b], sizeof(T) == sizeof(float) ? lanes_f32 : lanes_f64};
   }
-  std::vector<std::uint32_t> camera_offset;   // in the reduced vector; and its length
+  std::vector<std::uint32_t> camera_offset;  // in the reduced vector; and its length
   std::size_t reduced_size() const { return camera_offset.back(); }
   std::size_t tangent_size() const { return point_numbers + reduced_size(); }
   // Of a parameter block's first number in steps; -1: it is held, or no residual depends on it.
   std::int64_t tangent_offset(std::uint32_t parameter) const {
     if (point_of[parameter] >= 0) return point_offset[static_cast<std::size_t>(point_of[parameter])];
     if (camera_of[parameter] < 0) return -1;
-    return static_cast<std::int64_t>(point_numbers) + camera_offset[static_cast<std::size_t>(camera_of[parameter])] + within[parameter];
+    return static_cast<std::int64_t>(point_numbers) +
+           camera_offset[static_cast<std::size_t>(camera_of[parameter])] + within[parameter];
   }
 
-  // Points [chunk[c], chunk[c + 1]) are summed by themselves; chunks in order. Decided by counts of work alone.
+  // Points [chunk[c], chunk[c + 1]) are summed by themselves; chunks in order. Decided by counts of work
+  // alone.
   std::vector<std::uint32_t> chunk;
 
   // Records in R, sums in T.
@@ -101,8 +113,10 @@ struct BlockStructure {
  private:
   void number_parameters(const Problem::Impl& problem);
   void choose_points(const Problem::Impl& problem);
-  void form_cameras(const Problem::Impl& problem, const std::vector<std::size_t>& first, const std::vector<std::uint32_t>& blocks);
-  bool follow_groups(const Problem::Impl& problem, const std::vector<std::uint32_t>& uses, std::vector<std::uint8_t>& taken) const;
+  void form_cameras(const Problem::Impl& problem, const std::vector<std::size_t>& first,
+                    const std::vector<std::uint32_t>& blocks);
+  bool follow_groups(const Problem::Impl& problem, const std::vector<std::uint32_t>& uses,
+                     std::vector<std::uint8_t>& taken) const;
   void order_slots(const Problem::Impl& problem);
   void lay_out_records(const Problem::Impl& problem);
   void find_entries();

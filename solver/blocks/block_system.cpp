@@ -11,8 +11,10 @@ namespace nlsq::inline v0 {
 namespace {
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-constexpr double kUndamped = 1e-14;      // as little damping as lets a matrix be factored that is singular by nature
-constexpr double kLeastColumn = 1e-16;   // of ‖r‖ for a parameter's own size, or 1: what a column counts for in damping
+constexpr double kUndamped =
+    1e-14;  // as little damping as lets a matrix be factored that is singular by nature
+constexpr double kLeastColumn =
+    1e-16;  // of ‖r‖ for a parameter's own size, or 1: what a column counts for in damping
 constexpr double kShortWay = 0.1;        // of the step, along which its bend is measured
 constexpr double kLeastEta = 1e-4;       // of conjugate gradients for steps
 constexpr double kTightEta = 1e-6;       // and for those that decide
@@ -27,8 +29,8 @@ bool same(std::span<const double> a, std::span<const double> b) { return std::ra
 
 }  // namespace
 
-BlockSystem::BlockSystem(BlockModel& model, const BlockStructure& structure, SchurSolver& solver, const SolverOptions& options,
-                         Gram first)
+BlockSystem::BlockSystem(BlockModel& model, const BlockStructure& structure, SchurSolver& solver,
+                         const SolverOptions& options, Gram first)
     : model_(model), structure_(structure), solver_(solver), options_(options), gram_(first) {
   model_.start_formats(options.policy());
 }
@@ -83,7 +85,8 @@ void BlockSystem::note_widened() {
     const bool overflow = std::isinf(program.error);
     note.event = overflow ? Event::overflow : Event::jacobian_error;
     note.reason = overflow ? fmt::format("f32 derivatives of {} blocks leave its range", program.blocks)
-                           : fmt::format("f32 derivatives of {} blocks are off by {:.1e}", program.blocks, program.error);
+                           : fmt::format("f32 derivatives of {} blocks are off by {:.1e}", program.blocks,
+                                         program.error);
     notes_.push_back(std::move(note));
   }
 }
@@ -160,7 +163,8 @@ double BlockSystem::cost(std::span<const double> x, Format) {
 
 bool BlockSystem::gradient_is_noise(std::span<const double> x, const Recheck&) {
   if (low()) return false;
-  const BlockTerms terms = measure_terms(structure_, model_.problem(), model_.records<double>(), x, at_.model.cost);
+  const BlockTerms terms =
+      measure_terms(structure_, model_.problem(), model_.records<double>(), x, at_.model.cost);
   return block_gradient(solver_, at_.model.cost, terms.gradient_noise).rounding;
 }
 
@@ -170,21 +174,24 @@ void BlockSystem::prepare(std::span<const double> x, const Vector& scale, const 
   const std::vector<double> sizes = tangent_sizes(model_.problem(), structure_, x);
   const double r = kLeastColumn * std::sqrt(2 * at_.model.cost);
   scratch_.resize(scale.size());
-  for (std::size_t j = 0; j < scale.size(); ++j) scratch_[j] = std::max(scale[j], r / std::max(1.0, sizes[j]));
+  for (std::size_t j = 0; j < scale.size(); ++j)
+    scratch_[j] = std::max(scale[j], r / std::max(1.0, sizes[j]));
   scale_ = &scratch_;
   step_lambda_ = -1;
 }
 
 void BlockSystem::set_solve_accuracy(double decrease) {
   if (decrease == 0) {
-    solver_.aim(options_.preconditioner,
-                {.eta = kTightEta, .residual = kTightResidual, .most = kLongRuns * options_.max_linear_iterations});
+    solver_.aim(
+        options_.preconditioner,
+        {.eta = kTightEta, .residual = kTightResidual, .most = kLongRuns * options_.max_linear_iterations});
     step_lambda_ = -1;
     return;
   }
-  // As far as a step is worth it: the last one's decrease of the cost says how near the end is (Eisenstat, Walker, Choosing
-  // the forcing terms in an inexact Newton method, SIAM J. Sci. Comput. 17, 1996).
-  const double eta = std::clamp(std::sqrt(std::max(decrease, 0.0)), std::min(kLeastEta, options_.eta), options_.eta);
+  // As far as a step is worth it: the last one's decrease of the cost says how near the end is (Eisenstat,
+  // Walker, Choosing the forcing terms in an inexact Newton method, SIAM J. Sci. Comput. 17, 1996).
+  const double eta =
+      std::clamp(std::sqrt(std::max(decrease, 0.0)), std::min(kLeastEta, options_.eta), options_.eta);
   solver_.aim(options_.preconditioner, {.eta = eta, .residual = 1, .most = options_.max_linear_iterations});
 }
 
@@ -194,7 +201,8 @@ void BlockSystem::solve_damped(double lambda) {
   if (step_lambda_ == damping) return;
   const auto begin = Clock::now();
   ++facts_.linear_solves;
-  in_format([&]<class R, class T>(R, T) { solver_.solve<R, T>(model_.records<R>(), damping, *scale_, step_); });
+  in_format(
+      [&]<class R, class T>(R, T) { solver_.solve<R, T>(model_.records<R>(), damping, *scale_, step_); });
   step_lambda_ = damping;
   last_solve_seconds_ = seconds_since(begin);
   time_.solve += last_solve_seconds_;
@@ -215,8 +223,8 @@ void BlockSystem::solve(double lambda, Step& out) {
   out.held.clear();
 }
 
-// The longest of the steps of all parameters, each beside the parameter itself, or, as far as xtol goes, beside its standard
-// error with all others known: a step far below that need not be shorter.
+// The longest of the steps of all parameters, each beside the parameter itself, or, as far as xtol goes,
+// beside its standard error with all others known: a step far below that need not be shorter.
 double BlockSystem::undamped_size(const Known& at, std::span<const double> step, double sigma) const {
   constexpr double kSettled = 1e-4;  // of tau
   const std::vector<double> sizes = tangent_sizes(model_.problem(), structure_, at.x);
@@ -232,7 +240,8 @@ double BlockSystem::undamped_size(const Known& at, std::span<const double> step,
   return longest;
 }
 
-// An undamped step costs as much as a damped one, and is asked for where the damped one, whose ν is never larger, is near.
+// An undamped step costs as much as a damped one, and is asked for where the damped one, whose ν is never
+// larger, is near.
 void BlockSystem::first_order(std::span<const double>, double lambda, double near, FirstOrder& out) {
   out.usable = false;
   out.cosine = at_.cosine;
@@ -251,12 +260,15 @@ void BlockSystem::first_order(std::span<const double>, double lambda, double nea
   out.usable = true;
   out.condition = 1;  // not known: what is singular by nature is damped as little as lets it be factored
   out.decrement = step_.decrement;
-  out.decrement_sigma = sigma > 0 ? out.decrement / sigma : out.decrement > 0 ? std::numeric_limits<double>::infinity() : 0;
+  out.decrement_sigma = sigma > 0           ? out.decrement / sigma
+                        : out.decrement > 0 ? std::numeric_limits<double>::infinity()
+                                            : 0;
   out.step_size = undamped_size(at_, step_.step, sigma);
   out.step = step_.step;
 }
 
-// v becomes v + a / 2, a by the second derivative along v (Transtrum, Machta, Sethna, Phys. Rev. E 83, 036701, eqs. 5 to 8).
+// v becomes v + a / 2, a by the second derivative along v (Transtrum, Machta, Sethna, Phys. Rev. E 83,
+// 036701, eqs. 5 to 8).
 double BlockSystem::accelerate(std::span<const double> x, const Vector&, Step& step, double most) {
   const auto begin = Clock::now();
   if (!model_.moved_residuals(x, at_.r, step.step, kShortWay, trial_.r)) return kNaN;
@@ -264,7 +276,8 @@ double BlockSystem::accelerate(std::span<const double> x, const Vector&, Step& s
   const double evaluated = seconds_since(begin);
   double norm = 0;
   in_format([&]<class R, class T>(R, T) {
-    norm = solver_.accelerate<R, T>(model_.records<R>(), step.step, *scale_, 2 / kShortWay, trial_.r, acceleration_);
+    norm = solver_.accelerate<R, T>(model_.records<R>(), step.step, *scale_, 2 / kShortWay, trial_.r,
+                                    acceleration_);
   });
   step.linear_iterations += solver_.iterations();
   linear_iterations_ += solver_.iterations();
@@ -287,7 +300,8 @@ bool BlockSystem::plus(std::span<const double> x, Step& step, Vector& trial, boo
 }
 
 void BlockSystem::measure(std::span<const double>, const Step& step, HealthReport& health) {
-  constexpr double kFinishing = 1e-2, kLittleDamping = 1e-4;  // standard errors from the optimum at which J becomes f64
+  constexpr double kFinishing = 1e-2,
+                   kLittleDamping = 1e-4;  // standard errors from the optimum at which J becomes f64
   health.contraction_known = false;
   health.kappa_lambda = 1;  // no condition number is taken here
   if (!low()) return;

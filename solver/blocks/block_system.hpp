@@ -1,4 +1,5 @@
-// A System of parameter blocks: residuals in f64 always, J in f32 or f64 by residual block, steps by eliminating points.
+// A System of parameter blocks: residuals in f64 always, J in f32 or f64 by residual block, steps by
+// eliminating points.
 #pragma once
 
 #include "blocks/block_judge.hpp"
@@ -19,7 +20,8 @@ class BlockSystem final : public System {
   using Clock = std::chrono::steady_clock;
 
   // `first`: the form of JᵀJ that the solve begins with.
-  BlockSystem(BlockModel& model, const BlockStructure& structure, SchurSolver& solver, const SolverOptions& options, Gram first);
+  BlockSystem(BlockModel& model, const BlockStructure& structure, SchurSolver& solver,
+              const SolverOptions& options, Gram first);
   // Residuals at the start, beside those of the user's own functions. Programs that disagree are not used.
   void begin(std::vector<double>& x);
 
@@ -38,7 +40,9 @@ class BlockSystem final : public System {
   void linearize(std::span<const double> x, const PrecisionPlan& plan) override;
   double cost(std::span<const double> x, Format format) override;
   void column_norms(Vector& out) const override { out = at_.norms; }
-  double scaled_size(std::span<const double> x, std::span<const double> scale) const override { return model_.scaled_size(x, scale); }
+  double scaled_size(std::span<const double> x, std::span<const double> scale) const override {
+    return model_.scaled_size(x, scale);
+  }
   double gradient_cosine(std::span<const double>) override { return at_.cosine; }
   bool gradient_is_noise(std::span<const double> x, const Recheck& rounding) override;
   void prepare(std::span<const double> x, const Vector& scale, const PrecisionPolicy& policy) override;
@@ -129,12 +133,12 @@ class BlockSystem final : public System {
   Gram gram_;
   Known at_, trial_;
   bool known_ = false, derivatives_at_trial_ = false;
-  std::vector<double> records_at_;   // x of the records of J in f32, where those serve sums of another format
+  std::vector<double> records_at_;  // x of the records of J in f32, where those serve sums of another format
   std::vector<double> start_, acceleration_, scratch_, scratch_r_;
-  const Vector* scale_ = nullptr;    // D, of the loop
-  BlockStep step_;                   // the last one solved for,
-  double step_lambda_ = -1;          // with this damping; -1: none
-  bool was_near_ = false;            // undamped facts were asked for at the last point
+  const Vector* scale_ = nullptr;  // D, of the loop
+  BlockStep step_;                 // the last one solved for,
+  double step_lambda_ = -1;        // with this damping; -1: none
+  bool was_near_ = false;          // undamped facts were asked for at the last point
   double last_decrease_ = 1;
   Recheck start_recheck_;
   bool asked_again_ = false, cut_short_ = false;

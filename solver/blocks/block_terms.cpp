@@ -21,7 +21,8 @@ struct SlotColumns {
     for (std::uint32_t k = s.list.first[slot]; k < s.list.first[slot + 1]; ++k) {
       if (s.local_column()[k] < 0) continue;
       const std::uint32_t p = s.list.parameters[k];
-      parts.push_back({static_cast<std::size_t>(s.tangent_offset(p)), static_cast<std::size_t>(s.local_column()[k]),
+      parts.push_back({static_cast<std::size_t>(s.tangent_offset(p)),
+                       static_cast<std::size_t>(s.local_column()[k]),
                        static_cast<std::size_t>(problem.parameters[p].tangent())});
     }
   }
@@ -29,7 +30,8 @@ struct SlotColumns {
 
 }  // namespace
 
-std::vector<double> tangent_sizes(const Problem::Impl& problem, const BlockStructure& structure, std::span<const double> x) {
+std::vector<double> tangent_sizes(const Problem::Impl& problem, const BlockStructure& structure,
+                                  std::span<const double> x) {
   std::vector<double> sizes(structure.tangent_size(), 0.0);
   for (std::uint32_t p = 0; p < problem.parameters.size(); ++p) {
     const ParameterBlock& block = problem.parameters[p];
@@ -39,14 +41,15 @@ std::vector<double> tangent_sizes(const Problem::Impl& problem, const BlockStruc
     double squares = 0;
     for (int i = 0; i < block.size; ++i) squares += numbers[i] * numbers[i];
     for (int j = 0; j < block.tangent(); ++j) {
-      sizes[static_cast<std::size_t>(first + j)] = block.manifold ? std::sqrt(squares) : std::fabs(numbers[j]);
+      sizes[static_cast<std::size_t>(first + j)] =
+          block.manifold ? std::sqrt(squares) : std::fabs(numbers[j]);
     }
   }
   return sizes;
 }
 
-BlockTerms measure_terms(const BlockStructure& s, const Problem::Impl& problem, const double* J, std::span<const double> x,
-                         double cost) {
+BlockTerms measure_terms(const BlockStructure& s, const Problem::Impl& problem, const double* J,
+                         std::span<const double> x, double cost) {
   const std::vector<double> sizes = tangent_sizes(problem, s, x);
   BlockTerms out;
   out.gradient_noise.assign(sizes.size(), 0.0);
@@ -63,7 +66,8 @@ BlockTerms measure_terms(const BlockStructure& s, const Problem::Impl& problem, 
         double terms = residual;
         double first_order = 0;
         for (const auto& part : columns.parts) {
-          for (std::size_t c = 0; c < part.count; ++c) first_order += std::fabs(row[part.column + c]) * sizes[part.tangent + c];
+          for (std::size_t c = 0; c < part.count; ++c)
+            first_order += std::fabs(row[part.column + c]) * sizes[part.tangent + c];
         }
         terms = std::max(terms, first_order);
         magnitude_squares += terms * terms;
@@ -79,11 +83,14 @@ BlockTerms measure_terms(const BlockStructure& s, const Problem::Impl& problem, 
       }
     }
   }
-  // A few roundings in each residual, and chains of some tens of additions over products (as in certificate.cpp).
+  // A few roundings in each residual, and chains of some tens of additions over products (as in
+  // certificate.cpp).
   const double r = std::sqrt(2 * cost);
-  for (std::size_t j = 0; j < sizes.size(); ++j) out.gradient_noise[j] = kU * (4 * out.gradient_noise[j] + 32 * std::sqrt(squares[j]) * r);
+  for (std::size_t j = 0; j < sizes.size(); ++j)
+    out.gradient_noise[j] = kU * (4 * out.gradient_noise[j] + 32 * std::sqrt(squares[j]) * r);
   out.magnitude = std::sqrt(magnitude_squares);
-  out.cost_noise = kU * (8 * cost + 4 * products / std::sqrt(std::max<double>(1, static_cast<double>(s.residuals))));
+  out.cost_noise =
+      kU * (8 * cost + 4 * products / std::sqrt(std::max<double>(1, static_cast<double>(s.residuals))));
   return out;
 }
 

@@ -21,7 +21,8 @@ class Subset final : public Manifold {
   Subset(int size, const std::vector<int>& held) : size_(checked_size(size)) {
     for (const int place : held) {
       if (place < 0 || place >= size) {
-        throw ValidationError("subset_manifold: place " + std::to_string(place) + " is not one of " + std::to_string(size));
+        throw ValidationError("subset_manifold: place " + std::to_string(place) + " is not one of " +
+                              std::to_string(size));
       }
     }
     for (int i = 0; i < size; ++i) {
@@ -36,7 +37,8 @@ class Subset final : public Manifold {
   }
   void plus_jacobian(const double*, double* J) const override {
     std::fill_n(J, static_cast<std::size_t>(size_) * free_.size(), 0.0);
-    for (std::size_t k = 0; k < free_.size(); ++k) J[static_cast<std::size_t>(free_[k]) * free_.size() + k] = 1;
+    for (std::size_t k = 0; k < free_.size(); ++k)
+      J[static_cast<std::size_t>(free_[k]) * free_.size() + k] = 1;
   }
 
  private:
@@ -75,8 +77,9 @@ class Quaternion final : public Manifold {
   }
 };
 
-// B, n x (n - 1) by rows: `scale` times an orthonormal basis of what is orthogonal to x. Columns of the Householder
-// reflection that takes x to its last axis: v = x + sign |x| e_last, H = I - 2 v vᵀ / vᵀv, columns 0 ... n-2 of H.
+// B, n x (n - 1) by rows: `scale` times an orthonormal basis of what is orthogonal to x. Columns of the
+// Householder reflection that takes x to its last axis: v = x + sign |x| e_last, H = I - 2 v vᵀ / vᵀv,
+// columns 0 ... n-2 of H.
 void orthogonal_basis(const double* x, std::size_t n, double scale, double* B) {
   double squared = 0;
   for (std::size_t i = 0; i < n; ++i) squared += x[i] * x[i];
@@ -197,7 +200,8 @@ class Product final : public Manifold {
       const auto a = static_cast<std::size_t>(part->ambient()), t = static_cast<std::size_t>(part->tangent());
       own.resize(a * t);
       part->plus_jacobian(x + row, own.data());
-      for (std::size_t i = 0; i < a; ++i) std::copy_n(own.data() + i * t, t, J + (row + i) * columns + column);
+      for (std::size_t i = 0; i < a; ++i)
+        std::copy_n(own.data() + i * t, t, J + (row + i) * columns + column);
       row += a, column += t;
     }
   }
@@ -209,12 +213,16 @@ class Product final : public Manifold {
 
 }  // namespace
 
-ManifoldPtr subset_manifold(int size, const std::vector<int>& held) { return std::make_shared<Subset>(size, held); }
+ManifoldPtr subset_manifold(int size, const std::vector<int>& held) {
+  return std::make_shared<Subset>(size, held);
+}
 ManifoldPtr quaternion_manifold() { return std::make_shared<Quaternion<0, 1>>(); }
 ManifoldPtr eigen_quaternion_manifold() { return std::make_shared<Quaternion<3, 0>>(); }
 ManifoldPtr sphere_manifold(int size) { return std::make_shared<Sphere>(size); }
 ManifoldPtr line_manifold(int size) { return std::make_shared<Line>(size); }
 ManifoldPtr euclidean_manifold(int size) { return std::make_shared<Subset>(size, std::vector<int>{}); }
-ManifoldPtr product_manifold(std::vector<ManifoldPtr> parts) { return std::make_shared<Product>(std::move(parts)); }
+ManifoldPtr product_manifold(std::vector<ManifoldPtr> parts) {
+  return std::make_shared<Product>(std::move(parts));
+}
 
 }  // namespace nlsq::inline v0

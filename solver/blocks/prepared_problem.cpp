@@ -11,29 +11,36 @@ constexpr std::size_t kMostKept = std::size_t{256} << 20;  // bytes
 
 bool factor_if_cheaper(const ProblemControl* control) { return control && control->factor_if_cheaper; }
 
-BlockStructure structure_of(const Problem::Impl& problem, bool known, StepSolver how, const ProblemControl* control) {
-  BlockStructure made(problem, block_kernels().lanes_f32, block_kernels().lanes_f64, known, how, factor_if_cheaper(control));
-  if (made.tangent_size() == 0) throw ValidationError("solve: no residual block depends on a parameter block that is free");
+BlockStructure structure_of(const Problem::Impl& problem, bool known, StepSolver how,
+                            const ProblemControl* control) {
+  BlockStructure made(problem, block_kernels().lanes_f32, block_kernels().lanes_f64, known, how,
+                      factor_if_cheaper(control));
+  if (made.tangent_size() == 0)
+    throw ValidationError("solve: no residual block depends on a parameter block that is free");
   return made;
 }
 
 }  // namespace
 
-PreparedProblem::PreparedProblem(const Problem::Impl& problem, std::span<const double> x, const Parallelism& parallelism,
-                                 StepSolver how, const ProblemControl* control, PreparedProblem* earlier)
+PreparedProblem::PreparedProblem(const Problem::Impl& problem, std::span<const double> x,
+                                 const Parallelism& parallelism, StepSolver how,
+                                 const ProblemControl* control, PreparedProblem* earlier)
     : structure(structure_of(problem, earlier != nullptr, how, control)),
       model(problem, structure, x, parallelism, control, earlier ? &earlier->model : nullptr),
       solver(structure, parallelism, earlier ? &earlier->solver : nullptr), shape(problem.shape) {}
 
 std::vector<double> numbers_of(const Problem::Impl& problem) {
   std::vector<double> x;
-  for (const ParameterBlock& block : problem.parameters) x.insert(x.end(), block.data, block.data + block.size);
+  for (const ParameterBlock& block : problem.parameters)
+    x.insert(x.end(), block.data, block.data + block.size);
   return x;
 }
 
-std::shared_ptr<PreparedProblem> take_prepared(Problem::Impl& problem, std::span<const double> x, const Parallelism& parallelism,
-                                               StepSolver how, const ProblemControl* control) {
-  // Taken out while it is used: what throws leaves nothing behind, and a solve inside a callback makes its own.
+std::shared_ptr<PreparedProblem> take_prepared(Problem::Impl& problem, std::span<const double> x,
+                                               const Parallelism& parallelism, StepSolver how,
+                                               const ProblemControl* control) {
+  // Taken out while it is used: what throws leaves nothing behind, and a solve inside a callback makes its
+  // own.
   const std::shared_ptr<PreparedProblem> earlier = std::move(problem.prepared);
   problem.prepared = nullptr;
   if (earlier && earlier->shape == problem.shape &&
@@ -60,7 +67,8 @@ void keep_prepared(Problem::Impl& problem, std::shared_ptr<PreparedProblem> prep
   if (prepared->bytes() > kMostKept || prepared->shape != problem.shape) return;
   problem.traced.assign(problem.functions.size(), BlockPlace());
   const std::vector<BlockPlace> places = prepared->model.evaluator().places();
-  for (std::size_t slot = 0; slot < places.size(); ++slot) problem.traced[prepared->structure.residual_block[slot]] = places[slot];
+  for (std::size_t slot = 0; slot < places.size(); ++slot)
+    problem.traced[prepared->structure.residual_block[slot]] = places[slot];
   prepared->model.end();
   problem.prepared = std::move(prepared);
 }

@@ -1,5 +1,5 @@
-// What a solve of a problem works with: structure, programs, buffers. Kept by the problem for its next solve: used as it
-// is where nothing was added or removed since, else drawn upon.
+// What a solve of a problem works with: structure, programs, buffers. Kept by the problem for its next solve:
+// used as it is where nothing was added or removed since, else drawn upon.
 #pragma once
 
 #include "blocks/block_model.hpp"
@@ -10,10 +10,10 @@
 namespace nlsq::inline v0 {
 
 struct PreparedProblem {
-  // `earlier`, of a shape that the problem had, may be null; else it is used up. What a user's function throws
-  // passes through.
-  PreparedProblem(const Problem::Impl& problem, std::span<const double> x, const Parallelism& parallelism, StepSolver how,
-                  const ProblemControl* control, PreparedProblem* earlier);
+  // `earlier`, of a shape that the problem had, may be null; else it is used up. What a user's function
+  // throws passes through.
+  PreparedProblem(const Problem::Impl& problem, std::span<const double> x, const Parallelism& parallelism,
+                  StepSolver how, const ProblemControl* control, PreparedProblem* earlier);
 
   BlockStructure structure;
   BlockModel model;
@@ -27,8 +27,9 @@ struct PreparedProblem {
 std::vector<double> numbers_of(const Problem::Impl& problem);
 
 // Takes the problem's own, or makes one. `problem` has no gaps.
-std::shared_ptr<PreparedProblem> take_prepared(Problem::Impl& problem, std::span<const double> x, const Parallelism& parallelism,
-                                               StepSolver how, const ProblemControl* control);
+std::shared_ptr<PreparedProblem> take_prepared(Problem::Impl& problem, std::span<const double> x,
+                                               const Parallelism& parallelism, StepSolver how,
+                                               const ProblemControl* control);
 // Back to the problem, unless it is so large that memory is worth more than the time it saves.
 void keep_prepared(Problem::Impl& problem, std::shared_ptr<PreparedProblem> prepared);
 

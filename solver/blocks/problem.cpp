@@ -28,13 +28,15 @@ std::uint32_t enter(Problem::Impl& impl, double* data, int size) {
   if (place != impl.by_address.end()) {
     const int before = impl.parameters[place->second].size;
     if (size != 0 && size != before) {
-      throw ValidationError("a parameter block has " + std::to_string(before) + " numbers, and is now given with " + std::to_string(size));
+      throw ValidationError("a parameter block has " + std::to_string(before) +
+                            " numbers, and is now given with " + std::to_string(size));
     }
     return place->second;
   }
   if (size <= 0) {
-    throw ValidationError("a parameter block is given as a plain pointer before its size is known: call "
-                          "add_parameter_block(pointer, size) first, or pass an array or a vector");
+    throw ValidationError(
+        "a parameter block is given as a plain pointer before its size is known: call "
+        "add_parameter_block(pointer, size) first, or pass an array or a vector");
   }
   const auto number = static_cast<std::uint32_t>(impl.parameters.size());
   impl.parameters.push_back({.data = data, .size = size});
@@ -44,7 +46,8 @@ std::uint32_t enter(Problem::Impl& impl, double* data, int size) {
 }
 
 std::size_t place_of(const Problem::Impl& impl, ResidualBlockId id, const char* what) {
-  const auto place = std::ranges::lower_bound(impl.serial, id.index);  // they stay in the order they were added
+  const auto place =
+      std::ranges::lower_bound(impl.serial, id.index);  // they stay in the order they were added
   const auto block = static_cast<std::size_t>(place - impl.serial.begin());
   if (place == impl.serial.end() || *place != id.index || !impl.alive(block)) {
     throw ValidationError(std::string(what) + ": there is no residual block " + std::to_string(id.index));
@@ -54,13 +57,15 @@ std::size_t place_of(const Problem::Impl& impl, ResidualBlockId id, const char* 
 
 void check_manifold(const ParameterBlock& block, const ManifoldPtr& manifold) {
   if (manifold && manifold->ambient() != block.size) {
-    throw ValidationError("a manifold of " + std::to_string(manifold->ambient()) + " numbers on a parameter block of " + std::to_string(block.size));
+    throw ValidationError("a manifold of " + std::to_string(manifold->ambient()) +
+                          " numbers on a parameter block of " + std::to_string(block.size));
   }
 }
 
 void check_bound(const ParameterBlock& block, int index, double bound) {
   if (index < 0 || index >= block.size) {
-    throw ValidationError("a bound for number " + std::to_string(index) + " of a parameter block of " + std::to_string(block.size));
+    throw ValidationError("a bound for number " + std::to_string(index) + " of a parameter block of " +
+                          std::to_string(block.size));
   }
   if (std::isnan(bound)) throw ValidationError("a bound is NaN");
 }
@@ -73,7 +78,8 @@ Problem::Problem(Problem&&) noexcept = default;
 Problem& Problem::operator=(Problem&&) noexcept = default;
 
 void Problem::add_parameter_block(double* block, int size, ManifoldPtr manifold) {
-  if (size <= 0) throw ValidationError("a parameter block has at least one number, not " + std::to_string(size));
+  if (size <= 0)
+    throw ValidationError("a parameter block has at least one number, not " + std::to_string(size));
   ParameterBlock& entered = impl_->parameters[enter(*impl_, block, size)];
   check_manifold(entered, manifold);
   if (!manifold) return;
@@ -115,19 +121,25 @@ void Problem::set_upper_bound(double* block, int index, double bound) {
   entered.upper[static_cast<std::size_t>(index)] = bound;
 }
 void Problem::set_elimination_group(double* block, int group) {
-  if (group < 0) throw ValidationError("set_elimination_group: a group is 0 or more, not " + std::to_string(group));
-  if (std::exchange(impl_->parameters[known(*impl_, block, "set_elimination_group")].group, group) != group) ++impl_->shape;
+  if (group < 0)
+    throw ValidationError("set_elimination_group: a group is 0 or more, not " + std::to_string(group));
+  if (std::exchange(impl_->parameters[known(*impl_, block, "set_elimination_group")].group, group) != group)
+    ++impl_->shape;
 }
 
-ResidualBlockId Problem::add(std::shared_ptr<const BlockFunction> function, const Loss& loss, std::span<const BlockRef> blocks) {
+ResidualBlockId Problem::add(std::shared_ptr<const BlockFunction> function, const Loss& loss,
+                             std::span<const BlockRef> blocks) {
   if (!function) throw ValidationError("add_residual_block: the function is missing");
   if (function->residuals() <= 0) throw ValidationError("a residual block has at least one residual");
-  if (loss.is_counts()) throw ValidationError("loss poisson: a residual block has no counts; it is of curve_fit, where y are counts");
+  if (loss.is_counts())
+    throw ValidationError(
+        "loss poisson: a residual block has no counts; it is of curve_fit, where y are counts");
   if (blocks.empty()) throw ValidationError("a residual block depends on at least one parameter block");
   for (std::size_t i = 0; i < blocks.size(); ++i) {
     for (std::size_t j = 0; j < i; ++j) {
       if (blocks[i].data == blocks[j].data) {
-        throw ValidationError("parameter blocks " + std::to_string(j) + " and " + std::to_string(i) + " of a residual block are the same");
+        throw ValidationError("parameter blocks " + std::to_string(j) + " and " + std::to_string(i) +
+                              " of a residual block are the same");
       }
     }
   }
@@ -278,7 +290,8 @@ ProblemEvaluation Problem::evaluate() const {
     const std::size_t first = out.residuals.size();
     out.residuals.resize(first + static_cast<std::size_t>(function.residuals()));
     const std::span r = std::span(out.residuals).subspan(first);
-    if (!function.value(pointers.data(), r.data())) std::ranges::fill(r, std::numeric_limits<double>::quiet_NaN());
+    if (!function.value(pointers.data(), r.data()))
+      std::ranges::fill(r, std::numeric_limits<double>::quiet_NaN());
     double squares = 0;
     for (const double v : r) squares += v * v;
     out.cost += 0.5 * impl_->losses[b](squares).rho;

@@ -1,8 +1,8 @@
 // What a Problem holds.
 #pragma once
 
-#include "blocks/block_evaluator.hpp"
 #include <nlsq/problem.hpp>
+#include "blocks/block_evaluator.hpp"
 
 #include <algorithm>
 #include <limits>
@@ -18,7 +18,7 @@ struct ParameterBlock {
   ManifoldPtr manifold = nullptr;  // null: a plain vector
   bool constant = false;
   bool removed = false;
-  int group = -1;  // of elimination; -1: none given
+  int group = -1;                              // of elimination; -1: none given
   std::vector<double> lower = {}, upper = {};  // by number; empty: no bounds
 
   bool bounded() const { return !lower.empty(); }
@@ -36,14 +36,15 @@ struct Problem::Impl {
   std::vector<ParameterBlock> parameters;
   std::unordered_map<const double*, std::uint32_t> by_address;
 
-  // Residual blocks; a removed one has no function, one of a removed parameter block is none any more either. Block b has parameters [first[b], first[b] + count[b]) of `uses`.
+  // Residual blocks; a removed one has no function, one of a removed parameter block is none any more either.
+  // Block b has parameters [first[b], first[b] + count[b]) of `uses`.
   std::vector<std::shared_ptr<const BlockFunction>> functions;
   std::vector<Loss> losses;
   std::vector<std::size_t> first;
   std::vector<std::uint32_t> count;
   std::vector<std::uint32_t> uses;
-  std::vector<std::uint64_t> serial;  // which each is of all that were ever added
-  std::vector<std::uint32_t> component;     // of each: 0, or its name's place in `component_names` and 1
+  std::vector<std::uint64_t> serial;     // which each is of all that were ever added
+  std::vector<std::uint32_t> component;  // of each: 0, or its name's place in `component_names` and 1
   std::vector<std::string> component_names;
   std::uint64_t added = 0;
 
@@ -54,12 +55,16 @@ struct Problem::Impl {
   std::vector<BlockPlace> traced;
 
   bool alive(std::size_t block) const {
-    return functions[block] && (!gaps || std::ranges::none_of(parameters_of(block), [this](std::uint32_t p) { return parameters[p].removed; }));
+    return functions[block] && (!gaps || std::ranges::none_of(parameters_of(block), [this](std::uint32_t p) {
+             return parameters[p].removed;
+           }));
   }
   void close_gaps();
   void move_up();
   void forget_names();
-  bool has_components() const { return std::ranges::any_of(component, [](std::uint32_t c) { return c > 0; }); }
+  bool has_components() const {
+    return std::ranges::any_of(component, [](std::uint32_t c) { return c > 0; });
+  }
 
   std::span<const std::uint32_t> parameters_of(std::size_t block) const {
     return std::span(uses).subspan(first[block], count[block]);

@@ -1,8 +1,8 @@
 // A block problem from its parameter blocks to the summary.
 #include "blocks/block_observer.hpp"
-#include "support/fp_environment.hpp"
-#include "minimizer/minimizer.hpp"
 #include "blocks/prepared_problem.hpp"
+#include "minimizer/minimizer.hpp"
+#include "support/fp_environment.hpp"
 
 #include <nlsq/error.hpp>
 
@@ -30,30 +30,39 @@ Gram first_gram(const BlockStructure& structure, const BlockModel& model, const 
 
 void describe(Summary& summary, const BlockEvaluator& evaluator) {
   const BlockCounts counts = evaluator.counts();
-  const std::pair<std::size_t, const char*> ways[] = {
-      {counts.traced, "graph"}, {counts.dual, "dual"}, {counts.own, "derivatives"}, {counts.differences, "finite differences"}};
+  const std::pair<std::size_t, const char*> ways[] = {{counts.traced, "graph"},
+                                                      {counts.dual, "dual"},
+                                                      {counts.own, "derivatives"},
+                                                      {counts.differences, "finite differences"}};
   for (const auto& [count, way] : ways) {
     if (count == 0) continue;
     summary.evaluator += fmt::format("{}{}", summary.evaluator.empty() ? "" : " + ", way);
-    summary.evaluator_note += fmt::format("{}{}: {} blocks", summary.evaluator_note.empty() ? "" : ", ", way, count);
+    summary.evaluator_note +=
+        fmt::format("{}{}: {} blocks", summary.evaluator_note.empty() ? "" : ", ", way, count);
   }
   summary.evaluator_note += fmt::format("; {} programs", evaluator.programs());
   if (!evaluator.note().empty()) summary.evaluator_note += "; not recorded: " + evaluator.note();
   summary.kernel = kernels().name;
 }
 
-// Names in a policy that no residual block has, and formats that they cannot have: J is one array, and its products one sum.
+// Names in a policy that no residual block has, and formats that they cannot have: J is one array, and its
+// products one sum.
 void check_components(const Problem::Impl& problem, const PrecisionPolicy& policy) {
   std::vector<std::string> names;
   for (std::uint32_t c = 0; c < problem.component_names.size(); ++c) {
-    if (std::ranges::find(problem.component, c + 1) != problem.component.end()) names.push_back(problem.component_names[c]);
+    if (std::ranges::find(problem.component, c + 1) != problem.component.end())
+      names.push_back(problem.component_names[c]);
   }
   std::vector<std::string> wrong;
   for (const Violation& v : policy.unknown_components(names)) wrong.push_back(v.message());
   for (const ComponentFormats& c : policy.components) {
     if (!c.change.jacobian && !c.change.gram) continue;
-    wrong.push_back(fmt::format("{}: of a Problem's component residual alone may be given; J and its sums have one format for all, as in {}",
-                                c.name, c.change.jacobian ? fmt::format("jacobian={}", name(*c.change.jacobian)) : fmt::format("gram={}", name(*c.change.gram))));
+    wrong.push_back(
+        fmt::format("{}: of a Problem's component residual alone may be given; J and its sums have one "
+                    "format for all, as in {}",
+                    c.name,
+                    c.change.jacobian ? fmt::format("jacobian={}", name(*c.change.jacobian))
+                                      : fmt::format("gram={}", name(*c.change.gram))));
   }
   if (!wrong.empty()) throw ValidationError(std::move(wrong));
 }
@@ -63,34 +72,44 @@ std::string message_of(const Summary& summary, const BlockSystem& system, const 
   const Certificate& c = summary.certificate;
   std::string text;
   switch (summary.termination) {
-    case Termination::failure: return "the residuals or their derivatives are not finite at the start; the parameters are unchanged";
+    case Termination::failure:
+      return "the residuals or their derivatives are not finite at the start; the parameters are unchanged";
     case Termination::converged:
       text = fmt::format("{} by {}; the parameters are the optimum found", name(c.verdict), c.governed_by);
       break;
     case Termination::tolerance:
-      text = fmt::format("{}; first order is not certified: {:.1e} standard errors from the optimum by the linear model; "
-                         "the parameters are the best point",
-                         stopped_by, c.decrement_sigma);
+      text = fmt::format(
+          "{}; first order is not certified: {:.1e} standard errors from the optimum by the linear model; "
+          "the parameters are the best point",
+          stopped_by, c.decrement_sigma);
       break;
     default:
-      text = fmt::format("{}: first order is not certified; the parameters are the best point", name(summary.termination));
+      text = fmt::format("{}: first order is not certified; the parameters are the best point",
+                         name(summary.termination));
   }
   if (c.passed && c.verdict == Verdict::rank_deficient) {
-    text += fmt::format("; the data determine {} of {} directions", c.rank, system.parameters() - system.fixed());
+    text +=
+        fmt::format("; the data determine {} of {} directions", c.rank, system.parameters() - system.fixed());
   }
   if (!c.passed && !system.doubt().empty()) text += "; " + system.doubt();
   if (c.wrong_column >= 0) {
-    text = fmt::format("derivatives that a residual function gives disagree with differences of its residuals: by number {} of the "
-                       "steps they are off by {:.1e} of their size. Nothing is certified; correct them. {}",
-                       c.wrong_column, c.jacobian_difference, text);
+    text = fmt::format(
+        "derivatives that a residual function gives disagree with differences of its residuals: by number {} "
+        "of the "
+        "steps they are off by {:.1e} of their size. Nothing is certified; correct them. {}",
+        c.wrong_column, c.jacobian_difference, text);
   } else if (!c.recheck_passed) {
-    text = "the residual functions do not repeat: called again they give other residuals than during the solve; " + text;
+    text =
+        "the residual functions do not repeat: called again they give other residuals than during the "
+        "solve; " +
+        text;
   }
   if (system.fixed() > 0) text += fmt::format("; {} numbers are at their bounds", system.fixed());
   return text;
 }
 
-void tell(const ProblemControl* control, const BlockSystem& system, const PreparedProblem& prepared, bool tolerance_met) {
+void tell(const ProblemControl* control, const BlockSystem& system, const PreparedProblem& prepared,
+          bool tolerance_met) {
   if (!control || !control->facts) return;
   BlockSolveFacts facts = system.facts();
   facts.eliminated_blocks = prepared.structure.real_points;
@@ -104,8 +123,8 @@ void tell(const ProblemControl* control, const BlockSystem& system, const Prepar
 }
 
 // One run of the loop. x becomes the point it ended at.
-Summary minimize(PreparedProblem& prepared, const SolverOptions& options, const ProblemControl* control, std::vector<double>& x,
-                 BlockSystem::Clock::time_point begin) {
+Summary minimize(PreparedProblem& prepared, const SolverOptions& options, const ProblemControl* control,
+                 std::vector<double>& x, BlockSystem::Clock::time_point begin) {
   auto& [structure, model, solver, shape] = prepared;
   BlockSystem system(model, structure, solver, options, first_gram(structure, model, options));
   system.begin(x);
@@ -113,11 +132,14 @@ Summary minimize(PreparedProblem& prepared, const SolverOptions& options, const 
   if (control) observer.emplace(*control, system, model, structure, begin);
   Minimizer minimizer;
   MinimizerResult out;
-  minimizer.run(system, {.options = options, .x0 = x, .begin = begin, .observer = observer ? &*observer : nullptr}, out);
+  minimizer.run(system,
+                {.options = options, .x0 = x, .begin = begin, .observer = observer ? &*observer : nullptr},
+                out);
   Summary summary = std::move(out.summary);
   if (summary.termination != Termination::failure) x = out.x;
   // What conjugate gradients leave open is no more than a tolerance that was met.
-  if (summary.certificate.passed && summary.certificate.verdict == Verdict::tolerance) summary.termination = Termination::converged;
+  if (summary.certificate.passed && summary.certificate.verdict == Verdict::tolerance)
+    summary.termination = Termination::converged;
   summary.message = message_of(summary, system, out.stopped_by);
   const double certify = summary.time.certify;
   summary.time = system.time();
@@ -132,8 +154,8 @@ Summary minimize(PreparedProblem& prepared, const SolverOptions& options, const 
   return summary;
 }
 
-Summary attempt(PreparedProblem& prepared, const SolverOptions& options, const ProblemControl* control, std::vector<double>& x,
-                BlockSystem::Clock::time_point begin) {
+Summary attempt(PreparedProblem& prepared, const SolverOptions& options, const ProblemControl* control,
+                std::vector<double>& x, BlockSystem::Clock::time_point begin) {
   BlockModel& model = prepared.model;
   const std::vector<double> x0 = x;
   const auto run = [&] {
@@ -161,8 +183,10 @@ Summary attempt(PreparedProblem& prepared, const SolverOptions& options, const P
 Summary solve_blocks(Problem& problem, const SolverOptions& options, const ProblemControl* control) {
   const FpEnvironment environment;
   const auto begin = BlockSystem::Clock::now();
-  if (auto violations = options.violations(); !violations.empty()) throw ValidationError(std::move(violations));
-  if (options.algorithm == Algorithm::dogleg) throw ValidationError("algorithm dogleg is of curve_fit and least_squares: leave it out for a Problem");
+  if (auto violations = options.violations(); !violations.empty())
+    throw ValidationError(std::move(violations));
+  if (options.algorithm == Algorithm::dogleg)
+    throw ValidationError("algorithm dogleg is of curve_fit and least_squares: leave it out for a Problem");
   if (options.nonmonotonic_steps > 0) {
     throw ValidationError("nonmonotonic_steps is of curve_fit and least_squares: leave it out for a Problem");
   }
@@ -189,7 +213,9 @@ Summary solve_blocks(Problem& problem, const SolverOptions& options, const Probl
 
 }  // namespace
 
-Summary solve(Problem& problem, const SolverOptions& options) { return solve_blocks(problem, options, nullptr); }
+Summary solve(Problem& problem, const SolverOptions& options) {
+  return solve_blocks(problem, options, nullptr);
+}
 Summary solve(Problem& problem, const SolverOptions& options, const ProblemControl& control) {
   return solve_blocks(problem, options, &control);
 }

@@ -17,13 +17,18 @@ SolverOptions solver_options(const ceres::Solver::Options& options) {
   out.threads = options.num_threads;
   out.max_iterations = options.max_num_iterations;
   // Ceres's default of 10⁹ seconds is no limit; a limit of 0 ends before the first step.
-  out.max_seconds = options.max_solver_time_in_seconds >= 1e9 ? 0 : std::max(options.max_solver_time_in_seconds, 1e-9);
+  out.max_seconds =
+      options.max_solver_time_in_seconds >= 1e9 ? 0 : std::max(options.max_solver_time_in_seconds, 1e-9);
   out.initial_lambda = 1 / options.initial_trust_region_radius;
-  // Whoever names a direct solver other than the default gets one; dense or sparse is decided by the structure. An iterative
-  // solver that is named serves unless a factor takes fewer operations (problem_control).
+  // Whoever names a direct solver other than the default gets one; dense or sparse is decided by the
+  // structure. An iterative solver that is named serves unless a factor takes fewer operations
+  // (problem_control).
   const bool named = options.linear_solver_type != ceres::Solver::Options().linear_solver_type;
-  out.step_solver = iterative(options) ? StepSolver::iterative : named ? StepSolver::factored : StepSolver::automatic;
-  out.preconditioner = options.preconditioner_type == ceres::JACOBI ? Preconditioner::jacobi : Preconditioner::schur_jacobi;
+  out.step_solver = iterative(options) ? StepSolver::iterative
+                    : named            ? StepSolver::factored
+                                       : StepSolver::automatic;
+  out.preconditioner =
+      options.preconditioner_type == ceres::JACOBI ? Preconditioner::jacobi : Preconditioner::schur_jacobi;
   out.eta = std::clamp(options.eta, 1e-15, 1 - 1e-15);
   out.max_linear_iterations = std::max(options.max_linear_solver_iterations, 1);
   return out;
@@ -47,11 +52,14 @@ std::string without_counterpart(const ceres::Solver::Options& options) {
     if (differs) list += fmt::format("{}{}", list.empty() ? "" : ", ", text);
   };
   report(options.minimizer_type != ceres::TRUST_REGION, "minimizer_type (Levenberg-Marquardt served)");
-  report(options.trust_region_strategy_type != ceres::LEVENBERG_MARQUARDT, "trust_region_strategy_type (Levenberg-Marquardt served)");
+  report(options.trust_region_strategy_type != ceres::LEVENBERG_MARQUARDT,
+         "trust_region_strategy_type (Levenberg-Marquardt served)");
   if (iterative(options)) {
-    const bool served = options.preconditioner_type == ceres::JACOBI || options.preconditioner_type == ceres::SCHUR_JACOBI;
+    const bool served =
+        options.preconditioner_type == ceres::JACOBI || options.preconditioner_type == ceres::SCHUR_JACOBI;
     report(!served, "preconditioner_type (SCHUR_JACOBI served)");
-    report(options.min_linear_solver_iterations != usual.min_linear_solver_iterations, "min_linear_solver_iterations");
+    report(options.min_linear_solver_iterations != usual.min_linear_solver_iterations,
+           "min_linear_solver_iterations");
   }
 #define NLSQ_REPORT(name) report(options.name != usual.name, #name)
   NLSQ_REPORT(use_nonmonotonic_steps);
@@ -64,14 +72,17 @@ std::string without_counterpart(const ceres::Solver::Options& options) {
   NLSQ_REPORT(sparse_linear_algebra_library_type);
   NLSQ_REPORT(use_explicit_schur_complement);
   NLSQ_REPORT(dynamic_sparsity);
-  report(options.use_mixed_precision_solves, "use_mixed_precision_solves (nlsq's own precision policy served)");
+  report(options.use_mixed_precision_solves,
+         "use_mixed_precision_solves (nlsq's own precision policy served)");
   NLSQ_REPORT(max_num_refinement_iterations);
   NLSQ_REPORT(use_inner_iterations);
-  report(!options.trust_region_minimizer_iterations_to_dump.empty(), "trust_region_minimizer_iterations_to_dump");
+  report(!options.trust_region_minimizer_iterations_to_dump.empty(),
+         "trust_region_minimizer_iterations_to_dump");
   report(options.check_gradients && options.gradient_check_numeric_derivative_relative_step_size !=
                                         usual.gradient_check_numeric_derivative_relative_step_size,
          "gradient_check_numeric_derivative_relative_step_size (differences are extrapolated)");
-  report(!options.residual_blocks_for_subset_preconditioner.empty(), "residual_blocks_for_subset_preconditioner");
+  report(!options.residual_blocks_for_subset_preconditioner.empty(),
+         "residual_blocks_for_subset_preconditioner");
 #if CERES_VERSION_MAJOR == 2 && CERES_VERSION_MINOR < 2
   NLSQ_REPORT(use_postordering);
 #else

@@ -16,7 +16,9 @@ class CostBlock final : public BlockFunction {
   CostBlock(const ceres::CostFunction* function, const RecordableCostFunction* recordable)
       : BlockFunction(function->num_residuals()), function_(function), recordable_(recordable) {}
 
-  Derivatives derivatives_by() const override { return recordable_ ? Derivatives::traced_own : Derivatives::own; }
+  Derivatives derivatives_by() const override {
+    return recordable_ ? Derivatives::traced_own : Derivatives::own;
+  }
   const void* kind() const override {
     static const char tag = 0;
     return recordable_ ? recordable_->kind() : &tag;
@@ -26,7 +28,9 @@ class CostBlock final : public BlockFunction {
     std::fill_n(residuals, function_->num_residuals(), kUnwritten);
     return function_->Evaluate(blocks, residuals, nullptr);
   }
-  bool trace(const Traced* const* blocks, Traced* residuals) const override { return recordable_->record(blocks, residuals); }
+  bool trace(const Traced* const* blocks, Traced* residuals) const override {
+    return recordable_->record(blocks, residuals);
+  }
   bool derivatives(const double* const* blocks, double* residuals, double* const* J) const override {
     std::fill_n(residuals, function_->num_residuals(), kUnwritten);
     const std::vector<int>& sizes = function_->parameter_block_sizes();
@@ -59,7 +63,8 @@ class WrappedManifold final : public Manifold {
     }
   }
   void plus_jacobian(const double* x, double* J) const override {
-    if (!manifold_->PlusJacobian(x, J)) std::fill_n(J, ambient() * tangent(), std::numeric_limits<double>::quiet_NaN());
+    if (!manifold_->PlusJacobian(x, J))
+      std::fill_n(J, ambient() * tangent(), std::numeric_limits<double>::quiet_NaN());
   }
 
  private:
@@ -90,7 +95,8 @@ Loss wrap(const ceres::LossFunction* loss) {
 
 ManifoldPtr wrap_manifold(const ceres::Problem& problem, const double* block) {
   // In 2.1 a local parameterization shows itself as a manifold, too.
-  if (const ceres::Manifold* manifold = problem.GetManifold(block)) return std::make_shared<WrappedManifold>(manifold);
+  if (const ceres::Manifold* manifold = problem.GetManifold(block))
+    return std::make_shared<WrappedManifold>(manifold);
   return nullptr;
 }
 

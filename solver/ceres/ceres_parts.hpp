@@ -1,4 +1,5 @@
-// Ceres's cost functions, losses and manifolds as nlsq's. What they wrap belongs to the ceres::Problem and outlives them.
+// Ceres's cost functions, losses and manifolds as nlsq's. What they wrap belongs to the ceres::Problem and
+// outlives them.
 #pragma once
 
 #include <nlsq/block_function.hpp>

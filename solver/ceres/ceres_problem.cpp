@@ -17,17 +17,20 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-// An evaluation callback decides what cost functions give: nothing may be recorded. Only Ceres 2.2 says whether there is
-// one; with 2.1 the comparison with the functions themselves at the start and at the end finds recordings that are stale.
+// An evaluation callback decides what cost functions give: nothing may be recorded. Only Ceres 2.2 says
+// whether there is one; with 2.1 the comparison with the functions themselves at the start and at the end
+// finds recordings that are stale.
 template <class Problem>
 bool may_record(const Problem& problem) {
-  if constexpr (requires { problem.options().evaluation_callback; }) return problem.options().evaluation_callback == nullptr;
+  if constexpr (requires { problem.options().evaluation_callback; })
+    return problem.options().evaluation_callback == nullptr;
   else return true;
 }
 
 }  // namespace
 
-CeresProblem::CeresProblem(ceres::Problem& problem, const ceres::Solver::Options& options) : theirs_(problem) {
+CeresProblem::CeresProblem(ceres::Problem& problem, const ceres::Solver::Options& options)
+    : theirs_(problem) {
   add_parameters(options);
   add_residuals();
 }
@@ -44,7 +47,8 @@ void CeresProblem::add_parameters(const ceres::Solver::Options& options) {
     const bool constant = theirs_.IsParameterBlockConstant(block);
     if (constant) mine_.set_constant(block);
     free_.push_back(!constant && theirs_.ParameterBlockTangentSize(block) > 0);
-    if (ordering && ordering->NumGroups() > 1 && ordering->IsMember(block)) mine_.set_elimination_group(block, ordering->GroupId(block));
+    if (ordering && ordering->NumGroups() > 1 && ordering->IsMember(block))
+      mine_.set_elimination_group(block, ordering->GroupId(block));
     counts_.parameters += size;
     counts_.effective_parameters += theirs_.ParameterBlockTangentSize(block);
     check_block(k);
@@ -58,14 +62,19 @@ void CeresProblem::check_block(std::size_t number) {
   const bool constant = theirs_.IsParameterBlockConstant(block);
   for (int i = 0; i < sizes_[number]; ++i) {
     if (!std::isfinite(block[i]) && fault_.empty()) {
-      fault_ = fmt::format("parameter block {} has at least one value that is not finite: {} at {}", number, block[i], i);
+      fault_ = fmt::format("parameter block {} has at least one value that is not finite: {} at {}", number,
+                           block[i], i);
     }
-    const double lower = theirs_.GetParameterLowerBound(block, i), upper = theirs_.GetParameterUpperBound(block, i);
-    const bool below = lower > -std::numeric_limits<double>::max(), above = upper < std::numeric_limits<double>::max();
+    const double lower = theirs_.GetParameterLowerBound(block, i),
+                 upper = theirs_.GetParameterUpperBound(block, i);
+    const bool below = lower > -std::numeric_limits<double>::max(),
+               above = upper < std::numeric_limits<double>::max();
     if (!below && !above) continue;
     const bool outside = constant ? block[i] < lower || block[i] > upper : lower >= upper;
     if (outside && fault_.empty()) {
-      fault_ = fmt::format("the bounds of parameter block {} at {} leave no room: lower {}, upper {}, value {}", number, i, lower, upper, block[i]);
+      fault_ =
+          fmt::format("the bounds of parameter block {} at {} leave no room: lower {}, upper {}, value {}",
+                      number, i, lower, upper, block[i]);
     }
     if (constant) continue;
     constrained_ = true;
@@ -84,7 +93,8 @@ void CeresProblem::add_residuals() {
   std::vector<double*> pointers;
   std::vector<BlockRef> refs;
   std::vector<std::uint8_t> used(blocks_.size(), 0);
-  std::vector<std::pair<const double*, std::size_t>> last;  // by place in a residual block: most often one of them is as it was
+  std::vector<std::pair<const double*, std::size_t>>
+      last;  // by place in a residual block: most often one of them is as it was
   const ceres::LossFunction* latest = nullptr;
   Loss wrapped;
   for (const ceres::ResidualBlockId id : ids) {
@@ -171,7 +181,8 @@ std::string CeresProblem::first_without_residuals() const {
 
 double CeresProblem::cost() const {
   double cost = 0;
-  return theirs_.Evaluate({}, &cost, nullptr, nullptr, nullptr) ? cost : std::numeric_limits<double>::quiet_NaN();
+  return theirs_.Evaluate({}, &cost, nullptr, nullptr, nullptr) ? cost
+                                                                : std::numeric_limits<double>::quiet_NaN();
 }
 
 }  // namespace nlsq::inline v0

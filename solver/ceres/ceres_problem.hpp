@@ -30,9 +30,11 @@ class CeresProblem {
   // All parameter blocks, side by side, as nlsq::Problem has them.
   void write(std::span<const double> x) const;
   void restore() const { write(start_); }
-  // Fires an evaluation callback, if there is one: it asks the problem for one residual block, at what is in the blocks.
+  // Fires an evaluation callback, if there is one: it asks the problem for one residual block, at what is in
+  // the blocks.
   void fire(bool derivatives) const;
-  // The problem's own; NaN where it has none. On one thread: with more, Ceres adds in the order in which they finish.
+  // The problem's own; NaN where it has none. On one thread: with more, Ceres adds in the order in which they
+  // finish.
   double cost() const;
   // Of residual blocks whose parameters are all constant.
   double fixed_cost() const { return fixed_cost_; }
@@ -42,8 +44,8 @@ class CeresProblem {
 
   struct Counts {
     int parameter_blocks = 0, parameters = 0, effective_parameters = 0, residual_blocks = 0, residuals = 0;
-    int parameter_blocks_reduced = 0, parameters_reduced = 0, effective_parameters_reduced = 0, residual_blocks_reduced = 0,
-        residuals_reduced = 0;
+    int parameter_blocks_reduced = 0, parameters_reduced = 0, effective_parameters_reduced = 0,
+        residual_blocks_reduced = 0, residuals_reduced = 0;
   };
   const Counts& counts() const { return counts_; }
 

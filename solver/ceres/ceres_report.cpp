@@ -29,15 +29,18 @@ ceres::IterationSummary iteration_summary(const BlockStepReport& step, double fi
 std::string progress_line(const ceres::IterationSummary& s) {
   std::string out;
   if (s.iteration == 0) {
-    out = fmt::format("{:>4} {:>13} {:>11} {:>11} {:>10} {:>10} {:>10} {:>10} {:>10}\n", "iter", "cost", "cost_change", "|gradient|", "|step|",
-                      "tr_ratio", "tr_radius", "iter_time", "total_time");
+    out = fmt::format("{:>4} {:>13} {:>11} {:>11} {:>10} {:>10} {:>10} {:>10} {:>10}\n", "iter", "cost",
+                      "cost_change", "|gradient|", "|step|", "tr_ratio", "tr_radius", "iter_time",
+                      "total_time");
   }
-  return out + fmt::format("{:>4} {:>13.6e} {:>11.2e} {:>11.2e} {:>10.2e} {:>10.2e} {:>10.2e} {:>10.2e} {:>10.2e}\n", s.iteration, s.cost,
-                           s.cost_change, s.gradient_max_norm, s.step_norm, s.relative_decrease, s.trust_region_radius,
-                           s.iteration_time_in_seconds, s.cumulative_time_in_seconds);
+  return out + fmt::format(
+                   "{:>4} {:>13.6e} {:>11.2e} {:>11.2e} {:>10.2e} {:>10.2e} {:>10.2e} {:>10.2e} {:>10.2e}\n",
+                   s.iteration, s.cost, s.cost_change, s.gradient_max_norm, s.step_norm, s.relative_decrease,
+                   s.trust_region_radius, s.iteration_time_in_seconds, s.cumulative_time_in_seconds);
 }
 
-void describe(ceres::Solver::Summary& out, const CeresProblem& problem, const ceres::Solver::Options& options) {
+void describe(ceres::Solver::Summary& out, const CeresProblem& problem,
+              const ceres::Solver::Options& options) {
   const CeresProblem::Counts& n = problem.counts();
   out.minimizer_type = ceres::TRUST_REGION;
   out.trust_region_strategy_type = ceres::LEVENBERG_MARQUARDT;
@@ -68,8 +71,10 @@ void describe(ceres::Solver::Summary& out, const CeresProblem& problem, const ce
   out.inner_iteration_time_in_seconds = 0;
   out.line_search_cost_evaluation_time_in_seconds = out.line_search_gradient_evaluation_time_in_seconds = 0;
   out.line_search_polynomial_minimization_time_in_seconds = out.line_search_total_time_in_seconds = 0;
-  out.linear_solver_time_in_seconds = out.residual_evaluation_time_in_seconds = out.jacobian_evaluation_time_in_seconds = 0;
-  out.preprocessor_time_in_seconds = out.minimizer_time_in_seconds = out.postprocessor_time_in_seconds = out.total_time_in_seconds = 0;
+  out.linear_solver_time_in_seconds = out.residual_evaluation_time_in_seconds =
+      out.jacobian_evaluation_time_in_seconds = 0;
+  out.preprocessor_time_in_seconds = out.minimizer_time_in_seconds = out.postprocessor_time_in_seconds =
+      out.total_time_in_seconds = 0;
   if (options.linear_solver_ordering) {
     for (const auto& [group, members] : options.linear_solver_ordering->group_to_elements()) {
       out.linear_solver_ordering_given.push_back(static_cast<int>(members.size()));
@@ -77,7 +82,8 @@ void describe(ceres::Solver::Summary& out, const CeresProblem& problem, const ce
   }
 }
 
-void fill(ceres::Solver::Summary& out, const Summary& summary, const BlockSolveFacts& facts, const ceres::Solver::Options& options) {
+void fill(ceres::Solver::Summary& out, const Summary& summary, const BlockSolveFacts& facts,
+          const ceres::Solver::Options& options) {
   // As in Ceres, the start counts as a successful step.
   out.num_successful_steps = summary.accepted + 1;
   out.num_unsuccessful_steps = summary.rejected;
@@ -89,13 +95,19 @@ void fill(ceres::Solver::Summary& out, const Summary& summary, const BlockSolveF
   out.residual_evaluation_time_in_seconds = facts.cost_seconds;
   out.jacobian_evaluation_time_in_seconds = facts.derivative_seconds;
   if (facts.iterative) {
-    out.preconditioner_type_used = options.preconditioner_type == ceres::JACOBI ? ceres::JACOBI : ceres::SCHUR_JACOBI;
+    out.preconditioner_type_used =
+        options.preconditioner_type == ceres::JACOBI ? ceres::JACOBI : ceres::SCHUR_JACOBI;
   }
   if (facts.eliminated_blocks > 0) {
-    out.linear_solver_type_used = facts.iterative ? ceres::ITERATIVE_SCHUR : facts.dense ? ceres::DENSE_SCHUR : ceres::SPARSE_SCHUR;
-    out.linear_solver_ordering_used = {static_cast<int>(facts.eliminated_blocks), static_cast<int>(facts.other_blocks)};
+    out.linear_solver_type_used = facts.iterative ? ceres::ITERATIVE_SCHUR
+                                  : facts.dense   ? ceres::DENSE_SCHUR
+                                                  : ceres::SPARSE_SCHUR;
+    out.linear_solver_ordering_used = {static_cast<int>(facts.eliminated_blocks),
+                                       static_cast<int>(facts.other_blocks)};
   } else {
-    out.linear_solver_type_used = facts.iterative ? ceres::CGNR : facts.dense ? ceres::DENSE_NORMAL_CHOLESKY : ceres::SPARSE_NORMAL_CHOLESKY;
+    out.linear_solver_type_used = facts.iterative ? ceres::CGNR
+                                  : facts.dense   ? ceres::DENSE_NORMAL_CHOLESKY
+                                                  : ceres::SPARSE_NORMAL_CHOLESKY;
     out.linear_solver_ordering_used = {static_cast<int>(facts.other_blocks)};
   }
 }

@@ -19,8 +19,10 @@ ceres::IterationSummary iteration_summary(const BlockStepReport& step, double fi
 std::string progress_line(const ceres::IterationSummary& step);
 
 // Everything that does not depend on how the solve goes.
-void describe(ceres::Solver::Summary& out, const CeresProblem& problem, const ceres::Solver::Options& options);
+void describe(ceres::Solver::Summary& out, const CeresProblem& problem,
+              const ceres::Solver::Options& options);
 // What was done, and with which solver. Costs, termination and message are the caller's.
-void fill(ceres::Solver::Summary& out, const Summary& summary, const BlockSolveFacts& facts, const ceres::Solver::Options& options);
+void fill(ceres::Solver::Summary& out, const Summary& summary, const BlockSolveFacts& facts,
+          const ceres::Solver::Options& options);
 
 }  // namespace nlsq::inline v0

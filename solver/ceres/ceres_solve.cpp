@@ -21,12 +21,15 @@ namespace {
 constexpr double kBeside = 0.1;  // standard errors from the optimum, by the linear model without damping
 
 using Clock = std::chrono::steady_clock;
-double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
+double seconds_since(Clock::time_point begin) {
+  return std::chrono::duration<double>(Clock::now() - begin).count();
+}
 
 // One call of Solve.
 class Session {
  public:
-  Session(const ceres::Solver::Options& options, ceres::Problem& problem) : options_(options), problem_(problem, options) {
+  Session(const ceres::Solver::Options& options, ceres::Problem& problem)
+      : options_(options), problem_(problem, options) {
     describe(theirs_, problem_, options);
   }
 
@@ -60,15 +63,19 @@ void Session::say(ceres::TerminationType type, std::string message) {
   std::string ignored = without_counterpart(options_);
   const bool groups = options_.linear_solver_ordering && options_.linear_solver_ordering->NumGroups() > 1;
   if (groups && facts_.linear_solves > 0 && !facts_.groups_followed) {
-    ignored += std::string(ignored.empty() ? "" : ", ") + "linear_solver_ordering (its first group is not independent, or too large to be "
+    ignored += std::string(ignored.empty() ? "" : ", ") +
+               "linear_solver_ordering (its first group is not independent, or too large to be "
                "eliminated: the order was chosen)";
   }
   if (options_.linear_solver_type == ceres::CGNR && facts_.iterative && facts_.eliminated_blocks > 0) {
-    ignored += std::string(ignored.empty() ? "" : ", ") + "linear_solver_type CGNR (conjugate gradients on the Schur complement served)";
+    ignored += std::string(ignored.empty() ? "" : ", ") +
+               "linear_solver_type CGNR (conjugate gradients on the Schur complement served)";
   }
   if (iterative(options_) && facts_.linear_solves > 0 && !facts_.iterative) {
-    ignored += fmt::format("{}linear_solver_type {} (a {} factor served: by counts of operations it takes less)", ignored.empty() ? "" : ", ",
-                           ceres::LinearSolverTypeToString(options_.linear_solver_type), facts_.dense ? "dense" : "sparse");
+    ignored +=
+        fmt::format("{}linear_solver_type {} (a {} factor served: by counts of operations it takes less)",
+                    ignored.empty() ? "" : ", ", ceres::LinearSolverTypeToString(options_.linear_solver_type),
+                    facts_.dense ? "dense" : "sparse");
   }
   if (!ignored.empty()) message += "; options without a counterpart in nlsq: " + ignored;
   theirs_.message = ours_.message = std::move(message);
@@ -100,7 +107,8 @@ bool Session::nothing_to_do() {
   ours_.termination = fine ? Termination::converged : Termination::failure;
   ours_.verdict = fine ? Verdict::converged : Verdict::failed;
   say(fine ? ceres::CONVERGENCE : ceres::FAILURE,
-      fine ? "no residual depends on a parameter block that is not constant" : problem_.first_without_residuals());
+      fine ? "no residual depends on a parameter block that is not constant"
+           : problem_.first_without_residuals());
   return true;
 }
 
@@ -109,7 +117,8 @@ bool Session::derivatives_wrong() {
   if (!options_.check_gradients) return false;
   std::string found;
   try {
-    const DerivativeCheck check = check_derivatives(problem_.problem(), options_.gradient_check_relative_precision);
+    const DerivativeCheck check =
+        check_derivatives(problem_.problem(), options_.gradient_check_relative_precision);
     if (check.passed()) return false;
     found = check.report();
   } catch (const ValidationError& error) {  // a function that has no residuals at the start
@@ -182,7 +191,8 @@ void Session::say_how_it_ended(const std::string& message) {
 void Session::conclude() {
   fill(theirs_, ours_, facts_, options_);
   const bool aborted = ours_.termination == Termination::user_stop && answer_ == ceres::SOLVER_ABORT;
-  if (ours_.termination == Termination::failure || (aborted && !options_.update_state_every_iteration)) problem_.restore();
+  if (ours_.termination == Termination::failure || (aborted && !options_.update_state_every_iteration))
+    problem_.restore();
   ours_.initial_cost += problem_.fixed_cost();
   ours_.final_cost += problem_.fixed_cost();
   theirs_.initial_cost = ours_.initial_cost;

@@ -27,13 +27,16 @@ std::optional<KeptSolve> take_kept(const ceres::Problem* of) {
 }
 
 void keep(KeptSolve solve) {
-  if (solve.serials.size() > kMostBlocks || std::ranges::all_of(solve.serials, [](std::uint64_t s) { return s == 0; })) return;
+  if (solve.serials.size() > kMostBlocks ||
+      std::ranges::all_of(solve.serials, [](std::uint64_t s) { return s == 0; }))
+    return;
   std::vector<KeptSolve>& all = kept();
   if (all.size() >= kMost) all.erase(all.begin());
   all.push_back(std::move(solve));
 }
 
-std::vector<std::size_t> find_earlier(std::span<const std::uint64_t> serials, std::span<const std::uint64_t> earlier) {
+std::vector<std::size_t> find_earlier(std::span<const std::uint64_t> serials,
+                                      std::span<const std::uint64_t> earlier) {
   std::vector<std::pair<std::uint64_t, std::size_t>> sorted;
   for (std::size_t k = 0; k < earlier.size(); ++k) sorted.emplace_back(earlier[k], k);
   std::ranges::sort(sorted);

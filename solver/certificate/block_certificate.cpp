@@ -1,5 +1,6 @@
-// The f64 verdict on a point of a block problem: the linear model's distance to the optimum, the cost itself asked whether it
-// agrees, second derivatives where few unknowns have large residuals, and the user's own code beside the programs.
+// The f64 verdict on a point of a block problem: the linear model's distance to the optimum, the cost itself
+// asked whether it agrees, second derivatives where few unknowns have large residuals, and the user's own
+// code beside the programs.
 #include "blocks/block_system.hpp"
 
 #include <algorithm>
@@ -20,18 +21,21 @@ void BlockSystem::recheck(std::span<const double> x, std::size_t, Recheck& out) 
   out.rows = at_.r.size();
   out.largest = found.largest;
   out.discrepancy = found.repeats ? 0 : std::numeric_limits<double>::infinity();
-  // The terms at a start may be larger by many orders than where the iteration leads: only those of an end count.
+  // The terms at a start may be larger by many orders than where the iteration leads: only those of an end
+  // count.
   out.magnitude = out.cost_magnitude = 0;
   if (!known() || low()) return;
   if (model_.evaluator().counts().own > 0) check_own_derivatives(out);
   const double r = std::sqrt(2 * at_.model.cost);
-  const BlockTerms terms = measure_terms(structure_, model_.problem(), model_.records<double>(), x, at_.model.cost);
+  const BlockTerms terms =
+      measure_terms(structure_, model_.problem(), model_.records<double>(), x, at_.model.cost);
   out.magnitude = terms.magnitude;
   if (r > 0) out.cost_magnitude = std::max(r, (terms.cost_noise / (4 * 0x1p-53) - r * r) / r);
 }
 
 BlockPoint BlockSystem::point() {
-  return {model_, structure_, model_.problem(), solver_, at_.x, at_.r, at_.model.cost, at_.fixed, at_.fixed_count};
+  return {model_, structure_,     model_.problem(), solver_,        at_.x,
+          at_.r,  at_.model.cost, at_.fixed,        at_.fixed_count};
 }
 
 BlockTests BlockSystem::tests_of(const CertificateTests& tests) const {
@@ -59,8 +63,9 @@ SecondOrder BlockSystem::find_second_order() {
     if (!std::isfinite(model_.cost(there, r))) return false;
     ++facts_.cost_evaluations;
     model_.linearize<double>(there, r);
-    solver_.gather<double, double>(model_.records<double>(),
-                                   [this](std::size_t first, std::size_t last) { model_.finish<double>(first, last); });
+    solver_.gather<double, double>(model_.records<double>(), [this](std::size_t first, std::size_t last) {
+      model_.finish<double>(first, last);
+    });
     return std::ranges::all_of(solver_.gradient(), [](double g) { return std::isfinite(g); });
   });
   differentiate(at_, at_.model.plan);
@@ -108,13 +113,16 @@ void BlockSystem::certify(std::span<const double>, const CertificateTests& asked
   const Curved curved = judgement.certificate.passed ? curvature_at_end(judgement, out) : Curved::unknown;
   if (curved == Curved::down) {
     judgement.certificate.passed = false;
-  } else if (judgement.certificate.passed && deficient && curved != Curved::up && lost_parameters(judgement.certificate.rank)) {
+  } else if (judgement.certificate.passed && deficient && curved != Curved::up &&
+             lost_parameters(judgement.certificate.rank)) {
     judgement.certificate.passed = false;
-    judgement.doubt = "at other points the data determine more parameters: one ran off, or the start was too far away";
+    judgement.doubt =
+        "at other points the data determine more parameters: one ran off, or the start was too far away";
   } else if (!judgement.certificate.passed && judgement.doubt.empty() && has_second_order()) {
     const Vector by_linear_model = out.step;
     judge_by_second_order(tests, judgement, out);
-    if (!judgement.certificate.passed && judgement.distance.known && out.step.empty()) out.step = by_linear_model;
+    if (!judgement.certificate.passed && judgement.distance.known && out.step.empty())
+      out.step = by_linear_model;
   }
   doubt_ = judgement.doubt;
   cut_short_ = judgement.distance.known && !judgement.distance.reached;

@@ -1,4 +1,5 @@
-// Programs beside the user's own code: each residual block by itself, so that a large residual says nothing of the others.
+// Programs beside the user's own code: each residual block by itself, so that a large residual says nothing
+// of the others.
 #include "blocks/block_model.hpp"
 
 #include <algorithm>
@@ -9,10 +10,12 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-constexpr double kLittle = 0x1p-20;       // relative, by which x is moved to see what residuals are made of
-constexpr double kSameResidual = 1e-9;    // of a block's largest residual, and of its terms: what a difference may be
+constexpr double kLittle = 0x1p-20;  // relative, by which x is moved to see what residuals are made of
+constexpr double kSameResidual =
+    1e-9;  // of a block's largest residual, and of its terms: what a difference may be
 constexpr double kSameTerms = 1e-13;
-constexpr double kCarriedResidual = 0x1p-48, kCarriedTerms = 0x1p-46;  // the same of constants that were taken over
+constexpr double kCarriedResidual = 0x1p-48,
+                 kCarriedTerms = 0x1p-46;  // the same of constants that were taken over
 
 double largest_magnitude(std::span<const double> values) {
   double largest = 0;
@@ -32,7 +35,8 @@ std::vector<double> BlockModel::near(std::span<const double> x) const {
     if (first < 0) continue;
     const double* numbers = x.data() + structure_.list.offsets[p];
     const double largest = largest_magnitude({numbers, static_cast<std::size_t>(block.size)});
-    const double size = largest > 0 ? std::min(largest, 1.0) : 1;  // of a number that is zero, and on a manifold
+    const double size =
+        largest > 0 ? std::min(largest, 1.0) : 1;  // of a number that is zero, and on a manifold
     for (int j = 0; j < block.tangent(); ++j) {
       share = share * 1664525U + 1013904223U;
       const double unit = block.manifold || numbers[j] == 0 ? size : std::fabs(numbers[j]);
@@ -48,11 +52,11 @@ std::vector<double> BlockModel::near(std::span<const double> x) const {
   return there;
 }
 
-// Whether some block's residuals are further from its own code's than `relative` of the largest of them, and than `of_terms`
-// of the terms that they are made of. A residual moves by its terms' share when x does: terms are measured where the
-// first test asks for them.
-bool BlockModel::differ(std::span<const double> x, std::span<const double> r, std::span<const double> own, double relative,
-                        double of_terms) {
+// Whether some block's residuals are further from its own code's than `relative` of the largest of them, and
+// than `of_terms` of the terms that they are made of. A residual moves by its terms' share when x does: terms
+// are measured where the first test asks for them.
+bool BlockModel::differ(std::span<const double> x, std::span<const double> r, std::span<const double> own,
+                        double relative, double of_terms) {
   std::vector<double> moved;
   for (std::size_t slot = 0; slot < structure_.list.blocks(); ++slot) {
     const std::size_t first = structure_.list.row[slot], rows = structure_.rows[slot];
@@ -62,7 +66,8 @@ bool BlockModel::differ(std::span<const double> x, std::span<const double> r, st
       if (!std::isfinite(d)) return true;
       difference = std::max(difference, d);
     }
-    const double size = std::max(largest_magnitude(r.subspan(first, rows)), largest_magnitude(own.subspan(first, rows)));
+    const double size =
+        std::max(largest_magnitude(r.subspan(first, rows)), largest_magnitude(own.subspan(first, rows)));
     if (difference <= relative * size) continue;
     if (moved.empty()) {
       try {
@@ -72,7 +77,8 @@ bool BlockModel::differ(std::span<const double> x, std::span<const double> r, st
       }
     }
     double terms = 0;
-    for (std::size_t i = first; i < first + rows; ++i) terms = std::max(terms, std::fabs(moved[i] - r[i]) / kLittle);
+    for (std::size_t i = first; i < first + rows; ++i)
+      terms = std::max(terms, std::fabs(moved[i] - r[i]) / kLittle);
     if (!(difference <= of_terms * terms)) return true;
   }
   return false;
@@ -97,12 +103,14 @@ void BlockModel::recheck_residuals(std::span<const double> x, std::vector<double
   for_each_tile([&](BlockPass& pass, std::size_t tile, std::size_t) { pass.reference(tile, x, own.data()); });
 }
 
-BlockModel::Recheck BlockModel::recheck(std::span<const double> x, std::span<const double> r, std::vector<double>& own) {
+BlockModel::Recheck BlockModel::recheck(std::span<const double> x, std::span<const double> r,
+                                        std::vector<double>& own) {
   recheck_residuals(x, own);
   Recheck out;
   for (std::size_t i = 0; i < own.size(); ++i) {
     const double difference = std::fabs(own[i] - r[i]);
-    out.largest = std::isnan(difference) ? std::numeric_limits<double>::infinity() : std::max(out.largest, difference);
+    out.largest =
+        std::isnan(difference) ? std::numeric_limits<double>::infinity() : std::max(out.largest, difference);
   }
   out.repeats = std::isfinite(out.largest) && !differ(x, r, own, kSameResidual, kSameTerms);
   return out;

@@ -32,7 +32,8 @@ void safe_norms(const Linearization& at, Numbers& out) {
   }
 }
 
-// ‖D s‖ / ‖D x‖; parameters that stay on a bound, or that no row sees, however large they have become, count in neither.
+// ‖D s‖ / ‖D x‖; parameters that stay on a bound, or that no row sees, however large they have become, count
+// in neither.
 double relative_size(std::span<const double> step, std::span<const double> x, const Linearization& at,
                      std::span<const Held> held = {}) {
   double s2 = 0, x2 = 0;
@@ -71,11 +72,13 @@ bool factor_and_solve(double* A, std::size_t n, double* z) {
 }
 
 // The same for many parameters, the factor as the triangle it is.
-bool factor_wide_normal(const Linearization& at, std::span<const double> scale, const Parallelism& threads, Factor& out) {
+bool factor_wide_normal(const Linearization& at, std::span<const double> scale, const Parallelism& threads,
+                        Factor& out) {
   const std::size_t n = scale.size();
   for (std::size_t j = 0; j < n; ++j) {
     out.z[j] = at.gradient[j] / scale[j];
-    for (std::size_t i = 0; i < n; ++i) out.R[j * n + i] = i <= j ? at.normal(j, i) / (scale[i] * scale[j]) : 0.0;
+    for (std::size_t i = 0; i < n; ++i)
+      out.R[j * n + i] = i <= j ? at.normal(j, i) / (scale[i] * scale[j]) : 0.0;
   }
   if (!factor_wide(out.R.data(), n, threads)) return false;
   dense::solve_upper_transposed(out.R.data(), n, n, out.z.data());
@@ -107,10 +110,12 @@ void factor_triangle(const Linearization& at, std::span<const double> scale, Fac
   out.qr = true;
 }
 
-// From the rows' triangle where there is one, else by Cholesky of the normal equations, which serve while the covariance
-// keeps ten digits. With many parameters their number would say far more than their rounding errors, which grow as its
-// root (Higham and Mary, SIAM J. Sci. Comput. 41, 2019). False: another pass, by QR, has to tell.
-bool factor_with_digits(const Linearization& at, std::span<const double> scale, UndampedSolver& scratch, Factor& out) {
+// From the rows' triangle where there is one, else by Cholesky of the normal equations, which serve while the
+// covariance keeps ten digits. With many parameters their number would say far more than their rounding
+// errors, which grow as its root (Higham and Mary, SIAM J. Sci. Comput. 41, 2019). False: another pass, by
+// QR, has to tell.
+bool factor_with_digits(const Linearization& at, std::span<const double> scale, UndampedSolver& scratch,
+                        Factor& out) {
   out.threads = &scratch.solver.threads();
   if (!at.triangle.empty()) {
     factor_triangle(at, scale, out);
@@ -121,7 +126,8 @@ bool factor_with_digits(const Linearization& at, std::span<const double> scale, 
   const double n = static_cast<double>(scale.size());
   return scratch.step.factored && scratch.step.condition < 1e15 && factor_normal(at, scale, out) &&
          (n * kU * scratch.step.condition < 1e-10 ||
-          (scale.size() > small_dense::kMost && std::sqrt(n) * kU * normal_condition(out.triangle(scale)) < 1e-10));
+          (scale.size() > small_dense::kMost &&
+           std::sqrt(n) * kU * normal_condition(out.triangle(scale)) < 1e-10));
 }
 
 bool is_held(const Linearization& at, const Box& room, std::size_t j) {
@@ -171,8 +177,9 @@ double gradient_cosine(const Linearization& at, const Box& room) {
 // |fl(g_j) - g_j| <= 4u Σ_i |J_ij| |terms of r_i| + 32u ‖J_j‖‖r‖: a few roundings in each residual, and sums
 // of at most some tens of additions in a chain (lanes, tiles, tree) over products. By column: one row of huge
 // weight must not excuse parameters that it says nothing of.
-GradientNoise gradient_noise(const Linearization& at, double magnitude, std::span<const double> column_magnitude,
-                             double jacobian_error, const Box& room) {
+GradientNoise gradient_noise(const Linearization& at, double magnitude,
+                             std::span<const double> column_magnitude, double jacobian_error,
+                             const Box& room) {
   const double r = std::sqrt(2 * at.cost);
   if (!(r > 0)) return {true, 1.0};
   GradientNoise out{true, 0};
@@ -196,7 +203,9 @@ GradientNoise gradient_noise(const Linearization& at, double magnitude, std::spa
 // ν₀ = ‖Qᵀr‖ moves by no more than r does.
 double decrement_noise(double cost, double magnitude) { return 32 * kU * (magnitude + std::sqrt(2 * cost)); }
 
-bool residuals_are_rounding(double cost, double magnitude) { return std::sqrt(2 * cost) <= 4 * kU * magnitude; }
+bool residuals_are_rounding(double cost, double magnitude) {
+  return std::sqrt(2 * cost) <= 4 * kU * magnitude;
+}
 
 double grid_decrement(const Linearization& at, std::span<const double> x) {
   double squares = 0;
@@ -213,7 +222,8 @@ bool zero_residual(double cost, double initial_cost, double magnitude) {
   return cost == 0 || (cost <= kU * kU * initial_cost && std::sqrt(2 * cost) <= kRounding * magnitude);
 }
 
-FirstOrder first_order(const Linearization& at, std::span<const double> x, std::size_t rows, bool unit_sigma, const Box& room) {
+FirstOrder first_order(const Linearization& at, std::span<const double> x, std::size_t rows, bool unit_sigma,
+                       const Box& room) {
   FirstOrder out;
   UndampedSolver scratch;
   first_order(at, x, rows, unit_sigma, scratch, out, room);
@@ -245,7 +255,8 @@ void first_order(const Linearization& at, std::span<const double> x, std::size_t
   out.held.swap(step.held);
 }
 
-Certified certify(Evaluator& evaluator, std::span<const double> x, Linearization& at, const CertificateTests& tests) {
+Certified certify(Evaluator& evaluator, std::span<const double> x, Linearization& at,
+                  const CertificateTests& tests) {
   Certified out;
   UndampedSolver scratch;
   certify(evaluator, x, at, tests, scratch, out);
@@ -254,10 +265,10 @@ Certified certify(Evaluator& evaluator, std::span<const double> x, Linearization
 
 namespace {
 
-// Factors J, or its part that `face` sees, from another pass over the rows where its digits ask for one, and analyses it.
-// False: that pass is not finite.
-bool examine(Evaluator& evaluator, std::span<const double> x, Linearization& at, const Face* face, UndampedSolver& scratch,
-             Certified& out) {
+// Factors J, or its part that `face` sees, from another pass over the rows where its digits ask for one, and
+// analyses it. False: that pass is not finite.
+bool examine(Evaluator& evaluator, std::span<const double> x, Linearization& at, const Face* face,
+             UndampedSolver& scratch, Certified& out) {
   Linearization part;
   const Linearization* seen = &at;
   const auto look = [&] {
@@ -281,13 +292,14 @@ bool examine(Evaluator& evaluator, std::span<const double> x, Linearization& at,
   }
   out.step.assign(n, 0.0);
   analyse(factor.triangle(scale), out);
-  out.certificate.step = face == nullptr ? relative_size(out.step, x, *seen) : relative_size(out.step, restricted(x, *face), *seen);
+  out.certificate.step = face == nullptr ? relative_size(out.step, x, *seen)
+                                         : relative_size(out.step, restricted(x, *face), *seen);
   return true;
 }
 
 // The same where x lies on bounds: of the parameters that are free to move.
-bool examine_face(Evaluator& evaluator, std::span<const double> x, Linearization& at, const Face& face, UndampedSolver& scratch,
-                  Certified& out) {
+bool examine_face(Evaluator& evaluator, std::span<const double> x, Linearization& at, const Face& face,
+                  UndampedSolver& scratch, Certified& out) {
   if (face.kept.empty()) {
     out.step.clear();
     out.covariance.assign(0, 0);
@@ -309,11 +321,12 @@ Step undamped_within(const Linearization& at, const Box& room, UndampedSolver& s
   return scratch.solver.solve(0);
 }
 
-bool pass(const Evaluator& evaluator, std::span<const double> x, const Linearization& at, const CertificateTests& tests, std::size_t free,
-          Certified& out) {
+bool pass(const Evaluator& evaluator, std::span<const double> x, const Linearization& at,
+          const CertificateTests& tests, std::size_t free, Certified& out) {
   Certificate& c = out.certificate;
   const double nu = c.decrement_sigma;
-  const double sigma = scatter(c.cost, evaluator.residuals(), static_cast<std::size_t>(c.rank), tests.unit_sigma);
+  const double sigma =
+      scatter(c.cost, evaluator.residuals(), static_cast<std::size_t>(c.rank), tests.unit_sigma);
   c.decrement_sigma = sigma > 0 ? nu / sigma : kNaN;
   c.gradient_norm = gradient_cosine(at, tests.room);
   const GradientNoise rounding =
@@ -323,12 +336,14 @@ bool pass(const Evaluator& evaluator, std::span<const double> x, const Lineariza
   const bool near = sigma > 0 && c.decrement_sigma <= tests.tau;
   const bool flat = c.gradient_norm <= tests.gtol;
   const bool settled = c.step <= std::max(tests.xtol, c.qr ? c.covariance_error : 0.0);
-  // Where columns are nearly dependent a gradient of rounding size may be far from the optimum, and where terms are far larger
-  // than σ its bound is.
+  // Where columns are nearly dependent a gradient of rounding size may be far from the optimum, and where
+  // terms are far larger than σ its bound is.
   const bool rounding_alone = residuals_are_rounding(c.cost, tests.magnitude);
-  const bool close = std::max(c.decrement_sigma, grid_decrement(at, x) / sigma) <= kNearInNoise;  // not where σ is 0
+  const bool close =
+      std::max(c.decrement_sigma, grid_decrement(at, x) / sigma) <= kNearInNoise;  // not where σ is 0
   const bool in_noise = close && (near || nu <= decrement_noise(c.cost, tests.magnitude));
-  const bool noise = rounding.noise && (in_noise || (rounding_alone && nu <= decrement_noise(c.cost, tests.magnitude)));
+  const bool noise =
+      rounding.noise && (in_noise || (rounding_alone && nu <= decrement_noise(c.cost, tests.magnitude)));
   const bool zero = zero_residual(c.cost, tests.initial_cost, tests.magnitude);
   // Squares that underflow hide the gradient; and where no parameter moves the residual nothing was fitted.
   if (tests.underflow || (c.rank == 0 && free > 0 && !zero)) return false;
@@ -348,8 +363,8 @@ bool pass(const Evaluator& evaluator, std::span<const double> x, const Lineariza
 
 }  // namespace
 
-void certify(Evaluator& evaluator, std::span<const double> x, Linearization& at, const CertificateTests& tests,
-             UndampedSolver& scratch, Certified& out) {
+void certify(Evaluator& evaluator, std::span<const double> x, Linearization& at,
+             const CertificateTests& tests, UndampedSolver& scratch, Certified& out) {
   out.certificate = {};
   out.covariance.assign(0, 0);
   out.first_order = false;
@@ -376,7 +391,8 @@ void certify(Evaluator& evaluator, std::span<const double> x, Linearization& at,
       c.confounded = std::move(d.confounded);
       c.covariance_error = d.covariance_error;
       out.covariance = std::move(conditional.covariance);
-      if (c.verdict == Verdict::rank_deficient && c.rank == static_cast<int>(touched.kept.size())) c.verdict = Verdict::converged;
+      if (c.verdict == Verdict::rank_deficient && c.rank == static_cast<int>(touched.kept.size()))
+        c.verdict = Verdict::converged;
       face = touched;
     }
   }

@@ -19,7 +19,8 @@ Face face_of(std::vector<bool> held) {
   return face;
 }
 
-// R of the kept columns and the residual, (k+1) x (k+1): what is left of a triangle without some columns is none.
+// R of the kept columns and the residual, (k+1) x (k+1): what is left of a triangle without some columns is
+// none.
 Matrix triangle_of(const Matrix& triangle, const Face& face) {
   const std::size_t rows = triangle.rows(), k = face.kept.size();
   std::vector<double> columns(rows * (k + 1));
@@ -85,7 +86,8 @@ void expand(const Face& face, Certified& out) {
   Matrix covariance(n, n, std::numeric_limits<double>::quiet_NaN());
   for (std::size_t i = 0; i < face.kept.size(); ++i) {
     step[face.kept[i]] = out.step[i];
-    for (std::size_t j = 0; j < face.kept.size(); ++j) covariance(face.kept[i], face.kept[j]) = out.covariance(i, j);
+    for (std::size_t j = 0; j < face.kept.size(); ++j)
+      covariance(face.kept[i], face.kept[j]) = out.covariance(i, j);
   }
   out.step = std::move(step);
   out.covariance = std::move(covariance);

@@ -1,9 +1,9 @@
 // The face of the bounds that x lies on: parameters that are held there, and the problem of the others.
 #pragma once
 
-#include "minimizer/box.hpp"
 #include "dense/evaluator.hpp"
 #include "linear/linear_solver.hpp"
+#include "minimizer/box.hpp"
 
 #include <cstddef>
 #include <span>
@@ -18,8 +18,8 @@ struct Face {
   std::vector<bool> held;         // the others, of all
 };
 
-// Held are those that the minimum of the undamped model within the bounds leaves on the bound they lie on; where that model
-// has no one minimum, those that their own gradient pushes there. `model`: that minimum.
+// Held are those that the minimum of the undamped model within the bounds leaves on the bound they lie on;
+// where that model has no one minimum, those that their own gradient pushes there. `model`: that minimum.
 Face pushed_face(const Linearization& at, const Box& room, const Step& model);
 // Held are all that lie on a bound.
 Face touched_face(const Box& room);

@@ -1,7 +1,7 @@
 #include <nlsq/check_derivatives.hpp>
 
-#include "support/fp_environment.hpp"
 #include "blocks/problem_impl.hpp"
+#include "support/fp_environment.hpp"
 
 #include <nlsq/error.hpp>
 #include "rows/calls/extrapolated_slopes.hpp"
@@ -39,15 +39,19 @@ class Checker {
   }
 
   // `given`: one derivative for each of the values, `place`: what an error is called.
-  void check(const Line& line, std::span<const double> here, std::span<const double> given, DerivativeError place) {
-    const ExtrapolatedSlopes by = extrapolated_slopes(line.values, here, line.p, line.typical, line.lower, line.upper);
+  void check(const Line& line, std::span<const double> here, std::span<const double> given,
+             DerivativeError place) {
+    const ExtrapolatedSlopes by =
+        extrapolated_slopes(line.values, here, line.p, line.typical, line.lower, line.upper);
     std::vector<Sides> sides;  // where needed
     for (std::size_t i = 0; i < here.size(); ++i) {
       ++out_.checked;
-      const double larger = std::max(std::fabs(given[i]), std::fabs(by.slope[i])), doubt = kSure * by.error[i];
+      const double larger = std::max(std::fabs(given[i]), std::fabs(by.slope[i])),
+                   doubt = kSure * by.error[i];
       if (!std::isfinite(by.slope[i])) {
         ++out_.unclear;
-      } else if (std::isfinite(given[i]) && std::fabs(given[i] - by.slope[i]) <= tolerance_ * larger + doubt) {
+      } else if (std::isfinite(given[i]) &&
+                 std::fabs(given[i] - by.slope[i]) <= tolerance_ * larger + doubt) {
         out_.unclear += doubt > tolerance_ * larger && given[i] != by.slope[i];
       } else {
         if (sides.empty()) sides = both_sides(line, here);
@@ -108,7 +112,8 @@ void check_finite(std::span<const double> x) {
   }
 }
 
-std::vector<double> column_of(std::span<const double> J, std::size_t rows, std::size_t columns, std::size_t j) {
+std::vector<double> column_of(std::span<const double> J, std::size_t rows, std::size_t columns,
+                              std::size_t j) {
   std::vector<double> out(rows);
   for (std::size_t i = 0; i < rows; ++i) out[i] = J[i * columns + j];
   return out;
@@ -130,7 +135,8 @@ class BlockCheck {
   void run(Checker& checker, std::size_t number) {
     std::vector<double> here(rows_);
     std::vector<std::vector<double>> J;
-    for (const ParameterBlock* p : blocks_) J.emplace_back(rows_ * static_cast<std::size_t>(p->size), std::numeric_limits<double>::quiet_NaN());
+    for (const ParameterBlock* p : blocks_)
+      J.emplace_back(rows_ * static_cast<std::size_t>(p->size), std::numeric_limits<double>::quiet_NaN());
     if (!derivatives(here, J)) {
       throw ValidationError(fmt::format("residual block {} has no residuals at the present values", number));
     }
@@ -171,11 +177,13 @@ class BlockCheck {
     for (const std::vector<double>& v : values_) numbers.emplace_back(v.begin(), v.end());
     for (const std::vector<Dual8>& v : numbers) at.push_back(v.data());
     const std::size_t size = values_[k].size(), end = std::min(size, first + kDualWidth);
-    for (std::size_t j = first; j < end; ++j) numbers[k][j] = Dual8(values_[k][j], static_cast<int>(j - first));
+    for (std::size_t j = first; j < end; ++j)
+      numbers[k][j] = Dual8(values_[k][j], static_cast<int>(j - first));
     std::vector<Dual8> results(rows_);
     if (!function_.dual(at.data(), results.data())) return false;
     for (std::size_t i = 0; i < rows_; ++i) {
-      for (std::size_t j = first; j < end; ++j) J[i * size + j] = results[i].derivative(static_cast<int>(j - first));
+      for (std::size_t j = first; j < end; ++j)
+        J[i * size + j] = results[i].derivative(static_cast<int>(j - first));
     }
     return true;
   }
@@ -184,7 +192,8 @@ class BlockCheck {
   std::vector<double> through_manifold(std::size_t k, const std::vector<double>& J) const {
     const Manifold* manifold = blocks_[k]->manifold.get();
     if (manifold == nullptr || blocks_[k]->constant) return J;
-    const auto a = static_cast<std::size_t>(manifold->ambient()), t = static_cast<std::size_t>(manifold->tangent());
+    const auto a = static_cast<std::size_t>(manifold->ambient()),
+               t = static_cast<std::size_t>(manifold->tangent());
     std::vector<double> plus(a * t), out(rows_ * t, 0.0);
     manifold->plus_jacobian(values_[k].data(), plus.data());
     for (std::size_t i = 0; i < rows_; ++i) {
@@ -214,7 +223,8 @@ class BlockCheck {
       }
       std::vector<const double*> at = at_;
       at[k] = moved.data();
-      if (!function_.value(at.data(), residuals.data())) residuals.assign(rows_, std::numeric_limits<double>::quiet_NaN());
+      if (!function_.value(at.data(), residuals.data()))
+        residuals.assign(rows_, std::numeric_limits<double>::quiet_NaN());
       return residuals;
     };
     return out;
@@ -229,12 +239,14 @@ class BlockCheck {
 
 }  // namespace
 
-DerivativeCheck check_derivatives(const VectorFunction& residuals,
-                                  const std::function<void(std::span<const double> p, std::span<double> J)>& jacobian,
-                                  std::span<const double> x, double tolerance) {
+DerivativeCheck check_derivatives(
+    const VectorFunction& residuals,
+    const std::function<void(std::span<const double> p, std::span<double> J)>& jacobian,
+    std::span<const double> x, double tolerance) {
   const FpEnvironment environment;
   Checker checker(tolerance);
-  if (!residuals.value || !jacobian) throw ValidationError("check_derivatives needs a residual function and its Jacobian");
+  if (!residuals.value || !jacobian)
+    throw ValidationError("check_derivatives needs a residual function and its Jacobian");
   check_finite(x);
   const std::vector<double> here = residuals.value(x);
   const std::size_t n = x.size();
@@ -249,7 +261,8 @@ DerivativeCheck check_derivatives(const VectorFunction& residuals,
       std::vector<double> r = residuals.value(moved);
       moved[j] = x[j];
       if (r.size() == here.size()) return r;
-      throw ValidationError(fmt::format("the residual function gave {} residuals, and {} when it was called first", r.size(), here.size()));
+      throw ValidationError(fmt::format(
+          "the residual function gave {} residuals, and {} when it was called first", r.size(), here.size()));
     };
     DerivativeError place;
     place.parameter = j;
@@ -267,7 +280,8 @@ DerivativeCheck check_derivatives(const Problem& problem, double tolerance) {
   }
   for (std::size_t b = 0; b < impl.functions.size(); ++b) {
     if (!impl.alive(b)) continue;
-    if (impl.functions[b]->derivatives_by() == BlockFunction::Derivatives::differences) ++checker.out().without;
+    if (impl.functions[b]->derivatives_by() == BlockFunction::Derivatives::differences)
+      ++checker.out().without;
     else BlockCheck(impl, b).run(checker, b);
   }
   checker.out().of_problem = true;
@@ -277,8 +291,10 @@ DerivativeCheck check_derivatives(const Problem& problem, double tolerance) {
 DerivativeCheck check_derivatives(const Manifold& manifold, std::span<const double> x, double tolerance) {
   const FpEnvironment environment;
   Checker checker(tolerance);
-  const auto a = static_cast<std::size_t>(manifold.ambient()), t = static_cast<std::size_t>(manifold.tangent());
-  if (x.size() != a) throw ValidationError(fmt::format("the manifold has {} ambient numbers, x has {}", a, x.size()));
+  const auto a = static_cast<std::size_t>(manifold.ambient()),
+             t = static_cast<std::size_t>(manifold.tangent());
+  if (x.size() != a)
+    throw ValidationError(fmt::format("the manifold has {} ambient numbers, x has {}", a, x.size()));
   check_finite(x);
   std::vector<double> J(a * t, std::numeric_limits<double>::quiet_NaN());
   manifold.plus_jacobian(x.data(), J.data());
@@ -303,9 +319,12 @@ std::string DerivativeCheck::report(std::size_t most) const {
   if (without > 0) text += fmt::format("; {} residual blocks have none of their own", without);
   text += '\n';
   for (const DerivativeError& e : std::span(wrong).first(std::min(most, wrong.size()))) {
-    if (of_problem) text += fmt::format("  residual block {}, residual {}, parameter block {}, number {}", e.residual_block, e.residual, e.parameter_block, e.parameter);
+    if (of_problem)
+      text += fmt::format("  residual block {}, residual {}, parameter block {}, number {}", e.residual_block,
+                          e.residual, e.parameter_block, e.parameter);
     else text += fmt::format("  residual {}, parameter {}", e.residual, e.parameter);
-    text += fmt::format(": given {:.10g}, by differences {:.10g} ± {:.1g}\n", e.given, e.difference, e.uncertainty);
+    text += fmt::format(": given {:.10g}, by differences {:.10g} ± {:.1g}\n", e.given, e.difference,
+                        e.uncertainty);
   }
   if (wrong.size() > most) text += fmt::format("  and {} more\n", wrong.size() - most);
   return text;

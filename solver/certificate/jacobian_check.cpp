@@ -1,5 +1,5 @@
-// Derivatives that the user gives are held against differences of the residuals: a wrong Jacobian makes points
-// pass for minima that are none (a column of zeros: every point, as far as that parameter goes).
+// Derivatives that the user gives are held against differences of the residuals: a wrong Jacobian makes
+// points pass for minima that are none (a column of zeros: every point, as far as that parameter goes).
 #include "dense/dense_evaluator.hpp"
 
 #include <cmath>
@@ -9,8 +9,8 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-constexpr double kStep = 6.1e-6;       // cbrt(2^-52): balances truncation and rounding
-constexpr double kTolerance = 1e-4;    // of the norms
+constexpr double kStep = 6.1e-6;     // cbrt(2^-52): balances truncation and rounding
+constexpr double kTolerance = 1e-4;  // of the norms
 constexpr double kRounding = 8 * 0x1p-53;
 // Residuals good to eight digits only (an integration, a search) want longer steps than exact ones.
 constexpr double kLonger[] = {1, 32, 1024};
@@ -20,12 +20,15 @@ constexpr double kLonger[] = {1, 32, 1024};
 // Residuals and Jacobian of the sampled rows at x, and what moving x along a direction makes of them.
 class DenseEvaluator::JacobianCheck {
  public:
-  JacobianCheck(DenseEvaluator& evaluator, std::span<const double> x, const std::vector<TileRange>& groups, double rounding)
-      : evaluator_(evaluator), x_(x.begin(), x.end()), groups_(groups), rounding_(rounding), columns_(x.size() + 1) {
+  JacobianCheck(DenseEvaluator& evaluator, std::span<const double> x, const std::vector<TileRange>& groups,
+                double rounding)
+      : evaluator_(evaluator), x_(x.begin(), x.end()), groups_(groups), rounding_(rounding),
+        columns_(x.size() + 1) {
     const auto pass = evaluator_.model_.begin(x, Fill::jacobian_and_residual, false);
     for (const TileRange& group : groups) {
       const double* const* tile = pass->fill_f64(group.first, group.count, evaluator_.counters_);
-      for (std::size_t j = 0; j < columns_.size(); ++j) columns_[j].insert(columns_[j].end(), tile[j], tile[j] + group.count);
+      for (std::size_t j = 0; j < columns_.size(); ++j)
+        columns_[j].insert(columns_[j].end(), tile[j], tile[j] + group.count);
     }
     const std::span<const double> typical = evaluator_.model_.typical_parameters();
     for (std::size_t j = 0; j < x_.size(); ++j) {
@@ -43,15 +46,18 @@ class DenseEvaluator::JacobianCheck {
   Vector everywhere() const {
     double least = std::numeric_limits<double>::infinity();
     for (std::size_t j = 0; j < x_.size(); ++j) {
-      if (const double moved = norm(columns_[j]) * std::fabs(step_[j]); moved > 0) least = std::min(least, moved);
+      if (const double moved = norm(columns_[j]) * std::fabs(step_[j]); moved > 0)
+        least = std::min(least, moved);
     }
     Vector v = step_;
-    std::uint64_t random = 0x9e3779b97f4a7c15;  // signs and sizes of no pattern: errors of two columns do not cancel
+    std::uint64_t random =
+        0x9e3779b97f4a7c15;  // signs and sizes of no pattern: errors of two columns do not cancel
     for (std::size_t j = 0; j < v.size(); ++j) {
       random = random * 6364136223846793005u + 1442695040888963407u;
       const double moved = norm(columns_[j]) * std::fabs(step_[j]);
       if (moved > 0) v[j] *= std::max(1e-3, std::min(1.0, least / moved));
-      v[j] *= (random >> 63 && !one_sided_[j] ? -1 : 1) * (0.5 + 0.5 * static_cast<double>(random >> 40 & 0xffff) / 0x10000);
+      v[j] *= (random >> 63 && !one_sided_[j] ? -1 : 1) *
+              (0.5 + 0.5 * static_cast<double>(random >> 40 & 0xffff) / 0x10000);
     }
     return v;
   }
@@ -61,8 +67,8 @@ class DenseEvaluator::JacobianCheck {
     return v;
   }
 
-  // ‖J v - difference‖ beyond rounding, in units of their norms: the least over the step lengths, as far as it takes to
-  // find it small. NaN where no residual is finite beside x.
+  // ‖J v - difference‖ beyond rounding, in units of their norms: the least over the step lengths, as far as
+  // it takes to find it small. NaN where no residual is finite beside x.
   double error(const Vector& v) const {
     double least = std::numeric_limits<double>::infinity();
     for (const double longer : kLonger) {
@@ -111,7 +117,8 @@ class DenseEvaluator::JacobianCheck {
       wrong.push_back(std::max(0.0, std::fabs(linear - middle) - slack));
       differences.push_back(middle);
     }
-    if (differences.empty() && longer > 1) return std::numeric_limits<double>::infinity();  // too long a step says nothing
+    if (differences.empty() && longer > 1)
+      return std::numeric_limits<double>::infinity();  // too long a step says nothing
     double squares = 0;
     for (std::size_t j = 0; j < v.size(); ++j) squares += std::pow(norm(columns_[j]) * longer * v[j], 2);
     const double excess = norm(wrong) - rounding_;
@@ -131,8 +138,10 @@ class DenseEvaluator::JacobianCheck {
   std::vector<Vector> columns_;  // J, r
 };
 
-void DenseEvaluator::check_jacobian(std::span<const double> x, const std::vector<TileRange>& groups, Recheck& out) {
-  const double share = static_cast<double>(out.rows) / static_cast<double>(std::max<std::size_t>(1, model_.rows()));
+void DenseEvaluator::check_jacobian(std::span<const double> x, const std::vector<TileRange>& groups,
+                                    Recheck& out) {
+  const double share =
+      static_cast<double>(out.rows) / static_cast<double>(std::max<std::size_t>(1, model_.rows()));
   const JacobianCheck check(*this, x, groups, kRounding * out.magnitude * std::sqrt(share));
   if (check.error(check.everywhere()) <= kTolerance) return;
   for (std::size_t j = 0; j < x.size(); ++j) {

@@ -19,7 +19,8 @@ constexpr std::size_t kRows = 1 << 14;
 constexpr double kVanished = 1e-12;
 // Far from zero for a linear parameter, as a share of the size that the rows' terms would need of it alone.
 constexpr double kShare = 0.1;
-constexpr double kRounding = 0.1;         // bound of the gradient's rounding, as a cosine: the residuals are little else
+constexpr double kRounding =
+    0.1;  // bound of the gradient's rounding, as a cosine: the residuals are little else
 constexpr std::size_t kMostOneByOne = 4;  // parameters
 
 struct Determined {
@@ -30,7 +31,8 @@ struct Determined {
 
 Vector lengths_of(const Linearization& at, std::size_t rows) {
   Vector out(at.gradient.size());
-  for (std::size_t j = 0; j < out.size(); ++j) out[j] = std::sqrt(at.normal(j, j) / static_cast<double>(rows));
+  for (std::size_t j = 0; j < out.size(); ++j)
+    out[j] = std::sqrt(at.normal(j, j) / static_cast<double>(rows));
   return out;
 }
 
@@ -47,12 +49,14 @@ Determined determined_at(DenseEvaluator& evaluator, std::span<const double> x) {
 bool more_than(const Determined& there, const Determined& here) {
   if (!there.finite) return false;
   bool vanished = false;
-  for (std::size_t j = 0; j < here.lengths.size(); ++j) vanished = vanished || here.lengths[j] < kVanished * there.lengths[j];
+  for (std::size_t j = 0; j < here.lengths.size(); ++j)
+    vanished = vanished || here.lengths[j] < kVanished * there.lengths[j];
   return vanished || there.rank > here.rank;
 }
 
 // Beside the end: nonlinear parameters moved by some percent, linear ones far from zero.
-Vector point_beside(const SolveRequest& request, const MinimizerResult& end, const Determined& here, double terms) {
+Vector point_beside(const SolveRequest& request, const MinimizerResult& end, const Determined& here,
+                    double terms) {
   Vector beside = end.x;
   for (std::size_t j = 0; j < beside.size(); ++j) beside[j] *= j % 2 == 0 ? 1.1 : 0.93;
   for (const int k : request.linear) {
@@ -63,12 +67,14 @@ Vector point_beside(const SolveRequest& request, const MinimizerResult& end, con
   return beside;
 }
 
-// Points to compare with: the start, one beside the end, and that with the undetermined parameters far larger and smaller, all
-// of them and one by one.
-std::vector<Vector> other_points(const SolveRequest& request, const MinimizerResult& end, const Vector& beside) {
+// Points to compare with: the start, one beside the end, and that with the undetermined parameters far larger
+// and smaller, all of them and one by one.
+std::vector<Vector> other_points(const SolveRequest& request, const MinimizerResult& end,
+                                 const Vector& beside) {
   std::vector<std::size_t> open;
   for (const int k : end.summary.certificate.confounded) {
-    if (std::ranges::find(request.linear, k) == request.linear.end()) open.push_back(static_cast<std::size_t>(k));
+    if (std::ranges::find(request.linear, k) == request.linear.end())
+      open.push_back(static_cast<std::size_t>(k));
   }
   std::vector<Vector> points{request.x0, beside};
   for (const double factor : {1e-3, 1e3, 1e-6, 1e6, 1e-9, 1e9}) {
@@ -107,7 +113,8 @@ bool lost_parameters(DenseEvaluator& evaluator, const SolveRequest& request, con
   const Recheck terms = part.recheck(end.x, kRows);
   const double size = terms.magnitude / std::sqrt(static_cast<double>(part.residuals()));
   const std::vector<Vector> points = other_points(request, end, point_beside(request, end, here, size));
-  const bool lost = std::ranges::any_of(points, [&](const Vector& x) { return more_than(determined_at(part, x), here); });
+  const bool lost =
+      std::ranges::any_of(points, [&](const Vector& x) { return more_than(determined_at(part, x), here); });
   evaluator.add_work(part);
   return lost;
 }

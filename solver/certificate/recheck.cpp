@@ -57,16 +57,18 @@ void DenseEvaluator::recheck_into(std::span<const double> x, std::size_t max_row
   out.repeats = true;
   double difference_squares = 0, magnitude_squares = 0;
   LocalBuffer<ColumnSums, 16> sums(n + 1);
-  // What a model is made of may be far larger than it is: the powers of a polynomial, exponentials that cancel.
-  // First-order terms tell, |J_ij| |x_j|; where a callable says nothing of y, a parameter is no smaller than its
-  // typical size.
+  // What a model is made of may be far larger than it is: the powers of a polynomial, exponentials that
+  // cancel. First-order terms tell, |J_ij| |x_j|; where a callable says nothing of y, a parameter is no
+  // smaller than its typical size.
   LocalBuffer<double, 16> coefficients(n);
   const std::span<const double> typical = model_.typical_parameters();
-  for (std::size_t j = 0; j < n; ++j) coefficients[j] = std::max(std::fabs(x[j]), j < typical.size() ? typical[j] : 0.0);
+  for (std::size_t j = 0; j < n; ++j)
+    coefficients[j] = std::max(std::fabs(x[j]), j < typical.size() ? typical[j] : 0.0);
   double largest = 0;
   const auto note = [&largest](double difference, double size) {
     const double d = std::fabs(difference);
-    if (!(d <= largest * size)) largest = std::isfinite(d) ? d / size : std::numeric_limits<double>::infinity();
+    if (!(d <= largest * size))
+      largest = std::isfinite(d) ? d / size : std::numeric_limits<double>::infinity();
   };
   const auto check = [&](std::size_t first, std::size_t count) {
     // The same call twice in a row: state that comes and goes with every call may agree with the program.
@@ -113,7 +115,8 @@ void DenseEvaluator::recheck_into(std::span<const double> x, std::size_t max_row
   work_ += static_cast<double>(out.rows) * row_cost();
   out.wrong_column = -1;
   out.jacobian_difference = 0;
-  if (std::string_view(model_.kind()) == "derivatives") check_jacobian(x, row_groups(model_, max_rows, kGroup), out);
+  if (std::string_view(model_.kind()) == "derivatives")
+    check_jacobian(x, row_groups(model_, max_rows, kGroup), out);
 }
 
 }  // namespace nlsq::inline v0

@@ -21,7 +21,8 @@ constexpr std::size_t kLarge = 1 << 17;  // rows: from here on data are looked a
 bool all_finite(const double* values, std::size_t count) {
   constexpr std::uint64_t kExponent = 0x7ff0'0000'0000'0000, kOne = 0x0010'0000'0000'0000;
   std::uint64_t carried = 0;
-  for (std::size_t i = 0; i < count; ++i) carried |= (std::bit_cast<std::uint64_t>(values[i]) & kExponent) + kOne;
+  for (std::size_t i = 0; i < count; ++i)
+    carried |= (std::bit_cast<std::uint64_t>(values[i]) & kExponent) + kOne;
   return carried >> 63 == 0;
 }
 
@@ -77,7 +78,8 @@ double ScatterSums::total() const {
   return weights > 0 ? std::max(0.0, second - first * first / weights) : 0;
 }
 
-DataSurvey::DataSurvey(std::shared_ptr<const RowSource> rows, std::vector<std::string> names, ResidualForm form)
+DataSurvey::DataSurvey(std::shared_ptr<const RowSource> rows, std::vector<std::string> names,
+                       ResidualForm form)
     : rows_(std::move(rows)), names_(std::move(names)), form_(std::move(form)) {
   if (rows_->rows() == 0) throw DataError("no data rows were given");
   if (rows_->rows() < kLarge) run();
@@ -124,7 +126,8 @@ void DataSurvey::look(std::size_t chunk, std::size_t first, std::size_t count) {
       // A finite sum of squares vouches for every number in it, at the vector kernels' pace.
       double squares = std::numeric_limits<double>::infinity();
       if (c < y && some == kMost) kernels().gram_f64(&values, 1, some, &(squares = 0), &not_of_the_fit);
-      if (!std::isfinite(squares) && !all_usable(values, some, wanted(c))) note_faults(chunks_[chunk], c, values, first, some);
+      if (!std::isfinite(squares) && !all_usable(values, some, wanted(c)))
+        note_faults(chunks_[chunk], c, values, first, some);
     }
     chunks_[chunk].scatter.add(last[0], last[1], some);
     if (wanted(y) != Wanted::any || chunks_[chunk].scatter.finite()) continue;
@@ -132,7 +135,8 @@ void DataSurvey::look(std::size_t chunk, std::size_t first, std::size_t count) {
   }
 }
 
-void DataSurvey::note_faults(Chunk& chunk, int column, const double* values, std::size_t first, std::size_t count) const {
+void DataSurvey::note_faults(Chunk& chunk, int column, const double* values, std::size_t first,
+                             std::size_t count) const {
   chunk.faults.resize(static_cast<std::size_t>(rows_->columns()));
   Faults& faults = chunk.faults[static_cast<std::size_t>(column)];
   for (std::size_t i = 0; i < count; ++i) {
@@ -166,9 +170,10 @@ void DataSurvey::fail(int column, const Faults& faults) const {
   const auto c = static_cast<std::size_t>(column);
   const std::string name = c < names_.size() ? names_[c] : fmt::format("column {}", c);
   const char* const what[] = {"are not finite", "are not positive and finite", "are negative or not finite"};
-  throw DataError(fmt::format("{} has {} value(s) that {}; the first is {} in row {}: correct or leave out such rows", name, faults.count,
-                              what[static_cast<int>(wanted(column))], value, faults.first),
-                  faults.first, c);
+  throw DataError(
+      fmt::format("{} has {} value(s) that {}; the first is {} in row {}: correct or leave out such rows",
+                  name, faults.count, what[static_cast<int>(wanted(column))], value, faults.first),
+      faults.first, c);
 }
 
 }  // namespace nlsq::inline v0

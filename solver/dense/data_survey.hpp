@@ -33,12 +33,12 @@ class ScatterSums {
   std::array<double, 3> sums_{};
 };
 
-// Reading large data once more only to look at them would cost as much as a pass of the fit. So they are looked at
-// tile by tile in the first pass over all rows, while they are in cache; small data at once.
+// Reading large data once more only to look at them would cost as much as a pass of the fit. So they are
+// looked at tile by tile in the first pass over all rows, while they are in cache; small data at once.
 class DataSurvey {
  public:
-  // Columns: those of `form`; `names` are theirs. Throws DataError where there are no rows, and, of small data, all
-  // that `finish` does.
+  // Columns: those of `form`; `names` are theirs. Throws DataError where there are no rows, and, of small
+  // data, all that `finish` does.
   DataSurvey(std::shared_ptr<const RowSource> rows, std::vector<std::string> names, ResidualForm form);
 
   // All rows, unless that was done. Throws as `finish` does.
@@ -64,7 +64,8 @@ class DataSurvey {
   };
   int response() const { return rows_->columns() - form_.data_columns(0); }
   Wanted wanted(int column) const;
-  void note_faults(Chunk& chunk, int column, const double* values, std::size_t first, std::size_t count) const;
+  void note_faults(Chunk& chunk, int column, const double* values, std::size_t first,
+                   std::size_t count) const;
   [[noreturn]] void fail(int column, const Faults& faults) const;
 
   std::shared_ptr<const RowSource> rows_;

@@ -1,6 +1,6 @@
-// Dense linear algebra on column-major arrays of doubles, for any number of columns. dense_algebra.cpp is the only file
-// that instantiates Eigen's decompositions and triangular solvers: they take seconds to compile wherever they are used.
-// small_dense.hpp has the same for a few columns.
+// Dense linear algebra on column-major arrays of doubles, for any number of columns. dense_algebra.cpp is the
+// only file that instantiates Eigen's decompositions and triangular solvers: they take seconds to compile
+// wherever they are used. small_dense.hpp has the same for a few columns.
 #pragma once
 
 #include <cstddef>
@@ -15,8 +15,8 @@ double norm(const double* v, std::size_t n);
 // False where A is not numerically positive definite.
 bool cholesky(double* A, std::size_t n);
 
-// A = QR, rows x columns, by Householder reflections. R takes the place of A's upper triangle; below it lie the
-// reflections. b := Qᵀb unless b is null.
+// A = QR, rows x columns, by Householder reflections. R takes the place of A's upper triangle; below it lie
+// the reflections. b := Qᵀb unless b is null.
 void householder_qr(double* A, std::size_t rows, std::size_t columns, double* b = nullptr);
 
 // B := L⁻¹B and B := L⁻ᵀB, L the lower triangle of an n x n array, B n x columns.

@@ -14,7 +14,8 @@
 namespace nlsq::inline v0 {
 
 DenseEvaluator::DenseEvaluator(RowModel& model, const Parallelism& parallelism)
-    : model_(model), parallelism_(parallelism), scratch_(std::make_unique<Scratch>()), workers_(std::make_unique<Workers>()) {}
+    : model_(model), parallelism_(parallelism), scratch_(std::make_unique<Scratch>()),
+      workers_(std::make_unique<Workers>()) {}
 DenseEvaluator::~DenseEvaluator() = default;
 
 double DenseEvaluator::pass_work(const PrecisionPlan& plan) const {
@@ -27,21 +28,24 @@ Linearization DenseEvaluator::linearize(std::span<const double> x, const Precisi
   return out;
 }
 
-void DenseEvaluator::linearize_into(std::span<const double> x, const PrecisionPlan& plan, Linearization& out) {
+void DenseEvaluator::linearize_into(std::span<const double> x, const PrecisionPlan& plan,
+                                    Linearization& out) {
   linearization_of(accumulate({x, Fill::jacobian_and_residual, plan}), plan, out);
   correct_curvature(model_, x, out);
 }
 
 double DenseEvaluator::gradient_work() const {
   if (model_.robust_loss() != nullptr) return Evaluator::gradient_work();
-  return work_of({.x = {}, .fill = Fill::jacobian_and_residual, .plan = {Format::f64, Gram::f64}, .gradient = true}, row_cost());
+  return work_of(
+      {.x = {}, .fill = Fill::jacobian_and_residual, .plan = {Format::f64, Gram::f64}, .gradient = true},
+      row_cost());
 }
 
 // Not under a robust loss, whose curvature takes a look at more than the gradient.
 bool DenseEvaluator::gradient_into(std::span<const double> x, Linearization& out) {
   if (model_.robust_loss() != nullptr) return false;
-  const Sums& sums =
-      accumulate({.x = x, .fill = Fill::jacobian_and_residual, .plan = {Format::f64, Gram::f64}, .gradient = true});
+  const Sums& sums = accumulate(
+      {.x = x, .fill = Fill::jacobian_and_residual, .plan = {Format::f64, Gram::f64}, .gradient = true});
   out.finite = sums.finite;
   out.cost = sums.finite ? 0.5 * sums.packed.back() : std::numeric_limits<double>::quiet_NaN();
   out.gradient.assign(sums.packed.begin(), sums.packed.end() - 1);
@@ -64,7 +68,8 @@ bool DenseEvaluator::linearize_part(std::span<const double> x, std::size_t rows,
   return true;
 }
 
-bool DenseEvaluator::second_order_part(std::span<const double> x, std::span<const double> direction, std::size_t rows, Vector& out) {
+bool DenseEvaluator::second_order_part(std::span<const double> x, std::span<const double> direction,
+                                       std::size_t rows, Vector& out) {
   if (model_.one_point() || rows >= model_.rows()) return false;
   SampleRows sample(model_, rows);
   DenseEvaluator part(sample, parallelism_);
@@ -74,8 +79,8 @@ bool DenseEvaluator::second_order_part(std::span<const double> x, std::span<cons
   return true;
 }
 
-CostValue DenseEvaluator::linearize_beside(std::span<const double> x, const PrecisionPlan& plan, std::span<const double> beside,
-                                           Linearization& out) {
+CostValue DenseEvaluator::linearize_beside(std::span<const double> x, const PrecisionPlan& plan,
+                                           std::span<const double> beside, Linearization& out) {
   if (model_.one_point()) {
     linearize_into(x, plan, out);
     return cost(beside, plan.residual);
@@ -99,7 +104,8 @@ void DenseEvaluator::forget_work() {
 void DenseEvaluator::add_work(const DenseEvaluator& part) {
   counters_.add(part.counters_);
   component_counters_.resize(part.component_counters_.size());
-  for (std::size_t c = 0; c < component_counters_.size(); ++c) component_counters_[c].add(part.component_counters_[c]);
+  for (std::size_t c = 0; c < component_counters_.size(); ++c)
+    component_counters_[c].add(part.component_counters_[c]);
   work_ += part.work_;
   seconds_ += part.seconds_;
   peak_bytes_ = std::max(peak_bytes_, part.peak_bytes_);
@@ -118,7 +124,8 @@ Vector DenseEvaluator::second_order(std::span<const double> x, std::span<const d
   return out;
 }
 
-void DenseEvaluator::second_order_into(std::span<const double> x, std::span<const double> direction, double h, Vector& out) {
+void DenseEvaluator::second_order_into(std::span<const double> x, std::span<const double> direction, double h,
+                                       Vector& out) {
   const auto n = static_cast<std::size_t>(parameters());
   Vector& moved = scratch_->moved;
   moved.assign(x.begin(), x.end());

@@ -1,9 +1,9 @@
 // An Evaluator over rows of any kind: tiles go to Gram or QR kernels, sums go up a fixed tree.
 #pragma once
 
-#include "minimizer/box.hpp"
 #include "dense/data_survey.hpp"
 #include "dense/evaluator.hpp"
+#include "minimizer/box.hpp"
 
 #include <nlsq/options.hpp>
 #include "rows/row_model.hpp"
@@ -41,20 +41,25 @@ class DenseEvaluator final : public Evaluator {
   bool gradient_into(std::span<const double> x, Linearization& out) override;
   double gradient_work() const override;
   bool linearize_part(std::span<const double> x, std::size_t rows, Linearization& out) override;
-  bool second_order_part(std::span<const double> x, std::span<const double> direction, std::size_t rows, Vector& out) override;
+  bool second_order_part(std::span<const double> x, std::span<const double> direction, std::size_t rows,
+                         Vector& out) override;
   CostValue cost(std::span<const double> x, Format format) override;
-  // Both in one pass over the data: what linearize_into gives at x, and the cost at `beside` in the plan's format.
-  CostValue linearize_beside(std::span<const double> x, const PrecisionPlan& plan, std::span<const double> beside, Linearization& out);
+  // Both in one pass over the data: what linearize_into gives at x, and the cost at `beside` in the plan's
+  // format.
+  CostValue linearize_beside(std::span<const double> x, const PrecisionPlan& plan,
+                             std::span<const double> beside, Linearization& out);
   Probe probe(std::span<const double> x, const PrecisionPlan& plan, std::optional<Format> below) override;
-  // ‖r32 - r64‖ / ‖r64‖ on about a thousand rows, r32 by f32 rows, the `linear` parameters at their least-squares values for
-  // the others on those rows. The share of the residuals that f32 gets wrong where a fit begins, once what the linear
-  // parameters explain is taken away. 0 where either is not finite: rows beyond the range of a format are the pass's own affair.
+  // ‖r32 - r64‖ / ‖r64‖ on about a thousand rows, r32 by f32 rows, the `linear` parameters at their
+  // least-squares values for the others on those rows. The share of the residuals that f32 gets wrong where a
+  // fit begins, once what the linear parameters explain is taken away. 0 where either is not finite: rows
+  // beyond the range of a format are the pass's own affair.
   double low_row_error(std::span<const double> x, std::span<const int> linear);
   Recheck recheck(std::span<const double> x, std::size_t max_rows) override;
   void recheck_into(std::span<const double> x, std::size_t max_rows, Recheck& out) override;
   double jacobian_error() const override;
   Vector second_order(std::span<const double> x, std::span<const double> direction, double h) override;
-  void second_order_into(std::span<const double> x, std::span<const double> direction, double h, Vector& out) override;
+  void second_order_into(std::span<const double> x, std::span<const double> direction, double h,
+                         Vector& out) override;
 
   const KernelCounters& counters() const override { return counters_; }
   // Of the passes over each component's rows, in their order.
@@ -73,13 +78,15 @@ class DenseEvaluator final : public Evaluator {
   // Counters, work and time from zero; what has been allocated is kept.
   void forget_work();
   // Made in the next pass over the rows; null: none.
-  void survey_next(std::shared_ptr<DataSurvey> survey) { survey_ = survey && !survey->complete() ? std::move(survey) : nullptr; }
+  void survey_next(std::shared_ptr<DataSurvey> survey) {
+    survey_ = survey && !survey->complete() ? std::move(survey) : nullptr;
+  }
   // Adds what another evaluator, over a part of the rows, has done.
   void add_work(const DenseEvaluator& part);
 
   std::size_t peak_bytes() const { return peak_bytes_; }  // most memory one pass held
   int threads() const { return threads_; }                // most threads one pass ran on
-  double seconds() const { return seconds_; }            // spent in passes; for reports only
+  double seconds() const { return seconds_; }             // spent in passes; for reports only
 
   // How large residuals and derivatives are at x, in f64.
   RowSizes sizes(std::span<const double> x);
@@ -89,7 +96,7 @@ class DenseEvaluator final : public Evaluator {
   struct Scratch;  // passes and buffers that one worker fills again and again
   class TileFolder;
   // The result stays valid until the next pass.
-  struct Pass;     // what is asked for
+  struct Pass;  // what is asked for
   Sums& accumulate(const Pass& pass);
   Sums& accumulate_once(const Pass& pass, bool& retry);
   void linearization_of(const Sums& sums, const PrecisionPlan& plan, Linearization& out) const;
@@ -114,7 +121,7 @@ class DenseEvaluator final : public Evaluator {
   Parallelism parallelism_;
   std::unique_ptr<Scratch> scratch_;
   std::unique_ptr<Workers> workers_;
-  std::vector<Sums> sums_;  // of the chunks of a pass
+  std::vector<Sums> sums_;             // of the chunks of a pass
   std::vector<PrecisionPlan> raised_;  // by component
   KernelCounters counters_;
   std::vector<KernelCounters> component_counters_;

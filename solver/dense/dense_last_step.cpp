@@ -1,8 +1,8 @@
-// The last step of a fit of many rows. Close to the optimum undamped steps contract: what is left after one is a small
-// share θ of what was left before, and once θ·‖step‖ is below every tolerance a pass over all rows at its end would
-// only see that. Newton codes of ODE solvers end so (Hairer & Wanner, Solving Ordinary Differential Equations II,
-// IV.8); what a step leaves is Kantorovich's bound. Here θ is measured twice: by the last two passes over all rows, and
-// by the gradient of a part of the rows at both ends of the very step.
+// The last step of a fit of many rows. Close to the optimum undamped steps contract: what is left after one
+// is a small share θ of what was left before, and once θ·‖step‖ is below every tolerance a pass over all rows
+// at its end would only see that. Newton codes of ODE solvers end so (Hairer & Wanner, Solving Ordinary
+// Differential Equations II, IV.8); what a step leaves is Kantorovich's bound. Here θ is measured twice: by
+// the last two passes over all rows, and by the gradient of a part of the rows at both ends of the very step.
 #include "ablation.hpp"
 #include "minimizer/dense_system.hpp"
 
@@ -16,13 +16,13 @@ namespace {
 constexpr std::size_t kLeastRows = 1 << 17;  // of fewer a pass costs little
 constexpr std::size_t kPart = 256;           // share of the rows that both ends are evaluated on
 constexpr std::size_t kLeastPart = 1 << 13;
-constexpr double kMostContraction = 0.01;    // of the step before
-constexpr double kMostCondition = 1e9;       // κ₀
+constexpr double kMostContraction = 0.01;  // of the step before
+constexpr double kMostCondition = 1e9;     // κ₀
 // What θ may be larger by than it was measured: along the step before, or by a part of the rows.
 constexpr double kOtherDirection = 4, kOtherRows = 10;
-constexpr double kUnseen = 0.3;              // θ of rows unlike the part's, of which there may be as many as are missing
-constexpr double kSameScatter = 0.1;         // error of the part's cost that is borne
-constexpr double kFurthest = 10;             // times tau that the step may begin at
+constexpr double kUnseen = 0.3;  // θ of rows unlike the part's, of which there may be as many as are missing
+constexpr double kSameScatter = 0.1;  // error of the part's cost that is borne
+constexpr double kFurthest = 10;      // times tau that the step may begin at
 
 // What both ends of the step say of what it leaves, as a share of it: of ν₀, and of ‖D s‖.
 struct Left {
@@ -63,16 +63,20 @@ double missing_share(const Matrix& H, const Matrix& B, const LinearSolver& metri
   return share;
 }
 
-std::size_t part_rows(const Evaluator& evaluator) { return std::max(kLeastPart, evaluator.residuals() / kPart); }
+std::size_t part_rows(const Evaluator& evaluator) {
+  return std::max(kLeastPart, evaluator.residuals() / kPart);
+}
 
 }  // namespace
 
 // A pass over all rows costs far more than one over a part of them.
-bool DenseSystem::large() const { return evaluator_->residuals() >= kLeastRows && evaluator_->jacobian_error() == 0; }
+bool DenseSystem::large() const {
+  return evaluator_->residuals() >= kLeastRows && evaluator_->jacobian_error() == 0;
+}
 
-// The first undamped step of a large fit follows the model's curvature, as a part of the rows shows it: half the
-// geodesic acceleration (Transtrum, Machta, Sethna 2011). What it leaves is then of third order, beside what the
-// residuals' own scatter adds.
+// The first undamped step of a large fit follows the model's curvature, as a part of the rows shows it: half
+// the geodesic acceleration (Transtrum, Machta, Sethna 2011). What it leaves is then of third order, beside
+// what the residuals' own scatter adds.
 void DenseSystem::bend_last_approach(std::span<const double> x, const Approach& approach, Step& step) {
   constexpr double kLargest = 0.1;  // part of the step
   const bool on_bounds = !step.held.empty() || !approach.first.held.empty();
@@ -80,24 +84,27 @@ void DenseSystem::bend_last_approach(std::span<const double> x, const Approach& 
   if (!evaluator_->second_order_part(x, step.step, part_rows(*evaluator_), work_)) return;
   solver_->apply_inverse(work_, acceleration_);
   double norm = 0;
-  for (std::size_t j = 0; j < acceleration_.size(); ++j) norm += std::pow(acceleration_[j] * approach.scale[j], 2);
+  for (std::size_t j = 0; j < acceleration_.size(); ++j)
+    norm += std::pow(acceleration_[j] * approach.scale[j], 2);
   if (!(std::sqrt(norm) <= kLargest * step.scaled_norm)) return;
   for (std::size_t j = 0; j < acceleration_.size(); ++j) step.step[j] += 0.5 * acceleration_[j];
 }
 
 // The trial's linearization is made of the one at x and of what a part of the rows changes by.
-std::optional<LastStep> DenseSystem::last_step(std::span<const double> x, const Approach& approach, double tau, double xtol,
-                                               Vector& trial, bool& not_again) {
+std::optional<LastStep> DenseSystem::last_step(std::span<const double> x, const Approach& approach,
+                                               double tau, double xtol, Vector& trial, bool& not_again) {
   const FirstOrder& first = approach.first;
   if (!rule_active(Rule::last_step)) return std::nullopt;
   if (!large() || curvature_.in_use()) return std::nullopt;  // what Gauss-Newton's step leaves is not small
   if (!(approach.last_decrement > 0) || first.condition > kMostCondition) return std::nullopt;
-  // Even with θ at a tenth τ would hold at the end: no more than digits of xtol depend on the part of the rows.
+  // Even with θ at a tenth τ would hold at the end: no more than digits of xtol depend on the part of the
+  // rows.
   if (!(first.decrement_sigma <= kFurthest * tau)) return std::nullopt;
   const double contraction = first.decrement / approach.last_decrement;
   // Between nearly dependent columns a step may be short in the metric of H and long in that of D.
   const double direction = rule_active(Rule::last_step_by_contraction) ? kOtherDirection : 0;
-  const Left before{direction * contraction, direction * std::max(contraction, first.step_size / approach.last_step_size)};
+  const Left before{direction * contraction,
+                    direction * std::max(contraction, first.step_size / approach.last_step_size)};
   const auto suffices = [&](const Left& share) {
     return share.size * first.step_size <= xtol && share.decrement * first.decrement_sigma <= tau;
   };
@@ -106,10 +113,11 @@ std::optional<LastStep> DenseSystem::last_step(std::span<const double> x, const 
   move_within(box_, x, first.step, first.held, trial);
   Linearization here, there;
   const std::size_t part = part_rows(*evaluator_);
-  if (!evaluator_->linearize_part(x, part, here) || !evaluator_->linearize_part(trial, part, there)) return std::nullopt;
+  if (!evaluator_->linearize_part(x, part, here) || !evaluator_->linearize_part(trial, part, there))
+    return std::nullopt;
   if (!here.finite || !there.finite) return std::nullopt;
-  // The part has a say only if it is like all rows, in every direction: what determines a parameter may lie elsewhere, and
-  // so may residuals that bend the path.
+  // The part has a say only if it is like all rows, in every direction: what determines a parameter may lie
+  // elsewhere, and so may residuals that bend the path.
   const std::size_t n = trial.size();
   const LinearSolver& metric = undamped_.solver;
   const Vector& scale = approach.scale;
@@ -124,7 +132,8 @@ std::optional<LastStep> DenseSystem::last_step(std::span<const double> x, const 
   const double unseen = rule_active(Rule::last_step_counts_missing_share) ? kUnseen * missing : 0;
   const Left share{
       std::max({before.decrement, unseen, kOtherRows * metric.norm_in_metric(left) / first.decrement}),
-      std::max({before.size, unseen, kOtherRows * scaled_norm(back, scale) / scaled_norm(first.step, scale)})};
+      std::max(
+          {before.size, unseen, kOtherRows * scaled_norm(back, scale) / scaled_norm(first.step, scale)})};
   // The cost falls by ½ν₀² up to that share of it, which its own rounding must cover.
   const bool checked = rule_active(Rule::last_step_part_is_checked);
   const bool lost_in_noise = share.decrement * 0.5 * first.decrement * first.decrement <= approach.cost_noise;
@@ -134,7 +143,8 @@ std::optional<LastStep> DenseSystem::last_step(std::span<const double> x, const 
   for (std::size_t j = 0; j < n; ++j) {
     Vector change(n);
     for (std::size_t i = 0; i < n; ++i) change[i] = (there.normal(i, j) - here.normal(i, j)) / scale[j];
-    step.gram_change = std::hypot(step.gram_change, metric.norm_in_metric(change) * std::sqrt(first.condition));
+    step.gram_change =
+        std::hypot(step.gram_change, metric.norm_in_metric(change) * std::sqrt(first.condition));
   }
   // And of rows unlike the part's, which change by as much as the parameters.
   step.gram_change = kOtherRows * (step.gram_change + missing * step.size * std::sqrt(first.condition));

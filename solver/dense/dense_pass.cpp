@@ -2,8 +2,8 @@
 #include "dense/dense_pass.hpp"
 
 #include "ablation.hpp"
-#include "support/parallel.hpp"
 #include "dense/tile_folder.hpp"
+#include "support/parallel.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -15,12 +15,12 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-constexpr std::size_t kTilesPerChunk = 16;         // leaves of the reduction tree
-constexpr std::size_t kChunkDoubles = 1 << 23;     // most numbers all leaves hold together
-constexpr std::size_t kMostChunks = 2048;          // leaves: their memory must not grow with the rows
-constexpr std::size_t kLeastChunks = 8;            // where there are rows for as many
-constexpr std::size_t kLeastTriangles = 4;         // take as much memory
-constexpr int kMaxRecordings = 64;                 // passes repeated because a row took a new branch
+constexpr std::size_t kTilesPerChunk = 16;      // leaves of the reduction tree
+constexpr std::size_t kChunkDoubles = 1 << 23;  // most numbers all leaves hold together
+constexpr std::size_t kMostChunks = 2048;       // leaves: their memory must not grow with the rows
+constexpr std::size_t kLeastChunks = 8;         // where there are rows for as many
+constexpr std::size_t kLeastTriangles = 4;      // take as much memory
+constexpr int kMaxRecordings = 64;              // passes repeated because a row took a new branch
 
 // JᵀJ, Jᵀr and ½rᵀr of the sums of [J | r].
 void unpack(const Vector& packed, Linearization& out) {
@@ -74,7 +74,8 @@ bool may_be_near_limit(const Vector& sums, std::size_t n1) {
 double DenseEvaluator::work_of(const Pass& pass, double row) const {
   const double m = static_cast<double>(model_.rows());
   const auto part = [&](double rows, const PrecisionPlan& plan) {
-    return rows * (row * row_price(plan) + Pass{{}, pass.fill, plan, {}, pass.gradient}.products(parameters()));
+    return rows *
+           (row * row_price(plan) + Pass{{}, pass.fill, plan, {}, pass.gradient}.products(parameters()));
   };
   if (raised_.empty()) return part(m, pass.plan);
   double all = 0, sum = 0;
@@ -122,14 +123,16 @@ void DenseEvaluator::by_component(std::size_t begin, std::size_t end, Use use) {
   }
 }
 
-// Tiles of a leaf. Their number depends on the problem alone, and is bounded by the memory their sums take. A triangle of
-// many columns is that of twice as many rows at least: joining two takes a sixth of the operations that made one.
+// Tiles of a leaf. Their number depends on the problem alone, and is bounded by the memory their sums take. A
+// triangle of many columns is that of twice as many rows at least: joining two takes a sixth of the
+// operations that made one.
 std::size_t DenseEvaluator::tiles_of_chunk(const Pass& pass, int n1) const {
   const std::size_t tiles = std::max<std::size_t>(1, model_.tile_count());
   const bool wide = pass.by_qr() && in_blocks(n1);
   const auto columns = static_cast<std::size_t>(n1);
-  const std::size_t most = std::clamp<std::size_t>(kChunkDoubles / (wide ? columns * columns : packed_size(n1)),
-                                                   wide ? kLeastTriangles : kLeastChunks, kMostChunks);
+  const std::size_t most =
+      std::clamp<std::size_t>(kChunkDoubles / (wide ? columns * columns : packed_size(n1)),
+                              wide ? kLeastTriangles : kLeastChunks, kMostChunks);
   const std::size_t least = wide ? (2 * columns + model_.tile_rows() - 1) / model_.tile_rows() : 0;
   return std::max({kTilesPerChunk, least, (tiles + most - 1) / most});
 }
@@ -138,15 +141,15 @@ std::size_t DenseEvaluator::tiles_of_chunk(const Pass& pass, int n1) const {
 void DenseEvaluator::merge(std::vector<Sums>& sums, int n1, bool alone) {
   for (std::size_t step = 1; step < sums.size(); step *= 2) {
     std::vector<KernelCounters> counters((sums.size() - step + 2 * step - 1) / (2 * step));
-    run_tasks(counters.size(), alone ? Parallelism{1, {}} : parallelism_, [&](std::size_t k) {
-      sums[2 * step * k].merge(sums[2 * step * k + step], n1, counters[k]);
-    });
+    run_tasks(counters.size(), alone ? Parallelism{1, {}} : parallelism_,
+              [&](std::size_t k) { sums[2 * step * k].merge(sums[2 * step * k + step], n1, counters[k]); });
     for (const KernelCounters& part : counters) counters_.add(part);
   }
 }
 
 // Sums over one chunk of tiles, in order. Stops at the first tile that is not finite in f64.
-void DenseEvaluator::sum_chunk(std::size_t begin, std::size_t end, const Pass& pass, Scratch& scratch, Sums& sums) {
+void DenseEvaluator::sum_chunk(std::size_t begin, std::size_t end, const Pass& pass, Scratch& scratch,
+                               Sums& sums) {
   const bool qr = pass.by_qr();
   const auto n1 = static_cast<std::size_t>(pass.fill == Fill::residual ? 1 : parameters() + 1);
   sums.restart(pass, n1, std::max<std::size_t>(1, model_.components().size()));
@@ -154,7 +157,8 @@ void DenseEvaluator::sum_chunk(std::size_t begin, std::size_t end, const Pass& p
   by_component(begin, end, [&](std::size_t first, std::size_t last, std::size_t c) {
     const PrecisionPlan plan = plan_of_component(c, pass.plan);
     if (!pass.beside.empty()) {  // tile by tile with the other would be no faster: a chunk stays in cache
-      TileFolder folder(model_, pass.beside, Fill::residual, cost_plan(plan.residual), sums.parts[c], scratch);
+      TileFolder folder(model_, pass.beside, Fill::residual, cost_plan(plan.residual), sums.parts[c],
+                        scratch);
       for (std::size_t t = first; t < last; ++t) folder.add(model_.tile(t), &sums.squares_beside);
     }
     TileFolder folder(model_, pass.x, pass.fill, plan, sums.parts[c], scratch);
@@ -173,7 +177,8 @@ void DenseEvaluator::sum_chunk(std::size_t begin, std::size_t end, const Pass& p
 }
 
 // The same of Jᵀr and rᵀr.
-void DenseEvaluator::sum_gradients(std::size_t begin, std::size_t end, const Pass& pass, Scratch& scratch, Sums& sums) {
+void DenseEvaluator::sum_gradients(std::size_t begin, std::size_t end, const Pass& pass, Scratch& scratch,
+                                   Sums& sums) {
   by_component(begin, end, [&](std::size_t first, std::size_t last, std::size_t c) {
     TileFolder folder(model_, pass.x, pass.fill, pass.plan, sums.parts[c], scratch);
     for (std::size_t t = first; t < last && sums.finite; ++t) {
@@ -184,8 +189,10 @@ void DenseEvaluator::sum_gradients(std::size_t begin, std::size_t end, const Pas
   });
 }
 
-// Numbers near the limit of f32 are counted where sums of squares say that there may be some: else nothing is looked at.
-void DenseEvaluator::note_near_limit(std::size_t begin, std::size_t end, const Pass& pass, Scratch& scratch, Sums& sums) {
+// Numbers near the limit of f32 are counted where sums of squares say that there may be some: else nothing is
+// looked at.
+void DenseEvaluator::note_near_limit(std::size_t begin, std::size_t end, const Pass& pass, Scratch& scratch,
+                                     Sums& sums) {
   by_component(begin, end, [&](std::size_t first, std::size_t last, std::size_t c) {
     TileFolder folder(model_, pass.x, pass.fill, plan_of_component(c, pass.plan), sums.parts[c], scratch);
     for (std::size_t t = first; t < last && folder.below_f64(); ++t) {
@@ -197,7 +204,8 @@ void DenseEvaluator::note_near_limit(std::size_t begin, std::size_t end, const P
 }
 
 // The same once more where the sums are not finite: which tile is it, and is it finite in f64?
-void DenseEvaluator::sum_one_by_one(std::size_t begin, std::size_t end, const Pass& pass, Scratch& scratch, Sums& sums) {
+void DenseEvaluator::sum_one_by_one(std::size_t begin, std::size_t end, const Pass& pass, Scratch& scratch,
+                                    Sums& sums) {
   Vector& tile = scratch.tile;
   const auto n1 = static_cast<std::size_t>(pass.fill == Fill::residual ? 1 : parameters() + 1);
   sums.packed.assign(sums.packed.size(), 0.0);
@@ -239,7 +247,9 @@ DenseEvaluator::Sums& DenseEvaluator::accumulate_once(const Pass& pass, bool& re
 
   std::vector<Sums>& sums = sums_;
   sums.resize(chunks);
-  const auto rows_before = [&](std::size_t c) { return c >= chunks ? model_.rows() : model_.tile(c * chunk_tiles).first; };
+  const auto rows_before = [&](std::size_t c) {
+    return c >= chunks ? model_.rows() : model_.tile(c * chunk_tiles).first;
+  };
   if (survey_) survey_->start(chunks);
   if (chunks == 1) {
     if (survey_) survey_->look(0, 0, model_.rows());
@@ -249,7 +259,8 @@ DenseEvaluator::Sums& DenseEvaluator::accumulate_once(const Pass& pass, bool& re
     workers_->hold_x();
     const int threads = run_tasks(chunks, alone ? Parallelism{1, {}} : parallelism_, [&](std::size_t c) {
       auto scratch = workers_->take();
-      sum_chunk(c * chunk_tiles, std::min(model_.tile_count(), (c + 1) * chunk_tiles), pass, *scratch, sums[c]);
+      sum_chunk(c * chunk_tiles, std::min(model_.tile_count(), (c + 1) * chunk_tiles), pass, *scratch,
+                sums[c]);
       workers_->give_back(std::move(scratch));
       if (survey_) survey_->look(c, rows_before(c), rows_before(c + 1) - rows_before(c));
     });
@@ -272,7 +283,8 @@ DenseEvaluator::Sums& DenseEvaluator::accumulate_once(const Pass& pass, bool& re
   for (Sums& s : sums) {
     if (s.finite) continue;
     const auto why = model_.explain_non_finite(pass.x, s.culprit.first, s.culprit.count);
-    if (why == RowModel::NonFinite::give_up) throw RecordingFailed("a row took a branch that could not be recorded");
+    if (why == RowModel::NonFinite::give_up)
+      throw RecordingFailed("a row took a branch that could not be recorded");
     retry = why == RowModel::NonFinite::retry;
     return s;
   }
@@ -289,13 +301,15 @@ void DenseEvaluator::linearization_of(const Sums& sums, const PrecisionPlan& pla
     return;
   }
   const std::size_t redone = std::accumulate(sums.redone.begin(), sums.redone.end(), std::size_t{0});
-  out.nonfinite_tiles = static_cast<double>(redone) / static_cast<double>(std::max<std::size_t>(1, model_.tile_count()));
+  out.nonfinite_tiles =
+      static_cast<double>(redone) / static_cast<double>(std::max<std::size_t>(1, model_.tile_count()));
   out.nonfinite_of.assign(model_.components().size(), 0.0);
   if (redone > 0 && !out.nonfinite_of.empty()) {
     std::vector<std::size_t> tiles(out.nonfinite_of.size(), 0);
     for (std::size_t t = 0; t < model_.tile_count(); ++t) ++tiles[model_.component(t)];
     for (std::size_t c = 0; c < tiles.size(); ++c) {
-      if (tiles[c] > 0) out.nonfinite_of[c] = static_cast<double>(sums.redone[c]) / static_cast<double>(tiles[c]);
+      if (tiles[c] > 0)
+        out.nonfinite_of[c] = static_cast<double>(sums.redone[c]) / static_cast<double>(tiles[c]);
     }
   }
   const auto n = static_cast<std::size_t>(parameters());

@@ -38,10 +38,14 @@ inline double rounding_price(const PrecisionPlan& plan) {  // of an entry of J
 }
 
 // Of a pass that asks for residuals alone.
-inline PrecisionPlan cost_plan(Format format) { return {format, format == Format::f64 ? Gram::f64 : Gram::f32_wide}; }
+inline PrecisionPlan cost_plan(Format format) {
+  return {format, format == Format::f64 ? Gram::f64 : Gram::f32_wide};
+}
 
 // Numbers of the upper triangle of n1 columns.
-inline std::size_t packed_size(int n1) { return static_cast<std::size_t>(n1) * (static_cast<std::size_t>(n1) + 1) / 2; }
+inline std::size_t packed_size(int n1) {
+  return static_cast<std::size_t>(n1) * (static_cast<std::size_t>(n1) + 1) / 2;
+}
 
 struct DenseEvaluator::Pass {
   std::span<const double> x;
@@ -53,7 +57,8 @@ struct DenseEvaluator::Pass {
   double products(int parameters) const {  // of a row
     if (fill == Fill::residual) return 0;
     if (gradient) return parameters + 1;
-    return static_cast<double>(packed_size(parameters + 1)) * gram_price(plan.gram, parameters + 1) + parameters * rounding_price(plan);
+    return static_cast<double>(packed_size(parameters + 1)) * gram_price(plan.gram, parameters + 1) +
+           parameters * rounding_price(plan);
   }
 };
 
@@ -70,13 +75,14 @@ struct DenseEvaluator::Sums {
     finite = true;
   }
 
-  Vector packed;             // Gram sums, upper triangle by rows; or its last column
-  Matrix triangle;           // QR
-  double squares_beside = 0; // Σr² at the other point
-  std::vector<std::size_t> redone;     // tiles that were not finite in f32, by component; one where none have names
-  std::vector<KernelCounters> parts;   // by component
+  Vector packed;              // Gram sums, upper triangle by rows; or its last column
+  Matrix triangle;            // QR
+  double squares_beside = 0;  // Σr² at the other point
+  std::vector<std::size_t>
+      redone;  // tiles that were not finite in f32, by component; one where none have names
+  std::vector<KernelCounters> parts;  // by component
   bool finite = true;
-  TileRange culprit;         // the tile that is not
+  TileRange culprit;                   // the tile that is not
   std::vector<PrecisionIssue> issues;  // of the tiles redone, and of numbers that came close
 
   void merge(const Sums& other, int n1, KernelCounters& counters) {

@@ -12,7 +12,8 @@ namespace nlsq::inline v0 {
 
 PrecisionPlan first_plan(Evaluator& evaluator, const PrecisionPolicy& policy) {
   const double work = static_cast<double>(evaluator.residuals()) * evaluator.row_cost();
-  const FitSize size{work, evaluator.parameters(), evaluator.has_f32(), kernels().bf16_instructions, evaluator.linear()};
+  const FitSize size{work, evaluator.parameters(), evaluator.has_f32(), kernels().bf16_instructions,
+                     evaluator.linear()};
   const std::span<const RowComponent> components = evaluator.components();
   if (components.empty()) return initial_plan(policy, size);
   std::vector<PrecisionPlan> plans;
@@ -30,11 +31,14 @@ PrecisionPlan first_plan(Evaluator& evaluator, const PrecisionPolicy& policy) {
   return lowest;
 }
 
-PrecisionPlan DenseSystem::first_plan(const PrecisionPolicy& policy) { return nlsq::first_plan(*evaluator_, policy); }
+PrecisionPlan DenseSystem::first_plan(const PrecisionPolicy& policy) {
+  return nlsq::first_plan(*evaluator_, policy);
+}
 
 // The next lower form's 16 bits, where the scheduler may want to know what they would do.
 std::optional<Format> DenseSystem::format_below(const PrecisionPolicy& policy) const {
-  const bool asks = at_->plan.gram == Gram::f32_tile && info(policy.jacobian_floor).bytes == 2 && kernels().bf16_instructions &&
+  const bool asks = at_->plan.gram == Gram::f32_tile && info(policy.jacobian_floor).bytes == 2 &&
+                    kernels().bf16_instructions &&
                     evaluator_->parameters() >= policy.thresholds.sixteen_bit_parameters;
   return asks ? std::optional(policy.jacobian_floor) : std::nullopt;
 }
@@ -47,8 +51,9 @@ bool DenseSystem::column_underflows() const {
   return false;
 }
 
-// How far rounding to the f32 grid moves the point of the step, in the metric of H: noise that no row sees, as rows are
-// evaluated on the grid. Where a parameter is far from zero and known to less than its last digits, it is all there is.
+// How far rounding to the f32 grid moves the point of the step, in the metric of H: noise that no row sees,
+// as rows are evaluated on the grid. Where a parameter is far from zero and known to less than its last
+// digits, it is all there is.
 double DenseSystem::grid_noise(std::span<const double> at, const Step& step) {
   Vector& change = work_;
   const std::size_t n = at.size();
@@ -61,11 +66,13 @@ double DenseSystem::grid_noise(std::span<const double> at, const Step& step) {
 }
 
 void DenseSystem::measure(std::span<const double> x, const Step& step, HealthReport& health) {
-  for (const double share : at_->nonfinite_of) health.nonfinite_tiles = std::max(health.nonfinite_tiles, share);
+  for (const double share : at_->nonfinite_of)
+    health.nonfinite_tiles = std::max(health.nonfinite_tiles, share);
   if (probe_ && column_underflows() && rule_active(Rule::columns_may_underflow)) health.nonfinite_tiles = 1;
   if (!probe_ || !step.factored) return;
   health.finite = health.finite && probe_->finite;
-  if (!probe_->jacobian.empty()) health.contraction = solver_->contraction(probe_->jacobian, probe_->rounded, step);
+  if (!probe_->jacobian.empty())
+    health.contraction = solver_->contraction(probe_->jacobian, probe_->rounded, step);
   if (!probe_->jacobian.empty() && formats_of(at_->plan).jacobian < Format::f32) {
     health.epsilon_j = solver_->largest_in_metric(probe_->jacobian, probe_->rounded);
   }
@@ -75,7 +82,8 @@ void DenseSystem::measure(std::span<const double> x, const Step& step, HealthRep
   if (!low()) return;
   health.grid_noise = grid_noise(x, step);
   health.cost_noise = probe_->cost_noise;
-  health.gradient_noise = solver_->norm_in_metric(probe_->gradient_bias) + 2 * solver_->rms_in_metric(probe_->gradient_scatter);
+  health.gradient_noise =
+      solver_->norm_in_metric(probe_->gradient_bias) + 2 * solver_->rms_in_metric(probe_->gradient_scatter);
 }
 
 void DenseSystem::rule_values(RuleValues& values) const {
@@ -100,22 +108,27 @@ std::vector<bool> DenseSystem::blamed(Event event, const HealthReport& health, c
   const bool by_noise = probe_ && probe_->components.size() == count;
   switch (event) {
     case Event::overflow:
-      for (std::size_t c = 0; c < at_->nonfinite_of.size(); ++c) blame[c] = at_->nonfinite_of[c] > t.nonfinite_tiles;
+      for (std::size_t c = 0; c < at_->nonfinite_of.size(); ++c)
+        blame[c] = at_->nonfinite_of[c] > t.nonfinite_tiles;
       break;
     case Event::gradient_noise:
-      if (!by_noise || health.gradient_noise <= t.gradient_noise * health.nu) break;  // of the grid, which is all rows' affair
+      if (!by_noise || health.gradient_noise <= t.gradient_noise * health.nu)
+        break;  // of the grid, which is all rows' affair
       noisy(t.gradient_noise * health.nu, [this](const NoiseOf& noise) {
-        return solver_->norm_in_metric(noise.gradient_bias) + 2 * solver_->rms_in_metric(noise.gradient_scatter);
+        return solver_->norm_in_metric(noise.gradient_bias) +
+               2 * solver_->rms_in_metric(noise.gradient_scatter);
       });
       break;
     case Event::cost_noise:
-      if (by_noise) noisy(t.cost_noise * health.predicted, [](const NoiseOf& noise) { return noise.cost_noise; });
+      if (by_noise)
+        noisy(t.cost_noise * health.predicted, [](const NoiseOf& noise) { return noise.cost_noise; });
       break;
     case Event::not_definite:
     case Event::condition:
     case Event::jacobian_error:
     case Event::rejected_step:
-      for (std::size_t c = 0; c < count; ++c) blame[c] = wider(at_->plan, evaluator_->raised()[c]).gram == at_->plan.gram;
+      for (std::size_t c = 0; c < count; ++c)
+        blame[c] = wider(at_->plan, evaluator_->raised()[c]).gram == at_->plan.gram;
       break;
     default: break;
   }
@@ -123,7 +136,8 @@ std::vector<bool> DenseSystem::blamed(Event event, const HealthReport& health, c
 }
 
 // The decision is then for the narrowest plan left. Else it stays what it is, for all.
-std::vector<std::string> DenseSystem::raise_blamed(Decision& decision, const HealthReport& health, const Thresholds& thresholds) {
+std::vector<std::string> DenseSystem::raise_blamed(Decision& decision, const HealthReport& health,
+                                                   const Thresholds& thresholds) {
   const std::span<const RowComponent> components = evaluator_->components();
   if (components.size() < 2 || evaluator_->raised().size() != components.size()) return {};
   const std::vector<bool> blame = blamed(decision.event, health, thresholds);

@@ -12,7 +12,7 @@ namespace nlsq::inline v0 {
 
 struct DenseEvaluator::Scratch {
   Vector tile, copies;
-  LowGram low_gram;  // for plans below f64
+  LowGram low_gram;                        // for plans below f64
   std::vector<const double*> columns_f64;  // of a tile, with null for ones
   std::vector<const float*> columns_f32;
   std::vector<double*> pointers;

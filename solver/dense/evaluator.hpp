@@ -3,10 +3,10 @@
 
 #include "minimizer/minimizer_step_values.hpp"
 
-#include "kernels/kernel_table.hpp"
 #include <nlsq/matrix.hpp>
-#include "rows/row_model.hpp"
 #include <nlsq/scheduler.hpp>
+#include "kernels/kernel_table.hpp"
+#include "rows/row_model.hpp"
 
 #include <cstddef>
 #include <optional>
@@ -48,13 +48,13 @@ struct NoiseOf {
 // Sums over m rows of per-row differences q: bias m*mean(q); standard error of that estimate, and the
 // random part of the sum itself, from the scatter between groups of neighbouring rows.
 struct Probe {
-  std::size_t rows = 0;      // sampled
-  double cost_noise = 0;     // |bias| + 2 se + 2 random, of ½‖r‖²; 0 where rows are f64
-  Vector gradient_bias;      // n
-  Matrix gradient_scatter;   // groups x n: rows b_g, Σ b_g b_gᵀ is the covariance of the gradient's error
-  Vector column_squares;     // Σ J_ij² over some of the sampled rows, in f64
+  std::size_t rows = 0;     // sampled
+  double cost_noise = 0;    // |bias| + 2 se + 2 random, of ½‖r‖²; 0 where rows are f64
+  Vector gradient_bias;     // n
+  Matrix gradient_scatter;  // groups x n: rows b_g, Σ b_g b_gᵀ is the covariance of the gradient's error
+  Vector column_squares;    // Σ J_ij² over some of the sampled rows, in f64
   std::vector<NoiseOf> components;  // each by itself; empty where there are none
-  bool finite = true;        // every sampled row was finite in the plan's format
+  bool finite = true;               // every sampled row was finite in the plan's format
   // Some of those rows, each scaled by √(m/S): J in f64, as the plan's Gram matrix sees it, and as one of 16
   // bits would, where that is asked for.
   Matrix jacobian, rounded, rounded_below;
@@ -63,17 +63,18 @@ struct Probe {
 // The program's residuals beside those of the user's own callable in double, on a stratified sample.
 struct Recheck {
   std::size_t rows = 0;
-  double largest = 0;         // largest |difference| / size of the row's terms
-  double discrepancy = 0;     // ‖difference‖, extrapolated to all rows
-  double magnitude = 0;       // ‖size of the terms‖, extrapolated: what rounding errors scale with
+  double largest = 0;      // largest |difference| / size of the row's terms
+  double discrepancy = 0;  // ‖difference‖, extrapolated to all rows
+  double magnitude = 0;    // ‖size of the terms‖, extrapolated: what rounding errors scale with
   // Σ_i |J_ij| size_i / ‖J_j‖: what rounding errors of g_j scale with, by parameter; at most `magnitude`, and
   // far less where the rows of large terms say nothing of parameter j. Empty: not known.
   Vector column_magnitude = {};
-  double cost_magnitude = 0;  // Σ_i |r_i| size_i / ‖r‖: what rounding errors of the cost scale with; 0: not known
-  bool repeats = true;        // the callable gave the same twice in a row
-  int wrong_column = -1;      // of a Jacobian the user gave: differences of the residuals contradict it
+  double cost_magnitude =
+      0;  // Σ_i |r_i| size_i / ‖r‖: what rounding errors of the cost scale with; 0: not known
+  bool repeats = true;             // the callable gave the same twice in a row
+  int wrong_column = -1;           // of a Jacobian the user gave: differences of the residuals contradict it
   double jacobian_difference = 0;  // by how much, in units of the column's norm
-  bool underflow = false;     // r, or a column of J, is not zero and its squares are below the smallest number
+  bool underflow = false;  // r, or a column of J, is not zero and its squares are below the smallest number
 };
 
 // The sizes of residuals and derivatives, for messages.
@@ -81,7 +82,7 @@ struct RowSizes {
   bool finite = true;
   std::size_t row = 0;  // of the first residual or derivative that is not finite; else of the largest
   double largest = 0;
-  double least = 0;     // largest entry of that column of [J | r] where it is least, zero columns left out
+  double least = 0;  // largest entry of that column of [J | r] where it is least, zero columns left out
 };
 
 class Evaluator {
@@ -91,7 +92,9 @@ class Evaluator {
   virtual std::size_t residuals() const = 0;
   virtual bool has_f32() const = 0;
   virtual double row_cost() const = 0;  // f64 adds a row, Jacobian included
-  virtual bool linear() const { return false; }  // in all parameters, and they are solved for before the iteration
+  virtual bool linear() const {
+    return false;
+  }  // in all parameters, and they are solved for before the iteration
 
   // Named components of the rows, each at least in its raised plan whatever plan is asked for; none: empty.
   virtual std::span<const RowComponent> components() const { return {}; }
@@ -103,39 +106,46 @@ class Evaluator {
   virtual void linearize_into(std::span<const double> x, const PrecisionPlan& plan, Linearization& out) {
     out = linearize(x, plan);
   }
-  // Cost, gradient and `finite` of x in f64, nothing else of `out`: gradient_work() of counted work. False: they are not to
-  // be had apart from the rest, whose work that is then, and `out` is what it was.
-  virtual bool gradient_into(std::span<const double> x, Linearization& out) { return (void)x, (void)out, false; }
+  // Cost, gradient and `finite` of x in f64, nothing else of `out`: gradient_work() of counted work. False:
+  // they are not to be had apart from the rest, whose work that is then, and `out` is what it was.
+  virtual bool gradient_into(std::span<const double> x, Linearization& out) {
+    return (void)x, (void)out, false;
+  }
   virtual double gradient_work() const { return pass_work({Format::f64, Gram::f64}); }
-  // What linearize gives in f64 of about `rows` of the rows, spread evenly, scaled to stand for all of them. False: a
-  // part of the rows costs as much as all.
+  // What linearize gives in f64 of about `rows` of the rows, spread evenly, scaled to stand for all of them.
+  // False: a part of the rows costs as much as all.
   virtual bool linearize_part(std::span<const double> x, std::size_t rows, Linearization& out) {
     (void)x, (void)rows, (void)out;
     return false;
   }
   // The same of Jᵀ r_vv, r_vv along `direction` by a difference of that length.
-  virtual bool second_order_part(std::span<const double> x, std::span<const double> direction, std::size_t rows, Vector& out) {
+  virtual bool second_order_part(std::span<const double> x, std::span<const double> direction,
+                                 std::size_t rows, Vector& out) {
     (void)x, (void)direction, (void)rows, (void)out;
     return false;
   }
   virtual CostValue cost(std::span<const double> x, Format format) = 0;
   // `below`: a 16-bit format whose effect on J is of interest, too.
-  virtual Probe probe(std::span<const double> x, const PrecisionPlan& plan, std::optional<Format> below = {}) = 0;
+  virtual Probe probe(std::span<const double> x, const PrecisionPlan& plan,
+                      std::optional<Format> below = {}) = 0;
   // At most `max_rows` rows, in f64.
   virtual Recheck recheck(std::span<const double> x, std::size_t max_rows) = 0;
-  virtual void recheck_into(std::span<const double> x, std::size_t max_rows, Recheck& out) { out = recheck(x, max_rows); }
+  virtual void recheck_into(std::span<const double> x, std::size_t max_rows, Recheck& out) {
+    out = recheck(x, max_rows);
+  }
   // Relative error of J itself beyond rounding (finite differences); 0 otherwise.
   virtual double jacobian_error() const { return 0; }
   // Jᵀ r_vv, r_vv the second derivative of r along `direction`, by a difference of step h (f64).
   virtual Vector second_order(std::span<const double> x, std::span<const double> direction, double h) = 0;
-  virtual void second_order_into(std::span<const double> x, std::span<const double> direction, double h, Vector& out) {
+  virtual void second_order_into(std::span<const double> x, std::span<const double> direction, double h,
+                                 Vector& out) {
     out = second_order(x, direction, h);
   }
 
   virtual const KernelCounters& counters() const = 0;
   virtual double counted_work() const = 0;  // f64 adds: rows and Gram products at the prices of their formats
   virtual double pass_work(const PrecisionPlan& plan) const = 0;  // of one linearization
-  virtual std::size_t bytes() const = 0;    // most memory one pass held
+  virtual std::size_t bytes() const = 0;                          // most memory one pass held
 
   // What numbers below f64 did in the passes since this was last asked, whatever became of their points.
   virtual std::vector<PrecisionIssue> take_issues() { return {}; }

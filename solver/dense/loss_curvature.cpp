@@ -10,8 +10,8 @@ namespace nlsq::inline v0 {
 namespace {
 
 constexpr std::size_t kRows = 4096;
-constexpr double kNear = 3;        // standard errors, about
-constexpr double kLeast = 0.2;     // no step is made longer than five times
+constexpr double kNear = 3;     // standard errors, about
+constexpr double kLeast = 0.2;  // no step is made longer than five times
 
 // r² of a finished residual r̃, r̃² = ρ(r²).
 double squared_residual(double finished, const Loss& loss) {

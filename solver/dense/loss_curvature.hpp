@@ -1,6 +1,7 @@
-// Steps under a robust loss. J̃ᵀJ̃ of the finished residuals (residual_form.hpp) weighs a row by ρ'² z/ρ; the cost's curvature
-// has ρ' + 2ρ'' z (B. Triggs et al., Bundle Adjustment: A Modern Synthesis, 2000, section 4.3), which is less. Gauss-Newton
-// steps then are short by one factor in all directions, as far as residuals know nothing of J, and convergence is linear.
+// Steps under a robust loss. J̃ᵀJ̃ of the finished residuals (residual_form.hpp) weighs a row by ρ'² z/ρ; the
+// cost's curvature has ρ' + 2ρ'' z (B. Triggs et al., Bundle Adjustment: A Modern Synthesis, 2000,
+// section 4.3), which is less. Gauss-Newton steps then are short by one factor in all directions, as far as
+// residuals know nothing of J, and convergence is linear.
 #pragma once
 
 #include "dense/evaluator.hpp"
@@ -12,8 +13,9 @@
 
 namespace nlsq::inline v0 {
 
-// Scales the normal equations of `at`, linearized at x, by that factor, from up to some thousand rows. Only near a minimum:
-// far from one the weights of a tail are none, and J̃ᵀJ̃ is the better guide. Cost and gradient stay.
+// Scales the normal equations of `at`, linearized at x, by that factor, from up to some thousand rows. Only
+// near a minimum: far from one the weights of a tail are none, and J̃ᵀJ̃ is the better guide. Cost and gradient
+// stay.
 void correct_curvature(const RowModel& rows, std::span<const double> x, Linearization& at);
 
 // Weights of a finished residual: of J̃ᵀJ̃ and of the cost's curvature.

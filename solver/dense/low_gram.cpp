@@ -5,7 +5,8 @@
 
 namespace nlsq::inline v0 {
 
-// J'r and r'r limit the answer, not the rate: whatever J is rounded to for J'J, they are of unrounded numbers.
+// J'r and r'r limit the answer, not the rate: whatever J is rounded to for J'J, they are of unrounded
+// numbers.
 void LowGram::add(const float* const* columns, std::size_t rows, double* sums, KernelCounters& counters) {
   if (form_ != Gram::f16) return multiply(columns, rows, sums, counters);
   product_of(round_to_f16(columns, rows), rows, counters);
@@ -55,14 +56,16 @@ void LowGram::product_of(const float* const* columns, std::size_t rows, KernelCo
 }
 
 void LowGram::set_last_column() {
-  for (std::size_t i = 0, k = last_.size() - 1; i < last_.size(); ++i, k += last_.size() - i) triangle_[k] = last_[i];
+  for (std::size_t i = 0, k = last_.size() - 1; i < last_.size(); ++i, k += last_.size() - i)
+    triangle_[k] = last_[i];
 }
 
 void LowGram::add_triangle(double* sums) const {
   for (std::size_t k = 0; k < triangle_.size(); ++k) sums[k] += triangle_[k];
 }
 
-void LowGram::multiply(const float* const* columns, std::size_t rows, double* sums, KernelCounters& counters) {
+void LowGram::multiply(const float* const* columns, std::size_t rows, double* sums,
+                       KernelCounters& counters) {
   switch (form_) {
     case Gram::bf16: return kernels().gram_bf16(columns, n1_, rows, sums, &counters);
     case Gram::f16: {
@@ -77,7 +80,8 @@ void LowGram::multiply(const float* const* columns, std::size_t rows, double* su
 }
 
 std::size_t LowGram::bytes() const {
-  return (rounded_.size() + tile_.size()) * sizeof(float) + halves_.size() * sizeof(std::uint16_t) + (triangle_.size() + last_.size()) * sizeof(double);
+  return (rounded_.size() + tile_.size()) * sizeof(float) + halves_.size() * sizeof(std::uint16_t) +
+         (triangle_.size() + last_.size()) * sizeof(double);
 }
 
 }  // namespace nlsq::inline v0

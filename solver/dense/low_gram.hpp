@@ -1,8 +1,8 @@
 // Gram matrices of a tile in the forms below f64, from rows of either format.
 #pragma once
 
-#include "rows/row_model.hpp"
 #include <nlsq/scheduler.hpp>
+#include "rows/row_model.hpp"
 
 #include <cstdint>
 #include <vector>

@@ -14,7 +14,8 @@ namespace {
 constexpr std::size_t kGroup = 64, kRows = 1024;
 
 // Moves the linear parameters of x to their least-squares values on these rows, and r with them.
-void solve_linear_part(const Eigen::MatrixXd& columns, std::span<const int> linear, Vector& x, Eigen::VectorXd& r) {
+void solve_linear_part(const Eigen::MatrixXd& columns, std::span<const int> linear, Vector& x,
+                       Eigen::VectorXd& r) {
   if (linear.empty() || columns.rows() < columns.cols()) return;
   Eigen::VectorXd scale = columns.colwise().norm();
   for (double& s : scale) s = s > 0 ? s : 1;
@@ -25,7 +26,8 @@ void solve_linear_part(const Eigen::MatrixXd& columns, std::span<const int> line
   const Eigen::VectorXd s = factor.solve(-r);
   if (!s.allFinite()) return;
   r += unit * s;
-  for (Eigen::Index j = 0; j < s.size(); ++j) x[static_cast<std::size_t>(linear[static_cast<std::size_t>(j)])] += s[j] / scale[j];
+  for (Eigen::Index j = 0; j < s.size(); ++j)
+    x[static_cast<std::size_t>(linear[static_cast<std::size_t>(j)])] += s[j] / scale[j];
 }
 
 }  // namespace
@@ -44,7 +46,8 @@ double DenseEvaluator::low_row_error(std::span<const double> x, std::span<const 
     r.segment(first, count) = Eigen::Map<const Eigen::VectorXd>(tile[n], count);
     for (std::size_t j = 0; j < linear.size(); ++j) {
       const double* column = tile[static_cast<std::size_t>(linear[j])];
-      columns.col(static_cast<Eigen::Index>(j)).segment(first, count) = Eigen::Map<const Eigen::VectorXd>(column, count);
+      columns.col(static_cast<Eigen::Index>(j)).segment(first, count) =
+          Eigen::Map<const Eigen::VectorXd>(column, count);
     }
     first += count;
   }
@@ -59,11 +62,14 @@ double DenseEvaluator::low_row_error(std::span<const double> x, std::span<const 
   for (const TileRange& group : groups) {
     const auto count = static_cast<Eigen::Index>(group.count);
     const float* const residuals = low.fill_f32(group.first, group.count, counters_)[n];
-    difference += (Eigen::Map<const Eigen::VectorXf>(residuals, count).cast<double>() - r.segment(first, count)).squaredNorm();
+    difference +=
+        (Eigen::Map<const Eigen::VectorXf>(residuals, count).cast<double>() - r.segment(first, count))
+            .squaredNorm();
     first += count;
   }
   work_ += 0.5 * sampled * model_.row_cost(Fill::residual);
-  if (difference == 0 || !std::isfinite(difference)) return 0;  // tiles beyond the range of f32 are redone in f64
+  if (difference == 0 || !std::isfinite(difference))
+    return 0;  // tiles beyond the range of f32 are redone in f64
   const double size = r.squaredNorm();
   return size > 0 ? std::sqrt(difference / size) : std::numeric_limits<double>::max();
 }

@@ -1,8 +1,8 @@
 // The probe: the same rows under a plan and in f64. It sees data rounding, the math library, parameter
 // rounding, everything, because it assumes nothing.
 #include "dense/dense_pass.hpp"
-#include "support/parallel.hpp"
 #include "dense/row_groups.hpp"
+#include "support/parallel.hpp"
 
 #include "convert.hpp"
 
@@ -13,16 +13,16 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-constexpr std::size_t kGroup = 64;     // neighbouring rows evaluated together
-constexpr std::size_t kGroups = 64;    // spread evenly over the rows: 4,096 rows at most
-constexpr std::size_t kKept = 16;      // rows of a group whose J is kept
+constexpr std::size_t kGroup = 64;       // neighbouring rows evaluated together
+constexpr std::size_t kGroups = 64;      // spread evenly over the rows: 4,096 rows at most
+constexpr std::size_t kKept = 16;        // rows of a group whose J is kept
 constexpr std::size_t kLeastGroups = 8;  // of a component
 constexpr std::size_t kGroupsPerTask = 8;
 
 using Columns = const double* const*;
 
-// Sums over groups of rows: the gradient and the cost in a plan's rows less those in f64. Each is summed by itself
-// in f64, which costs eight digits of the difference and leaves eight.
+// Sums over groups of rows: the gradient and the cost in a plan's rows less those in f64. Each is summed by
+// itself in f64, which costs eight digits of the difference and leaves eight.
 class Differences {
  public:
   explicit Differences(std::size_t n) : n1_(n + 1), low_(n1_), high_(n1_) {}
@@ -61,14 +61,16 @@ void round_to_f16(Matrix& rows, std::size_t first, std::size_t last) {
 // A stratum: rows that are sampled by themselves, all of one plan. Without components there is one.
 struct Stratum {
   PrecisionPlan plan;
-  double rows = 0;                // that it stands for
+  double rows = 0;  // that it stands for
   std::vector<TileRange> groups;
-  std::size_t first = 0;          // its first group among all
+  std::size_t first = 0;               // its first group among all
   std::size_t kept = 0, kept_end = 0;  // its rows among those kept
 
   bool low() const { return plan.residual == Format::f32; }
   // Rows of a group that are evaluated: of f64 rows J alone is of interest.
-  std::size_t count(const TileRange& group) const { return low() ? group.count : std::min(group.count, kKept); }
+  std::size_t count(const TileRange& group) const {
+    return low() ? group.count : std::min(group.count, kKept);
+  }
 };
 
 // A group of rows among those of all strata.
@@ -97,7 +99,8 @@ std::vector<Group> all_groups(std::vector<Stratum>& strata) {
 class KeptRows {
  public:
   KeptRows(const std::vector<Stratum>& strata, std::size_t n, std::optional<Format> below)
-      : strata_(strata), below_(below), kept_(strata.back().kept_end, n), low_(kept_.rows(), n), rounded_below_(below ? kept_.rows() : 0, n) {}
+      : strata_(strata), below_(below), kept_(strata.back().kept_end, n), low_(kept_.rows(), n),
+        rounded_below_(below ? kept_.rows() : 0, n) {}
 
   // Groups may be added by several threads at once.
   void add(const Group& group, const float* const* low, Columns high) {
@@ -105,12 +108,14 @@ class KeptRows {
     for (std::size_t j = 0; j < n; ++j) {
       for (std::size_t i = 0; i < count; ++i) {
         kept_(group.kept + i, j) = high[j][i];
-        low_(group.kept + i, j) = low ? static_cast<double>(low[j][i]) : static_cast<double>(static_cast<float>(high[j][i]));
+        low_(group.kept + i, j) =
+            low ? static_cast<double>(low[j][i]) : static_cast<double>(static_cast<float>(high[j][i]));
       }
     }
     const Gram gram = group.stratum->plan.gram;
     const std::span<double> part(low_.data() + first, count * n);
-    if (strata_.size() > 1 && gram >= Gram::f64) std::copy_n(kept_.data() + first, part.size(), part.data());  // not rounded
+    if (strata_.size() > 1 && gram >= Gram::f64)
+      std::copy_n(kept_.data() + first, part.size(), part.data());  // not rounded
     if (below_) {
       const std::span<double> part_below(rounded_below_.data() + first, part.size());
       std::ranges::copy(part, part_below.begin());
@@ -140,8 +145,10 @@ class KeptRows {
  private:
   void scale(Matrix& rows) const {
     for (const Stratum& s : strata_) {
-      const double unit = std::sqrt(s.rows / static_cast<double>(std::max<std::size_t>(1, s.kept_end - s.kept)));
-      for (std::size_t k = s.kept * rows.columns(); k < s.kept_end * rows.columns(); ++k) rows.data()[k] *= unit;
+      const double unit =
+          std::sqrt(s.rows / static_cast<double>(std::max<std::size_t>(1, s.kept_end - s.kept)));
+      for (std::size_t k = s.kept * rows.columns(); k < s.kept_end * rows.columns(); ++k)
+        rows.data()[k] *= unit;
     }
   }
 
@@ -174,7 +181,8 @@ Extrapolated extrapolate(const Matrix& sums, const Vector& counts, const Stratum
   out.noise.gradient_bias.resize(n);
   for (std::size_t g = 0; g < groups; ++g) {
     const std::size_t row = stratum.first + g;
-    for (std::size_t j = 0; j < n; ++j) out.noise.gradient_scatter(g, j) = unit * (sums(row, j) - counts[row] * mean[j]);
+    for (std::size_t j = 0; j < n; ++j)
+      out.noise.gradient_scatter(g, j) = unit * (sums(row, j) - counts[row] * mean[j]);
     const double deviation = unit * (sums(row, n) - counts[row] * mean[n]);
     out.cost_variance += deviation * deviation;
   }
@@ -212,19 +220,23 @@ void add_up(std::vector<Extrapolated> parts, Probe& out) {
 
 }  // namespace
 
-Probe DenseEvaluator::probe(std::span<const double> x, const PrecisionPlan& plan, std::optional<Format> below) {
+Probe DenseEvaluator::probe(std::span<const double> x, const PrecisionPlan& plan,
+                            std::optional<Format> below) {
   const auto n = static_cast<std::size_t>(parameters());
   std::vector<Stratum> strata;
   if (model_.components().size() < 2) {
-    strata.push_back({plan_of_component(0, plan), static_cast<double>(model_.rows()), row_groups(model_, kGroup * kGroups, kGroup)});
+    strata.push_back({plan_of_component(0, plan), static_cast<double>(model_.rows()),
+                      row_groups(model_, kGroup * kGroups, kGroup)});
   } else {
     std::vector<std::vector<TileRange>> tiles(model_.components().size());
-    for (std::size_t t = 0; t < model_.tile_count(); ++t) tiles[model_.component(t)].push_back(model_.tile(t));
+    for (std::size_t t = 0; t < model_.tile_count(); ++t)
+      tiles[model_.component(t)].push_back(model_.tile(t));
     for (std::size_t c = 0; c < tiles.size(); ++c) {
       std::size_t m = 0;
       for (const TileRange& tile : tiles[c]) m += tile.count;
       const std::size_t share = std::max(kLeastGroups, kGroups * m / model_.rows());
-      strata.push_back({plan_of_component(c, plan), static_cast<double>(m), row_groups(tiles[c], kGroup * share, kGroup)});
+      strata.push_back(
+          {plan_of_component(c, plan), static_cast<double>(m), row_groups(tiles[c], kGroup * share, kGroup)});
     }
   }
   const std::vector<Group> groups = all_groups(strata);
@@ -239,13 +251,15 @@ Probe DenseEvaluator::probe(std::span<const double> x, const PrecisionPlan& plan
   }
   KeptRows kept(strata, n, below);
   const auto look = [&](std::size_t begin, std::size_t end, Scratch& scratch, KernelCounters& counters) {
-    TilePass* const low_pass = low_rows ? &scratch.pass(model_, x, Fill::jacobian_and_residual, true) : nullptr;
+    TilePass* const low_pass =
+        low_rows ? &scratch.pass(model_, x, Fill::jacobian_and_residual, true) : nullptr;
     TilePass& high_pass = scratch.pass(model_, x, Fill::jacobian_and_residual, false);
     Differences differences(n);
     Vector sum(n + 1);
     for (std::size_t g = begin; g < end; ++g) {
       const auto [first, count] = groups[g].rows;
-      const float* const* low = groups[g].stratum->low() ? low_pass->fill_f32(first, count, counters) : nullptr;
+      const float* const* low =
+          groups[g].stratum->low() ? low_pass->fill_f32(first, count, counters) : nullptr;
       const double* const* high = high_pass.fill_f64(first, count, counters);
       std::ranges::fill(sum, 0.0);
       if (low) differences.of(low, high, count, counters, sum);

@@ -11,7 +11,8 @@ namespace nlsq::inline v0 {
 // Where tiles leave rows out (a sample): the tile that holds the row numbered `row` among those that are in.
 inline TileRange tile_of_sample(const RowModel& model, std::size_t row, std::size_t& place) {
   std::size_t t = 0;
-  for (std::size_t count = model.tile(0).count; row >= count && t + 1 < model.tile_count(); count = model.tile(++t).count) {
+  for (std::size_t count = model.tile(0).count; row >= count && t + 1 < model.tile_count();
+       count = model.tile(++t).count) {
     row -= count;
   }
   place = model.tile(t).first + row;
@@ -54,7 +55,8 @@ inline std::vector<TileRange> row_groups(const RowModel& model, std::size_t most
 }
 
 // The same of some tiles alone.
-inline std::vector<TileRange> row_groups(const std::vector<TileRange>& tiles, std::size_t most, std::size_t size) {
+inline std::vector<TileRange> row_groups(const std::vector<TileRange>& tiles, std::size_t most,
+                                         std::size_t size) {
   std::vector<TileRange> groups;
   std::size_t m = 0;
   for (const TileRange& tile : tiles) m += tile.count;
@@ -68,7 +70,8 @@ inline std::vector<TileRange> row_groups(const std::vector<TileRange>& tiles, st
   }
   if (!groups.empty()) return groups;
   for (const TileRange& tile : tiles) {
-    for (std::size_t i = 0; i < tile.count; i += size) groups.push_back({tile.first + i, std::min(size, tile.count - i)});
+    for (std::size_t i = 0; i < tile.count; i += size)
+      groups.push_back({tile.first + i, std::min(size, tile.count - i)});
   }
   return groups;
 }

@@ -59,29 +59,36 @@ double integral(F f, double from, double to) {
 
 double normal_variance(const Loss& loss) {
   constexpr double kEnd = 9;
-  const auto density = [](double r) { return std::exp(-0.5 * r * r) * std::numbers::inv_sqrtpi * std::numbers::sqrt2; };  // both sides
+  const auto density = [](double r) {
+    return std::exp(-0.5 * r * r) * std::numbers::inv_sqrtpi * std::numbers::sqrt2;
+  };  // both sides
   double squares = 0, slopes = 0;
   // By pieces that begin at the scale, where some losses have a kink, and double, but are never long.
-  for (double from = 0, to = std::min(loss.scale(), kEnd); from < kEnd; from = to, to = std::min(2 * to, kEnd)) {
+  for (double from = 0, to = std::min(loss.scale(), kEnd); from < kEnd;
+       from = to, to = std::min(2 * to, kEnd)) {
     const int parts = 1 + static_cast<int>(to - from);
     const double width = (to - from) / parts;
     for (int k = 0; k < parts; ++k) {
       const double a = from + k * width, b = from + (k + 1) * width, middle = 0.5 * (a + b);
       const bool beyond = middle > loss.scale();
       // At the kink itself: the slope on the piece's own side.
-      const auto inside = [&](double r) { return beyond ? std::max(r, loss.scale() * (1 + 1e-15)) : std::min(r, loss.scale()); };
+      const auto inside = [&](double r) {
+        return beyond ? std::max(r, loss.scale() * (1 + 1e-15)) : std::min(r, loss.scale());
+      };
       squares += integral([&](double r) { return std::pow(r * loss(r * r).slope, 2) * density(r); }, a, b);
-      slopes += integral([&](double r) {
-        const double s = inside(r) * inside(r);
-        return (loss(s).slope + 2 * s * loss.curvature(s)) * density(r);
-      }, a, b);
+      slopes += integral(
+          [&](double r) {
+            const double s = inside(r) * inside(r);
+            return (loss(s).slope + 2 * s * loss.curvature(s)) * density(r);
+          },
+          a, b);
     }
   }
   return slopes > 0 ? squares / (slopes * slopes) : kNaN;
 }
 
-RowStatistics row_statistics(DenseEvaluator& evaluator, const ResidualForm& form, std::span<const double> x, bool absolute_sigma,
-                             std::span<const int> at_bound) {
+RowStatistics row_statistics(DenseEvaluator& evaluator, const ResidualForm& form, std::span<const double> x,
+                             bool absolute_sigma, std::span<const int> at_bound) {
   const std::size_t n = x.size();
   RowStatistics out;
   out.covariance = Matrix(n, n, kNaN);
@@ -94,24 +101,28 @@ RowStatistics row_statistics(DenseEvaluator& evaluator, const ResidualForm& form
   out.beyond = robust ? static_cast<std::size_t>(std::llround(all.normal(n + 3, n + 3))) : 0;
   const Face face = face_without(n, at_bound);
   if (face.kept.empty()) return out;
-  const auto seen = [&](const Linearization& of) { return at_bound.empty() ? without_extra(of, n) : restricted(without_extra(of, n), face); };
+  const auto seen = [&](const Linearization& of) {
+    return at_bound.empty() ? without_extra(of, n) : restricted(without_extra(of, n), face);
+  };
   Certified judged;
   if (!judge_covariance(seen(all), judged)) {
     const Linearization by_qr = evaluator.linearize(at, {Format::f64, Gram::qr});
     if (!by_qr.finite || !judge_covariance(seen(by_qr), judged)) return out;
   }
   if (!at_bound.empty()) expand(face, judged);
-  const double factor = !robust ? 1
+  const double factor = !robust          ? 1
                         : absolute_sigma ? normal_variance(form.loss)
-                                         : robust_factor(all, n, face.kept.size(), evaluator.residuals(), judged.certificate.rank);
+                                         : robust_factor(all, n, face.kept.size(), evaluator.residuals(),
+                                                         judged.certificate.rank);
   for (std::size_t i = 0; i < n; ++i) {
     for (std::size_t j = 0; j < n; ++j) out.covariance(i, j) = judged.covariance(i, j) * factor;
   }
   return out;
 }
 
-RowStatistics row_statistics(RowModel& rows, const ResidualForm& form, std::span<const double> x, bool absolute_sigma,
-                             const Parallelism& parallelism, std::span<const int> at_bound) {
+RowStatistics row_statistics(RowModel& rows, const ResidualForm& form, std::span<const double> x,
+                             bool absolute_sigma, const Parallelism& parallelism,
+                             std::span<const int> at_bound) {
   DenseEvaluator evaluator(rows, parallelism);
   return row_statistics(evaluator, form, x, absolute_sigma, at_bound);
 }

@@ -15,8 +15,8 @@ namespace nlsq::inline v0 {
 // One worker's way through tiles: fills them in the plan's precision and folds them into sums.
 class DenseEvaluator::TileFolder {
  public:
-  TileFolder(RowModel& model, std::span<const double> x, Fill fill, const PrecisionPlan& plan, KernelCounters& counters,
-             Scratch& scratch)
+  TileFolder(RowModel& model, std::span<const double> x, Fill fill, const PrecisionPlan& plan,
+             KernelCounters& counters, Scratch& scratch)
       : model_(model), x_(x), fill_(fill), plan_(plan), counters_(counters),
         n1_(fill == Fill::residual ? 1 : model.parameters() + 1),
         first_(static_cast<std::size_t>(model.parameters() + 1 - n1_)), scratch_(scratch),
@@ -38,7 +38,8 @@ class DenseEvaluator::TileFolder {
     kernel(without_ones(columns, scratch_.columns_f32), n1_, range.count, sums, &counters_);
   }
   void add_f64(const TileRange& range, double* sums) {
-    kernels().gram_f64(without_ones(fill_f64(range), scratch_.columns_f64), n1_, range.count, sums, &counters_);
+    kernels().gram_f64(without_ones(fill_f64(range), scratch_.columns_f64), n1_, range.count, sums,
+                       &counters_);
   }
   // The products with r alone, n1 sums, in f64.
   void add_gradient(const TileRange& range, double* sums) {
@@ -48,7 +49,8 @@ class DenseEvaluator::TileFolder {
   PrecisionIssue issue(const TileRange& range) {
     const auto n1 = static_cast<std::size_t>(n1_);
     if (plan_.residual == Format::f32) {
-      return issues_of(pass_.fill_f32(range.first, range.count, counters_) + first_, n1, range.count, Operation::evaluate, Format::f32);
+      return issues_of(pass_.fill_f32(range.first, range.count, counters_) + first_, n1, range.count,
+                       Operation::evaluate, Format::f32);
     }
     const double* const* columns = fill_f64(range);
     std::vector<float> narrow((n1 - 1) * range.count);
@@ -68,7 +70,9 @@ class DenseEvaluator::TileFolder {
     found.rows = range.count;
     return found;
   }
-  bool below_f64() const { return plan_.residual == Format::f32 || (plan_.gram < Gram::f64 && fill_ != Fill::residual); }
+  bool below_f64() const {
+    return plan_.residual == Format::f32 || (plan_.gram < Gram::f64 && fill_ != Fill::residual);
+  }
 
   // Folds one tile into R. The kernel destroys its input, which may be the user's data: copy first.
   bool qr(const TileRange& range, Matrix& triangle) {
@@ -84,7 +88,8 @@ class DenseEvaluator::TileFolder {
       std::copy_n(columns[j], range.count, pointers[j]);
     }
     if (zero != 0) return false;
-    kernels().qr_fold(triangle.data(), static_cast<std::size_t>(n1_), n1_, pointers.data(), range.count, &counters_);
+    kernels().qr_fold(triangle.data(), static_cast<std::size_t>(n1_), n1_, pointers.data(), range.count,
+                      &counters_);
     return true;
   }
 

@@ -6,7 +6,8 @@
 namespace nlsq::inline v0 {
 
 template <class T>
-PrecisionIssue issues_of(const T* const* columns, std::size_t n, std::size_t rows, Operation operation, Format format) {
+PrecisionIssue issues_of(const T* const* columns, std::size_t n, std::size_t rows, Operation operation,
+                         Format format) {
   const double near = info(format).max / 16;
   PrecisionIssue found{.operation = operation, .format = format};
   for (std::size_t i = 0; i < rows; ++i) {
@@ -29,8 +30,8 @@ template PrecisionIssue issues_of(const double* const*, std::size_t, std::size_t
 void add_issue(std::vector<PrecisionIssue>& log, const PrecisionIssue& issue) {
   if (issue.rows == 0) return;
   const auto same = std::ranges::find_if(log, [&](const PrecisionIssue& known) {
-    return known.iteration == issue.iteration && known.operation == issue.operation && known.format == issue.format &&
-           known.component == issue.component;
+    return known.iteration == issue.iteration && known.operation == issue.operation &&
+           known.format == issue.format && known.component == issue.component;
   });
   if (same != log.end()) *same += issue;
   else log.push_back(issue);

@@ -20,16 +20,22 @@ constexpr std::size_t kTile = 256;
 
 void check_covariance(const Matrix& C, std::size_t rows) {
   if (C.rows() != rows || C.columns() != rows) {
-    throw ValidationError(fmt::format("sigma_matrix is {} x {}, y has {} rows: give the covariance of each with each", C.rows(), C.columns(), rows));
+    throw ValidationError(
+        fmt::format("sigma_matrix is {} x {}, y has {} rows: give the covariance of each with each", C.rows(),
+                    C.columns(), rows));
   }
   constexpr double kAlike = 1e-10;  // of the geometric mean of both variances
   for (std::size_t i = 0; i < rows; ++i) {
     for (std::size_t j = 0; j <= i; ++j) {
       for (const auto& [a, b] : {std::pair(i, j), std::pair(j, i)}) {
-        if (!std::isfinite(C(a, b))) throw ValidationError(fmt::format("sigma_matrix: row {}, column {} is {}: not finite", a, b, C(a, b)));
+        if (!std::isfinite(C(a, b)))
+          throw ValidationError(
+              fmt::format("sigma_matrix: row {}, column {} is {}: not finite", a, b, C(a, b)));
       }
       if (!(std::fabs(C(i, j) - C(j, i)) <= kAlike * std::sqrt(std::fabs(C(i, i) * C(j, j))))) {
-        throw ValidationError(fmt::format("sigma_matrix is not symmetric: row {}, column {} is {:g}, row {}, column {} is {:g}", i, j, C(i, j), j, i, C(j, i)));
+        throw ValidationError(
+            fmt::format("sigma_matrix is not symmetric: row {}, column {} is {:g}, row {}, column {} is {:g}",
+                        i, j, C(i, j), j, i, C(j, i)));
       }
     }
   }
@@ -42,13 +48,16 @@ Whitening::Whitening(const Matrix& covariance, std::size_t rows) : L_(rows, rows
   check_covariance(covariance, rows);
   for (std::size_t i = 0; i < rows; ++i) {
     const double* row = &L_(i, 0);
-    for (std::size_t j = 0; j < i; ++j) L_(i, j) = (covariance(i, j) - dense::dot(row, &L_(j, 0), j)) / L_(j, j);
+    for (std::size_t j = 0; j < i; ++j)
+      L_(i, j) = (covariance(i, j) - dense::dot(row, &L_(j, 0), j)) / L_(j, j);
     const double left = covariance(i, i) - dense::dot(row, row, i);
     // What is left of the variance of row i once the rows before it are known; rounding is no variance.
     if (!(left > 0x1p-52 * static_cast<double>(i + 1) * covariance(i, i))) {
-      throw ValidationError(fmt::format("sigma_matrix is not positive definite: at row {0}, column {0} nothing is left of the variance {1:g} once the rows "
-                                        "before it are known",
-                                        i, covariance(i, i)));
+      throw ValidationError(
+          fmt::format("sigma_matrix is not positive definite: at row {0}, column {0} nothing is left of the "
+                      "variance {1:g} once the rows "
+                      "before it are known",
+                      i, covariance(i, i)));
     }
     L_(i, i) = std::sqrt(left);
   }
@@ -97,7 +106,7 @@ class WhitenedRows::Pass final : public TilePass {
   Pass(std::shared_ptr<const Evaluation> evaluation, std::size_t parameters, bool derivatives)
       : evaluation_(std::move(evaluation)), derivatives_(derivatives), pointers_(parameters + 1, nullptr) {
     const std::size_t first = derivatives ? 0 : parameters, count = parameters + 1 - first;
-    storage_.reset(static_cast<double*>(::operator new[](count * kTile * sizeof(double), kAlign)));
+    storage_.reset(static_cast<double*>(::operator new[](count* kTile * sizeof(double), kAlign)));
     for (std::size_t c = 0; c < count; ++c) pointers_[first + c] = storage_.get() + c * kTile;
   }
 
@@ -113,7 +122,9 @@ class WhitenedRows::Pass final : public TilePass {
   float* const* fill_f32(std::size_t, std::size_t, KernelCounters&) override {
     throw std::logic_error("rows with a covariance are evaluated in f64 only");
   }
-  std::size_t bytes() const override { return pointers_.size() * (kTile + evaluation_->columns.back().size()) * sizeof(double); }
+  std::size_t bytes() const override {
+    return pointers_.size() * (kTile + evaluation_->columns.back().size()) * sizeof(double);
+  }
 
  private:
   static constexpr std::align_val_t kAlign{64};
@@ -132,9 +143,12 @@ double WhitenedRows::row_cost(Fill fill) const {
 }
 
 // One evaluation at a time: those who ask for the same x wait for it and share it.
-std::shared_ptr<const WhitenedRows::Evaluation> WhitenedRows::evaluate(std::span<const double> x, bool derivatives) const {
+std::shared_ptr<const WhitenedRows::Evaluation> WhitenedRows::evaluate(std::span<const double> x,
+                                                                       bool derivatives) const {
   const std::lock_guard lock(mutex_);
-  if (latest_ && std::equal(x.begin(), x.end(), latest_->x.begin(), latest_->x.end()) && (latest_->derivatives() || !derivatives)) return latest_;
+  if (latest_ && std::equal(x.begin(), x.end(), latest_->x.begin(), latest_->x.end()) &&
+      (latest_->derivatives() || !derivatives))
+    return latest_;
   auto result = std::make_shared<Evaluation>();
   result->x.assign(x.begin(), x.end());
   const std::size_t asked = derivatives ? static_cast<std::size_t>(parameters()) + 1 : 1;
@@ -146,19 +160,23 @@ std::shared_ptr<const WhitenedRows::Evaluation> WhitenedRows::evaluate(std::span
     const TileRange tile = rows_.tile(t);
     double* const* columns = pass->fill_f64(tile.first, tile.count, result->counters);
     const std::size_t skipped = static_cast<std::size_t>(parameters()) + 1 - asked;
-    for (std::size_t c = 0; c < asked; ++c) std::copy_n(columns[skipped + c], tile.count, result->columns[c].data() + tile.first);
+    for (std::size_t c = 0; c < asked; ++c)
+      std::copy_n(columns[skipped + c], tile.count, result->columns[c].data() + tile.first);
   }
   for (std::vector<double>& column : result->columns) whitening_.apply(column.data());
   latest_ = result;
   return result;
 }
 
-void WhitenedRows::prepare(std::span<const double> x, Fill fill) const { evaluate(x, fill == Fill::jacobian_and_residual); }
+void WhitenedRows::prepare(std::span<const double> x, Fill fill) const {
+  evaluate(x, fill == Fill::jacobian_and_residual);
+}
 
 std::unique_ptr<TilePass> WhitenedRows::begin(std::span<const double> x, Fill fill, bool single) const {
   if (single) throw ValidationError("rows with a covariance are evaluated in f64 only");
   const bool derivatives = fill == Fill::jacobian_and_residual;
-  return std::make_unique<Pass>(evaluate(x, derivatives), static_cast<std::size_t>(parameters()), derivatives);
+  return std::make_unique<Pass>(evaluate(x, derivatives), static_cast<std::size_t>(parameters()),
+                                derivatives);
 }
 
 // What is not finite in one row is so in those after it: all are asked.
@@ -177,8 +195,8 @@ RowModel::NonFinite WhitenedRows::explain_non_finite(std::span<const double> x, 
   return why;
 }
 
-void WhitenedRows::reference_residuals(std::span<const double> x, std::size_t first, std::size_t count, double* residuals,
-                                       double* magnitudes) const {
+void WhitenedRows::reference_residuals(std::span<const double> x, std::size_t first, std::size_t count,
+                                       double* residuals, double* magnitudes) const {
   const std::lock_guard lock(mutex_);
   if (first == 0 || !std::equal(x.begin(), x.end(), reference_at_.begin(), reference_at_.end())) {
     reference_.resize(rows());

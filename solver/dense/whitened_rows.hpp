@@ -1,6 +1,6 @@
-// Rows whose errors are correlated: residuals L⁻¹r and derivatives L⁻¹J of other rows, with LLᵀ the covariance of r, are those of
-// rows with independent errors of variance one (generalised least squares). All rows are one piece: a pass evaluates
-// all of them at once.
+// Rows whose errors are correlated: residuals L⁻¹r and derivatives L⁻¹J of other rows, with LLᵀ the
+// covariance of r, are those of rows with independent errors of variance one (generalised least squares). All
+// rows are one piece: a pass evaluates all of them at once.
 #pragma once
 
 #include <nlsq/matrix.hpp>
@@ -15,8 +15,8 @@ namespace nlsq::inline v0 {
 
 class Whitening {
  public:
-  // Throws ValidationError where `covariance` is not rows x rows, has a value that is not finite, is not symmetric, or not
-  // positive definite; it names row and column, counted from 0.
+  // Throws ValidationError where `covariance` is not rows x rows, has a value that is not finite, is not
+  // symmetric, or not positive definite; it names row and column, counted from 0.
   Whitening(const Matrix& covariance, std::size_t rows);
 
   std::size_t rows() const { return L_.rows(); }

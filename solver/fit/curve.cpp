@@ -1,8 +1,8 @@
 #include "fit/curve.hpp"
 
 #include "dense/dense_evaluator.hpp"
-#include "fit/multi_start.hpp"
 #include "dense/row_statistics.hpp"
+#include "fit/multi_start.hpp"
 #include "fit/start.hpp"
 
 #include "rows/calls/fallback_rows.hpp"
@@ -31,7 +31,8 @@ double total_squares(const Curve& curve) {
   }
   if (!curve.response) return curve.survey->total_squares();
   const RowSource& data = *curve.data;
-  const auto columns = static_cast<std::size_t>(data.columns()), k = static_cast<std::size_t>(curve.predictors);
+  const auto columns = static_cast<std::size_t>(data.columns()),
+             k = static_cast<std::size_t>(curve.predictors);
   std::vector<double> block(columns * ScatterSums::most), row(columns), y(ScatterSums::most);
   std::optional<ScatterSums> sums;
   for (std::size_t first = 0; first < data.rows(); first += ScatterSums::most) {
@@ -57,7 +58,8 @@ double constant_deviance(const Curve& curve) {
       const std::size_t count = std::min(y.size(), data.rows() - first);
       data.read(first, count, curve.predictors, y.data());
       double part = 0;
-      for (std::size_t i = 0; i < count; ++i) part += !second ? y[i] : y[i] > 0 ? y[i] * std::log(y[i] / mean) : 0;
+      for (std::size_t i = 0; i < count; ++i)
+        part += !second ? y[i] : y[i] > 0 ? y[i] * std::log(y[i] / mean) : 0;
       sum += part;
     }
     if (second) return 2 * sum;
@@ -106,23 +108,28 @@ namespace {
 void explain_counts(const Curve& curve, FitResult& fit) {
   Summary& s = fit.summary;
   if (!curve.form.loss.is_counts() || s.termination != Termination::failure) return;
-  s.message += " Loss poisson: the model has to be positive in every row at the starting values, as the mean of a count is.";
+  s.message +=
+      " Loss poisson: the model has to be positive in every row at the starting values, as the mean of a "
+      "count is.";
 }
 
 // Variable projection was asked for, and there was nothing for it.
 void warn_of_none_eliminated(const Curve& curve, const std::vector<int>& linear, FitResult& fit) {
   if (curve.options.variable_projection != VariableProjection::on || !fit.summary.eliminated.empty()) return;
   if (fit.summary.termination == Termination::failure) return;
-  const char* why = curve.options.algorithm != Algorithm::levenberg_marquardt ? "it is of Levenberg-Marquardt steps"
-                    : !curve.form.loss.is_linear()          ? "under a loss no parameter is linear in the residuals"
-                    : !curve.form.x_errors.empty()          ? "with errors in x no parameter is linear in the residuals"
-                    : linear.empty()                        ? "the model is linear in no free parameter, or is not known to be"
-                    : linear.size() == curve.free.size()    ? "the model is linear in all free parameters"
-                                                            : "the linear parameters have bounds, or the data do not determine them";
+  const char* why =
+      curve.options.algorithm != Algorithm::levenberg_marquardt ? "it is of Levenberg-Marquardt steps"
+      : !curve.form.loss.is_linear() ? "under a loss no parameter is linear in the residuals"
+      : !curve.form.x_errors.empty() ? "with errors in x no parameter is linear in the residuals"
+      : linear.empty()               ? "the model is linear in no free parameter, or is not known to be"
+      : linear.size() == curve.free.size()
+          ? "the model is linear in all free parameters"
+          : "the linear parameters have bounds, or the data do not determine them";
   fit.warnings.push_back(fmt::format("variable_projection = on, and nothing is eliminated: {}", why));
 }
 
-// The row of parameters that are not fitted is 0, that of tied ones follows from others: C = G C_free Gᵀ, G = ∂p/∂p_free.
+// The row of parameters that are not fitted is 0, that of tied ones follows from others: C = G C_free Gᵀ, G =
+// ∂p/∂p_free.
 void propagate_to_ties(const Curve& curve, FitResult& fit) {
   if (curve.ties.empty()) return;
   const std::size_t n = fit.parameters.size(), k = curve.free.size();
@@ -146,7 +153,8 @@ void propagate_to_ties(const Curve& curve, FitResult& fit) {
 
 void finish_statistics(const Curve& curve, MinimizerResult& minimum, FitResult& fit) {
   constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-  const bool usable = minimum.summary.termination != Termination::failure && (!curve.free.empty() || curve.form.loss.is_robust());
+  const bool usable = minimum.summary.termination != Termination::failure &&
+                      (!curve.free.empty() || curve.form.loss.is_robust());
   const bool wanted = has_row_statistics(curve.form);
   RowStatistics of_rows{Matrix(curve.free.size(), curve.free.size(), kNaN), kNaN, 0};
   if (wanted && usable) {
@@ -156,23 +164,24 @@ void finish_statistics(const Curve& curve, MinimizerResult& minimum, FitResult& 
     of_rows = row_statistics(*rows, form, minimum.x, curve.options.absolute_sigma, curve.options,
                              minimum.certified.certificate.at_bound);
   }
-  fill_statistics(fit, minimum, curve.free, curve.form.loss, wanted ? &of_rows : nullptr, curve.options.absolute_sigma,
+  fill_statistics(fit, minimum, curve.free, curve.form.loss, wanted ? &of_rows : nullptr,
+                  curve.options.absolute_sigma,
                   curve.form.loss.is_counts() ? constant_deviance(curve) : total_squares(curve));
   propagate_to_ties(curve, fit);
 }
 
-// The convex loss that is as efficient on normal errors (1.345 σ beside 3 σ and 4.685 σ), for one that leaves far residuals out;
-// linear for others.
+// The convex loss that is as efficient on normal errors (1.345 σ beside 3 σ and 4.685 σ), for one that leaves
+// far residuals out; linear for others.
 Loss convex_beside(const Loss& loss) {
   if (loss.kind() == Loss::Kind::arctan) return Loss::huber(0.448 * loss.scale());
   if (loss.kind() == Loss::Kind::tukey) return Loss::huber(0.287 * loss.scale());
   return {};
 }
 
-// A better start than x0 under a loss, by about kStartRows of the rows. Linear parameters at their least-squares values: they
-// have none of their own here, and the first step from far away would be too long (r̃/r̃' is 2r under huber). Then, where
-// far residuals are left out, the minimum of a convex loss: from poor starts 265 of 300 peaks with 30 % outliers end in
-// tukey's lowest minimum, without it 151.
+// A better start than x0 under a loss, by about kStartRows of the rows. Linear parameters at their
+// least-squares values: they have none of their own here, and the first step from far away would be too long
+// (r̃/r̃' is 2r under huber). Then, where far residuals are left out, the minimum of a convex loss: from poor
+// starts 265 of 300 peaks with 30 % outliers end in tukey's lowest minimum, without it 151.
 Vector start_of_loss(const Curve& curve, const std::vector<int>& linear, const SolveRequest& request) {
   SampleRows sample(request.rows, kStartRows);
   DenseEvaluator evaluator(sample);
@@ -198,9 +207,11 @@ Vector start_of_loss(const Curve& curve, const std::vector<int>& linear, const S
 }
 
 // The cost where the request started before.
-std::optional<double> improve_start(const Curve& curve, const std::vector<int>& linear, SolveRequest& request) {
+std::optional<double> improve_start(const Curve& curve, const std::vector<int>& linear,
+                                    SolveRequest& request) {
   const bool worth = !linear.empty() || !convex_beside(curve.form.loss).is_linear();
-  if (curve.form.keeps_linear() || !worth || curve.free.empty() || !curve.options.solve_linear_start) return std::nullopt;
+  if (curve.form.keeps_linear() || !worth || curve.free.empty() || !curve.options.solve_linear_start)
+    return std::nullopt;
   curve.survey->run();
   Vector better = start_of_loss(curve, linear, request);
   if (better == request.x0) return std::nullopt;
@@ -211,11 +222,13 @@ std::optional<double> improve_start(const Curve& curve, const std::vector<int>& 
 
 }  // namespace
 
-FitResult fit_rows(const Curve& given, RowModel& model_rows, const std::vector<int>& linear, const SolveFunction& solve_model_rows) {
+FitResult fit_rows(const Curve& given, RowModel& model_rows, const std::vector<int>& linear,
+                   const SolveFunction& solve_model_rows) {
   Curve curve = given;
   std::optional<WhitenedRows> whitened;
   if (!curve.options.sigma_matrix.empty()) {
-    if (curve.response) throw ValidationError("sigma_matrix: the formula has a left side; fit what it stands for as y");
+    if (curve.response)
+      throw ValidationError("sigma_matrix: the formula has a left side; fit what it stands for as y");
     curve.whitening = std::make_shared<Whitening>(curve.options.sigma_matrix, curve.data->rows());
     whitened.emplace(model_rows, *curve.whitening);
   }
@@ -231,7 +244,7 @@ FitResult fit_rows(const Curve& given, RowModel& model_rows, const std::vector<i
 
   const double setup = std::chrono::duration<double>(Clock::now() - curve.begin).count();
   const bool keeps_linear = curve.form.keeps_linear();
-  SolveRequest request{rows,          curve.free_start(),  keeps_linear ? linear : std::vector<int>{},
+  SolveRequest request{rows,          curve.free_start(), keeps_linear ? linear : std::vector<int>{},
                        curve.options, curve.unit_sigma(), curve.limits,
                        curve.survey};
   const SolveFunction solve_one = [&](const SolveRequest& given) {
@@ -249,7 +262,8 @@ FitResult fit_rows(const Curve& given, RowModel& model_rows, const std::vector<i
       curve.ties.apply(all);
       return all;
     };
-    StartsResult several = solve_from_starts({curve.options.starts, curve.options.seed, whole}, request, solve_one);
+    StartsResult several =
+        solve_from_starts({curve.options.starts, curve.options.seed, whole}, request, solve_one);
     minimum = std::move(several.best);
     fit.minima = std::move(several.minima);
     if (!several.warning.empty()) fit.warnings.push_back(std::move(several.warning));
@@ -257,7 +271,8 @@ FitResult fit_rows(const Curve& given, RowModel& model_rows, const std::vector<i
     minimum = curve.free.empty() ? evaluate_only(rows) : solve_one(request);
   }
   curve.survey->run();  // where no pass over all rows was made
-  for (std::size_t j = 0; j < curve.free.size(); ++j) fit.parameters[static_cast<std::size_t>(curve.free[j])] = minimum.x[j];
+  for (std::size_t j = 0; j < curve.free.size(); ++j)
+    fit.parameters[static_cast<std::size_t>(curve.free[j])] = minimum.x[j];
   curve.ties.apply(fit.parameters);
   for (std::size_t j = 0; j < curve.names.size(); ++j) {
     fit.ties.push_back(curve.ties.expression(static_cast<int>(j)));
@@ -279,8 +294,9 @@ FitResult fit_rows(const Curve& given, RowModel& model_rows, const std::vector<i
   return fit;
 }
 
-std::unique_ptr<RowModel> fallback_rows(const ModelFunction& function, std::shared_ptr<const RowSource> data, const ResidualForm& form,
-                                        std::vector<double> start, std::vector<int> free, const Limits& limits) {
+std::unique_ptr<RowModel> fallback_rows(const ModelFunction& function, std::shared_ptr<const RowSource> data,
+                                        const ResidualForm& form, std::vector<double> start,
+                                        std::vector<int> free, const Limits& limits) {
   Vector lower, upper;  // of all parameters; those that are not free do not move
   if (!limits.empty()) lower = upper = start;
   for (std::size_t k = 0; k < limits.lower.size(); ++k) {
@@ -288,9 +304,11 @@ std::unique_ptr<RowModel> fallback_rows(const ModelFunction& function, std::shar
     upper[static_cast<std::size_t>(free[k])] = limits.upper[k];
   }
   std::unique_ptr<CallableRows> rows;
-  if (function.dual) rows = std::make_unique<DualRows>(function, data, form.weighted, std::move(start), std::move(free));
-  else rows = std::make_unique<DifferenceRows>(function, data, form.weighted, std::move(start), std::move(free), Vector{}, std::move(lower),
-                                               std::move(upper));
+  if (function.dual)
+    rows = std::make_unique<DualRows>(function, data, form.weighted, std::move(start), std::move(free));
+  else
+    rows = std::make_unique<DifferenceRows>(function, data, form.weighted, std::move(start), std::move(free),
+                                            Vector{}, std::move(lower), std::move(upper));
   if (form.loss.is_linear()) return rows;
   if (form.loss.is_counts()) rows->give_values();
   return std::make_unique<LossRows>(std::move(rows), form, CountColumn{std::move(data), function.predictors});
@@ -298,18 +316,23 @@ std::unique_ptr<RowModel> fallback_rows(const ModelFunction& function, std::shar
 
 FitResult fit_fallback(const ModelFunction& function, Curve curve, const std::string& note) {
   if (!curve.form.x_errors.empty()) {
-    throw ValidationError(fmt::format("sigma_x needs the model's derivatives by x, and {}: write it generic in the scalars of x and p, or as a formula",
-                                      note));
+    throw ValidationError(
+        fmt::format("sigma_x needs the model's derivatives by x, and {}: write it generic in the scalars of "
+                    "x and p, or as a formula",
+                    note));
   }
   curve.survey->run();  // a callable is not called with numbers that are none
-  curve.rows_of = [&](const ResidualForm& form) { return fallback_rows(function, curve.data, form, curve.start, curve.free, curve.limits); };
+  curve.rows_of = [&](const ResidualForm& form) {
+    return fallback_rows(function, curve.data, form, curve.start, curve.free, curve.limits);
+  };
   const std::unique_ptr<RowModel> rows = curve.rows_of(curve.form);
   FitResult fit = fit_rows(curve, *rows, {});
   fit.summary.evaluator_note = note;
   return fit;
 }
 
-bool record(RecordedResidual& residual, const RowSource& data, const std::vector<double>& p, DataSurvey* survey) {
+bool record(RecordedResidual& residual, const RowSource& data, const std::vector<double>& p,
+            DataSurvey* survey) {
   constexpr std::size_t kRows = 16;
   const std::size_t m = data.rows();
   std::vector<double> row(static_cast<std::size_t>(data.columns()));
@@ -317,7 +340,8 @@ bool record(RecordedResidual& residual, const RowSource& data, const std::vector
   for (std::size_t k = 0; k < std::min(kRows, m); ++k) {
     const std::size_t i = m <= kRows ? k : k * (m - 1) / (kRows - 1);
     for (int c = 0; c < data.columns(); ++c) data.read(i, 1, c, &row[static_cast<std::size_t>(c)]);
-    if (survey != nullptr && !std::ranges::all_of(row, [](double v) { return std::isfinite(v); })) survey->run();
+    if (survey != nullptr && !std::ranges::all_of(row, [](double v) { return std::isfinite(v); }))
+      survey->run();
     any = residual.explore(row, p) || any;
     if (!residual.reason().empty()) return false;
   }
@@ -333,10 +357,12 @@ FormulaOptions predictor_options(std::size_t predictors) {
   return options;
 }
 
-std::vector<double> guessed_start(const Model& model, const Columns& x, const Column& y, std::string& warning) {
+std::vector<double> guessed_start(const Model& model, const Columns& x, const Column& y,
+                                  std::string& warning) {
   std::vector<std::vector<double>> copies(x.list().size() + 1);  // of what is not there as doubles already
   const auto view = [&](const Column& column, std::vector<double>& copy) -> std::span<const double> {
-    if (const double* direct = column.empty() ? nullptr : column.direct_f64(0)) return {direct, column.size()};
+    if (const double* direct = column.empty() ? nullptr : column.direct_f64(0))
+      return {direct, column.size()};
     copy.resize(column.size());
     column.read(0, column.size(), copy.data());
     return copy;

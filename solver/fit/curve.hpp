@@ -2,17 +2,17 @@
 #pragma once
 
 #include "dense/data_survey.hpp"
+#include "dense/whitened_rows.hpp"
 #include "fit/fit_statistics.hpp"
 #include "fit/solve.hpp"
-#include "dense/whitened_rows.hpp"
 
 #include <nlsq/callable.hpp>
 #include <nlsq/column.hpp>
 #include <nlsq/curve_fit.hpp>
 #include <nlsq/graph.hpp>
+#include "expression/ties.hpp"
 #include "rows/residual_form.hpp"
 #include "rows/residual_sources.hpp"
-#include "expression/ties.hpp"
 
 #include <chrono>
 #include <functional>
@@ -35,12 +35,14 @@ struct Curve {
   const FitOptions& options;
   // The response of a block of rows, where it is not column y itself.
   std::function<double(std::span<const double> row)> response;
-  std::chrono::steady_clock::time_point begin = std::chrono::steady_clock::now();  // after the data were checked
+  std::chrono::steady_clock::time_point begin =
+      std::chrono::steady_clock::now();  // after the data were checked
   // Rows of the same model in another form: without its loss, or for the covariance.
   std::function<std::unique_ptr<RowModel>(const ResidualForm& form)> rows_of = {};
-  Ties ties = {};  // that were put into the model
+  Ties ties = {};      // that were put into the model
   Limits limits = {};  // of the free parameters
-  std::shared_ptr<const Whitening> whitening = nullptr;  // of options.sigma_matrix, once it has been looked at
+  std::shared_ptr<const Whitening> whitening =
+      nullptr;  // of options.sigma_matrix, once it has been looked at
 
   // Residuals have variance 1 by the user's word, or by that of counts.
   bool unit_sigma() const { return options.absolute_sigma || form.loss.is_counts(); }
@@ -55,21 +57,26 @@ struct Curve {
 std::vector<int> linear_among_free(const Graph& graph, NodeId root, const std::vector<int>& free);
 
 // `linear`: parameters that enter the model so. `solve_rows`: instead of solve(request).
-FitResult fit_rows(const Curve& curve, RowModel& rows, const std::vector<int>& linear, const SolveFunction& solve_rows = {});
+FitResult fit_rows(const Curve& curve, RowModel& rows, const std::vector<int>& linear,
+                   const SolveFunction& solve_rows = {});
 
-// By dual numbers, or finite differences where the callable takes double alone. `note` says why it was not recorded.
-std::unique_ptr<RowModel> fallback_rows(const ModelFunction& function, std::shared_ptr<const RowSource> data, const ResidualForm& form,
-                                        std::vector<double> start, std::vector<int> free, const Limits& limits = {});
+// By dual numbers, or finite differences where the callable takes double alone. `note` says why it was not
+// recorded.
+std::unique_ptr<RowModel> fallback_rows(const ModelFunction& function, std::shared_ptr<const RowSource> data,
+                                        const ResidualForm& form, std::vector<double> start,
+                                        std::vector<int> free, const Limits& limits = {});
 // Throws ValidationError where errors in x ask for derivatives by x, which calls do not give.
 FitResult fit_fallback(const ModelFunction& function, Curve curve, const std::string& note);
 
-// Records the callable at rows spread over the data, so that most branches are known before the first pass. `survey`: of
-// all the data; it is run where one of those rows has a number that is not finite.
-bool record(RecordedResidual& residual, const RowSource& data, const std::vector<double>& p, DataSurvey* survey = nullptr);
+// Records the callable at rows spread over the data, so that most branches are known before the first pass.
+// `survey`: of all the data; it is run where one of those rows has a number that is not finite.
+bool record(RecordedResidual& residual, const RowSource& data, const std::vector<double>& p,
+            DataSurvey* survey = nullptr);
 
 // Predictors x, or x1 ... xk.
 FormulaOptions predictor_options(std::size_t predictors);
 // The built-in model's first guess from the data.
-std::vector<double> guessed_start(const Model& model, const Columns& x, const Column& y, std::string& warning);
+std::vector<double> guessed_start(const Model& model, const Columns& x, const Column& y,
+                                  std::string& warning);
 
 }  // namespace nlsq::inline v0

@@ -1,10 +1,10 @@
 #include <nlsq/curve_fit.hpp>
 
-#include "fit/curve.hpp"
 #include "dense/dense_evaluator.hpp"
+#include "fit/curve.hpp"
 #include "fit/fit_setup.hpp"
-#include "support/fp_environment.hpp"
 #include "fit/prepared_impl.hpp"
+#include "support/fp_environment.hpp"
 
 #include "rows/calls/fallback_rows.hpp"
 #include "rows/residual_sources.hpp"
@@ -20,7 +20,8 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-FitResult fit_formula(const Formula& given, FitData data, std::vector<double> start, const NamedValues& p0, const FitOptions& options) {
+FitResult fit_formula(const Formula& given, FitData data, std::vector<double> start, const NamedValues& p0,
+                      const FitOptions& options) {
   Ties ties(given.parameters, options.ties, options.fixed);
   check_starts(p0, given.parameters, ties);
   ties.apply(start);
@@ -29,20 +30,30 @@ FitResult fit_formula(const Formula& given, FitData data, std::vector<double> st
   const Formula& formula = tied ? *tied : given;
   const int predictors = static_cast<int>(formula.predictors.size());
   const Limits limits = limits_of(options.bounds, formula.parameters, ties);
-  Curve curve{formula.parameters, std::move(start), free_parameters(formula.parameters, options.fixed, ties, limits), std::move(data.rows),
-              predictors, std::move(data.form), std::move(data.survey), options, {}, std::chrono::steady_clock::now()};
+  Curve curve{formula.parameters,
+              std::move(start),
+              free_parameters(formula.parameters, options.fixed, ties, limits),
+              std::move(data.rows),
+              predictors,
+              std::move(data.form),
+              std::move(data.survey),
+              options,
+              {},
+              std::chrono::steady_clock::now()};
   curve.ties = std::move(ties);
   curve.limits = limits_of_free(limits, curve.free);
   check_counts(curve.data->rows(), curve.free.size());
   if (formula.has_left_side) {
-    if (curve.form.loss.is_counts()) throw ValidationError("loss poisson: counts are fitted as they are; the formula has a left side");
+    if (curve.form.loss.is_counts())
+      throw ValidationError("loss poisson: counts are fitted as they are; the formula has a left side");
     curve.response = [&formula](std::span<const double> row) {
       return formula.evaluate_response(row.first(formula.predictors.size()), row[formula.predictors.size()]);
     };
   }
   const std::vector<int> linear = linear_among_free(formula.graph, formula.model, curve.free);
   curve.rows_of = [&](const ResidualForm& form) {
-    return std::make_unique<GraphRows>(std::make_shared<FormulaResidual>(formula, form), curve.data, curve.start, curve.free);
+    return std::make_unique<GraphRows>(std::make_shared<FormulaResidual>(formula, form), curve.data,
+                                       curve.start, curve.free);
   };
   const std::unique_ptr<RowModel> rows = curve.rows_of(curve.form);
   return fit_rows(curve, *rows, linear);
@@ -53,25 +64,37 @@ std::vector<double> formula_start(const Formula& formula, const NamedValues& p0,
   return starting_values(formula.parameters, p0, default_start(formula.parameters.size(), limits), limits);
 }
 
-FitResult fit_callable(const ModelFunction& given, FitData data, const std::vector<double>& p0, const FitOptions& options) {
+FitResult fit_callable(const ModelFunction& given, FitData data, const std::vector<double>& p0,
+                       const FitOptions& options) {
   std::vector<std::string> names = options.parameter_names;
   for (std::size_t j = names.size(); j < p0.size(); ++j) names.push_back(fmt::format("p{}", j));
   if (names.size() != p0.size()) {
-    throw ValidationError(fmt::format("{} parameter names were given for {} starting values", names.size(), p0.size()));
+    throw ValidationError(
+        fmt::format("{} parameter names were given for {} starting values", names.size(), p0.size()));
   }
   NamedValues named;
   for (std::size_t j = 0; j < p0.size(); ++j) named.emplace_back(names[j], p0[j]);
   Ties ties(names, options.ties, options.fixed);
   const ModelFunction function = ties.put_into(given);
   const Limits limits = limits_of(options.bounds, names, ties);
-  Curve curve{names, starting_values(names, named, p0, limits), free_parameters(names, options.fixed, ties, limits), std::move(data.rows),
-              function.predictors, std::move(data.form), std::move(data.survey), options, {}, std::chrono::steady_clock::now()};
+  Curve curve{names,
+              starting_values(names, named, p0, limits),
+              free_parameters(names, options.fixed, ties, limits),
+              std::move(data.rows),
+              function.predictors,
+              std::move(data.form),
+              std::move(data.survey),
+              options,
+              {},
+              std::chrono::steady_clock::now()};
   ties.apply(curve.start);
   curve.ties = std::move(ties);
   curve.limits = limits_of_free(limits, curve.free);
   check_counts(curve.data->rows(), curve.free.size());
   if (!function.trace) {
-    return fit_fallback(function, curve, function.dual ? "the callable asked not to be recorded" : "the callable takes double alone");
+    return fit_fallback(
+        function, curve,
+        function.dual ? "the callable asked not to be recorded" : "the callable takes double alone");
   }
   const auto residual = std::make_shared<RecordedResidual>(function, static_cast<int>(p0.size()), curve.form);
   std::string note;
@@ -80,11 +103,13 @@ FitResult fit_callable(const ModelFunction& given, FitData data, const std::vect
       Graph graph;
       const NodeId model = residual->build_model(graph);
       curve.rows_of = [&](const ResidualForm& form) {
-        return std::make_unique<GraphRows>(std::make_shared<RecordedResidual>(*residual, form), curve.data, curve.start, curve.free);
+        return std::make_unique<GraphRows>(std::make_shared<RecordedResidual>(*residual, form), curve.data,
+                                           curve.start, curve.free);
       };
       GraphRows rows(residual, curve.data, curve.start, curve.free);
       FitResult fit = fit_rows(curve, rows, linear_among_free(graph, model, curve.free));
-      if (fit.summary.certificate.recheck_passed || fit.summary.termination == Termination::failure) return fit;
+      if (fit.summary.certificate.recheck_passed || fit.summary.termination == Termination::failure)
+        return fit;
       note = "the recording disagreed with the callable re-evaluated in double and was discarded";
     } else {
       note = "the callable could not be recorded: " + residual->reason();
@@ -97,22 +122,26 @@ FitResult fit_callable(const ModelFunction& given, FitData data, const std::vect
 
 }  // namespace
 
-FitResult curve_fit(const Formula& formula, const Columns& x, const Column& y, const NamedValues& p0, const FitOptions& options) {
+FitResult curve_fit(const Formula& formula, const Columns& x, const Column& y, const NamedValues& p0,
+                    const FitOptions& options) {
   const FpEnvironment environment;
   check_options(options);
   FitData data = fit_data(x, y, options, formula.predictors);
   return fit_formula(formula, std::move(data), formula_start(formula, p0, options), p0, options);
 }
 
-FitResult curve_fit(std::string_view formula, const Columns& x, const Column& y, const NamedValues& p0, const FitOptions& options) {
+FitResult curve_fit(std::string_view formula, const Columns& x, const Column& y, const NamedValues& p0,
+                    const FitOptions& options) {
   const FpEnvironment environment;  // of the numbers in the formula, too
   return curve_fit(parse_formula(formula, predictor_options(x.size())), x, y, p0, options);
 }
 
-FitResult curve_fit(const Model& model, const Columns& x, const Column& y, const NamedValues& p0, const FitOptions& options) {
+FitResult curve_fit(const Model& model, const Columns& x, const Column& y, const NamedValues& p0,
+                    const FitOptions& options) {
   const FpEnvironment environment;
   check_options(options);
-  const Formula formula = parse_formula(model.formula, predictor_options(static_cast<std::size_t>(model.predictors)));
+  const Formula formula =
+      parse_formula(model.formula, predictor_options(static_cast<std::size_t>(model.predictors)));
   FitData data = fit_data(x, y, options, formula.predictors);
   std::vector<double> start(formula.parameters.size(), 1.0);
   std::string warning;
@@ -126,33 +155,40 @@ FitResult curve_fit(const Model& model, const Columns& x, const Column& y, const
   return fit;
 }
 
-FitResult curve_fit(const PreparedModel& model, const Columns& x, const Column& y, const NamedValues& p0, const FitOptions& options) {
+FitResult curve_fit(const PreparedModel& model, const Columns& x, const Column& y, const NamedValues& p0,
+                    const FitOptions& options) {
   const FpEnvironment environment;
   return fit_prepared(model.impl(), x, y, p0, options);
 }
 
-FitResult curve_fit(const PreparedModel& model, const Columns& x, const Column& y, const std::vector<double>& p0,
-                    const FitOptions& options) {
+FitResult curve_fit(const PreparedModel& model, const Columns& x, const Column& y,
+                    const std::vector<double>& p0, const FitOptions& options) {
   const FpEnvironment environment;
   return fit_prepared(model.impl(), x, y, named_start(model.parameter_names(), p0), options);
 }
 
-FitResult curve_fit(const ModelFunction& model, const Columns& x, const Column& y, const std::vector<double>& p0,
-                    const FitOptions& options) {
+FitResult curve_fit(const ModelFunction& model, const Columns& x, const Column& y,
+                    const std::vector<double>& p0, const FitOptions& options) {
   const FpEnvironment environment;
   check_options(options);
-  return fit_callable(model, fit_data(x, y, options, predictor_options(static_cast<std::size_t>(model.predictors)).predictors), p0, options);
+  return fit_callable(
+      model,
+      fit_data(x, y, options, predictor_options(static_cast<std::size_t>(model.predictors)).predictors), p0,
+      options);
 }
 
-FitResult curve_fit(const ModelFunction& model, std::shared_ptr<const RowSource> rows, const std::vector<double>& p0,
-                    const FitOptions& options) {
+FitResult curve_fit(const ModelFunction& model, std::shared_ptr<const RowSource> rows,
+                    const std::vector<double>& p0, const FitOptions& options) {
   const FpEnvironment environment;
   check_options(options);
-  return fit_callable(model, fit_data(std::move(rows), predictor_options(static_cast<std::size_t>(model.predictors)).predictors), p0,
-                      options);
+  return fit_callable(
+      model,
+      fit_data(std::move(rows), predictor_options(static_cast<std::size_t>(model.predictors)).predictors), p0,
+      options);
 }
 
-FitResult curve_fit(const Formula& formula, std::shared_ptr<const RowSource> rows, const NamedValues& p0, const FitOptions& options) {
+FitResult curve_fit(const Formula& formula, std::shared_ptr<const RowSource> rows, const NamedValues& p0,
+                    const FitOptions& options) {
   const FpEnvironment environment;
   check_options(options);
   FitData data = fit_data(std::move(rows), options, formula.predictors);

@@ -26,10 +26,18 @@ class CurveData final : public RowSource {
   void set(std::span<const Column> columns) { columns_.assign(columns.begin(), columns.end()); }
   std::size_t rows() const override { return columns_.empty() ? 0 : columns_.front().size(); }
   int columns() const override { return static_cast<int>(columns_.size()); }
-  void read(std::size_t first, std::size_t count, int column, double* out) const override { at(column).read(first, count, out); }
-  void read(std::size_t first, std::size_t count, int column, float* out) const override { at(column).read(first, count, out); }
-  const double* direct_f64(std::size_t first, int column) const override { return at(column).direct_f64(first); }
-  const float* direct_f32(std::size_t first, int column) const override { return at(column).direct_f32(first); }
+  void read(std::size_t first, std::size_t count, int column, double* out) const override {
+    at(column).read(first, count, out);
+  }
+  void read(std::size_t first, std::size_t count, int column, float* out) const override {
+    at(column).read(first, count, out);
+  }
+  const double* direct_f64(std::size_t first, int column) const override {
+    return at(column).direct_f64(first);
+  }
+  const float* direct_f32(std::size_t first, int column) const override {
+    return at(column).direct_f32(first);
+  }
 
  private:
   const Column& at(int column) const { return columns_[static_cast<std::size_t>(column)]; }
@@ -39,9 +47,11 @@ class CurveData final : public RowSource {
 class CurveWorker {
  public:
   // `source`: of its own where fits may record branches.
-  CurveWorker(std::shared_ptr<const CurvePrograms> programs, std::shared_ptr<ResidualSource> source, std::size_t parameters)
+  CurveWorker(std::shared_ptr<const CurvePrograms> programs, std::shared_ptr<ResidualSource> source,
+              std::size_t parameters)
       : programs_(std::move(programs)), data(std::make_shared<CurveData>()),
-        rows(std::move(source), programs_->programs, data, std::vector<double>(parameters), programs_->free), evaluator(rows) {}
+        rows(std::move(source), programs_->programs, data, std::vector<double>(parameters), programs_->free),
+        evaluator(rows) {}
   CurveWorker(const CurveWorker&) = delete;
   CurveWorker& operator=(const CurveWorker&) = delete;
 
@@ -52,8 +62,8 @@ class CurveWorker {
     evaluator.forget_work();
   }
   const std::shared_ptr<const CurvePrograms>& programs() const { return programs_; }
-  // False: a fit met a branch that had not been recorded. What it recorded must not reach other fits, whose bits
-  // would depend on it.
+  // False: a fit met a branch that had not been recorded. What it recorded must not reach other fits, whose
+  // bits would depend on it.
   bool as_prepared() const { return rows.shared_programs() == programs_->programs; }
 
  private:

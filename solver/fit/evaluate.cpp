@@ -1,13 +1,14 @@
-// One evaluation of a model: tile by tile in the policy's formats, and again in f64 where these do not hold it.
+// One evaluation of a model: tile by tile in the policy's formats, and again in f64 where these do not hold
+// it.
 #include <nlsq/evaluate.hpp>
 
-#include "fit/curve.hpp"
 #include "dense/dense_evaluator.hpp"
+#include "dense/tile_issues.hpp"
+#include "fit/curve.hpp"
 #include "fit/fit_setup.hpp"
+#include "fit/prepared_impl.hpp"
 #include "support/fp_environment.hpp"
 #include "support/parallel.hpp"
-#include "fit/prepared_impl.hpp"
-#include "dense/tile_issues.hpp"
 
 #include "convert.hpp"
 
@@ -33,7 +34,8 @@ bool finite(const double* values, std::size_t count) {
 // The tiles of one task, into rows of the result that are nobody else's.
 class TileWriter {
  public:
-  TileWriter(const RowModel& model, std::span<const double> x, Fill fill, const PartFormats& formats, Evaluation& out)
+  TileWriter(const RowModel& model, std::span<const double> x, Fill fill, const PartFormats& formats,
+             Evaluation& out)
       : model_(model), x_(x), fill_(fill), formats_(formats), out_(out),
         n_(fill == Fill::residual ? 0 : static_cast<std::size_t>(model.parameters())),
         tile_((n_ + 1) * model.tile_rows()), halves_(model.tile_rows()) {}
@@ -46,7 +48,8 @@ class TileWriter {
     } else {
       if (!low_) low_ = model_.begin(x_, fill_, true);
       const float* const* columns = low_->fill_f32(range.first, range.count, counters);
-      add_issue(issues, issues_of(columns + first_column(), n_ + 1, range.count, Operation::evaluate, Format::f32));
+      add_issue(issues,
+                issues_of(columns + first_column(), n_ + 1, range.count, Operation::evaluate, Format::f32));
       copy(columns, range.count);
       if (all_finite(range.count) && formats_.jacobian < Format::f32) narrow(range);
     }
@@ -79,7 +82,8 @@ class TileWriter {
   void copy(T* const* columns, std::size_t count) {
     for (std::size_t j = 0; j <= n_; ++j) {
       const T* from = columns[first_column() + j];
-      std::transform(from, from + count, &tile_[j * model_.tile_rows()], [](T v) { return static_cast<double>(v); });
+      std::transform(from, from + count, &tile_[j * model_.tile_rows()],
+                     [](T v) { return static_cast<double>(v); });
     }
   }
 
@@ -100,7 +104,8 @@ class TileWriter {
       } else {
         const bool bf16 = formats_.jacobian == Format::bf16;
         const std::span<std::uint16_t> halves(halves_.data(), range.count);
-        const Conversion done = convert_into(std::span<const double>(column), formats_.jacobian, halves, bf16 ? Rounding::direct : Rounding::scaled);
+        const Conversion done = convert_into(std::span<const double>(column), formats_.jacobian, halves,
+                                             bf16 ? Rounding::direct : Rounding::scaled);
         widen(halves, formats_.jacobian, column);
         for (double& v : column) v = bf16 && std::fabs(v) < 0x1p-126 ? std::copysign(0.0, v) : v / done.scale;
       }
@@ -126,11 +131,13 @@ class TileWriter {
 };
 
 // All tiles once. The first tile that is not finite in f64, if any.
-std::optional<TileRange> evaluate_tiles(const RowModel& model, std::span<const double> x, const PartFormats& formats,
-                                        const EvaluateOptions& options, Evaluation& out) {
+std::optional<TileRange> evaluate_tiles(const RowModel& model, std::span<const double> x,
+                                        const PartFormats& formats, const EvaluateOptions& options,
+                                        Evaluation& out) {
   const Fill fill = options.jacobian ? Fill::jacobian_and_residual : Fill::residual;
   const std::size_t tiles = model.tile_count(), tasks = (tiles + kTilesPerTask - 1) / kTilesPerTask;
-  const bool alone = !model.concurrent() || static_cast<double>(model.rows()) * model.row_cost(fill) < kThreadWork;
+  const bool alone =
+      !model.concurrent() || static_cast<double>(model.rows()) * model.row_cost(fill) < kThreadWork;
   model.prepare(x, fill);
   std::vector<std::unique_ptr<TileWriter>> writers(tasks);
   run_tasks(tasks, alone ? Parallelism{1, {}} : Parallelism(options), [&](std::size_t t) {
@@ -161,13 +168,15 @@ void note_nonfinite(const TileRange& tile, Evaluation& out) {
   }
 }
 
-Evaluation evaluate_rows(RowModel& model, std::span<const double> x, const PrecisionPolicy& policy, const EvaluateOptions& options) {
+Evaluation evaluate_rows(RowModel& model, std::span<const double> x, const PrecisionPolicy& policy,
+                         const EvaluateOptions& options) {
   const Fill fill = options.jacobian ? Fill::jacobian_and_residual : Fill::residual;
   Evaluation out;
   out.values.resize(model.rows());
   if (options.jacobian) out.jacobian.assign(model.rows(), x.size());
   const double work = static_cast<double>(model.rows()) * model.row_cost(fill);
-  out.formats = formats_of(initial_plan(policy, {work, model.parameters(), model.has_f32(), kernels().bf16_instructions}));
+  out.formats = formats_of(
+      initial_plan(policy, {work, model.parameters(), model.has_f32(), kernels().bf16_instructions}));
   out.policy = policy.to_string();
   out.kernel = kernels().name;
   out.evaluator = model.kind();
@@ -175,7 +184,8 @@ Evaluation evaluate_rows(RowModel& model, std::span<const double> x, const Preci
     const auto nonfinite = evaluate_tiles(model, x, out.formats, options, out);
     if (!nonfinite) return out;
     const auto why = model.explain_non_finite(x, nonfinite->first, nonfinite->count);
-    if (why == RowModel::NonFinite::give_up) throw RecordingFailed("a row took a branch that could not be recorded");
+    if (why == RowModel::NonFinite::give_up)
+      throw RecordingFailed("a row took a branch that could not be recorded");
     if (why == RowModel::NonFinite::retry) continue;
     note_nonfinite(*nonfinite, out);
     return out;
@@ -184,32 +194,40 @@ Evaluation evaluate_rows(RowModel& model, std::span<const double> x, const Preci
 }
 
 // Predictors, y (zeros where there is none: f - 0 is f) and sigma.
-std::shared_ptr<const RowSource> rows_of(const PreparedModel::Impl& model, const Columns& x, const EvaluateOptions& options, bool& weighted) {
+std::shared_ptr<const RowSource> rows_of(const PreparedModel::Impl& model, const Columns& x,
+                                         const EvaluateOptions& options, bool& weighted) {
   static constexpr double kZero = 0;
-  if (!options.sigma.empty() && options.y.empty()) throw ValidationError("sigma divides residuals, and without y there are none: give y, too");
+  if (!options.sigma.empty() && options.y.empty())
+    throw ValidationError("sigma divides residuals, and without y there are none: give y, too");
   const std::size_t rows = x.size() == 0 ? 0 : x.list().front().size();
-  FitData data = fit_data(x, options.y.empty() ? Column(&kZero, rows, 0) : options.y, options.sigma, model.predictors);
+  FitData data =
+      fit_data(x, options.y.empty() ? Column(&kZero, rows, 0) : options.y, options.sigma, model.predictors);
   data.survey->run();
   weighted = data.form.weighted;
   return std::move(data.rows);
 }
 
-std::unique_ptr<GraphRows> program_rows(const PreparedModel::Impl& model, const std::shared_ptr<const RowSource>& data, bool weighted,
-                                        const std::vector<double>& p, const std::vector<int>& all, bool residuals) {
+std::unique_ptr<GraphRows> program_rows(const PreparedModel::Impl& model,
+                                        const std::shared_ptr<const RowSource>& data, bool weighted,
+                                        const std::vector<double>& p, const std::vector<int>& all,
+                                        bool residuals) {
   if (model.recorded) {
-    return std::make_unique<GraphRows>(std::make_shared<RecordedResidual>(*model.recorded, weighted), model.programs(all, weighted)->programs, data, p, all);
+    return std::make_unique<GraphRows>(std::make_shared<RecordedResidual>(*model.recorded, weighted),
+                                       model.programs(all, weighted)->programs, data, p, all);
   }
   if (residuals || !model.formula->has_left_side) {
-    return std::make_unique<GraphRows>(std::make_shared<FormulaResidual>(*model.formula, weighted), model.programs(all, weighted)->programs, data, p, all);
+    return std::make_unique<GraphRows>(std::make_shared<FormulaResidual>(*model.formula, weighted),
+                                       model.programs(all, weighted)->programs, data, p, all);
   }
   Formula right = *model.formula;  // without the left side, which is asked of no y
   right.has_left_side = false;
   right.response = right.graph.column(static_cast<int>(right.predictors.size()));
-  return std::make_unique<GraphRows>(std::make_shared<FormulaResidual>(std::move(right), weighted), data, p, all);
+  return std::make_unique<GraphRows>(std::make_shared<FormulaResidual>(std::move(right), weighted), data, p,
+                                     all);
 }
 
-Evaluation evaluate_prepared(const PreparedModel::Impl& model, const Columns& x, const std::vector<double>& p, const PrecisionPolicy& policy,
-                             const EvaluateOptions& options) {
+Evaluation evaluate_prepared(const PreparedModel::Impl& model, const Columns& x, const std::vector<double>& p,
+                             const PrecisionPolicy& policy, const EvaluateOptions& options) {
   std::vector<Violation> found = policy.validate();
   for (Violation& v : policy.unknown_components({})) found.push_back(std::move(v));
   if (!found.empty()) throw ValidationError(std::move(found));
@@ -242,21 +260,27 @@ std::vector<double> in_order(const std::vector<std::string>& names, const Parame
     for (const auto& [name, value] : p.named()) {
       const auto known = std::ranges::find(names, name);
       if (known == names.end()) {
-        wrong.push_back(fmt::format("p: the model has no parameter '{}'; its parameters are {}", name, fmt::join(names, ", ")));
+        wrong.push_back(fmt::format("p: the model has no parameter '{}'; its parameters are {}", name,
+                                    fmt::join(names, ", ")));
         continue;
       }
       const auto j = static_cast<std::size_t>(known - names.begin());
       values[j] = value;
-      if (++given[j] == 2) wrong.push_back(fmt::format("p: parameter '{}' is named twice: give every parameter once", name));
+      if (++given[j] == 2)
+        wrong.push_back(fmt::format("p: parameter '{}' is named twice: give every parameter once", name));
     }
     for (std::size_t j = 0; j < names.size(); ++j) {
-      if (given[j] == 0) wrong.push_back(fmt::format("p: {} has no value; an evaluation needs one for every parameter", names[j]));
+      if (given[j] == 0)
+        wrong.push_back(
+            fmt::format("p: {} has no value; an evaluation needs one for every parameter", names[j]));
     }
   } else if (values.size() != names.size()) {
-    throw ValidationError(fmt::format("p has {} values, the model {} parameters ({})", values.size(), names.size(), fmt::join(names, ", ")));
+    throw ValidationError(fmt::format("p has {} values, the model {} parameters ({})", values.size(),
+                                      names.size(), fmt::join(names, ", ")));
   }
   for (std::size_t j = 0; j < names.size(); ++j) {
-    if (!std::isfinite(values[j])) wrong.push_back(fmt::format("p: {} = {} is not finite", names[j], values[j]));
+    if (!std::isfinite(values[j]))
+      wrong.push_back(fmt::format("p: {} = {} is not finite", names[j], values[j]));
   }
   if (!wrong.empty()) throw ValidationError(std::move(wrong));
   return values;
@@ -264,20 +288,20 @@ std::vector<double> in_order(const std::vector<std::string>& names, const Parame
 
 }  // namespace
 
-Evaluation evaluate(const PreparedModel& model, const Columns& x, const ParameterValues& p, const PrecisionPolicy& policy,
-                    const EvaluateOptions& options) {
+Evaluation evaluate(const PreparedModel& model, const Columns& x, const ParameterValues& p,
+                    const PrecisionPolicy& policy, const EvaluateOptions& options) {
   const FpEnvironment environment;
   return evaluate_prepared(model.impl(), x, in_order(model.parameter_names(), p), policy, options);
 }
 
-Evaluation evaluate(std::string_view formula, const Columns& x, const ParameterValues& p, const PrecisionPolicy& policy,
-                    const EvaluateOptions& options) {
+Evaluation evaluate(std::string_view formula, const Columns& x, const ParameterValues& p,
+                    const PrecisionPolicy& policy, const EvaluateOptions& options) {
   const FpEnvironment environment;
   return evaluate(PreparedModel(formula, static_cast<int>(x.size())), x, p, policy, options);
 }
 
-Evaluation evaluate(const ModelFunction& model, const Columns& x, const std::vector<double>& p, const PrecisionPolicy& policy,
-                    const EvaluateOptions& options) {
+Evaluation evaluate(const ModelFunction& model, const Columns& x, const std::vector<double>& p,
+                    const PrecisionPolicy& policy, const EvaluateOptions& options) {
   const FpEnvironment environment;
   return evaluate(PreparedModel(model, x, p), x, p, policy, options);
 }

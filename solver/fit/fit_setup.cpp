@@ -10,12 +10,15 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-std::string listed(const std::vector<std::string>& names) { return fmt::format("{}", fmt::join(names, ", ")); }
+std::string listed(const std::vector<std::string>& names) {
+  return fmt::format("{}", fmt::join(names, ", "));
+}
 
 std::size_t index_of(const std::vector<std::string>& names, const std::string& name, const char* where) {
   const auto found = std::find(names.begin(), names.end(), name);
   if (found == names.end()) {
-    throw ValidationError(fmt::format("{}: the model has no parameter '{}'; its parameters are {}", where, name, listed(names)));
+    throw ValidationError(fmt::format("{}: the model has no parameter '{}'; its parameters are {}", where,
+                                      name, listed(names)));
   }
   return static_cast<std::size_t>(found - names.begin());
 }
@@ -24,7 +27,8 @@ std::size_t index_of(const std::vector<std::string>& names, const std::string& n
 
 void check_options(const SolverOptions& options, std::span<const std::string> components) {
   std::vector<std::string> found = options.violations();
-  if (options.step_solver == StepSolver::iterative) found.push_back("step_solver = iterative is of Problem: leave it out for a fit");
+  if (options.step_solver == StepSolver::iterative)
+    found.push_back("step_solver = iterative is of Problem: leave it out for a fit");
   for (const Violation& v : options.policy().unknown_components(components)) found.push_back(v.message());
   if (!found.empty()) throw ValidationError(std::move(found));
 }
@@ -36,13 +40,16 @@ Limits limits_of(const Bounds& bounds, const std::vector<std::string>& names, co
   std::vector<std::string> wrong;
   const auto side = [&](const std::vector<double>& given, double none, const char* which) {
     if (given.size() != 1 && given.size() != n && !given.empty()) {
-      wrong.push_back(fmt::format("bounds: {} {} ones for {} parameters ({}): give one for all or one for each", given.size(), which,
-                                  n, listed(names)));
+      wrong.push_back(
+          fmt::format("bounds: {} {} ones for {} parameters ({}): give one for all or one for each",
+                      given.size(), which, n, listed(names)));
     }
     std::vector<double> values(n, none);
     for (std::size_t j = 0; j < n && !given.empty(); ++j) values[j] = given[std::min(j, given.size() - 1)];
     for (std::size_t j = 0; j < n; ++j) {
-      if (std::isnan(values[j])) wrong.push_back(fmt::format("bounds: the {} one of {} is NaN: an infinity is no bound", which, names[j]));
+      if (std::isnan(values[j]))
+        wrong.push_back(
+            fmt::format("bounds: the {} one of {} is NaN: an infinity is no bound", which, names[j]));
     }
     return values;
   };
@@ -52,13 +59,18 @@ Limits limits_of(const Bounds& bounds, const std::vector<std::string>& names, co
     const double lower = out.lower[j], upper = out.upper[j];
     any = any || lower > -kInfinity || upper < kInfinity;
     if (lower > upper) {
-      wrong.push_back(fmt::format("bounds: the lower one of {}, {}, is above the upper one, {}: exchange them", names[j], lower, upper));
+      wrong.push_back(
+          fmt::format("bounds: the lower one of {}, {}, is above the upper one, {}: exchange them", names[j],
+                      lower, upper));
     } else if (lower == kInfinity || upper == -kInfinity) {
-      wrong.push_back(fmt::format("bounds: no number lies between those of {}, {} and {}", names[j], lower, upper));
+      wrong.push_back(
+          fmt::format("bounds: no number lies between those of {}, {} and {}", names[j], lower, upper));
     }
     const std::string expression = ties.expression(static_cast<int>(j));
     if (!expression.empty() && (lower > -kInfinity || upper < kInfinity)) {
-      wrong.push_back(fmt::format("bounds: {} is tied ({} = {}): bound what it follows, and give it infinities", names[j], names[j], expression));
+      wrong.push_back(
+          fmt::format("bounds: {} is tied ({} = {}): bound what it follows, and give it infinities", names[j],
+                      names[j], expression));
     }
   }
   if (!wrong.empty()) throw ValidationError(std::move(wrong));
@@ -79,14 +91,17 @@ Limits limits_of_free(const Limits& limits, const std::vector<int>& free) {
   return any ? out : Limits{};
 }
 
-void check_within(const Limits& limits, const std::vector<std::string>& names, const std::vector<double>& values, const char* what) {
+void check_within(const Limits& limits, const std::vector<std::string>& names,
+                  const std::vector<double>& values, const char* what) {
   if (limits.empty()) return;
   std::vector<std::string> wrong;
   for (std::size_t j = 0; j < names.size(); ++j) {
     if (values[j] < limits.lower[j]) {
-      wrong.push_back(fmt::format("{}: {} = {} is below its lower bound {}: start within the bounds", what, names[j], values[j], limits.lower[j]));
+      wrong.push_back(fmt::format("{}: {} = {} is below its lower bound {}: start within the bounds", what,
+                                  names[j], values[j], limits.lower[j]));
     } else if (values[j] > limits.upper[j]) {
-      wrong.push_back(fmt::format("{}: {} = {} is above its upper bound {}: start within the bounds", what, names[j], values[j], limits.upper[j]));
+      wrong.push_back(fmt::format("{}: {} = {} is above its upper bound {}: start within the bounds", what,
+                                  names[j], values[j], limits.upper[j]));
     }
   }
   if (!wrong.empty()) throw ValidationError(std::move(wrong));
@@ -111,11 +126,14 @@ std::vector<double> default_start(std::size_t parameters, const Limits& limits) 
 std::vector<double> starting_values(const std::vector<std::string>& names, const NamedValues& given,
                                     const std::vector<double>& fallback, const Limits& limits) {
   std::vector<double> values = fallback;
-  for (std::size_t j = 0; j < limits.lower.size(); ++j) values[j] = std::clamp(values[j], limits.lower[j], limits.upper[j]);
+  for (std::size_t j = 0; j < limits.lower.size(); ++j)
+    values[j] = std::clamp(values[j], limits.lower[j], limits.upper[j]);
   std::vector<bool> set(names.size(), false);
   for (const auto& [name, value] : given) {
     const std::size_t j = index_of(names, name, "p0");
-    if (set[j]) throw ValidationError(fmt::format("p0: parameter '{}' is named twice: give every parameter a name of its own", name));
+    if (set[j])
+      throw ValidationError(
+          fmt::format("p0: parameter '{}' is named twice: give every parameter a name of its own", name));
     set[j] = true;
     if (!std::isfinite(value)) throw ValidationError(fmt::format("p0: {} = {} is not finite", name, value));
     values[j] = value;
@@ -127,12 +145,14 @@ std::vector<double> starting_values(const std::vector<std::string>& names, const
 void check_starts(const NamedValues& p0, const std::vector<std::string>& names, const Ties& ties) {
   for (const auto& [name, value] : p0) {
     const std::string expression = ties.expression(static_cast<int>(index_of(names, name, "p0")));
-    if (!expression.empty()) throw ValidationError(fmt::format("p0: {} = {}: '{}' is tied ({} = {}) and has no start of its own", name, value, name, name, expression));
+    if (!expression.empty())
+      throw ValidationError(fmt::format("p0: {} = {}: '{}' is tied ({} = {}) and has no start of its own",
+                                        name, value, name, name, expression));
   }
 }
 
-std::vector<int> free_parameters(const std::vector<std::string>& names, const std::vector<std::string>& fixed, const Ties& ties,
-                                 const Limits& limits) {
+std::vector<int> free_parameters(const std::vector<std::string>& names, const std::vector<std::string>& fixed,
+                                 const Ties& ties, const Limits& limits) {
   std::vector<bool> held(names.size(), false);
   for (std::size_t j = 0; j < limits.lower.size(); ++j) held[j] = limits.lower[j] == limits.upper[j];
   for (const std::string& name : fixed) held[index_of(names, name, "fixed")] = true;
@@ -151,11 +171,15 @@ struct NamedColumns {
 };
 
 const Loss& curve_loss(const FitOptions& options) {
-  if (options.loss.is_own()) throw ValidationError("loss: one of your own is of nlsq::Problem; rows are evaluated by vector programs, which know those with a name");
+  if (options.loss.is_own())
+    throw ValidationError(
+        "loss: one of your own is of nlsq::Problem; rows are evaluated by vector programs, which know those "
+        "with a name");
   return options.loss;
 }
 
-NamedColumns data_columns(const Columns& x, const Column& y, const Column& sigma, const std::vector<std::string>& predictor_names) {
+NamedColumns data_columns(const Columns& x, const Column& y, const Column& sigma,
+                          const std::vector<std::string>& predictor_names) {
   NamedColumns out{x.list(), predictor_names};
   if (out.columns.size() != predictor_names.size()) {
     throw DataError(fmt::format("the model has {} predictor(s) ({}), {} data column(s) of x were given",
@@ -173,7 +197,8 @@ NamedColumns data_columns(const Columns& x, const Column& y, const Column& sigma
 FitData checked_data(NamedColumns data, const Column& y, ResidualForm form) {
   for (std::size_t c = 0; c < data.columns.size(); ++c) {
     if (data.columns[c].size() != y.size()) {
-      throw DataError(fmt::format("{} has {} rows, y has {}: give columns of one length", data.names[c], data.columns[c].size(), y.size()),
+      throw DataError(fmt::format("{} has {} rows, y has {}: give columns of one length", data.names[c],
+                                  data.columns[c].size(), y.size()),
                       DataError::npos, c);
     }
   }
@@ -184,7 +209,8 @@ FitData checked_data(NamedColumns data, const Column& y, ResidualForm form) {
 
 }  // namespace
 
-FitData fit_data(const Columns& x, const Column& y, const Column& sigma, const std::vector<std::string>& predictor_names) {
+FitData fit_data(const Columns& x, const Column& y, const Column& sigma,
+                 const std::vector<std::string>& predictor_names) {
   return checked_data(data_columns(x, y, sigma, predictor_names), y, !sigma.empty());
 }
 
@@ -192,14 +218,17 @@ FitData fit_data(std::shared_ptr<const RowSource> rows, std::vector<std::string>
   return fit_data(std::move(rows), FitOptions{}, std::move(predictor_names));
 }
 
-FitData fit_data(const Columns& x, const Column& y, const FitOptions& options, const std::vector<std::string>& predictor_names) {
+FitData fit_data(const Columns& x, const Column& y, const FitOptions& options,
+                 const std::vector<std::string>& predictor_names) {
   const Column& sigma = options.sigma;
   NamedColumns data = data_columns(x, y, sigma, predictor_names);
   ResidualForm form(!sigma.empty());
   form.loss = curve_loss(options);
   if (options.sigma_x.size() > predictor_names.size()) {
-    throw ValidationError(fmt::format("sigma_x has {} columns, the model {} predictor(s) ({}): give one for each, an empty one for one that is exact",
-                                      options.sigma_x.size(), predictor_names.size(), listed(predictor_names)));
+    throw ValidationError(
+        fmt::format("sigma_x has {} columns, the model {} predictor(s) ({}): give one for each, an empty one "
+                    "for one that is exact",
+                    options.sigma_x.size(), predictor_names.size(), listed(predictor_names)));
   }
   for (std::size_t k = 0; k < options.sigma_x.size(); ++k) {
     if (options.sigma_x[k].empty()) continue;
@@ -208,25 +237,36 @@ FitData fit_data(const Columns& x, const Column& y, const FitOptions& options, c
     data.names.push_back(fmt::format("sigma_x of {}", predictor_names[k]));
   }
   if (!options.sigma_matrix.empty()) {
-    if (form.weighted || !form.x_errors.empty()) throw ValidationError("sigma_matrix is all that is known of the errors: leave sigma and sigma_x out");
-    if (!form.loss.is_linear()) throw ValidationError("sigma_matrix: a loss is of rows that are independent; leave one of both out");
+    if (form.weighted || !form.x_errors.empty())
+      throw ValidationError("sigma_matrix is all that is known of the errors: leave sigma and sigma_x out");
+    if (!form.loss.is_linear())
+      throw ValidationError("sigma_matrix: a loss is of rows that are independent; leave one of both out");
   }
   if (form.loss.is_counts() && (form.weighted || !form.x_errors.empty())) {
-    throw ValidationError("loss poisson: the standard deviation of a count is the root of the model; leave sigma and sigma_x out");
+    throw ValidationError(
+        "loss poisson: the standard deviation of a count is the root of the model; leave sigma and sigma_x "
+        "out");
   }
   if (!form.x_errors.empty() && !form.weighted) {
-    throw ValidationError("sigma_x needs sigma beside it: errors in x are weighed against those in y; give sigma, in units of y");
+    throw ValidationError(
+        "sigma_x needs sigma beside it: errors in x are weighed against those in y; give sigma, in units of "
+        "y");
   }
   return checked_data(std::move(data), y, std::move(form));
 }
 
-FitData fit_data(std::shared_ptr<const RowSource> rows, const FitOptions& options, std::vector<std::string> predictor_names) {
+FitData fit_data(std::shared_ptr<const RowSource> rows, const FitOptions& options,
+                 std::vector<std::string> predictor_names) {
   ResidualForm form(rows->columns() == static_cast<int>(predictor_names.size()) + 2);
   form.loss = curve_loss(options);
-  if (!options.sigma_matrix.empty()) throw ValidationError("sigma_matrix: rows from a source have none; give x and y as columns");
-  if (!options.sigma_x.empty()) throw ValidationError("sigma_x: rows from a source have no columns for it; give x, y and sigma as columns");
+  if (!options.sigma_matrix.empty())
+    throw ValidationError("sigma_matrix: rows from a source have none; give x and y as columns");
+  if (!options.sigma_x.empty())
+    throw ValidationError(
+        "sigma_x: rows from a source have no columns for it; give x, y and sigma as columns");
   if (form.loss.is_counts() && form.weighted) {
-    throw ValidationError("loss poisson: the standard deviation of a count is the root of the model; leave sigma out");
+    throw ValidationError(
+        "loss poisson: the standard deviation of a count is the root of the model; leave sigma out");
   }
   predictor_names.emplace_back("y");
   predictor_names.emplace_back("sigma");
@@ -236,7 +276,8 @@ FitData fit_data(std::shared_ptr<const RowSource> rows, const FitOptions& option
 
 void check_counts(std::size_t rows, std::size_t free) {
   if (rows < free) {
-    throw DataError(fmt::format("{} rows cannot determine {} parameters: give more rows or fix parameters", rows, free));
+    throw DataError(
+        fmt::format("{} rows cannot determine {} parameters: give more rows or fix parameters", rows, free));
   }
 }
 

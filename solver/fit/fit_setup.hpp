@@ -1,13 +1,13 @@
 // What curve_fit and its kin share: names, free parameters, checked data.
 #pragma once
 
-#include "minimizer/box.hpp"
 #include "dense/data_survey.hpp"
+#include "minimizer/box.hpp"
 
 #include <nlsq/column.hpp>
-#include "rows/residual_form.hpp"
-#include "expression/ties.hpp"
 #include <nlsq/curve_fit.hpp>
+#include "expression/ties.hpp"
+#include "rows/residual_form.hpp"
 
 #include <memory>
 #include <span>
@@ -20,24 +20,25 @@ namespace nlsq::inline v0 {
 void check_options(const SolverOptions& options, std::span<const std::string> components = {});
 void check_options(const FitOptions& options);
 
-// Bounds of all parameters, one each; empty where none is bounded. Throws ValidationError listing every fault: sizes, NaN,
-// sides that are crossed, bounds of a tied parameter.
+// Bounds of all parameters, one each; empty where none is bounded. Throws ValidationError listing every
+// fault: sizes, NaN, sides that are crossed, bounds of a tied parameter.
 Limits limits_of(const Bounds& bounds, const std::vector<std::string>& names, const Ties& ties = {});
 Limits limits_of_free(const Limits& limits, const std::vector<int>& free);
 // Throws ValidationError naming every value that lies outside. `what`: whose values they are.
-void check_within(const Limits& limits, const std::vector<std::string>& names, const std::vector<double>& values, const char* what);
+void check_within(const Limits& limits, const std::vector<std::string>& names,
+                  const std::vector<double>& values, const char* what);
 // What SciPy starts from where nothing is given: 1, or inside the bounds where these leave it out.
 std::vector<double> default_start(std::size_t parameters, const Limits& limits);
 
-// Starting values by name; `fallback`, moved within the limits, where none is given. Throws ValidationError for an unknown
-// name, one given twice, or a value that is not finite or lies outside the limits.
+// Starting values by name; `fallback`, moved within the limits, where none is given. Throws ValidationError
+// for an unknown name, one given twice, or a value that is not finite or lies outside the limits.
 std::vector<double> starting_values(const std::vector<std::string>& names, const NamedValues& given,
                                     const std::vector<double>& fallback, const Limits& limits = {});
 
-// Indices of the parameters that are neither fixed nor tied nor held by equal bounds. Throws ValidationError for an unknown
-// name.
-std::vector<int> free_parameters(const std::vector<std::string>& names, const std::vector<std::string>& fixed, const Ties& ties = {},
-                                 const Limits& limits = {});
+// Indices of the parameters that are neither fixed nor tied nor held by equal bounds. Throws ValidationError
+// for an unknown name.
+std::vector<int> free_parameters(const std::vector<std::string>& names, const std::vector<std::string>& fixed,
+                                 const Ties& ties = {}, const Limits& limits = {});
 
 // Throws ValidationError where a tied parameter has a starting value.
 void check_starts(const NamedValues& p0, const std::vector<std::string>& names, const Ties& ties);
@@ -49,11 +50,15 @@ struct FitData {
   std::shared_ptr<DataSurvey> survey;
 };
 // Throw DataError where there are no rows or lengths disagree, and as DataSurvey does.
-FitData fit_data(const Columns& x, const Column& y, const Column& sigma, const std::vector<std::string>& predictor_names);
+FitData fit_data(const Columns& x, const Column& y, const Column& sigma,
+                 const std::vector<std::string>& predictor_names);
 FitData fit_data(std::shared_ptr<const RowSource> rows, std::vector<std::string> predictor_names);
-// The same with the loss and the errors in x of the options, and ValidationError where these contradict each other.
-FitData fit_data(const Columns& x, const Column& y, const FitOptions& options, const std::vector<std::string>& predictor_names);
-FitData fit_data(std::shared_ptr<const RowSource> rows, const FitOptions& options, std::vector<std::string> predictor_names);
+// The same with the loss and the errors in x of the options, and ValidationError where these contradict each
+// other.
+FitData fit_data(const Columns& x, const Column& y, const FitOptions& options,
+                 const std::vector<std::string>& predictor_names);
+FitData fit_data(std::shared_ptr<const RowSource> rows, const FitOptions& options,
+                 std::vector<std::string> predictor_names);
 
 // Throws DataError when there are fewer rows than free parameters.
 void check_counts(std::size_t rows, std::size_t free);

@@ -29,12 +29,15 @@ void fill_covariance(FitResult& fit, const Matrix& covariance, const std::vector
 std::string held_names(const FitResult& fit) {
   std::string names;
   for (std::size_t j = 0; j < fit.at_bound.size(); ++j) {
-    if (fit.at_bound[j]) names += fmt::format("{}{} ({:g})", names.empty() ? "" : ", ", fit.parameter_names[j], fit.parameters[j]);
+    if (fit.at_bound[j])
+      names +=
+          fmt::format("{}{} ({:g})", names.empty() ? "" : ", ", fit.parameter_names[j], fit.parameters[j]);
   }
   return names;
 }
 
-void warn(FitResult& fit, const Certificate& c, const std::vector<int>& free, bool lost, bool absolute_sigma) {
+void warn(FitResult& fit, const Certificate& c, const std::vector<int>& free, bool lost,
+          bool absolute_sigma) {
   std::string names;
   for (const int j : c.confounded) {
     if (!names.empty()) names += ", ";
@@ -42,16 +45,22 @@ void warn(FitResult& fit, const Certificate& c, const std::vector<int>& free, bo
   }
   if (const std::string held = held_names(fit); !held.empty()) {
     fit.warnings.push_back(fmt::format(
-        "{} at a bound: without a standard error, and those of the others are as if it were fixed there", held));
+        "{} at a bound: without a standard error, and those of the others are as if it were fixed there",
+        held));
   }
   if (!names.empty()) {
     fit.warnings.push_back(
-        lost ? fmt::format("the data do not determine {} where the fit ended: start elsewhere, or fix what they cannot tell", names)
-             : fmt::format("the data do not determine {}: only combinations of them; fix one, or simplify the model", names));
+        lost ? fmt::format("the data do not determine {} where the fit ended: start elsewhere, or fix what "
+                           "they cannot tell",
+                           names)
+             : fmt::format(
+                   "the data do not determine {}: only combinations of them; fix one, or simplify the model",
+                   names));
   }
   if (c.verdict == Verdict::noise_floor) fit.warnings.push_back("the fit ended at the noise floor of f64");
   if (fit.dof > 0 && fit.rss == 0 && !absolute_sigma) {
-    fit.warnings.push_back("every residual is zero: there is no scatter to take standard errors from, and they are undefined");
+    fit.warnings.push_back(
+        "every residual is zero: there is no scatter to take standard errors from, and they are undefined");
   }
   if (fit.dof == 0) fit.warnings.push_back("as many parameters as rows: standard errors are undefined");
 }
@@ -68,8 +77,8 @@ double covariance_factor(double rss, std::size_t rows, std::size_t free, int ran
   return rows > free && scatter_dof > 0 && rss > 0 ? rss / scatter_dof : kNaN;
 }
 
-void fill_statistics(FitResult& fit, const MinimizerResult& minimum, const std::vector<int>& free, const Loss& loss,
-                     const RowStatistics* of_rows, bool absolute_sigma, double total) {
+void fill_statistics(FitResult& fit, const MinimizerResult& minimum, const std::vector<int>& free,
+                     const Loss& loss, const RowStatistics* of_rows, bool absolute_sigma, double total) {
   const Certificate& c = minimum.certified.certificate;
   const auto m = static_cast<double>(fit.rows);
   fit.loss = loss;
@@ -81,11 +90,12 @@ void fill_statistics(FitResult& fit, const MinimizerResult& minimum, const std::
   if (of_rows != nullptr) {
     fill_covariance(fit, of_rows->covariance, free, 1);
   } else {
-    fill_covariance(fit, minimum.certified.covariance, free, covariance_factor(fit.rss, fit.rows, moved, c.rank, absolute_sigma));
+    fill_covariance(fit, minimum.certified.covariance, free,
+                    covariance_factor(fit.rss, fit.rows, moved, c.rank, absolute_sigma));
   }
   fit.r_squared = total > 0 ? 1 - fit.rss / total : kNaN;
-  // A bound does not make a model smaller: what it holds counts. Counts have no variance of their own to estimate, and their
-  // deviance is -2 ln L but for a constant; a robust loss is no likelihood.
+  // A bound does not make a model smaller: what it holds counts. Counts have no variance of their own to
+  // estimate, and their deviance is -2 ln L but for a constant; a robust loss is no likelihood.
   const double k = static_cast<double>(free.size()) + (loss.is_counts() ? 0 : 1);
   double deviance = fit.rss > 0 ? m * std::log(fit.rss / m) : kNaN;
   if (loss.is_counts()) deviance = fit.rss;

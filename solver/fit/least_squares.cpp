@@ -1,16 +1,16 @@
 #include <nlsq/least_squares.hpp>
 
-#include "fit/fit_setup.hpp"
-#include "dense/dense_evaluator.hpp"
-#include "support/fp_environment.hpp"
-#include "fit/multi_start.hpp"
-#include "dense/row_statistics.hpp"
 #include "certificate/certificate.hpp"
+#include "dense/dense_evaluator.hpp"
+#include "dense/row_statistics.hpp"
+#include "fit/fit_setup.hpp"
+#include "fit/multi_start.hpp"
 #include "fit/solve.hpp"
+#include "support/fp_environment.hpp"
 
 #include "rows/calls/fallback_rows.hpp"
-#include "rows/grouped_rows.hpp"
 #include "rows/calls/loss_rows.hpp"
+#include "rows/grouped_rows.hpp"
 
 #include <fmt/format.h>
 
@@ -25,15 +25,19 @@ namespace {
 // The same rows in another form.
 using RowsOf = std::function<std::unique_ptr<RowModel>(const ResidualForm& form)>;
 
-LeastSquaresResult to_result(const VectorFunction& function, MinimizerResult minimum, std::size_t rows, const Limits& limits,
-                             const LeastSquaresOptions& options, const RowsOf& rows_of) {
+LeastSquaresResult to_result(const VectorFunction& function, MinimizerResult minimum, std::size_t rows,
+                             const Limits& limits, const LeastSquaresOptions& options,
+                             const RowsOf& rows_of) {
   LeastSquaresResult out;
   const std::size_t n = minimum.x.size();
   out.x = std::move(minimum.x);
   out.residuals = function.value(out.x);
   out.cost = minimum.summary.final_cost;
-  const double sigma = scatter(out.cost, rows, static_cast<std::size_t>(minimum.certified.certificate.rank), false);
-  const double sigma2 = rows > n - minimum.certified.certificate.at_bound.size() ? sigma * sigma : std::numeric_limits<double>::quiet_NaN();
+  const double sigma =
+      scatter(out.cost, rows, static_cast<std::size_t>(minimum.certified.certificate.rank), false);
+  const double sigma2 = rows > n - minimum.certified.certificate.at_bound.size()
+                            ? sigma * sigma
+                            : std::numeric_limits<double>::quiet_NaN();
   out.covariance = Matrix(n, n, std::numeric_limits<double>::quiet_NaN());
   out.standard_errors.assign(n, std::numeric_limits<double>::quiet_NaN());
   if (!options.loss.is_linear()) {
@@ -41,7 +45,9 @@ LeastSquaresResult to_result(const VectorFunction& function, MinimizerResult min
     form.loss = options.loss;
     form.for_covariance = true;
     if (minimum.summary.termination != Termination::failure) {
-      out.covariance = row_statistics(*rows_of(form), form, out.x, false, options, minimum.certified.certificate.at_bound).covariance;
+      out.covariance =
+          row_statistics(*rows_of(form), form, out.x, false, options, minimum.certified.certificate.at_bound)
+              .covariance;
     }
     for (std::size_t i = 0; i < n; ++i) out.standard_errors[i] = std::sqrt(out.covariance(i, i));
   } else if (minimum.certified.covariance.rows() == n) {
@@ -72,7 +78,8 @@ void check_components(const std::vector<RowComponent>& components) {
     named.components.push_back({c.name, {}});
     if (c.rows == 0) wrong.push_back(fmt::format("component '{}' has no residuals: leave it out", c.name));
   }
-  for (const Violation& v : named.validate()) wrong.push_back(fmt::format("component '{}': {}", v.field, v.reason));
+  for (const Violation& v : named.validate())
+    wrong.push_back(fmt::format("component '{}': {}", v.field, v.reason));
   if (!wrong.empty()) throw ValidationError(std::move(wrong));
 }
 
@@ -80,28 +87,32 @@ void check_rows_of(const std::vector<RowComponent>& components, std::size_t resi
   std::size_t rows = 0;
   for (const RowComponent& c : components) rows += c.rows;
   if (rows == residuals) return;
-  throw ValidationError(fmt::format("the components have {} residuals together, the function gives {}: name all of them", rows, residuals));
+  throw ValidationError(fmt::format(
+      "the components have {} residuals together, the function gives {}: name all of them", rows, residuals));
 }
 
 // From one start or several.
-LeastSquaresResult solve_rows(const VectorFunction& function, RowModel& rows, const std::vector<double>& x0, const Limits& limits,
-                              const LeastSquaresOptions& options, const RowsOf& rows_of) {
+LeastSquaresResult solve_rows(const VectorFunction& function, RowModel& rows, const std::vector<double>& x0,
+                              const Limits& limits, const LeastSquaresOptions& options,
+                              const RowsOf& rows_of) {
   const SolveRequest request{rows, x0, {}, options, false, limits};
   if (options.starts == 1) return to_result(function, solve(request), rows.rows(), limits, options, rows_of);
-  StartsResult several = solve_from_starts({options.starts, options.seed, [](const Vector& x) { return x; }}, request,
-                                           [](const SolveRequest& one) { return solve(one); });
-  LeastSquaresResult out = to_result(function, std::move(several.best), rows.rows(), limits, options, rows_of);
+  StartsResult several = solve_from_starts({options.starts, options.seed, [](const Vector& x) { return x; }},
+                                           request, [](const SolveRequest& one) { return solve(one); });
+  LeastSquaresResult out =
+      to_result(function, std::move(several.best), rows.rows(), limits, options, rows_of);
   out.minima = std::move(several.minima);
   return out;
 }
 
-LeastSquaresResult solve_called(const VectorFunction& function, const std::vector<double>& x0, const Limits& limits,
-                                const LeastSquaresOptions& options, const std::string& note) {
+LeastSquaresResult solve_called(const VectorFunction& function, const std::vector<double>& x0,
+                                const Limits& limits, const LeastSquaresOptions& options,
+                                const std::string& note) {
   std::vector<int> free(x0.size());
   std::iota(free.begin(), free.end(), 0);
   const RowsOf rows_of = [&](const ResidualForm& form) -> std::unique_ptr<RowModel> {
-    auto called = std::make_unique<VectorRows>(function, x0, free, options.jacobian, options.components, limits.lower, limits.upper,
-                                               options.differences);
+    auto called = std::make_unique<VectorRows>(function, x0, free, options.jacobian, options.components,
+                                               limits.lower, limits.upper, options.differences);
     if (form.loss.is_linear()) return called;
     return std::make_unique<LossRows>(std::move(called), form);
   };
@@ -116,12 +127,17 @@ LeastSquaresResult solve_called(const VectorFunction& function, const std::vecto
 
 }  // namespace
 
-LeastSquaresResult least_squares(const VectorFunction& function, const std::vector<double>& x0, const LeastSquaresOptions& options) {
+LeastSquaresResult least_squares(const VectorFunction& function, const std::vector<double>& x0,
+                                 const LeastSquaresOptions& options) {
   const FpEnvironment environment;
   check_components(options.components);
   check_options(options, names_of(options.components));
-  if (options.loss.is_own()) throw ValidationError("loss: one of your own is of nlsq::Problem; rows are evaluated by vector programs, which know those with a name");
-  if (options.loss.is_counts()) throw ValidationError("loss poisson: residuals have no counts; it is of curve_fit, where y are counts");
+  if (options.loss.is_own())
+    throw ValidationError(
+        "loss: one of your own is of nlsq::Problem; rows are evaluated by vector programs, which know those "
+        "with a name");
+  if (options.loss.is_counts())
+    throw ValidationError("loss poisson: residuals have no counts; it is of curve_fit, where y are counts");
   if (options.starts < 1) throw ValidationError(fmt::format("starts = {}: use 1 or more", options.starts));
   if (x0.empty()) throw ValidationError("x0 is empty: give one starting value for each parameter");
   for (std::size_t j = 0; j < x0.size(); ++j) {
@@ -132,18 +148,25 @@ LeastSquaresResult least_squares(const VectorFunction& function, const std::vect
   const Limits limits = limits_of(options.bounds, names);
   check_within(limits, names, x0, "x0");
   if (!options.components.empty()) check_rows_of(options.components, function.value(x0).size());
-  if (options.jacobian) return solve_called(function, x0, limits, options, "derivatives by the user's Jacobian");
+  if (options.jacobian)
+    return solve_called(function, x0, limits, options, "derivatives by the user's Jacobian");
   if (!function.trace) {
-    return solve_called(function, x0, limits, options, function.dual ? "the callable asked not to be recorded" : "the callable takes double alone");
+    return solve_called(
+        function, x0, limits, options,
+        function.dual ? "the callable asked not to be recorded" : "the callable takes double alone");
   }
   RolledTrace rolled = roll(function, x0);
   std::string note = rolled.reason;
-  if (!rolled.opaque() && !agrees_with_dual(rolled, function, x0)) note = "the recording disagrees with dual numbers";
+  if (!rolled.opaque() && !agrees_with_dual(rolled, function, x0))
+    note = "the recording disagrees with dual numbers";
   if (note.empty()) {
-    const RowsOf rows_of = [&](const ResidualForm& form) { return std::make_unique<GroupedRows>(rolled, function, x0, options.components, form); };
+    const RowsOf rows_of = [&](const ResidualForm& form) {
+      return std::make_unique<GroupedRows>(rolled, function, x0, options.components, form);
+    };
     ResidualForm form;
     form.loss = options.loss;
-    GroupedRows rows(options.loss.is_linear() ? std::move(rolled) : rolled, function, x0, options.components, form);
+    GroupedRows rows(options.loss.is_linear() ? std::move(rolled) : rolled, function, x0, options.components,
+                     form);
     check_counts(rows.rows(), x0.size());
     LeastSquaresResult out = solve_rows(function, rows, x0, limits, options, rows_of);
     const Summary& s = out.summary;

@@ -16,8 +16,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr double kFarthest = 50;   // sizes of x0 that a start is away from it
-constexpr double kManyTimes = 100; // between positive bounds: sampled by logarithm
+constexpr double kFarthest = 50;    // sizes of x0 that a start is away from it
+constexpr double kManyTimes = 100;  // between positive bounds: sampled by logarithm
 constexpr double kSameCost = 1e-6, kSamePlace = 1e-3;
 
 // Steele, Lea, Flood, Fast splittable pseudorandom number generators, OOPSLA 2014: finalised counters.
@@ -37,7 +37,8 @@ class Random {
   std::uint64_t state_;
 };
 
-// Coordinate k of one dimension: each of `count` strata has one point (McKay, Beckman, Conover, Technometrics 21, 1979).
+// Coordinate k of one dimension: each of `count` strata has one point (McKay, Beckman, Conover, Technometrics
+// 21, 1979).
 double stratified(std::size_t k, std::size_t count, Random random) {
   std::vector<std::size_t> strata(count);
   std::iota(strata.begin(), strata.end(), std::size_t{0});
@@ -49,7 +50,8 @@ double stratified(std::size_t k, std::size_t count, Random random) {
 
 double coordinate(double u, double x0, double lower, double upper) {
   if (std::isfinite(lower) && std::isfinite(upper)) {
-    if (lower > 0 && upper >= kManyTimes * lower) return std::clamp(lower * std::pow(upper / lower, u), lower, upper);
+    if (lower > 0 && upper >= kManyTimes * lower)
+      return std::clamp(lower * std::pow(upper / lower, u), lower, upper);
     return std::clamp((1 - u) * lower + u * upper, lower, upper);
   }
   const double size = x0 != 0 ? std::fabs(x0) : 1;
@@ -105,18 +107,22 @@ std::vector<FitMinimum> distinct(std::vector<FitMinimum> all, std::size_t best) 
 
 }  // namespace
 
-std::vector<double> scattered_start(std::span<const double> x0, const Limits& limits, int k, int starts, std::uint64_t seed) {
+std::vector<double> scattered_start(std::span<const double> x0, const Limits& limits, int k, int starts,
+                                    std::uint64_t seed) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   std::vector<double> x(x0.begin(), x0.end());
   Random seeds(seed);
   for (std::size_t j = 0; j < x.size(); ++j) {
-    const double u = stratified(static_cast<std::size_t>(k - 1), static_cast<std::size_t>(starts - 1), Random(seeds.bits()));
-    x[j] = coordinate(u, x0[j], limits.empty() ? -kInfinity : limits.lower[j], limits.empty() ? kInfinity : limits.upper[j]);
+    const double u = stratified(static_cast<std::size_t>(k - 1), static_cast<std::size_t>(starts - 1),
+                                Random(seeds.bits()));
+    x[j] = coordinate(u, x0[j], limits.empty() ? -kInfinity : limits.lower[j],
+                      limits.empty() ? kInfinity : limits.upper[j]);
   }
   return x;
 }
 
-StartsResult solve_from_starts(const StartsAsked& asked, const SolveRequest& request, const SolveFunction& solve_one) {
+StartsResult solve_from_starts(const StartsAsked& asked, const SolveRequest& request,
+                               const SolveFunction& solve_one) {
   const auto begin = Clock::now();
   SolverOptions options = settled(request.options);
   std::vector<FitMinimum> ends;
@@ -128,12 +134,15 @@ StartsResult solve_from_starts(const StartsAsked& asked, const SolveRequest& req
       if (used >= request.options.max_seconds) break;
       options.max_seconds = request.options.max_seconds - used;
     }
-    Vector x0 = k == 0 ? request.x0 : scattered_start(request.x0, request.limits, k, asked.starts, asked.seed);
-    MinimizerResult end =
-        solve_one({request.rows, std::move(x0), request.linear, options, request.unit_sigma, request.limits, request.survey});
-    const bool stopped = end.summary.termination == Termination::user_stop || end.spent == Termination::user_stop;
+    Vector x0 =
+        k == 0 ? request.x0 : scattered_start(request.x0, request.limits, k, asked.starts, asked.seed);
+    MinimizerResult end = solve_one({request.rows, std::move(x0), request.linear, options, request.unit_sigma,
+                                     request.limits, request.survey});
+    const bool stopped =
+        end.summary.termination == Termination::user_stop || end.spent == Termination::user_stop;
     const bool began = end.summary.termination != Termination::failure;
-    FitMinimum minimum{asked.parameters(end.x), began ? end.summary.final_cost : std::numeric_limits<double>::quiet_NaN(),
+    FitMinimum minimum{asked.parameters(end.x),
+                       began ? end.summary.final_cost : std::numeric_limits<double>::quiet_NaN(),
                        end.summary.verdict, 1, k};
     if (!best || better(minimum, ends[best_at])) {
       best = std::move(end);
@@ -143,11 +152,14 @@ StartsResult solve_from_starts(const StartsAsked& asked, const SolveRequest& req
     if (stopped) break;
   }
   const double lowest = std::ranges::min(ends, {}, [](const FitMinimum& m) {
-                          return std::isnan(m.cost) || m.verdict == Verdict::failed ? std::numeric_limits<double>::infinity() : m.cost;
+                          return std::isnan(m.cost) || m.verdict == Verdict::failed
+                                     ? std::numeric_limits<double>::infinity()
+                                     : m.cost;
                         }).cost;
   StartsResult out;
   if (is_success(ends[best_at].verdict) && lowest < ends[best_at].cost * (1 - 1e-6)) {
-    out.warning = fmt::format("a start ended at a lower cost, {:.9g}, without a certificate: see the minima found", lowest);
+    out.warning = fmt::format(
+        "a start ended at a lower cost, {:.9g}, without a certificate: see the minima found", lowest);
   }
   out.minima = distinct(std::move(ends), best_at);
   out.best = std::move(*best);

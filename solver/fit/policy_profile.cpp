@@ -16,11 +16,13 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::size_t kBlock = 512;             // neighbouring rows of the sample
-constexpr std::size_t kSample = 1 << 20;        // so many that fits sample rows of their own, as they would all of them (start.cpp)
+constexpr std::size_t kBlock = 512;  // neighbouring rows of the sample
+constexpr std::size_t kSample =
+    1 << 20;  // so many that fits sample rows of their own, as they would all of them (start.cpp)
 constexpr double kAllDigits = 16;
 
-// Blocks of rows spread evenly over a column, in memory of its own; floats stay floats, as they are read faster.
+// Blocks of rows spread evenly over a column, in memory of its own; floats stay floats, as they are read
+// faster.
 class SampledColumn {
  public:
   SampledColumn(const Column& all, std::size_t rows) {
@@ -47,7 +49,8 @@ class SampledColumn {
     for (std::size_t b = 0; b < blocks; ++b) {
       const std::size_t begin = b * kBlock, count = std::min(kBlock, rows - begin);
       // The middle of the b-th of as many equal runs of rows.
-      const std::size_t middle = static_cast<std::size_t>((static_cast<double>(b) + 0.5) * static_cast<double>(all.size()) / static_cast<double>(blocks));
+      const std::size_t middle = static_cast<std::size_t>(
+          (static_cast<double>(b) + 0.5) * static_cast<double>(all.size()) / static_cast<double>(blocks));
       const std::size_t first = std::min(middle > count / 2 ? middle - count / 2 : 0, all.size() - count);
       all.read(first, count, out.data() + begin);
     }
@@ -67,7 +70,8 @@ std::vector<PrecisionPolicy> policies_to_measure(const ProfileOptions& profile) 
   for (PrecisionPolicy& policy : policies) {
     if (std::ranges::find(distinct, policy) == distinct.end()) distinct.push_back(std::move(policy));
   }
-  if (std::ranges::find(distinct, PrecisionPolicy::all_f64()) == distinct.end()) distinct.insert(distinct.begin(), PrecisionPolicy::all_f64());
+  if (std::ranges::find(distinct, PrecisionPolicy::all_f64()) == distinct.end())
+    distinct.insert(distinct.begin(), PrecisionPolicy::all_f64());
   std::vector<Violation> found;
   for (const PrecisionPolicy& policy : distinct) {
     for (Violation& v : policy.validate()) found.push_back(std::move(v));
@@ -90,16 +94,19 @@ double digits_in_common(const FitResult& fit, const FitResult& f64) {
 // One problem's sample, fitted under policy after policy.
 class Profiler {
  public:
-  Profiler(const FitFunction& fit, const Columns& x, const Column& y, const FitOptions& options, const ProfileOptions& profile)
+  Profiler(const FitFunction& fit, const Columns& x, const Column& y, const FitOptions& options,
+           const ProfileOptions& profile)
       : fit_(fit), options_(options), profile_(profile), rows_(y.size()) {
     const auto check = [this](const Column& column, const char* what) {
       if (!column.empty() && column.size() != rows_) {
-        throw DataError(fmt::format("{} has {} rows, y has {}: give columns of one length", what, column.size(), rows_));
+        throw DataError(
+            fmt::format("{} has {} rows, y has {}: give columns of one length", what, column.size(), rows_));
       }
     };
     for (const Column& column : x.list()) check(column, "x");
     check(options.sigma, "sigma");
-    if (!options.sigma_matrix.empty()) throw ValidationError("sigma_matrix: policies are measured on rows that are independent; leave it out");
+    if (!options.sigma_matrix.empty())
+      throw ValidationError("sigma_matrix: policies are measured on rows that are independent; leave it out");
     sampled_ = std::min(rows_, profile.rows > 0 ? profile.rows : kSample);
     for (const Column& column : x.list()) x_.emplace_back(column, sampled_);
     y_.emplace_back(y, sampled_);
@@ -135,11 +142,13 @@ class Profiler {
     for (const SampledColumn& column : x_) columns.push_back(column.column());
     options_.precision = policy;
     // The gate lets the sample in where it lets all rows in.
-    options_.precision->thresholds.entry_work *= static_cast<double>(sampled_) / static_cast<double>(std::max<std::size_t>(1, rows_));
+    options_.precision->thresholds.entry_work *=
+        static_cast<double>(sampled_) / static_cast<double>(std::max<std::size_t>(1, rows_));
     return fit_(Columns(std::move(columns)), y_.front().column(), options_);
   }
 
-  PolicyMeasurement measurement(const PrecisionPolicy& policy, const FitResult& result, const FitResult& f64) const {
+  PolicyMeasurement measurement(const PrecisionPolicy& policy, const FitResult& result,
+                                const FitResult& f64) const {
     const Summary& s = result.summary;
     const KernelCounters& k = s.precision.counters;
     PolicyMeasurement m;
@@ -149,7 +158,8 @@ class Profiler {
     m.digits = digits_in_common(result, f64);
     m.issues = s.precision.issues.size();
     m.escalations = s.precision.escalations;
-    m.below_f64 = k.rows_f32 == 0 ? 0 : static_cast<double>(k.rows_f32) / static_cast<double>(k.rows_f32 + k.rows_f64);
+    m.below_f64 =
+        k.rows_f32 == 0 ? 0 : static_cast<double>(k.rows_f32) / static_cast<double>(k.rows_f32 + k.rows_f64);
     m.certified = result.success();
     m.status = name(s.verdict);
     return m;
@@ -168,7 +178,11 @@ std::string bytes(std::size_t n) {
   return fmt::format("{} MiB", n / 1024 / 1024);
 }
 
-std::string duration(double s) { return s < 1e-3 ? fmt::format("{:.0f} µs", s * 1e6) : s < 1 ? fmt::format("{:.2f} ms", s * 1e3) : fmt::format("{:.2f} s", s); }
+std::string duration(double s) {
+  return s < 1e-3 ? fmt::format("{:.0f} µs", s * 1e6)
+         : s < 1  ? fmt::format("{:.2f} ms", s * 1e3)
+                  : fmt::format("{:.2f} s", s);
+}
 
 // "µ" is two bytes and one column.
 std::string padded(const std::string& text, std::size_t width) {
@@ -185,41 +199,48 @@ std::string PolicyProfile::table() const {
     widest = std::max(widest, m.policy.size());
     if (m.policy == "f64") f64 = m.seconds;
   }
-  std::string out = sampled == rows ? fmt::format("Policies, on all {} rows\n", rows) : fmt::format("Policies, on a sample of {} of {} rows\n", sampled, rows);
-  out += fmt::format("  {:<{}} {:>10} {:>7} {:>12} {:>7} {:>11} {:>7} {:>10}  {}\n", "policy", widest, "time", "speed", "peak memory", "issues",
-                     "escalations", "digits", "below f64", "status");
+  std::string out = sampled == rows ? fmt::format("Policies, on all {} rows\n", rows)
+                                    : fmt::format("Policies, on a sample of {} of {} rows\n", sampled, rows);
+  out += fmt::format("  {:<{}} {:>10} {:>7} {:>12} {:>7} {:>11} {:>7} {:>10}  {}\n", "policy", widest, "time",
+                     "speed", "peak memory", "issues", "escalations", "digits", "below f64", "status");
   for (const PolicyMeasurement& m : policies) {
-    out += fmt::format("  {:<{}} {} {:>7.2f} {:>12} {:>7} {:>11} {:>7.1f} {:>8.0f} %  {}\n", m.policy, widest, padded(duration(m.seconds), 10),
-                       f64 / m.seconds, bytes(m.peak_bytes), m.issues, m.escalations, m.digits, 100 * m.below_f64, m.status);
+    out += fmt::format("  {:<{}} {} {:>7.2f} {:>12} {:>7} {:>11} {:>7.1f} {:>8.0f} %  {}\n", m.policy, widest,
+                       padded(duration(m.seconds), 10), f64 / m.seconds, bytes(m.peak_bytes), m.issues,
+                       m.escalations, m.digits, 100 * m.below_f64, m.status);
   }
   if (stopped) out += "  stopped: other policies were not measured\n";
   return out;
 }
 
-PolicyProfile profile_policies(const FitFunction& fit, const Columns& x, const Column& y, const FitOptions& options, const ProfileOptions& profile) {
+PolicyProfile profile_policies(const FitFunction& fit, const Columns& x, const Column& y,
+                               const FitOptions& options, const ProfileOptions& profile) {
   const FpEnvironment environment;
   const std::vector<PrecisionPolicy> policies = policies_to_measure(profile);
   return Profiler(fit, x, y, options, profile).run(policies);
 }
 
-OptimizedPolicy optimize_policy(const PrecisionObjective& objective, const FitFunction& fit, const Columns& x, const Column& y,
-                                const FitOptions& options, const ProfileOptions& profile) {
+OptimizedPolicy optimize_policy(const PrecisionObjective& objective, const FitFunction& fit, const Columns& x,
+                                const Column& y, const FitOptions& options, const ProfileOptions& profile) {
   const FpEnvironment environment;
   const std::vector<PrecisionPolicy> policies = policies_to_measure(profile);
   OptimizedPolicy out;
   out.profile = Profiler(fit, x, y, options, profile).run(policies);
-  const bool compared = std::ranges::find(out.profile.policies, "f64", &PolicyMeasurement::policy) != out.profile.policies.end();
+  const bool compared = std::ranges::find(out.profile.policies, "f64", &PolicyMeasurement::policy) !=
+                        out.profile.policies.end();
   if (!compared) {  // stopped before there was anything to compare with
     out.text = out.policy.to_string();
     out.met = !objective.target;
-    out.message = fmt::format("{}: stopped before policies were measured; '{}' is the default", objective.to_string(), out.text);
+    out.message = fmt::format("{}: stopped before policies were measured; '{}' is the default",
+                              objective.to_string(), out.text);
     return out;
   }
   PolicyChoice choice = choose_policy(out.profile.policies, objective);
   out.policy = policies[choice.index];
   out.text = out.profile.policies[choice.index].policy;
   out.met = choice.met;
-  out.message = fmt::format("{} ({} {} rows)", choice.message, out.profile.sampled == out.profile.rows ? "on all" : "on a sample of", out.profile.sampled);
+  out.message =
+      fmt::format("{} ({} {} rows)", choice.message,
+                  out.profile.sampled == out.profile.rows ? "on all" : "on a sample of", out.profile.sampled);
   return out;
 }
 

@@ -60,8 +60,8 @@ class WorkerLease {
   std::unique_ptr<CurveWorker> worker_;
 };
 
-FitResult fit_prepared(const PreparedModel::Impl& model, const Columns& x, const Column& y, const NamedValues& p0,
-                       const FitOptions& options);
+FitResult fit_prepared(const PreparedModel::Impl& model, const Columns& x, const Column& y,
+                       const NamedValues& p0, const FitOptions& options);
 // Throws ValidationError where their number is not the model's.
 NamedValues named_start(const std::vector<std::string>& names, const std::vector<double>& p0);
 

@@ -42,18 +42,21 @@ PreparedModel::PreparedModel(std::string_view formula, int predictors)
     : PreparedModel(parse_formula(formula, predictor_options(static_cast<std::size_t>(predictors)))) {}
 
 PreparedModel::PreparedModel(const Model& model) {
-  auto impl = prepare(parse_formula(model.formula, predictor_options(static_cast<std::size_t>(model.predictors))));
+  auto impl =
+      prepare(parse_formula(model.formula, predictor_options(static_cast<std::size_t>(model.predictors))));
   impl->built_in = model;
   impl_ = std::move(impl);
 }
 
-PreparedModel::PreparedModel(ModelFunction function, const Columns& x, const std::vector<double>& p0, std::vector<std::string> names) {
+PreparedModel::PreparedModel(ModelFunction function, const Columns& x, const std::vector<double>& p0,
+                             std::vector<std::string> names) {
   for (std::size_t j = names.size(); j < p0.size(); ++j) names.push_back(fmt::format("p{}", j));
   const NamedValues start = named_start(names, p0);
   auto impl = std::make_shared<Impl>();
   impl->predictors = predictor_options(static_cast<std::size_t>(function.predictors)).predictors;
   if (x.size() != impl->predictors.size()) {
-    throw DataError(fmt::format("the model has {} predictor(s), {} data column(s) of x were given", impl->predictors.size(), x.size()));
+    throw DataError(fmt::format("the model has {} predictor(s), {} data column(s) of x were given",
+                                impl->predictors.size(), x.size()));
   }
   impl->names = std::move(names);
   impl->function = std::move(function);
@@ -69,7 +72,8 @@ std::shared_ptr<ResidualSource> PreparedModel::Impl::source(const ResidualForm& 
   return std::make_shared<RecordedResidual>(*recorded, form);
 }
 
-std::shared_ptr<const CurvePrograms> PreparedModel::Impl::programs(const std::vector<int>& free, const ResidualForm& form) const {
+std::shared_ptr<const CurvePrograms> PreparedModel::Impl::programs(const std::vector<int>& free,
+                                                                   const ResidualForm& form) const {
   const std::lock_guard lock(mutex_);
   for (const auto& known : compiled_) {
     if (known->form == form && known->free == free) return known;
@@ -89,10 +93,12 @@ std::shared_ptr<const CurvePrograms> PreparedModel::Impl::programs(const std::ve
   return made;
 }
 
-std::unique_ptr<CurveWorker> PreparedModel::Impl::take_worker(const std::shared_ptr<const CurvePrograms>& wanted) const {
+std::unique_ptr<CurveWorker> PreparedModel::Impl::take_worker(
+    const std::shared_ptr<const CurvePrograms>& wanted) const {
   {
     const std::lock_guard lock(mutex_);
-    const auto found = std::find_if(idle_.begin(), idle_.end(), [&](const auto& worker) { return worker->programs() == wanted; });
+    const auto found = std::find_if(idle_.begin(), idle_.end(),
+                                    [&](const auto& worker) { return worker->programs() == wanted; });
     if (found != idle_.end()) {
       std::unique_ptr<CurveWorker> worker = std::move(*found);
       idle_.erase(found);
@@ -112,7 +118,8 @@ void PreparedModel::Impl::return_worker(std::unique_ptr<CurveWorker> worker) con
 
 NamedValues named_start(const std::vector<std::string>& names, const std::vector<double>& p0) {
   if (names.size() != p0.size()) {
-    throw ValidationError(fmt::format("{} starting values were given for {} parameters ({})", p0.size(), names.size(), fmt::join(names, ", ")));
+    throw ValidationError(fmt::format("{} starting values were given for {} parameters ({})", p0.size(),
+                                      names.size(), fmt::join(names, ", ")));
   }
   NamedValues named;
   named.reserve(p0.size());
@@ -122,14 +129,16 @@ NamedValues named_start(const std::vector<std::string>& names, const std::vector
 
 namespace {
 
-FitResult fit_with_programs(const PreparedModel::Impl& model, const Curve& curve, std::span<const Column> columns) {
+FitResult fit_with_programs(const PreparedModel::Impl& model, const Curve& curve,
+                            std::span<const Column> columns) {
   const auto programs = model.programs(curve.free, curve.form);
   WorkerLease worker(model, programs);
   worker->set(columns, curve.start);
   worker->evaluator.set_parallelism(curve.options);
   worker->evaluator.keep_time(true);
-  return fit_rows(curve, worker->rows, programs->linear,
-                  [&](const SolveRequest& request) { return solve(request, worker->evaluator, worker->workspace); });
+  return fit_rows(curve, worker->rows, programs->linear, [&](const SolveRequest& request) {
+    return solve(request, worker->evaluator, worker->workspace);
+  });
 }
 
 }  // namespace
@@ -137,18 +146,21 @@ FitResult fit_with_programs(const PreparedModel::Impl& model, const Curve& curve
 namespace {
 
 // A tie makes another model of it, which is not prepared.
-FitResult fit_tied(const PreparedModel::Impl& model, const Columns& x, const Column& y, const NamedValues& p0, FitOptions options) {
+FitResult fit_tied(const PreparedModel::Impl& model, const Columns& x, const Column& y, const NamedValues& p0,
+                   FitOptions options) {
   if (model.built_in) return curve_fit(*model.built_in, x, y, p0, options);
   if (model.formula) return curve_fit(*model.formula, x, y, p0, options);
   options.parameter_names = model.names;
   const Limits limits = limits_of(options.bounds, model.names);
-  return curve_fit(*model.function, x, y, starting_values(model.names, p0, default_start(model.names.size(), limits), limits), options);
+  return curve_fit(*model.function, x, y,
+                   starting_values(model.names, p0, default_start(model.names.size(), limits), limits),
+                   options);
 }
 
 }  // namespace
 
-FitResult fit_prepared(const PreparedModel::Impl& model, const Columns& x, const Column& y, const NamedValues& p0,
-                       const FitOptions& given) {
+FitResult fit_prepared(const PreparedModel::Impl& model, const Columns& x, const Column& y,
+                       const NamedValues& p0, const FitOptions& given) {
   check_options(given);
   if (!given.parameter_names.empty() && given.parameter_names != model.names) {
     throw ValidationError("parameter_names: a prepared model has names of its own");
@@ -164,13 +176,21 @@ FitResult fit_prepared(const PreparedModel::Impl& model, const Columns& x, const
     data.survey->run();
     start = guessed_start(*model.built_in, x, y, warning);
   }
-  Curve curve{model.names, starting_values(model.names, p0, start, limits), free_parameters(model.names, options.fixed, {}, limits),
-              std::move(data.rows), static_cast<int>(model.predictors.size()), std::move(data.form), std::move(data.survey), options, {},
+  Curve curve{model.names,
+              starting_values(model.names, p0, start, limits),
+              free_parameters(model.names, options.fixed, {}, limits),
+              std::move(data.rows),
+              static_cast<int>(model.predictors.size()),
+              std::move(data.form),
+              std::move(data.survey),
+              options,
+              {},
               std::chrono::steady_clock::now()};
   curve.limits = limits_of_free(limits, curve.free);
   check_counts(curve.data->rows(), curve.free.size());
   if (model.formula && model.formula->has_left_side) {
-    if (curve.form.loss.is_counts()) throw ValidationError("loss poisson: counts are fitted as they are; the formula has a left side");
+    if (curve.form.loss.is_counts())
+      throw ValidationError("loss poisson: counts are fitted as they are; the formula has a left side");
     curve.response = [&formula = *model.formula](std::span<const double> row) {
       return formula.evaluate_response(row.first(formula.predictors.size()), row[formula.predictors.size()]);
     };
@@ -181,13 +201,16 @@ FitResult fit_prepared(const PreparedModel::Impl& model, const Columns& x, const
   if (curve.form.weighted) columns.push_back(options.sigma);
   for (const int k : curve.form.x_errors) columns.push_back(options.sigma_x[static_cast<std::size_t>(k)]);
   curve.rows_of = [&](const ResidualForm& form) {
-    return std::make_unique<GraphRows>(model.source(form), model.programs(curve.free, form)->programs, curve.data, curve.start, curve.free);
+    return std::make_unique<GraphRows>(model.source(form), model.programs(curve.free, form)->programs,
+                                       curve.data, curve.start, curve.free);
   };
   std::string note = "the recording disagreed with the callable re-evaluated in double and was discarded";
   try {
     FitResult fit = fit_with_programs(model, curve, columns);
     if (!warning.empty()) fit.warnings.insert(fit.warnings.begin(), warning);
-    if (model.formula || fit.summary.certificate.recheck_passed || fit.summary.termination == Termination::failure) return fit;
+    if (model.formula || fit.summary.certificate.recheck_passed ||
+        fit.summary.termination == Termination::failure)
+      return fit;
   } catch (const RecordingFailed& failed) {
     note = failed.what();
   }

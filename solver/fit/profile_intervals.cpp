@@ -16,11 +16,12 @@ namespace {
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kClose = 1e-9;      // |τ| - t, relative: far below what an interval is read to
-constexpr double kFarthest = 1e6;    // standard errors that a parameter is taken away from its estimate
-constexpr double kLower = 1e-7;      // of the cost: less is rounding, or the tolerance of the fits
+constexpr double kClose = 1e-9;    // |τ| - t, relative: far below what an interval is read to
+constexpr double kFarthest = 1e6;  // standard errors that a parameter is taken away from its estimate
+constexpr double kLower = 1e-7;    // of the cost: less is rounding, or the tolerance of the fits
 
-// One parameter's profile: τ at p is the signed root of the rise of 2 * cost over the scale, linear in p for linear models.
+// One parameter's profile: τ at p is the signed root of the rise of 2 * cost over the scale, linear in p for
+// linear models.
 class Profile {
  public:
   Profile(const Refit& refit, const FitResult& fit, const FitOptions& options, std::size_t j, double scale)
@@ -31,7 +32,8 @@ class Profile {
     // From where the others ended beside: close already, and the linear ones solved for.
     for (std::size_t k = 0; k < fit.fixed.size(); ++k) {
       const std::string& name = fit.parameter_names[k];
-      if (fit.fixed[k] && std::ranges::find(options_.fixed, name) == options_.fixed.end()) options_.fixed.push_back(name);
+      if (fit.fixed[k] && std::ranges::find(options_.fixed, name) == options_.fixed.end())
+        options_.fixed.push_back(name);
     }
   }
 
@@ -44,7 +46,8 @@ class Profile {
     if (!held.success()) return kNaN;
     nearest_ = held.parameters;
     const double rise = 2 * (held.summary.final_cost - fit_.summary.final_cost);
-    if (rise < -kLower * 2 * fit_.summary.final_cost && (!better_ || held.summary.final_cost < better_cost_)) {
+    if (rise < -kLower * 2 * fit_.summary.final_cost &&
+        (!better_ || held.summary.final_cost < better_cost_)) {
       better_ = held.parameters;
       better_cost_ = held.summary.final_cost;
     }
@@ -71,8 +74,8 @@ struct End {
   IntervalEnd how = IntervalEnd::failed;
 };
 
-// Where τ is t, on one side: out by steps that τ's own slope gives, then between by the Illinois rule (Dowell and Jarratt,
-// BIT 11, 1971).
+// Where τ is t, on one side: out by steps that τ's own slope gives, then between by the Illinois rule (Dowell
+// and Jarratt, BIT 11, 1971).
 End find_end(Profile& profile, double estimate, double step, double t, double bound, int most) {
   double inside = 0, tau_inside = 0;  // distances from the estimate
   double outside = 0, tau_outside = kNaN, reach = std::fabs(step);
@@ -126,7 +129,9 @@ End find_end(Profile& profile, double estimate, double step, double t, double bo
 }
 
 std::vector<std::size_t> chosen(const FitResult& fit, const IntervalOptions& options) {
-  const auto fitted = [&](std::size_t j) { return !fit.fixed[j] && (fit.ties.empty() || fit.ties[j].empty()); };
+  const auto fitted = [&](std::size_t j) {
+    return !fit.fixed[j] && (fit.ties.empty() || fit.ties[j].empty());
+  };
   std::vector<std::size_t> out;
   if (options.parameters.empty()) {
     for (std::size_t j = 0; j < fit.parameters.size(); ++j) {
@@ -137,12 +142,17 @@ std::vector<std::size_t> chosen(const FitResult& fit, const IntervalOptions& opt
   for (const std::string& wanted : options.parameters) {
     const auto found = std::ranges::find(fit.parameter_names, wanted);
     if (found == fit.parameter_names.end()) {
-      throw ValidationError(fmt::format("intervals: the model has no parameter '{}'; its parameters are {}", wanted, fmt::join(fit.parameter_names, ", ")));
+      throw ValidationError(fmt::format("intervals: the model has no parameter '{}'; its parameters are {}",
+                                        wanted, fmt::join(fit.parameter_names, ", ")));
     }
     const auto j = static_cast<std::size_t>(found - fit.parameter_names.begin());
-    if (!fitted(j)) throw ValidationError(fmt::format("intervals: '{}' was not fitted: it is fixed or tied", wanted));
-    if (fit.at_bound[j]) throw ValidationError(fmt::format("intervals: '{}' ends on a bound, {}: its estimate is no minimum", wanted, fit.parameters[j]));
-    if (!(fit.standard_errors[j] > 0)) throw ValidationError(fmt::format("intervals: the data do not determine '{}'", wanted));
+    if (!fitted(j))
+      throw ValidationError(fmt::format("intervals: '{}' was not fitted: it is fixed or tied", wanted));
+    if (fit.at_bound[j])
+      throw ValidationError(fmt::format("intervals: '{}' ends on a bound, {}: its estimate is no minimum",
+                                        wanted, fit.parameters[j]));
+    if (!(fit.standard_errors[j] > 0))
+      throw ValidationError(fmt::format("intervals: the data do not determine '{}'", wanted));
     out.push_back(j);
   }
   return out;
@@ -166,29 +176,39 @@ const char* name(IntervalEnd end) noexcept {
   return "?";
 }
 
-ProfileIntervals profile_intervals_by(const Refit& refit, const FitResult& fit, const FitOptions& options, const IntervalOptions& intervals) {
+ProfileIntervals profile_intervals_by(const Refit& refit, const FitResult& fit, const FitOptions& options,
+                                      const IntervalOptions& intervals) {
   const FpEnvironment environment;
   if (!(intervals.confidence > 0 && intervals.confidence < 1)) {
     throw ValidationError(fmt::format("confidence = {}: use a number between 0 and 1", intervals.confidence));
   }
-  if (intervals.most_fits < 1) throw ValidationError(fmt::format("most_fits = {}: use 1 or more", intervals.most_fits));
+  if (intervals.most_fits < 1)
+    throw ValidationError(fmt::format("most_fits = {}: use 1 or more", intervals.most_fits));
   if (fit.loss.is_robust()) {
-    throw ValidationError(fmt::format("intervals: loss {} is no likelihood; its standard errors are those of the fit", fit.loss.name()));
+    throw ValidationError(fmt::format(
+        "intervals: loss {} is no likelihood; its standard errors are those of the fit", fit.loss.name()));
   }
   if (!fit.success()) throw ValidationError("intervals: the fit ended without a certified minimum");
   const double scale = scale_of(fit, options);
-  if (!(scale > 0) || fit.dof <= 0) throw ValidationError("intervals: without degrees of freedom, or with residuals of zero, there are none");
-  const double t = student_t_quantile(intervals.confidence, scale == 1 && (options.absolute_sigma || fit.loss.is_counts()) ? kInfinity : static_cast<double>(fit.dof));
+  if (!(scale > 0) || fit.dof <= 0)
+    throw ValidationError("intervals: without degrees of freedom, or with residuals of zero, there are none");
+  const double t =
+      student_t_quantile(intervals.confidence, scale == 1 && (options.absolute_sigma || fit.loss.is_counts())
+                                                   ? kInfinity
+                                                   : static_cast<double>(fit.dof));
   const Limits limits = limits_of(options.bounds, fit.parameter_names);
   ProfileIntervals out;
   out.threshold = t * t * scale;
   for (const std::size_t j : chosen(fit, intervals)) {
     const double estimate = fit.parameters[j], step = t * fit.standard_errors[j];
     Profile profile(refit, fit, options, j, scale);
-    const End lower = find_end(profile, estimate, -step, t, limits.empty() ? -kInfinity : limits.lower[j], intervals.most_fits);
+    const End lower = find_end(profile, estimate, -step, t, limits.empty() ? -kInfinity : limits.lower[j],
+                               intervals.most_fits);
     profile.start_again();
-    const End upper = find_end(profile, estimate, step, t, limits.empty() ? kInfinity : limits.upper[j], intervals.most_fits);
-    out.intervals.push_back({fit.parameter_names[j], estimate, lower.at, upper.at, lower.how, upper.how, profile.fits()});
+    const End upper = find_end(profile, estimate, step, t, limits.empty() ? kInfinity : limits.upper[j],
+                               intervals.most_fits);
+    out.intervals.push_back(
+        {fit.parameter_names[j], estimate, lower.at, upper.at, lower.how, upper.how, profile.fits()});
     if (profile.better() && !out.better_found) {
       out.better_found = true;
       out.better = *profile.better();

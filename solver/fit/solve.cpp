@@ -1,10 +1,10 @@
 #include "fit/solve.hpp"
 
 #include "ablation.hpp"
-#include "dense/dense_evaluator.hpp"
-#include "support/fp_environment.hpp"
 #include "certificate/lost_parameters.hpp"
+#include "dense/dense_evaluator.hpp"
 #include "fit/solve_workspace.hpp"
+#include "support/fp_environment.hpp"
 
 #include <fmt/format.h>
 
@@ -17,7 +17,8 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-// A certificate is worth a cost that is higher by less than one standard error, or by rounding; else the lower cost wins.
+// A certificate is worth a cost that is higher by less than one standard error, or by rounding; else the
+// lower cost wins.
 bool better(const MinimizerResult& a, const MinimizerResult& b, std::size_t rows, bool unit_sigma) {
   const bool good_a = is_success(a.summary.verdict), good_b = is_success(b.summary.verdict);
   const double cost_a = a.summary.final_cost, cost_b = b.summary.final_cost;
@@ -28,7 +29,8 @@ bool better(const MinimizerResult& a, const MinimizerResult& b, std::size_t rows
 }
 
 // No certificate, or rank lost on the way (parameters that ran off to where the data see nothing of them).
-bool worth_another_attempt(const MinimizerResult& result, DenseEvaluator& evaluator, const SolveRequest& request) {
+bool worth_another_attempt(const MinimizerResult& result, DenseEvaluator& evaluator,
+                           const SolveRequest& request) {
   const Summary& s = result.summary;
   if (result.spent) return false;
   if (s.verdict == Verdict::rank_deficient) {
@@ -40,52 +42,66 @@ bool worth_another_attempt(const MinimizerResult& result, DenseEvaluator& evalua
 
 std::string failure_message(const RowSizes& sizes) {
   if (!sizes.finite) {
-    return fmt::format("the residual of row {} is not finite at the starting values, or a derivative of it; parameters are unchanged. "
-                       "Start where the model is defined, or leave the row out.",
-                       sizes.row);
+    return fmt::format(
+        "the residual of row {} is not finite at the starting values, or a derivative of it; parameters are "
+        "unchanged. "
+        "Start where the model is defined, or leave the row out.",
+        sizes.row);
   }
-  return fmt::format("residuals or derivatives are as large as {:.1e} at the starting values (row {}), and their squares overflow; "
-                     "parameters are unchanged. Give y and sigma in units in which they are near 1.",
-                     sizes.largest, sizes.row);
+  return fmt::format(
+      "residuals or derivatives are as large as {:.1e} at the starting values (row {}), and their squares "
+      "overflow; "
+      "parameters are unchanged. Give y and sigma in units in which they are near 1.",
+      sizes.largest, sizes.row);
 }
 
 std::string recheck_message(const MinimizerResult& result) {
   const Summary& s = result.summary;
   constexpr double kRounding = 1e-3;  // what is larger is not rounding, however magnified
   if (result.repeats && s.certificate.recheck_discrepancy < kRounding && s.evaluator == "graph") {
-    return fmt::format("the same residuals, computed in another order, differ by up to {:.1e} of their size: terms of the model cancel, and "
-                       "what is left is rounding. Nothing is certified; write the model so that nothing cancels "
-                       "(2*sin(x/2)^2 for 1-cos(x), expm1(x) for exp(x)-1).",
-                       s.certificate.recheck_discrepancy);
+    return fmt::format(
+        "the same residuals, computed in another order, differ by up to {:.1e} of their size: terms of the "
+        "model cancel, and "
+        "what is left is rounding. Nothing is certified; write the model so that nothing cancels "
+        "(2*sin(x/2)^2 for 1-cos(x), expm1(x) for exp(x)-1).",
+        s.certificate.recheck_discrepancy);
   }
-  return fmt::format("the {} evaluator disagrees with the callable re-evaluated in double (largest relative difference "
-                     "{:.1e}): does the callable change between calls? Nothing is certified.",
-                     s.evaluator, s.certificate.recheck_discrepancy);
+  return fmt::format(
+      "the {} evaluator disagrees with the callable re-evaluated in double (largest relative difference "
+      "{:.1e}): does the callable change between calls? Nothing is certified.",
+      s.evaluator, s.certificate.recheck_discrepancy);
 }
 
 std::string lost_message(const MinimizerResult& result) {
   const Certificate& c = result.summary.certificate;
   const std::size_t moved = result.x.size() - c.at_bound.size();
-  const std::string found = static_cast<std::size_t>(c.rank) < moved ? fmt::format("the data determine only {} of {} parameters", c.rank, moved)
-                                                                     : "some parameter has no effect beyond rounding";
-  return fmt::format("no minimum that could be used: at the end {}, at other points more. A parameter ran off, or the start was too far away. "
-                     "Give other starting values (p0), or try several starts.",
-                     found);
+  const std::string found = static_cast<std::size_t>(c.rank) < moved
+                                ? fmt::format("the data determine only {} of {} parameters", c.rank, moved)
+                                : "some parameter has no effect beyond rounding";
+  return fmt::format(
+      "no minimum that could be used: at the end {}, at other points more. A parameter ran off, or the start "
+      "was too far away. "
+      "Give other starting values (p0), or try several starts.",
+      found);
 }
 
 std::string held_message(const Certificate& c) {
   if (c.at_bound.empty()) return {};
-  return c.at_bound.size() == 1 ? ", 1 parameter at a bound" : fmt::format(", {} parameters at bounds", c.at_bound.size());
+  return c.at_bound.size() == 1 ? ", 1 parameter at a bound"
+                                : fmt::format(", {} parameters at bounds", c.at_bound.size());
 }
 
 // `sizes`: at x, where the start failed or squares underflow.
-std::string message_of(const MinimizerResult& result, const DenseEvaluator& evaluator, const RowSizes& sizes) {
+std::string message_of(const MinimizerResult& result, const DenseEvaluator& evaluator,
+                       const RowSizes& sizes) {
   const Summary& s = result.summary;
   if (s.termination == Termination::failure) return failure_message(sizes);
   if (s.certificate.wrong_column >= 0) {
-    return fmt::format("the Jacobian given disagrees with differences of the residuals: column {} (counted from 0) is off by {:.1e} of its "
-                       "size. Nothing is certified; correct it, or leave it out and have derivatives taken.",
-                       s.certificate.wrong_column, s.certificate.jacobian_difference);
+    return fmt::format(
+        "the Jacobian given disagrees with differences of the residuals: column {} (counted from 0) is off "
+        "by {:.1e} of its "
+        "size. Nothing is certified; correct it, or leave it out and have derivatives taken.",
+        s.certificate.wrong_column, s.certificate.jacobian_difference);
   }
   if (!s.certificate.recheck_passed) return recheck_message(result);
   if (result.lost_parameters) return lost_message(result);
@@ -95,18 +111,24 @@ std::string message_of(const MinimizerResult& result, const DenseEvaluator& eval
     case Verdict::converged:
       return fmt::format("converged: first-order test ({}) holds in f64{}", s.certificate.governed_by, held);
     case Verdict::noise_floor:
-      return fmt::format("converged to the noise floor: the gradient is below its rounding bound ({}){}", s.certificate.governed_by, held);
+      return fmt::format("converged to the noise floor: the gradient is below its rounding bound ({}){}",
+                         s.certificate.governed_by, held);
     case Verdict::rank_deficient:
-      return fmt::format("converged on the {}-dimensional subspace that the data determine, of {} parameters{}", s.certificate.rank, n, held);
+      return fmt::format(
+          "converged on the {}-dimensional subspace that the data determine, of {} parameters{}",
+          s.certificate.rank, n, held);
     default: break;
   }
   if (result.underflow) {
-    return fmt::format("{}: residuals, or derivatives by some parameter, are no larger than {:.1e}, and their squares underflow: nothing can "
-                       "be certified. Give y, sigma and parameters in units in which they are near 1.",
-                       name(s.termination), sizes.least);
+    return fmt::format(
+        "{}: residuals, or derivatives by some parameter, are no larger than {:.1e}, and their squares "
+        "underflow: nothing can "
+        "be certified. Give y, sigma and parameters in units in which they are near 1.",
+        name(s.termination), sizes.least);
   }
-  return fmt::format("{}: parameters are the best found, cost and gradient verified in f64, first order not certified",
-                     name(s.termination));
+  return fmt::format(
+      "{}: parameters are the best found, cost and gradient verified in f64, first order not certified",
+      name(s.termination));
 }
 
 // Counts of all stages and attempts: of the trace, that is.
@@ -115,18 +137,22 @@ void count_steps(Summary& s) {
   for (const IterationSummary& it : s.iterations) {
     s.accepted += it.outcome == StepOutcome::accepted ? 1 : 0;
     s.rejected += it.outcome == StepOutcome::rejected || it.outcome == StepOutcome::invalid ? 1 : 0;
-    const bool finer = it.event != Event::none && it.event != Event::rollback && it.event != Event::sample_abandoned && it.event != Event::descent &&
+    const bool finer = it.event != Event::none && it.event != Event::rollback &&
+                       it.event != Event::sample_abandoned && it.event != Event::descent &&
                        it.event != Event::last_step;
     s.precision.escalations += finer ? 1 : 0;
   }
 }
 
-std::vector<ComponentSummary> component_summaries(const DenseEvaluator& evaluator, const std::vector<IterationSummary>& trace) {
+std::vector<ComponentSummary> component_summaries(const DenseEvaluator& evaluator,
+                                                  const std::vector<IterationSummary>& trace) {
   std::vector<ComponentSummary> out;
   for (const RowComponent& component : evaluator.components()) {
     ComponentSummary& c = out.emplace_back(ComponentSummary{component.name, component.rows, 0, {}});
-    for (const IterationSummary& it : trace) c.escalations += std::ranges::find(it.components, c.name) != it.components.end() ? 1 : 0;
-    if (out.size() <= evaluator.component_counters().size()) c.counters = evaluator.component_counters()[out.size() - 1];
+    for (const IterationSummary& it : trace)
+      c.escalations += std::ranges::find(it.components, c.name) != it.components.end() ? 1 : 0;
+    if (out.size() <= evaluator.component_counters().size())
+      c.counters = evaluator.component_counters()[out.size() - 1];
   }
   return out;
 }
@@ -145,13 +171,15 @@ bool doubt_arose(const std::vector<IterationSummary>& trace) {
   });
 }
 
-// What the projected cost did not lead to, the whole one may: no parameter is eliminated but by the user's word.
+// What the projected cost did not lead to, the whole one may: no parameter is eliminated but by the user's
+// word.
 enum class Of : std::uint8_t { any, whole_problem };
 
 // The attempts of one solve.
 class Attempts {
  public:
-  Attempts(const SolveRequest& request, DenseEvaluator& evaluator, SolveWorkspace& workspace, Clock::time_point begin)
+  Attempts(const SolveRequest& request, DenseEvaluator& evaluator, SolveWorkspace& workspace,
+           Clock::time_point begin)
       : request_(request), evaluator_(evaluator), w_(workspace), begin_(begin) {
     w_.trace.clear();
     w_.best.spent.reset();
@@ -161,14 +189,14 @@ class Attempts {
   void first() {
     w_.trace.swap(w_.start.iterations);
     issues_.swap(w_.start.issues);
-    run(request_.options, w_.start.x, w_.start.at, request_.options.geodesic == Geodesic::always, w_.start.stop_asked,
-        w_.start.from_samples, w_.best, w_.start.counted);
+    run(request_.options, w_.start.x, w_.start.at, request_.options.geodesic == Geodesic::always,
+        w_.start.stop_asked, w_.start.from_samples, w_.best, w_.start.counted);
   }
   // Replaces the best so far.
   void instead(std::span<const double> x0) {
     w_.other.reset();
-    run(rest(), x0, w_.other, request_.options.geodesic == Geodesic::always, asked_to_stop(), false, w_.next, {},
-        Of::whole_problem);
+    run(rest(), x0, w_.other, request_.options.geodesic == Geodesic::always, asked_to_stop(), false, w_.next,
+        {}, Of::whole_problem);
     std::swap(w_.best, w_.next);
   }
   // The better one is kept.
@@ -192,16 +220,24 @@ class Attempts {
 
  private:
   bool asked_to_stop() const { return w_.best.spent == Termination::user_stop; }
-  void run(const SolverOptions& options, std::span<const double> x0, Kept<Linearization>& at, bool geodesic, bool stop,
-           bool trusted, MinimizerResult& out, const std::optional<KernelCounters>& counted = {}, Of of = Of::any) {
+  void run(const SolverOptions& options, std::span<const double> x0, Kept<Linearization>& at, bool geodesic,
+           bool stop, bool trusted, MinimizerResult& out, const std::optional<KernelCounters>& counted = {},
+           Of of = Of::any) {
     const bool eliminate = of == Of::any || options.variable_projection == VariableProjection::on;
-    const std::span<const int> linear = eliminate ? std::span<const int>(request_.linear) : std::span<const int>();
+    const std::span<const int> linear =
+        eliminate ? std::span<const int>(request_.linear) : std::span<const int>();
     w_.system.begin(evaluator_, {options, request_.unit_sigma, request_.limits.box(), linear});
     w_.system.adopt(at);
     w_.minimizer.run(w_.system,
-                     {.options = options, .x0 = x0, .begin = begin_, .geodesic = geodesic,
-                      .first_iteration = static_cast<int>(w_.trace.size()), .steps_before = steps_of(w_.trace),
-                      .counted = counted, .stop_asked = stop, .trusted_start = trusted},
+                     {.options = options,
+                      .x0 = x0,
+                      .begin = begin_,
+                      .geodesic = geodesic,
+                      .first_iteration = static_cast<int>(w_.trace.size()),
+                      .steps_before = steps_of(w_.trace),
+                      .counted = counted,
+                      .stop_asked = stop,
+                      .trusted_start = trusted},
                      out);
     if (w_.system.known()) w_.system.release(out.at);
     std::vector<IterationSummary>& made = out.summary.iterations;
@@ -223,7 +259,8 @@ class Attempts {
 
 // Iterations: lines of the trace that are no promotion.
 int steps_of(const std::vector<IterationSummary>& trace) {
-  return static_cast<int>(std::ranges::count_if(trace, [](const IterationSummary& it) { return it.outcome != StepOutcome::promoted; }));
+  return static_cast<int>(std::ranges::count_if(
+      trace, [](const IterationSummary& it) { return it.outcome != StepOutcome::promoted; }));
 }
 
 SolverOptions settled(SolverOptions options) {
@@ -249,18 +286,24 @@ void solve_in(const SolveRequest& request, DenseEvaluator& evaluator, SolveWorks
   const SolverOptions& options = request.options;
   const auto begin = Clock::now();
   evaluator.keep_within(request.limits.box());
-  evaluator.set_linear(options.solve_linear_start && !request.linear.empty() && request.linear.size() == request.x0.size());
+  evaluator.set_linear(options.solve_linear_start && !request.linear.empty() &&
+                       request.linear.size() == request.x0.size());
   choose_start(evaluator, request, begin, w.start, w.other);
   const double initial_cost = w.start.initial_cost;
   Attempts attempts(request, evaluator, w, begin);
   attempts.first();
-  // Once more in f64 what fewer digits did not bring to an end, as if they had never been; then with acceleration.
-  const bool in_doubt = options.strict && !w.best.spent && (doubt_arose(w.trace) || !is_success(w.best.summary.verdict));
+  // Once more in f64 what fewer digits did not bring to an end, as if they had never been; then with
+  // acceleration.
+  const bool in_doubt =
+      options.strict && !w.best.spent && (doubt_arose(w.trace) || !is_success(w.best.summary.verdict));
   const auto worth_in_f64 = [&] {
     return rule_active(Rule::another_attempt_in_f64) && worth_another_attempt(w.best, evaluator, request);
   };
   if (went_below_f64(evaluator.counters()) && (in_doubt || worth_in_f64())) {
-    choose_start(evaluator, {request.rows, request.x0, request.linear, attempts.rest(), request.unit_sigma, request.limits}, begin, w.start, w.other);
+    choose_start(
+        evaluator,
+        {request.rows, request.x0, request.linear, attempts.rest(), request.unit_sigma, request.limits},
+        begin, w.start, w.other);
     attempts.another(w.start.x, w.start.at, options.geodesic == Geodesic::always);
   }
   if (options.geodesic == Geodesic::automatic && worth_another_attempt(w.best, evaluator, request)) {
@@ -270,7 +313,8 @@ void solve_in(const SolveRequest& request, DenseEvaluator& evaluator, SolveWorks
 
   double given_cost = initial_cost;
   if (w.best.summary.termination != Termination::failure) {
-    // Where the start was judged in f32 it may seem to be below the end; or be it, where f32 or samples led astray.
+    // Where the start was judged in f32 it may seem to be below the end; or be it, where f32 or samples led
+    // astray.
     const bool doubtful = options.precision->adaptive && !(initial_cost > 1.01 * w.best.summary.final_cost);
     if (doubtful) given_cost = evaluator.cost(request.x0, Format::f64).cost;
     const bool above = w.best.summary.final_cost > given_cost + w.best.cost_noise;
@@ -288,10 +332,12 @@ void solve_in(const SolveRequest& request, DenseEvaluator& evaluator, SolveWorks
 
 MinimizerResult solve(const SolveRequest& request) {
   const auto& wish = request.options.precision;
-  const bool unsettled = request.options.variable_projection == VariableProjection::automatic && !request.options.solve_linear_start;
+  const bool unsettled = request.options.variable_projection == VariableProjection::automatic &&
+                         !request.options.solve_linear_start;
   if (!wish || (wish->strict && !request.options.strict) || unsettled) {
     const SolverOptions options = settled(request.options);
-    return solve({request.rows, request.x0, request.linear, options, request.unit_sigma, request.limits, request.survey});
+    return solve({request.rows, request.x0, request.linear, options, request.unit_sigma, request.limits,
+                  request.survey});
   }
   const FpEnvironment environment;
   DenseEvaluator evaluator(request.rows, request.options);

@@ -1,9 +1,9 @@
 // Memory that one solve after the other runs in.
 #pragma once
 
+#include "fit/start.hpp"
 #include "minimizer/dense_system.hpp"
 #include "minimizer/minimizer.hpp"
-#include "fit/start.hpp"
 
 #include <vector>
 

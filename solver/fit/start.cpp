@@ -2,9 +2,9 @@
 
 #include "ablation.hpp"
 #include "dense/dense_algebra.hpp"
+#include "linear/small_svd.hpp"
 #include "minimizer/dense_system.hpp"
 #include "minimizer/minimizer.hpp"
-#include "linear/small_svd.hpp"
 
 #include "program/local_buffer.hpp"
 #include "rows/sample_rows.hpp"
@@ -22,18 +22,20 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-constexpr std::size_t kLeastRows = 1 << 17;    // fewer rows are not worth sampling
-constexpr std::size_t kRowsPerParameter = 512; // least sample: parameters must be determined by it
-constexpr std::size_t kLevels[] = {256, 16};   // shares of the rows: m/256, then m/16
-constexpr double kNearEnough = 0.5;            // standard errors of the sample
-constexpr double kRepresentative = 4;          // how far information of sample and all rows may differ
-constexpr double kMostRowError = 0.02;         // of f32 residuals, as a share of f64's, up to which a pass in f32 is believed
+constexpr std::size_t kLeastRows = 1 << 17;     // fewer rows are not worth sampling
+constexpr std::size_t kRowsPerParameter = 512;  // least sample: parameters must be determined by it
+constexpr std::size_t kLevels[] = {256, 16};    // shares of the rows: m/256, then m/16
+constexpr double kNearEnough = 0.5;             // standard errors of the sample
+constexpr double kRepresentative = 4;           // how far information of sample and all rows may differ
+constexpr double kMostRowError =
+    0.02;  // of f32 residuals, as a share of f64's, up to which a pass in f32 is believed
 
 enum class Solved : std::uint8_t { well, doubtfully, not_at_all };
 
 // With the others held, the best values of the parameters that enter linearly are one least-squares
 // solution away. From BoxBOD's first start plain LM ends in the wrong basin; so solved it does not.
-// `at` is the linearization at x, by normal equations. Doubtfully: directions that these digits do not tell apart.
+// `at` is the linearization at x, by normal equations. Doubtfully: directions that these digits do not tell
+// apart.
 Solved solve_linear(const Linearization& at, const std::vector<int>& linear, Vector& x) {
   constexpr std::size_t kFew = 16;
   const std::size_t k = linear.size();
@@ -53,7 +55,8 @@ Solved solve_linear(const Linearization& at, const std::vector<int>& linear, Vec
   const double least = (at.plan.residual == Format::f32 ? 1e-7 : 1e-13) * values[0];
   for (std::size_t i = 0; i < k; ++i) {
     double step = 0;
-    for (std::size_t j = 0; j < k; ++j) step -= values[j] > least ? V[j * k + i] * (projected[j] / values[j]) : 0.0;
+    for (std::size_t j = 0; j < k; ++j)
+      step -= values[j] > least ? V[j * k + i] * (projected[j] / values[j]) : 0.0;
     if (!std::isfinite(step)) return Solved::not_at_all;
     g[i] = step / scale[i];
   }
@@ -62,8 +65,8 @@ Solved solve_linear(const Linearization& at, const std::vector<int>& linear, Vec
   return values[k - 1] > std::max(least, 1e-12 * values[0]) ? Solved::well : Solved::doubtfully;
 }
 
-// The same from the triangle of a QR pass, which has κ's root to bear. Of all best values those of least length, columns
-// at unit length: directions that the rows do not determine are left alone.
+// The same from the triangle of a QR pass, which has κ's root to bear. Of all best values those of least
+// length, columns at unit length: directions that the rows do not determine are left alone.
 bool solve_linear_by_triangle(const Linearization& at, const std::vector<int>& linear, Vector& x) {
   const std::size_t k = linear.size(), rows = at.triangle.rows();
   const auto index = [&](std::size_t i) { return static_cast<std::size_t>(linear[i]); };
@@ -95,7 +98,8 @@ bool within(const Limits& limits, const Vector& x) {
 }
 
 // Where the best values lie outside the bounds: the best ones within, by the bounded linear model.
-bool solve_linear_within(const Linearization& at, const std::vector<int>& linear, const Limits& limits, Vector& x) {
+bool solve_linear_within(const Linearization& at, const std::vector<int>& linear, const Limits& limits,
+                         Vector& x) {
   constexpr double kDamping = 1e-12;  // where directions are not determined: to the solution of least length
   const std::size_t k = linear.size();
   Linearization part;
@@ -121,8 +125,9 @@ bool solve_linear_within(const Linearization& at, const std::vector<int>& linear
   for (std::size_t i = 0; i < k; ++i) {
     const std::size_t j = index(i);
     const Held side = step.held.empty() ? Held::none : step.held[i];
-    x[j] = side == Held::lower ? limits.lower[j] : side == Held::upper ? limits.upper[j]
-         : std::clamp(start[i] + step.step[i], limits.lower[j], limits.upper[j]);
+    x[j] = side == Held::lower   ? limits.lower[j]
+           : side == Held::upper ? limits.upper[j]
+                                 : std::clamp(start[i] + step.step[i], limits.lower[j], limits.upper[j]);
   }
   return true;
 }
@@ -145,8 +150,8 @@ struct PlanHere {
   double row_error = 0;   // by how much; 0: they are not
 };
 
-// The policy's plan, unless f32 rows cannot see at x what is left to be fitted. A pass whose digits are gone decides nothing:
-// neither where the linear parameters are best, nor whether samples represent all rows.
+// The policy's plan, unless f32 rows cannot see at x what is left to be fitted. A pass whose digits are gone
+// decides nothing: neither where the linear parameters are best, nor whether samples represent all rows.
 PlanHere plan_at(DenseEvaluator& evaluator, const SolveRequest& request, std::span<const double> x,
                  const std::vector<int>& linear) {
   const PrecisionPlan plan = first_plan(evaluator, request.options.policy());
@@ -157,7 +162,8 @@ PlanHere plan_at(DenseEvaluator& evaluator, const SolveRequest& request, std::sp
 }
 
 // The trace says why a pass was made in f64. `at`: that pass.
-void note_plan(Start& start, const SolveRequest& request, const PlanHere& here, const Linearization& at, std::size_t rows) {
+void note_plan(Start& start, const SolveRequest& request, const PlanHere& here, const Linearization& at,
+               std::size_t rows) {
   if (here.row_error == 0) return;
   IterationSummary it;
   it.plan = here.refused;
@@ -165,12 +171,14 @@ void note_plan(Start& start, const SolveRequest& request, const PlanHere& here, 
   it.cost = at.cost;
   it.gradient_norm = at.finite ? gradient_cosine(at) : 0;
   it.event = Event::cost_noise;
-  it.reason = fmt::format("{} residuals are off by {:.1e} of themselves", name(here.refused.residual), here.row_error);
+  it.reason = fmt::format("{} residuals are off by {:.1e} of themselves", name(here.refused.residual),
+                          here.row_error);
   note(start, request, std::move(it));
 }
 
 // x0 with its linear parameters solved for, and the linearization there, which the iteration needs anyway.
-void solve_linear_start(DenseEvaluator& evaluator, const SolveRequest& request, Start& start, Kept<Linearization>& other) {
+void solve_linear_start(DenseEvaluator& evaluator, const SolveRequest& request, Start& start,
+                        Kept<Linearization>& other) {
   const std::vector<int> none;
   const std::vector<int>& linear = request.options.solve_linear_start ? request.linear : none;
   const PlanHere here = plan_at(evaluator, request, start.x, linear);
@@ -186,7 +194,8 @@ void solve_linear_start(DenseEvaluator& evaluator, const SolveRequest& request, 
   if (how == Solved::doubtfully && plan.residual == Format::f64) {
     const Linearization by_qr = evaluator.linearize(start.x, {Format::f64, Gram::qr});
     Vector better = start.x;
-    if (by_qr.finite && solve_linear_by_triangle(by_qr, request.linear, better)) start.solved = std::move(better);
+    if (by_qr.finite && solve_linear_by_triangle(by_qr, request.linear, better))
+      start.solved = std::move(better);
   }
   if (!within(request.limits, start.solved)) {
     start.solved = start.x;
@@ -206,13 +215,16 @@ bool worth_sampling(const DenseEvaluator& evaluator, const SolverOptions& option
     if (!policy.adaptive || (policy.entry_gate && evaluator.linear())) return false;
   }
   const std::size_t m = evaluator.residuals();
-  return m >= kLeastRows && m / kLevels[0] >= kRowsPerParameter * static_cast<std::size_t>(evaluator.parameters());
+  return m >= kLeastRows &&
+         m / kLevels[0] >= kRowsPerParameter * static_cast<std::size_t>(evaluator.parameters());
 }
 
 // Information of all rows against the sample's, parameter by parameter, at the same x: rows that
 // say what the sample does not (one narrow peak) show here.
 bool represents(const Linearization& sample, const Linearization& all, double share) {
-  const auto alike = [&](double s, double a) { return s * share <= kRepresentative * a && a <= kRepresentative * s * share; };
+  const auto alike = [&](double s, double a) {
+    return s * share <= kRepresentative * a && a <= kRepresentative * s * share;
+  };
   if (!all.finite || !alike(sample.cost, all.cost)) return false;
   for (std::size_t j = 0; j < all.gradient.size(); ++j) {
     if (!alike(sample.normal(j, j), all.normal(j, j))) return false;
@@ -236,7 +248,8 @@ enum class Sampled : std::uint8_t {
 
 // Brings x close on growing samples: each level goes on until its step is inside the sample's own
 // statistical error.
-Sampled sample(DenseEvaluator& evaluator, const SolveRequest& request, std::chrono::steady_clock::time_point begin, Start& start) {
+Sampled sample(DenseEvaluator& evaluator, const SolveRequest& request,
+               std::chrono::steady_clock::time_point begin, Start& start) {
   const std::size_t m = evaluator.residuals();
   std::optional<Linearization> last;
   std::size_t last_rows = 1;
@@ -261,9 +274,12 @@ Sampled sample(DenseEvaluator& evaluator, const SolveRequest& request, std::chro
     system.adopt(here.at);
     Minimizer minimizer;
     const bool close = minimizer.warm_up(system,
-                                         {.options = request.options, .x0 = here.x, .begin = begin,
+                                         {.options = request.options,
+                                          .x0 = here.x,
+                                          .begin = begin,
                                           .first_iteration = static_cast<int>(start.iterations.size()),
-                                          .steps_before = steps_of(start.iterations), .counted = KernelCounters()},
+                                          .steps_before = steps_of(start.iterations),
+                                          .counted = KernelCounters()},
                                          kNearEnough);
     evaluator.add_work(part);
     start.counted = evaluator.counters();
@@ -279,7 +295,8 @@ Sampled sample(DenseEvaluator& evaluator, const SolveRequest& request, std::chro
   }
   pass_beside_given(evaluator, request, start);
   const double share = static_cast<double>(m) / static_cast<double>(last_rows);
-  const bool represented = represents(*last, *start.at, share) || !rule_active(Rule::samples_represent_all_rows);
+  const bool represented =
+      represents(*last, *start.at, share) || !rule_active(Rule::samples_represent_all_rows);
   return represented ? Sampled::close : Sampled::lost;
 }
 
@@ -296,7 +313,8 @@ void abandon(Start& start, const DenseEvaluator& evaluator, const SolveRequest& 
   start.x = request.x0;
   start.at.reset();
   IterationSummary it;
-  if (start.iterations.empty()) it.rows = evaluator.residuals() / kLevels[0];  // the first sample said nothing of some parameter
+  if (start.iterations.empty())
+    it.rows = evaluator.residuals() / kLevels[0];  // the first sample said nothing of some parameter
   else it = start.iterations.back();
   it.event = Event::sample_abandoned;
   it.reason = std::move(reason);
@@ -305,7 +323,8 @@ void abandon(Start& start, const DenseEvaluator& evaluator, const SolveRequest& 
 
 }  // namespace
 
-Vector linear_least_squares(RowModel& rows, const Vector& x0, const std::vector<int>& linear, const Limits& limits) {
+Vector linear_least_squares(RowModel& rows, const Vector& x0, const std::vector<int>& linear,
+                            const Limits& limits) {
   SampleRows sample(rows, kStartRows);
   DenseEvaluator evaluator(sample);
   Vector x = x0;
@@ -320,11 +339,12 @@ Vector linear_least_squares(RowModel& rows, const Vector& x0, const std::vector<
   if (how == Solved::well) return x;
   const Linearization by_qr = evaluator.linearize(x0, {Format::f64, Gram::qr});
   Vector better = x0;
-  return by_qr.finite && solve_linear_by_triangle(by_qr, linear, better) && within(limits, better) ? better : x;
+  return by_qr.finite && solve_linear_by_triangle(by_qr, linear, better) && within(limits, better) ? better
+                                                                                                   : x;
 }
 
-void choose_start(DenseEvaluator& evaluator, const SolveRequest& request, std::chrono::steady_clock::time_point begin,
-                  Start& start, Kept<Linearization>& other) {
+void choose_start(DenseEvaluator& evaluator, const SolveRequest& request,
+                  std::chrono::steady_clock::time_point begin, Start& start, Kept<Linearization>& other) {
   start.x = request.x0;
   start.at.reset();
   start.iterations.clear();
@@ -344,8 +364,9 @@ void choose_start(DenseEvaluator& evaluator, const SolveRequest& request, std::c
       start.at.reset();
     } else {
       abandon(start, evaluator, request,
-              sampled == Sampled::lost ? "the samples do not represent all rows; started again on all of them"
-                                       : "on all rows the starting values have a lower cost; started again from them");
+              sampled == Sampled::lost
+                  ? "the samples do not represent all rows; started again on all of them"
+                  : "on all rows the starting values have a lower cost; started again from them");
     }
   }
   solve_linear_start(evaluator, request, start, other);

@@ -8,8 +8,8 @@
 
 namespace nlsq::inline v0 {
 
-CgResult ConjugateGradients::solve(const Operator& A, const Operator& precondition, std::span<const double> b, std::span<double> x,
-                                   const CgGoal& goal) {
+CgResult ConjugateGradients::solve(const Operator& A, const Operator& precondition, std::span<const double> b,
+                                   std::span<double> x, const CgGoal& goal) {
   CgResult out;
   const std::size_t n = b.size();
   r_.assign(b.begin(), b.end());

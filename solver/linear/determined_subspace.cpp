@@ -35,8 +35,8 @@ void set_condition(Certificate& c, std::size_t n, double ratio, bool qr) {
   c.covariance_error = static_cast<double>(n) * kU * (qr ? ratio : ratio * ratio);
 }
 
-// The largest singular value of T or of its inverse by power iteration; apply(v, out) is T v or T⁻¹v, adjoint(v, out) the
-// same of Tᵀ.
+// The largest singular value of T or of its inverse by power iteration; apply(v, out) is T v or T⁻¹v,
+// adjoint(v, out) the same of Tᵀ.
 template <class Apply, class Adjoint>
 double largest_by_power(std::size_t n, Apply apply, Adjoint adjoint) {
   constexpr int kRounds = 30;
@@ -64,14 +64,14 @@ double triangle_condition(const double* R, std::size_t n) {
   const double largest = largest_by_power(
       n, [&](const double* v, double* out) { dense::multiply_upper(R, n, v, out); },
       [&](const double* v, double* out) { dense::multiply_upper_transposed(R, n, v, out); });
-  const double inverse = largest_by_power(
-      n, solved([&](double* v) { dense::solve_upper(R, n, v); }),
-      solved([&](double* v) { dense::solve_upper_transposed(R, n, n, v); }));
+  const double inverse =
+      largest_by_power(n, solved([&](double* v) { dense::solve_upper(R, n, v); }),
+                       solved([&](double* v) { dense::solve_upper_transposed(R, n, n, v); }));
   return largest * inverse;
 }
 
-// Many parameters that are clearly determined: all comes from R⁻¹, at a tenth of the cost of singular values. False,
-// and nothing destroyed, where a bound of κ(R) leaves a doubt.
+// Many parameters that are clearly determined: all comes from R⁻¹, at a tenth of the cost of singular values.
+// False, and nothing destroyed, where a bound of κ(R) leaves a doubt.
 bool by_inverse(const ScaledTriangle& triangle, Certified& out) {
   const std::size_t n = triangle.scale.size();
   for (std::size_t j = 0; j < n; ++j) {

@@ -1,4 +1,5 @@
-// What rows determine, from the triangle R of [J | r] with columns scaled to unit length: rank, covariance, step.
+// What rows determine, from the triangle R of [J | r] with columns scaled to unit length: rank, covariance,
+// step.
 #pragma once
 
 #include "certificate/certificate.hpp"
@@ -8,8 +9,8 @@
 
 namespace nlsq::inline v0 {
 
-// R, n x n upper triangular by columns, and z = Qᵀr; both are destroyed. `scale`: what the columns were divided by. `qr`: R
-// is by QR of the rows, not by Cholesky of JᵀJ.
+// R, n x n upper triangular by columns, and z = Qᵀr; both are destroyed. `scale`: what the columns were
+// divided by. `qr`: R is by QR of the rows, not by Cholesky of JᵀJ.
 struct ScaledTriangle {
   double* R;
   double* z;
@@ -18,8 +19,8 @@ struct ScaledTriangle {
   const Parallelism* threads = nullptr;  // that may take part where there are many parameters; null: none
 };
 
-// Fills rank, condition, confounded parameters, the covariance's error and ν₀ (as decrement_sigma: the caller divides by
-// σ) of out.certificate, and out.covariance and out.step, which has size n already.
+// Fills rank, condition, confounded parameters, the covariance's error and ν₀ (as decrement_sigma: the caller
+// divides by σ) of out.certificate, and out.covariance and out.step, which has size n already.
 void analyse(const ScaledTriangle& triangle, Certified& out);
 
 // κ(RᵀR) by power iteration: never too large, and within some percent. Destroys nothing.

@@ -11,6 +11,8 @@ inline double dot(const double* a, const double* b, std::size_t n) {
   for (std::size_t i = 0; i < n; ++i) sum += a[i] * b[i];
   return sum;
 }
-inline double dot(std::span<const double> a, std::span<const double> b) { return dot(a.data(), b.data(), a.size()); }
+inline double dot(std::span<const double> a, std::span<const double> b) {
+  return dot(a.data(), b.data(), a.size());
+}
 
 }  // namespace nlsq::inline v0

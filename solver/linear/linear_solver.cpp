@@ -1,10 +1,10 @@
 #include "linear/linear_solver_impl.hpp"
 
 #include "dense/dense_algebra.hpp"
-#include "support/parallel.hpp"
 #include "linear/small_dense.hpp"
 #include "linear/wide_factor.hpp"
 #include "linear/wide_qr.hpp"
+#include "support/parallel.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -59,7 +59,9 @@ double inverse_one_norm(const DenseMatrix& L) {
 
 }  // namespace
 
-const Parallelism& LinearSolver::Impl::threads_for_wide() const { return size() >= kWide ? use_of(threads) : one_thread(); }
+const Parallelism& LinearSolver::Impl::threads_for_wide() const {
+  return size() >= kWide ? use_of(threads) : one_thread();
+}
 
 void LinearSolver::Impl::solve_lower(double* v) const {
   if (small()) return small_dense::solve_lower(L.data(), size(), inverse_pivots.data(), v);
@@ -115,7 +117,8 @@ void LinearSolver::set(const Linearization& at, std::span<const double> scale) {
   for (Eigen::Index i = 0; i < n; ++i) m.inverse_scale[i] = 1 / scale[static_cast<std::size_t>(i)];
   for (Eigen::Index j = 0; j < n; ++j) {
     m.g[j] = m.inverse_scale[j] * at.gradient[static_cast<std::size_t>(j)];
-    for (Eigen::Index i = 0; i < n; ++i) m.H(i, j) = m.inverse_scale[i] * normal[j * n + i] * m.inverse_scale[j];
+    for (Eigen::Index i = 0; i < n; ++i)
+      m.H(i, j) = m.inverse_scale[i] * normal[j * n + i] * m.inverse_scale[j];
   }
   if (at.triangle.empty()) {
     m.R.resize(0, 0);
@@ -288,7 +291,8 @@ double LinearSolver::rms_in_metric(const Matrix& B) const {
   std::vector<double> squares(static_cast<std::size_t>((rows.rows() + kTogether - 1) / kTogether));
   run_tasks(squares.size(), m.threads_for_wide(), [&](std::size_t t) {
     const auto first = static_cast<Eigen::Index>(t) * kTogether;
-    DenseMatrix columns = m.inverse_scale.asDiagonal() * rows.middleRows(first, std::min(kTogether, rows.rows() - first)).transpose();
+    DenseMatrix columns = m.inverse_scale.asDiagonal() *
+                          rows.middleRows(first, std::min(kTogether, rows.rows() - first)).transpose();
     dense::solve_lower(m.L.data(), m.size(), columns.data(), static_cast<std::size_t>(columns.cols()));
     squares[t] = columns.squaredNorm();
   });
@@ -315,7 +319,8 @@ double LinearSolver::largest_in_metric(const Matrix& A, const Matrix& B) const {
     run_tasks(parts, m.threads_for_wide(), [&](std::size_t t) {
       Part& part = rows[t];
       if (round == 0) {
-        const auto first = static_cast<Eigen::Index>(t) * kTogether, count = std::min(kTogether, a.rows() - first);
+        const auto first = static_cast<Eigen::Index>(t) * kTogether,
+                   count = std::min(kTogether, a.rows() - first);
         part.E = (b.middleRows(first, count) - a.middleRows(first, count)) * m.inverse_scale.asDiagonal();
       }
       // Ev and Eᵀ(Ev) in one go, row by row: E is larger than most caches.

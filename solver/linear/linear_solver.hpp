@@ -6,8 +6,8 @@
 // by Cholesky of the normal equations, or, where the linearization carries a triangle, by QR of [R; √λ I].
 #pragma once
 
-#include "minimizer/box.hpp"
 #include "dense/evaluator.hpp"
+#include "minimizer/box.hpp"
 #include "minimizer/minimizer_step_values.hpp"
 
 #include <memory>
@@ -23,17 +23,17 @@ class LinearSolver {
   LinearSolver();
   // `scale`: D, all positive.
   LinearSolver(const Linearization& at, const Vector& scale) : LinearSolver() { set(at, scale); }
-  // Where there are many parameters, factors are made by so many threads, to the same bits: by one where nothing is said.
-  // It must outlive the solver, or its use.
+  // Where there are many parameters, factors are made by so many threads, to the same bits: by one where
+  // nothing is said. It must outlive the solver, or its use.
   void share_out(const Parallelism& threads);
   const Parallelism& threads() const;
   // Another linearization, in the memory of the last one.
   void set(const Linearization& at, std::span<const double> scale);
-  // Steps are to stay in room.lower <= step <= room.upper, which holds 0: the minimum of the damped model there, by an
-  // active-set method. Until the next set(). With an empty room anywhere.
+  // Steps are to stay in room.lower <= step <= room.upper, which holds 0: the minimum of the damped model
+  // there, by an active-set method. Until the next set(). With an empty room anywhere.
   void keep_within(const Box& room);
-  // H + D⁻¹SD⁻¹ in place of H, S symmetric: steps of another model, which may be indefinite. Until the next set(); before
-  // keep_within(). Not where the linearization carries a triangle.
+  // H + D⁻¹SD⁻¹ in place of H, S symmetric: steps of another model, which may be indefinite. Until the next
+  // set(); before keep_within(). Not where the linearization carries a triangle.
   void add_to_normal(const Matrix& S);
   // λ is weights[j] λ in column j, 0 included. Until the next set(). Empty: the same in all.
   void weigh_damping(std::span<const double> weights);
@@ -47,8 +47,9 @@ class LinearSolver {
     return out;
   }
   void solve(double lambda, Step& out);
-  // The step of the last solve, with next to no damping, drawn back along Powell's path to the length `radius` of ‖D step‖, where
-  // it is longer. Within bounds that the path would leave, or that hold the step, straight back.
+  // The step of the last solve, with next to no damping, drawn back along Powell's path to the length
+  // `radius` of ‖D step‖, where it is longer. Within bounds that the path would leave, or that hold the step,
+  // straight back.
   void draw_back(double radius, Step& step) const;
   // What follows is of the parameters that the last solve did not leave on a bound; the others count as zero.
   // -(H+λI)⁻¹ D⁻¹v, unscaled, with the factor of the last solve.

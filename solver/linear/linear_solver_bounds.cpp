@@ -1,8 +1,8 @@
 // Steps within bounds: min gᵀs + ½ sᵀ(H + λI)s over a box, a strictly convex problem, solved exactly.
 //
-// First by guesses of the whole set of bounds that hold (the primal-dual active-set method: Hintermüller, Ito, Kunisch, SIAM
-// J. Optim. 13, 2003), which takes two or three solutions where it ends. It need not: then by descent from bound to bound
-// (the method of Stark and Parker, Comput. Stat. 10, 1995), which does.
+// First by guesses of the whole set of bounds that hold (the primal-dual active-set method: Hintermüller,
+// Ito, Kunisch, SIAM J. Optim. 13, 2003), which takes two or three solutions where it ends. It need not: then
+// by descent from bound to bound (the method of Stark and Parker, Comput. Stat. 10, 1995), which does.
 #include "linear/linear_solver_impl.hpp"
 
 #include <algorithm>
@@ -87,7 +87,8 @@ bool LinearSolver::Impl::solve_free(double lambda, Step& out) {
 }
 
 void LinearSolver::Impl::find_slopes(double lambda) {
-  const DenseVector sizes = s.cwiseAbs(), held_back = lambda * (weights.size() == 0 ? s : weights.cwiseProduct(s).eval());
+  const DenseVector sizes = s.cwiseAbs(),
+                    held_back = lambda * (weights.size() == 0 ? s : weights.cwiseProduct(s).eval());
   if (R.size() == 0) {
     slope = all_g() + all_H() * s + held_back;
     rounding = 16 * kU * (all_g().cwiseAbs() + all_H().cwiseAbs() * sizes + held_back.cwiseAbs());
@@ -96,7 +97,9 @@ void LinearSolver::Impl::find_slopes(double lambda) {
   const DenseMatrix& all_R = reduced ? whole_R : R;
   const DenseVector& all_z = reduced ? whole_z : z;
   slope = all_R.transpose() * (all_z + all_R * s) + held_back;
-  rounding = 16 * kU * (all_R.cwiseAbs().transpose() * (all_z.cwiseAbs() + all_R.cwiseAbs() * sizes) + held_back.cwiseAbs());
+  rounding =
+      16 * kU *
+      (all_R.cwiseAbs().transpose() * (all_z.cwiseAbs() + all_R.cwiseAbs() * sizes) + held_back.cwiseAbs());
 }
 
 Held LinearSolver::Impl::beyond(Eigen::Index j) const {
@@ -126,8 +129,8 @@ LinearSolver::Impl::Search LinearSolver::Impl::guess_set(double lambda, Step& ou
   return Search::cycles;
 }
 
-// From s = 0: to the minimum over the parameters that are free, or to the first bound on the way there, which then holds;
-// at such a minimum the bound that keeps the model from falling most is let go.
+// From s = 0: to the minimum over the parameters that are free, or to the first bound on the way there, which
+// then holds; at such a minimum the bound that keeps the model from falling most is let go.
 LinearSolver::Impl::Search LinearSolver::Impl::descend(double lambda, Step& out) {
   start_set();
   path = DenseVector::Zero(g.size());

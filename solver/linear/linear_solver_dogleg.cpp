@@ -1,6 +1,7 @@
-// Powell's dogleg path (M. J. D. Powell, A hybrid method for nonlinear equations, 1970; Nocedal, Wright, Numerical Optimization,
-// 2006, section 4.1): from x down the steepest descent to the model's minimum along it, from there to the model's minimum. The
-// model falls all along it, and the distance from x grows, so that a radius cuts it in one point.
+// Powell's dogleg path (M. J. D. Powell, A hybrid method for nonlinear equations, 1970; Nocedal, Wright,
+// Numerical Optimization, 2006, section 4.1): from x down the steepest descent to the model's minimum along
+// it, from there to the model's minimum. The model falls all along it, and the distance from x grows, so that
+// a radius cuts it in one point.
 #include "linear/linear_solver_impl.hpp"
 
 #include <cmath>
@@ -24,7 +25,8 @@ void LinearSolver::draw_back(double radius, Step& step) const {
   if (!step.factored || !(step.scaled_norm > radius)) return;
   const DenseVector& g = m.all_g();
   const DenseVector& inverse_scale = m.reduced ? m.whole_inverse_scale : m.inverse_scale;
-  const DenseVector whole = Eigen::Map<const DenseVector>(step.step.data(), g.size()).cwiseQuotient(inverse_scale);
+  const DenseVector whole =
+      Eigen::Map<const DenseVector>(step.step.data(), g.size()).cwiseQuotient(inverse_scale);
   DenseVector drawn = whole * (radius / step.scaled_norm);
   const double curvature = m.curvature(g);
   if (step.held.empty() && curvature > 0) {
@@ -38,7 +40,8 @@ void LinearSolver::draw_back(double radius, Step& step) const {
     }
     if (bent.allFinite() && (!m.room_given || m.within_room(bent))) drawn = bent;
   }
-  for (std::size_t j = 0; j < step.held.size(); ++j) {  // where the step was to end on a bound it no longer does
+  for (std::size_t j = 0; j < step.held.size();
+       ++j) {  // where the step was to end on a bound it no longer does
     if (whole[static_cast<Eigen::Index>(j)] != 0) step.held[j] = Held::none;
   }
   Eigen::Map<DenseVector>(step.step.data(), g.size()) = drawn.cwiseProduct(inverse_scale);

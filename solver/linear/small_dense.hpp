@@ -1,5 +1,5 @@
-// Dense algebra of a few columns, in memory that is given: what Eigen does with matrices of run-time size costs
-// more in calls than in operations for them. Column-major, n x n; lower triangles.
+// Dense algebra of a few columns, in memory that is given: what Eigen does with matrices of run-time size
+// costs more in calls than in operations for them. Column-major, n x n; lower triangles.
 #pragma once
 
 #include <algorithm>
@@ -34,8 +34,8 @@ inline auto with_constant(std::size_t n, F f) {
   }
 }
 
-// f(i) for i = first ... last - 1. Constants are handed on as constants and the loop is written out: compilers make
-// poor vectors of triangular loops of a few turns.
+// f(i) for i = first ... last - 1. Constants are handed on as constants and the loop is written out:
+// compilers make poor vectors of triangular loops of a few turns.
 template <class First, class Last, class F>
 inline void each(First first, Last last, F f) {
   if constexpr (std::is_class_v<First> && std::is_class_v<Last>) {
@@ -54,7 +54,8 @@ inline constexpr std::integral_constant<std::size_t, i + 1> next(std::integral_c
 }
 inline std::size_t next(std::size_t i) { return i + 1; }
 
-// A = LLᵀ in place of the lower triangle, and 1 / L_jj in `inverse`. False: not numerically positive definite.
+// A = LLᵀ in place of the lower triangle, and 1 / L_jj in `inverse`. False: not numerically positive
+// definite.
 template <class N>
 inline bool cholesky(double* A, N n, double* inverse) {
   bool positive = true;

@@ -30,11 +30,13 @@ SparseCholesky::SparseCholesky(std::vector<std::uint32_t> sizes, const Pairs& pa
 void SparseCholesky::lay_out(const Pairs& pairs) {
   const auto& nodes = ordering_.supernodes;
   std::vector<std::uint32_t> holder(sizes_.size());
-  for (std::uint32_t s = 0; s < nodes.size(); ++s) std::fill_n(holder.begin() + nodes[s].first, nodes[s].columns, s);
+  for (std::uint32_t s = 0; s < nodes.size(); ++s)
+    std::fill_n(holder.begin() + nodes[s].first, nodes[s].columns, s);
   std::vector<std::size_t> row(sizes_.size(), 0);  // of blocks in the front at hand
   const auto number_rows = [&](std::uint32_t s) {
     std::size_t next = 0;
-    for (std::uint32_t i = nodes[s].first; i < nodes[s].first + nodes[s].columns; ++i) row[i] = std::exchange(next, next + size_of(i));
+    for (std::uint32_t i = nodes[s].first; i < nodes[s].first + nodes[s].columns; ++i)
+      row[i] = std::exchange(next, next + size_of(i));
     const std::size_t columns = next;
     for (const std::uint32_t i : nodes[s].below) row[i] = std::exchange(next, next + size_of(i));
     return std::pair(columns, next);
@@ -70,7 +72,8 @@ void SparseCholesky::lay_out(const Pairs& pairs) {
 }
 
 // The lower triangle of `update`, packed by columns, added where its blocks lie in the parent's front.
-void SparseCholesky::add_child(const Front& child, const Supernode& node, const double* update, double* front, std::size_t ld) const {
+void SparseCholesky::add_child(const Front& child, const Supernode& node, const double* update, double* front,
+                               std::size_t ld) const {
   for (std::size_t p = 0; p < node.below.size(); ++p) {
     for (std::size_t j = 0; j < size_of(node.below[p]); ++j) {
       double* to = front + (child.into[p] + j) * ld;
@@ -90,7 +93,8 @@ bool SparseCholesky::factor(const std::function<void(std::size_t, const FrontPla
   for (std::size_t s = 0; s < fronts_.size(); ++s) {
     const Front& front = fronts_[s];
     double* A = front_.get();
-    for (std::size_t j = 0; j < front.rows; ++j) std::fill(A + j * front.ld + j / 8 * 8, A + (j + 1) * front.ld, 0.0);
+    for (std::size_t j = 0; j < front.rows; ++j)
+      std::fill(A + j * front.ld + j / 8 * 8, A + (j + 1) * front.ld, 0.0);
     for (std::size_t i = 0; i < front.own.size(); ++i) {
       FrontPlace place = front.places[i];
       place.front = A;
@@ -127,16 +131,21 @@ void SparseCholesky::solve(std::span<double> b) {
   for (std::size_t s = 0; s < fronts_.size(); ++s) {
     const Front& front = fronts_[s];
     const double* L = factor_.get() + front.factor;
-    for_each_block(s, [&](const double* from, std::size_t row, std::size_t size) { std::copy_n(from, size, local + row); });
+    for_each_block(s, [&](const double* from, std::size_t row, std::size_t size) {
+      std::copy_n(from, size, local + row);
+    });
     for (std::size_t j = 0; j < front.columns; ++j, L += front.ld) {
       const double x = local[j] /= L[j];
       for (std::size_t i = j + 1; i < front.rows; ++i) local[i] -= L[i] * x;
     }
-    for_each_block(s, [&](double* to, std::size_t row, std::size_t size) { std::copy_n(local + row, size, to); });
+    for_each_block(
+        s, [&](double* to, std::size_t row, std::size_t size) { std::copy_n(local + row, size, to); });
   }
   for (std::size_t s = fronts_.size(); s-- > 0;) {
     const Front& front = fronts_[s];
-    for_each_block(s, [&](const double* from, std::size_t row, std::size_t size) { std::copy_n(from, size, local + row); });
+    for_each_block(s, [&](const double* from, std::size_t row, std::size_t size) {
+      std::copy_n(from, size, local + row);
+    });
     for (std::size_t j = front.columns; j-- > 0;) {
       const double* L = factor_.get() + front.factor + j * front.ld;
       double sum = local[j];
@@ -157,15 +166,19 @@ void SparseCholesky::diagonal(std::span<double> out) const {
     const double* L = factor_.get() + fronts_[s].factor;
     std::size_t column = 0;
     for (std::uint32_t place = node.first; place < node.first + node.columns; ++place) {
-      for (std::size_t i = 0; i < size_of(place); ++i, ++column) out[offset_[place] + i] = L[column * fronts_[s].ld + column];
+      for (std::size_t i = 0; i < size_of(place); ++i, ++column)
+        out[offset_[place] + i] = L[column * fronts_[s].ld + column];
     }
   }
 }
 
 std::size_t SparseCholesky::bytes() const {
   std::size_t indices = 0;
-  for (const Front& front : fronts_) indices += front.into.size() * sizeof(std::size_t) + front.own.size() * (sizeof(std::size_t) + sizeof(FrontPlace)) + sizeof(Front);
-  for (const Supernode& node : ordering_.supernodes) indices += node.below.size() * sizeof(std::uint32_t) + sizeof(Supernode);
+  for (const Front& front : fronts_)
+    indices += front.into.size() * sizeof(std::size_t) +
+               front.own.size() * (sizeof(std::size_t) + sizeof(FrontPlace)) + sizeof(Front);
+  for (const Supernode& node : ordering_.supernodes)
+    indices += node.below.size() * sizeof(std::uint32_t) + sizeof(Supernode);
   return (numbers_ + largest_ + stacked_) * sizeof(double) + indices + sizes_.size() * 24;
 }
 

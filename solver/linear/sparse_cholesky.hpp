@@ -1,5 +1,6 @@
-// A = L Lᵀ of a sparse symmetric matrix of blocks, supernode by supernode, each in a dense matrix of its own with what
-// its children leave: the multifrontal method (Duff, Reid, ACM TOMS 9, 1983). The dense work is the kernels'.
+// A = L Lᵀ of a sparse symmetric matrix of blocks, supernode by supernode, each in a dense matrix of its own
+// with what its children leave: the multifrontal method (Duff, Reid, ACM TOMS 9, 1983). The dense work is the
+// kernels'.
 #pragma once
 
 #include "blocks/schur/block_ordering.hpp"
@@ -26,8 +27,8 @@ class SparseCholesky {
   // Block k of the matrix couples pairs[k].first with pairs[k].second; with all diagonal ones.
   SparseCholesky(std::vector<std::uint32_t> sizes, const Pairs& pairs);
 
-  // `add(k, place)` puts block k in its place, which is zero before. Of a diagonal block the lower triangle counts.
-  // False: not positive definite.
+  // `add(k, place)` puts block k in its place, which is zero before. Of a diagonal block the lower triangle
+  // counts. False: not positive definite.
   bool factor(const std::function<void(std::size_t, const FrontPlace&)>& add);
   // In place, after factor().
   void solve(std::span<double> b);
@@ -40,9 +41,9 @@ class SparseCholesky {
  private:
   struct Front {
     std::size_t columns = 0, rows = 0, ld = 0;  // in numbers; rows: of columns and below
-    std::uint64_t factor = 0;                    // its columns in factor_
-    std::vector<std::size_t> into;               // by block below: its first row in the parent's front
-    std::vector<std::size_t> own;                // blocks of the matrix, k
+    std::uint64_t factor = 0;                   // its columns in factor_
+    std::vector<std::size_t> into;              // by block below: its first row in the parent's front
+    std::vector<std::size_t> own;               // blocks of the matrix, k
     std::vector<FrontPlace> places;
     std::vector<std::uint32_t> children;
   };
@@ -54,7 +55,8 @@ class SparseCholesky {
 
   void lay_out(const Pairs& pairs);
   std::size_t size_of(std::uint32_t place) const { return sizes_[ordering_.block[place]]; }
-  void add_child(const Front& child, const Supernode& node, const double* update, double* front, std::size_t ld) const;
+  void add_child(const Front& child, const Supernode& node, const double* update, double* front,
+                 std::size_t ld) const;
 
   std::vector<std::uint32_t> sizes_;
   BlockOrdering ordering_;

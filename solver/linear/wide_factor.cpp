@@ -23,16 +23,19 @@ std::vector<const double*> vectors(const double* first, std::size_t count, std::
 }
 
 // C -= the products of vectors a with vectors b, all over `rows` numbers; C by rows.
-void subtract(const double* a, std::size_t na, const double* b, std::size_t nb, std::size_t rows, std::size_t stride, double* C,
-              std::size_t stride_of_C) {
+void subtract(const double* a, std::size_t na, const double* b, std::size_t nb, std::size_t rows,
+              std::size_t stride, double* C, std::size_t stride_of_C) {
   if (na == 0 || nb == 0 || rows == 0) return;
-  kernels().subtract_products_f64(vectors(a, na, stride).data(), na, vectors(b, nb, stride).data(), nb, rows, C, stride_of_C);
+  kernels().subtract_products_f64(vectors(a, na, stride).data(), na, vectors(b, nb, stride).data(), nb, rows,
+                                  C, stride_of_C);
 }
-void subtract(const double* a, std::size_t na, const double* b, std::size_t nb, std::size_t rows, std::size_t stride, double* C) {
+void subtract(const double* a, std::size_t na, const double* b, std::size_t nb, std::size_t rows,
+              std::size_t stride, double* C) {
   subtract(a, na, b, nb, rows, stride, C, stride);
 }
 
-// v := T⁻ᵀv for `count` vectors v, `stride` apart, T the upper triangle of order m <= kSmall by columns, same stride.
+// v := T⁻ᵀv for `count` vectors v, `stride` apart, T the upper triangle of order m <= kSmall by columns, same
+// stride.
 void solve_small(const double* T, std::size_t m, std::size_t stride, double* v, std::size_t count) {
   constexpr std::size_t kTogether = 8;
   using Vectors [[gnu::vector_size(kTogether * sizeof(double))]] = double;  // side by side
@@ -108,15 +111,19 @@ bool factor_block(double* A, std::size_t m, std::size_t stride) {
 // use(first, count) for every block of [0, n).
 template <class Use>
 void by_blocks(std::size_t n, const Parallelism& threads, Use use, std::size_t block = kBlock) {
-  run_tasks((n + block - 1) / block, threads, [&](std::size_t t) { use(t * block, std::min(block, n - t * block)); });
+  run_tasks((n + block - 1) / block, threads,
+            [&](std::size_t t) { use(t * block, std::min(block, n - t * block)); });
 }
 
 // Of columns that one task solves for: the block they are multiplied with is packed once for all of them.
-std::size_t columns_of_task(std::size_t n) { return kBlock * std::clamp<std::size_t>(n / (4 * kBlock), 1, 4); }
+std::size_t columns_of_task(std::size_t n) {
+  return kBlock * std::clamp<std::size_t>(n / (4 * kBlock), 1, 4);
+}
 
 }  // namespace
 
-// Block row by block row: what the rows above contribute, its own triangle, then all columns to the right of it.
+// Block row by block row: what the rows above contribute, its own triangle, then all columns to the right of
+// it.
 bool factor_wide(double* A, std::size_t n, const Parallelism& threads) {
   std::vector<double> products(kBlock * kBlock);
   for (std::size_t k = 0; k < n; k += kBlock) {
@@ -125,11 +132,14 @@ bool factor_wide(double* A, std::size_t n, const Parallelism& threads) {
     subtract_square(A + k * n, m, k, n, products.data());
     if (!factor_block(corner, m, n)) return false;
     const std::size_t next = k + m;
-    by_blocks(n - next, threads, [&](std::size_t first, std::size_t count) {
-      double* columns = A + (next + first) * n;
-      subtract(columns, count, A + k * n, m, k, n, columns + k);
-      solve_block(corner, m, n, columns + k, count);
-    }, columns_of_task(n - next));
+    by_blocks(
+        n - next, threads,
+        [&](std::size_t first, std::size_t count) {
+          double* columns = A + (next + first) * n;
+          subtract(columns, count, A + k * n, m, k, n, columns + k);
+          solve_block(corner, m, n, columns + k, count);
+        },
+        columns_of_task(n - next));
   }
   return true;
 }

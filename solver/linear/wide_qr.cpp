@@ -9,8 +9,8 @@ namespace {
 
 constexpr std::size_t kRows = 256;  // taken together: what the kernels take
 
-// Row i of a triangle is zero before column i: some rows at a time, with the columns from the first of them on.
-// use(first, rows, columns): columns[j] has those rows of column first + j.
+// Row i of a triangle is zero before column i: some rows at a time, with the columns from the first of them
+// on. use(first, rows, columns): columns[j] has those rows of column first + j.
 template <class Fill, class Use>
 void by_rows(std::size_t rows, std::size_t n, Fill fill, Use use) {
   std::vector<double> numbers(n * kRows);
@@ -23,7 +23,8 @@ void by_rows(std::size_t rows, std::size_t n, Fill fill, Use use) {
   }
 }
 
-void fold_rows(double* R, std::size_t first, std::size_t rows, double* const* columns, std::size_t n, KernelCounters& counters) {
+void fold_rows(double* R, std::size_t first, std::size_t rows, double* const* columns, std::size_t n,
+               KernelCounters& counters) {
   kernels().qr_fold(R + first * (n + 1), n, static_cast<int>(n - first), columns, rows, &counters);
 }
 
@@ -32,7 +33,8 @@ void copy_rows(const double* S, std::size_t n, std::size_t first, std::size_t ro
   constexpr std::size_t kSide = 32;
   for (std::size_t i = 0; i < rows; i += kSide) {
     for (std::size_t j = 0; j < n - first; ++j) {
-      for (std::size_t k = i; k < std::min(rows, i + kSide); ++k) columns[j][k] = S[(first + k) * n + first + j];
+      for (std::size_t k = i; k < std::min(rows, i + kSide); ++k)
+        columns[j][k] = S[(first + k) * n + first + j];
     }
   }
 }
@@ -41,11 +43,17 @@ void copy_rows(const double* S, std::size_t n, std::size_t first, std::size_t ro
 
 void fold_triangle(double* R, const double* S, std::size_t n, KernelCounters& counters) {
   by_rows(
-      n, n, [&](std::size_t first, std::size_t rows, double* const* columns) { copy_rows(S, n, first, rows, columns); },
-      [&](std::size_t first, std::size_t rows, double* const* columns) { fold_rows(R, first, rows, columns, n, counters); });
+      n, n,
+      [&](std::size_t first, std::size_t rows, double* const* columns) {
+        copy_rows(S, n, first, rows, columns);
+      },
+      [&](std::size_t first, std::size_t rows, double* const* columns) {
+        fold_rows(R, first, rows, columns, n, counters);
+      });
 }
 
-void fold_diagonal(double* R, const double* diagonal, std::size_t count, std::size_t n, KernelCounters& counters) {
+void fold_diagonal(double* R, const double* diagonal, std::size_t count, std::size_t n,
+                   KernelCounters& counters) {
   by_rows(
       count, n,
       [&](std::size_t first, std::size_t rows, double* const* columns) {
@@ -54,14 +62,19 @@ void fold_diagonal(double* R, const double* diagonal, std::size_t count, std::si
           if (j < rows) columns[j][j] = diagonal[first + j];
         }
       },
-      [&](std::size_t first, std::size_t rows, double* const* columns) { fold_rows(R, first, rows, columns, n, counters); });
+      [&](std::size_t first, std::size_t rows, double* const* columns) {
+        fold_rows(R, first, rows, columns, n, counters);
+      });
 }
 
 void square_triangle(const double* R, std::size_t n, double* packed) {
   std::fill_n(packed, n * (n + 1) / 2, 0.0);
   KernelCounters uncounted;  // not of rows of the data
   by_rows(
-      n, n, [&](std::size_t first, std::size_t rows, double* const* columns) { copy_rows(R, n, first, rows, columns); },
+      n, n,
+      [&](std::size_t first, std::size_t rows, double* const* columns) {
+        copy_rows(R, n, first, rows, columns);
+      },
       [&](std::size_t first, std::size_t rows, double* const* columns) {
         // The triangle of the columns from `first` on is the end of the whole one.
         double* const sums = packed + (first * n - first * (first - 1) / 2);

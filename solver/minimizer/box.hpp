@@ -31,9 +31,10 @@ inline Held held(const Box& room, std::size_t j, double gradient) {
   return room.upper[j] == 0 && gradient <= 0 ? Held::upper : Held::none;
 }
 
-// x + step, exactly on the bound where `by` says that one holds the step, and nowhere outside, rounding included.
-inline void move_within(const Box& box, std::span<const double> x, std::span<const double> step, std::span<const Held> by,
-                        std::vector<double>& out) {
+// x + step, exactly on the bound where `by` says that one holds the step, and nowhere outside, rounding
+// included.
+inline void move_within(const Box& box, std::span<const double> x, std::span<const double> step,
+                        std::span<const Held> by, std::vector<double>& out) {
   out.assign(x.begin(), x.end());
   for (std::size_t j = 0; j < out.size(); ++j) out[j] += step[j];
   if (box.empty()) return;

@@ -42,10 +42,13 @@ double DenseSystem::scaled_size(std::span<const double> x, std::span<const doubl
 }
 
 bool DenseSystem::gradient_is_noise(std::span<const double> x, const Recheck& rounding) {
-  return gradient_noise(*at_, rounding.magnitude, rounding.column_magnitude, evaluator_->jacobian_error(), room(x)).noise;
+  return gradient_noise(*at_, rounding.magnitude, rounding.column_magnitude, evaluator_->jacobian_error(),
+                        room(x))
+      .noise;
 }
 
-// How far parameters may go: below f64 to the last float within the bounds, from where f64 goes on to the bound itself.
+// How far parameters may go: below f64 to the last float within the bounds, from where f64 goes on to the
+// bound itself.
 Box DenseSystem::room(std::span<const double> x) {
   if (box_.empty()) return {};
   below_.resize(x.size());
@@ -97,7 +100,8 @@ double DenseSystem::accelerate(std::span<const double> x, const Vector& scale, S
 void DenseSystem::round_to_grid(Vector& trial) const {
   if (!low() || !rule_active(Rule::parameters_on_f32_grid)) return;
   for (std::size_t j = 0; j < trial.size(); ++j) {
-    trial[j] = box_.empty() ? static_cast<double>(static_cast<float>(trial[j])) : on_grid(trial[j], box_.lower[j], box_.upper[j]);
+    trial[j] = box_.empty() ? static_cast<double>(static_cast<float>(trial[j]))
+                            : on_grid(trial[j], box_.lower[j], box_.upper[j]);
   }
 }
 
@@ -113,8 +117,9 @@ const PointModel& DenseSystem::linearize_trial(Vector& trial, const PrecisionPla
   return *trial_at_;
 }
 
-// The trial point with its eliminated parameters at their best for the others there. The step has moved them to where the
-// linear model has them, which is as good where it is good: another pass is worth a gain that is a part of the step's own.
+// The trial point with its eliminated parameters at their best for the others there. The step has moved them
+// to where the linear model has them, which is as good where it is good: another pass is worth a gain that is
+// a part of the step's own.
 void DenseSystem::project_trial(Vector& trial, const PrecisionPlan& plan) {
   constexpr double kWorth = 0.1;
   better_ = trial;
@@ -145,10 +150,11 @@ void DenseSystem::restore_point() {
   trial_at_.reset();
 }
 
-// Curvature belongs to damped steps without bounds, within which a model has to have one minimum, of hard fits.
+// Curvature belongs to damped steps without bounds, within which a model has to have one minimum, of hard
+// fits.
 bool DenseSystem::curvature_counts(int accepted) const {
-  constexpr int kHardFit = 10;                // steps accepted
-  constexpr std::size_t kMostParameters = 64; // directions that steps may learn from in time
+  constexpr int kHardFit = 10;                 // steps accepted
+  constexpr std::size_t kMostParameters = 64;  // directions that steps may learn from in time
   return accepted >= kHardFit && options_->algorithm == Algorithm::levenberg_marquardt && box_.empty() &&
          parameters() <= kMostParameters && at_->triangle.empty();
 }
@@ -162,18 +168,20 @@ bool DenseSystem::learn(const TriedStep& tried) {
     return false;
   }
   const std::size_t n = tried.trial.size();
-  if (!tried.factored || std::equal(tried.trial.begin(), tried.trial.end(), tried.x.begin())) return false;  // nothing was tried
+  if (!tried.factored || std::equal(tried.trial.begin(), tried.trial.end(), tried.x.begin()))
+    return false;  // nothing was tried
   Vector& d = work_;
   d.resize(n);
   for (std::size_t j = 0; j < n; ++j) d[j] = tried.trial[j] - tried.x[j];
   const bool fast = tried.accepted && tried.decrease > kFastDecrease * at_->cost;
-  const bool another =
-      std::isfinite(tried.trial_cost) && !(fast && !curvature_.in_use()) && curvature_.choose(*at_, d, tried.decrease);
+  const bool another = std::isfinite(tried.trial_cost) && !(fast && !curvature_.in_use()) &&
+                       curvature_.choose(*at_, d, tried.decrease);
   if (tried.accepted && trial_at_->plan == at_->plan) curvature_.learn(*at_, *trial_at_, d);
   return another;
 }
 
-// Whether sums of squares over all rows say so, too: of some columns a part of the rows may see nothing but their tails.
+// Whether sums of squares over all rows say so, too: of some columns a part of the rows may see nothing but
+// their tails.
 bool DenseSystem::squares_underflow() const {
   constexpr double kSafe = 0x1p-1000;
   bool found = !(at_->cost > kSafe);

@@ -2,11 +2,11 @@
 #pragma once
 
 #include "certificate/certificate.hpp"
-#include "support/kept.hpp"
 #include "linear/linear_solver.hpp"
 #include "minimizer/residual_curvature.hpp"
 #include "minimizer/system.hpp"
 #include "minimizer/variable_projection.hpp"
+#include "support/kept.hpp"
 
 #include <nlsq/options.hpp>
 
@@ -16,8 +16,9 @@ namespace nlsq::inline v0 {
 struct DenseRequest {
   const SolverOptions& options;
   bool unit_sigma = false;
-  Box box = {};                        // parameters stay within; it must outlive the solve
-  std::span<const int> linear = {};    // they enter linearly together, and may be eliminated where steps are damped
+  Box box = {};  // parameters stay within; it must outlive the solve
+  std::span<const int> linear =
+      {};  // they enter linearly together, and may be eliminated where steps are damped
 };
 
 // One object serves one solve after the other, in the memory of the last: what it finds there is never read.
@@ -25,14 +26,19 @@ class DenseSystem final : public System {
  public:
   // To be called before each solve. `evaluator` must outlive it.
   void begin(Evaluator& evaluator, const DenseRequest& request);
-  // The linearization at the start, where it has been made already: the iteration begins in its plan. Its memory is taken.
-  void adopt(Kept<Linearization>& at) { if (at) at_.swap(at); }
+  // The linearization at the start, where it has been made already: the iteration begins in its plan. Its
+  // memory is taken.
+  void adopt(Kept<Linearization>& at) {
+    if (at) at_.swap(at);
+  }
   const Linearization& linearization() const { return *at_; }
   void release(Linearization& out) { std::swap(out, *at_), at_.reset(); }
 
   std::size_t residuals() const override { return evaluator_->residuals(); }
   std::size_t parameters() const override { return static_cast<std::size_t>(evaluator_->parameters()); }
-  double scatter_at(double cost) const override { return scatter(cost, residuals(), parameters(), unit_sigma_); }
+  double scatter_at(double cost) const override {
+    return scatter(cost, residuals(), parameters(), unit_sigma_);
+  }
   bool bounded() const override { return !box_.empty(); }
   PrecisionPlan first_plan(const PrecisionPolicy& policy) override;
   bool passes_are_free() const override;
@@ -41,7 +47,9 @@ class DenseSystem final : public System {
   void forget() override { at_.reset(); }
   const PointModel& at() const override { return *at_; }
   bool by_qr() const override { return !at_->triangle.empty(); }
-  void linearize(std::span<const double> x, const PrecisionPlan& plan) override { evaluator_->linearize_into(x, plan, at_.renew()); }
+  void linearize(std::span<const double> x, const PrecisionPlan& plan) override {
+    evaluator_->linearize_into(x, plan, at_.renew());
+  }
   double cost(std::span<const double> x, Format format) override { return evaluator_->cost(x, format).cost; }
   void column_norms(Vector& out) const override { nlsq::column_norms(*at_, out); }
   double scaled_size(std::span<const double> x, std::span<const double> scale) const override;
@@ -60,7 +68,8 @@ class DenseSystem final : public System {
   using System::plus;
   void measure(std::span<const double> x, const Step& step, HealthReport& health) override;
   void rule_values(RuleValues& values) const override;
-  std::vector<std::string> raise_blamed(Decision& decision, const HealthReport& health, const Thresholds& thresholds) override;
+  std::vector<std::string> raise_blamed(Decision& decision, const HealthReport& health,
+                                        const Thresholds& thresholds) override;
 
   const PointModel& linearize_trial(Vector& trial, const PrecisionPlan& plan, bool damped) override;
   bool trial_known() const override { return static_cast<bool>(trial_at_); }
@@ -78,15 +87,19 @@ class DenseSystem final : public System {
   bool too_few_digits() const override { return projection_.too_few_digits(); }
   std::span<const int> eliminated() const override { return projection_.eliminated(); }
 
-  void recheck(std::span<const double> x, std::size_t rows, Recheck& out) override { evaluator_->recheck_into(x, rows, out); }
+  void recheck(std::span<const double> x, std::size_t rows, Recheck& out) override {
+    evaluator_->recheck_into(x, rows, out);
+  }
   bool squares_underflow() const override;
   void certify(std::span<const double> x, const CertificateTests& tests, Certified& out) override;
   Box room(std::span<const double> x) override;
-  std::optional<LastStep> last_step(std::span<const double> x, const Approach& approach, double tau, double xtol, Vector& trial,
-                                    bool& not_again) override;
+  std::optional<LastStep> last_step(std::span<const double> x, const Approach& approach, double tau,
+                                    double xtol, Vector& trial, bool& not_again) override;
   double gradient_work() const override { return evaluator_->gradient_work(); }
   std::optional<PointModel> gradient_trial(std::span<const double> trial) override;
-  double trial_gradient_norm() const override { return solver_->norm_in_metric(trial_at_ ? trial_at_->gradient : gradient_at_.gradient); }
+  double trial_gradient_norm() const override {
+    return solver_->norm_in_metric(trial_at_ ? trial_at_->gradient : gradient_at_.gradient);
+  }
   void accept_gradient() override;
   void solve_with_gram_kept(const Vector& scale, Step& step) override;
 
@@ -111,16 +124,17 @@ class DenseSystem final : public System {
   bool unit_sigma_ = false;
   Box box_;
   Kept<Linearization> at_, trial_at_, other_trial_at_;
-  Linearization gradient_at_;    // of gradient_trial: cost and gradient alone
-  Kept<LinearSolver> solver_;    // of at_
+  Linearization gradient_at_;  // of gradient_trial: cost and gradient alone
+  Kept<LinearSolver> solver_;  // of at_
   UndampedSolver undamped_;
-  std::optional<Probe> probe_;   // where rows or Gram matrix are below f64
+  std::optional<Probe> probe_;  // where rows or Gram matrix are below f64
   Projection projection_;
   ResidualCurvature curvature_;
   Vector below_, above_, work_, acceleration_, better_;
 };
 
-// The plan a fit of these rows starts with: of components the narrowest, to which the others are raised in the evaluator.
+// The plan a fit of these rows starts with: of components the narrowest, to which the others are raised in
+// the evaluator.
 PrecisionPlan first_plan(Evaluator& evaluator, const PrecisionPolicy& policy);
 
 }  // namespace nlsq::inline v0

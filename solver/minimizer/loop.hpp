@@ -20,13 +20,14 @@ struct MinimizerRequest {
   const SolverOptions& options;
   std::span<const double> x0;
   std::chrono::steady_clock::time_point begin;
-  bool geodesic = false;          // acceleration from the first step on
-  int first_iteration = 0;        // lines of the trace made before, on samples or in other attempts
-  int steps_before = 0;           // iterations among them: max_iterations counts those, too
-  std::optional<KernelCounters> counted = std::nullopt;  // before the first pass, where passes were made already
-  bool stop_asked = false;        // as if the callback had said Stop: the start is certified
-  // The start comes from samples that represent all rows: it lies within some standard errors of the optimum, where the
-  // linear model is good until a step fails.
+  bool geodesic = false;    // acceleration from the first step on
+  int first_iteration = 0;  // lines of the trace made before, on samples or in other attempts
+  int steps_before = 0;     // iterations among them: max_iterations counts those, too
+  std::optional<KernelCounters> counted =
+      std::nullopt;         // before the first pass, where passes were made already
+  bool stop_asked = false;  // as if the callback had said Stop: the start is certified
+  // The start comes from samples that represent all rows: it lies within some standard errors of the optimum,
+  // where the linear model is good until a step fails.
   bool trusted_start = false;
   StepObserver* observer = nullptr;
 };
@@ -34,13 +35,15 @@ struct MinimizerRequest {
 struct MinimizerResult {
   Vector x;
   Certified certified;
-  Linearization at;       // f64, at x; of a dense system
-  Summary summary;        // termination, verdict, iterations, certificate
-  double cost_noise = 0;  // rounding of the final cost
+  Linearization at;                        // f64, at x; of a dense system
+  Summary summary;                         // termination, verdict, iterations, certificate
+  double cost_noise = 0;                   // rounding of the final cost
   bool repeats = true, underflow = false;  // as in Recheck, at the start or at x
-  bool lost_parameters = false;  // the data determine fewer parameters at x than at other points (lost_parameters.hpp)
-  std::string stopped_by;                  // which test of the user's ended it, in words
-  // What the budget ended by, where it is spent: no time or iteration is left for another attempt, or the callback said Stop.
+  bool lost_parameters =
+      false;  // the data determine fewer parameters at x than at other points (lost_parameters.hpp)
+  std::string stopped_by;  // which test of the user's ended it, in words
+  // What the budget ended by, where it is spent: no time or iteration is left for another attempt, or the
+  // callback said Stop.
   std::optional<Termination> spent = std::nullopt;
 };
 
@@ -61,8 +64,8 @@ class StepObserver {
   virtual std::string test_point(const Vector& x) = 0;
   virtual CallbackResult report(const Vector& x, double cost, double lambda) = 0;
   // A step was judged. Text: a test of his is met by it.
-  virtual std::string test_step(const Vector& x, const Vector& trial, double cost, double trial_cost, double gain, StepOutcome outcome,
-                                const Step& step, int accepted_before) = 0;
+  virtual std::string test_step(const Vector& x, const Vector& trial, double cost, double trial_cost,
+                                double gain, StepOutcome outcome, const Step& step, int accepted_before) = 0;
   virtual double least_gain() const = 0;
   virtual int most_invalid_steps() const = 0;  // 0: no limit
 };
@@ -70,7 +73,7 @@ class StepObserver {
 // x and all that is known there; moved as a whole by move_to.
 struct Point {
   Vector x;
-  bool prepared = false;           // the system is ready for steps, first-order facts are of x
+  bool prepared = false;  // the system is ready for steps, first-order facts are of x
   FirstOrder first;
   std::optional<double> cost_f64;  // where rows are below f64 and it was asked for
   double last_decrement = 0;       // ν₀ where an undamped step led from to x; 0: none did
@@ -92,18 +95,19 @@ struct Damping {
   bool reached_along_valley = false;  // lowered at x for a gain that the cost can show
   int vain_reaches = 0;               // in a row, the step at once rejected
   double bend = 0, bent_length = 0;   // 2‖D a‖/‖D s‖ when it was measured last, and ‖D s‖ then
-  int second_order_at = 10, second_order_period = 10;  // steps accepted until second derivatives are tried, and between trials
+  int second_order_at = 10,
+      second_order_period = 10;  // steps accepted until second derivatives are tried, and between trials
 };
 
 // The precision in force, and what tells whether it is enough.
 struct Digits {
   PrecisionPlan plan;
   int undecided_in_a_row = 0, rejected_in_a_row = 0;
-  int good_steps = 0;        // accepted in a row under the plan in force
-  int descents = 0;          // of the Gram matrix to fewer digits
+  int good_steps = 0;          // accepted in a row under the plan in force
+  int descents = 0;            // of the Gram matrix to fewer digits
   bool gram_rejected = false;  // a step was rejected here that the Gram matrix may have spoilt
-  double wasted_work = 0;    // of passes thrown away
-  double last_decrease = 1;  // of the cost, relative, by the last step accepted
+  double wasted_work = 0;      // of passes thrown away
+  double last_decrease = 1;    // of the cost, relative, by the last step accepted
   int first_accepted = 0, first_rejected = 0;  // steps that were the first from where they began
 };
 
@@ -126,12 +130,12 @@ struct RoundingSizes {
 
 // What the end is decided by.
 struct Ending {
-  bool stalled = false;      // no step is left to try
+  bool stalled = false;  // no step is left to try
   bool stop_asked = false;
-  std::string stopped_by;    // a tolerance of the user's is met, in words
+  std::string stopped_by;  // a tolerance of the user's is met, in words
   int failed_certificates = 0, invalid_in_a_row = 0;
-  int reopened = 0;          // certificates that failed, and the iteration went on as it was
-  bool held_off = false;     // until a step is accepted, no first-order test is asked
+  int reopened = 0;       // certificates that failed, and the iteration went on as it was
+  bool held_off = false;  // until a step is accepted, no first-order test is asked
   std::optional<LastStep> last_step;
   bool last_step_failed = false;
 };
@@ -140,10 +144,10 @@ struct Ending {
 struct IterationLog {
   std::vector<IterationSummary> iterations;
   std::vector<PrecisionIssue> issues;
-  int first = 0, next = 0;   // numbers of lines
-  int steps = 0;             // iterations: lines that are no promotion
+  int first = 0, next = 0;  // numbers of lines
+  int steps = 0;            // iterations: lines that are no promotion
   int accepted = 0, rejected = 0, escalations = 0;
-  KernelCounters counted;    // at the last line
+  KernelCounters counted;  // at the last line
   TimeSummary time;
 };
 
@@ -172,15 +176,19 @@ struct Loop {
   Certified certified;
   FirstOrder next_first;
 
-  bool low() const { return digits.plan.residual != Format::f64; }                      // rows
+  bool low() const { return digits.plan.residual != Format::f64; }  // rows
   bool low_gram() const { return system->known() && system->at().plan.gram < Gram::f64; }
   double lambda() const { return damping.trust.lambda(); }
   double cost() const { return system->at().cost; }
   double sigma() const { return system->scatter_at(cost()); }
   double scaled_size() const { return system->scaled_size(point.x, scale); }
   double noise() const { return rules::cost_noise(rounding.cost_magnitude, cost()); }
-  Approach approach() const { return {point.first, point.last_decrement, point.last_step_size, noise(), scale}; }
-  static double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
+  Approach approach() const {
+    return {point.first, point.last_decrement, point.last_step_size, noise(), scale};
+  }
+  static double seconds_since(Clock::time_point begin) {
+    return std::chrono::duration<double>(Clock::now() - begin).count();
+  }
 };
 
 // ---- minimizer_log.cpp: the trace
@@ -194,9 +202,9 @@ void move_to_trial(Loop& loop, bool undamped);  // the system has accepted the t
 void roll_back(Loop& loop);                     // to the checkpoint, in f64
 void prepare_point(Loop& loop);
 inline constexpr double kNormalCondition = 1e12;  // κ₀ up to which undamped normal equations are believed
-bool first_order_known(const Loop& loop);  // ν₀ and the undamped step are to be believed
-bool near_optimum(const Loop& loop);       // so close that the undamped step is trusted
-bool undamped(const Loop& loop);           // so the next step is
+bool first_order_known(const Loop& loop);         // ν₀ and the undamped step are to be believed
+bool near_optimum(const Loop& loop);              // so close that the undamped step is trusted
+bool undamped(const Loop& loop);                  // so the next step is
 
 // ---- minimizer_step.cpp: a step is proposed, judged, and accepted or rejected
 void solve_step(Loop& loop);
@@ -208,8 +216,8 @@ bool gradients_are_cheap(const Loop& loop);
 bool step_by_second_order(Loop& loop);
 
 // ---- minimizer_precision.cpp: what the digits allow
-void assess(Loop& loop);             // the scheduler's report
-bool change_precision(Loop& loop);   // true: x, or the plan, is another now
+void assess(Loop& loop);            // the scheduler's report
+bool change_precision(Loop& loop);  // true: x, or the plan, is another now
 void verify_checkpoint(Loop& loop);
 bool worse_than_checkpoint(Loop& loop);
 void escalate(Loop& loop, Decision decision, std::string reason);
@@ -219,10 +227,10 @@ bool gram_worth_keeping(const Loop& loop);
 bool finish_with_gram_kept(Loop& loop, const PrecisionPlan& plan);
 
 // ---- minimizer_conclude.cpp: the end
-bool reached(Loop& loop);                        // a first-order test seems to hold, or no step is left
+bool reached(Loop& loop);  // a first-order test seems to hold, or no step is left
 bool take_last_step(Loop& loop);
-bool observe(Loop& loop);                        // the observer's tests and report at x; true: the precision changed
-bool conclude(Loop& loop, Termination reason);   // false: not yet, carry on
+bool observe(Loop& loop);  // the observer's tests and report at x; true: the precision changed
+bool conclude(Loop& loop, Termination reason);  // false: not yet, carry on
 void finish(Loop& loop, MinimizerResult& out);
 
 }  // namespace nlsq::inline v0

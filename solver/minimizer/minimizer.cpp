@@ -17,12 +17,13 @@ void measure_rounding(Loop& loop) {
   const std::size_t all = loop.system->residuals();
   loop.system->recheck(loop.point.x, loop.options->strict ? all : kRecheckRows, rounding.start);
   rounding.magnitude = rounding.start.magnitude;
-  rounding.cost_magnitude = rounding.start.cost_magnitude > 0 ? rounding.start.cost_magnitude : rounding.magnitude;
+  rounding.cost_magnitude =
+      rounding.start.cost_magnitude > 0 ? rounding.start.cost_magnitude : rounding.magnitude;
   rounding.column_magnitude = rounding.start.column_magnitude;
 }
 
-// A quarter of all iterations, and f32 rows still lead on, or those of 16 bits did to where f64 might not have gone, with
-// linear parameters eliminated: leaves the rest to an attempt in f64 from the start.
+// A quarter of all iterations, and f32 rows still lead on, or those of 16 bits did to where f64 might not
+// have gone, with linear parameters eliminated: leaves the rest to an attempt in f64 from the start.
 bool lost_below_f64(const Loop& loop) {
   if (!rule_active(Rule::iterations_below_f64_are_limited)) return false;
   constexpr int kFewest = 100;
@@ -122,7 +123,8 @@ void Minimizer::run(System& system, const MinimizerRequest& request, MinimizerRe
 void Minimizer::iterate() {
   Loop& loop = loop_;
   for (;;) {
-    if (loop.system->known() && !loop.system->at().finite) {  // rolled back to a start that f32 took for finite and f64 does not
+    if (loop.system->known() &&
+        !loop.system->at().finite) {  // rolled back to a start that f32 took for finite and f64 does not
       loop.summary.termination = Termination::failure;
       return;
     }
@@ -172,7 +174,10 @@ bool Minimizer::warm_up(System& system, const MinimizerRequest& request, double 
 WarmStart Minimizer::warm_result() {
   collect_issues(loop_);
   const std::span<const int> eliminated = loop_.system->eliminated();
-  return {loop_.point.x, std::move(loop_.log.iterations), budget_spent(loop_), std::move(loop_.log.issues),
+  return {loop_.point.x,
+          std::move(loop_.log.iterations),
+          budget_spent(loop_),
+          std::move(loop_.log.issues),
           {eliminated.begin(), eliminated.end()}};
 }
 

@@ -43,8 +43,8 @@ void polish(Loop& loop) {
   }
 }
 
-// The last bit of the way to a bound that is to hold a parameter: costs need not show it, and short of the bound nothing
-// holds.
+// The last bit of the way to a bound that is to hold a parameter: costs need not show it, and short of the
+// bound nothing holds.
 void settle_on_bounds(Loop& loop) {
   System& system = *loop.system;
   const FirstOrder& first = loop.point.first;
@@ -62,11 +62,12 @@ void settle_on_bounds(Loop& loop) {
   first_order_here(loop);
 }
 
-// The certificate's own step, if it does not raise the cost. One that lowers it beyond rounding may be taken again and again;
-// of others a few, which the gradient judges in the next certificate.
+// The certificate's own step, if it does not raise the cost. One that lowers it beyond rounding may be taken
+// again and again; of others a few, which the gradient judges in the next certificate.
 bool take_certified_step(Loop& loop) {
   System& system = *loop.system;
-  constexpr int kHalvings = 8;  // where the step follows second derivatives, or a model that is not linear so far out
+  constexpr int kHalvings =
+      8;  // where the step follows second derivatives, or a model that is not linear so far out
   const PrecisionPlan finest = system.finest_plan();
   const double cost = loop.cost(), noise = loop.noise();
   loop.next_first.step = loop.certified.step;
@@ -74,13 +75,15 @@ bool take_certified_step(Loop& loop) {
   for (int k = 0; k <= (system.derivatives_apart() ? kHalvings : 0); ++k) {
     system.plus(loop.point.x, loop.next_first, loop.trial.x);
     if (loop.trial.x == loop.point.x) return false;
-    const bool worth_it = !system.derivatives_apart() || system.cost(loop.trial.x, Format::f64) <= cost + noise;
+    const bool worth_it =
+        !system.derivatives_apart() || system.cost(loop.trial.x, Format::f64) <= cost + noise;
     const PointModel* there = worth_it ? &system.linearize_trial(loop.trial.x, finest) : nullptr;
     const bool falls = there && there->finite && there->cost < cost - noise && system.derivatives_apart();
     if (there && there->finite && there->cost <= cost + noise &&
         (falls || ++loop.ending.failed_certificates <= kCertificateTries)) {
       loop.trial.gain = std::numeric_limits<double>::quiet_NaN();
-      if (system.derivatives_apart()) record(loop, StepOutcome::accepted, Event::none, "the certificate's own step");
+      if (system.derivatives_apart())
+        record(loop, StepOutcome::accepted, Event::none, "the certificate's own step");
       move_to_trial(loop, false);
       system.accept_trial();
       loop.digits.plan = finest;
@@ -98,7 +101,8 @@ bool take_certified_step(Loop& loop) {
   return false;
 }
 
-// Nothing else is left to try at x: from here on with less damping, or, where that stalled, with that of the start.
+// Nothing else is left to try at x: from here on with less damping, or, where that stalled, with that of the
+// start.
 bool reopen(Loop& loop) {
   constexpr int kTimes = 5;
   constexpr double kLessDamping = 1e-3;
@@ -115,8 +119,8 @@ bool reopen(Loop& loop) {
   return true;
 }
 
-// The certificate of a point reached by a last step says no more than is known of it. False: it is not certified, and a pass
-// is made there after all.
+// The certificate of a point reached by a last step says no more than is known of it. False: it is not
+// certified, and a pass is made there after all.
 bool widen_by_last_step(Loop& loop) {
   const LastStep step = *loop.ending.last_step;
   loop.ending.last_step.reset();
@@ -140,7 +144,8 @@ void recheck_end(Loop& loop) {
   system.recheck(loop.point.x, loop.options->strict ? system.residuals() : kRecheckRows, rounding.end);
   rounding.end.underflow = rounding.end.underflow && system.squares_underflow();
   rounding.magnitude = rounding.end.magnitude;
-  rounding.cost_magnitude = rounding.end.cost_magnitude > 0 ? rounding.end.cost_magnitude : rounding.magnitude;
+  rounding.cost_magnitude =
+      rounding.end.cost_magnitude > 0 ? rounding.end.cost_magnitude : rounding.magnitude;
   rounding.column_magnitude = rounding.end.column_magnitude;
 }
 
@@ -200,9 +205,10 @@ bool certify_here(Loop& loop, Termination reason) {
   if (reason == Termination::converged) settle_on_bounds(loop);
   recheck_end(loop);
   const RoundingSizes& rounding = loop.rounding;
-  const CertificateTests tests{loop.options->tau, loop.options->xtol, loop.options->gtol, rounding.magnitude,
-                               loop.summary.initial_cost, false, rounding.column_magnitude, rounding.end.underflow,
-                               system.room(loop.point.x)};
+  const CertificateTests tests{
+      loop.options->tau,         loop.options->xtol,        loop.options->gtol,
+      rounding.magnitude,        loop.summary.initial_cost, false,
+      rounding.column_magnitude, rounding.end.underflow,    system.room(loop.point.x)};
   system.certify(loop.point.x, tests, loop.certified);
   if (loop.ending.last_step && !widen_by_last_step(loop)) return false;
   loop.summary.termination = reason;
@@ -213,13 +219,16 @@ bool certify_here(Loop& loop, Termination reason) {
   return end_uncertified(loop);
 }
 
-// A damped step by conjugate gradients was short because it was cut short? It is solved for once more, tightly.
+// A damped step by conjugate gradients was short because it was cut short? It is solved for once more,
+// tightly.
 bool reached_by_damped_step(Loop& loop) {
   System& system = *loop.system;
   const auto flat = [&] {
-    const bool small = loop.step.nu <= loop.options->tau * loop.sigma() ||
-                       system.gradient_cosine(loop.point.x) <= loop.options->gtol ||
-                       system.gradient_is_noise(loop.point.x, loop.rounding.end.rows > 0 ? loop.rounding.end : loop.rounding.start);
+    const bool small =
+        loop.step.nu <= loop.options->tau * loop.sigma() ||
+        system.gradient_cosine(loop.point.x) <= loop.options->gtol ||
+        system.gradient_is_noise(loop.point.x,
+                                 loop.rounding.end.rows > 0 ? loop.rounding.end : loop.rounding.start);
     return small && loop.lambda() <= 1e-4 && loop.step.scaled_norm <= loop.options->xtol * loop.scaled_size();
   };
   if (!flat()) return false;
@@ -242,18 +251,20 @@ bool reached(Loop& loop) {
   if (system.solves_iteratively()) return reached_by_damped_step(loop);
   const bool known = first_order_known(loop);
   const Recheck& rounding = loop.rounding.end.rows > 0 ? loop.rounding.end : loop.rounding.start;
-  // Within rounding; where columns are nearly dependent that is far from the optimum unless ν₀ is rounding, too. Bounds are
-  // worst cases: steps go on while they help, until few standard errors are left.
+  // Within rounding; where columns are nearly dependent that is far from the optimum unless ν₀ is rounding,
+  // too. Bounds are worst cases: steps go on while they help, until few standard errors are left.
   const double magnitude = loop.rounding.magnitude;
   const bool few_left = !loop.damping.last_accepted && first.decrement_sigma <= kNearInNoise;
   const bool in_noise = first.decrement <= decrement_noise(loop.cost(), magnitude) &&
                         (residuals_are_rounding(loop.cost(), magnitude) || few_left);
   const bool close = first.decrement_sigma <= options.tau || in_noise;
-  if ((known ? close : !system.derivatives_apart()) && system.gradient_is_noise(loop.point.x, rounding)) return true;
+  if ((known ? close : !system.derivatives_apart()) && system.gradient_is_noise(loop.point.x, rounding))
+    return true;
   const double cosine = system.gradient_cosine(loop.point.x);
   if (known) {
     const bool flat = first.decrement_sigma <= options.tau || cosine <= options.gtol;
-    return flat && first.step_size <= std::max(options.xtol, step_noise(first.condition, system.parameters()));
+    return flat &&
+           first.step_size <= std::max(options.xtol, step_noise(first.condition, system.parameters()));
   }
   // κ₀ is beyond the normal equations: only a QR pass can tell. Ask for it when the damped problem is solved.
   return cosine <= options.gtol || loop.step.nu <= 1e-3 * options.tau * loop.sigma();
@@ -264,10 +275,11 @@ bool take_last_step(Loop& loop) {
   if (loop.system->at().plan.gram != Gram::f64 || !undamped(loop)) return false;
   const bool on_bounds = !loop.step.held.empty() || !loop.point.first.held.empty();
   if (on_bounds) return false;  // multipliers would need a pass of their own
-  const auto step = loop.system->last_step(loop.point.x, loop.approach(), loop.options->tau, loop.options->xtol, loop.trial.x,
-                                           loop.ending.last_step_failed);
+  const auto step = loop.system->last_step(loop.point.x, loop.approach(), loop.options->tau,
+                                           loop.options->xtol, loop.trial.x, loop.ending.last_step_failed);
   if (!step) return false;
-  record(loop, StepOutcome::accepted, Event::last_step, fmt::format("{:.1e} standard errors will be left", step->left_sigma));
+  record(loop, StepOutcome::accepted, Event::last_step,
+         fmt::format("{:.1e} standard errors will be left", step->left_sigma));
   loop.ending.last_step = step;
   move_to_trial(loop, true);
   loop.system->accept_trial();
@@ -282,7 +294,8 @@ bool observe(Loop& loop) {
     escalate(loop, {{Format::f64, Gram::f64}, Event::finishing}, std::move(met));
     return true;
   }
-  if (observer.report(loop.point.x, loop.cost(), loop.lambda()) == CallbackResult::stop) loop.ending.stop_asked = true;
+  if (observer.report(loop.point.x, loop.cost(), loop.lambda()) == CallbackResult::stop)
+    loop.ending.stop_asked = true;
   if (!met.empty()) loop.ending.stopped_by = std::move(met);
   return false;
 }

@@ -1,8 +1,9 @@
-// The end of a fit of many parameters. A gradient in f64 costs a small part of a pass with its Gram matrix, and the
-// gradient alone says where the end is: so from the last point below f64 on steps are made with the Gram matrix of that
-// point and gradients in f64, and only where they lead to is a Gram matrix of f64 formed, which the certificate needs. The
-// matrix kept is a modified Newton method's: each step leaves a share of the distance that its error, and the model's
-// curvature, make (Kelley, Iterative Methods for Linear and Nonlinear Equations, section 5.4).
+// The end of a fit of many parameters. A gradient in f64 costs a small part of a pass with its Gram matrix,
+// and the gradient alone says where the end is: so from the last point below f64 on steps are made with the
+// Gram matrix of that point and gradients in f64, and only where they lead to is a Gram matrix of f64 formed,
+// which the certificate needs. The matrix kept is a modified Newton method's: each step leaves a share of the
+// distance that its error, and the model's curvature, make (Kelley, Iterative Methods for Linear and
+// Nonlinear Equations, section 5.4).
 #include "minimizer/loop.hpp"
 
 #include <fmt/format.h>
@@ -39,15 +40,16 @@ bool gram_worth_keeping(const Loop& loop) {
   return undamped(loop) && !loop.system->bounded() && loop.step.factored && gradients_are_cheap(loop);
 }
 
-// Takes the finishing step and those after it, until a pass in `plan` is due at x or has been made there. False: the first
-// did not help, and nothing is changed.
+// Takes the finishing step and those after it, until a pass in `plan` is due at x or has been made there.
+// False: the first did not help, and nothing is changed.
 bool finish_with_gram_kept(Loop& loop, const PrecisionPlan& plan) {
   System& system = *loop.system;
   const double most = kMostGradients * system.pass_work({Format::f64, Gram::f64}) / system.gradient_work();
   const int kept_from = loop.log.next;
   propose(loop, true);
   double before = system.gradient_left(loop.step) + loop.health.gradient_noise;
-  std::string reason = fmt::format("{:.1e} standard errors from the optimum", loop.point.first.decrement_sigma);
+  std::string reason =
+      fmt::format("{:.1e} standard errors from the optimum", loop.point.first.decrement_sigma);
   loop.trial.gain = kNaN;
   bool moved = false, linearized = false;
   for (int made = 0; !linearized;) {
@@ -62,7 +64,9 @@ bool finish_with_gram_kept(Loop& loop, const PrecisionPlan& plan) {
     before = loop.step.nu = after;
     moved = true;
     const double size = propose_with_gram_kept(loop), sigma = loop.sigma();
-    const auto within = [&](double left) { return left * size <= loop.options->xtol && left * after <= loop.options->tau * sigma; };
+    const auto within = [&](double left) {
+      return left * size <= loop.options->xtol && left * after <= loop.options->tau * sigma;
+    };
     if (within(kMargin) || loop.trial.x == loop.point.x || budget_spent(loop) || ++made >= most) break;
     reason = fmt::format("{:.1e} standard errors from the optimum, by the normal matrix of iteration {}",
                          sigma > 0 ? after / sigma : kNaN, kept_from);

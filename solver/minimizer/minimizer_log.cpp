@@ -1,6 +1,7 @@
-// The trace: one line for each step and each promotion, with the kernel counters and issues that belong to it.
-#include "minimizer/loop.hpp"
+// The trace: one line for each step and each promotion, with the kernel counters and issues that belong to
+// it.
 #include "dense/tile_issues.hpp"
+#include "minimizer/loop.hpp"
 
 #include <cmath>
 #include <limits>
@@ -32,7 +33,8 @@ void collect_issues(Loop& loop) {
   }
 }
 
-void record(Loop& loop, StepOutcome outcome, Event event, std::string reason, std::vector<std::string> components) {
+void record(Loop& loop, StepOutcome outcome, Event event, std::string reason,
+            std::vector<std::string> components) {
   System& system = *loop.system;
   IterationLog& log = loop.log;
   collect_issues(loop);
@@ -58,7 +60,8 @@ void record(Loop& loop, StepOutcome outcome, Event event, std::string reason, st
   if (outcome != StepOutcome::promoted) ++log.steps;
   if (outcome == StepOutcome::accepted) ++log.accepted;
   if (outcome == StepOutcome::rejected || outcome == StepOutcome::invalid) ++log.rejected;
-  if (loop.options->callback && loop.options->callback(it) == CallbackResult::stop) loop.ending.stop_asked = true;
+  if (loop.options->callback && loop.options->callback(it) == CallbackResult::stop)
+    loop.ending.stop_asked = true;
   log.iterations.push_back(std::move(it));
 }
 
@@ -66,7 +69,8 @@ std::optional<Termination> budget_spent(const Loop& loop) {
   const SolverOptions& options = *loop.options;
   if (loop.ending.stop_asked) return Termination::user_stop;
   if (loop.log.steps >= options.max_iterations) return Termination::max_iterations;
-  if (options.max_seconds > 0 && Loop::seconds_since(loop.begin) >= options.max_seconds) return Termination::time_limit;
+  if (options.max_seconds > 0 && Loop::seconds_since(loop.begin) >= options.max_seconds)
+    return Termination::time_limit;
   return std::nullopt;
 }
 

@@ -1,5 +1,5 @@
-// Steps by second derivatives of the cost, for few unknowns where Gauss-Newton is slow: residuals stay large, or J is
-// singular at the minimum.
+// Steps by second derivatives of the cost, for few unknowns where Gauss-Newton is slow: residuals stay large,
+// or J is singular at the minimum.
 #include "minimizer/loop.hpp"
 
 #include <algorithm>
@@ -13,12 +13,13 @@ namespace {
 constexpr double kFastDecrease = 0.2;
 constexpr double kGoodModel = 0.9;  // gain ratio above which JᵀJ alone promises well
 constexpr int kHalvings = 8;
-constexpr int kPeriod = 10;         // steps accepted between two trials
+constexpr int kPeriod = 10;  // steps accepted between two trials
 
 // A fit that has taken ten steps is a hard one. The first trial that helps calls for the next at once.
 bool worth_trying(const Loop& loop) {
-  return loop.system->has_second_order() && loop.ending.stopped_by.empty() && loop.log.accepted >= loop.damping.second_order_at &&
-         loop.digits.last_decrease < kFastDecrease && std::fabs(loop.trial.gain - 1) > 1 - kGoodModel;
+  return loop.system->has_second_order() && loop.ending.stopped_by.empty() &&
+         loop.log.accepted >= loop.damping.second_order_at && loop.digits.last_decrease < kFastDecrease &&
+         std::fabs(loop.trial.gain - 1) > 1 - kGoodModel;
 }
 
 }  // namespace
@@ -38,7 +39,8 @@ bool step_by_second_order(Loop& loop) {
   for (int k = 0; k < kHalvings; ++k) {
     const bool cut = system.plus(loop.point.x, step, loop.trial.x, true);
     const double decrease = cost - system.cost(loop.trial.x, Format::f64);
-    const bool falls = decrease > loop.noise() && decrease >= (cut ? 0.0 : 0.1 * promised) && decrease > damped;
+    const bool falls =
+        decrease > loop.noise() && decrease >= (cut ? 0.0 : 0.1 * promised) && decrease > damped;
     if (falls && system.linearize_trial(loop.trial.x, loop.digits.plan).finite) {
       loop.trial.gain = decrease / promised;
       loop.trial.decrease = decrease;

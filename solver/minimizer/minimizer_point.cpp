@@ -21,7 +21,8 @@ void roll_back(Loop& loop) {
   System& system = *loop.system;
   Damping& damping = loop.damping;
   loop.digits.wasted_work = std::max(loop.digits.wasted_work, system.counted_work() - loop.checkpoint.work);
-  record(loop, StepOutcome::promoted, Event::rollback, fmt::format("cost {:.9g} is above the checkpoint's", loop.cost()));
+  record(loop, StepOutcome::promoted, Event::rollback,
+         fmt::format("cost {:.9g} is above the checkpoint's", loop.cost()));
   loop.nonmonotonic.end();
   loop.trial.x = loop.checkpoint.x;
   move_to_trial(loop, false);
@@ -48,7 +49,8 @@ void prepare_point(Loop& loop) {
     ++loop.log.escalations;
   }
   if (!loop.low()) point.cost_f64 = system.at().cost;
-  else if (std::isinf(loop.checkpoint.noise) && point.x == loop.checkpoint.x) loop.checkpoint.noise = system.probed_cost_noise();
+  else if (std::isinf(loop.checkpoint.noise) && point.x == loop.checkpoint.x)
+    loop.checkpoint.noise = system.probed_cost_noise();
 }
 
 bool first_order_known(const Loop& loop) {
@@ -58,8 +60,8 @@ bool first_order_known(const Loop& loop) {
 
 bool near_optimum(const Loop& loop) {
   const FirstOrder& first = loop.point.first;
-  return first_order_known(loop) &&
-         rules::near_optimum(first.decrement, first.decrement_sigma, loop.cost(), loop.damping.trusted_distance);
+  return first_order_known(loop) && rules::near_optimum(first.decrement, first.decrement_sigma, loop.cost(),
+                                                        loop.damping.trusted_distance);
 }
 
 // Damping only slows the last steps: it leaves λ/(λ + eigenvalue) of the distance. Not after one failed.

@@ -1,4 +1,5 @@
-// What the digits in force allow: the scheduler's report, its decisions carried out, and the way back to the checkpoint.
+// What the digits in force allow: the scheduler's report, its decisions carried out, and the way back to the
+// checkpoint.
 #include "minimizer/loop.hpp"
 
 #include "ablation.hpp"
@@ -50,17 +51,24 @@ std::string reason_of(const Loop& loop, const Decision& decision) {
   const Thresholds& t = loop.policy.thresholds;
   switch (decision.event) {
     case Event::rule: return loop.policy.rules[decision.rule->index].to_string();
-    case Event::overflow: return fmt::format("{:.1f} % of tiles leave the range of f32", 100 * h.nonfinite_tiles);
+    case Event::overflow:
+      return fmt::format("{:.1f} % of tiles leave the range of f32", 100 * h.nonfinite_tiles);
     case Event::not_definite: return "normal matrix is not positive definite";
     case Event::condition:
-      return fmt::format("condition {:.1e} > {:.1e}", h.kappa_lambda, condition_limit(h.plan.gram, h.parameters, t));
-    case Event::jacobian_error: return fmt::format("error of J {:.1e}, of the step {:.1e}", h.epsilon_j, h.contraction);
+      return fmt::format("condition {:.1e} > {:.1e}", h.kappa_lambda,
+                         condition_limit(h.plan.gram, h.parameters, t));
+    case Event::jacobian_error:
+      return fmt::format("error of J {:.1e}, of the step {:.1e}", h.epsilon_j, h.contraction);
     case Event::rejected_step:
-      return h.contraction_known ? fmt::format("error of the step {:.1e}", h.contraction) : "steps are rejected";
-    case Event::descent: return fmt::format("condition {:.1e}, error of J {:.1e}", h.kappa_lambda, h.epsilon_j_below);
+      return h.contraction_known ? fmt::format("error of the step {:.1e}", h.contraction)
+                                 : "steps are rejected";
+    case Event::descent:
+      return fmt::format("condition {:.1e}, error of J {:.1e}", h.kappa_lambda, h.epsilon_j_below);
     case Event::gradient_noise:
-      return fmt::format("noise {:.1e} > {:g} * nu {:.1e}", std::max(h.gradient_noise, h.grid_noise), t.gradient_noise, h.nu);
-    case Event::cost_noise: return fmt::format("cost noise {:.1e}, predicted {:.1e}", h.cost_noise, h.predicted);
+      return fmt::format("noise {:.1e} > {:g} * nu {:.1e}", std::max(h.gradient_noise, h.grid_noise),
+                         t.gradient_noise, h.nu);
+    case Event::cost_noise:
+      return fmt::format("cost noise {:.1e}, predicted {:.1e}", h.cost_noise, h.predicted);
     case Event::finishing:
       if (!loop.point.first.usable) return fmt::format("cost down by {:.1e}", h.last_decrease);
       return fmt::format("{:.1e} standard errors from the optimum", loop.point.first.decrement_sigma);
@@ -68,8 +76,8 @@ std::string reason_of(const Loop& loop, const Decision& decision) {
   }
 }
 
-// Takes the step and knows its end in f64 at once. Costs of two precisions are not comparable; gradients in the metric of H
-// are, but for the noise of the one below f64. False: the step did not help.
+// Takes the step and knows its end in f64 at once. Costs of two precisions are not comparable; gradients in
+// the metric of H are, but for the noise of the one below f64. False: the step did not help.
 bool finish_in(Loop& loop, const PrecisionPlan& plan) {
   if (gram_worth_keeping(loop)) return finish_with_gram_kept(loop, plan);
   System& system = *loop.system;
@@ -146,7 +154,8 @@ bool change_precision(Loop& loop) {
   if (widen_by_rule(loop)) return true;
   const Decision decision = next_plan(loop.health, loop.policy, rule_values(loop));
   if (decision.plan == system.at().plan) return false;
-  if (decision.event == Event::finishing && decision.at_trial && decision.plan == loop.digits.plan) return false;
+  if (decision.event == Event::finishing && decision.at_trial && decision.plan == loop.digits.plan)
+    return false;
   const bool at_once = decision.event == Event::finishing && decision.at_trial && !system.derivatives_apart();
   if (at_once && finish_in(loop, decision.plan)) return true;
   std::string reason = reason_of(loop, decision);
@@ -189,8 +198,8 @@ void escalate(Loop& loop, Decision decision, std::string reason) {
   if (!system.at().finite) roll_back(loop);
 }
 
-// Whether f64 shows x to be worse than where the iteration started: low precision led astray. The start's cost is known in
-// f64, or in f32 up to its noise; only where that leaves the question open a pass tells.
+// Whether f64 shows x to be worse than where the iteration started: low precision led astray. The start's
+// cost is known in f64, or in f32 up to its noise; only where that leaves the question open a pass tells.
 bool worse_than_checkpoint(Loop& loop) {
   Checkpoint& checkpoint = loop.checkpoint;
   if (checkpoint.x == loop.point.x || loop.cost() + checkpoint.noise < checkpoint.cost) return false;

@@ -12,12 +12,13 @@ namespace nlsq::inline v0 {
 namespace {
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-constexpr int kHardFit = 10;  // iterations after which a fit is taken for a hard one
+constexpr int kHardFit = 10;        // iterations after which a fit is taken for a hard one
 constexpr double kMostBend = 0.75;  // 2‖D a‖/‖D s‖ beyond which the acceleration is not trusted
 
 using rules::Judgement;
 
-// By damping alone, or drawn back to the radius: 100 times ‖D x‖ at first (Moré 1978), or the whole first step from x = 0.
+// By damping alone, or drawn back to the radius: 100 times ‖D x‖ at first (Moré 1978), or the whole first
+// step from x = 0.
 void solve_at(Loop& loop, double lambda) {
   loop.system->solve(lambda, loop.step);
   if (loop.options->algorithm != Algorithm::dogleg || !loop.step.factored) return;
@@ -29,8 +30,8 @@ void solve_at(Loop& loop, double lambda) {
   if (!undamped(loop) && trust.by_radius()) loop.system->draw_back(trust.radius(), loop.step);
 }
 
-// The least damping, by factors of 4, that makes a minimum of the model with the curvature. Parameters that are eliminated
-// are not damped: where none does, JᵀJ alone is the model.
+// The least damping, by factors of 4, that makes a minimum of the model with the curvature. Parameters that
+// are eliminated are not damped: where none does, JᵀJ alone is the model.
 void damp_negative_curvature(Loop& loop) {
   constexpr double kMost = 1e8;
   System& system = *loop.system;
@@ -64,13 +65,14 @@ void damp_singular_matrix(Loop& loop) {
   else if (apart) loop.ending.stalled = true;
 }
 
-// The damped step promises less than the cost can show, the undamped one more: x lies in a narrow valley, and more damping
-// will not help. Once at a point, and no more after three times in vain.
+// The damped step promises less than the cost can show, the undamped one more: x lies in a narrow valley, and
+// more damping will not help. Once at a point, and no more after three times in vain.
 bool worth_less_damping(const Loop& loop) {
   const Damping& damping = loop.damping;
   const double gain = loop.point.first.decrement * loop.point.first.decrement;
-  return !loop.low() && loop.step.factored && !damping.reached_along_valley && damping.vain_reaches < 3 && !undamped(loop) &&
-         first_order_known(loop) && loop.step.predicted < 4 * loop.noise() && gain > 32 * loop.noise();
+  return !loop.low() && loop.step.factored && !damping.reached_along_valley && damping.vain_reaches < 3 &&
+         !undamped(loop) && first_order_known(loop) && loop.step.predicted < 4 * loop.noise() &&
+         gain > 32 * loop.noise();
 }
 
 void reach_along_valley(Loop& loop) {
@@ -80,7 +82,8 @@ void reach_along_valley(Loop& loop) {
     loop.system->solve(loop.lambda(), loop.step);
     trust.reach(loop.step.scaled_norm);
   }
-  while (loop.step.factored && loop.lambda() > 2 * TrustRegion::kMin && loop.step.predicted < 4 * loop.noise()) {
+  while (loop.step.factored && loop.lambda() > 2 * TrustRegion::kMin &&
+         loop.step.predicted < 4 * loop.noise()) {
     trust.restore(loop.lambda() / 4);
     loop.system->solve(loop.lambda(), loop.step);
   }
@@ -91,11 +94,13 @@ double expected_bend(const Loop& loop) {
   return damping.bent_length > 0 ? damping.bend * loop.step.scaled_norm / damping.bent_length : kNaN;
 }
 
-// Geodesic acceleration (options.hpp). Where derivatives cost far more than residuals it pays wherever steps bend.
+// Geodesic acceleration (options.hpp). Where derivatives cost far more than residuals it pays wherever steps
+// bend.
 bool worth_accelerating(const Loop& loop) {
   const System& system = *loop.system;
   const Geodesic wish = loop.options->geodesic;
-  const bool possible = loop.step.factored && !undamped(loop) && !loop.damping.trust.by_radius() && !system.curvature_in_use();
+  const bool possible =
+      loop.step.factored && !undamped(loop) && !loop.damping.trust.by_radius() && !system.curvature_in_use();
   if (!possible) return false;
   if (system.derivatives_apart()) {
     if (wish != Geodesic::automatic) return wish == Geodesic::always;
@@ -104,7 +109,8 @@ bool worth_accelerating(const Loop& loop) {
   }
   const bool hard = wish == Geodesic::automatic && loop.log.next - loop.log.first >= kHardFit;
   // It needs rows in f64. Below f64 that only pays where the Gram product dominates a pass.
-  const bool affordable = !loop.low() || (gradients_are_cheap(loop) && system.at().plan.gram >= Gram::f32_wide);
+  const bool affordable =
+      !loop.low() || (gradients_are_cheap(loop) && system.at().plan.gram >= Gram::f32_wide);
   return (loop.geodesic || hard) && affordable;
 }
 
@@ -115,8 +121,8 @@ void accelerate(Loop& loop) {
   loop.damping.bent_length = loop.step.scaled_norm;
 }
 
-// Whether a pass that asks for the cost alone, before the one with the Gram matrix, has paid so far. That pass costs no more
-// than a gradient; where parameters are few that is too much for it to pay.
+// Whether a pass that asks for the cost alone, before the one with the Gram matrix, has paid so far. That
+// pass costs no more than a gradient; where parameters are few that is too much for it to pay.
 bool worth_asking_cost_first(const Loop& loop) {
   const Digits& digits = loop.digits;
   if (loop.system->derivatives_apart()) return true;
@@ -145,18 +151,22 @@ bool judge_costs(Loop& loop, double before, double after, double noise) {
   trial.decrease = before - after;
   trial.gain = trial.decrease / loop.step.predicted;
   trial.judgement = rules::judge(before, after, least, noise);
-  if (trial.judgement == Judgement::reject && falls_from_reference(loop, after, noise)) trial.judgement = Judgement::accept;
+  if (trial.judgement == Judgement::reject && falls_from_reference(loop, after, noise))
+    trial.judgement = Judgement::accept;
   return trial.judgement != Judgement::undecided;
 }
 
-// Near the optimum cost differences drown in rounding while the gradient still speaks: accept iff it falls in the metric of H.
+// Near the optimum cost differences drown in rounding while the gradient still speaks: accept iff it falls in
+// the metric of H.
 void judge_by_gradient(Loop& loop) {
   System& system = *loop.system;
   Trial& trial = loop.trial;
   if (!system.trial_known()) system.linearize_trial(trial.x, loop.digits.plan);
-  // Longer than x and than the residuals, for a decrease that f64 does not see: such a direction is not determined either.
+  // Longer than x and than the residuals, for a decrease that f64 does not see: such a direction is not
+  // determined either.
   const bool far = loop.step.scaled_norm > std::max(loop.scaled_size(), std::sqrt(2 * loop.cost()));
-  const bool falls = !far && system.trial().finite && system.trial_gradient_falls(loop.step, undamped(loop) ? 0 : loop.lambda(), 0);
+  const bool falls = !far && system.trial().finite &&
+                     system.trial_gradient_falls(loop.step, undamped(loop) ? 0 : loop.lambda(), 0);
   trial.judgement = falls ? Judgement::accept : Judgement::reject;
   trial.gain = falls ? 1 : kNaN;
   if (!falls && loop.step.scaled_norm == 0) loop.ending.stalled = true;
@@ -204,8 +214,9 @@ void reject(Loop& loop, bool was_undamped) {
   // Before the damping is raised for it, once, the scheduler may lay the failure on the Gram matrix.
   constexpr int kPatience = 2;  // where no sample tells what its rounding does to steps
   const HealthReport& health = loop.health;
-  const bool suspect = health.contraction_known ? health.contraction > loop.policy.thresholds.rejected_contraction
-                                                : digits.rejected_in_a_row >= kPatience;
+  const bool suspect = health.contraction_known
+                           ? health.contraction > loop.policy.thresholds.rejected_contraction
+                           : digits.rejected_in_a_row >= kPatience;
   if (loop.low_gram() && !digits.gram_rejected && suspect) {
     digits.gram_rejected = true;
     return;
@@ -222,7 +233,8 @@ void lower_damping(Loop& loop) {
   if (!loop.system->derivatives_apart()) return trust.accepted(gain, loop.step.scaled_norm);
   // A rejection costs no derivatives: of a step that kept most of its promise damping is at least halved.
   trust.accepted(gain > 0.5 ? std::max(gain, 0.9) : gain, loop.step.scaled_norm);
-  if (!trust.by_radius() && rules::model_was_exact(bend, gain)) trust.restore(std::max(TrustRegion::kMin, 0.1 * trust.lambda()));
+  if (!trust.by_radius() && rules::model_was_exact(bend, gain))
+    trust.restore(std::max(TrustRegion::kMin, 0.1 * trust.lambda()));
 }
 
 void accept(Loop& loop, bool was_undamped) {
@@ -277,7 +289,8 @@ void judge(Loop& loop) {
   Trial& trial = loop.trial;
   system.drop_trial();
   trial.gain = kNaN;
-  const bool nowhere = undamped(loop) && rules::leads_nowhere(loop.step.scaled_norm, loop.scaled_size(), loop.cost());
+  const bool nowhere =
+      undamped(loop) && rules::leads_nowhere(loop.step.scaled_norm, loop.scaled_size(), loop.cost());
   if (trial.x == loop.point.x || !loop.step.factored || nowhere) {
     trial.judgement = Judgement::reject;
     loop.ending.stalled = loop.ending.stalled || trial.x == loop.point.x;
@@ -307,16 +320,19 @@ void accept_or_reject(Loop& loop) {
     return trial.judgement == Judgement::invalid ? StepOutcome::invalid : StepOutcome::rejected;
   };
   if (loop.observer) {
-    met = loop.observer->test_step(loop.point.x, trial.x, loop.cost(), trial.cost, trial.gain, outcome(), loop.step, loop.log.accepted);
+    met = loop.observer->test_step(loop.point.x, trial.x, loop.cost(), trial.cost, trial.gain, outcome(),
+                                   loop.step, loop.log.accepted);
   }
   // Derivatives may be missing where residuals are finite: no place to go on from.
   if (trial.judgement == Judgement::accept && !system.trial_known()) {
     if (!system.linearize_trial(trial.x, loop.digits.plan).finite) trial.judgement = Judgement::invalid;
   }
   const bool accepted = trial.judgement == Judgement::accept;
-  record(loop, outcome(), Event::none, system.curvature_in_use() ? "with the curvature of the residuals" : "");
+  record(loop, outcome(), Event::none,
+         system.curvature_in_use() ? "with the curvature of the residuals" : "");
   if (loop.damping.last_accepted) ++(accepted ? loop.digits.first_accepted : loop.digits.first_rejected);
-  const TriedStep tried{loop.point.x, trial.x, trial.decrease, trial.cost, accepted, loop.step.factored, loop.log.accepted};
+  const TriedStep tried{loop.point.x,       trial.x,          trial.decrease, trial.cost, accepted,
+                        loop.step.factored, loop.log.accepted};
   if (system.learn(tried)) loop.point.prepared = false;
   if (accepted) accept(loop, was_undamped);
   else reject(loop, was_undamped);

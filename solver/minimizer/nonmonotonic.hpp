@@ -1,6 +1,6 @@
-// Steps that may raise the cost for a while: a step is judged against the highest of the last few points, too, and what the
-// models have promised since (P. L. Toint, Math. Program. 77, 1997; A. R. Conn, N. I. M. Gould, P. L. Toint, Trust-Region
-// Methods, 2000, section 10.1).
+// Steps that may raise the cost for a while: a step is judged against the highest of the last few points,
+// too, and what the models have promised since (P. L. Toint, Math. Program. 77, 1997; A. R. Conn, N. I. M.
+// Gould, P. L. Toint, Trust-Region Methods, 2000, section 10.1).
 #pragma once
 
 #include <algorithm>

@@ -49,7 +49,8 @@ void ResidualCurvature::learn(const Linearization& from, const Linearization& to
 
 bool ResidualCurvature::choose(const Linearization& at, std::span<const double> d, double decrease) {
   constexpr double kNearer = 1.5;  // NL2SOL's
-  // Trials in a row. Where residuals vanish at the minimum a step or two may speak for S, and it slows down the others.
+  // Trials in a row. Where residuals vanish at the minimum a step or two may speak for S, and it slows down
+  // the others.
   constexpr int kToUse = 3, kToLeave = 2;
   if (S_.empty()) return false;
   const double without = -dot(at.gradient, d) - 0.5 * form(at.normal, d), with = without - 0.5 * form(S_, d);

@@ -1,9 +1,9 @@
 // How bold a step may be: who judges one tells what happened.
 //
-// By damping, with Nielsen's rule (Damping parameter in Marquardt's method, IMM-REP-1999-05): λ falls smoothly with the gain
-// ratio, and grows faster with every rejection in a row. Or by a radius, for dogleg steps, of which λ is what keeps a
-// singular matrix from failing: halved and trebled as Powell's method has it (Nocedal, Wright, Numerical Optimization, 2006,
-// algorithm 4.1).
+// By damping, with Nielsen's rule (Damping parameter in Marquardt's method, IMM-REP-1999-05): λ falls
+// smoothly with the gain ratio, and grows faster with every rejection in a row. Or by a radius, for dogleg
+// steps, of which λ is what keeps a singular matrix from failing: halved and trebled as Powell's method has
+// it (Nocedal, Wright, Numerical Optimization, 2006, algorithm 4.1).
 #pragma once
 
 #include <algorithm>

@@ -12,12 +12,13 @@ namespace {
 // sin² of the angle between a column and the span of others below which it counts as one of them.
 constexpr double kDependent = 1e-10, kDependentInF32 = 1e-6;
 
-// Worth it: some column of A lies within 8° of the span of Φ at the first point, sin² <= 0.02. There the best values of the
-// linear parameters move with the others, and steps that damp them follow a curved valley. Where A is nearly orthogonal to Φ
-// (the centre of a peak, beside its height) there is nothing to gain, and the cost of the others alone has more minima that
-// attract: a peak that is far off shrinks to a single row. Counted work beside that of the whole problem, as a geometric
-// mean: 0.65 on NIST's 50 runs, 0.66 on 300 around them, 0.74 on 589 drawn problems, of which 553 end in the lower minimum,
-// 534 by the whole problem, 533 with all projected (tests/accuracy/test_variable_projection.cpp --no-skip).
+// Worth it: some column of A lies within 8° of the span of Φ at the first point, sin² <= 0.02. There the best
+// values of the linear parameters move with the others, and steps that damp them follow a curved valley.
+// Where A is nearly orthogonal to Φ (the centre of a peak, beside its height) there is nothing to gain, and
+// the cost of the others alone has more minima that attract: a peak that is far off shrinks to a single row.
+// Counted work beside that of the whole problem, as a geometric mean: 0.65 on NIST's 50 runs, 0.66 on 300
+// around them, 0.74 on 589 drawn problems, of which 553 end in the lower minimum, 534 by the whole problem,
+// 533 with all projected (tests/accuracy/test_variable_projection.cpp --no-skip).
 constexpr double kNear = 0.02;
 
 }  // namespace
@@ -43,22 +44,24 @@ void Projection::see_again() {
 }
 
 // out = L⁻¹Φᵀa/‖a‖ by the first `count` rows of L, a the column; sin² of the angle between a and those φ.
-double Projection::project(const Linearization& at, std::size_t column, std::size_t count, double* out) const {
+double Projection::project(const Linearization& at, std::size_t column, std::size_t count,
+                           double* out) const {
   const double squares = at.normal(column, column);
   if (!(squares > 0)) return 0;
   const double inverse = 1 / std::sqrt(squares);
   double inside = 0;
   for (std::size_t i = 0; i < count; ++i) {
     const double* row = &factor_[i * stride_];
-    const double cosine = at.normal(static_cast<std::size_t>(linear_[i]), column) * inverse_scale_[i] * inverse;
+    const double cosine =
+        at.normal(static_cast<std::size_t>(linear_[i]), column) * inverse_scale_[i] * inverse;
     out[i] = (cosine - dense::dot(row, out, i)) / row[i];
     inside += out[i] * out[i];
   }
   return 1 - inside;
 }
 
-// Cholesky of the scaled ΦᵀΦ. False: a column depends on those before it, or a J of 16 bits cannot tell. Such ones may be
-// dropped instead, where f64 knows them.
+// Cholesky of the scaled ΦᵀΦ. False: a column depends on those before it, or a J of 16 bits cannot tell. Such
+// ones may be dropped instead, where f64 knows them.
 bool Projection::factor(const Linearization& at, bool drop_dependent) {
   const Format jacobian = formats_of(at.plan).jacobian;
   if (info(jacobian).bytes == 2) return false;

@@ -73,10 +73,8 @@ FirstLook first_look(const Source& source) {
   for (std::size_t k = 0; k < strata; ++k) {
     const std::size_t row = strata == n ? k : pick_row(k, strata, n);
     if (!usable(source.x, source.y, row)) continue;
-    if (in_domain(source.x[0][row], source.domain))
-      rows.push_back(row);
-    else
-      ++look.outside;
+    if (in_domain(source.x[0][row], source.domain)) rows.push_back(row);
+    else ++look.outside;
   }
   look.sample = gather(source, std::move(rows));
   return look;

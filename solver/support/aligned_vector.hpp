@@ -1,5 +1,5 @@
-// A vector whose numbers begin at a cache line. Kernels write to them a whole vector register at a time: where it
-// lies across two lines, each access is two.
+// A vector whose numbers begin at a cache line. Kernels write to them a whole vector register at a time:
+// where it lies across two lines, each access is two.
 #pragma once
 
 #include <cstddef>

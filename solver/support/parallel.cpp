@@ -60,11 +60,9 @@ int run_tasks(std::size_t count, const Parallelism& parallelism,
   };
   if (parallelism.executor) parallelism.executor(count, guarded);
 #if NLSQ_WITH_TBB
-  else
-    run_on_tbb(count, parallelism.threads, guarded);
+  else run_on_tbb(count, parallelism.threads, guarded);
 #else
-  else
-    run_sequentially(count, guarded);
+  else run_sequentially(count, guarded);
 #endif
   const std::size_t ran = done;
   for (const TaskRecord& record : records) {

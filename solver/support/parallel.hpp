@@ -9,9 +9,9 @@
 
 namespace nlsq::inline v0 {
 
-// Runs task(0) ... task(count - 1), each once, in any order, and returns when all are done: how many threads took
-// part. Of tasks that throw, the lowest-numbered one's exception is rethrown, after all others have ended. Throws
-// ValidationError where the user's executor did not run each task once.
+// Runs task(0) ... task(count - 1), each once, in any order, and returns when all are done: how many threads
+// took part. Of tasks that throw, the lowest-numbered one's exception is rethrown, after all others have
+// ended. Throws ValidationError where the user's executor did not run each task once.
 int run_tasks(std::size_t count, const Parallelism& parallelism,
               const std::function<void(std::size_t)>& task);
 

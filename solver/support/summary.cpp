@@ -42,7 +42,8 @@ const char* name(StepOutcome outcome) noexcept {
 }
 
 bool is_success(Verdict verdict) noexcept {
-  return verdict == Verdict::converged || verdict == Verdict::noise_floor || verdict == Verdict::rank_deficient;
+  return verdict == Verdict::converged || verdict == Verdict::noise_floor ||
+         verdict == Verdict::rank_deficient;
 }
 
 namespace {
@@ -63,41 +64,57 @@ std::string precision_path(const Summary& s) {
 }
 
 // What the kernels themselves counted.
-std::string rows_counted(const KernelCounters& k) { return fmt::format("f64 {}, f32 {}", k.rows_f64, k.rows_f32); }
+std::string rows_counted(const KernelCounters& k) {
+  return fmt::format("f64 {}, f32 {}", k.rows_f64, k.rows_f32);
+}
 std::string flops_counted(const KernelCounters& k) {
-  return fmt::format("f64 {}, f32 in f64 {}, f32 {}, bf16 {}, f16 {}; QR {}", k.gram_flops_f64, k.gram_flops_f32_wide,
-                     k.gram_flops_f32, k.gram_flops_bf16, k.gram_flops_f16, k.qr_flops_f64);
+  return fmt::format("f64 {}, f32 in f64 {}, f32 {}, bf16 {}, f16 {}; QR {}", k.gram_flops_f64,
+                     k.gram_flops_f32_wide, k.gram_flops_f32, k.gram_flops_bf16, k.gram_flops_f16,
+                     k.qr_flops_f64);
 }
 
 }  // namespace
 
 std::string Summary::brief_report() const {
-  return fmt::format("{}: cost {:.9g} → {:.9g}, {} steps accepted, {} rejected; {}{}{}, {} ({})", name(verdict),
-                     initial_cost, final_cost, accepted, rejected, precision_path(*this),
-                     certificate.passed ? ", certified" : "",
-                     std::isnan(certificate.condition) ? "" : fmt::format(", κ={:.1e}", certificate.condition), evaluator, kernel);
+  return fmt::format(
+      "{}: cost {:.9g} → {:.9g}, {} steps accepted, {} rejected; {}{}{}, {} ({})", name(verdict),
+      initial_cost, final_cost, accepted, rejected, precision_path(*this),
+      certificate.passed ? ", certified" : "",
+      std::isnan(certificate.condition) ? "" : fmt::format(", κ={:.1e}", certificate.condition), evaluator,
+      kernel);
 }
 
 std::string Summary::full_report() const {
   const KernelCounters& k = precision.counters;
   std::string out = brief_report() + "\n" + message + "\n";
-  out += fmt::format("  gradient (cosine)     {:.3e}  (rounding bound {:.3e})\n", certificate.gradient_norm, certificate.gradient_bound);
-  out += fmt::format("  distance to optimum   {}\n", std::isfinite(certificate.decrement_sigma)
-                                                         ? fmt::format("{:.3e} standard errors", certificate.decrement_sigma)
-                                                         : "unknown: nothing scatters");
+  out += fmt::format("  gradient (cosine)     {:.3e}  (rounding bound {:.3e})\n", certificate.gradient_norm,
+                     certificate.gradient_bound);
+  out += fmt::format("  distance to optimum   {}\n",
+                     std::isfinite(certificate.decrement_sigma)
+                         ? fmt::format("{:.3e} standard errors", certificate.decrement_sigma)
+                         : "unknown: nothing scatters");
   out += fmt::format("  undamped f64 step     {:.3e} relative\n", certificate.step);
-  if (!eliminated.empty()) out += fmt::format("  eliminated            {} linear parameter{}\n", eliminated.size(), eliminated.size() == 1 ? "" : "s");
+  if (!eliminated.empty())
+    out += fmt::format("  eliminated            {} linear parameter{}\n", eliminated.size(),
+                       eliminated.size() == 1 ? "" : "s");
   if (certificate.last_step > 0) {
-    out += fmt::format("  last step             {:.3e} relative, from the last pass over all rows; what it leaves is bounded above\n",
-                       certificate.last_step);
+    out += fmt::format(
+        "  last step             {:.3e} relative, from the last pass over all rows; what it leaves is "
+        "bounded above\n",
+        certificate.last_step);
   }
-  out += fmt::format("  condition, rank       {:.3e}, {}{}\n", certificate.condition, certificate.rank, certificate.qr ? " (by QR)" : "");
-  if (!step_solver.empty()) out += fmt::format("  steps solved by       {}{}\n", step_solver, linear_iterations > 0 ? fmt::format(", {} iterations", linear_iterations) : "");
-  out += fmt::format("  callable re-checked   {} rows, largest difference {:.1e}\n", certificate.rechecked_rows, certificate.recheck_discrepancy);
+  out += fmt::format("  condition, rank       {:.3e}, {}{}\n", certificate.condition, certificate.rank,
+                     certificate.qr ? " (by QR)" : "");
+  if (!step_solver.empty())
+    out += fmt::format("  steps solved by       {}{}\n", step_solver,
+                       linear_iterations > 0 ? fmt::format(", {} iterations", linear_iterations) : "");
+  out += fmt::format("  callable re-checked   {} rows, largest difference {:.1e}\n",
+                     certificate.rechecked_rows, certificate.recheck_discrepancy);
   out += fmt::format("  rows evaluated        {}\n", rows_counted(k));
   out += fmt::format("  Gram flops            {}\n", flops_counted(k));
   for (const ComponentSummary& c : precision.components) {
-    out += fmt::format("  component {}: {} rows, evaluated {}; Gram flops {}\n", c.name, c.rows, rows_counted(c.counters), flops_counted(c.counters));
+    out += fmt::format("  component {}: {} rows, evaluated {}; Gram flops {}\n", c.name, c.rows,
+                       rows_counted(c.counters), flops_counted(c.counters));
   }
   out += fmt::format("  seconds               {:.3g} in all, {:.3g} in passes\n", time.total, time.evaluate);
   if (!evaluator_note.empty()) out += "  " + evaluator_note + "\n";
@@ -105,22 +122,28 @@ std::string Summary::full_report() const {
 }
 
 std::string Summary::trace_report() const {
-  std::string out = fmt::format("{:>4} {:>9} {:>15} {:>9} {:>9} {:>8} {:>7} {:>4} {:>7} {:>8} {:>9} {:>9}  {}\n", "iter", "rows", "cost", "gradient",
-                                "nu/sigma", "lambda", "rho", "in", "gram", "kappa", "f32 rows", "f64 rows", "outcome");
+  std::string out =
+      fmt::format("{:>4} {:>9} {:>15} {:>9} {:>9} {:>8} {:>7} {:>4} {:>7} {:>8} {:>9} {:>9}  {}\n", "iter",
+                  "rows", "cost", "gradient", "nu/sigma", "lambda", "rho", "in", "gram", "kappa", "f32 rows",
+                  "f64 rows", "outcome");
   for (const IterationSummary& it : iterations) {
-    out += fmt::format("{:>4} {:>9} {:>15.9g} {:>9.2e} {:>9.2e} {:>8.1e} {:>7} {:>4} {:>7} {:>8.1e} {:>9} {:>9}  {}", it.iteration, it.rows, it.cost,
-                       it.gradient_norm, it.decrement_sigma, it.lambda, std::isfinite(it.rho) ? fmt::format("{:.3g}", it.rho) : "-",
-                       name(it.plan.residual), name(it.plan.gram), it.condition, it.counters.rows_f32, it.counters.rows_f64, name(it.outcome));
+    out += fmt::format(
+        "{:>4} {:>9} {:>15.9g} {:>9.2e} {:>9.2e} {:>8.1e} {:>7} {:>4} {:>7} {:>8.1e} {:>9} {:>9}  {}",
+        it.iteration, it.rows, it.cost, it.gradient_norm, it.decrement_sigma, it.lambda,
+        std::isfinite(it.rho) ? fmt::format("{:.3g}", it.rho) : "-", name(it.plan.residual),
+        name(it.plan.gram), it.condition, it.counters.rows_f32, it.counters.rows_f64, name(it.outcome));
     if (it.linear_iterations > 0) out += fmt::format(", {} conjugate gradients", it.linear_iterations);
     if (it.event != Event::none) out += fmt::format(": {} ({})", name(it.event), it.reason);
     else if (!it.reason.empty()) out += fmt::format(" ({})", it.reason);
     out += '\n';
   }
-  out += fmt::format("kernels counted: rows {}; Gram flops {}\n", rows_counted(precision.counters), flops_counted(precision.counters));
+  out += fmt::format("kernels counted: rows {}; Gram flops {}\n", rows_counted(precision.counters),
+                     flops_counted(precision.counters));
   for (const PrecisionIssue& issue : precision.issues) {
-    out += fmt::format("issue: iteration {}, {}{} in {}: {} NaN, {} infinite, {} near the limit, in {} rows\n", issue.iteration,
-                       issue.component.empty() ? "" : issue.component + ", ", name(issue.operation), name(issue.format), issue.nan, issue.inf,
-                       issue.near_limit, issue.rows);
+    out += fmt::format(
+        "issue: iteration {}, {}{} in {}: {} NaN, {} infinite, {} near the limit, in {} rows\n",
+        issue.iteration, issue.component.empty() ? "" : issue.component + ", ", name(issue.operation),
+        name(issue.format), issue.nan, issue.inf, issue.near_limit, issue.rows);
   }
   return out;
 }

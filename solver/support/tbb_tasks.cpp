@@ -1,7 +1,8 @@
 // Tasks on oneTBB's threads. Apart from parallel.cpp for the thread sanitizer: it does not see into oneTBB's
 // library, where the handing over of tasks is synchronised, and would take every task for a race with its
-// creator. So this file is compiled without it (CMakeLists.txt), and tells it what oneTBB guarantees: what comes
-// before parallel_for is seen by every task, and what tasks do is seen after it. Races between tasks still show.
+// creator. So this file is compiled without it (CMakeLists.txt), and tells it what oneTBB guarantees: what
+// comes before parallel_for is seen by every task, and what tasks do is seen after it. Races between tasks
+// still show.
 #include "support/parallel.hpp"
 
 #if NLSQ_WITH_TBB

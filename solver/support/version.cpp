@@ -1,7 +1,7 @@
 #include "dense/dense_algebra.hpp"
 
-#include "kernels/kernel_table.hpp"
 #include <nlsq/version.hpp>
+#include "kernels/kernel_table.hpp"
 
 #include <fmt/format.h>
 
@@ -12,10 +12,12 @@ const char* version() noexcept { return NLSQ_VERSION; }
 std::string build_information() {
   std::string sets;
   for (const KernelTable* table : available_kernels()) {
-    sets += fmt::format("{}{} ({} f64, {} f32 lanes)", sets.empty() ? "" : ", ", table->name, table->lanes_f64, table->lanes_f32);
+    sets += fmt::format("{}{} ({} f64, {} f32 lanes)", sets.empty() ? "" : ", ", table->name,
+                        table->lanes_f64, table->lanes_f32);
   }
-  return fmt::format("nlsq {}\nkernels: {}; in use: {}\nlibraries: Eigen {}, fmt {}.{}.{}\n", version(), sets, kernels().name,
-                     dense::eigen_version(), FMT_VERSION / 10000, FMT_VERSION / 100 % 100, FMT_VERSION % 100);
+  return fmt::format("nlsq {}\nkernels: {}; in use: {}\nlibraries: Eigen {}, fmt {}.{}.{}\n", version(), sets,
+                     kernels().name, dense::eigen_version(), FMT_VERSION / 10000, FMT_VERSION / 100 % 100,
+                     FMT_VERSION % 100);
 }
 
 }  // namespace nlsq::inline v0

@@ -1,5 +1,5 @@
-// What each rule of the scheduler is worth. The corpora are run once with all rules and once without each, and what that
-// changes is one row of a table.
+// What each rule of the scheduler is worth. The corpora are run once with all rules and once without each,
+// and what that changes is one row of a table.
 #include "adversarial.hpp"
 #include "benign.hpp"
 #include "census.hpp"
@@ -22,7 +22,8 @@ namespace {
 using problems::Outcome, problems::Problem;
 
 constexpr std::size_t kOracleRows = 3000;
-constexpr double kMostWork = 4e8;  // counted, of the all-f64 run: fits that take more are left out, but for samples
+constexpr double kMostWork =
+    4e8;  // counted, of the all-f64 run: fits that take more are left out, but for samples
 
 struct Run {
   std::string verdict, outcome, digest;  // digest: of parameters and cost, all bits
@@ -48,9 +49,10 @@ class Recorder {
  public:
   explicit Recorder(const Runs* known) : known_(known) {}
 
-  void add(const std::string& corpus, const Problem& problem, const Problem& once, const std::vector<const char*>& policies,
-           const nlsq::FitOptions& options = {}) {
-    if (known_ != nullptr && !known_->contains(fmt::format("{}|{}|{}", corpus, policies[0], once.name))) return;
+  void add(const std::string& corpus, const Problem& problem, const Problem& once,
+           const std::vector<const char*>& policies, const nlsq::FitOptions& options = {}) {
+    if (known_ != nullptr && !known_->contains(fmt::format("{}|{}|{}", corpus, policies[0], once.name)))
+      return;
     const nlsq::FitResult f64 = problems::fit(problem, "f64", options);
     if (known_ == nullptr && corpus != "sampled" && f64.summary.counted_work > kMostWork) return;
     const double copies = static_cast<double>(problem.rows()) / static_cast<double>(once.rows());
@@ -63,7 +65,9 @@ class Recorder {
       run.work = fit.summary.counted_work;
       std::string key = fmt::format("{}|{}|{}", corpus, policy, once.name);
       const Run* before = known_ == nullptr || !known_->contains(key) ? nullptr : &known_->at(key);
-      run.wrong = before != nullptr && before->digest == run.digest && before->verdict == run.verdict ? before->wrong : is_wrong(once, fit, copies);
+      run.wrong = before != nullptr && before->digest == run.digest && before->verdict == run.verdict
+                      ? before->wrong
+                      : is_wrong(once, fit, copies);
       runs.emplace(std::move(key), std::move(run));
     }
   }
@@ -74,7 +78,8 @@ class Recorder {
   static bool is_wrong(const Problem& once, const nlsq::FitResult& fit, double copies) {
     if (!problems::unsound_report(fit).empty()) return true;
     const problems::Reference reference(once);
-    return reference.available() && once.rows() <= kOracleRows && !problems::false_certificate(reference, fit, copies).empty();
+    return reference.available() && once.rows() <= kOracleRows &&
+           !problems::false_certificate(reference, fit, copies).empty();
   }
 
   const Runs* known_;
@@ -84,7 +89,8 @@ class Recorder {
 void run_stopped(Recorder& to, Problem problem, const std::vector<const char*>& policies) {
   const nlsq::FitResult end = problems::fit(problem, "f64");
   problem.p0.clear();
-  for (std::size_t j = 0; j < end.parameters.size(); ++j) problem.p0.emplace_back(end.parameter_names[j], end.parameters[j]);
+  for (std::size_t j = 0; j < end.parameters.size(); ++j)
+    problem.p0.emplace_back(end.parameter_names[j], end.parameters[j]);
   const std::string name = problem.name;
   for (const int most : {1, 3}) {
     nlsq::FitOptions options;
@@ -108,13 +114,21 @@ void run_close(Recorder& to, Problem problem) {
 }
 
 void run_corpora(Recorder& to) {
-  const std::vector<const char*> low{"auto", "f32", "residual=f32,gram=f32,gate=off", "bf16", "always_f32", "always_f16", "conservative,gate=off", "aggressive,gate=off",
+  const std::vector<const char*> low{"auto",
+                                     "f32",
+                                     "residual=f32,gram=f32,gate=off",
+                                     "bf16",
+                                     "always_f32",
+                                     "always_f16",
+                                     "conservative,gate=off",
+                                     "aggressive,gate=off",
                                      "residual=f64,jacobian=bf16,gate=off"};
   const std::vector<const char*> gated{"auto", "aggressive"};
   for (const Problem& p : problems::adversarial()) {
     to.add("adversarial", p, p, p.rows() < 100000 ? low : gated);
     // Beyond the gate, where sampling begins: those with something to find in them.
-    if (p.repeatable && p.generator != 16 && !p.events.empty()) to.add("repeated", problems::repeated(p, std::size_t{1} << 17), p, gated);
+    if (p.repeatable && p.generator != 16 && !p.events.empty())
+      to.add("repeated", problems::repeated(p, std::size_t{1} << 17), p, gated);
   }
   for (std::uint64_t i = 0; i < 100; ++i) {
     const Problem p = problems::random_problem(1, i);
@@ -132,21 +146,23 @@ void run_corpora(Recorder& to) {
     if (p.predictors.size() == 2) run_close(to, p);
   }
   for (const int generator : {4, 11}) {  // rules of a user's, that know no better
-    for (const Problem& p : problems::adversarial(generator)) to.add("rules", p, p, {"f32; condition < 1e12 -> jacobian=bf16"});
+    for (const Problem& p : problems::adversarial(generator))
+      to.add("rules", p, p, {"f32; condition < 1e12 -> jacobian=bf16"});
   }
   for (const int generator : {1, 4}) {
     for (const Problem& p : problems::adversarial(generator)) run_stopped(to, p, low);
   }
   for (const int peaks : {6, 9, 18}) {
     const Problem p = problems::gaussian_peaks(peaks, 3000, static_cast<std::uint64_t>(peaks) + 40);
-    to.add("peaks", p, p, {"f32", "bf16", "always_f16", "aggressive,gate=off", "residual=f64,jacobian=bf16,gate=off"});
+    to.add("peaks", p, p,
+           {"f32", "bf16", "always_f16", "aggressive,gate=off", "residual=f64,jacobian=bf16,gate=off"});
   }
   const Problem offset = problems::gaussian_peaks(32, 10000, 1, 1e5);
   to.add("peaks", offset, offset, {"auto", "f32", "bf16", "aggressive"});
 }
 
-// | rule | runs changed | certificates lost or minima worse | silent wrong answers | counted work of those changed, in
-// sum | geometric mean | most |
+// | rule | runs changed | certificates lost or minima worse | silent wrong answers | counted work of those
+// changed, in sum | geometric mean | most |
 void print_row(const std::string& rule, const Runs& before, const Runs& after) {
   int changed = 0, worse = 0, mended = 0, wrong = 0;
   double work = 0, work_before = 0, logarithms = 0, dearest = 1;
@@ -165,7 +181,9 @@ void print_row(const std::string& rule, const Runs& before, const Runs& after) {
     if (example.empty() && ((a.worse() && !b.worse()) || (a.wrong && !b.wrong))) example = key;
   }
   fmt::print("| {} | {} of {} | +{} −{} | +{} | {} |{}\n", rule, changed, before.size(), worse, mended, wrong,
-             changed > 0 ? fmt::format("{:.2f} | {:.2f} | {:.1f}", work / work_before, std::exp(logarithms / changed), dearest) : "– | – | –",
+             changed > 0 ? fmt::format("{:.2f} | {:.2f} | {:.1f}", work / work_before,
+                                       std::exp(logarithms / changed), dearest)
+                         : "– | – | –",
              example.empty() ? "" : " <!-- " + example + " -->");
   std::fflush(stdout);
 }
@@ -176,9 +194,11 @@ void print_row(const std::string& rule, const Runs& before, const Runs& after) {
 int main(int argc, char** argv) {
   try {
     const auto asked_for = [&](const std::string& name) {
-      return argc < 2 || std::any_of(argv + 1, argv + argc, [&](const char* text) { return name.find(text) != std::string::npos; });
+      return argc < 2 || std::any_of(argv + 1, argv + argc,
+                                     [&](const char* text) { return name.find(text) != std::string::npos; });
     };
-    if (std::none_of(kNamedRules.begin(), kNamedRules.end(), [&](const NamedRule& r) { return asked_for(r.name); })) {
+    if (std::none_of(kNamedRules.begin(), kNamedRules.end(),
+                     [&](const NamedRule& r) { return asked_for(r.name); })) {
       throw std::runtime_error("no rule has such a name");
     }
     Recorder all_rules(nullptr);

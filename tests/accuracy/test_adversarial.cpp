@@ -21,7 +21,9 @@ using problems::Outcome;
 using problems::Problem;
 
 // Every starting format; all but `auto` without the entry gate, so that small cases cannot hide in f64.
-constexpr const char* kPolicies[] = {"auto", "f32", "residual=f32,gram=f32,gate=off", "bf16", "aggressive,gate=off", "always_f16", "always_f32"};
+constexpr const char* kPolicies[] = {
+    "auto",       "f32",       "residual=f32,gram=f32,gate=off", "bf16", "aggressive,gate=off",
+    "always_f16", "always_f32"};
 constexpr std::size_t kOracleRows = 100000;  // more are left to the comparison with f64
 
 struct Tally {
@@ -38,17 +40,19 @@ struct Tally {
 };
 
 void print(const std::map<int, Tally>& tallies) {
-  fmt::print("\n{:>2} {:<18} {:>5} {:>5} {:>5} {:>6} {:>11} {:>5} {:>5} {:>17}\n", "", "attack", "cases", "runs", "same", "better",
-             "both failed", "worse", "lost", "false certificates");
+  fmt::print("\n{:>2} {:<18} {:>5} {:>5} {:>5} {:>6} {:>11} {:>5} {:>5} {:>17}\n", "", "attack", "cases",
+             "runs", "same", "better", "both failed", "worse", "lost", "false certificates");
   Tally all;
   for (const auto& [generator, t] : tallies) {
-    fmt::print("{:>2} {:<18} {:>5} {:>5} {:>5} {:>6} {:>11} {:>5} {:>5} {:>17}\n", generator, problems::attack(generator), t.cases,
-               t.runs, t.same, t.better, t.both_failed, t.worse, t.lost, t.false_certificates);
-    all.cases += t.cases, all.runs += t.runs, all.same += t.same, all.better += t.better, all.both_failed += t.both_failed;
+    fmt::print("{:>2} {:<18} {:>5} {:>5} {:>5} {:>6} {:>11} {:>5} {:>5} {:>17}\n", generator,
+               problems::attack(generator), t.cases, t.runs, t.same, t.better, t.both_failed, t.worse, t.lost,
+               t.false_certificates);
+    all.cases += t.cases, all.runs += t.runs, all.same += t.same, all.better += t.better,
+        all.both_failed += t.both_failed;
     all.worse += t.worse, all.lost += t.lost, all.false_certificates += t.false_certificates;
   }
-  fmt::print("   {:<18} {:>5} {:>5} {:>5} {:>6} {:>11} {:>5} {:>5} {:>17}\n", "all", all.cases, all.runs, all.same, all.better,
-             all.both_failed, all.worse, all.lost, all.false_certificates);
+  fmt::print("   {:<18} {:>5} {:>5} {:>5} {:>6} {:>11} {:>5} {:>5} {:>17}\n", "all", all.cases, all.runs,
+             all.same, all.better, all.both_failed, all.worse, all.lost, all.false_certificates);
 }
 
 std::string events_of(const nlsq::FitResult& fit) {
@@ -62,7 +66,8 @@ std::string events_of(const nlsq::FitResult& fit) {
 bool in_f32_first(const nlsq::FitResult& fit) { return fit.summary.precision.counters.rows_f32 > 0; }
 
 // What a run must be whatever it is compared with. `copies` as in false_certificate.
-void check_sound(const problems::Reference& reference, const nlsq::FitResult& fit, double copies, Tally& tally, bool by_oracle) {
+void check_sound(const problems::Reference& reference, const nlsq::FitResult& fit, double copies,
+                 Tally& tally, bool by_oracle) {
   CHECK(problems::unsound_report(fit) == "");
   if (!by_oracle) return;
   const std::string wrong = problems::false_certificate(reference, fit, copies);
@@ -73,7 +78,8 @@ void check_sound(const problems::Reference& reference, const nlsq::FitResult& fi
 void check_expected(const Problem& c, const nlsq::FitResult& f64) {
   using nlsq::Verdict;
   const Verdict verdict = f64.summary.verdict;
-  if (c.expect == Expect::certified) CHECK((verdict == Verdict::converged || verdict == Verdict::noise_floor));
+  if (c.expect == Expect::certified)
+    CHECK((verdict == Verdict::converged || verdict == Verdict::noise_floor));
   if (c.expect == Expect::rank_deficient) {
     CHECK(verdict == Verdict::rank_deficient);
     bool undetermined = false;
@@ -90,23 +96,24 @@ void check_events(const Problem& c, const nlsq::FitResult& fit) {
   const auto policy = nlsq::PrecisionPolicy::parse(fit.summary.precision.policy);
   const bool free = policy.ceiling == nlsq::PrecisionPolicy{}.ceiling && policy.jacobian >= nlsq::Format::f32;
   if (!c.events.empty() && free) {
-    CHECK(std::any_of(c.events.begin(), c.events.end(), [&](nlsq::Event e) { return problems::has_event(fit, e); }));
+    CHECK(std::any_of(c.events.begin(), c.events.end(),
+                      [&](nlsq::Event e) { return problems::has_event(fit, e); }));
   }
   // J of 16 bits may be given up all the same: what must stay are the rows.
   const std::string events = events_of(fit);
   if (c.must_stay_low) CHECK((events.ends_with("finishing") && events.find("noise") == std::string::npos));
 }
 
-void check_policy(const Problem& c, const problems::Reference& reference, const nlsq::FitResult& f64, const char* policy,
-                  double copies, Tally& tally) {
+void check_policy(const Problem& c, const problems::Reference& reference, const nlsq::FitResult& f64,
+                  const char* policy, double copies, Tally& tally) {
   CAPTURE(policy);
   const nlsq::FitResult fit = problems::fit(c, policy);
   const problems::Comparison compared = compare(c, fit, f64);
   tally.add(compared.outcome);
   const auto m = static_cast<double>(c.rows());
   const nlsq::KernelCounters& k = fit.summary.precision.counters;
-  fmt::print("{:>2} {:<50} {:<30} {:<14} {:<13} {:8.1e} {:8.1e} {:6.1f} {:6.1f}  {}\n", c.generator, c.name, policy,
-             name(fit.summary.verdict), name(compared.outcome), compared.in_errors, compared.relative,
+  fmt::print("{:>2} {:<50} {:<30} {:<14} {:<13} {:8.1e} {:8.1e} {:6.1f} {:6.1f}  {}\n", c.generator, c.name,
+             policy, name(fit.summary.verdict), name(compared.outcome), compared.in_errors, compared.relative,
              static_cast<double>(k.rows_f32) / m, static_cast<double>(k.rows_f64) / m, events_of(fit));
   check_sound(reference, fit, copies, tally, reference.available());
   CHECK(compared.outcome != Outcome::lost);
@@ -117,8 +124,8 @@ void check_policy(const Problem& c, const problems::Reference& reference, const 
 }
 
 void print_header() {
-  fmt::print("{:>2} {:<50} {:<30} {:<14} {:<13} {:>8} {:>8} {:>6} {:>6}  {}\n", "", "case", "policy", "verdict", "beside f64", "se",
-             "relative", "f32", "f64", "events");
+  fmt::print("{:>2} {:<50} {:<30} {:<14} {:<13} {:>8} {:>8} {:>6} {:>6}  {}\n", "", "case", "policy",
+             "verdict", "beside f64", "se", "relative", "f32", "f64", "events");
 }
 
 }  // namespace
@@ -137,7 +144,9 @@ TEST_CASE("every adversarial case ends as in f64, under every policy, and no cer
     check_sound(reference, f64, 1, tally, reference.available() && c.rows() <= kOracleRows);
     check_expected(c, f64);
     CHECK(!in_f32_first(f64));
-    if (!f64.success()) uncertified.push_back(fmt::format("{:<50} {:<8} {}", c.name, name(f64.summary.verdict), f64.summary.message));
+    if (!f64.success())
+      uncertified.push_back(
+          fmt::format("{:<50} {:<8} {}", c.name, name(f64.summary.verdict), f64.summary.message));
     for (const char* policy : kPolicies) check_policy(c, reference, f64, policy, 1, tally);
   }
   print(tallies);
@@ -162,8 +171,9 @@ TEST_CASE("f32 without a scheduler is silently wrong on many of them") {
     if (outcome == problems::NaiveOutcome::silent_wrong) fmt::print("naive f32 silently wrong: {}\n", c.name);
   }
   using problems::NaiveOutcome;
-  fmt::print("naive f32 on {} cases: {} right, {} silently wrong, {} not finite, {} gave up\n", compared, count[NaiveOutcome::right],
-             count[NaiveOutcome::silent_wrong], count[NaiveOutcome::not_finite], count[NaiveOutcome::gave_up]);
+  fmt::print("naive f32 on {} cases: {} right, {} silently wrong, {} not finite, {} gave up\n", compared,
+             count[NaiveOutcome::right], count[NaiveOutcome::silent_wrong], count[NaiveOutcome::not_finite],
+             count[NaiveOutcome::gave_up]);
   CHECK(count[NaiveOutcome::silent_wrong] >= 10);  // else the set would be harmless
   CHECK(count[NaiveOutcome::not_finite] >= 1);
 }

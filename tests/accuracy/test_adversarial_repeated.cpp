@@ -1,5 +1,5 @@
-// The adversarial set with rows repeated to 2^18 and more: too many for the entry gate, so that `auto` computes in
-// f32 in earnest; and 2^25 identical rows, whose sums must not drift.
+// The adversarial set with rows repeated to 2^18 and more: too many for the entry gate, so that `auto`
+// computes in f32 in earnest; and 2^25 identical rows, whose sums must not drift.
 #include <doctest/doctest.h>
 
 #include <fmt/format.h>
@@ -21,20 +21,24 @@ using problems::Problem;
 constexpr std::size_t kRows = std::size_t{1} << 18;
 constexpr double kMostPasses = 60;  // longer ways are walked in test_adversarial.cpp
 // `auto` through the gate, and the others, each in a format of its own, past it.
-constexpr const char* kPolicies[] = {"auto", "gram=f32,gate=off", "bf16", "aggressive,gate=off", "always_f16"};
+constexpr const char* kPolicies[] = {"auto", "gram=f32,gate=off", "bf16", "aggressive,gate=off",
+                                     "always_f16"};
 
 bool has_one_of(const nlsq::FitResult& fit, const std::vector<nlsq::Event>& events) {
-  return std::any_of(events.begin(), events.end(), [&](nlsq::Event e) { return problems::has_event(fit, e); });
+  return std::any_of(events.begin(), events.end(),
+                     [&](nlsq::Event e) { return problems::has_event(fit, e); });
 }
 
 // Rows made as they are read: x the same in all, y off by ± level alternately.
 class IdenticalRows final : public nlsq::RowSource {
  public:
-  IdenticalRows(std::size_t rows, double x, double y, double level) : rows_(rows), x_(x), y_(y), level_(level) {}
+  IdenticalRows(std::size_t rows, double x, double y, double level)
+      : rows_(rows), x_(x), y_(y), level_(level) {}
   std::size_t rows() const override { return rows_; }
   int columns() const override { return 2; }
   void read(std::size_t first, std::size_t count, int column, double* out) const override {
-    for (std::size_t i = 0; i < count; ++i) out[i] = column == 0 ? x_ : (first + i) % 2 == 0 ? y_ + level_ : y_ - level_;
+    for (std::size_t i = 0; i < count; ++i)
+      out[i] = column == 0 ? x_ : (first + i) % 2 == 0 ? y_ + level_ : y_ - level_;
   }
 
  private:
@@ -49,7 +53,8 @@ TEST_CASE("rows repeated to 2^18: every policy computes in f32 and below in earn
   for (const Problem& once : problems::adversarial()) {
     if (!once.repeatable || once.generator == 16) continue;  // NIST's have a test of their own
     const nlsq::FitResult small = problems::fit(once, "f64");
-    const double passes = static_cast<double>(small.summary.precision.counters.rows_f64) / static_cast<double>(once.rows());
+    const double passes =
+        static_cast<double>(small.summary.precision.counters.rows_f64) / static_cast<double>(once.rows());
     if (passes > kMostPasses) continue;
     CAPTURE(once.name);
     const Problem many = problems::repeated(once, kRows);
@@ -62,8 +67,9 @@ TEST_CASE("rows repeated to 2^18: every policy computes in f32 and below in earn
       const nlsq::FitResult fit = problems::fit(many, policy);
       const problems::Comparison compared = compare(many, fit, f64);
       const nlsq::KernelCounters& k = fit.summary.precision.counters;
-      fmt::print("{:<50} {:<17} {:<14} {:<13} {:8.1e} f32 {:5.1f} f64 {:6.1f} {:6.3f} s\n", once.name, policy, name(fit.summary.verdict),
-                 name(compared.outcome), compared.in_errors, static_cast<double>(k.rows_f32) / static_cast<double>(many.rows()),
+      fmt::print("{:<50} {:<17} {:<14} {:<13} {:8.1e} f32 {:5.1f} f64 {:6.1f} {:6.3f} s\n", once.name, policy,
+                 name(fit.summary.verdict), name(compared.outcome), compared.in_errors,
+                 static_cast<double>(k.rows_f32) / static_cast<double>(many.rows()),
                  static_cast<double>(k.rows_f64) / static_cast<double>(many.rows()), fit.summary.time.total);
       CHECK(problems::unsound_report(fit) == "");
       CHECK(problems::false_certificate(reference, fit, copies) == "");
@@ -74,7 +80,8 @@ TEST_CASE("rows repeated to 2^18: every policy computes in f32 and below in earn
       same += compared.outcome == Outcome::same;
       failed += compared.outcome == Outcome::both_failed;
       if (once.double_only) CHECK(k.rows_f32 == 0);
-      else if (std::string_view(policy) != "auto") CHECK(k.rows_f32 > 0);  // lines are too cheap for f32 still
+      else if (std::string_view(policy) != "auto")
+        CHECK(k.rows_f32 > 0);  // lines are too cheap for f32 still
       // A sample that settles the fit leaves no need for the event; J of 16 bits takes other ways.
       const bool f32 = policy == kPolicies[0] || policy == kPolicies[1];
       if (f32 && k.rows_f32 > 0 && !once.events.empty() && !has_one_of(fit, once.events)) {
@@ -82,13 +89,16 @@ TEST_CASE("rows repeated to 2^18: every policy computes in f32 and below in earn
       }
     }
   }
-  fmt::print("{} cases, {} runs with f32 rows, {} certified, {} as f64, {} failed as f64 does\n", cases, with_f32, certified, same, failed);
+  fmt::print("{} cases, {} runs with f32 rows, {} certified, {} as f64, {} failed as f64 does\n", cases,
+             with_f32, certified, same, failed);
   CHECK(cases >= 150);
-  CHECK(with_f32 >= 0.9 * static_cast<double>(std::size(kPolicies)) * cases);  // all but lines, and what takes double alone
+  CHECK(with_f32 >= 0.9 * static_cast<double>(std::size(kPolicies)) *
+                        cases);  // all but lines, and what takes double alone
 }
 
 TEST_CASE("2^25 rows of one x: sums keep their digits") {
-  const auto rows = std::make_shared<IdenticalRows>(std::size_t{1} << 25, 0.7123456789, std::exp(-1.1 * 0.7123456789), 1e-3);
+  const auto rows = std::make_shared<IdenticalRows>(std::size_t{1} << 25, 0.7123456789,
+                                                    std::exp(-1.1 * 0.7123456789), 1e-3);
   const nlsq::Formula formula = nlsq::parse_formula("exp(-b*x)");
   for (const char* policy : {"auto", "gram=f32", "f64"}) {
     CAPTURE(policy);

@@ -1,8 +1,8 @@
-// The adversarial corpus of block problems under every policy, by nlsq::solve(Problem) and by nlsq::Solve: every success is
-// true by long double, and nothing is lost that all-f64 finds.
+// The adversarial corpus of block problems under every policy, by nlsq::solve(Problem) and by nlsq::Solve:
+// every success is true by long double, and nothing is lost that all-f64 finds.
 //
-// One case alone: NLSQ_BLOCK_CASE=part/of/family/name, and NLSQ_BLOCK_POLICY, NLSQ_BLOCK_WAY (problem, Solve default ...);
-// NLSQ_BLOCK_TRACE=1 prints traces.
+// One case alone: NLSQ_BLOCK_CASE=part/of/family/name, and NLSQ_BLOCK_POLICY, NLSQ_BLOCK_WAY (problem, Solve
+// default ...); NLSQ_BLOCK_TRACE=1 prints traces.
 #include "kernels/run.hpp"  // first: glog, of Ceres, has a CHECK of its own
 
 #include <doctest/doctest.h>
@@ -26,8 +26,15 @@ using blocks::Kind;
 using blocks::Way;
 
 constexpr const char* kF64 = "f64";
-constexpr const char* kPolicies[] = {"auto", "f32", "residual=f32,gram=f32,gate=off", "bf16", "strict", "conservative", "aggressive,gate=off",
-                                     "always_f16", "always_f32"};
+constexpr const char* kPolicies[] = {"auto",
+                                     "f32",
+                                     "residual=f32,gram=f32,gate=off",
+                                     "bf16",
+                                     "strict",
+                                     "conservative",
+                                     "aggressive,gate=off",
+                                     "always_f16",
+                                     "always_f32"};
 constexpr const char* kCeresPolicies[] = {"auto", "f32", "aggressive,gate=off"};
 
 std::string_view environment(const char* name) {
@@ -52,16 +59,17 @@ struct Tallies {
     return families[family];
   }
   void fail(const Case& c, Way way, const char* policy, const char* what, const std::string& detail) {
-    failures.push_back(fmt::format("{:<8} | {}/{} | {} | {} | {}", what, c.family, c.name, name(way), policy, detail));
+    failures.push_back(
+        fmt::format("{:<8} | {}/{} | {} | {} | {}", what, c.family, c.name, name(way), policy, detail));
     fmt::print("{}\n", failures.back());
   }
   void print() const {
     const auto line = [](const std::string& family, const Tally& t) {
-      fmt::print("{:<20} {:>5} {:>6} {:>7} {:>11} {:>12} {:>4} {:>5} {:>7}\n", family, t.cases, t.runs, t.success, t.uncertified, t.wrong,
-                 t.lost, t.worse, t.unsound);
+      fmt::print("{:<20} {:>5} {:>6} {:>7} {:>11} {:>12} {:>4} {:>5} {:>7}\n", family, t.cases, t.runs,
+                 t.success, t.uncertified, t.wrong, t.lost, t.worse, t.unsound);
     };
-    fmt::print("\n{:<20} {:>5} {:>6} {:>7} {:>11} {:>12} {:>4} {:>5} {:>7}\n", "family", "cases", "runs", "success", "uncertified",
-               "silent wrong", "lost", "worse", "unsound");
+    fmt::print("\n{:<20} {:>5} {:>6} {:>7} {:>11} {:>12} {:>4} {:>5} {:>7}\n", "family", "cases", "runs",
+               "success", "uncertified", "silent wrong", "lost", "worse", "unsound");
     Tally all;
     for (const std::string& family : order) {
       const Tally& t = families.at(family);
@@ -92,26 +100,30 @@ class Judged {
   std::vector<std::pair<std::vector<double>, Judgement>> known_;
 };
 
-void check_run(const Case& c, const blocks::Scene& scene, Way way, const char* policy, const Answer* f64, Answer& answer, Judged& judged,
-               Tallies& tallies) {
+void check_run(const Case& c, const blocks::Scene& scene, Way way, const char* policy, const Answer* f64,
+               Answer& answer, Judged& judged, Tallies& tallies) {
   Tally& tally = tallies.of(c.family);
   answer = blocks::solve(scene, way, policy);
   ++tally.runs;
   tally.success += answer.success();
   tally.uncertified += !answer.success();
   if (f64 == nullptr && !answer.success() && c.kind != Kind::hostile && c.kind != Kind::changing) {
-    tallies.uncertified.push_back(fmt::format("{}/{} | {} | {}, {} iterations: {}", c.family, c.name, name(way), nlsq::name(answer.summary.verdict),
-                                              answer.summary.accepted + answer.summary.rejected, answer.summary.message));
+    tallies.uncertified.push_back(fmt::format(
+        "{}/{} | {} | {}, {} iterations: {}", c.family, c.name, name(way), nlsq::name(answer.summary.verdict),
+        answer.summary.accepted + answer.summary.rejected, answer.summary.message));
   }
   if (!environment("NLSQ_BLOCK_TRACE").empty()) {
-    fmt::print("\n{}/{} {} {}\n{}{}\n{}\n", c.family, c.name, name(way), policy, answer.summary.trace_report(), answer.summary.full_report(),
-               answer.summary.message);
+    fmt::print("\n{}/{} {} {}\n{}{}\n{}\n", c.family, c.name, name(way), policy,
+               answer.summary.trace_report(), answer.summary.full_report(), answer.summary.message);
     const Judgement& j = judged.of(answer.x);
     fmt::print("x =");
     for (const double v : answer.x) fmt::print(" {:.17g}", v);
-    fmt::print("\ncost {:.17g}, lowest {:.17g}, {:.3g} standard errors to gain, {:.3g} by the linear model, rank {} of {}, least singular value {:.2g}\n",
-               static_cast<double>(j.cost), static_cast<double>(j.lowest), static_cast<double>(j.gain_in_errors()), static_cast<double>(j.distance),
-               j.rank, j.directions, j.singular.empty() ? 0 : static_cast<double>(j.singular.back()));
+    fmt::print(
+        "\ncost {:.17g}, lowest {:.17g}, {:.3g} standard errors to gain, {:.3g} by the linear model, rank {} "
+        "of {}, least singular value {:.2g}\n",
+        static_cast<double>(j.cost), static_cast<double>(j.lowest), static_cast<double>(j.gain_in_errors()),
+        static_cast<double>(j.distance), j.rank, j.directions,
+        j.singular.empty() ? 0 : static_cast<double>(j.singular.back()));
   }
   if (const std::string wrong = unsound(scene, answer); !wrong.empty() && c.kind != Kind::changing) {
     ++tally.unsound;
@@ -126,7 +138,8 @@ void check_run(const Case& c, const blocks::Scene& scene, Way way, const char* p
     tally.wrong += !wrong.empty();
     if (!wrong.empty()) {
       tallies.fail(c, way, policy, "wrong",
-                   fmt::format("{} by {}, {} iterations: {}", nlsq::name(answer.summary.verdict), answer.summary.certificate.governed_by,
+                   fmt::format("{} by {}, {} iterations: {}", nlsq::name(answer.summary.verdict),
+                               answer.summary.certificate.governed_by,
                                answer.summary.accepted + answer.summary.rejected, wrong));
     }
   }
@@ -137,11 +150,14 @@ void check_run(const Case& c, const blocks::Scene& scene, Way way, const char* p
   if (!answer.success() && !(more < -static_cast<double>(best.allowed))) {
     ++tally.lost;
     tallies.fail(c, way, policy, "lost",
-                 fmt::format("{} where f64 has {}, cost {:.9g} beside {:.9g}: {}", nlsq::name(answer.summary.verdict),
-                             nlsq::name(f64->summary.verdict), answer.summary.final_cost, f64->summary.final_cost, answer.summary.message));
+                 fmt::format("{} where f64 has {}, cost {:.9g} beside {:.9g}: {}",
+                             nlsq::name(answer.summary.verdict), nlsq::name(f64->summary.verdict),
+                             answer.summary.final_cost, f64->summary.final_cost, answer.summary.message));
   } else if (c.kind != Kind::chaotic && answer.success() && more > static_cast<double>(best.allowed)) {
     ++tally.worse;
-    tallies.fail(c, way, policy, "worse", fmt::format("cost {:.9g} beside {:.9g} of f64", answer.summary.final_cost, f64->summary.final_cost));
+    tallies.fail(
+        c, way, policy, "worse",
+        fmt::format("cost {:.9g} beside {:.9g} of f64", answer.summary.final_cost, f64->summary.final_cost));
   }
 }
 
@@ -163,7 +179,8 @@ void run_all(std::initializer_list<Way> ways, const char* const (&policies)[n]) 
       Answer f64, other;
       check_run(c, scene, way, kF64, nullptr, f64, judged, tallies);
       for (const char* policy : policies) {
-        if (chosen("NLSQ_BLOCK_POLICY", policy)) check_run(c, scene, way, policy, &f64, other, judged, tallies);
+        if (chosen("NLSQ_BLOCK_POLICY", policy))
+          check_run(c, scene, way, policy, &f64, other, judged, tallies);
       }
     }
     blocks::reset(scene);
@@ -174,7 +191,9 @@ void run_all(std::initializer_list<Way> ways, const char* const (&policies)[n]) 
 
 }  // namespace
 
-TEST_CASE("every success of nlsq::solve(Problem) is true, and no policy loses what f64 finds") { run_all({Way::problem}, kPolicies); }
+TEST_CASE("every success of nlsq::solve(Problem) is true, and no policy loses what f64 finds") {
+  run_all({Way::problem}, kPolicies);
+}
 
 TEST_CASE("every success of nlsq::Solve is true, with default and with tight tolerances") {
   run_all({Way::solve_default, Way::solve_tight, Way::solve_opaque}, kCeresPolicies);
@@ -187,7 +206,8 @@ TEST_CASE("CONVERGENCE in Ceres's words: a minimum, or a tolerance of the user's
     if (scene.change) continue;
     for (const Way way : {Way::solve_default, Way::solve_tight}) {
       const std::string wrong = blocks::false_convergence(scene, way, "auto");
-      if (!wrong.empty()) fmt::print("convergence | {}/{} | {} | auto | {}\n", c.family, c.name, name(way), wrong);
+      if (!wrong.empty())
+        fmt::print("convergence | {}/{} | {} | auto | {}\n", c.family, c.name, name(way), wrong);
       convergence += !wrong.empty();
     }
   }

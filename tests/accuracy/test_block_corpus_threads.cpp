@@ -1,5 +1,5 @@
-// A sample of the block corpus on one, two and three threads: the same bits. And functors that throw: the exception passes
-// through, the parameter blocks are as they were, and the problem can be solved afterwards.
+// A sample of the block corpus on one, two and three threads: the same bits. And functors that throw: the
+// exception passes through, the parameter blocks are as they were, and the problem can be solved afterwards.
 #include "functors.hpp"
 #include "kernels/run.hpp"  // first: glog, of Ceres, has a CHECK of its own
 
@@ -22,7 +22,8 @@ using blocks::Way;
 bool same_bits(const Answer& a, const Answer& b) {
   return a.x.size() == b.x.size() && std::memcmp(a.x.data(), b.x.data(), a.x.size() * sizeof(double)) == 0 &&
          a.summary.final_cost == b.summary.final_cost && a.summary.verdict == b.summary.verdict &&
-         a.summary.accepted == b.summary.accepted && a.summary.rejected == b.summary.rejected && a.exception == b.exception;
+         a.summary.accepted == b.summary.accepted && a.summary.rejected == b.summary.rejected &&
+         a.exception == b.exception;
 }
 
 // One row of an exponential; once `left` calls are used up, it throws.
@@ -61,7 +62,8 @@ TEST_CASE("the same bits on one, two and three threads") {
   CHECK(different == 0);
 }
 
-TEST_CASE("a functor that throws: its exception passes, the blocks are as they were, and a second solve succeeds") {
+TEST_CASE(
+    "a functor that throws: its exception passes, the blocks are as they were, and a second solve succeeds") {
   for (const Way way : {Way::problem, Way::solve_default, Way::solve_opaque}) {
     for (const char* policy : {"auto", "f64", "f32", "strict"}) {
       for (const int calls : {0, 1, 30, 31, 80, 200, 400}) {

@@ -33,8 +33,9 @@ std::vector<Bounded> load() {
   REQUIRE(stream);
   std::vector<Bounded> out;
   for (const auto& e : nlohmann::json::parse(stream)) {
-    out.push_back({e.at("name"), e.at("kind"), side(e.at("lower"), -kInfinity), side(e.at("upper"), kInfinity),
-                   e.at("parameters").get<std::vector<double>>(), e.at("active").get<std::vector<int>>(), e.at("cost")});
+    out.push_back({e.at("name"), e.at("kind"), side(e.at("lower"), -kInfinity),
+                   side(e.at("upper"), kInfinity), e.at("parameters").get<std::vector<double>>(),
+                   e.at("active").get<std::vector<int>>(), e.at("cost")});
   }
   return out;
 }
@@ -51,7 +52,8 @@ FitResult fit_bounded(const nist::Set& set, const Bounded& problem, const char* 
   options.threads = 1;
   options.precision = PrecisionPolicy::parse(policy);
   NamedValues start;
-  for (std::size_t j = 0; j < set.parameters.size(); ++j) start.emplace_back(set.parameters[j], set.start2[j]);
+  for (std::size_t j = 0; j < set.parameters.size(); ++j)
+    start.emplace_back(set.parameters[j], set.start2[j]);
   const Formula formula = parse_formula(set.equation(), names);
   for (const std::string& name : formula.parameters) {  // in the order they appear in
     const std::size_t j = position(set.parameters, name);

@@ -1,4 +1,5 @@
-// Every loss within every kind of bounds, beside what SciPy finds (loss_bounds_scipy.json, by the script of that name).
+// Every loss within every kind of bounds, beside what SciPy finds (loss_bounds_scipy.json, by the script of
+// that name).
 #include <nlohmann/json.hpp>
 
 #include <nlsq/nlsq.hpp>
@@ -53,16 +54,26 @@ Recorded load() {
   REQUIRE(stream);
   const nlohmann::json all = nlohmann::json::parse(stream);
   Recorded out;
-  for (const auto& s : all.at("sets")) out.sets[s.at("name")] = {s.at("formula"), s.at("parameters"), s.at("x"), s.at("y")};
+  for (const auto& s : all.at("sets"))
+    out.sets[s.at("name")] = {s.at("formula"), s.at("parameters"), s.at("x"), s.at("y")};
   for (const auto& e : all.at("problems")) {
-    out.problems.push_back({e.at("set"), e.at("loss"), e.at("kind"), e.at("scale"), e.at("start"), side(e.at("lower"), -kInfinity),
-                            side(e.at("upper"), kInfinity), {}});
-    for (const auto& m : e.at("minima")) out.problems.back().minima.push_back({m.at("parameters"), m.at("active"), m.at("cost")});
+    out.problems.push_back({e.at("set"),
+                            e.at("loss"),
+                            e.at("kind"),
+                            e.at("scale"),
+                            e.at("start"),
+                            side(e.at("lower"), -kInfinity),
+                            side(e.at("upper"), kInfinity),
+                            {}});
+    for (const auto& m : e.at("minima"))
+      out.problems.back().minima.push_back({m.at("parameters"), m.at("active"), m.at("cost")});
   }
   return out;
 }
 
-Loss loss_of(const Bounded& problem) { return problem.loss == "linear" ? Loss() : Loss::named(problem.loss, problem.scale); }
+Loss loss_of(const Bounded& problem) {
+  return problem.loss == "linear" ? Loss() : Loss::named(problem.loss, problem.scale);
+}
 
 // Parameters of a formula come in the order they appear in, those of a problem in its own.
 FitResult by_formula(const Set& set, const Bounded& problem, const char* policy) {
@@ -71,7 +82,8 @@ FitResult by_formula(const Set& set, const Bounded& problem, const char* policy)
   options.precision = PrecisionPolicy::parse(policy);
   options.loss = loss_of(problem);
   NamedValues start;
-  for (std::size_t j = 0; j < set.parameters.size(); ++j) start.emplace_back(set.parameters[j], problem.start[j]);
+  for (std::size_t j = 0; j < set.parameters.size(); ++j)
+    start.emplace_back(set.parameters[j], problem.start[j]);
   const Formula formula = parse_formula(set.formula);
   REQUIRE(formula.parameters == set.parameters);
   options.bounds.lower = problem.lower;
@@ -96,11 +108,13 @@ LeastSquaresResult by_residuals(const Set& set, const Bounded& problem, std::vec
   options.loss = loss_of(problem);
   options.bounds.lower = problem.lower;
   options.bounds.upper = problem.upper;
-  for (std::size_t j = 0; j < start.size(); ++j) start[j] = std::clamp(start[j], problem.lower[j], problem.upper[j]);
+  for (std::size_t j = 0; j < start.size(); ++j)
+    start[j] = std::clamp(start[j], problem.lower[j], problem.upper[j]);
   return least_squares(
       [&](std::span<const double> p) {
         std::vector<double> r;
-        for (std::size_t i = 0; i < set.x.size(); ++i) r.push_back(value(problem.set, set.x[i], p) - set.y[i]);
+        for (std::size_t i = 0; i < set.x.size(); ++i)
+          r.push_back(value(problem.set, set.x[i], p) - set.y[i]);
         return r;
       },
       start, options);
@@ -126,13 +140,15 @@ int which(const Bounded& problem, const std::vector<double>& p) {
 
 }  // namespace
 
-TEST_CASE("the recorded problems have every loss with every kind of bounds, and each kind holds what it says") {
+TEST_CASE(
+    "the recorded problems have every loss with every kind of bounds, and each kind holds what it says") {
   const Recorded all = load();
   std::map<std::string, std::set<std::string>> sets_of;
   for (const Bounded& p : all.problems) {
     sets_of[p.loss + "/" + p.kind].insert(p.set);
     int held = 0, on_bound = 0;  // of some minimum: the lowest may have got away
-    for (const Minimum& minimum : p.minima) held += std::ranges::any_of(minimum.active, [](int a) { return a != 0; });
+    for (const Minimum& minimum : p.minima)
+      held += std::ranges::any_of(minimum.active, [](int a) { return a != 0; });
     for (std::size_t j = 0; j < p.start.size(); ++j) {
       on_bound += p.start[j] == p.lower[j] || p.start[j] == p.upper[j];
     }
@@ -146,14 +162,16 @@ TEST_CASE("the recorded problems have every loss with every kind of bounds, and 
     if (p.kind == "start_stays") CHECK(on_bound == 2);
   }
   for (const char* loss : {"linear", "soft_l1", "huber", "cauchy", "arctan", "tukey"}) {
-    for (const char* kind : {"none", "lower", "box", "lower_active", "box_active", "start_leaves", "start_stays", "equal"}) {
+    for (const char* kind :
+         {"none", "lower", "box", "lower_active", "box_active", "start_leaves", "start_stays", "equal"}) {
       CHECK(sets_of[std::string(loss) + "/" + kind].size() == all.sets.size());
     }
   }
 }
 
-// Where a loss leaves far residuals out there may be several minima, and which of them an iteration ends in is its own affair;
-// that it is one, and not a point that is none, is what is asked. How often it is the lowest is told.
+// Where a loss leaves far residuals out there may be several minima, and which of them an iteration ends in
+// is its own affair; that it is one, and not a point that is none, is what is asked. How often it is the
+// lowest is told.
 TEST_CASE("Every loss within every kind of bounds: a minimum of SciPy's to 1e-7, the same bounds hold") {
   const Recorded all = load();
   for (const char* policy : {"auto", "f32", "f64"}) {
@@ -174,14 +192,18 @@ TEST_CASE("Every loss within every kind of bounds: a minimum of SciPy's to 1e-7,
       if (found < 0) continue;
       const Minimum& minimum = problem.minima[static_cast<std::size_t>(found)];
       CHECK(fit.summary.final_cost == doctest::Approx(minimum.cost).epsilon(1e-12));
-      for (std::size_t j = 0; j < fit.parameters.size(); ++j) CHECK(fit.at_bound[j] == (minimum.active[j] != 0));
+      for (std::size_t j = 0; j < fit.parameters.size(); ++j)
+        CHECK(fit.at_bound[j] == (minimum.active[j] != 0));
     }
-    MESSAGE(std::string(policy) << ": the lowest of SciPy's minima in " << lowest << " of " << all.problems.size());
+    MESSAGE(std::string(policy) << ": the lowest of SciPy's minima in " << lowest << " of "
+                                << all.problems.size());
     CHECK(lowest >= 369);
   }
 }
 
-TEST_CASE("The same as residuals differenced in double; losses that leave far residuals out from the minimum under huber") {
+TEST_CASE(
+    "The same as residuals differenced in double; losses that leave far residuals out from the minimum under "
+    "huber") {
   const Recorded all = load();
   std::map<std::string, std::vector<double>> huber;  // by set and kind
   for (const Bounded& p : all.problems) {
@@ -191,7 +213,8 @@ TEST_CASE("The same as residuals differenced in double; losses that leave far re
     CAPTURE(problem.set);
     CAPTURE(problem.loss);
     CAPTURE(problem.kind);
-    const std::vector<double>& start = problem.convex() ? problem.start : huber.at(problem.set + "/" + problem.kind);
+    const std::vector<double>& start =
+        problem.convex() ? problem.start : huber.at(problem.set + "/" + problem.kind);
     const LeastSquaresResult fit = by_residuals(all.sets.at(problem.set), problem, start);
     const int found = which(problem, fit.x);
     CAPTURE(fit.summary.message);

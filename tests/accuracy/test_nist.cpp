@@ -36,7 +36,8 @@ void check_all_runs(const char* policy) {
       CHECK(s.certificate.passed);
       CHECK(s.certificate.recheck_passed);
       CHECK(d.values >= 4);
-      CHECK((s.precision.counters.rows_f32 > 0) == (std::string_view(policy) != "auto" && std::string_view(policy) != "f64"));
+      CHECK((s.precision.counters.rows_f32 > 0) ==
+            (std::string_view(policy) != "auto" && std::string_view(policy) != "f64"));
       CHECK(nist::lre(fit.rss, set.rss) >= (set.name == "Lanczos1" ? 0 : 5));
       score.add(set, d);
     }
@@ -58,7 +59,9 @@ TEST_CASE("all 54 runs reach the certified values in f32 first, however few the 
 }
 
 TEST_CASE("all 54 runs reach the certified values whatever format they start in or are held to") {
-  for (const char* policy : {"bf16", "always_f16", "always_f32", "aggressive,gate=off", "conservative,gate=off"}) check_all_runs(policy);
+  for (const char* policy :
+       {"bf16", "always_f16", "always_f32", "aggressive,gate=off", "conservative,gate=off"})
+    check_all_runs(policy);
 }
 
 TEST_CASE("at least 50 of 54 runs succeed from starts moved by one per cent, whatever the seed") {

@@ -1,5 +1,5 @@
-// NIST's 54 runs as batches: copies of one fit, in lanes where they serve, reach the certified values, each with the
-// same bits.
+// NIST's 54 runs as batches: copies of one fit, in lanes where they serve, reach the certified values, each
+// with the same bits.
 #include <doctest/doctest.h>
 
 #include "nist_fits.hpp"
@@ -8,13 +8,15 @@ namespace {
 
 constexpr std::size_t kCopies = 40;
 
-nlsq::BatchResult copies(const nist::Set& set, const std::vector<double>& start, const nlsq::BatchOptions& options) {
+nlsq::BatchResult copies(const nist::Set& set, const std::vector<double>& start,
+                         const nlsq::BatchOptions& options) {
   const nlsq::PreparedModel model(nist::parsed(set));
   nlsq::Matrix y(kCopies, set.rows()), p0(1, start.size());
   for (std::size_t f = 0; f < kCopies; ++f) std::copy(set.y.begin(), set.y.end(), &y(f, 0));
   for (std::size_t j = 0; j < start.size(); ++j) {  // in the model's order
     const auto& names = model.parameter_names();
-    p0(0, static_cast<std::size_t>(std::find(names.begin(), names.end(), set.parameters[j]) - names.begin())) = start[j];
+    p0(0, static_cast<std::size_t>(std::find(names.begin(), names.end(), set.parameters[j]) -
+                                   names.begin())) = start[j];
   }
   return nlsq::curve_fit_batch(model, {set.x.begin(), set.x.end()}, y, p0, options);
 }
@@ -34,11 +36,13 @@ void check_all_runs(const char* policy) {
       double digits = 11;
       for (std::size_t j = 0; j < set.parameters.size(); ++j) {
         const auto& names = many.parameter_names;
-        const auto k = static_cast<std::size_t>(std::find(names.begin(), names.end(), set.parameters[j]) - names.begin());
+        const auto k = static_cast<std::size_t>(std::find(names.begin(), names.end(), set.parameters[j]) -
+                                                names.begin());
         digits = std::min(digits, nist::lre(many.parameters(0, k), set.certified[j]));
         for (std::size_t f = 1; f < kCopies; ++f) CHECK(many.parameters(f, k) == many.parameters(0, k));
       }
-      fmt::print("{} {}: {:.2f} digits, {} in lanes, {} iterations\n", policy, set.name, digits, many.in_lanes, many.iterations[0]);
+      fmt::print("{} {}: {:.2f} digits, {} in lanes, {} iterations\n", policy, set.name, digits,
+                 many.in_lanes, many.iterations[0]);
       CHECK(digits >= 8);
       sum += digits;
       ++runs;

@@ -20,11 +20,12 @@ nist::Set repeated(const nist::Set& set, std::size_t rows) {
   return out;
 }
 
-// Which of MGH17's two exponentials is the first is the path's doing: exchanged (b2, b4 for b3, b5) they are the same curve and
-// the same minimum. Put in the order of the certified values, the slower one first.
+// Which of MGH17's two exponentials is the first is the path's doing: exchanged (b2, b4 for b3, b5) they are
+// the same curve and the same minimum. Put in the order of the certified values, the slower one first.
 void order_exponentials(nlsq::FitResult& fit) {
   const auto at = [&](const char* name) {
-    return static_cast<std::size_t>(std::ranges::find(fit.parameter_names, name) - fit.parameter_names.begin());
+    return static_cast<std::size_t>(std::ranges::find(fit.parameter_names, name) -
+                                    fit.parameter_names.begin());
   };
   if (fit.parameters.at(at("b4")) < fit.parameters.at(at("b5"))) return;
   for (const auto& [first, second] : {std::pair("b2", "b3"), std::pair("b4", "b5")}) {

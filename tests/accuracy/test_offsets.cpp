@@ -1,6 +1,6 @@
-// Curves on offsets of up to 1e12 and over Unix times: `auto` ends where all of f64 does, for about the same work, and claims
-// no success that it does not have. NLSQ_TEST_PROBLEMS says how many, NLSQ_TEST_SEED which series, NLSQ_TEST_SKIP where in it
-// to begin.
+// Curves on offsets of up to 1e12 and over Unix times: `auto` ends where all of f64 does, for about the same
+// work, and claims no success that it does not have. NLSQ_TEST_PROBLEMS says how many, NLSQ_TEST_SEED which
+// series, NLSQ_TEST_SKIP where in it to begin.
 #include <doctest/doctest.h>
 
 #include <fmt/format.h>
@@ -18,13 +18,14 @@ std::uint64_t number(const char* variable, std::uint64_t fallback) {
   return text != nullptr ? std::strtoull(text, nullptr, 10) : fallback;
 }
 
-constexpr double kMostWork = 1.3;         // times that of all of f64
+constexpr double kMostWork = 1.3;            // times that of all of f64
 constexpr double kMostStandardErrors = 0.1;  // from the optimum, where success is claimed
 // So every number of rows passes the gate.
 constexpr const char* kAuto = "auto,threshold.entry_work=0";
 
 struct Tally {
-  int cases = 0, successes = 0, f64_successes = 0, in_f32 = 0, worse = 0, better = 0, dearer = 0, false_claims = 0;
+  int cases = 0, successes = 0, f64_successes = 0, in_f32 = 0, worse = 0, better = 0, dearer = 0,
+      false_claims = 0;
   double most_work = 0, sum_of_work = 0, furthest = 0;
 };
 
@@ -41,7 +42,8 @@ void compare(const problems::OffsetProblem& given, Tally& tally, const nlsq::Fit
   const problems::Problem& p = given.problem;
   CAPTURE(p.name);
   const nlsq::FitResult f64 = problems::fit(p, "f64", options), fit = problems::fit(p, kAuto, options);
-  const problems::OffsetDistance there = distance(given, f64.parameters), here = distance(given, fit.parameters);
+  const problems::OffsetDistance there = distance(given, f64.parameters),
+                                 here = distance(given, fit.parameters);
   const double work = fit.summary.counted_work / f64.summary.counted_work;
   ++tally.cases;
   tally.successes += fit.success();
@@ -68,19 +70,25 @@ void compare(const problems::OffsetProblem& given, Tally& tally, const nlsq::Fit
 }
 
 void print(const char* what, const Tally& t) {
-  fmt::print("{}: {} cases, success {} (f64 {}), f32 used in {}; worse than f64 {}, better {}; work {:.2f} times f64's, at most {:.2f}, "
-             "above {} in {}; false claims {}, at most {:.1e} standard errors\n",
-             what, t.cases, t.successes, t.f64_successes, t.in_f32, t.worse, t.better, t.sum_of_work / std::max(1, t.cases), t.most_work,
-             kMostWork, t.dearer, t.false_claims, t.furthest);
+  fmt::print(
+      "{}: {} cases, success {} (f64 {}), f32 used in {}; worse than f64 {}, better {}; work {:.2f} times "
+      "f64's, at most {:.2f}, "
+      "above {} in {}; false claims {}, at most {:.1e} standard errors\n",
+      what, t.cases, t.successes, t.f64_successes, t.in_f32, t.worse, t.better,
+      t.sum_of_work / std::max(1, t.cases), t.most_work, kMostWork, t.dearer, t.false_claims, t.furthest);
 }
 
 }  // namespace
 
-TEST_CASE("on offsets and over Unix times, auto ends as f64 does, for at most 1.3 times its work, and claims nothing false") {
-  const std::uint64_t count = number("NLSQ_TEST_PROBLEMS", 416), seed = number("NLSQ_TEST_SEED", 1), skip = number("NLSQ_TEST_SKIP", 0);
+TEST_CASE(
+    "on offsets and over Unix times, auto ends as f64 does, for at most 1.3 times its work, and claims "
+    "nothing false") {
+  const std::uint64_t count = number("NLSQ_TEST_PROBLEMS", 416), seed = number("NLSQ_TEST_SEED", 1),
+                      skip = number("NLSQ_TEST_SKIP", 0);
   constexpr std::size_t kRows = 50000;
   Tally tally;
-  for (std::uint64_t i = skip; i < skip + count; ++i) compare(problems::offset_problem(seed, i, kRows), tally);
+  for (std::uint64_t i = skip; i < skip + count; ++i)
+    compare(problems::offset_problem(seed, i, kRows), tally);
   print("50,000 rows", tally);
   if (count < 100) return;
   CHECK(tally.f64_successes >= 0.85 * tally.cases);  // else there would be nothing to compare with

@@ -1,4 +1,5 @@
-// Profile intervals beside SciPy's (profile_reference.json, by the script of that name), formulas, and ends that there are not.
+// Profile intervals beside SciPy's (profile_reference.json, by the script of that name), formulas, and ends
+// that there are not.
 #include <nlohmann/json.hpp>
 
 #include <nlsq/nlsq.hpp>
@@ -43,7 +44,8 @@ TEST_CASE("textbook examples: SciPy's profile intervals to seven digits") {
     NamedValues start;
     for (const auto& [key, value] : e.at("start").items()) start.emplace_back(key, value.get<double>());
     const FitResult fit = curve_fit(formula, x, y, start);
-    const ProfileIntervals found = profile_intervals(formula, Columns(x), y, fit, {}, at(e.at("confidence"), {parameter}));
+    const ProfileIntervals found =
+        profile_intervals(formula, Columns(x), y, fit, {}, at(e.at("confidence"), {parameter}));
     REQUIRE(found.intervals.size() == 1);
     const ProfileInterval& i = found.intervals[0];
     CHECK(i.parameter == parameter);
@@ -72,7 +74,8 @@ TEST_CASE("Puromycin: what R's confint prints, to the digits of its spline") {
 }
 
 // profile_published.py says where they are printed.
-TEST_CASE("what lmfit's documentation prints for a reciprocal and for two exponentials, to its five decimals") {
+TEST_CASE(
+    "what lmfit's documentation prints for a reciprocal and for two exponentials, to its five decimals") {
   std::ifstream stream(std::string(NLSQ_SOURCE_DIR) + "/tests/accuracy/profile_published.json");
   REQUIRE(stream);
   int compared = 0;
@@ -118,8 +121,10 @@ TEST_CASE("of a linear model the profile interval is estimate ± t standard erro
       const double t = student_t_quantile(confidence, absolute ? INFINITY : 23);
       REQUIRE(found.intervals.size() == 2);
       for (std::size_t j = 0; j < 2; ++j) {
-        CHECK(found.intervals[j].lower == doctest::Approx(fit.parameters[j] - t * fit.standard_errors[j]).epsilon(1e-8));
-        CHECK(found.intervals[j].upper == doctest::Approx(fit.parameters[j] + t * fit.standard_errors[j]).epsilon(1e-8));
+        CHECK(found.intervals[j].lower ==
+              doctest::Approx(fit.parameters[j] - t * fit.standard_errors[j]).epsilon(1e-8));
+        CHECK(found.intervals[j].upper ==
+              doctest::Approx(fit.parameters[j] + t * fit.standard_errors[j]).epsilon(1e-8));
       }
       CHECK(found.threshold == doctest::Approx(t * t * (absolute ? 1 : fit.chi2_reduced)).epsilon(1e-12));
     }
@@ -128,16 +133,19 @@ TEST_CASE("of a linear model the profile interval is estimate ± t standard erro
 
 TEST_CASE("where the data leave a side open the interval has no end there, or that of a bound") {
   const FitResult fit = curve_fit(kDemand, kDay, kOxygen, {{"a", 20}, {"b", 0.5}});
-  // As b grows the curve becomes the mean of the data: the sum of squares rises by 12.5 s² in all, and at 99 % by 21.2 s².
+  // As b grows the curve becomes the mean of the data: the sum of squares rises by 12.5 s² in all, and at 99
+  // % by 21.2 s².
   const ProfileIntervals open = profile_intervals(kDemand, Columns(kDay), kOxygen, fit, {}, at(0.99, {"b"}));
   CHECK(open.intervals[0].upper_end == IntervalEnd::unbounded);
   CHECK(open.intervals[0].upper == INFINITY);
   CHECK(open.intervals[0].lower_end == IntervalEnd::found);
-  CHECK(open.intervals[0].lower == doctest::Approx(-0.0444940).epsilon(1e-5));  // beyond the straight line that b = 0 stands for
+  CHECK(open.intervals[0].lower ==
+        doctest::Approx(-0.0444940).epsilon(1e-5));  // beyond the straight line that b = 0 stands for
   FitOptions options;
   options.bounds = {{0, 0}, {100, 1}};
   const FitResult bounded = curve_fit(kDemand, kDay, kOxygen, {{"a", 20}, {"b", 0.5}}, options);
-  const ProfileIntervals ended = profile_intervals(kDemand, Columns(kDay), kOxygen, bounded, options, at(0.95, {"b"}));
+  const ProfileIntervals ended =
+      profile_intervals(kDemand, Columns(kDay), kOxygen, bounded, options, at(0.95, {"b"}));
   CHECK(ended.intervals[0].upper_end == IntervalEnd::at_bound);
   CHECK(ended.intervals[0].upper == 1);
   CHECK(ended.intervals[0].lower == doctest::Approx(0.1313977467).epsilon(1e-6));
@@ -168,7 +176,8 @@ TEST_CASE("callables and prepared models give the same intervals") {
   const FitResult fit = curve_fit(demand, kDay, kOxygen, {20.0, 0.5}, options);
   const ProfileIntervals by_callable = profile_intervals(demand, kDay, kOxygen, fit, options);
   const FitResult formula_fit = curve_fit(kDemand, kDay, kOxygen, {{"a", 20}, {"b", 0.5}});
-  const ProfileIntervals by_prepared = profile_intervals(PreparedModel(kDemand), Columns(kDay), kOxygen, formula_fit);
+  const ProfileIntervals by_prepared =
+      profile_intervals(PreparedModel(kDemand), Columns(kDay), kOxygen, formula_fit);
   REQUIRE(by_callable.intervals.size() == 2);
   for (std::size_t j = 0; j < 2; ++j) {
     CHECK(by_callable.intervals[j].lower == doctest::Approx(by_prepared.intervals[j].lower).epsilon(1e-8));
@@ -193,12 +202,15 @@ TEST_CASE("parameters on bounds, fixed and tied ones have no interval of their o
   FitOptions fixed;
   fixed.fixed = {"a"};
   const FitResult held = curve_fit(kDemand, kDay, kOxygen, {{"a", 19}, {"b", 0.5}}, fixed);
-  CHECK(contains(message_of([&] { profile_intervals(kDemand, Columns(kDay), kOxygen, held, fixed, at(0.95, {"a"})); }), "fixed or tied"));
+  CHECK(contains(
+      message_of([&] { profile_intervals(kDemand, Columns(kDay), kOxygen, held, fixed, at(0.95, {"a"})); }),
+      "fixed or tied"));
   CHECK(profile_intervals(kDemand, Columns(kDay), kOxygen, held, fixed).intervals.size() == 1);
   FitOptions robust;
   robust.loss = Loss::huber(1);
   const FitResult outliers = curve_fit(kDemand, kDay, kOxygen, {{"a", 19}, {"b", 0.5}}, robust);
-  CHECK(contains(message_of([&] { profile_intervals(kDemand, Columns(kDay), kOxygen, outliers, robust); }), "no likelihood"));
+  CHECK(contains(message_of([&] { profile_intervals(kDemand, Columns(kDay), kOxygen, outliers, robust); }),
+                 "no likelihood"));
 }
 
 TEST_CASE("a lower cost met on the way is said, with where it is; fits that end nowhere make no end") {

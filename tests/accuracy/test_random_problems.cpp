@@ -19,7 +19,8 @@ std::uint64_t number(const char* variable, std::uint64_t fallback) {
 }  // namespace
 
 TEST_CASE("random problems end under every policy as in f64, and no certificate is false") {
-  const std::uint64_t count = number("NLSQ_TEST_PROBLEMS", 150), seed = number("NLSQ_TEST_SEED", 1), skip = number("NLSQ_TEST_SKIP", 0);
+  const std::uint64_t count = number("NLSQ_TEST_PROBLEMS", 150), seed = number("NLSQ_TEST_SEED", 1),
+                      skip = number("NLSQ_TEST_SKIP", 0);
   problems::Census census(problems::all_policies());
   for (std::uint64_t i = skip; i < skip + count; ++i) census.run(problems::random_problem(seed, i));
   for (const problems::Finding& f : census.findings) {

@@ -1,5 +1,5 @@
-// A full covariance of y: SciPy's curve_fit (sigma_matrix_scipy.json, by the script of that name), what it comes to in cases that
-// are known otherwise, and what is refused.
+// A full covariance of y: SciPy's curve_fit (sigma_matrix_scipy.json, by the script of that name), what it
+// comes to in cases that are known otherwise, and what is refused.
 #include <nlohmann/json.hpp>
 
 #include <nlsq/nlsq.hpp>
@@ -43,20 +43,23 @@ Matrix diagonal(const std::vector<double>& sigma) {
 Matrix correlated(const std::vector<double>& sigma, double keeps) {
   Matrix C = diagonal(sigma);
   for (std::size_t i = 0; i < sigma.size(); ++i) {
-    for (std::size_t j = 0; j < sigma.size(); ++j) C(i, j) = std::pow(keeps, std::fabs(double(i) - double(j))) * sigma[i] * sigma[j];
+    for (std::size_t j = 0; j < sigma.size(); ++j)
+      C(i, j) = std::pow(keeps, std::fabs(double(i) - double(j))) * sigma[i] * sigma[j];
   }
   return C;
 }
 
 }  // namespace
 
-TEST_CASE("a full covariance of y: SciPy's parameters and covariances, by formula, callable and prepared model") {
+TEST_CASE(
+    "a full covariance of y: SciPy's parameters and covariances, by formula, callable and prepared model") {
   std::ifstream stream(std::string(NLSQ_SOURCE_DIR) + "/tests/accuracy/sigma_matrix_scipy.json");
   REQUIRE(stream);
   int compared = 0;
   for (const auto& e : nlohmann::json::parse(stream)) {
     const std::string formula = e.at("formula"), name = e.at("name");
-    const auto x = e.at("x").get<std::vector<double>>(), y = e.at("y").get<std::vector<double>>(), start = e.at("start").get<std::vector<double>>(),
+    const auto x = e.at("x").get<std::vector<double>>(), y = e.at("y").get<std::vector<double>>(),
+               start = e.at("start").get<std::vector<double>>(),
                p = e.at("parameters").get<std::vector<double>>();
     FitOptions options;
     options.absolute_sigma = e.at("absolute");
@@ -65,11 +68,14 @@ TEST_CASE("a full covariance of y: SciPy's parameters and covariances, by formul
       for (std::size_t j = 0; j < x.size(); ++j) options.sigma_matrix(i, j) = e.at("covariance")[i][j];
     }
     NamedValues p0;
-    for (std::size_t j = 0; j < start.size(); ++j) p0.emplace_back(std::string(1, static_cast<char>('a' + j)), start[j]);
-    std::vector<FitResult> fits{curve_fit(formula, x, y, p0, options), curve_fit(PreparedModel(formula), x, y, p0, options)};
+    for (std::size_t j = 0; j < start.size(); ++j)
+      p0.emplace_back(std::string(1, static_cast<char>('a' + j)), start[j]);
+    std::vector<FitResult> fits{curve_fit(formula, x, y, p0, options),
+                                curve_fit(PreparedModel(formula), x, y, p0, options)};
     if (name == "decay") {
       fits.push_back(curve_fit(decay, x, y, start, options));
-      fits.push_back(curve_fit([](double t, std::span<const double> q) { return decay(t, q); }, x, y, start, options));
+      fits.push_back(
+          curve_fit([](double t, std::span<const double> q) { return decay(t, q); }, x, y, start, options));
       CHECK(fits.back().summary.evaluator == "finite differences");
     }
     for (const FitResult& fit : fits) {
@@ -80,7 +86,8 @@ TEST_CASE("a full covariance of y: SciPy's parameters and covariances, by formul
       for (std::size_t i = 0; i < p.size(); ++i) {
         CHECK(fit.parameters[i] == doctest::Approx(p[i]).epsilon(1e-7));
         for (std::size_t j = 0; j < p.size(); ++j) {
-          CHECK(std::fabs(fit.covariance(i, j) - e.at("of_parameters")[i][j].get<double>()) <= 1e-5 * fit.standard_errors[i] * fit.standard_errors[j]);
+          CHECK(std::fabs(fit.covariance(i, j) - e.at("of_parameters")[i][j].get<double>()) <=
+                1e-5 * fit.standard_errors[i] * fit.standard_errors[j]);
         }
       }
     }
@@ -89,12 +96,16 @@ TEST_CASE("a full covariance of y: SciPy's parameters and covariances, by formul
   CHECK(compared == 4);
 }
 
-TEST_CASE("a diagonal covariance is sigma; whitening by hand is the same fit; bounds, ties, starts and intervals go with it") {
+TEST_CASE(
+    "a diagonal covariance is sigma; whitening by hand is the same fit; bounds, ties, starts and intervals "
+    "go with it") {
   const Data d = data();
   FitOptions by_sigma, by_matrix;
   by_sigma.sigma = d.sigma;
   by_matrix.sigma_matrix = diagonal(d.sigma);
-  const auto fit = [&](const FitOptions& options) { return curve_fit("a*exp(-b*x)+c", d.x, d.y, {{"b", 1}}, options); };
+  const auto fit = [&](const FitOptions& options) {
+    return curve_fit("a*exp(-b*x)+c", d.x, d.y, {{"b", 1}}, options);
+  };
   const auto same = [](const FitResult& a, const FitResult& b) {
     CHECK(a.success());
     CHECK(b.success());
@@ -118,9 +129,11 @@ TEST_CASE("a diagonal covariance is sigma; whitening by hand is the same fit; bo
   by_sigma.starts = by_matrix.starts = 1;
   const ProfileIntervals a = profile_intervals("a*exp(-b*x)+c", Columns(d.x), d.y, fit(by_sigma), by_sigma);
   const ProfileIntervals b = profile_intervals("a*exp(-b*x)+c", Columns(d.x), d.y, fit(by_matrix), by_matrix);
-  for (std::size_t j = 0; j < 3; ++j) CHECK(b.intervals[j].lower == doctest::Approx(a.intervals[j].lower).epsilon(1e-7));
+  for (std::size_t j = 0; j < 3; ++j)
+    CHECK(b.intervals[j].lower == doctest::Approx(a.intervals[j].lower).epsilon(1e-7));
 
-  // Errors that keep 0.6 of the row before's: e_i - 0.6 s_i/s_{i-1} e_{i-1} are independent, with 0.8 of the deviation.
+  // Errors that keep 0.6 of the row before's: e_i - 0.6 s_i/s_{i-1} e_{i-1} are independent, with 0.8 of the
+  // deviation.
   by_matrix.sigma_matrix = correlated(d.sigma, 0.6);
   const FitResult whitened = fit(by_matrix);
   const LeastSquaresResult by_hand = least_squares(
@@ -149,7 +162,9 @@ TEST_CASE("branches that some rows alone take are found through the covariance, 
   FitOptions options;
   options.sigma_matrix = correlated(d.sigma, 0.7);
   // Row 2 alone, x = 0.267, which no model is recorded at before the first pass.
-  const auto jump = [](const auto& x, const auto& p) { return x > 0.2 && x < 0.3 ? decay(x, p) + 0.1 * p[0] : decay(x, p); };
+  const auto jump = [](const auto& x, const auto& p) {
+    return x > 0.2 && x < 0.3 ? decay(x, p) + 0.1 * p[0] : decay(x, p);
+  };
   const FitResult recorded = curve_fit(jump, d.x, d.y, {2.0, 1.0, 0.0}, options);
   const FitResult called = curve_fit(untraced(jump), d.x, d.y, {2.0, 1.0, 0.0}, options);
   CHECK(recorded.summary.evaluator == "graph");
@@ -191,12 +206,17 @@ TEST_CASE("a covariance that is none is refused, with the row and column") {
     return message_of<ValidationError>([&] { curve_fit("a+b*x", d.x, d.y, {}, options); });
   };
   CHECK(contains(message([](FitOptions& o) { o.sigma_matrix = Matrix(8, 7, 1.0); }), "8 x 7, y has 8 rows"));
-  CHECK(contains(message([](FitOptions& o) { o.sigma_matrix(2, 5) *= 1.01; }), "not symmetric: row 5, column 2"));
-  CHECK(contains(message([](FitOptions& o) { o.sigma_matrix(3, 1) = std::numeric_limits<double>::quiet_NaN(); }), "row 3, column 1 is nan"));
-  CHECK(contains(message([](FitOptions& o) { o.sigma_matrix(4, 4) = -1; }), "not positive definite: at row 4, column 4"));
+  CHECK(contains(message([](FitOptions& o) { o.sigma_matrix(2, 5) *= 1.01; }),
+                 "not symmetric: row 5, column 2"));
+  CHECK(contains(
+      message([](FitOptions& o) { o.sigma_matrix(3, 1) = std::numeric_limits<double>::quiet_NaN(); }),
+      "row 3, column 1 is nan"));
+  CHECK(contains(message([](FitOptions& o) { o.sigma_matrix(4, 4) = -1; }),
+                 "not positive definite: at row 4, column 4"));
   // Row 6 is row 2 once more.
   CHECK(contains(message([](FitOptions& o) {
-                   for (std::size_t j = 0; j < 8; ++j) o.sigma_matrix(6, j) = o.sigma_matrix(j, 6) = o.sigma_matrix(2, j);
+                   for (std::size_t j = 0; j < 8; ++j)
+                     o.sigma_matrix(6, j) = o.sigma_matrix(j, 6) = o.sigma_matrix(2, j);
                    o.sigma_matrix(6, 6) = o.sigma_matrix(2, 2);
                  }),
                  "at row 6, column 6"));
@@ -204,8 +224,11 @@ TEST_CASE("a covariance that is none is refused, with the row and column") {
   CHECK(contains(message([](FitOptions& o) { o.loss = Loss::huber(1); }), "loss"));
   FitOptions options;
   options.sigma_matrix = correlated(d.sigma, 0.5);
-  CHECK(contains(message_of<ValidationError>([&] { curve_fit("log(y) = a+b*x", d.x, d.y, {}, options); }), "left side"));
+  CHECK(contains(message_of<ValidationError>([&] { curve_fit("log(y) = a+b*x", d.x, d.y, {}, options); }),
+                 "left side"));
   BatchOptions batch;
   static_cast<FitOptions&>(batch) = options;
-  CHECK(contains(message_of<ValidationError>([&] { curve_fit_batch("a+b*x", d.x, Matrix(2, 8, 1.0), Matrix(1, 2), batch); }), "sigma_matrix"));
+  CHECK(contains(message_of<ValidationError>(
+                     [&] { curve_fit_batch("a+b*x", d.x, Matrix(2, 8, 1.0), Matrix(1, 2), batch); }),
+                 "sigma_matrix"));
 }

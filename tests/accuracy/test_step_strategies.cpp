@@ -1,5 +1,5 @@
-// Dogleg and nonmonotonic steps end where damped ones do: NIST's sets from both starts, Moré, Garbow and Hillstrom's problems
-// within bounds, and what is said of either where it cannot be.
+// Dogleg and nonmonotonic steps end where damped ones do: NIST's sets from both starts, Moré, Garbow and
+// Hillstrom's problems within bounds, and what is said of either where it cannot be.
 #include "mgh.hpp"
 #include "nist.hpp"
 
@@ -35,7 +35,9 @@ bool known_miss(const Way& way, const std::string& set, int start) {
 
 }  // namespace
 
-TEST_CASE("NIST's sets from both starts: the certified answers, by dogleg but for MGH09 and MGH17 from the far start") {
+TEST_CASE(
+    "NIST's sets from both starts: the certified answers, by dogleg but for MGH09 and MGH17 from the far "
+    "start") {
   for (const Way& way : kWays) {
     int solved = 0;
     for (const nist::Set& set : nist::load()) {
@@ -47,11 +49,14 @@ TEST_CASE("NIST's sets from both starts: the certified answers, by dogleg but fo
         FormulaOptions names;
         names.predictors = set.predictors;
         NamedValues p0;
-        for (std::size_t j = 0; j < set.parameters.size(); ++j) p0.emplace_back(set.parameters[j], (start == 1 ? set.start1 : set.start2)[j]);
-        const FitResult fit = curve_fit(parse_formula(set.equation(), names), std::vector<Column>(set.x.begin(), set.x.end()), set.y, p0, options);
+        for (std::size_t j = 0; j < set.parameters.size(); ++j)
+          p0.emplace_back(set.parameters[j], (start == 1 ? set.start1 : set.start2)[j]);
+        const FitResult fit = curve_fit(parse_formula(set.equation(), names),
+                                        std::vector<Column>(set.x.begin(), set.x.end()), set.y, p0, options);
         double worst = 0;
         for (std::size_t j = 0; j < set.parameters.size(); ++j) {
-          const auto k = static_cast<std::size_t>(std::ranges::find(fit.parameter_names, set.parameters[j]) - fit.parameter_names.begin());
+          const auto k = static_cast<std::size_t>(std::ranges::find(fit.parameter_names, set.parameters[j]) -
+                                                  fit.parameter_names.begin());
           worst = std::max(worst, std::fabs(fit.parameters[k] / set.certified[j] - 1));
         }
         CAPTURE(way.name);
@@ -79,14 +84,19 @@ TEST_CASE("Moré, Garbow and Hillstrom's bounded problems by each way: the minim
       options.bounds.lower.assign(problem.lower.begin(), problem.lower.end());
       options.bounds.upper.assign(problem.upper.begin(), problem.upper.end());
       std::vector<double> start;
-      for (std::size_t j = 0; j < F::start.size(); ++j) start.push_back(std::clamp(F::start[j], problem.lower[j], problem.upper[j]));
+      for (std::size_t j = 0; j < F::start.size(); ++j)
+        start.push_back(std::clamp(F::start[j], problem.lower[j], problem.upper[j]));
       const LeastSquaresResult result = least_squares(problems::mgh::vector_function<F>, start, options);
       CAPTURE(way.name);
       CAPTURE(F::name);
-      for (std::size_t j = 0; j < start.size(); ++j) CHECK((result.x[j] >= problem.lower[j] && result.x[j] <= problem.upper[j]));
+      for (std::size_t j = 0; j < start.size(); ++j)
+        CHECK((result.x[j] >= problem.lower[j] && result.x[j] <= problem.upper[j]));
       CHECK(result.cost <= result.summary.initial_cost);
-      const bool right = problems::mgh::reached(problem.minimum, 2 * result.cost, 2 * result.summary.initial_cost);
-      if (!right) MESSAGE(way.name << ", " << F::name << ": " << 2 * result.cost << " instead of " << problem.minimum << ", " << name(result.summary.verdict));
+      const bool right =
+          problems::mgh::reached(problem.minimum, 2 * result.cost, 2 * result.summary.initial_cost);
+      if (!right)
+        MESSAGE(way.name << ", " << F::name << ": " << 2 * result.cost << " instead of " << problem.minimum
+                         << ", " << name(result.summary.verdict));
       reached += right;
     });
     CHECK(reached == 10);
@@ -101,7 +111,8 @@ TEST_CASE("nonmonotonic steps do raise the cost on the way, and the answer is th
   options.nonmonotonic_steps = 5;
   const LeastSquaresResult free = least_squares(valley, {-120.0, 100.0}, options);
   int rises = 0;
-  for (std::size_t k = 1; k < free.summary.iterations.size(); ++k) rises += free.summary.iterations[k].cost > free.summary.iterations[k - 1].cost;
+  for (std::size_t k = 1; k < free.summary.iterations.size(); ++k)
+    rises += free.summary.iterations[k].cost > free.summary.iterations[k - 1].cost;
   CHECK(rises > 0);
   for (std::size_t k = 1; k < down.summary.iterations.size(); ++k) {
     CHECK(down.summary.iterations[k].cost <= down.summary.iterations[k - 1].cost);
@@ -119,7 +130,9 @@ TEST_CASE("nonmonotonic steps do raise the cost on the way, and the answer is th
   }
 }
 
-TEST_CASE("dogleg and nonmonotonic steps are refused where they are not served, and wrong numbers of them everywhere") {
+TEST_CASE(
+    "dogleg and nonmonotonic steps are refused where they are not served, and wrong numbers of them "
+    "everywhere") {
   double x[1] = {3};
   Problem problem;
   problem.add_residual_block([](const auto* p) { return p[0] - 1.0; }, Loss(), {x});
@@ -132,5 +145,6 @@ TEST_CASE("dogleg and nonmonotonic steps are refused where they are not served, 
   FitOptions fit;
   fit.nonmonotonic_steps = -1;
   const std::vector<double> t{1, 2, 3}, y{1, 2, 4};
-  CHECK(contains(message_of<ValidationError>([&] { curve_fit("a+b*x", t, y, {}, fit); }), "nonmonotonic_steps = -1"));
+  CHECK(contains(message_of<ValidationError>([&] { curve_fit("a+b*x", t, y, {}, fit); }),
+                 "nonmonotonic_steps = -1"));
 }

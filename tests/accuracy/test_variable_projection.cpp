@@ -1,6 +1,6 @@
-// What variable projection is worth on separable problems: NIST's from both starts, and drawn ones. Work is what kernels
-// counted, passes that solve for linear parameters included.
-// Source: NIST Statistical Reference Datasets, https://www.itl.nist.gov/div898/strd/nls/nls_main.shtml
+// What variable projection is worth on separable problems: NIST's from both starts, and drawn ones. Work is
+// what kernels counted, passes that solve for linear parameters included. Source: NIST Statistical Reference
+// Datasets, https://www.itl.nist.gov/div898/strd/nls/nls_main.shtml
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -43,7 +43,9 @@ Pair compare(const Fit& fit, VariableProjection wish) {
   options.variable_projection = wish;
   const FitResult b = fit(options);
   const double least = std::min(a.summary.final_cost, b.summary.final_cost);
-  const auto good = [&](const FitResult& r) { return r.success() && r.summary.final_cost <= least * (1 + 1e-6) + 1e-25; };
+  const auto good = [&](const FitResult& r) {
+    return r.success() && r.summary.final_cost <= least * (1 + 1e-6) + 1e-25;
+  };
   const auto steps = [](const FitResult& r) { return r.summary.accepted + r.summary.rejected; };
   return {good(a), good(b), steps(a), steps(b), b.summary.counted_work / a.summary.counted_work};
 }
@@ -67,9 +69,10 @@ struct Total {
   }
   double work() const { return std::exp(log_work / both); }
   void print(const std::string& what) const {
-    fmt::print("{:<28} {:4} runs; at the lower minimum {:4} whole, {:4} projected; {:4} both: steps {:6} and {:6}, "
-               "no more in {:4}, fewer in {:4}; work x {:.2f}\n",
-               what, runs, whole, projected, both, whole_steps, projected_steps, no_more_steps, fewer_steps, work());
+    fmt::print(
+        "{:<28} {:4} runs; at the lower minimum {:4} whole, {:4} projected; {:4} both: steps {:6} and {:6}, "
+        "no more in {:4}, fewer in {:4}; work x {:.2f}\n",
+        what, runs, whole, projected, both, whole_steps, projected_steps, no_more_steps, fewer_steps, work());
   }
 };
 
@@ -111,15 +114,19 @@ Total moved_nist(VariableProjection wish) {
 
 }  // namespace
 
-TEST_CASE("NIST's separable problems take no more steps than the whole problem on twenty sets and more, from both starts") {
+TEST_CASE(
+    "NIST's separable problems take no more steps than the whole problem on twenty sets and more, from both "
+    "starts") {
   Total total;
   std::set<std::string> no_more, fewer;
   for (const nist::Set& set : nist::load()) {
     if (!separable(nist::parsed(set))) continue;
     bool all = true, any = false;
     for (const auto* start : {&set.start1, &set.start2}) {
-      const Pair p = compare([&](const FitOptions& o) { return nist::fit(set, *start, o); }, VariableProjection::automatic);
-      fmt::print("{}/{}: {} steps, whole {}; work x {:.2f}\n", set.name, start == &set.start1 ? 1 : 2, p.projected_steps, p.whole_steps, p.work);
+      const Pair p = compare([&](const FitOptions& o) { return nist::fit(set, *start, o); },
+                             VariableProjection::automatic);
+      fmt::print("{}/{}: {} steps, whole {}; work x {:.2f}\n", set.name, start == &set.start1 ? 1 : 2,
+                 p.projected_steps, p.whole_steps, p.work);
       CHECK(p.whole);
       CHECK(p.projected);
       all = all && p.projected_steps <= p.whole_steps;

@@ -78,7 +78,8 @@ struct Row {
   bool operator()(const T* x, const T* y, T* r) const {
     using std::sin;
     r[0] = T(-b);
-    for (int j = 0; j < 4; ++j) r[0] += a[static_cast<std::size_t>(j)] * x[j] + a[static_cast<std::size_t>(4 + j)] * y[j];
+    for (int j = 0; j < 4; ++j)
+      r[0] += a[static_cast<std::size_t>(j)] * x[j] + a[static_cast<std::size_t>(4 + j)] * y[j];
     r[0] += bend * sin(x[0] + 2.0 * y[1]);
     return true;
   }
@@ -262,7 +263,8 @@ TEST_CASE("Bounds of eliminated blocks: points of a bundle adjustment that may n
     bal::Problem scene = bal::generate(6, 150, 900, 9);
     ceres::Problem problem;
     for (const bal::Observation& o : scene.observations) {
-      problem.AddResidualBlock(cost<true, bal::Reprojection, 2, 9, 3>({o.x, o.y}), nullptr, scene.camera(o.camera), scene.point(o.point));
+      problem.AddResidualBlock(cost<true, bal::Reprojection, 2, 9, 3>({o.x, o.y}), nullptr,
+                               scene.camera(o.camera), scene.point(o.point));
     }
     problem.SetParameterBlockConstant(scene.camera(0));
     problem.SetParameterBlockConstant(scene.camera(1));
@@ -332,14 +334,17 @@ TEST_CASE("The first group of a linear_solver_ordering is eliminated first, wher
     bal::Problem scene = bal::generate(6, 60, 300, 9);
     ceres::Problem problem;
     for (const bal::Observation& o : scene.observations) {
-      problem.AddResidualBlock(cost<true, bal::Reprojection, 2, 9, 3>({o.x, o.y}), nullptr, scene.camera(o.camera), scene.point(o.point));
+      problem.AddResidualBlock(cost<true, bal::Reprojection, 2, 9, 3>({o.x, o.y}), nullptr,
+                               scene.camera(o.camera), scene.point(o.point));
     }
     ceres::Solver::Options options = tight();
     options.linear_solver_type = ceres::DENSE_SCHUR;
     options.max_num_iterations = 5;
     options.linear_solver_ordering = std::make_shared<ceres::ParameterBlockOrdering>();
-    for (int p = 0; p < scene.points; ++p) options.linear_solver_ordering->AddElementToGroup(scene.point(p), which == 1 && p < 20 ? 1 : 0);
-    for (int c = 0; c < scene.cameras; ++c) options.linear_solver_ordering->AddElementToGroup(scene.camera(c), which == 2 && c == 0 ? 0 : 1);
+    for (int p = 0; p < scene.points; ++p)
+      options.linear_solver_ordering->AddElementToGroup(scene.point(p), which == 1 && p < 20 ? 1 : 0);
+    for (int c = 0; c < scene.cameras; ++c)
+      options.linear_solver_ordering->AddElementToGroup(scene.camera(c), which == 2 && c == 0 ? 0 : 1);
     ceres::Solver::Summary summary;
     nlsq::Solve(options, &problem, &summary);
     CHECK(summary.linear_solver_ordering_given.size() == 2);

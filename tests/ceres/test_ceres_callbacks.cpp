@@ -5,15 +5,15 @@
 
 #include <doctest/doctest.h>
 
+#include <fcntl.h>
+#include <unistd.h>
 #include <atomic>
 #include <bit>
 #include <cstdio>
-#include <fcntl.h>
 #include <fstream>
 #include <sstream>
 #include <string>
 #include <thread>
-#include <unistd.h>
 #include <vector>
 
 using ceres_problems::cost, ceres_problems::tight;
@@ -109,7 +109,8 @@ TEST_CASE("Iteration callbacks see each step, in order, with its numbers") {
   CHECK(run.summary.termination_type == ceres::CONVERGENCE);
   CHECK(run.x[0] == doctest::Approx(1));
   REQUIRE(run.watch.seen.size() == run.summary.iterations.size());
-  REQUIRE(run.watch.seen.size() == static_cast<std::size_t>(run.summary.num_successful_steps + run.summary.num_unsuccessful_steps));
+  REQUIRE(run.watch.seen.size() ==
+          static_cast<std::size_t>(run.summary.num_successful_steps + run.summary.num_unsuccessful_steps));
   CHECK(run.watch.seen[0].iteration == 0);
   CHECK(run.watch.seen[0].cost == doctest::Approx(run.summary.initial_cost));
   CHECK(run.watch.seen[0].gradient_max_norm > 100);
@@ -212,7 +213,8 @@ TEST_CASE("One thread is the caller's own; with more the bits are the same") {
       std::unique_ptr<ceres::CostFunction> inner;
       std::thread::id home;
       std::atomic<bool>* elsewhere;
-      Function(ceres::CostFunction* f, std::atomic<bool>* e) : inner(f), home(std::this_thread::get_id()), elsewhere(e) {
+      Function(ceres::CostFunction* f, std::atomic<bool>* e)
+          : inner(f), home(std::this_thread::get_id()), elsewhere(e) {
         set_num_residuals(2);
         *mutable_parameter_block_sizes() = {9, 3};
       }
@@ -225,7 +227,8 @@ TEST_CASE("One thread is the caller's own; with more the bits are the same") {
     ceres::Problem problem;
     for (const bal::Observation& o : scene.observations) {
       ceres::CostFunction* f = cost<true, bal::Reprojection, 2, 9, 3>({o.x, o.y});
-      problem.AddResidualBlock(ours ? f : new Function(f, &other), nullptr, scene.camera(o.camera), scene.point(o.point));
+      problem.AddResidualBlock(ours ? f : new Function(f, &other), nullptr, scene.camera(o.camera),
+                               scene.point(o.point));
     }
     ceres::Solver::Options options;
     options.num_threads = threads;
@@ -243,7 +246,8 @@ TEST_CASE("One thread is the caller's own; with more the bits are the same") {
     for (const int threads : {2, 3, 4}) {
       const auto many = solve(ours, threads, elsewhere);
       bool same = true;
-      for (std::size_t i = 0; i < one.size(); ++i) same = same && std::bit_cast<std::uint64_t>(one[i]) == std::bit_cast<std::uint64_t>(many[i]);
+      for (std::size_t i = 0; i < one.size(); ++i)
+        same = same && std::bit_cast<std::uint64_t>(one[i]) == std::bit_cast<std::uint64_t>(many[i]);
       CHECK(same);
     }
   }

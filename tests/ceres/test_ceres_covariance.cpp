@@ -20,14 +20,17 @@ namespace {
 using Pairs = std::vector<std::pair<const double*, const double*>>;
 
 // Largest difference of all blocks, relative to the geometric mean of the variances it stands between.
-double difference(const nlsq::BlockCovariance& ours, const ceres::Covariance& theirs, const std::vector<const double*>& blocks, bool tangent) {
+double difference(const nlsq::BlockCovariance& ours, const ceres::Covariance& theirs,
+                  const std::vector<const double*>& blocks, bool tangent) {
   double largest = 0;
   for (const double* a : blocks) {
     for (const double* b : blocks) {
       const nlsq::Matrix mine = tangent ? ours.tangent_block(a, b) : ours.block(a, b);
-      const nlsq::Matrix va = tangent ? ours.tangent_block(a, a) : ours.block(a, a), vb = tangent ? ours.tangent_block(b, b) : ours.block(b, b);
+      const nlsq::Matrix va = tangent ? ours.tangent_block(a, a) : ours.block(a, a),
+                         vb = tangent ? ours.tangent_block(b, b) : ours.block(b, b);
       std::vector<double> other(mine.rows() * mine.columns());
-      REQUIRE((tangent ? theirs.GetCovarianceBlockInTangentSpace(a, b, other.data()) : theirs.GetCovarianceBlock(a, b, other.data())));
+      REQUIRE((tangent ? theirs.GetCovarianceBlockInTangentSpace(a, b, other.data())
+                       : theirs.GetCovarianceBlock(a, b, other.data())));
       for (std::size_t i = 0; i < mine.rows(); ++i) {
         for (std::size_t j = 0; j < mine.columns(); ++j) {
           const double scale = std::sqrt(va(i, i) * vb(j, j));
@@ -64,11 +67,15 @@ struct Both {
   }
   void add(const sliding_window::Sight& sight, double* pose, double* point) {
     ours.add_residual_block(sight, nullptr, {pose, point});
-    theirs.AddResidualBlock(new ceres::AutoDiffCostFunction<sliding_window::Sight, 2, 6, 3>(new sliding_window::Sight(sight)), nullptr, pose, point);
+    theirs.AddResidualBlock(
+        new ceres::AutoDiffCostFunction<sliding_window::Sight, 2, 6, 3>(new sliding_window::Sight(sight)),
+        nullptr, pose, point);
   }
   void add(const sliding_window::Motion& motion, double* a, double* b) {
     ours.add_residual_block(motion, nullptr, {a, b});
-    theirs.AddResidualBlock(new ceres::AutoDiffCostFunction<sliding_window::Motion, 6, 6, 6>(new sliding_window::Motion(motion)), nullptr, a, b);
+    theirs.AddResidualBlock(
+        new ceres::AutoDiffCostFunction<sliding_window::Motion, 6, 6, 6>(new sliding_window::Motion(motion)),
+        nullptr, a, b);
   }
   void remove(double*) {}
   void hold(double* pose) {
@@ -109,16 +116,20 @@ TEST_CASE("A pose graph in space: on the manifold, and in ambient numbers") {
     theirs.AddParameterBlock(&graph.poses[i + 3], 4, manifold);
   }
   for (const auto& edge : graph.edges) {
-    double *a = &graph.poses[static_cast<std::size_t>(7 * edge.from)], *b = &graph.poses[static_cast<std::size_t>(7 * edge.to)];
+    double *a = &graph.poses[static_cast<std::size_t>(7 * edge.from)],
+           *b = &graph.poses[static_cast<std::size_t>(7 * edge.to)];
     ours.add_residual_block<6>(edge.measured, nullptr, {a, a + 3, b, b + 3});
-    theirs.AddResidualBlock(new ceres::AutoDiffCostFunction<pose_graph::Spatial, 6, 3, 4, 3, 4>(new pose_graph::Spatial(edge.measured)), nullptr, a, a + 3, b, b + 3);
+    theirs.AddResidualBlock(new ceres::AutoDiffCostFunction<pose_graph::Spatial, 6, 3, 4, 3, 4>(
+                                new pose_graph::Spatial(edge.measured)),
+                            nullptr, a, a + 3, b, b + 3);
   }
   for (std::size_t k : {std::size_t{0}, std::size_t{3}}) {
     ours.set_constant(&graph.poses[k]);
     theirs.SetParameterBlockConstant(&graph.poses[k]);
   }
   REQUIRE(nlsq::is_success(nlsq::solve(ours).verdict));
-  const std::vector<const double*> blocks{&graph.poses[0], &graph.poses[7 * 30], &graph.poses[7 * 30 + 3], &graph.poses[7 * 59 + 3]};
+  const std::vector<const double*> blocks{&graph.poses[0], &graph.poses[7 * 30], &graph.poses[7 * 30 + 3],
+                                          &graph.poses[7 * 59 + 3]};
   const nlsq::BlockCovariance mine = nlsq::covariance(ours, blocks);
   CHECK(mine.determined);
   ceres::Covariance covariance{ceres::Covariance::Options()};
@@ -132,9 +143,13 @@ TEST_CASE("A gauge that nothing fixes: both refuse, and give the same pseudo-inv
   nlsq::Problem ours;
   ceres::Problem theirs;
   for (const bal::Observation& o : scene.observations) {
-    for (auto [block, size] : {std::pair(scene.camera(o.camera), 9), std::pair(scene.point(o.point), 3)}) ours.add_parameter_block(block, size);
-    ours.add_residual_block<2>(bal::Reprojection{o.x, o.y}, nullptr, {scene.camera(o.camera), scene.point(o.point)});
-    theirs.AddResidualBlock(new ceres::AutoDiffCostFunction<bal::Reprojection, 2, 9, 3>(new bal::Reprojection{o.x, o.y}), nullptr, scene.camera(o.camera), scene.point(o.point));
+    for (auto [block, size] : {std::pair(scene.camera(o.camera), 9), std::pair(scene.point(o.point), 3)})
+      ours.add_parameter_block(block, size);
+    ours.add_residual_block<2>(bal::Reprojection{o.x, o.y}, nullptr,
+                               {scene.camera(o.camera), scene.point(o.point)});
+    theirs.AddResidualBlock(
+        new ceres::AutoDiffCostFunction<bal::Reprojection, 2, 9, 3>(new bal::Reprojection{o.x, o.y}), nullptr,
+        scene.camera(o.camera), scene.point(o.point));
   }
   nlsq::solve(ours);
   const std::vector<const double*> blocks{scene.camera(1), scene.point(3)};

@@ -26,7 +26,9 @@ struct Sums {
     for (std::size_t i = 0; i < y.size(); ++i) {
       T sum = T(-y[i]);
       for (std::size_t k = 0; k < sizes.size(); ++k) {
-        for (int j = 0; j < sizes[k]; ++j) sum += sin(blocks[k][j] * (0.3 + static_cast<double>(i * (static_cast<std::size_t>(j) + 1)))) + 0.1 * blocks[k][j] * static_cast<double>(j + 1);
+        for (int j = 0; j < sizes[k]; ++j)
+          sum += sin(blocks[k][j] * (0.3 + static_cast<double>(i * (static_cast<std::size_t>(j) + 1)))) +
+                 0.1 * blocks[k][j] * static_cast<double>(j + 1);
       }
       r[i] = sum;
     }
@@ -66,7 +68,8 @@ struct Wrong final : ceres::SizedCostFunction<1, 1> {
 
 TEST_CASE("Values and derivatives of any shape are Ceres's, to the bit, whichever blocks are asked for") {
   std::mt19937 random(5);
-  for (const std::vector<int>& sizes : {std::vector{1}, std::vector{3, 2}, std::vector{5, 1, 4, 2}, std::vector{9}}) {
+  for (const std::vector<int>& sizes :
+       {std::vector{1}, std::vector{3, 2}, std::vector{5, 1, 4, 2}, std::vector{9}}) {
     for (const int residuals : {1, 3}) {
       const auto ours = make<Ours>(sizes, residuals, 0.5);
       const auto theirs = make<Theirs>(sizes, residuals, 0.5);
@@ -85,7 +88,8 @@ TEST_CASE("Values and derivatives of any shape are Ceres's, to the bit, whicheve
             at.push_back(x[k].data());
             parts.emplace_back(static_cast<std::size_t>(residuals * sizes[k]), 7.0);
           }
-          for (std::size_t k = 0; k < sizes.size(); ++k) J.push_back((asked >> k & 1u) ? parts[k].data() : nullptr);
+          for (std::size_t k = 0; k < sizes.size(); ++k)
+            J.push_back((asked >> k & 1u) ? parts[k].data() : nullptr);
           std::vector<double>& out = results[mine];
           out.resize(static_cast<std::size_t>(residuals));
           const ceres::CostFunction& cost = mine ? static_cast<const ceres::CostFunction&>(*ours) : *theirs;
@@ -109,16 +113,19 @@ TEST_CASE("They are recorded, one program for each shape, and solved as Ceres so
       const std::vector<int> sizes = i % 2 == 0 ? std::vector{3} : std::vector{3, 2};
       std::vector<double*> blocks{a[i].data()};
       if (i % 2) blocks.push_back(shared.data());
-      ceres::CostFunction* cost = mine ? static_cast<ceres::CostFunction*>(make<Ours>(sizes, 4, y).release()) : make<Theirs>(sizes, 4, y).release();
+      ceres::CostFunction* cost = mine ? static_cast<ceres::CostFunction*>(make<Ours>(sizes, 4, y).release())
+                                       : make<Theirs>(sizes, 4, y).release();
       problem.AddResidualBlock(cost, nullptr, blocks);
     }
     if (mine) {
       nlsq::Summary summary;
       nlsq::Solve(tight(), &problem, &summary);
-      CAPTURE(summary.message); CAPTURE(summary.evaluator_note);
+      CAPTURE(summary.message);
+      CAPTURE(summary.evaluator_note);
       CHECK(summary.evaluator == "graph");
       CHECK(summary.evaluator_note == "graph: 12 blocks; 2 programs");
-      CHECK((summary.termination == nlsq::Termination::converged || summary.termination == nlsq::Termination::tolerance));
+      CHECK((summary.termination == nlsq::Termination::converged ||
+             summary.termination == nlsq::Termination::tolerance));
       costs[mine] = summary.final_cost;
     } else {
       ceres::Solver::Summary summary;
@@ -138,7 +145,8 @@ TEST_CASE("check_gradients ends a solve whose derivatives are wrong, and says wh
     options.check_gradients = true;
     ceres::Solver::Summary summary;
     nlsq::Solve(options, &problem, &summary);
-    CAPTURE(factor); CAPTURE(summary.message);
+    CAPTURE(factor);
+    CAPTURE(summary.message);
     if (factor == 1) {
       CHECK(summary.termination_type == ceres::CONVERGENCE);
       CHECK(x == doctest::Approx(std::sqrt(2.0)));

@@ -1,4 +1,5 @@
-// Recorded cost functions beside Ceres's jets: values and derivatives, in f64 and f32; and what cannot be recorded.
+// Recorded cost functions beside Ceres's jets: values and derivatives, in f64 and f32; and what cannot be
+// recorded.
 #include "block_functors.hpp"
 #include "ceres_parts.hpp"
 #include "ceres_problems.hpp"
@@ -21,11 +22,11 @@ using namespace nlsq;
 
 namespace {
 
-#define NLSQ_BLOCK_FUNCTOR(type, count, ...)        \
-  static const char* name() { return #type; }       \
-  static constexpr std::array sizes{__VA_ARGS__};   \
-  static constexpr int residuals = count;           \
-  double c;                                         \
+#define NLSQ_BLOCK_FUNCTOR(type, count, ...)      \
+  static const char* name() { return #type; }     \
+  static constexpr std::array sizes{__VA_ARGS__}; \
+  static constexpr int residuals = count;         \
+  double c;                                       \
   explicit type(int number) : c(0.25 * (number % 7) - 0.5) {}
 
 struct RotationByCeres {
@@ -86,8 +87,10 @@ struct FullNames {  // Ceres's functions by their full names
   NLSQ_BLOCK_FUNCTOR(FullNames, 2, 2)
   template <class T>
   bool operator()(const T* x, T* r) const {
-    r[0] = ceres::exp(x[0]) * ceres::sin(x[1]) + ceres::sqrt(x[0]) - ceres::pow(x[1], 1.5) + ceres::atan2(x[0], x[1]) + c;
-    r[1] = ceres::tanh(x[0]) + ceres::log(x[1]) + ceres::hypot(x[0], x[1]) + ceres::cbrt(x[0]) + ceres::BesselJ0(x[1]);
+    r[0] = ceres::exp(x[0]) * ceres::sin(x[1]) + ceres::sqrt(x[0]) - ceres::pow(x[1], 1.5) +
+           ceres::atan2(x[0], x[1]) + c;
+    r[1] = ceres::tanh(x[0]) + ceres::log(x[1]) + ceres::hypot(x[0], x[1]) + ceres::cbrt(x[0]) +
+           ceres::BesselJ0(x[1]);
     return true;
   }
 };
@@ -165,7 +168,8 @@ struct DynamicSums {
   template <class T>
   bool operator()(const T* x, T* r) const {
     std::vector<T> partial(1, T(c));
-    for (std::size_t i = 0; i < sizes[0]; ++i) partial.push_back(partial.back() + x[i] * x[i] * (1.0 + static_cast<double>(i)));
+    for (std::size_t i = 0; i < sizes[0]; ++i)
+      partial.push_back(partial.back() + x[i] * x[i] * (1.0 + static_cast<double>(i)));
     Eigen::Matrix<T, Eigen::Dynamic, 1> v(static_cast<Eigen::Index>(partial.size()));
     for (std::size_t i = 0; i < partial.size(); ++i) v[static_cast<Eigen::Index>(i)] = partial[i];
     r[0] = v.sum();
@@ -176,7 +180,9 @@ struct DynamicSums {
 
 // Every one of them looks into the jet.
 template <class T>
-double value_of(const T& x) { return x.a; }
+double value_of(const T& x) {
+  return x.a;
+}
 inline double value_of(double x) { return x; }
 
 struct LooksInside {
@@ -202,7 +208,9 @@ struct Interpolates {
 };
 
 template <int N>
-double slope_of(const ceres::Jet<double, N>& x) { return N > 0 ? x.v.sum() : 0; }
+double slope_of(const ceres::Jet<double, N>& x) {
+  return N > 0 ? x.v.sum() : 0;
+}
 inline double slope_of(double) { return 0; }
 
 struct ScalesSlope {  // works on the derivatives alone: only the comparison with jets can tell
@@ -244,7 +252,8 @@ namespace {
 
 template <class F, bool kOurs, std::size_t... k>
 std::unique_ptr<ceres::CostFunction> make(int number, std::index_sequence<k...>) {
-  return std::unique_ptr<ceres::CostFunction>(ceres_problems::cost<kOurs, F, F::residuals, F::sizes[k]...>(F(number)));
+  return std::unique_ptr<ceres::CostFunction>(
+      ceres_problems::cost<kOurs, F, F::residuals, F::sizes[k]...>(F(number)));
 }
 
 // `count` blocks of one functor, side by side.
@@ -333,14 +342,15 @@ struct Blocks {
 
 }  // namespace
 
-#define NLSQ_FUNCTORS                                                                                                       \
-  block_functors::Reprojection, block_functors::HelloWorld, block_functors::PowellF3, block_functors::ExponentialCurve,     \
-      block_functors::Circle, block_functors::Distance, block_functors::Rosenbrock, block_functors::Branches,               \
-      block_functors::AngleAxisAtZero, block_functors::QuaternionRotation, block_functors::EigenQuaternionPose,             \
-      block_functors::PlanarPose, InverseOfMatrix, block_functors::Horner, block_functors::Sorted,               \
-      block_functors::Elementary, block_functors::StaticConstants, block_functors::ConstantResidual, RotationByCeres,       \
-      RotationAtZeroByCeres, QuaternionByCeres, MatrixAndBack, EulerAngles, FullNames, PlainNumbers, SmallerAndLarger,      \
-      Slerp, EigenPose, DynamicSums
+#define NLSQ_FUNCTORS                                                                                      \
+  block_functors::Reprojection, block_functors::HelloWorld, block_functors::PowellF3,                      \
+      block_functors::ExponentialCurve, block_functors::Circle, block_functors::Distance,                  \
+      block_functors::Rosenbrock, block_functors::Branches, block_functors::AngleAxisAtZero,               \
+      block_functors::QuaternionRotation, block_functors::EigenQuaternionPose, block_functors::PlanarPose, \
+      InverseOfMatrix, block_functors::Horner, block_functors::Sorted, block_functors::Elementary,         \
+      block_functors::StaticConstants, block_functors::ConstantResidual, RotationByCeres,                  \
+      RotationAtZeroByCeres, QuaternionByCeres, MatrixAndBack, EulerAngles, FullNames, PlainNumbers,       \
+      SmallerAndLarger, Slerp, EigenPose, DynamicSums
 
 TEST_CASE_TEMPLATE("Recorded derivatives are those of Ceres's jets, in f64 and f32", F, NLSQ_FUNCTORS) {
   INFO(F::name());
@@ -354,7 +364,8 @@ TEST_CASE_TEMPLATE("Recorded derivatives are those of Ceres's jets, in f64 and f
   CHECK(worst.f32 <= 1e-5);
 }
 
-TEST_CASE_TEMPLATE("What cannot be recorded runs on Ceres's jets, and says so", F, LooksInside, Interpolates, ScalesSlope, OptedOut) {
+TEST_CASE_TEMPLATE("What cannot be recorded runs on Ceres's jets, and says so", F, LooksInside, Interpolates,
+                   ScalesSlope, OptedOut) {
   INFO(F::name());
   const Blocks<F> blocks(20, 5);
   const BlockEvaluator evaluator(blocks.list, blocks.x);
@@ -388,7 +399,8 @@ TEST_CASE("Under ceres::Solve and ceres's own checks it is an ordinary cost func
   using F = block_functors::Reprojection;
   std::vector<double> ours, theirs;
   Both::evaluate(*std::unique_ptr<ceres::CostFunction>(ceres_problems::cost<true, F, 2, 9, 3>(F(3))), ours);
-  Both::evaluate(*std::unique_ptr<ceres::CostFunction>(ceres_problems::cost<false, F, 2, 9, 3>(F(3))), theirs);
+  Both::evaluate(*std::unique_ptr<ceres::CostFunction>(ceres_problems::cost<false, F, 2, 9, 3>(F(3))),
+                 theirs);
   CHECK(ours == theirs);
 
   F functor(2);

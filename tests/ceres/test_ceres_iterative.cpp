@@ -47,7 +47,9 @@ Reached adjust(const ceres::Solver::Options& options, bool theirs = false, bal::
 
 }  // namespace
 
-TEST_CASE("ITERATIVE_SCHUR is served by conjugate gradients with the preconditioner asked for, to Ceres's minimum") {
+TEST_CASE(
+    "ITERATIVE_SCHUR is served by conjugate gradients with the preconditioner asked for, to Ceres's "
+    "minimum") {
   for (const ceres::PreconditionerType preconditioner : {ceres::JACOBI, ceres::SCHUR_JACOBI}) {
     const ceres::Solver::Options options = with(ceres::ITERATIVE_SCHUR, preconditioner);
     const Reached ours = adjust(options), theirs = adjust(options, true);
@@ -56,7 +58,8 @@ TEST_CASE("ITERATIVE_SCHUR is served by conjugate gradients with the preconditio
     CHECK(ours.summary.preconditioner_type_used == preconditioner);
     CHECK(ours.summary.message.find("without a counterpart") == std::string::npos);
     int most = 0;
-    for (const ceres::IterationSummary& it : ours.summary.iterations) most = std::max(most, it.linear_solver_iterations);
+    for (const ceres::IterationSummary& it : ours.summary.iterations)
+      most = std::max(most, it.linear_solver_iterations);
     CHECK(most > 1);
     CHECK(ours.summary.FullReport().find("SCHUR") != std::string::npos);
   }
@@ -70,7 +73,8 @@ TEST_CASE("Other preconditioners, and CGNR, are answered with what served") {
   const Reached normal = adjust(with(ceres::CGNR, ceres::JACOBI));
   CHECK(normal.summary.IsSolutionUsable());
   CHECK(normal.summary.linear_solver_type_used == ceres::ITERATIVE_SCHUR);
-  CHECK(normal.summary.message.find("CGNR (conjugate gradients on the Schur complement served)") != std::string::npos);
+  CHECK(normal.summary.message.find("CGNR (conjugate gradients on the Schur complement served)") !=
+        std::string::npos);
   CHECK(normal.cost == doctest::Approx(plain.cost).epsilon(1e-6));
 }
 
@@ -79,27 +83,34 @@ TEST_CASE("Ceres's limit and forcing term of conjugate gradients are kept") {
   options.max_num_iterations = 5;
   options.max_linear_solver_iterations = 4;
   options.eta = 1e-8;
-  for (const ceres::IterationSummary& it : adjust(options).summary.iterations) CHECK(it.linear_solver_iterations <= 4);
+  for (const ceres::IterationSummary& it : adjust(options).summary.iterations)
+    CHECK(it.linear_solver_iterations <= 4);
   options.max_linear_solver_iterations = 500;
   const int far = adjust(options).summary.iterations[1].linear_solver_iterations;
   options.eta = 0.5;
   CHECK(adjust(options).summary.iterations[1].linear_solver_iterations < far);
 }
 
-TEST_CASE("A small system is factored whatever is named, where counts of operations say that it takes less, and the summary says so") {
+TEST_CASE(
+    "A small system is factored whatever is named, where counts of operations say that it takes less, and "
+    "the summary says so") {
   for (const ceres::LinearSolverType named : {ceres::ITERATIVE_SCHUR, ceres::CGNR}) {
     const Reached small = adjust(with(named, ceres::SCHUR_JACOBI), false, bal::generate(12, 150, 900, 4));
-    const Reached theirs = adjust(with(ceres::DENSE_SCHUR, ceres::JACOBI), true, bal::generate(12, 150, 900, 4));
+    const Reached theirs =
+        adjust(with(ceres::DENSE_SCHUR, ceres::JACOBI), true, bal::generate(12, 150, 900, 4));
     CHECK(small.summary.linear_solver_type_given == named);
     CHECK(small.summary.linear_solver_type_used == ceres::DENSE_SCHUR);
-    CHECK(small.summary.message.find("(a dense factor served: by counts of operations it takes less)") != std::string::npos);
-    for (const ceres::IterationSummary& it : small.summary.iterations) CHECK(it.linear_solver_iterations <= 1);
+    CHECK(small.summary.message.find("(a dense factor served: by counts of operations it takes less)") !=
+          std::string::npos);
+    for (const ceres::IterationSummary& it : small.summary.iterations)
+      CHECK(it.linear_solver_iterations <= 1);
     CHECK(small.cost == doctest::Approx(theirs.cost).epsilon(1e-9));
   }
 }
 
 TEST_CASE("A direct solver that is named is one") {
-  const Reached direct = adjust(with(ceres::SPARSE_SCHUR, ceres::JACOBI), false, bal::generate(12, 150, 900, 4));
+  const Reached direct =
+      adjust(with(ceres::SPARSE_SCHUR, ceres::JACOBI), false, bal::generate(12, 150, 900, 4));
   CHECK(direct.summary.linear_solver_type_used == ceres::DENSE_SCHUR);  // of 108 unknowns
   CHECK(direct.summary.preconditioner_type_used == ceres::IDENTITY);
 }

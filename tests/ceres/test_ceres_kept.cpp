@@ -1,4 +1,5 @@
-// nlsq::Solve again on a ceres::Problem: what was recorded serves again, and makes no difference to the numbers.
+// nlsq::Solve again on a ceres::Problem: what was recorded serves again, and makes no difference to the
+// numbers.
 #include <nlsq/ceres.hpp>
 #include <nlsq/ceres_dynamic_autodiff.hpp>
 
@@ -6,8 +7,8 @@
 #include <doctest/doctest.h>
 
 #include <array>
-#include <cstddef>
 #include <cmath>
+#include <cstddef>
 #include <memory>
 #include <new>
 #include <type_traits>
@@ -40,7 +41,8 @@ struct Fit {
   void add(int first, int last, double rate = 0.5) {
     for (int i = first; i < last; ++i) {
       functors.push_back(new Decay{0.1 * i, observed(i, rate)});
-      ids.push_back(problem.AddResidualBlock(new nlsq::AutoDiffCostFunction<Decay, 1, 2>(functors.back()), nullptr, p.data()));
+      ids.push_back(problem.AddResidualBlock(new nlsq::AutoDiffCostFunction<Decay, 1, 2>(functors.back()),
+                                             nullptr, p.data()));
     }
   }
   // From the same start each time.
@@ -68,7 +70,8 @@ TEST_CASE("A problem solved again records nothing, and gives the same bits") {
   CHECK(second.final_cost == first.final_cost);
 }
 
-TEST_CASE("Blocks that come are recorded, those that stay are not; the bits are those of a problem made anew") {
+TEST_CASE(
+    "Blocks that come are recorded, those that stay are not; the bits are those of a problem made anew") {
   Fit fit;
   fit.add(0, 60);
   fit.solve();
@@ -133,7 +136,8 @@ TEST_CASE("One cost function in many residual blocks") {
   ceres::Problem problem(options);
   std::vector<std::unique_ptr<ceres::CostFunction>> functions;
   for (int i = 0; i < 40; ++i) {
-    functions.push_back(std::make_unique<nlsq::AutoDiffCostFunction<Decay, 1, 2>>(new Decay{0.1 * i, observed(i, 0.5)}));
+    functions.push_back(
+        std::make_unique<nlsq::AutoDiffCostFunction<Decay, 1, 2>>(new Decay{0.1 * i, observed(i, 0.5)}));
     problem.AddResidualBlock(functions.back().get(), nullptr, p.data());
     problem.AddResidualBlock(functions.back().get(), nullptr, q.data());
   }
@@ -196,7 +200,9 @@ TEST_CASE("A cost function may have another shape in the next problem, in the sa
       functions[i]->AddParameterBlock(more ? 4 : 3);
       if (!more) functions[i]->SetNumResiduals(1);
       else functors[i].sizes.push_back(4);
-      problem->AddResidualBlock(functions[i].get(), nullptr, more ? std::vector<double*>{p.data(), q.data()} : std::vector<double*>{p.data()});
+      problem->AddResidualBlock(
+          functions[i].get(), nullptr,
+          more ? std::vector<double*>{p.data(), q.data()} : std::vector<double*>{p.data()});
     }
     nlsq::Solve(ceres::Solver::Options(), problem, &summary);
     CHECK(summary.certificate.recheck_passed);
@@ -229,7 +235,8 @@ TEST_CASE("Data that do not show in the residuals of the start or of the old opt
   for (int i = 0; i < 60; ++i) {
     const double u = -1 + i / 30.0;
     functors.push_back(new Bent{u, 2 * u * (1 + 0.3 * u * u) + 0.5 + 0.001 * std::cos(9.0 * i), 0});
-    problem.AddResidualBlock(new nlsq::AutoDiffCostFunction<Bent, 1, 2, 1>(functors.back()), nullptr, line.data(), &k);
+    problem.AddResidualBlock(new nlsq::AutoDiffCostFunction<Bent, 1, 2, 1>(functors.back()), nullptr,
+                             line.data(), &k);
   }
   nlsq::Summary summary;
   for (int round = 0; round < 4; ++round) {

@@ -69,8 +69,9 @@ ceres::Solver::Summary run(const ceres::Solver::Options& options, ceres::Problem
 }  // namespace
 
 TEST_CASE("Hello world: automatic, numeric and analytic derivatives, ours and Ceres's") {
-  ceres::CostFunction* ways[] = {cost<true, TenMinus, 1, 1>({}), cost<false, TenMinus, 1, 1>({}),
-                                 new ceres::NumericDiffCostFunction<TenMinus, ceres::CENTRAL, 1, 1>(new TenMinus), new TenMinusByHand};
+  ceres::CostFunction* ways[] = {
+      cost<true, TenMinus, 1, 1>({}), cost<false, TenMinus, 1, 1>({}),
+      new ceres::NumericDiffCostFunction<TenMinus, ceres::CENTRAL, 1, 1>(new TenMinus), new TenMinusByHand};
   for (ceres::CostFunction* way : ways) {
     double x = 0.5;
     ceres::Problem problem;
@@ -120,7 +121,9 @@ TEST_CASE("Losses are called, whatever they are: final costs are Ceres's") {
       case 3: return new ceres::ArctanLoss(2);
       case 4: return new ceres::TolerantLoss(1, 0.1);
       case 5: return new ceres::TukeyLoss(5);
-      case 6: return new ceres::ComposedLoss(new ceres::HuberLoss(1), ceres::TAKE_OWNERSHIP, new ceres::CauchyLoss(1), ceres::TAKE_OWNERSHIP);
+      case 6:
+        return new ceres::ComposedLoss(new ceres::HuberLoss(1), ceres::TAKE_OWNERSHIP,
+                                       new ceres::CauchyLoss(1), ceres::TAKE_OWNERSHIP);
       case 7: return new ceres::ScaledLoss(new ceres::HuberLoss(0.5), 3, ceres::TAKE_OWNERSHIP);
       case 8: return new ceres::ScaledLoss(nullptr, 3, ceres::TAKE_OWNERSHIP);
       default: return new Own;
@@ -146,8 +149,8 @@ TEST_CASE("Losses are called, whatever they are: final costs are Ceres's") {
 TEST_CASE("Constant blocks stay, and cost what they cost") {
   double x = 3, y = 5, z = 0;
   ceres::Problem problem;
-  problem.AddResidualBlock(cost<true, TenMinus, 1, 1>({}), nullptr, &x);                 // constant: 24.5
-  problem.AddResidualBlock(cost<true, Line, 1, 1, 1>({2.0, 1.0}), nullptr, &y, &z);      // y constant
+  problem.AddResidualBlock(cost<true, TenMinus, 1, 1>({}), nullptr, &x);             // constant: 24.5
+  problem.AddResidualBlock(cost<true, Line, 1, 1, 1>({2.0, 1.0}), nullptr, &y, &z);  // y constant
   problem.SetParameterBlockConstant(&x);
   problem.SetParameterBlockConstant(&y);
   const ceres::Solver::Summary summary = run(tight(), problem);
@@ -184,7 +187,8 @@ TEST_CASE("An empty problem, a value that is not finite, a function that fails a
   };
   double y = 1;
   ceres::Problem fails;
-  fails.AddResidualBlock(new ceres::NumericDiffCostFunction<Fails, ceres::CENTRAL, 1, 1>(new Fails), nullptr, &y);
+  fails.AddResidualBlock(new ceres::NumericDiffCostFunction<Fails, ceres::CENTRAL, 1, 1>(new Fails), nullptr,
+                         &y);
   const ceres::Solver::Summary failed = run({}, fails);
   CHECK(failed.termination_type == ceres::FAILURE);
   CHECK(y == 1);
@@ -200,7 +204,8 @@ TEST_CASE("A step to where a function fails is not taken") {
   };
   double x = 0;
   ceres::Problem problem;
-  problem.AddResidualBlock(new ceres::NumericDiffCostFunction<Root, ceres::CENTRAL, 1, 1>(new Root), nullptr, &x);
+  problem.AddResidualBlock(new ceres::NumericDiffCostFunction<Root, ceres::CENTRAL, 1, 1>(new Root), nullptr,
+                           &x);
   const ceres::Solver::Summary summary = run(tight(), problem);
   CHECK(summary.IsSolutionUsable());
   CHECK(summary.num_unsuccessful_steps >= 1);
@@ -240,7 +245,10 @@ TEST_CASE("Stop tests mean what they mean in Ceres") {
   const auto solve = [](auto change) {
     std::vector<double> p{1, 0.1};
     ceres::Problem problem;
-    for (int i = 1; i < 30; ++i) problem.AddResidualBlock(cost<true, Saturation, 1, 2>({0.3 * i, 3 * (1 - std::exp(-0.21 * i)) + 0.05 * (i % 3)}), nullptr, p.data());
+    for (int i = 1; i < 30; ++i)
+      problem.AddResidualBlock(
+          cost<true, Saturation, 1, 2>({0.3 * i, 3 * (1 - std::exp(-0.21 * i)) + 0.05 * (i % 3)}), nullptr,
+          p.data());
     ceres::Solver::Options options;
     options.function_tolerance = options.gradient_tolerance = options.parameter_tolerance = 0;
     options.max_num_iterations = 100;
@@ -249,7 +257,8 @@ TEST_CASE("Stop tests mean what they mean in Ceres") {
   };
   const ceres::Solver::Summary by_cost = solve([](auto& o) { o.function_tolerance = 1e-3; });
   CHECK(by_cost.termination_type == ceres::CONVERGENCE);
-  CHECK(std::fabs(by_cost.iterations.back().cost_change) <= 1e-3 * by_cost.iterations[by_cost.iterations.size() - 2].cost);
+  CHECK(std::fabs(by_cost.iterations.back().cost_change) <=
+        1e-3 * by_cost.iterations[by_cost.iterations.size() - 2].cost);
   const ceres::Solver::Summary by_gradient = solve([](auto& o) { o.gradient_tolerance = 0.05; });
   CHECK(by_gradient.termination_type == ceres::CONVERGENCE);
   CHECK(by_gradient.iterations.back().gradient_max_norm <= 0.05);
@@ -268,7 +277,8 @@ TEST_CASE("Stop tests mean what they mean in Ceres") {
   const ceres::Solver::Summary no_time = solve([](auto& o) { o.max_solver_time_in_seconds = 0; });
   CHECK(no_time.termination_type == ceres::NO_CONVERGENCE);
   CHECK(no_time.iterations.size() == 1);
-  const ceres::Solver::Summary radius = solve([](auto& o) { o.initial_trust_region_radius = 1e-3, o.max_num_iterations = 1; });
+  const ceres::Solver::Summary radius =
+      solve([](auto& o) { o.initial_trust_region_radius = 1e-3, o.max_num_iterations = 1; });
   CHECK(radius.iterations.front().trust_region_radius == doctest::Approx(1e-3));
 }
 
@@ -284,7 +294,8 @@ TEST_CASE("A functor that throws: it passes through, and the blocks are as they 
   int calls = 0;
   double x = 0.25;
   ceres::Problem problem;
-  problem.AddResidualBlock(new ceres::NumericDiffCostFunction<Throws, ceres::CENTRAL, 1, 1>(new Throws{&calls}), nullptr, &x);
+  problem.AddResidualBlock(
+      new ceres::NumericDiffCostFunction<Throws, ceres::CENTRAL, 1, 1>(new Throws{&calls}), nullptr, &x);
   ceres::Solver::Summary summary;
   CHECK_THROWS_WITH(nlsq::Solve({}, &problem, &summary), "enough");
   CHECK(x == 0.25);

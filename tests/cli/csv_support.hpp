@@ -1,8 +1,8 @@
 // Reading a table from a string, and what its refusal says.
 #pragma once
 
-#include "table/csv/csv_reader.hpp"
 #include "errors.hpp"
+#include "table/csv/csv_reader.hpp"
 
 #include <string>
 #include <vector>
@@ -20,7 +20,8 @@ struct ReadTable {
 inline ReadTable read(const std::string& bytes, const CsvOptions& options = {},
                       std::vector<std::size_t> wanted = {}) {
   CsvReader reader(open_memory(bytes, "t.csv"), options);
-  std::erase_if(wanted, [&](std::size_t column) { return column >= reader.shape().columns(); });  // a damaged header
+  std::erase_if(wanted,
+                [&](std::size_t column) { return column >= reader.shape().columns(); });  // a damaged header
   if (wanted.empty()) {
     for (std::size_t i = 0; i < reader.shape().columns(); ++i) wanted.push_back(i);
   }

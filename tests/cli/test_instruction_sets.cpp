@@ -1,4 +1,5 @@
-// NLSQ_ISA reaches the whole program: every set of kernels this CPU runs gives the same fit, and says its name.
+// NLSQ_ISA reaches the whole program: every set of kernels this CPU runs gives the same fit, and says its
+// name.
 #include <doctest/doctest.h>
 
 #include <string>

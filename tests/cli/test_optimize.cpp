@@ -1,8 +1,8 @@
 // --optimize and --profile: what is chosen can be replayed, what is measured is in the table and the JSON.
 #include "program.hpp"
 
-#include "errors.hpp"
 #include "arguments/precision_options.hpp"
+#include "errors.hpp"
 
 #include <doctest/doctest.h>
 
@@ -20,7 +20,8 @@ std::string table() {
   std::string text = "x,y\n";
   for (int i = 0; i < 150000; ++i) {
     const double x = 3e-5 * i;
-    text += std::to_string(x) + "," + std::to_string(2 * std::exp(-0.5 * x) + 1 + 0.01 * std::sin(37.0 * i)) + "\n";
+    text += std::to_string(x) + "," + std::to_string(2 * std::exp(-0.5 * x) + 1 + 0.01 * std::sin(37.0 * i)) +
+            "\n";
   }
   return text;
 }
@@ -58,7 +59,8 @@ TEST_CASE("a target that no policy meets is reported as a warning; the fit is go
 }
 
 TEST_CASE("--profile measures every policy, and the one asked for, beside the fit") {
-  const std::string fit = kDecay + " --model exp --precision 'jacobian=bf16,gate=off,threshold.epsilon_j=0.05'";
+  const std::string fit =
+      kDecay + " --model exp --precision 'jacobian=bf16,gate=off,threshold.epsilon_j=0.05'";
   const nlohmann::json json = program::fit_json(fit + " --profile");
   const nlohmann::json& profile = json["profile"];
   CHECK(profile["rows"] == 52);
@@ -67,7 +69,8 @@ TEST_CASE("--profile measures every policy, and the one asked for, beside the fi
   REQUIRE(profile["policies"].size() == 12);
   bool own = false;
   for (const auto& policy : profile["policies"]) {
-    for (const char* key : {"policy", "seconds", "speed", "peak_bytes", "issues", "escalations", "digits", "below_f64", "certified", "status"}) {
+    for (const char* key : {"policy", "seconds", "speed", "peak_bytes", "issues", "escalations", "digits",
+                            "below_f64", "certified", "status"}) {
       CHECK(policy.contains(key));
     }
     CHECK(policy["certified"] == true);
@@ -81,7 +84,9 @@ TEST_CASE("--profile measures every policy, and the one asked for, beside the fi
   const program::Outcome text = program::run(kDecay + " --model exp --profile");
   CHECK(text.status == 0);
   CHECK(contains(text.out, "Policies, on all 52 rows\n"));
-  for (const char* part : {"peak memory", "escalations", "digits", "always_f16", "auto_conservative", "CONVERGED"}) CHECK(contains(text.out, part));
+  for (const char* part :
+       {"peak memory", "escalations", "digits", "always_f16", "auto_conservative", "CONVERGED"})
+    CHECK(contains(text.out, part));
   CHECK_FALSE(contains(text.out, "Optimize"));
   const nlohmann::json both = program::fit_json(kDecay + " --model exp --profile --optimize memory");
   CHECK(both["profile"]["policies"].size() == 11);
@@ -89,8 +94,9 @@ TEST_CASE("--profile measures every policy, and the one asked for, beside the fi
 }
 
 TEST_CASE("a formula with starts, sigma and a left side is measured as it is fitted") {
-  const std::string fit =
-      NLSQ_SOURCE_DIR "/data/mercury_pressure.csv --x 'celsius+273.15' --y mmhg --model 'log(y) = a - b/x' --p0 a=10,b=5000 --optimize balanced:1,0,1";
+  const std::string fit = NLSQ_SOURCE_DIR
+      "/data/mercury_pressure.csv --x 'celsius+273.15' --y mmhg --model 'log(y) = a - b/x' --p0 a=10,b=5000 "
+      "--optimize balanced:1,0,1";
   const nlohmann::json json = program::fit_json(fit);
   REQUIRE(json.is_object());
   CHECK(json["verdict"] == "CONVERGED");
@@ -100,7 +106,8 @@ TEST_CASE("a formula with starts, sigma and a left side is measured as it is fit
 TEST_CASE("wrong objectives, and a policy beside one, are refused before data are read") {
   for (const char* wrong : {"fast", "speed:x", "accuracy:20", "balanced:1,2", "''"}) {
     CAPTURE(wrong);
-    const program::Outcome outcome = program::run(std::string("/nowhere/table.csv --model exp --optimize ") + wrong);
+    const program::Outcome outcome =
+        program::run(std::string("/nowhere/table.csv --model exp --optimize ") + wrong);
     CHECK(outcome.status == 2);
     CHECK(contains(outcome.out, "--optimize: objective '"));
   }

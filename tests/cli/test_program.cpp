@@ -285,11 +285,14 @@ TEST_CASE("a fit that loses a parameter exits with 1 and says what to try; nothi
   std::string constant = "x,y\n", times = "t,y\n";
   for (int i = 0; i < 50; ++i) {
     constant += fmt::format("{},8\n", 0.2 * i);
-    times += fmt::format("{},{}\n", 1700000000 + 200 * i, 2 * std::exp(-0.1 * i) + 1 + 0.05 * std::sin(37.0 * i));
+    times +=
+        fmt::format("{},{}\n", 1700000000 + 200 * i, 2 * std::exp(-0.1 * i) + 1 + 0.05 * std::sin(37.0 * i));
   }
-  const std::string flat = scratch.write("flat.csv", constant), unix_times = scratch.write("times.csv", times);
-  for (const std::string& command : {flat + " --model exp", flat + " --model sine", flat + " --model 'a*exp(-b*x)+c'",
-                                     unix_times + " --model 'a*exp(-b*x)+c'", unix_times + " --model exp"}) {
+  const std::string flat = scratch.write("flat.csv", constant),
+                    unix_times = scratch.write("times.csv", times);
+  for (const std::string& command :
+       {flat + " --model exp", flat + " --model sine", flat + " --model 'a*exp(-b*x)+c'",
+        unix_times + " --model 'a*exp(-b*x)+c'", unix_times + " --model exp"}) {
     CAPTURE(command);
     const Outcome outcome = run(command);
     CHECK(outcome.status == 1);
@@ -412,7 +415,8 @@ TEST_CASE("--bounds keeps parameters between them, and says which a bound holds"
   const std::string command = kDecay + " --model exp --bounds a=0:100,c=80:";
   const Outcome outcome = run(command);
   CHECK(outcome.status == 0);
-  for (const char* part : {"CONVERGED", "at bound", "a (100) at a bound", "1 parameter at a bound", "degrees of freedom 50"}) {
+  for (const char* part :
+       {"CONVERGED", "at bound", "a (100) at a bound", "1 parameter at a bound", "degrees of freedom 50"}) {
     CAPTURE(part);
     CHECK(contains(outcome.out, part));
   }
@@ -447,7 +451,8 @@ TEST_CASE("--bounds that cannot be meant are refused, with what would do") {
 }
 
 TEST_CASE("--variable-projection: which parameters were eliminated, from starts of the others alone") {
-  const std::string command = kData + "nist/lanczos3.csv --model 'a*exp(-b*x)+c*exp(-d*x)+f*exp(-g*x)' --p0 b=0.3,d=5.5,g=7.6";
+  const std::string command =
+      kData + "nist/lanczos3.csv --model 'a*exp(-b*x)+c*exp(-d*x)+f*exp(-g*x)' --p0 b=0.3,d=5.5,g=7.6";
   for (const std::string wish : {"auto", "on", "off"}) {
     CAPTURE(wish);
     const nlohmann::json fit = fit_json(command + " --variable-projection " + wish);
@@ -470,8 +475,10 @@ TEST_CASE("--variable-projection: which parameters were eliminated, from starts 
 TEST_CASE("--starts fits from several starts and lists where they ended") {
   const Scratch scratch;
   std::string text = "x,y\n";
-  for (int i = 0; i < 60; ++i) text += std::to_string(0.1 * i) + "," + std::to_string(1.5 * std::sin(0.37 * i) + 0.01 * (i % 3)) + "\n";
-  const std::string command = scratch.write("wave.csv", text) + " --model 'a*sin(w*x)' --p0 a=1,w=0.5 --bounds w=0.1:10 --starts 24 --seed 5";
+  for (int i = 0; i < 60; ++i)
+    text += std::to_string(0.1 * i) + "," + std::to_string(1.5 * std::sin(0.37 * i) + 0.01 * (i % 3)) + "\n";
+  const std::string command = scratch.write("wave.csv", text) +
+                              " --model 'a*sin(w*x)' --p0 a=1,w=0.5 --bounds w=0.1:10 --starts 24 --seed 5";
   const Outcome outcome = run(command);
   CHECK(outcome.status == 0);
   CHECK(contains(outcome.out, "Starts 24, of which"));
@@ -486,7 +493,8 @@ TEST_CASE("--starts fits from several starts and lists where they ended") {
 }
 
 TEST_CASE("--intervals profile gives those of the profile likelihood, open ends included") {
-  const std::string fit_of = kData + "puromycin.csv --x concentration --y rate --where 'treated==1' --model michaelis_menten";
+  const std::string fit_of =
+      kData + "puromycin.csv --x concentration --y rate --where 'treated==1' --model michaelis_menten";
   const nlohmann::json standard = fit_json(fit_of), profile = fit_json(fit_of + " --intervals profile");
   CHECK(standard["intervals"] == "standard");
   CHECK(profile["intervals"] == "profile");
@@ -495,8 +503,9 @@ TEST_CASE("--intervals profile gives those of the profile likelihood, open ends 
   CHECK(profile["parameters"][0]["ci_high"].get<double>() == doctest::Approx(229.28906).epsilon(1e-6));
   CHECK(contains(run(fit_of + " --intervals profile").out, "95 % profile interval"));
   const Scratch scratch;
-  const std::string demand = scratch.write("bod.csv", "day,oxygen\n1,8.3\n2,10.3\n3,19.0\n4,16.0\n5,15.6\n7,19.8\n") +
-                             " --model 'a*(1-exp(-b*x))' --p0 a=20,b=0.5 --confidence 0.99 --intervals profile";
+  const std::string demand =
+      scratch.write("bod.csv", "day,oxygen\n1,8.3\n2,10.3\n3,19.0\n4,16.0\n5,15.6\n7,19.8\n") +
+      " --model 'a*(1-exp(-b*x))' --p0 a=20,b=0.5 --confidence 0.99 --intervals profile";
   CHECK(contains(run(demand).out, "inf]"));
   CHECK(fit_json(demand)["parameters"][1]["ci_high"].is_null());
   CHECK(run(kDecay + " --model exp --intervals likely").status == 2);

@@ -1,4 +1,5 @@
-// Generators 1 to 10: data, parameters and residuals whose digits, sizes or directions low precision does not hold.
+// Generators 1 to 10: data, parameters and residuals whose digits, sizes or directions low precision does not
+// hold.
 #include "adversarial_cases.hpp"
 #include "benign.hpp"
 #include "noise.hpp"
@@ -39,7 +40,8 @@ Cases big_response_offset() {
   for (int p = 0; p <= 12; ++p) {
     const double offset = std::pow(10.0, p);
     Problem c = curve(1, fmt::format("y offset 1e{}", p), "c+a*exp(-b*x)", spaced(0, 8, 300),
-                      [&](double x) { return offset + 2 * std::exp(-0.7 * x); }, 0.01, {{"a", 1}, {"b", 1}, {"c", offset}});
+                      [&](double x) { return offset + 2 * std::exp(-0.7 * x); }, 0.01,
+                      {{"a", 1}, {"b", 1}, {"c", offset}});
     if (p >= 5) c.events = {Event::gradient_noise, Event::cost_noise};
     out.push_back(std::move(c));
   }
@@ -60,7 +62,8 @@ Cases big_predictor_offset() {
   for (int p = 0; p <= 9; ++p) {
     const double offset = std::pow(10.0, p);
     Problem c = curve(2, fmt::format("x offset 1e{} exp", p), fmt::format("a*exp(-b*(x-{:.17g}))+c", offset),
-                      spaced(offset, offset + 8, 300), [&](double x) { return 2 * std::exp(-0.7 * (x - offset)) + 0.5; }, 0.01,
+                      spaced(offset, offset + 8, 300),
+                      [&](double x) { return 2 * std::exp(-0.7 * (x - offset)) + 0.5; }, 0.01,
                       {{"a", 1}, {"b", 1}, {"c", 0}});
     if (p >= 7) c.events = {Event::gradient_noise, Event::cost_noise, Event::overflow, Event::jacobian_error};
     out.push_back(std::move(c));
@@ -72,15 +75,17 @@ Cases big_predictor_offset() {
   }
   for (int p = 1; p <= 5; ++p) {
     const double offset = std::pow(10.0, p);
-    out.push_back(curve(2, fmt::format("x offset 1e{} wave", p), "a*sin(w*x)+b*cos(w*x)", spaced(offset, offset + 8, 300),
+    out.push_back(curve(2, fmt::format("x offset 1e{} wave", p), "a*sin(w*x)+b*cos(w*x)",
+                        spaced(offset, offset + 8, 300),
                         [&](double x) { return std::sin(2 * x) + 0.5 * std::cos(2 * x); }, 0.01,
                         {{"w", 2 * (1 + 0.1 / offset)}, {"a", 1}, {"b", 1}}));
   }
-  // The parameter alone is far away, as times since 1970 are: on the f32 grid it has no place between two seconds, and
-  // rows that are evaluated on the grid see nothing of that.
+  // The parameter alone is far away, as times since 1970 are: on the f32 grid it has no place between two
+  // seconds, and rows that are evaluated on the grid see nothing of that.
   for (const int p : {3, 5, 6, 7, 9}) {
     const double offset = std::pow(10.0, p);
-    Problem c = curve(2, fmt::format("parameter offset 1e{}", p), fmt::format("h*exp(-((x-(c-{:.17g}))/w)^2)+d", offset), spaced(0, 8, 300),
+    Problem c = curve(2, fmt::format("parameter offset 1e{}", p),
+                      fmt::format("h*exp(-((x-(c-{:.17g}))/w)^2)+d", offset), spaced(0, 8, 300),
                       [](double x) { return 2 * std::exp(-std::pow((x - 4.3) / 1.1, 2)) + 0.5; }, 0.01,
                       {{"h", 1}, {"c", offset + 3.5}, {"w", 1.5}, {"d", 0}});
     if (p >= 5) c.events = {Event::gradient_noise};
@@ -94,16 +99,18 @@ Cases scaled_columns() {
   Cases out;
   for (int p = -12; p <= 12; p += 3) {
     const double s = std::pow(10.0, p);
-    Problem c = curve(3, fmt::format("columns 1e{:+d}", p), fmt::format("{:.17g}*a*exp(-{:.17g}*b*x)+c", s, 1 / s), spaced(0, 8, 300),
-                      [](double x) { return 2 * std::exp(-0.7 * x) + 0.5; }, 0.01,
-                      {{"a", 1 / s}, {"b", s}, {"c", 0}});
+    Problem c =
+        curve(3, fmt::format("columns 1e{:+d}", p), fmt::format("{:.17g}*a*exp(-{:.17g}*b*x)+c", s, 1 / s),
+              spaced(0, 8, 300), [](double x) { return 2 * std::exp(-0.7 * x) + 0.5; }, 0.01,
+              {{"a", 1 / s}, {"b", s}, {"c", 0}});
     c.must_stay_low = true;
     out.push_back(std::move(c));
   }
   for (const int p : {-30, -18, 18, 30, 45}) {
     const double s = std::pow(10.0, p);
-    out.push_back(curve(3, fmt::format("column 1e{:+d}", p), fmt::format("a*exp(-b*x)+{:.17g}*c*x", s), spaced(0, 8, 300),
-                        [](double x) { return 2 * std::exp(-0.7 * x) + 0.5 * x; }, 0.01, {{"a", 1}, {"b", 1}, {"c", 0}}));
+    out.push_back(curve(3, fmt::format("column 1e{:+d}", p), fmt::format("a*exp(-b*x)+{:.17g}*c*x", s),
+                        spaced(0, 8, 300), [](double x) { return 2 * std::exp(-0.7 * x) + 0.5 * x; }, 0.01,
+                        {{"a", 1}, {"b", 1}, {"c", 0}}));
   }
   return out;
 }
@@ -114,8 +121,9 @@ Cases collinear_exponentials() {
   for (const double q : {0.2, 0.5, 1.0, 1.5, 2.0, 2.5}) {
     for (const double level : {1e-3, 1e-7, 1e-11}) {
       const double b2 = 0.7 * (1 + std::pow(10.0, -q));
-      Problem c = curve(4, fmt::format("exponentials 10^-{} apart, noise {:.0e}", q, level), "a1*exp(-b1*x)+a2*exp(-b2*x)",
-                        spaced(0, 8, 300), [&](double x) { return 2 * std::exp(-0.7 * x) + std::exp(-b2 * x); }, level,
+      Problem c = curve(4, fmt::format("exponentials 10^-{} apart, noise {:.0e}", q, level),
+                        "a1*exp(-b1*x)+a2*exp(-b2*x)", spaced(0, 8, 300),
+                        [&](double x) { return 2 * std::exp(-0.7 * x) + std::exp(-b2 * x); }, level,
                         {{"a1", 1.5}, {"b1", 0.6}, {"a2", 1.5}, {"b2", 0.8 * b2 / 0.7}});
       c.expect = Expect::as_f64;
       out.push_back(std::move(c));
@@ -127,8 +135,10 @@ Cases collinear_exponentials() {
 // 5: parameters that the model cannot tell apart.
 Cases confounded() {
   Cases out;
-  const auto add = [&out](const char* equation, const std::function<double(double)>& f, nlsq::NamedValues p0) {
-    Problem c = curve(5, fmt::format("confounded {}", equation), equation, spaced(0.5, 8, 300), f, 0.01, std::move(p0));
+  const auto add = [&out](const char* equation, const std::function<double(double)>& f,
+                          nlsq::NamedValues p0) {
+    Problem c = curve(5, fmt::format("confounded {}", equation), equation, spaced(0.5, 8, 300), f, 0.01,
+                      std::move(p0));
     c.expect = Expect::rank_deficient;
     out.push_back(std::move(c));
   };
@@ -154,12 +164,15 @@ Cases overflow_in_f32() {
     for (const bool spread : {false, true}) {
       const std::size_t m = 60000, far = static_cast<std::size_t>(share * static_cast<double>(m));
       std::vector<double> x = spaced(-8, 8, m);
-      for (std::size_t k = 0; k < far; ++k) x[spread ? k * (m / far) : m - far + k] = 90 + 100 * static_cast<double>(k) / static_cast<double>(far);
+      for (std::size_t k = 0; k < far; ++k)
+        x[spread ? k * (m / far) : m - far + k] =
+            90 + 100 * static_cast<double>(k) / static_cast<double>(far);
       // Linear beyond the bend: only the exponential inside overflows.
-      Problem c = curve(6, fmt::format("softplus, {} % of rows {}", 100 * share, spread ? "spread" : "together"),
-                        "a*log(1+exp(b*(x-c)))", std::move(x),
-                        [](double t) { return t > 50 ? 0.5 * 1.2 * (t - 1) : 0.5 * std::log1p(std::exp(1.2 * (t - 1))); }, 0.01,
-                        {{"a", 0.4}, {"b", 1.1}, {"c", 0.5}});
+      Problem c = curve(
+          6, fmt::format("softplus, {} % of rows {}", 100 * share, spread ? "spread" : "together"),
+          "a*log(1+exp(b*(x-c)))", std::move(x),
+          [](double t) { return t > 50 ? 0.5 * 1.2 * (t - 1) : 0.5 * std::log1p(std::exp(1.2 * (t - 1))); },
+          0.01, {{"a", 0.4}, {"b", 1.1}, {"c", 0.5}});
       if (spread || share > 0.01) c.events = {Event::overflow};
       c.repeatable = false;
       out.push_back(std::move(c));
@@ -189,8 +202,9 @@ Cases overflow_at_trial() {
     out.push_back(std::move(c));
   }
   for (const double start : {0.1, 1.0, 3.0}) {
-    Problem c = curve(7, fmt::format("double exponential from b={}", start), "a*exp(exp(b*x)-1)", spaced(0, 2, 400),
-                      [](double x) { return 0.5 * std::exp(std::exp(0.6 * x) - 1); }, 0.01, {{"a", 1}, {"b", start}});
+    Problem c =
+        curve(7, fmt::format("double exponential from b={}", start), "a*exp(exp(b*x)-1)", spaced(0, 2, 400),
+              [](double x) { return 0.5 * std::exp(std::exp(0.6 * x) - 1); }, 0.01, {{"a", 1}, {"b", start}});
     c.expect = Expect::as_f64;
     out.push_back(std::move(c));
   }
@@ -203,8 +217,10 @@ Cases cancellation() {
   for (int q = 0; q <= 5; ++q) {
     for (const double level : {1e-2, 1e-5}) {
       const double scale = std::pow(10.0, -q);
-      Problem c = curve(8, fmt::format("(1-cos)/x^2 at 1e-{}, noise {:.0e}", q, level), "(1-cos(b*x))/x^2", spaced(scale, 2 * scale, 300),
-                        [](double x) { return 2 * std::pow(std::sin(1.3 * x / 2) / x, 2); }, level, {{"b", 1}});
+      Problem c =
+          curve(8, fmt::format("(1-cos)/x^2 at 1e-{}, noise {:.0e}", q, level), "(1-cos(b*x))/x^2",
+                spaced(scale, 2 * scale, 300),
+                [](double x) { return 2 * std::pow(std::sin(1.3 * x / 2) / x, 2); }, level, {{"b", 1}});
       if (q >= 4) c.expect = Expect::as_f64;  // f64 itself has few digits left, or none
       if (q >= 3) c.events = {Event::gradient_noise, Event::cost_noise, Event::stalled};
       out.push_back(std::move(c));
@@ -216,8 +232,8 @@ Cases cancellation() {
 // 9: no residual at the optimum: every digit of the answer is the data's.
 Cases zero_residual() {
   Cases out;
-  const auto add = [&out](std::string name, std::string equation, std::vector<double> x, const std::function<double(double)>& f,
-                          nlsq::NamedValues p0) {
+  const auto add = [&out](std::string name, std::string equation, std::vector<double> x,
+                          const std::function<double(double)>& f, nlsq::NamedValues p0) {
     out.push_back(curve(9, std::move(name), std::move(equation), std::move(x), f, 0, std::move(p0)));
     out.back().expect = Expect::as_f64;
   };
@@ -229,14 +245,18 @@ Cases zero_residual() {
   add("exact line, 2 rows", "a+b*x", {1, 2}, [](double x) { return 3 + 0.25 * x; }, {});
   add("exact constant", "c+0*x", spaced(0, 8, 300), [](double) { return 0.1; }, {});
   add("all zero", "a*exp(-b*x)", spaced(0, 8, 300), [](double) { return 0.0; }, {{"a", 1}, {"b", 1}});
-  add("exact logistic", "a/(1+exp(-b*(x-c)))", spaced(0, 8, 300), [](double x) { return 2 / (1 + std::exp(-1.5 * (x - 4))); },
-      {{"a", 1}, {"b", 1}, {"c", 3}});
-  add("exact Michaelis", "v*x/(k+x)", spaced(0.1, 8, 300), [](double x) { return 2 * x / (1.5 + x); }, {{"v", 1}, {"k", 1}});
-  add("exact Gaussian", "h*exp(-((x-c)/w)^2)", spaced(0, 8, 300), [](double x) { return 3 * std::exp(-std::pow((x - 4) / 1.5, 2)); },
-      {{"h", 1}, {"c", 3.5}, {"w", 1}});
+  add("exact logistic", "a/(1+exp(-b*(x-c)))", spaced(0, 8, 300),
+      [](double x) { return 2 / (1 + std::exp(-1.5 * (x - 4))); }, {{"a", 1}, {"b", 1}, {"c", 3}});
+  add("exact Michaelis", "v*x/(k+x)", spaced(0.1, 8, 300), [](double x) { return 2 * x / (1.5 + x); },
+      {{"v", 1}, {"k", 1}});
+  add("exact Gaussian", "h*exp(-((x-c)/w)^2)", spaced(0, 8, 300),
+      [](double x) { return 3 * std::exp(-std::pow((x - 4) / 1.5, 2)); }, {{"h", 1}, {"c", 3.5}, {"w", 1}});
   for (const double gap : {3.0, 1.0, 0.3}) {
-    add(fmt::format("exact Lanczos, rates {} apart", gap), "a1*exp(-b1*x)+a2*exp(-b2*x)+a3*exp(-b3*x)", spaced(0, 1.15, 24),
-        [gap](double x) { return 0.1 * std::exp(-x) + 0.86 * std::exp(-(1 + gap) * x) + 1.56 * std::exp(-(1 + 2 * gap) * x); },
+    add(fmt::format("exact Lanczos, rates {} apart", gap), "a1*exp(-b1*x)+a2*exp(-b2*x)+a3*exp(-b3*x)",
+        spaced(0, 1.15, 24),
+        [gap](double x) {
+          return 0.1 * std::exp(-x) + 0.86 * std::exp(-(1 + gap) * x) + 1.56 * std::exp(-(1 + 2 * gap) * x);
+        },
         {{"a1", 0.2}, {"b1", 0.9}, {"a2", 0.8}, {"b2", 1.1 + gap}, {"a3", 1.4}, {"b3", 1.2 + 2 * gap}});
   }
   return out;
@@ -266,8 +286,8 @@ std::vector<double> orthogonal(std::vector<double> z, std::vector<std::vector<do
 
 }  // namespace
 
-// 10: residuals far larger than the model; what they say of the gradient cancels. They are orthogonal to the first and
-// second derivatives, so that the values the model was drawn with stay the optimum.
+// 10: residuals far larger than the model; what they say of the gradient cancels. They are orthogonal to the
+// first and second derivatives, so that the values the model was drawn with stay the optimum.
 Cases large_residual() {
   Cases out;
   const std::vector<double> x = spaced(0, 8, 400);

@@ -14,7 +14,8 @@ constexpr std::size_t kOracleRows = 3000;  // more are left to the comparison wi
 
 nlsq::NamedValues named(const nlsq::FitResult& fit) {
   nlsq::NamedValues p;
-  for (std::size_t j = 0; j < fit.parameters.size(); ++j) p.emplace_back(fit.parameter_names[j], fit.parameters[j]);
+  for (std::size_t j = 0; j < fit.parameters.size(); ++j)
+    p.emplace_back(fit.parameter_names[j], fit.parameters[j]);
   return p;
 }
 
@@ -35,12 +36,14 @@ bool no_lower(const Problem& problem, const nlsq::FitResult& fit) {
   return !(reference.minimise(fit.parameters, 20).cost < least);
 }
 
-bool more_iterations_help(const Problem& problem, std::string_view policy, const nlsq::FitResult& fit, const nlsq::FitResult& f64) {
+bool more_iterations_help(const Problem& problem, std::string_view policy, const nlsq::FitResult& fit,
+                          const nlsq::FitResult& f64) {
   nlsq::FitOptions options;
   if (static_cast<int>(fit.summary.iterations.size()) < options.max_iterations) return false;
   options.max_iterations = 10000;
   const nlsq::FitResult longer = problems::fit(problem, policy, options);
-  return longer.success() && cause_of(problem, policy, longer, f64, compare(problem, longer, f64).outcome) != Cause::unexplained;
+  return longer.success() &&
+         cause_of(problem, policy, longer, f64, compare(problem, longer, f64).outcome) != Cause::unexplained;
 }
 
 // Where it ended all of f64 is not certified, and gets no further either: the way led there, not the digits.
@@ -66,7 +69,8 @@ std::vector<std::string> all_policies() {
     seen.push_back(policy);
     out.emplace_back(alias.name);
   }
-  for (const char* text : {"residual=f32,gram=f32,gate=off", "conservative,gate=off", "aggressive,gate=off"}) out.emplace_back(text);
+  for (const char* text : {"residual=f32,gram=f32,gate=off", "conservative,gate=off", "aggressive,gate=off"})
+    out.emplace_back(text);
   return out;
 }
 
@@ -82,8 +86,8 @@ const char* name(Cause cause) {
   return "?";
 }
 
-Cause cause_of(const Problem& problem, std::string_view policy, const nlsq::FitResult& fit, const nlsq::FitResult& f64,
-               Outcome outcome) {
+Cause cause_of(const Problem& problem, std::string_view policy, const nlsq::FitResult& fit,
+               const nlsq::FitResult& f64, Outcome outcome) {
   switch (outcome) {
     case Outcome::worse_minimum: return no_lower(problem, fit) ? Cause::other_minimum : Cause::unexplained;
     case Outcome::lower: return Cause::lower;
@@ -146,30 +150,35 @@ void Census::run(const Problem& problem, const Problem& once) {
     t.worst_work = std::max(t.worst_work, r.summary.counted_work / all.summary.counted_work);
     if (cause == Cause::none) continue;
     findings.push_back({once.name, t.policy,
-                        fmt::format("{}: {} {:.9g}, f64 {} {:.9g}", name(c.outcome), name(r.summary.verdict), r.summary.final_cost,
-                                    name(all.summary.verdict), all.summary.final_cost),
+                        fmt::format("{}: {} {:.9g}, f64 {} {:.9g}", name(c.outcome), name(r.summary.verdict),
+                                    r.summary.final_cost, name(all.summary.verdict), all.summary.final_cost),
                         cause});
   }
 }
 
 std::string table(const Census& census) {
-  std::string out = fmt::format("{:<31} {:>6} {:>6} {:>6} {:>6} {:>6} {:>6} {:>7} {:>7} {:>9} {:>10} {:>9}\n", "policy", "same", "better", "worse",
-                                "lower", "lost", "both", "silent", "cert.", "rows", "products", "work");
-  out += fmt::format("{:<31} {:>6} {:>6} {:>6} {:>6} {:>6} {:>6} {:>7} {:>7} {:>9} {:>10} {:>9}\n", "", "", "", "", "", "", "failed", "wrong", "",
-                     "below f64", "below f64", "of f64's");
+  std::string out = fmt::format("{:<31} {:>6} {:>6} {:>6} {:>6} {:>6} {:>6} {:>7} {:>7} {:>9} {:>10} {:>9}\n",
+                                "policy", "same", "better", "worse", "lower", "lost", "both", "silent",
+                                "cert.", "rows", "products", "work");
+  out += fmt::format("{:<31} {:>6} {:>6} {:>6} {:>6} {:>6} {:>6} {:>7} {:>7} {:>9} {:>10} {:>9}\n", "", "",
+                     "", "", "", "", "failed", "wrong", "", "below f64", "below f64", "of f64's");
   for (const Tally& t : census.tallies) {
-    out += fmt::format("{:<31} {:>6} {:>6} {:>6} {:>6} {:>6} {:>6} {:>7} {:>7} {:>7.1f} % {:>8.1f} % {:>9.3f}\n", t.policy, t.count(Outcome::same),
-                       t.count(Outcome::better), t.count(Outcome::worse_minimum), t.count(Outcome::lower), t.count(Outcome::lost),
-                       t.count(Outcome::both_failed), t.silent_wrong(), t.certified, percent(t.rows_low, t.rows_f64),
-                       percent(t.products_low, t.products_f64), t.work / t.work_f64);
+    out += fmt::format(
+        "{:<31} {:>6} {:>6} {:>6} {:>6} {:>6} {:>6} {:>7} {:>7} {:>7.1f} % {:>8.1f} % {:>9.3f}\n", t.policy,
+        t.count(Outcome::same), t.count(Outcome::better), t.count(Outcome::worse_minimum),
+        t.count(Outcome::lower), t.count(Outcome::lost), t.count(Outcome::both_failed), t.silent_wrong(),
+        t.certified, percent(t.rows_low, t.rows_f64), percent(t.products_low, t.products_f64),
+        t.work / t.work_f64);
   }
   return out;
 }
 
 std::string shares(const Census& census) {
   const double all = std::max(1, census.problems);
-  return fmt::format("{} problems: condition above 1e8 {:.1f} %, 10^5 rows and more {:.1f} %, certified in f64 {:.1f} %\n", census.problems,
-                     100 * census.ill_conditioned / all, 100 * census.large / all, 100 * census.certified / all);
+  return fmt::format(
+      "{} problems: condition above 1e8 {:.1f} %, 10^5 rows and more {:.1f} %, certified in f64 {:.1f} %\n",
+      census.problems, 100 * census.ill_conditioned / all, 100 * census.large / all,
+      100 * census.certified / all);
 }
 
 }  // namespace problems

@@ -19,30 +19,30 @@ std::vector<std::string> all_policies();
 
 // Why a run is not as the all-f64 run, shown by another run.
 enum class Cause : std::uint8_t {
-  none,            // it is
-  other_minimum,   // certified at a higher cost: f64 from there, and long double, go no lower
-  iterations,      // its limit: with more it ends in a minimum, too
-  stuck,           // where it ended f64 is not certified and gets no further, either
-  lower,           // not certified, but lower than f64's minimum
+  none,           // it is
+  other_minimum,  // certified at a higher cost: f64 from there, and long double, go no lower
+  iterations,     // its limit: with more it ends in a minimum, too
+  stuck,          // where it ended f64 is not certified and gets no further, either
+  lower,          // not certified, but lower than f64's minimum
   unexplained,
 };
 inline constexpr int kCauses = 6;
 const char* name(Cause cause);
 
-Cause cause_of(const Problem& problem, std::string_view policy, const nlsq::FitResult& fit, const nlsq::FitResult& f64,
-               Outcome outcome);
+Cause cause_of(const Problem& problem, std::string_view policy, const nlsq::FitResult& fit,
+               const nlsq::FitResult& f64, Outcome outcome);
 
 // All runs under one policy.
 struct Tally {
   std::string policy;
   int runs = 0, certified = 0, renamed = 0;
-  std::array<int, 6> outcomes{};         // by Outcome
-  std::array<int, kCauses> causes{};     // of those worse, lower or lost
+  std::array<int, 6> outcomes{};      // by Outcome
+  std::array<int, kCauses> causes{};  // of those worse, lower or lost
   int false_certificates = 0, unsound = 0;
-  double rows_low = 0, rows_f64 = 0;     // by the kernels' counters
+  double rows_low = 0, rows_f64 = 0;  // by the kernels' counters
   double products_low = 0, products_f64 = 0;
-  double work = 0, work_f64 = 0;         // counted, of this policy and of all-f64
-  double worst_work = 0;                 // largest ratio of one problem
+  double work = 0, work_f64 = 0;  // counted, of this policy and of all-f64
+  double worst_work = 0;          // largest ratio of one problem
 
   int count(Outcome outcome) const { return outcomes[static_cast<std::size_t>(outcome)]; }
   int count(Cause cause) const { return causes[static_cast<std::size_t>(cause)]; }

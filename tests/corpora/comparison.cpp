@@ -49,29 +49,37 @@ Comparison compare(const Problem& problem, const nlsq::FitResult& fit, const nls
   }
   if (!fit.success()) {
     const bool finite = fit.summary.termination != nlsq::Termination::failure;
-    out.outcome = finite && fit.summary.final_cost < f64.summary.final_cost * (1 - 1e-6) ? Outcome::lower : Outcome::lost;
+    out.outcome = finite && fit.summary.final_cost < f64.summary.final_cost * (1 - 1e-6) ? Outcome::lower
+                                                                                         : Outcome::lost;
     return out;
   }
   const double sigma = sigma_of(f64), rounding = kU * terms(problem);
   bool determined = true;
   for (std::size_t j = 0; j < fit.parameters.size(); ++j) {
-    const double difference = std::fabs(fit.parameters[j] - f64.parameters[j]), error = f64.standard_errors[j];
+    const double difference = std::fabs(fit.parameters[j] - f64.parameters[j]),
+                 error = f64.standard_errors[j];
     determined = determined && std::isfinite(error) && std::isfinite(fit.standard_errors[j]);
     if (!std::isfinite(error)) continue;
     // Rounding of the residuals moves a parameter by this much, whatever the solver.
-    const double unavoidable = 16 * (error > 0 && sigma > 0 ? error / sigma * rounding : 0) + 1e-14 * std::fabs(f64.parameters[j]);
+    const double unavoidable =
+        16 * (error > 0 && sigma > 0 ? error / sigma * rounding : 0) + 1e-14 * std::fabs(f64.parameters[j]);
     const double beyond = std::max(0.0, difference - unavoidable);
     if (error > 0) out.in_errors = std::max(out.in_errors, beyond / error);
-    if (beyond > 0) out.relative = std::max(out.relative, beyond / std::max(std::fabs(f64.parameters[j]), error));
+    if (beyond > 0)
+      out.relative = std::max(out.relative, beyond / std::max(std::fabs(f64.parameters[j]), error));
   }
   // Costs in units of σ²: half the squared distance in standard errors.
   const double gap = fit.summary.final_cost - f64.summary.final_cost;
   const double noise = rounding * (std::sqrt(2 * f64.summary.final_cost) + rounding) * 8;
   const double room = 1e-6 * sigma * sigma + 1e-9 * f64.summary.final_cost + noise;
   // Both certified with exact data met to nine digits: what is left is the rounding of the model's own terms.
-  const auto floor = [&](const nlsq::FitResult& of) { return std::sqrt(2 * of.summary.final_cost) <= 1e-9 * terms(problem); };
-  const bool alike = (determined && (out.in_errors <= 1e-3 || out.relative <= 1e-8)) || (floor(fit) && floor(f64));
-  if (alike || std::fabs(gap) <= room) out.outcome = Outcome::same;  // or mirror images, exchanged terms: one minimum
+  const auto floor = [&](const nlsq::FitResult& of) {
+    return std::sqrt(2 * of.summary.final_cost) <= 1e-9 * terms(problem);
+  };
+  const bool alike =
+      (determined && (out.in_errors <= 1e-3 || out.relative <= 1e-8)) || (floor(fit) && floor(f64));
+  if (alike || std::fabs(gap) <= room)
+    out.outcome = Outcome::same;  // or mirror images, exchanged terms: one minimum
   else out.outcome = gap < 0 ? Outcome::better : Outcome::worse_minimum;
   out.renamed = !alike && determined && out.outcome == Outcome::same;
   return out;
@@ -84,24 +92,25 @@ std::string false_certificate(const Reference& reference, const nlsq::FitResult&
   const Distance d = reference.distance(fit.parameters, deficient ? c.rank : 0);
   if (!d.finite) return "the residuals are not finite";
   const double rounding = 64 * kU * d.magnitude, r = std::sqrt(2 * d.cost);
-  // What cancels within the model, for the callable in double as for the program, may move the residuals by as
-  // much as moves no parameter by tau standard errors.
+  // What cancels within the model, for the callable in double as for the program, may move the residuals by
+  // as much as moves no parameter by tau standard errors.
   const double room = std::max(1e-6, 1e-3 / std::sqrt(static_cast<double>(fit.rows)));
   if (!(std::fabs(r - std::sqrt(2 * c.cost / copies)) <= rounding + room * r)) {
     return fmt::format("cost {:.17g} is {:.17g} in truth", c.cost / copies, d.cost);
   }
-  // Columns rounded to double may seem to span what they do not, but never by more than some hundred roundings.
-  // (Long double sees derivatives of 1e-400, where f64 sees zero.)
+  // Columns rounded to double may seem to span what they do not, but never by more than some hundred
+  // roundings. (Long double sees derivatives of 1e-400, where f64 sees zero.)
   if (deficient && d.next_singular > 1e-13 && !d.beyond_f64) {
     return fmt::format("rank {} is claimed, the next singular value is {:.1e}", c.rank, d.next_singular);
   }
-  // A distance of 1e-3 standard errors is promised; less than the residuals' own rounding cannot be; and without
-  // degrees of freedom, or where the fit is exact to ten digits, the gradient's angle decides.
-  const bool near = d.in_standard_errors() * std::sqrt(copies) <= 2e-3, within_rounding = d.decrement <= rounding + 64 * kU * r;
+  // A distance of 1e-3 standard errors is promised; less than the residuals' own rounding cannot be; and
+  // without degrees of freedom, or where the fit is exact to ten digits, the gradient's angle decides.
+  const bool near = d.in_standard_errors() * std::sqrt(copies) <= 2e-3,
+             within_rounding = d.decrement <= rounding + 64 * kU * r;
   const bool flat = d.cosine <= 2e-10 && d.relative_step <= 1e-9;
   if (near || within_rounding || flat) return {};
-  return fmt::format("{:.2e} standard errors from the optimum, cosine {:.2e}, step {:.1e}, rounding {:.1e}", d.in_standard_errors(),
-                     d.cosine, d.relative_step, rounding / r);
+  return fmt::format("{:.2e} standard errors from the optimum, cosine {:.2e}, step {:.1e}, rounding {:.1e}",
+                     d.in_standard_errors(), d.cosine, d.relative_step, rounding / r);
 }
 
 std::string unsound_report(const nlsq::FitResult& fit) {
@@ -111,13 +120,16 @@ std::string unsound_report(const nlsq::FitResult& fit) {
   }
   if (s.termination == nlsq::Termination::failure) return {};
   if (!std::isfinite(s.final_cost)) return "the cost is not finite";
-  if (s.final_cost > s.initial_cost * (1 + 1e-3)) return fmt::format("the cost rose from {:.9g} to {:.9g}", s.initial_cost, s.final_cost);
+  if (s.final_cost > s.initial_cost * (1 + 1e-3))
+    return fmt::format("the cost rose from {:.9g} to {:.9g}", s.initial_cost, s.final_cost);
   if (!fit.success()) return {};
-  if (!std::isfinite(s.certificate.gradient_norm) || !std::isfinite(s.certificate.step)) return "the certificate holds NaN";
+  if (!std::isfinite(s.certificate.gradient_norm) || !std::isfinite(s.certificate.step))
+    return "the certificate holds NaN";
   if (!s.certificate.passed || !s.certificate.recheck_passed) return "a success without a certificate";
   for (std::size_t j = 0; j < fit.parameters.size(); ++j) {
     const double error = fit.standard_errors[j];
-    if (s.verdict != nlsq::Verdict::rank_deficient && fit.dof > 0 && fit.rss > 0 && !(std::isfinite(error) && error >= 0)) {
+    if (s.verdict != nlsq::Verdict::rank_deficient && fit.dof > 0 && fit.rss > 0 &&
+        !(std::isfinite(error) && error >= 0)) {
       return fmt::format("the standard error of {} is {}", fit.parameter_names[j], error);
     }
   }

@@ -1,6 +1,6 @@
-// The least-squares problems of Moré, Garbow and Hillstrom (Testing unconstrained optimization software, ACM TOMS 7, 1981),
-// numbers 1 to 19: each from its start, and from 10 and 100 times it; ten of them within bounds, too. Functors are called as
-// Ceres calls them. Minima are of ‖r‖², as printed there.
+// The least-squares problems of Moré, Garbow and Hillstrom (Testing unconstrained optimization software, ACM
+// TOMS 7, 1981), numbers 1 to 19: each from its start, and from 10 and 100 times it; ten of them within
+// bounds, too. Functors are called as Ceres calls them. Minima are of ‖r‖², as printed there.
 #pragma once
 
 #include <array>
@@ -88,7 +88,8 @@ struct JennrichSampson : Sized<2, 10> {
   template <class T>
   bool operator()(const T* x, T* r) const {
     using std::exp;
-    for (int i = 1; i <= residuals; ++i) r[i - 1] = 2.0 + 2.0 * i - (exp(double(i) * x[0]) + exp(double(i) * x[1]));
+    for (int i = 1; i <= residuals; ++i)
+      r[i - 1] = 2.0 + 2.0 * i - (exp(double(i) * x[0]) + exp(double(i) * x[1]));
     return true;
   }
 };
@@ -115,7 +116,8 @@ struct Bard : Sized<3, 15> {
   static constexpr const char* name = "Bard";
   static constexpr Start start{1, 1, 1};
   static constexpr double minimum = 8.21487e-3;
-  static constexpr double y[] = {.14, .18, .22, .25, .29, .32, .35, .39, .37, .58, .73, .96, 1.34, 2.10, 4.39};
+  static constexpr double y[] = {.14, .18, .22, .25, .29,  .32,  .35, .39,
+                                 .37, .58, .73, .96, 1.34, 2.10, 4.39};
   template <class T>
   bool operator()(const T* x, T* r) const {
     for (int i = 1; i <= residuals; ++i) {
@@ -130,7 +132,8 @@ struct Gaussian : Sized<3, 15> {
   static constexpr const char* name = "Gaussian";
   static constexpr Start start{0.4, 1, 0};
   static constexpr double minimum = 1.12793e-8;
-  static constexpr double y[] = {.0009, .0044, .0175, .0540, .1295, .2420, .3521, .3989, .3521, .2420, .1295, .0540, .0175, .0044, .0009};
+  static constexpr double y[] = {.0009, .0044, .0175, .0540, .1295, .2420, .3521, .3989,
+                                 .3521, .2420, .1295, .0540, .0175, .0044, .0009};
   template <class T>
   bool operator()(const T* x, T* r) const {
     using std::exp;
@@ -146,7 +149,8 @@ struct Meyer : Sized<3, 16> {
   static constexpr const char* name = "Meyer";
   static constexpr Start start{0.02, 4000, 250};
   static constexpr double minimum = 87.9458;
-  static constexpr double y[] = {34780, 28610, 23650, 19630, 16370, 13720, 11540, 9744, 8261, 7030, 6005, 5147, 4427, 3820, 3307, 2872};
+  static constexpr double y[] = {34780, 28610, 23650, 19630, 16370, 13720, 11540, 9744,
+                                 8261,  7030,  6005,  5147,  4427,  3820,  3307,  2872};
   template <class T>
   bool operator()(const T* x, T* r) const {
     using std::exp;
@@ -255,8 +259,9 @@ struct OsborneOne : Sized<5, 33> {
   static constexpr const char* name = "Osborne 1";
   static constexpr Start start{0.5, 1.5, -1, 0.01, 0.02};
   static constexpr double minimum = 5.46489e-5;
-  static constexpr double y[] = {.844, .908, .932, .936, .925, .908, .881, .850, .818, .784, .751, .718, .685, .658, .628, .603, .580,
-                                 .558, .538, .522, .506, .490, .478, .467, .457, .448, .438, .431, .424, .420, .414, .411, .406};
+  static constexpr double y[] = {.844, .908, .932, .936, .925, .908, .881, .850, .818, .784, .751,
+                                 .718, .685, .658, .628, .603, .580, .558, .538, .522, .506, .490,
+                                 .478, .467, .457, .448, .438, .431, .424, .420, .414, .411, .406};
   template <class T>
   bool operator()(const T* x, T* r) const {
     using std::exp;
@@ -287,17 +292,20 @@ struct OsborneTwo : Sized<11, 65> {
   static constexpr const char* name = "Osborne 2";
   static constexpr Start start{1.3, .65, .65, .7, .6, 3, 5, 7, 2, 4.5, 5.5};
   static constexpr double minimum = 4.01377e-2;
-  static constexpr double y[] = {1.366, 1.191, 1.112, 1.013, .991, .885, .831, .847, .786, .725, .746, .679, .608, .655, .616, .606, .602,
-                                 .626,  .651,  .724,  .649,  .649, .694, .644, .624, .661, .612, .558, .533, .495, .500, .423, .395, .375,
-                                 .372,  .391,  .396,  .405,  .428, .429, .523, .562, .607, .653, .672, .708, .633, .668, .645, .632, .591,
-                                 .559,  .597,  .625,  .739,  .710, .729, .720, .636, .581, .428, .292, .162, .098, .054};
+  static constexpr double y[] = {1.366, 1.191, 1.112, 1.013, .991, .885, .831, .847, .786, .725, .746,
+                                 .679,  .608,  .655,  .616,  .606, .602, .626, .651, .724, .649, .649,
+                                 .694,  .644,  .624,  .661,  .612, .558, .533, .495, .500, .423, .395,
+                                 .375,  .372,  .391,  .396,  .405, .428, .429, .523, .562, .607, .653,
+                                 .672,  .708,  .633,  .668,  .645, .632, .591, .559, .597, .625, .739,
+                                 .710,  .729,  .720,  .636,  .581, .428, .292, .162, .098, .054};
   template <class T>
   bool operator()(const T* x, T* r) const {
     using std::exp;
     for (int i = 0; i < residuals; ++i) {
       const double t = i / 10.0;
       const T a = t - x[8], b = t - x[9], c = t - x[10];
-      r[i] = y[i] - (x[0] * exp(-t * x[4]) + x[1] * exp(-a * a * x[5]) + x[2] * exp(-b * b * x[6]) + x[3] * exp(-c * c * x[7]));
+      r[i] = y[i] - (x[0] * exp(-t * x[4]) + x[1] * exp(-a * a * x[5]) + x[2] * exp(-b * b * x[6]) +
+                     x[3] * exp(-c * c * x[7]));
     }
     return true;
   }
@@ -329,8 +337,9 @@ void for_each(Use use) {
 
 inline constexpr double kScales[] = {1, 10, 100};  // of the start
 
-// D. M. Gay, A trust-region approach to linearly constrained optimization, in Numerical Analysis, Lecture Notes in Mathematics
-// 1066, 1984, bounded some of them. Its minima are those of Neumaier's collection (Global Optimization test problems).
+// D. M. Gay, A trust-region approach to linearly constrained optimization, in Numerical Analysis, Lecture
+// Notes in Mathematics 1066, 1984, bounded some of them. Its minima are those of Neumaier's collection
+// (Global Optimization test problems).
 template <class F>
 struct Bounded {
   F functor;
@@ -338,8 +347,9 @@ struct Bounded {
   double minimum;
 };
 
-// use(bounded problem) for each. That of Gulf is of the formula with its misprint corrected, and not in the literature: the
-// first two parameters are held at 10, and a search along the third (SciPy's minimize_scalar) gives 5.290862426 at 0.61450846.
+// use(bounded problem) for each. That of Gulf is of the formula with its misprint corrected, and not in the
+// literature: the first two parameters are held at 10, and a search along the third (SciPy's minimize_scalar)
+// gives 5.290862426 at 0.61450846.
 template <class Use>
 void for_each_bounded(Use use) {
   use(Bounded<PowellBadlyScaled>{{}, {0, 1}, {1, 9}, 1.5125900e-10});
@@ -364,13 +374,15 @@ inline constexpr auto vector_function = [](const auto& p) {
   return r;
 };
 
-// Whether ‖r‖² = `found` is the minimum: to the digits printed, or, where that is zero, a share 1e-10 of the start's at most.
+// Whether ‖r‖² = `found` is the minimum: to the digits printed, or, where that is zero, a share 1e-10 of the
+// start's at most.
 inline bool reached(double minimum, double found, double at_start) {
   if (minimum == 0) return found <= 1e-10 * std::fmax(1.0, at_start);
   return std::fabs(found - minimum) <= 1e-4 * minimum;
 }
 
-// By the test of Ceres's own example of these problems: four digits, of zero four decimals, and no other minimum counts.
+// By the test of Ceres's own example of these problems: four digits, of zero four decimals, and no other
+// minimum counts.
 inline bool reached_for_ceres(double minimum, double found) {
   return std::fabs(found - minimum) <= 1e-4 * (minimum > 0 ? minimum : 1);
 }

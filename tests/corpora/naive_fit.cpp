@@ -21,12 +21,14 @@ template <class Storage>
 NaiveFit believed(const Problem& problem, float ftol) {
   const nlsq::Formula formula = parsed(problem);
   std::vector<float> p;
-  for (const double value : Reference(problem).start()) p.push_back(Storage::store(static_cast<float>(value)));
+  for (const double value : Reference(problem).start())
+    p.push_back(Storage::store(static_cast<float>(value)));
   float cost = std::numeric_limits<float>::quiet_NaN();
   NaiveFit out;
   out.converged = PlainFit<float, Storage>(problem, formula).minimise(p, cost, 1e-3f, ftol, 200);
   out.p.assign(p.begin(), p.end());
-  out.finite = std::isfinite(cost) && std::all_of(p.begin(), p.end(), [](float v) { return std::isfinite(v); });
+  out.finite =
+      std::isfinite(cost) && std::all_of(p.begin(), p.end(), [](float v) { return std::isfinite(v); });
   return out;
 }
 
@@ -46,7 +48,8 @@ NaiveOutcome judge(const Problem& problem, const NaiveFit& naive, const nlsq::Fi
   const double best = certified.summary.final_cost;
   const double dof = static_cast<double>(problem.rows()) - static_cast<double>(naive.p.size());
   const double half_sigma_square = dof > 0 ? best / dof : 0;
-  const bool far = at.cost - best > half_sigma_square && at.cost > 1.01 * best && std::sqrt(2 * at.cost) > 1e-5 * terms;
+  const bool far =
+      at.cost - best > half_sigma_square && at.cost > 1.01 * best && std::sqrt(2 * at.cost) > 1e-5 * terms;
   if (!far) return NaiveOutcome::right;
   return naive.converged ? NaiveOutcome::silent_wrong : NaiveOutcome::gave_up;
 }

@@ -19,7 +19,9 @@ class Noise {
   }
   double uniform() { return static_cast<double>(bits() >> 11) * 0x1p-53; }
   double uniform(double low, double high) { return low + (high - low) * uniform(); }
-  std::size_t below(std::size_t count) { return static_cast<std::size_t>(uniform() * static_cast<double>(count)); }
+  std::size_t below(std::size_t count) {
+    return static_cast<std::size_t>(uniform() * static_cast<double>(count));
+  }
   double normal() {
     const double radius = std::sqrt(-2 * std::log(uniform() + 0x1p-54));
     return radius * std::cos(2 * std::numbers::pi * uniform());

@@ -51,7 +51,9 @@ Value value(OffsetShape shape, double t, const std::array<double, 4>& p) {
 }
 
 std::size_t count(OffsetShape shape) { return shape == OffsetShape::decay ? 3 : 4; }
-bool has_centre(OffsetShape shape) { return shape == OffsetShape::gaussian || shape == OffsetShape::lorentzian; }
+bool has_centre(OffsetShape shape) {
+  return shape == OffsetShape::gaussian || shape == OffsetShape::lorentzian;
+}
 
 std::string equation(OffsetShape shape, bool unix_times) {
   const char* x = unix_times ? "(x-1700000000)" : "x";
@@ -125,7 +127,8 @@ OffsetProblem offset_problem(std::uint64_t seed, std::uint64_t index, std::size_
   for (std::size_t i = 0; i < rows; ++i) {
     const double x = out.x_origin + span * static_cast<double>(i) / static_cast<double>(rows - 1);
     p.x[0].push_back(x);
-    p.y.push_back(out.y_origin + (value(out.shape, x - out.x_origin, c.truth).f + out.sigma * noise.normal()));
+    p.y.push_back(out.y_origin +
+                  (value(out.shape, x - out.x_origin, c.truth).f + out.sigma * noise.normal()));
   }
   c.start[last] = constant_start(out.y_origin, height, noise);
   if (has_centre(out.shape)) c.start[1] += out.x_origin;
@@ -150,7 +153,8 @@ OffsetDistance distance(const OffsetProblem& problem, const std::vector<double>&
     out.cost += 0.5 * r * r;
     for (Eigen::Index j = 0; j < size; ++j) {
       g[j] += v.slope[static_cast<std::size_t>(j)] * r;
-      for (Eigen::Index k = 0; k <= j; ++k) H(j, k) += v.slope[static_cast<std::size_t>(j)] * v.slope[static_cast<std::size_t>(k)];
+      for (Eigen::Index k = 0; k <= j; ++k)
+        H(j, k) += v.slope[static_cast<std::size_t>(j)] * v.slope[static_cast<std::size_t>(k)];
     }
   }
   Eigen::VectorXd scale = H.diagonal().cwiseSqrt().cwiseInverse();

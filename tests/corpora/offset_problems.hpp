@@ -1,5 +1,5 @@
-// Curves far from zero: sines, decays and peaks on offsets of up to 1e12, and over Unix times. float32 holds seven digits, so it
-// sees little of such data, or nothing.
+// Curves far from zero: sines, decays and peaks on offsets of up to 1e12, and over Unix times. float32 holds
+// seven digits, so it sees little of such data, or nothing.
 #pragma once
 
 #include "problem.hpp"
@@ -24,8 +24,8 @@ OffsetProblem offset_problem(std::uint64_t seed, std::uint64_t index, std::size_
 
 // A point as an oracle sees it: x and y less their origins, subtracted exactly, so that nothing cancels.
 struct OffsetDistance {
-  double cost = 0;            // ½‖r‖²
-  double standard_errors = 0; // ν₀/σ: the distance from the minimum of the linear model
+  double cost = 0;             // ½‖r‖²
+  double standard_errors = 0;  // ν₀/σ: the distance from the minimum of the linear model
 };
 OffsetDistance distance(const OffsetProblem& problem, const std::vector<double>& parameters);
 

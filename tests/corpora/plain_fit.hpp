@@ -1,6 +1,6 @@
 // Levenberg and Marquardt in one floating-point type throughout: Householder QR of blocks of rows,
-// columns scaled to unit length. In long double it is the oracle; in float, or with all that is stored rounded
-// to fewer digits still, it is what a solver would do that trusts its digits.
+// columns scaled to unit length. In long double it is the oracle; in float, or with all that is stored
+// rounded to fewer digits still, it is what a solver would do that trusts its digits.
 #pragma once
 
 #include "problem.hpp"
@@ -18,7 +18,8 @@ class PlainFit {
   using Point = std::vector<Real>;
 
   PlainFit(const Problem& problem, const nlsq::Formula& formula)
-      : problem_(problem), formula_(formula), model_(formula.steps, formula.parameters.size()), response_(formula.response_steps, 0) {}
+      : problem_(problem), formula_(formula), model_(formula.steps, formula.parameters.size()),
+        response_(formula.response_steps, 0) {}
 
   // [J | r] folded to its triangle, columns unscaled.
   struct System {
@@ -43,7 +44,8 @@ class PlainFit {
         const auto row = n + 1 + static_cast<Eigen::Index>(i);
         for (Eigen::Index j = 0; j < n; ++j) {
           block(row, j) = Storage::store(derivatives_[j] * weight);
-          size += std::fabs(block(row, j) * p[static_cast<std::size_t>(j)]);  // what f is made of, to first order
+          size +=
+              std::fabs(block(row, j) * p[static_cast<std::size_t>(j)]);  // what f is made of, to first order
         }
         block(row, n) = r;
         out.magnitude += size * size;
@@ -127,7 +129,8 @@ class PlainFit {
     predictors_.resize(problem_.x.size());
     for (std::size_t c = 0; c < predictors_.size(); ++c) predictors_[c] = problem_.x[c][row];
     Real y = static_cast<Real>(problem_.y[row]);
-    if (formula_.has_left_side) y = response_.run(predictors_.data(), predictors_.size(), problem_.y[row], p, false)[0];
+    if (formula_.has_left_side)
+      y = response_.run(predictors_.data(), predictors_.size(), problem_.y[row], p, false)[0];
     const Real* f = model_.run(predictors_.data(), predictors_.size(), 0, p, with_derivatives);
     derivatives_ = f + 1;
     const Real weight = weight_of(row);

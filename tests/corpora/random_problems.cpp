@@ -22,7 +22,8 @@ struct Draw {
 
 double in(Noise& noise, const nlsq::TrialRange& range) {
   const double u = noise.uniform();
-  return range.logarithmic ? range.low * std::pow(range.high / range.low, u) : range.low + (range.high - range.low) * u;
+  return range.logarithmic ? range.low * std::pow(range.high / range.low, u)
+                           : range.low + (range.high - range.low) * u;
 }
 
 double decade(Noise& noise, double low, double high) { return std::pow(10.0, noise.uniform(low, high)); }
@@ -37,7 +38,8 @@ Draw built_in(Noise& noise) {
     out.low.push_back(model.trial_x.low);
     out.high.push_back(model.trial_x.high);
   }
-  for (std::size_t j = 0; j < model.parameters.size(); ++j) out.truth.emplace_back(model.parameters[j], in(noise, model.trials[j]));
+  for (std::size_t j = 0; j < model.parameters.size(); ++j)
+    out.truth.emplace_back(model.parameters[j], in(noise, model.trials[j]));
   return out;
 }
 
@@ -69,30 +71,56 @@ Draw exponentials(Noise& noise) {
 // A decay far from the origin of x, whose amplitude and rate the data hardly tell apart.
 Draw far_decay(Noise& noise) {
   const double start = decade(noise, 1, 4);
-  return {"far decay", "a*exp(-b*x)+c", {"x"}, {start}, {start + 8},
-          {{"a", std::exp(0.01 * std::min(start, 3000.0))}, {"b", 0.01}, {"c", noise.normal()}}};
+  return {"far decay", "a*exp(-b*x)+c",
+          {"x"},       {start},
+          {start + 8}, {{"a", std::exp(0.01 * std::min(start, 3000.0))}, {"b", 0.01}, {"c", noise.normal()}}};
 }
 
 // Rational functions, steep and flat.
 Draw rational(Noise& noise) {
-  return {"rational", "(a+b*x+c*x^2)/(1+d*x+f*x^2+g*x^3)", {"x"}, {0}, {8},
-          {{"a", noise.normal()}, {"b", noise.normal()}, {"c", noise.normal()}, {"d", noise.uniform(-0.1, 1)}, {"f", noise.uniform(0, 1)},
+  return {"rational",
+          "(a+b*x+c*x^2)/(1+d*x+f*x^2+g*x^3)",
+          {"x"},
+          {0},
+          {8},
+          {{"a", noise.normal()},
+           {"b", noise.normal()},
+           {"c", noise.normal()},
+           {"d", noise.uniform(-0.1, 1)},
+           {"f", noise.uniform(0, 1)},
            {"g", noise.uniform(0, 0.5)}}};
 }
 
 // A wave on a parabola on a large offset.
 Draw wave(Noise& noise) {
-  return {"wave on parabola", "a*sin(w*x+p)+b0+b1*x+b2*x^2", {"x"}, {0}, {10},
-          {{"a", noise.uniform(0.5, 3)}, {"w", noise.uniform(0.5, 4)}, {"p", noise.uniform(-1, 1)}, {"b0", decade(noise, 0, 6)},
-           {"b1", noise.normal()}, {"b2", 0.1 * noise.normal()}}};
+  return {"wave on parabola",
+          "a*sin(w*x+p)+b0+b1*x+b2*x^2",
+          {"x"},
+          {0},
+          {10},
+          {{"a", noise.uniform(0.5, 3)},
+           {"w", noise.uniform(0.5, 4)},
+           {"p", noise.uniform(-1, 1)},
+           {"b0", decade(noise, 0, 6)},
+           {"b1", noise.normal()},
+           {"b2", 0.1 * noise.normal()}}};
 }
 
 // Two peaks closer than their widths.
 Draw peaks(Noise& noise) {
   const double gap = decade(noise, -1, 0.5);
-  return {"two peaks", "h1*exp(-((x-c1)/w1)^2)+h2*exp(-((x-c2)/w2)^2)+d", {"x"}, {-5}, {5},
-          {{"h1", noise.uniform(1, 3)}, {"c1", -gap / 2}, {"w1", noise.uniform(0.8, 1.5)}, {"h2", noise.uniform(1, 3)}, {"c2", gap / 2},
-           {"w2", noise.uniform(0.8, 1.5)}, {"d", noise.normal()}}};
+  return {"two peaks",
+          "h1*exp(-((x-c1)/w1)^2)+h2*exp(-((x-c2)/w2)^2)+d",
+          {"x"},
+          {-5},
+          {5},
+          {{"h1", noise.uniform(1, 3)},
+           {"c1", -gap / 2},
+           {"w1", noise.uniform(0.8, 1.5)},
+           {"h2", noise.uniform(1, 3)},
+           {"c2", gap / 2},
+           {"w2", noise.uniform(0.8, 1.5)},
+           {"d", noise.normal()}}};
 }
 
 // 18 to 30 parameters: products of columns cost more than the rows.
@@ -128,7 +156,8 @@ Draw draw(Noise& noise) {
 void scale_predictors(Noise& noise, Draw& d) {
   for (std::size_t k = 0; k < d.predictors.size(); ++k) {
     const double scale = std::pow(2.0, std::floor(noise.uniform(-30, 30)));
-    d.formula = std::regex_replace(d.formula, std::regex("\\b" + d.predictors[k] + "\\b"), fmt::format("({:.17g}*{})", scale, d.predictors[k]));
+    d.formula = std::regex_replace(d.formula, std::regex("\\b" + d.predictors[k] + "\\b"),
+                                   fmt::format("({:.17g}*{})", scale, d.predictors[k]));
     d.low[k] /= scale;
     d.high[k] /= scale;
   }
@@ -155,8 +184,9 @@ Problem random_problem(std::uint64_t seed, std::uint64_t index) {
   out.equation = d.formula;
   out.predictors = d.predictors;
   std::size_t m = rows_of(noise, d.truth.size());
-  if (d.name == "3 exponentials" || d.name == "far decay") m = std::min<std::size_t>(m, 2000);  // ways of a thousand steps
-  const bool near = noise.uniform() < 0.5, many = d.truth.size() > 16;
+  if (d.name == "3 exponentials" || d.name == "far decay")
+    m = std::min<std::size_t>(m, 2000);  // ways of a thousand steps
+  const bool near = noise.uniform()<0.5, many = d.truth.size()> 16;
   if (many) m = std::min<std::size_t>(m, near ? 10000 : 1000);
   const std::size_t distinct = std::min<std::size_t>(m, 2000);
   out.x.resize(d.predictors.size());
@@ -164,7 +194,9 @@ Problem random_problem(std::uint64_t seed, std::uint64_t index) {
   for (std::size_t k = 0; k < out.x.size(); ++k) {
     out.x[k].reserve(m);
     for (std::size_t i = 0; i < distinct; ++i) {
-      const double u = !even ? noise.uniform() : distinct > 1 ? static_cast<double>(i) / static_cast<double>(distinct - 1) : 0.5;
+      const double u = !even          ? noise.uniform()
+                       : distinct > 1 ? static_cast<double>(i) / static_cast<double>(distinct - 1)
+                                      : 0.5;
       out.x[k].push_back(d.low[k] + (d.high[k] - d.low[k]) * u);
     }
     for (std::size_t i = distinct; i < m; ++i) out.x[k].push_back(out.x[k][i - distinct]);
@@ -172,7 +204,8 @@ Problem random_problem(std::uint64_t seed, std::uint64_t index) {
   const nlsq::Formula formula = parsed(out);
   std::vector<double> truth(formula.parameters.size()), row(out.x.size()), curve(distinct);
   for (const auto& [name, value] : d.truth) {
-    truth[static_cast<std::size_t>(std::find(formula.parameters.begin(), formula.parameters.end(), name) - formula.parameters.begin())] = value;
+    truth[static_cast<std::size_t>(std::find(formula.parameters.begin(), formula.parameters.end(), name) -
+                                   formula.parameters.begin())] = value;
   }
   for (std::size_t i = 0; i < distinct; ++i) {
     for (std::size_t k = 0; k < row.size(); ++k) row[k] = out.x[k][i];

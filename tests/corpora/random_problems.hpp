@@ -1,4 +1,5 @@
-// Fits drawn at random: built-in models and formulas, well and badly conditioned, of all scales, noises and sizes.
+// Fits drawn at random: built-in models and formulas, well and badly conditioned, of all scales, noises and
+// sizes.
 #pragma once
 
 #include "problem.hpp"

@@ -47,7 +47,8 @@ Distance Reference::distance(const std::vector<double>& p, int wanted_rank) cons
     if (scale > 0) R.col(j) /= scale;
     const bool beyond = scale > 0 && scale < 1e-150L;
     out.beyond_f64 = out.beyond_f64 || beyond;
-    if (beyond && wanted_rank > 0) R.col(j).setZero();  // not among the directions that a double-precision Jacobian knows
+    if (beyond && wanted_rank > 0)
+      R.col(j).setZero();  // not among the directions that a double-precision Jacobian knows
   }
   const Eigen::JacobiSVD<Fit::Matrix> svd(R, Eigen::ComputeFullU | Eigen::ComputeFullV);
   const Fit::Vector& sv = svd.singularValues();

@@ -10,16 +10,16 @@ namespace problems {
 
 // How far a point is from the minimum of the linear model there, in long double.
 struct Distance {
-  double cost = 0;            // ½‖r‖²
-  double decrement = 0;       // ν₀ = ‖L⁻¹g‖
-  double sigma = 0;           // √(2F/(m - n))
-  double relative_step = 0;   // ‖D s‖ / ‖D p‖
-  double cosine = 0;          // largest |g_j| / (‖J_j‖ ‖r‖)
-  double magnitude = 0;       // ‖terms of r‖
-  double condition = 0;       // κ₀ of the scaled normal matrix; infinite where it is singular to f64
+  double cost = 0;           // ½‖r‖²
+  double decrement = 0;      // ν₀ = ‖L⁻¹g‖
+  double sigma = 0;          // √(2F/(m - n))
+  double relative_step = 0;  // ‖D s‖ / ‖D p‖
+  double cosine = 0;         // largest |g_j| / (‖J_j‖ ‖r‖)
+  double magnitude = 0;      // ‖terms of r‖
+  double condition = 0;      // κ₀ of the scaled normal matrix; infinite where it is singular to f64
   int rank = 0;
-  double next_singular = 0;   // singular value that `rank` leaves out, as a share of the largest
-  bool beyond_f64 = false;    // a column of J is too small for f64, or its squares are
+  double next_singular = 0;  // singular value that `rank` leaves out, as a share of the largest
+  bool beyond_f64 = false;   // a column of J is too small for f64, or its squares are
   bool finite = false;
   double in_standard_errors() const { return sigma > 0 ? decrement / sigma : (decrement > 0 ? 1e300 : 0); }
 };

@@ -19,18 +19,30 @@ using nlsq::Op;
 inline bool known(const nlsq::FormulaStep& step) {
   if (step.compound == CompoundFunction::voigt || step.compound == CompoundFunction::mod) return false;
   switch (step.op) {
-    case Op::erfcx: case Op::gamma: case Op::digamma: case Op::trigamma: case Op::besj0: case Op::besj1:
-    case Op::lgamma: case Op::wofz_re: case Op::wofz_im: case Op::fmod: return false;
+    case Op::erfcx:
+    case Op::gamma:
+    case Op::digamma:
+    case Op::trigamma:
+    case Op::besj0:
+    case Op::besj1:
+    case Op::lgamma:
+    case Op::wofz_re:
+    case Op::wofz_im:
+    case Op::fmod: return false;
     default: return true;
   }
 }
 
-inline int operands_of(const nlsq::FormulaStep& step) { return step.compound != CompoundFunction::none ? 2 : arity(step.op); }
+inline int operands_of(const nlsq::FormulaStep& step) {
+  return step.compound != CompoundFunction::none ? 2 : arity(step.op);
+}
 
 // What becomes of every value that is stored.
 struct AsComputed {
   template <class Real>
-  static Real store(Real value) { return value; }
+  static Real store(Real value) {
+    return value;
+  }
 };
 
 // Values of one row on a stack, each followed by its n derivatives.
@@ -58,8 +70,8 @@ class Machine {
   }
 
  private:
-  void apply(const nlsq::FormulaStep& step, Real* a, const Real* b, const Real* c, std::size_t n, const double* x,
-             std::size_t predictors, double response, const std::vector<Real>& p) {
+  void apply(const nlsq::FormulaStep& step, Real* a, const Real* b, const Real* c, std::size_t n,
+             const double* x, std::size_t predictors, double response, const std::vector<Real>& p) {
     const auto leaf = [&](Real value) {
       a[0] = value;
       std::fill(a + 1, a + 1 + n, Real(0));

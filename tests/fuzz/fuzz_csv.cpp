@@ -2,8 +2,8 @@
 // independent of how the bytes arrive, how they are cut into blocks and on how many threads these are parsed,
 // and must read back to the same bits when written out again. What is refused must be refused for a stated
 // reason, the same one in all these cases.
-#include "table/csv/csv_reader.hpp"
 #include "errors.hpp"
+#include "table/csv/csv_reader.hpp"
 
 #include <algorithm>
 #include <bit>

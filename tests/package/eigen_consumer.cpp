@@ -1,5 +1,6 @@
-// A program that computes with Eigen itself and fits with nlsq, beside each other. How Eigen aligns, allocates and frees
-// depends on the flags that this file is compiled with: the library must not call functions made here, nor this file its.
+// A program that computes with Eigen itself and fits with nlsq, beside each other. How Eigen aligns,
+// allocates and frees depends on the flags that this file is compiled with: the library must not call
+// functions made here, nor this file its.
 #include <nlsq/nlsq.hpp>
 
 #include <Eigen/Cholesky>
@@ -56,7 +57,8 @@ bool fit_of_many_parameters() {
   };
   const nlsq::LeastSquaresResult fit = nlsq::least_squares(residuals, std::vector<double>(kParameters, 0.1));
   if (!fit.success()) return false;
-  return (Eigen::Map<const Eigen::VectorXd>(fit.x.data(), kParameters) - expected).norm() < 1e-6 * expected.norm();
+  return (Eigen::Map<const Eigen::VectorXd>(fit.x.data(), kParameters) - expected).norm() <
+         1e-6 * expected.norm();
 }
 
 }  // namespace

@@ -12,8 +12,9 @@ using namespace nlsq;
 
 namespace {
 
-constexpr PrecisionPlan half{Format::f32, Gram::bf16}, tile{Format::f32, Gram::f32_tile}, wide{Format::f32, Gram::f32_wide},
-    f64{Format::f64, Gram::f64}, qr{Format::f64, Gram::qr}, mixed{Format::f64, Gram::bf16};
+constexpr PrecisionPlan half{Format::f32, Gram::bf16}, tile{Format::f32, Gram::f32_tile},
+    wide{Format::f32, Gram::f32_wide}, f64{Format::f64, Gram::f64}, qr{Format::f64, Gram::qr},
+    mixed{Format::f64, Gram::bf16};
 
 // Nothing is wrong, and nothing asks for fewer digits.
 HealthReport healthy(PrecisionPlan plan) {
@@ -41,13 +42,15 @@ struct Case {
   PrecisionPlan with, without;
 };
 
-Case report(Rule rule, HealthReport h, PrecisionPlan with, PrecisionPlan without, const std::function<void(HealthReport&)>& change) {
+Case report(Rule rule, HealthReport h, PrecisionPlan with, PrecisionPlan without,
+            const std::function<void(HealthReport&)>& change) {
   change(h);
   return {rule, h, with, without};
 }
 
 const Case cases[] = {
-    report(Rule::redone_tiles_are_limited, healthy(wide), f64, wide, [](auto& h) { h.nonfinite_tiles = 0.5; }),
+    report(Rule::redone_tiles_are_limited, healthy(wide), f64, wide,
+           [](auto& h) { h.nonfinite_tiles = 0.5; }),
     report(Rule::not_definite, healthy(wide), f64, wide, [](auto& h) { h.factored = false; }),
     report(Rule::condition_of_gram, healthy(wide), f64, wide, [](auto& h) { h.kappa_lambda = 1e13; }),
     report(Rule::condition_of_f64_gram, healthy(f64), qr, f64, [](auto& h) { h.kappa_lambda = 1e13; }),
@@ -56,7 +59,8 @@ const Case cases[] = {
     report(Rule::gradient_noise, healthy(wide), f64, wide, [](auto& h) { h.gradient_noise = 1; }),
     report(Rule::parameter_grid, healthy(wide), f64, wide, [](auto& h) { h.grid_noise = 1; }),
     report(Rule::cost_noise, healthy(wide), f64, wide, [](auto& h) { h.cost_noise = 2; }),
-    report(Rule::undecided_steps_are_limited, healthy(wide), f64, wide, [](auto& h) { h.undecided_in_a_row = 2; }),
+    report(Rule::undecided_steps_are_limited, healthy(wide), f64, wide,
+           [](auto& h) { h.undecided_in_a_row = 2; }),
     report(Rule::rejections_blame_gram, healthy(tile), wide, tile,
            [](auto& h) {
              h.rejected = true;
@@ -78,7 +82,8 @@ const Case cases[] = {
     report(Rule::descents, may_descend_from(wide), tile, wide, [](auto&) {}),
     report(Rule::descents_by_condition, may_descend_from(wide), tile, wide, [](auto&) {}),
     report(Rule::descents_by_jacobian_error, may_descend_from(tile), half, tile, [](auto&) {}),
-    report(Rule::descents_after_good_steps, may_descend_from(wide), wide, tile, [](auto& h) { h.good_steps = 1; }),
+    report(Rule::descents_after_good_steps, may_descend_from(wide), wide, tile,
+           [](auto& h) { h.good_steps = 1; }),
     report(Rule::descents_are_limited, may_descend_from(wide), wide, tile, [](auto& h) { h.descents = 2; }),
 };
 

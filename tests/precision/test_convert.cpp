@@ -1,7 +1,7 @@
 // Conversion between formats: every number of 16 bits and every boundary between two of them, against
 // the definition of the formats, and against Eigen's own types.
-#include "convert.hpp"
 #include <nlsq/error.hpp>
+#include "convert.hpp"
 
 #include <doctest/doctest.h>
 #include <Eigen/Core>
@@ -110,14 +110,10 @@ TEST_CASE("Every pattern of bf16 and f16 widens to its number, and comes back as
     for (unsigned k = 0; k < 65536; ++k) {
       const double want = decoded(f, k);
       const unsigned back = std::isnan(want) ? k | quiet : k;  // the rest of a payload stays
-      if (std::isnan(want))
-        REQUIRE(std::isnan(wide[k]));
-      else
-        REQUIRE(std::bit_cast<std::uint64_t>(wide[k]) == std::bit_cast<std::uint64_t>(want));
-      if (std::isnan(want))
-        REQUIRE(std::isnan(narrow[k]));
-      else
-        REQUIRE(static_cast<double>(narrow[k]) == want);
+      if (std::isnan(want)) REQUIRE(std::isnan(wide[k]));
+      else REQUIRE(std::bit_cast<std::uint64_t>(wide[k]) == std::bit_cast<std::uint64_t>(want));
+      if (std::isnan(want)) REQUIRE(std::isnan(narrow[k]));
+      else REQUIRE(static_cast<double>(narrow[k]) == want);
       REQUIRE(from_double.halves[k] == back);
       REQUIRE(from_float.halves[k] == back);
     }

@@ -38,7 +38,8 @@ TEST_CASE("the sound formats are the scheduler's states and no others") {
 }
 
 TEST_CASE("each refusal says why and what to give instead, and names its part with the prefix") {
-  CHECK(reason({bf16, bf16, f32, f64}).find("residual=bf16: rows are evaluated and summed in f32 or f64") == 0);
+  CHECK(reason({bf16, bf16, f32, f64}).find("residual=bf16: rows are evaluated and summed in f32 or f64") ==
+        0);
   CHECK(reason({f32, f32, f16, f64}).find("gram=f16: sums of a Gram matrix in f16") == 0);
   CHECK(reason({f32, f64, f64, f64}).find("jacobian=f64: wider than residual=f32") == 0);
   CHECK(reason({f32, bf16, f64, f64}).find("gram=f64: wider than its jacobian=bf16") == 0);
@@ -60,7 +61,8 @@ TEST_CASE("what is not named follows what is") {
   c.residual = f64;
   CHECK(changed(automatic, c) == p4);
   CHECK(changed(p1, c) == p4);
-  CHECK(changed({f64, f32, f32, f64}, c) == PartFormats{f64, f32, f32, f64});  // f64 already: nothing to follow
+  CHECK(changed({f64, f32, f32, f64}, c) ==
+        PartFormats{f64, f32, f32, f64});  // f64 already: nothing to follow
   c = {};
   c.jacobian = bf16;
   CHECK(changed(automatic, c) == p1);

@@ -11,7 +11,8 @@ using namespace nlsq;
 
 namespace {
 
-PolicyMeasurement measured(const char* policy, double seconds, std::size_t bytes, double digits, bool certified = true) {
+PolicyMeasurement measured(const char* policy, double seconds, std::size_t bytes, double digits,
+                           bool certified = true) {
   PolicyMeasurement m;
   m.policy = policy;
   m.seconds = seconds;
@@ -21,9 +22,11 @@ PolicyMeasurement measured(const char* policy, double seconds, std::size_t bytes
   return m;
 }
 
-// auto is 1.5 times as fast, f32 twice, always_f16 three times but without a certificate; conservative takes least memory.
-const std::vector<PolicyMeasurement> kMeasured{measured("auto", 2, 1000, 13), measured("f64", 3, 900, 16), measured("f32", 1.5, 1200, 10.5),
-                                               measured("always_f16", 1, 500, 9, false), measured("conservative", 2.5, 600, 14)};
+// auto is 1.5 times as fast, f32 twice, always_f16 three times but without a certificate; conservative takes
+// least memory.
+const std::vector<PolicyMeasurement> kMeasured{
+    measured("auto", 2, 1000, 13), measured("f64", 3, 900, 16), measured("f32", 1.5, 1200, 10.5),
+    measured("always_f16", 1, 500, 9, false), measured("conservative", 2.5, 600, 14)};
 
 PolicyChoice choose(const char* objective, const std::vector<PolicyMeasurement>& among = kMeasured) {
   return choose_policy(among, PrecisionObjective::parse(objective));
@@ -31,7 +34,9 @@ PolicyChoice choose(const char* objective, const std::vector<PolicyMeasurement>&
 std::string chosen(const char* objective, const std::vector<PolicyMeasurement>& among = kMeasured) {
   return among[choose(objective, among).index].policy;
 }
-bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
 
 std::string complaint(const char* text) {
   try {
@@ -45,7 +50,8 @@ std::string complaint(const char* text) {
 }  // namespace
 
 TEST_CASE("objectives are read as they are printed, with and without targets") {
-  for (const char* text : {"speed", "speed:2", "memory", "memory:0.5", "accuracy", "accuracy:12", "balanced:0.4,0.3,0.3", "balanced:1,0,0"}) {
+  for (const char* text : {"speed", "speed:2", "memory", "memory:0.5", "accuracy", "accuracy:12",
+                           "balanced:0.4,0.3,0.3", "balanced:1,0,0"}) {
     CAPTURE(text);
     CHECK(PrecisionObjective::parse(text).to_string() == text);
   }
@@ -57,7 +63,8 @@ TEST_CASE("objectives are read as they are printed, with and without targets") {
 }
 
 TEST_CASE("what is no objective is refused with what there is") {
-  CHECK(contains(complaint("fast"), "objective 'fast': use speed[:2], memory[:0.5], accuracy[:12] or balanced"));
+  CHECK(contains(complaint("fast"),
+                 "objective 'fast': use speed[:2], memory[:0.5], accuracy[:12] or balanced"));
   CHECK(contains(complaint(""), "use speed"));
   CHECK(contains(complaint("speed:"), "'' is no target: how many times as fast as f64"));
   CHECK(contains(complaint("speed:-1"), "'-1' is no target"));
@@ -75,7 +82,8 @@ TEST_CASE("speed chooses the fastest that is certified, and says whether the tar
   CHECK(chosen("speed") == "f32");
   CHECK(choose("speed").met);
   CHECK(choose("speed:2").met);
-  CHECK(contains(choose("speed:2").message, "speed:2: 'f32' has 2.00 times the speed of f64; the target of 2 is met"));
+  CHECK(contains(choose("speed:2").message,
+                 "speed:2: 'f32' has 2.00 times the speed of f64; the target of 2 is met"));
   CHECK_FALSE(choose("speed:2.5").met);
   CHECK(chosen("speed:2.5") == "f32");
   CHECK(contains(choose("speed:2.5").message, "the target of 2.5 is not met by any policy"));
@@ -102,13 +110,15 @@ TEST_CASE("balanced weighs the three") {
   CHECK(chosen("balanced:1,0,0") == "f32");
   CHECK(chosen("balanced:0,1,0") == "conservative");
   CHECK(chosen("balanced:0,0,1") == "f64");
-  // Speed as a share of the fastest, memory of the least, digits of 16: .75 .6 .81 | .5 .67 1 | 1 .5 .66 | .6 1 .875.
+  // Speed as a share of the fastest, memory of the least, digits of 16: .75 .6 .81 | .5 .67 1 | 1 .5 .66 | .6
+  // 1 .875.
   CHECK(chosen("balanced:1,1,1") == "conservative");
   CHECK(chosen("balanced:8,1,1") == "f32");
 }
 
 TEST_CASE("times within 3 % are one time: the first counts, so that noise does not choose") {
-  const std::vector<PolicyMeasurement> close{measured("auto", 1.02, 10, 16), measured("f64", 1.0, 10, 16), measured("f32", 1.01, 10, 16)};
+  const std::vector<PolicyMeasurement> close{measured("auto", 1.02, 10, 16), measured("f64", 1.0, 10, 16),
+                                             measured("f32", 1.01, 10, 16)};
   CHECK(chosen("speed", close) == "auto");
   CHECK(chosen("accuracy", close) == "auto");
   CHECK(chosen("memory", close) == "auto");

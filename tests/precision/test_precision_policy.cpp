@@ -94,8 +94,8 @@ TEST_CASE("formats that sums cannot bear, and f64 rows with f32 sums, are refuse
 }
 
 TEST_CASE("texts that are no policy are refused with the choices named") {
-  for (const char* text :
-       {"", " ", "AUTO", "f16", "fast", "f 64", "gram=f32,f64", "=", ",", "residual=f32,", "residual=", "=f32"}) {
+  for (const char* text : {"", " ", "AUTO", "f16", "fast", "f 64", "gram=f32,f64", "=", ",", "residual=f32,",
+                           "residual=", "=f32"}) {
     CAPTURE(text);
     const auto found = violations_of(text);
     REQUIRE_FALSE(found.empty());

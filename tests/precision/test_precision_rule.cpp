@@ -25,7 +25,9 @@ std::string complaint(const std::string& text) {
   return {};
 }
 
-bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
 
 RuleValues with(RuleVariable variable, double value) {
   RuleValues values;
@@ -49,7 +51,8 @@ TEST_CASE("a rule is conditions and a change, blanks or none") {
   CHECK_FALSE(rule.change.residual);
   CHECK(rule == PrecisionRule::parse("  condition>1000000->gram = double "));
 
-  const PrecisionRule both = PrecisionRule::parse("n<=16&&epsilon_j >= -1.5e-3 -> residual=f64, jacobian=bf16");
+  const PrecisionRule both =
+      PrecisionRule::parse("n<=16&&epsilon_j >= -1.5e-3 -> residual=f64, jacobian=bf16");
   CHECK(both.conditions[0] == RuleCondition{RuleVariable::n, Comparison::less_equal, 16});
   CHECK(both.conditions[1] == RuleCondition{RuleVariable::epsilon_j, Comparison::greater_equal, -1.5e-3});
   CHECK(both.change.residual == f64);
@@ -60,9 +63,11 @@ TEST_CASE("a rule is conditions and a change, blanks or none") {
 TEST_CASE("every variable, comparison and change is printed as a text that parses back") {
   for (std::size_t v = 0; v < kRuleVariables; ++v)
     for (const char* sign : {"<", "<=", ">", ">="})
-      for (const char* change : {"residual=f64", "jacobian=bf16", "jacobian=f16", "gram=f32", "gram=f64", "jacobian=f32,gram=f32"})
+      for (const char* change :
+           {"residual=f64", "jacobian=bf16", "jacobian=f16", "gram=f32", "gram=f64", "jacobian=f32,gram=f32"})
         for (const char* value : {"0", "0.1", "-3e-200", "1e300", "+2"}) {
-          const std::string text = std::string(name(static_cast<RuleVariable>(v))) + sign + value + "->" + change;
+          const std::string text =
+              std::string(name(static_cast<RuleVariable>(v))) + sign + value + "->" + change;
           CAPTURE(text);
           const PrecisionRule rule = PrecisionRule::parse(text);
           CHECK(rule.conditions[0].variable == static_cast<RuleVariable>(v));
@@ -74,10 +79,13 @@ TEST_CASE("every variable, comparison and change is printed as a text that parse
 TEST_CASE("each variable is the one that is compared, and each comparison is its own") {
   for (std::size_t v = 0; v < kRuleVariables; ++v)
     for (std::size_t other = 0; other < kRuleVariables; ++other) {
-      const PrecisionRule rule = PrecisionRule::parse(std::string(name(static_cast<RuleVariable>(v))) + " > 0.5 -> gram=f64");
+      const PrecisionRule rule =
+          PrecisionRule::parse(std::string(name(static_cast<RuleVariable>(v))) + " > 0.5 -> gram=f64");
       CHECK(rule.holds(with(static_cast<RuleVariable>(other), 1)) == (v == other));
     }
-  const auto holds = [](const char* text, double n) { return PrecisionRule::parse(text).holds(with(RuleVariable::n, n)); };
+  const auto holds = [](const char* text, double n) {
+    return PrecisionRule::parse(text).holds(with(RuleVariable::n, n));
+  };
   for (const double n : {2.0, 3.0, 4.0}) {
     CHECK(holds("n < 3 -> gram=f64", n) == (n < 3));
     CHECK(holds("n <= 3 -> gram=f64", n) == (n <= 3));
@@ -87,7 +95,8 @@ TEST_CASE("each variable is the one that is compared, and each comparison is its
 }
 
 TEST_CASE("all conditions of a rule must hold, and the first rule that holds wins") {
-  const auto all = rules({"condition > 1e6 && n < 4 -> gram=f64", "condition > 1e3 -> gram=f32", "n >= 0 -> jacobian=bf16"});
+  const auto all = rules(
+      {"condition > 1e6 && n < 4 -> gram=f64", "condition > 1e3 -> gram=f32", "n >= 0 -> jacobian=bf16"});
   RuleValues values;
   values[RuleVariable::n] = 3;
   values[RuleVariable::condition] = 1e7;
@@ -104,18 +113,21 @@ TEST_CASE("all conditions of a rule must hold, and the first rule that holds win
 }
 
 TEST_CASE("what is not known makes no condition hold; infinity is a value") {
-  for (const char* text : {"condition > -1e300 -> gram=f64", "condition < 1e300 -> gram=f64", "condition >= 0 -> gram=f64",
-                           "condition <= 0 -> gram=f64"}) {
+  for (const char* text : {"condition > -1e300 -> gram=f64", "condition < 1e300 -> gram=f64",
+                           "condition >= 0 -> gram=f64", "condition <= 0 -> gram=f64"}) {
     const auto all = rules({text});
     CHECK_FALSE(apply_rules(all, RuleValues{}));
     CHECK_FALSE(apply_rules(all, with(RuleVariable::condition, std::nan(""))));
   }
-  CHECK(apply_rules(rules({"condition > 1e6 -> gram=f64"}), with(RuleVariable::condition, std::numeric_limits<double>::infinity())));
+  CHECK(apply_rules(rules({"condition > 1e6 -> gram=f64"}),
+                    with(RuleVariable::condition, std::numeric_limits<double>::infinity())));
 }
 
-TEST_CASE("a rule's change is sound whatever formats are in force, and applying it twice changes nothing more") {
-  for (const char* text : {"residual=f64", "jacobian=bf16", "jacobian=f16", "jacobian=f32", "jacobian=f64", "gram=f32", "gram=f64",
-                           "jacobian=f32,gram=f32", "residual=f64,jacobian=bf16", "residual=f64,jacobian=f32,gram=f32"}) {
+TEST_CASE(
+    "a rule's change is sound whatever formats are in force, and applying it twice changes nothing more") {
+  for (const char* text : {"residual=f64", "jacobian=bf16", "jacobian=f16", "jacobian=f32", "jacobian=f64",
+                           "gram=f32", "gram=f64", "jacobian=f32,gram=f32", "residual=f64,jacobian=bf16",
+                           "residual=f64,jacobian=f32,gram=f32"}) {
     const FormatChange change = PrecisionRule::parse(std::string("n > 0 -> ") + text).change;
     for (const Format r : {f32, f64})
       for (const Format j : {bf16, f16, f32, f64})
@@ -138,8 +150,9 @@ TEST_CASE("what is no rule is refused with what to write instead") {
   CHECK(contains(complaint(""), "no '->'"));
   CHECK(contains(complaint("condition > 1e6"), "no '->'"));
   CHECK(contains(complaint("condition > 1e6 gram=f64"), "no '->'"));
-  CHECK(contains(complaint("kappa > 1e6 -> gram=f64"), "use one of condition, epsilon_j, epsilon_f, decrement, rho, lambda, "
-                                                       "iteration, rows, n, memory, nonfinite"));
+  CHECK(contains(complaint("kappa > 1e6 -> gram=f64"),
+                 "use one of condition, epsilon_j, epsilon_f, decrement, rho, lambda, "
+                 "iteration, rows, n, memory, nonfinite"));
   CHECK(contains(complaint("condition = 1e6 -> gram=f64"), "is not a condition"));
   CHECK(contains(complaint("-> gram=f64"), "'' is not a condition"));
   CHECK(contains(complaint("n > 1 && -> gram=f64"), "'' is not a condition"));

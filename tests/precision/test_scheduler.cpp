@@ -11,8 +11,8 @@ using namespace nlsq;
 
 namespace {
 
-constexpr PrecisionPlan half{Format::f32, Gram::bf16}, tile{Format::f32, Gram::f32_tile}, wide{Format::f32, Gram::f32_wide},
-    f64{Format::f64, Gram::f64}, qr{Format::f64, Gram::qr};
+constexpr PrecisionPlan half{Format::f32, Gram::bf16}, tile{Format::f32, Gram::f32_tile},
+    wide{Format::f32, Gram::f32_wide}, f64{Format::f64, Gram::f64}, qr{Format::f64, Gram::qr};
 constexpr PrecisionPlan all[] = {half, tile, wide, f64, qr};
 constexpr PrecisionPlan mixed{Format::f64, Gram::bf16};  // f64 rows, J rounded for the Gram matrix alone
 
@@ -201,7 +201,8 @@ TEST_CASE("where the Gram matrix is what a pass costs, f64 rows keep a cheaper o
 TEST_CASE("so near that undamped steps are trusted the next point is evaluated in f64") {
   HealthReport h = healthy(wide);
   h.nearness = 1;
-  for (const double noise : {0.05, 0.5, 5.0}) {  // a pass in f64 at this point would cost as much and tell less
+  for (const double noise :
+       {0.05, 0.5, 5.0}) {  // a pass in f64 at this point would cost as much and tell less
     h.gradient_noise = noise;
     const Decision d = next_plan(h, {});
     CHECK(d.event == Event::finishing);
@@ -247,7 +248,8 @@ TEST_CASE("descents: after enough good steps, with digits to spare, at most twic
 }
 
 TEST_CASE("a ceiling holds as long as steps are to be had below it, and no longer") {
-  const PrecisionPolicy half_only = PrecisionPolicy::parse("always_f16"), single_only = PrecisionPolicy::parse("always_f32");
+  const PrecisionPolicy half_only = PrecisionPolicy::parse("always_f16"),
+                        single_only = PrecisionPolicy::parse("always_f32");
   HealthReport h = healthy({Format::f32, Gram::f16});
   h.contraction = 1;
   h.gradient_noise = 100;
@@ -394,9 +396,10 @@ TEST_CASE("whatever the numbers, rows never go down, and a plan only by a descen
 TEST_CASE("a number that is not one never counts as good enough") {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   for (const PrecisionPlan plan : {tile, wide}) {
-    for (double HealthReport::*field : {&HealthReport::kappa_lambda, &HealthReport::nu, &HealthReport::gradient_noise,
-                                        &HealthReport::grid_noise, &HealthReport::cost_noise, &HealthReport::predicted, &HealthReport::nonfinite_tiles,
-                                        &HealthReport::contraction}) {
+    for (double HealthReport::*field :
+         {&HealthReport::kappa_lambda, &HealthReport::nu, &HealthReport::gradient_noise,
+          &HealthReport::grid_noise, &HealthReport::cost_noise, &HealthReport::predicted,
+          &HealthReport::nonfinite_tiles, &HealthReport::contraction}) {
       HealthReport h = healthy(plan);
       REQUIRE(next_plan(h, {}).plan == plan);
       h.*field = nan;
@@ -408,7 +411,8 @@ TEST_CASE("a number that is not one never counts as good enough") {
   CHECK(next_plan(h, {}).plan.gram == Gram::qr);
 }
 
-TEST_CASE("a matrix that is never definite leads out of f32 within three moves, and plans and events have names") {
+TEST_CASE(
+    "a matrix that is never definite leads out of f32 within three moves, and plans and events have names") {
   for (const PrecisionPlan plan : {half, tile, wide}) {
     HealthReport h = healthy(plan);
     h.factored = false;

@@ -1,5 +1,5 @@
-// Residual functors as users write them for Ceres: some constants of their own, made from a number, and parameter
-// blocks of given sizes whose values lie between 0.2 and 1.2.
+// Residual functors as users write them for Ceres: some constants of their own, made from a number, and
+// parameter blocks of given sizes whose values lie between 0.2 and 1.2.
 #pragma once
 
 #include <nlsq/eigen_scalars.hpp>
@@ -42,17 +42,19 @@ bool reproject(const T* camera, const T* point, double u, double v, T* r) {
   return true;
 }
 
-#define NLSQ_BLOCK_FUNCTOR(type, count, ...)                 \
-  static const char* name() { return #type; }                \
-  static constexpr std::array sizes{__VA_ARGS__};            \
-  static constexpr int residuals = count;                    \
-  double c;                                                  \
+#define NLSQ_BLOCK_FUNCTOR(type, count, ...)      \
+  static const char* name() { return #type; }     \
+  static constexpr std::array sizes{__VA_ARGS__}; \
+  static constexpr int residuals = count;         \
+  double c;                                       \
   explicit type(int number) : c(0.25 * (number % 7) - 0.5) {}
 
 struct Reprojection {
   NLSQ_BLOCK_FUNCTOR(Reprojection, 2, 9, 3)
   template <class T>
-  bool operator()(const T* camera, const T* point, T* r) const { return reproject(camera, point, c, 2 * c, r); }
+  bool operator()(const T* camera, const T* point, T* r) const {
+    return reproject(camera, point, c, 2 * c, r);
+  }
 };
 
 struct HelloWorld {
@@ -115,7 +117,8 @@ struct Rosenbrock {
   }
 };
 
-struct Segment {  // the nearest point of a chord: a decision on the parameters, without a guard by min and max
+struct Segment {  // the nearest point of a chord: a decision on the parameters, without a guard by min and
+                  // max
   NLSQ_BLOCK_FUNCTOR(Segment, 2, 2, 2)
   template <class T>
   bool operator()(const T* a, const T* b, T* r) const {
@@ -158,7 +161,8 @@ struct QuaternionRotation {
     using std::sqrt;
     const T scale = 1.0 / sqrt(q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3]);
     const T w = scale * q[0], x = scale * q[1], y = scale * q[2], z = scale * q[3];
-    const T tx = 2.0 * (y * p[2] - z * p[1]), ty = 2.0 * (z * p[0] - x * p[2]), tz = 2.0 * (x * p[1] - y * p[0]);
+    const T tx = 2.0 * (y * p[2] - z * p[1]), ty = 2.0 * (z * p[0] - x * p[2]),
+            tz = 2.0 * (x * p[1] - y * p[0]);
     r[0] = p[0] + w * tx + y * tz - z * ty - c;
     r[1] = p[1] + w * ty + z * tx - x * tz;
     r[2] = p[2] + w * tz + x * ty - y * tx + c;
@@ -236,13 +240,17 @@ struct Pointers {
 struct Returned {
   NLSQ_BLOCK_FUNCTOR(Returned, 2, 2, 1)
   template <class T>
-  std::array<T, 2> operator()(const T* a, const T* b) const { return {a[0] * b[0] - c, a[1] / b[0]}; }
+  std::array<T, 2> operator()(const T* a, const T* b) const {
+    return {a[0] * b[0] - c, a[1] / b[0]};
+  }
 };
 
 struct Silent {  // void
   NLSQ_BLOCK_FUNCTOR(Silent, 1, 2)
   template <class T>
-  void operator()(const T* a, T* r) const { r[0] = a[0] * a[1] - c; }
+  void operator()(const T* a, T* r) const {
+    r[0] = a[0] * a[1] - c;
+  }
 };
 
 struct Sorted {
@@ -288,12 +296,14 @@ struct ConstantResidual {  // one residual that no parameter enters
 };
 
 #undef NLSQ_BLOCK_FUNCTOR
-#define NLSQ_BLOCK_FUNCTORS                                                                                     \
-  block_functors::Reprojection, block_functors::HelloWorld, block_functors::PowellF3, block_functors::ExponentialCurve, \
-      block_functors::Circle, block_functors::Distance, block_functors::Rosenbrock, block_functors::Segment,    \
-      block_functors::Branches, block_functors::AngleAxisAtZero, block_functors::QuaternionRotation,            \
-      block_functors::EigenQuaternionPose, block_functors::PlanarPose, block_functors::Homography,              \
-      block_functors::Horner, block_functors::Pointers, block_functors::Returned, block_functors::Silent,       \
-      block_functors::Sorted, block_functors::Elementary, block_functors::StaticConstants, block_functors::ConstantResidual
+#define NLSQ_BLOCK_FUNCTORS                                                                               \
+  block_functors::Reprojection, block_functors::HelloWorld, block_functors::PowellF3,                     \
+      block_functors::ExponentialCurve, block_functors::Circle, block_functors::Distance,                 \
+      block_functors::Rosenbrock, block_functors::Segment, block_functors::Branches,                      \
+      block_functors::AngleAxisAtZero, block_functors::QuaternionRotation,                                \
+      block_functors::EigenQuaternionPose, block_functors::PlanarPose, block_functors::Homography,        \
+      block_functors::Horner, block_functors::Pointers, block_functors::Returned, block_functors::Silent, \
+      block_functors::Sorted, block_functors::Elementary, block_functors::StaticConstants,                \
+      block_functors::ConstantResidual
 
 }  // namespace block_functors

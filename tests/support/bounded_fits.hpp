@@ -34,7 +34,8 @@ inline Data decay_data(std::size_t m = 60, double noise = 0.02) {
   return d;
 }
 
-inline FitResult fit(const Data& d, const FitOptions& options, NamedValues p0 = {{"a", 1}, {"b", 1}, {"c", 0.4}}) {
+inline FitResult fit(const Data& d, const FitOptions& options,
+                     NamedValues p0 = {{"a", 1}, {"b", 1}, {"c", 0.4}}) {
   return curve_fit(kDecay, d.x, d.y, p0, options);
 }
 inline FitOptions within(Bounds bounds) {
@@ -55,7 +56,8 @@ inline void check_like_fixed(const FitResult& bounded, const FitResult& fixed) {
   CHECK(bounded.summary.final_cost == doctest::Approx(fixed.summary.final_cost).epsilon(1e-13));
   CHECK(bounded.dof == fixed.dof);
   CHECK(bounded.summary.certificate.rank == fixed.summary.certificate.rank);
-  CHECK(bounded.summary.certificate.condition == doctest::Approx(fixed.summary.certificate.condition).epsilon(1e-6));
+  CHECK(bounded.summary.certificate.condition ==
+        doctest::Approx(fixed.summary.certificate.condition).epsilon(1e-6));
   for (std::size_t j = 0; j < bounded.parameters.size(); ++j) {
     CHECK(bounded.parameters[j] == doctest::Approx(fixed.parameters[j]).epsilon(1e-10));
     CHECK(bounded.at_bound[j] == fixed.fixed[j]);

@@ -1,5 +1,5 @@
-// Ceres problems as programs write them: each can be made as often as it is solved, by Ceres and by nlsq, with Ceres's
-// own cost functions or with nlsq's.
+// Ceres problems as programs write them: each can be made as often as it is solved, by Ceres and by nlsq,
+// with Ceres's own cost functions or with nlsq's.
 #pragma once
 
 #include <nlsq/ceres.hpp>

@@ -14,11 +14,13 @@ namespace harness {
 inline std::size_t padded(std::size_t rows) { return (rows + 63) / 64 * 64; }
 
 inline void run(const nlsq::KernelTable& set, const nlsq::Instruction* code, std::size_t count,
-                double* const* vectors, const double* uniforms, std::size_t rows, nlsq::KernelCounters* counters) {
+                double* const* vectors, const double* uniforms, std::size_t rows,
+                nlsq::KernelCounters* counters) {
   set.run_f64(code, count, vectors, uniforms, rows, counters);
 }
 inline void run(const nlsq::KernelTable& set, const nlsq::Instruction* code, std::size_t count,
-                float* const* vectors, const float* uniforms, std::size_t rows, nlsq::KernelCounters* counters) {
+                float* const* vectors, const float* uniforms, std::size_t rows,
+                nlsq::KernelCounters* counters) {
   set.run_f32(code, count, vectors, uniforms, rows, counters);
 }
 

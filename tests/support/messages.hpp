@@ -16,4 +16,6 @@ std::string message_of(F call) {
   return "no such error";
 }
 
-inline bool contains(const std::string& text, const std::string& words) { return text.find(words) != std::string::npos; }
+inline bool contains(const std::string& text, const std::string& words) {
+  return text.find(words) != std::string::npos;
+}

@@ -36,7 +36,8 @@ inline Data contaminated(std::size_t rows, unsigned seed = 3, double noise = 0.0
   return d;
 }
 
-inline const Loss kLosses[] = {Loss::soft_l1(0.05), Loss::huber(0.07), Loss::cauchy(0.1), Loss::arctan(0.15), Loss::tukey(0.25)};
+inline const Loss kLosses[] = {Loss::soft_l1(0.05), Loss::huber(0.07), Loss::cauchy(0.1), Loss::arctan(0.15),
+                               Loss::tukey(0.25)};
 
 inline void check_close(const FitResult& a, const FitResult& b, double parameters, double errors = 1e-6) {
   REQUIRE(a.parameters.size() == b.parameters.size());

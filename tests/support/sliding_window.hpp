@@ -1,5 +1,5 @@
-// A camera that drives along a row of points, as a sliding window sees it: ten poses at a time, each frame bringing
-// new points and leaving old ones behind. What an estimator on a robot solves again and again.
+// A camera that drives along a row of points, as a sliding window sees it: ten poses at a time, each frame
+// bringing new points and leaving old ones behind. What an estimator on a robot solves again and again.
 //
 // Known to nobody but this file: the truth. Everything else is measured: pixels, and motions between frames.
 #pragma once
@@ -70,7 +70,9 @@ struct Drive {
 // A drive through so many frames; `noise` in pixels.
 inline Drive drive(int frames, unsigned seed, double noise = 0.5) {
   std::mt19937 random(seed);
-  const auto uniform = [&](double low, double high) { return low + (high - low) * static_cast<double>(random()) / 4294967296.0; };
+  const auto uniform = [&](double low, double high) {
+    return low + (high - low) * static_cast<double>(random()) / 4294967296.0;
+  };
   const auto normal = [&](double size) {
     double sum = -6;
     for (int i = 0; i < 12; ++i) sum += static_cast<double>(random()) / 4294967296.0;
@@ -80,12 +82,14 @@ inline Drive drive(int frames, unsigned seed, double noise = 0.5) {
   out.frames = frames;
   std::vector<std::array<double, 6>> truth;
   for (int f = 0; f < frames; ++f) {
-    truth.push_back({0.02 * std::sin(0.3 * f) + 0.001, 0.05 * std::cos(0.2 * f), 0.01 * std::sin(0.5 * f), -0.4 * f, 0.05 * std::sin(0.7 * f), 0});
+    truth.push_back({0.02 * std::sin(0.3 * f) + 0.001, 0.05 * std::cos(0.2 * f), 0.01 * std::sin(0.5 * f),
+                     -0.4 * f, 0.05 * std::sin(0.7 * f), 0});
   }
   out.first = truth[0];
   for (std::size_t f = 0; f + 1 < truth.size(); ++f) {
     Motion m{};
-    for (std::size_t i = 0; i < 6; ++i) m.moved[i] = truth[f + 1][i] - truth[f][i] + normal(i < 3 ? 0.002 : 0.02);
+    for (std::size_t i = 0; i < 6; ++i)
+      m.moved[i] = truth[f + 1][i] - truth[f][i] + normal(i < 3 ? 0.002 : 0.02);
     out.motions.push_back(m);
   }
   for (int f = 0; f < frames; ++f) {
@@ -105,13 +109,16 @@ inline Drive drive(int frames, unsigned seed, double noise = 0.5) {
 }
 
 // Moves the window over a drive, one frame at a time. `Estimator` has
-//   add_pose(double*), add_point(double*), add(const Sight&, double* pose, double* point), add(const Motion&, double* a, double* b),
-//   remove(double*) (of a pose or a point, with all that use it), hold(double* pose), and double solve(): the cost.
+//   add_pose(double*), add_point(double*), add(const Sight&, double* pose, double* point), add(const Motion&,
+//   double* a, double* b), remove(double*) (of a pose or a point, with all that use it), hold(double* pose),
+//   and double solve(): the cost.
 // A point enters when two frames of the window see it and leaves when one does. Returns the costs.
 template <class Estimator>
 class Window {
  public:
-  Window(const Drive& drive, Estimator& estimator) : drive_(drive), estimator_(estimator), poses_(static_cast<std::size_t>(drive.frames)), points_(drive.sights.size()) {}
+  Window(const Drive& drive, Estimator& estimator)
+      : drive_(drive), estimator_(estimator), poses_(static_cast<std::size_t>(drive.frames)),
+        points_(drive.sights.size()) {}
 
   std::vector<double> slide() {
     std::vector<double> costs;
@@ -129,11 +136,14 @@ class Window {
 
  private:
   double* pose(int f) { return poses_[static_cast<std::size_t>(f)].data(); }
-  const Sight& sight(std::size_t p, int f) const { return drive_.sights[p][static_cast<std::size_t>(f - Drive::first_frame(p))]; }
+  const Sight& sight(std::size_t p, int f) const {
+    return drive_.sights[p][static_cast<std::size_t>(f - Drive::first_frame(p))];
+  }
 
   void enter(int f) {
     poses_[static_cast<std::size_t>(f)] = drive_.first;
-    for (std::size_t i = 0; f > 0 && i < 6; ++i) pose(f)[i] = pose(f - 1)[i] + drive_.motions[static_cast<std::size_t>(f) - 1].moved[i];
+    for (std::size_t i = 0; f > 0 && i < 6; ++i)
+      pose(f)[i] = pose(f - 1)[i] + drive_.motions[static_cast<std::size_t>(f) - 1].moved[i];
     estimator_.add_pose(pose(f));
     if (f > 0) estimator_.add(drive_.motions[static_cast<std::size_t>(f) - 1], pose(f - 1), pose(f));
     for (int g = std::max(0, f - kTrack + 1); g < f; ++g) {
@@ -148,7 +158,8 @@ class Window {
   // Where the frame sees it, as far away as its depth says.
   void begin_point(std::size_t p, int f) {
     const double d = drive_.depths[p], w[3] = {-pose(f)[0], -pose(f)[1], -pose(f)[2]};
-    const double at[3] = {sight(p, f).u / 400 * d - pose(f)[3], sight(p, f).v / 400 * d - pose(f)[4], d - pose(f)[5]};
+    const double at[3] = {sight(p, f).u / 400 * d - pose(f)[3], sight(p, f).v / 400 * d - pose(f)[4],
+                          d - pose(f)[5]};
     rotate(w, at, points_[p].data());
     estimator_.add_point(points_[p].data());
     estimator_.add(sight(p, f - 1), pose(f - 1), points_[p].data());
@@ -157,7 +168,8 @@ class Window {
   // A pose, and the points that only the one after it still sees.
   void leave(int f) {
     const int first = f - kTrack + 2;
-    for (int k = 0; first >= 0 && k < kNewPoints; ++k) estimator_.remove(points_[static_cast<std::size_t>(first * kNewPoints + k)].data());
+    for (int k = 0; first >= 0 && k < kNewPoints; ++k)
+      estimator_.remove(points_[static_cast<std::size_t>(first * kNewPoints + k)].data());
     estimator_.remove(pose(f));
   }
 

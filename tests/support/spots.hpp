@@ -23,7 +23,8 @@ struct Spots {
       y.push_back(i / 15);
     }
     for (std::size_t f = 0; f < fits; ++f) {
-      const double a = 100 * (1 + 0.4 * spread(random)), cx = 7 + 2 * spread(random), cy = 7 + 2 * spread(random);
+      const double a = 100 * (1 + 0.4 * spread(random)), cx = 7 + 2 * spread(random),
+                   cy = 7 + 2 * spread(random);
       const double s = 1.5 * (1 + 0.4 * spread(random));
       for (std::size_t i = 0; i < 225; ++i) {
         const double square = std::pow(x[i] - cx, 2) + std::pow(y[i] - cy, 2);
@@ -34,7 +35,11 @@ struct Spots {
       std::copy(p, p + 5, &start(f, 0));
     }
   }
-  std::vector<nlsq::ColumnPerFit> predictors() const { return {nlsq::ColumnPerFit(x), nlsq::ColumnPerFit(y)}; }
+  std::vector<nlsq::ColumnPerFit> predictors() const {
+    return {nlsq::ColumnPerFit(x), nlsq::ColumnPerFit(y)};
+  }
   nlsq::Column image_of(std::size_t f) const { return nlsq::Column(image.data() + f * 225, 225); }
-  std::vector<double> start_of(std::size_t f) const { return {start.data() + f * 5, start.data() + f * 5 + 5}; }
+  std::vector<double> start_of(std::size_t f) const {
+    return {start.data() + f * 5, start.data() + f * 5 + 5};
+  }
 };

@@ -69,7 +69,8 @@ inline nlsq::Linearization linearized(const Table& t, bool with_triangle = false
     pointers.push_back(column.data());
   }
   nlsq::KernelCounters counters;
-  nlsq::kernels().qr_fold(at.triangle.data(), t.n + 1, static_cast<int>(t.n + 1), pointers.data(), t.m, &counters);
+  nlsq::kernels().qr_fold(at.triangle.data(), t.n + 1, static_cast<int>(t.n + 1), pointers.data(), t.m,
+                          &counters);
   return at;
 }
 

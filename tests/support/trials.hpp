@@ -43,7 +43,8 @@ inline nlsq::Formula parsed(const nlsq::Model& model) {
   nlsq::FormulaOptions options;
   if (model.predictors > 1) {
     options.predictors.clear();
-    for (int k = 1; k <= model.predictors; ++k) options.predictors.push_back(std::string("x").append(std::to_string(k)));
+    for (int k = 1; k <= model.predictors; ++k)
+      options.predictors.push_back(std::string("x").append(std::to_string(k)));
   }
   return nlsq::parse_formula(model.formula, options);
 }

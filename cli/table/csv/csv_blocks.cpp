@@ -1,7 +1,7 @@
 #include "table/csv/csv_blocks.hpp"
 
-#include "table/csv/csv_view.hpp"
 #include "errors.hpp"
+#include "table/csv/csv_view.hpp"
 #include "table/source/utf8.hpp"
 
 #include <algorithm>

@@ -1,8 +1,8 @@
 // The input after its first lines, cut into blocks that can be looked at apart from each other.
 #pragma once
 
-#include "table/source/byte_source.hpp"
 #include "table/csv/csv_text.hpp"
+#include "table/source/byte_source.hpp"
 
 #include <cstddef>
 #include <memory>

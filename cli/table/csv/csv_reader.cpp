@@ -1,8 +1,8 @@
 #include "table/csv/csv_reader.hpp"
 
+#include "errors.hpp"
 #include "table/csv/csv_blocks.hpp"
 #include "table/csv/csv_pipeline.hpp"
-#include "errors.hpp"
 #include "table/source/utf8.hpp"
 
 #include <fmt/format.h>

@@ -1,5 +1,6 @@
 // Reads chosen columns of a delimited text table into doubles. One pass, in blocks, on all cores; memory is
-// that of the chosen columns. Every refusal names file:line:column, the text in question, and what would mend it.
+// that of the chosen columns. Every refusal names file:line:column, the text in question, and what would mend
+// it.
 #pragma once
 
 #include "table/csv/csv_collector.hpp"

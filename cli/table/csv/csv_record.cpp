@@ -39,7 +39,8 @@ std::string remedy(std::string_view text, const CsvOptions& options, bool may_be
 RecordParser::RecordParser(const CsvLayout& layout, const CsvView& text)
     : layout_(layout), text_(text), scanner_(text, layout.shape.delimiter) {
   // Blanks may come several in a row, thousands have signs between them.
-  if (layout.shape.delimiter != kBlanks && layout.options.number.thousands == '\0') read_run_ = number_run_reader();
+  if (layout.shape.delimiter != kBlanks && layout.options.number.thousands == '\0')
+    read_run_ = number_run_reader();
   run_.delimiter = layout.shape.delimiter;
   run_.decimal = layout.options.number.decimal;
   run_.slot_of = layout.slot_of.data();

@@ -37,8 +37,8 @@ struct CsvRows {
   bool at_fault = false;  // what stands at `used` cannot be read; otherwise the text ends there
   const double* column(std::size_t k) const { return values_.get() + k * stride_; }
 
-  // Parses as many whole records of `text` as come before a fault. Text that ends in the middle of a record is
-  // none.
+  // Parses as many whole records of `text` as come before a fault. Text that ends in the middle of a record
+  // is none.
   void parse(const CsvLayout& layout, const CsvView& text);
 
  private:

@@ -2,8 +2,8 @@
 // held depends on what the input says, never on how it arrives.
 #pragma once
 
-#include "table/source/byte_source.hpp"
 #include "table/csv/csv_view.hpp"
+#include "table/source/byte_source.hpp"
 
 #include <cstddef>
 #include <string>

@@ -1,5 +1,6 @@
-// Apart from csv_pipeline.cpp for the thread sanitizer, which does not see into oneTBB's library: this file is
-// compiled without it (CMakeLists.txt), and tells it what oneTBB guarantees (see solver/support/tbb_tasks.cpp).
+// Apart from csv_pipeline.cpp for the thread sanitizer, which does not see into oneTBB's library: this file
+// is compiled without it (CMakeLists.txt), and tells it what oneTBB guarantees (see
+// solver/support/tbb_tasks.cpp).
 #include "table/csv/tbb_pipeline.hpp"
 
 #if NLSQ_WITH_TBB

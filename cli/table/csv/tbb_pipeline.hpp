@@ -7,7 +7,8 @@
 namespace nlsq::cli {
 
 // first() makes an item, or null where there are no more; middle(item) for several items at once; last(item).
-// first and last see the items one by one, in order. At most so many items are on their way, and threads at work.
+// first and last see the items one by one, in order. At most so many items are on their way, and threads at
+// work.
 struct Stages {
   std::function<void*()> first;
   std::function<void(void*)> middle, last;

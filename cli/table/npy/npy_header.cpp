@@ -14,7 +14,8 @@ namespace nlsq::cli {
 
 namespace {
 
-// A dictionary of Python literals, as NumPy writes it: {'descr': '<f8', 'fortran_order': False, 'shape': (3,), }
+// A dictionary of Python literals, as NumPy writes it: {'descr': '<f8', 'fortran_order': False, 'shape':
+// (3,), }
 class Literals {
  public:
   explicit Literals(std::string_view text) : text_(text) {}

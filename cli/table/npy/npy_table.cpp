@@ -1,8 +1,8 @@
 #include "table/npy/npy_table.hpp"
 
 #include "errors.hpp"
-#include "table/source/mapped_file.hpp"
 #include "table/npy/npy_header.hpp"
+#include "table/source/mapped_file.hpp"
 
 #include <fmt/format.h>
 

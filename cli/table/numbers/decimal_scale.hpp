@@ -1,6 +1,6 @@
 // mantissa * 10^exponent as the nearest double, by one or two multiplications: Eisel and Lemire's algorithm
-// (Lemire, "Number parsing at a gigabyte per second", 2021; Mushtak and Lemire, 2022), over the exponents where
-// it needs no second opinion and meets neither infinity nor denormals.
+// (Lemire, "Number parsing at a gigabyte per second", 2021; Mushtak and Lemire, 2022), over the exponents
+// where it needs no second opinion and meets neither infinity nor denormals.
 #pragma once
 
 #include <array>

@@ -32,7 +32,8 @@ constexpr std::array<Shuffle, 17> without_byte() {
   return table;
 }
 
-// Moves the digits that follow a sign, or none, to the end, zeros before them: the entry for s signs and d digits.
+// Moves the digits that follow a sign, or none, to the end, zeros before them: the entry for s signs and d
+// digits.
 constexpr std::array<std::array<Shuffle, 17>, 2> to_the_end() {
   std::array<std::array<Shuffle, 17>, 2> table{};
   for (std::size_t sign = 0; sign < 2; ++sign) {
@@ -80,7 +81,8 @@ struct Outline {
 };
 
 NLSQ_SSE41 inline Outline outline(__m128i text, __m128i values, __m128i decimal) {
-  const std::uint32_t digit = equal(_mm_min_epu8(values, _mm_set1_epi8(9)), values), dot = equal(text, decimal);
+  const std::uint32_t digit = equal(_mm_min_epu8(values, _mm_set1_epi8(9)), values),
+                      dot = equal(text, decimal);
   const std::uint32_t sign = equal(text, _mm_set1_epi8('-')) & 1;
   const std::uint32_t stops = ~(digit | dot | sign);  // bit 16 is one of them
   return {sign, dot & ((stops & -stops) - 1), static_cast<std::uint32_t>(std::countr_zero(stops))};
@@ -95,13 +97,16 @@ inline double with_sign(double magnitude, std::uint32_t sign) {
   return std::bit_cast<double>(std::bit_cast<std::uint64_t>(magnitude) | std::uint64_t{sign} << 63);
 }
 
-// Up to 19 digits that go on behind the first sixteen characters, the decimal sign among these: what %.17g writes.
-// Its length where `end` follows, or 0.
-NLSQ_SSE41 inline std::uint32_t long_number(const char* p, __m128i values, const Outline& is, char end, double& value) {
+// Up to 19 digits that go on behind the first sixteen characters, the decimal sign among these: what %.17g
+// writes. Its length where `end` follows, or 0.
+NLSQ_SSE41 inline std::uint32_t long_number(const char* p, __m128i values, const Outline& is, char end,
+                                            double& value) {
   constexpr std::uint64_t kTens[] = {1, 10, 100, 1000, 10000, 100000};
   const std::uint64_t rest = swar::load(p + 16);
-  const auto more = static_cast<std::uint32_t>(std::countr_zero(swar::not_digits(rest) | std::uint64_t{1} << 63)) / 8;
-  if (is.digits() + more > 19 || more > 5 || is.dots == 0 || !is.one_dot_at_most() || p[16 + more] != end) return 0;
+  const auto more =
+      static_cast<std::uint32_t>(std::countr_zero(swar::not_digits(rest) | std::uint64_t{1} << 63)) / 8;
+  if (is.digits() + more > 19 || more > 5 || is.dots == 0 || !is.one_dot_at_most() || p[16 + more] != end)
+    return 0;
   const std::uint64_t mantissa =
       mantissa_of(values, is) * kTens[more] + swar::eight_digits((rest << 8) << (56 - 8 * more));
   const std::uint32_t decimals = 16 + more - is.place() - 1;
@@ -109,8 +114,8 @@ NLSQ_SSE41 inline std::uint32_t long_number(const char* p, __m128i values, const
   return 16 + more;
 }
 
-// The length of a number alone decides where the next begins, and it comes of masks alone: the digits of one are
-// still being put together while the next is looked at.
+// The length of a number alone decides where the next begins, and it comes of masks alone: the digits of one
+// are still being put together while the next is looked at.
 NLSQ_SSE41 std::size_t read_run(const char*& begin, const NumberRun& run) {
   const __m128i decimal = _mm_set1_epi8(run.decimal);
   const char* p = begin;
@@ -126,7 +131,8 @@ NLSQ_SSE41 std::size_t read_run(const char*& begin, const NumberRun& run) {
     if (p[is.length] == end && is.digits() - 1 < 15 && is.one_dot_at_most()) {  // one to fifteen digits
       // Below 2^53, divided by a power of ten below 10^22: rounded once (Clinger, PLDI 1990).
       const auto mantissa = static_cast<std::int64_t>(mantissa_of(values, is));
-      value = with_sign(static_cast<double>(mantissa) / kPowersOfTen[is.length - is.place() - is.has_dot()], is.sign);
+      value = with_sign(static_cast<double>(mantissa) / kPowersOfTen[is.length - is.place() - is.has_dot()],
+                        is.sign);
       p += is.length + 1;
       continue;
     }

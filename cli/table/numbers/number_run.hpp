@@ -14,10 +14,10 @@ struct NumberRun {
   std::size_t stride = 0;
 };
 
-// Reads fields at `p` for as long as they are chosen and numbers that parse_decimal reads, right before a delimiter
-// or, in the last column, a line feed. Those of at most 15 digits and a few more, with a decimal sign, are read here.
-// Moves `p` behind the last of them and its delimiter or line feed and returns their number; what stands at `p` then
-// is for others to read. 24 bytes behind every `p` must be readable.
+// Reads fields at `p` for as long as they are chosen and numbers that parse_decimal reads, right before a
+// delimiter or, in the last column, a line feed. Those of at most 15 digits and a few more, with a decimal
+// sign, are read here. Moves `p` behind the last of them and its delimiter or line feed and returns their
+// number; what stands at `p` then is for others to read. 24 bytes behind every `p` must be readable.
 using ReadNumberRun = std::size_t (*)(const char*& p, const NumberRun& run);
 
 // Null where this CPU has no instructions for it (x86's SSE4.1).

@@ -1,8 +1,8 @@
 #include "table/source/byte_source.hpp"
 
 #include "errors.hpp"
-#include "table/source/gzip_source.hpp"
 #include "interrupt.hpp"
+#include "table/source/gzip_source.hpp"
 #include "table/source/utf16_source.hpp"
 
 #include <fcntl.h>

@@ -4,8 +4,8 @@
 // What a functor may look like, T being one scalar type for all arguments:
 //   bool operator()(const T* a, const T* b, T* residuals) const   Ceres's form; or void. The number of
 //                                                                 residuals is told when the block is added
-//   auto operator()(const T* a, const T* b) const                 returns a T, or a range of T: it tells by itself
-//   bool operator()(T const* const* blocks, T* residuals) const   any number of blocks
+//   auto operator()(const T* a, const T* b) const                 returns a T, or a range of T: it tells by
+//   itself bool operator()(T const* const* blocks, T* residuals) const   any number of blocks
 // - generic in its scalar: recorded, with dual numbers to fall back on;
 // - double only: differences (f64);
 // - no_trace<F>: dual numbers.
@@ -57,9 +57,9 @@ template <class T, std::size_t>
 using Repeated = T;
 
 // The three forms. `k` parameter blocks.
-struct OutputForm {};   // f(a, b, residuals)
-struct ResultForm {};   // f(a, b)
-struct PointersForm {}; // f(blocks, residuals)
+struct OutputForm {};    // f(a, b, residuals)
+struct ResultForm {};    // f(a, b)
+struct PointersForm {};  // f(blocks, residuals)
 
 template <class F, class T, std::size_t... i>
 constexpr auto block_form(std::index_sequence<i...>) {
@@ -105,7 +105,8 @@ bool call_block(const F& f, const T* const* blocks, T* residuals, int count, std
   } else if constexpr (std::is_same_v<Form, PointersForm>) {
     return truth_of([&] { return f(blocks, residuals); });
   } else {
-    return store_result(f(blocks[i]...), residuals, static_cast<std::size_t>(count)) == static_cast<std::size_t>(count);
+    return store_result(f(blocks[i]...), residuals, static_cast<std::size_t>(count)) ==
+           static_cast<std::size_t>(count);
   }
 }
 
@@ -127,9 +128,10 @@ constexpr bool is_generic_block(std::index_sequence<i...> indices) {
 template <class F, std::size_t k>
 class FunctorBlock final : public BlockFunction {
   static constexpr std::make_index_sequence<k> all{};
-  static_assert(!std::is_same_v<BlockForm<F, double, k>, NoForm>,
-                "a residual functor is called as f(a, b, ..., residuals) or f(a, b, ...), one pointer to const T for "
-                "each parameter block and a pointer to T for the residuals, or as f(blocks, residuals), and is const");
+  static_assert(
+      !std::is_same_v<BlockForm<F, double, k>, NoForm>,
+      "a residual functor is called as f(a, b, ..., residuals) or f(a, b, ...), one pointer to const T for "
+      "each parameter block and a pointer to T for the residuals, or as f(blocks, residuals), and is const");
   static constexpr bool kTraced = !no_trace<F> && is_generic_block<F, Traced>(all);
   static constexpr bool kDual = is_generic_block<F, Dual8>(all);
 
@@ -143,7 +145,9 @@ class FunctorBlock final : public BlockFunction {
     static const char tag = 0;
     return &tag;
   }
-  bool value(const double* const* blocks, double* residuals) const override { return call(blocks, residuals); }
+  bool value(const double* const* blocks, double* residuals) const override {
+    return call(blocks, residuals);
+  }
   bool trace(const Traced* const* blocks, Traced* residuals) const override {
     if constexpr (kTraced) return call(blocks, residuals);
     else return BlockFunction::trace(blocks, residuals);
@@ -178,7 +182,7 @@ std::shared_ptr<const BlockFunction> make_block_function(F functor, int residual
 // The same for one that returns its residuals; `at`: where it is called to count them.
 template <std::size_t k, class F>
 requires std::is_same_v<detail::BlockForm<F, double, k>, detail::ResultForm>
-std::shared_ptr<const BlockFunction> make_block_function(F functor, const double* const* at) {
+    std::shared_ptr<const BlockFunction> make_block_function(F functor, const double* const* at) {
   const int residuals = detail::count_results(functor, at, std::make_index_sequence<k>{});
   return make_block_function<k>(std::move(functor), residuals);
 }

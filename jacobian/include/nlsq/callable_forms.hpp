@@ -58,14 +58,10 @@ inline constexpr bool takes =
 
 template <class X, class F, class TX, class T>
 constexpr auto model_form() {
-  if constexpr (takes<X, F, TX, T, SpanForm>)
-    return SpanForm{};
-  else if constexpr (takes<X, F, TX, T, VectorForm>)
-    return VectorForm{};
-  else if constexpr (takes<X, F, TX, T, PointerForm>)
-    return PointerForm{};
-  else
-    return NoForm{};
+  if constexpr (takes<X, F, TX, T, SpanForm>) return SpanForm{};
+  else if constexpr (takes<X, F, TX, T, VectorForm>) return VectorForm{};
+  else if constexpr (takes<X, F, TX, T, PointerForm>) return PointerForm{};
+  else return NoForm{};
 }
 template <class X, class F, class TX, class T>
 using ModelForm = decltype(model_form<X, F, TX, T>());
@@ -79,8 +75,7 @@ auto call_model(F& f, std::span<const TX> x, std::span<const T> p) {
 template <class X, class F, class TX, class T>
 constexpr bool is_generic_model() {
   using Form = ModelForm<X, F, TX, T>;
-  if constexpr (std::is_same_v<Form, NoForm>)
-    return false;
+  if constexpr (std::is_same_v<Form, NoForm>) return false;
   else {
     using R = std::remove_cvref_t<
         std::invoke_result_t<F&, typename X::template Of<Form, TX>, typename Form::template Of<T>>>;
@@ -136,35 +131,27 @@ ModelFunction erase_model(F callable, int predictors) {
 
 template <class F, class T>
 constexpr auto vector_form() {
-  if constexpr (std::is_invocable_v<F&, std::span<const T>>)
-    return SpanForm{};
-  else if constexpr (std::is_invocable_v<F&, const std::vector<T>&>)
-    return VectorForm{};
-  else if constexpr (std::is_invocable_v<F&, const T*>)
-    return PointerForm{};
-  else
-    return NoForm{};
+  if constexpr (std::is_invocable_v<F&, std::span<const T>>) return SpanForm{};
+  else if constexpr (std::is_invocable_v<F&, const std::vector<T>&>) return VectorForm{};
+  else if constexpr (std::is_invocable_v<F&, const T*>) return PointerForm{};
+  else return NoForm{};
 }
 
 template <class F, class T>
 constexpr bool is_generic_vector() {
   using Form = decltype(vector_form<F, T>());
-  if constexpr (std::is_same_v<Form, NoForm>)
-    return false;
+  if constexpr (std::is_same_v<Form, NoForm>) return false;
   else {
     using R = std::invoke_result_t<F&, typename Form::template Of<T>>;
-    if constexpr (!std::ranges::input_range<R>)
-      return false;
-    else
-      return std::is_same_v<std::ranges::range_value_t<R>, T>;
+    if constexpr (!std::ranges::input_range<R>) return false;
+    else return std::is_same_v<std::ranges::range_value_t<R>, T>;
   }
 }
 
 template <class T, class F>
 std::vector<T> call_vector(F& f, std::span<const T> p) {
   decltype(auto) result = f(decltype(vector_form<F, T>())::pass(p));
-  if constexpr (std::is_same_v<std::remove_cvref_t<decltype(result)>, std::vector<T>>)
-    return result;
+  if constexpr (std::is_same_v<std::remove_cvref_t<decltype(result)>, std::vector<T>>) return result;
   else {
     std::vector<T> copy;
     for (auto&& r : result) copy.push_back(static_cast<T>(r));

@@ -33,24 +33,24 @@ class NLSQ_API Column {
 
   // Any contiguous range of one of the types above: vector, array, span.
   template <std::ranges::contiguous_range Range>
-    requires(!std::is_same_v<std::remove_cvref_t<Range>, Column>)
-  Column(const Range& range)  // NOLINT: implicit by design
+  requires(!std::is_same_v<std::remove_cvref_t<Range>, Column>)
+      Column(const Range& range)  // NOLINT: implicit by design
       : Column(std::ranges::data(range), std::ranges::size(range)) {}
 
   // Eigen's vectors, arrays, maps, references, rows and columns of matrices: whatever has memory, a size and
   // a stride, and is one-dimensional by its type.
   template <class V>
-    requires(!std::ranges::contiguous_range<V> && bool(V::IsVectorAtCompileTime) &&
-             requires(const V& v) { Column(v.data(), std::size_t(v.size()), std::ptrdiff_t(v.innerStride())); })
-  Column(const V& v)  // NOLINT: implicit by design
+  requires(!std::ranges::contiguous_range<V> && bool(V::IsVectorAtCompileTime) &&
+           requires(const V& v) { Column(v.data(), std::size_t(v.size()), std::ptrdiff_t(v.innerStride())); })
+      Column(const V& v)  // NOLINT: implicit by design
       : Column(v.data(), static_cast<std::size_t>(v.size()), static_cast<std::ptrdiff_t>(v.innerStride())) {}
 
   // Kept in a column, the memory of a temporary would be gone before the fit: `options.sigma = errors()`.
   // As an argument of the fit itself it lives long enough.
   template <class Owner>
-    requires(std::ranges::contiguous_range<Owner> && !std::is_lvalue_reference_v<Owner> &&
-             !std::ranges::borrowed_range<Owner>)
-  Column& operator=(Owner&&) = delete;
+  requires(std::ranges::contiguous_range<Owner> && !std::is_lvalue_reference_v<Owner> &&
+           !std::ranges::borrowed_range<Owner>) Column&
+  operator=(Owner&&) = delete;
 
   std::size_t size() const { return size_; }
   bool empty() const { return size_ == 0; }

@@ -123,16 +123,12 @@ D pow(const A& base, const B& exponent) {
   const T f = pow(x, e);
   T slope_base(0), slope_exponent(0);
   if constexpr (detail::is_dual<A>) {
-    if (x == T(0) && e >= T(1))
-      slope_base = e == T(1) ? T(1) : T(0);
-    else if (e != T(0))
-      slope_base = e * pow(x, e - T(1));
+    if (x == T(0) && e >= T(1)) slope_base = e == T(1) ? T(1) : T(0);
+    else if (e != T(0)) slope_base = e * pow(x, e - T(1));
   }
   if constexpr (detail::is_dual<B>) {
-    if (x < T(0) && e == floor(e))
-      slope_exponent = T(std::numeric_limits<T>::quiet_NaN());
-    else if (x != T(0) || e <= T(0))
-      slope_exponent = f * log(x);  // 0^e stays 0 for e > 0
+    if (x < T(0) && e == floor(e)) slope_exponent = T(std::numeric_limits<T>::quiet_NaN());
+    else if (x != T(0) || e <= T(0)) slope_exponent = f * log(x);  // 0^e stays 0 for e > 0
   }
   return D::chain(f, D(base), slope_base, D(exponent), slope_exponent);
 }
@@ -186,18 +182,14 @@ D clamp(const A& x, const B& low, const C& high) {
 template <class A, class B, class D = detail::CommonDual<A, B>>
 D fmin(const A& a, const B& b) {
   using std::isnan;
-  if constexpr (!detail::is_dual<A>)
-    return fmin(b, a);
-  else
-    return detail::plain(a) < detail::plain(b) || isnan(detail::plain(b)) ? D(a) : D(b);
+  if constexpr (!detail::is_dual<A>) return fmin(b, a);
+  else return detail::plain(a) < detail::plain(b) || isnan(detail::plain(b)) ? D(a) : D(b);
 }
 template <class A, class B, class D = detail::CommonDual<A, B>>
 D fmax(const A& a, const B& b) {
   using std::isnan;
-  if constexpr (!detail::is_dual<A>)
-    return fmax(b, a);
-  else
-    return detail::plain(b) < detail::plain(a) || isnan(detail::plain(b)) ? D(a) : D(b);
+  if constexpr (!detail::is_dual<A>) return fmax(b, a);
+  else return detail::plain(b) < detail::plain(a) || isnan(detail::plain(b)) ? D(a) : D(b);
 }
 template <class A, class B, class D = detail::CommonDual<A, B>>
 D fdim(const A& a, const B& b) {

@@ -71,8 +71,8 @@ struct NLSQ_API Formula {
 
   // The same for `count` rows at once, step by step over blocks of rows: predictors[k] and y point at `count`
   // values. A square is x*x, which is pow(x, 2) correctly rounded; all else are the same operations.
-  void evaluate_rows(std::span<const double* const> predictors, std::span<const double> parameters, std::size_t count,
-                     double* out) const;
+  void evaluate_rows(std::span<const double* const> predictors, std::span<const double> parameters,
+                     std::size_t count, double* out) const;
   void evaluate_response_rows(std::span<const double* const> predictors, const double* y, std::size_t count,
                               double* out) const;
 };

@@ -7,10 +7,10 @@
 
 namespace nlsq::inline v0 {
 
-NLSQ_API double erfcx(double x) noexcept;     // exp(x²) erfc(x)
-NLSQ_API double digamma(double x) noexcept;   // Γ'/Γ
-NLSQ_API double trigamma(double x) noexcept;  // its derivative
-NLSQ_API double gamma_function(double x) noexcept;  // Γ; NaN at 0 and negative integers
+NLSQ_API double erfcx(double x) noexcept;            // exp(x²) erfc(x)
+NLSQ_API double digamma(double x) noexcept;          // Γ'/Γ
+NLSQ_API double trigamma(double x) noexcept;         // its derivative
+NLSQ_API double gamma_function(double x) noexcept;   // Γ; NaN at 0 and negative integers
 NLSQ_API double lgamma_function(double x) noexcept;  // log|Γ|, thread-safe
 NLSQ_API double besj0(double x) noexcept;
 NLSQ_API double besj1(double x) noexcept;

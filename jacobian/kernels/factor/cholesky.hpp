@@ -1,5 +1,6 @@
-// A dense Cholesky factor, lower triangle by columns, left-looking: eight columns at a time receive the products of
-// all columns before them, in registers, and are then factored (Golub and Van Loan, Matrix Computations, 4.2).
+// A dense Cholesky factor, lower triangle by columns, left-looking: eight columns at a time receive the
+// products of all columns before them, in registers, and are then factored (Golub and Van Loan, Matrix
+// Computations, 4.2).
 #pragma once
 
 #include "kernels/simd.hpp"
@@ -11,13 +12,16 @@ namespace {
 
 constexpr std::size_t kPanel = 8;
 
-// C (rows x kPanel, at A + row + col*ld) -= L[row.., 0..depth) L[col.., 0..depth)ᵀ, `vectors` vectors of rows.
+// C (rows x kPanel, at A + row + col*ld) -= L[row.., 0..depth) L[col.., 0..depth)ᵀ, `vectors` vectors of
+// rows.
 template <int vectors>
-NLSQ_INLINE void update_strip(double* A, std::size_t ld, std::size_t row, std::size_t col, std::size_t depth) {
+NLSQ_INLINE void update_strip(double* A, std::size_t ld, std::size_t row, std::size_t col,
+                              std::size_t depth) {
   using S = Simd<double>;
   typename S::V sum[vectors][kPanel];
   for (int v = 0; v < vectors; ++v) {
-    for (std::size_t j = 0; j < kPanel; ++j) sum[v][j] = S::load(A + (col + j) * ld + row + static_cast<std::size_t>(v) * S::lanes);
+    for (std::size_t j = 0; j < kPanel; ++j)
+      sum[v][j] = S::load(A + (col + j) * ld + row + static_cast<std::size_t>(v) * S::lanes);
   }
   const double* left = A + row;
   const double* top = A + col;
@@ -30,13 +34,15 @@ NLSQ_INLINE void update_strip(double* A, std::size_t ld, std::size_t row, std::s
     }
   }
   for (int v = 0; v < vectors; ++v) {
-    for (std::size_t j = 0; j < kPanel; ++j) S::store(sum[v][j], A + (col + j) * ld + row + static_cast<std::size_t>(v) * S::lanes);
+    for (std::size_t j = 0; j < kPanel; ++j)
+      S::store(sum[v][j], A + (col + j) * ld + row + static_cast<std::size_t>(v) * S::lanes);
   }
 }
 
-// Columns [col, col + width) receive the products of columns [from, col) by dot products and are factored: for
-// the last, narrow panel, and within a panel.
-inline bool factor_columns(double* A, std::size_t n, std::size_t ld, std::size_t from, std::size_t col, std::size_t width) {
+// Columns [col, col + width) receive the products of columns [from, col) by dot products and are factored:
+// for the last, narrow panel, and within a panel.
+inline bool factor_columns(double* A, std::size_t n, std::size_t ld, std::size_t from, std::size_t col,
+                           std::size_t width) {
   using S = Simd<double>;
   for (std::size_t j = col; j < col + width; ++j) {
     double* column = A + j * ld;
@@ -51,14 +57,17 @@ inline bool factor_columns(double* A, std::size_t n, std::size_t ld, std::size_t
     if (!(pivot > 0)) return false;
     const double root = __builtin_sqrt(pivot);
     const auto inverse = S::set(1 / root);
-    for (std::size_t i = j / S::lanes * S::lanes; i < n; i += S::lanes) S::store(S::mul(inverse, S::load(column + i)), column + i);
+    for (std::size_t i = j / S::lanes * S::lanes; i < n; i += S::lanes)
+      S::store(S::mul(inverse, S::load(column + i)), column + i);
     column[j] = root;
   }
   return true;
 }
 
-// Columns [col, col + width) receive the products of columns [0, depth): a narrow panel beyond those that are factored.
-inline void update_columns(double* A, std::size_t n, std::size_t ld, std::size_t depth, std::size_t col, std::size_t width) {
+// Columns [col, col + width) receive the products of columns [0, depth): a narrow panel beyond those that are
+// factored.
+inline void update_columns(double* A, std::size_t n, std::size_t ld, std::size_t depth, std::size_t col,
+                           std::size_t width) {
   using S = Simd<double>;
   for (std::size_t j = col; j < col + width; ++j) {
     double* column = A + j * ld;
@@ -103,7 +112,8 @@ void cholesky_solve_f64(const double* A, std::size_t n, std::size_t ld, double* 
     const auto x = S::set(b[j]);
     std::size_t i = j + 1;
     for (; i < n && i % S::lanes != 0; ++i) b[i] -= column[i] * b[j];
-    for (; i + S::lanes <= n; i += S::lanes) S::store(S::neg_mul_add(x, S::load(column + i), S::load(b + i)), b + i);
+    for (; i + S::lanes <= n; i += S::lanes)
+      S::store(S::neg_mul_add(x, S::load(column + i), S::load(b + i)), b + i);
     for (; i < n; ++i) b[i] -= column[i] * b[j];
   }
   for (std::size_t j = n; j-- > 0;) {

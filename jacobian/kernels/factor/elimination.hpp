@@ -1,8 +1,8 @@
 // Elimination of points from the normal equations: S = U - W V⁻¹ Wᵀ, point by point (see block_kernels.hpp).
 //
-// A point's W and Y = V⁻¹Wᵀ stay in the first cache; each pair of its entries then updates one block of S. Small
-// matrices V are inverted in double: their condition is that of a point seen under a small angle. R: the format of
-// records; T: that of the arithmetic, R or double.
+// A point's W and Y = V⁻¹Wᵀ stay in the first cache; each pair of its entries then updates one block of S.
+// Small matrices V are inverted in double: their condition is that of a point seen under a small angle. R:
+// the format of records; T: that of the arithmetic, R or double.
 #pragma once
 
 #include "kernels/factor/elimination_point.hpp"
@@ -14,7 +14,8 @@ namespace {
 
 // block += F_aᵀ F_b over two rows of one slot, or over one (F_a1 and F_b1 null).
 template <class R, class T, bool two>
-NLSQ_INLINE void add_rows(T* block, const ReducedLayout& layout, const R* F_a0, const R* F_a1, const R* F_b0, const R* F_b1) {
+NLSQ_INLINE void add_rows(T* block, const ReducedLayout& layout, const R* F_a0, const R* F_a1, const R* F_b0,
+                          const R* F_b1) {
   using S = Simd<T>;
   const std::size_t by_rows = layout.whole;
   for (std::size_t v = 0; v < by_rows; v += S::lanes) {
@@ -39,19 +40,22 @@ NLSQ_INLINE void add_rows(T* block, const ReducedLayout& layout, const R* F_a0, 
 }
 
 template <class R, class T>
-[[gnu::noinline]] void add_product(T* block, const R* F_a, const R* F_b, std::size_t size_a, std::size_t size_b, std::size_t rows,
-                                   std::size_t stride) {
+[[gnu::noinline]] void add_product(T* block, const R* F_a, const R* F_b, std::size_t size_a,
+                                   std::size_t size_b, std::size_t rows, std::size_t stride) {
   const ReducedLayout layout(size_a, size_b, Simd<T>::lanes);
   std::size_t i = 0;
   for (; i + 2 <= rows; i += 2) {
-    add_rows<R, T, true>(block, layout, F_a + i * stride, F_a + (i + 1) * stride, F_b + i * stride, F_b + (i + 1) * stride);
+    add_rows<R, T, true>(block, layout, F_a + i * stride, F_a + (i + 1) * stride, F_b + i * stride,
+                         F_b + (i + 1) * stride);
   }
-  for (; i < rows; ++i) add_rows<R, T, false>(block, layout, F_a + i * stride, nullptr, F_b + i * stride, nullptr);
+  for (; i < rows; ++i)
+    add_rows<R, T, false>(block, layout, F_a + i * stride, nullptr, F_b + i * stride, nullptr);
 }
 
 // W (e rows of `pad`) += Eᵀ F over the rows of one slot.
 template <class R, class T, int E>
-[[gnu::noinline]] void add_W(T* W, const R* record, const R* F, std::size_t size_f, std::size_t pad, std::size_t rows, std::size_t stride, int size) {
+[[gnu::noinline]] void add_W(T* W, const R* record, const R* F, std::size_t size_f, std::size_t pad,
+                             std::size_t rows, std::size_t stride, int size) {
   using S = Simd<T>;
   const int e = E == kAnySize ? size : E;
   for (std::size_t v = 0; v < size_f; v += S::lanes) {
@@ -59,17 +63,22 @@ template <class R, class T, int E>
     for (; i + 2 <= rows; i += 2) {
       const R* E0 = record + i * stride;
       const R* E1 = E0 + stride;
-      const auto f0 = load_part<T>(F + i * stride, v, size_f), f1 = load_part<T>(F + (i + 1) * stride, v, size_f);
+      const auto f0 = load_part<T>(F + i * stride, v, size_f),
+                 f1 = load_part<T>(F + (i + 1) * stride, v, size_f);
       T* w = W + v;
       for (int k = 0; k < e; ++k, w += pad) {
-        S::store(S::mul_add(S::set(static_cast<T>(E0[k])), f0, S::mul_add(S::set(static_cast<T>(E1[k])), f1, S::load(w))), w);
+        S::store(S::mul_add(S::set(static_cast<T>(E0[k])), f0,
+                            S::mul_add(S::set(static_cast<T>(E1[k])), f1, S::load(w))),
+                 w);
       }
     }
     for (; i < rows; ++i) {
       const auto f = load_part<T>(F + i * stride, v, size_f);
       T* w = W + v;
       for (int k = 0; k < e; ++k, w += pad) {
-        S::store(S::mul_add(S::set(static_cast<T>(record[i * stride + static_cast<std::size_t>(k)])), f, S::load(w)), w);
+        S::store(S::mul_add(S::set(static_cast<T>(record[i * stride + static_cast<std::size_t>(k)])), f,
+                            S::load(w)),
+                 w);
       }
     }
   }
@@ -87,7 +96,8 @@ void form_W(const EliminationData<R>& d, const PointView& view, std::size_t p, T
     const R* record = d.J + d.record[s];
     const std::size_t stride = d.stride[s], rows = d.rows[s], first = d.cell_first[s];
     const NonZero cells(
-        d.cell_first[s + 1] - first, rows, stride, [&](std::size_t k) { return record + d.cell_column[first + k]; },
+        d.cell_first[s + 1] - first, rows, stride,
+        [&](std::size_t k) { return record + d.cell_column[first + k]; },
         [&](std::size_t k) { return d.block_size[view.blocks[d.cell_entry[first + k]]]; });
     for (std::size_t c = first; c < d.cell_first[s + 1]; ++c) {
       if (!cells(c - first)) continue;
@@ -97,8 +107,8 @@ void form_W(const EliminationData<R>& d, const PointView& view, std::size_t p, T
       for (std::size_t other = c; other < d.cell_first[s + 1]; ++other) {
         if (!cells(other - first)) continue;
         const std::size_t b = d.cell_entry[other];
-        add_product<R, T>(S_out + d.reduced_target[pairs[a * view.entries - a * (a + 1) / 2 + b]], F_a, record + d.cell_column[other],
-                          size_a, d.block_size[view.blocks[b]], rows, stride);
+        add_product<R, T>(S_out + d.reduced_target[pairs[a * view.entries - a * (a + 1) / 2 + b]], F_a,
+                          record + d.cell_column[other], size_a, d.block_size[view.blocks[b]], rows, stride);
       }
     }
   }
@@ -108,15 +118,18 @@ void form_W(const EliminationData<R>& d, const PointView& view, std::size_t p, T
 template <class T, int E>
 NLSQ_INLINE typename Simd<T>::V without_products(typename Simd<T>::V sum, int size, auto x, auto w) {
   const int e = E == kAnySize ? size : E;
-  for (int k = 0; k < e; ++k) sum = Simd<T>::neg_mul_add(x(static_cast<std::size_t>(k)), w(static_cast<std::size_t>(k)), sum);
+  for (int k = 0; k < e; ++k)
+    sum = Simd<T>::neg_mul_add(x(static_cast<std::size_t>(k)), w(static_cast<std::size_t>(k)), sum);
   return sum;
 }
 
-// Blocks (a, c) of S, c = a, a + 1, ...: -= Y_aᵀ W_c over the point's e rows; only where W_c is not zero, if `entries` tells.
+// Blocks (a, c) of S, c = a, a + 1, ...: -= Y_aᵀ W_c over the point's e rows; only where W_c is not zero, if
+// `entries` tells.
 template <class T, int E>
-[[gnu::noinline]] void subtract_products(T* S_out, const std::uint64_t* targets, const std::uint32_t* pairs, const T* Y, const T* W,
-                                         std::size_t count, std::size_t size_a, const std::uint32_t* sizes,
-                                         const std::uint32_t* blocks, std::size_t pad, int size, std::size_t a = 0,
+[[gnu::noinline]] void subtract_products(T* S_out, const std::uint64_t* targets, const std::uint32_t* pairs,
+                                         const T* Y, const T* W, std::size_t count, std::size_t size_a,
+                                         const std::uint32_t* sizes, const std::uint32_t* blocks,
+                                         std::size_t pad, int size, std::size_t a = 0,
                                          const NonZero* entries = nullptr) {
   using S = Simd<T>;
   constexpr int kept = E == kAnySize || E == 0 ? 1 : E;
@@ -145,7 +158,8 @@ template <class T, int E>
     for (std::size_t j = layout.whole; j < layout.columns; ++j, column += layout.column_stride) {
       for (std::size_t v = 0; v < size_a; v += S::lanes) {
         S::store(without_products<T, E>(
-                     S::load(column + v), e, [&](std::size_t k) NLSQ_INLINE_LAMBDA { return S::load(Y + k * pad + v); },
+                     S::load(column + v), e,
+                     [&](std::size_t k) NLSQ_INLINE_LAMBDA { return S::load(Y + k * pad + v); },
                      [&](std::size_t k) NLSQ_INLINE_LAMBDA { return S::set(W[k * pad + j]); }),
                  column + v);
       }
@@ -155,7 +169,8 @@ template <class T, int E>
 
 // Y = V⁻¹ W of one entry; b += Yᵀ g.
 template <class T, int E>
-[[gnu::noinline]] void form_Y(T* Y, const T* W, const double* inverse, const double* g, T* b, std::size_t size_f, std::size_t pad, int size) {
+[[gnu::noinline]] void form_Y(T* Y, const T* W, const double* inverse, const double* g, T* b,
+                              std::size_t size_f, std::size_t pad, int size) {
   using S = Simd<T>;
   const int e = E == kAnySize ? size : E;
   for (std::size_t v = 0; v < size_f; v += S::lanes) {
@@ -163,7 +178,8 @@ template <class T, int E>
     for (int k = 0; k < e; ++k) {
       auto sum = S::zero();
       for (int l = 0; l < e; ++l) {
-        sum = S::mul_add(S::set(static_cast<T>(inverse[k * e + l])), S::load(W + static_cast<std::size_t>(l) * pad + v), sum);
+        sum = S::mul_add(S::set(static_cast<T>(inverse[k * e + l])),
+                         S::load(W + static_cast<std::size_t>(l) * pad + v), sum);
       }
       S::store(sum, Y + static_cast<std::size_t>(k) * pad + v);
       b_sum = S::mul_add(S::set(static_cast<T>(g[k])), sum, b_sum);
@@ -173,8 +189,8 @@ template <class T, int E>
 }
 
 template <class R, class T, int E>
-bool eliminate_point(const EliminationData<R>& d, std::size_t p, const double* V, const double* g, const double* damping,
-                     double* inverse, T* S_out, T* b, T* scratch) {
+bool eliminate_point(const EliminationData<R>& d, std::size_t p, const double* V, const double* g,
+                     const double* damping, double* inverse, T* S_out, T* b, T* scratch) {
   const int e = E == kAnySize ? static_cast<int>(d.point_size[p]) : E;
   const PointView view(d, p);
   const std::size_t pad = d.pad, entry_size = static_cast<std::size_t>(e) * pad;
@@ -189,14 +205,16 @@ bool eliminate_point(const EliminationData<R>& d, std::size_t p, const double* V
       [&](std::size_t k) { return d.block_size[view.blocks[k]]; });
   for (std::size_t a = 0; a < view.entries; ++a) {
     if (!entries(a)) continue;
-    form_Y<T, E>(Y + a * entry_size, W + a * entry_size, Vi, g + d.point_offset[p], b + view.blocks[a] * pad, d.block_size[view.blocks[a]], pad, e);
+    form_Y<T, E>(Y + a * entry_size, W + a * entry_size, Vi, g + d.point_offset[p], b + view.blocks[a] * pad,
+                 d.block_size[view.blocks[a]], pad, e);
   }
   const std::uint32_t* pairs = d.pair_block + d.pair_first[p];
   for (std::size_t a = 0; a < view.entries; ++a) {
     const std::size_t count = view.entries - a;
     if (entries(a)) {
       subtract_products<T, E>(S_out, d.reduced_target, pairs, Y + a * entry_size, W + a * entry_size, count,
-                              d.block_size[view.blocks[a]], d.block_size, view.blocks + a, pad, e, a, &entries);
+                              d.block_size[view.blocks[a]], d.block_size, view.blocks + a, pad, e, a,
+                              &entries);
     }
     pairs += count;
   }
@@ -205,7 +223,8 @@ bool eliminate_point(const EliminationData<R>& d, std::size_t p, const double* V
 
 // Row · s over the cells of a slot.
 template <class T, class R>
-NLSQ_INLINE double times_cells(const EliminationData<R>& d, const PointView& view, std::size_t slot, const R* row, const T* s) {
+NLSQ_INLINE double times_cells(const EliminationData<R>& d, const PointView& view, std::size_t slot,
+                               const R* row, const T* s) {
   using S = Simd<T>;
   auto sum = S::zero();
   for (std::size_t c = d.cell_first[slot]; c < d.cell_first[slot + 1]; ++c) {
@@ -218,7 +237,8 @@ NLSQ_INLINE double times_cells(const EliminationData<R>& d, const PointView& vie
 }
 
 template <class R, class T, int E>
-void substitute_point(const EliminationData<R>& d, std::size_t p, const double* inverse, const double* g, const T* s, double* step) {
+void substitute_point(const EliminationData<R>& d, std::size_t p, const double* inverse, const double* g,
+                      const T* s, double* step) {
   constexpr int kMost = E == kAnySize ? 64 : E;
   const int e = E == kAnySize ? static_cast<int>(d.point_size[p]) : E;
   const PointView view(d, p);
@@ -242,8 +262,8 @@ void substitute_point(const EliminationData<R>& d, std::size_t p, const double* 
 }
 
 template <class R, class T, int E>
-void bend_point(const EliminationData<R>& d, std::size_t p, const double* inverse, const double* step, const T* s, double factor,
-                const std::uint32_t* row_of, double* moved, double* bent, T* b) {
+void bend_point(const EliminationData<R>& d, std::size_t p, const double* inverse, const double* step,
+                const T* s, double factor, const std::uint32_t* row_of, double* moved, double* bent, T* b) {
   using S = Simd<T>;
   constexpr int kMost = E == kAnySize ? 64 : E;
   const int e = E == kAnySize ? static_cast<int>(d.point_size[p]) : E;
@@ -285,41 +305,67 @@ void bend_point(const EliminationData<R>& d, std::size_t p, const double* invers
 }
 
 // The common sizes have loops of known length.
-#define NLSQ_FOR_SIZE(size, call)     \
-  switch (size) {                     \
-    case 0: { constexpr int E = 0; call; } break;        \
-    case 1: { constexpr int E = 1; call; } break;        \
-    case 2: { constexpr int E = 2; call; } break;        \
-    case 3: { constexpr int E = 3; call; } break;        \
-    case 4: { constexpr int E = 4; call; } break;        \
-    case 6: { constexpr int E = 6; call; } break;        \
-    default: { constexpr int E = kAnySize; call; }       \
+#define NLSQ_FOR_SIZE(size, call) \
+  switch (size) {                 \
+    case 0: {                     \
+      constexpr int E = 0;        \
+      call;                       \
+    } break;                      \
+    case 1: {                     \
+      constexpr int E = 1;        \
+      call;                       \
+    } break;                      \
+    case 2: {                     \
+      constexpr int E = 2;        \
+      call;                       \
+    } break;                      \
+    case 3: {                     \
+      constexpr int E = 3;        \
+      call;                       \
+    } break;                      \
+    case 4: {                     \
+      constexpr int E = 4;        \
+      call;                       \
+    } break;                      \
+    case 6: {                     \
+      constexpr int E = 6;        \
+      call;                       \
+    } break;                      \
+    default: {                    \
+      constexpr int E = kAnySize; \
+      call;                       \
+    }                             \
   }
 
 template <class R, class T>
-void gather(const EliminationData<R>& d, std::size_t first, std::size_t last, double* V, double* g, T* squares, T* gradient) {
-  for (std::size_t p = first; p < last; ++p) NLSQ_FOR_SIZE(d.point_size[p], (gather_point<R, T, E>(d, p, V, g, squares, gradient)))
+void gather(const EliminationData<R>& d, std::size_t first, std::size_t last, double* V, double* g,
+            T* squares, T* gradient) {
+  for (std::size_t p = first; p < last; ++p)
+    NLSQ_FOR_SIZE(d.point_size[p], (gather_point<R, T, E>(d, p, V, g, squares, gradient)))
 }
 
 template <class R, class T>
-bool eliminate(const EliminationData<R>& d, std::size_t first, std::size_t last, const double* V, const double* g,
-               const double* damping, double* inverse, T* S, T* b, T* scratch) {
+bool eliminate(const EliminationData<R>& d, std::size_t first, std::size_t last, const double* V,
+               const double* g, const double* damping, double* inverse, T* S, T* b, T* scratch) {
   bool definite = true;
   for (std::size_t p = first; p < last && definite; ++p) {
-    NLSQ_FOR_SIZE(d.point_size[p], (definite = eliminate_point<R, T, E>(d, p, V, g, damping, inverse, S, b, scratch)))
+    NLSQ_FOR_SIZE(d.point_size[p],
+                  (definite = eliminate_point<R, T, E>(d, p, V, g, damping, inverse, S, b, scratch)))
   }
   return definite;
 }
 
 template <class R, class T>
-void substitute(const EliminationData<R>& d, std::size_t first, std::size_t last, const double* inverse, const double* g,
-                const T* s, double* step) {
-  for (std::size_t p = first; p < last; ++p) NLSQ_FOR_SIZE(d.point_size[p], (substitute_point<R, T, E>(d, p, inverse, g, s, step)))
+void substitute(const EliminationData<R>& d, std::size_t first, std::size_t last, const double* inverse,
+                const double* g, const T* s, double* step) {
+  for (std::size_t p = first; p < last; ++p)
+    NLSQ_FOR_SIZE(d.point_size[p], (substitute_point<R, T, E>(d, p, inverse, g, s, step)))
 }
 
 template <class R, class T>
-void bend(const EliminationData<R>& d, std::size_t first, std::size_t last, const double* inverse, const double* step, const T* s,
-          double factor, const std::uint32_t* row, double* moved, double* bent, T* b) {
+void bend(const EliminationData<R>& d, std::size_t first, std::size_t last, const double* inverse,
+          const double* step, const T* s, double factor, const std::uint32_t* row, double* moved,
+          double* bent, T* b) {
   for (std::size_t p = first; p < last; ++p) {
     NLSQ_FOR_SIZE(d.point_size[p], (bend_point<R, T, E>(d, p, inverse, step, s, factor, row, moved, bent, b)))
   }

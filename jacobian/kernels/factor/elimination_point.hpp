@@ -1,4 +1,5 @@
-// One point of an elimination (elimination.hpp): its rows, its normal equations V and g, and the inverse of V.
+// One point of an elimination (elimination.hpp): its rows, its normal equations V and g, and the inverse of
+// V.
 #pragma once
 
 #include "kernels/simd.hpp"
@@ -50,9 +51,13 @@ bool invert(const double* V, const double* damping, double* inverse, int size) {
 }
 
 template <class T>
-NLSQ_INLINE typename Simd<T>::V load_as(const T* p) { return Simd<T>::load(p); }
+NLSQ_INLINE typename Simd<T>::V load_as(const T* p) {
+  return Simd<T>::load(p);
+}
 template <class T>
-requires(sizeof(T) == 8) NLSQ_INLINE typename Simd<T>::V load_as(const float* p) { return Simd<T>::load_widened(p); }
+requires(sizeof(T) == 8) NLSQ_INLINE typename Simd<T>::V load_as(const float* p) {
+  return Simd<T>::load_widened(p);
+}
 
 // `size` numbers from row + v on, zeros beyond.
 template <class T, class R>
@@ -61,8 +66,9 @@ NLSQ_INLINE typename Simd<T>::V load_part(const R* row, std::size_t v, std::size
   return v + S::lanes <= size ? load_as<T>(row + v) : S::keep_first(load_as<T>(row + v), size - v);
 }
 
-// Which of many small matrices side by side have numbers other than 0. Where a point has many entries most of them may be
-// zero (a spline's control points far away), and pairs of them are what takes the time. Few are not looked at.
+// Which of many small matrices side by side have numbers other than 0. Where a point has many entries most of
+// them may be zero (a spline's control points far away), and pairs of them are what takes the time. Few are
+// not looked at.
 class NonZero {
  public:
   // The matrix k: `rows` rows, `stride` apart, of size_of(k) numbers from first_of(k) on.

@@ -1,4 +1,5 @@
-// S = U - W V⁻¹ Wᵀ that is multiplied by and never formed (see block_kernels.hpp): by point, twice over its rows.
+// S = U - W V⁻¹ Wᵀ that is multiplied by and never formed (see block_kernels.hpp): by point, twice over its
+// rows.
 #pragma once
 
 #include "kernels/factor/elimination.hpp"
@@ -8,8 +9,8 @@ namespace {
 
 // The blocks of S on its diagonal, or of U where `schur` is false, laid out by F block; b += W V⁻¹ g; V⁻¹.
 template <class R, class T, int E>
-bool prepare_point(const EliminationData<R>& d, std::size_t p, const double* V, const double* g, const double* damping, double* inverse,
-                   bool schur, T* diagonal, T* b, T* scratch) {
+bool prepare_point(const EliminationData<R>& d, std::size_t p, const double* V, const double* g,
+                   const double* damping, double* inverse, bool schur, T* diagonal, T* b, T* scratch) {
   using S = Simd<T>;
   const int e = E == kAnySize ? static_cast<int>(d.point_size[p]) : E;
   const PointView view(d, p);
@@ -34,18 +35,22 @@ bool prepare_point(const EliminationData<R>& d, std::size_t p, const double* V, 
     T* Ya = Y + a * entry_size;
     const T* Wa = W + a * entry_size;
     form_Y<T, E>(Ya, Wa, Vi, g + d.point_offset[p], b + block * pad, d.block_size[block], pad, e);
-    if (schur) subtract_products<T, E>(diagonal, d.reduced_target, view.blocks + a, Ya, Wa, 1, d.block_size[block], d.block_size, view.blocks + a, pad, e);
+    if (schur)
+      subtract_products<T, E>(diagonal, d.reduced_target, view.blocks + a, Ya, Wa, 1, d.block_size[block],
+                              d.block_size, view.blocks + a, pad, e);
   }
   return true;
 }
 
 // F_c += one row or two, times numbers: (a0, row0), (a1, row1).
 template <class R, class T>
-NLSQ_INLINE void add_to_cells(const EliminationData<R>& d, const PointView& view, std::size_t slot, const R* row0, T a0, const R* row1, T a1, T* y) {
+NLSQ_INLINE void add_to_cells(const EliminationData<R>& d, const PointView& view, std::size_t slot,
+                              const R* row0, T a0, const R* row1, T a1, T* y) {
   using S = Simd<T>;
   const auto all0 = S::set(a0), all1 = S::set(a1);
   for (std::size_t c = d.cell_first[slot]; c < d.cell_first[slot + 1]; ++c) {
-    const std::size_t block = view.blocks[d.cell_entry[c]], size = d.block_size[block], column = d.cell_column[c];
+    const std::size_t block = view.blocks[d.cell_entry[c]], size = d.block_size[block],
+                      column = d.cell_column[c];
     T* to = y + block * d.pad;
     for (std::size_t v = 0; v < size; v += S::lanes) {
       auto sum = S::mul_add(load_part<T>(row0 + column, v, size), all0, S::load(to + v));
@@ -57,7 +62,8 @@ NLSQ_INLINE void add_to_cells(const EliminationData<R>& d, const PointView& view
 
 // y += Fᵀ (a - E V⁻¹ Eᵀ a), a = F s.
 template <class R, class T, int E>
-void multiply_point(const EliminationData<R>& d, std::size_t p, const double* inverse, const T* s, T* y, T* along) {
+void multiply_point(const EliminationData<R>& d, std::size_t p, const double* inverse, const T* s, T* y,
+                    T* along) {
   constexpr int kMost = E == kAnySize ? 64 : E;
   const int e = E == kAnySize ? static_cast<int>(d.point_size[p]) : E;
   const PointView view(d, p);
@@ -85,25 +91,30 @@ void multiply_point(const EliminationData<R>& d, std::size_t p, const double* in
     const R* row = d.J + d.record[slot];
     const std::size_t rows = d.rows[slot], stride = d.stride[slot];
     std::size_t i = 0;
-    for (; i + 2 <= rows; i += 2, row += 2 * stride) add_to_cells<R, T>(d, view, slot, row, left(row, a[i]), row + stride, left(row + stride, a[i + 1]), y);
+    for (; i + 2 <= rows; i += 2, row += 2 * stride)
+      add_to_cells<R, T>(d, view, slot, row, left(row, a[i]), row + stride, left(row + stride, a[i + 1]), y);
     if (i < rows) add_to_cells<R, T>(d, view, slot, row, left(row, a[i]), nullptr, T(0), y);
     a += rows;
   }
 }
 
 template <class R, class T>
-bool prepare(const EliminationData<R>& d, std::size_t first, std::size_t last, const double* V, const double* g, const double* damping,
-             double* inverse, bool schur, T* diagonal, T* b, T* scratch) {
+bool prepare(const EliminationData<R>& d, std::size_t first, std::size_t last, const double* V,
+             const double* g, const double* damping, double* inverse, bool schur, T* diagonal, T* b,
+             T* scratch) {
   bool definite = true;
   for (std::size_t p = first; p < last && definite; ++p) {
-    NLSQ_FOR_SIZE(d.point_size[p], (definite = prepare_point<R, T, E>(d, p, V, g, damping, inverse, schur, diagonal, b, scratch)))
+    NLSQ_FOR_SIZE(d.point_size[p], (definite = prepare_point<R, T, E>(d, p, V, g, damping, inverse, schur,
+                                                                      diagonal, b, scratch)))
   }
   return definite;
 }
 
 template <class R, class T>
-void multiply(const EliminationData<R>& d, std::size_t first, std::size_t last, const double* inverse, const T* s, T* y, T* scratch) {
-  for (std::size_t p = first; p < last; ++p) NLSQ_FOR_SIZE(d.point_size[p], (multiply_point<R, T, E>(d, p, inverse, s, y, scratch)))
+void multiply(const EliminationData<R>& d, std::size_t first, std::size_t last, const double* inverse,
+              const T* s, T* y, T* scratch) {
+  for (std::size_t p = first; p < last; ++p)
+    NLSQ_FOR_SIZE(d.point_size[p], (multiply_point<R, T, E>(d, p, inverse, s, y, scratch)))
 }
 
 #undef NLSQ_FOR_SIZE

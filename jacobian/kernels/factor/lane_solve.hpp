@@ -1,5 +1,5 @@
-// Small normal equations, one system a lane, by Cholesky's method without square roots: A = Uᵀ diag(1/d) U, U upper
-// triangular with diagonal d.
+// Small normal equations, one system a lane, by Cholesky's method without square roots: A = Uᵀ diag(1/d) U, U
+// upper triangular with diagonal d.
 #pragma once
 
 #include "kernels/gram/gram.hpp"
@@ -8,8 +8,8 @@ namespace nlsq::inline v0 {
 namespace {
 
 // One vector of lanes; `stride` numbers lie between two entries of a system.
-NLSQ_INLINE void lane_solve_vector(const double* sums, int n, std::size_t stride, const double* scale, const double* lambda,
-                                   double least, double* step, double* nu_squared) {
+NLSQ_INLINE void lane_solve_vector(const double* sums, int n, std::size_t stride, const double* scale,
+                                   const double* lambda, double least, double* step, double* nu_squared) {
   using S = Simd<double>;
   using V = S::V;
   V U[most_lane_parameters * (most_lane_parameters + 1) / 2];
@@ -45,8 +45,8 @@ NLSQ_INLINE void lane_solve_vector(const double* sums, int n, std::size_t stride
   S::store(S::choose(good, decrement, S::set(__builtin_nan(""))), nu_squared);
 }
 
-void lane_solve(const double* sums, int n, std::size_t lanes, const double* scale, const double* lambda, double least,
-                double* step, double* nu_squared) {
+void lane_solve(const double* sums, int n, std::size_t lanes, const double* scale, const double* lambda,
+                double least, double* step, double* nu_squared) {
   for (std::size_t l = 0; l < lanes; l += Simd<double>::lanes) {
     lane_solve_vector(sums + l, n, lanes, scale + l, lambda + l, least, step + l, nu_squared + l);
   }

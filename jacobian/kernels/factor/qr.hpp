@@ -46,8 +46,7 @@ NLSQ_NOINLINE void subtract(const double* x, double* const* c, std::size_t padde
   for (std::size_t i = 0; i < padded_rows; i += S64::lanes) {
     const S64::V v = S64::load(x + i);
 #pragma GCC unroll 8
-    for (int k = 0; k < N; ++k)
-      S64::store(S64::neg_mul_add(factor[k], v, S64::load(c[k] + i)), c[k] + i);
+    for (int k = 0; k < N; ++k) S64::store(S64::neg_mul_add(factor[k], v, S64::load(c[k] + i)), c[k] + i);
   }
 }
 
@@ -62,7 +61,8 @@ double largest(const double* x, std::size_t padded_rows) {
 
 void scale(double* x, std::size_t padded_rows, double by) {
   const S64::V factor = S64::set(by);
-  for (std::size_t i = 0; i < padded_rows; i += S64::lanes) S64::store(S64::mul(S64::load(x + i), factor), x + i);
+  for (std::size_t i = 0; i < padded_rows; i += S64::lanes)
+    S64::store(S64::mul(S64::load(x + i), factor), x + i);
 }
 
 // H = I - tau v v', v = (v0, x): maps (diagonal, x) to (beta, 0). x is divided by `unit`, a power of
@@ -101,7 +101,8 @@ Reflection reflect(double diagonal, double* x, std::size_t padded_rows) {
 }
 
 template <int N>
-void apply(const Reflection& h, const double* x, double* row_of_r, double* const* columns, std::size_t padded_rows) {
+void apply(const Reflection& h, const double* x, double* row_of_r, double* const* columns,
+           std::size_t padded_rows) {
   double w[N];
   dots<N>(x, columns, padded_rows, w);
   for (int k = 0; k < N; ++k) {

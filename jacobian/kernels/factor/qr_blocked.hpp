@@ -1,15 +1,16 @@
-// Streaming QR of many columns. The rows are copied into panels as wide as a vector, row by row. Reflections are
-// accumulated, a block of columns at a time, as I - V Tᵀ Vᵀ (Schreiber and Van Loan, SIAM J. Sci. Stat. Comput. 10, 1989):
-// with V = [I; v], as a reflection of [R; rows] touches one row of R, the columns to the right become
+// Streaming QR of many columns. The rows are copied into panels as wide as a vector, row by row. Reflections
+// are accumulated, a block of columns at a time, as I - V Tᵀ Vᵀ (Schreiber and Van Loan, SIAM J. Sci. Stat.
+// Comput. 10, 1989): with V = [I; v], as a reflection of [R; rows] touches one row of R, the columns to the
+// right become
 //
 //   w = Tᵀ (R + vᵀC),   R -= w,   C -= v w
 //
 // and every product is a sum over panels with all of a square in registers.
 #pragma once
 
+#include "kernels/factor/qr.hpp"
 #include "kernels/gram/gram_packed.hpp"
 #include "kernels/gram/panel_buffer.hpp"
-#include "kernels/factor/qr.hpp"
 #include "kernels/simd.hpp"
 
 #include <cstddef>
@@ -22,7 +23,8 @@ class BlockedQr {
   static constexpr std::size_t L = S64::lanes;
   static constexpr bool possible = L == packed_height;  // a square of L columns by L rows
 
-  static void fold(double* R, std::size_t stride, std::size_t n1, const double* const* columns, std::size_t rows) {
+  static void fold(double* R, std::size_t stride, std::size_t n1, const double* const* columns,
+                   std::size_t rows) {
     for (std::size_t first = 0; first < rows; first += kRows) {
       BlockedQr(R, stride, n1, rows - first < kRows ? rows - first : kRows).fold_rows(columns, first);
     }
@@ -30,8 +32,8 @@ class BlockedQr {
 
  private:
   using V = S64::V;
-  static constexpr std::size_t kRows = 256;         // a panel takes half of an L1 cache
-  static constexpr std::size_t kBlock = 32;         // columns whose reflections are applied together
+  static constexpr std::size_t kRows = 256;  // a panel takes half of an L1 cache
+  static constexpr std::size_t kBlock = 32;  // columns whose reflections are applied together
   static constexpr std::size_t kPanels = kBlock / L;
   static constexpr std::size_t kAcross = packed_across;  // panels that receive them together
 
@@ -40,9 +42,11 @@ class BlockedQr {
   double *tile_, *turned_, *T_;  // panels of rows; v with its rows along the lanes; T by rows of kBlock
 
   BlockedQr(double* R, std::size_t stride, std::size_t n1, std::size_t rows)
-      : R_(R), stride_(stride), n1_(n1), rows_(rows), padded_((rows + L - 1) / L * L), panel_(padded_ * L), count_((n1 + L - 1) / L) {
+      : R_(R), stride_(stride), n1_(n1), rows_(rows), padded_((rows + L - 1) / L * L), panel_(padded_ * L),
+        count_((n1 + L - 1) / L) {
     thread_local PanelBuffer buffer;
-    tile_ = static_cast<double*>(buffer.bytes((count_ * panel_ + padded_ * kBlock + kBlock * kBlock) * sizeof(double)));
+    tile_ = static_cast<double*>(
+        buffer.bytes((count_ * panel_ + padded_ * kBlock + kBlock * kBlock) * sizeof(double)));
     turned_ = tile_ + count_ * panel_;
     T_ = turned_ + padded_ * kBlock;
   }
@@ -73,7 +77,8 @@ class BlockedQr {
 
   // c = Σ a_k b_k over `depth`: L numbers of a, `step` from one k to the next, by N panels of b.
   template <int N>
-  NLSQ_INLINE static void products(const double* a, std::size_t step, const double* b, std::size_t panel, std::size_t depth, V (&c)[L][N]) {
+  NLSQ_INLINE static void products(const double* a, std::size_t step, const double* b, std::size_t panel,
+                                   std::size_t depth, V (&c)[L][N]) {
 #pragma GCC unroll 8
     for (std::size_t k = 0; k < L; ++k)
 #pragma GCC unroll 3
@@ -111,7 +116,8 @@ class BlockedQr {
     std::size_t i = 0;
     for (; i + 4 * L <= panel_; i += 4 * L) {
 #pragma GCC unroll 4
-      for (std::size_t u = 0; u < 4; ++u) sums[u] = S64::mul_add(S64::set(panel[i + u * L + c]), S64::load(panel + i + u * L), sums[u]);
+      for (std::size_t u = 0; u < 4; ++u)
+        sums[u] = S64::mul_add(S64::set(panel[i + u * L + c]), S64::load(panel + i + u * L), sums[u]);
     }
     for (; i < panel_; i += L) sums[0] = S64::mul_add(S64::set(panel[i + c]), S64::load(panel + i), sums[0]);
     S64::store(S64::add(S64::add(sums[0], sums[1]), S64::add(sums[2], sums[3])), out);
@@ -128,15 +134,17 @@ class BlockedQr {
     }
   }
 
-  // Where the squares of column c leave the range of double it is divided by a power of two, which is returned; zero where
-  // nothing is left of it beside the diagonal of R.
+  // Where the squares of column c leave the range of double it is divided by a power of two, which is
+  // returned; zero where nothing is left of it beside the diagonal of R.
   double bring_into_range(double* panel, std::size_t c, double diagonal) const {
     double top = 0;
-    for (std::size_t i = c; i < panel_; i += L) top = __builtin_fabs(panel[i]) > top ? __builtin_fabs(panel[i]) : top;
+    for (std::size_t i = c; i < panel_; i += L)
+      top = __builtin_fabs(panel[i]) > top ? __builtin_fabs(panel[i]) : top;
     if (top == 0) return 0;
     if (__builtin_fabs(diagonal) > top) top = __builtin_fabs(diagonal);
     if (!(top < __builtin_inf())) return 1;
-    const int exponent = __builtin_ilogb(top), half = exponent / 2;  // in two steps it may be as small as 2^-1074
+    const int exponent = __builtin_ilogb(top),
+              half = exponent / 2;  // in two steps it may be as small as 2^-1074
     const double one = __builtin_ldexp(1.0, -half), other = __builtin_ldexp(1.0, -(exponent - half));
     double squares = 0;
     for (std::size_t i = c; i < panel_; i += L) {
@@ -204,13 +212,15 @@ class BlockedQr {
         alignas(64) double sums[L];
         S64::store(c[i][0], sums);
         V row = S64::zero();
-        for (std::size_t l = 0; l < L; ++l) row = S64::mul_add(S64::set(sums[l]), S64::load(T + l * kBlock), row);
+        for (std::size_t l = 0; l < L; ++l)
+          row = S64::mul_add(S64::set(sums[l]), S64::load(T + l * kBlock), row);
         S64::store(row, between + (k + i) * L);
       }
     }
     for (std::size_t i = 0; i < before; ++i) {
       V row = S64::zero();
-      for (std::size_t k = i; k < before; ++k) row = S64::neg_mul_add(S64::set(T_[i * kBlock + k]), S64::load(between + k * L), row);
+      for (std::size_t k = i; k < before; ++k)
+        row = S64::neg_mul_add(S64::set(T_[i * kBlock + k]), S64::load(between + k * L), row);
       S64::store(row, T_ + i * kBlock + before);
     }
   }
@@ -238,7 +248,8 @@ class BlockedQr {
       for (std::size_t i = 0; i < L; ++i) {
         const double* const row = R_ + (p * L + k + i) * stride_;
 #pragma GCC unroll 3
-        for (std::size_t q = 0; q < N; ++q) S64::store(S64::add(row_of_r(row, (first + q) * L), c[i][q]), sums + q * part + (k + i) * L);
+        for (std::size_t q = 0; q < N; ++q)
+          S64::store(S64::add(row_of_r(row, (first + q) * L), c[i][q]), sums + q * part + (k + i) * L);
       }
     }
     for (std::size_t k = 0; k < depth; k += L) {
@@ -271,10 +282,12 @@ class BlockedQr {
 // Fewer columns gain nothing, as measured.
 inline constexpr int qr_block_columns = 64;
 
-void qr_fold(double* R, std::size_t stride, int n1, double* const* columns, std::size_t rows, KernelCounters* counters) {
+void qr_fold(double* R, std::size_t stride, int n1, double* const* columns, std::size_t rows,
+             KernelCounters* counters) {
   counters->qr_flops_f64 += qr_flops(n1, rows);
   if constexpr (BlockedQr::possible) {
-    if (n1 >= qr_block_columns) return BlockedQr::fold(R, stride, static_cast<std::size_t>(n1), columns, rows);
+    if (n1 >= qr_block_columns)
+      return BlockedQr::fold(R, stride, static_cast<std::size_t>(n1), columns, rows);
   }
   fold_by_columns(R, stride, n1, columns, rows);
 }

@@ -24,14 +24,15 @@ NLSQ_INLINE constexpr T pick(double f64, double f32) {
   return static_cast<T>(sizeof(T) == sizeof(double) ? f64 : f32);
 }
 
-// SLEEF reduces an argument of sin, cos or tan in one of three ways, chosen for the whole vector by its largest lane. The
-// lanes of each way apart: else a lane's last bit would depend on those beside it.
+// SLEEF reduces an argument of sin, cos or tan in one of three ways, chosen for the whole vector by its
+// largest lane. The lanes of each way apart: else a lane's last bit would depend on those beside it.
 template <class T, class F, class V = typename Simd<T>::V>
 NLSQ_INLINE V by_reduction(V a, F f) {
   using S = Simd<T>;
   const V size = S::abs(a);
   const auto near = S::less(size, S::set(pick<T>(15, 125)));
-  if (!S::any(S::mask_not(near))) [[likely]] return f(a);
+  if (!S::any(S::mask_not(near))) [[likely]]
+    return f(a);
   const auto far = S::mask_not(S::less(size, S::set(pick<T>(1e14, 39000))));
   V result = f(S::choose(S::mask_or(near, far), S::set(T(200)), a));
   if (S::any(near)) result = S::choose(near, f(S::choose(near, a, S::zero())), result);
@@ -53,9 +54,11 @@ NLSQ_INLINE SinCos<V> sincos_full(V a) {
   using S = Simd<T>;
   const auto both = avx512::sincos(raw(a));
   const V sine = from_raw<T>(both.sine), cosine = from_raw<T>(both.cosine);
-  const T limit = sizeof(T) == sizeof(double) ? static_cast<T>(avx512::sincos_limit) : static_cast<T>(avx512::sincos_limit_f32);
+  const T limit = sizeof(T) == sizeof(double) ? static_cast<T>(avx512::sincos_limit)
+                                              : static_cast<T>(avx512::sincos_limit_f32);
   const auto inside = S::less_equal(S::abs(a), S::set(limit));
-  if (!S::any(S::mask_not(inside))) [[likely]] return {sine, cosine};
+  if (!S::any(S::mask_not(inside))) [[likely]]
+    return {sine, cosine};
   return {S::choose(inside, sine, by_reduction<T>(a, [](V x) { return sleef::sin(x); })),
           S::choose(inside, cosine, by_reduction<T>(a, [](V x) { return sleef::cos(x); }))};
 }
@@ -64,12 +67,13 @@ NLSQ_INLINE V32 sin(V32 a) { return sincos_full<float>(a).sine; }
 NLSQ_INLINE V64 cos(V64 a) { return sincos_full<double>(a).cosine; }
 NLSQ_INLINE V32 cos(V32 a) { return sincos_full<float>(a).cosine; }
 
-// log(a) and pow(a, b), each with the bits it has alone. Lanes of arguments that are zero, negative, infinite,
-// NaN or subnormal doubles: SLEEF's.
+// log(a) and pow(a, b), each with the bits it has alone. Lanes of arguments that are zero, negative,
+// infinite, NaN or subnormal doubles: SLEEF's.
 template <class T>
 NLSQ_INLINE typename Simd<T>::M has_own_log(typename Simd<T>::V a) {
   using S = Simd<T>;
-  const T least = sizeof(T) == sizeof(double) ? static_cast<T>(__DBL_MIN__) : static_cast<T>(__FLT_DENORM_MIN__);
+  const T least =
+      sizeof(T) == sizeof(double) ? static_cast<T>(__DBL_MIN__) : static_cast<T>(__FLT_DENORM_MIN__);
   const T most = sizeof(T) == sizeof(double) ? static_cast<T>(__DBL_MAX__) : static_cast<T>(__FLT_MAX__);
   return S::mask_and(S::less_equal(S::set(least), a), S::less_equal(a, S::set(most)));
 }
@@ -78,7 +82,8 @@ NLSQ_INLINE V log_of(V a, const Parts& parts) {
   using S = Simd<T>;
   const V result = from_raw<T>(avx512::log(parts));
   const auto inside = has_own_log<T>(a);
-  if (!S::any(S::mask_not(inside))) [[likely]] return result;
+  if (!S::any(S::mask_not(inside))) [[likely]]
+    return result;
   return S::choose(inside, result, sleef::log(a));
 }
 template <class T, class V = typename Simd<T>::V, class Parts>
@@ -87,7 +92,8 @@ NLSQ_INLINE V pow_of(V a, const Parts& parts, V b) {
   const V result = from_raw<T>(avx512::pow(parts, raw(b)));
   const T most = sizeof(T) == sizeof(double) ? static_cast<T>(__DBL_MAX__) : static_cast<T>(__FLT_MAX__);
   const auto inside = S::mask_and(has_own_log<T>(a), S::less_equal(S::abs(b), S::set(most)));
-  if (!S::any(S::mask_not(inside))) [[likely]] return result;
+  if (!S::any(S::mask_not(inside))) [[likely]]
+    return result;
   return S::choose(inside, result, sleef::pow(a, b));
 }
 template <class V>
@@ -105,13 +111,25 @@ NLSQ_INLINE V64 pow(V64 a, V64 b) { return pow_of<double>(a, avx512::log_parts(r
 NLSQ_INLINE V32 pow(V32 a, V32 b) { return pow_of<float>(a, avx512::log_parts(raw(a)), b); }
 #else
 using sleef::exp, sleef::log, sleef::pow;
-NLSQ_INLINE V64 sin(V64 a) { return by_reduction<double>(a, [](V64 x) { return sleef::sin(x); }); }
-NLSQ_INLINE V32 sin(V32 a) { return by_reduction<float>(a, [](V32 x) { return sleef::sin(x); }); }
-NLSQ_INLINE V64 cos(V64 a) { return by_reduction<double>(a, [](V64 x) { return sleef::cos(x); }); }
-NLSQ_INLINE V32 cos(V32 a) { return by_reduction<float>(a, [](V32 x) { return sleef::cos(x); }); }
+NLSQ_INLINE V64 sin(V64 a) {
+  return by_reduction<double>(a, [](V64 x) { return sleef::sin(x); });
+}
+NLSQ_INLINE V32 sin(V32 a) {
+  return by_reduction<float>(a, [](V32 x) { return sleef::sin(x); });
+}
+NLSQ_INLINE V64 cos(V64 a) {
+  return by_reduction<double>(a, [](V64 x) { return sleef::cos(x); });
+}
+NLSQ_INLINE V32 cos(V32 a) {
+  return by_reduction<float>(a, [](V32 x) { return sleef::cos(x); });
+}
 #endif
-NLSQ_INLINE V64 tan(V64 a) { return by_reduction<double>(a, [](V64 x) { return sleef::tan(x); }); }
-NLSQ_INLINE V32 tan(V32 a) { return by_reduction<float>(a, [](V32 x) { return sleef::tan(x); }); }
+NLSQ_INLINE V64 tan(V64 a) {
+  return by_reduction<double>(a, [](V64 x) { return sleef::tan(x); });
+}
+NLSQ_INLINE V32 tan(V32 a) {
+  return by_reduction<float>(a, [](V32 x) { return sleef::tan(x); });
+}
 
 // SLEEF overflows where 1 + x does in its own scaled form.
 template <class T, class V = typename Simd<T>::V>
@@ -119,7 +137,8 @@ NLSQ_INLINE V log1p_full(V a) {
   using S = Simd<T>;
   const V result = sleef::log1p(a);
   const auto large = S::less(S::set(pick<T>(1e100, 1e20)), a);
-  if (!S::any(large)) [[likely]] return result;
+  if (!S::any(large)) [[likely]]
+    return result;
   return S::choose(large, sleef::log(a), result);
 }
 
@@ -133,7 +152,8 @@ NLSQ_INLINE V asinh_full(V a) {
   using S = Simd<T>;
   const V result = sleef::asinh(a), magnitude = S::abs(a);
   const auto large = S::less(S::set(pick<T>(1e100, 1e15)), magnitude);
-  if (!S::any(large)) [[likely]] return result;
+  if (!S::any(large)) [[likely]]
+    return result;
   const V mended = log_of_twice<T>(magnitude);
   return S::choose(large, S::choose(S::less(a, S::zero()), S::neg(mended), mended), result);
 }
@@ -142,7 +162,8 @@ NLSQ_INLINE V acosh_full(V a) {
   using S = Simd<T>;
   const V result = sleef::acosh(a);
   const auto large = S::less(S::set(pick<T>(1e100, 1e15)), a);
-  if (!S::any(large)) [[likely]] return result;
+  if (!S::any(large)) [[likely]]
+    return result;
   return S::choose(large, log_of_twice<T>(a), result);
 }
 
@@ -157,7 +178,8 @@ NLSQ_INLINE V sinh_full(V a) {
   using S = Simd<T>;
   const V result = sleef::sinh(a), magnitude = S::abs(a);
   const auto large = S::less(S::set(pick<T>(709, 88)), magnitude);
-  if (!S::any(large)) [[likely]] return result;
+  if (!S::any(large)) [[likely]]
+    return result;
   const V mended = half_exp<T>(magnitude);
   return S::choose(large, S::choose(S::less(a, S::zero()), S::neg(mended), mended), result);
 }
@@ -166,7 +188,8 @@ NLSQ_INLINE V cosh_full(V a) {
   using S = Simd<T>;
   const V result = sleef::cosh(a), magnitude = S::abs(a);
   const auto large = S::less(S::set(pick<T>(709, 88)), magnitude);
-  if (!S::any(large)) [[likely]] return result;
+  if (!S::any(large)) [[likely]]
+    return result;
   return S::choose(large, half_exp<T>(magnitude), result);
 }
 

@@ -1,13 +1,15 @@
-// log and pow for AVX-512, inline, both from one logarithm in two parts: the derivative of x^b wants log x beside it.
+// log and pow for AVX-512, inline, both from one logarithm in two parts: the derivative of x^b wants log x
+// beside it.
 //
 // Double: x = 2^k z, 0.734 <= z < 1.469; c is one of sixteen points next to z, and 1 where z is next to 1.
-// log x = k ln2 - log(1/c) + log(1 + s), 1 + s = z/c, |s| <= 1/32 (Tang, ACM TOMS 16, 1990). The first two terms have
-// low bits of zero and add without rounding; so do s and s²/2 with what the additions lose kept apart (Dekker's
-// sums). What is left is (log(1 + s) - s + s²/2)/s³, a Chebyshev fit: 2^-64 of the logarithm in all. pow multiplies both
-// parts by the exponent; the small one goes to exp's polynomial. Float: the same in double, in one part, to 2^-37.
+// log x = k ln2 - log(1/c) + log(1 + s), 1 + s = z/c, |s| <= 1/32 (Tang, ACM TOMS 16, 1990). The first two
+// terms have low bits of zero and add without rounding; so do s and s²/2 with what the additions lose kept
+// apart (Dekker's sums). What is left is (log(1 + s) - s + s²/2)/s³, a Chebyshev fit: 2^-64 of the logarithm
+// in all. pow multiplies both parts by the exponent; the small one goes to exp's polynomial. Float: the same
+// in double, in one part, to 2^-37.
 //
-// For x positive and neither infinite nor, in double, subnormal, and finite exponents; other lanes are for another
-// function. At most 1 ulp; tested with the others.
+// For x positive and neither infinite nor, in double, subnormal, and finite exponents; other lanes are for
+// another function. At most 1 ulp; tested with the others.
 #pragma once
 
 #include "kernels/functions/exp_avx512.hpp"
@@ -22,16 +24,38 @@ alignas(64) constexpr double reciprocal[16] = {
     0x1.999999999999ap-1, 0x1.8618618618618p-1, 0x1.745d1745d1746p-1, 0x1.642c8590b2164p-1,
     0x1.5555555555555p+0, 0x1.47ae147ae147bp+0, 0x1.3b13b13b13b14p+0, 0x1.2f684bda12f68p+0,
     0x1.2492492492492p+0, 0x1.1a7b9611a7b96p+0, 0x1.1111111111111p+0, 0x1.0842108421084p+0};
-alignas(64) constexpr double logarithm[16] = {
-    0x0.0p+0,              0x1.f0a30c0118000p-5,  0x1.e27076e2b0000p-4,  0x1.5ff3070a7a000p-3,
-    0x1.c8ff7c79aa000p-3,  0x1.1675cababa000p-2,  0x1.4618bc21c6000p-2,  0x1.739d7f6bbd000p-2,
-    -0x1.269621134e000p-2, -0x1.f991c6cb3c000p-3, -0x1.a93ed3c8ae000p-3, -0x1.5bf406b544000p-3,
-    -0x1.1178e8227e000p-3, -0x1.9335e5d594000p-4, -0x1.08598b59e4000p-4, -0x1.0415d89e78000p-5};
-alignas(64) constexpr double logarithm_rest[16] = {
-    0x0.0p+0,              -0x1.d579e83368e91p-45, -0x1.a2c2c2af0003cp-45, -0x1.8546f183bebf2p-44,
-    -0x1.7814f689f8434p-45, 0x1.83c0e731f55c4p-44, -0x1.3e02f484c84ccp-46, 0x1.c7389314feb50p-52,
-    0x1.1ba1f10522625p-44, 0x1.90b84cd7cc834p-44,  0x1.86a4350562169p-45,  0x1.28023eb68981cp-46,
-    -0x1.1e778ce2d07f2p-45, -0x1.30f5c3abd47dap-45, 0x1.7e9dd7009902cp-46, 0x1.ddfc7f461c516p-44};
+alignas(64) constexpr double logarithm[16] = {0x0.0p+0,
+                                              0x1.f0a30c0118000p-5,
+                                              0x1.e27076e2b0000p-4,
+                                              0x1.5ff3070a7a000p-3,
+                                              0x1.c8ff7c79aa000p-3,
+                                              0x1.1675cababa000p-2,
+                                              0x1.4618bc21c6000p-2,
+                                              0x1.739d7f6bbd000p-2,
+                                              -0x1.269621134e000p-2,
+                                              -0x1.f991c6cb3c000p-3,
+                                              -0x1.a93ed3c8ae000p-3,
+                                              -0x1.5bf406b544000p-3,
+                                              -0x1.1178e8227e000p-3,
+                                              -0x1.9335e5d594000p-4,
+                                              -0x1.08598b59e4000p-4,
+                                              -0x1.0415d89e78000p-5};
+alignas(64) constexpr double logarithm_rest[16] = {0x0.0p+0,
+                                                   -0x1.d579e83368e91p-45,
+                                                   -0x1.a2c2c2af0003cp-45,
+                                                   -0x1.8546f183bebf2p-44,
+                                                   -0x1.7814f689f8434p-45,
+                                                   0x1.83c0e731f55c4p-44,
+                                                   -0x1.3e02f484c84ccp-46,
+                                                   0x1.c7389314feb50p-52,
+                                                   0x1.1ba1f10522625p-44,
+                                                   0x1.90b84cd7cc834p-44,
+                                                   0x1.86a4350562169p-45,
+                                                   0x1.28023eb68981cp-46,
+                                                   -0x1.1e778ce2d07f2p-45,
+                                                   -0x1.30f5c3abd47dap-45,
+                                                   0x1.7e9dd7009902cp-46,
+                                                   0x1.ddfc7f461c516p-44};
 
 // x = 2^k z, and the number of the point next to z in its low four bits.
 struct Scaled {
@@ -43,7 +67,8 @@ NLSQ_INLINE Scaled scaled(__m512d x) {
   const __m512i k = _mm512_srai_epi64(_mm512_sub_epi64(bits, least), 52);
   const __m512i z = _mm512_sub_epi64(bits, _mm512_slli_epi64(k, 52));
   const __m512i half_a_step = _mm512_set1_epi64(1LL << 47);
-  return {_mm512_cvtepi64_pd(k), _mm512_castsi512_pd(z), _mm512_srli_epi64(_mm512_add_epi64(z, half_a_step), 48)};
+  return {_mm512_cvtepi64_pd(k), _mm512_castsi512_pd(z),
+          _mm512_srli_epi64(_mm512_add_epi64(z, half_a_step), 48)};
 }
 
 // high + low is the logarithm; |low| <= 2^-10 |high|.
@@ -135,7 +160,8 @@ NLSQ_INLINE LogF32 log_parts(__m512 x) {
 NLSQ_INLINE __m512 log(LogF32 x) { return narrowed(x.first, x.second); }
 NLSQ_INLINE __m512 pow(LogF32 x, __m512 y) {
   const Halves wide = widened(y);
-  return narrowed(rough_exp(_mm512_mul_pd(wide.first, x.first)), rough_exp(_mm512_mul_pd(wide.second, x.second)));
+  return narrowed(rough_exp(_mm512_mul_pd(wide.first, x.first)),
+                  rough_exp(_mm512_mul_pd(wide.second, x.second)));
 }
 
 }  // namespace avx512

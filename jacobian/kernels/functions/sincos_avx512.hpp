@@ -1,9 +1,9 @@
 // sin and cos for AVX-512, inline, both from one reduction: derivatives want the one beside the other.
 //
 // x = n pi/2 + r + rest, |r| <= pi/4 (Cody and Waite; pi/2 in three parts). The first product is subtracted
-// exactly: both are multiples of ulp(pi/2), and what is left is below 1. The roundings of the second, and of its
-// difference (Knuth's TwoSum), go into `rest`. Polynomials in r² are Chebyshev fits of (sin r - r)/r³ and (cos r - 1 + r²/2)/r⁴. Good for
-// |x| <= sincos_limit; a lane beyond it, NaN too, is for another function.
+// exactly: both are multiples of ulp(pi/2), and what is left is below 1. The roundings of the second, and of
+// its difference (Knuth's TwoSum), go into `rest`. Polynomials in r² are Chebyshev fits of (sin r - r)/r³ and
+// (cos r - 1 + r²/2)/r⁴. Good for |x| <= sincos_limit; a lane beyond it, NaN too, is for another function.
 #pragma once
 
 #include "kernels/simd.hpp"
@@ -31,7 +31,8 @@ NLSQ_INLINE SinCosF64 sincos(__m512d x) {
   const __m512d first = _mm512_fnmadd_pd(n, set(0x1.921fb54442d18p+0), x);
   const __m512d second = _mm512_mul_pd(n, set(0x1.1a62633145c07p-54));
   const __m512d r = _mm512_sub_pd(first, second), taken = _mm512_sub_pd(r, first);
-  const __m512d lost = _mm512_sub_pd(_mm512_sub_pd(first, _mm512_sub_pd(r, taken)), _mm512_add_pd(second, taken));
+  const __m512d lost =
+      _mm512_sub_pd(_mm512_sub_pd(first, _mm512_sub_pd(r, taken)), _mm512_add_pd(second, taken));
   __m512d rest = _mm512_sub_pd(lost, _mm512_fmsub_pd(n, set(0x1.1a62633145c07p-54), second));
   rest = _mm512_fnmadd_pd(n, set(-0x1.f1976b7ed8fbcp-110), rest);
   const __m512d z = _mm512_mul_pd(r, r), half_z = _mm512_mul_pd(z, set(0.5)), z2 = _mm512_mul_pd(z, z);
@@ -56,8 +57,10 @@ NLSQ_INLINE SinCosF64 sincos(__m512d x) {
   const __m512i sine_sign = _mm512_and_si512(_mm512_slli_epi64(quadrant, 62), sign);
   const __m512i next = _mm512_add_epi64(quadrant, _mm512_set1_epi64(1));
   const __m512i cosine_sign = _mm512_and_si512(_mm512_slli_epi64(next, 62), sign);
-  const __m512d first_one = _mm512_mask_mov_pd(sine, odd, cosine), second_one = _mm512_mask_mov_pd(cosine, odd, sine);
-  const __m512d signed_sine = _mm512_castsi512_pd(_mm512_xor_si512(_mm512_castpd_si512(first_one), sine_sign));
+  const __m512d first_one = _mm512_mask_mov_pd(sine, odd, cosine),
+                second_one = _mm512_mask_mov_pd(cosine, odd, sine);
+  const __m512d signed_sine =
+      _mm512_castsi512_pd(_mm512_xor_si512(_mm512_castpd_si512(first_one), sine_sign));
   const __mmask8 zero = _mm512_cmp_pd_mask(x, _mm512_setzero_pd(), _CMP_EQ_OQ);  // keeps its sign
   return {_mm512_mask_mov_pd(signed_sine, zero, x),
           _mm512_castsi512_pd(_mm512_xor_si512(_mm512_castpd_si512(second_one), cosine_sign))};
@@ -71,7 +74,8 @@ NLSQ_INLINE SinCosF32 sincos(__m512 x) {
   const __m512 first = _mm512_fnmadd_ps(n, set(0x1.921fb6p+0f), x);
   const __m512 second = _mm512_mul_ps(n, set(-0x1.777a5cp-25f));
   const __m512 r = _mm512_sub_ps(first, second), taken = _mm512_sub_ps(r, first);
-  const __m512 lost = _mm512_sub_ps(_mm512_sub_ps(first, _mm512_sub_ps(r, taken)), _mm512_add_ps(second, taken));
+  const __m512 lost =
+      _mm512_sub_ps(_mm512_sub_ps(first, _mm512_sub_ps(r, taken)), _mm512_add_ps(second, taken));
   __m512 rest = _mm512_sub_ps(lost, _mm512_fmsub_ps(n, set(-0x1.777a5cp-25f), second));
   rest = _mm512_fnmadd_ps(n, set(-0x1.ee59dap-50f), rest);
   const __m512 z = _mm512_mul_ps(r, r), half_z = _mm512_mul_ps(z, set(0.5f)), z2 = _mm512_mul_ps(z, z);
@@ -91,7 +95,8 @@ NLSQ_INLINE SinCosF32 sincos(__m512 x) {
   const __m512i sine_sign = _mm512_and_si512(_mm512_slli_epi32(quadrant, 30), sign);
   const __m512i next = _mm512_add_epi32(quadrant, _mm512_set1_epi32(1));
   const __m512i cosine_sign = _mm512_and_si512(_mm512_slli_epi32(next, 30), sign);
-  const __m512 first_one = _mm512_mask_mov_ps(sine, odd, cosine), second_one = _mm512_mask_mov_ps(cosine, odd, sine);
+  const __m512 first_one = _mm512_mask_mov_ps(sine, odd, cosine),
+               second_one = _mm512_mask_mov_ps(cosine, odd, sine);
   const __m512 signed_sine = _mm512_castsi512_ps(_mm512_xor_si512(_mm512_castps_si512(first_one), sine_sign));
   const __mmask16 zero = _mm512_cmp_ps_mask(x, _mm512_setzero_ps(), _CMP_EQ_OQ);
   return {_mm512_mask_mov_ps(signed_sine, zero, x),

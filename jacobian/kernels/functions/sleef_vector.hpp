@@ -33,35 +33,33 @@ using V64 = Simd<double>::V;
 using V32 = Simd<float>::V;
 
 #if defined(NLSQ_SLEEF_LANES)
-#define NLSQ_SLEEF_FUNCTION_1(name, sleef, bound)                                                    \
-  NLSQ_INLINE V64 name(V64 a) {                                                                      \
-    for (std::size_t i = 0; i < 2; ++i) a[i] = NLSQ_SLEEF_64(sleef, bound)(a[i]);                    \
-    return a;                                                                                        \
-  }                                                                                                  \
-  NLSQ_INLINE V32 name(V32 a) {                                                                      \
-    for (std::size_t i = 0; i < 4; ++i) a[i] = NLSQ_SLEEF_32(sleef, bound)(a[i]);                    \
-    return a;                                                                                        \
+#define NLSQ_SLEEF_FUNCTION_1(name, sleef, bound)                                 \
+  NLSQ_INLINE V64 name(V64 a) {                                                   \
+    for (std::size_t i = 0; i < 2; ++i) a[i] = NLSQ_SLEEF_64(sleef, bound)(a[i]); \
+    return a;                                                                     \
+  }                                                                               \
+  NLSQ_INLINE V32 name(V32 a) {                                                   \
+    for (std::size_t i = 0; i < 4; ++i) a[i] = NLSQ_SLEEF_32(sleef, bound)(a[i]); \
+    return a;                                                                     \
   }
-#define NLSQ_SLEEF_FUNCTION_2(name, sleef, bound)                                                    \
-  NLSQ_INLINE V64 name(V64 a, V64 b) {                                                               \
-    for (std::size_t i = 0; i < 2; ++i) a[i] = NLSQ_SLEEF_64(sleef, bound)(a[i], b[i]);              \
-    return a;                                                                                        \
-  }                                                                                                  \
-  NLSQ_INLINE V32 name(V32 a, V32 b) {                                                               \
-    for (std::size_t i = 0; i < 4; ++i) a[i] = NLSQ_SLEEF_32(sleef, bound)(a[i], b[i]);              \
-    return a;                                                                                        \
+#define NLSQ_SLEEF_FUNCTION_2(name, sleef, bound)                                       \
+  NLSQ_INLINE V64 name(V64 a, V64 b) {                                                  \
+    for (std::size_t i = 0; i < 2; ++i) a[i] = NLSQ_SLEEF_64(sleef, bound)(a[i], b[i]); \
+    return a;                                                                           \
+  }                                                                                     \
+  NLSQ_INLINE V32 name(V32 a, V32 b) {                                                  \
+    for (std::size_t i = 0; i < 4; ++i) a[i] = NLSQ_SLEEF_32(sleef, bound)(a[i], b[i]); \
+    return a;                                                                           \
   }
 #else
-#define NLSQ_SLEEF_FUNCTION_1(name, sleef, bound)                                                    \
-  NLSQ_INLINE V64 name(V64 a) { return from_raw<double>(NLSQ_SLEEF_64(sleef, bound)(raw(a))); }      \
+#define NLSQ_SLEEF_FUNCTION_1(name, sleef, bound)                                               \
+  NLSQ_INLINE V64 name(V64 a) { return from_raw<double>(NLSQ_SLEEF_64(sleef, bound)(raw(a))); } \
   NLSQ_INLINE V32 name(V32 a) { return from_raw<float>(NLSQ_SLEEF_32(sleef, bound)(raw(a))); }
-#define NLSQ_SLEEF_FUNCTION_2(name, sleef, bound)                                                    \
-  NLSQ_INLINE V64 name(V64 a, V64 b) {                                                               \
-    return from_raw<double>(NLSQ_SLEEF_64(sleef, bound)(raw(a), raw(b)));                            \
-  }                                                                                                  \
-  NLSQ_INLINE V32 name(V32 a, V32 b) {                                                               \
-    return from_raw<float>(NLSQ_SLEEF_32(sleef, bound)(raw(a), raw(b)));                             \
-  }
+#define NLSQ_SLEEF_FUNCTION_2(name, sleef, bound)                         \
+  NLSQ_INLINE V64 name(V64 a, V64 b) {                                    \
+    return from_raw<double>(NLSQ_SLEEF_64(sleef, bound)(raw(a), raw(b))); \
+  }                                                                       \
+  NLSQ_INLINE V32 name(V32 a, V32 b) { return from_raw<float>(NLSQ_SLEEF_32(sleef, bound)(raw(a), raw(b))); }
 #endif
 
 namespace sleef {

@@ -22,13 +22,13 @@ NLSQ_INLINE V exp_of_sum(V high, V low) { return S::mul(elementary::exp(high), S
 // (the variable is that of Shepherd and Laframboise, Math. Comp. 36, 1981).
 NLSQ_INLINE V erfcx_positive(V x) {
   constexpr double coefficients[] = {
-    1.23751263083782758, -0.140240598585546962, 0.00358541548546442937, 0.0822767384901452077,
-    -0.108803930141748857, 0.0923043211603774778, -0.0586933985896367741, 0.0283622774189564043,
-    -0.00974657955802927553, 0.00175562585289529536, 0.00029371366559134482, -0.000290154080540841711,
-    0.0000516490988926824034, 0.0000223842391550822298, -0.0000114441462377005234, -9.73559896736774934e-7,
-    1.75163764884906214e-6, -5.72182306032240875e-8, -2.58668507161558854e-7, 2.32635087088591237e-8,
-    3.86753342422223568e-8, -3.74421008096201864e-9, -5.17399021401130963e-9, 3.1114333809799252e-10,
-    4.25147144479638978e-10};
+      1.23751263083782758,      -0.140240598585546962,    0.00358541548546442937,    0.0822767384901452077,
+      -0.108803930141748857,    0.0923043211603774778,    -0.0586933985896367741,    0.0283622774189564043,
+      -0.00974657955802927553,  0.00175562585289529536,   0.00029371366559134482,    -0.000290154080540841711,
+      0.0000516490988926824034, 0.0000223842391550822298, -0.0000114441462377005234, -9.73559896736774934e-7,
+      1.75163764884906214e-6,   -5.72182306032240875e-8,  -2.58668507161558854e-7,   2.32635087088591237e-8,
+      3.86753342422223568e-8,   -3.74421008096201864e-9,  -5.17399021401130963e-9,   3.1114333809799252e-10,
+      4.25147144479638978e-10};
   const V most = set(1e18);  // t is 1 from there on, infinity included
   const V bounded = S::choose(S::less(most, x), most, x);
   const V t = S::div(S::sub(bounded, set(3.75)), S::add(bounded, set(3.75)));
@@ -43,7 +43,8 @@ NLSQ_INLINE V erfcx(V x) {
   const V magnitude = S::abs(x);
   const V positive = erfcx_positive(magnitude);
   const auto negative = S::less(x, S::zero());
-  if (!S::any(negative)) [[likely]] return positive;
+  if (!S::any(negative)) [[likely]]
+    return positive;
   // 2 exp(x²) - erfcx(-x); at 30 the square is beyond exp's range already.
   const V bounded = S::choose(S::less(set(30), magnitude), set(30), magnitude);
   const V square = S::mul(bounded, bounded);
@@ -58,7 +59,8 @@ struct Parts {
 // Where the vector form holds; elsewhere a lane goes by the scalar function.
 NLSQ_INLINE bool in_upper_half(V x, V y) {
   const V most = set(1e60);
-  const auto outside = S::mask_or(S::less(y, S::zero()), S::mask_or(S::less(most, S::abs(x)), S::less(most, y)));
+  const auto outside =
+      S::mask_or(S::less(y, S::zero()), S::mask_or(S::less(most, S::abs(x)), S::less(most, y)));
   return !S::any(outside);
 }
 

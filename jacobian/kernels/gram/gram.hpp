@@ -89,7 +89,8 @@ NLSQ_NOINLINE void triangle(const typename P::In* const* columns, int first, int
   std::size_t row = 0;
   for (; row + chains * lanes <= rows; row += chains * lanes) {
 #pragma GCC unroll 8
-    for (int u = 0; u < chains; ++u) add_triangle<P, N>(c, row + static_cast<std::size_t>(u) * lanes, 0, sums[u]);
+    for (int u = 0; u < chains; ++u)
+      add_triangle<P, N>(c, row + static_cast<std::size_t>(u) * lanes, 0, sums[u]);
   }
   for (; row + lanes <= rows; row += lanes) add_triangle<P, N>(c, row, 0, sums[0]);
   if (row < rows) add_triangle<P, N>(c, row, rows - row, sums[0]);
@@ -132,7 +133,8 @@ NLSQ_NOINLINE void rectangle(const typename P::In* const* columns, int i0, int j
 }
 
 template <class P>
-void triangle_of(int n, const typename P::In* const* columns, int first, int n1, std::size_t rows, double* packed) {
+void triangle_of(int n, const typename P::In* const* columns, int first, int n1, std::size_t rows,
+                 double* packed) {
   switch (n) {
     case 1: return triangle<P, 1>(columns, first, n1, rows, packed);
     case 2: return triangle<P, 2>(columns, first, n1, rows, packed);
@@ -160,12 +162,15 @@ void rectangle_of(int n, const typename P::In* const* columns, int i0, int j0, i
 }
 
 // Where entry (i, j), i <= j, lies in the packed triangle of n1 columns.
-NLSQ_INLINE std::size_t packed_at(int i, int j, int n1) { return static_cast<std::size_t>(i * n1 - i * (i - 1) / 2 + (j - i)); }
+NLSQ_INLINE std::size_t packed_at(int i, int j, int n1) {
+  return static_cast<std::size_t>(i * n1 - i * (i - 1) / 2 + (j - i));
+}
 
-// N columns and a column of ones, number `ones` of n1 = N + 1: its products are sums, which the adders do while
-// the multipliers are busy. `c` are the N columns.
+// N columns and a column of ones, number `ones` of n1 = N + 1: its products are sums, which the adders do
+// while the multipliers are busy. `c` are the N columns.
 template <class P, int N>
-NLSQ_NOINLINE void triangle_with_ones(const typename P::In* const* columns, int ones, std::size_t rows, double* packed) {
+NLSQ_NOINLINE void triangle_with_ones(const typename P::In* const* columns, int ones, std::size_t rows,
+                                      double* packed) {
   using S = typename P::Sum;
   constexpr int n1 = N + 1, products = N * (N + 1) / 2;
   constexpr std::size_t lanes = S::lanes;
@@ -212,7 +217,8 @@ NLSQ_NOINLINE void triangle_with_ones(const typename P::In* const* columns, int 
     auto total = totals[0][i];
 #pragma GCC unroll 8
     for (int u = 1; u < chains; ++u) total = S::add(total, totals[u][i]);
-    packed[number[i] < ones ? packed_at(number[i], ones, n1) : packed_at(ones, number[i], n1)] += S::sum(total);
+    packed[number[i] < ones ? packed_at(number[i], ones, n1) : packed_at(ones, number[i], n1)] +=
+        S::sum(total);
 #pragma GCC unroll 8
     for (int j = i; j < N; ++j, ++k) {
       auto product = sums[0][k];
@@ -228,7 +234,8 @@ void gram(const typename P::In* const* columns, int n1, std::size_t rows, double
 
 // One of the columns is null, a column of ones.
 template <class P>
-void gram_with_ones(const typename P::In* const* columns, int n1, int ones, std::size_t rows, double* packed) {
+void gram_with_ones(const typename P::In* const* columns, int n1, int ones, std::size_t rows,
+                    double* packed) {
   switch (n1 - 1) {
     case 1: return triangle_with_ones<P, 1>(columns, ones, rows, packed);
     case 2: return triangle_with_ones<P, 2>(columns, ones, rows, packed);
@@ -266,7 +273,8 @@ void gram(const typename P::In* const* columns, int n1, std::size_t rows, double
 
 // Products of N columns from `first` on with the last one, N sums.
 template <class P, int N>
-NLSQ_NOINLINE void products_with(const typename P::In* const* columns, int first, const typename P::In* last, std::size_t rows, double* out) {
+NLSQ_NOINLINE void products_with(const typename P::In* const* columns, int first, const typename P::In* last,
+                                 std::size_t rows, double* out) {
   using S = typename P::Sum;
   constexpr std::size_t lanes = S::lanes;
   constexpr int chains = N >= 4 ? 2 : 4;
@@ -280,7 +288,8 @@ NLSQ_NOINLINE void products_with(const typename P::In* const* columns, int first
   std::size_t row = 0;
   for (; row + chains * lanes <= rows; row += chains * lanes) {
 #pragma GCC unroll 4
-    for (int u = 0; u < chains; ++u) add_rectangle<P, N, 1>(a, b, row + static_cast<std::size_t>(u) * lanes, 0, sums[u]);
+    for (int u = 0; u < chains; ++u)
+      add_rectangle<P, N, 1>(a, b, row + static_cast<std::size_t>(u) * lanes, 0, sums[u]);
   }
   for (; row + lanes <= rows; row += lanes) add_rectangle<P, N, 1>(a, b, row, 0, sums[0]);
   if (row < rows) add_rectangle<P, N, 1>(a, b, row, rows - row, sums[0]);
@@ -295,39 +304,46 @@ NLSQ_NOINLINE void products_with(const typename P::In* const* columns, int first
 
 // Rows [first, first + rows) of columns [i, end) times one that is left over: number `last` of n1.
 template <class P>
-void times_left_over(const typename P::In* const* columns, std::size_t i, std::size_t end, std::size_t last, std::size_t n1, std::size_t first,
-                     std::size_t rows, double* sums) {
+void times_left_over(const typename P::In* const* columns, std::size_t i, std::size_t end, std::size_t last,
+                     std::size_t n1, std::size_t first, std::size_t rows, double* sums) {
   const auto add = [&]<int N>() {
     const typename P::In* c[N];
     double products[N] = {};
     for (std::size_t k = 0; k < N; ++k) c[k] = columns[i + k] + first;
     products_with<P, N>(c, 0, columns[last] + first, rows, products);
-    for (std::size_t k = 0; k < N; ++k) sums[packed_at(static_cast<int>(i + k), static_cast<int>(last), static_cast<int>(n1))] += products[k];
+    for (std::size_t k = 0; k < N; ++k)
+      sums[packed_at(static_cast<int>(i + k), static_cast<int>(last), static_cast<int>(n1))] += products[k];
   };
   for (; i + 4 <= end; i += 4) add.template operator()<4>();
   for (; i < end; ++i) add.template operator()<1>();
 }
 
-// By panels; where few columns are left over, these by themselves rather than by a panel that they do not fill.
+// By panels; where few columns are left over, these by themselves rather than by a panel that they do not
+// fill.
 template <class P, class T>
 void gram_by_panels(const typename P::In* const* columns, std::size_t n1, std::size_t rows, double* sums) {
   using Panels = Packing<typename P::In, T>;
   constexpr std::size_t lanes = Panels::lanes;
   const std::size_t left = n1 % lanes, width = left <= lanes / 2 ? n1 - left : n1;
   Panels::gram(columns, width, n1, rows, sums, [&](std::size_t j, std::size_t first, std::size_t some) {
-    for (std::size_t l = width; l < n1; ++l) times_left_over<P>(columns, j, j + lanes, l, n1, first, some, sums);
+    for (std::size_t l = width; l < n1; ++l)
+      times_left_over<P>(columns, j, j + lanes, l, n1, first, some, sums);
   });
   for (std::size_t l = width; l < n1; ++l) times_left_over<P>(columns, width, l + 1, l, n1, 0, rows, sums);
 }
 
-// By panels where there are so many columns that these pay, as measured, and the set's vectors allow it. The blocks of few
-// columns read their operands once for every 4 x 4 products, and do better while all columns lie in an L2 cache.
+// By panels where there are so many columns that these pay, as measured, and the set's vectors allow it. The
+// blocks of few columns read their operands once for every 4 x 4 products, and do better while all columns
+// lie in an L2 cache.
 template <class In, class T>
-inline constexpr int gram_packed_columns = sizeof(T) == 4 ? 160 : sizeof(In) == 4 ? 128 : 320;
+inline constexpr int gram_packed_columns = sizeof(T) == 4    ? 160
+                                           : sizeof(In) == 4 ? 128
+                                                             : 320;
 template <class P, class T>
 void gram_of(const typename P::In* const* columns, int n1, std::size_t rows, double* sums) {
   if constexpr (Packing<typename P::In, T>::possible) {
-    if (n1 >= gram_packed_columns<typename P::In, T>) return gram_by_panels<P, T>(columns, static_cast<std::size_t>(n1), rows, sums);
+    if (n1 >= gram_packed_columns<typename P::In, T>)
+      return gram_by_panels<P, T>(columns, static_cast<std::size_t>(n1), rows, sums);
   }
   gram<P>(columns, n1, rows, sums);
 }
@@ -337,7 +353,8 @@ NLSQ_INLINE std::uint64_t gram_flops(int n1, std::size_t rows) {
   return static_cast<std::uint64_t>(n1) * static_cast<std::uint64_t>(n1 + 1) * rows;
 }
 
-void gram_f64(const double* const* columns, int n1, std::size_t rows, double* sums, KernelCounters* counters) {
+void gram_f64(const double* const* columns, int n1, std::size_t rows, double* sums,
+              KernelCounters* counters) {
   gram_of<GramDouble, double>(columns, n1, rows, sums);
   counters->gram_flops_f64 += gram_flops(n1, rows);
 }
@@ -360,20 +377,23 @@ void gradient(const typename P::In* const* columns, int n1, std::size_t rows, do
   for (; i < n1; ++i) products_with<P, 1>(columns, i, columns[n1 - 1], rows, sums);
 }
 
-void gradient_f64(const double* const* columns, int n1, std::size_t rows, double* sums, KernelCounters* counters) {
+void gradient_f64(const double* const* columns, int n1, std::size_t rows, double* sums,
+                  KernelCounters* counters) {
   gradient<GramDouble>(columns, n1, rows, sums);
   counters->gram_flops_f64 += 2 * static_cast<std::uint64_t>(n1) * rows;
 }
 
-void gradient_f32_wide(const float* const* columns, int n1, std::size_t rows, double* sums, KernelCounters* counters) {
+void gradient_f32_wide(const float* const* columns, int n1, std::size_t rows, double* sums,
+                       KernelCounters* counters) {
   gradient<GramWidened>(columns, n1, rows, sums);
   counters->gram_flops_f32_wide += 2 * static_cast<std::uint64_t>(n1) * rows;
 }
 
 // C -= AᵀB, blocks of a few columns where no panels are to be had.
-void subtract_products_f64(const double* const* a, std::size_t na, const double* const* b, std::size_t nb, std::size_t rows, double* C,
-                           std::size_t stride) {
-  if constexpr (Packing<double, double>::possible) return Packing<double, double>::subtract(a, b, rows, {C, na, nb, stride});
+void subtract_products_f64(const double* const* a, std::size_t na, const double* const* b, std::size_t nb,
+                           std::size_t rows, double* C, std::size_t stride) {
+  if constexpr (Packing<double, double>::possible)
+    return Packing<double, double>::subtract(a, b, rows, {C, na, nb, stride});
   for (std::size_t i = 0; i < na; ++i) {
     double* out = C + i * stride;
     std::size_t j = 0;

@@ -1,8 +1,8 @@
 // The Gram kernel in bf16 by VDPBF16PS: see gram_bf16.hpp. Compiled with AVX512_BF16, used where cpuid
 // shows it. Nothing but the entry is visible to the linker.
 #include "kernels/gram/gram_bf16.hpp"
-#include "kernels/kernel_sets.hpp"
 #include "kernels/gram/transpose_avx512.hpp"
+#include "kernels/kernel_sets.hpp"
 
 #include <immintrin.h>
 
@@ -27,12 +27,16 @@ NLSQ_INLINE __mmask16 first_lanes(std::size_t count) {
 
 // 8 columns of 32 bf16 numbers, as 16 pairs each, into the places of 8 columns of a panel.
 NLSQ_INLINE void transpose_into(__m512i (&v)[8], std::uint32_t* to) {
-  const __m512i first = _mm512_setr_epi64(0, 1, 8, 9, 2, 3, 10, 11), second = _mm512_setr_epi64(4, 5, 12, 13, 6, 7, 14, 15);
+  const __m512i first = _mm512_setr_epi64(0, 1, 8, 9, 2, 3, 10, 11),
+                second = _mm512_setr_epi64(4, 5, 12, 13, 6, 7, 14, 15);
   transpose_quarters(v);
-  const auto store = [to](int pair, __m256i columns) { _mm256_store_si256(reinterpret_cast<__m256i*>(to + pair * 16), columns); };
+  const auto store = [to](int pair, __m256i columns) {
+    _mm256_store_si256(reinterpret_cast<__m256i*>(to + pair * 16), columns);
+  };
 #pragma GCC unroll 4
   for (int e = 0; e < 4; ++e) {
-    const __m512i a = _mm512_permutex2var_epi64(v[e], first, v[e + 4]), b = _mm512_permutex2var_epi64(v[e], second, v[e + 4]);
+    const __m512i a = _mm512_permutex2var_epi64(v[e], first, v[e + 4]),
+                  b = _mm512_permutex2var_epi64(v[e], second, v[e + 4]);
     store(e, _mm512_castsi512_si256(a));
     store(e + 4, _mm512_extracti64x4_epi64(a, 1));
     store(e + 8, _mm512_castsi512_si256(b));
@@ -41,8 +45,8 @@ NLSQ_INLINE void transpose_into(__m512i (&v)[8], std::uint32_t* to) {
 }
 
 // 32 rows of 8 columns: their products with r into 8 sums each, and rounded into a panel.
-NLSQ_INLINE void pack_step(const float* const (&columns)[8], std::size_t row, const double* r, __m256d (&sums)[8][2],
-                           std::uint32_t* to) {
+NLSQ_INLINE void pack_step(const float* const (&columns)[8], std::size_t row, const double* r,
+                           __m256d (&sums)[8][2], std::uint32_t* to) {
   __m512i v[8];
 #pragma GCC unroll 8
   for (int k = 0; k < 8; ++k) {
@@ -50,7 +54,8 @@ NLSQ_INLINE void pack_step(const float* const (&columns)[8], std::size_t row, co
     v[k] = (__m512i)_mm512_cvtne2ps_pbh(_mm512_loadu_ps(c + 16), _mm512_loadu_ps(c));
 #pragma GCC unroll 8
     for (int q = 0; q < 8; ++q)  // half as wide as they could be: conversions then take half the time
-      sums[k][q % 2] = _mm256_fmadd_pd(_mm256_cvtps_pd(_mm_loadu_ps(c + 4 * q)), _mm256_load_pd(r + 4 * q), sums[k][q % 2]);
+      sums[k][q % 2] = _mm256_fmadd_pd(_mm256_cvtps_pd(_mm_loadu_ps(c + 4 * q)), _mm256_load_pd(r + 4 * q),
+                                       sums[k][q % 2]);
   }
   transpose_into(v, to);
 }
@@ -61,8 +66,8 @@ NLSQ_INLINE double sum(__m256d four) {
 }
 
 // All rows of 8 columns, with zeros after them to a multiple of 32, as r has them.
-[[gnu::noinline]] void pack(const float* const (&columns)[8], std::size_t rows, const double* r, std::uint32_t* panel,
-                            double (&products)[8]) {
+[[gnu::noinline]] void pack(const float* const (&columns)[8], std::size_t rows, const double* r,
+                            std::uint32_t* panel, double (&products)[8]) {
   __m256d sums[8][2];
 #pragma GCC unroll 8
   for (int k = 0; k < 8; ++k) sums[k][0] = sums[k][1] = _mm256_setzero_pd();
@@ -103,7 +108,8 @@ class Next {
  public:
   // Some of `left` columns, in so many times.
   Next(const float* const* columns, std::size_t left, std::size_t first, std::size_t times)
-      : columns_(columns), left_(left < 16 * across ? left : 16 * across), first_(first), at_once_((left_ + times - 1) / times) {}
+      : columns_(columns), left_(left < 16 * across ? left : 16 * across), first_(first),
+        at_once_((left_ + times - 1) / times) {}
   // Of those whose turn it is, the line that has the rows of pair p.
   NLSQ_INLINE void fetch(std::size_t p) const {
     for (std::size_t k = 0; k < at_once_; ++k) __builtin_prefetch(columns_[k] + first_ + 2 * p);
@@ -122,8 +128,8 @@ class Next {
 // Rows [i, i + block) of J'J against NJ panels from column j on. a: column i of its panel.
 template <int NJ>
 [[gnu::noinline]] void rectangle(const std::uint32_t* a, const std::uint32_t* b, std::size_t panel_size,
-                                 std::size_t pairs, std::size_t i, std::size_t j, std::size_t n1, const Next& next,
-                                 double* sums) {
+                                 std::size_t pairs, std::size_t i, std::size_t j, std::size_t n1,
+                                 const Next& next, double* sums) {
   const std::size_t n = n1 - 1;
   const std::size_t height = n - i < block ? n - i : block;
   for (std::size_t k = 0; k < height; ++k) {
@@ -174,8 +180,8 @@ template <int NJ>
 }
 
 // Columns [j, j + 16) into their panel, and their products with r into their last sums.
-void pack_panel(const float* const* columns, std::size_t j, std::size_t n1, std::size_t first, std::size_t rows,
-                const double* r, std::uint32_t* panel, double* sums) {
+void pack_panel(const float* const* columns, std::size_t j, std::size_t n1, std::size_t first,
+                std::size_t rows, const double* r, std::uint32_t* panel, double* sums) {
   const std::size_t n = n1 - 1;
   for (std::size_t half = 0; half < 16; half += 8) {
     const float* c[8];
@@ -183,7 +189,8 @@ void pack_panel(const float* const* columns, std::size_t j, std::size_t n1, std:
     // Numbers beyond the last column do no harm: nobody asks for their products.
     for (std::size_t k = 0; k < 8; ++k) c[k] = columns[j + half + k < n ? j + half + k : n - 1] + first;
     pack(c, rows, r, panel + half, products);
-    for (std::size_t k = 0; k < 8 && j + half + k < n; ++k) sums[gram_bf16_row(j + half + k, n1) + n] += products[k];
+    for (std::size_t k = 0; k < 8 && j + half + k < n; ++k)
+      sums[gram_bf16_row(j + half + k, n1) + n] += products[k];
   }
 }
 
@@ -208,7 +215,8 @@ void add_block(const float* const* columns, std::size_t n1, std::size_t first, s
   sums[gram_bf16_row(n, n1) + n] += widen_residuals(columns[n] + first, rows, r);
   for (std::size_t j = 0, end; j < n; j = end) {
     end = n - j < 16 * across ? n : j + 16 * across;
-    for (std::size_t k = j; k < end; k += 16) pack_panel(columns, k, n1, first, rows, r, packed + k / 16 * panel_size, sums);
+    for (std::size_t k = j; k < end; k += 16)
+      pack_panel(columns, k, n1, first, rows, r, packed + k / 16 * panel_size, sums);
     Next next(columns + end, n - end, first, (end + block - 1) / block);
     for (std::size_t i = 0; i < end; i += block, next.advance()) {
       // Panels that lie below the triangle altogether are left out.

@@ -1,8 +1,8 @@
-// Products of many columns: the columns are copied into panels, row by row, as wide as a vector, so that one number of
-// one column meets a vector of others and no sum has to be added up across lanes at the end.
+// Products of many columns: the columns are copied into panels, row by row, as wide as a vector, so that one
+// number of one column meets a vector of others and no sum has to be added up across lanes at the end.
 //
-// A block of `height` columns by `across` panels has all its sums in registers while the rows stream by. Each sum is one
-// chain over at most `packed_rows` rows, then added to the result in double.
+// A block of `height` columns by `across` panels has all its sums in registers while the rows stream by. Each
+// sum is one chain over at most `packed_rows` rows, then added to the result in double.
 #pragma once
 
 #include "kernels/gram/panel_buffer.hpp"
@@ -20,7 +20,8 @@ namespace {
 #if defined(NLSQ_KERNEL_SET_avx512)
 inline constexpr std::size_t packed_height = 8;  // 24 sums of 32 registers
 #elif defined(NLSQ_KERNEL_SET_baseline)
-inline constexpr std::size_t packed_height = 64;  // none: without multiply-add its 16 registers do not suffice
+inline constexpr std::size_t packed_height =
+    64;  // none: without multiply-add its 16 registers do not suffice
 #else
 inline constexpr std::size_t packed_height = 4;  // 12 sums of 16
 #endif
@@ -98,17 +99,20 @@ struct Packing {
   }
 
   // Rows [first, first + rows) of `count` columns as a panel; what is left of its columns is zero.
-  NLSQ_NOINLINE static void pack_panel(const In* const* columns, std::size_t count, std::size_t first, std::size_t rows, T* to) {
+  NLSQ_NOINLINE static void pack_panel(const In* const* columns, std::size_t count, std::size_t first,
+                                       std::size_t rows, T* to) {
     std::size_t row = 0;
     if (count == lanes)
       for (; row + lanes <= rows; row += lanes) square(columns, first + row, to + row * lanes);
     for (; row < rows; ++row)
-      for (std::size_t k = 0; k < lanes; ++k) to[row * lanes + k] = k < count ? static_cast<T>(columns[k][first + row]) : T(0);
+      for (std::size_t k = 0; k < lanes; ++k)
+        to[row * lanes + k] = k < count ? static_cast<T>(columns[k][first + row]) : T(0);
   }
 
   // The same of n columns; packed(j) once columns from j on are, and lie in cache.
   template <class Packed>
-  static void pack(const In* const* columns, std::size_t n, std::size_t first, std::size_t rows, T* to, Packed packed) {
+  static void pack(const In* const* columns, std::size_t n, std::size_t first, std::size_t rows, T* to,
+                   Packed packed) {
     for (std::size_t j = 0; j < n; j += lanes, to += rows * lanes) {
       pack_panel(columns + j, n - j < lanes ? n - j : lanes, first, rows, to);
       packed(j);
@@ -120,7 +124,9 @@ struct Packing {
 
   static std::size_t panels(std::size_t n) { return (n + lanes - 1) / lanes; }
   // Numbers that n columns take.
-  static std::size_t size(std::size_t n, std::size_t rows) { return panels(n) * lanes * (rows < packed_rows ? rows : packed_rows); }
+  static std::size_t size(std::size_t n, std::size_t rows) {
+    return panels(n) * lanes * (rows < packed_rows ? rows : packed_rows);
+  }
 
   template <class Target>
   NLSQ_INLINE static void flush(V sums, double* at) {
@@ -137,7 +143,8 @@ struct Packing {
 
   // Products of `height` columns, from number i on, with N panels from column j on. a: column i in its panel.
   template <int N, class Target>
-  NLSQ_NOINLINE static void block(const T* a, const T* b, std::size_t rows, std::size_t i, std::size_t j, const Target& target) {
+  NLSQ_NOINLINE static void block(const T* a, const T* b, std::size_t rows, std::size_t i, std::size_t j,
+                                  const Target& target) {
     constexpr std::size_t height = packed_height;
     for (std::size_t k = 0; k < height && i + k < target.rows(); ++k) {
       const double* out = target.row(i + k) + j;
@@ -160,11 +167,13 @@ struct Packing {
         for (int q = 0; q < N; ++q) c[k][q] = S::mul_add(x, y[q], c[k][q]);
       }
     }
-    if (i + height <= target.rows() && target.first(i + height - 1) <= j && j + N * lanes <= target.columns()) {
+    if (i + height <= target.rows() && target.first(i + height - 1) <= j &&
+        j + N * lanes <= target.columns()) {
 #pragma GCC unroll 8
       for (std::size_t k = 0; k < height; ++k)
 #pragma GCC unroll 3
-        for (int q = 0; q < N; ++q) flush<Target>(c[k][q], target.row(i + k) + j + static_cast<std::size_t>(q) * lanes);
+        for (int q = 0; q < N; ++q)
+          flush<Target>(c[k][q], target.row(i + k) + j + static_cast<std::size_t>(q) * lanes);
       return;
     }
     alignas(64) T sums[height][N * lanes];
@@ -182,8 +191,8 @@ struct Packing {
 
   // Rows [i, last) of the target against `count` panels from panel p on.
   template <class Target>
-  static void strip(const T* a, const T* b, std::size_t rows, std::size_t i, std::size_t last, std::size_t p, std::size_t count,
-                    const Target& target) {
+  static void strip(const T* a, const T* b, std::size_t rows, std::size_t i, std::size_t last, std::size_t p,
+                    std::size_t count, const Target& target) {
     const std::size_t end = (p + count) * lanes;
     for (; i < last && target.first(i) < end; i += packed_height) {
       // Panels that lie below the triangle altogether are left out.
@@ -203,17 +212,19 @@ struct Packing {
     const std::size_t all = panels(target.columns());
     for (std::size_t i = 0; i < target.rows(); i += packed_group) {
       const std::size_t last = target.rows() - i < packed_group ? target.rows() : i + packed_group;
-      for (std::size_t p = target.first(i) / lanes / packed_across * packed_across; p < all; p += packed_across) {
+      for (std::size_t p = target.first(i) / lanes / packed_across * packed_across; p < all;
+           p += packed_across) {
         const std::size_t count = all - p < packed_across ? all - p : packed_across;
         strip(a, b + p * rows * lanes, rows, i, last, p, count, target);
       }
     }
   }
 
-  // sums += the triangle of the products of the first `width` of n1 columns. packed(j, first, count): these rows of a panel's
-  // columns from j on lie in cache.
+  // sums += the triangle of the products of the first `width` of n1 columns. packed(j, first, count): these
+  // rows of a panel's columns from j on lie in cache.
   template <class Packed>
-  static void gram(const In* const* columns, std::size_t width, std::size_t n1, std::size_t rows, double* sums, Packed packed) {
+  static void gram(const In* const* columns, std::size_t width, std::size_t n1, std::size_t rows,
+                   double* sums, Packed packed) {
     T* panels = memory(size(width, rows));
     for (std::size_t first = 0; first < rows; first += packed_rows) {
       const std::size_t some = rows - first < packed_rows ? rows - first : packed_rows;

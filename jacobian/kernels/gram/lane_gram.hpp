@@ -1,5 +1,6 @@
-// Gram matrices of as many problems as a vector has lanes: row r of problem l lies at r * lanes + l of a column, the
-// sums of the triangle's entry k at k * lanes + l. No lane ever meets another, so a problem has the same bits in any.
+// Gram matrices of as many problems as a vector has lanes: row r of problem l lies at r * lanes + l of a
+// column, the sums of the triangle's entry k at k * lanes + l. No lane ever meets another, so a problem has
+// the same bits in any.
 #pragma once
 
 #include "kernels/gram/gram.hpp"
@@ -39,7 +40,8 @@ NLSQ_NOINLINE void lane_triangle(const T* const* columns, int first, int n1, std
 
 // Products of columns [i0, i0 + NI) with columns [j0, j0 + NJ), i0 + NI <= j0.
 template <class T, int NI, int NJ>
-NLSQ_NOINLINE void lane_rectangle(const T* const* columns, int i0, int j0, int n1, std::size_t rows, T* packed) {
+NLSQ_NOINLINE void lane_rectangle(const T* const* columns, int i0, int j0, int n1, std::size_t rows,
+                                  T* packed) {
   using S = Simd<T>;
   constexpr std::size_t lanes = S::lanes;
   const T *a[NI], *b[NJ];
@@ -67,8 +69,8 @@ NLSQ_NOINLINE void lane_rectangle(const T* const* columns, int i0, int j0, int n
   }
 }
 
-// N columns and a column of ones, number `ones` of n1 = N + 1: its products are sums, which the adders do while the
-// multipliers are busy.
+// N columns and a column of ones, number `ones` of n1 = N + 1: its products are sums, which the adders do
+// while the multipliers are busy.
 template <class T, int N>
 NLSQ_NOINLINE void lane_triangle_with_ones(const T* const* columns, int ones, std::size_t rows, T* packed) {
   using S = Simd<T>;

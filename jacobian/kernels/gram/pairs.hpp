@@ -115,7 +115,8 @@ bool select_pair(const Instruction& one, const Instruction& two, KernelStep& ste
     case Op::fma: {
       auto fma = [](V x, V y, V z) NLSQ_INLINE_LAMBDA { return S::mul_add(x, y, z); };
       using F = decltype(fma);
-      function = b >= 0 ? fused_first<T, F, FromVector>(one.c, two, other) : fused_first<T, F, FromUniform>(one.c, two, other);
+      function = b >= 0 ? fused_first<T, F, FromVector>(one.c, two, other)
+                        : fused_first<T, F, FromUniform>(one.c, two, other);
       break;
     }
     default: return false;
@@ -142,12 +143,15 @@ template <class T>
 bool select_sine_and_cosine(const Instruction& one, const Instruction& two, KernelStep& step) {
   const bool both = (one.op == Op::sin && two.op == Op::cos) || (one.op == Op::cos && two.op == Op::sin);
   if (!both || one.a != two.a || one.a < 0 || one.dst == one.a || one.dst == two.dst) return false;
-  step = {reinterpret_cast<void (*)()>(StepFunction<T>(sine_and_cosine<T>)), one.dst, {one.a, two.dst, two.op == Op::sin, 0}, one.op};
+  step = {reinterpret_cast<void (*)()>(StepFunction<T>(sine_and_cosine<T>)),
+          one.dst,
+          {one.a, two.dst, two.op == Op::sin, 0},
+          one.op};
   return true;
 }
 
-// log of a vector and its power to B, the one after the other: the step's dst is the first's, operands[2] the second's,
-// operands[3] says that the first is the logarithm.
+// log of a vector and its power to B, the one after the other: the step's dst is the first's, operands[2] the
+// second's, operands[3] says that the first is the logarithm.
 template <class T, template <class> class B>
 void log_and_pow(const Tile<T>& t, const KernelStep& s, std::size_t row, std::size_t count) {
   const T* from = t.vectors[s.operands[0]] + row;
@@ -167,7 +171,8 @@ bool select_log_and_pow(const Instruction& one, const Instruction& two, KernelSt
   const std::int32_t exponent = one.op == Op::pow ? one.b : two.b;
   if (two.op == Op::pow && exponent == one.dst) return false;  // x to its own logarithm
   const StepFunction<T> function = exponent >= 0 ? log_and_pow<T, FromVector> : log_and_pow<T, FromUniform>;
-  step = {reinterpret_cast<void (*)()>(function), one.dst, {one.a, exponent, two.dst, one.op == Op::log}, one.op};
+  step = {
+      reinterpret_cast<void (*)()>(function), one.dst, {one.a, exponent, two.dst, one.op == Op::log}, one.op};
   return true;
 }
 #else

@@ -1,4 +1,5 @@
-// What rounding errors scale with: the size of the terms a residual is made of, and their share in each column.
+// What rounding errors scale with: the size of the terms a residual is made of, and their share in each
+// column.
 #pragma once
 
 #include "kernels/simd.hpp"
@@ -8,7 +9,8 @@
 namespace nlsq::inline v0 {
 namespace {
 
-void add_first_order_terms(const double* const* J, const double* coefficients, int n, std::size_t rows, double* sizes) {
+void add_first_order_terms(const double* const* J, const double* coefficients, int n, std::size_t rows,
+                           double* sizes) {
   using S = Simd<double>;
   const auto infinity = S::set(__builtin_inf());
   for (std::size_t row = 0; row < rows; row += S::lanes) {

@@ -52,8 +52,10 @@ template <int N>
   }
 #pragma GCC unroll 2
   for (int odd = 0; odd < 2; ++odd) {
-    const __m512d a = _mm512_shuffle_f64x2(t[odd], t[odd + 2], 0x88), b = _mm512_shuffle_f64x2(t[odd + 4], t[odd + 6], 0x88);
-    const __m512d c = _mm512_shuffle_f64x2(t[odd], t[odd + 2], 0xdd), d = _mm512_shuffle_f64x2(t[odd + 4], t[odd + 6], 0xdd);
+    const __m512d a = _mm512_shuffle_f64x2(t[odd], t[odd + 2], 0x88),
+                  b = _mm512_shuffle_f64x2(t[odd + 4], t[odd + 6], 0x88);
+    const __m512d c = _mm512_shuffle_f64x2(t[odd], t[odd + 2], 0xdd),
+                  d = _mm512_shuffle_f64x2(t[odd + 4], t[odd + 6], 0xdd);
     v[odd] = _mm512_shuffle_f64x2(a, b, 0x88);
     v[odd + 2] = _mm512_shuffle_f64x2(c, d, 0x88);
     v[odd + 4] = _mm512_shuffle_f64x2(a, b, 0xdd);

@@ -17,8 +17,9 @@ class CallablePass final : public DoublePass {
  public:
   CallablePass(const CurveRows& rows, std::unique_ptr<RowFunction> function, std::size_t tile_rows, Fill fill)
       : data_(*rows.data), function_(std::move(function)),
-        predictors_(static_cast<std::size_t>(rows.function.predictors)), weighted_(rows.weighted), values_(rows.values),
-        tile_rows_(tile_rows), n_(rows.free.size()), jacobian_(fill == Fill::jacobian_and_residual),
+        predictors_(static_cast<std::size_t>(rows.function.predictors)), weighted_(rows.weighted),
+        values_(rows.values), tile_rows_(tile_rows), n_(rows.free.size()),
+        jacobian_(fill == Fill::jacobian_and_residual),
         input_(static_cast<std::size_t>(rows.data->columns()) * tile_rows),
         tile_(tile_rows, static_cast<int>(n_), jacobian_), x_(predictors_ + 1), df_(n_ + 1) {}
 

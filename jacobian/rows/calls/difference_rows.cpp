@@ -12,7 +12,8 @@ namespace {
 class CentralDifferences final : public RowFunction {
  public:
   CentralDifferences(const ModelFunction& function, std::vector<double> p, const std::vector<int>& free,
-                     std::span<const double> typical, std::span<const double> lower, std::span<const double> upper)
+                     std::span<const double> typical, std::span<const double> lower,
+                     std::span<const double> upper)
       : function_(function), p_(std::move(p)), free_(free) {
     for (const int index : free_) {
       const auto j = static_cast<std::size_t>(index);
@@ -52,7 +53,8 @@ class CentralDifferences final : public RowFunction {
 
 DifferenceRows::DifferenceRows(ModelFunction function, std::shared_ptr<const RowSource> data, bool weighted,
                                std::vector<double> parameters, std::vector<int> free,
-                               std::vector<double> typical, std::vector<double> lower, std::vector<double> upper)
+                               std::vector<double> typical, std::vector<double> lower,
+                               std::vector<double> upper)
     : CallableRows({std::move(function), std::move(data), weighted, std::move(parameters), std::move(free)}),
       typical_(std::move(typical)), lower_(std::move(lower)), upper_(std::move(upper)) {
   if (typical_.empty()) typical_ = typical_sizes(curve().parameters);
@@ -63,7 +65,8 @@ DifferenceRows::DifferenceRows(ModelFunction function, std::shared_ptr<const Row
 }
 
 std::unique_ptr<RowFunction> DifferenceRows::at(std::vector<double> p) const {
-  return std::make_unique<CentralDifferences>(curve().function, std::move(p), curve().free, typical_, lower_, upper_);
+  return std::make_unique<CentralDifferences>(curve().function, std::move(p), curve().free, typical_, lower_,
+                                              upper_);
 }
 
 double DifferenceRows::calls_per_row() const { return 1 + 2 * static_cast<double>(curve().free.size()); }

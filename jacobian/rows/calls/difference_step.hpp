@@ -10,8 +10,8 @@
 
 namespace nlsq::inline v0 {
 
-// p ± h with h exactly representable as the distance, so that dividing by it adds no error. Where a bound leaves no room
-// for one of them, it is p ± 2h on the other side.
+// p ± h with h exactly representable as the distance, so that dividing by it adds no error. Where a bound
+// leaves no room for one of them, it is p ± 2h on the other side.
 struct DifferenceStep {
   double above, below;
   bool central = true;
@@ -28,8 +28,8 @@ struct DifferenceStep {
     else above = std::min(above, upper), below = std::max(below, lower);
   }
 
-  // The derivative from values above, at and below; one side serves where the other is not finite. 0 where the bounds are
-  // equal.
+  // The derivative from values above, at and below; one side serves where the other is not finite. 0 where
+  // the bounds are equal.
   double slope(double p, double f_above, double f, double f_below) const {
     const bool up = std::isfinite(f_above) && above != p, down = std::isfinite(f_below) && below != p;
     if (central && up == down) return (f_above - f_below) / (above - below);

@@ -10,15 +10,17 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-constexpr double kFirstStep = 1e-2;   // of the parameter's size
-constexpr double kShorter = 2;        // from one step to the next
+constexpr double kFirstStep = 1e-2;  // of the parameter's size
+constexpr double kShorter = 2;       // from one step to the next
 constexpr int kMostSteps = 10;
-constexpr double kNoRoom = 1e-4;      // of the first step: extrapolation from so close to a bound would be rounding
+constexpr double kNoRoom =
+    1e-4;  // of the first step: extrapolation from so close to a bound would be rounding
 constexpr double kEnough = 4 * std::numeric_limits<double>::epsilon();
-constexpr double kWorse = 2;          // a column of the table whose ends part by so much more than the best has left it
+constexpr double kWorse =
+    2;  // a column of the table whose ends part by so much more than the best has left it
 
-// The table of one component: row i begins with the difference of step h / 2^i, and entry k of it removes the error's
-// terms up to h^(2k).
+// The table of one component: row i begins with the difference of step h / 2^i, and entry k of it removes the
+// error's terms up to h^(2k).
 class Table {
  public:
   double slope = std::numeric_limits<double>::quiet_NaN();
@@ -33,13 +35,15 @@ class Table {
     for (std::size_t k = 0; k < latest_.size(); ++k) {
       factor *= kShorter * kShorter;
       row.push_back((factor * row[k] - latest_[k]) / (factor - 1));
-      const double apart = std::max(std::fabs(row[k + 1] - row[k]), std::fabs(row[k + 1] - latest_[k])) + rounding;
+      const double apart =
+          std::max(std::fabs(row[k + 1] - row[k]), std::fabs(row[k + 1] - latest_[k])) + rounding;
       if (apart > error) continue;
       error = apart;
       slope = row[k + 1];
     }
     if (latest_.empty()) slope = difference;
-    else done_ = error <= kEnough * std::fabs(slope) || std::fabs(row.back() - latest_.back()) >= kWorse * error;
+    else
+      done_ = error <= kEnough * std::fabs(slope) || std::fabs(row.back() - latest_.back()) >= kWorse * error;
     latest_ = std::move(row);
   }
 
@@ -48,13 +52,15 @@ class Table {
   bool done_ = false;
 };
 
-ExtrapolatedSlopes one_sided(const ValuesAt& f, std::span<const double> here, double p, double typical, double lower, double upper) {
+ExtrapolatedSlopes one_sided(const ValuesAt& f, std::span<const double> here, double p, double typical,
+                             double lower, double upper) {
   const DifferenceStep step(p, typical, lower, upper);
   const std::vector<double> above = f(step.above), below = f(step.below);
   ExtrapolatedSlopes out;
   for (std::size_t i = 0; i < here.size(); ++i) {
     out.slope.push_back(step.slope(p, above[i], here[i], below[i]));
-    const double far = step.above == p ? 0 : std::fabs((above[i] - here[i]) / (step.above - p) - out.slope[i]);
+    const double far =
+        step.above == p ? 0 : std::fabs((above[i] - here[i]) / (step.above - p) - out.slope[i]);
     out.error.push_back(std::isfinite(far) ? far : std::fabs(out.slope[i]));
   }
   return out;
@@ -62,8 +68,8 @@ ExtrapolatedSlopes one_sided(const ValuesAt& f, std::span<const double> here, do
 
 }  // namespace
 
-ExtrapolatedSlopes extrapolated_slopes(const ValuesAt& f, std::span<const double> here, double p, double typical, double lower,
-                                       double upper) {
+ExtrapolatedSlopes extrapolated_slopes(const ValuesAt& f, std::span<const double> here, double p,
+                                       double typical, double lower, double upper) {
   const double wanted = kFirstStep * std::max(std::fabs(p), typical);
   double h = std::min({wanted, upper - p, p - lower});
   if (!(h > kNoRoom * wanted)) return one_sided(f, here, p, typical, lower, upper);
@@ -73,7 +79,8 @@ ExtrapolatedSlopes extrapolated_slopes(const ValuesAt& f, std::span<const double
     const std::vector<double> above = f(high), below = f(low);
     for (std::size_t k = 0; k < tables.size(); ++k) {
       const double size = std::max(std::fabs(above[k]), std::fabs(below[k]));
-      tables[k].add((above[k] - below[k]) / (high - low), std::numeric_limits<double>::epsilon() * size / (high - low));
+      tables[k].add((above[k] - below[k]) / (high - low),
+                    std::numeric_limits<double>::epsilon() * size / (high - low));
     }
     if (std::ranges::all_of(tables, &Table::done)) break;
   }

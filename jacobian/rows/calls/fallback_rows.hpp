@@ -17,7 +17,8 @@
 namespace nlsq::inline v0 {
 
 // A curve: residual_i = (f(x_i, p) - y_i) / sigma_i. Columns of `data`: the predictors, then y, then sigma
-// where `weighted`; sigma is 1 otherwise. `values`: residual_i = f(x_i, p), for a loss that needs it (loss_rows.hpp).
+// where `weighted`; sigma is 1 otherwise. `values`: residual_i = f(x_i, p), for a loss that needs it
+// (loss_rows.hpp).
 struct CurveRows {
   ModelFunction function;
   std::shared_ptr<const RowSource> data;
@@ -96,7 +97,8 @@ class NLSQ_API DerivativeRows final : public CallableRows {
 
 // Central differences with steps h = cbrt(eps) * max(|p_j|, typical_j): the error of a derivative is about
 // h² |f'''| / 6 + eps |f| / h, some 4e-11 of the size of f/p for a smooth model. Where one side is not
-// finite (a pole, the logarithm of a negative number) the other side alone serves, with an error of h |f''|/2.
+// finite (a pole, the logarithm of a negative number) the other side alone serves, with an error of h
+// |f''|/2.
 class NLSQ_API DifferenceRows final : public CallableRows {
  public:
   // `typical`: sizes of the parameters below which a step does not shrink, one for every parameter; by
@@ -123,11 +125,12 @@ class NLSQ_API VectorRows final : public RowModel {
 
   // Derivatives by `jacobian` where it is given, else by dual numbers where the function takes them, else by
   // `differences` (central: errors as for DifferenceRows). The number of residuals is what the function gives
-  // at `parameters`; a later call that gives another number throws ValidationError. `components` have all of them.
-  // `lower`, `upper`: bounds of every parameter, which differences keep; empty: none.
+  // at `parameters`; a later call that gives another number throws ValidationError. `components` have all of
+  // them. `lower`, `upper`: bounds of every parameter, which differences keep; empty: none.
   VectorRows(VectorFunction function, std::vector<double> parameters, std::vector<int> free,
-             Jacobian jacobian = {}, std::vector<RowComponent> components = {}, std::vector<double> lower = {},
-             std::vector<double> upper = {}, Differences differences = Differences::central);
+             Jacobian jacobian = {}, std::vector<RowComponent> components = {},
+             std::vector<double> lower = {}, std::vector<double> upper = {},
+             Differences differences = Differences::central);
 
   int parameters() const override { return static_cast<int>(free_.size()); }
   std::size_t rows() const override { return rows_; }

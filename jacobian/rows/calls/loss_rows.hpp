@@ -1,4 +1,5 @@
-// Rows by calls of the user's code under a loss: residuals of other rows, finished one by one (residual_form.hpp). f64 only.
+// Rows by calls of the user's code under a loss: residuals of other rows, finished one by one
+// (residual_form.hpp). f64 only.
 #pragma once
 
 #include <nlsq/column.hpp>
@@ -43,7 +44,9 @@ class NLSQ_API LossRows final : public RowModel {
  private:
   class Pass;
   // Without the numbers of extra columns.
-  std::span<const double> own(std::span<const double> x) const { return x.first(static_cast<std::size_t>(base_->parameters())); }
+  std::span<const double> own(std::span<const double> x) const {
+    return x.first(static_cast<std::size_t>(base_->parameters()));
+  }
   // y of rows [first, first + count); zeros where there are no counts.
   void read_counts(std::size_t first, std::size_t count, double* out) const;
 

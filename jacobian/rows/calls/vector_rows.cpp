@@ -18,7 +18,7 @@ struct VectorRows::Evaluation {
 
 namespace {
 
-constexpr double kCallCost = 50;  // of one residual's share of a call, in additions: an assumption
+constexpr double kCallCost = 50;           // of one residual's share of a call, in additions: an assumption
 constexpr double kExtrapolatedCalls = 10;  // for one derivative, as measured on smooth functions (5 steps)
 
 void check_size(std::size_t got, std::size_t wanted) {
@@ -65,10 +65,9 @@ double VectorRows::row_cost(Fill fill) const {
   const double n = static_cast<double>(free_.size());
   if (fill == Fill::residual) return kCallCost;
   if (jacobian_) return kCallCost * (1 + static_cast<double>(parameters_.size()));
-  return kCallCost *
-         (function_.dual                          ? std::max(1.0, (1 + kDualWidth) * std::ceil(n / kDualWidth))
-          : differences_ == Differences::ridders ? 1 + kExtrapolatedCalls * n
-                                                 : 1 + 2 * n);
+  return kCallCost * (function_.dual ? std::max(1.0, (1 + kDualWidth) * std::ceil(n / kDualWidth))
+                      : differences_ == Differences::ridders ? 1 + kExtrapolatedCalls * n
+                                                             : 1 + 2 * n);
 }
 
 std::vector<double> VectorRows::expand(std::span<const double> x) const {
@@ -116,8 +115,8 @@ void VectorRows::by_differences(std::span<const double> p, Evaluation& result) c
   std::vector<double> moved(p.begin(), p.end());
   for (std::size_t k = 0; k < free_.size(); ++k) {
     const auto j = static_cast<std::size_t>(free_[k]);
-    const DifferenceStep step =
-        lower_.empty() ? DifferenceStep(p[j], typical[j]) : DifferenceStep(p[j], typical[j], lower_[j], upper_[j]);
+    const DifferenceStep step = lower_.empty() ? DifferenceStep(p[j], typical[j])
+                                               : DifferenceStep(p[j], typical[j], lower_[j], upper_[j]);
     moved[j] = step.above;
     const std::vector<double> above = residuals_at(moved);
     moved[j] = step.below;
@@ -140,7 +139,8 @@ void VectorRows::by_extrapolation(std::span<const double> p, Evaluation& result)
       return residuals_at(moved);
     };
     const double lower = lower_.empty() ? -none : lower_[j], upper = upper_.empty() ? none : upper_[j];
-    result.derivatives[k] = extrapolated_slopes(along, result.residuals, p[j], typical[j], lower, upper).slope;
+    result.derivatives[k] =
+        extrapolated_slopes(along, result.residuals, p[j], typical[j], lower, upper).slope;
     moved[j] = p[j];
   }
 }
@@ -159,14 +159,10 @@ std::shared_ptr<const VectorRows::Evaluation> VectorRows::evaluate(std::span<con
   result->residuals = residuals_at(p);
   if (derivatives) {
     result->derivatives.assign(free_.size(), std::vector<double>(rows()));
-    if (jacobian_)
-      by_jacobian(p, *result);
-    else if (function_.dual)
-      by_dual(p, *result);
-    else if (differences_ == Differences::ridders)
-      by_extrapolation(p, *result);
-    else
-      by_differences(p, *result);
+    if (jacobian_) by_jacobian(p, *result);
+    else if (function_.dual) by_dual(p, *result);
+    else if (differences_ == Differences::ridders) by_extrapolation(p, *result);
+    else by_differences(p, *result);
   }
   latest_ = result;
   return result;
@@ -199,7 +195,9 @@ class VectorPass final : public DoublePass {
 
 }  // namespace
 
-void VectorRows::prepare(std::span<const double> x, Fill fill) const { evaluate(x, fill == Fill::jacobian_and_residual); }
+void VectorRows::prepare(std::span<const double> x, Fill fill) const {
+  evaluate(x, fill == Fill::jacobian_and_residual);
+}
 
 std::unique_ptr<TilePass> VectorRows::begin(std::span<const double> x, Fill fill, bool single) const {
   if (single) throw ValidationError("rows by calls of the user's code are evaluated in f64 only");

@@ -20,9 +20,9 @@ class NLSQ_API Error : public std::invalid_argument {
 
 // One rule broken, in parts.
 struct NLSQ_API Violation {
-  std::string field;   // "gram", "imu.residual", "threshold.epsilon_j"
-  std::string value;   // as given: "bf16"; empty where the field itself is at fault
-  std::string reason;  // why not, and what to give instead
+  std::string field;            // "gram", "imu.residual", "threshold.epsilon_j"
+  std::string value;            // as given: "bf16"; empty where the field itself is at fault
+  std::string reason;           // why not, and what to give instead
   std::string message() const;  // "gram=bf16: ..."
   bool operator==(const Violation&) const = default;
 };

@@ -28,9 +28,9 @@ struct FormatChange {
   bool operator==(const FormatChange&) const = default;
 };
 
-// `from` with the change made. What is not named follows what is, so that a sound change of sound formats is sound:
-// a new residual takes the jacobian with it, a wider jacobian the residual, a new jacobian the gram (f32 sums
-// for 16 bits, f64 sums otherwise), a new gram the jacobian where the two do not go together.
+// `from` with the change made. What is not named follows what is, so that a sound change of sound formats is
+// sound: a new residual takes the jacobian with it, a wider jacobian the residual, a new jacobian the gram
+// (f32 sums for 16 bits, f64 sums otherwise), a new gram the jacobian where the two do not go together.
 NLSQ_API PartFormats changed(const PartFormats& from, const FormatChange& change) noexcept;
 
 // Every rule that these formats break; empty where sound. `prefix` ("imu.") goes before each part's name.

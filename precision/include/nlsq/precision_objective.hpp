@@ -17,15 +17,16 @@ namespace nlsq::inline v0 {
 enum class Objective : std::uint8_t {
   speed,     // the fastest; target: so many times as fast as f64
   memory,    // the least peak memory; target: at most this share of f64's
-  accuracy,  // the fastest of those whose parameters agree with f64's to so many digits; 12 where no target is given
+  accuracy,  // the fastest of those whose parameters agree with f64's to so many digits; 12 where no target
+             // is given
   balanced,  // the best weighted sum of speed, memory and accuracy, each as a share of the best of all
 };
 NLSQ_API const char* name(Objective objective) noexcept;
 
 struct NLSQ_API PrecisionObjective {
   Objective objective = Objective::speed;
-  std::optional<double> target;                  // none for balanced
-  double weights[3] = {0.4, 0.3, 0.3};           // of balanced: speed, memory, accuracy
+  std::optional<double> target;         // none for balanced
+  double weights[3] = {0.4, 0.3, 0.3};  // of balanced: speed, memory, accuracy
 
   // speed[:2] | memory[:0.5] | accuracy[:12] | balanced[:.4,.3,.3]. Throws ValidationError.
   static PrecisionObjective parse(std::string_view text);
@@ -34,15 +35,15 @@ struct NLSQ_API PrecisionObjective {
 
 // How one policy did on a problem.
 struct PolicyMeasurement {
-  std::string policy;           // as PrecisionPolicy::parse takes it
-  double seconds = 0;           // of a fit: the least of some
-  std::size_t peak_bytes = 0;   // of the solver's buffers
-  double digits = 0;            // that every parameter has in common with f64's result, 16 at most
-  std::size_t issues = 0;       // entries of the issue log
+  std::string policy;          // as PrecisionPolicy::parse takes it
+  double seconds = 0;          // of a fit: the least of some
+  std::size_t peak_bytes = 0;  // of the solver's buffers
+  double digits = 0;           // that every parameter has in common with f64's result, 16 at most
+  std::size_t issues = 0;      // entries of the issue log
   int escalations = 0;
-  double below_f64 = 0;         // share of row evaluations, by the kernels' counters
-  bool certified = false;       // the fit ended with a certified minimum
-  std::string status;           // its verdict: "CONVERGED"
+  double below_f64 = 0;    // share of row evaluations, by the kernels' counters
+  bool certified = false;  // the fit ended with a certified minimum
+  std::string status;      // its verdict: "CONVERGED"
 };
 
 // Policies that end without a certificate are no candidates where f64 ends with one.
@@ -54,6 +55,7 @@ struct PolicyChoice {
 
 // Times within 3 % of the best count as equal: the first of these is chosen. Throws ValidationError where no
 // measurement is named f64, which all are compared with.
-NLSQ_API PolicyChoice choose_policy(std::span<const PolicyMeasurement> measured, const PrecisionObjective& objective);
+NLSQ_API PolicyChoice choose_policy(std::span<const PolicyMeasurement> measured,
+                                    const PrecisionObjective& objective);
 
 }  // namespace nlsq::inline v0

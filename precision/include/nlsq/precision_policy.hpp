@@ -40,21 +40,23 @@ NLSQ_API std::span<const PolicyAlias> policy_aliases() noexcept;
 // The formats it inherits are those a fit starts in, once through the entry gate.
 struct NLSQ_API PrecisionPolicy : PartFormats {
   bool adaptive = true;    // false: nothing but f64 is ever used
-  bool entry_gate = true;  // small problems go straight to f64 (thresholds.entry_work), and J of 16 bits to f32
-                           // where it saves nothing (thresholds.sixteen_bit_parameters)
-  bool strict = false;     // every row is re-evaluated through the user's callable; after a rollback, a failed
-                           // factorisation or a failed certificate an all-f64 run too, and the lower end is returned
+  bool entry_gate = true;  // small problems go straight to f64 (thresholds.entry_work), and J of 16 bits to
+                           // f32 where it saves nothing (thresholds.sixteen_bit_parameters)
+  bool strict =
+      false;  // every row is re-evaluated through the user's callable; after a rollback, a failed
+              // factorisation or a failed certificate an all-f64 run too, and the lower end is returned
 
   // How far the scheduler may go down by its own measurements. f32 and f64 are the lowest; a jacobian_floor
   // of 16 bits also says which 16 bits. Residuals never go down.
   Format jacobian_floor = Format::bf16;
   Format gram_floor = Format::f32;
-  // How far up it may go while steps are to be had below. The finish and the certificate are above any ceiling.
+  // How far up it may go while steps are to be had below. The finish and the certificate are above any
+  // ceiling.
   PartFormats ceiling{Format::f64, Format::f64, Format::f64, Format::f64};
 
   Thresholds thresholds;
   std::vector<ComponentFormats> components;  // for problems of named components; others refuse them
-  std::vector<PrecisionRule> rules;          // before the scheduler's own at each iteration; the first that holds
+  std::vector<PrecisionRule> rules;  // before the scheduler's own at each iteration; the first that holds
 
   static PrecisionPolicy all_f64();
 
@@ -70,7 +72,8 @@ struct NLSQ_API PrecisionPolicy : PartFormats {
   //
   // Throws ValidationError listing every violation.
   static PrecisionPolicy parse(std::string_view text);
-  // A text that parses back to this policy: its alias, or the shortest that an alias and differences from it make.
+  // A text that parses back to this policy: its alias, or the shortest that an alias and differences from it
+  // make.
   std::string to_string() const;
 
   // Every rule this policy breaks; empty when it is sound.

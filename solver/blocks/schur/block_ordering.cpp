@@ -10,9 +10,9 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-constexpr double kZeros = 0.15;           // share of a supernode that may be zeros for its being larger
-constexpr double kZerosOfSmall = 0.4;     // where it is still small
-constexpr std::size_t kSmall = 32;        // columns, in numbers
+constexpr double kZeros = 0.15;        // share of a supernode that may be zeros for its being larger
+constexpr double kZerosOfSmall = 0.4;  // where it is still small
+constexpr std::size_t kSmall = 32;     // columns, in numbers
 constexpr std::uint32_t kNone = 0xffffffffU;
 
 using Pairs = std::span<const std::pair<std::uint32_t, std::uint32_t>>;
@@ -29,7 +29,8 @@ std::vector<std::uint32_t> minimum_degree(std::size_t count, Pairs pairs) {
   Eigen::PermutationMatrix<Eigen::Dynamic, Eigen::Dynamic, int> order;
   Eigen::AMDOrdering<int>()(pattern.selfadjointView<Eigen::Lower>(), order);
   std::vector<std::uint32_t> block(count);
-  for (std::size_t i = 0; i < count; ++i) block[i] = static_cast<std::uint32_t>(order.indices()[static_cast<int>(i)]);
+  for (std::size_t i = 0; i < count; ++i)
+    block[i] = static_cast<std::uint32_t>(order.indices()[static_cast<int>(i)]);
   return block;
 }
 
@@ -111,18 +112,21 @@ Extent together(const Extent& child, const Extent& parent) {
 }
 
 bool worth_it(const Extent& both) {
-  return both.zeros <= kZeros * both.stored() || (both.columns <= static_cast<double>(kSmall) && both.zeros <= kZerosOfSmall * both.stored());
+  return both.zeros <= kZeros * both.stored() ||
+         (both.columns <= static_cast<double>(kSmall) && both.zeros <= kZerosOfSmall * both.stored());
 }
 
 }  // namespace
 
-BlockOrdering::BlockOrdering(std::span<const std::uint32_t> sizes, Pairs pairs) : place(sizes.size()), block(minimum_degree(sizes.size(), pairs)) {
+BlockOrdering::BlockOrdering(std::span<const std::uint32_t> sizes, Pairs pairs)
+    : place(sizes.size()), block(minimum_degree(sizes.size(), pairs)) {
   const auto number = [&] {
     for (std::uint32_t i = 0; i < block.size(); ++i) place[block[i]] = i;
   };
   number();
   std::vector<std::uint32_t> moved;
-  for (const std::uint32_t i : postorder(elimination_tree(earlier_neighbours(sizes.size(), pairs, place)))) moved.push_back(block[i]);
+  for (const std::uint32_t i : postorder(elimination_tree(earlier_neighbours(sizes.size(), pairs, place))))
+    moved.push_back(block[i]);
   block = std::move(moved);
   number();
   const Lists earlier = earlier_neighbours(sizes.size(), pairs, place);
@@ -142,7 +146,8 @@ BlockOrdering::BlockOrdering(std::span<const std::uint32_t> sizes, Pairs pairs) 
     extents.push_back(extent_of(j));
     while (supernodes.size() > 1) {
       const std::size_t last = supernodes.size() - 1;
-      const bool adjoins = !supernodes[last - 1].below.empty() && supernodes[last - 1].below.front() == supernodes[last].first;
+      const bool adjoins =
+          !supernodes[last - 1].below.empty() && supernodes[last - 1].below.front() == supernodes[last].first;
       const Extent both = together(extents[last - 1], extents[last]);
       if (!adjoins || !worth_it(both)) break;
       supernodes[last - 1].columns += supernodes[last].columns;

@@ -20,13 +20,15 @@ CameraOperator::CameraOperator(const BlockStructure& structure) : structure_(str
   b_.resize(length());
   x_.resize(length());
   vectors_.resize(length() * chunks());
-  scratch_.resize(std::max(2 * structure.most_entries * structure.pad + structure.pad, structure.most_rows) * chunks());
+  scratch_.resize(std::max(2 * structure.most_entries * structure.pad + structure.pad, structure.most_rows) *
+                  chunks());
   diagonal_.resize(structure.reduced_target_f64.back() * chunks());
 }
 
 template <class R>
-bool CameraOperator::prepare(const R* J, const std::vector<double>& V, const std::vector<double>& gradient, std::span<const double> damping,
-                             std::vector<double>& inverse, Preconditioner preconditioner, const Parallelism& parallelism) {
+bool CameraOperator::prepare(const R* J, const std::vector<double>& V, const std::vector<double>& gradient,
+                             std::span<const double> damping, std::vector<double>& inverse,
+                             Preconditioner preconditioner, const Parallelism& parallelism) {
   const BlockStructure& s = structure_;
   const EliminationData<R> data = s.data<R, double>(J);
   const std::size_t blocks = s.reduced_target_f64.back(), most = scratch_.size() / chunks();
@@ -39,8 +41,8 @@ bool CameraOperator::prepare(const R* J, const std::vector<double>& V, const std
     const bool schur = preconditioner == Preconditioner::schur_jacobi;
     bool fine = false;
     const auto run = [&](auto kernel) {
-      fine = kernel(data, s.chunk[c], s.chunk[c + 1], V.data(), gradient.data(), damping.data(), inverse.data(), schur, diagonal, b,
-                    scratch_.data() + most * c);
+      fine = kernel(data, s.chunk[c], s.chunk[c + 1], V.data(), gradient.data(), damping.data(),
+                    inverse.data(), schur, diagonal, b, scratch_.data() + most * c);
     };
     if constexpr (std::is_same_v<R, double>) run(block_kernels().prepare_f64);
     else run(block_kernels().prepare_f32_wide);
@@ -62,7 +64,8 @@ bool CameraOperator::invert_blocks(std::span<const double> damping) {
       damping_[f * s.pad + j] = damping[s.camera_offset[f] + j];
       for (std::size_t i = j; i < size; ++i) {
         double sum = i == j ? damping_[f * s.pad + j] : 0;
-        for (std::size_t c = 0; c < chunks(); ++c) sum += diagonal_[blocks * c + s.reduced_target_f64[f] + layout.place(j, i)];
+        for (std::size_t c = 0; c < chunks(); ++c)
+          sum += diagonal_[blocks * c + s.reduced_target_f64[f] + layout.place(j, i)];
         L[j * size + i] = sum;
       }
     }
@@ -83,8 +86,8 @@ void CameraOperator::precondition(std::span<const double> in, std::span<double> 
 }
 
 template <class R>
-void CameraOperator::multiply(const R* J, const std::vector<double>& inverse, std::span<const double> v, std::span<double> out,
-                              const Parallelism& parallelism) {
+void CameraOperator::multiply(const R* J, const std::vector<double>& inverse, std::span<const double> v,
+                              std::span<double> out, const Parallelism& parallelism) {
   const BlockStructure& s = structure_;
   const EliminationData<R> data = s.data<R, double>(J);
   const std::size_t most = scratch_.size() / chunks();
@@ -92,8 +95,11 @@ void CameraOperator::multiply(const R* J, const std::vector<double>& inverse, st
     double* y = vectors_.data() + length() * c;
     std::fill_n(y, length(), 0.0);
     double* scratch = scratch_.data() + most * c;
-    if constexpr (std::is_same_v<R, double>) block_kernels().multiply_f64(data, s.chunk[c], s.chunk[c + 1], inverse.data(), v.data(), y, scratch);
-    else block_kernels().multiply_f32_wide(data, s.chunk[c], s.chunk[c + 1], inverse.data(), v.data(), y, scratch);
+    if constexpr (std::is_same_v<R, double>)
+      block_kernels().multiply_f64(data, s.chunk[c], s.chunk[c + 1], inverse.data(), v.data(), y, scratch);
+    else
+      block_kernels().multiply_f32_wide(data, s.chunk[c], s.chunk[c + 1], inverse.data(), v.data(), y,
+                                        scratch);
   });
   for (std::size_t i = 0; i < length(); ++i) out[i] = damping_[i] * v[i];
   for (std::size_t c = 0; c < chunks(); ++c) {
@@ -103,24 +109,36 @@ void CameraOperator::multiply(const R* J, const std::vector<double>& inverse, st
 }
 
 template <class R>
-CgResult CameraOperator::solve(const R* J, const std::vector<double>& inverse, std::span<double> b, const CgGoal& goal,
-                               const Parallelism& parallelism) {
+CgResult CameraOperator::solve(const R* J, const std::vector<double>& inverse, std::span<double> b,
+                               const CgGoal& goal, const Parallelism& parallelism) {
   const BlockStructure& s = structure_;
-  for (std::size_t f = 0; f < s.cameras(); ++f) std::copy_n(b.begin() + s.camera_offset[f], s.block_size[f], b_.begin() + static_cast<std::ptrdiff_t>(f * s.pad));
+  for (std::size_t f = 0; f < s.cameras(); ++f)
+    std::copy_n(b.begin() + s.camera_offset[f], s.block_size[f],
+                b_.begin() + static_cast<std::ptrdiff_t>(f * s.pad));
   const CgResult result = gradients_.solve(
       [&](std::span<const double> in, std::span<double> out) { multiply(J, inverse, in, out, parallelism); },
       [&](std::span<const double> in, std::span<double> out) { precondition(in, out); }, b_, x_, goal);
-  for (std::size_t f = 0; f < s.cameras(); ++f) std::copy_n(x_.begin() + static_cast<std::ptrdiff_t>(f * s.pad), s.block_size[f], b.begin() + s.camera_offset[f]);
+  for (std::size_t f = 0; f < s.cameras(); ++f)
+    std::copy_n(x_.begin() + static_cast<std::ptrdiff_t>(f * s.pad), s.block_size[f],
+                b.begin() + s.camera_offset[f]);
   return result;
 }
 
 std::size_t CameraOperator::bytes() const {
-  return (vectors_.capacity() + scratch_.capacity() + diagonal_.capacity() + factors_.capacity() + 8 * length()) * sizeof(double);
+  return (vectors_.capacity() + scratch_.capacity() + diagonal_.capacity() + factors_.capacity() +
+          8 * length()) *
+         sizeof(double);
 }
 
-template bool CameraOperator::prepare(const double*, const std::vector<double>&, const std::vector<double>&, std::span<const double>, std::vector<double>&, Preconditioner, const Parallelism&);
-template bool CameraOperator::prepare(const float*, const std::vector<double>&, const std::vector<double>&, std::span<const double>, std::vector<double>&, Preconditioner, const Parallelism&);
-template CgResult CameraOperator::solve(const double*, const std::vector<double>&, std::span<double>, const CgGoal&, const Parallelism&);
-template CgResult CameraOperator::solve(const float*, const std::vector<double>&, std::span<double>, const CgGoal&, const Parallelism&);
+template bool CameraOperator::prepare(const double*, const std::vector<double>&, const std::vector<double>&,
+                                      std::span<const double>, std::vector<double>&, Preconditioner,
+                                      const Parallelism&);
+template bool CameraOperator::prepare(const float*, const std::vector<double>&, const std::vector<double>&,
+                                      std::span<const double>, std::vector<double>&, Preconditioner,
+                                      const Parallelism&);
+template CgResult CameraOperator::solve(const double*, const std::vector<double>&, std::span<double>,
+                                        const CgGoal&, const Parallelism&);
+template CgResult CameraOperator::solve(const float*, const std::vector<double>&, std::span<double>,
+                                        const CgGoal&, const Parallelism&);
 
 }  // namespace nlsq::inline v0

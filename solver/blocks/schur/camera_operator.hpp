@@ -1,11 +1,12 @@
-// The reduced camera system as an operator: S s = (U + D) s - W (V + D)⁻¹ Wᵀ s by the points' rows, and the inverses of
-// diagonal blocks that precondition it (Agarwal, Snavely, Seitz, Szeliski, Bundle adjustment in the large, ECCV 2010).
-// Vectors are by camera, `pad` numbers each, zeros past its own. Sums are f64 in a fixed order, whatever the threads.
+// The reduced camera system as an operator: S s = (U + D) s - W (V + D)⁻¹ Wᵀ s by the points' rows, and the
+// inverses of diagonal blocks that precondition it (Agarwal, Snavely, Seitz, Szeliski, Bundle adjustment in
+// the large, ECCV 2010). Vectors are by camera, `pad` numbers each, zeros past its own. Sums are f64 in a
+// fixed order, whatever the threads.
 #pragma once
 
-#include "support/aligned_vector.hpp"
 #include "blocks/block_structure.hpp"
 #include "linear/conjugate_gradients.hpp"
+#include "support/aligned_vector.hpp"
 #include "support/parallel.hpp"
 
 #include <span>
@@ -17,23 +18,26 @@ class CameraOperator {
  public:
   explicit CameraOperator(const BlockStructure& structure);
 
-  // V⁻¹ of the points, the preconditioner, and the right-hand side W V⁻¹ g by chunk. `damping` by tangent number.
-  // False: not positive definite.
+  // V⁻¹ of the points, the preconditioner, and the right-hand side W V⁻¹ g by chunk. `damping` by tangent
+  // number. False: not positive definite.
   template <class R>
-  bool prepare(const R* J, const std::vector<double>& V, const std::vector<double>& gradient, std::span<const double> damping,
-               std::vector<double>& inverse, Preconditioner preconditioner, const Parallelism& parallelism);
+  bool prepare(const R* J, const std::vector<double>& V, const std::vector<double>& gradient,
+               std::span<const double> damping, std::vector<double>& inverse, Preconditioner preconditioner,
+               const Parallelism& parallelism);
   // Of the chunks one after the other, `cameras * pad` numbers each.
   AlignedVector<double>& chunk_vectors() { return vectors_; }
 
   // S s = b for reduced vectors, in place, by the last preparation.
   template <class R>
-  CgResult solve(const R* J, const std::vector<double>& inverse, std::span<double> b, const CgGoal& goal, const Parallelism& parallelism);
+  CgResult solve(const R* J, const std::vector<double>& inverse, std::span<double> b, const CgGoal& goal,
+                 const Parallelism& parallelism);
 
   std::size_t bytes() const;
 
  private:
   template <class R>
-  void multiply(const R* J, const std::vector<double>& inverse, std::span<const double> s, std::span<double> out, const Parallelism& parallelism);
+  void multiply(const R* J, const std::vector<double>& inverse, std::span<const double> s,
+                std::span<double> out, const Parallelism& parallelism);
   bool invert_blocks(std::span<const double> damping);
   void precondition(std::span<const double> in, std::span<double> out) const;
   std::size_t length() const { return structure_.cameras() * structure_.pad; }
@@ -41,9 +45,9 @@ class CameraOperator {
 
   const BlockStructure& structure_;
   AlignedVector<double> vectors_, scratch_, diagonal_;  // by chunk
-  std::vector<double> damping_;                       // by camera, padded
-  std::vector<double> factors_, pivots_;              // L of each block, by columns, and 1 / L_jj
-  std::vector<std::size_t> factor_first_;             // by camera
+  std::vector<double> damping_;                         // by camera, padded
+  std::vector<double> factors_, pivots_;                // L of each block, by columns, and 1 / L_jj
+  std::vector<std::size_t> factor_first_;               // by camera
   std::vector<double> b_, x_;
   ConjugateGradients gradients_;
 };

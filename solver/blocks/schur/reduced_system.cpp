@@ -37,7 +37,8 @@ struct ReducedSystem::Impl {
 
   BlockShape shape(std::size_t k) const {
     const auto [a, b] = structure.reduced_blocks[k];
-    return {structure.camera_offset[a], structure.camera_offset[b], structure.block_size[b], structure.block_size[a]};
+    return {structure.camera_offset[a], structure.camera_offset[b], structure.block_size[b],
+            structure.block_size[a]};
   }
   // Numbers of column `i` of block k in the lower triangle: on the diagonal it begins at the diagonal.
   static std::size_t skipped(const BlockShape& s, std::size_t i) { return s.row == s.column ? i : 0; }
@@ -61,7 +62,8 @@ struct ReducedSystem::Impl {
 
   // Block k, the sum of all chunks', where it goes: rows of it to columns, or, turned, to rows.
   template <class T>
-  void assemble(std::size_t k, const FrontPlace& place, const T* chunks, std::size_t count, std::size_t stride, std::span<const double> damping) const {
+  void assemble(std::size_t k, const FrontPlace& place, const T* chunks, std::size_t count,
+                std::size_t stride, std::span<const double> damping) const {
     const BlockShape s = shape(k);
     const ReducedLayout layout = structure.layout<T>(k);
     const T* block = chunks + structure.reduced_target<T>()[k];
@@ -69,7 +71,8 @@ struct ReducedSystem::Impl {
     for (std::size_t i = 0; i < s.columns; ++i) {
       const std::size_t skip = skipped(s, i);
       if (place.turned) {
-        for (std::size_t j = skip; j < s.rows; ++j) first[j * place.ld + i] = sum_over(block + layout.place(i, j), count, stride);
+        for (std::size_t j = skip; j < s.rows; ++j)
+          first[j * place.ld + i] = sum_over(block + layout.place(i, j), count, stride);
         continue;
       }
       double* to = first + i * place.ld;
@@ -78,12 +81,14 @@ struct ReducedSystem::Impl {
       for (std::size_t c = 1; c < count; ++c) {
         for (std::size_t j = skip; j < layout.whole; ++j) to[j] += static_cast<double>(from[c * stride + j]);
       }
-      for (std::size_t j = std::max(skip, layout.whole); j < s.rows; ++j) to[j] = sum_over(block + layout.place(i, j), count, stride);
+      for (std::size_t j = std::max(skip, layout.whole); j < s.rows; ++j)
+        to[j] = sum_over(block + layout.place(i, j), count, stride);
       if (s.row == s.column) to[i] += damping[s.column + i];
     }
   }
   // work(0) ... work(count - 1), by ranges.
-  void share(std::size_t count, const Parallelism& parallelism, const std::function<void(std::size_t)>& work) const {
+  void share(std::size_t count, const Parallelism& parallelism,
+             const std::function<void(std::size_t)>& work) const {
     const std::size_t tasks = std::min<std::size_t>(count, n < kSerial ? 1 : kTasks);
     run_tasks(tasks, parallelism, [&](std::size_t task) {
       for (std::size_t k = task * count / tasks; k < (task + 1) * count / tasks; ++k) work(k);
@@ -98,7 +103,8 @@ struct ReducedSystem::Impl {
 };
 
 ReducedSystem::ReducedSystem(const BlockStructure& structure)
-    : impl_(new Impl{.structure = structure, .n = structure.reduced_size(), .dense = true, .A = {}, .sparse = {}}) {
+    : impl_(new Impl{
+          .structure = structure, .n = structure.reduced_size(), .dense = true, .A = {}, .sparse = {}}) {
   double used = 0;
   for (std::size_t k = 0; k < structure.reduced_blocks.size(); ++k) {
     const BlockShape s = impl_->shape(k);
@@ -112,19 +118,25 @@ ReducedSystem::ReducedSystem(const BlockStructure& structure)
 ReducedSystem::~ReducedSystem() = default;
 
 template <class T>
-bool ReducedSystem::factor(const T* chunks, std::size_t count, std::size_t stride, std::span<const double> damping,
-                           const Parallelism& parallelism) {
+bool ReducedSystem::factor(const T* chunks, std::size_t count, std::size_t stride,
+                           std::span<const double> damping, const Parallelism& parallelism) {
   Impl& impl = *impl_;
   if (impl.n == 0) return true;
   if (!impl.dense) {
-    return impl.sparse->factor([&](std::size_t k, const FrontPlace& place) { impl.assemble(k, place, chunks, count, stride, damping); });
+    return impl.sparse->factor([&](std::size_t k, const FrontPlace& place) {
+      impl.assemble(k, place, chunks, count, stride, damping);
+    });
   }
-  impl.share(impl.n, parallelism, [&](std::size_t j) { std::fill_n(impl.A.get() + j * impl.ld + j, impl.ld - j, 0.0); });
-  impl.share(impl.structure.reduced_blocks.size(), parallelism, [&](std::size_t k) { impl.assemble(k, impl.dense_place(k), chunks, count, stride, damping); });
+  impl.share(impl.n, parallelism,
+             [&](std::size_t j) { std::fill_n(impl.A.get() + j * impl.ld + j, impl.ld - j, 0.0); });
+  impl.share(impl.structure.reduced_blocks.size(), parallelism,
+             [&](std::size_t k) { impl.assemble(k, impl.dense_place(k), chunks, count, stride, damping); });
   return block_kernels().cholesky_f64(impl.A.get(), impl.n, impl.ld);
 }
-template bool ReducedSystem::factor(const double*, std::size_t, std::size_t, std::span<const double>, const Parallelism&);
-template bool ReducedSystem::factor(const float*, std::size_t, std::size_t, std::span<const double>, const Parallelism&);
+template bool ReducedSystem::factor(const double*, std::size_t, std::size_t, std::span<const double>,
+                                    const Parallelism&);
+template bool ReducedSystem::factor(const float*, std::size_t, std::size_t, std::span<const double>,
+                                    const Parallelism&);
 
 int pivoted_rank(std::span<double> A, std::size_t n, double least) {
   std::vector<std::size_t> order(n);
@@ -149,7 +161,8 @@ int pivoted_rank(std::span<double> A, std::size_t n, double least) {
   return static_cast<int>(n);
 }
 
-int ReducedSystem::rank(const double* chunks, std::size_t count, std::size_t stride, std::span<const double> scale, double least) {
+int ReducedSystem::rank(const double* chunks, std::size_t count, std::size_t stride,
+                        std::span<const double> scale, double least) {
   const Impl& impl = *impl_;
   const std::size_t n = impl.n;
   std::vector<double> full(n * n);
@@ -158,7 +171,8 @@ int ReducedSystem::rank(const double* chunks, std::size_t count, std::size_t str
     const ReducedLayout layout = impl.structure.layout<double>(k);
     for (std::size_t i = 0; i < s.columns; ++i) {
       for (std::size_t j = 0; j < s.rows; ++j) {
-        const double sum = Impl::sum_over(chunks + impl.structure.reduced_target_f64[k] + layout.place(i, j), count, stride);
+        const double sum =
+            Impl::sum_over(chunks + impl.structure.reduced_target_f64[k] + layout.place(i, j), count, stride);
         const std::size_t a = s.column + i, b = s.row + j;
         full[a * n + b] = full[b * n + a] = sum / (scale[a] * scale[b]);
       }

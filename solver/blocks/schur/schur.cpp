@@ -18,15 +18,26 @@ struct Kernels {
     else if constexpr (kSumsF64) return wide;
     else return f32;
   }
-  static auto gather() { return choose(block_kernels().gather_f64, block_kernels().gather_f32, block_kernels().gather_f32_wide); }
-  static auto eliminate() { return choose(block_kernels().eliminate_f64, block_kernels().eliminate_f32, block_kernels().eliminate_f32_wide); }
-  static auto bend() { return choose(block_kernels().bend_f64, block_kernels().bend_f32, block_kernels().bend_f32_wide); }
-  static auto substitute() { return choose(block_kernels().substitute_f64, block_kernels().substitute_f32, block_kernels().substitute_f32_wide); }
+  static auto gather() {
+    return choose(block_kernels().gather_f64, block_kernels().gather_f32, block_kernels().gather_f32_wide);
+  }
+  static auto eliminate() {
+    return choose(block_kernels().eliminate_f64, block_kernels().eliminate_f32,
+                  block_kernels().eliminate_f32_wide);
+  }
+  static auto bend() {
+    return choose(block_kernels().bend_f64, block_kernels().bend_f32, block_kernels().bend_f32_wide);
+  }
+  static auto substitute() {
+    return choose(block_kernels().substitute_f64, block_kernels().substitute_f32,
+                  block_kernels().substitute_f32_wide);
+  }
 };
 
 }  // namespace
 
-SchurSolver::SchurSolver(const BlockStructure& structure, const Parallelism& parallelism, SchurSolver* earlier)
+SchurSolver::SchurSolver(const BlockStructure& structure, const Parallelism& parallelism,
+                         SchurSolver* earlier)
     : structure_(structure), parallelism_(&parallelism) {
   if (structure.implicit) operator_.emplace(structure);
   else reduced_.emplace(structure);
@@ -50,18 +61,28 @@ void SchurSolver::begin(const Parallelism& parallelism) {
 }
 
 template <>
-SchurSolver::Sums<float>& SchurSolver::sums() { return sums_f32_; }
+SchurSolver::Sums<float>& SchurSolver::sums() {
+  return sums_f32_;
+}
 template <>
-SchurSolver::Sums<double>& SchurSolver::sums() { return sums_f64_; }
+SchurSolver::Sums<double>& SchurSolver::sums() {
+  return sums_f64_;
+}
 
 // Where S is an operator only sums in f64 are asked for.
 template <>
-float* SchurSolver::camera_sums() { return sums_f32_.cameras.data(); }
+float* SchurSolver::camera_sums() {
+  return sums_f32_.cameras.data();
+}
 template <>
-double* SchurSolver::camera_sums() { return operator_ ? operator_->chunk_vectors().data() : sums_f64_.cameras.data(); }
+double* SchurSolver::camera_sums() {
+  return operator_ ? operator_->chunk_vectors().data() : sums_f64_.cameras.data();
+}
 
 template <>
-const double* SchurSolver::cameras_as() { return step_cameras_.data(); }
+const double* SchurSolver::cameras_as() {
+  return step_cameras_.data();
+}
 template <>
 const float* SchurSolver::cameras_as() {
   step_cameras_f32_.assign(step_cameras_.begin(), step_cameras_.end());
@@ -75,12 +96,15 @@ void SchurSolver::gather(const R* J, const std::function<void(std::size_t, std::
   auto& both = sums<T>().cameras;  // squares, then gradient, of each chunk
   both.resize(2 * cameras * chunks());
   const EliminationData<R> data = s.data<R, T>(J);
-  // All records are complete before any is read: vectors reach beyond a row's end, into the next chunk's first record.
-  run_tasks(chunks(), *parallelism_, [&](std::size_t c) { finish(s.slot_first[s.chunk[c]], s.slot_first[s.chunk[c + 1]]); });
+  // All records are complete before any is read: vectors reach beyond a row's end, into the next chunk's
+  // first record.
+  run_tasks(chunks(), *parallelism_,
+            [&](std::size_t c) { finish(s.slot_first[s.chunk[c]], s.slot_first[s.chunk[c + 1]]); });
   const int threads = run_tasks(chunks(), *parallelism_, [&](std::size_t c) {
     T* squares = both.data() + 2 * cameras * c;
     std::fill_n(squares, 2 * cameras, T(0));
-    Kernels<R, T>::gather()(data, s.chunk[c], s.chunk[c + 1], V_.data(), gradient_.data(), squares, squares + cameras);
+    Kernels<R, T>::gather()(data, s.chunk[c], s.chunk[c + 1], V_.data(), gradient_.data(), squares,
+                            squares + cameras);
   });
   threads_ = std::max(threads_, threads);
   for (std::size_t p = 0; p < s.real_points; ++p) {
@@ -121,7 +145,8 @@ template <class R, class T>
 bool SchurSolver::eliminate(const R* J, double lambda, std::span<const double> scale) {
   const BlockStructure& s = structure_;
   for (std::size_t j = 0; j < damping_.size(); ++j) damping_[j] = lambda * scale[j] * scale[j];
-  if (operator_) return operator_->prepare(J, V_, gradient_, damping_, inverse_, preconditioner_, *parallelism_);
+  if (operator_)
+    return operator_->prepare(J, V_, gradient_, damping_, inverse_, preconditioner_, *parallelism_);
   const std::size_t cameras = s.cameras() * s.pad, blocks = s.reduced_target<T>().back();
   const std::size_t most = 2 * s.most_entries * s.pad + s.pad;
   Sums<T>& sum = sums<T>();
@@ -135,8 +160,9 @@ bool SchurSolver::eliminate(const R* J, double lambda, std::span<const double> s
     T* b = sum.cameras.data() + cameras * c;
     std::fill_n(S, blocks, T(0));
     std::fill_n(b, cameras, T(0));
-    const bool fine = Kernels<R, T>::eliminate()(data, s.chunk[c], s.chunk[c + 1], V_.data(), gradient_.data(), damping_.data(),
-                                                 inverse_.data(), S, b, sum.scratch.data() + most * c);
+    const bool fine =
+        Kernels<R, T>::eliminate()(data, s.chunk[c], s.chunk[c + 1], V_.data(), gradient_.data(),
+                                   damping_.data(), inverse_.data(), S, b, sum.scratch.data() + most * c);
     if (!fine) definite = false;
   });
   return definite;
@@ -160,20 +186,23 @@ CgResult SchurSolver::substitute(const R* J, const std::vector<double>& gradient
   for (std::size_t f = 0; f < s.cameras(); ++f) {
     for (std::size_t i = 0; i < s.block_size[f]; ++i) {
       double eliminated = 0;
-      for (std::size_t c = 0; c < chunks(); ++c) eliminated += static_cast<double>(camera_sums<T>()[cameras * c + f * s.pad + i]);
+      for (std::size_t c = 0; c < chunks(); ++c)
+        eliminated += static_cast<double>(camera_sums<T>()[cameras * c + f * s.pad + i]);
       const std::size_t place = s.camera_offset[f] + i;
       rhs_[place] = eliminated - gradient[s.point_numbers + place];
     }
   }
   const CgResult result = solve_reduced(J);
   for (std::size_t f = 0; f < s.cameras(); ++f) {
-    for (std::size_t i = 0; i < s.block_size[f]; ++i) step_cameras_[f * s.pad + i] = rhs_[s.camera_offset[f] + i];
+    for (std::size_t i = 0; i < s.block_size[f]; ++i)
+      step_cameras_[f * s.pad + i] = rhs_[s.camera_offset[f] + i];
   }
   std::ranges::copy(rhs_, step.begin() + static_cast<std::ptrdiff_t>(s.point_numbers));
   const T* moved = cameras_as<T>();
   const EliminationData<R> data = s.data<R, T>(J);
   run_tasks(chunks(), *parallelism_, [&](std::size_t c) {
-    Kernels<R, T>::substitute()(data, s.chunk[c], s.chunk[c + 1], inverse_.data(), gradient.data(), moved, step.data());
+    Kernels<R, T>::substitute()(data, s.chunk[c], s.chunk[c + 1], inverse_.data(), gradient.data(), moved,
+                                step.data());
   });
   return result;
 }
@@ -206,12 +235,13 @@ void SchurSolver::solve(const R* J, double lambda, std::span<const double> scale
 
 // b of the chunks is -Fᵀ(ρ - E V⁻¹Eᵀρ) here, and the gradient of the cameras is in it already.
 template <class R, class T>
-double SchurSolver::accelerate(const R* J, std::span<const double> step, std::span<const double> scale, double factor,
-                               std::span<double> moved, std::vector<double>& acceleration) {
+double SchurSolver::accelerate(const R* J, std::span<const double> step, std::span<const double> scale,
+                               double factor, std::span<double> moved, std::vector<double>& acceleration) {
   const BlockStructure& s = structure_;
   const std::size_t cameras = s.cameras() * s.pad;
   for (std::size_t f = 0; f < s.cameras(); ++f) {
-    for (std::size_t i = 0; i < s.block_size[f]; ++i) step_cameras_[f * s.pad + i] = step[s.point_numbers + s.camera_offset[f] + i];
+    for (std::size_t i = 0; i < s.block_size[f]; ++i)
+      step_cameras_[f * s.pad + i] = step[s.point_numbers + s.camera_offset[f] + i];
   }
   const T* along = cameras_as<T>();
   bent_.assign(s.tangent_size(), 0);
@@ -219,24 +249,34 @@ double SchurSolver::accelerate(const R* J, std::span<const double> step, std::sp
   run_tasks(chunks(), *parallelism_, [&](std::size_t c) {
     T* b = camera_sums<T>() + cameras * c;
     std::fill_n(b, cameras, T(0));
-    Kernels<R, T>::bend()(data, s.chunk[c], s.chunk[c + 1], inverse_.data(), step.data(), along, factor, s.list.row.data(), moved.data(),
-                          bent_.data(), b);
+    Kernels<R, T>::bend()(data, s.chunk[c], s.chunk[c + 1], inverse_.data(), step.data(), along, factor,
+                          s.list.row.data(), moved.data(), bent_.data(), b);
     for (std::size_t k = 0; k < cameras; ++k) b[k] = -b[k];
   });
   substitute<R, T>(J, bent_, acceleration);
   double scaled = 0;
-  for (std::size_t j = 0; j < acceleration.size(); ++j) scaled += scale[j] * scale[j] * acceleration[j] * acceleration[j];
+  for (std::size_t j = 0; j < acceleration.size(); ++j)
+    scaled += scale[j] * scale[j] * acceleration[j] * acceleration[j];
   return std::sqrt(scaled);
 }
 
-template double SchurSolver::accelerate<double, double>(const double*, std::span<const double>, std::span<const double>, double, std::span<double>, std::vector<double>&);
-template double SchurSolver::accelerate<float, double>(const float*, std::span<const double>, std::span<const double>, double, std::span<double>, std::vector<double>&);
-template double SchurSolver::accelerate<float, float>(const float*, std::span<const double>, std::span<const double>, double, std::span<double>, std::vector<double>&);
-template void SchurSolver::gather<double, double>(const double*, const std::function<void(std::size_t, std::size_t)>&);
+template double SchurSolver::accelerate<double, double>(const double*, std::span<const double>,
+                                                        std::span<const double>, double, std::span<double>,
+                                                        std::vector<double>&);
+template double SchurSolver::accelerate<float, double>(const float*, std::span<const double>,
+                                                       std::span<const double>, double, std::span<double>,
+                                                       std::vector<double>&);
+template double SchurSolver::accelerate<float, float>(const float*, std::span<const double>,
+                                                      std::span<const double>, double, std::span<double>,
+                                                      std::vector<double>&);
+template void SchurSolver::gather<double, double>(const double*,
+                                                  const std::function<void(std::size_t, std::size_t)>&);
 template void SchurSolver::solve<double, double>(const double*, double, std::span<const double>, BlockStep&);
-template void SchurSolver::gather<float, double>(const float*, const std::function<void(std::size_t, std::size_t)>&);
+template void SchurSolver::gather<float, double>(const float*,
+                                                 const std::function<void(std::size_t, std::size_t)>&);
 template void SchurSolver::solve<float, double>(const float*, double, std::span<const double>, BlockStep&);
-template void SchurSolver::gather<float, float>(const float*, const std::function<void(std::size_t, std::size_t)>&);
+template void SchurSolver::gather<float, float>(const float*,
+                                                const std::function<void(std::size_t, std::size_t)>&);
 template void SchurSolver::solve<float, float>(const float*, double, std::span<const double>, BlockStep&);
 
 template bool SchurSolver::factor_reduced<double>();
@@ -254,7 +294,8 @@ RankEstimate SchurSolver::rank(const double* J, std::span<const double> scale) {
     scaled.resize(e * e);
     for (std::size_t i = 0; i < e; ++i) {
       for (std::size_t j = 0; j < e; ++j) {
-        scaled[i * e + j] = V_[s.point_matrix[p] + i * e + j] / (scale[s.point_offset[p] + i] * scale[s.point_offset[p] + j]);
+        scaled[i * e + j] =
+            V_[s.point_matrix[p] + i * e + j] / (scale[s.point_offset[p] + i] * scale[s.point_offset[p] + j]);
       }
     }
     deficient += static_cast<int>(e) - pivoted_rank(scaled, e, kLeastPivot);
@@ -265,13 +306,16 @@ RankEstimate SchurSolver::rank(const double* J, std::span<const double> scale) {
     if (!factor_reduced<double>()) return {};
     return {points + reduced_->count_pivots(of_cameras, kLeastPivot), true};
   }
-  return {points + reduced_->rank(sums_f64_.blocks.data(), chunks(), s.reduced_target_f64.back(), of_cameras, kLeastPivot), false};
+  return {points + reduced_->rank(sums_f64_.blocks.data(), chunks(), s.reduced_target_f64.back(), of_cameras,
+                                  kLeastPivot),
+          false};
 }
 
 std::size_t SchurSolver::bytes() const {
   const auto of = [](const auto& v) { return v.capacity() * sizeof(v[0]); };
-  return (reduced_ ? reduced_->bytes() : operator_->bytes()) + of(V_) + of(inverse_) + of(gradient_) + of(squares_) + of(damping_) + of(sums_f32_.blocks) +
-         of(sums_f32_.cameras) + of(sums_f32_.scratch) + of(sums_f64_.blocks) + of(sums_f64_.cameras) + of(sums_f64_.scratch);
+  return (reduced_ ? reduced_->bytes() : operator_->bytes()) + of(V_) + of(inverse_) + of(gradient_) +
+         of(squares_) + of(damping_) + of(sums_f32_.blocks) + of(sums_f32_.cameras) + of(sums_f32_.scratch) +
+         of(sums_f64_.blocks) + of(sums_f64_.cameras) + of(sums_f64_.scratch);
 }
 
 }  // namespace nlsq::inline v0

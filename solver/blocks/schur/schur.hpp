@@ -2,16 +2,17 @@
 //
 //   (JᵀJ + λ D²) s = -Jᵀr,   S = U - W V⁻¹ Wᵀ,   S s_c = -(g_c - W V⁻¹ g_p),   s_p = -V⁻¹ (g_p + Wᵀ s_c)
 //
-// Records in R, arithmetic in T: f32 throughout, f32 records in f64, f64 throughout. f32 sums stay within a chunk of
-// points, chunks are added in f64; V is inverted and S factored in f64. D: column norms, points first, then cameras.
-// Or S is not formed (BlockStructure::implicit), and s_c found by conjugate gradients: sums are f64 then.
+// Records in R, arithmetic in T: f32 throughout, f32 records in f64, f64 throughout. f32 sums stay within a
+// chunk of points, chunks are added in f64; V is inverted and S factored in f64. D: column norms, points
+// first, then cameras. Or S is not formed (BlockStructure::implicit), and s_c found by conjugate gradients:
+// sums are f64 then.
 #pragma once
 
-#include "support/aligned_vector.hpp"
 #include "blocks/block_structure.hpp"
 #include "blocks/schur/camera_operator.hpp"
-#include "support/parallel.hpp"
 #include "blocks/schur/reduced_system.hpp"
+#include "support/aligned_vector.hpp"
+#include "support/parallel.hpp"
 
 #include <nlsq/scheduler.hpp>
 
@@ -24,27 +25,31 @@
 namespace nlsq::inline v0 {
 
 struct BlockStep {
-  bool factored = false;   // numerically positive definite; else nothing below is meaningful
+  bool factored = false;     // numerically positive definite; else nothing below is meaningful
   std::vector<double> step;  // tangent: points, then cameras
-  double predicted = 0;    // cost decrease of the linear model
-  double decrement = 0;    // √(gᵀ(H+λD²)⁻¹g)
-  double scaled_norm = 0;  // ‖D s‖
-  int iterations = 0;      // of conjugate gradients
-  bool reached = true;     // their goal; else the step decreases the model, but is not the one asked for
+  double predicted = 0;      // cost decrease of the linear model
+  double decrement = 0;      // √(gᵀ(H+λD²)⁻¹g)
+  double scaled_norm = 0;    // ‖D s‖
+  int iterations = 0;        // of conjugate gradients
+  bool reached = true;       // their goal; else the step decreases the model, but is not the one asked for
 };
 
 class SchurSolver {
  public:
   // The memory of an earlier one, which may be null, serves again.
-  SchurSolver(const BlockStructure& structure, const Parallelism& parallelism, SchurSolver* earlier = nullptr);
+  SchurSolver(const BlockStructure& structure, const Parallelism& parallelism,
+              SchurSolver* earlier = nullptr);
   // Another solve of the same structure.
   void begin(const Parallelism& parallelism);
   bool iterative() const { return structure_.implicit; }
   // What conjugate gradients are to do from now on.
-  void aim(Preconditioner preconditioner, const CgGoal& goal) { preconditioner_ = preconditioner, goal_ = goal; }
+  void aim(Preconditioner preconditioner, const CgGoal& goal) {
+    preconditioner_ = preconditioner, goal_ = goal;
+  }
   int iterations() const { return iterations_; }  // of the last solve or acceleration
 
-  // Gradient and column norms from records. `finish(first slot, last slot)` runs before a range of them is read.
+  // Gradient and column norms from records. `finish(first slot, last slot)` runs before a range of them is
+  // read.
   template <class R, class T>
   void gather(const R* J, const std::function<void(std::size_t, std::size_t)>& finish);
   // After gather: numbers with a 1 stay where they are. Their columns must be zero in the records, too.
@@ -60,11 +65,11 @@ class SchurSolver {
   //   (JᵀJ + λ D²) a = -Jᵀρ,   ρ = factor (moved - J v),
   // where `moved`, by row, is overwritten with ρ. Returns ‖D a‖.
   template <class R, class T>
-  double accelerate(const R* J, std::span<const double> step, std::span<const double> scale, double factor, std::span<double> moved,
-                    std::vector<double>& acceleration);
+  double accelerate(const R* J, std::span<const double> step, std::span<const double> scale, double factor,
+                    std::span<double> moved, std::vector<double>& acceleration);
 
-  // Of J, columns scaled to unit length: by pivots of the points' matrices and of the reduced one. -1: no matrix was
-  // formed, or it cannot be factored.
+  // Of J, columns scaled to unit length: by pivots of the points' matrices and of the reduced one. -1: no
+  // matrix was formed, or it cannot be factored.
   RankEstimate rank(const double* J, std::span<const double> scale);
 
   // H = JᵀJ, undamped, after gather. False: not positive definite.
@@ -74,7 +79,8 @@ class SchurSolver {
   // out = Jᵀ (J x).
   void multiply(const double* J, std::span<const double> x, std::span<double> out) const;
   // Each row of J whole, in tangent numbers, and its residual; all as weighted by losses.
-  void row_by_row(const double* J, const std::function<void(std::span<const double> row, double residual)>& visit) const;
+  void row_by_row(const double* J,
+                  const std::function<void(std::span<const double> row, double residual)>& visit) const;
 
   std::string describe(Preconditioner preconditioner) const;  // in words
   // Sums in f32 are not asked for any more.
@@ -90,7 +96,8 @@ class SchurSolver {
   };
   template <class T>
   Sums<T>& sums();
-  // The points eliminated at this damping: chunks of S and of the right-hand side. False: not positive definite.
+  // The points eliminated at this damping: chunks of S and of the right-hand side. False: not positive
+  // definite.
   template <class R, class T>
   bool eliminate(const R* J, double lambda, std::span<const double> scale);
   // The right-hand side is in chunks of `sums`: the reduced system solved, the points by substitution.

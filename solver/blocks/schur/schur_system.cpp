@@ -1,6 +1,6 @@
 // The undamped normal matrix as an operator: H = JᵀJ on vectors, and H⁻¹ by the factors of the elimination.
-#include "linear/dot.hpp"
 #include "blocks/schur/schur.hpp"
+#include "linear/dot.hpp"
 
 #include <fmt/format.h>
 
@@ -17,7 +17,8 @@ struct SlotRows {
   std::size_t slot, point;
 
   std::size_t points() const { return s.point_size[point]; }
-  template <class Work>  // work(first number of the camera in reduced vectors, how many, where they are in a row)
+  template <class Work>  // work(first number of the camera in reduced vectors, how many, where they are in a
+                         // row)
   void for_each_camera(Work work) const {
     for (std::uint32_t c = s.cell_first[slot]; c < s.cell_first[slot + 1]; ++c) {
       const std::uint32_t camera = s.entry_block[s.entry_first[point] + s.cell_entry[c]];
@@ -30,7 +31,8 @@ template <class Work>
 void for_each_row(const BlockStructure& s, const double* J, std::size_t point, Work work) {
   for (std::size_t slot = s.slot_first[point]; slot < s.slot_first[point + 1]; ++slot) {
     const double* row = J + s.record()[slot];
-    for (std::size_t i = 0; i < s.rows[slot]; ++i, row += s.stride()[slot]) work(SlotRows{s, row, slot, point});
+    for (std::size_t i = 0; i < s.rows[slot]; ++i, row += s.stride()[slot])
+      work(SlotRows{s, row, slot, point});
   }
 }
 
@@ -60,9 +62,13 @@ void SchurSolver::multiply(const double* J, std::span<const double> x, std::span
   for (std::size_t p = 0; p < s.points; ++p) {
     for_each_row(s, J, p, [&](const SlotRows& r) {
       double along = dot(r.row, x.data() + s.point_offset[p], r.points());
-      r.for_each_camera([&](std::size_t first, std::size_t size, std::size_t column) { along += dot(r.row + column, cameras + first, size); });
+      r.for_each_camera([&](std::size_t first, std::size_t size, std::size_t column) {
+        along += dot(r.row + column, cameras + first, size);
+      });
       add_multiple(out.data() + s.point_offset[p], along, r.row, r.points());
-      r.for_each_camera([&](std::size_t first, std::size_t size, std::size_t column) { add_multiple(to_cameras + first, along, r.row + column, size); });
+      r.for_each_camera([&](std::size_t first, std::size_t size, std::size_t column) {
+        add_multiple(to_cameras + first, along, r.row + column, size);
+      });
     });
   }
 }
@@ -70,7 +76,8 @@ void SchurSolver::multiply(const double* J, std::span<const double> x, std::span
 // V⁻¹ b of a point.
 void SchurSolver::solve_point(std::size_t point, const double* b, double* x) const {
   const std::size_t e = structure_.point_size[point];
-  for (std::size_t i = 0; i < e; ++i) x[i] = dot(inverse_.data() + structure_.point_matrix[point] + i * e, b, e);
+  for (std::size_t i = 0; i < e; ++i)
+    x[i] = dot(inverse_.data() + structure_.point_matrix[point] + i * e, b, e);
 }
 
 void SchurSolver::solve_factored(const double* J, std::span<double> b) {
@@ -83,7 +90,9 @@ void SchurSolver::solve_factored(const double* J, std::span<double> b) {
     solve_point(p, of, moved);
     for_each_row(s, J, p, [&](const SlotRows& r) {
       const double along = dot(r.row, moved, r.points());
-      r.for_each_camera([&](std::size_t first, std::size_t size, std::size_t column) { add_multiple(cameras.data() + first, -along, r.row + column, size); });
+      r.for_each_camera([&](std::size_t first, std::size_t size, std::size_t column) {
+        add_multiple(cameras.data() + first, -along, r.row + column, size);
+      });
     });
   }
   reduced_->solve(cameras);
@@ -91,7 +100,9 @@ void SchurSolver::solve_factored(const double* J, std::span<double> b) {
     double* of = b.data() + s.point_offset[p];
     for_each_row(s, J, p, [&](const SlotRows& r) {
       double along = 0;
-      r.for_each_camera([&](std::size_t first, std::size_t size, std::size_t column) { along += dot(r.row + column, cameras.data() + first, size); });
+      r.for_each_camera([&](std::size_t first, std::size_t size, std::size_t column) {
+        along += dot(r.row + column, cameras.data() + first, size);
+      });
       add_multiple(of, -along, r.row, r.points());
     });
     solve_point(p, of, moved);
@@ -99,17 +110,22 @@ void SchurSolver::solve_factored(const double* J, std::span<double> b) {
   }
 }
 
-void SchurSolver::row_by_row(const double* J, const std::function<void(std::span<const double> row, double residual)>& visit) const {
+void SchurSolver::row_by_row(
+    const double* J, const std::function<void(std::span<const double> row, double residual)>& visit) const {
   const BlockStructure& s = structure_;
   std::vector<double> whole(s.tangent_size(), 0.0);
   for (std::size_t p = 0; p < s.points; ++p) {
     for_each_row(s, J, p, [&](const SlotRows& r) {
       std::copy_n(r.row, r.points(), whole.begin() + s.point_offset[p]);
       const auto cameras = whole.begin() + static_cast<std::ptrdiff_t>(s.point_numbers);
-      r.for_each_camera([&](std::size_t first, std::size_t size, std::size_t column) { std::copy_n(r.row + column, size, cameras + static_cast<std::ptrdiff_t>(first)); });
+      r.for_each_camera([&](std::size_t first, std::size_t size, std::size_t column) {
+        std::copy_n(r.row + column, size, cameras + static_cast<std::ptrdiff_t>(first));
+      });
       visit(whole, r.row[r.points()]);
       std::fill_n(whole.begin() + s.point_offset[p], r.points(), 0.0);
-      r.for_each_camera([&](std::size_t first, std::size_t size, std::size_t) { std::fill_n(cameras + static_cast<std::ptrdiff_t>(first), size, 0.0); });
+      r.for_each_camera([&](std::size_t first, std::size_t size, std::size_t) {
+        std::fill_n(cameras + static_cast<std::ptrdiff_t>(first), size, 0.0);
+      });
     });
   }
 }

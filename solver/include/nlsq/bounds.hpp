@@ -9,17 +9,18 @@
 
 namespace nlsq::inline v0 {
 
-// lower <= p <= upper, each side a number for all parameters or one for each, in the model's order; an infinity is no
-// bound. Where both sides are equal the parameter is held there.
+// lower <= p <= upper, each side a number for all parameters or one for each, in the model's order; an
+// infinity is no bound. Where both sides are equal the parameter is held there.
 struct Bounds {
   struct Side {
-    Side(double all) : values{all} {}  // NOLINT: implicit by design
+    Side(double all) : values{all} {}                            // NOLINT: implicit by design
     Side(std::vector<double> each) : values(std::move(each)) {}  // NOLINT
     Side(std::initializer_list<double> each) : values(each) {}   // NOLINT
     std::vector<double> values;
   };
   Bounds() = default;
-  Bounds(Side lower_side, Side upper_side) : lower(std::move(lower_side.values)), upper(std::move(upper_side.values)) {}
+  Bounds(Side lower_side, Side upper_side)
+      : lower(std::move(lower_side.values)), upper(std::move(upper_side.values)) {}
 
   std::vector<double> lower, upper;  // one value: of all parameters; both empty: none
   bool empty() const { return lower.empty() && upper.empty(); }

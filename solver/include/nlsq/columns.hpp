@@ -14,8 +14,8 @@ namespace nlsq::inline v0 {
 class Columns {
  public:
   template <class T>
-    requires std::convertible_to<const T&, Column>
-  Columns(const T& one) : columns_{Column(one)} {}  // NOLINT: implicit by design
+  requires std::convertible_to<const T&, Column> Columns(const T& one)
+      : columns_{Column(one)} {}                                          // NOLINT: implicit by design
   Columns(std::vector<Column> several) : columns_(std::move(several)) {}  // NOLINT
   Columns(std::initializer_list<Column> several) : columns_(several) {}
   const std::vector<Column>& list() const { return columns_; }

@@ -22,8 +22,8 @@ class NLSQ_API ColumnPerFit {
   // One for all fits.
   ColumnPerFit(const Column& shared) : columns_{shared} {}  // NOLINT: implicit by design
   template <class T>
-    requires(std::convertible_to<const T&, Column> && !std::same_as<T, Column>)
-  ColumnPerFit(const T& shared) : columns_{Column(shared)} {}  // NOLINT
+  requires(std::convertible_to<const T&, Column> && !std::same_as<T, Column>) ColumnPerFit(const T& shared)
+      : columns_{Column(shared)} {}  // NOLINT
   // Fit f: row f of the matrix.
   ColumnPerFit(const Matrix& fits_by_rows);  // NOLINT
   // Fit f: rows [f * rows, (f + 1) * rows).
@@ -52,66 +52,74 @@ struct NLSQ_API BatchOptions : FitOptions {
   BatchOptions(const FitOptions& options) : FitOptions(options) {}  // NOLINT: implicit by design
   // Standard deviations of y by fit; takes the place of `sigma`, which is one for all.
   ColumnPerFit sigma_per_fit;
-  // Many small fits share vectors, one in each lane. false: one after the other, each with the bits of curve_fit.
+  // Many small fits share vectors, one in each lane. false: one after the other, each with the bits of
+  // curve_fit.
   bool in_lanes = true;
 };
 
 // Row f of every array is fit f.
 struct NLSQ_API BatchResult {
   std::vector<std::string> parameter_names;
-  Matrix parameters;                      // fits x parameters, fixed ones included
-  Matrix standard_errors;                 // the same; 0 for fixed, NaN where the data do not determine one or a bound holds it
-  std::vector<double> cost;               // ½‖r‖² in f64
-  std::vector<double> decrement_sigma;    // distance to the optimum in standard errors, certified
-  std::vector<Verdict> verdict;           // as curve_fit's
+  Matrix parameters;  // fits x parameters, fixed ones included
+  Matrix
+      standard_errors;  // the same; 0 for fixed, NaN where the data do not determine one or a bound holds it
+  std::vector<double> cost;             // ½‖r‖² in f64
+  std::vector<double> decrement_sigma;  // distance to the optimum in standard errors, certified
+  std::vector<Verdict> verdict;         // as curve_fit's
   std::vector<Termination> termination;
   std::vector<int> iterations;
-  std::size_t certified = 0;              // fits that may be used as minima: is_success(verdict)
-  int threads = 1;                        // that took part
-  std::size_t in_lanes = 0;               // fits that were done in lanes
-  KernelCounters counters;                // of all fits
+  std::size_t certified = 0;  // fits that may be used as minima: is_success(verdict)
+  int threads = 1;            // that took part
+  std::size_t in_lanes = 0;   // fits that were done in lanes
+  KernelCounters counters;    // of all fits
 
   std::size_t size() const { return verdict.size(); }
   bool success() const { return certified == verdict.size(); }
 };
 
-// Fits x -> Y[f], weighted by sigma, for every f from row f of P0 (from its only row where it has one); P0 holds
-// parameters in the model's order. Results have the same bits whatever `options.threads`: fits are shared out, never split.
-// Where the model runs as a program, fits allocate nothing once each thread has done its first ones.
+// Fits x -> Y[f], weighted by sigma, for every f from row f of P0 (from its only row where it has one); P0
+// holds parameters in the model's order. Results have the same bits whatever `options.threads`: fits are
+// shared out, never split. Where the model runs as a program, fits allocate nothing once each thread has done
+// its first ones.
 //
-// In lanes (`options.in_lanes`, 32 fits or more, all of one length of at most 2048 rows) as many fits are done at once as a
-// vector has lanes: the first steps in f32, where the precision policy is the default, the last in f64, until the undamped
-// step is at most xtol. A fit's result depends neither on its place in the batch nor on the other fits. Each one's
-// verdict, cost, standard errors and distance to the optimum are made in f64 by the tests of curve_fit's certificate, and its
-// residuals are compared with the user's own callable: on every row for one fit in 64, for the others on 8 rows spread over
-// the data. (A callable that is not what was recorded of it, but on rows that are not looked at alone, is not noticed
-// there; options.strict looks at every row.) What is not certified so (ill-conditioned, slow, a branch not recorded) is done
-// over again alone, from its start.
+// In lanes (`options.in_lanes`, 32 fits or more, all of one length of at most 2048 rows) as many fits are
+// done at once as a vector has lanes: the first steps in f32, where the precision policy is the default, the
+// last in f64, until the undamped step is at most xtol. A fit's result depends neither on its place in the
+// batch nor on the other fits. Each one's verdict, cost, standard errors and distance to the optimum are made
+// in f64 by the tests of curve_fit's certificate, and its residuals are compared with the user's own
+// callable: on every row for one fit in 64, for the others on 8 rows spread over the data. (A callable that
+// is not what was recorded of it, but on rows that are not looked at alone, is not noticed there;
+// options.strict looks at every row.) What is not certified so (ill-conditioned, slow, a branch not recorded)
+// is done over again alone, from its start.
 //
-// Alone, fits are certified as curve_fit's are and have the bits of curve_fit(model, ...) on one thread. So are those of
-// `in_lanes = false` and of options that lanes do not serve: strict, ftol, max_seconds, max_iterations below 100, Gauss-Newton,
-// geodesic acceleration always, variable projection on, other policies than the default and f64, bounds, losses and ties. (Errors in x are refused.)
+// Alone, fits are certified as curve_fit's are and have the bits of curve_fit(model, ...) on one thread. So
+// are those of `in_lanes = false` and of options that lanes do not serve: strict, ftol, max_seconds,
+// max_iterations below 100, Gauss-Newton, geodesic acceleration always, variable projection on, other
+// policies than the default and f64, bounds, losses and ties. (Errors in x are refused.)
 //
-// Limits of time and iterations are each fit's. Data that are not finite, or a sigma that is not positive, fail the fit
-// they belong to (FAILED, parameters as they started); sizes that disagree throw DataError or ValidationError. A
-// callback is refused.
-NLSQ_API BatchResult curve_fit_batch(const PreparedModel& model, const std::vector<ColumnPerFit>& x, const ColumnPerFit& Y,
-                                     const Matrix& P0, const BatchOptions& options = {});
+// Limits of time and iterations are each fit's. Data that are not finite, or a sigma that is not positive,
+// fail the fit they belong to (FAILED, parameters as they started); sizes that disagree throw DataError or
+// ValidationError. A callback is refused.
+NLSQ_API BatchResult curve_fit_batch(const PreparedModel& model, const std::vector<ColumnPerFit>& x,
+                                     const ColumnPerFit& Y, const Matrix& P0,
+                                     const BatchOptions& options = {});
 // One predictor.
 NLSQ_API BatchResult curve_fit_batch(const PreparedModel& model, const ColumnPerFit& x, const ColumnPerFit& Y,
                                      const Matrix& P0, const BatchOptions& options = {});
 
 // A formula, a built-in model.
 template <class M, class X>
-  requires(std::convertible_to<const M&, std::string_view>)
-BatchResult curve_fit_batch(const M& formula, const X& x, const ColumnPerFit& Y, const Matrix& P0, const BatchOptions& options = {}) {
+requires(std::convertible_to<const M&, std::string_view>) BatchResult
+    curve_fit_batch(const M& formula, const X& x, const ColumnPerFit& Y, const Matrix& P0,
+                    const BatchOptions& options = {}) {
   int predictors = 1;
   if constexpr (std::same_as<X, std::vector<ColumnPerFit>>) predictors = static_cast<int>(x.size());
   return curve_fit_batch(PreparedModel(std::string_view(formula), predictors), x, Y, P0, options);
 }
 template <class M, class X>
-  requires(std::same_as<M, Formula> || std::same_as<M, Model>)
-BatchResult curve_fit_batch(const M& model, const X& x, const ColumnPerFit& Y, const Matrix& P0, const BatchOptions& options = {}) {
+requires(std::same_as<M, Formula> || std::same_as<M, Model>) BatchResult
+    curve_fit_batch(const M& model, const X& x, const ColumnPerFit& Y, const Matrix& P0,
+                    const BatchOptions& options = {}) {
   return curve_fit_batch(PreparedModel(model), x, Y, P0, options);
 }
 
@@ -122,15 +130,17 @@ NLSQ_API Columns of_first_fit(const std::vector<ColumnPerFit>& x);
 
 // A callable, recorded at the rows of the first fit.
 template <Callable F>
-BatchResult curve_fit_batch(F f, const ColumnPerFit& x, const ColumnPerFit& Y, const Matrix& P0, const BatchOptions& options = {}) {
-  const PreparedModel model(make_model_function(std::move(f)), detail::of_first_fit({x}), detail::first_row(P0), options.parameter_names);
+BatchResult curve_fit_batch(F f, const ColumnPerFit& x, const ColumnPerFit& Y, const Matrix& P0,
+                            const BatchOptions& options = {}) {
+  const PreparedModel model(make_model_function(std::move(f)), detail::of_first_fit({x}),
+                            detail::first_row(P0), options.parameter_names);
   return curve_fit_batch(model, x, Y, P0, options);
 }
 template <Callable F>
 BatchResult curve_fit_batch(F f, const std::vector<ColumnPerFit>& x, const ColumnPerFit& Y, const Matrix& P0,
                             const BatchOptions& options = {}) {
-  const PreparedModel model(make_model_function(std::move(f), static_cast<int>(x.size())), detail::of_first_fit(x),
-                            detail::first_row(P0), options.parameter_names);
+  const PreparedModel model(make_model_function(std::move(f), static_cast<int>(x.size())),
+                            detail::of_first_fit(x), detail::first_row(P0), options.parameter_names);
   return curve_fit_batch(model, x, Y, P0, options);
 }
 

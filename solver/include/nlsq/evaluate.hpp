@@ -27,22 +27,24 @@ struct EvaluateOptions : Parallelism {
 
 struct Evaluation {
   std::vector<double> values;  // f(x_i, p), or residuals; one a row
-  Matrix jacobian;             // rows x parameters where it was asked for: as the products of a Gram matrix read it,
-                               // rounded to formats.jacobian (f16: each column of a tile by a power of two)
-  PartFormats formats;         // that tiles were evaluated in and rounded to, but for ...
+  Matrix jacobian;      // rows x parameters where it was asked for: as the products of a Gram matrix read it,
+                        // rounded to formats.jacobian (f16: each column of a tile by a power of two)
+  PartFormats formats;  // that tiles were evaluated in and rounded to, but for ...
   std::vector<TileRange> redone;  // ... those that these formats could not hold: in f64, and not rounded
   bool finite = true;             // every value, and every derivative asked for
   std::size_t nonfinite_row = 0;  // the first row that is not finite in f64, either, where `finite` is false
   std::string policy;
-  KernelCounters counters;             // incremented by the kernels themselves
-  std::vector<PrecisionIssue> issues;  // of all tiles, one for each operation and format; near-limit values included
+  KernelCounters counters;  // incremented by the kernels themselves
+  std::vector<PrecisionIssue>
+      issues;  // of all tiles, one for each operation and format; near-limit values included
   std::string kernel, evaluator, evaluator_note;  // as in Summary
 };
 
 // Values of every parameter of a model: in its order, or by name.
 class ParameterValues {
  public:
-  ParameterValues(std::vector<double> in_order) : in_order_(std::move(in_order)) {}  // NOLINT: implicit by design
+  ParameterValues(std::vector<double> in_order)
+      : in_order_(std::move(in_order)) {}  // NOLINT: implicit by design
   ParameterValues(std::initializer_list<double> in_order) : in_order_(in_order) {}
   ParameterValues(NamedValues named) : named_(std::move(named)), by_name_(true) {}  // NOLINT
   ParameterValues(std::initializer_list<NamedValues::value_type> named) : named_(named), by_name_(true) {}
@@ -56,23 +58,27 @@ class ParameterValues {
   bool by_name_ = false;
 };
 
-// The model at x with the parameters p, in the formats that a fit of these rows under `policy` starts in: its entry
-// gate counts, rules and thresholds of later iterations do not. A tile (some hundred rows) with a number that these
-// formats cannot hold is evaluated again in f64, and it alone. The same bits on any number of threads.
+// The model at x with the parameters p, in the formats that a fit of these rows under `policy` starts in: its
+// entry gate counts, rules and thresholds of later iterations do not. A tile (some hundred rows) with a
+// number that these formats cannot hold is evaluated again in f64, and it alone. The same bits on any number
+// of threads.
 //
-// Throws ValidationError for a parameter that is missing, unknown or not finite and for a policy that is not sound, and
-// DataError as curve_fit does. A model that is not finite is no error: see `finite`.
+// Throws ValidationError for a parameter that is missing, unknown or not finite and for a policy that is not
+// sound, and DataError as curve_fit does. A model that is not finite is no error: see `finite`.
 NLSQ_API Evaluation evaluate(const PreparedModel& model, const Columns& x, const ParameterValues& p,
-                             const PrecisionPolicy& policy = current_policy(), const EvaluateOptions& options = {});
-// A formula, with `x` (or x1 ... xk) as predictors. Without y, of one with a left side the values are the right side's.
+                             const PrecisionPolicy& policy = current_policy(),
+                             const EvaluateOptions& options = {});
+// A formula, with `x` (or x1 ... xk) as predictors. Without y, of one with a left side the values are the
+// right side's.
 NLSQ_API Evaluation evaluate(std::string_view formula, const Columns& x, const ParameterValues& p,
-                             const PrecisionPolicy& policy = current_policy(), const EvaluateOptions& options = {});
+                             const PrecisionPolicy& policy = current_policy(),
+                             const EvaluateOptions& options = {});
 
 // A parsed formula, a built-in model.
 template <class M>
-  requires(std::same_as<M, Formula> || std::same_as<M, Model>)
-Evaluation evaluate(const M& model, const Columns& x, const ParameterValues& p,
-                    const PrecisionPolicy& policy = current_policy(), const EvaluateOptions& options = {}) {
+requires(std::same_as<M, Formula> || std::same_as<M, Model>) Evaluation
+    evaluate(const M& model, const Columns& x, const ParameterValues& p,
+             const PrecisionPolicy& policy = current_policy(), const EvaluateOptions& options = {}) {
   return evaluate(PreparedModel(model), x, p, policy, options);
 }
 
@@ -80,15 +86,18 @@ Evaluation evaluate(const M& model, const Columns& x, const ParameterValues& p,
 template <Callable F>
 Evaluation evaluate(F model, const Column& x, const std::vector<double>& p,
                     const PrecisionPolicy& policy = current_policy(), const EvaluateOptions& options = {}) {
-  return evaluate(PreparedModel(make_model_function(std::move(model)), Columns(x), p), Columns(x), p, policy, options);
+  return evaluate(PreparedModel(make_model_function(std::move(model)), Columns(x), p), Columns(x), p, policy,
+                  options);
 }
 template <Callable F>
 Evaluation evaluate(F model, const std::vector<Column>& x, const std::vector<double>& p,
                     const PrecisionPolicy& policy = current_policy(), const EvaluateOptions& options = {}) {
-  return evaluate(PreparedModel(make_model_function(std::move(model), static_cast<int>(x.size())), Columns(x), p), Columns(x), p,
-                  policy, options);
+  return evaluate(
+      PreparedModel(make_model_function(std::move(model), static_cast<int>(x.size())), Columns(x), p),
+      Columns(x), p, policy, options);
 }
 NLSQ_API Evaluation evaluate(const ModelFunction& model, const Columns& x, const std::vector<double>& p,
-                             const PrecisionPolicy& policy = current_policy(), const EvaluateOptions& options = {});
+                             const PrecisionPolicy& policy = current_policy(),
+                             const EvaluateOptions& options = {});
 
 }  // namespace nlsq::inline v0

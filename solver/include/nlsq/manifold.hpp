@@ -28,14 +28,14 @@ using ManifoldPtr = std::shared_ptr<const Manifold>;
 
 // A plain vector of which some places are held. Throws ValidationError for places that are not there.
 NLSQ_API ManifoldPtr subset_manifold(int size, const std::vector<int>& held);
-// Unit quaternions: w, x, y, z, or, as Eigen stores them, x, y, z, w. The step is half the rotation vector, in the fixed
-// frame: x ⊞ δ = exp(δ) x, as in Ceres.
+// Unit quaternions: w, x, y, z, or, as Eigen stores them, x, y, z, w. The step is half the rotation vector,
+// in the fixed frame: x ⊞ δ = exp(δ) x, as in Ceres.
 NLSQ_API ManifoldPtr quaternion_manifold();
 NLSQ_API ManifoldPtr eigen_quaternion_manifold();
 // Vectors of that many numbers whose length does not change.
 NLSQ_API ManifoldPtr sphere_manifold(int size);
-// Lines in a space of `size` dimensions: a point on the line, then its direction, whose length does not change. The point
-// moves across the line only.
+// Lines in a space of `size` dimensions: a point on the line, then its direction, whose length does not
+// change. The point moves across the line only.
 NLSQ_API ManifoldPtr line_manifold(int size);
 // One after the other: a pose is product_manifold({quaternion_manifold(), euclidean_manifold(3)}).
 NLSQ_API ManifoldPtr euclidean_manifold(int size);
@@ -53,7 +53,8 @@ class AutodiffManifold final : public Manifold {
   int tangent() const override { return kTangent; }
   void plus(const double* x, const double* delta, double* out) const override {
     if (std::all_of(delta, delta + kTangent, [](double d) { return d == 0; })) std::copy_n(x, kAmbient, out);
-    else if (!functor_.Plus(x, delta, out)) std::fill_n(out, kAmbient, std::numeric_limits<double>::quiet_NaN());
+    else if (!functor_.Plus(x, delta, out))
+      std::fill_n(out, kAmbient, std::numeric_limits<double>::quiet_NaN());
   }
   void plus_jacobian(const double* x, double* J) const override {
     Dual8 at[kAmbient], moved[kAmbient];
@@ -62,10 +63,12 @@ class AutodiffManifold final : public Manifold {
       Dual8 delta[kTangent] = {};
       const int end = std::min(kTangent, first + kWidth);
       for (int j = first; j < end; ++j) delta[j] = Dual8(0.0, j - first);
-      const bool there = functor_.Plus(static_cast<const Dual8*>(at), static_cast<const Dual8*>(delta), moved);
+      const bool there =
+          functor_.Plus(static_cast<const Dual8*>(at), static_cast<const Dual8*>(delta), moved);
       for (int i = 0; i < kAmbient; ++i) {
         for (int j = first; j < end; ++j) {
-          J[i * kTangent + j] = there ? moved[i].derivative(j - first) : std::numeric_limits<double>::quiet_NaN();
+          J[i * kTangent + j] =
+              there ? moved[i].derivative(j - first) : std::numeric_limits<double>::quiet_NaN();
         }
       }
     }
@@ -80,7 +83,8 @@ class AutodiffManifold final : public Manifold {
 
 // From a functor that says how points move, generic in its scalar, as for ceres::AutoDiffManifold:
 //   template <class T> bool Plus(const T* x, const T* delta, T* x_plus_delta) const;
-// its derivative at delta = 0 by dual numbers. A `Minus` it may have is not needed. False: there is no such point.
+// its derivative at delta = 0 by dual numbers. A `Minus` it may have is not needed. False: there is no such
+// point.
 template <int ambient, int tangent, class Functor>
 ManifoldPtr autodiff_manifold(Functor functor) {
   return std::make_shared<detail::AutodiffManifold<Functor, ambient, tangent>>(std::move(functor));

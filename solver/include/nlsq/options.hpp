@@ -27,7 +27,8 @@ inline constexpr CallbackResult Stop = CallbackResult::stop;
 enum class Algorithm : std::uint8_t {
   levenberg_marquardt,
   gauss_newton,  // undamped; a step that does not decrease the cost falls back on damping
-  dogleg,        // Powell's: along the steepest descent, then towards the undamped step, as far as a radius allows. Not of Problem
+  dogleg,  // Powell's: along the steepest descent, then towards the undamped step, as far as a radius allows.
+           // Not of Problem
 };
 
 // When geodesic acceleration (Transtrum, Machta, Sethna, Phys. Rev. E 83, 036701) corrects a step.
@@ -53,8 +54,9 @@ enum class Sampling : std::uint8_t {
   never,
 };
 
-// Whether parameters that a curve's model is linear in are eliminated: solved for as the others go, which alone are damped
-// (docs/variable-projection.md). Not those with bounds, nor under a loss or with errors in x. The answer is the same.
+// Whether parameters that a curve's model is linear in are eliminated: solved for as the others go, which
+// alone are damped (docs/variable-projection.md). Not those with bounds, nor under a loss or with errors in
+// x. The answer is the same.
 enum class VariableProjection : std::uint8_t {
   automatic,  // where the start shows that it saves work
   on,
@@ -79,31 +81,34 @@ struct NLSQ_API SolverOptions : Parallelism {
   Geodesic geodesic = Geodesic::automatic;
 
   // Stop tests. All are verified in f64, on the undamped problem.
-  double tau = 1e-3;     // distance to the optimum in standard errors, ν₀/σ
-  double xtol = 1e-10;   // undamped step, ‖D s‖ <= xtol ‖D x‖, D = column norms of J
-  double gtol = 1e-10;   // largest cosine between the residual and a column of J
-  double ftol = 0;       // relative cost decrease of a step; ends as TOLERANCE. 0: off
+  double tau = 1e-3;    // distance to the optimum in standard errors, ν₀/σ
+  double xtol = 1e-10;  // undamped step, ‖D s‖ <= xtol ‖D x‖, D = column norms of J
+  double gtol = 1e-10;  // largest cosine between the residual and a column of J
+  double ftol = 0;      // relative cost decrease of a step; ends as TOLERANCE. 0: off
   int max_iterations = 1000;
   double max_seconds = 0;  // 0: no limit
 
   double initial_lambda = 1e-3;  // damping relative to the squared column norms
-  // So many steps in a row may raise the cost, as long as it stays below the highest of the last of them by what the model
-  // promised (Toint, Math. Program. 77, 1997): a way across a valley's bends. In float64 only; the end is the best point
-  // seen. 0: every step lowers the cost. Not of Problem.
+  // So many steps in a row may raise the cost, as long as it stays below the highest of the last of them by
+  // what the model promised (Toint, Math. Program. 77, 1997): a way across a valley's bends. In float64 only;
+  // the end is the best point seen. 0: every step lowers the cost. Not of Problem.
   int nonmonotonic_steps = 0;
-  bool solve_linear_start = true;  // starting values of linear parameters are solved for, not taken as given; those of a loss
-                                   // that leaves far residuals out, by a convex one (docs/losses.md)
-  VariableProjection variable_projection = VariableProjection::automatic;  // automatic: off without solve_linear_start, too
+  bool solve_linear_start =
+      true;  // starting values of linear parameters are solved for, not taken as given; those of a loss
+             // that leaves far residuals out, by a convex one (docs/losses.md)
+  VariableProjection variable_projection =
+      VariableProjection::automatic;         // automatic: off without solve_linear_start, too
   std::optional<PrecisionPolicy> precision;  // none: the thread's, current_policy(), when the solve is called
   Sampling sampling = Sampling::automatic;
-  bool strict = false;   // every row is re-evaluated through the user's callable, not a sample
+  bool strict = false;  // every row is re-evaluated through the user's callable, not a sample
   std::function<CallbackResult(const IterationSummary&)> callback;
 
   // Of Problem alone.
   StepSolver step_solver = StepSolver::automatic;
   Preconditioner preconditioner = Preconditioner::schur_jacobi;
-  double eta = 0.1;                  // how far conjugate gradients go at most: to that share of what a step can gain; less near the end
-  int max_linear_iterations = 500;   // of conjugate gradients, for one step
+  double eta = 0.1;  // how far conjugate gradients go at most: to that share of what a step can gain; less
+                     // near the end
+  int max_linear_iterations = 500;  // of conjugate gradients, for one step
 
   // `precision`, or the thread's policy where it names none.
   PrecisionPolicy policy() const { return precision ? *precision : current_policy(); }
@@ -112,17 +117,19 @@ struct NLSQ_API SolverOptions : Parallelism {
 };
 
 struct NLSQ_API FitOptions : SolverOptions {
-  Column sigma;                 // standard deviations of y, one a row; empty: all equal, unknown
-  // Instead of `sigma`: the covariance of y, rows x rows, symmetric and positive definite; what is minimised is then
-  // (f - y)ᵀ covariance⁻¹ (f - y), by whitening with its Cholesky factor. For a few thousand rows at most: it is of the
-  // order of rows³. Not with losses, sigma_x or rows of a source.
+  Column sigma;  // standard deviations of y, one a row; empty: all equal, unknown
+  // Instead of `sigma`: the covariance of y, rows x rows, symmetric and positive definite; what is minimised
+  // is then (f - y)ᵀ covariance⁻¹ (f - y), by whitening with its Cholesky factor. For a few thousand rows at
+  // most: it is of the order of rows³. Not with losses, sigma_x or rows of a source.
   Matrix sigma_matrix;
   bool absolute_sigma = false;  // sigma is in units of y: standard errors are not scaled by the fit's scatter
-  // {lower, upper} of the parameters, which every point that is evaluated keeps; p0 must, too. Where they hold a parameter at
-  // the end (FitResult::at_bound) its standard error is NaN, and the others' are those of a fit with it fixed there.
+  // {lower, upper} of the parameters, which every point that is evaluated keeps; p0 must, too. Where they
+  // hold a parameter at the end (FitResult::at_bound) its standard error is NaN, and the others' are those of
+  // a fit with it fixed there.
   Bounds bounds;
-  // Fits from so many starts: p0, and others by a seeded Latin hypercube, inside bounds that are finite on both sides, around
-  // p0 elsewhere. The best certified minimum is the result, all are in FitResult::minima. The same seed gives the same bits.
+  // Fits from so many starts: p0, and others by a seeded Latin hypercube, inside bounds that are finite on
+  // both sides, around p0 elsewhere. The best certified minimum is the result, all are in FitResult::minima.
+  // The same seed gives the same bits.
   int starts = 1;
   std::uint64_t seed = 1;
   // Parameters held at their starting values, by name (p0, p1 ... for callables without names).
@@ -131,12 +138,12 @@ struct NLSQ_API FitOptions : SolverOptions {
 
   // See docs/losses.md for what each does to statistics and standard errors.
   Loss loss;  // soft_l1, huber, cauchy, arctan, tukey: outliers count less; poisson: y are counts
-  // Standard deviations of the predictors, one column for each (an empty one: exact), beside `sigma`: the variance of a
-  // residual is sigma² + Σ (∂f/∂x_k)² sigma_x[k]². Of models that can be recorded or are typed.
+  // Standard deviations of the predictors, one column for each (an empty one: exact), beside `sigma`: the
+  // variance of a residual is sigma² + Σ (∂f/∂x_k)² sigma_x[k]². Of models that can be recorded or are typed.
   std::vector<Column> sigma_x;
-  // Parameters that follow from others, {"d = 2*a"}: an expression of the model's parameters, other tied ones included.
-  // They are not fitted, and have standard errors of their own. A starting value of a tied parameter is refused by name
-  // and not looked at by position.
+  // Parameters that follow from others, {"d = 2*a"}: an expression of the model's parameters, other tied ones
+  // included. They are not fitted, and have standard errors of their own. A starting value of a tied
+  // parameter is refused by name and not looked at by position.
   std::vector<std::string> ties;
 };
 

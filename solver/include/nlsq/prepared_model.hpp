@@ -26,7 +26,8 @@ class NLSQ_API PreparedModel {
   explicit PreparedModel(const Model& model);
   // A callable, recorded at up to 16 rows of x with the parameters p0: branches that these rows take not are
   // recorded by every fit that meets them anew. `names`: of the parameters; p0, p1 ... where there are fewer.
-  PreparedModel(ModelFunction function, const Columns& x, const std::vector<double>& p0, std::vector<std::string> names = {});
+  PreparedModel(ModelFunction function, const Columns& x, const std::vector<double>& p0,
+                std::vector<std::string> names = {});
 
   const std::vector<std::string>& parameter_names() const;
   int predictors() const;

@@ -31,8 +31,7 @@ struct BlockRef {
 
   // NOLINTBEGIN: implicit by design
   template <class P>
-  requires std::same_as<P, double*>
-  BlockRef(P block) : data(block) {}
+  requires std::same_as<P, double*> BlockRef(P block) : data(block) {}
   template <std::size_t n>
   BlockRef(double (&block)[n]) : data(block), size(static_cast<int>(n)) {}
   template <class Range>
@@ -71,11 +70,12 @@ class NLSQ_API Problem {
   void set_variable(double* block);
   bool is_constant(const double* block) const;
   // Of the index-th number of a known block; -∞ and ∞: none. On a manifold the moved point is brought back
-  // between its bounds. A start outside is, too. Throws ValidationError for NaN and for places that are not there.
+  // between its bounds. A start outside is, too. Throws ValidationError for NaN and for places that are not
+  // there.
   void set_lower_bound(double* block, int index, double bound);
   void set_upper_bound(double* block, int index, double bound);
-  // Blocks of the lowest group are eliminated first, where no two of them share a residual block and none has more
-  // than 8 numbers to be found; otherwise, and where no block has a group, the choice is automatic.
+  // Blocks of the lowest group are eliminated first, where no two of them share a residual block and none has
+  // more than 8 numbers to be found; otherwise, and where no block has a group, the choice is automatic.
   void set_elimination_group(double* block, int group);
 
   // A functor (see block_function.hpp). `residuals`: how many it has; not needed where it returns them, or
@@ -99,9 +99,11 @@ class NLSQ_API Problem {
                                      std::span<const BlockRef> blocks) {
     return add(std::move(function), loss, blocks);
   }
-  // Names a part of the problem: a precision policy may give the residual blocks of one name formats of their own
-  // ("imu.residual=f64": their derivatives are evaluated in f64), and the summary tells of them by themselves. "" takes the
-  // name away. Throws ValidationError for what cannot be a name, and where the block is not there.
+  // Names a part of the problem: a precision policy may give the residual blocks of one name formats of their
+  // own
+  // ("imu.residual=f64": their derivatives are evaluated in f64), and the summary tells of them by
+  // themselves. "" takes the name away. Throws ValidationError for what cannot be a name, and where the block
+  // is not there.
   void set_component(ResidualBlockId id, const std::string& name);
   // Its parameter blocks stay.
   void remove_residual_block(ResidualBlockId id);
@@ -121,20 +123,22 @@ class NLSQ_API Problem {
   const Impl& impl() const { return *impl_; }
 
  private:
-  ResidualBlockId add(std::shared_ptr<const BlockFunction> function, const Loss& loss, std::span<const BlockRef> blocks);
+  ResidualBlockId add(std::shared_ptr<const BlockFunction> function, const Loss& loss,
+                      std::span<const BlockRef> blocks);
   std::unique_ptr<Impl> impl_;
 };
 
-// Minimises, and leaves the result in the parameter blocks: of all points whose cost was verified in f64, the best.
-// Where a functor throws, the exception passes through and the blocks are as they were.
+// Minimises, and leaves the result in the parameter blocks: of all points whose cost was verified in f64, the
+// best. Where a functor throws, the exception passes through and the blocks are as they were.
 //
-// Small parameter blocks that share no residual block (points) are eliminated first: the Schur complement. Stop tests
-// are those of SolverOptions, all on f64 numbers. Residuals and costs are f64 whatever the precision policy says: it
-// chooses what derivatives are evaluated in (`residual`, for all or for components by name), and what they are stored
-// (`jacobian`) and summed in (`gram`) at first; its rules hold. At every point some blocks of each program are evaluated in
-// f64, too: a program whose f32 derivatives are spoilt is f64 from there on, alone. Geodesic acceleration, where it is
-// automatic, corrects steps that bend. Samples, linear starting values, floors and ceilings are of curve fits.
-// Throws ValidationError where an option breaks its rule or no parameter is free.
+// Small parameter blocks that share no residual block (points) are eliminated first: the Schur complement.
+// Stop tests are those of SolverOptions, all on f64 numbers. Residuals and costs are f64 whatever the
+// precision policy says: it chooses what derivatives are evaluated in (`residual`, for all or for components
+// by name), and what they are stored
+// (`jacobian`) and summed in (`gram`) at first; its rules hold. At every point some blocks of each program
+// are evaluated in f64, too: a program whose f32 derivatives are spoilt is f64 from there on, alone. Geodesic
+// acceleration, where it is automatic, corrects steps that bend. Samples, linear starting values, floors and
+// ceilings are of curve fits. Throws ValidationError where an option breaks its rule or no parameter is free.
 NLSQ_API Summary solve(Problem& problem, const SolverOptions& options = {});
 
 }  // namespace nlsq::inline v0

@@ -1,7 +1,7 @@
-// Confidence intervals by profile likelihood: a parameter is held at values further and further from its estimate, all others
-// are fitted again, and the interval ends where the cost has risen by as much as chance would explain. Unlike estimate ±
-// t * standard error they know the model's curvature, and need not be symmetric (Bates and Watts, Nonlinear Regression
-// Analysis and Its Applications, 1988, section 6.1).
+// Confidence intervals by profile likelihood: a parameter is held at values further and further from its
+// estimate, all others are fitted again, and the interval ends where the cost has risen by as much as chance
+// would explain. Unlike estimate ± t * standard error they know the model's curvature, and need not be
+// symmetric (Bates and Watts, Nonlinear Regression Analysis and Its Applications, 1988, section 6.1).
 #pragma once
 
 #include <nlsq/curve_fit.hpp>
@@ -49,13 +49,17 @@ struct ProfileIntervals {
 // The fit of a model to the same data from another start with other options.
 using Refit = std::function<FitResult(const std::vector<double>& start, const FitOptions& options)>;
 
-// About the minimum `fit`, which `options` led to. Throws ValidationError where it is not certified, for a name that is no
-// parameter or one of a fixed or tied one, for a confidence outside (0, 1), and for a robust loss, which is no likelihood.
-NLSQ_API ProfileIntervals profile_intervals_by(const Refit& refit, const FitResult& fit, const FitOptions& options = {},
+// About the minimum `fit`, which `options` led to. Throws ValidationError where it is not certified, for a
+// name that is no parameter or one of a fixed or tied one, for a confidence outside (0, 1), and for a robust
+// loss, which is no likelihood.
+NLSQ_API ProfileIntervals profile_intervals_by(const Refit& refit, const FitResult& fit,
+                                               const FitOptions& options = {},
                                                const IntervalOptions& intervals = {});
 
 namespace detail {
-inline PreparedModel prepared(std::string_view formula, const Columns& x) { return PreparedModel(formula, static_cast<int>(x.size())); }
+inline PreparedModel prepared(std::string_view formula, const Columns& x) {
+  return PreparedModel(formula, static_cast<int>(x.size()));
+}
 inline PreparedModel prepared(const Formula& formula, const Columns&) { return PreparedModel(formula); }
 inline PreparedModel prepared(const Model& model, const Columns&) { return PreparedModel(model); }
 inline const PreparedModel& prepared(const PreparedModel& model, const Columns&) { return model; }
@@ -63,10 +67,11 @@ inline const PreparedModel& prepared(const PreparedModel& model, const Columns&)
 
 // Whatever curve_fit takes: a formula, a built-in or prepared model ...
 template <class M>
-  requires(std::convertible_to<const M&, std::string_view> || std::convertible_to<const M&, const Formula&> ||
-           std::convertible_to<const M&, const Model&> || std::convertible_to<const M&, const PreparedModel&>)
-ProfileIntervals profile_intervals(const M& model, const Columns& x, const Column& y, const FitResult& fit,
-                                   const FitOptions& options = {}, const IntervalOptions& intervals = {}) {
+requires(std::convertible_to<const M&, std::string_view> || std::convertible_to<const M&, const Formula&> ||
+         std::convertible_to<const M&, const Model&> ||
+         std::convertible_to<const M&, const PreparedModel&>) ProfileIntervals
+    profile_intervals(const M& model, const Columns& x, const Column& y, const FitResult& fit,
+                      const FitOptions& options = {}, const IntervalOptions& intervals = {}) {
   const PreparedModel prepared = detail::prepared(model, x);  // many fits of it
   const Refit refit = [&](const std::vector<double>& start, const FitOptions& changed) {
     NamedValues p0;
@@ -80,8 +85,8 @@ ProfileIntervals profile_intervals(const M& model, const Columns& x, const Colum
 
 // ... or a callable f(x, p), x a number.
 template <Callable F>
-ProfileIntervals profile_intervals(F model, const Column& x, const Column& y, const FitResult& fit, const FitOptions& options = {},
-                                   const IntervalOptions& intervals = {}) {
+ProfileIntervals profile_intervals(F model, const Column& x, const Column& y, const FitResult& fit,
+                                   const FitOptions& options = {}, const IntervalOptions& intervals = {}) {
   const ModelFunction function = make_model_function(std::move(model));
   const Refit refit = [&](const std::vector<double>& start, const FitOptions& changed) {
     return curve_fit(function, Columns(x), y, start, changed);

@@ -2,8 +2,8 @@
 #include "cli/program.hpp"
 
 #include "arguments/arguments.hpp"
-#include "errors.hpp"
 #include "arguments/precision_options.hpp"
+#include "errors.hpp"
 
 #include <doctest/doctest.h>
 
@@ -28,20 +28,23 @@ std::string complaint(const std::string& precision, const std::vector<std::strin
   return {};
 }
 
-bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
 
 }  // namespace
 
 TEST_CASE("every alias is taken, and rules follow those of the policy's own text") {
   for (const PolicyAlias& alias : policy_aliases()) CHECK(precision_policy(alias.name, {}) == alias.make());
-  const PrecisionPolicy policy =
-      precision_policy("gram=f32; n > 8 -> jacobian=bf16", {"condition > 1e6 -> gram=f64", "nonfinite>0->residual=f64"});
+  const PrecisionPolicy policy = precision_policy(
+      "gram=f32; n > 8 -> jacobian=bf16", {"condition > 1e6 -> gram=f64", "nonfinite>0->residual=f64"});
   CHECK(policy.to_string() ==
         "gram=f32; n > 8 -> jacobian=bf16; condition > 1000000 -> gram=f64; nonfinite > 0 -> residual=f64");
 }
 
 TEST_CASE("everything wrong is told at once, each line with its option") {
-  const std::string text = complaint("residual=bf16,p=f32", {"cond > 1 -> gram=f64", "n > 3 -> gram=f64", "rho < x -> gram=f64"});
+  const std::string text =
+      complaint("residual=bf16,p=f32", {"cond > 1 -> gram=f64", "n > 3 -> gram=f64", "rho < x -> gram=f64"});
   CHECK(contains(text, "--precision: residual=bf16: "));
   CHECK(contains(text, "--precision: p=f32: parameters are stored in f64"));
   CHECK(contains(text, "--rule: rule 'cond > 1 -> gram=f64': unknown variable 'cond': use one of condition"));
@@ -55,9 +58,12 @@ TEST_CASE("the program takes both options, repeats rules, and refuses with statu
   const std::string model = kDecay + " --model exp";
   CHECK(program::run(model + " --precision always_f16 --quiet").status == 0);
   CHECK(program::run(model + " --precision 'p=f64,c=bf16,o=f64' --quiet").status == 0);
-  CHECK(program::run(model + " --rule 'condition > 1e6 -> gram=f64' --rule 'iteration>=2->residual=f64' --quiet").status == 0);
-  for (const std::string wrong : {"--precision f8", "--precision p=bf16", "--rule 'condition > 1e6'", "--rule 'n > 1 -> residual=f32'",
-                                  "--precision custom{boundary=f32}", "--rule ''"}) {
+  CHECK(program::run(model +
+                     " --rule 'condition > 1e6 -> gram=f64' --rule 'iteration>=2->residual=f64' --quiet")
+            .status == 0);
+  for (const std::string wrong :
+       {"--precision f8", "--precision p=bf16", "--rule 'condition > 1e6'", "--rule 'n > 1 -> residual=f32'",
+        "--precision custom{boundary=f32}", "--rule ''"}) {
     CAPTURE(wrong);
     const program::Outcome outcome = program::run("/nowhere/table.csv --model exp " + wrong);
     CHECK(outcome.status == 2);

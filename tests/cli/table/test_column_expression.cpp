@@ -1,8 +1,8 @@
 // --x, --y, --sigma, --where: names, numbers and expressions over columns.
 #include "table/column_expression.hpp"
 
-#include "table/block_evaluator.hpp"
 #include "errors.hpp"
+#include "table/block_evaluator.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,5 @@
-// Bounds: active at the minimum, met on the way, on subset manifolds, narrow, and where the start lies on them.
+// Bounds: active at the minimum, met on the way, on subset manifolds, narrow, and where the start lies on
+// them.
 #include "corpus.hpp"
 #include "functors.hpp"
 #include "mgh.hpp"
@@ -29,7 +30,8 @@ struct Interval {
   double lower, upper;
 };
 
-Scene shifted(const std::vector<double>& start, const std::vector<Interval>& bounds, const std::vector<int>& held, double unit, LossSpec loss) {
+Scene shifted(const std::vector<double>& start, const std::vector<Interval>& bounds,
+              const std::vector<int>& held, double unit, LossSpec loss) {
   Noise noise(6);
   Scene scene;
   scene.scale = unit;
@@ -56,10 +58,12 @@ void add_published_bounded(std::vector<Case>& cases, const mgh::Bounded<F>& prob
     cases.push_back({"bounded published", fmt::format("{} x{:g}", F::name, scale), [=] {
                        Scene scene;
                        std::vector<double> start(F::start.begin(), F::start.end());
-                       for (std::size_t j = 0; j < start.size(); ++j) start[j] = std::clamp(scale * start[j], problem.lower[j], problem.upper[j]);
+                       for (std::size_t j = 0; j < start.size(); ++j)
+                         start[j] = std::clamp(scale * start[j], problem.lower[j], problem.upper[j]);
                        const int x = scene.block(start);
                        for (int j = 0; j < F::parameters; ++j) {
-                         scene.bound(x, j, problem.lower[static_cast<std::size_t>(j)], problem.upper[static_cast<std::size_t>(j)]);
+                         scene.bound(x, j, problem.lower[static_cast<std::size_t>(j)],
+                                     problem.upper[static_cast<std::size_t>(j)]);
                        }
                        scene.add<F::residuals, F::parameters>(F{}, {x});
                        return scene;
@@ -93,7 +97,9 @@ Scene coupled(double offset, double box, bool held) {
   const int p = scene.block({offset + 0.5, 0.5, 7}), q = scene.block({0.3, 0.2});
   if (held) scene.hold_numbers(p, {2});
   for (int i = 0; i < 8; ++i) {
-    scene.add<3, 3>(Near<3>{{offset + 1 + 0.1 * noise.normal(), 2 + 0.1 * noise.normal(), 7 + 0.1 * noise.normal()}}, {p});
+    scene.add<3, 3>(
+        Near<3>{{offset + 1 + 0.1 * noise.normal(), 2 + 0.1 * noise.normal(), 7 + 0.1 * noise.normal()}},
+        {p});
     scene.add<2, 2>(Near<2>{{1.5 + 0.1 * noise.normal(), 1 + 0.1 * noise.normal()}}, {q});
   }
   scene.add<2, 3, 2>(Tied{offset}, {p, q});
@@ -106,7 +112,8 @@ Scene coupled(double offset, double box, bool held) {
 }  // namespace
 
 void add_bounded(std::vector<Case>& cases) {
-  mgh::for_each_bounded([&cases]<class F>(const mgh::Bounded<F>& problem) { add_published_bounded(cases, problem); });
+  mgh::for_each_bounded(
+      [&cases]<class F>(const mgh::Bounded<F>& problem) { add_published_bounded(cases, problem); });
   constexpr double inf = kNone;
   struct Named {
     const char* name;
@@ -126,9 +133,12 @@ void add_bounded(std::vector<Case>& cases) {
   };
   for (const Named& way : ways) {
     for (const double unit : {1.0, 1e8, 1e-8}) {
-      cases.push_back({"bounded", fmt::format("{} unit {:g}", way.name, unit), [=] { return shifted(way.start, way.bounds, {}, unit, {}); }});
+      cases.push_back({"bounded", fmt::format("{} unit {:g}", way.name, unit),
+                       [=] { return shifted(way.start, way.bounds, {}, unit, {}); }});
     }
-    cases.push_back({"bounded", fmt::format("{} huber", way.name), [=] { return shifted(way.start, way.bounds, {}, 1, {LossSpec::Kind::huber, 0.05}); }});
+    cases.push_back({"bounded", fmt::format("{} huber", way.name), [=] {
+                       return shifted(way.start, way.bounds, {}, 1, {LossSpec::Kind::huber, 0.05});
+                     }});
   }
   for (const int held : {0, 1, 2}) {
     for (const std::size_t which : {0u, 1u, 5u, 8u}) {
@@ -143,7 +153,8 @@ void add_bounded(std::vector<Case>& cases) {
   for (const double offset : {0.0, 1e6, 1e9}) {
     for (const double box : {0.8, 1.2, 5.0}) {
       for (const bool held : {false, true}) {
-        cases.push_back({"bounded subset", fmt::format("coupled offset {:g} box {:g}{}", offset, box, held ? " held" : ""),
+        cases.push_back({"bounded subset",
+                         fmt::format("coupled offset {:g} box {:g}{}", offset, box, held ? " held" : ""),
                          [=] { return coupled(offset, box, held); }});
       }
     }

@@ -1,4 +1,5 @@
-// Bundle adjustment: far starts, gauge freedom, offsets and scales in single blocks, points before the camera's plane, outliers.
+// Bundle adjustment: far starts, gauge freedom, offsets and scales in single blocks, points before the
+// camera's plane, outliers.
 #include "corpus.hpp"
 #include "functors.hpp"
 
@@ -32,7 +33,8 @@ struct Sight {
   }
 };
 
-// The same in the form of "Bundle Adjustment in the Large": rotation, translation, and the lens as a block of its own.
+// The same in the form of "Bundle Adjustment in the Large": rotation, translation, and the lens as a block of
+// its own.
 struct SightWithLens {
   double u, v;
   template <class T>
@@ -49,7 +51,8 @@ struct SightWithLens {
   }
 };
 
-// The point moves: where it was when the image was taken follows from its velocity and a clock, in seconds since 1970.
+// The point moves: where it was when the image was taken follows from its velocity and a clock, in seconds
+// since 1970.
 struct TimedSight {
   double u, v, stamp, velocity[3];
   template <class T>
@@ -91,9 +94,9 @@ struct Setup {
   double scale = 1, offset = 0, sigma = 0.5, away = 0.02;
   bool gauge_free = false;
   LossSpec loss = {};
-  double outlier = 0;           // pixels, of every seventh sight
-  double before = 0;            // points 0 and 1 start so far before the plane of camera 1 (behind it where negative)
-  double turn = 0;              // a rotation by so much more of the whole world around x
+  double outlier = 0;  // pixels, of every seventh sight
+  double before = 0;   // points 0 and 1 start so far before the plane of camera 1 (behind it where negative)
+  double turn = 0;     // a rotation by so much more of the whole world around x
   std::optional<double> clock = {};  // truth
   std::uint64_t seed = 1;
 };
@@ -156,12 +159,15 @@ Scene bundle(const Setup& s) {
   for (std::size_t i = 0, count = 0; i < world.cameras.size(); ++i) {
     for (std::size_t j = 0; j < world.points.size(); ++j, ++count) {
       const double* camera = world.cameras[i].data();
-      const double velocity[3] = {noise.uniform(-1, 1), noise.uniform(-1, 1), 0}, after = s.clock ? noise.uniform(-1, 1) : 0;
+      const double velocity[3] = {noise.uniform(-1, 1), noise.uniform(-1, 1), 0},
+                   after = s.clock ? noise.uniform(-1, 1) : 0;
       double ray[3], seen[3];
-      for (std::size_t k = 0; k < 3; ++k) ray[k] = world.points[j][k] + s.scale * velocity[k] * after - camera[3 + k];
+      for (std::size_t k = 0; k < 3; ++k)
+        ray[k] = world.points[j][k] + s.scale * velocity[k] * after - camera[3 + k];
       rotate(camera, ray, seen);
       const double off = s.outlier != 0 && count % 7 == 3 ? s.outlier * (noise.uniform() < 0.5 ? -1 : 1) : 0;
-      const double u = kFocal * seen[0] / seen[2] + s.sigma * noise.normal() + off, v = kFocal * seen[1] / seen[2] + s.sigma * noise.normal();
+      const double u = kFocal * seen[0] / seen[2] + s.sigma * noise.normal() + off,
+                   v = kFocal * seen[1] / seen[2] + s.sigma * noise.normal();
       if (!s.clock) {
         scene.add<2, 6, 3>(Sight{u, v}, {cameras[i], points[j]}, s.loss);
       } else {
@@ -198,14 +204,18 @@ Scene with_lens(double away, bool shared, double sigma, std::uint64_t seed) {
     for (std::size_t j = 0; j < points.size(); ++j) {
       double r[2] = {};
       SightWithLens{0, 0}(world.cameras[i].data(), truth.data(), world.points[j].data(), r);
-      scene.add<2, 6, 3, 3>(SightWithLens{r[0] + sigma * noise.normal(), r[1] + sigma * noise.normal()}, {cameras[i], lenses[i], points[j]});
+      scene.add<2, 6, 3, 3>(SightWithLens{r[0] + sigma * noise.normal(), r[1] + sigma * noise.normal()},
+                            {cameras[i], lenses[i], points[j]});
     }
   }
   return scene;
 }
 
 void add(std::vector<Case>& cases, const char* family, std::string name, const Setup& s) {
-  cases.push_back({family, std::move(name), [s] { return bundle(s); }, s.gauge_free ? Kind::deficient : s.before != 0 ? Kind::chaotic : Kind::healthy});
+  cases.push_back({family, std::move(name), [s] { return bundle(s); },
+                   s.gauge_free    ? Kind::deficient
+                   : s.before != 0 ? Kind::chaotic
+                                   : Kind::healthy});
 }
 
 }  // namespace
@@ -216,13 +226,15 @@ void add_bundles(std::vector<Case>& cases) {
     for (std::uint64_t seed = 1; seed <= 2; ++seed) {
       for (const double away : {0.02, 0.3, 1.0}) {
         for (const double sigma : {0.5, 0.0}) {
-          add(cases, "bundles", fmt::format("{} away {:g} sigma {:g} seed {}", gauge(free), away, sigma, seed),
+          add(cases, "bundles",
+              fmt::format("{} away {:g} sigma {:g} seed {}", gauge(free), away, sigma, seed),
               {.sigma = sigma, .away = away, .gauge_free = free, .seed = seed});
         }
       }
       for (const double offset : {1e6, 1e9}) {
         for (const double away : {0.02, 0.5}) {
-          add(cases, "bundles offset", fmt::format("{} offset {:g} away {:g} seed {}", gauge(free), offset, away, seed),
+          add(cases, "bundles offset",
+              fmt::format("{} offset {:g} away {:g} seed {}", gauge(free), offset, away, seed),
               {.offset = offset, .away = away, .gauge_free = free, .seed = seed});
         }
       }
@@ -231,7 +243,8 @@ void add_bundles(std::vector<Case>& cases) {
             {.scale = scale, .away = 0.1, .gauge_free = free, .seed = seed});
       }
       for (const double before : {1e-3, 1e-5, -1e-3, 0.1}) {
-        add(cases, "bundles near plane", fmt::format("{} points {:g} before seed {}", gauge(free), before, seed),
+        add(cases, "bundles near plane",
+            fmt::format("{} points {:g} before seed {}", gauge(free), before, seed),
             {.gauge_free = free, .before = before, .seed = seed});
       }
       for (const double clock : {0.0, 1.7e9}) {
@@ -245,17 +258,21 @@ void add_bundles(std::vector<Case>& cases) {
     if (kind == LossSpec::Kind::tukey) loss.a = 4;
     if (kind == LossSpec::Kind::tolerant) loss.a = 1, loss.b = 0.3;
     for (const double outlier : {50.0, 3e9}) {
-      add(cases, "bundles outliers", fmt::format("{} outliers of {:g}", name(kind), outlier), {.away = 0.1, .loss = loss, .outlier = outlier});
+      add(cases, "bundles outliers", fmt::format("{} outliers of {:g}", name(kind), outlier),
+          {.away = 0.1, .loss = loss, .outlier = outlier});
     }
   }
   for (const double less : {1e-7, 1e-3, -1e-3, 0.0}) {
-    add(cases, "bundles turned", fmt::format("by pi less {:g}", less), {.away = 0.1, .turn = std::numbers::pi - less});
+    add(cases, "bundles turned", fmt::format("by pi less {:g}", less),
+        {.away = 0.1, .turn = std::numbers::pi - less});
   }
   for (const double away : {0.05, 0.5}) {
     for (const bool shared : {true, false}) {
       for (const double sigma : {0.5, 0.0}) {
-        cases.push_back({"bundles lens", fmt::format("away {:g} {} sigma {:g}", away, shared ? "one lens" : "own lenses", sigma),
-                         [=] { return with_lens(away, shared, sigma, 1); }});
+        cases.push_back(
+            {"bundles lens",
+             fmt::format("away {:g} {} sigma {:g}", away, shared ? "one lens" : "own lenses", sigma),
+             [=] { return with_lens(away, shared, sigma, 1); }});
       }
     }
   }

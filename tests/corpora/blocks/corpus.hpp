@@ -1,5 +1,6 @@
-// The adversarial corpus of block problems: families of small problems made to break a solver of nlsq::Problem, and of
-// ceres::Problem's through nlsq::Solve. The same ones always; each is solved in milliseconds.
+// The adversarial corpus of block problems: families of small problems made to break a solver of
+// nlsq::Problem, and of ceres::Problem's through nlsq::Solve. The same ones always; each is solved in
+// milliseconds.
 #pragma once
 
 #include "scene.hpp"

@@ -125,37 +125,60 @@ void for_rows(int rows, double step, double sigma, std::uint64_t seed, Truth tru
 void add_undetermined(std::vector<Case>& cases) {
   for (const double sigma : {0.1, 0.0}) {
     for (const double offset : {0.0, 1e6}) {
-      const auto title = [=](const char* what) { return fmt::format("{} sigma {:g} offset {:g}", what, sigma, offset); };
-      cases.push_back({"undetermined", title("sum"), [=] {
+      const auto title = [=](const char* what) {
+        return fmt::format("{} sigma {:g} offset {:g}", what, sigma, offset);
+      };
+      cases.push_back({"undetermined", title("sum"),
+                       [=] {
                          Scene scene;
                          const int a = scene.block({offset + 3}), b = scene.block({-2}), c = scene.block({0});
-                         for_rows(20, 0.5, sigma, 1, [=](double t) { return offset + 1 + 0.5 * t; },
-                                  [&](double t, double y) { scene.add<1, 1, 1, 1>(SumOfTwo{t, y}, {a, b, c}); });
+                         for_rows(
+                             20, 0.5, sigma, 1, [=](double t) { return offset + 1 + 0.5 * t; },
+                             [&](double t, double y) {
+                               scene.add<1, 1, 1, 1>(SumOfTwo{t, y}, {a, b, c});
+                             });
                          return scene;
-                       }, Kind::deficient});
-      cases.push_back({"undetermined", title("product"), [=] {
+                       },
+                       Kind::deficient});
+      cases.push_back({"undetermined", title("product"),
+                       [=] {
                          Scene scene;
                          const int p = scene.block({1, 3}), c = scene.block({0.2});
-                         for_rows(20, 0.3, sigma, 2, [=](double t) { return (2 + offset) * std::exp(-0.6 * t); },
-                                  [&](double t, double y) { scene.add<1, 2, 1>(Product{t, y}, {p, c}); });
+                         for_rows(
+                             20, 0.3, sigma, 2, [=](double t) { return (2 + offset) * std::exp(-0.6 * t); },
+                             [&](double t, double y) {
+                               scene.add<1, 2, 1>(Product{t, y}, {p, c});
+                             });
                          return scene;
-                       }, Kind::deficient});
-      cases.push_back({"undetermined", title("unused"), [=] {
+                       },
+                       Kind::deficient});
+      cases.push_back({"undetermined", title("unused"),
+                       [=] {
                          Scene scene;
                          const int p = scene.block({offset, 0, 5});
-                         for_rows(20, 0.5, sigma, 3, [=](double t) { return (offset + 1) * (1 + 0.3 * t) + 0.2 * t * t; },
-                                  [&](double t, double y) { scene.add<1, 3>(Unused{t, y}, {p}); });
+                         for_rows(
+                             20, 0.5, sigma, 3,
+                             [=](double t) { return (offset + 1) * (1 + 0.3 * t) + 0.2 * t * t; },
+                             [&](double t, double y) {
+                               scene.add<1, 3>(Unused{t, y}, {p});
+                             });
                          return scene;
-                       }, Kind::deficient});
+                       },
+                       Kind::deficient});
     }
     for (const double e : {0.0, 1e-16, 1e-12, 1e-9, 1e-7, 1e-5, 1e-3}) {
-      cases.push_back({"undetermined", fmt::format("twins {:g} sigma {:g}", e, sigma), [=] {
+      cases.push_back({"undetermined", fmt::format("twins {:g} sigma {:g}", e, sigma),
+                       [=] {
                          Scene scene;
                          const int a = scene.block({1}), b = scene.block({5});
-                         for_rows(20, 0.5, sigma, 4, [](double t) { return 3 * t; },
-                                  [&](double t, double y) { scene.add<1, 1, 1>(Twins{t, y, e}, {a, b}); });
+                         for_rows(
+                             20, 0.5, sigma, 4, [](double t) { return 3 * t; },
+                             [&](double t, double y) {
+                               scene.add<1, 1, 1>(Twins{t, y, e}, {a, b});
+                             });
                          return scene;
-                       }, e == 0 ? Kind::deficient : Kind::healthy});
+                       },
+                       e == 0 ? Kind::deficient : Kind::healthy});
     }
   }
 }
@@ -175,15 +198,20 @@ Scene polynomial(double centre, double sigma) {
 void add_cancelling(std::vector<Case>& cases) {
   for (const double sigma : {0.1, 0.0}) {
     for (const double centre : {0.0, 10.0, 100.0, 1000.0}) {
-      cases.push_back({"cancelling", fmt::format("parabola at {:g} sigma {:g}", centre, sigma), [=] { return polynomial<3>(centre, sigma); }});
-      cases.push_back({"cancelling", fmt::format("quintic at {:g} sigma {:g}", centre, sigma), [=] { return polynomial<6>(centre, sigma); }});
+      cases.push_back({"cancelling", fmt::format("parabola at {:g} sigma {:g}", centre, sigma),
+                       [=] { return polynomial<3>(centre, sigma); }});
+      cases.push_back({"cancelling", fmt::format("quintic at {:g} sigma {:g}", centre, sigma),
+                       [=] { return polynomial<6>(centre, sigma); }});
     }
     for (const double large : {1e4, 1e8, 1e12}) {
       cases.push_back({"cancelling", fmt::format("within {:g} sigma {:g}", large, sigma), [=] {
                          Scene scene;
                          const int a = scene.block({1}), b = scene.block({1});
-                         for_rows(25, 0.2, sigma, 6, [](double t) { return 2 * std::exp(-0.6 * t); },
-                                  [&](double t, double y) { scene.add<1, 1, 1>(Cancelling{t, y, large}, {a, b}); });
+                         for_rows(
+                             25, 0.2, sigma, 6, [](double t) { return 2 * std::exp(-0.6 * t); },
+                             [&](double t, double y) {
+                               scene.add<1, 1, 1>(Cancelling{t, y, large}, {a, b});
+                             });
                          return scene;
                        }});
     }
@@ -191,7 +219,8 @@ void add_cancelling(std::vector<Case>& cases) {
       cases.push_back({"cancelling", fmt::format("Lanczos sigma {:g}", sigma * digits), [=] {
                          Noise noise(7);
                          Scene scene;
-                         const Sampled data = sample<Lanczos>({0.0951, 1, 0.8607, 3, 1.5576, 5}, 24, 0, 1.15, sigma * digits, noise);
+                         const Sampled data = sample<Lanczos>({0.0951, 1, 0.8607, 3, 1.5576, 5}, 24, 0, 1.15,
+                                                              sigma * digits, noise);
                          add_rows<Lanczos>(scene, data, scene.block({1.2, 0.3, 5.6, 5.5, 6.5, 7.6}));
                          return scene;
                        }});
@@ -202,40 +231,57 @@ void add_cancelling(std::vector<Case>& cases) {
 void add_partial(std::vector<Case>& cases) {
   for (const double sigma : {0.05, 0.0}) {
     for (const std::vector<double>& start : {std::vector<double>{1, 2}, {5, 0.01}, {-3, 50}, {0.1, 1e4}}) {
-      const auto title = [=](const char* what) { return fmt::format("{} from ({:g}, {:g}) sigma {:g}", what, start[0], start[1], sigma); };
+      const auto title = [=](const char* what) {
+        return fmt::format("{} from ({:g}, {:g}) sigma {:g}", what, start[0], start[1], sigma);
+      };
       cases.push_back({"no residuals", title("log, NaN"), [=] {
                          Scene scene;
                          const int a = scene.block({start[0]}), b = scene.block({start[1]});
-                         for_rows(20, 0.4, sigma, 8, [](double t) { return 2 * std::log(0.1 + t); },
-                                  [&](double t, double y) { scene.add<1, 1, 1>(Logarithm<false>{t, y}, {a, b}); });
+                         for_rows(
+                             20, 0.4, sigma, 8, [](double t) { return 2 * std::log(0.1 + t); },
+                             [&](double t, double y) {
+                               scene.add<1, 1, 1>(Logarithm<false>{t, y}, {a, b});
+                             });
                          return scene;
                        }});
       cases.push_back({"no residuals", title("log, false"), [=] {
                          Scene scene;
                          const int a = scene.block({start[0]}), b = scene.block({start[1]});
-                         for_rows(20, 0.4, sigma, 8, [](double t) { return 2 * std::log(0.1 + t); },
-                                  [&](double t, double y) { scene.add<1, 1, 1>(Logarithm<true>{t, y}, {a, b}); });
+                         for_rows(
+                             20, 0.4, sigma, 8, [](double t) { return 2 * std::log(0.1 + t); },
+                             [&](double t, double y) {
+                               scene.add<1, 1, 1>(Logarithm<true>{t, y}, {a, b});
+                             });
                          return scene;
                        }});
       cases.push_back({"no residuals", title("root"), [=] {
                          Scene scene;
                          const int p = scene.block({std::fabs(start[0]) + 10, start[1] > 1 ? 0.5 : start[1]});
-                         for_rows(20, 0.4, sigma, 9, [](double t) { return std::sqrt(8 - 0.99 * t); },
-                                  [&](double t, double y) { scene.add<1, 2>(Root{t, y}, {p}); });
+                         for_rows(
+                             20, 0.4, sigma, 9, [](double t) { return std::sqrt(8 - 0.99 * t); },
+                             [&](double t, double y) {
+                               scene.add<1, 2>(Root{t, y}, {p});
+                             });
                          return scene;
                        }});
       cases.push_back({"no residuals", title("pole"), [=] {
                          Scene scene;
                          const int p = scene.block({start[0], -std::fabs(start[1])});
-                         for_rows(20, 0.4, sigma, 10, [](double t) { return 3 / (t + 0.2); },
-                                  [&](double t, double y) { scene.add<1, 2>(Pole{t, y}, {p}); });
+                         for_rows(
+                             20, 0.4, sigma, 10, [](double t) { return 3 / (t + 0.2); },
+                             [&](double t, double y) {
+                               scene.add<1, 2>(Pole{t, y}, {p});
+                             });
                          return scene;
                        }});
       cases.push_back({"no residuals", title("power"), [=] {
                          Scene scene;
                          const int p = scene.block({std::fabs(start[0]), -0.5, 0.7});
-                         for_rows(20, 0.4, sigma, 11, [](double t) { return 2 * std::pow(t + 0.01, 0.5); },
-                                  [&](double t, double y) { scene.add<1, 3>(Raised{t, y}, {p}); });
+                         for_rows(
+                             20, 0.4, sigma, 11, [](double t) { return 2 * std::pow(t + 0.01, 0.5); },
+                             [&](double t, double y) {
+                               scene.add<1, 3>(Raised{t, y}, {p});
+                             });
                          return scene;
                        }});
     }

@@ -74,7 +74,8 @@ Sampled sample(const std::vector<double>& truth, int rows, double t0, double t1,
 }
 template <class Model>
 void add_rows(Scene& scene, const Sampled& data, int id, LossSpec loss = {}) {
-  for (std::size_t i = 0; i < data.t.size(); ++i) scene.add<1, Model::n>(Row<Model>{data.t[i], data.y[i]}, {id}, loss);
+  for (std::size_t i = 0; i < data.t.size(); ++i)
+    scene.add<1, Model::n>(Row<Model>{data.t[i], data.y[i]}, {id}, loss);
 }
 
 // Rodrigues' rotation of p by the vector w.
@@ -113,7 +114,8 @@ void multiply(const A* a, const B* b, T* out) {
 
 // The quaternion of a rotation vector.
 inline std::vector<double> quaternion_of(const std::vector<double>& w) {
-  const double angle = std::sqrt(w[0] * w[0] + w[1] * w[1] + w[2] * w[2]), s = angle > 0 ? std::sin(angle / 2) / angle : 0.5;
+  const double angle = std::sqrt(w[0] * w[0] + w[1] * w[1] + w[2] * w[2]),
+               s = angle > 0 ? std::sin(angle / 2) / angle : 0.5;
   return {std::cos(angle / 2), s * w[0], s * w[1], s * w[2]};
 }
 

@@ -119,16 +119,19 @@ void add_hostile(std::vector<Case>& cases) {
   for (const double factor : {-1.0, 0.0, 0.5, 0.9, 1.1, 2.0, 1e6, 1 + 1e-3, 1 + 1e-6}) {
     for (const int number : {0, 1}) {
       for (const double sigma : {0.1, 0.0}) {
-        cases.push_back({"lying derivatives", fmt::format("of number {} times {:g} sigma {:g}", number, factor, sigma), [=] {
-                           Noise noise(22);
-                           Scene scene;
-                           const int p = scene.block({2, 0.1});
-                           const Sampled data = sample<Exponential>({1, 0.5}, 25, 0, 4, sigma, noise);
-                           for (std::size_t i = 0; i < data.t.size(); ++i) {
-                             scene.add_by_hand<1, 2>(Row<Exponential>{data.t[i], data.y[i]}, Lie{number, factor}, {p});
-                           }
-                           return scene;
-                         }, Kind::hostile});
+        cases.push_back(
+            {"lying derivatives", fmt::format("of number {} times {:g} sigma {:g}", number, factor, sigma),
+             [=] {
+               Noise noise(22);
+               Scene scene;
+               const int p = scene.block({2, 0.1});
+               const Sampled data = sample<Exponential>({1, 0.5}, 25, 0, 4, sigma, noise);
+               for (std::size_t i = 0; i < data.t.size(); ++i) {
+                 scene.add_by_hand<1, 2>(Row<Exponential>{data.t[i], data.y[i]}, Lie{number, factor}, {p});
+               }
+               return scene;
+             },
+             Kind::hostile});
       }
     }
   }
@@ -137,8 +140,10 @@ void add_hostile(std::vector<Case>& cases) {
     Habit habit;
     std::vector<double> sizes;
   };
-  for (const Way& way : {Way{"noisy", Habit::noisy, {1, 1e-2, 1e-6}}, {"drifts", Habit::drifts, {1, 1e-3}},
-                         {"turns", Habit::turns, {2, 10, 40}}, {"refuses", Habit::refuses, {3, 50}}}) {
+  for (const Way& way : {Way{"noisy", Habit::noisy, {1, 1e-2, 1e-6}},
+                         {"drifts", Habit::drifts, {1, 1e-3}},
+                         {"turns", Habit::turns, {2, 10, 40}},
+                         {"refuses", Habit::refuses, {3, 50}}}) {
     for (const double size : way.sizes) {
       cases.push_back({"changing functors", fmt::format("{} {:g} by differences", way.name, size),
                        [=] { return unsteady<UnsteadyByDifferences>(way.habit, size); }, Kind::changing});
@@ -148,21 +153,27 @@ void add_hostile(std::vector<Case>& cases) {
   }
   // One residual block of many lies.
   for (const double factor : {-1.0, 0.0, 3.0}) {
-    cases.push_back({"lying derivatives", fmt::format("of one block times {:g}", factor), [=] {
+    cases.push_back({"lying derivatives", fmt::format("of one block times {:g}", factor),
+                     [=] {
                        Noise noise(23);
                        Scene scene;
                        const int p = scene.block({2, 0.1});
                        const Sampled data = sample<Exponential>({1, 0.5}, 25, 0, 4, 0.1, noise);
                        for (std::size_t i = 0; i < data.t.size(); ++i) {
-                         scene.add_by_hand<1, 2>(Row<Exponential>{data.t[i], data.y[i]}, i == 20 ? Lie{1, factor} : Lie{}, {p});
+                         scene.add_by_hand<1, 2>(Row<Exponential>{data.t[i], data.y[i]},
+                                                 i == 20 ? Lie{1, factor} : Lie{}, {p});
                        }
                        return scene;
-                     }, Kind::hostile});
+                     },
+                     Kind::hostile});
   }
   for (const std::vector<double>& start : {std::vector<double>{2, 0.1}, {1, 2}, {1, 5}, {100, -1}}) {
     for (const bool differences : {true, false}) {
       for (const double sigma : {0.1, 0.0}) {
-        cases.push_back({"own derivatives", fmt::format("{} from ({:g}, {:g}) sigma {:g}", differences ? "differences" : "by hand", start[0], start[1], sigma), [=] {
+        cases.push_back({"own derivatives",
+                         fmt::format("{} from ({:g}, {:g}) sigma {:g}",
+                                     differences ? "differences" : "by hand", start[0], start[1], sigma),
+                         [=] {
                            Noise noise(24);
                            Scene scene;
                            const int p = scene.block(start);
@@ -179,34 +190,43 @@ void add_hostile(std::vector<Case>& cases) {
   }
   for (const double sigma : {0.1, 0.0}) {
     for (const std::vector<double>& start : {std::vector<double>{1, 1, 1}, {-1, 4, 5}, {0, 0, 3}}) {
-      cases.push_back({"branches", fmt::format("broken line from ({:g}, {:g}, {:g}) sigma {:g}", start[0], start[1], start[2], sigma), [=] {
-                         Noise noise(25);
-                         Scene scene;
-                         const int p = scene.block(start);
-                         for (int i = 0; i < 30; ++i) {
-                           const double t = 0.2 * i, y = (t < 2.71 ? 0.5 : 2) * (t - 2.71) + sigma * noise.normal();
-                           scene.add<1, 3>(Broken{t, y}, {p});
-                         }
-                         return scene;
-                       }});
+      cases.push_back(
+          {"branches",
+           fmt::format("broken line from ({:g}, {:g}, {:g}) sigma {:g}", start[0], start[1], start[2], sigma),
+           [=] {
+             Noise noise(25);
+             Scene scene;
+             const int p = scene.block(start);
+             for (int i = 0; i < 30; ++i) {
+               const double t = 0.2 * i, y = (t < 2.71 ? 0.5 : 2) * (t - 2.71) + sigma * noise.normal();
+               scene.add<1, 3>(Broken{t, y}, {p});
+             }
+             return scene;
+           }});
     }
     for (const double from : {0.3, 2.0, 5.9}) {
-      cases.push_back({"branches", fmt::format("absolute from {:g} sigma {:g}", from, sigma), [=] {
-                         Noise noise(26);
-                         Scene scene;
-                         const int a = scene.block({0.5}), b = scene.block({from});
-                         for (int i = 0; i < 30; ++i) {
-                           const double t = 0.2 * i;
-                           scene.add<1, 1, 1>(Absolute{t, 2 * std::fabs(t - 2.71) + sigma * noise.normal()}, {a, b});
-                         }
-                         return scene;
-                       }});
+      cases.push_back(
+          {"branches", fmt::format("absolute from {:g} sigma {:g}", from, sigma), [=] {
+             Noise noise(26);
+             Scene scene;
+             const int a = scene.block({0.5}), b = scene.block({from});
+             for (int i = 0; i < 30; ++i) {
+               const double t = 0.2 * i;
+               scene.add<1, 1, 1>(Absolute{t, 2 * std::fabs(t - 2.71) + sigma * noise.normal()}, {a, b});
+             }
+             return scene;
+           }});
     }
     for (const double from : {1e-6, 0.8, 2.0}) {
-      cases.push_back({"branches", fmt::format("sinc from {:g} sigma {:g}", from, sigma),
-                       [=] { return rows_of<Sinc>({1, from}, [](double t) { return t == 0 ? 2.0 : 2 * std::sin(1.1 * t) / (1.1 * t); }, sigma); }});
-      cases.push_back({"branches", fmt::format("series from {:g} sigma {:g}", from, sigma),
-                       [=] { return rows_of<Counted>({1, from}, [](double t) { return 0.5 * std::exp(0.4 * t); }, sigma); }});
+      cases.push_back(
+          {"branches", fmt::format("sinc from {:g} sigma {:g}", from, sigma), [=] {
+             return rows_of<Sinc>(
+                 {1, from}, [](double t) { return t == 0 ? 2.0 : 2 * std::sin(1.1 * t) / (1.1 * t); }, sigma);
+           }});
+      cases.push_back({"branches", fmt::format("series from {:g} sigma {:g}", from, sigma), [=] {
+                         return rows_of<Counted>(
+                             {1, from}, [](double t) { return 0.5 * std::exp(0.4 * t); }, sigma);
+                       }});
     }
   }
 }

@@ -75,7 +75,8 @@ struct TwoTurns {
 std::array<double, 3> random_vector(Noise& noise) { return {noise.normal(), noise.normal(), noise.normal()}; }
 
 template <class F>
-F pair_of(const std::vector<double>& q, const std::array<double, 3>& shift, double sigma, double offset, Noise& noise) {
+F pair_of(const std::vector<double>& q, const std::array<double, 3>& shift, double sigma, double offset,
+          Noise& noise) {
   F f{};
   const auto v = random_vector(noise);
   rotate_by_quaternion(q.data(), v.data(), f.to);
@@ -109,17 +110,23 @@ void add_manifolds(std::vector<Case>& cases) {
                          Scene scene;
                          const int x = scene.block({std::cos(away), std::sin(away), 0}, Shape::sphere);
                          for (int i = 0; i < 10; ++i) {
-                           scene.add<3, 3>(Direction{{1 + sigma * noise.normal(), sigma * noise.normal(), sigma * noise.normal()}, 10}, {x});
+                           scene.add<3, 3>(Direction{{1 + sigma * noise.normal(), sigma * noise.normal(),
+                                                      sigma * noise.normal()},
+                                                     10},
+                                           {x});
                          }
                          return scene;
                        }});
       cases.push_back({"directions", fmt::format("projections, away {:g} sigma {:g}", away, sigma), [=] {
                          Noise noise(14);
                          Scene scene;
-                         const int x = scene.block({2 * std::cos(away), 2 * std::sin(away), 0}, Shape::sphere), size = scene.block({1});
+                         const int x = scene.block({2 * std::cos(away), 2 * std::sin(away), 0},
+                                                   Shape::sphere),
+                                   size = scene.block({1});
                          for (int i = 0; i < 12; ++i) {
                            const auto d = random_vector(noise);
-                           scene.add<1, 3, 1>(Projection{{d[0], d[1], d[2]}, 3 * d[0] + sigma * noise.normal()}, {x, size});
+                           scene.add<1, 3, 1>(
+                               Projection{{d[0], d[1], d[2]}, 3 * d[0] + sigma * noise.normal()}, {x, size});
                          }
                          return scene;
                        }});
@@ -129,7 +136,9 @@ void add_manifolds(std::vector<Case>& cases) {
     for (const double start : {0.0, 2.0, std::numbers::pi - 1e-9}) {
       for (const double sigma : {0.05, 0.0}) {
         for (const bool vector : {false, true}) {
-          cases.push_back({"rotations", fmt::format("{} turn {:g} from {:g} sigma {:g}", vector ? "vector" : "quaternion", turn, start, sigma),
+          cases.push_back({"rotations",
+                           fmt::format("{} turn {:g} from {:g} sigma {:g}", vector ? "vector" : "quaternion",
+                                       turn, start, sigma),
                            [=] { return wahba(turn, start, sigma, vector); }});
         }
       }
@@ -137,22 +146,26 @@ void add_manifolds(std::vector<Case>& cases) {
   }
   for (const double offset : {0.0, 1e6, 1e9}) {
     for (const double away : {0.5, 3.0}) {
-      cases.push_back({"registration", fmt::format("offset {:g} away {:g}", offset, away), [=] {
-                         Noise noise(15);
-                         Scene scene;
-                         const std::vector<double> truth = quaternion_of({0.3, -1.2, 2.5}), start = quaternion_of({0.3 + away, -1.2, 2.5 - away});
-                         const int q = scene.block({start[1], start[2], start[3], start[0]}, Shape::eigen_quaternion);
-                         const int shift = scene.block({offset + away, offset - away, offset});
-                         for (int i = 0; i < 9; ++i) scene.add<3, 4, 3>(pair_of<Registered>(truth, {1, 2, 3}, 0.05, offset, noise), {q, shift});
-                         return scene;
-                       }});
+      cases.push_back(
+          {"registration", fmt::format("offset {:g} away {:g}", offset, away), [=] {
+             Noise noise(15);
+             Scene scene;
+             const std::vector<double> truth = quaternion_of({0.3, -1.2, 2.5}),
+                                       start = quaternion_of({0.3 + away, -1.2, 2.5 - away});
+             const int q = scene.block({start[1], start[2], start[3], start[0]}, Shape::eigen_quaternion);
+             const int shift = scene.block({offset + away, offset - away, offset});
+             for (int i = 0; i < 9; ++i)
+               scene.add<3, 4, 3>(pair_of<Registered>(truth, {1, 2, 3}, 0.05, offset, noise), {q, shift});
+             return scene;
+           }});
     }
   }
   for (const double away : {0.3, 1.5, 3.0}) {
     cases.push_back({"rotations", fmt::format("two turns away {:g}", away), [=] {
                        Noise noise(16);
                        Scene scene;
-                       const std::vector<double> first = quaternion_of({0.4, 1.0, -0.3}), second = quaternion_of({-2.0, 0.1, 1.9});
+                       const std::vector<double> first = quaternion_of({0.4, 1.0, -0.3}),
+                                                 second = quaternion_of({-2.0, 0.1, 1.9});
                        const int a = scene.block(quaternion_of({0.4 + away, 1.0, -0.3}), Shape::quaternion);
                        const int b = scene.block(quaternion_of({-2.0, 0.1 + away, 1.9}), Shape::quaternion);
                        for (int i = 0; i < 12; ++i) {
@@ -163,7 +176,10 @@ void add_manifolds(std::vector<Case>& cases) {
                          rotate_by_quaternion(between.data(), once, twice);
                          rotate_by_quaternion(second.data(), twice, last);
                          for (double& l : last) l += 0.05 * noise.normal();
-                         scene.add<3, 4, 4>(TwoTurns{{v[0], v[1], v[2]}, {last[0], last[1], last[2]}, {between[0], between[1], between[2], between[3]}}, {a, b});
+                         scene.add<3, 4, 4>(TwoTurns{{v[0], v[1], v[2]},
+                                                     {last[0], last[1], last[2]},
+                                                     {between[0], between[1], between[2], between[3]}},
+                                            {a, b});
                        }
                        return scene;
                      }});

@@ -12,8 +12,8 @@ namespace blocks {
 namespace {
 
 constexpr Real kInfinity = std::numeric_limits<Real>::infinity();
-constexpr Real kAllowed = 0.005L;     // of σ²: half the square of a tenth of a standard error
-constexpr Real kExact = 1e-8L;        // of the scene's scale: the least σ
+constexpr Real kAllowed = 0.005L;        // of σ²: half the square of a tenth of a standard error
+constexpr Real kExact = 1e-8L;           // of the scene's scale: the least σ
 constexpr Real kLeastCurvature = 1e-3L;  // 1 + 2 s ρ″/ρ′ of a loss, from below
 constexpr Real kRank = 1e-15L;
 constexpr int kMostSteps = 120;
@@ -22,7 +22,8 @@ bool is_finite(Real v) { return v - v == 0; }
 
 std::vector<const Real*> pointers(const Scene& scene, const Term& term, const std::vector<Real>& x) {
   std::vector<const Real*> out;
-  for (const int id : term.blocks) out.push_back(x.data() + scene.blocks()[static_cast<std::size_t>(id)].first);
+  for (const int id : term.blocks)
+    out.push_back(x.data() + scene.blocks()[static_cast<std::size_t>(id)].first);
   return out;
 }
 
@@ -40,7 +41,9 @@ Vector column_norms(const Matrix& J) {
 
 }  // namespace
 
-Real Judgement::gain_in_errors() const { return sigma > 0 ? std::sqrt(2 * std::max<Real>(gain(), 0)) / sigma : 0; }
+Real Judgement::gain_in_errors() const {
+  return sigma > 0 ? std::sqrt(2 * std::max<Real>(gain(), 0)) / sigma : 0;
+}
 
 int Oracle::tangent_size() const {
   int size = 0;
@@ -110,10 +113,12 @@ Oracle::Linear Oracle::linearize(const Point& x) const {
     for (int k = 0, column = 0; k < static_cast<int>(term->blocks.size()); ++k) {
       const auto id = static_cast<std::size_t>(term->blocks[static_cast<std::size_t>(k)]);
       const Block& b = scene_.blocks()[id];
-      if (!b.constant) rows.middleCols(first[id], tangent_of(b)) += ambient.middleCols(column, b.size) * basis[id];
+      if (!b.constant)
+        rows.middleCols(first[id], tangent_of(b)) += ambient.middleCols(column, b.size) * basis[id];
       column += b.size;
     }
-    // Triggs and others, Bundle adjustment: a modern synthesis (2000), 4.3: the loss goes into residuals and rows.
+    // Triggs and others, Bundle adjustment: a modern synthesis (2000), 4.3: the loss goes into residuals and
+    // rows.
     const Real s = r.squaredNorm();
     const auto rho = term->loss(s);
     out.cost += 0.5L * rho[0];
@@ -135,7 +140,9 @@ Oracle::Linear Oracle::linearize(const Point& x) const {
       const int column = first[id] + j++;
       const auto place = static_cast<std::size_t>(i);
       const Real v = x[b.first + place];
-      if (!b.lower.empty() && ((v <= b.lower[place] && g[column] > 0) || (v >= b.upper[place] && g[column] < 0))) continue;
+      if (!b.lower.empty() &&
+          ((v <= b.lower[place] && g[column] > 0) || (v >= b.upper[place] && g[column] < 0)))
+        continue;
       if (!b.lower.empty() && b.lower[place] == b.upper[place]) continue;
       out.columns.push_back(column);
     }
@@ -200,7 +207,8 @@ Oracle::Point Oracle::polish(Point x, Real lambda, Real stop) const {
   return x;
 }
 
-// What f64 cannot see of the cost: rounding within the residual functions, of the numbers of x, and of the sum.
+// What f64 cannot see of the cost: rounding within the residual functions, of the numbers of x, and of the
+// sum.
 Real Oracle::rounding(std::span<const double> x, const Linear& at) const {
   const Point wide(x.begin(), x.end());
   Real squares = 0, products = 0;
@@ -210,7 +218,8 @@ Real Oracle::rounding(std::span<const double> x, const Linear& at) const {
     r64.assign(static_cast<std::size_t>(term->residuals), 0);
     r.assign(r64.size(), 0);
     std::vector<const double*> at64;
-    for (const int id : term->blocks) at64.push_back(x.data() + scene_.blocks()[static_cast<std::size_t>(id)].first);
+    for (const int id : term->blocks)
+      at64.push_back(x.data() + scene_.blocks()[static_cast<std::size_t>(id)].first);
     const auto at_wide = pointers(scene_, *term, wide);
     if (!term->value(at64.data(), r64.data()) || !term->value(at_wide.data(), r.data())) continue;
     Real own = 0, difference = 0;
@@ -226,7 +235,8 @@ Real Oracle::rounding(std::span<const double> x, const Linear& at) const {
   Real moved_by = 0;
   const std::vector<Real> size = sizes(x);
   for (std::size_t j = 0; j < at.columns.size(); ++j) {
-    const Real norm = at.J.col(static_cast<Eigen::Index>(j)).norm() * 0x1p-53L * size[static_cast<std::size_t>(at.columns[j])];
+    const Real norm = at.J.col(static_cast<Eigen::Index>(j)).norm() * 0x1p-53L *
+                      size[static_cast<std::size_t>(at.columns[j])];
     moved_by += norm * norm;
   }
   return 4 * products + 8 * squares + 0.5L * 64 * 64 * moved_by + 0x1p-50L * at.cost;
@@ -264,7 +274,8 @@ Judgement Oracle::judge(std::span<const double> x, bool thorough) const {
   const Vector d = column_norms(at.J);
   const Matrix scaled = at.J * d.cwiseInverse().asDiagonal();
   const Eigen::ColPivHouseholderQR<Matrix> qr(scaled);
-  const Matrix R = qr.matrixR().topRows(std::min(scaled.rows(), scaled.cols())).template triangularView<Eigen::Upper>();
+  const Matrix R =
+      qr.matrixR().topRows(std::min(scaled.rows(), scaled.cols())).template triangularView<Eigen::Upper>();
   const Vector values = Eigen::JacobiSVD<Matrix>(R).singularValues();
   for (const Real v : values) out.singular.push_back(values[0] > 0 ? v / values[0] : 0);
   out.visible = out.singular;
@@ -276,7 +287,9 @@ Judgement Oracle::judge(std::span<const double> x, bool thorough) const {
   }
   if (static_cast<int>(seen.size()) < out.directions) {
     out.visible.clear();
-    const Vector of_seen = seen.empty() ? Vector() : Vector(Eigen::JacobiSVD<Matrix>(Matrix(scaled(Eigen::all, seen))).singularValues());
+    const Vector of_seen =
+        seen.empty() ? Vector()
+                     : Vector(Eigen::JacobiSVD<Matrix>(Matrix(scaled(Eigen::all, seen))).singularValues());
     for (const Real v : of_seen) out.visible.push_back(of_seen[0] > 0 ? v / of_seen[0] : 0);
   }
   out.rank = static_cast<int>(std::ranges::count_if(out.singular, [](Real v) { return v > kRank; }));
@@ -284,11 +297,13 @@ Judgement Oracle::judge(std::span<const double> x, bool thorough) const {
   const Vector projected = (qr.householderQ().transpose() * at.r).head(k);
   out.distance = projected.norm() / out.sigma;
 
-  // The undamped step, and a tenth of a standard error along each direction, to both sides: a saddle shows itself.
+  // The undamped step, and a tenth of a standard error along each direction, to both sides: a saddle shows
+  // itself.
   const auto try_step = [&](const Vector& step) {
     if (is_finite(step.sum())) consider(cost_at(moved(here, at, step)));
   };
-  const Matrix inverse = R.topLeftCorner(k, k).template triangularView<Eigen::Upper>().solve(Matrix::Identity(k, k));
+  const Matrix inverse =
+      R.topLeftCorner(k, k).template triangularView<Eigen::Upper>().solve(Matrix::Identity(k, k));
   const auto spread = [&](const Vector& short_step) {
     Vector step = Vector::Zero(out.directions);
     step.head(k) = short_step;

@@ -1,4 +1,5 @@
-// Pose graphs in the plane and in space: offsets of maps, gauge freedom, far starts, wrong loop closures, rotations near π.
+// Pose graphs in the plane and in space: offsets of maps, gauge freedom, far starts, wrong loop closures,
+// rotations near π.
 #include "corpus.hpp"
 #include "functors.hpp"
 
@@ -41,16 +42,20 @@ Scene planar(const Setup& s) {
   std::vector<int> ids;
   for (int i = 0; i < kPoses; ++i) {
     const double angle = kTurn * i / 8;
-    truth.push_back({s.offset + 5 * std::cos(angle), s.offset + 5 * std::sin(angle), std::remainder(angle + 0.25 * kTurn, kTurn)});
+    truth.push_back({s.offset + 5 * std::cos(angle), s.offset + 5 * std::sin(angle),
+                     std::remainder(angle + 0.25 * kTurn, kTurn)});
     std::vector<double> start(truth.back().begin(), truth.back().end());
-    if (i > 0 || s.gauge_free) start[0] += s.away * noise.normal(), start[1] += s.away * noise.normal(), start[2] += 0.3 * s.away * noise.normal();
+    if (i > 0 || s.gauge_free)
+      start[0] += s.away * noise.normal(), start[1] += s.away * noise.normal(),
+          start[2] += 0.3 * s.away * noise.normal();
     ids.push_back(scene.block(start));
   }
   if (!s.gauge_free) scene.hold(ids[0]);
   const auto edge = [&](int i, int j, double wrong) {
     const auto &a = truth[static_cast<std::size_t>(i)], &b = truth[static_cast<std::size_t>(j)];
     const double c = std::cos(a[2]), si = std::sin(a[2]), x = b[0] - a[0], y = b[1] - a[1];
-    const Planar f{c * x + si * y + s.sigma * noise.normal() + wrong, c * y - si * x + s.sigma * noise.normal(),
+    const Planar f{c * x + si * y + s.sigma * noise.normal() + wrong,
+                   c * y - si * x + s.sigma * noise.normal(),
                    std::remainder(b[2] - a[2], kTurn) + 0.3 * s.sigma * noise.normal()};
     scene.add<3, 3, 3>(f, {ids[static_cast<std::size_t>(i)], ids[static_cast<std::size_t>(j)]}, s.loss);
   };
@@ -78,7 +83,8 @@ struct Spatial {
   }
 };
 
-// `near_pi`: poses turn by nearly π from one to the next, and starts are turned by so much from the truth as `turned`.
+// `near_pi`: poses turn by nearly π from one to the next, and starts are turned by so much from the truth as
+// `turned`.
 Scene spatial(const Setup& s, bool near_pi, double turned) {
   constexpr int kPoses = 7;
   Noise noise(s.seed);
@@ -109,7 +115,8 @@ Scene spatial(const Setup& s, bool near_pi, double turned) {
     rotate_by_quaternion(back, way, f.d);
     for (double& v : f.d) v += s.sigma * noise.normal();
     multiply(back, turns[j].data(), between);
-    const std::vector<double> w = quaternion_of({0.3 * s.sigma * noise.normal(), 0.3 * s.sigma * noise.normal(), 0.3 * s.sigma * noise.normal()});
+    const std::vector<double> w = quaternion_of(
+        {0.3 * s.sigma * noise.normal(), 0.3 * s.sigma * noise.normal(), 0.3 * s.sigma * noise.normal()});
     multiply(between, w.data(), f.q);
     scene.add<6, 3, 4, 3, 4>(f, {p[i], q[i], p[j], q[j]}, s.loss);
   };
@@ -119,7 +126,8 @@ Scene spatial(const Setup& s, bool near_pi, double turned) {
 }
 
 void add_planar(std::vector<Case>& cases, const char* family, std::string name, const Setup& s) {
-  cases.push_back({family, std::move(name), [s] { return planar(s); }, s.gauge_free ? Kind::deficient : Kind::healthy});
+  cases.push_back(
+      {family, std::move(name), [s] { return planar(s); }, s.gauge_free ? Kind::deficient : Kind::healthy});
 }
 
 }  // namespace
@@ -129,7 +137,9 @@ void add_poses(std::vector<Case>& cases) {
     for (const double offset : {0.0, 1e6, 1e9}) {
       for (const double away : {0.1, 1.5}) {
         for (const double sigma : {0.05, 0.0}) {
-          add_planar(cases, "poses 2d", fmt::format("gauge {} offset {:g} away {:g} sigma {:g}", free ? "free" : "held", offset, away, sigma),
+          add_planar(cases, "poses 2d",
+                     fmt::format("gauge {} offset {:g} away {:g} sigma {:g}", free ? "free" : "held", offset,
+                                 away, sigma),
                      {.offset = offset, .away = away, .sigma = sigma, .gauge_free = free});
         }
       }
@@ -138,7 +148,8 @@ void add_poses(std::vector<Case>& cases) {
   for (const LossSpec::Kind kind : kRobust) {
     const LossSpec loss{kind, kind == LossSpec::Kind::tukey ? 5.0 : 1.0, 0.3};
     for (const double wrong : {4.0, 1e4}) {
-      add_planar(cases, "poses 2d outliers", fmt::format("{} loops off by {:g}", name(kind), wrong), {.loss = loss, .wrong = wrong});
+      add_planar(cases, "poses 2d outliers", fmt::format("{} loops off by {:g}", name(kind), wrong),
+                 {.loss = loss, .wrong = wrong});
     }
   }
   for (const bool free : {false, true}) {
@@ -146,8 +157,11 @@ void add_poses(std::vector<Case>& cases) {
       for (const bool near_pi : {false, true}) {
         for (const double turned : {0.0, 2.0, 3.1}) {
           const Setup s{.offset = offset, .gauge_free = free};
-          cases.push_back({"poses 3d", fmt::format("gauge {} offset {:g}{} one turned {:g}", free ? "free" : "held", offset, near_pi ? " near pi" : "", turned),
-                           [=] { return spatial(s, near_pi, turned); }, free ? Kind::deficient : Kind::healthy});
+          cases.push_back({"poses 3d",
+                           fmt::format("gauge {} offset {:g}{} one turned {:g}", free ? "free" : "held",
+                                       offset, near_pi ? " near pi" : "", turned),
+                           [=] { return spatial(s, near_pi, turned); },
+                           free ? Kind::deficient : Kind::healthy});
         }
       }
     }

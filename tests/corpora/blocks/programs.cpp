@@ -68,7 +68,8 @@ struct OnEllipse {
   template <class T>
   bool operator()(const T* ellipse, const T* angle, T* r) const {
     using std::cos, std::sin;
-    const T x = ellipse[2] * cos(angle[0]), y = ellipse[3] * sin(angle[0]), c = cos(ellipse[4]), s = sin(ellipse[4]);
+    const T x = ellipse[2] * cos(angle[0]), y = ellipse[3] * sin(angle[0]), c = cos(ellipse[4]),
+            s = sin(ellipse[4]);
     r[0] = ellipse[0] + c * x - s * y - px;
     r[1] = ellipse[1] + s * x + c * y - py;
     return true;
@@ -118,7 +119,8 @@ struct Neighbours {
 
 Scene powell(double scale) {
   Scene scene;
-  const int a = scene.block({3 * scale}), b = scene.block({-1 * scale}), c = scene.block({0}), d = scene.block({1 * scale});
+  const int a = scene.block({3 * scale}), b = scene.block({-1 * scale}), c = scene.block({0}),
+            d = scene.block({1 * scale});
   scene.add<1, 1, 1>(Powell1{}, {a, b});
   scene.add<1, 1, 1>(Powell2{}, {c, d});
   scene.add<1, 1, 1>(Powell3{}, {b, c});
@@ -152,10 +154,12 @@ Scene curve(double m, double c, bool robust, std::uint64_t seed) {
 Scene circle(double offset, double radius, double off, double sigma, bool arc) {
   Noise noise(31);
   Scene scene;
-  const int x = scene.block({offset + off}), y = scene.block({offset - off}), m = scene.block({std::sqrt(radius * (1 + 0.1 * off))});
+  const int x = scene.block({offset + off}), y = scene.block({offset - off}),
+            m = scene.block({std::sqrt(radius * (1 + 0.1 * off))});
   for (int i = 0; i < 25; ++i) {
     const double angle = arc ? 0.02 * i : 0.25 * i, r = radius * (1 + sigma * noise.normal());
-    scene.add<1, 1, 1, 1>(OnCircle{offset + 3 + r * std::cos(angle), offset + 4 + r * std::sin(angle)}, {x, y, m});
+    scene.add<1, 1, 1, 1>(OnCircle{offset + 3 + r * std::cos(angle), offset + 4 + r * std::sin(angle)},
+                          {x, y, m});
   }
   scene.scale = radius * radius;
   return scene;
@@ -168,7 +172,9 @@ Scene ellipse(double sigma, double off) {
   for (int i = 0; i < 16; ++i) {
     const double a = 0.4 * i, x = 4 * std::cos(a), y = 2 * std::sin(a), c = std::cos(0.5), s = std::sin(0.5);
     const int angle = scene.block({a + 0.3 * off * noise.normal()});
-    scene.add<2, 5, 1>(OnEllipse{1 + c * x - s * y + sigma * noise.normal(), 2 + s * x + c * y + sigma * noise.normal()}, {e, angle});
+    scene.add<2, 5, 1>(
+        OnEllipse{1 + c * x - s * y + sigma * noise.normal(), 2 + s * x + c * y + sigma * noise.normal()},
+        {e, angle});
   }
   return scene;
 }
@@ -197,7 +203,8 @@ Scene denoising(LossSpec loss) {
     x.push_back(scene.block({y}));
     scene.add<1, 1>(Pixel{y}, {x.back()});
   }
-  for (std::size_t i = 0; i + 2 < x.size(); ++i) scene.add<1, 1, 1, 1>(Neighbours{}, {x[i], x[i + 1], x[i + 2]}, loss);
+  for (std::size_t i = 0; i + 2 < x.size(); ++i)
+    scene.add<1, 1, 1, 1>(Neighbours{}, {x[i], x[i + 1], x[i + 2]}, loss);
   return scene;
 }
 
@@ -212,26 +219,34 @@ void add_programs(std::vector<Case>& cases) {
     scene.add<1, 1>(TenMinus{}, {scene.block({0.5})});
     return scene;
   });
-  for (const double scale : {1.0, 100.0, 1e4}) add(fmt::format("powell x{:g}", scale), [=] { return powell(scale); }, Kind::singular);
+  for (const double scale : {1.0, 100.0, 1e4})
+    add(
+        fmt::format("powell x{:g}", scale), [=] { return powell(scale); }, Kind::singular);
   for (const int n : {2, 5, 12}) {
-    for (const double from : {1.0, 10.0}) add(fmt::format("rosenbrock {} x{:g}", n, from), [=] { return rosenbrock_chain(n, from); });
+    for (const double from : {1.0, 10.0})
+      add(fmt::format("rosenbrock {} x{:g}", n, from), [=] { return rosenbrock_chain(n, from); });
   }
   for (const bool robust : {false, true}) {
     for (const auto& [m, c] : {std::pair{0.0, 0.0}, {2.0, 1.0}, {5.0, 0.0}, {-2.0, 3.0}, {0.0, 8.0}}) {
-      add(fmt::format("{}curve from ({:g}, {:g})", robust ? "robust " : "", m, c), [=] { return curve(m, c, robust, 30); });
+      add(fmt::format("{}curve from ({:g}, {:g})", robust ? "robust " : "", m, c),
+          [=] { return curve(m, c, robust, 30); });
     }
   }
   for (const double offset : {0.0, 1e6}) {
     for (const double off : {1.0, 8.0}) {
       for (const bool arc : {false, true}) {
-        add(fmt::format("circle{} offset {:g} off {:g}", arc ? " from an arc" : "", offset, off), [=] { return circle(offset, 5, off, 0.002, arc); });
+        add(fmt::format("circle{} offset {:g} off {:g}", arc ? " from an arc" : "", offset, off),
+            [=] { return circle(offset, 5, off, 0.002, arc); });
       }
     }
   }
   for (const double sigma : {0.05, 0.0}) {
-    for (const double off : {0.2, 1.0}) add(fmt::format("ellipse off {:g} sigma {:g}", off, sigma), [=] { return ellipse(sigma, off); });
+    for (const double off : {0.2, 1.0})
+      add(fmt::format("ellipse off {:g} sigma {:g}", off, sigma), [=] { return ellipse(sigma, off); });
     for (const bool held : {true, false}) {
-      add(fmt::format("homography{} sigma {:g}", held ? "" : " free", sigma), [=] { return homography(0, sigma, held); }, held ? Kind::healthy : Kind::deficient);
+      add(
+          fmt::format("homography{} sigma {:g}", held ? "" : " free", sigma),
+          [=] { return homography(0, sigma, held); }, held ? Kind::healthy : Kind::deficient);
     }
     add(fmt::format("homography at 1000 sigma {:g}", sigma), [=] { return homography(1000, sigma, true); });
   }

@@ -1,4 +1,5 @@
-// The problems of Moré, Garbow and Hillstrom as blocks: the whole vector as one residual block, and each residual by itself.
+// The problems of Moré, Garbow and Hillstrom as blocks: the whole vector as one residual block, and each
+// residual by itself.
 #include "corpus.hpp"
 #include "mgh.hpp"
 
@@ -40,22 +41,26 @@ Kind kind_of() {
 template <class F>
 void add_whole(std::vector<Case>& cases) {
   for (const double scale : mgh::kScales) {
-    cases.push_back({"published", fmt::format("{} x{:g}", F::name, scale), [scale] {
+    cases.push_back({"published", fmt::format("{} x{:g}", F::name, scale),
+                     [scale] {
                        Scene scene;
                        scene.add<F::residuals, F::parameters>(F{}, {scene.block(scaled_start<F>(scale))});
                        return scene;
-                     }, kind_of<F>()});
+                     },
+                     kind_of<F>()});
   }
 }
 
 template <class F>
 void add_by_rows(std::vector<Case>& cases, std::vector<double> start) {
-  cases.push_back({"published by rows", fmt::format("{} from ({:g}, {:g}, ...)", F::name, start[0], start[1]), [start] {
+  cases.push_back({"published by rows", fmt::format("{} from ({:g}, {:g}, ...)", F::name, start[0], start[1]),
+                   [start] {
                      Scene scene;
                      const int x = scene.block(start);
                      for (int i = 0; i < F::residuals; ++i) scene.add<1, F::parameters>(One<F>{i}, {x});
                      return scene;
-                   }, kind_of<F>()});
+                   },
+                   kind_of<F>()});
 }
 
 }  // namespace

@@ -58,8 +58,10 @@ Scene anchored(double offset, std::vector<double> start, double sigma, int ancho
   Scene scene;
   const int p = scene.block({offset + start[0], offset + start[1]});
   for (int i = 0; i < anchors; ++i) {
-    const double angle = 2 * std::numbers::pi * i / anchors, x = 30 * std::cos(angle), y = 20 * std::sin(angle);
-    scene.add<1, 2>(Range{{offset + x, offset + y}, std::hypot(x - 3, y - 4) + sigma * noise.normal(), 10}, {p});
+    const double angle = 2 * std::numbers::pi * i / anchors, x = 30 * std::cos(angle),
+                 y = 20 * std::sin(angle);
+    scene.add<1, 2>(Range{{offset + x, offset + y}, std::hypot(x - 3, y - 4) + sigma * noise.normal(), 10},
+                    {p});
   }
   return scene;
 }
@@ -79,7 +81,8 @@ Scene slam(double offset, bool anchored_start, double away, std::uint64_t seed) 
   if (anchored_start) scene.hold(places[0]);
   for (const auto& mark : marks) landmarks.push_back(scene.block(moved(mark, away)));
   for (std::size_t i = 0; i + 1 < path.size(); ++i) {
-    scene.add<2, 2, 2>(Step{path[i + 1][0] - path[i][0] + 0.05 * noise.normal(), path[i + 1][1] - path[i][1] + 0.05 * noise.normal()},
+    scene.add<2, 2, 2>(Step{path[i + 1][0] - path[i][0] + 0.05 * noise.normal(),
+                            path[i + 1][1] - path[i][1] + 0.05 * noise.normal()},
                        {places[i], places[i + 1]});
   }
   for (std::size_t i = 0; i < path.size(); ++i) {
@@ -94,11 +97,15 @@ Scene slam(double offset, bool anchored_start, double away, std::uint64_t seed) 
 Scene sound(double epoch, double offset, double speed, double late, double away, std::uint64_t seed) {
   Noise noise(seed);
   Scene scene;
-  const int p = scene.block({offset + 3 + away, offset + 4 - away, offset + away}), made = scene.block({epoch + late});
+  const int p = scene.block({offset + 3 + away, offset + 4 - away, offset + away}),
+            made = scene.block({epoch + late});
   for (int i = 0; i < 9; ++i) {
     const double angle = 0.7 * i, at[3] = {40 * std::cos(angle), 30 * std::sin(angle), 10.0 * (i % 3)};
-    const double d = std::sqrt((at[0] - 3) * (at[0] - 3) + (at[1] - 4) * (at[1] - 4) + (at[2] - 1) * (at[2] - 1)) + 0.1 * noise.normal();
-    scene.add<1, 3, 1>(Arrival{{offset + at[0], offset + at[1], offset + at[2]}, epoch + d / speed, speed}, {p, made});
+    const double d =
+        std::sqrt((at[0] - 3) * (at[0] - 3) + (at[1] - 4) * (at[1] - 4) + (at[2] - 1) * (at[2] - 1)) +
+        0.1 * noise.normal();
+    scene.add<1, 3, 1>(Arrival{{offset + at[0], offset + at[1], offset + at[2]}, epoch + d / speed, speed},
+                       {p, made});
   }
   return scene;
 }
@@ -107,16 +114,20 @@ Scene sound(double epoch, double offset, double speed, double late, double away,
 
 void add_ranges(std::vector<Case>& cases) {
   for (const double offset : {0.0, 1e6, 1e9}) {
-    for (const std::vector<double>& start : {std::vector<double>{0, 0}, {2000, -3000}, {30.001, 0}, {-30 + 1e-9, 1e-9}}) {
+    for (const std::vector<double>& start :
+         {std::vector<double>{0, 0}, {2000, -3000}, {30.001, 0}, {-30 + 1e-9, 1e-9}}) {
       for (const double sigma : {0.1, 0.0}) {
-        cases.push_back({"ranges", fmt::format("offset {:g} from ({:g}, {:g}) sigma {:g}", offset, start[0], start[1], sigma),
-                         [=] { return anchored(offset, start, sigma, 7, 1); }});
+        cases.push_back(
+            {"ranges",
+             fmt::format("offset {:g} from ({:g}, {:g}) sigma {:g}", offset, start[0], start[1], sigma),
+             [=] { return anchored(offset, start, sigma, 7, 1); }});
       }
     }
     for (const bool anchor : {true, false}) {
       for (const double away : {0.3, 4.0}) {
-        cases.push_back({"slam", fmt::format("offset {:g}{} away {:g}", offset, anchor ? "" : " gauge free", away), [=] { return slam(offset, anchor, away, 2); },
-                         anchor ? Kind::healthy : Kind::deficient});
+        cases.push_back(
+            {"slam", fmt::format("offset {:g}{} away {:g}", offset, anchor ? "" : " gauge free", away),
+             [=] { return slam(offset, anchor, away, 2); }, anchor ? Kind::healthy : Kind::deficient});
       }
     }
   }
@@ -124,8 +135,9 @@ void add_ranges(std::vector<Case>& cases) {
     for (const double offset : {0.0, 1e6}) {
       for (const double late : {0.01, 1.0, 1000.0}) {
         for (const double away : {1.0, 500.0}) {
-          cases.push_back({"clocks", fmt::format("epoch {:g} offset {:g} late {:g} away {:g}", epoch, offset, late, away),
-                           [=] { return sound(epoch, offset, 343, late, away, 4); }});
+          cases.push_back(
+              {"clocks", fmt::format("epoch {:g} offset {:g} late {:g} away {:g}", epoch, offset, late, away),
+               [=] { return sound(epoch, offset, 343, late, away, 4); }});
         }
       }
     }

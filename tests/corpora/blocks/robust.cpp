@@ -18,22 +18,27 @@ LossSpec spec(LossSpec::Kind kind) {
 }
 
 template <class Model>
-Scene with_outliers(std::vector<double> truth, std::vector<double> start, double t1, LossSpec loss, double size, std::uint64_t seed) {
+Scene with_outliers(std::vector<double> truth, std::vector<double> start, double t1, LossSpec loss,
+                    double size, std::uint64_t seed) {
   Noise noise(seed);
   Sampled data = sample<Model>(truth, 30, 0, t1, 0.1, noise);
-  for (std::size_t i = 3; i < data.y.size(); i += 6) data.y[i] += (noise.uniform() < 0.7 ? 1 : -1) * size * (1 + noise.uniform());
+  for (std::size_t i = 3; i < data.y.size(); i += 6)
+    data.y[i] += (noise.uniform() < 0.7 ? 1 : -1) * size * (1 + noise.uniform());
   Scene scene;
   add_rows<Model>(scene, data, scene.block(start), loss);
   return scene;
 }
 
 template <class Model>
-void add_outliers(std::vector<Case>& cases, const char* model, std::vector<double> truth, std::vector<std::vector<double>> starts, double t1) {
+void add_outliers(std::vector<Case>& cases, const char* model, std::vector<double> truth,
+                  std::vector<std::vector<double>> starts, double t1) {
   for (const LossSpec::Kind kind : kRobust) {
     for (const double size : {3.0, 1e3, 3e9}) {
       for (const auto& start : starts) {
-        cases.push_back({"outliers", fmt::format("{} {} size {:g} from ({:g}, {:g})", model, name(kind), size, start[0], start[1]),
-                         [=] { return with_outliers<Model>(truth, start, t1, spec(kind), size, 3); }});
+        cases.push_back(
+            {"outliers",
+             fmt::format("{} {} size {:g} from ({:g}, {:g})", model, name(kind), size, start[0], start[1]),
+             [=] { return with_outliers<Model>(truth, start, t1, spec(kind), size, 3); }});
       }
     }
   }
@@ -60,7 +65,9 @@ Scene changing(LossSpec loss, double outlier, bool outlier_first) {
   const double good = (*data)[11];
   scene.data = data;
   if (outlier_first) (*data)[11] = outlier;
-  scene.change = [=](std::vector<double>& y, int solve) { y[11] = (solve == 1) == outlier_first ? good : outlier; };
+  scene.change = [=](std::vector<double>& y, int solve) {
+    y[11] = (solve == 1) == outlier_first ? good : outlier;
+  };
   return scene;
 }
 
@@ -69,10 +76,13 @@ Scene changing(LossSpec loss, double outlier, bool outlier_first) {
 void add_robust(std::vector<Case>& cases) {
   add_outliers<Line>(cases, "line", {1, 0.5}, {{0, 0}, {50, -20}}, 10);
   add_outliers<Exponential>(cases, "exponential", {1, 0.3}, {{0.5, 0.5}, {1, 3}}, 6);
-  for (const LossSpec loss : {LossSpec{cauchy, 0.2}, {cauchy, 1}, {soft_l1, 0.2}, {huber, 0.2}, {arctan, 0.2}, {none}}) {
+  for (const LossSpec loss :
+       {LossSpec{cauchy, 0.2}, {cauchy, 1}, {soft_l1, 0.2}, {huber, 0.2}, {arctan, 0.2}, {none}}) {
     for (const bool first : {false, true}) {
-      cases.push_back({"data changed", fmt::format("{} {:g}, outlier of 3e9 in solve {}", name(loss.kind), loss.a, first ? 1 : 2),
-                       [=] { return changing(loss, 3e9, first); }});
+      cases.push_back(
+          {"data changed",
+           fmt::format("{} {:g}, outlier of 3e9 in solve {}", name(loss.kind), loss.a, first ? 1 : 2),
+           [=] { return changing(loss, 3e9, first); }});
     }
   }
 }

@@ -79,34 +79,41 @@ std::string false_convergence(const Scene& scene, Way way, const std::string& po
     const ceres::IterationSummary& last = summary.iterations.back();
     double squares = 0;
     for (const double v : x) squares += v * v;
-    const bool function = last.iteration > 0 && std::fabs(last.cost_change) <= options.function_tolerance * last.cost * (1 + 1e-9);
+    const bool function = last.iteration > 0 &&
+                          std::fabs(last.cost_change) <= options.function_tolerance * last.cost * (1 + 1e-9);
     const bool gradient = last.gradient_max_norm <= options.gradient_tolerance;
-    const bool parameter = last.iteration > 0 &&
-                           last.step_norm <= options.parameter_tolerance * (std::sqrt(squares) + options.parameter_tolerance) * (1 + 1e-9);
+    const bool parameter =
+        last.iteration > 0 && last.step_norm <= options.parameter_tolerance *
+                                                    (std::sqrt(squares) + options.parameter_tolerance) *
+                                                    (1 + 1e-9);
     if (function || gradient || parameter) return {};
   }
   const Judgement judgement = Oracle(scene).judge(x);
   if (judgement.at_minimum()) return {};
-  return fmt::format("CONVERGENCE with {:.2g} standard errors to gain: {}", static_cast<double>(judgement.gain_in_errors()), summary.message);
+  return fmt::format("CONVERGENCE with {:.2g} standard errors to gain: {}",
+                     static_cast<double>(judgement.gain_in_errors()), summary.message);
 }
 
 std::string false_success(Kind kind, const Answer& answer, const Judgement& j) {
   if (!answer.success()) return {};
   if (!j.finite) return "the residuals are not finite";
   if (!j.at_minimum()) {
-    return fmt::format("{:.2g} standard errors to gain, cost {:.9g} beside {:.9g}", static_cast<double>(j.gain_in_errors()),
-                       static_cast<double>(j.cost), static_cast<double>(j.lowest));
+    return fmt::format("{:.2g} standard errors to gain, cost {:.9g} beside {:.9g}",
+                       static_cast<double>(j.gain_in_errors()), static_cast<double>(j.cost),
+                       static_cast<double>(j.lowest));
   }
   if (kind == Kind::singular) return {};
   const nlsq::Certificate& c = answer.summary.certificate;
   const bool deficient = answer.summary.verdict == nlsq::Verdict::rank_deficient;
   const Real least = j.singular.empty() ? 1 : j.singular.back();
   if (!deficient && least < kClearlyNone) {
-    return fmt::format("{} where the least singular value is {:.1e}", nlsq::name(answer.summary.verdict), static_cast<double>(least));
+    return fmt::format("{} where the least singular value is {:.1e}", nlsq::name(answer.summary.verdict),
+                       static_cast<double>(least));
   }
   const auto rank = static_cast<std::size_t>(std::max(c.rank, 0));
   if (deficient && rank < j.visible.size() && j.visible[rank] > kClearlySome) {
-    return fmt::format("rank {} is claimed, the next singular value is {:.1e}", rank, static_cast<double>(j.visible[rank]));
+    return fmt::format("rank {} is claimed, the next singular value is {:.1e}", rank,
+                       static_cast<double>(j.visible[rank]));
   }
   return {};
 }
@@ -136,11 +143,14 @@ std::string unsound(const Scene& scene, const Answer& answer) {
   if (!answer.exception.empty() || answer.summary.termination == nlsq::Termination::failure) return {};
   if (!std::isfinite(answer.summary.final_cost)) return "the cost is not finite";
   if (answer.summary.final_cost > answer.summary.initial_cost * (1 + 1e-9)) {
-    return fmt::format("the cost rose from {:.9g} to {:.9g}", answer.summary.initial_cost, answer.summary.final_cost);
+    return fmt::format("the cost rose from {:.9g} to {:.9g}", answer.summary.initial_cost,
+                       answer.summary.final_cost);
   }
   const double cost = scene.cost(answer.x), shown = answer.summary.final_cost;
-  const double terms = 1e-12 * scene.scale;  // what residuals may differ by that the program and the functor round otherwise
-  if (std::fabs(cost - shown) > 1e-6 * (cost + terms * std::sqrt(cost)) + terms * terms * scene.residuals() && std::isfinite(cost)) {
+  const double terms =
+      1e-12 * scene.scale;  // what residuals may differ by that the program and the functor round otherwise
+  if (std::fabs(cost - shown) > 1e-6 * (cost + terms * std::sqrt(cost)) + terms * terms * scene.residuals() &&
+      std::isfinite(cost)) {
     return fmt::format("the cost shown is {:.9g}, of what is left in the blocks {:.9g}", shown, cost);
   }
   return {};

@@ -27,13 +27,14 @@ struct Answer {
   bool success() const { return exception.empty() && is_success(summary.verdict); }
 };
 
-// Where the scene has `change`, the second of two solves. The data are left as that solve saw them: see reset().
+// Where the scene has `change`, the second of two solves. The data are left as that solve saw them: see
+// reset().
 Answer solve(const Scene& scene, Way way, const std::string& policy, int threads = 1);
 // The scene's data as they were made.
 void reset(const Scene& scene);
 
-// Ceres's summary of nlsq::Solve. CONVERGENCE is true where one of the user's three tolerances holds by the summary's own
-// last iteration, or the answer is a minimum. Empty where it is; else what is wrong.
+// Ceres's summary of nlsq::Solve. CONVERGENCE is true where one of the user's three tolerances holds by the
+// summary's own last iteration, or the answer is a minimum. Empty where it is; else what is wrong.
 std::string false_convergence(const Scene& scene, Way way, const std::string& policy);
 
 // Whether a success is true. Empty where it is; else what is wrong with it.

@@ -75,14 +75,15 @@ const char* name(LossSpec::Kind kind) {
   return names[static_cast<std::size_t>(kind)];
 }
 
-bool detail::faulty_derivatives(const Term& inner, std::span<const int> sizes, const Lie& lie, const double* const* x, double* r,
-                                double* const* J) {
+bool detail::faulty_derivatives(const Term& inner, std::span<const int> sizes, const Lie& lie,
+                                const double* const* x, double* r, double* const* J) {
   std::vector<std::vector<Real>> wide;
   std::vector<const Real*> at;
   int inputs = 0;
   for (std::size_t k = 0; k < sizes.size(); inputs += sizes[k++]) wide.emplace_back(x[k], x[k] + sizes[k]);
   for (const auto& w : wide) at.push_back(w.data());
-  std::vector<Real> values(static_cast<std::size_t>(inner.residuals)), D(values.size() * static_cast<std::size_t>(inputs));
+  std::vector<Real> values(static_cast<std::size_t>(inner.residuals)),
+      D(values.size() * static_cast<std::size_t>(inputs));
   if (!inner.value(x, r) || !inner.derivatives(at.data(), values.data(), D.data())) return false;
   for (int i = 0; i < inner.residuals; ++i) {
     for (int k = 0, j = 0; k < static_cast<int>(sizes.size()); ++k) {
@@ -98,7 +99,12 @@ bool detail::faulty_derivatives(const Term& inner, std::span<const int> sizes, c
 }
 
 int Scene::block(const std::vector<double>& start, Shape shape) {
-  blocks_.push_back({.first = start_.size(), .size = static_cast<int>(start.size()), .shape = shape, .held = {}, .lower = {}, .upper = {}});
+  blocks_.push_back({.first = start_.size(),
+                     .size = static_cast<int>(start.size()),
+                     .shape = shape,
+                     .held = {},
+                     .lower = {},
+                     .upper = {}});
   start_.insert(start_.end(), start.begin(), start.end());
   return static_cast<int>(blocks_.size()) - 1;
 }

@@ -1,5 +1,5 @@
-// A block problem written once: parameter blocks, and residual blocks whose functors are templates. From it are made an
-// nlsq::Problem, a ceres::Problem, and the residuals in long double that the oracle judges by.
+// A block problem written once: parameter blocks, and residual blocks whose functors are templates. From it
+// are made an nlsq::Problem, a ceres::Problem, and the residuals in long double that the oracle judges by.
 #pragma once
 
 #include "wide.hpp"
@@ -43,8 +43,9 @@ struct LossSpec {
   ceres::LossFunction* theirs() const;
 };
 const char* name(LossSpec::Kind kind);
-inline constexpr LossSpec::Kind kRobust[] = {LossSpec::Kind::huber,  LossSpec::Kind::soft_l1, LossSpec::Kind::cauchy,
-                                             LossSpec::Kind::arctan, LossSpec::Kind::tukey,   LossSpec::Kind::tolerant};
+inline constexpr LossSpec::Kind kRobust[] = {LossSpec::Kind::huber,  LossSpec::Kind::soft_l1,
+                                             LossSpec::Kind::cauchy, LossSpec::Kind::arctan,
+                                             LossSpec::Kind::tukey,  LossSpec::Kind::tolerant};
 
 // A residual block.
 class Term {
@@ -87,7 +88,9 @@ class TermOf : public Term {
 
  public:
   explicit TermOf(F f) : f_(std::move(f)) { residuals = residuals_; }
-  std::shared_ptr<const nlsq::BlockFunction> ours() const override { return nlsq::make_block_function<kBlocks>(f_, residuals_); }
+  std::shared_ptr<const nlsq::BlockFunction> ours() const override {
+    return nlsq::make_block_function<kBlocks>(f_, residuals_);
+  }
   ceres::CostFunction* theirs(bool recordable) const override;
   bool value(const double* const* x, double* r) const override { return call(f_, x, r, kAll); }
   bool value(const Real* const* x, Real* r) const override { return call(f_, x, r, kAll); }
@@ -119,7 +122,9 @@ class Opaque final : public ceres::CostFunction {
     *mutable_parameter_block_sizes() = inner->parameter_block_sizes();
     set_num_residuals(inner->num_residuals());
   }
-  bool Evaluate(double const* const* x, double* r, double** J) const override { return inner_->Evaluate(x, r, J); }
+  bool Evaluate(double const* const* x, double* r, double** J) const override {
+    return inner_->Evaluate(x, r, J);
+  }
 
  private:
   std::unique_ptr<ceres::CostFunction> inner_;
@@ -136,8 +141,8 @@ template <class F>
 struct DoubleOnly {
   F f;
   template <class... Pointers>
-  requires((std::is_same_v<std::remove_const_t<std::remove_pointer_t<Pointers>>, double> && ...))
-  bool operator()(Pointers... pointers) const {
+  requires((std::is_same_v<std::remove_const_t<std::remove_pointer_t<Pointers>>, double> && ...)) bool
+  operator()(Pointers... pointers) const {
     return f(pointers...);
   }
 };
@@ -150,12 +155,14 @@ class DifferencesTerm final : public TermOf<F, residuals_, sizes...> {
     return nlsq::make_block_function<sizeof...(sizes)>(DoubleOnly<F>{this->f_}, residuals_);
   }
   ceres::CostFunction* theirs(bool) const override {
-    return new ceres::NumericDiffCostFunction<DoubleOnly<F>, ceres::CENTRAL, residuals_, sizes...>(new DoubleOnly<F>{this->f_});
+    return new ceres::NumericDiffCostFunction<DoubleOnly<F>, ceres::CENTRAL, residuals_, sizes...>(
+        new DoubleOnly<F>{this->f_});
   }
 };
 
 // Derivatives by hand: those of `inner`, with a lie. nullptr in J where none are wanted.
-bool faulty_derivatives(const Term& inner, std::span<const int> sizes, const Lie& lie, const double* const* x, double* r, double* const* J);
+bool faulty_derivatives(const Term& inner, std::span<const int> sizes, const Lie& lie, const double* const* x,
+                        double* r, double* const* J);
 
 template <class F, int residuals_, int... sizes>
 class HandTerm final : public TermOf<F, residuals_, sizes...> {
@@ -163,7 +170,9 @@ class HandTerm final : public TermOf<F, residuals_, sizes...> {
 
  public:
   HandTerm(F f, Lie lie) : Base(std::move(f)), lie_(lie) {}
-  std::shared_ptr<const nlsq::BlockFunction> ours() const override { return std::make_shared<Function>(*this); }
+  std::shared_ptr<const nlsq::BlockFunction> ours() const override {
+    return std::make_shared<Function>(*this);
+  }
   ceres::CostFunction* theirs(bool) const override { return new Cost(*this); }
 
  private:
@@ -213,7 +222,9 @@ class Scene {
   // The numbers at the start; the block's id.
   int block(const std::vector<double>& start, Shape shape = Shape::vector);
   void hold(int id) { blocks_[static_cast<std::size_t>(id)].constant = true; }
-  void hold_numbers(int id, std::vector<int> numbers) { blocks_[static_cast<std::size_t>(id)].held = std::move(numbers); }
+  void hold_numbers(int id, std::vector<int> numbers) {
+    blocks_[static_cast<std::size_t>(id)].held = std::move(numbers);
+  }
   void bound(int id, int number, double lower, double upper);
 
   template <int residuals, int... sizes, class F>
@@ -232,7 +243,8 @@ class Scene {
   // The solver is given `shown` in the place of f, by which its answer is judged.
   template <int residuals, int... sizes, class Shown, class F>
   void add_masked(Shown shown, F f, const std::array<int, sizeof...(sizes)>& blocks, LossSpec loss = {}) {
-    keep(std::make_unique<detail::MaskedTerm<Shown, F, residuals, sizes...>>(std::move(shown), std::move(f)), blocks, loss);
+    keep(std::make_unique<detail::MaskedTerm<Shown, F, residuals, sizes...>>(std::move(shown), std::move(f)),
+         blocks, loss);
   }
 
   const std::vector<double>& start() const { return start_; }
@@ -246,9 +258,11 @@ class Scene {
   nlsq::Problem ours(double* x) const;
   std::unique_ptr<ceres::Problem> theirs(double* x, bool recordable) const;
 
-  // Size of the residuals' own terms: what is below 1e-8 of it is rounding for the user, where the data are exact.
+  // Size of the residuals' own terms: what is below 1e-8 of it is rounding for the user, where the data are
+  // exact.
   double scale = 1;
-  // Functors may look into it. change(k): what it is before the k-th solve of the same problem; k = 0 takes it back.
+  // Functors may look into it. change(k): what it is before the k-th solve of the same problem; k = 0 takes
+  // it back.
   std::shared_ptr<std::vector<double>> data;
   std::function<void(std::vector<double>& data, int solve)> change;
 

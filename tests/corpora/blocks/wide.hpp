@@ -1,5 +1,6 @@
-// Dual numbers of long double: a functor called with them gives its residuals and their derivatives with 64 bits of
-// significand. The oracle of the block corpus is made of them. It shares no arithmetic with the library.
+// Dual numbers of long double: a functor called with them gives its residuals and their derivatives with 64
+// bits of significand. The oracle of the block corpus is made of them. It shares no arithmetic with the
+// library.
 #pragma once
 
 #include <array>
@@ -37,7 +38,9 @@ struct Wide {
   friend Wide operator+(const Wide& x, const Wide& y) { return chain(x.a + y.a, x, 1, y, 1); }
   friend Wide operator-(const Wide& x, const Wide& y) { return chain(x.a - y.a, x, 1, y, -1); }
   friend Wide operator*(const Wide& x, const Wide& y) { return chain(x.a * y.a, x, y.a, y, x.a); }
-  friend Wide operator/(const Wide& x, const Wide& y) { return chain(x.a / y.a, x, 1 / y.a, y, -x.a / y.a / y.a); }
+  friend Wide operator/(const Wide& x, const Wide& y) {
+    return chain(x.a / y.a, x, 1 / y.a, y, -x.a / y.a / y.a);
+  }
   Wide& operator+=(const Wide& y) { return *this = *this + y; }
   Wide& operator-=(const Wide& y) { return *this = *this - y; }
   Wide& operator*=(const Wide& y) { return *this = *this * y; }

@@ -21,14 +21,16 @@ using blocks_side_by_side::Blocks, blocks_side_by_side::evaluate, blocks_side_by
 namespace {
 
 // Beside dual numbers: differences relative to the largest derivative of the residual.
-void check_against_dual(const Blocks& blocks, const Values& v, std::span<const double> x, double f64, double f32) {
+void check_against_dual(const Blocks& blocks, const Values& v, std::span<const double> x, double f64,
+                        double f32) {
   double worst = 0, worst_f32 = 0;
   for (std::size_t b = 0; b < blocks.list.blocks(); ++b) {
     std::vector<int> sizes;
     std::vector<double> own;
     for (const std::uint32_t p : blocks.list.of(b)) {
       sizes.push_back(blocks.list.sizes[p]);
-      own.insert(own.end(), x.begin() + blocks.list.offsets[p], x.begin() + blocks.list.offsets[p] + sizes.back());
+      own.insert(own.end(), x.begin() + blocks.list.offsets[p],
+                 x.begin() + blocks.list.offsets[p] + sizes.back());
     }
     BlockCaller caller(sizes);
     const auto rows = static_cast<std::size_t>(blocks.owned[b]->residuals()), n = own.size();
@@ -71,14 +73,19 @@ Blocks many(int count, unsigned seed) {
 struct Camera {
   double u, v;
   template <class T>
-  bool operator()(const T* camera, const T* point, T* r) const { return block_functors::reproject(camera, point, u, v, r); }
+  bool operator()(const T* camera, const T* point, T* r) const {
+    return block_functors::reproject(camera, point, u, v, r);
+  }
 };
 
-std::vector<double> camera_at(double angle) { return {angle, -2 * angle, angle / 2, 0.1, 0.2, -0.3, 500, 0.01, -0.002}; }
+std::vector<double> camera_at(double angle) {
+  return {angle, -2 * angle, angle / 2, 0.1, 0.2, -0.3, 500, 0.01, -0.002};
+}
 
 }  // namespace
 
-TEST_CASE_TEMPLATE("Derivatives of recorded blocks are those of dual numbers, in f64 and f32", F, NLSQ_BLOCK_FUNCTORS) {
+TEST_CASE_TEMPLATE("Derivatives of recorded blocks are those of dual numbers, in f64 and f32", F,
+                   NLSQ_BLOCK_FUNCTORS) {
   INFO(F::name());
   const Blocks blocks = many<F>(150, 7);
   const BlockEvaluator evaluator(blocks.list, blocks.x);
@@ -90,18 +97,23 @@ TEST_CASE_TEMPLATE("Derivatives of recorded blocks are those of dual numbers, in
   check_against_dual(blocks, v, blocks.x, 1e-12, 1e-5);
 }
 
-TEST_CASE("Constants are told apart by place: observations that happen to be 0 or 1 fold nothing for others") {
+TEST_CASE(
+    "Constants are told apart by place: observations that happen to be 0 or 1 fold nothing for others") {
   Blocks blocks;
-  for (const double u : {0.0, 1.0, -3.5, 1.0, 0.0, 7.25}) blocks.add(make_block_function<2>(Camera{u, 2 * u}, 2), {camera_at(0.1), {1, 2, 30}});
+  for (const double u : {0.0, 1.0, -3.5, 1.0, 0.0, 7.25})
+    blocks.add(make_block_function<2>(Camera{u, 2 * u}, 2), {camera_at(0.1), {1, 2, 30}});
   const BlockEvaluator evaluator(blocks.list, blocks.x);
   CHECK(evaluator.programs() == 1);
   CHECK(evaluator.counts().traced == 6);
   check_against_dual(blocks, evaluate(blocks, evaluator, blocks.x), blocks.x, 1e-12, 1e-5);
 }
 
-TEST_CASE("A block that decides otherwise than its program is computed by its own code, and sorted anew on request") {
+TEST_CASE(
+    "A block that decides otherwise than its program is computed by its own code, and sorted anew on "
+    "request") {
   Blocks blocks;
-  for (int b = 0; b < 100; ++b) blocks.add(make_block_function<2>(Camera{1.0 * b, 2}, 2), {camera_at(0), {1, 2, 30.0 + b}});
+  for (int b = 0; b < 100; ++b)
+    blocks.add(make_block_function<2>(Camera{1.0 * b, 2}, 2), {camera_at(0), {1, 2, 30.0 + b}});
   BlockEvaluator evaluator(blocks.list, blocks.x);
   CHECK(evaluator.programs() == 1);
   check_against_dual(blocks, evaluate(blocks, evaluator, blocks.x), blocks.x, 1e-12, 1e-5);
@@ -125,14 +137,16 @@ TEST_CASE("Each tile stands alone: any pass gives the same bits") {
   const BlockEvaluator evaluator(blocks.list, blocks.x);
   REQUIRE(evaluator.tiles() > 3);
   const Values whole = evaluate(blocks, evaluator, blocks.x);
-  Values single{std::vector<double>(blocks.residuals), std::vector<double>(blocks.numbers), std::vector<float>(blocks.numbers)};
+  Values single{std::vector<double>(blocks.residuals), std::vector<double>(blocks.numbers),
+                std::vector<float>(blocks.numbers)};
   for (std::size_t t = evaluator.tiles(); t-- > 0;) {
     const auto pass = evaluator.begin();
     pass->jacobian(t, blocks.x, single.J_f32.data());
     pass->jacobian(t, blocks.x, single.J.data());
     pass->residuals(t, blocks.x, single.r.data());
     CHECK(pass->counters().rows_f32 == evaluator.tile_blocks(t));
-    const std::size_t sampled = pass->take_samples().size();  // one tile of the program: 64 of its blocks in f64, too
+    const std::size_t sampled =
+        pass->take_samples().size();  // one tile of the program: 64 of its blocks in f64, too
     CHECK(sampled == (t == 0 ? 1 : 0));
     CHECK(pass->counters().rows_f64 == 2 * evaluator.tile_blocks(t) + 64 * sampled);
   }
@@ -143,9 +157,10 @@ TEST_CASE("Each tile stands alone: any pass gives the same bits") {
 
 TEST_CASE("Derivatives by constant blocks are not written") {
   Blocks blocks;
-  for (int b = 0; b < 10; ++b) blocks.add(make_block_function<2>(Camera{1.0 * b, 2}, 2), {camera_at(0.2), {1, 2, 30}});
+  for (int b = 0; b < 10; ++b)
+    blocks.add(make_block_function<2>(Camera{1.0 * b, 2}, 2), {camera_at(0.2), {1, 2, 30}});
   for (std::size_t b = 0; b < 10; ++b) blocks.list.column[2 * b] = -1;  // cameras
-  blocks.list.column[1] = -1;                                         // and one point
+  blocks.list.column[1] = -1;                                           // and one point
   const BlockEvaluator evaluator(blocks.list, blocks.x);
   CHECK(evaluator.programs() == 1);
   const Values v = evaluate(blocks, evaluator, blocks.x);
@@ -266,11 +281,15 @@ TEST_CASE("Programs no longer believed give way to the user's code") {
 TEST_CASE("The number of residuals is counted where a functor returns them") {
   const double a[] = {2, 3}, b[] = {5};
   const double* at[] = {a, b};
-  const auto line = make_block_function<2>([](const auto* p, const auto* q) { return p[0] * q[0] + p[1]; }, at);
+  const auto line =
+      make_block_function<2>([](const auto* p, const auto* q) { return p[0] * q[0] + p[1]; }, at);
   CHECK(line->residuals() == 1);
   CHECK(line->derivatives_by() == BlockFunction::Derivatives::traced);
   const auto both = make_block_function<2>(
-      [](const auto* p, const auto* q) { return std::array{p[0] * q[0], p[1] - q[0], p[0] + 0.5}; }, at);
+      [](const auto* p, const auto* q) {
+        return std::array{p[0] * q[0], p[1] - q[0], p[0] + 0.5};
+      },
+      at);
   CHECK(both->residuals() == 3);
   double r[3];
   CHECK(both->value(at, r));

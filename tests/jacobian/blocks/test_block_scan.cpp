@@ -89,7 +89,8 @@ Blocks mixed(int count) {
   Blocks blocks;
   for (int b = 0; b < count; ++b) {
     const double c = 0.01 * static_cast<double>(b % 97);
-    if (b > count / 2 && b % 7 == 0) blocks.add([c](const auto* a, auto* r) { r[0] = a[0] * a[0] * a[0] - c; }, 1, 1);
+    if (b > count / 2 && b % 7 == 0)
+      blocks.add([c](const auto* a, auto* r) { r[0] = a[0] * a[0] * a[0] - c; }, 1, 1);
     else if (b % 3 == 0) blocks.add(Branches{c}, 1, 2);
     else if (b % 3 == 1) blocks.add(Positive{c}, 2, 1);
     else if (b % 11 == 0) blocks.add(LooksInside{c}, 1, 2);
@@ -119,7 +120,8 @@ void on_threads(std::size_t count, const std::function<void(std::size_t)>& task)
   }
 }
 
-std::vector<double> numbers_of(const Blocks& blocks, const BlockEvaluator& evaluator, std::span<const double> x) {
+std::vector<double> numbers_of(const Blocks& blocks, const BlockEvaluator& evaluator,
+                               std::span<const double> x) {
   std::vector<double> r(blocks.residuals), J(blocks.numbers);
   const auto pass = evaluator.begin();
   for (std::size_t t = 0; t < evaluator.tiles(); ++t) {
@@ -131,7 +133,8 @@ std::vector<double> numbers_of(const Blocks& blocks, const BlockEvaluator& evalu
   return r;
 }
 
-void check_same(const Blocks& blocks, const BlockEvaluator& a, const BlockEvaluator& b, std::span<const double> x) {
+void check_same(const Blocks& blocks, const BlockEvaluator& a, const BlockEvaluator& b,
+                std::span<const double> x) {
   CHECK(a.counts().traced == b.counts().traced);
   CHECK(a.counts().dual == b.counts().dual);
   CHECK(a.programs() == b.programs());
@@ -142,7 +145,8 @@ void check_same(const Blocks& blocks, const BlockEvaluator& a, const BlockEvalua
 
 }  // namespace
 
-TEST_CASE("Many blocks asked by tasks make the groups that they make one by one, at the start and sorted anew") {
+TEST_CASE(
+    "Many blocks asked by tasks make the groups that they make one by one, at the start and sorted anew") {
   for (const int count : {100, 3000, 20000}) {
     CAPTURE(count);
     const Blocks blocks = mixed(count);

@@ -48,7 +48,8 @@ Evaluated evaluate(const std::vector<F>& functors) {
   }
   const std::vector<double> x{1.5, -2};
   const BlockEvaluator evaluator(list, x);
-  Evaluated out{evaluator.programs(), std::vector<double>(functors.size()), std::vector<double>(2 * functors.size())};
+  Evaluated out{evaluator.programs(), std::vector<double>(functors.size()),
+                std::vector<double>(2 * functors.size())};
   const auto pass = evaluator.begin();
   for (std::size_t tile = 0; tile < evaluator.tiles(); ++tile) {
     pass->residuals(tile, x, out.r.data());
@@ -61,14 +62,17 @@ BlockRecording recording_of(std::size_t length) {
   BlockRecording made;
   made.steps.resize(length + 2);
   made.steps[1] = {.op = Op::column, .a = 0};
-  for (std::size_t i = 2; i < made.steps.size(); ++i) made.steps[i] = {.op = Op::neg, .a = static_cast<std::uint32_t>(i - 1)};
+  for (std::size_t i = 2; i < made.steps.size(); ++i)
+    made.steps[i] = {.op = Op::neg, .a = static_cast<std::uint32_t>(i - 1)};
   made.outputs = {static_cast<std::uint32_t>(length + 1)};
   return made;
 }
 
 }  // namespace
 
-TEST_CASE("Blocks that differ in constants alone share a program from evaluator to evaluator; the numbers are their own") {
+TEST_CASE(
+    "Blocks that differ in constants alone share a program from evaluator to evaluator; the numbers are "
+    "their own") {
   const Evaluated first = evaluate(std::vector<Line>{{1, 2}, {3, 4}});
   const std::size_t programs = BlockProgramCache::shared().programs();
   const Evaluated second = evaluate(std::vector<Line>{{5, 7}, {2, 1}, {8, 0}});
@@ -87,8 +91,14 @@ TEST_CASE("A constant that all blocks share belongs to their program: another on
 }
 
 TEST_CASE("Functors of two types are compared with dual numbers each for itself") {
-  const auto minus = [](const auto* p, auto* r) { r[0] = p[0] - p[1]; return true; };
-  const auto also_minus = [](const auto* p, auto* r) { r[0] = p[0] - p[1]; return true; };
+  const auto minus = [](const auto* p, auto* r) {
+    r[0] = p[0] - p[1];
+    return true;
+  };
+  const auto also_minus = [](const auto* p, auto* r) {
+    r[0] = p[0] - p[1];
+    return true;
+  };
   evaluate(std::vector{minus});
   const std::size_t programs = BlockProgramCache::shared().programs();
   evaluate(std::vector{also_minus});
@@ -97,7 +107,9 @@ TEST_CASE("Functors of two types are compared with dual numbers each for itself"
 
 TEST_CASE("The cache is bounded, and what was used longest ago goes") {
   const std::vector<int> wanted{0};
-  const auto key = [&](std::size_t length) { return BlockProgramKey(nullptr, recording_of(length), ConstantPlan(), 1, wanted); };
+  const auto key = [&](std::size_t length) {
+    return BlockProgramKey(nullptr, recording_of(length), ConstantPlan(), 1, wanted);
+  };
   BlockProgramCache cache(3 * key(10).words.size());
   const auto program = [](int inputs) {
     auto made = std::make_shared<BlockProgram>();

@@ -16,8 +16,8 @@ namespace {
 
 // Random points and cameras; J as one dense matrix, columns points first.
 struct Scene {
-  std::vector<std::uint32_t> point_size, point_offset, slot_first{0}, entry_first{0}, stride, rows, cell_first{0}, cell_entry,
-      cell_column, entry_block, block_size, camera_offset{0}, pair_block;
+  std::vector<std::uint32_t> point_size, point_offset, slot_first{0}, entry_first{0}, stride, rows,
+      cell_first{0}, cell_entry, cell_column, entry_block, block_size, camera_offset{0}, pair_block;
   std::vector<std::uint64_t> point_matrix, pair_first{0}, record;
   std::vector<double> J;
   std::size_t pad = 0, points = 0, point_numbers = 0, matrix_numbers = 0, most = 0;
@@ -26,7 +26,8 @@ struct Scene {
   Eigen::VectorXd r;
 
   // `wide`: every residual block has all cameras, two in three of them with derivatives that are zero.
-  Scene(unsigned seed, const std::vector<std::uint32_t>& cameras, const std::vector<std::uint32_t>& sizes, bool wide = false)
+  Scene(unsigned seed, const std::vector<std::uint32_t>& cameras, const std::vector<std::uint32_t>& sizes,
+        bool wide = false)
       : block_size(cameras) {
     std::mt19937 random(seed);
     const auto number = [&] { return static_cast<double>(random() % 2001) / 1000 - 1; };
@@ -78,12 +79,15 @@ struct Scene {
         }
         for (std::uint32_t i = 0; i < count; ++i) {
           Row row{{}, 0};
-          for (std::uint32_t k = 0; k < sizes[p]; ++k) J.push_back(number()), row.terms.emplace_back(point_offset[p] + k, J.back());
+          for (std::uint32_t k = 0; k < sizes[p]; ++k)
+            J.push_back(number()), row.terms.emplace_back(point_offset[p] + k, J.back());
           J.push_back(number());
           row.r = J.back();
           for (const std::uint32_t c : cameras_of) {
             const double factor = zero.contains(c) ? 0 : 1;
-            for (std::uint32_t k = 0; k < cameras[c]; ++k) J.push_back(factor * number()), row.terms.emplace_back(point_numbers + camera_offset[c] + k, J.back());
+            for (std::uint32_t k = 0; k < cameras[c]; ++k)
+              J.push_back(factor * number()),
+                  row.terms.emplace_back(point_numbers + camera_offset[c] + k, J.back());
           }
           all.push_back(row);
         }
@@ -93,7 +97,8 @@ struct Scene {
         entry_block.push_back(entries[i]);
         for (std::size_t j = i; j < entries.size(); ++j) {
           const std::pair key(entries[i], entries[j]);
-          pair_block.push_back(static_cast<std::uint32_t>(std::ranges::find(block_of_target, key) - block_of_target.begin()));
+          pair_block.push_back(
+              static_cast<std::uint32_t>(std::ranges::find(block_of_target, key) - block_of_target.begin()));
         }
       }
       entry_first.push_back(static_cast<std::uint32_t>(entry_block.size()));
@@ -101,11 +106,13 @@ struct Scene {
       most = std::max(most, entries.size() * sizes[p]);
     }
     J.resize(J.size() + pad, 1e30);  // read, not used
-    dense = Eigen::MatrixXd::Zero(static_cast<Eigen::Index>(all.size()), static_cast<Eigen::Index>(point_numbers + camera_offset.back()));
+    dense = Eigen::MatrixXd::Zero(static_cast<Eigen::Index>(all.size()),
+                                  static_cast<Eigen::Index>(point_numbers + camera_offset.back()));
     r.resize(static_cast<Eigen::Index>(all.size()));
     for (std::size_t i = 0; i < all.size(); ++i) {
       r[static_cast<Eigen::Index>(i)] = all[i].r;
-      for (const auto& [j, v] : all[i].terms) dense(static_cast<Eigen::Index>(i), static_cast<Eigen::Index>(j)) = v;
+      for (const auto& [j, v] : all[i].terms)
+        dense(static_cast<Eigen::Index>(i), static_cast<Eigen::Index>(j)) = v;
     }
   }
 
@@ -115,29 +122,40 @@ struct Scene {
   // Of the blocks of S, and the end.
   std::vector<std::uint64_t> targets(std::size_t lanes) const {
     std::vector<std::uint64_t> offsets{0};
-    for (std::size_t k = 0; k < block_of_target.size(); ++k) offsets.push_back(offsets.back() + layout(k, lanes).numbers());
+    for (std::size_t k = 0; k < block_of_target.size(); ++k)
+      offsets.push_back(offsets.back() + layout(k, lanes).numbers());
     return offsets;
   }
 
   template <class R>
   EliminationData<R> data(const std::vector<R>& records, const std::vector<std::uint64_t>& offsets) const {
-    return {records.data(), pad, point_size.data(), point_offset.data(), point_matrix.data(), slot_first.data(), entry_first.data(),
-            pair_first.data(), record.data(), stride.data(), rows.data(), cell_first.data(), cell_entry.data(), cell_column.data(),
-            entry_block.data(), pair_block.data(), offsets.data(), block_size.data()};
+    return {records.data(),      pad,
+            point_size.data(),   point_offset.data(),
+            point_matrix.data(), slot_first.data(),
+            entry_first.data(),  pair_first.data(),
+            record.data(),       stride.data(),
+            rows.data(),         cell_first.data(),
+            cell_entry.data(),   cell_column.data(),
+            entry_block.data(),  pair_block.data(),
+            offsets.data(),      block_size.data()};
   }
 };
 
 template <class R, class T>
-void check(const Scene& s, std::size_t lanes, auto gather, auto eliminate, auto substitute, auto bend, double tolerance) {
+void check(const Scene& s, std::size_t lanes, auto gather, auto eliminate, auto substitute, auto bend,
+           double tolerance) {
   const std::vector<R> records(s.J.begin(), s.J.end());
   const std::vector<std::uint64_t> targets = s.targets(lanes);
   const EliminationData<R> data = s.data(records, targets);
   const std::size_t cameras = s.block_size.size() * s.pad, split = s.points / 3;
-  std::vector<double> V(s.matrix_numbers), g(s.point_numbers), inverse(s.matrix_numbers), damping(s.point_numbers, 0.5), step(s.point_numbers);
-  std::vector<T> squares(cameras, T(0)), gradient(cameras, T(0)), S(targets.back(), T(0)), b(cameras, T(0)), scratch(2 * s.most * s.pad + s.pad);
+  std::vector<double> V(s.matrix_numbers), g(s.point_numbers), inverse(s.matrix_numbers),
+      damping(s.point_numbers, 0.5), step(s.point_numbers);
+  std::vector<T> squares(cameras, T(0)), gradient(cameras, T(0)), S(targets.back(), T(0)), b(cameras, T(0)),
+      scratch(2 * s.most * s.pad + s.pad);
   for (const auto& [first, last] : {std::pair(std::size_t{0}, split), std::pair(split, s.points)}) {
     gather(data, first, last, V.data(), g.data(), squares.data(), gradient.data());
-    REQUIRE(eliminate(data, first, last, V.data(), g.data(), damping.data(), inverse.data(), S.data(), b.data(), scratch.data()));
+    REQUIRE(eliminate(data, first, last, V.data(), g.data(), damping.data(), inverse.data(), S.data(),
+                      b.data(), scratch.data()));
   }
   const Eigen::Index n = static_cast<Eigen::Index>(s.point_numbers), m = s.dense.cols() - n;
   const Eigen::MatrixXd E = s.dense.leftCols(n), F = s.dense.rightCols(m);
@@ -151,7 +169,8 @@ void check(const Scene& s, std::size_t lanes, auto gather, auto eliminate, auto 
   for (std::size_t f = 0; f < s.block_size.size(); ++f) {
     for (std::uint32_t i = 0; i < s.block_size[f]; ++i) {
       const auto at = static_cast<Eigen::Index>(s.camera_offset[f] + i);
-      CHECK(std::abs(static_cast<double>(squares[f * s.pad + i]) - F.col(at).squaredNorm()) <= tolerance * size);
+      CHECK(std::abs(static_cast<double>(squares[f * s.pad + i]) - F.col(at).squaredNorm()) <=
+            tolerance * size);
       CHECK(std::abs(static_cast<double>(gradient[f * s.pad + i]) - gf[at]) <= tolerance * size);
       CHECK(std::abs(static_cast<double>(b[f * s.pad + i]) - bd[at]) <= tolerance * size);
       moved[at] = 0.1 * static_cast<double>(at % 7) - 0.25;
@@ -162,15 +181,19 @@ void check(const Scene& s, std::size_t lanes, auto gather, auto eliminate, auto 
     const auto [a, c] = s.block_of_target[k];
     for (std::uint32_t i = 0; i < s.block_size[a]; ++i) {
       for (std::uint32_t j = 0; j < s.block_size[c]; ++j) {
-        const double expected = Sd(static_cast<Eigen::Index>(s.camera_offset[a] + i), static_cast<Eigen::Index>(s.camera_offset[c] + j));
-        CHECK(std::abs(static_cast<double>(S[targets[k] + s.layout(k, lanes).place(i, j)]) - expected) <= tolerance * size);
+        const double expected = Sd(static_cast<Eigen::Index>(s.camera_offset[a] + i),
+                                   static_cast<Eigen::Index>(s.camera_offset[c] + j));
+        CHECK(std::abs(static_cast<double>(S[targets[k] + s.layout(k, lanes).place(i, j)]) - expected) <=
+              tolerance * size);
       }
     }
   }
-  for (std::size_t k = 0; k < s.point_numbers; ++k) CHECK(std::abs(g[k] - ge[static_cast<Eigen::Index>(k)]) <= tolerance * size);
+  for (std::size_t k = 0; k < s.point_numbers; ++k)
+    CHECK(std::abs(g[k] - ge[static_cast<Eigen::Index>(k)]) <= tolerance * size);
   substitute(data, 0, s.points, inverse.data(), g.data(), s_cameras.data(), step.data());
   const Eigen::VectorXd expected = -Vd.ldlt().solve(ge + W.transpose() * moved);
-  for (std::size_t k = 0; k < s.point_numbers; ++k) CHECK(std::abs(step[k] - expected[static_cast<Eigen::Index>(k)]) <= tolerance * size);
+  for (std::size_t k = 0; k < s.point_numbers; ++k)
+    CHECK(std::abs(step[k] - expected[static_cast<Eigen::Index>(k)]) <= tolerance * size);
 
   // Right-hand sides of the second derivative along the step, in two parts.
   std::vector<std::uint32_t> row{0};
@@ -179,27 +202,35 @@ void check(const Scene& s, std::size_t lanes, auto gather, auto eliminate, auto 
   std::vector<double> along(bent_rows.data(), bent_rows.data() + bent_rows.size()), bent(s.point_numbers);
   std::ranges::fill(b, T(0));
   for (const auto& [first, last] : {std::pair(std::size_t{0}, split), std::pair(split, s.points)}) {
-    bend(data, first, last, inverse.data(), step.data(), s_cameras.data(), 3.0, row.data(), along.data(), bent.data(), b.data());
+    bend(data, first, last, inverse.data(), step.data(), s_cameras.data(), 3.0, row.data(), along.data(),
+         bent.data(), b.data());
   }
-  const Eigen::VectorXd rho = 3 * (bent_rows - E * Eigen::Map<const Eigen::VectorXd>(step.data(), n) - F * moved);
-  const Eigen::VectorXd on_points = E.transpose() * rho, on_cameras = F.transpose() * (rho - E * Vd.ldlt().solve(on_points));
+  const Eigen::VectorXd rho =
+      3 * (bent_rows - E * Eigen::Map<const Eigen::VectorXd>(step.data(), n) - F * moved);
+  const Eigen::VectorXd on_points = E.transpose() * rho,
+                        on_cameras = F.transpose() * (rho - E * Vd.ldlt().solve(on_points));
   const double more = 10 * tolerance * size * (1 + rho.cwiseAbs().maxCoeff());
-  for (std::size_t i = 0; i < along.size(); ++i) CHECK(std::abs(along[i] - rho[static_cast<Eigen::Index>(i)]) <= more);
-  for (std::size_t k = 0; k < bent.size(); ++k) CHECK(std::abs(bent[k] - on_points[static_cast<Eigen::Index>(k)]) <= more);
+  for (std::size_t i = 0; i < along.size(); ++i)
+    CHECK(std::abs(along[i] - rho[static_cast<Eigen::Index>(i)]) <= more);
+  for (std::size_t k = 0; k < bent.size(); ++k)
+    CHECK(std::abs(bent[k] - on_points[static_cast<Eigen::Index>(k)]) <= more);
   for (std::size_t f = 0; f < s.block_size.size(); ++f) {
     for (std::uint32_t i = 0; i < s.block_size[f]; ++i) {
-      CHECK(std::abs(static_cast<double>(b[f * s.pad + i]) - on_cameras[static_cast<Eigen::Index>(s.camera_offset[f] + i)]) <= more);
+      CHECK(std::abs(static_cast<double>(b[f * s.pad + i]) -
+                     on_cameras[static_cast<Eigen::Index>(s.camera_offset[f] + i)]) <= more);
     }
   }
 }
 
 // S as an operator, and its diagonal blocks, in two parts.
 template <class R>
-void check_operator(const Scene& s, std::size_t lanes, auto gather, auto prepare, auto multiply, double tolerance) {
+void check_operator(const Scene& s, std::size_t lanes, auto gather, auto prepare, auto multiply,
+                    double tolerance) {
   const std::vector<R> records(s.J.begin(), s.J.end());
   std::vector<std::uint64_t> targets{0};
   const auto layout = [&](std::size_t f) { return ReducedLayout(s.block_size[f], s.block_size[f], lanes); };
-  for (std::size_t f = 0; f < s.block_size.size(); ++f) targets.push_back(targets.back() + layout(f).numbers());
+  for (std::size_t f = 0; f < s.block_size.size(); ++f)
+    targets.push_back(targets.back() + layout(f).numbers());
   const EliminationData<R> data = s.data(records, targets);
   const std::size_t cameras = s.block_size.size() * s.pad, split = s.points / 3;
   std::size_t most_rows = 0;
@@ -208,18 +239,21 @@ void check_operator(const Scene& s, std::size_t lanes, auto gather, auto prepare
     for (std::uint32_t slot = s.slot_first[p]; slot < s.slot_first[p + 1]; ++slot) rows += s.rows[slot];
     most_rows = std::max(most_rows, rows);
   }
-  std::vector<double> V(s.matrix_numbers), g(s.point_numbers), inverse(s.matrix_numbers), damping(s.point_numbers, 0.5), squares(cameras), gradient(cameras);
+  std::vector<double> V(s.matrix_numbers), g(s.point_numbers), inverse(s.matrix_numbers),
+      damping(s.point_numbers, 0.5), squares(cameras), gradient(cameras);
   gather(data, 0, s.points, V.data(), g.data(), squares.data(), gradient.data());
   const Eigen::Index n = static_cast<Eigen::Index>(s.point_numbers), m = s.dense.cols() - n;
   const Eigen::MatrixXd E = s.dense.leftCols(n), F = s.dense.rightCols(m);
-  const Eigen::MatrixXd Vd = E.transpose() * E + 0.5 * Eigen::MatrixXd::Identity(n, n), W = F.transpose() * E, U = F.transpose() * F;
+  const Eigen::MatrixXd Vd = E.transpose() * E + 0.5 * Eigen::MatrixXd::Identity(n, n), W = F.transpose() * E,
+                        U = F.transpose() * F;
   const Eigen::MatrixXd Sd = U - W * Vd.ldlt().solve(W.transpose());
   const Eigen::VectorXd bd = W * Vd.ldlt().solve(E.transpose() * s.r);
   const double allowed = tolerance * Sd.cwiseAbs().maxCoeff() * static_cast<double>(m);
   for (const bool schur : {false, true}) {
     std::vector<double> diagonal(targets.back(), 0.0), b(cameras, 0.0), scratch(2 * s.most * s.pad + s.pad);
     for (const auto& [first, last] : {std::pair(std::size_t{0}, split), std::pair(split, s.points)}) {
-      REQUIRE(prepare(data, first, last, V.data(), g.data(), damping.data(), inverse.data(), schur, diagonal.data(), b.data(), scratch.data()));
+      REQUIRE(prepare(data, first, last, V.data(), g.data(), damping.data(), inverse.data(), schur,
+                      diagonal.data(), b.data(), scratch.data()));
     }
     for (std::size_t f = 0; f < s.block_size.size(); ++f) {
       for (std::uint32_t i = 0; i < s.block_size[f]; ++i) {
@@ -246,7 +280,8 @@ void check_operator(const Scene& s, std::size_t lanes, auto gather, auto prepare
   const Eigen::VectorXd expected = Sd * v;
   for (std::size_t f = 0; f < s.block_size.size(); ++f) {
     for (std::size_t i = 0; i < s.pad; ++i) {
-      const double exact = i < s.block_size[f] ? expected[static_cast<Eigen::Index>(s.camera_offset[f] + i)] : 0;
+      const double exact =
+          i < s.block_size[f] ? expected[static_cast<Eigen::Index>(s.camera_offset[f] + i)] : 0;
       CHECK(std::abs(product[f * s.pad + i] - exact) <= (i < s.block_size[f] ? allowed : 0));
     }
   }
@@ -255,17 +290,24 @@ void check_operator(const Scene& s, std::size_t lanes, auto gather, auto prepare
 void check_all(const Scene& scene) {
   for (const BlockKernels* set : available_block_kernels()) {
     INFO(std::string(set->name));
-    check<double, double>(scene, set->lanes_f64, set->gather_f64, set->eliminate_f64, set->substitute_f64, set->bend_f64, 1e-13);
-    check<float, float>(scene, set->lanes_f32, set->gather_f32, set->eliminate_f32, set->substitute_f32, set->bend_f32, 1e-5);
-    check<float, double>(scene, set->lanes_f64, set->gather_f32_wide, set->eliminate_f32_wide, set->substitute_f32_wide, set->bend_f32_wide, 1e-6);
-    check_operator<double>(scene, set->lanes_f64, set->gather_f64, set->prepare_f64, set->multiply_f64, 1e-14);
-    check_operator<float>(scene, set->lanes_f64, set->gather_f32_wide, set->prepare_f32_wide, set->multiply_f32_wide, 1e-7);
+    check<double, double>(scene, set->lanes_f64, set->gather_f64, set->eliminate_f64, set->substitute_f64,
+                          set->bend_f64, 1e-13);
+    check<float, float>(scene, set->lanes_f32, set->gather_f32, set->eliminate_f32, set->substitute_f32,
+                        set->bend_f32, 1e-5);
+    check<float, double>(scene, set->lanes_f64, set->gather_f32_wide, set->eliminate_f32_wide,
+                         set->substitute_f32_wide, set->bend_f32_wide, 1e-6);
+    check_operator<double>(scene, set->lanes_f64, set->gather_f64, set->prepare_f64, set->multiply_f64,
+                           1e-14);
+    check_operator<float>(scene, set->lanes_f64, set->gather_f32_wide, set->prepare_f32_wide,
+                          set->multiply_f32_wide, 1e-7);
   }
 }
 
 }  // namespace
 
-TEST_CASE("Points of three numbers and cameras of nine") { check_all(Scene(1, {9, 9, 9, 9, 9}, std::vector<std::uint32_t>(20, 3))); }
+TEST_CASE("Points of three numbers and cameras of nine") {
+  check_all(Scene(1, {9, 9, 9, 9, 9}, std::vector<std::uint32_t>(20, 3)));
+}
 
 TEST_CASE("Points and cameras of every size, residual blocks without a point, and with two cameras") {
   check_all(Scene(2, {1, 6, 17, 9, 3}, {0, 1, 2, 3, 4, 5, 6, 7, 8, 0, 1, 3, 0, 2}));
@@ -280,16 +322,19 @@ TEST_CASE("No cameras at all: points alone") {
   for (auto& first : scene.cell_first) first = 0;
   for (auto& first : scene.entry_first) first = 0;
   for (const BlockKernels* set : available_block_kernels()) {
-    std::vector<double> V(scene.matrix_numbers), g(scene.point_numbers), inverse(scene.matrix_numbers), damping(scene.point_numbers, 0.25), step(scene.point_numbers);
+    std::vector<double> V(scene.matrix_numbers), g(scene.point_numbers), inverse(scene.matrix_numbers),
+        damping(scene.point_numbers, 0.25), step(scene.point_numbers);
     const auto targets = scene.targets(set->lanes_f64);
     const auto data = scene.data(scene.J, targets);
     set->gather_f64(data, 0, 3, V.data(), g.data(), nullptr, nullptr);
-    REQUIRE(set->eliminate_f64(data, 0, 3, V.data(), g.data(), damping.data(), inverse.data(), nullptr, nullptr, nullptr));
+    REQUIRE(set->eliminate_f64(data, 0, 3, V.data(), g.data(), damping.data(), inverse.data(), nullptr,
+                               nullptr, nullptr));
     set->substitute_f64(data, 0, 3, inverse.data(), g.data(), nullptr, step.data());
     const Eigen::MatrixXd E = scene.dense.leftCols(8);
     const Eigen::MatrixXd H = E.transpose() * E + 0.25 * Eigen::MatrixXd::Identity(8, 8);
     const Eigen::VectorXd expected = -H.ldlt().solve(E.transpose() * scene.r);
-    for (Eigen::Index k = 0; k < 8; ++k) CHECK(step[static_cast<std::size_t>(k)] == doctest::Approx(expected[k]).epsilon(1e-12));
+    for (Eigen::Index k = 0; k < 8; ++k)
+      CHECK(step[static_cast<std::size_t>(k)] == doctest::Approx(expected[k]).epsilon(1e-12));
   }
 }
 
@@ -297,11 +342,13 @@ TEST_CASE("A point that is not determined is reported") {
   Scene scene(4, {9, 9}, {3, 3});
   for (double& v : scene.J) v = 0;
   for (const BlockKernels* set : available_block_kernels()) {
-    std::vector<double> V(18), g(6), inverse(18), none(6, 0), S(scene.targets(set->lanes_f64).back()), b(2 * scene.pad), scratch(2 * scene.most * scene.pad + scene.pad);
+    std::vector<double> V(18), g(6), inverse(18), none(6, 0), S(scene.targets(set->lanes_f64).back()),
+        b(2 * scene.pad), scratch(2 * scene.most * scene.pad + scene.pad);
     const auto targets = scene.targets(set->lanes_f64);
     const auto data = scene.data(scene.J, targets);
     set->gather_f64(data, 0, 2, V.data(), g.data(), b.data(), b.data() + 0);
-    CHECK_FALSE(set->eliminate_f64(data, 0, 2, V.data(), g.data(), none.data(), inverse.data(), S.data(), b.data(), scratch.data()));
+    CHECK_FALSE(set->eliminate_f64(data, 0, 2, V.data(), g.data(), none.data(), inverse.data(), S.data(),
+                                   b.data(), scratch.data()));
   }
 }
 
@@ -312,19 +359,22 @@ TEST_CASE("The Cholesky factor solves systems of every size, and refuses what is
     for (const std::size_t n : {1, 2, 3, 7, 8, 9, 15, 16, 17, 23, 24, 25, 40, 63, 64, 65, 100, 131}) {
       const auto size = static_cast<Eigen::Index>(n);
       Eigen::MatrixXd B(size, size);
-      for (Eigen::Index i = 0; i < B.size(); ++i) B.data()[i] = static_cast<double>(random() % 2001) / 1000 - 1;
+      for (Eigen::Index i = 0; i < B.size(); ++i)
+        B.data()[i] = static_cast<double>(random() % 2001) / 1000 - 1;
       const Eigen::MatrixXd A = B * B.transpose() + Eigen::MatrixXd::Identity(size, size);
       const std::size_t ld = (n + 7) / 8 * 8 + 8;
       std::vector<double> L(ld * n + 8, -7.0);  // what is not the lower triangle must not matter
       for (std::size_t j = 0; j < n; ++j) {
-        for (std::size_t i = j; i < n; ++i) L[j * ld + i] = A(static_cast<Eigen::Index>(i), static_cast<Eigen::Index>(j));
+        for (std::size_t i = j; i < n; ++i)
+          L[j * ld + i] = A(static_cast<Eigen::Index>(i), static_cast<Eigen::Index>(j));
       }
       std::vector<double> indefinite = L;
       REQUIRE(set->cholesky_f64(L.data(), n, ld));
       const Eigen::MatrixXd reference = A.llt().matrixL();
       for (std::size_t j = 0; j < n; ++j) {
         for (std::size_t i = j; i < n; ++i) {
-          CHECK(std::abs(L[j * ld + i] - reference(static_cast<Eigen::Index>(i), static_cast<Eigen::Index>(j))) <= 1e-12 * A.norm());
+          CHECK(std::abs(L[j * ld + i] - reference(static_cast<Eigen::Index>(i),
+                                                   static_cast<Eigen::Index>(j))) <= 1e-12 * A.norm());
         }
       }
       Eigen::VectorXd b = A * Eigen::VectorXd::LinSpaced(size, -1, 2);
@@ -345,12 +395,14 @@ TEST_CASE("Part of a Cholesky factor leaves the Schur complement of what it took
         if (part == 0) continue;
         const auto size = static_cast<Eigen::Index>(n), taken = static_cast<Eigen::Index>(part);
         Eigen::MatrixXd B(size, size);
-        for (Eigen::Index i = 0; i < B.size(); ++i) B.data()[i] = static_cast<double>(random() % 2001) / 1000 - 1;
+        for (Eigen::Index i = 0; i < B.size(); ++i)
+          B.data()[i] = static_cast<double>(random() % 2001) / 1000 - 1;
         const Eigen::MatrixXd A = B * B.transpose() + Eigen::MatrixXd::Identity(size, size);
         const std::size_t ld = (n + 7) / 8 * 8;
         std::vector<double> L(ld * n + 8, -7.0);
         for (std::size_t j = 0; j < n; ++j) {
-          for (std::size_t i = j; i < n; ++i) L[j * ld + i] = A(static_cast<Eigen::Index>(i), static_cast<Eigen::Index>(j));
+          for (std::size_t i = j; i < n; ++i)
+            L[j * ld + i] = A(static_cast<Eigen::Index>(i), static_cast<Eigen::Index>(j));
         }
         REQUIRE(set->cholesky_part_f64(L.data(), n, ld, part));
         const Eigen::MatrixXd whole = A.llt().matrixL();

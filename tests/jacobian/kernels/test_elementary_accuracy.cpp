@@ -1,8 +1,8 @@
 // Errors of the vector functions in units of the last place, against the C library in long double.
 // The bounds here are those of jacobian/kernels/README.md.
-#include "kernels/kernel_table.hpp"
 #include <nlsq/op.hpp>
 #include <nlsq/special_functions.hpp>
+#include "kernels/kernel_table.hpp"
 
 #include <doctest/doctest.h>
 #include <kernel_harness.hpp>
@@ -24,8 +24,9 @@ using WideFunction = Wide (*)(Wide, Wide);
 
 // How arguments are drawn.
 enum class Range { unit, ten, near_one, large, exponent, every_magnitude, subnormal };
-constexpr Range ranges[] = {Range::unit,     Range::ten,             Range::near_one, Range::large,
-                            Range::exponent, Range::every_magnitude, Range::subnormal};
+constexpr Range ranges[] = {Range::unit,     Range::ten,      Range::near_one,
+                            Range::large,    Range::exponent, Range::every_magnitude,
+                            Range::subnormal};
 
 struct Case {
   Op op;
@@ -134,9 +135,33 @@ void check_bound(const Case& c) {
 template <class T>
 std::vector<T> special_arguments() {
   using L = std::numeric_limits<T>;
-  return {T(0), T(-0.0), L::infinity(), -L::infinity(), L::quiet_NaN(), T(1), T(-1), L::denorm_min(),
-          -L::denorm_min(), L::min(), -L::min(), L::max(), -L::max(), T(0.5), T(-0.5), T(2), T(-2), T(3), T(-3),
-          T(1e10), T(-1e10), T(1e30), T(-1e30), T(1e-20), T(16777217), T(9007199254740993.0), T(-9007199254740993.0)};
+  return {T(0),
+          T(-0.0),
+          L::infinity(),
+          -L::infinity(),
+          L::quiet_NaN(),
+          T(1),
+          T(-1),
+          L::denorm_min(),
+          -L::denorm_min(),
+          L::min(),
+          -L::min(),
+          L::max(),
+          -L::max(),
+          T(0.5),
+          T(-0.5),
+          T(2),
+          T(-2),
+          T(3),
+          T(-3),
+          T(1e10),
+          T(-1e10),
+          T(1e30),
+          T(-1e30),
+          T(1e-20),
+          T(16777217),
+          T(9007199254740993.0),
+          T(-9007199254740993.0)};
 }
 
 template <class T>
@@ -229,11 +254,15 @@ void check_faddeeva(const KernelTable& set) {
   std::uniform_real_distribution<double> uniform(-1, 1), exponent(-20, 4);
   std::vector<T> a, b;
   for (int i = 0; i < 60000; ++i) {
-    a.push_back(static_cast<T>(i % 3 == 0 ? 30 * uniform(random) : i % 3 == 1 ? 7 * uniform(random) : 1000 * uniform(random)));
+    a.push_back(static_cast<T>(i % 3 == 0   ? 30 * uniform(random)
+                               : i % 3 == 1 ? 7 * uniform(random)
+                                            : 1000 * uniform(random)));
     b.push_back(static_cast<T>(i % 2 ? std::pow(10, exponent(random)) : 8 * std::fabs(uniform(random))));
   }
-  for (T x : {T(0), T(1), T(1e20), -std::numeric_limits<T>::infinity(), std::numeric_limits<T>::quiet_NaN(), T(3e4)})
-    for (T y : {T(0), T(2), T(-1), T(1e30), std::numeric_limits<T>::infinity(), std::numeric_limits<T>::quiet_NaN()})
+  for (T x : {T(0), T(1), T(1e20), -std::numeric_limits<T>::infinity(), std::numeric_limits<T>::quiet_NaN(),
+              T(3e4)})
+    for (T y : {T(0), T(2), T(-1), T(1e30), std::numeric_limits<T>::infinity(),
+                std::numeric_limits<T>::quiet_NaN()})
       a.push_back(x), b.push_back(y);
   for (Op op : {Op::wofz_re, Op::wofz_im}) {
     CAPTURE(std::string(nlsq::name(op)));
@@ -277,7 +306,8 @@ TEST_CASE("Vector functions keep their bounds in float over every range of argum
 
 namespace {
 
-// Powers whose results fill the range of the format, where an error of log x weighs most; x next to 1 above all.
+// Powers whose results fill the range of the format, where an error of log x weighs most; x next to 1 above
+// all.
 template <class T>
 void check_long_powers(const KernelTable& set) {
   std::mt19937_64 random(31);
@@ -289,7 +319,10 @@ void check_long_powers(const KernelTable& set) {
     switch (i % 4) {
       case 0: x = 1 + 0.04 * uniform(random); break;
       case 1: x = 1 + std::ldexp(uniform(random), -static_cast<int>(random() % 40)); break;
-      case 2: x = std::ldexp(1.5 + 0.5 * uniform(random), static_cast<int>((std::numeric_limits<T>::max_exponent - 3) * uniform(random))); break;
+      case 2:
+        x = std::ldexp(1.5 + 0.5 * uniform(random),
+                       static_cast<int>((std::numeric_limits<T>::max_exponent - 3) * uniform(random)));
+        break;
       default: x = 1 + 0.5 * uniform(random);
     }
     a.push_back(static_cast<T>(x));
@@ -324,7 +357,8 @@ TEST_CASE("Integer powers of negative numbers have the sign of the C library's, 
     CAPTURE(std::string(set->name));
     std::vector<double> a, b;
     for (const double x : {-2.0, -0.5, -1.0, -1e-3, -1e100}) {
-      for (const double y : {1.0, 2.0, 3.0, -1.0, -2.0, -3.0, 0.0, 0.5, -1.5, 4503599627370497.0, 9007199254740992.0}) {
+      for (const double y :
+           {1.0, 2.0, 3.0, -1.0, -2.0, -3.0, 0.0, 0.5, -1.5, 4503599627370497.0, 9007199254740992.0}) {
         a.push_back(x), b.push_back(y);
         a.push_back(-x), b.push_back(y);  // beside it, a lane that needs nothing of the kind
       }
@@ -355,7 +389,9 @@ TEST_CASE("lgamma is good to 1 ulp of itself or of 1, and to 1 ulp of itself for
   }
 }
 
-TEST_CASE("Gamma near its negative poles and where it underflows errs by 1e-12 or by the smallest normal number times 1e-3") {
+TEST_CASE(
+    "Gamma near its negative poles and where it underflows errs by 1e-12 or by the smallest normal number "
+    "times 1e-3") {
   for (const KernelTable* set : nlsq::available_kernels()) {
     CAPTURE(std::string(set->name));
     std::vector<double> a;
@@ -364,12 +400,14 @@ TEST_CASE("Gamma near its negative poles and where it underflows errs by 1e-12 o
     for (std::size_t i = 0; i < a.size(); ++i) {
       CAPTURE(a[i]);
       const double want = static_cast<double>(std::tgamma(static_cast<Wide>(a[i])));
-      REQUIRE(std::fabs(got[i] - want) <= 1e-12 * std::fabs(want) + 1e-3 * std::numeric_limits<double>::min());
+      REQUIRE(std::fabs(got[i] - want) <=
+              1e-12 * std::fabs(want) + 1e-3 * std::numeric_limits<double>::min());
     }
   }
 }
 
-TEST_CASE("Vector erfcx and Faddeeva functions agree with the scalar ones to rounding, special values included") {
+TEST_CASE(
+    "Vector erfcx and Faddeeva functions agree with the scalar ones to rounding, special values included") {
   for (const KernelTable* set : nlsq::available_kernels()) {
     CAPTURE(std::string(set->name));
     check_erfcx<double>(*set);

@@ -227,10 +227,8 @@ TEST_CASE("J'J errs by the rounding of bf16, the sums by that of f32, J'r and r'
           size += std::fabs(static_cast<long double>(c[i][row]) * c[j][row]);
         }
         const auto error = static_cast<double>(std::fabs(got[k] - exact) / size);
-        if (j + 1 == n1)
-          with_residuals = std::max(with_residuals, error);
-        else
-          rounding = std::max(rounding, error);
+        if (j + 1 == n1) with_residuals = std::max(with_residuals, error);
+        else rounding = std::max(rounding, error);
         if (j + 1 < n1) summing = std::max(summing, static_cast<double>(std::fabs(got[k] - low) / size));
       }
     CHECK(rounding < 2.01 * 0x1p-8);

@@ -38,7 +38,8 @@ std::size_t packed_size(int n1) { return static_cast<std::size_t>(n1 * (n1 + 1) 
 
 // Packed upper triangle of the Gram matrix, and of the sums of magnitudes that bound its error.
 template <class T>
-void reference(const Columns<T>& c, std::size_t rows, std::vector<long double>& sums, std::vector<long double>& sizes) {
+void reference(const Columns<T>& c, std::size_t rows, std::vector<long double>& sums,
+               std::vector<long double>& sizes) {
   for (std::size_t i = 0; i < c.data.size(); ++i)
     for (std::size_t j = i; j < c.data.size(); ++j) {
       long double sum = 0, size = 0;
@@ -67,10 +68,13 @@ double worst_error(Kernel kernel, int n1, std::size_t rows, double eps, KernelCo
   return std::isnan(worst) || std::isnan(got[0]) ? 1e300 : worst;
 }
 
-constexpr std::size_t row_counts[] = {1, 2, 3, 5, 7, 8, 9, 15, 16, 17, 31, 33, 63, 64, 65, 100, 127, 129, 255, 256, 500, 511, 512};
+constexpr std::size_t row_counts[] = {1,  2,  3,  5,   7,   8,   9,   15,  16,  17,  31, 33,
+                                      63, 64, 65, 100, 127, 129, 255, 256, 500, 511, 512};
 
 // R of order n1, zero.
-std::vector<double> zero_matrix(int n1) { return std::vector<double>(static_cast<std::size_t>(n1 * n1), 0.0); }
+std::vector<double> zero_matrix(int n1) {
+  return std::vector<double>(static_cast<std::size_t>(n1 * n1), 0.0);
+}
 
 // Largest |(R'R)_ij - G_ij| over the geometric mean of the diagonals.
 double gram_mismatch(const std::vector<double>& R, int n1, const std::vector<long double>& G) {
@@ -82,8 +86,11 @@ double gram_mismatch(const std::vector<double>& R, int n1, const std::vector<lon
   for (int i = 0; i < n1; ++i)
     for (int j = i; j < n1; ++j, ++k) {
       long double sum = 0;
-      for (int l = 0; l <= i; ++l) sum += static_cast<long double>(R[static_cast<std::size_t>(l * n1 + i)]) * R[static_cast<std::size_t>(l * n1 + j)];
-      const long double scale = std::sqrt(diagonal[static_cast<std::size_t>(i)]) * std::sqrt(diagonal[static_cast<std::size_t>(j)]);
+      for (int l = 0; l <= i; ++l)
+        sum += static_cast<long double>(R[static_cast<std::size_t>(l * n1 + i)]) *
+               R[static_cast<std::size_t>(l * n1 + j)];
+      const long double scale =
+          std::sqrt(diagonal[static_cast<std::size_t>(i)]) * std::sqrt(diagonal[static_cast<std::size_t>(j)]);
       worst = std::max(worst, std::fabs(sum - G[k]) / (scale > 0 ? scale : 1));
     }
   return static_cast<double>(worst);
@@ -102,7 +109,8 @@ TEST_CASE("Gram sums are right for every width and every remainder, whatever lie
         flops += static_cast<std::uint64_t>(n1 * (n1 + 1)) * rows;
         worst_f64 = std::max(worst_f64, worst_error<double>(set->gram_f64, n1, rows, 0x1p-53, &counters));
         worst_f32 = std::max(worst_f32, worst_error<float>(set->gram_f32, n1, rows, 0x1p-24, &counters));
-        worst_wide = std::max(worst_wide, worst_error<float>(set->gram_f32_wide, n1, rows, 0x1p-53, &counters));
+        worst_wide =
+            std::max(worst_wide, worst_error<float>(set->gram_f32_wide, n1, rows, 0x1p-53, &counters));
       }
     // A chain of 512/lanes sums errs by about the square root of its length, far below the length.
     CHECK(worst_f64 < 1.5 * std::sqrt(512.0 / set->lanes_f64));
@@ -133,7 +141,8 @@ TEST_CASE("Gram sums of hundreds of columns are right, whatever the number of co
   }
 }
 
-TEST_CASE("products with the last column are right for every width and every remainder, and touch nothing else") {
+TEST_CASE(
+    "products with the last column are right for every width and every remainder, and touch nothing else") {
   for (const KernelTable* set : nlsq::available_kernels()) {
     CAPTURE(std::string(set->name));
     KernelCounters counters;
@@ -181,7 +190,8 @@ TEST_CASE("products of two sets of columns are taken from a matrix, and from its
           const Columns<double> a(na, rows, 1), b(nb, rows, 2);
           const std::size_t stride = static_cast<std::size_t>(nb) + 3;
           std::vector<double> C(static_cast<std::size_t>(na) * stride, 0.5);
-          set->subtract_products_f64(a.pointers.data(), a.data.size(), b.pointers.data(), b.data.size(), rows, C.data(), stride);
+          set->subtract_products_f64(a.pointers.data(), a.data.size(), b.pointers.data(), b.data.size(), rows,
+                                     C.data(), stride);
           double worst = 0;
           for (std::size_t i = 0; i < a.data.size(); ++i) {
             for (std::size_t j = 0; j < stride; ++j) {
@@ -191,7 +201,8 @@ TEST_CASE("products of two sets of columns are taken from a matrix, and from its
                 expected -= product;
                 size += std::fabs(product);
               }
-              const double error = static_cast<double>(std::fabs(C[i * stride + j] - expected) / (size * 0x1p-53L));
+              const double error =
+                  static_cast<double>(std::fabs(C[i * stride + j] - expected) / (size * 0x1p-53L));
               worst = std::isnan(error) ? 1e300 : std::max(worst, error);
             }
           }
@@ -229,7 +240,8 @@ TEST_CASE("Folding tiles into R keeps R'R equal to the sum of their Gram matrice
   for (const KernelTable* set : nlsq::available_kernels()) {
     CAPTURE(std::string(set->name));
     for (int n1 : {1, 2, 3, 4, 5, 6, 9, 13, 20})
-      for (std::size_t rows : {std::size_t(1), std::size_t(3), std::size_t(8), std::size_t(65), std::size_t(512)}) {
+      for (std::size_t rows :
+           {std::size_t(1), std::size_t(3), std::size_t(8), std::size_t(65), std::size_t(512)}) {
         CAPTURE(n1);
         CAPTURE(rows);
         auto R = zero_matrix(n1);
@@ -313,7 +325,8 @@ TEST_CASE("a null column is a column of ones, in every place and format") {
     CHECK(got.back() == 0.5);
     for (std::size_t k = 0; k < sums.size(); ++k) {
       CAPTURE(k);
-      CHECK(static_cast<double>(std::fabs(got[k] - 0.5L - sums[k])) <= 40 * eps * static_cast<double>(sizes[k] + 1));
+      CHECK(static_cast<double>(std::fabs(got[k] - 0.5L - sums[k])) <=
+            40 * eps * static_cast<double>(sizes[k] + 1));
     }
   };
   for (const KernelTable* set : nlsq::available_kernels()) {

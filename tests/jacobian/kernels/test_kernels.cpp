@@ -1,7 +1,7 @@
 // Dispatch, operand kinds, and the operations that must agree with evaluate_op to the last bit.
 #include <nlsq/error.hpp>
-#include "kernels/kernel_table.hpp"
 #include <nlsq/op.hpp>
+#include "kernels/kernel_table.hpp"
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -54,9 +54,10 @@ std::string chosen_under(const char* forced) {
 template <class T>
 std::vector<T> awkward_numbers() {
   using L = std::numeric_limits<T>;
-  return {T(0),  T(-0.0),   L::infinity(), -L::infinity(), L::quiet_NaN(), T(1),   T(-1),  T(2.5), T(-2.5),
-          T(0.5), T(-0.5),  L::max(),      -L::max(),      L::min(),       -L::min(), L::denorm_min(), T(3),
-          T(1e9), T(-1e9 - 0.5), T(7.25), T(-3.75), T(1e-3)};
+  return {T(0),          T(-0.0),  L::infinity(), -L::infinity(),  L::quiet_NaN(), T(1),
+          T(-1),         T(2.5),   T(-2.5),       T(0.5),          T(-0.5),        L::max(),
+          -L::max(),     L::min(), -L::min(),     L::denorm_min(), T(3),           T(1e9),
+          T(-1e9 - 0.5), T(7.25),  T(-3.75),      T(1e-3)};
 }
 
 template <class T>
@@ -78,9 +79,10 @@ void triples(std::vector<T>& a, std::vector<T>& b, std::vector<T>& c) {
 }
 
 constexpr Op exact_operations[] = {
-    Op::add, Op::sub, Op::mul, Op::div, Op::neg, Op::abs, Op::sign, Op::floor, Op::ceil, Op::sqrt, Op::min, Op::max,
-    Op::less, Op::less_equal, Op::equal, Op::not_equal, Op::logical_and, Op::logical_or, Op::logical_not, Op::select,
-    Op::copy, Op::fmod};
+    Op::add,         Op::sub,        Op::mul,   Op::div,       Op::neg,         Op::abs,
+    Op::sign,        Op::floor,      Op::ceil,  Op::sqrt,      Op::min,         Op::max,
+    Op::less,        Op::less_equal, Op::equal, Op::not_equal, Op::logical_and, Op::logical_or,
+    Op::logical_not, Op::select,     Op::copy,  Op::fmod};
 
 template <class T>
 void check_exact(const KernelTable& set) {
@@ -104,8 +106,8 @@ void check_operand_kinds(const KernelTable& set) {
   std::vector<T> columns[3];
   for (auto& column : columns)
     for (int i = 0; i < 77; ++i) column.push_back(uniform(random));
-  for (Op op : {Op::add, Op::sub, Op::mul, Op::div, Op::less, Op::pow, Op::hypot, Op::atan2, Op::wofz_re, Op::select,
-                Op::fma, Op::fms, Op::fnma, Op::exp, Op::neg, Op::erfcx, Op::copy}) {
+  for (Op op : {Op::add, Op::sub, Op::mul, Op::div, Op::less, Op::pow, Op::hypot, Op::atan2, Op::wofz_re,
+                Op::select, Op::fma, Op::fms, Op::fnma, Op::exp, Op::neg, Op::erfcx, Op::copy}) {
     CAPTURE(std::string(nlsq::name(op)));
     for (unsigned kinds = 0; kinds < 8; ++kinds) {  // bit i: operand i is a uniform
       std::vector<T> given[3], spread[3];
@@ -162,7 +164,8 @@ TEST_CASE("Every operation has a name, and its arity is what evaluate_op reads")
   CHECK(std::isnan(nlsq::evaluate_op(Op::unexplored, 1)));
 }
 
-TEST_CASE("Arithmetic, comparisons and choices agree with evaluate_op to the last bit, special values included") {
+TEST_CASE(
+    "Arithmetic, comparisons and choices agree with evaluate_op to the last bit, special values included") {
   for (const KernelTable* set : nlsq::available_kernels()) {
     CAPTURE(std::string(set->name));
     check_exact<double>(*set);
@@ -186,7 +189,8 @@ TEST_CASE("NaN wins min and max, is true, and equals nothing") {
     CHECK(harness::apply<double>(*set, Op::not_equal, a, a)[0] == 1);
     CHECK(harness::apply<double>(*set, Op::equal, a, a)[0] == 0);
     // The branch not taken may hold anything.
-    CHECK(harness::apply<double>(*set, Op::select, {0.0, 1.0}, {nan, 3.0}, {4.0, nan}) == std::vector<double>{4, 3});
+    CHECK(harness::apply<double>(*set, Op::select, {0.0, 1.0}, {nan, 3.0}, {4.0, nan}) ==
+          std::vector<double>{4, 3});
   }
 }
 
@@ -222,7 +226,8 @@ TEST_CASE("Every mixture of columns and uniforms gives the same numbers") {
   }
 }
 
-TEST_CASE("An instruction may overwrite its operand, and writes nothing beyond the next multiple of 64 rows") {
+TEST_CASE(
+    "An instruction may overwrite its operand, and writes nothing beyond the next multiple of 64 rows") {
   for (const KernelTable* set : nlsq::available_kernels()) {
     CAPTURE(std::string(set->name));
     for (std::size_t rows : {1u, 7u, 8u, 9u, 63u, 64u, 65u, 500u, 512u}) {
@@ -243,16 +248,23 @@ TEST_CASE("An instruction may overwrite its operand, and writes nothing beyond t
 
 TEST_CASE("Two instructions give the same bits in one call as in two") {
   std::mt19937 random(6);
-  std::vector<Op> ops{Op::mul, Op::add, Op::sub, Op::fma, Op::exp, Op::div, Op::fnma, Op::neg, Op::sin, Op::cos};
-  const auto pick = [&](int first, int last) { return std::uniform_int_distribution<int>(first, last)(random); };
+  std::vector<Op> ops{Op::mul, Op::add,  Op::sub, Op::fma, Op::exp,
+                      Op::div, Op::fnma, Op::neg, Op::sin, Op::cos};
+  const auto pick = [&](int first, int last) {
+    return std::uniform_int_distribution<int>(first, last)(random);
+  };
   for (const KernelTable* set : nlsq::available_kernels()) {
     CAPTURE(std::string(set->name));
     for (int trial = 0; trial < 4000; ++trial) {
       // Vectors 0 and 1 are data, 2 and 3 registers; 2 holds the result of the first, mostly of both.
-      const auto operand = [&] { const int v = pick(-2, 3); return v; };
-      const Instruction code[] = {{ops[static_cast<std::size_t>(pick(0, 9))], 2, operand(), operand(), operand()},
-                                  {ops[static_cast<std::size_t>(pick(0, 9))], pick(0, 3) ? 2 : 3, pick(0, 2) ? 2 : operand(),
-                                   pick(0, 1) ? 2 : operand(), operand()}};
+      const auto operand = [&] {
+        const int v = pick(-2, 3);
+        return v;
+      };
+      const Instruction code[] = {
+          {ops[static_cast<std::size_t>(pick(0, 9))], 2, operand(), operand(), operand()},
+          {ops[static_cast<std::size_t>(pick(0, 9))], pick(0, 3) ? 2 : 3, pick(0, 2) ? 2 : operand(),
+           pick(0, 1) ? 2 : operand(), operand()}};
       const double uniforms[] = {0.75, -1.5};
       std::vector<double> together[4], apart[4];
       double *together_base[4], *apart_base[4];
@@ -278,9 +290,11 @@ TEST_CASE("sin and cos of one vector give the same bits together as alone, whate
     CAPTURE(std::string(set->name));
     for (int trial = 0; trial < 200; ++trial) {
       const bool sine_first = trial % 2 == 0, over_operand = trial % 3 == 0;
-      const Instruction code[] = {{sine_first ? Op::sin : Op::cos, 1, 0, 0, 0}, {sine_first ? Op::cos : Op::sin, over_operand ? 0 : 2, 0, 0, 0}};
+      const Instruction code[] = {{sine_first ? Op::sin : Op::cos, 1, 0, 0, 0},
+                                  {sine_first ? Op::cos : Op::sin, over_operand ? 0 : 2, 0, 0, 0}};
       std::vector<double> x(64), together[3], alone(64);
-      for (double& v : x) v = std::uniform_real_distribution<double>(-20, 20)(random) * (random() % 16 == 0 ? 1e7 : 1);
+      for (double& v : x)
+        v = std::uniform_real_distribution<double>(-20, 20)(random) * (random() % 16 == 0 ? 1e7 : 1);
       for (auto& v : together) v = x;
       double* vectors[] = {together[0].data(), together[1].data(), together[2].data()};
       nlsq::KernelCounters counters;
@@ -302,14 +316,19 @@ namespace {
 
 // log and a power of x, in vectors 0 to 3: x, the exponents, and two more. `exponent` may be a uniform, ~0.
 template <class T>
-void check_log_and_pow(const KernelTable& set, bool log_first, std::int32_t exponent, std::int32_t second_dst, std::mt19937& random) {
-  const Instruction log{Op::log, log_first ? 2 : second_dst, 0, 0, 0}, pow{Op::pow, log_first ? second_dst : 2, 0, exponent, 0};
+void check_log_and_pow(const KernelTable& set, bool log_first, std::int32_t exponent, std::int32_t second_dst,
+                       std::mt19937& random) {
+  const Instruction log{Op::log, log_first ? 2 : second_dst, 0, 0, 0},
+      pow{Op::pow, log_first ? second_dst : 2, 0, exponent, 0};
   const Instruction code[] = {log_first ? log : pow, log_first ? pow : log};
   std::vector<T> x(64), y(64), together[4];
-  for (T& v : x) v = static_cast<T>(std::uniform_real_distribution<double>(random() % 16 == 0 ? -5 : 0, 5)(random));
+  for (T& v : x)
+    v = static_cast<T>(std::uniform_real_distribution<double>(random() % 16 == 0 ? -5 : 0, 5)(random));
   for (T& v : y) v = static_cast<T>(std::uniform_real_distribution<double>(-3, 3)(random));
   if (random() % 4 == 0) x[random() % 64] = 0, x[random() % 64] = std::numeric_limits<T>::infinity();
-  if (random() % 4 == 0) x[random() % 64] = std::numeric_limits<T>::denorm_min(), y[random() % 64] = std::numeric_limits<T>::quiet_NaN();
+  if (random() % 4 == 0)
+    x[random() % 64] = std::numeric_limits<T>::denorm_min(),
+                 y[random() % 64] = std::numeric_limits<T>::quiet_NaN();
   const T uniforms[] = {y[0]};
   T* vectors[4];
   for (int k = 0; k < 4; ++k) together[k] = k == 1 ? y : x, vectors[k] = together[k].data();

@@ -1,6 +1,6 @@
 // Kernels and passes whose lanes are problems: every problem has the bits it has by itself, in every set.
-#include "rows/graph_rows.hpp"
 #include "kernels/kernel_table.hpp"
+#include "rows/graph_rows.hpp"
 #include "rows/lane_pass.hpp"
 #include "rows/residual_sources.hpp"
 
@@ -20,10 +20,14 @@ namespace {
 template <class T>
 struct Set {
   const KernelTable& table;
-  std::size_t lanes() const { return static_cast<std::size_t>(sizeof(T) == 8 ? table.lanes_f64 : table.lanes_f32); }
-  void run_lanes(const Instruction& in, T* const* vectors, const T* uniforms, std::size_t rows, KernelCounters& counters) const {
+  std::size_t lanes() const {
+    return static_cast<std::size_t>(sizeof(T) == 8 ? table.lanes_f64 : table.lanes_f32);
+  }
+  void run_lanes(const Instruction& in, T* const* vectors, const T* uniforms, std::size_t rows,
+                 KernelCounters& counters) const {
     KernelStep step;
-    if constexpr (sizeof(T) == 8) table.run_lanes_f64(&step, table.decode_f64(&in, 1, &step), vectors, uniforms, rows, &counters);
+    if constexpr (sizeof(T) == 8)
+      table.run_lanes_f64(&step, table.decode_f64(&in, 1, &step), vectors, uniforms, rows, &counters);
     else table.run_lanes_f32(&step, table.decode_f32(&in, 1, &step), vectors, uniforms, rows, &counters);
   }
 };
@@ -36,7 +40,8 @@ bool same(T a, T b) {
 // Arguments of all sizes, where functions take other ways, too.
 template <class T>
 T argument(std::mt19937_64& random) {
-  constexpr double kSpecial[] = {0, -0.0, 1, -1, 0.5, 1e4, -3e5, 1e7, -1e12, 88.5, -88.5, 700, -745, 1e-5, 1e30, -20, 37.5};
+  constexpr double kSpecial[] = {0,    -0.0,  1,   -1,   0.5,  1e4,  -3e5, 1e7, -1e12,
+                                 88.5, -88.5, 700, -745, 1e-5, 1e30, -20,  37.5};
   const auto k = random() % 60;
   if (k < std::size(kSpecial)) return static_cast<T>(kSpecial[k]);
   if (k == 17) return std::numeric_limits<T>::infinity();
@@ -63,8 +68,12 @@ void check_operation(const KernelTable& table, Op op, std::mt19937_64& random) {
     set.run_lanes({op, 3, operand(0), operand(1), operand(2)}, bases, uniforms.data(), rows, counters);
     CHECK((sizeof(T) == 8 ? counters.rows_f64 : counters.rows_f32) == rows * lanes);
     for (std::size_t i = 0; i < rows * lanes; ++i) {
-      const auto value = [&](int k) { return (kinds >> k & 1) != 0 ? uniforms[static_cast<std::size_t>(k) * lanes + i % lanes] : vectors[k][i]; };
-      const T alone = harness::apply<T>(table, op, {value(0), value(0)}, {value(1), value(1)}, {value(2), value(2)})[0];
+      const auto value = [&](int k) {
+        return (kinds >> k & 1) != 0 ? uniforms[static_cast<std::size_t>(k) * lanes + i % lanes]
+                                     : vectors[k][i];
+      };
+      const T alone =
+          harness::apply<T>(table, op, {value(0), value(0)}, {value(1), value(1)}, {value(2), value(2)})[0];
       CAPTURE(std::string(name(op)));
       CAPTURE(vectors[3][i]);
       CAPTURE(alone);
@@ -79,13 +88,15 @@ std::size_t packed_size(std::size_t n1) { return n1 * (n1 + 1) / 2; }
 
 // Kernels of one format, sums widened.
 template <class T>
-std::vector<double> lane_gram(const KernelTable& table, const std::vector<std::vector<T>>& columns, std::size_t rows, int ones) {
+std::vector<double> lane_gram(const KernelTable& table, const std::vector<std::vector<T>>& columns,
+                              std::size_t rows, int ones) {
   const std::size_t n1 = columns.size(), lanes = Set<T>{table}.lanes();
   std::vector<const T*> bases;
   for (const auto& column : columns) bases.push_back(column.data());
   std::vector<T> sums(packed_size(n1) * lanes, T(0.5));
   KernelCounters counters;
-  if constexpr (sizeof(T) == 8) table.lane_gram_f64(bases.data(), static_cast<int>(n1), ones, rows, sums.data(), &counters);
+  if constexpr (sizeof(T) == 8)
+    table.lane_gram_f64(bases.data(), static_cast<int>(n1), ones, rows, sums.data(), &counters);
   else table.lane_gram_f32(bases.data(), static_cast<int>(n1), ones, rows, sums.data(), &counters);
   const auto flops = sizeof(T) == 8 ? counters.gram_flops_f64 : counters.gram_flops_f32;
   CHECK(flops == n1 * (n1 + 1) * rows * lanes);
@@ -112,11 +123,13 @@ void check_gram(const KernelTable& table) {
           for (std::size_t l = 0; l < lanes; ++l) {
             long double sum = 0.5L, size = 1;
             for (std::size_t r = 0; r < rows; ++r) {
-              const long double product = static_cast<long double>(columns[i][r * lanes + l]) * columns[j][r * lanes + l];
+              const long double product =
+                  static_cast<long double>(columns[i][r * lanes + l]) * columns[j][r * lanes + l];
               sum += product;
               size += std::fabs(product);
             }
-            REQUIRE(std::fabs(static_cast<double>(sums[k * lanes + l] - sum)) <= std::numeric_limits<T>::epsilon() * static_cast<double>(size) * 8);
+            REQUIRE(std::fabs(static_cast<double>(sums[k * lanes + l] - sum)) <=
+                    std::numeric_limits<T>::epsilon() * static_cast<double>(size) * 8);
           }
         }
       }
@@ -154,7 +167,9 @@ TEST_CASE("Gram sums by lanes are those of every problem by itself") {
   }
 }
 
-TEST_CASE("steps by lanes solve the damped normal equations; a matrix that is not definite is NaN for its lane alone") {
+TEST_CASE(
+    "steps by lanes solve the damped normal equations; a matrix that is not definite is NaN for its lane "
+    "alone") {
   for (const KernelTable* table : available_kernels()) {
     CAPTURE(std::string(table->name));
     std::mt19937_64 random(9);
@@ -163,19 +178,22 @@ TEST_CASE("steps by lanes solve the damped normal equations; a matrix that is no
     for (std::size_t n = 1; n <= most_lane_parameters; ++n) {
       const std::size_t n1 = n + 1, rows = n + 5;
       const auto entry = [n1](std::size_t i, std::size_t j) { return i * n1 - i * (i + 1) / 2 + j; };
-      std::vector<double> sums(packed_size(n1) * lanes), scale(n * lanes), lambda(lanes), step(n * lanes), nu(lanes);
+      std::vector<double> sums(packed_size(n1) * lanes), scale(n * lanes), lambda(lanes), step(n * lanes),
+          nu(lanes);
       for (std::size_t l = 0; l < lanes; ++l) {
         std::vector<double> A(rows * n1);
         for (double& a : A) a = normal(random);
         for (std::size_t i = 0; i < n1; ++i) {
           for (std::size_t j = i; j < n1; ++j) {
-            for (std::size_t r = 0; r < rows; ++r) sums[entry(i, j) * lanes + l] += A[r * n1 + i] * A[r * n1 + j];
+            for (std::size_t r = 0; r < rows; ++r)
+              sums[entry(i, j) * lanes + l] += A[r * n1 + i] * A[r * n1 + j];
           }
         }
         for (std::size_t j = 0; j < n; ++j) scale[j * lanes + l] = 1 + std::fabs(normal(random));
         lambda[l] = l % 3 == 0 ? 0 : 0.1 * static_cast<double>(l);
       }
-      table->lane_solve(sums.data(), static_cast<int>(n), lanes, scale.data(), lambda.data(), 1e-12, step.data(), nu.data());
+      table->lane_solve(sums.data(), static_cast<int>(n), lanes, scale.data(), lambda.data(), 1e-12,
+                        step.data(), nu.data());
       for (std::size_t l = 0; l < lanes; ++l) {
         double decrement = 0;
         for (std::size_t i = 0; i < n; ++i) {
@@ -194,14 +212,16 @@ TEST_CASE("steps by lanes solve the damped normal equations; a matrix that is no
       const std::vector<double> before = step;
       sums[entry(n - 1, n - 1) * lanes + 1] = -1;
       lambda[1] = 0;
-      table->lane_solve(sums.data(), static_cast<int>(n), lanes, scale.data(), lambda.data(), 1e-12, step.data(), nu.data());
+      table->lane_solve(sums.data(), static_cast<int>(n), lanes, scale.data(), lambda.data(), 1e-12,
+                        step.data(), nu.data());
       CHECK(std::isnan(nu[1]));
       for (std::size_t e = 0; e < step.size(); ++e) REQUIRE((e % lanes == 1 || step[e] == before[e]));
     }
   }
 }
 
-TEST_CASE("a pass by lanes makes every problem's sums and residuals, whether its columns are shared or its own") {
+TEST_CASE(
+    "a pass by lanes makes every problem's sums and residuals, whether its columns are shared or its own") {
   FormulaOptions options;
   options.predictors = {"x1", "x2"};
   const Formula formula = parse_formula("a*exp(-k*x1)+b*sin(x2*k)+c", options);
@@ -220,7 +240,8 @@ TEST_CASE("a pass by lanes makes every problem's sums and residuals, whether its
       pass->share_column(0, x1);
       for (std::size_t l = 0; l < lanes; ++l) {
         for (auto* column : {&x2, &y, &sigma}) {
-          for (std::size_t i = 0; i < rows; ++i) (*column)[l].push_back(column == &sigma ? 1 + std::fabs(normal(random)) : normal(random));
+          for (std::size_t i = 0; i < rows; ++i)
+            (*column)[l].push_back(column == &sigma ? 1 + std::fabs(normal(random)) : normal(random));
         }
         pass->set_column(1, l, x2[l]);
         pass->set_column(2, l, y[l]);
@@ -253,11 +274,13 @@ TEST_CASE("a pass by lanes makes every problem's sums and residuals, whether its
           }
           for (std::size_t k2 = 0; k2 < pass->sampled_rows().size(); ++k2) {
             const std::size_t row = pass->sampled_rows()[k2];
-            if (row >= first && row < first + count) CHECK(pass->residual(k2, l) == doctest::Approx(tile[4][row - first]).epsilon(100 * u));
+            if (row >= first && row < first + count)
+              CHECK(pass->residual(k2, l) == doctest::Approx(tile[4][row - first]).epsilon(100 * u));
           }
         }
         for (std::size_t k = 0; k < want.size(); ++k) {
-          CHECK(std::fabs(sums[k * lanes + l] - static_cast<double>(want[k])) <= 30 * u * static_cast<double>(size[k]));
+          CHECK(std::fabs(sums[k * lanes + l] - static_cast<double>(want[k])) <=
+                30 * u * static_cast<double>(size[k]));
         }
       }
     }

@@ -174,8 +174,8 @@ double rewriting_error(const char* text) {
 }
 
 TEST_CASE("rewriting costs a rounding or two") {
-  for (const char* text : {"x/a", "x/7", "a/(b+x)+x/(b+x)", "a+(b*x+c*exp(-x))", "a*(exp(-x)*(x*b))", "a*x/(b+c*x)+d/(b+c*x)",
-                           "(a+x)*sqrt(x/b)"}) {
+  for (const char* text : {"x/a", "x/7", "a/(b+x)+x/(b+x)", "a+(b*x+c*exp(-x))", "a*(exp(-x)*(x*b))",
+                           "a*x/(b+c*x)+d/(b+c*x)", "(a+x)*sqrt(x/b)"}) {
     CAPTURE(text);
     CHECK(rewriting_error(text) <= 4 * 0x1p-52);
   }

@@ -21,17 +21,22 @@ struct Smooth {
 
 const Smooth kSmooth[] = {
     {"exp", [](double p) { return std::exp(p); }, [](double p) { return std::exp(p); }, 1.3},
-    {"decay far out", [](double p) { return std::exp(-p * 7.0); }, [](double p) { return -7 * std::exp(-p * 7.0); }, 2.1},
+    {"decay far out", [](double p) { return std::exp(-p * 7.0); },
+     [](double p) { return -7 * std::exp(-p * 7.0); }, 2.1},
     {"sine", [](double p) { return std::sin(3 * p); }, [](double p) { return 3 * std::cos(3 * p); }, 40.0},
-    {"power", [](double p) { return std::pow(p, 2.5); }, [](double p) { return 2.5 * std::pow(p, 1.5); }, 1e-3},
-    {"quotient", [](double p) { return 1 / (1 + p * p); }, [](double p) { return -2 * p / std::pow(1 + p * p, 2); }, -0.7},
+    {"power", [](double p) { return std::pow(p, 2.5); }, [](double p) { return 2.5 * std::pow(p, 1.5); },
+     1e-3},
+    {"quotient", [](double p) { return 1 / (1 + p * p); },
+     [](double p) { return -2 * p / std::pow(1 + p * p, 2); }, -0.7},
     {"logarithm", [](double p) { return std::log(p); }, [](double p) { return 1 / p; }, 1e6},
-    {"at zero", [](double p) { return std::expm1(2 * p); }, [](double p) { return 2 * std::exp(2 * p); }, 0.0},
+    {"at zero", [](double p) { return std::expm1(2 * p); }, [](double p) { return 2 * std::exp(2 * p); },
+     0.0},
 };
 
 ExtrapolatedSlopes slopes_of(double (*f)(double), double p, double lower = -kNone, double upper = kNone) {
   const double here[] = {f(p)};
-  return extrapolated_slopes([&](double q) { return std::vector{f(q)}; }, here, p, p == 0 ? 1 : std::fabs(p), lower, upper);
+  return extrapolated_slopes([&](double q) { return std::vector{f(q)}; }, here, p, p == 0 ? 1 : std::fabs(p),
+                             lower, upper);
 }
 
 }  // namespace
@@ -60,7 +65,8 @@ TEST_CASE("they are better than central differences with the best step by a fact
 TEST_CASE("no point beyond a bound is evaluated, on either side, and beside one the slope holds") {
   for (const double room : {1.0, 1e-3, 1e-8, 0.0}) {
     for (const bool above : {true, false}) {
-      CAPTURE(room); CAPTURE(above);
+      CAPTURE(room);
+      CAPTURE(above);
       const double p = 2, lower = above ? 0 : p - room, upper = above ? p + room : 9;
       const double here[] = {std::exp(p)};
       const auto f = [&](double q) {

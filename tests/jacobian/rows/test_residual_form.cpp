@@ -1,4 +1,5 @@
-// Residuals finished by losses and counts: the graph's formulas beside others in double, slopes beside differences.
+// Residuals finished by losses and counts: the graph's formulas beside others in double, slopes beside
+// differences.
 #include <nlsq/error.hpp>
 #include "rows/residual_form.hpp"
 
@@ -33,8 +34,10 @@ ResidualForm form_of(const Loss& loss, bool for_covariance = false) {
   return form;
 }
 
-const Loss kLosses[] = {Loss::soft_l1(0.7), Loss::huber(0.7), Loss::cauchy(0.7), Loss::arctan(0.7), Loss::tukey(0.7)};
-const double kSizes[] = {0, 1e-170, 1e-30, 1e-18, 1e-9, 1e-4, 0.1, 0.6, 0.699999, 0.700001, 1, 3, 50, 1e6, 1e14, 1e16, 1e40};
+const Loss kLosses[] = {Loss::soft_l1(0.7), Loss::huber(0.7), Loss::cauchy(0.7), Loss::arctan(0.7),
+                        Loss::tukey(0.7)};
+const double kSizes[] = {0,        1e-170, 1e-30, 1e-18, 1e-9, 1e-4, 0.1,  0.6, 0.699999,
+                         0.700001, 1,      3,     50,    1e6,  1e14, 1e16, 1e40};
 
 }  // namespace
 
@@ -50,12 +53,15 @@ TEST_CASE("The square of a finished residual is the loss, its slope the derivati
         CHECK(g.slope == doctest::Approx(d.slope).epsilon(1e-13).scale(1e-300));
         if (size > 1e-150) {
           CHECK(d.residual * d.residual == doctest::Approx(loss(r * r).rho).epsilon(1e-14));
-          CHECK(g.residual * g.slope == doctest::Approx(loss(r * r).slope * r).epsilon(1e-13));  // the exact gradient
+          CHECK(g.residual * g.slope ==
+                doctest::Approx(loss(r * r).slope * r).epsilon(1e-13));  // the exact gradient
         }
         CHECK(std::signbit(g.residual) == std::signbit(r));
         if (size > 1e-9 && size < 1e7) {
           const double h = 1e-6 * size;
-          const double difference = (by_graph(r + h, 0, form_of(loss)).residual - by_graph(r - h, 0, form_of(loss)).residual) / (2 * h);
+          const double difference =
+              (by_graph(r + h, 0, form_of(loss)).residual - by_graph(r - h, 0, form_of(loss)).residual) /
+              (2 * h);
           CHECK(g.slope == doctest::Approx(difference).epsilon(1e-5).scale(1e-4));
         }
       }
@@ -76,7 +82,8 @@ TEST_CASE("Rows for the covariance hold 1, the slope of psi, r, whether r is bey
       CHECK(g.residual == doctest::Approx(loss(r * r).slope * r).epsilon(1e-13));
       CHECK(d.residual == doctest::Approx(g.residual).epsilon(1e-13));
       REQUIRE(g.extra.size() == 4);
-      for (std::size_t k = 0; k < 4; ++k) CHECK(g.extra[k] == doctest::Approx(d.extra[k]).epsilon(1e-10).scale(1e-5));
+      for (std::size_t k = 0; k < 4; ++k)
+        CHECK(g.extra[k] == doctest::Approx(d.extra[k]).epsilon(1e-10).scale(1e-5));
       const double h = 1e-6 * std::max(1.0, std::fabs(r));
       const auto psi = [&](double v) { return loss(v * v).slope * v; };
       CHECK(g.extra[1] == doctest::Approx((psi(r + h) - psi(r - h)) / (2 * h)).epsilon(1e-6).scale(1e-3));
@@ -89,17 +96,21 @@ TEST_CASE("Rows for the covariance hold 1, the slope of psi, r, whether r is bey
 TEST_CASE("The signed deviance keeps its digits where model and count are near, and at count 0") {
   const ResidualForm form = form_of(Loss::poisson());
   for (const double y : {0.0, 0.3, 1.0, 7.0, 100.0, 1e6, 1e12}) {
-    for (const double ratio : {1e-8, 0.01, 0.5, 0.9, 0.99, 0.9901, 0.999, 1 - 1e-7, 1 - 1e-13, 1.0, 1 + 1e-13, 1 + 1e-6, 1.0099, 1.0101, 1.1, 3.0, 1e5}) {
+    for (const double ratio : {1e-8, 0.01, 0.5, 0.9, 0.99, 0.9901, 0.999, 1 - 1e-7, 1 - 1e-13, 1.0, 1 + 1e-13,
+                               1 + 1e-6, 1.0099, 1.0101, 1.1, 3.0, 1e5}) {
       const double f = y > 0 ? y * ratio : ratio;
       CAPTURE(y);
       CAPTURE(f);
       const Evaluated g = by_graph(f, y, form);
       const FinishedNumber d = finish_residual(f, y, form);
-      const long double F = f, Y = y, half = Y > 0 ? Y * logl(Y / F) - Y + F : F;  // loses digits itself where f is near y
+      const long double F = f, Y = y,
+                        half = Y > 0 ? Y * logl(Y / F) - Y + F : F;  // loses digits itself where f is near y
       CHECK(g.residual == doctest::Approx(d.residual).epsilon(1e-12).scale(1e-12));
       CHECK(g.slope == doctest::Approx(d.slope).epsilon(1e-11));
-      if (y == 0 || std::fabs(ratio - 1) > 1e-4) CHECK(d.residual * d.residual == doctest::Approx(static_cast<double>(2 * half)).epsilon(1e-11));
-      if (y > 0 && std::fabs(ratio - 1) < 1e-5) CHECK(d.residual == doctest::Approx((f - y) / std::sqrt(y)).epsilon(1e-5));
+      if (y == 0 || std::fabs(ratio - 1) > 1e-4)
+        CHECK(d.residual * d.residual == doctest::Approx(static_cast<double>(2 * half)).epsilon(1e-11));
+      if (y > 0 && std::fabs(ratio - 1) < 1e-5)
+        CHECK(d.residual == doctest::Approx((f - y) / std::sqrt(y)).epsilon(1e-5));
       // Half the deviance has the derivative 1 - y/f.
       CHECK(g.residual * g.slope == doctest::Approx((f - y) / f).epsilon(1e-11));
     }

@@ -160,19 +160,24 @@ TEST_CASE("a shared sigma and fixed parameters are those of curve_fit; a fixed o
   for (std::size_t f = 0; f < 5; ++f) {
     CHECK(many.parameters(f, 4) == spots.start(f, 4));
     CHECK(many.standard_errors(f, 4) == 0);
-    check_as_curve_fit(many, f, curve_fit(model, {spots.x, spots.y}, spots.image_of(f), spots.start_of(f), one));
+    check_as_curve_fit(many, f,
+                       curve_fit(model, {spots.x, spots.y}, spots.image_of(f), spots.start_of(f), one));
   }
 }
 
 TEST_CASE("callables are recorded once; branches that later fits take give the bits of a fit alone") {
-  const auto kinked = [](const auto& x, const auto& p) { return x < p[0] ? p[1] * x : p[1] * p[0] + p[2] * (x - p[0]); };
+  const auto kinked = [](const auto& x, const auto& p) {
+    return x < p[0] ? p[1] * x : p[1] * p[0] + p[2] * (x - p[0]);
+  };
   std::vector<double> x;
   for (int i = 0; i < 30; ++i) x.push_back(0.1 * i);
   Matrix y(40, 30), p0(40, 3);
   for (std::size_t f = 0; f < 40; ++f) {
-    const double at = f < 5 ? 10 : 1.03 + 0.01 * static_cast<double>(f);  // the first fits see one branch alone
+    const double at =
+        f < 5 ? 10 : 1.03 + 0.01 * static_cast<double>(f);  // the first fits see one branch alone
     for (std::size_t i = 0; i < 30; ++i) {
-      y(f, i) = (x[i] < at ? 2 * x[i] : 2 * at + 0.5 * (x[i] - at)) + 0.01 * std::sin(5.0 * static_cast<double>(i * (f + 1)));
+      y(f, i) = (x[i] < at ? 2 * x[i] : 2 * at + 0.5 * (x[i] - at)) +
+                0.01 * std::sin(5.0 * static_cast<double>(i * (f + 1)));
     }
     p0(f, 0) = at;
     p0(f, 1) = 1;
@@ -183,7 +188,8 @@ TEST_CASE("callables are recorded once; branches that later fits take give the b
   const PreparedModel model(make_model_function(kinked), x, {10, 1, 1});
   const BatchResult many = curve_fit_batch(model, ColumnPerFit(x), y, p0, options);
   for (std::size_t f = 0; f < 40; ++f) {
-    const FitResult fit = curve_fit(model, x, Column(y.data() + f * 30, 30), {p0(f, 0), p0(f, 1), p0(f, 2)}, options);
+    const FitResult fit =
+        curve_fit(model, x, Column(y.data() + f * 30, 30), {p0(f, 0), p0(f, 1), p0(f, 2)}, options);
     check_as_curve_fit(many, f, fit);
   }
   for (std::size_t f = 5; f < 40; ++f) CHECK(many.parameters(f, 2) == doctest::Approx(0.5).epsilon(0.05));
@@ -198,7 +204,8 @@ TEST_CASE("callables in double alone run, one thread at a time where they must")
   std::vector<double> x{0, 1, 2, 3, 4, 5};
   Matrix y(3, 6), p0(1, 2, 1.0);
   for (std::size_t f = 0; f < 3; ++f) {
-    for (std::size_t i = 0; i < 6; ++i) y(f, i) = (1 + static_cast<double>(f)) * std::exp(-0.5 * x[i]) + (i % 2 == 0 ? 1e-3 : -1e-3);
+    for (std::size_t i = 0; i < 6; ++i)
+      y(f, i) = (1 + static_cast<double>(f)) * std::exp(-0.5 * x[i]) + (i % 2 == 0 ? 1e-3 : -1e-3);
   }
   const BatchResult many = curve_fit_batch(counting, ColumnPerFit(x), y, p0);
   CHECK(many.success());
@@ -229,16 +236,21 @@ TEST_CASE("bad data fail the fit they belong to and no other") {
 
 TEST_CASE("sizes that disagree, callbacks and empty batches are errors that say so") {
   const Spots spots(3);
-  CHECK_THROWS_WITH_AS(curve_fit_batch(kSpot, spots.predictors(), spots.image, Matrix(2, 5)), doctest::Contains("P0 is 2 x 5"), ValidationError);
+  CHECK_THROWS_WITH_AS(curve_fit_batch(kSpot, spots.predictors(), spots.image, Matrix(2, 5)),
+                       doctest::Contains("P0 is 2 x 5"), ValidationError);
   CHECK_THROWS_AS(curve_fit_batch(kSpot, spots.predictors(), spots.image, Matrix(3, 4)), ValidationError);
   const std::vector<double> shorter(10, 0.0);
-  CHECK_THROWS_WITH_AS(curve_fit_batch(PreparedModel(kSpot, 2), {ColumnPerFit(spots.x), ColumnPerFit(shorter)}, spots.image, spots.start),
-                       doctest::Contains("x2 has 10 rows"), DataError);
-  CHECK_THROWS_AS(curve_fit_batch(PreparedModel(kSpot, 2), ColumnPerFit(spots.x), spots.image, spots.start), DataError);
+  CHECK_THROWS_WITH_AS(
+      curve_fit_batch(PreparedModel(kSpot, 2), {ColumnPerFit(spots.x), ColumnPerFit(shorter)}, spots.image,
+                      spots.start),
+      doctest::Contains("x2 has 10 rows"), DataError);
+  CHECK_THROWS_AS(curve_fit_batch(PreparedModel(kSpot, 2), ColumnPerFit(spots.x), spots.image, spots.start),
+                  DataError);
   CHECK_THROWS_AS(curve_fit_batch(kSpot, spots.predictors(), ColumnPerFit(), spots.start), DataError);
   BatchOptions options;
   options.callback = [](const IterationSummary&) { return Continue; };
-  CHECK_THROWS_AS(curve_fit_batch(kSpot, spots.predictors(), spots.image, spots.start, options), ValidationError);
+  CHECK_THROWS_AS(curve_fit_batch(kSpot, spots.predictors(), spots.image, spots.start, options),
+                  ValidationError);
 }
 
 TEST_CASE("of callables that throw the lowest fit's exception arrives") {

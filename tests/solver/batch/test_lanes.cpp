@@ -21,7 +21,8 @@ BatchOptions alone(BatchOptions options = {}) {
 // The rows of a matrix in another order.
 Matrix rows_of(const Matrix& all, const std::vector<std::size_t>& rows) {
   Matrix out(rows.size(), all.columns());
-  for (std::size_t i = 0; i < rows.size(); ++i) std::copy_n(all.data() + rows[i] * all.columns(), all.columns(), &out(i, 0));
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    std::copy_n(all.data() + rows[i] * all.columns(), all.columns(), &out(i, 0));
   return out;
 }
 
@@ -39,8 +40,8 @@ void check_same_fit(const BatchResult& a, std::size_t fa, const BatchResult& b, 
   }
 }
 
-// No further apart than the certificates say, which give the distance to the minimum in standard errors (to first order:
-// twice that) and bound the step; errors to the ten digits of the normal equations.
+// No further apart than the certificates say, which give the distance to the minimum in standard errors (to
+// first order: twice that) and bound the step; errors to the ten digits of the normal equations.
 void check_agree(const BatchResult& lanes, const BatchResult& one) {
   REQUIRE(lanes.size() == one.size());
   CHECK(lanes.verdict == one.verdict);
@@ -52,7 +53,8 @@ void check_agree(const BatchResult& lanes, const BatchResult& one) {
     for (std::size_t j = 0; j < lanes.parameters.columns(); ++j) {
       const double difference = std::fabs(lanes.parameters(f, j) - one.parameters(f, j));
       CHECK(difference <= distance * one.standard_errors(f, j) + 1e-14 * std::fabs(one.parameters(f, j)));
-      if (one.standard_errors(f, j) > 0) CHECK(lanes.standard_errors(f, j) / one.standard_errors(f, j) == doctest::Approx(1).epsilon(1e-8));
+      if (one.standard_errors(f, j) > 0)
+        CHECK(lanes.standard_errors(f, j) / one.standard_errors(f, j) == doctest::Approx(1).epsilon(1e-8));
     }
   }
 }
@@ -106,7 +108,8 @@ TEST_CASE("a fit has the same bits in any order, in any batch of enough fits, on
     CAPTURE(count);
     order.resize(count);
     options.threads = count % 2 == 0 ? 2 : 3;
-    const BatchResult some = curve_fit_batch(model, spots.predictors(), rows_of(spots.image, order), rows_of(spots.start, order), options);
+    const BatchResult some = curve_fit_batch(model, spots.predictors(), rows_of(spots.image, order),
+                                             rows_of(spots.start, order), options);
     CHECK(some.in_lanes == count);
     for (std::size_t f = 0; f < count; ++f) check_same_fit(some, f, all, order[f]);
   }
@@ -123,7 +126,8 @@ TEST_CASE("x and sigma by fit, other types of numbers, fixed parameters and abso
     for (std::size_t i = 0; i < kRows; ++i) {
       x(f, i) = 0.3 * static_cast<double>(i) + 0.01 * static_cast<double>(f);
       sigma(f, i) = 5 + 0.5 * static_cast<double>(i % 3);
-      y(f, i) = std::round(1000 * std::exp(-(0.4 + 0.01 * static_cast<double>(f)) * x(f, i)) + 100 + sigma(f, i) * noise(random));
+      y(f, i) = std::round(1000 * std::exp(-(0.4 + 0.01 * static_cast<double>(f)) * x(f, i)) + 100 +
+                           sigma(f, i) * noise(random));
       y_f32.push_back(static_cast<float>(y(f, i)));
       y_i16.push_back(static_cast<std::int16_t>(y(f, i)));
     }
@@ -142,12 +146,14 @@ TEST_CASE("x and sigma by fit, other types of numbers, fixed parameters and abso
     const BatchResult lanes = curve_fit_batch(model, ColumnPerFit(x), y, p0, options);
     CHECK(lanes.in_lanes == kFits);
     check_agree(lanes, one);
-    for (const auto& typed : {ColumnPerFit::of(y_f32.data(), kFits, kRows), ColumnPerFit::of(y_i16.data(), kFits, kRows)}) {
+    for (const auto& typed :
+         {ColumnPerFit::of(y_f32.data(), kFits, kRows), ColumnPerFit::of(y_i16.data(), kFits, kRows)}) {
       const BatchResult same = curve_fit_batch(model, ColumnPerFit(x), typed, p0, options);
       for (std::size_t f = 0; f < kFits; ++f) check_same_fit(same, f, lanes, f);
     }
     if (k >= 4) {
-      for (std::size_t f = 0; f < kFits; ++f) CHECK((lanes.parameters(f, 2) == p0(f, 2) && lanes.standard_errors(f, 2) == 0));
+      for (std::size_t f = 0; f < kFits; ++f)
+        CHECK((lanes.parameters(f, 2) == p0(f, 2) && lanes.standard_errors(f, 2) == 0));
     }
   }
 }
@@ -159,16 +165,19 @@ TEST_CASE("a left side, many parameters, one parameter, and as many rows as vect
     CAPTURE(rows);
     std::vector<double> x;
     Matrix y(40, rows), rising(40, rows);
-    for (std::size_t i = 0; i < rows; ++i) x.push_back(0.1 + 3 * static_cast<double>(i) / static_cast<double>(rows));
+    for (std::size_t i = 0; i < rows; ++i)
+      x.push_back(0.1 + 3 * static_cast<double>(i) / static_cast<double>(rows));
     for (std::size_t f = 0; f < 40; ++f) {
       for (std::size_t i = 0; i < rows; ++i) {
         rising(f, i) = std::exp(0.3 * x[i] + 0.5 + 0.01 * noise(random));
         y(f, i) = 3 * std::sin(2 * x[i] + 0.3) + 0.5 * x[i] * x[i] - x[i] + 2 + 0.05 * noise(random);
       }
     }
-    const BatchResult left = curve_fit_batch("log(y) = b*x + c^2", ColumnPerFit(x), rising, one_start({1, 1}));
+    const BatchResult left =
+        curve_fit_batch("log(y) = b*x + c^2", ColumnPerFit(x), rising, one_start({1, 1}));
     CHECK(left.in_lanes == 40);
-    check_agree(left, curve_fit_batch("log(y) = b*x + c^2", ColumnPerFit(x), rising, one_start({1, 1}), alone()));
+    check_agree(left,
+                curve_fit_batch("log(y) = b*x + c^2", ColumnPerFit(x), rising, one_start({1, 1}), alone()));
     const BatchResult one = curve_fit_batch("exp(-k*x)", ColumnPerFit(x), rising, one_start({0.1}));
     CHECK(one.in_lanes == 40);
     check_agree(one, curve_fit_batch("exp(-k*x)", ColumnPerFit(x), rising, one_start({0.1}), alone()));
@@ -183,7 +192,8 @@ TEST_CASE("a left side, many parameters, one parameter, and as many rows as vect
 TEST_CASE("what lanes cannot certify is done alone, with the bits it has there") {
   Spots spots(128);
   for (const std::size_t f : {3u, 40u, 41u, 90u}) {
-    for (std::size_t i = 0; i < 225; ++i) spots.image(f, i) = i % 2 == 0 ? 10 : 12;  // nothing to see of a spot
+    for (std::size_t i = 0; i < 225; ++i)
+      spots.image(f, i) = i % 2 == 0 ? 10 : 12;  // nothing to see of a spot
   }
   for (std::size_t i = 0; i < 225; ++i) {  // exact data: the cost is rounding
     const double square = std::pow(spots.x[i] - 7, 2) + std::pow(spots.y[i] - 7, 2);
@@ -210,11 +220,13 @@ TEST_CASE("ill-conditioned fits are left to the means that bear them") {
   std::mt19937_64 random(2);
   std::normal_distribution<> noise;
   for (std::size_t f = 0; f < 40; ++f) {
-    for (std::size_t i = 0; i < 60; ++i) y(f, i) = 3 * std::exp(-x[i]) + 2 * std::exp(-0.8 * x[i]) + 1e-4 * noise(random);
+    for (std::size_t i = 0; i < 60; ++i)
+      y(f, i) = 3 * std::exp(-x[i]) + 2 * std::exp(-0.8 * x[i]) + 1e-4 * noise(random);
   }
   const Matrix p0 = one_start({2.5, 1.2, 2.5, 0.7});
   const char* const model = "a*exp(-k*x) + b*exp(-l*x)";
-  const BatchResult lanes = curve_fit_batch(model, ColumnPerFit(x), y, p0), one = curve_fit_batch(model, ColumnPerFit(x), y, p0, alone());
+  const BatchResult lanes = curve_fit_batch(model, ColumnPerFit(x), y, p0),
+                    one = curve_fit_batch(model, ColumnPerFit(x), y, p0, alone());
   CHECK(lanes.in_lanes == 0);  // a condition number of 10⁹
   CHECK(lanes.success());
   for (std::size_t f = 0; f < 40; ++f) check_same_fit(lanes, f, one, f);
@@ -232,14 +244,16 @@ TEST_CASE("on offsets and over Unix times f32 does not lead, and fits in lanes e
     Matrix Y(kFits, kRows), P0(kFits, 4);
     for (std::size_t f = 0; f < kFits; ++f) {
       const double w = 2 + 0.03 * static_cast<double>(f);
-      for (std::size_t i = 0; i < kRows; ++i) Y(f, i) = offset + 2 * std::sin(w * (x[i] - origin) + 0.3) + noise(random);
+      for (std::size_t i = 0; i < kRows; ++i)
+        Y(f, i) = offset + 2 * std::sin(w * (x[i] - origin) + 0.3) + noise(random);
       const double start[] = {1, w + 0.1 * std::sin(static_cast<double>(f)), 0, offset};
       std::copy_n(start, 4, &P0(f, 0));
     }
     const PreparedModel model(unix_times ? "a*sin(w*(x-1700000000)+p)+c" : "a*sin(w*x+p)+c");
     BatchOptions f64;
     f64.precision = PrecisionPolicy::all_f64();
-    const BatchResult lanes = curve_fit_batch(model, x, Y, P0), reference = curve_fit_batch(model, x, Y, P0, f64);
+    const BatchResult lanes = curve_fit_batch(model, x, Y, P0),
+                      reference = curve_fit_batch(model, x, Y, P0, f64);
     CHECK(lanes.in_lanes > kFits / 2);
     CHECK(lanes.counters.rows_f32 == 0);
     CHECK(lanes.certified == reference.certified);
@@ -281,7 +295,8 @@ TEST_CASE("callables go in lanes as they were recorded; branches not recorded ye
   Matrix y(64, 30);
   for (std::size_t f = 0; f < 64; ++f) {
     for (std::size_t i = 0; i < 30; ++i) {
-      y(f, i) = 2 * std::exp(-(1 + 0.01 * static_cast<double>(f)) * x[i]) + 1 + 0.01 * std::sin(5.0 * static_cast<double>(i * (f + 1)));
+      y(f, i) = 2 * std::exp(-(1 + 0.01 * static_cast<double>(f)) * x[i]) + 1 +
+                0.01 * std::sin(5.0 * static_cast<double>(i * (f + 1)));
     }
   }
   const PreparedModel smooth(make_model_function(decay), x, {1.5, 1.5, 0.5});
@@ -289,17 +304,21 @@ TEST_CASE("callables go in lanes as they were recorded; branches not recorded ye
   CHECK(lanes.in_lanes == 64);
   check_agree(lanes, curve_fit_batch(smooth, ColumnPerFit(x), y, one_start({1.5, 1.5, 0.5}), alone()));
 
-  const auto kinked = [](const auto& x, const auto& p) { return x < p[0] ? p[1] * x : p[1] * p[0] + p[2] * (x - p[0]); };
+  const auto kinked = [](const auto& x, const auto& p) {
+    return x < p[0] ? p[1] * x : p[1] * p[0] + p[2] * (x - p[0]);
+  };
   Matrix p0(40, 3), kinks(40, 30);
   for (std::size_t f = 0; f < 40; ++f) {
     const double at = 1.03 + 0.01 * static_cast<double>(f);
     for (std::size_t i = 0; i < 30; ++i) {
-      kinks(f, i) = (x[i] < at ? 2 * x[i] : 2 * at + 0.5 * (x[i] - at)) + 0.01 * std::sin(5.0 * static_cast<double>(i * (f + 1)));
+      kinks(f, i) = (x[i] < at ? 2 * x[i] : 2 * at + 0.5 * (x[i] - at)) +
+                    0.01 * std::sin(5.0 * static_cast<double>(i * (f + 1)));
     }
     const double start[] = {at, 1, 1};
     std::copy(start, start + 3, &p0(f, 0));
   }
-  const PreparedModel one_branch(make_model_function(kinked), x, {10, 1, 1});  // recorded where one side alone is seen
+  const PreparedModel one_branch(make_model_function(kinked), x,
+                                 {10, 1, 1});  // recorded where one side alone is seen
   const BatchResult bent = curve_fit_batch(one_branch, ColumnPerFit(x), kinks, p0);
   const BatchResult bent_alone = curve_fit_batch(one_branch, ColumnPerFit(x), kinks, p0, alone());
   CHECK(bent.in_lanes == 0);
@@ -316,7 +335,8 @@ TEST_CASE("a callable that is no longer what was recorded of it is noticed by ev
   for (int i = 0; i < 30; ++i) x.push_back(0.1 * i);
   Matrix y(70, 30);
   for (std::size_t f = 0; f < 70; ++f) {
-    for (std::size_t i = 0; i < 30; ++i) y(f, i) = 2 * std::exp(-x[i]) + 0.01 * std::sin(5.0 * static_cast<double>(i * (f + 1)));
+    for (std::size_t i = 0; i < 30; ++i)
+      y(f, i) = 2 * std::exp(-x[i]) + 0.01 * std::sin(5.0 * static_cast<double>(i * (f + 1)));
   }
   const PreparedModel model(make_model_function(changing), x, {1.5, 1.5});
   CHECK(curve_fit_batch(model, ColumnPerFit(x), y, one_start({1.5, 1.5})).in_lanes == 70);

@@ -1,4 +1,5 @@
-// Parts of a Problem by name: formats of their own, and only the program whose f32 derivatives are spoilt is raised.
+// Parts of a Problem by name: formats of their own, and only the program whose f32 derivatives are spoilt is
+// raised.
 #include "blocks/problem_impl.hpp"
 
 #include <nlsq/nlsq.hpp>
@@ -60,7 +61,8 @@ struct Scene {
     }
     for (int i = 0; i < 200; ++i) {
       const double f = turns + 0.01 * i;
-      phases.push_back(problem.add_residual_block<1>(Phase{f, std::sin(f + 2) + 0.2 * 0.7 + 0.01 * std::cos(11.0 * i)}, nullptr, {p}));
+      phases.push_back(problem.add_residual_block<1>(
+          Phase{f, std::sin(f + 2) + 0.2 * 0.7 + 0.01 * std::cos(11.0 * i)}, nullptr, {p}));
     }
     if (!named) return;
     for (const ResidualBlockId id : decays) problem.set_component(id, "cam");
@@ -93,7 +95,9 @@ std::string message_of(auto&& call) {
 
 }  // namespace
 
-TEST_CASE("only the program whose f32 derivatives are spoilt is evaluated in f64, and the trace names its component") {
+TEST_CASE(
+    "only the program whose f32 derivatives are spoilt is evaluated in f64, and the trace names its "
+    "component") {
   Scene scene;
   const Summary summary = scene.solve("f32");
   CHECK(summary.termination == Termination::converged);
@@ -119,7 +123,8 @@ TEST_CASE("a program whose f32 derivatives are good stays in f32") {
   Scene scene(true, 3);
   const Summary summary = scene.solve("f32");
   CHECK(summary.termination == Termination::converged);
-  CHECK(std::ranges::find(summary.iterations, Event::jacobian_error, &IterationSummary::event) == summary.iterations.end());
+  CHECK(std::ranges::find(summary.iterations, Event::jacobian_error, &IterationSummary::event) ==
+        summary.iterations.end());
   CHECK(part(summary, "imu").counters.rows_f32 >= 400);
 }
 
@@ -191,10 +196,12 @@ TEST_CASE("overflow in f32 raises the program that overflows, not the rest") {
   Problem problem;
   for (int i = 0; i < 300; ++i) {
     const double t = 0.02 * i;
-    problem.set_component(problem.add_residual_block<1>(Decay{t, 2 * std::exp(-0.7 * t) + 0.4}, nullptr, {p}), "decay");
+    problem.set_component(problem.add_residual_block<1>(Decay{t, 2 * std::exp(-0.7 * t) + 0.4}, nullptr, {p}),
+                          "decay");
   }
   for (int i = 0; i < 100; ++i) {
-    problem.set_component(problem.add_residual_block<1>(Tall{95.0 + 0.01 * i, std::exp(2.7)}, nullptr, {p}), "tall");
+    problem.set_component(problem.add_residual_block<1>(Tall{95.0 + 0.01 * i, std::exp(2.7)}, nullptr, {p}),
+                          "tall");
   }
   SolverOptions options;
   options.precision = PrecisionPolicy::parse("f32");
@@ -221,17 +228,25 @@ TEST_CASE("rules of the policy hold for problems") {
   Scene wide(true, 3);
   const Summary evaluated = wide.solve("f32; iteration >= 1 -> residual=f64,jacobian=f32");
   CHECK(evaluated.termination == Termination::converged);
-  CHECK(part(evaluated, "cam").counters.rows_f32 == 600);  // at the start, and at the second point before the rule is asked
+  CHECK(part(evaluated, "cam").counters.rows_f32 ==
+        600);  // at the start, and at the second point before the rule is asked
 }
 
 TEST_CASE("a policy for a component that is not there is refused, and so is what cannot be a name") {
   Scene named, unnamed(false);
-  CHECK(message_of([&] { named.solve("f32,gps.residual=f64"); }).find("it has cam, imu") != std::string::npos);
-  CHECK(message_of([&] { unnamed.solve("f32,imu.residual=f64"); }).find("set_component") != std::string::npos);
-  CHECK(message_of([&] { named.problem.set_component(named.decays[0], "a b"); }).find("letters, digits") != std::string::npos);
-  CHECK(message_of([&] { named.problem.set_component(named.decays[0], "floor"); }).find("floor") != std::string::npos);
-  CHECK(message_of([&] { named.problem.set_component({9999}, "cam"); }).find("no residual block 9999") != std::string::npos);
-  CHECK(message_of([&] { named.solve("jacobian=f32,gram=f32,imu.gram=f64"); }).find("imu: of a Problem's component residual alone") != std::string::npos);
+  CHECK(message_of([&] { named.solve("f32,gps.residual=f64"); }).find("it has cam, imu") !=
+        std::string::npos);
+  CHECK(message_of([&] { unnamed.solve("f32,imu.residual=f64"); }).find("set_component") !=
+        std::string::npos);
+  CHECK(message_of([&] { named.problem.set_component(named.decays[0], "a b"); }).find("letters, digits") !=
+        std::string::npos);
+  CHECK(message_of([&] { named.problem.set_component(named.decays[0], "floor"); }).find("floor") !=
+        std::string::npos);
+  CHECK(message_of([&] { named.problem.set_component({9999}, "cam"); }).find("no residual block 9999") !=
+        std::string::npos);
+  CHECK(message_of([&] {
+          named.solve("jacobian=f32,gram=f32,imu.gram=f64");
+        }).find("imu: of a Problem's component residual alone") != std::string::npos);
   CHECK(message_of([&] { named.solve("f32,cam.jacobian=f64"); }).find("jacobian=f64") != std::string::npos);
   for (const ResidualBlockId id : named.phases) named.problem.set_component(id, "");
   CHECK(message_of([&] { named.solve("f32,imu.residual=f64"); }).find("it has cam") != std::string::npos);
@@ -240,7 +255,9 @@ TEST_CASE("a policy for a component that is not there is refused, and so is what
 TEST_CASE("names that no block has any more are forgotten, the others stay with theirs") {
   double p[1] = {0};
   Problem problem;
-  const auto pull = [&](double to) { return problem.add_residual_block([to](const auto* q) { return q[0] - to; }, nullptr, {p}); };
+  const auto pull = [&](double to) {
+    return problem.add_residual_block([to](const auto* q) { return q[0] - to; }, nullptr, {p});
+  };
   const ResidualBlockId first = pull(1), last = pull(2);
   problem.set_component(first, "first");
   problem.set_component(last, "last");
@@ -264,7 +281,8 @@ TEST_CASE("names that no block has any more are forgotten, the others stay with 
 TEST_CASE("components stay with their blocks where others are removed") {
   Scene scene;
   scene.solve("f32");
-  for (int i = 0; i < 100; ++i) scene.problem.remove_residual_block(scene.decays[static_cast<std::size_t>(i)]);
+  for (int i = 0; i < 100; ++i)
+    scene.problem.remove_residual_block(scene.decays[static_cast<std::size_t>(i)]);
   scene.p[0] = 1.5;
   const Summary summary = scene.solve("f32");
   CHECK(summary.termination == Termination::converged);

@@ -38,7 +38,9 @@ struct LineOracle {
     mean /= all;
     for (std::size_t k = 0; k < x.size(); ++k) spread += w[k] * (x[k] - x[0] - mean) * (x[k] - x[0] - mean);
     mean += x[0];
-    return static_cast<double>(i != j ? -mean / spread : i == 0 ? 1 / all + mean * mean / spread : 1 / spread);
+    return static_cast<double>(i != j   ? -mean / spread
+                               : i == 0 ? 1 / all + mean * mean / spread
+                                        : 1 / spread);
   }
 };
 
@@ -86,7 +88,8 @@ TEST_CASE("A line's covariance is (XᵀX)⁻¹, block by block, and its scatter 
   CHECK(c.message.find("all 2 directions") != std::string::npos);
 }
 
-TEST_CASE("Columns that are nearly the same: J itself is factored where the normal equations have too few digits") {
+TEST_CASE(
+    "Columns that are nearly the same: J itself is factored where the normal equations have too few digits") {
   for (const double spread : {1e-2, 1e-4, 1e-6, 1e-7}) {
     CAPTURE(spread);
     double a[1] = {0}, b[1] = {0};
@@ -109,7 +112,8 @@ TEST_CASE("What the data do not determine has no covariance, unless the pseudo-i
   double a[1] = {1}, b[1] = {2}, c[1] = {3};
   Problem problem;  // only a + b, and c
   for (int i = 0; i < 5; ++i) {
-    problem.add_residual_block([](const auto* p, const auto* q) { return p[0] + q[0] - 3.0; }, nullptr, {a, b});
+    problem.add_residual_block([](const auto* p, const auto* q) { return p[0] + q[0] - 3.0; }, nullptr,
+                               {a, b});
     problem.add_residual_block([](const auto* p) { return 2.0 * p[0]; }, nullptr, {c});
   }
   BlockCovariance none = covariance(problem, {a, b, c});
@@ -156,7 +160,11 @@ TEST_CASE("On manifolds: tangent numbers, and what they are in ambient ones") {
   Problem problem;
   problem.add_parameter_block(q, quaternion_manifold());
   problem.add_parameter_block(s, subset_manifold(3, {1}));
-  problem.add_residual_block([](const auto* p) { return std::array{2.0 * p[1], 4.0 * p[2], 5.0 * p[3]}; }, nullptr, {q});
+  problem.add_residual_block(
+      [](const auto* p) {
+        return std::array{2.0 * p[1], 4.0 * p[2], 5.0 * p[3]};
+      },
+      nullptr, {q});
   problem.add_residual_block([](const auto* p) { return std::array{10.0 * p[0], 2.0 * p[2]}; }, nullptr, {s});
   const BlockCovariance c = covariance(problem, {s, q});
   CHECK(c.determined);
@@ -204,12 +212,17 @@ struct Kept {
   std::vector<double*> poses, points;
   void add_pose(double* pose) { problem.add_parameter_block(pose, 6), poses.push_back(pose); }
   void add_point(double* point) { problem.add_parameter_block(point, 3), points.push_back(point); }
-  void add(const sliding_window::Sight& sight, double* pose, double* point) { problem.add_residual_block(sight, nullptr, {pose, point}); }
-  void add(const sliding_window::Motion& motion, double* a, double* b) { problem.add_residual_block(motion, nullptr, {a, b}); }
+  void add(const sliding_window::Sight& sight, double* pose, double* point) {
+    problem.add_residual_block(sight, nullptr, {pose, point});
+  }
+  void add(const sliding_window::Motion& motion, double* a, double* b) {
+    problem.add_residual_block(motion, nullptr, {a, b});
+  }
   void remove(double* block) { problem.remove_parameter_block(block); }
   void hold(double* pose) { problem.set_constant(pose); }
   double solve() {
-    // Poses and points, eliminated and not: the same by the elimination and by J itself, on one thread and on three.
+    // Poses and points, eliminated and not: the same by the elimination and by J itself, on one thread and on
+    // three.
     nlsq::solve(problem, {});
     CovarianceOptions one, three;
     one.threads = 1;

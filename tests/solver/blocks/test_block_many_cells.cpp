@@ -2,8 +2,8 @@
 // control points are all arguments of every one of them, two with derivatives other than 0.
 #include "blocks/block_structure.hpp"
 
-#include "kernels/block_kernels.hpp"
 #include <nlsq/problem.hpp>
+#include "kernels/block_kernels.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,5 +1,5 @@
-// Curves as residual blocks, from starts where columns of J shrink by orders of magnitude on the way: whatever success is
-// claimed, the minimum is there.
+// Curves as residual blocks, from starts where columns of J shrink by orders of magnitude on the way:
+// whatever success is claimed, the minimum is there.
 #include <nlsq/problem.hpp>
 
 #include <doctest/doctest.h>

@@ -1,4 +1,5 @@
-// Moré, Garbow and Hillstrom's problems as residual blocks, and what else block problems did not bring to their minimum.
+// Moré, Garbow and Hillstrom's problems as residual blocks, and what else block problems did not bring to
+// their minimum.
 #include "mgh.hpp"
 
 #include <nlsq/problem.hpp>
@@ -45,11 +46,13 @@ void check_reached() {
     CAPTURE(found.summary.message);
     CAPTURE(found.squares);
     bool reached = mgh::reached(F::minimum, found.squares, 0);
-    if constexpr (requires { F::local_minimum; }) reached = reached || mgh::reached(F::local_minimum, found.squares, 0);
+    if constexpr (requires { F::local_minimum; })
+      reached = reached || mgh::reached(F::local_minimum, found.squares, 0);
     if (scale == 1) CHECK(reached);
     if (scale == 1) CHECK(is_success(found.summary.verdict));
     // Where it is not the minimum, at least no parameter that could still move is called an optimum.
-    if (is_success(found.summary.verdict)) CHECK((reached || found.summary.certificate.decrement_sigma <= 0.1));
+    if (is_success(found.summary.verdict))
+      CHECK((reached || found.summary.certificate.decrement_sigma <= 0.1));
     if (found.summary.termination == Termination::converged) CHECK(found.summary.certificate.passed);
   }
 }
@@ -103,7 +106,8 @@ TEST_CASE("What is called converged has passed its certificate") {
       CAPTURE(start);
       CAPTURE(found.summary.message);
       if (found.summary.termination == Termination::converged) CHECK(found.summary.certificate.passed);
-      if (is_success(found.summary.verdict)) CHECK((found.summary.certificate.decrement_sigma <= 0.1 || found.squares < 1e-20));
+      if (is_success(found.summary.verdict))
+        CHECK((found.summary.certificate.decrement_sigma <= 0.1 || found.squares < 1e-20));
       CHECK(found.summary.message.find("BUDGET by") == std::string::npos);
     }
   }
@@ -122,7 +126,8 @@ TEST_CASE("A loss whose slope grows is minimised to the digits of the cost") {
   std::normal_distribution<double> normal;
   double p[2] = {5, -3};
   Problem problem;
-  for (int i = 0; i < 50; ++i) problem.add_residual_block(Line{0.1 * i, 1 + 0.1 * i + normal(random)}, tolerant(4, 0.01), {p});
+  for (int i = 0; i < 50; ++i)
+    problem.add_residual_block(Line{0.1 * i, 1 + 0.1 * i + normal(random)}, tolerant(4, 0.01), {p});
   SolverOptions options;
   options.threads = 1;
   const Summary summary = solve(problem, options);

@@ -36,8 +36,12 @@ Summary solve_chain(std::size_t count, bool anchored) {
   std::vector<double> x(count, 0.0);
   Problem problem;
   for (double& v : x) problem.add_parameter_block(&v, 1);
-  for (std::size_t i = 1; i < count; ++i) problem.add_residual_block(Link{1 + 0.1 * std::sin(1.0 * static_cast<double>(i))}, nullptr, {&x[i - 1], &x[i]});
-  for (std::size_t i = 2; i < count; ++i) problem.add_residual_block(Link{2 + 0.1 * std::cos(2.0 * static_cast<double>(i))}, nullptr, {&x[i - 2], &x[i]});
+  for (std::size_t i = 1; i < count; ++i)
+    problem.add_residual_block(Link{1 + 0.1 * std::sin(1.0 * static_cast<double>(i))}, nullptr,
+                               {&x[i - 1], &x[i]});
+  for (std::size_t i = 2; i < count; ++i)
+    problem.add_residual_block(Link{2 + 0.1 * std::cos(2.0 * static_cast<double>(i))}, nullptr,
+                               {&x[i - 2], &x[i]});
   if (anchored) {
     for (double& v : x) problem.add_residual_block(Anchor{}, nullptr, {&v});
   }

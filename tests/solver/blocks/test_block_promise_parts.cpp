@@ -76,7 +76,8 @@ TEST_CASE("Data that change between two solves are seen, however large a residua
   y[7] = 3e9;
   double p[2] = {0, 0};
   Problem problem;
-  for (std::size_t i = 0; i < y.size(); ++i) problem.add_residual_block(Measured{static_cast<double>(i), &y[i]}, Loss::cauchy(0.1), {p});
+  for (std::size_t i = 0; i < y.size(); ++i)
+    problem.add_residual_block(Measured{static_cast<double>(i), &y[i]}, Loss::cauchy(0.1), {p});
   CHECK(is_success(solve(problem, in_f64()).verdict));
   CHECK(p[0] == doctest::Approx(1).epsilon(0.02));
   for (std::size_t i = 0; i < y.size(); ++i) {
@@ -92,7 +93,8 @@ TEST_CASE("A clock of 1.7e9 that is known well excuses no other parameter") {
   std::mt19937 random(3);
   std::normal_distribution<double> normal;
   std::vector<Decay> decays;
-  for (int i = 0; i < 40; ++i) decays.push_back({0.1 * i, 3 * std::exp(-0.8 * 0.1 * i) + 1 + 0.05 * normal(random)});
+  for (int i = 0; i < 40; ++i)
+    decays.push_back({0.1 * i, 3 * std::exp(-0.8 * 0.1 * i) + 1 + 0.05 * normal(random)});
   const auto cost_from = [&](double a, double b, double c, bool with_clock, Summary* told) {
     double clock[1] = {1.7e9}, p[3] = {a, b, c};
     Problem problem;
@@ -125,7 +127,8 @@ TEST_CASE("Map coordinates of a million metres loosen no test") {
   std::vector<OnCircle> rows;
   for (int i = 0; i < 60; ++i) {
     const double angle = 0.01 * i;  // a short arc: centre and radius are nearly confounded
-    rows.push_back({4.6e6 + 50 * std::cos(angle) + 0.01 * normal(random), 5.3e6 + 50 * std::sin(angle) + 0.01 * normal(random)});
+    rows.push_back({4.6e6 + 50 * std::cos(angle) + 0.01 * normal(random),
+                    5.3e6 + 50 * std::sin(angle) + 0.01 * normal(random)});
   }
   const auto solved = [&](double dx, double dy, double radius, Summary& told) {
     double centre[2] = {4.6e6 + dx, 5.3e6 + dy}, size[1] = {radius};

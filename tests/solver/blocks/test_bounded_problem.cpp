@@ -35,7 +35,8 @@ struct Offset {
 }  // namespace
 
 TEST_CASE("Each of the nine places of a box is where the minimum of a quadratic can lie") {
-  // The box's corner cuts the plane: minimum by cases, from the normal equations 1.25 x + 0.75 y = 2.75, 0.75 x + 1.25 y = -0.75.
+  // The box's corner cuts the plane: minimum by cases, from the normal equations 1.25 x + 0.75 y = 2.75, 0.75
+  // x + 1.25 y = -0.75.
   for (const double x_high : {2.0, 9.0}) {
     for (const double y_low : {-2.0, -9.0}) {
       double x[2] = {0, 0};
@@ -75,16 +76,19 @@ TEST_CASE("A start at the wrong bound leaves it; rank counts the free numbers") 
   CHECK(summary.certificate.rank == 1);
 }
 
-TEST_CASE("With many bounds, in f32 and f64, for any number of threads: no coordinate outside, the same bits") {
+TEST_CASE(
+    "With many bounds, in f32 and f64, for any number of threads: no coordinate outside, the same bits") {
   std::vector<double> first;
   for (const int threads : {1, 2, 4}) {
     bal::Problem scene = bal::generate(6, 400, 2400, 5);
     Problem problem;
     for (const bal::Observation& o : scene.observations) {
-      problem.add_residual_block<2>(bal::Reprojection{o.x, o.y}, Loss::huber(2),
-                                    {std::span(scene.camera(o.camera), 9), std::span(scene.point(o.point), 3)});
+      problem.add_residual_block<2>(
+          bal::Reprojection{o.x, o.y}, Loss::huber(2),
+          {std::span(scene.camera(o.camera), 9), std::span(scene.point(o.point), 3)});
     }
-    for (int p = 0; p < scene.points; ++p) problem.set_lower_bound(scene.point(p), 0, -2.7), problem.set_upper_bound(scene.point(p), 2, 2.7);
+    for (int p = 0; p < scene.points; ++p)
+      problem.set_lower_bound(scene.point(p), 0, -2.7), problem.set_upper_bound(scene.point(p), 2, 2.7);
     for (const int c : {0, 1}) problem.set_constant(scene.camera(c));  // or all would shrink into the box
     SolverOptions options;
     options.threads = threads;
@@ -121,7 +125,8 @@ TEST_CASE("A loss of one's own that is Huber's gives Huber's bits") {
     Problem problem;
     const Loss huber = Loss::huber(0.5);
     const Loss mine = Loss::own([huber](double s) { return huber(s); });
-    for (const double y : {1.0, 1.1, 0.9, 1.05, 7.0}) problem.add_residual_block<1>(Offset{y}, own ? mine : huber, {x});
+    for (const double y : {1.0, 1.1, 0.9, 1.05, 7.0})
+      problem.add_residual_block<1>(Offset{y}, own ? mine : huber, {x});
     CHECK(is_success(solve(problem).verdict));
     results[own] = x[0];
   }

@@ -1,5 +1,5 @@
-// Problems that are solved again, as they are and after blocks have come and gone: what is kept from solve to solve shows
-// in nothing but time.
+// Problems that are solved again, as they are and after blocks have come and gone: what is kept from solve to
+// solve shows in nothing but time.
 #include <sliding_window.hpp>
 
 #include <nlsq/covariance.hpp>
@@ -30,7 +30,8 @@ SolverOptions usual(int threads = 1) {
   return options;
 }
 
-// Solves by a problem it keeps, and each time by one made anew from the same start, which must give the same bits.
+// Solves by a problem it keeps, and each time by one made anew from the same start, which must give the same
+// bits.
 struct Twice {
   Problem kept;
   int threads;
@@ -57,7 +58,9 @@ struct Twice {
   }
   void remove(double* block) {
     kept.remove_parameter_block(block);
-    const auto uses = [block](const auto& entry) { return std::get<1>(entry) == block || std::get<2>(entry) == block; };
+    const auto uses = [block](const auto& entry) {
+      return std::get<1>(entry) == block || std::get<2>(entry) == block;
+    };
     std::erase_if(sights, uses);
     std::erase_if(motions, uses);
     std::erase_if(blocks, [block](const auto& b) { return b.first == block; });
@@ -80,10 +83,11 @@ struct Twice {
     Problem fresh;
     for (const auto& [block, size] : blocks) fresh.add_parameter_block(block, size);
     fresh.set_constant(held);
-    // In the order in which they were added, as near as two lists tell: that of residual blocks decides no bit here but
-    // through the order of elimination, which goes by parameter blocks.
+    // In the order in which they were added, as near as two lists tell: that of residual blocks decides no
+    // bit here but through the order of elimination, which goes by parameter blocks.
     for (const auto& [motion, a, b] : motions) fresh.add_residual_block(motion, nullptr, {a, b});
-    for (const auto& [sight, pose, point] : sights) fresh.add_residual_block(sight, Loss::huber(2), {pose, point});
+    for (const auto& [sight, pose, point] : sights)
+      fresh.add_residual_block(sight, Loss::huber(2), {pose, point});
     const Summary again = nlsq::solve(fresh, usual(1));
     CHECK(summary.evaluator == "graph");
     if (numbers() != end || again.final_cost != summary.final_cost) ++different;
@@ -145,7 +149,8 @@ TEST_CASE("Functions are called to be recorded when they are new, and not again"
   double p[2] = {0, 0};
   const auto recorded = std::make_shared<int>(0);
   Problem problem;
-  for (int i = 0; i < 50; ++i) problem.add_residual_block(Counting{0.1 * i, 3 - 0.2 * i, recorded}, nullptr, {p});
+  for (int i = 0; i < 50; ++i)
+    problem.add_residual_block(Counting{0.1 * i, 3 - 0.2 * i, recorded}, nullptr, {p});
   const Summary first = solve(problem);
   CHECK(*recorded >= 50);
   *recorded = 0;
@@ -154,7 +159,8 @@ TEST_CASE("Functions are called to be recorded when they are new, and not again"
   CHECK(*recorded == 0);
   CHECK(second.final_cost == first.final_cost);
   CHECK(second.accepted == first.accepted);
-  CHECK(second.precision.counters.rows_f64 == first.precision.counters.rows_f64 + 50);  // beside the start: are the functions what they were?
+  CHECK(second.precision.counters.rows_f64 ==
+        first.precision.counters.rows_f64 + 50);  // beside the start: are the functions what they were?
   const ResidualBlockId extra = problem.add_residual_block(Counting{9, 9, recorded}, nullptr, {p});
   solve(problem);
   CHECK(*recorded >= 1);
@@ -218,7 +224,8 @@ TEST_CASE("What multiplies a zero at the start and at the end may change, too") 
     Problem problem;
     for (int i = 0; i < 60; ++i) {
       const double u = -1 + i / 30.0;
-      problem.add_residual_block<1>(Lens{u, 2 * u * (1 + 0.3 * u * u) + 0.5 + 0.001 * std::cos(9.0 * i), &bends}, nullptr, {line, k});
+      problem.add_residual_block<1>(
+          Lens{u, 2 * u * (1 + 0.3 * u * u) + 0.5 + 0.001 * std::cos(9.0 * i), &bends}, nullptr, {line, k});
     }
     if (bounded) problem.set_lower_bound(k, 0, 0);
     for (int round = 0; round < 3; ++round) solve(problem);
@@ -240,13 +247,15 @@ TEST_CASE("A function that can be called at the start, and not beside it") {
   double p[1] = {3};
   bool strict = false;
   Problem problem;
-  problem.add_residual_block<1>([&strict](const auto* q, auto* r) {
-    if constexpr (std::is_same_v<std::remove_cvref_t<decltype(*q)>, double>) {
-      if (strict && q[0] != 2) throw std::runtime_error("not here");
-    }
-    r[0] = q[0] - 2.0;
-    return true;
-  }, nullptr, {p});
+  problem.add_residual_block<1>(
+      [&strict](const auto* q, auto* r) {
+        if constexpr (std::is_same_v<std::remove_cvref_t<decltype(*q)>, double>) {
+          if (strict && q[0] != 2) throw std::runtime_error("not here");
+        }
+        r[0] = q[0] - 2.0;
+        return true;
+      },
+      nullptr, {p});
   solve(problem);
   CHECK(p[0] == 2);
   strict = true;
@@ -259,7 +268,8 @@ TEST_CASE("A decision that falls otherwise at the next start is recorded there")
   Problem problem;
   for (int i = 1; i <= 40; ++i) {
     const double y = 0.01 * i;
-    problem.add_residual_block([y](const auto* q) { return q[0] > 0.0 ? q[0] - 2.0 - y : q[0] + 5.0 + y; }, nullptr, {p});
+    problem.add_residual_block([y](const auto* q) { return q[0] > 0.0 ? q[0] - 2.0 - y : q[0] + 5.0 + y; },
+                               nullptr, {p});
   }
   solve(problem);
   CHECK(p[0] == doctest::Approx(2.205));
@@ -275,8 +285,14 @@ TEST_CASE("Blocks are removed by numbers that stay theirs, and once") {
   Problem problem;
   std::vector<ResidualBlockId> ids;
   for (int i = 0; i + 1 < 20; ++i) {
-    ids.push_back(problem.add_residual_block<1>([](const auto* a, const auto* b, auto* r) { r[0] = a[0] - b[0]; return true; }, nullptr,
-                                                {BlockRef(std::span(&values[static_cast<std::size_t>(i)], 1)), BlockRef(std::span(&values[static_cast<std::size_t>(i) + 1], 1))}));
+    ids.push_back(problem.add_residual_block<1>(
+        [](const auto* a, const auto* b, auto* r) {
+          r[0] = a[0] - b[0];
+          return true;
+        },
+        nullptr,
+        {BlockRef(std::span(&values[static_cast<std::size_t>(i)], 1)),
+         BlockRef(std::span(&values[static_cast<std::size_t>(i) + 1], 1))}));
   }
   problem.remove_parameter_block(&values[5]);
   CHECK(problem.residual_blocks() == 17);
@@ -291,7 +307,8 @@ TEST_CASE("Blocks are removed by numbers that stay theirs, and once") {
   CHECK(problem.residual_blocks() == 15);
   // The address may be used again.
   problem.add_parameter_block(&values[5], 1);
-  const ResidualBlockId last = problem.add_residual_block([](const auto* a) { return a[0] - 6.0; }, nullptr, {BlockRef(std::span(&values[5], 1))});
+  const ResidualBlockId last = problem.add_residual_block([](const auto* a) { return a[0] - 6.0; }, nullptr,
+                                                          {BlockRef(std::span(&values[5], 1))});
   CHECK(last.index == 19);
   solve(problem);
   CHECK(values[5] == doctest::Approx(6));
@@ -304,7 +321,13 @@ TEST_CASE("A hundred thousand blocks that came and went leave no trace") {
   problem.add_residual_block([](const auto* q) { return q[0] - 1.0; }, nullptr, {p});
   for (int round = 0; round < 100; ++round) {
     problem.add_parameter_block(moving, 3);
-    for (int i = 0; i < 1000; ++i) problem.add_residual_block<1>([](const auto* a, auto* r) { r[0] = a[0] + a[1] + a[2]; return true; }, nullptr, {moving});
+    for (int i = 0; i < 1000; ++i)
+      problem.add_residual_block<1>(
+          [](const auto* a, auto* r) {
+            r[0] = a[0] + a[1] + a[2];
+            return true;
+          },
+          nullptr, {moving});
     problem.remove_parameter_block(moving);
     if (round % 10 == 0) solve(problem);
   }
@@ -318,11 +341,13 @@ TEST_CASE("A function that throws leaves a problem that can be solved again") {
   double p[1] = {3};
   bool broken = false;
   Problem problem;
-  problem.add_residual_block<1>([&broken](const double* q, double* r) {
-    if (broken) throw std::runtime_error("sensor gone");
-    r[0] = q[0] - 2;
-    return true;
-  }, nullptr, {p});
+  problem.add_residual_block<1>(
+      [&broken](const double* q, double* r) {
+        if (broken) throw std::runtime_error("sensor gone");
+        r[0] = q[0] - 2;
+        return true;
+      },
+      nullptr, {p});
   solve(problem);
   CHECK(p[0] == doctest::Approx(2));
   broken = true;
@@ -339,7 +364,8 @@ TEST_CASE("Where the linear model tells the cost, damping gives way at once") {
   Problem problem;
   for (int i = 0; i < 30; ++i) {
     const double x = 0.001 * i;
-    problem.add_residual_block([x](const auto* q) { return q[0] + q[1] * (1 + x) - 3 * x + 0.1; }, nullptr, {p});
+    problem.add_residual_block([x](const auto* q) { return q[0] + q[1] * (1 + x) - 3 * x + 0.1; }, nullptr,
+                               {p});
   }
   const Summary summary = solve(problem, usual());
   CHECK(p[1] == doctest::Approx(3).epsilon(1e-6));

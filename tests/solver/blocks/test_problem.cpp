@@ -35,7 +35,8 @@ std::string message(Call call) {
   return "";
 }
 
-// Unit quaternions once more, for dual numbers: exp(δ) x to second order is enough for the derivative, renormalised.
+// Unit quaternions once more, for dual numbers: exp(δ) x to second order is enough for the derivative,
+// renormalised.
 struct TurnedQuaternion {
   template <class T>
   bool Plus(const T* x, const T* d, T* out) const {
@@ -68,8 +69,12 @@ TEST_CASE("Blocks are counted, evaluated in the order they were added, and remov
   std::vector<double> c{4, 4, 4};
   Problem problem;
   const auto first = problem.add_residual_block(Difference{1}, nullptr, {a, b});
-  problem.add_residual_block<2>([](const auto* p, const auto* q, auto* r) { r[0] = p[0], r[1] = q[2] * p[1]; return true; },
-                                Loss::huber(1), {a, c});
+  problem.add_residual_block<2>(
+      [](const auto* p, const auto* q, auto* r) {
+        r[0] = p[0], r[1] = q[2] * p[1];
+        return true;
+      },
+      Loss::huber(1), {a, c});
   problem.add_residual_block([](const auto* q) { return std::array{q[0] - 4.0, q[1] + 1.0}; }, Loss(), {c});
   CHECK(problem.parameter_blocks() == 3);
   CHECK(problem.residual_blocks() == 3);
@@ -90,12 +95,18 @@ TEST_CASE("What is wrong is refused, with what would mend it") {
   double a[2] = {1, 2}, b[1] = {1};
   double* unknown = b;
   Problem problem;
-  CHECK(contains(message([&] { problem.add_residual_block(Difference{1}, nullptr, {a, unknown}); }), "add_parameter_block"));
+  CHECK(contains(message([&] {
+                   problem.add_residual_block(Difference{1}, nullptr, {a, unknown});
+                 }),
+                 "add_parameter_block"));
   CHECK(problem.residual_blocks() == 0);
   problem.add_parameter_block(unknown, 1);
   problem.add_residual_block(Difference{1}, nullptr, {a, unknown});
   CHECK(contains(message([&] { problem.add_parameter_block(a, 3); }), "2 numbers"));
-  CHECK(contains(message([&] { problem.add_residual_block(Difference{1}, nullptr, {b, unknown}); }), "are the same"));
+  CHECK(contains(message([&] {
+                   problem.add_residual_block(Difference{1}, nullptr, {b, unknown});
+                 }),
+                 "are the same"));
   CHECK(contains(message([&] { problem.set_constant(a + 1); }), "no parameter block"));
   CHECK(contains(message([&] { problem.set_manifold(a, quaternion_manifold()); }), "4 numbers"));
   CHECK(contains(message([&] { problem.remove_residual_block({7}); }), "no residual block 7"));
@@ -112,7 +123,8 @@ TEST_CASE("What is wrong is refused, with what would mend it") {
 }
 
 TEST_CASE("Losses: slopes are derivatives, small residuals count as squares, scales scale") {
-  for (const Loss& loss : {Loss(), Loss::soft_l1(1.7), Loss::huber(1.7), Loss::cauchy(1.7), Loss::arctan(1.7), Loss::tukey(1.7)}) {
+  for (const Loss& loss : {Loss(), Loss::soft_l1(1.7), Loss::huber(1.7), Loss::cauchy(1.7), Loss::arctan(1.7),
+                           Loss::tukey(1.7)}) {
     CHECK(loss(0).rho == 0);
     CHECK(loss(0).slope == 1);
     CHECK(loss(1e-12).rho == doctest::Approx(1e-12).epsilon(1e-9));
@@ -128,10 +140,18 @@ TEST_CASE("Losses: slopes are derivatives, small residuals count as squares, sca
 TEST_CASE("Manifolds: a step of zero moves nothing, Jacobians are derivatives, lengths stay") {
   std::mt19937 random(3);
   const auto number = [&] { return static_cast<double>(random() % 2001) / 1000 - 1; };
-  const ManifoldPtr manifolds[] = {quaternion_manifold(), eigen_quaternion_manifold(), sphere_manifold(3), sphere_manifold(2),
-                                   subset_manifold(4, {1}), euclidean_manifold(3), line_manifold(2), line_manifold(3),
-                                   autodiff_manifold<4, 3>(TurnedQuaternion{}), autodiff_manifold<11, 11>(ScaledVector{}),
-                                   product_manifold({quaternion_manifold(), euclidean_manifold(3), subset_manifold(2, {0})})};
+  const ManifoldPtr manifolds[] = {
+      quaternion_manifold(),
+      eigen_quaternion_manifold(),
+      sphere_manifold(3),
+      sphere_manifold(2),
+      subset_manifold(4, {1}),
+      euclidean_manifold(3),
+      line_manifold(2),
+      line_manifold(3),
+      autodiff_manifold<4, 3>(TurnedQuaternion{}),
+      autodiff_manifold<11, 11>(ScaledVector{}),
+      product_manifold({quaternion_manifold(), euclidean_manifold(3), subset_manifold(2, {0})})};
   for (const ManifoldPtr& m : manifolds) {
     const auto n = static_cast<std::size_t>(m->ambient()), t = static_cast<std::size_t>(m->tangent());
     for (int round = 0; round < 20; ++round) {
@@ -146,7 +166,8 @@ TEST_CASE("Manifolds: a step of zero moves nothing, Jacobians are derivatives, l
         delta[k] = -1e-5;
         m->plus(x.data(), delta.data(), below.data());
         delta[k] = 0;
-        for (std::size_t i = 0; i < n; ++i) CHECK(J[i * t + k] == doctest::Approx((above[i] - below[i]) / 2e-5).epsilon(1e-8).scale(1));
+        for (std::size_t i = 0; i < n; ++i)
+          CHECK(J[i * t + k] == doctest::Approx((above[i] - below[i]) / 2e-5).epsilon(1e-8).scale(1));
       }
     }
   }

@@ -24,7 +24,8 @@ void add_all(Problem& problem, bal::Problem& scene, const Loss& loss = nullptr) 
   for (int c = 0; c < scene.cameras; ++c) problem.add_parameter_block(scene.camera(c), 9);
   for (int p = 0; p < scene.points; ++p) problem.add_parameter_block(scene.point(p), 3);
   for (const bal::Observation& o : scene.observations) {
-    problem.add_residual_block<2>(bal::Reprojection{o.x, o.y}, loss, {scene.camera(o.camera), scene.point(o.point)});
+    problem.add_residual_block<2>(bal::Reprojection{o.x, o.y}, loss,
+                                  {scene.camera(o.camera), scene.point(o.point)});
   }
 }
 
@@ -120,7 +121,8 @@ TEST_CASE("A curve as residual blocks ends where curve_fit ends") {
   std::mt19937 random(1);
   for (int i = 0; i < 200; ++i) {
     x.push_back(0.05 * i);
-    y.push_back(2.5 * std::exp(-0.6 * x.back()) + 0.5 + 0.01 * (static_cast<double>(random() % 2001) / 1000 - 1));
+    y.push_back(2.5 * std::exp(-0.6 * x.back()) + 0.5 +
+                0.01 * (static_cast<double>(random() % 2001) / 1000 - 1));
   }
   double p[3] = {1, 1, 0};
   Problem problem;
@@ -129,8 +131,14 @@ TEST_CASE("A curve as residual blocks ends where curve_fit ends") {
   CHECK(summary.verdict == Verdict::converged);
   CHECK(summary.certificate.rank == 3);
   CHECK(summary.evaluator == "graph");
-  const FitResult fit = curve_fit([](const auto& t, const auto& q) { using std::exp; return q[0] * exp(-q[1] * t) + q[2]; }, x, y, {1.0, 1.0, 0.0});
-  for (int j = 0; j < 3; ++j) CHECK(p[j] == doctest::Approx(fit.parameters[static_cast<std::size_t>(j)]).epsilon(1e-9));
+  const FitResult fit = curve_fit(
+      [](const auto& t, const auto& q) {
+        using std::exp;
+        return q[0] * exp(-q[1] * t) + q[2];
+      },
+      x, y, {1.0, 1.0, 0.0});
+  for (int j = 0; j < 3; ++j)
+    CHECK(p[j] == doctest::Approx(fit.parameters[static_cast<std::size_t>(j)]).epsilon(1e-9));
   CHECK(summary.final_cost == doctest::Approx(fit.summary.final_cost).epsilon(1e-12));
   CHECK(problem.evaluate().cost == doctest::Approx(summary.final_cost).epsilon(1e-12));
 }
@@ -140,10 +148,16 @@ TEST_CASE("Powell's singular function by four blocks of one number each") {
   double *pa = &a, *pb = &b, *pc = &c, *pd = &d;
   Problem problem;
   for (double* p : {pa, pb, pc, pd}) problem.add_parameter_block(p, 1);
-  problem.add_residual_block([](const auto* u, const auto* v) { return u[0] + 10.0 * v[0]; }, nullptr, {pa, pb});
-  problem.add_residual_block([](const auto* u, const auto* v) { return std::sqrt(5.0) * (u[0] - v[0]); }, nullptr, {pc, pd});
-  problem.add_residual_block([](const auto* u, const auto* v) { return (u[0] - 2.0 * v[0]) * (u[0] - 2.0 * v[0]); }, nullptr, {pb, pc});
-  problem.add_residual_block([](const auto* u, const auto* v) { return std::sqrt(10.0) * (u[0] - v[0]) * (u[0] - v[0]); }, nullptr, {pa, pd});
+  problem.add_residual_block([](const auto* u, const auto* v) { return u[0] + 10.0 * v[0]; }, nullptr,
+                             {pa, pb});
+  problem.add_residual_block([](const auto* u, const auto* v) { return std::sqrt(5.0) * (u[0] - v[0]); },
+                             nullptr, {pc, pd});
+  problem.add_residual_block(
+      [](const auto* u, const auto* v) { return (u[0] - 2.0 * v[0]) * (u[0] - 2.0 * v[0]); }, nullptr,
+      {pb, pc});
+  problem.add_residual_block(
+      [](const auto* u, const auto* v) { return std::sqrt(10.0) * (u[0] - v[0]) * (u[0] - v[0]); }, nullptr,
+      {pa, pd});
   const Summary summary = solve(problem);
   CHECK(summary.final_cost <= 1e-20);
   CHECK(std::fabs(a) + std::fabs(b) + std::fabs(c) + std::fabs(d) <= 1e-4);
@@ -213,8 +227,11 @@ TEST_CASE("The same bits for any number of threads") {
 TEST_CASE("A robust loss leaves outliers out: the weighted gradient vanishes") {
   std::vector<Point> points;
   std::mt19937 random(4);
-  for (int i = 0; i < 60; ++i) points.push_back({0.1 * i, 1 + 2 * 0.1 * i + 0.02 * (static_cast<double>(random() % 2001) / 1000 - 1) + (i % 7 == 0 ? 5.0 : 0.0)});
-  for (const Loss& loss : {Loss::huber(0.05), Loss::cauchy(0.05), Loss::soft_l1(0.05), Loss::arctan(0.1), Loss::tukey(0.3)}) {
+  for (int i = 0; i < 60; ++i)
+    points.push_back({0.1 * i, 1 + 2 * 0.1 * i + 0.02 * (static_cast<double>(random() % 2001) / 1000 - 1) +
+                                   (i % 7 == 0 ? 5.0 : 0.0)});
+  for (const Loss& loss :
+       {Loss::huber(0.05), Loss::cauchy(0.05), Loss::soft_l1(0.05), Loss::arctan(0.1), Loss::tukey(0.3)}) {
     double p[2] = {1.2, 1.9};
     Problem problem;
     for (const Point& point : points) problem.add_residual_block(point, loss, {p});
@@ -244,8 +261,10 @@ TEST_CASE("A rotation on its manifold: unit quaternions of either order stay of 
     Problem problem;
     for (int i = 0; i < 20; ++i) {
       const double p[3] = {number(), number(), number()};
-      const auto rotate = [](const auto& w, const auto& x, const auto& y, const auto& z, const auto* v, auto* out) {
-        const auto tx = 2.0 * (y * v[2] - z * v[1]), ty = 2.0 * (z * v[0] - x * v[2]), tz = 2.0 * (x * v[1] - y * v[0]);
+      const auto rotate = [](const auto& w, const auto& x, const auto& y, const auto& z, const auto* v,
+                             auto* out) {
+        const auto tx = 2.0 * (y * v[2] - z * v[1]), ty = 2.0 * (z * v[0] - x * v[2]),
+                   tz = 2.0 * (x * v[1] - y * v[0]);
         out[0] = v[0] + w * tx + y * tz - z * ty;
         out[1] = v[1] + w * ty + z * tx - x * tz;
         out[2] = v[2] + w * tz + x * ty - y * tx;
@@ -264,7 +283,8 @@ TEST_CASE("A rotation on its manifold: unit quaternions of either order stay of 
     problem.set_manifold(q, eigen ? eigen_quaternion_manifold() : quaternion_manifold());
     const Summary summary = solve(problem);
     CHECK(summary.final_cost <= 1e-25);
-    CHECK(std::sqrt(q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3]) == doctest::Approx(1).epsilon(1e-14));
+    CHECK(std::sqrt(q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3]) ==
+          doctest::Approx(1).epsilon(1e-14));
     for (int k = 0; k < 4; ++k) CHECK(q[eigen ? (k + 3) % 4 : k] == doctest::Approx(truth[k]).epsilon(1e-10));
   }
 }
@@ -274,11 +294,14 @@ TEST_CASE("A chain of planar poses with closures: the sparse factor ends where f
   std::mt19937 random(6);
   const auto noise = [&] { return 0.01 * (static_cast<double>(random() % 2001) / 1000 - 1); };
   Problem problem;
-  for (std::size_t i = 0; i < poses.size(); ++i) poses[i] = {std::cos(0.02 * static_cast<double>(i)) * 50, std::sin(0.02 * static_cast<double>(i)) * 50, 0.02 * static_cast<double>(i)};
+  for (std::size_t i = 0; i < poses.size(); ++i)
+    poses[i] = {std::cos(0.02 * static_cast<double>(i)) * 50, std::sin(0.02 * static_cast<double>(i)) * 50,
+                0.02 * static_cast<double>(i)};
   const auto connect = [&](std::size_t i, std::size_t j) {
     double r[3];
     Between{0, 0, 0}(poses[i].data(), poses[j].data(), r);
-    problem.add_residual_block(Between{r[0] + noise(), r[1] + noise(), r[2] + 0.1 * noise()}, nullptr, {poses[i], poses[j]});
+    problem.add_residual_block(Between{r[0] + noise(), r[1] + noise(), r[2] + 0.1 * noise()}, nullptr,
+                               {poses[i], poses[j]});
   };
   for (std::size_t i = 1; i < poses.size(); ++i) connect(i - 1, i);
   for (std::size_t i = 0; i + 400 < poses.size(); i += 40) connect(i, i + 314);
@@ -291,7 +314,9 @@ TEST_CASE("A chain of planar poses with closures: the sparse factor ends where f
   CHECK(summary.certificate.gradient_norm < 1e-6);
 }
 
-TEST_CASE("Geodesic acceleration takes fewer steps along bent valleys to the same minimum, in the same bits for any number of threads") {
+TEST_CASE(
+    "Geodesic acceleration takes fewer steps along bent valleys to the same minimum, in the same bits for "
+    "any number of threads") {
   struct Outcome {
     double camera, cost;
     int steps;
@@ -364,10 +389,13 @@ TEST_CASE("Budgets and the callback end the iteration with the best point") {
     add_all(problem, scene);
     SolverOptions options;
     if (how == 0) options.max_iterations = 2;
-    if (how == 1) options.callback = [](const IterationSummary& it) { return it.iteration == 1 ? Stop : Continue; };
+    if (how == 1)
+      options.callback = [](const IterationSummary& it) { return it.iteration == 1 ? Stop : Continue; };
     if (how == 2) options.max_seconds = 1e-9;
     const Summary summary = solve(problem, options);
-    CHECK(summary.termination == (how == 0 ? Termination::max_iterations : how == 1 ? Termination::user_stop : Termination::time_limit));
+    CHECK(summary.termination == (how == 0   ? Termination::max_iterations
+                                  : how == 1 ? Termination::user_stop
+                                             : Termination::time_limit));
     CHECK(summary.verdict == Verdict::budget);
     CHECK(summary.final_cost <= summary.initial_cost);
     CHECK(problem.evaluate().cost == doctest::Approx(summary.final_cost).epsilon(1e-12));
@@ -377,7 +405,9 @@ TEST_CASE("Budgets and the callback end the iteration with the best point") {
 TEST_CASE("Blocks that come and go: what is removed has no say") {
   double p[1] = {0};
   Problem problem;
-  const auto at = [&](double y) { return problem.add_residual_block([y](const auto* q) { return q[0] - y; }, nullptr, {p}); };
+  const auto at = [&](double y) {
+    return problem.add_residual_block([y](const auto* q) { return q[0] - y; }, nullptr, {p});
+  };
   const ResidualBlockId one = at(1);
   at(3);
   solve(problem);

@@ -209,7 +209,8 @@ TEST_CASE("a fixed partner makes the other one determined") {
   CHECK(fit.parameters[0] == doctest::Approx(Regression(d, false).b - 1).epsilon(1e-10));
 }
 
-TEST_CASE("a fit that loses parameters on its way, or begins where the data say nothing of them, is no success") {
+TEST_CASE(
+    "a fit that loses parameters on its way, or begins where the data say nothing of them, is no success") {
   std::vector<double> x, times, y, constant(50, 3.1);
   for (int i = 0; i < 50; ++i) {
     x.push_back(0.2 * i);
@@ -222,12 +223,12 @@ TEST_CASE("a fit that loses parameters on its way, or begins where the data say 
     NamedValues start;
   };
   const Case cases[] = {
-      {"a*exp(-b*x)+c", times, y, {}},                                    // exp(-b*x) is 0 in every row
-      {"a*exp(-b*x)+c", x, constant, {{"a", 1}, {"b", 1}, {"c", 0}}},     // the amplitude vanishes
+      {"a*exp(-b*x)+c", times, y, {}},                                 // exp(-b*x) is 0 in every row
+      {"a*exp(-b*x)+c", x, constant, {{"a", 1}, {"b", 1}, {"c", 0}}},  // the amplitude vanishes
       {"a*exp(-b*x)+c", x, constant, {{"a", 0}, {"b", 0.006}, {"c", 0}}},
       {"a*sin(w*x+p)+c", x, constant, {{"w", 0.9}}},
       {"h*exp(-((x-m)/s)^2)+c", x, constant, {{"m", 4}, {"s", 2}}},
-      {"a*exp(-((x-m)/s)^2)+c", x, y, {{"m", 1e4}, {"s", 1}}},            // a peak where there are no rows
+      {"a*exp(-((x-m)/s)^2)+c", x, y, {{"m", 1e4}, {"s", 1}}},  // a peak where there are no rows
   };
   for (const Case& c : cases) {
     CAPTURE(c.formula);
@@ -244,7 +245,8 @@ TEST_CASE("a fit that loses parameters on its way, or begins where the data say 
   }
 }
 
-TEST_CASE("residuals that are all zero have no scatter: standard errors are undefined, and the warning says why") {
+TEST_CASE(
+    "residuals that are all zero have no scatter: standard errors are undefined, and the warning says why") {
   const std::vector<double> x{0, 1, 2, 3, 4}, y{1, 1, 1, 1, 1};
   const FitResult fit = curve_fit("a*x+b", x, y, {{"a", 1}, {"b", 0}});
   CHECK(fit.success());
@@ -253,7 +255,8 @@ TEST_CASE("residuals that are all zero have no scatter: standard errors are unde
   CHECK(joined(fit.warnings).find("every residual is zero") != std::string::npos);
   FitOptions options;
   options.absolute_sigma = true;
-  for (const double error : curve_fit("a*x+b", x, y, {{"a", 1}, {"b", 0}}, options).standard_errors) CHECK(error > 0);
+  for (const double error : curve_fit("a*x+b", x, y, {{"a", 1}, {"b", 0}}, options).standard_errors)
+    CHECK(error > 0);
 }
 
 TEST_CASE("a dead parameter keeps its starting value and is named") {

@@ -69,13 +69,12 @@ TEST_CASE("a Jacobian that is right passes, parameters of any size and zero amon
 
 TEST_CASE("one wrong entry is found and named, down to the tolerance, and others are not blamed") {
   for (const double factor : {0.0, -1.0, 2.0, 1.001, 1.00001}) {
-    const DerivativeCheck check = check_derivatives(
-        decay,
-        [&](std::span<const double> p, std::span<double> J) {
-          decay_jacobian(p, J);
-          J[3 * 7 + 1] *= factor;
-        },
-        {2, 0.5, 0.1});
+    const DerivativeCheck check = check_derivatives(decay,
+                                                    [&](std::span<const double> p, std::span<double> J) {
+                                                      decay_jacobian(p, J);
+                                                      J[3 * 7 + 1] *= factor;
+                                                    },
+                                                    {2, 0.5, 0.1});
     CAPTURE(factor);
     REQUIRE(check.wrong.size() == 1);
     CHECK(check.wrong[0].residual == 7);
@@ -167,7 +166,9 @@ TEST_CASE("a manifold whose derivative is another's") {
    public:
     int ambient() const override { return 3; }
     int tangent() const override { return 2; }
-    void plus(const double* x, const double* d, double* out) const override { sphere_manifold(3)->plus(x, d, out); }
+    void plus(const double* x, const double* d, double* out) const override {
+      sphere_manifold(3)->plus(x, d, out);
+    }
     void plus_jacobian(const double* x, double* J) const override {
       sphere_manifold(3)->plus_jacobian(x, J);
       std::swap(J[0], J[2]);
@@ -188,16 +189,21 @@ TEST_CASE("a manifold whose derivative is another's") {
 TEST_CASE("bad input is refused") {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   CHECK(contains(message_of([&] { check_derivatives(decay, decay_jacobian, {1, nan, 1}); }), "x[1]"));
-  CHECK(contains(message_of([&] { check_derivatives(decay, decay_jacobian, {1, 1, 1}, 0); }), "tolerance = 0"));
+  CHECK(contains(message_of([&] {
+                   check_derivatives(decay, decay_jacobian, {1, 1, 1}, 0);
+                 }),
+                 "tolerance = 0"));
   CHECK(contains(message_of([&] { check_derivatives(decay, nullptr, {1, 1, 1}); }), "Jacobian"));
   CHECK(contains(message_of([&] { check_derivatives(*sphere_manifold(3), Vector{1, 2}); }), "3 ambient"));
 }
 
-TEST_CASE("residuals in double, differenced by Ridders's method: more digits, the same minimum, bounds kept") {
+TEST_CASE(
+    "residuals in double, differenced by Ridders's method: more digits, the same minimum, bounds kept") {
   // Bard's function; minimum by the recorded callable.
   const auto bard = [](const auto& p) {
     using T = std::decay_t<decltype(p[0])>;
-    static const double y[] = {0.14, 0.18, 0.22, 0.25, 0.29, 0.32, 0.35, 0.39, 0.37, 0.58, 0.73, 0.96, 1.34, 2.10, 4.39};
+    static const double y[] = {0.14, 0.18, 0.22, 0.25, 0.29, 0.32, 0.35, 0.39,
+                               0.37, 0.58, 0.73, 0.96, 1.34, 2.10, 4.39};
     std::vector<T> r;
     for (int i = 1; i <= 15; ++i) {
       const double u = i, v = 16 - i, w = std::min(u, v);
@@ -220,7 +226,8 @@ TEST_CASE("residuals in double, differenced by Ridders's method: more digits, th
     return worst;
   };
   const double central = distance(Differences::central), ridders = distance(Differences::ridders);
-  CAPTURE(central); CAPTURE(ridders);
+  CAPTURE(central);
+  CAPTURE(ridders);
   CHECK(ridders < 1e-9);
   CHECK(ridders < central);
   options.bounds = {{0, 1.2, 0}, {0.1, 3, 3}};

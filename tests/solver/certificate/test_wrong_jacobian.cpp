@@ -40,7 +40,8 @@ struct Decay {
   }
 };
 
-LeastSquaresResult fit(const Decay& decay, const std::function<void(std::span<double> J)>& spoil, const Vector& start) {
+LeastSquaresResult fit(const Decay& decay, const std::function<void(std::span<double> J)>& spoil,
+                       const Vector& start) {
   LeastSquaresOptions options;
   options.jacobian = [&](std::span<const double> p, std::span<double> J) {
     decay.jacobian(p, J);
@@ -59,13 +60,21 @@ TEST_CASE("a right Jacobian is certified, whatever the units of its columns") {
   }
 }
 
-TEST_CASE("a column that is zero, of the wrong sign, too large or another's is named and nothing is certified") {
+TEST_CASE(
+    "a column that is zero, of the wrong sign, too large or another's is named and nothing is certified") {
   for (const double unit : {1.0, 1e-9, 1e9}) {
     for (std::size_t column = 0; column < 3; ++column) {
       for (const double factor : {0.0, -1.0, 2.0, 1.01, 0.999}) {
-        const LeastSquaresResult r = fit(
-            {unit}, [&](std::span<double> J) { for (std::size_t i = 0; i < kRows; ++i) J[3 * i + column] *= factor; }, {2, 1, 0.5 / unit});
-        CAPTURE(unit); CAPTURE(column); CAPTURE(factor); CAPTURE(r.summary.message);
+        const LeastSquaresResult r = fit({unit},
+                                         [&](std::span<double> J) {
+                                           for (std::size_t i = 0; i < kRows; ++i)
+                                             J[3 * i + column] *= factor;
+                                         },
+                                         {2, 1, 0.5 / unit});
+        CAPTURE(unit);
+        CAPTURE(column);
+        CAPTURE(factor);
+        CAPTURE(r.summary.message);
         CHECK_FALSE(r.success());
         CHECK(r.summary.verdict == Verdict::failed);
         CHECK_FALSE(r.summary.certificate.passed);
@@ -77,17 +86,28 @@ TEST_CASE("a column that is zero, of the wrong sign, too large or another's is n
 
 TEST_CASE("one wrong row is seen; a start at the optimum hides nothing") {
   const LeastSquaresResult good = fit({}, [](auto) {}, {1, 1, 0});
-  const LeastSquaresResult r = fit({}, [](std::span<double> J) { J[3 * 20 + 1] += 0.5; }, good.x);
+  const LeastSquaresResult r = fit(
+      {}, [](std::span<double> J) { J[3 * 20 + 1] += 0.5; }, good.x);
   CHECK_FALSE(r.success());
   CHECK(r.summary.message.find("column 1") != std::string::npos);
-  CHECK_FALSE(fit({}, [](std::span<double> J) { for (std::size_t i = 0; i < kRows; ++i) J[3 * i] = 0; }, good.x).success());
+  CHECK_FALSE(fit(
+                  {},
+                  [](std::span<double> J) {
+                    for (std::size_t i = 0; i < kRows; ++i) J[3 * i] = 0;
+                  },
+                  good.x)
+                  .success());
 }
 
-TEST_CASE("zero parameters, kinks at the optimum, edges of the domain and residuals good to eight digits are no error of the Jacobian") {
+TEST_CASE(
+    "zero parameters, kinks at the optimum, edges of the domain and residuals good to eight digits are no "
+    "error of the Jacobian") {
   CHECK(fit({}, [](auto) {}, {0, 0.5, 0}).success());
   LeastSquaresOptions options;
   // |p - 1| at its kink, beside a line that pulls nowhere.
-  options.jacobian = [](std::span<const double> p, std::span<double> J) { J[0] = p[0] > 1 ? 1 : -1, J[1] = 1, J[2] = 1; };
+  options.jacobian = [](std::span<const double> p, std::span<double> J) {
+    J[0] = p[0] > 1 ? 1 : -1, J[1] = 1, J[2] = 1;
+  };
   const auto kink = [](const Vector& p) { return Vector{std::fabs(p[0] - 1), p[0] - 1, p[0] - 1}; };
   CHECK(least_squares(kink, {1.0}, options).success());
   // sqrt(p) at p = 0 has no value to the left.
@@ -98,7 +118,8 @@ TEST_CASE("zero parameters, kinks at the optimum, edges of the domain and residu
   Decay rough;
   const auto eight = [&](const Vector& p) {
     Vector r = rough(p);
-    for (std::size_t i = 0; i < kRows; ++i) r[i] += 1e-8 * std::sin(1e9 * (p[0] + p[1] + p[2]) + static_cast<double>(i));
+    for (std::size_t i = 0; i < kRows; ++i)
+      r[i] += 1e-8 * std::sin(1e9 * (p[0] + p[1] + p[2]) + static_cast<double>(i));
     return r;
   };
   options.jacobian = [&](std::span<const double> p, std::span<double> J) { rough.jacobian(p, J); };
@@ -111,7 +132,12 @@ TEST_CASE("the check of a right Jacobian costs two calls at the start and two at
   int calls = 0;
   LeastSquaresOptions options;
   options.jacobian = [&](std::span<const double> p, std::span<double> J) { decay.jacobian(p, J); };
-  const LeastSquaresResult r = least_squares([&](const Vector& p) { ++calls; return decay(p); }, {1, 1, 0}, options);
+  const LeastSquaresResult r = least_squares(
+      [&](const Vector& p) {
+        ++calls;
+        return decay(p);
+      },
+      {1, 1, 0}, options);
   CHECK(r.success());
   CHECK(calls < 40);
 }

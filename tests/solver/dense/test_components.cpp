@@ -1,8 +1,9 @@
-// Named components of a problem: each has formats of its own, and only the one that cannot bear them is raised.
+// Named components of a problem: each has formats of its own, and only the one that cannot bear them is
+// raised.
 #include "dense/dense_evaluator.hpp"
 
-#include "rows/grouped_rows.hpp"
 #include <nlsq/nlsq.hpp>
+#include "rows/grouped_rows.hpp"
 
 #include <doctest/doctest.h>
 
@@ -35,7 +36,8 @@ struct Sensors {
       using T = std::decay_t<decltype(p[0])>;
       std::vector<T> r;
       for (std::size_t i = 0; i < cam; ++i) r.push_back(p[0] * exp(-p[1] * t[i]) + p[2] - y[i]);
-      for (std::size_t i = cam; i < cam + imu; ++i) r.push_back((p[0] * exp(-p[1] * t[i]) + (p[2] + offset) - y[i]) * scale);
+      for (std::size_t i = cam; i < cam + imu; ++i)
+        r.push_back((p[0] * exp(-p[1] * t[i]) + (p[2] + offset) - y[i]) * scale);
       return r;
     };
   }
@@ -59,7 +61,8 @@ const ComponentSummary& part(const LeastSquaresResult& fit, const std::string& n
 void check_same_answer(const LeastSquaresResult& fit, const LeastSquaresResult& f64) {
   REQUIRE(f64.success());
   CHECK(fit.success());
-  for (std::size_t j = 0; j < fit.x.size(); ++j) CHECK(std::fabs(fit.x[j] - f64.x[j]) <= 1e-3 * f64.standard_errors[j]);
+  for (std::size_t j = 0; j < fit.x.size(); ++j)
+    CHECK(std::fabs(fit.x[j] - f64.x[j]) <= 1e-3 * f64.standard_errors[j]);
 }
 
 std::string message(auto&& call) {
@@ -70,7 +73,9 @@ std::string message(auto&& call) {
   }
   return {};
 }
-bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
 
 const IterationSummary* event_of(const LeastSquaresResult& fit, Event event) {
   for (const IterationSummary& it : fit.summary.iterations) {
@@ -135,8 +140,12 @@ TEST_CASE("a component that overflows f32 is raised by itself, however few its r
     using std::exp;
     using T = std::decay_t<decltype(p[0])>;
     std::vector<T> r;
-    for (std::size_t i = 0; i < 12000; ++i) r.push_back(p[0] * exp(p[1] * t[i]) - (2 * std::exp(0.9 * t[i]) + 0.01 * std::sin(1e3 * static_cast<double>(i))));
-    for (std::size_t i = 12000; i < t.size(); ++i) r.push_back(p[0] * exp(p[1] * t[i]) * 1e-40 - (2e-40 * std::exp(0.9 * t[i]) + 0.01 * std::cos(static_cast<double>(i))));
+    for (std::size_t i = 0; i < 12000; ++i)
+      r.push_back(p[0] * exp(p[1] * t[i]) -
+                  (2 * std::exp(0.9 * t[i]) + 0.01 * std::sin(1e3 * static_cast<double>(i))));
+    for (std::size_t i = 12000; i < t.size(); ++i)
+      r.push_back(p[0] * exp(p[1] * t[i]) * 1e-40 -
+                  (2e-40 * std::exp(0.9 * t[i]) + 0.01 * std::cos(static_cast<double>(i))));
     return r;
   };
   LeastSquaresOptions options;
@@ -230,11 +239,16 @@ TEST_CASE("names that do not fit the problem are refused, with those that do") {
     return message([&] { least_squares(sensors.residuals(), {1.0, 1.0, 0.0}, options); });
   };
   const std::vector<RowComponent> both{{"cam", sensors.cam}, {"imu", sensors.imu}};
-  CHECK(contains(complaint(both, "gps.residual=f64"), "gps: this problem has no such component; it has cam, imu"));
-  CHECK(contains(complaint({}, "imu.residual=f64"), "imu: this problem has no named components: name the part alone, as in residual=f64"));
-  CHECK(contains(complaint({{"cam", 5}, {"imu", 7}}, "auto"), "the components have 12 residuals together, the function gives 15000"));
+  CHECK(contains(complaint(both, "gps.residual=f64"),
+                 "gps: this problem has no such component; it has cam, imu"));
+  CHECK(contains(complaint({}, "imu.residual=f64"),
+                 "imu: this problem has no named components: name the part alone, as in residual=f64"));
+  CHECK(contains(complaint({{"cam", 5}, {"imu", 7}}, "auto"),
+                 "the components have 12 residuals together, the function gives 15000"));
   CHECK(contains(complaint({{"cam", sensors.cam}, {"cam", sensors.imu}}, "auto"), "given twice"));
-  CHECK(contains(complaint({{"floor", sensors.cam}, {"imu", sensors.imu}}, "auto"), "no name of a component"));
+  CHECK(
+      contains(complaint({{"floor", sensors.cam}, {"imu", sensors.imu}}, "auto"), "no name of a component"));
   CHECK(contains(complaint({{"", sensors.cam}, {"imu", sensors.imu}}, "auto"), "no name of a component"));
-  CHECK(contains(complaint({{"cam", sensors.cam + sensors.imu}, {"imu", 0}}, "auto"), "component 'imu' has no residuals"));
+  CHECK(contains(complaint({{"cam", sensors.cam + sensors.imu}, {"imu", 0}}, "auto"),
+                 "component 'imu' has no residuals"));
 }

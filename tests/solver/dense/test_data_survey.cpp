@@ -85,7 +85,9 @@ TEST_CASE("the scatter about the mean is that of two passes, however far the mea
       Data d = decay(rows);
       for (double& y : d.y) y += 1e6;
       long double weights = 0, mean = 0, squares = 0;
-      const auto weight = [&](std::size_t i) { return weighted ? 1.0L / (static_cast<long double>(d.sigma[i]) * d.sigma[i]) : 1.0L; };
+      const auto weight = [&](std::size_t i) {
+        return weighted ? 1.0L / (static_cast<long double>(d.sigma[i]) * d.sigma[i]) : 1.0L;
+      };
       for (std::size_t i = 0; i < rows; ++i) {
         weights += weight(i);
         mean += weight(i) * d.y[i];

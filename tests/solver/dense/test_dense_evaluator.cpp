@@ -94,7 +94,8 @@ TEST_CASE("a plan is carried out in its format: each leaves its own rounding err
   CHECK(in_f32 != in_f64);
 }
 
-TEST_CASE("J rounded to 16 bits spoils the Gram matrix by so many digits, the gradient and the cost by none") {
+TEST_CASE(
+    "J rounded to 16 bits spoils the Gram matrix by so many digits, the gradient and the cost by none") {
   const Table high = Table::random(5000, 6, 9), low = high.rounded();
   for (const Gram gram : {Gram::bf16, Gram::f16, Gram::f32_tile, Gram::f32_wide}) {
     for (const Format rows : {Format::f32, Format::f64}) {
@@ -109,7 +110,8 @@ TEST_CASE("J rounded to 16 bits spoils the Gram matrix by so many digits, the gr
           worst = std::max(worst, std::fabs(error) / truth.size(i, j));
         }
         const double bound = rows == Format::f32 && gram == Gram::f32_tile ? 2e-6 : 1e-14;
-        CHECK(std::fabs(at.gradient[i] - static_cast<double>(truth.product(i, 6))) <= bound * truth.size(i, 6));
+        CHECK(std::fabs(at.gradient[i] - static_cast<double>(truth.product(i, 6))) <=
+              bound * truth.size(i, 6));
       }
       CHECK(std::fabs(at.cost - static_cast<double>(truth.product(6, 6)) / 2) <= 2e-6 * truth.size(6, 6));
       if (gram == Gram::bf16) CHECK((worst > 1e-6 && worst < 4e-3));
@@ -323,7 +325,8 @@ TEST_CASE(
         const double bias = static_cast<double>(low.product(j, 2) - high.product(j, 2));
         CHECK(probe.gradient_bias[j] == doctest::Approx(bias).epsilon(1e-6));
       }
-      for (std::size_t g = 0; g < probe.gradient_scatter.rows() * 2; ++g) CHECK(probe.gradient_scatter.data()[g] == 0);
+      for (std::size_t g = 0; g < probe.gradient_scatter.rows() * 2; ++g)
+        CHECK(probe.gradient_scatter.data()[g] == 0);
     }
   }
 }
@@ -401,7 +404,8 @@ TEST_CASE("the second derivative along a direction is that of the model") {
 }
 
 TEST_CASE("a pass at two points gives the bits of a pass at each") {
-  FormulaRows data("a*exp(-b*x) + c", 100'000, [](double x) { return 2 * std::exp(-3 * x) + 1 + 0.01 * std::sin(900 * x); });
+  FormulaRows data("a*exp(-b*x) + c", 100'000,
+                   [](double x) { return 2 * std::exp(-3 * x) + 1 + 0.01 * std::sin(900 * x); });
   const Vector here{1.9, 2.8, 1.1}, there{1, 1, 0};
   for (const PrecisionPlan& plan : {wide, f64}) {
     for (const int threads : {1, 2}) {

@@ -19,8 +19,8 @@ using tables::TableRows;
 
 namespace {
 
-constexpr PrecisionPlan wide{Format::f32, Gram::f32_wide}, tile{Format::f32, Gram::f32_tile}, mixed{Format::f64, Gram::f32_wide},
-    f64{Format::f64, Gram::f64};
+constexpr PrecisionPlan wide{Format::f32, Gram::f32_wide}, tile{Format::f32, Gram::f32_tile},
+    mixed{Format::f64, Gram::f32_wide}, f64{Format::f64, Gram::f64};
 constexpr double kNear = 3e37;  // f32's largest is 3.4e38
 
 std::vector<PrecisionIssue> issues(const Table& t, const PrecisionPlan& plan, std::size_t tile_rows = 256) {
@@ -30,7 +30,8 @@ std::vector<PrecisionIssue> issues(const Table& t, const PrecisionPlan& plan, st
   return evaluator.take_issues();
 }
 
-PrecisionIssue issue(Operation operation, Format format, std::size_t nan, std::size_t inf, std::size_t near, std::size_t rows) {
+PrecisionIssue issue(Operation operation, Format format, std::size_t nan, std::size_t inf, std::size_t near,
+                     std::size_t rows) {
   return {0, operation, format, nan, inf, near, rows};
 }
 
@@ -123,7 +124,8 @@ TEST_CASE("a fit's log names the iterations, also of passes whose points were re
     CHECK(log[k].rows > 0);
     CHECK(log[k].nan + log[k].inf + log[k].near_limit > 0);
     for (std::size_t l = 0; l < k; ++l) {
-      const bool same = log[k].iteration == log[l].iteration && log[k].operation == log[l].operation && log[k].format == log[l].format;
+      const bool same = log[k].iteration == log[l].iteration && log[k].operation == log[l].operation &&
+                        log[k].format == log[l].format;
       CHECK_FALSE(same);
     }
   }
@@ -151,6 +153,7 @@ TEST_CASE("each iteration says what the kernels ran in it, and all of them no mo
     CHECK(sum.rows_f64 + sum.rows_f32 > 0);
     CHECK((sum.rows_f32 > 0) == (std::string(policy) != "f64"));
     const std::string trace = fit.summary.trace_report();
-    CHECK(trace.find("kernels counted: rows f64 " + std::to_string(all.rows_f64) + ", f32 " + std::to_string(all.rows_f32)) != std::string::npos);
+    CHECK(trace.find("kernels counted: rows f64 " + std::to_string(all.rows_f64) + ", f32 " +
+                     std::to_string(all.rows_f32)) != std::string::npos);
   }
 }

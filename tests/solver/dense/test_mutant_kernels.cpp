@@ -1,6 +1,6 @@
-// Kernels that ignore the format in their name are found out. A suite of checks, of counters and of rounding, is run on
-// the evaluator with every set of kernels, which must pass, and with mutants of each kernel, none of which may. Then whole
-// fits: what mutants do to them, and what of it the certificate sees.
+// Kernels that ignore the format in their name are found out. A suite of checks, of counters and of rounding,
+// is run on the evaluator with every set of kernels, which must pass, and with mutants of each kernel, none
+// of which may. Then whole fits: what mutants do to them, and what of it the certificate sees.
 #include "dense/dense_evaluator.hpp"
 #include "kernels/kernel_sets.hpp"
 
@@ -44,7 +44,8 @@ struct Rows {
       y.push_back(3 * std::exp(-2 * x.back()) + 0.5 + 0.3 * std::sin(1e4 * x.back()));
     }
     const Formula formula = parse_formula("a*exp(-b*x)+c*x");
-    model = std::make_unique<GraphRows>(std::make_shared<FormulaResidual>(formula, false), std::make_shared<MemoryRows>(std::vector<Column>{x, y}),
+    model = std::make_unique<GraphRows>(std::make_shared<FormulaResidual>(formula, false),
+                                        std::make_shared<MemoryRows>(std::vector<Column>{x, y}),
                                         Vector(n, 1.0), std::vector<int>{0, 1, 2});
   }
 
@@ -58,7 +59,8 @@ struct Rows {
     for (std::size_t t = 0; t < model->tile_count(); ++t) {
       const TileRange range = model->tile(t);
       const auto add = [&](auto* const* tile) {
-        for (std::size_t j = 0; j <= n; ++j) columns[j].insert(columns[j].end(), tile[j], tile[j] + range.count);
+        for (std::size_t j = 0; j <= n; ++j)
+          columns[j].insert(columns[j].end(), tile[j], tile[j] + range.count);
       };
       if constexpr (single) add(pass->fill_f32(range.first, range.count, unused));
       else add(pass->fill_f64(range.first, range.count, unused));
@@ -71,7 +73,8 @@ struct Rows {
     std::vector<std::vector<double>> columns(n + 1);
     const auto given = [](double v) { return static_cast<long double>(static_cast<T>(v)); };
     for (std::size_t i = 0; i < kRows; ++i) {
-      const long double at = given(x[i]), e = std::exp(-given(p[1]) * at), f = given(p[0]) * e + given(p[2]) * at;
+      const long double at = given(x[i]), e = std::exp(-given(p[1]) * at),
+                        f = given(p[0]) * e + given(p[2]) * at;
       columns[0].push_back(static_cast<double>(e));
       columns[1].push_back(static_cast<double>(-given(p[0]) * at * e));
       columns[2].push_back(static_cast<double>(at));
@@ -106,10 +109,10 @@ struct Product {
 struct Expected {
   const char* name;
   PrecisionPlan plan;
-  std::uint64_t KernelCounters::* gram;  // the counter of the J'J products
-  double least, most;                    // error of J'J
-  double gradient;                       // most of J'r and r'r
-  std::uint64_t beside = 0;              // times J'r and r'r are formed apart from J'J
+  std::uint64_t KernelCounters::*gram;  // the counter of the J'J products
+  double least, most;                   // error of J'J
+  double gradient;                      // most of J'r and r'r
+  std::uint64_t beside = 0;             // times J'r and r'r are formed apart from J'J
 };
 
 constexpr double kF64 = 1e-14;
@@ -121,7 +124,13 @@ const Expected kPlans[] = {
     {"bf16", {Format::f32, Gram::bf16}, &KernelCounters::gram_flops_bf16, 1e-5, 4e-3, kF64, 1},
     {"f16", {Format::f32, Gram::f16}, &KernelCounters::gram_flops_f16, 1e-6, 5e-4, kF64, 1},
     {"f64 rows, bf16", {Format::f64, Gram::bf16}, &KernelCounters::gram_flops_bf16, 1e-5, 4e-3, kF64, 2},
-    {"f64 rows, f32 tile", {Format::f64, Gram::f32_tile}, &KernelCounters::gram_flops_f32, 1e-10, 2e-6, kF64, 1},
+    {"f64 rows, f32 tile",
+     {Format::f64, Gram::f32_tile},
+     &KernelCounters::gram_flops_f32,
+     1e-10,
+     2e-6,
+     kF64,
+     1},
 };
 
 // Everything that is wrong, in words. Empty for kernels that do what they say.
@@ -132,14 +141,16 @@ std::vector<std::string> complaints() {
   };
   const Rows rows;
   const Vector at{2.5, 1.7, 0.6};
-  const auto f64 = rows.filled<double>(at), f32 = rows.filled<float>(at), exact = rows.exact<double>(at), exact_f32 = rows.exact<float>(at);
+  const auto f64 = rows.filled<double>(at), f32 = rows.filled<float>(at), exact = rows.exact<double>(at),
+             exact_f32 = rows.exact<float>(at);
   // Rows: as many digits as their format has, and no more; J_0 and J_1 are several operations each.
   for (const std::size_t j : {0u, 1u, 3u}) {
     require(relative(f64[j], exact[j]) < kF64, "f64 rows have fewer digits than f64");
     require(relative(f32[j], exact_f32[j]) < 1e-5, "f32 rows have fewer digits than f32");
     // What is computed in f64 and rounded once is the nearest float; several operations in f32 often are not.
     double off = 0;
-    for (std::size_t i = 0; i < kRows; ++i) off += f32[j][i] != static_cast<double>(static_cast<float>(exact_f32[j][i])) ? 1 : 0;
+    for (std::size_t i = 0; i < kRows; ++i)
+      off += f32[j][i] != static_cast<double>(static_cast<float>(exact_f32[j][i])) ? 1 : 0;
     require(off > 0.02 * kRows, "f32 rows are f64 rows, rounded");
   }
   for (const Expected& plan : kPlans) {
@@ -148,15 +159,19 @@ std::vector<std::string> complaints() {
     const Linearization sums = evaluator.linearize(at, plan.plan);
     const KernelCounters& k = evaluator.counters();
     const bool low = plan.plan.residual == Format::f32;
-    require(k.rows_f32 == (low ? kRows : 0) && k.rows_f64 == (low ? 0 : kRows), wrong("rows counted in another format"));
+    require(k.rows_f32 == (low ? kRows : 0) && k.rows_f64 == (low ? 0 : kRows),
+            wrong("rows counted in another format"));
     require(k.*plan.gram > 0, wrong("no products counted in its format"));
-    const std::uint64_t all = k.gram_flops_f64 + k.gram_flops_f32 + k.gram_flops_f32_wide + k.gram_flops_f16 + k.gram_flops_bf16 + k.qr_flops_f64;
-    require(all - k.*plan.gram == plan.beside * 2 * (n + 1) * kRows, wrong("products counted in another format"));
+    const std::uint64_t all = k.gram_flops_f64 + k.gram_flops_f32 + k.gram_flops_f32_wide + k.gram_flops_f16 +
+                              k.gram_flops_bf16 + k.qr_flops_f64;
+    require(all - k.*plan.gram == plan.beside * 2 * (n + 1) * kRows,
+            wrong("products counted in another format"));
     const auto& truth = low ? f32 : f64;
     double worst = 0, gradient = Product(truth[n], truth[n]).error(2 * sums.cost);
     for (std::size_t i = 0; i < n; ++i) {
       gradient = std::max(gradient, Product(truth[i], truth[n]).error(sums.gradient[i]));
-      for (std::size_t j = i; j < n; ++j) worst = std::max(worst, Product(truth[i], truth[j]).error(sums.normal(i, j)));
+      for (std::size_t j = i; j < n; ++j)
+        worst = std::max(worst, Product(truth[i], truth[j]).error(sums.normal(i, j)));
     }
     require(worst <= plan.most, wrong("J'J has fewer digits than it should"));
     require(worst >= plan.least, wrong("J'J has more digits than its format"));
@@ -166,7 +181,8 @@ std::vector<std::string> complaints() {
   const double cost = evaluator.cost(at, Format::f64).cost, low = evaluator.cost(at, Format::f32).cost;
   require(Product(f64[n], f64[n]).error(2 * cost) <= kF64, "the cost in f64 has fewer digits");
   require(cost != low, "the cost in f32 is that in f64");
-  require(evaluator.counters().rows_f64 == kRows && evaluator.counters().rows_f32 == kRows, "costs counted in another format");
+  require(evaluator.counters().rows_f64 == kRows && evaluator.counters().rows_f32 == kRows,
+          "costs counted in another format");
   return found;
 }
 
@@ -198,7 +214,8 @@ struct Converted {
 
 // Rows of type T evaluated by the kernel of type Other, and counted as T.
 template <class T, class Other, class Run>
-void rows_by(Run run, const KernelStep* steps, std::size_t count, T* const* vectors, const T* uniforms, std::size_t rows, KernelCounters& counters) {
+void rows_by(Run run, const KernelStep* steps, std::size_t count, T* const* vectors, const T* uniforms,
+             std::size_t rows, KernelCounters& counters) {
   std::set<std::size_t> used, written;
   std::int32_t most_uniforms = 0;
   for (std::size_t s = 0; s < count; ++s) {
@@ -215,37 +232,45 @@ void rows_by(Run run, const KernelStep* steps, std::size_t count, T* const* vect
   memory.reserve(used.size());
   for (const std::size_t v : used) {
     auto& column = memory.emplace_back(padded);
-    std::transform(vectors[v], vectors[v] + rows, column.begin(), [](T value) { return static_cast<Other>(value); });
+    std::transform(vectors[v], vectors[v] + rows, column.begin(),
+                   [](T value) { return static_cast<Other>(value); });
     other[v] = column.data();
   }
   std::vector<Other> constants(static_cast<std::size_t>(most_uniforms) + 1);
   for (std::size_t k = 0; k + 1 < constants.size(); ++k) constants[k] = static_cast<Other>(uniforms[k]);
   KernelCounters unused;
   run(steps, count, other.data(), constants.data(), rows, &unused);
-  for (const std::size_t v : written) std::transform(other[v], other[v] + rows, vectors[v], [](Other value) { return static_cast<T>(value); });
+  for (const std::size_t v : written)
+    std::transform(other[v], other[v] + rows, vectors[v], [](Other value) { return static_cast<T>(value); });
   counters.rows_f32 += std::is_same_v<T, float> ? rows : 0;
   counters.rows_f64 += std::is_same_v<T, float> ? 0 : rows;
 }
 
-std::uint64_t flops(int n1, std::size_t rows) { return static_cast<std::uint64_t>(n1) * static_cast<std::uint64_t>(n1 + 1) * rows; }
+std::uint64_t flops(int n1, std::size_t rows) {
+  return static_cast<std::uint64_t>(n1) * static_cast<std::uint64_t>(n1 + 1) * rows;
+}
 
 const Mutant kMutants[] = {
     {"f32 rows by the f64 kernel, counted as f32",
      [](KernelTable& t) {
        t.decode_f32 = real().decode_f64;
-       t.run_steps_f32 = [](const KernelStep* steps, std::size_t count, float* const* vectors, const float* uniforms, std::size_t rows,
-                            KernelCounters* counters) { rows_by<float, double>(real().run_steps_f64, steps, count, vectors, uniforms, rows, *counters); };
+       t.run_steps_f32 = [](const KernelStep* steps, std::size_t count, float* const* vectors,
+                            const float* uniforms, std::size_t rows, KernelCounters* counters) {
+         rows_by<float, double>(real().run_steps_f64, steps, count, vectors, uniforms, rows, *counters);
+       };
      }},
     {"f64 rows by the f32 kernel, counted as f64",
      [](KernelTable& t) {
        t.decode_f64 = real().decode_f32;
-       t.run_steps_f64 = [](const KernelStep* steps, std::size_t count, double* const* vectors, const double* uniforms, std::size_t rows,
-                            KernelCounters* counters) { rows_by<double, float>(real().run_steps_f32, steps, count, vectors, uniforms, rows, *counters); };
+       t.run_steps_f64 = [](const KernelStep* steps, std::size_t count, double* const* vectors,
+                            const double* uniforms, std::size_t rows, KernelCounters* counters) {
+         rows_by<double, float>(real().run_steps_f32, steps, count, vectors, uniforms, rows, *counters);
+       };
      }},
     {"f32 rows counted as f64",
      [](KernelTable& t) {
-       t.run_steps_f32 = [](const KernelStep* steps, std::size_t count, float* const* vectors, const float* uniforms, std::size_t rows,
-                            KernelCounters* counters) {
+       t.run_steps_f32 = [](const KernelStep* steps, std::size_t count, float* const* vectors,
+                            const float* uniforms, std::size_t rows, KernelCounters* counters) {
          KernelCounters own;
          real().run_steps_f32(steps, count, vectors, uniforms, rows, &own);
          counters->rows_f64 += own.rows_f32;
@@ -253,21 +278,24 @@ const Mutant kMutants[] = {
      }},
     {"f32 rows not counted",
      [](KernelTable& t) {
-       t.run_steps_f32 = [](const KernelStep* steps, std::size_t count, float* const* vectors, const float* uniforms, std::size_t rows, KernelCounters*) {
+       t.run_steps_f32 = [](const KernelStep* steps, std::size_t count, float* const* vectors,
+                            const float* uniforms, std::size_t rows, KernelCounters*) {
          KernelCounters own;
          real().run_steps_f32(steps, count, vectors, uniforms, rows, &own);
        };
      }},
     {"f32 products by the f64 kernel",
      [](KernelTable& t) {
-       t.gram_f32 = [](const float* const* columns, int n1, std::size_t rows, double* sums, KernelCounters* counters) {
+       t.gram_f32 = [](const float* const* columns, int n1, std::size_t rows, double* sums,
+                       KernelCounters* counters) {
          const Converted<double, float> wide(columns, n1, rows);
          real().gram_f64(wide.columns.data(), n1, rows, sums, counters);
        };
      }},
     {"f32 tile sums in f64, counted as f32",
      [](KernelTable& t) {
-       t.gram_f32 = [](const float* const* columns, int n1, std::size_t rows, double* sums, KernelCounters* counters) {
+       t.gram_f32 = [](const float* const* columns, int n1, std::size_t rows, double* sums,
+                       KernelCounters* counters) {
          KernelCounters own;
          real().gram_f32_wide(columns, n1, rows, sums, &own);
          counters->gram_flops_f32 += own.gram_flops_f32_wide;
@@ -275,7 +303,8 @@ const Mutant kMutants[] = {
      }},
     {"wide sums in f32, counted as wide",
      [](KernelTable& t) {
-       t.gram_f32_wide = [](const float* const* columns, int n1, std::size_t rows, double* sums, KernelCounters* counters) {
+       t.gram_f32_wide = [](const float* const* columns, int n1, std::size_t rows, double* sums,
+                            KernelCounters* counters) {
          KernelCounters own;
          real().gram_f32(columns, n1, rows, sums, &own);
          counters->gram_flops_f32_wide += own.gram_flops_f32;
@@ -283,7 +312,8 @@ const Mutant kMutants[] = {
      }},
     {"f64 products of numbers rounded to f32, counted as f64",
      [](KernelTable& t) {
-       t.gram_f64 = [](const double* const* columns, int n1, std::size_t rows, double* sums, KernelCounters* counters) {
+       t.gram_f64 = [](const double* const* columns, int n1, std::size_t rows, double* sums,
+                       KernelCounters* counters) {
          const Converted<float, double> narrow(columns, n1, rows);
          KernelCounters own;
          real().gram_f32_wide(narrow.columns.data(), n1, rows, sums, &own);
@@ -292,7 +322,8 @@ const Mutant kMutants[] = {
      }},
     {"bf16 products of unrounded numbers, counted as bf16",
      [](KernelTable& t) {
-       t.gram_bf16 = [](const float* const* columns, int n1, std::size_t rows, double* sums, KernelCounters* counters) {
+       t.gram_bf16 = [](const float* const* columns, int n1, std::size_t rows, double* sums,
+                        KernelCounters* counters) {
          KernelCounters own;
          real().gram_f32_wide(columns, n1, rows, sums, &own);
          counters->gram_flops_bf16 += flops(n1 - 1, rows);
@@ -303,7 +334,8 @@ const Mutant kMutants[] = {
      [](KernelTable& t) { t.gram_bf16 = real().gram_f32; }},
     {"residuals rounded to bf16 beside J",
      [](KernelTable& t) {
-       t.gram_bf16 = [](const float* const* columns, int n1, std::size_t rows, double* sums, KernelCounters* counters) {
+       t.gram_bf16 = [](const float* const* columns, int n1, std::size_t rows, double* sums,
+                        KernelCounters* counters) {
          const std::vector<float> zero((rows + 63) / 64 * 64);
          std::vector<const float*> more(columns, columns + n1);
          more.push_back(zero.data());  // so that the residuals are no longer last
@@ -319,7 +351,8 @@ const Mutant kMutants[] = {
      }},
     {"J'r of f64 rows in f32, counted as f64",
      [](KernelTable& t) {
-       t.gradient_f64 = [](const double* const* columns, int n1, std::size_t rows, double* sums, KernelCounters* counters) {
+       t.gradient_f64 = [](const double* const* columns, int n1, std::size_t rows, double* sums,
+                           KernelCounters* counters) {
          const Converted<float, double> narrow(columns, n1, rows);
          KernelCounters own;
          real().gradient_f32_wide(narrow.columns.data(), n1, rows, sums, &own);
@@ -328,9 +361,11 @@ const Mutant kMutants[] = {
      }},
     {"QR of rows rounded to f32",
      [](KernelTable& t) {
-       t.qr_fold = [](double* R, std::size_t stride, int n1, double* const* columns, std::size_t rows, KernelCounters* counters) {
+       t.qr_fold = [](double* R, std::size_t stride, int n1, double* const* columns, std::size_t rows,
+                      KernelCounters* counters) {
          for (int j = 0; j < n1; ++j) {
-           for (std::size_t i = 0; i < rows; ++i) columns[j][i] = static_cast<double>(static_cast<float>(columns[j][i]));
+           for (std::size_t i = 0; i < rows; ++i)
+             columns[j][i] = static_cast<double>(static_cast<float>(columns[j][i]));
          }
          real().qr_fold(R, stride, n1, columns, rows, counters);
        };
@@ -384,10 +419,13 @@ void spoil(KernelTable& table, const std::string& name) {
 
 }  // namespace
 
-TEST_CASE("each iteration's counters show its plan, in whole fits under every policy, and mutants that count honestly break that") {
+TEST_CASE(
+    "each iteration's counters show its plan, in whole fits under every policy, and mutants that count "
+    "honestly break that") {
   const Fit fit;
   const auto shows = [](const FitResult& result) {
-    KernelCounters k;  // so far: a point's rows may have been evaluated an iteration before it is the start of one
+    KernelCounters
+        k;  // so far: a point's rows may have been evaluated an iteration before it is the start of one
     for (const IterationSummary& it : result.summary.iterations) {
       k.add(it.counters);
       if ((it.plan.residual == Format::f32 ? k.rows_f32 : k.rows_f64) < it.rows) return false;
@@ -404,8 +442,10 @@ TEST_CASE("each iteration's counters show its plan, in whole fits under every po
     CHECK(honest.success());
     CHECK(shows(honest));
   }
-  for (const auto& [policy, mutant] : {std::pair{"f32", "f32 rows counted as f64"}, std::pair{"always_f32", "f32 products by the f64 kernel"},
-                                       std::pair{"bf16", "bf16 products by the f32 kernel, counted as f32"}}) {
+  for (const auto& [policy, mutant] :
+       {std::pair{"f32", "f32 rows counted as f64"},
+        std::pair{"always_f32", "f32 products by the f64 kernel"},
+        std::pair{"bf16", "bf16 products by the f32 kernel, counted as f32"}}) {
     CAPTURE(std::string(mutant));
     KernelTable table = real();
     spoil(table, mutant);

@@ -1,4 +1,5 @@
-// What a solve is made of, samples first and attempts last, keeps one account: iterations, counts, stops, costs.
+// What a solve is made of, samples first and attempts last, keeps one account: iterations, counts, stops,
+// costs.
 #include <nlsq/nlsq.hpp>
 
 #include <doctest/doctest.h>
@@ -49,7 +50,8 @@ void check_account(const Summary& s, const std::vector<IterationSummary>& seen) 
     CHECK(it.iteration == static_cast<int>(i));
     accepted += it.outcome == StepOutcome::accepted;
     rejected += it.outcome == StepOutcome::rejected || it.outcome == StepOutcome::invalid;
-    escalations += it.event != Event::none && it.event != Event::rollback && it.event != Event::sample_abandoned && it.event != Event::last_step;
+    escalations += it.event != Event::none && it.event != Event::rollback &&
+                   it.event != Event::sample_abandoned && it.event != Event::last_step;
   }
   CHECK(s.accepted == accepted);
   CHECK(s.rejected == rejected);
@@ -86,12 +88,15 @@ TEST_CASE("iterations on samples, on all rows and of every attempt are one accou
   }
   {  // samples that miss a peak of twenty rows
     std::vector<double> y(kRows, 0.0);
-    for (std::size_t i = 0; i < 20; ++i) y[200000 + i] = std::exp(-std::pow((static_cast<double>(i) - 10) / 5, 2));
+    for (std::size_t i = 0; i < 20; ++i)
+      y[200000 + i] = std::exp(-std::pow((static_cast<double>(i) - 10) / 5, 2));
     Watched watched;
-    const FitResult fit = curve_fit("a*exp(-((x-c)*100000/w)^2)", decay().x, y, {{"a", 1}, {"c", decay().x[200008]}, {"w", 5}}, watched.options);
+    const FitResult fit = curve_fit("a*exp(-((x-c)*100000/w)^2)", decay().x, y,
+                                    {{"a", 1}, {"c", decay().x[200008]}, {"w", 5}}, watched.options);
     CHECK(fit.success());
     bool abandoned = false;
-    for (const IterationSummary& it : fit.summary.iterations) abandoned = abandoned || it.event == Event::sample_abandoned;
+    for (const IterationSummary& it : fit.summary.iterations)
+      abandoned = abandoned || it.event == Event::sample_abandoned;
     CHECK(abandoned);
     check_account(fit.summary, watched.seen);
   }
@@ -118,7 +123,8 @@ TEST_CASE("max_iterations limits the sum over samples and attempts") {
   }
 }
 
-TEST_CASE("a stop while samples are fitted is a stop: no samples abandoned, no further attempt, no further call") {
+TEST_CASE(
+    "a stop while samples are fitted is a stop: no samples abandoned, no further attempt, no further call") {
   for (const int calls : {1, 2, 3}) {
     Watched watched;
     watched.stop_after = calls;
@@ -147,19 +153,24 @@ TEST_CASE("a stop at a point that is certified on fewer dimensions starts no sec
 }
 
 TEST_CASE("initial_cost is the cost at the starting values given, on all rows, whatever was sampled first") {
-  for (const NamedValues& start : {kStart, NamedValues{{"a", 30}, {"b", 0.1}, {"c", -20}}, NamedValues{{"a", 3}, {"b", 0.8}, {"c", 1}}}) {
+  for (const NamedValues& start : {kStart, NamedValues{{"a", 30}, {"b", 0.1}, {"c", -20}},
+                                   NamedValues{{"a", 3}, {"b", 0.8}, {"c", 1}}}) {
     const FitResult fit = curve_fit(kModel, decay().x, decay().y, start);
     CHECK(fit.success());
-    CHECK(fit.summary.initial_cost == doctest::Approx(cost_of({start[0].second, start[1].second, start[2].second})).epsilon(1e-6));
+    CHECK(fit.summary.initial_cost ==
+          doctest::Approx(cost_of({start[0].second, start[1].second, start[2].second})).epsilon(1e-6));
   }
 }
 
 TEST_CASE("samples that lead to a higher cost than that of the starting values are left") {
   std::vector<double> x(kRows, 0.0), y(kRows);
   const Formula formula = parse_formula("exp(b+x)");
-  const GraphRows rows(std::make_shared<FormulaResidual>(formula, false), std::make_shared<MemoryRows>(std::vector<Column>{x, y}), {0.0}, {0});
+  const GraphRows rows(std::make_shared<FormulaResidual>(formula, false),
+                       std::make_shared<MemoryRows>(std::vector<Column>{x, y}), {0.0}, {0});
   // The tiles that both samples are made of say something else: a shift of 0.3 beside noise of 0.6.
-  const auto sampled = [&](std::size_t i) { return i / rows.tile_rows() % 16 == 8 || i / rows.tile_rows() % 256 == 128; };
+  const auto sampled = [&](std::size_t i) {
+    return i / rows.tile_rows() % 16 == 8 || i / rows.tile_rows() % 256 == 128;
+  };
   double sum = 0;
   for (std::size_t i = 0; i < kRows; ++i) {
     y[i] = std::sin(2.4 * static_cast<double>(i)) + (sampled(i) ? 1.3 : 1.0);
@@ -171,7 +182,8 @@ TEST_CASE("samples that lead to a higher cost than that of the starting values a
   CHECK(fit.summary.final_cost <= fit.summary.initial_cost * (1 + 1e-15));
   CHECK(fit.parameters[0] == doctest::Approx(best).epsilon(1e-9));
   bool left = false;
-  for (const IterationSummary& it : fit.summary.iterations) left = left || it.reason.find("lower cost") != std::string::npos;
+  for (const IterationSummary& it : fit.summary.iterations)
+    left = left || it.reason.find("lower cost") != std::string::npos;
   CHECK(left);
 }
 

@@ -23,7 +23,8 @@ const auto decay = [](const auto& x, const auto& p) {
 TEST_CASE("bounds that hold at the end: the fit is that with the parameter fixed there") {
   const Data d = decay_data();
   check_like_fixed(fit(d, within({-kInfinity, {kInfinity, 1.1, kInfinity}})), fixed_at(d, "b", 1.1));
-  check_like_fixed(fit(d, within({{-kInfinity, 1.5, -kInfinity}, kInfinity}), {{"a", 1}, {"b", 2}, {"c", 0}}), fixed_at(d, "b", 1.5));
+  check_like_fixed(fit(d, within({{-kInfinity, 1.5, -kInfinity}, kInfinity}), {{"a", 1}, {"b", 2}, {"c", 0}}),
+                   fixed_at(d, "b", 1.5));
   check_like_fixed(fit(d, within({0, {2, 10, 10}})), fixed_at(d, "a", 2));
   const FitResult by_callable = curve_fit(decay, d.x, d.y, {1.0, 1.0, 0.0}, within({0, {2, 10, 10}}));
   CHECK(by_callable.parameters[0] == 2);
@@ -55,7 +56,8 @@ TEST_CASE("a start on a bound leaves it where the cost falls inwards") {
       options.solve_linear_start = linear;
       const FitResult bounded = fit(d, options, {{"a", 5}, {"b", b}, {"c", 0}});
       CHECK(bounded.success());
-      for (std::size_t j = 0; j < 3; ++j) CHECK(bounded.parameters[j] == doctest::Approx(free.parameters[j]).epsilon(1e-9));
+      for (std::size_t j = 0; j < 3; ++j)
+        CHECK(bounded.parameters[j] == doctest::Approx(free.parameters[j]).epsilon(1e-9));
       CHECK(bounded.at_bound == std::vector<bool>(3, false));
     }
   }
@@ -77,7 +79,8 @@ TEST_CASE("infinite bounds, and finite ones that nothing comes near, give the bi
     FitOptions options;
     options.precision = PrecisionPolicy::parse(policy);
     const FitResult free = fit(d, options);
-    for (const Bounds& bounds : {Bounds{-kInfinity, kInfinity}, Bounds{-1e6, 1e6}, Bounds{-kInfinity, {1e5, 1e5, 1e5}}}) {
+    for (const Bounds& bounds :
+         {Bounds{-kInfinity, kInfinity}, Bounds{-1e6, 1e6}, Bounds{-kInfinity, {1e5, 1e5, 1e5}}}) {
       options.bounds = bounds;
       const FitResult bounded = fit(d, options);
       CHECK(bounded.parameters == free.parameters);
@@ -90,7 +93,8 @@ TEST_CASE("infinite bounds, and finite ones that nothing comes near, give the bi
 
 TEST_CASE("equal bounds hold a parameter: it counts as fixed") {
   const Data d = decay_data();
-  const FitResult bounded = fit(d, within({{-kInfinity, 1.1, -kInfinity}, {kInfinity, 1.1, kInfinity}}), {{"a", 1}, {"c", 0}});
+  const FitResult bounded =
+      fit(d, within({{-kInfinity, 1.1, -kInfinity}, {kInfinity, 1.1, kInfinity}}), {{"a", 1}, {"c", 0}});
   FitOptions options;
   options.fixed = {"b"};
   const FitResult fixed = fit(d, options, {{"a", 1}, {"b", 1.1}, {"c", 0}});
@@ -116,8 +120,11 @@ TEST_CASE("all parameters held: the cost is evaluated, certified, and no step is
   CHECK(cornered.parameters == std::vector<double>{2, 1, 0.3});
   CHECK(cornered.dof == 60);
   CHECK(cornered.summary.final_cost == doctest::Approx(0.5 * cornered.rss));
-  const LeastSquaresResult point = least_squares([](const auto& p) { return std::vector{p[0] - 3, p[1] + 2, p[0] * p[1]}; }, {1, -1},
-                                                 bounded({{1, -1}, {1, -1}}));
+  const LeastSquaresResult point = least_squares(
+      [](const auto& p) {
+        return std::vector{p[0] - 3, p[1] + 2, p[0] * p[1]};
+      },
+      {1, -1}, bounded({{1, -1}, {1, -1}}));
   CHECK(point.success());
   CHECK(point.x == std::vector<double>{1, -1});
   CHECK(point.active_mask == std::vector<int>{-1, -1});
@@ -125,8 +132,11 @@ TEST_CASE("all parameters held: the cost is evaluated, certified, and no step is
 
 TEST_CASE("a bound exactly at the minimum without bounds: found, and the others' errors conditional on it") {
   // r = (p0 - 1, p1 - 2, (p0 - 1) + (p1 - 2)): the minimum is at (1, 2) with a gradient of exactly 0.
-  const auto residuals = [](const auto& p) { return std::vector{p[0] - 1, p[1] - 2, (p[0] - 1) + (p[1] - 2)}; };
-  for (const std::vector<double>& start : {std::vector{1.0, 0.0}, std::vector{0.0, 0.0}, std::vector{1.0, 2.0}, std::vector{-3.0, 7.0}}) {
+  const auto residuals = [](const auto& p) {
+    return std::vector{p[0] - 1, p[1] - 2, (p[0] - 1) + (p[1] - 2)};
+  };
+  for (const std::vector<double>& start :
+       {std::vector{1.0, 0.0}, std::vector{0.0, 0.0}, std::vector{1.0, 2.0}, std::vector{-3.0, 7.0}}) {
     const LeastSquaresResult r = least_squares(residuals, start, bounded({-kInfinity, {1, kInfinity}}));
     CHECK(r.success());
     CHECK(r.x[0] == doctest::Approx(1).epsilon(1e-12));
@@ -144,7 +154,8 @@ TEST_CASE("a bound exactly at the minimum without bounds: found, and the others'
       p0[j].second = free.parameters[j] + (upper ? -0.2 : 0.2);
       const FitResult bounded = fit(d, within(bounds), p0);
       CHECK(bounded.success());
-      for (std::size_t k = 0; k < 3; ++k) CHECK(bounded.parameters[k] == doctest::Approx(free.parameters[k]).epsilon(1e-8));
+      for (std::size_t k = 0; k < 3; ++k)
+        CHECK(bounded.parameters[k] == doctest::Approx(free.parameters[k]).epsilon(1e-8));
       CHECK(bounded.at_bound[j] == std::isnan(bounded.standard_errors[j]));
       CHECK(bounded.at_bound[j] == (bounded.parameters[j] == free.parameters[j]));
     }

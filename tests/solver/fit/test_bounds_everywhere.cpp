@@ -1,4 +1,5 @@
-// Bounds in every way of fitting: policies, batches, vector functions, losses, ties; and bounds that cannot be kept.
+// Bounds in every way of fitting: policies, batches, vector functions, losses, ties; and bounds that cannot
+// be kept.
 #include "bounded_fits.hpp"
 #include "messages.hpp"
 
@@ -95,14 +96,16 @@ TEST_CASE("batches keep bounds, fit by fit the bits of curve_fit") {
   CHECK(many.success());
   int held = 0;
   for (std::size_t f = 0; f < kFits; ++f) {
-    const FitResult one = curve_fit(kDecay, d.x, Column(&Y(f, 0), d.y.size()), {{"a", 1}, {"b", 1}, {"c", 0.4}}, options);
+    const FitResult one =
+        curve_fit(kDecay, d.x, Column(&Y(f, 0), d.y.size()), {{"a", 1}, {"b", 1}, {"c", 0.4}}, options);
     for (std::size_t j = 0; j < 3; ++j) CHECK(many.parameters(f, j) == one.parameters[j]);
     CHECK(std::isnan(many.standard_errors(f, 0)) == one.at_bound[0]);
     held += one.at_bound[0];
   }
   CHECK((held > 5 && held < 35));
   P0(0, 1) = 11;
-  CHECK(contains(message_of([&] { curve_fit_batch(kDecay, d.x, Y, P0, options); }), "b = 11 is above its upper bound 10"));
+  CHECK(contains(message_of([&] { curve_fit_batch(kDecay, d.x, Y, P0, options); }),
+                 "b = 11 is above its upper bound 10"));
 }
 
 TEST_CASE("least_squares keeps bounds, recorded and called, and says which hold") {
@@ -133,8 +136,14 @@ TEST_CASE("bounds that cannot be kept are errors that say which") {
   CHECK(contains(error({-5, {5, 5, 0.25}}), "c = 0.4 is above its upper bound 0.25"));
   CHECK(contains(error({{0, 3, 0}, {5, 2, -5}}), "c"));  // all that is wrong is listed
   const auto valley = [](const auto& p) { return std::vector{p[0] - 1, p[1]}; };
-  CHECK(contains(message_of([&] { least_squares(valley, {0.0, 9.0}, bounded({-1.0, 1.0})); }), "x[1] = 9 is above its upper bound 1"));
-  CHECK(contains(message_of([&] { least_squares(valley, {0.0, 0.0}, bounded({{1, 2, 3}, 4.0})); }), "3 lower ones for 2 parameters"));
+  CHECK(contains(message_of([&] {
+                   least_squares(valley, {0.0, 9.0}, bounded({-1.0, 1.0}));
+                 }),
+                 "x[1] = 9 is above its upper bound 1"));
+  CHECK(contains(message_of([&] {
+                   least_squares(valley, {0.0, 0.0}, bounded({{1, 2, 3}, 4.0}));
+                 }),
+                 "3 lower ones for 2 parameters"));
 }
 
 TEST_CASE("losses, counts and ties keep bounds, and what holds is as if it were fixed") {
@@ -157,7 +166,8 @@ TEST_CASE("losses, counts and ties keep bounds, and what holds is as if it were 
         for (std::size_t i = 0; i < d.x.size(); ++i) r.push_back(p[0] * exp(-p[1] * d.x[i]) + p[2] - d.y[i]);
         return r;
       },
-      {1, 1, 0.4}, [&] {
+      {1, 1, 0.4},
+      [&] {
         LeastSquaresOptions o = bounded({-kInfinity, {kInfinity, 1.1, kInfinity}});
         o.loss = options.loss;
         return o;
@@ -190,7 +200,10 @@ TEST_CASE("losses, counts and ties keep bounds, and what holds is as if it were 
   CHECK(tied.parameters[2] == 0.2 * tied.parameters[0]);
   CHECK(tied.standard_errors[2] == doctest::Approx(0.2 * tied.standard_errors[0]));
   options.bounds = {0, 10};
-  CHECK(contains(message_of([&] { fit(decay_data(), options, {{"a", 1}, {"b", 1}}); }), "c is tied (c = 0.2*a)"));
+  CHECK(contains(message_of([&] {
+                   fit(decay_data(), options, {{"a", 1}, {"b", 1}});
+                 }),
+                 "c is tied (c = 0.2*a)"));
 }
 
 TEST_CASE("bounded Gulf (Moré, Garbow, Hillstrom 11, the formula corrected) ends on two bounds") {

@@ -72,7 +72,8 @@ TEST_CASE("A log-linear model of counts ends where reweighted least squares does
     d.y.push_back(draw(random));
   }
   double a = 0, b = 0, H[3] = {};
-  for (int k = 0; k < 60; ++k) {  // Fisher scoring (P. McCullagh, J. A. Nelder, Generalized Linear Models, 1989, section 2.5)
+  for (int k = 0; k < 60;
+       ++k) {  // Fisher scoring (P. McCullagh, J. A. Nelder, Generalized Linear Models, 1989, section 2.5)
     double g[2] = {};
     H[0] = H[1] = H[2] = 0;
     for (std::size_t i = 0; i < d.x.size(); ++i) {
@@ -100,7 +101,8 @@ TEST_CASE("Counts are fitted alike however the model is given, and statistics fo
   const FitResult formula = curve_fit("a*exp(-b*x)+c", d.x, d.y, {{"a", 40}, {"b", 1}, {"c", 1}}, poisson());
   const FitResult callable = curve_fit(decay, d.x, d.y, p0, poisson());
   const FitResult dual = curve_fit(untraced(decay), d.x, d.y, p0, poisson());
-  const FitResult differences = curve_fit([](double x, const std::vector<double>& p) { return decay(x, p); }, d.x, d.y, p0, poisson());
+  const FitResult differences =
+      curve_fit([](double x, const std::vector<double>& p) { return decay(x, p); }, d.x, d.y, p0, poisson());
   const FitResult prepared = curve_fit(PreparedModel("a*exp(-b*x)+c"), d.x, d.y, p0, poisson());
   const FitResult model = curve_fit(nlsq::model("exp"), d.x, d.y, {}, poisson());
   CHECK(formula.parameters == callable.parameters);
@@ -181,7 +183,8 @@ TEST_CASE("95 % intervals of counts cover the truth in 93 to 97 % of simulated f
   const double truth[3] = {60, 0.9, 2};
   for (std::size_t j = 0; j < 3; ++j) {
     std::size_t covered = 0;
-    for (std::size_t f = 0; f < fits; ++f) covered += std::fabs(many.parameters(f, j) - truth[j]) <= 1.96 * many.standard_errors(f, j) ? 1 : 0;
+    for (std::size_t f = 0; f < fits; ++f)
+      covered += std::fabs(many.parameters(f, j) - truth[j]) <= 1.96 * many.standard_errors(f, j) ? 1 : 0;
     const double share = static_cast<double>(covered) / static_cast<double>(fits);
     MESSAGE("poisson, parameter " << j << ": " << 100 * share << " %");
     CHECK(share >= 0.93);
@@ -193,10 +196,16 @@ TEST_CASE("What counts cannot be is refused by name, and a model that is not pos
   Counts d = decaying(30, 2);
   FitOptions o = poisson();
   o.sigma = d.x;
-  CHECK(contains(message_of<ValidationError>([&] { curve_fit(decay, d.x, d.y, {40.0, 1.0, 1.0}, o); }), "leave sigma"));
+  CHECK(contains(message_of<ValidationError>([&] {
+                   curve_fit(decay, d.x, d.y, {40.0, 1.0, 1.0}, o);
+                 }),
+                 "leave sigma"));
   const char* left = "sqrt(y) = a*exp(-b*x)";
-  CHECK(contains(message_of<ValidationError>([&] { curve_fit(left, d.x, d.y, {}, poisson()); }), "left side"));
-  CHECK(contains(message_of<ValidationError>([&] { curve_fit(PreparedModel(left), d.x, d.y, NamedValues{}, poisson()); }), "left side"));
+  CHECK(
+      contains(message_of<ValidationError>([&] { curve_fit(left, d.x, d.y, {}, poisson()); }), "left side"));
+  CHECK(contains(message_of<ValidationError>(
+                     [&] { curve_fit(PreparedModel(left), d.x, d.y, NamedValues{}, poisson()); }),
+                 "left side"));
   const FitResult below = curve_fit("a*exp(-b*x)+c", d.x, d.y, {{"a", -50}, {"b", 1}, {"c", -1}}, [] {
     FitOptions options = poisson();
     options.solve_linear_start = false;

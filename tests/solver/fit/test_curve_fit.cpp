@@ -366,7 +366,9 @@ TEST_CASE("callables of every kind agree: recorded, dual, differenced; spans, ve
   CHECK(contains(dual.summary.evaluator_note, "not to be recorded"));
 }
 
-TEST_CASE("reports name verdict, precision and kernel, and the trace has one line an iteration between its head and the counters") {
+TEST_CASE(
+    "reports name verdict, precision and kernel, and the trace has one line an iteration between its head "
+    "and the counters") {
   const Data d = decay_data();
   const FitResult fit = curve_fit("a*exp(-b*x)+c", d.x, d.y);
   const std::string brief = fit.summary.brief_report(), full = fit.summary.full_report(),

@@ -22,7 +22,8 @@ const auto decay = [](const auto& x, const auto& p) {
 
 std::vector<double> grid(std::size_t m, double from, double to) {
   std::vector<double> x;
-  for (std::size_t i = 0; i < m; ++i) x.push_back(from + (to - from) * static_cast<double>(i) / static_cast<double>(m));
+  for (std::size_t i = 0; i < m; ++i)
+    x.push_back(from + (to - from) * static_cast<double>(i) / static_cast<double>(m));
   return x;
 }
 
@@ -33,7 +34,8 @@ double truth(double x) { return 2.5 * std::exp(-0.7 * x) + 0.3; }
 // Largest relative error against the truth in long double precision.
 double worst(const std::vector<double>& x, const std::vector<double>& values) {
   double error = 0;
-  for (std::size_t i = 0; i < x.size(); ++i) error = std::max(error, std::fabs(values[i] - truth(x[i])) / std::fabs(truth(x[i])));
+  for (std::size_t i = 0; i < x.size(); ++i)
+    error = std::max(error, std::fabs(values[i] - truth(x[i])) / std::fabs(truth(x[i])));
   return error;
 }
 
@@ -41,7 +43,8 @@ double worst(const std::vector<double>& x, const std::vector<double>& values) {
 
 TEST_CASE("values have the digits of the policy's residual format, and the kernels say so") {
   const auto x = grid(5000, 0, 5);
-  const Evaluation f64 = evaluate("a*exp(-b*x)+c", x, kP, policy("f64")), f32 = evaluate("a*exp(-b*x)+c", x, kP, policy("f32"));
+  const Evaluation f64 = evaluate("a*exp(-b*x)+c", x, kP, policy("f64")),
+                   f32 = evaluate("a*exp(-b*x)+c", x, kP, policy("f32"));
   CHECK(worst(x, f64.values) < 1e-15);
   CHECK(worst(x, f32.values) < 1e-6);
   CHECK(worst(x, f32.values) > 1e-9);
@@ -84,8 +87,12 @@ TEST_CASE("every form of a model gives the same values and derivatives") {
       return q[0] * exp(-q[1] * at[0]) + q[2];
     };
     const std::vector<Evaluation> others{
-        evaluate(formula, x, kP, p, options),  evaluate(model("exp"), x, kP, p, options), evaluate(decay, x, kP, p, options),
-        evaluate(erased, x, kP, p, options),   evaluate(prepared, x, kP, p, options),     evaluate(by_columns, std::vector<Column>{x}, kP, p, options),
+        evaluate(formula, x, kP, p, options),
+        evaluate(model("exp"), x, kP, p, options),
+        evaluate(decay, x, kP, p, options),
+        evaluate(erased, x, kP, p, options),
+        evaluate(prepared, x, kP, p, options),
+        evaluate(by_columns, std::vector<Column>{x}, kP, p, options),
         evaluate("a*exp(-b*x)+c", x, {{"b", 0.7}, {"c", 0.3}, {"a", 2.5}}, p, options),
         evaluate(model("exp"), x, {{"b", 0.7}, {"c", 0.3}, {"a", 2.5}}, p, options)};
     for (const Evaluation& other : others) {
@@ -117,7 +124,8 @@ TEST_CASE("derivatives are rounded to the Jacobian's format, values are not") {
   CHECK((error("always_f16") > 1e-5 && error("always_f16") < 1.01 * 0x1p-11));
   CHECK((error("bf16") > 1e-3 && error("bf16") < 1.01 * 0x1p-8));
   CHECK((error("residual=f64,jacobian=bf16,gate=off") > 1e-3));
-  const Evaluation mixed = evaluate("a*exp(-b*x)+c", x, kP, policy("residual=f64,jacobian=f32,gate=off"), options);
+  const Evaluation mixed =
+      evaluate("a*exp(-b*x)+c", x, kP, policy("residual=f64,jacobian=f32,gate=off"), options);
   CHECK(worst(x, mixed.values) < 1e-15);
   CHECK(error("residual=f64,jacobian=f32,gate=off") > 1e-9);
   // Every number of 16 bits is one of bf16's: eight significant bits.
@@ -182,20 +190,25 @@ TEST_CASE("with y the values are weighted residuals; a left side belongs to them
   for (const double r : at.values) REQUIRE(r == doctest::Approx(-0.25).epsilon(1e-12));
   options.sigma = sigma;
   at = evaluate(decay, x, kP, policy("f64"), options);
-  for (std::size_t i = 0; i < x.size(); ++i) REQUIRE(at.values[i] == doctest::Approx(-0.25 / sigma[i]).epsilon(1e-12));
+  for (std::size_t i = 0; i < x.size(); ++i)
+    REQUIRE(at.values[i] == doctest::Approx(-0.25 / sigma[i]).epsilon(1e-12));
   const Evaluation right = evaluate("log(y) = a - b*x", x, {{"a", 1}, {"b", 2}}, policy("f64"));
-  for (std::size_t i = 0; i < x.size(); ++i) REQUIRE(right.values[i] == doctest::Approx(1 - 2 * x[i]).epsilon(1e-14));
+  for (std::size_t i = 0; i < x.size(); ++i)
+    REQUIRE(right.values[i] == doctest::Approx(1 - 2 * x[i]).epsilon(1e-14));
   options = {};
   options.y = y;
   const Evaluation both = evaluate("log(y) = a - b*x", x, {{"a", 1}, {"b", 2}}, policy("f64"), options);
-  for (std::size_t i = 0; i < x.size(); ++i) REQUIRE(both.values[i] == doctest::Approx(1 - 2 * x[i] - std::log(y[i])).epsilon(1e-13));
+  for (std::size_t i = 0; i < x.size(); ++i)
+    REQUIRE(both.values[i] == doctest::Approx(1 - 2 * x[i] - std::log(y[i])).epsilon(1e-13));
 }
 
 TEST_CASE("a callable in double alone is evaluated in f64, whatever the policy, and says why") {
   const auto x = grid(300, 0, 5);
   EvaluateOptions options;
   options.jacobian = true;
-  const auto plain = [](double at, const std::vector<double>& p) { return p[0] * std::exp(-p[1] * at) + p[2]; };
+  const auto plain = [](double at, const std::vector<double>& p) {
+    return p[0] * std::exp(-p[1] * at) + p[2];
+  };
   const Evaluation at = evaluate(plain, x, kP, policy("bf16"), options);
   CHECK(at.formats.residual == Format::f64);
   CHECK(at.evaluator == "finite differences");
@@ -226,7 +239,8 @@ TEST_CASE("the same bits on any number of threads") {
   one.jacobian = two.jacobian = true;
   one.threads = 1;
   two.threads = 2;
-  const Evaluation a = evaluate(decay, x, kP, policy("bf16"), one), b = evaluate(decay, x, kP, policy("bf16"), two);
+  const Evaluation a = evaluate(decay, x, kP, policy("bf16"), one),
+                   b = evaluate(decay, x, kP, policy("bf16"), two);
   CHECK(a.values == b.values);
   CHECK(a.jacobian == b.jacobian);
   CHECK(a.counters.rows_f32 == b.counters.rows_f32);
@@ -242,12 +256,17 @@ TEST_CASE("what is wrong is refused, all of it at once") {
     }
     return {};
   };
-  const auto has = [](const std::string& text, const char* part) { return text.find(part) != std::string::npos; };
+  const auto has = [](const std::string& text, const char* part) {
+    return text.find(part) != std::string::npos;
+  };
   const std::string names = message([&] { evaluate("a*exp(-b*x)+c", x, {{"a", 1}, {"z", 2}}); });
   CHECK(has(names, "no parameter 'z'"));
   CHECK(has(names, "b has no value"));
   CHECK(has(names, "c has no value"));
-  CHECK(has(message([&] { evaluate("a*exp(-b*x)+c", x, {{"a", 1}, {"b", 1}, {"c", 1}, {"a", 2}}); }), "named twice"));
+  CHECK(has(message([&] {
+              evaluate("a*exp(-b*x)+c", x, {{"a", 1}, {"b", 1}, {"c", 1}, {"a", 2}});
+            }),
+            "named twice"));
   CHECK(has(message([&] { evaluate("a*x", x, {1.0, 2.0}); }), "p has 2 values, the model 1 parameters (a)"));
   CHECK(has(message([&] { evaluate("a*x", x, {std::nan("")}); }), "a = nan is not finite"));
   EvaluateOptions sigma_alone;

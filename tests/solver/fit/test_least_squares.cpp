@@ -211,7 +211,8 @@ TEST_CASE("residuals that end far below the smallest square are zero beside thei
     using std::atan, std::sqrt;
     auto theta = atan(p[1] / p[0]) / 6.283185307179586;
     if (p[0] < 0.0) theta = theta + 0.5;
-    return std::vector{10.0 * (p[2] - 10.0 * theta), 10.0 * (sqrt(p[0] * p[0] + p[1] * p[1]) - 1.0), p[2] + 0.0};
+    return std::vector{10.0 * (p[2] - 10.0 * theta), 10.0 * (sqrt(p[0] * p[0] + p[1] * p[1]) - 1.0),
+                       p[2] + 0.0};
   };
   for (const double scale : {1.0, 10.0, 100.0}) {
     const nlsq::LeastSquaresResult result = nlsq::least_squares(valley, {-scale, 0, 0});
@@ -221,7 +222,8 @@ TEST_CASE("residuals that end far below the smallest square are zero beside thei
   }
 }
 
-TEST_CASE("two columns that are the same: steps along what the data do not determine are not taken for progress") {
+TEST_CASE(
+    "two columns that are the same: steps along what the data do not determine are not taken for progress") {
   constexpr std::size_t n = 40, m = 700;
   std::mt19937 random(40701);
   std::normal_distribution<double> normal;

@@ -39,7 +39,8 @@ TEST_CASE("Standard errors follow Huber's formula, and statistics their definiti
     const double factor = K * K * psi2 / (m - 3) / (mean * mean);
     // (H⁻¹)₁₁ by cofactors.
     const double minor = H[0][0] * H[2][2] - H[0][2] * H[2][0];
-    const double det = H[0][0] * (H[1][1] * H[2][2] - H[1][2] * H[2][1]) - H[0][1] * (H[1][0] * H[2][2] - H[1][2] * H[2][0]) +
+    const double det = H[0][0] * (H[1][1] * H[2][2] - H[1][2] * H[2][1]) -
+                       H[0][1] * (H[1][0] * H[2][2] - H[1][2] * H[2][0]) +
                        H[0][2] * (H[1][0] * H[2][1] - H[1][1] * H[2][0]);
     CHECK(fit.covariance(1, 1) == doctest::Approx(factor * minor / det).epsilon(1e-4));
     CHECK(fit.rss == doctest::Approx(rss).epsilon(1e-9));
@@ -76,7 +77,11 @@ TEST_CASE("95 % intervals under a loss cover the truth in 93 to 97 % of simulate
     Loss loss;
     double share;
   };
-  const Case cases[] = {{Loss::huber(0.067), 0}, {Loss::huber(0.067), 0.1}, {Loss::soft_l1(0.05), 0.1}, {Loss::cauchy(0.12), 0.1}, {Loss::tukey(0.235), 0.1}};
+  const Case cases[] = {{Loss::huber(0.067), 0},
+                        {Loss::huber(0.067), 0.1},
+                        {Loss::soft_l1(0.05), 0.1},
+                        {Loss::cauchy(0.12), 0.1},
+                        {Loss::tukey(0.235), 0.1}};
   for (const Case& c : cases) {
     CAPTURE(std::string(c.loss.name()));
     CAPTURE(c.share);
@@ -96,9 +101,11 @@ TEST_CASE("95 % intervals under a loss cover the truth in 93 to 97 % of simulate
     const double truth[3] = {3, 0.8, 0.5}, t = 1.985;  // 97 degrees of freedom
     for (std::size_t j = 0; j < 3; ++j) {
       std::size_t covered = 0;
-      for (std::size_t f = 0; f < fits; ++f) covered += std::fabs(many.parameters(f, j) - truth[j]) <= t * many.standard_errors(f, j) ? 1 : 0;
+      for (std::size_t f = 0; f < fits; ++f)
+        covered += std::fabs(many.parameters(f, j) - truth[j]) <= t * many.standard_errors(f, j) ? 1 : 0;
       const double share = static_cast<double>(covered) / static_cast<double>(fits);
-      MESSAGE(std::string(c.loss.name()) << ", " << 100 * c.share << " % outliers, parameter " << j << ": " << 100 * share << " %");
+      MESSAGE(std::string(c.loss.name())
+              << ", " << 100 * c.share << " % outliers, parameter " << j << ": " << 100 * share << " %");
       CHECK(share >= 0.93);
       CHECK(share <= 0.97);
     }
@@ -127,7 +134,8 @@ TEST_CASE("A batch under a loss is the single fits") {
   single.threads = 1;
   for (const std::size_t f : {std::size_t{0}, std::size_t{23}, std::size_t{39}}) {
     const std::vector<double> y(&Y(f, 0), &Y(f, 0) + rows);
-    const FitResult fit = curve_fit(PreparedModel("a*exp(-b*x)+c"), x, y, std::vector<double>{2, 1, 0}, single);
+    const FitResult fit =
+        curve_fit(PreparedModel("a*exp(-b*x)+c"), x, y, std::vector<double>{2, 1, 0}, single);
     for (std::size_t j = 0; j < 3; ++j) {
       CHECK(many.parameters(f, j) == fit.parameters[j]);
       CHECK(many.standard_errors(f, j) == fit.standard_errors[j]);
@@ -166,7 +174,8 @@ TEST_CASE("Losses that leave far residuals out find their way from poor starts b
       for (int i = 0; i < 80; ++i) {
         x.push_back(5.0 * i / 80);
         y.push_back(peak(x.back(), truth) + 0.1 * normal(random));
-        if (uniform(random) < 0.3) y.back() += 0.1 * (uniform(random) < 0.7 ? 1 : -1) * (5 + 25 * uniform(random));
+        if (uniform(random) < 0.3)
+          y.back() += 0.1 * (uniform(random) < 0.7 ? 1 : -1) * (5 + 25 * uniform(random));
       }
       for (double& v : p0) v *= std::exp(0.5 * normal(random));
       p0[1] = truth[1] + 0.5 * normal(random);
@@ -220,13 +229,17 @@ TEST_CASE("What a loss cannot be is refused by name") {
   const Data d = contaminated(20);
   CHECK(contains(message_of<ValidationError>([] { Loss::huber(0); }), "huber"));
   CHECK(contains(message_of<ValidationError>([] { Loss::cauchy(-1); }), "-1"));
-  CHECK(contains(message_of<ValidationError>([] { Loss::tukey(std::numeric_limits<double>::infinity()); }), "finite"));
+  CHECK(contains(message_of<ValidationError>([] { Loss::tukey(std::numeric_limits<double>::infinity()); }),
+                 "finite"));
   CHECK(contains(message_of<ValidationError>([] { Loss::soft_l1(std::nan("")); }), "soft_l1"));
   CHECK(contains(message_of<ValidationError>([] { Loss::named("hubber"); }), "soft_l1, huber"));
   LeastSquaresOptions o;
   o.loss = Loss::poisson();
-  CHECK(contains(message_of<ValidationError>([&] { least_squares([](const auto& p) { return std::vector{p[0] - 1}; }, {0.0}, o); }), "counts"));
+  CHECK(contains(message_of<ValidationError>(
+                     [&] { least_squares([](const auto& p) { return std::vector{p[0] - 1}; }, {0.0}, o); }),
+                 "counts"));
   Problem problem;
   double a[1] = {0};
-  CHECK_THROWS_AS(problem.add_residual_block([](const auto* p) { return p[0] - 1.0; }, Loss::poisson(), {a}), ValidationError);
+  CHECK_THROWS_AS(problem.add_residual_block([](const auto* p) { return p[0] - 1.0; }, Loss::poisson(), {a}),
+                  ValidationError);
 }

@@ -1,5 +1,5 @@
-// Robust losses of curve fits and residual functions: minima beside SciPy's, one answer however the model is given and
-// whatever the policy.
+// Robust losses of curve fits and residual functions: minima beside SciPy's, one answer however the model is
+// given and whatever the policy.
 #include "dense/loss_curvature.hpp"
 
 #include "outliers.hpp"
@@ -92,16 +92,19 @@ TEST_CASE("Minima under every loss are SciPy's") {
       CAPTURE(problem.name);
       CAPTURE(expected.loss);
       CAPTURE(expected.scale);
-      const FitResult fit = curve_fit(problem.formula, problem.x, problem.y, start_of(problem), options_of(problem, expected));
+      const FitResult fit =
+          curve_fit(problem.formula, problem.x, problem.y, start_of(problem), options_of(problem, expected));
       CAPTURE(fit.summary.message);
       CHECK(fit.success());
       CHECK(fit.summary.final_cost == doctest::Approx(expected.cost).epsilon(1e-9));
       for (std::size_t j = 0; j < fit.parameters.size(); ++j) {
         CAPTURE(j);
-        CHECK(std::fabs(fit.parameters[j] - expected.parameters[j]) <= 1e-7 * std::fabs(expected.parameters[j]));
+        CHECK(std::fabs(fit.parameters[j] - expected.parameters[j]) <=
+              1e-7 * std::fabs(expected.parameters[j]));
       }
       combinations += expected.loss != "linear" ? 1 : 0;
-      if (expected.loss != "linear") iterations += static_cast<int>(fit.summary.iterations.size()), evaluations += expected.evaluations;
+      if (expected.loss != "linear")
+        iterations += static_cast<int>(fit.summary.iterations.size()), evaluations += expected.evaluations;
     }
   }
   CHECK(combinations >= 40);
@@ -121,7 +124,8 @@ TEST_CASE("A loss is the same however the model is given") {
     const FitResult formula = curve_fit("a*exp(-b*x)+c", d.x, d.y, {{"a", 2}, {"b", 1}, {"c", 0}}, o);
     const FitResult callable = curve_fit(decay, d.x, d.y, p0, o);
     const FitResult dual = curve_fit(untraced(decay), d.x, d.y, p0, o);
-    const FitResult differences = curve_fit([](double x, const std::vector<double>& p) { return decay(x, p); }, d.x, d.y, p0, o);
+    const FitResult differences =
+        curve_fit([](double x, const std::vector<double>& p) { return decay(x, p); }, d.x, d.y, p0, o);
     const FitResult prepared = curve_fit(PreparedModel("a*exp(-b*x)+c"), d.x, d.y, p0, o);
     CHECK(formula.summary.evaluator == "graph");
     CHECK(callable.summary.evaluator == "graph");
@@ -161,7 +165,8 @@ TEST_CASE("Residual functions take losses: recorded, by dual numbers, with a Jac
     ls.loss = loss;
     const LeastSquaresResult recorded = least_squares(residuals, {2.0, 1.0, 0.3}, ls);
     const LeastSquaresResult dual = least_squares(untraced(residuals), {2.0, 1.0, 0.3}, ls);
-    const LeastSquaresResult differences = least_squares([&](std::span<const double> p) { return residuals(p); }, {2.0, 1.0, 0.3}, ls);
+    const LeastSquaresResult differences =
+        least_squares([&](std::span<const double> p) { return residuals(p); }, {2.0, 1.0, 0.3}, ls);
     ls.jacobian = jacobian;
     const LeastSquaresResult given = least_squares(residuals, {2.0, 1.0, 0.3}, ls);
     CHECK(recorded.summary.evaluator == "graph");
@@ -191,7 +196,8 @@ TEST_CASE("Weights of curvature are those of the loss, from the finished residua
       const CurvatureWeights w = curvature_weights(std::sqrt(loss(s).rho), loss);
       const double slope = loss(s).slope, exact = slope + 2 * s * loss.curvature(s);
       CHECK(w.exact == doctest::Approx(exact).epsilon(1e-6).scale(1e-3));
-      CHECK(w.taken == doctest::Approx(s > 0 ? slope * slope * s / loss(s).rho : 1).epsilon(1e-6).scale(1e-3));
+      CHECK(w.taken ==
+            doctest::Approx(s > 0 ? slope * slope * s / loss(s).rho : 1).epsilon(1e-6).scale(1e-3));
       CHECK(w.exact <= w.taken + 1e-12);
     }
   }

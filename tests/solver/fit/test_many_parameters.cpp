@@ -1,7 +1,7 @@
 // Where the Gram matrix is what a pass costs: a fit of 36 parameters begins with J in bf16 where the CPU
 // multiplies it, keeps the cheap products under f64 rows, and ends where the all-f64 fit does.
-#include "kernels/kernel_table.hpp"
 #include <nlsq/nlsq.hpp>
+#include "kernels/kernel_table.hpp"
 
 #include <doctest/doctest.h>
 
@@ -52,7 +52,8 @@ struct Network {
     using std::tanh;
     using Value = decltype(p[0] + p[0] * x[0]);
     std::vector<Value> first;
-    for (int i = 0; i < width; ++i) first.push_back(tanh(p[3 * i] + p[3 * i + 1] * x[0] + p[3 * i + 2] * x[1]));
+    for (int i = 0; i < width; ++i)
+      first.push_back(tanh(p[3 * i] + p[3 * i + 1] * x[0] + p[3 * i + 2] * x[1]));
     const int output = 3 * width + width * (width + 1);
     Value out = p[output] + 0.0 * p[0];
     for (int i = 0; i < width; ++i) {
@@ -113,7 +114,8 @@ TEST_CASE("36 parameters end alike whatever J is rounded to, and the kernels' co
       CHECK(fit.standard_errors[j] == doctest::Approx(f64.standard_errors[j]).epsilon(1e-6));
     }
     const std::string_view name = policy;
-    const bool half = name == "bf16" || name.starts_with("residual") || (name == "auto" && kernels().bf16_instructions);
+    const bool half =
+        name == "bf16" || name.starts_with("residual") || (name == "auto" && kernels().bf16_instructions);
     CHECK((k.gram_flops_bf16 > 0) == half);
     CHECK((k.gram_flops_f16 > 0) == (name == "always_f16"));
     CHECK((k.rows_f32 > 0) == !name.starts_with("residual"));
@@ -131,7 +133,9 @@ TEST_CASE("a rule and a strict policy act on such a fit") {
   CHECK(data.fit("strict").success());
 }
 
-TEST_CASE("near the end of a wide fit the Gram matrix is kept, gradients are of float64, and one of float64 certifies") {
+TEST_CASE(
+    "near the end of a wide fit the Gram matrix is kept, gradients are of float64, and one of float64 "
+    "certifies") {
   const Peaks data(20000, 50);
   const double n1 = 151, pass = n1 * (n1 + 1) * 20000;
   const FitResult f64 = data.fit("f64"), fit = data.fit("auto");
@@ -149,17 +153,21 @@ TEST_CASE("near the end of a wide fit the Gram matrix is kept, gradients are of 
   // The certificate is that of a pass in f64 where the fit ended.
   CHECK(fit.summary.certificate.step <= 1e-10);
   CHECK(fit.summary.certificate.decrement_sigma <= 1e-3);
-  CHECK(fit.summary.certificate.covariance_error == doctest::Approx(f64.summary.certificate.covariance_error).epsilon(1e-2));
+  CHECK(fit.summary.certificate.covariance_error ==
+        doctest::Approx(f64.summary.certificate.covariance_error).epsilon(1e-2));
   bool finishing = false, kept = false;
   for (const IterationSummary& it : fit.summary.iterations) {
     finishing = finishing || it.event == Event::finishing;
-    kept = kept || (finishing && it.plan.residual == Format::f64 && it.plan.gram < Gram::f64 && it.reason.find("by the normal matrix of iteration") != std::string::npos);
+    kept = kept || (finishing && it.plan.residual == Format::f64 && it.plan.gram < Gram::f64 &&
+                    it.reason.find("by the normal matrix of iteration") != std::string::npos);
   }
   CHECK(finishing);
   CHECK(kept);
 }
 
-TEST_CASE("a wide fit that keeps its Gram matrix has the same bits on any number of threads, and stops when it is told to") {
+TEST_CASE(
+    "a wide fit that keeps its Gram matrix has the same bits on any number of threads, and stops when it is "
+    "told to") {
   const Peaks data(20000, 50);
   FitOptions options;
   options.threads = 1;
@@ -174,10 +182,13 @@ TEST_CASE("a wide fit that keeps its Gram matrix has the same bits on any number
   }
   for (std::size_t stop = 0; stop + 1 < one.summary.iterations.size(); ++stop) {
     CAPTURE(stop);
-    options.callback = [&](const IterationSummary& it) { return it.iteration == static_cast<int>(stop) ? Stop : Continue; };
+    options.callback = [&](const IterationSummary& it) {
+      return it.iteration == static_cast<int>(stop) ? Stop : Continue;
+    };
     const FitResult stopped = curve_fit(data.formula, data.x, data.y, data.start, options);
     CHECK(stopped.summary.iterations.size() == stop + 1);
-    const bool may_pass = stop + 2 >= one.summary.iterations.size();  // what the last steps leave may be within tolerances
+    const bool may_pass =
+        stop + 2 >= one.summary.iterations.size();  // what the last steps leave may be within tolerances
     CHECK((may_pass || !stopped.success()));
   }
 }
@@ -195,10 +206,12 @@ TEST_CASE("wide fits whose columns are nearly dependent are certified by no less
     if (apart.empty()) CHECK(fit.summary.verdict == Verdict::rank_deficient);
     if (fit.summary.verdict == Verdict::converged) {
       CHECK(fit.summary.final_cost <= f64.summary.final_cost * (1 + 1e-9));
-      CHECK(fit.summary.certificate.covariance_error == doctest::Approx(f64.summary.certificate.covariance_error).epsilon(0.5));
+      CHECK(fit.summary.certificate.covariance_error ==
+            doctest::Approx(f64.summary.certificate.covariance_error).epsilon(0.5));
     }
     // What is certified in fewer directions lies within a standard error of the lowest.
-    CHECK(fit.summary.final_cost <= f64.summary.final_cost * (1 + 1.0 / static_cast<double>(data.x.size() - data.start.size())));
+    CHECK(fit.summary.final_cost <=
+          f64.summary.final_cost * (1 + 1.0 / static_cast<double>(data.x.size() - data.start.size())));
   }
 }
 
@@ -215,7 +228,9 @@ TEST_CASE("hard fits of many parameters below float64 follow the curvature as th
   CHECK(low.final_cost <= 1.02 * f64.final_cost);
 }
 
-TEST_CASE("where steps are rejected often enough, those of many parameters are judged before a Gram matrix is made") {
+TEST_CASE(
+    "where steps are rejected often enough, those of many parameters are judged before a Gram matrix is "
+    "made") {
   const Summary fit = Valley(0.3).fit("f64", VariableProjection::off);
   const std::uint64_t n = Network::width * (Network::width + 5) + 1, pass = (n + 1) * (n + 2) * Valley::rows;
   int rejected = 0, in_vain = 0;
@@ -228,8 +243,8 @@ TEST_CASE("where steps are rejected often enough, those of many parameters are j
   CHECK(in_vain <= rejected / 4);
 }
 
-// The re-check looks at 4,096 rows in groups of neighbours. Between the groups lie peaks so narrow that squares of their
-// tails, all that those rows see, underflow; all rows see far more.
+// The re-check looks at 4,096 rows in groups of neighbours. Between the groups lie peaks so narrow that
+// squares of their tails, all that those rows see, underflow; all rows see far more.
 TEST_CASE("peaks that a part of the rows sees nothing of but tails too small to be squared are certified") {
   constexpr std::size_t rows = 20000, groups = 64;
   std::vector<double> x, y;
@@ -238,9 +253,11 @@ TEST_CASE("peaks that a part of the rows sees nothing of but tails too small to 
   for (std::size_t i = 0; i < rows; ++i) x.push_back(static_cast<double>(i));
   y.assign(rows, 0.0);
   for (int k = 0; k < 3; ++k) {
-    const double centre = static_cast<double>(rows / groups * (20 + 10 * static_cast<std::size_t>(k))), width = 6;
+    const double centre = static_cast<double>(rows / groups * (20 + 10 * static_cast<std::size_t>(k))),
+                 width = 6;
     for (std::size_t i = 0; i < rows; ++i) {
-      y[i] += std::exp(-std::pow((x[i] - centre) / width, 2)) + 0.003 * std::sin(1e4 * static_cast<double>(i * i + static_cast<std::size_t>(k)));
+      y[i] += std::exp(-std::pow((x[i] - centre) / width, 2)) +
+              0.003 * std::sin(1e4 * static_cast<double>(i * i + static_cast<std::size_t>(k)));
     }
     const std::string n = std::to_string(k);
     formula += (k > 0 ? "+h" : "h") + n + "*exp(-((x-c" + n + ")/w" + n + ")^2)";

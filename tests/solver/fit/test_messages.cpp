@@ -29,7 +29,9 @@ struct Growth {
 
 }  // namespace
 
-TEST_CASE("residuals whose squares overflow are said to be too large, with their size and row, not to be infinite") {
+TEST_CASE(
+    "residuals whose squares overflow are said to be too large, with their size and row, not to be "
+    "infinite") {
   const Growth data(1e160);
   const FitResult fit = curve_fit("a*exp(b*x)", data.x, data.y, {{"a", 1}, {"b", 1}}, [] {
     FitOptions options;
@@ -79,7 +81,9 @@ TEST_CASE("where cancellation spoils residuals the callable is not accused of ch
 TEST_CASE("a callable that changes between calls is accused of it") {
   const Growth data;
   int calls = 0;
-  const auto model = [&calls](double x, const std::vector<double>& p) mutable { return p[0] * x + 1e-3 * (++calls % 7); };
+  const auto model = [&calls](double x, const std::vector<double>& p) mutable {
+    return p[0] * x + 1e-3 * (++calls % 7);
+  };
   const FitResult fit = curve_fit(model, data.x, data.y, {1.0});
   CHECK_FALSE(fit.success());
   says(fit, "does the callable change");

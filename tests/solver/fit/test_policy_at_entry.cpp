@@ -33,7 +33,8 @@ FitResult run(const FitOptions& options) {
 
 }  // namespace
 
-TEST_CASE("options that name no policy take the scope's when the solve is called, and others keep their own") {
+TEST_CASE(
+    "options that name no policy take the scope's when the solve is called, and others keep their own") {
   FitOptions unnamed, named;
   named.precision = PrecisionPolicy::parse("auto");
   const PrecisionScope scope(PrecisionPolicy::parse("f32"));

@@ -1,4 +1,5 @@
-// Policies measured on a problem, and one chosen: what is measured is true, and what is chosen can be had again.
+// Policies measured on a problem, and one chosen: what is measured is true, and what is chosen can be had
+// again.
 #include <nlsq/nlsq.hpp>
 
 #include <doctest/doctest.h>
@@ -69,7 +70,9 @@ TEST_CASE("every policy with a name is measured once, with the counters of its o
     CHECK(m.digits <= 16);
     CHECK(profile.table().find(m.policy) != std::string::npos);
   }
-  for (const char* name : {"auto", "f64", "f32", "bf16", "strict", "always_f32", "always_f16", "auto_conservative", "auto_bf16", "conservative", "aggressive"}) CHECK(names.contains(name));
+  for (const char* name : {"auto", "f64", "f32", "bf16", "strict", "always_f32", "always_f16",
+                           "auto_conservative", "auto_bf16", "conservative", "aggressive"})
+    CHECK(names.contains(name));
   CHECK(find(profile, "f64").digits == 16);
   CHECK(find(profile, "f64").below_f64 == 0);
   CHECK(find(profile, "f64").escalations == 0);
@@ -126,13 +129,15 @@ TEST_CASE("what is chosen can be had again from its text, to the last bit") {
   quick.repeats = 1;
   for (const char* text : {"speed", "memory:0.9", "accuracy:9", "balanced"}) {
     CAPTURE(text);
-    const OptimizedPolicy chosen = optimize_policy(PrecisionObjective::parse(text), model("exp"), d.x, d.y, {}, {}, quick);
+    const OptimizedPolicy chosen =
+        optimize_policy(PrecisionObjective::parse(text), model("exp"), d.x, d.y, {}, {}, quick);
     CHECK(PrecisionPolicy::parse(chosen.text) == chosen.policy);
     CHECK(chosen.message.find(chosen.text) != std::string::npos);
     FitOptions first, again;
     first.precision = chosen.policy;
     again.precision = PrecisionPolicy::parse(chosen.text);
-    const FitResult a = curve_fit(model("exp"), d.x, d.y, {}, first), b = curve_fit(model("exp"), d.x, d.y, {}, again);
+    const FitResult a = curve_fit(model("exp"), d.x, d.y, {}, first),
+                    b = curve_fit(model("exp"), d.x, d.y, {}, again);
     CHECK(a.parameters == b.parameters);
     CHECK(a.covariance == b.covariance);
     CHECK(a.summary.iterations.size() == b.summary.iterations.size());
@@ -149,8 +154,8 @@ TEST_CASE("a target out of reach is reported, and the best there is is chosen al
     using std::exp;
     return p[0] * exp(-p[1] * x[0]) + p[2];
   };
-  const OptimizedPolicy chosen =
-      optimize_policy(PrecisionObjective::parse("speed:1000"), by_columns, std::vector<Column>{d.x}, d.y, {1.0, 1.0, 0.0}, {}, quick);
+  const OptimizedPolicy chosen = optimize_policy(PrecisionObjective::parse("speed:1000"), by_columns,
+                                                 std::vector<Column>{d.x}, d.y, {1.0, 1.0, 0.0}, {}, quick);
   CHECK_FALSE(chosen.met);
   CHECK(chosen.message.find("the target of 1000 is not met by any policy") != std::string::npos);
   CHECK(chosen.message.find("on all 3000 rows") != std::string::npos);
@@ -183,7 +188,8 @@ TEST_CASE("a callback that says Stop stops the measuring, and a choice is made o
   CHECK(profile.stopped);
   CHECK(profile.policies.size() < 11);
   calls = 100;
-  const OptimizedPolicy none = optimize_policy(PrecisionObjective::parse("speed:2"), "a*exp(-b*x)+c", d.x, d.y, kStart, options);
+  const OptimizedPolicy none =
+      optimize_policy(PrecisionObjective::parse("speed:2"), "a*exp(-b*x)+c", d.x, d.y, kStart, options);
   CHECK(none.profile.stopped);
   CHECK(none.text == "auto");
   CHECK_FALSE(none.met);
@@ -192,10 +198,14 @@ TEST_CASE("a callback that says Stop stops the measuring, and a choice is made o
 TEST_CASE("errors are those of the fit, and an unsound policy is refused before anything is fitted") {
   const Data d(100);
   const std::vector<double> y(50, 1.0);
-  CHECK(message([&] { profile_policies("a*exp(-b*x)+c", d.x, y, kStart); }).find("rows") != std::string::npos);
+  CHECK(message([&] { profile_policies("a*exp(-b*x)+c", d.x, y, kStart); }).find("rows") !=
+        std::string::npos);
   ProfileOptions unsound;
   unsound.policies.emplace_back();
   unsound.policies.back().gram = Format::bf16;
-  const FitFunction never = [](const Columns&, const Column&, const FitOptions&) -> FitResult { throw std::runtime_error("called"); };
-  CHECK(message([&] { profile_policies(never, d.x, d.y, {}, unsound); }).find("gram=bf16") != std::string::npos);
+  const FitFunction never = [](const Columns&, const Column&, const FitOptions&) -> FitResult {
+    throw std::runtime_error("called");
+  };
+  CHECK(message([&] { profile_policies(never, d.x, d.y, {}, unsound); }).find("gram=bf16") !=
+        std::string::npos);
 }

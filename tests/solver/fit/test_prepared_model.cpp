@@ -23,7 +23,8 @@ struct Decay {
 
 // NaN like NaN.
 bool same(const double* a, const double* b, std::size_t count) {
-  return std::equal(a, a + count, b, [](double x, double y) { return x == y || (std::isnan(x) && std::isnan(y)); });
+  return std::equal(a, a + count, b,
+                    [](double x, double y) { return x == y || (std::isnan(x) && std::isnan(y)); });
 }
 
 void check_same(const FitResult& a, const FitResult& b) {
@@ -75,7 +76,8 @@ TEST_CASE("one prepared model serves other fixed parameters, sigma and none") {
   }
   FitOptions all;
   all.fixed = {"a", "b", "c"};
-  check_same(curve_fit(model, data.x, data.y, {3, 0.5, 1}, all), curve_fit("a*exp(-b*x)+c", data.x, data.y, {{"a", 3}, {"b", 0.5}, {"c", 1}}, all));
+  check_same(curve_fit(model, data.x, data.y, {3, 0.5, 1}, all),
+             curve_fit("a*exp(-b*x)+c", data.x, data.y, {{"a", 3}, {"b", 0.5}, {"c", 1}}, all));
 }
 
 TEST_CASE("a built-in model finds its first guess, prepared or not") {
@@ -89,11 +91,16 @@ TEST_CASE("a built-in model finds its first guess, prepared or not") {
 TEST_CASE("a formula with a left side is fitted to its response") {
   const PreparedModel prepared(parse_formula("log(y) = a - b*x"));
   const Decay data(0.5);
-  check_same(curve_fit(prepared, data.x, data.y), curve_fit(parse_formula("log(y) = a - b*x"), data.x, data.y));
+  check_same(curve_fit(prepared, data.x, data.y),
+             curve_fit(parse_formula("log(y) = a - b*x"), data.x, data.y));
 }
 
-TEST_CASE("a callable is recorded when it is prepared; branches met later are recorded by the fit that meets them") {
-  const auto ramp = [](const auto& x, const auto& p) { return x < p[0] ? p[1] + 0 * x : p[1] + p[2] * (x - p[0]); };
+TEST_CASE(
+    "a callable is recorded when it is prepared; branches met later are recorded by the fit that meets "
+    "them") {
+  const auto ramp = [](const auto& x, const auto& p) {
+    return x < p[0] ? p[1] + 0 * x : p[1] + p[2] * (x - p[0]);
+  };
   std::vector<double> x, flat, bent;
   for (int i = 0; i < 60; ++i) {
     x.push_back(0.1 * i);
@@ -115,7 +122,9 @@ TEST_CASE("a callable is recorded when it is prepared; branches met later are re
 
 TEST_CASE("callables that cannot be recorded are fitted as without preparation, and the summary says why") {
   const Decay data(0.6);
-  const auto in_double = [](double x, const std::vector<double>& p) { return p[0] * std::exp(-p[1] * x) + p[2]; };
+  const auto in_double = [](double x, const std::vector<double>& p) {
+    return p[0] * std::exp(-p[1] * x) + p[2];
+  };
   const PreparedModel model(make_model_function(in_double), data.x, {1, 1, 0});
   const FitResult fit = curve_fit(model, data.x, data.y, {1, 1, 0});
   check_same(fit, curve_fit(in_double, data.x, data.y, {1, 1, 0}));

@@ -114,7 +114,9 @@ TEST_CASE("a step to where derivatives are not finite is no step") {
       J[0] = hole ? std::numeric_limits<double>::quiet_NaN() : -20 * p[0];
       J[1] = 10, J[2] = -1, J[3] = 0;
     };
-    const auto rosenbrock = [](const std::vector<double>& p) { return std::vector<double>{10 * (p[1] - p[0] * p[0]), 1 - p[0]}; };
+    const auto rosenbrock = [](const std::vector<double>& p) {
+      return std::vector<double>{10 * (p[1] - p[0] * p[0]), 1 - p[0]};
+    };
     const LeastSquaresResult fit = least_squares(rosenbrock, {-1.2, 1}, options);
     CHECK(std::isfinite(fit.summary.final_cost));
     CHECK(fit.summary.final_cost <= fit.summary.initial_cost);
@@ -141,11 +143,14 @@ TEST_CASE("a start that only f32 takes for finite is a failure of the start") {
 TEST_CASE("Eigen's vectors are columns, with their strides; temporaries are not kept") {
   const Growth data;
   Eigen::Matrix<double, Eigen::Dynamic, 2, Eigen::RowMajor> table(50, 2);
-  for (int i = 0; i < 50; ++i) table.row(i) << data.x[static_cast<std::size_t>(i)], data.y[static_cast<std::size_t>(i)];
+  for (int i = 0; i < 50; ++i)
+    table.row(i) << data.x[static_cast<std::size_t>(i)], data.y[static_cast<std::size_t>(i)];
   const Eigen::VectorXd x = table.col(0);
   const std::vector<double> expected = curve_fit(growth, data.x, data.y, {1.0}).parameters;
   CHECK(curve_fit(growth, x, table.col(1), {1.0}).parameters == expected);
-  CHECK(curve_fit("exp(p*x)", table.col(0), Eigen::Map<const Eigen::VectorXd>(data.y.data(), 50)).parameters == expected);
+  CHECK(
+      curve_fit("exp(p*x)", table.col(0), Eigen::Map<const Eigen::VectorXd>(data.y.data(), 50)).parameters ==
+      expected);
   static_assert(!std::is_convertible_v<Eigen::MatrixXd, Column>);
   static_assert(std::is_assignable_v<Column&, const std::vector<double>&>);
   static_assert(std::is_assignable_v<Column&, std::span<const double>>);
@@ -250,7 +255,8 @@ TEST_CASE("a parameter that the f32 grid has no place for sends rows to f64 befo
   CHECK(f32.summary.rejected == f64.summary.rejected);
   CHECK(f32.summary.counted_work <= 1.25 * f64.summary.counted_work);
   bool noted = false;
-  for (const IterationSummary& it : f32.summary.iterations) noted = noted || it.event == Event::gradient_noise;
+  for (const IterationSummary& it : f32.summary.iterations)
+    noted = noted || it.event == Event::gradient_noise;
   CHECK(noted);
 }
 
@@ -266,7 +272,8 @@ TEST_CASE("a parameter that no row sees, however large, makes no step look small
   options.solve_linear_start = false;
   options.max_iterations = 0;
   for (const double unseen : {1.0, 1e39}) {
-    const FitResult fit = curve_fit("a*x+b*(x+1e-11*x^2)+0*c", x, y, {{"a", 1}, {"b", 1}, {"c", unseen}}, options);
+    const FitResult fit =
+        curve_fit("a*x+b*(x+1e-11*x^2)+0*c", x, y, {{"a", 1}, {"b", 1}, {"c", unseen}}, options);
     CHECK_FALSE(fit.success());
     CHECK(fit.summary.certificate.step > 1);
   }

@@ -46,8 +46,10 @@ FitOptions options_of(const Data& d, bool absolute = true) {
 
 // D. York, N. M. Evensen et al., Am. J. Phys. 72, 367 (2004), table II: Pearson's data with York's weights.
 TEST_CASE("York's line through data with errors in both coordinates") {
-  const std::vector<double> x = {0.0, 0.9, 1.8, 2.6, 3.3, 4.4, 5.2, 6.1, 6.5, 7.4}, y = {5.9, 5.4, 4.4, 4.6, 3.5, 3.7, 2.8, 2.8, 2.4, 1.5};
-  const double wx[] = {1000, 1000, 500, 800, 200, 80, 60, 20, 1.8, 1.0}, wy[] = {1.0, 1.8, 4.0, 8.0, 20, 20, 70, 70, 100, 500};
+  const std::vector<double> x = {0.0, 0.9, 1.8, 2.6, 3.3, 4.4, 5.2, 6.1, 6.5, 7.4},
+                            y = {5.9, 5.4, 4.4, 4.6, 3.5, 3.7, 2.8, 2.8, 2.4, 1.5};
+  const double wx[] = {1000, 1000, 500, 800, 200, 80, 60, 20, 1.8, 1.0},
+               wy[] = {1.0, 1.8, 4.0, 8.0, 20, 20, 70, 70, 100, 500};
   std::vector<double> sx, sy;
   for (int i = 0; i < 10; ++i) sx.push_back(1 / std::sqrt(wx[i])), sy.push_back(1 / std::sqrt(wy[i]));
   FitOptions o;
@@ -67,17 +69,20 @@ TEST_CASE("With equal errors a line is Deming's") {
   std::vector<double> x, y;
   std::mt19937_64 random(5);
   std::normal_distribution<double> normal;
-  for (int i = 0; i < 50; ++i) x.push_back(0.2 * i + 0.3 * normal(random)), y.push_back(1.5 * 0.2 * i - 2 + 0.2 * normal(random));
+  for (int i = 0; i < 50; ++i)
+    x.push_back(0.2 * i + 0.3 * normal(random)), y.push_back(1.5 * 0.2 * i - 2 + 0.2 * normal(random));
   const std::vector<double> sx(50, 0.3), sy(50, 0.2);
   double mx = 0, my = 0, sxx = 0, syy = 0, sxy = 0;
   for (int i = 0; i < 50; ++i) mx += x[i] / 50, my += y[i] / 50;
-  for (int i = 0; i < 50; ++i) sxx += (x[i] - mx) * (x[i] - mx), syy += (y[i] - my) * (y[i] - my), sxy += (x[i] - mx) * (y[i] - my);
+  for (int i = 0; i < 50; ++i)
+    sxx += (x[i] - mx) * (x[i] - mx), syy += (y[i] - my) * (y[i] - my), sxy += (x[i] - mx) * (y[i] - my);
   const double ratio = 0.2 * 0.2 / (0.3 * 0.3), d = syy - ratio * sxx;
   const double slope = (d + std::sqrt(d * d + 4 * ratio * sxy * sxy)) / (2 * sxy);
   FitOptions o;
   o.sigma = sy;
   o.sigma_x = {sx};
-  const FitResult fit = curve_fit([](const auto& u, const auto& p) { return p[0] + p[1] * u; }, x, y, {1.0, 1.0}, o);
+  const FitResult fit =
+      curve_fit([](const auto& u, const auto& p) { return p[0] + p[1] * u; }, x, y, {1.0, 1.0}, o);
   CHECK(fit.success());
   CHECK(fit.parameters[1] == doctest::Approx(slope).epsilon(1e-9));
   CHECK(fit.parameters[0] == doctest::Approx(my - slope * mx).epsilon(1e-9));
@@ -90,7 +95,8 @@ TEST_CASE("Errors in x, by formula and callable; the objective is the one stated
     o.loss = loss;
     const FitResult formula = curve_fit("a*exp(-b*x)+c", d.x, d.y, {{"a", 2}, {"b", 1}, {"c", 0}}, o);
     const FitResult callable = curve_fit(decay, d.x, d.y, {2.0, 1.0, 0.0}, o);
-    const FitResult prepared = curve_fit(PreparedModel("a*exp(-b*x)+c"), d.x, d.y, std::vector<double>{2, 1, 0}, o);
+    const FitResult prepared =
+        curve_fit(PreparedModel("a*exp(-b*x)+c"), d.x, d.y, std::vector<double>{2, 1, 0}, o);
     CHECK(formula.success());
     CHECK(formula.parameters == callable.parameters);
     CHECK(prepared.parameters[1] == doctest::Approx(formula.parameters[1]).epsilon(1e-10));
@@ -111,12 +117,15 @@ TEST_CASE("Errors in x, by formula and callable; the objective is the one stated
       up[j] += h, down[j] -= h;
       CHECK(cost(up) > formula.summary.final_cost);
       CHECK(cost(down) > formula.summary.final_cost);
-      CHECK(std::fabs(cost(up) - cost(down)) < 1e-3 * (cost(up) + cost(down) - 2 * formula.summary.final_cost));
+      CHECK(std::fabs(cost(up) - cost(down)) <
+            1e-3 * (cost(up) + cost(down) - 2 * formula.summary.final_cost));
     }
   }
 }
 
-TEST_CASE("Exact predictors are as without; several predictors add up; parameters linear in the model are no longer so") {
+TEST_CASE(
+    "Exact predictors are as without; several predictors add up; parameters linear in the model are no "
+    "longer so") {
   Data d = decaying(60, 9);
   FitOptions exact = options_of(d);
   exact.sigma_x = {};
@@ -176,7 +185,8 @@ TEST_CASE("Errors in x in many rows: policies, threads, and data that are looked
     const FitResult two = curve_fit(decay, d.x, d.y, {2.0, 1.0, 0.0}, o);
     CHECK(one.success());
     CHECK(one.parameters == two.parameters);
-    for (std::size_t j = 0; j < 3; ++j) CHECK(std::fabs(one.parameters[j] - f64.parameters[j]) < 1e-3 * f64.standard_errors[j]);
+    for (std::size_t j = 0; j < 3; ++j)
+      CHECK(std::fabs(one.parameters[j] - f64.parameters[j]) < 1e-3 * f64.standard_errors[j]);
   }
   d.sigma_x[200000] = -0.1;
   try {
@@ -198,12 +208,15 @@ TEST_CASE("95 % intervals under errors in x cover the truth in 93 to 97 % of sim
       REQUIRE(fit.success());
       const double truth[3] = {3, 0.8, 0.5};
       for (std::size_t j = 0; j < 3; ++j) {
-        covered[j] += std::fabs(fit.parameters[j] - truth[j]) <= (absolute ? 1.96 : 1.991) * fit.standard_errors[j] ? 1 : 0;
+        covered[j] +=
+            std::fabs(fit.parameters[j] - truth[j]) <= (absolute ? 1.96 : 1.991) * fit.standard_errors[j] ? 1
+                                                                                                          : 0;
       }
     }
     for (std::size_t j = 0; j < 3; ++j) {
       const double share = static_cast<double>(covered[j]) / static_cast<double>(fits);
-      MESSAGE((absolute ? "absolute" : "relative") << " sigmas, parameter " << j << ": " << 100 * share << " %");
+      MESSAGE((absolute ? "absolute" : "relative")
+              << " sigmas, parameter " << j << ": " << 100 * share << " %");
       CHECK(share >= 0.93);
       CHECK(share <= 0.97);
     }
@@ -220,18 +233,35 @@ TEST_CASE("What errors in x cannot be is refused by name") {
   };
   std::vector<double> bad = d.sigma_x;
   bad[4] = -1;
-  CHECK(contains(message_of<DataError>([&] { curve_fit(decay, d.x, d.y, p0, with([&](FitOptions& o) { o.sigma_x = {bad}; })); }), "row 4"));
+  CHECK(contains(message_of<DataError>([&] {
+                   curve_fit(decay, d.x, d.y, p0, with([&](FitOptions& o) { o.sigma_x = {bad}; }));
+                 }),
+                 "row 4"));
   bad[4] = std::numeric_limits<double>::quiet_NaN();
-  CHECK(contains(message_of<DataError>([&] { curve_fit(decay, d.x, d.y, p0, with([&](FitOptions& o) { o.sigma_x = {bad}; })); }), "row 4"));
+  CHECK(contains(message_of<DataError>([&] {
+                   curve_fit(decay, d.x, d.y, p0, with([&](FitOptions& o) { o.sigma_x = {bad}; }));
+                 }),
+                 "row 4"));
   bad.resize(7);
-  CHECK(contains(message_of<DataError>([&] { curve_fit(decay, d.x, d.y, p0, with([&](FitOptions& o) { o.sigma_x = {bad}; })); }), "7 rows"));
+  CHECK(contains(message_of<DataError>([&] {
+                   curve_fit(decay, d.x, d.y, p0, with([&](FitOptions& o) { o.sigma_x = {bad}; }));
+                 }),
+                 "7 rows"));
+  CHECK(contains(
+      message_of<ValidationError>([&] {
+        curve_fit(decay, d.x, d.y, p0, with([&](FitOptions& o) { o.sigma_x = {d.sigma_x, d.sigma_x}; }));
+      }),
+      "2 columns"));
   CHECK(contains(message_of<ValidationError>([&] {
-          curve_fit(decay, d.x, d.y, p0, with([&](FitOptions& o) { o.sigma_x = {d.sigma_x, d.sigma_x}; }));
-        }), "2 columns"));
-  CHECK(contains(message_of<ValidationError>([&] { curve_fit(decay, d.x, d.y, p0, with([](FitOptions& o) { o.sigma = Column(); })); }), "needs sigma"));
+                   curve_fit(decay, d.x, d.y, p0, with([](FitOptions& o) { o.sigma = Column(); }));
+                 }),
+                 "needs sigma"));
   const auto plain = [](double x, const std::vector<double>& p) { return decay(x, p); };
-  CHECK(contains(message_of<ValidationError>([&] { curve_fit(plain, d.x, d.y, p0, options_of(d)); }), "generic"));
-  CHECK(contains(message_of<ValidationError>([&] { curve_fit(untraced(decay), d.x, d.y, p0, options_of(d)); }), "generic"));
+  CHECK(contains(message_of<ValidationError>([&] { curve_fit(plain, d.x, d.y, p0, options_of(d)); }),
+                 "generic"));
+  CHECK(
+      contains(message_of<ValidationError>([&] { curve_fit(untraced(decay), d.x, d.y, p0, options_of(d)); }),
+               "generic"));
   BatchOptions batch;
   static_cast<FitOptions&>(batch) = options_of(d);
   Matrix P0(1, 3), Y(1, 20);

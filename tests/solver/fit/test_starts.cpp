@@ -64,9 +64,12 @@ TEST_CASE("starts within bounds find the deepest minimum that one start misses")
     for (std::size_t k = 0; k < found.minima.size(); ++k) {
       const FitMinimum& m = found.minima[k];
       starts += m.starts;
-      the_missed_one = the_missed_one || (m.first_start == 0 && std::fabs(m.cost - missed.summary.final_cost) <= 1e-9 * m.cost);
-      for (std::size_t j = 0; j < 2; ++j) CHECK((m.parameters[j] >= options.bounds.lower[j] && m.parameters[j] <= options.bounds.upper[j]));
-      if (k > 0 && is_success(m.verdict) == is_success(found.minima[k - 1].verdict)) CHECK(m.cost >= found.minima[k - 1].cost * (1 - 1e-8));
+      the_missed_one = the_missed_one ||
+                       (m.first_start == 0 && std::fabs(m.cost - missed.summary.final_cost) <= 1e-9 * m.cost);
+      for (std::size_t j = 0; j < 2; ++j)
+        CHECK((m.parameters[j] >= options.bounds.lower[j] && m.parameters[j] <= options.bounds.upper[j]));
+      if (k > 0 && is_success(m.verdict) == is_success(found.minima[k - 1].verdict))
+        CHECK(m.cost >= found.minima[k - 1].cost * (1 - 1e-8));
     }
     CHECK(starts == 32);
     CHECK(the_missed_one);
@@ -79,7 +82,8 @@ TEST_CASE("the same seed gives the same bits, on any number of threads, prepared
   const FitResult a = curve_fit(kWave, d.x, d.y, {{"a", 1}, {"w", 2}}, options);
   options.threads = 2;
   const FitResult b = curve_fit(kWave, d.x, d.y, {{"a", 1}, {"w", 2}}, options);
-  const FitResult c = curve_fit(PreparedModel(kWave), Columns(d.x), d.y, NamedValues{{"a", 1}, {"w", 2}}, options);
+  const FitResult c =
+      curve_fit(PreparedModel(kWave), Columns(d.x), d.y, NamedValues{{"a", 1}, {"w", 2}}, options);
   for (const FitResult* other : {&b, &c}) {
     CHECK(other->parameters == a.parameters);
     REQUIRE(other->minima.size() == a.minima.size());
@@ -151,10 +155,14 @@ TEST_CASE("the callback stops all starts, and wrong numbers of them are refused"
   CHECK_THROWS_AS(curve_fit_batch(kWave, d.x, Y, P0, with_starts(2)), ValidationError);
 }
 
-TEST_CASE("least_squares from several starts: the best certified minimum, all others listed, the same for the same seed") {
-  // Freudenstein and Roth's function: from the usual start into the local minimum, ‖r‖² = 48.98; the other is 0 at (5, 4).
+TEST_CASE(
+    "least_squares from several starts: the best certified minimum, all others listed, the same for the same "
+    "seed") {
+  // Freudenstein and Roth's function: from the usual start into the local minimum, ‖r‖² = 48.98; the other is
+  // 0 at (5, 4).
   const auto residuals = [](const auto& p) {
-    return std::vector{-13.0 + p[0] + ((5.0 - p[1]) * p[1] - 2.0) * p[1], -29.0 + p[0] + ((p[1] + 1.0) * p[1] - 14.0) * p[1]};
+    return std::vector{-13.0 + p[0] + ((5.0 - p[1]) * p[1] - 2.0) * p[1],
+                       -29.0 + p[0] + ((p[1] + 1.0) * p[1] - 14.0) * p[1]};
   };
   LeastSquaresOptions options;
   const LeastSquaresResult one = least_squares(residuals, {0.5, -2.0}, options);

@@ -22,7 +22,8 @@ Data two_peaks(std::size_t rows = 120) {
   for (std::size_t i = 0; i < rows; ++i) {
     const double x = 10 * static_cast<double>(i) / static_cast<double>(rows);
     d.x.push_back(x);
-    d.y.push_back(3 * std::exp(-std::pow((x - 3) / 0.8, 2)) + 1.5 * std::exp(-std::pow((x - 6) / 0.8, 2)) + 0.4 + normal(random));
+    d.y.push_back(3 * std::exp(-std::pow((x - 3) / 0.8, 2)) + 1.5 * std::exp(-std::pow((x - 6) / 0.8, 2)) +
+                  0.4 + normal(random));
   }
   return d;
 }
@@ -75,9 +76,11 @@ TEST_CASE("Ties of callables: recorded, by dual numbers, by differences, prepare
   FitOptions o = tied({"p5 = p2", "p3 = p0*exp(-p6)"});
   const FitResult traced = curve_fit(peaks, d.x, d.y, kStart, o);
   const FitResult dual = curve_fit(untraced(peaks), d.x, d.y, kStart, o);
-  const FitResult differences = curve_fit([](double x, const std::vector<double>& p) { return peaks(x, p); }, d.x, d.y, kStart, o);
-  const FitResult prepared = curve_fit(PreparedModel(make_model_function(peaks), d.x, kStart), d.x, d.y,
-                                       NamedValues{{"p0", 2.5}, {"p1", 2.8}, {"p2", 1}, {"p4", 6.3}, {"p6", 0}}, o);
+  const FitResult differences =
+      curve_fit([](double x, const std::vector<double>& p) { return peaks(x, p); }, d.x, d.y, kStart, o);
+  const FitResult prepared =
+      curve_fit(PreparedModel(make_model_function(peaks), d.x, kStart), d.x, d.y,
+                NamedValues{{"p0", 2.5}, {"p1", 2.8}, {"p2", 1}, {"p4", 6.3}, {"p6", 0}}, o);
   CHECK(traced.summary.evaluator == "graph");
   CHECK(dual.summary.evaluator == "dual");
   CHECK(differences.summary.evaluator == "finite differences");
@@ -92,7 +95,8 @@ TEST_CASE("Ties of callables: recorded, by dual numbers, by differences, prepare
   }
   // The delta method, by hand.
   const double e = std::exp(-traced.parameters[6]), h = traced.parameters[0];
-  const double variance = e * e * traced.covariance(0, 0) - 2 * e * h * e * traced.covariance(0, 6) + h * e * h * e * traced.covariance(6, 6);
+  const double variance = e * e * traced.covariance(0, 0) - 2 * e * h * e * traced.covariance(0, 6) +
+                          h * e * h * e * traced.covariance(6, 6);
   CHECK(traced.standard_errors[3] == doctest::Approx(std::sqrt(variance)).epsilon(1e-8));
 }
 
@@ -114,7 +118,8 @@ TEST_CASE("Ties in a chain, of a fixed parameter, of a constant; with a loss and
   CHECK(fit.dof == 120 - 3);
   const Model& model = nlsq::model("exp");
   std::vector<double> x, y;
-  for (int i = 0; i < 40; ++i) x.push_back(0.1 * i), y.push_back(2 * std::exp(-0.7 * x.back()) + 1 + 0.01 * std::sin(37.0 * i));
+  for (int i = 0; i < 40; ++i)
+    x.push_back(0.1 * i), y.push_back(2 * std::exp(-0.7 * x.back()) + 1 + 0.01 * std::sin(37.0 * i));
   const FitResult built_in = curve_fit(model, x, y, {}, tied({"c = a/2"}));
   CHECK(built_in.success());
   CHECK(built_in.parameters[2] == built_in.parameters[0] / 2);
@@ -132,7 +137,9 @@ TEST_CASE("Ties of a batch are those of its fits") {
   o.ties = {"w2=w1"};
   const BatchResult many = curve_fit_batch(kPeaks, d.x, Y, P0, o);
   CHECK(many.certified == 3);
-  const FitResult one = curve_fit(kPeaks, d.x, d.y, {{"h1", 2.5}, {"m1", 2.8}, {"w1", 1}, {"h2", 1}, {"m2", 6.3}, {"c", 0}}, tied({"w2=w1"}));
+  const FitResult one =
+      curve_fit(kPeaks, d.x, d.y, {{"h1", 2.5}, {"m1", 2.8}, {"w1", 1}, {"h2", 1}, {"m2", 6.3}, {"c", 0}},
+                tied({"w2=w1"}));
   for (std::size_t j = 0; j < 7; ++j) {
     CHECK(many.parameters(0, j) == doctest::Approx(one.parameters[j]).epsilon(1e-10));
     CHECK(many.standard_errors(0, j) == doctest::Approx(one.standard_errors[j]).epsilon(1e-8));
@@ -141,7 +148,8 @@ TEST_CASE("Ties of a batch are those of its fits") {
 
 TEST_CASE("What a tie cannot be is refused by name") {
   const Data d = two_peaks(30);
-  const auto refused = [&](std::vector<std::string> ties, std::vector<std::string> fixed = {}, NamedValues p0 = {}) {
+  const auto refused = [&](std::vector<std::string> ties, std::vector<std::string> fixed = {},
+                           NamedValues p0 = {}) {
     FitOptions o = tied(std::move(ties));
     o.fixed = std::move(fixed);
     return message_of<ValidationError>([&] { curve_fit(kPeaks, d.x, d.y, p0, o); });

@@ -1,4 +1,5 @@
-// Steps within bounds against all active sets tried one by one, and against the conditions that single out the minimum.
+// Steps within bounds against all active sets tried one by one, and against the conditions that single out
+// the minimum.
 #include "linear/linear_solver.hpp"
 
 #include <doctest/doctest.h>
@@ -50,12 +51,15 @@ System system_of(const Linearization& at, const Vector& scale, double lambda) {
   System s{Eigen::MatrixXd(n, n), Eigen::VectorXd(n)};
   for (Eigen::Index i = 0; i < n; ++i) {
     s.g[i] = at.gradient[static_cast<std::size_t>(i)];
-    for (Eigen::Index j = 0; j < n; ++j) s.K(i, j) = at.normal(static_cast<std::size_t>(i), static_cast<std::size_t>(j));
+    for (Eigen::Index j = 0; j < n; ++j)
+      s.K(i, j) = at.normal(static_cast<std::size_t>(i), static_cast<std::size_t>(j));
     s.K(i, i) += lambda * std::pow(scale[static_cast<std::size_t>(i)], 2);
   }
   return s;
 }
-double model(const System& s, const Eigen::VectorXd& step) { return s.g.dot(step) + 0.5 * step.dot(s.K * step); }
+double model(const System& s, const Eigen::VectorXd& step) {
+  return s.g.dot(step) + 0.5 * step.dot(s.K * step);
+}
 
 // With columns of unit length: steps times their lengths.
 System scaled(System s, Room& room) {
@@ -84,7 +88,8 @@ double least_by_enumeration(const System& unscaled, Room room) {
     bool possible = true;
     for (Eigen::Index j = 0; j < n; ++j, rest /= 3) {
       if (rest % 3 == 0) continue;
-      const double bound = rest % 3 == 1 ? room.lower[static_cast<std::size_t>(j)] : room.upper[static_cast<std::size_t>(j)];
+      const double bound =
+          rest % 3 == 1 ? room.lower[static_cast<std::size_t>(j)] : room.upper[static_cast<std::size_t>(j)];
       possible = possible && std::isfinite(bound);
       K.row(j).setZero();
       K(j, j) = 1;
@@ -94,7 +99,8 @@ double least_by_enumeration(const System& unscaled, Room room) {
     const Eigen::VectorXd step = K.fullPivLu().solve(right);
     for (Eigen::Index j = 0; j < n; ++j) {
       const double slack = 1e-12 * std::fabs(step[j]);
-      possible = possible && step[j] >= room.lower[static_cast<std::size_t>(j)] - slack && step[j] <= room.upper[static_cast<std::size_t>(j)] + slack;
+      possible = possible && step[j] >= room.lower[static_cast<std::size_t>(j)] - slack &&
+                 step[j] <= room.upper[static_cast<std::size_t>(j)] + slack;
     }
     if (possible) best = std::min(best, model(s, step));
   }
@@ -107,7 +113,8 @@ void check_minimum(const System& s, const Room& room, const Step& step, double t
   const Eigen::VectorXd slope = s.g + s.K * at;
   for (std::size_t j = 0; j < step.step.size(); ++j) {
     const auto k = static_cast<Eigen::Index>(j);
-    const double size = std::fabs(s.g[k]) + std::sqrt(s.K(k, k)) * std::sqrt(at.dot(s.K * at)), slack = tolerance * size;
+    const double size = std::fabs(s.g[k]) + std::sqrt(s.K(k, k)) * std::sqrt(at.dot(s.K * at)),
+                 slack = tolerance * size;
     CHECK((step.step[j] >= room.lower[j] && step.step[j] <= room.upper[j]));
     const Held held = step.held.empty() ? Held::none : step.held[j];
     if (held == Held::none) CHECK(std::fabs(slope[k]) <= slack);
@@ -151,7 +158,8 @@ TEST_CASE("the bounded step is the least of all active sets', by Cholesky and by
         const double found = model(s, Eigen::Map<const Eigen::VectorXd>(step.step.data(), s.g.size()));
         CHECK(found <= least_by_enumeration(s, room) + 1e-10 * at.cost);  // what its slack may gain
         CHECK(step.nu * step.nu == doctest::Approx(-2 * found).epsilon(1e-9));
-        const double undamped = model(system_of(at, scale, 0), Eigen::Map<const Eigen::VectorXd>(step.step.data(), s.g.size()));
+        const double undamped =
+            model(system_of(at, scale, 0), Eigen::Map<const Eigen::VectorXd>(step.step.data(), s.g.size()));
         CHECK(std::fabs(step.predicted + undamped) <= 1e-11 * at.cost);
         bounded += !step.held.empty();
       }

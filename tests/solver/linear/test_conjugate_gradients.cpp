@@ -1,6 +1,7 @@
-// Steps by conjugate gradients on the Schur complement as an operator, against dense algebra and against the factor.
-#include "linear/conjugate_gradients.hpp"
+// Steps by conjugate gradients on the Schur complement as an operator, against dense algebra and against the
+// factor.
 #include "blocks/prepared_problem.hpp"
+#include "linear/conjugate_gradients.hpp"
 
 #include <bal.hpp>
 
@@ -9,10 +10,10 @@
 #include <nlsq/problem.hpp>
 #include <nlsq/problem_control.hpp>
 
+#include <doctest/doctest.h>
 #include <Eigen/Cholesky>
 #include <Eigen/Core>
 #include <Eigen/QR>
-#include <doctest/doctest.h>
 
 #include <algorithm>
 #include <cmath>
@@ -28,29 +29,34 @@ namespace {
 Eigen::MatrixXd matrix_with(const Eigen::VectorXd& values, unsigned seed) {
   std::mt19937 random(seed);
   Eigen::MatrixXd A(values.size(), values.size());
-  for (Eigen::Index i = 0; i < A.size(); ++i) A.data()[i] = static_cast<double>(random()) / 4294967296.0 - 0.5;
+  for (Eigen::Index i = 0; i < A.size(); ++i)
+    A.data()[i] = static_cast<double>(random()) / 4294967296.0 - 0.5;
   const Eigen::MatrixXd Q = A.householderQr().householderQ();
   return Q * values.asDiagonal() * Q.transpose();
 }
 
-CgResult solve(const Eigen::MatrixXd& A, const Eigen::VectorXd& scale, const Eigen::VectorXd& b, Eigen::VectorXd& x, const CgGoal& goal) {
+CgResult solve(const Eigen::MatrixXd& A, const Eigen::VectorXd& scale, const Eigen::VectorXd& b,
+               Eigen::VectorXd& x, const CgGoal& goal) {
   ConjugateGradients gradients;
   x = Eigen::VectorXd::Constant(b.size(), 7);  // must not count
   return gradients.solve(
       [&](std::span<const double> in, std::span<double> out) {
-        Eigen::Map<Eigen::VectorXd>(out.data(), b.size()) = A * Eigen::Map<const Eigen::VectorXd>(in.data(), b.size());
+        Eigen::Map<Eigen::VectorXd>(out.data(), b.size()) =
+            A * Eigen::Map<const Eigen::VectorXd>(in.data(), b.size());
       },
       [&](std::span<const double> in, std::span<double> out) {
         for (std::size_t i = 0; i < in.size(); ++i) out[i] = in[i] / scale[static_cast<Eigen::Index>(i)];
       },
-      std::span(b.data(), static_cast<std::size_t>(b.size())), std::span(x.data(), static_cast<std::size_t>(x.size())), goal);
+      std::span(b.data(), static_cast<std::size_t>(b.size())),
+      std::span(x.data(), static_cast<std::size_t>(x.size())), goal);
 }
 
 void add_all(Problem& problem, bal::Problem& scene) {
   for (int c = 0; c < scene.cameras; ++c) problem.add_parameter_block(scene.camera(c), 9);
   for (int p = 0; p < scene.points; ++p) problem.add_parameter_block(scene.point(p), 3);
   for (const bal::Observation& o : scene.observations) {
-    problem.add_residual_block<2>(bal::Reprojection{o.x, o.y}, nullptr, {scene.camera(o.camera), scene.point(o.point)});
+    problem.add_residual_block<2>(bal::Reprojection{o.x, o.y}, nullptr,
+                                  {scene.camera(o.camera), scene.point(o.point)});
   }
 }
 
@@ -103,7 +109,8 @@ struct Anchor {
 
 // A step of the first linear model, by every way. `scene`: at its start.
 template <class R>
-BlockStep step_of(Problem& problem, StepSolver how, Preconditioner preconditioner, double lambda, const CgGoal& goal, int threads = 1) {
+BlockStep step_of(Problem& problem, StepSolver how, Preconditioner preconditioner, double lambda,
+                  const CgGoal& goal, int threads = 1) {
   Problem::Impl& impl = problem.impl();
   impl.close_gaps();
   Parallelism parallelism;
@@ -112,7 +119,9 @@ BlockStep step_of(Problem& problem, StepSolver how, Preconditioner preconditione
   PreparedProblem prepared(impl, x, parallelism, how, nullptr, nullptr);
   prepared.model.cost(x, r);
   prepared.model.linearize<R>(x, r);
-  prepared.solver.gather<R, double>(prepared.model.records<R>(), [&](std::size_t first, std::size_t last) { prepared.model.finish<R>(first, last); });
+  prepared.solver.gather<R, double>(prepared.model.records<R>(), [&](std::size_t first, std::size_t last) {
+    prepared.model.finish<R>(first, last);
+  });
   std::vector<double> scale;
   for (const double square : prepared.solver.squares()) scale.push_back(square > 0 ? std::sqrt(square) : 1);
   BlockStep step;
@@ -134,13 +143,15 @@ constexpr CgGoal kExact{.eta = 1e-14, .residual = 1e-12, .most = 5000};
 
 }  // namespace
 
-TEST_CASE("Conjugate gradients solve a dense system as Cholesky does, in no more steps than it has eigenvalues") {
+TEST_CASE(
+    "Conjugate gradients solve a dense system as Cholesky does, in no more steps than it has eigenvalues") {
   Eigen::VectorXd values(40);
   for (Eigen::Index i = 0; i < values.size(); ++i) values[i] = 1 + static_cast<double>(i % 5);
   const Eigen::MatrixXd A = matrix_with(values, 3);
   const Eigen::VectorXd b = Eigen::VectorXd::LinSpaced(40, -1, 2);
   Eigen::VectorXd x;
-  const CgResult result = solve(A, Eigen::VectorXd::Ones(40), b, x, {.eta = 1e-12, .residual = 1e-12, .most = 100});
+  const CgResult result =
+      solve(A, Eigen::VectorXd::Ones(40), b, x, {.eta = 1e-12, .residual = 1e-12, .most = 100});
   CHECK(result.reached);
   CHECK(result.definite);
   CHECK(result.iterations <= 6);  // five eigenvalues
@@ -150,7 +161,8 @@ TEST_CASE("Conjugate gradients solve a dense system as Cholesky does, in no more
 
 TEST_CASE("The test of Nash and Sofer ends them early, with a step that has most of the decrease") {
   Eigen::VectorXd values(200);
-  for (Eigen::Index i = 0; i < values.size(); ++i) values[i] = std::pow(10.0, 4.0 * static_cast<double>(i) / 199);
+  for (Eigen::Index i = 0; i < values.size(); ++i)
+    values[i] = std::pow(10.0, 4.0 * static_cast<double>(i) / 199);
   const Eigen::MatrixXd A = matrix_with(values, 5);
   const Eigen::VectorXd b = A * Eigen::VectorXd::Ones(200), exact = A.llt().solve(b);
   const auto decrease = [&](const Eigen::VectorXd& x) { return b.dot(x) - 0.5 * x.dot(A * x); };
@@ -179,7 +191,8 @@ TEST_CASE("A singular system with a right-hand side in its range is solved, one 
   CHECK((A * x - b).norm() <= 1e-9 * b.norm());
   values[0] = -5;
   A = matrix_with(values, 7);
-  result = solve(A, Eigen::VectorXd::Ones(30), b + 3 * matrix_with(values, 7).col(0), x, {.eta = 1e-10, .residual = 1e-10, .most = 200});
+  result = solve(A, Eigen::VectorXd::Ones(30), b + 3 * matrix_with(values, 7).col(0), x,
+                 {.eta = 1e-10, .residual = 1e-10, .most = 200});
   CHECK_FALSE(result.definite);
   CHECK(x.allFinite());
   result = solve(A, Eigen::VectorXd::Ones(30), Eigen::VectorXd::Zero(30), x, {});
@@ -188,24 +201,30 @@ TEST_CASE("A singular system with a right-hand side in its range is solved, one 
   CHECK(x.isZero());
 }
 
-TEST_CASE("A step by the operator is the factor's, for both preconditioners, in both formats of J and with blocks of any kind") {
+TEST_CASE(
+    "A step by the operator is the factor's, for both preconditioners, in both formats of J and with blocks "
+    "of any kind") {
   const auto check = [](Problem& problem, double tolerance) {
     for (const double lambda : {1e-1, 1e-4}) {
-      const BlockStep factored = step_of<double>(problem, StepSolver::factored, Preconditioner::jacobi, lambda, kExact);
-      const BlockStep narrow = step_of<float>(problem, StepSolver::factored, Preconditioner::jacobi, lambda, kExact);
+      const BlockStep factored =
+          step_of<double>(problem, StepSolver::factored, Preconditioner::jacobi, lambda, kExact);
+      const BlockStep narrow =
+          step_of<float>(problem, StepSolver::factored, Preconditioner::jacobi, lambda, kExact);
       REQUIRE(factored.factored);
       CHECK(factored.iterations == 0);
       for (const Preconditioner preconditioner : {Preconditioner::jacobi, Preconditioner::schur_jacobi}) {
         CAPTURE(lambda);
         CAPTURE(static_cast<int>(preconditioner));
-        const BlockStep step = step_of<double>(problem, StepSolver::iterative, preconditioner, lambda, kExact);
+        const BlockStep step =
+            step_of<double>(problem, StepSolver::iterative, preconditioner, lambda, kExact);
         REQUIRE(step.factored);
         CHECK(step.reached);
         CHECK(step.iterations > 0);
         CHECK(distance(step, factored) <= tolerance);
         CHECK(step.predicted == doctest::Approx(factored.predicted).epsilon(1e-9));
         CHECK(step.decrement == doctest::Approx(factored.decrement).epsilon(1e-9));
-        CHECK(distance(step_of<float>(problem, StepSolver::iterative, preconditioner, lambda, kExact), narrow) <= tolerance);
+        CHECK(distance(step_of<float>(problem, StepSolver::iterative, preconditioner, lambda, kExact),
+                       narrow) <= tolerance);
       }
     }
   };
@@ -224,7 +243,8 @@ TEST_CASE("A step by the operator is the factor's, for both preconditioners, in 
     Problem problem;
     for (std::size_t k = 0; k < 240; ++k) {
       const std::size_t left = random() % 9, right = (left + 1 + random() % 8) % 9;
-      problem.add_residual_block(Triple{uniform(), uniform()}, nullptr, {two(cameras, left), two(cameras, right), two(points, k % 60)});
+      problem.add_residual_block(Triple{uniform(), uniform()}, nullptr,
+                                 {two(cameras, left), two(cameras, right), two(points, k % 60)});
     }
     check(problem, 1e-8);
   }
@@ -234,13 +254,17 @@ TEST_CASE("A step that is cut short has what its own quadratic says") {
   bal::Problem scene = bal::generate(12, 150, 700, 4);
   Problem problem;
   add_all(problem, scene);
-  const BlockStep exact = step_of<double>(problem, StepSolver::factored, Preconditioner::jacobi, 1e-4, kExact);
+  const BlockStep exact =
+      step_of<double>(problem, StepSolver::factored, Preconditioner::jacobi, 1e-4, kExact);
   constexpr double kLambda = 1e-4;
   // What conjugate gradients minimise: the model with the damping in it.
-  const auto decrease = [](const BlockStep& step) { return step.predicted - 0.5 * kLambda * step.scaled_norm * step.scaled_norm; };
+  const auto decrease = [](const BlockStep& step) {
+    return step.predicted - 0.5 * kLambda * step.scaled_norm * step.scaled_norm;
+  };
   double last = 0;
   for (const int most : {1, 3, 10, 30}) {
-    const BlockStep step = step_of<double>(problem, StepSolver::iterative, Preconditioner::schur_jacobi, 1e-4, {.eta = 1e-14, .residual = 1e-12, .most = most});
+    const BlockStep step = step_of<double>(problem, StepSolver::iterative, Preconditioner::schur_jacobi, 1e-4,
+                                           {.eta = 1e-14, .residual = 1e-12, .most = most});
     CHECK(step.factored);
     CHECK_FALSE(step.reached);
     CHECK(step.iterations == most);
@@ -281,13 +305,17 @@ TEST_CASE("Both ways end in one minimum of a bundle adjustment, and the summary 
   }
 }
 
-TEST_CASE("Blocks of the Schur complement are all of it where each point is seen once: one iteration, and one to see it") {
+TEST_CASE(
+    "Blocks of the Schur complement are all of it where each point is seen once: one iteration, and one to "
+    "see it") {
   bal::Problem scene = bal::generate(5, 200, 200, 4);
   Problem problem;
   add_all(problem, scene);
   const CgGoal goal{.eta = 1e-6, .residual = 1e-6, .most = 5000};
-  const BlockStep schur = step_of<double>(problem, StepSolver::iterative, Preconditioner::schur_jacobi, 1e-4, goal);
-  const BlockStep jacobi = step_of<double>(problem, StepSolver::iterative, Preconditioner::jacobi, 1e-4, goal);
+  const BlockStep schur =
+      step_of<double>(problem, StepSolver::iterative, Preconditioner::schur_jacobi, 1e-4, goal);
+  const BlockStep jacobi =
+      step_of<double>(problem, StepSolver::iterative, Preconditioner::jacobi, 1e-4, goal);
   CHECK(schur.iterations <= 2);
   CHECK(jacobi.iterations > 4);
   CHECK(distance(jacobi, schur) < 1e-4);
@@ -310,7 +338,8 @@ TEST_CASE("Conjugate gradients give the same bits on any number of threads") {
   }
 }
 
-TEST_CASE("Where conjugate gradients run into their limit, steps still lower the cost and nothing is certified") {
+TEST_CASE(
+    "Where conjugate gradients run into their limit, steps still lower the cost and nothing is certified") {
   bal::Problem scene = bal::generate(30, 400, 1200, 6);  // a ring of narrow views: ill-conditioned
   SolverOptions options = by(StepSolver::iterative);
   options.preconditioner = Preconditioner::jacobi;
@@ -331,7 +360,8 @@ TEST_CASE("A problem without points is solved by conjugate gradients too, and bo
     Problem problem;
     problem.add_residual_block<2>(Anchor{}, nullptr, {two(x, 0)});
     for (std::size_t k = 0; k + 1 < 50; ++k) {
-      problem.add_residual_block<2>(Link{0.1 + 0.01 * static_cast<double>(k % 7)}, nullptr, {two(x, k), two(x, k + 1)});
+      problem.add_residual_block<2>(Link{0.1 + 0.01 * static_cast<double>(k % 7)}, nullptr,
+                                    {two(x, k), two(x, k + 1)});
     }
     problem.set_upper_bound(&x[20], 0, 1.05);
     return solve(problem, by(how));
@@ -341,16 +371,21 @@ TEST_CASE("A problem without points is solved by conjugate gradients too, and bo
   CHECK(summary.linear_iterations > 0);
   CHECK(summary.final_cost == doctest::Approx(direct.final_cost).epsilon(1e-8));
   CHECK(iterative[20] <= 1.05);
-  for (std::size_t i = 0; i < factored.size(); ++i) CHECK(iterative[i] == doctest::Approx(factored[i]).epsilon(1e-5));
+  for (std::size_t i = 0; i < factored.size(); ++i)
+    CHECK(iterative[i] == doctest::Approx(factored[i]).epsilon(1e-5));
 }
 
-TEST_CASE("Steps are factored where nothing is said and a factor is cheap, and by iteration where S would be large and full") {
+TEST_CASE(
+    "Steps are factored where nothing is said and a factor is cheap, and by iteration where S would be large "
+    "and full") {
   bal::Problem small = bal::generate(12, 150, 700, 4);
   SolverOptions options;
   options.max_iterations = 1;
   CHECK(solve_scene(small, options).linear_iterations == 0);
-  // 1,200 cameras that see points with each other everywhere: S would have 10,800 unknowns and most of its blocks.
-  bal::Problem full = bal::generate(1200, 12000, 120000, 1, 0.5, 0.01, true), banded = bal::generate(1200, 12000, 120000, 1);
+  // 1,200 cameras that see points with each other everywhere: S would have 10,800 unknowns and most of its
+  // blocks.
+  bal::Problem full = bal::generate(1200, 12000, 120000, 1, 0.5, 0.01, true),
+               banded = bal::generate(1200, 12000, 120000, 1);
   CHECK(solve_scene(full, options).step_solver.starts_with("conjugate gradients on 10800"));
   CHECK(solve_scene(banded, options).step_solver == "a sparse factor of 10800 unknowns");
 }
@@ -358,7 +393,12 @@ TEST_CASE("Steps are factored where nothing is said and a factor is cheap, and b
 TEST_CASE("Options of conjugate gradients are checked, and refused where there are no blocks") {
   Problem problem;
   double x[1] = {1};
-  problem.add_residual_block<1>([](const auto* p, auto* r) { r[0] = p[0] - 2.0; return true; }, nullptr, {x});
+  problem.add_residual_block<1>(
+      [](const auto* p, auto* r) {
+        r[0] = p[0] - 2.0;
+        return true;
+      },
+      nullptr, {x});
   SolverOptions options;
   options.eta = 0;
   CHECK_THROWS_AS(solve(problem, options), ValidationError);

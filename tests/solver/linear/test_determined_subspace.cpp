@@ -63,13 +63,15 @@ TEST_CASE("covariance, step, condition and decrement of many parameters are thos
       CHECK(found.certificate.condition >= 0.8 * kappa * kappa);
       Eigen::MatrixXd copy = problem.R;
       Eigen::VectorXd right = problem.z;
-      CHECK(normal_condition({copy.data(), right.data(), problem.scale, true}) == doctest::Approx(found.certificate.condition));
+      CHECK(normal_condition({copy.data(), right.data(), problem.scale, true}) ==
+            doctest::Approx(found.certificate.condition));
       CHECK(found.certificate.decrement_sigma == doctest::Approx(problem.z.norm()));
       const Eigen::MatrixXd W = svd.matrixV() * sv.cwiseInverse().asDiagonal();
       const Eigen::VectorXd step = -svd.solve(problem.z);
       for (Eigen::Index i = 0; i < n; ++i) {
         const auto si = static_cast<std::size_t>(i);
-        CHECK(found.step[si] * problem.scale[si] == doctest::Approx(step[i]).epsilon(1e-13 * kappa).scale(step.norm()));
+        CHECK(found.step[si] * problem.scale[si] ==
+              doctest::Approx(step[i]).epsilon(1e-13 * kappa).scale(step.norm()));
         for (Eigen::Index j = 0; j <= i; ++j) {
           const auto sj = static_cast<std::size_t>(j);
           const double expected = W.row(i).dot(W.row(j)), size = W.row(i).norm() * W.row(j).norm();

@@ -125,7 +125,8 @@ TEST_CASE("the root mean square norm of a random vector follows from its covaria
   CHECK(solver.rms_in_metric(Matrix(3, 3)) == 0);
 }
 
-TEST_CASE("what rounding of J does to steps: its largest singular value in the metric, and the step it spoils") {
+TEST_CASE(
+    "what rounding of J does to steps: its largest singular value in the metric, and the step it spoils") {
   const Table t = Table::random(40, 3, 12);
   const Linearization at = linearized(t);
   const Vector scale = column_norms(at);
@@ -156,7 +157,8 @@ TEST_CASE("what rounding of J does to steps: its largest singular value in the m
   const double found = solver.largest_in_metric(A, B);
   CHECK(found <= largest * (1 + 1e-12));
   CHECK(found >= 0.8 * largest);
-  const Eigen::VectorXd e = S * (b.transpose() * (b * eigen(step.step)) - a.transpose() * (a * eigen(step.step)));
+  const Eigen::VectorXd e =
+      S * (b.transpose() * (b * eigen(step.step)) - a.transpose() * (a * eigen(step.step)));
   CHECK(solver.contraction(A, B, step) == doctest::Approx(e.norm() / step.nu).epsilon(1e-9));
   CHECK(solver.contraction(A, A, step) == 0);
 }
@@ -224,7 +226,8 @@ TEST_CASE("more damping means a shorter step and less predicted decrease") {
   }
 }
 
-TEST_CASE("a dogleg step has the radius's length, lies on the two legs, and promises what the model falls by") {
+TEST_CASE(
+    "a dogleg step has the radius's length, lies on the two legs, and promises what the model falls by") {
   Linearization at;
   at.finite = true;
   at.normal = Matrix(2, 2);
@@ -237,7 +240,9 @@ TEST_CASE("a dogleg step has the radius's length, lies on the two legs, and prom
   const Eigen::Vector2d newton = -H.inverse() * g, downhill = -g * (g.squaredNorm() / g.dot(H * g));
   LinearSolver solver(at, scale);
   double last = 0;
-  for (const double radius : {0.01, 0.3, 0.5 * downhill.norm(), 0.99 * downhill.norm(), 0.5 * (downhill.norm() + newton.norm()), 0.99 * newton.norm(), 2 * newton.norm()}) {
+  for (const double radius :
+       {0.01, 0.3, 0.5 * downhill.norm(), 0.99 * downhill.norm(), 0.5 * (downhill.norm() + newton.norm()),
+        0.99 * newton.norm(), 2 * newton.norm()}) {
     Step step = solver.solve(0);
     REQUIRE(step.factored);
     solver.draw_back(radius, step);
@@ -248,8 +253,10 @@ TEST_CASE("a dogleg step has the radius's length, lies on the two legs, and prom
     CHECK(step.predicted == doctest::Approx(-(g.dot(s) + 0.5 * s.dot(H * s))).epsilon(1e-12));
     CHECK(step.predicted > last);
     last = step.predicted;
-    const Eigen::Vector2d from = radius <= downhill.norm() ? Eigen::Vector2d::Zero().eval() : downhill, to = radius <= downhill.norm() ? downhill : newton;
-    CHECK(std::fabs((s - from).x() * (to - from).y() - (s - from).y() * (to - from).x()) <= 1e-12 * (to - from).squaredNorm());
+    const Eigen::Vector2d from = radius <= downhill.norm() ? Eigen::Vector2d::Zero().eval() : downhill,
+                          to = radius <= downhill.norm() ? downhill : newton;
+    CHECK(std::fabs((s - from).x() * (to - from).y() - (s - from).y() * (to - from).x()) <=
+          1e-12 * (to - from).squaredNorm());
   }
   // By QR the same.
   Linearization triangle = at;
@@ -257,7 +264,8 @@ TEST_CASE("a dogleg step has the radius's length, lies on the two legs, and prom
   const Eigen::Matrix2d R = Eigen::Matrix2d{{4, 0.3}, {0.3, 0.25}}.llt().matrixU();
   const Eigen::Vector2d z = R.transpose().triangularView<Eigen::Lower>().solve(Eigen::Vector2d{-2, -1});
   for (std::size_t i = 0; i < 2; ++i) {
-    for (std::size_t j = i; j < 2; ++j) triangle.triangle(i, j) = R(static_cast<Eigen::Index>(i), static_cast<Eigen::Index>(j));
+    for (std::size_t j = i; j < 2; ++j)
+      triangle.triangle(i, j) = R(static_cast<Eigen::Index>(i), static_cast<Eigen::Index>(j));
     triangle.triangle(i, 2) = z[static_cast<Eigen::Index>(i)];
   }
   LinearSolver by_qr(triangle, scale);

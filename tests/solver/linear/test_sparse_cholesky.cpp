@@ -1,5 +1,5 @@
-// Sparse Cholesky by supernodes: solutions beside a dense factor's, orders that are permutations, patterns that hold
-// what is filled in.
+// Sparse Cholesky by supernodes: solutions beside a dense factor's, orders that are permutations, patterns
+// that hold what is filled in.
 #include "linear/sparse_cholesky.hpp"
 
 #include <Eigen/Cholesky>
@@ -30,11 +30,13 @@ struct Problem {
   }
   // Adds J'J of a residual on blocks a and b: what keeps the matrix positive definite.
   void couple(std::uint32_t a, std::uint32_t b, std::mt19937& random) {
-    if (a != b && std::ranges::find(pairs, std::pair(std::min(a, b), std::max(a, b))) == pairs.end()) pairs.emplace_back(std::min(a, b), std::max(a, b));
+    if (a != b && std::ranges::find(pairs, std::pair(std::min(a, b), std::max(a, b))) == pairs.end())
+      pairs.emplace_back(std::min(a, b), std::max(a, b));
     Eigen::MatrixXd J = Eigen::MatrixXd::Zero(7, A.cols());
     for (const std::uint32_t block : {a, b}) {
       for (std::size_t j = first[block]; j < first[block + 1]; ++j) {
-        for (int i = 0; i < 7; ++i) J(i, static_cast<Eigen::Index>(j)) = static_cast<double>(random() % 2001) / 1000 - 1;
+        for (int i = 0; i < 7; ++i)
+          J(i, static_cast<Eigen::Index>(j)) = static_cast<double>(random() % 2001) / 1000 - 1;
       }
     }
     A += J.transpose() * J;
@@ -44,7 +46,8 @@ struct Problem {
     for (std::size_t i = 0; i < sizes[a]; ++i) {
       for (std::size_t j = a == b ? i : 0; j < sizes[b]; ++j) {
         const double v = A(static_cast<Eigen::Index>(first[b] + j), static_cast<Eigen::Index>(first[a] + i));
-        place.front[place.turned ? (place.column + j) * place.ld + place.row + i : (place.column + i) * place.ld + place.row + j] = v;
+        place.front[place.turned ? (place.column + j) * place.ld + place.row + i
+                                 : (place.column + i) * place.ld + place.row + j] = v;
       }
     }
   }
@@ -101,7 +104,9 @@ TEST_CASE("A matrix that is not positive definite is found out, wherever the fau
     if (i > 0) p.couple(i - 1, i, random);
   }
   SparseCholesky cholesky(p.sizes, p.pairs);
-  const auto factored = [&] { return cholesky.factor([&](std::size_t k, const FrontPlace& place) { p.add(k, place); }); };
+  const auto factored = [&] {
+    return cholesky.factor([&](std::size_t k, const FrontPlace& place) { p.add(k, place); });
+  };
   CHECK(factored());
   for (const Eigen::Index at : {0, 44, 89}) {
     const double kept = std::exchange(p.A(at, at), -1.0);
@@ -129,7 +134,8 @@ TEST_CASE("An order is a permutation, supernodes hold every pair, and a chain fi
     CHECK(s.first == next);
     next += s.columns;
     for (const auto& [a, b] : pairs) {
-      const std::uint32_t low = std::min(order.place[a], order.place[b]), high = std::max(order.place[a], order.place[b]);
+      const std::uint32_t low = std::min(order.place[a], order.place[b]),
+                          high = std::max(order.place[a], order.place[b]);
       if (low < s.first || low >= s.first + s.columns) continue;
       held += high < s.first + s.columns || std::ranges::binary_search(s.below, high) ? 1 : 0;
     }

@@ -51,7 +51,8 @@ double largest(std::size_t n, F f) {
 
 }  // namespace
 
-TEST_CASE("factor, inverse and its square are what they are called, for orders that blocks divide and do not") {
+TEST_CASE(
+    "factor, inverse and its square are what they are called, for orders that blocks divide and do not") {
   for (const std::size_t n : {1u, 2u, 23u, 24u, 25u, 95u, 96u, 97u, 120u, 192u, 200u, 301u}) {
     CAPTURE(n);
     const Symmetric A(n);
@@ -64,7 +65,8 @@ TEST_CASE("factor, inverse and its square are what they are called, for orders t
       for (std::size_t k = 0; k <= std::min(i, j); ++k) sum += R[i * n + k] * R[j * n + k];
       return sum;
     };
-    CHECK(largest(n, [&](std::size_t i, std::size_t j) { return product(i, j) - A.whole[i * n + j]; }) < 1e-14 * size);
+    CHECK(largest(n, [&](std::size_t i, std::size_t j) { return product(i, j) - A.whole[i * n + j]; }) <
+          1e-14 * size);
     bool kept = true;
     for (std::size_t j = 0; j < n; ++j) {
       for (std::size_t i = j + 1; i < n; ++i) kept = kept && std::isnan(R[j * n + i]);
@@ -87,7 +89,9 @@ TEST_CASE("factor, inverse and its square are what they are called, for orders t
     };
     CHECK(largest(n, covariance) < 1e-13);
     transpose_wide(R.data(), n, L.data());
-    CHECK(largest(n, [&](std::size_t i, std::size_t j) { return i >= j ? L[j * n + i] - R[i * n + j] : 0.0; }) == 0);
+    CHECK(largest(n, [&](std::size_t i, std::size_t j) {
+            return i >= j ? L[j * n + i] - R[i * n + j] : 0.0;
+          }) == 0);
   }
 }
 

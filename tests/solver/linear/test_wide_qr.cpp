@@ -1,4 +1,5 @@
-// Blocked QR of many columns against Eigen's and against sums in long double: kernels, triangles, passes and steps.
+// Blocked QR of many columns against Eigen's and against sums in long double: kernels, triangles, passes and
+// steps.
 #include "dense/dense_evaluator.hpp"
 #include "linear/linear_solver.hpp"
 #include "linear/wide_qr.hpp"
@@ -43,19 +44,22 @@ void fold(const KernelTable& set, double* R, std::size_t stride, const Dense& A,
   copy.topRows(A.rows()) = A;
   std::vector<double*> columns;
   for (Eigen::Index j = 0; j < A.cols(); ++j) columns.push_back(copy.col(j).data());
-  set.qr_fold(R, stride, static_cast<int>(A.cols()), columns.data(), static_cast<std::size_t>(A.rows()), &counters);
+  set.qr_fold(R, stride, static_cast<int>(A.cols()), columns.data(), static_cast<std::size_t>(A.rows()),
+              &counters);
 }
 
 Rows triangle_of(const KernelTable& set, const Dense& A, Eigen::Index tile) {
   Rows R = Rows::Zero(A.cols(), A.cols());
   KernelCounters counters;
   for (Eigen::Index i = 0; i < A.rows(); i += tile) {
-    fold(set, R.data(), static_cast<std::size_t>(A.cols()), A.middleRows(i, std::min(tile, A.rows() - i)), counters);
+    fold(set, R.data(), static_cast<std::size_t>(A.cols()), A.middleRows(i, std::min(tile, A.rows() - i)),
+         counters);
   }
   return R;
 }
 
-// ‖RᵀR - AᵀA‖ by columns, in units of u: what a backward stable QR keeps small for every column, whatever its size.
+// ‖RᵀR - AᵀA‖ by columns, in units of u: what a backward stable QR keeps small for every column, whatever its
+// size.
 double mismatch(const Rows& R, const Dense& A) {
   using Wide = Eigen::Matrix<long double, Eigen::Dynamic, Eigen::Dynamic>;
   const Wide r = R.cast<long double>(), a = A.cast<long double>();
@@ -89,10 +93,13 @@ Table table_of(const Dense& J, const Eigen::VectorXd& r) {
 
 // Singular values from 1 to 1/condition, in random directions.
 Dense with_condition(Eigen::Index m, Eigen::Index n, double condition, unsigned seed) {
-  const Dense U = Eigen::HouseholderQR<Dense>(random_matrix(m, n, seed)).householderQ() * Dense::Identity(m, n);
+  const Dense U =
+      Eigen::HouseholderQR<Dense>(random_matrix(m, n, seed)).householderQ() * Dense::Identity(m, n);
   const Dense V = Eigen::HouseholderQR<Dense>(random_matrix(n, n, seed + 1)).householderQ();
   const Eigen::VectorXd values =
-      Eigen::VectorXd::LinSpaced(n, 0, -std::log10(condition)).unaryExpr([](double e) { return std::pow(10.0, e); });
+      Eigen::VectorXd::LinSpaced(n, 0, -std::log10(condition)).unaryExpr([](double e) {
+        return std::pow(10.0, e);
+      });
   return U * values.asDiagonal() * V.transpose();
 }
 
@@ -110,7 +117,8 @@ TEST_CASE("R is Eigen's up to signs, for columns and rows that blocks divide and
         CHECK(upper(R));
         CHECK(mismatch(R, A) < 100);
         if (m < 256) continue;
-        const Dense expected = Eigen::HouseholderQR<Dense>(A).matrixQR().topRows(n).triangularView<Eigen::Upper>();
+        const Dense expected =
+            Eigen::HouseholderQR<Dense>(A).matrixQR().topRows(n).triangularView<Eigen::Upper>();
         Dense difference(n, n);
         for (int i = 0; i < n; ++i) {
           const double sign = R(i, i) * expected(i, i) < 0 ? -1 : 1;
@@ -179,7 +187,8 @@ TEST_CASE("columns of zeros, of huge and of tiny numbers, and columns twice leav
 TEST_CASE("a number that is none shows in R, wherever it stands and whatever is beside it") {
   for (const KernelTable* set : available_kernels()) {
     CAPTURE(std::string(set->name));
-    for (const double bad : {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()}) {
+    for (const double bad :
+         {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()}) {
       for (const Eigen::Index column : {0, 1, 7, 8, 40, 69}) {
         for (const bool alone : {false, true}) {
           CAPTURE(column);
@@ -205,7 +214,8 @@ TEST_CASE("least squares of condition 1e10 to 1e14 have the error that QR of all
     const Rows R = triangle_of(kernels(), both, 256);
     CHECK(mismatch(R, both) < 100);
     const auto error = [&](const Eigen::VectorXd& got) { return (got - x).norm() / x.norm(); };
-    const double ours = error(R.topLeftCorner(100, 100).triangularView<Eigen::Upper>().solve(R.topRightCorner(100, 1)));
+    const double ours =
+        error(R.topLeftCorner(100, 100).triangularView<Eigen::Upper>().solve(R.topRightCorner(100, 1)));
     const double eigens = error(Eigen::HouseholderQR<Dense>(J).solve(b));
     CHECK(ours < 10 * eigens);
     CHECK(ours < 30 * kU * condition);
@@ -253,7 +263,9 @@ TEST_CASE("triangles are folded and squared as the rows they stand for") {
   }
 }
 
-TEST_CASE("a pass over many columns gives the same bits on any number of threads, within tiles and some triangles of memory") {
+TEST_CASE(
+    "a pass over many columns gives the same bits on any number of threads, within tiles and some triangles "
+    "of memory") {
   constexpr std::size_t n = 130, m = 6000, tile = 64;
   const Table t = Table::random(m, n, 8);
   const auto pass = [&](int threads, std::size_t& bytes, int& took_part) {
@@ -272,7 +284,8 @@ TEST_CASE("a pass over many columns gives the same bits on any number of threads
   for (std::size_t i = 0; i <= n; ++i) {
     for (std::size_t j = i; j <= n; ++j) {
       long double sum = 0;
-      for (std::size_t k = 0; k <= i; ++k) sum += static_cast<long double>(one.triangle(k, i)) * one.triangle(k, j);
+      for (std::size_t k = 0; k <= i; ++k)
+        sum += static_cast<long double>(one.triangle(k, i)) * one.triangle(k, j);
       worst = std::max(worst, std::fabs(static_cast<double>(sum - t.product(i, j))) / t.size(i, j));
       const double normal = j < n ? one.normal(i, j) : i < n ? one.gradient[i] : 2 * one.cost;
       worst = std::max(worst, std::fabs(normal - static_cast<double>(sum)) / t.size(i, j));
@@ -299,7 +312,8 @@ TEST_CASE("fewer rows than parameters, and the rows that show them, make a trian
   double worst = 0;
   for (std::size_t i = 0; i < 140; ++i) {
     for (std::size_t j = i; j < 140; ++j) {
-      worst = std::max(worst, std::fabs(static_cast<double>(at.normal(i, j) - t.product(i, j))) / t.size(i, j));
+      worst =
+          std::max(worst, std::fabs(static_cast<double>(at.normal(i, j) - t.product(i, j))) / t.size(i, j));
     }
   }
   CHECK(worst < 1e-13);
@@ -329,7 +343,9 @@ TEST_CASE("a wide damped step by QR is that of the rows where normal equations h
     const Eigen::Map<const Eigen::VectorXd> got(step.step.data(), 150);
     const double condition = std::min(1e10, 1 / std::sqrt(std::max(lambda, 1e-300)));
     CHECK((got - expected).norm() < 100 * kU * condition * expected.norm());
-    CHECK(step.nu == doctest::Approx(std::sqrt(got.dot(J.transpose() * (J * got)) + lambda * got.squaredNorm())).epsilon(1e-5));
+    CHECK(step.nu ==
+          doctest::Approx(std::sqrt(got.dot(J.transpose() * (J * got)) + lambda * got.squaredNorm()))
+              .epsilon(1e-5));
     const double larger = std::max(1.0, lambda + 1);
     CHECK(step.condition >= 0.1 * larger / std::max(lambda, 1e-20));
     CHECK(step.condition <= 1e3 * larger / std::max(lambda, 1e-20));

@@ -35,8 +35,9 @@ Data decay_data(std::size_t rows, double noise, Misfit misfit) {
   return d;
 }
 
-// The gradient's norm in the metric of the covariance, in standard errors, and the cost: in long double, at p. `rounding`:
-// what a pass in double may miss of the cost, where each residual is known to a rounding of its terms.
+// The gradient's norm in the metric of the covariance, in standard errors, and the cost: in long double, at
+// p. `rounding`: what a pass in double may miss of the cost, where each residual is known to a rounding of
+// its terms.
 struct Truth {
   long double cost = 0, distance = 0, rounding = 0;
 };
@@ -48,7 +49,8 @@ Truth truth(const Data& d, const FitResult& fit) {
     const long double r = p[0] * e + p[2] - d.y[i], J[3] = {e, -p[0] * d.x[i] * e, 1};
     for (int j = 0; j < 3; ++j) g[j] += J[j] * r;
     cost += r * r / 2;
-    const long double terms = std::fabs(p[0] * e) * (2 + std::fabs(p[1] * d.x[i])) + std::fabs(p[2]) + std::fabs(d.y[i]);
+    const long double terms =
+        std::fabs(p[0] * e) * (2 + std::fabs(p[1] * d.x[i])) + std::fabs(p[2]) + std::fabs(d.y[i]);
     const long double error = 0x1p-53L * terms;
     products += r * r * error * error;
     squares_of_errors += error * error;
@@ -96,7 +98,8 @@ TEST_CASE("strict evaluates all rows at the end, and ends at the same place") {
     CHECK(quick.parameters[j] == doctest::Approx(whole.parameters[j]).epsilon(2e-10));
     CHECK(quick.standard_errors[j] == doctest::Approx(whole.standard_errors[j]).epsilon(1e-7));
   }
-  CHECK(quick.summary.precision.counters.rows_f64 + d.x.size() / 2 < whole.summary.precision.counters.rows_f64);
+  CHECK(quick.summary.precision.counters.rows_f64 + d.x.size() / 2 <
+        whole.summary.precision.counters.rows_f64);
 }
 
 TEST_CASE("the covariance says how many digits it has") {
@@ -110,14 +113,18 @@ TEST_CASE("the covariance says how many digits it has") {
 }
 
 TEST_CASE("where residuals are no noise and bend the path, the end is as true") {
-  // Gauss-Newton contracts slowly here: the misfit is a fifth of the signal, and of one sign where the model bends.
-  const auto misfit = [](double x) { return 0.5 * std::sin(3 * x) + 0.3 * std::exp(-std::pow((x - 1) / 0.1, 2)); };
+  // Gauss-Newton contracts slowly here: the misfit is a fifth of the signal, and of one sign where the model
+  // bends.
+  const auto misfit = [](double x) {
+    return 0.5 * std::sin(3 * x) + 0.3 * std::exp(-std::pow((x - 1) / 0.1, 2));
+  };
   const Data d = decay_data(400'000, 0.05, misfit);
   for (const char* policy : {"auto", "f32", "f64"}) {
     const FitResult f = fit(d, false, policy), whole = fit(d, true, "f64");
     REQUIRE(f.summary.certificate.passed);
     CHECK(static_cast<double>(truth(d, f).distance) <= f.summary.certificate.decrement_sigma + 1e-8);
-    for (std::size_t j = 0; j < 3; ++j) CHECK(f.parameters[j] == doctest::Approx(whole.parameters[j]).epsilon(1e-9));
+    for (std::size_t j = 0; j < 3; ++j)
+      CHECK(f.parameters[j] == doctest::Approx(whole.parameters[j]).epsilon(1e-9));
   }
 }
 
@@ -139,7 +146,8 @@ TEST_CASE("rows that no sample sees do not spoil it") {
 }
 
 TEST_CASE("rows that no sample sees and the model does not fit: what is said of the end is true of it") {
-  // a is determined by a few hundred rows between the samples' tiles, which bend the path: alone, or by a fifth.
+  // a is determined by a few hundred rows between the samples' tiles, which bend the path: alone, or by a
+  // fifth.
   for (const double shared : {0.0, 0.05}) {
     const auto model = [shared](auto x, const auto& p) {
       using std::exp, std::sin;
@@ -183,8 +191,8 @@ TEST_CASE("rows that no sample sees and the model does not fit: what is said of 
 }
 
 TEST_CASE("what a step leaves in rows that no sample sees is not hidden by rows that converge faster") {
-  // a, known to a fifth by 170 or 270 rows between the tiles that are not fitted well, converges slowly from close by;
-  // b, far away at first, in no time.
+  // a, known to a fifth by 170 or 270 rows between the tiles that are not fitted well, converges slowly from
+  // close by; b, far away at first, in no time.
   const auto model = [](auto x, const auto& p) {
     using std::exp, std::sin;
     return x < 0 ? p[0] * exp(p[0] * x) : p[1] * exp(0.4 * p[1] * x) * x + p[0] * 0.05 * sin(7.0 * x);
@@ -195,7 +203,8 @@ TEST_CASE("what a step leaves in rows that no sample sees is not hidden by rows 
     problems::Noise random(rare);
     for (std::size_t i = 0; i < 200'000; ++i) {
       const bool unseen = i >= 100'000 && i < 100'000 + rare;
-      const double x = unseen ? -2 * static_cast<double>(i - 100'000) / static_cast<double>(rare) : static_cast<double>(i % 1000) / 1000;
+      const double x = unseen ? -2 * static_cast<double>(i - 100'000) / static_cast<double>(rare)
+                              : static_cast<double>(i % 1000) / 1000;
       d.x.push_back(x);
       d.y.push_back(unseen ? 1.5 * std::exp(1.5 * x) + misfit * std::sin(5 * x)
                            : 0.8 * std::exp(0.32 * x) * x + 0.075 * std::sin(7 * x) + 0.1 * random.normal());
@@ -211,7 +220,8 @@ TEST_CASE("what a step leaves in rows that no sample sees is not hidden by rows 
         FitOptions options;
         options.precision = here.precision;
         options.solve_linear_start = false;
-        const FitResult f = curve_fit(model, d.x, d.y, {best.parameters[0] * (1 + of_a), best.parameters[1] * (1 + of_b)}, options);
+        const FitResult f = curve_fit(
+            model, d.x, d.y, {best.parameters[0] * (1 + of_a), best.parameters[1] * (1 + of_b)}, options);
         const FitResult there = curve_fit(model, d.x, d.y, f.parameters, here);
         const Certificate& c = f.summary.certificate;
         REQUIRE(c.passed);
@@ -239,9 +249,10 @@ TEST_CASE("exact data: cost and errors are no difference of numbers that the las
       const FitResult f = curve_fit(decay, d.x, d.y, {2.0, start, 0.4}, options);
       REQUIRE(f.summary.certificate.passed);
       const Truth t = truth(d, f);
-      const double cost = static_cast<double>(t.cost) / (0.05 * 0.05), rounding = static_cast<double>(t.rounding) / (0.05 * 0.05);
-      // Exact residuals are differences of numbers of size 1: of a cost of 4e-12 not even a pass over all rows finds nine
-      // digits. A cost that the last step's decrease was taken from would be off by far more.
+      const double cost = static_cast<double>(t.cost) / (0.05 * 0.05),
+                   rounding = static_cast<double>(t.rounding) / (0.05 * 0.05);
+      // Exact residuals are differences of numbers of size 1: of a cost of 4e-12 not even a pass over all
+      // rows finds nine digits. A cost that the last step's decrease was taken from would be off by far more.
       CHECK(std::fabs(f.summary.final_cost - cost) <= 1e-9 * cost + 2 * rounding);
     }
   }

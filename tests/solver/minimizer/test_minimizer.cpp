@@ -266,10 +266,8 @@ TEST_CASE("a decrease beyond the noise is accepted in f32 without an f64 pass, a
   CHECK(rejected);
   bool in_f64 = false;
   for (const auto& call : problem.calls) {
-    if (call.plan.residual == Format::f64)
-      in_f64 = true;
-    else
-      CHECK_FALSE(in_f64);
+    if (call.plan.residual == Format::f64) in_f64 = true;
+    else CHECK_FALSE(in_f64);
   }
   CHECK(result.summary.verdict == Verdict::converged);
   CHECK(result.x[0] == doctest::Approx(1).epsilon(1e-9));

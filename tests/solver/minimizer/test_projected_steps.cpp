@@ -1,11 +1,12 @@
-// Variable projection at one point: the projected step and the linear parameters beside figures by QR of J itself.
+// Variable projection at one point: the projected step and the linear parameters beside figures by QR of J
+// itself.
 #include "linear/linear_solver.hpp"
 #include "minimizer/variable_projection.hpp"
 
 #include "corpora/noise.hpp"
 
-#include <Eigen/Dense>
 #include <doctest/doctest.h>
+#include <Eigen/Dense>
 
 #include <algorithm>
 #include <cmath>
@@ -28,7 +29,8 @@ Point point(std::uint64_t seed, Eigen::Index rows, Eigen::Index columns) {
   Point p{Eigen::MatrixXd(rows, columns), Eigen::VectorXd(rows), {}};
   for (Eigen::Index i = 0; i < rows; ++i) {
     const double common = random.normal();
-    for (Eigen::Index j = 0; j < columns; ++j) p.J(i, j) = std::pow(10.0, static_cast<double>(j - 2)) * (random.normal() + common);
+    for (Eigen::Index j = 0; j < columns; ++j)
+      p.J(i, j) = std::pow(10.0, static_cast<double>(j - 2)) * (random.normal() + common);
     p.r[i] = random.normal();
   }
   return p;
@@ -70,7 +72,8 @@ Eigen::MatrixXd perpendicular(const Eigen::MatrixXd& phi, const Eigen::MatrixXd&
 
 }  // namespace
 
-TEST_CASE("the linear parameters' best values, what they gain and how far the others' columns are from theirs") {
+TEST_CASE(
+    "the linear parameters' best values, what they gain and how far the others' columns are from theirs") {
   for (const std::uint64_t seed : {1u, 2u, 3u}) {
     for (const std::vector<int>& linear : {std::vector<int>{3}, {0, 4}, {4, 1, 2}}) {
       Point p = point(seed, 40, 6);
@@ -85,22 +88,27 @@ TEST_CASE("the linear parameters' best values, what they gain and how far the ot
       const Eigen::MatrixXd phi = columns_of(p, linear);
       for (int j = 0; j < 6; ++j) {
         const bool is_linear = std::ranges::find(linear, j) != linear.end();
-        const double expected = is_linear ? 0 : perpendicular(phi, p.J.col(j)).squaredNorm() / p.J.col(j).squaredNorm();
+        const double expected =
+            is_linear ? 0 : perpendicular(phi, p.J.col(j)).squaredNorm() / p.J.col(j).squaredNorm();
         CHECK(weights[static_cast<std::size_t>(j)] == doctest::Approx(expected).epsilon(1e-11));
       }
       Vector x(6, 0.0);
       const double gain = projection.solve(p.at, x);
       const Eigen::VectorXd best = phi.colPivHouseholderQr().solve(-p.r);
-      CHECK(gain == doctest::Approx(0.5 * (p.r.squaredNorm() - (p.r + phi * best).squaredNorm())).epsilon(1e-11));
+      CHECK(gain ==
+            doctest::Approx(0.5 * (p.r.squaredNorm() - (p.r + phi * best).squaredNorm())).epsilon(1e-11));
       for (std::size_t k = 0; k < linear.size(); ++k) {
-        CHECK(x[static_cast<std::size_t>(linear[k])] == doctest::Approx(best[static_cast<Eigen::Index>(k)]).epsilon(1e-10));
+        CHECK(x[static_cast<std::size_t>(linear[k])] ==
+              doctest::Approx(best[static_cast<Eigen::Index>(k)]).epsilon(1e-10));
       }
       CHECK(std::ranges::count(x, 0.0) == 6 - static_cast<long>(linear.size()));
     }
   }
 }
 
-TEST_CASE("with its weights of the damping a step of the whole problem has Kaufman's step as its part in the others") {
+TEST_CASE(
+    "with its weights of the damping a step of the whole problem has Kaufman's step as its part in the "
+    "others") {
   const std::vector<int> linear{1, 4}, others{0, 2, 3, 5};
   for (const bool qr : {false, true}) {
     for (const double lambda : {0.0, 1e-3, 1.0, 1e4}) {
@@ -115,17 +123,21 @@ TEST_CASE("with its weights of the damping a step of the whole problem has Kaufm
       const Step step = solver.solve(lambda);
       REQUIRE(step.factored);
 
-      const Eigen::MatrixXd phi = columns_of(p, linear), A = columns_of(p, others), PA = perpendicular(phi, A);
+      const Eigen::MatrixXd phi = columns_of(p, linear), A = columns_of(p, others),
+                            PA = perpendicular(phi, A);
       Eigen::MatrixXd H = PA.transpose() * PA;
       H.diagonal() *= 1 + lambda;  // damped by the lengths of the projected columns
       const Eigen::VectorXd kaufman = -H.ldlt().solve(PA.transpose() * p.r);
       const Eigen::VectorXd moved = phi.colPivHouseholderQr().solve(-(p.r + A * kaufman));
       Eigen::VectorXd whole(6);
-      for (std::size_t k = 0; k < others.size(); ++k) whole[others[k]] = kaufman[static_cast<Eigen::Index>(k)];
+      for (std::size_t k = 0; k < others.size(); ++k)
+        whole[others[k]] = kaufman[static_cast<Eigen::Index>(k)];
       for (std::size_t k = 0; k < linear.size(); ++k) whole[linear[k]] = moved[static_cast<Eigen::Index>(k)];
-      for (std::size_t j = 0; j < 6; ++j) CHECK(step.step[j] == doctest::Approx(whole[static_cast<Eigen::Index>(j)]).epsilon(1e-8));
+      for (std::size_t j = 0; j < 6; ++j)
+        CHECK(step.step[j] == doctest::Approx(whole[static_cast<Eigen::Index>(j)]).epsilon(1e-8));
       // What the linear model falls by there.
-      CHECK(step.predicted == doctest::Approx(0.5 * (p.r.squaredNorm() - (p.r + p.J * whole).squaredNorm())).epsilon(1e-9));
+      CHECK(step.predicted ==
+            doctest::Approx(0.5 * (p.r.squaredNorm() - (p.r + p.J * whole).squaredNorm())).epsilon(1e-9));
     }
   }
 }
@@ -141,7 +153,8 @@ TEST_CASE("weights of the damping hold within bounds, too") {
   free.weigh_damping(weights);
   boxed.weigh_damping(weights);
   const Step far = free.solve(0.1);
-  // Bounds out of reach change nothing; one at half the way of parameter 2 holds it, and the rest is the minimum beside it.
+  // Bounds out of reach change nothing; one at half the way of parameter 2 holds it, and the rest is the
+  // minimum beside it.
   Vector lower(6, -1e6), upper(6, 1e6);
   boxed.keep_within({lower, upper});
   const Step same = boxed.solve(0.1);
@@ -160,7 +173,8 @@ TEST_CASE("weights of the damping hold within bounds, too") {
     const double damping = 0.1 * weights[static_cast<std::size_t>(j)] * p.J.col(j).squaredNorm() * s[j];
     if (j != 2) CHECK(std::fabs(slope[j] + damping) <= 1e-9 * p.J.col(j).norm() * p.r.norm());
   }
-  CHECK(step.predicted == doctest::Approx(0.5 * (p.r.squaredNorm() - (p.r + p.J * s).squaredNorm())).epsilon(1e-9));
+  CHECK(step.predicted ==
+        doctest::Approx(0.5 * (p.r.squaredNorm() - (p.r + p.J * s).squaredNorm())).epsilon(1e-9));
 }
 
 TEST_CASE("columns that depend on others stay; where all become dependent nothing moves") {
@@ -190,14 +204,17 @@ TEST_CASE("automatic: only where a column of the others is within 8 degrees of t
     const double angle = degrees * 3.14159265358979 / 180;
     for (const int j : {0, 3}) {
       const Eigen::VectorXd across = perpendicular(phi, p.J.col(j)).normalized();
-      p.J.col(j) = j == 0 ? (std::cos(angle) * phi.col(0).normalized() + std::sin(angle) * across).eval() : across;
+      p.J.col(j) =
+          j == 0 ? (std::cos(angle) * phi.col(0).normalized() + std::sin(angle) * across).eval() : across;
     }
     linearize(p);
-    for (const VariableProjection wish : {VariableProjection::automatic, VariableProjection::on, VariableProjection::off}) {
+    for (const VariableProjection wish :
+         {VariableProjection::automatic, VariableProjection::on, VariableProjection::off}) {
       Projection projection;
       projection.offer(std::vector<int>{1, 2}, {}, wish);
       const bool does = !projection.weigh_damping(p.at).empty();
-      CHECK(does == (wish == VariableProjection::on || (wish == VariableProjection::automatic && degrees < 8)));
+      CHECK(does ==
+            (wish == VariableProjection::on || (wish == VariableProjection::automatic && degrees < 8)));
       CHECK(projection.active() == does);
     }
   }

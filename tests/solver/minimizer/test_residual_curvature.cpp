@@ -63,7 +63,8 @@ struct Quadratic {
     out.gradient.assign(g.begin(), g.end());
     out.normal.assign(static_cast<std::size_t>(x.size()), static_cast<std::size_t>(x.size()));
     for (Eigen::Index i = 0; i < x.size(); ++i) {
-      for (Eigen::Index j = 0; j < x.size(); ++j) out.normal(static_cast<std::size_t>(i), static_cast<std::size_t>(j)) = H(i, j);
+      for (Eigen::Index j = 0; j < x.size(); ++j)
+        out.normal(static_cast<std::size_t>(i), static_cast<std::size_t>(j)) = H(i, j);
     }
     return out;
   }
@@ -76,7 +77,9 @@ struct Quadratic {
 };
 
 std::span<const double> view(const Numbers& v) { return {v.data(), static_cast<std::size_t>(v.size())}; }
-Eigen::Map<const Dense> matrix(const ResidualCurvature& c, Eigen::Index n) { return {c.matrix().data(), n, n}; }
+Eigen::Map<const Dense> matrix(const ResidualCurvature& c, Eigen::Index n) {
+  return {c.matrix().data(), n, n};
+}
 
 // The least cost of a fit, and how many of its steps used the curvature.
 struct Ended {
@@ -89,13 +92,16 @@ Ended fit(double scale, LeastSquaresOptions options = {}) {
   std::vector<double> start(F::start.begin(), F::start.end());
   for (double& v : start) v *= scale;
   Ended out{least_squares(mgh::vector_function<F>, start, options), 0};
-  out.used = std::ranges::count_if(out.result.summary.iterations, [](const IterationSummary& it) { return it.reason.find("curvature") != std::string::npos; });
+  out.used = std::ranges::count_if(out.result.summary.iterations, [](const IterationSummary& it) {
+    return it.reason.find("curvature") != std::string::npos;
+  });
   return out;
 }
 
 }  // namespace
 
-TEST_CASE("what is learned maps the last step to what JᵀJ leaves out of the gradient's change, and is symmetric") {
+TEST_CASE(
+    "what is learned maps the last step to what JᵀJ leaves out of the gradient's change, and is symmetric") {
   const Quadratic q(12, 4, 5, 0.3, 1);
   ResidualCurvature curvature;
   std::mt19937 random(2);
@@ -110,7 +116,8 @@ TEST_CASE("what is learned maps the last step to what JᵀJ leaves out of the gr
     const Dense before = curvature.matrix().empty() ? Dense(Dense::Zero(4, 4)) : Dense(matrix(curvature, 4));
     curvature.learn(from, to, view(d));
     Numbers y(4);
-    for (Eigen::Index j = 0; j < 4; ++j) y[j] = to.gradient[static_cast<std::size_t>(j)] - from.gradient[static_cast<std::size_t>(j)];
+    for (Eigen::Index j = 0; j < 4; ++j)
+      y[j] = to.gradient[static_cast<std::size_t>(j)] - from.gradient[static_cast<std::size_t>(j)];
     const Dense S = matrix(curvature, 4);
     CHECK((S - S.transpose()).norm() <= 1e-13 * (1 + S.norm()));
     if (y.dot(d) > 0) {
@@ -141,7 +148,8 @@ TEST_CASE("small steps around a point teach its curvature, which shrinks where r
 
   Quadratic small = q;
   small.c = -small.A * centre;  // residuals all but vanish
-  for (Eigen::Index i = 0; i < small.c.size(); ++i) small.c[i] -= 0.5 * centre.dot(small.B[static_cast<std::size_t>(i)] * centre);
+  for (Eigen::Index i = 0; i < small.c.size(); ++i)
+    small.c[i] -= 0.5 * centre.dot(small.B[static_cast<std::size_t>(i)] * centre);
   const Numbers d = Numbers::Constant(3, 1e-6);
   curvature.learn(small.at(centre), small.at(centre + d), view(d));
   CHECK(matrix(curvature, 3).norm() <= 1e-3 * expected.norm());
@@ -157,7 +165,8 @@ TEST_CASE("the model that promises better is taken after three trials in a row, 
   curvature.learn(at, q.at(x + d), view(d));
   const Eigen::Map<const Numbers> g(at.gradient.data(), 3);
   const Dense J = q.jacobian(x);
-  const double without = -g.dot(d) - 0.5 * (J * d).squaredNorm(), with = without - 0.5 * d.dot(matrix(curvature, 3) * d);
+  const double without = -g.dot(d) - 0.5 * (J * d).squaredNorm(),
+               with = without - 0.5 * d.dot(matrix(curvature, 3) * d);
   REQUIRE(without != with);
   CHECK_FALSE(curvature.choose(at, view(d), with));
   CHECK_FALSE(curvature.choose(at, view(d), with));
@@ -183,7 +192,8 @@ TEST_CASE("a step with added curvature minimises that model, in any scale and nu
     scale[1] *= 7;
     Matrix S(n, n);
     for (std::size_t i = 0; i < n; ++i) {
-      for (std::size_t j = 0; j < n; ++j) S(i, j) = 20.0 / static_cast<double>(n) * std::cos(static_cast<double>(3 * (i + j)));
+      for (std::size_t j = 0; j < n; ++j)
+        S(i, j) = 20.0 / static_cast<double>(n) * std::cos(static_cast<double>(3 * (i + j)));
     }
     LinearSolver solver(at, scale);
     solver.add_to_normal(S);
@@ -200,7 +210,8 @@ TEST_CASE("a step with added curvature minimises that model, in any scale and nu
   }
 }
 
-TEST_CASE("Brown and Dennis: residuals whose curvature is hundreds of JᵀJ take tens of steps from every start") {
+TEST_CASE(
+    "Brown and Dennis: residuals whose curvature is hundreds of JᵀJ take tens of steps from every start") {
   for (const double scale : mgh::kScales) {
     CAPTURE(scale);
     const Ended end = fit<mgh::BrownDennis>(scale);

@@ -43,15 +43,24 @@ TEST_CASE("a rule on any variable acts where its condition holds, and only there
   const struct {
     const char *holds, *never;
   } cases[] = {
-      {"condition >= 1", "condition < 1"},       {"epsilon_j <= 1", "epsilon_j > 1e9"},  {"epsilon_f > 0", "epsilon_f < 0"},
-      {"decrement > 0", "decrement < 0"},        {"rho > 0", "rho < -1e9"},              {"lambda >= 0", "lambda < 0"},
-      {"iteration >= 1", "iteration > 1000"},    {"rows == 0", nullptr},                 {"rows >= 20000", "rows < 20000"},
-      {"n >= 2", "n > 2"},                       {"memory > 1000", "memory > 1e15"},     {"nonfinite <= 0", "nonfinite > 0"},
+      {"condition >= 1", "condition < 1"},
+      {"epsilon_j <= 1", "epsilon_j > 1e9"},
+      {"epsilon_f > 0", "epsilon_f < 0"},
+      {"decrement > 0", "decrement < 0"},
+      {"rho > 0", "rho < -1e9"},
+      {"lambda >= 0", "lambda < 0"},
+      {"iteration >= 1", "iteration > 1000"},
+      {"rows == 0", nullptr},
+      {"rows >= 20000", "rows < 20000"},
+      {"n >= 2", "n > 2"},
+      {"memory > 1000", "memory > 1e15"},
+      {"nonfinite <= 0", "nonfinite > 0"},
   };
   for (const auto& [holds, never] : cases) {
     CAPTURE(std::string(holds));
     if (never == nullptr) {  // no comparison of rules
-      CHECK_THROWS_AS(PrecisionPolicy::parse(std::string("f32; ") + holds + " -> residual=f64"), ValidationError);
+      CHECK_THROWS_AS(PrecisionPolicy::parse(std::string("f32; ") + holds + " -> residual=f64"),
+                      ValidationError);
       continue;
     }
     const FitResult ruled = data.fit(std::string("f32; ") + holds + " -> residual=f64");
@@ -69,7 +78,8 @@ TEST_CASE("a rule on any variable acts where its condition holds, and only there
 
 TEST_CASE("a rule on tiles that left f32's range sees them, where the scheduler lets a few pass") {
   const Data data(1);
-  const FitResult free = data.fit("f32,threshold.nonfinite_tiles=1"), ruled = data.fit("f32,threshold.nonfinite_tiles=1; nonfinite > 0 -> residual=f64");
+  const FitResult free = data.fit("f32,threshold.nonfinite_tiles=1"),
+                  ruled = data.fit("f32,threshold.nonfinite_tiles=1; nonfinite > 0 -> residual=f64");
   REQUIRE(free.success());
   REQUIRE(ruled.success());
   CHECK_FALSE(free.summary.precision.issues.empty());

@@ -1,4 +1,5 @@
-// Nielsen's rule for the damping, that of the radius, and steps that may raise the cost, by their defining properties.
+// Nielsen's rule for the damping, that of the radius, and steps that may raise the cost, by their defining
+// properties.
 #include "minimizer/nonmonotonic.hpp"
 #include "minimizer/trust_region.hpp"
 
@@ -81,7 +82,8 @@ TEST_CASE("damping never leaves its bounds, and restore forgets the rejections")
   CHECK(trust.lambda() == 0.5);
 }
 
-TEST_CASE("a radius trebles after a good step, halves after a bad or a rejected one, and ends in exhaustion") {
+TEST_CASE(
+    "a radius trebles after a good step, halves after a bad or a rejected one, and ends in exhaustion") {
   TrustRegion trust(TrustRegion::kMin);
   CHECK_FALSE(trust.by_radius());
   trust.start_radius(8);
@@ -107,12 +109,14 @@ TEST_CASE("a radius trebles after a good step, halves after a bad or a rejected 
   CHECK(rejections < 200);
 }
 
-TEST_CASE("steps may rise above the cost as far as the highest of the last few, and are judged by what was promised since") {
+TEST_CASE(
+    "steps may rise above the cost as far as the highest of the last few, and are judged by what was "
+    "promised since") {
   nlsq::Nonmonotonic steps(2);
   CHECK(steps.on());
   steps.start(10);
   CHECK(steps.decrease(12) == -2);
-  CHECK(steps.accepted(6, 5));  // the least so far
+  CHECK(steps.accepted(6, 5));    // the least so far
   CHECK(steps.decrease(8) == 2);  // from 10
   CHECK(steps.promised(1) == 6);
   CHECK_FALSE(steps.accepted(8, 1));

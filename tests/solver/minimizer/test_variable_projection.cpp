@@ -1,5 +1,5 @@
-// Variable projection in fits: beside those of the whole problem; what is not eliminated; starts for nonlinear parameters
-// alone.
+// Variable projection in fits: beside those of the whole problem; what is not eliminated; starts for
+// nonlinear parameters alone.
 #include <nlsq/nlsq.hpp>
 
 #include "corpora/noise.hpp"
@@ -31,18 +31,48 @@ const Sample kSamples[] = {
     {"b1*(1-exp(-b2*x))", {{"b1", 1}, {"b2", 1}}, {{"b1", 240}, {"b2", 0.05}}, 0, 30, 0.5, 1},
     {"a1*exp(-b1*x)+a2*exp(-b2*x)+c",
      {{"a1", 1}, {"b1", 4}, {"a2", 1}, {"b2", 0.2}, {"c", 0}},
-     {{"a1", 3}, {"b1", 2.5}, {"a2", 2}, {"b2", 0.4}, {"c", 0.5}}, 0, 8, 0.002, 3},
+     {{"a1", 3}, {"b1", 2.5}, {"a2", 2}, {"b2", 0.4}, {"c", 0.5}},
+     0,
+     8,
+     0.002,
+     3},
     {"a1*exp(-b1*x)+a2*exp(-b2*x)+a3*exp(-b3*x)",
      {{"a1", 1}, {"b1", 7}, {"a2", 1}, {"b2", 1.5}, {"a3", 1}, {"b3", 0.15}},
-     {{"a1", 3}, {"b1", 5}, {"a2", 2}, {"b2", 1.1}, {"a3", 1}, {"b3", 0.2}}, 0, 10, 0.001, 3},
+     {{"a1", 3}, {"b1", 5}, {"a2", 2}, {"b2", 1.1}, {"a3", 1}, {"b3", 0.2}},
+     0,
+     10,
+     0.001,
+     3},
     {"a*x^b+c", {{"a", 1}, {"b", 0.6}, {"c", 0}}, {{"a", 2}, {"b", 1.4}, {"c", 1}}, 0.1, 5, 0.02, 2},
     {"a*x/(k+x)", {{"a", 1}, {"k", 1}}, {{"a", 212}, {"k", 6}}, 0.1, 30, 1, 1},
-    {"a/(1+exp(-b*(x-c)))+d", {{"a", 1}, {"b", 0.7}, {"c", -1}, {"d", 0}}, {{"a", 3}, {"b", 1.5}, {"c", 0.7}, {"d", 0.2}}, -5, 5, 0.05, 2},
-    {"s*sin(w*x)+c*cos(w*x)+d", {{"s", 1}, {"w", 2}, {"c", 1}, {"d", 0}}, {{"s", 2}, {"w", 2.1}, {"c", -1}, {"d", 1}}, 0, 10, 0.1, 3},
+    {"a/(1+exp(-b*(x-c)))+d",
+     {{"a", 1}, {"b", 0.7}, {"c", -1}, {"d", 0}},
+     {{"a", 3}, {"b", 1.5}, {"c", 0.7}, {"d", 0.2}},
+     -5,
+     5,
+     0.05,
+     2},
+    {"s*sin(w*x)+c*cos(w*x)+d",
+     {{"s", 1}, {"w", 2}, {"c", 1}, {"d", 0}},
+     {{"s", 2}, {"w", 2.1}, {"c", -1}, {"d", 1}},
+     0,
+     10,
+     0.1,
+     3},
     {"h1*exp(-((x-c1)/w1)^2)+h2*exp(-((x-c2)/w2)^2)+d",
      {{"h1", 1}, {"c1", -1.6}, {"w1", 1}, {"h2", 1}, {"c2", 1.5}, {"w2", 1}, {"d", 0}},
-     {{"h1", 2}, {"c1", -1.2}, {"w1", 0.7}, {"h2", 3}, {"c2", 1.1}, {"w2", 0.9}, {"d", 0.4}}, -5, 5, 0.03, 3},
-    {"exp(-b*x)*(a+c*x)+2*x", {{"b", 0.3}, {"a", 1}, {"c", 1}}, {{"b", 0.9}, {"a", 1.5}, {"c", 4}}, 0, 6, 0.02, 2},
+     {{"h1", 2}, {"c1", -1.2}, {"w1", 0.7}, {"h2", 3}, {"c2", 1.1}, {"w2", 0.9}, {"d", 0.4}},
+     -5,
+     5,
+     0.03,
+     3},
+    {"exp(-b*x)*(a+c*x)+2*x",
+     {{"b", 0.3}, {"a", 1}, {"c", 1}},
+     {{"b", 0.9}, {"a", 1.5}, {"c", 4}},
+     0,
+     6,
+     0.02,
+     2},
 };
 
 struct Data {
@@ -53,7 +83,8 @@ Data drawn(const Sample& s, std::size_t rows, std::uint64_t seed = 5) {
   const Formula formula = parse_formula(s.formula);
   std::vector<double> p(formula.parameters.size());
   for (const auto& [name, value] : s.truth) {
-    p[static_cast<std::size_t>(std::ranges::find(formula.parameters, name) - formula.parameters.begin())] = value;
+    p[static_cast<std::size_t>(std::ranges::find(formula.parameters, name) - formula.parameters.begin())] =
+        value;
   }
   Data d;
   problems::Noise random(seed);
@@ -82,12 +113,14 @@ std::vector<std::string> eliminated(const FitResult& fit) {
 using Names = std::vector<std::string>;
 
 bool warns(const FitResult& fit, const std::string& what) {
-  return std::ranges::any_of(fit.warnings, [&](const std::string& w) { return w.find(what) != std::string::npos; });
+  return std::ranges::any_of(fit.warnings,
+                             [&](const std::string& w) { return w.find(what) != std::string::npos; });
 }
 
 int steps(const FitResult& fit) { return fit.summary.accepted + fit.summary.rejected; }
 
-// Equal to `digits` of a standard error, and errors and correlations as far as the condition of J lets them be.
+// Equal to `digits` of a standard error, and errors and correlations as far as the condition of J lets them
+// be.
 void check_same(const FitResult& a, const FitResult& b) {
   REQUIRE(a.parameters.size() == b.parameters.size());
   CHECK(a.summary.verdict == b.summary.verdict);
@@ -111,7 +144,8 @@ TEST_CASE("answers, covariances and verdicts are those of the whole problem") {
     const Data d = drawn(s, 120);
     const FitResult off = curve_fit(s.formula, d.x, d.y, s.start, options_of(VariableProjection::off));
     const FitResult on = curve_fit(s.formula, d.x, d.y, s.start, options_of(VariableProjection::on));
-    const FitResult automatic = curve_fit(s.formula, d.x, d.y, s.start, options_of(VariableProjection::automatic));
+    const FitResult automatic =
+        curve_fit(s.formula, d.x, d.y, s.start, options_of(VariableProjection::automatic));
     REQUIRE(off.success());
     REQUIRE(on.success());
     REQUIRE(automatic.success());
@@ -140,7 +174,8 @@ TEST_CASE("weights, absolute sigma, fixed parameters and every policy keep the a
       }
       NamedValues start = s.start;
       start.back().second = 0.5;  // c, held where it belongs
-      const FitResult a = curve_fit(s.formula, d.x, d.y, start, on), b = curve_fit(s.formula, d.x, d.y, start, off);
+      const FitResult a = curve_fit(s.formula, d.x, d.y, start, on),
+                      b = curve_fit(s.formula, d.x, d.y, start, off);
       CHECK(eliminated(a) == Names{"a1", "a2"});
       check_same(a, b);
     }
@@ -161,7 +196,8 @@ TEST_CASE("BoxBOD's first start, where plain steps end in another basin, and non
   }
 }
 
-TEST_CASE("sums of exponentials and of peaks on a baseline succeed from starts of the nonlinear parameters alone") {
+TEST_CASE(
+    "sums of exponentials and of peaks on a baseline succeed from starts of the nonlinear parameters alone") {
   problems::Noise random(23);
   int elsewhere = 0;
   for (int trial = 0; trial < 40; ++trial) {
@@ -195,7 +231,8 @@ TEST_CASE("sums of exponentials and of peaks on a baseline succeed from starts o
       const FitResult fit = curve_fit(s.formula, d.x, d.y, s.start, options_of(wish));
       CHECK(fit.success());
       // The scatter that was put in, and no more.
-      const double rows = static_cast<double>(fit.dof), most = (rows + 6 * std::sqrt(2 * rows)) * s.noise * s.noise;
+      const double rows = static_cast<double>(fit.dof),
+                   most = (rows + 6 * std::sqrt(2 * rows)) * s.noise * s.noise;
       if (wish == VariableProjection::automatic) CHECK(fit.rss < most);
       else elsewhere += fit.rss < most ? 0 : 1;
     }
@@ -222,7 +259,8 @@ TEST_CASE("off, and automatic that declines, are the whole problem bit by bit") 
   const Sample& peak = kSamples[8];
   const Data d = drawn(peak, 150);
   const FitResult off = curve_fit(peak.formula, d.x, d.y, peak.start, options_of(VariableProjection::off));
-  const FitResult automatic = curve_fit(peak.formula, d.x, d.y, peak.start, options_of(VariableProjection::automatic));
+  const FitResult automatic =
+      curve_fit(peak.formula, d.x, d.y, peak.start, options_of(VariableProjection::automatic));
   CHECK(eliminated(automatic).empty());
   CHECK(automatic.parameters == off.parameters);
   CHECK(automatic.summary.counted_work == off.summary.counted_work);
@@ -260,14 +298,17 @@ TEST_CASE("what has bounds is not eliminated, the others are, and the answer kee
     FitOptions off = options_of(VariableProjection::off), on = options_of(VariableProjection::on);
     for (FitOptions* o : {&off, &on}) {
       o->bounds = {std::vector<double>(5, -kInf), std::vector<double>(5, kInf)};
-      o->bounds.upper[static_cast<std::size_t>(std::ranges::find(formula.parameters, "a2") - formula.parameters.begin())] = most;
+      o->bounds.upper[static_cast<std::size_t>(std::ranges::find(formula.parameters, "a2") -
+                                               formula.parameters.begin())] = most;
     }
-    const FitResult a = curve_fit(s.formula, d.x, d.y, s.start, on), b = curve_fit(s.formula, d.x, d.y, s.start, off);
+    const FitResult a = curve_fit(s.formula, d.x, d.y, s.start, on),
+                    b = curve_fit(s.formula, d.x, d.y, s.start, off);
     CHECK(eliminated(a) == Names{"a1", "c"});
     CHECK(a.success());
     CHECK(a.at_bound == b.at_bound);
     CHECK(std::ranges::count(a.at_bound, true) == (most < 2 ? 1 : 0));
-    for (std::size_t j = 0; j < 5; ++j) CHECK(a.parameters[j] == doctest::Approx(b.parameters[j]).epsilon(1e-8));
+    for (std::size_t j = 0; j < 5; ++j)
+      CHECK(a.parameters[j] == doctest::Approx(b.parameters[j]).epsilon(1e-8));
   }
   FitOptions all = options_of(VariableProjection::on);
   all.bounds = {{-100}, {100}};
@@ -277,10 +318,13 @@ TEST_CASE("what has bounds is not eliminated, the others are, and the answer kee
   CHECK(warns(none, "bounds"));
 }
 
-TEST_CASE("nothing is eliminated under a loss, of counts, with errors in x, of a model that is not linear or all linear") {
+TEST_CASE(
+    "nothing is eliminated under a loss, of counts, with errors in x, of a model that is not linear or all "
+    "linear") {
   const Sample& s = kSamples[0];
   const Data d = drawn(s, 100);
-  const auto none = [&](const std::string& formula, const FitOptions& options, const char* why, std::vector<double> y) {
+  const auto none = [&](const std::string& formula, const FitOptions& options, const char* why,
+                        std::vector<double> y) {
     CAPTURE(why);
     const FitResult fit = curve_fit(formula, d.x, y, {}, options);
     CHECK(fit.success());
@@ -334,21 +378,29 @@ TEST_CASE("ties: what is linear in the model they make of it is eliminated") {
 TEST_CASE("confounded linear parameters: the rank is reported, and what the data determine is the same") {
   const Sample& s = kSamples[0];
   const Data d = drawn(s, 100);
-  const FitResult on = curve_fit("(a+b)*exp(-k*x)+c", d.x, d.y, {{"k", 0.3}}, options_of(VariableProjection::on));
-  const FitResult off = curve_fit("(a+b)*exp(-k*x)+c", d.x, d.y, {{"k", 0.3}}, options_of(VariableProjection::off));
+  const FitResult on =
+      curve_fit("(a+b)*exp(-k*x)+c", d.x, d.y, {{"k", 0.3}}, options_of(VariableProjection::on));
+  const FitResult off =
+      curve_fit("(a+b)*exp(-k*x)+c", d.x, d.y, {{"k", 0.3}}, options_of(VariableProjection::off));
   CHECK(on.summary.verdict == Verdict::rank_deficient);
   CHECK(off.summary.verdict == Verdict::rank_deficient);
   CHECK(on.summary.certificate.rank == 3);
   CHECK(eliminated(on) == Names{"a", "c"});
-  CHECK(on.parameters[0] + on.parameters[1] == doctest::Approx(off.parameters[0] + off.parameters[1]).epsilon(1e-8));
+  CHECK(on.parameters[0] + on.parameters[1] ==
+        doctest::Approx(off.parameters[0] + off.parameters[1]).epsilon(1e-8));
   CHECK(on.parameters[2] == doctest::Approx(off.parameters[2]).epsilon(1e-8));
   CHECK(on.rss == doctest::Approx(off.rss).epsilon(1e-10));
 }
 
-TEST_CASE("callables that are recorded, prepared models and batches do the same; calls by dual numbers eliminate nothing") {
+TEST_CASE(
+    "callables that are recorded, prepared models and batches do the same; calls by dual numbers eliminate "
+    "nothing") {
   const Sample& s = kSamples[1];
   const Data d = drawn(s, 100);
-  const auto rise = [](const auto& x, const auto& p) { using std::exp; return p[0] * (1 - exp(-p[1] * x)); };
+  const auto rise = [](const auto& x, const auto& p) {
+    using std::exp;
+    return p[0] * (1 - exp(-p[1] * x));
+  };
   const FitOptions on = options_of(VariableProjection::on);
   const FitResult formula = curve_fit(s.formula, d.x, d.y, s.start, on);
   const FitResult callable = curve_fit(rise, d.x, d.y, {1.0, 1.0}, on);
@@ -360,7 +412,8 @@ TEST_CASE("callables that are recorded, prepared models and batches do the same;
   CHECK(again.parameters == formula.parameters);
 
   const auto by_calls = [](double x, const double* p) { return p[0] * (1 - std::exp(-p[1] * x)); };
-  const FitResult none = curve_fit([&](double x, std::span<const double> p) { return by_calls(x, p.data()); }, d.x, d.y, {1.0, 1.0}, on);
+  const FitResult none = curve_fit([&](double x, std::span<const double> p) { return by_calls(x, p.data()); },
+                                   d.x, d.y, {1.0, 1.0}, on);
   CHECK(eliminated(none).empty());
   CHECK(warns(none, "linear in no free parameter, or is not known to be"));
 
@@ -377,7 +430,8 @@ TEST_CASE("callables that are recorded, prepared models and batches do the same;
   CHECK(batch.parameters(0, 1) == formula.parameters[1]);
 }
 
-TEST_CASE("a first point that is noise in f32 is seen again in f64: what may be eliminated is decided there") {
+TEST_CASE(
+    "a first point that is noise in f32 is seen again in f64: what may be eliminated is decided there") {
   problems::Noise random(4);
   std::vector<double> x, y;
   for (int i = 0; i < 3000; ++i) {  // times of a clock that has run for a day: f32 sees no phase
@@ -387,8 +441,10 @@ TEST_CASE("a first point that is noise in f32 is seen again in f64: what may be 
   FitOptions options;
   options.precision = PrecisionPolicy::parse("gate=off");
   options.threads = 1;
-  const FitResult fit = curve_fit("a*sin(w*x)+b*cos(w*x)", x, y, {{"w", 2.000002}, {"a", 1}, {"b", 1}}, options);
+  const FitResult fit =
+      curve_fit("a*sin(w*x)+b*cos(w*x)", x, y, {{"w", 2.000002}, {"a", 1}, {"b", 1}}, options);
   CHECK(fit.success());
   CHECK(fit.summary.precision.escalations >= 1);
-  CHECK(fit.summary.accepted <= 6);  // by the whole problem, or with an elimination that f32 had ruled out, hundreds
+  CHECK(fit.summary.accepted <=
+        6);  // by the whole problem, or with an elimination that f32 had ruled out, hundreds
 }

@@ -1,4 +1,5 @@
-// Work shared out over executors that keep their word and such that do not, and over callables with threads of their own.
+// Work shared out over executors that keep their word and such that do not, and over callables with threads
+// of their own.
 #include <nlsq/nlsq.hpp>
 #include <nlsq/problem.hpp>
 
@@ -8,8 +9,8 @@
 #include "rows/sample_rows.hpp"
 
 #include "dense/dense_evaluator.hpp"
-#include "support/parallel.hpp"
 #include "dense/row_groups.hpp"
+#include "support/parallel.hpp"
 
 #include <atomic>
 #include <cmath>
@@ -45,12 +46,22 @@ TEST_CASE("an executor that leaves tasks out, or runs one twice, is an error tha
     options.executor = executor;
     return curve_fit("a*exp(-b*x)", line.x, line.y, {{"a", 1}, {"b", 2}}, options);
   };
-  CHECK(fit([](std::size_t count, const Task& task) { for (std::size_t i = count; i-- > 0;) task(i); }).success());
+  CHECK(fit([](std::size_t count, const Task& task) {
+          for (std::size_t i = count; i-- > 0;) task(i);
+        }).success());
   CHECK_THROWS_AS(fit([](std::size_t, const Task&) {}), ValidationError);
-  CHECK_THROWS_AS(fit([](std::size_t count, const Task& task) { for (std::size_t i = 1; i < count; ++i) task(i); }), ValidationError);
-  CHECK_THROWS_AS(fit([](std::size_t count, const Task& task) { for (std::size_t i = 0; i <= count; ++i) task(i % count); }),
+  CHECK_THROWS_AS(fit([](std::size_t count, const Task& task) {
+                    for (std::size_t i = 1; i < count; ++i) task(i);
+                  }),
                   ValidationError);
-  CHECK_THROWS_AS(fit([](std::size_t count, const Task& task) { for (std::size_t i = 0; i <= count; ++i) task(i); }), ValidationError);
+  CHECK_THROWS_AS(fit([](std::size_t count, const Task& task) {
+                    for (std::size_t i = 0; i <= count; ++i) task(i % count);
+                  }),
+                  ValidationError);
+  CHECK_THROWS_AS(fit([](std::size_t count, const Task& task) {
+                    for (std::size_t i = 0; i <= count; ++i) task(i);
+                  }),
+                  ValidationError);
   try {
     run_tasks(8, {0, [](std::size_t, const Task& task) { task(3); }}, [](std::size_t) {});
     CHECK(false);
@@ -60,14 +71,22 @@ TEST_CASE("an executor that leaves tasks out, or runs one twice, is an error tha
 }
 
 TEST_CASE("of an executor's tasks the lowest-numbered one's exception is thrown, not a count") {
-  const auto half = [](std::size_t count, const Task& task) { for (std::size_t i = 0; i < count / 2; ++i) task(i); };
-  CHECK_THROWS_AS(run_tasks(8, {0, half}, [](std::size_t i) { if (i == 2) throw std::out_of_range("row"); }), std::out_of_range);
+  const auto half = [](std::size_t count, const Task& task) {
+    for (std::size_t i = 0; i < count / 2; ++i) task(i);
+  };
+  CHECK_THROWS_AS(run_tasks(8, {0, half},
+                            [](std::size_t i) {
+                              if (i == 2) throw std::out_of_range("row");
+                            }),
+                  std::out_of_range);
 }
 
 TEST_CASE("threads that took part are counted") {
   const auto on_three = [](std::size_t count, const Task& task) {
     for (std::size_t first = 0; first < 3; ++first) {
-      std::thread([&] { for (std::size_t i = first; i < count; i += 3) task(i); }).join();
+      std::thread([&] {
+        for (std::size_t i = first; i < count; i += 3) task(i);
+      }).join();
     }
   };
   // A thread that has ended may leave its number to the next.
@@ -81,10 +100,12 @@ TEST_CASE("threads that took part are counted") {
   CHECK(curve_fit("a*exp(-b*x)", line.x, line.y, {{"a", 1}, {"b", 2}}, options).summary.threads == 1);
   options.threads = 0;
   const std::vector<double> few{0, 1, 2, 3, 4}, values{2, 1, 0.5, 0.2, 0.1};
-  CHECK(curve_fit("a*exp(-b*x)", few, values, {{"a", 1}, {"b", 2}}, options).summary.threads == 1);  // not worth a second
+  CHECK(curve_fit("a*exp(-b*x)", few, values, {{"a", 1}, {"b", 2}}, options).summary.threads ==
+        1);  // not worth a second
 }
 
-TEST_CASE("a vector function is called before the work is shared out, once for a point, by the caller's thread") {
+TEST_CASE(
+    "a vector function is called before the work is shared out, once for a point, by the caller's thread") {
   const Line line;
   std::atomic<bool> sharing{false};
   std::atomic<int> calls_in_tasks{0}, calls{0};
@@ -107,7 +128,9 @@ TEST_CASE("a vector function is called before the work is shared out, once for a
   CHECK(calls_in_tasks == 0);
 }
 
-TEST_CASE("a problem of a few residual blocks wakes no threads, one of many does, and so do functions that are not recorded") {
+TEST_CASE(
+    "a problem of a few residual blocks wakes no threads, one of many does, and so do functions that are not "
+    "recorded") {
   for (const bool recorded : {true, false}) {
     for (const int blocks : {1, 50, 20000}) {
       double p[2] = {1, 1};
@@ -115,11 +138,18 @@ TEST_CASE("a problem of a few residual blocks wakes no threads, one of many does
       for (int i = 0; i < blocks; ++i) {
         const double t = 2.0 * i / blocks, y = 3 * std::exp(-0.5 * t);
         if (recorded) {
-          problem.add_residual_block([t, y](const auto* q) { using std::exp; return q[0] * exp(-q[1] * t) - y; }, nullptr, {p});
+          problem.add_residual_block(
+              [t, y](const auto* q) {
+                using std::exp;
+                return q[0] * exp(-q[1] * t) - y;
+              },
+              nullptr, {p});
         } else {
-          problem.add_residual_block([t, y](const double* q) { return q[0] * std::exp(-q[1] * t) - y; }, nullptr, {p});
+          problem.add_residual_block([t, y](const double* q) { return q[0] * std::exp(-q[1] * t) - y; },
+                                     nullptr, {p});
         }
-        problem.add_residual_block([](const auto* q) { return 1e-3 * (q[0] - 3.0); }, nullptr, {p});  // a program of its own
+        problem.add_residual_block([](const auto* q) { return 1e-3 * (q[0] - 3.0); }, nullptr,
+                                   {p});  // a program of its own
       }
       int asked = 0;
       SolverOptions options;
@@ -162,7 +192,8 @@ TEST_CASE("a vector function that throws is called once, not once for every task
 
 TEST_CASE("groups of rows spread over a sample as they do over all rows") {
   std::vector<double> x(1 << 18), y(1 << 18, 1.0);
-  const ModelFunction line = make_model_function([](double at, const std::vector<double>& p) { return p[0] * at; });
+  const ModelFunction line =
+      make_model_function([](double at, const std::vector<double>& p) { return p[0] * at; });
   DifferenceRows all(line, std::make_shared<MemoryRows>(std::vector<Column>{x, y}), false, {1.0}, {0});
   SampleRows sample(all, all.rows() / 16);
   const auto tiles_met = [](const RowModel& rows) {

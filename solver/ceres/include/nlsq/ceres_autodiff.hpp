@@ -1,6 +1,6 @@
-// nlsq::AutoDiffCostFunction: in the place of ceres::AutoDiffCostFunction. Under ceres::Solve it does what that does,
-// with Ceres's jets; under nlsq::Solve its functor is recorded, and all blocks of one functor type share a program that
-// runs on many of them at a time, in f32 or f64.
+// nlsq::AutoDiffCostFunction: in the place of ceres::AutoDiffCostFunction. Under ceres::Solve it does what
+// that does, with Ceres's jets; under nlsq::Solve its functor is recorded, and all blocks of one functor type
+// share a program that runs on many of them at a time, in f32 or f64.
 #pragma once
 
 #include <nlsq/callable.hpp>
@@ -57,8 +57,9 @@ class RecordableFunctor : public RecordableCostFunction {
 };
 
 template <class Functor, int kNumResiduals, int... Ns>
-class AutoDiffCostFunction final : public ceres::SizedCostFunction<kNumResiduals, Ns...>,
-                                   public RecordableFunctor<AutoDiffCostFunction<Functor, kNumResiduals, Ns...>, Functor> {
+class AutoDiffCostFunction final
+    : public ceres::SizedCostFunction<kNumResiduals, Ns...>,
+      public RecordableFunctor<AutoDiffCostFunction<Functor, kNumResiduals, Ns...>, Functor> {
   static constexpr int kInputs = (Ns + ... + 0);
   static constexpr std::size_t kBlocks = sizeof...(Ns);
   static constexpr std::array<int, kBlocks> kSizes{Ns...};
@@ -68,7 +69,8 @@ class AutoDiffCostFunction final : public ceres::SizedCostFunction<kNumResiduals
  public:
   explicit AutoDiffCostFunction(Functor* functor, ceres::Ownership ownership = ceres::TAKE_OWNERSHIP)
       : functor_(functor), ownership_(ownership) {
-    static_assert(!kDynamic, "the number of residuals is ceres::DYNAMIC: AutoDiffCostFunction(functor, residuals)");
+    static_assert(!kDynamic,
+                  "the number of residuals is ceres::DYNAMIC: AutoDiffCostFunction(functor, residuals)");
   }
   AutoDiffCostFunction(Functor* functor, int residuals, ceres::Ownership ownership = ceres::TAKE_OWNERSHIP)
       : functor_(functor), ownership_(ownership) {
@@ -76,11 +78,12 @@ class AutoDiffCostFunction final : public ceres::SizedCostFunction<kNumResiduals
     this->set_num_residuals(residuals);
   }
   explicit AutoDiffCostFunction(std::unique_ptr<Functor> functor) : AutoDiffCostFunction(functor.release()) {}
-  AutoDiffCostFunction(std::unique_ptr<Functor> functor, int residuals) : AutoDiffCostFunction(functor.release(), residuals) {}
+  AutoDiffCostFunction(std::unique_ptr<Functor> functor, int residuals)
+      : AutoDiffCostFunction(functor.release(), residuals) {}
   // Makes the functor from these arguments, as Ceres 2.2 does.
   template <class... Args>
-  requires(!kDynamic && std::is_constructible_v<Functor, Args&&...>)
-  explicit AutoDiffCostFunction(Args&&... args)
+  requires(!kDynamic &&
+           std::is_constructible_v<Functor, Args&&...>) explicit AutoDiffCostFunction(Args&&... args)
       : AutoDiffCostFunction(std::make_unique<Functor>(std::forward<Args>(args)...)) {}
   // `other` keeps no functor: its Evaluate returns false from then on.
   AutoDiffCostFunction(AutoDiffCostFunction&& other) noexcept
@@ -111,7 +114,8 @@ class AutoDiffCostFunction final : public ceres::SizedCostFunction<kNumResiduals
       residuals[r] = result.a;
       for (std::size_t k = 0, j = 0; k < kBlocks; j += static_cast<std::size_t>(kSizes[k++])) {
         if (!jacobians[k]) continue;
-        for (int i = 0; i < kSizes[k]; ++i) jacobians[k][r * kSizes[k] + i] = result.v[static_cast<Eigen::Index>(j) + i];
+        for (int i = 0; i < kSizes[k]; ++i)
+          jacobians[k][r * kSizes[k] + i] = result.v[static_cast<Eigen::Index>(j) + i];
       }
     }
     return true;
@@ -131,7 +135,8 @@ class AutoDiffCostFunction final : public ceres::SizedCostFunction<kNumResiduals
       }
       auto results = make_results<Jet>();
       if (!call(at.data(), results.data(), kAll)) return false;
-      for (int r = 0; r < this->num_residuals(); ++r) residuals[r] = results[static_cast<std::size_t>(r)].number();
+      for (int r = 0; r < this->num_residuals(); ++r)
+        residuals[r] = results[static_cast<std::size_t>(r)].number();
       return true;
     }
   }

@@ -1,6 +1,7 @@
-// nlsq::DynamicAutoDiffCostFunction: in the place of ceres::DynamicAutoDiffCostFunction, for numbers of blocks, numbers and
-// residuals that only the run knows. Under ceres::Solve it does what that does, Stride derivatives a call; under nlsq::Solve
-// its functor is recorded, and blocks of one functor type and one shape share a program.
+// nlsq::DynamicAutoDiffCostFunction: in the place of ceres::DynamicAutoDiffCostFunction, for numbers of
+// blocks, numbers and residuals that only the run knows. Under ceres::Solve it does what that does, Stride
+// derivatives a call; under nlsq::Solve its functor is recorded, and blocks of one functor type and one shape
+// share a program.
 #pragma once
 
 #include <nlsq/callable.hpp>
@@ -19,15 +20,17 @@
 
 namespace nlsq::inline v0 {
 
-// Functor: template <class T> bool operator()(T const* const* blocks, T* residuals) const. AddParameterBlock for each block
-// and SetNumResiduals say its shape before it is used.
+// Functor: template <class T> bool operator()(T const* const* blocks, T* residuals) const. AddParameterBlock
+// for each block and SetNumResiduals say its shape before it is used.
 template <class Functor, int Stride = 4>
-class DynamicAutoDiffCostFunction final : public ceres::DynamicCostFunction,
-                                          public RecordableFunctor<DynamicAutoDiffCostFunction<Functor, Stride>, Functor> {
+class DynamicAutoDiffCostFunction final
+    : public ceres::DynamicCostFunction,
+      public RecordableFunctor<DynamicAutoDiffCostFunction<Functor, Stride>, Functor> {
  public:
   explicit DynamicAutoDiffCostFunction(Functor* functor, ceres::Ownership ownership = ceres::TAKE_OWNERSHIP)
       : functor_(functor), ownership_(ownership) {}
-  explicit DynamicAutoDiffCostFunction(std::unique_ptr<Functor> functor) : DynamicAutoDiffCostFunction(functor.release()) {}
+  explicit DynamicAutoDiffCostFunction(std::unique_ptr<Functor> functor)
+      : DynamicAutoDiffCostFunction(functor.release()) {}
   // Makes the functor from these arguments, as Ceres 2.2 does.
   template <class... Args>
   requires std::is_constructible_v<Functor, Args&&...>
@@ -56,11 +59,13 @@ class DynamicAutoDiffCostFunction final : public ceres::DynamicCostFunction,
     const std::vector<Place> wanted = places(jacobians);
     for (std::size_t first = 0; first < wanted.size() || first == 0; first += Stride) {
       const auto count = static_cast<int>(std::min<std::size_t>(Stride, wanted.size() - first));
-      for (int k = 0; k < count; ++k) inputs.number(wanted[first + static_cast<std::size_t>(k)].input).v[k] = 1;
+      for (int k = 0; k < count; ++k)
+        inputs.number(wanted[first + static_cast<std::size_t>(k)].input).v[k] = 1;
       if (!(*functor_)(inputs.pointers(), results.data())) return false;
       for (int k = 0; k < count; ++k) {
         const Place& place = wanted[first + static_cast<std::size_t>(k)];
-        for (int r = 0; r < num_residuals(); ++r) place.column[r * place.size] = results[static_cast<std::size_t>(r)].v[k];
+        for (int r = 0; r < num_residuals(); ++r)
+          place.column[r * place.size] = results[static_cast<std::size_t>(r)].v[k];
         inputs.number(place.input).v[k] = 0;
       }
     }

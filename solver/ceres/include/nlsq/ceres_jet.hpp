@@ -1,9 +1,9 @@
 // The scalar with which cost functions written for Ceres are recorded: ceres::Jet<double, 0>, a jet without
-// derivatives. So whatever compiles for Ceres's jets compiles for it. Code that looks at a jet's parts `.a` and `.v`
-// lets numbers out, which the recording sees; it is given up then, and Ceres's own jets serve.
+// derivatives. So whatever compiles for Ceres's jets compiles for it. Code that looks at a jet's parts `.a`
+// and `.v` lets numbers out, which the recording sees; it is given up then, and Ceres's own jets serve.
 //
-// Part of <nlsq/ceres.hpp>, which comes before functors that call ceres::sin and its like by their full names; where it
-// comes after them, those calls reach Ceres's general functions, which look at the parts.
+// Part of <nlsq/ceres.hpp>, which comes before functors that call ceres::sin and its like by their full
+// names; where it comes after them, those calls reach Ceres's general functions, which look at the parts.
 #pragma once
 
 #include <nlsq/let_out.hpp>
@@ -18,7 +18,8 @@ namespace nlsq::inline v0::detail {
 // Why a recording is given up where code asks a jet for its part. Ceres's own functions do so, and a call
 // such as ceres::floor(x) finds those, and not ours, where <nlsq/ceres.hpp> comes after it.
 inline constexpr const char* kReadsPart =
-    "it reads the part .a of a jet, or calls a function such as ceres::floor by its full name in a header that is "
+    "it reads the part .a of a jet, or calls a function such as ceres::floor by its full name in a header "
+    "that is "
     "included before <nlsq/ceres.hpp>: include <nlsq/ceres.hpp> first";
 
 // The part `.a` of a jet that records.
@@ -61,10 +62,12 @@ struct Jet<double, 0> {
 
   const nlsq::Traced& number() const { return a.number(); }
 
-#define NLSQ_JET_ASSIGN(op)                                                                     \
-  Jet& operator op##=(const Jet& y) { return *this = Jet(number() op y.number()); }             \
-  template <class S>                                                                            \
-  requires std::is_arithmetic_v<S> Jet& operator op##=(S s) { return *this = Jet(number() op nlsq::Traced(s)); }
+#define NLSQ_JET_ASSIGN(op)                                                         \
+  Jet& operator op##=(const Jet& y) { return *this = Jet(number() op y.number()); } \
+  template <class S>                                                                \
+  requires std::is_arithmetic_v<S> Jet& operator op##=(S s) {                       \
+    return *this = Jet(number() op nlsq::Traced(s));                                \
+  }
   NLSQ_JET_ASSIGN(+)
   NLSQ_JET_ASSIGN(-)
   NLSQ_JET_ASSIGN(*)
@@ -72,25 +75,29 @@ struct Jet<double, 0> {
 #undef NLSQ_JET_ASSIGN
 };
 
-// Each for two jets, and for a plain number on either side; double by a function of its own, which goes before Ceres's
-// templates.
-#define NLSQ_JET_BINARY(result, name, expression)                                               \
-  inline result name(const Jet<double, 0>& f, const Jet<double, 0>& g) {                        \
-    const nlsq::Traced &x = f.number(), &y = g.number();                                        \
-    return result(expression);                                                                  \
-  }                                                                                             \
-  inline result name(const Jet<double, 0>& f, double g) { return name(f, Jet<double, 0>(g)); }  \
-  inline result name(double f, const Jet<double, 0>& g) { return name(Jet<double, 0>(f), g); }  \
-  template <class S>                                                                            \
-  requires(std::is_arithmetic_v<S> && !std::is_same_v<S, double>)                               \
-  inline result name(const Jet<double, 0>& f, const S& g) { return name(f, Jet<double, 0>(g)); } \
-  template <class S>                                                                            \
-  requires(std::is_arithmetic_v<S> && !std::is_same_v<S, double>)                               \
-  inline result name(const S& f, const Jet<double, 0>& g) { return name(Jet<double, 0>(f), g); }
-#define NLSQ_JET_UNARY(result, name, expression)          \
-  inline result name(const Jet<double, 0>& f) {           \
-    const nlsq::Traced& x = f.number();                   \
-    return result(expression);                            \
+// Each for two jets, and for a plain number on either side; double by a function of its own, which goes
+// before Ceres's templates.
+#define NLSQ_JET_BINARY(result, name, expression)                                              \
+  inline result name(const Jet<double, 0>& f, const Jet<double, 0>& g) {                       \
+    const nlsq::Traced &x = f.number(), &y = g.number();                                       \
+    return result(expression);                                                                 \
+  }                                                                                            \
+  inline result name(const Jet<double, 0>& f, double g) { return name(f, Jet<double, 0>(g)); } \
+  inline result name(double f, const Jet<double, 0>& g) { return name(Jet<double, 0>(f), g); } \
+  template <class S>                                                                           \
+  requires(std::is_arithmetic_v<S> && !std::is_same_v<S, double>) inline result name(          \
+      const Jet<double, 0>& f, const S& g) {                                                   \
+    return name(f, Jet<double, 0>(g));                                                         \
+  }                                                                                            \
+  template <class S>                                                                           \
+  requires(std::is_arithmetic_v<S> && !std::is_same_v<S, double>) inline result name(          \
+      const S& f, const Jet<double, 0>& g) {                                                   \
+    return name(Jet<double, 0>(f), g);                                                         \
+  }
+#define NLSQ_JET_UNARY(result, name, expression) \
+  inline result name(const Jet<double, 0>& f) {  \
+    const nlsq::Traced& x = f.number();          \
+    return result(expression);                   \
   }
 #define NLSQ_JET_FUNCTION(name) NLSQ_JET_UNARY(NLSQ_JET, name, name(x))
 #define NLSQ_JET Jet<double, 0>

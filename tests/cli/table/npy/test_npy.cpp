@@ -1,7 +1,7 @@
 // NumPy's arrays as tables: every layout gives the numbers that were written; what is no table is refused.
-#include "errors.hpp"
 #include "cli/gzip_support.hpp"
 #include "cli/program.hpp"
+#include "errors.hpp"
 #include "table/table.hpp"
 
 #include <doctest/doctest.h>

@@ -1,5 +1,5 @@
-// Runs of plain numbers at the start of a record: what is read is what parse_decimal reads, and where a run ends
-// nothing behind it has been touched.
+// Runs of plain numbers at the start of a record: what is read is what parse_decimal reads, and where a run
+// ends nothing behind it has been touched.
 #include "table/numbers/decimal_number.hpp"
 #include "table/numbers/number_run.hpp"
 
@@ -66,8 +66,8 @@ TEST_CASE("a record of plain numbers is read to its end") {
 
 TEST_CASE("a run ends before what is no plain number, and leaves its place alone") {
   if (absent()) return;
-  for (const char* field : {"", "-", ".", "-.", "--1", "+1", "1.2.3", "1e", "nan", "x", " 1", "1 ", "\"1\"", "0x10", "1-2",
-                            "1234567890123456789012345", "1;", "1\r", "\xc3\xa4"}) {
+  for (const char* field : {"", "-", ".", "-.", "--1", "+1", "1.2.3", "1e", "nan", "x", " 1", "1 ", "\"1\"",
+                            "0x10", "1-2", "1234567890123456789012345", "1;", "1\r", "\xc3\xa4"}) {
     CAPTURE(field);
     const Read first = run(std::string(field) + ",2\n", 2);
     CHECK(first.columns == 0);
@@ -112,7 +112,8 @@ TEST_CASE("columns that were not chosen end a run; chosen ones go to their place
   CHECK(left_out.length == 2);
 }
 
-TEST_CASE("every length, sign, exponent and place of the decimal sign: what parse_decimal reads, and its bits") {
+TEST_CASE(
+    "every length, sign, exponent and place of the decimal sign: what parse_decimal reads, and its bits") {
   if (absent()) return;
   std::mt19937_64 random(20260301);
   std::size_t read_here = 0;
