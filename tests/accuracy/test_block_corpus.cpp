@@ -147,7 +147,8 @@ void check_run(const Case& c, const blocks::Scene& scene, Way way, const char* p
   if (!false_success(c.kind, *f64, judged.of(f64->x)).empty()) return;  // nothing to lose
   const Judgement& best = judged.of(f64->x);
   const double more = answer.summary.final_cost - static_cast<double>(best.lowest);
-  if (!answer.success() && !(more < -static_cast<double>(best.allowed))) {
+  const bool stopped = way == Way::solve_default && answer.summary.verdict == nlsq::Verdict::tolerance;  // as the user asked
+  if (!answer.success() && !stopped && !(more < -static_cast<double>(best.allowed))) {
     ++tally.lost;
     tallies.fail(c, way, policy, "lost",
                  fmt::format("{} where f64 has {}, cost {:.9g} beside {:.9g}: {}",
@@ -195,7 +196,7 @@ TEST_CASE("every success of nlsq::solve(Problem) is true, and no policy loses wh
   run_all({Way::problem}, kPolicies);
 }
 
-TEST_CASE("every success of nlsq::Solve is true, with default and with tight tolerances") {
+TEST_CASE("a ceres::Problem solved by nlsq::Solve with default and with tight tolerances: every success is true, nothing is lost") {
   run_all({Way::solve_default, Way::solve_tight, Way::solve_opaque}, kCeresPolicies);
 }
 
