@@ -1,6 +1,7 @@
 #include "batch/lane_minimizer.hpp"
 
 #include "certificate/certificate.hpp"
+#include "minimizer/step_rules.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -14,7 +15,6 @@ constexpr int kMostIterations = 15;  // Minimizer has other means for fits that 
 constexpr int kMostLed = 8;
 constexpr int kMostRejected = 4;
 constexpr double kNear = 1;           // standard errors within which undamped steps are taken
-constexpr double kScaleMemory = 0.5;  // as Minimizer's
 constexpr double kLedEnough = 1e-2;   // standard errors: f32 says little more
 constexpr double kExtrapolate = 0.5;  // largest part of a step that extrapolation may change
 
@@ -25,7 +25,7 @@ struct Digits {
   double flat;         // share of the cost below which differences of costs say little: ν tells
   double falls;        // ν² must fall below this share of itself
 };
-constexpr Digits kDigits[] = {{1e-11, 1e-4, 1e-8, 1.0}, {1e-4, 0.1, 1e-3, 0.25}};
+constexpr Digits kDigits[] = {{1e-11, rules::kLeastGain, 1e-8, 1.0}, {1e-4, 0.1, 1e-3, 0.25}};
 
 }  // namespace
 
@@ -159,12 +159,12 @@ void LaneMinimizer::survey(std::size_t lane) {
   if (here.last_accepted) {
     for (std::size_t j = 0; j < n_; ++j) {
       const double norm = std::sqrt(of(sums_, entry(j, j), lane));
-      of(scale_, j, lane) = std::max(norm, kScaleMemory * of(scale_, j, lane));
+      of(scale_, j, lane) = rules::remembered_scale(norm, of(scale_, j, lane));
     }
     if (ended_here(lane)) return;
   }
-  const bool near =
-      here.decrement_sigma <= kNear && here.nu_squared <= 0.1 * 2 * here.cost;  // false where ν is not known
+  // False where ν is not known.
+  const bool near = rules::near_optimum(here.nu_squared, here.decrement_sigma, here.cost, kNear);
   here.step = near && here.last_accepted ? Step::undamped : Step::damped;
 }
 

@@ -60,8 +60,9 @@ bool first_order_known(const Loop& loop) {
 
 bool near_optimum(const Loop& loop) {
   const FirstOrder& first = loop.point.first;
-  return first_order_known(loop) && rules::near_optimum(first.decrement, first.decrement_sigma, loop.cost(),
-                                                        loop.damping.trusted_distance);
+  return first_order_known(loop) &&
+         rules::near_optimum(first.decrement * first.decrement, first.decrement_sigma, loop.cost(),
+                             loop.damping.trusted_distance);
 }
 
 // Damping only slows the last steps: it leaves λ/(λ + eigenvalue) of the distance. Not after one failed.

@@ -31,8 +31,8 @@ inline void remember_scale(const std::vector<double>& norms, std::vector<double>
 
 // A step is near the optimum where ν₀ is within so many standard errors. With few degrees of freedom σ is
 // itself made of the distance: the step must be a small part of the residual, too.
-inline bool near_optimum(double decrement, double decrement_sigma, double cost, double trusted) {
-  return decrement_sigma <= trusted && decrement * decrement <= 0.1 * 2 * cost;
+inline bool near_optimum(double decrement_squared, double decrement_sigma, double cost, double trusted) {
+  return decrement_sigma <= trusted && decrement_squared <= 0.1 * 2 * cost;
 }
 
 inline constexpr double kLeastGain = 1e-4;  // gain ratio of a step that is taken, in float64
