@@ -147,7 +147,8 @@ void check_run(const Case& c, const blocks::Scene& scene, Way way, const char* p
   if (!false_success(c.kind, *f64, judged.of(f64->x)).empty()) return;  // nothing to lose
   const Judgement& best = judged.of(f64->x);
   const double more = answer.summary.final_cost - static_cast<double>(best.lowest);
-  // A stop that the user's tolerance asked for: by Ceres's defaults wherever it is, by tight ones at the minimum only.
+  // A stop that the user's tolerance asked for: by Ceres's defaults wherever it is, by tight ones at the
+  // minimum only.
   const bool tolerance = way != Way::problem && answer.summary.verdict == nlsq::Verdict::tolerance;
   const bool stopped = tolerance && (way == Way::solve_default || more <= static_cast<double>(best.allowed));
   if (!answer.success() && !stopped && !(more < -static_cast<double>(best.allowed))) {
@@ -198,7 +199,9 @@ TEST_CASE("every success of nlsq::solve(Problem) is true, and no policy loses wh
   run_all({Way::problem}, kPolicies);
 }
 
-TEST_CASE("a ceres::Problem solved by nlsq::Solve with default and with tight tolerances: every success is true, nothing is lost") {
+TEST_CASE(
+    "a ceres::Problem solved by nlsq::Solve with default and with tight tolerances: every success is true, "
+    "nothing is lost") {
   run_all({Way::solve_default, Way::solve_tight, Way::solve_opaque}, kCeresPolicies);
 }
 
