@@ -3,7 +3,7 @@
 //
 // One case alone: NLSQ_BLOCK_CASE=part/of/family/name, and NLSQ_BLOCK_POLICY, NLSQ_BLOCK_WAY (problem, Solve
 // default ...); NLSQ_BLOCK_TRACE=1 prints traces.
-#include "kernels/run.hpp"  // first: glog, of Ceres, has a CHECK of its own
+#include "run.hpp"  // first: glog, of Ceres, has a CHECK of its own
 
 #include <doctest/doctest.h>
 

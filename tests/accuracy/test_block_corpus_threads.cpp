@@ -1,7 +1,7 @@
 // A sample of the block corpus on one, two and three threads: the same bits. And functors that throw: the
 // exception passes through, the parameter blocks are as they were, and the problem can be solved afterwards.
 #include "functors.hpp"
-#include "kernels/run.hpp"  // first: glog, of Ceres, has a CHECK of its own
+#include "run.hpp"  // first: glog, of Ceres, has a CHECK of its own
 
 #include <doctest/doctest.h>
 
