@@ -80,12 +80,12 @@ inline Distance solve_on(Made& made, ceres::Solver::Options options) {
 // Parameters and cost are the minimum's, to 0.1 standard errors. `slack`: of a cost that is nothing but
 // rounding, relative to the start's.
 inline void check_claim(Made& made, const ceres::Solver::Options& options, double initial_cost,
-                        double slack) {
+                        double slack, bool by_cost_alone = false) {
   const Distance found = solve_on(made, options);
   const double rounding = std::max(slack * initial_cost, 1e-28);  // of residuals whose terms are about 1
   INFO("moved " << found.errors << ", cost lower by " << found.cost_above << ", sigma " << found.sigma
                 << ", cost " << found.cost);
-  CHECK(found.errors <= 0.1 * found.sigma + std::sqrt(2 * rounding));
+  if (!by_cost_alone) CHECK(found.errors <= 0.1 * found.sigma + std::sqrt(2 * rounding));
   CHECK(found.cost_above <= 0.005 * found.sigma * found.sigma + rounding);
 }
 
@@ -93,7 +93,9 @@ struct Comparison {
   ceres::Solver::Options options;  // but for tolerances
   bool traced = true;              // nlsq's cost functions are recorded
   double slack = 1e-12;
-  bool claimed_by_default = true;  // with Ceres's default tolerances nlsq, too, ends in CONVERGENCE
+  // The cost is flat in some directions, which its Jacobian, corrected for a loss, does not show. With default
+  // tolerances 0.1 standard errors are those of the cost then; with tight ones parameters are checked, too.
+  bool flat = false;
 
   Comparison() { options.logging_type = ceres::SILENT; }
 };
@@ -140,8 +142,11 @@ void compare_claims(Make make, const Comparison& how) {
       INFO(summary.message);
       CHECK(summary.IsSolutionUsable());
       const bool claimed = summary.termination_type == ceres::CONVERGENCE;
-      if (tolerance == 0 && how.claimed_by_default) CHECK(claimed);
-      if (claimed) check_claim(*made, how.options, summary.initial_cost, how.slack);
+      const bool by_default = tolerance == 0;
+      if (by_default) CHECK(claimed);
+      if (claimed) {
+        check_claim(*made, how.options, summary.initial_cost, how.slack, by_default && how.flat);
+      }
     }
   }
 }
