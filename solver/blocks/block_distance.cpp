@@ -71,6 +71,9 @@ BlockDistance by_triangle(const BlockPoint& at, std::span<const double> norms) {
   found.step.assign(n, 0.0);
   analyse({R.data(), z.data(), scale, true}, found);
   for (std::size_t j = 0; j < n; ++j) out.step[free[j]] = found.step[j];
+  for (const int j : found.certificate.confounded) {
+    out.undetermined.push_back(static_cast<int>(free[static_cast<std::size_t>(j)]));
+  }
   out.rank = found.certificate.rank;
   out.condition = found.certificate.condition;
   out.error = found.certificate.covariance_error;

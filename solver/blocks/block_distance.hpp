@@ -31,7 +31,9 @@ struct BlockDistance {
   bool reached = true;   // false: conjugate gradients ended before their goal
   double decrement = 0;  // ν₀, which is √(2 · what the linear model promises)
   std::vector<double> step;
-  int rank = -1;  // -1: not examined
+  std::vector<int>
+      undetermined;  // tangent numbers that share in directions which the data do not determine; by QR alone
+  int rank = -1;     // -1: not examined
   bool rank_estimated = false;
   double condition = 0;  // NaN: not examined
   double error = 0;      // relative, of the step, by rounding; by QR alone

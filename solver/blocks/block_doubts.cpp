@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace nlsq::inline v0 {
 
@@ -29,7 +30,7 @@ BlockSystem::Curved BlockSystem::curvature_at_end(const BlockJudgement& judgemen
       std::vector<double> step = found.along_least;
       for (double& s : step) s *= length;
       model_.plus(at_.x, step, trial);
-      if (!(evaluate(trial, trial_) < cost - enough)) continue;
+      if (!(cost_or_none(trial) < cost - enough)) continue;
       out.step = std::move(step);
       return Curved::down;
     }
@@ -37,8 +38,16 @@ BlockSystem::Curved BlockSystem::curvature_at_end(const BlockJudgement& judgemen
   return Curved::unknown;
 }
 
+// At a point that nobody asked for: a function that throws there says nothing of x.
+double BlockSystem::cost_or_none(const std::vector<double>& x) try {
+  return evaluate(x, trial_);
+} catch (...) {
+  trial_.x.clear();
+  return std::numeric_limits<double>::quiet_NaN();
+}
+
 // Of J at a point; -1 where it is not known.
-int BlockSystem::rank_at(std::span<const double> x) {
+int BlockSystem::rank_at(std::span<const double> x) try {
   Known there;
   if (!std::isfinite(evaluate(x, there)) || !gather(there)) return -1;
   const BlockPoint point{model_, structure_, model_.problem(), solver_, there.x, there.r, there.model.cost,
@@ -47,6 +56,8 @@ int BlockSystem::rank_at(std::span<const double> x) {
       measure_terms(structure_, model_.problem(), model_.records<double>(), there.x, there.model.cost);
   const BlockDistance distance = block_distance(point, terms);
   return distance.known ? distance.rank : -1;
+} catch (...) {  // a function that throws at a point that nobody asked for says nothing of x
+  return -1;
 }
 
 // Whether the data determine more at the start, or beside x with one number of x far smaller or larger. Then
@@ -62,7 +73,8 @@ bool BlockSystem::lost_parameters(int rank) {
       for (const double factor : {1e-3, 0.1, 10.0, 1e3}) {
         std::vector<double> x = at_.x;
         for (double& v : x) v *= 1.07;  // not where columns happen to depend on each other
-        x[structure_.list.offsets[p] + static_cast<std::size_t>(i)] *= factor;
+        double& moved = x[structure_.list.offsets[p] + static_cast<std::size_t>(i)];
+        moved = moved == 0 ? factor : factor * moved;
         if (model_.bounds().project(x)) continue;
         lost = lost || rank_at(x) > rank;
       }

@@ -39,8 +39,9 @@ bool squares_underflow(const BlockPoint& at, const BlockTerms& terms) {
 
 // A parameter that has grown by orders of magnitude until it moves no residual any more, not even by its own
 // size, is on its way to infinity: the cost is flat there, and no minimum. So is one that has grown further
-// still where the data do not determine all directions.
-bool ran_away(const BlockPoint& at, const BlockTests& tests, double sigma, bool deficient) {
+// still in a direction that the data do not determine.
+bool ran_away(const BlockPoint& at, const BlockTests& tests, double sigma,
+              std::span<const int> undetermined) {
   const BlockStructure& s = at.structure;
   for (std::uint32_t p = 0; p < at.problem.parameters.size(); ++p) {
     const ParameterBlock& block = at.problem.parameters[p];
@@ -54,7 +55,8 @@ bool ran_away(const BlockPoint& at, const BlockTests& tests, double sigma, bool 
       const double norm = std::sqrt(at.solver.squares()[k]);
       const bool unseen = norm == 0 && size > kGrownUnseen * before;
       const bool insignificant = size > kGrown * before && norm * size <= kLostSignificance * sigma;
-      if (unseen || insignificant || (deficient && size > kGrownUndetermined * before)) return true;
+      const bool open = std::ranges::find(undetermined, static_cast<int>(k)) != undetermined.end();
+      if (unseen || insignificant || (open && size > kGrownUndetermined * before)) return true;
     }
   }
   return false;
@@ -138,8 +140,11 @@ void apply_tests(const BlockPoint& at, const BlockTests& tests, BlockJudgement& 
     c.rank = d.rank;
   }
   if (squares_underflow(at, out.terms)) out.doubt = "columns of J are too small to be squared";
-  else if (ran_away(at, tests, out.sigma, d.rank >= 0 && d.rank < static_cast<int>(at.free())))
+  else if (ran_away(at, tests, out.sigma, d.undetermined))
     out.doubt = "a parameter ran away until no residual depends on it";
+  // Where no number moves a residual, nothing was found.
+  else if (d.known && d.rank == 0 && at.free() > 0 && !zero)
+    out.doubt = "no residual depends on any parameter here";
   if (!out.doubt.empty() || (!d.known && !zero) || (!d.reached && !zero)) return;
   const bool near = c.decrement_sigma <= tests.tau, flat = c.gradient_norm <= tests.gtol;
   const bool close = c.decrement_sigma <= kFarthest;

@@ -52,8 +52,13 @@ SecondOrder second_order(const BlockPoint& at, const GradientAt& gradient_at) {
   }
   std::vector<double> scale(n), scaled(n * n), values(n), along(n, 0.0);
   for (std::size_t j = 0; j < n; ++j) {
-    const double norm = norms[free[j]];
-    scale[j] = std::sqrt(std::max(std::fabs(G[j * n + j]), 1e-30 * norm * norm));
+    const double norm = norms[free[j]], diagonal = std::max(std::fabs(G[j * n + j]), 1e-30 * norm * norm);
+    // Where the diagonal says nothing of an unknown's size, as at the origin of a*b, its largest product with
+    // another does.
+    double largest = 0;
+    for (std::size_t i = 0; i < n; ++i) largest = std::max(largest, std::fabs(G[j * n + i]));
+    constexpr double kNothing = 1e-12;
+    scale[j] = std::sqrt(diagonal > kNothing * largest ? diagonal : largest > 0 ? largest : 1);
   }
   for (std::size_t j = 0; j < n; ++j) {
     for (std::size_t i = 0; i < n; ++i) {
@@ -76,7 +81,8 @@ SecondOrder second_order(const BlockPoint& at, const GradientAt& gradient_at) {
   out.least = smallest / largest;
   out.along_least.assign(at.structure.tangent_size(), 0.0);
   const auto lowest = static_cast<std::size_t>(std::ranges::min_element(values) - values.begin());
-  for (std::size_t i = 0; i < n; ++i) out.along_least[free[i]] = V[lowest * n + i] / scale[i];
+  for (std::size_t i = 0; i < n; ++i)
+    out.along_least[free[i]] = V[lowest * n + i] / (scale[i] * std::sqrt(largest));
   out.step.assign(at.structure.tangent_size(), 0.0);
   double promised = 0;
   for (std::size_t i = 0; i < n; ++i) {

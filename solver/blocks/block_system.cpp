@@ -46,7 +46,7 @@ void BlockSystem::begin(std::vector<double>& x) {
     evaluate(x, at_);
   }
   if (!std::isfinite(at_.model.cost) || model_.carried()) return;
-  recheck(x, structure_.residuals, start_recheck_);
+  compare_with_functions(x, start_recheck_);
   if (start_recheck_.discrepancy == 0) return;
   model_.distrust("a program gave other residuals than the function itself");
   evaluate(x, at_);

@@ -118,9 +118,11 @@ class BlockSystem final : public System {
   BlockPoint point();
   BlockTests tests_of(const CertificateTests& tests) const;
   bool contradicted(const BlockJudgement& judgement);
+  void compare_with_functions(std::span<const double> x, Recheck& out);
   void check_own_derivatives(Recheck& out);
   enum class Curved { unknown, up, down };
   Curved curvature_at_end(const BlockJudgement& judgement, Certified& out);
+  double cost_or_none(const std::vector<double>& x);
   int rank_at(std::span<const double> x);
   bool lost_parameters(int rank);
   SecondOrder find_second_order();
@@ -141,7 +143,7 @@ class BlockSystem final : public System {
   bool was_near_ = false;          // undamped facts were asked for at the last point
   double last_decrease_ = 1;
   Recheck start_recheck_;
-  bool asked_again_ = false, cut_short_ = false;
+  bool start_reported_ = false, cut_short_ = false;
   std::string doubt_;
   std::vector<PrecisionNote> notes_;
   mutable KernelCounters counters_;

@@ -150,7 +150,7 @@ Summary minimize(PreparedProblem& prepared, const SolverOptions& options, const 
   summary.precision.components = model.components();
   summary.threads = std::max(model.threads(), solver.threads());
   summary.peak_bytes = structure.bytes() + model.bytes() + solver.bytes();
-  tell(control, system, prepared, !out.stopped_by.empty());
+  tell(control, system, prepared, out.tolerance_met);
   return summary;
 }
 

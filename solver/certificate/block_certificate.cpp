@@ -10,19 +10,22 @@
 namespace nlsq::inline v0 {
 
 // The residuals at x beside those that the functions give themselves.
-void BlockSystem::recheck(std::span<const double> x, std::size_t, Recheck& out) {
-  if (start_recheck_.rows > 0 && !asked_again_) {
-    asked_again_ = true;
-    out = start_recheck_;
-    return;
-  }
-  asked_again_ = true;
+void BlockSystem::compare_with_functions(std::span<const double> x, Recheck& out) {
   const BlockModel::Recheck found = model_.recheck(x, at_.r, scratch_r_);
   out.rows = at_.r.size();
   out.largest = found.largest;
   out.discrepancy = found.repeats ? 0 : std::numeric_limits<double>::infinity();
-  // The terms at a start may be larger by many orders than where the iteration leads: only those of an end
-  // count.
+}
+
+// At the start begin() has compared already. The terms there may be larger by many orders than where the
+// iteration leads: only those of an end count for rounding.
+void BlockSystem::recheck(std::span<const double> x, std::size_t, Recheck& out) {
+  if (!start_reported_) {
+    start_reported_ = true;
+    out = start_recheck_;
+    return;
+  }
+  compare_with_functions(x, out);
   out.magnitude = out.cost_magnitude = 0;
   if (!known() || low()) return;
   if (model_.evaluator().counts().own > 0) check_own_derivatives(out);

@@ -41,7 +41,8 @@ struct MinimizerResult {
   bool repeats = true, underflow = false;  // as in Recheck, at the start or at x
   bool lost_parameters =
       false;  // the data determine fewer parameters at x than at other points (lost_parameters.hpp)
-  std::string stopped_by;  // which test of the user's ended it, in words
+  bool tolerance_met = false;  // of the user's
+  std::string stopped_by;      // which, in words
   // What the budget ended by, where it is spent: no time or iteration is left for another attempt, or the
   // callback said Stop.
   std::optional<Termination> spent = std::nullopt;
@@ -130,7 +131,8 @@ struct RoundingSizes {
 
 // What the end is decided by.
 struct Ending {
-  bool stalled = false;  // no step is left to try
+  bool cut_short = false;  // stopped_by is about conjugate gradients, and no tolerance of the user's
+  bool stalled = false;    // no step is left to try
   bool stop_asked = false;
   std::string stopped_by;  // a tolerance of the user's is met, in words
   int failed_certificates = 0, invalid_in_a_row = 0;
@@ -211,6 +213,8 @@ void solve_step(Loop& loop);
 void propose(Loop& loop, bool exact = false);
 void judge(Loop& loop);
 void accept_or_reject(Loop& loop);
+// The observer hears of every step. Text: a test of the observer's is met by it.
+std::string tell_observer(Loop& loop, StepOutcome outcome);
 bool gradients_are_cheap(const Loop& loop);
 // For few unknowns where Gauss-Newton is slow. True: it was tried, and steps are to be prepared again.
 bool step_by_second_order(Loop& loop);

@@ -82,6 +82,8 @@ bool take_certified_step(Loop& loop) {
     if (there && there->finite && there->cost <= cost + noise &&
         (falls || ++loop.ending.failed_certificates <= kCertificateTries)) {
       loop.trial.gain = std::numeric_limits<double>::quiet_NaN();
+      loop.trial.cost = there->cost;
+      if (system.derivatives_apart()) tell_observer(loop, StepOutcome::accepted);
       if (system.derivatives_apart())
         record(loop, StepOutcome::accepted, Event::none, "the certificate's own step");
       move_to_trial(loop, false);
@@ -153,7 +155,8 @@ void recheck_end(Loop& loop) {
 bool end_uncertified(Loop& loop) {
   System& system = *loop.system;
   Damping& damping = loop.damping;
-  if (system.certificate_was_cut_short() && loop.ending.stopped_by.empty()) {
+  if (system.certificate_was_cut_short() && loop.ending.stopped_by.empty() && !loop.ending.stalled) {
+    loop.ending.cut_short = true;
     loop.ending.stopped_by = "the damped step met the tests of first order in f64";
   }
   if (!loop.ending.stopped_by.empty()) {
@@ -184,7 +187,8 @@ bool end_uncertified(Loop& loop) {
 
 bool certify_here(Loop& loop, Termination reason) {
   System& system = *loop.system;
-  if (loop.low() || loop.low_gram()) {
+  // The plan in force is asked, too: x may not be linearized in it yet.
+  if (loop.low() || loop.low_gram() || loop.digits.plan.gram < Gram::f64) {
     loop.digits.plan = {Format::f64, Gram::f64};
     system.forget();
   }
@@ -347,6 +351,7 @@ void finish(Loop& loop, MinimizerResult& out) {
   out.underflow = rounding.end.underflow;
   out.lost_parameters = false;
   out.stopped_by = loop.ending.stopped_by;
+  out.tolerance_met = !loop.ending.stopped_by.empty() && !loop.ending.cut_short;
   out.cost_noise = system.known() && system.at().finite ? loop.noise() : 0;
   std::swap(out.certified, loop.certified);
   std::swap(out.summary, summary);

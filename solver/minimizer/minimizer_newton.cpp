@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace nlsq::inline v0 {
 
@@ -44,6 +45,11 @@ bool step_by_second_order(Loop& loop) {
     if (falls && system.linearize_trial(loop.trial.x, loop.digits.plan).finite) {
       loop.trial.gain = decrease / promised;
       loop.trial.decrease = decrease;
+      loop.trial.cost = cost - decrease;
+      loop.step = step;
+      loop.step.predicted = promised;
+      std::string met = tell_observer(loop, StepOutcome::accepted);
+      if (!met.empty()) loop.ending.stopped_by = std::move(met);
       record(loop, StepOutcome::accepted, Event::none, "second derivatives of the cost");
       loop.digits.last_decrease = decrease / cost;
       move_to_trial(loop, false);

@@ -217,7 +217,7 @@ void reject(Loop& loop, bool was_undamped) {
   const bool suspect = health.contraction_known
                            ? health.contraction > loop.policy.thresholds.rejected_contraction
                            : digits.rejected_in_a_row >= kPatience;
-  if (loop.low_gram() && !digits.gram_rejected && suspect) {
+  if (digits.plan.gram < Gram::f64 && !digits.gram_rejected && suspect) {
     digits.gram_rejected = true;
     return;
   }
@@ -293,6 +293,8 @@ void judge(Loop& loop) {
       undamped(loop) && rules::leads_nowhere(loop.step.scaled_norm, loop.scaled_size(), loop.cost());
   if (trial.x == loop.point.x || !loop.step.factored || nowhere) {
     trial.judgement = Judgement::reject;
+    trial.cost = trial.x == loop.point.x ? loop.cost() : kNaN;  // nothing was evaluated
+    trial.decrease = 0;
     loop.ending.stalled = loop.ending.stalled || trial.x == loop.point.x;
     return;
   }
@@ -310,19 +312,23 @@ void judge(Loop& loop) {
   judge_trial_cost(loop);
 }
 
+std::string tell_observer(Loop& loop, StepOutcome outcome) {
+  if (!loop.observer) return {};
+  const Trial& trial = loop.trial;
+  return loop.observer->test_step(loop.point.x, trial.x, loop.cost(), trial.cost, trial.gain, outcome,
+                                  loop.step, loop.log.accepted);
+}
+
 void accept_or_reject(Loop& loop) {
   System& system = *loop.system;
   Trial& trial = loop.trial;
   const bool was_undamped = undamped(loop);
-  std::string met;
   const auto outcome = [&] {
     if (trial.judgement == Judgement::accept) return StepOutcome::accepted;
     return trial.judgement == Judgement::invalid ? StepOutcome::invalid : StepOutcome::rejected;
   };
-  if (loop.observer) {
-    met = loop.observer->test_step(loop.point.x, trial.x, loop.cost(), trial.cost, trial.gain, outcome(),
-                                   loop.step, loop.log.accepted);
-  }
+  const bool evaluated = std::isfinite(trial.cost);
+  std::string met = tell_observer(loop, evaluated ? outcome() : StepOutcome::invalid);
   // Derivatives may be missing where residuals are finite: no place to go on from.
   if (trial.judgement == Judgement::accept && !system.trial_known()) {
     if (!system.linearize_trial(trial.x, loop.digits.plan).finite) trial.judgement = Judgement::invalid;
