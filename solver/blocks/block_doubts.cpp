@@ -38,6 +38,29 @@ BlockSystem::Curved BlockSystem::curvature_at_end(const BlockJudgement& judgemen
   return Curved::unknown;
 }
 
+// Whether the cost falls a tenth of a standard error away along some number, by more than a certificate
+// allows: a function with a kink has a gradient that says nothing of the other side. True: out.step leads
+// there.
+bool BlockSystem::falls_beside(const BlockJudgement& judgement, Certified& out) {
+  constexpr std::size_t kMost = 16;  // numbers
+  const std::size_t size = structure_.tangent_size();
+  if (size > kMost || judgement.certificate.governed_by == "zero residual") return false;
+  const double enough = at_.model.cost - judgement.contradiction();
+  std::vector<double> trial;
+  for (std::size_t j = 0; j < size; ++j) {
+    if ((at_.fixed_count > 0 && at_.fixed[j] != 0) || !(at_.norms[j] > 0)) continue;
+    for (const double way : {1.0, -1.0}) {
+      std::vector<double> step(size, 0.0);
+      step[j] = way * kFarthest * judgement.sigma / at_.norms[j];
+      model_.plus(at_.x, step, trial);
+      if (!(cost_or_none(trial) < enough)) continue;
+      out.step = std::move(step);
+      return true;
+    }
+  }
+  return false;
+}
+
 // At a point that nobody asked for: a function that throws there says nothing of x.
 double BlockSystem::cost_or_none(const std::vector<double>& x) try {
   return evaluate(x, trial_);

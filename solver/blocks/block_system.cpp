@@ -271,8 +271,8 @@ void BlockSystem::first_order(std::span<const double>, double lambda, double nea
 // 036701, eqs. 5 to 8).
 double BlockSystem::accelerate(std::span<const double> x, const Vector&, Step& step, double most) {
   const auto begin = Clock::now();
-  if (!model_.moved_residuals(x, at_.r, step.step, kShortWay, trial_.r)) return kNaN;
   trial_.x.clear();
+  if (!model_.moved_residuals(x, at_.r, step.step, kShortWay, trial_.r)) return kNaN;
   const double evaluated = seconds_since(begin);
   double norm = 0;
   in_format([&]<class R, class T>(R, T) {

@@ -122,6 +122,7 @@ class BlockSystem final : public System {
   void check_own_derivatives(Recheck& out);
   enum class Curved { unknown, up, down };
   Curved curvature_at_end(const BlockJudgement& judgement, Certified& out);
+  bool falls_beside(const BlockJudgement& judgement, Certified& out);
   double cost_or_none(const std::vector<double>& x);
   int rank_at(std::span<const double> x);
   bool lost_parameters(int rank);

@@ -112,9 +112,11 @@ void BlockSystem::certify(std::span<const double>, const CertificateTests& asked
   linear_iterations_ += judgement.distance.linear_iterations;
   if (judgement.distance.known) out.step = judgement.distance.step;
   if (judgement.certificate.passed && contradicted(judgement)) judgement.certificate.passed = false;
+  const bool beside = judgement.certificate.passed && falls_beside(judgement, out);
+  if (beside) judgement.certificate.passed = false;
   const bool deficient = judgement.certificate.verdict == Verdict::rank_deficient;
   const Curved curved = judgement.certificate.passed ? curvature_at_end(judgement, out) : Curved::unknown;
-  if (curved == Curved::down) {
+  if (curved == Curved::down || beside) {
     judgement.certificate.passed = false;
   } else if (judgement.certificate.passed && deficient && curved != Curved::up &&
              lost_parameters(judgement.certificate.rank)) {

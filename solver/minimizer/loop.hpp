@@ -131,8 +131,9 @@ struct RoundingSizes {
 
 // What the end is decided by.
 struct Ending {
-  bool cut_short = false;  // stopped_by is about conjugate gradients, and no tolerance of the user's
-  bool stalled = false;    // no step is left to try
+  std::string met_by_rejection;  // a tolerance that a rejected step met, in words
+  bool cut_short = false;        // stopped_by is about conjugate gradients, and no tolerance of the user's
+  bool stalled = false;          // no step is left to try
   bool stop_asked = false;
   std::string stopped_by;  // a tolerance of the user's is met, in words
   int failed_certificates = 0, invalid_in_a_row = 0;

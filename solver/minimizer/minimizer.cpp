@@ -104,8 +104,8 @@ bool Minimizer::start(System& system, const MinimizerRequest& request) {
     plan = {Format::f64, Gram::f64};
     system.linearize(x, plan);
   }
-  loop_.summary.initial_cost = system.at().cost;
   if (!system.at().finite) return false;
+  loop_.summary.initial_cost = system.at().cost;
   loop_.checkpoint.x = x;
   loop_.checkpoint.cost = system.at().cost;
   loop_.checkpoint.noise = loop_.low() ? std::numeric_limits<double>::infinity() : 0;

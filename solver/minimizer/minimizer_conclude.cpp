@@ -75,6 +75,8 @@ bool take_certified_step(Loop& loop) {
   for (int k = 0; k <= (system.derivatives_apart() ? kHalvings : 0); ++k) {
     system.plus(loop.point.x, loop.next_first, loop.trial.x);
     if (loop.trial.x == loop.point.x) return false;
+    const bool may_try = system.derivatives_apart() || loop.ending.failed_certificates < kCertificateTries;
+    if (!may_try) return false;
     const bool worth_it =
         !system.derivatives_apart() || system.cost(loop.trial.x, Format::f64) <= cost + noise;
     const PointModel* there = worth_it ? &system.linearize_trial(loop.trial.x, finest) : nullptr;
@@ -176,12 +178,10 @@ bool end_uncertified(Loop& loop) {
     damping.trust.forgive();
     return false;
   }
-  if (budget_spent(loop)) {
-    loop.summary.termination = *budget_spent(loop);
-    return true;
-  }
   if (take_certified_step(loop) || reopen(loop)) return false;
-  loop.summary.termination = Termination::no_progress;
+  loop.ending.stopped_by = loop.ending.met_by_rejection;
+  loop.summary.termination =
+      loop.ending.stopped_by.empty() ? Termination::no_progress : Termination::tolerance;
   return true;
 }
 

@@ -56,6 +56,7 @@ bool step_by_second_order(Loop& loop) {
       system.accept_trial();
       damping.streak = loop.lambda();
       damping.last_accepted = true;
+      loop.ending.held_off = false;
       damping.second_order_at = loop.log.accepted;
       damping.second_order_period = kPeriod;
       return true;

@@ -259,6 +259,7 @@ void accept(Loop& loop, bool was_undamped) {
   damping.last_accepted = true;
   damping.reached_along_valley = false;
   loop.ending.held_off = false;
+  loop.ending.met_by_rejection.clear();
   digits.gram_rejected = false;
   digits.rejected_in_a_row = 0;
   ++digits.good_steps;
@@ -270,7 +271,7 @@ void accept(Loop& loop, bool was_undamped) {
 
 void solve_step(Loop& loop) {
   const auto begin = Loop::Clock::now();
-  loop.system->set_solve_accuracy(loop.digits.last_decrease);
+  loop.system->set_solve_accuracy(std::max(loop.digits.last_decrease, std::numeric_limits<double>::min()));
   solve_at(loop, undamped(loop) ? 0 : loop.lambda());
   damp_negative_curvature(loop);
   damp_singular_matrix(loop);
@@ -343,6 +344,13 @@ void accept_or_reject(Loop& loop) {
   if (accepted) accept(loop, was_undamped);
   else reject(loop, was_undamped);
   if (met.empty()) return;
+  if (!accepted) {  // a short step that damping made so says nothing yet: the certificate is asked first
+    loop.ending.met_by_rejection = std::move(met);
+    loop.ending.stalled =
+        loop.ending.stalled || !system.derivatives_apart() || loop.digits.plan.gram >= Gram::f64;
+    if (loop.ending.stalled) return;
+    met = loop.ending.met_by_rejection;
+  }
   if (system.derivatives_apart() && loop.digits.plan.gram < Gram::f64) {
     escalate(loop, {{Format::f64, Gram::f64}, Event::finishing}, std::move(met));
   } else {

@@ -1,6 +1,6 @@
 // A sample of the block corpus on one, two and three threads: the same bits. And functors that throw: the
 // exception passes through, the parameter blocks are as they were, and the problem can be solved afterwards.
-#include "functors.hpp"
+#include "blocks/functors.hpp"
 #include "run.hpp"  // first: glog, of Ceres, has a CHECK of its own
 
 #include <doctest/doctest.h>

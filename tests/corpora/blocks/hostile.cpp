@@ -56,7 +56,7 @@ struct Counted {
 };
 
 // What a functor that keeps a state does with it. The count goes on through all copies and solves.
-enum class Habit { noisy, drifts, turns, refuses };
+enum class Habit { noisy, drifts, refuses };
 
 // Row<Exponential>, but for what the number of calls before adds to it.
 struct Unsteady {
@@ -70,7 +70,6 @@ struct Unsteady {
     switch (habit) {
       case Habit::noisy: r[0] += size * std::sin(12.9898 * count); break;
       case Habit::drifts: r[0] += size * 1e-3 * count; break;
-      case Habit::turns: r[0] += count > size ? 1.0 : 0.0; break;
       case Habit::refuses: return count % static_cast<int>(size) != static_cast<int>(size) - 1;
     }
     return true;
@@ -142,7 +141,6 @@ void add_hostile(std::vector<Case>& cases) {
   };
   for (const Way& way : {Way{"noisy", Habit::noisy, {1, 1e-2, 1e-6}},
                          {"drifts", Habit::drifts, {1, 1e-3}},
-                         {"turns", Habit::turns, {2, 10, 40}},
                          {"refuses", Habit::refuses, {3, 50}}}) {
     for (const double size : way.sizes) {
       cases.push_back({"changing functors", fmt::format("{} {:g} by differences", way.name, size),

@@ -149,8 +149,8 @@ std::string unsound(const Scene& scene, const Answer& answer) {
   const double cost = scene.cost(answer.x), shown = answer.summary.final_cost;
   const double terms =
       1e-12 * scene.scale;  // what residuals may differ by that the program and the functor round otherwise
-  if (std::fabs(cost - shown) > 1e-6 * (cost + terms * std::sqrt(cost)) + terms * terms * scene.residuals() &&
-      std::isfinite(cost)) {
+  const double rounding = terms * terms * scene.residuals() + 1e-20;
+  if (std::fabs(cost - shown) > 1e-6 * (cost + terms * std::sqrt(cost)) + rounding && std::isfinite(cost)) {
     return fmt::format("the cost shown is {:.9g}, of what is left in the blocks {:.9g}", shown, cost);
   }
   return {};

@@ -13,12 +13,12 @@ using namespace nlsq;
 namespace {
 
 // Columns of length one, n of them, with `twins` of them nearly or wholly copies of their neighbours.
-struct Problem {
+struct LinearProblem {
   Eigen::MatrixXd R;
   Eigen::VectorXd z;
   std::vector<double> scale;
 
-  Problem(Eigen::Index n, double apart, int twins) {
+  LinearProblem(Eigen::Index n, double apart, int twins) {
     std::mt19937 random(static_cast<unsigned>(n));
     std::normal_distribution<double> normal;
     Eigen::MatrixXd A(3 * n, n);
@@ -52,7 +52,7 @@ TEST_CASE("covariance, step, condition and decrement of many parameters are thos
     for (const Eigen::Index n : {33, 64, 150}) {
       CAPTURE(apart);
       CAPTURE(n);
-      const Problem problem(n, apart, 3);
+      const LinearProblem problem(n, apart, 3);
       const Certified found = problem.analysed();
       const Eigen::JacobiSVD<Eigen::MatrixXd> svd(problem.R, Eigen::ComputeFullU | Eigen::ComputeFullV);
       const Eigen::VectorXd sv = svd.singularValues();
@@ -86,7 +86,7 @@ TEST_CASE("covariance, step, condition and decrement of many parameters are thos
 
 TEST_CASE("copies among many parameters are confounded, and the rest stays determined") {
   for (const double apart : {0.0, 1e-15}) {
-    const Problem problem(80, apart, 2);
+    const LinearProblem problem(80, apart, 2);
     const Certified found = problem.analysed();
     CHECK(found.certificate.rank == 78);
     CHECK(found.certificate.condition == std::numeric_limits<double>::infinity());

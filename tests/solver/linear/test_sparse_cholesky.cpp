@@ -17,13 +17,13 @@ using namespace nlsq;
 
 namespace {
 
-struct Problem {
+struct LinearProblem {
   std::vector<std::uint32_t> sizes;
   std::vector<std::size_t> first{0};
   SparseCholesky::Pairs pairs;
   Eigen::MatrixXd A;
 
-  explicit Problem(std::vector<std::uint32_t> block_sizes) : sizes(std::move(block_sizes)) {
+  explicit LinearProblem(std::vector<std::uint32_t> block_sizes) : sizes(std::move(block_sizes)) {
     for (const std::uint32_t size : sizes) first.push_back(first.back() + size);
     A.setZero(static_cast<Eigen::Index>(first.back()), static_cast<Eigen::Index>(first.back()));
     for (std::uint32_t i = 0; i < sizes.size(); ++i) pairs.emplace_back(i, i);
@@ -75,7 +75,7 @@ TEST_CASE("Chains with loops, stars, grids and islands of blocks of many sizes a
     for (const std::uint32_t count : {1U, 2U, 7U, 40U, 90U}) {
       CAPTURE(shape);
       CAPTURE(count);
-      Problem p(random_sizes(count, random));
+      LinearProblem p(random_sizes(count, random));
       for (std::uint32_t i = 0; i < count; ++i) {
         p.couple(i, i, random);
         p.couple(i, i, random);
@@ -98,7 +98,7 @@ TEST_CASE("Chains with loops, stars, grids and islands of blocks of many sizes a
 
 TEST_CASE("A matrix that is not positive definite is found out, wherever the fault lies") {
   std::mt19937 random(2);
-  Problem p(std::vector<std::uint32_t>(30, 3));
+  LinearProblem p(std::vector<std::uint32_t>(30, 3));
   for (std::uint32_t i = 0; i < 30; ++i) {
     p.couple(i, i, random);
     if (i > 0) p.couple(i - 1, i, random);

@@ -224,6 +224,11 @@ TEST_CASE("a matrix that cannot be factored is damped until it can be") {
   ScriptedSystem never;
   never.apart = true;
   never.factored_at = [](double) { return false; };
+  never.certificate_at = [](double) {
+    Certified out;
+    out.step = {0};
+    return out;
+  };
   const MinimizerResult lost = minimize(never, 50, in("f64"));
   CHECK(lost.summary.termination == Termination::no_progress);
   CHECK(lost.summary.verdict == Verdict::budget);
