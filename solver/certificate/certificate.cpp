@@ -154,14 +154,6 @@ int numerical_rank(const Linearization& at) {
   return static_cast<int>(numerical_rank(factor.triangle(view(scale))));
 }
 
-FirstOrder first_order(const Linearization& at, std::span<const double> x, std::size_t rows, bool unit_sigma,
-                       const Box& room) {
-  FirstOrder out;
-  UndampedSolver scratch;
-  first_order(at, x, rows, unit_sigma, scratch, out, room);
-  return out;
-}
-
 void first_order(const Linearization& at, std::span<const double> x, std::size_t rows, bool unit_sigma,
                  UndampedSolver& scratch, FirstOrder& out, const Box& room) {
   out.cosine = gradient_cosine(at, room);
@@ -185,14 +177,6 @@ void first_order(const Linearization& at, std::span<const double> x, std::size_t
   out.step_size = relative_size(step.step, x, at, step.held);
   out.step.swap(step.step);
   out.held.swap(step.held);
-}
-
-Certified certify(Evaluator& evaluator, std::span<const double> x, Linearization& at,
-                  const CertificateTests& tests) {
-  Certified out;
-  UndampedSolver scratch;
-  certify(evaluator, x, at, tests, scratch, out);
-  return out;
 }
 
 namespace {

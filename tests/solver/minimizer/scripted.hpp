@@ -41,23 +41,17 @@ class Scripted final : public Evaluator {
   bool has_f32() const override { return true; }
   double row_cost() const override { return 1e6; }  // dear enough for f32, and too dear to polish
 
-  Linearization linearize(std::span<const double> x, const PrecisionPlan& plan) override {
+  void linearize_into(std::span<const double> x, const PrecisionPlan& plan, Linearization& out) override {
     calls.push_back({"linearize", Vector(x.begin(), x.end()), plan});
     const Table t = table(x, plan.residual);
     bool finite = true;
     for (const auto& column : t.columns) {
       for (const double v : column) finite = finite && std::isfinite(v);
     }
-    if (!finite) {
-      Linearization at;
-      at.finite = false;
-      at.cost = NAN;
-      at.plan = plan;
-      return at;
-    }
-    Linearization at = linearized(t, plan.gram == Gram::qr);
-    at.plan = plan;
-    return at;
+    out = finite ? linearized(t, plan.gram == Gram::qr) : Linearization();
+    out.finite = finite;
+    if (!finite) out.cost = NAN;
+    out.plan = plan;
   }
   CostValue cost(std::span<const double> x, Format format) override {
     calls.push_back({"cost", Vector(x.begin(), x.end()), {format, Gram::f64}});
@@ -69,9 +63,9 @@ class Scripted final : public Evaluator {
     if (p.gradient_scatter.empty()) p.gradient_scatter = Matrix(n_, n_);
     return p;
   }
-  Recheck recheck(std::span<const double>, std::size_t) override { return checked; }
-  Vector second_order(std::span<const double>, std::span<const double>, double) override {
-    return Vector(n_, 0.0);
+  void recheck_into(std::span<const double>, std::size_t, Recheck& out) override { out = checked; }
+  void second_order_into(std::span<const double>, std::span<const double>, double, Vector& out) override {
+    out.assign(n_, 0.0);
   }
   const KernelCounters& counters() const override { return counters_; }
   double counted_work() const override { return 0; }
