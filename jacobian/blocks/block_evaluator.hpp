@@ -62,8 +62,8 @@ struct BlockProgramInfo {
 // What some blocks of a program, evaluated in both formats, say of its f32 derivatives.
 struct SampledError {
   std::size_t program = 0;
-  double error = 0;  // ‖J̃_j - J_j‖ / ‖J_j‖ over those blocks, of the input j for which it is largest; ∞ where
-                     // f32 overflows
+  // ‖J̃_j - J_j‖ / ‖J_j‖ over those blocks, of the input j for which it is largest; ∞ where f32 overflows.
+  double error = 0;
 };
 
 struct BlockCounts {

@@ -98,9 +98,9 @@ FinishedNodes robust_covariance(Graph& graph, NodeId r, const Loss& loss) {
   return {graph.mul(r, weight), one, {one, slope, r, beyond}};
 }
 
-// The signed deviance residual sign(f - y) √(2(y ln(y/f) - y + f)) and its slope, √y/(f √q), with t = (f -
-// y)/y and q = 2(t - ln(f/y))/t², so that r̃ = (f - y) √q/√y. Near t = 0 by s = t/(2+t), ln(1+t) = 2 artanh s:
-// q = (1 - s) - (1 - s)² (s/3 + s³/5 + s⁵/7 + ...). At y = 0 r̃ = √(2f).
+// The signed deviance residual sign(f - y) √(2(y ln(y/f) - y + f)) and its slope, √y/(f √q), with
+// t = (f - y)/y and q = 2(t - ln(f/y))/t², so that r̃ = (f - y) √q/√y. Near t = 0 by s = t/(2+t),
+// ln(1+t) = 2 artanh s: q = (1 - s) - (1 - s)² (s/3 + s³/5 + s⁵/7 + ...). At y = 0 r̃ = √(2f).
 FinishedNodes deviance(Graph& graph, NodeId f, NodeId y) {
   const Builder b{graph};
   const NodeId one = b.number(1), difference = graph.sub(f, y), positive = b.choose(y, y, one);

@@ -1,8 +1,8 @@
 // The seam between "how residuals are made" and "what is done with them".
 //
 // A RowModel fills tiles [J | r]: `parameters()` derivative columns and the residual. Implementations:
-// GraphRows (tile programs, f64 and f32), DualRows (forward dual numbers), DerivativeRows (the user's
-// own), DifferenceRows (f64 finite differences). Nothing above this line knows which.
+// GraphRows (tile programs, f64 and f32), DualRows (forward dual numbers), DifferenceRows (f64 finite
+// differences). Nothing above this line knows which.
 #pragma once
 
 #include <nlsq/export.hpp>

@@ -21,6 +21,9 @@ struct ManifoldRecord {
   std::uint32_t ambient_stride = 0;
 };
 
+// Whether a residual block depends on a parameter block that is not constant.
+bool takes_part(const Problem::Impl& problem, std::size_t block);
+
 struct BlockStructure {
   // For vectors of that many numbers. The problem has no gaps. `known`: list.known says where the problem's
   // last evaluator has residual blocks.

@@ -142,7 +142,6 @@ class BlockSystem final : public System {
   BlockStep step_;                 // the last one solved for,
   double step_lambda_ = -1;        // with this damping; -1: none
   bool was_near_ = false;          // undamped facts were asked for at the last point
-  double last_decrease_ = 1;
   Recheck start_recheck_;
   bool start_reported_ = false, cut_short_ = false;
   std::string doubt_;

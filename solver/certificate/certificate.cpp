@@ -130,10 +130,6 @@ bool factor_with_digits(const Linearization& at, std::span<const double> scale, 
            std::sqrt(n) * kU * normal_condition(out.triangle(scale)) < 1e-10));
 }
 
-bool is_held(const Linearization& at, const Box& room, std::size_t j) {
-  return !room.empty() && held(room, j, at.gradient[j]) != Held::none;
-}
-
 }  // namespace
 
 bool judge_covariance(const Linearization& at, Certified& out) {
@@ -156,78 +152,6 @@ int numerical_rank(const Linearization& at) {
   Factor factor(n);
   factor_triangle(at, view(scale), factor);
   return static_cast<int>(numerical_rank(factor.triangle(view(scale))));
-}
-
-double scatter(double cost, std::size_t rows, std::size_t parameters, bool unit_sigma) {
-  if (unit_sigma) return 1;
-  return rows > parameters ? std::sqrt(2 * cost / static_cast<double>(rows - parameters)) : 0;
-}
-
-double gradient_cosine(const Linearization& at, const Box& room) {
-  const double r = std::sqrt(2 * at.cost);
-  double largest = 0;
-  for (std::size_t j = 0; j < at.gradient.size(); ++j) {
-    if (is_held(at, room, j)) continue;
-    const double column = std::sqrt(at.normal(j, j));
-    if (column > 0 && r > 0) largest = std::max(largest, std::fabs(at.gradient[j]) / column / r);
-  }
-  return largest;
-}
-
-// |fl(g_j) - g_j| <= 4u Σ_i |J_ij| |terms of r_i| + 32u ‖J_j‖‖r‖: a few roundings in each residual, and sums
-// of at most some tens of additions in a chain (lanes, tiles, tree) over products. By column: one row of huge
-// weight must not excuse parameters that it says nothing of.
-GradientNoise gradient_noise(const Linearization& at, double magnitude,
-                             std::span<const double> column_magnitude, double jacobian_error,
-                             const Box& room) {
-  const double r = std::sqrt(2 * at.cost);
-  if (!(r > 0)) return {true, 1.0};
-  GradientNoise out{true, 0};
-  double furthest = 1;
-  for (std::size_t j = 0; j < at.gradient.size(); ++j) {
-    if (is_held(at, room, j)) continue;
-    const double column = std::sqrt(at.normal(j, j));
-    const double cosine = column > 0 ? std::fabs(at.gradient[j]) / column / r : 0;
-    const double terms = column_magnitude.empty() ? magnitude : column_magnitude[j];
-    const double bound = kU * (4 * terms / r + 32) + jacobian_error;
-    if (cosine > furthest * bound) {
-      furthest = cosine / bound;
-      out = {false, bound};
-    } else if (out.noise) {
-      out.bound = std::max(out.bound, bound);
-    }
-  }
-  return out;
-}
-
-// ν₀ = ‖Qᵀr‖ moves by no more than r does.
-double decrement_noise(double cost, double magnitude) { return 32 * kU * (magnitude + std::sqrt(2 * cost)); }
-
-bool residuals_are_rounding(double cost, double magnitude) {
-  return std::sqrt(2 * cost) <= 4 * kU * magnitude;
-}
-
-double grid_decrement(const Linearization& at, std::span<const double> x) {
-  double squares = 0;
-  for (std::size_t j = 0; j < x.size(); ++j) squares += x[j] * x[j] * at.normal(j, j);
-  return kU * std::sqrt(squares);
-}
-
-double step_noise(double condition, std::size_t parameters) {
-  return static_cast<double>(parameters) * kU * std::sqrt(condition);
-}
-
-bool zero_residual(double cost, double initial_cost, double magnitude) {
-  constexpr double kRounding = 1e4 * kU;
-  return cost == 0 || (cost <= kU * kU * initial_cost && std::sqrt(2 * cost) <= kRounding * magnitude);
-}
-
-FirstOrder first_order(const Linearization& at, std::span<const double> x, std::size_t rows, bool unit_sigma,
-                       const Box& room) {
-  FirstOrder out;
-  UndampedSolver scratch;
-  first_order(at, x, rows, unit_sigma, scratch, out, room);
-  return out;
 }
 
 void first_order(const Linearization& at, std::span<const double> x, std::size_t rows, bool unit_sigma,
@@ -253,14 +177,6 @@ void first_order(const Linearization& at, std::span<const double> x, std::size_t
   out.step_size = relative_size(step.step, x, at, step.held);
   out.step.swap(step.step);
   out.held.swap(step.held);
-}
-
-Certified certify(Evaluator& evaluator, std::span<const double> x, Linearization& at,
-                  const CertificateTests& tests) {
-  Certified out;
-  UndampedSolver scratch;
-  certify(evaluator, x, at, tests, scratch, out);
-  return out;
 }
 
 namespace {

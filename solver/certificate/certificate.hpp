@@ -11,16 +11,15 @@
 
 namespace nlsq::inline v0 {
 
-// Judges x, linearized in f64. Parameters that the cost pushes against a bound they lie on are taken as fixed
-// there. Where κ₀ asks for it a QR pass over the rows replaces the normal equations. `at` is updated to the
-// linearization that served.
-Certified certify(Evaluator& evaluator, std::span<const double> x, Linearization& at,
-                  const CertificateTests& tests);
-// The same in memory that is given.
+// Memory for undamped steps, used again.
 struct UndampedSolver {
   LinearSolver solver;
   Step step;
 };
+
+// Judges x, linearized in f64. Parameters that the cost pushes against a bound they lie on are taken as fixed
+// there. Where κ₀ asks for it a QR pass over the rows replaces the normal equations. `at` is updated to the
+// linearization that served.
 void certify(Evaluator& evaluator, std::span<const double> x, Linearization& at,
              const CertificateTests& tests, UndampedSolver& scratch, Certified& out);
 
@@ -28,8 +27,6 @@ void certify(Evaluator& evaluator, std::span<const double> x, Linearization& at,
 bool judge_covariance(const Linearization& at, Certified& out);
 
 // First-order quantities at x from the normal equations alone.
-FirstOrder first_order(const Linearization& at, std::span<const double> x, std::size_t rows, bool unit_sigma,
-                       const Box& room = {});
 void first_order(const Linearization& at, std::span<const double> x, std::size_t rows, bool unit_sigma,
                  UndampedSolver& scratch, FirstOrder& out, const Box& room = {});
 

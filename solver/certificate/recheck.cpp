@@ -40,12 +40,6 @@ double DenseEvaluator::jacobian_error() const {
   return std::string_view(model_.kind()) == "finite differences" ? 1e-8 : 0.0;
 }
 
-Recheck DenseEvaluator::recheck(std::span<const double> x, std::size_t max_rows) {
-  Recheck out;
-  recheck_into(x, max_rows, out);
-  return out;
-}
-
 void DenseEvaluator::recheck_into(std::span<const double> x, std::size_t max_rows, Recheck& out) {
   const std::size_t m = model_.rows();
   const auto n = static_cast<std::size_t>(parameters());

@@ -22,12 +22,6 @@ double DenseEvaluator::pass_work(const PrecisionPlan& plan) const {
   return work_of({{}, Fill::jacobian_and_residual, plan}, row_cost());
 }
 
-Linearization DenseEvaluator::linearize(std::span<const double> x, const PrecisionPlan& plan) {
-  Linearization out;
-  linearize_into(x, plan, out);
-  return out;
-}
-
 void DenseEvaluator::linearize_into(std::span<const double> x, const PrecisionPlan& plan,
                                     Linearization& out) {
   linearization_of(accumulate({x, Fill::jacobian_and_residual, plan}), plan, out);
@@ -116,12 +110,6 @@ void DenseEvaluator::add_work(const DenseEvaluator& part) {
 CostValue DenseEvaluator::cost(std::span<const double> x, Format format) {
   const Sums& sums = accumulate({x, Fill::residual, cost_plan(format)});
   return {sums.finite ? 0.5 * sums.packed[0] : std::numeric_limits<double>::quiet_NaN()};
-}
-
-Vector DenseEvaluator::second_order(std::span<const double> x, std::span<const double> direction, double h) {
-  Vector out;
-  second_order_into(x, direction, h, out);
-  return out;
 }
 
 void DenseEvaluator::second_order_into(std::span<const double> x, std::span<const double> direction, double h,

@@ -36,7 +36,6 @@ class DenseEvaluator final : public Evaluator {
   std::span<const PrecisionPlan> raised() const override { return raised_; }
   void raise(std::vector<PrecisionPlan> plans) override { raised_ = std::move(plans); }
 
-  Linearization linearize(std::span<const double> x, const PrecisionPlan& plan) override;
   void linearize_into(std::span<const double> x, const PrecisionPlan& plan, Linearization& out) override;
   bool gradient_into(std::span<const double> x, Linearization& out) override;
   double gradient_work() const override;
@@ -54,10 +53,8 @@ class DenseEvaluator final : public Evaluator {
   // fit begins, once what the linear parameters explain is taken away. 0 where either is not finite: rows
   // beyond the range of a format are the pass's own affair.
   double low_row_error(std::span<const double> x, std::span<const int> linear);
-  Recheck recheck(std::span<const double> x, std::size_t max_rows) override;
   void recheck_into(std::span<const double> x, std::size_t max_rows, Recheck& out) override;
   double jacobian_error() const override;
-  Vector second_order(std::span<const double> x, std::span<const double> direction, double h) override;
   void second_order_into(std::span<const double> x, std::span<const double> direction, double h,
                          Vector& out) override;
 

@@ -101,10 +101,11 @@ class Evaluator {
   virtual std::span<const PrecisionPlan> raised() const { return {}; }
   virtual void raise(std::vector<PrecisionPlan> plans) { (void)plans; }
 
-  virtual Linearization linearize(std::span<const double> x, const PrecisionPlan& plan) = 0;
-  // The same into memory that is given.
-  virtual void linearize_into(std::span<const double> x, const PrecisionPlan& plan, Linearization& out) {
-    out = linearize(x, plan);
+  virtual void linearize_into(std::span<const double> x, const PrecisionPlan& plan, Linearization& out) = 0;
+  Linearization linearize(std::span<const double> x, const PrecisionPlan& plan) {
+    Linearization out;
+    linearize_into(x, plan, out);
+    return out;
   }
   // Cost, gradient and `finite` of x in f64, nothing else of `out`: gradient_work() of counted work. False:
   // they are not to be had apart from the rest, whose work that is then, and `out` is what it was.
@@ -129,18 +130,17 @@ class Evaluator {
   virtual Probe probe(std::span<const double> x, const PrecisionPlan& plan,
                       std::optional<Format> below = {}) = 0;
   // At most `max_rows` rows, in f64.
-  virtual Recheck recheck(std::span<const double> x, std::size_t max_rows) = 0;
-  virtual void recheck_into(std::span<const double> x, std::size_t max_rows, Recheck& out) {
-    out = recheck(x, max_rows);
+  virtual void recheck_into(std::span<const double> x, std::size_t max_rows, Recheck& out) = 0;
+  Recheck recheck(std::span<const double> x, std::size_t max_rows) {
+    Recheck out;
+    recheck_into(x, max_rows, out);
+    return out;
   }
   // Relative error of J itself beyond rounding (finite differences); 0 otherwise.
   virtual double jacobian_error() const { return 0; }
   // Jᵀ r_vv, r_vv the second derivative of r along `direction`, by a difference of step h (f64).
-  virtual Vector second_order(std::span<const double> x, std::span<const double> direction, double h) = 0;
   virtual void second_order_into(std::span<const double> x, std::span<const double> direction, double h,
-                                 Vector& out) {
-    out = second_order(x, direction, h);
-  }
+                                 Vector& out) = 0;
 
   virtual const KernelCounters& counters() const = 0;
   virtual double counted_work() const = 0;  // f64 adds: rows and Gram products at the prices of their formats

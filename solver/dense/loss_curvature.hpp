@@ -14,8 +14,8 @@
 namespace nlsq::inline v0 {
 
 // Scales the normal equations of `at`, linearized at x, by that factor, from up to some thousand rows. Only
-// near a minimum: far from one the weights of a tail are none, and J̃ᵀJ̃ is the better guide. Cost and gradient
-// stay.
+// near a minimum: far from one the weights of a tail are none, and J̃ᵀJ̃ is the better guide. Cost and
+// gradient stay.
 void correct_curvature(const RowModel& rows, std::span<const double> x, Linearization& at);
 
 // Weights of a finished residual: of J̃ᵀJ̃ and of the cost's curvature.

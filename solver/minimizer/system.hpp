@@ -100,8 +100,6 @@ class System {
   virtual double gradient_left(const Step& step) const { return step.nu; }
   // Half the geodesic acceleration joins the step. Returns 2‖D a‖ / ‖D s‖, NaN where it is not to be had.
   virtual double accelerate(std::span<const double> x, const Vector& scale, Step& step, double most) = 0;
-  // Whether it is affordable at the plan in force.
-  virtual bool acceleration_is_affordable() const { return true; }
   // The first undamped step of a large problem follows the curvature that a part of the rows shows.
   virtual void bend_last_approach(std::span<const double> x, const Approach& approach, Step& step) {
     (void)x, (void)approach, (void)step;

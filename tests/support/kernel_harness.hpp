@@ -6,10 +6,17 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <cstring>
 #include <limits>
 #include <vector>
 
 namespace harness {
+
+// The same bits, or both are NaN.
+template <class T>
+bool same(T a, T b) {
+  return (std::isnan(a) && std::isnan(b)) || std::memcmp(&a, &b, sizeof a) == 0;
+}
 
 inline std::size_t padded(std::size_t rows) { return (rows + 63) / 64 * 64; }
 

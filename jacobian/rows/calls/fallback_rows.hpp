@@ -79,22 +79,6 @@ class NLSQ_API DualRows final : public CallableRows {
   double calls_per_row() const override;
 };
 
-// The user's own derivatives: df[j] = ∂f/∂p_j for every parameter, free or not.
-using ModelDerivatives = std::function<void(const double* x, std::span<const double> p, double* df)>;
-
-class NLSQ_API DerivativeRows final : public CallableRows {
- public:
-  DerivativeRows(ModelFunction function, std::shared_ptr<const RowSource> data, bool weighted,
-                 std::vector<double> parameters, std::vector<int> free, ModelDerivatives derivatives);
-  const char* kind() const override { return "derivatives"; }
-
- private:
-  std::unique_ptr<RowFunction> at(std::vector<double> p) const override;
-  double calls_per_row() const override;
-
-  ModelDerivatives derivatives_;
-};
-
 // Central differences with steps h = cbrt(eps) * max(|p_j|, typical_j): the error of a derivative is about
 // h² |f'''| / 6 + eps |f| / h, some 4e-11 of the size of f/p for a smooth model. Where one side is not
 // finite (a pole, the logarithm of a negative number) the other side alone serves, with an error of h

@@ -20,12 +20,6 @@ const auto decay = [](const auto& x, const auto& p) {
   using std::exp;
   return p[0] * exp(-p[1] * x) + p[2];
 };
-void decay_slopes(const double* x, std::span<const double> p, double* df) {
-  df[0] = std::exp(-p[1] * x[0]);
-  df[1] = -p[0] * x[0] * df[0];
-  df[2] = 1;
-}
-
 struct Data {
   std::vector<double> x, y, sigma;
   std::shared_ptr<const RowSource> rows(bool weighted) const {
@@ -72,7 +66,7 @@ double largest_difference(const std::vector<double>& a, const std::vector<double
 
 }  // namespace
 
-TEST_CASE("Dual numbers, given derivatives and differences fill the same tiles") {
+TEST_CASE("Dual numbers and differences fill the same tiles") {
   const Data data = make_data(700);  // two tiles and a part
   const ModelFunction function = make_model_function(decay);
   const std::vector<double> start{1.5, 0.4, 0.1}, x{2.0, 0.7};
@@ -80,7 +74,6 @@ TEST_CASE("Dual numbers, given derivatives and differences fill the same tiles")
   for (const bool weighted : {false, true}) {
     const auto rows = data.rows(weighted);
     const DualRows dual(function, rows, weighted, start, free);
-    const DerivativeRows given(function, rows, weighted, start, free, decay_slopes);
     const DifferenceRows differences(function, rows, weighted, start, free);
     std::vector<double> r, j0, j1, magnitudes;
     for (std::size_t i = 0; i < data.x.size(); ++i) {
@@ -89,8 +82,7 @@ TEST_CASE("Dual numbers, given derivatives and differences fill the same tiles")
           j1.push_back(-2.0 * data.x[i] * e * w);
       magnitudes.push_back((2.0 * e + 0.1 + std::fabs(data.y[i])) * w);
     }
-    const std::pair<const RowModel*, double> models[] = {
-        {&dual, 1e-14}, {&given, 1e-14}, {&differences, 1e-9}};
+    const std::pair<const RowModel*, double> models[] = {{&dual, 1e-14}, {&differences, 1e-9}};
     for (const auto& [model, tolerance] : models) {
       CAPTURE(std::string(model->kind()));
       const auto all = collect(*model, x, Fill::jacobian_and_residual);
@@ -174,15 +166,6 @@ TEST_CASE("The error of central differences is as stated, and a side that is not
                   ValidationError);
 }
 
-TEST_CASE("A given derivative that is left out shows as NaN, not as a number of the last row") {
-  const Data data = make_data(3);
-  const auto lazy = [](const double*, std::span<const double>, double* df) { df[0] = 1; };
-  const DerivativeRows rows(make_model_function(decay), data.rows(false), false, {1, 1, 1}, {0, 1}, lazy);
-  const auto all = collect(rows, {1, 1}, Fill::jacobian_and_residual);
-  CHECK(all[0][2] == 1);
-  CHECK(std::isnan(all[1][2]));
-}
-
 TEST_CASE("What a callable throws passes through, and the next pass is clean") {
   const Data data = make_data(10);
   bool fail = true;
@@ -210,7 +193,6 @@ TEST_CASE("Columns, parameters and functions that do not fit together are errors
   CHECK_THROWS_AS(DualRows(function, nullptr, false, {1, 1, 1}, {0}), ValidationError);
   const auto doubles = make_model_function([](double x, const double* p) { return p[0] * x; });
   CHECK_THROWS_AS(DualRows(doubles, data.rows(false), false, {1}, {0}), ValidationError);
-  CHECK_THROWS_AS(DerivativeRows(function, data.rows(false), false, {1, 1, 1}, {0}, {}), ValidationError);
 }
 
 namespace {
@@ -243,8 +225,7 @@ TEST_CASE("A vector function's rows: dual numbers, the given Jacobian and differ
   CHECK(std::string(dual.kind()) == "dual");
   CHECK(std::string(given.kind()) == "derivatives");
   CHECK(std::string(differences.kind()) == "finite differences");
-  const std::pair<const VectorRows*, double> models[] = {
-      {&dual, 1e-14}, {&given, 1e-14}, {&differences, 1e-8}};
+  const std::pair<const VectorRows*, double> models[] = {{&dual, 1e-14}, {&differences, 1e-8}};
   for (const auto& [model, tolerance] : models) {
     CHECK(model->rows() == 600);
     const auto all = collect(*model, x, Fill::jacobian_and_residual);

@@ -77,7 +77,10 @@ Certified certify_table(const Table& t, CertificateTests tests = {}) {
   DenseEvaluator evaluator(rows);
   const Vector x(t.n, 1.0);
   Linearization at = evaluator.linearize(x, {Format::f64, Gram::f64});
-  return certify(evaluator, x, at, tests);
+  UndampedSolver scratch;
+  Certified out;
+  certify(evaluator, x, at, tests, scratch, out);
+  return out;
 }
 // Residuals made orthogonal to the columns of J, twice, in long double.
 void project(Table& t) {

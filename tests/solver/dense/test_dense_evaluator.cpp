@@ -7,18 +7,17 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
-#include <cstring>
 
 #include "tables.hpp"
+
+#include "dense_rows.hpp"
 
 using namespace nlsq;
 using tables::Table;
 using tables::TableRows;
+using namespace dense_rows;
 
 namespace {
-
-constexpr PrecisionPlan tile{Format::f32, Gram::f32_tile}, wide{Format::f32, Gram::f32_wide},
-    f64{Format::f64, Gram::f64}, qr{Format::f64, Gram::qr};
 
 // Largest |computed - exact| / Σ|products| over the Gram matrix, the gradient and the cost.
 double worst_error(const Linearization& at, const Table& exact) {
@@ -33,31 +32,6 @@ double worst_error(const Linearization& at, const Table& exact) {
   compare(2 * at.cost, exact.n, exact.n);
   return worst;
 }
-
-Linearization linearize(const Table& high, const Table& low, const PrecisionPlan& plan,
-                        std::size_t tile_rows = 256) {
-  TableRows rows(high, low, tile_rows);
-  return DenseEvaluator(rows).linearize(Vector(high.n, 1.0), plan);
-}
-
-// A model by formula over generated data, as curve_fit sets it up.
-struct FormulaRows {
-  std::vector<double> x, y;
-  Formula formula;
-  std::unique_ptr<GraphRows> rows;
-
-  FormulaRows(const char* text, std::size_t m, double (*f)(double)) : formula(parse_formula(text)) {
-    for (std::size_t i = 0; i < m; ++i) {
-      x.push_back(static_cast<double>(i) / static_cast<double>(m));
-      y.push_back(f(x.back()));
-    }
-    std::vector<int> free;
-    for (std::size_t j = 0; j < formula.parameters.size(); ++j) free.push_back(static_cast<int>(j));
-    rows = std::make_unique<GraphRows>(std::make_shared<FormulaResidual>(formula, false),
-                                       std::make_shared<MemoryRows>(std::vector<Column>{x, y}),
-                                       std::vector<double>(free.size(), 1.0), free);
-  }
-};
 
 double decay(double x) { return 3 * std::exp(-2 * x) + 0.5 + 0.01 * std::sin(1e4 * x); }
 
@@ -251,61 +225,6 @@ TEST_CASE("counted work is rows times operations and products, each at the price
   CHECK(evaluator.counted_work() < 2.7 * full);
 }
 
-TEST_CASE("tiles that overflow in f32 alone are redone in f64, and only those") {
-  const std::size_t m = 256 * 400, per = 256;
-  Table high = Table::random(m, 3, 6), low = high.rounded();
-  for (const std::size_t t : {17u, 399u}) {  // 0.5 % of the tiles
-    low.columns[1][t * per + 100] = INFINITY;
-    high.columns[1][t * per + 100] = 1e20;  // squares overflow in f32, rows do not in f64
-  }
-  TableRows rows(high, low, per);
-  DenseEvaluator evaluator(rows);
-  for (const PrecisionPlan& plan : {tile, wide}) {
-    const std::uint64_t before = evaluator.counters().rows_f64;
-    const Linearization at = evaluator.linearize(Vector(3, 1.0), plan);
-    CHECK(at.finite);
-    CHECK(at.nonfinite_tiles == 2.0 / 400);
-    CHECK(evaluator.counters().rows_f64 - before == 2 * per);
-    CHECK(at.normal(1, 1) == doctest::Approx(2e40));
-  }
-}
-
-TEST_CASE("a fit in which 0.5 % of the rows overflow in f32 ends with f64's answer") {
-  // exp(0.9 x) passes f32's 3.4e38 beyond x = 98.6: the last 30 of 6,000 rows.
-  std::vector<double> x, y, sigma;
-  for (int i = 0; i < 6000; ++i) {
-    x.push_back(i < 5970 ? 60.0 * i / 5970 : 99 + 0.01 * (i - 5970));
-    const double f = 2 * std::exp(0.9 * x.back());
-    y.push_back(f * (1 + 1e-3 * std::sin(12.9898 * i)));
-    sigma.push_back(1e-3 * f);
-  }
-  FitOptions options;
-  options.sigma = sigma;
-  options.precision = PrecisionPolicy::all_f64();
-  const FitResult exact = curve_fit("a*exp(b*x)", x, y, {{"a", 1.9}, {"b", 0.9005}}, options);
-  options.precision = PrecisionPolicy::parse("f32");
-  const FitResult low = curve_fit("a*exp(b*x)", x, y, {{"a", 1.9}, {"b", 0.9005}}, options);
-  REQUIRE(exact.success());
-  CHECK(low.success());
-  CHECK(low.summary.precision.counters.rows_f32 > 0);
-  for (std::size_t j = 0; j < 2; ++j)
-    CHECK(low.parameters[j] == doctest::Approx(exact.parameters[j]).epsilon(1e-9));
-}
-
-TEST_CASE("residuals that are not finite in f64 either make the point not finite") {
-  Table t = Table::random(1000, 2, 12);
-  t.columns[2][777] = NAN;
-  for (const PrecisionPlan& plan : {tile, wide, f64, qr}) {
-    TableRows rows(t, t, 256);
-    DenseEvaluator evaluator(rows);
-    CHECK_FALSE(evaluator.linearize(Vector(2, 1.0), plan).finite);
-    CHECK_FALSE(evaluator.cost(Vector(2, 1.0), plan.residual).finite());
-    const RowSizes sizes = evaluator.sizes(Vector(2, 1.0));
-    CHECK_FALSE(sizes.finite);
-    CHECK(sizes.row == 777);
-  }
-}
-
 TEST_CASE(
     "the probe of few rows is exact, that of many a fair estimate of what f32 does to cost and gradient") {
   for (const std::size_t m : {50u, 1000u, 60000u}) {
@@ -391,7 +310,8 @@ TEST_CASE("the second derivative along a direction is that of the model") {
   FormulaRows data("a*exp(-b*x)", 100, decay);
   DenseEvaluator evaluator(*data.rows);
   const Vector p{2, 1.5}, v{0.3, -0.2};
-  const Vector bend = evaluator.second_order(p, v, 1e-4);
+  Vector bend;
+  evaluator.second_order_into(p, v, 1e-4, bend);
   double expected[2] = {0, 0};
   for (const double x : data.x) {
     const double e = std::exp(-p[1] * x);
@@ -421,13 +341,4 @@ TEST_CASE("a pass at two points gives the bits of a pass at each") {
       }
     }
   }
-}
-
-TEST_CASE("where f32 overflows at the other point its cost is still that of f64") {
-  FormulaRows data("a*exp(b*x)", 100'000, [](double x) { return std::exp(x); });
-  DenseEvaluator evaluator(*data.rows);
-  Linearization at;
-  const Vector far{1, 50};  // squares of exp(50) leave the range of f32
-  CHECK(evaluator.linearize_beside(Vector{1, 1}, wide, far, at).cost ==
-        doctest::Approx(evaluator.cost(far, Format::f64).cost).epsilon(1e-5));
 }

@@ -1,6 +1,6 @@
 // Kernels that ignore the format in their name are found out. A suite of checks, of counters and of rounding,
 // is run on the evaluator with every set of kernels, which must pass, and with mutants of each kernel, none
-// of which may. Then whole fits: what mutants do to them, and what of it the certificate sees.
+// of which may.
 #include "dense/dense_evaluator.hpp"
 #include "kernels/kernel_sets.hpp"
 
@@ -12,24 +12,16 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <functional>
 #include <memory>
-#include <set>
 #include <string>
 #include <vector>
 
+#include "mutants.hpp"
+
 using namespace nlsq;
+using namespace mutants;
 
 namespace {
-
-// The set in use while it lives.
-class InUse {
- public:
-  explicit InUse(const KernelTable& table) { substitute_kernels(&table); }
-  ~InUse() { substitute_kernels(nullptr); }
-  InUse(const InUse&) = delete;
-  InUse& operator=(const InUse&) = delete;
-};
 
 constexpr std::size_t kRows = 5000;
 constexpr std::size_t n = 3;
@@ -186,192 +178,6 @@ std::vector<std::string> complaints() {
   return found;
 }
 
-// The best set of this machine, and a copy to spoil.
-const KernelTable& real() { return *available_kernels().back(); }
-
-struct Mutant {
-  const char* name;
-  std::function<void(KernelTable&)> spoil;
-};
-
-// Columns of one type as columns of another, padded as kernels ask.
-template <class To, class From>
-struct Converted {
-  std::vector<std::vector<To>> memory;
-  std::vector<const To*> columns;
-  Converted(const From* const* from, int count, std::size_t rows) {
-    for (int j = 0; j < count; ++j) {
-      if (from[j] == nullptr) {
-        columns.push_back(nullptr);
-        continue;
-      }
-      auto& column = memory.emplace_back((rows + 63) / 64 * 64);
-      std::transform(from[j], from[j] + rows, column.begin(), [](From v) { return static_cast<To>(v); });
-      columns.push_back(column.data());
-    }
-  }
-};
-
-// Rows of type T evaluated by the kernel of type Other, and counted as T.
-template <class T, class Other, class Run>
-void rows_by(Run run, const KernelStep* steps, std::size_t count, T* const* vectors, const T* uniforms,
-             std::size_t rows, KernelCounters& counters) {
-  std::set<std::size_t> used, written;
-  std::int32_t most_uniforms = 0;
-  for (std::size_t s = 0; s < count; ++s) {
-    written.insert(static_cast<std::size_t>(steps[s].dst));
-    for (const std::int32_t o : steps[s].operands) {
-      if (o >= 0) used.insert(static_cast<std::size_t>(o));
-      else most_uniforms = std::max(most_uniforms, ~o + 1);
-    }
-  }
-  used.insert(written.begin(), written.end());
-  const std::size_t padded = (rows + 63) / 64 * 64;
-  std::vector<std::vector<Other>> memory;
-  std::vector<Other*> other(*used.rbegin() + 1, nullptr);
-  memory.reserve(used.size());
-  for (const std::size_t v : used) {
-    auto& column = memory.emplace_back(padded);
-    std::transform(vectors[v], vectors[v] + rows, column.begin(),
-                   [](T value) { return static_cast<Other>(value); });
-    other[v] = column.data();
-  }
-  std::vector<Other> constants(static_cast<std::size_t>(most_uniforms) + 1);
-  for (std::size_t k = 0; k + 1 < constants.size(); ++k) constants[k] = static_cast<Other>(uniforms[k]);
-  KernelCounters unused;
-  run(steps, count, other.data(), constants.data(), rows, &unused);
-  for (const std::size_t v : written)
-    std::transform(other[v], other[v] + rows, vectors[v], [](Other value) { return static_cast<T>(value); });
-  counters.rows_f32 += std::is_same_v<T, float> ? rows : 0;
-  counters.rows_f64 += std::is_same_v<T, float> ? 0 : rows;
-}
-
-std::uint64_t flops(int n1, std::size_t rows) {
-  return static_cast<std::uint64_t>(n1) * static_cast<std::uint64_t>(n1 + 1) * rows;
-}
-
-const Mutant kMutants[] = {
-    {"f32 rows by the f64 kernel, counted as f32",
-     [](KernelTable& t) {
-       t.decode_f32 = real().decode_f64;
-       t.run_steps_f32 = [](const KernelStep* steps, std::size_t count, float* const* vectors,
-                            const float* uniforms, std::size_t rows, KernelCounters* counters) {
-         rows_by<float, double>(real().run_steps_f64, steps, count, vectors, uniforms, rows, *counters);
-       };
-     }},
-    {"f64 rows by the f32 kernel, counted as f64",
-     [](KernelTable& t) {
-       t.decode_f64 = real().decode_f32;
-       t.run_steps_f64 = [](const KernelStep* steps, std::size_t count, double* const* vectors,
-                            const double* uniforms, std::size_t rows, KernelCounters* counters) {
-         rows_by<double, float>(real().run_steps_f32, steps, count, vectors, uniforms, rows, *counters);
-       };
-     }},
-    {"f32 rows counted as f64",
-     [](KernelTable& t) {
-       t.run_steps_f32 = [](const KernelStep* steps, std::size_t count, float* const* vectors,
-                            const float* uniforms, std::size_t rows, KernelCounters* counters) {
-         KernelCounters own;
-         real().run_steps_f32(steps, count, vectors, uniforms, rows, &own);
-         counters->rows_f64 += own.rows_f32;
-       };
-     }},
-    {"f32 rows not counted",
-     [](KernelTable& t) {
-       t.run_steps_f32 = [](const KernelStep* steps, std::size_t count, float* const* vectors,
-                            const float* uniforms, std::size_t rows, KernelCounters*) {
-         KernelCounters own;
-         real().run_steps_f32(steps, count, vectors, uniforms, rows, &own);
-       };
-     }},
-    {"f32 products by the f64 kernel",
-     [](KernelTable& t) {
-       t.gram_f32 = [](const float* const* columns, int n1, std::size_t rows, double* sums,
-                       KernelCounters* counters) {
-         const Converted<double, float> wide(columns, n1, rows);
-         real().gram_f64(wide.columns.data(), n1, rows, sums, counters);
-       };
-     }},
-    {"f32 tile sums in f64, counted as f32",
-     [](KernelTable& t) {
-       t.gram_f32 = [](const float* const* columns, int n1, std::size_t rows, double* sums,
-                       KernelCounters* counters) {
-         KernelCounters own;
-         real().gram_f32_wide(columns, n1, rows, sums, &own);
-         counters->gram_flops_f32 += own.gram_flops_f32_wide;
-       };
-     }},
-    {"wide sums in f32, counted as wide",
-     [](KernelTable& t) {
-       t.gram_f32_wide = [](const float* const* columns, int n1, std::size_t rows, double* sums,
-                            KernelCounters* counters) {
-         KernelCounters own;
-         real().gram_f32(columns, n1, rows, sums, &own);
-         counters->gram_flops_f32_wide += own.gram_flops_f32;
-       };
-     }},
-    {"f64 products of numbers rounded to f32, counted as f64",
-     [](KernelTable& t) {
-       t.gram_f64 = [](const double* const* columns, int n1, std::size_t rows, double* sums,
-                       KernelCounters* counters) {
-         const Converted<float, double> narrow(columns, n1, rows);
-         KernelCounters own;
-         real().gram_f32_wide(narrow.columns.data(), n1, rows, sums, &own);
-         counters->gram_flops_f64 += own.gram_flops_f32_wide;
-       };
-     }},
-    {"bf16 products of unrounded numbers, counted as bf16",
-     [](KernelTable& t) {
-       t.gram_bf16 = [](const float* const* columns, int n1, std::size_t rows, double* sums,
-                        KernelCounters* counters) {
-         KernelCounters own;
-         real().gram_f32_wide(columns, n1, rows, sums, &own);
-         counters->gram_flops_bf16 += flops(n1 - 1, rows);
-         counters->gram_flops_f32_wide += 2 * static_cast<std::uint64_t>(n1) * rows;
-       };
-     }},
-    {"bf16 products by the f32 kernel, counted as f32",
-     [](KernelTable& t) { t.gram_bf16 = real().gram_f32; }},
-    {"residuals rounded to bf16 beside J",
-     [](KernelTable& t) {
-       t.gram_bf16 = [](const float* const* columns, int n1, std::size_t rows, double* sums,
-                        KernelCounters* counters) {
-         const std::vector<float> zero((rows + 63) / 64 * 64);
-         std::vector<const float*> more(columns, columns + n1);
-         more.push_back(zero.data());  // so that the residuals are no longer last
-         std::vector<double> triangle(static_cast<std::size_t>((n1 + 1) * (n1 + 2) / 2));
-         KernelCounters own;
-         real().gram_bf16(more.data(), n1 + 1, rows, triangle.data(), &own);
-         for (int i = 0, from = 0, to = 0; i < n1; ++i, ++from) {
-           for (int j = i; j < n1; ++j) sums[to++] += triangle[static_cast<std::size_t>(from++)];
-         }
-         counters->gram_flops_bf16 += flops(n1 - 1, rows);
-         counters->gram_flops_f32_wide += 2 * static_cast<std::uint64_t>(n1) * rows;
-       };
-     }},
-    {"J'r of f64 rows in f32, counted as f64",
-     [](KernelTable& t) {
-       t.gradient_f64 = [](const double* const* columns, int n1, std::size_t rows, double* sums,
-                           KernelCounters* counters) {
-         const Converted<float, double> narrow(columns, n1, rows);
-         KernelCounters own;
-         real().gradient_f32_wide(narrow.columns.data(), n1, rows, sums, &own);
-         counters->gram_flops_f64 += own.gram_flops_f32_wide;
-       };
-     }},
-    {"QR of rows rounded to f32",
-     [](KernelTable& t) {
-       t.qr_fold = [](double* R, std::size_t stride, int n1, double* const* columns, std::size_t rows,
-                      KernelCounters* counters) {
-         for (int j = 0; j < n1; ++j) {
-           for (std::size_t i = 0; i < rows; ++i)
-             columns[j][i] = static_cast<double>(static_cast<float>(columns[j][i]));
-         }
-         real().qr_fold(R, stride, n1, columns, rows, counters);
-       };
-     }},
-};
-
 }  // namespace
 
 TEST_CASE("every set of kernels does in each format what its counters say") {
@@ -390,79 +196,5 @@ TEST_CASE("no mutant of a kernel passes") {
     const auto found = complaints();
     CAPTURE(std::string(mutant.name));
     CHECK_FALSE(found.empty());
-  }
-}
-
-namespace {
-
-struct Fit {
-  std::vector<double> x, y;
-  Fit() {
-    for (int i = 0; i < 60000; ++i) {
-      x.push_back(5e-5 * i);
-      y.push_back(2 * std::exp(-0.9 * x.back()) + 1 + 1e-3 * std::sin(1e3 * i));
-    }
-  }
-  FitResult operator()(const char* policy) const {
-    FitOptions options;
-    options.precision = PrecisionPolicy::parse(policy);
-    return curve_fit("a*exp(-b*x)+c", x, y, {{"a", 1}, {"b", 1}, {"c", 0}}, options);
-  }
-};
-
-void spoil(KernelTable& table, const std::string& name) {
-  for (const Mutant& mutant : kMutants) {
-    if (mutant.name == name) return mutant.spoil(table);
-  }
-  FAIL("no mutant is called " << name);
-}
-
-}  // namespace
-
-TEST_CASE(
-    "each iteration's counters show its plan, in whole fits under every policy, and mutants that count "
-    "honestly break that") {
-  const Fit fit;
-  const auto shows = [](const FitResult& result) {
-    KernelCounters
-        k;  // so far: a point's rows may have been evaluated an iteration before it is the start of one
-    for (const IterationSummary& it : result.summary.iterations) {
-      k.add(it.counters);
-      if ((it.plan.residual == Format::f32 ? k.rows_f32 : k.rows_f64) < it.rows) return false;
-      if (it.plan.gram == Gram::f32_tile && k.gram_flops_f32 == 0) return false;
-      if (it.plan.gram == Gram::f32_wide && k.gram_flops_f32_wide == 0) return false;
-      if (it.plan.gram == Gram::f16 && k.gram_flops_f16 == 0) return false;
-      if (it.plan.gram == Gram::bf16 && k.gram_flops_bf16 == 0) return false;
-    }
-    return true;
-  };
-  for (const char* policy : {"auto", "f32", "f64", "bf16", "always_f32", "always_f16"}) {
-    CAPTURE(std::string(policy));
-    const FitResult honest = fit(policy);
-    CHECK(honest.success());
-    CHECK(shows(honest));
-  }
-  for (const auto& [policy, mutant] :
-       {std::pair{"f32", "f32 rows counted as f64"},
-        std::pair{"always_f32", "f32 products by the f64 kernel"},
-        std::pair{"bf16", "bf16 products by the f32 kernel, counted as f32"}}) {
-    CAPTURE(std::string(mutant));
-    KernelTable table = real();
-    spoil(table, mutant);
-    const InUse use(table);
-    CHECK_FALSE(shows(fit(policy)));
-  }
-}
-
-TEST_CASE("f64 rows by the f32 kernel are never certified: the certificate asks the formula itself") {
-  const Fit fit;
-  KernelTable table = real();
-  spoil(table, "f64 rows by the f32 kernel, counted as f64");
-  const InUse use(table);
-  for (const char* policy : {"auto", "f64", "f32"}) {
-    CAPTURE(std::string(policy));
-    const FitResult result = fit(policy);
-    CHECK_FALSE(result.success());
-    CHECK_FALSE(result.summary.certificate.recheck_passed);
   }
 }

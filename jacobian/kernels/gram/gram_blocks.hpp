@@ -1,0 +1,273 @@
+// Gram matrices of few columns: every sum of a block of columns stays in a register while the rows stream by.
+//
+// The columns are cut into blocks; a diagonal block has the sums of its own upper triangle, another
+// pair of blocks all its products. Sums run in a fixed order: lanes of equal position, then the lanes.
+#pragma once
+
+#include "kernels/kernel_table.hpp"
+#include "kernels/simd.hpp"
+
+namespace nlsq::inline v0 {
+namespace {
+
+// What is read, and in which format products are summed.
+struct GramDouble {
+  using In = double;
+  using Sum = Simd<double>;
+  NLSQ_INLINE static Sum::V load(const double* p) { return Sum::load(p); }
+};
+struct GramFloat {
+  using In = float;
+  using Sum = Simd<float>;
+  NLSQ_INLINE static Sum::V load(const float* p) { return Sum::load(p); }
+};
+struct GramWidened {
+  using In = float;
+  using Sum = Simd<double>;
+  NLSQ_INLINE static Sum::V load(const float* p) { return Sum::load_widened(p); }
+};
+
+// Columns whose triangle of sums, with the vectors that feed it, fits the registers.
+#if defined(NLSQ_KERNEL_SET_avx512) || defined(NLSQ_KERNEL_SET_neon)
+inline constexpr int gram_whole = 6;  // 32 registers
+inline constexpr int gram_across = 4;
+#else
+inline constexpr int gram_whole = 4;  // 16 registers
+inline constexpr int gram_across = 3;
+#endif
+inline constexpr int gram_block = 4;  // a block of rows of the matrix; gram_across columns at a time
+
+// One vector of rows into the sums of a triangle. `tail` rows count when it is not 0.
+template <class P, int N>
+NLSQ_INLINE void add_triangle(const typename P::In* const (&c)[N], std::size_t row, std::size_t tail,
+                              typename P::Sum::V (&sums)[N * (N + 1) / 2]) {
+  using S = typename P::Sum;
+  typename S::V x[N];
+#pragma GCC unroll 8
+  for (int i = 0; i < N; ++i) x[i] = tail ? S::keep_first(P::load(c[i] + row), tail) : P::load(c[i] + row);
+  int k = 0;
+#pragma GCC unroll 8
+  for (int i = 0; i < N; ++i) {
+#pragma GCC unroll 8
+    for (int j = i; j < N; ++j, ++k) sums[k] = S::mul_add(x[i], x[j], sums[k]);
+  }
+}
+
+template <class P, int NI, int NJ>
+NLSQ_INLINE void add_rectangle(const typename P::In* const (&a)[NI], const typename P::In* const (&b)[NJ],
+                               std::size_t row, std::size_t tail, typename P::Sum::V (&sums)[NI * NJ]) {
+  using S = typename P::Sum;
+  typename S::V x[NI];
+#pragma GCC unroll 8
+  for (int i = 0; i < NI; ++i) x[i] = tail ? S::keep_first(P::load(a[i] + row), tail) : P::load(a[i] + row);
+#pragma GCC unroll 8
+  for (int j = 0; j < NJ; ++j) {
+    const auto y = tail ? S::keep_first(P::load(b[j] + row), tail) : P::load(b[j] + row);
+#pragma GCC unroll 8
+    for (int i = 0; i < NI; ++i) sums[i * NJ + j] = S::mul_add(x[i], y, sums[i * NJ + j]);
+  }
+}
+
+// Sums of the triangle of columns [first, first + N) into the packed upper triangle of n1 columns.
+template <class P, int N>
+NLSQ_NOINLINE void triangle(const typename P::In* const* columns, int first, int n1, std::size_t rows,
+                            double* packed) {
+  using S = typename P::Sum;
+  constexpr int count = N * (N + 1) / 2;
+  constexpr std::size_t lanes = S::lanes;
+  // Enough independent sums to hide the latency of a multiply-add.
+  constexpr int chains = count >= 8 ? 1 : count >= 6 ? 2 : count >= 3 ? 3 : 8;
+  const typename P::In* c[N];
+  for (int i = 0; i < N; ++i) c[i] = columns[first + i];
+  typename S::V sums[chains][count];
+#pragma GCC unroll 8
+  for (int u = 0; u < chains; ++u)
+#pragma GCC unroll 32
+    for (int k = 0; k < count; ++k) sums[u][k] = S::zero();
+  std::size_t row = 0;
+  for (; row + chains * lanes <= rows; row += chains * lanes) {
+#pragma GCC unroll 8
+    for (int u = 0; u < chains; ++u)
+      add_triangle<P, N>(c, row + static_cast<std::size_t>(u) * lanes, 0, sums[u]);
+  }
+  for (; row + lanes <= rows; row += lanes) add_triangle<P, N>(c, row, 0, sums[0]);
+  if (row < rows) add_triangle<P, N>(c, row, rows - row, sums[0]);
+  int k = 0;
+#pragma GCC unroll 8
+  for (int i = 0; i < N; ++i) {
+    double* out = packed + (first + i) * n1 - (first + i) * (first + i - 1) / 2;
+#pragma GCC unroll 8
+    for (int j = i; j < N; ++j, ++k) {
+      auto total = sums[0][k];
+#pragma GCC unroll 8
+      for (int u = 1; u < chains; ++u) total = S::add(total, sums[u][k]);
+      out[j - i] += S::sum(total);
+    }
+  }
+}
+
+// Products of columns [i0, i0 + NI) with columns [j0, j0 + NJ), i0 + NI <= j0.
+template <class P, int NI, int NJ>
+NLSQ_NOINLINE void rectangle(const typename P::In* const* columns, int i0, int j0, int n1, std::size_t rows,
+                             double* packed) {
+  using S = typename P::Sum;
+  constexpr std::size_t lanes = S::lanes;
+  const typename P::In *a[NI], *b[NJ];
+  for (int i = 0; i < NI; ++i) a[i] = columns[i0 + i];
+  for (int j = 0; j < NJ; ++j) b[j] = columns[j0 + j];
+  typename S::V sums[NI * NJ];
+#pragma GCC unroll 32
+  for (int k = 0; k < NI * NJ; ++k) sums[k] = S::zero();
+  std::size_t row = 0;
+  for (; row + lanes <= rows; row += lanes) add_rectangle<P, NI, NJ>(a, b, row, 0, sums);
+  if (row < rows) add_rectangle<P, NI, NJ>(a, b, row, rows - row, sums);
+#pragma GCC unroll 8
+  for (int i = 0; i < NI; ++i) {
+    const int g = i0 + i;
+    double* out = packed + g * n1 - g * (g - 1) / 2 + (j0 - g);
+#pragma GCC unroll 8
+    for (int j = 0; j < NJ; ++j) out[j] += S::sum(sums[i * NJ + j]);
+  }
+}
+
+template <class P>
+void triangle_of(int n, const typename P::In* const* columns, int first, int n1, std::size_t rows,
+                 double* packed) {
+  switch (n) {
+    case 1: return triangle<P, 1>(columns, first, n1, rows, packed);
+    case 2: return triangle<P, 2>(columns, first, n1, rows, packed);
+    case 3: return triangle<P, 3>(columns, first, n1, rows, packed);
+    case 4: return triangle<P, 4>(columns, first, n1, rows, packed);
+    default: break;
+  }
+  if constexpr (gram_whole == 6) {
+    if (n == 5) triangle<P, 5>(columns, first, n1, rows, packed);
+    else triangle<P, 6>(columns, first, n1, rows, packed);
+  }
+}
+
+// A full block of rows of the matrix against n columns, n <= gram_across.
+template <class P>
+void rectangle_of(int n, const typename P::In* const* columns, int i0, int j0, int n1, std::size_t rows,
+                  double* packed) {
+  switch (n) {
+    case 1: return rectangle<P, gram_block, 1>(columns, i0, j0, n1, rows, packed);
+    case 2: return rectangle<P, gram_block, 2>(columns, i0, j0, n1, rows, packed);
+    case 3: return rectangle<P, gram_block, 3>(columns, i0, j0, n1, rows, packed);
+    default: break;
+  }
+  if constexpr (gram_across == 4) rectangle<P, gram_block, 4>(columns, i0, j0, n1, rows, packed);
+}
+
+// Where entry (i, j), i <= j, lies in the packed triangle of n1 columns.
+NLSQ_INLINE std::size_t packed_at(int i, int j, int n1) {
+  return static_cast<std::size_t>(i * n1 - i * (i - 1) / 2 + (j - i));
+}
+
+// N columns and a column of ones, number `ones` of n1 = N + 1: its products are sums, which the adders do
+// while the multipliers are busy. `c` are the N columns.
+template <class P, int N>
+NLSQ_NOINLINE void triangle_with_ones(const typename P::In* const* columns, int ones, std::size_t rows,
+                                      double* packed) {
+  using S = typename P::Sum;
+  constexpr int n1 = N + 1, products = N * (N + 1) / 2;
+  constexpr std::size_t lanes = S::lanes;
+  constexpr int chains = products >= 6 ? 1 : products >= 3 ? 2 : 4;
+  const typename P::In* c[N];
+  int number[N];
+  for (int i = 0; i < N; ++i) {
+    number[i] = i < ones ? i : i + 1;
+    c[i] = columns[number[i]];
+  }
+  typename S::V sums[chains][products], totals[chains][N];
+#pragma GCC unroll 8
+  for (int u = 0; u < chains; ++u) {
+#pragma GCC unroll 32
+    for (int k = 0; k < products; ++k) sums[u][k] = S::zero();
+#pragma GCC unroll 8
+    for (int i = 0; i < N; ++i) totals[u][i] = S::zero();
+  }
+  const auto add = [&](std::size_t row, std::size_t tail, int u) NLSQ_INLINE_LAMBDA {
+    typename S::V x[N];
+#pragma GCC unroll 8
+    for (int i = 0; i < N; ++i) {
+      x[i] = tail ? S::keep_first(P::load(c[i] + row), tail) : P::load(c[i] + row);
+      totals[u][i] = S::add(totals[u][i], x[i]);
+    }
+    int k = 0;
+#pragma GCC unroll 8
+    for (int i = 0; i < N; ++i) {
+#pragma GCC unroll 8
+      for (int j = i; j < N; ++j, ++k) sums[u][k] = S::mul_add(x[i], x[j], sums[u][k]);
+    }
+  };
+  std::size_t row = 0;
+  for (; row + chains * lanes <= rows; row += chains * lanes) {
+#pragma GCC unroll 8
+    for (int u = 0; u < chains; ++u) add(row + static_cast<std::size_t>(u) * lanes, 0, u);
+  }
+  for (; row + lanes <= rows; row += lanes) add(row, 0, 0);
+  if (row < rows) add(row, rows - row, 0);
+  packed[packed_at(ones, ones, n1)] += static_cast<double>(rows);
+  int k = 0;
+#pragma GCC unroll 8
+  for (int i = 0; i < N; ++i) {
+    auto total = totals[0][i];
+#pragma GCC unroll 8
+    for (int u = 1; u < chains; ++u) total = S::add(total, totals[u][i]);
+    packed[number[i] < ones ? packed_at(number[i], ones, n1) : packed_at(ones, number[i], n1)] +=
+        S::sum(total);
+#pragma GCC unroll 8
+    for (int j = i; j < N; ++j, ++k) {
+      auto product = sums[0][k];
+#pragma GCC unroll 8
+      for (int u = 1; u < chains; ++u) product = S::add(product, sums[u][k]);
+      packed[packed_at(number[i], number[j], n1)] += S::sum(product);
+    }
+  }
+}
+
+template <class P>
+void gram(const typename P::In* const* columns, int n1, std::size_t rows, double* packed);
+
+// One of the columns is null, a column of ones.
+template <class P>
+void gram_with_ones(const typename P::In* const* columns, int n1, int ones, std::size_t rows,
+                    double* packed) {
+  switch (n1 - 1) {
+    case 1: return triangle_with_ones<P, 1>(columns, ones, rows, packed);
+    case 2: return triangle_with_ones<P, 2>(columns, ones, rows, packed);
+    case 3: return triangle_with_ones<P, 3>(columns, ones, rows, packed);
+    default: break;
+  }
+  if constexpr (gram_whole == 6) {
+    if (n1 == 5) return triangle_with_ones<P, 4>(columns, ones, rows, packed);
+    if (n1 == 6) return triangle_with_ones<P, 5>(columns, ones, rows, packed);
+  }
+  // Too many for the registers: ones written out, some rows at a time.
+  constexpr std::size_t most_rows = 128;
+  alignas(64) typename P::In written[most_rows];
+  for (auto& one : written) one = 1;
+  const typename P::In* part[most_columns_with_ones];
+  for (std::size_t row = 0; row < rows; row += most_rows) {
+    for (int j = 0; j < n1; ++j) part[j] = j == ones ? written : columns[j] + row;
+    gram<P>(part, n1, rows - row < most_rows ? rows - row : most_rows, packed);
+  }
+}
+
+template <class P>
+void gram(const typename P::In* const* columns, int n1, std::size_t rows, double* packed) {
+  for (int j = 0; j < n1 && n1 <= most_columns_with_ones; ++j) {
+    if (columns[j] == nullptr) return gram_with_ones<P>(columns, n1, j, rows, packed);
+  }
+  if (n1 <= gram_whole) return triangle_of<P>(n1, columns, 0, n1, rows, packed);
+  for (int i = 0; i < n1; i += gram_block) {
+    const int left = n1 - i;
+    triangle_of<P>(left < gram_block ? left : gram_block, columns, i, n1, rows, packed);
+    for (int j = i + gram_block; j < n1; j += gram_across)
+      rectangle_of<P>(n1 - j < gram_across ? n1 - j : gram_across, columns, i, j, n1, rows, packed);
+  }
+}
+
+}  // namespace
+}  // namespace nlsq::inline v0

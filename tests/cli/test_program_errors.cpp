@@ -1,0 +1,195 @@
+// What nlsq-fit does where something is wrong: exit status, message, and outputs that are whole or not there.
+
+#include "program.hpp"
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <cmath>
+#include <csignal>
+
+#include "program_data.hpp"
+
+using namespace program;
+
+TEST_CASE("exit status 2: usage and model errors say what would mend them") {
+  Scratch scratch;
+  const std::string bad_json = scratch.write("bad.json", "[1,2]");
+  const auto usage = [&](const std::string& arguments, const char* part) {
+    CAPTURE(arguments);
+    const Outcome outcome = run(arguments);
+    CAPTURE(outcome.out);
+    CHECK(outcome.status == 2);
+    CHECK(contains(outcome.out, part));
+  };
+  usage("", "which file");
+  usage(kDecay, "--list-models");
+  usage(kDecay + " --model exp --loss hubber", "there is no loss 'hubber'");
+  usage(kDecay + " --model exp --loss huber --f-scale 0", "positive");
+  usage(kDecay + " --model exp --f-scale 2", "--loss");
+  usage(kDecay + " --model exp --loss poisson --sigma 1", "--sigma");
+  usage(kDecay + " --model exp --sigma-x '0.1*day'", "--sigma");
+  usage(kDecay + " --model exp --tie 'q=2*a'", "no parameter 'q'");
+  usage(kDecay + " --model exp --tie 'a=2*q'", "no parameter 'q'");
+  usage(kDecay + " --model exp --tie 'a=a+1'", "depends on itself");
+  usage(kDecay + " --model exp --tie 'a=2*b' --fix a=1", "fixed");
+  usage(kDecay + " --model exp --tie 'a=2*b' --p0 a=1", "is tied");
+  usage(kDecay + " --model exp --frobnicate", "--frobnicate");
+  usage(kDecay + " other.csv --model exp", "other.csv");
+  usage(kDecay + " --model expp", "exp");
+  usage(kDecay + " --model 'a*exp(-b*x'", "^");
+  usage(kDecay + " --model 'a*frob(x)'", "frob");
+  usage(kDecay + " --model exp --p0 q=1", "no parameter 'q'; its parameters are a, b, c");
+  usage(kDecay + " --model exp --fix q", "no parameter 'q'");
+  usage(kDecay + " --model exp --p0 a=1,a=2", "given twice");
+  usage(kDecay + " --model exp --p0 a=1 --fix a=2", "--p0 gives it a value too");
+  usage(kDecay + " --model exp --p0 a", "name=value");
+  usage(kDecay + " --model exp --p0 a=x", "not a number");
+  usage(kDecay + " --model exp --p0 @/nowhere/fit.json", "cannot open");
+  usage(kDecay + " --model exp --p0 @" + bad_json, "JSON object");
+  usage(kDecay + " --model exp --precision f8", "--precision");
+  usage(kDecay + " --model exp --xtol abc", "not a number");
+  usage(kDecay + " --model exp --ftol -1", "at least 0");
+  usage(kDecay + " --model exp --time-limit 0", "positive");
+  usage(kDecay + " --model exp --max-iterations 2.5", "whole number");
+  usage(kDecay + " --model exp --strategy newton", "dogleg");
+  usage(kDecay + " --model exp --nonmonotonic -1", "--nonmonotonic");
+  usage(kDecay + " --model exp --confidence 95", "between 0 and 1");
+  usage(kDecay + " --model exp --absolute-sigma", "needs --sigma");
+  usage(kDecay + " --model exp --range 5:1", "above the second");
+  usage(kDecay + " --model exp --range 5", "A:B");
+  usage(kDecay + " --model exp --missing ignore", "one of error, drop");
+  usage(kDecay + " --model exp --delimiter ab", "one character");
+  usage(kDecay + " --model exp --decimal ,  --delimiter ,", "different");
+  usage(kDecay + " --model exp --where 'day <'", "--where");
+  usage(kDecay + " --model exp --x 'log(day'", "^");
+  usage(kDecay + " --model exp --x day,weight --y 2", "1 predictor");
+  usage(kDecay + " --model exp --x 2", "--y");
+  usage("--describe nothing", "--describe");
+}
+
+TEST_CASE("exit status 3: bad data, with the place") {
+  Scratch scratch;
+  const auto bad = [&](const std::string& arguments, const char* part) {
+    CAPTURE(arguments);
+    const Outcome outcome = run(arguments);
+    CAPTURE(outcome.out);
+    CHECK(outcome.status == 3);
+    CHECK(contains(outcome.out, part));
+  };
+  bad(scratch.path("none.csv") + " --model exp", "cannot open");
+  bad(scratch.path("") + " --model exp", "directory");
+  bad(scratch.write("text.csv", "x,y\n1,2\n3,four\n") + " --model linear", "text.csv:3:3: 'four'");
+  bad(scratch.write("empty.csv", "") + " --model linear", "empty.csv:1:1: the input is empty");
+  bad(kDecay + " --model exp --y heavy",
+      "decay.csv:1:1: there is no column 'heavy' (--y); the columns are day, weight");
+  bad(kDecay + " --model exp --y 3", "there is no column 3");
+  bad(kDecay + " --model exp --y 'log(heavy)'", "there is no column 'heavy'");
+  bad(kDecay + " --model exp --y 'log(day)'", "decay.csv:2: y = log(day) is infinite here");
+  bad(kDecay + " --model exp --y 'sqrt(day-10)'", "is not a number here and in");
+  bad(kDecay + " --model exp --where 'day>1000'", "--where leaves no rows");
+  bad(kDecay + " --model exp --range 1000:", "--range leaves no rows");
+  bad(kDecay + " --model exp --sigma 'weight-179.91'", "decay.csv:5: sigma is 0");
+  bad(scratch.write("few.csv", "x,y\n1,2\n3,4\n") + " --model exp", "few.csv");
+  bad(scratch.write("one.csv", "1\n2\n3\n") + " --model linear", "there is no column 2");
+}
+
+TEST_CASE("exit status 1: ended without a certificate, the best parameters are printed all the same") {
+  const Outcome outcome = run(kDecay + " --model 'a*exp(-b*x)+c' --p0 a=1,b=1,c=0 --max-iterations 1");
+  CHECK(outcome.status == 1);
+  CHECK(contains(outcome.out, "BUDGET"));
+  CHECK(contains(outcome.out, "std. error"));
+  CHECK(fit_json(kDecay + " --model 'a*exp(-b*x)+c' --p0 a=1,b=1,c=0 --max-iterations 1")["status"] ==
+        "max_iterations");
+  CHECK(contains(run(kDecay + " --model 'a*exp(-b*x)+c' --max-iterations 1").out,
+                 "a, b, c had no starting value"));
+}
+
+TEST_CASE("a fit that loses a parameter exits with 1 and says what to try; nothing is printed as nan") {
+  Scratch scratch;
+  std::string constant = "x,y\n", times = "t,y\n";
+  for (int i = 0; i < 50; ++i) {
+    constant += fmt::format("{},8\n", 0.2 * i);
+    times +=
+        fmt::format("{},{}\n", 1700000000 + 200 * i, 2 * std::exp(-0.1 * i) + 1 + 0.05 * std::sin(37.0 * i));
+  }
+  const std::string flat = scratch.write("flat.csv", constant),
+                    unix_times = scratch.write("times.csv", times);
+  for (const std::string& command :
+       {flat + " --model exp", flat + " --model sine", flat + " --model 'a*exp(-b*x)+c'",
+        unix_times + " --model 'a*exp(-b*x)+c'", unix_times + " --model exp"}) {
+    CAPTURE(command);
+    const Outcome outcome = run(command);
+    CHECK(outcome.status == 1);
+    CHECK(contains(outcome.out, "--starts"));
+    CHECK(contains(outcome.out, "--p0"));
+    CHECK_FALSE(contains(outcome.out, "nan"));
+    CHECK_FALSE(contains(outcome.out, "±             0"));
+  }
+  CHECK(run(flat + " --model 'a*x+b'").status == 0);  // linear in all: the data determine both
+}
+
+TEST_CASE("outputs are written whole or not at all") {
+  Scratch scratch;
+  const std::string old = scratch.write("fit.json", "precious");
+  const Outcome refused = run(kDecay + " --model exp --y heavy --json " + old);
+  CHECK(refused.status == 3);
+  CHECK(scratch.read("fit.json") == "precious");
+  CHECK(run(kDecay + " --model exp --json " + scratch.path("no/such/dir/fit.json")).status == 3);
+  CHECK(run(kDecay + " --model exp --json /dev/full").status == 3);
+  CHECK(run(kDecay + " --model exp > /dev/full").status == 3);
+  CHECK(run(kDecay + " --model exp --quiet --json " + old).out.empty());
+  CHECK(nlohmann::json::parse(scratch.read("fit.json"), nullptr, false).is_object());
+  CHECK(scratch.files() == 1);  // no temporary is left
+}
+
+TEST_CASE("a file-size limit, as a full disk, leaves the old file whole") {
+  Scratch scratch;
+  const std::string old = scratch.write("fit.json", "precious");
+  const Outcome full = run(kDecay + " --model exp --quiet --json " + old, "trap '' XFSZ; ulimit -f 0;");
+  CHECK(full.status == 3);
+  CHECK(contains(full.out, "fit.json"));
+  CHECK(scratch.read("fit.json") == "precious");
+  CHECK(scratch.files() == 1);
+}
+
+TEST_CASE("a time limit ends a fit with the best so far") {
+  Scratch scratch;
+  const std::string file = long_table(scratch, 200000);
+  const nlohmann::json fit =
+      fit_json(file + " --model 'a*exp(-b*x)' --p0 a=1,b=0.001 --time-limit 0.0000001");
+  CHECK(fit["status"] == "time_limit");
+  CHECK(fit["verdict"] == "BUDGET");
+}
+
+// Sanitizers reserve more address space than any limit that would bite.
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+TEST_CASE("out of memory is a message and exit 3, and no output is left half written") {
+  Scratch scratch;
+  const std::string file = long_table(scratch, 400000);
+  const Outcome outcome = run(file + " --model exp0 --json " + scratch.path("fit.json"), "ulimit -v 18000;");
+  CAPTURE(outcome.out);
+  CHECK(outcome.status == 3);
+  CHECK(contains(outcome.out, "out of memory"));
+  CHECK(scratch.files() == 1);
+}
+#endif
+
+TEST_CASE("--bounds that cannot be meant are refused, with what would do") {
+  for (const auto& [bounds, words] : std::vector<std::pair<std::string, std::string>>{
+           {"a=0", "write name=lower:upper"},
+           {"a", "write name=lower:upper"},
+           {"a=:", "neither side is given"},
+           {"a=5:2", "the lower bound is above the upper one"},
+           {"a=0:x", "not a number"},
+           {"a=0:1,a=2:3", "a is given twice"},
+           {"k=0:1", "the model has no parameter 'k'; its parameters are a, b, c"}}) {
+    CAPTURE(bounds);
+    const Outcome outcome = run(kDecay + " --model exp --bounds '" + bounds + "'");
+    CHECK(outcome.status == 2);
+    CHECK(contains(outcome.out, words));
+  }
+  const Outcome outside = run(kDecay + " --model exp --p0 a=200 --bounds a=5:20");
+  CHECK(outside.status == 2);
+  CHECK(contains(outside.out, "a = 200 is above its upper bound 20"));
+}
