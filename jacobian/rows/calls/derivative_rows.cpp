@@ -1,3 +1,4 @@
+// Rows with derivatives by the user's own function.
 #include <nlsq/error.hpp>
 #include "rows/calls/fallback_rows.hpp"
 
@@ -15,7 +16,7 @@ class GivenDerivatives final : public RowFunction {
 
   double evaluate(const double* x, double* df) override {
     if (df != nullptr) {
-      // A derivative that the user's code leaves out shows itself.
+      // A derivative that the user's code does not set stays NaN and is detected.
       all_.assign(all_.size(), std::numeric_limits<double>::quiet_NaN());
       derivatives_(x, p_, all_.data());
       for (std::size_t k = 0; k < free_.size(); ++k) df[k] = all_[static_cast<std::size_t>(free_[k])];
@@ -45,7 +46,7 @@ std::unique_ptr<RowFunction> DerivativeRows::at(std::vector<double> p) const {
   return std::make_unique<GivenDerivatives>(curve().function, derivatives_, std::move(p), curve().free);
 }
 
-// A derivative seldom costs more than the value it belongs to.
+// A derivative rarely costs more than its value.
 double DerivativeRows::calls_per_row() const { return 1 + static_cast<double>(curve().parameters.size()); }
 
 }  // namespace nlsq::inline v0
