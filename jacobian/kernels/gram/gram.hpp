@@ -1,7 +1,7 @@
-// Gram matrices of a tile: every sum of a block of columns stays in a register while the rows stream by.
+// Gram matrices of a tile. Every sum of a block of columns stays in a register while the rows stream by.
 //
-// The columns are cut into blocks; a diagonal block has the sums of its own upper triangle, another
-// pair of blocks all its products. Sums run in a fixed order: lanes of equal position, then the lanes.
+//  The columns are cut into blocks. A diagonal block has the sums of its own upper triangle; another pair of
+//  blocks has all its products. Sums have a fixed order: lanes of equal position, then across the lanes.
 #pragma once
 
 #include "kernels/gram/gram_packed.hpp"
@@ -12,7 +12,7 @@
 namespace nlsq::inline v0 {
 namespace {
 
-// What is read, and in which format products are summed.
+// The format that is read, and the format in which products are summed.
 struct GramDouble {
   using In = double;
   using Sum = Simd<double>;
@@ -29,7 +29,7 @@ struct GramWidened {
   NLSQ_INLINE static Sum::V load(const float* p) { return Sum::load_widened(p); }
 };
 
-// Columns whose triangle of sums, with the vectors that feed it, fits the registers.
+// The number of columns whose triangle of sums and its operands fit the registers.
 #if defined(NLSQ_KERNEL_SET_avx512) || defined(NLSQ_KERNEL_SET_neon)
 inline constexpr int gram_whole = 6;  // 32 registers
 inline constexpr int gram_across = 4;
@@ -37,9 +37,9 @@ inline constexpr int gram_across = 4;
 inline constexpr int gram_whole = 4;  // 16 registers
 inline constexpr int gram_across = 3;
 #endif
-inline constexpr int gram_block = 4;  // a block of rows of the matrix; gram_across columns at a time
+inline constexpr int gram_block = 4;  // rows in a block of the matrix; gram_across columns at a time
 
-// One vector of rows into the sums of a triangle. `tail` rows count when it is not 0.
+// Adds one vector of rows to the sums of a triangle. If `tail` is not 0, only `tail` rows count.
 template <class P, int N>
 NLSQ_INLINE void add_triangle(const typename P::In* const (&c)[N], std::size_t row, std::size_t tail,
                               typename P::Sum::V (&sums)[N * (N + 1) / 2]) {
@@ -70,7 +70,7 @@ NLSQ_INLINE void add_rectangle(const typename P::In* const (&a)[NI], const typen
   }
 }
 
-// Sums of the triangle of columns [first, first + N) into the packed upper triangle of n1 columns.
+// Adds the triangle of columns [first, first + N) to the packed upper triangle of n1 columns.
 template <class P, int N>
 NLSQ_NOINLINE void triangle(const typename P::In* const* columns, int first, int n1, std::size_t rows,
                             double* packed) {
@@ -148,7 +148,7 @@ void triangle_of(int n, const typename P::In* const* columns, int first, int n1,
   }
 }
 
-// A full block of rows of the matrix against n columns, n <= gram_across.
+// A full block of rows of the matrix times n columns, n <= gram_across.
 template <class P>
 void rectangle_of(int n, const typename P::In* const* columns, int i0, int j0, int n1, std::size_t rows,
                   double* packed) {
@@ -161,13 +161,13 @@ void rectangle_of(int n, const typename P::In* const* columns, int i0, int j0, i
   if constexpr (gram_across == 4) rectangle<P, gram_block, 4>(columns, i0, j0, n1, rows, packed);
 }
 
-// Where entry (i, j), i <= j, lies in the packed triangle of n1 columns.
+// Position of entry (i, j), i <= j, in the packed triangle of n1 columns.
 NLSQ_INLINE std::size_t packed_at(int i, int j, int n1) {
   return static_cast<std::size_t>(i * n1 - i * (i - 1) / 2 + (j - i));
 }
 
-// N columns and a column of ones, number `ones` of n1 = N + 1: its products are sums, which the adders do
-// while the multipliers are busy. `c` are the N columns.
+// N columns and a column of ones, which is column `ones` of n1 = N + 1. Its products are sums, which the
+// adders compute while the multipliers are busy. `c` holds the N columns.
 template <class P, int N>
 NLSQ_NOINLINE void triangle_with_ones(const typename P::In* const* columns, int ones, std::size_t rows,
                                       double* packed) {
@@ -232,7 +232,7 @@ NLSQ_NOINLINE void triangle_with_ones(const typename P::In* const* columns, int 
 template <class P>
 void gram(const typename P::In* const* columns, int n1, std::size_t rows, double* packed);
 
-// One of the columns is null, a column of ones.
+// One of the column pointers is null and stands for a column of ones.
 template <class P>
 void gram_with_ones(const typename P::In* const* columns, int n1, int ones, std::size_t rows,
                     double* packed) {
@@ -246,7 +246,7 @@ void gram_with_ones(const typename P::In* const* columns, int n1, int ones, std:
     if (n1 == 5) return triangle_with_ones<P, 4>(columns, ones, rows, packed);
     if (n1 == 6) return triangle_with_ones<P, 5>(columns, ones, rows, packed);
   }
-  // Too many for the registers: ones written out, some rows at a time.
+  // Too many columns for the registers: ones are written out, some rows at a time.
   constexpr std::size_t most_rows = 128;
   alignas(64) typename P::In written[most_rows];
   for (auto& one : written) one = 1;
@@ -271,7 +271,7 @@ void gram(const typename P::In* const* columns, int n1, std::size_t rows, double
   }
 }
 
-// Products of N columns from `first` on with the last one, N sums.
+// Products of N columns, starting at `first`, with the last column: N sums.
 template <class P, int N>
 NLSQ_NOINLINE void products_with(const typename P::In* const* columns, int first, const typename P::In* last,
                                  std::size_t rows, double* out) {
@@ -302,7 +302,7 @@ NLSQ_NOINLINE void products_with(const typename P::In* const* columns, int first
   }
 }
 
-// Rows [first, first + rows) of columns [i, end) times one that is left over: number `last` of n1.
+// Rows [first, first + rows): products of columns [i, end) with the remaining column number `last` of n1.
 template <class P>
 void times_left_over(const typename P::In* const* columns, std::size_t i, std::size_t end, std::size_t last,
                      std::size_t n1, std::size_t first, std::size_t rows, double* sums) {
@@ -318,8 +318,7 @@ void times_left_over(const typename P::In* const* columns, std::size_t i, std::s
   for (; i < end; ++i) add.template operator()<1>();
 }
 
-// By panels; where few columns are left over, these by themselves rather than by a panel that they do not
-// fill.
+// Uses panels. A few remaining columns are multiplied one by one and not by a panel that they do not fill.
 template <class P, class T>
 void gram_by_panels(const typename P::In* const* columns, std::size_t n1, std::size_t rows, double* sums) {
   using Panels = Packing<typename P::In, T>;
@@ -332,9 +331,9 @@ void gram_by_panels(const typename P::In* const* columns, std::size_t n1, std::s
   for (std::size_t l = width; l < n1; ++l) times_left_over<P>(columns, width, l + 1, l, n1, 0, rows, sums);
 }
 
-// By panels where there are so many columns that these pay, as measured, and the set's vectors allow it. The
-// blocks of few columns read their operands once for every 4 x 4 products, and do better while all columns
-// lie in an L2 cache.
+// Panels are used if the set's vectors allow it and there are so many columns that they pay, as measured.
+// Blocks of a few columns read their operands once for every 4 x 4 products, and are faster while all columns
+// fit in an L2 cache.
 template <class In, class T>
 inline constexpr int gram_packed_columns = sizeof(T) == 4    ? 160
                                            : sizeof(In) == 4 ? 128
@@ -348,7 +347,7 @@ void gram_of(const typename P::In* const* columns, int n1, std::size_t rows, dou
   gram<P>(columns, n1, rows, sums);
 }
 
-// A multiply and an add for each entry of the triangle and each row.
+// One multiply and one add for each entry of the triangle and each row.
 NLSQ_INLINE std::uint64_t gram_flops(int n1, std::size_t rows) {
   return static_cast<std::uint64_t>(n1) * static_cast<std::uint64_t>(n1 + 1) * rows;
 }
@@ -389,7 +388,7 @@ void gradient_f32_wide(const float* const* columns, int n1, std::size_t rows, do
   counters->gram_flops_f32_wide += 2 * static_cast<std::uint64_t>(n1) * rows;
 }
 
-// C -= AᵀB, blocks of a few columns where no panels are to be had.
+// C -= AᵀB by blocks of a few columns, for sets without panels.
 void subtract_products_f64(const double* const* a, std::size_t na, const double* const* b, std::size_t nb,
                            std::size_t rows, double* C, std::size_t stride) {
   if constexpr (Packing<double, double>::possible)
