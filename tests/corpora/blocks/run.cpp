@@ -1,3 +1,4 @@
+// Solves the cases of the block corpus and checks their answers.
 #include "run.hpp"
 
 #include <nlsq/precision_scope.hpp>
@@ -12,8 +13,8 @@ namespace blocks {
 
 namespace {
 
-constexpr Real kClearlyNone = 1e-17L;  // singular values below are zero to anyone
-constexpr Real kClearlySome = 1e-12L;  // and above are seen in f64
+constexpr Real kClearlyNone = 1e-17L;  // singular values below this are zero in any precision
+constexpr Real kClearlySome = 1e-12L;  // singular values above this are resolved in f64
 
 ceres::Solver::Options options_of(Way way, int threads) {
   ceres::Solver::Options options;
@@ -148,7 +149,7 @@ std::string unsound(const Scene& scene, const Answer& answer) {
   }
   const double cost = scene.cost(answer.x), shown = answer.summary.final_cost;
   const double terms =
-      1e-12 * scene.scale;  // what residuals may differ by that the program and the functor round otherwise
+      1e-12 * scene.scale;  // allowed difference of residuals, because program and functor round differently
   if (std::fabs(cost - shown) > 1e-6 * (cost + terms * std::sqrt(cost)) + terms * terms * scene.residuals() &&
       std::isfinite(cost)) {
     return fmt::format("the cost shown is {:.9g}, of what is left in the blocks {:.9g}", shown, cost);
