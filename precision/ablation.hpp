@@ -1,8 +1,9 @@
-// Rules that a test may switch off, to find out what each is worth: those of the scheduler, and those by
-// which the minimizer carries out its decisions and guards against them. tests/ablation makes the table of
-// docs/accuracy.md.
+// Rules that a test can switch off, to measure what each one is worth. They are the rules of the scheduler,
+// and the rules by which the minimizer carries out and guards the scheduler's decisions. tests/ablation uses
+// them to make the table of docs/accuracy.md.
 //
-// The mask is the process's. Only tests set it, and never while a solve runs: to a solve it is a constant.
+//  The mask belongs to the process. Only tests set it, and never during a solve, so it is constant in a
+//  solve.
 #pragma once
 
 #include <atomic>
@@ -32,7 +33,7 @@ enum class Rule : std::uint8_t {
   cost_noise,
   undecided_steps_are_limited,
   undecided_steps_are_judged_in_f64,
-  // E7, E8, E9: what steps tell.
+  // E7, E8, E9: what the steps show.
   rejections_blame_gram,
   stalled_rows,
   finishing,
@@ -64,7 +65,7 @@ enum class Rule : std::uint8_t {
   // Samples.
   samples_represent_all_rows,
   samples_end_below_start,
-  count,  // of the rules
+  count,  // number of rules
 };
 static_assert(static_cast<int>(Rule::count) <= 64);
 
@@ -74,7 +75,7 @@ inline bool rule_active(Rule rule) noexcept {
   return (rules_switched_off.load(std::memory_order_relaxed) >> static_cast<int>(rule) & 1) == 0;
 }
 
-// Switches one rule off for as long as it lives. For tests alone.
+// Switches one rule off during its lifetime. Only tests use it.
 class WithoutRule {
  public:
   explicit WithoutRule(Rule rule) noexcept : bit_(std::uint64_t{1} << static_cast<int>(rule)) {

@@ -1,3 +1,4 @@
+// Conversion of spans of numbers to narrower formats and back, block by block.
 #include "convert.hpp"
 
 #include "convert_bits.hpp"
@@ -12,11 +13,11 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-constexpr std::size_t kLanes = 8;  // independent sums and maxima, so that loops over them vectorise
+constexpr std::size_t kLanes = 8;  // independent sums and maxima, so that the loops vectorize
 
 bool finite(double v) { return std::fabs(v) < std::numeric_limits<double>::infinity(); }
 
-// The block from `first` on as doubles times `scale`, zeros beyond the end.
+// Loads the block that begins at `first`, as doubles times `scale`. Pads it with zeros.
 template <class T>
 void load(std::span<const T> from, std::size_t first, double scale, double* block) {
   const std::size_t count = std::min(kConvertBlock, from.size() - first);
@@ -24,7 +25,7 @@ void load(std::span<const T> from, std::size_t first, double scale, double* bloc
   std::fill(block + count, block + kConvertBlock, 0.0);
 }
 
-// f(value) summed or maximised over all finite values, in kLanes independent lanes.
+// Sums or maximizes f(value) over all finite values, in kLanes independent lanes.
 template <class T, class F>
 void over_finite(std::span<const T> from, double scale, double (&lanes)[kLanes], F f) {
   double v[kConvertBlock];
@@ -36,15 +37,15 @@ void over_finite(std::span<const T> from, double scale, double (&lanes)[kLanes],
   }
 }
 
-// The power of two that brings the root mean square of the finite values into [1, 2), or less where
-// the largest would overflow.
+// Returns the power of two that brings the root mean square of the finite values into [1, 2), or a smaller
+// one where the largest value would overflow.
 template <class T>
 double scale_of(std::span<const T> from, Format to) {
   double lanes[kLanes] = {};
   over_finite(from, 1.0, lanes, [](double top, double v) { return v > top ? v : top; });
   const double largest = *std::max_element(lanes, lanes + kLanes);
   if (largest == 0) return 1;
-  const int top = std::clamp(std::ilogb(largest), -1022, 1022);  // its reciprocal is a normal number, too
+  const int top = std::clamp(std::ilogb(largest), -1022, 1022);  // keeps the reciprocal a normal number
   std::fill(lanes, lanes + kLanes, 0.0);
   std::size_t count = 0;
   for (const T v : from) count += finite(static_cast<double>(v)) ? 1 : 0;
@@ -56,18 +57,20 @@ double scale_of(std::span<const T> from, Format to) {
   return power_of_two(std::clamp(std::min(-mean, highest - std::ilogb(largest)), -1022, 1022));
 }
 
-// What became of the values of blocks.
+// Counts errors, overflows, underflows and NaN over the blocks.
 class Tally {
  public:
   Tally(Format to, double scale) : least_(info(to).min_normal), scale_(scale), back_(reciprocal(scale)) {}
 
-  // x: values given, r: values stored. One quantity a loop, or the compiler takes them one value at a time.
+  // x: the given values, r: the stored values. One loop for each quantity, because the compiler does not
+  // vectorize a loop over several.
   void add(const double* x, const double* r) {
     const double inf = std::numeric_limits<double>::infinity();
     double size[kConvertBlock], error[kConvertBlock];
     for (std::size_t i = 0; i < kConvertBlock; ++i) {
       size[i] = std::fabs(x[i]);
-      error[i] = std::fabs(r[i] * back_ - x[i]);  // NaN and infinity are no error
+      error[i] =
+          std::fabs(r[i] * back_ - x[i]);  // a NaN or an infinite difference is not counted as an error
       error[i] = error[i] < inf ? error[i] : 0.0;
     }
     raise(absolute_, error);
@@ -102,7 +105,7 @@ class Tally {
       for (std::size_t l = 0; l < kLanes; ++l) lanes[l] = values[i + l] > lanes[l] ? values[i + l] : lanes[l];
   }
 
-  // f: 1 or 0. Sums of doubles, for these compare in the same lanes.
+  // f returns 1 or 0. The sum is a double, so that it uses the same lanes as the comparison.
   template <class F>
   static void count(std::uint64_t& total, F f) {
     double lanes[kLanes] = {};
@@ -116,7 +119,7 @@ class Tally {
   std::uint64_t overflows_ = 0, underflows_ = 0, nans_ = 0;
 };
 
-// store(first, count, rounded) for every block.
+// Rounds every block, and calls store(first, count, rounded) for each.
 template <class T, class Store>
 Conversion run(std::span<const T> from, Format to, Rounding rounding, std::uint64_t seed, Store store) {
   const double scale = rounding == Rounding::scaled ? scale_of(from, to) : 1.0;

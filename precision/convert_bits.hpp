@@ -1,5 +1,6 @@
-// Loops over a block of numbers without branches, for the compiler to vectorise. Values are doubles;
-// after rounding each is a number of the target format, so that what encodes it need not round again.
+// Rounding and encoding of one block of numbers. convert.cpp uses it. The loops have no branches, so that the
+// compiler can vectorize them. Values are doubles; a rounded value is exactly representable in the target
+// format, so the encoders do not round again.
 #pragma once
 
 #include <nlsq/format.hpp>
@@ -14,7 +15,7 @@ namespace nlsq::inline v0 {
 
 inline constexpr std::size_t kConvertBlock = 256;
 
-// A format by its binary digits and the exponents of its normal numbers.
+// A format: its number of binary digits, and the exponents of its normal numbers.
 struct Shape {
   int digits, lowest, highest;
 };
@@ -28,7 +29,7 @@ constexpr Shape shape_of(Format format) {
   }
 }
 
-// 2^exponent, for exponents of normal doubles.
+// 2^exponent, for the exponents of normal doubles.
 constexpr double power_of_two(int exponent) {
   return std::bit_cast<double>(static_cast<std::uint64_t>(exponent + 1023) << 52);
 }
@@ -36,18 +37,19 @@ constexpr double power_of_two(int exponent) {
 inline constexpr std::uint64_t kExponentBits = std::uint64_t{0x7ff} << 52;
 inline constexpr std::uint64_t kSignBit = std::uint64_t{1} << 63;
 
-// Distance of the format's numbers at v: that at its least normal number for what is smaller.
+// Spacing of the format's numbers at v. Below the smallest normal number it is the spacing there.
 inline double quantum(double v, double least, double step) {
   const double binade = std::bit_cast<double>(std::bit_cast<std::uint64_t>(v) & kExponentBits);
   return (binade > least ? binade : least) * step;
 }
 
-// 1 / q of a power of two.
+// 1 / q for a power of two q.
 inline double reciprocal(double q) {
   return std::bit_cast<double>((std::uint64_t{2046} << 52) - std::bit_cast<std::uint64_t>(q));
 }
 
-// Sign of v on size, infinity above `largest`; infinities and NaN as they are.
+// Gives `size` the sign of v; infinity if `size` exceeds `largest`. An infinite or NaN v is returned
+// unchanged.
 inline double bounded(double size, double v, double largest) {
   constexpr double inf = std::numeric_limits<double>::infinity();
   const std::uint64_t sign = std::bit_cast<std::uint64_t>(v) & kSignBit;
@@ -56,7 +58,7 @@ inline double bounded(double size, double v, double largest) {
   return std::fabs(v) < inf ? result : v;
 }
 
-// To nearest, ties to even: adding 2^52 leaves no room for a fraction.
+// Rounds to nearest, ties to even. Adding 2^52 removes the fraction.
 inline void round_to_nearest(Format to, const double* v, double* rounded) {
   const Shape shape = shape_of(to);
   const double least = power_of_two(shape.lowest), step = power_of_two(1 - shape.digits),
@@ -68,7 +70,8 @@ inline void round_to_nearest(Format to, const double* v, double* rounded) {
   }
 }
 
-// Draw i of a seed, uniform in [0, 1): SplitMix64 (Steele, Lea, Flood, OOPSLA 2014), counted.
+// Random number i of a seed, uniform in [0, 1). SplitMix64 (Steele, Lea, Flood, OOPSLA 2014), used as a
+// function of the counter i.
 inline double draw(std::uint64_t seed, std::uint64_t i) {
   std::uint64_t z = seed + (i + 1) * 0x9e3779b97f4a7c15u;
   z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
@@ -77,13 +80,13 @@ inline double draw(std::uint64_t seed, std::uint64_t i) {
   return std::bit_cast<double>((z >> 12) | (std::uint64_t{1023} << 52)) - 1;
 }
 
-// 1 for x < 0, without a branch to mispredict.
+// 1 if x < 0, else 0; without a branch that could be mispredicted.
 inline double one_if_negative(double x) {
   const std::uint64_t mask = 0 - (std::bit_cast<std::uint64_t>(x) >> 63);
   return std::bit_cast<double>(mask & std::bit_cast<std::uint64_t>(1.0));
 }
 
-// Away from zero with probability the fraction of the distance that lies below.
+// Rounds away from zero with a probability equal to the fractional part of |v| / quantum.
 inline void round_stochastically(Format to, std::uint64_t seed, std::size_t first, const double* v,
                                  double* rounded) {
   const Shape shape = shape_of(to);
@@ -101,13 +104,13 @@ inline void round_stochastically(Format to, std::uint64_t seed, std::size_t firs
   }
 }
 
-// One of two computed values: a conditional expression may become a branch that skips one.
+// Selects one of two computed values. A conditional expression might compile to a branch.
 inline std::uint32_t choose(bool first, std::uint32_t a, std::uint32_t b) {
   const std::uint32_t mask = 0u - static_cast<std::uint32_t>(first);
   return (a & mask) | (b & ~mask);
 }
 
-// The encodings. NaN keep what fits of their payload; the conversion to float made them quiet.
+// Encoders. A NaN keeps as much of its payload as fits; the conversion to float already made it quiet.
 inline std::uint16_t to_bf16(double v) {
   return static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(static_cast<float>(v)) >> 16);
 }
@@ -115,7 +118,8 @@ inline std::uint16_t to_bf16(double v) {
 inline std::uint16_t to_f16(double v) {
   const std::uint32_t bits = std::bit_cast<std::uint32_t>(static_cast<float>(v));
   const std::uint32_t size = bits & 0x7fffffffu;
-  // Below 2^-14 the number of steps of 2^-24, by adding 2^-1, the float whose last bit is that step.
+  // Below 2^-14, adding 0.5 yields the number of steps of 2^-24, because that is the last bit of a float
+  // there.
   const float shifted = std::bit_cast<float>(size) + 0.5f;
   const std::uint32_t subnormal = std::bit_cast<std::uint32_t>(shifted) - 0x3f000000u;
   const std::uint32_t normal = (size - (112u << 23)) >> 13;

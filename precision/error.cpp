@@ -1,3 +1,4 @@
+// Texts of the library's exceptions.
 #include <nlsq/error.hpp>
 
 #include <fmt/format.h>
@@ -14,7 +15,7 @@ std::vector<std::string> messages(const std::vector<Violation>& violations) {
   return lines;
 }
 
-// The formula with a caret under `column`; of a long formula, the part around it.
+// Appends the formula with a caret under `column`. Of a long formula it shows only the part around the caret.
 std::string with_caret(const std::string& message, const std::string& formula, std::size_t column) {
   constexpr std::size_t kBefore = 40, kAfter = 30;
   const std::size_t begin = column > kBefore ? column - kBefore : 0;

@@ -1,3 +1,4 @@
+// The table of number formats, and the names that parse to them.
 #include <nlsq/error.hpp>
 #include <nlsq/format.hpp>
 

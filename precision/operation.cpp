@@ -1,3 +1,4 @@
+// Names and kinds of the operations of a solve.
 #include <nlsq/operation.hpp>
 
 namespace nlsq::inline v0 {

@@ -1,3 +1,4 @@
+// Validation and changes of the formats of a solve's four parts.
 #include <nlsq/part_formats.hpp>
 
 #include <fmt/format.h>
@@ -12,8 +13,7 @@ namespace {
 bool sixteen_bits(Format f) { return info(f).bytes == 2; }
 bool sums_in(Format f) { return f == Format::f32 || f == Format::f64; }
 
-// The widest gram that a jacobian can fill: products of two 16-bit numbers are exact in f32, of two
-// f32 in f64.
+// The gram format that represents the products exactly: f32 for two 16-bit numbers, f64 for two f32.
 Format gram_for(Format jacobian) { return sixteen_bits(jacobian) ? Format::f32 : Format::f64; }
 
 bool go_together(Format jacobian, Format gram) {

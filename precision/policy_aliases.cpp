@@ -1,4 +1,4 @@
-// Names of policies: those of nlsq, those of graph compilers, and presets.
+// The table of named policies: the names of nlsq, the names that graph compilers use, and presets.
 #include <nlsq/precision_policy.hpp>
 
 #include <array>
@@ -28,7 +28,7 @@ PrecisionPolicy strict() {
   return policy;
 }
 
-// Starts in and stays in what it names while steps are to be had there.
+// A policy that starts in a format and keeps it while steps are still accepted there.
 PrecisionPolicy always(Format jacobian) {
   PrecisionPolicy policy = start_in(jacobian, false);
   policy.gram = f32;

@@ -1,3 +1,4 @@
+// Builds a policy from a parsed draft: sets the named parts and adjusts the others.
 #include "policy_draft.hpp"
 
 #include <algorithm>
@@ -10,7 +11,8 @@ constexpr PartFormats kAllF64{Format::f64, Format::f64, Format::f64, Format::f64
 
 bool below_f64(const PartFormats& f) { return f != kAllF64; }
 
-// Unlike a start, a floor of one part keeps the other where the two go together.
+// Unlike for a start, naming the floor of one part keeps the floor of the other where the two are allowed
+// together.
 PartFormats lowest(const PrecisionPolicy& base, const FormatChange& floor) {
   const PartFormats from{Format::f64, base.jacobian_floor, base.gram_floor, Format::f64};
   PartFormats to = from;
@@ -19,8 +21,8 @@ PartFormats lowest(const PrecisionPolicy& base, const FormatChange& floor) {
   return validate(to).empty() ? to : changed(from, floor);
 }
 
-// A start below the floor moves an unnamed floor down; one in f16 makes that the 16 bits in question; one
-// in f64 throughout leaves nothing to go down to.
+// Adjusts the floors that the text does not name. A start below the floor lowers the floor. A start in f16
+// makes f16 the 16-bit format. A start in f64 throughout raises the floor to f64.
 void follow(PrecisionPolicy& policy, const FormatChange& floor) {
   if (!floor.jacobian && !floor.gram && !below_f64(policy)) {
     policy.jacobian_floor = policy.gram_floor = Format::f64;

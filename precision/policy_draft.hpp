@@ -1,4 +1,4 @@
-// A policy as a text gives it: a base, and what is named beside it.
+// A policy while it is parsed: a base policy and the changes that the text names. policy_parse.cpp fills it.
 #pragma once
 
 #include <nlsq/precision_policy.hpp>
@@ -8,10 +8,10 @@ namespace nlsq::inline v0 {
 struct PolicyDraft {
   PrecisionPolicy base;
   FormatChange formats;
-  FormatChange floor;  // jacobian and gram
+  FormatChange floor;  // only jacobian and gram
   FormatChange ceiling;
 
-  // The base with what is named set, and what is not named following it.
+  // Returns the base with the named parts set and the other parts adjusted to them.
   PrecisionPolicy policy() const;
 };
 

@@ -1,4 +1,4 @@
-// Policies from text. The grammar is in the header.
+// Parses the text of a precision policy. PrecisionPolicy::parse documents the grammar.
 #include <nlsq/precision_policy.hpp>
 
 #include "policy_draft.hpp"
@@ -15,7 +15,7 @@ namespace {
 
 constexpr const char* kUse = "use auto, f32, f64, or components such as residual=f32,gram=f64,gate=off";
 
-// Collects what items of a text say, and what is wrong with them.
+// Collects the settings that the items of a text name, and the violations in them.
 class Reader {
  public:
   void read(std::string_view text) {
@@ -100,7 +100,7 @@ class Reader {
     }
   }
 
-  // Compute below f32 is the Gram matrix's operands; rows are f32 then.
+  // A compute format below f32 applies to the operands of the Gram matrix; rows are then f32.
   void read_compute(FormatChange& change, std::string_view key, std::string_view value) {
     std::optional<Format> format;
     read_format(format, key, value);
@@ -155,7 +155,7 @@ class Reader {
     return all.emplace_back(ComponentFormats{std::string(name), {}}).change;
   }
 
-  // custom{compute=bf16,reduction=f32}, "->" for "=" where preferred.
+  // Reads custom{compute=bf16,reduction=f32}; "->" may replace "=".
   void read_custom(std::string_view text) {
     if (!text.ends_with('}'))
       return refuse("custom", "", "the closing brace is missing: custom{compute=bf16,reduction=f32}");
@@ -194,7 +194,7 @@ class Reader {
     refuse(operation, value, fmt::format("no operation; there are {}", fmt::join(names, ", ")));
   }
 
-  // Operations that are one part of a solve, and so of one format.
+  // Reads a format for an operation that shares one part of the solve, and thus one format, with others.
   void read_shared(std::optional<Format>& part, std::string_view operation, std::string_view value) {
     std::optional<Format> format;
     read_format(format, operation, value);

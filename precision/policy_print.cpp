@@ -1,4 +1,4 @@
-// Policies as text: the alias and the differences from it that say least.
+// Prints a policy as its alias and the shortest list of differences from that alias.
 #include <nlsq/precision_policy.hpp>
 
 #include "policy_draft.hpp"
@@ -26,7 +26,7 @@ const std::vector<NamedPolicy>& named_policies() {
   return all;
 }
 
-// Bits 0 to 2 of `which` choose the parts of `f` that are named; the solve where it is none of f64.
+// Selects the parts of `f` to name, by bits 0 to 2 of `which`. Names the solve too if it is not f64.
 FormatChange chosen(const PartFormats& f, unsigned which) {
   FormatChange change;
   if (which & 1u) change.residual = f.residual;
@@ -38,7 +38,7 @@ FormatChange chosen(const PartFormats& f, unsigned which) {
 
 constexpr std::array<unsigned, 8> kFewestFirst{0, 4, 2, 1, 6, 5, 3, 7};
 
-// The fewest named parts that make `to` of `from`.
+// Returns the change with the fewest named parts that turns `from` into `to`.
 FormatChange least_change(const PartFormats& from, const PartFormats& to) {
   for (const unsigned which : kFewestFirst) {
     if (const FormatChange change = chosen(to, which); changed(from, change) == to) return change;
@@ -68,7 +68,7 @@ class Writer {
   std::string text_;
 };
 
-// `policy` as differences from the base.
+// Prints `policy` as differences from the base.
 std::string differences(const PrecisionPolicy& policy, PrecisionPolicy base) {
   base.components = policy.components;
   PolicyDraft draft{base, least_change(base, policy), {}, least_change(base.ceiling, policy.ceiling)};
@@ -100,7 +100,7 @@ std::string differences(const PrecisionPolicy& policy, PrecisionPolicy base) {
 std::string PrecisionPolicy::to_string() const {
   PrecisionPolicy plain = *this;
   plain.rules.clear();
-  if (!adaptive) {  // whatever the formats say, f64 is what is executed
+  if (!adaptive) {  // every operation uses f64, whatever the formats say
     const PrecisionPolicy f64 = all_f64();
     static_cast<PartFormats&>(plain) = f64;
     plain.jacobian_floor = plain.gram_floor = Format::f64;
@@ -112,7 +112,7 @@ std::string PrecisionPolicy::to_string() const {
     std::string candidate = differences(plain, names[i].policy);
     if (i > 0 || candidate.empty())
       candidate = fmt::format("{}{}{}", names[i].name, candidate.empty() ? "" : ",",
-                              candidate);  // auto goes without saying
+                              candidate);  // auto is the default and need not be printed
     if (text.empty() || candidate.size() < text.size()) text = candidate;
   }
   for (const PrecisionRule& rule : rules) text += "; " + rule.to_string();

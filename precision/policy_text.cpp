@@ -1,3 +1,4 @@
+// Helpers that split and read the texts of policies and rules.
 #include "policy_text.hpp"
 
 #include <charconv>

@@ -1,4 +1,4 @@
-// Pieces of policy and rule texts.
+// Helpers that split and read the texts of policies and rules. The parsers of both use them.
 #pragma once
 
 #include <nlsq/part_formats.hpp>
@@ -12,23 +12,24 @@ namespace nlsq::inline v0 {
 
 std::string_view trimmed(std::string_view text);
 
-// The pieces between separators, trimmed; what stands in braces stays together. At least one, perhaps empty.
+// Splits text at separators outside braces and trims the pieces. Returns at least one piece, which may be
+// empty.
 std::vector<std::string_view> split(std::string_view text, char separator);
 
-// "key = value" in two; nothing where there is no '='.
+// Splits "key = value" in two. Returns nothing if there is no '='.
 struct Assignment {
   std::string_view key, value;
 };
 std::optional<Assignment> assignment(std::string_view text);
 
-// The part of this name; null where there is none.
+// Returns the part with this name; null if there is none.
 std::optional<Format>* part_named(FormatChange& change, std::string_view name);
 
-// Sets `format` from text; returns what is wrong, or nothing. `field`: the name to report.
+// Sets `format` from text. Returns the violation, or nothing. `field` is the name that the violation reports.
 std::optional<Violation> set_format(std::optional<Format>& format, const std::string& field,
                                     std::string_view text);
 
-// A finite number, all of `text`.
+// Parses all of `text` as a finite number.
 std::optional<double> number(std::string_view text);
 
 }  // namespace nlsq::inline v0

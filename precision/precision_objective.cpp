@@ -1,3 +1,4 @@
+// Parses objectives, and chooses among measured policies.
 #include <nlsq/precision_objective.hpp>
 
 #include <nlsq/error.hpp>
@@ -20,7 +21,7 @@ constexpr std::array kObjectives{Objective::speed, Objective::memory, Objective:
                                  Objective::balanced};
 constexpr double kAllDigits = 16;
 constexpr double kUsualDigits = 12;
-constexpr double kSameTime = 1.03;  // times this close are one time
+constexpr double kSameTime = 1.03;  // times within this factor count as equal
 constexpr const char* kUse = "use speed[:2], memory[:0.5], accuracy[:12] or balanced[:0.4,0.3,0.3]";
 
 [[noreturn]] void refuse(std::string_view text, const std::string& reason) {
@@ -57,7 +58,7 @@ void read_weights(std::string_view text, std::string_view given, double (&weight
   for (double& w : weights) w /= sum;
 }
 
-// The candidates, and what is compared with f64.
+// The candidates, and the f64 measurement that they are compared with.
 class Chooser {
  public:
   Chooser(std::span<const PolicyMeasurement> measured, const PrecisionObjective& objective)
@@ -89,7 +90,7 @@ class Chooser {
            static_cast<double>(std::max<std::size_t>(1, f64().peak_bytes));
   }
 
-  // The first of the fastest.
+  // Returns the first of the fastest.
   std::size_t fastest(const std::vector<std::size_t>& among) const {
     double least = std::numeric_limits<double>::infinity();
     for (const std::size_t i : among) least = std::min(least, all_[i].seconds);

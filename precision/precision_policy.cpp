@@ -1,3 +1,4 @@
+// Validation of precision policies, and the formats that operations and components start in.
 #include <nlsq/precision_policy.hpp>
 
 #include <fmt/format.h>
@@ -16,7 +17,7 @@ void append(Violations& all, Violations more) {
   all.insert(all.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
 }
 
-// f(name of the part, its format in a, in b)
+// Calls f(name of the part, its format in a, its format in b) for each of the four parts.
 template <class F>
 void each_part(const PartFormats& a, const PartFormats& b, F f) {
   f("residual", a.residual, b.residual);
@@ -108,7 +109,8 @@ void check_thresholds(Violations& found, const Thresholds& thresholds) {
 
 Violations PrecisionPolicy::validate() const {
   Violations found = nlsq::validate(static_cast<const PartFormats&>(*this));
-  // What cannot be a format at all is told once, not again as a floor or ceiling of itself.
+  // Floors and ceilings are checked only if the formats themselves are valid, so that one fault is reported
+  // once.
   if (found.empty()) {
     check_floor(found, *this);
     check_ceiling(found, *this);
@@ -154,7 +156,7 @@ Format PrecisionPolicy::precision_for(Operation operation) const noexcept {
     case Operation::gram_product:
     case Operation::jacobian_storage: return jacobian;
     case Operation::gram_sum: return gram;
-    // The residual is one more column of f32 tiles; beside J of 16 bits its products are widened.
+    // The residual is stored as one more column of the f32 tile. Beside a 16-bit J its products are widened.
     case Operation::cost_sum:
     case Operation::gradient_sum:
       return residual == Format::f32 && jacobian == Format::f32 ? gram : Format::f64;

@@ -1,3 +1,4 @@
+// Parses, prints, validates and applies a user's precision rules.
 #include <nlsq/error.hpp>
 #include <nlsq/precision_rule.hpp>
 
@@ -17,7 +18,7 @@ namespace {
 constexpr std::array<const char*, kRuleVariables> kVariables{
     "condition", "epsilon_j", "epsilon_f", "decrement", "rho",      "lambda",
     "iteration", "rows",      "n",         "memory",    "nonfinite"};
-// The longer first: "<=" begins with "<".
+// Longer operators come first, because "<=" begins with "<".
 constexpr std::array<std::pair<std::string_view, Comparison>, 4> kComparisons{
     {{"<=", Comparison::less_equal},
      {">=", Comparison::greater_equal},
@@ -57,8 +58,8 @@ std::vector<RuleCondition> parse_conditions(std::string_view text, std::string_v
   return conditions;
 }
 
-// What is wrong with a change as a rule's; empty where nothing. It must be sound whatever formats are in
-// force.
+// Returns what makes a change invalid in a rule; empty if nothing does. The change must be valid whatever
+// formats are in force.
 std::string fault(const FormatChange& change) {
   if (change.residual && *change.residual != Format::f64) {
     return fmt::format("residual={}: rows go up to f64 and never back; a rule can set residual=f64",
@@ -147,7 +148,7 @@ std::string PrecisionRule::to_string() const {
 
 bool PrecisionRule::holds(const RuleValues& values) const noexcept {
   for (const RuleCondition& c : conditions) {
-    if (!compare(c.comparison, values[c.variable], c.value)) return false;  // false of NaN, too
+    if (!compare(c.comparison, values[c.variable], c.value)) return false;  // also false for NaN
   }
   return true;
 }

@@ -1,3 +1,4 @@
+// The stack of default policies of each thread.
 #include <nlsq/precision_scope.hpp>
 
 #include <nlsq/error.hpp>

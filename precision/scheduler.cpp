@@ -1,3 +1,4 @@
+// The decisions of the precision scheduler. The minimizer asks it for the plan of each evaluation.
 #include <nlsq/scheduler.hpp>
 
 #include "ablation.hpp"
@@ -73,8 +74,8 @@ std::string short_name(const PrecisionPlan& plan) {
   return plan.residual == Format::f64 && plan.gram < Gram::f64 ? "f64+" + jacobian : jacobian;
 }
 
-// Rounding J costs sqrt(kappa); accumulating H in precision u costs n*u*kappa. Measured: f64 sums of
-// an f32 J contract by <= 2.3e-4 on every NIST set, tile-f32 sums by 0.57-0.74 on MGH10 and Lanczos.
+// Rounding J costs sqrt(kappa); accumulating H with roundoff u costs n*u*kappa. Measured: f64 sums of an f32
+// J contract by <= 2.3e-4 on every NIST set, f32 tile sums by 0.57-0.74 on MGH10 and Lanczos.
 double condition_limit(Gram gram, int parameters, const Thresholds& t) noexcept {
   const double n = parameters;
   switch (gram) {
@@ -90,9 +91,9 @@ namespace {
 bool sixteen_bits(Gram gram) { return gram <= Gram::bf16; }
 bool below_f64(Gram gram) { return gram < Gram::f64; }
 
-// From so many parameters on f32 sums of a tile save more than their lower condition limit costs; J of 16
-// bits from thresholds.sixteen_bit_parameters on, and four times as many where f64 rows have to be narrowed
-// for it. Forms in f32 save nothing under f64 rows (the table is in docs/precision.md).
+// From this many parameters on, f32 tile sums save more time than their lower condition limit costs. A 16-bit
+// J pays from thresholds.sixteen_bit_parameters on, and from four times as many where f64 rows must be
+// rounded to 16 bits first. The f32 forms save nothing under f64 rows (table in docs/precision.md).
 constexpr int kTileSums = 16;
 bool sixteen_bits_worth(const HealthReport& h, const Thresholds& t) {
   return h.sixteen_bits_pay && h.parameters >= t.sixteen_bit_parameters;
@@ -106,13 +107,13 @@ PrecisionPlan all_f64(const PrecisionPlan& plan) {
 }
 
 PrecisionPlan f64_rows(const HealthReport& h, const Thresholds& t) {
-  // Near the end one pass more would go to finding out that it is the end.
+  // Near the optimum J becomes f64 at once: otherwise one more pass would be needed to detect the end.
   const bool kept = h.nearness > 1 && rule_active(Rule::f64_rows_keep_sixteen_bits) &&
                     worth_under_f64_rows(h.plan.gram, h.parameters, h.sixteen_bits_pay, t);
   return kept ? PrecisionPlan{Format::f64, h.plan.gram} : all_f64(h.plan);
 }
 
-// One step up for the Gram matrix; residuals follow where the form needs f64 rows.
+// Widens the Gram matrix by one form. Residuals become f64 where the form needs f64 rows.
 PrecisionPlan wider_gram(const HealthReport& h) {
   if (h.plan.residual == Format::f64 && below_f64(h.plan.gram) && !h.derivatives_apart)
     return all_f64(h.plan);
@@ -132,7 +133,7 @@ bool within(const PrecisionPlan& plan, const PartFormats& ceiling) {
   return f.residual <= ceiling.residual && f.jacobian <= ceiling.jacobian && f.gram <= ceiling.gram;
 }
 
-// The form one level below, of f32 rows, where the policy's floor and the kernels have one that pays.
+// Returns the next cheaper form for f32 rows, if the policy's floor allows one and the kernels make it pay.
 std::optional<Gram> narrower_gram(Gram gram, const PrecisionPolicy& policy, bool sixteen_bits_worth) {
   const auto floor =
       info(policy.jacobian_floor).bytes == 2 && sixteen_bits_worth ? policy.jacobian_floor : Format::f32;
@@ -146,7 +147,7 @@ std::optional<Gram> narrower_gram(Gram gram, const PrecisionPolicy& policy, bool
   }
 }
 
-// Whether the Gram matrix determines the step well enough.
+// Checks whether the Gram matrix determines the step well enough. Returns the event that widens it, or none.
 Event gram_trouble(const HealthReport& h, const Thresholds& t) {
   const Gram gram = h.plan.gram;
   if (gram == Gram::qr) return Event::none;
@@ -166,14 +167,14 @@ Event gram_trouble(const HealthReport& h, const Thresholds& t) {
   return blamed && rule_active(Rule::rejections_blame_gram) ? Event::rejected_step : Event::none;
 }
 
-// Whether f32 rows say where to go, and whether a step helped.
+// Checks whether f32 rows still give the direction of a step and can judge its gain.
 Event row_trouble(const HealthReport& h, const Thresholds& t) {
-  // The gradient decides where the answer lies; below a tenth of nu its noise does no harm yet, and neither
-  // does the grid that the next point is rounded to.
+  // The gradient decides where the answer lies. Noise below a tenth of nu is harmless, both in the gradient
+  // and from rounding the next point to f32.
   const double most = t.gradient_noise * h.nu;
   if (!(h.gradient_noise <= most) && rule_active(Rule::gradient_noise)) return Event::gradient_noise;
   if (!(h.grid_noise <= most) && rule_active(Rule::parameter_grid)) return Event::gradient_noise;
-  // A step whose predicted gain drowns in the cost's noise cannot be judged.
+  // A step cannot be judged if noise in the cost exceeds its predicted gain.
   const bool undecided = h.undecided_in_a_row >= t.undecided_steps;
   if (undecided && rule_active(Rule::undecided_steps_are_limited)) return Event::cost_noise;
   if (!(h.cost_noise <= t.cost_noise * h.predicted) && rule_active(Rule::cost_noise))
@@ -181,12 +182,12 @@ Event row_trouble(const HealthReport& h, const Thresholds& t) {
   return h.stalled && rule_active(Rule::stalled_rows) ? Event::stalled : Event::none;
 }
 
-// The same of a J below f64 under residuals that are f64 always. Close to the end, or where the cost has all
-// but stopped falling, the next J is f64.
+// The same checks for a J below f64 with residuals that are always f64. The next J is f64 close to the
+// optimum, or once the cost has almost stopped falling.
 std::optional<Decision> jacobian_decision(const HealthReport& h) {
   constexpr double kFlat = 1e-9;  // relative decrease of the cost
-  // Steps go the right way, but by another length than J says, again and again: its rounding stands in for
-  // weak directions.
+  // Repeated steps that have the right direction but a length other than J predicts: the rounding errors of J
+  // replace its weak directions.
   constexpr double kLittleDamping = 1e-6, kOffBy = 0.5;
   constexpr int kSteps = 3;
   const bool slow =
@@ -197,12 +198,12 @@ std::optional<Decision> jacobian_decision(const HealthReport& h) {
   return std::nullopt;
 }
 
-// A fit goes down a few times, whoever asks: what goes up again and again pays for each time.
+// Limits the descents of a fit, also those that a rule asks for. A fit that alternates pays for each change.
 bool may_descend(const HealthReport& h, const Thresholds& t) {
   return h.descents < t.descents || !rule_active(Rule::descents_are_limited);
 }
 
-// Digits to spare: the rounding of J would hardly show.
+// More digits than needed: rounding J further would hardly change the step.
 std::optional<PrecisionPlan> descent(const HealthReport& h, const PrecisionPolicy& policy) {
   const Thresholds& t = policy.thresholds;
   const int good_steps = rule_active(Rule::descents_after_good_steps) ? t.steps_before_descent : 1;
@@ -217,7 +218,7 @@ std::optional<PrecisionPlan> descent(const HealthReport& h, const PrecisionPolic
   return fits ? std::optional(PrecisionPlan{h.plan.residual, *gram}) : std::nullopt;
 }
 
-// The change that the first rule to hold makes, if any. Rules go down as seldom as the scheduler itself.
+// Applies the first rule that holds, if it changes the plan. The limit on descents applies to rules too.
 std::optional<Decision> by_rule(const HealthReport& h, const PrecisionPolicy& policy,
                                 const RuleValues& values) {
   const auto match = apply_rules(policy.rules, values);
@@ -229,7 +230,7 @@ std::optional<Decision> by_rule(const HealthReport& h, const PrecisionPolicy& po
   return Decision{plan, Event::rule, down && plan.residual == h.plan.residual, match};
 }
 
-// Whether all passes together cost so little that fewer digits cannot pay.
+// True if all passes together cost so little that fewer digits cannot pay.
 bool too_little_work(const FitSize& size, const Thresholds& t) {
   if (size.linear && rule_active(Rule::linear_models_begin_in_f64)) return true;
   return !(size.row_work >= t.entry_work) && rule_active(Rule::entry_gate);
@@ -247,7 +248,7 @@ PrecisionPlan initial_plan(const PrecisionPolicy& policy, const FitSize& size) {
     return f64;
   if (!size.has_f32) plan.residual = Format::f64;
   if (!policy.entry_gate) return plan;
-  // Through the gate: what pays for so many parameters.
+  // The problem passed the entry gate: choose the form that pays for its number of parameters.
   if (plan.residual == Format::f64)
     return worth_under_f64_rows(plan.gram, size.parameters, size.sixteen_bits_pay, t) ? plan : f64;
   if (sixteen_bits(plan.gram) && !pays && rule_active(Rule::sixteen_bits_need_parameters))
@@ -268,9 +269,9 @@ Decision next_plan(const HealthReport& h, const PrecisionPolicy& policy, const R
   if ((low_rows || low_jacobian) && !(h.finite && few_redone)) return {all_f64(h.plan), Event::overflow};
   if (const auto decision = by_rule(h, policy, values)) return *decision;
 
-  if (h.derivatives_apart && !low_jacobian) return {h.plan, Event::none};  // no QR pass serves here
+  if (h.derivatives_apart && !low_jacobian) return {h.plan, Event::none};  // a QR pass would not help here
   if (const Event event = gram_trouble(h, t); event != Event::none) {
-    // The same point has been evaluated often enough.
+    // True if too much work at repeated points has been discarded.
     const bool enough = low_rows && !(h.wasted <= t.wasted_work) && rule_active(Rule::wasted_work_is_limited);
     const PrecisionPlan plan = enough ? all_f64(h.plan) : wider_gram(h);
     if (event == Event::not_definite || !within(h.plan, policy.ceiling) || within(plan, policy.ceiling))
@@ -280,8 +281,8 @@ Decision next_plan(const HealthReport& h, const PrecisionPolicy& policy, const R
     if (const auto decision = jacobian_decision(h)) return *decision;
   }
   if (low_rows) {
-    // So close an undamped step lands where only f64 can tell what is left to do: a pass at this point in f64
-    // would tell less than one at the next, even where noise spoils the step.
+    // An undamped step is trusted here, and only an f64 pass shows what remains. That pass is more useful at
+    // the next point than at this one, even if noise affects the step.
     if (h.nearness <= 1 && rule_active(Rule::finishing)) return {all_f64(h.plan), Event::finishing, true};
     const Event event = row_trouble(h, t);
     const PrecisionPlan plan = f64_rows(h, t);

@@ -1,3 +1,4 @@
+// Presets of the scheduler's thresholds, and the table of their names and ranges.
 #include <nlsq/thresholds.hpp>
 
 #include <array>
@@ -8,7 +9,7 @@ namespace {
 
 using T = Thresholds;
 
-// What each may be, in the order of the struct.
+// The range of each threshold, in the order of the struct.
 constexpr std::array<ThresholdInfo, 17> kTable{{
     {"entry_work", &T::entry_work, 0, 1e18},
     {"sixteen_bit_parameters", &T::sixteen_bit_parameters, 1, 1e9},

@@ -1,3 +1,4 @@
+// Evaluation of residual blocks by shared programs, with the user's code as the fallback.
 #include "blocks/block_evaluator.hpp"
 
 #include "blocks/block_groups.hpp"
@@ -98,7 +99,7 @@ class GroupPass final : public BlockPass {
     bound_rounding(kind.family.recordings()[group.variant], x_.data(), r_, bounds);
   }
 
-  // J in the lanes' format becomes J as it is stored.
+  // Computes J in the lanes' format and stores it in the format of `J`.
   template <class T, class Stored>
   std::size_t fill(Lanes<T>& lanes, std::size_t tile, std::span<const double> x, Stored* J) {
     const BlockTile& t = groups_.tiles[tile];
@@ -122,7 +123,8 @@ class GroupPass final : public BlockPass {
     return left;
   }
 
-  // From columns of lanes to rows of blocks: block by block, whose rows lie together.
+  // Copies the columns of the lanes to the rows of the blocks. It goes block by block, because a block's rows
+  // are contiguous.
   template <class T, class Stored>
   void scatter(const Lanes<T>& lanes, const BlockGroup& group, const BlockTile& t, Stored* J) {
     const BlockKind& kind = groups_.kinds[group.kind];
@@ -149,7 +151,7 @@ class GroupPass final : public BlockPass {
       w += size;
     }
   }
-  // The tile is in the narrow lanes: its first blocks once more in f64, input by input.
+  // The tile was evaluated in f32. Evaluates its first blocks again in f64 and compares each input.
   void sample(std::size_t tile, std::span<const double> x) {
     const BlockTile& t = groups_.tiles[tile];
     const BlockGroup& group = groups_.groups[t.group];
@@ -230,7 +232,7 @@ class GroupPass final : public BlockPass {
   std::vector<const float*> columns_f32_;
   std::vector<double> x_, r_, J_;
   std::vector<SampledError> samples_;
-  std::vector<KernelCounters> counters_;  // by component
+  std::vector<KernelCounters> counters_;  // for each component
 };
 
 }  // namespace

@@ -1,9 +1,10 @@
-// Residual blocks, evaluated by shared programs: sixteen f32 or eight f64 blocks an instruction.
+// Evaluates residual blocks and their Jacobians with shared programs: sixteen f32 or eight f64 blocks per
+// instruction. The block minimizer uses it.
 //
-// Blocks of one kind replay one recording; those that follow it to the end share one program, their constants
-// become columns, their parameters are gathered. Decisions are checked in every lane at every evaluation: a
-// lane that decides otherwise is computed through the user's own code, on dual numbers, there and then. So is
-// a block that cannot be recorded. Every program is compared with dual numbers before it is believed.
+//  Blocks of one kind replay one recording. Blocks that follow it to the end share one program: their
+//  constants become columns, and their parameters are gathered. Branches are checked in every lane at every
+//  evaluation. A lane that takes another branch is evaluated at once by the user's own code, on dual numbers.
+//  So is a block that cannot be recorded. Every program is compared with dual numbers before it is used.
 #pragma once
 
 #include <nlsq/block_function.hpp>
@@ -18,32 +19,33 @@
 
 namespace nlsq::inline v0 {
 
-// Where an evaluator has a block's constants.
+// Where an evaluator stores a block's constants.
 struct BlockPlace {
   static constexpr std::uint32_t kNowhere = 0xffffffffU;
   std::uint32_t group = kNowhere, lane = 0;
 };
 
-// Which blocks there are, and where their parameters lie in x. All arrays belong to the caller and stay.
+// The blocks, and the positions of their parameters in x. The caller owns all arrays and keeps them alive.
 struct BlockList {
   std::vector<const BlockFunction*> functions;
-  std::vector<std::uint32_t> first;  // block b has parameters [first[b], first[b + 1]) of the next arrays
+  std::vector<std::uint32_t> first;  // the parameter blocks of block b are entries [first[b], first[b + 1])
+                                     // of the next arrays
   std::vector<std::uint32_t> parameters;  // parameter block numbers
   std::vector<std::uint32_t> row;         // first residual of block b in r
-  // Where J goes: block b at `record[b]`, its rows `stride[b]` apart, the derivatives by the k-th of its
-  // parameters from `column[first[b] + k]` on; -1: not wanted.
+  // Where J is stored. Block b starts at `record[b]` and its rows are `stride[b]` apart. The derivatives by
+  // its k-th parameter block start at column `column[first[b] + k]`; -1: not wanted.
   std::vector<std::uint64_t> record;
   std::vector<std::uint32_t> stride;
   std::vector<std::int32_t> column;
-  // Of parameter blocks.
+  // For each parameter block:
   std::vector<std::uint32_t> offsets;  // in x
   std::vector<int> sizes;
-  // Places in an evaluator of other blocks and these, by block; empty: there is none.
+  // For each block, its place in an earlier evaluator that had some of these blocks; empty if there is none.
   std::vector<BlockPlace> known;
-  std::vector<std::uint32_t> component;  // part of the problem that block b is of; empty: there is one
-  // How often J is going to be evaluated, as far as can be told before. Where making programs would cost more
-  // than they save by then, blocks are evaluated by dual numbers, or by derivatives of their own. 0: all
-  // programs are made.
+  std::vector<std::uint32_t> component;  // component of the problem that each block belongs to; empty if
+                                         // there is only one
+  // Estimate of how often J will be evaluated. Where building programs would cost more than they save in that
+  // many evaluations, blocks use dual numbers or their own derivatives instead. 0: build all programs.
   double evaluations = 0;
 
   std::size_t blocks() const { return functions.size(); }
@@ -52,14 +54,14 @@ struct BlockList {
   }
 };
 
-// Blocks of one program and one part of the problem: their derivatives are in one format.
+// Blocks that share one program and one component of the problem, so that their derivatives have one format.
 struct BlockProgramInfo {
   std::uint32_t component = 0;
   std::size_t blocks = 0;
-  bool wide = false;  // evaluated in f64, also where J is stored in f32
+  bool wide = false;  // evaluated in f64, even if J is stored in f32
 };
 
-// What some blocks of a program, evaluated in both formats, say of its f32 derivatives.
+// The error of a program's f32 derivatives, from some blocks evaluated in both formats.
 struct SampledError {
   std::size_t program = 0;
   // ‖J̃_j - J_j‖ / ‖J_j‖ over those blocks, of the input j for which it is largest; ∞ where f32 overflows.
@@ -68,80 +70,82 @@ struct SampledError {
 
 struct BlockCounts {
   std::size_t traced = 0, dual = 0, own = 0, differences = 0;
-  std::size_t spared = 0;  // of those, blocks whose programs were not worth making
+  std::size_t spared = 0;  // those of them whose programs were not worth building
 };
 
-// One thread's buffers. Ends with the evaluator, and with its next call of classify() or distrust().
+// The buffers of one thread. It is valid until the evaluator ends, or until its next classify() or
+// distrust().
 class BlockPass {
  public:
   virtual ~BlockPass() = default;
-  // r of the tile's blocks, in f64; NaN where a function has none. Returns how many lanes left their program.
+  // Computes r of the tile's blocks in f64, NaN where a function has no residuals. Returns how many lanes
+  // took another branch than their program.
   virtual std::size_t residuals(std::size_t tile, std::span<const double> x, double* r) = 0;
-  // J of the tile's blocks. In f32 one tile of each program that is not wide is evaluated in f64, too: see
-  // take_samples.
+  // Computes J of the tile's blocks. In f32, one tile of each program that is not wide is also evaluated in
+  // f64; see take_samples.
   virtual std::size_t jacobian(std::size_t tile, std::span<const double> x, double* J) = 0;
   virtual std::size_t jacobian(std::size_t tile, std::span<const double> x, float* J) = 0;
-  // r of the tile's blocks by the user's own code in double, never by a program.
+  // Computes r of the tile's blocks by the user's own code in double, never by a program.
   virtual void reference(std::size_t tile, std::span<const double> x, double* r) = 0;
-  // Of the tile's blocks, where r has their residuals: how far rounding may carry a residual, by a running
-  // error bound along the recorded operations, to first order. Residuals by a program and by the function
-  // itself may differ by some times as much, and the program be right. 0 where the function itself gives
-  // them; not finite where nothing can be said.
+  // Bounds the rounding error of each residual of the tile's blocks, to first order, by a running error bound
+  // along the recorded operations. A correct program and the function itself may differ by a small multiple
+  // of it. The bound is 0 where the function itself computes the residuals, and not finite where no bound is
+  // known.
   virtual void rounding(std::size_t tile, std::span<const double> x, double* bounds) = 0;
-  // What was sampled since this was asked last.
+  // Returns the samples since the last call.
   virtual std::vector<SampledError> take_samples() = 0;
-  // Of all programs; or of those of one part of the problem.
+  // Counters of all programs, or of the programs of one component.
   virtual KernelCounters counters() const = 0;
   virtual KernelCounters counters(std::uint32_t component) const = 0;
 };
 
-// Runs task(0) ... task(count - 1), each once, on as many threads as it likes; rethrows what the lowest of
-// those that throw threw.
+// Runs task(0) ... task(count - 1), each once, on any number of threads. If tasks throw, rethrows the
+// exception of the lowest one.
 using TaskRunner = std::function<void(std::size_t count, const std::function<void(std::size_t)>& task)>;
 
 class NLSQ_API BlockEvaluator {
  public:
-  // Records the blocks at x, where a block's decisions are those of its first program. What a user's function
-  // throws passes through. `list` must outlive the evaluator. Many blocks are asked by tasks of `run`, where
-  // it is given.
+  // Records the blocks at x. A block joins the first program whose branches it follows. Exceptions of user
+  // functions pass through. `list` must outlive the evaluator. If `run` is given, its tasks call many blocks
+  // in parallel.
   BlockEvaluator(const BlockList& list, std::span<const double> x, const TaskRunner& run = {});
-  // The same after blocks have come and gone: those that list.known places in `earlier`, which is used up,
-  // are not called but taken to have the constants they had. Whoever asks for that compares residuals with
-  // the functions' own, and calls classify() where they differ or a lane has left its program.
+  // The same after blocks were added and removed. Blocks that list.known finds in `earlier` are not called:
+  // they are assumed to keep their constants. `earlier` is consumed. The caller must compare residuals with
+  // the functions' own, and call classify() if they differ or a lane takes another branch.
   BlockEvaluator(const BlockList& list, std::span<const double> x, BlockEvaluator&& earlier,
                  const TaskRunner& run = {});
   ~BlockEvaluator();
   BlockEvaluator(BlockEvaluator&&) noexcept;
-  // How many blocks have constants that were taken over; 0 from the next classify() on.
+  // Number of blocks whose constants were taken over; 0 from the next classify() on.
   std::size_t carried() const;
-  // The evaluator serves again as it is: all constants count as taken over.
+  // Reuses the evaluator unchanged: all constants count as taken over.
   void carry_all();
-  // By block.
+  // One entry for each block.
   std::vector<BlockPlace> places() const;
 
-  // Blocks are sorted anew by the decisions they take at x; all are called.
+  // Sorts the blocks again by the branches they take at x; calls all of them.
   void classify(std::span<const double> x, const TaskRunner& run = {});
-  // From now on every block goes through the user's own code: programs were seen to give something else.
+  // Evaluates every block by the user's own code from now on, because a program gave a wrong result.
   void distrust(std::string why);
 
-  // Programs, and the formats of their derivatives where J is in f32. Passes see a change at once.
+  // Programs, and the formats of their derivatives if J is f32. Existing passes see a change at once.
   BlockProgramInfo program(std::size_t number) const;
   void set_wide(std::size_t program, bool wide);
-  // The next f32 derivatives are sampled at other blocks than the last ones.
+  // Makes the next f32 derivatives be sampled at other blocks than the last ones.
   void move_samples();
-  // Of the tile's blocks; programs() where they go through the user's own code.
+  // The program of the tile's blocks; programs() if they use the user's own code.
   std::size_t program_of(std::size_t tile) const;
 
   std::size_t tiles() const;
-  // Blocks in a tile.
+  // Number of blocks in a tile.
   std::size_t tile_blocks(std::size_t tile) const;
   std::unique_ptr<BlockPass> begin() const;
   BlockCounts counts() const;
-  // Why blocks were not recorded; empty where all were.
+  // Why some blocks were not recorded; empty if all were.
   const std::string& note() const;
   std::size_t programs() const;
-  // f64 adds of one pass over all blocks whose operations are known: those of programs, and those that were
-  // recorded and spared a program.
+  // Cost of one pass in f64 additions, over all blocks whose operations are known: those with programs, and
+  // those that were recorded but did not get a program.
   double value_cost() const;
   double jacobian_cost() const;
   std::size_t bytes() const;

@@ -1,3 +1,4 @@
+// Defaults of BlockFunction's evaluations. They throw, because the function does not offer them.
 #include <nlsq/block_function.hpp>
 
 #include <stdexcept>

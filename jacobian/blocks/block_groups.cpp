@@ -1,3 +1,4 @@
+// Sorts residual blocks into groups that share a program, and decides which programs are built.
 #include "blocks/block_groups.hpp"
 
 #include "blocks/block_scan.hpp"
@@ -12,21 +13,22 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-constexpr int kMostFailures = 32;  // blocks of one kind in a row; the rest is not asked
+constexpr int kMostFailures = 32;  // after this many failures in a row, other blocks of the kind are not
+                                   // recorded
 constexpr std::uint32_t kSlowTile = 64;
-constexpr std::size_t kLeastRows = 64;  // of a tile: what lanes are gathered by
+constexpr std::size_t kLeastRows = 64;  // least number of rows in a tile, and the step in which tiles grow
 constexpr std::uint32_t kLead = 512,
-                        kGrowth =
-                            8;  // blocks asked one by one, and how many times as many each time thereafter
+                        kGrowth = 8;  // first blocks called one by one, and the factor by which each later
+                                      // batch grows
 
 constexpr const char* kSpared = "a program would cost more than it saves";
 
-// Blocks of one recording, with the constants they met, block by block.
+// Blocks that follow one recording, and their constants, block by block.
 struct Followers {
   std::vector<std::uint32_t> blocks;
   std::vector<double> constants;
-  std::vector<int> wanted = {};  // inputs whose derivatives some of them need
-  std::size_t carried = 0;       // of the blocks
+  std::vector<int> wanted = {};  // inputs whose derivatives some of the blocks need
+  std::size_t carried = 0;       // how many of the blocks were taken over
 };
 
 class Grouping {
@@ -42,8 +44,7 @@ class Grouping {
     if (!earlier_.empty()) forget_unused();
     const auto blocks = static_cast<std::uint32_t>(list_.blocks());
     for (std::uint32_t first = 0, last; first < blocks; first = last) {
-      // The first ones one by one, then more and more at a time, along the recordings that those before them
-      // made.
+      // The first blocks are recorded one by one. Later batches grow, and follow the recordings made so far.
       last = run_ && first >= kLead ? std::min(blocks, kGrowth * first) : std::min(blocks, kLead);
       if (!run_ || !earlier_.empty()) last = blocks;
       place_all(first, last);
@@ -76,7 +77,7 @@ class Grouping {
     add(block, found.kind, found.variant, found.constants);
   }
 
-  // A block that does what a recording says.
+  // Adds a block that follows a recording.
   void add(std::uint32_t block, std::size_t number, std::size_t variant, std::span<const double> constants) {
     BlockKind& kind = result_.kinds[number];
     kind.failures = 0;
@@ -90,10 +91,11 @@ class Grouping {
     if (list_.known.empty() || list_.known[block].group >= earlier_.size()) return nullptr;
     const BlockGroup& group = earlier_[list_.known[block].group];
     return is_of_kind(list_, block, result_.kinds[group.kind]) ? &group
-                                                               : nullptr;  // its shape may be another one now
+                                                               : nullptr;  // the size of its parameters may
+                                                                           // have changed
   }
 
-  // Recordings of blocks that are gone would count against the most that a kind may have.
+  // Removes recordings of blocks that no longer exist. They would count against the limit for each kind.
   void forget_unused() {
     std::vector<std::vector<std::uint8_t>> used(result_.kinds.size());
     for (std::size_t kind = 0; kind < used.size(); ++kind)
@@ -167,7 +169,7 @@ class Grouping {
     return latest_;
   }
 
-  // Few blocks of many residuals: decided once for a kind, before any of them is called.
+  // For few blocks with many residuals. Decided once for each kind, before any block is called.
   bool not_worth_recording(std::size_t number) {
     BlockKind& kind = result_.kinds[number];
     if (not_recorded_.size() <= number) not_recorded_.resize(result_.kinds.size(), -1);
@@ -187,8 +189,8 @@ class Grouping {
     return count;
   }
 
-  // Which programs are made: all that save more than they cost; the others, too, where they lose little
-  // together.
+  // Decides which programs are built: all that save more than they cost. The others are built too if their
+  // total loss is small.
   void weigh_programs() {
     struct Loser {
       Followers* followers;
@@ -239,7 +241,7 @@ class Grouping {
     group.variant = variant;
     group.component = component;
     group.blocks = followers.blocks;
-    // Registers for blocks that are not there would be memory alone.
+    // Fewer lanes need fewer registers, which saves memory.
     group.tile_rows = std::min(static_cast<std::size_t>(group.program->jacobian.tile_rows),
                                (lanes + kLeastRows - 1) / kLeastRows * kLeastRows);
     group.padded = (lanes + group.tile_rows - 1) / group.tile_rows * group.tile_rows;
@@ -266,7 +268,7 @@ class Grouping {
                               followers.wanted, caller, {functions, at, samples});
   }
 
-  // Inputs that some block of the group has free.
+  // Inputs that are not fixed in at least one block of the group.
   std::vector<int> wanted(const BlockKind& kind, const std::vector<std::uint32_t>& blocks) const {
     std::vector<int> inputs;
     int start = 0;
@@ -278,7 +280,7 @@ class Grouping {
     return inputs;
   }
 
-  // Lanes beyond the last repeat it: harmless values.
+  // Lanes beyond the last block repeat it, so that their values are harmless.
   void fill(BlockGroup& group, const BlockKind& kind, const std::vector<double>& columns) {
     const std::size_t lanes = group.blocks.size(), kept = group.program->plan.columns.size();
     group.offsets.resize(kind.sizes.size() * group.padded);
@@ -318,17 +320,17 @@ class Grouping {
   std::span<const double> x_;
   std::span<const BlockGroup> earlier_;
   const TaskRunner& run_;
-  std::vector<std::size_t> variants_;  // by earlier group: the number that its recording has now
+  std::vector<std::size_t> variants_;  // for each earlier group: the new number of its recording
   BlockGroups result_;
   std::vector<std::map<std::pair<std::size_t, std::uint32_t>, Followers>>
-      followers_;  // by kind; recording and component
-  // Where the last block went: the next one goes there, too, most often.
+      followers_;  // for each kind; the key is a recording and a component
+  // The group of the last block, because the next block usually joins it.
   Followers* latest_followers_ = nullptr;
   std::size_t latest_kind_ = 0;
   std::pair<std::size_t, std::uint32_t> latest_of_;
   std::size_t latest_ = 0;
   std::vector<double> gathered_, met_;
-  std::vector<std::int8_t> not_recorded_;  // by kind; -1: not yet decided
+  std::vector<std::int8_t> not_recorded_;  // for each kind; -1: not yet decided
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Blocks sorted by the program they run: what an evaluator of blocks works on.
+// Sorts blocks into groups that run one program each. The block evaluator works on these groups.
 #pragma once
 
 #include "blocks/block_program.hpp"
@@ -12,17 +12,17 @@
 
 namespace nlsq::inline v0 {
 
-// Blocks of one program, one a lane.
+// Blocks of one program; each block is one lane.
 struct BlockGroup {
   std::shared_ptr<const BlockProgram> program;
-  std::size_t kind = 0, variant = 0;  // which recording of the kind's
+  std::size_t kind = 0, variant = 0;  // the kind of block, and the recording among those of the kind
   std::uint32_t component = 0;
-  bool wide = false;  // derivatives in f64, also where J is stored in f32
+  bool wide = false;  // derivatives in f64, even if J is stored in f32
   std::size_t first_tile = 0, tiles = 0;
   std::vector<std::uint32_t> blocks;
-  std::size_t padded = 0;              // lanes, up to a whole tile
-  std::vector<std::uint32_t> offsets;  // in x, of parameter block k of lane l: [k * padded + l]
-  AlignedBuffer<double> constants;     // column c of lane l: [c * padded + l]
+  std::size_t padded = 0;              // number of lanes, rounded up to whole tiles
+  std::vector<std::uint32_t> offsets;  // offset in x of parameter block k of lane l: [k * padded + l]
+  AlignedBuffer<double> constants;     // column c for lane l: [c * padded + l]
   AlignedBuffer<float> constants_f32;
   std::size_t tile_rows = 64;
   std::vector<double> value_uniforms, jacobian_uniforms;
@@ -30,13 +30,13 @@ struct BlockGroup {
   std::vector<KernelStep> value_f64, jacobian_f64, jacobian_f32;
 };
 
-// Blocks of one function type and one set of sizes.
+// Blocks of one function type with the same parameter sizes.
 struct BlockKind {
   const void* tag = nullptr;
   int residuals = 0;
   std::vector<int> sizes;
   BlockFamily family;
-  int failures = 0;  // blocks that could not be recorded, in a row
+  int failures = 0;  // consecutive blocks that could not be recorded
 };
 
 inline std::size_t inputs_of(const BlockKind& kind) {
@@ -50,7 +50,7 @@ inline bool is_traced(const BlockFunction& function) {
   return by == BlockFunction::Derivatives::traced || by == BlockFunction::Derivatives::traced_own;
 }
 
-// What the block in that lane met at constant c of its recording.
+// Returns the value that the block in this lane has for constant c of its recording.
 inline double constant_of(const BlockGroup& group, std::size_t c, std::size_t lane) {
   const ConstantPlan& plan = group.program->plan;
   if (plan.column[c] < 0) return plan.value[c];
@@ -58,7 +58,7 @@ inline double constant_of(const BlockGroup& group, std::size_t c, std::size_t la
 }
 
 struct BlockTile {
-  static constexpr std::uint32_t kSlow = 0xffffffffU;  // not a group: blocks of `slow`
+  static constexpr std::uint32_t kSlow = 0xffffffffU;  // not a group: blocks in `slow`
   std::uint32_t group = 0, first = 0, count = 0;
 };
 
@@ -66,34 +66,34 @@ struct BlockGroups {
   std::vector<BlockKind> kinds;
   std::vector<std::uint32_t> kind_of;  // by block
   std::vector<BlockGroup> groups;
-  std::vector<std::uint32_t> slow;  // blocks through the user's code
+  std::vector<std::uint32_t> slow;  // blocks evaluated by the user's code
   std::vector<BlockTile> tiles;
   std::string note;
-  std::size_t carried = 0;  // blocks that were not asked
-  // Slow ones whose programs would have cost more than they save; what J of them takes, as
-  // BlockEvaluator::jacobian_cost.
+  std::size_t carried = 0;  // blocks whose functions were not called
+  // Blocks in `slow` whose programs would cost more than they save, and the cost of J for them, in the units
+  // of BlockEvaluator::jacobian_cost.
   std::size_t spared = 0;
   double spared_cost = 0;
-  std::size_t round = 0;  // of samples
+  std::size_t round = 0;  // number of the sampling round
 
-  // The tile of a group whose f32 derivatives are compared with those in f64.
+  // True for the tile whose f32 derivatives are compared with f64 ones.
   bool sampled(std::size_t tile) const {
     const BlockGroup& group = groups[tiles[tile].group];
     return tile == group.first_tile + round % group.tiles;
   }
 
-  void cut();  // into tiles
+  void cut();  // cuts the groups into tiles
 };
 
-// `kinds` of earlier groups serve again. Many blocks are asked on `run`, where it is given.
+// Reuses the `kinds` of earlier groups. If `run` is given, its tasks call many blocks in parallel.
 BlockGroups group_blocks(const BlockList& list, std::span<const double> x, std::vector<BlockKind> kinds,
                          const TaskRunner& run);
-// Blocks that list.known finds in earlier groups are not asked again: they stay with their recording and
-// constants.
+// Groups a changed list of blocks. Blocks that list.known finds in earlier groups are not called again: they
+// keep their recording and constants.
 BlockGroups regroup_blocks(const BlockList& list, std::span<const double> x, BlockGroups earlier,
                            const TaskRunner& run);
 
-// Parameters of a block, side by side.
+// Copies the parameters of a block into consecutive memory.
 inline void gather_block(const BlockList& list, std::size_t block, std::span<const double> x, double* out) {
   for (const std::uint32_t parameter : list.of(block)) {
     const double* from = x.data() + list.offsets[parameter];

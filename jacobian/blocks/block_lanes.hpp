@@ -1,4 +1,4 @@
-// Blocks of one program side by side, one a lane, in one format.
+// Runs one program on many blocks at once, one block per lane, in one format. The block evaluator uses it.
 #pragma once
 
 #include "blocks/block_groups.hpp"
@@ -11,13 +11,13 @@
 
 namespace nlsq::inline v0 {
 
-// Columns and registers of one program in one format.
+// The columns and registers of one program in one format.
 template <class T>
 class Lanes {
  public:
   void load(const BlockGroup& group, const TileProgram& program) {
     if (&program == program_ && stride_ == group.tile_rows)
-      return;  // groups of one program may have tiles of their own
+      return;  // groups of one program can have different tile sizes
     program_ = &program;
     stride_ = group.tile_rows;
     const auto vectors = static_cast<std::size_t>(program.columns + program.registers);
@@ -30,7 +30,7 @@ class Lanes {
     for (std::size_t v = 0; v < vectors_.size(); ++v)
       vectors_[v] = storage_.data() + std::min(v, vectors) * stride_;
     if (program.once.empty()) return;
-    KernelCounters fills;  // filling constants evaluates no block
+    KernelCounters fills;  // separate counters: filling constants does not evaluate blocks
     if constexpr (kDouble)
       kernels().run_f64(program.once.data(), program.once.size(), vectors_.data(), uniforms(group), stride_,
                         &fills);

@@ -1,3 +1,4 @@
+// Builds the program of a recorded residual block, and checks it against dual numbers.
 #include "blocks/block_program.hpp"
 
 #include "blocks/block_program_cache.hpp"
@@ -15,10 +16,10 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-constexpr double kRelative = 1e-9;    // agreement of numbers of one size
-constexpr double kCancelled = 1e-11;  // and of what is left of numbers that cancel
+constexpr double kRelative = 1e-9;    // relative tolerance where nothing cancels
+constexpr double kCancelled = 1e-11;  // tolerance relative to terms that cancel
 constexpr double kRounding =
-    16;  // bounds of the graph's own rounding: dual numbers take other operations, and round each, too
+    16;  // multiple of the rounding bound of the graph: dual numbers use other operations and round too
 
 bool same_bits(double a, double b) {
   return std::bit_cast<std::uint64_t>(a) == std::bit_cast<std::uint64_t>(b);
@@ -43,7 +44,7 @@ std::vector<NodeId> replay(Graph& graph, const BlockRecording& recording, const 
   return nodes;
 }
 
-// 1 where every guard answers as recorded.
+// 1 where every guard gives the recorded answer.
 NodeId all_guards(Graph& graph, const BlockRecording& recording, const std::vector<NodeId>& nodes) {
   NodeId all = graph.constant(1);
   for (const TapeGuard& guard : recording.guards) {
@@ -61,15 +62,15 @@ struct Expressions {
 };
 
 bool agree(const RoundedNumber& ours, double dual, double size) {
-  if (std::isnan(dual)) return true;  // 0·∞, which the graph's derivatives drop
+  if (std::isnan(dual)) return true;  // 0·∞, which the derivatives of the graph do not have
   if (std::isinf(dual)) return !std::isfinite(ours.value);
   const double rounding = std::isfinite(ours.bound) ? kRounding * ours.bound : 0;
   return std::fabs(ours.value - dual) <=
          kRelative * std::max(std::fabs(ours.value), std::fabs(dual)) + kCancelled * size + rounding;
 }
 
-// The graph gives what dual numbers give, at one point; also where the point's decisions are not the
-// recording's.
+// True if the graph agrees with dual numbers at one point, even if the branches there differ from the
+// recorded ones.
 bool agrees(const Expressions& e, std::span<const int> wanted, BlockCaller& caller,
             const BlockFunction& function, std::span<const double> columns) {
   const std::vector<RoundedNumber> at = evaluate_rounded(e.graph, columns);
@@ -84,7 +85,7 @@ bool agrees(const Expressions& e, std::span<const int> wanted, BlockCaller& call
       if (std::isfinite(ours.value)) return false;
       continue;
     }
-    double size = std::fabs(plain[i]);  // of the terms that may have cancelled, to first order
+    double size = std::fabs(plain[i]);  // first-order bound of the terms that may have cancelled
     for (std::size_t j = 0; j < n; ++j) {
       if (std::isfinite(J[i * n + j])) size += std::fabs(J[i * n + j] * columns[j]);
     }
@@ -103,7 +104,7 @@ struct Built {
   Expressions expressions;
 };
 
-// False where an operation has no derivative.
+// Returns false if an operation has no derivative.
 bool build(const BlockRecording& recording, Built& out) {
   auto& [program, e] = out;
   const std::vector<NodeId> nodes = replay(e.graph, recording, program.plan, program.inputs);
@@ -118,7 +119,7 @@ bool build(const BlockRecording& recording, Built& out) {
   return true;
 }
 
-// At each sample's parameters, and a little off them.
+// Compares the program with dual numbers at each sample's parameters, and at points near them.
 bool believed(const Built& built, std::span<const double> constants, std::size_t blocks, BlockCaller& caller,
               const BlockSamples& samples) {
   const auto& [program, e] = built;

@@ -1,4 +1,4 @@
-// The program that blocks following one recording share: inputs and constants that differ are columns.
+// The compiled program that blocks with one recording share. Inputs, and constants that differ, are columns.
 #pragma once
 
 #include "blocks/block_trace.hpp"
@@ -11,39 +11,39 @@
 
 namespace nlsq::inline v0 {
 
-// What becomes of a recording's constants: a number where all blocks have the same, else a column, one for
-// all places that hold the same numbers.
+// Maps the constants of a recording to the program. A constant with the same value in all blocks is a number.
+// Any other is a column, which all constants with the same values share.
 struct ConstantPlan {
-  std::vector<int> column;    // by constant; -1: a number
-  std::vector<double> value;  // by constant, where it is a number
-  std::vector<int> columns;   // by column: a constant it holds
+  std::vector<int> column;    // for each constant; -1: a number
+  std::vector<double> value;  // for each constant that is a number
+  std::vector<int> columns;   // for each column: a constant that it holds
 };
-// Constant c of block b at [c * blocks + b].
+// Constant c of block b is at [c * blocks + b].
 ConstantPlan plan_constants(std::span<const double> constants, std::size_t blocks);
 
 struct BlockProgram {
-  int inputs = 0;  // columns [0, inputs): the parameters of the block; after them those of the plan
+  int inputs = 0;  // columns [0, inputs) are the parameters of the block; the columns of the plan follow
   int residuals = 0;
-  std::vector<int> wanted;  // inputs that have derivatives
+  std::vector<int> wanted;  // inputs whose derivatives are computed
   ConstantPlan plan;
-  // Outputs: residuals; and residual by residual the derivatives by `wanted`. After them, where the recording
-  // has guards, 1 in the lanes that decide as it did.
+  // Outputs: the residuals; then, residual by residual, the derivatives by `wanted`. If the recording has
+  // guards, one more output is 1 in the lanes that take the recorded branches.
   TileProgram value, jacobian;
   bool guarded = false;
   double value_cost = 0, jacobian_cost = 0;
 };
 
-// Blocks that a program is compared with on dual numbers before it is believed: their functions, their
-// parameters side by side, and which of the blocks that have the constants they are.
+// Blocks at which a program is compared with dual numbers before it is used: their functions, their
+// consecutive parameters, and their positions among the blocks that have the constants.
 struct BlockSamples {
   std::span<const BlockFunction* const> functions;
   std::span<const double> x;
   std::span<const std::size_t> blocks;
 };
 
-// `kind`: whose recording it is. `constants` as of plan_constants. `wanted`: the inputs whose derivatives are
-// asked for. Null where it does not agree with the samples, or an operation has no derivative. One made
-// before serves again.
+// Makes a program, or finds one in the cache. `kind` is the kind of block recorded. `constants` are laid out
+// as for plan_constants. `wanted` lists the inputs whose derivatives are needed. Returns null if the program
+// disagrees with the samples, or if an operation has no derivative.
 std::shared_ptr<const BlockProgram> make_block_program(const void* kind, const BlockRecording& recording,
                                                        std::span<const double> constants, std::size_t blocks,
                                                        std::span<const int> wanted, BlockCaller& caller,

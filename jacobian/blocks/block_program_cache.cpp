@@ -1,3 +1,4 @@
+// The cache of residual block programs, and the words of its keys.
 #include "blocks/block_program_cache.hpp"
 
 #include <algorithm>
@@ -7,7 +8,7 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-constexpr std::size_t kMostWords = std::size_t{1} << 19;  // some 4 MB of keys: thousands of usual programs
+constexpr std::size_t kMostWords = std::size_t{1} << 19;  // about 4 MB of keys: thousands of typical programs
 
 }  // namespace
 
@@ -17,7 +18,7 @@ BlockProgramKey::BlockProgramKey(const void* kind, const BlockRecording& recordi
   words.reserve(2 * recording.steps.size() + 2 * recording.guards.size() + recording.outputs.size() +
                 2 * plan.column.size() + wanted.size() + 7);
   add(std::bit_cast<std::uintptr_t>(kind));
-  // Lengths first: no two lists of lists give the same words.
+  // Lengths come first, so that different lists never give the same words.
   for (const std::size_t length : {inputs, recording.steps.size(), recording.guards.size(),
                                    recording.outputs.size(), plan.column.size(), wanted.size()})
     add(length);

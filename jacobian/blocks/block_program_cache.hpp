@@ -1,7 +1,8 @@
-// Programs of residual blocks, kept for the next problem that needs the same: deriving and compiling one
-// takes as long as solving a small problem with it.
+// Caches the programs of residual blocks for later problems, because building one takes as long as solving a
+// small problem with it.
 //
-// A program follows from what its key holds and from nothing else, so that a hit gives the bits that making
+//  A program depends only on its key, so a hit gives the same bits as building it again. The kind of block is
+//  part of the key: every kind is compared with dual numbers once.
 // it again would. The kind of block belongs to the key: each is compared with dual numbers once for itself.
 #pragma once
 
@@ -24,15 +25,15 @@ struct BlockProgramKey {
   bool operator==(const BlockProgramKey& other) const { return hash == other.hash && words == other.words; }
 };
 
-// Of the process; used by any thread. The program used longest ago goes first.
+// One cache for the process; any thread may use it. It drops the least recently used program first.
 class BlockProgramCache {
  public:
   explicit BlockProgramCache(std::size_t most_words) : most_words_(most_words) {}
   static BlockProgramCache& shared();
 
-  // Null where there is none.
+  // Returns null if there is none.
   std::shared_ptr<const BlockProgram> find(const BlockProgramKey& key);
-  // Not kept where it alone would fill the cache.
+  // Stores a program, unless it alone would fill the cache.
   void keep(BlockProgramKey key, std::shared_ptr<const BlockProgram> program);
   std::size_t programs() const;
 
@@ -41,9 +42,9 @@ class BlockProgramCache {
     BlockProgramKey key;
     std::shared_ptr<const BlockProgram> program;
   };
-  std::size_t most_words_, words_ = 0;  // of keys, which grow as programs do
+  std::size_t most_words_, words_ = 0;  // size of the keys, which grows with the size of the programs
   mutable std::mutex mutex_;
-  std::vector<Entry> entries_;  // the one used last at the end
+  std::vector<Entry> entries_;  // the most recently used is last
 };
 
 }  // namespace nlsq::inline v0

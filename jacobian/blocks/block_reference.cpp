@@ -1,3 +1,4 @@
+// Derivatives of one residual block by dual numbers, the user's derivatives or differences.
 #include "blocks/block_reference.hpp"
 
 #include "rows/calls/difference_step.hpp"

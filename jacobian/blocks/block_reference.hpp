@@ -1,4 +1,4 @@
-// One residual block, the slow and sure way: through the user's own code.
+// Evaluates one residual block by the user's own code. It is slow; compiled programs are checked against it.
 #pragma once
 
 #include <nlsq/block_function.hpp>
@@ -8,17 +8,17 @@
 
 namespace nlsq::inline v0 {
 
-// Calls a block function with its parameter blocks side by side in one array.
+// Calls a block function whose parameter blocks are consecutive in one array.
 class BlockCaller {
  public:
-  // Sizes of the parameter blocks, in order.
+  // `sizes`: sizes of the parameter blocks, in order.
   explicit BlockCaller(std::span<const int> sizes);
   std::size_t inputs() const { return static_cast<std::size_t>(starts_.back()); }
 
   bool value(const BlockFunction& function, const double* x, double* residuals);
   bool trace(const BlockFunction& function, const Traced* x, Traced* residuals);
-  // Residuals and J (residuals x inputs, by rows), by dual numbers, the user's derivatives or differences.
-  // False, or NaN among the results, where there are none.
+  // Computes residuals and J (residuals x inputs, row-major) by dual numbers, the user's derivatives or
+  // differences. Returns false, or NaN among the results, where the residuals do not exist.
   bool derivatives(const BlockFunction& function, const double* x, double* residuals, double* J);
 
  private:

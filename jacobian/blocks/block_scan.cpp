@@ -1,3 +1,4 @@
+// Parallel search for the recordings that blocks follow.
 #include "blocks/block_scan.hpp"
 
 #include <algorithm>
@@ -25,7 +26,7 @@ std::size_t find_kind(const BlockList& list, std::uint32_t block, std::span<cons
   return static_cast<std::size_t>(std::ranges::find_if(kinds, fits) - kinds.begin());
 }
 
-// What one task does: buffers of its own.
+// The work and the buffers of one task.
 struct BlockScan::Share {
   const BlockList& list;
   std::span<const double> x;
@@ -35,7 +36,7 @@ struct BlockScan::Share {
   std::vector<double> inputs = {}, met = {};
   std::size_t latest_kind = 0, latest_variant = 0;
 
-  // `begin`: where the constants are going to lie.
+  // `begin` receives the position of the block's constants.
   void ask(std::uint32_t block, FollowedBlock& out, std::size_t& begin) {
     latest_kind = find_kind(list, block, kinds, latest_kind);
     if (latest_kind == kinds.size()) return;

@@ -1,3 +1,4 @@
+// Records and replays the functions of residual blocks.
 #include "blocks/block_trace.hpp"
 
 #include "expression/rounding.hpp"
@@ -83,7 +84,7 @@ int BlockFamily::follow(const BlockFunction& function, const double* x, std::vec
   constants.resize(made.constants);
   if (made.reason.empty() && !replay_.follow(made, function, x, constants.data()))
     made.reason = Tape::kChanges;
-  std::size_t next = 0;  // constants that change from call to call are no constants
+  std::size_t next = 0;  // a constant that changes from call to call makes the recording invalid
   for (const TapeStep& step : std::span(made.steps).subspan(1)) {
     if (!made.reason.empty() || step.op != Op::constant) continue;
     if (std::bit_cast<std::uint64_t>(step.value) != std::bit_cast<std::uint64_t>(constants[next++]))

@@ -1,8 +1,8 @@
-// Residual blocks recorded once and replayed: blocks of one kind run the same operations on numbers of their
-// own.
+// Records the function of a residual block once and replays it for other blocks of its kind, which perform
+// the same operations on different numbers.
 //
-// Constants are told apart by where they occur, never by value: the blocks that follow a recording to its
-// end, decisions included, share one program, and the constants they met become columns of data.
+//  Constants are identified by their position, never by their value. Blocks that follow a recording to its
+//  end, branches included, share one program, and their constants become columns of data.
 #pragma once
 
 #include "blocks/block_reference.hpp"
@@ -18,35 +18,35 @@ struct BlockTraceLimits {
   std::size_t max_guards = 64, max_variants = 8, max_length = 100000;
 };
 
-// What one call left behind. Inputs are columns 0, 1, ... of the tape, parameter blocks side by side.
+// The recording of one call. Its inputs are columns 0, 1, ... of the tape, one parameter block after another.
 struct BlockRecording {
   std::vector<TapeStep> steps;
   std::vector<TapeGuard> guards;
-  std::vector<std::uint32_t> outputs;  // step of each residual
+  std::vector<std::uint32_t> outputs;  // the step that computes each residual
   bool success = true;                 // what the function returned
-  std::string reason;                  // why it cannot be recorded; empty where it can
-  std::size_t constants = 0;           // constant steps
+  std::string reason;                  // why it cannot be recorded; empty if it can
+  std::size_t constants = 0;           // number of constant steps
 };
 
-// What a block that follows the recording computes is known no better than this: bounds of its rounding at x,
-// residual by residual, to first order. `constants`: those it met. Another program of the same function may
-// differ from it by some times as much.
+// Bounds the rounding error at x of each residual of a block that follows the recording, to first order.
+// `constants` are the block's own. Another program for the same function may differ by a small multiple of
+// the bound.
 void bound_rounding(const BlockRecording& recording, const double* x, std::span<const double> constants,
                     double* bounds);
 
-// Calls blocks of one shape along recordings.
+// Calls blocks with the same parameter sizes and compares them with recordings.
 class BlockReplay {
  public:
   explicit BlockReplay(std::span<const int> sizes) : caller_(sizes) {}
-  // Whether the block does at x what was recorded, to the end. `constants`, room for as many as the recording
-  // has: those met.
+  // Returns true if the block performs exactly the recorded operations at x. Writes the block's constants to
+  // `constants`, which has room for as many as the recording has.
   bool follow(const BlockRecording& recording, const BlockFunction& function, const double* x,
               double* constants);
   BlockRecording record(const BlockFunction& function, const double* x, const BlockTraceLimits& limits);
 
  private:
   bool call(Tape& tape, const BlockFunction& function,
-            const double* x);  // into results_; what the function returned
+            const double* x);  // writes results_ and returns what the function returned
 
   BlockCaller caller_;
   std::vector<Traced> inputs_, results_;
@@ -59,13 +59,14 @@ class BlockFamily {
 
   BlockFamily(std::span<const int> sizes, BlockTraceLimits limits = {}) : replay_(sizes), limits_(limits) {}
 
-  // Which recording the block follows at x (its parameters side by side); made where there is none yet,
-  // twice, to see that it repeats. `constants` are those met, in the recording's order. kNone: it cannot be
-  // recorded, and reason() says why; the next block may fare better.
+  // Returns the recording that the block follows at x, where x holds its parameters one after another. If
+  // there is none, the block is recorded twice, to check that it repeats. `constants` receives the block's
+  // own, in the order of the recording. Returns kNone if it cannot be recorded; reason() says why. Later
+  // blocks may still succeed.
   int follow(const BlockFunction& function, const double* x, std::vector<double>& constants);
 
   const std::vector<BlockRecording>& recordings() const { return recordings_; }
-  // Forgets the others; what is left moves up.
+  // Removes the unmarked recordings; the others move up.
   void keep_only(std::span<const std::uint8_t> marked);
   const std::string& reason() const { return reason_; }
 
@@ -73,7 +74,7 @@ class BlockFamily {
   BlockReplay replay_;
   BlockTraceLimits limits_;
   std::vector<BlockRecording> recordings_;
-  std::size_t latest_ = 0;  // the next block is most often like the last one
+  std::size_t latest_ = 0;  // most blocks follow the same recording as the block before
   std::string reason_;
 };
 

@@ -1,3 +1,4 @@
+// Operation counts from which the cost of block programs is estimated.
 #include "blocks/block_work.hpp"
 
 #include "expression/op_cost.hpp"
@@ -15,19 +16,21 @@ namespace nlsq::inline v0 {
 namespace {
 
 constexpr double kBuild =
-    1000;  // a node of the graph of values and derivatives: to derive, compare and compile it
-constexpr double kInstruction = 3;  // an instruction of a program: to begin it
-constexpr double kDual = 6;         // an operation on dual numbers, beside the function itself
-constexpr double kAdjoint = 3;      // nodes of an adjoint form for each node of the expression
+    1000;  // deriving, checking and compiling one node of the graph of values and derivatives
+constexpr double kInstruction = 3;  // starting one instruction of a program
+constexpr double kDual = 6;         // one operation on dual numbers, in addition to the function itself
+constexpr double kAdjoint = 3;      // nodes of the adjoint form for each node of the expression
 constexpr std::size_t kLanes = 8;
-constexpr std::size_t kMostWords = std::size_t{1} << 20;  // of the table of which step depends on which input
+constexpr std::size_t kMostWords = std::size_t{1} << 20;  // size limit of the table of inputs that each step
+                                                          // depends on
 constexpr std::size_t kLongBlock = 256;                   // residuals
 
 double passes(std::size_t inputs) {
   return static_cast<double>(std::max<std::size_t>(1, (inputs + kDualWidth - 1) / kDualWidth));
 }
 
-// Pairs of a step and a wanted input that it depends on; `otherwise` where the table would be large.
+// Counts the pairs of a step and a wanted input that it depends on; returns `otherwise` if the table would be
+// too large.
 double count_pairs(const BlockRecording& recording, std::size_t inputs, std::span<const int> wanted,
                    double otherwise) {
   const std::size_t words = (inputs + 63) / 64, steps = recording.steps.size();
@@ -48,7 +51,7 @@ double count_pairs(const BlockRecording& recording, std::size_t inputs, std::spa
   return pairs;
 }
 
-// Steps that the residuals are made of, each residual's counted by itself; counting ends beyond `limit`.
+// Counts the steps of each residual separately and adds them up; stops above `limit`.
 double count_separate(const BlockRecording& recording, double limit) {
   std::vector<std::uint32_t> stamp(recording.steps.size(), 0), stack;
   double total = 0;
@@ -89,10 +92,10 @@ BlockWork count_work(const BlockRecording& recording, std::size_t inputs, std::s
           .own = passes(inputs) * (kDual * steps + functions)};
 }
 
-// A residual takes a few steps at least, most often a function among them.
+// A residual has at least a few steps, usually including a function.
 bool too_long_to_record(std::size_t blocks, std::size_t residuals, std::size_t inputs, double evaluations) {
   if (evaluations <= 0 || residuals < kLongBlock) return false;
-  constexpr double kNodes = 3, kFunction = 15;  // for each step
+  constexpr double kNodes = 3, kFunction = 15;  // for each step: nodes, and the cost of functions
   return static_cast<double>(blocks) * passes(inputs) * evaluations * (kDual + kFunction) < kBuild * kNodes;
 }
 

@@ -1,8 +1,8 @@
-// What a program of residual blocks costs and what it saves, by counts of operations: no decision reads a
-// clock.
+// Estimates the cost and the savings of a program of residual blocks from operation counts. No decision uses
+// a clock.
 //
-// A program is derived, compared and compiled once; dual numbers need none of that, and take longer at every
-// evaluation. Few long blocks are done with dual numbers before their program would be made.
+//  A program is derived, checked and compiled once. Dual numbers need none of that but take longer at every
+//  evaluation. A few long blocks are finished with dual numbers before their program would be ready.
 #pragma once
 
 #include "blocks/block_trace.hpp"
@@ -12,30 +12,30 @@
 
 namespace nlsq::inline v0 {
 
-// In units of some nanosecond.
+// Times in units of a few nanoseconds.
 struct BlockWork {
-  double build = 0;           // of the program, once
-  double program = 0;         // of J by the program, for each tile: what it takes whatever blocks there are
-  double program_vector = 0;  // and for each vector of blocks
-  double own = 0;             // of J of one block by dual numbers
+  double build = 0;           // building the program, once
+  double program = 0;         // J by the program: fixed cost of each tile
+  double program_vector = 0;  // J by the program: cost of each vector of blocks
+  double own = 0;             // J of one block by dual numbers
 
-  // What the program costs more than it saves, where J of so many blocks is evaluated so often; negative: it
-  // saves that.
+  // Returns the program's cost minus its savings, if J of `blocks` blocks is evaluated `evaluations` times. A
+  // negative loss is a saving.
   double loss(std::size_t blocks, double evaluations) const;
 };
 
-// `wanted`: inputs whose derivatives are asked for.
+// `wanted`: inputs whose derivatives are needed.
 BlockWork count_work(const BlockRecording& recording, std::size_t inputs, std::span<const int> wanted);
 
-// Whether blocks that have not even been called yet are better not recorded: so few inputs and so many
-// residuals that no recording of theirs can pay.
+// True if blocks that were never called should not be recorded: they have so few inputs and so many residuals
+// that no recording of them can pay.
 bool too_long_to_record(std::size_t blocks, std::size_t residuals, std::size_t inputs, double evaluations);
 
-// Adds of one block in f64, in a vector of many, that take as long as a unit.
+// f64 additions of one block, in a vector of many, that take one unit of time.
 inline constexpr double kAddsPerUnit = 20;
 
-// Programs that lose less than this together are made all the same: small problems are not worth a second
-// way.
+// Programs that together lose less than this are built anyway: a small problem does not justify a second
+// method.
 inline constexpr double kLittleWork = 1e6;
 
 }  // namespace nlsq::inline v0

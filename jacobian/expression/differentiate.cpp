@@ -1,6 +1,7 @@
-// Symbolic derivatives. Forward: a tangent for every node and parameter, from the leaves up.
-// Adjoint: one derivative of the root for every node, from the root down (Griewank and Walther,
-// Evaluating Derivatives, chapter 3). Both visit only nodes that depend on a wanted leaf.
+// Symbolic derivatives of graphs. The forward form computes a tangent for every node and parameter, from the
+// leaves up. The adjoint form computes one derivative of the root for every node, from the root down
+// (Griewank and Walther, Evaluating Derivatives, chapter 3). Both only visit nodes that depend on a wanted
+// leaf.
 #include "expression/derivative_forms.hpp"
 #include "expression/op_cost.hpp"
 #include "expression/partials.hpp"
@@ -14,7 +15,7 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-// Which of the first `count` nodes depend on one of the leaves.
+// Marks which of the first `count` nodes depend on one of the leaves.
 std::vector<std::uint8_t> active_nodes(const Graph& graph, std::size_t count,
                                        std::span<const NodeId> leaves) {
   std::vector<std::uint8_t> active(count, 0);
@@ -29,13 +30,13 @@ std::vector<std::uint8_t> active_nodes(const Graph& graph, std::size_t count,
   return active;
 }
 
-// For each leaf the nodes among the first `count` that depend on it, ascending, the leaf itself among them.
+// For each leaf, the nodes among the first `count` that depend on it, ascending, including the leaf.
 using Dependents = std::vector<std::vector<NodeId>>;
 
-// Nothing where they would be more than `limit` in all: finding them costs no more than that.
+// Returns nothing if the lists would have more than `limit` entries in total, so that the work is bounded.
 std::optional<Dependents> find_dependents(const Graph& graph, std::size_t count,
                                           std::span<const NodeId> leaves, std::size_t limit) {
-  std::vector<std::uint32_t> first(count + 1, 0), users;  // users of node k: from first[k] on
+  std::vector<std::uint32_t> first(count + 1, 0), users;  // the users of node k start at first[k]
   const auto for_each_operand = [&](auto use) {
     for (NodeId id = 0; id < count; ++id) {
       const Node& node = graph[id];
@@ -72,7 +73,7 @@ std::optional<Dependents> find_dependents(const Graph& graph, std::size_t count,
 
 class Forward {
  public:
-  // Of the first `count` nodes.
+  // `count`: number of nodes considered.
   Forward(Graph& graph, std::size_t count, const Dependents& dependents, bool gather)
       : g_(graph), varies_(graph), products_(graph, varies_, gather), zero_(graph.constant(0)),
         tangents_(count, zero_), dependents_(dependents), seen_(count, 0) {
@@ -81,7 +82,7 @@ class Forward {
     }
   }
 
-  // use(i, the derivative of roots[i]) with respect to the leaf of that number.
+  // Calls use(i, derivative of roots[i] by the leaf) for each root.
   template <class Use>
   void derive(std::size_t number, NodeId leaf, std::span<const NodeId> roots, Use use) {
     for (const NodeId id : dependents_[number]) tangents_[id] = tangent(id, leaf);
@@ -123,7 +124,7 @@ class Forward {
   NodeId zero_;
   std::vector<NodeId> tangents_;
   const Dependents& dependents_;
-  std::vector<std::uint32_t> seen_;  // how many of the leaves a node depends on
+  std::vector<std::uint32_t> seen_;  // number of leaves that each node depends on
 };
 
 constexpr std::size_t kNoLimit = static_cast<std::size_t>(-1);
@@ -214,8 +215,8 @@ bool has_branches(const Graph& graph) {
   return false;
 }
 
-// Cost of a row of value and derivatives together, products that will be contracted into sums counted
-// as free; operations on parameters alone (once a pass) break ties.
+// Cost of a row of the value and its derivatives. Products that will be contracted into sums count as free.
+// Operations on parameters alone (once per pass) break ties.
 double cost_of(const Graph& graph, NodeId root, std::span<const NodeId> derivatives) {
   std::vector<std::uint32_t> uses(graph.size(), 0);
   for (const NodeId output : derivatives) uses[output] += 2;  // an output is never contracted
@@ -242,14 +243,14 @@ double cost_of(const Graph& graph, NodeId root, std::span<const NodeId> derivati
   return cost;
 }
 
-// A forward form visits every pair of a leaf and a node that depends on it, an adjoint form every node once,
-// at the cost of a few operations. With more pairs for each node than this the adjoint form is the cheaper
-// one, and the only one built.
+// A forward form visits every pair of a leaf and a node that depends on it. An adjoint form visits every node
+// once, at the cost of a few operations. Above this number of pairs per node the adjoint form is cheaper, and
+// only it is built.
 constexpr std::size_t kMostPairs = 16;
 
-// The derivatives with respect to leaves of `graph`, built in a copy that holds `root` alone and is
-// numbered by structure, so that equal expressions have equal derivatives however they were made. All
-// forms are built side by side there; the cheapest is kept.
+// Returns the derivatives by leaves of `graph`. They are built in a copy that contains only `root` and is
+// numbered by structure, so that equal expressions have equal derivatives. All forms are built there, and the
+// cheapest is kept.
 std::vector<NodeId> derive(Graph& graph, NodeId root, std::span<const NodeId> leaves) {
   Graph copy;
   const NodeId roots[] = {root};
@@ -274,7 +275,7 @@ std::vector<NodeId> derive(Graph& graph, NodeId root, std::span<const NodeId> le
   return graph.adopt(copy, best);
 }
 
-// Nodes that the roots are made of, each root's counted by itself; counting ends beyond `limit`.
+// Counts the nodes of each root separately and adds them up; stops above `limit`.
 std::size_t separate_nodes(const Graph& graph, std::span<const NodeId> roots, std::size_t limit) {
   std::vector<std::uint32_t> stamp(graph.size(), 0);
   std::vector<NodeId> stack;
@@ -297,13 +298,13 @@ std::size_t separate_nodes(const Graph& graph, std::span<const NodeId> roots, st
   return total;
 }
 
-// Roots that are mostly the same expression share one forward pass: each tangent is formed once, whichever
-// roots need it. Deriving them one by one would walk through what they share once for each. Nothing where one
-// by one is less work.
+// Roots that mostly share one expression share one forward pass: each tangent is computed once for all roots
+// that need it. Deriving them one by one would repeat the shared part. Returns nothing if one by one is less
+// work.
 std::optional<std::vector<NodeId>> derive_together(Graph& graph, std::span<const NodeId> roots,
                                                    std::span<const NodeId> leaves) {
   constexpr std::size_t kMostRepeats =
-      16;  // of a node by different roots; up to that the cheapest form of each root is worth it
+      16;  // visits of a node by different roots; up to this many, the cheapest form of each root is better
   if (roots.size() <= kMostRepeats) return std::nullopt;
   Graph copy;
   const std::vector<NodeId> tops = copy.adopt(graph, roots);

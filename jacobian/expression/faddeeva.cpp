@@ -1,12 +1,12 @@
-// The Faddeeva function by the trapezoidal and midpoint rules for its integral
+// The Faddeeva function, by the trapezoidal and midpoint rules for its integral
 //
-//   w(z) = (i/pi) ∫ exp(-t²) / (z - t) dt,  Im z > 0,
+//    w(z) = (i/pi) ∫ exp(-t²) / (z - t) dt,  Im z > 0,
 //
-// corrected for the pole at t = z (Chiarella and Reichel, Math. Comp. 22, 1968; Al Azah and
-// Chandler-Wilde, SIAM J. Numer. Anal. 59, 2021). The step makes the error of the rule less than
-// 1e-16, and of the two rules the one is taken whose nodes are farther from Re z. Real and imaginary
-// parts are summed apart, in terms of one sign for the real part, so that a tiny real part (a Voigt
-// profile far from its centre) keeps its relative precision.
+//  with a correction for the pole at t = z (Chiarella and Reichel, Math. Comp. 22, 1968; Al Azah and
+//  Chandler-Wilde, SIAM J. Numer. Anal. 59, 2021). The step makes the error of the rules less than 1e-16. The
+//  rule whose nodes are farther from Re z is used. Real and imaginary parts are summed separately, the real
+//  part in terms of one sign, so that a tiny real part (a Voigt profile far from its centre) keeps its
+//  relative precision.
 #include "expression/faddeeva_weights.hpp"
 
 #include <nlsq/special_functions.hpp>
@@ -39,7 +39,7 @@ Parts rule(double x, double y, const double (&weight)[N], double first) {
   return {y * plus, x * minus};
 }
 
-// exp(y² - x²), the rounding errors of the squares made good.
+// exp(y² - x²), corrected for the rounding errors of the squares.
 double exp_of_difference(double x, double y) {
   const double x2 = x * x, y2 = y * y;
   const double x_rest = std::fma(x, x, -x2), y_rest = std::fma(y, y, -y2);
@@ -79,7 +79,7 @@ Parts far(double x, double y) {
 // x >= 0, y >= 0.
 Parts quadrant(double x, double y) {
   if (x + y >= 1000) return far(x, y);
-  // The distance of x from the nodes, in steps and free of cancellation.
+  // Distance of x from the nearest node, in steps, computed without cancellation.
   const double steps = x * per_step, nearest = std::round(steps);
   const double turns = (std::fma(x, per_step, -nearest)) + x * per_step_rest;
   const double factor = 2 * step / pi;

@@ -1,5 +1,5 @@
-// Step and weights of the two rules for the Faddeeva function: see faddeeva.cpp. Constants of internal
-// linkage, for the kernels use them too.
+// Step and weights of the two quadrature rules for the Faddeeva function; see faddeeva.cpp. The constants
+// have internal linkage because the kernels use them too.
 #pragma once
 
 namespace nlsq::inline v0 {

@@ -1,4 +1,4 @@
-// Hash-consing, and the walks that need nothing but ids in topological order.
+// Hash-consing of graph nodes, and the traversals that only need ids in topological order.
 #include <nlsq/graph.hpp>
 
 #include <algorithm>
@@ -9,13 +9,13 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-// A multiplicative hash step; the high bits, which depend on every bit below, are folded into the low.
+// One multiplicative hash step. The high bits depend on every lower bit and are folded into the low ones.
 std::uint64_t combine(std::uint64_t seed, std::uint64_t x) {
   const std::uint64_t product = (seed ^ x) * 0x9e3779b97f4a7c15ULL;
   return product ^ (product >> 32);
 }
 
-// Where a node stands among the operands of a sum or product: 2, a, x, everything else.
+// Order of a node among the operands of a sum or product: 2, a, x, everything else.
 int rank(Op op) {
   switch (op) {
     case Op::constant: return 0;
@@ -113,9 +113,8 @@ NodeId Graph::make(Op op, NodeId a, NodeId b, NodeId c) {
 
 namespace {
 
-// Where the nodes of one graph are in another. The table stays between calls, and only the places that were
-// written are cleared: copying a small expression out of a large graph costs what the expression is, not what
-// the graph is.
+// Maps nodes of one graph to another. The table is kept between calls, and only entries that were written are
+// cleared. Copying a small expression out of a large graph thus costs in proportion to the expression.
 class Places {
  public:
   static constexpr NodeId kNowhere = static_cast<NodeId>(-1);
@@ -160,7 +159,7 @@ std::vector<NodeId> Graph::adopt(const Graph& from, std::span<const NodeId> root
       NodeId* const operands[] = {&node.a, &node.b, &node.c};
       const int count = arity(node.op);
       bool ready = true;
-      for (int i = count; i-- > 0;) {  // the last pushed, the first operand, is copied first
+      for (int i = count; i-- > 0;) {  // the first operand is pushed last, so it is copied first
         if (here[*operands[i]] == Places::kNowhere) {
           stack.push_back(*operands[i]);
           ready = false;
@@ -180,7 +179,7 @@ std::vector<NodeId> Graph::adopt(const Graph& from, std::span<const NodeId> root
 
 namespace {
 
-// Marks what can be reached upwards from the leaves that `is_source` picks.
+// Marks all nodes that depend on the leaves selected by `is_source`.
 template <class IsSource>
 std::vector<std::uint8_t> reach(const Graph& graph, IsSource is_source) {
   std::vector<std::uint8_t> marked(graph.size(), 0);

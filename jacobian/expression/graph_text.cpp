@@ -1,4 +1,4 @@
-// Expressions as text that parse_formula reads back where the formula language has the operation.
+// Prints expressions. parse_formula can read the text where the formula language has the operation.
 #include <nlsq/graph.hpp>
 
 #include <fmt/format.h>
@@ -7,11 +7,12 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-constexpr std::size_t kLongest = 1 << 16;  // shared parts are written out each time: cut before it explodes
+constexpr std::size_t kLongest = 1 << 16;  // limit in bytes; shared parts are written out each time, so the
+                                           // text could grow exponentially
 
 struct Infix {
   const char* text;
-  int binding;  // tighter is larger
+  int binding;  // precedence; higher binds tighter
 };
 
 constexpr int kNot = 3, kCompare = 4, kSum = 5, kProduct = 6, kSign = 7, kAtom = 9;
@@ -34,7 +35,7 @@ Infix infix(Op op) {
   }
 }
 
-// Text still to be written: a piece as it stands, or a node in parentheses where it binds too loosely.
+// Text still to be written: a literal piece, or a node, in parentheses if its precedence is too low.
 struct Task {
   const char* piece = nullptr;
   NodeId node = 0;
@@ -82,7 +83,7 @@ class Writer {
       tasks_.push_back({.node = node.a, .at_least = form.binding});
       return;
     }
-    // Comparisons do not chain, and all else joins from the left.
+    // Comparisons do not chain; all other operators are left-associative.
     const bool compares = form.binding == kCompare;
     tasks_.push_back({.node = node.b, .at_least = form.binding + 1});
     tasks_.push_back({.piece = form.text});

@@ -1,6 +1,6 @@
-// Which parameters enter a model linearly together: p joins the set when ∂f/∂p depends neither on p
-// nor on any parameter already in it. Dependence is read from the simplified derivative's structure,
-// so a parameter may be missed (p^2/p), never wrongly taken.
+// Finds the parameters in which a model is jointly linear: p joins the set if ∂f/∂p depends neither on p nor
+// on a parameter already in the set. Dependence is read from the structure of the simplified derivative. A
+// parameter can therefore be missed (p^2/p), but is never wrongly included.
 #include "expression/derivative_forms.hpp"
 
 #include <algorithm>
@@ -9,7 +9,7 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-// Marks the nodes below and including `root`.
+// Marks `root` and all nodes that it depends on.
 std::vector<std::uint8_t> reachable(const Graph& graph, NodeId root) {
   std::vector<std::uint8_t> marked(root + 1, 0);
   marked[root] = 1;
@@ -22,8 +22,8 @@ std::vector<std::uint8_t> reachable(const Graph& graph, NodeId root) {
   return marked;
 }
 
-// Steps: their derivative is zero or constant almost everywhere, which says nothing about linearity.
-// (And trigamma, which has no derivative here and is not linear.)
+// Step functions: their derivative is zero or constant almost everywhere, which says nothing about linearity.
+// Also trigamma, which has no derivative here and is not linear.
 bool hides_its_argument(Op op) {
   switch (op) {
     case Op::sign:
@@ -42,7 +42,7 @@ bool hides_its_argument(Op op) {
   }
 }
 
-// Of most models none are to be found, and no parameter need be looked at.
+// Most models have none; then no parameter needs to be checked.
 bool has_steps(const Graph& graph, NodeId root) {
   for (NodeId id = 0; id <= root; ++id) {
     if (hides_its_argument(graph[id].op) || graph[id].op == Op::select) return true;

@@ -1,3 +1,4 @@
+// Names and reference evaluation of the operations of a graph.
 #include <nlsq/op.hpp>
 
 #include <nlsq/special_functions.hpp>
@@ -127,7 +128,7 @@ double evaluate_op(Op op, double a, double b, double c) noexcept {
     case Op::pow: return std::pow(a, b);
     case Op::hypot: return std::hypot(a, b);
     case Op::atan2: return std::atan2(a, b);
-    // The first argument where it is NaN or wins; else the second, NaN included.
+    // Returns the first argument if it is NaN or wins; else the second, even if that is NaN.
     case Op::min: return std::isnan(a) || a < b ? a : b;
     case Op::max: return std::isnan(a) || b < a ? a : b;
     case Op::fmod: return std::fmod(a, b);

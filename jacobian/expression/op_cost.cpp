@@ -1,9 +1,10 @@
+// The table of operation costs.
 #include "expression/op_cost.hpp"
 
 namespace nlsq::inline v0 {
 
-// Ratios of vector throughput per element on an AVX-512 core, rounded: an add or fma 1, a division 4,
-// SLEEF's exp 15, pow 45. Only ratios matter, and only within a factor of two or so.
+// Rounded ratios of vector throughput per element on an AVX-512 core: an add or fma 1, a division 4, SLEEF's
+// exp 15, pow 45. Only the ratios matter, and only within a factor of about two.
 double op_cost(Op op) noexcept {
   switch (op) {
     case Op::constant:

@@ -1,5 +1,5 @@
-// What one operation on one row costs, in units of one add: a constant table, so that no decision
-// reads a clock.
+// The cost of one operation on one row, in units of one addition. It is a constant table, so that no decision
+// uses a clock.
 #pragma once
 
 #include <nlsq/op.hpp>

@@ -1,3 +1,4 @@
+// Derivative rules of single operations, as graph nodes.
 #include "expression/partials.hpp"
 
 #include "expression/powers.hpp"
@@ -13,7 +14,7 @@ namespace {
 
 constexpr double kTwoOverSqrtPi = 2 * std::numbers::inv_sqrtpi;
 
-// Shorthand: rules read like the formulas they implement.
+// Short names, so that the rules read like formulas.
 struct Rules {
   Graph& g;
   NodeId f;  // the node itself
@@ -62,7 +63,7 @@ Partial Rules::elementary(Op op) const {
   }
 }
 
-// DLMF 5.2, 5.15 (gamma functions), 7.2 (error functions), 10.6 (Bessel functions).
+// Sources: DLMF 5.2, 5.15 (gamma functions), 7.2 (error functions), 10.6 (Bessel functions).
 Partial Rules::special(Op op) const {
   switch (op) {
     case Op::erf: return times(g.mul(number(kTwoOverSqrtPi), call(Op::exp, g.neg(square(a)))));
@@ -88,8 +89,8 @@ Partial Rules::power(int which) const {
   }
   const NodeId exponent = g.sub(b, number(1));
   const NodeId lowered = g.make(Op::pow, a, exponent);
-  // A second pow a row is dear. With an exponent that no column enters, a^b / a is at hand, and what
-  // a = 0 needs, 0^(b-1), is one number a pass.
+  // A second pow per row is expensive. If the exponent depends on no column, a^b / a uses the existing power,
+  // and the value needed at a = 0, 0^(b-1), is one number per pass.
   const Node& power = g[lowered];
   const bool cheap =
       power.op != Op::pow || (g[power.b].op == Op::constant && is_half_power(g[power.b].value));

@@ -1,17 +1,17 @@
-// Derivative rules of single operations, as graph nodes.
+// Derivative rules of single operations, as graph nodes. Both forms of differentiation use them.
 #pragma once
 
 #include <nlsq/graph.hpp>
 
 namespace nlsq::inline v0 {
 
-// ∂node/∂operand: a factor, or what to divide by (1/x is kept as "divide by x": one rounding less).
+// ∂node/∂operand: a factor, or a divisor. 1/x is kept as "divide by x", which rounds once less.
 struct Partial {
   NodeId node = 0;
   bool divides = false;
 };
 
-// Which nodes depend on a data column, of a graph that grows while derivatives are built.
+// Tracks which nodes depend on a data column while derivatives are added to the graph.
 class Variation {
  public:
   explicit Variation(const Graph& graph) : graph_(graph) {}
@@ -22,20 +22,20 @@ class Variation {
   std::vector<std::uint8_t> flags_;
 };
 
-// The rule for operand `which` (0 or 1) of a function of one or two arguments. +, -, *, /, unary minus,
-// select, min and max are not here: forward and adjoint forms write them out. Throws Error where the
-// derivative is not an operation of the graph.
+// Returns the rule for operand `which` (0 or 1) of a function of one or two arguments. It does not cover +,
+// -, *, /, unary minus, select, min and max, which the forward and adjoint forms contain directly. Throws
+// Error if the derivative is not an operation of the graph.
 Partial partial_derivative(Graph& graph, NodeId node, int which, Variation& varies);
 
-// Products and quotients of derivatives. Their rounding is nobody's business but ours, so they may be
-// arranged: `gather` keeps factors that are the same in every row together, u*(v*x) as (u*v)*x, and
-// dividing by such a number is multiplying by its reciprocal.
+// Products and quotients of derivatives. Derivatives need not keep the user's order of operations, so they
+// can be rearranged. `gather` groups factors that are the same in every row, u*(v*x) as (u*v)*x, and replaces
+// division by such a factor with multiplication by its reciprocal.
 class DerivativeProducts {
  public:
   DerivativeProducts(Graph& graph, Variation& varies, bool gather)
       : g_(graph), varies_(varies), gather_(gather) {}
   NodeId product(NodeId a, NodeId b) const;
-  // `shared`: several tangents go through the same division; one reciprocal serves them all.
+  // `shared`: several tangents have the same divisor and share one reciprocal.
   NodeId quotient(NodeId t, NodeId d, bool shared) const;
 
  private:

@@ -1,3 +1,4 @@
+// Product forms of half powers.
 #include "expression/powers.hpp"
 
 #include <cmath>

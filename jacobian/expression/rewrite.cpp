@@ -1,3 +1,4 @@
+// Rewrites a graph before compilation, so that it needs fewer instructions.
 #include "expression/rewrite.hpp"
 
 #include <unordered_map>
@@ -11,7 +12,7 @@ class Rewriter {
   Rewriter(const Graph& graph, const std::vector<NodeId>& outputs)
       : graph_(graph), varies_(graph.depends_on_columns()), uses_(graph.size(), 0),
         quotients_(graph.size(), 0), here_(graph.size(), 0) {
-    for (const NodeId output : outputs) uses_[output] += 2;  // never disappears into another
+    for (const NodeId output : outputs) uses_[output] += 2;  // an output is never merged into another node
     for (NodeId id = 0; id < graph.size(); ++id) {
       const Node& node = graph[id];
       const NodeId operands[] = {node.a, node.b, node.c};
@@ -80,7 +81,7 @@ class Rewriter {
     return result_.mul(here_[u], here_[x]);
   }
 
-  // u*x with u in the place of a uniform factor that x has; kNone where it has none.
+  // Returns u*x, with u merged into a uniform factor of x; kNone if x has none.
   NodeId times(NodeId x, NodeId u, int depth) {
     const Node& node = graph_[x];
     if (node.op != Op::mul || depth == 0) return kNone;
@@ -96,7 +97,7 @@ class Rewriter {
     return kNone;
   }
 
-  // b - a where id is a - b and b - a came first; else id.
+  // Returns b - a if id is a - b and b - a was built before it; else id.
   NodeId mirrored(NodeId id) const {
     const Node& node = graph_[id];
     if (node.op != Op::sub) return id;

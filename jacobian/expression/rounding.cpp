@@ -1,3 +1,4 @@
+// Running error bounds of expressions.
 #include "expression/rounding.hpp"
 
 #include <algorithm>
@@ -10,11 +11,11 @@ namespace {
 
 constexpr double kUnit = 0x1p-53;
 constexpr double kOfFunction =
-    4;  // units in the last place that a function of the library, or of a kernel, may be off
-constexpr double kLeastMove =
-    0x1p-26;  // relative: a smaller one would be lost in the rounding of the difference itself
+    4;  // possible error, in units in the last place, of a function of the C library or of a kernel
+constexpr double kLeastMove = 0x1p-26;  // relative step of a difference quotient; a smaller one would be lost
+                                        // in the rounding of the difference
 
-// What a bound of operand x does to f, by a difference along it: |f(x ± h) - f(x)| bound / h.
+// Estimates the effect on f of the bound of operand x by a difference quotient: |f(x ± h) - f(x)| bound / h.
 template <class F>
 double carried_over(const RoundedNumber& x, double value, F f) {
   if (x.bound == 0) return 0;
@@ -54,7 +55,7 @@ RoundedNumber rounded(Op op, const RoundedNumber& a, const RoundedNumber& b, con
     case Op::neg:
     case Op::abs:
     case Op::copy: return {value, a.bound};
-    // A decision is taken as it falls: what would follow from the other one is no rounding.
+    // The branch taken is treated as given: the result of the other branch is not a rounding error.
     case Op::select: return {value, a.value != 0 ? b.bound : c.bound};
     case Op::min:
     case Op::max: return {value, std::max(a.bound, b.bound)};

@@ -1,10 +1,9 @@
-// How far rounding may carry what an expression gives in double from what it stands for: a running error
-// bound, to first order (Wilkinson; Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., section
-// 3.3).
+// Bounds the rounding error of an expression evaluated in double: a running error bound, to first order
+// (Wilkinson; Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., section 3.3). The comparison
+// of programs with user functions uses it.
 //
-// Two programs of one function differ by their rounding. How much that may be is a matter of the function:
-// where large terms cancel, or a small number is divided by, it is far more than the unit roundoff times the
-// result.
+//  Two programs for one function differ by their rounding errors. Where large terms cancel, or the divisor is
+//  small, the difference is far more than the unit roundoff times the result.
 #pragma once
 
 #include <nlsq/graph.hpp>
@@ -17,14 +16,14 @@ namespace nlsq::inline v0 {
 
 struct RoundedNumber {
   double value = 0;
-  double bound = 0;  // of |value - the exact one|; not finite where nothing can be said
+  double bound = 0;  // bounds |value - exact value|; not finite if no bound is known
 };
 
-// The operation on such operands, rounded itself.
+// Applies an operation to operands with bounds; the operation itself rounds too.
 RoundedNumber rounded(Op op, const RoundedNumber& a, const RoundedNumber& b = {},
                       const RoundedNumber& c = {});
 
-// Every node of the graph in one walk; columns are exact.
+// Evaluates every node of the graph in one traversal. Columns are exact.
 std::vector<RoundedNumber> evaluate_rounded(const Graph& graph, std::span<const double> columns);
 
 }  // namespace nlsq::inline v0

@@ -1,7 +1,7 @@
-// The rules by which Graph::make simplifies. Each is exact for every finite value, up to the sign of
-// a zero, except small integer powers (a few ulp) and x*0 = 0 (drops 0*inf). Signs move outward: an
-// operand of *, / and of odd functions is never a negation, nor is one of + and - (a + (-b) is a - b),
-// and no factor, divisor or added constant is negative.
+// The simplification rules of Graph::make. Each is exact for every finite value up to the sign of a zero,
+// except small integer powers (a few ulp) and x*0 = 0 (drops 0*inf). Signs move outward: an operand of *, /
+// or an odd function is never a negation, nor is an operand of + or - (a + (-b) is a - b), and no factor,
+// divisor or added constant is negative.
 #include <nlsq/graph.hpp>
 
 #include <cmath>
@@ -47,7 +47,7 @@ bool is_truth(Op op) {
   }
 }
 
-// Whether a NaN operand always gives a NaN result.
+// True if a NaN operand always gives a NaN result.
 bool spreads_nan(Op op) {
   switch (op) {
     case Op::add:
@@ -63,7 +63,7 @@ bool spreads_nan(Op op) {
   }
 }
 
-// Multiplying by a power of two whose reciprocal is normal is exact.
+// Multiplication by a power of two with a normal reciprocal is exact.
 bool is_power_of_two(double x) {
   int exponent = 0;
   return std::isnormal(x) && std::fabs(std::frexp(x, &exponent)) == 0.5 && std::isnormal(1 / x);
@@ -135,7 +135,7 @@ NodeId Graph::simplify_unary(Op op, NodeId a) {
   return inner.op == Op::neg && is_odd(op) ? neg(make(op, inner.a)) : kNone;
 }
 
-// A constant operand, where there is one, is `a`: make() has ordered them.
+// If an operand is constant it is `a`, because make() ordered them.
 NodeId Graph::simplify_add(NodeId a, NodeId b) {
   if (is_constant(a, 0)) return b;
   if (a == b) return mul(constant(2), a);
@@ -184,7 +184,7 @@ NodeId Graph::simplify_div(NodeId a, NodeId b) {
   return exact ? mul(constant(1 / divisor.value), a) : kNone;
 }
 
-// x^n = x^(n/2) x^(n - n/2): as few products as squaring, and a polynomial's powers share them.
+// x^n = x^(n/2) x^(n - n/2): as few products as repeated squaring, and the powers of a polynomial share them.
 NodeId Graph::integer_power(NodeId base, int exponent) {
   if (exponent == 1) return base;
   const NodeId half = integer_power(base, exponent / 2);
@@ -228,10 +228,11 @@ NodeId Graph::simplify_select(NodeId condition, NodeId yes, NodeId no) {
   return select_inside(condition, yes, no);
 }
 
-// What both sides do to the one operand they differ in is done once, to the chosen one: f(u, w) or f(v, w)
-// is f(u or v, w). So code that goes on after a branch is the same graph as a choice inside an expression.
+// If both sides apply the same function and differ in one operand, the function is applied once to the
+// selected operand: f(u, w) or f(v, w) becomes f(u or v, w). Code that continues after a branch then gives
+// the same graph as a choice inside an expression.
 NodeId Graph::select_inside(NodeId condition, NodeId yes, NodeId no) {
-  std::vector<Node> around;  // outermost first; the operand that differs is `index`
+  std::vector<Node> around;  // outermost first; `index` is the operand that differs
   for (;;) {
     const Node one = nodes_[yes];
     Node other = nodes_[no];

@@ -1,3 +1,4 @@
+// Special functions that the C library lacks, in double.
 #include <nlsq/special_functions.hpp>
 
 #include <cmath>
@@ -10,7 +11,7 @@ namespace {
 constexpr double pi = std::numbers::pi;
 constexpr double nan_value = std::numeric_limits<double>::quiet_NaN();
 
-// exp(x²), the rounding error of x² made good: without it the relative error is x² eps.
+// exp(x²), corrected for the rounding error of x². Without the correction the relative error is x² eps.
 double exp_of_square(double x) noexcept {
   const double square = x * x;
   if (square > 710) return std::numeric_limits<double>::infinity();
@@ -26,7 +27,7 @@ double erfcx_asymptotic(double x) noexcept {
   return sum / (x * std::sqrt(pi));
 }
 
-// pi x reduced first, so that the poles at integers are met exactly.
+// Reduces x before multiplying by pi, so that the poles at integers are exact.
 double tan_pi(double x) noexcept {
   const double r = x - std::round(x);
   return std::tan(pi * r);
@@ -36,8 +37,8 @@ double sin_pi_squared(double x) noexcept {
   return s * s;
 }
 
-// Taylor series of digamma about its positive zero, where every other way loses all digits.
-// Coefficients: digamma's derivatives there, divided by k!.
+// Taylor series of digamma about its positive zero, where other formulas lose all digits. The coefficients
+// are the derivatives of digamma there divided by k!.
 double digamma_near_zero(double x) noexcept {
   constexpr double zero = 1.4616321449683622, zero_rest = 9.54999542996569772e-17;
   constexpr double coefficients[] = {
@@ -63,7 +64,7 @@ double erfcx(double x) noexcept {
   return exp_of_square(x) * std::erfc(x);
 }
 
-// Recurrence up to 10, then the asymptotic series DLMF 5.11.2; reflection DLMF 5.5.4.
+// Recurrence up to 10, then the asymptotic series DLMF 5.11.2; reflection by DLMF 5.5.4.
 double digamma(double x) noexcept {
   if (is_pole(x) || x == -std::numeric_limits<double>::infinity()) return nan_value;
   if (x < 0) return digamma(1 - x) - pi / tan_pi(x);
@@ -80,7 +81,7 @@ double digamma(double x) noexcept {
   return std::log(x) - 0.5 / x - series - shift;
 }
 
-// Recurrence up to 10, then DLMF 5.15.8; reflection DLMF 5.15.6.
+// Recurrence up to 10, then DLMF 5.15.8; reflection by DLMF 5.15.6.
 double trigamma(double x) noexcept {
   if (x == -std::numeric_limits<double>::infinity()) return nan_value;
   if (is_pole(x)) return std::numeric_limits<double>::infinity();
@@ -102,7 +103,7 @@ double gamma_function(double x) noexcept { return is_pole(x) ? nan_value : std::
 double lgamma_function(double x) noexcept {
 #if defined(__GLIBC__) || defined(__APPLE__)
   int sign = 0;
-  return ::lgamma_r(x, &sign);  // std::lgamma writes the global signgam
+  return ::lgamma_r(x, &sign);  // std::lgamma writes the global signgam and is not thread-safe
 #else
   return std::lgamma(x);
 #endif

@@ -1,3 +1,4 @@
+// Parses ties between parameters and substitutes them into models.
 #include "expression/ties.hpp"
 #include <nlsq/error.hpp>
 
@@ -39,7 +40,7 @@ Formula parse_expression_of(const std::string& text, const std::string& tie) {
   }
 }
 
-// An expression of parameters alone, on another scalar.
+// Evaluates an expression of parameters alone on another scalar type.
 template <class T, class Apply>
 T walk(const Graph& graph, NodeId root, std::span<const T> arguments, Apply apply) {
   std::vector<T> values(root + 1);
@@ -82,7 +83,7 @@ Ties::Ties(const std::vector<std::string>& names, const std::vector<std::string>
     tie.derivatives = differentiate(tie.expression.graph, tie.expression.model, all);
     given.push_back(std::move(tie));
   }
-  // Those whose arguments are known, again and again.
+  // Repeatedly adds a tie whose arguments are all available.
   while (!given.empty()) {
     const auto ready = std::ranges::find_if(given, [&](const Tie& tie) {
       return std::ranges::none_of(
@@ -131,8 +132,8 @@ std::vector<double> Ties::slopes(std::span<const double> p, std::span<const int>
   return out;
 }
 
-// The steps of a tied parameter are its expression's, spliced in; the graph is built from them as for a
-// formula so typed.
+// Replaces each tied parameter by the steps of its expression. The graph is then built from the steps as if
+// the formula had been typed that way.
 Formula Ties::put_into(Formula model) const {
   if (empty()) return model;
   std::vector<std::vector<FormulaStep>> expressions;

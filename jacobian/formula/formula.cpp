@@ -1,4 +1,4 @@
-// parse_formula: the two sides, their graphs, and the evaluation of the steps as typed.
+// parse_formula: splits the two sides, builds their graphs, and evaluates the formula as typed.
 #include <nlsq/formula.hpp>
 
 #include "formula/formula_parser.hpp"
@@ -49,7 +49,7 @@ NodeId build_graph(Graph& graph, std::span<const FormulaStep> steps) {
   return stack.back();
 }
 
-// `stack` has room for every step. Column `predictors.size()` is the response.
+// `stack` has room for all steps. Column `predictors.size()` is the response.
 double run_steps(std::span<const FormulaStep> steps, std::span<const double> predictors, double response,
                  std::span<const double> parameters, double* stack) {
   std::size_t size = 0;
@@ -102,7 +102,7 @@ void check_options(const FormulaOptions& options) {
   if (!violations.empty()) throw ValidationError(violations);
 }
 
-// Where the two sides meet: the first '='; tokens.size() where there is none.
+// Returns the position of the first '=' outside parentheses; tokens.size() if there is none.
 std::size_t find_equals(std::span<const Token> tokens, const std::string& text) {
   std::size_t depth = 0;
   for (std::size_t i = 0; i < tokens.size(); ++i) {

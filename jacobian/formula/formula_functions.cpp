@@ -1,3 +1,4 @@
+// The table of functions of the formula language, their aliases, and suggestions for unknown names.
 #include "formula/formula_functions.hpp"
 
 #include <fmt/format.h>
@@ -57,7 +58,7 @@ struct Alias {
   std::string_view other, ours;
 };
 
-// As other programs spell them.
+// The names of other programs.
 constexpr Alias kAliases[] = {
     {"ln", "log"},        {"lg", "log10"},      {"lb", "log2"},        {"arctan", "atan"},
     {"arcsin", "asin"},   {"arccos", "acos"},   {"arctan2", "atan2"},  {"arcsinh", "asinh"},
@@ -68,7 +69,7 @@ constexpr Alias kAliases[] = {
     {"fmax", "max"},      {"minimum", "min"},   {"maximum", "max"},    {"voigt_profile", "voigt"},
 };
 
-// Levenshtein's distance.
+// The Levenshtein distance.
 std::size_t distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> row(b.size() + 1);
   std::iota(row.begin(), row.end(), std::size_t{0});

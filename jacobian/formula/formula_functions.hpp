@@ -1,4 +1,4 @@
-// The functions of the formula language, and what to say about names that are none.
+// The functions of the formula language, and suggestions for unknown function names. The parser uses them.
 #pragma once
 
 #include <nlsq/formula.hpp>
@@ -12,17 +12,17 @@ struct FormulaFunction {
   std::string_view name;
   Op op;
   int arguments;
-  bool more_allowed = false;  // `arguments` or more, joined from the left
+  bool more_allowed = false;  // accepts more than `arguments`, combined from the left
   CompoundFunction compound = CompoundFunction::none;
 };
 
-// Null where there is none of that name.
+// Returns null if no function has that name.
 const FormulaFunction* find_function(std::string_view name);
 
-// "; did you mean 'log'?", or nothing.
+// Returns "; did you mean 'log'?", or an empty text.
 std::string suggest_function(std::string_view name);
 
-// "2 arguments", "1 argument", "2 or more arguments".
+// Returns "2 arguments", "1 argument" or "2 or more arguments".
 std::string expected_arguments(const FormulaFunction& function);
 
 }  // namespace nlsq::inline v0

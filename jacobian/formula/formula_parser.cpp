@@ -1,3 +1,4 @@
+// The formula parser: Dijkstra's shunting-yard algorithm.
 #include "formula/formula_parser.hpp"
 
 #include <nlsq/error.hpp>
@@ -11,7 +12,7 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-// How an operator binds, loosest first; comparisons do not chain, ^ joins from the right.
+// Operator precedence, lowest first. Comparisons do not chain; ^ is right-associative.
 enum Binding : int { kOr = 1, kAnd, kNot, kCompare, kSum, kProduct, kSign, kPower };
 
 struct Operator {
@@ -49,7 +50,7 @@ const Operator* find(const Operator (&table)[n], Symbol symbol) {
   return found == std::end(table) ? nullptr : &*found;
 }
 
-// What waits for its right operand or closing parenthesis.
+// An operator or call that waits for its right operand or its closing parenthesis.
 struct Pending {
   enum Kind : std::uint8_t { binary, prefix, parenthesis, call } kind;
   Token token;
@@ -84,7 +85,7 @@ class Parser {
   const Token& token() const { return tokens_[at_]; }
   bool top_is(Pending::Kind kind) const { return !pending_.empty() && pending_.back().kind == kind; }
 
-  // --- where an operand is expected; true when one still is afterwards ---
+  // --- where an operand is expected; these return true if one is still expected afterwards ---
 
   bool read_operand() {
     switch (token().symbol) {
@@ -206,7 +207,7 @@ class Parser {
       case Symbol::close: close(); return false;
       case Symbol::comma: separate(); return true;
       case Symbol::end: finish(); return false;
-      case Symbol::assign:  // the one that divides the formula was taken out before
+      case Symbol::assign:  // the '=' between the two sides was removed before
         fail("a formula has one '=' at most: to compare write ==", here);
       default: fail_missing_operator();
     }
@@ -301,7 +302,7 @@ class Parser {
     pending_.pop_back();
   }
 
-  // Only these can pile up: other binary operators reduce their like.
+  // Only these can accumulate on the stack: a binary operator first reduces operators of its own precedence.
   static bool nests(const Pending& entry) {
     return entry.kind != Pending::binary || entry.op->binding == kPower;
   }

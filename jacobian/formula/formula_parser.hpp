@@ -1,5 +1,5 @@
-// From tokens to postfix steps: Dijkstra's shunting-yard algorithm with stacks of its own, so that
-// nesting costs heap, never call stack.
+// Parses tokens to postfix steps by Dijkstra's shunting-yard algorithm with explicit stacks, so that nesting
+// uses the heap and not the call stack.
 #pragma once
 
 #include "formula/formula_functions.hpp"
@@ -14,15 +14,14 @@
 
 namespace nlsq::inline v0 {
 
-// What names stand for, on one side of a formula.
+// The meaning of names on one side of a formula.
 struct FormulaNames {
   const FormulaOptions* options = nullptr;
   bool left_side = false;                          // the response is allowed, parameters are not
-  std::vector<std::string>* parameters = nullptr;  // in order of first appearance; grows
+  std::vector<std::string>* parameters = nullptr;  // in order of first appearance; new names are appended
 };
 
-// The steps of one expression: `tokens` is what stands between the formula's ends or its '='. Throws
-// FormulaError.
+// Returns the steps of one expression. `tokens` are those of one side of the formula. Throws FormulaError.
 std::vector<FormulaStep> parse_expression(std::string_view text, std::span<const Token> tokens,
                                           const FormulaNames& names);
 

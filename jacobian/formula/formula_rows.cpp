@@ -1,5 +1,5 @@
-// A formula as typed, evaluated by the C library for many rows: one step after the other over blocks of rows,
-// so that what step comes next is decided once a block and not once a row.
+// Evaluates a formula as typed with the C library for many rows. Each step runs over a block of rows, so that
+// a step is decoded once per block and not once per row.
 #include "formula/formula_steps.hpp"
 
 #include "program/local_buffer.hpp"
@@ -14,16 +14,17 @@ namespace {
 
 constexpr std::size_t kBlockRows = 64;
 
-// A number of each row of a block, or one for all of them.
+// A value for each row of a block, or one value for all rows.
 struct BlockValue {
-  double* own;                   // memory, kBlockRows
-  const double* rows = nullptr;  // there, or a column of the data; null: one number for all rows
+  double* own;                   // memory for kBlockRows values
+  const double* rows = nullptr;  // points to `own` or to a data column; null: one number for all rows
   double value = 0;
   bool uniform() const { return rows == nullptr; }
   double operator[](std::size_t i) const { return uniform() ? value : rows[i]; }
 };
 
-// One operation over a block; the result takes the place of `a`. The frequent ones are loops that vectorise.
+// Applies one operation to a block. The result replaces `a`. The frequent operations are loops that
+// vectorize.
 void apply_to_block(const FormulaStep& step, BlockValue& a, const BlockValue& b, const BlockValue& c,
                     int operands, std::size_t count) {
   const auto one = [&](double x, double y, double z) {
@@ -72,7 +73,7 @@ void apply_to_block(const FormulaStep& step, BlockValue& a, const BlockValue& b,
     out[i] = one(in[i], operands > 1 ? b[i] : 0, operands > 2 ? c[i] : 0);
 }
 
-// As run_steps, for rows [first, first + count) of the columns, count <= kBlockRows.
+// The same as run_steps, for rows [first, first + count) of the columns; count <= kBlockRows.
 void run_block(std::span<const FormulaStep> steps, std::span<const double* const> predictors,
                const double* response, std::span<const double> parameters, std::size_t first,
                std::size_t count, std::span<BlockValue> stack, double* out) {
@@ -96,7 +97,7 @@ void run_block(std::span<const FormulaStep> steps, std::span<const double* const
   for (std::size_t i = 0; i < count; ++i) out[i] = stack[0][i];
 }
 
-// Most values that `steps` hold at a time.
+// The largest number of values on the stack at once.
 std::size_t stack_depth(std::span<const FormulaStep> steps) {
   std::ptrdiff_t size = 0, most = 0;
   for (const FormulaStep& step : steps) {

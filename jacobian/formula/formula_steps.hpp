@@ -1,4 +1,4 @@
-// A step of a formula as typed: what it takes, and what a compound one gives.
+// The number of operands of a formula's step, and the values of compound steps.
 #pragma once
 
 #include <nlsq/formula.hpp>

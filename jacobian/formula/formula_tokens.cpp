@@ -1,9 +1,10 @@
+// Splits the text of a formula into tokens.
 #include "formula/formula_tokens.hpp"
 
 #include <nlsq/error.hpp>
 
-// Under a namespace of our own: the linker must not merge its functions with those of a program's other
-// version.
+// The namespace is renamed so that the linker does not merge these functions with another version that the
+// user's program contains.
 #define fast_float nlsq_fast_float
 #include <fast_float/fast_float.h>
 
@@ -28,7 +29,7 @@ struct Spelling {
   Symbol symbol;
 };
 
-// Longer spellings first.
+// Longer spellings come first.
 constexpr Spelling kSymbols[] = {
     {"**", Symbol::power},      {"&&", Symbol::logical_and},   {"||", Symbol::logical_or},
     {"<=", Symbol::less_equal}, {">=", Symbol::greater_equal}, {"==", Symbol::equal},
@@ -43,7 +44,7 @@ struct Hint {
   std::string_view text, advice;
 };
 
-// What editors, web pages and other languages put where an operator should be.
+// Characters that editors, web pages and other languages use in place of an operator.
 constexpr Hint kHints[] = {
     {"\u2212", "this is a typographic minus (U+2212): type -"},
     {"\u2013", "this is a dash (U+2013): type -"},
@@ -135,7 +136,7 @@ class Tokenizer {
     return take(Symbol::name, end - at_);
   }
 
-  // A lookalike operator inside what would be a name: a\u00d7b.
+  // Detects a lookalike operator inside what would be a name: a\u00d7b.
   bool starts_hint(std::size_t place) const {
     if (static_cast<unsigned char>(text_[place]) < 0x80) return false;
     for (const Hint& hint : kHints) {

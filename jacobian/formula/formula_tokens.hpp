@@ -1,4 +1,4 @@
-// From the text of a formula to tokens. Positions count bytes; the locale plays no part.
+// Splits the text of a formula into tokens. Positions are byte offsets; the locale has no effect.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@ enum class Symbol : std::uint8_t {
   comma,
   assign,
   end,
-  // operators, binary unless said otherwise; minus and plus are also prefixes
+  // operators, binary unless noted; minus and plus are also prefixes
   logical_or,
   logical_and,
   logical_not,  // prefix
@@ -40,7 +40,7 @@ struct Token {
   double value = 0;  // of a number
 };
 
-// The tokens, an `end` last. Throws FormulaError at the first character that cannot be read.
+// Returns the tokens, with `end` last. Throws FormulaError at the first unreadable character.
 std::vector<Token> tokenize(std::string_view formula);
 
 }  // namespace nlsq::inline v0

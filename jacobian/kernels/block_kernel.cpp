@@ -1,5 +1,5 @@
-// One set of kernels for block structure; compiled once per instruction set, as kernel.cpp is and by the same
-// rule: nothing here but the entry point is visible to the linker.
+// The kernels for block structure of one instruction set. Compiled once per set, under the same rule as
+// kernel.cpp: the linker sees only the entry point.
 #include "kernels/factor/cholesky.hpp"
 #include "kernels/factor/elimination.hpp"
 #include "kernels/factor/implicit.hpp"

@@ -1,4 +1,4 @@
-// Which kernel set this process runs. Compiled without any instruction set flags.
+// Chooses the kernel set that this process runs. Compiled without any instruction set flags.
 #include "kernels/kernel_sets.hpp"
 
 #include <nlsq/error.hpp>
@@ -58,7 +58,7 @@ const KernelTable& chosen() {
 
 std::atomic<const KernelTable*> substitute{nullptr};
 
-// Of the same instruction set.
+// Returns the block kernels of an instruction set.
 const BlockKernels* of_set(std::string_view set) {
 #if defined(__x86_64__)
   if (set == "avx512") return block_kernels_avx512();

@@ -1,7 +1,7 @@
-// One kernel set. This file is compiled once per instruction set, with NLSQ_KERNEL_SET naming it.
+// One kernel set. This file is compiled once per instruction set; NLSQ_KERNEL_SET names the set.
 //
-// Nothing here but the entry point is visible to the linker: an inline function of a header, compiled
-// here with wide instructions, must not stand in for the copy of an object meant to run anywhere.
+//  The linker sees only the entry point. An inline function of a header that is compiled here with wide
+//  instructions must not replace the copy in an object that has to run on any CPU.
 #include "kernels/factor/lane_solve.hpp"
 #include "kernels/factor/qr_blocked.hpp"
 #include "kernels/gram/gram.hpp"

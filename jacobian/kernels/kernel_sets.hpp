@@ -1,4 +1,4 @@
-// The entry points of the object files of kernels: the one symbol each defines.
+// The entry points of the kernel object files. Each object defines one symbol. Dispatch uses them.
 #pragma once
 
 #include "kernels/block_kernels.hpp"
@@ -16,12 +16,12 @@ const BlockKernels* block_kernels_avx2() noexcept;
 const BlockKernels* block_kernels_avx512() noexcept;
 const BlockKernels* block_kernels_neon() noexcept;
 
-// Of the table avx512, where the CPU has AVX512_BF16 too.
+// Replaces gram_bf16 of the avx512 table if the CPU has AVX512_BF16.
 void gram_bf16_avx512(const float* const* columns, int n1, std::size_t rows, double* sums,
                       KernelCounters* counters);
 
-// Instead of the set chosen, until null is given: how tests see that a kernel which does not do what its name
-// says is found out. Passes under way keep the set they began with.
+// Uses `table` in place of the chosen set until null is given. Tests use it to check that a wrong kernel is
+// detected. Running passes keep the set that they began with.
 void substitute_kernels(const KernelTable* table) noexcept;
 
 }  // namespace nlsq::inline v0

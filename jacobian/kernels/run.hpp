@@ -1,6 +1,6 @@
-// The interpreter of tile programs. Instructions, or pairs of them, are decoded once into steps; a tile is
-// run strip by strip, all steps on one strip. From 8 vectors on the length makes no difference; of 4, calls
-// cost 8 %.
+// The interpreter of tile programs. Instructions, or pairs of them, are decoded once into steps. A tile is
+// executed strip by strip, all steps on one strip. From 8 vectors on the length of a strip makes no
+// difference; with 4, calls cost 8 %.
 #pragma once
 
 #include "kernels/functions/elementary.hpp"
@@ -15,7 +15,7 @@
 namespace nlsq::inline v0 {
 namespace {
 
-// Functions without a vector form (SLEEF's fmod fails at large quotients): lane by lane in double.
+// Functions without a vector form (SLEEF's fmod fails at large quotients), computed lane by lane in double.
 template <class T>
 void by_lanes(const Tile<T>& t, const KernelStep& s, std::size_t row, std::size_t count) {
   const auto operand = [&](int k) NLSQ_INLINE_LAMBDA {
@@ -39,9 +39,9 @@ NLSQ_INLINE void store_double(V64 v, double* p) { Simd<double>::store(v, p); }
 NLSQ_INLINE void store_double(V64 v, float* p) { Simd<double>::store_narrowed(v, p); }
 
 template <class T>
-struct InDouble {  // an operand widened
+struct InDouble {  // an operand, widened
   const T* base;
-  std::size_t period;  // after which a uniform's lanes repeat; 0: a vector
+  std::size_t period;  // number of lanes after which a uniform repeats; 0: a vector
   V64 uniform;
   NLSQ_INLINE InDouble(const Tile<T>& t, std::int32_t operand, std::size_t row)
       : base(operand >= 0 ? t.vectors[operand] + row
@@ -60,7 +60,7 @@ void unary_in_double(const Tile<T>& t, const KernelStep& s, std::size_t row, std
   for (std::size_t i = 0; i < count; i += Simd<double>::lanes) store_double(F{}(a(i)), dst + i);
 }
 
-// Re w or Im w; lanes where the vector form does not hold by themselves.
+// Computes Re w or Im w. Lanes outside the range of the vector form are computed one by one.
 template <class T, class Part>
 void faddeeva_part(const Tile<T>& t, const KernelStep& s, std::size_t row, std::size_t count) {
   using S = Simd<double>;
@@ -130,7 +130,7 @@ StepFunction<T> select_arithmetic(const Instruction& in) {
   }
 }
 
-// Truth as a number; what counts as true (NaN too).
+// Truth values as numbers; NaN also counts as true.
 template <class T>
 NLSQ_INLINE typename Simd<T>::V truth(typename Simd<T>::M m) {
   return Simd<T>::choose(m, Simd<T>::set(T(1)), Simd<T>::zero());
@@ -144,7 +144,7 @@ NLSQ_INLINE typename Simd<T>::M is_nan(typename Simd<T>::V a) {
   return Simd<T>::mask_not(Simd<T>::equal(a, a));
 }
 
-// min and max: the first argument where it is NaN or wins; else the second, NaN included.
+// min and max: the first argument if it is NaN or wins; else the second, even if that is NaN.
 template <class T>
 StepFunction<T> select_choice(const Instruction& in) {
   using S = Simd<T>;
@@ -306,7 +306,7 @@ void run_lanes_f32(const KernelStep* steps, std::size_t count, float* const* vec
   counters->rows_f32 += rows * Simd<float>::lanes;
 }
 
-// Undecoded code, some instructions at a time.
+// Runs code that was not decoded before, some instructions at a time.
 template <class T>
 void run(const Instruction* code, std::size_t instructions, T* const* vectors, const T* uniforms,
          std::size_t rows) {

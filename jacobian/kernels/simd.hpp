@@ -1,7 +1,7 @@
-// Simd<T>: the vectors of the instruction set this object is compiled for.
+// Simd<T>: the vectors of the instruction set for which this object is compiled.
 //
-// Included by kernel.cpp only. Everything is in an anonymous namespace: the same names mean other
-// code in the other objects, and the linker must not see them.
+//  Only kernel.cpp and block_kernel.cpp include it. Everything is in an anonymous namespace: the same names
+//  are different code in the other objects, and the linker must not see them.
 #pragma once
 
 #if defined(NLSQ_KERNEL_SET_baseline)

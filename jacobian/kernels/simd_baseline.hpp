@@ -1,5 +1,5 @@
-// The vector type of the baseline set: 16 bytes, by the compiler's vector extension, since Highway
-// has nothing between SSSE3 and plain scalars. Multiply-add rounds twice. Included by simd.hpp.
+// The vector type of the baseline set: 16 bytes, by the compiler's vector extension, because Highway has
+// nothing between SSSE3 and plain scalars. Multiply-add rounds twice. Included by simd.hpp.
 #pragma once
 
 #include <cstddef>
@@ -25,7 +25,7 @@ struct Simd {
   NLSQ_INLINE static void store(V v, T* p) { std::memcpy(p, &v, sizeof v); }
   NLSQ_INLINE static V set(T value) {
     V v;
-    for (std::size_t i = 0; i < lanes; ++i) v[i] = value;  // V{} + value would make 0 of -0
+    for (std::size_t i = 0; i < lanes; ++i) v[i] = value;  // V{} + value would turn -0 into 0
     return v;
   }
   NLSQ_INLINE static V zero() { return V{}; }
@@ -64,15 +64,15 @@ struct Simd {
     return found;
   }
   NLSQ_INLINE static V choose(M m, V a, V b) { return m ? a : b; }
-  // The first n lanes, zeros beyond.
+  // Keeps the first n lanes; the others become zero.
   NLSQ_INLINE static V keep_first(V a, std::size_t n) {
     for (std::size_t i = n; i < lanes; ++i) a[i] = 0;
     return a;
   }
 
-  // As many floats as there are lanes of double, widened.
+  // Loads as many floats as there are lanes of double, widened.
   NLSQ_INLINE static V load_widened(const float* p) { return V{p[0], p[1]}; }
-  // Sum of the lanes, in double.
+  // Returns the sum of the lanes, in double.
   NLSQ_INLINE static double sum(V a) {
     if constexpr (lanes == 2) return a[0] + a[1];
     else return (double(a[0]) + double(a[2])) + (double(a[1]) + double(a[3]));
@@ -94,7 +94,7 @@ struct Simd {
   NLSQ_INLINE static float ceil_of(float x) { return __builtin_ceilf(x); }
 };
 
-// The compiler's own vector type, which SLEEF takes and returns.
+// The compiler's own vector type, which SLEEF's functions use.
 template <class V>
 NLSQ_INLINE V raw(V v) {
   return v;

@@ -1,6 +1,6 @@
 // The vector type of a wide instruction set, by Highway. Included by simd.hpp.
 //
-// HWY_STATIC_TARGET follows the flags this file is compiled with; kernel.cpp asserts the width.
+//  HWY_STATIC_TARGET follows the compiler flags of this file; kernel.cpp asserts the width.
 #pragma once
 
 #include <hwy/highway.h>
@@ -49,10 +49,10 @@ struct Simd {
   NLSQ_INLINE static M mask_or(M a, M b) { return hn::Or(a, b); }
   NLSQ_INLINE static bool any(M m) { return !hn::AllFalse(D(), m); }
   NLSQ_INLINE static V choose(M m, V a, V b) { return hn::IfThenElse(m, a, b); }
-  // The first n lanes, zeros beyond.
+  // Keeps the first n lanes; the others become zero.
   NLSQ_INLINE static V keep_first(V a, std::size_t n) { return hn::IfThenElseZero(hn::FirstN(D(), n), a); }
 
-  // As many floats as there are lanes of double, widened.
+  // Loads as many floats as there are lanes of double, widened.
   NLSQ_INLINE static V load_widened(const float* p) {
     return hn::PromoteTo(D(), hn::LoadU(hn::Rebind<float, D>(), p));
   }
@@ -60,7 +60,7 @@ struct Simd {
     const hn::Rebind<float, D> narrow;
     hn::StoreU(hn::DemoteTo(narrow, v), narrow, p);
   }
-  // Sum of the lanes, in double.
+  // Returns the sum of the lanes, in double.
   NLSQ_INLINE static double sum(V a) {
     if constexpr (sizeof(T) == sizeof(double)) {
       return hn::GetLane(hn::SumOfLanes(D(), a));
@@ -74,7 +74,7 @@ struct Simd {
   }
 };
 
-// The compiler's own vector type, which SLEEF takes and returns.
+// The compiler's own vector type, which SLEEF's functions use.
 template <class V>
 NLSQ_INLINE auto raw(V v) {
   return v.raw;

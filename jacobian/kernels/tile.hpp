@@ -1,4 +1,4 @@
-// A tile of a program, its operands, and the loop over its rows.
+// A tile of a program, its operands, and the loop over its rows. The interpreter's steps use it.
 #pragma once
 
 #include "kernels/simd.hpp"
@@ -12,7 +12,7 @@ template <class T>
 struct Tile {
   T* const* vectors;
   const T* uniforms;
-  std::size_t rows;  // the true count
+  std::size_t rows;  // the true number of rows
   // 1, or the number of lanes: uniform u of lane l is uniforms[u * per_uniform + l].
   std::size_t per_uniform;
 
@@ -22,12 +22,12 @@ struct Tile {
   }
 };
 
-// Runs one step on rows [row, row + count) of a tile, count a multiple of the lanes.
+// Runs one step on rows [row, row + count) of a tile; count is a multiple of the lanes.
 template <class T>
 using StepFunction = void (*)(const Tile<T>& tile, const KernelStep& step, std::size_t row,
                               std::size_t count);
 
-// An operand of a step: a vector is loaded, a uniform (one number, or one for each lane) lies in a register.
+// An operand of a step. A vector is loaded; a uniform (one number, or one for each lane) stays in a register.
 template <class T>
 struct FromVector {
   const T* base;
@@ -42,7 +42,7 @@ struct FromUniform {
   NLSQ_INLINE typename Simd<T>::V operator()(std::size_t) const { return value; }
 };
 
-// dst[i] = f(i), two vectors at a time. A destination may be one of the operands.
+// Sets dst[i] = f(i), two vectors at a time. The destination may be one of the operands.
 template <class T, class F>
 NLSQ_INLINE void map(T* dst, std::size_t count, F f) {
   constexpr std::size_t lanes = Simd<T>::lanes;
@@ -56,7 +56,7 @@ NLSQ_INLINE void map(T* dst, std::size_t count, F f) {
   if (i < count) Simd<T>::store(f(i), dst + i);
 }
 
-// Steps of one operation F, by the kinds of its operands.
+// The steps of one operation F, for each kind of operands.
 template <class T, class F, template <class> class A>
 void step_of_one(const Tile<T>& t, const KernelStep& s, std::size_t row, std::size_t count) {
   const A<T> a(t, s.operands[0], row);

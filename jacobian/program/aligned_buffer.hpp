@@ -1,4 +1,4 @@
-// Memory for tiles: aligned to cache lines, zeroed.
+// Zero-initialized memory for tiles, aligned to cache lines. Evaluators and kernels use it.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// From scheduled values to a tile program: uniforms numbered, registers shared.
+// The last step of compiling a tile program: numbers the uniforms and assigns registers to scheduled values.
 #include "program/lowering.hpp"
 
 #include "program/tile_program.hpp"
@@ -13,9 +13,9 @@ namespace nlsq::inline v0 {
 namespace {
 
 constexpr std::int32_t kUnset = std::numeric_limits<std::int32_t>::max();
-constexpr std::size_t kTileBytes = 24 * 1024;  // of a 32 KB L1 cache: the rest is for what else is read
-// So many derivatives that L1 would hold too few rows for the Gram kernels: as many rows as keep the tile
-// near an L2 cache, and never so few that sums are flushed too often.
+constexpr std::size_t kTileBytes = 24 * 1024;  // of a 32 KB L1 cache; the rest is for other data
+// With very many derivatives L1 would hold too few rows for the Gram kernels. The tile then has as many rows
+// as fit near an L2 cache, but at least so many that sums are not flushed too often.
 constexpr std::size_t kLargeTileBytes = 2 * 1024 * 1024, kLeastOfLarge = 256;
 constexpr std::size_t kLeastRows = 64, kMostRows = 512;
 
@@ -50,7 +50,7 @@ class Compiler {
     }
   }
 
-  // An output that no column enters is written once a pass, to a register of its own.
+  // An output that depends on no column is written once per pass, to its own register.
   void fill_once(std::uint32_t output) {
     if (values_[output].varies || once_.contains(output)) return;
     const std::int32_t vector = program_.columns + program_.registers++;
@@ -62,7 +62,7 @@ class Compiler {
     return values_[output].varies ? place_[output] : once_.at(output);
   }
 
-  // Operands that die here free their registers first, so that the result may take one of them over.
+  // Operands with no later use free their registers before the result is placed, so that it can reuse one.
   void emit_code() {
     std::vector<std::uint32_t> left(values_.size(), 0);
     for (const std::uint32_t id : order_) {
@@ -86,7 +86,8 @@ class Compiler {
     }
   }
 
-  // The operand (complemented index) of a uniform; numbered, and computed in the prologue, on demand.
+  // Returns the operand (complemented index) of a uniform. On first use it is numbered and computed in the
+  // prologue.
   std::int32_t uniform(std::uint32_t root) {
     std::vector<std::uint32_t> stack{root};
     while (!stack.empty()) {
@@ -146,7 +147,7 @@ class Compiler {
   std::vector<LoweredValue> values_;
   std::vector<std::uint32_t> outputs_;
   std::vector<std::uint32_t> order_;
-  std::vector<std::int32_t> place_;  // of a value: vector, or complemented uniform index
+  std::vector<std::int32_t> place_;  // of each value: vector, or complemented uniform index
   std::unordered_map<std::uint32_t, std::int32_t> once_;
   std::unordered_map<std::uint64_t, std::int32_t> constants_;
   TileProgram program_;

@@ -1,5 +1,5 @@
-// Scratch for one call: on the stack where it is small, on the heap where it is not. Small fits allocate
-// nothing that way, and threads share nothing.
+// Scratch memory for one call, on the stack if it is small, else on the heap. Small fits thus allocate
+// nothing, and threads share nothing.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@ namespace nlsq::inline v0 {
 template <class T, std::size_t Small>
 class LocalBuffer {
  public:
-  // Not initialised.
+  // Does not initialize the elements.
   explicit LocalBuffer(std::size_t size) : size_(size), large_(size > Small ? new T[size] : nullptr) {}
   LocalBuffer(const LocalBuffer&) = delete;
   LocalBuffer& operator=(const LocalBuffer&) = delete;

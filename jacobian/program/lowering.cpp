@@ -1,3 +1,4 @@
+// Lowers a graph to the values of a tile program, and merges signs and products into other instructions.
 #include "program/lowering.hpp"
 
 #include "expression/powers.hpp"
@@ -54,7 +55,7 @@ class Lowering {
  private:
   LoweredValue& value(std::uint32_t id) { return result_.values[id]; }
 
-  // Only what an output needs counts.
+  // Counts only uses by values that an output needs.
   void count_uses() {
     for (auto& v : result_.values) v.uses = 0;
     for (std::uint32_t id = static_cast<std::uint32_t>(result_.values.size()); id-- > 0;) {
@@ -89,12 +90,12 @@ class Lowering {
     value(id).operands[0] = a, value(id).operands[1] = b, value(id).operands[2] = c;
   }
 
-  // -(u*x), -(u/x), -(x/u) and -(u+x) with a uniform u cost nothing extra: u changes its sign once a
-  // pass. Any other product is subtracted from zero as it is formed.
+  // -(u*x), -(u/x), -(x/u) and -(u+x) with a uniform u cost nothing extra: u is negated once per pass. Any
+  // other product is formed with its sign, by subtraction from zero.
   void sink_sign(std::uint32_t id) {
     const std::uint32_t inner = value(id).operands[0];
     const LoweredValue v = value(inner);
-    // A product that others need, too, is as cheap to make again as its sign is to change.
+    // If other values need the product too, computing it again costs as little as changing its sign.
     if (!disappears_into_user(inner) && !(v.op == Op::mul && is_scaled(inner))) return;
     const std::uint32_t a = v.operands[0], b = v.operands[1];
     const bool uniform_a = !value(a).varies, uniform_b = arity(v.op) > 1 && !value(b).varies;
@@ -125,13 +126,13 @@ class Lowering {
     return zero_;
   }
 
-  // u*x: as part of a sum it costs no more than the sum, even where others need it, too.
+  // True for u*x. As part of a sum it costs no more than the sum, even if other values need it too.
   bool is_scaled(std::uint32_t id) {
     return value(id).varies && !value(id).is_output &&
            (!value(value(id).operands[0]).varies || !value(value(id).operands[1]).varies);
   }
 
-  // A product that `serves` becomes part of the sum that uses it.
+  // Merges a product for which `serves` is true into the sum that uses it.
   void contract(std::uint32_t id, bool (Lowering::*serves)(std::uint32_t)) {
     const LoweredValue v = value(id);
     if (v.op != Op::add && v.op != Op::sub) return;
@@ -149,12 +150,12 @@ class Lowering {
 
   Lowered result_;
   std::unordered_map<std::uint32_t, std::uint32_t> negated_;
-  std::uint32_t zero_ = 0;  // 0: none yet (value 0 is never an appended one)
+  std::uint32_t zero_ = 0;  // 0: not created yet; value 0 exists before it
 };
 
 }  // namespace
 
-// Numbered by structure: the same expressions give the same program however they were built.
+// The numbering depends only on structure: equal expressions give the same program however they were built.
 Graph prepared(const Graph& graph, std::vector<NodeId>& outputs) {
   Graph copy;
   outputs = copy.adopt(graph, outputs);
@@ -163,7 +164,8 @@ Graph prepared(const Graph& graph, std::vector<NodeId>& outputs) {
     copy = Graph();
     outputs = copy.adopt(expanded, outputs);
   }
-  for (int round = 0; round < 2; ++round) {  // quotients that became products the second time
+  for (int round = 0; round < 2; ++round) {  // the second round handles quotients that became products in the
+                                             // first
     const Graph rewritten = rewrite(copy, outputs);
     copy = Graph();
     outputs = copy.adopt(rewritten, outputs);

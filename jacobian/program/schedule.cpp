@@ -1,5 +1,6 @@
-// The order of instructions: depth first from the outputs, at each value the operand that needs most
-// registers first (Sethi and Ullman, J. ACM 17, 1970: optimal for trees, good for what is nearly one).
+// Orders the instructions of a tile program: depth first from the outputs, and at each value the operand that
+// needs most registers first (Sethi and Ullman, J. ACM 17, 1970; optimal for trees, good for graphs that are
+// nearly trees).
 #include "program/lowering.hpp"
 
 #include <algorithm>
@@ -47,7 +48,7 @@ class Scheduler {
     return order;
   }
 
-  // The largest number of computed vectors alive at once.
+  // The largest number of computed vectors that are live at once.
   std::size_t pressure(const Order& order) const {
     std::vector<std::uint32_t> left(values_.size(), 0);
     for (const std::uint32_t id : order) {
@@ -66,8 +67,9 @@ class Scheduler {
   }
 
  private:
-  // sin and cos of one value follow each other, and so do its logarithm and its power to a parameter (whose
-  // operands are then there as soon as the value is): kernels make both at once.
+  // Places sin and cos of one value next to each other, because kernels compute both at once. The same holds
+  // for the logarithm of a value and its power to a parameter, whose operands are available as soon as the
+  // value is.
   void find_partners() {
     std::unordered_map<std::uint32_t, std::uint32_t> sines, logarithms;  // by operand
     for (std::uint32_t id = 0; id < values_.size(); ++id) {
@@ -87,14 +89,14 @@ class Scheduler {
       const auto& others = cosine ? sines : logarithms;
       const auto other = others.find(v.operands[0]);
       if (other == others.end() || partner_[other->second] != other->second)
-        continue;  // one power has it already
+        continue;  // already paired with another power
       partner_[id] = other->second;
       partner_[other->second] = id;
     }
   }
   static bool is_needed(const LoweredValue& v) { return v.uses > 0 || v.is_output; }
 
-  // Needs of the operands in descending order; all but the first wait in a register meanwhile.
+  // Sorts the needs of the operands in descending order; all but the first occupy a register while they wait.
   std::uint32_t registers_needed(std::uint32_t id) const {
     const LoweredValue& v = values_[id];
     std::uint32_t needs[3] = {0, 0, 0};
@@ -107,7 +109,8 @@ class Scheduler {
     return most;
   }
 
-  // Pushes operands not computed yet, the neediest last (it is computed first); false when there are none.
+  // Pushes operands that are not computed yet, the one that needs most registers last, because it is computed
+  // first. Returns false if there are none.
   bool push_operands(std::uint32_t id, const std::vector<std::uint8_t>& done, Order& stack) const {
     const LoweredValue& v = values_[id];
     std::uint32_t waiting[3];
@@ -124,7 +127,7 @@ class Scheduler {
 
   std::span<const LoweredValue> values_;
   std::vector<std::uint32_t> need_;
-  std::vector<std::uint32_t> partner_;  // itself where there is none; empty where nothing has one
+  std::vector<std::uint32_t> partner_;  // the value itself if it has no partner; empty if no value has one
 };
 
 }  // namespace

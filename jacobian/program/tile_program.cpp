@@ -1,3 +1,4 @@
+// Evaluates the uniforms of a tile program and estimates the cost of a row.
 #include "program/tile_program.hpp"
 #include <nlsq/error.hpp>
 

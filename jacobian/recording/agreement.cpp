@@ -1,5 +1,5 @@
-// A program is believed after it has given the numbers that the user's callable gives (tracing is by
-// operators, and an operator may be bypassed).
+// Checks a recorded program against the user's callable before the program is used. The check is needed
+// because recording works by overloaded operators, which a callable can bypass.
 #include <nlsq/error.hpp>
 #include "recording/trace.hpp"
 
@@ -10,10 +10,10 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-constexpr double kRelative = 1e-9;    // agreement of numbers of one size
-constexpr double kCancelled = 1e-11;  // and of what is left of numbers that cancel
+constexpr double kRelative = 1e-9;    // relative tolerance where nothing cancels
+constexpr double kCancelled = 1e-11;  // tolerance relative to terms that cancel
 
-// NaN from dual numbers alone may be 0·∞, which the graph's derivatives drop.
+// A NaN from dual numbers alone may be 0·∞, which the derivatives of the graph do not have.
 bool agree(double graph, double dual, double size) {
   if (std::isnan(dual)) return true;
   if (std::isinf(dual)) return !std::isfinite(graph);
@@ -21,18 +21,18 @@ bool agree(double graph, double dual, double size) {
          kRelative * std::max(std::fabs(graph), std::fabs(dual)) + kCancelled * size;
 }
 
-// What the callable says about one residual, and what the graph has to match.
+// What the callable returns for one residual; the graph must match it.
 struct Claim {
   double plain = 0;            // in double
   double value = 0;            // on dual numbers
-  std::vector<double> slopes;  // by parameter; empty where the callable takes no dual numbers
+  std::vector<double> slopes;  // one for each parameter; empty if the callable takes no dual numbers
 };
 
 bool matches(const Graph& graph, NodeId value, std::span<const NodeId> derivatives, std::span<const double> x,
              std::span<const double> p, const Claim& claim) {
   const double ours = evaluate(graph, value, x, p);
   if (!std::isfinite(claim.plain)) return std::isnan(claim.plain) ? std::isnan(ours) : ours == claim.plain;
-  double size = std::fabs(claim.plain);  // of the terms that may have cancelled, to first order
+  double size = std::fabs(claim.plain);  // first-order bound of the terms that may have cancelled
   for (std::size_t j = 0; j < claim.slopes.size(); ++j) {
     if (std::isfinite(claim.slopes[j])) size += std::fabs(claim.slopes[j] * p[j]);
   }
@@ -45,7 +45,7 @@ bool matches(const Graph& graph, NodeId value, std::span<const NodeId> derivativ
   return true;
 }
 
-// Calls `use(first, end, seeded)` for every group of parameters that one call can carry.
+// Calls `use(first, end, seeded)` for each group of parameters that one call can differentiate.
 template <class Use>
 void for_each_seeding(std::span<const double> p, Use use) {
   for (std::size_t first = 0; first < std::max<std::size_t>(p.size(), 1); first += kDualWidth) {

@@ -1,4 +1,5 @@
-// Rolling up: the residuals of one recorded call, grouped by the structure of their expressions.
+// Groups the residuals of one recorded call by the structure of their expressions, so that each group becomes
+// one row program.
 #include "recording/trace.hpp"
 
 #include "recording/tape.hpp"
@@ -39,13 +40,13 @@ bool same(const Recording& a, const Recording& b) {
          std::equal(a.steps.begin(), a.steps.end(), b.steps.begin(), b.steps.end(), same_step);
 }
 
-// The steps one residual is made of, renumbered from 0 in the order of recording.
+// The steps of one residual, renumbered from 0 in the order of recording.
 class Expressions {
  public:
   explicit Expressions(const std::vector<TapeStep>& steps)
       : steps_(steps), local_(steps.size()), seen_(steps.size(), 0) {}
 
-  // Ascending step numbers; false when there are more than `limit`.
+  // Collects step numbers in ascending order. Returns false if there are more than `limit`.
   bool collect(std::uint32_t output, std::size_t limit) {
     ++stamp_;
     members_.clear();
@@ -63,7 +64,7 @@ class Expressions {
 
   const std::vector<std::uint32_t>& members() const { return members_; }
 
-  // What two residuals of one group have in common: everything but the constants' values.
+  // Everything that the residuals of a group share: all but the values of the constants.
   const std::vector<TapeStep>& structure() {
     structure_.clear();
     for (const std::uint32_t member : members_) {
@@ -100,7 +101,7 @@ struct StructureOrder {
   }
 };
 
-// Constants of a group: one vector over the rows for every place in the structure that holds one.
+// The constants of a group: for each constant in the structure, one vector with a value for each row.
 struct Gathered {
   std::vector<std::vector<double>> constants;
   std::vector<std::size_t> residuals;
@@ -170,9 +171,9 @@ RolledTrace roll(const VectorFunction& function, std::span<const double> p, cons
   if (!same(recording, record(function, p, limits))) return opaque(Tape::kChanges);
 
   Groups groups;
-  auto latest = groups.end();  // the next residual is most often of the same kind
+  auto latest = groups.end();  // the next residual is usually in the same group
   Expressions expressions(recording.steps);
-  std::size_t work = 0;  // residuals that share most of one long computation would each repeat it
+  std::size_t work = 0;  // total steps; residuals that share one long computation would each repeat it
   for (std::size_t i = 0; i < recording.outputs.size(); ++i) {
     if (!expressions.collect(recording.outputs[i], limits.max_row_length) ||
         (work += expressions.members().size()) > 2 * limits.max_length) {

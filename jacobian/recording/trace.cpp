@@ -1,3 +1,4 @@
+// Merges the recordings of one callable into a graph with a `select` node for each branch.
 #include "recording/trace.hpp"
 
 #include "recording/tape.hpp"
@@ -19,7 +20,7 @@ namespace {
 
 enum class Relation : std::uint8_t { same, other_branch, changed };
 
-// Two recordings of one callable do the same until a guard answers differently.
+// Compares two recordings of one callable. They are equal until a guard has a different answer.
 template <class Variant>
 Relation compare(const Variant& s, const Variant& t) {
   std::size_t step = 1;
@@ -41,7 +42,7 @@ Relation compare(const Variant& s, const Variant& t) {
   return same ? Relation::same : Relation::changed;
 }
 
-// Steps as nodes of a graph, simplified and shared on the way.
+// Converts steps to nodes of a graph, which simplifies and shares them.
 std::vector<NodeId> replay(Graph& graph, const std::vector<TapeStep>& steps) {
   std::vector<NodeId> nodes(steps.size(), 0);
   for (std::size_t i = 1; i < steps.size(); ++i) {
@@ -56,7 +57,8 @@ std::vector<NodeId> replay(Graph& graph, const std::vector<TapeStep>& steps) {
   return nodes;
 }
 
-// The decision tree over a family's guards. `Leaf(variant, nodes)` gives what a path ends in.
+// The decision tree over the guards of all recordings. `Leaf(variant, nodes)` returns the result at the end
+// of a path.
 template <class Variant>
 class DecisionTree {
  public:
@@ -78,7 +80,7 @@ class DecisionTree {
     std::vector<NodeId> nodes;
   };
 
-  // `paths` agree on the guards before `guard`. Depth is bounded by the limit on guards.
+  // `paths` agree on the guards before `guard`. The limit on guards bounds the depth.
   template <class Leaf>
   NodeId branch(const std::vector<const Path*>& paths, std::size_t guard, std::map<NodeId, bool>& decided,
                 Leaf& leaf, NodeId unexplored) {
@@ -88,7 +90,7 @@ class DecisionTree {
     std::vector<const Path*> yes, no;
     for (const Path* path : paths) (path->variant->guards[guard].outcome ? yes : no).push_back(path);
 
-    // The same question asked again on one path needs no second select.
+    // A repeated condition on one path needs no second select.
     const auto known = decided.find(condition);
     if (known != decided.end() && (known->second ? no : yes).empty()) {
       return branch(paths, guard + 1, decided, leaf, unexplored);

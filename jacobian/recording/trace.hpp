@@ -1,10 +1,12 @@
-// Recording callables: from calls with concrete values to one graph that holds every branch met.
+// Records callables: merges calls with concrete values into one graph that contains every branch seen so far.
+// The row evaluators use it.
 //
-// A comparison on Traced returns the concrete bool and records a guard. Recordings of one callable
-// that share a prefix and differ in a guard's outcome are merged into `select` nodes over the guard;
-// a branch no row has taken is an `unexplored` node, which is NaN. So all rows run one program, a
-// guard is checked in every lane at every evaluation, and a row that meets an unexplored branch
-// shows itself as NaN: it is recorded then, and the program rebuilt. A formula's if(c,a,b) and a
+//  A comparison on Traced returns the actual bool and records a guard. Recordings of one callable share a
+//  prefix until the answer of a guard differs; there they are merged into a `select` node over the guard. A
+//  branch that no row has taken is an `unexplored` node, which is NaN. All rows thus run one program, and
+//  every evaluation checks the guards in every lane. A row that reaches an unexplored branch gives NaN; it is
+//  then recorded, and the program is rebuilt. A formula's if(c,a,b) and a callable's `c ? a : b` become the
+//  same graph.
 // callable's `c ? a : b` become the same graph.
 #pragma once
 
@@ -29,18 +31,18 @@ class NLSQ_API TraceFamily {
 
   enum class Outcome : std::uint8_t {
     added,   // a new variant
-    known,   // this row's path is already there
+    known,   // this row's path was recorded before
     opaque,  // cannot be recorded: `reason()` says why
   };
-  // Records the callable at one row, twice where its path is new: a callable whose operations or
-  // constants change from call to call is opaque. Once opaque, always opaque. A callable that throws
-  // is rethrown. Records on this thread only.
+  // Records the callable at one row, and a second time if its path is new. A callable whose operations or
+  // constants change from call to call is opaque, and stays opaque. Exceptions of the callable pass through.
+  // Records on this thread only.
   Outcome record(std::span<const double> x, std::span<const double> p);
 
-  // The merged graph's root in `graph`; columns 0..predictors-1, parameters 0..n-1.
+  // Builds the merged graph and returns its root in `graph`; columns 0..predictors-1, parameters 0..n-1.
   NodeId build(Graph& graph) const;
-  // 1 where a row's path has been recorded, 0 where it runs into an unexplored node.
-  // Both throw Error when nothing has been recorded or the callable is opaque.
+  // Builds a graph that is 1 where a row's path has been recorded, and 0 where it reaches an unexplored node.
+  // Both functions throw Error if nothing has been recorded or the callable is opaque.
   NodeId build_explored(Graph& graph) const;
   const std::string& reason() const { return reason_; }
   std::size_t variants() const { return variants_.size(); }
@@ -57,45 +59,45 @@ class NLSQ_API TraceFamily {
   std::vector<std::shared_ptr<const Variant>> variants_;
 };
 
-// Whether the graph's value and derivatives (one node a parameter, in order) at one point are those of
-// the user's callable: in double, and on dual numbers where it is generic. Differences up to 1e-9 of the
-// numbers' size, rounding of cancelled terms included, are agreement; where dual numbers say NaN (0·∞)
-// the graph may say anything. False where the point's branch has not been recorded.
+// Compares a graph's value and derivatives (one node for each parameter, in order) at one point with the
+// user's callable, in double, and on dual numbers if the callable is generic. Differences up to 1e-9 relative
+// to the numbers, including the rounding of cancelled terms, count as agreement. Where dual numbers give NaN
+// (0·∞) the graph may give anything. Returns false if the branch taken at the point has not been recorded.
 NLSQ_API bool agrees_with_dual(const Graph& graph, NodeId value, std::span<const NodeId> derivatives,
                                const ModelFunction& function, std::span<const double> x,
                                std::span<const double> p);
 
-// Residuals that are one expression with different numbers in it.
+// Residuals that share one expression with different constants.
 struct RolledGroup {
   Graph graph;
   NodeId root = 0;
-  std::vector<std::vector<double>> columns;  // column c of the graph, one value a row
-  std::vector<std::size_t> residuals;        // which residual each row is, ascending
+  std::vector<std::vector<double>> columns;  // column c of the graph, one value for each row
+  std::vector<std::size_t> residuals;        // the residual number of each row, ascending
 };
 
-// A vector function recorded as a whole and rolled up into few row programs.
+// A vector function, recorded as a whole and grouped into a few row programs.
 struct RolledTrace {
   std::vector<RolledGroup> groups;
   std::size_t residuals = 0;
-  std::string reason;  // why the function could not be rolled up; empty where it could
+  std::string reason;  // why the function could not be grouped; empty if it could
   bool opaque() const { return !reason.empty(); }
 };
 
 struct RollLimits {
-  std::size_t max_length = 4000000;     // operations of one call
-  std::size_t max_row_length = 100000;  // operations of one residual
-  std::size_t max_groups = 64;          // different expressions; beyond, dual numbers are as good
+  std::size_t max_length = 4000000;     // largest number of operations of one call
+  std::size_t max_row_length = 100000;  // largest number of operations of one residual
+  std::size_t max_groups = 64;  // largest number of different expressions; above it, dual numbers are as fast
 };
 
-// Records `function` at p (twice, to see that it does the same) and groups its residuals by
-// structure. Constants are told apart by where they occur, never by value: those that are the same
-// in all rows of a group stay constants, the others become columns (one for all places that hold the
-// same numbers). A function that takes decisions on its parameters is opaque.
+// Records `function` at p, twice to check that it repeats, and groups its residuals by structure. Constants
+// are identified by their position, never by value. A constant with the same value in all rows of a group
+// stays a constant. The others become columns; those with equal values share one. A function that branches on
+// its parameters is opaque.
 NLSQ_API RolledTrace roll(const VectorFunction& function, std::span<const double> p,
                           const RollLimits& limits = {});
 
-// The same question for what roll() made: values of all residuals, and the derivatives of up to
-// `sample` of them spread over all groups, at p.
+// The same check for a RolledTrace at p: the values of all residuals, and the derivatives of up to `sample`
+// of them, spread over all groups.
 NLSQ_API bool agrees_with_dual(const RolledTrace& rolled, const VectorFunction& function,
                                std::span<const double> p, std::size_t sample = 256);
 

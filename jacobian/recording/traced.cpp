@@ -1,3 +1,4 @@
+// Records the operations of Traced numbers on the active tape, or compares them with a recording.
 #include <nlsq/let_out.hpp>
 #include <nlsq/traced.hpp>
 
@@ -10,8 +11,8 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-// The node of a number that was computed from recorded ones where nothing recorded: not a constant,
-// and of no use to any tape.
+// The node of a number computed from recorded ones while nothing records. It is not a constant and belongs to
+// no tape.
 constexpr std::uint32_t kLost = 0xffffffffU;
 
 thread_local Tape* active_tape = nullptr;
@@ -32,8 +33,8 @@ void Tape::make_opaque(std::string reason) {
   if (reason_.empty()) reason_ = std::move(reason);
 }
 
-// The number of the recording's next step where that is the same; numbers go on, so that a call that has
-// departed ends as any other.
+// Returns the number of the recording's next step if `step` equals it. After a difference the numbers
+// continue, so that the call ends normally.
 std::uint32_t Tape::follow(const TapeStep& step) {
   if (departed_ || position_ >= path_.size()) {
     departed_ = true;
@@ -45,14 +46,14 @@ std::uint32_t Tape::follow(const TapeStep& step) {
   return static_cast<std::uint32_t>(position_++);
 }
 
-// The same for an operation with its operands, which are most of what is followed: compared where they stand.
+// The same for an operation with its operands, the most frequent case. The operands are compared without
+// building a step.
 Traced Tape::follow(Op op, const Traced& a, const Traced& b, const Traced& c, double value) {
   Traced result(value);
   result.node_ = kLost;
   result.tape_ = serial_;
   if (departed_ || opaque()) return result;
-  // Step 0 is an operand that the operation does not have, or, here, a plain constant: not yet a step of the
-  // path.
+  // Step 0 is a missing operand, or a plain constant that is not yet a step of the path.
   const auto known_as = [this](const Traced& operand, std::uint32_t step) {
     return operand.node_ == step && (step == 0 || (operand.tape_ == serial_ && step < position_));
   };
@@ -150,7 +151,7 @@ double Traced::derivative(int) const {
 
 namespace {
 
-// What recorded code does most, without a call.
+// The most frequent operations of recorded code, computed inline.
 inline double value_of_op(Op op, double a, double b, double c) {
   switch (op) {
     case Op::add: return a + b;
@@ -185,7 +186,8 @@ bool Traced::guard(Op comparison, const Traced& a, const Traced& b) {
   return truth.value_ != 0;
 }
 
-// a where it wins or b is NaN, else b. A constant goes where its being NaN need not be asked.
+// Returns a if it wins or if b is NaN, else b. A constant becomes the operand that need not be tested for
+// NaN.
 Traced Traced::pick_number(const Traced& a, const Traced& b, bool smaller) {
   if (a.is_number() && !b.is_number()) return pick_number(b, a, smaller);
   const Traced wins = smaller ? record(Op::less, a, b) : record(Op::less, b, a);
@@ -194,8 +196,8 @@ Traced Traced::pick_number(const Traced& a, const Traced& b, bool smaller) {
   return select(record(Op::logical_or, wins, record(Op::logical_not, b_is_number)), a, b);
 }
 
-// 1 where the sign bit is set: x < 0, or -0, whose reciprocal is below 0. The sign of a NaN is no
-// part of the graph's arithmetic.
+// Returns 1 if the sign bit is set: x < 0, or -0, which has a reciprocal below 0. The graph does not
+// represent the sign of a NaN.
 Traced Traced::sign_bit(const Traced& a) {
   if (a.node_ == 0) return Traced(std::signbit(a.value_) ? 1.0 : 0.0);
   const Traced zero(0.0);

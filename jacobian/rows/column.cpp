@@ -1,3 +1,4 @@
+// Reads and converts columns of the user's data.
 #include <nlsq/column.hpp>
 #include "kernels/kernel_table.hpp"
 
@@ -10,7 +11,7 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-// Calls `use` with a typed pointer to the element `first` of the column's memory.
+// Calls `use` with a typed pointer to element `first` of the column.
 template <class Use>
 auto with_type(const void* data, ElementType type, std::ptrdiff_t offset, Use use) {
   switch (type) {
@@ -30,7 +31,7 @@ template <class To>
 void read_as(const void* data, ElementType type, std::ptrdiff_t stride, std::size_t first, std::size_t count,
              To* out) {
   with_type(data, type, static_cast<std::ptrdiff_t>(first) * stride, [&](const auto* from) {
-    if (stride == 1) {  // apart, so that it vectorises
+    if (stride == 1) {  // a separate loop, so that it vectorizes
       for (std::size_t i = 0; i < count; ++i) out[i] = static_cast<To>(from[i]);
       return;
     }

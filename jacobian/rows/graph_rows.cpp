@@ -1,3 +1,4 @@
+// Evaluates the rows of a curve by tile programs, and records branches that rows reach during a fit.
 #include "rows/graph_rows.hpp"
 
 #include "program/aligned_buffer.hpp"
@@ -13,11 +14,11 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-constexpr std::size_t kPad = 64;  // kernels touch whole multiples of this many rows
+constexpr std::size_t kPad = 64;  // kernels access whole multiples of this many rows
 constexpr std::size_t kFewParameters = 32;
 std::size_t padded(std::size_t rows) { return (rows + kPad - 1) / kPad * kPad; }
 
-// One worker's registers and uniforms in one precision.
+// The registers and uniforms of one worker, in one precision.
 template <class T>
 class ProgramPass final : public TilePass {
  public:
@@ -58,7 +59,7 @@ class ProgramPass final : public TilePass {
     for (std::size_t k = 0; k < wide_.size(); ++k) uniforms_[k] = static_cast<T>(wide_[k]);
     ones_ = -1;
     if (program_.once.empty()) return;
-    KernelCounters fills;  // filling constants evaluates no row
+    KernelCounters fills;  // separate counters: filling constants does not evaluate rows
     const auto& once = program_.once;
     if constexpr (kDouble)
       kernels().run_f64(once.data(), once.size(), vectors_.data(), uniforms_.data(), stride_, &fills);
@@ -93,7 +94,7 @@ class ProgramPass final : public TilePass {
     return columns_.data();
   }
 
-  // Points column vectors at the data where they lie ready, else copies and converts.
+  // Points column vectors directly at the data where possible; else copies and converts the data.
   void load(std::size_t first, std::size_t count) {
     if (first == loaded_.first && count == loaded_.count && rows_.data_version() == loaded_version_) return;
     loaded_ = {first, count};
@@ -102,7 +103,7 @@ class ProgramPass final : public TilePass {
       const auto v = static_cast<std::size_t>(c);
       if (!program_.column_used[v]) continue;
       const T* direct = nullptr;
-      // Kernels read whole groups of 64 rows; memory past the data must not be touched.
+      // Kernels read whole groups of 64 rows, and memory beyond the data must not be read.
       if (first + padded(count) <= data_.rows()) direct = direct_rows(first, c);
       if (direct != nullptr) {
         vectors_[v] = const_cast<T*>(direct);  // programs never write to columns
@@ -110,7 +111,8 @@ class ProgramPass final : public TilePass {
       }
       T* own = storage_.data() + v * stride_;
       data_.read(first, count, c, own);
-      std::fill(own + count, own + padded(count), own[count - 1]);  // harmless values in the lanes beyond
+      std::fill(own + count, own + padded(count), own[count - 1]);  // valid values in the lanes beyond the
+                                                                    // last row
       vectors_[v] = own;
     }
   }
@@ -132,12 +134,12 @@ class ProgramPass final : public TilePass {
   static constexpr bool kDouble = std::is_same_v<T, double>;
   const GraphRows& rows_;
   std::shared_ptr<const ResidualPrograms> programs_;
-  const TileProgram& program_;  // one of those
+  const TileProgram& program_;  // one of the programs of that set
   const RowSource& data_;
   std::size_t stride_;
   AlignedBuffer<T> storage_;
   std::vector<double> p_, wide_;
-  TileRange loaded_;  // the rows that the column vectors hold: one tile is all there is to small fits
+  TileRange loaded_;  // the rows that the column vectors hold; a small fit has only this one tile
   std::size_t loaded_version_ = 0;
   std::vector<T> uniforms_;
   std::vector<KernelStep> steps_;
@@ -181,7 +183,7 @@ GraphRows::GraphRows(std::shared_ptr<ResidualSource> source, std::shared_ptr<con
       tile_rows_(
           static_cast<std::size_t>(std::min(programs_->residual.tile_rows, programs_->jacobian.tile_rows))) {}
 
-// Tiles keep their size when a branch is added: others hold ranges of them (SampleRows).
+// The size of tiles stays the same when a branch is added, because SampleRows holds ranges of them.
 void GraphRows::rebuild() {
   programs_ = std::make_shared<const ResidualPrograms>(ResidualPrograms::build(*source_, free_));
 }
@@ -201,8 +203,8 @@ std::unique_ptr<TilePass> GraphRows::begin(std::span<const double> x, Fill fill,
   return std::make_unique<ProgramPass<double>>(*this, program, *data_, x);
 }
 
-// NaN may be a branch nobody has taken yet: find the first such row, record it, and run again. A
-// handful of rounds suffice, since every round adds a branch.
+// A NaN can mean a branch that no row has taken before. Finds the first such row, records it, and requests
+// another pass. A few rounds suffice, because every round adds a branch.
 RowModel::NonFinite GraphRows::explain_non_finite(std::span<const double> x, std::size_t first,
                                                   std::size_t count) {
   bool known = true;

@@ -1,3 +1,4 @@
+// Rows of a recorded vector function, evaluated group by group.
 #include "rows/grouped_rows.hpp"
 #include "rows/residual_sources.hpp"
 
@@ -9,7 +10,7 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-// Constants that differ between the residuals of one group, as data.
+// Data columns that hold the constants in which the residuals of a group differ.
 class OwnedRows final : public RowSource {
  public:
   OwnedRows(std::vector<std::vector<double>> columns, std::size_t rows)
@@ -29,7 +30,7 @@ class OwnedRows final : public RowSource {
   std::size_t rows_;
 };
 
-// The expression of one group. What vouches for it is asked of the whole function (GroupedRows), not here.
+// The expression of one group. GroupedRows checks the whole function, so this class has no reference values.
 class GroupResidual final : public ResidualSource {
  public:
   GroupResidual(Graph graph, NodeId root, const ResidualForm& form)
@@ -51,7 +52,7 @@ class GroupResidual final : public ResidualSource {
   ResidualForm form_;
 };
 
-// The rows of a group by the component that each is of; without components the group as it is.
+// The rows of a group that belong to one component; without components, the whole group.
 struct GroupPart {
   std::size_t component = 0;
   RolledGroup group;
@@ -81,7 +82,7 @@ std::vector<GroupPart> split(RolledGroup group, const std::vector<RowComponent>&
 }  // namespace
 
 struct GroupedRows::Group {
-  std::size_t first = 0;  // row the group begins at
+  std::size_t first = 0;  // first row of the group
   std::unique_ptr<GraphRows> rows;
 };
 
@@ -119,7 +120,7 @@ GroupedRows::GroupedRows(RolledTrace rolled, VectorFunction function, const std:
   for (RolledGroup& group : rolled.groups) {
     for (GroupPart& part : split(std::move(group), components_)) parts.push_back(std::move(part));
   }
-  // Tiles of a component lie together.
+  // Makes the tiles of a component contiguous.
   std::ranges::stable_sort(parts, {}, &GroupPart::component);
   for (auto& [component, made] : parts) {
     auto group = std::make_unique<Group>();
@@ -162,7 +163,8 @@ std::unique_ptr<TilePass> GroupedRows::begin(std::span<const double> x, Fill fil
 void GroupedRows::reference_residuals(std::span<const double> x, std::size_t first, std::size_t count,
                                       double* residuals, double* magnitudes) const {
   const std::lock_guard lock(mutex_);
-  // Row 0 begins a new check: the callable is asked again, even at the same x, lest it has changed.
+  // Row 0 starts a new check. The callable is called again even at the same x, in case its result has
+  // changed.
   if (first == 0 || !std::equal(x.begin(), x.end(), reference_at_.begin(), reference_at_.end())) {
     reference_ = function_.value(x);
     reference_at_.assign(x.begin(), x.end());

@@ -1,5 +1,5 @@
-// Rows of a recorded vector function: a few row programs, one for each expression that its residuals are made
-// of.
+// Rows of a recorded vector function: a few row programs, one for each different expression among its
+// residuals.
 #pragma once
 
 #include "recording/trace.hpp"
@@ -13,9 +13,9 @@ namespace nlsq::inline v0 {
 
 class NLSQ_API GroupedRows final : public RowModel {
  public:
-  // Takes over the groups. `function` vouches for them in reference_residuals; `start`: typical sizes of
-  // the parameters. `components`: of the residuals, all of them; a group is split where it crosses from one
-  // to another. `form`: what becomes of each residual.
+  // Takes over the groups. reference_residuals checks them against `function`. `start` gives the typical
+  // sizes of the parameters. `components` must cover all residuals; a group that spans several is split.
+  // `form` is applied to each residual.
   GroupedRows(RolledTrace rolled, VectorFunction function, const std::vector<double>& start,
               std::vector<RowComponent> components = {}, ResidualForm form = {});
   ~GroupedRows() override;
@@ -34,11 +34,11 @@ class NLSQ_API GroupedRows final : public RowModel {
   const Loss* robust_loss() const override { return form_.minimized_loss(); }
   double row_cost(Fill fill) const override;
   std::unique_ptr<TilePass> begin(std::span<const double> x, Fill fill, bool single) const override;
-  // By one call of the user's function in double for each new x.
+  // Calls the user's function in double once for each new x.
   void reference_residuals(std::span<const double> x, std::size_t first, std::size_t count, double* residuals,
                            double* magnitudes) const override;
   std::span<const double> typical_parameters() const override { return typical_; }
-  // Which residual of the user's function a row is.
+  // Returns the residual number of a row in the user's function.
   std::size_t original(std::size_t row) const { return original_[row]; }
 
  private:

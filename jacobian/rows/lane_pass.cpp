@@ -1,3 +1,4 @@
+// Passes over many problems at once, one problem per lane.
 #include "rows/lane_pass.hpp"
 
 #include "program/aligned_buffer.hpp"
@@ -10,9 +11,9 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-constexpr std::size_t kStrip = 16;   // rows at a time: the registers of a strip stay in the L1 cache
-constexpr std::size_t kFlush = 512;  // most rows that are summed in f32
-constexpr std::size_t kBlock = 256;  // rows converted at a time
+constexpr std::size_t kStrip = 16;   // rows in a strip, so that its registers stay in the L1 cache
+constexpr std::size_t kFlush = 512;  // largest number of rows summed in f32
+constexpr std::size_t kBlock = 256;  // rows converted at once
 
 std::size_t packed_size(std::size_t n1) { return n1 * (n1 + 1) / 2; }
 
@@ -41,7 +42,7 @@ std::vector<KernelStep> decoded(const std::vector<Instruction>& code) {
   return steps;
 }
 
-// The prologue with uniforms for vectors: its operands are uniforms all.
+// Turns the prologue into vector instructions: all of its operands are uniforms.
 std::vector<Instruction> on_vectors(std::vector<Instruction> prologue) {
   for (Instruction& in : prologue) {
     in.a = ~in.a;
@@ -126,7 +127,7 @@ class ProgramLanes final : public LanePass {
   }
   T* column(std::size_t c) { return columns_.data() + c * rows_ * lanes_; }
 
-  // A derivative that is the constant 1.
+  // Finds a derivative that is the constant 1.
   void find_ones() {
     for (const Instruction& fill : program_.once) {
       const auto computed = [&](const Instruction& in) { return in.dst == ~fill.a; };
@@ -140,7 +141,7 @@ class ProgramLanes final : public LanePass {
     }
   }
 
-  // Row i to out[i * lanes], `copies` times.
+  // Writes row i to out[i * lanes], `copies` times.
   void spread(const Column& values, T* out, std::size_t copies) {
     double block[kBlock];
     for (std::size_t first = 0; first < rows_; first += kBlock) {
@@ -155,7 +156,7 @@ class ProgramLanes final : public LanePass {
     }
   }
 
-  // Uniforms at these parameters, and the registers that hold nothing else.
+  // Computes the uniforms at these parameters, and the registers that hold only uniforms.
   void set(const double* parameters) {
     for (std::size_t j = 0; j < program_.parameter_slot.size(); ++j) {
       if (program_.parameter_slot[j] >= 0)
@@ -190,12 +191,12 @@ class ProgramLanes final : public LanePass {
   std::vector<KernelStep> steps_, once_, prologue_;
   AlignedBuffer<T> columns_, registers_;
   AlignedBuffer<double> uniforms_;
-  AlignedBuffer<T> narrow_, narrow_sums_;  // f32 alone
+  AlignedBuffer<T> narrow_, narrow_sums_;  // only for f32
   std::vector<T*> vectors_;
   std::vector<double*> wide_;  // the uniforms, as vectors of the prologue
   std::vector<const T*> outputs_;
   std::vector<T> residuals_;
-  int ones_ = -1;  // column of ones
+  int ones_ = -1;  // index of a column of ones
 };
 
 }  // namespace

@@ -1,4 +1,5 @@
-// Passes over the rows of many problems of one program at once: each problem has a lane of every vector.
+// Passes over the rows of many problems with the same program: each problem has one lane of every vector.
+// Batch fits use it.
 #pragma once
 
 #include <nlsq/column.hpp>
@@ -13,27 +14,27 @@
 
 namespace nlsq::inline v0 {
 
-// Residuals and derivatives are evaluated, and folded into Gram sums, in f64 or in f32 (sums flushed to f64
-// after at most 512 rows). A problem's numbers have the same bits in any lane and beside any others. Not
+// Evaluates residuals and derivatives and adds them to Gram sums, in f64 or in f32 (sums are added to f64
+// sums after at most 512 rows). A problem gives the same bits in any lane and beside any other problems. Not
 // shared between threads.
 class NLSQ_API LanePass {
  public:
-  // `jacobian`: outputs J, then r; it must outlive the pass. All problems have `rows` rows, and `sampled` of
-  // them, spread over all, are kept for residual().
+  // `jacobian` has the outputs J, then r; it must outlive the pass. All problems have `rows` rows. `sampled`
+  // of them, spread evenly, are kept for residual().
   static std::unique_ptr<LanePass> make(const TileProgram& jacobian, std::size_t rows, std::size_t sampled,
                                         bool single);
   virtual ~LanePass() = default;
 
   virtual std::size_t lanes() const = 0;
-  // The rows of one data column, of one problem or of all.
+  // Sets the rows of one data column, for one problem or for all.
   virtual void set_column(int column, std::size_t lane, const Column& values) = 0;
   virtual void share_column(int column, const Column& values) = 0;
-  // parameters[j * lanes + l] is parameter j, free or not, of problem l; sums[k * lanes + l] its entry k of
-  // the packed upper triangle of [J | r]ᵀ[J | r]. Lanes without a problem hold what they may.
+  // parameters[j * lanes + l] is parameter j, fixed or not, of problem l. sums[k * lanes + l] is entry k of
+  // the packed upper triangle of [J | r]ᵀ[J | r]. Lanes without a problem may hold any values.
   virtual void run(const double* parameters, double* sums, KernelCounters& counters) = 0;
 
   const std::vector<std::size_t>& sampled_rows() const { return sampled_; }
-  // Of sampled row k, in the last run.
+  // Returns the residual of sampled row k in the last run.
   virtual double residual(std::size_t k, std::size_t lane) const = 0;
 
  protected:

@@ -1,3 +1,4 @@
+// Values, slopes and names of loss functions.
 #include <nlsq/error.hpp>
 #include <nlsq/loss.hpp>
 
@@ -12,7 +13,7 @@ namespace nlsq::inline v0 {
 namespace {
 
 constexpr const char* kNames[] = {"linear", "soft_l1", "huber",  "cauchy",
-                                  "arctan", "tukey",   "poisson"};  // that a name can stand for
+                                  "arctan", "tukey",   "poisson"};  // names of losses
 
 }  // namespace
 

@@ -1,3 +1,4 @@
+// Builds finished residuals as graph nodes and computes them in double.
 #include "rows/residual_form.hpp"
 
 #include <cmath>
@@ -7,11 +8,11 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-constexpr double kTiny = 1e-15;  // where √(ln(1+u²))/|u| and its like are 1 in every format
-constexpr double kHuge = 1e15;  // where √(1+u²) is |u| in every format, and its square still finite in f32
-constexpr double kNearCount = 0.05;  // |f - y| / (f + y) below which a series serves; its next term is 8e-19
+constexpr double kTiny = 1e-15;  // below it, √(ln(1+u²))/|u| and similar terms are 1 in every format
+constexpr double kHuge = 1e15;  // above it, √(1+u²) is |u| in every format; its square is still finite in f32
+constexpr double kNearCount = 0.05;  // |f - y| / (f + y) below which a series is used; its next term is 8e-19
 
-// Shorthand.
+// Short names for building nodes.
 struct Builder {
   Graph& g;
   NodeId number(double value) const { return g.constant(value); }
@@ -25,8 +26,8 @@ struct Builder {
   NodeId less(NodeId a, double bound) const { return g.make(Op::less, a, number(bound)); }
 };
 
-// r̃ and dr̃/dr, with u = r/C, z = u², ψ = ρ'(z) r: no form divides 0 by 0, cancels, or overflows before r
-// does, but for cauchy, whose infinity shows.
+// r̃ and dr̃/dr, with u = r/C, z = u², ψ = ρ'(z) r. No formula divides 0 by 0, cancels, or overflows before r
+// does. Cauchy can overflow earlier, which gives a visible infinity.
 FinishedNodes robust(Graph& graph, NodeId r, const Loss& loss) {
   const Builder b{graph};
   const NodeId u = graph.mul(r, b.number(1 / loss.scale())), size = b.call(Op::abs, u), z = b.square(u),
@@ -62,7 +63,7 @@ FinishedNodes robust(Graph& graph, NodeId r, const Loss& loss) {
   }
 }
 
-// [J, 1, ψ', r, beyond | ψ].
+// Columns [J, 1, ψ', r, beyond | ψ].
 FinishedNodes robust_covariance(Graph& graph, NodeId r, const Loss& loss) {
   const Builder b{graph};
   const NodeId u = graph.mul(r, b.number(1 / loss.scale())), size = b.call(Op::abs, u), z = b.square(u),
@@ -120,13 +121,13 @@ FinishedNodes deviance(Graph& graph, NodeId f, NodeId y) {
           {}};
 }
 
-// J/√f | (f - y)/√f.
+// Columns J/√f | (f - y)/√f.
 FinishedNodes fisher(Graph& graph, NodeId f, NodeId y) {
   const NodeId slope = graph.div(graph.constant(1), graph.make(Op::sqrt, f));
   return {graph.mul(graph.sub(f, y), slope), slope, {}};
 }
 
-// y ln(y/f) - y + f over y, by the series of t - ln(1+t) where terms would cancel.
+// (y ln(y/f) - y + f) / y. Uses the series of t - ln(1+t) where terms would cancel.
 double excess(double f, double y) {
   const double t = (f - y) / y;
   if (std::fabs(t) > 0.1) return t - std::log(f / y);
@@ -148,7 +149,7 @@ FinishedNumber robust(double r, const Loss& loss, bool for_covariance) {
             1,
             {1, slope + 2 * r * r * loss.curvature(r * r), r, std::fabs(r) > loss.scale() ? 1.0 : 0.0}};
   }
-  if (std::fabs(r) < 1e-150 * loss.scale()) return {r, 1};  // whose square underflows
+  if (std::fabs(r) < 1e-150 * loss.scale()) return {r, 1};  // the square of r underflows
   const double size = std::sqrt(rho);
   return {std::copysign(size, r), size > 0 ? slope * std::fabs(r) / size : slope};
 }
@@ -159,7 +160,7 @@ NodeId base_residual(Graph& graph, NodeId model, NodeId response, int predictors
   if (form.loss.is_counts()) return model;
   const NodeId difference = graph.sub(model, response);
   if (form.x_errors.empty()) {
-    // The quotient as a product: its derivatives need no division.
+    // Multiplies by the reciprocal, so that the derivatives need no division.
     if (!form.weighted) return difference;
     return graph.mul(difference, graph.div(graph.constant(1), graph.column(predictors + 1)));
   }

@@ -1,3 +1,4 @@
+// Residual graphs of typed formulas and of recorded callables.
 #include "rows/residual_sources.hpp"
 #include "program/local_buffer.hpp"
 
@@ -33,7 +34,7 @@ NodeId import(Graph& to, const Graph& from, NodeId root) {
 
 namespace {
 
-// `weight`: 1/sigma. Terms that a loss counts little are of little weight in rounding, too.
+// `weight` is 1/sigma. Terms to which a loss gives little weight also contribute little rounding error.
 double weighted_residual(double f, double y, double weight, const ResidualForm& form, double& magnitude) {
   magnitude = (std::fabs(f) + std::fabs(y)) * weight;
   if (form.loss.is_linear()) return (f - y) * weight;
@@ -42,8 +43,8 @@ double weighted_residual(double f, double y, double weight, const ResidualForm& 
   return end.residual;
 }
 
-// 1/σ of a row, σ² = σ_y² + Σ (∂f/∂x_k)² σ_k²: columns as in the data, `slopes` the derivatives in the form's
-// order.
+// 1/σ of a row with σ² = σ_y² + Σ (∂f/∂x_k)² σ_k². Columns are ordered as in the data, `slopes` as in the
+// form.
 double weight_of(const ResidualForm& form, int predictors, std::span<const double> row,
                  std::span<const double> slopes) {
   auto at = static_cast<std::size_t>(predictors) + 1;
@@ -57,7 +58,7 @@ double weight_of(const ResidualForm& form, int predictors, std::span<const doubl
   return 1 / std::sqrt(variance);
 }
 
-// `derivatives` at a row, by a plain walk over the graph in double.
+// Evaluates `derivatives` at a row by a direct traversal of the graph in double.
 std::vector<double> walk(const Graph& graph, const std::vector<NodeId>& derivatives,
                          std::span<const double> row, std::span<const double> p) {
   std::vector<double> slopes;
@@ -69,7 +70,7 @@ std::vector<double> walk(const Graph& graph, const std::vector<NodeId>& derivati
 
 FormulaResidual::FormulaResidual(Formula formula, ResidualForm form)
     : formula_(std::move(formula)), form_(std::move(form)) {
-  for (const int k : form_.x_errors) {  // of a left side, too
+  for (const int k : form_.x_errors) {  // includes the dependence of a left side
     Graph& graph = formula_.graph;
     by_predictor_.push_back(differentiate_column(graph, graph.sub(formula_.model, formula_.response), k));
   }

@@ -1,7 +1,5 @@
-// Residuals of curves as graphs: (model - response) / sigma and what a loss makes of it, the model typed or
-// recorded.
-//
-// Data columns: as in residual_form.hpp.
+// Residuals of curves as graphs: (model - response) / sigma with a loss applied, for a typed formula or a
+// recorded callable. residual_form.hpp describes the data columns. GraphRows evaluates them.
 #pragma once
 
 #include <nlsq/callable.hpp>
@@ -14,7 +12,7 @@
 
 namespace nlsq::inline v0 {
 
-// Copies `root` and what it stands on into another graph.
+// Copies `root` and all nodes that it depends on into another graph.
 NLSQ_API NodeId import(Graph& to, const Graph& from, NodeId root);
 
 class NLSQ_API FormulaResidual final : public ResidualSource {
@@ -31,14 +29,14 @@ class NLSQ_API FormulaResidual final : public ResidualSource {
  private:
   Formula formula_;
   ResidualForm form_;
-  std::vector<NodeId> by_predictor_;  // ∂f/∂x for those of form_.x_errors
+  std::vector<NodeId> by_predictor_;  // ∂f/∂x for the predictors in form_.x_errors
 };
 
 // A recorded callable. Every program is checked once against dual numbers, values and derivatives.
 class NLSQ_API RecordedResidual final : public ResidualSource {
  public:
   RecordedResidual(ModelFunction function, int parameters, ResidualForm form);
-  // What has been recorded so far, for rows of another form.
+  // Copies what has been recorded so far, for rows of another form.
   RecordedResidual(const RecordedResidual& recorded, ResidualForm form) : RecordedResidual(recorded) {
     form_ = std::move(form);
   }
@@ -51,7 +49,7 @@ class NLSQ_API RecordedResidual final : public ResidualSource {
   double reference(std::span<const double> row, std::span<const double> p, double& magnitude) const override;
   void reference_rows(std::span<const double* const> columns, std::span<const double> p, std::size_t count,
                       double* residuals, double* magnitudes) const override;
-  // The model alone, for the search of linear parameters.
+  // Builds the model alone, for the search of linear parameters.
   NodeId build_model(Graph& graph) const { return family_.build(graph); }
   const std::string& reason() const { return reason_; }
 

@@ -1,3 +1,4 @@
+// Selects the tiles of a sample.
 #include "rows/sample_rows.hpp"
 
 namespace nlsq::inline v0 {

@@ -1,5 +1,5 @@
-// Some tiles of a row model, spread evenly over all: the same rows, fewer of them. Whole tiles,
-// because a strided sample would touch every cache line of the data.
+// A row model that consists of some tiles of another one, spread evenly over all of them. Starts from samples
+// use it. It takes whole tiles, because a strided sample would touch every cache line of the data.
 #pragma once
 
 #include "rows/row_model.hpp"
@@ -10,8 +10,8 @@ namespace nlsq::inline v0 {
 
 class NLSQ_API SampleRows final : public RowModel {
  public:
-  // About `rows` rows of `all`: the middle tile of each of as many equal runs of tiles as it takes. `all`
-  // must outlive this.
+  // Selects about `rows` rows of `all`: the middle tile of each of several equal runs of tiles. `all` must
+  // outlive this object.
   SampleRows(RowModel& all, std::size_t rows);
 
   int parameters() const override { return all_.parameters(); }
@@ -42,7 +42,7 @@ class NLSQ_API SampleRows final : public RowModel {
  private:
   RowModel& all_;
   std::vector<TileRange> tiles_;
-  std::vector<std::size_t> sources_;  // their places among all tiles
+  std::vector<std::size_t> sources_;  // their positions among all tiles
   std::size_t rows_ = 0;
 };
 

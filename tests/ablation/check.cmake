@@ -1,5 +1,5 @@
-# Each rule of precision/ablation.hpp is asked for exactly once in the library under ROOT, so that its row of the table is
-# about one decision; and nothing in the library switches a rule off.
+# Checks that the library under ROOT asks for each rule of precision/ablation.hpp exactly once, so that a row
+# of the table concerns one decision, and that nothing in the library switches a rule off.
 file(STRINGS ${ROOT}/precision/ablation.hpp lines REGEX "^  [a-z0-9_]+,")
 set(rules "")
 foreach(line ${lines})

@@ -1,5 +1,5 @@
-// The adversarial set: problems made to break a solver that computes in low precision, each generator
-// swept over its exponent. Numbers are those of the table in docs/precision.md.
+// The adversarial set: problems designed to break a solver that computes in low precision. Each generator
+// varies an exponent. Generators are numbered as in the table of docs/precision.md.
 #pragma once
 
 #include "problem.hpp"
@@ -10,12 +10,12 @@ namespace problems {
 
 inline constexpr int kGenerators = 18;
 
-// What a generator attacks, in a few words.
+// Describes what a generator attacks, in a few words.
 const char* attack(int generator);
 
-// All cases of one generator. 16 (NIST, Osborne, MGH) reads the project's data folder.
+// All cases of one generator. Generator 16 (NIST, Osborne, MGH) reads the project's data folder.
 std::vector<Problem> adversarial(int generator);
-// All of them, in order; always the same ones.
+// All cases of all generators, in order; always the same ones.
 std::vector<Problem> adversarial();
 
 }  // namespace problems

@@ -1,4 +1,4 @@
-// The generators of the adversarial set, and what their cases are made of.
+// The generators of the adversarial set, and helpers that build their cases.
 #pragma once
 
 #include "problem.hpp"
@@ -12,13 +12,13 @@ namespace problems::adversarial_cases {
 using nlsq::Event;
 using Cases = std::vector<Problem>;
 
-// `count` numbers from low to high, evenly spaced.
+// `count` evenly spaced numbers from low to high.
 std::vector<double> spaced(double low, double high, std::size_t count);
-// y = f(x) + level * normal.
+// A curve with data y = f(x) + level * normal.
 Problem curve(int generator, std::string name, std::string equation, std::vector<double> x,
               const std::function<double(double)>& f, double level, nlsq::NamedValues p0);
 
-// Of the digits of data, parameters and residuals: generators 1 to 10.
+// Generators 1 to 10: digits of data, parameters and residuals.
 Cases big_response_offset();
 Cases big_predictor_offset();
 Cases scaled_columns();
@@ -30,7 +30,7 @@ Cases cancellation();
 Cases zero_residual();
 Cases large_residual();
 
-// Of rows, derivatives and ways to the optimum: generators 11 to 18.
+// Generators 11 to 18: rows, derivatives and paths to the optimum.
 Cases polynomials();
 Cases constant_predictor();
 Cases tiny_and_huge();

@@ -1,5 +1,5 @@
-// Generators 1 to 10: data, parameters and residuals whose digits, sizes or directions low precision does not
-// hold.
+// Generators 1 to 10 of the adversarial set: low precision cannot represent the digits, sizes or directions
+// of their data, parameters or residuals.
 #include "adversarial_cases.hpp"
 #include "benign.hpp"
 #include "noise.hpp"
@@ -34,7 +34,7 @@ Problem curve(int generator, std::string name, std::string equation, std::vector
   return out;
 }
 
-// 1: the parameters that matter move the last digits of y.
+// 1: the parameters of interest only change the last digits of y.
 Cases big_response_offset() {
   Cases out;
   for (int p = 0; p <= 12; ++p) {
@@ -45,7 +45,7 @@ Cases big_response_offset() {
     if (p >= 5) c.events = {Event::gradient_noise, Event::cost_noise};
     out.push_back(std::move(c));
   }
-  for (const int peaks : {18, 32}) {  // so many parameters that products cost more than rows
+  for (const int peaks : {18, 32}) {  // so many parameters that the products cost more than the rows
     Problem c = gaussian_peaks(peaks, 2000, static_cast<std::uint64_t>(peaks), 1e5);
     c.generator = 1;
     c.name = fmt::format("{} peaks, y offset 1e5", peaks);
@@ -56,7 +56,7 @@ Cases big_response_offset() {
   return out;
 }
 
-// 2: x has few digits left once its offset is stored.
+// 2: few digits of x remain when its offset is stored with it.
 Cases big_predictor_offset() {
   Cases out;
   for (int p = 0; p <= 9; ++p) {
@@ -80,8 +80,8 @@ Cases big_predictor_offset() {
                         [&](double x) { return std::sin(2 * x) + 0.5 * std::cos(2 * x); }, 0.01,
                         {{"w", 2 * (1 + 0.1 / offset)}, {"a", 1}, {"b", 1}}));
   }
-  // The parameter alone is far away, as times since 1970 are: on the f32 grid it has no place between two
-  // seconds, and rows that are evaluated on the grid see nothing of that.
+  // Only the parameter is large, like a time since 1970. The f32 grid has no value between two seconds, and
+  // rows evaluated on that grid do not see the difference.
   for (const int p : {3, 5, 6, 7, 9}) {
     const double offset = std::pow(10.0, p);
     Problem c = curve(2, fmt::format("parameter offset 1e{}", p),
@@ -94,7 +94,7 @@ Cases big_predictor_offset() {
   return out;
 }
 
-// 3: columns of J of very different lengths, which equilibration must make harmless.
+// 3: columns of J with very different lengths; equilibration must make them harmless.
 Cases scaled_columns() {
   Cases out;
   for (int p = -12; p <= 12; p += 3) {
@@ -115,7 +115,7 @@ Cases scaled_columns() {
   return out;
 }
 
-// 4: two exponentials whose rates differ by 10^-q of themselves.
+// 4: two exponentials whose rates differ by a relative 10^-q.
 Cases collinear_exponentials() {
   Cases out;
   for (const double q : {0.2, 0.5, 1.0, 1.5, 2.0, 2.5}) {
@@ -132,7 +132,7 @@ Cases collinear_exponentials() {
   return out;
 }
 
-// 5: parameters that the model cannot tell apart.
+// 5: parameters that the data cannot separate.
 Cases confounded() {
   Cases out;
   const auto add = [&out](const char* equation, const std::function<double(double)>& f,
@@ -157,7 +157,7 @@ Cases confounded() {
   return out;
 }
 
-// 6: some rows leave the range of f32 but not that of f64.
+// 6: some rows exceed the range of f32 but not of f64.
 Cases overflow_in_f32() {
   Cases out;
   for (const double share : {0.001, 0.005, 0.02, 0.2}) {
@@ -167,7 +167,7 @@ Cases overflow_in_f32() {
       for (std::size_t k = 0; k < far; ++k)
         x[spread ? k * (m / far) : m - far + k] =
             90 + 100 * static_cast<double>(k) / static_cast<double>(far);
-      // Linear beyond the bend: only the exponential inside overflows.
+      // Linear for large arguments: only the inner exponential overflows.
       Problem c = curve(
           6, fmt::format("softplus, {} % of rows {}", 100 * share, spread ? "spread" : "together"),
           "a*log(1+exp(b*(x-c)))", std::move(x),
@@ -178,7 +178,7 @@ Cases overflow_in_f32() {
       out.push_back(std::move(c));
     }
   }
-  for (const double top : {80.0, 95.0, 200.0, 600.0}) {  // weights bring the far rows back to size one
+  for (const double top : {80.0, 95.0, 200.0, 600.0}) {  // the weights bring these rows back to size one
     Problem c = curve(6, fmt::format("exp up to e^{}", top), "a*exp(b*x)", spaced(0, top, 2000),
                       [](double x) { return 2 * std::exp(x); }, 0, {{"a", 1}, {"b", 1.001}});
     Noise noise(static_cast<std::uint64_t>(top));
@@ -192,7 +192,7 @@ Cases overflow_in_f32() {
   return out;
 }
 
-// 7: a trial step leaves the range of f64; that is a matter of damping, not of digits.
+// 7: a trial step leaves the range of f64; the remedy is damping, not more digits.
 Cases overflow_at_trial() {
   Cases out;
   for (const double start : {0.001, 0.01, 0.05, 0.1, 0.5, 1.0}) {
@@ -211,7 +211,7 @@ Cases overflow_at_trial() {
   return out;
 }
 
-// 8: cancellation inside the model, the same sign in every row.
+// 8: cancellation inside the model, with the same sign in every row.
 Cases cancellation() {
   Cases out;
   for (int q = 0; q <= 5; ++q) {
@@ -221,7 +221,7 @@ Cases cancellation() {
           curve(8, fmt::format("(1-cos)/x^2 at 1e-{}, noise {:.0e}", q, level), "(1-cos(b*x))/x^2",
                 spaced(scale, 2 * scale, 300),
                 [](double x) { return 2 * std::pow(std::sin(1.3 * x / 2) / x, 2); }, level, {{"b", 1}});
-      if (q >= 4) c.expect = Expect::as_f64;  // f64 itself has few digits left, or none
+      if (q >= 4) c.expect = Expect::as_f64;  // f64 itself has few correct digits left, or none
       if (q >= 3) c.events = {Event::gradient_noise, Event::cost_noise, Event::stalled};
       out.push_back(std::move(c));
     }
@@ -229,7 +229,7 @@ Cases cancellation() {
   return out;
 }
 
-// 9: no residual at the optimum: every digit of the answer is the data's.
+// 9: zero residual at the optimum: all digits of the answer come from the data.
 Cases zero_residual() {
   Cases out;
   const auto add = [&out](std::string name, std::string equation, std::vector<double> x,
@@ -264,7 +264,7 @@ Cases zero_residual() {
 
 namespace {
 
-// What the rows of `basis` leave of z.
+// Removes from z its projection on the rows of `basis`.
 std::vector<double> orthogonal(std::vector<double> z, std::vector<std::vector<double>> basis) {
   const auto dot = [](const std::vector<double>& a, const std::vector<double>& b) {
     double sum = 0;
@@ -286,8 +286,8 @@ std::vector<double> orthogonal(std::vector<double> z, std::vector<std::vector<do
 
 }  // namespace
 
-// 10: residuals far larger than the model; what they say of the gradient cancels. They are orthogonal to the
-// first and second derivatives, so that the values the model was drawn with stay the optimum.
+// 10: residuals far larger than the model. Their contributions to the gradient cancel: they are orthogonal to
+// the first and second derivatives, so that the parameters of the simulation remain the optimum.
 Cases large_residual() {
   Cases out;
   const std::vector<double> x = spaced(0, 8, 400);
@@ -311,7 +311,7 @@ Cases large_residual() {
     auto basis = powers(3, 0.7);
     basis.emplace_back(x.size(), 1.0);
     const std::vector<double> about = orthogonal(z, basis);
-    const double off = 0.1 / size;  // the basin shrinks as residuals grow
+    const double off = 0.1 / size;  // the basin of convergence shrinks as residuals grow
     row = 0;
     out.push_back(curve(10, fmt::format("residual 1e{}, exp", p), "a*exp(-b*x)+c", x,
                         [&](double t) { return 2 * std::exp(-0.7 * t) + 0.5 + size * about[row++]; }, 0,

@@ -1,5 +1,5 @@
-// Generators 11 to 18: rows, derivatives and ways to the optimum that low precision or samples of the rows do
-// not bear.
+// Generators 11 to 18 of the adversarial set: low precision, or samples of the rows, fail on their rows,
+// derivatives or paths to the optimum.
 #include "adversarial_cases.hpp"
 #include "nist.hpp"
 #include "noise.hpp"
@@ -21,7 +21,7 @@ std::string polynomial(int degree) {
 
 }  // namespace
 
-// 11: powers of x, nearly dependent.
+// 11: powers of x, which are nearly dependent.
 Cases polynomials() {
   Cases out;
   for (const int degree : {2, 4, 6, 7, 8, 10, 12, 14}) {
@@ -53,7 +53,7 @@ Cases polynomials() {
   return out;
 }
 
-// 12: nearly all rows are one row, and round alike.
+// 12: nearly all rows are equal and have the same rounding error.
 Cases constant_predictor() {
   Cases out;
   for (const double share : {0.9, 0.99, 0.999}) {
@@ -69,7 +69,7 @@ Cases constant_predictor() {
   return out;
 }
 
-// 13: squares of the derivatives leave the range of f32, or the data themselves do.
+// 13: the squares of the derivatives, or the data, leave the range of f32.
 Cases tiny_and_huge() {
   Cases out;
   for (const int p :
@@ -78,7 +78,7 @@ Cases tiny_and_huge() {
     Problem c = curve(13, fmt::format("y scaled 1e{:+d}", p), "a*exp(-b*x)+c", spaced(0, 8, 300),
                       [&](double x) { return s * (2 * std::exp(-0.7 * x) + 0.5); }, 0.01 * s,
                       {{"a", s}, {"b", 1}, {"c", 0}});
-    // The squares of 1e±160 leave f64 itself: an honest refusal will do.
+    // The squares of 1e±160 leave the range of f64 too; an honest refusal is acceptable.
     if (std::abs(p) > 150) c.expect = Expect::as_f64;
     out.push_back(std::move(c));
   }
@@ -99,8 +99,8 @@ Cases tiny_and_huge() {
 
 namespace {
 
-// All that is known of a, or four fifths, lies in rows between the tiles that samples take, and the model
-// does not fit them.
+// All information about a, or four fifths of it, is in rows between the tiles of the samples, and the model
+// does not fit those rows.
 Cases unseen_rows() {
   Cases out;
   constexpr std::size_t kRows = 200000, kFirst = 100000, kUnseen = 170;
@@ -134,12 +134,12 @@ Cases unseen_rows() {
 
 }  // namespace
 
-// 14: what matters happens in 20 rows.
+// 14: the relevant part of the data is 20 rows.
 Cases narrow_peak() {
   Cases out;
   for (const std::size_t m : {1000u, 20000u, 600000u}) {
     for (const double off : {0.0, 3.0}) {
-      const double width = 4;  // rows
+      const double width = 4;  // in rows
       const double centre = 0.37 * static_cast<double>(m);
       Problem c = curve(14, fmt::format("a 20-row peak in {} rows, start {} rows off", m, off),
                         "h*exp(-((x-c)/w)^2)+d", spaced(0, static_cast<double>(m - 1), m),
@@ -194,8 +194,8 @@ Problem from_rows(std::string name, std::string equation, std::vector<std::vecto
 
 namespace {
 
-// Moré, Garbow, Hillstrom: Testing unconstrained optimization software, ACM TOMS 7 (1981), those that are
-// curves.
+// The curves among the problems of Moré, Garbow, Hillstrom: Testing unconstrained optimization software, ACM
+// TOMS 7 (1981).
 Cases more_garbow_hillstrom() {
   Cases out;
   out.push_back(from_rows("Osborne 1", "x1+x2*exp(-x4*t)+x3*exp(-x5*t)", {spaced(0, 320, 33)},
@@ -254,7 +254,7 @@ Cases more_garbow_hillstrom() {
 
 }  // namespace
 
-// 16: the classics.
+// 16: classic test problems.
 Cases classics() {
   Cases out;
   for (const nist::Set& set : nist::load()) {
@@ -271,7 +271,7 @@ Cases classics() {
   return out;
 }
 
-// 17: the way to the optimum winds: damping goes up and down many times.
+// 17: a curved path to the optimum: damping rises and falls many times.
 Cases winding() {
   Cases out;
   for (const double start : {1.9, 2.1, 2.3, 2.6}) {
@@ -282,7 +282,7 @@ Cases winding() {
     out.push_back(std::move(c));
   }
   for (const double bend : {1.0, 10.0, 100.0, 1000.0}) {
-    // Rosenbrock's valley as a curve: the rows see b - bend*a^2 and a.
+    // Rosenbrock's valley as a curve: the rows depend on b - bend*a^2 and a.
     Problem c = curve(17, fmt::format("valley {}", bend), fmt::format("{:.17g}*(b-a^2)*x+(1-a)*(1-x)", bend),
                       spaced(0, 1, 300), [](double) { return 0.0; }, 0.01, {{"a", -1.2}, {"b", 1}});
     out.push_back(std::move(c));
@@ -297,7 +297,7 @@ Cases winding() {
   return out;
 }
 
-// 18: derivatives by differences need all of f64; f32 rows are refused.
+// 18: derivatives by differences need all of f64, so f32 rows are refused.
 Cases differences() {
   Cases out;
   for (const int p : {0, 3, 6}) {

@@ -1,3 +1,4 @@
+// Generates the benign fits.
 #include "benign.hpp"
 
 #include "noise.hpp"

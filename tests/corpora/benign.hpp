@@ -1,5 +1,5 @@
-// Large fits that low precision is made for: well conditioned, noise above rounding, starts from which every
-// solver gets there.
+// Large fits that suit low precision: well conditioned, with noise above rounding, and starting values from
+// which every solver converges.
 #pragma once
 
 #include "problem.hpp"
@@ -9,11 +9,11 @@
 
 namespace problems {
 
-// Well separated Gaussian peaks of widths and heights drawn at random: three parameters each. Starts within a
-// tenth of a width. With a pedestal they stand on a constant of that height, a parameter more.
+// Well separated Gaussian peaks of random widths and heights, three parameters each. Starting values are
+// within a tenth of a width. With a pedestal, a constant of that height and one more parameter are added.
 Problem gaussian_peaks(int peaks, std::size_t rows, std::uint64_t seed, double pedestal = 0);
 
-// Curves of 2 to 5 parameters, an image of one spot, and sums of 6, 12 and 20 peaks, all of `rows` rows.
+// Curves with 2 to 5 parameters, an image of one spot, and sums of 6, 12 and 20 peaks, each with `rows` rows.
 std::vector<Problem> benign(std::size_t rows);
 
 }  // namespace problems

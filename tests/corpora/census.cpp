@@ -1,3 +1,4 @@
+// Runs the census of problems and policies, and finds the causes of differences.
 #include "census.hpp"
 
 #include <fmt/format.h>
@@ -10,7 +11,8 @@ namespace problems {
 
 namespace {
 
-constexpr std::size_t kOracleRows = 3000;  // more are left to the comparison with f64
+constexpr std::size_t kOracleRows = 3000;  // the oracle skips larger problems; those are only compared with
+                                           // f64
 
 nlsq::NamedValues named(const nlsq::FitResult& fit) {
   nlsq::NamedValues p;
@@ -19,7 +21,7 @@ nlsq::NamedValues named(const nlsq::FitResult& fit) {
   return p;
 }
 
-// All of f64 from where `fit` ended.
+// Continues in f64 from the result of `fit`.
 nlsq::FitResult continued(const Problem& problem, const nlsq::FitResult& fit) {
   Problem from = problem;
   from.p0 = named(fit);
@@ -46,7 +48,8 @@ bool more_iterations_help(const Problem& problem, std::string_view policy, const
          cause_of(problem, policy, longer, f64, compare(problem, longer, f64).outcome) != Cause::unexplained;
 }
 
-// Where it ended all of f64 is not certified, and gets no further either: the way led there, not the digits.
+// f64 continued from this result is not certified and does not improve it, so the path led there, not the
+// precision.
 bool stuck_in_f64(const Problem& problem, const nlsq::FitResult& fit) {
   const nlsq::FitResult further = continued(problem, fit);
   return !further.success() && further.summary.final_cost >= fit.summary.final_cost * (1 - 1e-3);

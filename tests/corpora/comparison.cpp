@@ -1,3 +1,4 @@
+// Comparison of a run with the f64 run and with the oracle.
 #include "comparison.hpp"
 
 #include <fmt/format.h>
@@ -11,7 +12,7 @@ namespace {
 
 constexpr double kU = 0x1p-53;
 
-// σ of the f64 run: by its degrees of freedom, or none.
+// σ of the f64 run from its degrees of freedom, if there are any.
 double sigma_of(const nlsq::FitResult& fit) {
   const double dof = static_cast<double>(fit.rows) - static_cast<double>(fit.parameters.size());
   return dof > 0 ? std::sqrt(2 * fit.summary.final_cost / dof) : 0;
@@ -60,7 +61,7 @@ Comparison compare(const Problem& problem, const nlsq::FitResult& fit, const nls
                  error = f64.standard_errors[j];
     determined = determined && std::isfinite(error) && std::isfinite(fit.standard_errors[j]);
     if (!std::isfinite(error)) continue;
-    // Rounding of the residuals moves a parameter by this much, whatever the solver.
+    // Rounding of the residuals changes a parameter by this much in any solver.
     const double unavoidable =
         16 * (error > 0 && sigma > 0 ? error / sigma * rounding : 0) + 1e-14 * std::fabs(f64.parameters[j]);
     const double beyond = std::max(0.0, difference - unavoidable);
@@ -68,18 +69,18 @@ Comparison compare(const Problem& problem, const nlsq::FitResult& fit, const nls
     if (beyond > 0)
       out.relative = std::max(out.relative, beyond / std::max(std::fabs(f64.parameters[j]), error));
   }
-  // Costs in units of σ²: half the squared distance in standard errors.
+  // Costs in units of σ²: half of the squared distance in standard errors.
   const double gap = fit.summary.final_cost - f64.summary.final_cost;
   const double noise = rounding * (std::sqrt(2 * f64.summary.final_cost) + rounding) * 8;
   const double room = 1e-6 * sigma * sigma + 1e-9 * f64.summary.final_cost + noise;
-  // Both certified with exact data met to nine digits: what is left is the rounding of the model's own terms.
+  // If both are certified and fit exact data to nine digits, the rest is rounding of the model's terms.
   const auto floor = [&](const nlsq::FitResult& of) {
     return std::sqrt(2 * of.summary.final_cost) <= 1e-9 * terms(problem);
   };
   const bool alike =
       (determined && (out.in_errors <= 1e-3 || out.relative <= 1e-8)) || (floor(fit) && floor(f64));
   if (alike || std::fabs(gap) <= room)
-    out.outcome = Outcome::same;  // or mirror images, exchanged terms: one minimum
+    out.outcome = Outcome::same;  // also for mirror images and exchanged terms, which are the same minimum
   else out.outcome = gap < 0 ? Outcome::better : Outcome::worse_minimum;
   out.renamed = !alike && determined && out.outcome == Outcome::same;
   return out;
@@ -92,19 +93,19 @@ std::string false_certificate(const Reference& reference, const nlsq::FitResult&
   const Distance d = reference.distance(fit.parameters, deficient ? c.rank : 0);
   if (!d.finite) return "the residuals are not finite";
   const double rounding = 64 * kU * d.magnitude, r = std::sqrt(2 * d.cost);
-  // What cancels within the model, for the callable in double as for the program, may move the residuals by
-  // as much as moves no parameter by tau standard errors.
+  // Cancellation inside the model, in the callable in double and in the program, may change the residuals by
+  // an amount that moves no parameter by tau standard errors.
   const double room = std::max(1e-6, 1e-3 / std::sqrt(static_cast<double>(fit.rows)));
   if (!(std::fabs(r - std::sqrt(2 * c.cost / copies)) <= rounding + room * r)) {
     return fmt::format("cost {:.17g} is {:.17g} in truth", c.cost / copies, d.cost);
   }
-  // Columns rounded to double may seem to span what they do not, but never by more than some hundred
-  // roundings. (Long double sees derivatives of 1e-400, where f64 sees zero.)
+  // Rounding columns to double may add to their rank, but never by more than some hundred roundings. (Long
+  // double represents derivatives of 1e-400, where f64 has zero.)
   if (deficient && d.next_singular > 1e-13 && !d.beyond_f64) {
     return fmt::format("rank {} is claimed, the next singular value is {:.1e}", c.rank, d.next_singular);
   }
-  // A distance of 1e-3 standard errors is promised; less than the residuals' own rounding cannot be; and
-  // without degrees of freedom, or where the fit is exact to ten digits, the gradient's angle decides.
+  // The promise is a distance of 1e-3 standard errors, but not less than the rounding of the residuals.
+  // Without degrees of freedom, or if the fit is exact to ten digits, the angle of the gradient decides.
   const bool near = d.in_standard_errors() * std::sqrt(copies) <= 2e-3,
              within_rounding = d.decrement <= rounding + 64 * kU * r;
   const bool flat = d.cosine <= 2e-10 && d.relative_step <= 1e-9;

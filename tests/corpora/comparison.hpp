@@ -1,4 +1,4 @@
-// A run under some policy held against the all-f64 run and against the oracle.
+// Compares a run under some policy with the f64 run and with the oracle.
 #pragma once
 
 #include "problem.hpp"
@@ -11,8 +11,8 @@ namespace problems {
 enum class Outcome : std::uint8_t {
   same,           // the same minimum
   better,         // a lower minimum, or a certificate where f64 has none
-  worse_minimum,  // certified, but another minimum with a higher cost
-  lower,          // no certificate where f64 has one, at a cost lower than f64's
+  worse_minimum,  // certified at another minimum with a higher cost
+  lower,          // no certificate where f64 has one, but a lower cost than f64
   lost,           // no certificate where f64 has one
   both_failed,    // neither is certified
 };
@@ -20,19 +20,20 @@ const char* name(Outcome outcome);
 
 struct Comparison {
   Outcome outcome = Outcome::same;
-  double in_errors = 0;  // largest difference of a parameter, in f64's standard errors
-  double relative = 0;   // the same relative to the parameter, as far as beyond what rounding explains
+  double in_errors = 0;  // largest difference of a parameter, in standard errors of the f64 run
+  double relative = 0;   // relative difference of a parameter, beyond what rounding explains
   bool same_verdict = true;
-  bool renamed = false;  // the same cost at other parameters
+  bool renamed = false;  // same cost at different parameters
 };
 
 Comparison compare(const Problem& problem, const nlsq::FitResult& fit, const nlsq::FitResult& f64);
 
-// Whether a successful verdict is true, by long double. Empty where it is; else what is wrong. `copies`: how
-// often the rows of the reference's problem were repeated in the fit.
+// Checks a successful verdict in long double. Returns an empty text if it is true, else what is wrong.
+// `copies`: how often the fit repeated the rows of the reference's problem.
 std::string false_certificate(const Reference& reference, const nlsq::FitResult& fit, double copies = 1);
 
-// Everything a report must never hold: NaN or infinity in what a success shows, a cost above the start's.
+// Returns the faults that no report may have: NaN or infinity in the figures of a success, or a cost above
+// that of the start.
 std::string unsound_report(const nlsq::FitResult& fit);
 
 bool has_event(const nlsq::FitResult& fit, nlsq::Event event);

@@ -1,6 +1,6 @@
 // The least-squares problems of Moré, Garbow and Hillstrom (Testing unconstrained optimization software, ACM
-// TOMS 7, 1981), numbers 1 to 19: each from its start, and from 10 and 100 times it; ten of them within
-// bounds, too. Functors are called as Ceres calls them. Minima are of ‖r‖², as printed there.
+// TOMS 7, 1981), numbers 1 to 19. Each starts from its published start and from 10 and 100 times it; ten of
+// them also have bounds. Functors are called as Ceres calls them. Minima are of ‖r‖², as printed there.
 #pragma once
 
 #include <array>
@@ -11,7 +11,7 @@
 
 namespace problems::mgh {
 
-// What tells the functors apart for both libraries: sizes, start, minimum of ‖r‖².
+// The properties of a functor: sizes, start, minimum of ‖r‖².
 template <int parameters_, int residuals_>
 struct Sized {
   static constexpr int parameters = parameters_, residuals = residuals_;
@@ -159,7 +159,7 @@ struct Meyer : Sized<3, 16> {
   }
 };
 
-// As corrected since: |y_i - x_2|, not |y_i m i x_2|.
+// With the published correction: |y_i - x_2| instead of |y_i m i x_2|.
 struct Gulf : Sized<3, 100> {
   static constexpr const char* name = "Gulf research";
   static constexpr Start start{5, 2.5, 0.15};
@@ -311,7 +311,7 @@ struct OsborneTwo : Sized<11, 65> {
   }
 };
 
-// use(functor) for each, in their order.
+// Calls use(functor) for each, in order.
 template <class Use>
 void for_each(Use use) {
   use(Rosenbrock{});
@@ -335,11 +335,11 @@ void for_each(Use use) {
   use(OsborneTwo{});
 }
 
-inline constexpr double kScales[] = {1, 10, 100};  // of the start
+inline constexpr double kScales[] = {1, 10, 100};  // multiples of the start
 
 // D. M. Gay, A trust-region approach to linearly constrained optimization, in Numerical Analysis, Lecture
-// Notes in Mathematics 1066, 1984, bounded some of them. Its minima are those of Neumaier's collection
-// (Global Optimization test problems).
+// Notes in Mathematics 1066, 1984, added bounds to some of them. The minima are those of Neumaier's
+// collection (Global Optimization test problems).
 template <class F>
 struct Bounded {
   F functor;
@@ -347,9 +347,9 @@ struct Bounded {
   double minimum;
 };
 
-// use(bounded problem) for each. That of Gulf is of the formula with its misprint corrected, and not in the
-// literature: the first two parameters are held at 10, and a search along the third (SciPy's minimize_scalar)
-// gives 5.290862426 at 0.61450846.
+// Calls use(bounded problem) for each. The minimum of Gulf is not in the literature, because its formula is
+// the corrected one: with the first two parameters at the bound 10, a search along the third (SciPy's
+// minimize_scalar) gives 5.290862426 at 0.61450846.
 template <class Use>
 void for_each_bounded(Use use) {
   use(Bounded<PowellBadlyScaled>{{}, {0, 1}, {1, 9}, 1.5125900e-10});
@@ -364,7 +364,7 @@ void for_each_bounded(Use use) {
   use(Bounded<Gulf>{{}, {1e-16, 0, 0}, {10, 10, 10}, 5.2908624});
 }
 
-// A problem as least_squares takes it: r(p), a vector.
+// A problem in the form of least_squares: r(p), a vector.
 template <class F>
 inline constexpr auto vector_function = [](const auto& p) {
   using T = std::decay_t<decltype(p[0])>;
@@ -374,15 +374,15 @@ inline constexpr auto vector_function = [](const auto& p) {
   return r;
 };
 
-// Whether ‖r‖² = `found` is the minimum: to the digits printed, or, where that is zero, a share 1e-10 of the
-// start's at most.
+// True if ‖r‖² = `found` is the minimum to the printed digits; if the minimum is zero, at most 1e-10 of the
+// value at the start.
 inline bool reached(double minimum, double found, double at_start) {
   if (minimum == 0) return found <= 1e-10 * std::fmax(1.0, at_start);
   return std::fabs(found - minimum) <= 1e-4 * minimum;
 }
 
-// By the test of Ceres's own example of these problems: four digits, of zero four decimals, and no other
-// minimum counts.
+// The criterion of Ceres's example of these problems: four digits, or four decimals if the minimum is zero.
+// No other minimum counts.
 inline bool reached_for_ceres(double minimum, double found) {
   return std::fabs(found - minimum) <= 1e-4 * (minimum > 0 ? minimum : 1);
 }

@@ -1,4 +1,4 @@
-// NIST's certified regressions (data/nist): figures, models, certified values, and the measure of agreement.
+// NIST's certified regressions (data/nist): data, models, certified values, and the measure of agreement.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -19,23 +19,23 @@ namespace nist {
 struct Set {
   std::string name, file, difficulty;
   std::string response;  // "y", or "log(y)"
-  std::string formula;   // the right side, in nlsq's notation
+  std::string formula;   // the right side, in the syntax of nlsq
   std::vector<std::string> parameters;
   std::vector<double> start1, start2, certified, certified_std_error;
   double rss = 0;                       // certified residual sum of squares
   double residual_std_dev = 0;          // certified
-  int dof = 0;                          // rows - parameters (NIST prints 9 for Rat43, and means 11)
+  int dof = 0;                          // rows - parameters (NIST prints 9 for Rat43 and means 11)
   std::vector<std::string> predictors;  // names of the columns of x: {"x"}, or {"x1", "x2"}
-  std::vector<std::vector<double>> x;   // one vector a predictor
-  std::vector<double> y;                // as observed: the response's log, if any, is not taken
+  std::vector<std::vector<double>> x;   // one vector for each predictor
+  std::vector<double> y;                // as observed; if the response is a log, it is not taken here
 
   std::size_t rows() const { return y.size(); }
-  // The model as nlsq takes it: "formula", or "log(y) = formula".
+  // The model in the syntax of nlsq: "formula", or "log(y) = formula".
   std::string equation() const { return response == "y" ? formula : response + " = " + formula; }
 };
 
-// Correct significant digits: -log10(|q-c|/|c|), absolute where c is 0; at most 11, at least 0; a
-// value that is not finite has none.
+// Correct significant digits: -log10(|q-c|/|c|), absolute if c is 0; at most 11, at least 0. A value that is
+// not finite has none.
 inline double lre(double value, double certified) {
   if (!std::isfinite(value)) return 0;
   const double difference = std::abs(value - certified);
@@ -85,7 +85,7 @@ inline void read_columns(Set& set) {
 
 }  // namespace detail
 
-// All 27 sets with their data.
+// Loads all 27 sets with their data.
 inline std::vector<Set> load() {
   std::ifstream stream(folder() + "certified.json");
   if (!stream) throw std::runtime_error("cannot open " + folder() + "certified.json");

@@ -1,4 +1,4 @@
-// NIST's 54 runs (27 sets from two starts) through the library, and their scores.
+// Fits NIST's 54 runs (27 sets from two starts) with the library and scores them.
 #pragma once
 
 #include <nlsq/nlsq.hpp>
@@ -28,12 +28,12 @@ inline nlsq::FitResult fit(const Set& set, const std::vector<double>& start,
   return nlsq::curve_fit(parsed(set), x, set.y, p0, options);
 }
 
-// Least correct digits over the parameters, and over their standard errors.
+// The smallest number of correct digits of the parameters, and of their standard errors.
 struct Digits {
   double values = 11, errors = 11;
 };
 
-// `copies`: how often each row was repeated; standard errors are put back to those of the single rows.
+// `copies`: how often each row was repeated. Standard errors are scaled back to those of single rows.
 inline Digits digits(const Set& set, const nlsq::FitResult& fit, double copies = 1) {
   Digits out;
   const double n = static_cast<double>(set.parameters.size()), m = static_cast<double>(set.rows()) * copies;
@@ -48,7 +48,7 @@ inline Digits digits(const Set& set, const nlsq::FitResult& fit, double copies =
   return out;
 }
 
-// What the 54 runs add up to. Lanczos1's standard errors do not count: its residuals are below what its
+// The totals of the 54 runs. The standard errors of Lanczos1 do not count: its residuals are smaller than its
 // eleven printed digits determine.
 struct Score {
   int runs = 0, passed = 0;

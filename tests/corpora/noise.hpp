@@ -1,4 +1,4 @@
-// Random numbers that are the same everywhere: splitmix64 (Steele, Lea, Flood 2014), Box and Muller.
+// Random numbers that are equal on every platform: splitmix64 (Steele, Lea, Flood 2014), and Box and Muller.
 #pragma once
 
 #include <cmath>

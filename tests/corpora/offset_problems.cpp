@@ -1,3 +1,4 @@
+// Generates curves far from zero and computes their distance from the minimum.
 #include "offset_problems.hpp"
 
 #include "noise.hpp"
@@ -20,7 +21,8 @@ constexpr double kUnixTime = 1700000000;
 
 double decade(Noise& noise, double low, double high) { return std::pow(10.0, noise.uniform(low, high)); }
 
-// Value and derivatives by the parameters, in the formula's order, at x less its origin; c less that of y.
+// Value and derivatives by the parameters, in the order of the formula. x is relative to its origin, and c to
+// that of y.
 struct Value {
   double f = 0;
   std::array<double, 4> slope{};
@@ -65,7 +67,7 @@ std::string equation(OffsetShape shape, bool unix_times) {
   }
 }
 
-// What the data are made of, and where the fit starts.
+// The true parameters, and the starting values.
 struct Curve {
   std::array<double, 4> truth{}, start{};
 };
@@ -93,7 +95,7 @@ Curve curve(OffsetShape shape, double span, double height, Noise& noise) {
   return out;
 }
 
-// Where the constant starts: at zero, or at a guess.
+// The starting value of the constant: zero, or a guess.
 double constant_start(double offset, double height, Noise& noise) {
   switch (noise.below(3)) {
     case 0: return 0;

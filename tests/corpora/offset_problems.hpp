@@ -1,5 +1,5 @@
-// Curves far from zero: sines, decays and peaks on offsets of up to 1e12, and over Unix times. float32 holds
-// seven digits, so it sees little of such data, or nothing.
+// Curves far from zero: sines, decays and peaks on offsets of up to 1e12, or over Unix times. float32 has
+// seven digits, so it resolves little or nothing of such data.
 #pragma once
 
 #include "problem.hpp"
@@ -14,15 +14,16 @@ enum class OffsetShape : std::uint8_t { sine, decay, gaussian, lorentzian };
 struct OffsetProblem {
   Problem problem;
   OffsetShape shape = OffsetShape::sine;
-  double x_origin = 0;  // what x and the centres of peaks count from
+  double x_origin = 0;  // origin of x and of the centres of peaks
   double y_origin = 0;  // near the mean of y
   double sigma = 0;     // of the noise
 };
 
-// Case `index` of a series, always the same. A quarter of the cases have Unix times as x.
+// Case `index` of a series; always the same. A quarter of the cases have Unix times as x.
 OffsetProblem offset_problem(std::uint64_t seed, std::uint64_t index, std::size_t rows);
 
-// A point as an oracle sees it: x and y less their origins, subtracted exactly, so that nothing cancels.
+// A point as the oracle evaluates it: x and y relative to their origins, subtracted exactly, so that nothing
+// cancels.
 struct OffsetDistance {
   double cost = 0;             // ½‖r‖²
   double standard_errors = 0;  // ν₀/σ: the distance from the minimum of the linear model

@@ -1,6 +1,6 @@
-// Levenberg and Marquardt in one floating-point type throughout: Householder QR of blocks of rows,
-// columns scaled to unit length. In long double it is the oracle; in float, or with all that is stored
-// rounded to fewer digits still, it is what a solver would do that trusts its digits.
+// Levenberg-Marquardt in one floating-point type throughout: Householder QR of blocks of rows, columns scaled
+// to unit length. In long double it is the oracle. In float, or with stored numbers rounded further, it is a
+// naive solver without certificates.
 #pragma once
 
 #include "problem.hpp"
@@ -21,7 +21,7 @@ class PlainFit {
       : problem_(problem), formula_(formula), model_(formula.steps, formula.parameters.size()),
         response_(formula.response_steps, 0) {}
 
-  // [J | r] folded to its triangle, columns unscaled.
+  // [J | r] reduced to its triangular factor, with unscaled columns.
   struct System {
     Matrix triangle;     // (n + 1) x (n + 1)
     Real magnitude = 0;  // ‖terms of r‖
@@ -44,8 +44,7 @@ class PlainFit {
         const auto row = n + 1 + static_cast<Eigen::Index>(i);
         for (Eigen::Index j = 0; j < n; ++j) {
           block(row, j) = Storage::store(derivatives_[j] * weight);
-          size +=
-              std::fabs(block(row, j) * p[static_cast<std::size_t>(j)]);  // what f is made of, to first order
+          size += std::fabs(block(row, j) * p[static_cast<std::size_t>(j)]);  // first-order terms of f
         }
         block(row, n) = r;
         out.magnitude += size * size;
@@ -69,8 +68,8 @@ class PlainFit {
     return std::isfinite(out);
   }
 
-  // Ends when a step gains less than `ftol` of the cost or none gains anything. False: not finite at
-  // the start, or `max_iterations` ran out.
+  // Ends when a step reduces the cost by less than the fraction `ftol`, or when no step reduces it. Returns
+  // false if the start is not finite or `max_iterations` is reached.
   bool minimise(Point& p, Real& cost_out, Real lambda, Real ftol, int max_iterations) {
     constexpr Real kU = std::numeric_limits<Real>::epsilon();
     const auto n = static_cast<Eigen::Index>(p.size());

@@ -1,3 +1,4 @@
+// Repeats the rows of problems, and fits them.
 #include "problem.hpp"
 
 namespace problems {

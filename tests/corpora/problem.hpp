@@ -1,4 +1,4 @@
-// A curve fit as a value: what is fitted to what from where, and what the end must look like.
+// A curve fit as a value: model, data, start, and the expected outcome. The corpora consist of these.
 #pragma once
 
 #include <nlsq/nlsq.hpp>
@@ -12,34 +12,34 @@ namespace problems {
 
 enum class Expect : std::uint8_t {
   certified,       // CONVERGED, or NOISE_FLOOR where the residuals vanish
-  rank_deficient,  // the data cannot tell some parameters apart
-  as_f64,          // whatever the all-f64 run honestly says
+  rank_deficient,  // the data cannot separate some parameters
+  as_f64,          // the same verdict as the f64 run
 };
 
 struct Problem {
   std::string name;
   int generator = 0;
-  std::string equation;  // with a left side where the response is transformed
+  std::string equation;  // has a left side if the response is transformed
   std::vector<std::string> predictors = {"x"};
-  std::vector<std::vector<double>> x;  // one vector a predictor
-  std::vector<double> y, sigma;        // sigma empty: all equal
+  std::vector<std::vector<double>> x;  // one vector for each predictor
+  std::vector<double> y, sigma;        // empty sigma: all equal
   nlsq::NamedValues p0;
   Expect expect = Expect::certified;
-  // One of these must appear in the trace of a run that starts in f32; empty: none is demanded.
+  // At least one of these must appear in the trace of a run that starts in f32; empty: no requirement.
   std::vector<nlsq::Event> events;
-  bool must_stay_low = false;  // no promotion before the finish
-  bool double_only = false;    // fitted as a callable that takes double alone
+  bool must_stay_low = false;  // no promotion before the final f64 steps
+  bool double_only = false;    // fitted as a callable that only accepts double
   bool repeatable = true;      // may be repeated to many rows
 
   std::size_t rows() const { return y.size(); }
 };
 
-// The problem with its rows repeated, whole, until there are at least `rows`.
+// Repeats all rows of the problem until there are at least `rows`.
 Problem repeated(const Problem& problem, std::size_t rows);
 
 nlsq::Formula parsed(const Problem& problem);
 
-// The fit under a policy ("auto", "f32", ...); everything else as in `options`.
+// Fits the problem under a policy ("auto", "f32", ...); everything else as in `options`.
 nlsq::FitResult fit(const Problem& problem, std::string_view policy, nlsq::FitOptions options = {});
 
 }  // namespace problems

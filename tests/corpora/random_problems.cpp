@@ -1,3 +1,4 @@
+// Generates random fits from models, scales, noise and numbers of rows.
 #include "random_problems.hpp"
 
 #include "noise.hpp"
@@ -12,7 +13,7 @@ namespace problems {
 
 namespace {
 
-// A model with known parameters, before scales, rows and noise.
+// A model with known parameters, before scaling, rows and noise.
 struct Draw {
   std::string name, formula;
   std::vector<std::string> predictors;
@@ -54,7 +55,7 @@ Draw polynomial(Noise& noise) {
   return out;
 }
 
-// Two or three exponentials, rates a factor of 1.1 to 4 apart.
+// Two or three exponentials with rates a factor of 1.1 to 4 apart.
 Draw exponentials(Noise& noise) {
   const int terms = 2 + static_cast<int>(noise.below(2));
   Draw out{fmt::format("{} exponentials", terms), "", {"x"}, {0}, {8}, {}};
@@ -68,7 +69,7 @@ Draw exponentials(Noise& noise) {
   return out;
 }
 
-// A decay far from the origin of x, whose amplitude and rate the data hardly tell apart.
+// A decay far from the origin of x; the data hardly separate its amplitude and rate.
 Draw far_decay(Noise& noise) {
   const double start = decade(noise, 1, 4);
   return {"far decay", "a*exp(-b*x)+c",
@@ -76,7 +77,7 @@ Draw far_decay(Noise& noise) {
           {start + 8}, {{"a", std::exp(0.01 * std::min(start, 3000.0))}, {"b", 0.01}, {"c", noise.normal()}}};
 }
 
-// Rational functions, steep and flat.
+// Rational functions with steep and flat parts.
 Draw rational(Noise& noise) {
   return {"rational",
           "(a+b*x+c*x^2)/(1+d*x+f*x^2+g*x^3)",
@@ -91,7 +92,7 @@ Draw rational(Noise& noise) {
            {"g", noise.uniform(0, 0.5)}}};
 }
 
-// A wave on a parabola on a large offset.
+// A wave on a parabola with a large offset.
 Draw wave(Noise& noise) {
   return {"wave on parabola",
           "a*sin(w*x+p)+b0+b1*x+b2*x^2",
@@ -123,7 +124,7 @@ Draw peaks(Noise& noise) {
            {"d", noise.normal()}}};
 }
 
-// 18 to 30 parameters: products of columns cost more than the rows.
+// 18 to 30 parameters, so that products of columns cost more than the rows.
 Draw many_peaks(Noise& noise) {
   const int count = 6 + static_cast<int>(noise.below(5));
   Draw out{fmt::format("{} peaks", count), "", {"x"}, {0}, {static_cast<double>(count)}, {}};
@@ -152,7 +153,7 @@ Draw draw(Noise& noise) {
   }
 }
 
-// x in other units: the data shrink, the formula multiplies.
+// Changes the units of x: the data shrink, and the formula multiplies.
 void scale_predictors(Noise& noise, Draw& d) {
   for (std::size_t k = 0; k < d.predictors.size(); ++k) {
     const double scale = std::pow(2.0, std::floor(noise.uniform(-30, 30)));
@@ -185,7 +186,7 @@ Problem random_problem(std::uint64_t seed, std::uint64_t index) {
   out.predictors = d.predictors;
   std::size_t m = rows_of(noise, d.truth.size());
   if (d.name == "3 exponentials" || d.name == "far decay")
-    m = std::min<std::size_t>(m, 2000);  // ways of a thousand steps
+    m = std::min<std::size_t>(m, 2000);  // such fits take a thousand steps
   const bool near = noise.uniform()<0.5, many = d.truth.size()> 16;
   if (many) m = std::min<std::size_t>(m, near ? 10000 : 1000);
   const std::size_t distinct = std::min<std::size_t>(m, 2000);
@@ -222,7 +223,7 @@ Problem random_problem(std::uint64_t seed, std::uint64_t index) {
     if (weighted) out.sigma.push_back(sigma);
     out.y.push_back(curve[i % distinct] + (level > 0 ? sigma : 0) * noise.normal());
   }
-  // Half of the starts are near, some so far that many end elsewhere.
+  // Half of the starts are near. Some are so far that many fits end elsewhere.
   const double off = near ? 0.02 : decade(noise, -1.3, m < 100000 ? 0 : -0.7);
   for (const auto& [name, value] : d.truth) out.p0.emplace_back(name, value * (1 + off * noise.normal()));
   return out;

@@ -1,4 +1,4 @@
-// Fits drawn at random: built-in models and formulas, well and badly conditioned, of all scales, noises and
+// Random fits: built-in models and formulas, well and badly conditioned, of all scales, noise levels and
 // sizes.
 #pragma once
 
@@ -8,8 +8,8 @@
 
 namespace problems {
 
-// Problem `index` of a series; the same numbers for the same seed and index, in any order.
-// About a third have κ above 1e8, a tenth 10^5 rows and more, a sixth weights.
+// Problem `index` of a series. The same seed and index give the same numbers, in any order. About a third
+// have κ above 1e8, a tenth at least 10^5 rows, a sixth weights.
 Problem random_problem(std::uint64_t seed, std::uint64_t index);
 
 }  // namespace problems

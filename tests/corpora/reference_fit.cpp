@@ -1,3 +1,4 @@
+// The oracle: distances from the minimum and reference fits in long double.
 #include "reference_fit.hpp"
 
 #include "plain_fit.hpp"
@@ -48,11 +49,11 @@ Distance Reference::distance(const std::vector<double>& p, int wanted_rank) cons
     const bool beyond = scale > 0 && scale < 1e-150L;
     out.beyond_f64 = out.beyond_f64 || beyond;
     if (beyond && wanted_rank > 0)
-      R.col(j).setZero();  // not among the directions that a double-precision Jacobian knows
+      R.col(j).setZero();  // a Jacobian in double does not contain this direction
   }
   const Eigen::JacobiSVD<Fit::Matrix> svd(R, Eigen::ComputeFullU | Eigen::ComputeFullV);
   const Fit::Vector& sv = svd.singularValues();
-  // Rank as a double-precision Jacobian can know it, times a margin: beyond it even exact steps mean nothing.
+  // The rank that a Jacobian in double can determine, with a margin: beyond it even exact steps mean nothing.
   const Real tolerance = 1e-15L * sv[0];
   Eigen::Index rank = 0;
   while (rank < n && sv[rank] > tolerance) ++rank;

@@ -1,4 +1,5 @@
-// A formula's steps, run on any floating-point type, with derivatives: dual numbers on a stack.
+// Runs a formula's steps on any floating-point type, with derivatives: dual numbers on a stack. The oracle
+// and the naive fits use it.
 #pragma once
 
 #include <nlsq/formula.hpp>
@@ -15,7 +16,7 @@ namespace problems {
 using nlsq::CompoundFunction;
 using nlsq::Op;
 
-// Functions that the C library has in every width.
+// True for functions that the C library has in every width.
 inline bool known(const nlsq::FormulaStep& step) {
   if (step.compound == CompoundFunction::voigt || step.compound == CompoundFunction::mod) return false;
   switch (step.op) {
@@ -37,7 +38,7 @@ inline int operands_of(const nlsq::FormulaStep& step) {
   return step.compound != CompoundFunction::none ? 2 : arity(step.op);
 }
 
-// What becomes of every value that is stored.
+// The policy of stored values: here they stay as computed.
 struct AsComputed {
   template <class Real>
   static Real store(Real value) {
@@ -45,14 +46,14 @@ struct AsComputed {
   }
 };
 
-// Values of one row on a stack, each followed by its n derivatives.
+// The values of one row on a stack, each followed by its n derivatives.
 template <class Real, class Storage = AsComputed>
 class Machine {
  public:
   Machine(const std::vector<nlsq::FormulaStep>& steps, std::size_t n)
       : steps_(steps), n_(n), stride_(n + 1), stack_((steps.size() + 1) * (n + 1)) {}
 
-  // Value first, then derivatives where they are asked for.
+  // Returns the value, followed by the derivatives if requested.
   const Real* run(const double* x, std::size_t predictors, double response, const std::vector<Real>& p,
                   bool derivatives) {
     const std::size_t n = derivatives ? n_ : 0;
@@ -87,7 +88,7 @@ class Machine {
       }
     };
     const Real u = a[0];
-    const Real v = b[0];  // means nothing where the step takes one operand
+    const Real v = b[0];  // unused if the step takes one operand
     if (step.compound == CompoundFunction::greater) return leaf(Real(u > v));
     if (step.compound == CompoundFunction::greater_equal) return leaf(Real(u >= v));
     switch (step.op) {

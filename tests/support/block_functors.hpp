@@ -1,5 +1,5 @@
-// Residual functors as users write them for Ceres: some constants of their own, made from a number, and
-// parameter blocks of given sizes whose values lie between 0.2 and 1.2.
+// Residual functors as users write them for Ceres. Each is made from a number, which sets its constants, and
+// takes parameter blocks of given sizes with values between 0.2 and 1.2. Tests of residual blocks use them.
 #pragma once
 
 #include <nlsq/eigen_scalars.hpp>
@@ -13,7 +13,7 @@
 
 namespace block_functors {
 
-// Rodrigues' rotation by the vector w.
+// Rotates p by the rotation vector w (Rodrigues' formula).
 template <class T>
 void rotate(const T* w, const T* p, T* out) {
   using std::cos, std::sin, std::sqrt;
@@ -117,8 +117,7 @@ struct Rosenbrock {
   }
 };
 
-struct Segment {  // the nearest point of a chord: a decision on the parameters, without a guard by min and
-                  // max
+struct Segment {  // the nearest point of a segment: min and max depend on the parameters but record no guard
   NLSQ_BLOCK_FUNCTOR(Segment, 2, 2, 2)
   template <class T>
   bool operator()(const T* a, const T* b, T* r) const {
@@ -213,7 +212,7 @@ struct Homography {
   }
 };
 
-struct Horner {  // a loop over a size that is known at run time
+struct Horner {  // a loop whose length is only known at run time
   NLSQ_BLOCK_FUNCTOR(Horner, 1, 6)
   template <class T>
   bool operator()(const T* p, T* r) const {
@@ -245,7 +244,7 @@ struct Returned {
   }
 };
 
-struct Silent {  // void
+struct Silent {  // returns void
   NLSQ_BLOCK_FUNCTOR(Silent, 1, 2)
   template <class T>
   void operator()(const T* a, T* r) const {
@@ -285,7 +284,7 @@ struct StaticConstants {
   }
 };
 
-struct ConstantResidual {  // one residual that no parameter enters
+struct ConstantResidual {  // a residual that depends on no parameter
   NLSQ_BLOCK_FUNCTOR(ConstantResidual, 2, 2)
   template <class T>
   bool operator()(const T* a, T* r) const {

@@ -1,4 +1,4 @@
-// Residual blocks side by side, each with parameter blocks of its own, for tests of their evaluator.
+// Independent residual blocks, each with its own parameter blocks, for tests of the block evaluator.
 #pragma once
 
 #include "blocks/block_evaluator.hpp"
@@ -12,7 +12,7 @@ namespace blocks_side_by_side {
 
 using namespace nlsq;
 
-// J by rows, all columns of a block.
+// J by rows, with all columns of a block.
 struct Blocks {
   BlockList list;
   std::vector<std::shared_ptr<const BlockFunction>> owned;
@@ -46,7 +46,7 @@ struct Blocks {
 struct Values {
   std::vector<double> r, J;
   std::vector<float> J_f32;
-  std::size_t left = 0;  // lanes that left their program, in the three passes together
+  std::size_t left = 0;  // lanes that left their program, summed over the three passes
 };
 
 inline Values evaluate(const Blocks& blocks, const BlockEvaluator& evaluator, std::span<const double> x) {

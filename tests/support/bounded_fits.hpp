@@ -1,4 +1,5 @@
-// A decay fitted within bounds, and beside it with parameters fixed where the bounds hold them.
+// Fits of a decay within bounds, and the same fits with the parameters at active bounds fixed. Tests compare
+// the two.
 #pragma once
 
 #include "corpora/noise.hpp"
@@ -49,7 +50,7 @@ inline LeastSquaresOptions bounded(Bounds bounds) {
   return options;
 }
 
-// What a bound holds is as if it were fixed there: all that is said of the others is the same.
+// A parameter at an active bound must give the same result as if it were fixed there.
 inline void check_like_fixed(const FitResult& bounded, const FitResult& fixed) {
   CHECK(bounded.success());
   CHECK(fixed.success());

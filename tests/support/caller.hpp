@@ -1,4 +1,5 @@
-// One set of fits, compiled twice: as every other test, and with -ffast-math, as a user's program may be.
+// One set of fits that is compiled twice: like every other test, and with -ffast-math, as a user's program
+// may be. A test compares the results.
 #pragma once
 
 #include <nlsq/nlsq.hpp>
@@ -10,11 +11,11 @@ namespace caller {
 
 struct Data {
   std::vector<double> x, y;
-  double unit = 1;  // of y, and of where fits start
+  double unit = 1;  // unit of y and of the starting values
 };
 
-// Every number a caller gets to see of a few fits: recorded lambdas with and without a branch, a formula, a
-// model with its first guess, residuals as one function, in f64 and in f32.
+// Returns every number that a caller sees of a few fits: recorded lambdas with and without a branch, a
+// formula, a model with its first guess, residuals as one function, in f64 and in f32.
 inline std::vector<double> all_numbers(const Data& d) {
   std::vector<double> out;
   const auto take = [&out](const nlsq::FitResult& fit) {

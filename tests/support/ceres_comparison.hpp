@@ -1,5 +1,5 @@
-// One program solved by Ceres and by nlsq, with default and with tight tolerances. A success that nlsq claims
-// is checked by Ceres itself: solved on with tolerances of 1e-15, it moves less than 0.1 standard errors.
+// Solves one program by Ceres and by nlsq, with default and with tight tolerances. A success claimed by nlsq
+// is checked by Ceres: continued with tolerances of 1e-15, it must move less than 0.1 standard errors.
 #pragma once
 
 #include "ceres_problems.hpp"
@@ -21,13 +21,13 @@ inline void set_tolerances(ceres::Solver::Options& options, double tolerance) {
 }
 
 struct Distance {
-  double errors = 0;      // ‖J d‖, d from where the solve ended to where Ceres goes from there
-  double cost_above = 0;  // of the end over that place
+  double errors = 0;      // ‖J d‖, where d leads from the result to the point that Ceres reaches from it
+  double cost_above = 0;  // cost of the result minus the cost at that point
   double sigma = 0, cost = 0;
 };
 
-// From one point to another in tangent numbers, as the columns of Evaluate's Jacobian; those of constant
-// blocks are 0.
+// Difference of two points in tangent coordinates, ordered like the columns of Evaluate's Jacobian; 0 for
+// constant blocks.
 inline std::vector<double> tangent_difference(const ceres::Problem& problem,
                                               const std::vector<std::vector<double>>& from) {
   std::vector<double*> blocks;
@@ -45,7 +45,7 @@ inline std::vector<double> tangent_difference(const ceres::Problem& problem,
   return difference;
 }
 
-// Solves on with Ceres at 1e-15 and measures how far that leads.
+// Continues with Ceres at 1e-15 and measures the distance it moves.
 inline Distance solve_on(Made& made, ceres::Solver::Options options) {
   std::vector<double*> blocks;
   made.problem->GetParameterBlocks(&blocks);
@@ -77,12 +77,12 @@ inline Distance solve_on(Made& made, ceres::Solver::Options options) {
   return out;
 }
 
-// Parameters and cost are the minimum's, to 0.1 standard errors. `slack`: of a cost that is nothing but
-// rounding, relative to the start's.
+// Checks that parameters and cost are at the minimum, to 0.1 standard errors. `slack` applies to a cost that
+// consists of rounding errors only, relative to the cost at the start.
 inline void check_claim(Made& made, const ceres::Solver::Options& options, double initial_cost,
                         double slack, bool by_cost_alone = false) {
   const Distance found = solve_on(made, options);
-  const double rounding = std::max(slack * initial_cost, 1e-28);  // of residuals whose terms are about 1
+  const double rounding = std::max(slack * initial_cost, 1e-28);  // for residuals whose terms are about 1
   INFO("moved " << found.errors << ", cost lower by " << found.cost_above << ", sigma " << found.sigma
                 << ", cost " << found.cost);
   if (!by_cost_alone) CHECK(found.errors <= 0.1 * found.sigma + std::sqrt(2 * rounding));
@@ -90,8 +90,8 @@ inline void check_claim(Made& made, const ceres::Solver::Options& options, doubl
 }
 
 struct Comparison {
-  ceres::Solver::Options options;  // but for tolerances
-  bool traced = true;              // nlsq's cost functions are recorded
+  ceres::Solver::Options options;  // all but the tolerances
+  bool traced = true;              // whether nlsq's cost functions are recorded
   double slack = 1e-12;
   // The cost is flat in some directions, which its Jacobian, corrected for a loss, does not show. With default
   // tolerances 0.1 standard errors are those of the cost then; with tight ones parameters are checked, too.
@@ -100,8 +100,7 @@ struct Comparison {
   Comparison() { options.logging_type = ceres::SILENT; }
 };
 
-// make(std::true_type()) gives the problem anew with nlsq's cost functions, make(std::false_type()) with
-// Ceres's.
+// make(std::true_type()) builds the problem with nlsq's cost functions, make(std::false_type()) with Ceres's.
 template <class Make>
 void compare_tight(Make make, const Comparison& how) {
   ceres::Solver::Options options = how.options;

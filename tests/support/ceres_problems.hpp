@@ -1,4 +1,4 @@
-// Ceres problems as programs write them: each can be made as often as it is solved, by Ceres and by nlsq,
+// Ceres problems as user programs write them. Each can be built again for every solve, by Ceres and by nlsq,
 // with Ceres's own cost functions or with nlsq's.
 #pragma once
 
@@ -14,14 +14,14 @@
 
 namespace ceres_problems {
 
-// AutoDiffCostFunction by whom.
+// An AutoDiffCostFunction of nlsq or of Ceres.
 template <bool kOurs, class F, int r, int... n>
 ceres::CostFunction* cost(F functor) {
   if constexpr (kOurs) return new nlsq::AutoDiffCostFunction<F, r, n...>(new F(std::move(functor)));
   else return new ceres::AutoDiffCostFunction<F, r, n...>(new F(std::move(functor)));
 }
 
-// Parameters that the problem works on, and the problem.
+// The problem and the parameters that it refers to.
 struct Made {
   std::vector<double> x;
   std::unique_ptr<ceres::Problem> problem = std::make_unique<ceres::Problem>();
@@ -47,7 +47,7 @@ inline ceres::Solver::Options tight() {
 inline double uniform(std::mt19937& random, double low, double high) {
   return low + (high - low) * static_cast<double>(random()) / 4294967296.0;
 }
-// Roughly normal: the sum of twelve.
+// A roughly normal number: the sum of twelve uniform ones.
 inline double noise(std::mt19937& random) {
   double sum = -6;
   for (int i = 0; i < 12; ++i) sum += uniform(random, 0, 1);

@@ -1,4 +1,5 @@
-// Callables generic in their scalar, f(x, p), with points to try them at: what users write.
+// Callables f(x, p) that are generic in their scalar, as users write them, with points at which tests
+// evaluate them.
 #pragma once
 
 #include <nlsq/eigen_scalars.hpp>
@@ -144,7 +145,7 @@ struct DynamicSum {
   template <class T>
   T operator()(const T& x, P<T> p) const {
     T sum(0);
-    for (std::size_t j = p.size(); j-- > 0;) sum = sum * x + p[j];  // Horner
+    for (std::size_t j = p.size(); j-- > 0;) sum = sum * x + p[j];  // Horner's scheme
     return sum;
   }
 };
@@ -188,7 +189,7 @@ struct OutlivingConstants {
   }
 };
 
-// Calls `use` with one of each.
+// Calls `use` with each of the callables.
 template <class Use>
 void for_each(Use use) {
   std::apply([&](const auto&... functor) { (use(functor), ...); },

@@ -1,4 +1,4 @@
-// Runs single operations through a kernel set, with buffers padded as the kernels ask.
+// Runs single operations through a kernel set, with buffers padded as the kernels require.
 #pragma once
 
 #include "kernels/kernel_table.hpp"
@@ -31,7 +31,8 @@ inline void run(const nlsq::KernelTable& set, const nlsq::Instruction* code, std
   set.run_f32(code, count, vectors, uniforms, rows, counters);
 }
 
-// op(a, b, c) for every row, in tiles of 512 rows. An argument with one element is given as a uniform.
+// Computes op(a, b, c) for every row, in tiles of 512 rows. An argument with one element is passed as a
+// uniform.
 template <class T>
 std::vector<T> apply(const nlsq::KernelTable& set, nlsq::Op op, std::vector<T> a, std::vector<T> b = {T(0)},
                      std::vector<T> c = {T(0)}) {
@@ -53,8 +54,8 @@ std::vector<T> apply(const nlsq::KernelTable& set, nlsq::Op op, std::vector<T> a
   return result;
 }
 
-// Distance in units of the last place of `want` in format T; the format's least exponent and above.
-// Infinity against the largest finite numbers counts by distance, NaN against NaN as 0.
+// Distance in units of the last place of `want` in format T, for exponents down to the smallest normal one.
+// The distance between infinity and the largest finite numbers is counted too; two NaN have distance 0.
 template <class T>
 double ulps(T got, long double want) {
   using Limits = std::numeric_limits<T>;

@@ -1,11 +1,11 @@
-// What an error says.
+// Access to the messages of errors, for tests.
 #pragma once
 
 #include <nlsq/error.hpp>
 
 #include <string>
 
-// The message of the error of type E that `call` throws; others pass through.
+// Returns the message of the error of type E that `call` throws. Other exceptions pass through.
 template <class E = nlsq::ValidationError, class F>
 std::string message_of(F call) {
   try {

@@ -1,4 +1,5 @@
-// Data of which some rows are far off, the losses that bear them, and when two fits of them are the same.
+// Data with outliers, the robust losses that handle them, and a comparison of two fits. Tests of losses use
+// them.
 #pragma once
 
 #include <nlsq/nlsq.hpp>
@@ -21,7 +22,7 @@ inline const auto decay = [](const auto& x, const auto& p) {
 struct Data {
   std::vector<double> x, y;
 };
-// One row in ten is far off.
+// About one row in ten is an outlier.
 inline Data contaminated(std::size_t rows, unsigned seed = 3, double noise = 0.05, double share = 0.1) {
   Data d;
   std::mt19937_64 random(seed);

@@ -1,5 +1,5 @@
-// Seeded random expressions, built in a graph and, beside it, evaluated operation by operation as
-// written: what simplification and compilation must not change.
+// Seeded random expressions, built in a graph and also evaluated operation by operation as written. Tests
+// check that simplification and compilation do not change their values.
 #pragma once
 
 #include <nlsq/graph.hpp>
@@ -13,8 +13,8 @@
 
 namespace nlsq_test {
 
-// Operations a random expression draws from. pow is not among them (small powers become products,
-// which round differently), nor atan2 (it tells -0 from 0, which simplification does not).
+// The operations of random expressions. pow is excluded, because small powers become products that round
+// differently. atan2 is excluded, because it distinguishes -0 from 0, which simplification does not.
 inline const std::vector<nlsq::Op>& random_ops() {
   using nlsq::Op;
   static const std::vector<Op> ops = {
@@ -38,9 +38,9 @@ inline const std::vector<nlsq::Op>& smooth_ops() {
 struct RandomExpression {
   static constexpr int kColumns = 3, kParameters = 3;
   nlsq::Graph graph;
-  std::vector<nlsq::NodeId> nodes;                  // operands to draw from; the last is the root
-  std::vector<double> columns, parameters, values;  // values[i]: nodes[i] as written
-  std::vector<std::uint8_t> tame;                   // everything below was finite and no underflow was near
+  std::vector<nlsq::NodeId> nodes;                  // operands to choose from; the last is the root
+  std::vector<double> columns, parameters, values;  // values[i] is nodes[i] evaluated as written
+  std::vector<std::uint8_t> tame;  // all values below it were finite and not close to underflow
 
   RandomExpression(std::uint64_t seed, int operations, const std::vector<nlsq::Op>& ops) : rng_(seed) {
     for (int i = 0; i < kColumns; ++i) columns.push_back(draw_value());
@@ -63,7 +63,7 @@ struct RandomExpression {
     tame.push_back(1);
   }
 
-  // Later nodes are likelier operands, so that expressions get deep.
+  // Prefers later nodes as operands, so that expressions become deep.
   std::size_t operand() { return std::max(pick(nodes.size()), pick(nodes.size())); }
 
   void grow(const std::vector<nlsq::Op>& ops) {

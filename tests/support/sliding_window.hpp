@@ -1,7 +1,8 @@
-// A camera that drives along a row of points, as a sliding window sees it: ten poses at a time, each frame
-// bringing new points and leaving old ones behind. What an estimator on a robot solves again and again.
+// A camera moves along a row of points and is estimated in a sliding window: ten poses at a time, where each
+// frame adds new points and removes old ones. An estimator on a robot repeatedly solves such problems.
 //
-// Known to nobody but this file: the truth. Everything else is measured: pixels, and motions between frames.
+//  Only this file uses the true poses and points. The estimator sees measurements: pixels, and motions
+//  between frames.
 #pragma once
 
 #include <array>
@@ -13,10 +14,10 @@
 namespace sliding_window {
 
 inline constexpr int kWindow = 10;     // poses
-inline constexpr int kNewPoints = 15;  // of a frame
-inline constexpr int kTrack = 7;       // frames that see a point
+inline constexpr int kNewPoints = 15;  // for each frame
+inline constexpr int kTrack = 7;       // number of frames that see a point
 
-// R(w) v by Rodrigues' formula.
+// Rotates v by the rotation vector w (Rodrigues' formula).
 template <class T>
 void rotate(const T* w, const T* v, T* out) {
   using std::cos, std::sin, std::sqrt;
@@ -31,7 +32,8 @@ void rotate(const T* w, const T* v, T* out) {
   }
 }
 
-// A pixel: of a pose (rotation vector, translation; world to camera) and a point. Focal length 400.
+// A pixel measurement of a pose (rotation vector, translation; world to camera) and a point. The focal length
+// is 400.
 struct Sight {
   static constexpr int residuals = 2;
   double u, v;
@@ -46,7 +48,7 @@ struct Sight {
   }
 };
 
-// What odometry says of two frames: differences of rotation vectors and translations (small rotations).
+// An odometry measurement of two frames: differences of rotation vectors and translations (small rotations).
 struct Motion {
   static constexpr int residuals = 6;
   std::array<double, 6> moved;
@@ -60,14 +62,14 @@ struct Motion {
 
 struct Drive {
   int frames = 0;
-  std::array<double, 6> first{};           // the pose it begins with
-  std::vector<Motion> motions;             // to frame f + 1
-  std::vector<std::vector<Sight>> sights;  // by point: by frame from the first that sees it
-  std::vector<double> depths;              // by point, roughly, from the second frame that sees it
+  std::array<double, 6> first{};           // the first pose
+  std::vector<Motion> motions;             // from frame f to f + 1
+  std::vector<std::vector<Sight>> sights;  // for each point: one for each frame that sees it, in order
+  std::vector<double> depths;              // for each point: rough depth in the second frame that sees it
   static int first_frame(std::size_t point) { return static_cast<int>(point) / kNewPoints; }
 };
 
-// A drive through so many frames; `noise` in pixels.
+// Simulates `frames` frames; `noise` is in pixels.
 inline Drive drive(int frames, unsigned seed, double noise = 0.5) {
   std::mt19937 random(seed);
   const auto uniform = [&](double low, double high) {
@@ -108,11 +110,11 @@ inline Drive drive(int frames, unsigned seed, double noise = 0.5) {
   return out;
 }
 
-// Moves the window over a drive, one frame at a time. `Estimator` has
-//   add_pose(double*), add_point(double*), add(const Sight&, double* pose, double* point), add(const Motion&,
-//   double* a, double* b), remove(double*) (of a pose or a point, with all that use it), hold(double* pose),
-//   and double solve(): the cost.
-// A point enters when two frames of the window see it and leaves when one does. Returns the costs.
+// Moves the window along a drive, one frame at a time. `Estimator` has
+//    add_pose(double*), add_point(double*), add(const Sight&, double* pose, double* point), add(const
+//    Motion&, double* a, double* b), remove(double*) (of a pose or a point, with all that use it),
+//    hold(double* pose), and double solve(): the cost.
+//  A point is added when two frames of the window see it and removed when only one does. Returns the costs.
 template <class Estimator>
 class Window {
  public:
@@ -155,7 +157,7 @@ class Window {
     }
   }
 
-  // Where the frame sees it, as far away as its depth says.
+  // Places the point on the ray of the frame's pixel, at its rough depth.
   void begin_point(std::size_t p, int f) {
     const double d = drive_.depths[p], w[3] = {-pose(f)[0], -pose(f)[1], -pose(f)[2]};
     const double at[3] = {sight(p, f).u / 400 * d - pose(f)[3], sight(p, f).v / 400 * d - pose(f)[4],
@@ -165,7 +167,7 @@ class Window {
     estimator_.add(sight(p, f - 1), pose(f - 1), points_[p].data());
   }
 
-  // A pose, and the points that only the one after it still sees.
+  // Removes a pose, and the points that only the next pose still sees.
   void leave(int f) {
     const int first = f - kTrack + 2;
     for (int k = 0; first >= 0 && k < kNewPoints; ++k)

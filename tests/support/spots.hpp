@@ -1,4 +1,4 @@
-// Spots of 15 x 15 pixels, as a camera sees them.
+// Camera images of spots, 15 x 15 pixels, for tests of batch fits.
 #pragma once
 
 #include <nlsq/nlsq.hpp>

@@ -1,5 +1,5 @@
-// Rows whose Jacobian and residuals are a table of numbers: what evaluators and solvers are checked on,
-// because sums over a table can be taken in long double.
+// Rows whose Jacobian and residuals are a table of numbers. Evaluators and solvers are tested on them,
+// because sums over a table can be computed in long double.
 #pragma once
 
 #include "dense/evaluator.hpp"
@@ -14,7 +14,7 @@
 
 namespace tables {
 
-// m rows of n columns of J, then r. Column-major.
+// m rows with n columns of J, then r. Column-major.
 struct Table {
   std::size_t m = 0, n = 0;
   std::vector<std::vector<double>> columns;  // n + 1
@@ -28,7 +28,7 @@ struct Table {
     }
     return t;
   }
-  // The same, rounded to float: what f32 rows hold.
+  // Returns the table rounded to float, which is what f32 rows contain.
   Table rounded() const {
     Table t = *this;
     for (auto& column : t.columns) {
@@ -41,7 +41,7 @@ struct Table {
     for (std::size_t k = 0; k < m; ++k) sum += static_cast<long double>(columns[i][k]) * columns[j][k];
     return sum;
   }
-  // Σ |a b|: what the rounding errors of a sum scale with.
+  // Σ |a b|, which scales the rounding error of the sum.
   double size(std::size_t i, std::size_t j) const {
     double sum = 0;
     for (std::size_t k = 0; k < m; ++k) sum += std::fabs(columns[i][k] * columns[j][k]);
@@ -49,7 +49,7 @@ struct Table {
   }
 };
 
-// What an exact evaluator would say.
+// The linearization that an exact evaluator would return.
 inline nlsq::Linearization linearized(const Table& t, bool with_triangle = false) {
   nlsq::Linearization at;
   at.plan = {nlsq::Format::f64, with_triangle ? nlsq::Gram::qr : nlsq::Gram::f64};
@@ -74,7 +74,7 @@ inline nlsq::Linearization linearized(const Table& t, bool with_triangle = false
   return at;
 }
 
-// A row model over the table: J is constant, r does not depend on x. `low` holds what f32 rows say.
+// A row model over the table: J is constant and r does not depend on x. f32 rows come from `low`.
 class TableRows : public nlsq::RowModel {
  public:
   TableRows(Table high, Table low, std::size_t tile)
@@ -115,7 +115,7 @@ class TableRows : public nlsq::RowModel {
     T* const* copy(const Table& from, std::size_t first, std::size_t count, std::vector<T>& to,
                    std::vector<T*>& pointers) {
       const std::size_t stride = (owner_.tile_ + 63) / 64 * 64;
-      to.assign(stride * from.columns.size(), T(NAN));  // rows beyond the count must not matter
+      to.assign(stride * from.columns.size(), T(NAN));  // rows beyond the count must not affect results
       pointers.assign(from.columns.size(), nullptr);
       for (std::size_t c = fill_ == nlsq::Fill::residual ? from.n : 0; c <= from.n; ++c) {
         pointers[c] = to.data() + c * stride;

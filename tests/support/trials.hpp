@@ -1,4 +1,4 @@
-// Data drawn from a built-in model's registry row, for judging first guesses.
+// Data drawn from the registry entry of a built-in model, for tests of first guesses.
 #pragma once
 
 #include <nlsq/formula.hpp>
@@ -15,7 +15,7 @@
 
 namespace trials {
 
-// Uniform and normal numbers that are the same with every standard library.
+// Uniform and normal random numbers that are equal with every standard library.
 class Random {
  public:
   explicit Random(std::uint64_t seed) : engine_(seed) {}
@@ -56,8 +56,8 @@ struct Data {
   std::vector<std::span<const double>> columns() const { return {x.begin(), x.end()}; }
 };
 
-// `rows` rows at parameters drawn from the row's ranges; even or uniformly random x; noise of the
-// curve's range over `snr`.
+// Draws `rows` rows at parameters from the entry's ranges. x is evenly spaced or uniformly random. The noise
+// is the range of the curve divided by `snr`.
 inline Data draw(const nlsq::Model& model, Random& random, std::size_t rows, bool even, double snr) {
   const nlsq::Formula formula = parsed(model);
   Data data;

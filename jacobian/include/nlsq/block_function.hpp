@@ -1,15 +1,19 @@
-// A residual block's function, type-erased: some residuals of some parameter blocks, the same code called
-// with double, with the recording scalar and with dual numbers. Headers stay light: templates end here.
+// The function of a residual block, type-erased: it computes some residuals from some parameter blocks. The
+// solver calls the same code with double, with the recording scalar and with dual numbers. User code creates
+// it; the rest of the library sees no template.
 //
-// What a functor may look like, T being one scalar type for all arguments:
-//   bool operator()(const T* a, const T* b, T* residuals) const   Ceres's form; or void. The number of
-//                                                                 residuals is told when the block is added
-//   auto operator()(const T* a, const T* b) const                 returns a T, or a range of T: it tells by
-//   itself bool operator()(T const* const* blocks, T* residuals) const   any number of blocks
-// - generic in its scalar: recorded, with dual numbers to fall back on;
-// - double only: differences (f64);
-// - no_trace<F>: dual numbers.
-// `false` says that there are no residuals at this point.
+//  A functor has one of these forms. T is one scalar type for all arguments.
+//    bool operator()(const T* a, const T* b, T* residuals) const
+//        Ceres's form; may also return void. The number of residuals is given when the block is added.
+//    auto operator()(const T* a, const T* b) const
+//        Returns a T, or a range of T. The number of residuals follows from the result.
+//    bool operator()(T const* const* blocks, T* residuals) const
+//        Any number of blocks.
+//  How its derivatives are computed depends on its scalar:
+//  - generic in T: recorded; dual numbers are the fallback;
+//  - double only: finite differences (f64);
+//  - no_trace<F>: dual numbers.
+//  A result of `false` means that the residuals do not exist at this point.
 #pragma once
 
 #include <nlsq/callable.hpp>
@@ -29,7 +33,7 @@ class NLSQ_API BlockFunction {
     traced_own,   // trace() and derivatives()
     dual,         // dual()
     own,          // derivatives()
-    differences,  // value() alone
+    differences,  // only value()
   };
 
   explicit BlockFunction(int residuals) : residuals_(residuals) {}
@@ -37,14 +41,16 @@ class NLSQ_API BlockFunction {
 
   int residuals() const { return residuals_; }
   virtual Derivatives derivatives_by() const = 0;
-  // Blocks of one kind do the same operations on other numbers, decisions aside: they replay one recording.
+  // Blocks of one kind perform the same operations on different numbers, apart from branches, and replay one
+  // recording.
   virtual const void* kind() const = 0;
 
-  // `blocks`: one pointer for each parameter block. All return false where there are no residuals.
+  // `blocks` has one pointer for each parameter block. All these functions return false where the residuals
+  // do not exist.
   virtual bool value(const double* const* blocks, double* residuals) const = 0;
   virtual bool trace(const Traced* const* blocks, Traced* residuals) const;
   virtual bool dual(const Dual8* const* blocks, Dual8* residuals) const;
-  // J[k]: residuals x size of block k, by rows; null where it is not wanted.
+  // J[k] is a row-major matrix, residuals x size of block k; null if it is not wanted.
   virtual bool derivatives(const double* const* blocks, double* residuals, double* const* J) const;
 
  private:
@@ -56,7 +62,7 @@ namespace detail {
 template <class T, std::size_t>
 using Repeated = T;
 
-// The three forms. `k` parameter blocks.
+// The three forms of a functor. `k` is the number of parameter blocks.
 struct OutputForm {};    // f(a, b, residuals)
 struct ResultForm {};    // f(a, b)
 struct PointersForm {};  // f(blocks, residuals)
@@ -81,7 +87,7 @@ bool truth_of(Call call) {
   }
 }
 
-// Writes at most `most` residuals; how many there are.
+// Writes at most `most` residuals. Returns how many the result has.
 template <class T, class R>
 std::size_t store_result(const R& result, T* residuals, std::size_t most) {
   if constexpr (std::is_convertible_v<R, T>) {
@@ -110,7 +116,7 @@ bool call_block(const F& f, const T* const* blocks, T* residuals, int count, std
   }
 }
 
-// Takes T, and what it returns, if it returns residuals, is made of T.
+// True if F can be called with T, and any residuals that it returns have type T.
 template <class F, class T, std::size_t... i>
 constexpr bool is_generic_block(std::index_sequence<i...> indices) {
   using Form = decltype(block_form<F, T>(indices));
@@ -165,7 +171,7 @@ class FunctorBlock final : public BlockFunction {
   F f_;
 };
 
-// How many residuals a functor that returns them gives: by calling it.
+// Calls a functor that returns its residuals, and returns their number.
 template <class F, std::size_t... i>
 int count_results(const F& f, const double* const* blocks, std::index_sequence<i...>) {
   return static_cast<int>(store_result<double>(f(blocks[i]...), nullptr, 0));
@@ -173,13 +179,13 @@ int count_results(const F& f, const double* const* blocks, std::index_sequence<i
 
 }  // namespace detail
 
-// A functor of k parameter blocks. The functor is copied.
+// Makes a block function of k parameter blocks. The functor is copied.
 template <std::size_t k, class F>
 std::shared_ptr<const BlockFunction> make_block_function(F functor, int residuals) {
   return std::make_shared<detail::FunctorBlock<F, k>>(std::move(functor), residuals);
 }
 
-// The same for one that returns its residuals; `at`: where it is called to count them.
+// The same for a functor that returns its residuals. It is called at `at` once to count them.
 template <std::size_t k, class F>
 requires std::is_same_v<detail::BlockForm<F, double, k>, detail::ResultForm>
     std::shared_ptr<const BlockFunction> make_block_function(F functor, const double* const* at) {

@@ -1,12 +1,13 @@
-// A user's callable f(x, p), type-erased: the same code called with double, with the recording
-// scalar, and with dual numbers. Headers stay light: templates end here.
+// A user's callable f(x, p), type-erased. The library calls the same code with double, with the recording
+// scalar and with dual numbers. User code creates it; the rest of the library sees no template.
 //
-// All scalars of one call have one type T. x is a T (one predictor) or a std::span<const T>; p is a
-// std::span<const T>, or a const std::vector<T>& or const T* where the callable takes no span.
-// - generic in its scalar: recorded, with dual numbers to fall back on;
-// - generic in p alone (double x): dual numbers;
-// - double only, or with a double written as its result: finite differences;
-// - no_trace<F>, or wrapped in nlsq::untraced(f): dual numbers.
+//  All scalars of one call have one type T. x is a T (one predictor) or a std::span<const T>. p is a
+//  std::span<const T>, or a const std::vector<T>& or const T* if the callable does not take a span.
+//  How derivatives are computed depends on the callable:
+//  - generic in its scalar: recorded; dual numbers are the fallback;
+//  - generic in p alone (double x): dual numbers;
+//  - double only, or with the declared result type double: finite differences;
+//  - no_trace<F>, or wrapped in nlsq::untraced(f): dual numbers.
 #pragma once
 
 #include <nlsq/dual.hpp>
@@ -25,11 +26,11 @@
 
 namespace nlsq::inline v0 {
 
-// Specialise to true for a functor that must not be recorded (it keeps state, or looks inside its scalar).
+// Specialize to true for a functor that must not be recorded, because it keeps state or inspects its scalar.
 template <class F>
 inline constexpr bool no_trace = false;
 
-// The same for one object: nlsq::curve_fit(nlsq::untraced([](auto x, auto p) { ... }), ...).
+// Disables recording for one object: nlsq::curve_fit(nlsq::untraced([](auto x, auto p) { ... }), ...).
 template <class F>
 struct Untraced {
   F f;
@@ -44,11 +45,11 @@ Untraced<F> untraced(F f) {
   return {std::move(f)};
 }
 
-inline constexpr int kDualWidth = 8;  // derivatives carried by one call; more parameters take more calls
+inline constexpr int kDualWidth = 8;  // derivatives computed by one call; more parameters need more calls
 using Dual8 = Dual<double, kDualWidth>;
 
-// A scalar-valued model of `predictors` numbers and some parameters. Empty functions are ways the
-// callable does not offer. `x` points at `predictors` numbers.
+// A model with a scalar value, a function of `predictors` numbers and some parameters. `x` points at
+// `predictors` numbers. A member function that is empty is not offered by the callable.
 struct ModelFunction {
   int predictors = 1;
   std::function<double(const double* x, std::span<const double> p)> value;
@@ -71,19 +72,19 @@ struct VectorFunction {
 
 namespace nlsq::inline v0 {
 
-// One predictor: f(x, p) with x a number. The callable is copied, and its copies share its state.
+// One predictor: f(x, p), where x is a number. The callable is copied; the copies share its state.
 template <class F>
 ModelFunction make_model_function(F f) {
   return detail::erase_model<detail::NumberX>(std::move(f), 1);
 }
 
-// Several predictors (or one): f(x, p) with x indexable, x[0] ... x[predictors - 1].
+// One or more predictors: f(x, p), where x is indexable, x[0] ... x[predictors - 1].
 template <class F>
 ModelFunction make_model_function(F f, int predictors) {
   return detail::erase_model<detail::IndexedX>(std::move(f), predictors);
 }
 
-// Residuals f(p): std::vector<T>, or any range of T.
+// Residuals f(p) as std::vector<T> or any range of T.
 template <class F>
 VectorFunction make_vector_function(F f) {
   return detail::erase_vector(std::move(f));

@@ -1,13 +1,13 @@
-// How a callable takes its arguments. Part of <nlsq/callable.hpp>; not to be included alone.
+// Detects which argument types a callable accepts. Part of <nlsq/callable.hpp>; do not include it alone.
 //
-// An error inside the body of a generic callable is a hard error, so a body must be instantiated only
-// with what it was written for: forms are told apart by std::is_invocable, spans first, and a result
-// type written as a plain number says that the callable is not generic.
+//  An error in the body of a generic callable is a hard compiler error, so a body must only be instantiated
+//  with types it was written for. std::is_invocable selects the form and tries spans first. A declared result
+//  type that is a plain number means that the callable is not generic.
 #pragma once
 
 namespace nlsq::inline v0::detail {
 
-// Copies for callables that ask for a vector: `Form::Of<T>` is the argument's type.
+// The forms of an argument. `Form::Of<T>` is its type; a callable that takes a vector gets a copy.
 struct SpanForm {
   template <class T>
   using Of = std::span<const T>;
@@ -34,7 +34,8 @@ struct PointerForm {
 };
 struct NoForm {};
 
-// x of one call: a number, or several in the form that parameters have, or else a span.
+// The forms of x in a call: a number, or several numbers in the form that the parameters have, or else a
+// span.
 struct NumberX {
   template <class Form, class T>
   using Of = const T&;
@@ -71,7 +72,7 @@ auto call_model(F& f, std::span<const TX> x, std::span<const T> p) {
   return f(X::template pass<Form>(x), Form::pass(p));
 }
 
-// The callable takes T and gives something made of T: not a plain number.
+// True if the callable accepts T and returns something made of T instead of a plain number.
 template <class X, class F, class TX, class T>
 constexpr bool is_generic_model() {
   using Form = ModelForm<X, F, TX, T>;
@@ -83,7 +84,7 @@ constexpr bool is_generic_model() {
   }
 }
 
-// Shared by the erased functions: const where the callable can be called so.
+// State shared by the type-erased functions; const if the callable can be called as const.
 template <class F, bool Const>
 using State = std::shared_ptr<std::conditional_t<Const, const F, F>>;
 

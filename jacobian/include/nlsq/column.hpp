@@ -1,4 +1,4 @@
-// Data columns as the user holds them (uncopied), and row sources: where tiles come from.
+// Data columns as views of the user's memory, and the row sources that supply tiles with data.
 #pragma once
 
 #include <nlsq/error.hpp>
@@ -15,7 +15,7 @@ namespace nlsq::inline v0 {
 
 enum class ElementType : std::uint8_t { f64, f32, i8, u8, i16, u16, i32, u32 };
 
-// A view of numbers in memory: contiguous or strided, not owned. The data must outlive the fit.
+// A view of numbers in memory, contiguous or strided. It does not own them; the data must outlive the fit.
 class NLSQ_API Column {
  public:
   Column() = default;
@@ -37,16 +37,16 @@ class NLSQ_API Column {
       Column(const Range& range)  // NOLINT: implicit by design
       : Column(std::ranges::data(range), std::ranges::size(range)) {}
 
-  // Eigen's vectors, arrays, maps, references, rows and columns of matrices: whatever has memory, a size and
-  // a stride, and is one-dimensional by its type.
+  // Vectors, arrays, maps, references, rows and columns of Eigen: any type that has memory, a size and a
+  // stride, and is one-dimensional at compile time.
   template <class V>
   requires(!std::ranges::contiguous_range<V> && bool(V::IsVectorAtCompileTime) &&
            requires(const V& v) { Column(v.data(), std::size_t(v.size()), std::ptrdiff_t(v.innerStride())); })
       Column(const V& v)  // NOLINT: implicit by design
       : Column(v.data(), static_cast<std::size_t>(v.size()), static_cast<std::ptrdiff_t>(v.innerStride())) {}
 
-  // Kept in a column, the memory of a temporary would be gone before the fit: `options.sigma = errors()`.
-  // As an argument of the fit itself it lives long enough.
+  // Prevents a column that outlives a temporary, as in `options.sigma = errors()`. A temporary passed
+  // directly to a fit lives long enough.
   template <class Owner>
   requires(std::ranges::contiguous_range<Owner> && !std::is_lvalue_reference_v<Owner> &&
            !std::ranges::borrowed_range<Owner>) Column&
@@ -57,10 +57,10 @@ class NLSQ_API Column {
   ElementType type() const { return type_; }
   double operator[](std::size_t row) const;
 
-  // Rows [first, first + count) converted.
+  // Writes rows [first, first + count), converted to the type of `out`.
   void read(std::size_t first, std::size_t count, double* out) const;
   void read(std::size_t first, std::size_t count, float* out) const;
-  // The memory itself where no conversion is needed, else null.
+  // Returns the memory itself if no conversion is needed, else null.
   const double* direct_f64(std::size_t first) const;
   const float* direct_f32(std::size_t first) const;
 
@@ -74,25 +74,25 @@ class NLSQ_API Column {
   ElementType type_ = ElementType::f64;
 };
 
-// Where rows come from: memory today, generated or filed elsewhere. Reads may come from several
-// threads at once and in any order; the same rows must always give the same numbers.
+// Supplies rows, from memory or from anywhere else. Several threads may read at once and in any order. The
+// same rows must always give the same numbers.
 class NLSQ_API RowSource {
  public:
   virtual ~RowSource() = default;
   virtual std::size_t rows() const = 0;
   virtual int columns() const = 0;
-  // Rows [first, first + count) of one column.
+  // Writes rows [first, first + count) of one column.
   virtual void read(std::size_t first, std::size_t count, int column, double* out) const = 0;
   virtual void read(std::size_t first, std::size_t count, int column, float* out) const;
-  // Memory that already holds the rows in the wanted type, valid as long as the source; else null.
+  // Returns memory that already holds the rows in this type and stays valid as long as the source; else null.
   virtual const double* direct_f64(std::size_t first, int column) const;
   virtual const float* direct_f32(std::size_t first, int column) const;
 };
 
-// Columns in memory.
+// A row source over columns in memory.
 class NLSQ_API MemoryRows final : public RowSource {
  public:
-  explicit MemoryRows(std::vector<Column> columns);  // throws DataError when lengths disagree
+  explicit MemoryRows(std::vector<Column> columns);  // throws DataError if lengths differ
   std::size_t rows() const override { return rows_; }
   int columns() const override { return static_cast<int>(columns_.size()); }
   void read(std::size_t first, std::size_t count, int column, double* out) const override;

@@ -1,12 +1,12 @@
-// The choice between two kinds of finite differences.
+// The choice between two kinds of finite differences. Fits of callables that only accept double use it.
 #pragma once
 
 namespace nlsq::inline v0 {
 
-// How derivatives of a callable that takes double alone are found.
+// How derivatives of a double-only callable are computed.
 enum class Differences : unsigned char {
-  central,  // two calls a parameter; errors about (machine epsilon)^(2/3) of f/p
-  ridders,  // some ten calls a parameter, extrapolated
+  central,  // two calls per parameter; errors about (machine epsilon)^(2/3) of f/p
+  ridders,  // about ten calls per parameter, extrapolated
 };
 
 }  // namespace nlsq::inline v0

@@ -1,11 +1,11 @@
 // Forward dual numbers: a value and N derivatives (Clifford 1871; Griewank and Walther, Evaluating
-// Derivatives, chapter 3). The fallback where a callable cannot be recorded.
+// Derivatives, chapter 3). The library uses them where a callable cannot be recorded.
 //
-// Same operations as Traced: what compiles for one compiles for the other. Plain numbers of any
-// arithmetic type mix in without becoming dual numbers. At special points Ceres's conventions hold:
-// abs has slope ±1 by the sign bit, pow of a zero base with exponent above 1 has slope 0, hypot has
-// none (NaN) at the origin. One difference: an infinite slope times a derivative that is exactly 0 is
-// 0, not NaN, so that d sqrt(p0)/dp0 = ∞ leaves ∂/∂p1 alone.
+//  Dual supports the same operations as Traced: code that compiles for one compiles for the other. Plain
+//  numbers of any arithmetic type mix in and stay plain. Special points follow Ceres: abs has slope ±1 by the
+//  sign bit, pow of a zero base with an exponent above 1 has slope 0, and hypot has slope NaN at the origin.
+//  There is one difference: an infinite slope times a derivative of exactly 0 is 0 and not NaN, so that
+//  d sqrt(p0)/dp0 = ∞ does not spoil ∂/∂p1.
 #pragma once
 
 #include <nlsq/special_functions.hpp>
@@ -31,7 +31,7 @@ inline constexpr bool is_dual = false;
 template <class T, int N>
 inline constexpr bool is_dual<Dual<T, N>> = true;
 
-// The dual type among A...: defined where there is one, and all others are it or plain numbers.
+// The dual type among A...; defined if there is one and all other types are the same or plain numbers.
 template <class... A>
 struct FirstDual;
 template <class A, class... Rest>
@@ -57,7 +57,7 @@ class Dual {
   template <class S>
   requires(std::is_arithmetic_v<S> || std::is_same_v<S, T>) constexpr Dual(S value)
       : value_(static_cast<T>(value)) {}  // NOLINT: implicit by design
-  // The k-th variable: derivative 1 in place k.
+  // The k-th variable: derivative k is 1, the others are 0.
   constexpr Dual(T value, int k) : value_(value) { derivatives_[static_cast<std::size_t>(k)] = T(1); }
   constexpr Dual(T value, const Derivatives& derivatives) : value_(value), derivatives_(derivatives) {}
 
@@ -152,7 +152,7 @@ class Dual {
   requires std::is_arithmetic_v<S>
   friend Dual operator/(S s, const Dual& a) { return Dual(static_cast<T>(s)) / a; }
 
-  // Comparisons look at values alone.
+  // Comparisons use only the values.
   friend bool operator<(const Dual& a, const Dual& b) { return a.value_ < b.value_; }
   friend bool operator>(const Dual& a, const Dual& b) { return a.value_ > b.value_; }
   friend bool operator<=(const Dual& a, const Dual& b) { return a.value_ <= b.value_; }
@@ -168,7 +168,7 @@ class Dual {
     return out;
   }
 
-  // f(a) with the slope known; f(a, b) with both slopes known.
+  // Chain rule: f(a) with a given slope, and f(a, b) with both slopes given.
   static Dual chain(const T& value, const Dual& a, const T& slope) {
     return combine(value, [&](std::size_t i) { return times(slope, a.derivatives_[i]); });
   }

@@ -1,9 +1,10 @@
-// <cmath> and the special functions on dual numbers. Part of <nlsq/dual.hpp>; not to be included alone.
+// The <cmath> functions and the special functions on dual numbers. Part of <nlsq/dual.hpp>; do not include it
+// alone.
 #pragma once
 
 namespace nlsq::inline v0 {
 
-// Each function states its value `f` and its slope in terms of x and f.
+// Each function gives its value `f` and its slope as expressions in x and f.
 #define NLSQ_DUAL_UNARY(function, using_name, slope) \
   template <class T, int N>                          \
   Dual<T, N> function(const Dual<T, N>& a) {         \
@@ -15,7 +16,7 @@ namespace nlsq::inline v0 {
 #define NLSQ_DUAL_STD(function, slope) NLSQ_DUAL_UNARY(function, std::function, slope)
 
 namespace detail {
-// Names with which the slopes below can be said for T = double and for nested duals alike.
+// Names that let the slopes below compile for T = double and for nested duals.
 using std::copysign, std::cos, std::cosh, std::exp, std::log, std::sin, std::sinh, std::sqrt;
 template <class T>
 T square(const T& x) {
@@ -82,7 +83,7 @@ NLSQ_DUAL_STD(tanh, (T(1) - f) * (T(1) + f))
 NLSQ_DUAL_STD(asinh, T(1) / detail::root(T(1) + x * x))
 NLSQ_DUAL_STD(acosh, T(1) / detail::root((x - T(1)) * (x + T(1))))
 NLSQ_DUAL_STD(atanh, T(1) / ((T(1) - x) * (T(1) + x)))
-// DLMF 7.2, 5.2, 5.15, 10.6.
+// Derivatives: DLMF 7.2, 5.2, 5.15, 10.6.
 NLSQ_DUAL_STD(erf, detail::kTwoOverSqrtPi<T>* detail::exp_of(-x* x))
 NLSQ_DUAL_STD(erfc, -detail::kTwoOverSqrtPi<T>* detail::exp_of(-x* x))
 NLSQ_DUAL_UNARY(erfcx, nlsq::erfcx, T(2) * x * f - detail::kTwoOverSqrtPi<T>)
@@ -112,9 +113,9 @@ Dual<T, N> sign(const Dual<T, N>& a) {
   return Dual<T, N>(x > T(0) ? T(1) : x < T(0) ? T(-1) : x);
 }
 
-// Base and exponent may each be a plain number. Special points: base 0 with exponent above 1 has slope
-// 0 and with exponent 1 slope 1; a negative base with an integer exponent has a slope in the base and
-// none (NaN) in the exponent.
+// Base and exponent may each be a plain number. Special points: for base 0 the slope is 0 if the exponent
+// exceeds 1, and 1 if it is 1. A negative base with an integer exponent has a slope in the base and NaN as
+// slope in the exponent.
 template <class A, class B, class D = detail::CommonDual<A, B>>
 D pow(const A& base, const B& exponent) {
   using std::floor, std::log, std::pow;
@@ -164,7 +165,7 @@ D fmod(const A& x, const B& y) {  // x - trunc(x/y) y
   return D::chain(fmod(a, b), D(x), T(1), D(y), -trunc(a / b));
 }
 
-// As std::min and std::max choose.
+// Select the same argument as std::min and std::max.
 template <class A, class B, class D = detail::CommonDual<A, B>>
 D min(const A& a, const B& b) {
   return detail::plain(b) < detail::plain(a) ? D(b) : D(a);
@@ -178,7 +179,7 @@ D clamp(const A& x, const B& low, const C& high) {
   return min(max(D(x), D(low)), D(high));
 }
 
-// A NaN is passed over. Ties: the second, or the dual number beside a plain one.
+// Ignore a NaN argument. At a tie they select the second argument, or the dual number if the other is plain.
 template <class A, class B, class D = detail::CommonDual<A, B>>
 D fmin(const A& a, const B& b) {
   using std::isnan;

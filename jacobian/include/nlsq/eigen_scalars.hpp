@@ -1,5 +1,5 @@
-// Eigen vectors and matrices of Traced and Dual numbers, mixed with plain ones. Include it in code whose
-// callables compute with Eigen; nothing else of the library includes it.
+// Lets Eigen vectors and matrices hold Traced and Dual numbers and mix them with plain ones. Include it in
+// code whose callables use Eigen; nothing else in the library includes it.
 #pragma once
 
 #include <nlsq/dual.hpp>
@@ -11,7 +11,7 @@
 
 namespace nlsq::inline v0::detail {
 
-// Costs steer only what Eigen evaluates into temporaries.
+// The costs only affect which subexpressions Eigen stores in temporaries.
 template <class T, int Width>
 struct EigenTraits : Eigen::NumTraits<double> {
   using Real = T;

@@ -1,12 +1,12 @@
-// Typed formulas: `a*exp(-b*x)+c`, `log(y) = a - b*x`.
+// Formulas as text: `a*exp(-b*x)+c`, `log(y) = a - b*x`. Fits from a formula and the command line use it.
 //
-// Grammar, loosest first: `||`, `&&`, `!`, comparisons (< <= > >= == !=, not chained), + -, * /, unary
-// - and +, ^ or ** (right-associative, tighter than unary minus: -x^2 is -(x^2), and 2^-1 is allowed).
-// `!x > 2` is !(x > 2); inside arithmetic `!` needs parentheses. A choice is `if(c, a, b)`. `log` is the
-// natural logarithm, `mod` takes the sign of its second argument, `min` and `max` take two or more.
-// Numbers are parsed without regard to the locale.
-// A name is a function only before `(`; a predictor only if the caller chose it; `pi` is a constant;
-// every other name is a parameter, in order of first appearance. `$1`, `$2` ... may name predictors.
+//  Grammar, from the lowest precedence up: `||`, `&&`, `!`, comparisons (< <= > >= == !=, not chained), + -,
+//  * /, unary - and +, ^ or ** (right-associative, higher than unary minus: -x^2 is -(x^2); 2^-1 is allowed).
+//  `!x > 2` is !(x > 2); inside arithmetic `!` needs parentheses. A choice is `if(c, a, b)`. `log` is the
+//  natural logarithm, `mod` has the sign of its second argument, `min` and `max` take two or more arguments.
+//  Numbers are parsed independently of the locale.
+//  A name is a function only before `(`. It is a predictor only if the caller listed it. `pi` is a constant.
+//  Every other name is a parameter, in order of first appearance. `$1`, `$2` ... can name predictors.
 #pragma once
 
 #include <nlsq/error.hpp>
@@ -20,18 +20,18 @@ namespace nlsq::inline v0 {
 
 struct FormulaLimits {
   std::size_t max_length = 1 << 20;  // bytes
-  std::size_t max_depth = 1000;      // nesting; parsing and freeing never overflow the stack
+  std::size_t max_depth = 1000;      // nesting; neither parsing nor freeing overflows the stack
   std::size_t max_nodes = 100000;
 };
 
 struct FormulaOptions {
   std::vector<std::string> predictors = {"x"};  // column i of the graph is predictors[i]
-  std::string response = "y";                   // allowed on the left of `=` only
+  std::string response = "y";                   // allowed only on the left of `=`
   bool parameters_allowed = true;               // false: unknown names are errors (column expressions)
   FormulaLimits limits;
 };
 
-// One step of a formula that is several operations in the graph, or takes its operands the other way.
+// Functions that become several operations of the graph, or one operation with its operands exchanged.
 enum class CompoundFunction : std::uint8_t {
   none,
   greater,        // a > b
@@ -40,16 +40,16 @@ enum class CompoundFunction : std::uint8_t {
   voigt,          // voigt(x, sigma, gamma) = Re w((x + i gamma)/(sigma sqrt 2)) / (sigma sqrt(2 pi))
 };
 
-// One step of the formula as written, in postfix order: what the independent evaluator runs.
+// One step of the formula as written, in postfix order. The independent evaluator executes these steps.
 struct FormulaStep {
   Op op = Op::constant;
-  CompoundFunction compound = CompoundFunction::none;  // where it is set, `op` is not used
-  std::uint32_t index = 0;                             // of a column or parameter
+  CompoundFunction compound = CompoundFunction::none;  // index of a column or parameter
+  std::uint32_t index = 0;                             // value of a constant
   double value = 0;                                    // of a constant
 };
 
-// A parsed formula. The graph is simplified; `steps` is the formula as typed, unsimplified, and is
-// what certificates re-evaluate.
+// A parsed formula. The graph is simplified. `steps` is the formula as typed, without simplification;
+// certificates use it to evaluate the formula independently.
 struct NLSQ_API Formula {
   std::string text;
   std::vector<std::string> parameters;  // names, in order of first appearance
@@ -61,24 +61,25 @@ struct NLSQ_API Formula {
   std::vector<FormulaStep> steps;           // the right side
   std::vector<FormulaStep> response_steps;  // the left side
 
-  // Another right side, of the same parameters and predictors: `steps` and the graph.
+  // Replaces the right side by another with the same parameters and predictors: both `steps` and the graph.
   void replace_model(std::vector<FormulaStep> with);
 
-  // The right side by the C library, from `steps`. Throws ValidationError when values are missing.
+  // Evaluates the right side from `steps`, with the functions of the C library. Throws ValidationError if
+  // values are missing.
   double evaluate(std::span<const double> predictors, std::span<const double> parameters) const;
-  // The left side by the C library; y itself where there is none.
+  // Evaluates the left side with the functions of the C library; returns y if there is no left side.
   double evaluate_response(std::span<const double> predictors, double y) const;
 
-  // The same for `count` rows at once, step by step over blocks of rows: predictors[k] and y point at `count`
-  // values. A square is x*x, which is pow(x, 2) correctly rounded; all else are the same operations.
+  // The same for `count` rows, step by step over blocks of rows. predictors[k] and y point at `count` values.
+  // A square is computed as x*x, which is pow(x, 2) correctly rounded; all other operations are the same.
   void evaluate_rows(std::span<const double* const> predictors, std::span<const double> parameters,
                      std::size_t count, double* out) const;
   void evaluate_response_rows(std::span<const double* const> predictors, const double* y, std::size_t count,
                               double* out) const;
 };
 
-// Throws FormulaError with the column and a caret, or ValidationError for options that contradict
-// themselves (a predictor named pi, or like the response).
+// Parses a formula. Throws FormulaError with the column and a caret, or ValidationError if the options
+// contradict each other (a predictor named pi, or named like the response).
 NLSQ_API Formula parse_formula(std::string_view text, const FormulaOptions& options = {});
 
 }  // namespace nlsq::inline v0

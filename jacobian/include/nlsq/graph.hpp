@@ -1,16 +1,16 @@
-// The expression graph: what every model becomes, whichever way it was given.
+// The expression graph. Every model becomes one, whether it was a formula or C++ code. Differentiation and
+// the compiler of tile programs work on it.
 //
-// Nodes are hash-consed: two equal expressions are one node, so sharing costs a table look-up and
-// equality is equality of ids. A node's operands always have smaller ids, so id order is a
-// topological order and no walk needs recursion.
+//  Nodes are hash-consed: equal expressions are one node, so finding a shared expression costs one table
+//  look-up, and two expressions are equal if their ids are. Operands have smaller ids than their node, so id
+//  order is a topological order and no traversal needs recursion.
 //
-// `make` simplifies as it builds: constants fold; x+0, 1*x, 0+x, x-x ... collapse where that is
-// exact for every finite value (up to the sign of a zero); integer powers and x^0.5 become products
-// and square roots (other half powers when a program is compiled); signs move outward in one fixed
-// manner, so that -b*x, -(b*x) and (-b)*x are one node. Operands of + and * are put in an order that
-// depends on what they are, not on when they were built: a formula and a C++ callable that say the
-// same thing become the same graph, and the same program to the last bit. x*0 is 0: what 0*inf would
-// have been is dropped.
+//  `make` simplifies while it builds. Constants fold. x+0, 1*x, 0+x, x-x ... collapse where that is exact for
+//  every finite value, up to the sign of a zero. Integer powers and x^0.5 become products and square roots;
+//  other half powers do so when a program is compiled. Signs move outward in one fixed way, so that -b*x,
+//  -(b*x) and (-b)*x are one node. Operands of + and * are ordered by their content, not by the time they
+//  were built. A formula and a C++ callable with the same meaning therefore give the same graph, and the same
+//  program to the last bit. x*0 becomes 0, which drops the NaN of 0*inf.
 #pragma once
 
 #include <nlsq/export.hpp>
@@ -29,7 +29,7 @@ using NodeId = std::uint32_t;
 struct Node {
   Op op = Op::constant;
   std::uint32_t index = 0;     // column or parameter number, for those leaves
-  NodeId a = 0, b = 0, c = 0;  // operands
+  NodeId a = 0, b = 0, c = 0;  // operand ids
   double value = 0;            // for constants (compared by bits: -0 and 0 differ)
 };
 
@@ -39,7 +39,7 @@ class NLSQ_API Graph {
   NodeId column(int index);
   NodeId parameter(int index);
   NodeId unexplored();
-  // Builds (or finds) the simplified node.
+  // Returns the simplified node; builds it if it does not exist.
   NodeId make(Op op, NodeId a, NodeId b = 0, NodeId c = 0);
 
   NodeId add(NodeId a, NodeId b) { return make(Op::add, a, b); }
@@ -52,11 +52,11 @@ class NLSQ_API Graph {
   std::size_t size() const { return nodes_.size(); }
   bool is_constant(NodeId id, double value) const;
 
-  // Copies the expressions `roots` of another graph as they are; returns their ids here. New nodes
-  // are numbered depth first from the roots: by structure alone.
+  // Copies the expressions `roots` of another graph without simplification. Returns their ids here. New nodes
+  // are numbered depth first from the roots, so the numbering depends only on structure.
   std::vector<NodeId> adopt(const Graph& from, std::span<const NodeId> roots);
 
-  // Which nodes depend on a data column / on a parameter, one byte a node.
+  // One byte for each node: does it depend on a data column, or on a parameter?
   std::vector<std::uint8_t> depends_on_columns() const;
   std::vector<std::uint8_t> depends_on_parameters() const;
   std::vector<std::uint8_t> depends_on_parameter(int index) const;
@@ -66,7 +66,7 @@ class NLSQ_API Graph {
   std::uint64_t structure(const Node& node) const;
   void grow_table();
   bool in_order(NodeId a, NodeId b) const;
-  // Each returns kNone where its rules leave the node as it is.
+  // Each rule returns kNone if it does not apply to the node.
   static constexpr NodeId kNone = static_cast<NodeId>(-1);
   NodeId fold(Op op, NodeId a, NodeId b, NodeId c);
   NodeId simplify_unary(Op op, NodeId a);
@@ -84,32 +84,31 @@ class NLSQ_API Graph {
   NodeId without_sign(NodeId id);
 
   std::vector<Node> nodes_;
-  std::vector<std::uint64_t> structure_;  // hash of what a node is, whatever its id
-  std::vector<NodeId> table_;             // open addressing by that hash; a power of two, half full at most
+  std::vector<std::uint64_t> structure_;  // hash of each node's expression, independent of ids
+  std::vector<NodeId> table_;  // open addressing by that hash; the size is a power of two, at most half full
 };
 
-// ∂root/∂p_j for the parameters in `wrt`, in that order; nodes are added to `graph`.
-// Forward and adjoint forms are both built (in a copy) and the one with fewer operations is kept.
-// A graph with `select` is derived forward: the adjoint would multiply 0 by what the branch not
-// taken holds. The sparse adjoint drops dual numbers' 0*inf = NaN. At the special points: abs' (0) = 0;
-// hypot' = 0 where both arguments are 0; d(a^b)/db = 0 where a = 0; min and max take the first
-// argument's at a tie; sign, floor, ceil and comparisons have derivative 0; sqrt'(0) is inf.
-// Throws Error for trigamma, whose derivative is not an operation.
+// Returns ∂root/∂p_j for the parameters in `wrt`, in that order. Adds nodes to `graph`. Builds the forward
+// and the adjoint form, in a copy, and keeps the one with fewer operations. A graph with `select` uses the
+// forward form: the adjoint would multiply 0 by the value of the branch not taken. The sparse adjoint has no
+// 0*inf = NaN as dual numbers do. Special points: abs'(0) = 0; hypot' = 0 where both arguments are 0;
+// d(a^b)/db = 0 where a = 0; min and max use the first argument at a tie; sign, floor, ceil and comparisons
+// have derivative 0; sqrt'(0) is inf. Throws Error for trigamma, whose derivative is not an operation.
 NLSQ_API std::vector<NodeId> differentiate(Graph& graph, NodeId root, std::span<const int> wrt);
 
-// ∂root/∂(data column).
+// Returns ∂root/∂(data column).
 NLSQ_API NodeId differentiate_column(Graph& graph, NodeId root, int column);
 
-// The parameters among `candidates` that enter `root` linearly *together*: a largest set found
-// greedily in order such that all mixed second derivatives within the set vanish identically.
-// a*exp(-b*x)+c gives {a, c}; a*b*x gives {a}.
+// Returns the parameters among `candidates` in which `root` is *jointly* linear. The set is found greedily,
+// in order, such that all mixed second derivatives within it vanish identically. a*exp(-b*x)+c gives {a, c};
+// a*b*x gives {a}.
 NLSQ_API std::vector<int> linear_parameters(const Graph& graph, NodeId root, std::span<const int> candidates);
 
-// Value of `root` by a plain walk in double: the slow, obviously right evaluator.
+// Evaluates `root` in double by a direct traversal. It is slow and simple, and serves as the reference.
 NLSQ_API double evaluate(const Graph& graph, NodeId root, std::span<const double> columns,
                          std::span<const double> parameters);
 
-// Text of an expression with the names given (p0, x0 ... where a name is missing).
+// Prints an expression with the given names (p0, x0 ... where a name is missing).
 NLSQ_API std::string to_string(const Graph& graph, NodeId root, std::span<const std::string> parameters = {},
                                std::span<const std::string> columns = {});
 

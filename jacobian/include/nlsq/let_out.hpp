@@ -1,4 +1,4 @@
-// For scalars that are made of Traced numbers, such as a jet of another library.
+// Extracts the value of a Traced number, for scalars built on Traced such as the jets of another library.
 #pragma once
 
 #include <nlsq/export.hpp>
@@ -6,8 +6,8 @@
 
 namespace nlsq::inline v0 {
 
-// As number.value(): the number leaves the recording, which is given up unless the number is a constant.
-// `reason` is what the user is told then, in the place of value()'s general words.
+// Returns number.value(). The recording is discarded unless the number is a constant. `reason` replaces the
+// general message that the user then sees.
 NLSQ_API double let_out(const Traced& number, const char* reason);
 
 }  // namespace nlsq::inline v0

@@ -1,5 +1,5 @@
-// The operations of an expression graph and of a tile program. One list serves both, so that what
-// a graph can say, a kernel can run.
+// The operations of an expression graph and of a tile program. Both use one list, so a kernel can execute
+// everything that a graph can express.
 #pragma once
 
 #include <nlsq/export.hpp>
@@ -8,13 +8,13 @@
 
 namespace nlsq::inline v0 {
 
-// Truth values are numbers: 0 is false, everything else (NaN too) is true; comparisons give 1 or 0.
+// Truth values are numbers: 0 is false and everything else, NaN included, is true. Comparisons give 1 or 0.
 enum class Op : std::uint8_t {
   // leaves
   constant,    // Node::value
   column,      // data column Node::index
   parameter,   // parameter Node::index
-  unexplored,  // NaN: a branch of a traced callable that no row has taken yet (see trace.hpp)
+  unexplored,  // NaN: a branch of a recorded callable that no row has taken yet (see trace.hpp)
   // arithmetic
   add,
   sub,
@@ -73,15 +73,15 @@ enum class Op : std::uint8_t {
   logical_or,
   logical_not,
   // three arguments
-  select,  // a ? b : c, elementwise; the branch not taken may hold NaN
-  // tile programs only
-  fma,   // a*b + c, one rounding where the instruction set has it
+  select,  // a ? b : c for each element; the branch not taken may be NaN
+  // only in tile programs
+  fma,   // a*b + c, rounded once where the instruction set allows it
   fms,   // a*b - c
   fnma,  // c - a*b
-  copy,  // a (also: fills a register from a uniform)
+  copy,  // a (also fills a register from a uniform value)
 };
 
-// Number of operands an operation reads (0 for leaves).
+// Number of operands of an operation (0 for leaves).
 constexpr int arity(Op op) noexcept {
   if (op < Op::add) return 0;
   if (op < Op::neg) return 2;
@@ -91,8 +91,8 @@ constexpr int arity(Op op) noexcept {
 }
 NLSQ_API const char* name(Op op) noexcept;
 
-// The operation in double, by the C library where it has the function: the oracle of the kernels,
-// the constant folder, and the evaluator of parameter-only expressions.
+// Evaluates an operation in double, with the C library where it has the function. Constant folding, the
+// evaluation of expressions of parameters alone, and the tests of the kernels use it.
 NLSQ_API double evaluate_op(Op op, double a, double b = 0, double c = 0) noexcept;
 
 }  // namespace nlsq::inline v0

@@ -1,4 +1,4 @@
-// Parts of the rows of a fit: ranges, and parts with a name.
+// Subsets of the rows of a fit: ranges, and named components. Row evaluation and precision policies use them.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,8 @@ struct TileRange {
   std::size_t first = 0, count = 0;
 };
 
-// A named part of the rows, whose precision may differ from the others'. In the order of the residuals.
+// A named range of the rows, whose precision may differ from the rest. Components are in the order of the
+// residuals.
 struct RowComponent {
   std::string name;
   std::size_t rows = 0;

@@ -1,16 +1,15 @@
-// The recording scalar: a double that remembers how it was made.
+// The recording scalar: a double that records the operations that produced it.
 //
-// Code generic in its scalar, run once on Traced numbers, leaves a tape of the operations it did.
-// Rules that hold everywhere:
-// - A number that depends on no recorded input is a plain constant (node 0). Constants belong to no
-//   tape, so they may outlive all of them; all-zero bytes are 0.0.
-// - A comparison gives the concrete answer and records it as a *guard*, unless both sides are plain.
-// - A number that leaves (value(), static_cast<double>) makes the recording *opaque*: what is done
-//   with it is not seen. So does a number kept from an earlier recording. Opaque is a verdict at run
-//   time; the caller falls back to dual numbers.
-// - Without an active recording on this thread, Traced is arithmetic and nothing else.
+//  Code that is generic in its scalar runs once on Traced numbers and leaves a tape of its operations.
+//  - A number that depends on no recorded input is a plain constant (node 0). Constants belong to no tape, so
+//    they may outlive every tape; all-zero bytes are 0.0.
+//  - A comparison returns the actual answer. It is recorded as a *guard* unless both sides are plain.
+//  - Reading a number (value(), static_cast<double>) makes the recording *opaque*, because later uses of that
+//    number are not seen. Using a number from an earlier recording does too. This is decided at run time; the
+//    caller then uses dual numbers.
+//  - Without an active recording on this thread, Traced only computes.
 //
-// Same operations as Dual: what compiles for one compiles for the other.
+//  Traced supports the same operations as Dual: code that compiles for one compiles for the other.
 #pragma once
 
 #include <nlsq/export.hpp>
@@ -34,14 +33,14 @@ class NLSQ_API Traced {
   constexpr Traced(S value)
       : value_(static_cast<double>(value)), node_(0), tape_(0) {}  // NOLINT: implicit by design
 
-  // The number itself. Lets it out: the recording becomes opaque unless the number is a constant.
+  // Returns the plain number. The recording becomes opaque unless the number is a constant.
   double value() const;
-  double derivative(int k) const;  // for code that reads Dual's: opaque as well, and 0
+  double derivative(int k) const;  // for code that reads derivatives of Dual; opaque too, returns 0
   template <class S>
   requires(std::is_arithmetic_v<S> && !std::is_same_v<S, bool>) explicit operator S() const {
     return static_cast<S>(value());
   }
-  explicit operator bool() const { return *this != Traced(0.0); }  // a guard, not a leak
+  explicit operator bool() const { return *this != Traced(0.0); }  // a guard; not opaque
 
   Traced& operator+=(const Traced& b) { return *this = *this + b; }
   Traced& operator-=(const Traced& b) { return *this = *this - b; }
@@ -60,7 +59,7 @@ class NLSQ_API Traced {
     return old;
   }
 
-  // Everything below is found through its arguments only, so that exp(double) inside namespace nlsq
+  // The functions below are found only through their arguments, so that exp(double) inside namespace nlsq
   // never means this exp.
   friend Traced operator+(const Traced& a) { return a; }
   friend Traced operator-(const Traced& a) { return record(Op::neg, a); }
@@ -115,8 +114,8 @@ class NLSQ_API Traced {
   friend Traced fmod(const Traced& a, const Traced& b) { return record(Op::fmod, a, b); }
   friend Traced hypot(const Traced& a, const Traced& b) { return record(Op::hypot, a, b); }
   friend Traced hypot(const Traced& a, const Traced& b, const Traced& c) { return hypot(hypot(a, b), c); }
-  // Operations, so no guard. fmin and fmax pass over a NaN as C's do; min, max and clamp choose as
-  // std::min, std::max and std::clamp, NaN included.
+  // These are operations and record no guard. fmin and fmax ignore a NaN as C's do; min, max and clamp select
+  // as std::min, std::max and std::clamp do, also for NaN.
   friend Traced fmin(const Traced& a, const Traced& b) { return pick_number(a, b, true); }
   friend Traced fmax(const Traced& a, const Traced& b) { return pick_number(a, b, false); }
   friend Traced min(const Traced& a, const Traced& b) {
@@ -135,14 +134,14 @@ class NLSQ_API Traced {
   friend Traced fma(const Traced& a, const Traced& b, const Traced& c) { return a * b + c; }
   friend Traced norm(const Traced& a) { return a * a; }
   friend Traced trunc(const Traced& a) { return select(record(Op::less, a, Traced(0.0)), ceil(a), floor(a)); }
-  // Halves away from zero; comparing the fraction keeps 0.49999999999999994 from rounding up.
+  // Rounds halves away from zero. Comparing the fraction keeps 0.49999999999999994 from rounding up.
   friend Traced round(const Traced& a) {
     const Traced whole = trunc(a);
     return select(record(Op::less, abs(a - whole), Traced(0.5)), whole, whole + copysign(Traced(1.0), a));
   }
   friend Traced copysign(const Traced& a, const Traced& b) { return select(sign_bit(b), -abs(a), abs(a)); }
 
-  // Questions with a bool for an answer are guards.
+  // Questions with a bool answer are guards.
   friend bool isnan(const Traced& a) { return !guard(Op::less_equal, a, infinity()); }
   friend bool isinf(const Traced& a) { return guard(Op::equal, abs(a), infinity()); }
   friend bool isfinite(const Traced& a) { return guard(Op::less, abs(a), infinity()); }
@@ -155,7 +154,7 @@ class NLSQ_API Traced {
     return abs(a) < Traced(std::numeric_limits<double>::min()) ? FP_SUBNORMAL : FP_NORMAL;
   }
 
-  // Printing shows the number and leaves the recording as it is.
+  // Printing shows the number and does not make the recording opaque.
   template <class Char, class Traits>
   friend std::basic_ostream<Char, Traits>& operator<<(std::basic_ostream<Char, Traits>& out,
                                                       const Traced& a) {
@@ -178,12 +177,12 @@ class NLSQ_API Traced {
   static Traced sign_bit(const Traced& a);
 
   double value_;
-  std::uint32_t node_;  // 0: a plain constant; else a step of the recording below
+  std::uint32_t node_;  // 0: a plain constant; otherwise a step of the recording below
   std::uint32_t tape_;  // which recording
 };
 static_assert(std::is_trivially_copyable_v<Traced>);
 
-// Records any operation of the graph: the door for functions that are not in <cmath>.
+// Records any operation of the graph. Functions that are not in <cmath> use it.
 NLSQ_API Traced record_op(Op op, const Traced& a, const Traced& b = {}, const Traced& c = {});
 
 inline Traced erfcx(const Traced& a) { return record_op(Op::erfcx, a); }
@@ -195,8 +194,8 @@ inline Traced besj1(const Traced& a) { return record_op(Op::besj1, a); }
 inline Traced wofz_re(const Traced& re, const Traced& im) { return record_op(Op::wofz_re, re, im); }
 inline Traced wofz_im(const Traced& re, const Traced& im) { return record_op(Op::wofz_im, re, im); }
 
-// The truth of a comparison as a recorded number, for nlsq::where: elementwise, no guard. `&&` and
-// `||` evaluate both sides. Used as a bool it becomes a guard.
+// The truth of a comparison as a recorded number, for nlsq::where; it is evaluated for each row and records
+// no guard. `&&` and `||` evaluate both sides. Used as a bool it becomes a guard.
 class NLSQ_API TracedMask {
  public:
   TracedMask(bool truth) : condition_(truth ? 1.0 : 0.0) {}  // NOLINT: implicit by design
@@ -210,7 +209,7 @@ class NLSQ_API TracedMask {
   friend TracedMask operator||(const TracedMask& a, const TracedMask& b) {
     return TracedMask(record_op(Op::logical_or, a.condition_, b.condition_));
   }
-  // A bool on one side: spelled out, or the built-in operator would be as good a match.
+  // Overloads for a bool on one side, without which the built-in operator would be ambiguous.
   friend TracedMask operator&&(bool a, const TracedMask& b) { return TracedMask(a) && b; }
   friend TracedMask operator&&(const TracedMask& a, bool b) { return a && TracedMask(b); }
   friend TracedMask operator||(bool a, const TracedMask& b) { return TracedMask(a) || b; }

@@ -1,10 +1,11 @@
-// Choice without a branch, and functions that <cmath> lacks, for double, Dual and Traced alike.
+// Selection without a branch, and functions that <cmath> lacks, for double, Dual and Traced. Callables use
+// them.
 //
-//   nlsq::where(nlsq::less(x, p[0]), a, b)   both sides computed, no guard recorded: one program
-//   nlsq::where(x < p[0], a, b)              a guard: the other side is recorded when a row needs it
+//    nlsq::where(nlsq::less(x, p[0]), a, b)   evaluates both sides and records no guard: one program
+//    nlsq::where(x < p[0], a, b)              records a guard; the other side is recorded when a row needs it
 //
-// Both end as the same `select`. The first is for branches that must not count against the limit on
-// variants, and costs nothing where both sides are cheap.
+//  Both end as the same `select`. Use the first for branches that must not count against the limit on
+//  variants; it costs nothing where both sides are cheap.
 #pragma once
 
 #include <nlsq/dual.hpp>
@@ -43,7 +44,8 @@ inline Traced where(const TracedMask& condition, const Traced& a, const Traced& 
   return condition.select(a, b);
 }
 
-// The value of a number of any of the three kinds. From Traced it lets the number out: opaque.
+// Returns the plain value of a number of any of the three kinds. Reading a Traced number makes its recording
+// opaque.
 template <class A>
 requires std::is_arithmetic_v<A>
 double value_of(A a) { return static_cast<double>(a); }

@@ -1,6 +1,6 @@
-// A dense Cholesky factor, lower triangle by columns, left-looking: eight columns at a time receive the
+// A dense Cholesky factor, lower triangle by columns, left-looking. Eight columns at a time receive the
 // products of all columns before them, in registers, and are then factored (Golub and Van Loan, Matrix
-// Computations, 4.2).
+// Computations, 4.2). Block problems factor the reduced system with it.
 #pragma once
 
 #include "kernels/simd.hpp"
@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t kPanel = 8;
 
-// C (rows x kPanel, at A + row + col*ld) -= L[row.., 0..depth) L[col.., 0..depth)ᵀ, `vectors` vectors of
+// C (rows x kPanel, at A + row + col*ld) -= L[row.., 0..depth) L[col.., 0..depth)ᵀ, for `vectors` vectors of
 // rows.
 template <int vectors>
 NLSQ_INLINE void update_strip(double* A, std::size_t ld, std::size_t row, std::size_t col,
@@ -39,8 +39,8 @@ NLSQ_INLINE void update_strip(double* A, std::size_t ld, std::size_t row, std::s
   }
 }
 
-// Columns [col, col + width) receive the products of columns [from, col) by dot products and are factored:
-// for the last, narrow panel, and within a panel.
+// Columns [col, col + width) receive the products of columns [from, col) by dot products and are then
+// factored. Used for the last, narrow panel, and within a panel.
 inline bool factor_columns(double* A, std::size_t n, std::size_t ld, std::size_t from, std::size_t col,
                            std::size_t width) {
   using S = Simd<double>;
@@ -64,8 +64,8 @@ inline bool factor_columns(double* A, std::size_t n, std::size_t ld, std::size_t
   return true;
 }
 
-// Columns [col, col + width) receive the products of columns [0, depth): a narrow panel beyond those that are
-// factored.
+// Columns [col, col + width) receive the products of columns [0, depth). Used for a narrow panel after the
+// factored columns.
 inline void update_columns(double* A, std::size_t n, std::size_t ld, std::size_t depth, std::size_t col,
                            std::size_t width) {
   using S = Simd<double>;
@@ -89,7 +89,7 @@ NLSQ_INLINE void update_panel(double* A, std::size_t n, std::size_t ld, std::siz
   for (; row < n; row += S::lanes) update_strip<1>(A, ld, row, col, depth);
 }
 
-// Rows above the diagonal in a vector's way are written over: nobody reads them.
+// Overwrites rows above the diagonal that share a vector; their values are unused.
 bool cholesky_part_f64(double* A, std::size_t n, std::size_t ld, std::size_t columns) {
   std::size_t col = 0;
   for (; col + kPanel <= columns; col += kPanel) {

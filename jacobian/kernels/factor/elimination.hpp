@@ -1,8 +1,8 @@
-// Elimination of points from the normal equations: S = U - W V⁻¹ Wᵀ, point by point (see block_kernels.hpp).
+// Eliminates points from the normal equations: S = U - W V⁻¹ Wᵀ, point by point (see block_kernels.hpp).
 //
-// A point's W and Y = V⁻¹Wᵀ stay in the first cache; each pair of its entries then updates one block of S.
-// Small matrices V are inverted in double: their condition is that of a point seen under a small angle. R:
-// the format of records; T: that of the arithmetic, R or double.
+//  A point's W and Y = V⁻¹Wᵀ stay in the L1 cache; each pair of its entries then updates one block of S. The
+//  small matrices V are inverted in double, because a point seen under a small angle makes them
+//  ill-conditioned. R is the format of the records; T is the format of the arithmetic, R or double.
 #pragma once
 
 #include "kernels/factor/elimination_point.hpp"
@@ -12,7 +12,7 @@
 namespace nlsq::inline v0 {
 namespace {
 
-// block += F_aᵀ F_b over two rows of one slot, or over one (F_a1 and F_b1 null).
+// block += F_aᵀ F_b over two rows of one slot, or over one row (F_a1 and F_b1 null).
 template <class R, class T, bool two>
 NLSQ_INLINE void add_rows(T* block, const ReducedLayout& layout, const R* F_a0, const R* F_a1, const R* F_b0,
                           const R* F_b1) {
@@ -84,7 +84,7 @@ template <class R, class T, int E>
   }
 }
 
-// W of all entries, [entry][k][pad], and S += FᵀF.
+// Computes W of all entries, [entry][k][pad], and S += FᵀF.
 template <class R, class T, int E>
 void form_W(const EliminationData<R>& d, const PointView& view, std::size_t p, T* W, T* S_out) {
   using S = Simd<T>;
@@ -114,7 +114,7 @@ void form_W(const EliminationData<R>& d, const PointView& view, std::size_t p, T
   }
 }
 
-// sum - Σ_k x_k w_k over the point's e rows; x and w are what these make of k.
+// sum - Σ_k x_k w_k over the point's e rows; x and w are functions of k.
 template <class T, int E>
 NLSQ_INLINE typename Simd<T>::V without_products(typename Simd<T>::V sum, int size, auto x, auto w) {
   const int e = E == kAnySize ? size : E;
@@ -123,8 +123,8 @@ NLSQ_INLINE typename Simd<T>::V without_products(typename Simd<T>::V sum, int si
   return sum;
 }
 
-// Blocks (a, c) of S, c = a, a + 1, ...: -= Y_aᵀ W_c over the point's e rows; only where W_c is not zero, if
-// `entries` tells.
+// Blocks (a, c) of S for c = a, a + 1, ...: subtracts Y_aᵀ W_c over the point's e rows. If `entries` is
+// given, only for the c with nonzero W_c.
 template <class T, int E>
 [[gnu::noinline]] void subtract_products(T* S_out, const std::uint64_t* targets, const std::uint32_t* pairs,
                                          const T* Y, const T* W, std::size_t count, std::size_t size_a,
@@ -167,7 +167,7 @@ template <class T, int E>
   }
 }
 
-// Y = V⁻¹ W of one entry; b += Yᵀ g.
+// Computes Y = V⁻¹ W of one entry, and b += Yᵀ g.
 template <class T, int E>
 [[gnu::noinline]] void form_Y(T* Y, const T* W, const double* inverse, const double* g, T* b,
                               std::size_t size_f, std::size_t pad, int size) {
@@ -221,7 +221,7 @@ bool eliminate_point(const EliminationData<R>& d, std::size_t p, const double* V
   return true;
 }
 
-// Row · s over the cells of a slot.
+// Product of a row with s over the cells of a slot.
 template <class T, class R>
 NLSQ_INLINE double times_cells(const EliminationData<R>& d, const PointView& view, std::size_t slot,
                                const R* row, const T* s) {
@@ -304,7 +304,7 @@ void bend_point(const EliminationData<R>& d, std::size_t p, const double* invers
   }
 }
 
-// The common sizes have loops of known length.
+// The common sizes use loops of known length.
 #define NLSQ_FOR_SIZE(size, call) \
   switch (size) {                 \
     case 0: {                     \

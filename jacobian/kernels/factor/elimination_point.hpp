@@ -11,7 +11,7 @@ namespace {
 
 constexpr int kAnySize = -1;
 
-// (V + diag(damping))⁻¹ by Cholesky: A = L Lᵀ, L⁻¹ in place, then L⁻ᵀL⁻¹. `L`: e x e scratch.
+// Computes (V + diag(damping))⁻¹ by Cholesky: A = L Lᵀ, L⁻¹ in place, then L⁻ᵀL⁻¹. `L` is e x e scratch.
 template <int E>
 bool invert(const double* V, const double* damping, double* inverse, int size) {
   const int e = E == kAnySize ? size : E;
@@ -36,11 +36,11 @@ bool invert(const double* V, const double* damping, double* inverse, int size) {
       L[i * e + j] = sum / L[i * e + i];
     }
   }
-  for (int i = 0; i < e; ++i) {  // row i of the product needs rows >= i of L⁻¹ alone
+  for (int i = 0; i < e; ++i) {  // row i of the product only needs rows >= i of L⁻¹
     for (int j = 0; j <= i; ++j) {
       double sum = 0;
       for (int k = i; k < e; ++k) sum += L[k * e + i] * L[k * e + j];
-      inverse[j * e + i] = sum;  // the upper half is free
+      inverse[j * e + i] = sum;  // the upper half is unused
       if (i == j) continue;
     }
   }
@@ -59,19 +59,19 @@ requires(sizeof(T) == 8) NLSQ_INLINE typename Simd<T>::V load_as(const float* p)
   return Simd<T>::load_widened(p);
 }
 
-// `size` numbers from row + v on, zeros beyond.
+// Loads `size` numbers from row + v on; the other lanes are zero.
 template <class T, class R>
 NLSQ_INLINE typename Simd<T>::V load_part(const R* row, std::size_t v, std::size_t size) {
   using S = Simd<T>;
   return v + S::lanes <= size ? load_as<T>(row + v) : S::keep_first(load_as<T>(row + v), size - v);
 }
 
-// Which of many small matrices side by side have numbers other than 0. Where a point has many entries most of
-// them may be zero (a spline's control points far away), and pairs of them are what takes the time. Few are
-// not looked at.
+// Finds which of many small matrices are not zero. A point with many entries may have mostly zero ones (such
+// as a spline's distant control points), and the time goes into pairs of entries. With few entries the test
+// is skipped.
 class NonZero {
  public:
-  // The matrix k: `rows` rows, `stride` apart, of size_of(k) numbers from first_of(k) on.
+  // Matrix k has `rows` rows, `stride` apart, of size_of(k) numbers starting at first_of(k).
   template <class First, class Size>
   NonZero(std::size_t count, std::size_t rows, std::size_t stride, First first_of, Size size_of)
       : all_(count <= kFew || count > kMost) {
@@ -95,7 +95,7 @@ class NonZero {
 };
 
 struct PointView {
-  const std::uint32_t* blocks;  // F block of each entry
+  const std::uint32_t* blocks;  // the F block of each entry
   std::size_t entries;
   template <class R>
   PointView(const EliminationData<R>& data, std::size_t point)

@@ -1,5 +1,5 @@
-// S = U - W V⁻¹ Wᵀ that is multiplied by and never formed (see block_kernels.hpp): by point, twice over its
-// rows.
+// Multiplication by S = U - W V⁻¹ Wᵀ without forming it (see block_kernels.hpp), for conjugate gradients:
+// point by point, in two passes over the rows of each.
 #pragma once
 
 #include "kernels/factor/elimination.hpp"
@@ -7,7 +7,8 @@
 namespace nlsq::inline v0 {
 namespace {
 
-// The blocks of S on its diagonal, or of U where `schur` is false, laid out by F block; b += W V⁻¹ g; V⁻¹.
+// Computes the diagonal blocks of S (of U if `schur` is false), in the order of F blocks; b += W V⁻¹ g; and
+// V⁻¹.
 template <class R, class T, int E>
 bool prepare_point(const EliminationData<R>& d, std::size_t p, const double* V, const double* g,
                    const double* damping, double* inverse, bool schur, T* diagonal, T* b, T* scratch) {
@@ -42,7 +43,7 @@ bool prepare_point(const EliminationData<R>& d, std::size_t p, const double* V, 
   return true;
 }
 
-// F_c += one row or two, times numbers: (a0, row0), (a1, row1).
+// F_c += one or two rows times numbers: (a0, row0), (a1, row1).
 template <class R, class T>
 NLSQ_INLINE void add_to_cells(const EliminationData<R>& d, const PointView& view, std::size_t slot,
                               const R* row0, T a0, const R* row1, T a1, T* y) {
@@ -60,7 +61,7 @@ NLSQ_INLINE void add_to_cells(const EliminationData<R>& d, const PointView& view
   }
 }
 
-// y += Fᵀ (a - E V⁻¹ Eᵀ a), a = F s.
+// y += Fᵀ (a - E V⁻¹ Eᵀ a), with a = F s.
 template <class R, class T, int E>
 void multiply_point(const EliminationData<R>& d, std::size_t p, const double* inverse, const T* s, T* y,
                     T* along) {

@@ -1,5 +1,5 @@
-// Small normal equations, one system a lane, by Cholesky's method without square roots: A = Uᵀ diag(1/d) U, U
-// upper triangular with diagonal d.
+// Solves small normal equations, one system per lane, by Cholesky's method without square roots: A = Uᵀ
+// diag(1/d) U, where U is upper triangular with diagonal d. Batch fits use it.
 #pragma once
 
 #include "kernels/gram/gram.hpp"
@@ -7,7 +7,7 @@
 namespace nlsq::inline v0 {
 namespace {
 
-// One vector of lanes; `stride` numbers lie between two entries of a system.
+// Solves the systems of one vector of lanes; entries of a system are `stride` numbers apart.
 NLSQ_INLINE void lane_solve_vector(const double* sums, int n, std::size_t stride, const double* scale,
                                    const double* lambda, double least, double* step, double* nu_squared) {
   using S = Simd<double>;
@@ -18,7 +18,7 @@ NLSQ_INLINE void lane_solve_vector(const double* sums, int n, std::size_t stride
   const V damping = S::load(lambda), share = S::set(least);
   V decrement = S::zero();
   auto good = S::less(S::zero(), S::set(1.0));
-  for (int j = 0; j < n; ++j) {  // row j of U, by all above it
+  for (int j = 0; j < n; ++j) {  // row j of U, from all rows above it
     const V d = S::load(scale + static_cast<std::size_t>(j) * stride);
     for (int i = j; i < n; ++i) {
       V entry = S::load(sums + packed_at(j, i, n + 1) * stride);

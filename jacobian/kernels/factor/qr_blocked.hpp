@@ -1,11 +1,11 @@
-// Streaming QR of many columns. The rows are copied into panels as wide as a vector, row by row. Reflections
-// are accumulated, a block of columns at a time, as I - V Tᵀ Vᵀ (Schreiber and Van Loan, SIAM J. Sci. Stat.
-// Comput. 10, 1989): with V = [I; v], as a reflection of [R; rows] touches one row of R, the columns to the
-// right become
+// Streaming QR of many columns. The rows are copied into panels as wide as a vector, row by row. The
+// reflections of a block of columns are accumulated as I - V Tᵀ Vᵀ (Schreiber and Van Loan, SIAM J. Sci.
+// Stat. Comput. 10, 1989). A reflection of [R; rows] changes one row of R, so V = [I; v], and the columns to
+// the right become
 //
-//   w = Tᵀ (R + vᵀC),   R -= w,   C -= v w
+//    w = Tᵀ (R + vᵀC),   R -= w,   C -= v w
 //
-// and every product is a sum over panels with all of a square in registers.
+//  Every product is a sum over panels with all sums of a square in registers.
 #pragma once
 
 #include "kernels/factor/qr.hpp"
@@ -21,7 +21,7 @@ namespace {
 class BlockedQr {
  public:
   static constexpr std::size_t L = S64::lanes;
-  static constexpr bool possible = L == packed_height;  // a square of L columns by L rows
+  static constexpr bool possible = L == packed_height;  // a square has L columns and L rows
 
   static void fold(double* R, std::size_t stride, std::size_t n1, const double* const* columns,
                    std::size_t rows) {
@@ -35,11 +35,11 @@ class BlockedQr {
   static constexpr std::size_t kRows = 256;  // a panel takes half of an L1 cache
   static constexpr std::size_t kBlock = 32;  // columns whose reflections are applied together
   static constexpr std::size_t kPanels = kBlock / L;
-  static constexpr std::size_t kAcross = packed_across;  // panels that receive them together
+  static constexpr std::size_t kAcross = packed_across;  // panels that are updated together
 
   double* R_;
   std::size_t stride_, n1_, rows_, padded_, panel_, count_;
-  double *tile_, *turned_, *T_;  // panels of rows; v with its rows along the lanes; T by rows of kBlock
+  double *tile_, *turned_, *T_;  // panels of rows; v with its rows along the lanes; T with rows of kBlock
 
   BlockedQr(double* R, std::size_t stride, std::size_t n1, std::size_t rows)
       : R_(R), stride_(stride), n1_(n1), rows_(rows), padded_((rows + L - 1) / L * L), panel_(padded_ * L),
@@ -75,7 +75,7 @@ class BlockedQr {
     }
   }
 
-  // c = Σ a_k b_k over `depth`: L numbers of a, `step` from one k to the next, by N panels of b.
+  // c = Σ a_k b_k over `depth`: L numbers of a, `step` apart for successive k, times N panels of b.
   template <int N>
   NLSQ_INLINE static void products(const double* a, std::size_t step, const double* b, std::size_t panel,
                                    std::size_t depth, V (&c)[L][N]) {
@@ -96,7 +96,7 @@ class BlockedQr {
     }
   }
 
-  // Numbers [j, j + L) of a row of R; beyond its end zeros, which are not stored.
+  // Loads numbers [j, j + L) of a row of R; those beyond its end are zero and not stored.
   NLSQ_INLINE V row_of_r(const double* row, std::size_t j) const {
     if (j + L <= n1_) return S64::load(row + j);
     alignas(64) double some[L] = {};
@@ -110,7 +110,7 @@ class BlockedQr {
     for (std::size_t k = 0; j + k < n1_; ++k) row[j + k] = some[k];
   }
 
-  // Products of column c of a panel with all its columns.
+  // Dot products of column c of a panel with all columns of the panel.
   NLSQ_NOINLINE void dots_with(const double* panel, std::size_t c, double* out) const {
     V sums[4] = {S64::zero(), S64::zero(), S64::zero(), S64::zero()};
     std::size_t i = 0;
@@ -123,7 +123,7 @@ class BlockedQr {
     S64::store(S64::add(S64::add(sums[0], sums[1]), S64::add(sums[2], sums[3])), out);
   }
 
-  // Column c becomes v = x/v0; w v goes from the columns after it, where w is zero up to c.
+  // Column c becomes v = x/v0. Subtracts w v from the later columns; w is zero up to c.
   NLSQ_NOINLINE void reflect_panel(double* panel, std::size_t c, double inverse_v0, const double* w) const {
     alignas(64) double factors[L];
     for (std::size_t k = 0; k < L; ++k) factors[k] = k == c ? inverse_v0 : 1;
@@ -134,8 +134,8 @@ class BlockedQr {
     }
   }
 
-  // Where the squares of column c leave the range of double it is divided by a power of two, which is
-  // returned; zero where nothing is left of it beside the diagonal of R.
+  // If the squares of column c leave the range of double, divides it by a power of two and returns that.
+  // Returns zero if the column is negligible beside the diagonal of R.
   double bring_into_range(double* panel, std::size_t c, double diagonal) const {
     double top = 0;
     for (std::size_t i = c; i < panel_; i += L)
@@ -144,7 +144,7 @@ class BlockedQr {
     if (__builtin_fabs(diagonal) > top) top = __builtin_fabs(diagonal);
     if (!(top < __builtin_inf())) return 1;
     const int exponent = __builtin_ilogb(top),
-              half = exponent / 2;  // in two steps it may be as small as 2^-1074
+              half = exponent / 2;  // in two steps, because it may be as small as 2^-1074
     const double one = __builtin_ldexp(1.0, -half), other = __builtin_ldexp(1.0, -(exponent - half));
     double squares = 0;
     for (std::size_t i = c; i < panel_; i += L) {
@@ -154,7 +154,7 @@ class BlockedQr {
     return squares > 0 ? __builtin_ldexp(1.0, exponent) : 0;
   }
 
-  // The reflections of panel p, number `at` of its block, with their triangle on the diagonal of T.
+  // Computes the reflections of panel p, number `at` of its block, and their triangle on the diagonal of T.
   void factor(std::size_t p, std::size_t at) {
     double* const panel = tile_ + p * panel_;
     double* const T = T_ + at * L * (kBlock + 1);
@@ -200,7 +200,7 @@ class BlockedQr {
     }
   }
 
-  // T of the panels from b on, before p, and that of p are joined: the products between are -T (vᵀv) T.
+  // Joins T of the panels from b up to p with that of p: the products between them are -T (vᵀv) T.
   void extend(std::size_t b, std::size_t p) {
     const std::size_t before = (p - b) * L;
     alignas(64) double between[kBlock * L];
@@ -225,7 +225,8 @@ class BlockedQr {
     }
   }
 
-  // `many` panels from p on, numbers `at` and after of their block, reflect panels [first, end).
+  // Applies the reflections of `many` panels, from p on (numbers `at` and up of their block), to panels
+  // [first, end).
   void apply(std::size_t p, std::size_t at, std::size_t many, std::size_t first, std::size_t end) {
     for (; first < end; first += kAcross) {
       switch (end - first) {
@@ -279,7 +280,7 @@ class BlockedQr {
   }
 };
 
-// Fewer columns gain nothing, as measured.
+// Measured: with fewer columns blocking gains nothing.
 inline constexpr int qr_block_columns = 64;
 
 void qr_fold(double* R, std::size_t stride, int n1, double* const* columns, std::size_t rows,

@@ -1,5 +1,5 @@
-// Elementary functions of a vector: SLEEF's, mended where they leave the C library's range. The
-// mending costs one comparison; its branch is taken when some lane needs it. Bounds: README.md.
+// Elementary functions of vectors: SLEEF's, corrected where they differ from the C library. The correction
+// costs one comparison; its branch is taken if some lane needs it. README.md lists the error bounds.
 #pragma once
 
 #include "kernels/functions/sleef_vector.hpp"
@@ -24,8 +24,9 @@ NLSQ_INLINE constexpr T pick(double f64, double f32) {
   return static_cast<T>(sizeof(T) == sizeof(double) ? f64 : f32);
 }
 
-// SLEEF reduces an argument of sin, cos or tan in one of three ways, chosen for the whole vector by its
-// largest lane. The lanes of each way apart: else a lane's last bit would depend on those beside it.
+// SLEEF reduces the argument of sin, cos or tan in one of three ways, chosen for the whole vector by its
+// largest lane. Here the lanes of each way are computed separately; otherwise the last bit of a lane would
+// depend on its neighbours.
 template <class T, class F, class V = typename Simd<T>::V>
 NLSQ_INLINE V by_reduction(V a, F f) {
   using S = Simd<T>;
@@ -44,7 +45,8 @@ NLSQ_INLINE V by_reduction(V a, F f) {
 NLSQ_INLINE V64 exp(V64 a) { return from_raw<double>(avx512::exp(raw(a))); }
 NLSQ_INLINE V32 exp(V32 a) { return from_raw<float>(avx512::exp(raw(a))); }
 
-// sin(a) and cos(a), each with the bits it has alone. Lanes beyond the reduction's range: SLEEF's.
+// sin(a) and cos(a), each with the same bits as when computed alone. Lanes beyond the range of the reduction
+// use SLEEF.
 template <class V>
 struct SinCos {
   V sine, cosine;
@@ -67,8 +69,8 @@ NLSQ_INLINE V32 sin(V32 a) { return sincos_full<float>(a).sine; }
 NLSQ_INLINE V64 cos(V64 a) { return sincos_full<double>(a).cosine; }
 NLSQ_INLINE V32 cos(V32 a) { return sincos_full<float>(a).cosine; }
 
-// log(a) and pow(a, b), each with the bits it has alone. Lanes of arguments that are zero, negative,
-// infinite, NaN or subnormal doubles: SLEEF's.
+// log(a) and pow(a, b), each with the same bits as when computed alone. Lanes with arguments that are zero,
+// negative, infinite, NaN or subnormal doubles use SLEEF.
 template <class T>
 NLSQ_INLINE typename Simd<T>::M has_own_log(typename Simd<T>::V a) {
   using S = Simd<T>;
@@ -142,7 +144,7 @@ NLSQ_INLINE V log1p_full(V a) {
   return S::choose(large, sleef::log(a), result);
 }
 
-// SLEEF squares the argument: log |2a| instead, where the 1 under the root has no weight.
+// SLEEF squares the argument. Where the 1 under the root is negligible, log |2a| is used instead.
 template <class T, class V = typename Simd<T>::V>
 NLSQ_INLINE V log_of_twice(V magnitude) {
   return Simd<T>::add(sleef::log(magnitude), Simd<T>::set(static_cast<T>(0.693147180559945309417)));
@@ -167,7 +169,7 @@ NLSQ_INLINE V acosh_full(V a) {
   return S::choose(large, log_of_twice<T>(a), result);
 }
 
-// SLEEF overflows with exp(a), which is twice the result: (exp(a/2) / 2) exp(a/2) instead.
+// SLEEF overflows with exp(a), which is twice the result. (exp(a/2) / 2) exp(a/2) is used instead.
 template <class T, class V = typename Simd<T>::V>
 NLSQ_INLINE V half_exp(V magnitude) {
   const V root = sleef::exp(Simd<T>::mul(magnitude, Simd<T>::set(T(0.5))));
@@ -193,7 +195,7 @@ NLSQ_INLINE V cosh_full(V a) {
   return S::choose(large, half_exp<T>(magnitude), result);
 }
 
-// The pole at 0 has no sign: NaN, as at the other poles.
+// The pole at 0 has no sign, so the result is NaN as at the other poles.
 template <class T, class V = typename Simd<T>::V>
 NLSQ_INLINE V gamma_full(V a) {
   using S = Simd<T>;

@@ -1,9 +1,10 @@
-// exp for AVX-512, inline so that consecutive vectors overlap: the most frequent function of models.
+// exp for AVX-512, inline so that consecutive vectors overlap. It is the most frequent function of models.
 //
-// Double: x = n ln2/16 + r, exp(x) = 2^(n/16) exp(r), |r| <= ln2/32; the sixteen powers 2^(j/16) lie in
-// registers, in two parts, and are permuted by the low bits of n (Tang, ACM TOMS 15, 1989). Float:
-// x = n ln2 + r without a table. The polynomials are Chebyshev fits of (exp(r) - 1 - r) / r². scalef
-// rounds once into subnormals and overflows to infinity. At most 1 ulp; tested with the others.
+//  Double: x = n ln2/16 + r, exp(x) = 2^(n/16) exp(r), |r| <= ln2/32. The sixteen powers 2^(j/16) are kept in
+//  registers, in two parts, and permuted by the low bits of n (Tang, ACM TOMS 15, 1989). Float: x = n ln2 + r
+//  without a table. The polynomials are Chebyshev fits of (exp(r) - 1 - r) / r². scalef rounds once into
+//  subnormals and overflows to infinity. The error is at most 1 ulp; the tests of the elementary functions
+//  check it.
 #pragma once
 
 #include "kernels/simd.hpp"
@@ -40,13 +41,13 @@ NLSQ_INLINE __m512d lookup(const double (&table)[16], __m512i index) {
   return _mm512_permutex2var_pd(_mm512_load_pd(table), index, _mm512_load_pd(table + 8));
 }
 
-// exp(x), or exp(x + rest), |rest| at most some ulp of x.
+// exp(x), or exp(x + rest) with |rest| at most a few ulp of x.
 template <class... Rest>
 NLSQ_INLINE __m512d exp(__m512d x, Rest... rest) {
   const auto set = [](double v) { return _mm512_set1_pd(v); };
-  // Beyond the range of results; min and max give their second argument where one is NaN.
+  // Limits x beyond the range of results. min and max return their second argument if one is NaN.
   x = _mm512_max_pd(set(-1000), _mm512_min_pd(set(1000), x));
-  const __m512d shift = set(0x1.8p52);  // adding it rounds to an integer, in the low bits
+  const __m512d shift = set(0x1.8p52);  // adding it rounds to an integer in the low bits
   const __m512d shifted = _mm512_fmadd_pd(x, set(23.083120654223414), shift);
   const __m512d n = _mm512_sub_pd(shifted, shift);
   __m512d r = _mm512_fnmadd_pd(n, set(0x1.62e42fefa39efp-5), x);
@@ -68,7 +69,7 @@ NLSQ_INLINE __m512d exp(__m512d x, Rest... rest) {
   const __m512i index = _mm512_castpd_si512(shifted);
   const __m512d power = lookup(power_of_two, index), power_rest = lookup(power_of_two_rest, index);
   const __m512d result = _mm512_add_pd(power, _mm512_fmadd_pd(power, p, power_rest));
-  return _mm512_scalef_pd(result, _mm512_mul_pd(n, set(0.0625)));  // by the floor of n/16
+  return _mm512_scalef_pd(result, _mm512_mul_pd(n, set(0.0625)));  // scales by the floor of n/16
 }
 
 NLSQ_INLINE __m512 exp(__m512 x) {

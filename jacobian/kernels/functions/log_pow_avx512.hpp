@@ -1,15 +1,15 @@
-// log and pow for AVX-512, inline, both from one logarithm in two parts: the derivative of x^b wants log x
-// beside it.
+// log and pow for AVX-512, inline. Both use one logarithm in two parts, because the derivative of x^b needs
+// log x as well.
 //
-// Double: x = 2^k z, 0.734 <= z < 1.469; c is one of sixteen points next to z, and 1 where z is next to 1.
-// log x = k ln2 - log(1/c) + log(1 + s), 1 + s = z/c, |s| <= 1/32 (Tang, ACM TOMS 16, 1990). The first two
-// terms have low bits of zero and add without rounding; so do s and s²/2 with what the additions lose kept
-// apart (Dekker's sums). What is left is (log(1 + s) - s + s²/2)/s³, a Chebyshev fit: 2^-64 of the logarithm
-// in all. pow multiplies both parts by the exponent; the small one goes to exp's polynomial. Float: the same
-// in double, in one part, to 2^-37.
+//  Double: x = 2^k z, 0.734 <= z < 1.469. c is one of sixteen points near z, and 1 if z is near 1.
+//  log x = k ln2 - log(1/c) + log(1 + s), 1 + s = z/c, |s| <= 1/32 (Tang, ACM TOMS 16, 1990). The first two
+//  terms have zeros in their low bits and add without rounding; s and s²/2 are added with their rounding
+//  errors kept separately (Dekker's sums). The remaining (log(1 + s) - s + s²/2)/s³ is a Chebyshev fit. The
+//  total error is 2^-64 of the logarithm. pow multiplies both parts by the exponent; the small part goes into
+//  exp's polynomial. Float: the same in double, in one part, to 2^-37.
 //
-// For x positive and neither infinite nor, in double, subnormal, and finite exponents; other lanes are for
-// another function. At most 1 ulp; tested with the others.
+//  Valid for finite exponents and for x that is positive, not infinite and, in double, not subnormal; other
+//  lanes need another function. The error is at most 1 ulp; the tests of the elementary functions check it.
 #pragma once
 
 #include "kernels/functions/exp_avx512.hpp"
@@ -18,7 +18,7 @@ namespace nlsq::inline v0 {
 namespace {
 namespace avx512 {
 
-// 1/c, rounded, and minus the logarithm of that: a multiple of 2^-42, and the rest.
+// 1/c, rounded, and minus its logarithm: a multiple of 2^-42, and the remainder.
 alignas(64) constexpr double reciprocal[16] = {
     0x1.0000000000000p+0, 0x1.e1e1e1e1e1e1ep-1, 0x1.c71c71c71c71cp-1, 0x1.af286bca1af28p-1,
     0x1.999999999999ap-1, 0x1.8618618618618p-1, 0x1.745d1745d1746p-1, 0x1.642c8590b2164p-1,
@@ -57,7 +57,7 @@ alignas(64) constexpr double logarithm_rest[16] = {0x0.0p+0,
                                                    0x1.7e9dd7009902cp-46,
                                                    0x1.ddfc7f461c516p-44};
 
-// x = 2^k z, and the number of the point next to z in its low four bits.
+// x = 2^k z; the low four bits hold the number of the point near z.
 struct Scaled {
   __m512d k, z;
   __m512i index;
@@ -82,17 +82,17 @@ NLSQ_INLINE LogF64 log_parts(__m512d x) {
   const __m512d product = _mm512_mul_pd(is.z, c), product_rest = _mm512_fmsub_pd(is.z, c, product);
   const __m512d s = _mm512_sub_pd(product, set(1));
   const __m512d square = _mm512_mul_pd(s, s), square_rest = _mm512_fmsub_pd(s, s, square);
-  // What has no rounding: the large terms, s and s²/2, with the rests of their sums.
+  // The parts without rounding: the large terms, s and s²/2, with the errors of their sums.
   const __m512d large = _mm512_fmadd_pd(is.k, set(0x1.62e42fefa3800p-1), lookup(logarithm, is.index));
   const __m512d sum = _mm512_add_pd(large, s), sum_rest = _mm512_sub_pd(s, _mm512_sub_pd(sum, large));
   const __m512d high = _mm512_fnmadd_pd(set(0.5), square, sum);
   const __m512d high_rest = _mm512_fnmadd_pd(set(0.5), square, _mm512_sub_pd(sum, high));
-  // log(1 + s + e) = log(1 + s) + e (1 - s + s²) of the product's rest e.
+  // log(1 + s + e) = log(1 + s) + e (1 - s + s²), with the rounding error e of the product.
   const __m512d turned = _mm512_fmadd_pd(product_rest, _mm512_sub_pd(square, s), product_rest);
   __m512d low = _mm512_fmadd_pd(is.k, set(0x1.ef35793c76730p-45), lookup(logarithm_rest, is.index));
   low = _mm512_add_pd(low, _mm512_fnmadd_pd(set(0.5), square_rest, turned));
   low = _mm512_add_pd(low, _mm512_add_pd(sum_rest, high_rest));
-  // The cube's term apart: the roundings of the others count for less.
+  // The cubic term is added separately, so that the rounding of the others matters less.
   const __m512d fourth = _mm512_mul_pd(square, square);
   const __m512d p0 = _mm512_fmadd_pd(s, set(0x1.999999999a4d3p-3), set(-0x1.fffffffffffb7p-3));
   const __m512d p1 = _mm512_fmadd_pd(s, set(0x1.2492491333e65p-3), set(-0x1.5555555658ba0p-3));
@@ -109,7 +109,7 @@ NLSQ_INLINE __m512d pow(LogF64 x, __m512d y) {
   const __m512d high = _mm512_add_pd(x.high, x.low), low = _mm512_sub_pd(x.low, _mm512_sub_pd(high, x.high));
   const __m512d product = _mm512_mul_pd(y, high);
   const __m512d rest = _mm512_fmadd_pd(y, low, _mm512_fmsub_pd(y, high, product));
-  // Where the product is beyond exp's range its rest may be no number.
+  // Beyond exp's range the rounding error of the product may be NaN.
   const __mmask8 within = _mm512_cmp_pd_mask(_mm512_abs_pd(product), _mm512_set1_pd(1000), _CMP_LT_OQ);
   return exp(product, _mm512_maskz_mov_pd(within, rest));
 }
@@ -140,7 +140,7 @@ NLSQ_INLINE __m512d rough_log(__m512d x) {
 
 NLSQ_INLINE __m512d rough_exp(__m512d x) {
   const auto set = [](double v) { return _mm512_set1_pd(v); };
-  x = _mm512_max_pd(set(-200), _mm512_min_pd(set(200), x));  // of floats
+  x = _mm512_max_pd(set(-200), _mm512_min_pd(set(200), x));  // the range of floats
   const __m512d shift = set(0x1.8p52), shifted = _mm512_fmadd_pd(x, set(23.083120654223414), shift);
   const __m512d n = _mm512_sub_pd(shifted, shift), r = _mm512_fnmadd_pd(n, set(0x1.62e42fefa39efp-5), x);
   __m512d p = _mm512_fmadd_pd(r, set(0.04166715550957197), set(0.16666959973024334));

@@ -1,9 +1,10 @@
-// sin and cos for AVX-512, inline, both from one reduction: derivatives want the one beside the other.
+// sin and cos for AVX-512, inline, both from one reduction, because derivatives need both.
 //
-// x = n pi/2 + r + rest, |r| <= pi/4 (Cody and Waite; pi/2 in three parts). The first product is subtracted
-// exactly: both are multiples of ulp(pi/2), and what is left is below 1. The roundings of the second, and of
-// its difference (Knuth's TwoSum), go into `rest`. Polynomials in r² are Chebyshev fits of (sin r - r)/r³ and
-// (cos r - 1 + r²/2)/r⁴. Good for |x| <= sincos_limit; a lane beyond it, NaN too, is for another function.
+//  x = n pi/2 + r + rest, |r| <= pi/4 (Cody and Waite; pi/2 in three parts). The first product is subtracted
+//  exactly: both numbers are multiples of ulp(pi/2), and the difference is below 1. The rounding errors of
+//  the second product, and of its difference (Knuth's TwoSum), go into `rest`. Polynomials in r² are
+//  Chebyshev fits of (sin r - r)/r³ and (cos r - 1 + r²/2)/r⁴. Valid for |x| <= sincos_limit; lanes beyond it
+//  and NaN need another function.
 #pragma once
 
 #include "kernels/simd.hpp"
@@ -25,7 +26,7 @@ inline constexpr float sincos_limit_f32 = 1e4f;
 
 NLSQ_INLINE SinCosF64 sincos(__m512d x) {
   const auto set = [](double v) { return _mm512_set1_pd(v); };
-  const __m512d shift = set(0x1.8p52);  // adding it rounds to an integer, in the low bits
+  const __m512d shift = set(0x1.8p52);  // adding it rounds to an integer in the low bits
   const __m512d shifted = _mm512_fmadd_pd(x, set(0x1.45f306dc9c883p-1), shift);
   const __m512d n = _mm512_sub_pd(shifted, shift);
   const __m512d first = _mm512_fnmadd_pd(n, set(0x1.921fb54442d18p+0), x);
@@ -36,7 +37,7 @@ NLSQ_INLINE SinCosF64 sincos(__m512d x) {
   __m512d rest = _mm512_sub_pd(lost, _mm512_fmsub_pd(n, set(0x1.1a62633145c07p-54), second));
   rest = _mm512_fnmadd_pd(n, set(-0x1.f1976b7ed8fbcp-110), rest);
   const __m512d z = _mm512_mul_pd(r, r), half_z = _mm512_mul_pd(z, set(0.5)), z2 = _mm512_mul_pd(z, z);
-  // Even and odd powers apart: shorter chains.
+  // Even and odd powers are summed separately, for shorter dependency chains.
   const __m512d s0 = _mm512_fmadd_pd(z, set(0x1.1111111110bafp-7), set(-0x1.5555555555555p-3));
   const __m512d s1 = _mm512_fmadd_pd(z, set(0x1.71de37957ce9cp-19), set(-0x1.a01a019e82d4dp-13));
   const __m512d s2 = _mm512_fmadd_pd(z, set(0x1.5e0ab7608d182p-33), set(-0x1.ae6009eea5af6p-26));
@@ -61,7 +62,7 @@ NLSQ_INLINE SinCosF64 sincos(__m512d x) {
                 second_one = _mm512_mask_mov_pd(cosine, odd, sine);
   const __m512d signed_sine =
       _mm512_castsi512_pd(_mm512_xor_si512(_mm512_castpd_si512(first_one), sine_sign));
-  const __mmask8 zero = _mm512_cmp_pd_mask(x, _mm512_setzero_pd(), _CMP_EQ_OQ);  // keeps its sign
+  const __mmask8 zero = _mm512_cmp_pd_mask(x, _mm512_setzero_pd(), _CMP_EQ_OQ);  // a zero keeps its sign
   return {_mm512_mask_mov_pd(signed_sine, zero, x),
           _mm512_castsi512_pd(_mm512_xor_si512(_mm512_castpd_si512(second_one), cosine_sign))};
 }

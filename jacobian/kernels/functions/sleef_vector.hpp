@@ -1,12 +1,12 @@
-// SLEEF's functions of a vector, the 1-ulp variants, named by instruction set so that SLEEF does not
-// choose again at run time.
+// SLEEF's vector functions, the 1-ulp variants, called by the name of the instruction set so that SLEEF does
+// not dispatch again at run time.
 #pragma once
 
 #include "kernels/simd.hpp"
 
 #include <sleef.h>
 
-// NLSQ_SLEEF_64(exp, _u10) is the function of a vector of doubles, NLSQ_SLEEF_32 of floats.
+// NLSQ_SLEEF_64(exp, _u10) is the function for vectors of doubles, NLSQ_SLEEF_32 the one for floats.
 #define NLSQ_CONCATENATE(a, b, c, d, e) a##b##c##d##e
 #if defined(NLSQ_KERNEL_SET_avx512)
 #define NLSQ_SLEEF_64(name, bound) NLSQ_CONCATENATE(Sleef_, name, d8, bound, avx512f)

@@ -1,6 +1,6 @@
-// erfcx and the Faddeeva function of a vector of doubles, for sets with a true multiply-add. Floats are
-// widened. The methods and their sources are those of special_functions.cpp and faddeeva.cpp, without
-// branches on single lanes; bounds: README.md.
+// erfcx and the Faddeeva function for vectors of doubles, for sets with a fused multiply-add. Floats are
+// widened. Methods and sources are those of special_functions.cpp and faddeeva.cpp, without branches for
+// single lanes. README.md lists the error bounds.
 #pragma once
 
 #include "expression/faddeeva_weights.hpp"
@@ -15,11 +15,11 @@ using V = S::V;
 
 NLSQ_INLINE V set(double value) { return S::set(value); }
 
-// exp(high + low), low a rounding error of high; infinite where exp(high) is.
+// exp(high + low), where low is a rounding error of high; infinite where exp(high) is.
 NLSQ_INLINE V exp_of_sum(V high, V low) { return S::mul(elementary::exp(high), S::add(set(1), low)); }
 
-// (1 + 2x) erfcx(x) in t = (x - 3.75) / (x + 3.75), Chebyshev series to 2e-18 as a polynomial, x >= 0
-// (the variable is that of Shepherd and Laframboise, Math. Comp. 36, 1981).
+// (1 + 2x) erfcx(x) as a function of t = (x - 3.75) / (x + 3.75), x >= 0: a Chebyshev series to 2e-18,
+// written as a polynomial (the variable is that of Shepherd and Laframboise, Math. Comp. 36, 1981).
 NLSQ_INLINE V erfcx_positive(V x) {
   constexpr double coefficients[] = {
       1.23751263083782758,      -0.140240598585546962,    0.00358541548546442937,    0.0822767384901452077,
@@ -29,7 +29,7 @@ NLSQ_INLINE V erfcx_positive(V x) {
       1.75163764884906214e-6,   -5.72182306032240875e-8,  -2.58668507161558854e-7,   2.32635087088591237e-8,
       3.86753342422223568e-8,   -3.74421008096201864e-9,  -5.17399021401130963e-9,   3.1114333809799252e-10,
       4.25147144479638978e-10};
-  const V most = set(1e18);  // t is 1 from there on, infinity included
+  const V most = set(1e18);  // from here on t is 1, also for infinity
   const V bounded = S::choose(S::less(most, x), most, x);
   const V t = S::div(S::sub(bounded, set(3.75)), S::add(bounded, set(3.75)));
   constexpr int count = sizeof coefficients / sizeof *coefficients;
@@ -45,7 +45,7 @@ NLSQ_INLINE V erfcx(V x) {
   const auto negative = S::less(x, S::zero());
   if (!S::any(negative)) [[likely]]
     return positive;
-  // 2 exp(x²) - erfcx(-x); at 30 the square is beyond exp's range already.
+  // 2 exp(x²) - erfcx(-x); at 30 the square already exceeds exp's range.
   const V bounded = S::choose(S::less(set(30), magnitude), set(30), magnitude);
   const V square = S::mul(bounded, bounded);
   const V e = exp_of_sum(square, S::mul_sub(bounded, bounded, square));
@@ -56,7 +56,7 @@ struct Parts {
   V re, im;
 };
 
-// Where the vector form holds; elsewhere a lane goes by the scalar function.
+// True where the vector form is valid; other lanes use the scalar function.
 NLSQ_INLINE bool in_upper_half(V x, V y) {
   const V most = set(1e60);
   const auto outside =
@@ -97,7 +97,7 @@ NLSQ_INLINE Parts wofz(V signed_x, V y) {
   V plus = S::zero(), minus = S::zero();
 #pragma GCC unroll 16
   for (int k = f::terms - 1; k >= 0; --k) {
-    // The last node of the trapezoidal rule has no weight: it has one term less, and the one at 0.
+    // The trapezoidal rule has one term less and the node at 0, so its last node has weight zero.
     const double trapezoid_weight = k + 1 < f::terms ? f::trapezoid_weight[k] : 0.0;
     const V t = S::choose(trapezoid, set((k + 1) * f::step), set((k + 0.5) * f::step));
     const V weight = S::choose(trapezoid, set(trapezoid_weight), set(f::midpoint_weight[k]));

@@ -39,7 +39,7 @@ NLSQ_NOINLINE void products_with(const typename P::In* const* columns, int first
   }
 }
 
-// Rows [first, first + rows) of columns [i, end) times one that is left over: number `last` of n1.
+// Rows [first, first + rows): products of columns [i, end) with the remaining column number `last` of n1.
 template <class P>
 void times_left_over(const typename P::In* const* columns, std::size_t i, std::size_t end, std::size_t last,
                      std::size_t n1, std::size_t first, std::size_t rows, double* sums) {
@@ -55,8 +55,7 @@ void times_left_over(const typename P::In* const* columns, std::size_t i, std::s
   for (; i < end; ++i) add.template operator()<1>();
 }
 
-// By panels; where few columns are left over, these by themselves rather than by a panel that they do not
-// fill.
+// Uses panels. A few remaining columns are multiplied one by one and not by a panel that they do not fill.
 template <class P, class T>
 void gram_by_panels(const typename P::In* const* columns, std::size_t n1, std::size_t rows, double* sums) {
   using Panels = Packing<typename P::In, T>;
@@ -69,9 +68,9 @@ void gram_by_panels(const typename P::In* const* columns, std::size_t n1, std::s
   for (std::size_t l = width; l < n1; ++l) times_left_over<P>(columns, width, l + 1, l, n1, 0, rows, sums);
 }
 
-// By panels where there are so many columns that these pay, as measured, and the set's vectors allow it. The
-// blocks of few columns read their operands once for every 4 x 4 products, and do better while all columns
-// lie in an L2 cache.
+// Panels are used if the set's vectors allow it and there are so many columns that they pay, as measured.
+// Blocks of a few columns read their operands once for every 4 x 4 products, and are faster while all columns
+// fit in an L2 cache.
 template <class In, class T>
 inline constexpr int gram_packed_columns = sizeof(T) == 4    ? 160
                                            : sizeof(In) == 4 ? 128
@@ -85,7 +84,7 @@ void gram_of(const typename P::In* const* columns, int n1, std::size_t rows, dou
   gram<P>(columns, n1, rows, sums);
 }
 
-// A multiply and an add for each entry of the triangle and each row.
+// One multiply and one add for each entry of the triangle and each row.
 NLSQ_INLINE std::uint64_t gram_flops(int n1, std::size_t rows) {
   return static_cast<std::uint64_t>(n1) * static_cast<std::uint64_t>(n1 + 1) * rows;
 }
@@ -126,7 +125,7 @@ void gradient_f32_wide(const float* const* columns, int n1, std::size_t rows, do
   counters->gram_flops_f32_wide += 2 * static_cast<std::uint64_t>(n1) * rows;
 }
 
-// C -= AᵀB, blocks of a few columns where no panels are to be had.
+// C -= AᵀB by blocks of a few columns, for sets without panels.
 void subtract_products_f64(const double* const* a, std::size_t na, const double* const* b, std::size_t nb,
                            std::size_t rows, double* C, std::size_t stride) {
   if constexpr (Packing<double, double>::possible)

@@ -1,5 +1,5 @@
-// The Gram kernel in bf16 by VDPBF16PS: see gram_bf16.hpp. Compiled with AVX512_BF16, used where cpuid
-// shows it. Nothing but the entry is visible to the linker.
+// The bf16 Gram kernel by VDPBF16PS; gram_bf16.hpp defines its result. Compiled with AVX512_BF16 and used if
+// cpuid reports it. The linker sees only the entry point.
 #include "kernels/gram/gram_bf16.hpp"
 #include "kernels/gram/transpose_avx512.hpp"
 #include "kernels/kernel_sets.hpp"
@@ -17,15 +17,15 @@ namespace {
 
 #define NLSQ_INLINE [[gnu::always_inline]] inline
 
-// A panel holds 16 columns: [pair][column], both rows of the pair in the 32 bits of a lane.
-constexpr std::size_t block = 8;   // rows of J'J in registers,
-constexpr std::size_t across = 2;  // against so many panels
+// A panel holds 16 columns as [pair][column]; each 32-bit lane holds both rows of a pair.
+constexpr std::size_t block = 8;   // rows of J'J in registers
+constexpr std::size_t across = 2;  // number of panels that they are multiplied with
 
 NLSQ_INLINE __mmask16 first_lanes(std::size_t count) {
   return static_cast<__mmask16>(count >= 16 ? 0xffffu : (1u << count) - 1u);
 }
 
-// 8 columns of 32 bf16 numbers, as 16 pairs each, into the places of 8 columns of a panel.
+// Transposes 8 columns of 32 bf16 numbers, 16 pairs each, into 8 columns of a panel.
 NLSQ_INLINE void transpose_into(__m512i (&v)[8], std::uint32_t* to) {
   const __m512i first = _mm512_setr_epi64(0, 1, 8, 9, 2, 3, 10, 11),
                 second = _mm512_setr_epi64(4, 5, 12, 13, 6, 7, 14, 15);
@@ -44,7 +44,7 @@ NLSQ_INLINE void transpose_into(__m512i (&v)[8], std::uint32_t* to) {
   }
 }
 
-// 32 rows of 8 columns: their products with r into 8 sums each, and rounded into a panel.
+// For 32 rows of 8 columns: adds their products with r to 8 sums each, and rounds the columns into a panel.
 NLSQ_INLINE void pack_step(const float* const (&columns)[8], std::size_t row, const double* r,
                            __m256d (&sums)[8][2], std::uint32_t* to) {
   __m512i v[8];
@@ -53,7 +53,7 @@ NLSQ_INLINE void pack_step(const float* const (&columns)[8], std::size_t row, co
     const float* c = columns[k] + row;
     v[k] = (__m512i)_mm512_cvtne2ps_pbh(_mm512_loadu_ps(c + 16), _mm512_loadu_ps(c));
 #pragma GCC unroll 8
-    for (int q = 0; q < 8; ++q)  // half as wide as they could be: conversions then take half the time
+    for (int q = 0; q < 8; ++q)  // half of the possible width, because conversions then take half the time
       sums[k][q % 2] = _mm256_fmadd_pd(_mm256_cvtps_pd(_mm_loadu_ps(c + 4 * q)), _mm256_load_pd(r + 4 * q),
                                        sums[k][q % 2]);
   }
@@ -65,7 +65,7 @@ NLSQ_INLINE double sum(__m256d four) {
   return _mm_cvtsd_f64(_mm_add_sd(two, _mm_unpackhi_pd(two, two)));
 }
 
-// All rows of 8 columns, with zeros after them to a multiple of 32, as r has them.
+// Packs all rows of 8 columns, padded with zeros to a multiple of 32, as r is.
 [[gnu::noinline]] void pack(const float* const (&columns)[8], std::size_t rows, const double* r,
                             std::uint32_t* panel, double (&products)[8]) {
   __m256d sums[8][2];
@@ -96,21 +96,21 @@ NLSQ_INLINE void flush(__m512 c, double* sums) {
   _mm512_storeu_pd(sums + 8, _mm512_add_pd(_mm512_loadu_pd(sums + 8), high_half(c)));
 }
 
-// The same in the lanes of `keep` alone.
+// The same for the lanes in `keep` only.
 NLSQ_INLINE void flush(__m512 c, double* sums, __mmask16 keep) {
   const auto low = static_cast<__mmask8>(keep), high = static_cast<__mmask8>(keep >> 8);
   _mm512_mask_storeu_pd(sums, low, _mm512_add_pd(_mm512_maskz_loadu_pd(low, sums), low_half(c)));
   _mm512_mask_storeu_pd(sums + 8, high, _mm512_add_pd(_mm512_maskz_loadu_pd(high, sums + 8), high_half(c)));
 }
 
-// Columns that are to be packed next: while others are multiplied, they are fetched from memory.
+// Prefetches the columns that are packed next while other columns are multiplied.
 class Next {
  public:
-  // Some of `left` columns, in so many times.
+  // Prefetches part of the `left` columns in each of `times` calls.
   Next(const float* const* columns, std::size_t left, std::size_t first, std::size_t times)
       : columns_(columns), left_(left < 16 * across ? left : 16 * across), first_(first),
         at_once_((left_ + times - 1) / times) {}
-  // Of those whose turn it is, the line that has the rows of pair p.
+  // Prefetches the cache line with the rows of pair p, for the columns of this call.
   NLSQ_INLINE void fetch(std::size_t p) const {
     for (std::size_t k = 0; k < at_once_; ++k) __builtin_prefetch(columns_[k] + first_ + 2 * p);
   }
@@ -125,7 +125,7 @@ class Next {
   std::size_t left_, first_, at_once_;
 };
 
-// Rows [i, i + block) of J'J against NJ panels from column j on. a: column i of its panel.
+// Rows [i, i + block) of J'J times NJ panels from column j on. a: column i in its panel.
 template <int NJ>
 [[gnu::noinline]] void rectangle(const std::uint32_t* a, const std::uint32_t* b, std::size_t panel_size,
                                  std::size_t pairs, std::size_t i, std::size_t j, std::size_t n1,
@@ -158,7 +158,7 @@ template <int NJ>
     }
   }
   double* out = sums + gram_bf16_row(i, n1) + j;
-  if (height == block && j >= i + block - 1 && j + NJ * 16 <= n) {  // all of it belongs to the triangle
+  if (height == block && j >= i + block - 1 && j + NJ * 16 <= n) {  // all of it is in the triangle
 #pragma GCC unroll 8
     for (std::size_t k = 0; k < block; out += n1 - (i + ++k))
 #pragma GCC unroll 2
@@ -179,14 +179,14 @@ template <int NJ>
   }
 }
 
-// Columns [j, j + 16) into their panel, and their products with r into their last sums.
+// Packs columns [j, j + 16) into their panel, and adds their products with r to their last sums.
 void pack_panel(const float* const* columns, std::size_t j, std::size_t n1, std::size_t first,
                 std::size_t rows, const double* r, std::uint32_t* panel, double* sums) {
   const std::size_t n = n1 - 1;
   for (std::size_t half = 0; half < 16; half += 8) {
     const float* c[8];
     double products[8];
-    // Numbers beyond the last column do no harm: nobody asks for their products.
+    // Lanes beyond the last column repeat it; their products are unused.
     for (std::size_t k = 0; k < 8; ++k) c[k] = columns[j + half + k < n ? j + half + k : n - 1] + first;
     pack(c, rows, r, panel + half, products);
     for (std::size_t k = 0; k < 8 && j + half + k < n; ++k)
@@ -194,7 +194,7 @@ void pack_panel(const float* const* columns, std::size_t j, std::size_t n1, std:
   }
 }
 
-// r widened, with zeros to a multiple of 32; returns its square.
+// Widens r and pads it with zeros to a multiple of 32; returns its squared norm.
 double widen_residuals(const float* from, std::size_t rows, double* r) {
   __m256d squares[2] = {_mm256_setzero_pd(), _mm256_setzero_pd()};
   for (std::size_t i = 0; i < (rows + 31) / 32 * 32; ++i) r[i] = i < rows ? static_cast<double>(from[i]) : 0;
@@ -207,7 +207,7 @@ double widen_residuals(const float* from, std::size_t rows, double* r) {
   return sum(_mm256_add_pd(squares[0], squares[1]));
 }
 
-// Panels are packed some at a time, then multiplied with all columns up to them.
+// Packs some panels at a time, then multiplies them with all columns up to them.
 void add_block(const float* const* columns, std::size_t n1, std::size_t first, std::size_t rows,
                std::uint32_t* packed, double* sums) {
   const std::size_t n = n1 - 1, pairs = (rows + 1) / 2, panel_size = (rows + 31) / 32 * 256;
@@ -219,7 +219,7 @@ void add_block(const float* const* columns, std::size_t n1, std::size_t first, s
       pack_panel(columns, k, n1, first, rows, r, packed + k / 16 * panel_size, sums);
     Next next(columns + end, n - end, first, (end + block - 1) / block);
     for (std::size_t i = 0; i < end; i += block, next.advance()) {
-      // Panels that lie below the triangle altogether are left out.
+      // Skips panels that are entirely below the triangle.
       const std::size_t from = i > j ? i / 16 * 16 : j;
       const std::uint32_t *a = packed + i / 16 * panel_size + i % 16, *b = packed + from / 16 * panel_size;
       if (end - from <= 16) rectangle<1>(a, b, panel_size, pairs, i, from, n1, next, sums);

@@ -1,8 +1,9 @@
-// The Gram kernel in bf16 for any instruction set: see gram_bf16.hpp. Included by kernel.cpp only.
+// The bf16 Gram kernel for any instruction set; gram_bf16.hpp defines its result. Included by kernel.cpp
+// only.
 //
-// A product of two bf16 numbers has 16 bits, so double holds it, and its sum with a float, with room
-// enough that rounding the sum to float gives what one fma would: where the sum is not exact in double
-// the smaller term lies more than 2^29 below the larger, and neither is then near a midpoint of floats.
+//  A product of two bf16 numbers has 16 bits, so a double holds it exactly. Rounding its sum with a float to
+//  float gives the result of one fma: if the sum is not exact in double, the smaller term is more than 2^29
+//  below the larger, and then neither is near a midpoint of floats.
 #pragma once
 
 #include "kernels/gram/gram_bf16.hpp"
@@ -20,14 +21,15 @@ NLSQ_INLINE float rounded_to_bf16(float x) {
   return __builtin_bit_cast(float, magnitude < 0x00800000u ? bits & 0x80000000u : kept);
 }
 
-// Vectors of doubles, each lane the value of a float.
+// Vectors of doubles; each lane has the value of a float.
 using Bf16Sums = Simd<double>;
-inline constexpr std::size_t bf16_groups = gram_bf16_panel / Bf16Sums::lanes;  // vectors of a panel's columns
-inline constexpr std::size_t bf16_block = 8 / bf16_groups;                     // rows of J'J in registers
+inline constexpr std::size_t bf16_groups =
+    gram_bf16_panel / Bf16Sums::lanes;                      // vectors for the columns of a panel
+inline constexpr std::size_t bf16_block = 8 / bf16_groups;  // rows of J'J in registers
 
 NLSQ_INLINE Bf16Sums::V rounded_to_float(Bf16Sums::V v) {
 #if defined(NLSQ_KERNEL_SET_baseline)
-  // In one go: GCC 12 takes lane by lane conversions there and back for nothing.
+  // Converts whole vectors, because GCC 12 removes lane by lane conversions there and back.
   typedef float Narrow __attribute__((vector_size(8)));
   return __builtin_convertvector(__builtin_convertvector(v, Narrow), Bf16Sums::V);
 #else
@@ -35,7 +37,8 @@ NLSQ_INLINE Bf16Sums::V rounded_to_float(Bf16Sums::V v) {
 #endif
 }
 
-// fma(a, b, c) of VDPBF16PS: tiny after rounding is zero, and what rounds up to 2^-126 is not tiny.
+// fma(a, b, c) as in VDPBF16PS: a result that is tiny after rounding becomes zero; one that rounds up to
+// 2^-126 does not.
 NLSQ_INLINE Bf16Sums::V bf16_fma(Bf16Sums::V a, Bf16Sums::V b, Bf16Sums::V c) {
   using S = Bf16Sums;
   const S::V sum = S::add(S::mul(a, b), c);
@@ -43,7 +46,7 @@ NLSQ_INLINE Bf16Sums::V bf16_fma(Bf16Sums::V a, Bf16Sums::V b, Bf16Sums::V c) {
   return rounded_to_float(S::choose(tiny, S::mul(sum, S::zero()), sum));
 }
 
-// Panel q, pair p, row 2p + e of the pair, column j of the panel: [q][p][e][j].
+// Layout: panel q, pair p, row 2p + e of the pair, column j of the panel are at [q][p][e][j].
 NLSQ_NOINLINE void pack_portable(const float* const* columns, std::size_t n, std::size_t first,
                                  std::size_t rows, float* packed) {
   const std::size_t pairs = (rows + 1) / 2, panels = (n + gram_bf16_panel - 1) / gram_bf16_panel;
@@ -58,7 +61,7 @@ NLSQ_NOINLINE void pack_portable(const float* const* columns, std::size_t n, std
   }
 }
 
-// Rows of J'J whose first column of the panel is at a, against the columns of a panel.
+// Rows of J'J, whose first column in its panel is at a, times the columns of a panel.
 NLSQ_NOINLINE void chains_portable(const float* a, const float* panel, std::size_t pairs,
                                    double (&sums)[bf16_block][gram_bf16_panel]) {
   using S = Bf16Sums;
@@ -89,7 +92,7 @@ NLSQ_NOINLINE void chains_portable(const float* a, const float* panel, std::size
     for (std::size_t g = 0; g < bf16_groups; ++g) S::store(c[k][g], sums[k] + g * S::lanes);
 }
 
-// Sum of a column times r; the products are exact in double.
+// Product of a column with r; each product is exact in double.
 NLSQ_NOINLINE double dot_portable(const float* column, const float* r, std::size_t rows) {
   double s[gram_bf16_lanes] = {};
   std::size_t row = 0;

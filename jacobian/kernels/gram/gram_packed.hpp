@@ -1,7 +1,8 @@
-// Products of many columns: the columns are copied into panels, row by row, as wide as a vector, so that one
-// number of one column meets a vector of others and no sum has to be added up across lanes at the end.
+// Products of many columns. The columns are copied into panels, row by row, as wide as a vector. One number
+// of a column is multiplied with a vector of others, so no sum has to be added across lanes at the end.
 //
-// A block of `height` columns by `across` panels has all its sums in registers while the rows stream by. Each
+//  A block of `height` columns by `across` panels keeps all its sums in registers while the rows stream by.
+//  Each sum is one chain over at most `packed_rows` rows and is then added to the result in double.
 // sum is one chain over at most `packed_rows` rows, then added to the result in double.
 #pragma once
 
@@ -18,20 +19,20 @@ namespace nlsq::inline v0 {
 namespace {
 
 #if defined(NLSQ_KERNEL_SET_avx512)
-inline constexpr std::size_t packed_height = 8;  // 24 sums of 32 registers
+inline constexpr std::size_t packed_height = 8;  // 24 sums in 32 registers
 #elif defined(NLSQ_KERNEL_SET_baseline)
 inline constexpr std::size_t packed_height =
-    64;  // none: without multiply-add its 16 registers do not suffice
+    64;  // never: without multiply-add its 16 registers do not suffice
 #else
-inline constexpr std::size_t packed_height = 4;  // 12 sums of 16
+inline constexpr std::size_t packed_height = 4;  // 12 sums in 16 registers
 #endif
 inline constexpr std::size_t packed_across = 3;
-// Rows of a panel: a panel of 8 columns of doubles takes half of a 32 KB L1 cache.
+// Rows in a panel: a panel of 8 columns of doubles takes half of a 32 KB L1 cache.
 inline constexpr std::size_t packed_rows = 256;
-// Columns of A that stay in an L2 cache while all of B passes by.
+// Columns of A that stay in an L2 cache while all of B is read.
 inline constexpr std::size_t packed_group = 96;
 
-// Where sums go: row i of an upper triangle by rows, n1 columns; those of the first `width` columns.
+// Destination of sums: row i of an upper triangle by rows with n1 columns; only the first `width` columns.
 struct IntoTriangle {
   double* packed;
   std::size_t n1, width;
@@ -46,7 +47,7 @@ struct IntoTriangle {
   NLSQ_INLINE static double joined(double there, double sum) { return there + sum; }
 };
 
-// Row i of a matrix with `stride` doubles from row to row; taken from what is there.
+// Destination of sums: row i of a matrix with rows `stride` doubles apart; the sums are subtracted.
 struct OutOfMatrix {
   double* data;
   std::size_t height, width, stride;
@@ -61,7 +62,7 @@ struct OutOfMatrix {
   NLSQ_INLINE static double joined(double there, double sum) { return there - sum; }
 };
 
-// Products and sums in T of numbers read as In.
+// Products and sums in T of numbers stored as In.
 template <class In, class T>
 struct Packing {
   using S = Simd<T>;
@@ -74,7 +75,7 @@ struct Packing {
     else return S::load_widened(p);
   }
 
-  // `lanes` rows of `lanes` columns.
+  // Copies `lanes` rows of `lanes` columns.
   NLSQ_INLINE static void square(const In* const* columns, std::size_t row, T* to) {
 #if defined(NLSQ_KERNEL_SET_avx512)
     if constexpr (sizeof(T) == 8) {
@@ -98,7 +99,8 @@ struct Packing {
 #endif
   }
 
-  // Rows [first, first + rows) of `count` columns as a panel; what is left of its columns is zero.
+  // Copies rows [first, first + rows) of `count` columns into a panel; the other columns of the panel are
+  // zero.
   NLSQ_NOINLINE static void pack_panel(const In* const* columns, std::size_t count, std::size_t first,
                                        std::size_t rows, T* to) {
     std::size_t row = 0;
@@ -109,7 +111,7 @@ struct Packing {
         to[row * lanes + k] = k < count ? static_cast<T>(columns[k][first + row]) : T(0);
   }
 
-  // The same of n columns; packed(j) once columns from j on are, and lie in cache.
+  // The same for n columns. Calls packed(j) when the columns from j on are packed and in cache.
   template <class Packed>
   static void pack(const In* const* columns, std::size_t n, std::size_t first, std::size_t rows, T* to,
                    Packed packed) {
@@ -123,7 +125,7 @@ struct Packing {
   }
 
   static std::size_t panels(std::size_t n) { return (n + lanes - 1) / lanes; }
-  // Numbers that n columns take.
+  // Number of elements that n columns need.
   static std::size_t size(std::size_t n, std::size_t rows) {
     return panels(n) * lanes * (rows < packed_rows ? rows : packed_rows);
   }
@@ -189,13 +191,13 @@ struct Packing {
     }
   }
 
-  // Rows [i, last) of the target against `count` panels from panel p on.
+  // Rows [i, last) of the target times `count` panels from panel p on.
   template <class Target>
   static void strip(const T* a, const T* b, std::size_t rows, std::size_t i, std::size_t last, std::size_t p,
                     std::size_t count, const Target& target) {
     const std::size_t end = (p + count) * lanes;
     for (; i < last && target.first(i) < end; i += packed_height) {
-      // Panels that lie below the triangle altogether are left out.
+      // Skips panels that are entirely below the triangle.
       const std::size_t first = target.first(i) / lanes, skip = first > p ? first - p : 0;
       const T* rows_of_a = a + i / lanes * rows * lanes + i % lanes;
       const T* from = b + skip * rows * lanes;
@@ -220,8 +222,8 @@ struct Packing {
     }
   }
 
-  // sums += the triangle of the products of the first `width` of n1 columns. packed(j, first, count): these
-  // rows of a panel's columns from j on lie in cache.
+  // Adds the triangle of products of the first `width` of n1 columns to the sums. Calls packed(j, first,
+  // count) when these rows of a panel's columns from j on are in cache.
   template <class Packed>
   static void gram(const In* const* columns, std::size_t width, std::size_t n1, std::size_t rows,
                    double* sums, Packed packed) {

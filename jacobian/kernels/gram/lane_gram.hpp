@@ -1,6 +1,6 @@
-// Gram matrices of as many problems as a vector has lanes: row r of problem l lies at r * lanes + l of a
-// column, the sums of the triangle's entry k at k * lanes + l. No lane ever meets another, so a problem has
-// the same bits in any.
+// Gram matrices of as many problems as a vector has lanes. Row r of problem l is at r * lanes + l of a
+// column, and its sum for entry k of the triangle at k * lanes + l. Lanes never mix, so a problem gives the
+// same bits in every lane.
 #pragma once
 
 #include "kernels/gram/gram.hpp"
@@ -8,7 +8,7 @@
 namespace nlsq::inline v0 {
 namespace {
 
-// Sums of the triangle of columns [first, first + N) of n1, in registers while the rows stream by.
+// Sums of the triangle of columns [first, first + N) of n1, kept in registers while the rows stream by.
 template <class T, int N>
 NLSQ_NOINLINE void lane_triangle(const T* const* columns, int first, int n1, std::size_t rows, T* packed) {
   using S = Simd<T>;
@@ -69,8 +69,8 @@ NLSQ_NOINLINE void lane_rectangle(const T* const* columns, int i0, int j0, int n
   }
 }
 
-// N columns and a column of ones, number `ones` of n1 = N + 1: its products are sums, which the adders do
-// while the multipliers are busy.
+// N columns and a column of ones, which is column `ones` of n1 = N + 1. Its products are sums, which the
+// adders compute while the multipliers are busy.
 template <class T, int N>
 NLSQ_NOINLINE void lane_triangle_with_ones(const T* const* columns, int ones, std::size_t rows, T* packed) {
   using S = Simd<T>;

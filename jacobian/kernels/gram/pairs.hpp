@@ -1,5 +1,5 @@
-// Two instructions as one step, where the first result is used by the second alone and overwritten by
-// it: a store and a load less. The operations and their roundings are the same as one by one.
+// Runs two instructions as one step if only the second uses the first result and overwrites it. This saves a
+// store and a load. Operations and roundings are the same as one by one.
 #pragma once
 
 #include "kernels/functions/elementary.hpp"
@@ -8,7 +8,7 @@
 namespace nlsq::inline v0 {
 namespace {
 
-// First instructions, by the kinds of their operands: the value of vector i.
+// The first instruction of a pair, by the kinds of its operands; returns vector i of its result.
 template <class T, class F, template <class> class A, template <class> class B>
 struct FirstOfTwo {
   static constexpr int operands = 2;
@@ -29,7 +29,7 @@ struct FirstOfThree {
   NLSQ_INLINE typename Simd<T>::V operator()(std::size_t i) const { return F{}(a(i), b(i), c(i)); }
 };
 
-// F of the first result d, or of it and one operand more.
+// F applied to the first result d, or to d and one more operand.
 template <class T, class G, class F>
 void pair_of_one(const Tile<T>& t, const KernelStep& s, std::size_t row, std::size_t count) {
   const G g(t, s, row);
@@ -42,7 +42,7 @@ void pair_of_two(const Tile<T>& t, const KernelStep& s, std::size_t row, std::si
   map(t.vectors[s.dst] + row, count, [&](std::size_t i) NLSQ_INLINE_LAMBDA { return F{}(g(i), b(i)); });
 }
 
-// The step of G and then `two`, whose operand beside d is `other`; null where they are no pair.
+// Returns the step for G followed by `two`, whose other operand is `other`; null if they are not a pair.
 template <class T, class G>
 StepFunction<T> with_second(const Instruction& two, std::int32_t other) {
   using S = Simd<T>;
@@ -84,7 +84,7 @@ StepFunction<T> fused_first(std::int32_t c, const Instruction& two, std::int32_t
                 : with_second<T, FirstOfThree<T, F, FromVector, B, FromUniform>>(two, other);
 }
 
-// The two as one step; false where they are no pair.
+// Combines two instructions into one step. Returns false if they are not a pair.
 template <class T>
 bool select_pair(const Instruction& one, const Instruction& two, KernelStep& step) {
   using S = Simd<T>;
@@ -127,7 +127,8 @@ bool select_pair(const Instruction& one, const Instruction& two, KernelStep& ste
 }
 
 #if defined(NLSQ_KERNEL_SET_avx512)
-// sin and cos of one vector: the second goes to vector operands[1], operands[2] says that it is the sine.
+// sin and cos of one vector. The second result goes to vector operands[1]; operands[2] says that it is the
+// sine.
 template <class T>
 void sine_and_cosine(const Tile<T>& t, const KernelStep& s, std::size_t row, std::size_t count) {
   const T* from = t.vectors[s.operands[0]] + row;
@@ -150,8 +151,8 @@ bool select_sine_and_cosine(const Instruction& one, const Instruction& two, Kern
   return true;
 }
 
-// log of a vector and its power to B, the one after the other: the step's dst is the first's, operands[2] the
-// second's, operands[3] says that the first is the logarithm.
+// log of a vector and its power to B, in either order. dst is the vector of the first result and operands[2]
+// that of the second; operands[3] says that the first is the logarithm.
 template <class T, template <class> class B>
 void log_and_pow(const Tile<T>& t, const KernelStep& s, std::size_t row, std::size_t count) {
   const T* from = t.vectors[s.operands[0]] + row;
@@ -169,7 +170,7 @@ bool select_log_and_pow(const Instruction& one, const Instruction& two, KernelSt
   const bool both = (one.op == Op::log && two.op == Op::pow) || (one.op == Op::pow && two.op == Op::log);
   if (!both || one.a != two.a || one.a < 0 || one.dst == one.a || one.dst == two.dst) return false;
   const std::int32_t exponent = one.op == Op::pow ? one.b : two.b;
-  if (two.op == Op::pow && exponent == one.dst) return false;  // x to its own logarithm
+  if (two.op == Op::pow && exponent == one.dst) return false;  // x to the power of its own logarithm
   const StepFunction<T> function = exponent >= 0 ? log_and_pow<T, FromVector> : log_and_pow<T, FromUniform>;
   step = {
       reinterpret_cast<void (*)()>(function), one.dst, {one.a, exponent, two.dst, one.op == Op::log}, one.op};

@@ -1,4 +1,4 @@
-// What kernels copy columns into.
+// The memory into which kernels copy columns.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 namespace nlsq::inline v0 {
 namespace {
 
-// Memory of one thread that grows to the largest panel asked for.
+// Memory of one thread that grows to the largest requested panel.
 class PanelBuffer {
  public:
   PanelBuffer() = default;

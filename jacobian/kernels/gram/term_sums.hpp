@@ -1,5 +1,4 @@
-// What rounding errors scale with: the size of the terms a residual is made of, and their share in each
-// column.
+// Sums that bound rounding errors: the size of the terms of each residual, and their weight in each column.
 #pragma once
 
 #include "kernels/simd.hpp"

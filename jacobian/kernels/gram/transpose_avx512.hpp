@@ -1,4 +1,4 @@
-// Transposes of vectors in registers, by AVX-512.
+// Transposes of vectors in registers, by AVX-512. The Gram kernels use them to pack columns.
 #pragma once
 
 #include <immintrin.h>
@@ -6,7 +6,8 @@
 namespace nlsq::inline v0 {
 namespace {
 
-// Numbers of 32 bits, four vectors together: quarter q of v[4k + e] has number 4q + e of each.
+// Transposes 32-bit numbers within groups of four vectors: quarter q of v[4k + e] receives number 4q + e of
+// each.
 template <int N>
 [[gnu::always_inline]] inline void transpose_quarters(__m512i (&v)[N]) {
   __m512i t[N];
@@ -24,7 +25,7 @@ template <int N>
   }
 }
 
-// 16 x 16 numbers of 32 bits: first within quarters of a vector, then quarters.
+// Transposes 16 x 16 numbers of 32 bits: first within quarters of a vector, then the quarters.
 [[gnu::always_inline]] inline void transpose(__m512i (&v)[16]) {
   __m512i t[16];
   transpose_quarters(v);
@@ -42,7 +43,7 @@ template <int N>
   }
 }
 
-// 8 x 8 doubles: pairs of columns, then quarters.
+// Transposes 8 x 8 doubles: pairs of columns, then quarters.
 [[gnu::always_inline]] inline void transpose(__m512d (&v)[8]) {
   __m512d t[8];
 #pragma GCC unroll 4

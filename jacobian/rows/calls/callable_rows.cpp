@@ -1,3 +1,4 @@
+// Rows of a curve computed by calls of the user's code, one row at a time.
 #include <nlsq/error.hpp>
 #include "rows/calls/fallback_rows.hpp"
 
@@ -10,7 +11,7 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-// A callable's price is not known; one call in double is taken for this many additions.
+// The cost of a callable is unknown; one call in double is assumed to cost this many additions.
 constexpr double kCallCost = 50;
 
 class CallablePass final : public DoublePass {

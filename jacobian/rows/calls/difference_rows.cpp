@@ -1,3 +1,4 @@
+// Rows with derivatives by central differences.
 #include <nlsq/error.hpp>
 #include "rows/calls/fallback_rows.hpp"
 
@@ -26,7 +27,7 @@ class CentralDifferences final : public RowFunction {
     const double f = function_.value(x, p_);
     for (std::size_t k = 0; df != nullptr && k < free_.size(); ++k) {
       double& moved = p_[static_cast<std::size_t>(free_[k])];
-      const Restored restored{moved, moved};  // whatever the callable throws
+      const Restored restored{moved, moved};  // also if the callable throws
       moved = steps_[k].above;
       const double above = function_.value(x, p_);
       moved = steps_[k].below;

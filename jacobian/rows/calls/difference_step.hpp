@@ -1,5 +1,6 @@
-// Steps of central differences (Dennis and Schnabel, Numerical Methods for Unconstrained
-// Optimization, section 5.6: the cube root of the relative noise, times the parameter's size).
+// Steps of central differences (Dennis and Schnabel, Numerical Methods for Unconstrained Optimization,
+// section 5.6: the cube root of the relative noise, times the parameter's size). Rows without dual numbers
+// use them.
 #pragma once
 
 #include <algorithm>
@@ -10,8 +11,8 @@
 
 namespace nlsq::inline v0 {
 
-// p ± h with h exactly representable as the distance, so that dividing by it adds no error. Where a bound
-// leaves no room for one of them, it is p ± 2h on the other side.
+// p ± h, where the distance h is exactly representable, so that dividing by it adds no error. If a bound
+// leaves no room for one of the points, both lie on the other side, at p ± h and p ± 2h.
 struct DifferenceStep {
   double above, below;
   bool central = true;
@@ -28,21 +29,21 @@ struct DifferenceStep {
     else above = std::min(above, upper), below = std::max(below, lower);
   }
 
-  // The derivative from values above, at and below; one side serves where the other is not finite. 0 where
-  // the bounds are equal.
+  // Returns the derivative from the values above, at and below p; from one side if the other value is not
+  // finite. Returns 0 if the bounds are equal.
   double slope(double p, double f_above, double f, double f_below) const {
     const bool up = std::isfinite(f_above) && above != p, down = std::isfinite(f_below) && below != p;
     if (central && up == down) return (f_above - f_below) / (above - below);
     if (!up && !down && above == p && below == p) return 0;
     const double by_above = (f_above - f) / (above - p), by_below = (f_below - f) / (below - p);
     if (up != down || central) return up ? by_above : by_below;
-    // The parabola through all three.
+    // The slope of the parabola through all three points.
     const double share = (below - p) / (below - above);
     return share * by_above + (1 - share) * by_below;
   }
 };
 
-// Sizes that steps do not shrink below: those of the starting values, 1 for a zero.
+// Lower limits on the size that a step is relative to: the sizes of the starting values, 1 for a zero.
 inline std::vector<double> typical_sizes(std::span<const double> start) {
   std::vector<double> sizes;
   for (const double p : start) sizes.push_back(p != 0 && std::isfinite(p) ? std::fabs(p) : 1.0);

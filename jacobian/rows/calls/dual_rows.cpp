@@ -1,3 +1,4 @@
+// Rows with derivatives by dual numbers.
 #include <nlsq/error.hpp>
 #include "rows/calls/fallback_rows.hpp"
 
@@ -9,7 +10,7 @@ namespace {
 
 class DualFunction final : public RowFunction {
  public:
-  // One copy of the parameters for every call a row takes, seeded once.
+  // Keeps one copy of the parameters for every call that a row needs, seeded once.
   DualFunction(const ModelFunction& function, std::vector<double> p, const std::vector<int>& free)
       : function_(function), p_(std::move(p)), n_(free.size()) {
     for (std::size_t first = 0; first < n_; first += kDualWidth) {

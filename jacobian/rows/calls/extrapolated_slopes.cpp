@@ -1,3 +1,4 @@
+// Derivatives by extrapolated differences (Ridders).
 #include "rows/calls/extrapolated_slopes.hpp"
 
 #include "rows/calls/difference_step.hpp"
@@ -10,24 +11,24 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-constexpr double kFirstStep = 1e-2;  // of the parameter's size
-constexpr double kShorter = 2;       // from one step to the next
+constexpr double kFirstStep = 1e-2;  // relative to the parameter's size
+constexpr double kShorter = 2;       // factor by which each step is shorter than the last
 constexpr int kMostSteps = 10;
-constexpr double kNoRoom =
-    1e-4;  // of the first step: extrapolation from so close to a bound would be rounding
+constexpr double kNoRoom = 1e-4;  // relative to the first step; with less room beside a bound, extrapolation
+                                  // would only amplify rounding
 constexpr double kEnough = 4 * std::numeric_limits<double>::epsilon();
 constexpr double kWorse =
-    2;  // a column of the table whose ends part by so much more than the best has left it
+    2;  // a component ends when its last entries differ by this multiple of the best error
 
-// The table of one component: row i begins with the difference of step h / 2^i, and entry k of it removes the
-// error's terms up to h^(2k).
+// The extrapolation table of one component. Row i starts with the difference of step h / 2^i. Entry k of a
+// row is free of the error terms up to h^(2k).
 class Table {
  public:
   double slope = std::numeric_limits<double>::quiet_NaN();
   double error = std::numeric_limits<double>::infinity();
 
   bool done() const { return done_; }
-  // `rounding`: of the difference itself.
+  // `rounding`: rounding error of the difference itself.
   void add(double difference, double rounding) {
     if (done_ || !std::isfinite(difference)) return;
     std::vector<double> row{difference};

@@ -1,5 +1,5 @@
-// Rows whose residuals or derivatives come from calls of the user's code, one row at a time (curves)
-// or all rows at once (vector functions). f64 only. Whatever a callable throws passes through.
+// Rows whose residuals or derivatives come from calls of the user's code, one row at a time (curves) or all
+// rows at once (vector functions). They are f64 only. Exceptions of a callable pass through.
 #pragma once
 
 #include <nlsq/callable.hpp>
@@ -16,30 +16,30 @@
 
 namespace nlsq::inline v0 {
 
-// A curve: residual_i = (f(x_i, p) - y_i) / sigma_i. Columns of `data`: the predictors, then y, then sigma
-// where `weighted`; sigma is 1 otherwise. `values`: residual_i = f(x_i, p), for a loss that needs it
+// A curve: residual_i = (f(x_i, p) - y_i) / sigma_i. The columns of `data` are the predictors, then y, then
+// sigma if `weighted`; sigma is 1 otherwise. With `values`, residual_i = f(x_i, p), for a loss that needs it
 // (loss_rows.hpp).
 struct CurveRows {
   ModelFunction function;
   std::shared_ptr<const RowSource> data;
   bool weighted = false;
-  std::vector<double> parameters;  // all of them; a pass replaces those listed in `free`
+  std::vector<double> parameters;  // all parameters; a pass replaces those listed in `free`
   std::vector<int> free;           // indices into `parameters`, in the order of x
   bool values = false;
 };
 
-// Value and derivatives of the model at one row, for one set of parameters.
+// Computes the value and the derivatives of the model at one row, for one set of parameters.
 class RowFunction {
  public:
   virtual ~RowFunction() = default;
-  // df[k] = ∂f/∂p[free[k]]; returns f. `df` is null when only f is wanted.
+  // Sets df[k] = ∂f/∂p[free[k]] and returns f. `df` is null if only f is wanted.
   virtual double evaluate(const double* x, double* df) = 0;
 };
 
-// What the fallbacks for curves have in common: reading rows, weights, tiles.
+// The common part of the fallbacks for curves: reading rows, weights, tiles.
 class NLSQ_API CallableRows : public RowModel {
  public:
-  // Throws ValidationError when columns, parameters and indices do not fit together.
+  // Throws ValidationError if columns, parameters and indices do not match.
   explicit CallableRows(CurveRows rows);
 
   int parameters() const override { return static_cast<int>(rows_.free.size()); }
@@ -48,17 +48,17 @@ class NLSQ_API CallableRows : public RowModel {
   bool has_f32() const override { return false; }
   bool concurrent() const override { return rows_.function.concurrent; }
   double row_cost(Fill fill) const override;
-  // Throws ValidationError for `single`.
+  // Throws ValidationError if `single` is true.
   std::unique_ptr<TilePass> begin(std::span<const double> x, Fill fill, bool single) const override;
   void reference_residuals(std::span<const double> x, std::size_t first, std::size_t count, double* residuals,
                            double* magnitudes) const override;
-  // Rows of values, no residuals, from now on.
+  // From now on rows hold values instead of residuals.
   void give_values() { rows_.values = true; }
 
  protected:
-  // At all parameters p.
+  // Returns the row function at all parameters p.
   virtual std::unique_ptr<RowFunction> at(std::vector<double> p) const = 0;
-  // Calls of the callable that a row with derivatives takes, in units of calls in double.
+  // Cost of a row with derivatives, in calls of the callable in double.
   virtual double calls_per_row() const = 0;
   const CurveRows& curve() const { return rows_; }
 
@@ -66,10 +66,10 @@ class NLSQ_API CallableRows : public RowModel {
   CurveRows rows_;
 };
 
-// Forward dual numbers, eight derivatives a call: exact to rounding.
+// Rows by forward dual numbers, eight derivatives per call; exact to rounding.
 class NLSQ_API DualRows final : public CallableRows {
  public:
-  // Throws ValidationError when function.dual is null.
+  // Throws ValidationError if function.dual is null.
   DualRows(ModelFunction function, std::shared_ptr<const RowSource> data, bool weighted,
            std::vector<double> parameters, std::vector<int> free);
   const char* kind() const override { return "dual"; }
@@ -85,9 +85,9 @@ class NLSQ_API DualRows final : public CallableRows {
 // |f''|/2.
 class NLSQ_API DifferenceRows final : public CallableRows {
  public:
-  // `typical`: sizes of the parameters below which a step does not shrink, one for every parameter; by
-  // default the sizes in `parameters`, 1 for a zero.
-  // `lower`, `upper`: bounds of every parameter, which steps keep; empty: none.
+  // `typical`: for every parameter, the size below which a step does not shrink; by default the sizes in
+  // `parameters`, 1 for a zero. `lower`, `upper`: bounds of every parameter, which steps respect; empty:
+  // none.
   DifferenceRows(ModelFunction function, std::shared_ptr<const RowSource> data, bool weighted,
                  std::vector<double> parameters, std::vector<int> free, std::vector<double> typical = {},
                  std::vector<double> lower = {}, std::vector<double> upper = {});
@@ -100,17 +100,17 @@ class NLSQ_API DifferenceRows final : public CallableRows {
   std::vector<double> typical_, lower_, upper_;
 };
 
-// Residuals of a vector function, all computed by one call. A pass evaluates everything once, shared by
-// all who begin a pass at the same x, and hands it out in tiles.
+// The residuals of a vector function, all computed by one call. A pass evaluates everything once and returns
+// it in tiles. Passes that begin at the same x share the evaluation.
 class NLSQ_API VectorRows final : public RowModel {
  public:
-  // J row-major, rows() x p.size(): all parameters, free or not.
+  // J is row-major, rows() x p.size(), for all parameters, fixed or not.
   using Jacobian = std::function<void(std::span<const double> p, std::span<double> J)>;
 
-  // Derivatives by `jacobian` where it is given, else by dual numbers where the function takes them, else by
-  // `differences` (central: errors as for DifferenceRows). The number of residuals is what the function gives
-  // at `parameters`; a later call that gives another number throws ValidationError. `components` have all of
-  // them. `lower`, `upper`: bounds of every parameter, which differences keep; empty: none.
+  // Derivatives come from `jacobian` if given; else from dual numbers if the function accepts them; else from
+  // `differences` (central: errors as for DifferenceRows). The number of residuals is what the function
+  // returns at `parameters`; a later call with another number throws ValidationError. `components` must cover
+  // all residuals. `lower`, `upper`: bounds of every parameter, which differences respect; empty: none.
   VectorRows(VectorFunction function, std::vector<double> parameters, std::vector<int> free,
              Jacobian jacobian = {}, std::vector<RowComponent> components = {},
              std::vector<double> lower = {}, std::vector<double> upper = {},
@@ -130,8 +130,9 @@ class NLSQ_API VectorRows final : public RowModel {
   void prepare(std::span<const double> x, Fill fill) const override;
   bool one_point() const override { return true; }
   std::unique_ptr<TilePass> begin(std::span<const double> x, Fill fill, bool single) const override;
-  // By a call in double, repeated whenever row 0 is asked for. The callable does not say which terms a
-  // residual is the difference of: magnitudes are |r|, typical_parameters() the starting ones' sizes.
+  // Calls the function in double, again whenever row 0 is requested. The terms that a residual is a
+  // difference of are unknown here: magnitudes are |r|, and typical_parameters() are the sizes of the
+  // starting values.
   void reference_residuals(std::span<const double> x, std::size_t first, std::size_t count, double* residuals,
                            double* magnitudes) const override;
   std::span<const double> typical_parameters() const override { return typical_; }

@@ -1,4 +1,4 @@
-// Rows by calls of the user's code under a loss: residuals of other rows, finished one by one
+// Applies a loss to rows that are computed by calls of the user's code, one residual after the other
 // (residual_form.hpp). f64 only.
 #pragma once
 
@@ -11,7 +11,7 @@
 
 namespace nlsq::inline v0 {
 
-// The data, and which column of them is y.
+// The data, and the number of the column that holds y.
 struct CountColumn {
   std::shared_ptr<const RowSource> data;
   int column = 0;
@@ -19,7 +19,7 @@ struct CountColumn {
 
 class NLSQ_API LossRows final : public RowModel {
  public:
-  // `counts`: of a loss of counts; `base` then gives values, no residuals.
+  // `counts`: for a loss of counts; `base` then returns values instead of residuals.
   LossRows(std::unique_ptr<RowModel> base, ResidualForm form, CountColumn counts = {});
 
   int parameters() const override { return base_->parameters() + form_.extra_columns(); }
@@ -43,11 +43,11 @@ class NLSQ_API LossRows final : public RowModel {
 
  private:
   class Pass;
-  // Without the numbers of extra columns.
+  // Removes the elements of x that belong to extra columns.
   std::span<const double> own(std::span<const double> x) const {
     return x.first(static_cast<std::size_t>(base_->parameters()));
   }
-  // y of rows [first, first + count); zeros where there are no counts.
+  // Reads y of rows [first, first + count); zeros if there are no counts.
   void read_counts(std::size_t first, std::size_t count, double* out) const;
 
   std::unique_ptr<RowModel> base_;

@@ -1,4 +1,4 @@
-// A tile of columns [J | r] in f64 for rows that are computed one by one.
+// A tile of columns [J | r] in f64, for rows that are computed one by one by the user's code.
 #pragma once
 
 #include "program/aligned_buffer.hpp"
@@ -12,7 +12,7 @@ namespace nlsq::inline v0 {
 
 class TileBuffer {
  public:
-  // `jacobian` false: the columns of J are null.
+  // With `jacobian` false, the columns of J are null.
   TileBuffer(std::size_t tile_rows, int parameters, bool jacobian)
       : storage_(tile_rows * static_cast<std::size_t>(jacobian ? parameters + 1 : 1)),
         columns_(static_cast<std::size_t>(parameters) + 1, nullptr) {
@@ -29,7 +29,7 @@ class TileBuffer {
   std::vector<double*> columns_;
 };
 
-// A pass of a row model that has no f32: RowModel::has_f32 tells callers not to ask.
+// A pass of a row model without f32; RowModel::has_f32 tells callers not to request it.
 class DoublePass : public TilePass {
  public:
   float* const* fill_f32(std::size_t, std::size_t, KernelCounters&) final {

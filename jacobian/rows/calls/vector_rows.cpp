@@ -1,3 +1,4 @@
+// Rows of a vector function, all computed by one call of the user's code.
 #include <nlsq/error.hpp>
 #include "rows/calls/fallback_rows.hpp"
 
@@ -13,13 +14,14 @@ namespace nlsq::inline v0 {
 struct VectorRows::Evaluation {
   std::vector<double> x;
   std::vector<double> residuals;
-  std::vector<std::vector<double>> derivatives;  // by free parameter; empty where not asked for
+  std::vector<std::vector<double>> derivatives;  // for each free parameter; empty if not requested
 };
 
 namespace {
 
-constexpr double kCallCost = 50;           // of one residual's share of a call, in additions: an assumption
-constexpr double kExtrapolatedCalls = 10;  // for one derivative, as measured on smooth functions (5 steps)
+constexpr double kCallCost = 50;           // assumed cost of one residual's share of a call, in additions
+constexpr double kExtrapolatedCalls = 10;  // calls for one derivative, as measured on smooth functions (5
+                                           // steps)
 
 void check_size(std::size_t got, std::size_t wanted) {
   if (got != wanted) {
@@ -83,7 +85,7 @@ std::vector<double> VectorRows::residuals_at(std::span<const double> p) const {
 }
 
 void VectorRows::by_jacobian(std::span<const double> p, Evaluation& result) const {
-  // An entry that the user's code leaves out shows itself.
+  // An entry that the user's code does not set stays NaN and is detected.
   std::vector<double> J(rows() * p.size(), std::numeric_limits<double>::quiet_NaN());
   jacobian_(p, J);
   for (std::size_t k = 0; k < free_.size(); ++k) {
@@ -145,7 +147,7 @@ void VectorRows::by_extrapolation(std::span<const double> p, Evaluation& result)
   }
 }
 
-// One evaluation at a time: those who ask for the same x wait for it and share it.
+// Runs one evaluation at a time. Threads that need the same x wait for it and share it.
 std::shared_ptr<const VectorRows::Evaluation> VectorRows::evaluate(std::span<const double> x,
                                                                    bool derivatives) const {
   const std::lock_guard lock(mutex_);
@@ -170,7 +172,7 @@ std::shared_ptr<const VectorRows::Evaluation> VectorRows::evaluate(std::span<con
 
 namespace {
 
-// Hands out an evaluation by tiles; callers may overwrite what they get.
+// Returns an evaluation tile by tile. Callers may overwrite the tiles.
 template <class Evaluation>
 class VectorPass final : public DoublePass {
  public:

@@ -1,5 +1,5 @@
-// Errors a caller can cause. Each message names the value in question and what would mend it.
-// Numerical outcomes are not errors: they are a Termination in the Summary.
+// The exceptions of the library, for mistakes that a caller can make. Each message names the wrong value and
+// says how to correct it. A numerical outcome is not an error: the Summary reports it as a Termination.
 #pragma once
 
 #include <nlsq/export.hpp>
@@ -12,29 +12,29 @@
 
 namespace nlsq::inline v0 {
 
-// Base of every error the library throws on its own account.
+// Base class of every exception that the library itself throws.
 class NLSQ_API Error : public std::invalid_argument {
  public:
   using std::invalid_argument::invalid_argument;
 };
 
-// One rule broken, in parts.
+// One broken rule, split into field, value and reason.
 struct NLSQ_API Violation {
   std::string field;            // "gram", "imu.residual", "threshold.epsilon_j"
-  std::string value;            // as given: "bf16"; empty where the field itself is at fault
-  std::string reason;           // why not, and what to give instead
+  std::string value;            // as given: "bf16"; empty when the field itself is wrong
+  std::string reason;           // why it is not allowed, and what to give instead
   std::string message() const;  // "gram=bf16: ..."
   bool operator==(const Violation&) const = default;
 };
 
-// An option, a policy or an argument breaks a rule. All violations found are listed.
+// An option, a policy or an argument breaks a rule. The exception lists every violation found.
 class NLSQ_API ValidationError : public Error {
  public:
   explicit ValidationError(std::string message);
   explicit ValidationError(std::vector<std::string> violations);
   explicit ValidationError(std::vector<Violation> violations);
   const std::vector<std::string>& violations() const noexcept { return violations_; }
-  // The violations in parts, where they have parts: those of a precision policy.
+  // The same violations, split into their parts. Only a precision policy provides them; empty otherwise.
   const std::vector<Violation>& details() const noexcept { return details_; }
 
  private:
@@ -42,8 +42,8 @@ class NLSQ_API ValidationError : public Error {
   std::vector<Violation> details_;
 };
 
-// Numbers that cannot be stored in a format as asked. `index` counts values from 0; npos where no one
-// value is at fault.
+// A number cannot be stored in the requested format. `index` is the position of the value, from 0; npos if no
+// single value is wrong.
 class NLSQ_API ConversionError : public Error {
  public:
   static constexpr std::size_t npos = static_cast<std::size_t>(-1);
@@ -56,7 +56,7 @@ class NLSQ_API ConversionError : public Error {
   std::size_t index_;
 };
 
-// A formula does not parse. `column` counts bytes from 0; `what()` shows the formula with a caret.
+// A formula does not parse. `column` is a byte offset from 0; `what()` shows the formula with a caret.
 class NLSQ_API FormulaError : public Error {
  public:
   FormulaError(const std::string& message, const std::string& formula, std::size_t column);
@@ -66,8 +66,8 @@ class NLSQ_API FormulaError : public Error {
   std::size_t column_;
 };
 
-// Data that cannot be fitted: sizes that disagree, NaN, Inf, sigma <= 0. `row` and `column` count
-// from 0; npos where the fault is not in one place.
+// The data cannot be fitted: sizes disagree, or there is a NaN, an infinity or a sigma <= 0. `row` and
+// `column` count from 0; npos if the fault is not in one place.
 class NLSQ_API DataError : public Error {
  public:
   static constexpr std::size_t npos = static_cast<std::size_t>(-1);

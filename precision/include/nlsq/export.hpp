@@ -1,4 +1,4 @@
-// The one macro that marks what the shared library shows. Everything else is hidden.
+// Defines NLSQ_API, which marks the symbols that the shared library exports. All other symbols are hidden.
 #pragma once
 
 #if defined(__GNUC__)

@@ -1,4 +1,5 @@
-// The operations of a solve by the names that graph compilers use, and what went wrong in them.
+// Names the operations of a solve as graph compilers do, and counts the bad values that each one produced.
+// Precision policies and the issue log of the Summary use both.
 #pragma once
 
 #include <nlsq/export.hpp>
@@ -13,22 +14,22 @@
 namespace nlsq::inline v0 {
 
 enum class OperationKind : std::uint8_t {
-  compute,        // rows evaluated, products of the Gram matrix, the factorisation
+  compute,        // residual and Jacobian rows, products of the Gram matrix, factorization
   reduction,      // sums
-  elementwise,    // weights and losses of residuals
+  elementwise,    // weights and robust losses of residuals
   data_movement,  // what is stored between operations
-  boundary,       // what the caller gives and gets
+  boundary,       // the caller's input and output
 };
 
 enum class Operation : std::uint8_t {
-  evaluate,      // model and derivatives of a row
+  evaluate,      // residuals and derivatives of a row
   gram_product,  // operands of JᵀJ
-  solve,         // factorisation and steps
+  solve,         // factorization and steps
   cost_sum,      // ½‖r‖²
   gradient_sum,  // Jᵀr
-  gram_sum,      // JᵀJ within a tile; tiles are added up in f64
+  gram_sum,      // JᵀJ within a tile of rows; the tiles are summed in f64
   elementwise,
-  jacobian_storage,  // J as the Gram products read it
+  jacobian_storage,  // J in the format that the Gram products read
   parameters,
   results,
 };
@@ -45,10 +46,11 @@ NLSQ_API const char* name(Operation operation) noexcept;
 NLSQ_API const char* name(OperationKind kind) noexcept;
 NLSQ_API OperationKind kind_of(Operation operation) noexcept;
 
-// One line of the issue log: what an operation's numbers did in one iteration. Counts are of values, exact,
-// and each pass of the iteration adds its own. A tile with NaN or infinities was done again in f64.
-// `evaluate`: [J | r] of rows in f32; `jacobian_storage`: J of f64 rows narrowed for the Gram products;
-// `gram_sum`, `cost_sum`: sums of such tiles whose values are finite.
+// One entry of the issue log: the bad values of one operation in one iteration. The counts are exact numbers
+// of values, summed over all passes of the iteration. A tile of rows with a NaN or an infinity is recomputed
+// in f64. Entries for `evaluate` count [J | r] of f32 rows. Entries for `jacobian_storage` count the values
+// of f64 rows that were rounded for the Gram products. Entries for `gram_sum` and `cost_sum` count sums of
+// tiles whose inputs are finite.
 struct PrecisionIssue {
   int iteration = 0;
   Operation operation = Operation::evaluate;
@@ -56,9 +58,9 @@ struct PrecisionIssue {
   std::size_t nan = 0;
   std::size_t inf = 0;
   std::size_t near_limit =
-      0;                 // finite, and within a factor 16 of the format's largest number (bf16's is f32's)
-  std::size_t rows = 0;  // rows that have one of these
-  std::string component = {};  // of the problem's, where it has named ones
+      0;                 // finite, but within a factor of 16 of the format's largest number (for bf16, f32's)
+  std::size_t rows = 0;  // rows with at least one such value
+  std::string component = {};  // name of the problem's component, if it has named ones
   // Adds the counts of the same operation on other rows.
   PrecisionIssue& operator+=(const PrecisionIssue& other) noexcept {
     if (rows == 0) operation = other.operation, format = other.format, component = other.component;

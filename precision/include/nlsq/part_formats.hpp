@@ -1,4 +1,5 @@
-// The four parts of a solve whose format is chosen, and changes of them.
+// The formats of the four parts of a solve, and partial changes to them. Precision policies and rules use
+// both.
 #pragma once
 
 #include <nlsq/error.hpp>
@@ -11,32 +12,34 @@
 
 namespace nlsq::inline v0 {
 
-// Allowed are: residual f32|f64; jacobian no wider than residual; gram f32 where jacobian has 16 bits, f32 or
-// f64 where it is f32, f64 where it is f64; solve f64.
+// Allowed combinations: residual is f32 or f64; jacobian is no wider than residual; gram is f32 for a 16-bit
+// jacobian, f32 or f64 for an f32 jacobian, and f64 for an f64 jacobian; solve is f64.
 struct PartFormats {
-  Format residual = Format::f32;  // what rows are evaluated in: model, residuals, derivatives
-  Format jacobian = Format::f32;  // what the derivatives are rounded to for the Gram products
-  Format gram = Format::f64;      // sums of JᵀJ within a tile; tiles are always added up in f64
-  Format solve = Format::f64;     // factorisation and step
+  Format residual = Format::f32;  // format in which rows are evaluated: residuals and derivatives
+  Format jacobian = Format::f32;  // format to which derivatives are rounded for the Gram products
+  Format gram = Format::f64;      // sums of JᵀJ within a tile of rows; the tiles are always summed in f64
+  Format solve = Format::f64;     // factorization and step
   bool operator==(const PartFormats&) const = default;
 };
 
-// New formats for some parts. The others follow: see changed().
+// New formats for some parts. The other parts adjust as changed() describes.
 struct FormatChange {
   std::optional<Format> residual, jacobian, gram, solve;
   bool empty() const noexcept { return !residual && !jacobian && !gram && !solve; }
   bool operator==(const FormatChange&) const = default;
 };
 
-// `from` with the change made. What is not named follows what is, so that a sound change of sound formats is
-// sound: a new residual takes the jacobian with it, a wider jacobian the residual, a new jacobian the gram
-// (f32 sums for 16 bits, f64 sums otherwise), a new gram the jacobian where the two do not go together.
+// Returns `from` with the change applied. The parts that the change does not name adjust, so that a valid
+// change of valid formats stays valid. A new residual also changes the jacobian. A wider jacobian also widens
+// the residual. A new jacobian also changes the gram (f32 sums for 16 bits, f64 sums otherwise). A new gram
+// changes the jacobian if the two are not allowed together.
 NLSQ_API PartFormats changed(const PartFormats& from, const FormatChange& change) noexcept;
 
-// Every rule that these formats break; empty where sound. `prefix` ("imu.") goes before each part's name.
+// Returns every rule that the formats break; empty if they are valid. `prefix` ("imu.") precedes each part's
+// name.
 NLSQ_API std::vector<Violation> validate(const PartFormats& formats, const std::string& prefix = {});
 
-// "residual=f32,gram=f64": the parts that the change names.
+// "residual=f32,gram=f64": only the parts that the change names.
 NLSQ_API std::string to_string(const FormatChange& change);
 
 }  // namespace nlsq::inline v0

@@ -1,4 +1,4 @@
-// What precision each operation of a fit may use: the user's wish, as one value.
+// The precision policy of a fit: which number format each operation may use. Users set it as one value.
 #pragma once
 
 #include <nlsq/error.hpp>
@@ -16,77 +16,77 @@
 
 namespace nlsq::inline v0 {
 
-// Formats of one named component of a problem, where they differ from the others'.
+// Formats of one named component of a problem, where they differ from those of the other components.
 struct ComponentFormats {
   std::string name;
-  FormatChange change;  // of the policy's own
+  FormatChange change;  // relative to the formats of the policy
   bool operator==(const ComponentFormats&) const = default;
 };
 
 struct PrecisionPolicy;
 
-// A name for a policy.
+// A named policy.
 struct PolicyAlias {
   const char* name;
   const char* meaning;
   PrecisionPolicy (*make)();
 };
-// The one table of them, "auto" first.
+// Returns the table of aliases; "auto" is first.
 NLSQ_API std::span<const PolicyAlias> policy_aliases() noexcept;
 
-// How a fit starts and how far the scheduler may move it. Whatever the policy, the result is finished
-// and certified in f64: a policy chooses the way, never the answer.
-//
-// The formats it inherits are those a fit starts in, once through the entry gate.
+// The formats that a fit starts in, and how far the scheduler may move from them. Under every policy the
+// result is finished and certified in f64, so a policy changes the path but not the answer. The inherited
+// PartFormats are the formats of the start, provided that the problem passes the entry gate.
 struct NLSQ_API PrecisionPolicy : PartFormats {
-  bool adaptive = true;    // false: nothing but f64 is ever used
-  bool entry_gate = true;  // small problems go straight to f64 (thresholds.entry_work), and J of 16 bits to
-                           // f32 where it saves nothing (thresholds.sixteen_bit_parameters)
+  bool adaptive = true;    // false: every operation uses f64
+  bool entry_gate = true;  // start small problems in f64 (thresholds.entry_work), and raise a 16-bit J to f32
+                           // where 16 bits save nothing (thresholds.sixteen_bit_parameters)
   bool strict =
-      false;  // every row is re-evaluated through the user's callable; after a rollback, a failed
-              // factorisation or a failed certificate an all-f64 run too, and the lower end is returned
+      false;  // evaluate every row again through the user's callable; after a rollback, a failed
+              // factorization or a failed certificate also fit in f64 only, and return the lower cost
 
-  // How far the scheduler may go down by its own measurements. f32 and f64 are the lowest; a jacobian_floor
-  // of 16 bits also says which 16 bits. Residuals never go down.
+  // The narrowest formats that the scheduler may choose from its measurements. jacobian_floor also selects
+  // which 16-bit format is used, f16 or bf16. The format of residuals is never lowered.
   Format jacobian_floor = Format::bf16;
   Format gram_floor = Format::f32;
-  // How far up it may go while steps are to be had below. The finish and the certificate are above any
-  // ceiling.
+  // The widest formats that the scheduler may choose while steps are still accepted below them. The final
+  // steps and the certificate ignore the ceiling.
   PartFormats ceiling{Format::f64, Format::f64, Format::f64, Format::f64};
 
   Thresholds thresholds;
-  std::vector<ComponentFormats> components;  // for problems of named components; others refuse them
-  std::vector<PrecisionRule> rules;  // before the scheduler's own at each iteration; the first that holds
+  std::vector<ComponentFormats> components;  // for problems with named components; other problems reject it
+  std::vector<PrecisionRule> rules;  // checked at each iteration before the scheduler's own tests; the first
+                                     // that holds applies
 
   static PrecisionPolicy all_f64();
 
-  // An alias, components, or both, then rules:
+  // Parses an alias, component formats, or both, followed by rules:
   //
   //   auto | f64 | f32 | bf16 | strict | ...                      (policy_aliases(); the default is auto)
   //   custom{compute=bf16,reduction=f32}                          (by operation, or kind of operations)
-  //   residual=f32,jacobian=bf16,gram=f32,solve=f64,gate=off      (what is not named follows, see changed())
-  //   imu.residual=f64                                            (a component's)
+  //   residual=f32,jacobian=bf16,gram=f32,solve=f64,gate=off      (unnamed parts adjust, see changed())
+  //   imu.residual=f64                                            (of one component)
   //   p=f64,c=bf16,o=f64                                          (parameters, compute, output)
   //   floor.jacobian=f32, ceiling.gram=f32, threshold.epsilon_j=0.05
   //   auto,gram=f32; condition > 1e6 -> gram=f64; nonfinite > 0 -> residual=f64
   //
   // Throws ValidationError listing every violation.
   static PrecisionPolicy parse(std::string_view text);
-  // A text that parses back to this policy: its alias, or the shortest that an alias and differences from it
-  // make.
+  // Returns a text that parses back to this policy: its alias, or else the shortest combination of an alias
+  // and differences from it.
   std::string to_string() const;
 
-  // Every rule this policy breaks; empty when it is sound.
+  // Returns every rule that this policy breaks; empty if it is valid.
   std::vector<Violation> validate() const;
-  // The same as sentences.
+  // The same, as sentences.
   std::vector<std::string> violations() const;
-  // A violation for each component of the policy that is none of `names`.
+  // Returns one violation for each component of the policy that `names` does not contain.
   std::vector<Violation> unknown_components(std::span<const std::string> names) const;
 
-  // The formats that a component starts in; those of the policy where it has none of its own.
+  // Returns the formats that a component starts in. A component without its own formats uses the policy's.
   PartFormats formats_of(std::string_view component) const;
 
-  // The format an operation starts in; of a kind, the narrowest of its operations.
+  // Returns the format that an operation starts in; for a kind of operations, the narrowest of them.
   Format precision_for(Operation operation) const noexcept;
   Format precision_for(OperationKind kind) const noexcept;
 

@@ -1,4 +1,5 @@
-// Rules of the user's: "condition > 1e6 -> gram=f64".
+// A user's rules for changing precision during a fit, such as "condition > 1e6 -> gram=f64". A
+// PrecisionPolicy holds them.
 #pragma once
 
 #include <nlsq/export.hpp>
@@ -17,22 +18,23 @@
 namespace nlsq::inline v0 {
 
 enum class RuleVariable : std::uint8_t {
-  condition,  // κ of H + λI, scaled
-  epsilon_j,  // error of J by the probe's rows, ε_J; 0 where rows are f64 and J is not rounded
-  epsilon_f,  // noise of the cost by the probe, ε_F, as a share of the cost; 0 in f64
-  decrement,  // ν/σ: predicted distance to the optimum, damped, in standard errors
-  rho,        // gain ratio of the last step judged
+  condition,  // condition number κ of H + λI, in scaled variables
+  epsilon_j,  // sampled error ε_J of J; 0 where rows are f64 and J is not rounded
+  epsilon_f,  // sampled noise ε_F of the cost, as a fraction of the cost; 0 in f64
+  decrement,  // ν/σ: predicted distance to the optimum with damping, in standard errors
+  rho,        // gain ratio of the last step that was judged
   lambda,     // damping relative to the squared column norms
   iteration,  // from 0
-  rows,       // in a pass over all the data
-  n,          // free parameters
+  rows,       // number of rows in a pass over all the data
+  n,          // number of free parameters
   memory,     // bytes of the solver's buffers
-  nonfinite,  // share of tiles, 0 to 1, redone in f64 in the last pass
+  nonfinite,  // fraction of tiles, 0 to 1, recomputed in f64 in the last pass
 };
 inline constexpr std::size_t kRuleVariables = 11;
 NLSQ_API const char* name(RuleVariable variable) noexcept;
 
-// The variables' values at one iteration. What is not known is NaN, and no condition on it holds.
+// The values of the variables at one iteration. A variable without a value is NaN, and no condition on it
+// holds.
 struct RuleValues {
   RuleValues() { values.fill(std::numeric_limits<double>::quiet_NaN()); }
   double& operator[](RuleVariable v) noexcept { return values[static_cast<std::size_t>(v)]; }
@@ -50,24 +52,24 @@ struct RuleCondition {
 };
 
 struct NLSQ_API PrecisionRule {
-  std::vector<RuleCondition> conditions;  // all must hold
-  FormatChange change;                    // residual: f64 or nothing, for rows never go back
+  std::vector<RuleCondition> conditions;  // all of them must hold
+  FormatChange change;                    // residual can only become f64: rows are never lowered again
 
-  // "condition > 1e6 && n < 16 -> gram=f64". Throws ValidationError.
+  // Parses "condition > 1e6 && n < 16 -> gram=f64". Throws ValidationError.
   static PrecisionRule parse(std::string_view text);
   std::string to_string() const;
-  // What is wrong with a rule made by hand; empty when it is sound.
+  // Returns the faults of a rule that was not parsed; empty if it is valid.
   std::vector<Violation> validate() const;
   bool holds(const RuleValues& values) const noexcept;
   bool operator==(const PrecisionRule&) const = default;
 };
 
 struct RuleMatch {
-  std::size_t index = 0;  // of the rule
+  std::size_t index = 0;  // index of the rule
   FormatChange change;
 };
 
-// The first rule whose conditions hold. Pure; checked once an iteration.
+// Returns the first rule whose conditions all hold. Pure function; called once per iteration.
 NLSQ_API std::optional<RuleMatch> apply_rules(std::span<const PrecisionRule> rules, const RuleValues& values);
 
 }  // namespace nlsq::inline v0

@@ -1,4 +1,4 @@
-// The policy of solves whose options name none.
+// The default precision policy of a thread, for solves whose options name none.
 #pragma once
 
 #include <nlsq/export.hpp>
@@ -6,14 +6,14 @@
 
 namespace nlsq::inline v0 {
 
-// The innermost PrecisionScope's of this thread; PrecisionPolicy{} ("auto") outside any.
+// Returns the policy of this thread's innermost PrecisionScope; PrecisionPolicy{} ("auto") if there is none.
 NLSQ_API PrecisionPolicy current_policy();
 
-// While it lives, the default of this thread. A solve reads it once, when it is called; a solve under way,
-// and other threads, do not notice. Scopes nest and end in reverse order.
+// Sets the default policy of this thread while the object lives. A solve reads the default once, when it is
+// called, so a running solve and other threads are not affected. Scopes nest and must end in reverse order.
 class NLSQ_API PrecisionScope {
  public:
-  // Throws ValidationError for a policy that is not sound.
+  // Throws ValidationError if the policy is invalid.
   explicit PrecisionScope(PrecisionPolicy policy);
   ~PrecisionScope();
   PrecisionScope(const PrecisionScope&) = delete;

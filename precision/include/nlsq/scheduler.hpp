@@ -1,5 +1,5 @@
-// The precision scheduler: from measurements to a plan. It sees no model and no data, only numbers,
-// and it is a pure function of them, so that it is tested from numbers alone.
+// The precision scheduler. It turns measurements into the plan for the next evaluation. The minimizer calls
+// it. It sees neither model nor data, and is a pure function of numbers, so tests need numbers only.
 #pragma once
 
 #include <nlsq/export.hpp>
@@ -12,87 +12,89 @@
 
 namespace nlsq::inline v0 {
 
-// How the normal equations are formed, from the cheapest up. Whatever the form, tiles are added up in f64.
+// How the normal equations are formed, from the cheapest up. In every form the tiles of rows are summed in
+// f64.
 enum class Gram : std::uint8_t {
-  f16,       // J rounded to f16 by powers of two, products and tile sums in f32
+  f16,       // J scaled by powers of two and rounded to f16, products and tile sums in f32
   bf16,      // J rounded to bf16, products exact, tile sums in f32
   f32_tile,  // f32 J, f32 sums within a tile
   f32_wide,  // f32 J, products and sums in f64
   f64,       // f64 J, products and sums
-  qr,        // no normal equations: f64 tiles fold into the triangle of a streaming QR
+  qr,        // no normal equations: a streaming QR folds f64 tiles into its triangular factor
 };
 NLSQ_API const char* name(Gram gram) noexcept;
 
-// What the kernels are to execute.
+// The formats that the kernels use in one evaluation.
 struct PrecisionPlan {
   Format residual = Format::f64;  // f32 or f64: rows, costs and gradients
-  Gram gram = Gram::f64;          // f64 and qr need f64 rows; forms below f64 take rows of either format
+  Gram gram = Gram::f64;          // f64 and qr need f64 rows; the other forms take rows of either format
   bool operator==(const PrecisionPlan&) const = default;
 };
-// The formats of the four parts under a plan, and the plan that sound formats ask for.
+// Returns the formats of the four parts under a plan, and the plan for valid formats.
 NLSQ_API PartFormats formats_of(const PrecisionPlan& plan) noexcept;
 NLSQ_API PrecisionPlan plan_of(const PartFormats& formats) noexcept;
 
-// The wider of each part of two plans; the narrower of each.
+// For each part, the wider (or the narrower) of two plans.
 NLSQ_API PrecisionPlan wider(const PrecisionPlan& a, const PrecisionPlan& b) noexcept;
 NLSQ_API PrecisionPlan narrower(const PrecisionPlan& a, const PrecisionPlan& b) noexcept;
 inline constexpr PrecisionPlan kNarrowestPlan{Format::f32, Gram::f16};
 
-// The fewest digits in it: "f64", "f32", "bf16"; "f64+bf16" where rows are f64 and the Gram matrix is below.
+// Names the narrowest format in the plan: "f64", "f32", "bf16"; "f64+bf16" where rows are f64 and the Gram
+// matrix is narrower.
 NLSQ_API std::string short_name(const PrecisionPlan& plan);
 
-// Everything measured at one iterate, in scaled variables (columns of J of unit length).
-// Norms in the metric of H are in units of the residual; divide by sigma for standard errors.
+// All measurements at one iterate, in scaled variables (columns of J have unit length). Norms in the metric
+// of H have the units of the residual; divide them by sigma to get standard errors.
 struct HealthReport {
-  PrecisionPlan plan;          // in force when this was measured
-  bool finite = true;          // cost, gradient and Gram matrix
-  double nonfinite_tiles = 0;  // share of tiles that overflowed in f32 and were redone in f64
+  PrecisionPlan plan;          // the plan in force during the measurement
+  bool finite = true;          // cost, gradient and Gram matrix are finite
+  double nonfinite_tiles = 0;  // fraction of tiles that overflowed in f32 and were recomputed in f64
   bool factored = true;        // H + lambda I was numerically positive definite
-  double kappa_lambda = 1;     // condition of H + lambda I
+  double kappa_lambda = 1;     // condition number of H + lambda I
   double lambda = 0;           // damping of the next step
-  double nu = 0;               // ‖L⁻¹g‖: predicted residual decrease, damped
-  double gradient_noise = 0;   // ‖L⁻¹ε_g‖ by the probe; 0 in f64
-  double grid_noise = 0;  // ‖Lᵀδ‖, δ what rounding the next point to f32's grid moves it by; 0 in f64
-  double cost_noise = 0;  // ε_F by the probe; 0 in f64
-  double predicted = 0;   // predicted cost decrease of the next step
-  double epsilon_j = 0;  // ε_J = ‖(J̃ - J)L⁻ᵀ‖₂ of a J rounded to 16 bits, by the probe's rows; 0 else
-  double epsilon_j_below = 1;  // the same for the 16-bit form that the policy's floor allows
-  double contraction = 0;      // η: error of the next step through J's rounding, by the same rows
-  // Distance to the optimum, ν₀, as a share of the distance within which undamped steps are trusted: one
-  // standard error, more after a start from samples. Huge where it is not known.
+  double nu = 0;               // ‖L⁻¹g‖: predicted decrease of the residual norm, with damping
+  double gradient_noise = 0;   // ‖L⁻¹ε_g‖, from the sampled rows; 0 in f64
+  double grid_noise = 0;       // ‖Lᵀδ‖, where δ is the rounding of the next point to f32; 0 in f64
+  double cost_noise = 0;       // ε_F, from the sampled rows; 0 in f64
+  double predicted = 0;        // predicted cost decrease of the next step
+  double epsilon_j = 0;  // ε_J = ‖(J̃ - J)L⁻ᵀ‖₂ of a J rounded to 16 bits, from the sampled rows; 0 otherwise
+  double epsilon_j_below = 1;  // the same for the 16-bit format that the policy's floor allows
+  double contraction = 0;  // η: relative error of the next step due to the rounding of J, from the same rows
+  // Distance to the optimum, ν₀, divided by the distance within which undamped steps are trusted. That
+  // distance is one standard error, or more after a start from samples. Huge if unknown.
   double nearness = 1e300;
   int parameters = 1;
   bool sixteen_bits_pay = false;  // the kernels multiply 16-bit numbers faster than f32
-  int undecided_in_a_row = 0;     // gain ratios that the cost's noise left open
-  bool rejected = false;          // the last step proposed here, in this plan, was rejected
+  int undecided_in_a_row = 0;     // consecutive gain ratios that the noise of the cost left undecided
+  bool rejected = false;          // the last step proposed at this point under this plan was rejected
   bool stalled = false;           // no acceptable step was found in this precision
-  int good_steps = 0;             // accepted in a row under this plan
-  int descents = 0;               // made so far
-  double wasted = 0;              // work discarded so far, by promotions and returns, as a share of the rest
-  // Of problems whose residuals are f64 always, and cost far less than derivatives: the plan is about J
-  // alone.
+  int good_steps = 0;             // consecutive accepted steps under this plan
+  int descents = 0;               // descents to a cheaper Gram form so far
+  double wasted = 0;  // work discarded by promotions and rollbacks so far, as a fraction of the rest
+  // True where residuals are always f64 and cost far less than derivatives. The plan then concerns J alone.
   bool derivatives_apart = false;
   bool contraction_known =
-      true;  // else no sample tells what J's rounding does to a step, and `rejected` is trusted
-  double last_decrease = 1;  // of the cost, relative, by the last step accepted
-  double gain = 1;           // of the last step: what the cost fell by, over what was predicted
+      true;  // false: no sample measures how the rounding of J changes a step, and `rejected` is trusted
+  double last_decrease = 1;  // relative decrease of the cost by the last accepted step
+  double gain = 1;           // actual over predicted decrease of the cost by the last step
 };
 
+// Why the scheduler chose a plan. E1 to E9 and P0 number the conditions; thresholds.hpp uses the same numbers.
 enum class Event : std::uint8_t {
   none,
-  rule,              // a rule of the policy's held
-  finishing,         // E9 close enough for undamped steps: the next point is evaluated in f64
+  rule,              // a rule of the policy held
+  finishing,         // E9 close enough to the optimum for undamped steps: the next point is evaluated in f64
   overflow,          // E1 more than 1 % of the tiles overflowed in f32
-  not_definite,      // E2 the factorisation failed
-  condition,         // E3 the condition number exceeds what this Gram form bears
-  jacobian_error,    // E4 a J of so few digits spoils the step
-  gradient_noise,    // E5 the gradient, or the place of the next point, is noise in this precision
-  cost_noise,        // E6 cost differences are noise in this precision
-  rejected_step,     // E7 a rejection put down to the Gram matrix, not to the damping
+  not_definite,      // E2 the factorization failed
+  condition,         // E3 the condition number exceeds the limit of this Gram form
+  jacobian_error,    // E4 the rounding of J changes the step too much
+  gradient_noise,    // E5 noise dominates the gradient, or the position of the next point, in this precision
+  cost_noise,        // E6 noise dominates the differences of the cost in this precision
+  rejected_step,     // E7 a rejection attributed to the Gram matrix and not to the damping
   stalled,           // E8 no progress in this precision
-  descent,           // digits to spare: the next Gram matrix is cheaper
-  last_step,         // what the next step leaves is known without another pass
-  rollback,          // f64 showed a point to be worse than the checkpoint
+  descent,           // more digits than needed: the next Gram matrix uses a cheaper form
+  last_step,         // the result of the next step is known without another pass
+  rollback,          // an f64 evaluation showed that a point is worse than the checkpoint
   sample_abandoned,  // P0 the samples did not determine the parameters or did not represent the rows
 };
 NLSQ_API const char* name(Event event) noexcept;
@@ -100,32 +102,32 @@ NLSQ_API const char* name(Event event) noexcept;
 struct Decision {
   PrecisionPlan plan;
   Event event = Event::none;
-  bool at_trial = false;                         // the plan is for the next point, not for this one again
-  std::optional<RuleMatch> rule = std::nullopt;  // event == rule
+  bool at_trial = false;  // the plan is for the next point; false: this point is evaluated again
+  std::optional<RuleMatch> rule = std::nullopt;  // set if event == rule
 };
 
-// What the entry gate looks at.
+// The properties of a problem that decide how it starts.
 struct FitSize {
-  double row_work = 0;  // rows * operations a row, in f64 adds
+  double row_work = 0;  // rows * operations per row, in f64 additions
   int parameters = 1;
   bool has_f32 = true;            // rows can be evaluated in f32
   bool sixteen_bits_pay = false;  // as in HealthReport
-  bool linear = false;            // in all parameters: one f64 pass solves the problem, another certifies it
+  bool linear = false;  // linear in all parameters: one f64 pass solves the problem, another certifies it
 };
 
-// The plan a fit starts with. Below thresholds.entry_work, or where the model is linear, a low-precision
-// start cannot repay the extra passes it causes; beyond, the cheapest Gram form that pays for so many
-// parameters.
+// Returns the plan that a fit starts with. The plan is f64 below thresholds.entry_work and for a linear
+// model, because a low-precision start cannot repay the extra passes that it causes. Otherwise it is the
+// cheapest Gram form that pays for this number of parameters.
 NLSQ_API PrecisionPlan initial_plan(const PrecisionPolicy& policy, const FitSize& size);
 
-// The plan for the next evaluation: at the same x, or at the next (`at_trial`). Equal to report.plan when
-// the digits in force suffice. Residuals never go down; the Gram matrix at most thresholds.descents times.
-// Rules are asked first.
+// Returns the plan for the next evaluation, at the same x or at the next one (`at_trial`). It equals
+// report.plan if the current precision suffices. Residuals are never lowered; the Gram matrix is lowered at
+// most thresholds.descents times. The policy's rules are checked first.
 NLSQ_API Decision next_plan(const HealthReport& report, const PrecisionPolicy& policy,
                             const RuleValues& values = {});
 
-// Condition number (of H + lambda I) that each Gram form bears: contraction errors stay below
-// thresholds.gram_contraction. For 16 bits there is none: the measured ε_J decides.
+// Returns the largest condition number of H + lambda I that a Gram form allows. It keeps contraction errors
+// below thresholds.gram_contraction. The 16-bit forms have no such limit: the measured ε_J decides.
 NLSQ_API double condition_limit(Gram gram, int parameters, const Thresholds& thresholds = {}) noexcept;
 
 }  // namespace nlsq::inline v0

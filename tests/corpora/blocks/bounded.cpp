@@ -1,5 +1,5 @@
-// Bounds: active at the minimum, met on the way, on subset manifolds, narrow, and where the start lies on
-// them.
+// Block problems with bounds: active at the minimum, reached on the way, on subset manifolds, narrow, and
+// active at the start.
 #include "corpus.hpp"
 #include "functors.hpp"
 #include "mgh.hpp"
@@ -15,7 +15,7 @@ namespace {
 
 namespace mgh = problems::mgh;
 
-// a exp(b t) + c: one block of three.
+// a exp(b t) + c: one block of three parameters.
 struct Shifted {
   double t, y;
   template <class T>
@@ -71,7 +71,7 @@ void add_published_bounded(std::vector<Case>& cases, const mgh::Bounded<F>& prob
   }
 }
 
-// A block of three numbers and one of two, each near what was measured, and tied to each other.
+// A block of three numbers and one of two, each with a measured value, and coupled to each other.
 template <int n>
 struct Near {
   std::array<double, n> at;

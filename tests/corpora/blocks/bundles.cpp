@@ -1,4 +1,4 @@
-// Bundle adjustment: far starts, gauge freedom, offsets and scales in single blocks, points before the
+// Bundle adjustment problems: far starts, gauge freedom, offsets and scales in single blocks, points near the
 // camera's plane, outliers.
 #include "corpus.hpp"
 #include "functors.hpp"
@@ -21,7 +21,8 @@ bool project(const T* seen, double u, double v, const T& focal, T* r) {
   return true;
 }
 
-// Camera: rotation vector, then its centre. The world may lie anywhere: the difference comes first.
+// Camera: rotation vector, then its centre. The world may have a large offset, so the difference is taken
+// first.
 struct Sight {
   double u, v;
   template <class T>
@@ -33,8 +34,8 @@ struct Sight {
   }
 };
 
-// The same in the form of "Bundle Adjustment in the Large": rotation, translation, and the lens as a block of
-// its own.
+// The same in the form of "Bundle Adjustment in the Large": rotation and translation, with the lens as a
+// separate block.
 struct SightWithLens {
   double u, v;
   template <class T>
@@ -51,7 +52,7 @@ struct SightWithLens {
   }
 };
 
-// The point moves: where it was when the image was taken follows from its velocity and a clock, in seconds
+// A moving point: its position at the time of the image follows from its velocity and a clock, in seconds
 // since 1970.
 struct TimedSight {
   double u, v, stamp, velocity[3];
@@ -69,12 +70,12 @@ struct World {
   std::vector<std::vector<double>> cameras, points;
 };
 
-// Cameras around a cloud of points, all turned to it.
+// Cameras around a cloud of points; all face it.
 World make_world(int cameras, int points, double scale, double offset, Noise& noise) {
   World world;
   for (int i = 0; i < cameras; ++i) {
     const double angle = 0.35 * (i - 0.5 * (cameras - 1));
-    // Turned by `angle` around y, 8 away.
+    // Rotated by `angle` around y, at distance 8.
     std::vector<double> camera{0.02 * noise.normal(), -angle, 0.02 * noise.normal()};
     camera.push_back(offset - scale * 8 * std::sin(angle));
     camera.push_back(offset + scale * 0.3 * noise.normal());
@@ -94,14 +95,15 @@ struct Setup {
   double scale = 1, offset = 0, sigma = 0.5, away = 0.02;
   bool gauge_free = false;
   LossSpec loss = {};
-  double outlier = 0;  // pixels, of every seventh sight
-  double before = 0;   // points 0 and 1 start so far before the plane of camera 1 (behind it where negative)
-  double turn = 0;     // a rotation by so much more of the whole world around x
-  std::optional<double> clock = {};  // truth
+  double outlier = 0;  // in pixels, added to every seventh sight
+  double before = 0;  // points 0 and 1 start at this distance in front of the plane of camera 1 (behind it if
+                      // negative)
+  double turn = 0;    // rotation of the whole world around x
+  std::optional<double> clock = {};  // the true clock
   std::uint64_t seed = 1;
 };
 
-// The world turned by `turn` around the axis (1, 0.2, 0.1): rotation vectors grow towards π and beyond.
+// Rotates the world by `turn` around the axis (1, 0.2, 0.1), so that rotation vectors reach π and more.
 std::vector<double> composed(const std::vector<double>& camera, const std::vector<double>& turn) {
   const std::vector<double> a = quaternion_of({camera[0], camera[1], camera[2]}), b = quaternion_of(turn);
   double q[4];
@@ -128,7 +130,7 @@ void move_away(std::vector<double>& numbers, std::size_t first, double by, Noise
   for (std::size_t i = first; i < first + 3; ++i) numbers[i] += by * noise.normal();
 }
 
-// Its place along the view of camera 1 becomes `depth`.
+// Moves the point along the view of camera 1 to the given depth.
 void put_before(std::vector<double>& point, const std::vector<double>& camera, double depth) {
   const double w[3] = {-camera[0], -camera[1], -camera[2]};
   const double seen[3] = {0.3 * depth, 0.2 * depth, depth};
@@ -185,7 +187,7 @@ Scene with_lens(double away, bool shared, double sigma, std::uint64_t seed) {
   Scene scene;
   const std::vector<double> truth{kFocal, -0.02, 0.003};
   std::vector<int> cameras, points, lenses;
-  for (auto& camera : world.cameras) {  // translations instead of centres
+  for (auto& camera : world.cameras) {  // translations in place of centres
     const double centre[3] = {-camera[3], -camera[4], -camera[5]};
     rotate(camera.data(), centre, camera.data() + 3);
     std::vector<double> start = camera;

@@ -1,5 +1,5 @@
-// The adversarial corpus of block problems: families of small problems made to break a solver of
-// nlsq::Problem, and of ceres::Problem's through nlsq::Solve. The same ones always; each is solved in
+// The adversarial corpus of block problems: families of small problems designed to break a solver of
+// nlsq::Problem, and of ceres::Problem through nlsq::Solve. They are always the same, and each takes
 // milliseconds.
 #pragma once
 
@@ -13,12 +13,12 @@
 namespace blocks {
 
 enum class Kind : std::uint8_t {
-  healthy,    // has a minimum that float64 can find; a wrong success is wrong
+  healthy,    // has a minimum that float64 can find; a wrong success is an error
   deficient,  // the data do not determine all directions: CONVERGED is wrong, RANK_DEFICIENT is right
-  singular,   // of full rank around the minimum, deficient at it: either rank is right
-  chaotic,    // several minima, and a start from which rounding decides between them: a worse one is no loss
-  hostile,    // its derivatives lie: no success is expected, and one that is claimed must be true
-  changing,   // its functions do not repeat: the same, and no run is held against another
+  singular,   // has full rank near the minimum, but not at it: either rank is accepted
+  chaotic,    // several minima, and rounding decides which one is reached: a worse minimum is accepted
+  hostile,    // its derivatives are wrong: success is not expected, and a claimed success must be true
+  changing,   // its functions do not repeat: as hostile, and runs are not compared with each other
 };
 
 struct Case {
@@ -37,7 +37,7 @@ void add_bounded(std::vector<Case>& cases);
 void add_degenerate(std::vector<Case>& cases);
 void add_manifolds(std::vector<Case>& cases);
 void add_hostile(std::vector<Case>& cases);
-void add_programs(std::vector<Case>& cases);  // of the kinds that Ceres's examples show
+void add_programs(std::vector<Case>& cases);  // of the kinds in Ceres's examples
 
 // All of them, in order.
 std::vector<Case> corpus();

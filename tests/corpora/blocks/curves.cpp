@@ -1,4 +1,4 @@
-// Curves as blocks: one residual block for each row. Far starts, scales, offsets.
+// Curves as block problems, one residual block for each row: far starts, scales, offsets.
 #include "corpus.hpp"
 #include "functors.hpp"
 
@@ -88,7 +88,7 @@ void add_far_starts(std::vector<Case>& cases, const char* family, std::vector<do
   }
 }
 
-// How a parameter grows where t or y do: y^of_y t^of_t.
+// How a parameter scales with the units of t and y: y^of_y t^of_t.
 struct Units {
   double of_y, of_t;
 };

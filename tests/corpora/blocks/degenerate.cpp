@@ -1,4 +1,5 @@
-// What the data do not determine, or hardly; exact data; cancellation; points without residuals.
+// Block problems whose data determine some directions hardly or not at all, with exact data, with
+// cancellation, and with points where residuals do not exist.
 #include "corpus.hpp"
 #include "functors.hpp"
 
@@ -8,7 +9,7 @@ namespace blocks {
 
 namespace {
 
-// (a + b) + c t: a and b cannot be told apart.
+// (a + b) + c t: only the sum of a and b is determined.
 struct SumOfTwo {
   double t, y;
   template <class T>
@@ -27,7 +28,7 @@ struct Product {
     return true;
   }
 };
-// The third number is not used.
+// The third parameter is unused.
 struct Unused {
   double t, y;
   template <class T>
@@ -56,7 +57,7 @@ struct Polynomial {
     return true;
   }
 };
-// Two terms that cancel but for their last digits.
+// Two terms that cancel in all but their last digits.
 struct Cancelling {
   double t, y, large;
   template <class T>
@@ -74,7 +75,7 @@ struct Lanczos {
     return p[0] * exp(-p[1] * t) + p[2] * exp(-p[3] * t) + p[4] * exp(-p[5] * t);
   }
 };
-// a ln(b + t): NaN, or `false`, where b <= -t.
+// a ln(b + t): for b <= -t the result is NaN, or the functor returns `false`.
 template <bool kTold>
 struct Logarithm {
   double t, y;
@@ -106,7 +107,7 @@ struct Pole {
     return true;
   }
 };
-struct Raised {  // t^b of a shifted t: NaN left of it
+struct Raised {  // t^b of a shifted t; NaN for negative bases
   double t, y;
   template <class T>
   bool operator()(const T* p, T* r) const {

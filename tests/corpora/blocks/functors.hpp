@@ -1,4 +1,4 @@
-// Functors that several families share, as users write them for Ceres.
+// Functors that several problem families share, as users write them for Ceres.
 #pragma once
 
 #include "noise.hpp"
@@ -12,7 +12,7 @@ namespace blocks {
 
 using problems::Noise;
 
-// One row of a curve: Model::f(p, t) beside y. All parameters are one block.
+// One row of a curve: Model::f(p, t) and its y. All parameters are one block.
 template <class Model>
 struct Row {
   double t, y;
@@ -22,7 +22,7 @@ struct Row {
     return true;
   }
 };
-// The same with a block for each parameter.
+// The same with one block for each parameter.
 template <class Model>
 struct Row2 {
   double t, y;
@@ -78,7 +78,7 @@ void add_rows(Scene& scene, const Sampled& data, int id, LossSpec loss = {}) {
     scene.add<1, Model::n>(Row<Model>{data.t[i], data.y[i]}, {id}, loss);
 }
 
-// Rodrigues' rotation of p by the vector w.
+// Rotates p by the rotation vector w (Rodrigues' formula).
 template <class T, class P>
 void rotate(const T* w, const P* p, T* out) {
   using std::cos, std::sin, std::sqrt;
@@ -93,7 +93,7 @@ void rotate(const T* w, const P* p, T* out) {
   }
 }
 
-// By the quaternion w, x, y, z, of any length.
+// Rotates by the quaternion w, x, y, z of any length.
 template <class T, class P>
 void rotate_by_quaternion(const T* q, const P* p, T* out) {
   const T scale = 1.0 / (q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3]);
@@ -112,14 +112,14 @@ void multiply(const A* a, const B* b, T* out) {
   out[3] = a[0] * b[3] + a[1] * b[2] - a[2] * b[1] + a[3] * b[0];
 }
 
-// The quaternion of a rotation vector.
+// Returns the quaternion of a rotation vector.
 inline std::vector<double> quaternion_of(const std::vector<double>& w) {
   const double angle = std::sqrt(w[0] * w[0] + w[1] * w[1] + w[2] * w[2]),
                s = angle > 0 ? std::sin(angle / 2) / angle : 0.5;
   return {std::cos(angle / 2), s * w[0], s * w[1], s * w[2]};
 }
 
-// What it stays near to.
+// The residual of a measured value of the block.
 template <int n>
 struct Prior {
   std::array<double, n> mean;

@@ -1,4 +1,5 @@
-// Functions that lie about their derivatives, are known by differences only, or decide on their parameters.
+// Block problems whose functions have wrong derivatives, only have finite differences, or branch on their
+// parameters.
 #include "corpus.hpp"
 #include "functors.hpp"
 
@@ -11,7 +12,7 @@ namespace blocks {
 
 namespace {
 
-// Two straight lines that meet where the third number says.
+// Two straight lines that meet at the third parameter.
 struct Broken {
   double t, y;
   template <class T>
@@ -30,7 +31,7 @@ struct Absolute {
     return true;
   }
 };
-// Another formula for small numbers, the same function: as sinc is written.
+// Uses another formula of the same function for small arguments, as sinc is usually written.
 struct Sinc {
   double t, y;
   template <class T>
@@ -42,7 +43,7 @@ struct Sinc {
     return true;
   }
 };
-// A loop as long as a parameter says.
+// A loop whose length is a parameter.
 struct Counted {
   double t, y;
   template <class T>
@@ -58,7 +59,7 @@ struct Counted {
 // What a functor that keeps a state does with it. The count goes on through all copies and solves.
 enum class Habit { noisy, drifts, refuses };
 
-// Row<Exponential>, but for what the number of calls before adds to it.
+// The same as Row<Exponential>, plus a term that depends on the number of earlier calls.
 struct Unsteady {
   Row<Exponential> row;
   Habit habit;
@@ -78,7 +79,7 @@ struct Unsteady {
 struct UnsteadyByDifferences : Unsteady {
   bool operator()(const double* p, double* r) const { return call(p, r); }
 };
-// Generic: recorded, or by dual numbers.
+// Generic: recorded, or evaluated by dual numbers.
 struct UnsteadyGeneric : Unsteady {
   bool operator()(const double* p, double* r) const { return call(p, r); }
   template <class T>
@@ -149,7 +150,7 @@ void add_hostile(std::vector<Case>& cases) {
                        [=] { return unsteady<UnsteadyGeneric>(way.habit, size); }, Kind::changing});
     }
   }
-  // One residual block of many lies.
+  // One of many residual blocks has wrong derivatives.
   for (const double factor : {-1.0, 0.0, 3.0}) {
     cases.push_back({"lying derivatives", fmt::format("of one block times {:g}", factor),
                      [=] {

@@ -1,4 +1,5 @@
-// Directions and rotations: starts on the far side, turns of nearly π, and the same rotation twice over.
+// Block problems on directions and rotations: starts on the far side, rotations of nearly π, and two
+// representations of the same rotation.
 #include "corpus.hpp"
 #include "functors.hpp"
 
@@ -16,7 +17,7 @@ struct Direction {
     return true;
   }
 };
-// The angle between a vector and a direction, by its cosine.
+// The angle between a vector and a direction, measured by its cosine.
 struct Projection {
   double d[3], length;
   template <class T>
@@ -35,7 +36,7 @@ struct TurnedVector {
     return true;
   }
 };
-// The same by a rotation vector, x, y, z, w quaternions, or with a shift.
+// The same rotation by a rotation vector, by x, y, z, w quaternions, or with a shift.
 struct TurnedByVector {
   double from[3], to[3];
   template <class T>
@@ -57,7 +58,7 @@ struct Registered {
     return true;
   }
 };
-// Two rotations, one after the other: hand and eye.
+// Two rotations in sequence: hand-eye calibration.
 struct TwoTurns {
   double from[3], to[3], between[4];
   template <class T>

@@ -1,3 +1,4 @@
+// The oracle of block problems: cost, rank and distance from the minimum in long double.
 #include "oracle.hpp"
 
 #include <Eigen/QR>
@@ -12,9 +13,9 @@ namespace blocks {
 namespace {
 
 constexpr Real kInfinity = std::numeric_limits<Real>::infinity();
-constexpr Real kAllowed = 0.005L;        // of σ²: half the square of a tenth of a standard error
-constexpr Real kExact = 1e-8L;           // of the scene's scale: the least σ
-constexpr Real kLeastCurvature = 1e-3L;  // 1 + 2 s ρ″/ρ′ of a loss, from below
+constexpr Real kAllowed = 0.005L;        // in units of σ²: half the square of a tenth of a standard error
+constexpr Real kExact = 1e-8L;           // least σ, relative to the scene's scale
+constexpr Real kLeastCurvature = 1e-3L;  // lower limit of 1 + 2 s ρ″/ρ′ of a loss
 constexpr Real kRank = 1e-15L;
 constexpr int kMostSteps = 120;
 
@@ -32,7 +33,7 @@ int tangent_of(const Block& b) {
   return b.shape == Shape::vector ? b.size - static_cast<int>(b.held.size()) : b.size - 1;
 }
 
-// D: norms of J's columns, 1 for a column that is zero.
+// D: the column norms of J, 1 for a zero column.
 Vector column_norms(const Matrix& J) {
   Vector d = J.colwise().norm().transpose();
   for (Real& v : d) v = v > 0 ? v : 1;
@@ -67,7 +68,7 @@ Real Oracle::cost_at(const Point& x) const {
 
 Real Oracle::cost(std::span<const double> x) const { return cost_at(Point(x.begin(), x.end())); }
 
-// Columns: directions in which the block's numbers may move.
+// The columns are the directions in which the block's numbers may move.
 Matrix Oracle::tangent_basis(const Block& b, const Point& x) const {
   if (b.shape == Shape::vector) {
     Matrix basis = Matrix::Zero(b.size, tangent_of(b));
@@ -76,7 +77,7 @@ Matrix Oracle::tangent_basis(const Block& b, const Point& x) const {
     }
     return basis;
   }
-  // Orthogonal to x: the last columns of a Householder reflection that takes x to an axis.
+  // Directions orthogonal to x: the last columns of a Householder reflection that maps x to an axis.
   const Vector direction = Eigen::Map<const Vector>(x.data() + b.first, b.size).normalized();
   const Matrix q = Eigen::HouseholderQR<Matrix>(direction).householderQ();
   return q.rightCols(b.size - 1);
@@ -117,8 +118,8 @@ Oracle::Linear Oracle::linearize(const Point& x) const {
         rows.middleCols(first[id], tangent_of(b)) += ambient.middleCols(column, b.size) * basis[id];
       column += b.size;
     }
-    // Triggs and others, Bundle adjustment: a modern synthesis (2000), 4.3: the loss goes into residuals and
-    // rows.
+    // Applies the loss to residuals and rows: Triggs and others, Bundle adjustment: a modern synthesis
+    // (2000), 4.3.
     const Real s = r.squaredNorm();
     const auto rho = term->loss(s);
     out.cost += 0.5L * rho[0];
@@ -131,7 +132,7 @@ Oracle::Linear Oracle::linearize(const Point& x) const {
   }
   out.finite = is_finite(out.cost) && is_finite(out.r.sum()) && is_finite(J.sum());
   if (!out.finite) return out;
-  // Numbers at a bound that the gradient presses against stay there.
+  // Numbers at a bound stay fixed if the gradient points outwards.
   const Vector g = J.transpose() * out.r;
   for (std::size_t id = 0; id < scene_.blocks().size(); ++id) {
     const Block& b = scene_.blocks()[id];
@@ -151,7 +152,7 @@ Oracle::Linear Oracle::linearize(const Point& x) const {
   return out;
 }
 
-// x moved by a step of the free directions, kept on its manifolds and between its bounds.
+// Moves x by a step in the free directions; keeps it on its manifolds and within its bounds.
 Oracle::Point Oracle::moved(const Point& x, const Linear& at, const Vector& step) const {
   Vector all = Vector::Zero(tangent_size());
   for (std::size_t j = 0; j < at.columns.size(); ++j) all[at.columns[j]] = step[static_cast<Eigen::Index>(j)];
@@ -182,7 +183,7 @@ Vector Oracle::damped_step(const Linear& at, Real lambda) const {
   return Eigen::HouseholderQR<Matrix>(A).solve(b).cwiseQuotient(d);
 }
 
-// Levenberg and Marquardt, from x down to where the model promises less than `stop`.
+// Levenberg-Marquardt from x until the model promises a decrease of less than `stop`.
 Oracle::Point Oracle::polish(Point x, Real lambda, Real stop) const {
   Linear at = linearize(x);
   Real grow = 4;
@@ -207,8 +208,8 @@ Oracle::Point Oracle::polish(Point x, Real lambda, Real stop) const {
   return x;
 }
 
-// What f64 cannot see of the cost: rounding within the residual functions, of the numbers of x, and of the
-// sum.
+// The part of the cost that f64 cannot resolve: rounding in the residual functions, in the numbers of x, and
+// in the sum.
 Real Oracle::rounding(std::span<const double> x, const Linear& at) const {
   const Point wide(x.begin(), x.end());
   Real squares = 0, products = 0;
@@ -231,7 +232,8 @@ Real Oracle::rounding(std::span<const double> x, const Linear& at) const {
     squares += slope * difference;
     products += slope * std::sqrt(own * difference);
   }
-  // Where the terms J_j x_j are large, 64 roundings of them are no gain, as for the oracle of curves.
+  // Where the terms J_j x_j are large, a gain of 64 of their roundings does not count. The oracle of curves
+  // has the same rule.
   Real moved_by = 0;
   const std::vector<Real> size = sizes(x);
   for (std::size_t j = 0; j < at.columns.size(); ++j) {
@@ -297,8 +299,8 @@ Judgement Oracle::judge(std::span<const double> x, bool thorough) const {
   const Vector projected = (qr.householderQ().transpose() * at.r).head(k);
   out.distance = projected.norm() / out.sigma;
 
-  // The undamped step, and a tenth of a standard error along each direction, to both sides: a saddle shows
-  // itself.
+  // Tries the undamped step, and a tenth of a standard error along each direction to both sides, which
+  // detects a saddle.
   const auto try_step = [&](const Vector& step) {
     if (is_finite(step.sum())) consider(cost_at(moved(here, at, step)));
   };
@@ -318,7 +320,7 @@ Judgement Oracle::judge(std::span<const double> x, bool thorough) const {
   const bool clear = out.distance <= 0.02L && out.gain() <= 0.1L * out.allowed;
   if (clear && !thorough) return out;
   for (const Real lambda : {1e-12L, 1e-3L}) {
-    if (out.gain() > 10 * out.allowed && !thorough) break;  // it is no minimum
+    if (out.gain() > 10 * out.allowed && !thorough) break;  // it is not a minimum
     consider(cost_at(polish(here, lambda, 1e-3L * out.allowed)));
   }
   return out;

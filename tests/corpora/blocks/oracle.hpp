@@ -1,6 +1,5 @@
-// What an answer to a block problem is worth, in long double: how much cost is still to be gained from it,
-// how far it is from the minimum, and what rank the Jacobian has there. It shares nothing with the library
-// but the functors.
+// Judges an answer to a block problem in long double: how far its cost is above the minimum, how far the
+// minimum is, and the rank of the Jacobian there. It shares only the functors with the library.
 #pragma once
 
 #include "scene.hpp"
@@ -18,16 +17,16 @@ using Matrix = Eigen::Matrix<Real, Eigen::Dynamic, Eigen::Dynamic>;
 
 struct Judgement {
   bool finite = false;
-  Real cost = 0;               // at the answer
-  Real lowest = 0;             // that was reached from there
-  Real sigma = 0;              // √(2 lowest / (m - n)), at least 1e-8 of the scene's scale
-  Real allowed = 0;            // a gain that is none: ½ (0.1 σ)² and what rounding to f64 hides
-  Real distance = 0;           // ν₀ / σ, to the minimum of the linear model
-  int directions = 0;          // numbers to be found, in tangent numbers, those at their bounds left out
-  int rank = 0;                // of the column-scaled Jacobian, singular values above 1e-15 of the largest
-  std::vector<Real> singular;  // its singular values, the largest first, as shares of it
+  Real cost = 0;       // cost of the answer
+  Real lowest = 0;     // lowest cost reached from there
+  Real sigma = 0;      // √(2 lowest / (m - n)), at least 1e-8 of the scene's scale
+  Real allowed = 0;    // largest excess cost of a minimum: ½ (0.1 σ)² and what rounding to f64 hides
+  Real distance = 0;   // ν₀ / σ: distance to the minimum of the linear model
+  int directions = 0;  // tangent dimension of the unknowns, without those at active bounds
+  int rank = 0;        // of the column-scaled Jacobian: singular values above 1e-15 of the largest
+  std::vector<Real> singular;  // its singular values, largest first, relative to the largest
   std::vector<Real>
-      visible;  // the same of the columns that f64 sees: ‖J_j‖ |x_j| above the rounding of the residuals
+      visible;  // the same for the columns that f64 resolves: ‖J_j‖ |x_j| above the rounding of the residuals
   Real gain() const { return cost - lowest; }
   Real gain_in_errors() const;  // √(2 gain) / σ
   bool at_minimum() const { return finite && gain() <= allowed; }
@@ -36,30 +35,30 @@ struct Judgement {
 class Oracle {
  public:
   explicit Oracle(const Scene& scene) : scene_(scene) {}
-  // x: all numbers of the scene. `thorough`: the lowest cost is looked for even where the first look settles
-  // the question.
+  // Judges the answer x, which lists all numbers of the scene. `thorough`: searches for the lowest cost even
+  // if the first test already decides.
   Judgement judge(std::span<const double> x, bool thorough = false) const;
   Real cost(std::span<const double> x) const;
 
  private:
   using Point = std::vector<Real>;
-  // First order at a point: corrected residuals and Jacobian (Triggs), whose product is the gradient.
+  // First-order model at a point: corrected residuals and Jacobian (Triggs), whose product is the gradient.
   struct Linear {
     bool finite = false;
     Real cost = 0;
     Vector r;
     Matrix J;
-    std::vector<int> columns;  // tangent numbers that are free, of all
+    std::vector<int> columns;  // the tangent coordinates that are free
   };
   Real cost_at(const Point& x) const;
   Linear linearize(const Point& x) const;
   Matrix tangent_basis(const Block& block, const Point& x) const;
   Point moved(const Point& x, const Linear& at, const Vector& step) const;
   Real rounding(std::span<const double> x, const Linear& at) const;
-  // |x| of each tangent number: what moving a number by its own size means. 1 on manifolds.
+  // x| for each tangent coordinate, to which rounding is relative; 1 on manifolds.
   std::vector<Real> sizes(std::span<const double> x) const;
   Point polish(Point x, Real lambda, Real stop) const;
-  // A step of the damped linear problem: columns scaled, QR.
+  // A step of the damped linear problem with scaled columns, by QR.
   Vector damped_step(const Linear& at, Real lambda) const;
   int tangent_size() const;
 

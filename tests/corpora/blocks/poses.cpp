@@ -1,4 +1,4 @@
-// Pose graphs in the plane and in space: offsets of maps, gauge freedom, far starts, wrong loop closures,
+// Pose graphs in the plane and in space: map offsets, gauge freedom, far starts, wrong loop closures,
 // rotations near π.
 #include "corpus.hpp"
 #include "functors.hpp"
@@ -11,7 +11,7 @@ namespace {
 
 constexpr double kTurn = 2 * std::numbers::pi;
 
-// The pose of b in the frame of a. Poses: x, y, angle.
+// The pose of b in the frame of a. A pose is x, y, angle.
 struct Planar {
   double dx, dy, turn;
   template <class T>
@@ -30,7 +30,7 @@ struct Setup {
   double offset = 0, away = 0.1, sigma = 0.05;
   bool gauge_free = false;
   LossSpec loss = {};
-  double wrong = 0;  // so far off are two of the loop closures
+  double wrong = 0;  // error of two of the loop closures
   std::uint64_t seed = 1;
 };
 
@@ -65,7 +65,7 @@ Scene planar(const Setup& s) {
   return scene;
 }
 
-// A place, and a quaternion w, x, y, z.
+// A position, and a quaternion w, x, y, z.
 struct Spatial {
   double d[3], q[4];
   template <class T>
@@ -83,8 +83,8 @@ struct Spatial {
   }
 };
 
-// `near_pi`: poses turn by nearly π from one to the next, and starts are turned by so much from the truth as
-// `turned`.
+// `near_pi`: each pose is rotated by nearly π from the previous one. `turned`: rotation of the starts from
+// the truth.
 Scene spatial(const Setup& s, bool near_pi, double turned) {
   constexpr int kPoses = 7;
   Noise noise(s.seed);

@@ -1,4 +1,4 @@
-// Problems of the kinds that Ceres's examples show, built anew.
+// Block problems of the kinds in Ceres's examples, written independently.
 #include "corpus.hpp"
 #include "functors.hpp"
 
@@ -56,13 +56,13 @@ struct Exponent {
 struct OnCircle {
   double px, py;
   template <class T>
-  bool operator()(const T* x, const T* y, const T* m, T* r) const {  // radius m²
+  bool operator()(const T* x, const T* y, const T* m, T* r) const {  // the radius is m²
     const T dx = px - x[0], dy = py - y[0];
     r[0] = m[0] * m[0] * m[0] * m[0] - dx * dx - dy * dy;
     return true;
   }
 };
-// Each point has an angle of its own.
+// Each point has its own angle.
 struct OnEllipse {
   double px, py;
   template <class T>
@@ -89,7 +89,7 @@ struct RosenbrockB {
     return true;
   }
 };
-// A homography's image of a point, the last of its nine numbers held.
+// The image of a point under a homography whose last number is fixed.
 struct Mapped {
   double x, y, u, v;
   template <class T>
@@ -100,7 +100,7 @@ struct Mapped {
     return true;
   }
 };
-// A pixel beside its neighbours, each pixel a block.
+// A pixel and its neighbours; each pixel is a block.
 struct Pixel {
   double y;
   template <class T>

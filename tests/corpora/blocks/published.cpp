@@ -1,5 +1,5 @@
-// The problems of Moré, Garbow and Hillstrom as blocks: the whole vector as one residual block, and each
-// residual by itself.
+// The problems of Moré, Garbow and Hillstrom as block problems: the whole vector as one residual block, or
+// each residual as its own block.
 #include "corpus.hpp"
 #include "mgh.hpp"
 
@@ -13,7 +13,7 @@ namespace {
 
 namespace mgh = problems::mgh;
 
-// Residual number `row` of F alone.
+// Only residual number `row` of F.
 template <class F>
 struct One {
   int row;

@@ -1,4 +1,4 @@
-// Places from distances: maps with offsets, clocks of 1.7e9 s, starts on top of an anchor.
+// Positions from distances: maps with offsets, clocks of 1.7e9 s, starts exactly at an anchor.
 #include "corpus.hpp"
 #include "functors.hpp"
 
@@ -19,7 +19,7 @@ struct Range {
   }
 };
 
-// Distance of two places that are both to be found.
+// The distance of two unknown positions.
 struct Between {
   double distance, weight;
   template <class T>
@@ -30,7 +30,7 @@ struct Between {
   }
 };
 
-// A sound's arrival: when it was made, and where.
+// The arrival of a sound with unknown time and position of origin.
 struct Arrival {
   double at[3], stamp, speed;
   template <class T>

@@ -1,4 +1,4 @@
-// Outliers under every loss, and data that change between two solves of one problem.
+// Block problems with outliers under every loss, and with data that change between two solves.
 #include "corpus.hpp"
 #include "functors.hpp"
 
@@ -10,7 +10,7 @@ namespace {
 
 using enum LossSpec::Kind;
 
-// The scale at which each loss leaves good rows (σ = 0.1) nearly alone.
+// For each loss, the scale that leaves good rows (σ = 0.1) nearly unchanged.
 LossSpec spec(LossSpec::Kind kind) {
   if (kind == tukey) return {kind, 0.6};
   if (kind == tolerant) return {kind, 0.04, 0.01};
@@ -44,7 +44,7 @@ void add_outliers(std::vector<Case>& cases, const char* model, std::vector<doubl
   }
 }
 
-// A row whose y lies with the scene's data.
+// A row whose y is part of the scene's data, so that it can change.
 struct Looked {
   double t;
   const double* y;

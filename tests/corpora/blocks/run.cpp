@@ -1,3 +1,4 @@
+// Solves the cases of the block corpus and checks their answers.
 #include "run.hpp"
 
 #include <nlsq/precision_scope.hpp>
@@ -12,8 +13,8 @@ namespace blocks {
 
 namespace {
 
-constexpr Real kClearlyNone = 1e-17L;  // singular values below are zero to anyone
-constexpr Real kClearlySome = 1e-12L;  // and above are seen in f64
+constexpr Real kClearlyNone = 1e-17L;  // singular values below this are zero in any precision
+constexpr Real kClearlySome = 1e-12L;  // singular values above this are resolved in f64
 
 ceres::Solver::Options options_of(Way way, int threads) {
   ceres::Solver::Options options;

@@ -1,3 +1,4 @@
+// Losses, derivatives and problems made from scenes.
 #include "scene.hpp"
 
 #include <cmath>
@@ -15,7 +16,7 @@ std::array<Real, 3> LossSpec::operator()(Real s) const {
     }
     case Kind::soft_l1: {
       const Real t = 1 + s / a2, root = std::sqrt(t);
-      // (√t - 1) without cancellation, for residuals that are nearly zero.
+      // √t - 1 without cancellation, for residuals that are nearly zero.
       return {2 * s / (root + 1), 1 / root, -1 / (2 * a2 * t * root)};
     }
     case Kind::cauchy: {
@@ -63,7 +64,7 @@ ceres::LossFunction* LossSpec::theirs() const {
     case Kind::huber: return new ceres::HuberLoss(a);
     case Kind::soft_l1: return new ceres::SoftLOneLoss(a);
     case Kind::cauchy: return new ceres::CauchyLoss(a);
-    case Kind::arctan: return new ceres::ArctanLoss(a * a);  // a atan(s / a) there
+    case Kind::arctan: return new ceres::ArctanLoss(a * a);  // Ceres's form is a atan(s / a)
     case Kind::tukey: return new ceres::TukeyLoss(a);
     case Kind::tolerant: return new ceres::TolerantLoss(a, b);
   }

@@ -1,5 +1,5 @@
-// A block problem written once: parameter blocks, and residual blocks whose functors are templates. From it
-// are made an nlsq::Problem, a ceres::Problem, and the residuals in long double that the oracle judges by.
+// A block problem written once, with parameter blocks and residual blocks of template functors. It builds an
+// nlsq::Problem, a ceres::Problem, and the residuals in long double for the oracle.
 #pragma once
 
 #include "wide.hpp"
@@ -21,23 +21,28 @@ namespace blocks {
 
 inline constexpr double kNone = std::numeric_limits<double>::infinity();
 
-enum class Shape : std::uint8_t { vector, quaternion, eigen_quaternion, sphere };  // sphere: of three numbers
+enum class Shape : std::uint8_t {
+  vector,
+  quaternion,
+  eigen_quaternion,
+  sphere
+};  // a sphere has three numbers
 
 struct Block {
-  std::size_t first = 0;  // of its numbers, in the scene's
+  std::size_t first = 0;  // index of its first number in the scene
   int size = 0;
   Shape shape = Shape::vector;
-  std::vector<int> held;  // of a vector: numbers that a subset manifold holds
+  std::vector<int> held;  // for a vector: numbers fixed by a subset manifold
   bool constant = false;
-  std::vector<double> lower, upper;  // empty: none
+  std::vector<double> lower, upper;  // empty: no bounds
 };
 
 struct LossSpec {
   enum class Kind : std::uint8_t { none, huber, soft_l1, cauchy, arctan, tukey, tolerant };
   Kind kind = Kind::none;
-  double a = 1, b = 1;  // b: of the tolerant loss alone
+  double a = 1, b = 1;  // b is only used by the tolerant loss
 
-  // ρ, ρ′, ρ″ at s = ‖r‖².
+  // Returns ρ, ρ′, ρ″ at s = ‖r‖².
   std::array<Real, 3> operator()(Real s) const;
   nlsq::Loss ours() const;
   ceres::LossFunction* theirs() const;
@@ -52,9 +57,10 @@ class Term {
  public:
   virtual ~Term() = default;
   virtual std::shared_ptr<const nlsq::BlockFunction> ours() const = 0;
-  // `recordable`: nlsq's kind of cost function; else one that shows nothing but Evaluate.
+  // `recordable`: a cost function of nlsq that can be recorded; otherwise one that only offers Evaluate.
   virtual ceres::CostFunction* theirs(bool recordable) const = 0;
-  // All return false where there are no residuals. J: residuals x all numbers of the blocks, by rows.
+  // These return false where the residuals do not exist. J is row-major, residuals x all numbers of the
+  // blocks.
   virtual bool value(const double* const* x, double* r) const = 0;
   virtual bool value(const Real* const* x, Real* r) const = 0;
   virtual bool derivatives(const Real* const* x, Real* r, Real* J) const = 0;
@@ -64,15 +70,15 @@ class Term {
   int residuals = 0;
 };
 
-// Derivatives of a functor as a user would write them by hand, faulty where `lie` says so.
+// Hand-written derivatives of a functor with an optional error.
 struct Lie {
-  int number = -1;    // of the numbers of all blocks, one after the other, the one that is wrong; -1: none
-  double factor = 1;  // what its derivative is multiplied by
+  int number = -1;    // index, among the numbers of all blocks, of the wrong derivative; -1: none
+  double factor = 1;  // factor by which its derivative is wrong
 };
 
 namespace detail {
 
-// f(a, b, ..., residuals), from an array of pointers.
+// Calls f(a, b, ..., residuals) with an array of pointers.
 template <class T, class F, std::size_t... i>
 bool call(const F& f, const T* const* x, T* r, std::index_sequence<i...>) {
   return f(x[i]..., r);
@@ -115,7 +121,7 @@ class TermOf : public Term {
   F f_;
 };
 
-// Shows Ceres's interface alone: nlsq sees no functor to record.
+// Offers only Ceres's interface, so that nlsq cannot record the functor.
 class Opaque final : public ceres::CostFunction {
  public:
   explicit Opaque(ceres::CostFunction* inner) : inner_(inner) {
@@ -136,7 +142,7 @@ ceres::CostFunction* TermOf<F, residuals_, sizes...>::theirs(bool recordable) co
   return recordable ? function : static_cast<ceres::CostFunction*>(new Opaque(function));
 }
 
-// Double only: differences are taken.
+// Accepts only double, so that derivatives are finite differences.
 template <class F>
 struct DoubleOnly {
   F f;
@@ -160,7 +166,7 @@ class DifferencesTerm final : public TermOf<F, residuals_, sizes...> {
   }
 };
 
-// Derivatives by hand: those of `inner`, with a lie. nullptr in J where none are wanted.
+// Hand-written derivatives: those of `inner`, with an error. J[k] is null where it is not wanted.
 bool faulty_derivatives(const Term& inner, std::span<const int> sizes, const Lie& lie, const double* const* x,
                         double* r, double* const* J);
 
@@ -199,7 +205,7 @@ class HandTerm final : public TermOf<F, residuals_, sizes...> {
   Lie lie_;
 };
 
-// What the solver is given is `shown`; what is true is F.
+// The solver gets the functor `shown`; the oracle uses F.
 template <class Shown, class F, int residuals_, int... sizes>
 class MaskedTerm final : public TermOf<F, residuals_, sizes...> {
  public:
@@ -219,7 +225,7 @@ class MaskedTerm final : public TermOf<F, residuals_, sizes...> {
 
 class Scene {
  public:
-  // The numbers at the start; the block's id.
+  // Adds a block with these starting values. Returns its id.
   int block(const std::vector<double>& start, Shape shape = Shape::vector);
   void hold(int id) { blocks_[static_cast<std::size_t>(id)].constant = true; }
   void hold_numbers(int id, std::vector<int> numbers) {
@@ -240,7 +246,7 @@ class Scene {
     keep(std::make_unique<detail::HandTerm<F, residuals, sizes...>>(std::move(f), lie), blocks, loss);
   }
 
-  // The solver is given `shown` in the place of f, by which its answer is judged.
+  // Adds a residual block where the solver gets `shown` and the answer is judged by f.
   template <int residuals, int... sizes, class Shown, class F>
   void add_masked(Shown shown, F f, const std::array<int, sizeof...(sizes)>& blocks, LossSpec loss = {}) {
     keep(std::make_unique<detail::MaskedTerm<Shown, F, residuals, sizes...>>(std::move(shown), std::move(f)),
@@ -251,18 +257,17 @@ class Scene {
   const std::vector<Block>& blocks() const { return blocks_; }
   const std::vector<std::unique_ptr<Term>>& terms() const { return terms_; }
   int residuals() const;
-  // In f64, by the functors; infinite where there are no residuals.
+  // The cost in f64 by the functors; infinite where residuals do not exist.
   double cost(const std::vector<double>& x) const;
 
-  // The problem on the numbers at x, which must outlive it.
+  // Builds the problem on the numbers at x, which must outlive it.
   nlsq::Problem ours(double* x) const;
   std::unique_ptr<ceres::Problem> theirs(double* x, bool recordable) const;
 
-  // Size of the residuals' own terms: what is below 1e-8 of it is rounding for the user, where the data are
-  // exact.
+  // Size of the residuals' own terms. With exact data, anything below 1e-8 of it counts as rounding.
   double scale = 1;
-  // Functors may look into it. change(k): what it is before the k-th solve of the same problem; k = 0 takes
-  // it back.
+  // Data that functors may refer to. change(data, k) alters them before the k-th solve of the same problem; k
+  // = 0 restores them.
   std::shared_ptr<std::vector<double>> data;
   std::function<void(std::vector<double>& data, int solve)> change;
 

@@ -1,6 +1,5 @@
-// Dual numbers of long double: a functor called with them gives its residuals and their derivatives with 64
-// bits of significand. The oracle of the block corpus is made of them. It shares no arithmetic with the
-// library.
+// Dual numbers of long double: a functor called with them returns residuals and derivatives with a 64-bit
+// significand. The oracle of the block corpus uses them. They share no arithmetic with the library.
 #pragma once
 
 #include <array>
@@ -11,7 +10,7 @@ namespace blocks {
 
 using Real = long double;
 
-// A value and its derivatives with respect to N numbers.
+// A value and its derivatives by N numbers.
 template <int N>
 struct Wide {
   Real a = 0;
@@ -21,7 +20,7 @@ struct Wide {
   Wide(Real value) : a(value) {}  // NOLINT: implicit by design, as for any scalar
   Wide(Real value, int place) : a(value) { v[static_cast<std::size_t>(place)] = 1; }
 
-  // A function of x whose value and slope at x are known.
+  // Applies a function whose value and slope at x are given.
   static Wide chain(Real value, const Wide& x, Real slope) {
     Wide out(value);
     for (std::size_t i = 0; i < N; ++i) out.v[i] = slope == 0 ? 0 : slope * x.v[i];
