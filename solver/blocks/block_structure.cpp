@@ -1,3 +1,4 @@
+// Implements BlockStructure: elimination order, cameras, record layout and chunks of a block problem.
 #include "blocks/block_structure.hpp"
 
 #include <nlsq/error.hpp>
@@ -12,17 +13,14 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-constexpr int kLargestPoint = 8;              // tangent numbers of a block that may be eliminated first
-constexpr std::uint32_t kLargestCamera = 16;  // tangent numbers of blocks that are taken together
-constexpr std::size_t kManyCells =
-    8;  // of a residual block, beyond which cameras are made larger at the cost of zeros
-constexpr double kInCommon =
-    0.75;  // of the residual blocks of two parameter blocks that are taken together then
+constexpr int kLargestPoint = 8;              // tangent size of a block that may be eliminated first
+constexpr std::uint32_t kLargestCamera = 16;  // tangent size of blocks that are merged into one camera
+constexpr std::size_t kManyCells = 8;  // cells of a residual block that make larger cameras worth their zeros
+constexpr double kInCommon = 0.75;     // share of common residual blocks to merge parameter blocks
 constexpr std::size_t kMostChunks = 16;
-constexpr double kLeastWork = 2e6;  // of a chunk, in multiplications, for a thread to be worth waking
-constexpr double kSumWork =
-    400;  // and for each number it sums: to clear it, and to add it up, takes a tenth of that
-constexpr double kEvaluations = 20;  // of J, that a solve usually takes
+constexpr double kLeastWork = 2e6;   // multiplications per chunk that repay a thread
+constexpr double kSumWork = 400;     // per number a chunk sums; clearing and adding cost a tenth
+constexpr double kEvaluations = 20;  // of J in a typical solve
 constexpr std::uint32_t kNone = 0xffffffffU;
 
 std::size_t round_up(std::size_t n, std::size_t multiple) { return (n + multiple - 1) / multiple * multiple; }
@@ -82,7 +80,7 @@ void BlockStructure::number_parameters(const Problem::Impl& problem) {
   if (ambient > 0xffffffffU) throw ValidationError("a problem of more than 2^32 parameters");
 }
 
-// Whether the blocks of the lowest group given can be the points, and are now.
+// Tries to use the blocks of the lowest elimination group as points. Returns whether that is possible.
 bool BlockStructure::follow_groups(const Problem::Impl& problem, const std::vector<std::uint32_t>& uses,
                                    std::vector<std::uint8_t>& taken) const {
   int lowest = -1, highest = -1;
@@ -92,7 +90,7 @@ bool BlockStructure::follow_groups(const Problem::Impl& problem, const std::vect
     lowest = lowest < 0 ? block.group : std::min(lowest, block.group);
     highest = std::max(highest, block.group);
   }
-  if (lowest == highest) return false;  // no group, or one: nothing is said about an order
+  if (lowest == highest) return false;  // no group, or only one: no order is given
   const auto first = [&](std::uint32_t p) {
     return uses[p] > 0 && problem.parameters[p].tangent() > 0 && problem.parameters[p].group == lowest;
   };
@@ -106,8 +104,8 @@ bool BlockStructure::follow_groups(const Problem::Impl& problem, const std::vect
   return true;
 }
 
-// A largest set of small blocks of which no two share a residual block, found greedily: those with few
-// neighbours first. It is worth eliminating where it holds most of the parameters; else none is.
+// Finds greedily, fewest neighbours first, a maximal set of small blocks of which no two share a residual
+// block. They are eliminated only if they hold most of the parameters.
 void BlockStructure::choose_points(const Problem::Impl& problem) {
   const std::size_t count = problem.parameters.size();
   std::vector<std::uint32_t> uses(count, 0);
@@ -155,11 +153,10 @@ void BlockStructure::choose_points(const Problem::Impl& problem) {
   form_cameras(problem, first, blocks);
 }
 
-// `blocks` of parameter block p from first[p] on: the residual blocks that depend on it, ascending. Parameter
-// blocks with the same residual blocks are one camera. Where a residual block depends on many small ones (a
-// spline's control points), pairs of them are what elimination spends its time on: there most of the residual
-// blocks in common are enough, and a residual block that lacks one of a camera's parameter blocks has zeros
-// in its place.
+// `blocks` lists, from first[p] on, the residual blocks that depend on parameter block p, in ascending order.
+// Parameter blocks with the same residual blocks form one camera. Where a residual block depends on many
+// small ones (control points of a spline), the elimination spends its time on pairs of them. There most
+// residual blocks in common are enough, and missing derivatives are stored as zeros.
 void BlockStructure::form_cameras(const Problem::Impl& problem, const std::vector<std::size_t>& first,
                                   const std::vector<std::uint32_t>& blocks) {
   camera_of.assign(problem.parameters.size(), -1);
@@ -188,7 +185,7 @@ void BlockStructure::form_cameras(const Problem::Impl& problem, const std::vecto
   }
 }
 
-// By point, then by the first camera; residual blocks without a point come last, each a point of size 0.
+// Sorts by point, then by first camera. Residual blocks without a point come last, with points of size 0.
 void BlockStructure::order_slots(const Problem::Impl& problem) {
   struct Key {
     std::uint32_t point, camera, block;
@@ -230,8 +227,8 @@ void BlockStructure::order_slots(const Problem::Impl& problem) {
   for (const std::uint32_t block : residual_block) losses.push_back(problem.losses[block]);
 }
 
-// Records: [E | r | F ...] by rows. A block that a manifold or a held place has no part in is evaluated to
-// its place; others to an ambient record behind all others.
+// Records are [E | r | F ...] by rows. Derivatives of a block without manifolds and fixed numbers are
+// evaluated into its record. Others go to an ambient record after all records.
 void BlockStructure::lay_out_records(const Problem::Impl& problem) {
   list.first.assign(1, 0);
   cell_first.assign(1, 0);
@@ -270,7 +267,7 @@ void BlockStructure::lay_out_records(const Problem::Impl& problem) {
     }
     std::ranges::sort(cells, {}, &Cell::camera);
     for (const Cell& cell : cells) {
-      cell_entry.push_back(cell.camera);  // made relative to the point by find_entries
+      cell_entry.push_back(cell.camera);  // find_entries makes it relative to the point
       cell_column.push_back(cell.column);
     }
     cell_first.push_back(static_cast<std::uint32_t>(cell_entry.size()));
@@ -307,7 +304,7 @@ void BlockStructure::lay_out_records(const Problem::Impl& problem) {
   }
 }
 
-// The cameras of each point, ascending; cells say which of them is theirs.
+// Lists the cameras of each point in ascending order, and the entry that each cell belongs to.
 void BlockStructure::find_entries() {
   entry_first.assign(1, 0);
   std::vector<std::uint32_t> met;
@@ -332,7 +329,7 @@ void BlockStructure::find_pairs() {
   const auto cameras = static_cast<std::uint32_t>(block_size.size());
   std::unordered_map<std::uint64_t, std::uint32_t> known;
   const std::uint64_t all = std::uint64_t{cameras} * cameras;
-  std::vector<std::uint32_t> table(all <= 1U << 22 ? all : 0, kNone);  // where there are few cameras: faster
+  std::vector<std::uint32_t> table(all <= 1U << 22 ? all : 0, kNone);  // few cameras: a table is faster
   const auto number = [&](std::uint32_t a, std::uint32_t b) {
     const std::uint64_t key = std::uint64_t{a} * cameras + b;
     const auto fresh = static_cast<std::uint32_t>(reduced_blocks.size());
@@ -374,8 +371,8 @@ void BlockStructure::lay_out_reduced() {
   }
 }
 
-// As many chunks as keep the work of adding them up small beside their own; a power of two, which threads
-// share evenly. (On Ladybug-49 four instead of eight take a tenth less time.)
+// Uses as many chunks as keep the work of adding them up small beside their own work. A power of two lets
+// threads share them evenly. (On Ladybug-49, four chunks instead of eight take a tenth less time.)
 void BlockStructure::cut_chunks() {
   std::vector<double> work(points);
   double all = 0;

@@ -1,4 +1,4 @@
-// The undamped normal matrix as an operator: H = JᵀJ on vectors, and H⁻¹ by the factors of the elimination.
+// The undamped normal matrix of SchurSolver as an operator: products with H = JᵀJ, and H⁻¹ by its factors.
 #include "blocks/schur/schur.hpp"
 #include "linear/dot.hpp"
 
@@ -10,7 +10,7 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-// What a slot's rows are made of.
+// The rows of one slot and their columns.
 struct SlotRows {
   const BlockStructure& s;
   const double* row;
@@ -73,7 +73,7 @@ void SchurSolver::multiply(const double* J, std::span<const double> x, std::span
   }
 }
 
-// V⁻¹ b of a point.
+// V⁻¹ b of one point.
 void SchurSolver::solve_point(std::size_t point, const double* b, double* x) const {
   const std::size_t e = structure_.point_size[point];
   for (std::size_t i = 0; i < e; ++i)
