@@ -15,7 +15,7 @@ namespace {
 
 constexpr int kLargestPoint = 8;              // tangent size of a block that may be eliminated first
 constexpr std::uint32_t kLargestCamera = 16;  // tangent size of blocks that are merged into one camera
-constexpr std::size_t kManyCells = 8;  // cells of a residual block that make larger cameras worth their zeros
+constexpr std::size_t kManyCells = 8;  // cells per residual block above which larger cameras pay for zeros
 constexpr double kInCommon = 0.75;     // share of common residual blocks to merge parameter blocks
 constexpr std::size_t kMostChunks = 16;
 constexpr double kLeastWork = 2e6;   // multiplications per chunk that repay a thread

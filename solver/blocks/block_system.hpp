@@ -80,7 +80,7 @@ class BlockSystem final : public System {
   double pass_work(const PrecisionPlan&) const override { return 1; }
   std::vector<PrecisionNote> take_notes() override { return std::exchange(notes_, {}); }
 
-  // ---- for reports and for a ProblemControl
+  // For reports and for a ProblemControl:
   const std::vector<double>& gradient() const { return solver_.gradient(); }
   std::size_t fixed() const { return at_.fixed_count; }  // numbers fixed at their bounds
   const BlockSolveFacts& facts() const { return facts_; }

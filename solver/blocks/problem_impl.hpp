@@ -44,7 +44,7 @@ struct Problem::Impl {
   std::vector<std::uint32_t> count;
   std::vector<std::uint32_t> uses;
   std::vector<std::uint64_t> serial;  // of each residual block: its number in the order of all additions
-  // by residual block: 0 without a name, else 1 + index in `component_names`
+  // By residual block: 0 without a name, else 1 + index in `component_names`.
   std::vector<std::uint32_t> component;
   std::vector<std::string> component_names;
   std::uint64_t added = 0;

@@ -21,7 +21,7 @@ SolverOptions solver_options(const ceres::Solver::Options& options) {
   out.max_seconds =
       options.max_solver_time_in_seconds >= 1e9 ? 0 : std::max(options.max_solver_time_in_seconds, 1e-9);
   out.initial_lambda = 1 / options.initial_trust_region_radius;
-  // A direct solver other than the default gives a direct solver; the structure decides between dense and
+  // If the user names a direct solver, the factored solver is used; the structure decides between dense and
   // sparse. An iterative solver is used unless a factorisation takes fewer operations (problem_control).
   const bool named = options.linear_solver_type != ceres::Solver::Options().linear_solver_type;
   out.step_solver = iterative(options) ? StepSolver::iterative

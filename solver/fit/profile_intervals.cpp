@@ -17,10 +17,10 @@ namespace {
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-// relative tolerance of |τ| - t, far below the precision to which intervals are read
+// Relative tolerance of |τ| - t, far below the precision to which intervals are read.
 constexpr double kClose = 1e-9;
 constexpr double kFarthest = 1e6;  // largest distance from the estimate, in standard errors
-// relative to the cost; smaller decreases are rounding or tolerance of the fits
+// Relative to the cost. Smaller decreases are rounding or the tolerance of the fits.
 constexpr double kLower = 1e-7;
 
 // Profile of one parameter. τ at p is the signed square root of the rise of 2 * cost divided by the scale. It

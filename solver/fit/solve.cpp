@@ -19,7 +19,7 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-// A certified result wins unless its cost is higher by one standard error or more, apart from rounding.
+// A certified result wins if its cost exceeds the other's by at most one standard error (σ²/2) and rounding.
 // Otherwise the lower cost wins.
 bool better(const MinimizerResult& a, const MinimizerResult& b, std::size_t rows, bool unit_sigma) {
   const bool good_a = is_success(a.summary.verdict), good_b = is_success(b.summary.verdict);
@@ -295,8 +295,8 @@ void solve_in(const SolveRequest& request, DenseEvaluator& evaluator, SolveWorks
   const double initial_cost = w.start.initial_cost;
   Attempts attempts(request, evaluator, w, begin);
   attempts.first();
-  // If low precision did not succeed, solve again entirely in f64. If that fails too, solve with geodesic
-  // acceleration.
+  // If passes below f64 did not succeed, solve again entirely in f64. If there is still no certificate, solve
+  // with geodesic acceleration from the given start. Each time, keep the better result.
   const bool in_doubt =
       options.strict && !w.best.spent && (doubt_arose(w.trace) || !is_success(w.best.summary.verdict));
   const auto worth_in_f64 = [&] {

@@ -305,7 +305,7 @@ Sampled sample(DenseEvaluator& evaluator, const SolveRequest& request,
 // Whether the point found on samples is no worse than x0 on all rows.
 bool better_than_given(DenseEvaluator& evaluator, const SolveRequest& request, Start& start) {
   if (!start.at) pass_beside_given(evaluator, request, start);
-  // False if x0 has no finite residuals either.
+  // Also false if the residuals at x0 are not finite.
   const bool lower = start.at->cost <= start.initial_cost || !rule_active(Rule::samples_end_below_start);
   return start.at->finite && lower;
 }

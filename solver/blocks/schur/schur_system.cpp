@@ -17,8 +17,8 @@ struct SlotRows {
   std::size_t slot, point;
 
   std::size_t points() const { return s.point_size[point]; }
-  template <class Work>  // work(first number of the camera in reduced vectors, how many, where they are in a
-                         // row)
+  // Calls work(offset of the camera in reduced vectors, its size, its first column in a row).
+  template <class Work>
   void for_each_camera(Work work) const {
     for (std::uint32_t c = s.cell_first[slot]; c < s.cell_first[slot + 1]; ++c) {
       const std::uint32_t camera = s.entry_block[s.entry_first[point] + s.cell_entry[c]];
