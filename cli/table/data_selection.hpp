@@ -17,7 +17,7 @@ namespace nlsq::cli {
 struct Selection {
   std::string x = "", y = "",
               sigma = "",          // expressions; empty x: column 1, empty y: column 2, empty sigma: none
-      sigma_x = "";                // expressions as many as x's; an empty one, or none at all: exact
+      sigma_x = "";                // one expression per x; empty: x is exact
   std::vector<std::string> where;  // conditions; rows are kept if all are true
   std::string range;               // "A:B" on the first x; either limit may be empty
 };

@@ -21,8 +21,9 @@ SolverOptions solver_options(const ceres::Solver::Options& options) {
   out.max_seconds =
       options.max_solver_time_in_seconds >= 1e9 ? 0 : std::max(options.max_solver_time_in_seconds, 1e-9);
   out.initial_lambda = 1 / options.initial_trust_region_radius;
-  // If the user names a direct solver, the factored solver is used; the structure decides between dense and
-  // sparse. An iterative solver is used unless a factorisation takes fewer operations (problem_control).
+  // A named direct solver other than the default selects the factored solver; the structure decides between
+  // dense and sparse. An iterative solver is used unless a factorisation takes fewer operations
+  // (problem_control).
   const bool named = options.linear_solver_type != ceres::Solver::Options().linear_solver_type;
   out.step_solver = iterative(options) ? StepSolver::iterative
                     : named            ? StepSolver::factored
