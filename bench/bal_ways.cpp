@@ -1,3 +1,4 @@
+// Implements bal_run(): bundle adjustment by nlsq::Problem, by Ceres and by nlsq::Solve.
 #include "bal_ways.hpp"
 
 #include "peers/peers.hpp"
@@ -21,10 +22,10 @@ namespace bench {
 
 namespace {
 
-constexpr int kIterations = 50;    // of Ceres
-constexpr double kPatience = 180;  // seconds that each is given
+constexpr int kIterations = 50;    // iteration limit of Ceres
+constexpr double kPatience = 180;  // time limit of each solver in seconds
 
-// Writes the trace.
+// Records the trace of costs.
 class Watch {
  public:
   explicit Watch(BalTrace& trace) : trace_(trace) {}
@@ -120,7 +121,7 @@ BalRun by_ceres(bal::Problem& scene, int threads, double target, ceres::LinearSo
 #endif
 
 #if NLSQ_BENCH_CERES_ENTRY
-// The Ceres program with one line changed: cost functions by nlsq's class, or by Ceres's own.
+// The Ceres program with one line changed, with cost functions of nlsq's class or of Ceres's own.
 BalRun by_entry(bal::Problem& scene, int threads, double target, bool own_class) {
   BalRun run;
   Watch watch(run.trace);

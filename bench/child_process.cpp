@@ -1,3 +1,4 @@
+// Implements child processes with posix_spawn and pipes.
 #include "child_process.hpp"
 
 #include <fcntl.h>
@@ -25,7 +26,7 @@ namespace {
   throw std::runtime_error(fmt::format("{}: {}", what, std::strerror(error)));
 }
 
-// Both ends, closed on exec: a child gets copies of what it is meant to have.
+// Makes a pipe whose ends are closed on exec. Children get explicit copies of the ends that they need.
 std::array<int, 2> make_pipe() {
   std::array<int, 2> ends{};
   if (::pipe2(ends.data(), O_CLOEXEC) != 0) fail("pipe", errno);
@@ -53,7 +54,8 @@ std::vector<char*> pointers(const std::vector<std::string>& texts) {
   return result;
 }
 
-// `input` and `output` become its standard input and output. -1: not found.
+// Starts a process with these descriptors as standard input and output. Returns -1 if the program is not
+// found.
 pid_t spawn(const std::vector<std::string>& argv, const Environment& added, int input, int output) {
   const std::vector<std::string> environment = with_environment(added);
   posix_spawn_file_actions_t actions;
@@ -73,7 +75,7 @@ double seconds(const timeval& time) {
   return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
 }
 
-// What can be read now is appended; false at the end.
+// Appends what can be read now. Returns false at the end.
 bool read_some(int from, std::string& to) {
   char block[1 << 14];
   ssize_t count = 0;
@@ -114,7 +116,7 @@ Finished run_program(const std::vector<std::string>& argv, const Environment& en
 }
 
 Worker::Worker(const std::vector<std::string>& argv, const Environment& environment) : name_(argv[0]) {
-  std::signal(SIGPIPE, SIG_IGN);  // a worker that died is found when its answer is read
+  std::signal(SIGPIPE, SIG_IGN);  // a dead worker is detected when its answer is read
   const std::array<int, 2> input = make_pipe(), output = make_pipe();
   process_ = spawn(argv, environment, input[0], output[1]);
   ::close(input[0]);
@@ -124,7 +126,7 @@ Worker::Worker(const std::vector<std::string>& argv, const Environment& environm
 }
 
 Worker::~Worker() {
-  ::close(input_);  // the end of its input ends it
+  ::close(input_);  // the worker exits at the end of its input
   ::close(output_);
   if (process_ > 0) ::waitpid(process_, nullptr, 0);
 }

@@ -1,4 +1,5 @@
-// Other programs beside this one: run once and awaited, or kept and asked again and again.
+// Runs other programs, for peers that are programs: once to the end, or as a worker that answers repeated
+// requests.
 #pragma once
 
 #include <sys/types.h>
@@ -11,17 +12,18 @@
 
 namespace bench {
 
-using Environment = std::vector<std::pair<std::string, std::string>>;  // added to this process's own
+// In addition to this process's environment.
+using Environment = std::vector<std::pair<std::string, std::string>>;
 
 struct Finished {
-  int status = -1;   // exit status; 128 + signal where one ended it
-  std::string text;  // what it wrote to standard output
-  double wall = 0;   // seconds, from before its start until it has ended
-  double cpu = 0;    // processor time of it and what it awaited
+  int status = -1;   // exit status; 128 + signal if a signal ended it
+  std::string text;  // its standard output
+  double wall = 0;   // seconds, from before its start to its end
+  double cpu = 0;    // processor time of it and of its awaited children
 };
 
-// argv[0] is looked up in PATH; standard input is empty, standard error this process's. Throws
-// std::runtime_error where no process can be made; a program not found ends with status 127.
+// Finds argv[0] in PATH. Standard input is empty, and standard error is this process's. Throws
+// std::runtime_error if no process can be created. A program that is not found gives status 127.
 Finished run_program(const std::vector<std::string>& argv, const Environment& environment = {});
 
 // A program that answers each line with a line.
@@ -32,7 +34,8 @@ class Worker {
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
 
-  // The next line it writes, without its end. Throws std::runtime_error where it ended instead.
+  // Returns the next line of its output without the line ending. Throws std::runtime_error if the program
+  // ended instead.
   std::string read_line();
   std::string ask(std::string_view line);
 
@@ -42,7 +45,7 @@ class Worker {
   std::string name_, buffer_;
 };
 
-// An empty directory of its own, gone with the object and all that is in it.
+// A new empty directory. The destructor removes it with all its contents.
 class TemporaryDirectory {
  public:
   TemporaryDirectory();
@@ -55,7 +58,7 @@ class TemporaryDirectory {
   std::filesystem::path path_;
 };
 
-// The directory this program lies in: nlsq-fit lies beside it.
+// The directory of this program, which also contains nlsq-fit.
 std::filesystem::path program_directory();
 
 }  // namespace bench

@@ -1,3 +1,4 @@
+// Formats the table of goals.
 #include "goals.hpp"
 
 #include <fmt/format.h>

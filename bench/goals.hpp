@@ -1,4 +1,4 @@
-// What is asked of the figures, and whether this run met it.
+// The goals of the bench: the required value of a figure, and whether this run met it.
 #pragma once
 
 #include <string>
@@ -17,10 +17,10 @@ struct Goal {
   std::string unit;  // "x", "GB/s", " ns"; may be empty
   bool met() const {
     return asked == Asked::at_least ? measured >= limit : measured <= limit;
-  }  // NaN: missed
+  }  // NaN counts as missed
 };
 
-// One line each, with a line that counts them.
+// One line for each goal, and a line with their counts.
 std::string goals_table(const std::vector<Goal>& goals);
 
 }  // namespace bench

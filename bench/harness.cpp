@@ -1,3 +1,4 @@
+// Runs contenders alternately, times them, and reports medians.
 #include "harness.hpp"
 
 #include <fmt/format.h>
@@ -14,7 +15,7 @@ namespace bench {
 
 namespace {
 
-// Seconds since some fixed point.
+// Seconds since a fixed point.
 double now(Clock clock) {
   timespec time{};
   clock_gettime(clock == Clock::cpu ? CLOCK_PROCESS_CPUTIME_ID : CLOCK_MONOTONIC, &time);
@@ -27,9 +28,9 @@ double median(std::vector<double> values) {
   return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
 }
 
-constexpr double kSlow = 2;  // seconds a run, from which turns are few
+constexpr double kSlow = 2;  // seconds per run, above which fewer turns are made
 constexpr int kSlowTurns = 3;
-constexpr double kVerySlow = 8;  // the first run counts, and no other is made
+constexpr double kVerySlow = 8;  // seconds above which only the first run is made and counts
 
 double timed(const Contender& contender, Clock clock, std::vector<double>& result) {
   const double begin = now(clock);
@@ -37,7 +38,7 @@ double timed(const Contender& contender, Clock clock, std::vector<double>& resul
   return contender.seconds ? contender.seconds(clock) : now(clock) - begin;
 }
 
-// Of one of `count` runs.
+// Seconds of one run, averaged over `count` runs.
 double timed(const Contender& contender, Clock clock, int count) {
   const double begin = now(clock);
   double told = 0;
@@ -105,7 +106,7 @@ std::vector<Measured> measure(const std::vector<Contender>& contenders, const Se
   for (std::size_t k = 0; k < count; ++k) {
     double once = timed(contenders[k], settings.clock, measured[k].result);
     if (once < least_seconds)
-      once = timed(contenders[k], settings.clock, 1);  // the first run pays for cold caches
+      once = timed(contenders[k], settings.clock, 1);  // the first run includes cold caches
     inner[k] = std::max(1, static_cast<int>(std::ceil(least_seconds / std::max(once, 1e-7))));
     if (once > kSlow) turns[k] = std::min(turns[k], kSlowTurns);
     if (once > kVerySlow) turns[k] = 0, times[k].push_back(once);

@@ -1,5 +1,5 @@
-// Contenders for one piece of work, run alternately in one process so that the machine's moods fall on
-// all of them; medians are compared.
+// Times several contenders on one task. They run alternately in one process, so that disturbances of the
+// machine affect all of them, and their medians are compared. Every suite uses it.
 #pragma once
 
 #include "child_process.hpp"
@@ -17,31 +17,30 @@ enum class Clock { wall, cpu };
 
 struct Settings {
   bool quick = false;
-  Clock clock = Clock::wall;  // cpu: processor time of the process, for busy machines and one thread
+  Clock clock = Clock::wall;  // cpu: processor time of the process, for busy machines with one thread
   int repeat = 5;             // rounds
-  std::string bal_file;       // of suite bal; empty: problems are made up
+  std::string bal_file;       // of suite bal; empty: generated problems
   std::vector<int> bal_size =
-      {};  // of suite bal: cameras, points, observations of one that is made up; empty: small ones
-  bool bal_scattered = false;  // each of its points is seen from anywhere
+      {};  // of suite bal: cameras, points, observations of one generated problem; empty: small problems
+  bool bal_scattered = false;  // any camera may see a point
   Machine machine;
   Report* report = nullptr;
 };
 
 struct Contender {
   std::string name;
-  // The whole work from the same start; returns what is compared: the parameters, or sums.
+  // Does the whole task from the same start. Returns the numbers to compare: the parameters, or sums.
   std::function<std::vector<double>()> run;
-  // Another process's: what its last run took by either clock, told or measured beside it. Else empty.
+  // For another process: the time of its last run by either clock, reported or measured. Otherwise empty.
   std::function<double(Clock)> seconds = {};
 };
 
-// What is too much work in whole, done in part: its time is told `factor` times over.
+// Runs a part of a task that is too long and multiplies its time by `factor`.
 Contender scaled(Contender part, double factor);
-// A worker that answers each line with "wall-seconds cpu-seconds numbers...": the numbers are what is
-// compared.
+// Uses a worker that answers each line with "wall-seconds cpu-seconds numbers...". The numbers are compared.
 Contender worker_contender(std::string name, std::shared_ptr<Worker> worker);
-// A program run once a turn, timed from before its start to its end; `result` reads what it wrote. Throws
-// std::runtime_error, from `run`, where its exit status is not 0.
+// Runs a program once per turn, timed from before its start to its end. `result` parses its output. Its `run`
+// throws std::runtime_error if the exit status is not 0.
 Contender program_contender(std::string name, std::vector<std::string> argv,
                             std::function<std::vector<double>(const std::string&)> result);
 
@@ -50,13 +49,14 @@ struct Measured {
   std::vector<double> result;
 };
 
-// One warm-up each, then `repeat` rounds, each contender's turn moving by one place a round. Runs
-// shorter than `least_seconds` are repeated within a turn; contenders whose runs take seconds get at
-// most three turns, those whose runs take many only one, the first.
+// Runs one warm-up each, then `repeat` rounds; the order of turns rotates by one place per round. Runs
+// shorter than `least_seconds` are repeated within a turn. Contenders whose runs take seconds get at most
+// three turns, and those whose runs take many seconds only the first.
 std::vector<Measured> measure(const std::vector<Contender>& contenders, const Settings& settings,
                               double least_seconds = 2e-3);
 
-// One row for each contender after the first, which is ours. `make` starts every row: case, floor, note.
+// Adds one row for each contender after the first, which is nlsq. Every row starts as `make`: case, floor,
+// note.
 void report_against_peers(const std::vector<Contender>& contenders, const std::vector<Measured>& measured,
                           const Row& make, const Settings& settings);
 

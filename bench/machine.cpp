@@ -1,3 +1,4 @@
+// Measures multiply-add rate and memory bandwidth, and computes the lower bound of a pass.
 #include "machine.hpp"
 
 #include "isa/isa_loops.hpp"
@@ -11,7 +12,7 @@ namespace bench {
 
 namespace {
 
-// The best of several short runs: a limit is not a median.
+// The shortest of several runs, because a limit is not a median.
 template <class F>
 double least_seconds(int runs, F f) {
   double least = 1e9;
@@ -41,7 +42,7 @@ Machine measure_machine() {
       loops.fmas_f64(kRounds, 1e-9) / least_seconds(8, [&] { sink = loops.fmas_f64(kRounds, 1e-9); });
   machine.fma_f32 =
       loops.fmas_f32(kRounds, 1e-9f) / least_seconds(8, [&] { sink = loops.fmas_f32(kRounds, 1e-9f); });
-  // Larger than any cache of one socket that matters here.
+  // Larger than the caches of one socket.
   const std::vector<double> memory(std::size_t{1} << 24, 1.0);
   machine.bandwidth = static_cast<double>(memory.size() * sizeof(double)) /
                       least_seconds(4, [&] { sink = loops.sum(memory.data(), memory.size()); });

@@ -1,4 +1,4 @@
-// What one core of this machine can do at most: the floor under every time.
+// The limits of one core of this machine. The harness derives a lower bound for every time from them.
 #pragma once
 
 #include <cstddef>
@@ -7,12 +7,12 @@
 namespace bench {
 
 struct Machine {
-  std::string isa;                  // of the loops that measured it: "avx512", "avx2", "baseline"
-  double fma_f64 = 0, fma_f32 = 0;  // multiply-adds a second, lanes counted singly
-  double bandwidth = 0;             // bytes read a second from memory by one core
-  double bandwidth_all = 0;         // by all cores together
+  std::string isa;                  // instruction set of the measuring loops: "avx512", "avx2", "baseline"
+  double fma_f64 = 0, fma_f32 = 0;  // multiply-adds per second, counting each lane
+  double bandwidth = 0;             // bytes per second that one core reads from memory
+  double bandwidth_all = 0;         // the same for all cores together
 
-  // Least seconds for `rows` rows of so many operations (a multiply-add is one) and bytes each.
+  // Minimum seconds for `rows` rows with the given operations (a multiply-add is one) and bytes each.
   double floor(std::size_t rows, double operations, double bytes, bool single, int threads = 1) const;
 };
 

@@ -1,4 +1,4 @@
-// nlsq-bench: ours beside its peers, alternately in one run.
+// nlsq-bench: runs the suites and prints their tables and goals.
 #include "peers/peers.hpp"
 #include "suites/suite_bal.hpp"
 #include "suites/suites.hpp"
@@ -99,10 +99,10 @@ int main(int argc, char** argv) {
   app.add_flag("--cpu-time", arguments.cpu,
                "processor time instead of wall time: for a busy machine, and one thread");
   app.add_flag("--list", arguments.list, "list the suites and end");
-  // What suite isa asks of itself under another instruction set; nobody else's to use.
+  // Internal options: suite isa starts this program with them under another instruction set.
   app.add_option("--fits-of", arguments.fits_of)->group("");
   app.add_option("--rows", arguments.rows)->group("");
-  // And suite bal: one way of doing it, in a process of its own.
+  // Internal options: suite bal starts this program with them for one solver in its own process.
   app.add_option("--bal-way", arguments.bal_way)->group("");
   app.add_option("--bal-target", arguments.bal_target)->group("");
   CLI11_PARSE(app, argc, argv);

@@ -1,3 +1,4 @@
+// Reads the memory of the process from /proc.
 #include "memory_use.hpp"
 
 #include <fstream>
@@ -13,7 +14,7 @@ namespace bench {
 
 namespace {
 
-// A line "NAME:   12345 kB" of a file of /proc, in bytes; NaN without one.
+// Value of the line "NAME:   12345 kB" in a file of /proc, in bytes; NaN if there is none.
 double kilobytes(const char* file, std::string_view name) {
   std::ifstream stream(file);
   for (std::string word; stream >> word;) {
@@ -27,7 +28,7 @@ double kilobytes(const char* file, std::string_view name) {
 
 double memory_beyond(const std::function<void()>& work) {
 #if defined(__GLIBC__)
-  malloc_trim(0);  // what was freed before is not there to be used again
+  malloc_trim(0);  // returns freed memory, so that it is not reused uncounted
 #endif
   std::ofstream reset("/proc/self/clear_refs");
   const bool can_reset = static_cast<bool>((reset << "5").flush());

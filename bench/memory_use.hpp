@@ -1,19 +1,19 @@
-// How much memory a piece of work takes, as the system counts it.
+// Measures the memory of a task from the system's counts. Several suites use it.
 #pragma once
 
 #include <functional>
 
 namespace bench {
 
-// Bytes of the process's largest resident size during `work` beyond that before it. NaN where the system does
-// not tell (the count is reset through /proc/self/clear_refs).
+// The peak resident size of the process during `work`, minus the size before it, in bytes. NaN if the system
+// does not report it (the peak is reset through /proc/self/clear_refs).
 double memory_beyond(const std::function<void()>& work);
 
-// Bytes of this process's largest resident size, since memory_beyond() was called last. NaN where the system
-// does not tell. (Not getrusage's: that remembers the process that started this one.)
+// The peak resident size of this process in bytes, since the last memory_beyond(). NaN if the system does not
+// report it. (getrusage is not used, because it includes the process that started this one.)
 double peak_memory();
 
-// Bytes that could still be taken without swapping.
+// Bytes that are available without swapping.
 double available_memory();
 
 }  // namespace bench

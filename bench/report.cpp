@@ -1,3 +1,4 @@
+// Prints the rows of a report and writes them as JSON.
 #include "report.hpp"
 
 #include <fmt/format.h>

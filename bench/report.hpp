@@ -1,4 +1,4 @@
-// What a run of the bench says: one row a case and peer, as a table and as JSON.
+// The results of a bench run: one row per case and peer, as a table and as JSON. Every suite writes to it.
 #pragma once
 
 #include "goals.hpp"
@@ -17,19 +17,19 @@ inline constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
 struct Row {
   std::string suite, name;   // name: the case, "exp, 1e6 rows"
   double ours_s = kUnknown;  // median seconds
-  std::string peer;          // empty: ours alone
+  std::string peer;          // empty: nlsq alone
   double peer_s = kUnknown;
   double max_rel_diff = kUnknown;  // of the parameters (of the sums, for single passes)
-  double digits = kUnknown;        // ours, correct, minimum over parameters, capped at 11
+  double digits = kUnknown;        // correct digits of nlsq, minimum over parameters, at most 11
   double peer_digits = kUnknown;
-  double over_floor = kUnknown;  // our time over the least one pass over the rows could take
+  double over_floor = kUnknown;  // our time over the lower bound of one pass over the rows
   std::string note;
-  bool sound = true;  // false: a wrong answer, or one not certified. Never about time
+  bool sound = true;  // false: wrong or not certified. Independent of time
 
   double ratio() const { return peer_s / ours_s; }  // above 1: ours is faster
 };
 
-// Rows are printed as they come; `json` writes them all.
+// Prints rows as they are added. write_json() writes all of them.
 class Report {
  public:
   explicit Report(std::string clock) : clock_(std::move(clock)) {}  // "wall", "cpu"
@@ -39,7 +39,7 @@ class Report {
   void goal(Goal goal) { goals_.push_back(std::move(goal)); }
   const std::vector<Goal>& goals() const { return goals_; }
   bool sound() const;
-  // Throw std::runtime_error where the file cannot be written.
+  // The next two throw std::runtime_error if the file cannot be written.
   void write_json(const std::string& file) const;
   void write_goals(const std::string& file) const;
 
@@ -49,7 +49,7 @@ class Report {
   std::vector<Goal> goals_;
 };
 
-// Largest |a_j - b_j| / |b_j|; absolute where b_j is 0; infinite where one is not finite.
+// Largest |a_j - b_j| / |b_j|; absolute where b_j is 0; infinite if a value is not finite.
 double largest_difference(const std::vector<double>& a, const std::vector<double>& b);
 
 }  // namespace bench

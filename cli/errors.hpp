@@ -1,4 +1,4 @@
-// How a run of nlsq-fit can fail before or beside the fit itself; each kind has its exit status.
+// The errors of nlsq-fit outside the fit itself. Each kind has its exit status.
 #pragma once
 
 #include <stdexcept>
@@ -8,28 +8,28 @@ namespace nlsq::cli {
 
 enum ExitStatus : int {
   kExitConverged = 0,  // verdict CONVERGED, NOISE_FLOOR or RANK_DEFICIENT
-  kExitEnded = 1,      // ended without; the best parameters are printed all the same
-  kExitUsage = 2,      // the command line or the model
-  kExitBadData = 3,    // the data, memory, or an output that cannot be written
+  kExitEnded = 1,      // ended without such a verdict; the best parameters are still printed
+  kExitUsage = 2,      // error in the command line or the model
+  kExitBadData = 3,    // error in the data, out of memory, or an output that cannot be written
   kExitInterrupted = 130
 };
 
-// The command line or the model is at fault.
+// An error in the command line or the model.
 struct UsageError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// The input is at fault: the message carries `file:line:column` where there is one.
+// An error in the input. The message contains `file:line:column` if there is one.
 struct BadData : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// An output could not be written; what was there before is still there.
+// An output could not be written. Its previous content is unchanged.
 struct OutputError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// Ctrl-C while reading: there is no best-so-far to print yet.
+// Ctrl-C while reading, when there is no best result to print yet.
 struct Interrupted : std::runtime_error {
   Interrupted() : std::runtime_error("interrupted") {}
 };

@@ -1,3 +1,4 @@
+// Runs one fit of nlsq-fit: reads the table, chooses the model, fits, and writes the report.
 #include "fit_command.hpp"
 
 #include "errors.hpp"
@@ -32,7 +33,7 @@ class Stopwatch {
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 
-// By the model's parameters; the others have none.
+// Bounds for all parameters of the model. Parameters without bounds get infinities.
 Bounds bounds_of(const Arguments& arguments, const std::vector<std::string>& parameters) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   if (arguments.bounds.empty()) return {};
@@ -77,7 +78,7 @@ std::string tied_name(const std::string& tie) {
   return std::string(trim_blanks(tie.substr(0, tie.find('='))));
 }
 
-// What was given on the command line wins over a file; so does a tie.
+// Values from the command line override those of a file; so do ties.
 NamedValues starting_values(const Arguments& arguments) {
   NamedValues p0 = arguments.p0;
   if (arguments.p0_file.empty()) return p0;
@@ -102,7 +103,8 @@ void check_names(const NamedValues& p0, const Arguments& arguments, const Formul
   for (const auto& bound : arguments.bounds) check(bound.name, "--bounds");
 }
 
-// What the library refuses, as mistakes of the command line or the data. Rows are counted in the table.
+// Converts the library's exceptions to errors of the command line or of the data. Row numbers refer to the
+// table.
 template <class Run>
 auto run_checked(const FitData& data, Run run) {
   try {
@@ -122,7 +124,8 @@ FitFunction fit_function(const ModelChoice& model, const NamedValues& p0) {
   };
 }
 
-// The same start for every policy, from all rows: a guess made of a sample would be another.
+// Completes the starting values from all rows, so that every policy has the same start. A guess from a sample
+// would differ.
 NamedValues with_guess(const ModelChoice& model, const FitData& data, const NamedValues& p0,
                        FitOptions options) {
   if (model.builtin == nullptr || p0.size() == model.formula.parameters.size()) return p0;
@@ -137,7 +140,7 @@ NamedValues with_guess(const ModelChoice& model, const FitData& data, const Name
   return all;
 }
 
-// --optimize and --profile: policies measured before the fit.
+// Measures policies before the fit, for --optimize and --profile.
 void measure_policies(const Arguments& arguments, const ModelChoice& model, const FitData& data,
                       const NamedValues& p0, FitOptions& options, FitReport& report) {
   if (!arguments.optimize && !arguments.profile) return;
@@ -156,7 +159,8 @@ void measure_policies(const Arguments& arguments, const ModelChoice& model, cons
   report.profile = profile_policies(fit, x, data.y, options, profile);
 }
 
-// --intervals profile. Where there are none the report keeps those of the standard errors, and says why.
+// Computes profile intervals for --intervals profile. If there are none, the report keeps the standard
+// intervals and gives the reason.
 void find_intervals(const Arguments& arguments, const ModelChoice& model, const FitData& data,
                     const FitOptions& options, FitReport& report) {
   if (!arguments.profile_intervals) return;
@@ -192,8 +196,8 @@ void find_intervals(const Arguments& arguments, const ModelChoice& model, const 
       fmt::format("a fit with a parameter held found a lower cost: start at --p0 {}", start));
 }
 
-// What may help a fit that ended without a minimum: other starting values, or several. Formulas have no rule
-// for a first guess.
+// Suggests other or several starting values for a fit that ended without a minimum. Formulas have no rule for
+// a first guess.
 void advise_starts(const ModelChoice& model, const FitResult& fit, const NamedValues& p0,
                    std::vector<std::string>& warnings) {
   const Summary& s = fit.summary;
@@ -254,7 +258,7 @@ void write_outputs(const FitReport& report) {
   if (!arguments.quiet) {
     if (!stdout_taken) {
       write_stdout(text_report(report));
-    } else {  // the report gives way to the data; what must be heard goes to stderr
+    } else {  // standard output has the data, so warnings go to stderr
       for (const std::string& warning : report.warnings)
         fmt::print(stderr, "nlsq-fit: warning: {}\n", warning);
       if (!report.fit.success()) fmt::print(stderr, "nlsq-fit: {}\n", report.fit.summary.message);
@@ -294,7 +298,7 @@ std::pair<double, double> FitReport::interval(std::size_t j) const {
 
 int fit_command(const Arguments& arguments) {
   const Stopwatch clock;
-  // Everything that can be wrong with the command line is found before the data are read.
+  // All errors of the command line are found before the data are read.
   const NamedValues p0 = starting_values(arguments);
   CsvOptions csv = arguments.csv;
   csv.threads = arguments.threads;

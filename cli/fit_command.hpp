@@ -1,4 +1,4 @@
-// The whole of a fit as the command sees it: read, choose, fit, report.
+// Runs one fit from the command line: reads the data, chooses the model, fits, reports.
 #pragma once
 
 #include "arguments/arguments.hpp"
@@ -16,7 +16,7 @@
 
 namespace nlsq::cli {
 
-// Everything a report or a JSON object tells.
+// The data of a text report or JSON object.
 struct FitReport {
   const Arguments& arguments;
   const FitData& data;
@@ -26,16 +26,16 @@ struct FitReport {
   double total_seconds = 0;
   bool was_interrupted = false;
   std::vector<std::string> warnings = {};
-  std::optional<PolicyProfile> profile = {};       // of --profile
-  std::optional<OptimizedPolicy> optimized = {};   // of --optimize
-  std::optional<ProfileIntervals> intervals = {};  // of --intervals profile
+  std::optional<PolicyProfile> profile = {};       // from --profile
+  std::optional<OptimizedPolicy> optimized = {};   // from --optimize
+  std::optional<ProfileIntervals> intervals = {};  // from --intervals profile
 
-  // Degrees of freedom of the intervals: infinite with absolute sigma.
+  // Degrees of freedom of the intervals. Infinite with absolute sigma.
   double interval_dof() const;
-  // Half-width of the interval of a parameter in standard errors; NaN without degrees of freedom.
+  // Half-width of a parameter's interval in standard errors. NaN without degrees of freedom.
   double interval_factor() const;
-  // The interval of parameter j: by profile likelihood where that was asked for, else from its standard
-  // error. NaN and infinities as they come.
+  // The interval of parameter j: by profile likelihood if requested, otherwise from its standard error. May
+  // contain NaN and infinities.
   std::pair<double, double> interval(std::size_t j) const;
 };
 

@@ -1,3 +1,4 @@
+// Implements the handling of Ctrl-C.
 #include "interrupt.hpp"
 
 #include <csignal>
@@ -15,7 +16,7 @@ extern "C" void note_interrupt(int) { interrupt_seen = 1; }
 void install_interrupt_handler() {
   struct sigaction action = {};
   action.sa_handler = note_interrupt;
-  // The default action comes back after the first: a second Ctrl-C is never ignored.
+  // Restores the default action after the first signal, so that a second Ctrl-C always ends the process.
   action.sa_flags = static_cast<int>(SA_RESETHAND);
   sigemptyset(&action.sa_mask);
   sigaction(SIGINT, &action, nullptr);

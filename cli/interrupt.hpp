@@ -1,4 +1,4 @@
-// Ctrl-C: the first asks the fit to stop at its next iteration, a second one ends the process.
+// Handles Ctrl-C: the first stops the fit at its next iteration, the second ends the process.
 #pragma once
 
 namespace nlsq::cli {

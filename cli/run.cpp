@@ -1,3 +1,4 @@
+// Implements run(): handles the actions of the command line and converts exceptions to exit status.
 #include "run.hpp"
 
 #include "arguments/arguments.hpp"
@@ -26,7 +27,7 @@ namespace nlsq::cli {
 
 namespace {
 
-// Plain writes: nothing here may need memory, for memory may be what is missing.
+// Writes to stderr without allocating, because memory may be what ran out.
 void complain(std::string_view what) noexcept {
   for (const std::string_view part : {std::string_view("nlsq-fit: "), what, std::string_view("\n")}) {
     if (::write(STDERR_FILENO, part.data(), part.size()) < 0) return;

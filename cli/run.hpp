@@ -1,4 +1,4 @@
-// The program behind main(): arguments in, exit status out.
+// The program that main() calls: takes arguments, returns the exit status.
 #pragma once
 
 namespace nlsq::cli {

@@ -1,7 +1,7 @@
 // 1. A curve: three numbers from a hundred measurements.
 //
-// A capacitor discharges through a resistor. The voltage was measured a hundred times; we want the time
-// constant, and how far to trust it.
+// A capacitor discharges through a resistor. The voltage was measured a hundred times. We want the time
+// constant and its uncertainty.
 #include <nlsq/nlsq.hpp>
 
 #include <cmath>
@@ -10,8 +10,8 @@
 #include <vector>
 
 int main() {
-  // The measurements: 5 V that fall to an offset of 0.3 V, with a noise of 20 mV. The seed makes every run
-  // of this example print the same numbers.
+  // The measurements: a voltage that falls from 5 V above an offset of 0.3 V, with a noise of 20 mV. The seed
+  // makes every run of this example print the same numbers.
   std::vector<double> t, volt;
   std::mt19937 random(7);
   for (int i = 0; i < 100; ++i) {
@@ -20,18 +20,18 @@ int main() {
     volt.push_back(5.0 * std::exp(-t.back() / 2.2) + 0.3 + noise);
   }
 
-  // The model: any callable f(x, p). Written with `auto` it is called with more than doubles, which is how
-  // exact derivatives come about without your writing any: so say `using std::exp` and call exp.
+  // The model: any callable f(x, p). Write it with `auto`, because nlsq also calls it with its own number
+  // type to obtain exact derivatives. For the same reason, write `using std::exp` and call exp.
   const auto discharge = [](const auto& x, const auto& p) {
     using std::exp;
     return p[0] * exp(-x / p[1]) + p[2];
   };
 
-  // The fit, started from a rough guess. Anything contiguous will do for the data: vectors, arrays, spans
-  // of double, float or integers; they are not copied.
+  // The fit, from a rough guess. The data can be anything contiguous: vectors, arrays, or spans of double,
+  // float or integers. They are not copied.
   const nlsq::FitResult fit = nlsq::curve_fit(discharge, t, volt, {1.0, 1.0, 0.0});
 
-  // `success()` means: certified as a minimum, in double, whatever precision the way there took.
+  // `success()` means: certified as a minimum in double, whatever precision the iterations used.
   if (!fit.success()) {
     std::printf("no fit: %s\n", fit.summary.message.c_str());
     return 1;

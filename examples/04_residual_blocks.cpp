@@ -1,7 +1,8 @@
-// 4. Residual blocks: where eight radio nodes stand, from measured distances between them.
+// 4. Residual blocks: the positions of eight radio nodes from measured distances between them.
 //
-// Problems of many small parts: parameter blocks, and residuals that depend on a few of them each. A functor
-// is written once, generic in its scalar, in the form that Ceres uses; derivatives come by themselves.
+// A problem of many small parts has parameter blocks, and residuals that each depend on a few of them. A
+// functor is written once, generic in its scalar, in the form that Ceres uses. Derivatives are computed
+// automatically.
 #include <nlsq/nlsq.hpp>
 
 #include <array>
@@ -10,7 +11,7 @@
 
 namespace {
 
-// The distance between two nodes, less what was measured, in units of the measurement's error.
+// The distance between two nodes minus the measured one, in units of the measurement error.
 struct Distance {
   double measured, error;
 
@@ -25,12 +26,12 @@ struct Distance {
 }  // namespace
 
 int main() {
-  // Where they stand, for making up the measurements: on a square of 10 m. Two of the 28 distances are
-  // badly wrong, reflected by a wall.
+  // The true positions, on a square of 10 m, from which the measurements are simulated. Two of the 28
+  // distances are badly wrong, reflected by a wall.
   const std::array<std::array<double, 2>, 8> truth{
       {{0, 0}, {10, 0}, {10, 10}, {0, 10}, {5, 0}, {10, 5}, {5, 10}, {0, 5}}};
 
-  // What is to be found, from a rough start. Each node is a parameter block of two numbers.
+  // The unknowns, from a rough start. Each node is a parameter block of two numbers.
   std::array<std::array<double, 2>, 8> nodes = truth;
   for (std::size_t i = 0; i < nodes.size(); ++i)
     nodes[i][0] += 0.7 * std::sin(3.0 * static_cast<double>(i)), nodes[i][1] -= 0.4;
@@ -42,12 +43,12 @@ int main() {
       double distance =
           std::hypot(truth[i][0] - truth[j][0], truth[i][1] - truth[j][1]) + 0.02 * std::sin(37.0 * made);
       if (made == 5 || made == 17) distance += 4;
-      // One residual, a loss that lets outliers count less, two blocks.
+      // One residual with a loss that reduces the weight of outliers, on two blocks.
       problem.add_residual_block<1>(Distance{distance, 0.02}, nlsq::Loss::cauchy(2), {nodes[i], nodes[j]});
     }
   }
-  // Distances leave open where the whole lies and how it is turned: one node stays, and one coordinate of
-  // another.
+  // Distances do not determine the position and orientation of the whole. One node is therefore fixed, and
+  // one coordinate of another.
   nodes[0] = truth[0];
   nodes[1][1] = truth[1][1];
   problem.set_constant(nodes[0].data());

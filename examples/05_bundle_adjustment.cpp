@@ -1,11 +1,10 @@
-// 5. Bundle adjustment: cameras and points from where the points were seen.
+// 5. Bundle adjustment: cameras and points from the image positions of the points.
 //
-//   example_05_bundle_adjustment                                a small problem, made up
-//   example_05_bundle_adjustment FILE                           one in the format of bal.hpp
-//   example_05_bundle_adjustment CAMERAS POINTS OBSERVATIONS [FILE]    made up in that size, and written to
-//   FILE
+//   example_05_bundle_adjustment                                      a small generated problem
+//   example_05_bundle_adjustment FILE                                 a problem in the format of bal.hpp
+//   example_05_bundle_adjustment CAMERAS POINTS OBSERVATIONS [FILE]   generated in that size, saved to FILE
 //
-// Thousands of blocks of one functor run as one program, sixteen at a time; points are eliminated first, and
+// Thousands of blocks of one functor run as one program, sixteen at a time. Points are eliminated first, and
 // the work is done in f32 as long as that cannot change the answer.
 #include "bal.hpp"
 

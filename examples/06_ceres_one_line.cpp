@@ -1,9 +1,9 @@
-// A Ceres program with one line changed. This file is built twice: as example_06_ceres_one_line, and, with
-// NLSQ_EXAMPLE_AS_IT_WAS, as the program it was before.
+// 6. A Ceres program with one line changed. This file is built twice: as example_06_ceres_one_line, and, with
+// NLSQ_EXAMPLE_AS_IT_WAS, as the program before the change.
 //
-// Ships in a harbour were seen from a tower as bearings and distances, some of them of another ship. Where
-// were the buoys they passed? Each sighting is a residual block on a buoy and on the tower's own unknown
-// bias.
+// An observer on a tower measured bearings and distances of ships that passed buoys in a harbour. Some
+// measurements are of another ship. We want the positions of the buoys. Each measurement is a residual block
+// on a buoy and on the unknown bias of the tower's instruments.
 #ifdef NLSQ_EXAMPLE_AS_IT_WAS
 #include <ceres/ceres.h>
 template <class F, int residuals, int... sizes>
@@ -11,7 +11,7 @@ using AutoDiff = ceres::AutoDiffCostFunction<F, residuals, sizes...>;
 #else
 #include <ceres/ceres.h>
 #include <nlsq/ceres.hpp>
-// Optional: the same class by nlsq, whose functors run many at a time. Ceres's own class works as well.
+// Optional: nlsq's version of the class, whose functors run many at a time. Ceres's own class also works.
 template <class F, int residuals, int... sizes>
 using AutoDiff = nlsq::AutoDiffCostFunction<F, residuals, sizes...>;
 #endif
@@ -26,8 +26,8 @@ struct Sighting {
   template <class T>
   bool operator()(const T* buoy, const T* bias, T* residuals) const {
     using std::atan2, std::hypot;
-    residuals[0] = 200.0 * (atan2(buoy[1], buoy[0]) + bias[0] - bearing);  // known to 0.005 rad
-    residuals[1] = hypot(buoy[0], buoy[1]) + bias[1] - distance;           // known to 1 m
+    residuals[0] = 200.0 * (atan2(buoy[1], buoy[0]) + bias[0] - bearing);  // standard deviation 0.005 rad
+    residuals[1] = hypot(buoy[0], buoy[1]) + bias[1] - distance;           // standard deviation 1 m
     return true;
   }
 };
@@ -48,7 +48,7 @@ int main() {
     problem.AddResidualBlock(new AutoDiff<Sighting, 2, 2, 2>(new Sighting(s)), new ceres::HuberLoss(2),
                              buoys[k % 4], bias);
   }
-  // Bearings have one zero for all, so one buoy's place must be known.
+  // All bearings share one bias, so the position of one buoy must be known.
   problem.SetParameterBlockConstant(buoys[0]);
   buoys[0][0] = truth[0][0];
   buoys[0][1] = truth[0][1];
@@ -59,7 +59,7 @@ int main() {
 #ifdef NLSQ_EXAMPLE_AS_IT_WAS
   ceres::Solve(options, &problem, &summary);
 #else
-  nlsq::Solve(options, &problem, &summary);  // the line
+  nlsq::Solve(options, &problem, &summary);  // the changed line
 #endif
 
   std::cout << summary.BriefReport() << '\n';

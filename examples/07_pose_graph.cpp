@@ -1,6 +1,7 @@
-// A robot drives rounds in the plane, another flies them in space. Both measure each motion, and now and then
-// where they are beside where they were a round before; what follows from the motions alone drifts away.
-// Poses that agree with all measurements, and how well the last one is known.
+// 7. Pose graphs. A robot drives rounds in the plane, and another flies them in space. Both measure each
+// motion, and sometimes their pose relative to that of a round before. Positions from the motions alone
+// drift. The example finds the poses that agree best with all measurements, and the uncertainty of the last
+// one.
 #include "pose_graph.hpp"
 
 #include <nlsq/covariance.hpp>
@@ -16,7 +17,7 @@ double residual_size(const nlsq::ProblemEvaluation& e) {
   return std::sqrt(2 * e.cost / static_cast<double>(e.residuals.size()));
 }
 
-// x, y and angle of each pose are blocks of one number, and are solved for together.
+// x, y and angle of each pose are parameter blocks of one number each. The solver combines the three.
 void plane() {
   pose_graph::Graph<pose_graph::Planar> graph = pose_graph::planar(300, 60, 3, 1);
   const auto pose = [&](int i) { return graph.poses.data() + 3 * i; };
@@ -26,7 +27,7 @@ void plane() {
     double *a = pose(edge.from), *b = pose(edge.to);
     problem.add_residual_block<3>(edge.measured, nullptr, {a, a + 1, a + 2, b, b + 1, b + 2});
   }
-  for (int k = 0; k < 3; ++k) problem.set_constant(pose(0) + k);  // else all may move together
+  for (int k = 0; k < 3; ++k) problem.set_constant(pose(0) + k);  // fixes the position of the whole graph
   const double before = residual_size(problem.evaluate());
   const nlsq::Summary summary = nlsq::solve(problem);
   double* last = pose(299);
@@ -37,7 +38,7 @@ void plane() {
               std::sqrt(c.block(last)(0, 0)), std::sqrt(c.block(last + 1)(0, 0)));
 }
 
-// Position, and unit quaternion on its manifold.
+// Each pose is a position, and a unit quaternion on its manifold.
 void space() {
   pose_graph::Graph<pose_graph::Spatial> graph = pose_graph::spatial(300, 60, 3, 1);
   const auto pose = [&](int i) { return graph.poses.data() + 7 * i; };

@@ -1,9 +1,10 @@
-// Bundle adjustment problems in the form of "Bundle Adjustment in the Large" (Agarwal, Snavely, Seitz,
-// Szeliski, ECCV 2010): read from a file, written to one, or made up in any size.
+// Bundle adjustment problems in the format of "Bundle Adjustment in the Large" (Agarwal, Snavely, Seitz,
+// Szeliski, ECCV 2010), for example 5 and the bench: reads a file, writes one, or generates a problem of any
+// size.
 //
 //   cameras points observations
 //   camera point x y            one line for each observation
-//   9 numbers a camera (rotation vector, translation, focal length, k1, k2), 3 a point, one to a line
+//   9 numbers per camera (rotation vector, translation, focal length, k1, k2), 3 per point, one per line
 #pragma once
 
 #include <algorithm>
@@ -90,14 +91,15 @@ inline void write(const Problem& problem, const std::string& path) {
   if (!out) throw std::runtime_error(path + ": cannot be written");
 }
 
-// Cameras on a ring look at points around its centre; each point is seen from a few places next to each
-// other, or, where they are `scattered`, anywhere on the ring. Pixels are known to `noise`; the start is off
-// by about `error` of everything. The same seed gives the same problem.
+// Generates a problem: cameras on a ring look at points around its centre. Each point is seen from a few
+// adjacent places, or, if `scattered`, from anywhere on the ring. `noise` is the error of the pixels, and
+// `error` the relative error of the start. The same seed gives the same problem.
 inline Problem generate(int cameras, int points, std::size_t observations, unsigned seed, double noise = 0.5,
                         double error = 0.01, bool scattered = false) {
   std::mt19937 random(seed);
   const auto uniform = [&] { return static_cast<double>(random()) / 4294967296.0; };
-  const auto normal = [&] {  // Box and Muller: the standard library's differs from one to the next
+  // Box and Muller: the standard library's distribution differs between implementations.
+  const auto normal = [&] {
     return std::sqrt(-2 * std::log(1 - uniform())) * std::cos(2 * std::numbers::pi * uniform());
   };
   Problem problem;

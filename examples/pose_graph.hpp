@@ -1,5 +1,5 @@
-// Pose graphs, made up in any size: a robot drives rounds that lie over each other, measures each motion, and
-// from time to time where it is beside where it was a round before.
+// Generates pose graphs of any size, for example 7 and the bench: a robot drives rounds on top of each other,
+// measures each motion, and sometimes its pose relative to that of a round before.
 #pragma once
 
 #include <Eigen/Core>
@@ -13,8 +13,7 @@
 
 namespace pose_graph {
 
-// The relative pose of two poses in the plane, measured: x, y and angle of each are parameter blocks of one
-// number.
+// A measured relative pose in the plane. x, y and angle of each pose are parameter blocks of one number.
 struct Planar {
   double dx, dy, turn;
 
@@ -32,7 +31,7 @@ struct Planar {
   }
 };
 
-// The same in space: position (3 numbers) and unit quaternion (x, y, z, w) of each.
+// The same in space, with position (3 numbers) and unit quaternion (x, y, z, w) of each pose.
 struct Spatial {
   Eigen::Vector3d position;
   Eigen::Quaterniond turn;
@@ -60,13 +59,13 @@ struct Edge {
 template <class Measurement>
 struct Graph {
   std::vector<double>
-      poses;  // 3 numbers a pose in the plane, 7 in space, integrated from the motions: the start
+      poses;  // 3 numbers per pose in the plane, 7 in space; the start, integrated from the motions
   std::vector<Edge<Measurement>> edges;
 };
 
 namespace detail {
 
-// Roughly normal, the same everywhere: the sum of twelve.
+// Approximately normal, and the same on all platforms: the sum of twelve uniform numbers.
 class Noise {
  public:
   explicit Noise(unsigned seed) : random_(seed) {}
@@ -87,7 +86,7 @@ class Noise {
 
 }  // namespace detail
 
-// `round`: poses a round; one pose in `rare` is measured against the round before.
+// `round`: poses per round. One pose in `rare` is measured relative to the round before.
 inline Graph<Planar> planar(int poses, int round, unsigned rare, unsigned seed) {
   constexpr double pi = std::numbers::pi;
   detail::Noise noise(seed);

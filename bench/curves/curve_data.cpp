@@ -1,3 +1,4 @@
+// The table of curves, and random data drawn from them.
 #include "curves/curve_data.hpp"
 
 #include "trials.hpp"
@@ -38,7 +39,7 @@ Data curve_data(const CurveCase& c, std::size_t rows) {
   trials::Random random(2024);
   Data data{{std::vector<double>(rows)}, std::vector<double>(rows)};
   for (double& x : data.x[0]) x = c.low + (c.high - c.low) * random.uniform();
-  model.residuals(data, c.truth.data(), data.y.data());  // f - 0
+  model.residuals(data, c.truth.data(), data.y.data());  // with y = 0, the residual is f
   for (double& y : data.y) y += c.noise * random.normal();
   return data;
 }

@@ -1,4 +1,4 @@
-// The curves of the suites: a model, the truth its data are drawn from, and where every fit starts.
+// The curves that several suites fit: a model, the true parameters of the data, and the start of every fit.
 #pragma once
 
 #include "curves/model_loops.hpp"
@@ -16,9 +16,9 @@
 namespace bench {
 
 struct CurveCase {
-  const char* model;  // built-in, of curve_models.hpp and of FusedModel alike
+  const char* model;  // name of a built-in model, also in curve_models.hpp and FusedModel
   FusedModel fused;
-  bool has_inline;   // its functions are among those the kernels have of their own
+  bool has_inline;   // the kernels have inline versions of its functions
   double low, high;  // range of x
   std::vector<double> truth, start;
   double noise;  // standard deviation
@@ -28,20 +28,20 @@ std::span<const CurveCase> curve_cases();  // exp is the first
 // Throws std::runtime_error for an unknown name.
 const CurveCase& curve_case(std::string_view model);
 
-// x uniform over the range, y = f(x, truth) + noise: the same numbers in every run and process.
+// x uniform over the range, y = f(x, truth) + noise. The numbers are the same in every run and process.
 Data curve_data(const CurveCase& c, std::size_t rows);
 
-// The built-in model's formula, and the starting values by its parameters' names.
+// The built-in model's formula, and the starting values by parameter name.
 nlsq::Formula curve_formula(const CurveCase& c);
 nlsq::NamedValues named_start(const CurveCase& c);
 
-// Rows of the residual f - y over the columns x, y, every parameter free.
+// Rows of the residual f - y over the columns x, y, with every parameter free.
 nlsq::GraphRows residual_rows(const CurveCase& c, std::vector<nlsq::Column> columns,
                               const std::vector<double>& p);
-// Operations of such a row by the cost table, the products of [J | r] included.
+// Operations of one row by the cost table, including the products of [J | r].
 double row_operations(const CurveCase& c);
 
-// "1e6"; "3.2e5" is never asked for: rows are powers of ten.
+// Formats a power of ten: "1e6".
 std::string count_name(std::size_t rows);
 
 }  // namespace bench

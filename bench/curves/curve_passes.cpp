@@ -1,4 +1,4 @@
-// Single passes over a curve's rows, beside loops fused by hand for its model.
+// Times single passes over a curve's rows, and compares them with loops written by hand for its model.
 #include "curves/curve_passes.hpp"
 
 #include "isa/isa_loops.hpp"
@@ -17,7 +17,7 @@ namespace bench {
 
 namespace {
 
-// The upper triangle of [J | r]ᵀ[J | r], as the fused loops give it.
+// The upper triangle of [J | r]ᵀ[J | r], in the layout of the fused loops.
 std::vector<double> packed(const nlsq::Linearization& at) {
   std::vector<double> sums;
   const std::size_t n = at.gradient.size();
@@ -29,7 +29,7 @@ std::vector<double> packed(const nlsq::Linearization& at) {
   return sums;
 }
 
-// Largest difference of two such triangles, by the lengths of the columns: sums of mixed sign cancel.
+// Largest difference of two such triangles relative to the column lengths, because sums of mixed sign cancel.
 double scaled_difference(const std::vector<double>& a, const std::vector<double>& b, std::size_t n1) {
   std::vector<double> length;
   for (std::size_t i = 0, k = 0; i < n1; k += n1 - i, ++i) length.push_back(std::sqrt(std::abs(b[k])));
@@ -53,7 +53,7 @@ Contender fused_contender(const char* name,
           }};
 }
 
-// Rows for ours (the first) against each fused loop. `tolerance` is for the sums.
+// Reports our pass (the first contender) against each fused loop. `tolerance` applies to the sums.
 void report_pass(const CurveCase& c, const char* format, const std::vector<Contender>& contenders,
                  double floor, double tolerance, const Settings& settings) {
   const std::vector<Measured> measured = measure(contenders, settings);
@@ -70,7 +70,7 @@ void report_pass(const CurveCase& c, const char* format, const std::vector<Conte
     row.note = fmt::format("ours/loop {:.2f}", measured[0].seconds / measured[k].seconds);
     settings.report->add(row);
     if (k + 1 < contenders.size() || std::string_view(format) != "f64")
-      continue;  // the last is the better loop
+      continue;  // the last is the faster loop
     settings.report->goal({"curve", fmt::format("{}: over {}", row.name, row.peer),
                            measured[0].seconds / measured[k].seconds, Asked::at_most, 1.15, "x"});
   }

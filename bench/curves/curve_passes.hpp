@@ -1,4 +1,4 @@
-// Single passes over a curve's rows, beside loops fused by hand for its model.
+// Times single passes over a curve's rows against loops written by hand. suite_curve.cpp uses it.
 #pragma once
 
 #include "curves/curve_data.hpp"
@@ -6,7 +6,7 @@
 
 namespace bench {
 
-// Adds their rows and goals to the report, of suite "curve".
+// Adds rows and goals of suite "curve" to the report.
 void run_passes(const CurveCase& c, std::size_t rows, const Settings& settings);
 
 }  // namespace bench

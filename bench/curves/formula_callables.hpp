@@ -1,4 +1,5 @@
-// Built-in models, and three with branches, as C++ callables: what a user would write for them.
+// Built-in models, and three models with branches, as C++ callables that a user would write.
+// suite_formula.cpp uses them.
 #pragma once
 
 #include <nlsq/callable.hpp>
@@ -15,14 +16,14 @@ auto square(const T& v) {
   return v * v;
 }
 
-// visit(name, ModelFunction) for each.
+// Calls visit(name, ModelFunction) for each built-in model.
 template <class Visit>
 void for_each_built_in(Visit visit_erased) {
   const auto visit = [&](const char* name, auto f) { visit_erased(name, nlsq::make_model_function(f)); };
   const auto visit2 = [&](const char* name, auto f) { visit_erased(name, nlsq::make_model_function(f, 2)); };
   constexpr double pi = std::numbers::pi;
   using std::exp, std::log, std::sqrt, std::sin, std::cos, std::pow, std::erf,
-      std::expm1;  // Traced's own by its type
+      std::expm1;  // overloads of Traced are found by argument type
   visit("linear", [](const auto& x, const auto& p) { return p[0] * x + p[1]; });
   visit("poly3",
         [](const auto& x, const auto& p) { return p[0] + p[1] * x + p[2] * pow(x, 2) + p[3] * pow(x, 3); });
@@ -84,7 +85,7 @@ void for_each_built_in(Visit visit_erased) {
   });
 }
 
-// A model that only the bench knows.
+// A model that only exists in the bench.
 inline nlsq::Model branching_model(const char* name, const char* formula, std::vector<std::string> parameters,
                                    nlsq::TrialRange x, std::vector<nlsq::TrialRange> trials) {
   nlsq::Model model;
@@ -96,8 +97,8 @@ inline nlsq::Model branching_model(const char* name, const char* formula, std::v
   return model;
 }
 
-// The formula's `if`, and the guards that recording an ordinary C++ branch leaves.
-// visit(model, ModelFunction) for each.
+// Models with branches: the formula's `if`, and the guards that recording leaves for an ordinary C++ branch.
+// Calls visit(model, ModelFunction) for each.
 template <class Visit>
 void for_each_branching(Visit visit_erased) {
   const auto visit = [&](const nlsq::Model& model, auto f) {

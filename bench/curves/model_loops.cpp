@@ -1,3 +1,4 @@
+// Instantiates the loops of all models, and checks their derivatives.
 #include "curves/model_loops.hpp"
 
 #include "curves/curve_models.hpp"
@@ -17,7 +18,7 @@ namespace bench {
 
 namespace {
 
-// Largest difference of derivatives by hand and by dual numbers, relative to the row's largest.
+// Largest difference between derivatives by hand and by dual numbers, relative to the row's largest.
 template <class Model>
 double derivative_error(const Data& data, const std::vector<double>& p) {
   using Dual = nlsq::Dual<double, Model::parameters>;

@@ -1,5 +1,5 @@
-// Models written in C++ as users of other libraries write them: a value generic in its scalar and, by hand,
-// its derivatives. Peers run these.
+// Loops over all rows of a model, for peers. The models are written as users of other libraries write them: a
+// value generic in its scalar, and derivatives by hand.
 //
 //   struct Model {
 //     static constexpr const char* name;
@@ -20,12 +20,13 @@ class CostFunction;
 namespace bench {
 
 struct Data {
-  std::vector<std::vector<double>> x;  // one vector a predictor
+  std::vector<std::vector<double>> x;  // one vector per predictor
   std::vector<double> y;
   std::size_t rows() const { return y.size(); }
 };
 
-// One model's loops over all rows, compiled for it: nothing is called through a pointer inside them.
+// The loops of one model over all rows. They are compiled for the model, without calls through pointers
+// inside.
 struct ModelLoops {
   const char* name;
   int parameters;
@@ -66,9 +67,9 @@ constexpr ModelLoops loops_of() {
   return {Model::name, Model::parameters, detail::residuals<Model>, detail::jacobian<Model>};
 }
 
-// Every model of curve_models.hpp and nist_models.hpp. Throws std::runtime_error for an unknown name.
+// Knows every model of curve_models.hpp and nist_models.hpp. Throws std::runtime_error for an unknown name.
 const ModelLoops& model_loops(std::string_view name);
-// Throws std::runtime_error where derivatives by hand and by dual numbers disagree at these rows.
+// Throws std::runtime_error if derivatives by hand and by dual numbers differ on these rows.
 void check_derivatives(std::string_view name, const Data& data, const std::vector<double>& p);
 
 }  // namespace bench

@@ -1,5 +1,5 @@
-// The models of NIST's certified regressions, with derivatives by hand. Sets that share a model share a
-// struct; nist_model names it.
+// The models of NIST's certified regressions, with derivatives by hand. Data sets with the same model share a
+// struct; nist_model() gives its name. Suites nist and small use them.
 #pragma once
 
 #include <cmath>
@@ -350,7 +350,7 @@ using NistModels =
                NistEnso, NistEckerle4, NistGauss, NistCubics, NistKirby2, NistLanczos, NistMgh09, NistMgh10,
                NistMgh17, NistNelson, NistRat42, NistRat43, NistRoszman1>;
 
-// The model a set uses, by the name of its struct.
+// The name of the struct with the model of a data set.
 inline std::string_view nist_model(std::string_view set) {
   if (set == "BoxBOD") return "Misra1a";
   if (set == "Chwirut2") return "Chwirut1";

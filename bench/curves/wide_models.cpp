@@ -1,3 +1,4 @@
+// Implements models with many parameters: radial basis functions and a neural network.
 #include "curves/wide_models.hpp"
 
 #include <cmath>
@@ -10,7 +11,7 @@ namespace {
 constexpr double kNoise = 0.01;
 
 double uniform(std::mt19937_64& random) { return static_cast<double>(random() >> 11) * 0x1p-53; }
-// Near normal: the sum of twelve.
+// Approximately normal: the sum of twelve uniform numbers.
 double normal(std::mt19937_64& random) {
   double sum = -6;
   for (int k = 0; k < 12; ++k) sum += uniform(random);
@@ -56,7 +57,7 @@ struct RadialBasis {
 
 struct NeuralNetwork {
   int width;
-  int second() const { return 3 * width; }  // where its weights begin: a bias and `width` each
+  int second() const { return 3 * width; }  // offset of the second layer's weights: a bias and `width` each
   int output() const { return second() + width * (width + 1); }
   int parameters() const { return output() + width + 1; }
 

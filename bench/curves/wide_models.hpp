@@ -1,4 +1,5 @@
-// Curves of many parameters: as callables for nlsq, and with derivatives written by hand for a peer.
+// Curves with many parameters, as callables for nlsq and with derivatives by hand for a peer. suite_dense.cpp
+// uses them.
 #pragma once
 
 #include <nlsq/callable.hpp>
@@ -16,21 +17,21 @@ struct WideModel {
   std::vector<std::vector<double>> x;  // by predictor
   std::vector<double> y, start;
   nlsq::ModelFunction callable;
-  // Parameters that the data hardly determine: the time to one cost is compared.
+  // The data hardly determine the parameters, so the suite compares the time to reach one cost.
   bool flat = false;
-  // Residual f - y of a row, and its derivatives where J is not null.
+  // Residual f - y of a row, and its derivatives if J is not null.
   std::function<void(const double* x, double y, const double* p, double* r, double* J)> by_hand;
 
   std::size_t parameters() const { return start.size(); }
-  // Of all rows; J: rows x parameters by rows, or null.
+  // The residuals of all rows. J: rows x parameters, stored by rows, or null.
   void residuals(const double* p, double* r, double* J) const;
 };
 
-// A straight line and `centres` radial basis functions a exp(-((x - c) / w)²) on [0, 1], widths 0.3 of the
-// spacing, centres and widths free: 3 centres + 2 parameters.
+// A straight line and `centres` radial basis functions a exp(-((x - c) / w)²) on [0, 1]. Widths are 0.3 of
+// the spacing; centres and widths are free. It has 3 centres + 2 parameters.
 WideModel radial_basis(std::size_t rows, int centres);
 
-// Two inputs, two layers of `width` tanh units, a linear output: width (width + 5) + 1 parameters.
+// Two inputs, two layers of `width` tanh units and a linear output: width (width + 5) + 1 parameters.
 WideModel neural_network(std::size_t rows, int width);
 
 }  // namespace bench

@@ -1,4 +1,4 @@
-// Compiled without instruction set flags: which loops this CPU runs.
+// Selects the loops that this CPU can run. It is compiled without instruction set flags.
 #include "isa/isa_loops.hpp"
 
 namespace bench {

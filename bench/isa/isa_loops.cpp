@@ -1,5 +1,6 @@
-// Compiled once for each instruction set, with its flags; defines one symbol, isa_loops_<set>. No function
-// of a shared header may be instantiated here: the linker could keep this object's copy for all.
+// Fused loops for the models of isa_models.hpp. The file is compiled once for each instruction set, with its
+// flags, and defines one symbol, isa_loops_<set>. It must not instantiate functions of shared headers,
+// because the linker could keep this object's copy for all.
 #include "isa/isa_loops.hpp"
 
 #include "isa/isa_models.hpp"
@@ -7,9 +8,9 @@
 namespace bench {
 namespace {
 
-constexpr std::size_t kBlock = 1024;  // rows summed in vectors before the sums go to double
+constexpr std::size_t kBlock = 1024;  // rows summed in vectors before the sums are added in double
 constexpr std::size_t kGroup =
-    4;  // vectors whose functions are called before their sums: calls empty every register
+    4;  // vectors whose functions are called before their sums, because calls clobber every register
 
 template <class M>
 constexpr int packed = (M::n + 1) * (M::n + 2) / 2;
@@ -29,7 +30,7 @@ double across(Vector<T> v) {
   return total;
 }
 
-// Fewer rows than a group: the lanes beyond repeat the last row with weight 0.
+// Handles fewer rows than a group. Unused lanes repeat the last row with weight 0.
 template <class M, class F, class T>
 void add_tail(const T* x, const T* y, std::size_t rows, const T* p, double* sums) {
   Vector<T> part[packed<M>] = {};
@@ -98,7 +99,8 @@ double multiply_adds(std::size_t rounds, T seed) {
   }
   double total = 0;
   for (int k = 0; k < chains; ++k) total += across<T>(sums[k]);
-  return static_cast<double>(rounds * chains * kLanes<T>) + 0 * total;  // the sums are used
+  // Prevents the sums from being optimised away.
+  return static_cast<double>(rounds * chains * kLanes<T>) + 0 * total;
 }
 
 double sum(const double* values, std::size_t count) {

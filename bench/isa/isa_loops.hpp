@@ -1,5 +1,5 @@
-// Loops written by hand and compiled once for each instruction set (isa_loops.cpp): what the tile
-// programs are measured against, and what measures the machine.
+// Loops written by hand and compiled once for each instruction set (isa_loops.cpp). The bench compares tile
+// programs with them and measures the machine with them.
 #pragma once
 
 #include <cstddef>
@@ -16,20 +16,20 @@ using FusedF32 = void (*)(FusedModel model, const float* x, const float* y, std:
 
 struct IsaLoops {
   const char* name;
-  // The whole pass in one loop, nothing stored between evaluation and sums. f32 sums in f32, 1024 rows
-  // at a time.
+  // The whole pass in one loop, without storing intermediate rows. The f32 version sums 1024 rows at a time
+  // in f32.
   FusedF64 fused_f64;
   FusedF32 fused_f32;
-  // The same with exp inlined, where this instruction set has such an exp; else null.
+  // The same with inlined exp, where this instruction set has one; otherwise null.
   FusedF64 fused_f64_inline;
   FusedF32 fused_f32_inline;
-  // `rounds` rounds of independent multiply-adds; returns their number, lanes counted singly.
+  // Executes `rounds` rounds of independent multiply-adds and returns their number, counting each lane.
   double (*fmas_f64)(std::size_t rounds, double seed);
   double (*fmas_f32)(std::size_t rounds, float seed);
   double (*sum)(const double* values, std::size_t count);
 };
 
-// The best this CPU runs.
+// The best loops that this CPU can run.
 const IsaLoops& isa_loops();
 
 }  // namespace bench

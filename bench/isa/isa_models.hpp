@@ -1,6 +1,6 @@
-// The models of the curve suite as one writes them for a fused loop: `Functions` first (what a row needs of
-// exp, sin and their like), then the row [J | r] from them. Parameters in the order of the formulas
-// in curve_models.hpp. Included by isa_loops.cpp only.
+// The models of the curve suite for fused loops. `Functions` computes exp, sin and similar functions of a row
+// first; the row [J | r] follows from them. Parameters are in the order of the formulas in curve_models.hpp.
+// Only isa_loops.cpp includes this file.
 #pragma once
 
 #include "isa/isa_vector.hpp"
@@ -104,7 +104,7 @@ struct FusedSine {  // a, f, phi, c
   }
 };
 
-struct FusedPower {  // a, b; pow itself, for exp(b log x) loses digits
+struct FusedPower {  // a, b; uses pow, because exp(b log x) loses digits
   static constexpr int n = 2;
   template <class F, class T>
   static Two<T> functions(Vector<T> x, const T* p) {

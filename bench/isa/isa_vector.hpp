@@ -1,5 +1,5 @@
-// Vectors of the instruction set this object is compiled for, by GCC's vector extensions, and SLEEF's
-// functions of them. Included by isa_loops.cpp only; everything is in an anonymous namespace.
+// Vectors of the instruction set that this object is compiled for, by GCC's vector extensions, with SLEEF's
+// functions. Only isa_loops.cpp includes this file; everything is in an anonymous namespace.
 #pragma once
 
 #include <sleef.h>
@@ -11,7 +11,7 @@
 #define BENCH_SLEEF_64(name) Sleef_##name##d8_u10avx512f
 #define BENCH_SLEEF_32(name) Sleef_##name##f16_u10avx512f
 #define BENCH_BYTES 64
-// Our own inline functions: Highway's headers for AVX-512 come with it.
+// The kernels' own inline functions, which include Highway's headers for AVX-512.
 #define HWY_DISABLE_PCLMUL_AES
 #include "kernels/functions/exp_avx512.hpp"
 #include "kernels/functions/log_pow_avx512.hpp"
@@ -71,7 +71,7 @@ struct LogPow {
   Vector<T> logarithm, power;
 };
 
-// Elementary functions as the loops call them.
+// Elementary functions in the form that the loops call.
 struct BySleef {
   static SinCos<double> sincos(VectorF64 v) {
     const auto both = BENCH_SLEEF_64(sincos)(v);
@@ -102,7 +102,7 @@ struct Inlined {
   }
   [[gnu::always_inline]] static VectorF64 exp(VectorF64 v) { return nlsq::avx512::exp(v); }
   [[gnu::always_inline]] static VectorF32 exp(VectorF32 v) { return nlsq::avx512::exp(v); }
-  // Of positive numbers.
+  // For positive numbers.
   [[gnu::always_inline]] static LogPow<double> log_pow(VectorF64 v, VectorF64 w) {
     const auto parts = nlsq::avx512::log_parts(v);
     return {nlsq::avx512::log(parts), nlsq::avx512::pow(parts, w)};

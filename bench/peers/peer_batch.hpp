@@ -1,4 +1,4 @@
-// Many small images of one spot each: the batch suite's data, and its peer.
+// Data and peer of suite batch: many small images of one spot each.
 #pragma once
 
 #include "harness.hpp"
@@ -12,11 +12,11 @@ namespace bench {
 // 15 x 15 pixels; a exp(-((x - cx)² + (y - cy)²) / 2s²) + b, parameters in the order a, cx, cy, s, b.
 struct SpotBatch {
   std::size_t fits = 0;
-  std::vector<double> x, y;            // of the pixels, which all images share
-  std::vector<double> images, starts;  // fit after fit
+  std::vector<double> x, y;            // of the pixels, the same for all images
+  std::vector<double> images, starts;  // consecutive by fit
 };
 
-// On so many threads of its own, fits shared out evenly.
+// Runs on `threads` threads of its own and divides the fits evenly.
 std::optional<Contender> cminpack_batch(const SpotBatch& batch, double tolerance, int threads);
 
 }  // namespace bench

@@ -1,3 +1,4 @@
+// Ceres as a peer for curve fits.
 #include "peers/peers.hpp"
 
 #if NLSQ_BENCH_CERES
@@ -19,7 +20,7 @@ namespace bench {
 
 namespace {
 
-// One row, as in Ceres's curve fitting tutorial.
+// A residual of one row, as in Ceres's curve fitting tutorial.
 template <class Model>
 struct RowFunctor {
   double x[Model::predictors];
@@ -55,7 +56,7 @@ MakeRow row_maker(std::string_view name) {
   return found;
 }
 
-// All rows in one cost function with derivatives by hand.
+// All rows in one cost function, with derivatives by hand.
 class AllRows final : public ceres::CostFunction {
  public:
   AllRows(const ModelLoops& model, const Data& data) : model_(model), data_(data) {

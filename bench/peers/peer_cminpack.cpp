@@ -1,3 +1,4 @@
+// MINPACK's lmder (cminpack) as a peer for curve fits.
 #include "peers/peers.hpp"
 
 #if NLSQ_BENCH_CMINPACK

@@ -1,3 +1,4 @@
+// GSL's multifit_nlinear as a peer for curve fits.
 #include "peers/peers.hpp"
 
 #if NLSQ_BENCH_GSL
@@ -20,7 +21,7 @@ struct Loops {
 
 int residuals(const gsl_vector* p, void* context, gsl_vector* r) {
   const Loops& loops = *static_cast<const Loops*>(context);
-  loops.model.residuals(loops.data, p->data, r->data);  // both are whole vectors of stride 1
+  loops.model.residuals(loops.data, p->data, r->data);  // both are contiguous vectors of stride 1
   return GSL_SUCCESS;
 }
 

@@ -1,3 +1,4 @@
+// Implements the peers SciPy and gnuplot: writes their scripts and parses their output.
 #include "peers/peer_programs.hpp"
 
 #include "child_process.hpp"
@@ -16,7 +17,7 @@ namespace bench {
 
 namespace {
 
-// A curve in the words of NumPy and of gnuplot.
+// A curve as NumPy and gnuplot code.
 struct Written {
   std::string_view model, parameters, value, jacobian, gnuplot;
 };
@@ -60,7 +61,7 @@ std::string first_line(const std::string& text) { return text.substr(0, text.fin
 const std::string kImports =
     "import numpy, scipy.optimize; print('SciPy', scipy.__version__, '/ NumPy', numpy.__version__)";
 
-// The numbers of a text, whatever separates them.
+// The numbers in a text, with any separators.
 std::vector<double> numbers(const std::string& text) {
   std::istringstream stream(text);
   std::vector<double> values;
@@ -90,7 +91,7 @@ std::string model_lines(const Written& w, bool by_hand) {
 const std::string& python_with_scipy() {
   static const std::string found = [] {
     for (const char* python : {"python3", "/usr/bin/python3"}) {
-      // What a Python without scipy has to say about it is of no interest.
+      // Error messages of a Python without scipy are discarded.
       if (run_program({"sh", "-c", "exec \"$0\" -c \"$1\" 2>/dev/null", python, kImports}).status == 0)
         return std::string(python);
     }
@@ -165,7 +166,7 @@ std::optional<Contender> gnuplot_script(const CurveCase& c, const std::string& c
     script += fmt::format("{} = {:.17g}; ", name, start);
     values += fmt::format("{}sprintf('%.17g', {})", values.empty() ? "" : ", ", name);
   }
-  // The first line is the header.
+  // The first line of the file is the header.
   script += fmt::format("set print '-'; fit F(x) '{}' skip 1 using 1:2 via {}; print {}", csv, w.parameters,
                         values);
   return program_contender("gnuplot fit", {"gnuplot", "-e", script}, numbers);

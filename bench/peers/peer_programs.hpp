@@ -1,4 +1,4 @@
-// Peers that are programs of their own: SciPy in a Python process, and gnuplot.
+// Peers that are separate programs: SciPy in a Python process, and gnuplot. Suites curve and cli use them.
 #pragma once
 
 #include "curves/curve_data.hpp"
@@ -9,20 +9,19 @@
 
 namespace bench {
 
-// A Python that imports scipy: `python3` of PATH, else /usr/bin/python3; empty: there is none.
+// A Python that can import scipy: `python3` in PATH, otherwise /usr/bin/python3. Empty if there is none.
 const std::string& python_with_scipy();
 // Whether `gnuplot` is in PATH.
 bool has_gnuplot();
 
-// scipy.optimize.curve_fit with its defaults, over arrays a Python process holds in memory and is asked to
-// fit again and again: neither its start nor the reading is in its time. `by_hand`: with `jac` written in
-// NumPy.
+// scipy.optimize.curve_fit with its defaults, in a Python process that keeps the arrays in memory and fits
+// repeatedly. Its time excludes start-up and reading. `by_hand`: with `jac` written in NumPy.
 std::optional<Contender> scipy_curve_fit(const CurveCase& c, const Data& data, bool by_hand);
 
-// The same from a file of columns x, y with a header line, in a process of its own each time: start,
-// numpy.loadtxt, fit, report of values and standard errors.
+// The same from a file of columns x, y with a header line, in a new process each time: start-up,
+// numpy.loadtxt, fit, and a report of values and standard errors.
 std::optional<Contender> scipy_script(const CurveCase& c, const std::string& csv);
-// gnuplot's `fit`, likewise.
+// gnuplot's `fit`, in the same way.
 std::optional<Contender> gnuplot_script(const CurveCase& c, const std::string& csv);
 
 namespace detail {

@@ -1,3 +1,4 @@
+// Lists the peers that were found.
 #include "peers/peers.hpp"
 
 #include "peers/peer_programs.hpp"

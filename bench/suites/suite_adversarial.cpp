@@ -1,5 +1,5 @@
-// Answers, not times: what each policy makes of the adversarial set and of fits that low precision is made
-// for.
+// Suite adversarial: answers of each policy on the adversarial set and on fits that suit low precision. It
+// measures no times.
 #include "suites/suites.hpp"
 
 #include "adversarial.hpp"
@@ -18,10 +18,9 @@ namespace {
 
 using problems::Census, problems::Outcome, problems::Tally;
 
-constexpr double kMostPasses =
-    60;  // of the all-f64 run: cases that take longer are not repeated to many rows
+constexpr double kMostPasses = 60;  // passes of the all-f64 run; longer cases are not repeated to many rows
 
-// Every finding that another run does not explain, and the counts, as goals.
+// Reports every finding that another run does not explain, and the counts as goals.
 void report_census(const Census& census, const std::string& corpus, const Settings& settings) {
   settings.report->text(fmt::format("\n{}: {}\n{}", corpus, shares(census), table(census)));
   for (const problems::Finding& f : census.findings) {
@@ -58,7 +57,8 @@ const Tally& under(const Census& census, const char* policy) {
                        [policy](const Tally& t) { return t.policy == policy; });
 }
 
-// Where low precision can help: what share of the rows was evaluated below f64, on all rows and with samples.
+// Cases where low precision can help: reports the share of rows evaluated below f64, on all rows and with
+// samples.
 void run_benign(const Settings& settings) {
   const std::size_t rows = settings.quick ? std::size_t{1} << 16 : std::size_t{1} << 19;
   for (const nlsq::Sampling sampling : {nlsq::Sampling::never, nlsq::Sampling::automatic}) {

@@ -1,4 +1,5 @@
-// Bundle adjustment from one start to one cost: nlsq::Problem beside Ceres on the same functor.
+// Suite bal: bundle adjustment from one start to one cost, by nlsq::Problem and by Ceres with the same
+// functor.
 #include "suites/suite_bal.hpp"
 #include "bal_ways.hpp"
 #include "suites/suites.hpp"
@@ -15,14 +16,15 @@ namespace bench {
 
 namespace {
 
-constexpr double kSlack = 1e-9;  // of the cost to be reached
+constexpr double kSlack = 1e-9;  // relative to the target cost
 constexpr double kNever = -std::numeric_limits<double>::infinity();
 
-// Alternately in this process. Ceres goes on for 50 iterations; ours ends at the cost it has then.
+// Runs the solvers alternately in this process. Ceres runs 50 iterations, and nlsq stops at the cost that
+// Ceres reached.
 void compare(const std::string& name, const bal::Problem& scene, int threads, const Settings& settings) {
   std::vector<std::string> ways = bal_ways();
   for (const char* slow : {"Ceres ITERATIVE_SCHUR", "nlsq factored", "nlsq iterative"})
-    std::erase(ways, slow);  // of large problems
+    std::erase(ways, slow);  // on large problems
   const auto first_peer = std::ranges::find_if(ways, is_ceres_way);
   const std::string reference = first_peer == ways.end() ? "nlsq f64" : *first_peer;
   const auto solve = [&](const std::string& way, double target) {

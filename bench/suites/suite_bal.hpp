@@ -1,4 +1,4 @@
-// The part of suite bal that runs each way in a process of its own.
+// The part of suite bal that runs each solver in its own process.
 #pragma once
 
 #include "harness.hpp"
@@ -7,10 +7,11 @@
 
 namespace bench {
 
-// Time to one cost and peak memory, each way once, in a process that does nothing else.
+// Measures time to one cost and peak memory, with each solver run once in a process of its own.
 void compare_in_children(const Settings& settings);
 
-// The child: runs `way` on the scene that the settings name, down to `target`, and prints what it took.
+// The child process: runs solver `way` on the scene in the settings until `target`, and prints its time and
+// memory.
 void answer_with_bundle(const std::string& way, double target, const Settings& settings);
 
 }  // namespace bench

@@ -1,4 +1,4 @@
-// Bundle adjustment with each way in a process of its own: memory is the process's, as the system counts it.
+// Suite bal with each solver in its own process, so that the system's count of memory is that of the solver.
 #include "bal_ways.hpp"
 #include "child_process.hpp"
 #include "memory_use.hpp"
@@ -19,9 +19,9 @@ namespace bench {
 
 namespace {
 
-constexpr double kSlack = 1e-6;  // of the cost to be reached, by all
+constexpr double kSlack = 1e-6;  // relative to the target cost of all solvers
 constexpr int kThreads = 2;
-constexpr int kMostDense = 200;  // cameras, beyond which Ceres's dense factor is not waited for
+constexpr int kMostDense = 200;  // cameras; Ceres's dense factorisation takes too long above it
 constexpr const char* kIterative = "Ceres ITERATIVE_SCHUR";
 constexpr double kNever = -std::numeric_limits<double>::max();
 
@@ -41,7 +41,7 @@ std::string title_of(const Settings& settings) {
 
 struct ChildRun {
   std::string way;
-  double cost = 0, peak = kUnknown, beyond = kUnknown;  // bytes: of the process, and of the work alone
+  double cost = 0, peak = kUnknown, beyond = kUnknown;  // bytes: of the process, and of the task alone
   int iterations = 0;
   std::string evaluator, steps;
   BalTrace trace;

@@ -1,4 +1,5 @@
-// Many fits of one small image each, on two threads: fits a second, every one of ours certified in f64.
+// Suite batch: many fits of one small image each on two threads. It reports fits per second; each of ours is
+// certified in f64.
 #include "peers/peer_batch.hpp"
 #include "suites/suites.hpp"
 
@@ -17,8 +18,8 @@ namespace {
 constexpr const char* kSpot = "a*exp(-((x1-cx)^2+(x2-cy)^2)/(2*s^2))+b";
 constexpr int kThreads = 2;
 
-// As in performance studies of Gpufit and Cpufit: a spot near the middle on a background, start values off by
-// some.
+// As in performance studies of Gpufit and Cpufit: a spot near the middle on a background, with perturbed
+// start values.
 SpotBatch spots(std::size_t fits) {
   SpotBatch batch;
   batch.fits = fits;

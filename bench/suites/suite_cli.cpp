@@ -1,5 +1,5 @@
-// A file of 10^6 rows to a certified report, as one does it at a prompt: nlsq-fit, a SciPy script and
-// gnuplot, each a process of its own, from its start to its end.
+// Suite cli: from a file of 10^6 rows to a certified report, as at a prompt. nlsq-fit, a SciPy script and
+// gnuplot each run as a process, timed from start to end.
 #include "peers/peer_programs.hpp"
 #include "suites/suites.hpp"
 
@@ -31,13 +31,13 @@ void write_csv(const std::string& path, const Data& data, int digits) {
 
 std::string program() { return program_directory() / "nlsq-fit"; }
 
-// What nlsq-fit said of its last fit.
+// The result that nlsq-fit reported for its last fit.
 struct Told {
   bool certified = false;
   std::string times;
 };
 
-// The report goes to a pipe, what is checked to a file: both are in the time.
+// The report goes to a pipe, and the JSON to check goes to a file. The time includes both.
 Contender nlsq_fit(const CurveCase& c, const std::string& csv, const std::string& json, Told& told) {
   const nlsq::Formula formula = curve_formula(c);
   std::vector<std::string> start;
@@ -59,7 +59,7 @@ Contender nlsq_fit(const CurveCase& c, const std::string& csv, const std::string
                            result);
 }
 
-// gnuplot cannot leave a parameter that starts at 0.
+// gnuplot cannot change a parameter that starts at 0.
 CurveCase without_zeros(CurveCase c) {
   for (double& start : c.start) start = start == 0 ? 0.1 : start;
   return c;

@@ -1,4 +1,5 @@
-// Curves in memory: whole fits beside the peers and beside our own in float64, with and without samples.
+// Suite curve: whole fits of curves in memory, by nlsq, by nlsq in float64 with and without samples, and by
+// peers.
 #include "curves/curve_data.hpp"
 #include "curves/curve_passes.hpp"
 #include "memory_use.hpp"
@@ -22,11 +23,11 @@ namespace bench {
 
 namespace {
 
-constexpr double kCeresRowBytes = 400;  // of a row that is a block of its own: 340 at 1e6, measured
+constexpr double kCeresRowBytes = 400;  // of a row with a block of its own; measured 340 at 1e6
 
-// What is asked at 1e7 rows of exp, both sides on all cores where they can, and at 1e6 on one.
+// Goals at 1e7 rows of exp, with all cores where possible, and at 1e6 rows on one core.
 struct Wanted {
-  std::string_view peer;  // how its name begins
+  std::string_view peer;  // start of its name
   double ratio;
 };
 constexpr Wanted kLarge[] = {{"nlsq all-f64", 2.5},   {"nlsq f64, same sampling", 1.2},
@@ -75,7 +76,7 @@ class Fits {
  private:
   double rows() const { return static_cast<double>(data_.rows()); }
 
-  // One f64 pass: its operations, or its bytes from memory.
+  // Lower bound of one f64 pass: its operations, or its bytes from memory.
   double floor() const {
     return settings_.machine.floor(data_.rows(), row_operations(case_), 2 * sizeof(double), false, threads_);
   }
@@ -91,7 +92,7 @@ class Fits {
             }};
   }
 
-  // Where memory is short, on the first of the rows: the time is that of as many times more.
+  // If memory is short, fits only the first rows and scales the time.
   std::optional<Contender> ceres_by_rows(PeerTask task) {
     const double most = 0.5 * available_memory() / kCeresRowBytes;
     if (!(rows() > most)) return ceres_fit(task, CeresForm::block_per_row, CeresSolver::normal_cholesky);
@@ -106,7 +107,7 @@ class Fits {
     return peer;
   }
 
-  // How ours ended, and whether what is certified is the answer of every one of ours.
+  // The row with the verdict of our fit. Checks that all our fits give the certified answer.
   Row described(const std::vector<Contender>& contenders) {
     Row row;
     row.suite = "curve";

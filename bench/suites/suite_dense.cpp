@@ -1,4 +1,5 @@
-// Many parameters: Gram kernels beside what a core can do, and whole fits beside all-f64 and Ceres.
+// Suite dense: many parameters. Compares Gram kernels with a core's peak, and whole fits with all-f64 and
+// Ceres.
 #include "curves/wide_models.hpp"
 #include "memory_use.hpp"
 #include "suites/suites.hpp"
@@ -21,11 +22,11 @@ namespace bench {
 
 namespace {
 
-constexpr std::size_t kTileRows = 448;  // of tiles of some five hundred columns, as fits have them
+constexpr std::size_t kTileRows = 448;  // typical tile of a fit with about five hundred columns
 constexpr int kIterations = 50;         // of Ceres, where the time to its cost is compared
-constexpr double kLanes16 = 8;  // products of bf16 in the time of one in f64, by the width of the registers
+constexpr double kLanes16 = 8;          // bf16 products in the time of one f64 product, by register width
 
-// Seconds that a kernel takes for the Gram matrix of n + 1 columns of one tile, packing and flush included.
+// Seconds of a kernel for the Gram matrix of n + 1 columns of one tile, including packing and flush.
 template <class T, class Kernel>
 Contender gram(const char* name, int n, Kernel kernel) {
   const auto n1 = static_cast<std::size_t>(n) + 1;
@@ -42,7 +43,7 @@ Contender gram(const char* name, int n, Kernel kernel) {
   return {name, [=, owner = data] {
             nlsq::KernelCounters counters;
             kernel(columns->data(), static_cast<int>(n1), kTileRows, sums->data(), &counters);
-            return std::vector<double>{};  // sums go on from call to call, as in a fit
+            return std::vector<double>{};  // sums accumulate over calls, as in a fit
           }};
 }
 
@@ -53,7 +54,7 @@ void compare_kernels(const Settings& settings) {
         gram<float>("bf16", n, k.gram_bf16), gram<double>("f64", n, k.gram_f64),
         gram<float>("f32", n, k.gram_f32), gram<float>("f32, f64 sums", n, k.gram_f32_wide)};
     const std::vector<Measured> measured = measure(contenders, settings);
-    // Half of a square product, each multiply-add two operations.
+    // Half of a square product; a multiply-add is two operations.
     const double operations = static_cast<double>(n + 1) * (n + 2) / 2 * static_cast<double>(kTileRows);
     const auto share = [&](std::size_t c, double lanes) {
       return operations / (measured[c].seconds * settings.machine.fma_f64 * lanes);
@@ -84,7 +85,7 @@ void compare_kernels(const Settings& settings) {
   }
 }
 
-// Seconds in which a tile is folded into R, with the copy that the kernel may destroy.
+// Seconds to add a tile to R, including the copy of the tile that the kernel overwrites.
 Contender qr(int n) {
   const auto n1 = static_cast<std::size_t>(n) + 1;
   auto data = std::make_shared<std::vector<double>>(n1 * kTileRows),
@@ -158,7 +159,7 @@ std::vector<double> fit_with_ceres(const WideModel& model, int threads) {
 }
 #endif
 
-// The fit by one policy, or its way to cost `target` where the model is flat; `last` keeps its result for the
+// The fit with one policy. If the model is flat, it stops at cost `target`. `last` keeps the result for the
 // note.
 Contender fit(const char* name, const WideModel& model, const char* policy, int threads, double target,
               std::shared_ptr<nlsq::FitResult> last) {
@@ -184,7 +185,7 @@ void compare_fits(const WideModel& model, int threads, const Settings& settings)
 #if NLSQ_BENCH_CERES
   if (model.flat) target = fit_with_ceres(model, threads)[0] * (1 + 1e-9);
 #endif
-  if (model.flat && target == 0) return;  // nobody to set it
+  if (model.flat && target == 0) return;  // no peer to set it
   std::vector<Contender> contenders{fit("nlsq", model, "auto", threads, target, ours),
                                     fit("nlsq all-f64", model, "f64", threads, target, f64)};
 #if NLSQ_BENCH_CERES
@@ -218,9 +219,9 @@ void compare_fits(const WideModel& model, int threads, const Settings& settings)
     settings.report->goal({"dense", row.name + ": over Ceres", over(2), Asked::at_least, 10, "x"});
 }
 
-// A fit of thousands of parameters, once: is it certified, in what time, in how much memory?
+// One fit of thousands of parameters: checks the certificate, and measures time and memory.
 void complete(const WideModel& model, int threads, const Settings& settings) {
-  constexpr double kMatrices = 24;  // that the memory may amount to: sums of eight chunks of rows (halves),
+  constexpr double kMatrices = 24;  // memory limit in n x n matrices: sums of eight chunks of rows (halves),
                                     // H, its factors, the covariance
   auto ours = std::make_shared<nlsq::FitResult>();
   const Contender contender = fit("nlsq", model, "auto", threads, 0, ours);

@@ -1,5 +1,6 @@
-// One pass over the rows in each form of the Gram matrix, by the number of parameters; and the derivatives of
-// all rows alone, which is the least that a product with JᵀJ costs where J is not stored.
+// Suite forms: one pass over the rows in each form of the Gram matrix, by the number of parameters. It also
+// times the derivatives of all rows alone, which are the minimum cost of a product with JᵀJ if J is not
+// stored.
 #include "suites/suites.hpp"
 
 #include "benign.hpp"
@@ -26,7 +27,7 @@ struct Form {
   nlsq::PrecisionPlan plan;
 };
 
-// The first is what the others are compared with.
+// The others are compared with the first.
 constexpr Form kForms[] = {
     {"f64", {Format::f64, Gram::f64}},
     {"f32/f64", {Format::f32, Gram::f32_wide}},
@@ -35,9 +36,9 @@ constexpr Form kForms[] = {
     {"f64 rows f32", {Format::f64, Gram::f32_tile}},
     {"f64 rows bf16", {Format::f64, Gram::bf16}},
 };
-constexpr double kSameCost = 1e-4;  // of a pass in f32
+constexpr double kSameCost = 1e-4;  // for an f32 pass
 
-// Sums of powers of x by pow: rows that cost more than their products for longer.
+// Sums of powers of x by pow. Each row is expensive, so the Gram products dominate only for more parameters.
 problems::Problem powers(int terms, std::size_t rows) {
   problems::Problem out;
   out.name = fmt::format("{} powers", terms);
@@ -55,7 +56,7 @@ problems::Problem powers(int terms, std::size_t rows) {
   return out;
 }
 
-// Derivatives of all rows, and nothing done with them.
+// Evaluates the derivatives of all rows and discards them.
 double rows_alone(nlsq::RowModel& model, const std::vector<double>& x, bool single) {
   const auto pass = model.begin(x, nlsq::Fill::jacobian_and_residual, single);
   const auto last = static_cast<std::size_t>(model.parameters());

@@ -1,5 +1,5 @@
-// Three ways to name one model: a formula typed, a C++ callable, a built-in model. They must end in the same
-// bits, and take the same time.
+// Suite formula: one model as a formula, as a C++ callable, and as a built-in model. All must give the same
+// bits in the same time.
 #include "curves/formula_callables.hpp"
 #include "suites/suites.hpp"
 
@@ -43,7 +43,7 @@ struct Task {
   }
 };
 
-// The registry may change its formulas: then the callables here must follow.
+// Detects changes of formulas in the registry that the callables here do not follow.
 void check_same_model(const Task& task, const nlsq::ModelFunction& callable) {
   const nlsq::Formula formula = trials::parsed(task.model);
   for (std::size_t i = 0; i < 20; ++i) {
@@ -65,11 +65,11 @@ bool same_bits(const std::vector<double>& a, const std::vector<double>& b) {
   return true;
 }
 
-// What the models have shown so far.
+// The worst results so far.
 struct Worst {
   double ratio = 0;  // time of the formula over that of the callable
   std::string model;
-  int others = 0;  // of other bits, or not a graph
+  int others = 0;  // models with different bits, or not run as a graph
 };
 
 void compare(const Task& task, const nlsq::ModelFunction& callable, Worst& worst, const Settings& settings) {

@@ -1,5 +1,5 @@
-// The curves once more under each set of kernels this CPU can run: NLSQ_ISA is read once, so each set is a
-// process of its own, asked for one fit after the other.
+// Suite isa: the curves under each set of kernels that this CPU can run. NLSQ_ISA is read once per process,
+// so each set has a worker process.
 #include "child_process.hpp"
 #include "curves/curve_data.hpp"
 #include "peers/peers.hpp"
@@ -31,7 +31,7 @@ nlsq::FitResult fit(const CurveCase& c, const Data& data) {
   return nlsq::curve_fit(curve_formula(c), data.x[0], data.y, named_start(c), options);
 }
 
-// The worker that runs `set`'s kernels, and no other's.
+// A worker that uses the kernels of `set`.
 std::shared_ptr<Worker> worker_under(const char* set, const CurveCase& c, std::size_t rows) {
   const std::string program = program_directory() / "nlsq-bench";
   const auto worker = std::make_shared<Worker>(

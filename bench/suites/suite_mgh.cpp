@@ -1,5 +1,5 @@
-// Moré, Garbow and Hillstrom's problems from their starts and from 10 and 100 times them, from those starts
-// moved a little, from many, and within bounds: who gets to the minimum?
+// Suite mgh: the problems of Moré, Garbow and Hillstrom from their starts and from 10 and 100 times them,
+// from perturbed starts, from many starts, and within bounds. It counts who reaches the minimum.
 #include "peers/peers.hpp"
 #include "suites/suites.hpp"
 
@@ -27,10 +27,10 @@ namespace {
 
 namespace mgh = problems::mgh;
 
-// A problem, where it starts, and what it asks.
+// A problem with its start, bounds and minimum.
 template <class F>
 struct Case {
-  std::vector<double> start, lower, upper;  // bounds: empty, none
+  std::vector<double> start, lower, upper;  // bounds; empty: none
   double minimum = F::minimum;
 };
 
@@ -41,14 +41,14 @@ Case<F> from(double scale) {
   return c;
 }
 
-// Every number of the start moved by up to one per cent.
+// Changes every number of the start by up to one per cent.
 template <class F>
 Case<F> moved(Case<F> c, problems::Noise& random) {
   for (double& v : c.start) v *= 1 + 0.01 * (2 * random.uniform() - 1);
   return c;
 }
 
-// A start outside the bounds begins at the nearest point within.
+// A start outside the bounds is moved to the nearest point within.
 template <class F>
 Case<F> within(const mgh::Bounded<F>& problem) {
   Case<F> c = from<F>(1);
@@ -74,7 +74,7 @@ struct Outcome {
   std::string how;
 };
 
-// A certified minimum where the cost is not the least counts, too, where Moré, Garbow and Hillstrom list it.
+// A certified local minimum counts, too, if Moré, Garbow and Hillstrom list it.
 template <class F>
 Outcome judged(const Case<F>& c, double squares, std::string how, bool certified) {
   Outcome out{mgh::reached(c.minimum, squares, squares_at<F>(c.start)),
@@ -137,7 +137,7 @@ struct Count {
   }
 };
 
-// Ours by `auto` and `f64`, and Ceres.
+// Counts of nlsq with `auto` and `f64`, and of Ceres.
 struct Table {
   Count adaptive, f64, peer;
   std::string text() const {

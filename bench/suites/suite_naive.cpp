@@ -1,4 +1,4 @@
-// Answers, not times: what fewer digits do where nobody watches them, beside the same digits watched.
+// Suite naive: answers in low precision without a scheduler, and those of nlsq. It measures no times.
 #include "suites/suites.hpp"
 
 #include "adversarial.hpp"
@@ -15,7 +15,7 @@ namespace {
 
 using problems::NaiveOutcome;
 
-// An answer of ours by the same yardstick: it claims to have converged, or says that it has not.
+// Converts a fit of nlsq to the same form: it claims convergence, or reports that it did not converge.
 problems::NaiveFit as_claimed(const nlsq::FitResult& fit) {
   problems::NaiveFit out;
   out.p = fit.parameters;

@@ -1,4 +1,4 @@
-// NIST's certified regressions, 27 sets from two starts each: correct digits and time.
+// Suite nist: NIST's certified regressions, 27 sets from two starts each. It reports correct digits and time.
 #include "curves/nist_models.hpp"
 #include "peers/peers.hpp"
 #include "suites/suites.hpp"
@@ -22,12 +22,12 @@ namespace {
 
 constexpr const char* kGraph = "reading the formula, differentiating, compiling";
 
-// One set as nlsq and its peers take it.
+// One set in the forms that nlsq and its peers need.
 struct Task {
   const nist::Set& set;
   nlsq::Formula formula;
   std::vector<nlsq::Column> x;
-  Data data;                       // for peers: y holds log(y) where the model is of that
+  Data data;                       // for peers; y holds log(y) if the model is of log(y)
   std::vector<std::size_t> order;  // formula's parameter j is the set's order[j]
 
   explicit Task(const nist::Set& s) : set(s), formula(parse(s)) {
@@ -54,7 +54,7 @@ struct Task {
     return result;
   }
 
-  // In the set's order.
+  // Returns the parameters in the order of the set.
   std::vector<double> parameters(const nlsq::FitResult& fit) const {
     std::vector<double> result(order.size());
     for (std::size_t j = 0; j < order.size(); ++j) result[order[j]] = fit.parameters[j];
@@ -68,7 +68,7 @@ struct Task {
   }
 };
 
-// What a fit spends before it sees a row, and a user who keeps the model spends once.
+// The work of a fit before its first row. A user with a prepared model does it once.
 void compile_graph(const nist::Set& set) {
   const nlsq::Formula formula = Task::parse(set);
   std::vector<int> free(formula.parameters.size());
@@ -76,7 +76,7 @@ void compile_graph(const nist::Set& set) {
   nlsq::ResidualPrograms::build(nlsq::FormulaResidual(formula, false), free);
 }
 
-// Sums over the runs, by contender.
+// Sums over the runs for each contender.
 struct Totals {
   std::vector<std::string> names;
   std::vector<double> seconds, digits, worst, log_ratio;

@@ -1,4 +1,5 @@
-// Pose graphs from one start, through nlsq::Solve and through Ceres, on the same ceres::Problem and options.
+// Suite pose: pose graphs from one start, by nlsq::Solve and by Ceres, with the same ceres::Problem and
+// options.
 #include "suites/suites.hpp"
 
 #if NLSQ_BENCH_CERES_ENTRY

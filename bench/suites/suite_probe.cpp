@@ -1,5 +1,5 @@
-// What looking after the digits costs: the probe and what is measured by it, as a share of the fits they
-// serve.
+// Suite probe: the cost of the precision probe and of the condition number, as a share of the fits that use
+// them.
 #include "curves/curve_data.hpp"
 #include "suites/suites.hpp"
 
@@ -26,7 +26,7 @@ double now(Clock clock) {
   return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
 }
 
-// Iterations that had a probe: those below f64, each at another point.
+// The number of iterations with a probe: those below f64, each at a new point.
 int probes_of(const nlsq::FitResult& fit) {
   return static_cast<int>(std::count_if(
       fit.summary.iterations.begin(), fit.summary.iterations.end(), [](const nlsq::IterationSummary& it) {
@@ -35,7 +35,8 @@ int probes_of(const nlsq::FitResult& fit) {
       }));
 }
 
-// All rows from the first iteration on: samples would leave one probe or two to so many rows.
+// Uses all rows from the first iteration on. With samples, there would be only one or two probes on so many
+// rows.
 void run_case(const CurveCase& c, std::size_t rows, const Settings& settings) {
   const Data data = curve_data(c, rows);
   nlsq::GraphRows model = residual_rows(c, {data.x[0], data.y}, c.truth);
@@ -48,22 +49,22 @@ void run_case(const CurveCase& c, std::size_t rows, const Settings& settings) {
   nlsq::FitResult fit;
   const nlsq::PrecisionPlan plan{nlsq::Format::f32, nlsq::Gram::f32_wide};
   double probe_seconds = 0;
-  const std::vector<Measured> measured = measure(
-      {{"fit",
-        [&] {
-          fit = nlsq::curve_fit(formula, {data.x[0]}, data.y, start, options);
-          return fit.parameters;
-        }},
-       {"probe",
-        [&] {
-          evaluator.linearize(c.truth, plan);  // in a fit a pass went before, and left the caches cold
-          const double begin = now(settings.clock);
-          const nlsq::Probe probe = evaluator.probe(c.truth, plan, {});
-          probe_seconds = now(settings.clock) - begin;
-          return probe.gradient_bias;
-        },
-        [&](Clock) { return probe_seconds; }}},
-      settings);
+  const std::vector<Measured> measured =
+      measure({{"fit",
+                [&] {
+                  fit = nlsq::curve_fit(formula, {data.x[0]}, data.y, start, options);
+                  return fit.parameters;
+                }},
+               {"probe",
+                [&] {
+                  evaluator.linearize(c.truth, plan);  // in a fit, a preceding pass leaves the caches cold
+                  const double begin = now(settings.clock);
+                  const nlsq::Probe probe = evaluator.probe(c.truth, plan, {});
+                  probe_seconds = now(settings.clock) - begin;
+                  return probe.gradient_bias;
+                },
+                [&](Clock) { return probe_seconds; }}},
+              settings);
   const int probes = probes_of(fit);
   const double share = 100 * (probes * measured[1].seconds + fit.summary.time.solve) / measured[0].seconds;
   Row row;

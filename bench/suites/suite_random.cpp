@@ -1,4 +1,4 @@
-// Answers, not times: problems drawn at random under every policy.
+// Suite random: answers of every policy on problems drawn at random. It measures no times.
 #include "suites/suites.hpp"
 
 #include "census.hpp"
@@ -13,7 +13,7 @@ void run_random(const Settings& settings) {
   const std::uint64_t count = settings.quick ? 200 : 10'000;
   settings.report->begin_suite("random", fmt::format("{} problems beside the all-f64 run; no times", count));
   nlsq::FitOptions options;
-  options.threads = 1;  // small fits gain nothing by more, and hold up whatever else runs
+  options.threads = 1;  // small fits gain nothing from more threads and would slow other processes
   problems::Census census(problems::all_policies(), options);
   for (std::uint64_t i = 0; i < count; ++i) {
     census.run(problems::random_problem(kSeed, i));

@@ -1,5 +1,5 @@
-// Tables read from a file into columns, beside the number parser alone over the same bytes in memory: what
-// finding records, checking UTF-8 and structure, and storing cost on top of it.
+// Suite read: tables read from a file into columns, compared with the number parser alone on the same bytes
+// in memory. The difference is the cost of finding records, checking UTF-8 and structure, and storing.
 #include "suites/suites.hpp"
 
 #if NLSQ_BENCH_CLI
@@ -49,7 +49,7 @@ Table write_table(std::string name, std::size_t columns, std::size_t bytes, Writ
 
 double uniform(std::mt19937_64& random) { return static_cast<double>(random() >> 11) * 0x1p-53; }
 
-// Two or three digits, some with a point or a sign: "12", "3.5", "-0.71", "208".
+// Two or three digits, some with a decimal point or a sign: "12", "3.5", "-0.71", "208".
 std::string short_field(std::mt19937_64& random) {
   const auto n = static_cast<int>(random() % 1000);
   const char* const sign = random() % 4 == 0 ? "-" : "";
@@ -60,7 +60,7 @@ std::string short_field(std::mt19937_64& random) {
   }
 }
 
-// A file of its own, gone with the object.
+// A temporary file. The destructor removes it.
 class TemporaryFile {
  public:
   explicit TemporaryFile(const std::string& bytes)
@@ -92,7 +92,7 @@ std::vector<double> sums(const cli::CsvColumns& table) {
   return out;
 }
 
-// Reads the whole file; only the sums of the first and the last column are looked at.
+// Reads the whole file, and sums the first and the last column as a check.
 std::vector<double> read_table(const std::string& path, const Table& table, int threads) {
   cli::CsvOptions options;
   options.threads = threads;
@@ -103,7 +103,7 @@ std::vector<double> read_table(const std::string& path, const Table& table, int 
   return sums(reader.read(wanted));
 }
 
-// fast_float and nothing else: numbers one behind the other, a byte between them.
+// Parses with fast_float only: consecutive numbers with one byte between them.
 std::vector<double> numbers_alone(const Table& table) {
   const char* p = table.text.data();
   const char* const end = p + table.text.size();

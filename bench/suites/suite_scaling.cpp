@@ -1,5 +1,5 @@
-// One curve at ever more rows: drawn from a source that makes each row when it is asked for, and from memory;
-// on one thread and on all.
+// Suite scaling: one curve at increasing numbers of rows, from a source that computes each row on request and
+// from memory, on one thread and on all.
 #include "curves/curve_data.hpp"
 #include "memory_use.hpp"
 #include "suites/suites.hpp"
@@ -21,8 +21,8 @@ namespace bench {
 
 namespace {
 
-// The curve measured at 4096 settings over and over. A row is made from its number alone: 12 bits of a hash
-// choose the setting, four times 13 bits add up to the noise (Irwin and Hall's approximation of a normal
+// A curve measured repeatedly at 4096 values of x. Each row follows from its index alone: 12 bits of a hash
+// choose x, and the sum of four 13-bit numbers is the noise (Irwin and Hall's approximation of a normal
 // distribution).
 class MadeRows final : public nlsq::RowSource {
  public:
@@ -31,7 +31,7 @@ class MadeRows final : public nlsq::RowSource {
       x_[k] = c.low + (c.high - c.low) * static_cast<double>(k) / (kSettings - 1);
     }
     const Data data{{x_}, std::vector<double>(kSettings)};
-    model_loops(c.model).residuals(data, c.truth.data(), f_.data());  // f - 0
+    model_loops(c.model).residuals(data, c.truth.data(), f_.data());  // with y = 0, the residual is f
     scale_ = c.noise * std::sqrt(3.0) / 8192;                         // each part is uniform over 8192 values
   }
   std::size_t rows() const override { return rows_; }
@@ -77,7 +77,7 @@ bool same_bits(const std::vector<double>& a, const std::vector<double>& b) {
   });
 }
 
-// One fit, and what is compared: parameters, standard errors, cost.
+// One fit. Parameters, standard errors and cost are compared.
 using Fit = std::function<nlsq::FitResult(int threads)>;
 
 std::vector<double> answer(const nlsq::FitResult& fit) {
@@ -89,7 +89,7 @@ std::vector<double> answer(const nlsq::FitResult& fit) {
 
 struct Point {
   std::size_t rows = 0;
-  double seconds = 0, beyond = 0;  // on one thread; bytes
+  double seconds = 0, beyond = 0;  // time on one thread; memory in bytes
   std::vector<double> answer;
 };
 
@@ -129,7 +129,7 @@ class Series {
     points_.push_back({rows, alone.seconds, beyond, alone.result});
   }
 
-  // Whether time a row or memory grows with the rows.
+  // Whether time per row or memory grows with the number of rows.
   void conclude() const {
     double least = 1e300, growth = 0;
     for (const Point& point : points_) {
@@ -201,7 +201,7 @@ void run_scaling(const Settings& settings) {
     });
   }
   held.conclude();
-  bool same = true;  // rows made and rows held are the same rows
+  bool same = true;  // computed rows and rows in memory are the same
   for (std::size_t k = 0; k < held.points().size(); ++k)
     same = same && same_bits(held.points()[k].answer, made.points()[k].answer);
   settings.report->goal(

@@ -1,4 +1,5 @@
-// NIST's 54 regressions by models prepared beforehand, as a program fits that does the same again and again.
+// Suite small: NIST's 54 regressions with prepared models, as in a program that fits the same model
+// repeatedly.
 #include "curves/nist_models.hpp"
 #include "peers/peers.hpp"
 #include "suites/suites.hpp"
@@ -30,7 +31,7 @@ struct Run {
   const nist::Set* set;
   nlsq::PreparedModel model;
   std::vector<nlsq::Column> x;
-  Data data;  // for the peer: y holds log(y) where the model is of that
+  Data data;  // for the peer; y holds log(y) if the model is of log(y)
   std::vector<double> start;
   nlsq::NamedValues p0;
 
@@ -45,7 +46,7 @@ struct Run {
   }
 };
 
-// All 54 in one go: what is compared is the sum.
+// Runs all 54 in one turn. Their sum is compared.
 Contender ours(const std::vector<Run>& runs, int& certified) {
   return {"nlsq", [&runs, &certified] {
             nlsq::FitOptions options;

@@ -1,5 +1,5 @@
-// A sliding window, solved again at every frame: nlsq::Problem and nlsq::Solve beside Ceres, problems kept
-// from frame to frame, blocks added and removed.
+// Suite window: a sliding window that is solved again at every frame, by nlsq::Problem, nlsq::Solve and
+// Ceres. Problems persist between frames, with blocks added and removed.
 #include "suites/suites.hpp"
 
 #if NLSQ_BENCH_CERES_ENTRY
@@ -35,7 +35,7 @@ struct Ours {
   Ours() {
     options.threads = 1;
     options.ftol = kTolerance;
-    options.initial_lambda = 1e-4;  // as Ceres begins
+    options.initial_lambda = 1e-4;  // as in Ceres
   }
   void add_pose(double* pose) { problem.add_parameter_block(pose, 6); }
   void add_point(double* point) { problem.add_parameter_block(point, 3); }
@@ -60,7 +60,7 @@ ceres::Problem::Options fast_removal() {
   return options;
 }
 
-// The same ceres::Problem for both: cost functions of nlsq's class or of Ceres's own.
+// The same ceres::Problem for both solvers, with cost functions of nlsq's class or of Ceres's own.
 template <template <class, int, int...> class AutoDiff, bool ours>
 struct Theirs {
   ceres::Problem problem{fast_removal()};

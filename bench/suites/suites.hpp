@@ -1,4 +1,4 @@
-// The suites. Each runs its cases and adds their rows to the report.
+// The suites of the bench. Each runs its cases and adds rows to the report; main.cpp lists and starts them.
 #pragma once
 
 #include "harness.hpp"
@@ -12,7 +12,7 @@ struct Suite {
   const char* name;
   const char* about;
   void (*run)(const Settings& settings);
-  bool on_request = false;  // by its name alone: it takes minutes, and times nothing
+  bool on_request = false;  // runs only if named: it takes minutes and measures no times
 };
 
 void run_curve(const Settings& settings);
@@ -69,8 +69,8 @@ inline constexpr Suite kSuites[] = {
     {"naive", "f32 and bf16 without a scheduler, beside ours: silent wrong answers", run_naive, true},
 };
 
-// The other side of suite isa: the name of this process's kernels, then a fit for each line of standard input
-// and a line "wall-seconds cpu-seconds parameters..." (NaN where it is not certified).
+// The worker process of suite isa. Prints the name of its kernels, then, for each line of standard input,
+// fits and prints "wall-seconds cpu-seconds parameters..." (NaN if the fit is not certified).
 void answer_with_fits(const std::string& model, std::size_t rows);
 
 }  // namespace bench

@@ -1,3 +1,4 @@
+// Parses the text of each option into Arguments and rejects invalid values.
 #include "arguments/arguments.hpp"
 
 #include "arguments/precision_options.hpp"
@@ -41,7 +42,7 @@ std::size_t whole_number(const std::string& option, const std::string& text, dou
   return static_cast<std::size_t>(value);
 }
 
-// Separators must not be mistaken for parts of numbers, quotes or line endings.
+// A separator must be one character that cannot be part of a number, a quote or a line ending.
 char separator(const std::string& option, const std::string& text) {
   constexpr std::string_view kRefused = "0123456789+-\"\r\n";
   if (text.size() != 1 || kRefused.find(text[0]) != std::string_view::npos || (text[0] & 0x80) != 0 ||
@@ -98,7 +99,7 @@ CsvOptions csv_options(const RawArguments& raw) {
   return csv;
 }
 
-// a=1,b=2 or @fit.json.
+// Parses --p0: a=1,b=2 or @fit.json.
 void add_p0(Arguments& arguments, const std::string& text) {
   if (text.starts_with('@')) {
     if (!arguments.p0_file.empty()) throw UsageError("--p0: give one @FILE");
@@ -119,7 +120,7 @@ void add_p0(Arguments& arguments, const std::string& text) {
   }
 }
 
-// c=0 or c, several with commas.
+// Parses --fix: c=0 or c, separated by commas.
 void add_fix(Arguments& arguments, const std::string& text) {
   for (const std::string& part : split_list(text)) {
     const std::size_t equals = part.find('=');
@@ -146,7 +147,7 @@ VariableProjection variable_projection(const std::string& text) {
   throw UsageError(fmt::format("--variable-projection {}: use auto, on or off", printable(text)));
 }
 
-// --loss and --f-scale.
+// Parses --loss and --f-scale.
 Loss loss(const RawArguments& raw) {
   try {
     const Loss named = Loss::named(raw.loss.value_or("linear"));
@@ -160,7 +161,7 @@ Loss loss(const RawArguments& raw) {
   }
 }
 
-// a=0:10,b=:5; several with commas, either side may be left out.
+// Parses --bounds: a=0:10,b=:5, separated by commas. Either limit may be empty.
 void add_bounds(Arguments& arguments, const std::string& text) {
   for (const std::string& part : split_list(text)) {
     const std::size_t equals = part.find('=');

@@ -1,4 +1,5 @@
-// The command line as values. Everything it accepts has an effect; everything else is refused.
+// The values of the command line. Every accepted option has an effect; everything else is an error.
+// fit_command and run use it.
 #pragma once
 
 #include "table/csv/csv_options.hpp"
@@ -34,15 +35,15 @@ struct Arguments {
   std::vector<std::string> fixed;
   struct Interval {
     std::string name;
-    double lower, upper;  // infinite where that side is left out
+    double lower, upper;  // infinite if the limit is empty
   };
   std::vector<Interval> bounds;
   bool absolute_sigma = false;
   Loss loss;
   std::vector<std::string> ties;  // "d=2*a"
 
-  PrecisionPolicy precision;                   // of --precision and --rule
-  std::optional<PrecisionObjective> optimize;  // chooses the policy instead
+  PrecisionPolicy precision;                   // from --precision and --rule
+  std::optional<PrecisionObjective> optimize;  // chooses the policy instead of `precision`
   bool profile = false;
   std::optional<double> ftol, xtol, gtol, time_limit;
   std::optional<int> max_iterations, starts;
@@ -50,11 +51,11 @@ struct Arguments {
   int nonmonotonic = 0;
   std::optional<std::uint64_t> seed;
   VariableProjection variable_projection = VariableProjection::automatic;
-  int threads = 0;  // 0: as many as the machine has
+  int threads = 0;  // 0: all cores of the machine
   double confidence = 0.95;
-  bool profile_intervals = false;  // of --intervals
+  bool profile_intervals = false;  // from --intervals
 
-  std::string json, residuals;  // file names, "-" for standard output, empty for none
+  std::string json, residuals;  // file names; "-" for standard output, empty for none
   bool quiet = false, trace = false;
 };
 

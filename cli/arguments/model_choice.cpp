@@ -1,3 +1,4 @@
+// Implements --model: finds the built-in model, or parses the formula and assigns its names.
 #include "arguments/model_choice.hpp"
 
 #include "errors.hpp"
@@ -11,14 +12,15 @@ namespace nlsq::cli {
 
 namespace {
 
-// The name a chosen column can go by in a formula; empty for expressions and names that are no words.
+// The name that a chosen column can have in a formula. Empty for expressions, and for names that are not
+// identifiers.
 std::string formula_name(const ColumnExpression& expression, const CsvShape& shape) {
   if (!expression.plain) return "";
   const std::string& name = shape.names[expression.columns[0]];
   return is_identifier(name) && name != "pi" ? name : "";
 }
 
-// The left side of `left = right`: the text before the first = that is no comparison.
+// The left side of `left = right`: the text before the first = that is not part of a comparison.
 std::string_view left_side(std::string_view formula) {
   for (std::size_t i = 0; i < formula.size(); ++i) {
     if (formula[i] != '=') continue;
@@ -40,7 +42,7 @@ std::vector<std::string> alias_names(std::size_t count) {
   return names;
 }
 
-// Names of the predictors in `text`: those of their columns if it uses any of them, else x, or x1 ... xk.
+// The names of the predictors: those of their columns if `text` uses any of them, otherwise x, or x1 ... xk.
 std::vector<std::string> predictor_names(const std::string& text, const FitData& data, ModelChoice& choice) {
   const std::vector<std::string> aliases = alias_names(data.x.size());
   std::vector<std::string> columns;
@@ -69,7 +71,7 @@ std::string response_name(const std::string& text, const FitData& data,
   const std::string_view left = left_side(text);
   if (left.empty()) {
     const std::string name = column.empty() ? "y" : column;
-    // Without a left side the response needs no name, least of all a predictor's.
+    // Without a left side, the response needs no name and must not take a predictor's.
     return std::find(predictors.begin(), predictors.end(), name) == predictors.end() ? name : "";
   }
   if (!column.empty() && mentions(left, column)) return column;

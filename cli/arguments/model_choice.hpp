@@ -1,5 +1,5 @@
-// --model: a built-in model by name, or a formula whose names are sorted into predictors, response and
-// parameters by what --x and --y chose.
+// Interprets --model: the name of a built-in model, or a formula. It assigns each name in the formula to a
+// predictor, the response or a parameter, according to --x and --y.
 #pragma once
 
 #include "table/data_selection.hpp"
@@ -15,16 +15,16 @@ namespace nlsq::cli {
 
 struct ModelChoice {
   const Model* builtin = nullptr;
-  Formula formula;                    // of the built-in model, too
-  std::vector<std::string> notes;     // what a reader should know: "x is the column day"
-  std::vector<std::string> warnings;  // a parameter that is named like a column not chosen
+  Formula formula;                    // set for a built-in model, too
+  std::vector<std::string> notes;     // notes for the report: "x is the column day"
+  std::vector<std::string> warnings;  // for example, a parameter has the name of a column that was not chosen
 };
 
-// A chosen predictor answers to its column's name; to x (x1 ... xk for several) where the formula uses none
-// of those names. The response answers to its column's name, else to y. Throws UsageError.
+// A predictor has the name of its column. If the formula uses none of these names, it has the name x (x1 ...
+// xk for several). The response has the name of its column, otherwise y. Throws UsageError.
 ModelChoice choose_model(const std::string& text, const FitData& data);
 
-// The starting values of an earlier fit's JSON, or of a plain {"a": 1, "b": 2}. Throws UsageError.
+// Reads starting values from the JSON of an earlier fit, or from a plain {"a": 1, "b": 2}. Throws UsageError.
 std::vector<std::pair<std::string, double>> read_start_file(const std::string& path);
 
 }  // namespace nlsq::cli

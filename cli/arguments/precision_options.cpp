@@ -1,3 +1,4 @@
+// Parses --precision, --rule and --optimize.
 #include "arguments/precision_options.hpp"
 
 #include "errors.hpp"
@@ -28,7 +29,7 @@ PrecisionPolicy precision_policy(const std::string& precision, const std::vector
       blame("--rule", e.violations());
     }
   }
-  if (wrong.empty()) blame("--rule", policy.violations());  // a rule against what the policy allows
+  if (wrong.empty()) blame("--rule", policy.violations());  // a rule may contradict the policy
   if (!wrong.empty()) throw UsageError(fmt::format("{}", fmt::join(wrong, "\n")));
   return policy;
 }

@@ -1,4 +1,4 @@
-// --precision and --rule as one policy.
+// Parses the precision options of the command line. arguments.cpp uses it.
 #pragma once
 
 #include <nlsq/precision_objective.hpp>
@@ -9,10 +9,10 @@
 
 namespace nlsq::cli {
 
-// Throws UsageError listing everything that is wrong, each line with the option it came from.
+// Combines --precision and --rule. Throws UsageError that lists every error with the option that caused it.
 PrecisionPolicy precision_policy(const std::string& precision, const std::vector<std::string>& rules);
 
-// --optimize. It chooses the policy: --precision and --rule beside it are refused. Throws UsageError.
+// Parses --optimize. It chooses the policy, so --precision and --rule must not be given. Throws UsageError.
 PrecisionObjective precision_objective(const std::string& text, bool precision_given, bool rules_given);
 
 }  // namespace nlsq::cli

@@ -1,3 +1,4 @@
+// Declares the options of nlsq-fit with CLI11.
 #include "arguments/raw_arguments.hpp"
 
 #include <CLI/App.hpp>

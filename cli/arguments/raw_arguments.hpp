@@ -1,4 +1,5 @@
-// The options of the command line as CLI11 knows them: names, help, and where each text goes.
+// Declares the command-line options for CLI11: names, help, and the variable for each text. arguments.cpp
+// uses it.
 #pragma once
 
 #include "arguments/arguments.hpp"
@@ -11,7 +12,7 @@
 
 namespace nlsq::cli {
 
-// What CLI11 fills as text; meaning is given to it afterwards, in one place.
+// The option values as text, filled by CLI11. arguments.cpp converts them.
 struct RawArguments {
   std::string file, delimiter, decimal = ".", thousands, comment = "#", header = "auto", missing = "error";
   std::string skip, max_line, ftol, xtol, gtol, strategy, nonmonotonic, max_iterations, time_limit, threads,
@@ -22,7 +23,8 @@ struct RawArguments {
   bool list_models = false, version = false;
 };
 
-// Options on the table, and on the model, the fit and the output. What they fill outlives the parsing.
+// Add the options of the table, and those of model, fit and output. The variables that they fill must outlive
+// the parsing.
 void add_data_options(CLI::App& app, RawArguments& raw, Selection& selection);
 void add_fit_options(CLI::App& app, RawArguments& raw, Arguments& arguments);
 

@@ -1,4 +1,4 @@
-// All that is written or read as JSON. No other file includes nlohmann-json, which takes long to compile.
+// Reads and writes JSON. No other file includes nlohmann-json, because it takes long to compile.
 #include "report/json_report.hpp"
 
 #include "arguments/model_choice.hpp"
@@ -23,7 +23,7 @@ using Json = nlohmann::ordered_json;
 
 Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
 
-// One word each, for programs; `message` is for people.
+// One word for each termination, for programs. `message` is for people.
 const char* status(Termination termination) {
   switch (termination) {
     case Termination::converged: return "converged";
@@ -96,7 +96,7 @@ Json certificate(const FitResult& fit) {
           {"recheck_passed", c.recheck_passed}};
 }
 
-// How the normal equations are factored follows from how they are formed.
+// The factorisation follows from the form of the normal equations.
 const char* solve_format(Gram gram) { return gram == Gram::qr ? "f64 qr" : "f64"; }
 
 Json counters(const KernelCounters& k) {
@@ -134,7 +134,7 @@ Json trace(const Summary& summary) {
   return list;
 }
 
-// What went wrong with a number format: counts of values and rows; and trial points without finite residuals.
+// Problems with number formats: counts of values and rows, and trial points whose residuals are not finite.
 Json issues(const Summary& summary) {
   Json list = Json::array();
   for (const PrecisionIssue& issue : summary.precision.issues) {
@@ -164,7 +164,7 @@ Json precision(const Summary& summary) {
           {"counters", counters(summary.precision.counters)}};
 }
 
-// --starts: this fit's minimum first.
+// The minima of --starts, with this fit's minimum first.
 Json minima(const FitResult& fit) {
   Json list = Json::array();
   for (const FitMinimum& minimum : fit.minima) {

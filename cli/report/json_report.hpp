@@ -1,4 +1,5 @@
-// The result as one JSON object. The keys are a contract (docs): add to them freely, rename none.
+// The result of a fit as one JSON object. Programs depend on the keys (docs): add keys freely, but rename
+// none.
 #pragma once
 
 #include "fit_command.hpp"
@@ -7,7 +8,7 @@
 
 namespace nlsq::cli {
 
-// Ends with a newline. Doubles read back to the same bits; undefined and infinite numbers are null.
+// Ends with a newline. Finite doubles read back to the same bits; undefined and infinite numbers are null.
 std::string json_report(const FitReport& report);
 
 std::string json_library_version();

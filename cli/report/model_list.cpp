@@ -1,3 +1,4 @@
+// Prints the built-in models for --list-models and --describe.
 #include "report/model_list.hpp"
 
 #include "errors.hpp"

@@ -1,4 +1,4 @@
-// --list-models and --describe.
+// Texts of --list-models and --describe. run.cpp prints them.
 #pragma once
 
 #include <string>
@@ -6,7 +6,7 @@
 namespace nlsq::cli {
 
 std::string model_table();
-std::string model_json();                             // an array, one object a model
-std::string describe_model(const std::string& name);  // throws UsageError naming what comes near
+std::string model_json();                             // an array with one object per model
+std::string describe_model(const std::string& name);  // throws UsageError that lists similar names
 
 }  // namespace nlsq::cli

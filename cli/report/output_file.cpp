@@ -1,3 +1,4 @@
+// Implements OutputFile: writes a temporary file and renames it.
 #include "report/output_file.hpp"
 
 #include "errors.hpp"
@@ -16,7 +17,7 @@ namespace {
 
 constexpr std::size_t kBuffer = std::size_t{1} << 18;
 
-// The file that a symbolic link stands for, so that the link survives the rename.
+// The target of a symbolic link, so that the rename keeps the link.
 std::string resolved(const std::string& path) {
   char* const real = ::realpath(path.c_str(), nullptr);
   if (real == nullptr) return path;
@@ -98,7 +99,7 @@ void OutputFile::commit() {
   if (::close(fd) != 0) fail("cannot write");
   if (::rename(temporary_.c_str(), path_.c_str()) != 0) fail("cannot replace");
   temporary_.clear();
-  // The new name itself must reach the disk; a file system that cannot promise that is no error.
+  // Syncs the directory, so that the new name is on disk. It is no error if the file system cannot do that.
   const int directory = ::open(directory_of(path_).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (directory >= 0) {
     ::fsync(directory);

@@ -1,5 +1,5 @@
-// Files written whole or not at all: a temporary beside the target, fsync, rename. A disk that fills up
-// leaves the old file as it was.
+// Writes a file completely or not at all: a temporary file beside the target, fsync, rename. If the disk is
+// full, the old file remains.
 #pragma once
 
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace nlsq::cli {
 
-// Collects text and puts it in place on commit(). "-" and things that are not regular files (a pipe, a
-// device) are written directly. Throws OutputError. Without commit() nothing changes.
+// Collects text and writes it to the target on commit(). "-" and targets that are not regular files (a pipe,
+// a device) are written directly. Throws OutputError. Without commit(), nothing changes.
 class OutputFile {
  public:
   explicit OutputFile(const std::string& path);
@@ -27,7 +27,7 @@ class OutputFile {
   int fd_ = -1;
 };
 
-// Writes to standard output and makes sure it arrived.
+// Writes to standard output and checks that all of it was written.
 void write_stdout(std::string_view text);
 
 }  // namespace nlsq::cli

@@ -1,3 +1,4 @@
+// Formats the text report of nlsq-fit.
 #include "report/report.hpp"
 
 #include "report/statistics.hpp"
@@ -27,7 +28,7 @@ std::string seconds(double s) {
   return fmt::format("{:.2f} s", s);
 }
 
-// A table whose columns are padded to the widest cell; the first is aligned left, the others right.
+// A table with columns padded to the widest cell. The first column is left-aligned, the others right-aligned.
 std::string table(const std::vector<std::vector<std::string>>& rows, const char* indent) {
   std::vector<std::size_t> width;
   for (const auto& row : rows) {
@@ -176,8 +177,8 @@ std::string correlation_lines(const FitResult& fit) {
   return out + "\n";
 }
 
-// "f32×7 → f64×2": the formats rows were evaluated in, iteration by iteration; "f32 sample" where a pass
-// read some of the rows only.
+// "f32×7 → f64×2": the formats of the row evaluations by iteration; "f32 sample" for passes over a part of
+// the rows.
 std::string format_history(const Summary& summary, std::size_t rows) {
   std::string out, current;
   int count = 0;
@@ -194,7 +195,7 @@ std::string format_history(const Summary& summary, std::size_t rows) {
   return out.empty() ? "f64, no step needed" : out;
 }
 
-// Variable projection: the parameters that the steps counted are not of.
+// Lists the parameters that variable projection eliminated.
 std::string eliminated(const FitResult& fit) {
   std::vector<std::string> linear;
   for (std::size_t j = 0; j < fit.eliminated.size(); ++j) {
@@ -218,7 +219,7 @@ std::string precision_line(const FitReport& report) {
                            summary.evaluator);
 }
 
-// --starts: what they led to, the first lines of it.
+// The first minima found with --starts.
 std::string minima_lines(const FitResult& fit) {
   constexpr std::size_t kMost = 8;
   if (fit.minima.empty()) return "";
@@ -240,13 +241,13 @@ std::string minima_lines(const FitResult& fit) {
   return out;
 }
 
-// What --optimize chose, and how to have the same fit again without measuring.
+// The policy that --optimize chose, and the option that repeats the fit without measuring.
 std::string optimize_lines(const OptimizedPolicy& chosen) {
   return fmt::format("Optimize   {}\n           the same fit again: --precision '{}'\n", chosen.message,
                      chosen.text);
 }
 
-// The message of the solver begins with its termination; beside the verdict that would be said twice.
+// Removes the termination from the start of the solver's message, because the verdict already states it.
 std::string result_line(const Summary& summary) {
   std::string_view message = summary.message;
   const std::string prefix = std::string(name(summary.termination)) + ": ";

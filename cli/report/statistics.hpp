@@ -1,4 +1,4 @@
-// The distributions a report quotes.
+// The distributions that reports use.
 #pragma once
 
 #include <nlsq/statistics.hpp>

@@ -1,3 +1,4 @@
+// Implements the evaluation of formulas over blocks of rows.
 #include "table/block_evaluator.hpp"
 
 #include <algorithm>
@@ -11,7 +12,7 @@ namespace {
 constexpr std::size_t kBlockRows = 256;
 using Block = std::array<double, kBlockRows>;
 
-// Applies one operation to the top of the stack, rows [0, count).
+// Applies one operation to the top of the stack, for rows [0, count).
 void apply(Op op, std::vector<Block>& stack, std::size_t& top, std::size_t count) {
   const int operands = arity(op);
   Block& a = stack[top - static_cast<std::size_t>(operands)];
@@ -61,7 +62,8 @@ void evaluate_steps(std::span<const FormulaStep> steps, std::span<const Column> 
   }
 }
 
-// A row's values side by side, for the library's own evaluator: functions that are no single operation.
+// The values of one row, for the library's own evaluator. It handles functions that are not a single
+// operation.
 std::vector<double> row_of(std::span<const Column> columns, std::size_t i) {
   std::vector<double> row(columns.size());
   for (std::size_t k = 0; k < columns.size(); ++k) row[k] = columns[k][i];

@@ -1,3 +1,5 @@
+// Parses column expressions: finds column references, rewrites them as plain names, and calls the formula
+// parser.
 #include "table/column_expression.hpp"
 
 #include "errors.hpp"
@@ -16,13 +18,13 @@ namespace {
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-// A name in a formula: where it stands and what it is.
+// A word in a formula: its position and its kind.
 struct Word {
   std::size_t begin = 0, end = 0;
   enum Kind { name, function, number_reference, quoted } kind = name;
 };
 
-// The next word at or after `at`; numbers (1e5 has a letter) are passed over.
+// The next word at or after `at`. Skips numbers (1e5 contains a letter).
 std::optional<Word> next_word(std::string_view text, std::size_t at) {
   while (at < text.size()) {
     const char c = text[at];
@@ -95,7 +97,8 @@ class Resolver {
   const std::string& option_;
 };
 
-// A name for the parser as long as the reference it stands for, so that carets point at the right place.
+// A name for the parser with the same length as the reference that it replaces, so that carets in messages
+// point to the right place.
 std::string stand_in(const CsvShape& shape, const std::vector<std::string>& taken, std::size_t length) {
   constexpr std::string_view kDigits = "0123456789abcdefghijklmnopqrstuvwxyz";
   for (std::size_t k = 0; k < 46656; ++k) {
@@ -116,11 +119,11 @@ std::string replace_all(std::string text, const std::string& from, const std::st
   return text;
 }
 
-// An expression rewritten for the parser: every column reference is a plain name.
+// An expression rewritten for the parser, with a plain name for every column reference.
 struct Rewritten {
   std::string text;
   std::vector<std::string> names;       // predictors for the parser
-  std::vector<std::string> references;  // the same as the user wrote them
+  std::vector<std::string> references;  // the same names as the user wrote them
   std::vector<std::size_t> columns;
 };
 
@@ -169,7 +172,7 @@ Formula parse_rewritten(const Rewritten& rewritten, std::string_view original, c
   try {
     return parse_formula(rewritten.text, options);
   } catch (const FormulaError& e) {
-    // The same complaint about the text as typed.
+    // Restates the message for the text as typed.
     std::string message = e.what();
     message = message.substr(0, message.rfind(" (column "));
     for (std::size_t i = 0; i < rewritten.names.size(); ++i) {

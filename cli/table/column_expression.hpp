@@ -1,6 +1,6 @@
-// What --x, --y, --sigma and --where say: a column by name or number, or an expression over columns.
+// The arguments of --x, --y, --sigma and --where: a column by name or number, or an expression over columns.
 //
-//   time        the column with that header; `my time` (backquoted) where the name is not a plain word
+//   time        the column with that header; `my time` (backquoted) if the name is not an identifier
 //   2 or $2     the second column
 //   log($2)/t   an expression: names, $n, backquoted names, and every function of formulas
 #pragma once
@@ -17,20 +17,20 @@ namespace nlsq::cli {
 
 struct ColumnExpression {
   std::string text;                  // as given
-  std::vector<std::size_t> columns;  // table columns it reads, from 0; column k of the formula is columns[k]
-  bool plain = false;                // one column as it stands
-  Formula formula;                   // where not plain
+  std::vector<std::size_t> columns;  // table columns it reads, from 0; the formula's column k is columns[k]
+  bool plain = false;                // one column without an expression
+  Formula formula;                   // set unless plain
 };
 
-// Splits at commas outside parentheses and backquotes; blanks around the parts are dropped.
+// Splits at commas outside parentheses and backquotes, and trims the parts.
 std::vector<std::string> split_list(std::string_view text);
 
-// Throws BadData (with `origin`, where the header stands) for a column that does not exist, UsageError for
-// an expression that cannot be read. `option` is named in messages: "--x".
+// Throws BadData (with `origin`, the position of the header) for a column that does not exist, and UsageError
+// for an invalid expression. Messages name `option`: "--x".
 ColumnExpression parse_column_expression(std::string_view text, const CsvShape& shape,
                                          const std::string& origin, const std::string& option);
 
-// For messages: a column by its name, else "column 2"; an expression as typed.
+// For messages: the name of a column, otherwise "column 2"; an expression as typed.
 std::string column_title(const CsvShape& shape, const ColumnExpression& expression);
 
 bool is_identifier(std::string_view text) noexcept;

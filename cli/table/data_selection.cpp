@@ -1,3 +1,4 @@
+// Implements select_data(): evaluates the column expressions and applies filters.
 #include "table/data_selection.hpp"
 
 #include "errors.hpp"
@@ -18,14 +19,14 @@ namespace {
 
 using Rows = std::vector<std::size_t>;
 
-// The chosen rows of a column.
+// The values of the chosen rows of a column.
 std::vector<double> compress(const Column& column, const Rows& rows) {
   std::vector<double> out(rows.size());
   for (std::size_t i = 0; i < rows.size(); ++i) out[i] = column[rows[i]];
   return out;
 }
 
-// The columns read, by their number in the file, and what is made of them.
+// The columns read, by their number in the file, and expressions evaluated on them.
 class ReadColumns {
  public:
   void want(const ColumnExpression& expression) {
@@ -36,7 +37,7 @@ class ReadColumns {
   std::span<const std::size_t> numbers() const { return numbers_; }
   void fill(std::vector<Column>&& columns) { columns_ = std::move(columns); }
 
-  // What only the rows left out needed is let go.
+  // Keeps the given rows and frees the memory of the full columns.
   void keep_rows(const Rows& rows, FitData& data) {
     const auto before = std::exchange(data.memory, {});
     for (Column& column : columns_) column = own(compress(column, rows), data);
@@ -86,7 +87,7 @@ Range parse_range(const std::string& text) {
   return range;
 }
 
-// Rows `keep` says yes to, as a list; empty when that is all of them.
+// The rows for which `keep` returns true; empty if that is all of them.
 template <class Keep>
 std::vector<std::size_t> rows_where(std::size_t rows, Keep keep) {
   std::vector<std::size_t> list;
@@ -99,7 +100,7 @@ std::vector<std::size_t> rows_where(std::size_t rows, Keep keep) {
   return list;
 }
 
-// Adds a choice among the rows kept so far.
+// Applies a selection to the rows kept so far.
 void narrow(FitData& data, std::vector<std::size_t> chosen) {
   if (!data.kept.empty()) {
     for (std::size_t& row : chosen) row = data.kept[row];
@@ -107,7 +108,7 @@ void narrow(FitData& data, std::vector<std::size_t> chosen) {
   data.kept = std::move(chosen);
 }
 
-// Calls look(values, first, count) for blocks of a column's rows, last to first.
+// Calls look(values, first, count) for blocks of a column's rows, from last to first.
 template <class Look>
 void for_blocks_backwards(const Column& column, Look look) {
   constexpr std::size_t kBlock = 1024;
@@ -124,7 +125,7 @@ void refuse_non_finite(const FitData& data, const Column& column, const ColumnEx
                        const char* what) {
   std::size_t count = 0, first = 0;
   for_blocks_backwards(column, [&](const double* values, std::size_t begin, std::size_t size) {
-    unsigned any = 0;  // apart, so that it vectorises
+    unsigned any = 0;  // a separate loop that vectorises
     for (std::size_t i = 0; i < size; ++i)
       any |= !(std::abs(values[i]) <= std::numeric_limits<double>::max());
     if (any == 0) return;
@@ -231,7 +232,7 @@ void refuse_bad_sigma(const FitData& data) {
                   data.place(bad), data.sigma[bad]));
 }
 
-// The columns of the fit, of the rows that are left.
+// Computes the columns of the fit for the remaining rows.
 void take_columns(FitData& data, const ReadColumns& columns, std::size_t rows, bool finite) {
   const auto take = [&](const ColumnExpression& expression, const char* what) {
     const Column column = columns.evaluate(expression, rows, data);

@@ -1,3 +1,4 @@
+// Implements open_table(): the CSV or .npy reader for a source.
 #include "table/table.hpp"
 
 #include "table/csv/csv_reader.hpp"

@@ -1,4 +1,4 @@
-// A table of numbers, whatever kind of file it comes from.
+// A table of numbers, independent of the kind of file. data_selection.cpp reads it.
 #pragma once
 
 #include "table/csv/csv_options.hpp"
@@ -14,19 +14,19 @@
 
 namespace nlsq::cli {
 
-// Columns where they are: in memory of their own, or in the file itself.
+// Columns in their own memory or in the mapped file.
 struct TableColumns {
-  std::vector<Column> columns;                // in the order asked for
-  std::vector<std::shared_ptr<void>> memory;  // what they look at
+  std::vector<Column> columns;                // in the requested order
+  std::vector<std::shared_ptr<void>> memory;  // owners of the memory of the columns
   std::size_t rows = 0;
   std::size_t dropped_missing = 0;  // rows left out by MissingPolicy::drop
   std::size_t underflows = 0;       // numbers too small for a double, read as 0
   std::string first_underflow;      // its text and line
-  LineMap lines;                    // of each row, where the file has lines
-  std::vector<std::size_t> kept;    // rows of the file that are left; empty: all
-  bool finite = true;               // known to be: no NaN, no infinity
+  LineMap lines;                    // of each row, if the file has lines
+  std::vector<std::size_t> kept;    // indices of the rows kept in the file; empty: all
+  bool finite = true;               // no NaN and no infinity, for certain
 
-  // Takes over values as one more column.
+  // Adds values as one more column and keeps them alive.
   template <class T>
   void own(std::vector<T>&& values) {
     auto kept_alive = std::make_shared<std::vector<T>>(std::move(values));
@@ -40,15 +40,15 @@ class Table {
   virtual ~Table() = default;
   virtual const CsvShape& shape() const = 0;
   virtual const std::string& name() const = 0;
-  // Where the columns are named, for messages about them.
+  // The position of the column names, for messages.
   virtual const std::string& origin() const = 0;
   // "52 rows, 2 columns, delimiter comma, header"
   virtual std::string describe(std::size_t rows) const = 0;
-  // The columns with these numbers (from 0). Once. Throws BadData.
+  // Reads the columns with these numbers (from 0). May be called once. Throws BadData.
   virtual TableColumns read(std::span<const std::size_t> columns) = 0;
 };
 
-// CSV and its kin, or .npy, by what the source turned out to be. Throws BadData.
+// Opens a delimited text table or a .npy file, according to the source. Throws BadData.
 std::unique_ptr<Table> open_table(OpenedSource source, const CsvOptions& options);
 
 }  // namespace nlsq::cli

@@ -1,3 +1,4 @@
+// Implements BlockBounds: box constraints of a block problem. BlockModel and the loop use it.
 #include "blocks/block_bounds.hpp"
 
 #include <nlsq/error.hpp>
@@ -10,10 +11,10 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-// By number of a block with a manifold: the tangent number that moves it and nothing else, by as much as it
-// is itself; -1: there is none. A subset manifold's numbers are such, and the position in a pose's manifold.
-// Looked at where the block is and at a point near, so that a rotation is not taken for one where it happens
-// to be the identity.
+// For each number of a block on a manifold, finds the tangent coordinate that moves this number alone and by
+// the same amount; -1 where there is none. Subset manifolds have such numbers, and so does the position in a
+// pose. The test runs at the current value and at a nearby point, because a rotation at the identity would
+// pass at one point only.
 std::vector<int> plain_tangents(const ParameterBlock& block) {
   const auto size = static_cast<std::size_t>(block.size), tangent = static_cast<std::size_t>(block.tangent());
   std::vector<int> found(size, -1);

@@ -1,7 +1,7 @@
-// Bounds of a block problem. A number that lies at its bound and would only leave the box is held for the
-// step: its column is zero, and so is its step (an active set, after Bertsekas, SIAM J. Control Optim. 20,
-// 1982, 2). What moves is brought back into the box, and the linear model is asked again what that step
-// promises.
+// Bounds of a block problem, as an active set (Bertsekas, SIAM J. Control Optim. 20, 1982, 2). A number at
+// its bound whose step would leave the box is fixed for that step: its column and its step are zero. Steps of
+// free numbers are projected back into the box, and the linear model is evaluated again for the projected
+// step.
 #pragma once
 
 #include "blocks/block_structure.hpp"
@@ -18,21 +18,21 @@ class BlockBounds {
   BlockBounds(const Problem::Impl& problem, const BlockStructure& structure);
 
   bool any() const { return !all_.empty(); }
-  // Whether something had to be moved.
+  // Projects x onto the box. Returns whether any number changed.
   bool project(std::vector<double>& x) const;
-  // By tangent number: 1 where it is held at x. Returns how many are. On a manifold only what it moves like a
-  // plain number.
+  // Sets held[j] = 1 for each tangent coordinate j fixed at x, and returns their count. On a manifold, only
+  // coordinates that move one number like a plain vector can be fixed.
   std::size_t find_held(std::span<const double> x, std::span<const double> gradient,
                         std::vector<std::uint8_t>& held) const;
-  // The step that was really taken from x to `trial`, where numbers and steps correspond.
+  // Replaces `step` by the difference trial - x where a number and a tangent coordinate correspond.
   void shorten(std::span<const double> x, std::span<const double> trial, std::vector<double>& step) const;
 
  private:
   struct Place {
-    std::uint32_t number, tangent;  // in x, in steps
+    std::uint32_t number, tangent;  // indices: in x, in steps
     double lower, upper;
   };
-  std::vector<Place> all_, plain_;  // plain_: those that one tangent number moves, and it nothing else
+  std::vector<Place> all_, plain_;  // plain_: numbers moved by exactly one tangent coordinate
 };
 
 }  // namespace nlsq::inline v0

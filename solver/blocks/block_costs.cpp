@@ -1,5 +1,5 @@
-// Whether the reduced camera system is worth forming: counts of operations and bytes, before anything is
-// formed.
+// Decides whether to form the reduced camera system S or to apply it as an operator. It counts operations and
+// bytes before anything is formed.
 #include "blocks/block_structure.hpp"
 #include "blocks/schur/block_ordering.hpp"
 #include "blocks/schur/reduced_system.hpp"
@@ -11,16 +11,17 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-// In units of one multiply-add of the dense factor, measured on a Zen 4: a number of J in a product with S,
-// which is as fast as memory is; a multiply-add of the elimination.
+// Costs in units of one multiply-add of the dense factorisation, measured on a Zen 4: reading one number of J
+// in a product with S (limited by memory bandwidth), and one multiply-add of the elimination.
 constexpr double kNumber = 20, kEliminate = 4;
-constexpr double kProducts = 25;  // a step's
+constexpr double kProducts = 25;  // products with S per step
 constexpr std::size_t kAlwaysFactored =
-    2000;                         // unknowns: a factor takes less than a second, and shows the rank
-constexpr double kMostShare = 4;  // of S and its factor in bytes of J, beyond which they are not formed
-constexpr std::size_t kLargestMap = std::size_t{1} << 31;  // bits: pairs of cameras
+    2000;  // unknowns; a factorisation takes less than a second and yields the rank
+// S and its factor are not formed if they take more than this times the bytes of J.
+constexpr double kMostShare = 4;
+constexpr std::size_t kLargestMap = std::size_t{1} << 31;  // bits: camera pairs
 
-// Pairs of cameras that see a common point, each once.
+// Pairs of cameras that see a common point. Each pair appears once.
 std::vector<std::pair<std::uint32_t, std::uint32_t>> pairs_of(const BlockStructure& s) {
   const std::size_t cameras = s.cameras();
   std::vector<bool> met(cameras * cameras);
@@ -45,18 +46,18 @@ bool BlockStructure::implicit_if(StepSolver how, bool factor_if_cheaper) const {
   return how == StepSolver::automatic && iteration_pays_;
 }
 
-// Without points S is the normal matrix itself, as sparse as the graph: its factor is.
+// Without points, S is the normal matrix itself. It is as sparse as the graph, and so is its factor.
 bool BlockStructure::iteration_pays() const {
   return real_points > 0 && reduced_size() > kAlwaysFactored && iteration_takes_less();
 }
 
-// By the counts alone.
+// Compares by operation counts alone.
 bool BlockStructure::iteration_takes_less() const {
   const std::size_t n = reduced_size();
   if (cameras() * cameras() > kLargestMap) return true;
-  double elimination = 0, products = 0;  // multiply-adds; numbers of J
+  double elimination = 0, products = 0;  // elimination in multiply-adds, products in numbers of J
   for (std::size_t p = 0; p < points; ++p) {
-    double numbers = 0;  // of W's columns
+    double numbers = 0;  // columns of W
     for (std::uint32_t i = entry_first[p]; i < entry_first[p + 1]; ++i) numbers += block_size[entry_block[i]];
     elimination += 0.5 * numbers * numbers * point_size[p];
   }
@@ -66,7 +67,7 @@ bool BlockStructure::iteration_takes_less() const {
   double formed = 0;
   for (const auto& [a, b] : pairs) formed += static_cast<double>(block_size[a]) * block_size[b];
   const double size = static_cast<double>(n);
-  double flops = size * size * size / 6, stored = size * size;  // the dense factor's
+  double flops = size * size * size / 6, stored = size * size;  // of the dense factor
   if (2 * formed <= kDenseShare * size * size) {
     flops = stored = 0;
     const BlockOrdering order(block_size, pairs);

@@ -1,7 +1,8 @@
-// Covariances of chosen blocks: columns of H⁻¹, H = JᵀJ, by the factors that a solve has, each refined once
-// against J itself, e - Jᵀ(J x). What that changes tells how many digits there are (Higham, Accuracy and
-// Stability of Numerical Algorithms, 12.1). Where they are too few, and where H is not positive definite in
-// f64, a small J is factored itself: QR, then the singular values of R, columns at unit length.
+// Covariances of chosen parameter blocks: columns of H⁻¹, H = JᵀJ, from the factors of the solve. Each column
+// is refined once against J itself with the residual e - Jᵀ(J x); the size of the correction estimates the
+// error (Higham, Accuracy and Stability of Numerical Algorithms, 12.1). If the error is too large, or H is
+// not positive definite in f64, a small J is factored directly: QR, then the SVD of R, with columns scaled to
+// unit length.
 #include "blocks/prepared_problem.hpp"
 #include "dense/dense_algebra.hpp"
 #include "linear/small_svd.hpp"
@@ -22,13 +23,14 @@ namespace {
 
 constexpr double kU = 0x1p-53;
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-constexpr double kEnough = 1e-6;          // error from which on J itself is asked
-constexpr double kWorthless = 1e-2;       // error from which on numbers are none
-constexpr double kLeastSingular = 1e-11;  // of the largest: directions below are not determined
-constexpr std::size_t kMostDense = 1000;  // numbers to be found
+constexpr double kEnough = 1e-6;          // above this error, J itself is factored
+constexpr double kWorthless = 1e-2;       // above this error, the covariance is rejected
+constexpr double kLeastSingular = 1e-11;  // relative to the largest; directions below it are not determined
+constexpr std::size_t kMostDense = 1000;  // unknowns
 constexpr double kMostWork = 8e9;         // multiply-adds of the factorisation
 
-// Of a square matrix: singular values, largest first, and the right singular vectors, one after the other.
+// SVD of a square matrix: singular values in descending order, and the right singular vectors one after the
+// other.
 struct SingularValues {
   std::vector<double> values, V;
 };
@@ -41,9 +43,9 @@ struct CovarianceWork {
   BlockCovariance out;
   std::shared_ptr<PreparedProblem> prepared;
   std::vector<double> x, r, scale;
-  std::vector<std::size_t> columns;  // tangent number of each chosen one
+  std::vector<std::size_t> columns;  // tangent index of each chosen one
   double cost = 0;
-  std::vector<double> own = {};  // residuals by the functions themselves
+  std::vector<double> own = {};  // residuals from the user's functions
 
   const double* J() const { return prepared->model.records<double>(); }
   std::size_t size() const { return prepared->structure.tangent_size(); }
@@ -72,7 +74,7 @@ struct CovarianceWork {
     out.tangent_.assign(columns.size(), columns.size(), kNaN);
   }
 
-  // J in f64 at the present values. False: there is none.
+  // Evaluates J in f64 at the current values. Returns false if it is not available.
   bool linearize() {
     BlockModel& model = prepared->model;
     cost = model.cost(x, r);
@@ -95,7 +97,8 @@ struct CovarianceWork {
     return std::ranges::all_of(scale, [](double d) { return std::isfinite(d); });
   }
 
-  // By the normal equations. False where they are not positive definite, or give no digit.
+  // Uses the normal equations. Returns false if they are not positive definite or the result has no correct
+  // digit.
   bool by_elimination() {
     SchurSolver& solver = prepared->solver;
     if (!solver.factor(J())) return false;
@@ -133,7 +136,7 @@ struct CovarianceWork {
     return size() <= kMostDense && 2 * m * n * n <= kMostWork;
   }
 
-  // Of J D⁻¹, D = diag(by), by way of its triangle.
+  // SVD of J D⁻¹, D = diag(by), computed from its triangular factor.
   SingularValues decompose(std::span<const double> by) const {
     const std::size_t n = size(), rows = std::max(prepared->structure.residuals, n);
     std::vector<double> A(rows * n);
@@ -150,7 +153,8 @@ struct CovarianceWork {
     return svd;
   }
 
-  // B Bᵀ, B the chosen rows of D⁻¹ V Σ⁻¹, singular values beyond the first `kept` left out.
+  // Computes B Bᵀ, where B holds the chosen rows of D⁻¹ V Σ⁻¹. Singular values after the first `kept` are
+  // dropped.
   void from_singular_values(const SingularValues& svd, std::span<const double> by, std::size_t kept) {
     const std::size_t n = size();
     std::vector<double> B(columns.size() * kept);  // by rows
@@ -178,8 +182,8 @@ struct CovarianceWork {
       return from_singular_values(scaled, scale, n);
     }
     if (!options.pseudo_inverse) return;
-    // What is known and what is not depends on the units: those of the parameters themselves, as is the
-    // custom.
+    // Which directions count as determined depends on the scaling. By convention the pseudo-inverse uses the
+    // parameters' own units.
     const std::vector<double> ones(n, 1.0);
     const SingularValues plain = decompose(ones);
     out.error = static_cast<double>(n) * kU * plain.values[0] / plain.values[rank - 1];
@@ -200,7 +204,7 @@ struct CovarianceWork {
     std::fill_n(out.tangent_.data(), columns.size() * columns.size(), kNaN);
     out.error = 0;
     out.rank = prepared->solver.rank(J(), scale).rank;
-    if (out.rank == out.parameters) out.rank = -1;  // by pivots alone: too near to tell
+    if (out.rank == out.parameters) out.rank = -1;  // pivots alone cannot decide so close a case
     if (options.pseudo_inverse) {
       throw ValidationError(
           fmt::format("covariance: a pseudo-inverse of {} numbers is asked for; up to {} are looked at",

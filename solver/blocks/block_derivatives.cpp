@@ -1,5 +1,5 @@
-// Derivatives that a residual function gives by itself, beside differences of its residuals: a wrong one
-// makes a point look like a minimum that is none.
+// Compares derivatives that residual functions supply themselves with finite differences. A wrong derivative
+// can make a point look like a minimum when it is not.
 #include "blocks/block_system.hpp"
 
 #include <algorithm>
@@ -9,11 +9,10 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-constexpr double kWrong = 1e-3;  // of the derivative's size: what is less leaves the minimum where it is
-constexpr double kShares[] = {1e-5,
-                              1e-6};  // of a number, by which it is moved either way: both have to disagree
-constexpr std::size_t kMostSingly = 32;  // tangent numbers that are looked at one by one
-constexpr std::size_t kDirections = 4;   // else, directions along all of them
+constexpr double kWrong = 1e-3;  // relative to the derivative's size; smaller errors do not move the minimum
+constexpr double kShares[] = {1e-5, 1e-6};  // relative steps, each both ways; an error must show at both
+constexpr std::size_t kMostSingly = 32;     // tangent coordinates that are tested one by one
+constexpr std::size_t kDirections = 4;      // with more coordinates: number of directions along all of them
 
 double norm(std::span<const double> v) {
   double squares = 0;
@@ -21,7 +20,7 @@ double norm(std::span<const double> v) {
   return std::sqrt(squares);
 }
 
-// Tangent numbers, one at a time or all together with signs that look like chance.
+// Directions to test: one tangent coordinate at a time, or all together with pseudo-random signs.
 std::vector<std::vector<double>> directions(std::span<const double> sizes) {
   std::vector<std::vector<double>> out;
   const auto length = [&](std::size_t j) { return sizes[j] > 0 ? sizes[j] : 1.0; };
@@ -45,7 +44,7 @@ std::vector<std::vector<double>> directions(std::span<const double> sizes) {
 
 }  // namespace
 
-// At x, where J is known in f64, and known again afterwards.
+// Requires J in f64 at x, and restores it before returning.
 void BlockSystem::check_own_derivatives(Recheck& out) {
   model_.apply_losses(false);
   const std::vector<std::uint8_t> fixed = at_.fixed;

@@ -1,3 +1,4 @@
+// Computes rank, undamped step and decrement at a point of a block problem. The certificate uses it.
 #include "blocks/block_distance.hpp"
 
 #include "dense/dense_algebra.hpp"
@@ -13,10 +14,11 @@ namespace {
 
 constexpr double kLeastDamping = 1e-15, kMostDamping = 1e-6;
 constexpr int kRefinements = 3;
-constexpr double kEnough = 1e-8;         // gain of a refinement, relative to what was promised before
-constexpr std::size_t kFewColumns = 64;  // unknowns, and multiply-adds, of a QR that costs nothing
+constexpr double kEnough = 1e-8;  // gain of a refinement, relative to the predicted decrease so far
+// Limits on unknowns and multiply-adds for which QR costs next to nothing.
+constexpr std::size_t kFewColumns = 64;
 constexpr double kFewProducts = 4e6;
-constexpr std::size_t kDoubtColumns = 400;  // the same where the factors fail
+constexpr std::size_t kDoubtColumns = 400;  // the same limits where the factorisation fails
 constexpr double kDoubtProducts = 2e9;
 
 double dot_of(std::span<const double> a, std::span<const double> b) {
@@ -25,7 +27,7 @@ double dot_of(std::span<const double> a, std::span<const double> b) {
   return sum;
 }
 
-// Free tangent numbers.
+// Tangent coordinates that are not fixed.
 std::vector<std::size_t> free_columns(const BlockPoint& at) {
   std::vector<std::size_t> free;
   for (std::size_t j = 0; j < at.structure.tangent_size(); ++j) {
@@ -39,7 +41,7 @@ bool is_small(const BlockPoint& at, std::size_t columns, double products) {
   return !at.solver.iterative() && at.free() <= columns && 2 * m * n * n <= products;
 }
 
-// QR of J D⁻¹ with r beside it, then the singular values of R.
+// QR of J D⁻¹ with r appended, then the singular values of R.
 BlockDistance by_triangle(const BlockPoint& at, std::span<const double> norms) {
   BlockDistance out;
   const std::vector<std::size_t> free = free_columns(at);
@@ -81,8 +83,9 @@ BlockDistance by_triangle(const BlockPoint& at, std::span<const double> norms) {
   return out;
 }
 
-// Steps again from where the damped one ends. Directions that the damping hides show there, and count with
-// what the gradient along them promises; if that is rounding, the data do not determine them.
+// Takes further steps from the end of the damped step. A direction that damping suppressed contributes the
+// decrease that the gradient along it predicts. If the gradient along it is only rounding error, the data do
+// not determine the direction.
 void refine(const BlockPoint& at, const BlockTerms& terms, BlockDistance& out) {
   const double* J = at.model.records<double>();
   const std::vector<double>& gradient = at.solver.gradient();
@@ -100,7 +103,7 @@ void refine(const BlockPoint& at, const BlockTerms& terms, BlockDistance& out) {
     at.solver.multiply(J, delta, image);
     const double slope = -dot_of(left, delta), curvature = dot_of(delta, image);
     if (!(slope > noise) || !(curvature > 0)) return;
-    const double gain = slope * slope / curvature;  // twice the decrease of the model
+    const double gain = slope * slope / curvature;  // twice the predicted decrease
     const double squares = out.decrement * out.decrement;
     for (std::size_t j = 0; j < delta.size(); ++j) out.step[j] += slope / curvature * delta[j];
     out.decrement = std::sqrt(squares + gain);
@@ -128,7 +131,7 @@ BlockDistance by_elimination(const BlockPoint& at, const BlockTerms& terms, std:
   }
   refine(at, terms, out);
   const RankEstimate rank = at.solver.rank(J, norms);
-  out.rank = rank.rank;  // fixed columns are zero, and count for nothing
+  out.rank = rank.rank;  // fixed columns are zero and do not count
   out.rank_estimated = rank.estimated;
   return out;
 }

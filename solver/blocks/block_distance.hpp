@@ -1,5 +1,5 @@
-// How far a point is from the optimum of its own linear model, without any damping: rank, step and decrement
-// of J in f64 as it is at x. Nothing that was remembered from other points enters.
+// Distance from a point to the optimum of its linear model, without damping: rank, step and decrement from J
+// in f64 at x. The certificate uses it. No information from other points enters.
 #pragma once
 
 #include "blocks/block_terms.hpp"
@@ -11,7 +11,7 @@
 
 namespace nlsq::inline v0 {
 
-// A point at which J is known in f64: its records are finished, and the solver has gathered them.
+// A point where J is available in f64: its records are complete, and the solver has gathered them.
 struct BlockPoint {
   BlockModel& model;
   const BlockStructure& structure;
@@ -19,7 +19,7 @@ struct BlockPoint {
   SchurSolver& solver;
   std::span<const double> x, r;
   double cost;
-  std::span<const std::uint8_t> fixed;  // by tangent number; empty: none
+  std::span<const std::uint8_t> fixed;  // by tangent index; empty: none
   std::size_t fixed_count;
 
   std::size_t free() const { return structure.tangent_size() - fixed_count; }
@@ -27,16 +27,16 @@ struct BlockPoint {
 };
 
 struct BlockDistance {
-  bool known = false;    // else nothing below holds
-  bool reached = true;   // false: conjugate gradients ended before their goal
-  double decrement = 0;  // ν₀, which is √(2 · what the linear model promises)
+  bool known = false;    // false: the other members are not valid
+  bool reached = true;   // false: conjugate gradients stopped before their tolerance
+  double decrement = 0;  // ν₀ = √(2 · decrease predicted by the linear model)
   std::vector<double> step;
   std::vector<int>
       undetermined;  // tangent numbers that share in directions which the data do not determine; by QR alone
   int rank = -1;     // -1: not examined
   bool rank_estimated = false;
   double condition = 0;  // NaN: not examined
-  double error = 0;      // relative, of the step, by rounding; by QR alone
+  double error = 0;      // relative rounding error of the step; from QR only
   bool qr = false;
   int linear_iterations = 0;
 };
@@ -44,9 +44,9 @@ struct BlockDistance {
 // Column norms at x; 1 for a column that is zero.
 std::vector<double> column_norms(const SchurSolver& solver);
 
-// By QR of J where it is small, else by the factors of the elimination with as little damping as they need.
-// What that damping hides is looked for: a direction along which the gradient is more than rounding counts
-// with all that it promises.
+// Uses QR of J where J is small. Otherwise uses the factors of the elimination with the least damping that
+// lets them exist, then searches for directions that this damping suppressed: a direction along which the
+// gradient exceeds rounding error counts with its full predicted decrease.
 BlockDistance block_distance(const BlockPoint& at, const BlockTerms& terms);
 
 }  // namespace nlsq::inline v0

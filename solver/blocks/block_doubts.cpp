@@ -1,5 +1,5 @@
-// Two doubts that first-order tests do not raise: a point that is stationary and no minimum, and parameters
-// that are determined elsewhere and not here. Both are looked for where unknowns are few.
+// Two failures that first-order tests do not detect: a stationary point that is not a minimum, and parameters
+// that the data determine elsewhere but not here. Both checks run only when there are few unknowns.
 #include "blocks/block_system.hpp"
 
 #include <algorithm>
@@ -8,10 +8,10 @@
 
 namespace nlsq::inline v0 {
 
-// Where the cost curves down along some direction, x is a saddle. Large residuals make one of what JᵀJ takes
-// for a minimum; so do losses that bend back. Then out.step leads to a lower cost.
+// x is a saddle if the cost has negative curvature along some direction. Large residuals and redescending
+// losses can cause this although JᵀJ is positive. In that case out.step leads to a lower cost.
 BlockSystem::Curved BlockSystem::curvature_at_end(const BlockJudgement& judgement, Certified& out) {
-  constexpr double kNegative = -1e-4;  // of the largest curvature
+  constexpr double kNegative = -1e-4;  // relative to the largest curvature
   constexpr int kLengths = 12;
   const std::size_t free = structure_.tangent_size() - at_.fixed_count;
   if (low() || solver_.iterative() || free > kMostExamined ||
@@ -24,7 +24,7 @@ BlockSystem::Curved BlockSystem::curvature_at_end(const BlockJudgement& judgemen
   const double cost = at_.model.cost, enough = judgement.contradiction();
   std::vector<double> trial;
   for (const double way : {1.0, -1.0}) {
-    // The length for which the model would lose the whole cost, and shorter ones.
+    // Starts at the length for which the model would reduce the cost to zero, then halves it.
     double length = way * std::sqrt(2 * cost / -found.least);
     for (int k = 0; k < kLengths; ++k, length *= 0.5) {
       std::vector<double> step = found.along_least;
@@ -83,10 +83,10 @@ int BlockSystem::rank_at(std::span<const double> x) try {
   return -1;
 }
 
-// Whether the data determine more at the start, or beside x with one number of x far smaller or larger. Then
-// what is not determined at x is no property of the problem.
+// Checks whether the data determine more parameters at the start, or near x with one number of x made much
+// smaller or larger. If so, the rank deficiency at x is not a property of the problem.
 bool BlockSystem::lost_parameters(int rank) {
-  constexpr std::size_t kMost = 16;  // numbers that are moved one by one
+  constexpr std::size_t kMost = 16;  // numbers that are changed one by one
   if (structure_.tangent_size() > kMostExamined || solver_.iterative() || at_.fixed_count > 0) return false;
   bool lost = rank_at(start_) > rank;
   for (std::uint32_t p = 0; p < model_.problem().parameters.size() && !lost; ++p) {

@@ -1,5 +1,5 @@
-// What the derivatives of a block problem are evaluated in, program by program: f64 where sampled blocks show
-// that f32 spoils them, or where they leave its range.
+// Chooses the format of the derivatives for each program of a block problem. A program moves to f64 when
+// sampled blocks show too large an f32 error, or when its values leave the range of f32.
 #include "blocks/block_model.hpp"
 
 #include <algorithm>
@@ -10,9 +10,9 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-// Share of the threshold epsilon_j, which is of J's error as the normal matrix measures it, that the error of
-// a single column may have: that matrix may magnify it. By default 1e-3: four of f32's seven digits are gone
-// then.
+// The threshold epsilon_j limits the error of J as it appears in the normal matrix. That matrix can magnify
+// the error of a single column, so a column may only have this share of epsilon_j. The default limit is 1e-3,
+// which means that four of the seven digits of f32 are lost.
 constexpr double kOfColumn = 0.01;
 
 bool unbounded(const float* first, std::size_t count) {
@@ -57,7 +57,7 @@ void BlockModel::widen(std::size_t program, double error) {
                       info.blocks, error});
 }
 
-// Programs whose f32 derivatives are spoilt are evaluated again.
+// Evaluates programs again in f64 if their sampled f32 derivatives are too inaccurate.
 void BlockModel::heed_samples(std::span<const double> x) {
   sampled_error_ = 0;
   std::vector<std::uint8_t> again(evaluator_.programs(), 0);
@@ -81,7 +81,7 @@ void BlockModel::heed_samples(std::span<const double> x) {
   });
 }
 
-// After finish(): derivatives that are not finite in f32 may be so in f64.
+// Call after finish(). Derivatives that overflow in f32 may be finite in f64.
 bool BlockModel::widen_unbounded() {
   const BlockStructure& s = structure_;
   const std::vector<BlockPlace> places = evaluator_.places();

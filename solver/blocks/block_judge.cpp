@@ -1,3 +1,4 @@
+// Implements the f64 certificate of a block problem: distance to the optimum, gradient tests and verdict.
 #include "blocks/block_judge.hpp"
 
 #include "certificate/certificate.hpp"
@@ -11,12 +12,12 @@ namespace nlsq::inline v0 {
 namespace {
 
 constexpr double kU = 0x1p-53;
-constexpr double kSettled = 1e-4;  // of tau: share of a standard error below which no step need be shorter
+constexpr double kSettled = 1e-4;  // of tau: a step below this share of a standard error is short enough
 constexpr double kLostSignificance = 1e-3, kGrown = 1e3, kGrownUnseen = 100, kGrownUndetermined = 1e6;
 constexpr double kSquareable = 0x1p-1000;
 
-// Steps are short: beside the parameter itself, or beside its standard error with all others known, which is
-// the least it can be.
+// Tests whether every component of the step is short, relative either to the parameter or to its standard
+// error with all others known (a lower bound of its standard error).
 bool every_step_is_short(const BlockPoint& at, const BlockTests& tests, const BlockJudgement& j) {
   const std::vector<double> sizes = tangent_sizes(at.problem, at.structure, at.x);
   const double relative = std::max({tests.xtol, 8 * kU, j.distance.qr ? j.distance.error : 0.0});
@@ -29,7 +30,7 @@ bool every_step_is_short(const BlockPoint& at, const BlockTests& tests, const Bl
   return true;
 }
 
-// Squares that underflow hide a gradient.
+// Detects gradients that are lost because their squares underflow.
 bool squares_underflow(const BlockPoint& at, const BlockTerms& terms) {
   for (std::size_t k = 0; k < terms.largest.size(); ++k) {
     if (!at.is_fixed(k) && terms.largest[k] > 0 && !(at.solver.squares()[k] > kSquareable)) return true;
@@ -123,7 +124,8 @@ void apply_tests(const BlockPoint& at, const BlockTests& tests, BlockJudgement& 
   Certificate& c = out.certificate;
   const BlockDistance& d = out.distance;
   c.passed = false;
-  // Zero beside the start, or nothing but the last roundings of the terms, wherever the start was.
+  // The residuals count as zero relative to the start, or if they are only the last roundings of their terms,
+  // for any start.
   constexpr double kLastRoundings = 64 * kU;
   const bool zero = zero_residual(at.cost, tests.initial_cost, out.terms.magnitude) ||
                     std::sqrt(2 * at.cost) <= kLastRoundings * out.terms.magnitude;

@@ -1,5 +1,5 @@
-// The f64 verdict on a point of a block problem. It takes J as it is there, undamped, and nothing that other
-// points left: every parameter is tested by itself, and none is excused by the size of another.
+// The f64 certificate of a point of a block problem. It uses the undamped J at that point and no data from
+// other points. Every parameter is tested on its own; a large parameter does not excuse a small one.
 #pragma once
 
 #include "blocks/block_distance.hpp"
@@ -13,42 +13,42 @@
 
 namespace nlsq::inline v0 {
 
-// Success needs a distance that is known, and at most so many standard errors.
+// A certificate requires a known distance of at most this many standard errors.
 constexpr double kFarthest = 0.1;
 
 struct BlockTests {
-  double tau, xtol, gtol;  // of SolverOptions
+  double tau, xtol, gtol;  // from SolverOptions
   double initial_cost;
-  std::span<const double> start;  // x at the start: a parameter that ran away from it is no optimum
+  std::span<const double> start;  // x at the start; used to detect parameters that diverged from it
 };
 
 struct BlockJudgement {
-  Certificate certificate;  // without the re-check
+  Certificate certificate;  // without the re-evaluation check
   BlockTerms terms;
   BlockDistance distance;
-  double sigma = 0;   // 0: neither degrees of freedom nor residuals
-  std::string doubt;  // why it did not pass, in words; empty where only the distance is too large
+  double sigma = 0;   // 0: no degrees of freedom and no residuals
+  std::string doubt;  // why the tests failed, in words; empty if only the distance is too large
 
-  // Half the squared decrement: what the linear model promises.
+  // Half the squared decrement: the decrease that the linear model predicts.
   double promised() const { return 0.5 * distance.decrement * distance.decrement; }
-  // A decrease of the cost that contradicts a certificate.
+  // A decrease of the cost that would contradict a certificate.
   double contradiction() const;
 };
 
-// σ = √(2F / (m - rank)). Without degrees of freedom ‖r‖ stands for it.
+// σ = √(2F / (m - rank)). Without degrees of freedom, ‖r‖ replaces it.
 double block_sigma(double cost, std::size_t residuals, std::size_t determined);
 
-// The largest cosine between r and a column of J, and whether each gradient is within its own rounding error.
+// The largest cosine between r and a column of J, and whether each gradient component is within its own
+// rounding error.
 struct BlockGradient {
   double cosine = 0;
-  double bound =
-      0;  // on the same scale: the largest; where some are beyond theirs, of the one furthest beyond
+  double bound = 0;  // on the same scale: the largest bound, or that of the component furthest above its own
   bool rounding = false;
 };
 BlockGradient block_gradient(const SchurSolver& solver, double cost, std::span<const double> noise);
 
 BlockJudgement judge_point(const BlockPoint& at, const BlockTests& tests);
-// The tests on a step and a decrement that are known: certificate.verdict, governed_by and passed.
+// Applies the tests to a known step and decrement. Sets certificate.verdict, governed_by and passed.
 void apply_tests(const BlockPoint& at, const BlockTests& tests, BlockJudgement& out);
 
 }  // namespace nlsq::inline v0

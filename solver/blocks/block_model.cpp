@@ -1,3 +1,4 @@
+// Implements BlockModel: evaluates residuals, cost and J of a block problem, with losses and manifolds.
 #include "blocks/block_model.hpp"
 
 #include <algorithm>
@@ -11,8 +12,8 @@ namespace nlsq::inline v0 {
 namespace {
 
 constexpr std::size_t kMostTasks = 32;
-constexpr double kThreadWork = 1e6;      // in f64 adds, some 50 µs: less is not worth waking a thread
-constexpr std::size_t kSumSlots = 1024;  // residual blocks whose costs are added up at a time
+constexpr double kThreadWork = 1e6;      // in f64 adds, about 50 µs: smaller tasks do not repay a thread
+constexpr std::size_t kSumSlots = 1024;  // residual blocks whose costs are summed together
 
 TaskRunner runner(const Parallelism& parallelism) {
   return [&parallelism](std::size_t count, const std::function<void(std::size_t)>& task) {
@@ -75,14 +76,14 @@ const double* BlockModel::records() const {
   return J_f64_.data();
 }
 
-// What functions take that are not recorded nobody knows.
+// The cost of functions that are not recorded is unknown.
 bool BlockModel::alone() const {
   const BlockCounts counts = evaluator_.counts();
   return evaluator_.jacobian_cost() < kThreadWork &&
          counts.traced + counts.spared == structure_.list.blocks();
 }
 
-// Tiles by tasks; work(pass, tile, task).
+// Distributes tiles over tasks and calls work(pass, tile, task).
 void BlockModel::for_each_tile(const std::function<void(BlockPass&, std::size_t, std::size_t)>& work) {
   const std::size_t tiles = evaluator_.tiles(), tasks = std::min(tiles, kMostTasks);
   passes_.resize(std::max(passes_.size(), tasks));
@@ -94,7 +95,7 @@ void BlockModel::for_each_tile(const std::function<void(BlockPass&, std::size_t,
       }));
 }
 
-// Callbacks are told on this thread, before any function is called.
+// Calls the callbacks on this thread, before any function.
 void BlockModel::announce(std::span<const double> x, bool derivatives) {
   if (!control_ || !control_->before_evaluation) return;
   const bool fresh = !std::ranges::equal(x, announced_);
@@ -102,7 +103,7 @@ void BlockModel::announce(std::span<const double> x, bool derivatives) {
   control_->before_evaluation(x, derivatives, fresh);
 }
 
-// Blocks that decide otherwise than their program are slow: where they are many, all are sorted anew.
+// Records all functions again if many blocks take another branch than their program: these are slow.
 void BlockModel::reclassify(std::span<const double> x, std::size_t left) {
   if (left > 16 + structure_.list.blocks() / 64) record_again(x);
 }
@@ -158,8 +159,8 @@ void BlockModel::linearize(std::span<const double> x, std::span<const double> r)
 }
 
 // Triggs's correction (Bundle Adjustment: A Modern Synthesis, 2000, section 4.3): √ρ' on J and r. Where ρ'' >
-// 0 the curvature along r counts, too: JᵀJ alone would promise steps that are too long. ρ'' < 0 would only
-// make H smaller.
+// 0, it adds the curvature along r, because JᵀJ alone would give too long steps. Where ρ'' < 0, it would only
+// reduce H and is left out.
 BlockModel::LossWeight BlockModel::weight_of(std::size_t slot, const double* r) const {
   if (structure_.losses.empty() || !losses_applied_ || structure_.losses[slot].is_linear()) return {};
   const Loss& loss = structure_.losses[slot];
@@ -168,7 +169,7 @@ BlockModel::LossWeight BlockModel::weight_of(std::size_t slot, const double* r) 
   const double slope = loss(squares).slope;
   LossWeight out{std::sqrt(slope), 0};
   if (!loss.is_own() || !(slope > 0) || !(squares > 0)) return out;
-  constexpr double kShare = 0x1p-20;  // its own ρ'' nobody knows: by differences of ρ'
+  constexpr double kShare = 0x1p-20;  // ρ'' is unknown: differences of ρ'
   const double curvature = (loss(squares * (1 + kShare)).slope - slope) / (squares * kShare);
   const double stretch = 2 * curvature * squares / slope;
   if (stretch > kShare && std::isfinite(stretch)) out.along = (std::sqrt(1 + stretch) - 1) / squares;
@@ -219,7 +220,7 @@ void BlockModel::finish(std::size_t first, std::size_t last) {
   }
 }
 
-// J becomes (I + along r rᵀ) J, and r what keeps Jᵀr.
+// Replaces J by (I + along r rᵀ) J, and scales r so that Jᵀr does not change.
 template <class T>
 void BlockModel::stretch_along_residual(T* record, std::size_t slot, std::size_t residual, const double* r,
                                         const LossWeight& weight) const {
@@ -260,7 +261,7 @@ double BlockModel::promised(std::span<const double> step) const {
   const BlockStructure& s = structure_;
   const T* J = records<T>();
   double total = 0;
-  std::vector<double> moved;  // J s of a residual block
+  std::vector<double> moved;  // J s of one residual block
   for (std::size_t point = 0; point < s.points; ++point) {
     for (std::size_t slot = s.slot_first[point]; slot < s.slot_first[point + 1]; ++slot) {
       moved.assign(s.rows[slot], 0.0);
@@ -348,7 +349,7 @@ double BlockModel::scaled_size(std::span<const double> x, std::span<const double
   const auto add = [&](std::uint32_t p, std::size_t first) {
     const ParameterBlock& block = problem_.parameters[p];
     const auto tangent = static_cast<std::size_t>(block.tangent());
-    // On a manifold numbers and steps do not correspond: the block's length stands for each.
+    // On a manifold, the length of the block replaces the size of each number.
     double length = 0;
     for (int i = 0; i < block.size; ++i) {
       const double v = x[structure_.list.offsets[p] + static_cast<std::size_t>(i)];
@@ -370,7 +371,7 @@ void BlockModel::distrust(std::string why) {
   evaluator_.distrust(std::move(why));
 }
 
-// Passes end here.
+// Accumulates the counters and ends all passes.
 void BlockModel::keep_counters() {
   earlier_.resize(parts());
   for (std::uint32_t c = 0; c < parts(); ++c) earlier_[c] = counters(c);

@@ -1,5 +1,5 @@
-// The numbers of a block problem at a point: residuals and cost in f64, J in f32 or f64, with losses and
-// manifolds applied.
+// Evaluates a block problem at a point: residuals and cost in f64, J in f32 or f64, with losses and manifolds
+// applied. BlockSystem and the certificate use it.
 #pragma once
 
 #include "blocks/block_bounds.hpp"
@@ -21,91 +21,93 @@ namespace nlsq::inline v0 {
 
 class BlockModel {
  public:
-  // `control` may be null: nobody is told before an evaluation. So may `earlier`, whose constants and memory
-  // serve again.
+  // `control` may be null: then no callback runs before an evaluation. `earlier` may be null: otherwise its
+  // constants and memory are reused.
   BlockModel(const Problem::Impl& problem, const BlockStructure& structure, std::span<const double> x,
              const Parallelism& parallelism, const ProblemControl* control = nullptr,
              BlockModel* earlier = nullptr);
-  // Another solve of the same structure: all constants are taken over.
+  // Starts another solve of the same structure. All constants are kept.
   void begin(const Parallelism& parallelism, const ProblemControl* control);
   void end();
 
-  // Residuals into r; returns ½ Σ ρ(‖r_b‖²), NaN where there are none.
+  // Writes the residuals into r. Returns ½ Σ ρ(‖r_b‖²), or NaN if they cannot be evaluated.
   double cost(std::span<const double> x, std::vector<double>& r);
-  // J at x into the records of that format. `r` must be the residuals there.
+  // Evaluates J at x into the records of that format. `r` must be the residuals at x.
   template <class T>
   void linearize(std::span<const double> x, std::span<const double> r);
   template <class T>
   const T* records() const;
-  // Their memory is free until the next linearize.
+  // Frees the records until the next linearize.
   template <class T>
   void release() {
     storage<T>() = std::vector<T>();
   }
-  // Completes the records of slots [first, last): residuals, losses, manifolds. Once after each linearize.
+  // Completes the records of slots [first, last): residuals, losses, manifolds. Call once after each
+  // linearize.
   template <class T>
   void finish(std::size_t first, std::size_t last);
 
-  // What derivatives are evaluated in where J is in f32, of each part of the problem, and how wrong f32 may
-  // be: at the start of a solve.
+  // Chooses, at the start of a solve, the format of the derivatives of each component where J is in f32, and
+  // the largest f32 error allowed.
   void start_formats(const PrecisionPolicy& policy);
-  // A program whose f32 derivatives were seen to be spoilt: it is evaluated in f64 from then on, and was at
-  // x.
+  // A program whose f32 derivatives were too inaccurate. It is evaluated in f64 from then on, including at x.
   struct WidenedProgram {
     std::string component;  // "": none
     std::size_t blocks = 0;
     double error = 0;
   };
   std::vector<WidenedProgram> take_widened() { return std::exchange(widened_, {}); }
-  // After finish(), where J in f32 is not finite: programs to blame for it become wide. False: none is left.
+  // Call after finish() if J in f32 is not finite. Widens the programs that caused it. Returns false if none
+  // is left.
   bool widen_unbounded();
   void widen_all();
   bool all_wide() const;
-  // Largest error of the programs that are in f32, at the blocks last looked at.
+  // Largest sampled error of the programs in f32.
   double sampled_error() const { return sampled_error_; }
-  // Rows and counters; none where nothing has a name.
+  // Rows and counters by component; empty if no component has a name.
   std::vector<ComponentSummary> components() const;
 
-  // Whether finish() weighs by losses: as it does without being told.
+  // Whether finish() applies the losses. It does by default.
   void apply_losses(bool apply) { losses_applied_ = apply; }
 
-  // After finish: columns with a 1, by tangent numbers, become zero.
+  // Call after finish(). Sets the columns with held[j] = 1 (tangent indices) to zero.
   template <class T>
   void hold(std::span<const std::uint8_t> held);
-  // What the linear model of the records promises for a step: ½ Σ ‖r‖² - ½ Σ ‖r + J s‖².
+  // Decrease that the linear model predicts for a step: ½ Σ ‖r‖² - ½ Σ ‖r + J s‖².
   template <class T>
   double promised(std::span<const double> step) const;
 
-  // J times a step, by row, from finished records in f64.
+  // J times a step, by row, from complete records in f64.
   std::vector<double> times(std::span<const double> step) const;
 
-  // What J times a step would be if the residuals were not linear, by a short way along it: (r(x ⊞ h s) -
-  // r(x)) / h, weighted as the records are. `r`: residuals at x. False where a bound is in the way or a
+  // Finite difference of the residuals along a step: (r(x ⊞ h s) - r(x)) / h, weighted as the records are.
+  // For linear residuals it equals J s. `r`: residuals at x. Returns false if a bound interferes or a
   // residual is not finite.
   bool moved_residuals(std::span<const double> x, std::span<const double> r, std::span<const double> step,
                        double h, std::vector<double>& moved);
 
-  // x moved by a step over tangent numbers, and back into its bounds. Returns whether they were in the way.
+  // Moves x by a step over tangent coordinates and projects it onto the bounds. Returns whether they changed
+  // it.
   bool plus(std::span<const double> x, std::span<const double> step, std::vector<double>& out) const;
   const BlockBounds& bounds() const { return bounds_; }
-  // ‖D x‖, over the coordinates that tangent numbers move; D by tangent numbers.
+  // ‖D x‖ over the numbers that tangent coordinates move. D is given by tangent index.
   double scaled_size(std::span<const double> x, std::span<const double> scale) const;
 
-  // r beside what the user's own code gives, which is left in `own`.
+  // Compares r with the residuals from the user's own functions, which are left in `own`.
   struct Recheck {
-    double largest = 0;  // difference
+    double largest = 0;  // of the differences
     bool repeats =
-        true;  // in each block it is rounding, beside its own residuals or the terms they are made of
+        true;  // in every block the difference is rounding error, relative to its residuals or to their terms
   };
   Recheck recheck(std::span<const double> x, std::span<const double> r, std::vector<double>& own);
   void distrust(std::string why);
-  // Constants of functions that were not called in this solve.
+  // Whether constants recorded in an earlier solve are in use.
   bool carried() const { return evaluator_.carried() > 0; }
-  // After cost(x): a block decides otherwise than it did when it was called; or, near x, its residuals differ
-  // from the functions' own by more than rounding. At x itself they may be the same though the functions are
-  // not: what multiplies a zero does not show.
+  // Call after cost(x). True if a block takes another branch than when it was recorded, or if residuals at a
+  // point near x differ from the functions' own by more than rounding. The test at x alone is not enough: a
+  // constant that multiplies a zero does not show there.
   bool carries_wrongly(std::span<const double> x);
-  // All functions are called at x.
+  // Records all functions again at x.
   void record_again(std::span<const double> x);
 
   const Problem::Impl& problem() const { return problem_; }
@@ -121,7 +123,7 @@ class BlockModel {
   void for_each_tile(const std::function<void(BlockPass&, std::size_t, std::size_t)>& work);
   struct LossWeight {
     double root = 1;   // √ρ'
-    double along = 0;  // 0, or what stretches J along r
+    double along = 0;  // 0, or the factor that stretches J along r
   };
   LossWeight weight_of(std::size_t slot, const double* r) const;
   template <class T>
@@ -138,7 +140,7 @@ class BlockModel {
   void heed_samples(std::span<const double> x);
   std::uint32_t parts() const {
     return static_cast<std::uint32_t>(problem_.component_names.size()) + 1;
-  }  // blocks without a name first
+  }  // blocks without a name come first
   KernelCounters counters(std::uint32_t component) const;
   void keep_counters();
 
@@ -147,10 +149,10 @@ class BlockModel {
   const Parallelism* parallelism_;
   const ProblemControl* control_;
   BlockBounds bounds_;
-  std::vector<double> announced_;  // where functions were called last, where somebody is told
+  std::vector<double> announced_;  // last point passed to the callbacks
   BlockEvaluator evaluator_;
-  std::vector<std::unique_ptr<BlockPass>> passes_;  // of each task
-  std::vector<KernelCounters> earlier_;             // of passes that are gone, by component
+  std::vector<std::unique_ptr<BlockPass>> passes_;  // by task
+  std::vector<KernelCounters> earlier_;             // of passes that have ended, by component
   std::vector<int> escalations_of_;                 // programs widened in this solve, by component
   std::vector<std::uint8_t> component_wide_;
   std::vector<WidenedProgram> widened_;
@@ -162,7 +164,7 @@ class BlockModel {
   std::vector<std::size_t> plus_offset_;  // by parameter block
   bool losses_applied_ = true;
   int threads_ = 1;
-  std::size_t left_ = 0;  // blocks that left their program when the cost was asked last
+  std::size_t left_ = 0;  // blocks that left their program in the last cost()
 };
 
 }  // namespace nlsq::inline v0

@@ -1,3 +1,4 @@
+// Implements BlockObserver: calls the iteration callbacks of a ProblemControl and runs its stop tests.
 #include "blocks/block_observer.hpp"
 
 #include <fmt/format.h>
@@ -14,7 +15,7 @@ double seconds_since(BlockSystem::Clock::time_point begin) {
 
 }  // namespace
 
-// On P(x ⊞ -g) - x, P the projection onto the bounds.
+// Gradient norms from the projected gradient P(x ⊞ -g) - x, where P projects onto the bounds.
 std::string BlockObserver::test_point(const Vector& x) {
   std::vector<double> back(system_.gradient()), moved;
   for (double& g : back) g = -g;
@@ -31,7 +32,7 @@ std::string BlockObserver::test_point(const Vector& x) {
   return fmt::format("gradient_tolerance: {:e} <= {:e}", report_.gradient_max, tolerance);
 }
 
-// Once for each step, when the derivatives where it led are known.
+// Reports once for each step, when the derivatives at the new point are available.
 CallbackResult BlockObserver::report(const Vector& x, double cost, double lambda) {
   if (told_) return CallbackResult::proceed;
   told_ = true;

@@ -1,4 +1,5 @@
-// What a ProblemControl sees of a solve, and its stop tests.
+// Reports the progress of a block solve to a ProblemControl and runs its stop tests. solve_problem.cpp uses
+// it.
 #pragma once
 
 #include "blocks/block_system.hpp"
@@ -26,7 +27,7 @@ class BlockObserver final : public StepObserver {
   const BlockStructure& structure_;
   BlockStepReport report_;
   BlockSystem::Clock::time_point step_begin_;
-  bool told_ = false;  // of the step that `steps_` numbers
+  bool told_ = false;  // whether the step numbered `steps_` was reported
   int steps_ = 0;
 };
 

@@ -1,3 +1,4 @@
+// Implements second_order(): second derivatives of the cost of a small block problem, by finite differences.
 #include "blocks/block_second_order.hpp"
 
 #include "dense/dense_algebra.hpp"
@@ -9,10 +10,10 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-constexpr double kShift = 0x1p-17;        // of a parameter: third derivatives and rounding weigh alike
-constexpr double kLeastCurvature = 1e-9;  // of the largest
+constexpr double kShift = 0x1p-17;        // relative to a parameter; balances third derivatives and rounding
+constexpr double kLeastCurvature = 1e-9;  // relative to the largest
 
-// Differences of the gradient along one tangent number, within the bounds.
+// Differences of the gradient along one tangent coordinate, within the bounds.
 bool gradient_change(const BlockPoint& at, const GradientAt& gradient_at, std::size_t k, double shift,
                      std::span<const double> here, std::vector<double>& out) {
   std::vector<double> step(at.structure.tangent_size(), 0.0), there;
@@ -20,7 +21,7 @@ bool gradient_change(const BlockPoint& at, const GradientAt& gradient_at, std::s
   double span = 0;
   for (const double way : {shift, -shift}) {
     step[k] = way;
-    if (at.model.plus(at.x, step, there)) continue;  // a bound: from the other side alone
+    if (at.model.plus(at.x, step, there)) continue;  // at a bound: one-sided difference
     if (!gradient_at(there)) return false;
     const std::vector<double>& g = at.solver.gradient();
     for (std::size_t j = 0; j < out.size(); ++j) out[j] += way > 0 ? g[j] - here[j] : here[j] - g[j];

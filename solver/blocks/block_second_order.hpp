@@ -1,6 +1,6 @@
-// The cost's own second derivatives, by differences of its gradient: for few unknowns, where JᵀJ promises
-// what the cost does not keep. Residuals stay large there, or J is singular at the minimum, as it is wherever
-// as many residuals as unknowns cannot all vanish.
+// Second derivatives of the cost by differences of its gradient. They are used for few unknowns where JᵀJ
+// predicts decreases that the cost does not show: residuals are large, or J is singular at the minimum (as it
+// is wherever as many residuals as unknowns cannot all vanish).
 #pragma once
 
 #include "blocks/block_distance.hpp"
@@ -10,22 +10,22 @@
 namespace nlsq::inline v0 {
 
 constexpr std::size_t kMostSecondOrder = 32;  // unknowns, for steps
-constexpr std::size_t kMostExamined = 64;     // and for a look at the end
+constexpr std::size_t kMostExamined = 64;     // and for the check at the end
 
-// J and the gradient at a point within reach, in f64; false where they are not finite. The numbers that the
-// last call left in the solver are read.
+// Evaluates J and the gradient at a nearby point in f64 and leaves them in the solver. Returns false if they
+// are not finite.
 using GradientAt = std::function<bool(std::span<const double> x)>;
 
 struct SecondOrder {
   bool known = false;
-  bool definite = false;            // positive: a minimum, not a saddle
+  bool definite = false;            // positive definite: a minimum, not a saddle
   double decrement = 0;             // √(gᵀ G⁻¹ g)
-  double least = 0;                 // eigenvalue, as a share of the largest, G scaled to a unit diagonal
-  std::vector<double> along_least;  // its direction: a step along which the model changes by ½ |least|
-  std::vector<double> step;  // -G⁻¹ g; where G is not definite, one that goes down along all its directions
+  double least = 0;                 // least eigenvalue over the largest, with G scaled to a unit diagonal
+  std::vector<double> along_least;  // its eigenvector: the model changes by ½ |least| along it
+  std::vector<double> step;  // -G⁻¹ g; if G is not definite, a step that descends along all its eigenvectors
 };
 
-// J must be known at `at` when this begins; when it ends the solver holds another point's.
+// Requires J at `at`. On return, the solver holds the data of another point.
 SecondOrder second_order(const BlockPoint& at, const GradientAt& gradient_at);
 
 }  // namespace nlsq::inline v0

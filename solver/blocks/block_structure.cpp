@@ -1,3 +1,4 @@
+// Implements BlockStructure: elimination order, cameras, record layout and chunks of a block problem.
 #include "blocks/block_structure.hpp"
 
 #include <nlsq/error.hpp>
@@ -13,10 +14,9 @@ namespace nlsq::inline v0 {
 namespace {
 
 constexpr std::size_t kMostChunks = 16;
-constexpr double kLeastWork = 2e6;  // of a chunk, in multiplications, for a thread to be worth waking
-constexpr double kSumWork =
-    400;  // and for each number it sums: to clear it, and to add it up, takes a tenth of that
-constexpr double kEvaluations = 20;  // of J, that a solve usually takes
+constexpr double kLeastWork = 2e6;   // multiplications per chunk that repay a thread
+constexpr double kSumWork = 400;     // per number a chunk sums; clearing and adding cost a tenth
+constexpr double kEvaluations = 20;  // of J in a typical solve
 constexpr std::uint32_t kNone = 0xffffffffU;
 
 std::size_t round_up(std::size_t n, std::size_t multiple) { return (n + multiple - 1) / multiple * multiple; }
@@ -100,8 +100,8 @@ void BlockStructure::order_slots(const Problem::Impl& problem) {
   for (const std::uint32_t block : residual_block) losses.push_back(problem.losses[block]);
 }
 
-// Records: [E | r | F ...] by rows. A block that a manifold or a held place has no part in is evaluated to
-// its place; others to an ambient record behind all others.
+// Records are [E | r | F ...] by rows. Derivatives of a block without manifolds and fixed numbers are
+// evaluated into its record. Others go to an ambient record after all records.
 void BlockStructure::lay_out_records(const Problem::Impl& problem) {
   list.first.assign(1, 0);
   cell_first.assign(1, 0);
@@ -140,7 +140,7 @@ void BlockStructure::lay_out_records(const Problem::Impl& problem) {
     }
     std::ranges::sort(cells, {}, &Cell::camera);
     for (const Cell& cell : cells) {
-      cell_entry.push_back(cell.camera);  // made relative to the point by find_entries
+      cell_entry.push_back(cell.camera);  // find_entries makes it relative to the point
       cell_column.push_back(cell.column);
     }
     cell_first.push_back(static_cast<std::uint32_t>(cell_entry.size()));
@@ -177,7 +177,7 @@ void BlockStructure::lay_out_records(const Problem::Impl& problem) {
   }
 }
 
-// The cameras of each point, ascending; cells say which of them is theirs.
+// Lists the cameras of each point in ascending order, and the entry that each cell belongs to.
 void BlockStructure::find_entries() {
   entry_first.assign(1, 0);
   std::vector<std::uint32_t> met;
@@ -202,7 +202,7 @@ void BlockStructure::find_pairs() {
   const auto cameras = static_cast<std::uint32_t>(block_size.size());
   std::unordered_map<std::uint64_t, std::uint32_t> known;
   const std::uint64_t all = std::uint64_t{cameras} * cameras;
-  std::vector<std::uint32_t> table(all <= 1U << 22 ? all : 0, kNone);  // where there are few cameras: faster
+  std::vector<std::uint32_t> table(all <= 1U << 22 ? all : 0, kNone);  // few cameras: a table is faster
   const auto number = [&](std::uint32_t a, std::uint32_t b) {
     const std::uint64_t key = std::uint64_t{a} * cameras + b;
     const auto fresh = static_cast<std::uint32_t>(reduced_blocks.size());
@@ -244,8 +244,8 @@ void BlockStructure::lay_out_reduced() {
   }
 }
 
-// As many chunks as keep the work of adding them up small beside their own; a power of two, which threads
-// share evenly. (On Ladybug-49 four instead of eight take a tenth less time.)
+// Uses as many chunks as keep the work of adding them up small beside their own work. A power of two lets
+// threads share them evenly. (On Ladybug-49, four chunks instead of eight take a tenth less time.)
 void BlockStructure::cut_chunks() {
   std::vector<double> work(points);
   double all = 0;

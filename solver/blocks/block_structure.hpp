@@ -1,6 +1,6 @@
-// The shape of a problem: which parameter blocks are eliminated first ("points"), which are left ("cameras"),
-// in which order residual blocks lie, where their derivatives go. Depends on what is connected, not on any
-// number.
+// The structure of a block problem: which parameter blocks are eliminated first ("points"), which remain
+// ("cameras"), the order of the residual blocks, and the layout of their records of J. It depends on the
+// graph only, not on values. BlockModel and SchurSolver use it.
 #pragma once
 
 #include "blocks/problem_impl.hpp"
@@ -13,11 +13,11 @@
 
 namespace nlsq::inline v0 {
 
-// A residual block whose derivatives are not taken over as they are: its ambient record goes through
-// manifolds.
+// A residual block with manifolds or fixed numbers. Its derivatives go to an ambient record first and are
+// then mapped to tangent coordinates.
 struct ManifoldRecord {
   std::uint32_t slot = 0;
-  std::uint64_t ambient = 0;  // its record in terms of ambient numbers
+  std::uint64_t ambient = 0;  // its record over ambient numbers
   std::uint32_t ambient_stride = 0;
 };
 
@@ -25,37 +25,36 @@ struct ManifoldRecord {
 bool takes_part(const Problem::Impl& problem, std::size_t block);
 
 struct BlockStructure {
-  // For vectors of that many numbers. The problem has no gaps. `known`: list.known says where the problem's
-  // last evaluator has residual blocks.
+  // `lanes_f32`, `lanes_f64`: numbers per SIMD vector. The problem must have no gaps. `known`: list.known
+  // gives the place of each residual block in the problem's last evaluator.
   BlockStructure(const Problem::Impl& problem, std::size_t lanes_f32, std::size_t lanes_f64,
                  bool known = false, StepSolver how = StepSolver::factored, bool factor_if_cheaper = false);
 
-  // Residual blocks in the order of elimination ("slots"): evaluated with this list.
+  // Residual blocks in elimination order. Position in this order is a "slot". The evaluator uses this list.
   BlockList list;
-  std::vector<std::uint32_t> residual_block;     // of each slot, in the problem
-  std::vector<Loss> losses;                      // of each slot; empty where all are linear
+  std::vector<std::uint32_t> residual_block;     // of each slot: its index in the problem
+  std::vector<Loss> losses;                      // by slot; empty if all are linear
   std::vector<ManifoldRecord> manifold_records;  // ascending by slot
-  // As list.column, in the records that are solved with; nothing is kept twice where no manifold makes them
-  // differ.
+  // Like list.column, but for the tangent records of the solver. Without manifolds both are the same array.
   const std::vector<std::int32_t>& local_column() const {
     return manifold_records.empty() ? list.column : own_column_;
   }
   std::size_t residuals = 0;
-  std::size_t record_size = 0;  // numbers in all records, with what is read past the last
+  std::size_t record_size = 0;  // numbers in all records, including padding that is read after the last
 
-  // Parameter blocks. x holds all of them, those that are constant included.
+  // Parameter blocks. x holds all of them, including the constant ones.
   std::size_t ambient = 0;
-  bool groups_followed = false;  // elimination groups that were given decide which blocks are points
-  std::vector<std::int32_t> point_of, camera_of;  // by parameter block; -1: not such a one
-  // A point is one parameter block. A camera is several where the same residual blocks depend on them
-  // (position and rotation of a pose), or nearly the same: their tangent numbers side by side.
+  bool groups_followed = false;  // elimination groups from the user decide which blocks are points
+  std::vector<std::int32_t> point_of, camera_of;  // by parameter block; -1: not one
+  // A point is one parameter block. A camera is one or several parameter blocks on which the same, or nearly
+  // the same, residual blocks depend (position and rotation of a pose). Their tangent coordinates are
+  // adjacent.
   std::vector<std::uint32_t> point_parameter, camera_parameter;
-  std::vector<std::uint32_t> within;  // by parameter block: its first number in its camera
+  std::vector<std::uint32_t> within;  // by parameter block: its offset in its camera
   std::size_t cameras() const { return block_size.size(); }
-  bool zeros_in_records =
-      false;  // records have places that no derivative is ever written to: J must be zero there
+  bool zeros_in_records = false;  // some record entries are never written and must be zero in J
 
-  // What EliminationData points to.
+  // Arrays that EliminationData points to.
   std::size_t pad = 0, points = 0, real_points = 0;  // points from real_points on have size 0
   std::vector<std::uint32_t> point_size, point_offset, slot_first, entry_first, rows, cell_first, cell_entry,
       cell_column, entry_block, block_size, pair_block;
@@ -66,21 +65,23 @@ struct BlockStructure {
   const std::vector<std::uint32_t>& stride() const {
     return manifold_records.empty() ? list.stride : own_stride_;
   }
-  std::size_t point_numbers = 0, matrix_numbers = 0;  // in vectors over the points, in all their matrices
-  std::size_t most_entries = 0;                       // scratch: of the point that needs most, entries * e
+  // Numbers in vectors over the points, and in all their matrices.
+  std::size_t point_numbers = 0, matrix_numbers = 0;
+  std::size_t most_entries = 0;  // scratch: largest number of entries * e of a point
 
-  std::size_t most_rows = 0;  // scratch: of the point that has most
+  std::size_t most_rows = 0;  // scratch: largest number of rows of a point
 
-  // S is an operator (StepSolver::iterative was asked for, or pays): only its diagonal blocks are below.
+  // S is applied as an operator (StepSolver::iterative is requested, or is faster). Only its diagonal blocks
+  // are stored.
   bool implicit = false;
   // `factor_if_cheaper`: see ProblemControl.
   bool implicit_if(StepSolver how, bool factor_if_cheaper) const;
-  // The reduced system: blocks of S by pairs of cameras a <= b, ascending; all diagonal blocks are there.
+  // Blocks of S by camera pairs a <= b, ascending, with all diagonal blocks.
   struct ReducedBlock {
     std::uint32_t a = 0, b = 0;
   };
   std::vector<ReducedBlock> reduced_blocks;
-  // Offset of each block, and the end, where sums are in that format: ReducedLayout for its lanes.
+  // Offset of each block, and the end, for sums in that format (ReducedLayout for its lanes).
   std::vector<std::uint64_t> reduced_target_f32, reduced_target_f64;
   std::size_t lanes_f32 = 0, lanes_f64 = 0;
   template <class T>
@@ -93,10 +94,10 @@ struct BlockStructure {
     const auto [a, b] = reduced_blocks[reduced_block];
     return {block_size[a], block_size[b], sizeof(T) == sizeof(float) ? lanes_f32 : lanes_f64};
   }
-  std::vector<std::uint32_t> camera_offset;  // in the reduced vector; and its length
+  std::vector<std::uint32_t> camera_offset;  // in the reduced vector, and its length
   std::size_t reduced_size() const { return camera_offset.back(); }
   std::size_t tangent_size() const { return point_numbers + reduced_size(); }
-  // Of a parameter block's first number in steps; -1: it is held, or no residual depends on it.
+  // Offset of a parameter block in steps; -1: it is constant, or no residual depends on it.
   std::int64_t tangent_offset(std::uint32_t parameter) const {
     if (point_of[parameter] >= 0) return point_offset[static_cast<std::size_t>(point_of[parameter])];
     if (camera_of[parameter] < 0) return -1;
@@ -104,8 +105,8 @@ struct BlockStructure {
            camera_offset[static_cast<std::size_t>(camera_of[parameter])] + within[parameter];
   }
 
-  // Points [chunk[c], chunk[c + 1]) are summed by themselves; chunks in order. Decided by counts of work
-  // alone.
+  // Points [chunk[c], chunk[c + 1]) are summed separately, and the chunks are added in order. The partition
+  // depends on operation counts only, so that results do not depend on threads.
   std::vector<std::uint32_t> chunk;
 
   // Records in R, sums in T.

@@ -1,3 +1,4 @@
+// Implements BlockSystem: the operations of the minimizer's loop on a block problem.
 #include "blocks/block_system.hpp"
 
 #include <fmt/format.h>
@@ -11,15 +12,14 @@ namespace nlsq::inline v0 {
 namespace {
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-constexpr double kUndamped =
-    1e-14;  // as little damping as lets a matrix be factored that is singular by nature
+constexpr double kUndamped = 1e-14;  // the least damping that lets a singular matrix be factored
 constexpr double kLeastColumn =
-    1e-16;  // of ‖r‖ for a parameter's own size, or 1: what a column counts for in damping
-constexpr double kShortWay = 0.1;        // of the step, along which its bend is measured
-constexpr double kLeastEta = 1e-4;       // of conjugate gradients for steps
-constexpr double kTightEta = 1e-6;       // and for those that decide
-constexpr double kTightResidual = 1e-6;  // of theirs, relative
-constexpr int kLongRuns = 4;             // so many times the iterations of other steps
+    1e-16;  // relative to ‖r‖ over the parameter's size, or over 1: the least column norm in damping
+constexpr double kShortWay = 0.1;        // of the step, for the finite difference that measures curvature
+constexpr double kLeastEta = 1e-4;       // conjugate gradient tolerance for steps
+constexpr double kTightEta = 1e-6;       // and for steps that decide the verdict
+constexpr double kTightResidual = 1e-6;  // relative residual of the latter
+constexpr int kLongRuns = 4;             // times the iteration limit of other steps
 
 double seconds_since(BlockSystem::Clock::time_point begin) {
   return std::chrono::duration<double>(BlockSystem::Clock::now() - begin).count();
@@ -40,7 +40,7 @@ void BlockSystem::begin(std::vector<double>& x) {
   start_ = x;
   evaluate(x, at_);
   start_recheck_ = {};
-  // What functions refer to may have changed since the solve before.
+  // The data that functions refer to may have changed since the previous solve.
   if (model_.carried() && model_.carries_wrongly(x)) {
     model_.record_again(x);
     evaluate(x, at_);
@@ -70,7 +70,7 @@ double BlockSystem::evaluate(std::span<const double> x, Known& at) {
   return at.model.cost;
 }
 
-// Formats only go up: what the one before needed is memory of no more use.
+// Formats only get wider, so the memory of the previous one is released.
 void BlockSystem::enter(Gram gram) {
   if (gram <= gram_) return;
   if (gram_ == Gram::f32_tile) solver_.release_f32();
@@ -91,7 +91,7 @@ void BlockSystem::note_widened() {
   }
 }
 
-// J, gradient and column norms, in the format in force. False: some are not finite.
+// Evaluates J, gradient and column norms in the current format. Returns false if some are not finite.
 bool BlockSystem::gather(Known& at) {
   const auto begin = Clock::now();
   const bool kept = low() && same(records_at_, at.x);
@@ -155,7 +155,7 @@ void BlockSystem::linearize(std::span<const double> x, const PrecisionPlan& plan
   derivatives_at_trial_ = false;
 }
 
-// Residuals are f64 in any case.
+// Residuals are always in f64.
 double BlockSystem::cost(std::span<const double> x, Format) {
   if (!same(trial_.x, x)) evaluate(x, trial_);
   return trial_.model.cost;
@@ -168,8 +168,8 @@ bool BlockSystem::gradient_is_noise(std::span<const double> x, const Recheck&) {
   return block_gradient(solver_, at_.model.cost, terms.gradient_noise).rounding;
 }
 
-// A column that is as good as zero would not be damped, and a step along it would know no measure (as Ceres's
-// min_lm_diagonal has it).
+// Bounds column norms from below. A column close to zero would not be damped, and the step along it would be
+// unbounded (compare Ceres's min_lm_diagonal).
 void BlockSystem::prepare(std::span<const double> x, const Vector& scale, const PrecisionPolicy&) {
   const std::vector<double> sizes = tangent_sizes(model_.problem(), structure_, x);
   const double r = kLeastColumn * std::sqrt(2 * at_.model.cost);
@@ -188,14 +188,14 @@ void BlockSystem::set_solve_accuracy(double decrease) {
     step_lambda_ = -1;
     return;
   }
-  // As far as a step is worth it: the last one's decrease of the cost says how near the end is (Eisenstat,
-  // Walker, Choosing the forcing terms in an inexact Newton method, SIAM J. Sci. Comput. 17, 1996).
+  // The last decrease of the cost estimates how near the end is and sets the tolerance (Eisenstat, Walker,
+  // Choosing the forcing terms in an inexact Newton method, SIAM J. Sci. Comput. 17, 1996).
   const double eta =
       std::clamp(std::sqrt(std::max(decrease, 0.0)), std::min(kLeastEta, options_.eta), options_.eta);
   solver_.aim(options_.preconditioner, {.eta = eta, .residual = 1, .most = options_.max_linear_iterations});
 }
 
-// Into step_, unless it is there already.
+// Solves into step_, unless the result is already there.
 void BlockSystem::solve_damped(double lambda) {
   const double damping = lambda > 0 ? lambda : kUndamped;
   if (step_lambda_ == damping) return;
@@ -223,8 +223,8 @@ void BlockSystem::solve(double lambda, Step& out) {
   out.held.clear();
 }
 
-// The longest of the steps of all parameters, each beside the parameter itself, or, as far as xtol goes,
-// beside its standard error with all others known: a step far below that need not be shorter.
+// Returns the largest step component relative to its parameter. Within xtol it may also be relative to the
+// standard error with all other parameters known: a step far below that need not be shorter.
 double BlockSystem::undamped_size(const Known& at, std::span<const double> step, double sigma) const {
   constexpr double kSettled = 1e-4;  // of tau
   const std::vector<double> sizes = tangent_sizes(model_.problem(), structure_, at.x);
@@ -240,8 +240,8 @@ double BlockSystem::undamped_size(const Known& at, std::span<const double> step,
   return longest;
 }
 
-// An undamped step costs as much as a damped one, and is asked for where the damped one, whose ν is never
-// larger, is near.
+// An undamped step costs as much as a damped one. It is only computed where the damped decrement ν, which is
+// never larger, is already near the threshold.
 void BlockSystem::first_order(std::span<const double>, double lambda, double near, FirstOrder& out) {
   out.usable = false;
   out.cosine = at_.cosine;
@@ -258,7 +258,7 @@ void BlockSystem::first_order(std::span<const double>, double lambda, double nea
   was_near_ = step_.factored && step_.decrement <= near * sigma;
   if (!step_.factored) return;
   out.usable = true;
-  out.condition = 1;  // not known: what is singular by nature is damped as little as lets it be factored
+  out.condition = 1;  // not known: a singular matrix gets the least damping that lets it be factored
   out.decrement = step_.decrement;
   out.decrement_sigma = sigma > 0           ? out.decrement / sigma
                         : out.decrement > 0 ? std::numeric_limits<double>::infinity()
@@ -267,8 +267,8 @@ void BlockSystem::first_order(std::span<const double>, double lambda, double nea
   out.step = step_.step;
 }
 
-// v becomes v + a / 2, a by the second derivative along v (Transtrum, Machta, Sethna, Phys. Rev. E 83,
-// 036701, eqs. 5 to 8).
+// Geodesic acceleration: v becomes v + a / 2, where a comes from the second derivative along v (Transtrum,
+// Machta, Sethna, Phys. Rev. E 83, 036701, eqs. 5 to 8).
 double BlockSystem::accelerate(std::span<const double> x, const Vector&, Step& step, double most) {
   const auto begin = Clock::now();
   trial_.x.clear();
@@ -286,7 +286,7 @@ double BlockSystem::accelerate(std::span<const double> x, const Vector&, Step& s
   ++facts_.cost_evaluations;
   time_.solve += seconds_since(begin) - evaluated;
   const double bend = 2 * norm / step.scaled_norm;
-  if (!(bend <= most)) return bend;  // further terms of the series would be as large
+  if (!(bend <= most)) return bend;  // higher terms of the series would be as large
   for (std::size_t j = 0; j < acceleration_.size(); ++j) step.step[j] += 0.5 * acceleration_[j];
   return bend;
 }
@@ -301,9 +301,9 @@ bool BlockSystem::plus(std::span<const double> x, Step& step, Vector& trial, boo
 
 void BlockSystem::measure(std::span<const double>, const Step& step, HealthReport& health) {
   constexpr double kFinishing = 1e-2,
-                   kLittleDamping = 1e-4;  // standard errors from the optimum at which J becomes f64
+                   kLittleDamping = 1e-4;  // distance in standard errors at which J becomes f64
   health.contraction_known = false;
-  health.kappa_lambda = 1;  // no condition number is taken here
+  health.kappa_lambda = 1;  // no condition number is computed here
   if (!low()) return;
   health.epsilon_j = model_.sampled_error();
   const double sigma = scatter_at(at_.model.cost);
@@ -312,7 +312,7 @@ void BlockSystem::measure(std::span<const double>, const Step& step, HealthRepor
   }
 }
 
-// NaN where it is not known: rows are never redone.
+// NaN marks values that are unknown. Rows are never recomputed.
 void BlockSystem::rule_values(RuleValues& values) const {
   values[RuleVariable::epsilon_j] = low() ? model_.sampled_error() : 0;
   values[RuleVariable::epsilon_f] = kNaN;
@@ -335,7 +335,7 @@ const PointModel& BlockSystem::linearize_trial(Vector& trial, const PrecisionPla
   return trial_.model;
 }
 
-// By the damped ν at either point: each in the metric of its own H.
+// Compares the damped decrements ν of both points, each in the metric of its own H.
 bool BlockSystem::trial_gradient_falls(const Step& step, double lambda, double slack) {
   solve_damped(lambda);
   return step_.factored && step_.decrement < step.nu + slack;

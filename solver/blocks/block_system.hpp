@@ -1,5 +1,5 @@
-// A System of parameter blocks: residuals in f64 always, J in f32 or f64 by residual block, steps by
-// eliminating points.
+// The minimizer's System for parameter blocks. Residuals are in f64, J is in f32 or f64 by residual block,
+// and steps come from eliminating points. solve_problem.cpp uses it.
 #pragma once
 
 #include "blocks/block_judge.hpp"
@@ -19,10 +19,11 @@ class BlockSystem final : public System {
  public:
   using Clock = std::chrono::steady_clock;
 
-  // `first`: the form of JᵀJ that the solve begins with.
+  // `first`: the format of JᵀJ at the start of the solve.
   BlockSystem(BlockModel& model, const BlockStructure& structure, SchurSolver& solver,
               const SolverOptions& options, Gram first);
-  // Residuals at the start, beside those of the user's own functions. Programs that disagree are not used.
+  // Compares the residuals at the start with those of the user's own functions. Programs that disagree are
+  // not used.
   void begin(std::vector<double>& x);
 
   std::size_t residuals() const override { return structure_.residuals; }
@@ -79,9 +80,9 @@ class BlockSystem final : public System {
   double pass_work(const PrecisionPlan&) const override { return 1; }
   std::vector<PrecisionNote> take_notes() override { return std::exchange(notes_, {}); }
 
-  // ---- for reports and for a ProblemControl
+  // For reports and for a ProblemControl:
   const std::vector<double>& gradient() const { return solver_.gradient(); }
-  std::size_t fixed() const { return at_.fixed_count; }  // numbers at their bounds
+  std::size_t fixed() const { return at_.fixed_count; }  // numbers fixed at their bounds
   const BlockSolveFacts& facts() const { return facts_; }
   const TimeSummary& time() const { return time_; }
   int linear_iterations() const { return linear_iterations_; }
@@ -89,18 +90,18 @@ class BlockSystem final : public System {
   double last_solve_seconds() const { return last_solve_seconds_; }
 
  private:
-  // What is known of x, or of the trial point, but J.
+  // Data at x or at the trial point, except J.
   struct Known {
     PointModel model;
     std::vector<double> x, r;
-    Vector norms;  // of J's columns
+    Vector norms;  // column norms of J
     double cosine = 0;
-    std::vector<std::uint8_t> fixed;  // at bounds, by tangent number
+    std::vector<std::uint8_t> fixed;  // fixed at bounds, by tangent index
     std::size_t fixed_count = 0;
   };
 
   bool low() const { return gram_ < Gram::f64; }
-  // work(R(), T()): formats of records and of sums in force.
+  // Calls work(R(), T()) with the current formats of records and of sums.
   template <class Work>
   void in_format(Work work) {
     if (gram_ == Gram::f32_tile && !solver_.iterative()) work(float(), float());
@@ -136,7 +137,7 @@ class BlockSystem final : public System {
   Gram gram_;
   Known at_, trial_;
   bool known_ = false, derivatives_at_trial_ = false;
-  std::vector<double> records_at_;  // x of the records of J in f32, where those serve sums of another format
+  std::vector<double> records_at_;  // x of the f32 records, where sums in a wider format reuse them
   std::vector<double> start_, acceleration_, scratch_, scratch_r_;
   const Vector* scale_ = nullptr;  // D, of the loop
   BlockStep step_;                 // the last one solved for,

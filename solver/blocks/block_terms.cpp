@@ -1,3 +1,5 @@
+// Implements measure_terms(): magnitudes and rounding errors of the residuals and gradients of a block
+// problem.
 #include "blocks/block_terms.hpp"
 
 #include <algorithm>
@@ -9,7 +11,7 @@ namespace {
 
 constexpr double kU = 0x1p-53;
 
-// One residual block: where its records lie, and which tangent numbers its columns are.
+// One residual block: the position of its record, and the tangent indices of its columns.
 struct SlotColumns {
   struct Part {
     std::size_t tangent, column, count;
@@ -83,7 +85,7 @@ BlockTerms measure_terms(const BlockStructure& s, const Problem::Impl& problem, 
       }
     }
   }
-  // A few roundings in each residual, and chains of some tens of additions over products (as in
+  // Bounds a few roundings in each residual, and sums of products with some tens of additions (as in
   // certificate.cpp).
   const double r = std::sqrt(2 * cost);
   for (std::size_t j = 0; j < sizes.size(); ++j)

@@ -1,6 +1,6 @@
-// How large the terms are that residuals and gradients of a block problem are made of: their rounding errors
-// scale with them. A residual of 1 that is the difference of two map coordinates of 1e6 has rounding errors
-// of the latter.
+// Magnitudes of the terms that make up residuals and gradients of a block problem. Rounding errors scale with
+// them: a residual of 1 that is the difference of two map coordinates of 1e6 has the rounding error of 1e6.
+// The certificate uses them.
 #pragma once
 
 #include "blocks/block_model.hpp"
@@ -11,17 +11,17 @@
 namespace nlsq::inline v0 {
 
 struct BlockTerms {
-  double magnitude = 0;   // ‖terms of r‖, first-order: Σ |J_ij| |x_j| by row, at least |r_i|
+  double magnitude = 0;   // ‖terms of r‖ to first order: Σ |J_ij| |x_j| by row, at least |r_i|
   double cost_noise = 0;  // rounding error of a difference of costs
-  std::vector<double> gradient_noise;  // of each g_j, by tangent number
-  std::vector<double> largest;         // |J_ij| by column
+  std::vector<double> gradient_noise;  // of each g_j, by tangent index
+  std::vector<double> largest;         // largest |J_ij| by column
 };
 
-// The size of what each tangent number moves: |x_j|; on a manifold the length of its block.
+// The size of the number that each tangent coordinate moves: |x_j|, or on a manifold the length of the block.
 std::vector<double> tangent_sizes(const Problem::Impl& problem, const BlockStructure& structure,
                                   std::span<const double> x);
 
-// From finished records of J in f64 at x.
+// Requires complete records of J in f64 at x.
 BlockTerms measure_terms(const BlockStructure& structure, const Problem::Impl& problem, const double* J,
                          std::span<const double> x, double cost);
 

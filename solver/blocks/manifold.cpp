@@ -1,3 +1,4 @@
+// Built-in manifolds: subset, quaternion, sphere, line and products. Each gives x ⊞ δ and its Jacobian.
 #include <nlsq/error.hpp>
 #include <nlsq/manifold.hpp>
 
@@ -46,7 +47,7 @@ class Subset final : public Manifold {
   std::vector<int> free_;
 };
 
-// `w`: place of the real part; the imaginary parts follow each other from `v`.
+// `w`: index of the real part. The imaginary parts start at index `v`.
 template <int w, int v>
 class Quaternion final : public Manifold {
  public:
@@ -77,9 +78,9 @@ class Quaternion final : public Manifold {
   }
 };
 
-// B, n x (n - 1) by rows: `scale` times an orthonormal basis of what is orthogonal to x. Columns of the
-// Householder reflection that takes x to its last axis: v = x + sign |x| e_last, H = I - 2 v vᵀ / vᵀv,
-// columns 0 ... n-2 of H.
+// Writes B, n x (n - 1) by rows: `scale` times an orthonormal basis of the complement of x. B holds columns 0
+// ... n-2 of the Householder reflection H that maps x to its last axis: v = x + sign |x| e_last, H = I - 2 v
+// vᵀ / vᵀv.
 void orthogonal_basis(const double* x, std::size_t n, double scale, double* B) {
   double squared = 0;
   for (std::size_t i = 0; i < n; ++i) squared += x[i] * x[i];
@@ -109,7 +110,7 @@ void add_along(const std::vector<double>& B, std::size_t n, const double* delta,
   }
 }
 
-// x ⊞ δ = cos|δ| x + (sin|δ|/|δ|) |x| B δ, B an orthonormal basis of what is orthogonal to x.
+// x ⊞ δ = cos|δ| x + (sin|δ|/|δ|) |x| B δ, where B is an orthonormal basis of the complement of x.
 class Sphere final : public Manifold {
  public:
   explicit Sphere(int size) : size_(checked_size(size)) {
@@ -138,7 +139,7 @@ class Sphere final : public Manifold {
   int size_;
 };
 
-// (o, d) ⊞ (a, b) = (o + B a, d ⊞ b on the sphere): B the orthonormal basis of what is orthogonal to d.
+// (o, d) ⊞ (a, b) = (o + B a, d ⊞ b on the sphere), where B is an orthonormal basis of the complement of d.
 class Line final : public Manifold {
  public:
   explicit Line(int size) : size_(checked_size(size)), direction_(size) {

@@ -1,3 +1,4 @@
+// Implements PreparedProblem: creates it, reuses it between solves, and moves it between problems.
 #include "blocks/prepared_problem.hpp"
 
 #include <nlsq/error.hpp>
@@ -39,8 +40,8 @@ std::vector<double> numbers_of(const Problem::Impl& problem) {
 std::shared_ptr<PreparedProblem> take_prepared(Problem::Impl& problem, std::span<const double> x,
                                                const Parallelism& parallelism, StepSolver how,
                                                const ProblemControl* control) {
-  // Taken out while it is used: what throws leaves nothing behind, and a solve inside a callback makes its
-  // own.
+  // The problem does not own it during the solve. An exception then leaves nothing behind, and a nested solve
+  // inside a callback makes its own.
   const std::shared_ptr<PreparedProblem> earlier = std::move(problem.prepared);
   problem.prepared = nullptr;
   if (earlier && earlier->shape == problem.shape &&
@@ -57,7 +58,7 @@ void inherit(Problem& problem, Problem& earlier, std::span<const std::size_t> wa
   if (!from.prepared) return;
   to.prepared = std::move(from.prepared);
   from.prepared = nullptr;
-  to.shape = to.prepared->shape + 1;  // it is drawn upon, not used as it is
+  to.shape = to.prepared->shape + 1;  // its parts are reused, not the whole
   for (std::size_t b = 0; b < to.functions.size(); ++b) {
     to.traced[b] = b < was.size() && was[b] < from.traced.size() ? from.traced[was[b]] : BlockPlace();
   }

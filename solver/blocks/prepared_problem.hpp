@@ -1,5 +1,5 @@
-// What a solve of a problem works with: structure, programs, buffers. Kept by the problem for its next solve:
-// used as it is where nothing was added or removed since, else drawn upon.
+// The structure, programs and buffers of a solve. The problem keeps them for its next solve: unchanged if no
+// block was added or removed since, otherwise as a source of parts to reuse.
 #pragma once
 
 #include "blocks/block_model.hpp"
@@ -10,8 +10,8 @@
 namespace nlsq::inline v0 {
 
 struct PreparedProblem {
-  // `earlier`, of a shape that the problem had, may be null; else it is used up. What a user's function
-  // throws passes through.
+  // `earlier` may be null; otherwise it comes from an earlier shape of the problem and is consumed.
+  // Exceptions from user functions propagate.
   PreparedProblem(const Problem::Impl& problem, std::span<const double> x, const Parallelism& parallelism,
                   StepSolver how, const ProblemControl* control, PreparedProblem* earlier);
 
@@ -23,14 +23,14 @@ struct PreparedProblem {
   std::size_t bytes() const { return structure.bytes() + model.bytes() + solver.bytes(); }
 };
 
-// Of all parameter blocks, side by side.
+// The values of all parameter blocks, concatenated.
 std::vector<double> numbers_of(const Problem::Impl& problem);
 
-// Takes the problem's own, or makes one. `problem` has no gaps.
+// Takes the one that the problem keeps, or makes one. `problem` must have no gaps.
 std::shared_ptr<PreparedProblem> take_prepared(Problem::Impl& problem, std::span<const double> x,
                                                const Parallelism& parallelism, StepSolver how,
                                                const ProblemControl* control);
-// Back to the problem, unless it is so large that memory is worth more than the time it saves.
+// Returns it to the problem, unless it is too large to be worth its memory.
 void keep_prepared(Problem::Impl& problem, std::shared_ptr<PreparedProblem> prepared);
 
 }  // namespace nlsq::inline v0

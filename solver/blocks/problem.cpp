@@ -1,3 +1,4 @@
+// Implements Problem: adding, changing and removing parameter and residual blocks.
 #include "blocks/problem_impl.hpp"
 
 #include <nlsq/error.hpp>
@@ -21,7 +22,7 @@ std::uint32_t known(const Problem::Impl& impl, const double* block, const char* 
   return place->second;
 }
 
-// The block's number; entered where it is new.
+// Returns the index of a parameter block, and adds the block if it is new.
 std::uint32_t enter(Problem::Impl& impl, double* data, int size) {
   if (data == nullptr) throw ValidationError("a parameter block is a null pointer");
   const auto place = impl.by_address.find(data);
@@ -46,8 +47,7 @@ std::uint32_t enter(Problem::Impl& impl, double* data, int size) {
 }
 
 std::size_t place_of(const Problem::Impl& impl, ResidualBlockId id, const char* what) {
-  const auto place =
-      std::ranges::lower_bound(impl.serial, id.index);  // they stay in the order they were added
+  const auto place = std::ranges::lower_bound(impl.serial, id.index);  // serials are ascending
   const auto block = static_cast<std::size_t>(place - impl.serial.begin());
   if (place == impl.serial.end() || *place != id.index || !impl.alive(block)) {
     throw ValidationError(std::string(what) + ": there is no residual block " + std::to_string(id.index));
@@ -196,7 +196,8 @@ void Problem::remove_parameter_block(double* block) {
   ++impl_->shape;
 }
 
-// What is left moves up, in its order: so numbers are those of a problem that never held the rest.
+// Moves the remaining blocks up in order. Indices are then those of a problem that never had the removed
+// blocks.
 void Problem::Impl::close_gaps() {
   if (gaps) move_up();
   forget_names();
@@ -241,7 +242,8 @@ void Problem::Impl::move_up() {
   gaps = false;
 }
 
-// Names that no block has any more: a window that names its frames would gather them for ever.
+// Drops names that no block uses. Otherwise a sliding window that names its frames would collect them
+// forever.
 void Problem::Impl::forget_names() {
   std::vector<std::uint32_t> number(component_names.size() + 1, 0);
   for (const std::uint32_t c : component) number[c] = 1;

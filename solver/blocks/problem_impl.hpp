@@ -1,4 +1,4 @@
-// What a Problem holds.
+// The data of a Problem, which the solver's other files read.
 #pragma once
 
 #include <nlsq/problem.hpp>
@@ -18,7 +18,7 @@ struct ParameterBlock {
   ManifoldPtr manifold = nullptr;  // null: a plain vector
   bool constant = false;
   bool removed = false;
-  int group = -1;                              // of elimination; -1: none given
+  int group = -1;                              // elimination group; -1: none
   std::vector<double> lower = {}, upper = {};  // by number; empty: no bounds
 
   bool bounded() const { return !lower.empty(); }
@@ -31,26 +31,27 @@ struct ParameterBlock {
 
 struct PreparedProblem;
 
-// What is removed leaves a gap, which the next solve closes: removing costs nothing by itself.
+// A removed block leaves a gap, and the next solve closes all gaps. Removal itself is therefore cheap.
 struct Problem::Impl {
   std::vector<ParameterBlock> parameters;
   std::unordered_map<const double*, std::uint32_t> by_address;
 
-  // Residual blocks; a removed one has no function, one of a removed parameter block is none any more either.
-  // Block b has parameters [first[b], first[b] + count[b]) of `uses`.
+  // Residual block b uses parameters `uses`[first[b], first[b] + count[b]). A removed residual block has a
+  // null function. A residual block of a removed parameter block counts as removed.
   std::vector<std::shared_ptr<const BlockFunction>> functions;
   std::vector<Loss> losses;
   std::vector<std::size_t> first;
   std::vector<std::uint32_t> count;
   std::vector<std::uint32_t> uses;
-  std::vector<std::uint64_t> serial;     // which each is of all that were ever added
-  std::vector<std::uint32_t> component;  // of each: 0, or its name's place in `component_names` and 1
+  std::vector<std::uint64_t> serial;  // of each residual block: its number in the order of all additions
+  // By residual block: 0 without a name, else 1 + index in `component_names`.
+  std::vector<std::uint32_t> component;
   std::vector<std::string> component_names;
   std::uint64_t added = 0;
 
   bool gaps = false;
-  std::uint64_t shape = 0;  // another one after each change of what BlockStructure depends on
-  // Of the last solve. `traced`: where its evaluator has each residual block.
+  std::uint64_t shape = 0;  // changes with everything that BlockStructure depends on
+  // From the last solve. `traced`: the place of each residual block in its evaluator.
   std::shared_ptr<PreparedProblem> prepared;
   std::vector<BlockPlace> traced;
 

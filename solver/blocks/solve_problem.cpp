@@ -1,4 +1,4 @@
-// A block problem from its parameter blocks to the summary.
+// Solves a block problem: checks the options, runs the minimizer and writes the summary.
 #include "blocks/block_observer.hpp"
 #include "blocks/prepared_problem.hpp"
 #include "minimizer/minimizer.hpp"
@@ -14,17 +14,17 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-// The form of the Gram matrix that a solve starts with.
+// The format of the Gram matrix at the start of a solve.
 Gram first_gram(const BlockStructure& structure, const BlockModel& model, const SolverOptions& options) {
   const PrecisionPolicy policy = options.policy();
   const double products = static_cast<double>(structure.pair_block.size() * structure.pad * structure.pad);
   const FitSize size{.row_work = model.evaluator().jacobian_cost() + products,
                      .parameters = static_cast<int>(std::min<std::size_t>(structure.tangent_size(), 1 << 30)),
-                     .has_f32 = true,  // derivatives from f64 code are stored, and multiplied, in f32
+                     .has_f32 = true,  // derivatives from f64 code are stored and multiplied in f32
                      .sixteen_bits_pay = false};
   const PrecisionPlan plan = initial_plan(policy, size);
   if (plan.gram >= Gram::f64) return Gram::f64;
-  if (structure.implicit) return Gram::f32_wide;  // vectors of conjugate gradients are f64
+  if (structure.implicit) return Gram::f32_wide;  // conjugate gradients use f64 vectors
   return plan.gram == Gram::f32_wide && policy.gram == Format::f64 ? Gram::f32_wide : Gram::f32_tile;
 }
 
@@ -45,8 +45,8 @@ void describe(Summary& summary, const BlockEvaluator& evaluator) {
   summary.kernel = kernels().name;
 }
 
-// Names in a policy that no residual block has, and formats that they cannot have: J is one array, and its
-// products one sum.
+// Rejects component names that no residual block has, and formats that a component cannot have: J is one
+// array, and its products are one sum.
 void check_components(const Problem::Impl& problem, const PrecisionPolicy& policy) {
   std::vector<std::string> names;
   for (std::uint32_t c = 0; c < problem.component_names.size(); ++c) {
@@ -67,7 +67,7 @@ void check_components(const Problem::Impl& problem, const PrecisionPolicy& polic
   if (!wrong.empty()) throw ValidationError(std::move(wrong));
 }
 
-// What the end is, in words.
+// Describes the result of the solve in words.
 std::string message_of(const Summary& summary, const BlockSystem& system, const std::string& stopped_by) {
   const Certificate& c = summary.certificate;
   std::string text;
@@ -122,7 +122,7 @@ void tell(const ProblemControl* control, const BlockSystem& system, const Prepar
   *control->facts = facts;
 }
 
-// One run of the loop. x becomes the point it ended at.
+// Runs the loop once. On return x is its last point.
 Summary minimize(PreparedProblem& prepared, const SolverOptions& options, const ProblemControl* control,
                  std::vector<double>& x, BlockSystem::Clock::time_point begin) {
   auto& [structure, model, solver, shape] = prepared;
@@ -137,7 +137,7 @@ Summary minimize(PreparedProblem& prepared, const SolverOptions& options, const 
                 out);
   Summary summary = std::move(out.summary);
   if (summary.termination != Termination::failure) x = out.x;
-  // What conjugate gradients leave open is no more than a tolerance that was met.
+  // An inexact conjugate gradient solution only leaves an error within the tolerance.
   if (summary.certificate.passed && summary.certificate.verdict == Verdict::tolerance)
     summary.termination = Termination::converged;
   summary.message = message_of(summary, system, out.stopped_by);
@@ -167,12 +167,12 @@ Summary attempt(PreparedProblem& prepared, const SolverOptions& options, const P
            summary.certificate.wrong_column < 0 && model.evaluator().counts().traced > 0;
   };
   Summary summary = run();
-  // Constants of an earlier solve that did not show at the start to be no longer true.
+  // A constant recorded in an earlier solve may have become wrong without showing at the start.
   if (went_wrong(summary) && model.carried()) {
     model.record_again(x0);
     summary = run();
   }
-  // A program that went wrong on the way: once more, without programs.
+  // A program gave wrong residuals during the solve: solve again without programs.
   if (went_wrong(summary)) {
     model.distrust("a program gave other residuals than the function itself");
     summary = run();

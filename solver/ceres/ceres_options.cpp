@@ -1,3 +1,4 @@
+// Converts ceres::Solver::Options to nlsq options and lists options without a counterpart.
 #include "ceres_options.hpp"
 
 #include <ceres/version.h>
@@ -16,12 +17,12 @@ SolverOptions solver_options(const ceres::Solver::Options& options) {
   SolverOptions out;
   out.threads = options.num_threads;
   out.max_iterations = options.max_num_iterations;
-  // Ceres's default of 10⁹ seconds is no limit; a limit of 0 ends before the first step.
+  // Ceres's default of 10⁹ seconds means no limit. A limit of 0 stops before the first step.
   out.max_seconds =
       options.max_solver_time_in_seconds >= 1e9 ? 0 : std::max(options.max_solver_time_in_seconds, 1e-9);
   out.initial_lambda = 1 / options.initial_trust_region_radius;
-  // Whoever names a direct solver other than the default gets one; dense or sparse is decided by the
-  // structure. An iterative solver that is named serves unless a factor takes fewer operations
+  // A named direct solver other than the default selects the factored solver; the structure decides between
+  // dense and sparse. An iterative solver is used unless a factorisation takes fewer operations
   // (problem_control).
   const bool named = options.linear_solver_type != ceres::Solver::Options().linear_solver_type;
   out.step_solver = iterative(options) ? StepSolver::iterative

@@ -1,4 +1,4 @@
-// Ceres's options in nlsq's, and what has no counterpart.
+// Converts Ceres's options to nlsq's. ceres_solve.cpp uses it.
 #pragma once
 
 #include <nlsq/options.hpp>
@@ -10,13 +10,12 @@
 
 namespace nlsq::inline v0 {
 
-// Conjugate gradients were named.
+// Whether the options request conjugate gradients.
 bool iterative(const ceres::Solver::Options& options);
 SolverOptions solver_options(const ceres::Solver::Options& options);
-// Stop tests and the rules of steps, and whether an iterative solver may be replaced; nothing that is called.
+// Sets stop tests, step rules, and whether an iterative solver may be replaced. Sets no callbacks.
 ProblemControl problem_control(const ceres::Solver::Options& options);
-// The options, set to something other than Ceres's default, that nothing here answers to; "" where there is
-// none.
+// Lists the options that differ from Ceres's default and have no effect here; "" if there are none.
 std::string without_counterpart(const ceres::Solver::Options& options);
 
 }  // namespace nlsq::inline v0

@@ -1,3 +1,4 @@
+// Implements the adapters for Ceres's cost functions, losses and manifolds.
 #include "ceres_parts.hpp"
 
 #include <nlsq/ceres_autodiff.hpp>
@@ -23,7 +24,7 @@ class CostBlock final : public BlockFunction {
     static const char tag = 0;
     return recordable_ ? recordable_->kind() : &tag;
   }
-  // As in Ceres, what a function leaves unwritten is found: it is not finite.
+  // Detects residuals that a function does not write: they stay non-finite, as in Ceres.
   bool value(const double* const* blocks, double* residuals) const override {
     std::fill_n(residuals, function_->num_residuals(), kUnwritten);
     return function_->Evaluate(blocks, residuals, nullptr);
@@ -37,7 +38,8 @@ class CostBlock final : public BlockFunction {
     for (std::size_t k = 0; k < sizes.size(); ++k) {
       if (J[k]) std::fill_n(J[k], function_->num_residuals() * sizes[k], kUnwritten);
     }
-    return function_->Evaluate(blocks, residuals, const_cast<double**>(J));  // it writes to where they point
+    // The function writes only to the memory that J points to.
+    return function_->Evaluate(blocks, residuals, const_cast<double**>(J));
   }
 
  private:
@@ -47,7 +49,7 @@ class CostBlock final : public BlockFunction {
   const RecordableCostFunction* recordable_;
 };
 
-// Where Ceres's manifold fails, the point becomes NaN. It has no cost there, so that the step is rejected, as
+// If Ceres's manifold fails, the point becomes NaN. Its cost is then not finite and the step is rejected, as
 // in Ceres.
 class WrappedManifold final : public Manifold {
  public:
@@ -94,7 +96,7 @@ Loss wrap(const ceres::LossFunction* loss) {
 }
 
 ManifoldPtr wrap_manifold(const ceres::Problem& problem, const double* block) {
-  // In 2.1 a local parameterization shows itself as a manifold, too.
+  // In Ceres 2.1, a local parameterization also appears as a manifold.
   if (const ceres::Manifold* manifold = problem.GetManifold(block))
     return std::make_shared<WrappedManifold>(manifold);
   return nullptr;

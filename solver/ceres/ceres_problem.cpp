@@ -1,3 +1,4 @@
+// Implements CeresProblem: builds an nlsq::Problem from the public interface of a ceres::Problem.
 #include "ceres_problem.hpp"
 
 #include "ceres_parts.hpp"
@@ -17,9 +18,9 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-// An evaluation callback decides what cost functions give: nothing may be recorded. Only Ceres 2.2 says
-// whether there is one; with 2.1 the comparison with the functions themselves at the start and at the end
-// finds recordings that are stale.
+// With an evaluation callback, cost functions depend on data that a recording does not see, so nothing may be
+// recorded. Only Ceres 2.2 reports whether there is a callback. With 2.1, the comparison with the functions
+// themselves at the start and at the end detects stale recordings.
 template <class Problem>
 bool may_record(const Problem& problem) {
   if constexpr (requires { problem.options().evaluation_callback; })
@@ -56,7 +57,7 @@ void CeresProblem::add_parameters(const ceres::Solver::Options& options) {
   counts_.parameter_blocks = static_cast<int>(blocks_.size());
 }
 
-// Bounds are handed on; what Ceres calls a failure is one.
+// Copies bounds and detects what Ceres calls a failure.
 void CeresProblem::check_block(std::size_t number) {
   double* block = blocks_[number];
   const bool constant = theirs_.IsParameterBlockConstant(block);
@@ -94,7 +95,7 @@ void CeresProblem::add_residuals() {
   std::vector<BlockRef> refs;
   std::vector<std::uint8_t> used(blocks_.size(), 0);
   std::vector<std::pair<const double*, std::size_t>>
-      last;  // by place in a residual block: most often one of them is as it was
+      last;  // by position in a residual block; most often one is unchanged
   const ceres::LossFunction* latest = nullptr;
   Loss wrapped;
   for (const ceres::ResidualBlockId id : ids) {
@@ -155,7 +156,7 @@ void CeresProblem::write(std::span<const double> x) const {
 }
 
 void CeresProblem::fire(bool derivatives) const {
-  std::vector<double*> none(probe_blocks_, nullptr);  // all derivatives are wanted, and none
+  std::vector<double*> none(probe_blocks_, nullptr);  // requests derivatives but stores none
   double cost = 0;
   theirs_.EvaluateResidualBlock(probe_, false, &cost, nullptr, derivatives ? none.data() : nullptr);
 }
@@ -165,7 +166,8 @@ std::string CeresProblem::first_without_residuals() const {
   theirs_.GetResidualBlocks(&ids);
   std::vector<double*> blocks;
   std::vector<double> residuals;
-  for (std::size_t b = 0; b < ids.size(); ++b) {  // called directly: Ceres's evaluation would write to stderr
+  // Calls the functions directly; Ceres's own evaluation would write to stderr.
+  for (std::size_t b = 0; b < ids.size(); ++b) {
     const ceres::CostFunction* function = theirs_.GetCostFunctionForResidualBlock(ids[b]);
     theirs_.GetParameterBlocksForResidualBlock(ids[b], &blocks);
     const auto count = static_cast<std::size_t>(function->num_residuals());

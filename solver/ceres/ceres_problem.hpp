@@ -1,4 +1,5 @@
-// A ceres::Problem, walked by its public interface, as an nlsq::Problem that works on the same numbers.
+// An nlsq::Problem built from a ceres::Problem through its public interface. Both use the same parameter
+// memory. ceres_solve.cpp uses it.
 #pragma once
 
 #include <nlsq/problem.hpp>
@@ -18,28 +19,28 @@ class CeresProblem {
   CeresProblem(ceres::Problem& problem, const ceres::Solver::Options& options);
 
   nlsq::Problem& problem() { return mine_; }
-  // Before it is solved; and after, when it is not needed any more.
+  // Call draw_upon_earlier() before the solve, and keep() after it, when this object is no longer needed.
   void draw_upon_earlier();
   void keep();
-  // Why it cannot be solved: a value that is not finite, bounds that leave no room; empty where it can.
+  // Why it cannot be solved: a value that is not finite, or contradictory bounds. Empty if it can.
   const std::string& fault() const { return fault_; }
   bool nothing_to_find() const { return counts_.effective_parameters_reduced == 0; }
   bool robust() const { return robust_; }
   bool constrained() const { return constrained_; }
 
-  // All parameter blocks, side by side, as nlsq::Problem has them.
+  // Writes the values of all parameter blocks, concatenated in the order of nlsq::Problem.
   void write(std::span<const double> x) const;
   void restore() const { write(start_); }
-  // Fires an evaluation callback, if there is one: it asks the problem for one residual block, at what is in
-  // the blocks.
+  // Runs the evaluation callback, if there is one, by evaluating one residual block at the current parameter
+  // values.
   void fire(bool derivatives) const;
-  // The problem's own; NaN where it has none. On one thread: with more, Ceres adds in the order in which they
-  // finish.
+  // The cost according to Ceres; NaN if it has none. It uses one thread, because with several Ceres adds in
+  // the order in which threads finish.
   double cost() const;
-  // Of residual blocks whose parameters are all constant.
+  // Cost of residual blocks whose parameters are all constant.
   double fixed_cost() const { return fixed_cost_; }
-  // The first residual block without finite residuals at what is in the parameter blocks, in words; empty
-  // where there is none.
+  // Describes the first residual block whose residuals are not finite at the current parameter values; empty
+  // if there is none.
   std::string first_without_residuals() const;
 
   struct Counts {
@@ -60,7 +61,7 @@ class CeresProblem {
   std::vector<int> sizes_;
   std::vector<std::uint8_t> free_;
   std::vector<double> start_;
-  std::vector<std::uint64_t> serials_;  // of what is recorded, by residual block of mine_
+  std::vector<std::uint64_t> serials_;  // of recorded cost functions, by residual block of mine_
   ceres::ResidualBlockId probe_ = nullptr;
   std::size_t probe_blocks_ = 0;
   int probe_residuals_ = 0;

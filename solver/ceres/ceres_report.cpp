@@ -1,3 +1,4 @@
+// Fills Ceres's summaries from those of nlsq.
 #include "ceres_report.hpp"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// Ceres's summaries, filled from nlsq's.
+// Fills Ceres's summaries from those of nlsq. ceres_solve.cpp uses it.
 #pragma once
 
 #include "ceres_problem.hpp"
@@ -13,15 +13,15 @@
 
 namespace nlsq::inline v0 {
 
-// `seconds` since the start of it all; costs with that of constant residual blocks.
+// `seconds`: since the start of Solve. Costs include that of constant residual blocks.
 ceres::IterationSummary iteration_summary(const BlockStepReport& step, double fixed_cost, double seconds);
-// The line that minimizer_progress_to_stdout prints for it, with a heading before the first.
+// The line that minimizer_progress_to_stdout prints, with a heading before the first.
 std::string progress_line(const ceres::IterationSummary& step);
 
-// Everything that does not depend on how the solve goes.
+// Fills what does not depend on the course of the solve.
 void describe(ceres::Solver::Summary& out, const CeresProblem& problem,
               const ceres::Solver::Options& options);
-// What was done, and with which solver. Costs, termination and message are the caller's.
+// Fills counts, times and the solver used. The caller sets costs, termination and message.
 void fill(ceres::Solver::Summary& out, const Summary& summary, const BlockSolveFacts& facts,
           const ceres::Solver::Options& options);
 

@@ -1,3 +1,4 @@
+// Implements nlsq::Solve for a ceres::Problem: one Session per call, from the checks to the summary.
 #include <nlsq/ceres.hpp>
 
 #include "ceres_options.hpp"
@@ -18,7 +19,7 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-constexpr double kBeside = 0.1;  // standard errors from the optimum, by the linear model without damping
+constexpr double kBeside = 0.1;  // standard errors from the optimum, by the undamped linear model
 
 using Clock = std::chrono::steady_clock;
 double seconds_since(Clock::time_point begin) {
@@ -81,14 +82,13 @@ void Session::say(ceres::TerminationType type, std::string message) {
   theirs_.message = ours_.message = std::move(message);
 }
 
-// Why cost functions of nlsq's did not run as programs, where some did not: Ceres's summary has no other
-// place for it.
+// Explains why cost functions of nlsq did not run as programs. Ceres's summary has no other field for it.
 std::string Session::unrecorded() const {
   const std::size_t at = ours_.evaluator_note.find("not recorded: ");
   return at == std::string::npos ? std::string() : "; " + ours_.evaluator_note.substr(at);
 }
 
-// A problem that is faulty, or has nothing to be found.
+// Handles a faulty problem and a problem without free parameters.
 bool Session::nothing_to_do() {
   if (!problem_.fault().empty()) {
     ours_.termination = Termination::failure;
@@ -112,7 +112,7 @@ bool Session::nothing_to_do() {
   return true;
 }
 
-// Ceres's check_gradients: at the start, each derivative by itself.
+// Ceres's check_gradients: tests each derivative at the start.
 bool Session::derivatives_wrong() {
   if (!options_.check_gradients) return false;
   std::string found;
@@ -121,7 +121,7 @@ bool Session::derivatives_wrong() {
         check_derivatives(problem_.problem(), options_.gradient_check_relative_precision);
     if (check.passed()) return false;
     found = check.report();
-  } catch (const ValidationError& error) {  // a function that has no residuals at the start
+  } catch (const ValidationError& error) {  // a function has no residuals at the start
     found = error.what();
   }
   ours_.termination = Termination::failure;
@@ -135,7 +135,7 @@ CallbackResult Session::watch(const BlockStepReport& step) {
   const ceres::IterationSummary& last = theirs_.iterations.back();
   if (options_.minimizer_progress_to_stdout && options_.logging_type != ceres::SILENT) {
     const std::string line = progress_line(last);
-    std::fwrite(line.data(), 1, line.size(), stdout);  // the caller asked for it
+    std::fwrite(line.data(), 1, line.size(), stdout);  // only if the caller requested it
   }
   if (options_.callbacks.empty() && !options_.update_state_every_iteration) return Continue;
   if (options_.update_state_every_iteration) problem_.write(step.x);
@@ -168,9 +168,9 @@ void Session::solve() {
   theirs_.minimizer_time_in_seconds = seconds_since(begin_) - theirs_.preprocessor_time_in_seconds;
 }
 
-// Whether one of the user's tolerances was met in f64. A rejected step is short because of its damping,
-// wherever it starts: it counts beside the optimum only. Where there is no standard error to measure that by,
-// it counts after an accepted step.
+// Whether one of the user's tolerances was met in f64. A rejected step can be short because of its damping,
+// so it counts only near the optimum. If there is no standard error to measure the distance, it counts after
+// an accepted step.
 bool Session::tolerance_met() const {
   if (ours_.termination != Termination::tolerance || !facts_.tolerance_met) return false;
   if (theirs_.iterations.empty() || theirs_.iterations.back().step_is_successful) return true;
@@ -178,7 +178,8 @@ bool Session::tolerance_met() const {
   return std::isnan(errors) ? ours_.accepted > 0 : errors <= kBeside;
 }
 
-// CONVERGENCE where first order is certified or a tolerance was met, by functions that repeat.
+// Reports CONVERGENCE if first order is certified or a tolerance was met, and the functions gave the same
+// values when evaluated again.
 void Session::say_how_it_ended(const std::string& message) {
   const Certificate& c = ours_.certificate;
   if (!c.recheck_passed) return say(ceres::NO_CONVERGENCE, message);
@@ -187,7 +188,8 @@ void Session::say_how_it_ended(const std::string& message) {
   say(ceres::NO_CONVERGENCE, refused ? "no success: a rejected step met a tolerance; " + message : message);
 }
 
-// Values where Ceres would leave them, the problem's own cost there, and what it all was called.
+// Leaves the parameter values where Ceres would leave them, computes the problem's own cost there, and fills
+// the summary.
 void Session::conclude() {
   fill(theirs_, ours_, facts_, options_);
   const bool aborted = ours_.termination == Termination::user_stop && answer_ == ceres::SOLVER_ABORT;
@@ -230,7 +232,7 @@ void Session::run_all() {
   theirs_.postprocessor_time_in_seconds = seconds_since(solved);
 }
 
-// What Ceres finds wrong with the options, and callbacks that are null, at which it would end the program.
+// Returns the fault that Ceres finds in the options, or a null callback. Ceres would end the program for it.
 std::string fault_of(const ceres::Solver::Options& options) {
   std::string fault;
   if (!options.IsValid(&fault)) return fault;

@@ -1,3 +1,4 @@
+// Keeps the data of a thread's last Ceres solves for reuse.
 #include "kept_solves.hpp"
 
 #include <algorithm>
@@ -8,10 +9,10 @@ namespace nlsq::inline v0 {
 namespace {
 
 constexpr std::size_t kMost = 4;             // problems
-constexpr std::size_t kMostBlocks = 20'000;  // residual blocks of each: some ten megabytes
+constexpr std::size_t kMostBlocks = 20'000;  // residual blocks of each, about ten megabytes
 
 std::vector<KeptSolve>& kept() {
-  thread_local std::vector<KeptSolve> solves;  // the latest last
+  thread_local std::vector<KeptSolve> solves;  // the most recent last
   return solves;
 }
 
@@ -41,7 +42,7 @@ std::vector<std::size_t> find_earlier(std::span<const std::uint64_t> serials,
   for (std::size_t k = 0; k < earlier.size(); ++k) sorted.emplace_back(earlier[k], k);
   std::ranges::sort(sorted);
   std::vector<std::size_t> was(serials.size(), kNewBlock);
-  std::size_t next = 0;  // most follow the one before
+  std::size_t next = 0;  // most blocks follow the previous one
   for (std::size_t k = 0; k < serials.size(); ++k) {
     if (serials[k] == 0) continue;
     if (next >= earlier.size() || earlier[next] != serials[k]) {

@@ -1,6 +1,6 @@
-// What this thread's last solves of small ceres::Problems worked with: a window that is solved again, with
-// most of its residual blocks as they were, records only those that are new. The bits are those of a first
-// solve.
+// The data of this thread's last solves of small ceres::Problems. When a sliding window is solved again with
+// mostly the same residual blocks, only new ones are recorded. The bits are those of a first solve.
+// ceres_problem.cpp uses it.
 #pragma once
 
 #include <nlsq/problem.hpp>
@@ -16,19 +16,19 @@
 namespace nlsq::inline v0 {
 
 struct KeptSolve {
-  const ceres::Problem* of = nullptr;  // where it was, no more: another may be there now
+  const ceres::Problem* of = nullptr;  // only an address; another problem may be there now
   nlsq::Problem problem;
-  std::vector<std::uint64_t>
-      serials;  // of the cost functions, by residual block; 0: of none that is recorded
+  std::vector<std::uint64_t> serials;  // by residual block, serial of its cost function; 0: not recorded
 };
 
-// Taken out; none where that problem was not solved lately.
+// Removes and returns the data of that problem; none if it was not solved recently.
 std::optional<KeptSolve> take_kept(const ceres::Problem* of);
-// The one that was used longest ago makes room. Large problems are not kept: memory is worth more than the
-// time it saves.
+// Adds the data and drops the oldest. Large problems are not kept: their memory is worth more than the time
+// saved.
 void keep(KeptSolve solve);
 
-// For each residual block, by serial, which block of the earlier solve it was; npos: none.
+// For each residual block, finds by serial the index of the same block in the earlier solve; kNewBlock if
+// there is none.
 inline constexpr std::size_t kNewBlock = static_cast<std::size_t>(-1);
 std::vector<std::size_t> find_earlier(std::span<const std::uint64_t> serials,
                                       std::span<const std::uint64_t> earlier);

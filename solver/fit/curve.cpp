@@ -1,3 +1,4 @@
+// Runs a checked curve fit: improves the start, solves, and computes the statistics of the FitResult.
 #include "fit/curve.hpp"
 
 #include "dense/dense_evaluator.hpp"
@@ -22,7 +23,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// About the mean of what is fitted: column y, or what a formula's left side makes of it.
+// Sum of squares about the mean of the fitted quantity: column y, or the left side of a formula.
 double total_squares(const Curve& curve) {
   if (curve.whitening) {
     std::vector<double> y(curve.data->rows());
@@ -69,7 +70,7 @@ double constant_deviance(const Curve& curve) {
   return 0;
 }
 
-// Nothing to fit: every parameter is fixed. The cost is evaluated and that is all.
+// Evaluates the cost only. Every parameter is fixed.
 MinimizerResult evaluate_only(RowModel& rows) {
   DenseEvaluator evaluator(rows);
   MinimizerResult out;
@@ -104,7 +105,7 @@ std::vector<int> linear_among_free(const Graph& graph, NodeId root, const std::v
 
 namespace {
 
-// Counts without a model that is positive where they are have no deviance.
+// The deviance of counts is undefined where the model is not positive.
 void explain_counts(const Curve& curve, FitResult& fit) {
   Summary& s = fit.summary;
   if (!curve.form.loss.is_counts() || s.termination != Termination::failure) return;
@@ -113,7 +114,7 @@ void explain_counts(const Curve& curve, FitResult& fit) {
       "count is.";
 }
 
-// Variable projection was asked for, and there was nothing for it.
+// Warns when variable projection was requested but no parameter could be eliminated.
 void warn_of_none_eliminated(const Curve& curve, const std::vector<int>& linear, FitResult& fit) {
   if (curve.options.variable_projection != VariableProjection::on || !fit.summary.eliminated.empty()) return;
   if (fit.summary.termination == Termination::failure) return;
@@ -128,8 +129,8 @@ void warn_of_none_eliminated(const Curve& curve, const std::vector<int>& linear,
   fit.warnings.push_back(fmt::format("variable_projection = on, and nothing is eliminated: {}", why));
 }
 
-// The row of parameters that are not fitted is 0, that of tied ones follows from others: C = G C_free Gᵀ, G =
-// ∂p/∂p_free.
+// Extends the covariance to all parameters: C = G C_free Gᵀ, G = ∂p/∂p_free. Rows of fixed parameters are 0,
+// and rows of tied parameters follow from the others.
 void propagate_to_ties(const Curve& curve, FitResult& fit) {
   if (curve.ties.empty()) return;
   const std::size_t n = fit.parameters.size(), k = curve.free.size();
@@ -170,18 +171,18 @@ void finish_statistics(const Curve& curve, MinimizerResult& minimum, FitResult& 
   propagate_to_ties(curve, fit);
 }
 
-// The convex loss that is as efficient on normal errors (1.345 σ beside 3 σ and 4.685 σ), for one that leaves
-// far residuals out; linear for others.
+// For a redescending loss, the convex loss with the same efficiency on normal errors (1.345 σ for 3 σ and
+// 4.685 σ). Linear for other losses.
 Loss convex_beside(const Loss& loss) {
   if (loss.kind() == Loss::Kind::arctan) return Loss::huber(0.448 * loss.scale());
   if (loss.kind() == Loss::Kind::tukey) return Loss::huber(0.287 * loss.scale());
   return {};
 }
 
-// A better start than x0 under a loss, by about kStartRows of the rows. Linear parameters at their
-// least-squares values: they have none of their own here, and the first step from far away would be too long
-// (r̃/r̃' is 2r under huber). Then, where far residuals are left out, the minimum of a convex loss: from poor
-// starts 265 of 300 peaks with 30 % outliers end in tukey's lowest minimum, without it 151.
+// Improves x0 for a robust loss, on about kStartRows of the rows. Linear parameters get their least-squares
+// values: a robust loss has none of its own here, and the first step from far away would be too long (r̃/r̃'
+// is 2r under huber). A redescending loss then starts from the minimum of a convex loss. From poor starts,
+// 265 of 300 peaks with 30 % outliers end in tukey's lowest minimum; without it, 151.
 Vector start_of_loss(const Curve& curve, const std::vector<int>& linear, const SolveRequest& request) {
   SampleRows sample(request.rows, kStartRows);
   DenseEvaluator evaluator(sample);
@@ -206,7 +207,7 @@ Vector start_of_loss(const Curve& curve, const std::vector<int>& linear, const S
   return best;
 }
 
-// The cost where the request started before.
+// Returns the cost at the start that the request had before.
 std::optional<double> improve_start(const Curve& curve, const std::vector<int>& linear,
                                     SolveRequest& request) {
   const bool worth = !linear.empty() || !convex_beside(curve.form.loss).is_linear();
@@ -270,7 +271,7 @@ FitResult fit_rows(const Curve& given, RowModel& model_rows, const std::vector<i
   } else {
     minimum = curve.free.empty() ? evaluate_only(rows) : solve_one(request);
   }
-  curve.survey->run();  // where no pass over all rows was made
+  curve.survey->run();  // if no pass over all rows was made
   for (std::size_t j = 0; j < curve.free.size(); ++j)
     fit.parameters[static_cast<std::size_t>(curve.free[j])] = minimum.x[j];
   curve.ties.apply(fit.parameters);
@@ -297,7 +298,7 @@ FitResult fit_rows(const Curve& given, RowModel& model_rows, const std::vector<i
 std::unique_ptr<RowModel> fallback_rows(const ModelFunction& function, std::shared_ptr<const RowSource> data,
                                         const ResidualForm& form, std::vector<double> start,
                                         std::vector<int> free, const Limits& limits) {
-  Vector lower, upper;  // of all parameters; those that are not free do not move
+  Vector lower, upper;  // of all parameters; fixed ones do not move
   if (!limits.empty()) lower = upper = start;
   for (std::size_t k = 0; k < limits.lower.size(); ++k) {
     lower[static_cast<std::size_t>(free[k])] = limits.lower[k];
@@ -321,7 +322,7 @@ FitResult fit_fallback(const ModelFunction& function, Curve curve, const std::st
                     "x and p, or as a formula",
                     note));
   }
-  curve.survey->run();  // a callable is not called with numbers that are none
+  curve.survey->run();  // a callable must not be called with non-finite numbers
   curve.rows_of = [&](const ResidualForm& form) {
     return fallback_rows(function, curve.data, form, curve.start, curve.free, curve.limits);
   };
@@ -359,7 +360,7 @@ FormulaOptions predictor_options(std::size_t predictors) {
 
 std::vector<double> guessed_start(const Model& model, const Columns& x, const Column& y,
                                   std::string& warning) {
-  std::vector<std::vector<double>> copies(x.list().size() + 1);  // of what is not there as doubles already
+  std::vector<std::vector<double>> copies(x.list().size() + 1);  // of columns that are not doubles
   const auto view = [&](const Column& column, std::vector<double>& copy) -> std::span<const double> {
     if (const double* direct = column.empty() ? nullptr : column.direct_f64(0))
       return {direct, column.size()};

@@ -1,4 +1,5 @@
-// A curve fit with everything checked, whatever its model came as, and how rows become a FitResult.
+// The common form of every curve fit after its arguments are checked, and the functions that fit it.
+// curve_fit, prepared models and fallback fits use it.
 #pragma once
 
 #include "dense/data_survey.hpp"
@@ -23,7 +24,7 @@
 
 namespace nlsq::inline v0 {
 
-// A fit with everything checked, whatever its model came as.
+// A checked curve fit, independent of how its model was given.
 struct Curve {
   std::vector<std::string> names;
   std::vector<double> start;  // all parameters
@@ -37,14 +38,13 @@ struct Curve {
   std::function<double(std::span<const double> row)> response;
   std::chrono::steady_clock::time_point begin =
       std::chrono::steady_clock::now();  // after the data were checked
-  // Rows of the same model in another form: without its loss, or for the covariance.
+  // Creates rows of the same model in another form: without its loss, or for the covariance.
   std::function<std::unique_ptr<RowModel>(const ResidualForm& form)> rows_of = {};
-  Ties ties = {};      // that were put into the model
-  Limits limits = {};  // of the free parameters
-  std::shared_ptr<const Whitening> whitening =
-      nullptr;  // of options.sigma_matrix, once it has been looked at
+  Ties ties = {};                                        // already substituted in the model
+  Limits limits = {};                                    // of the free parameters
+  std::shared_ptr<const Whitening> whitening = nullptr;  // of options.sigma_matrix, once factored
 
-  // Residuals have variance 1 by the user's word, or by that of counts.
+  // Whether residuals have variance 1, because the user says so or because they are counts.
   bool unit_sigma() const { return options.absolute_sigma || form.loss.is_counts(); }
   std::vector<double> free_start() const {
     std::vector<double> x;
@@ -53,27 +53,27 @@ struct Curve {
   }
 };
 
-// Positions, among the free parameters, of those that enter linearly together.
+// Positions, among the free parameters, of those that enter the model jointly linearly.
 std::vector<int> linear_among_free(const Graph& graph, NodeId root, const std::vector<int>& free);
 
-// `linear`: parameters that enter the model so. `solve_rows`: instead of solve(request).
+// `linear`: parameters that enter the model linearly. `solve_rows` replaces solve(request).
 FitResult fit_rows(const Curve& curve, RowModel& rows, const std::vector<int>& linear,
                    const SolveFunction& solve_rows = {});
 
-// By dual numbers, or finite differences where the callable takes double alone. `note` says why it was not
-// recorded.
+// Rows that call the function with dual numbers, or with finite differences if the callable only takes
+// double. `note` says why it was not recorded.
 std::unique_ptr<RowModel> fallback_rows(const ModelFunction& function, std::shared_ptr<const RowSource> data,
                                         const ResidualForm& form, std::vector<double> start,
                                         std::vector<int> free, const Limits& limits = {});
-// Throws ValidationError where errors in x ask for derivatives by x, which calls do not give.
+// Throws ValidationError if errors in x require derivatives by x, which a fallback cannot provide.
 FitResult fit_fallback(const ModelFunction& function, Curve curve, const std::string& note);
 
 // Records the callable at rows spread over the data, so that most branches are known before the first pass.
-// `survey`: of all the data; it is run where one of those rows has a number that is not finite.
+// `survey`: of all the data; it runs if one of those rows has a number that is not finite.
 bool record(RecordedResidual& residual, const RowSource& data, const std::vector<double>& p,
             DataSurvey* survey = nullptr);
 
-// Predictors x, or x1 ... xk.
+// Names the predictors x, or x1 ... xk.
 FormulaOptions predictor_options(std::size_t predictors);
 // The built-in model's first guess from the data.
 std::vector<double> guessed_start(const Model& model, const Columns& x, const Column& y,

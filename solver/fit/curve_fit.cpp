@@ -1,3 +1,4 @@
+// Implements curve_fit() for callables, formulas and built-in models: checks the arguments and runs the fit.
 #include <nlsq/curve_fit.hpp>
 
 #include "dense/dense_evaluator.hpp"
@@ -132,7 +133,7 @@ FitResult curve_fit(const Formula& formula, const Columns& x, const Column& y, c
 
 FitResult curve_fit(std::string_view formula, const Columns& x, const Column& y, const NamedValues& p0,
                     const FitOptions& options) {
-  const FpEnvironment environment;  // of the numbers in the formula, too
+  const FpEnvironment environment;  // also for the numbers in the formula
   return curve_fit(parse_formula(formula, predictor_options(x.size())), x, y, p0, options);
 }
 

@@ -1,4 +1,5 @@
-// What fits one data set after another of the same curve in the same memory.
+// Fits one data set after another with the same curve and the same memory. Batch fits and prepared models use
+// it.
 #pragma once
 
 #include "dense/dense_evaluator.hpp"
@@ -16,11 +17,11 @@ namespace nlsq::inline v0 {
 // The programs of a curve for one set of free parameters and one form of its residuals.
 struct CurvePrograms {
   ResidualForm form;
-  std::vector<int> free, linear;  // linear: positions among the free ones of those that enter the model so
+  std::vector<int> free, linear;  // linear: positions among the free parameters that enter linearly
   std::shared_ptr<const ResidualPrograms> programs;
 };
 
-// Columns in memory that are exchanged between fits: predictors, y, sigma.
+// Columns in memory that are replaced between fits: predictors, y, sigma.
 class CurveData final : public RowSource {
  public:
   void set(std::span<const Column> columns) { columns_.assign(columns.begin(), columns.end()); }
@@ -46,7 +47,7 @@ class CurveData final : public RowSource {
 
 class CurveWorker {
  public:
-  // `source`: of its own where fits may record branches.
+  // `source`: its own copy if fits may record branches.
   CurveWorker(std::shared_ptr<const CurvePrograms> programs, std::shared_ptr<ResidualSource> source,
               std::size_t parameters)
       : programs_(std::move(programs)), data(std::make_shared<CurveData>()),
@@ -62,7 +63,7 @@ class CurveWorker {
     evaluator.forget_work();
   }
   const std::shared_ptr<const CurvePrograms>& programs() const { return programs_; }
-  // False: a fit met a branch that had not been recorded. What it recorded must not reach other fits, whose
+  // Returns false if a fit recorded a new branch. That recording must not reach other fits, because their
   // bits would depend on it.
   bool as_prepared() const { return rows.shared_programs() == programs_->programs; }
 

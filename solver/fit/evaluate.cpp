@@ -1,5 +1,5 @@
-// One evaluation of a model: tile by tile in the policy's formats, and again in f64 where these do not hold
-// it.
+// Implements evaluate(): one evaluation of a model, tile by tile in the policy's formats. Tiles that overflow
+// are evaluated again in f64.
 #include <nlsq/evaluate.hpp>
 
 #include "dense/dense_evaluator.hpp"
@@ -24,14 +24,14 @@ namespace nlsq::inline v0 {
 namespace {
 
 constexpr std::size_t kTilesPerTask = 16;
-constexpr double kThreadWork = 1e6;  // f64 adds: less is not worth waking a thread
+constexpr double kThreadWork = 1e6;  // f64 adds: smaller tasks do not repay a thread
 constexpr int kMaxRecordings = 64;   // evaluations repeated because a row took a new branch
 
 bool finite(const double* values, std::size_t count) {
   return std::all_of(values, values + count, [](double v) { return std::isfinite(v); });
 }
 
-// The tiles of one task, into rows of the result that are nobody else's.
+// Evaluates the tiles of one task into rows of the result that no other task writes.
 class TileWriter {
  public:
   TileWriter(const RowModel& model, std::span<const double> x, Fill fill, const PartFormats& formats,
@@ -69,7 +69,7 @@ class TileWriter {
   KernelCounters counters;
   std::vector<PrecisionIssue> issues;
   std::vector<TileRange> redone;
-  std::optional<TileRange> nonfinite;  // the first tile that f64 does not hold, either
+  std::optional<TileRange> nonfinite;  // first tile that is not finite in f64
 
  private:
   std::size_t first_column() const { return static_cast<std::size_t>(model_.parameters()) - n_; }
@@ -94,7 +94,7 @@ class TileWriter {
     return true;
   }
 
-  // J as the products of the Gram matrix read it; residuals stay what they are.
+  // Rounds J as the Gram product reads it. Residuals do not change.
   void narrow(const TileRange& range) {
     for (std::size_t j = 0; j < n_; ++j) {
       const std::span<double> column(&tile_[j * model_.tile_rows()], range.count);
@@ -112,7 +112,7 @@ class TileWriter {
     }
     std::vector<const double*> columns;
     for (std::size_t j = 0; j < n_; ++j) columns.push_back(&tile_[j * model_.tile_rows()]);
-    // f16 is scaled: its own limit is none of the values'.
+    // f16 values are scaled, so the limit of f16 does not apply to them.
     const Format limit = formats_.jacobian == Format::f16 ? Format::f64 : formats_.jacobian;
     PrecisionIssue issue = issues_of(columns.data(), n_, range.count, Operation::jacobian_storage, limit);
     issue.format = formats_.jacobian;
@@ -130,7 +130,7 @@ class TileWriter {
   std::unique_ptr<TilePass> low_, high_;
 };
 
-// All tiles once. The first tile that is not finite in f64, if any.
+// Evaluates all tiles once. Returns the first tile that is not finite in f64, if any.
 std::optional<TileRange> evaluate_tiles(const RowModel& model, std::span<const double> x,
                                         const PartFormats& formats, const EvaluateOptions& options,
                                         Evaluation& out) {
@@ -193,7 +193,7 @@ Evaluation evaluate_rows(RowModel& model, std::span<const double> x, const Preci
   throw RecordingFailed("rows kept taking branches that were not recorded");
 }
 
-// Predictors, y (zeros where there is none: f - 0 is f) and sigma.
+// Predictors, y (zeros if not given: f - 0 is f) and sigma.
 std::shared_ptr<const RowSource> rows_of(const PreparedModel::Impl& model, const Columns& x,
                                          const EvaluateOptions& options, bool& weighted) {
   static constexpr double kZero = 0;
@@ -219,7 +219,7 @@ std::unique_ptr<GraphRows> program_rows(const PreparedModel::Impl& model,
     return std::make_unique<GraphRows>(std::make_shared<FormulaResidual>(*model.formula, weighted),
                                        model.programs(all, weighted)->programs, data, p, all);
   }
-  Formula right = *model.formula;  // without the left side, which is asked of no y
+  Formula right = *model.formula;  // without the left side, which would need y
   right.has_left_side = false;
   right.response = right.graph.column(static_cast<int>(right.predictors.size()));
   return std::make_unique<GraphRows>(std::make_shared<FormulaResidual>(std::move(right), weighted), data, p,
@@ -250,7 +250,7 @@ Evaluation evaluate_prepared(const PreparedModel::Impl& model, const Columns& x,
   return out;
 }
 
-// In the model's order, and checked.
+// Returns the values in the model's order, checked.
 std::vector<double> in_order(const std::vector<std::string>& names, const ParameterValues& p) {
   std::vector<double> values = p.in_order();
   std::vector<std::string> wrong;

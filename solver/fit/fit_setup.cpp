@@ -1,3 +1,4 @@
+// Checks options, bounds, names and data of a fit. All fitting functions use it.
 #include "fit/fit_setup.hpp"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// What curve_fit and its kin share: names, free parameters, checked data.
+// Checks that curve_fit and related functions share: options, bounds, names, free parameters and data.
 #pragma once
 
 #include "dense/data_survey.hpp"
@@ -16,51 +16,51 @@
 
 namespace nlsq::inline v0 {
 
-// Throws ValidationError listing every violation of the options.
+// Throws ValidationError that lists every violation of the options.
 void check_options(const SolverOptions& options, std::span<const std::string> components = {});
 void check_options(const FitOptions& options);
 
-// Bounds of all parameters, one each; empty where none is bounded. Throws ValidationError listing every
-// fault: sizes, NaN, sides that are crossed, bounds of a tied parameter.
+// Bounds of all parameters; empty if none is bounded. Throws ValidationError that lists every fault: sizes,
+// NaN, crossed bounds, bounds of a tied parameter.
 Limits limits_of(const Bounds& bounds, const std::vector<std::string>& names, const Ties& ties = {});
 Limits limits_of_free(const Limits& limits, const std::vector<int>& free);
-// Throws ValidationError naming every value that lies outside. `what`: whose values they are.
+// Throws ValidationError that names every value outside the limits. `what`: whose values they are.
 void check_within(const Limits& limits, const std::vector<std::string>& names,
                   const std::vector<double>& values, const char* what);
-// What SciPy starts from where nothing is given: 1, or inside the bounds where these leave it out.
+// SciPy's default start: 1, or a point inside the bounds if these exclude 1.
 std::vector<double> default_start(std::size_t parameters, const Limits& limits);
 
-// Starting values by name; `fallback`, moved within the limits, where none is given. Throws ValidationError
-// for an unknown name, one given twice, or a value that is not finite or lies outside the limits.
+// Starting values by name. Parameters without one get `fallback`, moved within the limits. Throws
+// ValidationError for an unknown or repeated name, or a value that is not finite or lies outside the limits.
 std::vector<double> starting_values(const std::vector<std::string>& names, const NamedValues& given,
                                     const std::vector<double>& fallback, const Limits& limits = {});
 
-// Indices of the parameters that are neither fixed nor tied nor held by equal bounds. Throws ValidationError
+// Indices of the parameters that are not fixed, not tied, and have no equal bounds. Throws ValidationError
 // for an unknown name.
 std::vector<int> free_parameters(const std::vector<std::string>& names, const std::vector<std::string>& fixed,
                                  const Ties& ties = {}, const Limits& limits = {});
 
-// Throws ValidationError where a tied parameter has a starting value.
+// Throws ValidationError if a tied parameter has a starting value.
 void check_starts(const NamedValues& p0, const std::vector<std::string>& names, const Ties& ties);
 
-// Data of a fit: columns of `form`. Large data are looked at later, in the first pass.
+// Data of a fit: columns of `form`. Large data are checked later, in the first pass.
 struct FitData {
   std::shared_ptr<const RowSource> rows;
   ResidualForm form;
   std::shared_ptr<DataSurvey> survey;
 };
-// Throw DataError where there are no rows or lengths disagree, and as DataSurvey does.
+// Throws DataError if there are no rows or lengths disagree, and in the cases of DataSurvey.
 FitData fit_data(const Columns& x, const Column& y, const Column& sigma,
                  const std::vector<std::string>& predictor_names);
 FitData fit_data(std::shared_ptr<const RowSource> rows, std::vector<std::string> predictor_names);
-// The same with the loss and the errors in x of the options, and ValidationError where these contradict each
+// The same with the loss and the errors in x of the options. Throws ValidationError if these contradict each
 // other.
 FitData fit_data(const Columns& x, const Column& y, const FitOptions& options,
                  const std::vector<std::string>& predictor_names);
 FitData fit_data(std::shared_ptr<const RowSource> rows, const FitOptions& options,
                  std::vector<std::string> predictor_names);
 
-// Throws DataError when there are fewer rows than free parameters.
+// Throws DataError if there are fewer rows than free parameters.
 void check_counts(std::size_t rows, std::size_t free);
 
 }  // namespace nlsq::inline v0

@@ -1,3 +1,4 @@
+// Computes the statistics of a fit: covariance, standard errors, R² and information criteria.
 #include "fit/fit_statistics.hpp"
 
 #include <fmt/format.h>
@@ -25,7 +26,7 @@ void fill_covariance(FitResult& fit, const Matrix& covariance, const std::vector
   }
 }
 
-// "a (0), b (2.5)": the parameters on a bound, and where it is.
+// Lists the parameters on a bound and their values: "a (0), b (2.5)".
 std::string held_names(const FitResult& fit) {
   std::string names;
   for (std::size_t j = 0; j < fit.at_bound.size(); ++j) {
@@ -94,8 +95,8 @@ void fill_statistics(FitResult& fit, const MinimizerResult& minimum, const std::
                     covariance_factor(fit.rss, fit.rows, moved, c.rank, absolute_sigma));
   }
   fit.r_squared = total > 0 ? 1 - fit.rss / total : kNaN;
-  // A bound does not make a model smaller: what it holds counts. Counts have no variance of their own to
-  // estimate, and their deviance is -2 ln L but for a constant; a robust loss is no likelihood.
+  // Parameters on a bound count as parameters of the model. Counts have no variance to estimate, and their
+  // deviance is -2 ln L up to a constant. A robust loss is not a likelihood.
   const double k = static_cast<double>(free.size()) + (loss.is_counts() ? 0 : 1);
   double deviance = fit.rss > 0 ? m * std::log(fit.rss / m) : kNaN;
   if (loss.is_counts()) deviance = fit.rss;

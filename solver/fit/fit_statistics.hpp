@@ -1,4 +1,4 @@
-// From a certified minimum to what a user reads: standard errors, R², information criteria.
+// Statistics of a certified minimum: standard errors, R², information criteria. curve.cpp uses it.
 #pragma once
 
 #include "dense/row_statistics.hpp"
@@ -8,13 +8,13 @@
 
 namespace nlsq::inline v0 {
 
-// What (JᵀJ)⁻¹ is multiplied by to be the covariance: the scatter of the residuals, or 1 where sigma is in
-// units of y. Directions the data do not determine cost no degree of freedom. NaN without degrees of freedom.
+// The factor that turns (JᵀJ)⁻¹ into the covariance: the residual variance, or 1 if sigma is in units of y.
+// Directions that the data do not determine cost no degree of freedom. NaN without degrees of freedom.
 double covariance_factor(double rss, std::size_t rows, std::size_t free, int rank, bool absolute_sigma);
 
-// Fills covariance, standard errors, dof, rss, R², AIC, BIC and warnings. `free` lists the model's
-// parameters that were fitted, in the order of the minimizer's. `of_rows`: under a loss that is not linear,
-// null otherwise. `total`: of squares about the mean; under counts the deviance of a constant.
+// Fills covariance, standard errors, dof, rss, R², AIC, BIC and warnings. `free` lists the fitted parameters
+// of the model, in the minimizer's order. `of_rows`: null unless the loss is nonlinear. `total`: sum of
+// squares about the mean; for counts, the deviance of a constant.
 void fill_statistics(FitResult& fit, const MinimizerResult& minimum, const std::vector<int>& free,
                      const Loss& loss, const RowStatistics* of_rows, bool absolute_sigma, double total);
 

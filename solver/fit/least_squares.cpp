@@ -1,3 +1,4 @@
+// Implements least_squares(): minimizes a vector of residuals given as a function, from one start or several.
 #include <nlsq/least_squares.hpp>
 
 #include "certificate/certificate.hpp"
@@ -22,7 +23,7 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-// The same rows in another form.
+// Creates the same rows in another form.
 using RowsOf = std::function<std::unique_ptr<RowModel>(const ResidualForm& form)>;
 
 LeastSquaresResult to_result(const VectorFunction& function, MinimizerResult minimum, std::size_t rows,
@@ -70,10 +71,10 @@ std::vector<std::string> names_of(const std::vector<RowComponent>& components) {
   return names;
 }
 
-// Names as a policy can write them, each once, and rows for each.
+// Checks that component names are valid in a policy and unique, and that each has rows.
 void check_components(const std::vector<RowComponent>& components) {
   std::vector<std::string> wrong;
-  PrecisionPolicy named;  // what is wrong with names a policy knows
+  PrecisionPolicy named;  // validates the names
   for (const RowComponent& c : components) {
     named.components.push_back({c.name, {}});
     if (c.rows == 0) wrong.push_back(fmt::format("component '{}' has no residuals: leave it out", c.name));
@@ -91,7 +92,7 @@ void check_rows_of(const std::vector<RowComponent>& components, std::size_t resi
       "the components have {} residuals together, the function gives {}: name all of them", rows, residuals));
 }
 
-// From one start or several.
+// Solves from one start or several.
 LeastSquaresResult solve_rows(const VectorFunction& function, RowModel& rows, const std::vector<double>& x0,
                               const Limits& limits, const LeastSquaresOptions& options,
                               const RowsOf& rows_of) {

@@ -1,3 +1,4 @@
+// Implements multi-start fits: scattered starts, and the list of distinct minima.
 #include "fit/multi_start.hpp"
 
 #include <fmt/format.h>
@@ -16,11 +17,11 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr double kFarthest = 50;    // sizes of x0 that a start is away from it
-constexpr double kManyTimes = 100;  // between positive bounds: sampled by logarithm
+constexpr double kFarthest = 50;    // largest distance of a start from x0, in sizes of x0
+constexpr double kManyTimes = 100;  // ratio of positive bounds above which sampling is logarithmic
 constexpr double kSameCost = 1e-6, kSamePlace = 1e-3;
 
-// Steele, Lea, Flood, Fast splittable pseudorandom number generators, OOPSLA 2014: finalised counters.
+// SplitMix64 generator (Steele, Lea, Flood, Fast splittable pseudorandom number generators, OOPSLA 2014).
 class Random {
  public:
   explicit Random(std::uint64_t seed) : state_(seed) {}
@@ -37,8 +38,8 @@ class Random {
   std::uint64_t state_;
 };
 
-// Coordinate k of one dimension: each of `count` strata has one point (McKay, Beckman, Conover, Technometrics
-// 21, 1979).
+// Coordinate k of one dimension of a Latin hypercube: each of `count` strata has one point (McKay, Beckman,
+// Conover, Technometrics 21, 1979).
 double stratified(std::size_t k, std::size_t count, Random random) {
   std::vector<std::size_t> strata(count);
   std::iota(strata.begin(), strata.end(), std::size_t{0});
@@ -61,7 +62,7 @@ double coordinate(double u, double x0, double lower, double upper) {
   return std::isfinite(x) ? x : x0;
 }
 
-// A full rank is worth a cost that is the same to rounding.
+// Prefers the lower cost. If costs agree to rounding, prefers full rank.
 bool better(const FitMinimum& a, const FitMinimum& b) {
   const bool good_a = is_success(a.verdict), good_b = is_success(b.verdict);
   if (good_a != good_b) return good_a;
@@ -80,7 +81,7 @@ bool same(const FitMinimum& a, const FitMinimum& b) {
   return true;
 }
 
-// Certified ones first, then by cost; without one last.
+// Orders certified minima first, then by cost. Entries without a cost come last.
 bool before(const FitMinimum& a, const FitMinimum& b) {
   const auto key = [](const FitMinimum& m) {
     return std::tuple(!is_success(m.verdict), std::isnan(m.cost), std::isnan(m.cost) ? 0 : m.cost);
@@ -88,7 +89,7 @@ bool before(const FitMinimum& a, const FitMinimum& b) {
   return key(a) < key(b);
 }
 
-// Entries of `all`, `best` first, those at one place in one entry.
+// Entries of `all`, with `best` first. Entries at the same point are merged.
 std::vector<FitMinimum> distinct(std::vector<FitMinimum> all, std::size_t best) {
   std::swap(all[0], all[best]);
   std::stable_sort(all.begin() + 1, all.end(), before);

@@ -1,4 +1,4 @@
-// One fit from several starts.
+// Solves one fit from several starts and collects the minima. curve_fit and least_squares use it.
 #pragma once
 
 #include "fit/solve.hpp"
@@ -12,27 +12,26 @@
 
 namespace nlsq::inline v0 {
 
-// Start k > 0 of `starts`, for parameters that start 0 has at x0: a point of a Latin hypercube, by the seed
-// alone. Between bounds that are finite on both sides uniformly, or, where they are positive and far apart,
-// uniformly in the logarithm; else about x0 by Cauchy's distribution: half of all starts within once its
-// size.
+// Start k > 0 of `starts`; start 0 is x0. It is a point of a Latin hypercube and depends on the seed only.
+// Between finite bounds it is uniform, or uniform in the logarithm if they are positive and far apart.
+// Otherwise it follows a Cauchy distribution about x0: half of all starts lie within its own size.
 std::vector<double> scattered_start(std::span<const double> x0, const Limits& limits, int k, int starts,
                                     std::uint64_t seed);
 
-// How a fit is started several times.
+// Options of a multi-start fit.
 struct StartsAsked {
-  int starts = 1;  // the request's x0, and others
+  int starts = 1;  // including the request's x0
   std::uint64_t seed = 1;
-  // All parameters, of the free ones.
+  // Returns all parameters for given free ones.
   std::function<std::vector<double>(const Vector& x)> parameters;
 };
 struct StartsResult {
   MinimizerResult best;
   std::vector<FitMinimum> minima;  // `best` first
-  std::string warning;             // of a lower cost without a certificate; empty: none
+  std::string warning;             // a lower cost was found without a certificate; empty: none
 };
-// Solves `request` from all starts. Time limits are for all of them together; a callback that says Stop ends
-// them all.
+// Solves `request` from all starts. Time limits apply to all of them together. A callback that returns Stop
+// ends them all.
 StartsResult solve_from_starts(const StartsAsked& asked, const SolveRequest& request,
                                const SolveFunction& solve_one);
 

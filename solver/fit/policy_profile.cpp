@@ -1,3 +1,5 @@
+// Implements policy profiles: fits a sample of the data under several precision policies and compares time
+// and digits.
 #include <nlsq/policy_profile.hpp>
 
 #include "support/fp_environment.hpp"
@@ -16,13 +18,12 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::size_t kBlock = 512;  // neighbouring rows of the sample
+constexpr std::size_t kBlock = 512;  // consecutive rows per block of the sample
 constexpr std::size_t kSample =
-    1 << 20;  // so many that fits sample rows of their own, as they would all of them (start.cpp)
+    1 << 20;  // large enough that fits on it sample rows as they would on all rows (start.cpp)
 constexpr double kAllDigits = 16;
 
-// Blocks of rows spread evenly over a column, in memory of its own; floats stay floats, as they are read
-// faster.
+// A copy of blocks of rows spread evenly over a column. Floats stay floats, because they are read faster.
 class SampledColumn {
  public:
   SampledColumn(const Column& all, std::size_t rows) {
@@ -48,7 +49,7 @@ class SampledColumn {
     const std::size_t blocks = (rows + kBlock - 1) / kBlock;
     for (std::size_t b = 0; b < blocks; ++b) {
       const std::size_t begin = b * kBlock, count = std::min(kBlock, rows - begin);
-      // The middle of the b-th of as many equal runs of rows.
+      // The block is centred in the b-th of `blocks` equal ranges of rows.
       const std::size_t middle = static_cast<std::size_t>(
           (static_cast<double>(b) + 0.5) * static_cast<double>(all.size()) / static_cast<double>(blocks));
       const std::size_t first = std::min(middle > count / 2 ? middle - count / 2 : 0, all.size() - count);
@@ -91,7 +92,7 @@ double digits_in_common(const FitResult& fit, const FitResult& f64) {
   return std::isnan(digits) ? 0 : std::clamp(digits, 0.0, kAllDigits);
 }
 
-// One problem's sample, fitted under policy after policy.
+// Fits one sample under one policy after another.
 class Profiler {
  public:
   Profiler(const FitFunction& fit, const Columns& x, const Column& y, const FitOptions& options,
@@ -122,7 +123,7 @@ class Profiler {
   PolicyProfile run(const std::vector<PrecisionPolicy>& policies) {
     PolicyProfile out{rows_, sampled_, {}, false};
     const auto begin = Clock::now();
-    const FitResult reference = fit(PrecisionPolicy::all_f64());  // not timed: it fills caches, too
+    const FitResult reference = fit(PrecisionPolicy::all_f64());  // not timed, because it also fills caches
     for (int round = 0; round < std::max(1, profile_.repeats) && !out.stopped; ++round) {
       if (round > 0 && std::chrono::duration<double>(Clock::now() - begin).count() > profile_.seconds) break;
       for (std::size_t i = 0; i < policies.size() && !out.stopped; ++i) {
@@ -141,7 +142,7 @@ class Profiler {
     std::vector<Column> columns;
     for (const SampledColumn& column : x_) columns.push_back(column.column());
     options_.precision = policy;
-    // The gate lets the sample in where it lets all rows in.
+    // Scales the threshold so that the sample enters low precision when all rows would.
     options_.precision->thresholds.entry_work *=
         static_cast<double>(sampled_) / static_cast<double>(std::max<std::size_t>(1, rows_));
     return fit_(Columns(std::move(columns)), y_.front().column(), options_);
@@ -184,7 +185,7 @@ std::string duration(double s) {
                   : fmt::format("{:.2f} s", s);
 }
 
-// "µ" is two bytes and one column.
+// "µ" is two bytes but one column.
 std::string padded(const std::string& text, std::size_t width) {
   const std::size_t columns = text.size() - (text.find("µ") != std::string::npos ? 1 : 0);
   return std::string(columns < width ? width - columns : 0, ' ') + text;
@@ -227,7 +228,7 @@ OptimizedPolicy optimize_policy(const PrecisionObjective& objective, const FitFu
   out.profile = Profiler(fit, x, y, options, profile).run(policies);
   const bool compared = std::ranges::find(out.profile.policies, "f64", &PolicyMeasurement::policy) !=
                         out.profile.policies.end();
-  if (!compared) {  // stopped before there was anything to compare with
+  if (!compared) {  // stopped before the reference was measured
     out.text = out.policy.to_string();
     out.met = !objective.target;
     out.message = fmt::format("{}: stopped before policies were measured; '{}' is the default",

@@ -1,4 +1,4 @@
-// Inside a prepared model: programs by what they are for, and workers that are not at work.
+// Internal data of a prepared model: compiled programs by use, and idle workers.
 #pragma once
 
 #include "fit/curve_worker.hpp"
@@ -21,14 +21,15 @@ struct PreparedModel::Impl {
   std::optional<Formula> formula;
   std::optional<Model> built_in;
   std::optional<ModelFunction> function;
-  std::shared_ptr<const RecordedResidual> recorded;  // of `function`; null where it cannot be recorded
-  std::string note;                                  // why
+  std::shared_ptr<const RecordedResidual> recorded;  // of `function`; null if it cannot be recorded
+  std::string note;                                  // the reason
 
   bool has_programs() const { return formula.has_value() || recorded != nullptr; }
   std::shared_ptr<const CurvePrograms> programs(const std::vector<int>& free, const ResidualForm& form) const;
   std::shared_ptr<ResidualSource> source(const ResidualForm& form) const;
 
-  // A worker for these programs, nobody else's until it is returned. One that recorded a branch is not kept.
+  // Takes a worker for these programs, for exclusive use until it is returned. A worker that recorded a
+  // branch is not reused.
   std::unique_ptr<CurveWorker> take_worker(const std::shared_ptr<const CurvePrograms>& programs) const;
   void return_worker(std::unique_ptr<CurveWorker> worker) const;
 
@@ -38,7 +39,7 @@ struct PreparedModel::Impl {
   mutable std::vector<std::unique_ptr<CurveWorker>> idle_;
 };
 
-// A worker for the length of a block.
+// Takes a worker in its constructor and returns it in its destructor.
 class WorkerLease {
  public:
   WorkerLease(const PreparedModel::Impl& model, const std::shared_ptr<const CurvePrograms>& programs)
@@ -48,7 +49,7 @@ class WorkerLease {
   WorkerLease& operator=(const WorkerLease&) = delete;
   CurveWorker& operator*() { return *worker_; }
   CurveWorker* operator->() { return worker_.get(); }
-  // A worker as prepared, where this one has recorded a branch.
+  // Replaces a worker that recorded a branch by one that did not.
   void renew() {
     if (worker_->as_prepared()) return;
     auto programs = worker_->programs();
@@ -62,7 +63,7 @@ class WorkerLease {
 
 FitResult fit_prepared(const PreparedModel::Impl& model, const Columns& x, const Column& y,
                        const NamedValues& p0, const FitOptions& options);
-// Throws ValidationError where their number is not the model's.
+// Throws ValidationError if the number of values is not the model's.
 NamedValues named_start(const std::vector<std::string>& names, const std::vector<double>& p0);
 
 }  // namespace nlsq::inline v0

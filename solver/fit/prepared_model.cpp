@@ -1,3 +1,4 @@
+// Implements PreparedModel: compiles a model once and fits it many times.
 #include <nlsq/prepared_model.hpp>
 
 #include "fit/curve.hpp"
@@ -145,7 +146,7 @@ FitResult fit_with_programs(const PreparedModel::Impl& model, const Curve& curve
 
 namespace {
 
-// A tie makes another model of it, which is not prepared.
+// Ties change the model, so its prepared programs cannot be used.
 FitResult fit_tied(const PreparedModel::Impl& model, const Columns& x, const Column& y, const NamedValues& p0,
                    FitOptions options) {
   if (model.built_in) return curve_fit(*model.built_in, x, y, p0, options);

@@ -1,3 +1,4 @@
+// Implements profile_intervals(): confidence intervals by profile likelihood.
 #include <nlsq/profile_intervals.hpp>
 #include <nlsq/statistics.hpp>
 
@@ -16,12 +17,14 @@ namespace {
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kClose = 1e-9;    // |τ| - t, relative: far below what an interval is read to
-constexpr double kFarthest = 1e6;  // standard errors that a parameter is taken away from its estimate
-constexpr double kLower = 1e-7;    // of the cost: less is rounding, or the tolerance of the fits
+// Relative tolerance of |τ| - t, far below the precision to which intervals are read.
+constexpr double kClose = 1e-9;
+constexpr double kFarthest = 1e6;  // largest distance from the estimate, in standard errors
+// Relative to the cost. Smaller decreases are rounding or the tolerance of the fits.
+constexpr double kLower = 1e-7;
 
-// One parameter's profile: τ at p is the signed root of the rise of 2 * cost over the scale, linear in p for
-// linear models.
+// Profile of one parameter. τ at p is the signed square root of the rise of 2 * cost divided by the scale. It
+// is linear in p for linear models.
 class Profile {
  public:
   Profile(const Refit& refit, const FitResult& fit, const FitOptions& options, std::size_t j, double scale)
@@ -29,7 +32,7 @@ class Profile {
     options_.fixed.push_back(fit.parameter_names[j]);
     options_.starts = 1;
     options_.callback = nullptr;
-    // From where the others ended beside: close already, and the linear ones solved for.
+    // Starts from the previous neighbouring fit: it is close, and linear parameters are already solved for.
     for (std::size_t k = 0; k < fit.fixed.size(); ++k) {
       const std::string& name = fit.parameter_names[k];
       if (fit.fixed[k] && std::ranges::find(options_.fixed, name) == options_.fixed.end())
@@ -37,7 +40,7 @@ class Profile {
     }
   }
 
-  // NaN: the fit did not come to an end.
+  // Returns NaN if the fit did not converge.
   double tau(double p) {
     ++fits_;
     std::vector<double> start = nearest_;
@@ -74,8 +77,8 @@ struct End {
   IntervalEnd how = IntervalEnd::failed;
 };
 
-// Where τ is t, on one side: out by steps that τ's own slope gives, then between by the Illinois rule (Dowell
-// and Jarratt, BIT 11, 1971).
+// Finds where τ = t on one side. Steps outward by the slope of τ, then uses the Illinois rule between the
+// brackets (Dowell and Jarratt, BIT 11, 1971).
 End find_end(Profile& profile, double estimate, double step, double t, double bound, int most) {
   double inside = 0, tau_inside = 0;  // distances from the estimate
   double outside = 0, tau_outside = kNaN, reach = std::fabs(step);
@@ -85,7 +88,7 @@ End find_end(Profile& profile, double estimate, double step, double t, double bo
     const bool limited = reach >= room;
     const double distance = limited ? room : reach;
     const double tau = profile.tau(limited ? bound : estimate + direction * distance);
-    if (std::isnan(tau)) {  // the model may be undefined so far out: half the way
+    if (std::isnan(tau)) {  // the model may be undefined this far out, so halve the distance
       reach = 0.5 * (inside + distance);
       if (reach - inside <= 1e-9 * distance) return {};
       continue;
@@ -97,7 +100,7 @@ End find_end(Profile& profile, double estimate, double step, double t, double bo
     }
     if (limited) return {bound, IntervalEnd::at_bound};
     if (distance >= kFarthest * std::fabs(step)) return {direction * kInfinity, IntervalEnd::unbounded};
-    // The secant through the last two, no farther than thrice the distance.
+    // Secant through the last two points, at most three times the distance.
     const double slope = (tau - tau_inside) / (distance - inside);
     const double next = slope > 0 ? distance + 1.1 * (t - tau) / slope : 3 * distance;
     inside = distance;
@@ -158,7 +161,7 @@ std::vector<std::size_t> chosen(const FitResult& fit, const IntervalOptions& opt
   return out;
 }
 
-// 2 * cost in units of which rises by t² at the ends.
+// The scale of 2 * cost, such that the interval ends where it rises by t².
 double scale_of(const FitResult& fit, const FitOptions& options) {
   if (options.absolute_sigma || fit.loss.is_counts()) return 1;
   return fit.rss / static_cast<double>(fit.dof);

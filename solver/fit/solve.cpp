@@ -1,3 +1,5 @@
+// Implements solve(): runs attempts of the minimizer until one gives a certified minimum, and writes the
+// report.
 #include "fit/solve.hpp"
 
 #include "ablation.hpp"
@@ -17,8 +19,8 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-// A certificate is worth a cost that is higher by less than one standard error, or by rounding; else the
-// lower cost wins.
+// A certified result wins if its cost exceeds the other's by at most one standard error (σ²/2) and rounding.
+// Otherwise the lower cost wins.
 bool better(const MinimizerResult& a, const MinimizerResult& b, std::size_t rows, bool unit_sigma) {
   const bool good_a = is_success(a.summary.verdict), good_b = is_success(b.summary.verdict);
   const double cost_a = a.summary.final_cost, cost_b = b.summary.final_cost;
@@ -28,7 +30,8 @@ bool better(const MinimizerResult& a, const MinimizerResult& b, std::size_t rows
   return (excess <= 0.5 * sigma * sigma + a.cost_noise + b.cost_noise) == good_a;
 }
 
-// No certificate, or rank lost on the way (parameters that ran off to where the data see nothing of them).
+// True without a certificate, or if rank was lost on the way: a parameter diverged to where the data do not
+// depend on it.
 bool worth_another_attempt(const MinimizerResult& result, DenseEvaluator& evaluator,
                            const SolveRequest& request) {
   const Summary& s = result.summary;
@@ -57,7 +60,7 @@ std::string failure_message(const RowSizes& sizes) {
 
 std::string recheck_message(const MinimizerResult& result) {
   const Summary& s = result.summary;
-  constexpr double kRounding = 1e-3;  // what is larger is not rounding, however magnified
+  constexpr double kRounding = 1e-3;  // larger differences are not rounding, even if magnified
   if (result.repeats && s.certificate.recheck_discrepancy < kRounding && s.evaluator == "graph") {
     return fmt::format(
         "the same residuals, computed in another order, differ by up to {:.1e} of their size: terms of the "
@@ -91,7 +94,7 @@ std::string held_message(const Certificate& c) {
                                 : fmt::format(", {} parameters at bounds", c.at_bound.size());
 }
 
-// `sizes`: at x, where the start failed or squares underflow.
+// `sizes`: sizes of the rows at x, for a failed start or underflowing squares.
 std::string message_of(const MinimizerResult& result, const DenseEvaluator& evaluator,
                        const RowSizes& sizes) {
   const Summary& s = result.summary;
@@ -131,7 +134,7 @@ std::string message_of(const MinimizerResult& result, const DenseEvaluator& eval
       name(s.termination));
 }
 
-// Counts of all stages and attempts: of the trace, that is.
+// Counts the steps of all stages and attempts in the trace.
 void count_steps(Summary& s) {
   s.accepted = s.rejected = s.precision.escalations = 0;
   for (const IterationSummary& it : s.iterations) {
@@ -159,20 +162,20 @@ std::vector<ComponentSummary> component_summaries(const DenseEvaluator& evaluato
 
 using Clock = std::chrono::steady_clock;
 
-// In a pass: rows that were only looked at, before the first one, led nowhere.
+// Whether a pass ran below f64. Checking a few rows in low precision before the first pass does not count.
 bool went_below_f64(const KernelCounters& k) {
   return k.gram_flops_f16 + k.gram_flops_bf16 + k.gram_flops_f32 + k.gram_flops_f32_wide > 0;
 }
 
-// What makes `strict` run all of it in f64, too, beside a certificate that failed.
+// Events after which `strict` repeats the solve in f64, in addition to a failed certificate.
 bool doubt_arose(const std::vector<IterationSummary>& trace) {
   return std::ranges::any_of(trace, [](const IterationSummary& it) {
     return it.event == Event::rollback || (it.event == Event::not_definite && it.plan.gram < Gram::f64);
   });
 }
 
-// What the projected cost did not lead to, the whole one may: no parameter is eliminated but by the user's
-// word.
+// The full problem may succeed where the projected problem fails. `whole_problem` therefore eliminates
+// parameters only if the user asked for it.
 enum class Of : std::uint8_t { any, whole_problem };
 
 // The attempts of one solve.
@@ -185,28 +188,28 @@ class Attempts {
     w_.best.spent.reset();
   }
 
-  // From w.start. Numbers of iterations go on from those before, and so does their limit.
+  // Runs from w.start. Iteration numbers and the iteration limit continue from the samples.
   void first() {
     w_.trace.swap(w_.start.iterations);
     issues_.swap(w_.start.issues);
     run(request_.options, w_.start.x, w_.start.at, request_.options.geodesic == Geodesic::always,
         w_.start.stop_asked, w_.start.from_samples, w_.best, w_.start.counted);
   }
-  // Replaces the best so far.
+  // Replaces the best result so far.
   void instead(std::span<const double> x0) {
     w_.other.reset();
     run(rest(), x0, w_.other, request_.options.geodesic == Geodesic::always, asked_to_stop(), false, w_.next,
         {}, Of::whole_problem);
     std::swap(w_.best, w_.next);
   }
-  // The better one is kept.
+  // Keeps the better result.
   void another(std::span<const double> x0, Kept<Linearization>& at, bool geodesic, Of of = Of::any) {
     run(rest(), x0, at, geodesic, asked_to_stop(), false, w_.next, {}, of);
     const std::optional<Termination> spent = w_.next.spent;
     if (better(w_.next, w_.best, evaluator_.residuals(), request_.unit_sigma)) std::swap(w_.best, w_.next);
     w_.best.spent = spent;
   }
-  // Of all attempts.
+  // Precision issues of all attempts.
   std::vector<PrecisionIssue>& issues() { return issues_; }
   // Options of attempts after the first: in f64.
   const SolverOptions& rest() {
@@ -257,22 +260,22 @@ class Attempts {
 
 }  // namespace
 
-// Iterations: lines of the trace that are no promotion.
+// Number of iterations: entries of the trace that are not promotions.
 int steps_of(const std::vector<IterationSummary>& trace) {
   return static_cast<int>(std::ranges::count_if(
       trace, [](const IterationSummary& it) { return it.outcome != StepOutcome::promoted; }));
 }
 
 SolverOptions settled(SolverOptions options) {
-  options.precision = options.policy();  // the thread's where there is none: read here and not again
+  options.precision = options.policy();  // the thread's policy if none is given; read once
   options.strict = options.strict || options.precision->strict;
-  // It is the start with the linear parameters at their best that tells whether to eliminate them.
+  // The start with optimal linear parameters decides whether to eliminate them.
   const bool undecided = options.variable_projection == VariableProjection::automatic;
   if (undecided && !options.solve_linear_start) options.variable_projection = VariableProjection::off;
   return options;
 }
 
-// What was certified is no minimum of the model's parameters.
+// The certified point is not a minimum over the model's parameters. Withdraws the certificate.
 static void withdraw(MinimizerResult& result) {
   Summary& s = result.summary;
   result.lost_parameters = true;
@@ -292,8 +295,8 @@ void solve_in(const SolveRequest& request, DenseEvaluator& evaluator, SolveWorks
   const double initial_cost = w.start.initial_cost;
   Attempts attempts(request, evaluator, w, begin);
   attempts.first();
-  // Once more in f64 what fewer digits did not bring to an end, as if they had never been; then with
-  // acceleration.
+  // If passes below f64 did not succeed, solve again entirely in f64. If there is still no certificate, solve
+  // with geodesic acceleration from the given start. Each time, keep the better result.
   const bool in_doubt =
       options.strict && !w.best.spent && (doubt_arose(w.trace) || !is_success(w.best.summary.verdict));
   const auto worth_in_f64 = [&] {
@@ -313,8 +316,8 @@ void solve_in(const SolveRequest& request, DenseEvaluator& evaluator, SolveWorks
 
   double given_cost = initial_cost;
   if (w.best.summary.termination != Termination::failure) {
-    // Where the start was judged in f32 it may seem to be below the end; or be it, where f32 or samples led
-    // astray.
+    // An initial cost in f32 may appear lower than the final cost because of rounding. It may also be lower
+    // in fact, if f32 or samples led the iteration astray.
     const bool doubtful = options.precision->adaptive && !(initial_cost > 1.01 * w.best.summary.final_cost);
     if (doubtful) given_cost = evaluator.cost(request.x0, Format::f64).cost;
     const bool above = w.best.summary.final_cost > given_cost + w.best.cost_noise;

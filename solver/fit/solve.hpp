@@ -1,4 +1,4 @@
-// From rows to a certified minimum: the attempts a solve is made of.
+// Solves for a certified minimum of given rows, in one or several attempts. Every dense fit uses it.
 #pragma once
 
 #include "dense/data_survey.hpp"
@@ -16,28 +16,28 @@ namespace nlsq::inline v0 {
 struct SolveRequest {
   RowModel& rows;
   Vector x0;                // free parameters
-  std::vector<int> linear;  // those of them that enter linearly together
+  std::vector<int> linear;  // free parameters that enter jointly linearly
   const SolverOptions& options;
   bool unit_sigma = false;
-  Limits limits = {};  // of the free parameters; x0 lies within
+  Limits limits = {};  // of the free parameters; x0 lies within them
   std::shared_ptr<DataSurvey> survey =
-      nullptr;  // of the rows' data, made in the first pass where it was not made before
+      nullptr;  // of the rows' data; runs in the first pass unless it ran before
 };
 
-// Solves for the linear parameters, minimizes, and, where that ends without a certificate, tries once
-// more from the start as given with geodesic acceleration; the better result is returned.
+// Solves for the linear parameters and minimizes. If there is no certificate, tries again from the given
+// start with geodesic acceleration. Returns the better result.
 MinimizerResult solve(const SolveRequest& request);
-// That, or what does it in another way.
+// The type of solve() and of its replacements.
 using SolveFunction = std::function<MinimizerResult(const SolveRequest& request)>;
 
-// The same with an evaluator of request.rows and memory that are used again and again. The options must name
-// a precision policy; counters and times are the evaluator's since it last forgot its work.
+// The same with an evaluator of request.rows and reused memory. The options must name a precision policy.
+// Counters and times are the evaluator's since its last reset.
 struct SolveWorkspace;
-// Such options: the thread's policy where they name none.
+// Completes the options: the thread's policy if they name none.
 SolverOptions settled(SolverOptions options);
 MinimizerResult solve(const SolveRequest& request, DenseEvaluator& evaluator, SolveWorkspace& workspace);
-// The same without what is made for reports (texts, times, counters): the result is workspace.best, and where
-// nothing goes wrong nothing is allocated once the memory has grown.
+// The same without data for reports (texts, times, counters). The result is workspace.best. Without failures,
+// nothing is allocated once the memory has grown.
 void solve_in(const SolveRequest& request, DenseEvaluator& evaluator, SolveWorkspace& workspace);
 
 }  // namespace nlsq::inline v0

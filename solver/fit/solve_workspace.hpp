@@ -1,4 +1,4 @@
-// Memory that one solve after the other runs in.
+// Memory that consecutive solves reuse. solve_in() and CurveWorker use it.
 #pragma once
 
 #include "fit/start.hpp"

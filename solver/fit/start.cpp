@@ -1,3 +1,5 @@
+// Implements choose_start(): solves for linear parameters and fits samples of the rows before the full
+// iteration.
 #include "fit/start.hpp"
 
 #include "ablation.hpp"
@@ -22,20 +24,20 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-constexpr std::size_t kLeastRows = 1 << 17;     // fewer rows are not worth sampling
-constexpr std::size_t kRowsPerParameter = 512;  // least sample: parameters must be determined by it
+constexpr std::size_t kLeastRows = 1 << 17;     // with fewer rows, sampling does not pay
+constexpr std::size_t kRowsPerParameter = 512;  // smallest sample; it must determine the parameters
 constexpr std::size_t kLevels[] = {256, 16};    // shares of the rows: m/256, then m/16
 constexpr double kNearEnough = 0.5;             // standard errors of the sample
-constexpr double kRepresentative = 4;           // how far information of sample and all rows may differ
+constexpr double kRepresentative = 4;  // largest ratio between the information of sample and of all rows
 constexpr double kMostRowError =
-    0.02;  // of f32 residuals, as a share of f64's, up to which a pass in f32 is believed
+    0.02;  // largest error of f32 residuals, relative to f64, at which an f32 pass is accepted
 
 enum class Solved : std::uint8_t { well, doubtfully, not_at_all };
 
-// With the others held, the best values of the parameters that enter linearly are one least-squares
-// solution away. From BoxBOD's first start plain LM ends in the wrong basin; so solved it does not.
-// `at` is the linearization at x, by normal equations. Doubtfully: directions that these digits do not tell
-// apart.
+// With the nonlinear parameters fixed, the best linear parameters are one linear least-squares solution. From
+// BoxBOD's first start, plain LM ends in the wrong basin; with this solution it does not. `at` is the
+// linearization at x, by normal equations. `doubtfully` means that some directions are not resolved in this
+// precision.
 Solved solve_linear(const Linearization& at, const std::vector<int>& linear, Vector& x) {
   constexpr std::size_t kFew = 16;
   const std::size_t k = linear.size();
@@ -51,7 +53,7 @@ Solved solve_linear(const Linearization& at, const std::vector<int>& linear, Vec
     for (std::size_t j = 0; j < k; ++j) H[j * k + i] = at.normal(index(i), index(j)) / (scale[i] * scale[j]);
   }
   small_svd(H.data(), k, g.data(), values.data(), V.data(), projected.data());
-  // Directions that the rows do not determine are left alone.
+  // Directions that the rows do not determine are left unchanged.
   const double least = (at.plan.residual == Format::f32 ? 1e-7 : 1e-13) * values[0];
   for (std::size_t i = 0; i < k; ++i) {
     double step = 0;
@@ -65,8 +67,9 @@ Solved solve_linear(const Linearization& at, const std::vector<int>& linear, Vec
   return values[k - 1] > std::max(least, 1e-12 * values[0]) ? Solved::well : Solved::doubtfully;
 }
 
-// The same from the triangle of a QR pass, which has κ's root to bear. Of all best values those of least
-// length, columns at unit length: directions that the rows do not determine are left alone.
+// The same from the triangular factor of a QR pass, whose condition number is the square root of that of the
+// normal equations. Of all solutions it takes the shortest, with columns at unit length: directions that the
+// rows do not determine are left unchanged.
 bool solve_linear_by_triangle(const Linearization& at, const std::vector<int>& linear, Vector& x) {
   const std::size_t k = linear.size(), rows = at.triangle.rows();
   const auto index = [&](std::size_t i) { return static_cast<std::size_t>(linear[i]); };
@@ -74,7 +77,7 @@ bool solve_linear_by_triangle(const Linearization& at, const std::vector<int>& l
   for (std::size_t j = 0; j < k; ++j) {
     const double d = std::sqrt(at.normal(index(j), index(j)));
     scale[j] = d > 0 ? d : 1;
-    // Below its diagonal a triangle is zero, whatever is stored there.
+    // Entries below the diagonal of the triangle count as zero, whatever is stored there.
     for (std::size_t i = 0; i <= index(j); ++i) columns[j * rows + i] = at.triangle(i, index(j)) / scale[j];
   }
   for (std::size_t i = 0; i < rows; ++i) right[i] = -at.triangle(i, at.gradient.size());
@@ -97,10 +100,10 @@ bool within(const Limits& limits, const Vector& x) {
   return true;
 }
 
-// Where the best values lie outside the bounds: the best ones within, by the bounded linear model.
+// If the best values violate bounds: the best values within them, by the bounded linear model.
 bool solve_linear_within(const Linearization& at, const std::vector<int>& linear, const Limits& limits,
                          Vector& x) {
-  constexpr double kDamping = 1e-12;  // where directions are not determined: to the solution of least length
+  constexpr double kDamping = 1e-12;  // gives undetermined directions their shortest solution
   const std::size_t k = linear.size();
   Linearization part;
   part.plan = at.plan;
@@ -132,7 +135,7 @@ bool solve_linear_within(const Linearization& at, const std::vector<int>& linear
   return true;
 }
 
-// Another line of the trace, before the iteration over all rows.
+// Adds an entry to the trace, before the iteration over all rows.
 void note(Start& start, const SolveRequest& request, IterationSummary it) {
   if (static_cast<int>(start.iterations.size()) >= request.options.max_iterations) return;
   it.iteration = static_cast<int>(start.iterations.size());
@@ -143,15 +146,15 @@ void note(Start& start, const SolveRequest& request, IterationSummary it) {
   start.iterations.push_back(std::move(it));
 }
 
-// The plan of a pass at x, or at the point that solving for the `linear` parameters leads to.
+// The plan of a pass at x, or at the point where the `linear` parameters have been solved for.
 struct PlanHere {
   PrecisionPlan plan;
-  PrecisionPlan refused;  // the policy's, where its rows are too coarse here
-  double row_error = 0;   // by how much; 0: they are not
+  PrecisionPlan refused;  // the policy's plan, if its rows are too inaccurate here
+  double row_error = 0;   // their error; 0: they are accurate enough
 };
 
-// The policy's plan, unless f32 rows cannot see at x what is left to be fitted. A pass whose digits are gone
-// decides nothing: neither where the linear parameters are best, nor whether samples represent all rows.
+// Returns the policy's plan, unless f32 residuals at x are too inaccurate for what is left to fit. Such a
+// pass could decide neither the linear parameters nor whether samples represent all rows.
 PlanHere plan_at(DenseEvaluator& evaluator, const SolveRequest& request, std::span<const double> x,
                  const std::vector<int>& linear) {
   const PrecisionPlan plan = first_plan(evaluator, request.options.policy());
@@ -161,7 +164,7 @@ PlanHere plan_at(DenseEvaluator& evaluator, const SolveRequest& request, std::sp
   return {{Format::f64, Gram::f64}, plan, error};
 }
 
-// The trace says why a pass was made in f64. `at`: that pass.
+// Notes in the trace why a pass was made in f64. `at`: that pass.
 void note_plan(Start& start, const SolveRequest& request, const PlanHere& here, const Linearization& at,
                std::size_t rows) {
   if (here.row_error == 0) return;
@@ -176,7 +179,7 @@ void note_plan(Start& start, const SolveRequest& request, const PlanHere& here, 
   note(start, request, std::move(it));
 }
 
-// x0 with its linear parameters solved for, and the linearization there, which the iteration needs anyway.
+// Solves for the linear parameters of x0 and linearizes there. The iteration needs this linearization anyway.
 void solve_linear_start(DenseEvaluator& evaluator, const SolveRequest& request, Start& start,
                         Kept<Linearization>& other) {
   const std::vector<int> none;
@@ -219,8 +222,8 @@ bool worth_sampling(const DenseEvaluator& evaluator, const SolverOptions& option
          m / kLevels[0] >= kRowsPerParameter * static_cast<std::size_t>(evaluator.parameters());
 }
 
-// Information of all rows against the sample's, parameter by parameter, at the same x: rows that
-// say what the sample does not (one narrow peak) show here.
+// Compares the information of all rows with the sample's at the same x, parameter by parameter. It detects
+// rows that the sample misses (one narrow peak).
 bool represents(const Linearization& sample, const Linearization& all, double share) {
   const auto alike = [&](double s, double a) {
     return s * share <= kRepresentative * a && a <= kRepresentative * s * share;
@@ -232,7 +235,7 @@ bool represents(const Linearization& sample, const Linearization& all, double sh
   return true;
 }
 
-// Over all rows at x, with the cost at the starting values given beside it.
+// Linearizes over all rows at x, and evaluates the cost at the given start in the same pass.
 void pass_beside_given(DenseEvaluator& evaluator, const SolveRequest& request, Start& start) {
   const PlanHere here = plan_at(evaluator, request, start.x, {});
   Linearization& at = start.at.renew();
@@ -241,13 +244,12 @@ void pass_beside_given(DenseEvaluator& evaluator, const SolveRequest& request, S
 }
 
 enum class Sampled : std::uint8_t {
-  close,  // to the optimum of samples that represent all rows
+  close,  // close to the optimum of samples that represent all rows
   lost,   // the samples do not determine the parameters, or do not represent the data
-  spent,  // iterations, time, or the callback's patience
+  spent,  // limit on iterations or time reached, or stopped by the callback
 };
 
-// Brings x close on growing samples: each level goes on until its step is inside the sample's own
-// statistical error.
+// Fits growing samples. Each level iterates until its step is within the sample's own statistical error.
 Sampled sample(DenseEvaluator& evaluator, const SolveRequest& request,
                std::chrono::steady_clock::time_point begin, Start& start) {
   const std::size_t m = evaluator.residuals();
@@ -300,21 +302,21 @@ Sampled sample(DenseEvaluator& evaluator, const SolveRequest& request,
   return represented ? Sampled::close : Sampled::lost;
 }
 
-// Whether x is no worse than x0 on all rows, where samples brought it.
+// Whether the point found on samples is no worse than x0 on all rows.
 bool better_than_given(DenseEvaluator& evaluator, const SolveRequest& request, Start& start) {
   if (!start.at) pass_beside_given(evaluator, request, start);
-  // Not where x0 has no finite residuals, either.
+  // Also false if the residuals at x0 are not finite.
   const bool lower = start.at->cost <= start.initial_cost || !rule_active(Rule::samples_end_below_start);
   return start.at->finite && lower;
 }
 
-// Back to the starting values given. A line of the trace says why.
+// Returns to the given starting values and notes the reason in the trace.
 void abandon(Start& start, const DenseEvaluator& evaluator, const SolveRequest& request, std::string reason) {
   start.x = request.x0;
   start.at.reset();
   IterationSummary it;
   if (start.iterations.empty())
-    it.rows = evaluator.residuals() / kLevels[0];  // the first sample said nothing of some parameter
+    it.rows = evaluator.residuals() / kLevels[0];  // the first sample did not determine some parameter
   else it = start.iterations.back();
   it.event = Event::sample_abandoned;
   it.reason = std::move(reason);
@@ -359,7 +361,7 @@ void choose_start(DenseEvaluator& evaluator, const SolveRequest& request,
       start.from_samples = sampled == Sampled::close;
       return;
     }
-    if (sampled == Sampled::spent) {  // nothing was wrong with the samples
+    if (sampled == Sampled::spent) {  // the samples themselves were not the problem
       start.x = request.x0;
       start.at.reset();
     } else {

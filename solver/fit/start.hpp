@@ -1,5 +1,5 @@
-// Where the iteration over all rows starts: linear parameters solved for, and, where rows are many, the
-// nonlinear ones brought close on samples of them (the scheduler's state P0).
+// Chooses the start of the iteration over all rows (the scheduler's state P0): solves for linear parameters
+// and, with many rows, fits the nonlinear ones on samples. solve() uses it.
 #pragma once
 
 #include "dense/dense_evaluator.hpp"
@@ -10,27 +10,27 @@ namespace nlsq::inline v0 {
 
 struct Start {
   Vector x;
-  Kept<Linearization> at;                    // of all rows at x, where a pass was made
+  Kept<Linearization> at;                    // of all rows at x, if a pass was made
   std::vector<IterationSummary> iterations;  // on samples
-  std::vector<PrecisionIssue> issues;        // of those
+  std::vector<PrecisionIssue> issues;        // of those iterations
   std::vector<int> eliminated;               // linear parameters, while samples were fitted
   bool stop_asked = false;                   // by the callback, while samples were fitted
-  bool from_samples = false;                 // that represent all rows
+  bool from_samples = false;                 // x comes from samples that represent all rows
   KernelCounters counted;                    // before the passes over all rows
   double initial_cost = 0;                   // of all rows at x0, in the first plan's precision
   Vector solved;                             // scratch
 };
 
-// x0 with its linear parameters at their least-squares values within the limits, by about kStartRows of the
-// rows; x0 where these give none.
+// Sets the linear parameters of x0 to their least-squares values within the limits, from about kStartRows of
+// the rows. Returns x0 if there are none.
 inline constexpr std::size_t kStartRows = 1 << 14;
 Vector linear_least_squares(RowModel& rows, const Vector& x0, const std::vector<int>& linear,
                             const Limits& limits = {});
 
-// Iterations of a trace: its lines that are no promotion.
+// Number of iterations: entries of the trace that are not promotions.
 int steps_of(const std::vector<IterationSummary>& trace);
 
-// Fills `start`, whose memory is used again; so is that of `other`, a pass that was not chosen.
+// Fills `start`. Its memory is reused, and so is that of `other`, a pass that was not chosen.
 void choose_start(DenseEvaluator& evaluator, const SolveRequest& request,
                   std::chrono::steady_clock::time_point begin, Start& start, Kept<Linearization>& other);
 

@@ -1,4 +1,4 @@
-// Log-normal and Weibull densities, scaled by an area: peaks in log x.
+// Built-in models: log-normal and Weibull densities, scaled by an area. They are peaks in log x.
 #include "models/rows.hpp"
 #include "models/separable.hpp"
 

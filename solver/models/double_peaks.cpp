@@ -1,4 +1,4 @@
-// Two peaks of one kind on a constant background.
+// Built-in models of two peaks of the same profile on a constant background.
 #include "models/peak_fit.hpp"
 #include "models/rows.hpp"
 #include "models/separable.hpp"
@@ -14,7 +14,7 @@ using Profile = double (*)(double);
 double gaussian(double z) { return std::exp(-z * z / 2); }
 double lorentzian(double z) { return 1 / (1 + z * z); }
 
-// Peaks p1, p2 of the same profile; q = (centre, log width) of each.
+// Two peaks p1, p2 of the same profile; q = (centre, log width) of each.
 Separable pair_problem(const Sample& sample, const std::vector<double>& u, Profile profile) {
   Separable problem;
   problem.y = sample.y;
@@ -33,7 +33,7 @@ Separable pair_problem(const Sample& sample, const std::vector<double>& u, Profi
   return problem;
 }
 
-// The largest peak, then the largest of what remains; and what one broad peak could be two of.
+// Starts: the largest peak and the largest in the remainder, and two peaks in place of one broad peak.
 std::vector<std::vector<double>> pair_starts(const Sample& sample, const std::vector<double>& u,
                                              Profile profile, double width_per_box) {
   const PeakProblem peak = {[profile](double z, std::span<const double>) { return profile(z); },
@@ -60,7 +60,7 @@ std::vector<std::vector<double>> pair_starts(const Sample& sample, const std::ve
   return starts;
 }
 
-// {height, centre, width} of each peak, left one first, then the background.
+// Returns {height, centre, width} of each peak, the left one first, then the background.
 std::vector<double> fit_pair(const Sample& picked, Profile profile, double width_per_box) {
   const Sample averaged =
       picked.source ? picked.source->average(picked.x.front(), picked.x.back()) : Sample{};

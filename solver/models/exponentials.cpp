@@ -1,5 +1,5 @@
-// exp and its relatives. The rates are searched on a logarithmic grid of the range of x, everything
-// else is linear.
+// Built-in exponential models. The guess searches rates on a logarithmic grid over the range of x; all other
+// parameters are linear.
 #include "models/exponential_fit.hpp"
 #include "models/rows.hpp"
 #include "models/separable.hpp"
@@ -10,10 +10,10 @@
 namespace nlsq::inline v0::guessing {
 namespace {
 
-constexpr double kSlowest = 0.01;  // rate times the range of x: slower is a straight line
+constexpr double kSlowest = 0.01;  // rate times the range of x; slower ones are straight lines
 
-// Fastest rate worth trying, times the range of x: a term that is gone (e^-8) by the second x is a
-// spike on the first row. `u` in [0, 1].
+// Largest useful rate times the range of x. A faster term has decayed to e^-8 at the second x and is a spike
+// on the first row. `u` in [0, 1].
 double fastest_rate(std::span<const double> u) {
   double first_gap = 1, last_gap = 1;
   for (const double value : u) {

@@ -1,3 +1,4 @@
+// Finds the start of a peak fit by a matched filter with boxes, and refines it by separable least squares.
 #include "models/peak_fit.hpp"
 
 #include "models/separable.hpp"
@@ -13,8 +14,8 @@ struct Boxes {
   double centre_up = 0.5, centre_down = 0.5;
 };
 
-// Best box of half width `half` among those centred on a row, for either sign. A box of m rows with
-// sum s (of y less its mean) removes s² n / (m (n - m)) of the sum of squares.
+// Finds the best box of half width `half` among those centred on a row, for either sign. A box of m rows with
+// sum s (of y minus its mean) reduces the sum of squares by s² n / (m (n - m)).
 Boxes best_boxes(std::span<const double> u, std::span<const double> prefix, double half) {
   const std::size_t n = u.size();
   Boxes boxes;

@@ -1,4 +1,4 @@
-// Finding peaks and dips, of any shape, on a constant background.
+// Finds peaks and dips of any shape on a constant background. The guesses of the peak models use it.
 #pragma once
 
 #include "models/sample.hpp"
@@ -9,16 +9,16 @@
 
 namespace nlsq::inline v0::guessing {
 
-// Where a bump may be, in unit x.
+// A candidate for a peak or dip, in unit x.
 struct Bump {
   double centre, half_width;
 };
 
-// Least squares of "a box on a constant", for boxes of a dozen widths, each at its best places: a
-// matched filter that survives noise, dips, and bumps cut by the edge. `u` sorted, in [0, 1].
+// Fits "a box on a constant" by least squares, for boxes of a dozen widths, each at its best places. This
+// matched filter works with noise, with dips, and with peaks cut by the edge. `u` is sorted, in [0, 1].
 std::vector<Bump> find_bumps(std::span<const double> u, std::span<const double> y);
 
-// Limits of log(width) that data of n rows in unit x can show.
+// Smallest log(width) that n rows in unit x can resolve.
 double narrowest_log_width(std::size_t n);
 inline constexpr double kWidestLogWidth = 1.6;  // five times the range of x
 inline constexpr double kCentreLow = -0.5, kCentreHigh = 1.5;
@@ -28,7 +28,7 @@ using Shape = std::function<double(double z, std::span<const double> extra)>;
 
 struct PeakProblem {
   Shape shape;
-  double width_per_box = 0.6;  // width of the shape as a fraction of the half width of the box it resembles
+  double width_per_box = 0.6;  // width of the shape over the half width of a similar box
   std::vector<std::vector<double>> extra_starts = {{}};  // starts of the shape's further parameters
   std::vector<double> extra_lower = {}, extra_upper = {};
 };
@@ -38,8 +38,8 @@ struct PeakFit {
   std::vector<double> extra;
 };
 
-// Long data are averaged over cells of x first, and looked at again around what was found, so that a
-// peak much narrower than a cell is found too.
+// Averages long data over cells of x first. It then examines the data near the peaks found, so that it also
+// finds a peak much narrower than a cell.
 PeakFit fit_peak(const Sample& sample, const PeakProblem& problem);
 
 }  // namespace nlsq::inline v0::guessing

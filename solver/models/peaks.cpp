@@ -1,4 +1,5 @@
-// Symmetric peaks on a constant background. A height is a height; the *_area variants take an area.
+// Built-in symmetric peaks on a constant background. Most have a height parameter; the *_area variants have
+// an area.
 #include "models/peak_fit.hpp"
 #include "models/rows.hpp"
 
@@ -19,12 +20,13 @@ constexpr ParameterRow kBackground = {"c", "background (units of y)", {-2, 2}};
 constexpr TrialRange kCentreTrial = {2, 8};
 constexpr TrialRange kWidthTrial = {0.35, 1.5, true};
 constexpr TrialRange kTrialX = {0, 10};
-constexpr std::size_t kCostly = 500;  // rows: a Voigt profile costs as much as ten exponentials
+constexpr std::size_t kCostly = 500;  // rows; a Voigt profile costs as much as ten exponentials
 
 PeakFit fit_gaussian(const Sample& sample) { return fit_peak(sample, {gaussian_shape}); }
 PeakFit fit_lorentzian(const Sample& sample) { return fit_peak(sample, {lorentzian_shape}); }
 
-// Voigt profile of Gaussian width 1 (the search's width) and Lorentzian width exp(extra): its height.
+// Voigt profile with Gaussian width 1 (the search scales it) and Lorentzian width exp(extra). Fits its
+// height.
 PeakFit fit_voigt(const Sample& sample) {
   PeakProblem problem;
   problem.shape = [](double z, std::span<const double> extra) { return voigt(z, 1, std::exp(extra[0])); };
@@ -186,7 +188,8 @@ Row pearson7_row() {
         problem.width_per_box = 0.7;
         problem.extra_starts = {{std::log(1.0)}, {std::log(4.0)}};
         problem.extra_lower = {std::log(0.3)};
-        problem.extra_upper = {std::log(50.0)};  // beyond, a Gaussian to the eye and a flat valley to the fit
+        // Beyond it, the peak looks Gaussian and the parameter is not determined.
+        problem.extra_upper = {std::log(50.0)};
         const PeakFit fit = fit_peak(sample, problem);
         return std::vector{fit.height, std::exp(fit.extra[0]), fit.centre, fit.width, fit.background};
       },
@@ -205,7 +208,7 @@ Row moffat_row() {
           kTrialX,
           [](const Sample& sample) {
             PeakProblem problem;
-            // Searched at the half width w = alpha sqrt(2^(1/beta) - 1), which beta hardly moves.
+            // Searches over the half width w = alpha sqrt(2^(1/beta) - 1), which depends little on beta.
             problem.shape = [](double z, std::span<const double> log_beta) {
               const double beta = std::exp(log_beta[0]);
               return std::pow(1 + std::expm1(std::numbers::ln2 / beta) * z * z, -beta);

@@ -1,4 +1,5 @@
-// constant, linear, poly2 ... poly9: linear in every parameter, so the guess is the fit of the sample.
+// Built-in models constant, linear, poly2 ... poly9. They are linear in every parameter, so the guess is the
+// fit of the sample.
 #include "models/rows.hpp"
 #include "models/separable.hpp"
 
@@ -10,7 +11,7 @@
 namespace nlsq::inline v0::guessing {
 namespace {
 
-// Coefficients of Σ d_k ((x - centre)/scale)^k in powers of x, by Horner's rule on polynomials.
+// Converts coefficients of Σ d_k ((x - centre)/scale)^k to powers of x by Horner's rule on polynomials.
 std::vector<double> expand(const std::vector<double>& d, double centre, double scale) {
   std::vector<double> c;
   for (std::size_t k = d.size(); k-- > 0;) {
@@ -26,7 +27,7 @@ std::vector<double> expand(const std::vector<double>& d, double centre, double s
   return c;
 }
 
-// Least squares in powers of x scaled to [-1, 1], where they are well conditioned.
+// Least squares in powers of x scaled to [-1, 1], where the problem is well conditioned.
 std::vector<double> fit_polynomial(const Sample& sample, int degree) {
   const std::size_t n = sample.rows();
   const double centre = sample.x_min + sample.span / 2, scale = sample.span / 2;

@@ -1,4 +1,4 @@
-// Power laws, the logarithm and Arrhenius' law: exponentials in log x or 1/x.
+// Built-in power laws, logarithm and Arrhenius' law. Their guesses are exponentials in log x or 1/x.
 #include "models/exponential_fit.hpp"
 #include "models/rows.hpp"
 #include "models/separable.hpp"

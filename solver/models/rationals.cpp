@@ -1,7 +1,7 @@
-// Ratios of polynomials, the denominator's constant being 1.
+// Built-in ratios of polynomials, with the constant of the denominator equal to 1.
 //
-// Starts come from y Q(x) = P(x), which is linear in the coefficients, solved repeatedly with weights
-// 1/Q of the pass before (Sanathanan and Koerner, IEEE Trans. Autom. Control 8 (1963) 56).
+// Starts come from y Q(x) = P(x), which is linear in the coefficients. It is solved repeatedly with weights
+// 1/Q from the previous pass (Sanathanan and Koerner, IEEE Trans. Autom. Control 8 (1963) 56).
 #include "models/rows.hpp"
 #include "models/separable.hpp"
 
@@ -30,7 +30,7 @@ double denominator(std::span<const double> b, double v) {
   return 1 + Q;
 }
 
-// Denominators met by the iteration, from Q = 1.
+// Denominators from each pass of the iteration, starting from Q = 1.
 std::vector<std::vector<double>> linearised(const std::vector<double>& v, const std::vector<double>& y,
                                             int degree) {
   const std::size_t n = v.size(), d = static_cast<std::size_t>(degree), k = 2 * d + 1;

@@ -1,4 +1,5 @@
-// The registry: all rows, and look-up by name with the nearest names in the error.
+// The registry of built-in models: all rows, and look-up by name. An unknown name gives an error with the
+// nearest names.
 #include "models/rows.hpp"
 
 #include <nlsq/error.hpp>
@@ -34,7 +35,7 @@ const std::vector<Model>& registry() {
   return models;
 }
 
-// Levenshtein distance, one row of the table at a time.
+// Levenshtein distance, computed with one row of the table.
 std::size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> row(b.size() + 1);
   std::iota(row.begin(), row.end(), std::size_t{0});
@@ -50,7 +51,7 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
   return row.back();
 }
 
-// "a, b, c": the three names nearest to `name`.
+// Returns the three names nearest to `name` as "a, b, c".
 std::string nearest_names(std::string_view name) {
   std::vector<std::pair<std::size_t, std::string>> ranked;
   const auto rank = [&](const std::string& candidate) {
@@ -78,7 +79,7 @@ const Model& model(std::string_view name) {
     if (model.name == name ||
         std::find(model.aliases.begin(), model.aliases.end(), name) != model.aliases.end())
       return model;
-  const std::string_view shown = name.substr(0, 64);  // a name may be anything, a whole file even
+  const std::string_view shown = name.substr(0, 64);  // the name may be long, even a whole file
   throw ValidationError(
       fmt::format("no built-in model is called '{}'; the nearest names are {}", shown, nearest_names(shown)));
 }

@@ -1,4 +1,4 @@
-// How a family of models writes its registry rows.
+// The form of a registry row. Each family of built-in models fills it.
 #pragma once
 
 #include "models/sample.hpp"
@@ -22,7 +22,7 @@ struct Row {
   std::vector<ParameterRow> parameters;  // in order of first appearance in the formula
   TrialRange trial_x;
   Rule rule;
-  std::size_t most = kSmooth;  // rows the rule looks at
+  std::size_t most = kSmooth;  // rows that the rule reads at most
   Domain domain = Domain::all;
   std::vector<std::string> aliases = {};
   int predictors = 1;
@@ -45,7 +45,7 @@ inline Model make_model(Row row) {
   return model;
 }
 
-// The families, in the order models are listed.
+// Add the families, in the order in which models are listed.
 void add_polynomials(std::vector<Model>& models);
 void add_exponentials(std::vector<Model>& models);
 void add_powers(std::vector<Model>& models);

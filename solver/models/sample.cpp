@@ -1,3 +1,4 @@
+// Draws the sample of rows from which a built-in model computes its first guess.
 #include "models/sample.hpp"
 
 #include <fmt/format.h>
@@ -11,8 +12,8 @@
 namespace nlsq::inline v0::guessing {
 namespace {
 
-// A row of stratum k of n/strata rows, chosen by a hash (splitmix64's finaliser): a constant stride
-// would alias oscillations.
+// Picks a row of stratum k of n/strata rows by a hash (the splitmix64 finaliser). A constant stride would
+// alias oscillations.
 std::size_t pick_row(std::size_t stratum, std::size_t strata, std::size_t n) {
   const std::size_t first = static_cast<std::size_t>(static_cast<double>(stratum) * static_cast<double>(n) /
                                                      static_cast<double>(strata));
@@ -38,7 +39,7 @@ void check_sizes(int predictors, std::span<const std::span<const double>> x, std
       throw DataError(fmt::format("x has {} rows, y has {}", x[k].size(), y.size()), DataError::npos, k);
 }
 
-// Values beyond these are left out: their squares and spans would overflow.
+// Larger values are left out, because their squares and spans would overflow.
 constexpr double kLargest = 1e150;
 
 bool usable(std::span<const std::span<const double>> x, std::span<const double> y, std::size_t row) {
@@ -63,7 +64,7 @@ Sample gather(const Source& source, std::vector<std::size_t> rows) {
 
 struct FirstLook {
   Sample sample;
-  std::size_t outside = 0;  // sampled rows outside the model's domain
+  std::size_t outside = 0;  // sampled rows outside the domain of the model
 };
 
 FirstLook first_look(const Source& source) {
@@ -98,7 +99,7 @@ std::string complaint(const FirstLook& look, std::size_t parameters, Domain doma
   return {};
 }
 
-// Rows with x in [low, high]: a range of indices where x ascends, else all rows.
+// Rows with x in [low, high]: an index range if x ascends, otherwise all rows.
 std::pair<std::size_t, std::size_t> index_range(const Source& source, double low, double high) {
   const auto x = source.x[0];
   if (!source.sorted) return {0, x.size()};
@@ -173,7 +174,7 @@ std::function<Guess(std::span<const std::span<const double>>, std::span<const do
     Guess guess;
     guess.warning = complaint(look, parameters, domain);
     Sample& sample = look.sample;
-    if (sample.rows() == 0) {  // something of ordinary size to work on
+    if (sample.rows() == 0) {  // values of ordinary size for the rule
       sample.x = {1, 2};
       sample.y = {1, 1};
       sample.x2.assign(predictors > 1 ? 2 : 0, 1.0);

@@ -1,4 +1,4 @@
-// What a first guess looks at: finite rows, at most a few thousand of them, sorted by x.
+// The data for a first guess: at most a few thousand finite rows, sorted by x. Every built-in model uses it.
 #pragma once
 
 #include <nlsq/models.hpp>
@@ -15,42 +15,43 @@ enum class Domain { all, non_negative, positive };
 
 struct Sample;
 
-// The data behind a sample that does not hold all of it, for rules that must look closer. Rows with x
-// (the first predictor) in [low, high], at most `most` of them, sorted by x; possibly none.
+// The full data behind a sample that holds a part of them, for rules that need more detail. Its functions
+// return rows with x (the first predictor) in [low, high], at most `most` of them, sorted by x; possibly
+// none.
 struct Source {
   std::span<const std::span<const double>> x;
   std::span<const double> y;
   Domain domain = Domain::all;
   std::size_t most = 0;
-  bool sorted = false;  // the first predictor ascends: ranges are found without a pass
+  bool sorted = false;  // the first predictor ascends, so ranges are found without a pass
 
   Sample pick(double low, double high) const;     // single rows, for oscillations
   Sample average(double low, double high) const;  // means over equal cells of x, for everything else
 };
 
-// Rows sorted by x (two predictors: by the first).
+// Rows sorted by x (with two predictors, by the first).
 struct Sample {
   std::vector<double> x, y;
-  std::vector<double> x2;      // the second predictor, where the model has one
-  double x_min = 0, span = 1;  // of x; span is 1 where all x are equal
+  std::vector<double> x2;      // the second predictor, if the model has one
+  double x_min = 0, span = 1;  // of x; span is 1 if all x are equal
   double y_min = 0, y_max = 0, y_mean = 0;
-  const Source* source = nullptr;  // null: these are all rows there are
+  const Source* source = nullptr;  // null: the sample holds all rows
 
-  void measure();  // sets everything below the rows
+  void measure();  // computes the members below the rows
   std::size_t rows() const { return x.size(); }
-  bool flat() const;  // y does not vary beyond rounding
+  bool flat() const;  // whether y varies by no more than rounding
   bool one_x() const { return x.empty() || x.front() == x.back(); }
   // (x - x_min) / span, in [0, 1].
   std::vector<double> unit_x() const;
 };
 
-// A rule works on a sample with at least one row and returns the model's parameters.
+// A rule takes a sample with at least one row and returns the model's parameters.
 using Rule = std::function<std::vector<double>(const Sample&)>;
 
-inline constexpr std::size_t kSmooth = 1000;  // rows enough for curves without sharp features
+inline constexpr std::size_t kSmooth = 1000;  // enough rows for curves without sharp features
 inline constexpr std::size_t kSharp = 2000;   // for peaks and oscillations
 
-// Wraps a rule into Model::rule: checks sizes, samples, warns, and makes sure every value is finite.
+// Wraps a rule into Model::rule: checks sizes, samples, warns, and ensures that every value is finite.
 std::function<Guess(std::span<const std::span<const double>>, std::span<const double>)> sampled(
     int predictors, std::size_t parameters, Domain domain, std::size_t most, Rule rule);
 

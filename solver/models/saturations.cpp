@@ -1,4 +1,4 @@
-// Saturation curves: one nonlinear constant, the x of half saturation.
+// Built-in saturation curves with one nonlinear constant, the x of half saturation.
 #include "models/rows.hpp"
 #include "models/separable.hpp"
 

@@ -1,3 +1,4 @@
+// Implements separable least squares: projection onto the linear columns and a damped search over q.
 #include "models/separable.hpp"
 
 #include <algorithm>
@@ -19,7 +20,7 @@ void subtract(double* a, const double* b, double factor, std::size_t n) {
   for (std::size_t i = 0; i < n; ++i) a[i] -= factor * b[i];
 }
 
-// One evaluation: the projected residual and the linear coefficients.
+// Result of one evaluation: the projected residual and the linear coefficients.
 struct Projection {
   std::vector<double> residual, columns, c;
   double rss = std::numeric_limits<double>::infinity();
@@ -39,7 +40,7 @@ void clamp(const Separable& problem, std::vector<double>& q) {
     q[j] = std::clamp(std::isfinite(q[j]) ? q[j] : 0.0, problem.lower[j], problem.upper[j]);
 }
 
-// Forward differences of the projected residual, column by column; false when one is not finite.
+// Forward differences of the projected residual by column. Returns false if one is not finite.
 bool differences(const Separable& problem, const std::vector<double>& q, const Projection& at,
                  Projection& work, std::vector<double>& J) {
   const std::size_t n = problem.y.size();
@@ -56,7 +57,7 @@ bool differences(const Separable& problem, const std::vector<double>& q, const P
   return true;
 }
 
-// (JᵀJ + lambda diag) s = -Jᵀ r by Gaussian elimination; the matrix is positive definite and tiny.
+// Solves (JᵀJ + lambda diag) s = -Jᵀ r by Gaussian elimination. The matrix is positive definite and tiny.
 std::vector<double> damped_step(const std::vector<double>& J, const std::vector<double>& r, std::size_t p,
                                 double lambda) {
   const std::size_t n = r.size();

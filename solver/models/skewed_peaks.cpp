@@ -1,4 +1,4 @@
-// Peaks without mirror symmetry: skew Gaussian, exponentially modified Gaussian, Fano resonance.
+// Built-in asymmetric peaks: skew Gaussian, exponentially modified Gaussian, Fano resonance.
 #include "models/peak_fit.hpp"
 #include "models/rows.hpp"
 #include "models/separable.hpp"
@@ -26,7 +26,7 @@ std::vector<double> skew_gaussian(const Sample& sample) {
   return {fit.height, fit.centre, fit.width, fit.extra[0], fit.background};
 }
 
-// Gaussian of width 1 convolved with an exponential tail of length exp(extra), unit area; the same
+// Gaussian of width 1 convolved with an exponential tail of length exp(extra), of unit area. It has the same
 // two branches as the formula.
 double modified_shape(double z, std::span<const double> log_tau) {
   const double tau = std::exp(log_tau[0]);
@@ -46,8 +46,9 @@ std::vector<double> modified_gaussian(const Sample& sample) {
   return {fit.height * fit.width, fit.width * std::exp(fit.extra[0]), fit.centre, fit.width, fit.background};
 }
 
-// Fano: h (q+e)²/(1+e²) + c with e = 2 (x-x0)/g equals A/(1+e²) + B e/(1+e²) + C, linear given x0 and g:
-// A = h (q²-1), B = 2 h q, C = h + c. Of the two q with A/B = (q²-1)/(2q), the one with h > 0.
+// Fano: h (q+e)²/(1+e²) + c with e = 2 (x-x0)/g equals A/(1+e²) + B e/(1+e²) + C, which is linear for given
+// x0 and g: A = h (q²-1), B = 2 h q, C = h + c. Two q satisfy A/B = (q²-1)/(2q); the result is the one with h
+// > 0.
 std::vector<double> fano(const Sample& sample) {
   const std::vector<double> u = sample.unit_x();
   const std::size_t n = u.size();
@@ -71,7 +72,7 @@ std::vector<double> fano(const Sample& sample) {
       starts.push_back({bump.centre + shift * bump.half_width, std::log(1.5 * bump.half_width)});
   const Solution best = search(problem, starts, 4);
   const double A = best.c[0], B = best.c[1];
-  // q² - 2 (A/B) q - 1 = 0 and h = B / (2q) > 0: q = (A + M)/B with M = hypot(A, B) = h (q² + 1).
+  // Solves q² - 2 (A/B) q - 1 = 0 with h = B / (2q) > 0: q = (A + M)/B, M = hypot(A, B) = h (q² + 1).
   const double magnitude = std::hypot(A, B);
   double q = 0;
   if (magnitude > 0) q = A < 0 ? B / (magnitude - A) : (A + magnitude) / (B != 0 ? B : 1e-300);

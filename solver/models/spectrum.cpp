@@ -1,3 +1,4 @@
+// Implements spectrum_peaks() with a fast Fourier transform.
 #include "models/spectrum.hpp"
 
 #include <algorithm>
@@ -10,7 +11,7 @@ namespace {
 
 using Complex = std::complex<double>;
 
-// In place, length a power of two (Cooley and Tukey, Math. Comp. 19 (1965) 297).
+// Transforms in place. The length is a power of two (Cooley and Tukey, Math. Comp. 19 (1965) 297).
 void transform(std::vector<Complex>& a) {
   const std::size_t n = a.size();
   for (std::size_t i = 1, j = 0; i < n; ++i) {  // bit-reversed order
@@ -43,7 +44,7 @@ std::size_t power_of_two(std::size_t at_least) {
 
 std::vector<double> spectrum_peaks(std::span<const double> u, std::span<const double> y, std::size_t most) {
   const std::size_t n = u.size();
-  const std::size_t cells = power_of_two(8 * n);  // a cell is at most 1/16 of the shortest period looked for
+  const std::size_t cells = power_of_two(8 * n);  // a cell is at most 1/16 of the shortest period
   constexpr std::size_t oversampling = 4;
   double mean = 0;
   for (const double value : y) mean += value / static_cast<double>(n);

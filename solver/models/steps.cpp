@@ -1,4 +1,4 @@
-// Sigmoid steps in x, and in log x (dose-response curves).
+// Built-in sigmoid steps in x, and in log x (dose-response curves).
 #include "models/rows.hpp"
 #include "models/separable.hpp"
 
@@ -12,11 +12,11 @@ namespace {
 constexpr double kLogSteepLow = -1.2, kLogSteepHigh = 9.2;  // steepness k times the range of x: 0.3 ... 10^4
 
 struct StepFit {
-  double centre = 0, steepness = 1;  // in units of x; steepness may be negative where asked for
+  double centre = 0, steepness = 1;  // in units of x; steepness is negative only if `signs` allows it
   std::vector<double> extra, c;
 };
 
-// Steps shape(k (x - centre), extra) and, with `offset`, a constant. `signs`: directions of k to try.
+// Shape of the step: shape(k (x - centre), extra), plus a constant with `offset`. `signs`: signs of k to try.
 using StepShape = double (*)(double z, std::span<const double> extra);
 StepFit fit_step(const Sample& sample, StepShape shape, bool offset, std::span<const double> signs,
                  const std::vector<double>& extra_start = {}, double extra_low = 0, double extra_high = 0) {
@@ -67,7 +67,7 @@ double richards_shape(double z, std::span<const double> log_nu) {
   return std::exp(-softplus * std::exp(-log_nu[0]));
 }
 
-// L > 0: of the two ways to write one curve, L s(k) + c = -L s(-k) + (c + L), the one with a height.
+// One curve has two forms, L s(k) + c = -L s(-k) + (c + L). Returns the one with L > 0.
 std::vector<double> logistic(const Sample& sample) {
   const StepFit fit = fit_step(sample, logistic_shape, true, kUp);
   const double L = fit.c[0], c = fit.c[1];
@@ -80,7 +80,8 @@ std::vector<double> richards(const Sample& sample) {
   return {fit.c[0], std::exp(fit.steepness * fit.centre), fit.steepness, std::exp(fit.extra[0])};
 }
 
-// {bottom, top, n, [s,] K}. Hill curves share x^n/(K^n+x^n) = 1/(1+(K/x)^n), a logistic in log x, 0 at x = 0.
+// Returns {bottom, top, n, [s,] K}. Hill curves contain x^n/(K^n+x^n) = 1/(1+(K/x)^n), a logistic in log x,
+// which is 0 at x = 0.
 std::vector<double> hill(const Sample& sample, bool fifth) {
   const std::size_t n = sample.rows();
   std::vector<double> t(n);  // log x, -inf at x = 0
@@ -209,7 +210,7 @@ Row fermi_row() {
            {"T", "temperature (units of x)", {0.2, 1.2}},
            {"c", "background (units of y)", {-2, 2}}},
           {0, 10},
-          [](const Sample& sample) {  // a step down of height a is the step up of height -a, on c + a
+          [](const Sample& sample) {  // a step down of height a is a step up of height -a, on c + a
             const StepFit fit = fit_step(sample, logistic_shape, true, kUp);
             return std::vector{-fit.c[0], fit.centre, 1 / fit.steepness, fit.c[1] + fit.c[0]};
           }};

@@ -1,4 +1,4 @@
-// Gaussian peaks over two predictors.
+// Built-in Gaussian peaks over two predictors.
 #include "models/peak_fit.hpp"
 #include "models/rows.hpp"
 #include "models/separable.hpp"
@@ -22,7 +22,7 @@ Axis axis(const std::vector<double>& x) {
   return a;
 }
 
-// The cells of a coarse grid whose means stand out most, above and below.
+// Returns the centres of the highest and the lowest cell means on coarse grids.
 std::vector<std::pair<double, double>> outstanding_cells(const Axis& x1, const Axis& x2,
                                                          std::span<const double> y) {
   std::vector<std::pair<double, double>> centres;
@@ -38,7 +38,7 @@ std::vector<std::pair<double, double>> outstanding_cells(const Axis& x1, const A
       sum[at] += y[i] - mean;
       count[at] += 1;
     }
-    // A cell's deviation in standard errors, but for the common scatter.
+    // The deviation of a cell in standard errors, up to a common factor.
     for (std::size_t at = 0; at < sum.size(); ++at)
       sum[at] = count[at] > 0 ? sum[at] / std::sqrt(count[at]) : 0.0;
     const auto [lowest, highest] = std::minmax_element(sum.begin(), sum.end());
@@ -52,11 +52,11 @@ std::vector<std::pair<double, double>> outstanding_cells(const Axis& x1, const A
   return centres;
 }
 
-// {h, centre 1, centre 2, width 1, width 2, theta, c}; theta stays 0 unless `rotated`.
+// Returns {h, centre 1, centre 2, width 1, width 2, theta, c}. theta stays 0 unless `rotated`.
 std::vector<double> fit_surface(const Sample& sample, bool rotated) {
   const Axis x1 = axis(sample.x), x2 = axis(sample.x2);
   const std::size_t n = sample.rows();
-  // Rotated widths are lengths in the plane of x1 and x2, so both axes must share one unit there.
+  // Rotated widths are lengths in the plane of x1 and x2, so both axes need the same unit.
   const double unit = std::max(x1.span, x2.span);
   const double s1 = rotated ? x1.span / unit : 1.0, s2 = rotated ? x2.span / unit : 1.0;
   Separable problem;

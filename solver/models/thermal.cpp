@@ -1,4 +1,5 @@
-// Thermal radiation and occupation: one temperature, or a temperature and a pole left of the data.
+// Built-in models of thermal radiation and occupation. They have one temperature, or a temperature and a pole
+// left of the data.
 #include "models/rows.hpp"
 #include "models/separable.hpp"
 

@@ -1,5 +1,5 @@
-// Sine and damped sine: frequencies from the spectrum, amplitude and phase as the linear pair of a
-// sine and a cosine.
+// Built-in sine and damped sine. The guess takes frequencies from the spectrum; amplitude and phase are the
+// linear coefficients of a sine and a cosine.
 #include "models/rows.hpp"
 #include "models/separable.hpp"
 #include "models/spectrum.hpp"
@@ -15,7 +15,7 @@ constexpr double kTurn = 2 * std::numbers::pi;
 
 double wrapped(double phase) { return std::remainder(phase, kTurn); }
 
-// y ~ c0 cos + c1 sin + c2; q = frequency in cycles per unit u, phases from the middle.
+// y ~ c0 cos + c1 sin + c2; q = frequency in cycles per unit u, with phases from the middle.
 Separable sine_problem(std::span<const double> u, std::span<const double> y) {
   Separable problem;
   problem.y = y;
@@ -34,8 +34,8 @@ Separable sine_problem(std::span<const double> u, std::span<const double> y) {
   return problem;
 }
 
-// Frequencies (cycles per x) too high for the sample of long data: found in a window short enough to
-// resolve them, and followed through windows eight times longer each, as their precision allows.
+// Frequencies (cycles per x) that are too high for the sample of long data. They are found in a window short
+// enough to resolve them and refined in windows that are eight times longer each.
 std::vector<double> followed_frequencies(const Sample& sample) {
   std::vector<double> followed;
   if (sample.source == nullptr) return followed;
@@ -57,7 +57,8 @@ std::vector<double> followed_frequencies(const Sample& sample) {
   return followed;
 }
 
-// Cycles per unit u. Slow waves, of which less than two cycles are seen, have no peak in the spectrum.
+// Frequencies in cycles per unit u. Slow waves with less than two cycles in the data have no peak in the
+// spectrum, so they are added.
 std::vector<double> candidate_frequencies(const Sample& sample, std::span<const double> u) {
   std::vector<double> frequencies = spectrum_peaks(u, sample.y, 6);
   for (const double slow : {0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 1.0, 1.25, 1.5, 1.8}) frequencies.push_back(slow);
@@ -73,7 +74,7 @@ struct Wave {
   double amplitude, phase;  // of sin(2 pi f x + phase), x in the user's units
 };
 
-// From c0 cos + c1 sin of 2 pi f (x - middle).
+// Converts c0 cos + c1 sin of 2 pi f (x - middle).
 Wave wave(double c0, double c1, double f, double middle) {
   return {std::hypot(c0, c1), wrapped(std::atan2(c0, c1) - kTurn * std::remainder(f * middle, 1.0))};
 }

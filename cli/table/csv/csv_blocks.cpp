@@ -1,3 +1,4 @@
+// Implements BlockSource and TextBuffer: cuts the input into blocks at line endings and checks UTF-8.
 #include "table/csv/csv_blocks.hpp"
 
 #include "errors.hpp"
@@ -13,7 +14,7 @@ namespace nlsq::cli {
 
 namespace {
 
-// Length of `text` up to and with its last line ending; 0 without one. A CR at the very end does not count:
+// Length of `text` through its last line ending; 0 without one. A CR at the very end does not count, because
 // it may be half of a CRLF.
 std::size_t through_last_line(std::string_view text) {
   std::size_t last = text.rfind('\n');
@@ -51,7 +52,7 @@ void TextBuffer::mark_end() { std::memset(grow(0), 0, kPadding); }
 BlockSource::BlockSource(RestOfInput rest, std::size_t block_size, std::size_t max_line)
     : rest_(std::move(rest)), block_size_(block_size), max_line_(max_line) {}
 
-// Bytes read before come first; 0 at the end.
+// Returns bytes that were already read first. 0 at the end.
 std::size_t BlockSource::take(char* out, std::size_t size) {
   if (taken_ < rest_.bytes.size()) {
     const std::size_t n = std::min(size, rest_.bytes.size() - taken_);

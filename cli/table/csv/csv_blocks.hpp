@@ -1,4 +1,4 @@
-// The input after its first lines, cut into blocks that can be looked at apart from each other.
+// Cuts the input after its first lines into blocks that are parsed independently. csv_pipeline.cpp uses it.
 #pragma once
 
 #include "table/csv/csv_text.hpp"
@@ -11,16 +11,16 @@
 
 namespace nlsq::cli {
 
-// What stands behind the text of a block.
+// What follows the text of a block.
 enum class BlockEnd {
-  cut,       // more text, and this block ends with a line ending: most likely a record's
+  cut,       // more text; this block ends with a line ending, most likely that of a record
   input,     // nothing
-  fault,     // the source could not go on
+  fault,     // the source reported an error
   bad_byte,  // a byte that is not UTF-8, or NUL
-  too_long   // more text, but this block has no line ending within the longest line
+  too_long   // more text, but no line ending within the longest line
 };
 
-// Memory for characters that is not cleared first. Holds `size` of them and kPadding more.
+// An uninitialised character buffer with `size` characters and kPadding more bytes.
 class TextBuffer {
  public:
   char* data() { return bytes_.get(); }
@@ -29,11 +29,11 @@ class TextBuffer {
   void clear() { size_ = 0; }
   void append(const char* from, std::size_t count);
   void erase_front(std::size_t count);
-  // Room for `count` more behind data() + size().
+  // Reserves space for `count` more characters and returns its start.
   char* grow(std::size_t count);
   void added(std::size_t count) { size_ += count; }
   void shorten(std::size_t size) { size_ = size; }
-  // A NUL behind the text, and nothing undefined behind that.
+  // Writes a NUL after the text and defines the padding after it.
   void mark_end();
 
  private:
@@ -48,11 +48,12 @@ struct Block {
   char bad = '\0';    // for BlockEnd::bad_byte
 };
 
-// Makes blocks, one after the other. How the source hands out its bytes makes no difference.
+// Cuts the source into consecutive blocks. The result does not depend on the sizes in which the source
+// delivers its bytes.
 class BlockSource {
  public:
   BlockSource(RestOfInput rest, std::size_t block_size, std::size_t max_line);
-  // Fills `block`; false when the block before was the last. Throws Interrupted.
+  // Fills `block`. Returns false after the last block. Throws Interrupted.
   bool next(Block& block);
 
  private:
@@ -65,8 +66,8 @@ class BlockSource {
   bool done_ = false;
 };
 
-// Ends the text of `block` where it stops being UTF-8, and puts its end mark. Blocks may be checked in any
-// order.
+// Cuts the text of `block` at the first byte that is not UTF-8 and adds the end mark. Blocks may be checked
+// in any order.
 void check_block(Block& block);
 
 }  // namespace nlsq::cli

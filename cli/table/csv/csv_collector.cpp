@@ -1,3 +1,4 @@
+// Implements CsvCollector: joins the rows of blocks, reads incomplete records again, and reports faults.
 #include "table/csv/csv_collector.hpp"
 
 #include <fmt/format.h>
@@ -11,11 +12,11 @@ namespace nlsq::cli {
 
 namespace {
 
-// A message quotes no more of the text behind a fault than this.
+// Maximum amount of text after a fault that a message quotes.
 constexpr std::size_t kQuoted = 256;
 
-// A page fault for every 4 KiB would cost a fifth of the time of a short number. Only a wish: where it is not
-// granted nothing changes. The last page is left alone, so that no memory is taken that holds no rows.
+// Requests large pages. A page fault for every 4 KiB would cost a fifth of the time of a short number. If the
+// request is refused, nothing changes. The last page is left out, so that no memory is used without rows.
 void prefer_large_pages(void* data, std::size_t bytes) {
 #ifdef MADV_HUGEPAGE
   constexpr std::size_t kLarge = std::size_t{2} << 20;
@@ -87,11 +88,11 @@ void CsvCollector::read_open_text(const Block& block) {
   open_.erase_front(again_.used);
   open_.mark_end();
   if (again_.used > 0) fault_size_ = 0;
-  enough_ = 2 * open_.size();  // a record that goes on and on is not read again for every block
+  enough_ = 2 * open_.size();  // avoids reading a very long record again for every block
   if (must_tell(block, again_.at_fault)) tell(block);
 }
 
-// Whether no more text can change what is to be said of the record at the start of open_.
+// Whether more text cannot change the message about the record at the start of open_.
 bool CsvCollector::must_tell(const Block& block, bool at_fault) {
   if (block.end == BlockEnd::input) return at_fault;
   if (block.end != BlockEnd::cut || open_.size() > layout_.options.max_line) return true;
@@ -101,7 +102,7 @@ bool CsvCollector::must_tell(const Block& block, bool at_fault) {
   return open_.size() >= fault_size_ + kQuoted;
 }
 
-// Reads the record at the start of open_ once more, as far as the longest line goes, for what is wrong.
+// Reads the record at the start of open_ again, up to the longest line, and throws the error that it finds.
 void CsvCollector::tell(const Block& block) {
   BlockEnd end = block.end;
   if (open_.size() > layout_.options.max_line) {

@@ -1,3 +1,4 @@
+// Detects delimiter and header of a table from its first lines.
 #include "table/csv/csv_dialect.hpp"
 
 #include "table/csv/csv_fields.hpp"
@@ -16,7 +17,7 @@ namespace {
 constexpr std::size_t kSampleLines = 100;
 constexpr std::array<char, 3> kCandidates = {'\t', ';', ','};
 
-// Occurrences of each candidate outside quotes in one record, and its fields as runs of blanks.
+// Occurrences of each candidate outside quotes in one record, and its number of fields separated by blanks.
 struct LineCount {
   std::array<std::size_t, 3> candidates{};
   std::size_t blank_fields = 0;
@@ -24,8 +25,8 @@ struct LineCount {
 
 bool is_blank(char c) { return c == ' ' || c == '\t'; }
 
-// Counts one record at `p` and moves behind it; false when it is not complete in memory. A quote opens
-// only at the start of what would be a field for some delimiter.
+// Counts one record at `p` and moves past it. Returns false if the record is not complete in memory. A quote
+// opens only at the start of a field for some delimiter.
 bool count_line(const CsvView& text, const char*& p, LineCount& count) {
   bool quoted = false, field_start = true, in_blank_field = false;
   for (const char* q = p;; ++q) {
@@ -87,7 +88,7 @@ char find_delimiter(const CsvView& text, const char* p, const CsvOptions& option
   const bool blanks_equal = std::all_of(lines.begin(), lines.end(), [&](const LineCount& line) {
     return line.blank_fields == lines.front().blank_fields;
   });
-  // Commas in most lines are delimiters with blanks behind them, even if one line is ragged.
+  // If most lines have commas, these are delimiters followed by blanks, even if one line is ragged.
   const std::size_t punctuated = std::max(lines_with[1], lines_with[2]);
   if (blanks_equal && lines.front().blank_fields > 1 && 2 * punctuated < lines.size()) return kBlanks;
   if (total[0] > most_total) return '\t';

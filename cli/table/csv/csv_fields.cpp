@@ -1,3 +1,4 @@
+// Implements FieldScanner: quoted and unquoted fields of a record.
 #include "table/csv/csv_fields.hpp"
 
 #include "table/source/utf8.hpp"
@@ -36,7 +37,7 @@ After FieldScanner::scan_quoted(const char*& p, std::size_t& lines, Field& field
   const char* const quote = p;
   const char* q = p + 1;
   bool rewritten = false;
-  const char* copied = q;  // the text before it is in scratch_
+  const char* copied = q;  // text before it is already in scratch_
   scratch_.clear();
   for (;; ++q) {
     if (*q == '"') {

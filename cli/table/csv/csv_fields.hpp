@@ -1,4 +1,5 @@
-// One field at a time, by RFC 4180: quotes, doubled quotes, newlines inside quotes.
+// Scans one field at a time by RFC 4180: quotes, doubled quotes, newlines inside quotes. RecordParser uses
+// it.
 #pragma once
 
 #include "table/csv/csv_options.hpp"
@@ -12,8 +13,8 @@
 namespace nlsq::cli {
 
 struct Field {
-  const char* begin = nullptr;  // first byte in the text (the quote, if any): where messages point
-  std::string_view text;        // content; quotes removed and doubled quotes halved
+  const char* begin = nullptr;  // first byte in the text (the quote, if any); messages point to it
+  std::string_view text;        // content without quotes; doubled quotes become single
   bool quoted = false;
 };
 
@@ -23,14 +24,13 @@ class FieldScanner {
  public:
   FieldScanner(const CsvView& text, char delimiter);
 
-  // Scans the field at `p` and moves `p` behind it and its delimiter or line ending. `lines` grows by the
-  // physical lines ended. need_more: the text ends inside the field; `p` and `lines` are then as they were
-  // except that `open_quote()` tells of a quote still open. Throws BadData for an unterminated quote and
-  // for text after a closing quote.
+  // Scans the field at `p` and moves `p` past it and its delimiter or line ending. Adds the physical lines to
+  // `lines`. need_more: the text ends inside the field; `p` and `lines` are unchanged, and open_quote() gives
+  // an open quote. Throws BadData for an unterminated quote and for text after a closing quote.
   After scan(const char*& p, std::size_t& lines, Field& field);
 
-  // What stands at `p`, just behind a field's content: moves over blanks, one delimiter or one line ending.
-  // need_more also when a CR might be half of a CRLF. `p` must stand at such a place.
+  // Classifies what follows a field's content at `p`, and moves past blanks and one delimiter or line ending.
+  // Also returns need_more if a CR may be half of a CRLF. `p` must be just after a field's content.
   After finish(const char*& p, std::size_t& lines) const {
     const char* q = skip_blanks(p);
     if (*q == '\n' || *q == '\r') {
@@ -48,9 +48,9 @@ class FieldScanner {
     return After::delimiter;
   }
 
-  // The byte ends an unquoted field: delimiter, CR, LF, or the end mark.
+  // Whether the byte ends an unquoted field: delimiter, CR, LF, or the end mark.
   bool stops(char c) const { return stop_[static_cast<unsigned char>(c)] != 0; }
-  // Blanks that are not delimiters (all blanks where runs of blanks delimit).
+  // Skips blanks that are not delimiters (all blanks if runs of blanks are the delimiter).
   const char* skip_blanks(const char* p) const {
     while (*p == ' ' || (*p == '\t' && delimiter_ != '\t')) ++p;
     return p;
@@ -69,9 +69,9 @@ class FieldScanner {
 
 enum class Next { record, end, need_more };
 
-// Moves `p` over blank lines and comment lines to where the next record starts, as far as that is known;
-// `lines` grows by what was passed over. need_more: the text ends before the line at `p` does. Throws
-// BadData for one of these lines that is too long.
+// Moves `p` past blank lines and comment lines to the start of the next record, as far as it is known. Adds
+// the skipped lines to `lines`. need_more: the text ends before the line at `p` does. Throws BadData if one
+// of these lines is too long.
 Next skip_to_record(const CsvView& text, const char*& p, const std::string& comment, std::size_t& lines);
 
 }  // namespace nlsq::cli

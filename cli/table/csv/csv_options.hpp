@@ -1,4 +1,4 @@
-// What the command line may say about an input table, and what was found in it.
+// The options of an input table, and the format found in it. The command line and the CSV reader use them.
 #pragma once
 
 #include "table/numbers/number.hpp"
@@ -13,25 +13,25 @@ namespace nlsq::cli {
 enum class HeaderChoice { automatic, yes, no };
 enum class MissingPolicy { error, drop };
 
-// The delimiter character; kBlanks stands for runs of spaces and tabs.
+// The delimiter character. kBlanks means runs of spaces and tabs.
 inline constexpr char kBlanks = '\0';
 
 struct CsvOptions {
-  std::optional<char> delimiter;  // none: found by looking
+  std::optional<char> delimiter;  // none: detected
   NumberFormat number;
   std::string comment = "#";  // lines that begin with it (after blanks) are skipped; empty: none
-  std::size_t skip = 0;       // physical lines left out at the top
+  std::size_t skip = 0;       // physical lines skipped at the top
   HeaderChoice header = HeaderChoice::automatic;
   MissingPolicy missing = MissingPolicy::error;
   std::size_t max_line = std::size_t{16} << 20;  // bytes
-  int threads = 0;                               // at most so many; 0: as many as the machine has
-  std::size_t block = std::size_t{512} << 10;    // bytes parsed at a time; makes no difference to the table
+  int threads = 0;                               // maximum; 0: all cores of the machine
+  std::size_t block = std::size_t{512} << 10;    // bytes parsed at a time; does not affect the table
 };
 
 struct CsvShape {
   char delimiter = ',';
   bool has_header = false;
-  std::vector<std::string> names;  // one a column; all empty without a header
+  std::vector<std::string> names;  // one per column; all empty without a header
   std::size_t columns() const { return names.size(); }
 };
 

@@ -1,3 +1,4 @@
+// Implements read_blocks(): on the calling thread, or in a pipeline on oneTBB's threads.
 #include "table/csv/csv_pipeline.hpp"
 
 #if NLSQ_WITH_TBB
@@ -14,7 +15,7 @@ namespace nlsq::cli {
 
 namespace {
 
-// A block on its way.
+// A block in the pipeline and its parsed rows.
 struct Load {
   Block block;
   CsvRows rows;
@@ -26,7 +27,7 @@ struct Load {
 };
 
 #if NLSQ_WITH_TBB
-// Loads to be used again: no more are made than are on their way at once.
+// Reusable loads. There are no more than are in the pipeline at once.
 class Loads {
  public:
   Load* take() {

@@ -1,3 +1,4 @@
+// Implements CsvReader: detects the format from the first lines, then reads the chosen columns.
 #include "table/csv/csv_reader.hpp"
 
 #include "errors.hpp"
@@ -114,7 +115,7 @@ CsvColumns CsvReader::read(std::span<const std::size_t> columns) {
   for (std::size_t k = 0; k < columns.size(); ++k) layout_.slot_of.at(columns[k]) = static_cast<int>(k);
   layout_.slots = columns.size();
   CsvCollector collector(layout_, text_.source(), text_.line());
-  // Room for the rows that the size of the input promises, so that large columns are not copied as they grow.
+  // Reserves the rows that the input size suggests, so that large columns are not copied as they grow.
   collector.reserve(text_.source().size_hint / sample_record_bytes_ + 1);
   BlockSource blocks(text_.rest(), layout_.options.block, layout_.options.max_line);
   read_blocks(blocks, layout_, collector, layout_.options.threads);

@@ -1,6 +1,5 @@
-// Reads chosen columns of a delimited text table into doubles. One pass, in blocks, on all cores; memory is
-// that of the chosen columns. Every refusal names file:line:column, the text in question, and what would mend
-// it.
+// Reads chosen columns of a delimited text table into doubles, in one pass, in blocks, on all cores. Memory
+// is that of the chosen columns. Every error names file:line:column, the text, and a remedy.
 #pragma once
 
 #include "table/csv/csv_collector.hpp"
@@ -16,7 +15,7 @@ namespace nlsq::cli {
 
 class CsvReader {
  public:
-  // Looks at the first lines. Throws BadData: nothing there, a header that names two columns alike.
+  // Reads the first lines. Throws BadData for an empty input and for a header with two equal names.
   CsvReader(OpenedSource source, const CsvOptions& options);
 
   const CsvShape& shape() const { return layout_.shape; }
@@ -24,7 +23,7 @@ class CsvReader {
   // Position of the header or first row, "name:line:column", for messages about columns.
   const std::string& origin() const { return origin_; }
 
-  // Reads all rows of the columns with these numbers (from 0). Once.
+  // Reads all rows of the columns with these numbers (from 0). May be called once.
   CsvColumns read(std::span<const std::size_t> columns);
 
  private:
@@ -35,7 +34,7 @@ class CsvReader {
   CsvText text_;
   CsvLayout layout_;
   std::string origin_;
-  std::size_t sample_record_bytes_ = 2;  // mean over the first records
+  std::size_t sample_record_bytes_ = 2;  // mean of the first records
 };
 
 }  // namespace nlsq::cli

@@ -1,3 +1,4 @@
+// Implements RecordParser: reads the chosen numbers of one record and reports its errors.
 #include "table/csv/csv_record.hpp"
 
 #include "table/numbers/decimal_number.hpp"
@@ -15,7 +16,7 @@ bool has_digit(std::string_view text) {
   return std::any_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
 }
 
-// What would mend a text that should have been a number.
+// Suggests an option for a text that should be a number.
 std::string remedy(std::string_view text, const CsvOptions& options, bool may_be_header) {
   const bool comma = text.find(',') != std::string_view::npos,
              point = text.find('.') != std::string_view::npos;
@@ -38,7 +39,7 @@ std::string remedy(std::string_view text, const CsvOptions& options, bool may_be
 
 RecordParser::RecordParser(const CsvLayout& layout, const CsvView& text)
     : layout_(layout), text_(text), scanner_(text, layout.shape.delimiter) {
-  // Blanks may come several in a row, thousands have signs between them.
+  // The fast reader handles neither runs of blanks nor thousands separators.
   if (layout.shape.delimiter != kBlanks && layout.options.number.thousands == '\0')
     read_run_ = number_run_reader();
   run_.delimiter = layout.shape.delimiter;
@@ -148,7 +149,7 @@ void RecordParser::refuse(const Field& field, std::size_t column, NumberStatus s
 
 void RecordParser::refuse_ragged(const char* at, std::size_t found, bool more) const {
   const char* end = at;
-  if (!more) {  // `at` is behind the line ending: point before it
+  if (!more) {  // `at` is after the line ending: point before it
     while (end > record_ && (end[-1] == '\n' || end[-1] == '\r')) --end;
   }
   const std::string_view record{record_, static_cast<std::size_t>(text_.end() - record_)};

@@ -1,4 +1,5 @@
-// One record of a table: its fields found, the wanted ones turned into numbers, faults told.
+// Parses one record of a table: finds its fields, converts the chosen ones to numbers, reports errors.
+// CsvRows uses it.
 #pragma once
 
 #include "table/csv/csv_fields.hpp"
@@ -12,13 +13,13 @@
 
 namespace nlsq::cli {
 
-// What every record of a table has in common.
+// The properties that all records of a table share.
 struct CsvLayout {
   CsvOptions options;
   CsvShape shape;
-  std::size_t shape_line = 1;  // the line that fixed the number of columns
-  std::vector<int> slot_of;    // the place of each column among the chosen ones, or -1
-  std::size_t slots = 0;       // how many were chosen
+  std::size_t shape_line = 1;  // the line that determined the number of columns
+  std::vector<int> slot_of;    // index of each column among the chosen ones, or -1
+  std::size_t slots = 0;       // number of chosen columns
 };
 
 class RecordParser {
@@ -28,14 +29,14 @@ class RecordParser {
 
   enum class Outcome { row, dropped, need_more };
 
-  // Reads the record at `p` and moves `p` behind it; `lines` grows by the lines ended. Chosen column k goes
-  // to out[k * stride]. need_more: the text ends inside the record; nothing has moved. Throws BadData.
+  // Reads the record at `p` and moves `p` past it. Adds its lines to `lines`. Chosen column k goes to out[k *
+  // stride]. need_more: the text ends inside the record, and nothing has moved. Throws BadData.
   Outcome read(const char*& p, std::size_t& lines, double* out, std::size_t stride);
 
-  // Of the last record: numbers too small for a double, and the text of the first of them.
+  // For the last record: the count of numbers too small for a double, and the text of the first of them.
   std::size_t underflows() const { return underflows_; }
   const std::string& underflow() const { return underflow_; }
-  // Where a quote stands that was still open when the text ended, or null.
+  // The quote that was still open when the text ended, or null.
   const char* open_quote() const { return scanner_.open_quote(); }
 
  private:
@@ -48,7 +49,7 @@ class RecordParser {
   FieldScanner scanner_;
   ReadNumberRun read_run_ = nullptr;  // null: numbers are read one by one
   NumberRun run_;
-  const char* record_ = nullptr;  // where the record begins
+  const char* record_ = nullptr;  // start of the record
   bool missing_ = false;
   std::size_t underflows_ = 0;
   std::string underflow_;

@@ -1,3 +1,4 @@
+// Implements CsvRows: parses the records of a piece of text.
 #include "table/csv/csv_rows.hpp"
 
 #include "errors.hpp"
@@ -25,13 +26,13 @@ void CsvRows::parse(const CsvLayout& layout, const CsvView& text) {
   make_room(layout, text);
   try {
     parse_records(layout, text);
-  } catch (const BadData&) {  // told again, with its line, by whoever knows what came before
+  } catch (const BadData&) {  // CsvCollector reports it again with its line number
     at_fault = true;
   }
 }
 
-// A record has at least two bytes a column, the last one's perhaps missing. Columns are kept off multiples of
-// the page size, where they would compete for the same lines of the cache.
+// A record has at least two bytes per column, except perhaps the last. The stride avoids multiples of the
+// page size, because columns would then compete for the same cache lines.
 void CsvRows::make_room(const CsvLayout& layout, const CsvView& text) {
   const auto bytes = static_cast<std::size_t>(text.end() - text.begin());
   constexpr std::size_t kPage = 512, kLine = 8;
@@ -48,7 +49,8 @@ void CsvRows::parse_records(const CsvLayout& layout, const CsvView& text) {
   const char comment_sign = comment.empty() ? '\0' : comment[0];
   const char* p = text.begin();
   for (;;) {
-    // Whatever is neither blank, line ending, end mark nor a comment's first sign begins a record.
+    // A record begins with any character that is not a blank, a line ending, the end mark or the first
+    // character of a comment.
     if (static_cast<unsigned char>(*p) <= ' ' || *p == comment_sign) {
       std::size_t passed = 0;
       const Next next = skip_to_record(text, p, comment, passed);

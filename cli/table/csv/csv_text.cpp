@@ -1,3 +1,4 @@
+// Implements CsvText: reads the first lines of the input and checks UTF-8.
 #include "table/csv/csv_text.hpp"
 
 #include "errors.hpp"
@@ -36,7 +37,7 @@ void CsvText::more(const char* open_quote) {
   if (is_bad_) view_.fail_invalid_byte(bad_, source_.encoding.starts_with("UTF-16"));
   if (!fault_.empty()) view_.fail(end(), fault_);
   if (ended_) return;
-  // A character cut in two, if any, is put together again.
+  // Restores the byte that the end mark replaced in an incomplete character.
   if (view_.last != buffer_.data() + filled_) *const_cast<char*>(view_.last) = bad_;
   const auto begin = static_cast<std::size_t>(view_.first - buffer_.data());
   filled_ -= begin;
@@ -53,11 +54,11 @@ void CsvText::more(const char* open_quote) {
   } catch (const BadData& e) {
     fault_ = e.what();
   }
-  step_ = filled_;  // twice as much next time
+  step_ = filled_;  // doubles the size
   look();
 }
 
-// Extends the valid text as far as it goes; what stops it is said only when a reader asks for more.
+// Extends the valid text as far as possible. Errors are thrown only when a reader asks for more.
 void CsvText::look() {
   char* const bytes = buffer_.data();
   const std::string_view text{bytes, filled_};

@@ -1,5 +1,5 @@
-// The beginning of the input: enough of it, in one piece, to see what kind of table this is. How much is
-// held depends on what the input says, never on how it arrives.
+// The beginning of the input in contiguous memory, long enough to detect the format of the table. CsvReader
+// uses it. The amount depends on the content only, not on how the bytes arrive.
 #pragma once
 
 #include "table/csv/csv_view.hpp"
@@ -11,11 +11,11 @@
 
 namespace nlsq::cli {
 
-// What was read and not yet parsed, and what comes after it.
+// Input that was read but not parsed, and the source of the rest.
 struct RestOfInput {
-  std::string bytes;  // not checked
+  std::string bytes;  // not validated
   ByteSource* source = nullptr;
-  std::string fault;  // what the source said after `bytes`; empty: it has more, or has ended
+  std::string fault;  // the error of the source after `bytes`; empty: it has more, or has ended
   bool ended = false;
 };
 
@@ -25,24 +25,24 @@ class CsvText {
   CsvText(const CsvText&) = delete;
   CsvText& operator=(const CsvText&) = delete;
 
-  // What is in memory from the first byte that has not been consumed; valid until more() or consume().
+  // The text in memory from the first unconsumed byte. Valid until more() or consume().
   const CsvView& view() const { return view_; }
   const char* begin() const { return view_.first; }
   const char* end() const { return view_.last; }
   bool at_end() const { return view_.complete; }
   std::size_t line() const { return view_.first_line; }
 
-  // Everything before `p` has been dealt with; `p` stands at the start of line `line`.
+  // Marks everything before `p` as processed. `p` must be at the start of line `line`.
   void consume(const char* p, std::size_t line);
 
-  // Reads a fixed amount more behind end(). `open_quote` says where a quote was opened that is still open,
-  // for the message when the text from begin() is longer than the longest line allowed. Throws BadData for
-  // that, for what is not UTF-8, and for what the source has to say.
+  // Reads a fixed amount of further bytes after end(). `open_quote`: the position of an open quote, for the
+  // message if the text from begin() exceeds the longest line. Throws BadData for that, for invalid UTF-8,
+  // and for errors of the source.
   void more(const char* open_quote = nullptr);
 
   const OpenedSource& source() const { return source_; }
 
-  // Hands over what follows begin(). Nothing may be read here any more.
+  // Returns the input after begin(). The object must not be read afterwards.
   RestOfInput rest();
 
  private:
@@ -50,9 +50,9 @@ class CsvText {
 
   OpenedSource source_;
   std::vector<char> buffer_;
-  std::size_t filled_ = 0;  // bytes held, those behind a bad byte included
+  std::size_t filled_ = 0;  // bytes in memory, including those after a bad byte
   std::size_t step_;        // bytes to read next
-  char bad_ = '\0';         // the byte that the mark at end() covers, if the text is bad there
+  char bad_ = '\0';         // the byte that the end mark replaces, if the text is invalid there
   bool is_bad_ = false, ended_ = false;
   std::string fault_;
   CsvView view_;

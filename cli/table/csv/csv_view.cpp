@@ -1,3 +1,4 @@
+// Implements CsvView: error messages with line and column.
 #include "table/csv/csv_view.hpp"
 
 #include "errors.hpp"

@@ -1,6 +1,6 @@
-// Apart from csv_pipeline.cpp for the thread sanitizer, which does not see into oneTBB's library: this file
-// is compiled without it (CMakeLists.txt), and tells it what oneTBB guarantees (see
-// solver/support/tbb_tasks.cpp).
+// Implements run_tbb_pipeline(). It is separate from csv_pipeline.cpp because ThreadSanitizer cannot see
+// inside oneTBB's library. This file is compiled without the sanitizer (CMakeLists.txt) and declares to it
+// the ordering that oneTBB guarantees (see solver/support/tbb_tasks.cpp).
 #include "table/csv/tbb_pipeline.hpp"
 
 #if NLSQ_WITH_TBB
@@ -18,7 +18,7 @@ namespace nlsq::cli {
 
 namespace {
 
-// What was left at a place is seen by those who enter there later.
+// Memory written before leave(place) is visible after a later enter(place).
 #if NLSQ_THREAD_SANITIZER
 void leave(void* place) { __tsan_release(place); }
 void enter(void* place) { __tsan_acquire(place); }
@@ -32,8 +32,8 @@ void enter(void*) {}
 int tbb_threads() { return tbb::info::default_concurrency(); }
 
 void run_tbb_pipeline(int threads, std::size_t items, const Stages& stages) {
-  char first_place = 0, last_place = 0;  // of the two stages that run one item after the other
-  char begin = 0, end = 0;               // of all
+  char first_place = 0, last_place = 0;  // of the two serial stages
+  char begin = 0, end = 0;               // of the whole pipeline
   struct Leave {
     void* place;
     ~Leave() { leave(place); }

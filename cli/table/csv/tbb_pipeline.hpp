@@ -1,4 +1,4 @@
-// A pipeline of three stages on oneTBB's threads.
+// Runs a pipeline of three stages on oneTBB's threads. csv_pipeline.cpp uses it.
 #pragma once
 
 #include <cstddef>
@@ -6,16 +6,16 @@
 
 namespace nlsq::cli {
 
-// first() makes an item, or null where there are no more; middle(item) for several items at once; last(item).
-// first and last see the items one by one, in order. At most so many items are on their way, and threads at
-// work.
+// first() makes an item, or returns null at the end. middle(item) runs on several items in parallel. first
+// and last process items one by one, in order. At most `items` items are in the pipeline, on at most
+// `threads` threads.
 struct Stages {
   std::function<void*()> first;
   std::function<void(void*)> middle, last;
 };
 void run_tbb_pipeline(int threads, std::size_t items, const Stages& stages);
 
-// Threads oneTBB has for this process.
+// The number of threads that oneTBB has for this process.
 int tbb_threads();
 
 }  // namespace nlsq::cli

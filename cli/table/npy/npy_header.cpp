@@ -1,3 +1,4 @@
+// Parses the header of .npy files.
 #include "table/npy/npy_header.hpp"
 
 #include "errors.hpp"
@@ -14,8 +15,8 @@ namespace nlsq::cli {
 
 namespace {
 
-// A dictionary of Python literals, as NumPy writes it: {'descr': '<f8', 'fortran_order': False, 'shape':
-// (3,), }
+// Parses a dictionary of Python literals as NumPy writes it: {'descr': '<f8', 'fortran_order': False,
+// 'shape': (3,), }
 class Literals {
  public:
   explicit Literals(std::string_view text) : text_(text) {}
@@ -57,7 +58,7 @@ class Literals {
       const auto [end, error] = std::from_chars(begin, text_.data() + text_.size(), value);
       if (error != std::errc{}) fail();
       at_ += static_cast<std::size_t>(end - begin);
-      accept('L');  // Python 2
+      accept('L');  // written by Python 2
       values.push_back(value);
       if (!accept(',')) {
         expect(')');

@@ -1,4 +1,4 @@
-// The header of NumPy's .npy format, versions 1 to 3 (numpy/lib/format.py).
+// The header of NumPy's .npy format, versions 1 to 3 (numpy/lib/format.py). npy_table.cpp uses it.
 #pragma once
 
 #include <nlsq/column.hpp>
@@ -8,20 +8,20 @@
 
 namespace nlsq::cli {
 
-// Types that Column does not know are turned into doubles.
+// Types that Column does not support are converted to doubles.
 enum class NpyType { f64, f32, i8, u8, i16, u16, i32, u32, i64, u64 };
 
 struct NpyHeader {
   NpyType type = NpyType::f64;
   std::size_t item = 8;  // bytes
   bool big_endian = false;
-  bool fortran = false;  // columns one behind the other
+  bool fortran = false;  // columns are contiguous
   std::size_t rows = 0, columns = 1;
-  std::size_t bytes() const { return rows * columns * item; }  // checked not to overflow
+  std::size_t bytes() const { return rows * columns * item; }  // was checked not to overflow
 };
 
-// Reads the text between the header's length and the data. Throws BadData, without the file's name, for what
-// is no such header and for arrays that are no table of real numbers.
+// Parses the text between the header's length and the data. Throws BadData, without the file name, for an
+// invalid header and for arrays that are not tables of real numbers.
 NpyHeader parse_npy_header(std::string_view text);
 
 }  // namespace nlsq::cli

@@ -1,3 +1,4 @@
+// Implements tables of .npy files: maps the file, or reads a stream, and provides its columns.
 #include "table/npy/npy_table.hpp"
 
 #include "errors.hpp"
@@ -19,7 +20,7 @@ namespace {
 
 constexpr std::size_t kLongestHeader = std::size_t{1} << 20;
 
-// Exactly `size` bytes, or fewer at the end of the source.
+// Reads exactly `size` bytes, or fewer at the end of the source.
 std::size_t read_fully(ByteSource& source, char* out, std::size_t size) {
   std::size_t have = 0;
   while (have < size) {
@@ -30,7 +31,7 @@ std::size_t read_fully(ByteSource& source, char* out, std::size_t size) {
   return have;
 }
 
-// The header's text; `start` becomes the place of the data in the file.
+// Returns the header's text and sets `start` to the offset of the data in the file.
 std::string read_header_text(ByteSource& source, std::size_t& start) {
   constexpr const char* kTruncated = "this .npy file ends within its header: it is truncated";
   std::array<unsigned char, 12> head{};
@@ -51,7 +52,7 @@ std::string read_header_text(ByteSource& source, std::size_t& start) {
   return text;
 }
 
-// Element `i` of memory that may be misaligned, or in the other byte order.
+// Element `i` of memory that may be misaligned or in the other byte order.
 template <class T>
 double element(const std::byte* data, std::size_t i, bool swapped) {
   std::array<std::byte, sizeof(T)> bytes;
@@ -62,7 +63,7 @@ double element(const std::byte* data, std::size_t i, bool swapped) {
   return static_cast<double>(value);
 }
 
-// Calls `use` with a value of the C++ type.
+// Calls `use` with a value of the corresponding C++ type.
 template <class Use>
 auto with_type(NpyType type, Use use) {
   switch (type) {
@@ -136,7 +137,7 @@ class NpyTable final : public Table {
     load_from_stream(size);
   }
 
-  // Grows with what arrives, not with what the header promises.
+  // Memory grows with the data that arrive, not with the size in the header.
   void load_from_stream(std::size_t size) {
     auto bytes = std::make_shared<std::vector<std::byte>>();
     constexpr std::size_t kStep = std::size_t{16} << 20;
@@ -178,7 +179,7 @@ class NpyTable final : public Table {
     return with_type(header_.type, [&](auto one) -> Column {
       using T = decltype(one);
       if constexpr (sizeof(T) == 8 && !std::is_same_v<T, double>) {
-        return {};  // not in place
+        return {};  // needs a conversion
       } else {
         return Column(reinterpret_cast<const T*>(data_) + first(column), header_.rows,
                       static_cast<std::ptrdiff_t>(stride()));
@@ -186,7 +187,7 @@ class NpyTable final : public Table {
     });
   }
 
-  // The rows in `rows`, or all where it is empty.
+  // Copies the rows in `rows`, or all if it is empty.
   std::vector<double> copy(std::size_t column, const std::vector<std::size_t>& rows) const {
     std::vector<double> out(rows.empty() ? header_.rows : rows.size());
     const bool other_order = swapped();
@@ -199,7 +200,7 @@ class NpyTable final : public Table {
     return out;
   }
 
-  // Leaves out the rows with a NaN in one of these columns.
+  // Leaves out the rows with NaN in one of these columns.
   void find_rows(std::span<const std::size_t> columns, TableColumns& out) const {
     std::vector<char> missing(header_.rows, 0);
     for (const std::size_t column : columns) {
@@ -223,7 +224,7 @@ class NpyTable final : public Table {
   MissingPolicy missing_;
   NpyHeader header_;
   CsvShape shape_;
-  std::size_t start_ = 0;  // of the data in the file
+  std::size_t start_ = 0;  // offset of the data in the file
   std::shared_ptr<void> memory_;
   const std::byte* data_ = nullptr;
 };

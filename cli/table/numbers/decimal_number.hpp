@@ -1,5 +1,5 @@
-// Decimal numbers as tables have them, eight digits at a time and with hardly a branch. Always the nearest
-// double. What is unusual is left to fast_float.
+// Fast parsing of decimal numbers in tables, eight digits at a time and with few branches. The result is
+// always the nearest double. Unusual numbers are left to fast_float. The CSV reader uses it.
 #pragma once
 
 #include "table/numbers/decimal_scale.hpp"
@@ -22,19 +22,19 @@ inline std::uint64_t load(const char* p) noexcept {
   return word;
 }
 
-// The high bit of every byte that is not a digit.
+// Sets the high bit of every byte that is not a digit.
 inline std::uint64_t not_digits(std::uint64_t word) noexcept {
   const std::uint64_t low = word ^ (0x30 * kEvery);  // digits become 0 to 9
   return (((low & ~kHigh) + 0x76 * kEvery) | low) & kHigh;
 }
 
-// The high bit of every byte that is `c`.
+// Sets the high bit of every byte that equals `c`.
 inline std::uint64_t equal(std::uint64_t word, char c) noexcept {
   const std::uint64_t difference = word ^ (static_cast<unsigned char>(c) * kEvery);
   return ~(((difference & ~kHigh) + ~kHigh) | difference) & kHigh;
 }
 
-// Eight digits, the first in the lowest byte; bytes of 0 count as the digit 0.
+// The value of eight digits, the first in the lowest byte. Bytes of 0 count as the digit 0.
 inline std::uint64_t eight_digits(std::uint64_t word) noexcept {
   word = ((word & (0x0F * kEvery)) * (1 + (10u << 8))) >> 8;
   word = ((word & 0x00FF00FF00FF00FFu) * (1 + (std::uint64_t{100} << 16))) >> 16;
@@ -44,25 +44,25 @@ inline std::uint64_t eight_digits(std::uint64_t word) noexcept {
 // The digits of a number without its exponent.
 struct Digits {
   std::uint64_t mantissa;
-  int decimals;  // how many of them stand behind the decimal sign
-  int length;    // characters; 0: not a number for this code
+  int decimals;  // number of digits after the decimal sign
+  int length;    // characters; 0: not handled here
 };
 
-// In all of these `dots` has the high bit of the byte where the decimal sign is, and `last` that of the last
-// character: the lower of the two says how many decimals there are.
+// In these functions, `dots` has the high bit of the byte with the decimal sign, and `last` that of the last
+// character. The lower of the two gives the number of decimals.
 
-// At most 7 characters, ending before the first of `stops`.
+// Parses at most 7 characters that end before the first of `stops`.
 inline Digits one_word(std::uint64_t word, std::uint64_t stops, char decimal) noexcept {
   const std::uint64_t stop = stops & -stops, last = stop >> 8;
   const std::uint64_t dots = equal(word, decimal) & (stop - 1);
   const int length = std::countr_zero(stops) / 8, digits = length - (dots != 0);
   if (digits == 0 || (dots & (dots - 1)) != 0) return {0, 0, 0};
-  const std::uint64_t before = (dots >> 7) - 1;  // the bytes before the decimal sign; all without one
+  const std::uint64_t before = (dots >> 7) - 1;  // bytes before the decimal sign; all bytes if there is none
   const std::uint64_t packed = ((word & before) | ((word >> 8) & ~before)) << (8 * (8 - digits));
   return {eight_digits(packed), length - 1 - std::countr_zero(dots | last) / 8, length};
 }
 
-// 8 to 15 characters, ending before the first of `stops` in the second word.
+// Parses 8 to 15 characters that end before the first of `stops` in the second word.
 inline Digits two_words(std::uint64_t first, std::uint64_t second, std::uint64_t stops,
                         char decimal) noexcept {
   using Wide = scale_detail::Wide;
@@ -82,21 +82,21 @@ inline Digits two_words(std::uint64_t first, std::uint64_t second, std::uint64_t
   return {mantissa, length - 1 - place, length};
 }
 
-// 17 to 23 characters with the decimal sign among the first 8: what %.17g and %.15f write.
+// Parses 17 to 23 characters with the decimal sign among the first 8, as %.17g and %.15f write them.
 inline Digits three_words(std::uint64_t first, std::uint64_t second, const char* p, char decimal) noexcept {
   const std::uint64_t third = load(p + 16), stops = not_digits(third);
   const std::uint64_t dots = equal(first, decimal);
-  const int behind = std::countr_zero(stops) / 8;  // characters in the third word; 8 when it has no end
+  const int behind = std::countr_zero(stops) / 8;  // characters in the third word; 8: no end in it
   const bool one_dot = dots != 0 && (dots & (dots - 1)) == 0 && equal(second, decimal) == 0;
   if (!one_dot || behind == 0 || behind == 8) return {0, 0, 0};
   const std::uint64_t before = (dots >> 7) - 1;
   const std::uint64_t a = (first & before) | ((first >> 8 | second << 56) & ~before);
   const std::uint64_t b = second >> 8 | third << 56;
-  const int rest = behind - 1;  // digits in the third word once the decimal sign is out
+  const int rest = behind - 1;  // digits in the third word without the decimal sign
   const std::uint64_t c = rest == 0 ? 0 : (third >> 8) << (8 * (8 - rest));
   constexpr std::uint64_t kTens[7] = {1, 10, 100, 1000, 10000, 100000, 1000000};
   const std::uint64_t leading = eight_digits(a) * 100000000u + eight_digits(b);
-  if (rest > 3 && leading >= 10000000000000000000u / kTens[rest]) return {0, 0, 0};  // beyond 19 digits
+  if (rest > 3 && leading >= 10000000000000000000u / kTens[rest]) return {0, 0, 0};  // more than 19 digits
   return {leading * kTens[rest] + eight_digits(c), 16 + behind - 1 - std::countr_zero(dots) / 8, 16 + behind};
 }
 
@@ -108,7 +108,8 @@ inline Digits read_digits(const char* p, char decimal) noexcept {
   return three_words(first, second, p, decimal);
 }
 
-// Reads e+12 at `p` (where the e stands); null when it is none, or has more than three digits.
+// Parses an exponent such as e+12 at `p` (its e). Returns null if it is invalid or has more than three
+// digits.
 inline const char* read_exponent(const char* p, int& exponent) noexcept {
   ++p;
   const bool negative = *p == '-';
@@ -126,9 +127,9 @@ inline constexpr double kPowersOfTen[16] = {1e0, 1e1, 1e2,  1e3,  1e4,  1e5,  1e
 
 }  // namespace swar
 
-// A number at `p`: an optional minus, digits with at most one decimal sign, perhaps an exponent. Returns its
-// end; null for anything else, which may still be a number. 24 bytes behind `p` must be readable, and a byte
-// that belongs to no number must come before they end or soon after.
+// Parses a number at `p`: an optional minus, digits with at most one decimal sign, and an optional exponent.
+// Returns its end, or null for anything else, which may still be a number. 24 bytes from `p` must be
+// readable. A byte that is not part of a number must occur within them or soon after.
 inline const char* parse_decimal(const char* p, char decimal, double& value) noexcept {
   if constexpr (std::endian::native != std::endian::little) return nullptr;
   const bool negative = *p == '-';

@@ -1,3 +1,4 @@
+// Implements parse_number(): the general parser with fast_float, thousands separators and missing values.
 #include "table/numbers/number.hpp"
 
 #include <fast_float/fast_float.h>
@@ -21,7 +22,7 @@ bool equals_ignoring_case(std::string_view a, std::string_view b) noexcept {
   return true;
 }
 
-// A digit other than 0 before the exponent: then a zero result is an underflow.
+// Whether the mantissa has a digit other than 0. A zero result is then an underflow.
 bool mantissa_is_nonzero(std::string_view text) noexcept {
   for (const char c : text) {
     if (c == 'e' || c == 'E') return false;
@@ -30,8 +31,8 @@ bool mantissa_is_nonzero(std::string_view text) noexcept {
   return false;
 }
 
-// Copies `text` without group separators into `buffer`; the length, or 0 when the groups are not 1-3
-// digits followed by threes, or the text does not fit.
+// Copies `text` without group separators into `buffer`. Returns the length, or 0 if the groups are not 1-3
+// digits followed by groups of three, or the text does not fit.
 std::size_t remove_thousands(std::string_view text, const NumberFormat& format,
                              std::array<char, 400>& buffer) noexcept {
   if (text.size() > buffer.size()) return 0;
@@ -47,7 +48,7 @@ std::size_t remove_thousands(std::string_view text, const NumberFormat& format,
     }
     if (is_digit(c)) {
       ++group;
-    } else if (in_integer && n > 0) {  // the decimal sign or an exponent ends the integer part
+    } else if (in_integer && n > 0) {  // a decimal sign or an exponent ends the integer part
       if (grouped && group != 3) return 0;
       in_integer = false;
     }

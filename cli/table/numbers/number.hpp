@@ -1,4 +1,5 @@
-// Text to double, whatever the locale: the nearest double, denormals included.
+// Converts text to the nearest double, including denormals, independent of the locale. The CSV reader and the
+// options use it.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +15,7 @@ struct NumberFormat {
 
 enum class NumberStatus {
   ok,
-  underflow,  // not zero as written, zero as a double: 1e-400
+  underflow,  // nonzero text that becomes zero: 1e-400
   overflow,   // 1e400
   infinite,   // inf, infinity
   hex,        // 0x1p3
@@ -25,13 +26,13 @@ enum class NumberStatus {
 // `text` without surrounding blanks. A leading + is accepted. Sets `value` for ok and underflow.
 NumberStatus parse_number(std::string_view text, const NumberFormat& format, double& value) noexcept;
 
-// The fast path of the reader: a number at `begin`; returns its end, or null when anything but a plain
-// finite nonzero-or-literally-zero number stands there (parse_number then says what it is).
+// The reader's fast path. Parses a number at `begin` and returns its end, or null unless it is a plain finite
+// number that is nonzero or literally zero (parse_number then classifies the text).
 const char* parse_plain_number(const char* begin, const char* end, char decimal, double& value) noexcept;
 
 std::string_view trim_blanks(std::string_view text) noexcept;
 
-// Shortest decimal text that reads back to the same bits.
+// The shortest decimal text that reads back to the same bits.
 std::string shortest(double value);
 
 }  // namespace nlsq::cli

@@ -1,3 +1,4 @@
+// Implements NumberRun with SSE4.1: parses consecutive numbers of a record, sixteen characters at a time.
 #include "table/numbers/number_run.hpp"
 
 #include "table/numbers/decimal_number.hpp"
@@ -20,7 +21,7 @@ constexpr std::uint8_t kNothing = 0x80;  // a shuffle writes 0 for it
 
 using Shuffle = std::array<std::uint8_t, 16>;
 
-// Leaves the byte at `place` out, where the decimal sign stands; 16: none.
+// Shuffles that remove the byte at `place`, the decimal sign; 16: none.
 constexpr std::array<Shuffle, 17> without_byte() {
   std::array<Shuffle, 17> table{};
   for (std::size_t place = 0; place <= 16; ++place) {
@@ -32,8 +33,8 @@ constexpr std::array<Shuffle, 17> without_byte() {
   return table;
 }
 
-// Moves the digits that follow a sign, or none, to the end, zeros before them: the entry for s signs and d
-// digits.
+// Shuffles that move the digits after an optional sign to the end and fill with zeros: the entry for s signs
+// and d digits.
 constexpr std::array<std::array<Shuffle, 17>, 2> to_the_end() {
   std::array<std::array<Shuffle, 17>, 2> table{};
   for (std::size_t sign = 0; sign < 2; ++sign) {
@@ -62,7 +63,7 @@ NLSQ_SSE41 inline std::uint32_t equal(__m128i bytes, __m128i value) {
   return static_cast<std::uint32_t>(_mm_movemask_epi8(_mm_cmpeq_epi8(bytes, value)));
 }
 
-// Sixteen digits, the first in the lowest byte: pairs, fours and eights are put together by multiply-adds.
+// The value of sixteen digits, the first in the lowest byte. Multiply-adds combine pairs, fours and eights.
 NLSQ_SSE41 inline std::uint64_t sixteen_digits(__m128i digits) {
   const __m128i pairs = _mm_maddubs_epi16(digits, _mm_set1_epi16(1 << 8 | 10));
   const __m128i fours = _mm_madd_epi16(pairs, _mm_set1_epi32(1 << 16 | 100));
@@ -71,10 +72,11 @@ NLSQ_SSE41 inline std::uint64_t sixteen_digits(__m128i digits) {
   return (both & 0xFFFFFFFFu) * 100000000u + (both >> 32);
 }
 
-// What the masks of sixteen characters say: where the number ends and where its decimal sign is.
+// The masks of sixteen characters: where the number ends and where its decimal sign is.
 struct Outline {
   std::uint32_t sign, dots, length;
-  std::uint32_t has_dot() const { return (dots | -dots) >> 31; }  // a branch would often be guessed wrong
+  // Avoids a branch, because it would often be mispredicted.
+  std::uint32_t has_dot() const { return (dots | -dots) >> 31; }
   std::uint32_t digits() const { return length - sign - has_dot(); }
   bool one_dot_at_most() const { return (dots & (dots - 1)) == 0; }
   std::uint32_t place() const { return static_cast<std::uint32_t>(std::countr_zero(dots | 1u << length)); }
@@ -84,7 +86,7 @@ NLSQ_SSE41 inline Outline outline(__m128i text, __m128i values, __m128i decimal)
   const std::uint32_t digit = equal(_mm_min_epu8(values, _mm_set1_epi8(9)), values),
                       dot = equal(text, decimal);
   const std::uint32_t sign = equal(text, _mm_set1_epi8('-')) & 1;
-  const std::uint32_t stops = ~(digit | dot | sign);  // bit 16 is one of them
+  const std::uint32_t stops = ~(digit | dot | sign);  // bit 16 is always set
   return {sign, dot & ((stops & -stops) - 1), static_cast<std::uint32_t>(std::countr_zero(stops))};
 }
 
@@ -97,8 +99,8 @@ inline double with_sign(double magnitude, std::uint32_t sign) {
   return std::bit_cast<double>(std::bit_cast<std::uint64_t>(magnitude) | std::uint64_t{sign} << 63);
 }
 
-// Up to 19 digits that go on behind the first sixteen characters, the decimal sign among these: what %.17g
-// writes. Its length where `end` follows, or 0.
+// Parses up to 19 digits that continue after the first sixteen characters, which contain the decimal sign (as
+// %.17g writes). Returns the length if `end` follows, or 0.
 NLSQ_SSE41 inline std::uint32_t long_number(const char* p, __m128i values, const Outline& is, char end,
                                             double& value) {
   constexpr std::uint64_t kTens[] = {1, 10, 100, 1000, 10000, 100000};
@@ -114,8 +116,8 @@ NLSQ_SSE41 inline std::uint32_t long_number(const char* p, __m128i values, const
   return 16 + more;
 }
 
-// The length of a number alone decides where the next begins, and it comes of masks alone: the digits of one
-// are still being put together while the next is looked at.
+// Only the length of a number determines where the next begins, and it comes from masks alone. The CPU can
+// therefore start the next number while it still combines the digits of this one.
 NLSQ_SSE41 std::size_t read_run(const char*& begin, const NumberRun& run) {
   const __m128i decimal = _mm_set1_epi8(run.decimal);
   const char* p = begin;

@@ -1,3 +1,4 @@
+// Opens input files and standard input, and adds decoders for gzip and UTF-16.
 #include "table/source/byte_source.hpp"
 
 #include "errors.hpp"
@@ -37,17 +38,17 @@ class FileSource final : public ByteSource {
       if (errno != EINTR) throw BadData(std::string("cannot read: ") + std::strerror(errno));
     }
   }
-  // Standard input may stand anywhere in its file.
+  // Standard input may be at any position in its file.
   int file() const override { return regular_ && fd_ != STDIN_FILENO ? fd_ : -1; }
 
  private:
-  // Ctrl-C may reach another thread than the one that reads: no wait for a pipe is a long one.
+  // Another thread may receive Ctrl-C, so waits for a pipe are short.
   bool ready() const {
     if (regular_) return true;
     constexpr int kMilliseconds = 100;
     pollfd waiting = {fd_, POLLIN, 0};
     const int events = ::poll(&waiting, 1, kMilliseconds);
-    return events > 0 || (events < 0 && errno != EINTR);  // what else may be wrong, read() says
+    return events > 0 || (events < 0 && errno != EINTR);  // read() reports other errors
   }
 
   int fd_;
@@ -69,7 +70,7 @@ class MemorySource final : public ByteSource {
   std::size_t at_ = 0;
 };
 
-// Gives back bytes that were read ahead to see what the input is, then the rest.
+// Returns the bytes that were read ahead to detect the format, then the rest.
 class PeekedSource final : public ByteSource {
  public:
   PeekedSource(std::unique_ptr<ByteSource> inner, std::string head)
@@ -117,7 +118,7 @@ void refuse_foreign_formats(std::string_view head) {
   }
 }
 
-// Wraps what the first bytes announce: gzip, then a byte order mark.
+// Adds the decoders that the first bytes require: gzip, then a byte order mark.
 void unwrap(OpenedSource& source) {
   using namespace std::string_view_literals;
   std::string head = peek(*source.bytes, 16);
@@ -128,7 +129,7 @@ void unwrap(OpenedSource& source) {
   source.bytes = std::make_unique<PeekedSource>(std::move(source.bytes), std::move(head));
   if (source.gzip) {
     source.bytes = make_gzip_source(std::move(source.bytes));
-    source.size_hint *= 3;  // text commonly shrinks to a third; only a hint for memory
+    source.size_hint *= 3;  // text typically shrinks to a third; only a hint for memory
   }
   if (source.npy) return;
   head = peek(*source.bytes, kNpy.size());

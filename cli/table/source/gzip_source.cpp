@@ -1,3 +1,4 @@
+// Implements the gzip decoder with zlib.
 #include "table/source/gzip_source.hpp"
 
 #include "errors.hpp"
@@ -36,7 +37,7 @@ class GzipSource final : public ByteSource {
                       (stream_.msg ? stream_.msg : "unknown fault") + "); copy or download the file again");
       }
       if (!in_member_ && !next_member()) return 0;
-      // Even without more input, what is still in the decoder's state may come out.
+      // The decoder may still produce output without more input.
       const bool fed = stream_.avail_in != 0 || refill();
       inflate_some();
       if (!fed && in_member_ && !damaged_ && stream_.avail_out == room) {
@@ -54,7 +55,7 @@ class GzipSource final : public ByteSource {
     return n != 0;
   }
 
-  // Zero padding after a member is skipped, as gzip does (tapes and block devices leave it).
+  // Skips zero padding after a member, as gzip does (tapes and block devices add it).
   bool next_member() {
     for (;;) {
       if (stream_.avail_in == 0 && !refill()) return false;
@@ -75,7 +76,7 @@ class GzipSource final : public ByteSource {
     } else if (status == Z_MEM_ERROR) {
       throw std::bad_alloc();
     } else if (status != Z_OK && status != Z_BUF_ERROR) {
-      damaged_ = true;  // said once what came before the damage has been handed out
+      damaged_ = true;  // reported after the data before the damage
     }
   }
 

@@ -1,3 +1,4 @@
+// Implements MappedFile with mmap, and handles files that shrink while mapped.
 #include "table/source/mapped_file.hpp"
 
 #include "errors.hpp"
@@ -12,7 +13,7 @@ namespace nlsq::cli {
 
 namespace {
 
-// A page of the file that is no longer there. Nothing but write and _exit is safe here.
+// Handles access to a page of the file that no longer exists. Only write and _exit are safe here.
 extern "C" void file_was_cut_short(int) {
   constexpr std::string_view kMessage = "nlsq-fit: the input file was cut short while it was being read\n";
   if (::write(STDERR_FILENO, kMessage.data(), kMessage.size()) < 0) ::_exit(kExitBadData);

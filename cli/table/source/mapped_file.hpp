@@ -1,4 +1,4 @@
-// A file as memory, without a copy.
+// Maps a file into memory without a copy. npy_table.cpp uses it.
 #pragma once
 
 #include <cstddef>
@@ -7,9 +7,9 @@ namespace nlsq::cli {
 
 class MappedFile {
  public:
-  // Maps `size` bytes from the start of the file open as `fd`. size() is 0 where that cannot be done.
-  // Should the file be cut short by another program while it is mapped, this one says so and ends with the
-  // status of bad data: there is nothing to go on with.
+  // Maps `size` bytes from the start of the file open as `fd`. size() is 0 if that fails. If another program
+  // truncates the file while it is mapped, this process prints a message and exits with the status for bad
+  // data, because it cannot continue.
   MappedFile(int fd, std::size_t size);
   MappedFile(const MappedFile&) = delete;
   MappedFile& operator=(const MappedFile&) = delete;

@@ -1,3 +1,4 @@
+// Implements the UTF-16 decoder.
 #include "table/source/utf16_source.hpp"
 
 #include <algorithm>
@@ -11,7 +12,7 @@ namespace nlsq::cli {
 
 namespace {
 
-// Any value below 0x110000; surrogates too, which gives three bytes that no UTF-8 reader accepts.
+// Accepts any value below 0x110000. A surrogate gives three bytes that no UTF-8 reader accepts.
 void append_utf8(std::string& out, std::uint32_t c) {
   const auto put = [&](std::uint32_t byte) { out += static_cast<char>(byte); };
   if (c < 0x80) {

@@ -1,3 +1,4 @@
+// Validates UTF-8 and formats byte strings for messages.
 #include "table/source/utf8.hpp"
 
 #include <fmt/format.h>
@@ -11,7 +12,7 @@ namespace {
 
 using Byte = unsigned char;
 
-// What may follow a lead byte: how many continuation bytes, and the range of the first of them.
+// For a lead byte: the number of continuation bytes, and the range of the first of them.
 struct Lead {
   int more;
   Byte low, high;
@@ -28,7 +29,7 @@ Lead classify(Byte b) noexcept {
   return {0, 1, 0};  // never a lead byte
 }
 
-// Bytes of the sequence at p that are valid; `complete` if the whole sequence is.
+// The number of valid bytes of the sequence at p. `complete` is set if the whole sequence is valid.
 std::size_t sequence(const Byte* p, const Byte* end, bool& complete) noexcept {
   const Lead lead = classify(*p);
   complete = false;
@@ -43,14 +44,14 @@ std::size_t sequence(const Byte* p, const Byte* end, bool& complete) noexcept {
   return n;
 }
 
-// First byte that is not plain ASCII without NUL: 32 bytes a step.
+// The first byte that is not ASCII, or is NUL. Checks 32 bytes per step.
 const Byte* skip_ascii(const Byte* p, const Byte* end) noexcept {
   constexpr std::uint64_t kHigh = 0x8080808080808080u, kOnes = 0x0101010101010101u;
   while (end - p >= 32) {
     std::uint64_t w[4];
     std::memcpy(w, p, 32);
     std::uint64_t bad = 0;
-    // (w - 1) & ~w has its high bit set where a byte is zero; false alarms cost only the slow path.
+    // (w - 1) & ~w sets the high bit of every zero byte. False positives only cost the slow path.
     for (const std::uint64_t v : w) bad |= v | ((v - kOnes) & ~v);
     if (bad & kHigh) break;
     p += 32;

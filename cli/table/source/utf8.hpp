@@ -1,4 +1,4 @@
-// UTF-8: where text stops being valid, and what one sees of a byte string.
+// UTF-8 validation and texts for messages. The table readers and reports use it.
 #pragma once
 
 #include <cstddef>
@@ -7,18 +7,19 @@
 
 namespace nlsq::cli {
 
-// Number of leading bytes of `text` that are valid UTF-8 without NUL; text.size() if all are. A
-// sequence cut short by the end counts as invalid. Overlong forms, surrogates and values beyond
-// U+10FFFF are invalid (Unicode 15, table 3-7).
+// Number of leading bytes of `text` that are valid UTF-8 without NUL; text.size() if all are. A sequence cut
+// by the end is invalid, and so are overlong forms, surrogates and values beyond U+10FFFF (Unicode 15, table
+// 3-7).
 std::size_t valid_utf8_prefix(std::string_view text) noexcept;
 
-// Length of an unfinished but so far valid sequence at the end of `text`: 0 to 3.
+// Length of an incomplete but so far valid sequence at the end of `text`: 0 to 3.
 std::size_t unfinished_utf8_suffix(std::string_view text) noexcept;
 
-// Code points in valid UTF-8: what a person counts as columns.
+// Number of code points in valid UTF-8. Messages use it as the column number.
 std::size_t count_code_points(std::string_view text) noexcept;
 
-// For messages: control bytes and invalid UTF-8 as \xNN, cut to about `limit` bytes with "...".
+// For messages: shows control bytes and invalid UTF-8 as \xNN, and cuts the text to about `limit` bytes with
+// "...".
 std::string printable(std::string_view text, std::size_t limit = 40);
 
 }  // namespace nlsq::cli

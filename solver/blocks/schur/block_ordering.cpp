@@ -1,3 +1,4 @@
+// Implements BlockOrdering: elimination order, elimination tree and supernodes of a sparse block matrix.
 #include "blocks/schur/block_ordering.hpp"
 
 #include <Eigen/OrderingMethods>
@@ -10,9 +11,9 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-constexpr double kZeros = 0.15;        // share of a supernode that may be zeros for its being larger
-constexpr double kZerosOfSmall = 0.4;  // where it is still small
-constexpr std::size_t kSmall = 32;     // columns, in numbers
+constexpr double kZeros = 0.15;        // largest share of zeros in a merged supernode
+constexpr double kZerosOfSmall = 0.4;  // the same for small supernodes
+constexpr std::size_t kSmall = 32;     // largest number of columns of a small one
 constexpr std::uint32_t kNone = 0xffffffffU;
 
 using Pairs = std::span<const std::pair<std::uint32_t, std::uint32_t>>;
@@ -34,7 +35,7 @@ std::vector<std::uint32_t> minimum_degree(std::size_t count, Pairs pairs) {
   return block;
 }
 
-// Neighbours of each block that come before it.
+// The earlier neighbours of each block in the order.
 Lists earlier_neighbours(std::size_t count, Pairs pairs, const std::vector<std::uint32_t>& place) {
   Lists lists(count);
   for (const auto& [a, b] : pairs) {
@@ -43,7 +44,7 @@ Lists earlier_neighbours(std::size_t count, Pairs pairs, const std::vector<std::
   return lists;
 }
 
-// Liu's algorithm, with path compression.
+// Computes the elimination tree by Liu's algorithm with path compression.
 std::vector<std::uint32_t> elimination_tree(const Lists& earlier) {
   std::vector<std::uint32_t> parent(earlier.size(), kNone), ancestor(earlier.size(), kNone);
   for (std::uint32_t j = 0; j < earlier.size(); ++j) {
@@ -59,7 +60,7 @@ std::vector<std::uint32_t> elimination_tree(const Lists& earlier) {
   return parent;
 }
 
-// Children before parents, each subtree in one piece: the places in that order.
+// Returns the nodes in postorder: children before parents, each subtree contiguous.
 std::vector<std::uint32_t> postorder(const std::vector<std::uint32_t>& parent) {
   const auto count = static_cast<std::uint32_t>(parent.size());
   std::vector<std::uint32_t> first(count, kNone), next(count, kNone), order, open;
@@ -80,7 +81,7 @@ std::vector<std::uint32_t> postorder(const std::vector<std::uint32_t>& parent) {
   return order;
 }
 
-// Rows of each column of the factor, beyond the diagonal: those of the matrix, and those of the children.
+// Rows of each column of the factor below the diagonal: those of the matrix and those of the children.
 Lists columns_of_factor(const Lists& earlier, const std::vector<std::uint32_t>& parent) {
   Lists rows(parent.size());
   for (std::uint32_t j = 0; j < parent.size(); ++j) {
@@ -98,13 +99,13 @@ Lists columns_of_factor(const Lists& earlier, const std::vector<std::uint32_t>& 
   return rows;
 }
 
-// Numbers of columns and of rows below, and how many of them are kept that are zero.
+// A supernode's numbers of columns and of rows below, and the number of stored entries that are zero.
 struct Extent {
   double columns = 0, below = 0, zeros = 0;
   double stored() const { return columns * (0.5 * (columns + 1) + below); }
 };
 
-// The child's columns before the parent's.
+// The supernode that has the child's columns before the parent's.
 Extent together(const Extent& child, const Extent& parent) {
   Extent both{child.columns + parent.columns, parent.below, 0};
   both.zeros = both.stored() - (child.stored() - child.zeros) - (parent.stored() - parent.zeros);
@@ -138,7 +139,8 @@ BlockOrdering::BlockOrdering(std::span<const std::uint32_t> sizes, Pairs pairs)
     for (const std::uint32_t i : rows[j]) e.below += size_of(i);
     return e;
   };
-  // From the left: a supernode that ends right before its parent takes the parent in while that pays.
+  // Merges from the left: a supernode takes in the parent that follows it, while the extra zeros are worth
+  // it.
   std::vector<Extent> extents;
   for (std::uint32_t j = 0; j < sizes.size(); ++j) {
     supernodes.push_back({j, 1, std::move(rows[j])});

@@ -1,8 +1,8 @@
-// In which order the blocks of a sparse symmetric matrix are eliminated, and what of the factor is not zero
-// then: approximate minimum degree on the graph of blocks (Amestoy, Davis, Duff, SIAM J. Matrix Anal. 17,
-// 1996), the elimination tree (Liu, SIAM J. Matrix Anal. 11, 1990), and supernodes: columns next to each
-// other with the same pattern below, a few zeros more taken as numbers where that makes fewer and larger ones
-// (Ashcraft, Grimes, 1989).
+// Ordering of a sparse symmetric block matrix for Cholesky, and the sparsity of its factor. Uses approximate
+// minimum degree on the graph of blocks (Amestoy, Davis, Duff, SIAM J. Matrix Anal. 17, 1996), the
+// elimination tree (Liu, SIAM J. Matrix Anal. 11, 1990), and supernodes: adjacent columns with the same
+// pattern below. Supernodes are merged at the cost of a few stored zeros where that makes fewer and larger
+// ones (Ashcraft, Grimes, 1989). ReducedSystem and BlockStructure use it.
 #pragma once
 
 #include <cstddef>
@@ -13,19 +13,19 @@
 
 namespace nlsq::inline v0 {
 
-// Columns [first, first + columns) of the reordered blocks, and the blocks below that they touch.
+// Columns [first, first + columns) of the reordered blocks, and the nonzero blocks below them.
 struct Supernode {
   std::uint32_t first = 0, columns = 0;
-  std::vector<std::uint32_t> below;  // ascending, beyond its columns
+  std::vector<std::uint32_t> below;  // ascending, below its own columns
   std::int64_t parent = -1;          // the supernode of below.front(); -1: a root
 };
 
 struct BlockOrdering {
-  std::vector<std::uint32_t> place;   // of each block in the new order
-  std::vector<std::uint32_t> block;   // at each place
-  std::vector<Supernode> supernodes;  // children before parents, each right after its last child's kin
+  std::vector<std::uint32_t> place;   // position of each block in the new order
+  std::vector<std::uint32_t> block;   // block at each position
+  std::vector<Supernode> supernodes;  // in postorder: children before parents, subtrees contiguous
 
-  // `pairs` (a, b): blocks of the matrix that are not zero; diagonal ones may be left out.
+  // `pairs` (a, b): the nonzero blocks of the matrix. Diagonal blocks may be omitted.
   BlockOrdering(std::span<const std::uint32_t> sizes,
                 std::span<const std::pair<std::uint32_t, std::uint32_t>> pairs);
 };

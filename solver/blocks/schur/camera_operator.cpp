@@ -1,3 +1,5 @@
+// Implements CameraOperator: products with the reduced camera system S, its preconditioner, and conjugate
+// gradients.
 #include "blocks/schur/camera_operator.hpp"
 
 #include "linear/small_dense.hpp"
@@ -51,7 +53,7 @@ bool CameraOperator::prepare(const R* J, const std::vector<double>& V, const std
   return definite && invert_blocks(damping.subspan(s.point_numbers));
 }
 
-// The blocks' Cholesky factors.
+// Computes the Cholesky factors of the diagonal blocks.
 bool CameraOperator::invert_blocks(std::span<const double> damping) {
   const BlockStructure& s = structure_;
   const std::size_t blocks = s.reduced_target_f64.back();

@@ -1,7 +1,7 @@
-// The reduced camera system as an operator: S s = (U + D) s - W (V + D)⁻¹ Wᵀ s by the points' rows, and the
-// inverses of diagonal blocks that precondition it (Agarwal, Snavely, Seitz, Szeliski, Bundle adjustment in
-// the large, ECCV 2010). Vectors are by camera, `pad` numbers each, zeros past its own. Sums are f64 in a
-// fixed order, whatever the threads.
+// The reduced camera system as an operator, for SchurSolver: S s = (U + D) s - W (V + D)⁻¹ Wᵀ s, computed
+// from the rows of the points, with the inverses of diagonal blocks as preconditioner (Agarwal, Snavely,
+// Seitz, Szeliski, Bundle adjustment in the large, ECCV 2010). Vectors have `pad` numbers for each camera;
+// unused ones are zero. Sums are f64 in a fixed order, whatever the number of threads.
 #pragma once
 
 #include "blocks/block_structure.hpp"
@@ -18,16 +18,16 @@ class CameraOperator {
  public:
   explicit CameraOperator(const BlockStructure& structure);
 
-  // V⁻¹ of the points, the preconditioner, and the right-hand side W V⁻¹ g by chunk. `damping` by tangent
-  // number. False: not positive definite.
+  // Computes V⁻¹ of the points, the preconditioner, and the right-hand side W V⁻¹ g by chunk. `damping` is
+  // given by tangent index. Returns false if a block is not positive definite.
   template <class R>
   bool prepare(const R* J, const std::vector<double>& V, const std::vector<double>& gradient,
                std::span<const double> damping, std::vector<double>& inverse, Preconditioner preconditioner,
                const Parallelism& parallelism);
-  // Of the chunks one after the other, `cameras * pad` numbers each.
+  // The vectors of all chunks, one after the other, with `cameras * pad` numbers each.
   AlignedVector<double>& chunk_vectors() { return vectors_; }
 
-  // S s = b for reduced vectors, in place, by the last preparation.
+  // Solves S s = b in place for a reduced vector, with the data of the last prepare().
   template <class R>
   CgResult solve(const R* J, const std::vector<double>& inverse, std::span<double> b, const CgGoal& goal,
                  const Parallelism& parallelism);

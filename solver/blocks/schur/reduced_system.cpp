@@ -1,3 +1,5 @@
+// Implements ReducedSystem: assembly, dense and sparse Cholesky factorisation, and rank of the reduced camera
+// system.
 #include "blocks/schur/reduced_system.hpp"
 
 #include "linear/sparse_cholesky.hpp"
@@ -11,8 +13,8 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-constexpr std::size_t kAlwaysDense = 600;   // of a smaller matrix the dense factor is always faster
-constexpr std::size_t kLargestRank = 2000;  // of the reduced matrix
+constexpr std::size_t kAlwaysDense = 600;   // for smaller matrices the dense factorisation is always faster
+constexpr std::size_t kLargestRank = 2000;  // largest reduced matrix whose rank is computed with pivoting
 constexpr std::size_t kSerial = 100;        // unknowns below which threads do not pay
 constexpr std::size_t kTasks = 16;
 
@@ -20,9 +22,9 @@ struct AlignedFree {
   void operator()(double* p) const { ::operator delete[](p, std::align_val_t{64}); }
 };
 
-// Row i of block k is part of column (offset of a) + i of the lower triangle, from row (offset of b) on.
+// Row i of block k is part of column (offset of a) + i of the lower triangle, starting at row (offset of b).
 struct BlockShape {
-  std::size_t column, row, rows, columns;  // of the lower triangle: `columns` columns from `column` on
+  std::size_t column, row, rows, columns;  // `columns` columns of the lower triangle, from `column` on
 };
 
 }  // namespace
@@ -40,7 +42,7 @@ struct ReducedSystem::Impl {
     return {structure.camera_offset[a], structure.camera_offset[b], structure.block_size[b],
             structure.block_size[a]};
   }
-  // Numbers of column `i` of block k in the lower triangle: on the diagonal it begins at the diagonal.
+  // Number of entries of column `i` of block k above the diagonal. They are skipped.
   static std::size_t skipped(const BlockShape& s, std::size_t i) { return s.row == s.column ? i : 0; }
 
   void allocate() {
@@ -60,7 +62,8 @@ struct ReducedSystem::Impl {
     return {A.get(), ld, s.column, s.row, false};
   }
 
-  // Block k, the sum of all chunks', where it goes: rows of it to columns, or, turned, to rows.
+  // Adds block k of all chunks into its place in the front. Its rows become columns, or rows if it is
+  // transposed.
   template <class T>
   void assemble(std::size_t k, const FrontPlace& place, const T* chunks, std::size_t count,
                 std::size_t stride, std::span<const double> damping) const {
@@ -86,7 +89,7 @@ struct ReducedSystem::Impl {
       if (s.row == s.column) to[i] += damping[s.column + i];
     }
   }
-  // work(0) ... work(count - 1), by ranges.
+  // Calls work(0) ... work(count - 1), by ranges on several threads.
   void share(std::size_t count, const Parallelism& parallelism,
              const std::function<void(std::size_t)>& work) const {
     const std::size_t tasks = std::min<std::size_t>(count, n < kSerial ? 1 : kTasks);

@@ -1,3 +1,4 @@
+// Implements SchurSolver: gathers gradient and column norms, eliminates points, solves, and substitutes back.
 #include "blocks/schur/schur.hpp"
 
 #include <algorithm>
@@ -9,7 +10,7 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-// The kernels of a pair of formats.
+// Selects the kernels for a pair of formats of records and sums.
 template <class R, class T>
 struct Kernels {
   static constexpr bool kRecordsF64 = std::is_same_v<R, double>, kSumsF64 = std::is_same_v<T, double>;
@@ -69,7 +70,7 @@ SchurSolver::Sums<double>& SchurSolver::sums() {
   return sums_f64_;
 }
 
-// Where S is an operator only sums in f64 are asked for.
+// With S as an operator, only f64 sums are used.
 template <>
 float* SchurSolver::camera_sums() {
   return sums_f32_.cameras.data();
@@ -96,8 +97,8 @@ void SchurSolver::gather(const R* J, const std::function<void(std::size_t, std::
   auto& both = sums<T>().cameras;  // squares, then gradient, of each chunk
   both.resize(2 * cameras * chunks());
   const EliminationData<R> data = s.data<R, T>(J);
-  // All records are complete before any is read: vectors reach beyond a row's end, into the next chunk's
-  // first record.
+  // All records must be complete before any is read: vector loads reach past the end of a row, into the first
+  // record of the next chunk.
   run_tasks(chunks(), *parallelism_,
             [&](std::size_t c) { finish(s.slot_first[s.chunk[c]], s.slot_first[s.chunk[c + 1]]); });
   const int threads = run_tasks(chunks(), *parallelism_, [&](std::size_t c) {
@@ -229,11 +230,11 @@ void SchurSolver::solve(const R* J, double lambda, std::span<const double> scale
   out.predicted = 0.5 * (damped + along + solved.leftover);
   out.decrement = std::sqrt(std::max(along, 0.0));
   out.scaled_norm = std::sqrt(scaled);
-  // What is not definite shows at the first product, or gives a step that still decreases the model.
+  // An indefinite matrix fails at the first product, or gives a step that still decreases the model.
   out.factored = std::isfinite(out.predicted) && along >= 0 && (solved.definite || solved.iterations > 0);
 }
 
-// b of the chunks is -Fᵀ(ρ - E V⁻¹Eᵀρ) here, and the gradient of the cameras is in it already.
+// Here, b of the chunks is -Fᵀ(ρ - E V⁻¹Eᵀρ), which already includes the gradient of the cameras.
 template <class R, class T>
 double SchurSolver::accelerate(const R* J, std::span<const double> step, std::span<const double> scale,
                                double factor, std::span<double> moved, std::vector<double>& acceleration) {

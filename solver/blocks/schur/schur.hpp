@@ -1,11 +1,11 @@
-// Damped normal equations of a block problem, solved by eliminating the points:
+// Solves the damped normal equations of a block problem by eliminating the points:
 //
 //   (JᵀJ + λ D²) s = -Jᵀr,   S = U - W V⁻¹ Wᵀ,   S s_c = -(g_c - W V⁻¹ g_p),   s_p = -V⁻¹ (g_p + Wᵀ s_c)
 //
-// Records in R, arithmetic in T: f32 throughout, f32 records in f64, f64 throughout. f32 sums stay within a
-// chunk of points, chunks are added in f64; V is inverted and S factored in f64. D: column norms, points
-// first, then cameras. Or S is not formed (BlockStructure::implicit), and s_c found by conjugate gradients:
-// sums are f64 then.
+// Records of J are in format R, arithmetic in T: all f32, f32 records with f64 arithmetic, or all f64. f32
+// sums stay within a chunk of points, and chunks are added in f64. V is inverted and S factored in f64. D
+// holds the column norms, points first, then cameras. If S is not formed (BlockStructure::implicit), s_c
+// comes from conjugate gradients and sums are f64. BlockSystem uses it.
 #pragma once
 
 #include "blocks/block_structure.hpp"
@@ -25,65 +25,67 @@
 namespace nlsq::inline v0 {
 
 struct BlockStep {
-  bool factored = false;     // numerically positive definite; else nothing below is meaningful
+  bool factored = false;     // numerically positive definite; if false, the other members are not valid
   std::vector<double> step;  // tangent: points, then cameras
   double predicted = 0;      // cost decrease of the linear model
   double decrement = 0;      // √(gᵀ(H+λD²)⁻¹g)
   double scaled_norm = 0;    // ‖D s‖
   int iterations = 0;        // of conjugate gradients
-  bool reached = true;       // their goal; else the step decreases the model, but is not the one asked for
+  // Conjugate gradients met their tolerance. If false, the step still decreases the model.
+  bool reached = true;
 };
 
 class SchurSolver {
  public:
-  // The memory of an earlier one, which may be null, serves again.
+  // `earlier` may be null; otherwise its memory is reused.
   SchurSolver(const BlockStructure& structure, const Parallelism& parallelism,
               SchurSolver* earlier = nullptr);
-  // Another solve of the same structure.
+  // Starts another solve of the same structure.
   void begin(const Parallelism& parallelism);
   bool iterative() const { return structure_.implicit; }
-  // What conjugate gradients are to do from now on.
+  // Sets preconditioner and tolerance of conjugate gradients.
   void aim(Preconditioner preconditioner, const CgGoal& goal) {
     preconditioner_ = preconditioner, goal_ = goal;
   }
-  int iterations() const { return iterations_; }  // of the last solve or acceleration
+  int iterations() const { return iterations_; }  // of the last solve or accelerate
 
-  // Gradient and column norms from records. `finish(first slot, last slot)` runs before a range of them is
-  // read.
+  // Computes gradient and column norms from the records. `finish(first slot, last slot)` is called before a
+  // range of records is read.
   template <class R, class T>
   void gather(const R* J, const std::function<void(std::size_t, std::size_t)>& finish);
-  // After gather: numbers with a 1 stay where they are. Their columns must be zero in the records, too.
+  // Call after gather. Fixes the tangent coordinates with held[j] = 1. Their columns must be zero in the
+  // records, too.
   void hold(std::span<const std::uint8_t> held);
   const std::vector<double>& gradient() const { return gradient_; }  // tangent
-  const std::vector<double>& squares() const { return squares_; }    // of columns
+  const std::vector<double>& squares() const { return squares_; }    // squared column norms
 
-  // The records and what was gathered from them must still be there.
+  // Requires the records and the results of gather().
   template <class R, class T>
   void solve(const R* J, double lambda, std::span<const double> scale, BlockStep& out);
 
-  // After solve, whose matrix serves again: the acceleration a of a step v,
+  // Call after solve, whose matrix is reused. Computes the acceleration a of a step v:
   //   (JᵀJ + λ D²) a = -Jᵀρ,   ρ = factor (moved - J v),
   // where `moved`, by row, is overwritten with ρ. Returns ‖D a‖.
   template <class R, class T>
   double accelerate(const R* J, std::span<const double> step, std::span<const double> scale, double factor,
                     std::span<double> moved, std::vector<double>& acceleration);
 
-  // Of J, columns scaled to unit length: by pivots of the points' matrices and of the reduced one. -1: no
-  // matrix was formed, or it cannot be factored.
+  // Estimates the rank of J, with columns scaled to unit length, from the pivots of the points' matrices and
+  // of S. -1: no matrix was formed, or it cannot be factored.
   RankEstimate rank(const double* J, std::span<const double> scale);
 
-  // H = JᵀJ, undamped, after gather. False: not positive definite.
+  // Factors H = JᵀJ without damping, after gather. Returns false if it is not positive definite.
   bool factor(const double* J);
-  // b becomes H⁻¹ b, by the factors.
+  // Replaces b by H⁻¹ b, using the factors.
   void solve_factored(const double* J, std::span<double> b);
   // out = Jᵀ (J x).
   void multiply(const double* J, std::span<const double> x, std::span<double> out) const;
-  // Each row of J whole, in tangent numbers, and its residual; all as weighted by losses.
+  // Visits each full row of J over tangent indices, and its residual, weighted by losses.
   void row_by_row(const double* J,
                   const std::function<void(std::span<const double> row, double residual)>& visit) const;
 
   std::string describe(Preconditioner preconditioner) const;  // in words
-  // Sums in f32 are not asked for any more.
+  // Frees the f32 sums, which are no longer needed.
   void release_f32() { sums_f32_ = {}; }
   bool dense() const { return reduced_ && reduced_->dense(); }
   int threads() const { return threads_; }
@@ -96,22 +98,22 @@ class SchurSolver {
   };
   template <class T>
   Sums<T>& sums();
-  // The points eliminated at this damping: chunks of S and of the right-hand side. False: not positive
-  // definite.
+  // Eliminates the points with this damping: computes the chunks of S and of the right-hand side. Returns
+  // false if a point's matrix is not positive definite.
   template <class R, class T>
   bool eliminate(const R* J, double lambda, std::span<const double> scale);
-  // The right-hand side is in chunks of `sums`: the reduced system solved, the points by substitution.
+  // Factors the reduced system, whose right-hand side is in the chunks of `sums`.
   template <class T>
   bool factor_reduced();
-  // Sums over a chunk's points by camera, of all chunks.
+  // The sums by camera of all chunks.
   template <class T>
   T* camera_sums();
-  // rhs_ becomes S⁻¹ of it.
+  // Replaces rhs_ by S⁻¹ rhs_.
   template <class R>
   CgResult solve_reduced(const R* J);
   template <class R, class T>
   CgResult substitute(const R* J, const std::vector<double>& gradient, std::vector<double>& step);
-  // The cameras' part of a step, `pad` numbers each.
+  // The cameras' part of a step, with `pad` numbers each.
   template <class T>
   const T* cameras_as();
   void solve_point(std::size_t point, const double* b, double* x) const;
@@ -119,8 +121,8 @@ class SchurSolver {
 
   const BlockStructure& structure_;
   const Parallelism* parallelism_;
-  std::optional<ReducedSystem> reduced_;    // one or
-  std::optional<CameraOperator> operator_;  // the other
+  std::optional<ReducedSystem> reduced_;    // either S is formed
+  std::optional<CameraOperator> operator_;  // or applied as an operator
   Preconditioner preconditioner_ = Preconditioner::schur_jacobi;
   CgGoal goal_;
   int iterations_ = 0;

@@ -1,4 +1,4 @@
-// The undamped normal matrix as an operator: H = JᵀJ on vectors, and H⁻¹ by the factors of the elimination.
+// The undamped normal matrix of SchurSolver as an operator: products with H = JᵀJ, and H⁻¹ by its factors.
 #include "blocks/schur/schur.hpp"
 #include "linear/dot.hpp"
 
@@ -10,15 +10,15 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-// What a slot's rows are made of.
+// The rows of one slot and their columns.
 struct SlotRows {
   const BlockStructure& s;
   const double* row;
   std::size_t slot, point;
 
   std::size_t points() const { return s.point_size[point]; }
-  template <class Work>  // work(first number of the camera in reduced vectors, how many, where they are in a
-                         // row)
+  // Calls work(offset of the camera in reduced vectors, its size, its first column in a row).
+  template <class Work>
   void for_each_camera(Work work) const {
     for (std::uint32_t c = s.cell_first[slot]; c < s.cell_first[slot + 1]; ++c) {
       const std::uint32_t camera = s.entry_block[s.entry_first[point] + s.cell_entry[c]];
@@ -73,7 +73,7 @@ void SchurSolver::multiply(const double* J, std::span<const double> x, std::span
   }
 }
 
-// V⁻¹ b of a point.
+// V⁻¹ b of one point.
 void SchurSolver::solve_point(std::size_t point, const double* b, double* x) const {
   const std::size_t e = structure_.point_size[point];
   for (std::size_t i = 0; i < e; ++i)

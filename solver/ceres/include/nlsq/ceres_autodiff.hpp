@@ -1,6 +1,6 @@
-// nlsq::AutoDiffCostFunction: in the place of ceres::AutoDiffCostFunction. Under ceres::Solve it does what
-// that does, with Ceres's jets; under nlsq::Solve its functor is recorded, and all blocks of one functor type
-// share a program that runs on many of them at a time, in f32 or f64.
+// nlsq::AutoDiffCostFunction replaces ceres::AutoDiffCostFunction. Under ceres::Solve it does the same, with
+// Ceres's jets. Under nlsq::Solve its functor is recorded, and all blocks of one functor type share a program
+// that runs on many of them at a time, in f32 or f64.
 #pragma once
 
 #include <nlsq/callable.hpp>
@@ -20,15 +20,15 @@
 
 namespace nlsq::inline v0 {
 
-// What nlsq::Solve looks for in a ceres::CostFunction.
+// The interface by which nlsq::Solve recognises a recordable ceres::CostFunction.
 class NLSQ_API RecordableCostFunction {
  public:
-  // Cost functions of one kind do the same operations on other numbers.
+  // Cost functions of one kind perform the same operations on different numbers.
   virtual const void* kind() const = 0;
-  // False: a specialisation of nlsq::no_trace says that it is not to be recorded.
+  // False if a specialisation of nlsq::no_trace excludes the functor from recording.
   virtual bool recordable() const = 0;
   virtual bool record(const Traced* const* blocks, Traced* residuals) const = 0;
-  // No two cost functions that ever were have the same. One that was moved to has a number of its own.
+  // Unique over the lifetime of the program. A cost function that was moved to has a number of its own.
   std::uint64_t serial() const { return serial_; }
 
  protected:
@@ -42,7 +42,7 @@ class NLSQ_API RecordableCostFunction {
   std::uint64_t serial_;
 };
 
-// Of `Cost`, which calls a Functor: all of that type are of one kind.
+// Base of `Cost`, which calls a Functor. All cost functions of that type are of one kind.
 template <class Cost, class Functor>
 class RecordableFunctor : public RecordableCostFunction {
  public:
@@ -80,12 +80,12 @@ class AutoDiffCostFunction final
   explicit AutoDiffCostFunction(std::unique_ptr<Functor> functor) : AutoDiffCostFunction(functor.release()) {}
   AutoDiffCostFunction(std::unique_ptr<Functor> functor, int residuals)
       : AutoDiffCostFunction(functor.release(), residuals) {}
-  // Makes the functor from these arguments, as Ceres 2.2 does.
+  // Constructs the functor from these arguments, as Ceres 2.2 does.
   template <class... Args>
   requires(!kDynamic &&
            std::is_constructible_v<Functor, Args&&...>) explicit AutoDiffCostFunction(Args&&... args)
       : AutoDiffCostFunction(std::make_unique<Functor>(std::forward<Args>(args)...)) {}
-  // `other` keeps no functor: its Evaluate returns false from then on.
+  // `other` loses its functor. Its Evaluate returns false from then on.
   AutoDiffCostFunction(AutoDiffCostFunction&& other) noexcept
       : functor_(std::move(other.functor_)), ownership_(other.ownership_) {
     this->set_num_residuals(other.num_residuals());
@@ -96,7 +96,7 @@ class AutoDiffCostFunction final
 
   const Functor& functor() const { return *functor_; }
 
-  // False where there is no functor: it was null, or was moved away.
+  // Returns false if there is no functor: it was null or moved away.
   bool Evaluate(double const* const* blocks, double* residuals, double** jacobians) const override {
     if (!functor_) return false;
     if (!jacobians) return call(blocks, residuals, kAll);

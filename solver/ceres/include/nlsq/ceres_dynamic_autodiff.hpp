@@ -1,7 +1,7 @@
-// nlsq::DynamicAutoDiffCostFunction: in the place of ceres::DynamicAutoDiffCostFunction, for numbers of
-// blocks, numbers and residuals that only the run knows. Under ceres::Solve it does what that does, Stride
-// derivatives a call; under nlsq::Solve its functor is recorded, and blocks of one functor type and one shape
-// share a program.
+// nlsq::DynamicAutoDiffCostFunction replaces ceres::DynamicAutoDiffCostFunction, for functors whose numbers
+// of blocks, parameters and residuals are set at run time. Under ceres::Solve it does the same, with Stride
+// derivatives per call. Under nlsq::Solve its functor is recorded, and blocks of one functor type and one
+// shape share a program.
 #pragma once
 
 #include <nlsq/callable.hpp>
@@ -20,8 +20,8 @@
 
 namespace nlsq::inline v0 {
 
-// Functor: template <class T> bool operator()(T const* const* blocks, T* residuals) const. AddParameterBlock
-// for each block and SetNumResiduals say its shape before it is used.
+// Functor: template <class T> bool operator()(T const* const* blocks, T* residuals) const. Call
+// AddParameterBlock for each block, and SetNumResiduals, before use.
 template <class Functor, int Stride = 4>
 class DynamicAutoDiffCostFunction final
     : public ceres::DynamicCostFunction,
@@ -31,12 +31,12 @@ class DynamicAutoDiffCostFunction final
       : functor_(functor), ownership_(ownership) {}
   explicit DynamicAutoDiffCostFunction(std::unique_ptr<Functor> functor)
       : DynamicAutoDiffCostFunction(functor.release()) {}
-  // Makes the functor from these arguments, as Ceres 2.2 does.
+  // Constructs the functor from these arguments, as Ceres 2.2 does.
   template <class... Args>
   requires std::is_constructible_v<Functor, Args&&...>
   explicit DynamicAutoDiffCostFunction(Args&&... args)
       : DynamicAutoDiffCostFunction(std::make_unique<Functor>(std::forward<Args>(args)...)) {}
-  // The shape comes along. `other` keeps no functor: its Evaluate returns false from then on.
+  // Copies the shape. `other` loses its functor. Its Evaluate returns false from then on.
   DynamicAutoDiffCostFunction(DynamicAutoDiffCostFunction&& other)
       : functor_(std::move(other.functor_)), ownership_(other.ownership_) {
     for (const int size : other.parameter_block_sizes()) AddParameterBlock(size);
@@ -48,8 +48,8 @@ class DynamicAutoDiffCostFunction final
 
   const Functor& functor() const { return *functor_; }
 
-  // False where the number of residuals was never set, and where there is no functor: it was null, or was
-  // moved away.
+  // Returns false if the number of residuals was never set, or if there is no functor: it was null or moved
+  // away.
   bool Evaluate(double const* const* blocks, double* residuals, double** jacobians) const override {
     if (num_residuals() <= 0 || !functor_) return false;
     if (!jacobians) return (*functor_)(blocks, residuals);
@@ -88,7 +88,7 @@ class DynamicAutoDiffCostFunction final
   }
 
  private:
-  // All blocks' numbers as one scalar type, side by side.
+  // The numbers of all blocks as one scalar type, concatenated.
   template <class Jet>
   class Inputs {
    public:
@@ -108,7 +108,7 @@ class DynamicAutoDiffCostFunction final
     std::vector<const Jet*> pointers_;
   };
 
-  // A derivative that is wanted: by which input, and where its column begins in a block of `size` columns.
+  // A requested derivative: its input, and where its column begins in a block of `size` columns.
   struct Place {
     std::size_t input;
     double* column;

@@ -1,9 +1,10 @@
-// The scalar with which cost functions written for Ceres are recorded: ceres::Jet<double, 0>, a jet without
-// derivatives. So whatever compiles for Ceres's jets compiles for it. Code that looks at a jet's parts `.a`
-// and `.v` lets numbers out, which the recording sees; it is given up then, and Ceres's own jets serve.
+// The scalar that records cost functions written for Ceres: ceres::Jet<double, 0>, a jet without derivatives.
+// Code that compiles for Ceres's jets compiles for it. Code that reads the parts `.a` and `.v` of a jet
+// extracts plain numbers, which the recording detects; the recording is then given up, and Ceres's own jets
+// are used.
 //
-// Part of <nlsq/ceres.hpp>, which comes before functors that call ceres::sin and its like by their full
-// names; where it comes after them, those calls reach Ceres's general functions, which look at the parts.
+// Part of <nlsq/ceres.hpp>. Include that header before functors that call ceres::sin and similar functions by
+// their full names. Otherwise those calls select Ceres's general functions, which read the parts.
 #pragma once
 
 #include <nlsq/let_out.hpp>
@@ -15,14 +16,14 @@
 
 namespace nlsq::inline v0::detail {
 
-// Why a recording is given up where code asks a jet for its part. Ceres's own functions do so, and a call
-// such as ceres::floor(x) finds those, and not ours, where <nlsq/ceres.hpp> comes after it.
+// The reason given when a recording stops because code reads a part of a jet. Ceres's own functions read
+// parts, and a call such as ceres::floor(x) selects them, not ours, if <nlsq/ceres.hpp> is included after it.
 inline constexpr const char* kReadsPart =
     "it reads the part .a of a jet, or calls a function such as ceres::floor by its full name in a header "
     "that is "
     "included before <nlsq/ceres.hpp>: include <nlsq/ceres.hpp> first";
 
-// The part `.a` of a jet that records.
+// The part `.a` of a recording jet.
 class RecordedPart {
  public:
   constexpr RecordedPart() = default;
@@ -75,8 +76,8 @@ struct Jet<double, 0> {
 #undef NLSQ_JET_ASSIGN
 };
 
-// Each for two jets, and for a plain number on either side; double by a function of its own, which goes
-// before Ceres's templates.
+// Each operation for two jets, and for a plain number on either side. double has its own overload, which is
+// preferred over Ceres's templates.
 #define NLSQ_JET_BINARY(result, name, expression)                                              \
   inline result name(const Jet<double, 0>& f, const Jet<double, 0>& g) {                       \
     const nlsq::Traced &x = f.number(), &y = g.number();                                       \
@@ -163,7 +164,7 @@ inline NLSQ_JET hypot(const NLSQ_JET& f, const NLSQ_JET& g, const NLSQ_JET& h) {
 }
 inline NLSQ_JET fma(const NLSQ_JET& f, const NLSQ_JET& g, const NLSQ_JET& h) { return f * g + h; }
 
-// A plain number beside what depends on a parameter: printing leaves the recording as it is.
+// Prints the number. The recording stays valid.
 inline std::ostream& operator<<(std::ostream& out, const NLSQ_JET& f) { return out << f.number(); }
 
 #undef NLSQ_JET
