@@ -1,7 +1,7 @@
 // LinearSolver: steps from a linearization, in scaled variables. Columns of J are divided by `scale`, so that
 // one damping λ suits parameters of any size. DenseSystem and the certificate use it.
 //
-// (H + λ I) s = -g,   H = D⁻¹ JᵀJ D⁻¹,  g = D⁻¹ Jᵀr,  step = D⁻¹ s
+//   (H + λ I) s = -g,   H = D⁻¹ JᵀJ D⁻¹,  g = D⁻¹ Jᵀr,  step = D⁻¹ s
 //
 // It factors the normal equations by Cholesky or, where the linearization has a triangle, [R; √λ I] by QR.
 #pragma once
