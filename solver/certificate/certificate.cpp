@@ -373,8 +373,7 @@ void certify(Evaluator& evaluator, std::span<const double> x, Linearization& at,
   if (!examine_face(evaluator, x, at, face, scratch, out)) return;
   const bool passed = pass(evaluator, x, at, tests, face.kept.size(), out);
   if (model.factored) out.step = model.step;  // may end on bounds that x has not reached
-  // Parameters on a bound are as undetermined as those pushed against it, even if the cost does not push
-  // them.
+  // The covariance takes all parameters on a bound as fixed, also those that the cost does not push there.
   const Face touched = touched_face(tests.room);
   if (passed && touched.held != face.held) {
     Certified conditional;

@@ -80,8 +80,8 @@ struct DenseEvaluator::Sums {
   Vector packed;              // upper triangle of the Gram sums by rows, or only its last column
   Matrix triangle;            // R of a QR pass
   double squares_beside = 0;  // Σr² at the point `beside`
-  std::vector<std::size_t>
-      redone;  // Tiles that were not finite in f32, by component; a single entry without components.
+  // Tiles that were not finite in f32, by component; a single entry without components.
+  std::vector<std::size_t> redone;
   std::vector<KernelCounters> parts;  // by component
   bool finite = true;
   TileRange culprit;  // a tile that is not finite in f64

@@ -45,7 +45,7 @@ struct DenseEvaluator::Scratch {
 
  private:
   std::unique_ptr<TilePass> passes_[2][2];
-  bool there_[2][2] = {{false, false}, {false, false}};  // the pass is at the held x
+  bool there_[2][2] = {{false, false}, {false, false}};  // the pass is at the current x
   bool one_x_ = false;
 };
 

@@ -58,7 +58,7 @@ struct Probe {
   std::vector<NoiseOf> components;  // each component separately; empty without components
   bool finite = true;               // every sampled row is finite in the plan's format
   // Some of the sampled rows of J, scaled by √(m/S): in f64, as the plan's Gram matrix uses them, and, if
-  // asked for, rounded to a 16-bit format.
+  // requested, rounded to a 16-bit format.
   Matrix jacobian, rounded, rounded_below;
 };
 

@@ -97,7 +97,7 @@ double Whitening::total_squares(std::vector<double> y) const {
 
 struct WhitenedRows::Evaluation {
   std::vector<double> x;
-  std::vector<std::vector<double>> columns;  // J, then r; J is absent if it was not asked for
+  std::vector<std::vector<double>> columns;  // J, then r; J is absent if it was not requested
   KernelCounters counters;                   // of the rows that were whitened
   bool derivatives() const { return columns.size() > 1; }
 };
@@ -181,7 +181,7 @@ std::unique_ptr<TilePass> WhitenedRows::begin(std::span<const double> x, Fill fi
                                 derivatives);
 }
 
-// A value that is not finite spreads to all later rows, so all rows are asked.
+// A value that is not finite spreads to all later rows, so this checks all rows.
 RowModel::NonFinite WhitenedRows::explain_non_finite(std::span<const double> x, std::size_t, std::size_t) {
   NonFinite why = NonFinite::genuine;
   for (std::size_t t = 0; t < rows_.tile_count(); ++t) {

@@ -13,7 +13,7 @@
 
 namespace nlsq::inline v0 {
 
-// What a solve needs to be told beside the rows.
+// The request of a solve, besides the rows.
 struct DenseRequest {
   const SolverOptions& options;
   bool unit_sigma = false;

@@ -24,9 +24,9 @@ void measure_rounding(Loop& loop) {
   rounding.column_magnitude = rounding.start.column_magnitude;
 }
 
-// True after a quarter of all iterations, if rows are still in f32, or if 16-bit formats led elsewhere than
-// f64 might have gone because linear parameters were eliminated. The remaining iterations then go to an
-// attempt in f64 from the start.
+// True after a quarter of all iterations, if rows are still in f32, or if 16-bit formats could not decide on
+// variable projection. In the second case f64 might have eliminated linear parameters and taken another path.
+// The remaining iterations then go to an attempt in f64 from the start.
 bool lost_below_f64(const Loop& loop) {
   if (!rule_active(Rule::iterations_below_f64_are_limited)) return false;
   constexpr int kFewest = 100;

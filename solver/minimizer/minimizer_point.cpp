@@ -7,7 +7,7 @@
 
 namespace nlsq::inline v0 {
 
-// The only place where x moves to a trial point. It resets everything that belonged to the old point.
+// Moves x to the trial point. Everything that belonged to the old point is reset here, and nowhere else.
 void move_to_trial(Loop& loop, bool by_undamped_step) {
   Point& point = loop.point;
   point.last_decrement = by_undamped_step ? point.first.decrement : 0;

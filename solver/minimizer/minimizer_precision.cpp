@@ -1,5 +1,5 @@
 // The choice of precision: fills in the scheduler's report, carries out its decisions, and rolls back to the
-// checkpoint. The loop calls it once per step.
+// checkpoint. Every iteration of the loop calls assess and change_precision.
 #include "minimizer/loop.hpp"
 
 #include "ablation.hpp"
@@ -194,7 +194,7 @@ void escalate(Loop& loop, Decision decision, std::string reason) {
   damping.last_accepted = true;
   if (!finer_rows) return;
   if (loop.log.accepted == 0) system.see_start_again();
-  // Costs are now exact, so a point worse than the last verified one is dropped.
+  // Costs are now in f64, so a point worse than the last verified one is dropped.
   system.linearize(loop.point.x, loop.digits.plan);
   if (!system.at().finite) roll_back(loop);
 }

@@ -29,7 +29,7 @@ struct Step {
   bool solved = true;         // false: conjugate gradients missed their tolerance, but the model decreases
 };
 
-// Undamped first-order quantities at x, from the normal equations alone. They are cheap and serve the loop.
+// Undamped first-order quantities at x, from the normal equations alone. They are cheap; the loop uses them.
 // `usable` is false where H is numerically singular, or where they were not computed.
 struct FirstOrder {
   bool usable = false;

@@ -40,8 +40,8 @@ struct Evaluation {
   std::size_t nonfinite_row = 0;
   std::string policy;
   KernelCounters counters;  // incremented by the kernels
-  std::vector<PrecisionIssue>
-      issues;  // of all tiles, one for each operation and format; includes values near the limit
+  // of all tiles, one for each operation and format; includes values near the limit
+  std::vector<PrecisionIssue> issues;
   std::string kernel, evaluator, evaluator_note;  // as in Summary
 };
 

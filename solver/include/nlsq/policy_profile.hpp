@@ -20,8 +20,8 @@ namespace nlsq::inline v0 {
 
 // What to measure.
 struct ProfileOptions {
-  std::vector<PrecisionPolicy>
-      policies;          // empty: every policy with a name (policy_aliases()); f64 is always measured
+  // empty: every policy with a name (policy_aliases()); f64 is always measured
+  std::vector<PrecisionPolicy> policies;
   std::size_t rows = 0;  // rows of the sample; 0: 1,048,576, or all if there are fewer
   int repeats = 3;       // fits under each policy; the fastest counts
   double seconds = 3;    // no further repeat after this time in s

@@ -49,8 +49,8 @@ struct ProblemControl {
   double least_gain = 1e-3;       // least gain ratio of an accepted step
   int max_invalid_steps = 0;      // failed factorisations in a row; 0: no limit
 
-  // Use a factor where counts of operations say that it is cheaper, though StepSolver::iterative was asked
-  // for. The caller of the other library named that solver perhaps without knowing the problem's size.
+  // Use a factor where counts of operations say that it is cheaper, though StepSolver::iterative was
+  // requested. The caller of the other library named that solver perhaps without knowing the problem's size.
   bool factor_if_cheaper = false;
 
   // Called after each step; Stop ends the solve.
