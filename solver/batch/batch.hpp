@@ -1,4 +1,4 @@
-// A batch with everything checked, and where its results go.
+// Batch: the checked input of curve_fit_batch, and how the result of one fit is stored.
 #pragma once
 
 #include "fit/fit_statistics.hpp"
@@ -22,13 +22,14 @@ struct Batch {
   const Matrix& start;
   FitOptions options;
   std::vector<int> free;
-  std::shared_ptr<const CurvePrograms> programs;  // null: fallback rows
-  bool shared_usable = true;                      // columns that all fits share
+  // null: the model has no program, and fallback rows evaluate it
+  std::shared_ptr<const CurvePrograms> programs;
+  bool shared_usable = true;  // the columns that all fits share are usable
   Ties ties = {};
   Limits limits = {};  // of the free parameters
 
   bool weighted() const { return !sigma.empty(); }
-  // Least squares of the model as it was prepared.
+  // True for plain least squares of the model as it was prepared.
   bool plain() const { return options.loss.is_linear() && ties.empty(); }
   ResidualForm form() const {
     ResidualForm form(weighted());
@@ -39,12 +40,12 @@ struct Batch {
   const double* start_of(std::size_t fit) const {
     return start.data() + (start.rows() == 1 ? 0 : fit) * start.columns();
   }
-  // Column c of the data: the predictors, y, sigma.
+  // Column c of the data: the predictors, then y, then sigma.
   std::size_t columns() const { return x.size() + (weighted() ? 2 : 1); }
   const ColumnPerFit& column(std::size_t c) const { return c < x.size() ? x[c] : c == x.size() ? y : sigma; }
 };
 
-// What a fit says of itself, beside its parameters.
+// The result of one fit, besides its parameters.
 struct BatchEnd {
   double cost = 0, decrement_sigma = 0;
   Verdict verdict = Verdict::failed;
@@ -52,7 +53,7 @@ struct BatchEnd {
   int iterations = 0, rank = 0;
 };
 
-// x and variances (of unit scatter) of the free parameters, by position.
+// Stores fit `fit`. x(j) and variance(j) give values and unit-scatter variances of the free parameters.
 template <class X, class Variance>
 void store(const Batch& batch, std::size_t fit, const BatchEnd& end, X x, Variance variance,
            BatchResult& out) {
@@ -71,7 +72,7 @@ void store(const Batch& batch, std::size_t fit, const BatchEnd& end, X x, Varian
   out.iterations[fit] = end.iterations;
 }
 
-// Whether the numbers of a column can be fitted.
+// True if all numbers of a column can be fitted.
 bool usable(const Column& column, Wanted wanted);
 
 }  // namespace nlsq::inline v0

@@ -1,3 +1,4 @@
+// curve_fit_batch: checks the input, distributes the fits over threads and lanes, and does single fits.
 #include "batch/batch.hpp"
 #include "batch/lane_batch.hpp"
 #include "fit/curve.hpp"
@@ -36,8 +37,8 @@ bool usable(const Column& column, Wanted wanted) {
 
 namespace {
 
-constexpr double kThreadWork = 1e6;   // f64 adds, some 50 µs: less is not worth waking a thread
-constexpr double kPassesPerFit = 12;  // a guess, for that alone
+constexpr double kThreadWork = 1e6;   // in f64 adds, about 50 µs: less work is not worth waking a thread
+constexpr double kPassesPerFit = 12;  // an estimate, used only for that
 
 void check_column(const ColumnPerFit& column, const ColumnPerFit& y, const std::string& name) {
   if (!column.shared() && column.size() != y.size()) {
@@ -87,7 +88,7 @@ void check(const Batch& batch, const BatchOptions& given, const Limits& limits) 
   }
 }
 
-// One thread's way through some of the fits.
+// One thread's work on single fits.
 class BatchTask {
  public:
   BatchTask(const Batch& batch, BatchResult& out) : batch_(batch), out_(out) {
@@ -117,7 +118,7 @@ class BatchTask {
     return column.shared() || usable(column[f], wanted);
   }
 
-  // What only a whole fit does: starts without the loss, a pass for the covariance.
+  // Fits by curve_fit what needs a whole fit: starts without the loss, a pass for the covariance.
   void by_curve_fit(std::size_t f, std::span<const double> start) {
     FitOptions options = batch_.options;
     options.threads = 1;
@@ -139,7 +140,7 @@ class BatchTask {
     counters_.add(s.precision.counters);
   }
 
-  // False: what was recorded of the callable did not serve.
+  // Returns false if the recorded program of the callable is not valid for this fit.
   bool by_program(std::size_t f, std::span<const double> start) {
     CurveWorker& worker = **worker_;
     worker.set(columns_, start);
@@ -221,7 +222,7 @@ BatchResult empty_result(const Batch& batch) {
   return out;
 }
 
-// Fits [first, last); what they did is added up.
+// Runs fits [first, last) and adds up their counters.
 class Fits {
  public:
   Fits(const Batch& batch, bool in_lanes, BatchResult& out) : batch_(batch), in_lanes_(in_lanes), out_(out) {}
@@ -265,10 +266,11 @@ class Fits {
   bool in_lanes_;
   BatchResult& out_;
   std::mutex mutex_;
-  std::vector<std::unique_ptr<LaneBatch>> idle_;  // one a thread
+  std::vector<std::unique_ptr<LaneBatch>> idle_;  // one per thread
 };
 
-// Fits a task. In lanes a task ends with some of them empty: not too few, and enough tasks for all threads.
+// Number of fits per task. A task in lanes ends with some lanes empty. So a task has enough fits, and there
+// are enough tasks for all threads.
 std::size_t fits_per_task(std::size_t fits, bool in_lanes) {
   constexpr std::size_t kOfOneTask = 32, kMostInLanes = 256, kTasks = 16;
   return in_lanes ? std::clamp(fits / kTasks, kOfOneTask, kMostInLanes) : kOfOneTask;
@@ -322,7 +324,7 @@ BatchResult curve_fit_batch(const PreparedModel& model, const std::vector<Column
   check(batch, given, limits);
   if (batch.free.empty()) throw ValidationError("fixed, bounds: no parameter is left to fit");
   static_cast<SolverOptions&>(batch.options) = settled(given);
-  batch.options.executor = {};  // of the fits; it is this call's
+  batch.options.executor = {};  // used by this call, not by the fits
   for (const ColumnPerFit& column : x)
     batch.shared_usable = batch.shared_usable && (!column.shared() || usable(column[0], Wanted::any));
   if (batch.weighted() && batch.sigma.shared())

@@ -1,3 +1,4 @@
+// Which batches run in lanes, how lanes are filled, and how each end is certified and confirmed.
 #include "batch/lane_batch.hpp"
 
 #include <algorithm>
@@ -9,10 +10,11 @@ namespace nlsq::inline v0 {
 namespace {
 
 constexpr std::size_t kFewestFits = 32;  // fewer do not fill the lanes
-constexpr std::size_t kMostRows = 2048;  // more fill vectors by themselves, and would not stay in the caches
-constexpr std::size_t kSampledRows = 8;  // of every fit, re-evaluated by the callable
-constexpr std::size_t kInFull = 64;      // every so many fits one is re-evaluated row by row
-constexpr int kIterations = 100;         // fewer allowed: counted exactly one fit at a time
+// longer fits fill vectors by themselves, and would not stay in the caches
+constexpr std::size_t kMostRows = 2048;
+constexpr std::size_t kSampledRows = 8;  // rows of every fit that the callable re-evaluates
+constexpr std::size_t kInFull = 64;      // one fit in this many is re-evaluated on every row
+constexpr int kIterations = 100;         // a lower limit is counted exactly only in single fits
 
 LaneProblem problem_of(const Batch& batch) {
   const FitOptions& o = batch.options;
@@ -27,14 +29,14 @@ LaneProblem problem_of(const Batch& batch) {
           o.absolute_sigma};
 }
 
-// f32 leads where the policy is the default; one without f32 is f64 throughout.
+// True if fits begin in f32, which needs the default policy. Without f32 they run in f64 throughout.
 bool leads(const Batch& batch) { return *batch.options.precision == PrecisionPolicy{}; }
 
-// Whether f32 tells the values of a column apart, by some of them: its rounding is small beside their range.
-// On a large offset or over Unix times it is not, and what f32 leads to is where its rounding leads.
+// True if f32 distinguishes the values of a column, judged by some of them: its rounding is small beside
+// their range. With a large offset or Unix times it is not, and rounding would decide where f32 ends.
 bool seen_in_f32(const Column& column) {
   constexpr std::size_t kSome = 32;
-  constexpr double kMostRounding = 1e-4;  // of the range
+  constexpr double kMostRounding = 1e-4;  // relative to the range
   double least = column[0], most = least;
   for (std::size_t k = 1; k < kSome; ++k) {
     const double value = column[k * (column.size() - 1) / (kSome - 1)];
@@ -91,7 +93,7 @@ LaneBatch::LaneBatch(const Batch& batch, BatchResult& out)
   sizes_.resize(rows.size());
 }
 
-// All these fits through the lanes of one format.
+// Runs these fits through the lanes of one format.
 template <class End>
 void LaneBatch::send(Way& way, const std::vector<std::size_t>& fits, End end) {
   std::size_t next = 0, busy = 0;
@@ -144,7 +146,7 @@ void LaneBatch::run(std::size_t first, std::size_t last) {
   std::sort(left_.begin(), left_.end());
 }
 
-// Where f32 brought it; from the start where that is no place to go on from.
+// Takes over the point that f32 reached. If that is no usable point, the f64 fit begins at the start.
 void LaneBatch::lead(std::size_t lane) {
   const LaneMinimizer& m = lead_->minimizer;
   if (m.end(lane) != LaneMinimizer::End::led) return;
@@ -184,8 +186,8 @@ void LaneBatch::converge(std::size_t lane) {
   ++done_;
 }
 
-// Residuals at x_ by the user's own callable beside those of the lane, as Minimizer compares them, on a few
-// rows spread over the data; for some fits on all.
+// Compares the lane's residuals at x_ with those of the user's own callable, by Minimizer's rule. Uses a few
+// rows spread over the data, and for some fits all rows.
 bool LaneBatch::confirmed(std::size_t lane, std::size_t fit) {
   if (fit % kInFull == 0) return confirmed_in_full(fit);
   const std::vector<std::size_t>& rows = finish_->pass->sampled_rows();
@@ -206,7 +208,7 @@ bool LaneBatch::confirmed(std::size_t lane, std::size_t fit) {
   return agree(largest, std::sqrt(squares * share));
 }
 
-// The rows' own program is compared with the callable, and its cost with the lane's.
+// Compares the rows' own program with the callable, and its cost with the lane's.
 bool LaneBatch::confirmed_in_full(std::size_t fit) {
   columns_.clear();
   for (std::size_t c = 0; c < batch_.columns(); ++c) columns_.push_back(batch_.column(c)[fit]);
@@ -219,7 +221,7 @@ bool LaneBatch::confirmed_in_full(std::size_t fit) {
   return agree(recheck_.largest, recheck_.discrepancy) && std::fabs(cost - at_.cost) <= noise;
 }
 
-// Beyond rounding: large beside the terms, and large enough to move a parameter by τ standard errors.
+// A discrepancy counts if it is large beside the terms of r and could move a parameter by τ standard errors.
 bool LaneBatch::agree(double largest, double discrepancy) const {
   const double sigma = scatter(at_.cost, problem_.rows, x_.size(), problem_.unit_sigma);
   return largest <= 1e-9 || discrepancy <= problem_.tau * sigma;

@@ -1,5 +1,5 @@
-// Fits of a batch in lanes: led in f32, converged in f64, certified one by one, and re-evaluated by the
-// user's own callable.
+// LaneBatch: fits of a batch in lanes. f32 brings them near the optimum and f64 converges them. Each is
+// certified and re-evaluated by the user's own callable. curve_fit_batch uses it.
 #pragma once
 
 #include "batch/batch.hpp"
@@ -11,8 +11,8 @@
 
 namespace nlsq::inline v0 {
 
-// Whether fits of this batch may go in lanes: many, alike, small, and asked for nothing that only one fit at
-// a time can do.
+// True if the fits of this batch can run in lanes: many small fits of one length, without options that only
+// single fits support.
 bool lanes_serve(const Batch& batch);
 
 // One thread's fits in lanes.
@@ -20,14 +20,15 @@ class LaneBatch {
  public:
   LaneBatch(const Batch& batch, BatchResult& out);
 
-  // Fits [first, last). Those that end without a certificate are in left() afterwards, as they were before.
+  // Runs fits [first, last). Those that end without a certificate are in left() afterwards, with their
+  // parameters reset.
   void run(std::size_t first, std::size_t last);
   const std::vector<std::size_t>& left() const { return left_; }
   std::size_t done() const { return done_; }
   const KernelCounters& counters() const { return counters_; }
 
  private:
-  struct Way {  // in one format
+  struct Way {  // The lanes of one format.
     Way(const Batch& batch, const LaneProblem& problem, bool single);
     std::unique_ptr<LanePass> pass;
     LaneMinimizer minimizer;
@@ -45,14 +46,14 @@ class LaneBatch {
   const Batch& batch_;
   BatchResult& out_;
   LaneProblem problem_;
-  std::unique_ptr<Way> lead_, finish_;  // f32, where it serves; f64
+  std::unique_ptr<Way> lead_, finish_;  // f32, if it is used; f64
   WorkerLease worker_;                  // for the callable
   std::size_t first_ = 0, done_ = 0;
-  std::vector<double> values_;     // parameters fits begin with, by fit
+  std::vector<double> values_;     // starting parameters, by fit
   std::vector<LaneStart> starts_;  // by fit
-  Vector arrivals_;                // steps by which fits that were led arrived, by fit
-  std::vector<std::size_t> queue_, led_,
-      left_;        // fits for the lanes; those of them that begin in f32; those for others
+  Vector arrivals_;                // the step by which each f32 fit arrived, by fit
+  // Fits for the lanes; those of them that begin in f32; those to be fitted singly.
+  std::vector<std::size_t> queue_, led_, left_;
   Vector sampled_;  // data columns at the sampled rows
   std::vector<const double*> sampled_columns_;
   std::vector<Column> columns_;

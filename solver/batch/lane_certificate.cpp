@@ -1,3 +1,4 @@
+// The lane certificate by Cholesky of the scaled normal equations.
 #include "batch/lane_certificate.hpp"
 
 #include "linear/small_dense.hpp"
@@ -19,7 +20,7 @@ bool certify_plain(const Linearization& at, std::span<const double> x, std::size
                    const CertificateTests& tests, LaneCertificate& out) {
   const std::size_t n = x.size();
   const double sigma = scatter(at.cost, rows, n, tests.unit_sigma);
-  // A cost of rounding size is certified by other means, too.
+  // A cost of rounding size needs the other tests of certify().
   if (n > small_dense::kMost || !(2 * at.cost > kSquareable) || !(at.cost > kU * tests.initial_cost) ||
       !(sigma > 0))
     return false;
@@ -51,7 +52,7 @@ bool certify_plain(const Linearization& at, std::span<const double> x, std::size
     }
     return true;
   });
-  // The bound up to which normal equations serve certify().
+  // The limit up to which certify() uses normal equations.
   if (!factored || !(static_cast<double>(n) * kU * out.condition < 1e-10)) return false;
   out.step = step == 0 ? 0 : std::sqrt(step / size);
   const bool near = out.decrement_sigma <= tests.tau, flat = gradient_cosine(at) <= tests.gtol;

@@ -1,4 +1,5 @@
-// The f64 verdict on a fit that went in a lane: certificate.hpp's, as far as normal equations serve.
+// The certificate of a fit done in a lane: certificate.hpp's tests where the normal equations suffice.
+// LaneBatch uses it.
 #pragma once
 
 #include "certificate/certificate.hpp"
@@ -14,8 +15,8 @@ struct LaneCertificate {
   Vector variances;            // diagonal of (JᵀJ)⁻¹
 };
 
-// True: `at`, linearized in f64 at x, is a minimum by the tests of certify(), all parameters determined, and
-// its covariance keeps ten digits. False says nothing: certify() has other means.
+// Returns true if `at`, linearized in f64 at x, is a minimum by the tests of certify(), all parameters are
+// determined, and the covariance keeps ten digits. False decides nothing: certify() has other means.
 bool certify_plain(const Linearization& at, std::span<const double> x, std::size_t rows,
                    const CertificateTests& tests, LaneCertificate& out);
 

@@ -1,3 +1,4 @@
+// The lock-step iteration of LaneMinimizer.
 #include "batch/lane_minimizer.hpp"
 
 #include "certificate/certificate.hpp"
@@ -18,11 +19,11 @@ constexpr double kNear = 1;           // standard errors within which undamped s
 constexpr double kLedEnough = 1e-2;   // standard errors: f32 says little more
 constexpr double kExtrapolate = 0.5;  // largest part of a step that extrapolation may change
 
-// What a format can tell.
+// What the digits of a format can resolve.
 struct Digits {
-  double least_pivot;  // of the unit diagonal: columns nearer to dependence are not told apart
-  double least_gain;   // as a share of the decrease predicted
-  double flat;         // share of the cost below which differences of costs say little: ν tells
+  double least_pivot;  // of the unit diagonal; columns closer to dependence are not distinguished
+  double least_gain;   // as a share of the predicted decrease
+  double flat;         // relative decrease of the cost below which ν decides instead
   double falls;        // ν² must fall below this share of itself
 };
 constexpr Digits kDigits[] = {{1e-11, rules::kLeastGain, 1e-8, 1.0}, {1e-4, 0.1, 1e-3, 0.25}};
@@ -88,13 +89,13 @@ void LaneMinimizer::finish(std::size_t lane, End end) {
   ended_.push_back(lane);
 }
 
-// f32 says no more at x, or f64 has no step.
+// Ends the fit: f32 has no more to give at x, or f64 finds no step.
 void LaneMinimizer::give_up(std::size_t lane) {
   lanes_[lane].stepped = false;
   finish(lane, single_ ? End::led : End::left);
 }
 
-// What the trial point is to be.
+// Decides whether the trial point is taken, by the lane's stage.
 void LaneMinimizer::examine(std::size_t lane) {
   Lane& here = lanes_[lane];
   const double cost = trial_cost(lane);
@@ -115,7 +116,7 @@ void LaneMinimizer::examine(std::size_t lane) {
   }
 }
 
-// Trial points become x: all of them at once, or lane by lane.
+// Trial points become x: all at once, or lane by lane.
 void LaneMinimizer::take_trials() {
   bool all = true;
   for (std::size_t l = 0; l < lanes(); ++l) {
@@ -135,7 +136,7 @@ void LaneMinimizer::take_trials() {
   }
 }
 
-// All but the sums and the undamped step.
+// Takes everything but the sums and the undamped step.
 void LaneMinimizer::take_trial(std::size_t lane) {
   Lane& here = lanes_[lane];
   if (here.stage == Stage::iterate && here.step != Step::linear) {
@@ -153,7 +154,7 @@ void LaneMinimizer::take_trial(std::size_t lane) {
   here.decrement_sigma = std::sqrt(here.nu_squared / variance);
 }
 
-// What x is like, and which step comes next.
+// Updates the scale at x, tests for the end, and chooses the next step.
 void LaneMinimizer::survey(std::size_t lane) {
   Lane& here = lanes_[lane];
   if (here.last_accepted) {
@@ -168,7 +169,7 @@ void LaneMinimizer::survey(std::size_t lane) {
   here.step = near && here.last_accepted ? Step::undamped : Step::damped;
 }
 
-// By the gain ratio, or, where the costs differ by little, by ν.
+// Judges by the gain ratio or, if the costs differ by little, by ν.
 void LaneMinimizer::judge(std::size_t lane) {
   Lane& here = lanes_[lane];
   const Digits& digits = kDigits[single_];
@@ -186,7 +187,7 @@ void LaneMinimizer::judge(std::size_t lane) {
     return;
   }
   if (++here.rejected > kMostRejected) return finish(lane, End::left);
-  // An undamped step that fails says nothing of the damping, which is tried next.
+  // A failed undamped step says nothing about the damping. A damped step is tried next.
   if (here.step == Step::damped) {
     std::isfinite(decrease) ? here.state.trust.rejected() : here.state.trust.invalid();
   }
@@ -198,13 +199,13 @@ bool LaneMinimizer::ended_here(std::size_t lane) {
   if (single_) {
     if (!(here.decrement_sigma <= kLedEnough) && here.state.iterations < kMostLed) return false;
     here.stepped = here.decrement_sigma <= kNear;
-    if (here.stepped) {  // the step is as good as the point
+    if (here.stepped) {  // the step is as reliable as the point
       for (std::size_t j = 0; j < n_; ++j) of(x_, j, lane) += of(step_, j, lane);
     }
     finish(lane, End::led);
     return true;
   }
-  const bool settled = step_size(lane) <= problem_.xtol;  // false where ν is not known
+  const bool settled = step_size(lane) <= problem_.xtol;  // false if ν is not known
   if (settled && (here.decrement_sigma <= problem_.tau || largest_cosine(lane) <= problem_.gtol)) {
     finish(lane, End::converged);
     return true;
@@ -242,7 +243,7 @@ void LaneMinimizer::solve_damped() {
                        kDigits[single_].least_pivot, other_step_.data(), other_nu_squared_.data());
 }
 
-// The linear parameters' own normal equations.
+// Solves the normal equations of the linear parameters alone.
 void LaneMinimizer::solve_linear() {
   const std::size_t w = lanes(), k = problem_.linear.size();
   const auto index = [&](std::size_t i) { return i < k ? static_cast<std::size_t>(problem_.linear[i]) : n_; };
@@ -257,9 +258,9 @@ void LaneMinimizer::solve_linear() {
                        kDigits[single_].least_pivot, other_step_.data(), other_nu_squared_.data());
 }
 
-// Gauss-Newton steps near the optimum shrink by one factor again and again, that of the curvature they leave
-// out: the part γ of the last step and its change that makes the next step least is left out beforehand
-// (Anderson, J. ACM 12, 1965, with a memory of one step).
+// Near the optimum, Gauss-Newton steps shrink by a constant factor, because they leave out a part of the
+// curvature. This returns the part γ of the last step and its change whose removal makes the next step
+// smallest (Anderson, J. ACM 12, 1965, with a memory of one step).
 double LaneMinimizer::extrapolation(std::size_t lane) const {
   if (!lanes_[lane].stepped) return 0;
   double along = 0, change = 0;
@@ -273,7 +274,7 @@ double LaneMinimizer::extrapolation(std::size_t lane) const {
   return std::fabs(gamma) <= kExtrapolate ? gamma : 0;
 }
 
-// The next trial point.
+// Computes the next trial point.
 void LaneMinimizer::propose(std::size_t lane) {
   Lane& here = lanes_[lane];
   const bool undamped = here.step == Step::undamped;
@@ -289,7 +290,7 @@ void LaneMinimizer::propose(std::size_t lane) {
     if (gamma != 0) step -= gamma * (of(moved_, k, lane) + step - of(last_step_, k, lane));
     double& trial = of(trial_, static_cast<std::size_t>(problem_.free[j]), lane);
     trial += step;
-    // On the f32 grid the parameters' own rounding cannot disturb f32 residuals coherently.
+    // Puts parameters on the f32 grid. Otherwise their own rounding would shift all f32 residuals coherently.
     if (single_) trial = static_cast<double>(static_cast<float>(trial));
     moves = moves || trial != of(x_, j, lane);
     scaled += std::pow(of(scale_, j, lane) * step, 2);

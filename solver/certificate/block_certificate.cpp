@@ -1,6 +1,6 @@
-// The f64 verdict on a point of a block problem: the linear model's distance to the optimum, the cost itself
-// asked whether it agrees, second derivatives where few unknowns have large residuals, and the user's own
-// code beside the programs.
+// The certificate of a block problem. It measures the linear model's distance to the optimum and checks
+// whether the cost agrees. It uses second derivatives where few unknowns have large residuals, and compares
+// the programs with the user's own code.
 #include "blocks/block_system.hpp"
 
 #include <algorithm>
@@ -45,7 +45,8 @@ BlockTests BlockSystem::tests_of(const CertificateTests& tests) const {
   return {tests.tau, tests.xtol, tests.gtol, tests.initial_cost, start_};
 }
 
-// Where the cost falls along the certificate's own step by more than that allows, x is not the optimum.
+// True if the cost falls along the certificate's own step by more than the judgement allows. Then x is not
+// the optimum.
 bool BlockSystem::contradicted(const BlockJudgement& judgement) {
   if (judgement.certificate.governed_by == "zero residual") return false;
   std::vector<double> trial;
@@ -58,7 +59,7 @@ bool BlockSystem::has_second_order() const {
   return !low() && !solver_.iterative() && structure_.tangent_size() - at_.fixed_count <= kMostSecondOrder;
 }
 
-// At x, where J and its products are known in f64, and known again afterwards.
+// Evaluates second derivatives at x. J and its products are known in f64 before and after.
 SecondOrder BlockSystem::find_second_order() {
   std::vector<double> r;
   SecondOrder found = second_order(point(), [&](std::span<const double> x) {
@@ -84,7 +85,7 @@ bool BlockSystem::second_order_step(Step& out) {
   return true;
 }
 
-// The tests once more, on the step and the decrement by second derivatives of the cost.
+// Repeats the tests on the step and the decrement by second derivatives of the cost.
 void BlockSystem::judge_by_second_order(const BlockTests& tests, BlockJudgement& judgement, Certified& out) {
   const SecondOrder found = find_second_order();
   if (!found.known) return;

@@ -1,5 +1,5 @@
-// Programs beside the user's own code: each residual block by itself, so that a large residual says nothing
-// of the others.
+// Compares compiled programs of residual blocks with the user's own code. Each block is compared by itself,
+// so that a large residual does not hide errors in others.
 #include "blocks/block_model.hpp"
 
 #include <algorithm>
@@ -10,12 +10,13 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-constexpr double kLittle = 0x1p-20;  // relative, by which x is moved to see what residuals are made of
-constexpr double kSameResidual =
-    1e-9;  // of a block's largest residual, and of its terms: what a difference may be
+// relative change of x that measures the size of a residual's terms
+constexpr double kLittle = 0x1p-20;
+// Largest allowed difference, relative to a block's largest residual and to its terms.
+constexpr double kSameResidual = 1e-9;
 constexpr double kSameTerms = 1e-13;
-constexpr double kCarriedResidual = 0x1p-48,
-                 kCarriedTerms = 0x1p-46;  // the same of constants that were taken over
+// The same for constants of functions that were not called in this solve.
+constexpr double kCarriedResidual = 0x1p-48, kCarriedTerms = 0x1p-46;
 
 double largest_magnitude(std::span<const double> values) {
   double largest = 0;
@@ -25,7 +26,7 @@ double largest_magnitude(std::span<const double> values) {
 
 }  // namespace
 
-// x with every number that steps move a little off, each by a share of its own.
+// Returns x with every free number changed slightly, each by a different share.
 std::vector<double> BlockModel::near(std::span<const double> x) const {
   std::vector<double> step(structure_.tangent_size(), 0.0), there, back;
   std::uint32_t share = 1;
@@ -35,8 +36,8 @@ std::vector<double> BlockModel::near(std::span<const double> x) const {
     if (first < 0) continue;
     const double* numbers = x.data() + structure_.list.offsets[p];
     const double largest = largest_magnitude({numbers, static_cast<std::size_t>(block.size)});
-    const double size =
-        largest > 0 ? std::min(largest, 1.0) : 1;  // of a number that is zero, and on a manifold
+    // scale for numbers that are zero, and for manifolds
+    const double size = largest > 0 ? std::min(largest, 1.0) : 1;
     for (int j = 0; j < block.tangent(); ++j) {
       share = share * 1664525U + 1013904223U;
       const double unit = block.manifold || numbers[j] == 0 ? size : std::fabs(numbers[j]);
@@ -45,16 +46,16 @@ std::vector<double> BlockModel::near(std::span<const double> x) const {
     }
   }
   if (!plus(x, step, there)) return there;
-  // From a bound, the other way.
+  // At a bound, move the other way.
   for (double& s : step) s = -s;
   plus(x, step, back);
   for (std::size_t i = 0; i < there.size(); ++i) there[i] = there[i] == x[i] ? back[i] : there[i];
   return there;
 }
 
-// Whether some block's residuals are further from its own code's than `relative` of the largest of them, and
-// than `of_terms` of the terms that they are made of. A residual moves by its terms' share when x does: terms
-// are measured where the first test asks for them.
+// True if some block's residuals differ from its own code's by more than `relative` times the largest of them
+// and by more than `of_terms` times their terms. The terms are measured by how far a residual moves with x,
+// and only if the first test fails.
 bool BlockModel::differ(std::span<const double> x, std::span<const double> r, std::span<const double> own,
                         double relative, double of_terms) {
   std::vector<double> moved;
@@ -72,7 +73,7 @@ bool BlockModel::differ(std::span<const double> x, std::span<const double> r, st
     if (moved.empty()) {
       try {
         cost(near(x), moved);
-      } catch (...) {  // nobody asked for that point
+      } catch (...) {  // the user did not ask for this point
         return true;
       }
     }

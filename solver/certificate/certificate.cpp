@@ -1,3 +1,5 @@
+// The certificate of a dense problem: factors J, analyses its rank and covariance, and applies the
+// first-order tests.
 #include "certificate/certificate.hpp"
 
 #include "certificate/certificate_face.hpp"
@@ -14,15 +16,11 @@
 namespace nlsq::inline v0 {
 
 namespace {
-
 constexpr double kU = 0x1p-53;
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-
-constexpr std::size_t kFew = 16;  // parameters for which nothing is allocated
-
+constexpr std::size_t kFew = 16;  // up to this many parameters nothing is allocated
 using Numbers = LocalBuffer<double, kFew>;
 using Square = LocalBuffer<double, kFew * kFew>;
-
 std::span<const double> view(Numbers& column) { return {column.data(), column.size()}; }
 
 void safe_norms(const Linearization& at, Numbers& out) {
@@ -32,8 +30,8 @@ void safe_norms(const Linearization& at, Numbers& out) {
   }
 }
 
-// ‖D s‖ / ‖D x‖; parameters that stay on a bound, or that no row sees, however large they have become, count
-// in neither.
+// ‖D s‖ / ‖D x‖. Leaves out parameters that stay on a bound, and parameters with a zero column, whose size is
+// arbitrary.
 double relative_size(std::span<const double> step, std::span<const double> x, const Linearization& at,
                      std::span<const Held> held = {}) {
   double s2 = 0, x2 = 0;
@@ -47,7 +45,7 @@ double relative_size(std::span<const double> step, std::span<const double> x, co
   return s2 == 0 ? 0.0 : std::sqrt(s2 / x2);
 }
 
-// The scaled triangle R D⁻¹, column-major, with Qᵀr beside it: from QR of the rows, or from Cholesky of H.
+// The scaled triangle R D⁻¹, column-major, and Qᵀr, from QR of the rows or from Cholesky of H.
 struct Factor {
   explicit Factor(std::size_t n) : R(n * n), z(n) {}
   Square R;
@@ -58,7 +56,7 @@ struct Factor {
   ScaledTriangle triangle(std::span<const double> scale) { return {R.data(), z.data(), scale, qr, threads}; }
 };
 
-// Cholesky's factor in place of A, and z := L⁻¹z.
+// Overwrites A with its Cholesky factor and z with L⁻¹z.
 bool factor_and_solve(double* A, std::size_t n, double* z) {
   if (n <= small_dense::kMost) {
     double pivots[small_dense::kMost];
@@ -71,7 +69,7 @@ bool factor_and_solve(double* A, std::size_t n, double* z) {
   return true;
 }
 
-// The same for many parameters, the factor as the triangle it is.
+// The same for many parameters, with the factor stored as a triangle.
 bool factor_wide_normal(const Linearization& at, std::span<const double> scale, const Parallelism& threads,
                         Factor& out) {
   const std::size_t n = scale.size();
@@ -110,10 +108,9 @@ void factor_triangle(const Linearization& at, std::span<const double> scale, Fac
   out.qr = true;
 }
 
-// From the rows' triangle where there is one, else by Cholesky of the normal equations, which serve while the
-// covariance keeps ten digits. With many parameters their number would say far more than their rounding
-// errors, which grow as its root (Higham and Mary, SIAM J. Sci. Comput. 41, 2019). False: another pass, by
-// QR, has to tell.
+// Factors the rows' triangle if there is one, else the normal equations by Cholesky. The normal equations
+// suffice while the covariance keeps ten digits. With many parameters the bound n u κ₀ is far too large, as
+// rounding errors grow as √n (Higham and Mary, SIAM J. Sci. Comput. 41, 2019). False: it takes a QR pass.
 bool factor_with_digits(const Linearization& at, std::span<const double> scale, UndampedSolver& scratch,
                         Factor& out) {
   out.threads = &scratch.solver.threads();
@@ -181,8 +178,8 @@ void first_order(const Linearization& at, std::span<const double> x, std::size_t
 
 namespace {
 
-// Factors J, or its part that `face` sees, from another pass over the rows where its digits ask for one, and
-// analyses it. False: that pass is not finite.
+// Factors J, or the columns of `face`, and analyses the factor. If the digits require it, makes a QR pass
+// over the rows first. Returns false if that pass is not finite.
 bool examine(Evaluator& evaluator, std::span<const double> x, Linearization& at, const Face* face,
              UndampedSolver& scratch, Certified& out) {
   Linearization part;
@@ -213,7 +210,7 @@ bool examine(Evaluator& evaluator, std::span<const double> x, Linearization& at,
   return true;
 }
 
-// The same where x lies on bounds: of the parameters that are free to move.
+// The same where x lies on bounds, for the free parameters.
 bool examine_face(Evaluator& evaluator, std::span<const double> x, Linearization& at, const Face& face,
                   UndampedSolver& scratch, Certified& out) {
   if (face.kept.empty()) {
@@ -248,20 +245,19 @@ bool pass(const Evaluator& evaluator, std::span<const double> x, const Lineariza
   const GradientNoise rounding =
       gradient_noise(at, tests.magnitude, tests.column_magnitude, evaluator.jacobian_error(), tests.room);
   c.gradient_bound = rounding.bound;
-
   const bool near = sigma > 0 && c.decrement_sigma <= tests.tau;
   const bool flat = c.gradient_norm <= tests.gtol;
   const bool settled = c.step <= std::max(tests.xtol, c.qr ? c.covariance_error : 0.0);
-  // Where columns are nearly dependent a gradient of rounding size may be far from the optimum, and where
-  // terms are far larger than σ its bound is.
+  // With nearly dependent columns, a gradient of rounding size may still be far from the optimum. With terms
+  // far larger than σ, so may a gradient within its bound.
   const bool rounding_alone = residuals_are_rounding(c.cost, tests.magnitude);
-  const bool close =
-      std::max(c.decrement_sigma, grid_decrement(at, x) / sigma) <= kNearInNoise;  // not where σ is 0
+  // not where σ is 0
+  const bool close = std::max(c.decrement_sigma, grid_decrement(at, x) / sigma) <= kNearInNoise;
   const bool in_noise = close && (near || nu <= decrement_noise(c.cost, tests.magnitude));
   const bool noise =
       rounding.noise && (in_noise || (rounding_alone && nu <= decrement_noise(c.cost, tests.magnitude)));
   const bool zero = zero_residual(c.cost, tests.initial_cost, tests.magnitude);
-  // Squares that underflow hide the gradient; and where no parameter moves the residual nothing was fitted.
+  // Squares that underflow hide the gradient. And if no parameter moves the residual, nothing was fitted.
   if (tests.underflow || (c.rank == 0 && free > 0 && !zero)) return false;
   if ((near || flat) && settled) {
     c.verdict = Verdict::converged;
@@ -286,7 +282,7 @@ void certify(Evaluator& evaluator, std::span<const double> x, Linearization& at,
   out.first_order = false;
   out.certificate.cost = at.cost;
   out.step.assign(x.size(), 0.0);
-  if (!at.finite) return;  // derivatives that are not finite where the residuals are: nothing to certify
+  if (!at.finite) return;  // residuals are finite but derivatives are not: nothing to certify
   if (tests.room.empty()) {
     if (examine(evaluator, x, at, nullptr, scratch, out)) pass(evaluator, x, at, tests, x.size(), out);
     return;
@@ -295,8 +291,8 @@ void certify(Evaluator& evaluator, std::span<const double> x, Linearization& at,
   Face face = pushed_face(at, tests.room, model);
   if (!examine_face(evaluator, x, at, face, scratch, out)) return;
   const bool passed = pass(evaluator, x, at, tests, face.kept.size(), out);
-  if (model.factored) out.step = model.step;  // that may end on bounds x has not reached
-  // Of what lies on a bound, though the cost need not push it there, no more is known than of what is pushed.
+  if (model.factored) out.step = model.step;  // may end on bounds that x has not reached
+  // The covariance takes all parameters on a bound as fixed, also those that the cost does not push there.
   const Face touched = touched_face(tests.room);
   if (passed && touched.held != face.held) {
     Certified conditional;

@@ -1,4 +1,5 @@
-// The f64 verdict on a point: what the data determine, how far the optimum is, how sure that is.
+// The certificate: the f64 verdict on a point. It states what the data determine and how far the optimum is.
+// The minimizer calls it at the end of a solve.
 #pragma once
 
 #include "dense/evaluator.hpp"
@@ -23,40 +24,42 @@ struct UndampedSolver {
 void certify(Evaluator& evaluator, std::span<const double> x, Linearization& at,
              const CertificateTests& tests, UndampedSolver& scratch, Certified& out);
 
-// Rank, covariance and step of `at` alone. False where it takes the triangle of a QR pass, and `at` has none.
+// Computes rank, covariance and step from `at` alone. Returns false if that needs the triangle of a QR pass
+// and `at` has none.
 bool judge_covariance(const Linearization& at, Certified& out);
 
 // First-order quantities at x from the normal equations alone.
 void first_order(const Linearization& at, std::span<const double> x, std::size_t rows, bool unit_sigma,
                  UndampedSolver& scratch, FirstOrder& out, const Box& room = {});
 
-// Rank of J from the triangle of a QR pass, columns scaled to unit length.
+// Numerical rank of J from the triangle of a QR pass, with columns scaled to unit length.
 int numerical_rank(const Linearization& at);
 
-// Largest cosine between r and a column of J; 0 where r or the column vanishes. Of the parameters no bound
-// holds.
+// Largest cosine between r and a column of J, over the parameters that no bound fixes. 0 where r or the
+// column vanishes.
 double gradient_cosine(const Linearization& at, const Box& room = {});
-// |g_j| beside its own rounding bound, for every such j.
+// Compares |g_j| with its rounding bound, for the same parameters.
 struct GradientNoise {
-  bool noise = false;  // every one is within its bound
-  double bound = 0;    // as a cosine: the largest; where some are not within, that of the one furthest beyond
+  bool noise = false;  // every |g_j| is within its bound
+  // The bound as a cosine: the largest one. If some |g_j| exceed theirs, the bound of the one that exceeds
+  // most.
+  double bound = 0;
 };
 GradientNoise gradient_noise(const Linearization& at, double magnitude,
                              std::span<const double> column_magnitude, double jacobian_error,
                              const Box& room = {});
-// What rounding of the residuals makes of the decrement ν₀.
+// How far rounding of the residuals can move the decrement ν₀.
 double decrement_noise(double cost, double magnitude);
-// Bounds of rounding errors are worst cases, and with terms far larger than σ they cover many standard
-// errors. So where the gradient is within them, x is a minimum only up to so many standard errors, or where
-// the residuals themselves are rounding.
+// Bounds of rounding errors are worst cases. With terms far larger than σ they cover many standard errors. So
+// a gradient within its bound proves a minimum only if the distance is at most this many standard errors, or
+// if the residuals themselves are rounding.
 inline constexpr double kNearInNoise = 0.1;
 bool residuals_are_rounding(double cost, double magnitude);
-// How far x may be from the optimum because its parameters are numbers of f64, and no others lie between: ‖u
-// D x‖, on the scale of ν₀.
+// How far x may be from the optimum because parameters are f64 numbers: ‖u D x‖, on the scale of ν₀.
 double grid_decrement(const Linearization& at, std::span<const double> x);
-// What rounding makes of a step by QR, relative to ‖D x‖: n u √κ₀.
+// Rounding error of a QR step, relative to ‖D x‖: n u √κ₀.
 double step_noise(double condition, std::size_t parameters);
-// The residual is nothing but rounding: 32 digits below the start's, and 12 below its own terms.
+// True if the residual is only rounding: 32 digits below the start's cost, and 12 digits below its own terms.
 bool zero_residual(double cost, double initial_cost, double magnitude);
 // σ = √(2F/(m-n)), or 1; 0 without degrees of freedom.
 double scatter(double cost, std::size_t rows, std::size_t parameters, bool unit_sigma);

@@ -1,3 +1,4 @@
+// Selects the fixed parameters, and restricts a linearization to the free ones.
 #include "certificate/certificate_face.hpp"
 
 #include "certificate/certificate.hpp"
@@ -19,8 +20,8 @@ Face face_of(std::vector<bool> held) {
   return face;
 }
 
-// R of the kept columns and the residual, (k+1) x (k+1): what is left of a triangle without some columns is
-// none.
+// R of the free columns and the residual, (k+1) x (k+1). Removing columns destroys the triangular shape, so
+// it is factored again.
 Matrix triangle_of(const Matrix& triangle, const Face& face) {
   const std::size_t rows = triangle.rows(), k = face.kept.size();
   std::vector<double> columns(rows * (k + 1));

@@ -1,4 +1,5 @@
-// The face of the bounds that x lies on: parameters that are held there, and the problem of the others.
+// The face of the bounds that x lies on: the fixed parameters, and the reduced problem of the free ones. The
+// certificate uses it.
 #pragma once
 
 #include "dense/evaluator.hpp"
@@ -14,23 +15,24 @@ namespace nlsq::inline v0 {
 struct Certified;
 
 struct Face {
-  std::vector<std::size_t> kept;  // parameters that are free to move
-  std::vector<bool> held;         // the others, of all
+  std::vector<std::size_t> kept;  // indices of free parameters
+  std::vector<bool> held;         // for all parameters: whether it is fixed
 };
 
-// Held are those that the minimum of the undamped model within the bounds leaves on the bound they lie on;
-// where that model has no one minimum, those that their own gradient pushes there. `model`: that minimum.
+// Fixes the parameters that the minimum of the undamped model within the bounds leaves on their bound. If
+// that model has no unique minimum, fixes those that their own gradient pushes there. `model` is that
+// minimum.
 Face pushed_face(const Linearization& at, const Box& room, const Step& model);
-// Held are all that lie on a bound.
+// Fixes every parameter that lies on a bound.
 Face touched_face(const Box& room);
 
-// Held are those listed, of n.
+// Fixes the listed parameters, of n.
 Face face_without(std::size_t n, std::span<const int> listed);
 
-// A linearization's columns of the parameters that are kept.
+// The columns of a linearization that belong to free parameters.
 Linearization restricted(const Linearization& at, const Face& face);
 std::vector<double> restricted(std::span<const double> x, const Face& face);
-// Of all parameters again: what is held has no step and no covariance.
+// Expands a result to all parameters. Fixed ones get a zero step and NaN covariance.
 void expand(const Face& face, Certified& out);
 
 }  // namespace nlsq::inline v0

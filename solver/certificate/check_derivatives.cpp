@@ -1,3 +1,5 @@
+// check_derivatives: compares derivatives given by the user with extrapolated differences, for functions,
+// problems and manifolds.
 #include <nlsq/check_derivatives.hpp>
 
 #include "blocks/problem_impl.hpp"
@@ -22,11 +24,12 @@ double DerivativeError::relative() const {
 namespace {
 
 constexpr double kNone = std::numeric_limits<double>::infinity();
-constexpr double kSure = 8;  // times the difference's own error
-// Slopes of both sides this far from p; where they stay apart as the distance shrinks there is a kink.
+constexpr double kSure = 8;  // multiple of the difference's own error
+// Distances from p at which one-sided slopes are compared. If they stay apart as the distance shrinks, there
+// is a kink.
 constexpr double kNear = 1e-5, kNearer = kNear / 16;
 
-// Where the values are moved, along one line.
+// The values along one line on which a parameter moves.
 struct Line {
   ValuesAt values;
   double p = 0, typical = 1, lower = -kNone, upper = kNone;
@@ -38,12 +41,12 @@ class Checker {
     if (!(tolerance > 0)) throw ValidationError(fmt::format("tolerance = {}: it must be above 0", tolerance));
   }
 
-  // `given`: one derivative for each of the values, `place`: what an error is called.
+  // `given` holds one derivative for each value. `place` describes the location of an error.
   void check(const Line& line, std::span<const double> here, std::span<const double> given,
              DerivativeError place) {
     const ExtrapolatedSlopes by =
         extrapolated_slopes(line.values, here, line.p, line.typical, line.lower, line.upper);
-    std::vector<Sides> sides;  // where needed
+    std::vector<Sides> sides;  // computed only if needed
     for (std::size_t i = 0; i < here.size(); ++i) {
       ++out_.checked;
       const double larger = std::max(std::fabs(given[i]), std::fabs(by.slope[i])),
@@ -76,7 +79,7 @@ class Checker {
 
  private:
   struct Sides {
-    double above, below, apart;  // slopes near p, and how far apart they are farther away
+    double above, below, apart;  // slopes near p, and the gap between them farther away
     bool kink_around(double given, double slack) const {
       const double gap = std::fabs(above - below);
       if (!(gap > slack) || !(gap > 0.25 * apart)) return false;
@@ -119,7 +122,7 @@ std::vector<double> column_of(std::span<const double> J, std::size_t rows, std::
   return out;
 }
 
-// One residual block of a problem.
+// Checks one residual block of a problem.
 class BlockCheck {
  public:
   BlockCheck(const Problem::Impl& problem, std::size_t block)
@@ -170,7 +173,7 @@ class BlockCheck {
     return true;
   }
 
-  // Columns [first, first + kDualWidth) of block k.
+  // Fills columns [first, first + kDualWidth) of block k.
   bool by_dual(std::size_t k, std::size_t first, std::vector<double>& J) const {
     std::vector<std::vector<Dual8>> numbers;
     std::vector<const Dual8*> at;
@@ -188,7 +191,7 @@ class BlockCheck {
     return true;
   }
 
-  // J ∂(x ⊞ δ)/∂δ.
+  // Returns J ∂(x ⊞ δ)/∂δ.
   std::vector<double> through_manifold(std::size_t k, const std::vector<double>& J) const {
     const Manifold* manifold = blocks_[k]->manifold.get();
     if (manifold == nullptr || blocks_[k]->constant) return J;

@@ -1,5 +1,5 @@
-// Derivatives that the user gives are held against differences of the residuals: a wrong Jacobian makes
-// points pass for minima that are none (a column of zeros: every point, as far as that parameter goes).
+// Checks the user's derivatives against differences of the residuals; DenseEvaluator's recheck uses it. A
+// wrong Jacobian makes false minima: with a column of zeros, every point looks optimal in that parameter.
 #include "dense/dense_evaluator.hpp"
 
 #include <cmath>
@@ -9,15 +9,16 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-constexpr double kStep = 6.1e-6;     // cbrt(2^-52): balances truncation and rounding
-constexpr double kTolerance = 1e-4;  // of the norms
+constexpr double kStep = 6.1e-6;     // cbrt(2^-52), which balances truncation and rounding
+constexpr double kTolerance = 1e-4;  // relative to the norms
 constexpr double kRounding = 8 * 0x1p-53;
-// Residuals good to eight digits only (an integration, a search) want longer steps than exact ones.
+// Residuals with only eight good digits (an integration, a search) need longer steps than exact ones.
 constexpr double kLonger[] = {1, 32, 1024};
 
 }  // namespace
 
-// Residuals and Jacobian of the sampled rows at x, and what moving x along a direction makes of them.
+// Holds the residuals and the Jacobian of the sampled rows at x, and compares them with differences along a
+// direction.
 class DenseEvaluator::JacobianCheck {
  public:
   JacobianCheck(DenseEvaluator& evaluator, std::span<const double> x, const std::vector<TileRange>& groups,
@@ -34,7 +35,7 @@ class DenseEvaluator::JacobianCheck {
     for (std::size_t j = 0; j < x_.size(); ++j) {
       const double size = std::max(std::fabs(x_[j]), j < typical.size() ? typical[j] : 0.0);
       step_.push_back(kStep * (size > 0 ? size : 1.0));
-      // Beside a bound to the inside only.
+      // Beside a bound, step to the inside only.
       const double up = x_[j] + step_[j], down = x_[j] - step_[j];
       const bool room_above = within(j, up), room_below = within(j, down);
       one_sided_.push_back(!room_above || !room_below);
@@ -42,7 +43,8 @@ class DenseEvaluator::JacobianCheck {
     }
   }
 
-  // One direction for all columns: steps of usual size, but for columns that would drown the others.
+  // One direction for all columns. Steps have their usual size, except that dominating columns get shorter
+  // ones.
   Vector everywhere() const {
     double least = std::numeric_limits<double>::infinity();
     for (std::size_t j = 0; j < x_.size(); ++j) {
@@ -50,8 +52,8 @@ class DenseEvaluator::JacobianCheck {
         least = std::min(least, moved);
     }
     Vector v = step_;
-    std::uint64_t random =
-        0x9e3779b97f4a7c15;  // signs and sizes of no pattern: errors of two columns do not cancel
+    // Random signs and sizes, so that errors of two columns do not cancel.
+    std::uint64_t random = 0x9e3779b97f4a7c15;
     for (std::size_t j = 0; j < v.size(); ++j) {
       random = random * 6364136223846793005u + 1442695040888963407u;
       const double moved = norm(columns_[j]) * std::fabs(step_[j]);
@@ -67,8 +69,8 @@ class DenseEvaluator::JacobianCheck {
     return v;
   }
 
-  // ‖J v - difference‖ beyond rounding, in units of their norms: the least over the step lengths, as far as
-  // it takes to find it small. NaN where no residual is finite beside x.
+  // ‖J v - difference‖ beyond rounding, relative to their norms. Tries longer steps until the error is small
+  // and returns the least. NaN if no residual beside x is finite.
   double error(const Vector& v) const {
     double least = std::numeric_limits<double>::infinity();
     for (const double longer : kLonger) {
@@ -109,16 +111,16 @@ class DenseEvaluator::JacobianCheck {
       double up = above[i] - here[i], down = here[i] - below[i];
       if (!std::isfinite(up)) up = down;
       if (!std::isfinite(down)) down = up;
-      if (!std::isfinite(up)) continue;  // the edge of the domain, on both sides
+      if (!std::isfinite(up)) continue;  // the edge of the domain on both sides
       double linear = 0;
       for (std::size_t j = 0; j < v.size(); ++j) linear += columns_[j][i] * longer * v[j];
-      // Between the slopes of the two sides: at a kink either is right.
+      // At a kink any slope between those of the two sides is right.
       const double middle = 0.5 * (up + down), slack = longer == 1 ? 0.5 * std::fabs(up - down) : 0;
       wrong.push_back(std::max(0.0, std::fabs(linear - middle) - slack));
       differences.push_back(middle);
     }
     if (differences.empty() && longer > 1)
-      return std::numeric_limits<double>::infinity();  // too long a step says nothing
+      return std::numeric_limits<double>::infinity();  // a step that is too long proves nothing
     double squares = 0;
     for (std::size_t j = 0; j < v.size(); ++j) squares += std::pow(norm(columns_[j]) * longer * v[j], 2);
     const double excess = norm(wrong) - rounding_;
@@ -135,7 +137,7 @@ class DenseEvaluator::JacobianCheck {
   std::vector<bool> one_sided_;
   const std::vector<TileRange>& groups_;
   double rounding_;
-  std::vector<Vector> columns_;  // J, r
+  std::vector<Vector> columns_;  // columns of J, then r
 };
 
 void DenseEvaluator::check_jacobian(std::span<const double> x, const std::vector<TileRange>& groups,

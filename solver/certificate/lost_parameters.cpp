@@ -1,3 +1,4 @@
+// Compares the rank of J at the end of a fit with its rank at other points.
 #include "certificate/lost_parameters.hpp"
 
 #include "certificate/certificate.hpp"
@@ -15,18 +16,19 @@ namespace nlsq::inline v0 {
 namespace {
 
 constexpr std::size_t kRows = 1 << 14;
-// A column of J that is shorter than elsewhere by this factor says nothing of its parameter.
+// A column of J shorter than elsewhere by this factor does not determine its parameter.
 constexpr double kVanished = 1e-12;
-// Far from zero for a linear parameter, as a share of the size that the rows' terms would need of it alone.
+// How far from zero to move a linear parameter, as a share of the value at which it alone would match the
+// size of the rows' terms.
 constexpr double kShare = 0.1;
-constexpr double kRounding =
-    0.1;  // bound of the gradient's rounding, as a cosine: the residuals are little else
+// Above this rounding bound of the gradient, as a cosine, the residuals are mostly rounding.
+constexpr double kRounding = 0.1;
 constexpr std::size_t kMostOneByOne = 4;  // parameters
 
 struct Determined {
   bool finite = false;
   int rank = 0;
-  Vector lengths;  // root mean squares of the columns of J
+  Vector lengths;  // root mean square of each column of J
 };
 
 Vector lengths_of(const Linearization& at, std::size_t rows) {
@@ -36,7 +38,7 @@ Vector lengths_of(const Linearization& at, std::size_t rows) {
   return out;
 }
 
-// A callable that throws far from where it was meant to be called says nothing of the point.
+// A function that throws far from its intended range gives no information about the point.
 Determined determined_at(DenseEvaluator& evaluator, std::span<const double> x) {
   try {
     const Linearization at = evaluator.linearize(x, {Format::f64, Gram::qr});
@@ -54,7 +56,7 @@ bool more_than(const Determined& there, const Determined& here) {
   return vanished || there.rank > here.rank;
 }
 
-// Beside the end: nonlinear parameters moved by some percent, linear ones far from zero.
+// A point beside the end: nonlinear parameters move by some percent, linear ones go far from zero.
 Vector point_beside(const SolveRequest& request, const MinimizerResult& end, const Determined& here,
                     double terms) {
   Vector beside = end.x;
@@ -67,8 +69,8 @@ Vector point_beside(const SolveRequest& request, const MinimizerResult& end, con
   return beside;
 }
 
-// Points to compare with: the start, one beside the end, and that with the undetermined parameters far larger
-// and smaller, all of them and one by one.
+// The points to compare with: the start, a point beside the end, and that point with the undetermined
+// parameters made far larger and smaller, all together and one by one.
 std::vector<Vector> other_points(const SolveRequest& request, const MinimizerResult& end,
                                  const Vector& beside) {
   std::vector<std::size_t> open;
@@ -107,7 +109,7 @@ bool lost_parameters(DenseEvaluator& evaluator, const SolveRequest& request, con
   DenseEvaluator part(some ? static_cast<RowModel&>(*some) : request.rows);
   Determined here = determined_at(part, end.x);
   if (!here.finite) return false;
-  // Of all rows, where that is known: what few rows see, a part of them may miss.
+  // Uses all rows where they are available. A sample may miss parameters that few rows depend on.
   here.rank = std::max(here.rank, c.rank);
   if (end.at.gradient.size() == end.x.size()) here.lengths = lengths_of(end.at, request.rows.rows());
   const Recheck terms = part.recheck(end.x, kRows);

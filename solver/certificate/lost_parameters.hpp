@@ -1,4 +1,5 @@
-// Where a fit ends without some parameter: does the model never determine it, or did the fit get lost?
+// Decides why a fit ends with undetermined parameters: the model never determines them, or the fit got lost.
+// The fit uses it after a solve.
 #pragma once
 
 #include "dense/dense_evaluator.hpp"
@@ -7,11 +8,11 @@
 
 namespace nlsq::inline v0 {
 
-// Whether the data determine more parameters at other points than at the end of a fit. Then the parameters
-// that are not determined there are no property of the model: one ran off to where the rows see nothing of
-// it, the fit began there, or the amplitude beside it vanished. Such an end is no minimum to be used. Asked
-// only of an end whose rank is not full or whose residuals are rounding; false for others. Evaluates a part
-// of the rows a few times.
+// True if the data determine more parameters at other points than at the end of a fit. Then the undetermined
+// parameters are no property of the model. One ran off to where no row depends on it, the fit began there, or
+// the amplitude that multiplies it vanished. Such an end is not a usable minimum. Tests only ends of
+// deficient rank or with residuals that are rounding, and returns false for others. Evaluates a sample of the
+// rows a few times.
 bool lost_parameters(DenseEvaluator& evaluator, const SolveRequest& request, const MinimizerResult& end);
 
 }  // namespace nlsq::inline v0

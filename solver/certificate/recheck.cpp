@@ -1,4 +1,5 @@
-// The certificate does not trust the program it certifies: residuals by the user's own callable.
+// The recheck: compares the compiled program's residuals with the user's own function, and measures the sizes
+// that rounding errors scale with. The certificate does not trust the program that it certifies.
 #include "dense/dense_scratch.hpp"
 #include "dense/row_groups.hpp"
 
@@ -14,9 +15,9 @@ namespace nlsq::inline v0 {
 namespace {
 
 constexpr std::size_t kGroup = 64;
-constexpr double kSquareable = 0x1p-511;  // the square of a smaller number has lost digits, or all
+constexpr double kSquareable = 0x1p-511;  // the square of a smaller number loses some or all digits
 
-// One column of J, or r, over the sampled rows.
+// Sums over one column of J, or over r, for the sampled rows.
 struct ColumnSums {
   double squares = 0, terms = 0, largest = 0;
 
@@ -24,7 +25,7 @@ struct ColumnSums {
     double sum = 0;
     kernels().term_sums(values, sizes, count, &sum, &terms);
     squares += sum;
-    // The largest matters only where it might be too small to be squared.
+    // The largest value matters only if it might be too small to square.
     double top = std::sqrt(sum / static_cast<double>(count));
     if (!(sum > 1e-280)) {
       for (std::size_t i = 0; i < count; ++i) top = std::max(top, std::fabs(values[i]));
@@ -51,9 +52,9 @@ void DenseEvaluator::recheck_into(std::span<const double> x, std::size_t max_row
   out.repeats = true;
   double difference_squares = 0, magnitude_squares = 0;
   LocalBuffer<ColumnSums, 16> sums(n + 1);
-  // What a model is made of may be far larger than it is: the powers of a polynomial, exponentials that
-  // cancel. First-order terms tell, |J_ij| |x_j|; where a callable says nothing of y, a parameter is no
-  // smaller than its typical size.
+  // The terms of a model may be far larger than the model itself: powers in a polynomial, exponentials that
+  // cancel. The first-order terms |J_ij| |x_j| show it. Where a function does not use y, a parameter counts
+  // with at least its typical size.
   LocalBuffer<double, 16> coefficients(n);
   const std::span<const double> typical = model_.typical_parameters();
   for (std::size_t j = 0; j < n; ++j)
@@ -65,7 +66,8 @@ void DenseEvaluator::recheck_into(std::span<const double> x, std::size_t max_row
       largest = std::isfinite(d) ? d / size : std::numeric_limits<double>::infinity();
   };
   const auto check = [&](std::size_t first, std::size_t count) {
-    // The same call twice in a row: state that comes and goes with every call may agree with the program.
+    // Makes the same call twice in a row. A function with state that changes on every call might agree with
+    // the program once.
     double again[2], terms[2];
     for (int k = 0; k < 2; ++k) model_.reference_residuals(x, first + count / 2, 1, &again[k], &terms[k]);
     note(again[0] - again[1], std::max(terms[0], terms[1]));
@@ -86,7 +88,7 @@ void DenseEvaluator::recheck_into(std::span<const double> x, std::size_t max_row
     for (std::size_t j = 0; j <= n; ++j) sums[j].add(columns[j], sizes, count);
     out.rows += count;
   };
-  if (m <= max_rows) {  // every row, by whole tiles
+  if (m <= max_rows) {  // every row, in whole tiles
     for (std::size_t t = 0; t < model_.tile_count(); ++t) check(model_.tile(t).first, model_.tile(t).count);
   } else {
     for (const TileRange& group : row_groups(model_, max_rows, kGroup)) check(group.first, group.count);
@@ -95,7 +97,7 @@ void DenseEvaluator::recheck_into(std::span<const double> x, std::size_t max_row
   const double share = static_cast<double>(m) / static_cast<double>(std::max<std::size_t>(1, out.rows));
   out.discrepancy = std::sqrt(difference_squares * share);
   out.magnitude = std::sqrt(magnitude_squares * share);
-  // Residuals that are nothing beside their terms are zero, however small.
+  // Residuals that vanish beside their terms count as zero, however small they are.
   const bool none = sums[n].largest <= 0x1p-53 * out.magnitude;
   out.underflow = sums[n].underflows() && !none;
   out.column_magnitude.resize(n);

@@ -1,3 +1,4 @@
+// DataSurvey's checks, vectorized so that they cost no more than reading the data.
 #include "dense/data_survey.hpp"
 
 #include "kernels/kernel_table.hpp"
@@ -14,10 +15,10 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-constexpr std::size_t kLarge = 1 << 17;  // rows: from here on data are looked at in the first pass
+constexpr std::size_t kLarge = 1 << 17;  // rows; from here on data are checked in the first pass
 
-// Finite, and positive where it must be. On the bits, so that it vectorises: one pass over data should
-// cost what reading them costs. An exponent of all ones carries into the top bit.
+// Works on the bits, so that it vectorizes: a survey should cost what reading the data costs. An exponent of
+// all ones carries into the top bit.
 bool all_finite(const double* values, std::size_t count) {
   constexpr std::uint64_t kExponent = 0x7ff0'0000'0000'0000, kOne = 0x0010'0000'0000'0000;
   std::uint64_t carried = 0;
@@ -26,7 +27,7 @@ bool all_finite(const double* values, std::size_t count) {
   return carried >> 63 == 0;
 }
 
-// Of finite numbers: neither the sign bit nor zero, whose predecessor as an integer has the top bit, too.
+// For finite numbers: rejects the sign bit, and zero, whose predecessor as an integer has the top bit set.
 bool all_positive(const double* values, std::size_t count) {
   std::uint64_t negative = 0;
   for (std::size_t i = 0; i < count; ++i) {
@@ -36,7 +37,7 @@ bool all_positive(const double* values, std::size_t count) {
   return negative >> 63 == 0;
 }
 
-// Of finite numbers: false for -0, too, which is looked at again one by one.
+// For finite numbers. False for -0, too; those are then checked one by one.
 bool none_negative(const double* values, std::size_t count) {
   std::uint64_t negative = 0;
   for (std::size_t i = 0; i < count; ++i) negative |= std::bit_cast<std::uint64_t>(values[i]);
@@ -108,7 +109,7 @@ void DataSurvey::start(std::size_t chunks) {
 void DataSurvey::look(std::size_t chunk, std::size_t first, std::size_t count) {
   constexpr std::size_t kMost = ScatterSums::most;
   KernelCounters not_of_the_fit;
-  double blocks[3][kMost];  // of y and sigma, where they have to be read; of others
+  double blocks[3][kMost];  // of y and sigma, if they must be read; of other columns
   const int columns = rows_->columns(), y = response();
   const auto place = [&](int c) { return c == y ? 0 : c == y + 1 && form_.weighted ? 1 : 2; };
   for (const std::size_t end = first + count; first < end; first += kMost) {
@@ -123,7 +124,7 @@ void DataSurvey::look(std::size_t chunk, std::size_t first, std::size_t count) {
       }
       if (place(c) < 2) last[place(c)] = values;
       if (c == y && wanted(y) == Wanted::any) continue;
-      // A finite sum of squares vouches for every number in it, at the vector kernels' pace.
+      // If the sum of squares is finite, so is every number in it. The vector kernel computes it fast.
       double squares = std::numeric_limits<double>::infinity();
       if (c < y && some == kMost) kernels().gram_f64(&values, 1, some, &(squares = 0), &not_of_the_fit);
       if (!std::isfinite(squares) && !all_usable(values, some, wanted(c)))

@@ -1,4 +1,5 @@
-// One look at every row of the data: are all numbers usable, and how does y scatter about its mean?
+// DataSurvey: checks once that all numbers of the data are usable, and computes the total sum of squares of
+// y. Curve fits use it.
 #pragma once
 
 #include <nlsq/column.hpp>
@@ -12,19 +13,19 @@
 
 namespace nlsq::inline v0 {
 
-// What numbers of a column have to be, beside finite.
+// What the numbers of a column must be, besides finite.
 enum class Wanted : std::uint8_t { any, positive, not_negative };
 bool all_usable(const double* values, std::size_t count, Wanted wanted);
 
-// Σw², Σw²(y - o), Σw²(y - o)²: about the first value o, lest a mean far from zero cancel the digits.
+// Σw², Σw²(y - o), Σw²(y - o)². o is the first value, so that a mean far from zero does not cancel digits.
 class ScatterSums {
  public:
   explicit ScatterSums(double origin = 0) : origin_(origin) {}
-  // `sigma`: of each row, w = 1/sigma; null: 1. At most `most` rows.
+  // `sigma` of each row, w = 1/sigma; null: w = 1. At most `most` rows.
   static constexpr std::size_t most = 512;
   void add(const double* y, const double* sigma, std::size_t count);
-  void add(const ScatterSums& other);  // of the same origin
-  // Weighted total sum of squares Σw²(y - ȳ)², ȳ the weighted mean.
+  void add(const ScatterSums& other);  // with the same origin
+  // Weighted total sum of squares Σw²(y - ȳ)², where ȳ is the weighted mean.
   double total() const;
   bool finite() const { return sums_[2] - sums_[2] == 0; }
 
@@ -33,25 +34,25 @@ class ScatterSums {
   std::array<double, 3> sums_{};
 };
 
-// Reading large data once more only to look at them would cost as much as a pass of the fit. So they are
-// looked at tile by tile in the first pass over all rows, while they are in cache; small data at once.
+// Reading large data only to check them would cost as much as a pass of the fit. So large data are checked
+// tile by tile in the first pass over all rows, while they are in cache. Small data are checked at once.
 class DataSurvey {
  public:
-  // Columns: those of `form`; `names` are theirs. Throws DataError where there are no rows, and, of small
-  // data, all that `finish` does.
+  // The columns are those of `form`, and `names` are their names. Throws DataError if there are no rows; for
+  // small data also as `finish` does.
   DataSurvey(std::shared_ptr<const RowSource> rows, std::vector<std::string> names, ResidualForm form);
 
-  // All rows, unless that was done. Throws as `finish` does.
+  // Surveys all rows, unless that was done. Throws as `finish` does.
   void run();
   bool complete() const { return complete_; }
 
-  // In parts: any number of chunks, each by one thread, in any order of rows.
+  // Surveys in parts: any number of chunks, each by one thread, with rows in any order.
   void start(std::size_t chunks);
   void look(std::size_t chunk, std::size_t first, std::size_t count);
-  // Throws DataError that names the first NaN, Inf, sigma <= 0, negative count or negative sigma_x.
+  // Throws DataError naming the first NaN, Inf, sigma <= 0, negative count or negative sigma_x.
   void finish();
 
-  // Of column y; once complete.
+  // Of column y; valid once complete.
   double total_squares() const { return total_squares_; }
 
  private:

@@ -1,3 +1,4 @@
+// The Eigen calls behind dense_algebra.hpp.
 #include "dense/dense_algebra.hpp"
 
 #include <Eigen/Cholesky>

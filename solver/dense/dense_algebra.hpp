@@ -1,6 +1,7 @@
-// Dense linear algebra on column-major arrays of doubles, for any number of columns. dense_algebra.cpp is the
-// only file that instantiates Eigen's decompositions and triangular solvers: they take seconds to compile
-// wherever they are used. small_dense.hpp has the same for a few columns.
+// Dense linear algebra on column-major arrays of doubles, for any number of columns; the solvers and
+// certificates use it. Only dense_algebra.cpp instantiates Eigen's decompositions and triangular solvers,
+// because they take seconds to compile in each file that does. small_dense.hpp has the same for a few
+// columns.
 #pragma once
 
 #include <cstddef>
@@ -11,33 +12,33 @@ namespace nlsq::inline v0::dense {
 double dot(const double* a, const double* b, std::size_t n);
 double norm(const double* v, std::size_t n);
 
-// A = LLᵀ, n x n, of which the lower triangle is read. L takes the place of A, with zeros above its diagonal.
-// False where A is not numerically positive definite.
+// Factors A = LLᵀ, n x n, from its lower triangle. Overwrites A with L and zeros above its diagonal. Returns
+// false if A is not numerically positive definite.
 bool cholesky(double* A, std::size_t n);
 
-// A = QR, rows x columns, by Householder reflections. R takes the place of A's upper triangle; below it lie
-// the reflections. b := Qᵀb unless b is null.
+// Factors A = QR, rows x columns, by Householder reflections. R replaces the upper triangle of A, the
+// reflections the rest. b := Qᵀb unless b is null.
 void householder_qr(double* A, std::size_t rows, std::size_t columns, double* b = nullptr);
 
-// B := L⁻¹B and B := L⁻ᵀB, L the lower triangle of an n x n array, B n x columns.
+// B := L⁻¹B and B := L⁻ᵀB, where L is the lower triangle of an n x n array and B is n x columns.
 void solve_lower(const double* L, std::size_t n, double* B, std::size_t columns = 1);
 void solve_lower_transposed(const double* L, std::size_t n, double* B, std::size_t columns = 1);
 
-// v := R⁻¹v and v := R⁻ᵀv, R the upper triangle of an n x n array whose columns are `stride` apart.
+// v := R⁻¹v and v := R⁻ᵀv, where R is the upper triangle of an n x n array whose columns are `stride` apart.
 void solve_upper(const double* R, std::size_t n, double* v);
 void solve_upper_transposed(const double* R, std::size_t n, std::size_t stride, double* v);
 
-// out = Rv and out = Rᵀv, R as above with stride n. `out` is not v.
+// out = Rv and out = Rᵀv, with R as above and stride n. `out` must not be v.
 void multiply_upper(const double* R, std::size_t n, const double* v, double* out);
 void multiply_upper_transposed(const double* R, std::size_t n, const double* v, double* out);
 
-// out = Aᵀv, A n x n. `out` is not v.
+// out = Aᵀv, A n x n. `out` must not be v.
 void multiply_transposed(const double* A, std::size_t n, const double* v, double* out);
 
 // out = AᵀA, A n x n.
 void square(const double* A, std::size_t n, double* out);
 
-// A symmetric, n x n, becomes its eigenvectors, by columns. False where they are not found.
+// Overwrites the symmetric n x n matrix A with its eigenvectors, by columns. Returns false if it fails.
 bool symmetric_eigen(double* A, std::size_t n, double* values);
 
 std::string eigen_version();

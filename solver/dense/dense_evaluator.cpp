@@ -1,3 +1,4 @@
+// DenseEvaluator's public functions: linearizations, costs, gradients, second-order differences, row sizes.
 #include "dense/dense_evaluator.hpp"
 
 #include "dense/dense_pass.hpp"
@@ -35,7 +36,7 @@ double DenseEvaluator::gradient_work() const {
       row_cost());
 }
 
-// Not under a robust loss, whose curvature takes a look at more than the gradient.
+// Not with a robust loss: its curvature correction needs more than the gradient.
 bool DenseEvaluator::gradient_into(std::span<const double> x, Linearization& out) {
   if (model_.robust_loss() != nullptr) return false;
   const Sums& sums = accumulate(
@@ -83,7 +84,7 @@ CostValue DenseEvaluator::linearize_beside(std::span<const double> x, const Prec
   const CostValue there{0.5 * sums.squares_beside};
   linearization_of(sums, plan, out);
   correct_curvature(model_, x, out);
-  // Tiles that are not finite below f64 may be finite in f64; a pass of its own sees to that.
+  // Tiles that are not finite below f64 may be finite in f64. A pass of its own finds out.
   return there.finite() ? there : cost(beside, plan.residual);
 }
 

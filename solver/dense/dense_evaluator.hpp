@@ -1,4 +1,5 @@
-// An Evaluator over rows of any kind: tiles go to Gram or QR kernels, sums go up a fixed tree.
+// DenseEvaluator: the Evaluator over rows of any kind. Tiles of rows go to Gram or QR kernels, and their sums
+// are combined in a fixed tree. Curve fits and residual functions use it.
 #pragma once
 
 #include "dense/data_survey.hpp"
@@ -16,7 +17,8 @@
 
 namespace nlsq::inline v0 {
 
-// A recorded callable met a branch that cannot be added: dual numbers must take over.
+// A recorded function took a branch that cannot be added to its program. Dual numbers must replace the
+// recording.
 struct RecordingFailed : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
@@ -43,15 +45,14 @@ class DenseEvaluator final : public Evaluator {
   bool second_order_part(std::span<const double> x, std::span<const double> direction, std::size_t rows,
                          Vector& out) override;
   CostValue cost(std::span<const double> x, Format format) override;
-  // Both in one pass over the data: what linearize_into gives at x, and the cost at `beside` in the plan's
-  // format.
+  // Linearizes x and evaluates the cost at `beside` in the plan's format, in one pass over the data.
   CostValue linearize_beside(std::span<const double> x, const PrecisionPlan& plan,
                              std::span<const double> beside, Linearization& out);
   Probe probe(std::span<const double> x, const PrecisionPlan& plan, std::optional<Format> below) override;
-  // ‖r32 - r64‖ / ‖r64‖ on about a thousand rows, r32 by f32 rows, the `linear` parameters at their
-  // least-squares values for the others on those rows. The share of the residuals that f32 gets wrong where a
-  // fit begins, once what the linear parameters explain is taken away. 0 where either is not finite: rows
-  // beyond the range of a format are the pass's own affair.
+  // ‖r32 - r64‖ / ‖r64‖ on about a thousand rows, where r32 are f32 residuals. The `linear` parameters are
+  // first set to their least-squares values on those rows. It is the share of the residuals that f32 gets
+  // wrong at the start of a fit, beyond what the linear parameters explain. 0 if either is not finite: the
+  // pass itself handles rows beyond a format's range.
   double low_row_error(std::span<const double> x, std::span<const int> linear);
   void recheck_into(std::span<const double> x, std::size_t max_rows, Recheck& out) override;
   double jacobian_error() const override;
@@ -59,41 +60,41 @@ class DenseEvaluator final : public Evaluator {
                          Vector& out) override;
 
   const KernelCounters& counters() const override { return counters_; }
-  // Of the passes over each component's rows, in their order.
+  // Counters of the passes over each component's rows, in the order of components().
   std::span<const KernelCounters> component_counters() const { return component_counters_; }
   double counted_work() const override { return work_; }
   double pass_work(const PrecisionPlan& plan) const override;
   std::size_t bytes() const override { return peak_bytes_; }
   std::vector<PrecisionIssue> take_issues() override { return std::exchange(issues_, {}); }
 
-  // Without it seconds() stays 0: the clock costs small fits a few percent.
+  // Switches timing on. Without it seconds() stays 0; the clock costs small fits a few percent.
   void keep_time(bool on) { timed_ = on; }
   void set_linear(bool on) { linear_ = on; }
-  // Bounds that points evaluated beside x keep, too. They must outlive their use.
+  // Bounds that points evaluated beside x also respect. They must outlive their use.
   void keep_within(const Box& box) { box_ = box; }
   void set_parallelism(const Parallelism& parallelism) { parallelism_ = parallelism; }
-  // Counters, work and time from zero; what has been allocated is kept.
+  // Sets counters, work and time to zero. Memory is kept.
   void forget_work();
-  // Made in the next pass over the rows; null: none.
+  // Surveys the data in the next pass over the rows. Null: no survey.
   void survey_next(std::shared_ptr<DataSurvey> survey) {
     survey_ = survey && !survey->complete() ? std::move(survey) : nullptr;
   }
-  // Adds what another evaluator, over a part of the rows, has done.
+  // Adds the work of another evaluator over a part of the rows.
   void add_work(const DenseEvaluator& part);
 
-  std::size_t peak_bytes() const { return peak_bytes_; }  // most memory one pass held
-  int threads() const { return threads_; }                // most threads one pass ran on
-  double seconds() const { return seconds_; }             // spent in passes; for reports only
+  std::size_t peak_bytes() const { return peak_bytes_; }  // most memory that one pass held
+  int threads() const { return threads_; }                // most threads that one pass ran on
+  double seconds() const { return seconds_; }             // time spent in passes, in s; for reports only
 
-  // How large residuals and derivatives are at x, in f64.
+  // Sizes of residuals and derivatives at x, in f64.
   RowSizes sizes(std::span<const double> x);
 
  private:
-  struct Sums;     // packed Gram sums of [J | r], or R, and what was flagged
-  struct Scratch;  // passes and buffers that one worker fills again and again
+  struct Sums;     // packed Gram sums of [J | r], or R, with flags and issues
+  struct Scratch;  // passes and buffers that one worker reuses
   class TileFolder;
-  // The result stays valid until the next pass.
-  struct Pass;  // what is asked for
+  // Runs a pass. The result stays valid until the next pass.
+  struct Pass;  // the request
   Sums& accumulate(const Pass& pass);
   Sums& accumulate_once(const Pass& pass, bool& retry);
   void linearization_of(const Sums& sums, const PrecisionPlan& plan, Linearization& out) const;
@@ -110,7 +111,7 @@ class DenseEvaluator final : public Evaluator {
   void note_near_limit(std::size_t begin, std::size_t end, const Pass& pass, Scratch& scratch, Sums& sums);
   void sum_gradients(std::size_t begin, std::size_t end, const Pass& pass, Scratch& scratch, Sums& sums);
   void sum_one_by_one(std::size_t begin, std::size_t end, const Pass& pass, Scratch& scratch, Sums& sums);
-  // The user's derivatives on the rows of a re-check.
+  // Checks the user's derivatives on the rows of a recheck.
   class JacobianCheck;
   void check_jacobian(std::span<const double> x, const std::vector<TileRange>& groups, Recheck& out);
 
@@ -118,17 +119,17 @@ class DenseEvaluator final : public Evaluator {
   Parallelism parallelism_;
   std::unique_ptr<Scratch> scratch_;
   std::unique_ptr<Workers> workers_;
-  std::vector<Sums> sums_;             // of the chunks of a pass
+  std::vector<Sums> sums_;             // one per chunk of a pass
   std::vector<PrecisionPlan> raised_;  // by component
   KernelCounters counters_;
   std::vector<KernelCounters> component_counters_;
-  std::vector<PrecisionIssue> issues_, found_;  // since they were taken; of one pass
+  std::vector<PrecisionIssue> issues_, found_;  // since take_issues; of one pass
   double work_ = 0;
   std::size_t peak_bytes_ = 0;
   int threads_ = 1;
   double seconds_ = 0;
   bool timed_ = true;
-  std::shared_ptr<DataSurvey> survey_;  // to be made; the rows are the data's
+  std::shared_ptr<DataSurvey> survey_;  // the survey to make in the next pass; its rows are the data's
   bool linear_ = false;
   Box box_;
 };

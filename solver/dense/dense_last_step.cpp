@@ -1,8 +1,9 @@
-// The last step of a fit of many rows. Close to the optimum undamped steps contract: what is left after one
-// is a small share θ of what was left before, and once θ·‖step‖ is below every tolerance a pass over all rows
-// at its end would only see that. Newton codes of ODE solvers end so (Hairer & Wanner, Solving Ordinary
-// Differential Equations II, IV.8); what a step leaves is Kantorovich's bound. Here θ is measured twice: by
-// the last two passes over all rows, and by the gradient of a part of the rows at both ends of the very step.
+// The last step of a fit with many rows, taken without a pass at its end. Close to the optimum undamped steps
+// contract: each leaves a small share θ of the distance before it. Once θ·‖step‖ is below every tolerance, a
+// pass over all rows at the end would only confirm that. ODE solvers end their Newton iterations this way
+// (Hairer & Wanner, Solving Ordinary Differential Equations II, IV.8); Kantorovich's theorem bounds what a
+// step leaves. Here θ is measured twice: from the last two passes over all rows, and from the gradient of a
+// part of the rows at both ends of this step.
 #include "ablation.hpp"
 #include "minimizer/dense_system.hpp"
 
@@ -13,18 +14,19 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-constexpr std::size_t kLeastRows = 1 << 17;  // of fewer a pass costs little
-constexpr std::size_t kPart = 256;           // share of the rows that both ends are evaluated on
+constexpr std::size_t kLeastRows = 1 << 17;  // with fewer rows a pass costs little
+constexpr std::size_t kPart = 256;           // 1 / share of the rows that both ends are evaluated on
 constexpr std::size_t kLeastPart = 1 << 13;
-constexpr double kMostContraction = 0.01;  // of the step before
-constexpr double kMostCondition = 1e9;     // κ₀
-// What θ may be larger by than it was measured: along the step before, or by a part of the rows.
+constexpr double kMostContraction = 0.01;  // largest accepted θ from the previous step
+constexpr double kMostCondition = 1e9;     // largest accepted κ₀
+// Safety factors on θ: it was measured along the previous step, and on a part of the rows.
 constexpr double kOtherDirection = 4, kOtherRows = 10;
-constexpr double kUnseen = 0.3;  // θ of rows unlike the part's, of which there may be as many as are missing
-constexpr double kSameScatter = 0.1;  // error of the part's cost that is borne
-constexpr double kFurthest = 10;      // times tau that the step may begin at
+// θ assumed for rows unlike the part's; there may be as many as the missing share
+constexpr double kUnseen = 0.3;
+constexpr double kSameScatter = 0.1;  // tolerated relative error of the part's cost
+constexpr double kFurthest = 10;      // the step may begin at most this many times tau away
 
-// What both ends of the step say of what it leaves, as a share of it: of ν₀, and of ‖D s‖.
+// What the step leaves, as a share of ν₀ and of ‖D s‖.
 struct Left {
   double decrement = 0, size = 0;
 };
@@ -43,7 +45,7 @@ Vector product(const Matrix& A, const Vector& v) {
   return out;
 }
 
-// ‖1 - H⁻¹B‖ in the metric of H, by power iteration: by how much B, the part's matrix, is wrong at worst.
+// ‖1 - H⁻¹B‖ in the metric of H, by power iteration: the largest relative error of B, the part's matrix.
 double missing_share(const Matrix& H, const Matrix& B, const LinearSolver& metric, const Vector& scale) {
   constexpr int kRounds = 12;
   Vector v(scale.size());
@@ -69,16 +71,16 @@ std::size_t part_rows(const Evaluator& evaluator) {
 
 }  // namespace
 
-// A pass over all rows costs far more than one over a part of them.
+// True if a pass over all rows costs far more than one over a part of them.
 bool DenseSystem::large() const {
   return evaluator_->residuals() >= kLeastRows && evaluator_->jacobian_error() == 0;
 }
 
-// The first undamped step of a large fit follows the model's curvature, as a part of the rows shows it: half
-// the geodesic acceleration (Transtrum, Machta, Sethna 2011). What it leaves is then of third order, beside
-// what the residuals' own scatter adds.
+// Corrects the first undamped step of a large fit for the model's curvature, by half the geodesic
+// acceleration (Transtrum, Machta, Sethna 2011) on a part of the rows. The step then leaves a distance of
+// third order, plus what the spread of the residuals adds.
 void DenseSystem::bend_last_approach(std::span<const double> x, const Approach& approach, Step& step) {
-  constexpr double kLargest = 0.1;  // part of the step
+  constexpr double kLargest = 0.1;  // relative to the step
   const bool on_bounds = !step.held.empty() || !approach.first.held.empty();
   if (!large() || approach.last_decrement > 0 || !step.factored || on_bounds || curvature_.in_use()) return;
   if (!evaluator_->second_order_part(x, step.step, part_rows(*evaluator_), work_)) return;
@@ -90,18 +92,18 @@ void DenseSystem::bend_last_approach(std::span<const double> x, const Approach& 
   for (std::size_t j = 0; j < acceleration_.size(); ++j) step.step[j] += 0.5 * acceleration_[j];
 }
 
-// The trial's linearization is made of the one at x and of what a part of the rows changes by.
+// Builds the trial's linearization from the one at x and the change seen on a part of the rows.
 std::optional<LastStep> DenseSystem::last_step(std::span<const double> x, const Approach& approach,
                                                double tau, double xtol, Vector& trial, bool& not_again) {
   const FirstOrder& first = approach.first;
   if (!rule_active(Rule::last_step)) return std::nullopt;
-  if (!large() || curvature_.in_use()) return std::nullopt;  // what Gauss-Newton's step leaves is not small
+  // the residuals are large, so a Gauss-Newton step leaves too much
+  if (!large() || curvature_.in_use()) return std::nullopt;
   if (!(approach.last_decrement > 0) || first.condition > kMostCondition) return std::nullopt;
-  // Even with θ at a tenth τ would hold at the end: no more than digits of xtol depend on the part of the
-  // rows.
+  // Even if θ were a tenth, τ would hold at the end. So only digits of xtol depend on the part of the rows.
   if (!(first.decrement_sigma <= kFurthest * tau)) return std::nullopt;
   const double contraction = first.decrement / approach.last_decrement;
-  // Between nearly dependent columns a step may be short in the metric of H and long in that of D.
+  // With nearly dependent columns, a step may be short in the metric of H and long in that of D.
   const double direction = rule_active(Rule::last_step_by_contraction) ? kOtherDirection : 0;
   const Left before{direction * contraction,
                     direction * std::max(contraction, first.step_size / approach.last_step_size)};
@@ -116,8 +118,8 @@ std::optional<LastStep> DenseSystem::last_step(std::span<const double> x, const 
   if (!evaluator_->linearize_part(x, part, here) || !evaluator_->linearize_part(trial, part, there))
     return std::nullopt;
   if (!here.finite || !there.finite) return std::nullopt;
-  // The part has a say only if it is like all rows, in every direction: what determines a parameter may lie
-  // elsewhere, and so may residuals that bend the path.
+  // The part is used only if it resembles all rows in every direction. Rows that determine a parameter may
+  // lie elsewhere, and so may residuals that make the model curved.
   const std::size_t n = trial.size();
   const LinearSolver& metric = undamped_.solver;
   const Vector& scale = approach.scale;
@@ -125,7 +127,8 @@ std::optional<LastStep> DenseSystem::last_step(std::span<const double> x, const 
   not_again = true;
   const bool same_cost = std::fabs(here.cost - at_->cost) <= kSameScatter * at_->cost;
   if (!same_cost && rule_active(Rule::last_step_part_has_cost_of_all)) return std::nullopt;
-  // The linear model's gradient at the end is zero; `left` is what the part of the rows finds there instead.
+  // In the linear model the gradient at the end is zero. `left` is the gradient that the part of the rows
+  // finds there.
   Vector left = product(here.normal, first.step), back;
   for (std::size_t i = 0; i < n; ++i) left[i] = there.gradient[i] - here.gradient[i] - left[i];
   metric.apply_inverse(left, back);
@@ -134,7 +137,7 @@ std::optional<LastStep> DenseSystem::last_step(std::span<const double> x, const 
       std::max({before.decrement, unseen, kOtherRows * metric.norm_in_metric(left) / first.decrement}),
       std::max(
           {before.size, unseen, kOtherRows * scaled_norm(back, scale) / scaled_norm(first.step, scale)})};
-  // The cost falls by ½ν₀² up to that share of it, which its own rounding must cover.
+  // The cost falls by ½ν₀² up to that share of it, and the cost's own rounding must exceed this error.
   const bool checked = rule_active(Rule::last_step_part_is_checked);
   const bool lost_in_noise = share.decrement * 0.5 * first.decrement * first.decrement <= approach.cost_noise;
   if ((checked && !suffices(share)) || !lost_in_noise) return std::nullopt;
@@ -146,7 +149,7 @@ std::optional<LastStep> DenseSystem::last_step(std::span<const double> x, const 
     step.gram_change =
         std::hypot(step.gram_change, metric.norm_in_metric(change) * std::sqrt(first.condition));
   }
-  // And of rows unlike the part's, which change by as much as the parameters.
+  // Adds rows unlike the part's, which change as much as the parameters do.
   step.gram_change = kOtherRows * (step.gram_change + missing * step.size * std::sqrt(first.condition));
   Linearization& end = trial_at_.renew();
   end = *at_;

@@ -1,4 +1,5 @@
-// How a pass is made: chunks of tiles by any thread, their sums up a fixed tree.
+// How DenseEvaluator makes a pass: threads sum chunks of tiles in any order, and a fixed tree adds up the
+// chunks.
 #include "dense/dense_pass.hpp"
 
 #include "ablation.hpp"
@@ -16,13 +17,14 @@ namespace nlsq::inline v0 {
 namespace {
 
 constexpr std::size_t kTilesPerChunk = 16;      // leaves of the reduction tree
-constexpr std::size_t kChunkDoubles = 1 << 23;  // most numbers all leaves hold together
-constexpr std::size_t kMostChunks = 2048;       // leaves: their memory must not grow with the rows
-constexpr std::size_t kLeastChunks = 8;         // where there are rows for as many
-constexpr std::size_t kLeastTriangles = 4;      // take as much memory
-constexpr int kMaxRecordings = 64;              // passes repeated because a row took a new branch
+constexpr std::size_t kChunkDoubles = 1 << 23;  // limit on the numbers in all leaves together
+// limit on leaves, so that memory does not grow with the rows
+constexpr std::size_t kMostChunks = 2048;
+constexpr std::size_t kLeastChunks = 8;     // if there are enough rows
+constexpr std::size_t kLeastTriangles = 4;  // they take as much memory as many Gram sums
+constexpr int kMaxRecordings = 64;          // limit on passes repeated because a row took a new branch
 
-// JᵀJ, Jᵀr and ½rᵀr of the sums of [J | r].
+// Unpacks JᵀJ, Jᵀr and ½rᵀr from the sums of [J | r].
 void unpack(const Vector& packed, Linearization& out) {
   const std::size_t n = out.gradient.size();
   std::size_t k = 0;
@@ -33,7 +35,7 @@ void unpack(const Vector& packed, Linearization& out) {
   out.cost = 0.5 * packed[k];
 }
 
-// The same of the triangle R.
+// The same from the triangle R.
 void square(const Matrix& R, Linearization& out) {
   const std::size_t n = out.gradient.size();
   if (in_blocks(static_cast<int>(n) + 1)) {
@@ -59,7 +61,8 @@ bool all_finite(const Vector& values) {
   return zero == 0;
 }
 
-// A number near the limit of f32 has a square of at least this, and so has its column. n1 columns.
+// True if a number may be near the limit of f32: its square would make its column's sum at least this large.
+// n1 columns.
 bool may_be_near_limit(const Vector& sums, std::size_t n1) {
   constexpr double kSquare = kNearLimit * kNearLimit * (1 - 1e-6);
   for (std::size_t j = 0, k = 0; j < n1; k += n1 - j, ++j) {
@@ -70,7 +73,7 @@ bool may_be_near_limit(const Vector& sums, std::size_t n1) {
 
 }  // namespace
 
-// Of a pass whose rows cost so much in f64.
+// Work of a pass; `row` is the work per row in f64.
 double DenseEvaluator::work_of(const Pass& pass, double row) const {
   const double m = static_cast<double>(model_.rows());
   const auto part = [&](double rows, const PrecisionPlan& plan) {
@@ -95,7 +98,7 @@ DenseEvaluator::Sums& DenseEvaluator::accumulate(const Pass& pass) {
     Sums& sums = accumulate_once(pass, retry);
     if (timed_) seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     work_ += work_of(pass, row);
-    if (retry) continue;  // what an unknown branch gave says nothing of formats
+    if (retry) continue;  // values of an unknown branch say nothing about formats
     for (const PrecisionIssue& issue : found_) add_issue(issues_, issue);
     return sums;
   }
@@ -110,7 +113,7 @@ std::string DenseEvaluator::component_name(std::size_t component) const {
   return model_.components().empty() ? std::string() : model_.components()[component].name;
 }
 
-// use(first tile, end, component) for every run of tiles of one component.
+// Calls use(first tile, end, component) for every run of tiles of one component.
 template <class Use>
 void DenseEvaluator::by_component(std::size_t begin, std::size_t end, Use use) {
   if (model_.components().empty()) return use(begin, end, std::size_t{0});
@@ -123,8 +126,8 @@ void DenseEvaluator::by_component(std::size_t begin, std::size_t end, Use use) {
   }
 }
 
-// Tiles of a leaf. Their number depends on the problem alone, and is bounded by the memory their sums take. A
-// triangle of many columns is that of twice as many rows at least: joining two takes a sixth of the
+// Number of tiles in a leaf. It depends on the problem alone, and the memory of the sums bounds it. A
+// triangle of many columns covers at least twice as many rows, since joining two takes a sixth of the
 // operations that made one.
 std::size_t DenseEvaluator::tiles_of_chunk(const Pass& pass, int n1) const {
   const std::size_t tiles = std::max<std::size_t>(1, model_.tile_count());
@@ -137,7 +140,7 @@ std::size_t DenseEvaluator::tiles_of_chunk(const Pass& pass, int n1) const {
   return std::max({kTilesPerChunk, least, (tiles + most - 1) / most});
 }
 
-// Up a fixed binary tree. Triangles of many columns take time.
+// Adds up in a fixed binary tree. Triangles of many columns take time, so threads join them.
 void DenseEvaluator::merge(std::vector<Sums>& sums, int n1, bool alone) {
   for (std::size_t step = 1; step < sums.size(); step *= 2) {
     std::vector<KernelCounters> counters((sums.size() - step + 2 * step - 1) / (2 * step));
@@ -147,7 +150,7 @@ void DenseEvaluator::merge(std::vector<Sums>& sums, int n1, bool alone) {
   }
 }
 
-// Sums over one chunk of tiles, in order. Stops at the first tile that is not finite in f64.
+// Sums one chunk of tiles in order. In a QR pass, stops at the first tile that is not finite.
 void DenseEvaluator::sum_chunk(std::size_t begin, std::size_t end, const Pass& pass, Scratch& scratch,
                                Sums& sums) {
   const bool qr = pass.by_qr();
@@ -156,7 +159,8 @@ void DenseEvaluator::sum_chunk(std::size_t begin, std::size_t end, const Pass& p
   if (pass.gradient) return sum_gradients(begin, end, pass, scratch, sums);
   by_component(begin, end, [&](std::size_t first, std::size_t last, std::size_t c) {
     const PrecisionPlan plan = plan_of_component(c, pass.plan);
-    if (!pass.beside.empty()) {  // tile by tile with the other would be no faster: a chunk stays in cache
+    // Interleaving both points tile by tile would be no faster: a chunk stays in cache.
+    if (!pass.beside.empty()) {
       TileFolder folder(model_, pass.beside, Fill::residual, cost_plan(plan.residual), sums.parts[c],
                         scratch);
       for (std::size_t t = first; t < last; ++t) folder.add(model_.tile(t), &sums.squares_beside);
@@ -176,7 +180,7 @@ void DenseEvaluator::sum_chunk(std::size_t begin, std::size_t end, const Pass& p
   else if (may_be_near_limit(sums.packed, n1)) note_near_limit(begin, end, pass, scratch, sums);
 }
 
-// The same of Jᵀr and rᵀr.
+// The same for Jᵀr and rᵀr only.
 void DenseEvaluator::sum_gradients(std::size_t begin, std::size_t end, const Pass& pass, Scratch& scratch,
                                    Sums& sums) {
   by_component(begin, end, [&](std::size_t first, std::size_t last, std::size_t c) {
@@ -189,8 +193,8 @@ void DenseEvaluator::sum_gradients(std::size_t begin, std::size_t end, const Pas
   });
 }
 
-// Numbers near the limit of f32 are counted where sums of squares say that there may be some: else nothing is
-// looked at.
+// Counts numbers near the limit of f32. Called only if the sums of squares show that there may be some, so
+// other passes pay nothing.
 void DenseEvaluator::note_near_limit(std::size_t begin, std::size_t end, const Pass& pass, Scratch& scratch,
                                      Sums& sums) {
   by_component(begin, end, [&](std::size_t first, std::size_t last, std::size_t c) {
@@ -203,7 +207,7 @@ void DenseEvaluator::note_near_limit(std::size_t begin, std::size_t end, const P
   });
 }
 
-// The same once more where the sums are not finite: which tile is it, and is it finite in f64?
+// Repeats a chunk whose sums are not finite, to find the tiles responsible and to redo them in f64.
 void DenseEvaluator::sum_one_by_one(std::size_t begin, std::size_t end, const Pass& pass, Scratch& scratch,
                                     Sums& sums) {
   Vector& tile = scratch.tile;
@@ -235,8 +239,8 @@ void DenseEvaluator::sum_one_by_one(std::size_t begin, std::size_t end, const Pa
   });
 }
 
-// Chunks of tiles are summed in any order by any thread, then combined in a fixed binary tree: the same
-// bits however they are shared out, and rounding errors that grow with the logarithm of their number.
+// Threads sum chunks of tiles in any order, and a fixed binary tree combines them. So the result has the same
+// bits for any number of threads, and rounding errors grow with the logarithm of the number of chunks.
 DenseEvaluator::Sums& DenseEvaluator::accumulate_once(const Pass& pass, bool& retry) {
   const int n1 = pass.fill == Fill::residual ? 1 : parameters() + 1;
   const std::size_t tiles = std::max<std::size_t>(1, model_.tile_count());
@@ -266,7 +270,7 @@ DenseEvaluator::Sums& DenseEvaluator::accumulate_once(const Pass& pass, bool& re
     });
     threads_ = std::max(threads_, threads);
   }
-  if (survey_) {  // before anything that unusable data may have done to the sums
+  if (survey_) {  // before any failure that unusable data may have caused in the sums
     survey_->finish();
     survey_.reset();
   }

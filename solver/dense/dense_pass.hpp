@@ -1,4 +1,5 @@
-// One pass over the rows of a DenseEvaluator: what is asked for, what it costs, the sums of its parts.
+// One pass over the rows of a DenseEvaluator: its request, its cost in counted work, and the sums of its
+// parts. The files that implement DenseEvaluator use it.
 #pragma once
 
 #include "dense/dense_scratch.hpp"
@@ -12,15 +13,16 @@
 
 namespace nlsq::inline v0 {
 
-// QR of so many columns is by blocks.
+// With this many columns QR works by blocks.
 inline bool in_blocks(int n1) { return kernels().qr_block_columns > 0 && n1 >= kernels().qr_block_columns; }
 
-// In f64 adds, some 50 µs: less is not worth waking a thread.
+// In f64 adds, about 50 µs. Less work is not worth waking a thread.
 inline constexpr double kThreadWork = 1e6;
 
-// In f64 adds. Rows by lanes, products as measured (docs/precision.md, "Which form serves").
+// Prices in f64 adds. Rows count by SIMD lanes, products as measured (docs/precision.md, "Which form
+// serves").
 inline double row_price(const PrecisionPlan& plan) { return plan.residual == Format::f32 ? 0.5 : 1.0; }
-inline double gram_price(Gram gram, int n1) {  // of an entry of the triangle
+inline double gram_price(Gram gram, int n1) {  // per entry of the triangle
   switch (gram) {
     case Gram::bf16: return kernels().bf16_instructions ? 0.15 : 10;
     case Gram::f32_tile: return 0.9;
@@ -31,18 +33,18 @@ inline double gram_price(Gram gram, int n1) {  // of an entry of the triangle
   }
   return 1;
 }
-inline double rounding_price(const PrecisionPlan& plan) {  // of an entry of J
+inline double rounding_price(const PrecisionPlan& plan) {  // per entry of J
   if (plan.gram >= Gram::f64) return 0;
   const double to_16_bits = plan.gram == Gram::f16 ? 20 : plan.gram == Gram::bf16 ? 10 : 0;
   return to_16_bits + (plan.residual == Format::f64 ? 5.5 : 0);
 }
 
-// Of a pass that asks for residuals alone.
+// The plan of a pass that evaluates only residuals.
 inline PrecisionPlan cost_plan(Format format) {
   return {format, format == Format::f64 ? Gram::f64 : Gram::f32_wide};
 }
 
-// Numbers of the upper triangle of n1 columns.
+// Number of entries in the upper triangle of n1 columns.
 inline std::size_t packed_size(int n1) {
   return static_cast<std::size_t>(n1) * (static_cast<std::size_t>(n1) + 1) / 2;
 }
@@ -51,10 +53,10 @@ struct DenseEvaluator::Pass {
   std::span<const double> x;
   Fill fill;
   PrecisionPlan plan;
-  std::span<const double> beside = {};  // another point, whose cost is wanted, too
-  bool gradient = false;                // Jᵀr and rᵀr alone, in f64
+  std::span<const double> beside = {};  // another point at which to evaluate the cost
+  bool gradient = false;                // only Jᵀr and rᵀr, in f64
   bool by_qr() const { return plan.gram == Gram::qr && fill != Fill::residual; }
-  double products(int parameters) const {  // of a row
+  double products(int parameters) const {  // work per row
     if (fill == Fill::residual) return 0;
     if (gradient) return parameters + 1;
     return static_cast<double>(packed_size(parameters + 1)) * gram_price(plan.gram, parameters + 1) +
@@ -62,7 +64,7 @@ struct DenseEvaluator::Pass {
   }
 };
 
-// Of one part of the rows, or of all.
+// Sums over one part of the rows, or over all.
 struct DenseEvaluator::Sums {
   void restart(const Pass& pass, std::size_t n1, std::size_t components) {
     const bool qr = pass.by_qr();
@@ -75,15 +77,16 @@ struct DenseEvaluator::Sums {
     finite = true;
   }
 
-  Vector packed;              // Gram sums, upper triangle by rows; or its last column
-  Matrix triangle;            // QR
-  double squares_beside = 0;  // Σr² at the other point
-  std::vector<std::size_t>
-      redone;  // tiles that were not finite in f32, by component; one where none have names
+  Vector packed;              // upper triangle of the Gram sums by rows, or only its last column
+  Matrix triangle;            // R of a QR pass
+  double squares_beside = 0;  // Σr² at the point `beside`
+  // Tiles that were not finite in f32, by component; a single entry without components.
+  std::vector<std::size_t> redone;
   std::vector<KernelCounters> parts;  // by component
   bool finite = true;
-  TileRange culprit;                   // the tile that is not
-  std::vector<PrecisionIssue> issues;  // of the tiles redone, and of numbers that came close
+  TileRange culprit;  // a tile that is not finite in f64
+  // of the redone tiles, and of numbers near the limit of their format
+  std::vector<PrecisionIssue> issues;
 
   void merge(const Sums& other, int n1, KernelCounters& counters) {
     for (std::size_t c = 0; c < redone.size(); ++c) redone[c] += other.redone[c];
@@ -93,7 +96,7 @@ struct DenseEvaluator::Sums {
     if (triangle.empty()) return;
     const auto n = static_cast<std::size_t>(n1);
     if (in_blocks(n1)) return fold_triangle(triangle.data(), other.triangle.data(), n, counters);
-    // R of both: fold the other's rows in, column by column.
+    // Computes R of both triangles: folds the other's rows in, column by column.
     Vector columns(n * 64 * ((n + 63) / 64));
     std::vector<double*> pointers(n);
     for (std::size_t j = 0; j < n; ++j) {
@@ -104,7 +107,7 @@ struct DenseEvaluator::Sums {
   }
 };
 
-// The scratch of each of as many workers as take part in a pass; kept from pass to pass.
+// The scratch memory of each worker of a pass. It is kept between passes.
 class DenseEvaluator::Workers {
  public:
   void hold_x() {

@@ -1,4 +1,4 @@
-// What samples tell of a dense system's precision: noise, errors of J, and which components are to blame.
+// What DenseSystem measures for the scheduler: noise, errors of J, and the components to blame.
 #include "minimizer/dense_system.hpp"
 
 #include "ablation.hpp"
@@ -25,7 +25,7 @@ PrecisionPlan first_plan(Evaluator& evaluator, const PrecisionPolicy& policy) {
   PrecisionPlan lowest = plans.front();
   for (const PrecisionPlan& plan : plans) lowest = narrower(lowest, plan);
   for (PrecisionPlan& plan : plans) {
-    if (plan == lowest) plan = kNarrowestPlan;  // goes where the others go
+    if (plan == lowest) plan = kNarrowestPlan;  // follows the plan of the others
   }
   evaluator.raise(std::move(plans));
   return lowest;
@@ -35,7 +35,7 @@ PrecisionPlan DenseSystem::first_plan(const PrecisionPolicy& policy) {
   return nlsq::first_plan(*evaluator_, policy);
 }
 
-// The next lower form's 16 bits, where the scheduler may want to know what they would do.
+// The 16-bit format of the next lower Gram form, if the scheduler may want to know its effect.
 std::optional<Format> DenseSystem::format_below(const PrecisionPolicy& policy) const {
   const bool asks = at_->plan.gram == Gram::f32_tile && info(policy.jacobian_floor).bytes == 2 &&
                     kernels().bf16_instructions &&
@@ -43,7 +43,8 @@ std::optional<Format> DenseSystem::format_below(const PrecisionPolicy& policy) c
   return asks ? std::optional(policy.jacobian_floor) : std::nullopt;
 }
 
-// All rows in f32 give a column less length than the sampled ones have in f64: it is below f32's range.
+// True if a column's norm over all rows in f32 is less than over the sampled rows in f64. Then its squares
+// are below the range of f32.
 bool DenseSystem::column_underflows() const {
   for (std::size_t j = 0; j < probe_->column_squares.size(); ++j) {
     if (!(at_->normal(j, j) >= 0.5 * probe_->column_squares[j])) return true;
@@ -51,9 +52,9 @@ bool DenseSystem::column_underflows() const {
   return false;
 }
 
-// How far rounding to the f32 grid moves the point of the step, in the metric of H: noise that no row sees,
-// as rows are evaluated on the grid. Where a parameter is far from zero and known to less than its last
-// digits, it is all there is.
+// How far rounding to the f32 grid moves the end of the step, in the metric of H. Rows cannot show this
+// noise, since they are evaluated on the grid. It dominates where a parameter is far from zero and determined
+// to more than its last f32 digits.
 double DenseSystem::grid_noise(std::span<const double> at, const Step& step) {
   Vector& change = work_;
   const std::size_t n = at.size();
@@ -90,11 +91,11 @@ void DenseSystem::rule_values(RuleValues& values) const {
   values[RuleVariable::memory] = static_cast<double>(evaluator_->bytes());
 }
 
-// Which components are to blame for what a decision is about; none: all of them.
+// Which components are to blame for a decision. None means all of them.
 std::vector<bool> DenseSystem::blamed(Event event, const HealthReport& health, const Thresholds& t) const {
   const std::size_t count = evaluator_->components().size();
   std::vector<bool> blame(count, false);
-  // The worst, and all that would be too much by themselves.
+  // Blames the worst, and all that exceed the limit by themselves.
   const auto noisy = [&](double limit, auto noise) {
     std::size_t worst = 0;
     double most = 0;
@@ -113,7 +114,7 @@ std::vector<bool> DenseSystem::blamed(Event event, const HealthReport& health, c
       break;
     case Event::gradient_noise:
       if (!by_noise || health.gradient_noise <= t.gradient_noise * health.nu)
-        break;  // of the grid, which is all rows' affair
+        break;  // grid noise, which concerns all rows
       noisy(t.gradient_noise * health.nu, [this](const NoiseOf& noise) {
         return solver_->norm_in_metric(noise.gradient_bias) +
                2 * solver_->rms_in_metric(noise.gradient_scatter);
@@ -135,7 +136,8 @@ std::vector<bool> DenseSystem::blamed(Event event, const HealthReport& health, c
   return blame;
 }
 
-// The decision is then for the narrowest plan left. Else it stays what it is, for all.
+// Raises the components to blame. The decision then holds the narrowest plan left. If nothing changes, it
+// stays as it is and applies to all components.
 std::vector<std::string> DenseSystem::raise_blamed(Decision& decision, const HealthReport& health,
                                                    const Thresholds& thresholds) {
   const std::span<const RowComponent> components = evaluator_->components();

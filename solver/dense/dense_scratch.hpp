@@ -1,4 +1,4 @@
-// What one worker of a DenseEvaluator fills again and again: passes over the rows, and buffers.
+// Memory that one worker of a DenseEvaluator reuses: passes over the rows, and buffers.
 #pragma once
 
 #include "dense/dense_evaluator.hpp"
@@ -13,13 +13,13 @@ namespace nlsq::inline v0 {
 struct DenseEvaluator::Scratch {
   Vector tile, copies;
   LowGram low_gram;                        // for plans below f64
-  std::vector<const double*> columns_f64;  // of a tile, with null for ones
+  std::vector<const double*> columns_f64;  // columns of a tile; null for a column of ones
   std::vector<const float*> columns_f32;
   std::vector<double*> pointers;
-  Vector moved;                  // x and a part of a step
-  Vector residuals, magnitudes;  // of a group of rows re-checked
+  Vector moved;                  // x plus a part of a step
+  Vector residuals, magnitudes;  // of a group of rechecked rows
 
-  // The pass made before, at another x, where the model can; else a new one.
+  // Reuses the last pass at another x if the model can; else makes a new one.
   TilePass& pass(const RowModel& model, std::span<const double> x, Fill fill, bool single) {
     std::unique_ptr<TilePass>& kept = passes_[fill == Fill::residual ? 0 : 1][single ? 1 : 0];
     bool& there = there_[fill == Fill::residual ? 0 : 1][single ? 1 : 0];
@@ -29,7 +29,7 @@ struct DenseEvaluator::Scratch {
     return *kept;
   }
 
-  // From here on all passes are at one x, until this is called again.
+  // Until the next call, all passes are at one x.
   void hold_x() {
     one_x_ = true;
     for (auto& row : there_) row[0] = row[1] = false;
@@ -45,7 +45,7 @@ struct DenseEvaluator::Scratch {
 
  private:
   std::unique_ptr<TilePass> passes_[2][2];
-  bool there_[2][2] = {{false, false}, {false, false}};  // at the x held
+  bool there_[2][2] = {{false, false}, {false, false}};  // the pass is at the current x
   bool one_x_ = false;
 };
 

@@ -1,4 +1,5 @@
-// What the minimizer asks of a problem: a linearization, a cost, a probe. Precision is an argument.
+// Evaluator: the interface between DenseSystem and the rows of a problem. It linearizes, evaluates costs and
+// probes samples, each in a given precision.
 #pragma once
 
 #include "minimizer/minimizer_step_values.hpp"
@@ -16,73 +17,76 @@
 
 namespace nlsq::inline v0 {
 
-// What a linearization says of a point, whatever form its matrices have.
+// The part of a linearization that does not depend on how its matrices are stored.
 struct PointModel {
   PrecisionPlan plan;
   double cost = 0;  // ½‖r‖², with losses applied
   bool finite = true;
-  double nonfinite_tiles = 0;  // share of the tiles redone in f64
+  double nonfinite_tiles = 0;  // share of the tiles evaluated again in f64
 };
 
-// All that one pass over the rows tells about x.
+// The result of one pass over the rows at x.
 struct Linearization : PointModel {
-  Vector gradient;      // Jᵀr, n
+  Vector gradient;      // Jᵀr, length n
   Matrix normal;        // JᵀJ, n x n, symmetric
-  Matrix triangle;      // plan.gram == qr: R of [J | r], (n+1) x (n+1); else empty
-  Vector nonfinite_of;  // nonfinite_tiles of each component; empty where there are none
+  Matrix triangle;      // if plan.gram == qr: R of [J | r], (n+1) x (n+1); else empty
+  Vector nonfinite_of;  // nonfinite_tiles of each component; empty without components
 };
 
 struct CostValue {
-  double cost = 0;  // ½‖r‖²; NaN when a residual is not finite
+  double cost = 0;  // ½‖r‖²; NaN if a residual is not finite
   bool finite() const { return cost - cost == 0; }
 };
 
-// Part of a probe: what one component's rows contribute.
+// One component's part of a probe.
 struct NoiseOf {
   double cost_noise = 0;
   Vector gradient_bias;
   Matrix gradient_scatter;
 };
 
-// Discrepancies between a plan's rows and f64 rows, from a stratified sample, extrapolated to all rows.
-// Sums over m rows of per-row differences q: bias m*mean(q); standard error of that estimate, and the
-// random part of the sum itself, from the scatter between groups of neighbouring rows.
+// Differences between a plan's rows and f64 rows, measured on a stratified sample and extrapolated to all
+// rows. For the sum of per-row differences q over m rows, the bias is m*mean(q). The standard error of that
+// estimate and the random part of the sum come from the spread between groups of neighbouring rows.
 struct Probe {
-  std::size_t rows = 0;     // sampled
-  double cost_noise = 0;    // |bias| + 2 se + 2 random, of ½‖r‖²; 0 where rows are f64
-  Vector gradient_bias;     // n
-  Matrix gradient_scatter;  // groups x n: rows b_g, Σ b_g b_gᵀ is the covariance of the gradient's error
-  Vector column_squares;    // Σ J_ij² over some of the sampled rows, in f64
-  std::vector<NoiseOf> components;  // each by itself; empty where there are none
-  bool finite = true;               // every sampled row was finite in the plan's format
-  // Some of those rows, each scaled by √(m/S): J in f64, as the plan's Gram matrix sees it, and as one of 16
-  // bits would, where that is asked for.
+  std::size_t rows = 0;   // number of sampled rows
+  double cost_noise = 0;  // |bias| + 2 standard errors + 2 random parts, of ½‖r‖²; 0 where rows are f64
+  Vector gradient_bias;   // n
+  // groups x n, with rows b_g: Σ b_g b_gᵀ is the covariance of the gradient's error
+  Matrix gradient_scatter;
+  Vector column_squares;            // Σ J_ij² over some of the sampled rows, in f64
+  std::vector<NoiseOf> components;  // each component separately; empty without components
+  bool finite = true;               // every sampled row is finite in the plan's format
+  // Some of the sampled rows of J, scaled by √(m/S): in f64, as the plan's Gram matrix uses them, and, if
+  // requested, rounded to a 16-bit format.
   Matrix jacobian, rounded, rounded_below;
 };
 
-// The program's residuals beside those of the user's own callable in double, on a stratified sample.
+// The program's residuals compared with the user's own function in double, on a stratified sample.
 struct Recheck {
   std::size_t rows = 0;
   double largest = 0;      // largest |difference| / size of the row's terms
   double discrepancy = 0;  // ‖difference‖, extrapolated to all rows
-  double magnitude = 0;    // ‖size of the terms‖, extrapolated: what rounding errors scale with
-  // Σ_i |J_ij| size_i / ‖J_j‖: what rounding errors of g_j scale with, by parameter; at most `magnitude`, and
-  // far less where the rows of large terms say nothing of parameter j. Empty: not known.
+  double magnitude = 0;    // ‖size of the terms‖, extrapolated; rounding errors scale with it
+  // Σ_i |J_ij| size_i / ‖J_j‖ for each parameter; rounding errors of g_j scale with it. It is at most
+  // `magnitude`, and far less where the rows with large terms do not depend on parameter j. Empty: not known.
   Vector column_magnitude = {};
-  double cost_magnitude =
-      0;  // Σ_i |r_i| size_i / ‖r‖: what rounding errors of the cost scale with; 0: not known
-  bool repeats = true;             // the callable gave the same twice in a row
-  int wrong_column = -1;           // of a Jacobian the user gave: differences of the residuals contradict it
-  double jacobian_difference = 0;  // by how much, in units of the column's norm
-  bool underflow = false;  // r, or a column of J, is not zero and its squares are below the smallest number
+  // Σ_i |r_i| size_i / ‖r‖; rounding errors of the cost scale with it. 0: not known.
+  double cost_magnitude = 0;
+  bool repeats = true;  // the function returned the same value twice in a row
+  // column of the user's Jacobian that contradicts differences of the residuals; -1: none
+  int wrong_column = -1;
+  double jacobian_difference = 0;  // by how much, relative to the column's norm
+  // r or a column of J is not zero, but its squares are below the smallest number
+  bool underflow = false;
 };
 
-// The sizes of residuals and derivatives, for messages.
+// The sizes of residuals and derivatives, for error messages.
 struct RowSizes {
   bool finite = true;
-  std::size_t row = 0;  // of the first residual or derivative that is not finite; else of the largest
+  std::size_t row = 0;  // the row of the first entry that is not finite, else of the largest
   double largest = 0;
-  double least = 0;  // largest entry of that column of [J | r] where it is least, zero columns left out
+  double least = 0;  // smallest column maximum of [J | r], without zero columns
 };
 
 class Evaluator {
@@ -91,12 +95,13 @@ class Evaluator {
   virtual int parameters() const = 0;
   virtual std::size_t residuals() const = 0;
   virtual bool has_f32() const = 0;
-  virtual double row_cost() const = 0;  // f64 adds a row, Jacobian included
+  virtual double row_cost() const = 0;  // f64 adds per row, Jacobian included
   virtual bool linear() const {
     return false;
-  }  // in all parameters, and they are solved for before the iteration
+  }  // linear in all parameters, which are solved for before the iteration
 
-  // Named components of the rows, each at least in its raised plan whatever plan is asked for; none: empty.
+  // Named components of the rows; empty if there are none. `raised` is the least plan of each: a pass uses it
+  // where the requested plan is narrower.
   virtual std::span<const RowComponent> components() const { return {}; }
   virtual std::span<const PrecisionPlan> raised() const { return {}; }
   virtual void raise(std::vector<PrecisionPlan> plans) { (void)plans; }
@@ -107,26 +112,27 @@ class Evaluator {
     linearize_into(x, plan, out);
     return out;
   }
-  // Cost, gradient and `finite` of x in f64, nothing else of `out`: gradient_work() of counted work. False:
-  // they are not to be had apart from the rest, whose work that is then, and `out` is what it was.
+  // Computes only cost, gradient and `finite` at x in f64, at gradient_work() of counted work. Returns false
+  // and leaves `out` unchanged if they are not available without the rest; gradient_work() is then the work
+  // of a full pass.
   virtual bool gradient_into(std::span<const double> x, Linearization& out) {
     return (void)x, (void)out, false;
   }
   virtual double gradient_work() const { return pass_work({Format::f64, Gram::f64}); }
-  // What linearize gives in f64 of about `rows` of the rows, spread evenly, scaled to stand for all of them.
-  // False: a part of the rows costs as much as all.
+  // Linearizes about `rows` evenly spread rows in f64 and scales the result to stand for all rows. Returns
+  // false if a part of the rows costs as much as all.
   virtual bool linearize_part(std::span<const double> x, std::size_t rows, Linearization& out) {
     (void)x, (void)rows, (void)out;
     return false;
   }
-  // The same of Jᵀ r_vv, r_vv along `direction` by a difference of that length.
+  // The same for Jᵀ r_vv, where r_vv is a difference along `direction` over that whole length.
   virtual bool second_order_part(std::span<const double> x, std::span<const double> direction,
                                  std::size_t rows, Vector& out) {
     (void)x, (void)direction, (void)rows, (void)out;
     return false;
   }
   virtual CostValue cost(std::span<const double> x, Format format) = 0;
-  // `below`: a 16-bit format whose effect on J is of interest, too.
+  // `below`: a 16-bit format whose effect on J is measured as well.
   virtual Probe probe(std::span<const double> x, const PrecisionPlan& plan,
                       std::optional<Format> below = {}) = 0;
   // At most `max_rows` rows, in f64.
@@ -136,18 +142,19 @@ class Evaluator {
     recheck_into(x, max_rows, out);
     return out;
   }
-  // Relative error of J itself beyond rounding (finite differences); 0 otherwise.
+  // Relative error of J itself beyond rounding (finite differences); else 0.
   virtual double jacobian_error() const { return 0; }
   // Jᵀ r_vv, r_vv the second derivative of r along `direction`, by a difference of step h (f64).
   virtual void second_order_into(std::span<const double> x, std::span<const double> direction, double h,
                                  Vector& out) = 0;
 
   virtual const KernelCounters& counters() const = 0;
-  virtual double counted_work() const = 0;  // f64 adds: rows and Gram products at the prices of their formats
-  virtual double pass_work(const PrecisionPlan& plan) const = 0;  // of one linearization
-  virtual std::size_t bytes() const = 0;                          // most memory one pass held
+  // In f64 adds. Rows and Gram products count at the prices of their formats.
+  virtual double counted_work() const = 0;
+  virtual double pass_work(const PrecisionPlan& plan) const = 0;  // work of one linearization
+  virtual std::size_t bytes() const = 0;                          // most memory that one pass held
 
-  // What numbers below f64 did in the passes since this was last asked, whatever became of their points.
+  // Issues of formats below f64 in the passes since the last call, also at points that were dropped.
   virtual std::vector<PrecisionIssue> take_issues() { return {}; }
 };
 

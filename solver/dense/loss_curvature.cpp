@@ -1,3 +1,4 @@
+// The ratio of the two curvatures, averaged over sampled rows.
 #include "dense/loss_curvature.hpp"
 
 #include "certificate/certificate.hpp"
@@ -10,10 +11,10 @@ namespace nlsq::inline v0 {
 namespace {
 
 constexpr std::size_t kRows = 4096;
-constexpr double kNear = 3;     // standard errors, about
-constexpr double kLeast = 0.2;  // no step is made longer than five times
+constexpr double kNear = 3;     // about this many standard errors
+constexpr double kLeast = 0.2;  // no step becomes longer than five times
 
-// r² of a finished residual r̃, r̃² = ρ(r²).
+// r² from a transformed residual r̃, r̃² = ρ(r²).
 double squared_residual(double finished, const Loss& loss) {
   const double C2 = loss.scale() * loss.scale(), rho = finished * finished / C2;
   switch (loss.kind()) {
@@ -59,7 +60,7 @@ void correct_curvature(const RowModel& rows, std::span<const double> x, Lineariz
     for (std::size_t j = 0; j < n; ++j) at.normal(i, j) *= c;
   }
   if (at.triangle.empty()) return;
-  for (std::size_t i = 0; i < n; ++i) {  // R of √c J̃, Qᵀr̃/√c
+  for (std::size_t i = 0; i < n; ++i) {  // now R of √c J̃, and Qᵀr̃/√c
     for (std::size_t j = i; j < n; ++j) at.triangle(i, j) *= root;
     at.triangle(i, n) /= root;
   }

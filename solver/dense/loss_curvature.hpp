@@ -1,7 +1,8 @@
-// Steps under a robust loss. J̃ᵀJ̃ of the finished residuals (residual_form.hpp) weighs a row by ρ'² z/ρ; the
-// cost's curvature has ρ' + 2ρ'' z (B. Triggs et al., Bundle Adjustment: A Modern Synthesis, 2000,
-// section 4.3), which is less. Gauss-Newton steps then are short by one factor in all directions, as far as
-// residuals know nothing of J, and convergence is linear.
+// The curvature correction for steps under a robust loss. J̃ᵀJ̃ of the transformed residuals
+// (residual_form.hpp) weights a row by ρ'² z/ρ. The cost's own curvature has the smaller weight ρ' + 2ρ'' z
+// (B. Triggs et al., Bundle Adjustment: A Modern Synthesis, 2000, section 4.3). Gauss-Newton steps are then
+// too short by one factor in all directions, as far as residuals and J are independent, and convergence is
+// linear. DenseEvaluator uses it.
 #pragma once
 
 #include "dense/evaluator.hpp"
@@ -18,7 +19,7 @@ namespace nlsq::inline v0 {
 // gradient stay.
 void correct_curvature(const RowModel& rows, std::span<const double> x, Linearization& at);
 
-// Weights of a finished residual: of J̃ᵀJ̃ and of the cost's curvature.
+// Weights of a transformed residual: in J̃ᵀJ̃, and in the cost's curvature.
 struct CurvatureWeights {
   double taken = 1, exact = 1;
 };

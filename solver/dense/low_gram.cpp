@@ -1,3 +1,4 @@
+// LowGram's products of narrowed columns.
 #include "dense/low_gram.hpp"
 
 #include "convert.hpp"
@@ -5,8 +6,8 @@
 
 namespace nlsq::inline v0 {
 
-// J'r and r'r limit the answer, not the rate: whatever J is rounded to for J'J, they are of unrounded
-// numbers.
+// J'r and r'r limit the accuracy of the result, J'J only the rate of convergence. So J may be rounded for
+// J'J, but J'r and r'r use unrounded numbers.
 void LowGram::add(const float* const* columns, std::size_t rows, double* sums, KernelCounters& counters) {
   if (form_ != Gram::f16) return multiply(columns, rows, sums, counters);
   product_of(round_to_f16(columns, rows), rows, counters);
@@ -30,7 +31,7 @@ void LowGram::add(const double* const* columns, std::size_t rows, double* sums, 
   add_triangle(sums);
 }
 
-// J to f16 and back, column by column, each with its own power of two; r stays as it is.
+// Rounds J to f16 and back, column by column, each with its own power of two. r stays unchanged.
 const float* const* LowGram::round_to_f16(const float* const* columns, std::size_t rows) {
   const auto n = static_cast<std::size_t>(n1_ - 1);
   rounded_.resize(n * tile_rows_);
@@ -47,7 +48,7 @@ const float* const* LowGram::round_to_f16(const float* const* columns, std::size
   return rounded_pointers_.data();
 }
 
-// The triangle of a tile's J; the products with r are those of `set_last_column`.
+// Computes the triangle of a tile's J. `set_last_column` sets the products with r.
 void LowGram::product_of(const float* const* columns, std::size_t rows, KernelCounters& counters) {
   const auto n1 = static_cast<std::size_t>(n1_);
   triangle_.assign(n1 * (n1 + 1) / 2, 0.0);

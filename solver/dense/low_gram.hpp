@@ -1,4 +1,4 @@
-// Gram matrices of a tile in the forms below f64, from rows of either format.
+// LowGram: the Gram matrix of a tile in the forms below f64, from f32 or f64 rows. TileFolder uses it.
 #pragma once
 
 #include <nlsq/scheduler.hpp>
@@ -9,15 +9,16 @@
 
 namespace nlsq::inline v0 {
 
-// One worker's, kept from pass to pass; it holds the narrowed columns of one tile.
+// One per worker, kept between passes. It holds the narrowed columns of one tile.
 class LowGram {
  public:
-  // Before the first `add` of a pass: tiles of n1 columns and at most `tile_rows` rows, a multiple of 64.
+  // Call before the first `add` of a pass, for tiles of n1 columns and at most `tile_rows` rows, a multiple
+  // of 64.
   void restart(Gram form, int n1, std::size_t tile_rows) { form_ = form, n1_ = n1, tile_rows_ = tile_rows; }
 
-  // sums += the packed triangle of [J | r], all of it from f32 columns.
+  // sums += the packed triangle of [J | r], computed from f32 columns.
   void add(const float* const* columns, std::size_t rows, double* sums, KernelCounters& counters);
-  // The same from f64 columns: J is narrowed, the products with r stay f64.
+  // The same from f64 columns: J is narrowed, the products with r stay in f64.
   void add(const double* const* columns, std::size_t rows, double* sums, KernelCounters& counters);
 
   std::size_t bytes() const;

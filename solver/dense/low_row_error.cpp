@@ -1,4 +1,4 @@
-// Before a pass in f32 is believed: what f32 makes of the residuals, on a few rows.
+// Measures the error of f32 residuals on a few rows, before a fit trusts a pass in f32.
 #include "dense/dense_scratch.hpp"
 #include "dense/row_groups.hpp"
 
@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t kGroup = 64, kRows = 1024;
 
-// Moves the linear parameters of x to their least-squares values on these rows, and r with them.
+// Moves the linear parameters of x to their least-squares values on these rows, and updates r.
 void solve_linear_part(const Eigen::MatrixXd& columns, std::span<const int> linear, Vector& x,
                        Eigen::VectorXd& r) {
   if (linear.empty() || columns.rows() < columns.cols()) return;

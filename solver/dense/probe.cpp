@@ -1,5 +1,5 @@
-// The probe: the same rows under a plan and in f64. It sees data rounding, the math library, parameter
-// rounding, everything, because it assumes nothing.
+// The probe: evaluates the same rows under a plan and in f64. It assumes nothing about the sources of error,
+// so it includes rounding of the data, of the parameters and in the math library. DenseSystem uses it.
 #include "dense/dense_pass.hpp"
 #include "dense/row_groups.hpp"
 #include "support/parallel.hpp"
@@ -16,13 +16,13 @@ namespace {
 constexpr std::size_t kGroup = 64;       // neighbouring rows evaluated together
 constexpr std::size_t kGroups = 64;      // spread evenly over the rows: 4,096 rows at most
 constexpr std::size_t kKept = 16;        // rows of a group whose J is kept
-constexpr std::size_t kLeastGroups = 8;  // of a component
+constexpr std::size_t kLeastGroups = 8;  // per component
 constexpr std::size_t kGroupsPerTask = 8;
 
 using Columns = const double* const*;
 
-// Sums over groups of rows: the gradient and the cost in a plan's rows less those in f64. Each is summed by
-// itself in f64, which costs eight digits of the difference and leaves eight.
+// Gradient and cost of a group of rows in the plan's precision, minus those in f64. Each is summed in f64, so
+// the difference keeps about eight digits.
 class Differences {
  public:
   explicit Differences(std::size_t n) : n1_(n + 1), low_(n1_), high_(n1_) {}
@@ -41,14 +41,14 @@ class Differences {
   Vector low_, high_;
 };
 
-// Rows of J, one after the other, as numbers of bf16 hold them.
+// Rounds consecutive rows of J to bf16.
 void round_to_bf16(std::span<double> rows) {
   std::vector<std::uint16_t> halves(rows.size());
   convert_into(std::span<const double>(rows), Format::bf16, halves, Rounding::direct);
   widen(halves, Format::bf16, rows);
 }
 
-// Rows [first, last) of J as numbers of f16 hold them: by powers of two, column by column.
+// Rounds rows [first, last) of J to f16, with a power of two for each column.
 void round_to_f16(Matrix& rows, std::size_t first, std::size_t last) {
   Vector column(last - first);
   for (std::size_t j = 0; j < rows.columns(); ++j) {
@@ -58,26 +58,26 @@ void round_to_f16(Matrix& rows, std::size_t first, std::size_t last) {
   }
 }
 
-// A stratum: rows that are sampled by themselves, all of one plan. Without components there is one.
+// A stratum: rows of one plan that are sampled separately. Without components there is one stratum.
 struct Stratum {
   PrecisionPlan plan;
-  double rows = 0;  // that it stands for
+  double rows = 0;  // number of rows it stands for
   std::vector<TileRange> groups;
-  std::size_t first = 0;               // its first group among all
-  std::size_t kept = 0, kept_end = 0;  // its rows among those kept
+  std::size_t first = 0;               // index of its first group
+  std::size_t kept = 0, kept_end = 0;  // range of its rows among the kept ones
 
   bool low() const { return plan.residual == Format::f32; }
-  // Rows of a group that are evaluated: of f64 rows J alone is of interest.
+  // Number of rows of a group to evaluate. From f64 rows only J is needed.
   std::size_t count(const TileRange& group) const {
     return low() ? group.count : std::min(group.count, kKept);
   }
 };
 
-// A group of rows among those of all strata.
+// A group of rows from any stratum.
 struct Group {
   const Stratum* stratum;
   TileRange rows;
-  std::size_t kept;  // its first row among those kept
+  std::size_t kept;  // its first row among the kept ones
 };
 
 std::vector<Group> all_groups(std::vector<Stratum>& strata) {
@@ -95,14 +95,14 @@ std::vector<Group> all_groups(std::vector<Stratum>& strata) {
   return out;
 }
 
-// Rows of J kept for ε_J and η, scaled to stand for all rows.
+// Rows of J kept to measure ε_J and η, scaled to stand for all rows.
 class KeptRows {
  public:
   KeptRows(const std::vector<Stratum>& strata, std::size_t n, std::optional<Format> below)
       : strata_(strata), below_(below), kept_(strata.back().kept_end, n), low_(kept_.rows(), n),
         rounded_below_(below ? kept_.rows() : 0, n) {}
 
-  // Groups may be added by several threads at once.
+  // Several threads may add groups at once.
   void add(const Group& group, const float* const* low, Columns high) {
     const std::size_t n = kept_.columns(), count = std::min(group.rows.count, kKept), first = group.kept * n;
     for (std::size_t j = 0; j < n; ++j) {
@@ -162,7 +162,7 @@ struct Extrapolated {
   double cost_bias = 0, cost_variance = 0;
 };
 
-// What the sums of group after group of a stratum say about the sum over all its rows.
+// Extrapolates the sums of the groups of a stratum to all its rows.
 Extrapolated extrapolate(const Matrix& sums, const Vector& counts, const Stratum& stratum) {
   const std::size_t groups = stratum.groups.size(), n = sums.columns() - 1;
   double S = 0;
@@ -172,8 +172,8 @@ Extrapolated extrapolate(const Matrix& sums, const Vector& counts, const Stratum
   for (std::size_t g = 0; g < groups; ++g) {
     for (std::size_t j = 0; j <= n; ++j) mean[j] += sums(stratum.first + g, j) / S;
   }
-  // Variance of m*mean, and of the sum over m rows itself, from the scatter of the groups' sums. With every
-  // row sampled nothing is left to extrapolate: the bias is exact, the rest is 0.
+  // Variance of m*mean, and of the sum over m rows itself, from the spread of the groups' sums. If every row
+  // was sampled, the bias is exact and the rest is 0.
   const double ratio = m / S;
   const double unit = S >= m ? 0.0 : std::sqrt((ratio * ratio + ratio) * G / std::max(1.0, G - 1));
   Extrapolated out;
@@ -192,7 +192,7 @@ Extrapolated extrapolate(const Matrix& sums, const Vector& counts, const Stratum
   return out;
 }
 
-// Biases add up, and so do variances: the rows of the scatter, one below the other.
+// Adds biases and variances of all strata. The rows of their scatter matrices are stacked.
 void add_up(std::vector<Extrapolated> parts, Probe& out) {
   if (parts.size() == 1) {
     out.cost_noise = parts[0].noise.cost_noise;

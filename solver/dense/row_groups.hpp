@@ -1,4 +1,4 @@
-// Groups of neighbouring rows that lie in one tile: the samples of the probe and of the re-check.
+// Groups of neighbouring rows within one tile: the samples of the probe and of the recheck.
 #pragma once
 
 #include "rows/row_model.hpp"
@@ -8,7 +8,8 @@
 
 namespace nlsq::inline v0 {
 
-// Where tiles leave rows out (a sample): the tile that holds the row numbered `row` among those that are in.
+// Where tiles leave rows out (a sample): finds the tile that holds the row with number `row` among those
+// present.
 inline TileRange tile_of_sample(const RowModel& model, std::size_t row, std::size_t& place) {
   std::size_t t = 0;
   for (std::size_t count = model.tile(0).count; row >= count && t + 1 < model.tile_count();
@@ -19,7 +20,7 @@ inline TileRange tile_of_sample(const RowModel& model, std::size_t row, std::siz
   return model.tile(t);
 }
 
-// The tile that holds `row`. Tiles may be of any size: by bisection.
+// Finds the tile that holds `row`, by bisection, since tiles may have any size.
 inline TileRange tile_of(const RowModel& model, std::size_t row) {
   std::size_t low = 0, high = model.tile_count();
   while (high - low > 1) {
@@ -29,8 +30,8 @@ inline TileRange tile_of(const RowModel& model, std::size_t row) {
   return model.tile(low);
 }
 
-// Every row once where there are at most `most`; else groups of up to `size`, about `most` rows in all,
-// spread evenly.
+// All rows once if there are at most `most`. Else evenly spread groups of up to `size`, about `most` rows in
+// all.
 inline std::vector<TileRange> row_groups(const RowModel& model, std::size_t most, std::size_t size) {
   std::vector<TileRange> groups;
   const std::size_t m = model.rows();
@@ -54,7 +55,7 @@ inline std::vector<TileRange> row_groups(const RowModel& model, std::size_t most
   return groups;
 }
 
-// The same of some tiles alone.
+// The same for the given tiles only.
 inline std::vector<TileRange> row_groups(const std::vector<TileRange>& tiles, std::size_t most,
                                          std::size_t size) {
   std::vector<TileRange> groups;

@@ -1,5 +1,5 @@
-// What the rows say of a minimum under a loss: one more pass over them, in f64, by rows made for it
-// (residual_form.hpp).
+// Statistics of the rows at a minimum under a loss, for standard errors. They take one more f64 pass over
+// rows made for it (residual_form.hpp). Curve fits use them.
 #pragma once
 
 #include "dense/evaluator.hpp"
@@ -15,22 +15,22 @@
 namespace nlsq::inline v0 {
 
 struct RowStatistics {
-  Matrix covariance;  // of the free parameters; NaN where the data determine nothing, and without degrees of
-                      // freedom
-  double rss = 0;     // Σ r², r the weighted residual; of counts Pearson's Σ (f - y)²/f
+  // n x n, of the free parameters; NaN for what the data do not determine, and without degrees of freedom
+  Matrix covariance;
+  double rss = 0;          // Σ r² of the weighted residuals; for counts Pearson's Σ (f - y)²/f
   std::size_t beyond = 0;  // rows with |r| above the scale of a robust loss
 };
 
-// Whether standard errors of this form are made here.
+// True if standard errors of this form are computed here.
 inline bool has_row_statistics(const ResidualForm& form) { return !form.loss.is_linear(); }
 
-// `rows`: of `form` with for_covariance. `x`: free parameters, `at_bound` those of them that a bound holds:
-// the covariance is of the others.
+// `rows` have `form` with for_covariance. `x` holds the free parameters; the covariance leaves out those of
+// them in `at_bound`.
 //
-// Robust losses: an M-estimator's covariance with the correction for small samples of P. J. Huber, Robust
-// Statistics, 1981, eq. 7.6.5, for errors that are distributed alike: K² [Σψ²/(m - n)] / [Σψ'/m]² (JᵀJ)⁻¹, K
-// = 1 + (n/m) var(ψ')/(mean ψ')². It becomes σ² (JᵀJ)⁻¹ as the scale grows. `absolute_sigma`: the same for
-// normal errors of the sigmas given, E ψ²/(E ψ')² in place of the sums, and so without outliers. Counts: the
+// Robust losses: an M-estimator's covariance with the small-sample correction of P. J. Huber, Robust
+// Statistics, 1981, eq. 7.6.5, for identically distributed errors: K² [Σψ²/(m - n)] / [Σψ'/m]² (JᵀJ)⁻¹, K = 1
+// + (n/m) var(ψ')/(mean ψ')². It becomes σ² (JᵀJ)⁻¹ as the scale grows. `absolute_sigma`: the same for normal
+// errors of the given sigmas, with E ψ²/(E ψ')² in place of the sums, hence without outliers. Counts: the
 // inverse of the Fisher information Σ ∇f ∇fᵀ/f.
 RowStatistics row_statistics(RowModel& rows, const ResidualForm& form, std::span<const double> x,
                              bool absolute_sigma, const Parallelism& parallelism,
@@ -39,7 +39,7 @@ class DenseEvaluator;
 RowStatistics row_statistics(DenseEvaluator& evaluator, const ResidualForm& form, std::span<const double> x,
                              bool absolute_sigma, std::span<const int> at_bound = {});
 
-// E ψ²/(E ψ')² for standard normal residuals: 1 over the efficiency of the loss.
+// E ψ²/(E ψ')² for standard normal residuals, which is 1 / efficiency of the loss.
 double normal_variance(const Loss& loss);
 
 }  // namespace nlsq::inline v0

@@ -1,4 +1,4 @@
-// What a worker of a DenseEvaluator does with one tile of rows.
+// TileFolder: what a worker of a DenseEvaluator does with one tile of rows. The passes use it.
 #pragma once
 
 #include "dense/dense_scratch.hpp"
@@ -12,7 +12,7 @@
 
 namespace nlsq::inline v0 {
 
-// One worker's way through tiles: fills them in the plan's precision and folds them into sums.
+// Fills tiles in the plan's precision and adds them to the sums.
 class DenseEvaluator::TileFolder {
  public:
   TileFolder(RowModel& model, std::span<const double> x, Fill fill, const PrecisionPlan& plan,
@@ -25,7 +25,7 @@ class DenseEvaluator::TileFolder {
     scratch.low_gram.restart(plan.gram, n1_, model.tile_rows());
   }
 
-  // Adds a tile's sums in the plan's precision; in f64.
+  // Adds a tile's sums in the plan's precision; add_f64 does so in f64.
   void add(const TileRange& range, double* sums) {
     if (plan_.gram >= Gram::f64 || fill_ == Fill::residual) {
       if (plan_.residual == Format::f64) return add_f64(range, sums);
@@ -41,11 +41,11 @@ class DenseEvaluator::TileFolder {
     kernels().gram_f64(without_ones(fill_f64(range), scratch_.columns_f64), n1_, range.count, sums,
                        &counters_);
   }
-  // The products with r alone, n1 sums, in f64.
+  // Adds only the products with r, n1 sums, in f64.
   void add_gradient(const TileRange& range, double* sums) {
     kernels().gradient_f64(fill_f64(range), n1_, range.count, sums, &counters_);
   }
-  // What is wrong with a tile's numbers in the plan's precision: rows of f32, or J narrowed to it.
+  // Issues of a tile in the plan's precision: of f32 rows, or of J narrowed to f32.
   PrecisionIssue issue(const TileRange& range) {
     const auto n1 = static_cast<std::size_t>(n1_);
     if (plan_.residual == Format::f32) {
@@ -61,7 +61,7 @@ class DenseEvaluator::TileFolder {
     }
     return issues_of(pointers.data(), pointers.size(), range.count, Operation::jacobian_storage, Format::f32);
   }
-  // The same where the numbers are fine, and their sums are not.
+  // The same if the numbers are finite but their sums are not.
   PrecisionIssue sums_issue(const TileRange& range, const Vector& sums) const {
     PrecisionIssue found;
     found.operation = fill_ == Fill::residual ? Operation::cost_sum : Operation::gram_sum;
@@ -74,7 +74,8 @@ class DenseEvaluator::TileFolder {
     return plan_.residual == Format::f32 || (plan_.gram < Gram::f64 && fill_ != Fill::residual);
   }
 
-  // Folds one tile into R. The kernel destroys its input, which may be the user's data: copy first.
+  // Folds one tile into R. The kernel destroys its input, which may be the user's data, so this copies it
+  // first.
   bool qr(const TileRange& range, Matrix& triangle) {
     const double* const* columns = fill_f64(range);
     const std::size_t stride = (model_.tile_rows() + 63) / 64 * 64;
@@ -118,7 +119,7 @@ class DenseEvaluator::TileFolder {
   Scratch& scratch_;
   TilePass& pass_;
   TilePass* wide_ = nullptr;
-  int ones_;  // column of ones, or -1
+  int ones_;  // index of a column of ones, or -1
 };
 
 }  // namespace nlsq::inline v0

@@ -1,3 +1,4 @@
+// Counts and merges precision issues.
 #include "dense/tile_issues.hpp"
 
 #include <algorithm>

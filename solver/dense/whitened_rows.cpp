@@ -1,3 +1,4 @@
+// The Cholesky factor of a covariance, and rows whitened by it.
 #include "dense/whitened_rows.hpp"
 
 #include "dense/dense_algebra.hpp"
@@ -24,7 +25,7 @@ void check_covariance(const Matrix& C, std::size_t rows) {
         fmt::format("sigma_matrix is {} x {}, y has {} rows: give the covariance of each with each", C.rows(),
                     C.columns(), rows));
   }
-  constexpr double kAlike = 1e-10;  // of the geometric mean of both variances
+  constexpr double kAlike = 1e-10;  // relative to the geometric mean of both variances
   for (std::size_t i = 0; i < rows; ++i) {
     for (std::size_t j = 0; j <= i; ++j) {
       for (const auto& [a, b] : {std::pair(i, j), std::pair(j, i)}) {
@@ -43,7 +44,7 @@ void check_covariance(const Matrix& C, std::size_t rows) {
 
 }  // namespace
 
-// By rows, so that the first one that does not go is known.
+// Factors row by row, to know the first row that fails.
 Whitening::Whitening(const Matrix& covariance, std::size_t rows) : L_(rows, rows), inverse_(rows, rows) {
   check_covariance(covariance, rows);
   for (std::size_t i = 0; i < rows; ++i) {
@@ -51,7 +52,7 @@ Whitening::Whitening(const Matrix& covariance, std::size_t rows) : L_(rows, rows
     for (std::size_t j = 0; j < i; ++j)
       L_(i, j) = (covariance(i, j) - dense::dot(row, &L_(j, 0), j)) / L_(j, j);
     const double left = covariance(i, i) - dense::dot(row, row, i);
-    // What is left of the variance of row i once the rows before it are known; rounding is no variance.
+    // Variance of row i given the rows before it. Rounding does not count as variance.
     if (!(left > 0x1p-52 * static_cast<double>(i + 1) * covariance(i, i))) {
       throw ValidationError(
           fmt::format("sigma_matrix is not positive definite: at row {0}, column {0} nothing is left of the "
@@ -61,7 +62,7 @@ Whitening::Whitening(const Matrix& covariance, std::size_t rows) : L_(rows, rows
     }
     L_(i, i) = std::sqrt(left);
   }
-  // Column j of the inverse is zero above its diagonal: only the triangle below that takes part.
+  // Column j of the inverse is zero above the diagonal, so only the triangle below takes part.
   std::vector<double> column(rows);
   for (std::size_t j = 0; j < rows; ++j) {
     std::fill(column.begin(), column.end(), 0.0);
@@ -72,7 +73,8 @@ Whitening::Whitening(const Matrix& covariance, std::size_t rows) : L_(rows, rows
 }
 
 void Whitening::apply(double* v) const {
-  dense::solve_upper_transposed(L_.data(), rows(), rows(), v);  // L by rows is its transpose by columns
+  // L stored by rows is its transpose stored by columns.
+  dense::solve_upper_transposed(L_.data(), rows(), rows(), v);
 }
 
 void Whitening::apply_to_sizes(double* m) const {
@@ -95,12 +97,12 @@ double Whitening::total_squares(std::vector<double> y) const {
 
 struct WhitenedRows::Evaluation {
   std::vector<double> x;
-  std::vector<std::vector<double>> columns;  // J, then r; of J none where it was not asked for
-  KernelCounters counters;                   // of the rows whitened
+  std::vector<std::vector<double>> columns;  // J, then r; J is absent if it was not requested
+  KernelCounters counters;                   // of the rows that were whitened
   bool derivatives() const { return columns.size() > 1; }
 };
 
-// Hands out copies, which callers may overwrite.
+// Returns copies, which callers may overwrite.
 class WhitenedRows::Pass final : public TilePass {
  public:
   Pass(std::shared_ptr<const Evaluation> evaluation, std::size_t parameters, bool derivatives)
@@ -142,7 +144,7 @@ double WhitenedRows::row_cost(Fill fill) const {
   return rows_.row_cost(fill) + columns * static_cast<double>(rows());
 }
 
-// One evaluation at a time: those who ask for the same x wait for it and share it.
+// Evaluates once at a time: callers that ask for the same x wait for it and share it.
 std::shared_ptr<const WhitenedRows::Evaluation> WhitenedRows::evaluate(std::span<const double> x,
                                                                        bool derivatives) const {
   const std::lock_guard lock(mutex_);
@@ -179,7 +181,7 @@ std::unique_ptr<TilePass> WhitenedRows::begin(std::span<const double> x, Fill fi
                                 derivatives);
 }
 
-// What is not finite in one row is so in those after it: all are asked.
+// A value that is not finite spreads to all later rows, so this checks all rows.
 RowModel::NonFinite WhitenedRows::explain_non_finite(std::span<const double> x, std::size_t, std::size_t) {
   NonFinite why = NonFinite::genuine;
   for (std::size_t t = 0; t < rows_.tile_count(); ++t) {

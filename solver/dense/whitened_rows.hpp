@@ -1,6 +1,6 @@
-// Rows whose errors are correlated: residuals L⁻¹r and derivatives L⁻¹J of other rows, with LLᵀ the
-// covariance of r, are those of rows with independent errors of variance one (generalised least squares). All
-// rows are one piece: a pass evaluates all of them at once.
+// Rows with correlated errors (generalised least squares). With LLᵀ the covariance of r, the residuals L⁻¹r
+// and derivatives L⁻¹J have independent errors of variance one. A pass evaluates all rows at once. Curve fits
+// with sigma_matrix use it.
 #pragma once
 
 #include <nlsq/matrix.hpp>
@@ -15,16 +15,16 @@ namespace nlsq::inline v0 {
 
 class Whitening {
  public:
-  // Throws ValidationError where `covariance` is not rows x rows, has a value that is not finite, is not
-  // symmetric, or not positive definite; it names row and column, counted from 0.
+  // `covariance` is rows x rows. Throws ValidationError naming row and column, counted from 0, if it has
+  // another shape, a value that is not finite, is not symmetric, or not positive definite.
   Whitening(const Matrix& covariance, std::size_t rows);
 
   std::size_t rows() const { return L_.rows(); }
-  // v <- L⁻¹v, v of rows() numbers.
+  // v <- L⁻¹v, v has rows() numbers.
   void apply(double* v) const;
-  // m <- |L⁻¹| m: what rounding errors of size m can come to.
+  // m <- |L⁻¹| m: the bound of rounding errors that had size m.
   void apply_to_sizes(double* m) const;
-  // ‖L⁻¹(y - c)‖² of the constant c for which it is least.
+  // min over c of ‖L⁻¹(y - c)‖², where c is a constant.
   double total_squares(std::vector<double> y) const;
 
  private:
@@ -33,7 +33,7 @@ class Whitening {
 
 class WhitenedRows final : public RowModel {
  public:
-  // Both must outlive it.
+  // Both arguments must outlive it.
   WhitenedRows(RowModel& rows, const Whitening& whitening) : rows_(rows), whitening_(whitening) {}
 
   int parameters() const override { return rows_.parameters(); }

@@ -1,3 +1,4 @@
+// The conjugate gradient iteration.
 #include "linear/conjugate_gradients.hpp"
 
 #include "linear/dot.hpp"
@@ -18,7 +19,7 @@ CgResult ConjugateGradients::solve(const Operator& A, const Operator& preconditi
   std::ranges::fill(x, 0.0);
   precondition(r_, z_);
   p_ = z_;
-  double rz = dot(r_, z_), gained = 0;  // gained: -2 Q
+  double rz = dot(r_, z_), gained = 0;  // gained is -2 Q
   const double first = rz;
   out.definite = std::isfinite(rz) && rz >= 0;
   out.reached = rz == 0;

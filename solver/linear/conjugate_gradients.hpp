@@ -1,7 +1,7 @@
-// Preconditioned conjugate gradients for A x = b, A symmetric and positive semidefinite, known by its
-// products alone (Hestenes, Stiefel, 1952). Inexact where a step needs no more: Nash and Sofer's test on the
-// quadratic (Assessing a search direction within a truncated-Newton method, Operations Research Letters 9,
-// 1990).
+// Preconditioned conjugate gradients for A x = b, where A is symmetric positive semidefinite and known only
+// by its products (Hestenes, Stiefel, 1952). It stops early by Nash and Sofer's test on the quadratic
+// (Assessing a search direction within a truncated-Newton method, Operations Research Letters 9, 1990). Block
+// problems use it for iterative steps.
 #pragma once
 
 #include "support/aligned_vector.hpp"
@@ -12,24 +12,25 @@
 namespace nlsq::inline v0 {
 
 struct CgGoal {
-  double eta = 0.1;     // i (Q_i - Q_{i-1}) <= eta Q_i, Q the quadratic ½ xᵀAx - bᵀx, i iterations
-  double residual = 1;  // and ‖r‖ <= residual ‖b‖, in the preconditioner's norm
-  int most = 500;       // iterations
+  double eta = 0.1;  // stop if i (Q_i - Q_{i-1}) <= eta Q_i, with Q = ½ xᵀAx - bᵀx after i iterations,
+  double residual = 1;  // and ‖r‖ <= residual ‖b‖ in the preconditioner's norm
+  int most = 500;       // limit on iterations
 };
 
 struct CgResult {
   int iterations = 0;
-  bool reached = false;  // the goal; else x is what was found, along which Q still falls
-  bool definite =
-      true;  // false: a product showed that A, or the preconditioner, is not. x is what was found before
-  double leftover = 0;  // xᵀ(b - A x): 0 but for rounding
+  // The tolerances are met. Otherwise x is the last iterate, and Q still decreases.
+  bool reached = false;
+  // False: a product showed that A or the preconditioner is not definite. x is the iterate before that.
+  bool definite = true;
+  double leftover = 0;  // xᵀ(b - A x), which is 0 up to rounding
 };
 
-// Buffers that serve again.
+// Keeps its buffers between solves.
 class ConjugateGradients {
  public:
   using Operator = std::function<void(std::span<const double> in, std::span<double> out)>;
-  // x is set; whatever was in it does not count.
+  // Overwrites x, which starts at 0.
   CgResult solve(const Operator& A, const Operator& precondition, std::span<const double> b,
                  std::span<double> x, const CgGoal& goal);
 

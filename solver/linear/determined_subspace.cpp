@@ -1,3 +1,4 @@
+// Rank, covariance and step from R⁻¹ where R is clearly regular, else from singular values.
 #include "linear/determined_subspace.hpp"
 
 #include "dense/dense_algebra.hpp"
@@ -17,10 +18,10 @@ namespace {
 
 constexpr double kU = 0x1p-53;
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-constexpr std::size_t kFew = 16;  // parameters for which nothing is allocated
+constexpr std::size_t kFew = 16;  // up to this many parameters nothing is allocated
 
-// Singular values below this share of the largest are rounding: a column computed to a few units
-// in the last place cannot show a smaller angle to the others.
+// Singular values below this share of the largest are rounding. A column computed to a few units in the last
+// place cannot show a smaller angle to the others.
 double rank_tolerance(std::size_t n) { return 64 * kU * std::sqrt(static_cast<double>(n)); }
 
 std::size_t rank_of(const double* values, std::size_t n) {
@@ -35,8 +36,8 @@ void set_condition(Certificate& c, std::size_t n, double ratio, bool qr) {
   c.covariance_error = static_cast<double>(n) * kU * (qr ? ratio : ratio * ratio);
 }
 
-// The largest singular value of T or of its inverse by power iteration; apply(v, out) is T v or T⁻¹v,
-// adjoint(v, out) the same of Tᵀ.
+// The largest singular value of T or of its inverse, by power iteration. apply(v, out) computes T v or T⁻¹v,
+// and adjoint(v, out) the same for Tᵀ.
 template <class Apply, class Adjoint>
 double largest_by_power(std::size_t n, Apply apply, Adjoint adjoint) {
   constexpr int kRounds = 30;
@@ -70,8 +71,8 @@ double triangle_condition(const double* R, std::size_t n) {
   return largest * inverse;
 }
 
-// Many parameters that are clearly determined: all comes from R⁻¹, at a tenth of the cost of singular values.
-// False, and nothing destroyed, where a bound of κ(R) leaves a doubt.
+// For many parameters that are clearly determined: computes everything from R⁻¹, at a tenth of the cost of
+// singular values. Returns false and destroys nothing if its bound of κ(R) is too large to be sure.
 bool by_inverse(const ScaledTriangle& triangle, Certified& out) {
   const std::size_t n = triangle.scale.size();
   for (std::size_t j = 0; j < n; ++j) {
@@ -79,9 +80,9 @@ bool by_inverse(const ScaledTriangle& triangle, Certified& out) {
   }
   const Parallelism one{1, {}};
   const Parallelism& threads = triangle.threads != nullptr ? *triangle.threads : one;
-  std::vector<double> rows(n * n);  // of R⁻¹, one after the other
+  std::vector<double> rows(n * n);  // the rows of R⁻¹, one after the other
   invert_wide(triangle.R, n, rows.data(), threads);
-  // ‖R‖ ‖R⁻¹‖ in Frobenius's norm: at least κ(R).
+  // ‖R‖ ‖R⁻¹‖ in the Frobenius norm is at least κ(R).
   const double most = dense::norm(triangle.R, n * n) * dense::norm(rows.data(), n * n);
   if (!(most * rank_tolerance(n) < 0.1)) return false;
 
@@ -100,7 +101,7 @@ bool by_inverse(const ScaledTriangle& triangle, Certified& out) {
   return true;
 }
 
-// Null directions too small to see for the parameters they leave determined.
+// A parameter counts as determined if its part in the null directions is negligible.
 void by_singular_values(const ScaledTriangle& triangle, Certified& out) {
   const std::size_t n = triangle.scale.size();
   LocalBuffer<double, kFew> sv(n), projected(n);

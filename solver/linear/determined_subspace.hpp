@@ -1,5 +1,5 @@
-// What rows determine, from the triangle R of [J | r] with columns scaled to unit length: rank, covariance,
-// step.
+// What the rows determine: rank, covariance and step, from the triangle R of [J | r] with columns scaled to
+// unit length. The certificate uses it.
 #pragma once
 
 #include "certificate/certificate.hpp"
@@ -9,24 +9,25 @@
 
 namespace nlsq::inline v0 {
 
-// R, n x n upper triangular by columns, and z = Qᵀr; both are destroyed. `scale`: what the columns were
-// divided by. `qr`: R is by QR of the rows, not by Cholesky of JᵀJ.
+// R, n x n upper triangular by columns, and z = Qᵀr. Both are destroyed. `scale` holds the divisors of the
+// columns. `qr`: R comes from QR of the rows, not from Cholesky of JᵀJ.
 struct ScaledTriangle {
   double* R;
   double* z;
   std::span<const double> scale;
   bool qr = false;
-  const Parallelism* threads = nullptr;  // that may take part where there are many parameters; null: none
+  const Parallelism* threads = nullptr;  // used if there are many parameters; null: one thread
 };
 
-// Fills rank, condition, confounded parameters, the covariance's error and ν₀ (as decrement_sigma: the caller
-// divides by σ) of out.certificate, and out.covariance and out.step, which has size n already.
+// Fills rank, condition, confounded parameters, covariance error and ν₀ of out.certificate, and
+// out.covariance and out.step. ν₀ goes into decrement_sigma; the caller divides it by σ. out.step must have
+// size n.
 void analyse(const ScaledTriangle& triangle, Certified& out);
 
-// κ(RᵀR) by power iteration: never too large, and within some percent. Destroys nothing.
+// κ(RᵀR) by power iteration: never too large, and accurate to some percent. Destroys nothing.
 double normal_condition(const ScaledTriangle& triangle);
 
-// Of R alone. Singular values below 64 u √n of the largest are rounding.
+// Numerical rank of R. Singular values below 64 u √n times the largest count as rounding.
 std::size_t numerical_rank(const ScaledTriangle& triangle);
 
 }  // namespace nlsq::inline v0

@@ -1,4 +1,4 @@
-// Σ a_i b_i from first to last, so that its bits are the same wherever it is asked for.
+// Σ a_i b_i, summed from first to last, so that every caller gets the same bits.
 #pragma once
 
 #include <cstddef>

@@ -1,3 +1,4 @@
+// LinearSolver's factorizations, and the norms that its factors define.
 #include "linear/linear_solver_impl.hpp"
 
 #include "dense/dense_algebra.hpp"
@@ -25,8 +26,8 @@ const Parallelism& use_of(const Parallelism* threads) { return threads != nullpt
 
 double one_norm(const DenseMatrix& A) { return A.cwiseAbs().colwise().sum().maxCoeff(); }
 
-// ‖A⁻¹‖₁ of A = LLᵀ by Hager's method (Higham, Accuracy and Stability, algorithm 15.1); a lower
-// bound, nearly always within a factor 3.
+// ‖A⁻¹‖₁ of A = LLᵀ, exact for n <= 64. Beyond, Hager's method (Higham, Accuracy and Stability, algorithm
+// 15.1) gives a lower bound, nearly always within a factor 3.
 double inverse_one_norm(const DenseMatrix& L) {
   const auto n = L.rows();
   const auto size = static_cast<std::size_t>(n);
@@ -75,7 +76,7 @@ void LinearSolver::Impl::solve_lower_transposed(double* v) const {
 
 bool LinearSolver::Impl::small() const { return size() <= small_dense::kMost; }
 
-// λ‖s‖², weighed.
+// λ‖s‖² with the weights of the damping.
 double LinearSolver::Impl::damping_energy(double lambda) const {
   if (weights.size() > 0) return lambda * s.dot(weights.cwiseProduct(s));
   const double norm = small_dense::norm(s.data(), size());
@@ -141,14 +142,14 @@ void LinearSolver::add_to_normal(const Matrix& S) {
   m.H += m.inverse_scale.asDiagonal() * added * m.inverse_scale.asDiagonal();
 }
 
-// Cholesky of H + λI. Leaves its factor in L and the step in s.
+// Cholesky of H + λI. Leaves the factor in L and the step in s.
 bool LinearSolver::Impl::solve_normal(double lambda, Step& out) {
   if (small()) {
     L.resize(g.size(), g.size());
     inverse_pivots.resize(g.size());
     s.resize(g.size());
     return small_dense::with_constant(size(), [&](auto n) {
-      // Arrays of this function alone: the compiler may keep what it knows of them in registers.
+      // The compiler can keep local arrays in registers.
       constexpr std::size_t kMost = small_dense::most_of<decltype(n)>;
       double factor[kMost * kMost], inverse[kMost * kMost], pivots[kMost], v[kMost];
       std::copy_n(H.data(), n * n, factor);
@@ -186,13 +187,13 @@ bool LinearSolver::Impl::solve_normal(double lambda, Step& out) {
   return true;
 }
 
-// What QR of [R; √λ I] has below R.
+// The entry below R in the QR of [R; √λ I].
 double LinearSolver::Impl::damping_row(Eigen::Index j, double lambda) const {
   if (reduced && on[static_cast<std::size_t>(j)] != Held::none) return 1;  // its column in R is zero
   return std::sqrt(damping(j, lambda));
 }
 
-// QR of [R; √λ I] by the kernels, which make use of its zeros. Leaves Rᵀ in L and the step in s.
+// QR of [R; √λ I] by the kernels, which exploit its zeros. Leaves Rᵀ in L and the step in s.
 bool LinearSolver::Impl::solve_wide_triangle(double lambda, Step& out) {
   using Rows = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
   const auto n = g.size();
@@ -305,7 +306,7 @@ double LinearSolver::largest_in_metric(const Matrix& A, const Matrix& B) const {
   const Impl& m = *impl_;
   const Rows a = rows_of(A), b = rows_of(B);
   const auto parts = static_cast<std::size_t>((a.rows() + kTogether - 1) / kTogether);
-  // Rows of E = (B - A)D⁻¹, and what they make of v.
+  // Rows of E = (B - A)D⁻¹, and their products with v.
   struct Part {
     Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor> E;
     DenseVector product;
@@ -323,7 +324,7 @@ double LinearSolver::largest_in_metric(const Matrix& A, const Matrix& B) const {
                    count = std::min(kTogether, a.rows() - first);
         part.E = (b.middleRows(first, count) - a.middleRows(first, count)) * m.inverse_scale.asDiagonal();
       }
-      // Ev and Eᵀ(Ev) in one go, row by row: E is larger than most caches.
+      // Computes Ev and Eᵀ(Ev) together, row by row, because E is larger than most caches.
       part.product.setZero(v.size());
       part.squares = 0;
       for (Eigen::Index i = 0; i < part.E.rows(); ++i) {

@@ -1,9 +1,9 @@
-// Steps from a linearization, in scaled variables: columns of J divided by `scale`, so that one
-// damping λ suits parameters of any size.
+// LinearSolver: steps from a linearization, in scaled variables. Columns of J are divided by `scale`, so that
+// one damping λ suits parameters of any size. DenseSystem and the certificate use it.
 //
 //   (H + λ I) s = -g,   H = D⁻¹ JᵀJ D⁻¹,  g = D⁻¹ Jᵀr,  step = D⁻¹ s
 //
-// by Cholesky of the normal equations, or, where the linearization carries a triangle, by QR of [R; √λ I].
+// It factors the normal equations by Cholesky or, where the linearization has a triangle, [R; √λ I] by QR.
 #pragma once
 
 #include "dense/evaluator.hpp"
@@ -21,21 +21,21 @@ struct Parallelism;
 class LinearSolver {
  public:
   LinearSolver();
-  // `scale`: D, all positive.
+  // `scale` is D, all positive.
   LinearSolver(const Linearization& at, const Vector& scale) : LinearSolver() { set(at, scale); }
-  // Where there are many parameters, factors are made by so many threads, to the same bits: by one where
-  // nothing is said. It must outlive the solver, or its use.
+  // With many parameters, this many threads make the factors, with the same bits as one thread. Default: one
+  // thread. `threads` must outlive its use.
   void share_out(const Parallelism& threads);
   const Parallelism& threads() const;
-  // Another linearization, in the memory of the last one.
+  // Takes another linearization and reuses the memory of the last one.
   void set(const Linearization& at, std::span<const double> scale);
-  // Steps are to stay in room.lower <= step <= room.upper, which holds 0: the minimum of the damped model
-  // there, by an active-set method. Until the next set(). With an empty room anywhere.
+  // Restricts steps to room.lower <= step <= room.upper, which contains 0, until the next set(). An
+  // active-set method finds the minimum of the damped model there. An empty room means no bounds.
   void keep_within(const Box& room);
-  // H + D⁻¹SD⁻¹ in place of H, S symmetric: steps of another model, which may be indefinite. Until the next
-  // set(); before keep_within(). Not where the linearization carries a triangle.
+  // Replaces H by H + D⁻¹SD⁻¹ until the next set(), S symmetric. The matrix may become indefinite. Call
+  // before keep_within(). Not allowed if the linearization has a triangle.
   void add_to_normal(const Matrix& S);
-  // λ is weights[j] λ in column j, 0 included. Until the next set(). Empty: the same in all.
+  // Column j is damped by weights[j] λ, 0 included, until the next set(). Empty: the same for all.
   void weigh_damping(std::span<const double> weights);
   ~LinearSolver();
   LinearSolver(LinearSolver&&) noexcept;
@@ -47,12 +47,13 @@ class LinearSolver {
     return out;
   }
   void solve(double lambda, Step& out);
-  // The step of the last solve, with next to no damping, drawn back along Powell's path to the length
-  // `radius` of ‖D step‖, where it is longer. Within bounds that the path would leave, or that hold the step,
-  // straight back.
+  // Shortens the step of the last solve, made with almost no damping, to ‖D step‖ = `radius` if it is longer.
+  // It follows Powell's dogleg path. If that path would leave the bounds, or the step ends on bounds, it
+  // scales the step instead.
   void draw_back(double radius, Step& step) const;
-  // What follows is of the parameters that the last solve did not leave on a bound; the others count as zero.
-  // -(H+λI)⁻¹ D⁻¹v, unscaled, with the factor of the last solve.
+  // The functions below concern the parameters that the last solve did not leave on a bound; the others count
+  // as zero.
+  // out = -(H+λI)⁻¹ D⁻¹v, unscaled, with the factor of the last solve.
   void apply_inverse(const Vector& v, Vector& out) const;
   Vector apply_inverse(const Vector& v) const {
     Vector out;
@@ -61,11 +62,12 @@ class LinearSolver {
   }
   // ‖L⁻¹D⁻¹v‖ with the factor of the last solve.
   double norm_in_metric(const Vector& v) const;
-  // √Σ ‖L⁻¹D⁻¹b‖² over the rows b of B: root mean square of that norm for a random v of covariance BᵀB.
+  // √Σ ‖L⁻¹D⁻¹b‖² over the rows b of B: the root mean square of that norm for a random v of covariance BᵀB.
   double rms_in_metric(const Matrix& B) const;
-  // ‖(A - B) D⁻¹ L⁻ᵀ‖₂: what a difference of Jacobians does to steps. By power iteration, never too large.
+  // ‖(A - B) D⁻¹ L⁻ᵀ‖₂, the effect of a difference of Jacobians on steps. By power iteration, so never too
+  // large.
   double largest_in_metric(const Matrix& A, const Matrix& B) const;
-  // ‖L⁻¹D⁻¹(BᵀB - AᵀA)s‖ / ν for the last solve's step s: its error where BᵀB stood for AᵀA.
+  // ‖L⁻¹D⁻¹(BᵀB - AᵀA)s‖ / ν: the error of the last solve's step s if BᵀB replaced AᵀA.
   double contraction(const Matrix& A, const Matrix& B, const Step& step) const;
 
  private:

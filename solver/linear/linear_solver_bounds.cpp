@@ -1,8 +1,8 @@
-// Steps within bounds: min gᵀs + ½ sᵀ(H + λI)s over a box, a strictly convex problem, solved exactly.
+// Steps within bounds: minimizes gᵀs + ½ sᵀ(H + λI)s over a box, a strictly convex problem, exactly.
 //
-// First by guesses of the whole set of bounds that hold (the primal-dual active-set method: Hintermüller,
-// Ito, Kunisch, SIAM J. Optim. 13, 2003), which takes two or three solutions where it ends. It need not: then
-// by descent from bound to bound (the method of Stark and Parker, Comput. Stat. 10, 1995), which does.
+// First it guesses the whole active set (the primal-dual active-set method: Hintermüller, Ito, Kunisch, SIAM
+// J. Optim. 13, 2003). That takes two or three solves if it terminates, but it may cycle. Then it descends
+// from bound to bound (the method of Stark and Parker, Comput. Stat. 10, 1995), which always terminates.
 #include "linear/linear_solver_impl.hpp"
 
 #include <algorithm>
@@ -29,7 +29,7 @@ void LinearSolver::keep_within(const Box& room) {
   m.start_set();
 }
 
-// What is on a bound and pushed against it.
+// Starts with the parameters that lie on a bound and are pushed against it.
 void LinearSolver::Impl::start_set() {
   const Box room{{lower.data(), size()}, {upper.data(), size()}};
   on.resize(size());
@@ -41,7 +41,7 @@ double LinearSolver::Impl::limit(Eigen::Index j, Held side) const {
   return (side == Held::lower ? lower[j] : upper[j]) / scale;
 }
 
-// The system of the parameters that no bound holds, the others moved to theirs.
+// Reduces the system to the free parameters, with the fixed ones moved to their bounds.
 void LinearSolver::Impl::reduce() {
   const bool any = std::ranges::any_of(on, [](Held side) { return side != Held::none; });
   if (!any && !reduced) return;
@@ -76,7 +76,7 @@ void LinearSolver::Impl::reduce() {
   }
 }
 
-// The minimum over those parameters, in s.
+// Minimizes over the free parameters. Leaves the step in s.
 bool LinearSolver::Impl::solve_free(double lambda, Step& out) {
   reduce();
   if (!solve_system(lambda, out) || !s.allFinite()) return false;
@@ -107,7 +107,7 @@ Held LinearSolver::Impl::beyond(Eigen::Index j) const {
   return s[j] > limit(j, Held::upper) ? Held::upper : Held::none;
 }
 
-// The model falls where parameter j leaves its bound, by more than rounding.
+// True if the model decreases, by more than rounding, when parameter j leaves its bound.
 bool LinearSolver::Impl::pulls_away(Eigen::Index j) const {
   if (on[at(j)] == Held::none || lower[j] == upper[j]) return false;
   return (on[at(j)] == Held::lower ? -slope[j] : slope[j]) > rounding[j];
@@ -129,12 +129,12 @@ LinearSolver::Impl::Search LinearSolver::Impl::guess_set(double lambda, Step& ou
   return Search::cycles;
 }
 
-// From s = 0: to the minimum over the parameters that are free, or to the first bound on the way there, which
-// then holds; at such a minimum the bound that keeps the model from falling most is let go.
+// Starts at s = 0. Each round goes to the minimum over the free parameters, or to the first bound on the way,
+// which becomes active. At such a minimum, it releases the bound with the steepest decrease.
 LinearSolver::Impl::Search LinearSolver::Impl::descend(double lambda, Step& out) {
   start_set();
   path = DenseVector::Zero(g.size());
-  const Eigen::Index most = 10 * g.size();  // only rounding takes so many
+  const Eigen::Index most = 10 * g.size();  // only rounding takes this many
   for (Eigen::Index released = 0;;) {
     if (!solve_free(lambda, out)) return Search::singular;
     double share = 1;
@@ -172,7 +172,7 @@ bool LinearSolver::Impl::search(double lambda, Step& out) {
   return false;
 }
 
-// -2 (gᵀs + ½ sᵀ(H + λI)s) = ν² of the free ones - s_Aᵀ(2 g_A + (H + λI)_AA s_A) of those on a bound.
+// -2 (gᵀs + ½ sᵀ(H + λI)s) = ν² of the free parameters - s_Aᵀ(2 g_A + (H + λI)_AA s_A) of those on a bound.
 void LinearSolver::Impl::end_on_bounds(double lambda, Step& out) const {
   if (std::ranges::all_of(on, [](Held side) { return side == Held::none; })) return;
   out.held = on;

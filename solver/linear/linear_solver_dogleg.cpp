@@ -1,7 +1,7 @@
 // Powell's dogleg path (M. J. D. Powell, A hybrid method for nonlinear equations, 1970; Nocedal, Wright,
-// Numerical Optimization, 2006, section 4.1): from x down the steepest descent to the model's minimum along
-// it, from there to the model's minimum. The model falls all along it, and the distance from x grows, so that
-// a radius cuts it in one point.
+// Numerical Optimization, 2006, section 4.1). It goes from x down the steepest descent to the model's minimum
+// in that direction, and from there to the model's minimum. The model decreases and the distance from x grows
+// all along it, so a radius cuts it in one point.
 #include "linear/linear_solver_impl.hpp"
 
 #include <cmath>
@@ -40,8 +40,7 @@ void LinearSolver::draw_back(double radius, Step& step) const {
     }
     if (bent.allFinite() && (!m.room_given || m.within_room(bent))) drawn = bent;
   }
-  for (std::size_t j = 0; j < step.held.size();
-       ++j) {  // where the step was to end on a bound it no longer does
+  for (std::size_t j = 0; j < step.held.size(); ++j) {  // the shortened step no longer ends on this bound
     if (whole[static_cast<Eigen::Index>(j)] != 0) step.held[j] = Held::none;
   }
   Eigen::Map<DenseVector>(step.step.data(), g.size()) = drawn.cwiseProduct(inverse_scale);

@@ -1,4 +1,4 @@
-// Inside a LinearSolver: the system in scaled variables, and what bounds make of it
+// The inside of LinearSolver: the system in scaled variables, and its reduction by bounds
 // (linear_solver_bounds.cpp).
 #pragma once
 
@@ -20,15 +20,15 @@ struct LinearSolver::Impl {
   DenseVector g;               // scaled gradient
   DenseMatrix R;               // scaled triangle, QR only
   DenseVector z;               // Qᵀr, QR only
-  DenseMatrix L;               // of the last solve, lower
-  DenseVector inverse_pivots;  // 1 / L_jj, where it is small
+  DenseMatrix L;               // lower triangle, from the last solve
+  DenseVector inverse_pivots;  // 1 / L_jj, for small systems
   DenseMatrix A;               // H + λI; scratch
   DenseVector s;               // the step, scaled; scratch
-  DenseVector weights;         // of λ; empty: 1
+  DenseVector weights;         // of λ; empty: all 1
 
   std::size_t size() const { return static_cast<std::size_t>(g.size()); }
   bool small() const;
-  const Parallelism& threads_for_wide() const;  // one where parameters are few
+  const Parallelism& threads_for_wide() const;  // one thread if there are few parameters
   double damping(Eigen::Index j, double lambda) const {
     return weights.size() == 0 ? lambda : lambda * weights[j];
   }
@@ -41,14 +41,15 @@ struct LinearSolver::Impl {
   double damping_row(Eigen::Index j, double lambda) const;
   bool solve_system(double lambda, Step& out);
 
-  // Bounds (linear_solver_bounds.cpp). While some parameters lie on one, the system above is that of the
-  // others, with an identity in their place, and inverse_scale is 0 for them.
+  // Bounds (linear_solver_bounds.cpp). While some parameters are fixed on bounds, the system above is that of
+  // the free ones. A fixed parameter has a row and column of the identity and inverse_scale 0.
   bool room_given = false, reduced = false;
-  std::vector<Held> on;          // the working set
+  std::vector<Held> on;          // the active set
   DenseVector lower, upper;      // of the step, unscaled
-  DenseMatrix whole_H, whole_R;  // of all parameters, while the system is a reduced one
+  DenseMatrix whole_H, whole_R;  // the full system while the system above is a reduced one
   DenseVector whole_inverse_scale, whole_g, whole_z;
-  DenseVector slope, rounding;  // of the damped model at s, in every direction; what is rounding of it
+  // gradient of the damped model at s for all parameters, and its rounding error
+  DenseVector slope, rounding;
   DenseVector path;
 
   enum class Search : unsigned char { found, cycles, singular };
@@ -59,12 +60,12 @@ struct LinearSolver::Impl {
   void start_set();
   void reduce();
   void find_slopes(double lambda);
-  double limit(Eigen::Index j, Held side) const;  // of the scaled step
+  double limit(Eigen::Index j, Held side) const;  // bound of the scaled step
   Held beyond(Eigen::Index j) const;
   bool pulls_away(Eigen::Index j) const;
   void end_on_bounds(double lambda, Step& out) const;
-  double curvature(const DenseVector& v) const;  // vᵀHv, of all parameters
-  bool within_room(const DenseVector& v) const;  // a scaled step
+  double curvature(const DenseVector& v) const;  // vᵀHv over all parameters
+  bool within_room(const DenseVector& v) const;  // v is a scaled step
   const DenseMatrix& all_H() const { return reduced ? whole_H : H; }
   const DenseVector& all_g() const { return reduced ? whole_g : g; }
 };

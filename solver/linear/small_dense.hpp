@@ -1,5 +1,6 @@
-// Dense algebra of a few columns, in memory that is given: what Eigen does with matrices of run-time size
-// costs more in calls than in operations for them. Column-major, n x n; lower triangles.
+// Dense algebra of a few columns in memory that the caller provides; LinearSolver and the certificate use it.
+// For such sizes, Eigen's run-time matrices cost more in calls than in operations. Column-major, n x n; lower
+// triangles.
 #pragma once
 
 #include <algorithm>
@@ -9,15 +10,16 @@
 
 namespace nlsq::inline v0::small_dense {
 
-inline constexpr std::size_t kMost = 32;  // columns for which this is the faster way
+inline constexpr std::size_t kMost = 32;  // up to this many columns this is faster
 
-// Most columns that an N may stand for.
+// The largest column count that an N may stand for.
 template <class N>
 inline constexpr std::size_t most_of = kMost;
 template <std::size_t n>
 inline constexpr std::size_t most_of<std::integral_constant<std::size_t, n>> = n;
 
-// f(n), n a constant where it is small: its loops are unrolled. N below is one or the other.
+// Calls f(n) with n as a compile-time constant where it is small, so that loops are unrolled. N below is such
+// a constant or std::size_t.
 template <class F>
 inline auto with_constant(std::size_t n, F f) {
   using std::integral_constant;
@@ -34,8 +36,8 @@ inline auto with_constant(std::size_t n, F f) {
   }
 }
 
-// f(i) for i = first ... last - 1. Constants are handed on as constants and the loop is written out:
-// compilers make poor vectors of triangular loops of a few turns.
+// Calls f(i) for i = first ... last - 1. With constants the loop is written out: compilers vectorize short
+// triangular loops poorly.
 template <class First, class Last, class F>
 inline void each(First first, Last last, F f) {
   if constexpr (std::is_class_v<First> && std::is_class_v<Last>) {
@@ -54,8 +56,8 @@ inline constexpr std::integral_constant<std::size_t, i + 1> next(std::integral_c
 }
 inline std::size_t next(std::size_t i) { return i + 1; }
 
-// A = LLᵀ in place of the lower triangle, and 1 / L_jj in `inverse`. False: not numerically positive
-// definite.
+// Overwrites the lower triangle of A = LLᵀ with L, and sets `inverse` to 1 / L_jj. Returns false if A is not
+// numerically positive definite.
 template <class N>
 inline bool cholesky(double* A, N n, double* inverse) {
   bool positive = true;
@@ -73,7 +75,7 @@ inline bool cholesky(double* A, N n, double* inverse) {
   return positive;
 }
 
-// v := L⁻¹v. `inverse`: as cholesky leaves it.
+// v := L⁻¹v. `inverse` comes from cholesky.
 template <class N>
 inline void solve_lower(const double* L, N n, const double* inverse, double* v) {
   each(kFirst, n, [&](auto j) {
@@ -95,7 +97,7 @@ inline void solve_lower_transposed(const double* L, N n, const double* inverse, 
   });
 }
 
-// W := L⁻¹, lower; its strictly upper part is not written.
+// W := L⁻¹, lower triangle; the strictly upper part is not written.
 template <class N>
 inline void invert_lower(const double* L, N n, const double* inverse, double* W) {
   each(kFirst, n, [&](auto j) {
@@ -109,7 +111,7 @@ inline void invert_lower(const double* L, N n, const double* inverse, double* W)
   });
 }
 
-// ‖A‖₁ of a symmetric matrix, both triangles given.
+// ‖A‖₁ of a symmetric matrix stored in full.
 template <class N>
 inline double one_norm(const double* A, N n) {
   double largest = 0;
@@ -121,7 +123,7 @@ inline double one_norm(const double* A, N n) {
   return largest;
 }
 
-// ‖A⁻¹‖₁ of A = LLᵀ, exactly. `W`: scratch, n x n.
+// ‖A⁻¹‖₁ of A = LLᵀ, exactly. `W` is scratch, n x n.
 template <class N>
 inline double inverse_one_norm(const double* L, N n, const double* inverse, double* W) {
   invert_lower(L, n, inverse, W);

@@ -1,3 +1,4 @@
+// One-sided Jacobi SVD.
 #include "linear/small_svd.hpp"
 
 #include "linear/small_dense.hpp"
@@ -28,8 +29,8 @@ void rotate(double* a, double* b, N n, double c, double s) {
   }
 }
 
-// Hestenes's one-sided Jacobi method: columns are rotated in pairs until all are orthogonal. It finds small
-// singular values to the accuracy the columns determine them (Demmel and Veselic, SIAM J. Matrix Anal. 13,
+// Hestenes's one-sided Jacobi method: rotates pairs of columns until all are orthogonal. It finds small
+// singular values as accurately as the columns determine them (Demmel and Veselic, SIAM J. Matrix Anal. 13,
 // 1992).
 template <class N>
 void orthogonalise(double* W, double* V, N n) {

@@ -1,3 +1,4 @@
+// Layout of the fronts, factorization and solve.
 #include "linear/sparse_cholesky.hpp"
 
 #include "kernels/block_kernels.hpp"
@@ -32,7 +33,7 @@ void SparseCholesky::lay_out(const Pairs& pairs) {
   std::vector<std::uint32_t> holder(sizes_.size());
   for (std::uint32_t s = 0; s < nodes.size(); ++s)
     std::fill_n(holder.begin() + nodes[s].first, nodes[s].columns, s);
-  std::vector<std::size_t> row(sizes_.size(), 0);  // of blocks in the front at hand
+  std::vector<std::size_t> row(sizes_.size(), 0);  // of each block in the current front
   const auto number_rows = [&](std::uint32_t s) {
     std::size_t next = 0;
     for (std::uint32_t i = nodes[s].first; i < nodes[s].first + nodes[s].columns; ++i)
@@ -71,7 +72,7 @@ void SparseCholesky::lay_out(const Pairs& pairs) {
   }
 }
 
-// The lower triangle of `update`, packed by columns, added where its blocks lie in the parent's front.
+// Adds the packed lower triangle `update` of a child to the places of its blocks in the parent's front.
 void SparseCholesky::add_child(const Front& child, const Supernode& node, const double* update, double* front,
                                std::size_t ld) const {
   for (std::size_t p = 0; p < node.below.size(); ++p) {
@@ -100,7 +101,7 @@ bool SparseCholesky::factor(const std::function<void(std::size_t, const FrontPla
       place.front = A;
       add(front.own[i], place);
     }
-    for (std::size_t c = front.children.size(); c-- > 0;) {  // the last pushed is on top
+    for (std::size_t c = front.children.size(); c-- > 0;) {  // the last child pushed is on top
       const Front& child = fronts_[front.children[c]];
       top -= triangle(child.rows - child.columns);
       add_child(child, ordering_.supernodes[front.children[c]], stack_.get() + top, A, front.ld);
@@ -117,7 +118,7 @@ bool SparseCholesky::factor(const std::function<void(std::size_t, const FrontPla
 
 void SparseCholesky::solve(std::span<double> b) {
   const auto& nodes = ordering_.supernodes;
-  // work(numbers of a block in b, in the front), of all blocks of a front.
+  // Calls work(numbers of a block in b, row in the front, size) for all blocks of a front.
   const auto for_each_block = [&](std::size_t s, auto work) {
     std::size_t row = 0;
     const auto visit = [&](std::uint32_t place) {

@@ -1,6 +1,6 @@
-// A = L Lᵀ of a sparse symmetric matrix of blocks, supernode by supernode, each in a dense matrix of its own
-// with what its children leave: the multifrontal method (Duff, Reid, ACM TOMS 9, 1983). The dense work is the
-// kernels'.
+// A = L Lᵀ for a sparse symmetric block matrix, by the multifrontal method (Duff, Reid, ACM TOMS 9, 1983).
+// Each supernode is factored in a dense matrix that also holds its children's updates; kernels do the dense
+// work. The reduced system of block problems uses it.
 #pragma once
 
 #include "blocks/schur/block_ordering.hpp"
@@ -13,7 +13,7 @@
 
 namespace nlsq::inline v0 {
 
-// Where a block of the matrix goes: rows of it to columns of the front, or, `turned`, its columns.
+// Where a block of the matrix belongs in a front. `turned`: the block is transposed.
 struct FrontPlace {
   double* front = nullptr;  // lower triangle by columns
   std::size_t ld = 0, column = 0, row = 0;
@@ -24,26 +24,26 @@ class SparseCholesky {
  public:
   using Pairs = std::vector<std::pair<std::uint32_t, std::uint32_t>>;
 
-  // Block k of the matrix couples pairs[k].first with pairs[k].second; with all diagonal ones.
+  // Block k of the matrix couples pairs[k].first with pairs[k].second. Diagonal blocks are included.
   SparseCholesky(std::vector<std::uint32_t> sizes, const Pairs& pairs);
 
-  // `add(k, place)` puts block k in its place, which is zero before. Of a diagonal block the lower triangle
-  // counts. False: not positive definite.
+  // `add(k, place)` adds block k at its place, which is zero before. Of a diagonal block only the lower
+  // triangle counts. Returns false if the matrix is not positive definite.
   bool factor(const std::function<void(std::size_t, const FrontPlace&)>& add);
-  // In place, after factor().
+  // Solves in place; call after factor().
   void solve(std::span<double> b);
-  // Of L, by the numbers of b.
+  // The diagonal of L, in the order of b.
   void diagonal(std::span<double> out) const;
   std::size_t bytes() const;
-  // Numbers of L, zeros that are kept included.
+  // Number of entries of L, stored zeros included.
   std::size_t numbers() const { return numbers_; }
 
  private:
   struct Front {
-    std::size_t columns = 0, rows = 0, ld = 0;  // in numbers; rows: of columns and below
-    std::uint64_t factor = 0;                   // its columns in factor_
-    std::vector<std::size_t> into;              // by block below: its first row in the parent's front
-    std::vector<std::size_t> own;               // blocks of the matrix, k
+    std::size_t columns = 0, rows = 0, ld = 0;  // counts of numbers; `rows` includes the columns' own
+    std::uint64_t factor = 0;                   // position of its columns in factor_
+    std::vector<std::size_t> into;              // for each block below: its first row in the parent's front
+    std::vector<std::size_t> own;               // indices k of the matrix blocks it takes
     std::vector<FrontPlace> places;
     std::vector<std::uint32_t> children;
   };
@@ -61,7 +61,7 @@ class SparseCholesky {
   std::vector<std::uint32_t> sizes_;
   BlockOrdering ordering_;
   std::vector<Front> fronts_;
-  std::vector<std::size_t> offset_;  // by place: the block's numbers in vectors that are given
+  std::vector<std::size_t> offset_;  // by place: position of the block in the caller's vectors
   std::size_t numbers_ = 0, largest_ = 0, stacked_ = 0, most_rows_ = 0;
   Numbers factor_, front_, stack_;
   std::vector<double> local_;

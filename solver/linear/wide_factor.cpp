@@ -1,3 +1,4 @@
+// Blocked Cholesky, triangular inverse and square.
 #include "linear/wide_factor.hpp"
 
 #include "support/parallel.hpp"
@@ -12,17 +13,17 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-constexpr std::size_t kBlock = 96;  // columns taken together: four strips of the kernels' panels
-constexpr std::size_t kSmall = 24;  // of those, solved for one by one
+constexpr std::size_t kBlock = 96;  // columns per block: four strips of the kernels' panels
+constexpr std::size_t kSmall = 24;  // columns of a block that are solved one by one
 
-// Vectors of doubles, one after the other `stride` apart.
+// Pointers to consecutive vectors, `stride` apart.
 std::vector<const double*> vectors(const double* first, std::size_t count, std::size_t stride) {
   std::vector<const double*> out(count);
   for (std::size_t k = 0; k < count; ++k) out[k] = first + k * stride;
   return out;
 }
 
-// C -= the products of vectors a with vectors b, all over `rows` numbers; C by rows.
+// C -= the products of vectors a with vectors b, each of `rows` numbers. C is stored by rows.
 void subtract(const double* a, std::size_t na, const double* b, std::size_t nb, std::size_t rows,
               std::size_t stride, double* C, std::size_t stride_of_C) {
   if (na == 0 || nb == 0 || rows == 0) return;
@@ -34,8 +35,8 @@ void subtract(const double* a, std::size_t na, const double* b, std::size_t nb, 
   subtract(a, na, b, nb, rows, stride, C, stride);
 }
 
-// v := T⁻ᵀv for `count` vectors v, `stride` apart, T the upper triangle of order m <= kSmall by columns, same
-// stride.
+// v := T⁻ᵀv for `count` vectors v, `stride` apart. T is an upper triangle of order m <= kSmall by columns
+// with the same stride.
 void solve_small(const double* T, std::size_t m, std::size_t stride, double* v, std::size_t count) {
   constexpr std::size_t kTogether = 8;
   using Vectors [[gnu::vector_size(kTogether * sizeof(double))]] = double;  // side by side
@@ -84,7 +85,7 @@ bool factor_small(double* A, std::size_t m, std::size_t stride) {
   return true;
 }
 
-// The contribution of the rows above a triangle of order m at A + k, to itself.
+// Subtracts the contribution of the rows above the triangle of order m at A + k from that triangle.
 void subtract_square(double* A, std::size_t m, std::size_t k, std::size_t stride, double* products) {
   std::fill_n(products, m * m, 0.0);
   subtract(A, m, A, m, k, stride, products, m);
@@ -93,7 +94,7 @@ void subtract_square(double* A, std::size_t m, std::size_t k, std::size_t stride
   }
 }
 
-// The same as factor_wide, for one block.
+// factor_wide for one block.
 bool factor_block(double* A, std::size_t m, std::size_t stride) {
   double products[kSmall * kSmall];
   for (std::size_t k = 0; k < m; k += kSmall) {
@@ -108,22 +109,22 @@ bool factor_block(double* A, std::size_t m, std::size_t stride) {
   return true;
 }
 
-// use(first, count) for every block of [0, n).
+// Calls use(first, count) for every block of [0, n).
 template <class Use>
 void by_blocks(std::size_t n, const Parallelism& threads, Use use, std::size_t block = kBlock) {
   run_tasks((n + block - 1) / block, threads,
             [&](std::size_t t) { use(t * block, std::min(block, n - t * block)); });
 }
 
-// Of columns that one task solves for: the block they are multiplied with is packed once for all of them.
+// Columns that one task solves for. The block that multiplies them is packed once for all of them.
 std::size_t columns_of_task(std::size_t n) {
   return kBlock * std::clamp<std::size_t>(n / (4 * kBlock), 1, 4);
 }
 
 }  // namespace
 
-// Block row by block row: what the rows above contribute, its own triangle, then all columns to the right of
-// it.
+// Works by block rows: subtracts what the rows above contribute, factors the diagonal block, then solves for
+// all columns to its right.
 bool factor_wide(double* A, std::size_t n, const Parallelism& threads) {
   std::vector<double> products(kBlock * kBlock);
   for (std::size_t k = 0; k < n; k += kBlock) {

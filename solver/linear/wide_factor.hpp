@@ -1,7 +1,7 @@
-// Factors of symmetric matrices of many columns: blocks of columns by the kernels' products of columns,
-// shared out over threads. What is computed does not depend on their number.
+// Factors of symmetric matrices with many columns, by blocks of columns. The kernels do the products, and
+// threads share them. The result does not depend on their number. LinearSolver and the certificate use it.
 //
-// Upper triangles by columns: R(i, j), i <= j, at R[j * n + i].
+// Upper triangles are stored by columns: R(i, j), i <= j, at R[j * n + i].
 #pragma once
 
 #include <nlsq/options.hpp>
@@ -10,21 +10,20 @@
 
 namespace nlsq::inline v0 {
 
-// Fewer parameters are better served by less machinery.
+// With fewer parameters simpler code is faster.
 inline constexpr std::size_t kWide = 128;
 
-// R for the symmetric A, RᵀR = A, in place of A's upper triangle; what lies below the diagonal is neither
-// read nor written. False: a pivot is not positive, or not a number. Throws nothing of its own
-// (std::bad_alloc).
+// Overwrites the upper triangle of the symmetric A with R, RᵀR = A. The part below the diagonal is neither
+// read nor written. Returns false if a pivot is not positive or not a number. Throws only std::bad_alloc.
 bool factor_wide(double* A, std::size_t n, const Parallelism& threads);
 
-// R⁻¹ by rows: row i at X + i * n, zero before column i.
+// X = R⁻¹ by rows: row i at X + i * n, zero before column i.
 void invert_wide(const double* R, std::size_t n, double* X, const Parallelism& threads);
 
-// L(i, j) = R(j, i), i >= j, at L[j * n + i]; what lies above the diagonal is whatever R has below it.
+// L(i, j) = R(j, i), i >= j, at L[j * n + i]. Above the diagonal, L gets whatever R has below it.
 void transpose_wide(const double* R, std::size_t n, double* L);
 
-// C := X Xᵀ for such an X, all of C.
+// C := X Xᵀ for such an X, in full.
 void square_wide(const double* X, std::size_t n, double* C, const Parallelism& threads);
 
 }  // namespace nlsq::inline v0

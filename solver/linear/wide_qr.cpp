@@ -1,3 +1,4 @@
+// Feeds triangles to the QR kernels in groups of rows, without their leading zeros.
 #include "linear/wide_qr.hpp"
 
 #include <algorithm>
@@ -7,10 +8,10 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-constexpr std::size_t kRows = 256;  // taken together: what the kernels take
+constexpr std::size_t kRows = 256;  // rows per call of a kernel
 
-// Row i of a triangle is zero before column i: some rows at a time, with the columns from the first of them
-// on. use(first, rows, columns): columns[j] has those rows of column first + j.
+// Row i of a triangle is zero before column i. So this takes groups of rows, with the columns from the first
+// row's diagonal on. In use(first, rows, columns), columns[j] holds those rows of column first + j.
 template <class Fill, class Use>
 void by_rows(std::size_t rows, std::size_t n, Fill fill, Use use) {
   std::vector<double> numbers(n * kRows);
@@ -28,7 +29,7 @@ void fold_rows(double* R, std::size_t first, std::size_t rows, double* const* co
   kernels().qr_fold(R + first * (n + 1), n, static_cast<int>(n - first), columns, rows, &counters);
 }
 
-// Rows of S by columns, a square at a time.
+// Copies rows of S into columns, in square blocks.
 void copy_rows(const double* S, std::size_t n, std::size_t first, std::size_t rows, double* const* columns) {
   constexpr std::size_t kSide = 32;
   for (std::size_t i = 0; i < rows; i += kSide) {
@@ -69,14 +70,14 @@ void fold_diagonal(double* R, const double* diagonal, std::size_t count, std::si
 
 void square_triangle(const double* R, std::size_t n, double* packed) {
   std::fill_n(packed, n * (n + 1) / 2, 0.0);
-  KernelCounters uncounted;  // not of rows of the data
+  KernelCounters uncounted;  // no rows of the data
   by_rows(
       n, n,
       [&](std::size_t first, std::size_t rows, double* const* columns) {
         copy_rows(R, n, first, rows, columns);
       },
       [&](std::size_t first, std::size_t rows, double* const* columns) {
-        // The triangle of the columns from `first` on is the end of the whole one.
+        // The triangle of the columns from `first` on is the tail of the packed one.
         double* const sums = packed + (first * n - first * (first - 1) / 2);
         kernels().gram_f64(columns, static_cast<int>(n - first), rows, sums, &uncounted);
       });

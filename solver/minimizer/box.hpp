@@ -1,4 +1,5 @@
-// Bounds of the free parameters, and how far a step may go in them.
+// Bounds on the free parameters, the active set, and steps that stay within the bounds. The minimizer, the
+// linear solvers and the certificate use it.
 #pragma once
 
 #include <cmath>
@@ -9,30 +10,32 @@
 
 namespace nlsq::inline v0 {
 
-// lower <= x <= upper, or lower <= step <= upper where it is the room around an x. Empty: no bounds.
+// lower <= x <= upper. Where it describes the distances from a point x to its bounds, lower <= step <= upper.
+// Empty spans mean no bounds.
 struct Box {
   std::span<const double> lower, upper;
   bool empty() const { return lower.empty(); }
 };
 
-// The same with memory of its own.
+// A Box that owns its memory.
 struct Limits {
   std::vector<double> lower, upper;
   bool empty() const { return lower.empty(); }
   Box box() const { return {lower, upper}; }
 };
 
-// Which bound holds a parameter.
+// Which bound a parameter is fixed at.
 enum class Held : signed char { lower = -1, none = 0, upper = 1 };
 
-// Whether a bound that x lies on keeps the cost from falling along its own gradient; `room` around x.
+// Returns the bound that x lies on and that blocks the descent along its own gradient. `room` holds the
+// distances from x to its bounds.
 inline Held held(const Box& room, std::size_t j, double gradient) {
   if (room.lower[j] == 0 && (gradient >= 0 || room.upper[j] == 0)) return Held::lower;
   return room.upper[j] == 0 && gradient <= 0 ? Held::upper : Held::none;
 }
 
-// x + step, exactly on the bound where `by` says that one holds the step, and nowhere outside, rounding
-// included.
+// out = x + step. A parameter that `by` marks as fixed lands exactly on its bound. No parameter leaves the
+// bounds, rounding included.
 inline void move_within(const Box& box, std::span<const double> x, std::span<const double> step,
                         std::span<const Held> by, std::vector<double>& out) {
   out.assign(x.begin(), x.end());
@@ -46,7 +49,8 @@ inline void move_within(const Box& box, std::span<const double> x, std::span<con
   }
 }
 
-// The float next to v, from within the bounds where there is one.
+// Rounds v to the nearest float. Where that leaves the bounds, takes the next float inside, or v itself if
+// there is none.
 inline double on_grid(double v, double lower, double upper) {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   float f = static_cast<float>(v);

@@ -1,3 +1,5 @@
+// DenseSystem's steps, trial points and certificate. The precision part is in dense_precision.cpp, the last
+// step in dense_last_step.cpp.
 #include "minimizer/dense_system.hpp"
 
 #include "ablation.hpp"
@@ -11,7 +13,8 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-constexpr double kFreeWork = 2e5;  // rows * operations below which a pass costs nothing worth saving
+// Below this work (rows * operations) a pass is too cheap to be worth saving.
+constexpr double kFreeWork = 2e5;
 
 }  // namespace
 
@@ -47,8 +50,8 @@ bool DenseSystem::gradient_is_noise(std::span<const double> x, const Recheck& ro
       .noise;
 }
 
-// How far parameters may go: below f64 to the last float within the bounds, from where f64 goes on to the
-// bound itself.
+// Distances from x to its bounds. Below f64 they end at the last float within the bounds, and f64 later moves
+// on to the bound itself.
 Box DenseSystem::room(std::span<const double> x) {
   if (box_.empty()) return {};
   below_.resize(x.size());
@@ -83,7 +86,8 @@ double DenseSystem::gradient_left(const Step& step) const {
   return step.held.empty() ? solver_->norm_in_metric(at_->gradient) : step.nu;
 }
 
-// Transtrum, Machta, Sethna: half the acceleration -(H+λD²)⁻¹ Jᵀ r_vv, if it is the smaller part of the path.
+// Adds half the geodesic acceleration -(H+λD²)⁻¹ Jᵀ r_vv (Transtrum, Machta, Sethna), if it is small beside
+// the step.
 double DenseSystem::accelerate(std::span<const double> x, const Vector& scale, Step& step, double most) {
   constexpr double kStep = 0.1;
   evaluator_->second_order_into(x, step.step, kStep, work_);
@@ -96,7 +100,7 @@ double DenseSystem::accelerate(std::span<const double> x, const Vector& scale, S
   return bend / step.scaled_norm;
 }
 
-// On the f32 grid the parameters' own rounding cannot disturb f32 residuals coherently.
+// Puts the parameters on the f32 grid. Otherwise their own rounding would shift all f32 residuals coherently.
 void DenseSystem::round_to_grid(Vector& trial) const {
   if (!low() || !rule_active(Rule::parameters_on_f32_grid)) return;
   for (std::size_t j = 0; j < trial.size(); ++j) {
@@ -117,9 +121,9 @@ const PointModel& DenseSystem::linearize_trial(Vector& trial, const PrecisionPla
   return *trial_at_;
 }
 
-// The trial point with its eliminated parameters at their best for the others there. The step has moved them
-// to where the linear model has them, which is as good where it is good: another pass is worth a gain that is
-// a part of the step's own.
+// Moves the eliminated parameters of the trial point to their optimum for the other parameters. The step has
+// already moved them to the optimum of the linear model, which is as good where that model is good. So this
+// makes another pass only if the gain is a noticeable part of the step's own decrease.
 void DenseSystem::project_trial(Vector& trial, const PrecisionPlan& plan) {
   constexpr double kWorth = 0.1;
   better_ = trial;
@@ -131,7 +135,8 @@ void DenseSystem::project_trial(Vector& trial, const PrecisionPlan& plan) {
   before.swap(trial_at_);
   evaluator_->linearize_into(trial, plan, trial_at_.renew());
   if (trial_at_->finite && trial_at_->cost <= before->cost) return;
-  trial.swap(better_);  // the fewer digits, or rounding
+  // The second pass did not lower the cost, because of its few digits or of rounding.
+  trial.swap(better_);
   trial_at_.swap(before);
 }
 
@@ -150,18 +155,20 @@ void DenseSystem::restore_point() {
   trial_at_.reset();
 }
 
-// Curvature belongs to damped steps without bounds, within which a model has to have one minimum, of hard
-// fits.
+// The curvature of the residuals is used only for damped steps of hard fits without bounds: with bounds, the
+// model must have a single minimum.
 bool DenseSystem::curvature_counts(int accepted) const {
-  constexpr int kHardFit = 10;                 // steps accepted
-  constexpr std::size_t kMostParameters = 64;  // directions that steps may learn from in time
+  constexpr int kHardFit = 10;  // accepted steps
+  // With more parameters, the steps do not cover enough directions to learn S in time.
+  constexpr std::size_t kMostParameters = 64;
   return accepted >= kHardFit && options_->algorithm == Algorithm::levenberg_marquardt && box_.empty() &&
          parameters() <= kMostParameters && at_->triangle.empty();
 }
 
-// After a trial, before x moves.
+// Called after each trial, before x moves.
 bool DenseSystem::learn(const TriedStep& tried) {
-  // Of the cost, by one step: Gauss-Newton does well (Fletcher and Xu, IMA J. Numer. Anal. 7, 1987).
+  // Above this relative decrease of the cost per step, Gauss-Newton does well (Fletcher and Xu, IMA J. Numer.
+  // Anal. 7, 1987).
   constexpr double kFastDecrease = 0.2;
   if (!curvature_counts(tried.accepted_before)) {
     curvature_.forget();
@@ -169,7 +176,7 @@ bool DenseSystem::learn(const TriedStep& tried) {
   }
   const std::size_t n = tried.trial.size();
   if (!tried.factored || std::equal(tried.trial.begin(), tried.trial.end(), tried.x.begin()))
-    return false;  // nothing was tried
+    return false;  // no step was tried
   Vector& d = work_;
   d.resize(n);
   for (std::size_t j = 0; j < n; ++j) d[j] = tried.trial[j] - tried.x[j];
@@ -180,8 +187,8 @@ bool DenseSystem::learn(const TriedStep& tried) {
   return another;
 }
 
-// Whether sums of squares over all rows say so, too: of some columns a part of the rows may see nothing but
-// their tails.
+// Checks underflow by sums of squares over all rows. A sample of the rows may see nothing but the tails of
+// some columns.
 bool DenseSystem::squares_underflow() const {
   constexpr double kSafe = 0x1p-1000;
   bool found = !(at_->cost > kSafe);

@@ -1,4 +1,5 @@
-// A System of few parameters and any number of rows: JᵀJ or the triangle of a QR pass over all rows.
+// DenseSystem: the System of a problem with few parameters and any number of rows. It keeps JᵀJ, or the
+// triangle of a QR pass over all rows. Curve fits and residual functions use it.
 #pragma once
 
 #include "certificate/certificate.hpp"
@@ -12,22 +13,22 @@
 
 namespace nlsq::inline v0 {
 
-// What a solve of rows is about, beside the rows.
+// The request of a solve, besides the rows.
 struct DenseRequest {
   const SolverOptions& options;
   bool unit_sigma = false;
-  Box box = {};  // parameters stay within; it must outlive the solve
-  std::span<const int> linear =
-      {};  // they enter linearly together, and may be eliminated where steps are damped
+  Box box = {};  // Bounds on the parameters; must outlive the solve.
+  // Parameters that enter the model linearly together; damped steps may eliminate them.
+  std::span<const int> linear = {};
 };
 
-// One object serves one solve after the other, in the memory of the last: what it finds there is never read.
+// One object serves many solves and reuses its memory. It never reads values of an earlier solve.
 class DenseSystem final : public System {
  public:
-  // To be called before each solve. `evaluator` must outlive it.
+  // Call before each solve. `evaluator` must outlive the solve.
   void begin(Evaluator& evaluator, const DenseRequest& request);
-  // The linearization at the start, where it has been made already: the iteration begins in its plan. Its
-  // memory is taken.
+  // Takes over a linearization already made at the start, with its memory. The iteration then begins in that
+  // plan.
   void adopt(Kept<Linearization>& at) {
     if (at) at_.swap(at);
   }
@@ -124,17 +125,17 @@ class DenseSystem final : public System {
   bool unit_sigma_ = false;
   Box box_;
   Kept<Linearization> at_, trial_at_, other_trial_at_;
-  Linearization gradient_at_;  // of gradient_trial: cost and gradient alone
-  Kept<LinearSolver> solver_;  // of at_
+  Linearization gradient_at_;  // cost and gradient only, from gradient_trial
+  Kept<LinearSolver> solver_;  // factors at_
   UndampedSolver undamped_;
-  std::optional<Probe> probe_;  // where rows or Gram matrix are below f64
+  std::optional<Probe> probe_;  // set where rows or Gram matrix are below f64
   Projection projection_;
   ResidualCurvature curvature_;
   Vector below_, above_, work_, acceleration_, better_;
 };
 
-// The plan a fit of these rows starts with: of components the narrowest, to which the others are raised in
-// the evaluator.
+// Returns the plan that a fit of these rows starts with: the narrowest plan of its components. The evaluator
+// raises the other components to theirs.
 PrecisionPlan first_plan(Evaluator& evaluator, const PrecisionPolicy& policy);
 
 }  // namespace nlsq::inline v0

@@ -1,4 +1,5 @@
-// The state of the Levenberg-Marquardt loop and the questions it asks, one file each.
+// The state of the Levenberg-Marquardt loop, and the functions that minimizer.cpp calls. Each group of
+// functions has a file of its own.
 #pragma once
 
 #include "minimizer/nonmonotonic.hpp"
@@ -20,14 +21,14 @@ struct MinimizerRequest {
   const SolverOptions& options;
   std::span<const double> x0;
   std::chrono::steady_clock::time_point begin;
-  bool geodesic = false;    // acceleration from the first step on
-  int first_iteration = 0;  // lines of the trace made before, on samples or in other attempts
-  int steps_before = 0;     // iterations among them: max_iterations counts those, too
-  std::optional<KernelCounters> counted =
-      std::nullopt;         // before the first pass, where passes were made already
-  bool stop_asked = false;  // as if the callback had said Stop: the start is certified
-  // The start comes from samples that represent all rows: it lies within some standard errors of the optimum,
-  // where the linear model is good until a step fails.
+  bool geodesic = false;    // use geodesic acceleration from the first step on
+  int first_iteration = 0;  // number of trace lines made before, on samples or in other attempts
+  int steps_before = 0;     // iterations among them; max_iterations counts these as well
+  // counters before the first pass, where passes were already made
+  std::optional<KernelCounters> counted = std::nullopt;
+  bool stop_asked = false;  // behave as if the callback had said Stop: certify the start
+  // The start comes from samples that represent all rows. It lies within some standard errors of the optimum,
+  // so the linear model is trusted until a step fails.
   bool trusted_start = false;
   StepObserver* observer = nullptr;
 };
@@ -35,9 +36,9 @@ struct MinimizerRequest {
 struct MinimizerResult {
   Vector x;
   Certified certified;
-  Linearization at;                        // f64, at x; of a dense system
+  Linearization at;                        // in f64, at x; for a dense system only
   Summary summary;                         // termination, verdict, iterations, certificate
-  double cost_noise = 0;                   // rounding of the final cost
+  double cost_noise = 0;                   // rounding error of the final cost
   bool repeats = true, underflow = false;  // as in Recheck, at the start or at x
   bool lost_parameters =
       false;  // the data determine fewer parameters at x than at other points (lost_parameters.hpp)
@@ -48,37 +49,37 @@ struct MinimizerResult {
   std::optional<Termination> spent = std::nullopt;
 };
 
-// Where a warm-up got to.
+// The result of a warm-up.
 struct WarmStart {
   Vector x;
   std::vector<IterationSummary> iterations;
   std::optional<Termination> spent;  // as in MinimizerResult
   std::vector<PrecisionIssue> issues;
-  std::vector<int> eliminated;  // linear parameters, as in Summary
+  std::vector<int> eliminated;  // eliminated linear parameters, as in Summary
 };
 
-// Somebody who watches more closely than a callback can, and has stop tests of his own (ProblemControl).
+// An observer that sees more than a callback and has stop tests of its own (ProblemControl).
 class StepObserver {
  public:
   virtual ~StepObserver() = default;
-  // x is linearized. Text: a test of his is met there.
+  // Called when x has been linearized. Returns the name of a stop test that holds there, or nothing.
   virtual std::string test_point(const Vector& x) = 0;
   virtual CallbackResult report(const Vector& x, double cost, double lambda) = 0;
-  // A step was judged. Text: a test of his is met by it.
+  // Called when a step has been judged. Returns the name of a stop test that holds, or nothing.
   virtual std::string test_step(const Vector& x, const Vector& trial, double cost, double trial_cost,
                                 double gain, StepOutcome outcome, const Step& step, int accepted_before) = 0;
   virtual double least_gain() const = 0;
-  virtual int most_invalid_steps() const = 0;  // 0: no limit
+  virtual int most_invalid_steps() const = 0;  // 0 means no limit
 };
 
-// x and all that is known there; moved as a whole by move_to.
+// The current point x and everything derived from it. move_to_trial replaces them together.
 struct Point {
   Vector x;
-  bool prepared = false;  // the system is ready for steps, first-order facts are of x
+  bool prepared = false;  // The system is ready to solve for steps, and `first` belongs to x.
   FirstOrder first;
-  std::optional<double> cost_f64;  // where rows are below f64 and it was asked for
-  double last_decrement = 0;       // ν₀ where an undamped step led from to x; 0: none did
-  double last_step_size = 0;       // and ‖D s₀‖ / ‖D x‖ there
+  std::optional<double> cost_f64;  // set once it is evaluated, where rows are below f64
+  double last_decrement = 0;       // ν₀ of the undamped step that led to x; 0 if the step was damped
+  double last_step_size = 0;       // ‖D s₀‖ / ‖D x‖ of that step
 };
 
 struct Trial {
@@ -87,70 +88,72 @@ struct Trial {
   rules::Judgement judgement = rules::Judgement::reject;
 };
 
-// How bold steps may be.
+// The damping of steps and the rules that bypass it.
 struct Damping {
   TrustRegion trust{0};
-  double streak = 0;            // λ before the present streak of rejections
-  double trusted_distance = 1;  // standard errors within which undamped steps are taken
+  double streak = 0;            // λ before the current sequence of rejections
+  double trusted_distance = 1;  // Undamped steps are taken within this many standard errors.
   bool last_accepted = true;
-  bool reached_along_valley = false;  // lowered at x for a gain that the cost can show
-  int vain_reaches = 0;               // in a row, the step at once rejected
-  double bend = 0, bent_length = 0;   // 2‖D a‖/‖D s‖ when it was measured last, and ‖D s‖ then
-  int second_order_at = 10,
-      second_order_period = 10;  // steps accepted until second derivatives are tried, and between trials
+  // λ was lowered at x to gain a decrease larger than the noise of the cost
+  bool reached_along_valley = false;
+  int vain_reaches = 0;              // such lowerings in a row whose first step was rejected
+  double bend = 0, bent_length = 0;  // the last measured 2‖D a‖/‖D s‖, and ‖D s‖ at that time
+  // Number of accepted steps before the next trial of second derivatives, and the number between trials.
+  int second_order_at = 10, second_order_period = 10;
 };
 
-// The precision in force, and what tells whether it is enough.
+// The precision in force, and the counts that show whether it is enough.
 struct Digits {
   PrecisionPlan plan;
   int undecided_in_a_row = 0, rejected_in_a_row = 0;
-  int good_steps = 0;          // accepted in a row under the plan in force
-  int descents = 0;            // of the Gram matrix to fewer digits
-  bool gram_rejected = false;  // a step was rejected here that the Gram matrix may have spoilt
-  double wasted_work = 0;      // of passes thrown away
-  double last_decrease = 1;    // of the cost, relative, by the last step accepted
-  int first_accepted = 0, first_rejected = 0;  // steps that were the first from where they began
+  int good_steps = 0;  // accepted in a row under the plan in force
+  int descents = 0;    // times the Gram matrix went down to fewer digits
+  // a step was rejected at x, perhaps because of the Gram matrix's rounding
+  bool gram_rejected = false;
+  double wasted_work = 0;                      // work of passes that were thrown away
+  double last_decrease = 1;                    // relative decrease of the cost by the last accepted step
+  int first_accepted = 0, first_rejected = 0;  // outcomes of the first step tried from a point
 };
 
-// The last point whose cost f64 has seen not to be worse, at first the start.
+// The last point whose f64 cost was verified to be no worse. At first it is the start.
 struct Checkpoint {
   Vector x;
   double cost = 0;
-  double noise = 0;          // of that cost: 0 where it is known in f64
-  double work = 0;           // counted when it was taken
-  int unverified_steps = 0;  // accepted below f64 since
+  double noise = 0;          // uncertainty of `cost`; 0 where it was evaluated in f64
+  double work = 0;           // counted work when the checkpoint was taken
+  int unverified_steps = 0;  // steps accepted below f64 since then
 };
 
-// What rounding errors scale with.
+// The sizes that rounding errors scale with.
 struct RoundingSizes {
   Recheck start, end;
-  double magnitude = 0;       // ‖terms of r‖, by the last recheck
+  double magnitude = 0;       // ‖terms of r‖, from the last recheck
   double cost_magnitude = 0;  // the same for the cost
   Vector column_magnitude;    // the same for each g_j
 };
 
-// What the end is decided by.
+// The state that decides when and how the solve ends.
 struct Ending {
   std::string met_by_rejection;  // a tolerance that a rejected step met, in words
   bool cut_short = false;        // stopped_by is about conjugate gradients, and no tolerance of the user's
   bool stalled = false;          // no step is left to try
   bool stop_asked = false;
-  std::string stopped_by;  // a tolerance of the user's is met, in words
+  std::string stopped_by;  // the user's tolerance that holds, in words
   int failed_certificates = 0, invalid_in_a_row = 0;
-  int reopened = 0;       // certificates that failed, and the iteration went on as it was
-  bool held_off = false;  // until a step is accepted, no first-order test is asked
+  int reopened = 0;       // failed certificates after which the iteration went on unchanged
+  bool held_off = false;  // skip first-order tests until a step is accepted
   std::optional<LastStep> last_step;
   bool last_step_failed = false;
 };
 
-// The trace of a solve, and the counters and issues of each of its lines.
+// The trace of a solve, with the counters and issues of each line.
 struct IterationLog {
   std::vector<IterationSummary> iterations;
   std::vector<PrecisionIssue> issues;
-  int first = 0, next = 0;  // numbers of lines
-  int steps = 0;            // iterations: lines that are no promotion
+  int first = 0, next = 0;  // line numbers
+  int steps = 0;            // iterations, that is, lines that are not promotions
   int accepted = 0, rejected = 0, escalations = 0;
-  KernelCounters counted;  // at the last line
+  KernelCounters counted;  // counters at the last line
   TimeSummary time;
 };
 
@@ -164,7 +167,7 @@ struct Loop {
   bool geodesic = false;
   PrecisionPolicy policy;
   Point point;
-  Vector scale;  // D
+  Vector scale;  // the scale D of the parameters: column norms with memory
   Step step;
   Trial trial;
   Damping damping;
@@ -179,7 +182,7 @@ struct Loop {
   Certified certified;
   FirstOrder next_first;
 
-  bool low() const { return digits.plan.residual != Format::f64; }  // rows
+  bool low() const { return digits.plan.residual != Format::f64; }  // rows are below f64
   bool low_gram() const { return system->known() && system->at().plan.gram < Gram::f64; }
   double lambda() const { return damping.trust.lambda(); }
   double cost() const { return system->at().cost; }
@@ -197,19 +200,21 @@ struct Loop {
 // ---- minimizer_log.cpp: the trace
 void record(Loop& loop, StepOutcome outcome, Event event = Event::none, std::string reason = {},
             std::vector<std::string> components = {});
-void collect_issues(Loop& loop);  // of the passes since the last line
+void collect_issues(Loop& loop);  // collects the issues of the passes since the last line
 std::optional<Termination> budget_spent(const Loop& loop);
 
-// ---- minimizer_point.cpp: x, what is known there, and how it moves
-void move_to_trial(Loop& loop, bool undamped);  // the system has accepted the trial, or linearizes it next
-void roll_back(Loop& loop);                     // to the checkpoint, in f64
+// ---- minimizer_point.cpp: the point x and how it moves
+// The system accepts the trial as well, or linearizes it next.
+void move_to_trial(Loop& loop, bool undamped);
+void roll_back(Loop& loop);  // moves to the checkpoint, in f64
 void prepare_point(Loop& loop);
-inline constexpr double kNormalCondition = 1e12;  // κ₀ up to which undamped normal equations are believed
-bool first_order_known(const Loop& loop);         // ν₀ and the undamped step are to be believed
-bool near_optimum(const Loop& loop);              // so close that the undamped step is trusted
-bool undamped(const Loop& loop);                  // so the next step is
+// Up to this κ₀ the undamped normal equations are trusted.
+inline constexpr double kNormalCondition = 1e12;
+bool first_order_known(const Loop& loop);  // whether ν₀ and the undamped step can be trusted
+bool near_optimum(const Loop& loop);       // whether x is so close that the undamped step is trusted
+bool undamped(const Loop& loop);           // whether the next step is undamped
 
-// ---- minimizer_step.cpp: a step is proposed, judged, and accepted or rejected
+// ---- minimizer_step.cpp: proposes a step, judges it, and accepts or rejects it
 void solve_step(Loop& loop);
 void propose(Loop& loop, bool exact = false);
 void judge(Loop& loop);
@@ -217,25 +222,26 @@ void accept_or_reject(Loop& loop);
 // The observer hears of every step. Text: a test of the observer's is met by it.
 std::string tell_observer(Loop& loop, StepOutcome outcome);
 bool gradients_are_cheap(const Loop& loop);
-// For few unknowns where Gauss-Newton is slow. True: it was tried, and steps are to be prepared again.
+// Tries a step by second derivatives, for few unknowns where Gauss-Newton is slow. Returns true if it was
+// tried; the point must then be prepared again.
 bool step_by_second_order(Loop& loop);
 
-// ---- minimizer_precision.cpp: what the digits allow
-void assess(Loop& loop);            // the scheduler's report
-bool change_precision(Loop& loop);  // true: x, or the plan, is another now
+// ---- minimizer_precision.cpp: the choice of precision
+void assess(Loop& loop);            // fills in the health report for the scheduler
+bool change_precision(Loop& loop);  // true: x or the plan has changed
 void verify_checkpoint(Loop& loop);
 bool worse_than_checkpoint(Loop& loop);
 void escalate(Loop& loop, Decision decision, std::string reason);
 
-// ---- minimizer_finish.cpp: steps with gradients in f64 and the last Gram matrix below it
+// ---- minimizer_finish.cpp: last steps with f64 gradients and the last Gram matrix below f64
 bool gram_worth_keeping(const Loop& loop);
 bool finish_with_gram_kept(Loop& loop, const PrecisionPlan& plan);
 
 // ---- minimizer_conclude.cpp: the end
-bool reached(Loop& loop);  // a first-order test seems to hold, or no step is left
+bool reached(Loop& loop);  // true: a first-order test seems to hold, or no step is left
 bool take_last_step(Loop& loop);
-bool observe(Loop& loop);  // the observer's tests and report at x; true: the precision changed
-bool conclude(Loop& loop, Termination reason);  // false: not yet, carry on
+bool observe(Loop& loop);  // Runs the observer's tests and report at x. True: the precision changed.
+bool conclude(Loop& loop, Termination reason);  // Certifies x. False: the iteration goes on.
 void finish(Loop& loop, MinimizerResult& out);
 
 }  // namespace nlsq::inline v0

@@ -1,3 +1,4 @@
+// The Levenberg-Marquardt loop itself: start, iterate, warm-up.
 #include "minimizer/minimizer.hpp"
 
 #include "ablation.hpp"
@@ -11,7 +12,8 @@ namespace {
 
 constexpr std::size_t kRecheckRows = 4096;
 
-// What rounding errors of the residuals scale with, from the user's own callable at the start.
+// Measures the sizes that rounding errors of the residuals scale with, by calling the user's function at the
+// start.
 void measure_rounding(Loop& loop) {
   RoundingSizes& rounding = loop.rounding;
   const std::size_t all = loop.system->residuals();
@@ -22,8 +24,9 @@ void measure_rounding(Loop& loop) {
   rounding.column_magnitude = rounding.start.column_magnitude;
 }
 
-// A quarter of all iterations, and f32 rows still lead on, or those of 16 bits did to where f64 might not
-// have gone, with linear parameters eliminated: leaves the rest to an attempt in f64 from the start.
+// True after a quarter of all iterations, if rows are still in f32, or if 16-bit formats could not decide on
+// variable projection. In the second case f64 might have eliminated linear parameters and taken another path.
+// The remaining iterations then go to an attempt in f64 from the start.
 bool lost_below_f64(const Loop& loop) {
   if (!rule_active(Rule::iterations_below_f64_are_limited)) return false;
   constexpr int kFewest = 100;
@@ -39,7 +42,7 @@ void clear(Recheck& recheck) {
   recheck.underflow = false;
 }
 
-// All that could be read before it is written is as in a new loop; memory is kept.
+// Resets every value that could be read before it is written. Memory is kept.
 void reset(Loop& loop, System& system, const MinimizerRequest& request) {
   const SolverOptions& options = request.options;
   const bool damped = options.algorithm == Algorithm::levenberg_marquardt ||
@@ -74,7 +77,7 @@ void reset(Loop& loop, System& system, const MinimizerRequest& request) {
   loop.ending = {};
   loop.ending.stop_asked = request.stop_asked;
   IterationLog& log = loop.log;
-  log.iterations.swap(loop.summary.iterations);  // the memory of the last solve's trace
+  log.iterations.swap(loop.summary.iterations);  // reuses the memory of the last solve's trace
   log.iterations.clear();
   log.issues.clear();
   log.first = log.next = request.first_iteration;
@@ -90,7 +93,7 @@ void reset(Loop& loop, System& system, const MinimizerRequest& request) {
 
 }  // namespace
 
-// Precision for the first pass, and finite residuals.
+// Chooses the precision of the first pass. Returns false if the residuals at the start are not finite.
 bool Minimizer::start(System& system, const MinimizerRequest& request) {
   reset(loop_, system, request);
   Vector& x = loop_.point.x;
@@ -98,7 +101,8 @@ bool Minimizer::start(System& system, const MinimizerRequest& request) {
   system.project(x);
   PrecisionPlan& plan = loop_.digits.plan;
   plan = system.first_plan(loop_.policy);
-  if (system.known()) plan = system.at().plan;  // the first plan, or f64 where the rows are too much for f32
+  // the first plan, or f64 where rows leave the range of f32
+  if (system.known()) plan = system.at().plan;
   else system.linearize(x, plan);
   if (!system.at().finite && (loop_.low() || (system.derivatives_apart() && plan.gram < Gram::f64))) {
     plan = {Format::f64, Gram::f64};
@@ -123,8 +127,8 @@ void Minimizer::run(System& system, const MinimizerRequest& request, MinimizerRe
 void Minimizer::iterate() {
   Loop& loop = loop_;
   for (;;) {
-    if (loop.system->known() &&
-        !loop.system->at().finite) {  // rolled back to a start that f32 took for finite and f64 does not
+    // The loop rolled back to a start that is finite in f32 but not in f64.
+    if (loop.system->known() && !loop.system->at().finite) {
       loop.summary.termination = Termination::failure;
       return;
     }

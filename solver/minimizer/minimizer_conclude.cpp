@@ -1,4 +1,4 @@
-// The end: when a test seems to hold, the certificate, and what is reported.
+// The end of a solve: first-order tests, the certificate, and what the summary reports.
 #include "minimizer/loop.hpp"
 
 #include "ablation.hpp"
@@ -22,7 +22,7 @@ void first_order_here(Loop& loop) {
   loop.system->first_order(loop.point.x, 0, std::numeric_limits<double>::infinity(), loop.point.first);
 }
 
-// Problems too small for passes to cost anything go on, undamped, until ν₀ stops falling.
+// Continues with undamped steps until ν₀ stops falling. Only for problems whose passes cost almost nothing.
 void polish(Loop& loop) {
   System& system = *loop.system;
   Point& point = loop.point;
@@ -43,8 +43,8 @@ void polish(Loop& loop) {
   }
 }
 
-// The last bit of the way to a bound that is to hold a parameter: costs need not show it, and short of the
-// bound nothing holds.
+// Takes the last bit of the way onto a bound that will fix a parameter. The cost need not show this step, but
+// a parameter that stops short of its bound is not fixed.
 void settle_on_bounds(Loop& loop) {
   System& system = *loop.system;
   const FirstOrder& first = loop.point.first;
@@ -62,12 +62,13 @@ void settle_on_bounds(Loop& loop) {
   first_order_here(loop);
 }
 
-// The certificate's own step, if it does not raise the cost. One that lowers it beyond rounding may be taken
-// again and again; of others a few, which the gradient judges in the next certificate.
+// Takes the step that the certificate computed, if it does not raise the cost. A step that lowers the cost
+// beyond rounding may be taken any number of times. Other steps are limited in number; the gradient judges
+// them in the next certificate.
 bool take_certified_step(Loop& loop) {
   System& system = *loop.system;
-  constexpr int kHalvings =
-      8;  // where the step follows second derivatives, or a model that is not linear so far out
+  // Halvings of a step that follows second derivatives, or that goes beyond the range of the linear model.
+  constexpr int kHalvings = 8;
   const PrecisionPlan finest = system.finest_plan();
   const double cost = loop.cost(), noise = loop.noise();
   loop.next_first.step = loop.certified.step;
@@ -105,8 +106,8 @@ bool take_certified_step(Loop& loop) {
   return false;
 }
 
-// Nothing else is left to try at x: from here on with less damping, or, where that stalled, with that of the
-// start.
+// Continues from x with less damping when nothing else is left to try. If the loop stalled, it continues with
+// the initial damping.
 bool reopen(Loop& loop) {
   constexpr int kTimes = 5;
   constexpr double kLessDamping = 1e-3;
@@ -123,8 +124,8 @@ bool reopen(Loop& loop) {
   return true;
 }
 
-// The certificate of a point reached by a last step says no more than is known of it. False: it is not
-// certified, and a pass is made there after all.
+// Widens the certificate of a point reached by a last step, to say no more than is known of it. Returns false
+// if the point is not certified; then it needs a pass after all.
 bool widen_by_last_step(Loop& loop) {
   const LastStep step = *loop.ending.last_step;
   loop.ending.last_step.reset();
@@ -153,7 +154,8 @@ void recheck_end(Loop& loop) {
   rounding.column_magnitude = rounding.end.column_magnitude;
 }
 
-// A certificate that failed: x is not the end, or cannot be shown to be. False: the iteration goes on.
+// Handles a failed certificate: x is not the optimum, or cannot be shown to be. Returns false if the
+// iteration goes on.
 bool end_uncertified(Loop& loop) {
   System& system = *loop.system;
   Damping& damping = loop.damping;
@@ -165,11 +167,13 @@ bool end_uncertified(Loop& loop) {
     loop.summary.termination = Termination::tolerance;
     return true;
   }
-  if (!reached(loop)) {  // only by rounding measured where the terms were larger
+  // The test held only by rounding that was measured where the terms of r were larger.
+  if (!reached(loop)) {
     loop.point.prepared = false;
     return false;
   }
-  if (loop.digits.plan.gram != Gram::qr && system.by_qr()) {  // it took QR to see that this is not the end
+  // Only QR could show that this is not the optimum.
+  if (loop.digits.plan.gram != Gram::qr && system.by_qr()) {
     loop.digits.plan.gram = Gram::qr;
     loop.point.prepared = false;
     loop.ending.stalled = false;
@@ -223,8 +227,8 @@ bool certify_here(Loop& loop, Termination reason) {
   return end_uncertified(loop);
 }
 
-// A damped step by conjugate gradients was short because it was cut short? It is solved for once more,
-// tightly.
+// A damped step by conjugate gradients may be short only because the iteration was cut short. So it is solved
+// for again, tightly.
 bool reached_by_damped_step(Loop& loop) {
   System& system = *loop.system;
   const auto flat = [&] {
@@ -243,7 +247,7 @@ bool reached_by_damped_step(Loop& loop) {
 
 }  // namespace
 
-// A first-order test seems to hold, or no step is left to try: time for the certificate.
+// True if a first-order test seems to hold or no step is left. The certificate then decides.
 bool reached(Loop& loop) {
   if (loop.low()) return false;
   System& system = *loop.system;
@@ -255,8 +259,9 @@ bool reached(Loop& loop) {
   if (system.solves_iteratively()) return reached_by_damped_step(loop);
   const bool known = first_order_known(loop);
   const Recheck& rounding = loop.rounding.end.rows > 0 ? loop.rounding.end : loop.rounding.start;
-  // Within rounding; where columns are nearly dependent that is far from the optimum unless ν₀ is rounding,
-  // too. Bounds are worst cases: steps go on while they help, until few standard errors are left.
+  // The cost is within rounding. With nearly dependent columns x may still be far from the optimum unless ν₀
+  // is rounding, too. The rounding bounds are worst cases, so steps go on while they help, until few standard
+  // errors are left.
   const double magnitude = loop.rounding.magnitude;
   const bool few_left = !loop.damping.last_accepted && first.decrement_sigma <= kNearInNoise;
   const bool in_noise = first.decrement <= decrement_noise(loop.cost(), magnitude) &&
@@ -270,7 +275,8 @@ bool reached(Loop& loop) {
     return flat &&
            first.step_size <= std::max(options.xtol, step_noise(first.condition, system.parameters()));
   }
-  // κ₀ is beyond the normal equations: only a QR pass can tell. Ask for it when the damped problem is solved.
+  // κ₀ is too large for the normal equations, and only a QR pass can decide. Ask for it once the damped
+  // problem is solved.
   return cosine <= options.gtol || loop.step.nu <= 1e-3 * options.tau * loop.sigma();
 }
 
@@ -278,7 +284,7 @@ bool take_last_step(Loop& loop) {
   if (loop.options->strict || loop.ending.last_step_failed || loop.low() || loop.low_gram()) return false;
   if (loop.system->at().plan.gram != Gram::f64 || !undamped(loop)) return false;
   const bool on_bounds = !loop.step.held.empty() || !loop.point.first.held.empty();
-  if (on_bounds) return false;  // multipliers would need a pass of their own
+  if (on_bounds) return false;  // Multipliers would need a pass of their own.
   const auto step = loop.system->last_step(loop.point.x, loop.approach(), loop.options->tau,
                                            loop.options->xtol, loop.trial.x, loop.ending.last_step_failed);
   if (!step) return false;
@@ -319,7 +325,8 @@ void finish(Loop& loop, MinimizerResult& out) {
   Certificate& c = loop.certified.certificate;
   c.rechecked_rows = rounding.start.rows + rounding.end.rows;
   c.recheck_discrepancy = std::max(rounding.start.largest, rounding.end.largest);
-  // Beyond rounding: large beside the terms, and large enough to move a parameter by τ standard errors.
+  // A discrepancy counts if it is large beside the terms of r and could move a parameter by τ standard
+  // errors.
   const auto agrees = [&](const Recheck& r, double cost) {
     return system.recheck_agrees(r, loop.options->tau * system.scatter_at(cost));
   };

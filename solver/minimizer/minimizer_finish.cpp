@@ -1,8 +1,8 @@
-// The end of a fit of many parameters. A gradient in f64 costs a small part of a pass with its Gram matrix,
-// and the gradient alone says where the end is: so from the last point below f64 on steps are made with the
-// Gram matrix of that point and gradients in f64, and only where they lead to is a Gram matrix of f64 formed,
-// which the certificate needs. The matrix kept is a modified Newton method's: each step leaves a share of the
-// distance that its error, and the model's curvature, make (Kelley, Iterative Methods for Linear and
+// The last steps of a fit with many parameters, where an f64 gradient costs a small part of a pass that also
+// forms the Gram matrix. The gradient alone defines the optimum. So, from the last point below f64 on, steps
+// use that point's Gram matrix and f64 gradients. An f64 Gram matrix, which the certificate needs, is formed
+// only at the final point. This is a modified Newton method: each step leaves a share of the distance that
+// grows with the error of the matrix and the curvature of the model (Kelley, Iterative Methods for Linear and
 // Nonlinear Equations, section 5.4).
 #include "minimizer/loop.hpp"
 
@@ -16,12 +16,12 @@ namespace nlsq::inline v0 {
 namespace {
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-constexpr double kGradientShare = 0.25;  // of a pass that a gradient may cost
-constexpr double kMostGradients = 0.5;   // of a pass that all of them together may
-constexpr double kSlow = 0.5;            // of the distance: a step that leaves more ends this
-constexpr double kMargin = 4;            // what a step may leave more than the one before did
+constexpr double kGradientShare = 0.25;  // share of a pass that one gradient may cost
+constexpr double kMostGradients = 0.5;   // share of a pass that all of them together may cost
+constexpr double kSlow = 0.5;            // a step that leaves a larger share of the distance ends this
+constexpr double kMargin = 4;            // a step may leave this many times the share that the last one left
 
-// The step by the matrix kept and the last gradient, as step and trial. Its relative size.
+// Sets the step and the trial point from the kept matrix and the last gradient. Returns ‖D step‖ / ‖D x‖.
 double propose_with_gram_kept(Loop& loop) {
   loop.system->solve_with_gram_kept(loop.scale, loop.step);
   loop.trial.x.resize(loop.point.x.size());
@@ -31,7 +31,7 @@ double propose_with_gram_kept(Loop& loop) {
 
 }  // namespace
 
-// The parameters are so many that products are what a pass costs.
+// With many parameters, the Gram product dominates the cost of a pass.
 bool gradients_are_cheap(const Loop& loop) {
   return loop.system->gradient_work() <= kGradientShare * loop.system->pass_work({Format::f64, Gram::f64});
 }
@@ -40,8 +40,8 @@ bool gram_worth_keeping(const Loop& loop) {
   return undamped(loop) && !loop.system->bounded() && loop.step.factored && gradients_are_cheap(loop);
 }
 
-// Takes the finishing step and those after it, until a pass in `plan` is due at x or has been made there.
-// False: the first did not help, and nothing is changed.
+// Takes the finishing step and those after it, until x needs a pass in `plan` or has got one. Returns false
+// if the first step did not help; then nothing has changed.
 bool finish_with_gram_kept(Loop& loop, const PrecisionPlan& plan) {
   System& system = *loop.system;
   const double most = kMostGradients * system.pass_work({Format::f64, Gram::f64}) / system.gradient_work();
@@ -71,7 +71,7 @@ bool finish_with_gram_kept(Loop& loop, const PrecisionPlan& plan) {
     reason = fmt::format("{:.1e} standard errors from the optimum, by the normal matrix of iteration {}",
                          sigma > 0 ? after / sigma : kNaN, kept_from);
     if (!within(kMargin * share)) continue;
-    // This step is the last: what the certificate needs is formed at its end.
+    // This is the last step, so its end gets the full linearization that the certificate needs.
     const bool finite = system.linearize_trial(loop.trial.x, plan).finite;
     if (!finite || !(system.trial_gradient_norm() < before)) break;
     record(loop, StepOutcome::accepted, Event::none, std::move(reason));

@@ -1,5 +1,4 @@
-// The trace: one line for each step and each promotion, with the kernel counters and issues that belong to
-// it.
+// The trace: one line for each step and each promotion, with its kernel counters and issues.
 #include "dense/tile_issues.hpp"
 #include "minimizer/loop.hpp"
 

@@ -1,5 +1,5 @@
-// Steps by second derivatives of the cost, for few unknowns where Gauss-Newton is slow: residuals stay large,
-// or J is singular at the minimum.
+// Steps by second derivatives of the cost, for few unknowns where Gauss-Newton is slow: the residuals stay
+// large, or J is singular at the minimum.
 #include "minimizer/loop.hpp"
 
 #include <algorithm>
@@ -10,13 +10,15 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-// Of the cost, by one step: Gauss-Newton does well (Fletcher and Xu, IMA J. Numer. Anal. 7, 1987).
+// Above this relative decrease of the cost per step, Gauss-Newton does well (Fletcher and Xu, IMA J. Numer.
+// Anal. 7, 1987).
 constexpr double kFastDecrease = 0.2;
-constexpr double kGoodModel = 0.9;  // gain ratio above which JᵀJ alone promises well
+constexpr double kGoodModel = 0.9;  // above this gain ratio the JᵀJ model predicts well
 constexpr int kHalvings = 8;
-constexpr int kPeriod = 10;  // steps accepted between two trials
+constexpr int kPeriod = 10;  // accepted steps between two trials
 
-// A fit that has taken ten steps is a hard one. The first trial that helps calls for the next at once.
+// Trials begin after ten accepted steps, when a fit counts as hard. After a trial that helps, the next one
+// follows at once.
 bool worth_trying(const Loop& loop) {
   return loop.system->has_second_order() && loop.ending.stopped_by.empty() &&
          loop.log.accepted >= loop.damping.second_order_at && loop.digits.last_decrease < kFastDecrease &&
@@ -31,10 +33,11 @@ bool step_by_second_order(Loop& loop) {
   Damping& damping = loop.damping;
   damping.second_order_at = loop.log.accepted + damping.second_order_period;
   damping.second_order_period *= 2;
-  const double damped = std::max(loop.trial.gain, 0.0) * loop.step.predicted;  // what the last step brought
+  // decrease by the last step
+  const double damped = std::max(loop.trial.gain, 0.0) * loop.step.predicted;
   const double cost = loop.cost();
   Step step;
-  loop.point.prepared = false;  // the system looked at other points
+  loop.point.prepared = false;  // the system has evaluated other points
   if (!system.second_order_step(step)) return true;
   double promised = step.predicted;
   for (int k = 0; k < kHalvings; ++k) {

@@ -1,4 +1,4 @@
-// The point x: what is known there, and how it moves.
+// The point x: how it moves, and what is derived from it.
 #include "minimizer/loop.hpp"
 
 #include <fmt/format.h>
@@ -7,7 +7,7 @@
 
 namespace nlsq::inline v0 {
 
-// Everything that belonged to the point before is forgotten here, and nowhere else.
+// Moves x to the trial point. Everything that belonged to the old point is reset here, and nowhere else.
 void move_to_trial(Loop& loop, bool by_undamped_step) {
   Point& point = loop.point;
   point.last_decrement = by_undamped_step ? point.first.decrement : 0;
@@ -32,13 +32,13 @@ void roll_back(Loop& loop) {
   system.linearize(loop.point.x, loop.digits.plan);
 }
 
-// The linearization of x in the plan in force, with everything derived from it.
+// Linearizes x in the plan in force and derives everything that steps need.
 void prepare_point(Loop& loop) {
   System& system = *loop.system;
   Point& point = loop.point;
   if (system.known() && point.prepared) return;
   if (!system.known()) system.linearize(point.x, loop.digits.plan);
-  Vector& norms = loop.trial.x;  // scratch until there is a trial point
+  Vector& norms = loop.trial.x;  // scratch memory until there is a trial point
   system.column_norms(norms);
   rules::remember_scale(norms, loop.scale);
   system.prepare(point.x, loop.scale, loop.policy);
@@ -65,7 +65,8 @@ bool near_optimum(const Loop& loop) {
                              loop.damping.trusted_distance);
 }
 
-// Damping only slows the last steps: it leaves λ/(λ + eigenvalue) of the distance. Not after one failed.
+// Near the optimum damping only slows convergence: it leaves λ/(λ + eigenvalue) of the distance. After a
+// failed undamped step the next one is damped.
 bool undamped(const Loop& loop) { return near_optimum(loop) && loop.damping.last_accepted; }
 
 }  // namespace nlsq::inline v0

@@ -1,5 +1,5 @@
-// What the digits in force allow: the scheduler's report, its decisions carried out, and the way back to the
-// checkpoint.
+// The choice of precision: fills in the scheduler's report, carries out its decisions, and rolls back to the
+// checkpoint. Every iteration of the loop calls assess and change_precision.
 #include "minimizer/loop.hpp"
 
 #include "ablation.hpp"
@@ -18,13 +18,13 @@ namespace {
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
-// Passes thrown away beside those that served. Samples and probes are small beside either.
+// Work of wasted passes relative to useful ones. Samples and probes are small beside either.
 double wasted_share(const Loop& loop) {
   const double served = loop.system->counted_work() - loop.digits.wasted_work;
   return served > 0 ? loop.digits.wasted_work / served : 0;
 }
 
-// What rules may ask for. NaN where it is not known.
+// The variables that a user's rules may read. NaN means not available.
 RuleValues rule_values(const Loop& loop) {
   using V = RuleVariable;
   const HealthReport& health = loop.health;
@@ -76,8 +76,8 @@ std::string reason_of(const Loop& loop, const Decision& decision) {
   }
 }
 
-// Takes the step and knows its end in f64 at once. Costs of two precisions are not comparable; gradients in
-// the metric of H are, but for the noise of the one below f64. False: the step did not help.
+// Takes the step and linearizes its end in f64 at once. Costs of two precisions cannot be compared. Gradients
+// in the metric of H can, up to the noise of the one below f64. Returns false if the step did not help.
 bool finish_in(Loop& loop, const PrecisionPlan& plan) {
   if (gram_worth_keeping(loop)) return finish_with_gram_kept(loop, plan);
   System& system = *loop.system;
@@ -101,14 +101,15 @@ bool finish_in(Loop& loop, const PrecisionPlan& plan) {
   return true;
 }
 
-// The plan of the next point; what is known of this one serves still.
+// Changes the plan of the next point. The linearization of this one is still used.
 void change_next(Loop& loop, const Decision& decision, std::string reason) {
   record(loop, StepOutcome::promoted, decision.event, std::move(reason));
   if (decision.event == Event::finishing) ++loop.log.escalations;
   loop.digits.plan = decision.plan;
 }
 
-// A rule that asks for f64 residuals means, where those are f64 always, what derivatives are evaluated in.
+// Where residuals are always f64, a rule that asks for f64 residuals means that derivatives are evaluated in
+// f64.
 bool widen_by_rule(Loop& loop) {
   System& system = *loop.system;
   if (!system.derivatives_apart() || loop.policy.rules.empty()) return false;
@@ -181,7 +182,7 @@ void escalate(Loop& loop, Decision decision, std::string reason) {
   loop.digits.plan = decision.plan;
   loop.digits.gram_rejected = false;
   loop.digits.rejected_in_a_row = 0;
-  // Columns whose squares underflowed have no length below f64.
+  // Below f64, columns whose squares underflowed have norm zero.
   if (rule_active(Rule::promotion_forgets_scales)) loop.scale.clear();
   if (rule_active(Rule::promotion_restores_damping)) damping.trust.restore(damping.streak);
   damping.trust.forgive();
@@ -193,13 +194,14 @@ void escalate(Loop& loop, Decision decision, std::string reason) {
   damping.last_accepted = true;
   if (!finer_rows) return;
   if (loop.log.accepted == 0) system.see_start_again();
-  // Now costs are true: a point worse than the last verified one is not kept.
+  // Costs are now in f64, so a point worse than the last verified one is dropped.
   system.linearize(loop.point.x, loop.digits.plan);
   if (!system.at().finite) roll_back(loop);
 }
 
-// Whether f64 shows x to be worse than where the iteration started: low precision led astray. The start's
-// cost is known in f64, or in f32 up to its noise; only where that leaves the question open a pass tells.
+// True if f64 shows x to be worse than the checkpoint, because low precision misled the iteration. The
+// checkpoint's cost is known in f64, or in f32 up to its noise. Only if the noise leaves the answer open does
+// this evaluate it.
 bool worse_than_checkpoint(Loop& loop) {
   Checkpoint& checkpoint = loop.checkpoint;
   if (checkpoint.x == loop.point.x || loop.cost() + checkpoint.noise < checkpoint.cost) return false;
@@ -210,7 +212,7 @@ bool worse_than_checkpoint(Loop& loop) {
   return loop.cost() > checkpoint.cost + loop.noise();
 }
 
-// Every few steps below f64 the point is compared with the last one verified, in f64.
+// Compares x with the checkpoint in f64, every few steps below f64.
 void verify_checkpoint(Loop& loop) {
   Checkpoint& checkpoint = loop.checkpoint;
   System& system = *loop.system;

@@ -1,4 +1,4 @@
-// One step: solved for, proposed, judged, accepted or rejected.
+// One step of the loop: solve for it, propose a trial point, judge it, accept or reject it.
 #include "minimizer/loop.hpp"
 
 #include "ablation.hpp"
@@ -12,13 +12,13 @@ namespace nlsq::inline v0 {
 namespace {
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-constexpr int kHardFit = 10;        // iterations after which a fit is taken for a hard one
-constexpr double kMostBend = 0.75;  // 2‖D a‖/‖D s‖ beyond which the acceleration is not trusted
+constexpr int kHardFit = 10;        // iterations after which a fit counts as hard
+constexpr double kMostBend = 0.75;  // beyond this 2‖D a‖/‖D s‖ the acceleration is not trusted
 
 using rules::Judgement;
 
-// By damping alone, or drawn back to the radius: 100 times ‖D x‖ at first (Moré 1978), or the whole first
-// step from x = 0.
+// Solves with damping alone or, for dogleg, cuts the step back to the trust region. The first radius is 100
+// ‖D x‖ (Moré 1978), or the length of the whole first step if x = 0.
 void solve_at(Loop& loop, double lambda) {
   loop.system->solve(lambda, loop.step);
   if (loop.options->algorithm != Algorithm::dogleg || !loop.step.factored) return;
@@ -30,8 +30,8 @@ void solve_at(Loop& loop, double lambda) {
   if (!undamped(loop) && trust.by_radius()) loop.system->draw_back(trust.radius(), loop.step);
 }
 
-// The least damping, by factors of 4, that makes a minimum of the model with the curvature. Parameters that
-// are eliminated are not damped: where none does, JᵀJ alone is the model.
+// Raises λ by factors of 4 until the model with the residuals' curvature has a minimum. Eliminated parameters
+// are not damped. If no λ suffices, the model goes back to JᵀJ alone.
 void damp_negative_curvature(Loop& loop) {
   constexpr double kMost = 1e8;
   System& system = *loop.system;
@@ -48,11 +48,11 @@ void damp_negative_curvature(Loop& loop) {
   solve_at(loop, loop.lambda());
 }
 
-// Damping, not more digits, is the cure for a matrix that is singular by nature.
+// Damps a matrix that is singular by nature. More digits would not help.
 void damp_singular_matrix(Loop& loop) {
   const bool apart = loop.system->derivatives_apart();
   if (loop.low() || (apart && loop.low_gram())) return;
-  const double most = apart ? TrustRegion::kMax : 1e-6;  // a dense system has QR beyond that
+  const double most = apart ? TrustRegion::kMax : 1e-6;  // beyond this, a dense system uses QR
   const int patience = loop.observer ? loop.observer->most_invalid_steps() : 0;
   for (double shift = 1e-14; !loop.step.factored && shift < most; shift *= 10) {
     if (patience > 0 && loop.ending.invalid_in_a_row >= patience) break;
@@ -65,8 +65,9 @@ void damp_singular_matrix(Loop& loop) {
   else if (apart) loop.ending.stalled = true;
 }
 
-// The damped step promises less than the cost can show, the undamped one more: x lies in a narrow valley, and
-// more damping will not help. Once at a point, and no more after three times in vain.
+// True if the damped step predicts less than the noise of the cost while the undamped step predicts more.
+// Then x lies in a narrow valley and more damping does not help. It is tried once per point, and no more
+// after three failures.
 bool worth_less_damping(const Loop& loop) {
   const Damping& damping = loop.damping;
   const double gain = loop.point.first.decrement * loop.point.first.decrement;
@@ -94,8 +95,8 @@ double expected_bend(const Loop& loop) {
   return damping.bent_length > 0 ? damping.bend * loop.step.scaled_norm / damping.bent_length : kNaN;
 }
 
-// Geodesic acceleration (options.hpp). Where derivatives cost far more than residuals it pays wherever steps
-// bend.
+// Geodesic acceleration (options.hpp). Where derivatives cost far more than residuals, it pays wherever the
+// path is curved.
 bool worth_accelerating(const Loop& loop) {
   const System& system = *loop.system;
   const Geodesic wish = loop.options->geodesic;
@@ -104,11 +105,11 @@ bool worth_accelerating(const Loop& loop) {
   if (!possible) return false;
   if (system.derivatives_apart()) {
     if (wish != Geodesic::automatic) return wish == Geodesic::always;
-    // It takes as many conjugate gradients as the step itself.
+    // It takes as many conjugate-gradient iterations as the step itself.
     return !system.solves_iteratively() && rules::worth_accelerating(expected_bend(loop), loop.trial.gain);
   }
   const bool hard = wish == Geodesic::automatic && loop.log.next - loop.log.first >= kHardFit;
-  // It needs rows in f64. Below f64 that only pays where the Gram product dominates a pass.
+  // Acceleration needs f64 residuals. Below f64 that only pays when the Gram product dominates the pass.
   const bool affordable =
       !loop.low() || (gradients_are_cheap(loop) && system.at().plan.gram >= Gram::f32_wide);
   return (loop.geodesic || hard) && affordable;
@@ -121,8 +122,8 @@ void accelerate(Loop& loop) {
   loop.damping.bent_length = loop.step.scaled_norm;
 }
 
-// Whether a pass that asks for the cost alone, before the one with the Gram matrix, has paid so far. That
-// pass costs no more than a gradient; where parameters are few that is too much for it to pay.
+// Whether evaluating the cost alone first, before the pass with the Gram matrix, has paid so far. The cost
+// alone is at most as expensive as a gradient. With few parameters even that is too much.
 bool worth_asking_cost_first(const Loop& loop) {
   const Digits& digits = loop.digits;
   if (loop.system->derivatives_apart()) return true;
@@ -131,7 +132,8 @@ bool worth_asking_cost_first(const Loop& loop) {
   return digits.first_rejected * (pass - ask) > digits.first_accepted * ask;
 }
 
-// The cost may have risen, and still be below the reference point's by enough of what was promised since.
+// Nonmonotonic acceptance: the cost may have risen, but lies below the reference point's by enough of the
+// decrease predicted since then.
 bool falls_from_reference(Loop& loop, double after, double noise) {
   Nonmonotonic& path = loop.nonmonotonic;
   if (!path.on() || loop.low()) return false;
@@ -142,7 +144,7 @@ bool falls_from_reference(Loop& loop, double after, double noise) {
   return true;
 }
 
-// False: undecided, the noise covers the difference.
+// False: undecided, because the noise covers the difference.
 bool judge_costs(Loop& loop, double before, double after, double noise) {
   Trial& trial = loop.trial;
   const double f64_gain = loop.observer ? loop.observer->least_gain() : rules::kLeastGain;
@@ -156,14 +158,14 @@ bool judge_costs(Loop& loop, double before, double after, double noise) {
   return trial.judgement != Judgement::undecided;
 }
 
-// Near the optimum cost differences drown in rounding while the gradient still speaks: accept iff it falls in
-// the metric of H.
+// Near the optimum, rounding hides cost differences but not the gradient. Accepts the step if the gradient
+// falls in the metric of H.
 void judge_by_gradient(Loop& loop) {
   System& system = *loop.system;
   Trial& trial = loop.trial;
   if (!system.trial_known()) system.linearize_trial(trial.x, loop.digits.plan);
-  // Longer than x and than the residuals, for a decrease that f64 does not see: such a direction is not
-  // determined either.
+  // The step is longer than x and the residuals, for a decrease that f64 cannot see. The data do not
+  // determine such a direction.
   const bool far = loop.step.scaled_norm > std::max(loop.scaled_size(), std::sqrt(2 * loop.cost()));
   const bool falls = !far && system.trial().finite &&
                      system.trial_gradient_falls(loop.step, undamped(loop) ? 0 : loop.lambda(), 0);
@@ -172,7 +174,7 @@ void judge_by_gradient(Loop& loop) {
   if (!falls && loop.step.scaled_norm == 0) loop.ending.stalled = true;
 }
 
-// What the trial's cost says, and, where that is noise, what more digits or the gradient say.
+// Judges by the cost. Where noise covers the difference, evaluates both costs in f64 or compares gradients.
 void judge_trial_cost(Loop& loop) {
   System& system = *loop.system;
   Point& point = loop.point;
@@ -182,12 +184,12 @@ void judge_trial_cost(Loop& loop) {
     return;
   }
   if (!loop.low() && !(system.derivatives_apart() && loop.low_gram())) return judge_by_gradient(loop);
-  if (!loop.low()) {  // more digits of J have to tell
+  if (!loop.low()) {  // J needs more digits.
     loop.trial.judgement = Judgement::reject;
     loop.ending.stalled = true;
     return;
   }
-  // Costs of different precisions are never subtracted: both again in f64.
+  // Costs of different precisions are never subtracted. Both are evaluated in f64.
   ++loop.digits.undecided_in_a_row;
   if (!rule_active(Rule::undecided_steps_are_judged_in_f64)) {
     loop.trial.judgement = Judgement::reject;
@@ -201,18 +203,19 @@ void judge_trial_cost(Loop& loop) {
   }
 }
 
-// A rejection: the damping grows, unless something else is to blame.
+// Raises the damping after a rejection, unless something else is to blame.
 void reject(Loop& loop, bool was_undamped) {
   Damping& damping = loop.damping;
   Digits& digits = loop.digits;
   const bool first = damping.last_accepted;
   damping.last_accepted = false;
-  // A failed undamped step says nothing about the damping, which is tried next.
+  // A failed undamped step says nothing about the damping. A damped step is tried next.
   if (was_undamped && !damping.trust.by_radius()) return;
   digits.good_steps = 0;
   ++digits.rejected_in_a_row;
-  // Before the damping is raised for it, once, the scheduler may lay the failure on the Gram matrix.
-  constexpr int kPatience = 2;  // where no sample tells what its rounding does to steps
+  // Before λ grows, the scheduler gets one chance to blame the Gram matrix's rounding.
+  // rejections to wait for, where no sample measures the effect of that rounding
+  constexpr int kPatience = 2;
   const HealthReport& health = loop.health;
   const bool suspect = health.contraction_known
                            ? health.contraction > loop.policy.thresholds.rejected_contraction
@@ -231,7 +234,7 @@ void lower_damping(Loop& loop) {
   TrustRegion& trust = loop.damping.trust;
   const double gain = loop.trial.gain, bend = expected_bend(loop);
   if (!loop.system->derivatives_apart()) return trust.accepted(gain, loop.step.scaled_norm);
-  // A rejection costs no derivatives: of a step that kept most of its promise damping is at least halved.
+  // A rejection costs no derivatives. So a step with a gain ratio above 0.5 at least halves λ.
   trust.accepted(gain > 0.5 ? std::max(gain, 0.9) : gain, loop.step.scaled_norm);
   if (!trust.by_radius() && rules::model_was_exact(bend, gain))
     trust.restore(std::max(TrustRegion::kMin, 0.1 * trust.lambda()));
@@ -299,7 +302,7 @@ void judge(Loop& loop) {
     loop.ending.stalled = loop.ending.stalled || trial.x == loop.point.x;
     return;
   }
-  // After a good step the next is likely to be good too: cost and linearization in one pass.
+  // After an accepted step the next is likely to be accepted, too. So one pass gives cost and linearization.
   if ((loop.damping.last_accepted && !worth_asking_cost_first(loop)) || system.trial_needs_linearization()) {
     const PointModel& there = system.linearize_trial(trial.x, loop.digits.plan, !undamped(loop));
     trial.cost = there.finite ? there.cost : kNaN;

@@ -1,5 +1,4 @@
-// Values that pass between the loop and the system it minimizes: a step, first-order facts, a certificate
-// with its tests.
+// Values passed between the loop and its System: a step, first-order quantities, a certificate and its tests.
 #pragma once
 
 #include "minimizer/box.hpp"
@@ -15,22 +14,23 @@ namespace nlsq::inline v0 {
 using Vector = std::vector<double>;
 
 struct Step {
-  bool factored = false;   // numerically positive definite; else nothing below is meaningful
+  bool factored = false;   // H + λI is numerically positive definite; else nothing below is valid
   Vector step;             // unscaled, to be added to x
   double scaled_norm = 0;  // ‖D step‖
-  double predicted = 0;    // cost decrease of the linear model: ½(λ‖s‖² - gᵀs) >= 0, λ weighed
-  double nu = 0;           // ‖L⁻¹g‖, = √(gᵀ(H+λI)⁻¹g)
-  double condition =
-      0;  // 1-norm condition of H + λI (n <= 64: exact inverse; beyond: Hager-Higham); 0: not known
-  // Which bounds the step ends on; empty: none. Then ½ν² is what the damped model falls by, and `condition`
-  // that of the other parameters' matrix.
+  // decrease of the cost in the linear model: ½(λ‖s‖² - gᵀs) >= 0, with the weights of the damping
+  double predicted = 0;
+  double nu = 0;  // ‖L⁻¹g‖ = √(gᵀ(H+λI)⁻¹g)
+  // 1-norm condition number of H + λI (n <= 64: exact inverse; beyond: Hager-Higham). 0: not known.
+  double condition = 0;
+  // The bound that each parameter ends on; empty: none. With bounds, ½ν² is the decrease in the damped model,
+  // and `condition` belongs to the matrix of the free parameters.
   std::vector<Held> held;
-  int linear_iterations = 0;  // of conjugate gradients; 0: solved for directly
-  bool solved = true;  // false: conjugate gradients stopped short of their goal, yet the model decreases
+  int linear_iterations = 0;  // of conjugate gradients; 0: solved directly
+  bool solved = true;         // false: conjugate gradients missed their tolerance, but the model decreases
 };
 
-// First-order quantities at x, undamped, from the normal equations alone: cheap, for the loop. Not valid
-// (`usable` false) where H is numerically singular, or where they were not asked for.
+// Undamped first-order quantities at x, from the normal equations alone. They are cheap; the loop uses them.
+// `usable` is false where H is numerically singular, or where they were not computed.
 struct FirstOrder {
   bool usable = false;
   double condition = 0;        // κ₀; 0: not known
@@ -42,21 +42,22 @@ struct FirstOrder {
   std::vector<Held> held;      // as in Step
 };
 
-// What the verdict is judged against.
+// The tolerances and sizes that the verdict depends on.
 struct CertificateTests {
   double tau = 1e-3, xtol = 1e-10, gtol = 1e-10;
-  double magnitude = 0;     // ‖size of the terms of r‖: rounding errors of r scale with it
-  double initial_cost = 0;  // a cost 32 digits below it is zero, if it is rounding beside the terms of r, too
-  bool unit_sigma = false;  // sigma is 1 by the user's word (absolute sigma)
-  std::span<const double> column_magnitude = {};  // as in Recheck; `magnitude` for all where it is empty
-  bool underflow = false;                         // as in Recheck: sums of squares say nothing
-  Box room = {};                                  // around x
+  double magnitude = 0;  // ‖size of the terms of r‖, which rounding errors of r scale with
+  // A cost 32 digits below this one is zero, if it is also rounding beside the terms of r.
+  double initial_cost = 0;
+  bool unit_sigma = false;                        // the user fixed σ at 1 (absolute sigma)
+  std::span<const double> column_magnitude = {};  // as in Recheck; empty: use `magnitude` for all
+  bool underflow = false;                         // as in Recheck: sums of squares are meaningless
+  Box room = {};                                  // distances from x to its bounds
 };
 
 struct Certified {
   Certificate certificate;
-  // (JᵀJ)⁻¹ on the determined subspace, not scaled by sigma²; NaN for parameters outside it and for those on
-  // a bound
+  // (JᵀJ)⁻¹ on the determined subspace, not scaled by sigma². NaN for parameters outside it and for those on
+  // a bound.
   Matrix covariance;
   Vector step;               // undamped f64 step, within the determined subspace and the bounds
   bool first_order = false;  // a first-order test holds

@@ -1,6 +1,6 @@
-// Steps that may raise the cost for a while: a step is judged against the highest of the last few points,
-// too, and what the models have promised since (P. L. Toint, Math. Program. 77, 1997; A. R. Conn, N. I. M.
-// Gould, P. L. Toint, Trust-Region Methods, 2000, section 10.1).
+// Nonmonotonic steps, which may raise the cost for a while. A step is also judged against the highest of the
+// last few points and the decrease predicted since (P. L. Toint, Math. Program. 77, 1997; A. R. Conn, N. I.
+// M. Gould, P. L. Toint, Trust-Region Methods, 2000, section 10.1).
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@ class Nonmonotonic {
   explicit Nonmonotonic(int most) : most_(static_cast<std::size_t>(most)) {}
   bool on() const { return most_ > 0; }
   bool started() const { return !last_.empty(); }
-  // For good: what follows has to lower the cost.
+  // Switches nonmonotonic steps off for good: each later step has to lower the cost.
   void end() {
     most_ = 0;
     last_.clear();
@@ -23,10 +23,10 @@ class Nonmonotonic {
     last_.assign(1, {cost, 0});
     least_ = cost;
   }
-  // What a step to `cost` gains from the highest point, and what was promised on the way to it.
+  // The decrease from the highest point to `cost`, and the decrease predicted on the way there.
   double decrease(double cost) const { return highest().cost - cost; }
   double promised(double predicted) const { return highest().promised + predicted; }
-  // A step was taken. True: the cost is the least so far.
+  // Records an accepted step. Returns true if the cost is the lowest so far.
   bool accepted(double cost, double predicted) {
     for (Point& point : last_) point.promised += predicted;
     if (last_.size() > most_) last_.erase(last_.begin());
@@ -38,12 +38,12 @@ class Nonmonotonic {
 
  private:
   struct Point {
-    double cost, promised;  // by the steps since
+    double cost, promised;  // predicted decrease of the steps since then
   };
   const Point& highest() const { return *std::ranges::max_element(last_, {}, &Point::cost); }
 
   std::size_t most_;
-  std::vector<Point> last_;  // the present one and `most_` before it
+  std::vector<Point> last_;  // the current point and `most_` before it
   double least_ = 0;
 };
 

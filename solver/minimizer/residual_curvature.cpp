@@ -1,3 +1,4 @@
+// Updates S = Σ rᵢ∇²rᵢ from gradient changes and chooses between the models with and without it.
 #include "minimizer/residual_curvature.hpp"
 
 #include "linear/dot.hpp"
@@ -26,7 +27,7 @@ double form(const Matrix& A, std::span<const double> d) {
 void ResidualCurvature::learn(const Linearization& from, const Linearization& to, std::span<const double> d) {
   const std::size_t n = d.size();
   if (S_.empty()) S_.assign(n, n, 0.0);
-  // y, the gradient's change, and z = y - J₊ᵀJ₊d, what S₊ is to make of d.
+  // y is the change of the gradient. S₊ is to satisfy S₊d = z, z = y - J₊ᵀJ₊d.
   Vector& y = change_;
   y.resize(n);
   for (std::size_t j = 0; j < n; ++j) y[j] = to.gradient[j] - from.gradient[j];
@@ -48,9 +49,9 @@ void ResidualCurvature::learn(const Linearization& from, const Linearization& to
 }
 
 bool ResidualCurvature::choose(const Linearization& at, std::span<const double> d, double decrease) {
-  constexpr double kNearer = 1.5;  // NL2SOL's
-  // Trials in a row. Where residuals vanish at the minimum a step or two may speak for S, and it slows down
-  // the others.
+  constexpr double kNearer = 1.5;  // the value of NL2SOL
+  // Trials in a row that must favour the other model. Where residuals vanish at the minimum, a step or two
+  // may favour S although S slows down the others.
   constexpr int kToUse = 3, kToLeave = 2;
   if (S_.empty()) return false;
   const double without = -dot(at.gradient, d) - 0.5 * form(at.normal, d), with = without - 0.5 * form(S_, d);

@@ -1,11 +1,10 @@
-// What JᵀJ leaves out of the Hessian matrix of the cost, S = Σ rᵢ∇²rᵢ: learned from the gradients along the
-// steps, and used where JᵀJ alone predicts badly. Where residuals stay large Gauss-Newton contracts as ‖S‖ to
-// ‖JᵀJ‖, or does not at all.
+// The part S = Σ rᵢ∇²rᵢ of the cost's Hessian that JᵀJ leaves out. DenseSystem uses it where JᵀJ alone
+// predicts badly. With large residuals, Gauss-Newton converges at the rate ‖S‖/‖JᵀJ‖, or not at all.
 //
-// The update is that of Dennis, Gay and Welsch (ACM Trans. Math. Softw. 7, 1981), NL2SOL, which sizes S down
-// where residuals shrink and chooses between the two models by what they promised of the last step. Of passes
-// over the rows no more is known than JᵀJ and Jᵀr, so Sd is what the gradient's change is more than J₊ᵀJ₊d
-// (Al-Baali and Fletcher, J. Oper. Res. Soc. 36, 1985).
+// The update is that of NL2SOL (Dennis, Gay and Welsch, ACM Trans. Math. Softw. 7, 1981). It sizes S down
+// where residuals shrink, and chooses the model that predicted the last step better. A pass over the rows
+// keeps only JᵀJ and Jᵀr. So Sd is the change of the gradient minus J₊ᵀJ₊d (Al-Baali and Fletcher, J. Oper.
+// Res. Soc. 36, 1985).
 #pragma once
 
 #include "dense/evaluator.hpp"
@@ -16,21 +15,21 @@ namespace nlsq::inline v0 {
 
 class ResidualCurvature {
  public:
-  // Belongs to the model from here on.
+  // True if the model includes S.
   bool in_use() const { return in_use_; }
   const Matrix& matrix() const { return S_; }
-  // A step d was taken between two points, both known in the same formats.
+  // Updates S from a step d between two points linearized in the same formats.
   void learn(const Linearization& from, const Linearization& to, std::span<const double> d);
-  // A step d from `at` was tried, and the cost fell by `decrease`: which of the models was nearer? True: the
-  // other one than in use, which is now.
+  // A step d from `at` was tried, and the cost fell by `decrease`. Switches the model if the other one
+  // predicted that better. Returns true if it switched.
   bool choose(const Linearization& at, std::span<const double> d, double decrease);
-  // JᵀJ alone, and nothing is known of S.
+  // Drops S and returns to JᵀJ alone.
   void forget();
 
  private:
-  Matrix S_;  // n x n; empty: 0
+  Matrix S_;  // n x n; empty means zero
   bool in_use_ = false;
-  int in_a_row_ = 0;  // trials that spoke for the other model
+  int in_a_row_ = 0;  // trials in a row that favoured the other model
   Vector product_, change_;
 };
 

@@ -1,9 +1,9 @@
-// How bold a step may be: who judges one tells what happened.
+// The limit on a step's length. The loop reports whether each step was accepted, rejected or invalid.
 //
-// By damping, with Nielsen's rule (Damping parameter in Marquardt's method, IMM-REP-1999-05): λ falls
-// smoothly with the gain ratio, and grows faster with every rejection in a row. Or by a radius, for dogleg
-// steps, of which λ is what keeps a singular matrix from failing: halved and trebled as Powell's method has
-// it (Nocedal, Wright, Numerical Optimization, 2006, algorithm 4.1).
+// By damping, it follows Nielsen's rule (Damping parameter in Marquardt's method, IMM-REP-1999-05): λ falls
+// smoothly with the gain ratio and grows faster with every rejection in a row. For dogleg steps it is a
+// radius, halved and trebled by Powell's rule (Nocedal, Wright, Numerical Optimization, 2006, algorithm 4.1);
+// λ then only keeps a singular matrix from failing.
 #pragma once
 
 #include <algorithm>
@@ -17,13 +17,13 @@ class TrustRegion {
   explicit TrustRegion(double lambda) : lambda_(lambda) {}
 
   double lambda() const { return lambda_; }
-  // No step is small enough any more.
+  // No smaller step is left to try.
   bool exhausted() const { return lambda_ >= kMax || (by_radius() && radius_ <= kMin * first_radius_); }
 
   bool by_radius() const { return first_radius_ > 0; }
-  double radius() const { return radius_; }  // of the scaled step
+  double radius() const { return radius_; }  // limit on ‖D step‖
   void start_radius(double radius) { radius_ = first_radius_ = good_radius_ = radius; }
-  // Steps of at least `length` are allowed.
+  // Allows steps of at least `length`.
   void reach(double length) { radius_ = std::max(radius_, length); }
   void accepted(double rho, double length) {
     if (!by_radius()) return accepted(rho);
@@ -32,7 +32,7 @@ class TrustRegion {
     good_radius_ = radius_;
     lambda_ = std::max(kMin, lambda_ / 10);
   }
-  // Rejections since the last accepted step do not count.
+  // Undoes the rejections since the last accepted step.
   void forgive() { reach(good_radius_); }
   void rejected(double length, bool finite) {
     if (by_radius()) radius_ = std::min(radius_, length) * (finite ? 0.5 : 0.1);
@@ -48,12 +48,12 @@ class TrustRegion {
     lambda_ = std::min(kMax, std::max(lambda_, 1e-12) * growth_);
     growth_ *= 2;
   }
-  // The trial point has no finite residuals: the model is worthless that far out.
+  // The trial point has no finite residuals, so the model is useless that far out.
   void invalid() {
     lambda_ = std::min(kMax, std::max(lambda_, 1e-4) * 10);
     growth_ = 2;
   }
-  // Precision changed at the same x: rejections of the old precision do not count.
+  // Sets λ after the precision changed at the same x. Rejections in the old precision do not count.
   void restore(double lambda) {
     lambda_ = lambda;
     growth_ = 2;

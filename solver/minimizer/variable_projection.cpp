@@ -1,3 +1,5 @@
+// Decides which linear parameters to eliminate, and computes the damping weights and the optimal linear
+// parameters.
 #include "minimizer/variable_projection.hpp"
 
 #include "dense/dense_algebra.hpp"
@@ -9,16 +11,16 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-// sin² of the angle between a column and the span of others below which it counts as one of them.
+// A column depends on others if sin² of its angle to their span is below this.
 constexpr double kDependent = 1e-10, kDependentInF32 = 1e-6;
 
-// Worth it: some column of A lies within 8° of the span of Φ at the first point, sin² <= 0.02. There the best
-// values of the linear parameters move with the others, and steps that damp them follow a curved valley.
-// Where A is nearly orthogonal to Φ (the centre of a peak, beside its height) there is nothing to gain, and
-// the cost of the others alone has more minima that attract: a peak that is far off shrinks to a single row.
-// Counted work beside that of the whole problem, as a geometric mean: 0.65 on NIST's 50 runs, 0.66 on 300
-// around them, 0.74 on 589 drawn problems, of which 553 end in the lower minimum, 534 by the whole problem,
-// 533 with all projected (tests/accuracy/test_variable_projection.cpp --no-skip).
+// Elimination is worth it if some column of A lies within 8° of the span of Φ at the first point (sin² <=
+// 0.02). There the optimal linear parameters move with the others, and steps that damp them follow a curved
+// valley. Where A is nearly orthogonal to Φ (the centre of a peak beside its height), elimination gains
+// nothing. It also adds attracting minima: a peak that is far off shrinks to a single row. Counted work
+// relative to the whole problem, as a geometric mean: 0.65 on NIST's 50 runs, 0.66 on 300 around them, 0.74
+// on 589 drawn problems. Of the latter, 553 end in the lower minimum; 534 by the whole problem, 533 with all
+// projected (tests/accuracy/test_variable_projection.cpp --no-skip).
 constexpr double kNear = 0.02;
 
 }  // namespace
@@ -43,7 +45,8 @@ void Projection::see_again() {
   linear_ = unbounded_;
 }
 
-// out = L⁻¹Φᵀa/‖a‖ by the first `count` rows of L, a the column; sin² of the angle between a and those φ.
+// out = L⁻¹Φᵀa/‖a‖ by the first `count` rows of L, where a is the column. Returns sin² of the angle between a
+// and the span of those φ.
 double Projection::project(const Linearization& at, std::size_t column, std::size_t count,
                            double* out) const {
   const double squares = at.normal(column, column);
@@ -60,8 +63,8 @@ double Projection::project(const Linearization& at, std::size_t column, std::siz
   return 1 - inside;
 }
 
-// Cholesky of the scaled ΦᵀΦ. False: a column depends on those before it, or a J of 16 bits cannot tell. Such
-// ones may be dropped instead, where f64 knows them.
+// Cholesky factor of the scaled ΦᵀΦ. Returns false if a column depends on those before it, or if a 16-bit J
+// cannot tell. In f64, `drop_dependent` drops such columns instead.
 bool Projection::factor(const Linearization& at, bool drop_dependent) {
   const Format jacobian = formats_of(at.plan).jacobian;
   if (info(jacobian).bytes == 2) return false;
@@ -98,10 +101,11 @@ bool Projection::worth_it(const Linearization& at) const {
 
 std::span<const double> Projection::weigh_damping(const Linearization& at) {
   const std::size_t n = at.gradient.size();
-  if (offered_.size() >= n) linear_.clear();  // nothing would be left to iterate
+  if (offered_.size() >= n) linear_.clear();  // no parameter would be left to iterate
   if (linear_.empty()) return {};
   if (!factor(at, !decided_)) {
-    if (!decided_ && wish_ == VariableProjection::automatic) {  // later would be half way along another path
+    // Eliminating later would switch to another path half-way.
+    if (!decided_ && wish_ == VariableProjection::automatic) {
       linear_.clear();
       too_few_digits_ = true;
     }
@@ -130,7 +134,7 @@ double Projection::solve(const Linearization& at, Vector& x) {
   }
   const double gain = 0.5 * dense::dot(column_.data(), column_.data(), k);
   if (!std::isfinite(gain)) return 0;
-  for (std::size_t i = k; i-- > 0;) {  // Lᵀ, by its columns
+  for (std::size_t i = k; i-- > 0;) {  // Lᵀ, column by column
     const double* row = &factor_[i * stride_];
     column_[i] /= row[i];
     for (std::size_t j = 0; j < i; ++j) column_[j] -= column_[i] * row[j];

@@ -1,13 +1,13 @@
-// Variable projection: the parameters that enter a model linearly are eliminated, the cost is that of the
-// others alone.
+// Variable projection: eliminates the parameters that enter a model linearly, so the cost depends on the
+// others alone. DenseSystem uses it.
 //
-// J = [A | Φ], Φ the columns of the linear parameters. Rows are streamed and JᵀJ is all that is kept of them,
-// so the projected functional (Golub and Pereyra, SIAM J. Numer. Anal. 10, 1973) is not formed. It need not
-// be: a step of the whole problem in which the linear parameters are not damped has as its part in the others
-// Kaufman's step (BIT 15, 1975), the one of P⊥A, P⊥ = 1 - ΦΦ⁺, and what damping has to act on are the columns
-// of P⊥A, whose lengths are diagonal entries of the Schur complement of ΦᵀΦ. With the linear parameters at
-// their best for the others at every point, or as near as the steps themselves keep them (Ruhe and Wedin,
-// SIAM Review 22, 1980), that is the method.
+// J = [A | Φ], where Φ holds the columns of the linear parameters. Rows are streamed and only JᵀJ is kept, so
+// the projected functional (Golub and Pereyra, SIAM J. Numer. Anal. 10, 1973) is not formed. It need not be.
+// Take a step of the whole problem in which the linear parameters are not damped. Its part in the other
+// parameters is Kaufman's step (BIT 15, 1975), that of P⊥A with P⊥ = 1 - ΦΦ⁺. Damping must act on the columns
+// of P⊥A; their squared lengths are diagonal entries of the Schur complement of ΦᵀΦ. The linear parameters
+// stay optimal for the others at every point, or as near as the steps keep them (Ruhe and Wedin, SIAM Review
+// 22, 1980).
 #pragma once
 
 #include "dense/evaluator.hpp"
@@ -22,27 +22,27 @@ namespace nlsq::inline v0 {
 
 class Projection {
  public:
-  // Parameters that enter linearly together. Those that `box` bounds stay in the problem; so do those whose
-  // columns depend on the others', as the first point has them. `wish` automatic: and all of them do where
-  // that point promises nothing.
+  // Sets the parameters that enter linearly together. Bounded ones stay in the problem. So do those whose
+  // columns depend on others at the first point. If `wish` is automatic, all stay where the first point shows
+  // no gain.
   void offer(std::span<const int> linear, const Box& box, VariableProjection wish);
-  // The first point is known in more digits now, and no step was taken from it: it is to be seen again.
+  // Repeats the decision at the first point, which is now known in more digits. Only before the first step.
   void see_again();
-  // Something is eliminated, or may be: the first point is to be seen yet.
+  // True if parameters are eliminated, or may be once the first point has been examined.
   bool active() const { return !linear_.empty(); }
-  // `wish` is automatic, and the first point was known in too few digits to tell: nothing is.
+  // True if `wish` is automatic and the first point had too few digits to decide. Nothing is eliminated then.
   bool too_few_digits() const { return too_few_digits_; }
   std::span<const int> eliminated() const {
     return decided_ ? std::span<const int>(linear_) : std::span<const int>();
   }
 
-  // What the damping of each column of J is to be multiplied by at this point: ‖P⊥a‖²/‖a‖², and 0 for those
-  // that are eliminated. Empty, all alike, where Φ does not determine its parameters. To be asked at every
-  // point of the iteration.
+  // Factors for the damping of each column of J at this point: ‖P⊥a‖²/‖a‖², and 0 for eliminated parameters.
+  // Empty means no weights, where Φ does not determine its parameters. Call at every point of the iteration.
   std::span<const double> weigh_damping(const Linearization& at);
 
-  // Moves the eliminated parameters of x, where `at` was evaluated, to their best for the others. By how much
-  // the cost falls, exactly but for rounding; 0, and x is left as it is, where Φ does not determine them.
+  // Moves the eliminated parameters of x, the point of `at`, to their optimum for the others. Returns the
+  // decrease of the cost, exact up to rounding. Returns 0 and leaves x unchanged where Φ does not determine
+  // them.
   double solve(const Linearization& at, Vector& x);
 
  private:
@@ -50,12 +50,13 @@ class Projection {
   double project(const Linearization& at, std::size_t column, std::size_t count, double* out) const;
   bool worth_it(const Linearization& at) const;
 
-  std::vector<int> offered_, unbounded_, linear_;  // all; those that may be eliminated; those that are
+  // all offered; those without bounds; those eliminated
+  std::vector<int> offered_, unbounded_, linear_;
   VariableProjection wish_ = VariableProjection::off;
   bool decided_ = false, too_few_digits_ = false;
   double dependent_ = 0;
   std::size_t stride_ = 0;
-  Vector factor_;         // L of the scaled ΦᵀΦ, by rows
+  Vector factor_;         // L of the scaled ΦᵀΦ, row by row
   Vector inverse_scale_;  // 1/‖φ‖
   Vector weights_;
   mutable Vector column_;

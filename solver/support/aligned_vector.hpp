@@ -1,5 +1,5 @@
-// A vector whose numbers begin at a cache line. Kernels write to them a whole vector register at a time:
-// where it lies across two lines, each access is two.
+// AlignedVector: a vector that begins at a cache line. Kernels access whole vector registers, and an access
+// that crosses two lines costs two.
 #pragma once
 
 #include <cstddef>

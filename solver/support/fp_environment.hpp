@@ -1,5 +1,5 @@
-// The floating-point environment of a call: round to nearest, no flush to zero, no traps, whatever
-// the caller runs with; the caller's is put back at the end.
+// FpEnvironment: sets the floating-point environment for the duration of a call to round to nearest, no flush
+// to zero, no traps. Its destructor restores the caller's environment. Public functions use it.
 #pragma once
 
 #include <cfenv>

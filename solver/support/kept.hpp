@@ -1,4 +1,5 @@
-// An optional value whose memory outlives it: the vectors of a linearization are filled again and again.
+// Kept: an optional value that keeps its memory when it is reset. The vectors of a linearization are refilled
+// often.
 #pragma once
 
 #include <utility>
@@ -14,7 +15,7 @@ class Kept {
   T* operator->() { return &value_; }
   const T* operator->() const { return &value_; }
   void reset() { known_ = false; }
-  // To be filled; it counts as known from here on.
+  // Marks the value as set and returns it to be filled.
   T& renew() {
     known_ = true;
     return value_;

@@ -1,3 +1,4 @@
+// Validates SolverOptions.
 #include <nlsq/options.hpp>
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// Runs numbered tasks on the user's executor, on oneTBB or in sequence, and checks that each ran once.
 #include "support/parallel.hpp"
 
 #include "support/fp_environment.hpp"
@@ -19,7 +20,7 @@ void run_sequentially(std::size_t count, const std::function<void(std::size_t)>&
   for (std::size_t i = 0; i < count; ++i) task(i);
 }
 
-// One task: who ran it, and how that ended.
+// One task: the thread that ran it and the exception it threw.
 struct TaskRecord {
   std::atomic<bool> taken{false};
   std::thread::id thread;
@@ -45,11 +46,11 @@ int run_tasks(std::size_t count, const Parallelism& parallelism,
   std::atomic<std::size_t> done{0};
   std::atomic<bool> unasked{false};
   const auto guarded = [&](std::size_t i) {
-    if (i >= count || records[i].taken.exchange(true)) {  // an executor that miscounts: nothing runs twice
+    if (i >= count || records[i].taken.exchange(true)) {  // A faulty executor cannot run a task twice.
       unasked = true;
       return;
     }
-    const FpEnvironment environment;  // a worker's own
+    const FpEnvironment environment;  // the worker's own
     records[i].thread = std::this_thread::get_id();
     try {
       task(i);

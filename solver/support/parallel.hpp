@@ -1,5 +1,5 @@
-// Work shared out over threads. What is computed never depends on how: tasks are numbered, write to
-// places of their own, and are combined afterwards in a fixed order.
+// Runs work on several threads; passes and solvers use it. Results never depend on the number of threads:
+// tasks are numbered, write to separate places, and are combined afterwards in a fixed order.
 #pragma once
 
 #include <nlsq/options.hpp>
@@ -9,13 +9,13 @@
 
 namespace nlsq::inline v0 {
 
-// Runs task(0) ... task(count - 1), each once, in any order, and returns when all are done: how many threads
-// took part. Of tasks that throw, the lowest-numbered one's exception is rethrown, after all others have
-// ended. Throws ValidationError where the user's executor did not run each task once.
+// Runs task(0) ... task(count - 1), each once, in any order. Returns the number of threads that took part,
+// when all tasks are done. If tasks throw, rethrows the exception of the lowest-numbered one after all others
+// have ended. Throws ValidationError if the user's executor did not run each task once.
 int run_tasks(std::size_t count, const Parallelism& parallelism,
               const std::function<void(std::size_t)>& task);
 
-// For run_tasks: the same on oneTBB's threads (0: as many as the machine has); `task` must not throw.
+// For run_tasks: the same on oneTBB's threads (0: as many as the machine has). `task` must not throw.
 void run_on_tbb(std::size_t count, int threads, const std::function<void(std::size_t)>& task);
 
 }  // namespace nlsq::inline v0

@@ -1,5 +1,6 @@
-// Continued fractions by Lentz's method (W. J. Lentz, Appl. Opt. 15 (1976) 668): DLMF 8.17.22 for the
-// incomplete beta function, 8.9.2 for the incomplete gamma function; the series 8.7.1 below its mean.
+// Distributions for p-values and confidence intervals. Continued fractions by Lentz's method (W. J. Lentz,
+// Appl. Opt. 15 (1976) 668): DLMF 8.17.22 for the incomplete beta function, 8.9.2 for the incomplete gamma
+// function. Below its mean, the latter uses the series 8.7.1.
 #include <nlsq/statistics.hpp>
 
 #include <algorithm>
@@ -12,14 +13,14 @@ namespace {
 
 constexpr double kEps = std::numeric_limits<double>::epsilon();
 constexpr double kTiny = 1e-300;
-constexpr int kMaxTerms = 100000;  // about the square root of the largest argument is needed
-// Beyond this Student's distribution is taken from its expansion about the normal one.
+constexpr int kMaxTerms = 100000;  // needs about the square root of the largest argument
+// Beyond this, uses the expansion of Student's distribution about the normal one.
 constexpr double kManyDof = 1e4;
 
 double kept_from_zero(double v) { return std::fabs(v) < kTiny ? kTiny : v; }
 
-// log(Gamma(a) Gamma(b) / Gamma(a+b)) without losing the small difference of large logarithms: where both
-// are large, by Stirling's corrections (DLMF 5.11.1).
+// Stirling's corrections (DLMF 5.11.1). log_beta, log(Gamma(a) Gamma(b) / Gamma(a+b)), uses them for large a
+// and b so as not to lose the small difference of large logarithms.
 double stirling_correction(double z) {
   const double w = 1 / (z * z);
   return (1.0 / 12 - w * (1.0 / 360 - w * (1.0 / 1260 - w * (1.0 / 1680 - w / 1188)))) / z;
@@ -51,7 +52,7 @@ double beta_fraction(double a, double b, double x) {
   return h;
 }
 
-// x with its complement given, so that neither loses digits.
+// Takes x and its complement, so that neither loses digits.
 double incomplete_beta(double a, double b, double x, double complement) {
   if (x <= 0) return 0;
   if (complement <= 0) return 1;
@@ -62,8 +63,8 @@ double incomplete_beta(double a, double b, double x, double complement) {
   return 1 - front * beta_fraction(b, a, complement) / b;
 }
 
-// x^a e^-x / Gamma(a). For large a by d = (x - a)/a, as sqrt(a/2pi) exp(-a (d - log(1+d))) over Stirling's
-// correction: the plain form subtracts numbers of the size of a log a.
+// x^a e^-x / Gamma(a). For large a, with d = (x - a)/a: sqrt(a/2pi) exp(-a (d - log(1+d))) over Stirling's
+// correction. The plain form subtracts numbers of the size of a log a.
 double gamma_front(double a, double x) {
   if (a < 20) return std::exp(a * std::log(x) - x - std::lgamma(a));
   const double d = (x - a) / a;
@@ -77,19 +78,19 @@ double gamma_front(double a, double x) {
   return std::sqrt(a / (2 * M_PI)) * std::exp(-a * r - stirling_correction(a));
 }
 
-// P(|T| > t): the small side, without cancellation.
+// P(|T| > t), the small side, without cancellation.
 double student_t_outside(double t, double dof) {
   const double whole = dof + t * t;
   return incomplete_beta(dof / 2, 0.5, dof / whole, t * t / whole);
 }
 
 double normal_quantile(double confidence) {
-  // erfc(z/sqrt 2) = 1 - confidence, by bisection.
+  // Solves erfc(z/sqrt 2) = 1 - confidence by bisection.
   double low = 0, high = 40;
   for (;;) {
     const double middle = 0.5 * (low + high);
     if (middle <= low || middle >= high) return middle;
-    // Each side where it keeps its digits.
+    // Compares on the side that keeps its digits.
     const bool below = confidence < 0.5 ? std::erf(middle * M_SQRT1_2) < confidence
                                         : std::erfc(middle * M_SQRT1_2) > 1 - confidence;
     (below ? low : high) = middle;
@@ -138,7 +139,7 @@ double student_t_quantile(double confidence, double dof) {
   const double z = normal_quantile(confidence);
   if (std::isinf(dof)) return z;
   if (dof > kManyDof) return expanded_quantile(z, dof);
-  // Bisection in log t: the tail of one degree of freedom reaches far.
+  // Bisection in log t, because the tail with one degree of freedom is long.
   const double outside = 1 - confidence;
   double low = std::log(z), high = std::log(z) + 1;
   while (student_t_outside(std::exp(high), dof) > outside) high += high - low;

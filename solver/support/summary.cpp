@@ -1,3 +1,4 @@
+// Names of the summary's enumerators, and the text reports.
 #include <nlsq/summary.hpp>
 
 #include <fmt/format.h>
@@ -48,8 +49,8 @@ bool is_success(Verdict verdict) noexcept {
 
 namespace {
 
-// "bf16×5 → f32×2 → f64×2": steps taken, by the fewest digits of rows and Gram matrix; "f64+bf16" where rows
-// have all digits and the Gram matrix has not.
+// "bf16×5 → f32×2 → f64×2": the number of steps in each precision, named by the fewest digits of rows and
+// Gram matrix. "f64+bf16" means f64 rows with a bf16 Gram matrix.
 std::string precision_path(const Summary& s) {
   std::string path;
   for (std::size_t i = 0; i < s.iterations.size();) {
@@ -63,7 +64,7 @@ std::string precision_path(const Summary& s) {
   return path.empty() ? "f64×0" : path;
 }
 
-// What the kernels themselves counted.
+// What the kernels counted.
 std::string rows_counted(const KernelCounters& k) {
   return fmt::format("f64 {}, f32 {}", k.rows_f64, k.rows_f32);
 }

@@ -1,8 +1,8 @@
-// Tasks on oneTBB's threads. Apart from parallel.cpp for the thread sanitizer: it does not see into oneTBB's
-// library, where the handing over of tasks is synchronised, and would take every task for a race with its
-// creator. So this file is compiled without it (CMakeLists.txt), and tells it what oneTBB guarantees: what
-// comes before parallel_for is seen by every task, and what tasks do is seen after it. Races between tasks
-// still show.
+// Runs tasks on oneTBB's threads. It is separate from parallel.cpp for the thread sanitizer, which cannot see
+// the synchronization inside oneTBB's library and would report a race between every task and its creator. So
+// this file is compiled without the sanitizer (CMakeLists.txt) and tells it what oneTBB guarantees: tasks see
+// everything before parallel_for, and everything after it sees the tasks' writes. Races between tasks are
+// still reported.
 #include "support/parallel.hpp"
 
 #if NLSQ_WITH_TBB
@@ -22,7 +22,7 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-// One way through: releases made so far are acquired by those who come later.
+// A one-way gate: whoever enters sees all writes of those who have left.
 struct Gate {
   char place = 0;
 #if NLSQ_THREAD_SANITIZER
@@ -37,7 +37,7 @@ struct Gate {
 }  // namespace
 
 void run_on_tbb(std::size_t count, int threads, const std::function<void(std::size_t)>& task) {
-  // More than the machine has would gain nothing, and oneTBB would print a warning about it.
+  // More threads than the machine has gain nothing, and oneTBB would print a warning.
   const int most = tbb::info::default_concurrency();
   tbb::task_arena arena(threads == 0 ? most : std::min(threads, most));
   Gate begin, end;

@@ -1,4 +1,4 @@
-// Bounds of parameters, as SciPy takes them: options.bounds = {lower, upper}.
+// Bounds of parameters in SciPy's form: options.bounds = {lower, upper}.
 #pragma once
 
 #include <nlsq/export.hpp>
@@ -9,8 +9,8 @@
 
 namespace nlsq::inline v0 {
 
-// lower <= p <= upper, each side a number for all parameters or one for each, in the model's order; an
-// infinity is no bound. Where both sides are equal the parameter is held there.
+// lower <= p <= upper. Each side is one number for all parameters, or one for each in the model's order, in
+// the parameters' units. ±∞ means no bound. Where both sides are equal, the parameter is fixed there.
 struct Bounds {
   struct Side {
     Side(double all) : values{all} {}                            // NOLINT: implicit by design
@@ -22,7 +22,7 @@ struct Bounds {
   Bounds(Side lower_side, Side upper_side)
       : lower(std::move(lower_side.values)), upper(std::move(upper_side.values)) {}
 
-  std::vector<double> lower, upper;  // one value: of all parameters; both empty: none
+  std::vector<double> lower, upper;  // one value: for all parameters; both empty: no bounds
   bool empty() const { return lower.empty() && upper.empty(); }
 };
 

@@ -1,5 +1,6 @@
-// Are the derivatives right? Those that users write are held, one by one, against extrapolated differences
-// (extrapolated_slopes.hpp), whose own error is known: what is called wrong is wrong by more than that.
+// check_derivatives: tests derivatives that users write. Each is compared with an extrapolated difference
+// (extrapolated_slopes.hpp) whose own error is known. A derivative counts as wrong only if it differs by more
+// than that error.
 //
 //   const auto check = nlsq::check_derivatives(residuals, jacobian, p);
 //   if (!check.passed()) std::cerr << check.report();
@@ -19,32 +20,34 @@
 
 namespace nlsq::inline v0 {
 
-// One derivative that is wrong: of a residual by a parameter. In a Problem both are counted within their
-// blocks, and where a block has a manifold, parameters are the directions of its tangent space.
+// One wrong derivative of a residual by a parameter. In a Problem both indices count within their blocks. In
+// a block with a manifold, `parameter` is a direction of the tangent space.
 struct DerivativeError {
   std::size_t residual = 0, parameter = 0;
-  double given = 0;                 // not finite: it was left out
-  double difference = 0;            // what differences say
-  double uncertainty = 0;           // of what they say
+  double given = 0;                 // the user's value; not finite if it was left out
+  double difference = 0;            // the value by differences
+  double uncertainty = 0;           // error of `difference`
   std::size_t residual_block = 0;   // ResidualBlockId::index
-  std::size_t parameter_block = 0;  // which of the residual block's
-  double relative() const;  // |given - difference| / the larger of both; ∞ where `given` is not finite
+  std::size_t parameter_block = 0;  // its position among the residual block's parameter blocks
+  double relative() const;          // |given - difference| / the larger of both; ∞ if `given` is not finite
 };
 
+// The result of a check.
 struct DerivativeCheck {
-  std::vector<DerivativeError> wrong;  // the largest relative error first
+  std::vector<DerivativeError> wrong;  // sorted by decreasing relative error
   std::size_t checked = 0;             // derivatives compared
-  std::size_t unclear = 0;  // of them: no verdict; kinks, edges of the domain, residuals with too much noise
-  std::size_t without = 0;  // residual blocks that have no derivatives of their own to be checked
+  // of those, derivatives without a verdict: kinks, edges of the domain, noisy residuals
+  std::size_t unclear = 0;
+  std::size_t without = 0;  // residual blocks without derivatives of their own
   bool of_problem = false;
   bool passed() const { return wrong.empty(); }
-  // Lines for people: how many, and the worst of them by name.
+  // A text for people: how many are wrong, and the worst `most` of them by name.
   std::string report(std::size_t most = 10) const;
 };
 
-// A derivative is wrong where it lies further from the difference than `tolerance` times the larger of both,
-// and eight times what the difference is uncertain by. All throw ValidationError where sizes do not fit or x
-// is not finite, and pass on what the callables throw.
+// A derivative is wrong if it differs from the difference by more than `tolerance` times the larger of both
+// plus eight times the difference's error. All overloads throw ValidationError if sizes do not fit, x is not
+// finite or `tolerance` is not positive, and pass on what the callables throw.
 
 // As nlsq::least_squares takes them: `jacobian` fills J, row-major, residuals x parameters.
 NLSQ_API DerivativeCheck
@@ -60,14 +63,14 @@ requires(!std::convertible_to<F, const VectorFunction&>) DerivativeCheck
   return check_derivatives(make_vector_function(std::move(residuals)), jacobian, x, tolerance);
 }
 
-// Every residual block at the present values: derivatives by hand, and those of functors generic in their
-// scalar (a branch on a plain number, a value taken out and put back, hide a dependence). Through
-// Manifold::plus where a block has one, so that its plus_jacobian is checked with it. Constant blocks are
-// left out; bounds are kept.
+// Checks every residual block at the present values: derivatives written by hand, and those of functors
+// generic in their scalar (where a branch on a plain number, or a value taken out and put back, hides a
+// dependence). A block with a manifold moves by Manifold::plus, so its plus_jacobian is checked as well.
+// Constant blocks are left out, and bounds are respected.
 NLSQ_API DerivativeCheck check_derivatives(const Problem& problem, double tolerance = 1e-6);
 
-// plus_jacobian of a manifold at x, `ambient` numbers: `residual` counts the ambient numbers, `parameter` the
-// tangent's.
+// Checks plus_jacobian of a manifold at x, which has `ambient` numbers. `residual` is the index of an ambient
+// number, `parameter` that of a tangent number.
 NLSQ_API DerivativeCheck check_derivatives(const Manifold& manifold, std::span<const double> x,
                                            double tolerance = 1e-6);
 

@@ -1,4 +1,4 @@
-// The predictors of a fit.
+// Columns: the predictors of a fit.
 #pragma once
 
 #include <nlsq/column.hpp>
@@ -10,7 +10,8 @@
 
 namespace nlsq::inline v0 {
 
-// One predictor or several. Views: the data must outlive the call.
+// One predictor or several, each a column with one entry per row. It is a view: the data must outlive the
+// call.
 class Columns {
  public:
   template <class T>

@@ -1,11 +1,11 @@
-// How well a problem determines its parameters: covariances of parameter blocks that are chosen.
+// covariance: how well a problem determines its parameters, as covariances of chosen parameter blocks.
 //
 //   nlsq::solve(problem);
 //   const nlsq::BlockCovariance c = nlsq::covariance(problem, {camera, point});
 //   if (c.determined) use(c.block(camera, camera), c.block(camera, point));
 //
-// (JᵀJ)⁻¹ at the present values, as Ceres has it: residuals are taken to be in units of their standard
-// deviations. Where they are not but are all alike, multiply by residual_variance.
+// The covariance is (JᵀJ)⁻¹ at the present values, as in Ceres. It takes residuals to be in units of their
+// standard deviations. If they only have equal standard deviations, multiply by residual_variance.
 #pragma once
 
 #include <nlsq/matrix.hpp>
@@ -18,31 +18,35 @@
 
 namespace nlsq::inline v0 {
 
+// The options of covariance.
 struct CovarianceOptions : Parallelism {
   bool apply_losses = true;  // J is that of the weighted residuals, √ρ'(‖r‖²) r to first order
-  // Where the data do not determine every direction: the Moore-Penrose inverse of JᵀJ, which takes what is
-  // not determined for known. Of small problems: up to 1000 numbers to be found. false: no covariance.
+  // Where the data do not determine every direction: return the Moore-Penrose inverse of JᵀJ, which treats
+  // undetermined directions as known. Only for small problems, up to 1000 free numbers. false: return no
+  // covariance.
   bool pseudo_inverse = false;
 };
 
+// The covariances of the chosen blocks.
 class NLSQ_API BlockCovariance {
  public:
-  // All directions are determined, and the numbers have six digits, or `error` says how few. Otherwise every
-  // number below is NaN, unless the pseudo-inverse was asked for.
+  // All directions are determined, and the entries have six digits, or `error` says how few. Otherwise every
+  // entry below is NaN, unless the pseudo-inverse was requested.
   bool determined = false;
-  int parameters = 0;            // numbers to be found, in tangent numbers
-  int rank = -1;                 // of J, columns at unit length; -1: too large a matrix to look at
-  double error = 0;              // relative, estimated: what iterative refinement still changed, or u κ
-  double residual_variance = 0;  // ‖r‖² / (residuals - rank); NaN where nothing is left over
+  int parameters = 0;  // free numbers, in tangent numbers
+  int rank = -1;       // rank of J with columns scaled to unit length; -1: the matrix is too large to tell
+  double error = 0;    // estimated relative error: the last change by iterative refinement, or u κ
+  double residual_variance = 0;  // ‖r‖² / (residuals - rank); NaN without degrees of freedom
   std::string message;           // what was found, in words
 
-  // Numbers of a by numbers of b, blocks that were chosen. Held numbers and constant blocks have zeros;
-  // blocks that no residual depends on have NaN. Throw ValidationError for blocks that were not chosen.
+  // The covariance of blocks a and b, size of a x size of b, in ambient numbers. Fixed numbers and constant
+  // blocks have zeros; blocks that no residual depends on have NaN. Throws ValidationError for blocks that
+  // were not chosen.
   Matrix block(const double* a, const double* b) const;
   Matrix block(const double* a) const { return block(a, a); }
-  // The same in tangent numbers: steps of the manifolds.
+  // The same in tangent numbers, that is, for steps of the manifolds.
   Matrix tangent_block(const double* a, const double* b) const;
-  // Of all that were chosen, one after the other, in the order in which they were.
+  // The covariance of all chosen blocks together, in the order they were chosen.
   Matrix joint() const;
 
  private:
@@ -59,8 +63,9 @@ class NLSQ_API BlockCovariance {
   Matrix tangent_;
 };
 
-// In f64. Bounds are not looked at. Throws ValidationError for pointers that are no parameter blocks, and
-// where a pseudo-inverse is asked for of too large a problem; what a user's function throws passes through.
+// Computes covariances in f64. Bounds are ignored. Throws ValidationError for pointers that are no parameter
+// blocks, and if a pseudo-inverse is requested for too large a problem. Exceptions of user functions pass
+// through.
 NLSQ_API BlockCovariance covariance(Problem& problem, const std::vector<const double*>& blocks,
                                     const CovarianceOptions& options = {});
 

@@ -1,5 +1,5 @@
-// Fitting a curve: y_i ~ f(x_i, p). Minimises ½ Σ ρ(r_i²), r_i = (f(x_i, p) - y_i) / sigma_i, ρ(s) = s unless
-// a loss is given.
+// curve_fit: fits a curve y_i ~ f(x_i, p). It minimizes ½ Σ ρ(r_i²) with r_i = (f(x_i, p) - y_i) / sigma_i;
+// ρ(s) = s unless a loss is given.
 #pragma once
 
 #include <nlsq/callable.hpp>
@@ -22,68 +22,81 @@
 
 namespace nlsq::inline v0 {
 
+// The result of curve_fit. n is the number of the model's parameters.
 struct FitResult {
   std::vector<std::string> parameter_names;
-  std::vector<double> parameters;  // in the model's order, fixed ones included
+  // n values in the model's order, fixed ones included; in units of the model
+  std::vector<double> parameters;
   std::vector<double>
-      standard_errors;         // 0 for fixed; NaN where the data do not determine one, or a bound holds it
-  Matrix covariance;           // parameters x parameters; NaN as above
-  std::vector<bool> fixed;     // not of tied ones
-  std::vector<bool> at_bound;  // free, and on a bound: taken as held there in all that is said of the others
-  std::vector<bool> eliminated;  // linear, and solved for as the others went (options.variable_projection)
-  std::vector<double> guess;     // where the iteration started
+      // n values; 0 for fixed parameters, NaN where the data do not determine one and where it ends on a
+      // bound
+      standard_errors;
+  Matrix covariance;        // n x n; NaN as above
+  std::vector<bool> fixed;  // n flags; false for tied parameters
+  // n flags: free, and on a bound. All statistics of the other parameters take it as fixed there.
+  std::vector<bool> at_bound;
+  // n flags: linear, and eliminated during the fit (options.variable_projection)
+  std::vector<bool> eliminated;
+  std::vector<double> guess;  // the n values at which the iteration started
   std::size_t rows = 0;
-  std::ptrdiff_t dof = 0;   // rows - free parameters, those at bounds not counted
-  double rss = 0;           // Σ (weighted residual)², a robust loss not applied; of counts the deviance
+  std::ptrdiff_t dof = 0;   // rows - free parameters, without those on bounds
+  double rss = 0;           // Σ (weighted residual)² without a robust loss; for counts the deviance
   double chi2_reduced = 0;  // rss / dof; NaN without degrees of freedom
-  double r_squared =
-      0;  // 1 - rss / weighted total sum of squares (of counts: deviance of a constant); NaN for constant y
-  double aic = 0, bic = 0;  // of Gaussian errors with unknown variance, NaN for rss = 0; of counts but for a
-                            // constant of the data; NaN under a robust loss
-  Loss loss;                // that was minimised; final_cost of the summary is ½ Σ ρ
-  std::size_t beyond = 0;   // rows whose weighted residual is larger than the scale of a robust loss
-  std::vector<std::string> ties;  // by parameter, the expression it follows; empty for others
+  // 1 - rss / weighted total sum of squares; for counts with the deviance of a constant; NaN for constant y
+  double r_squared = 0;
+  // For Gaussian errors with unknown variance, NaN for rss = 0. For counts up to a constant of the data. NaN
+  // under a robust loss.
+  double aic = 0, bic = 0;
+  Loss loss;               // the loss that was minimized; the summary's final_cost is ½ Σ ρ
+  std::size_t beyond = 0;  // rows whose weighted residual exceeds the scale of a robust loss
+  // for each parameter the expression it is tied to; empty for free ones
+  std::vector<std::string> ties;
   std::vector<std::string> warnings;
-  // options.starts > 1: the minima found, this one first, the others by cost, uncertified ones last. Else
-  // empty.
+  // With options.starts > 1: the minima found. This one is first, the others follow by cost, uncertified ones
+  // last. Otherwise empty.
   std::vector<FitMinimum> minima;
   Summary summary;  // of the start that led here
 
-  // Correlation of two parameters; NaN where undefined.
+  // Correlation of parameters i and j; NaN where undefined.
   NLSQ_API double correlation(std::size_t i, std::size_t j) const;
   bool success() const { return is_success(summary.verdict); }
 };
 
 using NamedValues = std::vector<std::pair<std::string, double>>;
 
-// A formula, with `x` (or x1 ... xk for several predictors) as predictors. Parameters without a
-// starting value start at 1; linear ones are solved for.
+// Fits a formula with the predictor `x`, or x1 ... xk for several. `x` and `y` have one entry per row.
+// Parameters without a starting value start at 1; the fit solves for linear ones. Here and below, NaN or Inf
+// in the data, sizes that disagree and fewer rows than free parameters throw DataError. Options, names and
+// starting values that break a rule throw ValidationError, and a formula that does not parse FormulaError.
+// Exceptions of a callable pass through. A fit that does not converge is no error: see FitResult::success().
 NLSQ_API FitResult curve_fit(std::string_view formula, const Columns& x, const Column& y,
                              const NamedValues& p0 = {}, const FitOptions& options = {});
-// A parsed formula: predictors by the names it was parsed with, a left side over the response allowed.
+// A parsed formula. Its predictors have the names it was parsed with, and it may have a left side over the
+// response.
 NLSQ_API FitResult curve_fit(const Formula& formula, const Columns& x, const Column& y,
                              const NamedValues& p0 = {}, const FitOptions& options = {});
-// A built-in model; a first guess is found for what p0 does not name.
+// A built-in model. It guesses the starting values that p0 does not name.
 NLSQ_API FitResult curve_fit(const Model& model, const Columns& x, const Column& y,
                              const NamedValues& p0 = {}, const FitOptions& options = {});
-// A model made ready before: the same results to rounding, without the cost of reading and compiling it. By
-// names a first guess is found for what p0 leaves out where the model is a built-in one, else such parameters
-// start at 1.
+// A prepared model. It gives the same results up to rounding, without the cost of reading and compiling the
+// model. With p0 by name, a built-in model guesses what p0 leaves out; other parameters start at 1. With p0
+// by position, it has one value for each parameter.
 NLSQ_API FitResult curve_fit(const PreparedModel& model, const Columns& x, const Column& y,
                              const NamedValues& p0 = {}, const FitOptions& options = {});
 NLSQ_API FitResult curve_fit(const PreparedModel& model, const Columns& x, const Column& y,
                              const std::vector<double>& p0, const FitOptions& options = {});
-// A callable already erased (see make_model_function).
+// A type-erased callable (see make_model_function).
 NLSQ_API FitResult curve_fit(const ModelFunction& model, const Columns& x, const Column& y,
                              const std::vector<double>& p0, const FitOptions& options = {});
 
-// A callable f(x, p) that is not erased yet, and no formula or model either.
+// A callable f(x, p) that is not type-erased yet, and is neither a formula nor a model.
 template <class F>
 concept Callable = !std::convertible_to<F, std::string_view> && !std::convertible_to<F, const Formula&> &&
                    !std::convertible_to<F, const Model&> && !std::convertible_to<F, const ModelFunction&> &&
                    !std::convertible_to<F, const PreparedModel&>;
 
-// One predictor: f(x, p) with x a number, p[0], p[1] ... generic in both scalars, or in double alone.
+// One predictor: f(x, p), where x is a number and p is indexed p[0], p[1] ... It is generic in both scalars,
+// or takes double only.
 template <Callable F>
 FitResult curve_fit(F model, const Column& x, const Column& y, const std::vector<double>& p0,
                     const FitOptions& options = {}) {
@@ -98,8 +111,8 @@ FitResult curve_fit(F model, const std::vector<Column>& x, const Column& y, cons
                    options);
 }
 
-// Rows from a source (generated, filed): columns are the predictors, then y, then sigma where
-// `options.sigma` is not used and the source has one column more.
+// Rows from a source (generated or in a file). Its columns are the predictors, then y, and then sigma if it
+// has one column more.
 NLSQ_API FitResult curve_fit(const ModelFunction& model, std::shared_ptr<const RowSource> rows,
                              const std::vector<double>& p0, const FitOptions& options = {});
 NLSQ_API FitResult curve_fit(const Formula& formula, std::shared_ptr<const RowSource> rows,

@@ -1,4 +1,5 @@
-// Many fits of one model: spectra of a map, spots of an image. Results come as arrays.
+// curve_fit_batch: many fits of one model, such as the spectra of a map or the spots of an image. Results
+// come as arrays.
 #pragma once
 
 #include <nlsq/columns.hpp>
@@ -15,18 +16,18 @@
 
 namespace nlsq::inline v0 {
 
-// One column of data for each fit, or one for all. Views: the data must outlive the call.
+// One column of data for each fit, or one for all. It is a view: the data must outlive the call.
 class NLSQ_API ColumnPerFit {
  public:
   ColumnPerFit() = default;
-  // One for all fits.
+  // One column for all fits.
   ColumnPerFit(const Column& shared) : columns_{shared} {}  // NOLINT: implicit by design
   template <class T>
   requires(std::convertible_to<const T&, Column> && !std::same_as<T, Column>) ColumnPerFit(const T& shared)
       : columns_{Column(shared)} {}  // NOLINT
-  // Fit f: row f of the matrix.
+  // Fit f uses row f of the matrix.
   ColumnPerFit(const Matrix& fits_by_rows);  // NOLINT
-  // Fit f: rows [f * rows, (f + 1) * rows).
+  // Fit f uses rows [f * rows, (f + 1) * rows) of `data`.
   template <class T>
   static ColumnPerFit of(const T* data, std::size_t fits, std::size_t rows) {
     std::vector<Column> columns;
@@ -34,12 +35,12 @@ class NLSQ_API ColumnPerFit {
     for (std::size_t f = 0; f < fits; ++f) columns.emplace_back(data + f * rows, rows);
     return ColumnPerFit(std::move(columns));
   }
-  // Each by itself; lengths may differ from fit to fit.
+  // One column for each fit; their lengths may differ.
   explicit ColumnPerFit(std::vector<Column> columns) : columns_(std::move(columns)), shared_(false) {}
 
   bool empty() const { return columns_.empty(); }
   bool shared() const { return shared_; }
-  std::size_t size() const { return columns_.size(); }  // 1 where it is shared
+  std::size_t size() const { return columns_.size(); }  // 1 if shared
   const Column& operator[](std::size_t fit) const { return columns_[shared_ ? 0 : fit]; }
 
  private:
@@ -47,29 +48,32 @@ class NLSQ_API ColumnPerFit {
   bool shared_ = true;
 };
 
+// The options of a batch.
 struct NLSQ_API BatchOptions : FitOptions {
   BatchOptions() = default;
   BatchOptions(const FitOptions& options) : FitOptions(options) {}  // NOLINT: implicit by design
-  // Standard deviations of y by fit; takes the place of `sigma`, which is one for all.
+  // Standard deviations of y for each fit. Replaces `sigma`, which is one column for all.
   ColumnPerFit sigma_per_fit;
-  // Many small fits share vectors, one in each lane. false: one after the other, each with the bits of
-  // curve_fit.
+  // Whether many small fits share vectors, one fit in each lane. false: one fit after the other, each with
+  // the bits of curve_fit.
   bool in_lanes = true;
 };
 
-// Row f of every array is fit f.
+// Row or entry f of every array belongs to fit f.
 struct NLSQ_API BatchResult {
   std::vector<std::string> parameter_names;
   Matrix parameters;  // fits x parameters, fixed ones included
   Matrix
-      standard_errors;  // the same; 0 for fixed, NaN where the data do not determine one or a bound holds it
+      // fits x parameters; 0 for fixed parameters, NaN where the data do not determine one and where it ends
+      // on a bound
+      standard_errors;
   std::vector<double> cost;             // ½‖r‖² in f64
-  std::vector<double> decrement_sigma;  // distance to the optimum in standard errors, certified
+  std::vector<double> decrement_sigma;  // certified distance to the optimum in standard errors
   std::vector<Verdict> verdict;         // as curve_fit's
   std::vector<Termination> termination;
   std::vector<int> iterations;
   std::size_t certified = 0;  // fits that may be used as minima: is_success(verdict)
-  int threads = 1;            // that took part
+  int threads = 1;            // threads that took part
   std::size_t in_lanes = 0;   // fits that were done in lanes
   KernelCounters counters;    // of all fits
 
@@ -77,29 +81,27 @@ struct NLSQ_API BatchResult {
   bool success() const { return certified == verdict.size(); }
 };
 
-// Fits x -> Y[f], weighted by sigma, for every f from row f of P0 (from its only row where it has one); P0
-// holds parameters in the model's order. Results have the same bits whatever `options.threads`: fits are
-// shared out, never split. Where the model runs as a program, fits allocate nothing once each thread has done
-// its first ones.
+// Fits x -> Y[f], weighted by sigma, for every f. P0 has one row of starting values for each fit, or one row
+// for all, with the parameters in the model's order. Results have the same bits for any `options.threads`: a
+// fit runs on one thread. If the model runs as a program, a thread allocates nothing after its first fits.
 //
-// In lanes (`options.in_lanes`, 32 fits or more, all of one length of at most 2048 rows) as many fits are
-// done at once as a vector has lanes: the first steps in f32, where the precision policy is the default, the
-// last in f64, until the undamped step is at most xtol. A fit's result depends neither on its place in the
-// batch nor on the other fits. Each one's verdict, cost, standard errors and distance to the optimum are made
-// in f64 by the tests of curve_fit's certificate, and its residuals are compared with the user's own
-// callable: on every row for one fit in 64, for the others on 8 rows spread over the data. (A callable that
-// is not what was recorded of it, but on rows that are not looked at alone, is not noticed there;
-// options.strict looks at every row.) What is not certified so (ill-conditioned, slow, a branch not recorded)
-// is done over again alone, from its start.
+// Lanes (`options.in_lanes`) need 32 fits or more, all of one length of at most 2048 rows. As many fits then
+// run at once as a vector has lanes. Their first steps use f32 if the precision policy is the default; the
+// last use f64, until the undamped step is at most xtol. A fit's result depends neither on its place in the
+// batch nor on other fits. Verdict, cost, standard errors and distance to the optimum are computed in f64 by
+// the tests of curve_fit's certificate. The residuals are compared with the user's own callable: on every row
+// for one fit in 64, on 8 rows spread over the data for the others. (So a callable that differs from its
+// recording only on other rows is not noticed; options.strict checks every row.) A fit that is not certified
+// in this way (ill-conditioned, slow, a branch not recorded) is repeated singly from its start.
 //
-// Alone, fits are certified as curve_fit's are and have the bits of curve_fit(model, ...) on one thread. So
-// are those of `in_lanes = false` and of options that lanes do not serve: strict, ftol, max_seconds,
-// max_iterations below 100, Gauss-Newton, geodesic acceleration always, variable projection on, other
-// policies than the default and f64, bounds, losses and ties. (Errors in x are refused.)
+// Single fits are certified as curve_fit's are, with the bits of curve_fit(model, ...) on one thread. All
+// fits are single with `in_lanes = false` and with options that lanes do not support: strict, ftol,
+// max_seconds, max_iterations below 100, Gauss-Newton, geodesic acceleration always, variable projection on,
+// policies other than the default and f64, bounds, losses and ties. Errors in x throw ValidationError.
 //
-// Limits of time and iterations are each fit's. Data that are not finite, or a sigma that is not positive,
-// fail the fit they belong to (FAILED, parameters as they started); sizes that disagree throw DataError or
-// ValidationError. A callback is refused.
+// Limits of time and iterations apply to each fit. A fit whose data are not finite or whose sigma is not
+// positive is FAILED, with its starting values as parameters. Sizes that disagree throw DataError or
+// ValidationError. A callback throws ValidationError.
 NLSQ_API BatchResult curve_fit_batch(const PreparedModel& model, const std::vector<ColumnPerFit>& x,
                                      const ColumnPerFit& Y, const Matrix& P0,
                                      const BatchOptions& options = {});
@@ -107,7 +109,7 @@ NLSQ_API BatchResult curve_fit_batch(const PreparedModel& model, const std::vect
 NLSQ_API BatchResult curve_fit_batch(const PreparedModel& model, const ColumnPerFit& x, const ColumnPerFit& Y,
                                      const Matrix& P0, const BatchOptions& options = {});
 
-// A formula, a built-in model.
+// A formula or a built-in model.
 template <class M, class X>
 requires(std::convertible_to<const M&, std::string_view>) BatchResult
     curve_fit_batch(const M& formula, const X& x, const ColumnPerFit& Y, const Matrix& P0,

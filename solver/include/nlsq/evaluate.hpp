@@ -1,4 +1,4 @@
-// A model evaluated once under a precision policy: values and derivatives, not a fit.
+// evaluate: the values and derivatives of a model under a precision policy, without a fit.
 #pragma once
 
 #include <nlsq/columns.hpp>
@@ -19,28 +19,33 @@
 
 namespace nlsq::inline v0 {
 
+// What to evaluate.
 struct EvaluateOptions : Parallelism {
-  bool jacobian = false;  // derivatives by every parameter, too
-  Column y;               // where it is given, values are residuals (f - y) / sigma, as a fit has them
+  bool jacobian = false;  // derivatives by every parameter as well
+  Column y;               // if given, the values are residuals (f - y) / sigma, as in a fit
   Column sigma;           // needs y; empty: 1
 };
 
+// The result of evaluate.
 struct Evaluation {
-  std::vector<double> values;  // f(x_i, p), or residuals; one a row
-  Matrix jacobian;      // rows x parameters where it was asked for: as the products of a Gram matrix read it,
-                        // rounded to formats.jacobian (f16: each column of a tile by a power of two)
-  PartFormats formats;  // that tiles were evaluated in and rounded to, but for ...
-  std::vector<TileRange> redone;  // ... those that these formats could not hold: in f64, and not rounded
-  bool finite = true;             // every value, and every derivative asked for
-  std::size_t nonfinite_row = 0;  // the first row that is not finite in f64, either, where `finite` is false
+  std::vector<double> values;  // f(x_i, p) or residuals, one per row
+  // rows x parameters, if requested: as the Gram product reads it, rounded to formats.jacobian (f16: each
+  // column of a tile is scaled by a power of two)
+  Matrix jacobian;
+  PartFormats formats;  // the formats in which tiles were evaluated and to which they were rounded
+  // tiles that these formats could not hold, evaluated in f64 and not rounded
+  std::vector<TileRange> redone;
+  bool finite = true;  // every value and every requested derivative is finite
+  // if `finite` is false: the first row that is not finite in f64 either
+  std::size_t nonfinite_row = 0;
   std::string policy;
-  KernelCounters counters;  // incremented by the kernels themselves
-  std::vector<PrecisionIssue>
-      issues;  // of all tiles, one for each operation and format; near-limit values included
+  KernelCounters counters;  // incremented by the kernels
+  // of all tiles, one for each operation and format; includes values near the limit
+  std::vector<PrecisionIssue> issues;
   std::string kernel, evaluator, evaluator_note;  // as in Summary
 };
 
-// Values of every parameter of a model: in its order, or by name.
+// The values of all parameters of a model, in its order or by name.
 class ParameterValues {
  public:
   ParameterValues(std::vector<double> in_order)
@@ -58,23 +63,23 @@ class ParameterValues {
   bool by_name_ = false;
 };
 
-// The model at x with the parameters p, in the formats that a fit of these rows under `policy` starts in: its
-// entry gate counts, rules and thresholds of later iterations do not. A tile (some hundred rows) with a
-// number that these formats cannot hold is evaluated again in f64, and it alone. The same bits on any number
-// of threads.
+// Evaluates the model at x with the parameters p, in the formats in which a fit of these rows under `policy`
+// starts. The policy's entry gate applies; its rules and thresholds for later iterations do not. A tile (some
+// hundred rows) with a number that these formats cannot hold is evaluated again in f64. The result has the
+// same bits for any number of threads.
 //
-// Throws ValidationError for a parameter that is missing, unknown or not finite and for a policy that is not
-// sound, and DataError as curve_fit does. A model that is not finite is no error: see `finite`.
+// Throws ValidationError for a parameter that is missing, unknown or not finite and for an invalid policy,
+// and DataError as curve_fit does. A model that is not finite is no error: see `finite`.
 NLSQ_API Evaluation evaluate(const PreparedModel& model, const Columns& x, const ParameterValues& p,
                              const PrecisionPolicy& policy = current_policy(),
                              const EvaluateOptions& options = {});
-// A formula, with `x` (or x1 ... xk) as predictors. Without y, of one with a left side the values are the
-// right side's.
+// A formula with the predictor `x`, or x1 ... xk. If it has a left side and y is not given, the values are
+// those of its right side.
 NLSQ_API Evaluation evaluate(std::string_view formula, const Columns& x, const ParameterValues& p,
                              const PrecisionPolicy& policy = current_policy(),
                              const EvaluateOptions& options = {});
 
-// A parsed formula, a built-in model.
+// A parsed formula or a built-in model.
 template <class M>
 requires(std::same_as<M, Formula> || std::same_as<M, Model>) Evaluation
     evaluate(const M& model, const Columns& x, const ParameterValues& p,
@@ -82,7 +87,7 @@ requires(std::same_as<M, Formula> || std::same_as<M, Model>) Evaluation
   return evaluate(PreparedModel(model), x, p, policy, options);
 }
 
-// A callable f(x, p), recorded where it can be: x a number, or x[0], x[1] ... for several predictors.
+// A callable f(x, p), recorded if possible. x is a number, or x[0], x[1] ... for several predictors.
 template <Callable F>
 Evaluation evaluate(F model, const Column& x, const std::vector<double>& p,
                     const PrecisionPolicy& policy = current_policy(), const EvaluateOptions& options = {}) {

@@ -1,4 +1,4 @@
-// What several starts of one fit ended in.
+// FitMinimum: one of the minima that several starts of a fit found.
 #pragma once
 
 #include <nlsq/summary.hpp>
@@ -9,11 +9,12 @@ namespace nlsq::inline v0 {
 
 // One entry for all starts that ended at the same point.
 struct FitMinimum {
+  // in the model's order
   std::vector<double> parameters;
-  double cost = 0;  // ½‖r‖²
+  double cost = 0;  // ½‖r‖², with a loss ½ Σ ρ
   Verdict verdict = Verdict::failed;
-  int starts = 1;       // that ended here
-  int first_start = 0;  // 0: p0
+  int starts = 1;       // number of starts that ended here
+  int first_start = 0;  // index of the first of them; 0: p0
 };
 
 }  // namespace nlsq::inline v0

@@ -1,5 +1,5 @@
-// Residuals as one vector function of the parameters: SciPy's least_squares. Minimises ½‖r(p)‖², or ½ Σ
-// ρ(r²).
+// least_squares: minimizes ½‖r(p)‖², or ½ Σ ρ(r²) with a loss, where one function returns all residuals. It
+// corresponds to SciPy's least_squares.
 #pragma once
 
 #include <nlsq/callable.hpp>
@@ -19,44 +19,54 @@
 
 namespace nlsq::inline v0 {
 
+// The options of least_squares. m is the number of residuals, n that of parameters.
 struct LeastSquaresOptions : SolverOptions {
-  // The user's Jacobian at p: fills `J`, row-major, residuals x parameters. Empty: the callable is
-  // recorded, else called with dual numbers, else differenced in f64.
+  // The user's Jacobian at p: fills `J`, m x n, row-major. If it is empty, the callable is recorded, else
+  // called with dual numbers, else differenced in f64.
   std::function<void(std::span<const double> p, std::span<double> J)> jacobian = {};
-  // How a callable that takes double alone is differenced: `central`, two calls a parameter, or `ridders`,
-  // some ten, for derivatives to ten digits where the residuals have all of theirs.
+  // How a callable that takes only double is differenced. `central` makes two calls per parameter. `ridders`
+  // makes about ten, and gives derivatives to ten digits if the residuals are accurate to all digits.
   Differences differences = Differences::central;
-  // Residuals that belong together (a sensor's, a data set's), by name and in their order: {{"imu", 600},
-  // {"gps", 40}}. A policy can name their formats (`imu.residual=f64`), and what only one of them cannot bear
-  // raises only that one. Together they have all residuals. Empty: no names.
+  // Names groups of consecutive residuals (of a sensor, of a data set): {{"imu", 600}, {"gps", 40}}. A policy
+  // can set their formats (`imu.residual=f64`), and precision is raised only for the group that needs it. The
+  // groups must cover all residuals. Empty: no names.
   std::vector<RowComponent> components = {};
-  // Robust losses: outliers count less (docs/losses.md). That of counts is of curve fits alone.
+  // A robust loss, which reduces the weight of outliers (docs/losses.md). Not poisson, which is for curve
+  // fits only.
   Loss loss = {};
-  // As in FitOptions: {lower, upper} of the parameters.
+  // {lower, upper} bounds of the parameters, as in FitOptions.
   Bounds bounds = {};
-  // As in FitOptions: so many starts, x0 and others by a seeded Latin hypercube.
+  // Number of starts, as in FitOptions: x0, and others from a seeded Latin hypercube.
   int starts = 1;
   std::uint64_t seed = 1;
 };
 
+// The result of least_squares.
 struct LeastSquaresResult {
+  // n parameters
   std::vector<double> x;
-  std::vector<double> residuals;        // at x, by the user's callable; a loss is not applied
-  std::vector<double> standard_errors;  // scaled by the scatter; NaN where undetermined, and on a bound
+  std::vector<double> residuals;  // m residuals at x, by the user's callable, without the loss
+  // n values, scaled by the residuals; NaN where undetermined and on a bound
+  std::vector<double> standard_errors;
+  // n x n; NaN as above
   Matrix covariance;
-  double cost = 0;               // ½ Σ ρ(r²), ½‖r‖² without a loss
-  std::vector<int> active_mask;  // -1, 1: x is on its lower, its upper bound (both: -1); 0: on neither
-  // options.starts > 1: the minima found, this one first, the others by cost, uncertified ones last. Else
-  // empty.
+  double cost = 0;  // ½ Σ ρ(r²); ½‖r‖² without a loss
+  // n entries: -1 if x is on its lower bound, 1 on its upper bound (-1 if on both), 0 on neither
+  std::vector<int> active_mask;
+  // With options.starts > 1: the minima found. This one is first, the others follow by cost, uncertified ones
+  // last. Otherwise empty.
   std::vector<FitMinimum> minima;
   Summary summary;  // of the start that led here
   bool success() const { return is_success(summary.verdict); }
 };
 
+// Minimizes from x0, which has n finite values. Throws ValidationError for options or starting values that
+// break a rule, and DataError for fewer residuals than parameters. Exceptions of the callable pass through. A
+// solve that does not converge is no error: see LeastSquaresResult::success().
 NLSQ_API LeastSquaresResult least_squares(const VectorFunction& residuals, const std::vector<double>& x0,
                                           const LeastSquaresOptions& options = {});
 
-// fun(p): p indexable, returning a vector of residuals; generic in its scalar, or double alone.
+// fun(p) returns a vector of residuals; p can be indexed. It is generic in its scalar, or takes double only.
 template <class F>
 requires(!std::convertible_to<F, const VectorFunction&>) LeastSquaresResult
     least_squares(F fun, const std::vector<double>& x0, const LeastSquaresOptions& options = {}) {

@@ -1,4 +1,4 @@
-// Parameters that are no plain vector: what a step is, and how it is added. A manifold says how a point of
+// Manifold: parameters that are not a plain vector, such as rotations. A manifold defines how a point of
 // `ambient` numbers moves by a step of `tangent` numbers.
 #pragma once
 
@@ -14,30 +14,34 @@
 namespace nlsq::inline v0 {
 
 class NLSQ_API Manifold {
+  // The interface of a manifold.
  public:
   virtual ~Manifold();
   virtual int ambient() const = 0;
   virtual int tangent() const = 0;
-  // out = x ⊞ delta; x itself, to the bit, where delta is zero.
+  // out = x ⊞ delta, where x and out have ambient() and delta has tangent() numbers. For delta = 0, out
+  // equals x bit by bit.
   virtual void plus(const double* x, const double* delta, double* out) const = 0;
-  // ∂(x ⊞ delta)/∂delta at delta = 0: ambient x tangent, by rows.
+  // J = ∂(x ⊞ delta)/∂delta at delta = 0: ambient x tangent, row-major.
   virtual void plus_jacobian(const double* x, double* J) const = 0;
 };
 
 using ManifoldPtr = std::shared_ptr<const Manifold>;
 
-// A plain vector of which some places are held. Throws ValidationError for places that are not there.
+// A plain vector with some numbers fixed; `held` has their indices. Throws ValidationError for indices out of
+// range.
 NLSQ_API ManifoldPtr subset_manifold(int size, const std::vector<int>& held);
-// Unit quaternions: w, x, y, z, or, as Eigen stores them, x, y, z, w. The step is half the rotation vector,
-// in the fixed frame: x ⊞ δ = exp(δ) x, as in Ceres.
+// Unit quaternions, stored as w, x, y, z, or, as in Eigen, as x, y, z, w. The step is half the rotation
+// vector in the fixed frame: x ⊞ δ = exp(δ) x, as in Ceres.
 NLSQ_API ManifoldPtr quaternion_manifold();
 NLSQ_API ManifoldPtr eigen_quaternion_manifold();
-// Vectors of that many numbers whose length does not change.
+// Vectors of `size` numbers whose norm does not change.
 NLSQ_API ManifoldPtr sphere_manifold(int size);
-// Lines in a space of `size` dimensions: a point on the line, then its direction, whose length does not
-// change. The point moves across the line only.
+// Lines in `size` dimensions: a point on the line, then its direction, whose norm does not change. The point
+// moves across the line only.
 NLSQ_API ManifoldPtr line_manifold(int size);
-// One after the other: a pose is product_manifold({quaternion_manifold(), euclidean_manifold(3)}).
+// Blocks of numbers one after the other. A pose is product_manifold({quaternion_manifold(),
+// euclidean_manifold(3)}).
 NLSQ_API ManifoldPtr euclidean_manifold(int size);
 NLSQ_API ManifoldPtr product_manifold(std::vector<ManifoldPtr> parts);
 
@@ -81,10 +85,10 @@ class AutodiffManifold final : public Manifold {
 
 }  // namespace detail
 
-// From a functor that says how points move, generic in its scalar, as for ceres::AutoDiffManifold:
+// Makes a manifold from a functor that is generic in its scalar, as for ceres::AutoDiffManifold:
 //   template <class T> bool Plus(const T* x, const T* delta, T* x_plus_delta) const;
-// its derivative at delta = 0 by dual numbers. A `Minus` it may have is not needed. False: there is no such
-// point.
+// Plus returns false if there is no such point. Dual numbers give its derivative at delta = 0. A `Minus` is
+// not needed.
 template <int ambient, int tangent, class Functor>
 ManifoldPtr autodiff_manifold(Functor functor) {
   return std::make_shared<detail::AutodiffManifold<Functor, ambient, tangent>>(std::move(functor));

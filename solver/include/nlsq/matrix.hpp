@@ -1,4 +1,4 @@
-// A small dense row-major matrix of doubles: how results leave the library.
+// Matrix: a small dense row-major matrix of doubles, in which the library returns results.
 #pragma once
 
 #include <cstddef>
@@ -6,13 +6,14 @@
 
 namespace nlsq::inline v0 {
 
+// rows() x columns() entries; entry (i, j) is at data()[i * columns() + j].
 class Matrix {
  public:
   Matrix() = default;
   Matrix(std::size_t rows, std::size_t columns, double fill = 0)
       : rows_(rows), columns_(columns), values_(rows * columns, fill) {}
 
-  // Another size, in the memory there is.
+  // Changes the size and fills all entries, reusing memory.
   void assign(std::size_t rows, std::size_t columns, double fill = 0) {
     rows_ = rows;
     columns_ = columns;

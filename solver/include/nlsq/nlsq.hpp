@@ -1,4 +1,5 @@
-// nlsq: nonlinear least squares in the lowest precision that cannot change the answer.
+// nlsq: nonlinear least squares in the lowest precision that cannot change the answer. This header includes
+// the whole public interface.
 #pragma once
 
 #include <nlsq/check_derivatives.hpp>

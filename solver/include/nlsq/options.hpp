@@ -1,4 +1,5 @@
-// Options of a fit: plain fields with defaults, in SciPy's words where SciPy has one.
+// The options of a fit: plain fields with defaults, named as in SciPy where SciPy has them. Every solve takes
+// them.
 #pragma once
 
 #include <nlsq/bounds.hpp>
@@ -19,131 +20,144 @@
 
 namespace nlsq::inline v0 {
 
+// What a callback asks for.
 enum class CallbackResult : std::uint8_t { proceed, stop };
 inline constexpr CallbackResult Continue = CallbackResult::proceed;
 inline constexpr CallbackResult Stop = CallbackResult::stop;
 
-// How steps are proposed.
+// How steps are computed.
 enum class Algorithm : std::uint8_t {
   levenberg_marquardt,
-  gauss_newton,  // undamped; a step that does not decrease the cost falls back on damping
-  dogleg,  // Powell's: along the steepest descent, then towards the undamped step, as far as a radius allows.
-           // Not of Problem
+  gauss_newton,  // undamped; a step that does not decrease the cost is replaced by damped ones
+  // Powell's dogleg: steepest descent, then towards the undamped step, up to a trust radius. Not for Problem.
+  dogleg,
 };
 
-// When geodesic acceleration (Transtrum, Machta, Sethna, Phys. Rev. E 83, 036701) corrects a step.
+// When geodesic acceleration corrects a step (Transtrum, Machta, Sethna, Phys. Rev. E 83, 036701).
 enum class Geodesic : std::uint8_t {
-  automatic,  // from the tenth iteration on, and throughout a second attempt: 324 perturbed NIST runs take
-              // 14,600 iterations instead of 35,700, and easy fits pay nothing
+  // From the tenth iteration on, and throughout a second attempt. 324 perturbed NIST runs then take 14,600
+  // iterations instead of 35,700, and easy fits pay nothing.
+  automatic,
   always,
   never,
 };
 
-// Who does the work of a pass. The result has the same bits whatever is chosen.
+// The threads that do the work of a pass. The result has the same bits for every choice.
 struct Parallelism {
-  int threads = 0;  // at most so many; 0: as many as the machine has; 1: no thread is ever started
-  // Runs task(0) ... task(count - 1), each once, in any order, on the caller's own threads (a
-  // tbb::task_arena, a thread pool); takes the place of `threads`.
+  int threads = 0;  // limit on threads; 0: as many as the machine has; 1: no thread is started
+  // Replaces `threads`. It must run task(0) ... task(count - 1), each once, in any order, on the caller's own
+  // threads (a tbb::task_arena, a thread pool), and return when all are done.
   std::function<void(std::size_t count, const std::function<void(std::size_t)>& task)> executor;
 };
 
-// Whether the first iterations run on samples of the rows (from about 10⁵ rows on).
+// Whether the first iterations use samples of the rows (from about 10⁵ rows on).
 enum class Sampling : std::uint8_t {
-  automatic,  // where the precision policy is adaptive
+  automatic,  // if the precision policy is adaptive
   always,     // with every policy
   never,
 };
 
-// Whether parameters that a curve's model is linear in are eliminated: solved for as the others go, which
-// alone are damped (docs/variable-projection.md). Not those with bounds, nor under a loss or with errors in
-// x. The answer is the same.
+// Whether linear parameters of a curve's model are eliminated: solved for at each point, so that only the
+// others are damped (docs/variable-projection.md). Parameters with bounds are not eliminated, and none are
+// with a loss or with errors in x. The minimum is the same.
 enum class VariableProjection : std::uint8_t {
-  automatic,  // where the start shows that it saves work
+  automatic,  // if the first point shows that it saves work
   on,
   off,
 };
 
-// How the steps of a Problem are solved for, once points are eliminated (docs/problems.md).
+// How the steps of a Problem are computed once points are eliminated (docs/problems.md).
 enum class StepSolver : std::uint8_t {
-  automatic,  // factored; iterative where counts of operations and bytes say that a factor costs more
-  factored,   // the matrix that is left is formed, and factored
-  iterative,  // by preconditioned conjugate gradients on it as an operator: it is never formed
+  automatic,  // factored, or iterative if counts of operations and bytes say that a factor costs more
+  factored,   // forms and factors the reduced matrix
+  // preconditioned conjugate gradients on the reduced matrix as an operator, which is never formed
+  iterative,
 };
 
-// Of conjugate gradients: the inverses of the blocks on the diagonal of ...
+// The preconditioner of conjugate gradients: the inverses of the diagonal blocks of ...
 enum class Preconditioner : std::uint8_t {
   jacobi,        // the normal matrix
-  schur_jacobi,  // the matrix that is left once points are eliminated
+  schur_jacobi,  // the reduced matrix after points are eliminated
 };
 
+// The options of every solver.
 struct NLSQ_API SolverOptions : Parallelism {
   Algorithm algorithm = Algorithm::levenberg_marquardt;
   Geodesic geodesic = Geodesic::automatic;
 
-  // Stop tests. All are verified in f64, on the undamped problem.
-  double tau = 1e-3;    // distance to the optimum in standard errors, ν₀/σ
-  double xtol = 1e-10;  // undamped step, ‖D s‖ <= xtol ‖D x‖, D = column norms of J
+  // Stop tests. All are verified in f64 on the undamped problem. Tolerances lie in [0, 1), tau in [0, ∞).
+  double tau = 1e-3;    // largest distance to the optimum in standard errors, ν₀/σ
+  double xtol = 1e-10;  // largest undamped step: ‖D s‖ <= xtol ‖D x‖, D = column norms of J
   double gtol = 1e-10;  // largest cosine between the residual and a column of J
-  double ftol = 0;      // relative cost decrease of a step; ends as TOLERANCE. 0: off
+  double ftol = 0;      // relative decrease of the cost by a step; ends as TOLERANCE. 0: off
+  // limit on accepted and rejected steps; promotions are not counted
   int max_iterations = 1000;
-  double max_seconds = 0;  // 0: no limit
+  double max_seconds = 0;  // time limit in s; 0: no limit
 
-  double initial_lambda = 1e-3;  // damping relative to the squared column norms
-  // So many steps in a row may raise the cost, as long as it stays below the highest of the last of them by
-  // what the model promised (Toint, Math. Program. 77, 1997): a way across a valley's bends. In float64 only;
-  // the end is the best point seen. 0: every step lowers the cost. Not of Problem.
+  double initial_lambda = 1e-3;  // initial damping λ, relative to the squared column norms
+  // Nonmonotonic steps: this many steps in a row may raise the cost, while it stays below the highest of the
+  // last of them by enough of the predicted decrease (Toint, Math. Program. 77, 1997). This helps to cross
+  // curved valleys. Used in float64 only; the result is the best point seen. 0: every step lowers the cost.
+  // Not for Problem.
   int nonmonotonic_steps = 0;
-  bool solve_linear_start =
-      true;  // starting values of linear parameters are solved for, not taken as given; those of a loss
-             // that leaves far residuals out, by a convex one (docs/losses.md)
-  VariableProjection variable_projection =
-      VariableProjection::automatic;         // automatic: off without solve_linear_start, too
-  std::optional<PrecisionPolicy> precision;  // none: the thread's, current_policy(), when the solve is called
+  // Solve for the starting values of linear parameters instead of using the given ones. A loss that ignores
+  // distant residuals is replaced by a convex one for this (docs/losses.md).
+  bool solve_linear_start = true;
+  // automatic: also off without solve_linear_start
+  VariableProjection variable_projection = VariableProjection::automatic;
+  // empty: the thread's current_policy() at the time of the call
+  std::optional<PrecisionPolicy> precision;
   Sampling sampling = Sampling::automatic;
-  bool strict = false;  // every row is re-evaluated through the user's callable, not a sample
+  bool strict = false;  // re-evaluate every row with the user's callable, not just a sample
+  // Called after each line of the trace; Stop ends the solve. Its exceptions pass through.
   std::function<CallbackResult(const IterationSummary&)> callback;
 
-  // Of Problem alone.
+  // For Problem only.
   StepSolver step_solver = StepSolver::automatic;
   Preconditioner preconditioner = Preconditioner::schur_jacobi;
-  double eta = 0.1;  // how far conjugate gradients go at most: to that share of what a step can gain; less
-                     // near the end
-  int max_linear_iterations = 500;  // of conjugate gradients, for one step
+  // Accuracy of conjugate gradients, in (0, 1): they stop when more iterations would add less than this share
+  // of the step's decrease. Near the optimum they are more accurate.
+  double eta = 0.1;
+  int max_linear_iterations = 500;  // limit on conjugate-gradient iterations per step
 
-  // `precision`, or the thread's policy where it names none.
+  // `precision`, or the thread's policy if that is empty.
   PrecisionPolicy policy() const { return precision ? *precision : current_policy(); }
-  // Every violation in words; empty when sound.
+  // Describes every violated rule; empty if there is none.
   std::vector<std::string> violations() const;
 };
 
+// The options of curve fits. m is the number of rows, n the number of the model's parameters.
 struct NLSQ_API FitOptions : SolverOptions {
-  Column sigma;  // standard deviations of y, one a row; empty: all equal, unknown
-  // Instead of `sigma`: the covariance of y, rows x rows, symmetric and positive definite; what is minimised
-  // is then (f - y)ᵀ covariance⁻¹ (f - y), by whitening with its Cholesky factor. For a few thousand rows at
-  // most: it is of the order of rows³. Not with losses, sigma_x or rows of a source.
+  Column sigma;  // m standard deviations of y, in units of y and > 0; empty: all equal and unknown
+  // Instead of `sigma`: the covariance of y, m x m, symmetric and positive definite. The fit then minimizes
+  // (f - y)ᵀ covariance⁻¹ (f - y), whitened by its Cholesky factor. The cost is of order m³, so use it for at
+  // most a few thousand rows. Not with losses, sigma_x or rows from a source.
   Matrix sigma_matrix;
-  bool absolute_sigma = false;  // sigma is in units of y: standard errors are not scaled by the fit's scatter
-  // {lower, upper} of the parameters, which every point that is evaluated keeps; p0 must, too. Where they
-  // hold a parameter at the end (FitResult::at_bound) its standard error is NaN, and the others' are those of
-  // a fit with it fixed there.
+  // sigma is in units of y, so standard errors are not scaled by the fit's residuals
+  bool absolute_sigma = false;
+  // {lower, upper} bounds of the parameters. Every evaluated point respects them, and p0 must, too. A
+  // parameter that ends on a bound (FitResult::at_bound) has standard error NaN; the others have those of a
+  // fit with it fixed there.
   Bounds bounds;
-  // Fits from so many starts: p0, and others by a seeded Latin hypercube, inside bounds that are finite on
-  // both sides, around p0 elsewhere. The best certified minimum is the result, all are in FitResult::minima.
-  // The same seed gives the same bits.
+  // Number of starts: p0, and others from a seeded Latin hypercube, within bounds that are finite on both
+  // sides, around p0 elsewhere. The result is the best certified minimum; FitResult::minima has all. The same
+  // seed gives the same bits.
   int starts = 1;
   std::uint64_t seed = 1;
-  // Parameters held at their starting values, by name (p0, p1 ... for callables without names).
+  // Parameters fixed at their starting values, by name (p0, p1 ... for callables without names).
   std::vector<std::string> fixed;
   std::vector<std::string> parameter_names;  // for callables; default p0, p1, ...
 
-  // See docs/losses.md for what each does to statistics and standard errors.
-  Loss loss;  // soft_l1, huber, cauchy, arctan, tukey: outliers count less; poisson: y are counts
-  // Standard deviations of the predictors, one column for each (an empty one: exact), beside `sigma`: the
-  // variance of a residual is sigma² + Σ (∂f/∂x_k)² sigma_x[k]². Of models that can be recorded or are typed.
+  // docs/losses.md describes the effect of each loss on statistics and standard errors.
+  // soft_l1, huber, cauchy, arctan, tukey reduce the weight of outliers; poisson: y are counts
+  Loss loss;
+  // Standard deviations of the predictors, in their units: one column for each, empty if exact. Needs
+  // `sigma`. The variance of a residual is sigma² + Σ (∂f/∂x_k)² sigma_x[k]². For formulas and for models
+  // that can be recorded.
   std::vector<Column> sigma_x;
-  // Parameters that follow from others, {"d = 2*a"}: an expression of the model's parameters, other tied ones
-  // included. They are not fitted, and have standard errors of their own. A starting value of a tied
-  // parameter is refused by name and not looked at by position.
+  // Tied parameters, {"d = 2*a"}: an expression of the model's parameters, other tied ones included. They are
+  // not fitted but have standard errors. A starting value for a tied parameter is an error by name, and is
+  // ignored by position.
   std::vector<std::string> ties;
 };
 

@@ -1,7 +1,7 @@
-// Precision policies measured on the problem at hand, and the choice of one for an objective.
+// Measures precision policies on a given problem, and chooses one for an objective.
 //
-// Here alone a clock decides: two calls may choose differently. What is chosen is a policy, and a fit under
-// it has the same bits every time: keep its text to repeat the fit.
+// Only this choice depends on a clock, so two calls may choose differently. A fit under the chosen policy has
+// the same bits every time. Keep the policy's text to repeat the fit.
 #pragma once
 
 #include <nlsq/columns.hpp>
@@ -18,41 +18,43 @@
 
 namespace nlsq::inline v0 {
 
+// What to measure.
 struct ProfileOptions {
-  std::vector<PrecisionPolicy>
-      policies;          // empty: each that has a name (policy_aliases()); f64 is measured in any case
-  std::size_t rows = 0;  // of the sample; 0: 1,048,576, or all where there are fewer
-  int repeats = 3;       // fits of each policy, the fastest counts
-  double seconds = 3;    // no further repeat once so much time has been spent
+  // empty: every policy with a name (policy_aliases()); f64 is always measured
+  std::vector<PrecisionPolicy> policies;
+  std::size_t rows = 0;  // rows of the sample; 0: 1,048,576, or all if there are fewer
+  int repeats = 3;       // fits under each policy; the fastest counts
+  double seconds = 3;    // no further repeat after this time in s
 };
 
+// The measurements of all policies.
 struct NLSQ_API PolicyProfile {
-  std::size_t rows = 0, sampled = 0;        // of the problem; that were fitted
-  std::vector<PolicyMeasurement> policies;  // in the order asked for, f64 first where it was not asked for
-  bool stopped = false;                     // the callback said Stop: some policies were not measured
-  // For people: a line a policy.
+  std::size_t rows = 0, sampled = 0;        // rows of the problem, and of the sample
+  std::vector<PolicyMeasurement> policies;  // in the requested order; f64 first if it was not requested
+  bool stopped = false;                     // the callback said Stop, so some policies were not measured
+  // A table for people, one line per policy.
   std::string table() const;
 };
 
-// A fit of other rows by the model in question.
+// Fits other rows by the model in question.
 using FitFunction = std::function<FitResult(const Columns& x, const Column& y, const FitOptions& options)>;
 
-// Fits blocks of rows spread evenly over the data under each policy in turn, `repeats` times, and compares
-// with f64. The entry gate decides as it would for all rows. Peak memory is that of the sample's fits.
-// options.precision is not read; the callback, and limits of time and iterations, hold for every single fit.
-// Errors are those of the fit.
+// Fits evenly spread blocks of rows under each policy in turn, `repeats` times, and compares with f64. The
+// entry gate decides as for all rows. Peak memory is that of the sample's fits. options.precision is ignored.
+// The callback and the limits of time and iterations apply to each fit. Throws what the fit throws.
 NLSQ_API PolicyProfile profile_policies(const FitFunction& fit, const Columns& x, const Column& y,
                                         const FitOptions& options = {}, const ProfileOptions& profile = {});
 
+// The chosen policy.
 struct OptimizedPolicy {
   PrecisionPolicy policy;
-  std::string text;     // of the policy: PrecisionPolicy::parse(text) == policy
-  bool met = true;      // the objective's target, if it has one
+  std::string text;     // the policy as text: PrecisionPolicy::parse(text) == policy
+  bool met = true;      // the objective's target is met, if it has one
   std::string message;  // what was chosen and why, with figures
   PolicyProfile profile;
 };
-// The policy that serves the objective best, by such a profile. Fit with it: options.precision =
-// chosen.policy.
+// Chooses the policy that serves the objective best, by such a profile. To fit with it, set options.precision
+// = chosen.policy.
 NLSQ_API OptimizedPolicy optimize_policy(const PrecisionObjective& objective, const FitFunction& fit,
                                          const Columns& x, const Column& y, const FitOptions& options = {},
                                          const ProfileOptions& profile = {});
@@ -73,7 +75,7 @@ FitFunction fit_function(const M& model, const P& p0) {
 
 }  // namespace detail
 
-// The same for whatever curve_fit takes: a formula or a built-in model with starts by name ...
+// The same for whatever curve_fit takes: a formula or a built-in model with starting values by name ...
 template <class M>
 requires detail::Fits<M, NamedValues> PolicyProfile profile_policies(const M& model, const Columns& x,
                                                                      const Column& y,
@@ -88,7 +90,7 @@ requires detail::Fits<M, NamedValues> OptimizedPolicy optimize_policy(
     const NamedValues& p0 = {}, const FitOptions& options = {}, const ProfileOptions& profile = {}) {
   return optimize_policy(objective, detail::fit_function(model, p0), x, y, options, profile);
 }
-// ... a callable of one predictor, or of several.
+// ... or a callable of one predictor, or of several.
 template <Callable F>
 requires(!std::convertible_to<F, FitFunction>) PolicyProfile
     profile_policies(F f, const Column& x, const Column& y, const std::vector<double>& p0,

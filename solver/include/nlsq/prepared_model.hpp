@@ -1,5 +1,5 @@
-// A model made ready once: read or recorded, differentiated, compiled. Fits of one data set after another
-// share what that costs, and the memory they run in.
+// PreparedModel: a model that is read or recorded, differentiated and compiled only once. Fits of many data
+// sets share this cost and their memory.
 #pragma once
 
 #include <nlsq/callable.hpp>
@@ -16,16 +16,17 @@
 
 namespace nlsq::inline v0 {
 
-// Copies share everything, and may be used by several threads at once. Programs are compiled when a fit first
+// Copies share everything, and several threads may use them at once. Programs are compiled when a fit first
 // needs them: one pair for each set of fixed parameters, with and without sigma.
 class NLSQ_API PreparedModel {
  public:
-  // A formula, with `x` (or x1 ... xk) as predictors.
+  // A formula with the predictor `x`, or x1 ... xk. Throws FormulaError if it does not parse.
   explicit PreparedModel(std::string_view formula, int predictors = 1);
   explicit PreparedModel(Formula formula);
   explicit PreparedModel(const Model& model);
-  // A callable, recorded at up to 16 rows of x with the parameters p0: branches that these rows take not are
-  // recorded by every fit that meets them anew. `names`: of the parameters; p0, p1 ... where there are fewer.
+  // A callable, recorded at up to 16 rows of x with the parameters p0. A fit that takes a branch that these
+  // rows do not take records it again. `names` are those of the parameters; missing ones are p0, p1 ...
+  // Throws DataError if x has no rows.
   PreparedModel(ModelFunction function, const Columns& x, const std::vector<double>& p0,
                 std::vector<std::string> names = {});
 

@@ -1,11 +1,13 @@
-// Least squares of any structure: parameter blocks, and residual blocks that depend on a few of them each.
+// Problem: least squares of any structure. It has parameter blocks, and residual blocks that each depend on a
+// few of them.
 //
 //   nlsq::Problem problem;
 //   problem.add_residual_block<2>(Reprojection{u, v}, nlsq::Loss::huber(1), {camera, point});
 //   nlsq::Summary summary = nlsq::solve(problem);
 //
-// Minimises ½ Σ_b ρ_b(‖r_b‖²). Functors written for Ceres work unchanged. Blocks of one functor type run one
-// program, many at a time, in the lowest precision that cannot change the answer; costs are f64 throughout.
+// solve minimizes ½ Σ_b ρ_b(‖r_b‖²). Functors written for Ceres work unchanged. Blocks of one functor type
+// share one program and run many at a time, in the lowest precision that cannot change the answer; costs are
+// always f64.
 #pragma once
 
 #include <nlsq/block_function.hpp>
@@ -24,10 +26,10 @@
 
 namespace nlsq::inline v0 {
 
-// A parameter block: where its numbers are, and how many. They belong to the caller, who keeps them alive.
+// A parameter block: where its numbers are, and how many. The caller owns them and keeps them alive.
 struct BlockRef {
   double* data = nullptr;
-  int size = 0;  // 0: as it was added
+  int size = 0;  // 0: the size it was added with
 
   // NOLINTBEGIN: implicit by design
   template <class P>
@@ -44,13 +46,13 @@ struct BlockRef {
 };
 
 struct ResidualBlockId {
-  std::uint64_t index = 0;  // how many were added before it, removed ones included
+  std::uint64_t index = 0;  // number of blocks added before it, removed ones included
 };
 
-// At the present values.
+// The problem evaluated at the present values.
 struct ProblemEvaluation {
-  double cost = 0;                // NaN where a functor has no residuals
-  std::vector<double> residuals;  // by block in the order they were added, losses not applied
+  double cost = 0;                // ½ Σ_b ρ_b(‖r_b‖²); NaN if a functor has no residuals
+  std::vector<double> residuals;  // all blocks in the order they were added, without losses
 };
 
 class NLSQ_API Problem {
@@ -60,26 +62,28 @@ class NLSQ_API Problem {
   Problem(Problem&&) noexcept;
   Problem& operator=(Problem&&) noexcept;
 
-  // A block is known from its first use on; this says its size where a plain pointer cannot, or what it is.
-  // Throws ValidationError where a block is added again with another size.
+  // Declares a parameter block. Using it in a residual block declares it as well; this call gives its size
+  // where a plain pointer cannot, or its manifold. Throws ValidationError if it was added with another size.
   void add_parameter_block(double* block, int size, ManifoldPtr manifold = nullptr);
   void add_parameter_block(BlockRef block, ManifoldPtr manifold = nullptr);
-  // Of a known block; null: a plain vector.
+  // Sets the manifold of a declared block; null: a plain vector.
   void set_manifold(double* block, ManifoldPtr manifold);
+  // A constant block is not changed by solve. Blocks are variable by default.
   void set_constant(double* block);
   void set_variable(double* block);
   bool is_constant(const double* block) const;
-  // Of the index-th number of a known block; -∞ and ∞: none. On a manifold the moved point is brought back
-  // between its bounds. A start outside is, too. Throws ValidationError for NaN and for places that are not
-  // there.
+  // Bounds of number `index` of a declared block; -∞ and ∞ mean none. On a manifold, the moved point is
+  // projected onto its bounds. So is a start outside them. Throws ValidationError for NaN and for an index
+  // out of range.
   void set_lower_bound(double* block, int index, double bound);
   void set_upper_bound(double* block, int index, double bound);
-  // Blocks of the lowest group are eliminated first, where no two of them share a residual block and none has
-  // more than 8 numbers to be found; otherwise, and where no block has a group, the choice is automatic.
+  // Blocks of the lowest group are eliminated first, provided that no two of them share a residual block and
+  // none has more than 8 free numbers. Otherwise, and without groups, the choice is automatic.
   void set_elimination_group(double* block, int group);
 
-  // A functor (see block_function.hpp). `residuals`: how many it has; not needed where it returns them, or
-  // has a static member `residuals`.
+  // Adds a functor (see block_function.hpp) that depends on `blocks`. `residuals` is how many it has. It is
+  // not needed if the functor returns them or has a static member `residuals`. Throws ValidationError for
+  // blocks or sizes that do not fit.
   template <int residuals = 0, class F, std::size_t k>
   ResidualBlockId add_residual_block(F functor, const Loss& loss, const BlockRef (&blocks)[k]) {
     if constexpr (residuals > 0) {
@@ -94,20 +98,18 @@ class NLSQ_API Problem {
       return add(make_block_function<k>(std::move(functor), at), loss, blocks);
     }
   }
-  // A function that is known already, or one for a number of blocks that is known at run time only.
+  // Adds a type-erased function, or one whose number of blocks is known only at run time.
   ResidualBlockId add_residual_block(std::shared_ptr<const BlockFunction> function, const Loss& loss,
                                      std::span<const BlockRef> blocks) {
     return add(std::move(function), loss, blocks);
   }
-  // Names a part of the problem: a precision policy may give the residual blocks of one name formats of their
-  // own
-  // ("imu.residual=f64": their derivatives are evaluated in f64), and the summary tells of them by
-  // themselves. "" takes the name away. Throws ValidationError for what cannot be a name, and where the block
-  // is not there.
+  // Names a residual block's component. A precision policy may set the formats of a component
+  // ("imu.residual=f64": its derivatives are evaluated in f64), and the summary reports it separately. ""
+  // removes the name. Throws ValidationError for an invalid name and if there is no such block.
   void set_component(ResidualBlockId id, const std::string& name);
   // Its parameter blocks stay.
   void remove_residual_block(ResidualBlockId id);
-  // With all residual blocks that use it.
+  // Also removes all residual blocks that use it.
   void remove_parameter_block(double* block);
 
   std::size_t parameter_blocks() const;
@@ -115,7 +117,7 @@ class NLSQ_API Problem {
   std::size_t residuals() const;
   int parameters() const;  // numbers in all parameter blocks, constant ones included
 
-  // Through the functors themselves, in double.
+  // Evaluates the functors themselves, in double.
   ProblemEvaluation evaluate() const;
 
   struct Impl;
@@ -128,17 +130,17 @@ class NLSQ_API Problem {
   std::unique_ptr<Impl> impl_;
 };
 
-// Minimises, and leaves the result in the parameter blocks: of all points whose cost was verified in f64, the
-// best. Where a functor throws, the exception passes through and the blocks are as they were.
+// Minimizes, and stores the result in the parameter blocks: the best point whose cost was verified in f64. If
+// a functor throws, the exception passes through and the blocks are unchanged.
 //
-// Small parameter blocks that share no residual block (points) are eliminated first: the Schur complement.
-// Stop tests are those of SolverOptions, all on f64 numbers. Residuals and costs are f64 whatever the
-// precision policy says: it chooses what derivatives are evaluated in (`residual`, for all or for components
-// by name), and what they are stored
-// (`jacobian`) and summed in (`gram`) at first; its rules hold. At every point some blocks of each program
-// are evaluated in f64, too: a program whose f32 derivatives are spoilt is f64 from there on, alone. Geodesic
-// acceleration, where it is automatic, corrects steps that bend. Samples, linear starting values, floors and
-// ceilings are of curve fits. Throws ValidationError where an option breaks its rule or no parameter is free.
+// Small parameter blocks that share no residual block (points) are eliminated first, by the Schur complement.
+// The stop tests are those of SolverOptions, all in f64. Residuals and costs are f64 under any precision
+// policy. The policy sets the formats in which derivatives are evaluated (`residual`, for all or by
+// component), stored (`jacobian`) and summed (`gram`) at first, and its rules apply. At every point some
+// blocks of each program are also evaluated in f64; a program whose f32 derivatives are wrong uses f64 from
+// there on. Automatic geodesic acceleration corrects steps along curved paths. Samples, linear starting
+// values, floors and ceilings apply to curve fits only. Throws ValidationError if an option breaks its rule
+// or no parameter is free.
 NLSQ_API Summary solve(Problem& problem, const SolverOptions& options = {});
 
 }  // namespace nlsq::inline v0

@@ -1,6 +1,6 @@
-// Confidence intervals by profile likelihood: a parameter is held at values further and further from its
-// estimate, all others are fitted again, and the interval ends where the cost has risen by as much as chance
-// would explain. Unlike estimate ± t * standard error they know the model's curvature, and need not be
+// Confidence intervals by profile likelihood. A parameter is fixed at values further and further from its
+// estimate, and all others are fitted again. The interval ends where the cost has risen by as much as chance
+// would explain. Unlike estimate ± t * standard error, it accounts for the model's curvature and need not be
 // symmetric (Bates and Watts, Nonlinear Regression Analysis and Its Applications, 1988, section 6.1).
 #pragma once
 
@@ -16,42 +16,47 @@
 
 namespace nlsq::inline v0 {
 
+// Which intervals to compute.
 struct IntervalOptions {
+  // probability that an interval covers the parameter, in (0, 1)
   double confidence = 0.95;
-  std::vector<std::string> parameters;  // by name; empty: all that were fitted and are on no bound
-  int most_fits = 60;                   // for each end
+  std::vector<std::string> parameters;  // by name; empty: all fitted parameters that are not on a bound
+  int most_fits = 60;                   // limit on fits for each end
 };
 
-// How one side of an interval ends.
+// How one end of an interval was determined.
 enum class IntervalEnd : std::uint8_t {
   found,      // the cost rises by the threshold there
   at_bound,   // a bound of the parameter comes first
-  unbounded,  // ± infinity: the cost does not rise so far, however far the parameter goes
-  failed,     // NaN: the fits of the others did not come to an end
+  unbounded,  // ± infinity: the cost never rises by the threshold, however far the parameter goes
+  failed,     // NaN: the fits of the other parameters did not converge
 };
 NLSQ_API const char* name(IntervalEnd end) noexcept;
 
+// The interval of one parameter, in its units.
 struct ProfileInterval {
   std::string parameter;
   double estimate = 0, lower = 0, upper = 0;
   IntervalEnd lower_end = IntervalEnd::failed, upper_end = IntervalEnd::failed;
-  int fits = 0;  // with the parameter held
+  int fits = 0;  // fits made with the parameter fixed
 };
 
+// The intervals of a fit.
 struct ProfileIntervals {
   std::vector<ProfileInterval> intervals;
-  double threshold = 0;  // by which 2 * cost may rise: t² s², with absolute sigma and for counts z²
-  // A fit with a parameter held found a lower cost than the fit had: no interval is one about a minimum then.
+  double threshold = 0;  // allowed rise of 2 * cost: t² s²; z² with absolute sigma and for counts
+  // A fit with a parameter fixed found a lower cost than the original fit. Then no interval surrounds a
+  // minimum.
   bool better_found = false;
-  std::vector<double> better;  // its parameters: start there
+  std::vector<double> better;  // the parameters of that fit, to start a new one from
 };
 
-// The fit of a model to the same data from another start with other options.
+// Fits the model to the same data from another start with other options.
 using Refit = std::function<FitResult(const std::vector<double>& start, const FitOptions& options)>;
 
-// About the minimum `fit`, which `options` led to. Throws ValidationError where it is not certified, for a
-// name that is no parameter or one of a fixed or tied one, for a confidence outside (0, 1), and for a robust
-// loss, which is no likelihood.
+// Computes intervals about the minimum `fit`, which was found with `options`. Throws ValidationError if `fit`
+// is not certified, for a name that is not a fitted parameter, for a confidence outside (0, 1), and for a
+// robust loss, which is no likelihood.
 NLSQ_API ProfileIntervals profile_intervals_by(const Refit& refit, const FitResult& fit,
                                                const FitOptions& options = {},
                                                const IntervalOptions& intervals = {});
@@ -65,14 +70,14 @@ inline PreparedModel prepared(const Model& model, const Columns&) { return Prepa
 inline const PreparedModel& prepared(const PreparedModel& model, const Columns&) { return model; }
 }  // namespace detail
 
-// Whatever curve_fit takes: a formula, a built-in or prepared model ...
+// The same for whatever curve_fit takes: a formula, a built-in or prepared model ...
 template <class M>
 requires(std::convertible_to<const M&, std::string_view> || std::convertible_to<const M&, const Formula&> ||
          std::convertible_to<const M&, const Model&> ||
          std::convertible_to<const M&, const PreparedModel&>) ProfileIntervals
     profile_intervals(const M& model, const Columns& x, const Column& y, const FitResult& fit,
                       const FitOptions& options = {}, const IntervalOptions& intervals = {}) {
-  const PreparedModel prepared = detail::prepared(model, x);  // many fits of it
+  const PreparedModel prepared = detail::prepared(model, x);  // it is fitted many times
   const Refit refit = [&](const std::vector<double>& start, const FitOptions& changed) {
     NamedValues p0;
     for (std::size_t j = 0; j < start.size(); ++j) {
@@ -83,7 +88,7 @@ requires(std::convertible_to<const M&, std::string_view> || std::convertible_to<
   return profile_intervals_by(refit, fit, options, intervals);
 }
 
-// ... or a callable f(x, p), x a number.
+// ... or a callable f(x, p) with a number x.
 template <Callable F>
 ProfileIntervals profile_intervals(F model, const Column& x, const Column& y, const FitResult& fit,
                                    const FitOptions& options = {}, const IntervalOptions& intervals = {}) {

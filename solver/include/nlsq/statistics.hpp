@@ -1,22 +1,22 @@
-// The distributions a report quotes. Relative accuracy about 1e-12 for the sizes that
-// occur (degrees of freedom to 1e8; tests/cli/report/test_statistics.cpp).
+// The distributions that reports quote. Their relative accuracy is about 1e-12 for the sizes that occur
+// (degrees of freedom to 1e8; tests/cli/report/test_statistics.cpp).
 #pragma once
 
 #include <nlsq/export.hpp>
 
 namespace nlsq::inline v0 {
 
-// Regularised incomplete beta function I_x(a, b); a, b > 0, 0 <= x <= 1.
+// Regularized incomplete beta function I_x(a, b) (DLMF 8.17.2); a, b > 0, 0 <= x <= 1.
 NLSQ_API double incomplete_beta(double a, double b, double x);
 
-// Regularised upper incomplete gamma function Q(a, x); a > 0, x >= 0.
+// Regularized upper incomplete gamma function Q(a, x) (DLMF 8.2.4); a > 0, x >= 0.
 NLSQ_API double incomplete_gamma_upper(double a, double x);
 
 // P(|T| <= t) of Student's distribution with `dof` degrees of freedom; t >= 0.
 NLSQ_API double student_t_coverage(double t, double dof);
 
-// t such that P(|T| <= t) = confidence, 0 < confidence < 1; infinite dof: the normal distribution.
-// NaN for dof <= 0.
+// The t for which P(|T| <= t) = confidence, 0 < confidence < 1. Infinite dof: the normal distribution. NaN
+// for dof <= 0.
 NLSQ_API double student_t_quantile(double confidence, double dof);
 
 // P(chi² >= value) with `dof` degrees of freedom; NaN for dof <= 0.

@@ -1,4 +1,5 @@
-// What happened: the verdict, the certificate behind it, and one record for each iteration.
+// Summary: the result of a solve besides the parameters. It has the verdict, the certificate behind it, and
+// one entry for each iteration.
 #pragma once
 
 #include <nlsq/export.hpp>
@@ -13,11 +14,11 @@
 
 namespace nlsq::inline v0 {
 
-// Why the iteration ended. In every case the parameters returned are finite and have the lowest
-// verified f64 cost seen, never more than at the start; only `failure` leaves them at the start.
+// Why the iteration ended. The returned parameters are always finite and have the lowest verified f64 cost
+// seen, never above that of the start. Only `failure` leaves them at the start.
 enum class Termination : std::uint8_t {
   converged,       // a first-order test held in f64 and was certified
-  tolerance,       // a tolerance of the user's (ftol) was met; first order not certified
+  tolerance,       // a tolerance of the user's (ftol) was met; the first-order test is not certified
   no_progress,     // no step decreases the cost any more, and no test holds
   max_iterations,  // the iteration budget ran out
   time_limit,      // max_seconds passed
@@ -30,101 +31,110 @@ enum class Verdict : std::uint8_t {
   converged,       // CONVERGED: gradient and undamped f64 step vanish to tolerance
   noise_floor,     // NOISE_FLOOR: the gradient is below its own rounding bound
   rank_deficient,  // RANK_DEFICIENT: converged on the subspace that the data determine
-  tolerance,       // TOLERANCE: the user's stop test holds in f64, first order not certified
-  budget,          // BUDGET: best point so far; cost and gradient verified
+  tolerance,       // TOLERANCE: the user's stop test holds in f64; the first-order test is not certified
+  budget,          // BUDGET: the best point so far; cost and gradient are verified
   failed,          // FAILED: nothing is certified
 };
 
 NLSQ_API const char* name(Termination termination) noexcept;
 NLSQ_API const char* name(Verdict verdict) noexcept;
-// The result may be used as a minimum: CONVERGED, NOISE_FLOOR or RANK_DEFICIENT.
+// True if the result may be used as a minimum: CONVERGED, NOISE_FLOOR or RANK_DEFICIENT.
 NLSQ_API bool is_success(Verdict verdict) noexcept;
 
+// What became of a step.
 enum class StepOutcome : std::uint8_t {
-  accepted,  // the gain ratio is good
-  rejected,  // the cost did not fall enough; damping grows
-  invalid,   // the trial point has no finite residuals; damping grows
-  promoted,  // no step: the same x is evaluated again in a higher precision
+  accepted,  // the gain ratio is large enough
+  rejected,  // the cost did not fall enough; the damping grows
+  invalid,   // the trial point has no finite residuals; the damping grows
+  promoted,  // not a step: the same x is evaluated again in a higher precision
 };
 NLSQ_API const char* name(StepOutcome outcome) noexcept;
 
-// One line of the trace. Costs are ½‖r‖² at the x the step started from.
+// One line of the trace. Costs are ½‖r‖² at the x where the step started.
 struct IterationSummary {
   int iteration = 0;
   double cost = 0;
   double gradient_norm = 0;    // largest |g_j| / (‖J_j‖ ‖r‖): cosine between r and a column of J
-  double decrement_sigma = 0;  // ν/σ: distance to the optimum in standard errors, damped
+  double decrement_sigma = 0;  // ν/σ: damped distance to the optimum in standard errors
   double step_norm = 0;        // ‖D s‖ / ‖D x‖
   double lambda = 0;
-  double rho = 0;  // gain ratio; NaN where the step was not judged by cost
+  double rho = 0;  // gain ratio; NaN if the step was not judged by its cost
   PrecisionPlan plan;
-  std::size_t rows = 0;  // in the pass: all, or a sample
+  std::size_t rows = 0;  // rows in the pass: all, or a sample
   KernelCounters
-      counters;  // of the kernels since the iteration before: this one's passes, and the first one's start
-  double condition = 0;       // of the damped, scaled normal matrix
+      // of the kernels since the last line: this iteration's passes, and for the first line those of the
+      // start
+      counters;
+  double condition = 0;       // condition number of the damped, scaled normal matrix
   int linear_iterations = 0;  // of conjugate gradients; 0: the step was solved for directly
   StepOutcome outcome = StepOutcome::accepted;
   Event event = Event::none;
-  std::string reason;                   // what the event compared, with numbers
-  std::vector<std::string> components;  // that the event raised; empty: all of the problem
+  std::string reason;                   // the numbers that the event compared
+  std::vector<std::string> components;  // components that the event raised; empty: the whole problem
 };
 
-// The f64 verdict on the final point. Documented in docs/precision.md.
+// The f64 verdict on the final point, documented in docs/precision.md.
 struct Certificate {
   bool passed = false;
   Verdict verdict = Verdict::failed;
-  std::string governed_by;     // which test decided: "decrement+xtol", "gtol+xtol", "gradient bound", ...
-  double cost = 0;             // ½‖r‖², f64
+  // the test that decided: "decrement+xtol", "gtol+xtol", "gradient bound", ...
+  std::string governed_by;
+  double cost = 0;             // ½‖r‖², in f64
   double gradient_norm = 0;    // largest |g_j| / (‖J_j‖ ‖r‖)
   double gradient_bound = 0;   // rounding bound γ_g on the same scale
   double decrement_sigma = 0;  // ν₀/σ: distance to the optimum in standard errors
   double step = 0;             // undamped f64 step, ‖D s‖ / ‖D x‖
-  // ‖D s‖ / ‖D x‖ of a last step s that needed no pass over all rows at its end: what it left was known to be
-  // less than `step` (docs/precision.md). 0: all of this was evaluated at x itself.
+  // ‖D s‖ / ‖D x‖ of a last step s that needed no pass over all rows at its end, since it was known to leave
+  // less than `step` (docs/precision.md). 0: everything was evaluated at x itself.
   double last_step = 0;
   double condition = 0;  // κ₀ of the scaled normal matrix, undamped
   int rank = 0;
-  std::vector<int> confounded;  // parameters the data cannot tell apart (free-parameter order)
-  // Parameters that end on a bound (free-parameter order). All above is of the others, with these held where
-  // they are.
+  // parameters that the data cannot distinguish (indices among the free ones)
+  std::vector<int> confounded;
+  // Parameters that end on a bound (indices among the free ones). Everything above concerns the others, with
+  // these fixed.
   std::vector<int> at_bound;
-  double covariance_error = 0;     // relative bound n·u·κ₀ (√κ₀ where QR served)
-  bool qr = false;                 // by QR of J rather than by normal equations
-  std::size_t rechecked_rows = 0;  // rows re-evaluated through the user's own callable in double
-  double recheck_discrepancy = 0;  // largest disagreement, in units of the terms' rounding
+  double covariance_error = 0;     // relative bound n·u·κ₀, or n·u·√κ₀ if QR was used
+  bool qr = false;                 // by QR of J instead of the normal equations
+  std::size_t rechecked_rows = 0;  // rows re-evaluated with the user's own callable in double
+  double recheck_discrepancy = 0;  // largest difference, in units of the terms' rounding
   bool recheck_passed = false;
-  int wrong_column = -1;  // of the user's Jacobian: differences of the residuals contradict it; -1: none
-  double jacobian_difference = 0;  // by how much, in units of that column's norm
+  // column of the user's Jacobian that contradicts differences of the residuals; -1: none
+  int wrong_column = -1;
+  double jacobian_difference = 0;  // by how much, relative to that column's norm
 };
 
 // What was done for one named component of a problem.
 struct ComponentSummary {
   std::string name;
   std::size_t rows = 0;
-  int escalations = 0;      // of this component by itself, not with all others
+  int escalations = 0;      // of this component alone
   KernelCounters counters;  // of the passes over its rows
 };
 
+// The formats used, and the problems they had.
 struct PrecisionSummary {
   std::string policy;
   int escalations = 0;
-  // One for each iteration, operation and format below f64 that could not hold its numbers (their tiles were
-  // redone in f64) or nearly not. All passes of an iteration are in it, of points that were rejected, too.
+  // One entry for each iteration, operation and format below f64 whose numbers overflowed or came close.
+  // Tiles that overflowed were redone in f64. Covers all passes of an iteration, also at rejected points.
   std::vector<PrecisionIssue> issues;
-  KernelCounters counters;  // incremented by the kernels themselves
+  KernelCounters counters;  // incremented by the kernels
   std::vector<ComponentSummary> components;
 };
 
-// Seconds, wall clock; for reports only, no decision reads them.
+// Wall-clock times in s, for reports only. No decision depends on them.
 struct TimeSummary {
   double setup = 0, evaluate = 0, solve = 0, certify = 0, total = 0;
 };
 
+// The summary of a solve.
 struct NLSQ_API Summary {
   Termination termination = Termination::failure;
   Verdict verdict = Verdict::failed;
-  std::string message;      // what happened, and what state the parameters are in
-  double initial_cost = 0;  // at the start given, before linear parameters were solved
+  std::string message;      // what happened, and the state of the parameters
+  double initial_cost = 0;  // at the given start, before linear parameters were solved for
+  // ½‖r‖² with losses applied, in f64, at the result
   double final_cost = 0;
   std::vector<IterationSummary> iterations;
   Certificate certificate;
@@ -132,22 +142,24 @@ struct NLSQ_API Summary {
   TimeSummary time;
   double counted_work = 0;  // rows * operations, weighted by format, in f64 adds
   int accepted = 0, rejected = 0;
-  std::vector<int> eliminated;  // linear parameters that were (SolverOptions::variable_projection), in
-                                // free-parameter order
+  // linear parameters that were eliminated (SolverOptions::variable_projection), as indices among the free
+  // ones
+  std::vector<int> eliminated;
   std::string
-      step_solver;  // of a Problem: "dense factor of 441", "sparse factor ...", "conjugate gradients on ..."
-  int linear_iterations = 0;   // of conjugate gradients, in all
-  int threads = 1;             // most that one pass ran on
+      // for a Problem: "dense factor of 441", "sparse factor ...", "conjugate gradients on ..."
+      step_solver;
+  int linear_iterations = 0;   // of conjugate gradients in total
+  int threads = 1;             // most threads that one pass ran on
   std::string kernel;          // "avx512", ...
   std::string evaluator;       // "graph", "dual", "derivatives", "finite differences"
-  std::string evaluator_note;  // why a callable was not recorded, where it was not
-  std::size_t peak_bytes = 0;  // counted: buffers of the solver, without the user's data
+  std::string evaluator_note;  // why a callable was not recorded; else empty
+  std::size_t peak_bytes = 0;  // counted buffers of the solver, without the user's data
 
-  // One line: verdict, iterations, cost, precision.
+  // One line: verdict, cost, steps, precision.
   std::string brief_report() const;
   // Several lines, with the certificate.
   std::string full_report() const;
-  // The trace, one line an iteration.
+  // The trace, one line per iteration.
   std::string trace_report() const;
 };
 

@@ -1,4 +1,4 @@
-// The version, written once: CMake reads it from here.
+// The version of the library. CMake reads it from this file.
 #pragma once
 
 #define NLSQ_VERSION_MAJOR 0
@@ -12,9 +12,10 @@
 
 namespace nlsq::inline v0 {
 
-// "0.1.0".
+// Returns "0.1.0".
 NLSQ_API const char* version() noexcept;
-// Version, kernel sets available and in use, and the libraries this build links.
+// Returns the version, the kernel sets available and in use, and the libraries of this build, as several
+// lines of text.
 NLSQ_API std::string build_information();
 
 }  // namespace nlsq::inline v0
