@@ -160,10 +160,10 @@ Event gram_trouble(const HealthReport& h, const Thresholds& t) {
     return Event::condition;
   }
   if (!below_f64(gram)) return Event::none;
-  if (!h.contraction_known)
-    return h.rejected && rule_active(Rule::rejections_blame_gram) ? Event::rejected_step : Event::none;
-  if (!(h.contraction <= t.epsilon_j) && rule_active(Rule::step_error)) return Event::jacobian_error;
-  const bool blamed = h.rejected && !(h.contraction <= t.rejected_contraction);
+  if (h.contraction_known && !(h.contraction <= t.epsilon_j) && rule_active(Rule::step_error)) {
+    return Event::jacobian_error;
+  }
+  const bool blamed = h.rejected && !(h.contraction_known && h.contraction <= t.rejected_contraction);
   return blamed && rule_active(Rule::rejections_blame_gram) ? Event::rejected_step : Event::none;
 }
 

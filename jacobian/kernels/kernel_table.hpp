@@ -33,7 +33,7 @@ struct KernelTable {
   int lanes_f64, lanes_f32;
   bool bf16_instructions;  // gram_bf16 uses CPU instructions and pays for many columns; otherwise it is
                            // slower than f64
-  int qr_block_columns;  // from this number of columns on qr_fold works in blocks; 0: never
+  int qr_block_columns;    // from this number of columns on qr_fold works in blocks; 0: never
 
   // Runs a program on `rows` rows. vectors[v] points to column or register v.
   void (*run_f64)(const Instruction* code, std::size_t instructions, double* const* vectors,

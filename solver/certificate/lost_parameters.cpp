@@ -97,6 +97,21 @@ std::vector<Vector> other_points(const SolveRequest& request, const MinimizerRes
   return points;
 }
 
+// At a minimum of zero residual J may lose rank though the minimum is a single point (Powell's singular
+// function). There the residuals grow as the undetermined parameters go a part of the way back to the start.
+// Where an amplitude has vanished they stay zero.
+bool determined_further_out(DenseEvaluator& evaluator, const SolveRequest& request,
+                            const MinimizerResult& end, double magnitude) {
+  constexpr double kPart = 0.1, kSeen = 1e-10;  // of the way; of the residuals' terms
+  Vector x = end.x;
+  for (const int k : end.summary.certificate.confounded) {
+    const auto j = static_cast<std::size_t>(k);
+    x[j] += kPart * (request.x0[j] - x[j]);
+  }
+  const double cost = evaluator.cost(x, Format::f64).cost;
+  return std::sqrt(2 * cost) > kSeen * magnitude;
+}
+
 }  // namespace
 
 bool lost_parameters(DenseEvaluator& evaluator, const SolveRequest& request, const MinimizerResult& end) {
@@ -114,6 +129,8 @@ bool lost_parameters(DenseEvaluator& evaluator, const SolveRequest& request, con
   if (end.at.gradient.size() == end.x.size()) here.lengths = lengths_of(end.at, request.rows.rows());
   const Recheck terms = part.recheck(end.x, kRows);
   const double size = terms.magnitude / std::sqrt(static_cast<double>(part.residuals()));
+  if (c.governed_by == "zero residual" && determined_further_out(part, request, end, terms.magnitude))
+    return false;
   const std::vector<Vector> points = other_points(request, end, point_beside(request, end, here, size));
   const bool lost =
       std::ranges::any_of(points, [&](const Vector& x) { return more_than(determined_at(part, x), here); });

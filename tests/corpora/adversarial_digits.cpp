@@ -43,6 +43,9 @@ Cases big_response_offset() {
                       [&](double x) { return offset + 2 * std::exp(-0.7 * x); }, 0.01,
                       {{"a", 1}, {"b", 1}, {"c", offset}});
     if (p >= 5) c.events = {Event::gradient_noise, Event::cost_noise};
+    // The numbers of f64 around 1e12 are a fifth of a standard error of c apart: no end can be within a
+    // tenth.
+    if (p == 12) c.expect = Expect::as_f64;
     out.push_back(std::move(c));
   }
   for (const int peaks : {18, 32}) {  // so many parameters that the products cost more than the rows

@@ -79,8 +79,8 @@ inline Distance solve_on(Made& made, ceres::Solver::Options options) {
 
 // Checks that parameters and cost are at the minimum, to 0.1 standard errors. `slack` applies to a cost that
 // consists of rounding errors only, relative to the cost at the start.
-inline void check_claim(Made& made, const ceres::Solver::Options& options, double initial_cost,
-                        double slack, bool by_cost_alone = false) {
+inline void check_claim(Made& made, const ceres::Solver::Options& options, double initial_cost, double slack,
+                        bool by_cost_alone = false) {
   const Distance found = solve_on(made, options);
   const double rounding = std::max(slack * initial_cost, 1e-28);  // for residuals whose terms are about 1
   INFO("moved " << found.errors << ", cost lower by " << found.cost_above << ", sigma " << found.sigma
@@ -93,8 +93,9 @@ struct Comparison {
   ceres::Solver::Options options;  // all but the tolerances
   bool traced = true;              // whether nlsq's cost functions are recorded
   double slack = 1e-12;
-  // The cost is flat in some directions, which its Jacobian, corrected for a loss, does not show. With default
-  // tolerances 0.1 standard errors are those of the cost then; with tight ones parameters are checked, too.
+  // The cost is flat in some directions, which its Jacobian, corrected for a loss, does not show. With
+  // default tolerances 0.1 standard errors are those of the cost then; with tight ones parameters are
+  // checked, too.
   bool flat = false;
 
   Comparison() { options.logging_type = ceres::SILENT; }

@@ -79,7 +79,8 @@ struct HealthReport {
   double gain = 1;           // actual over predicted decrease of the cost by the last step
 };
 
-// Why the scheduler chose a plan. E1 to E9 and P0 number the conditions; thresholds.hpp uses the same numbers.
+// Why the scheduler chose a plan. E1 to E9 and P0 number the conditions; thresholds.hpp uses the same
+// numbers.
 enum class Event : std::uint8_t {
   none,
   rule,              // a rule of the policy held
