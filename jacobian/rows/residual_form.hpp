@@ -4,8 +4,8 @@
 // a function of the base alone (and of y, for counts): the number whose square is minimised. Its slope scales
 // the row of J, so that a loss costs a few operations a row and the gradient stays exact. A loss ρ becomes
 // r̃ = C T(r/C), T(u)² = ρ₁(u²): then ½ Σ r̃² = ½ Σ ρ(r²). J̃ᵀJ̃ has the weights ρ'² z/ρ, between ρ'
-// (iteratively reweighted least squares) and ρ' + 2ρ'' z (B. Triggs et al., Bundle Adjustment: A Modern Synthesis, 2000,
-// section 4.3), which need not be positive.
+// (iteratively reweighted least squares) and ρ' + 2ρ'' z (B. Triggs et al., Bundle Adjustment: A Modern
+// Synthesis, 2000, section 4.3), which need not be positive.
 #pragma once
 
 #include <nlsq/export.hpp>
