@@ -9,6 +9,7 @@ namespace nlsq::inline v0 {
 
 namespace {
 
+constexpr double kConsistent = 0.1;  // of the error found, that two differences may differ by
 constexpr double kWrong = 1e-3;  // relative to the derivative's size; smaller errors do not move the minimum
 constexpr double kShares[] = {1e-5, 1e-6};  // relative steps, each both ways; an error must show at both
 constexpr std::size_t kMostSingly = 32;     // tangent coordinates that are tested one by one
@@ -51,7 +52,9 @@ void BlockSystem::check_own_derivatives(Recheck& out) {
   const std::size_t fixed_count = at_.fixed_count;
   gather(at_);
   const std::vector<double> sizes = tangent_sizes(model_.problem(), structure_, at_.x);
-  const double rounding = 0x1p-43 * norm(at_.r);
+  const BlockTerms terms =
+      measure_terms(structure_, model_.problem(), model_.records<double>(), at_.x, at_.model.cost);
+  const double rounding = 0x1p-43 * std::max(norm(at_.r), terms.magnitude);
   std::vector<double> ahead, behind;
   std::size_t number = 0;
   for (std::vector<double>& direction : directions(sizes)) {
@@ -61,6 +64,7 @@ void BlockSystem::check_own_derivatives(Recheck& out) {
     }
     const std::vector<double> given = model_.times(direction);
     double least = 1e300;
+    std::vector<double> coarser;
     for (const double share : kShares) {
       const bool known = model_.moved_residuals(at_.x, at_.r, direction, share, ahead) &&
                          model_.moved_residuals(at_.x, at_.r, direction, -share, behind);
@@ -68,13 +72,17 @@ void BlockSystem::check_own_derivatives(Recheck& out) {
         least = 0;
         break;
       }
-      std::vector<double> off(given.size());
+      std::vector<double> off(given.size()), apart(given.size(), 0.0);
       for (std::size_t i = 0; i < off.size(); ++i) {
         ahead[i] = 0.5 * (ahead[i] + behind[i]);
         off[i] = ahead[i] - given[i];
+        if (!coarser.empty()) apart[i] = ahead[i] - coarser[i];
       }
+      coarser = ahead;
       const double size = std::max(norm(ahead), norm(given)), error = norm(off) - rounding / share;
-      least = std::min(least, size > 0 ? error / size : 0.0);
+      // Differences that disagree with each other say nothing of the derivatives given.
+      const bool consistent = norm(apart) <= kConsistent * norm(off);
+      least = std::min(least, size > 0 && consistent ? error / size : 0.0);
     }
     if (!(least > kWrong) || least <= out.jacobian_difference) continue;
     out.jacobian_difference = least;

@@ -85,16 +85,17 @@ int BlockSystem::rank_at(std::span<const double> x) try {
 
 // Checks whether the data determine more parameters at the start, or near x with one number of x made much
 // smaller or larger. If so, the rank deficiency at x is not a property of the problem.
-bool BlockSystem::lost_parameters(int rank, bool zero_residual_end) {
+bool BlockSystem::lost_parameters(int rank) {
   constexpr std::size_t kMost = 16;  // numbers that are changed one by one
   if (structure_.tangent_size() > kMostExamined || solver_.iterative() || at_.fixed_count > 0) return false;
   // At a minimum of zero residual J may lose rank though the minimum is a single point (Powell's singular
   // function). There the residuals grow on the way back to the start.
-  if (zero_residual_end) {
-    constexpr double kPart = 0.1, kSeen = 1e-20;  // of the way; of the cost at the start
+  constexpr double kPart = 0.1, kZero = 1e-20;  // of the way; of the cost at the start
+  const double start_cost = cost_or_none(start_);
+  if (at_.model.cost <= kZero * start_cost) {
     std::vector<double> back = at_.x;
     for (std::size_t i = 0; i < back.size(); ++i) back[i] += kPart * (start_[i] - back[i]);
-    if (cost_or_none(back) > kSeen * cost_or_none(start_)) return false;
+    if (cost_or_none(back) > kZero * start_cost) return false;
   }
   bool lost = rank_at(start_) > rank;
   for (std::uint32_t p = 0; p < model_.problem().parameters.size() && !lost; ++p) {

@@ -126,7 +126,7 @@ class BlockSystem final : public System {
   bool falls_beside(const BlockJudgement& judgement, Certified& out);
   double cost_or_none(const std::vector<double>& x);
   int rank_at(std::span<const double> x);
-  bool lost_parameters(int rank, bool zero_residual_end);
+  bool lost_parameters(int rank);
   SecondOrder find_second_order();
   void judge_by_second_order(const BlockTests& tests, BlockJudgement& judgement, Certified& out);
 

@@ -120,8 +120,7 @@ void BlockSystem::certify(std::span<const double>, const CertificateTests& asked
   if (curved == Curved::down || beside) {
     judgement.certificate.passed = false;
   } else if (judgement.certificate.passed && deficient && curved != Curved::up &&
-             lost_parameters(judgement.certificate.rank,
-                             judgement.certificate.governed_by == "zero residual")) {
+             lost_parameters(judgement.certificate.rank)) {
     judgement.certificate.passed = false;
     judgement.doubt =
         "at other points the data determine more parameters: one ran off, or the start was too far away";

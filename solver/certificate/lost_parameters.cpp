@@ -129,8 +129,9 @@ bool lost_parameters(DenseEvaluator& evaluator, const SolveRequest& request, con
   if (end.at.gradient.size() == end.x.size()) here.lengths = lengths_of(end.at, request.rows.rows());
   const Recheck terms = part.recheck(end.x, kRows);
   const double size = terms.magnitude / std::sqrt(static_cast<double>(part.residuals()));
-  if (c.governed_by == "zero residual" && determined_further_out(part, request, end, terms.magnitude))
-    return false;
+  constexpr double kZero = 1e-20;  // of the cost at the start
+  const bool zero = c.cost <= kZero * part.cost(request.x0, Format::f64).cost;
+  if (zero && determined_further_out(part, request, end, terms.magnitude)) return false;
   const std::vector<Vector> points = other_points(request, end, point_beside(request, end, here, size));
   const bool lost =
       std::ranges::any_of(points, [&](const Vector& x) { return more_than(determined_at(part, x), here); });

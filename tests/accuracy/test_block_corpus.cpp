@@ -122,7 +122,8 @@ constexpr Explained kExplained[] = {
 };
 bool is_explained(const Case& c, Way way) {
   return std::ranges::any_of(kExplained, [&](const Explained& e) {
-    return c.family == e.family && c.name.find(e.name) != std::string::npos && way == e.way;
+    return c.family == e.family && c.name.find(e.name) != std::string::npos &&
+           (way == Way::problem) == (e.way == Way::problem);
   });
 }
 
@@ -258,6 +259,7 @@ TEST_CASE("the corpus is as large as it is said to be, and Ceres sees the same p
     const bool there = scene.theirs(x.data(), true)->Evaluate({}, &theirs, nullptr, nullptr, nullptr);
     const double ours = scene.ours(x.data()).evaluate().cost;
     INFO(c.family << "/" << c.name);
+    if (c.kind == Kind::changing) continue;                  // not the same twice
     if (!std::isfinite(oracle) || !std::isfinite(theirs)) {  // squares that double cannot hold
       CHECK(!std::isfinite(ours));
       continue;

@@ -1,4 +1,4 @@
-// Detects which argument types a callable accepts. Part of <nlsq/callable.hpp>; do not include it alone.
+// Detects which argument types a callable accepts. Part of <nlsq/callable.hpp>; not to be included alone.
 //
 //  An error in the body of a generic callable is a hard compiler error, so a body must only be instantiated
 //  with types it was written for. std::is_invocable selects the form and tries spans first. A declared result

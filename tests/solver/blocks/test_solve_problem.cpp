@@ -113,6 +113,7 @@ TEST_CASE("Powell's singular function by four blocks of one number each") {
   const Summary summary = solve(problem);
   CHECK(summary.final_cost <= 1e-20);
   CHECK(std::fabs(a) + std::fabs(b) + std::fabs(c) + std::fabs(d) <= 1e-4);
+  INFO(summary.message);
   CHECK(is_success(summary.verdict));
 }
 
@@ -287,7 +288,8 @@ TEST_CASE(
     SolverOptions options = with(policy, threads);
     options.geodesic = geodesic;
     const Summary summary = solve(problem, options);
-    CHECK(is_success(summary.verdict));
+    INFO(summary.message);
+  CHECK(is_success(summary.verdict));
     return Outcome{camera, summary.final_cost, summary.accepted + summary.rejected};
   };
   for (const char* policy : {"auto", "f64"}) {
