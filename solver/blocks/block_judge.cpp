@@ -127,7 +127,11 @@ void apply_tests(const BlockPoint& at, const BlockTests& tests, BlockJudgement& 
   // The residuals count as zero relative to the start, or if they are only the last roundings of their terms,
   // for any start.
   constexpr double kLastRoundings = 64 * kU;
-  const bool zero = zero_residual(at.cost, tests.initial_cost, out.terms.magnitude) ||
+  // Without degrees of freedom there is no scatter to compare with, and terms may vanish with the residuals
+  // (Powell's singular function): then the residuals' own unit stands for the terms.
+  const bool no_scatter = at.structure.residuals <= at.free();
+  const double terms = no_scatter ? std::max(out.terms.magnitude, 1.0) : out.terms.magnitude;
+  const bool zero = zero_residual(at.cost, tests.initial_cost, terms) ||
                     std::sqrt(2 * at.cost) <= kLastRoundings * out.terms.magnitude;
   const auto determined = d.rank >= 0 ? static_cast<std::size_t>(d.rank) : at.free();
   out.sigma = block_sigma(at.cost, at.structure.residuals, determined);

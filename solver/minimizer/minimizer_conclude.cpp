@@ -81,7 +81,9 @@ bool take_certified_step(Loop& loop) {
     const bool worth_it =
         !system.derivatives_apart() || system.cost(loop.trial.x, Format::f64) <= cost + noise;
     const PointModel* there = worth_it ? &system.linearize_trial(loop.trial.x, finest) : nullptr;
-    const bool falls = there && there->finite && there->cost < cost - noise && system.derivatives_apart();
+    constexpr double kWorth = 1e-6;  // of the cost: less than that is not worth a step without end
+    const bool falls = there && there->finite && there->cost < cost - std::max(noise, kWorth * cost) &&
+                       system.derivatives_apart();
     if (there && there->finite && there->cost <= cost + noise &&
         (falls || ++loop.ending.failed_certificates <= kCertificateTries)) {
       loop.trial.gain = std::numeric_limits<double>::quiet_NaN();

@@ -1,5 +1,4 @@
-// The <cmath> functions and the special functions on dual numbers. Part of <nlsq/dual.hpp>; do not include it
-// alone.
+// <cmath> and the special functions on dual numbers. Part of <nlsq/dual.hpp>; not to be included alone.
 #pragma once
 
 namespace nlsq::inline v0 {

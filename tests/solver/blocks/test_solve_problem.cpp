@@ -289,7 +289,7 @@ TEST_CASE(
     options.geodesic = geodesic;
     const Summary summary = solve(problem, options);
     INFO(summary.message);
-  CHECK(is_success(summary.verdict));
+    CHECK(is_success(summary.verdict));
     return Outcome{camera, summary.final_cost, summary.accepted + summary.rejected};
   };
   for (const char* policy : {"auto", "f64"}) {
