@@ -38,9 +38,9 @@ BlockSystem::Curved BlockSystem::curvature_at_end(const BlockJudgement& judgemen
   return Curved::unknown;
 }
 
-// Whether the cost falls a tenth of a standard error away along some number, by more than a certificate
-// allows: a function with a kink has a gradient that says nothing of the other side. True: out.step leads
-// there.
+// Moves each unknown by a tenth of a standard error to either side. Returns true if the cost falls there by
+// more than a certificate allows; out.step then leads there. A function with a kink can do this, because its
+// gradient on one side says nothing about the other.
 bool BlockSystem::falls_beside(const BlockJudgement& judgement, Certified& out) {
   constexpr std::size_t kMost = 16;  // numbers
   const std::size_t size = structure_.tangent_size();
@@ -61,7 +61,8 @@ bool BlockSystem::falls_beside(const BlockJudgement& judgement, Certified& out) 
   return false;
 }
 
-// At a point that nobody asked for: a function that throws there says nothing of x.
+// The cost at a point that the iteration does not visit. Returns NaN if the user's function throws there,
+// because that says nothing about x.
 double BlockSystem::cost_or_none(const std::vector<double>& x) try {
   return evaluate(x, trial_);
 } catch (...) {
@@ -69,7 +70,7 @@ double BlockSystem::cost_or_none(const std::vector<double>& x) try {
   return std::numeric_limits<double>::quiet_NaN();
 }
 
-// Of J at a point; -1 where it is not known.
+// Returns the rank of J at a point that the iteration does not visit, or -1 if it is not known.
 int BlockSystem::rank_at(std::span<const double> x) try {
   Known there;
   if (!std::isfinite(evaluate(x, there)) || !gather(there)) return -1;
@@ -79,7 +80,7 @@ int BlockSystem::rank_at(std::span<const double> x) try {
       measure_terms(structure_, model_.problem(), model_.records<double>(), there.x, there.model.cost);
   const BlockDistance distance = block_distance(point, terms);
   return distance.known ? distance.rank : -1;
-} catch (...) {  // a function that throws at a point that nobody asked for says nothing of x
+} catch (...) {
   return -1;
 }
 
@@ -88,8 +89,8 @@ int BlockSystem::rank_at(std::span<const double> x) try {
 bool BlockSystem::lost_parameters(int rank) {
   constexpr std::size_t kMost = 16;  // numbers that are changed one by one
   if (structure_.tangent_size() > kMostExamined || solver_.iterative() || at_.fixed_count > 0) return false;
-  // At a minimum of zero residual J may lose rank though the minimum is a single point (Powell's singular
-  // function). There the residuals grow on the way back to the start.
+  // At a minimum with zero residual, J may lose rank although the minimum is a single point (Powell's
+  // singular function). Then the residuals grow on the way back to the start.
   constexpr double kPart = 0.1, kZero = 1e-20;  // of the way; of the cost at the start
   const double start_cost = cost_or_none(start_);
   if (at_.model.cost <= kZero * start_cost) {
@@ -104,7 +105,7 @@ bool BlockSystem::lost_parameters(int rank) {
     for (int i = 0; i < block.size && !lost; ++i) {
       for (const double factor : {1e-3, 0.1, 10.0, 1e3}) {
         std::vector<double> x = at_.x;
-        for (double& v : x) v *= 1.07;  // not where columns happen to depend on each other
+        for (double& v : x) v *= 1.07;  // at x itself, columns may be dependent by chance
         double& moved = x[structure_.list.offsets[p] + static_cast<std::size_t>(i)];
         moved = moved == 0 ? factor : factor * moved;
         if (model_.bounds().project(x)) continue;

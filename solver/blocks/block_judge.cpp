@@ -12,7 +12,6 @@ namespace nlsq::inline v0 {
 namespace {
 
 constexpr double kU = 0x1p-53;
-constexpr double kSettled = 1e-4;  // of tau: a step below this share of a standard error is short enough
 constexpr double kLostSignificance = 1e-3, kGrown = 1e3, kGrownUnseen = 100, kGrownUndetermined = 1e6;
 constexpr double kSquareable = 0x1p-1000;
 
@@ -21,7 +20,7 @@ constexpr double kSquareable = 0x1p-1000;
 bool every_step_is_short(const BlockPoint& at, const BlockTests& tests, const BlockJudgement& j) {
   const std::vector<double> sizes = tangent_sizes(at.problem, at.structure, at.x);
   const double relative = std::max({tests.xtol, 8 * kU, j.distance.qr ? j.distance.error : 0.0});
-  const double in_sigma = kSettled * tests.tau * j.sigma;
+  const double in_sigma = kShortOfTau * tests.tau * j.sigma;
   for (std::size_t k = 0; k < sizes.size(); ++k) {
     if (at.is_fixed(k)) continue;
     const double step = std::fabs(j.distance.step[k]);
@@ -38,9 +37,9 @@ bool squares_underflow(const BlockPoint& at, const BlockTerms& terms) {
   return false;
 }
 
-// A parameter that has grown by orders of magnitude until it moves no residual any more, not even by its own
-// size, is on its way to infinity: the cost is flat there, and no minimum. So is one that has grown further
-// still in a direction that the data do not determine.
+// Returns true if a parameter is on its way to infinity, where the cost is flat and has no minimum. Such a
+// parameter has grown by orders of magnitude, until a change of its own size moves no residual. The same
+// holds for one that has grown even further in a direction that the data do not determine.
 bool ran_away(const BlockPoint& at, const BlockTests& tests, double sigma,
               std::span<const int> undetermined) {
   const BlockStructure& s = at.structure;
@@ -106,12 +105,12 @@ BlockGradient block_gradient(const SchurSolver& solver, double cost, std::span<c
   return out;
 }
 
-BlockJudgement judge_point(const BlockPoint& at, const BlockTests& tests) {
+BlockJudgement judge_point(const BlockPoint& at, const BlockTests& tests, const BlockTerms& terms) {
   BlockJudgement out;
   Certificate& c = out.certificate;
   c.cost = at.cost;
   c.decrement_sigma = c.step = c.condition = std::numeric_limits<double>::quiet_NaN();
-  out.terms = measure_terms(at.structure, at.problem, at.model.records<double>(), at.x, at.cost);
+  out.terms = terms;
   const BlockGradient gradient = block_gradient(at.solver, at.cost, out.terms.gradient_noise);
   c.gradient_norm = gradient.cosine;
   c.gradient_bound = gradient.bound;
@@ -148,7 +147,7 @@ void apply_tests(const BlockPoint& at, const BlockTests& tests, BlockJudgement& 
   if (squares_underflow(at, out.terms)) out.doubt = "columns of J are too small to be squared";
   else if (ran_away(at, tests, out.sigma, d.undetermined))
     out.doubt = "a parameter ran away until no residual depends on it";
-  // Where no number moves a residual, nothing was found.
+  // If no number moves a residual, nothing was fitted.
   else if (d.known && d.rank == 0 && at.free() > 0 && !zero)
     out.doubt = "no residual depends on any parameter here";
   if (!out.doubt.empty() || (!d.known && !zero) || (!d.reached && !zero)) return;

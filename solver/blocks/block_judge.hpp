@@ -15,6 +15,8 @@ namespace nlsq::inline v0 {
 
 // A certificate requires a known distance of at most this many standard errors.
 constexpr double kFarthest = 0.1;
+// A step below this share of tau standard errors is short enough, however large it is beside its parameter.
+constexpr double kShortOfTau = 1e-4;
 
 struct BlockTests {
   double tau, xtol, gtol;  // from SolverOptions
@@ -47,7 +49,8 @@ struct BlockGradient {
 };
 BlockGradient block_gradient(const SchurSolver& solver, double cost, std::span<const double> noise);
 
-BlockJudgement judge_point(const BlockPoint& at, const BlockTests& tests);
+// `terms`: of the residuals at the point.
+BlockJudgement judge_point(const BlockPoint& at, const BlockTests& tests, const BlockTerms& terms);
 // Applies the tests to a known step and decrement. Sets certificate.verdict, governed_by and passed.
 void apply_tests(const BlockPoint& at, const BlockTests& tests, BlockJudgement& out);
 

@@ -103,6 +103,7 @@ bool BlockSystem::gather(Known& at) {
   });
   records_at_.clear();
   step_lambda_ = -1;
+  terms_.reset();
   note_widened();
   const double seconds = seconds_since(begin);
   time_.evaluate += seconds;
@@ -161,11 +162,17 @@ double BlockSystem::cost(std::span<const double> x, Format) {
   return trial_.model.cost;
 }
 
-bool BlockSystem::gradient_is_noise(std::span<const double> x, const Recheck&) {
+// Measured once for each linearization in f64: the loop's tests, the re-check and the certificate share it.
+const BlockTerms& BlockSystem::terms() {
+  if (!terms_) {
+    terms_ = measure_terms(structure_, model_.problem(), model_.records<double>(), at_.x, at_.model.cost);
+  }
+  return *terms_;
+}
+
+bool BlockSystem::gradient_is_noise(std::span<const double>, const Recheck&) {
   if (low()) return false;
-  const BlockTerms terms =
-      measure_terms(structure_, model_.problem(), model_.records<double>(), x, at_.model.cost);
-  return block_gradient(solver_, at_.model.cost, terms.gradient_noise).rounding;
+  return block_gradient(solver_, at_.model.cost, terms().gradient_noise).rounding;
 }
 
 // Bounds column norms from below. A column close to zero would not be damped, and the step along it would be
@@ -226,9 +233,8 @@ void BlockSystem::solve(double lambda, Step& out) {
 // Returns the largest step component relative to its parameter. Within xtol it may also be relative to the
 // standard error with all other parameters known: a step far below that need not be shorter.
 double BlockSystem::undamped_size(const Known& at, std::span<const double> step, double sigma) const {
-  constexpr double kSettled = 1e-4;  // of tau
   const std::vector<double> sizes = tangent_sizes(model_.problem(), structure_, at.x);
-  const double settled = kSettled * options_.tau * sigma;
+  const double settled = kShortOfTau * options_.tau * sigma;
   double longest = 0;
   for (std::size_t j = 0; j < step.size(); ++j) {
     if (at.fixed_count > 0 && at.fixed[j] != 0) continue;

@@ -117,6 +117,7 @@ class BlockSystem final : public System {
   void solve_damped(double lambda);
   double undamped_size(const Known& at, std::span<const double> step, double sigma) const;
   BlockPoint point();
+  const BlockTerms& terms();
   BlockTests tests_of(const CertificateTests& tests) const;
   bool contradicted(const BlockJudgement& judgement);
   void compare_with_functions(std::span<const double> x, Recheck& out);
@@ -139,10 +140,11 @@ class BlockSystem final : public System {
   bool known_ = false, derivatives_at_trial_ = false;
   std::vector<double> records_at_;  // x of the f32 records, where sums in a wider format reuse them
   std::vector<double> start_, acceleration_, scratch_, scratch_r_;
-  const Vector* scale_ = nullptr;  // D, of the loop
-  BlockStep step_;                 // the last one solved for,
-  double step_lambda_ = -1;        // with this damping; -1: none
-  bool was_near_ = false;          // undamped facts were asked for at the last point
+  const Vector* scale_ = nullptr;    // D, of the loop
+  BlockStep step_;                   // the last one solved for,
+  double step_lambda_ = -1;          // with this damping; -1: none
+  std::optional<BlockTerms> terms_;  // of at_; none: not measured since J was evaluated last
+  bool was_near_ = false;            // undamped facts were asked for at the last point
   Recheck start_recheck_;
   bool start_reported_ = false, cut_short_ = false;
   std::string doubt_;

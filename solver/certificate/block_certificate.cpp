@@ -9,7 +9,7 @@
 
 namespace nlsq::inline v0 {
 
-// The residuals at x beside those that the functions give themselves.
+// Compares the residuals at x with those that the user's own functions return.
 void BlockSystem::compare_with_functions(std::span<const double> x, Recheck& out) {
   const BlockModel::Recheck found = model_.recheck(x, at_.r, scratch_r_);
   out.rows = at_.r.size();
@@ -17,8 +17,8 @@ void BlockSystem::compare_with_functions(std::span<const double> x, Recheck& out
   out.discrepancy = found.repeats ? 0 : std::numeric_limits<double>::infinity();
 }
 
-// At the start begin() has compared already. The terms there may be larger by many orders than where the
-// iteration leads: only those of an end count for rounding.
+// The first call returns the comparison that begin() made at the start. Its terms do not count for rounding,
+// because they may be larger by many orders of magnitude than those near the end.
 void BlockSystem::recheck(std::span<const double> x, std::size_t, Recheck& out) {
   if (!start_reported_) {
     start_reported_ = true;
@@ -29,11 +29,10 @@ void BlockSystem::recheck(std::span<const double> x, std::size_t, Recheck& out) 
   out.magnitude = out.cost_magnitude = 0;
   if (!known() || low()) return;
   if (model_.evaluator().counts().own > 0 && out.discrepancy == 0) check_own_derivatives(out);
+  out.magnitude = terms().magnitude;
+  // The magnitude for which rules::cost_noise gives the noise that was measured.
   const double r = std::sqrt(2 * at_.model.cost);
-  const BlockTerms terms =
-      measure_terms(structure_, model_.problem(), model_.records<double>(), x, at_.model.cost);
-  out.magnitude = terms.magnitude;
-  if (r > 0) out.cost_magnitude = std::max(r, (terms.cost_noise / (4 * 0x1p-53) - r * r) / r);
+  if (r > 0) out.cost_magnitude = std::max(r, (terms().cost_noise / (4 * 0x1p-53) - r * r) / r);
 }
 
 BlockPoint BlockSystem::point() {
@@ -108,7 +107,7 @@ void BlockSystem::certify(std::span<const double>, const CertificateTests& asked
   out.first_order = false;
   out.step.assign(structure_.tangent_size(), 0.0);
   set_solve_accuracy(0);
-  BlockJudgement judgement = judge_point(point(), tests);
+  BlockJudgement judgement = judge_point(point(), tests, terms());
   step_lambda_ = -1;
   linear_iterations_ += judgement.distance.linear_iterations;
   if (judgement.distance.known) out.step = judgement.distance.step;
