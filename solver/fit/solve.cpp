@@ -40,6 +40,7 @@ bool worth_another_attempt(const MinimizerResult& result, DenseEvaluator& evalua
     Linearization at = evaluator.linearize(request.x0, {Format::f64, Gram::qr});
     return at.finite && numerical_rank(at) == static_cast<int>(request.x0.size());
   }
+  if (result.limited_by_rounding) return false;  // another way to the same place ends there, too
   return !is_success(s.verdict) && s.termination == Termination::no_progress;
 }
 
@@ -128,6 +129,15 @@ std::string message_of(const MinimizerResult& result, const DenseEvaluator& eval
         "underflow: nothing can "
         "be certified. Give y, sigma and parameters in units in which they are near 1.",
         name(s.termination), sizes.least);
+  }
+  if (result.limited_by_rounding) {
+    return fmt::format(
+        "as far as float64 can see: residuals are so close to the rounding of y that the optimum may be "
+        "{:.2g} "
+        "standard errors away. Parameters have all the digits that float64 can give them; their standard "
+        "errors "
+        "are doubtful",
+        s.certificate.decrement_sigma);
   }
   return fmt::format(
       "{}: parameters are the best found, cost and gradient verified in f64, first order not certified",

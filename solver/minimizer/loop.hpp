@@ -40,10 +40,11 @@ struct MinimizerResult {
   Summary summary;                         // termination, verdict, iterations, certificate
   double cost_noise = 0;                   // rounding error of the final cost
   bool repeats = true, underflow = false;  // as in Recheck, at the start or at x
-  bool lost_parameters =
-      false;  // the data determine fewer parameters at x than at other points (lost_parameters.hpp)
-  bool tolerance_met = false;  // of the user's
-  std::string stopped_by;      // which, in words
+  // The data determine fewer parameters at x than at other points (lost_parameters.hpp).
+  bool lost_parameters = false;
+  bool limited_by_rounding = false;  // what is left to gain is hidden by the rounding of f64 residuals
+  bool tolerance_met = false;        // of the user's
+  std::string stopped_by;            // which, in words
   // What the budget ended by, where it is spent: no time or iteration is left for another attempt, or the
   // callback said Stop.
   std::optional<Termination> spent = std::nullopt;
@@ -240,6 +241,9 @@ bool finish_with_gram_kept(Loop& loop, const PrecisionPlan& plan);
 // ---- minimizer_conclude.cpp: the end
 bool reached(Loop& loop);  // true: a first-order test seems to hold, or no step is left
 bool take_last_step(Loop& loop);
+// Calls the user's own functions at x, and takes from the answer what rounding errors scale with from here
+// on.
+void recheck_here(Loop& loop, Recheck& out);
 bool observe(Loop& loop);  // Runs the observer's tests and report at x. True: the precision changed.
 bool conclude(Loop& loop, Termination reason);  // Certifies x. False: the iteration goes on.
 void finish(Loop& loop, MinimizerResult& out);

@@ -10,20 +10,6 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-constexpr std::size_t kRecheckRows = 4096;
-
-// Measures the sizes that rounding errors of the residuals scale with, by calling the user's function at the
-// start.
-void measure_rounding(Loop& loop) {
-  RoundingSizes& rounding = loop.rounding;
-  const std::size_t all = loop.system->residuals();
-  loop.system->recheck(loop.point.x, loop.options->strict ? all : kRecheckRows, rounding.start);
-  rounding.magnitude = rounding.start.magnitude;
-  rounding.cost_magnitude =
-      rounding.start.cost_magnitude > 0 ? rounding.start.cost_magnitude : rounding.magnitude;
-  rounding.column_magnitude = rounding.start.column_magnitude;
-}
-
 // True after a quarter of all iterations, if rows are still in f32, or if 16-bit formats could not decide on
 // variable projection. In the second case f64 might have eliminated linear parameters and taken another path.
 // The remaining iterations then go to an attempt in f64 from the start.
@@ -118,7 +104,7 @@ bool Minimizer::start(System& system, const MinimizerRequest& request) {
 
 void Minimizer::run(System& system, const MinimizerRequest& request, MinimizerResult& out) {
   if (start(system, request)) {
-    measure_rounding(loop_);
+    recheck_here(loop_, loop_.rounding.start);
     iterate();
   }
   finish(loop_, out);

@@ -62,48 +62,56 @@ void settle_on_bounds(Loop& loop) {
   first_order_here(loop);
 }
 
-// Takes the step that the certificate computed, if it does not raise the cost. A step that lowers the cost
-// beyond rounding may be taken any number of times. Other steps are limited in number; the gradient judges
-// them in the next certificate.
-bool take_certified_step(Loop& loop) {
+// Linearizes the trial point. Returns false, and drops the trial, if it is not finite or raises the cost
+// beyond rounding. Where residuals alone are cheap, they are asked first.
+bool trial_does_not_raise_cost(Loop& loop, const PrecisionPlan& plan) {
   System& system = *loop.system;
-  // Halvings of a step that follows second derivatives, or that goes beyond the range of the linear model.
+  const double most = loop.cost() + loop.noise();
+  if (system.derivatives_apart() && !(system.cost(loop.trial.x, Format::f64) <= most)) return false;
+  const PointModel& there = system.linearize_trial(loop.trial.x, plan);
+  if (there.finite && there.cost <= most) return true;
+  system.drop_trial();
+  return false;
+}
+
+// Takes the step that the certificate computed, if it does not raise the cost. A block problem's step may
+// follow second derivatives, or lead beyond the range of the linear model, so it is halved a few times.
+// There, a step that lowers the cost by more than rounding may be taken any number of times. All other steps
+// are limited in number; the gradient judges them in the next certificate.
+bool take_certified_step(Loop& loop) {
   constexpr int kHalvings = 8;
+  constexpr double kWorth = 1e-6;  // of the cost: steps that lower it by less are limited in number, too
+  System& system = *loop.system;
+  Ending& ending = loop.ending;
+  const bool apart = system.derivatives_apart();
   const PrecisionPlan finest = system.finest_plan();
-  const double cost = loop.cost(), noise = loop.noise();
+  if (!apart && ending.failed_certificates >= kCertificateTries) return false;
   loop.next_first.step = loop.certified.step;
   loop.next_first.held.clear();
-  for (int k = 0; k <= (system.derivatives_apart() ? kHalvings : 0); ++k) {
+  for (int k = 0; k <= (apart ? kHalvings : 0); ++k) {
     system.plus(loop.point.x, loop.next_first, loop.trial.x);
     if (loop.trial.x == loop.point.x) return false;
-    const bool may_try = system.derivatives_apart() || loop.ending.failed_certificates < kCertificateTries;
-    if (!may_try) return false;
-    const bool worth_it =
-        !system.derivatives_apart() || system.cost(loop.trial.x, Format::f64) <= cost + noise;
-    const PointModel* there = worth_it ? &system.linearize_trial(loop.trial.x, finest) : nullptr;
-    constexpr double kWorth = 1e-6;  // of the cost: less than that is not worth a step without end
-    const bool falls = there && there->finite && there->cost < cost - std::max(noise, kWorth * cost) &&
-                       system.derivatives_apart();
-    if (there && there->finite && there->cost <= cost + noise &&
-        (falls || ++loop.ending.failed_certificates <= kCertificateTries)) {
-      loop.trial.gain = std::numeric_limits<double>::quiet_NaN();
-      loop.trial.cost = there->cost;
-      if (system.derivatives_apart()) tell_observer(loop, StepOutcome::accepted);
-      if (system.derivatives_apart())
-        record(loop, StepOutcome::accepted, Event::none, "the certificate's own step");
-      move_to_trial(loop, false);
-      system.accept_trial();
-      loop.digits.plan = finest;
-      loop.ending.stalled = false;
-      loop.ending.held_off = false;
-      return true;
-    }
-    if (there) system.drop_trial();
-    if (!worth_it || !there->finite || there->cost > cost + noise) {
+    if (!trial_does_not_raise_cost(loop, finest)) {
       for (double& s : loop.next_first.step) s *= 0.5;
       continue;
     }
-    break;
+    const double fall = std::max(loop.noise(), kWorth * loop.cost());
+    const bool falls = apart && system.trial().cost < loop.cost() - fall;
+    if (!falls && ++ending.failed_certificates > kCertificateTries) {
+      system.drop_trial();
+      return false;
+    }
+    loop.trial.gain = std::numeric_limits<double>::quiet_NaN();
+    loop.trial.cost = system.trial().cost;
+    if (apart) {
+      tell_observer(loop, StepOutcome::accepted);
+      record(loop, StepOutcome::accepted, Event::none, "the certificate's own step");
+    }
+    move_to_trial(loop, false);
+    system.accept_trial();
+    loop.digits.plan = finest;
+    ending.stalled = ending.held_off = false;
+    return true;
   }
   return false;
 }
@@ -145,15 +153,9 @@ bool widen_by_last_step(Loop& loop) {
   return true;
 }
 
-void recheck_end(Loop& loop) {
-  RoundingSizes& rounding = loop.rounding;
-  System& system = *loop.system;
-  system.recheck(loop.point.x, loop.options->strict ? system.residuals() : kRecheckRows, rounding.end);
-  rounding.end.underflow = rounding.end.underflow && system.squares_underflow();
-  rounding.magnitude = rounding.end.magnitude;
-  rounding.cost_magnitude =
-      rounding.end.cost_magnitude > 0 ? rounding.end.cost_magnitude : rounding.magnitude;
-  rounding.column_magnitude = rounding.end.column_magnitude;
+// The last comparison of the residuals with the user's own functions.
+const Recheck& last_recheck(const Loop& loop) {
+  return loop.rounding.end.rows > 0 ? loop.rounding.end : loop.rounding.start;
 }
 
 // Handles a failed certificate: x is not the optimum, or cannot be shown to be. Returns false if the
@@ -193,7 +195,7 @@ bool end_uncertified(Loop& loop) {
 
 bool certify_here(Loop& loop, Termination reason) {
   System& system = *loop.system;
-  // The plan in force is asked, too: x may not be linearized in it yet.
+  // The plan in force may be below f64 although x has not been linearized in it yet.
   if (loop.low() || loop.low_gram() || loop.digits.plan.gram < Gram::f64) {
     loop.digits.plan = {Format::f64, Gram::f64};
     system.forget();
@@ -213,7 +215,8 @@ bool certify_here(Loop& loop, Termination reason) {
   }
   if (reason == Termination::converged && system.passes_are_free()) polish(loop);
   if (reason == Termination::converged) settle_on_bounds(loop);
-  recheck_end(loop);
+  recheck_here(loop, loop.rounding.end);
+  loop.rounding.end.underflow = loop.rounding.end.underflow && system.squares_underflow();
   const RoundingSizes& rounding = loop.rounding;
   const CertificateTests tests{
       loop.options->tau,         loop.options->xtol,        loop.options->gtol,
@@ -234,11 +237,9 @@ bool certify_here(Loop& loop, Termination reason) {
 bool reached_by_damped_step(Loop& loop) {
   System& system = *loop.system;
   const auto flat = [&] {
-    const bool small =
-        loop.step.nu <= loop.options->tau * loop.sigma() ||
-        system.gradient_cosine(loop.point.x) <= loop.options->gtol ||
-        system.gradient_is_noise(loop.point.x,
-                                 loop.rounding.end.rows > 0 ? loop.rounding.end : loop.rounding.start);
+    const bool small = loop.step.nu <= loop.options->tau * loop.sigma() ||
+                       system.gradient_cosine(loop.point.x) <= loop.options->gtol ||
+                       system.gradient_is_noise(loop.point.x, last_recheck(loop));
     return small && loop.lambda() <= 1e-4 && loop.step.scaled_norm <= loop.options->xtol * loop.scaled_size();
   };
   if (!flat()) return false;
@@ -257,23 +258,27 @@ bool reached(Loop& loop) {
   const FirstOrder& first = loop.point.first;
   if (loop.ending.stalled || !loop.ending.stopped_by.empty()) return true;
   if (loop.ending.held_off || (system.derivatives_apart() && loop.low_gram())) return false;
-  // What the terms of a block problem are made of is measured at an end alone: the cost asks for one.
+  // The size of a block problem's terms is only measured by a certificate. So a cost that is zero beside the
+  // start's calls for one.
   constexpr double kZero = 0x1p-106;  // of the cost at the start
   if (system.derivatives_apart() && loop.cost() <= kZero * loop.summary.initial_cost) return true;
   if (zero_residual(loop.cost(), loop.summary.initial_cost, loop.rounding.magnitude)) return true;
   if (system.solves_iteratively()) return reached_by_damped_step(loop);
   const bool known = first_order_known(loop);
-  const Recheck& rounding = loop.rounding.end.rows > 0 ? loop.rounding.end : loop.rounding.start;
   // The cost is within rounding. With nearly dependent columns x may still be far from the optimum unless ν₀
   // is rounding, too. The rounding bounds are worst cases, so steps go on while they help, until few standard
-  // errors are left.
+  // errors are left, or until several in a row have not helped.
   const double magnitude = loop.rounding.magnitude;
+  constexpr int kVain = 4;  // steps
   const bool few_left = !loop.damping.last_accepted && first.decrement_sigma <= kNearInNoise;
+  const bool in_vain = loop.digits.rejected_in_a_row >= kVain;
   const bool in_noise = first.decrement <= decrement_noise(loop.cost(), magnitude) &&
-                        (residuals_are_rounding(loop.cost(), magnitude) || few_left);
+                        (residuals_are_rounding(loop.cost(), magnitude) || few_left || in_vain);
   const bool close = first.decrement_sigma <= options.tau || in_noise;
-  if ((known ? close : !system.derivatives_apart()) && system.gradient_is_noise(loop.point.x, rounding))
+  if ((known ? close : !system.derivatives_apart()) &&
+      system.gradient_is_noise(loop.point.x, last_recheck(loop))) {
     return true;
+  }
   const double cosine = system.gradient_cosine(loop.point.x);
   if (known) {
     const bool flat = first.decrement_sigma <= options.tau || cosine <= options.gtol;
@@ -283,6 +288,15 @@ bool reached(Loop& loop) {
   // κ₀ is too large for the normal equations, and only a QR pass can decide. Ask for it once the damped
   // problem is solved.
   return cosine <= options.gtol || loop.step.nu <= 1e-3 * options.tau * loop.sigma();
+}
+
+void recheck_here(Loop& loop, Recheck& out) {
+  RoundingSizes& rounding = loop.rounding;
+  System& system = *loop.system;
+  system.recheck(loop.point.x, loop.options->strict ? system.residuals() : kRecheckRows, out);
+  rounding.magnitude = out.magnitude;
+  rounding.cost_magnitude = out.cost_magnitude > 0 ? out.cost_magnitude : out.magnitude;
+  rounding.column_magnitude = out.column_magnitude;
 }
 
 bool take_last_step(Loop& loop) {
@@ -322,7 +336,19 @@ bool conclude(Loop& loop, Termination reason) {
   return concluded;
 }
 
+// True if the iteration ended because f64 residuals carry too few digits: the gradient and what is left are
+// within rounding, but the distance is too large for a certificate.
+static bool limited_by_rounding(const Loop& loop) {
+  System& system = *loop.system;
+  const Certificate& c = loop.certified.certificate;
+  if (loop.summary.termination != Termination::no_progress || loop.certified.first_order) return false;
+  if (!system.known() || system.derivatives_apart() || !(c.decrement_sigma > 0)) return false;
+  return c.decrement_sigma * loop.sigma() <= decrement_noise(loop.cost(), loop.rounding.magnitude) &&
+         system.gradient_is_noise(loop.point.x, last_recheck(loop));
+}
+
 void finish(Loop& loop, MinimizerResult& out) {
+  const bool limited = limited_by_rounding(loop);
   System& system = *loop.system;
   Summary& summary = loop.summary;
   RoundingSizes& rounding = loop.rounding;
@@ -362,6 +388,7 @@ void finish(Loop& loop, MinimizerResult& out) {
   out.repeats = rounding.start.repeats && rounding.end.repeats;
   out.underflow = rounding.end.underflow;
   out.lost_parameters = false;
+  out.limited_by_rounding = limited;
   out.stopped_by = loop.ending.stopped_by;
   out.tolerance_met = !loop.ending.stopped_by.empty() && !loop.ending.cut_short;
   out.cost_noise = system.known() && system.at().finite ? loop.noise() : 0;

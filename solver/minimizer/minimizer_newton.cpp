@@ -33,8 +33,7 @@ bool step_by_second_order(Loop& loop) {
   Damping& damping = loop.damping;
   damping.second_order_at = loop.log.accepted + damping.second_order_period;
   damping.second_order_period *= 2;
-  // decrease by the last step
-  const double damped = std::max(loop.trial.gain, 0.0) * loop.step.predicted;
+  const double damped = std::max(loop.trial.gain, 0.0) * loop.step.predicted;  // decrease by the last step
   const double cost = loop.cost();
   Step step;
   loop.point.prepared = false;  // the system has evaluated other points

@@ -144,6 +144,15 @@ bool falls_from_reference(Loop& loop, double after, double noise) {
   return true;
 }
 
+// Whether a rise of the cost may be rounding that the noise does not cover. The noise of a block problem's
+// cost knows nothing of numbers inside the user's functions: sin(1e6 + p) rounds like 1e6. So a rise that is
+// small beside the cost, where the model foretells a decrease as small, decides nothing.
+bool rejected_by_rounding(const Loop& loop, double before) {
+  constexpr double kSmall = 1e-11;  // of the cost
+  return loop.system->derivatives_apart() && !loop.low() && !loop.low_gram() && loop.step.factored &&
+         loop.step.predicted <= kSmall * before && -loop.trial.decrease <= kSmall * before;
+}
+
 // False: undecided, because the noise covers the difference.
 bool judge_costs(Loop& loop, double before, double after, double noise) {
   Trial& trial = loop.trial;
@@ -155,6 +164,8 @@ bool judge_costs(Loop& loop, double before, double after, double noise) {
   trial.judgement = rules::judge(before, after, least, noise);
   if (trial.judgement == Judgement::reject && falls_from_reference(loop, after, noise))
     trial.judgement = Judgement::accept;
+  if (trial.judgement == Judgement::reject && rejected_by_rounding(loop, before))
+    trial.judgement = Judgement::undecided;
   return trial.judgement != Judgement::undecided;
 }
 
@@ -184,7 +195,7 @@ void judge_trial_cost(Loop& loop) {
     return;
   }
   if (!loop.low() && !(system.derivatives_apart() && loop.low_gram())) return judge_by_gradient(loop);
-  if (!loop.low()) {  // J needs more digits.
+  if (!loop.low()) {  // J needs more digits
     loop.trial.judgement = Judgement::reject;
     loop.ending.stalled = true;
     return;
@@ -213,8 +224,8 @@ void reject(Loop& loop, bool was_undamped) {
   if (was_undamped && !damping.trust.by_radius()) return;
   digits.good_steps = 0;
   ++digits.rejected_in_a_row;
-  // Before λ grows, the scheduler gets one chance to blame the Gram matrix's rounding.
-  // rejections to wait for, where no sample measures the effect of that rounding
+  // Before λ grows, the scheduler gets one chance to blame the rounding of the Gram matrix. Where no sample
+  // measures the effect of that rounding, it waits for a second rejection.
   constexpr int kPatience = 2;
   const HealthReport& health = loop.health;
   const bool suspect = health.contraction_known
@@ -323,6 +334,19 @@ std::string tell_observer(Loop& loop, StepOutcome outcome) {
                                   loop.step, loop.log.accepted);
 }
 
+// A step met a tolerance of the user's. Derivatives below f64 have to confirm that in f64. A rejected step
+// may be short only because it was damped, so the certificate is asked before such a step ends the solve.
+static void meet_tolerance(Loop& loop, std::string met, bool accepted) {
+  const bool low = loop.system->derivatives_apart() && loop.digits.plan.gram < Gram::f64;
+  if (!accepted) {
+    loop.ending.met_by_rejection = met;
+    loop.ending.stalled = loop.ending.stalled || !low;
+    if (loop.ending.stalled) return;
+  }
+  if (low) escalate(loop, {{Format::f64, Gram::f64}, Event::finishing}, std::move(met));
+  else loop.ending.stopped_by = std::move(met);
+}
+
 void accept_or_reject(Loop& loop) {
   System& system = *loop.system;
   Trial& trial = loop.trial;
@@ -333,7 +357,7 @@ void accept_or_reject(Loop& loop) {
   };
   const bool evaluated = std::isfinite(trial.cost);
   std::string met = tell_observer(loop, evaluated ? outcome() : StepOutcome::invalid);
-  // Derivatives may be missing where residuals are finite: no place to go on from.
+  // Residuals may be finite where derivatives are not. The iteration cannot go on from such a point.
   if (trial.judgement == Judgement::accept && !system.trial_known()) {
     if (!system.linearize_trial(trial.x, loop.digits.plan).finite) trial.judgement = Judgement::invalid;
   }
@@ -346,19 +370,7 @@ void accept_or_reject(Loop& loop) {
   if (system.learn(tried)) loop.point.prepared = false;
   if (accepted) accept(loop, was_undamped);
   else reject(loop, was_undamped);
-  if (met.empty()) return;
-  if (!accepted) {  // a short step that damping made so says nothing yet: the certificate is asked first
-    loop.ending.met_by_rejection = std::move(met);
-    loop.ending.stalled =
-        loop.ending.stalled || !system.derivatives_apart() || loop.digits.plan.gram >= Gram::f64;
-    if (loop.ending.stalled) return;
-    met = loop.ending.met_by_rejection;
-  }
-  if (system.derivatives_apart() && loop.digits.plan.gram < Gram::f64) {
-    escalate(loop, {{Format::f64, Gram::f64}, Event::finishing}, std::move(met));
-  } else {
-    loop.ending.stopped_by = std::move(met);
-  }
+  if (!met.empty()) meet_tolerance(loop, std::move(met), accepted);
 }
 
 }  // namespace nlsq::inline v0

