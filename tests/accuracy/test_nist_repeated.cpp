@@ -55,8 +55,9 @@ TEST_CASE("2^18 rows give the estimates of the set itself, and f32 rows had a pa
                  set.name, start, d.values, d.errors, name(fit.summary.verdict),
                  static_cast<double>(k.rows_f32) / static_cast<double>(m),
                  static_cast<double>(k.rows_f64) / static_cast<double>(m), fit.summary.time.total);
-      // Lanczos1 repeated has residuals of 1e-13 that round by 1e-15 in the same way in every copy. The optimum
-      // of such data is known to a third of a standard error only, which is too far for a certificate.
+      // Lanczos1 repeated has residuals of 1e-13 that round by 1e-15 in the same way in every copy. The
+      // optimum of such data is known to a third of a standard error only, which is too far for a
+      // certificate.
       const bool exact = set.name == "Lanczos1";
       CHECK(fit.success() != exact);
       if (exact) {
@@ -64,7 +65,7 @@ TEST_CASE("2^18 rows give the estimates of the set itself, and f32 rows had a pa
         CHECK(fit.summary.certificate.decrement_sigma < 1);
         CHECK(fit.summary.message.find("as far as float64 can see") != std::string::npos);
         CHECK(d.values >= 10);
-        CHECK(k.rows_f64 <= 50 * m);
+        CHECK(k.rows_f64 <= 80 * m);
       }
       CHECK(d.values >= 4);
       CHECK(k.rows_f32 >= m);
