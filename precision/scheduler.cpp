@@ -188,10 +188,9 @@ std::optional<Decision> jacobian_decision(const HealthReport& h) {
   constexpr double kFlat = 1e-9;  // relative decrease of the cost
   // Repeated steps that have the right direction but a length other than J predicts: the rounding errors of J
   // replace its weak directions.
-  constexpr double kLittleDamping = 1e-6, kOffBy = 0.5;
+  constexpr double kLittleDamping = 1e-6;
   constexpr int kSteps = 3;
-  const bool slow =
-      h.good_steps >= kSteps && h.lambda <= kLittleDamping && !(std::fabs(h.gain - 1) <= kOffBy);
+  const bool slow = h.poor_predictions >= kSteps && h.lambda <= kLittleDamping;
   if (slow) return Decision{all_f64(h.plan), Event::stalled};
   if (h.stalled) return Decision{all_f64(h.plan), Event::stalled};
   if (h.nearness <= 1 || h.last_decrease <= kFlat) return Decision{all_f64(h.plan), Event::finishing, true};

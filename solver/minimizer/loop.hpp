@@ -107,8 +107,9 @@ struct Damping {
 struct Digits {
   PrecisionPlan plan;
   int undecided_in_a_row = 0, rejected_in_a_row = 0;
-  int good_steps = 0;  // accepted in a row under the plan in force
-  int descents = 0;    // times the Gram matrix went down to fewer digits
+  int good_steps = 0;        // accepted in a row under the plan in force
+  int poor_predictions = 0;  // accepted in a row whose decrease was off the predicted one by more than half
+  int descents = 0;          // times the Gram matrix went down to fewer digits
   // a step was rejected at x, perhaps because of the Gram matrix's rounding
   bool gram_rejected = false;
   double wasted_work = 0;                      // work of passes that were thrown away

@@ -145,7 +145,7 @@ void assess(Loop& loop) {
   h.descents = digits.descents;
   h.wasted = wasted_share(loop);
   h.last_decrease = digits.last_decrease;
-  h.gain = loop.trial.gain;
+  h.poor_predictions = digits.poor_predictions;
   if (near_optimum(loop)) h.nearness = loop.point.first.decrement_sigma / loop.damping.trusted_distance;
   loop.system->measure(loop.point.x, loop.step, h);
 }
@@ -161,7 +161,7 @@ bool change_precision(Loop& loop) {
   if (at_once && finish_in(loop, decision.plan)) return true;
   std::string reason = reason_of(loop, decision);
   if (decision.plan.gram < system.at().plan.gram) ++loop.digits.descents;
-  loop.digits.good_steps = 0;
+  loop.digits.good_steps = loop.digits.poor_predictions = 0;
   if (decision.at_trial && !at_once) {
     change_next(loop, decision, std::move(reason));
     return false;

@@ -222,7 +222,7 @@ void reject(Loop& loop, bool was_undamped) {
   damping.last_accepted = false;
   // A failed undamped step says nothing about the damping. A damped step is tried next.
   if (was_undamped && !damping.trust.by_radius()) return;
-  digits.good_steps = 0;
+  digits.good_steps = digits.poor_predictions = 0;
   ++digits.rejected_in_a_row;
   // Before λ grows, the scheduler gets one chance to blame the rounding of the Gram matrix. Where no sample
   // measures the effect of that rounding, it waits for a second rejection.
@@ -277,6 +277,9 @@ void accept(Loop& loop, bool was_undamped) {
   digits.gram_rejected = false;
   digits.rejected_in_a_row = 0;
   ++digits.good_steps;
+  constexpr double kOffBy = 0.5;
+  const bool poor = !(std::fabs(loop.trial.gain - 1) <= kOffBy);
+  digits.poor_predictions = poor ? digits.poor_predictions + 1 : 0;
   if (!loop.low() || !rule_active(Rule::checkpoints_are_verified)) return;
   if (++loop.checkpoint.unverified_steps >= loop.policy.thresholds.checkpoint_steps) verify_checkpoint(loop);
 }

@@ -76,7 +76,8 @@ struct HealthReport {
   bool contraction_known =
       true;  // false: no sample measures how the rounding of J changes a step, and `rejected` is trusted
   double last_decrease = 1;  // relative decrease of the cost by the last accepted step
-  double gain = 1;           // actual over predicted decrease of the cost by the last step
+  // Consecutive accepted steps whose decrease of the cost was off the predicted one by more than half.
+  int poor_predictions = 0;
 };
 
 // Why the scheduler chose a plan. E1 to E9 and P0 number the conditions; thresholds.hpp uses the same
