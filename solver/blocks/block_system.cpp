@@ -247,7 +247,8 @@ double BlockSystem::undamped_size(const Known& at, std::span<const double> step,
 }
 
 // An undamped step costs as much as a damped one. It is only computed where the damped decrement ν, which is
-// never larger, is already near the threshold.
+// never larger, is already near the threshold. If the undamped decrement then turns out to be far above it,
+// as in bundle adjustment with its weak directions, ν must have fallen to a quarter before the next attempt.
 void BlockSystem::first_order(std::span<const double>, double lambda, double near, FirstOrder& out) {
   out.usable = false;
   out.cosine = at_.cosine;
@@ -256,12 +257,17 @@ void BlockSystem::first_order(std::span<const double>, double lambda, double nea
   if (solver_.iterative() || low() || !at_.model.finite) return;
   if (!scale_ || scale_->size() != at_.norms.size()) return;
   const double sigma = scatter_at(at_.model.cost);
+  constexpr double kTryAgain = 0.25;
+  double damped = 0;
   if (!was_near_) {
     solve_damped(lambda);
-    if (!step_.factored || !(step_.decrement <= near * sigma)) return;
+    damped = step_.decrement;
+    if (!step_.factored || !(damped <= near * sigma)) return;
+    if (std::isfinite(near) && damped > kTryAgain * vain_at_) return;
   }
   solve_damped(0);
   was_near_ = step_.factored && step_.decrement <= near * sigma;
+  vain_at_ = was_near_ || damped == 0 ? std::numeric_limits<double>::infinity() : damped;
   if (!step_.factored) return;
   out.usable = true;
   out.condition = 1;  // not known: a singular matrix gets the least damping that lets it be factored

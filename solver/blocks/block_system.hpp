@@ -145,6 +145,8 @@ class BlockSystem final : public System {
   double step_lambda_ = -1;          // with this damping; -1: none
   std::optional<BlockTerms> terms_;  // of at_; none: not measured since J was evaluated last
   bool was_near_ = false;            // undamped facts were asked for at the last point
+  // ν of the damped step at the last point where the undamped one was computed in vain.
+  double vain_at_ = std::numeric_limits<double>::infinity();
   Recheck start_recheck_;
   bool start_reported_ = false, cut_short_ = false;
   std::string doubt_;
