@@ -91,6 +91,15 @@ NamedValues starting_values(const Arguments& arguments) {
   return p0;
 }
 
+// The names that the command line gives to parameters.
+std::vector<std::string> names_given(const Arguments& arguments, const NamedValues& p0) {
+  std::vector<std::string> names = arguments.fixed;
+  for (const auto& [name, value] : p0) names.push_back(name);
+  for (const auto& bound : arguments.bounds) names.push_back(bound.name);
+  for (const std::string& tie : arguments.ties) names.push_back(tied_name(tie));
+  return names;
+}
+
 void check_names(const NamedValues& p0, const Arguments& arguments, const Formula& formula) {
   const auto check = [&](const std::string& name, const char* option) {
     const auto& all = formula.parameters;
@@ -306,7 +315,7 @@ int fit_command(const Arguments& arguments) {
   const FitData data = select_data(*table, arguments.selection);
   const double read_seconds = clock.seconds();
 
-  const ModelChoice model = choose_model(arguments.model, data);
+  const ModelChoice model = choose_model(arguments.model, data, names_given(arguments, p0));
   check_names(p0, arguments, model.formula);
   FitOptions options = fit_options(arguments, data, model.formula.parameters);
   FitResult fit;

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 
 namespace nlsq::cli {
 
@@ -101,9 +102,59 @@ ModelChoice choose_builtin(const Model& model, const FitData& data) {
   return choice;
 }
 
+// Returns the first name in the formula that is a built-in model's and neither a function call, nor a column,
+// nor one of `own_names`. Empty if there is none.
+std::string model_inside(std::string_view text, const CsvShape& shape,
+                         std::span<const std::string> own_names) {
+  const auto is_model = [](const std::string& name) {
+    return std::ranges::any_of(models(), [&](const Model& m) {
+      return m.name == name || std::ranges::find(m.aliases, name) != m.aliases.end();
+    });
+  };
+  const auto part_of_name = [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' ||
+           static_cast<unsigned char>(c) >= 0x80;
+  };
+  for (std::size_t i = 0; i < text.size();) {
+    std::size_t end = i;
+    while (end < text.size() && part_of_name(text[end])) ++end;
+    if (end == i) {
+      ++i;
+      continue;
+    }
+    const std::string name(text.substr(i, end - i));
+    i = text.find_first_not_of(" \t", end);
+    const bool call = i != std::string_view::npos && text[i] == '(';
+    i = end;
+    if (!call && is_model(name) && !is_column(shape, name) &&
+        std::ranges::find(own_names, name) == own_names.end()) {
+      return name;
+    }
+  }
+  return {};
+}
+
+// A sum of built-in models. A formula of any other form that contains a model's name is refused: that name
+// would silently become a parameter.
+ModelChoice choose_sum(const std::string& text, const std::string& inside, const FitData& data) {
+  if (!is_model_sum(text)) {
+    throw UsageError(fmt::format(
+        "--model: '{0}' is a built-in model, and a formula cannot contain one. Add models to each "
+        "other (gaussian + 2*lorentzian + linear), or write out its formula, {1}. If '{0}' is a "
+        "parameter of yours, give it a start: --p0 {0}=1",
+        inside, model(inside).formula));
+  }
+  try {
+    return choose_builtin(model(text), data);
+  } catch (const ValidationError& e) {
+    throw UsageError(fmt::format("--model: {}", e.what()));
+  }
+}
+
 }  // namespace
 
-ModelChoice choose_model(const std::string& text, const FitData& data) {
+ModelChoice choose_model(const std::string& text, const FitData& data,
+                         std::span<const std::string> own_names) {
   const std::string name(trim_blanks(text));
   if (is_identifier(name) && !mentions(name, data.x.size() == 1 ? "x" : "x1")) {
     try {
@@ -112,6 +163,8 @@ ModelChoice choose_model(const std::string& text, const FitData& data) {
       throw UsageError(fmt::format("--model: {}; --list-models shows every name", e.what()));
     }
   }
+  const std::string inside = model_inside(text, data.shape, own_names);
+  if (!inside.empty()) return choose_sum(name, inside, data);
   ModelChoice choice;
   FormulaOptions options;
   options.predictors = predictor_names(text, data, choice);

@@ -7,6 +7,7 @@
 #include <nlsq/formula.hpp>
 #include <nlsq/models.hpp>
 
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -22,7 +23,10 @@ struct ModelChoice {
 
 // A predictor has the name of its column. If the formula uses none of these names, it has the name x (x1 ...
 // xk for several). The response has the name of its column, otherwise y. Throws UsageError.
-ModelChoice choose_model(const std::string& text, const FitData& data);
+// `own_names`: names that the user gave to parameters elsewhere (--p0, --fix, --bounds, --tie). They are
+// parameters even if a model has the same name. A sum of models (gaussian + linear) counts as a built-in one.
+ModelChoice choose_model(const std::string& text, const FitData& data,
+                         std::span<const std::string> own_names = {});
 
 // Reads starting values from the JSON of an earlier fit, or from a plain {"a": 1, "b": 2}. Throws UsageError.
 std::vector<std::pair<std::string, double>> read_start_file(const std::string& path);

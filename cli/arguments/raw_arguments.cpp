@@ -52,8 +52,9 @@ void add_data_options(CLI::App& app, RawArguments& raw, Selection& selection) {
 
 void add_fit_options(CLI::App& app, RawArguments& raw, Arguments& arguments) {
   const std::string fit = "Model and fit", output = "Output";
-  app.add_option("--model", arguments.model, "name of a built-in model, or a formula")
-      ->type_name("NAME|FORMULA")
+  app.add_option("--model", arguments.model,
+                 "name of a built-in model, a sum of them (2*gaussian + linear), or a formula")
+      ->type_name("NAME|SUM|FORMULA")
       ->group(fit);
   app.add_option("--p0", raw.p0, "starting values: a=1,b=2, or @fit.json from an earlier --json")
       ->type_name("a=1,...|@FILE")

@@ -5,6 +5,7 @@
 #include "fit/curve.hpp"
 #include "fit/fit_setup.hpp"
 #include "fit/prepared_impl.hpp"
+#include "models/recognise.hpp"
 #include "support/fp_environment.hpp"
 
 #include "rows/calls/fallback_rows.hpp"
@@ -128,6 +129,19 @@ FitResult curve_fit(const Formula& formula, const Columns& x, const Column& y, c
   const FpEnvironment environment;
   check_options(options);
   FitData data = fit_data(x, y, options, formula.predictors);
+  // A formula that is a built-in model in other words gets that model's guess.
+  if (p0.size() < formula.parameters.size()) {
+    if (const guessing::Recognised known = guessing::recognise(formula); known.model) {
+      data.survey->run();
+      std::string warning;
+      const std::vector<double> guess = known.convert(guessed_start(*known.model, x, y, warning));
+      std::vector<double> start =
+          starting_values(formula.parameters, p0, guess, limits_of(options.bounds, formula.parameters));
+      FitResult fit = fit_formula(formula, std::move(data), std::move(start), p0, options);
+      if (!warning.empty()) fit.warnings.insert(fit.warnings.begin(), warning);
+      return fit;
+    }
+  }
   return fit_formula(formula, std::move(data), formula_start(formula, p0, options), p0, options);
 }
 

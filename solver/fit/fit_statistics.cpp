@@ -50,7 +50,7 @@ void warn(FitResult& fit, const Certificate& c, const std::vector<int>& free, bo
         held));
   }
   if (!names.empty()) {
-    fit.warnings.push_back(
+    fit.warnings.emplace_back(
         lost ? fmt::format("the data do not determine {} where the fit ended: start elsewhere, or fix what "
                            "they cannot tell",
                            names)
@@ -60,10 +60,10 @@ void warn(FitResult& fit, const Certificate& c, const std::vector<int>& free, bo
   }
   if (c.verdict == Verdict::noise_floor) fit.warnings.push_back("the fit ended at the noise floor of f64");
   if (fit.dof > 0 && fit.rss == 0 && !absolute_sigma) {
-    fit.warnings.push_back(
+    fit.warnings.emplace_back(
         "every residual is zero: there is no scatter to take standard errors from, and they are undefined");
   }
-  if (fit.dof == 0) fit.warnings.push_back("as many parameters as rows: standard errors are undefined");
+  if (fit.dof == 0) fit.warnings.emplace_back("as many parameters as rows: standard errors are undefined");
 }
 
 }  // namespace

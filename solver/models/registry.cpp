@@ -1,5 +1,6 @@
 // The registry of built-in models: all rows, and look-up by name. An unknown name gives an error with the
 // nearest names.
+#include "models/model_sum.hpp"
 #include "models/rows.hpp"
 
 #include <nlsq/error.hpp>
@@ -7,6 +8,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+#include <mutex>
 #include <numeric>
 
 namespace nlsq::inline v0 {
@@ -70,15 +73,32 @@ std::string nearest_names(std::string_view name) {
   return names;
 }
 
+// Sums are made once for each text and kept, so that references to them stay valid.
+const Model* find_sum(std::string_view text) {
+  static std::mutex mutex;
+  static std::map<std::string, Model, std::less<>> sums;
+  {
+    const std::lock_guard lock(mutex);
+    if (const auto known = sums.find(text); known != sums.end()) return &known->second;
+  }
+  std::optional<Model> sum = guessing::make_sum(text);
+  if (!sum) return nullptr;
+  const std::lock_guard lock(mutex);
+  return &sums.try_emplace(std::string(text), std::move(*sum)).first->second;
+}
+
 }  // namespace
 
 std::span<const Model> models() { return registry(); }
+
+bool is_model_sum(std::string_view text) { return guessing::is_sum(text); }
 
 const Model& model(std::string_view name) {
   for (const Model& model : registry())
     if (model.name == name ||
         std::find(model.aliases.begin(), model.aliases.end(), name) != model.aliases.end())
       return model;
+  if (const Model* sum = find_sum(name)) return *sum;
   const std::string_view shown = name.substr(0, 64);  // the name may be long, even a whole file
   throw ValidationError(
       fmt::format("no built-in model is called '{}'; the nearest names are {}", shown, nearest_names(shown)));

@@ -26,7 +26,14 @@ struct TrialRange {
   bool logarithmic = false;  // uniform in the logarithm, with the sign of `low`
 };
 
-// A built-in model.
+// One model in a sum. Its parameters in the sum are `label`, an underscore, and the name in the model.
+struct ModelTerm {
+  std::string label;    // "g1"
+  std::string model;    // "gaussian"
+  std::string formula;  // "g1_h*exp(-(x-g1_mu)^2/(2*g1_sigma^2))": without the constant that the sum shares
+};
+
+// A built-in model, or a sum of them.
 struct Model {
   std::string name;
   std::string formula;      // for parse_formula; the predictors are x, or x1 ... xk if there are several
@@ -37,6 +44,7 @@ struct Model {
   std::vector<std::string> aliases;  // other names that `model` accepts
   TrialRange trial_x;                // range of x in tests
   std::vector<TrialRange> trials;    // ranges of the parameters in tests
+  std::vector<ModelTerm> terms;      // of a sum; empty for a built-in model
 
   // First guess from data in any order. `x` holds `predictors` columns as long as `y`. Rows with NaN or Inf
   // are left out. Of long data it uses a fixed, reproducible choice of rows, so that it takes milliseconds,
@@ -50,8 +58,15 @@ struct Model {
   std::function<Guess(std::span<const std::span<const double>> x, std::span<const double> y)> rule;
 };
 
-// Returns the model with that name. Throws ValidationError naming similar names if there is none.
+// Returns the model with that name, or the sum of models that the text describes: "gaussian + 2*lorentzian +
+// linear". In a sum each model gets a label (g1, l1, l2, l3) that prefixes its parameters (g1_mu), and the
+// constants are merged into one, c. The guess of a sum peels the data: each model is guessed from what the
+// others leave, in turn. The reference is valid until the program ends. Throws ValidationError naming similar
+// names if a name is unknown. May be called from several threads.
 NLSQ_API const Model& model(std::string_view name);
+
+// Whether the text has the form of a sum of models, or of a multiple of one. The names in it may be unknown.
+NLSQ_API bool is_model_sum(std::string_view text);
 
 // All built-in models, in the order they are listed to users.
 NLSQ_API std::span<const Model> models();

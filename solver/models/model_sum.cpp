@@ -1,0 +1,194 @@
+// Implements make_sum(): the formula of a sum, the names of its parameters, and its first guess.
+//
+// Each term gets a label from the first letter of its model, g1, l1, l2, and its parameters get the label as
+// prefix. Constants that the models add are merged into one, c, because the data determine only their sum.
+#include "models/model_sum.hpp"
+
+#include "models/sum_guess.hpp"
+
+#include <nlsq/error.hpp>
+#include <nlsq/formula.hpp>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace nlsq::inline v0::guessing {
+namespace {
+
+constexpr int kMostTerms = 20;
+
+bool is_letter(char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0 || c == '_'; }
+bool is_digit(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; }
+
+std::string_view trimmed(std::string_view s) {
+  while (!s.empty() && std::isspace(static_cast<unsigned char>(s.front())) != 0) s.remove_prefix(1);
+  while (!s.empty() && std::isspace(static_cast<unsigned char>(s.back())) != 0) s.remove_suffix(1);
+  return s;
+}
+
+bool is_name(std::string_view s) {
+  return !s.empty() && is_letter(s.front()) &&
+         std::ranges::all_of(s, [](char c) { return is_letter(c) || is_digit(c); });
+}
+
+// A name, or a multiple of one: 3*lorentzian.
+struct Multiple {
+  int count = 1;
+  std::string_view name;
+};
+
+std::optional<Multiple> read_multiple(std::string_view text) {
+  Multiple out;
+  text = trimmed(text);
+  const std::size_t star = text.find('*');
+  if (star != std::string_view::npos) {
+    const std::string_view count = trimmed(text.substr(0, star));
+    if (count.empty() || count.size() > 3 || !std::ranges::all_of(count, is_digit)) return std::nullopt;
+    out.count = std::stoi(std::string(count));
+    text = trimmed(text.substr(star + 1));
+  }
+  out.name = text;
+  return is_name(text) ? std::optional(out) : std::nullopt;
+}
+
+// The terms of a sum. Empty if the text does not have the form of one.
+std::vector<Multiple> read_terms(std::string_view text) {
+  std::vector<Multiple> terms;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find('+', begin), text.size());
+    const auto term = read_multiple(text.substr(begin, end - begin));
+    if (!term) return {};
+    terms.push_back(*term);
+    begin = end + 1;
+  }
+  const bool name_alone = terms.size() == 1 && text.find('*') == std::string_view::npos;
+  return name_alone ? std::vector<Multiple>() : terms;
+}
+
+// The models of a sum, in order.
+std::vector<const Model*> read_sum(std::string_view text) {
+  const std::vector<Multiple> terms = read_terms(text);
+  std::vector<const Model*> models;
+  for (const Multiple& term : terms) {
+    if (term.count < 1 || static_cast<int>(models.size()) + term.count > kMostTerms) {
+      throw ValidationError(
+          fmt::format("{}*{}: a sum has 1 to {} models in all", term.count, term.name, kMostTerms));
+    }
+    models.insert(models.end(), static_cast<std::size_t>(term.count), &model(term.name));
+  }
+  for (const Model* m : models) {
+    if (m->predictors != models.front()->predictors) {
+      throw ValidationError(fmt::format("{} has {} predictors and {} has {}: they cannot be added",
+                                        models.front()->name, models.front()->predictors, m->name,
+                                        m->predictors));
+    }
+  }
+  return models;
+}
+
+// Splits a formula into the terms that it adds, with their signs: "a*x", "+b", "-c*exp(-x)".
+std::vector<std::string> added_terms(std::string_view formula) {
+  std::vector<std::string> terms(1);
+  int depth = 0;
+  for (const char c : formula) {
+    if (c == '(') ++depth;
+    if (c == ')') --depth;
+    if (depth == 0 && (c == '+' || c == '-') && !terms.back().empty()) terms.emplace_back();
+    terms.back() += c;
+  }
+  return terms;
+}
+
+// Puts the label before each name in the text that is one of the model's parameters.
+std::string with_prefix(std::string_view text, const Model& model, const std::string& label) {
+  std::string out;
+  for (std::size_t i = 0; i < text.size();) {
+    std::size_t end = i + 1;
+    const bool name = is_letter(text[i]);
+    while ((name || is_digit(text[i])) && end < text.size() && (is_letter(text[end]) || is_digit(text[end])))
+      ++end;
+    const std::string word(text.substr(i, end - i));
+    const bool parameter = name && std::ranges::find(model.parameters, word) != model.parameters.end();
+    out += parameter ? label + "_" + word : word;
+    i = end;
+  }
+  return out;
+}
+
+Part make_part(const Model& model, const std::string& label) {
+  Part part;
+  part.model = &model;
+  part.term = {label, model.name, ""};
+  for (const std::string& term : added_terms(model.formula)) {
+    const std::string bare = term.front() == '+' ? term.substr(1) : term;
+    const auto at = std::ranges::find(model.parameters, bare);
+    if (at != model.parameters.end() && part.constant == Part::npos) {
+      part.constant = static_cast<std::size_t>(at - model.parameters.begin());
+    } else {
+      part.term.formula += with_prefix(part.term.formula.empty() ? bare : term, model, label);
+    }
+  }
+  if (!part.term.formula.empty())
+    part.formula = parse_formula(part.term.formula, predictor_names(model.predictors));
+  return part;
+}
+
+// Fills in where each part's parameters are in the sum, and what they mean.
+void place_parameters(Model& sum, std::vector<Part>& parts) {
+  sum.meaning.assign(sum.parameters.size(), "constant background (units of y)");
+  sum.trials.assign(sum.parameters.size(), TrialRange{});
+  for (Part& part : parts) {
+    for (std::size_t j = 0; j < part.model->parameters.size(); ++j) {
+      part.of_sum.push_back(Part::npos);
+      if (j == part.constant) continue;
+      const std::string name = part.term.label + "_" + part.model->parameters[j];
+      const auto at =
+          static_cast<std::size_t>(std::ranges::find(sum.parameters, name) - sum.parameters.begin());
+      part.of_sum.back() = at;
+      sum.meaning[at] = part.term.label + ": " + part.model->meaning[j];
+      sum.trials[at] = part.model->trials[j];
+    }
+  }
+}
+
+}  // namespace
+
+bool is_sum(std::string_view text) { return !read_terms(text).empty(); }
+
+std::optional<Model> make_sum(std::string_view text) {
+  const std::vector<const Model*> models = read_sum(text);
+  if (models.empty()) return std::nullopt;
+  Model sum;
+  sum.name = std::string(trimmed(text));
+  sum.predictors = models.front()->predictors;
+  sum.trial_x = models.front()->trial_x;
+  std::vector<Part> parts;
+  std::map<char, int> labels;
+  for (const Model* m : models) {
+    const char letter = m->name.front();
+    parts.push_back(make_part(*m, fmt::format("{}{}", letter, ++labels[letter])));
+    const ModelTerm& term = parts.back().term;
+    if (term.formula.empty()) continue;
+    sum.description += fmt::format("{}{} = {}", sum.terms.empty() ? "" : ", ", term.label, m->name);
+    sum.terms.push_back(term);
+  }
+  std::vector<const Part*> all;
+  for (const Part& part : parts) all.push_back(&part);
+  sum.formula = join(all);
+  const bool constant = std::ranges::any_of(parts, [](const Part& p) { return p.constant != Part::npos; });
+  Formula formula = parse_formula(sum.formula, predictor_names(sum.predictors));
+  sum.parameters = formula.parameters;
+  place_parameters(sum, parts);
+  const std::size_t size = sum.parameters.size();
+  sum.rule = sampled(sum.predictors, size, Domain::all, kSharp,
+                     sum_guess(std::move(parts), std::move(formula), constant ? size - 1 : Part::npos));
+  return sum;
+}
+
+}  // namespace nlsq::inline v0::guessing

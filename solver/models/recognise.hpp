@@ -1,0 +1,41 @@
+// Recognises a formula that is a built-in model written in another way, as a*exp(-x/tau)+c is the model exp.
+// Such a formula gets the model's first guess.
+#pragma once
+
+#include <nlsq/formula.hpp>
+#include <nlsq/models.hpp>
+
+#include <span>
+#include <vector>
+
+namespace nlsq::inline v0::guessing {
+
+// A formula's parameter as a function of one parameter of the model, q.
+enum class Relation {
+  same,
+  negative,
+  reciprocal,
+  negative_reciprocal,
+  half_life,
+  root2_times,
+  twice,
+  twice_square,
+  fwhm
+};
+
+struct Recognised {
+  const Model* model = nullptr;  // nullptr: the formula is no built-in model
+  // For each parameter of the formula: the model's parameter, and how to compute it from that one.
+  std::vector<std::size_t> partner;
+  std::vector<Relation> relation;
+
+  // The formula's parameters from the model's. A number that is not finite becomes 1.
+  std::vector<double> convert(std::span<const double> of_model) const;
+};
+
+// Compares the formula with each built-in model of as many parameters and predictors by their values at a few
+// points, for all pairings of parameters and all relations. Formulas with more than seven parameters or with
+// a left side are not recognised. Takes some milliseconds at most.
+Recognised recognise(const Formula& formula);
+
+}  // namespace nlsq::inline v0::guessing

@@ -1,0 +1,71 @@
+// --model with sums of built-in models, with formulas that are built-in models in other words, and with names
+// of models where they do not belong.
+#include "cli/program.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <string>
+
+#include "cli/program_data.hpp"
+
+using namespace program;
+
+namespace {
+
+// Two peaks on a slope, and columns with the names of models.
+std::string two_peaks() {
+  std::string text = "x,y,power\n";
+  for (int i = 0; i < 200; ++i) {
+    const double x = 0.05 * i;
+    const double y = 5 * std::exp(-0.5 * std::pow((x - 3) / 0.4, 2)) +
+                     3 * std::exp(-0.5 * std::pow((x - 6.5) / 0.6, 2)) + 0.7 * x + 1 +
+                     0.01 * std::sin(37.0 * i);
+    text += std::to_string(x) + "," + std::to_string(y) + ",2\n";
+  }
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("a sum of models needs no starting values") {
+  Scratch scratch;
+  const std::string file = scratch.write("peaks.csv", two_peaks());
+  const nlohmann::json fit = fit_json(file + " --model '2*gaussian + linear'");
+  REQUIRE(fit.is_object());
+  CHECK(fit["verdict"] == "CONVERGED");
+  CHECK(parameter(fit, "g1_mu")["value"].get<double>() == doctest::Approx(3).epsilon(1e-3));
+  CHECK(parameter(fit, "g2_mu")["value"].get<double>() == doctest::Approx(6.5).epsilon(1e-3));
+  CHECK(parameter(fit, "l1_a")["value"].get<double>() == doctest::Approx(0.7).epsilon(1e-2));
+  CHECK(parameter(fit, "c")["value"].get<double>() == doctest::Approx(1).epsilon(1e-2));
+  // Values may be given, held and bounded as with any model.
+  const nlohmann::json held =
+      fit_json(file + " --model '2*gaussian+linear' --fix g1_mu=3 --bounds g2_mu=6:7 --p0 l1_a=1");
+  CHECK(held["verdict"] == "CONVERGED");
+  CHECK(parameter(held, "g1_mu")["value"] == 3);
+}
+
+TEST_CASE("a name of a model inside a formula is never silently a parameter") {
+  Scratch scratch;
+  const std::string file = scratch.write("peaks.csv", two_peaks());
+  const Outcome mixed = run(file + " --model 'gaussian + a*x'");
+  CHECK(mixed.status == 2);
+  CHECK(contains(mixed.out, "'gaussian' is a built-in model"));
+  CHECK(contains(mixed.out, "gaussian + 2*lorentzian + linear"));
+  const Outcome unknown = run(file + " --model 'gaussian + foo'");
+  CHECK(unknown.status == 2);
+  CHECK(contains(unknown.out, "'foo'"));
+  // It is one if the command gives it a value, or if it is a column.
+  CHECK(run(file + " --model 'linear*x+b' --p0 linear=1 --quiet").status == 0);
+  CHECK(run(file + " --x x,power --model 'a*x+b*power' --quiet").status == 0);
+  CHECK(run(file + " --model 'a*exp(-b*x)+c' --max-iterations 0").status == 1);  // a call is no model
+}
+
+TEST_CASE("a formula that is a built-in model in other words gets its guess") {
+  const nlohmann::json built_in = fit_json(kDecay + " --model exp");
+  const nlohmann::json formula = fit_json(kDecay + " --model 'A*exp(-x/tau)+y0'");
+  CHECK(formula["verdict"] == "CONVERGED");
+  CHECK(formula["rss"].get<double>() == doctest::Approx(built_in["rss"].get<double>()).epsilon(1e-12));
+  CHECK(parameter(formula, "tau")["guess"].get<double>() ==
+        doctest::Approx(1 / parameter(built_in, "b")["guess"].get<double>()).epsilon(1e-9));
+}

@@ -1,0 +1,166 @@
+// Sums of built-in models: their formulas and names, and how often a fit from the guess reaches the best
+// minimum known. Formulas that are built-in models in other words.
+#include <doctest/doctest.h>
+
+#include <nlsq/curve_fit.hpp>
+#include <nlsq/models.hpp>
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "models/recognise.hpp"
+#include "trials.hpp"
+
+using nlsq::model;
+
+namespace {
+
+std::string message_of(const char* text) {
+  try {
+    model(text);
+  } catch (const nlsq::ValidationError& e) {
+    return e.what();
+  }
+  return "";
+}
+
+double cost_from(const nlsq::Model& sum, const trials::Data& data, const std::vector<double>& start) {
+  nlsq::NamedValues p0;
+  for (std::size_t j = 0; j < start.size(); ++j) p0.emplace_back(sum.parameters[j], start[j]);
+  nlsq::FitOptions options;
+  options.max_iterations = 300;
+  const nlsq::FitResult fit = nlsq::curve_fit(sum, data.x[0], data.y, p0, options);
+  return std::isfinite(fit.summary.final_cost) ? fit.summary.final_cost : 1e300;
+}
+
+// Peaks that nearly coincide are one peak; no guess can tell them apart. So such draws are not counted.
+bool peaks_overlap(const nlsq::Model& sum, const std::vector<double>& truth) {
+  std::vector<double> places, widths;
+  for (std::size_t j = 0; j < truth.size(); ++j) {
+    const std::string& name = sum.parameters[j];
+    if (name.ends_with("_mu") || name.ends_with("_x0")) places.push_back(truth[j]);
+    if (name.ends_with("_sigma") || name.ends_with("_gamma")) widths.push_back(std::fabs(truth[j]));
+  }
+  for (std::size_t i = 0; i < places.size(); ++i)
+    for (std::size_t k = 0; k < i; ++k)
+      if (std::fabs(places[i] - places[k]) < 1.5 * (widths[i] + widths[k])) return true;
+  return false;
+}
+
+}  // namespace
+
+TEST_CASE("a sum has labels, prefixes, and one constant") {
+  const nlsq::Model& sum = model(" gaussian + 2*lorentzian+linear ");
+  CHECK(sum.formula ==
+        "g1_h*exp(-(x-g1_mu)^2/(2*g1_sigma^2))+l1_h/(1+((x-l1_x0)/l1_gamma)^2)+"
+        "l2_h/(1+((x-l2_x0)/l2_gamma)^2)+l3_a*x+c");
+  CHECK(sum.parameters == std::vector<std::string>{"g1_h", "g1_mu", "g1_sigma", "l1_h", "l1_x0", "l1_gamma",
+                                                   "l2_h", "l2_x0", "l2_gamma", "l3_a", "c"});
+  CHECK(sum.meaning.size() == sum.parameters.size());
+  CHECK(sum.description == "g1 = gaussian, l1 = lorentzian, l2 = lorentzian, l3 = linear");
+  REQUIRE(sum.terms.size() == 4);
+  CHECK(sum.terms[2].label == "l2");
+  CHECK(sum.terms[3].formula == "l3_a*x");
+  CHECK(&model(" gaussian + 2*lorentzian+linear ") == &sum);
+  CHECK(model("exp0+constant").formula == "e1_a*exp(-e1_b*x)+c");
+  CHECK(model("weibull_growth+exp0").formula == "-w1_b*exp(-w1_c*x^w1_d)+e1_a*exp(-e1_b*x)+c");
+  CHECK(model("2*gaussian2d").predictors == 2);
+  CHECK(model("2*constant").formula == "c");
+}
+
+TEST_CASE("a sum that cannot be is refused by name") {
+  CHECK(message_of("gaussian + foo").find("'foo'") != std::string::npos);
+  CHECK(message_of("gaussian + gaussian2d").find("cannot be added") != std::string::npos);
+  CHECK(message_of("21*gaussian").find("1 to 20") != std::string::npos);
+  CHECK(message_of("0*gaussian").find("1 to 20") != std::string::npos);
+  for (const char* text :
+       {"gaussian +", "+", "gaussian - linear", "x*gaussian", "gaussian*2", "2*", "1000*linear"}) {
+    CAPTURE(text);
+    CHECK_FALSE(nlsq::is_model_sum(text));
+    CHECK(message_of(text).find("no built-in model is called") != std::string::npos);
+  }
+}
+
+TEST_CASE("the guess of a sum leads to the best minimum known") {
+  struct Sum {
+    const char* text;
+    double demanded;  // share of the draws
+  };
+  // Beside a parabola many draws have peaks that the noise hides.
+  for (const auto& [text, demanded] :
+       {Sum{"gaussian+linear", 0.95}, Sum{"2*gaussian+linear", 0.8}, Sum{"3*lorentzian", 0.9},
+        Sum{"gaussian+lorentzian+poly2", 0.7}, Sum{"gaussian+exp", 0.9}, Sum{"sine+linear", 0.95},
+        Sum{"exp0+gaussian+constant", 0.95}, Sum{"voigt+linear", 0.85}}) {
+    const nlsq::Model& sum = model(text);
+    for (const double snr : {100.0, 20.0}) {
+      trials::Random random(20260214);
+      int tried = 0, reached = 0;
+      for (int t = 0; tried < 20 && t < 400; ++t) {
+        const trials::Data data = trials::draw(sum, random, t % 2 == 0 ? 120 : 400, t % 4 < 2, snr);
+        if (peaks_overlap(sum, data.truth)) continue;
+        ++tried;
+        const double cost = cost_from(sum, data, sum.guess(data.columns(), data.y).values);
+        double best = cost_from(sum, data, data.truth);
+        for (int k = 0; k < 2; ++k) best = std::min(best, cost_from(sum, data, random.parameters(sum)));
+        reached += cost <= best * (1 + 1e-6) ? 1 : 0;
+      }
+      fmt::print("{:<28} S/N {:>3}: {} of {}\n", text, snr, reached, tried);
+      CAPTURE(text);
+      CAPTURE(snr);
+      CHECK(tried >= 15);
+      CHECK(reached >= demanded * tried);
+    }
+  }
+}
+
+TEST_CASE("a formula that is a built-in model in other words is recognised") {
+  const std::vector<std::pair<const char*, const char*>> known = {
+      {"A*exp(-x/tau)+y0", "exp"},
+      {"u+v*exp(w*x)", "exp"},
+      {"p1*exp(-x*log(2)/th)+p2", "exp"},
+      {"a*exp(-x/t1)+b*exp(-x/t2)+c", "biexp"},
+      {"a1*exp(-((x-b1)/c1)^2)+d", "gaussian"},
+      {"H*exp(-4*log(2)*(x-m)^2/w^2)+base", "gaussian"},
+      {"V*x/(K+x)", "michaelis_menten"},
+      {"m*x+n", "linear"},
+      {"d+(a-d)/(1+(K/x)^n)", "logistic4"},
+      {"h1*exp(-(x-m1)^2/(2*s1^2))+h2*exp(-(x-m2)^2/(2*s2^2))+c", "gaussian2"},
+  };
+  for (const auto& [text, name] : known) {
+    CAPTURE(text);
+    const nlsq::Formula formula = nlsq::parse_formula(text);
+    const auto found = nlsq::guessing::recognise(formula);
+    REQUIRE(found.model != nullptr);
+    CHECK(found.model->name == name);
+    // The converted parameters give the same curve.
+    trials::Random random(3);
+    const std::vector<double> q = random.parameters(*found.model), p = found.convert(q);
+    const nlsq::Formula built_in = trials::parsed(*found.model);
+    for (const double x : {0.4, 1.9, 3.3}) {
+      const std::vector<double> at = {x};
+      CHECK(formula.evaluate(at, p) == doctest::Approx(built_in.evaluate(at, q)).epsilon(1e-12));
+    }
+  }
+  for (const char* text :
+       {"a*exp(-b*x^2)+c", "a*x+b*x^3", "a*cos(b*x)+c", "a*b*x", "a/(x+b)+c*x", "a", "log(y)=a-b*x"}) {
+    CAPTURE(text);
+    CHECK(nlsq::guessing::recognise(nlsq::parse_formula(text)).model == nullptr);
+  }
+}
+
+TEST_CASE("curve_fit starts a recognised formula from the model's guess, beside the values given") {
+  std::vector<double> x, y;
+  for (int i = 0; i < 200; ++i) {
+    x.push_back(1000.0 + i);
+    y.push_back(5e4 * std::exp(-0.5 * std::pow((x.back() - 1130) / 7, 2)) + 300 + 20 * std::sin(17.0 * i));
+  }
+  const auto fit = nlsq::curve_fit("h*exp(-((x-m)/w)^2)+b", x, y, nlsq::NamedValues{});
+  CHECK(fit.success());
+  CHECK(fit.parameters[1] == doctest::Approx(1130).epsilon(1e-3));
+  const auto given = nlsq::curve_fit("h*exp(-((x-m)/w)^2)+b", x, y, nlsq::NamedValues{{"b", 290.0}});
+  CHECK(given.success());
+  CHECK(given.summary.final_cost == doctest::Approx(fit.summary.final_cost).epsilon(1e-9));
+}
