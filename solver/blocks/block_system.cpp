@@ -314,7 +314,7 @@ void BlockSystem::measure(std::span<const double>, const Step& step, HealthRepor
   health.epsilon_j = model_.sampled_error();
   const double sigma = scatter_at(at_.model.cost);
   if (step.factored && health.lambda <= kLittleDamping && sigma > 0) {
-    health.nearness = std::min(health.nearness, step.nu / (kFinishing * sigma));
+    health.relative_distance = std::min(health.relative_distance, step.nu / (kFinishing * sigma));
   }
 }
 

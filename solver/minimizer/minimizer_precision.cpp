@@ -146,7 +146,8 @@ void assess(Loop& loop) {
   h.wasted = wasted_share(loop);
   h.last_decrease = digits.last_decrease;
   h.poor_predictions = digits.poor_predictions;
-  if (near_optimum(loop)) h.nearness = loop.point.first.decrement_sigma / loop.damping.trusted_distance;
+  if (near_optimum(loop))
+    h.relative_distance = loop.point.first.decrement_sigma / loop.damping.trusted_distance;
   loop.system->measure(loop.point.x, loop.step, h);
 }
 

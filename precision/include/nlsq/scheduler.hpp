@@ -62,7 +62,7 @@ struct HealthReport {
   double contraction = 0;  // η: relative error of the next step due to the rounding of J, from the same rows
   // Distance to the optimum, ν₀, divided by the distance within which undamped steps are trusted. That
   // distance is one standard error, or more after a start from samples. Huge if unknown.
-  double nearness = 1e300;
+  double relative_distance = 1e300;
   int parameters = 1;
   bool sixteen_bits_pay = false;  // the kernels multiply 16-bit numbers faster than f32
   int undecided_in_a_row = 0;     // consecutive gain ratios that the noise of the cost left undecided
