@@ -92,8 +92,8 @@ struct Trial {
 // The damping of steps and the rules that bypass it.
 struct Damping {
   TrustRegion trust{0};
-  double streak = 0;            // λ before the current sequence of rejections
-  double trusted_distance = 1;  // Undamped steps are taken within this many standard errors.
+  double lambda_before_rejections = 0;  // λ before the current sequence of rejections
+  double trusted_distance = 1;          // Undamped steps are taken within this many standard errors.
   bool last_accepted = true;
   // λ was lowered at x to gain a decrease larger than the noise of the cost
   bool reached_along_valley = false;

@@ -50,7 +50,7 @@ void reset(Loop& loop, System& system, const MinimizerRequest& request) {
   loop.trial.gain = loop.trial.decrease = 0;
   loop.damping = {};
   loop.damping.trust = TrustRegion(damped ? options.initial_lambda : TrustRegion::kMin);
-  loop.damping.streak = loop.lambda();
+  loop.damping.lambda_before_rejections = loop.lambda();
   if (request.trusted_start) loop.damping.trusted_distance = 30;
   loop.digits = {};
   loop.checkpoint.work = 0;

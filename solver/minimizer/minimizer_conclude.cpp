@@ -182,7 +182,7 @@ bool end_uncertified(Loop& loop) {
     loop.point.prepared = false;
     loop.ending.stalled = false;
     damping.last_accepted = true;
-    damping.trust.restore(std::min(damping.streak, loop.options->initial_lambda));
+    damping.trust.restore(std::min(damping.lambda_before_rejections, loop.options->initial_lambda));
     damping.trust.forgive();
     return false;
   }

@@ -96,7 +96,7 @@ bool finish_in(Loop& loop, const PrecisionPlan& plan) {
   loop.digits.plan = plan;
   move_to_trial(loop, true);
   system.accept_trial();
-  loop.damping.streak = loop.lambda();
+  loop.damping.lambda_before_rejections = loop.lambda();
   loop.damping.last_accepted = true;
   return true;
 }
@@ -185,7 +185,7 @@ void escalate(Loop& loop, Decision decision, std::string reason) {
   loop.digits.rejected_in_a_row = 0;
   // Below f64, columns whose squares underflowed have norm zero.
   if (rule_active(Rule::promotion_forgets_scales)) loop.scale.clear();
-  if (rule_active(Rule::promotion_restores_damping)) damping.trust.restore(damping.streak);
+  if (rule_active(Rule::promotion_restores_damping)) damping.trust.restore(damping.lambda_before_rejections);
   damping.trust.forgive();
   system.forget();
   loop.point.prepared = false;

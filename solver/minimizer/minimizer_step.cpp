@@ -42,7 +42,7 @@ void damp_negative_curvature(Loop& loop) {
   }
   if (!system.curvature_in_use() || loop.step.factored) return;
   system.forget_curvature();
-  trust.restore(loop.damping.streak);
+  trust.restore(loop.damping.lambda_before_rejections);
   loop.point.prepared = false;
   prepare_point(loop);
   solve_at(loop, loop.lambda());
@@ -268,7 +268,7 @@ void accept(Loop& loop, bool was_undamped) {
     loop.checkpoint.cost = loop.cost();
     loop.checkpoint.noise = 0;
   }
-  damping.streak = loop.lambda();
+  damping.lambda_before_rejections = loop.lambda();
   if (damping.reached_along_valley && damping.last_accepted) damping.vain_reaches = 0;
   damping.last_accepted = true;
   damping.reached_along_valley = false;
