@@ -97,7 +97,7 @@ struct Damping {
   bool last_accepted = true;
   // λ was lowered at x to gain a decrease larger than the noise of the cost
   bool reached_along_valley = false;
-  int vain_reaches = 0;              // such lowerings in a row whose first step was rejected
+  int failed_valley_steps = 0;       // such lowerings in a row whose first step was rejected
   double bend = 0, bent_length = 0;  // the last measured 2‖D a‖/‖D s‖, and ‖D s‖ at that time
   // Number of accepted steps before the next trial of second derivatives, and the number between trials.
   int second_order_at = 10, second_order_period = 10;

@@ -71,9 +71,9 @@ void damp_singular_matrix(Loop& loop) {
 bool worth_less_damping(const Loop& loop) {
   const Damping& damping = loop.damping;
   const double gain = loop.point.first.decrement * loop.point.first.decrement;
-  return !loop.low() && loop.step.factored && !damping.reached_along_valley && damping.vain_reaches < 3 &&
-         !undamped(loop) && first_order_known(loop) && loop.step.predicted < 4 * loop.noise() &&
-         gain > 32 * loop.noise();
+  return !loop.low() && loop.step.factored && !damping.reached_along_valley &&
+         damping.failed_valley_steps < 3 && !undamped(loop) && first_order_known(loop) &&
+         loop.step.predicted < 4 * loop.noise() && gain > 32 * loop.noise();
 }
 
 void reach_along_valley(Loop& loop) {
@@ -237,7 +237,7 @@ void reject(Loop& loop, bool was_undamped) {
   }
   damping.trust.rejected(loop.step.scaled_norm, loop.trial.judgement != Judgement::invalid);
   if (damping.trust.exhausted()) loop.ending.stalled = true;
-  if (damping.reached_along_valley && first) ++damping.vain_reaches;
+  if (damping.reached_along_valley && first) ++damping.failed_valley_steps;
   damping.trusted_distance = 1;
 }
 
@@ -269,7 +269,7 @@ void accept(Loop& loop, bool was_undamped) {
     loop.checkpoint.noise = 0;
   }
   damping.lambda_before_rejections = loop.lambda();
-  if (damping.reached_along_valley && damping.last_accepted) damping.vain_reaches = 0;
+  if (damping.reached_along_valley && damping.last_accepted) damping.failed_valley_steps = 0;
   damping.last_accepted = true;
   damping.reached_along_valley = false;
   loop.ending.held_off = false;
