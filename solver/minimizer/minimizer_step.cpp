@@ -298,7 +298,7 @@ void solve_step(Loop& loop) {
 
 void propose(Loop& loop, bool exact) {
   if (worth_accelerating(loop)) accelerate(loop);
-  if (undamped(loop)) loop.system->bend_last_approach(loop.point.x, loop.approach(), loop.step);
+  if (undamped(loop)) loop.system->correct_undamped_step(loop.point.x, loop.approach(), loop.step);
   loop.system->plus(loop.point.x, loop.step, loop.trial.x, exact);
 }
 

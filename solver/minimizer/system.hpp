@@ -102,7 +102,7 @@ class System {
   // Adds half the geodesic acceleration to the step. Returns 2‖D a‖ / ‖D s‖, or NaN if it is not available.
   virtual double accelerate(std::span<const double> x, const Vector& scale, Step& step, double most) = 0;
   // The first undamped step of a large problem follows the curvature that a part of the rows shows.
-  virtual void bend_last_approach(std::span<const double> x, const Approach& approach, Step& step) {
+  virtual void correct_undamped_step(std::span<const double> x, const Approach& approach, Step& step) {
     (void)x, (void)approach, (void)step;
   }
   // trial = x + step, within the bounds and on the grid on which the plan's rows are evaluated. If a bound
