@@ -160,7 +160,7 @@ const Recheck& last_recheck(const Loop& loop) {
 
 // Handles a failed certificate: x is not the optimum, or cannot be shown to be. Returns false if the
 // iteration goes on.
-bool end_uncertified(Loop& loop) {
+bool ends_without_certificate(Loop& loop) {
   System& system = *loop.system;
   Damping& damping = loop.damping;
   if (system.certificate_was_cut_short() && loop.ending.stopped_by.empty() && !loop.ending.stalled) {
@@ -229,7 +229,7 @@ bool certify_here(Loop& loop, Termination reason) {
     if (loop.certified.first_order) loop.summary.termination = Termination::converged;
     return true;
   }
-  return end_uncertified(loop);
+  return ends_without_certificate(loop);
 }
 
 // A damped step by conjugate gradients may be short only because the iteration was cut short. So it is solved
