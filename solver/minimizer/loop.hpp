@@ -247,6 +247,6 @@ bool take_last_step(Loop& loop);
 void recheck_here(Loop& loop, Recheck& out);
 bool observe(Loop& loop);  // Runs the observer's tests and report at x. True: the precision changed.
 bool conclude(Loop& loop, Termination reason);  // Certifies x. False: the iteration goes on.
-void finish(Loop& loop, MinimizerResult& out);
+void fill_result(Loop& loop, MinimizerResult& out);
 
 }  // namespace nlsq::inline v0

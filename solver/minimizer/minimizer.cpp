@@ -107,7 +107,7 @@ void Minimizer::run(System& system, const MinimizerRequest& request, MinimizerRe
     recheck_here(loop_, loop_.rounding.start);
     iterate();
   }
-  finish(loop_, out);
+  fill_result(loop_, out);
 }
 
 void Minimizer::iterate() {

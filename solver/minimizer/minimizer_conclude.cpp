@@ -347,7 +347,7 @@ static bool limited_by_rounding(const Loop& loop) {
          system.gradient_is_noise(loop.point.x, last_recheck(loop));
 }
 
-void finish(Loop& loop, MinimizerResult& out) {
+void fill_result(Loop& loop, MinimizerResult& out) {
   const bool limited = limited_by_rounding(loop);
   System& system = *loop.system;
   Summary& summary = loop.summary;
