@@ -21,7 +21,7 @@ struct Row {
   std::string name, formula, description;
   std::vector<ParameterRow> parameters;  // in order of first appearance in the formula
   TrialRange trial_x;
-  Rule rule;
+  GuessRule rule;
   std::size_t most = kSmooth;  // rows that the rule reads at most
   Domain domain = Domain::all;
   std::vector<std::string> aliases = {};
