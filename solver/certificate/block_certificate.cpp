@@ -14,7 +14,7 @@ void BlockSystem::compare_with_functions(std::span<const double> x, Recheck& out
   const BlockModel::Recheck found = model_.recheck(x, at_.r, scratch_r_);
   out.rows = at_.r.size();
   out.largest = found.largest;
-  out.discrepancy = found.repeats ? 0 : std::numeric_limits<double>::infinity();
+  out.discrepancy = found.agrees ? 0 : std::numeric_limits<double>::infinity();
 }
 
 // The first call returns the comparison that begin() made at the start. Its terms do not count for rounding,
