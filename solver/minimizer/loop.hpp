@@ -184,7 +184,7 @@ struct Loop {
   Certified certified;
   FirstOrder next_first;
 
-  bool low() const { return digits.plan.residual != Format::f64; }  // rows are below f64
+  bool low_rows() const { return digits.plan.residual != Format::f64; }  // rows are below f64
   bool low_gram() const { return system->known() && system->at().plan.gram < Gram::f64; }
   double lambda() const { return damping.trust.lambda(); }
   double cost() const { return system->at().cost; }

@@ -17,7 +17,7 @@ bool lost_below_f64(const Loop& loop) {
   if (!rule_active(Rule::iterations_below_f64_are_limited)) return false;
   constexpr int kFewest = 100;
   const int limit = std::max(kFewest, loop.options->max_iterations / 4);
-  return (loop.low() || loop.system->too_few_digits()) && loop.log.next - loop.log.first >= limit;
+  return (loop.low_rows() || loop.system->too_few_digits()) && loop.log.next - loop.log.first >= limit;
 }
 
 void clear(Recheck& recheck) {
@@ -90,7 +90,7 @@ bool Minimizer::start(System& system, const MinimizerRequest& request) {
   // the first plan, or f64 where rows leave the range of f32
   if (system.known()) plan = system.at().plan;
   else system.linearize(x, plan);
-  if (!system.at().finite && (loop_.low() || (system.derivatives_apart() && plan.gram < Gram::f64))) {
+  if (!system.at().finite && (loop_.low_rows() || (system.derivatives_apart() && plan.gram < Gram::f64))) {
     plan = {Format::f64, Gram::f64};
     system.linearize(x, plan);
   }
@@ -98,7 +98,7 @@ bool Minimizer::start(System& system, const MinimizerRequest& request) {
   loop_.summary.initial_cost = system.at().cost;
   loop_.checkpoint.x = x;
   loop_.checkpoint.cost = system.at().cost;
-  loop_.checkpoint.noise = loop_.low() ? std::numeric_limits<double>::infinity() : 0;
+  loop_.checkpoint.noise = loop_.low_rows() ? std::numeric_limits<double>::infinity() : 0;
   return true;
 }
 

@@ -196,7 +196,7 @@ bool ends_without_certificate(Loop& loop) {
 bool certify_here(Loop& loop, Termination reason) {
   System& system = *loop.system;
   // The plan in force may be below f64 although x has not been linearized in it yet.
-  if (loop.low() || loop.low_gram() || loop.digits.plan.gram < Gram::f64) {
+  if (loop.low_rows() || loop.low_gram() || loop.digits.plan.gram < Gram::f64) {
     loop.digits.plan = {Format::f64, Gram::f64};
     system.forget();
   }
@@ -252,7 +252,7 @@ bool reached_by_damped_step(Loop& loop) {
 
 // True if a first-order test seems to hold or no step is left. The certificate then decides.
 bool reached(Loop& loop) {
-  if (loop.low()) return false;
+  if (loop.low_rows()) return false;
   System& system = *loop.system;
   const SolverOptions& options = *loop.options;
   const FirstOrder& first = loop.point.first;
@@ -300,7 +300,8 @@ void recheck_here(Loop& loop, Recheck& out) {
 }
 
 bool take_last_step(Loop& loop) {
-  if (loop.options->strict || loop.ending.last_step_failed || loop.low() || loop.low_gram()) return false;
+  if (loop.options->strict || loop.ending.last_step_failed || loop.low_rows() || loop.low_gram())
+    return false;
   if (loop.system->at().plan.gram != Gram::f64 || !undamped(loop)) return false;
   const bool on_bounds = !loop.step.held.empty() || !loop.point.first.held.empty();
   if (on_bounds) return false;  // Multipliers would need a pass of their own.

@@ -48,7 +48,7 @@ void prepare_point(Loop& loop) {
     record(loop, StepOutcome::promoted, note.event, std::move(note.reason), std::move(note.components));
     ++loop.log.escalations;
   }
-  if (!loop.low()) point.cost_f64 = system.at().cost;
+  if (!loop.low_rows()) point.cost_f64 = system.at().cost;
   else if (std::isinf(loop.checkpoint.noise) && point.x == loop.checkpoint.x)
     loop.checkpoint.noise = system.probed_cost_noise();
 }

@@ -32,7 +32,7 @@ RuleValues rule_values(const Loop& loop) {
   const double sigma = loop.sigma(), cost = loop.cost();
   if (loop.step.factored) {
     if (loop.step.condition > 0) v[V::condition] = health.kappa_lambda;
-    v[V::epsilon_j] = loop.low() || loop.low_gram() ? health.epsilon_j : 0;
+    v[V::epsilon_j] = loop.low_rows() || loop.low_gram() ? health.epsilon_j : 0;
     v[V::epsilon_f] = cost > 0 ? health.cost_noise / cost : kNaN;
     v[V::decrement] = sigma > 0 ? loop.step.nu / sigma : kNaN;
   }
