@@ -27,7 +27,7 @@ void BlockSystem::recheck(std::span<const double> x, std::size_t, Recheck& out) 
   }
   compare_with_functions(x, out);
   out.magnitude = out.cost_magnitude = 0;
-  if (!known() || low()) return;
+  if (!known() || low_jacobian()) return;
   if (model_.evaluator().counts().own > 0 && out.discrepancy == 0) check_own_derivatives(out);
   out.magnitude = terms().magnitude;
   // The magnitude for which rules::cost_noise gives the noise that was measured.
@@ -55,7 +55,8 @@ bool BlockSystem::contradicted(const BlockJudgement& judgement) {
 }
 
 bool BlockSystem::has_second_order() const {
-  return !low() && !solver_.iterative() && structure_.tangent_size() - at_.fixed_count <= kMostSecondOrder;
+  return !low_jacobian() && !solver_.iterative() &&
+         structure_.tangent_size() - at_.fixed_count <= kMostSecondOrder;
 }
 
 // Evaluates second derivatives at x. J and its products are known in f64 before and after.
