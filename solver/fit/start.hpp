@@ -1,4 +1,4 @@
-// Chooses the start of the iteration over all rows (the scheduler's state P0): solves for linear parameters
+// Chooses the start of the iteration over all rows: solves for linear parameters
 // and, with many rows, fits the nonlinear ones on samples. solve() uses it.
 #pragma once
 
