@@ -274,6 +274,8 @@ Decision next_plan(const HealthReport& h, const PrecisionPolicy& policy, const R
     // True if too much work at repeated points has been discarded.
     const bool enough = low_rows && !(h.wasted <= t.wasted_work) && rule_active(Rule::wasted_work_is_limited);
     const PrecisionPlan plan = enough ? all_f64(h.plan) : wider_gram(h);
+    // The policy's ceiling holds this promotion back, with two exceptions. Where H cannot be factored there
+    // is no step at all. And the plan may lie above the ceiling already: small fits start in f64 in any case.
     if (event == Event::not_definite || !within(h.plan, policy.ceiling) || within(plan, policy.ceiling))
       return {plan, event};
   }
@@ -287,6 +289,7 @@ Decision next_plan(const HealthReport& h, const PrecisionPolicy& policy, const R
       return {all_f64(h.plan), Event::finishing, true};
     const Event event = row_trouble(h, t);
     const PrecisionPlan plan = f64_rows(h, t);
+    // The ceiling does not hold where no step below it is acceptable.
     if (event != Event::none && (h.stalled || within(plan, policy.ceiling))) return {plan, event};
   }
   if (const auto plan = descent(h, policy)) return {*plan, Event::descent, true};

@@ -156,8 +156,11 @@ bool change_precision(Loop& loop) {
   if (widen_by_rule(loop)) return true;
   const Decision decision = next_plan(loop.health, loop.policy, rule_values(loop));
   if (decision.plan == system.at().plan) return false;
+  // The next point gets this plan already. x is still here because the step was rejected.
   if (decision.event == Event::finishing && decision.at_trial && decision.plan == loop.digits.plan)
     return false;
+  // A curve takes the step and evaluates its end in the new plan at once. If that step does not help, x
+  // itself is evaluated again (escalate). A block problem judges the step by its cost first, like any other.
   const bool at_once = decision.event == Event::finishing && decision.at_trial && !system.derivatives_apart();
   if (at_once && finish_in(loop, decision.plan)) return true;
   std::string reason = reason_of(loop, decision);
