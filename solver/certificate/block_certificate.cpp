@@ -1,6 +1,7 @@
-// The certificate of a block problem. It measures the linear model's distance to the optimum and checks
-// whether the cost agrees. It uses second derivatives where few unknowns have large residuals, and compares
-// the programs with the user's own code.
+// The end of a block problem, as the loop asks for it. `certify` runs the tests of block_judge.hpp and checks
+// what they say: by the cost at the end of the certificate's own step, by points beside x and by the
+// curvature there (block_doubts.cpp). Where the tests fail and unknowns are few, it repeats them with second
+// derivatives. `recheck` compares the programs with the user's own code.
 #include "blocks/block_system.hpp"
 
 #include <algorithm>

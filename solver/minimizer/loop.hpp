@@ -1,5 +1,5 @@
-// The state of the Levenberg-Marquardt loop, and the functions that minimizer.cpp calls. Each group of
-// functions has a file of its own.
+// The state of the Levenberg-Marquardt loop, and the functions that minimizer.cpp and the files beside it
+// call. The functions are grouped by subject, one file for each group.
 #pragma once
 
 #include "minimizer/nonmonotonic.hpp"
@@ -206,7 +206,7 @@ void collect_issues(Loop& loop);  // collects the issues of the passes since the
 std::optional<Termination> budget_spent(const Loop& loop);
 
 // ---- minimizer_point.cpp: the point x and how it moves
-// The system accepts the trial as well, or linearizes it next.
+// Makes the trial point x. The caller must then have the system accept the trial, or forget or linearize x.
 void move_to_trial(Loop& loop, bool undamped);
 void roll_back(Loop& loop);  // moves to the checkpoint, in f64
 void prepare_point(Loop& loop);
@@ -223,9 +223,10 @@ void judge(Loop& loop);
 void accept_or_reject(Loop& loop);
 // The observer hears of every step. Text: a test of the observer's is met by it.
 std::string tell_observer(Loop& loop, StepOutcome outcome);
-bool gradients_are_cheap(const Loop& loop);
-// Tries a step by second derivatives, for few unknowns where Gauss-Newton is slow. Returns true if it was
-// tried; the point must then be prepared again.
+
+// ---- minimizer_newton.cpp: steps by second derivatives of the cost
+// Tries such a step, for few unknowns where Gauss-Newton is slow. Returns true if it was tried; the point
+// must then be prepared again.
 bool step_by_second_order(Loop& loop);
 
 // ---- minimizer_precision.cpp: the choice of precision
@@ -236,6 +237,8 @@ bool worse_than_checkpoint(Loop& loop);
 void escalate(Loop& loop, Decision decision, std::string reason);
 
 // ---- minimizer_finish.cpp: last steps with f64 gradients and the last Gram matrix below f64
+// Whether an f64 gradient costs a small part of a pass that also forms the Gram matrix.
+bool gradients_are_cheap(const Loop& loop);
 bool gram_worth_keeping(const Loop& loop);
 bool finish_with_gram_kept(Loop& loop, const PrecisionPlan& plan);
 

@@ -87,7 +87,8 @@ bool Minimizer::start(System& system, const MinimizerRequest& request) {
   system.project(x);
   PrecisionPlan& plan = loop_.digits.plan;
   plan = system.first_plan(loop_.policy);
-  // the first plan, or f64 where rows leave the range of f32
+  // A system may come with x linearized, in a plan of its own choice. Otherwise x is linearized in the first
+  // plan, and in f64 if that gives numbers that are not finite.
   if (system.known()) plan = system.at().plan;
   else system.linearize(x, plan);
   if (!system.at().finite && (loop_.low_rows() || (system.derivatives_apart() && plan.gram < Gram::f64))) {

@@ -43,8 +43,8 @@ void polish(Loop& loop) {
   }
 }
 
-// Takes the last bit of the way onto a bound that will fix a parameter. The cost need not show this step, but
-// a parameter that stops short of its bound is not fixed.
+// Takes the undamped step if it ends on a bound that x has not reached. This step may be too short for the
+// cost to show, but a parameter counts as fixed only if it lies exactly on its bound.
 void settle_on_bounds(Loop& loop) {
   System& system = *loop.system;
   const FirstOrder& first = loop.point.first;
@@ -158,8 +158,7 @@ const Recheck& last_recheck(const Loop& loop) {
   return loop.rounding.end.rows > 0 ? loop.rounding.end : loop.rounding.start;
 }
 
-// Handles a failed certificate: x is not the optimum, or cannot be shown to be. Returns false if the
-// iteration goes on.
+// Handles a failed certificate: x may not be the optimum. Returns false if the iteration goes on.
 bool ends_without_certificate(Loop& loop) {
   System& system = *loop.system;
   Damping& damping = loop.damping;
@@ -171,7 +170,8 @@ bool ends_without_certificate(Loop& loop) {
     loop.summary.termination = Termination::tolerance;
     return true;
   }
-  // The test held only by rounding that was measured where the terms of r were larger.
+  // `reached` was true with the rounding measured at the start, where the terms of r may be larger. With the
+  // rounding at x it is not, so the iteration goes on.
   if (!reached(loop)) {
     loop.point.prepared = false;
     return false;
@@ -258,8 +258,8 @@ bool reached(Loop& loop) {
   const FirstOrder& first = loop.point.first;
   if (loop.ending.stalled || !loop.ending.stopped_by.empty()) return true;
   if (loop.ending.held_off || (system.derivatives_apart() && loop.low_gram())) return false;
-  // The size of a block problem's terms is only measured by a certificate. So a cost that is zero beside the
-  // start's calls for one.
+  // The loop learns the size of a block problem's terms only when a certificate is formed. So a cost that is
+  // negligible compared with the cost at the start asks for a certificate.
   constexpr double kZero = 0x1p-106;  // of the cost at the start
   if (system.derivatives_apart() && loop.cost() <= kZero * loop.summary.initial_cost) return true;
   if (zero_residual(loop.cost(), loop.summary.initial_cost, loop.rounding.magnitude)) return true;
