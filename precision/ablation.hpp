@@ -2,8 +2,7 @@
 // and the rules by which the minimizer carries out and guards the scheduler's decisions. tests/ablation uses
 // them to make the table of docs/accuracy.md.
 //
-//  The mask belongs to the process. Only tests set it, and never during a solve, so it is constant in a
-//  solve.
+// The mask belongs to the process. Only tests set it, and never during a solve, so it is constant in a solve.
 #pragma once
 
 #include <atomic>
@@ -17,23 +16,23 @@ enum class Rule : std::uint8_t {
   linear_models_begin_in_f64,
   parameters_choose_first_gram,
   sixteen_bits_need_parameters,
-  // E1: numbers that a format cannot hold.
+  // `overflow`, and other numbers that a format cannot hold.
   redone_tiles_are_limited,
   tiles_are_redone,
   columns_may_underflow,
-  // E2, E3, E4: the Gram matrix.
+  // `not_definite`, `condition`, `jacobian_error`: the Gram matrix.
   not_definite,
   condition_of_gram,
   condition_of_f64_gram,
   sampled_jacobian_error,
   step_error,
-  // E5, E6: noise below f64.
+  // `gradient_noise`, `cost_noise`: noise below f64.
   gradient_noise,
   parameter_grid,
   cost_noise,
   undecided_steps_are_limited,
   undecided_steps_are_judged_in_f64,
-  // E7, E8, E9: what the steps show.
+  // `rejected_step`, `stalled`, `finishing`: what the steps show.
   rejections_blame_gram,
   stalled_rows,
   finishing,

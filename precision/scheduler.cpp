@@ -108,7 +108,7 @@ PrecisionPlan all_f64(const PrecisionPlan& plan) {
 
 PrecisionPlan f64_rows(const HealthReport& h, const Thresholds& t) {
   // Near the optimum J becomes f64 at once: otherwise one more pass would be needed to detect the end.
-  const bool kept = h.nearness > 1 && rule_active(Rule::f64_rows_keep_sixteen_bits) &&
+  const bool kept = h.relative_distance > 1 && rule_active(Rule::f64_rows_keep_sixteen_bits) &&
                     worth_under_f64_rows(h.plan.gram, h.parameters, h.sixteen_bits_pay, t);
   return kept ? PrecisionPlan{Format::f64, h.plan.gram} : all_f64(h.plan);
 }
@@ -193,7 +193,8 @@ std::optional<Decision> jacobian_decision(const HealthReport& h) {
   const bool slow = h.poor_predictions >= kSteps && h.lambda <= kLittleDamping;
   if (slow) return Decision{all_f64(h.plan), Event::stalled};
   if (h.stalled) return Decision{all_f64(h.plan), Event::stalled};
-  if (h.nearness <= 1 || h.last_decrease <= kFlat) return Decision{all_f64(h.plan), Event::finishing, true};
+  if (h.relative_distance <= 1 || h.last_decrease <= kFlat)
+    return Decision{all_f64(h.plan), Event::finishing, true};
   return std::nullopt;
 }
 
@@ -273,6 +274,8 @@ Decision next_plan(const HealthReport& h, const PrecisionPolicy& policy, const R
     // True if too much work at repeated points has been discarded.
     const bool enough = low_rows && !(h.wasted <= t.wasted_work) && rule_active(Rule::wasted_work_is_limited);
     const PrecisionPlan plan = enough ? all_f64(h.plan) : wider_gram(h);
+    // The policy's ceiling holds this promotion back, with two exceptions. Where H cannot be factored there
+    // is no step at all. And the plan may lie above the ceiling already: small fits start in f64 in any case.
     if (event == Event::not_definite || !within(h.plan, policy.ceiling) || within(plan, policy.ceiling))
       return {plan, event};
   }
@@ -282,9 +285,11 @@ Decision next_plan(const HealthReport& h, const PrecisionPolicy& policy, const R
   if (low_rows) {
     // An undamped step is trusted here, and only an f64 pass shows what remains. That pass is more useful at
     // the next point than at this one, even if noise affects the step.
-    if (h.nearness <= 1 && rule_active(Rule::finishing)) return {all_f64(h.plan), Event::finishing, true};
+    if (h.relative_distance <= 1 && rule_active(Rule::finishing))
+      return {all_f64(h.plan), Event::finishing, true};
     const Event event = row_trouble(h, t);
     const PrecisionPlan plan = f64_rows(h, t);
+    // The ceiling does not hold where no step below it is acceptable.
     if (event != Event::none && (h.stalled || within(plan, policy.ceiling))) return {plan, event};
   }
   if (const auto plan = descent(h, policy)) return {*plan, Event::descent, true};

@@ -87,7 +87,9 @@ void add_fit_options(CLI::App& app, RawArguments& raw, Arguments& arguments) {
                  "fit from so many starts, scattered within the bounds or about the first (default 1)")
       ->type_name("NUMBER")
       ->group(fit);
-  app.add_option("--seed", raw.seed, "of the scattered starts (default 1)")->type_name("NUMBER")->group(fit);
+  app.add_option("--seed", raw.seed, "seed of the scattered starts (default 1)")
+      ->type_name("NUMBER")
+      ->group(fit);
   app.add_option("--variable-projection", raw.variable_projection,
                  "eliminate parameters that are linear in the model (default auto: where it saves work)")
       ->type_name("auto|on|off")
@@ -96,11 +98,11 @@ void add_fit_options(CLI::App& app, RawArguments& raw, Arguments& arguments) {
                "sigma is in units of y: do not scale standard errors")
       ->group(fit);
   app.add_option("--precision", raw.precision,
-                 "of the arithmetic; every answer is certified in f64 (default auto)")
+                 "precision of the arithmetic; every answer is certified in f64 (default auto)")
       ->type_name("auto|f64|f32|strict")
       ->group(fit);
   app.add_option("--rule", raw.rules,
-                 "change it at an iteration, as in 'condition > 1e6 -> gram=f64'; may be repeated")
+                 "change the precision at an iteration, as in 'condition > 1e6 -> gram=f64'; may be repeated")
       ->type_name("RULE")
       ->group(fit)
       ->allow_extra_args(false);

@@ -67,6 +67,7 @@ class ProgramPass final : public TilePass {
     find_ones();
   }
 
+  // Decoding may join two instructions into one step, so there are at most as many steps as instructions.
   void decode() {
     const auto& code = program_.code;
     steps_.resize(code.size());
@@ -74,6 +75,8 @@ class ProgramPass final : public TilePass {
         (kDouble ? kernels().decode_f64 : kernels().decode_f32)(code.data(), code.size(), steps_.data()));
   }
 
+  // Finds a column of derivatives that is 1 in every row (ones_column). program_.once fills the registers
+  // that are constant within a pass, each from the uniform ~fill.a.
   void find_ones() {
     for (const Instruction& fill : program_.once) {
       if (wide_[static_cast<std::size_t>(~fill.a)] != 1) continue;

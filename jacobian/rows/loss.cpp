@@ -12,8 +12,9 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-constexpr const char* kNames[] = {"linear", "soft_l1", "huber",  "cauchy",
-                                  "arctan", "tukey",   "poisson"};  // names of losses
+// The names of the losses, in the order of Loss::Kind. The last kind, `own`, has no name to choose it by.
+constexpr const char* kNames[] = {"linear", "soft_l1", "huber", "cauchy", "arctan", "tukey", "poisson"};
+static_assert(std::size(kNames) == static_cast<std::size_t>(Loss::Kind::own));
 
 }  // namespace
 

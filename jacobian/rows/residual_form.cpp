@@ -59,8 +59,11 @@ FinishedNodes robust(Graph& graph, NodeId r, const Loss& loss) {
               graph.div(b.square(graph.sub(one, within)), root),
               {}};
     }
-    default: return {r, one, {}};
+    case Loss::Kind::linear:
+    case Loss::Kind::poisson:
+    case Loss::Kind::own: break;
   }
+  return {r, one, {}};
 }
 
 // Columns [J, 1, ψ', r, beyond | ψ].
@@ -94,7 +97,9 @@ FinishedNodes robust_covariance(Graph& graph, NodeId r, const Loss& loss) {
       slope = graph.mul(rest, graph.sub(one, graph.mul(b.number(5), within)));
       break;
     }
-    default: break;
+    case Loss::Kind::linear:
+    case Loss::Kind::poisson:
+    case Loss::Kind::own: break;
   }
   return {graph.mul(r, weight), one, {one, slope, r, beyond}};
 }

@@ -23,9 +23,10 @@ struct ResidualForm {
   bool weighted = false;
   Loss loss;
   std::vector<int> x_errors;  // ascending
-  // Rows for the covariance at the minimum (row_statistics.hpp), not for the minimization. For a robust loss:
-  // J, 1, ψ', r, beyond | ψ, with J of the plain residual r, ψ = ρ' r, its derivative ψ' by r, and beyond = 1
-  // where |r| > C. For counts: J/√f | (f - y)/√f, whose JᵀJ is the Fisher information.
+  // The rows serve the covariance at the minimum (row_statistics.hpp), not the minimization. For a robust
+  // loss the columns are then J of the plain residual r, four extra ones (1, ψ', r, beyond), and ψ in the
+  // place of the residual. Here ψ = ρ' r, ψ' is its derivative by r, and beyond is 1 where |r| > C. For
+  // counts they are J/√f, and (f - y)/√f in the place of the residual; their JᵀJ is the Fisher information.
   bool for_covariance = false;
 
   ResidualForm(bool with_sigma = false) : weighted(with_sigma) {}  // NOLINT: implicit by design

@@ -1,8 +1,9 @@
 // The interface between the evaluation of residuals and the minimizers.
 //
-// A RowModel fills tiles [J | r]: `parameters()` derivative columns and the residual. Implementations:
-// GraphRows (tile programs, f64 and f32), DualRows (forward dual numbers), DifferenceRows (f64 finite
-// differences). Nothing above this line knows which.
+// A RowModel fills tiles [J | r]: `parameters()` derivative columns and the residual. GraphRows and
+// GroupedRows do it by tile programs, in f64 and f32. DualRows (forward dual numbers), DifferenceRows (finite
+// differences) and VectorRows call the user's code, in f64. SampleRows, LossRows and WhitenedRows stand in
+// front of another RowModel. The minimizers do not know which of these they have.
 #pragma once
 
 #include <nlsq/export.hpp>

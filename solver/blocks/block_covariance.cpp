@@ -82,7 +82,7 @@ struct CovarianceWork {
       model.record_again(x);
       cost = model.cost(x, r);
     }
-    if (!model.recheck(x, r, own).repeats) {
+    if (!model.recheck(x, r, own).agrees) {
       model.distrust("a program gave other residuals than the function itself");
       cost = model.cost(x, r);
     }

@@ -14,7 +14,7 @@ BlockSystem::Curved BlockSystem::curvature_at_end(const BlockJudgement& judgemen
   constexpr double kNegative = -1e-4;  // relative to the largest curvature
   constexpr int kLengths = 12;
   const std::size_t free = structure_.tangent_size() - at_.fixed_count;
-  if (low() || solver_.iterative() || free > kMostExamined ||
+  if (low_jacobian() || solver_.iterative() || free > kMostExamined ||
       judgement.certificate.governed_by == "zero residual") {
     return Curved::unknown;
   }

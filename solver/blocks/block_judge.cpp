@@ -1,4 +1,5 @@
-// Implements the f64 certificate of a block problem: distance to the optimum, gradient tests and verdict.
+// Implements the tests: the distance to the optimum and the gradient beside their tolerances and rounding
+// errors, and cases in which they mean nothing (lost squares, parameters that ran away).
 #include "blocks/block_judge.hpp"
 
 #include "certificate/certificate.hpp"
@@ -168,6 +169,8 @@ void apply_tests(const BlockPoint& at, const BlockTests& tests, BlockJudgement& 
     return;
   }
   c.passed = true;
+  // Conjugate gradients do not give the rank of J. The tests hold, but the data might not determine every
+  // parameter, so the result is reported as TOLERANCE, which counts as no success.
   if (d.rank >= 0 && d.rank < static_cast<int>(at.free())) c.verdict = Verdict::rank_deficient;
   if (d.rank < 0) {
     c.verdict = Verdict::tolerance;

@@ -1,5 +1,6 @@
-// The f64 certificate of a point of a block problem. It uses the undamped J at that point and no data from
-// other points. Every parameter is tested on its own; a large parameter does not excuse a small one.
+// The tests of first order of a block problem, and the verdict that they give. They use the undamped f64 J at
+// the point and no data from other points. Every parameter is tested on its own; a large parameter does not
+// excuse a small one. BlockSystem::certify runs them and then checks what they say (block_certificate.cpp).
 #pragma once
 
 #include "blocks/block_distance.hpp"

@@ -1,6 +1,16 @@
 // The structure of a block problem: which parameter blocks are eliminated first ("points"), which remain
 // ("cameras"), the order of the residual blocks, and the layout of their records of J. It depends on the
 // graph only, not on values. BlockModel and SchurSolver use it.
+//
+// Its words:
+//   point   a parameter block that is eliminated. A residual block without one has a point of size 0.
+//   camera  one or several parameter blocks that remain.
+//   slot    the position of a residual block in the order of elimination: by point, then by camera.
+//   record  the derivatives and residuals of a slot, row by row: [E | r | F ...]. E belongs to the point.
+//   cell    an F: the columns of a record that belong to one camera.
+//   entry   a camera on which some slot of a point depends. Each camera is listed once for a point.
+//   pad     length of a camera's part in vectors over cameras: the largest camera, in whole SIMD vectors.
+//   chunk   a range of points whose sums are kept apart.
 #pragma once
 
 #include "blocks/problem_impl.hpp"

@@ -74,7 +74,7 @@ double BlockSystem::evaluate(std::span<const double> x, Known& at) {
 void BlockSystem::enter(Gram gram) {
   if (gram <= gram_) return;
   if (gram_ == Gram::f32_tile) solver_.release_f32();
-  if (low() && gram >= Gram::f64) model_.release<float>();
+  if (low_jacobian() && gram >= Gram::f64) model_.release<float>();
   gram_ = gram;
 }
 
@@ -94,7 +94,7 @@ void BlockSystem::note_widened() {
 // Evaluates J, gradient and column norms in the current format. Returns false if some are not finite.
 bool BlockSystem::gather(Known& at) {
   const auto begin = Clock::now();
-  const bool kept = low() && same(records_at_, at.x);
+  const bool kept = low_jacobian() && same(records_at_, at.x);
   in_format([&]<class R, class T>(R, T) {
     if (!kept) model_.linearize<R>(at.x, at.r);
     solver_.gather<R, T>(model_.records<R>(), [&](std::size_t first, std::size_t last) {
@@ -122,7 +122,7 @@ bool BlockSystem::gather(Known& at) {
 void BlockSystem::fix_at_bounds(Known& at) {
   at.fixed_count = model_.bounds().any() ? model_.bounds().find_held(at.x, solver_.gradient(), at.fixed) : 0;
   if (at.fixed_count == 0) {
-    if (low() && gram_ == Gram::f32_tile) records_at_ = at.x;
+    if (low_jacobian() && gram_ == Gram::f32_tile) records_at_ = at.x;
     return;
   }
   solver_.hold(at.fixed);
@@ -135,7 +135,7 @@ void BlockSystem::differentiate(Known& at, const PrecisionPlan& plan) {
   at.model.finite = std::isfinite(at.model.cost);
   if (!at.model.finite) return;
   at.model.finite = gather(at);
-  while (!at.model.finite && low() && model_.widen_unbounded()) {
+  while (!at.model.finite && low_jacobian() && model_.widen_unbounded()) {
     note_widened();
     at.model.finite = gather(at);
   }
@@ -171,7 +171,7 @@ const BlockTerms& BlockSystem::terms() {
 }
 
 bool BlockSystem::gradient_is_noise(std::span<const double>, const Recheck&) {
-  if (low()) return false;
+  if (low_jacobian()) return false;
   return block_gradient(solver_, at_.model.cost, terms().gradient_noise).rounding;
 }
 
@@ -254,7 +254,7 @@ void BlockSystem::first_order(std::span<const double>, double lambda, double nea
   out.cosine = at_.cosine;
   out.condition = out.decrement = out.decrement_sigma = out.step_size = 0;
   out.held.clear();
-  if (solver_.iterative() || low() || !at_.model.finite) return;
+  if (solver_.iterative() || low_jacobian() || !at_.model.finite) return;
   if (!scale_ || scale_->size() != at_.norms.size()) return;
   const double sigma = scatter_at(at_.model.cost);
   constexpr double kTryAgain = 0.25;
@@ -312,21 +312,21 @@ bool BlockSystem::plus(std::span<const double> x, Step& step, Vector& trial, boo
 }
 
 void BlockSystem::measure(std::span<const double>, const Step& step, HealthReport& health) {
-  constexpr double kFinishing = 1e-2,
-                   kLittleDamping = 1e-4;  // distance in standard errors at which J becomes f64
+  constexpr double kFinishing = 1e-2;      // distance in standard errors at which J becomes f64
+  constexpr double kLittleDamping = 1e-4;  // the largest λ at which ν still measures the distance
   health.contraction_known = false;
   health.kappa_lambda = 1;  // no condition number is computed here
-  if (!low()) return;
+  if (!low_jacobian()) return;
   health.epsilon_j = model_.sampled_error();
   const double sigma = scatter_at(at_.model.cost);
   if (step.factored && health.lambda <= kLittleDamping && sigma > 0) {
-    health.nearness = std::min(health.nearness, step.nu / (kFinishing * sigma));
+    health.relative_distance = std::min(health.relative_distance, step.nu / (kFinishing * sigma));
   }
 }
 
 // NaN marks values that are unknown. Rows are never recomputed.
 void BlockSystem::rule_values(RuleValues& values) const {
-  values[RuleVariable::epsilon_j] = low() ? model_.sampled_error() : 0;
+  values[RuleVariable::epsilon_j] = low_jacobian() ? model_.sampled_error() : 0;
   values[RuleVariable::epsilon_f] = kNaN;
   values[RuleVariable::nonfinite] = kNaN;
   values[RuleVariable::n] = static_cast<double>(structure_.tangent_size() - at_.fixed_count);
@@ -334,7 +334,7 @@ void BlockSystem::rule_values(RuleValues& values) const {
 }
 
 bool BlockSystem::evaluate_widely() {
-  if (!low() || model_.all_wide()) return false;
+  if (!low_jacobian() || model_.all_wide()) return false;
   model_.widen_all();
   records_at_.clear();
   return true;

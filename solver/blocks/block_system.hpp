@@ -100,12 +100,12 @@ class BlockSystem final : public System {
     std::size_t fixed_count = 0;
   };
 
-  bool low() const { return gram_ < Gram::f64; }
+  bool low_jacobian() const { return gram_ < Gram::f64; }
   // Calls work(R(), T()) with the current formats of records and of sums.
   template <class Work>
   void in_format(Work work) {
     if (gram_ == Gram::f32_tile && !solver_.iterative()) work(float(), float());
-    else if (low()) work(float(), double());
+    else if (low_jacobian()) work(float(), double());
     else work(double(), double());
   }
   void enter(Gram gram);

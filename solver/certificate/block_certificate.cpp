@@ -1,6 +1,7 @@
-// The certificate of a block problem. It measures the linear model's distance to the optimum and checks
-// whether the cost agrees. It uses second derivatives where few unknowns have large residuals, and compares
-// the programs with the user's own code.
+// The end of a block problem, as the loop asks for it. `certify` runs the tests of block_judge.hpp and checks
+// what they say: by the cost at the end of the certificate's own step, by points beside x and by the
+// curvature there (block_doubts.cpp). Where the tests fail and unknowns are few, it repeats them with second
+// derivatives. `recheck` compares the programs with the user's own code.
 #include "blocks/block_system.hpp"
 
 #include <algorithm>
@@ -14,7 +15,7 @@ void BlockSystem::compare_with_functions(std::span<const double> x, Recheck& out
   const BlockModel::Recheck found = model_.recheck(x, at_.r, scratch_r_);
   out.rows = at_.r.size();
   out.largest = found.largest;
-  out.discrepancy = found.repeats ? 0 : std::numeric_limits<double>::infinity();
+  out.discrepancy = found.agrees ? 0 : std::numeric_limits<double>::infinity();
 }
 
 // The first call returns the comparison that begin() made at the start. Its terms do not count for rounding,
@@ -27,7 +28,7 @@ void BlockSystem::recheck(std::span<const double> x, std::size_t, Recheck& out) 
   }
   compare_with_functions(x, out);
   out.magnitude = out.cost_magnitude = 0;
-  if (!known() || low()) return;
+  if (!known() || low_jacobian()) return;
   if (model_.evaluator().counts().own > 0 && out.discrepancy == 0) check_own_derivatives(out);
   out.magnitude = terms().magnitude;
   // The magnitude for which rules::cost_noise gives the noise that was measured.
@@ -55,7 +56,8 @@ bool BlockSystem::contradicted(const BlockJudgement& judgement) {
 }
 
 bool BlockSystem::has_second_order() const {
-  return !low() && !solver_.iterative() && structure_.tangent_size() - at_.fixed_count <= kMostSecondOrder;
+  return !low_jacobian() && !solver_.iterative() &&
+         structure_.tangent_size() - at_.fixed_count <= kMostSecondOrder;
 }
 
 // Evaluates second derivatives at x. J and its products are known in f64 before and after.

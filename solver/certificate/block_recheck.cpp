@@ -113,7 +113,7 @@ BlockModel::Recheck BlockModel::recheck(std::span<const double> x, std::span<con
     out.largest =
         std::isnan(difference) ? std::numeric_limits<double>::infinity() : std::max(out.largest, difference);
   }
-  out.repeats = std::isfinite(out.largest) && !differ(x, r, own, kSameResidual, kSameTerms);
+  out.agrees = std::isfinite(out.largest) && !differ(x, r, own, kSameResidual, kSameTerms);
   return out;
 }
 

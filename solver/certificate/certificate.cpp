@@ -234,8 +234,8 @@ Step undamped_within(const Linearization& at, const Box& room, UndampedSolver& s
   return scratch.solver.solve(0);
 }
 
-bool pass(const Evaluator& evaluator, std::span<const double> x, const Linearization& at,
-          const CertificateTests& tests, std::size_t free, Certified& out) {
+bool apply_tests(const Evaluator& evaluator, std::span<const double> x, const Linearization& at,
+                 const CertificateTests& tests, std::size_t free, Certified& out) {
   Certificate& c = out.certificate;
   const double nu = c.decrement_sigma;
   const double sigma =
@@ -284,13 +284,13 @@ void certify(Evaluator& evaluator, std::span<const double> x, Linearization& at,
   out.step.assign(x.size(), 0.0);
   if (!at.finite) return;  // residuals are finite but derivatives are not: nothing to certify
   if (tests.room.empty()) {
-    if (examine(evaluator, x, at, nullptr, scratch, out)) pass(evaluator, x, at, tests, x.size(), out);
+    if (examine(evaluator, x, at, nullptr, scratch, out)) apply_tests(evaluator, x, at, tests, x.size(), out);
     return;
   }
   const Step model = undamped_within(at, tests.room, scratch);
   Face face = pushed_face(at, tests.room, model);
   if (!examine_face(evaluator, x, at, face, scratch, out)) return;
-  const bool passed = pass(evaluator, x, at, tests, face.kept.size(), out);
+  const bool passed = apply_tests(evaluator, x, at, tests, face.kept.size(), out);
   if (model.factored) out.step = model.step;  // may end on bounds that x has not reached
   // The covariance takes all parameters on a bound as fixed, also those that the cost does not push there.
   const Face touched = touched_face(tests.room);

@@ -93,9 +93,11 @@ class DenseEvaluator final : public Evaluator {
   struct Sums;     // packed Gram sums of [J | r], or R, with flags and issues
   struct Scratch;  // passes and buffers that one worker reuses
   class TileFolder;
+  struct Pass;  // what a pass is to compute: x, plan, residuals alone or derivatives, too
   // Runs a pass. The result stays valid until the next pass.
-  struct Pass;  // the request
   Sums& accumulate(const Pass& pass);
+  // The same without repetition. Sets `retry` if a row took a branch that was not recorded before: then the
+  // pass must be run again.
   Sums& accumulate_once(const Pass& pass, bool& retry);
   void linearization_of(const Sums& sums, const PrecisionPlan& plan, Linearization& out) const;
 

@@ -79,7 +79,7 @@ bool DenseSystem::large() const {
 // Corrects the first undamped step of a large fit for the model's curvature, by half the geodesic
 // acceleration (Transtrum, Machta, Sethna 2011) on a part of the rows. The step then leaves a distance of
 // third order, plus what the spread of the residuals adds.
-void DenseSystem::bend_last_approach(std::span<const double> x, const Approach& approach, Step& step) {
+void DenseSystem::correct_undamped_step(std::span<const double> x, const Approach& approach, Step& step) {
   constexpr double kLargest = 0.1;  // relative to the step
   const bool on_bounds = !step.held.empty() || !approach.first.held.empty();
   if (!large() || approach.last_decrement > 0 || !step.factored || on_bounds || curvature_.in_use()) return;

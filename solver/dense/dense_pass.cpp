@@ -35,7 +35,8 @@ void unpack(const Vector& packed, Linearization& out) {
   out.cost = 0.5 * packed[k];
 }
 
-// The same from the triangle R.
+// Computes JᵀJ, Jᵀr and ½rᵀr from the triangle R of a QR pass over [J | r]: they are the products of R's
+// columns.
 void square(const Matrix& R, Linearization& out) {
   const std::size_t n = out.gradient.size();
   if (in_blocks(static_cast<int>(n) + 1)) {

@@ -49,16 +49,18 @@ struct NoiseOf {
 // rows. For the sum of per-row differences q over m rows, the bias is m*mean(q). The standard error of that
 // estimate and the random part of the sum come from the spread between groups of neighbouring rows.
 struct Probe {
-  std::size_t rows = 0;   // number of sampled rows
-  double cost_noise = 0;  // |bias| + 2 standard errors + 2 random parts, of ½‖r‖²; 0 where rows are f64
-  Vector gradient_bias;   // n
+  std::size_t rows = 0;  // number of sampled rows
+  // Noise of ½‖r‖²: |bias| + 2 √(variance of the bias + variance of the random part); 0 where rows are f64.
+  double cost_noise = 0;
+  Vector gradient_bias;  // n
   // groups x n, with rows b_g: Σ b_g b_gᵀ is the covariance of the gradient's error
   Matrix gradient_scatter;
   Vector column_squares;            // Σ J_ij² over some of the sampled rows, in f64
   std::vector<NoiseOf> components;  // each component separately; empty without components
   bool finite = true;               // every sampled row is finite in the plan's format
-  // Some of the sampled rows of J, scaled by √(m/S): in f64, as the plan's Gram matrix uses them, and, if
-  // requested, rounded to a 16-bit format.
+  // The same few of the sampled rows of J, scaled to stand for all rows, in three formats: `jacobian` in f64,
+  // `rounded` as the plan's Gram matrix uses them, `rounded_below` in the 16-bit format asked for (else
+  // empty).
   Matrix jacobian, rounded, rounded_below;
 };
 

@@ -23,8 +23,11 @@ double squared_residual(double finished, const Loss& loss) {
     case Loss::Kind::cauchy: return C2 * std::expm1(rho);
     case Loss::Kind::arctan: return C2 * (rho < 1.57 ? std::tan(rho) : 1e3);
     case Loss::Kind::tukey: return C2 * (3 * rho < 1 ? 1 - std::cbrt(1 - 3 * rho) : 2);
-    default: return C2 * rho;
+    case Loss::Kind::linear:
+    case Loss::Kind::poisson:
+    case Loss::Kind::own: break;
   }
+  return C2 * rho;
 }
 
 }  // namespace

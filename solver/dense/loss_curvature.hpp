@@ -14,12 +14,13 @@
 
 namespace nlsq::inline v0 {
 
-// Scales the normal equations of `at`, linearized at x, by that factor, from up to some thousand rows. Only
-// near a minimum: far from one the weights of a tail are none, and J̃ᵀJ̃ is the better guide. Cost and
-// gradient stay.
+// Scales JᵀJ of `at`, linearized at x, by that factor, which it measures on up to some thousand rows. It does
+// so only near a minimum. Far from one, many rows lie in the tail of the loss, where the cost's own curvature
+// is zero or negative, and J̃ᵀJ̃ gives better steps. Cost and gradient do not change.
 void correct_curvature(const RowModel& rows, std::span<const double> x, Linearization& at);
 
-// Weights of a transformed residual: in J̃ᵀJ̃, and in the cost's curvature.
+// Weights of a row: `taken` is its weight in J̃ᵀJ̃, which steps are computed with, and `exact` the one in the
+// cost's own curvature. `finished` is the transformed residual.
 struct CurvatureWeights {
   double taken = 1, exact = 1;
 };

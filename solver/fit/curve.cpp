@@ -171,8 +171,9 @@ void finish_statistics(const Curve& curve, MinimizerResult& minimum, FitResult& 
   propagate_to_ties(curve, fit);
 }
 
-// For a redescending loss, the convex loss with the same efficiency on normal errors (1.345 σ for 3 σ and
-// 4.685 σ). Linear for other losses.
+// For a loss that ignores far residuals: huber, which is convex. Its scale is 1.345 σ where arctan's is 3 σ
+// or tukey's 4.685 σ; huber and tukey then have the same efficiency on normal errors, 95 %. Linear for other
+// losses.
 Loss convex_beside(const Loss& loss) {
   if (loss.kind() == Loss::Kind::arctan) return Loss::huber(0.448 * loss.scale());
   if (loss.kind() == Loss::Kind::tukey) return Loss::huber(0.287 * loss.scale());

@@ -1,5 +1,5 @@
-// Chooses the start of the iteration over all rows (the scheduler's state P0): solves for linear parameters
-// and, with many rows, fits the nonlinear ones on samples. solve() uses it.
+// Chooses the start of the iteration over all rows: solves for linear parameters and, with many rows, fits
+// the nonlinear ones on samples. solve() uses it.
 #pragma once
 
 #include "dense/dense_evaluator.hpp"

@@ -64,7 +64,7 @@ class DenseSystem final : public System {
   void draw_back(double radius, Step& step) override { solver_->draw_back(radius, step); }
   double gradient_left(const Step& step) const override;
   double accelerate(std::span<const double> x, const Vector& scale, Step& step, double most) override;
-  void bend_last_approach(std::span<const double> x, const Approach& approach, Step& step) override;
+  void correct_undamped_step(std::span<const double> x, const Approach& approach, Step& step) override;
   bool plus(std::span<const double> x, Step& step, Vector& trial, bool exact) override;
   using System::plus;
   void measure(std::span<const double> x, const Step& step, HealthReport& health) override;

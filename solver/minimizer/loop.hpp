@@ -1,5 +1,5 @@
-// The state of the Levenberg-Marquardt loop, and the functions that minimizer.cpp calls. Each group of
-// functions has a file of its own.
+// The state of the Levenberg-Marquardt loop, and the functions that minimizer.cpp and the files beside it
+// call. The functions are grouped by subject, one file for each group.
 #pragma once
 
 #include "minimizer/nonmonotonic.hpp"
@@ -92,12 +92,12 @@ struct Trial {
 // The damping of steps and the rules that bypass it.
 struct Damping {
   TrustRegion trust{0};
-  double streak = 0;            // λ before the current sequence of rejections
-  double trusted_distance = 1;  // Undamped steps are taken within this many standard errors.
+  double lambda_before_rejections = 0;  // λ before the current sequence of rejections
+  double trusted_distance = 1;          // Undamped steps are taken within this many standard errors.
   bool last_accepted = true;
   // λ was lowered at x to gain a decrease larger than the noise of the cost
   bool reached_along_valley = false;
-  int vain_reaches = 0;              // such lowerings in a row whose first step was rejected
+  int failed_valley_steps = 0;       // such lowerings in a row whose first step was rejected
   double bend = 0, bent_length = 0;  // the last measured 2‖D a‖/‖D s‖, and ‖D s‖ at that time
   // Number of accepted steps before the next trial of second derivatives, and the number between trials.
   int second_order_at = 10, second_order_period = 10;
@@ -184,7 +184,7 @@ struct Loop {
   Certified certified;
   FirstOrder next_first;
 
-  bool low() const { return digits.plan.residual != Format::f64; }  // rows are below f64
+  bool low_rows() const { return digits.plan.residual != Format::f64; }  // rows are below f64
   bool low_gram() const { return system->known() && system->at().plan.gram < Gram::f64; }
   double lambda() const { return damping.trust.lambda(); }
   double cost() const { return system->at().cost; }
@@ -206,7 +206,7 @@ void collect_issues(Loop& loop);  // collects the issues of the passes since the
 std::optional<Termination> budget_spent(const Loop& loop);
 
 // ---- minimizer_point.cpp: the point x and how it moves
-// The system accepts the trial as well, or linearizes it next.
+// Makes the trial point x. The caller must then have the system accept the trial, or forget or linearize x.
 void move_to_trial(Loop& loop, bool undamped);
 void roll_back(Loop& loop);  // moves to the checkpoint, in f64
 void prepare_point(Loop& loop);
@@ -223,9 +223,10 @@ void judge(Loop& loop);
 void accept_or_reject(Loop& loop);
 // The observer hears of every step. Text: a test of the observer's is met by it.
 std::string tell_observer(Loop& loop, StepOutcome outcome);
-bool gradients_are_cheap(const Loop& loop);
-// Tries a step by second derivatives, for few unknowns where Gauss-Newton is slow. Returns true if it was
-// tried; the point must then be prepared again.
+
+// ---- minimizer_newton.cpp: steps by second derivatives of the cost
+// Tries such a step, for few unknowns where Gauss-Newton is slow. Returns true if it was tried; the point
+// must then be prepared again.
 bool step_by_second_order(Loop& loop);
 
 // ---- minimizer_precision.cpp: the choice of precision
@@ -236,6 +237,8 @@ bool worse_than_checkpoint(Loop& loop);
 void escalate(Loop& loop, Decision decision, std::string reason);
 
 // ---- minimizer_finish.cpp: last steps with f64 gradients and the last Gram matrix below f64
+// Whether an f64 gradient costs a small part of a pass that also forms the Gram matrix.
+bool gradients_are_cheap(const Loop& loop);
 bool gram_worth_keeping(const Loop& loop);
 bool finish_with_gram_kept(Loop& loop, const PrecisionPlan& plan);
 
@@ -247,6 +250,6 @@ bool take_last_step(Loop& loop);
 void recheck_here(Loop& loop, Recheck& out);
 bool observe(Loop& loop);  // Runs the observer's tests and report at x. True: the precision changed.
 bool conclude(Loop& loop, Termination reason);  // Certifies x. False: the iteration goes on.
-void finish(Loop& loop, MinimizerResult& out);
+void fill_result(Loop& loop, MinimizerResult& out);
 
 }  // namespace nlsq::inline v0

@@ -17,7 +17,7 @@ bool lost_below_f64(const Loop& loop) {
   if (!rule_active(Rule::iterations_below_f64_are_limited)) return false;
   constexpr int kFewest = 100;
   const int limit = std::max(kFewest, loop.options->max_iterations / 4);
-  return (loop.low() || loop.system->too_few_digits()) && loop.log.next - loop.log.first >= limit;
+  return (loop.low_rows() || loop.system->too_few_digits()) && loop.log.next - loop.log.first >= limit;
 }
 
 void clear(Recheck& recheck) {
@@ -50,7 +50,7 @@ void reset(Loop& loop, System& system, const MinimizerRequest& request) {
   loop.trial.gain = loop.trial.decrease = 0;
   loop.damping = {};
   loop.damping.trust = TrustRegion(damped ? options.initial_lambda : TrustRegion::kMin);
-  loop.damping.streak = loop.lambda();
+  loop.damping.lambda_before_rejections = loop.lambda();
   if (request.trusted_start) loop.damping.trusted_distance = 30;
   loop.digits = {};
   loop.checkpoint.work = 0;
@@ -87,10 +87,11 @@ bool Minimizer::start(System& system, const MinimizerRequest& request) {
   system.project(x);
   PrecisionPlan& plan = loop_.digits.plan;
   plan = system.first_plan(loop_.policy);
-  // the first plan, or f64 where rows leave the range of f32
+  // A system may come with x linearized, in a plan of its own choice. Otherwise x is linearized in the first
+  // plan, and in f64 if that gives numbers that are not finite.
   if (system.known()) plan = system.at().plan;
   else system.linearize(x, plan);
-  if (!system.at().finite && (loop_.low() || (system.derivatives_apart() && plan.gram < Gram::f64))) {
+  if (!system.at().finite && (loop_.low_rows() || (system.derivatives_apart() && plan.gram < Gram::f64))) {
     plan = {Format::f64, Gram::f64};
     system.linearize(x, plan);
   }
@@ -98,7 +99,7 @@ bool Minimizer::start(System& system, const MinimizerRequest& request) {
   loop_.summary.initial_cost = system.at().cost;
   loop_.checkpoint.x = x;
   loop_.checkpoint.cost = system.at().cost;
-  loop_.checkpoint.noise = loop_.low() ? std::numeric_limits<double>::infinity() : 0;
+  loop_.checkpoint.noise = loop_.low_rows() ? std::numeric_limits<double>::infinity() : 0;
   return true;
 }
 
@@ -107,7 +108,7 @@ void Minimizer::run(System& system, const MinimizerRequest& request, MinimizerRe
     recheck_here(loop_, loop_.rounding.start);
     iterate();
   }
-  finish(loop_, out);
+  fill_result(loop_, out);
 }
 
 void Minimizer::iterate() {

@@ -43,8 +43,8 @@ void polish(Loop& loop) {
   }
 }
 
-// Takes the last bit of the way onto a bound that will fix a parameter. The cost need not show this step, but
-// a parameter that stops short of its bound is not fixed.
+// Takes the undamped step if it ends on a bound that x has not reached. This step may be too short for the
+// cost to show, but a parameter counts as fixed only if it lies exactly on its bound.
 void settle_on_bounds(Loop& loop) {
   System& system = *loop.system;
   const FirstOrder& first = loop.point.first;
@@ -158,9 +158,8 @@ const Recheck& last_recheck(const Loop& loop) {
   return loop.rounding.end.rows > 0 ? loop.rounding.end : loop.rounding.start;
 }
 
-// Handles a failed certificate: x is not the optimum, or cannot be shown to be. Returns false if the
-// iteration goes on.
-bool end_uncertified(Loop& loop) {
+// Handles a failed certificate: x may not be the optimum. Returns false if the iteration goes on.
+bool ends_without_certificate(Loop& loop) {
   System& system = *loop.system;
   Damping& damping = loop.damping;
   if (system.certificate_was_cut_short() && loop.ending.stopped_by.empty() && !loop.ending.stalled) {
@@ -171,7 +170,8 @@ bool end_uncertified(Loop& loop) {
     loop.summary.termination = Termination::tolerance;
     return true;
   }
-  // The test held only by rounding that was measured where the terms of r were larger.
+  // `reached` was true with the rounding measured at the start, where the terms of r may be larger. With the
+  // rounding at x it is not, so the iteration goes on.
   if (!reached(loop)) {
     loop.point.prepared = false;
     return false;
@@ -182,7 +182,7 @@ bool end_uncertified(Loop& loop) {
     loop.point.prepared = false;
     loop.ending.stalled = false;
     damping.last_accepted = true;
-    damping.trust.restore(std::min(damping.streak, loop.options->initial_lambda));
+    damping.trust.restore(std::min(damping.lambda_before_rejections, loop.options->initial_lambda));
     damping.trust.forgive();
     return false;
   }
@@ -196,7 +196,7 @@ bool end_uncertified(Loop& loop) {
 bool certify_here(Loop& loop, Termination reason) {
   System& system = *loop.system;
   // The plan in force may be below f64 although x has not been linearized in it yet.
-  if (loop.low() || loop.low_gram() || loop.digits.plan.gram < Gram::f64) {
+  if (loop.low_rows() || loop.low_gram() || loop.digits.plan.gram < Gram::f64) {
     loop.digits.plan = {Format::f64, Gram::f64};
     system.forget();
   }
@@ -229,7 +229,7 @@ bool certify_here(Loop& loop, Termination reason) {
     if (loop.certified.first_order) loop.summary.termination = Termination::converged;
     return true;
   }
-  return end_uncertified(loop);
+  return ends_without_certificate(loop);
 }
 
 // A damped step by conjugate gradients may be short only because the iteration was cut short. So it is solved
@@ -252,14 +252,14 @@ bool reached_by_damped_step(Loop& loop) {
 
 // True if a first-order test seems to hold or no step is left. The certificate then decides.
 bool reached(Loop& loop) {
-  if (loop.low()) return false;
+  if (loop.low_rows()) return false;
   System& system = *loop.system;
   const SolverOptions& options = *loop.options;
   const FirstOrder& first = loop.point.first;
   if (loop.ending.stalled || !loop.ending.stopped_by.empty()) return true;
   if (loop.ending.held_off || (system.derivatives_apart() && loop.low_gram())) return false;
-  // The size of a block problem's terms is only measured by a certificate. So a cost that is zero beside the
-  // start's calls for one.
+  // The loop learns the size of a block problem's terms only when a certificate is formed. So a cost that is
+  // negligible compared with the cost at the start asks for a certificate.
   constexpr double kZero = 0x1p-106;  // of the cost at the start
   if (system.derivatives_apart() && loop.cost() <= kZero * loop.summary.initial_cost) return true;
   if (zero_residual(loop.cost(), loop.summary.initial_cost, loop.rounding.magnitude)) return true;
@@ -300,7 +300,8 @@ void recheck_here(Loop& loop, Recheck& out) {
 }
 
 bool take_last_step(Loop& loop) {
-  if (loop.options->strict || loop.ending.last_step_failed || loop.low() || loop.low_gram()) return false;
+  if (loop.options->strict || loop.ending.last_step_failed || loop.low_rows() || loop.low_gram())
+    return false;
   if (loop.system->at().plan.gram != Gram::f64 || !undamped(loop)) return false;
   const bool on_bounds = !loop.step.held.empty() || !loop.point.first.held.empty();
   if (on_bounds) return false;  // Multipliers would need a pass of their own.
@@ -347,7 +348,7 @@ static bool limited_by_rounding(const Loop& loop) {
          system.gradient_is_noise(loop.point.x, last_recheck(loop));
 }
 
-void finish(Loop& loop, MinimizerResult& out) {
+void fill_result(Loop& loop, MinimizerResult& out) {
   const bool limited = limited_by_rounding(loop);
   System& system = *loop.system;
   Summary& summary = loop.summary;

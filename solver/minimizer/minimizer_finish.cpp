@@ -88,7 +88,7 @@ bool finish_with_gram_kept(Loop& loop, const PrecisionPlan& plan) {
     system.drop_trial();
     system.forget();
   }
-  loop.damping.streak = loop.lambda();
+  loop.damping.lambda_before_rejections = loop.lambda();
   loop.damping.last_accepted = true;
   return true;
 }

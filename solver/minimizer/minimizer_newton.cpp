@@ -56,7 +56,7 @@ bool step_by_second_order(Loop& loop) {
       loop.digits.last_decrease = decrease / cost;
       move_to_trial(loop, false);
       system.accept_trial();
-      damping.streak = loop.lambda();
+      damping.lambda_before_rejections = loop.lambda();
       damping.last_accepted = true;
       loop.ending.held_off = false;
       damping.second_order_at = loop.log.accepted;

@@ -7,7 +7,8 @@
 
 namespace nlsq::inline v0 {
 
-// Moves x to the trial point. Everything that belonged to the old point is reset here, and nowhere else.
+// Moves x to the trial point, and resets what the loop keeps about the old one: whether x is prepared, its
+// f64 cost, and how x was reached.
 void move_to_trial(Loop& loop, bool by_undamped_step) {
   Point& point = loop.point;
   point.last_decrement = by_undamped_step ? point.first.decrement : 0;
@@ -48,7 +49,7 @@ void prepare_point(Loop& loop) {
     record(loop, StepOutcome::promoted, note.event, std::move(note.reason), std::move(note.components));
     ++loop.log.escalations;
   }
-  if (!loop.low()) point.cost_f64 = system.at().cost;
+  if (!loop.low_rows()) point.cost_f64 = system.at().cost;
   else if (std::isinf(loop.checkpoint.noise) && point.x == loop.checkpoint.x)
     loop.checkpoint.noise = system.probed_cost_noise();
 }

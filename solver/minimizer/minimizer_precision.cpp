@@ -32,7 +32,7 @@ RuleValues rule_values(const Loop& loop) {
   const double sigma = loop.sigma(), cost = loop.cost();
   if (loop.step.factored) {
     if (loop.step.condition > 0) v[V::condition] = health.kappa_lambda;
-    v[V::epsilon_j] = loop.low() || loop.low_gram() ? health.epsilon_j : 0;
+    v[V::epsilon_j] = loop.low_rows() || loop.low_gram() ? health.epsilon_j : 0;
     v[V::epsilon_f] = cost > 0 ? health.cost_noise / cost : kNaN;
     v[V::decrement] = sigma > 0 ? loop.step.nu / sigma : kNaN;
   }
@@ -96,7 +96,7 @@ bool finish_in(Loop& loop, const PrecisionPlan& plan) {
   loop.digits.plan = plan;
   move_to_trial(loop, true);
   system.accept_trial();
-  loop.damping.streak = loop.lambda();
+  loop.damping.lambda_before_rejections = loop.lambda();
   loop.damping.last_accepted = true;
   return true;
 }
@@ -146,7 +146,8 @@ void assess(Loop& loop) {
   h.wasted = wasted_share(loop);
   h.last_decrease = digits.last_decrease;
   h.poor_predictions = digits.poor_predictions;
-  if (near_optimum(loop)) h.nearness = loop.point.first.decrement_sigma / loop.damping.trusted_distance;
+  if (near_optimum(loop))
+    h.relative_distance = loop.point.first.decrement_sigma / loop.damping.trusted_distance;
   loop.system->measure(loop.point.x, loop.step, h);
 }
 
@@ -155,8 +156,11 @@ bool change_precision(Loop& loop) {
   if (widen_by_rule(loop)) return true;
   const Decision decision = next_plan(loop.health, loop.policy, rule_values(loop));
   if (decision.plan == system.at().plan) return false;
+  // The next point gets this plan already. x is still here because the step was rejected.
   if (decision.event == Event::finishing && decision.at_trial && decision.plan == loop.digits.plan)
     return false;
+  // A curve takes the step and evaluates its end in the new plan at once. If that step does not help, x
+  // itself is evaluated again (escalate). A block problem judges the step by its cost first, like any other.
   const bool at_once = decision.event == Event::finishing && decision.at_trial && !system.derivatives_apart();
   if (at_once && finish_in(loop, decision.plan)) return true;
   std::string reason = reason_of(loop, decision);
@@ -184,7 +188,7 @@ void escalate(Loop& loop, Decision decision, std::string reason) {
   loop.digits.rejected_in_a_row = 0;
   // Below f64, columns whose squares underflowed have norm zero.
   if (rule_active(Rule::promotion_forgets_scales)) loop.scale.clear();
-  if (rule_active(Rule::promotion_restores_damping)) damping.trust.restore(damping.streak);
+  if (rule_active(Rule::promotion_restores_damping)) damping.trust.restore(damping.lambda_before_rejections);
   damping.trust.forgive();
   system.forget();
   loop.point.prepared = false;

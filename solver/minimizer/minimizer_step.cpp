@@ -42,7 +42,7 @@ void damp_negative_curvature(Loop& loop) {
   }
   if (!system.curvature_in_use() || loop.step.factored) return;
   system.forget_curvature();
-  trust.restore(loop.damping.streak);
+  trust.restore(loop.damping.lambda_before_rejections);
   loop.point.prepared = false;
   prepare_point(loop);
   solve_at(loop, loop.lambda());
@@ -51,7 +51,7 @@ void damp_negative_curvature(Loop& loop) {
 // Damps a matrix that is singular by nature. More digits would not help.
 void damp_singular_matrix(Loop& loop) {
   const bool apart = loop.system->derivatives_apart();
-  if (loop.low() || (apart && loop.low_gram())) return;
+  if (loop.low_rows() || (apart && loop.low_gram())) return;
   const double most = apart ? TrustRegion::kMax : 1e-6;  // beyond this, a dense system uses QR
   const int patience = loop.observer ? loop.observer->most_invalid_steps() : 0;
   for (double shift = 1e-14; !loop.step.factored && shift < most; shift *= 10) {
@@ -71,9 +71,9 @@ void damp_singular_matrix(Loop& loop) {
 bool worth_less_damping(const Loop& loop) {
   const Damping& damping = loop.damping;
   const double gain = loop.point.first.decrement * loop.point.first.decrement;
-  return !loop.low() && loop.step.factored && !damping.reached_along_valley && damping.vain_reaches < 3 &&
-         !undamped(loop) && first_order_known(loop) && loop.step.predicted < 4 * loop.noise() &&
-         gain > 32 * loop.noise();
+  return !loop.low_rows() && loop.step.factored && !damping.reached_along_valley &&
+         damping.failed_valley_steps < 3 && !undamped(loop) && first_order_known(loop) &&
+         loop.step.predicted < 4 * loop.noise() && gain > 32 * loop.noise();
 }
 
 void reach_along_valley(Loop& loop) {
@@ -111,7 +111,7 @@ bool worth_accelerating(const Loop& loop) {
   const bool hard = wish == Geodesic::automatic && loop.log.next - loop.log.first >= kHardFit;
   // Acceleration needs f64 residuals. Below f64 that only pays when the Gram product dominates the pass.
   const bool affordable =
-      !loop.low() || (gradients_are_cheap(loop) && system.at().plan.gram >= Gram::f32_wide);
+      !loop.low_rows() || (gradients_are_cheap(loop) && system.at().plan.gram >= Gram::f32_wide);
   return (loop.geodesic || hard) && affordable;
 }
 
@@ -136,7 +136,7 @@ bool worth_asking_cost_first(const Loop& loop) {
 // decrease predicted since then.
 bool falls_from_reference(Loop& loop, double after, double noise) {
   Nonmonotonic& path = loop.nonmonotonic;
-  if (!path.on() || loop.low()) return false;
+  if (!path.on() || loop.low_rows()) return false;
   if (!path.started()) path.start(loop.cost());
   const double decrease = path.decrease(after), promised = path.promised(loop.step.predicted);
   if (!(decrease - noise >= rules::kLeastGain * promised)) return false;
@@ -149,7 +149,7 @@ bool falls_from_reference(Loop& loop, double after, double noise) {
 // small beside the cost, where the model foretells a decrease as small, decides nothing.
 bool rejected_by_rounding(const Loop& loop, double before) {
   constexpr double kSmall = 1e-11;  // of the cost
-  return loop.system->derivatives_apart() && !loop.low() && !loop.low_gram() && loop.step.factored &&
+  return loop.system->derivatives_apart() && !loop.low_rows() && !loop.low_gram() && loop.step.factored &&
          loop.step.predicted <= kSmall * before && -loop.trial.decrease <= kSmall * before;
 }
 
@@ -157,7 +157,7 @@ bool rejected_by_rounding(const Loop& loop, double before) {
 bool judge_costs(Loop& loop, double before, double after, double noise) {
   Trial& trial = loop.trial;
   const double f64_gain = loop.observer ? loop.observer->least_gain() : rules::kLeastGain;
-  const bool demanding = loop.low() && rule_active(Rule::gain_ratio_below_f64);
+  const bool demanding = loop.low_rows() && rule_active(Rule::gain_ratio_below_f64);
   const double least = (demanding ? loop.policy.thresholds.gain_ratio : f64_gain) * loop.step.predicted;
   trial.decrease = before - after;
   trial.gain = trial.decrease / loop.step.predicted;
@@ -189,13 +189,13 @@ void judge_by_gradient(Loop& loop) {
 void judge_trial_cost(Loop& loop) {
   System& system = *loop.system;
   Point& point = loop.point;
-  const double noise = loop.low() ? system.probed_cost_noise() : loop.noise();
+  const double noise = loop.low_rows() ? system.probed_cost_noise() : loop.noise();
   if (judge_costs(loop, loop.cost(), loop.trial.cost, noise)) {
     loop.digits.undecided_in_a_row = 0;
     return;
   }
-  if (!loop.low() && !(system.derivatives_apart() && loop.low_gram())) return judge_by_gradient(loop);
-  if (!loop.low()) {  // J needs more digits
+  if (!loop.low_rows() && !(system.derivatives_apart() && loop.low_gram())) return judge_by_gradient(loop);
+  if (!loop.low_rows()) {  // J needs more digits
     loop.trial.judgement = Judgement::reject;
     loop.ending.stalled = true;
     return;
@@ -237,7 +237,7 @@ void reject(Loop& loop, bool was_undamped) {
   }
   damping.trust.rejected(loop.step.scaled_norm, loop.trial.judgement != Judgement::invalid);
   if (damping.trust.exhausted()) loop.ending.stalled = true;
-  if (damping.reached_along_valley && first) ++damping.vain_reaches;
+  if (damping.reached_along_valley && first) ++damping.failed_valley_steps;
   damping.trusted_distance = 1;
 }
 
@@ -256,7 +256,8 @@ void accept(Loop& loop, bool was_undamped) {
   Digits& digits = loop.digits;
   const double scale = std::max(loop.cost(), std::numeric_limits<double>::min()), ftol = loop.options->ftol;
   const double decrease = loop.trial.decrease;
-  if (!loop.low() && ftol > 0 && std::fabs(decrease) <= ftol * scale && loop.step.predicted <= ftol * scale) {
+  if (!loop.low_rows() && ftol > 0 && std::fabs(decrease) <= ftol * scale &&
+      loop.step.predicted <= ftol * scale) {
     loop.ending.stopped_by = "the cost's decrease fell below ftol in f64";
   }
   digits.last_decrease = decrease / scale;
@@ -268,8 +269,8 @@ void accept(Loop& loop, bool was_undamped) {
     loop.checkpoint.cost = loop.cost();
     loop.checkpoint.noise = 0;
   }
-  damping.streak = loop.lambda();
-  if (damping.reached_along_valley && damping.last_accepted) damping.vain_reaches = 0;
+  damping.lambda_before_rejections = loop.lambda();
+  if (damping.reached_along_valley && damping.last_accepted) damping.failed_valley_steps = 0;
   damping.last_accepted = true;
   damping.reached_along_valley = false;
   loop.ending.held_off = false;
@@ -280,7 +281,7 @@ void accept(Loop& loop, bool was_undamped) {
   constexpr double kOffBy = 0.5;
   const bool poor = !(std::fabs(loop.trial.gain - 1) <= kOffBy);
   digits.poor_predictions = poor ? digits.poor_predictions + 1 : 0;
-  if (!loop.low() || !rule_active(Rule::checkpoints_are_verified)) return;
+  if (!loop.low_rows() || !rule_active(Rule::checkpoints_are_verified)) return;
   if (++loop.checkpoint.unverified_steps >= loop.policy.thresholds.checkpoint_steps) verify_checkpoint(loop);
 }
 
@@ -298,7 +299,7 @@ void solve_step(Loop& loop) {
 
 void propose(Loop& loop, bool exact) {
   if (worth_accelerating(loop)) accelerate(loop);
-  if (undamped(loop)) loop.system->bend_last_approach(loop.point.x, loop.approach(), loop.step);
+  if (undamped(loop)) loop.system->correct_undamped_step(loop.point.x, loop.approach(), loop.step);
   loop.system->plus(loop.point.x, loop.step, loop.trial.x, exact);
 }
 

@@ -101,8 +101,9 @@ class System {
   virtual double gradient_left(const Step& step) const { return step.nu; }
   // Adds half the geodesic acceleration to the step. Returns 2‖D a‖ / ‖D s‖, or NaN if it is not available.
   virtual double accelerate(std::span<const double> x, const Vector& scale, Step& step, double most) = 0;
-  // The first undamped step of a large problem follows the curvature that a part of the rows shows.
-  virtual void bend_last_approach(std::span<const double> x, const Approach& approach, Step& step) {
+  // Corrects an undamped step for the curvature of the residuals, measured on a part of the rows. DenseSystem
+  // does so for the first undamped step where there are many rows.
+  virtual void correct_undamped_step(std::span<const double> x, const Approach& approach, Step& step) {
     (void)x, (void)approach, (void)step;
   }
   // trial = x + step, within the bounds and on the grid on which the plan's rows are evaluated. If a bound
@@ -166,8 +167,8 @@ class System {
   // runs would not pay.
   virtual bool certificate_was_cut_short() const { return false; }
   virtual Box room(std::span<const double> x) { return (void)x, Box(); }
-  // Moves from x to trial by an undamped step whose end needs no pass. at() then describes the trial point.
-  // Empty: not allowed.
+  // Sets trial to the end of an undamped step that needs no pass there, and prepares what accept_trial takes
+  // over. Empty: not allowed. `not_again` is set to true if asking again in this solve is not worth its cost.
   virtual std::optional<LastStep> last_step(std::span<const double> x, const Approach& approach, double tau,
                                             double xtol, Vector& trial, bool& not_again) {
     return (void)x, (void)approach, (void)tau, (void)xtol, (void)trial, (void)not_again, std::nullopt;

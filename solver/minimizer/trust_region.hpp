@@ -32,7 +32,8 @@ class TrustRegion {
     good_radius_ = radius_;
     lambda_ = std::max(kMin, lambda_ / 10);
   }
-  // Undoes the rejections since the last accepted step.
+  // Undoes what the rejections since the last accepted step did to the radius. By damping it does nothing:
+  // callers restore λ.
   void forgive() { reach(good_radius_); }
   void rejected(double length, bool finite) {
     if (by_radius()) radius_ = std::min(radius_, length) * (finite ? 0.5 : 0.1);
@@ -53,7 +54,8 @@ class TrustRegion {
     lambda_ = std::min(kMax, std::max(lambda_, 1e-4) * 10);
     growth_ = 2;
   }
-  // Sets λ after the precision changed at the same x. Rejections in the old precision do not count.
+  // Sets λ directly, for example after a change of precision or where the matrix needs more damping. Earlier
+  // rejections then no longer count for its growth.
   void restore(double lambda) {
     lambda_ = lambda;
     growth_ = 2;

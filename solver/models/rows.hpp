@@ -1,4 +1,5 @@
-// The form of a registry row. Each family of built-in models fills it.
+// A row of the registry: a built-in model in a short form, and how it becomes a Model. The file of each
+// family of models fills such rows.
 #pragma once
 
 #include "models/sample.hpp"
@@ -21,8 +22,8 @@ struct Row {
   std::string name, formula, description;
   std::vector<ParameterRow> parameters;  // in order of first appearance in the formula
   TrialRange trial_x;
-  Rule rule;
-  std::size_t most = kSmooth;  // rows that the rule reads at most
+  GuessRule rule;
+  std::size_t most = kSmooth;  // largest number of rows in the sample that the rule gets
   Domain domain = Domain::all;
   std::vector<std::string> aliases = {};
   int predictors = 1;

@@ -166,7 +166,7 @@ std::vector<double> Sample::unit_x() const {
 }
 
 std::function<Guess(std::span<const std::span<const double>>, std::span<const double>)> sampled(
-    int predictors, std::size_t parameters, Domain domain, std::size_t most, Rule rule) {
+    int predictors, std::size_t parameters, Domain domain, std::size_t most, GuessRule rule) {
   return [=](std::span<const std::span<const double>> x, std::span<const double> y) {
     check_sizes(predictors, x, y);
     Source source{x, y, domain, most};

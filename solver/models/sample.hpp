@@ -46,13 +46,13 @@ struct Sample {
 };
 
 // A rule takes a sample with at least one row and returns the model's parameters.
-using Rule = std::function<std::vector<double>(const Sample&)>;
+using GuessRule = std::function<std::vector<double>(const Sample&)>;
 
 inline constexpr std::size_t kSmooth = 1000;  // enough rows for curves without sharp features
 inline constexpr std::size_t kSharp = 2000;   // for peaks and oscillations
 
 // Wraps a rule into Model::rule: checks sizes, samples, warns, and ensures that every value is finite.
 std::function<Guess(std::span<const std::span<const double>>, std::span<const double>)> sampled(
-    int predictors, std::size_t parameters, Domain domain, std::size_t most, Rule rule);
+    int predictors, std::size_t parameters, Domain domain, std::size_t most, GuessRule rule);
 
 }  // namespace nlsq::inline v0::guessing

@@ -67,7 +67,7 @@ const Case cases[] = {
              h.contraction = 0.07;
            }),
     report(Rule::stalled_rows, healthy(wide), f64, wide, [](auto& h) { h.stalled = true; }),
-    report(Rule::finishing, healthy(wide), f64, wide, [](auto& h) { h.nearness = 0.5; }),
+    report(Rule::finishing, healthy(wide), f64, wide, [](auto& h) { h.relative_distance = 0.5; }),
     report(Rule::f64_rows_keep_sixteen_bits, healthy(half), mixed, f64,
            [](auto& h) {
              h.parameters = 100;

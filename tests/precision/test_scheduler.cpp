@@ -158,9 +158,9 @@ TEST_CASE("where the Gram matrix is what a pass costs, f64 rows keep a cheaper o
   h.sixteen_bits_pay = true;
   h.gradient_noise = 0.5;
   check_edge(h, mixed, Event::gradient_noise);
-  h.nearness = 1;  // two passes more will do
+  h.relative_distance = 1;  // two passes more will do
   check_edge(h, f64, Event::finishing);
-  h.nearness = 1.1;
+  h.relative_distance = 1.1;
   h.parameters = 95;
   check_edge(h, f64, Event::gradient_noise);
   h = healthy(mixed);
@@ -175,7 +175,7 @@ TEST_CASE("where the Gram matrix is what a pass costs, f64 rows keep a cheaper o
 
 TEST_CASE("so near that undamped steps are trusted the next point is evaluated in f64") {
   HealthReport h = healthy(wide);
-  h.nearness = 1;
+  h.relative_distance = 1;
   for (const double noise :
        {0.05, 0.5, 5.0}) {  // a pass in f64 at this point would cost as much and tell less
     h.gradient_noise = noise;
@@ -185,7 +185,7 @@ TEST_CASE("so near that undamped steps are trusted the next point is evaluated i
     CHECK(d.plan == f64);
   }
   h.gradient_noise = 0.05;
-  h.nearness = 1.1;
+  h.relative_distance = 1.1;
   check_edge(h, wide, Event::none);
 }
 

@@ -168,7 +168,7 @@ TEST_CASE("whatever the numbers, rows never go down, and a plan only by a descen
       h.epsilon_j_below = number();
       h.contraction = number();
       h.wasted = number();
-      h.nearness = number();
+      h.relative_distance = number();
       h.good_steps = static_cast<int>(random() % 8);
       h.sixteen_bits_pay = coin(random);
       const Decision d = next_plan(h, {});

@@ -1,9 +1,8 @@
 // Products of many columns. The columns are copied into panels, row by row, as wide as a vector. One number
 // of a column is multiplied with a vector of others, so no sum has to be added across lanes at the end.
 //
-//  A block of `height` columns by `across` panels keeps all its sums in registers while the rows stream by.
-//  Each sum is one chain over at most `packed_rows` rows and is then added to the result in double.
-// sum is one chain over at most `packed_rows` rows, then added to the result in double.
+// A block of `packed_height` columns by `packed_across` panels keeps all its sums in registers while the rows
+// stream by. Each sum is one chain over at most `packed_rows` rows and is then added to the result in double.
 #pragma once
 
 #include "kernels/gram/panel_buffer.hpp"

@@ -60,9 +60,11 @@ struct HealthReport {
   double epsilon_j = 0;  // ε_J = ‖(J̃ - J)L⁻ᵀ‖₂ of a J rounded to 16 bits, from the sampled rows; 0 otherwise
   double epsilon_j_below = 1;  // the same for the 16-bit format that the policy's floor allows
   double contraction = 0;  // η: relative error of the next step due to the rounding of J, from the same rows
-  // Distance to the optimum, ν₀, divided by the distance within which undamped steps are trusted. That
-  // distance is one standard error, or more after a start from samples. Huge if unknown.
-  double nearness = 1e300;
+  // Distance to the optimum, divided by the distance within which undamped steps are trusted: at most 1 means
+  // that they are trusted here. For curves these are ν₀ and one standard error, or more after a start from
+  // samples. For blocks they are ν of a step with little damping and a hundredth of a standard error. Huge if
+  // unknown.
+  double relative_distance = 1e300;
   int parameters = 1;
   bool sixteen_bits_pay = false;  // the kernels multiply 16-bit numbers faster than f32
   int undecided_in_a_row = 0;     // consecutive gain ratios that the noise of the cost left undecided
@@ -80,24 +82,25 @@ struct HealthReport {
   int poor_predictions = 0;
 };
 
-// Why the scheduler chose a plan. E1 to E9 and P0 number the conditions; thresholds.hpp uses the same
-// numbers.
+// What a line of the trace says beside the outcome of its step, most of all why the precision changed.
+// next_plan returns the events up to `descent`. The minimizer and the start on samples use some of these,
+// too, and add the last three.
 enum class Event : std::uint8_t {
   none,
   rule,              // a rule of the policy held
-  finishing,         // E9 close enough to the optimum for undamped steps: the next point is evaluated in f64
-  overflow,          // E1 more than 1 % of the tiles overflowed in f32
-  not_definite,      // E2 the factorization failed
-  condition,         // E3 the condition number exceeds the limit of this Gram form
-  jacobian_error,    // E4 the rounding of J changes the step too much
-  gradient_noise,    // E5 noise dominates the gradient, or the position of the next point, in this precision
-  cost_noise,        // E6 noise dominates the differences of the cost in this precision
-  rejected_step,     // E7 a rejection attributed to the Gram matrix and not to the damping
-  stalled,           // E8 no progress in this precision
+  finishing,         // close enough to the optimum for undamped steps: the next point is evaluated in f64
+  overflow,          // too many tiles overflowed in f32 (1 % by default), or a sum is not finite
+  not_definite,      // the factorization failed
+  condition,         // the condition number exceeds the limit of this Gram form
+  jacobian_error,    // the rounding of J changes the step too much
+  gradient_noise,    // noise dominates the gradient, or the position of the next point, in this precision
+  cost_noise,        // noise dominates the differences of the cost in this precision
+  rejected_step,     // a rejection attributed to the Gram matrix and not to the damping
+  stalled,           // no progress in this precision
   descent,           // more digits than needed: the next Gram matrix uses a cheaper form
   last_step,         // the result of the next step is known without another pass
   rollback,          // an f64 evaluation showed that a point is worse than the checkpoint
-  sample_abandoned,  // P0 the samples did not determine the parameters or did not represent the rows
+  sample_abandoned,  // the samples did not determine the parameters or did not represent the rows
 };
 NLSQ_API const char* name(Event event) noexcept;
 

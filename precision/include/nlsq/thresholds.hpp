@@ -22,16 +22,17 @@ struct NLSQ_API Thresholds {
   double wide_condition = 2.8e12;  // f32 J with f64 sums: largest κ·n
   double f64_condition = 1e12;     // f64: largest κ; above it, QR
 
-  // When a promotion to more digits is due.
-  double nonfinite_tiles = 0.01;  // E1 fraction of tiles recomputed in f64 above which rows go to f64
-  double epsilon_j = 0.1;  // E4 sampled error of J, or contraction of a step, above which the Gram form is
-                           // widened
-  double gradient_noise = 0.1;  // E5 largest ‖L̃⁻¹ε_g‖, and largest effect of rounding the parameters to f32,
-                                // as fractions of ν
-  double cost_noise = 1.0;             // E6 largest ε_F as a fraction of the predicted decrease
-  int undecided_steps = 2;             // E6 consecutive gain ratios that noise left undecided
-  double rejected_contraction = 0.05;  // E7 contraction above which a rejection is attributed to the Gram
-                                       // matrix and not to λ
+  // When a promotion to more digits is due. Each name in brackets is the Event (scheduler.hpp) that the
+  // threshold decides.
+  double nonfinite_tiles = 0.01;  // [overflow] fraction of tiles recomputed in f64 above which rows go to f64
+  double epsilon_j = 0.1;  // [jacobian_error] sampled error of J, or contraction of a step, above which the
+                           // Gram form is widened
+  double gradient_noise = 0.1;  // [gradient_noise] largest ‖L̃⁻¹ε_g‖, and largest effect of rounding the
+                                // parameters to f32, as fractions of ν
+  double cost_noise = 1.0;             // [cost_noise] largest ε_F as a fraction of the predicted decrease
+  int undecided_steps = 2;             // [cost_noise] consecutive gain ratios that noise left undecided
+  double rejected_contraction = 0.05;  // [rejected_step] contraction above which a rejection is attributed to
+                                       // the Gram matrix and not to λ
 
   // When the Gram form may become cheaper again. Only the Gram form can.
   int steps_before_descent = 3;      // consecutive accepted steps

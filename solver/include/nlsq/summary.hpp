@@ -46,7 +46,10 @@ enum class StepOutcome : std::uint8_t {
   accepted,  // the gain ratio is large enough
   rejected,  // the cost did not fall enough; the damping grows
   invalid,   // the trial point has no finite residuals; the damping grows
-  promoted,  // not a step: the same x is evaluated again in a higher precision
+  // Not a step: the precision changed, and `event` says why. Usually the same x is evaluated again in a
+  // higher one. After `descent` the next x is evaluated in a cheaper form, after `rollback` the checkpoint,
+  // after `sample_abandoned` the start.
+  promoted,
 };
 NLSQ_API const char* name(StepOutcome outcome) noexcept;
 

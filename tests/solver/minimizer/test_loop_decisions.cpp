@@ -204,7 +204,7 @@ TEST_CASE(
   finishing.first_order_usable = false;
   finishing.health = [](HealthReport& h) {
     h.contraction_known = false;
-    if (h.nu < 1) h.nearness = 0.5;
+    if (h.nu < 1) h.relative_distance = 0.5;
   };
   const MinimizerResult ended = minimize(finishing, 50, in("f32"));
   int events = 0;
