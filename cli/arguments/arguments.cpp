@@ -80,9 +80,11 @@ T one_of(const std::string& option, const std::string& text,
 CsvOptions csv_options(const RawArguments& raw) {
   CsvOptions csv;
   if (!raw.delimiter.empty()) csv.delimiter = delimiter(raw.delimiter);
-  csv.number.decimal =
-      one_of<char>("--decimal", raw.decimal, {{".", '.'}, {",", ','}, {"point", '.'}, {"comma", ','}});
   if (!raw.thousands.empty()) csv.number.thousands = separator("--thousands", raw.thousands);
+  // Where points separate thousands, the decimal sign is a comma.
+  const std::string decimal_text = raw.decimal.value_or(csv.number.thousands == '.' ? "," : ".");
+  csv.number.decimal =
+      one_of<char>("--decimal", decimal_text, {{".", '.'}, {",", ','}, {"point", '.'}, {"comma", ','}});
   csv.comment = raw.comment;
   csv.header = one_of<HeaderChoice>(
       "--header", raw.header,
