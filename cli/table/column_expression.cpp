@@ -28,13 +28,28 @@ struct Word {
   enum Kind { name, function, number_reference, quoted } kind = name;
 };
 
+// Whether the character at `at` is an operator or a space beyond ASCII: a sign of Latin-1 (not the
+// letters µ, ª and º), or one of the blocks of punctuation and mathematics (U+2000 to U+22FF).
+bool is_sign(std::string_view text, std::size_t at) {
+  if (at + 1 >= text.size()) return false;
+  const auto first = static_cast<unsigned char>(text[at]), second = static_cast<unsigned char>(text[at + 1]);
+  if (first == 0xC2) return second != 0xAA && second != 0xB5 && second != 0xBA;
+  if (first == 0xC3) return second == 0x97 || second == 0xB7;
+  return first == 0xE2 && second < 0x8C;
+}
+
 // The next word at or after `at`. Skips numbers (1e5 contains a letter).
 std::optional<Word> next_word(std::string_view text, std::size_t at) {
   while (at < text.size()) {
     const char c = text[at];
     std::size_t end = at + 1;
+    if (is_sign(text, at)) {
+      while (end < text.size() && (text[end] & 0xC0) == 0x80) ++end;
+      at = end;
+      continue;
+    }
     if (is_letter(c)) {
-      while (end < text.size() && (is_letter(text[end]) || is_digit(text[end]))) ++end;
+      while (end < text.size() && (is_letter(text[end]) || is_digit(text[end])) && !is_sign(text, end)) ++end;
       std::size_t after = end;
       while (after < text.size() && (text[after] == ' ' || text[after] == '\t')) ++after;
       const bool call = after < text.size() && text[after] == '(';
@@ -49,7 +64,8 @@ std::optional<Word> next_word(std::string_view text, std::size_t at) {
       return Word{at, end, Word::quoted};
     }
     if (is_digit(c) || c == '.') {
-      while (end < text.size() && (is_digit(text[end]) || is_letter(text[end]) || text[end] == '.')) ++end;
+      const auto goes_on = [&] { return is_digit(text[end]) || is_letter(text[end]) || text[end] == '.'; };
+      while (end < text.size() && goes_on() && !is_sign(text, end)) ++end;
     }
     at = end;
   }
@@ -252,7 +268,7 @@ bool is_identifier(std::string_view text) noexcept {
     return is_letter(c) || is_digit(c);
   });
   if (!named || ascii) return named;
-  // The formula parser decides which other characters make names: \u03b1 does, \u00d7 and \u00b2 do not.
+  // The formula parser decides which other characters make names: α does, × and ² do not.
   try {
     FormulaOptions options;
     options.predictors.clear();

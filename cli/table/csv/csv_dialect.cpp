@@ -156,7 +156,8 @@ namespace {
 
 std::vector<std::string> fields_before(const char* begin, const char* comment, char delimiter) {
   const std::string_view data = without_comment(begin, comment, delimiter);
-  const std::string line = std::string(data) + std::string(kPadding, '\0');
+  std::string line(data);
+  line.append(kPadding, '\0');
   CsvView text;
   text.first = line.data();
   text.last = line.data() + data.size();

@@ -26,7 +26,8 @@ bool is_name(const std::string& cell, const CsvOptions& options) {
 }
 
 std::vector<std::string> cells_of(std::string_view line, char delimiter) {
-  const std::string padded = std::string(line) + std::string(kPadding, '\0');
+  std::string padded(line);
+  padded.append(kPadding, '\0');
   CsvView view;
   view.first = padded.data();
   view.last = padded.data() + line.size();

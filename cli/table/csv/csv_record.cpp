@@ -70,49 +70,7 @@ RecordParser::RecordParser(const CsvLayout& layout, const CsvView& text, bool co
 
 RecordParser::Outcome RecordParser::read(const char*& p, std::size_t& lines, double* out,
                                          std::size_t stride) {
-  if (const auto outcome = scan(p, lines, out, stride)) return *outcome;
-  if (const auto outcome = scan_before_comment(p, lines, out, stride)) return *outcome;
-  refuse();
-}
-
-std::optional<RecordParser::Outcome> RecordParser::scan_before_comment(const char*& p, std::size_t& lines,
-                                                                       double* out, std::size_t stride) {
-  const char* const comment =
-      comments_ ? find_inline_comment(p, text_.end(), layout_.options.comment) : nullptr;
-  if (comment == nullptr) return std::nullopt;
-  const char* end = comment;
-  while (*end != '\n' && *end != '\r' && end != text_.end()) ++end;
-  if (text_.is_half_an_ending(end) || (end == text_.end() && !text_.at_end())) return Outcome::need_more;
-  const std::string_view data = without_comment(p, comment, layout_.shape.delimiter);
-  const std::string line = std::string(data) + std::string(kPadding, '\0');
-  CsvView alone = text_;
-  alone.first = line.data();
-  alone.last = line.data() + data.size();
-  alone.complete = true;
-  RecordParser parser(layout_, alone, false);
-  const char* at = alone.first;
-  std::size_t inner_lines = 0;
-  std::optional<Outcome> outcome;
-  try {
-    outcome = parser.scan(at, inner_lines, out, stride);
-  } catch (const BadData&) {  // of a quote; the message about the whole line has the right place
-  }
-  if (!outcome) return std::nullopt;
-  underflows_ = parser.underflows_;
-  underflow_ = parser.underflow_;
-  lines += inner_lines + (end == text_.end() ? 0 : 1);
-  p = end + (end == text_.end() ? 0 : *end == '\r' && end[1] == '\n' ? 2 : 1);
-  return outcome;
-}
-
-std::optional<RecordParser::Outcome> RecordParser::scan(const char*& p, std::size_t& lines, double* out,
-                                                        std::size_t stride) {
-  const char delimiter = layout_.shape.delimiter, decimal = layout_.options.number.decimal;
-  const bool plain = layout_.options.number.thousands == '\0';
-  const std::size_t count = layout_.shape.columns();
-  const int* const slot_of = layout_.slot_of.data();
   const char* q = record_ = p;
-  std::size_t new_lines = 0;
   missing_ = false;
   underflows_ = 0;
   std::size_t column = 0;
@@ -120,16 +78,66 @@ std::optional<RecordParser::Outcome> RecordParser::scan(const char*& p, std::siz
     run_.out = out;
     run_.stride = stride;
     column = read_run_(q, run_);
-    if (column == count) {
+    if (column == run_.columns) {
       p = q;
       ++lines;
       return Outcome::row;
     }
   }
+  Outcome outcome = scan(q, column, lines, out, stride);
+  if (outcome != Outcome::fault) {
+    if (outcome != Outcome::need_more) p = q;
+    return outcome;
+  }
+  outcome = scan_before_comment(p, lines, out, stride);
+  if (outcome == Outcome::fault) refuse();
+  return outcome;
+}
+
+RecordParser::Outcome RecordParser::scan_before_comment(const char*& p, std::size_t& lines, double* out,
+                                                        std::size_t stride) {
+  const char* const comment =
+      comments_ ? find_inline_comment(p, text_.end(), layout_.options.comment) : nullptr;
+  if (comment == nullptr) return Outcome::fault;
+  const char* end = comment;
+  while (*end != '\n' && *end != '\r' && end != text_.end()) ++end;
+  if (text_.is_half_an_ending(end) || (end == text_.end() && !text_.at_end())) return Outcome::need_more;
+  const std::string_view data = without_comment(p, comment, layout_.shape.delimiter);
+  std::string line(data);
+  line.append(kPadding, '\0');
+  CsvView alone = text_;
+  alone.first = line.data();
+  alone.last = line.data() + data.size();
+  alone.complete = true;
+  RecordParser parser(layout_, alone, false);
+  const char* at = alone.first;
+  std::size_t inner_lines = 0;
+  Outcome outcome = Outcome::fault;
+  try {
+    parser.record_ = at;
+    outcome = parser.scan(at, 0, inner_lines, out, stride);
+  } catch (const BadData&) {  // of a quote; the message about the whole line has the right place
+  }
+  if (outcome == Outcome::fault) return outcome;
+  underflows_ = parser.underflows_;
+  underflow_ = parser.underflow_;
+  lines += inner_lines + (end == text_.end() ? 0 : 1);
+  p = end + (end == text_.end() ? 0 : *end == '\r' && end[1] == '\n' ? 2 : 1);
+  return outcome;
+}
+
+RecordParser::Outcome RecordParser::scan(const char*& p, std::size_t column, std::size_t& lines, double* out,
+                                         std::size_t stride) {
+  const char delimiter = layout_.shape.delimiter, decimal = layout_.options.number.decimal;
+  const bool plain = layout_.options.number.thousands == '\0';
+  const std::size_t count = layout_.shape.columns();
+  const int* const slot_of = layout_.slot_of.data();
+  const char* q = p;
+  std::size_t new_lines = 0;
   for (;; ++column) {
     if (column == count) {
       fault_ = {Fault::too_many, {}, NumberStatus::ok, column, q};
-      return std::nullopt;
+      return Outcome::fault;
     }
     const int slot = slot_of[column];
     double* const place = slot >= 0 ? out + static_cast<std::size_t>(slot) * stride : nullptr;
@@ -156,17 +164,17 @@ std::optional<RecordParser::Outcome> RecordParser::scan(const char*& p, std::siz
       after = scanner_.scan(q, new_lines, field);
       if (after == After::need_more) return Outcome::need_more;
       if (place != nullptr) {
-        if (!store_slowly(field, column, *place)) return std::nullopt;
+        if (!store_slowly(field, column, *place)) return Outcome::fault;
       } else if (!layout_.specials.empty()) {
         const SpecialColumn* const special = layout_.find_special(column);
-        if (special != nullptr && !store_special(field, *special, out, stride)) return std::nullopt;
+        if (special != nullptr && !store_special(field, *special, out, stride)) return Outcome::fault;
       }
     }
     if (after == After::need_more) return Outcome::need_more;
     if (after == After::delimiter) continue;
     if (column + 1 != count) {
       fault_ = {Fault::too_few, {}, NumberStatus::ok, column, q};
-      return std::nullopt;
+      return Outcome::fault;
     }
     p = q;
     lines += new_lines;

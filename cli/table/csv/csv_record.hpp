@@ -41,10 +41,11 @@ class RecordParser {
   // Both must outlive the parser. If `comments` is false, comments behind data are not looked for.
   RecordParser(const CsvLayout& layout, const CsvView& text, bool comments = true);
 
-  enum class Outcome { row, dropped, need_more };
+  enum class Outcome { row, dropped, need_more, fault };
 
   // Reads the record at `p` and moves `p` past it. Adds its lines to `lines`. Chosen column k goes to out[k *
-  // stride]. need_more: the text ends inside the record, and nothing has moved. Throws BadData.
+  // stride]. need_more: the text ends inside the record, and nothing has moved. Never returns fault. Throws
+  // BadData.
   Outcome read(const char*& p, std::size_t& lines, double* out, std::size_t stride);
 
   // For the last record: the count of numbers too small for a double, and the text of the first of them.
@@ -63,10 +64,11 @@ class RecordParser {
     const char* at = nullptr;
   };
 
-  // As read(). Returns nothing for a faulty record, with the fault in fault_.
-  std::optional<Outcome> scan(const char*& p, std::size_t& lines, double* out, std::size_t stride);
-  std::optional<Outcome> scan_before_comment(const char*& p, std::size_t& lines, double* out,
-                                             std::size_t stride);
+  // Reads the fields from `column` on; the first of them is at `p`. Sets fault_ for a faulty record.
+  Outcome scan(const char*& p, std::size_t column, std::size_t& lines, double* out, std::size_t stride);
+  // Reads the record at `p` up to a comment behind its data. Outcome::fault if there is none, or if the
+  // record is faulty all the same.
+  Outcome scan_before_comment(const char*& p, std::size_t& lines, double* out, std::size_t stride);
   bool store_slowly(const Field& field, std::size_t column, double& value);
   bool store_special(const Field& field, const SpecialColumn& special, double* out, std::size_t stride);
   bool is_faulty(const Field& field, std::size_t column, NumberStatus status);

@@ -49,6 +49,7 @@ Directory find_directory(std::string_view archive) {
   const std::size_t from = archive.size() - std::min(archive.size(), kEndSize + kLongestComment);
   const std::size_t end = archive.rfind(kEnd);
   if (end == std::string_view::npos || end < from) damaged("it has no directory at its end");
+  bytes_at(archive, end, kEndSize);
   Directory directory{number_at(archive, end + 10, 2), number_at(archive, end + 16, 4)};
   if (directory.entries != k16 && directory.offset != k32) return directory;
   if (end < 20 || bytes_at(archive, end - 20, 4) != kEnd64Locator) return directory;
