@@ -4,6 +4,7 @@
 #include "arguments/precision_options.hpp"
 #include "arguments/raw_arguments.hpp"
 #include "errors.hpp"
+#include "nearest.hpp"
 #include "table/source/utf8.hpp"
 
 #include <fmt/format.h>
@@ -245,6 +246,18 @@ void check(const Arguments& arguments) {
   }
 }
 
+// "; did you mean '--model'?" for the first unknown option.
+std::string suggest_option(const CLI::App& app, const std::vector<std::string>& extras) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  }
+  for (const std::string& extra : extras) {
+    if (extra.starts_with("--")) return suggest_nearest(extra.substr(0, extra.find('=')), names);
+  }
+  return "";
+}
+
 }  // namespace
 
 Arguments parse_arguments(int argc, const char* const* argv) {
@@ -266,6 +279,8 @@ Arguments parse_arguments(int argc, const char* const* argv) {
     arguments.action = Action::help;
     arguments.help_text = app.help();
     return arguments;
+  } catch (const CLI::ExtrasError& e) {
+    throw UsageError(e.what() + suggest_option(app, app.remaining()));
   } catch (const CLI::ParseError& e) {
     throw UsageError(e.what());
   }

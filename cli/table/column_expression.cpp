@@ -116,7 +116,7 @@ class Resolver {
 
   [[noreturn]] void missing(const std::string& what, const std::string& advice = "") const {
     throw BadData(
-        fmt::format("{}: there is no {} ({}){}; {}", origin_, what, option_, advice, list_columns(shape_)));
+        fmt::format("{}: there is no {} ({}); {}{}", origin_, what, option_, list_columns(shape_), advice));
   }
 
  private:

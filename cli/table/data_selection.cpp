@@ -92,6 +92,23 @@ void refuse_non_finite(const FitData& data, const Column& column, const ColumnEx
                   missing ? "--missing drop" : "--where"));
 }
 
+// A bare number is a column, as everywhere. Who writes --sigma 1 may mean a constant.
+void refuse_ambiguous_sigma(const FitData& data, const std::string& sigma) {
+  const std::string_view text = trim_blanks(sigma);
+  const bool digits =
+      !text.empty() && text.size() < 9 && text.find_first_not_of("0123456789") == std::string_view::npos;
+  if (!digits) return;
+  const std::size_t column = std::stoul(std::string(text)) - 1;
+  const auto is = [&](const ColumnExpression& e) { return e.plain && e.columns[0] == column; };
+  const bool chosen = is(data.y_expression) || std::any_of(data.x.begin(), data.x.end(), is);
+  if (column < data.shape.columns() && !chosen) return;
+  throw UsageError(fmt::format(
+      "--sigma {} is the number of a column, {}; for a constant standard deviation write "
+      "--sigma {}.0, for this column --sigma '${}'",
+      text, chosen ? "which is already x or y" : fmt::format("and there are {}", data.shape.columns()), text,
+      text));
+}
+
 void parse_selection(FitData& data, const Table& table, const Selection& selection) {
   const auto parse = [&](std::string_view text, const char* option) {
     return parse_column_expression(text, data.shape, table.origin(), option);
@@ -106,6 +123,7 @@ void parse_selection(FitData& data, const Table& table, const Selection& selecti
     for (const std::string& part : split_list(selection.x)) data.x.push_back(parse(part, "--x"));
   }
   data.y_expression = parse(selection.y.empty() ? "$2" : selection.y, "--y");
+  refuse_ambiguous_sigma(data, selection.sigma);
   if (!selection.sigma.empty()) data.sigma_expression = parse(selection.sigma, "--sigma");
   if (!selection.sigma_x.empty()) {
     const std::vector<std::string> parts =
