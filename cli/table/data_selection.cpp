@@ -102,11 +102,15 @@ void refuse_ambiguous_sigma(const FitData& data, const std::string& sigma) {
   const auto is = [&](const ColumnExpression& e) { return e.plain && e.columns[0] == column; };
   const bool chosen = is(data.y_expression) || std::any_of(data.x.begin(), data.x.end(), is);
   if (column < data.shape.columns() && !chosen) return;
-  throw UsageError(fmt::format(
-      "--sigma {} is the number of a column, {}; for a constant standard deviation write "
-      "--sigma {}.0, for this column --sigma '${}'",
-      text, chosen ? "which is already x or y" : fmt::format("and there are {}", data.shape.columns()), text,
-      text));
+  const std::string advice = fmt::format("for a constant standard deviation write --sigma {}.0", text);
+  if (!chosen) {
+    throw UsageError(fmt::format("--sigma {} is the number of a column, but there are only {} columns; {}",
+                                 text, data.shape.columns(), advice));
+  }
+  throw UsageError(
+      fmt::format("--sigma {} is the number of a column, which is already x or y; {}, and for this column "
+                  "--sigma '${}'",
+                  text, advice, text));
 }
 
 void parse_selection(FitData& data, const Table& table, const Selection& selection) {
