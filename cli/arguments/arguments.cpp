@@ -4,7 +4,7 @@
 #include "arguments/precision_options.hpp"
 #include "arguments/raw_arguments.hpp"
 #include "errors.hpp"
-#include "nearest.hpp"
+#include "help/help.hpp"
 #include "table/source/utf8.hpp"
 
 #include <fmt/format.h>
@@ -246,45 +246,33 @@ void check(const Arguments& arguments) {
   }
 }
 
-// "; did you mean '--model'?" for the first unknown option.
-std::string suggest_option(const CLI::App& app, const std::vector<std::string>& extras) {
-  std::vector<std::string> names;
-  for (const CLI::Option* option : app.get_options()) {
-    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
-  }
-  for (const std::string& extra : extras) {
-    if (extra.starts_with("--")) return suggest_nearest(extra.substr(0, extra.find('=')), names);
-  }
-  return "";
-}
-
 }  // namespace
 
 Arguments parse_arguments(int argc, const char* const* argv) {
   CLI::App app("Fits a curve to a table: nonlinear least squares, certified in float64.", "nlsq-fit");
-  app.get_formatter()->column_width(30);
   Arguments arguments;
   RawArguments raw;
+  add_help_options(app, raw.man, raw.completion);
   add_data_options(app, raw, arguments.selection);
   add_fit_options(app, raw, arguments);
   app.add_flag("--list-models", raw.list_models, "list the built-in models (with --json -: as JSON)");
   app.add_option("--describe", arguments.described, "describe a built-in model")->type_name("NAME");
   app.add_flag("--version", raw.version, "version, kernels and libraries");
-  app.footer(
-      "Exit status: 0 certified minimum, 1 ended without (best so far printed), 2 usage or model, 3 data, "
-      "130 interrupted.");
   try {
     app.parse(argc, argv);
   } catch (const CLI::CallForHelp&) {
     arguments.action = Action::help;
-    arguments.help_text = app.help();
+    arguments.help_text = help_text(app, argc, argv);
     return arguments;
   } catch (const CLI::ExtrasError& e) {
-    throw UsageError(e.what() + suggest_option(app, app.remaining()));
+    throw UsageError(e.what() + suggest_option(app));
   } catch (const CLI::ParseError& e) {
     throw UsageError(e.what());
   }
-  if (raw.version) {
+  if (raw.man || !raw.completion.empty()) {
+    arguments.action = Action::help;
+    arguments.help_text = document(app, raw.completion);
+  } else if (raw.version) {
     arguments.action = Action::version;
   } else if (raw.list_models) {
     arguments.action = Action::list_models;

@@ -20,7 +20,8 @@ struct RawArguments {
   std::optional<std::string> decimal, precision, optimize, loss, f_scale;
   std::string starts, seed, intervals = "standard", variable_projection = "auto";
   std::vector<std::string> p0, fix, bounds, rules;
-  bool list_models = false, version = false;
+  std::string completion;
+  bool list_models = false, version = false, man = false;
 };
 
 // Add the options of the table, and those of model, fit and output. The variables that they fill must outlive

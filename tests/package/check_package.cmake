@@ -15,7 +15,9 @@ endfunction()
 
 function(require_in_prefix prefix)
   foreach(file include/nlsq/error.hpp include/nlsq/graph.hpp ${LIBDIR}/cmake/nlsq/nlsqConfig.cmake
-          ${LIBDIR}/cmake/nlsq/nlsqConfigVersion.cmake ${LIBDIR}/pkgconfig/nlsq.pc)
+          ${LIBDIR}/cmake/nlsq/nlsqConfigVersion.cmake ${LIBDIR}/pkgconfig/nlsq.pc share/man/man1/nlsq-fit.1
+          share/bash-completion/completions/nlsq-fit share/zsh/site-functions/_nlsq-fit
+          share/fish/vendor_completions.d/nlsq-fit.fish)
     if(NOT EXISTS ${prefix}/${file})
       message(FATAL_ERROR "${file} was not installed")
     endif()
