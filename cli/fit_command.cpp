@@ -3,11 +3,13 @@
 
 #include "errors.hpp"
 #include "interrupt.hpp"
+#include "nearest.hpp"
 #include "report/json_report.hpp"
+#include "report/output_check.hpp"
 #include "report/output_file.hpp"
 #include "report/report.hpp"
+#include "report/residual_file.hpp"
 #include "report/statistics.hpp"
-#include "table/block_evaluator.hpp"
 
 #include <fmt/format.h>
 
@@ -104,11 +106,11 @@ void check_names(const NamedValues& p0, const Arguments& arguments, const Formul
   const auto check = [&](const std::string& name, const char* option) {
     const auto& all = formula.parameters;
     if (std::find(all.begin(), all.end(), name) != all.end()) return;
-    throw UsageError(fmt::format("{}: the model has no parameter '{}'; its parameters are {}", option, name,
-                                 fmt::join(all, ", ")));
+    throw UsageError(fmt::format("{}: the model has no parameter '{}'; its parameters are {}{}", option, name,
+                                 fmt::join(all, ", "), suggest_nearest(name, all)));
   };
-  for (const auto& [name, value] : p0) check(name, "--p0");
   for (const std::string& name : arguments.fixed) check(name, "--fix");
+  for (const auto& [name, value] : p0) check(name, "--p0");
   for (const auto& bound : arguments.bounds) check(bound.name, "--bounds");
 }
 
@@ -238,30 +240,8 @@ std::vector<std::string> collect_warnings(const FitData& data, const ModelChoice
   return warnings;
 }
 
-void write_residuals(const FitReport& report) {
-  const FitData& data = report.data;
-  const Formula& formula = report.model.formula;
-  std::vector<Column> columns = data.predictors;
-  std::vector<double> fitted(data.rows()), response(data.rows());
-  evaluate_rows(formula, columns, report.fit.parameters, fitted);
-  columns.push_back(data.y);
-  evaluate_response_rows(formula, columns, response);
-
-  OutputFile file(report.arguments.residuals);
-  for (const std::string& name : formula.predictors) file.write(name + ",");
-  file.write(data.sigma.empty() ? "y,fit,residual\n" : "y,fit,residual,sigma\n");
-  for (std::size_t i = 0; i < data.rows(); ++i) {
-    std::string line;
-    for (const Column& predictor : data.predictors) line += shortest(predictor[i]) + ",";
-    line += fmt::format("{},{},{}", response[i], fitted[i], response[i] - fitted[i]);
-    if (!data.sigma.empty()) line += fmt::format(",{}", data.sigma[i]);
-    line += '\n';
-    file.write(line);
-  }
-  file.commit();
-}
-
 void write_outputs(const FitReport& report) {
+  const EndsAtOnce from_here;  // a signal need not wait for large files
   const Arguments& arguments = report.arguments;
   const bool stdout_taken = arguments.json == "-" || arguments.residuals == "-";
   if (!arguments.quiet) {
@@ -309,6 +289,7 @@ int fit_command(const Arguments& arguments) {
   const Stopwatch clock;
   // All errors of the command line are found before the data are read.
   const NamedValues p0 = starting_values(arguments);
+  check_outputs(arguments.file, {{"--json", arguments.json}, {"--residuals", arguments.residuals}});
   CsvOptions csv = arguments.csv;
   csv.threads = arguments.threads;
   const std::unique_ptr<Table> table = open_table(open_source(arguments.file), csv);

@@ -4,6 +4,7 @@
 #include "arguments/precision_options.hpp"
 #include "arguments/raw_arguments.hpp"
 #include "errors.hpp"
+#include "help/help.hpp"
 #include "table/source/utf8.hpp"
 
 #include <fmt/format.h>
@@ -80,9 +81,11 @@ T one_of(const std::string& option, const std::string& text,
 CsvOptions csv_options(const RawArguments& raw) {
   CsvOptions csv;
   if (!raw.delimiter.empty()) csv.delimiter = delimiter(raw.delimiter);
-  csv.number.decimal =
-      one_of<char>("--decimal", raw.decimal, {{".", '.'}, {",", ','}, {"point", '.'}, {"comma", ','}});
   if (!raw.thousands.empty()) csv.number.thousands = separator("--thousands", raw.thousands);
+  // Where points separate thousands, the decimal sign is a comma.
+  const std::string decimal_text = raw.decimal.value_or(csv.number.thousands == '.' ? "," : ".");
+  csv.number.decimal =
+      one_of<char>("--decimal", decimal_text, {{".", '.'}, {",", ','}, {"point", '.'}, {"comma", ','}});
   csv.comment = raw.comment;
   csv.header = one_of<HeaderChoice>(
       "--header", raw.header,
@@ -247,27 +250,29 @@ void check(const Arguments& arguments) {
 
 Arguments parse_arguments(int argc, const char* const* argv) {
   CLI::App app("Fits a curve to a table: nonlinear least squares, certified in float64.", "nlsq-fit");
-  app.get_formatter()->column_width(30);
   Arguments arguments;
   RawArguments raw;
+  add_help_options(app, raw.man, raw.completion);
   add_data_options(app, raw, arguments.selection);
   add_fit_options(app, raw, arguments);
   app.add_flag("--list-models", raw.list_models, "list the built-in models (with --json -: as JSON)");
   app.add_option("--describe", arguments.described, "describe a built-in model")->type_name("NAME");
   app.add_flag("--version", raw.version, "version, kernels and libraries");
-  app.footer(
-      "Exit status: 0 certified minimum, 1 ended without (best so far printed), 2 usage or model, 3 data, "
-      "130 interrupted.");
   try {
     app.parse(argc, argv);
   } catch (const CLI::CallForHelp&) {
     arguments.action = Action::help;
-    arguments.help_text = app.help();
+    arguments.help_text = help_text(app, argc, argv);
     return arguments;
+  } catch (const CLI::ExtrasError& e) {
+    throw UsageError(e.what() + suggest_option(app));
   } catch (const CLI::ParseError& e) {
     throw UsageError(e.what());
   }
-  if (raw.version) {
+  if (raw.man || !raw.completion.empty()) {
+    arguments.action = Action::help;
+    arguments.help_text = document(app, raw.completion);
+  } else if (raw.version) {
     arguments.action = Action::version;
   } else if (raw.list_models) {
     arguments.action = Action::list_models;

@@ -8,11 +8,10 @@
 namespace nlsq::cli {
 
 void add_data_options(CLI::App& app, RawArguments& raw, Selection& selection) {
-  app.add_option("FILE", raw.file, "table to fit: text or .npy, a file, or - for standard input")
+  app.add_option("FILE", raw.file, "table to fit: text, .npy or .npz, or - for standard input")
       ->type_name("");
   const std::string data = "Data";
-  app.add_option("--x", selection.x,
-                 "predictors: columns by name or number, or expressions over names and $numbers (default 1)")
+  app.add_option("--x", selection.x, "predictors: columns, or expressions of columns (default 1)")
       ->type_name("EXPR,...")
       ->group(data);
   app.add_option("--y", selection.y, "response (default 2)")->type_name("EXPR")->group(data);
@@ -20,7 +19,8 @@ void add_data_options(CLI::App& app, RawArguments& raw, Selection& selection) {
   app.add_option("--sigma-x", selection.sigma_x, "standard deviations of the predictors, beside --sigma")
       ->type_name("EXPR,...")
       ->group(data);
-  app.add_option("--where", selection.where, "condition on columns, as in 'x>2 && x<5'; may be repeated")
+  app.add_option("--where", selection.where,
+                 "condition on columns: 'x>2 && x<5', 'site == \"north\"'; may be repeated")
       ->type_name("CONDITION")
       ->group(data)
       ->allow_extra_args(false);
@@ -31,18 +31,21 @@ void add_data_options(CLI::App& app, RawArguments& raw, Selection& selection) {
                  "comma, semicolon, tab, blanks, or a character (default: found)")
       ->type_name("NAME")
       ->group(data);
-  app.add_option("--decimal", raw.decimal, "decimal sign: . or ,")->type_name("CHAR")->group(data);
+  app.add_option("--decimal", raw.decimal, "decimal sign: . or , (default . unless that separates thousands)")
+      ->type_name("CHAR")
+      ->group(data);
   app.add_option("--thousands", raw.thousands, "thousands separator (default: none)")
       ->type_name("CHAR")
       ->group(data);
   app.add_option("--header", raw.header, "whether the first line names columns (default auto)")
       ->type_name("auto|yes|no")
       ->group(data);
-  app.add_option("--comment", raw.comment, "lines that begin so are skipped (default #; '' for none)")
+  app.add_option("--comment", raw.comment,
+                 "what begins a comment, in a line or behind data (default #; '' for none)")
       ->type_name("TEXT")
       ->group(data);
   app.add_option("--skip", raw.skip, "lines to skip at the top")->type_name("LINES")->group(data);
-  app.add_option("--missing", raw.missing, "what to do with empty, NA, NaN, null (default error)")
+  app.add_option("--missing", raw.missing, "what to do with empty, NA, NaN, null, ?, - (default error)")
       ->type_name("error|drop")
       ->group(data);
   app.add_option("--max-line", raw.max_line, "longest line accepted, bytes (default 16777216)")
@@ -69,14 +72,11 @@ void add_fit_options(CLI::App& app, RawArguments& raw, Arguments& arguments) {
       ->type_name("NAME=EXPR")
       ->group(fit)
       ->allow_extra_args(false);
-  app.add_option(
-         "--loss", raw.loss,
-         "what a residual costs: robust ones count outliers less; poisson: y are counts (default linear)")
+  app.add_option("--loss", raw.loss, "cost of a residual (default linear; poisson for counts)")
       ->type_name("linear|soft_l1|huber|cauchy|arctan|tukey|poisson")
       ->group(fit);
   app.add_option("--f-scale", raw.f_scale,
-                 "size of residual from which on a robust loss counts it less, in units of y, or of sigma "
-                 "(default 1)")
+                 "residual from which on a robust loss counts less, in units of y or sigma")
       ->type_name("NUMBER")
       ->group(fit);
   app.add_option("--bounds", raw.bounds, "keep parameters between bounds; either side may be left out")
@@ -84,31 +84,29 @@ void add_fit_options(CLI::App& app, RawArguments& raw, Arguments& arguments) {
       ->group(fit)
       ->allow_extra_args(false);
   app.add_option("--starts", raw.starts,
-                 "fit from so many starts, scattered within the bounds or about the first (default 1)")
+                 "fit from so many starts, within the bounds or about the first (default 1)")
       ->type_name("NUMBER")
       ->group(fit);
   app.add_option("--seed", raw.seed, "seed of the scattered starts (default 1)")
       ->type_name("NUMBER")
       ->group(fit);
   app.add_option("--variable-projection", raw.variable_projection,
-                 "eliminate parameters that are linear in the model (default auto: where it saves work)")
+                 "eliminate parameters that are linear (default auto)")
       ->type_name("auto|on|off")
       ->group(fit);
   app.add_flag("--absolute-sigma", arguments.absolute_sigma,
                "sigma is in units of y: do not scale standard errors")
       ->group(fit);
   app.add_option("--precision", raw.precision,
-                 "precision of the arithmetic; every answer is certified in f64 (default auto)")
+                 "precision of the arithmetic (default auto; every answer is certified in f64)")
       ->type_name("auto|f64|f32|strict")
       ->group(fit);
-  app.add_option("--rule", raw.rules,
-                 "change the precision at an iteration, as in 'condition > 1e6 -> gram=f64'; may be repeated")
+  app.add_option("--rule", raw.rules, "change the precision at an iteration: 'condition > 1e6 -> gram=f64'")
       ->type_name("RULE")
       ->group(fit)
       ->allow_extra_args(false);
-  app.add_option(
-         "--optimize", raw.optimize,
-         "choose the policy by measuring: speed[:2], memory[:0.5], accuracy[:12], balanced[:.4,.3,.3]")
+  app.add_option("--optimize", raw.optimize,
+                 "measure policies: speed[:2], memory[:0.5], accuracy[:12], balanced[:.4,.3,.3]")
       ->type_name("OBJECTIVE")
       ->group(fit);
   app.add_option("--ftol", raw.ftol,
@@ -121,9 +119,7 @@ void add_fit_options(CLI::App& app, RawArguments& raw, Arguments& arguments) {
   app.add_option("--gtol", raw.gtol, "largest cosine of residual and Jacobian column at convergence")
       ->type_name("NUMBER")
       ->group(fit);
-  app.add_option(
-         "--strategy,--algorithm", raw.strategy,
-         "how steps are proposed: damped, undamped, or along Powell's path (default levenberg_marquardt)")
+  app.add_option("--strategy,--algorithm", raw.strategy, "steps (default levenberg_marquardt)")
       ->type_name("levenberg_marquardt|gauss_newton|dogleg")
       ->group(fit);
   app.add_option("--nonmonotonic", raw.nonmonotonic, "so many steps in a row may raise the cost (default 0)")
@@ -140,7 +136,7 @@ void add_fit_options(CLI::App& app, RawArguments& raw, Arguments& arguments) {
       ->type_name("NUMBER")
       ->group(output);
   app.add_option("--intervals", raw.intervals,
-                 "from standard errors, or by profile likelihood: curvature included (default standard)")
+                 "from standard errors or by profile likelihood (default standard)")
       ->type_name("standard|profile")
       ->group(output);
   app.add_option("--json", arguments.json, "write the result as JSON to a file, or - for standard output")

@@ -14,13 +14,14 @@ namespace nlsq::cli {
 
 // The option values as text, filled by CLI11. arguments.cpp converts them.
 struct RawArguments {
-  std::string file, delimiter, decimal = ".", thousands, comment = "#", header = "auto", missing = "error";
+  std::string file, delimiter, thousands, comment = "#", header = "auto", missing = "error";
   std::string skip, max_line, ftol, xtol, gtol, strategy, nonmonotonic, max_iterations, time_limit, threads,
       confidence;
-  std::optional<std::string> precision, optimize, loss, f_scale;
+  std::optional<std::string> decimal, precision, optimize, loss, f_scale;
   std::string starts, seed, intervals = "standard", variable_projection = "auto";
   std::vector<std::string> p0, fix, bounds, rules;
-  bool list_models = false, version = false;
+  std::string completion;
+  bool list_models = false, version = false, man = false;
 };
 
 // Add the options of the table, and those of model, fit and output. The variables that they fill must outlive

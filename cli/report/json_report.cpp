@@ -58,6 +58,25 @@ Json parameters(const FitReport& report) {
   return list;
 }
 
+// What --x, --y and the sigmas chose. "seconds_since" is the first date of a column of dates.
+Json columns(const FitData& data) {
+  Json list = Json::array();
+  const auto add = [&](const char* role, const ColumnExpression& expression) {
+    Json since = nullptr;
+    for (const std::size_t column : expression.columns) {
+      if (const TimeOrigin* const time = data.shape.time(column)) since = time->text;
+    }
+    list.push_back({{"role", role}, {"expression", expression.text}, {"seconds_since", since}});
+  };
+  for (const ColumnExpression& x : data.x) add("x", x);
+  add("y", data.y_expression);
+  if (data.sigma_expression) add("sigma", *data.sigma_expression);
+  for (const auto& sigma_x : data.sigma_x_expressions) {
+    if (sigma_x) add("sigma_x", *sigma_x);
+  }
+  return list;
+}
+
 template <class Entry>
 Json matrix(std::size_t n, Entry entry) {
   Json rows = Json::array();
@@ -228,6 +247,7 @@ std::string json_report(const FitReport& report) {
   json["parameters"] = parameters(report);
   json["covariance"] = matrix(n, [&](std::size_t i, std::size_t j) { return fit.covariance(i, j); });
   json["correlation"] = matrix(n, [&](std::size_t i, std::size_t j) { return fit.correlation(i, j); });
+  json["columns"] = columns(report.data);
   json["rows"] = fit.rows;
   json["excluded"] = report.data.excluded();
   json["dof"] = fit.dof;

@@ -60,12 +60,7 @@ OutputFile::OutputFile(const std::string& path) : path_(path) {
     return;
   }
   path_ = resolved(path);
-  temporary_ = path_ + ".XXXXXX";
-  fd_ = ::mkstemp(temporary_.data());
-  if (fd_ < 0) {
-    temporary_.clear();
-    fail("cannot write");
-  }
+  open_temporary();
   mode_t mode = info.st_mode & 0777;
   if (!exists) {
     const mode_t mask = ::umask(0);
@@ -73,6 +68,21 @@ OutputFile::OutputFile(const std::string& path) : path_(path) {
     mode = 0666 & ~mask;
   }
   if (::fchmod(fd_, mode) != 0) fail("cannot write");
+}
+
+// The name is known to the signal handler before the file exists, so that no signal leaves the file behind.
+void OutputFile::open_temporary() {
+  for (int attempt = 0;; ++attempt) {
+    temporary_ = path_ + "." + std::to_string(::getpid()) + "-" + std::to_string(attempt) + ".tmp";
+    unfinished_.emplace(temporary_);
+    fd_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (fd_ >= 0) return;
+    const bool again = errno == EEXIST && attempt < 100;
+    unfinished_.reset();
+    if (again) continue;
+    temporary_.clear();
+    fail("cannot write");
+  }
 }
 
 OutputFile::~OutputFile() {

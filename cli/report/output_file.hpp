@@ -2,6 +2,9 @@
 // full, the old file remains.
 #pragma once
 
+#include "interrupt.hpp"
+
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -20,10 +23,12 @@ class OutputFile {
   void commit();
 
  private:
+  void open_temporary();
   void flush();
   [[noreturn]] void fail(const char* what);
 
   std::string path_, temporary_, pending_;
+  std::optional<UnfinishedFile> unfinished_;  // names the temporary file to the signal handler
   int fd_ = -1;
 };
 

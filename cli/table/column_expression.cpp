@@ -3,7 +3,9 @@
 #include "table/column_expression.hpp"
 
 #include "errors.hpp"
+#include "nearest.hpp"
 #include "table/source/utf8.hpp"
+#include "table/text_comparison.hpp"
 
 #include <fmt/format.h>
 
@@ -15,7 +17,9 @@ namespace nlsq::cli {
 
 namespace {
 
-bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
+bool is_letter(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || (c & 0x80) != 0;
+}
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 // A word in a formula: its position and its kind.
@@ -24,13 +28,28 @@ struct Word {
   enum Kind { name, function, number_reference, quoted } kind = name;
 };
 
+// Whether the character at `at` is an operator or a space beyond ASCII: a sign of Latin-1 (not the
+// letters µ, ª and º), or one of the blocks of punctuation and mathematics (U+2000 to U+22FF).
+bool is_sign(std::string_view text, std::size_t at) {
+  if (at + 1 >= text.size()) return false;
+  const auto first = static_cast<unsigned char>(text[at]), second = static_cast<unsigned char>(text[at + 1]);
+  if (first == 0xC2) return second != 0xAA && second != 0xB5 && second != 0xBA;
+  if (first == 0xC3) return second == 0x97 || second == 0xB7;
+  return first == 0xE2 && second < 0x8C;
+}
+
 // The next word at or after `at`. Skips numbers (1e5 contains a letter).
 std::optional<Word> next_word(std::string_view text, std::size_t at) {
   while (at < text.size()) {
     const char c = text[at];
     std::size_t end = at + 1;
+    if (is_sign(text, at)) {
+      while (end < text.size() && (text[end] & 0xC0) == 0x80) ++end;
+      at = end;
+      continue;
+    }
     if (is_letter(c)) {
-      while (end < text.size() && (is_letter(text[end]) || is_digit(text[end]))) ++end;
+      while (end < text.size() && (is_letter(text[end]) || is_digit(text[end])) && !is_sign(text, end)) ++end;
       std::size_t after = end;
       while (after < text.size() && (text[after] == ' ' || text[after] == '\t')) ++after;
       const bool call = after < text.size() && text[after] == '(';
@@ -45,7 +64,8 @@ std::optional<Word> next_word(std::string_view text, std::size_t at) {
       return Word{at, end, Word::quoted};
     }
     if (is_digit(c) || c == '.') {
-      while (end < text.size() && (is_digit(text[end]) || is_letter(text[end]) || text[end] == '.')) ++end;
+      const auto goes_on = [&] { return is_digit(text[end]) || is_letter(text[end]) || text[end] == '.'; };
+      while (end < text.size() && goes_on() && !is_sign(text, end)) ++end;
     }
     at = end;
   }
@@ -74,21 +94,29 @@ class Resolver {
   Resolver(const CsvShape& shape, const std::string& origin, const std::string& option)
       : shape_(shape), origin_(origin), option_(option) {}
 
-  std::size_t by_number(std::string_view digits) const {
+  std::size_t by_number(std::string_view digits, bool dollar = true) const {
     std::size_t n = 0;
     const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), n);
     if (digits.empty()) throw UsageError(option_ + ": write a column number after $, as in $2");
+    if (error == std::errc{} && n == 0 && dollar) return kRowNumber;
     if (error != std::errc{} || n == 0 || n > shape_.columns()) missing("column " + std::string(digits));
     return n - 1;
   }
 
   std::size_t by_name(std::string_view name) const {
     if (const auto column = find_name(shape_, name)) return *column;
-    missing(fmt::format("column '{}'", printable(name)));
+    missing(fmt::format("column '{}'", printable(name)), suggest_nearest(name, shape_.names));
   }
 
-  [[noreturn]] void missing(const std::string& what) const {
-    throw BadData(fmt::format("{}: there is no {} ({}); {}", origin_, what, option_, list_columns(shape_)));
+  std::size_t by_reference(std::string_view reference) const {
+    if (reference.starts_with('$')) return by_number(reference.substr(1));
+    if (reference.starts_with('`')) return by_name(reference.substr(1, reference.size() - 2));
+    return by_name(reference);
+  }
+
+  [[noreturn]] void missing(const std::string& what, const std::string& advice = "") const {
+    throw BadData(
+        fmt::format("{}: there is no {} ({}); {}{}", origin_, what, option_, list_columns(shape_), advice));
   }
 
  private:
@@ -125,15 +153,39 @@ struct Rewritten {
   std::vector<std::string> names;       // predictors for the parser
   std::vector<std::string> references;  // the same names as the user wrote them
   std::vector<std::size_t> columns;
+  std::vector<TextMatch> texts;
 };
+
+// Replaces comparisons with texts by names of the same length.
+void replace_texts(Rewritten& out, const CsvShape& shape, const Resolver& resolver,
+                   const std::string& option) {
+  std::size_t at = 0;
+  while (const auto found = find_text_comparison(out.text, at, option)) {
+    const std::string typed = out.text.substr(found->begin, found->length);
+    const std::size_t column = resolver.by_reference(found->reference);
+    if (column == kRowNumber) throw UsageError(fmt::format("{}: $0 is a number, not a text", option));
+    out.names.push_back(stand_in(shape, out.names, typed.size()));
+    out.references.push_back(typed);
+    out.columns.push_back(kFirstText + out.texts.size());
+    out.texts.push_back({column, found->text, found->negated});
+    out.text.replace(found->begin, typed.size(), out.names.back());
+    at = found->begin + typed.size();
+  }
+}
 
 Rewritten rewrite(std::string_view text, const CsvShape& shape, const Resolver& resolver,
                   const std::string& option) {
   Rewritten out;
   out.text = text;
+  replace_texts(out, shape, resolver, option);
+  const std::string without_texts = out.text;
+  text = without_texts;
   for (auto word = next_word(text, 0); word; word = next_word(text, word->end)) {
     const std::string reference(text.substr(word->begin, word->end - word->begin));
     if (word->kind == Word::function) continue;
+    if (std::find(out.names.begin(), out.names.begin() + static_cast<std::ptrdiff_t>(out.texts.size()),
+                  reference) != out.names.begin() + static_cast<std::ptrdiff_t>(out.texts.size()))
+      continue;  // stands for a comparison
     std::size_t column = 0;
     if (word->kind == Word::name) {
       if (reference == "pi") {
@@ -194,14 +246,38 @@ ColumnExpression plain_column(std::string_view text, std::size_t column) {
 }  // namespace
 
 std::string column_title(const CsvShape& shape, const ColumnExpression& expression) {
-  if (!expression.plain) return printable(expression.text, 60);
-  const std::string& name = shape.names[expression.columns[0]];
-  return name.empty() ? fmt::format("column {}", expression.columns[0] + 1) : printable(name, 60);
+  std::string title;
+  if (expression.plain) {
+    const std::string& name = shape.names[expression.columns[0]];
+    title = name.empty() ? fmt::format("column {}", expression.columns[0] + 1) : printable(name, 60);
+  } else {
+    title = printable(expression.text, 60);
+  }
+  for (const std::size_t column : expression.columns) {
+    const TimeOrigin* const time = shape.time(column);
+    if (time == nullptr) continue;
+    const std::string which = expression.plain ? "" : column_label(shape, column) + ": ";
+    return title + fmt::format(" ({}seconds since {})", which, printable(time->text));
+  }
+  return title;
 }
 
 bool is_identifier(std::string_view text) noexcept {
-  return !text.empty() && is_letter(text[0]) &&
-         std::all_of(text.begin(), text.end(), [](char c) { return is_letter(c) || is_digit(c); });
+  const bool ascii = std::all_of(text.begin(), text.end(), [](char c) { return (c & 0x80) == 0; });
+  const bool named = !text.empty() && is_letter(text[0]) && std::all_of(text.begin(), text.end(), [](char c) {
+    return is_letter(c) || is_digit(c);
+  });
+  if (!named || ascii) return named;
+  // The formula parser decides which other characters make names: α does, × and ² do not.
+  try {
+    FormulaOptions options;
+    options.predictors.clear();
+    options.response.clear();
+    const Formula formula = parse_formula(text, options);
+    return formula.parameters.size() == 1 && formula.parameters[0] == text;
+  } catch (const std::exception&) {
+    return false;
+  }
 }
 
 bool mentions(std::string_view formula, std::string_view name) {
@@ -214,12 +290,12 @@ bool mentions(std::string_view formula, std::string_view name) {
 std::vector<std::string> split_list(std::string_view text) {
   std::vector<std::string> parts(1);
   int depth = 0;
-  bool quoted = false;
+  char quote = '\0';
   for (const char c : text) {
-    if (c == '`') quoted = !quoted;
-    if (!quoted && c == '(') ++depth;
-    if (!quoted && c == ')') --depth;
-    if (c == ',' && depth == 0 && !quoted) {
+    if (quote == '\0' ? c == '`' || c == '"' : c == quote) quote = quote == '\0' ? c : '\0';
+    if (quote == '\0' && c == '(') ++depth;
+    if (quote == '\0' && c == ')') --depth;
+    if (c == ',' && depth == 0 && quote == '\0') {
       parts.emplace_back();
     } else {
       parts.back() += c;
@@ -241,11 +317,12 @@ ColumnExpression parse_column_expression(std::string_view text, const CsvShape& 
                                  option, text, *named + 1, text, text));
   }
   if (named) return plain_column(text, *named);
-  if (number) return plain_column(text, resolver.by_number(text));
+  if (number) return plain_column(text, resolver.by_number(text, false));
   if (text.size() > 2 && text.front() == '`' && text.find('`', 1) == text.size() - 1) {
     return plain_column(text, resolver.by_name(text.substr(1, text.size() - 2)));
   }
-  if (text.front() == '$' && std::all_of(text.begin() + 1, text.end(), is_digit)) {
+  const bool row_number = text.find_first_not_of("$0") == std::string_view::npos;
+  if (!row_number && text.front() == '$' && std::all_of(text.begin() + 1, text.end(), is_digit)) {
     return plain_column(text, resolver.by_number(text.substr(1)));
   }
   const Rewritten rewritten = rewrite(text, shape, resolver, option);
@@ -253,6 +330,7 @@ ColumnExpression parse_column_expression(std::string_view text, const CsvShape& 
   expression.text = text;
   expression.formula = parse_rewritten(rewritten, text, option);
   expression.columns = rewritten.columns;
+  expression.texts = rewritten.texts;
   return expression;
 }
 

@@ -2,7 +2,9 @@
 //
 //   time        the column with that header; `my time` (backquoted) if the name is not an identifier
 //   2 or $2     the second column
+//   $0          the number of the row, from 1
 //   log($2)/t   an expression: names, $n, backquoted names, and every function of formulas
+//   a == "b"    1 where the text of column a is b, otherwise 0; also !=
 #pragma once
 
 #include "table/csv/csv_options.hpp"
@@ -15,9 +17,15 @@
 
 namespace nlsq::cli {
 
+// Stand for a column where an expression reads the row number, or comparison `column - kFirstText` with a
+// text.
+inline constexpr std::size_t kFirstText = std::size_t{1} << 40;
+inline constexpr std::size_t kRowNumber = kFirstText - 1;
+
 struct ColumnExpression {
   std::string text;                  // as given
   std::vector<std::size_t> columns;  // table columns it reads, from 0; the formula's column k is columns[k]
+  std::vector<TextMatch> texts;      // the comparisons with texts
   bool plain = false;                // one column without an expression
   Formula formula;                   // set unless plain
 };

@@ -2,7 +2,7 @@
 #include "table/data_selection.hpp"
 
 #include "errors.hpp"
-#include "table/block_evaluator.hpp"
+#include "table/read_columns.hpp"
 
 #include <fmt/format.h>
 
@@ -16,56 +16,6 @@
 namespace nlsq::cli {
 
 namespace {
-
-using Rows = std::vector<std::size_t>;
-
-// The values of the chosen rows of a column.
-std::vector<double> compress(const Column& column, const Rows& rows) {
-  std::vector<double> out(rows.size());
-  for (std::size_t i = 0; i < rows.size(); ++i) out[i] = column[rows[i]];
-  return out;
-}
-
-// The columns read, by their number in the file, and expressions evaluated on them.
-class ReadColumns {
- public:
-  void want(const ColumnExpression& expression) {
-    for (const std::size_t column : expression.columns) {
-      if (place(column) == numbers_.size()) numbers_.push_back(column);
-    }
-  }
-  std::span<const std::size_t> numbers() const { return numbers_; }
-  void fill(std::vector<Column>&& columns) { columns_ = std::move(columns); }
-
-  // Keeps the given rows and frees the memory of the full columns.
-  void keep_rows(const Rows& rows, FitData& data) {
-    const auto before = std::exchange(data.memory, {});
-    for (Column& column : columns_) column = own(compress(column, rows), data);
-  }
-
-  Column evaluate(const ColumnExpression& expression, std::size_t rows, FitData& data) const {
-    if (expression.plain) return columns_[place(expression.columns[0])];
-    std::vector<Column> columns;
-    for (const std::size_t column : expression.columns) columns.push_back(columns_[place(column)]);
-    std::vector<double> out(rows);
-    evaluate_rows(expression.formula, columns, {}, out);
-    return own(std::move(out), data);
-  }
-
-  static Column own(std::vector<double>&& values, FitData& data) {
-    auto memory = std::make_shared<std::vector<double>>(std::move(values));
-    const Column column(*memory);
-    data.memory.push_back(std::move(memory));
-    return column;
-  }
-
- private:
-  std::size_t place(std::size_t column) const {
-    return static_cast<std::size_t>(std::find(numbers_.begin(), numbers_.end(), column) - numbers_.begin());
-  }
-  std::vector<std::size_t> numbers_;
-  std::vector<Column> columns_;
-};
 
 struct Range {
   double low = -std::numeric_limits<double>::infinity(), high = std::numeric_limits<double>::infinity();
@@ -142,6 +92,27 @@ void refuse_non_finite(const FitData& data, const Column& column, const ColumnEx
                   missing ? "--missing drop" : "--where"));
 }
 
+// A bare number is a column, as everywhere. Who writes --sigma 1 may mean a constant.
+void refuse_ambiguous_sigma(const FitData& data, const std::string& sigma) {
+  const std::string_view text = trim_blanks(sigma);
+  const bool digits =
+      !text.empty() && text.size() < 9 && text.find_first_not_of("0123456789") == std::string_view::npos;
+  if (!digits) return;
+  const std::size_t column = std::stoul(std::string(text)) - 1;
+  const auto is = [&](const ColumnExpression& e) { return e.plain && e.columns[0] == column; };
+  const bool chosen = is(data.y_expression) || std::any_of(data.x.begin(), data.x.end(), is);
+  if (column < data.shape.columns() && !chosen) return;
+  const std::string advice = fmt::format("for a constant standard deviation write --sigma {}.0", text);
+  if (!chosen) {
+    throw UsageError(fmt::format("--sigma {} is the number of a column, but there are only {} columns; {}",
+                                 text, data.shape.columns(), advice));
+  }
+  throw UsageError(
+      fmt::format("--sigma {} is the number of a column, which is already x or y; {}, and for this column "
+                  "--sigma '${}'",
+                  text, advice, text));
+}
+
 void parse_selection(FitData& data, const Table& table, const Selection& selection) {
   const auto parse = [&](std::string_view text, const char* option) {
     return parse_column_expression(text, data.shape, table.origin(), option);
@@ -156,6 +127,7 @@ void parse_selection(FitData& data, const Table& table, const Selection& selecti
     for (const std::string& part : split_list(selection.x)) data.x.push_back(parse(part, "--x"));
   }
   data.y_expression = parse(selection.y.empty() ? "$2" : selection.y, "--y");
+  refuse_ambiguous_sigma(data, selection.sigma);
   if (!selection.sigma.empty()) data.sigma_expression = parse(selection.sigma, "--sigma");
   if (!selection.sigma_x.empty()) {
     const std::vector<std::string> parts =
@@ -204,9 +176,7 @@ void apply_range(FitData& data, const Range& range) {
   }
   data.excluded_range = x.size() - chosen.size();
   const auto before = std::exchange(data.memory, {});
-  const auto narrowed = [&](const Column& column) {
-    return ReadColumns::own(compress(column, chosen), data);
-  };
+  const auto narrowed = [&](const Column& column) { return own(compress(column, chosen), data); };
   std::vector<Column> predictors;
   for (const Column& column : data.predictors) predictors.push_back(narrowed(column));
   data.predictors = std::move(predictors);
@@ -273,9 +243,7 @@ FitData select_data(Table& table, const Selection& selection) {
   }
   for (const ColumnExpression& expression : conditions) columns.want(expression);
 
-  TableColumns read = table.read(columns.numbers());
-  columns.fill(std::move(read.columns));
-  data.memory = std::move(read.memory);
+  TableColumns read = columns.read(table, data);
   data.lines = std::move(read.lines);
   data.kept = std::move(read.kept);
   data.dropped_missing = read.dropped_missing;

@@ -1,11 +1,13 @@
-// Implements open_table(): the CSV or .npy reader for a source.
+// Implements open_table(): the reader of text, .npy or .npz for a source.
 #include "table/table.hpp"
 
 #include "table/csv/csv_reader.hpp"
 #include "table/npy/npy_table.hpp"
+#include "table/npy/npz_table.hpp"
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 namespace nlsq::cli {
@@ -25,13 +27,14 @@ class CsvTable final : public Table {
         "{} row{}, {} column{}, {}, {}", rows, rows == 1 ? "" : "s", columns, columns == 1 ? "" : "s",
         columns == 1 ? "no delimiter" : "delimiter " + delimiter_name(shape().delimiter),
         shape().has_header ? "header" : "no header");
+    for (const std::string& note : shape().notes) text += ", " + note;
     if (reader_.source().encoding != "UTF-8") text += ", " + reader_.source().encoding;
     if (reader_.source().gzip) text += ", gzip";
     return text;
   }
 
-  TableColumns read(std::span<const std::size_t> columns) override {
-    CsvColumns read = reader_.read(columns);
+  TableColumns read(std::span<const std::size_t> columns, std::span<const TextMatch> texts) override {
+    CsvColumns read = reader_.read(columns, texts);
     TableColumns out;
     for (std::vector<double>& values : read.values) out.own(std::move(values));
     out.rows = read.rows;
@@ -39,6 +42,7 @@ class CsvTable final : public Table {
     out.underflows = read.underflows;
     out.first_underflow = std::move(read.first_underflow);
     out.lines = std::move(read.lines);
+    out.dropped_before = std::move(read.dropped_before);
     return out;
   }
 
@@ -48,7 +52,14 @@ class CsvTable final : public Table {
 
 }  // namespace
 
+double TableColumns::row_number(std::size_t i) const {
+  if (!kept.empty()) return static_cast<double>(kept[i] + 1);
+  const auto before = std::upper_bound(dropped_before.begin(), dropped_before.end(), i);
+  return static_cast<double>(i + 1) + static_cast<double>(before - dropped_before.begin());
+}
+
 std::unique_ptr<Table> open_table(OpenedSource source, const CsvOptions& options) {
+  if (source.npz) return make_npz_table(std::move(source), options.missing);
   if (source.npy) return make_npy_table(std::move(source), options.missing);
   return std::make_unique<CsvTable>(std::move(source), options);
 }

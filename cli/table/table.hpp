@@ -24,7 +24,12 @@ struct TableColumns {
   std::string first_underflow;      // its text and line
   LineMap lines;                    // of each row, if the file has lines
   std::vector<std::size_t> kept;    // indices of the rows kept in the file; empty: all
-  bool finite = true;               // no NaN and no infinity, for certain
+  std::vector<std::size_t>
+      dropped_before;  // otherwise, for each row left out, the index of the row behind it
+  bool finite = true;  // no NaN and no infinity, for certain
+
+  // The number of row `i` among all rows of the file, from 1.
+  double row_number(std::size_t i) const;
 
   // Adds values as one more column and keeps them alive.
   template <class T>
@@ -44,11 +49,12 @@ class Table {
   virtual const std::string& origin() const = 0;
   // "52 rows, 2 columns, delimiter comma, header"
   virtual std::string describe(std::size_t rows) const = 0;
-  // Reads the columns with these numbers (from 0). May be called once. Throws BadData.
-  virtual TableColumns read(std::span<const std::size_t> columns) = 0;
+  // Reads the columns with these numbers (from 0), then one column for each comparison with a text. May be
+  // called once. Throws BadData.
+  virtual TableColumns read(std::span<const std::size_t> columns, std::span<const TextMatch> texts = {}) = 0;
 };
 
-// Opens a delimited text table or a .npy file, according to the source. Throws BadData.
+// Opens a delimited text table, a .npy or a .npz file, according to the source. Throws BadData.
 std::unique_ptr<Table> open_table(OpenedSource source, const CsvOptions& options);
 
 }  // namespace nlsq::cli

@@ -95,6 +95,8 @@ std::string lower_case(std::string_view name) {
 
 }  // namespace
 
+std::span<const FormulaFunction> formula_functions() { return kFunctions; }
+
 const FormulaFunction* find_function(std::string_view name) {
   const auto found = std::ranges::find(kFunctions, name, &FormulaFunction::name);
   return found == std::end(kFunctions) ? nullptr : &*found;

@@ -3,6 +3,7 @@
 
 #include <nlsq/formula.hpp>
 
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -15,6 +16,9 @@ struct FormulaFunction {
   bool more_allowed = false;  // accepts more than `arguments`, combined from the left
   CompoundFunction compound = CompoundFunction::none;
 };
+
+// All functions.
+std::span<const FormulaFunction> formula_functions();
 
 // Returns null if no function has that name.
 const FormulaFunction* find_function(std::string_view name);

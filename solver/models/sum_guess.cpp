@@ -218,7 +218,7 @@ std::string join(std::span<const Part* const> parts) {
   return out;
 }
 
-Rule sum_guess(std::vector<Part> parts, Formula formula, std::size_t constant) {
+GuessRule sum_guess(std::vector<Part> parts, Formula formula, std::size_t constant) {
   return SumGuess(std::move(parts), std::move(formula), constant);
 }
 

@@ -31,6 +31,6 @@ std::string join(std::span<const Part* const> parts);
 
 // Guesses the parameters of `formula`, the sum of `parts`. `constant`: the index of the shared constant among
 // them, or npos.
-Rule sum_guess(std::vector<Part> parts, Formula formula, std::size_t constant);
+GuessRule sum_guess(std::vector<Part> parts, Formula formula, std::size_t constant);
 
 }  // namespace nlsq::inline v0::guessing

@@ -1,4 +1,4 @@
-// Ctrl-C while reading and while fitting.
+// Signals while reading, while fitting and while writing.
 #include "program.hpp"
 
 #include <doctest/doctest.h>
@@ -10,6 +10,8 @@
 #include <cmath>
 #include <thread>
 #include <vector>
+
+#include "program_data.hpp"
 
 using namespace program;
 
@@ -37,9 +39,13 @@ class Running {
     }
     ::close(input[0]);
   }
-  int interrupt_after(std::chrono::milliseconds delay) {
+  int interrupt_after(std::chrono::milliseconds delay, int signal = SIGINT) {
     std::this_thread::sleep_for(delay);
-    ::kill(pid_, SIGINT);
+    return send(signal);
+  }
+  // Sends the signal and returns the exit status, or minus the signal that ended the program.
+  int send(int signal) {
+    ::kill(pid_, signal);
     int status = 0;
     ::waitpid(pid_, &status, 0);
     ::close(writer_);
@@ -65,6 +71,47 @@ TEST_CASE("Ctrl-C while waiting for data ends with status 130") {
     return;
   }
   FAIL("the program never handled the signal");
+}
+
+TEST_CASE("SIGTERM and SIGHUP while waiting for data end with status 130, too") {
+  for (const int signal : {SIGTERM, SIGHUP}) {
+    CAPTURE(signal);
+    Scratch scratch;
+    int status = -signal;
+    for (int delay = 100; delay < 10000 && status == -signal; delay *= 2) {
+      Running running({"nlsq-fit", "-", "--model", "exp"}, scratch.path("out"));
+      status = running.interrupt_after(std::chrono::milliseconds(delay), signal);
+    }
+    CHECK(status == 130);
+    CHECK(contains(scratch.read("out"), "interrupted"));
+  }
+}
+
+TEST_CASE("a signal while a file is written ends the program at once, and leaves the old file alone") {
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    CAPTURE(signal);
+    Scratch scratch;
+    const std::string table = long_table(scratch, 1000000);
+    int status = 0;
+    for (int attempt = 0; attempt < 5 && status == 0;
+         ++attempt) {  // 0: it was written before the signal came
+      scratch.write("r.csv", "old");
+      Running running(
+          {"nlsq-fit", table, "--model", "linear", "--threads", "1", "--residuals", scratch.path("r.csv")},
+          scratch.path("out"));
+      const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+      while (scratch.files() < 4 &&
+             std::chrono::steady_clock::now() < end)  // table, out, r.csv and the new file
+        std::this_thread::sleep_for(std::chrono::microseconds(100));
+      const auto sent = std::chrono::steady_clock::now();
+      status = running.send(signal);
+      CHECK(std::chrono::steady_clock::now() - sent < std::chrono::seconds(1));
+    }
+    CHECK(status == 130);
+    CHECK(scratch.read("r.csv") == "old");
+    CHECK(scratch.files() == 3);
+    CHECK(contains(scratch.read("out"), "unfinished outputs were removed"));
+  }
 }
 
 TEST_CASE("Ctrl-C during a fit prints the best parameters so far, and ends with status 130") {

@@ -14,8 +14,13 @@ function(run)
 endfunction()
 
 function(require_in_prefix prefix)
+  set(documents "")
+  if(EXISTS ${prefix}/bin/nlsq-fit)
+    set(documents share/man/man1/nlsq-fit.1 share/bash-completion/completions/nlsq-fit
+      share/zsh/site-functions/_nlsq-fit share/fish/vendor_completions.d/nlsq-fit.fish)
+  endif()
   foreach(file include/nlsq/error.hpp include/nlsq/graph.hpp ${LIBDIR}/cmake/nlsq/nlsqConfig.cmake
-          ${LIBDIR}/cmake/nlsq/nlsqConfigVersion.cmake ${LIBDIR}/pkgconfig/nlsq.pc)
+          ${LIBDIR}/cmake/nlsq/nlsqConfigVersion.cmake ${LIBDIR}/pkgconfig/nlsq.pc ${documents})
     if(NOT EXISTS ${prefix}/${file})
       message(FATAL_ERROR "${file} was not installed")
     endif()

@@ -76,7 +76,8 @@ void CsvCollector::take(const CsvRows& rows) {
         fmt::format("'{}' in line {}", rows.first_underflow, line_ + rows.first_underflow_line);
   }
   out_.underflows += rows.underflows;
-  out_.dropped_missing += rows.dropped_missing;
+  out_.dropped_missing += rows.dropped_before.size();
+  for (const std::size_t row : rows.dropped_before) out_.dropped_before.push_back(out_.rows + row);
   out_.lines.append(rows.line_of, out_.rows, line_);
   out_.rows += rows.count;
   line_ += rows.lines;

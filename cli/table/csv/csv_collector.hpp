@@ -18,6 +18,7 @@ struct CsvColumns {
   std::size_t underflows = 0;       // numbers too small for a double, read as 0
   std::string first_underflow;      // its text and line
   LineMap lines;
+  std::vector<std::size_t> dropped_before;  // for each row left out, the index of the row behind it
 };
 
 class CsvCollector {

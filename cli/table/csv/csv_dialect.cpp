@@ -1,7 +1,9 @@
 // Detects delimiter and header of a table from its first lines.
 #include "table/csv/csv_dialect.hpp"
 
+#include "table/csv/csv_comment.hpp"
 #include "table/csv/csv_fields.hpp"
+#include "table/numbers/date_time.hpp"
 #include "table/source/utf8.hpp"
 
 #include <fmt/format.h>
@@ -15,11 +17,11 @@ namespace nlsq::cli {
 namespace {
 
 constexpr std::size_t kSampleLines = 100;
-constexpr std::array<char, 3> kCandidates = {'\t', ';', ','};
+constexpr std::array<char, 4> kCandidates = {'\t', ';', ',', '|'};
 
 // Occurrences of each candidate outside quotes in one record, and its number of fields separated by blanks.
 struct LineCount {
-  std::array<std::size_t, 3> candidates{};
+  std::array<std::size_t, 4> candidates{};
   std::size_t blank_fields = 0;
 };
 
@@ -53,11 +55,43 @@ bool count_line(const CsvView& text, const char*& p, LineCount& count) {
   }
 }
 
-std::vector<LineCount> count_lines(const CsvView& text, const char* p, const std::string& comment) {
+// Moves `p` past the line. Returns false if it is not complete in memory.
+bool skip_line(const CsvView& text, const char*& p) {
+  const char* q = p;
+  while (*q != '\n' && *q != '\r' && q != text.end()) ++q;
+  if (text.is_half_an_ending(q) || (q == text.end() && !text.at_end())) return false;
+  p = q == text.end() ? q : q + (*q == '\r' && q[1] == '\n' ? 2 : 1);
+  return true;
+}
+
+// Counts the line at `p` as if it ended where its comment begins.
+LineCount count_before(const char* p, const char* comment) {
+  const std::string line(p, comment);
+  CsvView text;
+  text.first = line.data();
+  text.last = line.data() + line.size();
+  const char* at = text.first;
+  LineCount count;
+  count_line(text, at, count);
+  return count;
+}
+
+// Comments behind data do not count. In the first line, which may be a header ("sample #"), they count unless
+// `cut_first`.
+std::vector<LineCount> count_lines(const CsvView& text, const char* p, const std::string& comment,
+                                   bool cut_first) {
   std::vector<LineCount> counts;
   while (counts.size() < kSampleLines) {
     std::size_t lines = 0;
     if (skip_to_record(text, p, comment, lines) != Next::record) break;
+    const char* const begin = p;
+    const char* const behind =
+        counts.empty() && !cut_first ? nullptr : find_inline_comment(begin, text.end(), comment);
+    if (behind != nullptr) {
+      if (!skip_line(text, p)) break;
+      counts.push_back(count_before(begin, behind));
+      continue;
+    }
     LineCount count;
     if (!count_line(text, p, count)) break;
     counts.push_back(count);
@@ -65,38 +99,99 @@ std::vector<LineCount> count_lines(const CsvView& text, const char* p, const std
   return counts;
 }
 
-}  // namespace
-
-char find_delimiter(const CsvView& text, const char* p, const CsvOptions& options) {
-  const std::vector<LineCount> lines = count_lines(text, p, options.comment);
-  if (lines.empty()) return ',';
-  std::array<std::size_t, 3> total{}, lines_with{};
-  char most = '\0';
+// The occurrences of the candidates in all lines.
+struct Totals {
+  std::array<std::size_t, 4> total{}, lines_with{};
+  char most = '\0';  // the candidate other than tab that occurs most
   std::size_t most_total = 0;
+  char equal = '\0';  // the first candidate that occurs equally often in every line
+};
+
+Totals sum(const std::vector<LineCount>& lines, const CsvOptions& options) {
+  Totals out;
   for (std::size_t k = 0; k < kCandidates.size(); ++k) {
     const char c = kCandidates[k];
     if (c == options.number.decimal || c == options.number.thousands) continue;
     bool equal = true;
     for (const LineCount& line : lines) {
-      total[k] += line.candidates[k];
-      lines_with[k] += line.candidates[k] > 0;
+      out.total[k] += line.candidates[k];
+      out.lines_with[k] += line.candidates[k] > 0;
       equal = equal && line.candidates[k] == lines.front().candidates[k];
     }
-    if (equal && total[k] > 0) return c;
-    if (c != '\t' && total[k] > most_total) most = c, most_total = total[k];
+    if (equal && out.total[k] > 0 && out.equal == '\0') out.equal = c;
+    if (c != '\t' && out.total[k] > out.most_total) out.most = c, out.most_total = out.total[k];
   }
-  const bool blanks_equal = std::all_of(lines.begin(), lines.end(), [&](const LineCount& line) {
+  return out;
+}
+
+bool blanks_delimit(const std::vector<LineCount>& lines, const Totals& totals) {
+  const bool equal = std::all_of(lines.begin(), lines.end(), [&](const LineCount& line) {
     return line.blank_fields == lines.front().blank_fields;
   });
   // If most lines have commas, these are delimiters followed by blanks, even if one line is ragged.
-  const std::size_t punctuated = std::max(lines_with[1], lines_with[2]);
-  if (blanks_equal && lines.front().blank_fields > 1 && 2 * punctuated < lines.size()) return kBlanks;
-  if (total[0] > most_total) return '\t';
-  if (most_total > 0) return most;
+  const std::size_t punctuated = *std::max_element(totals.lines_with.begin() + 1, totals.lines_with.end());
+  return equal && lines.front().blank_fields > 1 && 2 * punctuated < lines.size();
+}
+
+}  // namespace
+
+char find_delimiter(const CsvView& text, const char* p, const CsvOptions& options) {
+  std::vector<LineCount> lines;
+  Totals totals;
+  for (const bool cut_first : {false, true}) {
+    lines = count_lines(text, p, options.comment, cut_first);
+    if (lines.empty()) return ',';
+    totals = sum(lines, options);
+    if (totals.equal != '\0') return totals.equal;
+    if (blanks_delimit(lines, totals)) return kBlanks;
+  }
+  if (totals.total[0] > totals.most_total) return '\t';
+  if (totals.most_total > 0) return totals.most;
   const bool any_blanks =
       std::any_of(lines.begin(), lines.end(), [](const LineCount& l) { return l.blank_fields > 1; });
   return any_blanks ? kBlanks : ',';
 }
+
+namespace {
+
+std::vector<std::string> fields_before(const char* begin, const char* comment, char delimiter) {
+  const std::string_view data = without_comment(begin, comment, delimiter);
+  std::string line(data);
+  line.append(kPadding, '\0');
+  CsvView text;
+  text.first = line.data();
+  text.last = line.data() + data.size();
+  FieldScanner scanner(text, delimiter);
+  std::vector<std::string> fields;
+  std::size_t lines = 0;
+  const char* p = text.first;
+  After after = After::delimiter;
+  while (after == After::delimiter) {
+    Field field;
+    after = scanner.scan(p, lines, field);
+    fields.emplace_back(field.text);
+  }
+  return fields;
+}
+
+// Whether a first record with a comment behind it is data: it has no letter before the comment.
+bool is_data(const char* begin, const char* comment) {
+  return std::none_of(begin, comment, [](char c) {
+    return ((c | 0x20) >= 'a' && (c | 0x20) <= 'z' && (c | 0x20) != 'e') || (c & 0x80) != 0;
+  });
+}
+
+// The first record may be a header with the comment sign in a name ("sample #"). It is cut at the sign if
+// only then it has as many fields as the next record.
+void cut_first_record(std::vector<SampleRecord>& records, char delimiter, const std::string& comment) {
+  if (records.size() < 2 || records[0].fields.size() == records[1].fields.size()) return;
+  const char* const behind = find_inline_comment(records[0].begin, records[0].end, comment);
+  if (behind == nullptr) return;
+  std::vector<std::string> fields = fields_before(records[0].begin, behind, delimiter);
+  if (fields.size() == records[1].fields.size()) records[0].fields = std::move(fields);
+}
+
+}  // namespace
 
 std::vector<SampleRecord> sample_records(const CsvView& text, const char* p, char delimiter,
                                          const std::string& comment, std::size_t limit,
@@ -108,6 +203,15 @@ std::vector<SampleRecord> sample_records(const CsvView& text, const char* p, cha
     if (skip_to_record(text, p, comment, lines) != Next::record) break;
     SampleRecord record;
     record.begin = p;
+    const char* const behind = find_inline_comment(p, text.end(), comment);
+    if (behind != nullptr && (!records.empty() || is_data(p, behind))) {
+      if (!skip_line(text, p)) break;
+      record.fields = fields_before(record.begin, behind, delimiter);
+      record.end = p;
+      record.lines = 1;
+      records.push_back(std::move(record));
+      continue;
+    }
     After after = After::delimiter;
     while (after == After::delimiter) {
       Field field;
@@ -121,16 +225,31 @@ std::vector<SampleRecord> sample_records(const CsvView& text, const char* p, cha
     record.end = p;
     records.push_back(std::move(record));
   }
+  cut_first_record(records, delimiter, comment);
   return records;
 }
+
+namespace {
+
+// "5%" above numbers without percent signs is a name, not a number: marks it as text.
+void name_quantiles(std::vector<std::string>& first, const std::vector<SampleRecord>& records) {
+  if (records.size() < 2) return;
+  const std::vector<std::string>& next = records[1].fields;
+  for (std::size_t i = 0; i < std::min(first.size(), next.size()); ++i) {
+    if (first[i].ends_with('%') && !next[i].ends_with('%')) first[i] += " name";
+  }
+}
+
+}  // namespace
 
 bool first_record_is_header(const CsvView& text, const std::vector<SampleRecord>& records,
                             const CsvOptions& options) {
   const auto is_text = [&](const std::string& field) {
     double value = 0;
-    return parse_number(field, options.number, value) == NumberStatus::text;
+    return parse_number(field, options.number, value) == NumberStatus::text && !parse_moment(field);
   };
-  const std::vector<std::string>& first = records.front().fields;
+  std::vector<std::string> first = records.front().fields;
+  name_quantiles(first, records);
   const auto texts = static_cast<std::size_t>(std::count_if(first.begin(), first.end(), is_text));
   if (texts == 0) return false;
   const auto is_empty = [](const std::string& field) { return field.empty(); };

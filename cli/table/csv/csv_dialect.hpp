@@ -11,7 +11,7 @@
 namespace nlsq::cli {
 
 // Finds the delimiter of the records that start at `p` (those complete in memory, at most 100): the first of
-// tab, semicolon and comma that occurs equally often, and at least once, in every line; otherwise runs of
+// tab, semicolon, comma and | that occurs equally often, and at least once, in every line; otherwise runs of
 // blanks, if every line has equally many fields; otherwise the candidate that occurs most.
 char find_delimiter(const CsvView& text, const char* p, const CsvOptions& options);
 

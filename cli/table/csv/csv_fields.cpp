@@ -1,6 +1,7 @@
 // Implements FieldScanner: quoted and unquoted fields of a record.
 #include "table/csv/csv_fields.hpp"
 
+#include "table/csv/csv_comment.hpp"
 #include "table/source/utf8.hpp"
 
 #include <fmt/format.h>
@@ -82,7 +83,7 @@ Next skip_to_record(const CsvView& text, const char*& p, const std::string& comm
     const char* q = p;
     while (*q == ' ' || *q == '\t') ++q;
     const std::string_view rest{q, static_cast<std::size_t>(text.end() - q)};
-    if (!comment.empty() && rest.starts_with(comment)) {
+    if (!comment.empty() && rest.starts_with(comment) && !begins_with_missing_value(rest)) {
       const std::size_t n = rest.find_first_of("\r\n");
       q = n == std::string_view::npos ? text.end() : q + n;
     } else if (!text.at_end() && std::string_view(comment).starts_with(rest)) {

@@ -1,6 +1,7 @@
 // The options of an input table, and the format found in it. The command line and the CSV reader use them.
 #pragma once
 
+#include "table/numbers/date_time.hpp"
 #include "table/numbers/number.hpp"
 
 #include <cstddef>
@@ -19,7 +20,7 @@ inline constexpr char kBlanks = '\0';
 struct CsvOptions {
   std::optional<char> delimiter;  // none: detected
   NumberFormat number;
-  std::string comment = "#";  // lines that begin with it (after blanks) are skipped; empty: none
+  std::string comment = "#";  // begins comments, of a whole line or behind data; empty: none
   std::size_t skip = 0;       // physical lines skipped at the top
   HeaderChoice header = HeaderChoice::automatic;
   MissingPolicy missing = MissingPolicy::error;
@@ -28,11 +29,31 @@ struct CsvOptions {
   std::size_t block = std::size_t{512} << 10;    // bytes parsed at a time; does not affect the table
 };
 
+// The first date or time of a column. Its cells are read as seconds since then.
+struct TimeOrigin {
+  std::string text;
+  Moment moment;
+};
+
 struct CsvShape {
   char delimiter = ',';
-  bool has_header = false;
-  std::vector<std::string> names;  // one per column; all empty without a header
+  bool has_header = false;                            // also if a comment names the columns
+  std::vector<std::string> names;                     // one per column; all empty without a header
+  std::vector<std::optional<TimeOrigin>> times = {};  // one per column, or empty: none has dates
+  std::vector<std::string> notes = {};                // "units in line 2 skipped", for the report
   std::size_t columns() const { return names.size(); }
+  // Null unless the column has dates or times.
+  const TimeOrigin* time(std::size_t column) const {
+    return column < times.size() && times[column] ? &*times[column] : nullptr;
+  }
+};
+
+// A comparison of a text column: 1 where the cell is (or with `negated` is not) this text, otherwise 0.
+struct TextMatch {
+  std::size_t column = 0;
+  std::string text;
+  bool negated = false;
+  bool operator==(const TextMatch&) const = default;
 };
 
 // "comma", "semicolon", "tab", "blanks", or the character itself.

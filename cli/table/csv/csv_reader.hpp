@@ -23,18 +23,25 @@ class CsvReader {
   // Position of the header or first row, "name:line:column", for messages about columns.
   const std::string& origin() const { return origin_; }
 
-  // Reads all rows of the columns with these numbers (from 0). May be called once.
-  CsvColumns read(std::span<const std::size_t> columns);
+  // Reads all rows of the columns with these numbers (from 0), then those of the comparisons with texts. May
+  // be called once.
+  CsvColumns read(std::span<const std::size_t> columns, std::span<const TextMatch> texts = {});
 
  private:
   void skip_lines();
   void find_first_record();
-  void take_header(const std::vector<SampleRecord>& records);
+  void take_excel_separator();
+  bool take_header(const std::vector<SampleRecord>& records);
+  void take_names(const SampleRecord& first);
+  bool take_names_from_comment(const SampleRecord& first);
+  void take_units(const std::vector<SampleRecord>& records);
 
   CsvText text_;
   CsvLayout layout_;
   std::string origin_;
   std::size_t sample_record_bytes_ = 2;  // mean of the first records
+  std::optional<char> excel_separator_;  // of the line "sep=;"
+  std::string comment_before_data_;      // the line just before the first record, if it is a comment
 };
 
 }  // namespace nlsq::cli

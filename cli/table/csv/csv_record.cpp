@@ -1,12 +1,16 @@
 // Implements RecordParser: reads the chosen numbers of one record and reports its errors.
 #include "table/csv/csv_record.hpp"
 
+#include "errors.hpp"
+#include "table/csv/csv_comment.hpp"
+#include "table/numbers/date_time.hpp"
 #include "table/numbers/decimal_number.hpp"
 #include "table/source/utf8.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace nlsq::cli {
 
@@ -24,6 +28,7 @@ std::string remedy(std::string_view text, const CsvOptions& options, bool may_be
     return point ? "for a thousands separator give --thousands ," : "for a decimal comma give --decimal ,";
   }
   if (has_digit(text) && point && options.number.decimal == ',') return "numbers are read with --decimal ,";
+  if (parse_moment(text)) return "dates are read only in columns whose first cell is a date";
   double value = 0;
   std::string exponent(text);
   std::replace_if(
@@ -37,8 +42,23 @@ std::string remedy(std::string_view text, const CsvOptions& options, bool may_be
 
 }  // namespace
 
-RecordParser::RecordParser(const CsvLayout& layout, const CsvView& text)
-    : layout_(layout), text_(text), scanner_(text, layout.shape.delimiter) {
+SpecialColumn& CsvLayout::special(std::size_t column) {
+  for (SpecialColumn& known : specials) {
+    if (known.column == column) return known;
+  }
+  specials.push_back({column, std::exchange(slot_of.at(column), -1), {}, {}});
+  return specials.back();
+}
+
+const SpecialColumn* CsvLayout::find_special(std::size_t column) const {
+  for (const SpecialColumn& special : specials) {
+    if (special.column == column) return &special;
+  }
+  return nullptr;
+}
+
+RecordParser::RecordParser(const CsvLayout& layout, const CsvView& text, bool comments)
+    : layout_(layout), text_(text), scanner_(text, layout.shape.delimiter), comments_(comments) {
   // The fast reader handles neither runs of blanks nor thousands separators.
   if (layout.shape.delimiter != kBlanks && layout.options.number.thousands == '\0')
     read_run_ = number_run_reader();
@@ -50,12 +70,7 @@ RecordParser::RecordParser(const CsvLayout& layout, const CsvView& text)
 
 RecordParser::Outcome RecordParser::read(const char*& p, std::size_t& lines, double* out,
                                          std::size_t stride) {
-  const char delimiter = layout_.shape.delimiter, decimal = layout_.options.number.decimal;
-  const bool plain = layout_.options.number.thousands == '\0';
-  const std::size_t count = layout_.shape.columns();
-  const int* const slot_of = layout_.slot_of.data();
   const char* q = record_ = p;
-  std::size_t new_lines = 0;
   missing_ = false;
   underflows_ = 0;
   std::size_t column = 0;
@@ -63,14 +78,67 @@ RecordParser::Outcome RecordParser::read(const char*& p, std::size_t& lines, dou
     run_.out = out;
     run_.stride = stride;
     column = read_run_(q, run_);
-    if (column == count) {
+    if (column == run_.columns) {
       p = q;
       ++lines;
       return Outcome::row;
     }
   }
+  Outcome outcome = scan(q, column, lines, out, stride);
+  if (outcome != Outcome::fault) {
+    if (outcome != Outcome::need_more) p = q;
+    return outcome;
+  }
+  outcome = scan_before_comment(p, lines, out, stride);
+  if (outcome == Outcome::fault) refuse();
+  return outcome;
+}
+
+RecordParser::Outcome RecordParser::scan_before_comment(const char*& p, std::size_t& lines, double* out,
+                                                        std::size_t stride) {
+  const char* const comment =
+      comments_ ? find_inline_comment(p, text_.end(), layout_.options.comment) : nullptr;
+  if (comment == nullptr) return Outcome::fault;
+  const char* end = comment;
+  while (*end != '\n' && *end != '\r' && end != text_.end()) ++end;
+  if (text_.is_half_an_ending(end) || (end == text_.end() && !text_.at_end())) return Outcome::need_more;
+  const std::string_view data = without_comment(p, comment, layout_.shape.delimiter);
+  std::string line(data);
+  line.append(kPadding, '\0');
+  CsvView alone = text_;
+  alone.first = line.data();
+  alone.last = line.data() + data.size();
+  alone.complete = true;
+  RecordParser parser(layout_, alone, false);
+  const char* at = alone.first;
+  std::size_t inner_lines = 0;
+  Outcome outcome = Outcome::fault;
+  try {
+    parser.record_ = at;
+    outcome = parser.scan(at, 0, inner_lines, out, stride);
+  } catch (const BadData&) {  // of a quote; the message about the whole line has the right place
+  }
+  if (outcome == Outcome::fault) return outcome;
+  underflows_ = parser.underflows_;
+  underflow_ = parser.underflow_;
+  lines += inner_lines + (end == text_.end() ? 0 : 1);
+  p = end + (end == text_.end() ? 0 : *end == '\r' && end[1] == '\n' ? 2 : 1);
+  return outcome;
+}
+
+RecordParser::Outcome RecordParser::scan(const char*& p, std::size_t column, std::size_t& lines, double* out,
+                                         std::size_t stride) {
+  const char delimiter = layout_.shape.delimiter, decimal = layout_.options.number.decimal;
+  const bool plain = layout_.options.number.thousands == '\0';
+  const std::size_t count = layout_.shape.columns();
+  const int* const slot_of = layout_.slot_of.data();
+  const char* q = p;
+  std::size_t new_lines = 0;
   for (;; ++column) {
-    if (column == count) refuse_ragged(q, column + 1, true);
+    if (column == count) {
+      fault_ = {Fault::too_many, {}, NumberStatus::ok, column, q};
+      return Outcome::fault;
+    }
     const int slot = slot_of[column];
     double* const place = slot >= 0 ? out + static_cast<std::size_t>(slot) * stride : nullptr;
     const char* number_end = nullptr;
@@ -94,36 +162,74 @@ RecordParser::Outcome RecordParser::read(const char*& p, std::size_t& lines, dou
     } else {
       Field field;
       after = scanner_.scan(q, new_lines, field);
-      if (after != After::need_more && place != nullptr) store_slowly(field, column, *place);
+      if (after == After::need_more) return Outcome::need_more;
+      if (place != nullptr) {
+        if (!store_slowly(field, column, *place)) return Outcome::fault;
+      } else if (!layout_.specials.empty()) {
+        const SpecialColumn* const special = layout_.find_special(column);
+        if (special != nullptr && !store_special(field, *special, out, stride)) return Outcome::fault;
+      }
     }
     if (after == After::need_more) return Outcome::need_more;
     if (after == After::delimiter) continue;
-    if (column + 1 != count) refuse_ragged(q, column + 1, false);
+    if (column + 1 != count) {
+      fault_ = {Fault::too_few, {}, NumberStatus::ok, column, q};
+      return Outcome::fault;
+    }
     p = q;
     lines += new_lines;
     return missing_ ? Outcome::dropped : Outcome::row;
   }
 }
 
-void RecordParser::store_slowly(const Field& field, std::size_t column, double& value) {
+bool RecordParser::store_slowly(const Field& field, std::size_t column, double& value) {
   const NumberStatus status = parse_number(field.text, layout_.options.number, value);
-  switch (status) {
-    case NumberStatus::ok: return;
-    case NumberStatus::underflow:
-      if (underflows_++ == 0) underflow_ = printable(field.text);
-      value = 0.0;
-      return;
-    case NumberStatus::missing:
-      if (layout_.options.missing == MissingPolicy::error) refuse(field, column, status);
-      missing_ = true;
-      return;
-    default: refuse(field, column, status);
-  }
+  if (status == NumberStatus::ok) return true;
+  if (status != NumberStatus::underflow) return !is_faulty(field, column, status);
+  if (underflows_++ == 0) underflow_ = printable(field.text);
+  value = 0.0;
+  return true;
 }
 
-void RecordParser::refuse(const Field& field, std::size_t column, NumberStatus status) const {
-  const std::string what = printable(field.text), where = column_label(layout_.shape, column);
-  switch (status) {
+// Stores a date as seconds, and compares texts.
+bool RecordParser::store_special(const Field& field, const SpecialColumn& special, double* out,
+                                 std::size_t stride) {
+  std::string_view text = field.text;
+  if (!special.texts.empty() && !field.quoted) {
+    const char* const comment =
+        find_inline_comment(text.data(), text.data() + text.size(), layout_.options.comment);
+    if (comment != nullptr)
+      text = trim_blanks(text.substr(0, static_cast<std::size_t>(comment - text.data())));
+  }
+  for (const auto& [match, slot] : special.texts) out[slot * stride] = (match.text == text) != match.negated;
+  if (special.slot < 0) return true;
+  double& value = out[static_cast<std::size_t>(special.slot) * stride];
+  if (!special.origin) return store_slowly(field, special.column, value);
+  if (const auto moment = parse_moment(text); moment && moment->comparable(*special.origin)) {
+    value = moment->seconds_since(*special.origin);
+    return true;
+  }
+  const NumberStatus status = parse_number(text, layout_.options.number, value);
+  return !is_faulty(field, special.column,
+                    status == NumberStatus::missing ? NumberStatus::missing : NumberStatus::text);
+}
+
+// Whether a cell that is no number makes the record faulty. Otherwise the row is left out.
+bool RecordParser::is_faulty(const Field& field, std::size_t column, NumberStatus status) {
+  if (status == NumberStatus::missing && layout_.options.missing == MissingPolicy::drop) {
+    missing_ = true;
+    return false;
+  }
+  fault_ = {Fault::value, field, status, column, nullptr};
+  return true;
+}
+
+void RecordParser::refuse() const {
+  if (fault_.kind != Fault::value)
+    refuse_ragged(fault_.at, fault_.column + 1, fault_.kind == Fault::too_many);
+  const Field& field = fault_.field;
+  const std::string what = printable(field.text), where = column_label(layout_.shape, fault_.column);
+  switch (fault_.status) {
     case NumberStatus::missing:
       text_.fail(field.begin, fmt::format("{} is missing in {}; --missing drop leaves such rows out",
                                           what.empty() ? "a value" : "a value ('" + what + "')", where));
@@ -139,12 +245,23 @@ void RecordParser::refuse(const Field& field, std::size_t column, NumberStatus s
     case NumberStatus::hex:
       text_.fail(field.begin,
                  fmt::format("'{}' in {} is a hexadecimal number; write it in decimal", what, where));
-    default: {
-      const bool may_be_header = !layout_.shape.has_header && layout_.shape_line == text_.first_line;
-      text_.fail(field.begin, fmt::format("'{}' in {} is not a number; {}", what, where,
-                                          remedy(field.text, layout_.options, may_be_header)));
-    }
+    default: break;
   }
+  if (const TimeOrigin* const time = layout_.shape.time(fault_.column)) {
+    const auto moment = parse_moment(field.text);
+    text_.fail(
+        field.begin,
+        fmt::format("'{}' in {} {} '{}', the first of this column; correct it, or leave the row out by "
+                    "commenting it",
+                    what, where,
+                    !moment                                     ? "is not a date or time such as"
+                    : moment->has_date != time->moment.has_date ? "has no date or another form than"
+                                                                : "has or lacks an offset from UTC, unlike",
+                    printable(time->text)));
+  }
+  const bool may_be_header = !layout_.shape.has_header && layout_.shape_line == text_.first_line;
+  text_.fail(field.begin, fmt::format("'{}' in {} is not a number; {}", what, where,
+                                      remedy(field.text, layout_.options, may_be_header)));
 }
 
 void RecordParser::refuse_ragged(const char* at, std::size_t found, bool more) const {

@@ -7,11 +7,20 @@
 #include "table/csv/csv_view.hpp"
 #include "table/numbers/number_run.hpp"
 
-#include <span>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace nlsq::cli {
+
+// What to do with a column that is not plainly numbers. These cells are read without the fast parser.
+struct SpecialColumn {
+  std::size_t column = 0;
+  int slot = -1;                 // of its numbers or times; -1: only texts are compared
+  std::optional<Moment> origin;  // of a column of dates
+  std::vector<std::pair<TextMatch, std::size_t>> texts;  // comparisons and their slots
+};
 
 // The properties that all records of a table share.
 struct CsvLayout {
@@ -20,17 +29,23 @@ struct CsvLayout {
   std::size_t shape_line = 1;  // the line that determined the number of columns
   std::vector<int> slot_of;    // index of each column among the chosen ones, or -1
   std::size_t slots = 0;       // number of chosen columns
+  std::vector<SpecialColumn> specials = {};
+
+  // The entry of `column` in specials, which is made if need be. Its cells then miss the fast parser.
+  SpecialColumn& special(std::size_t column);
+  const SpecialColumn* find_special(std::size_t column) const;
 };
 
 class RecordParser {
  public:
-  // Both must outlive the parser.
-  RecordParser(const CsvLayout& layout, const CsvView& text);
+  // Both must outlive the parser. If `comments` is false, comments behind data are not looked for.
+  RecordParser(const CsvLayout& layout, const CsvView& text, bool comments = true);
 
-  enum class Outcome { row, dropped, need_more };
+  enum class Outcome { row, dropped, need_more, fault };
 
   // Reads the record at `p` and moves `p` past it. Adds its lines to `lines`. Chosen column k goes to out[k *
-  // stride]. need_more: the text ends inside the record, and nothing has moved. Throws BadData.
+  // stride]. need_more: the text ends inside the record, and nothing has moved. Never returns fault. Throws
+  // BadData.
   Outcome read(const char*& p, std::size_t& lines, double* out, std::size_t stride);
 
   // For the last record: the count of numbers too small for a double, and the text of the first of them.
@@ -40,8 +55,24 @@ class RecordParser {
   const char* open_quote() const { return scanner_.open_quote(); }
 
  private:
-  void store_slowly(const Field& field, std::size_t column, double& value);
-  [[noreturn]] void refuse(const Field& field, std::size_t column, NumberStatus status) const;
+  // The first fault of a record. It is reported only if the record has no comment that explains it.
+  struct Fault {
+    enum Kind { value, too_few, too_many } kind = value;
+    Field field;
+    NumberStatus status = NumberStatus::ok;
+    std::size_t column = 0;
+    const char* at = nullptr;
+  };
+
+  // Reads the fields from `column` on; the first of them is at `p`. Sets fault_ for a faulty record.
+  Outcome scan(const char*& p, std::size_t column, std::size_t& lines, double* out, std::size_t stride);
+  // Reads the record at `p` up to a comment behind its data. Outcome::fault if there is none, or if the
+  // record is faulty all the same.
+  Outcome scan_before_comment(const char*& p, std::size_t& lines, double* out, std::size_t stride);
+  bool store_slowly(const Field& field, std::size_t column, double& value);
+  bool store_special(const Field& field, const SpecialColumn& special, double* out, std::size_t stride);
+  bool is_faulty(const Field& field, std::size_t column, NumberStatus status);
+  [[noreturn]] void refuse() const;
   [[noreturn]] void refuse_ragged(const char* at, std::size_t found, bool more) const;
 
   const CsvLayout& layout_;
@@ -50,7 +81,8 @@ class RecordParser {
   ReadNumberRun read_run_ = nullptr;  // null: numbers are read one by one
   NumberRun run_;
   const char* record_ = nullptr;  // start of the record
-  bool missing_ = false;
+  bool missing_ = false, comments_ = true;
+  Fault fault_;
   std::size_t underflows_ = 0;
   std::string underflow_;
 };

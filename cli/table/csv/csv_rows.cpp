@@ -20,9 +20,10 @@ void LineMap::append(const LineMap& other, std::size_t row, std::size_t line) {
 }
 
 void CsvRows::parse(const CsvLayout& layout, const CsvView& text) {
-  count = lines = dropped_missing = underflows = used = 0;
+  count = lines = underflows = used = 0;
   at_fault = false;
   line_of.clear();
+  dropped_before.clear();
   make_room(layout, text);
   try {
     parse_records(layout, text);
@@ -68,7 +69,7 @@ void CsvRows::parse_records(const CsvLayout& layout, const CsvView& text) {
       underflows += parser.underflows();
     }
     if (outcome == RecordParser::Outcome::dropped) {
-      ++dropped_missing;
+      dropped_before.push_back(count);
     } else {
       line_of.add(count++, lines);
     }

@@ -30,12 +30,13 @@ class LineMap {
 
 // Rows and lines count from 0. Line 0 is that of the text's first byte.
 struct CsvRows {
-  std::size_t count = 0, lines = 0, dropped_missing = 0, underflows = 0;
+  std::size_t count = 0, lines = 0, underflows = 0;
   std::size_t first_underflow_line = 0;
   std::string first_underflow;
   LineMap line_of;
-  std::size_t used = 0;   // processed bytes of the text
-  bool at_fault = false;  // the record at `used` is invalid; otherwise the text ends there
+  std::vector<std::size_t> dropped_before;  // for each row left out, the index of the row behind it
+  std::size_t used = 0;                     // processed bytes of the text
+  bool at_fault = false;                    // the record at `used` is invalid; otherwise the text ends there
   const double* column(std::size_t k) const { return values_.get() + k * stride_; }
 
   // Parses the complete records of `text` up to the first fault. An incomplete record at the end is not a

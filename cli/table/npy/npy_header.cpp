@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <charconv>
 #include <limits>
 #include <string>
@@ -163,6 +164,37 @@ NpyHeader parse_npy_header(std::string_view text) {
   take_type(descr, header);
   take_shape(shape, header);
   return header;
+}
+
+std::size_t read_fully(ByteSource& source, char* out, std::size_t size) {
+  std::size_t have = 0;
+  while (have < size) {
+    const std::size_t got = source.read(out + have, size - have);
+    if (got == 0) break;
+    have += got;
+  }
+  return have;
+}
+
+NpyHeader read_npy_header(ByteSource& source, std::size_t& start) {
+  constexpr std::size_t kLongestHeader = std::size_t{1} << 20;
+  constexpr const char* kTruncated = "this .npy file ends within its header: it is truncated";
+  std::array<unsigned char, 12> head{};
+  char* const bytes = reinterpret_cast<char*>(head.data());
+  if (read_fully(source, bytes, 8) != 8) throw BadData(kTruncated);
+  const int version = head[6];
+  if (version < 1 || version > 3) {
+    throw BadData(fmt::format("this .npy file has format version {}, which is not known here", version));
+  }
+  const std::size_t digits = version == 1 ? 2 : 4;
+  if (read_fully(source, bytes + 8, digits) != digits) throw BadData(kTruncated);
+  std::size_t size = 0;
+  for (std::size_t i = digits; i-- > 0;) size = size << 8 | head[8 + i];
+  if (size > kLongestHeader) throw BadData("the header of this .npy file is damaged: it is too long");
+  std::string text(size, '\0');
+  if (read_fully(source, text.data(), size) != size) throw BadData(kTruncated);
+  start = 8 + digits + size;
+  return parse_npy_header(text);
 }
 
 }  // namespace nlsq::cli

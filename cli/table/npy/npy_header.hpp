@@ -1,6 +1,8 @@
 // The header of NumPy's .npy format, versions 1 to 3 (numpy/lib/format.py). npy_table.cpp uses it.
 #pragma once
 
+#include "table/source/byte_source.hpp"
+
 #include <nlsq/column.hpp>
 
 #include <cstddef>
@@ -23,5 +25,11 @@ struct NpyHeader {
 // Parses the text between the header's length and the data. Throws BadData, without the file name, for an
 // invalid header and for arrays that are not tables of real numbers.
 NpyHeader parse_npy_header(std::string_view text);
+
+// Reads a header from a source at the first byte of a .npy file. Sets `start` to the offset of the data.
+NpyHeader read_npy_header(ByteSource& source, std::size_t& start);
+
+// Reads exactly `size` bytes, or fewer at the end of the source. Returns their number.
+std::size_t read_fully(ByteSource& source, char* out, std::size_t size);
 
 }  // namespace nlsq::cli

@@ -18,40 +18,6 @@ namespace nlsq::cli {
 
 namespace {
 
-constexpr std::size_t kLongestHeader = std::size_t{1} << 20;
-
-// Reads exactly `size` bytes, or fewer at the end of the source.
-std::size_t read_fully(ByteSource& source, char* out, std::size_t size) {
-  std::size_t have = 0;
-  while (have < size) {
-    const std::size_t got = source.read(out + have, size - have);
-    if (got == 0) break;
-    have += got;
-  }
-  return have;
-}
-
-// Returns the header's text and sets `start` to the offset of the data in the file.
-std::string read_header_text(ByteSource& source, std::size_t& start) {
-  constexpr const char* kTruncated = "this .npy file ends within its header: it is truncated";
-  std::array<unsigned char, 12> head{};
-  char* const bytes = reinterpret_cast<char*>(head.data());
-  if (read_fully(source, bytes, 8) != 8) throw BadData(kTruncated);
-  const int version = head[6];
-  if (version < 1 || version > 3) {
-    throw BadData(fmt::format("this .npy file has format version {}, which is not known here", version));
-  }
-  const std::size_t digits = version == 1 ? 2 : 4;
-  if (read_fully(source, bytes + 8, digits) != digits) throw BadData(kTruncated);
-  std::size_t size = 0;
-  for (std::size_t i = digits; i-- > 0;) size = size << 8 | head[8 + i];
-  if (size > kLongestHeader) throw BadData("the header of this .npy file is damaged: it is too long");
-  std::string text(size, '\0');
-  if (read_fully(source, text.data(), size) != size) throw BadData(kTruncated);
-  start = 8 + digits + size;
-  return text;
-}
-
 // Element `i` of memory that may be misaligned or in the other byte order.
 template <class T>
 double element(const std::byte* data, std::size_t i, bool swapped) {
@@ -85,7 +51,7 @@ class NpyTable final : public Table {
  public:
   NpyTable(OpenedSource source, MissingPolicy missing) : source_(std::move(source)), missing_(missing) {
     try {
-      header_ = parse_npy_header(read_header_text(*source_.bytes, start_));
+      header_ = read_npy_header(*source_.bytes, start_);
       load();
     } catch (const BadData& e) {
       throw BadData(source_.name + ": " + e.what());
@@ -105,7 +71,10 @@ class NpyTable final : public Table {
                        header_.big_endian ? ", big-endian" : "", source_.gzip ? ", gzip" : "");
   }
 
-  TableColumns read(std::span<const std::size_t> columns) override {
+  TableColumns read(std::span<const std::size_t> columns, std::span<const TextMatch> texts) override {
+    if (!texts.empty())
+      throw BadData(source_.name +
+                    ": this array holds numbers; a comparison with a text needs a text column");
     TableColumns out;
     out.rows = header_.rows;
     out.finite = header_.type != NpyType::f64 && header_.type != NpyType::f32;

@@ -1,10 +1,11 @@
 // Implements parse_number(): the general parser with fast_float, thousands separators and missing values.
 #include "table/numbers/number.hpp"
 
+#include "table/numbers/number_forms.hpp"
+
 #include <fast_float/fast_float.h>
 #include <fmt/format.h>
 
-#include <array>
 #include <cmath>
 
 namespace nlsq::cli {
@@ -31,32 +32,6 @@ bool mantissa_is_nonzero(std::string_view text) noexcept {
   return false;
 }
 
-// Copies `text` without group separators into `buffer`. Returns the length, or 0 if the groups are not 1-3
-// digits followed by groups of three, or the text does not fit.
-std::size_t remove_thousands(std::string_view text, const NumberFormat& format,
-                             std::array<char, 400>& buffer) noexcept {
-  if (text.size() > buffer.size()) return 0;
-  std::size_t n = 0, group = 0;
-  bool grouped = false, in_integer = true;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    if (c == format.thousands && in_integer) {
-      if (group == 0 || group > 3 || (grouped && group != 3)) return 0;
-      grouped = true;
-      group = 0;
-      continue;
-    }
-    if (is_digit(c)) {
-      ++group;
-    } else if (in_integer && n > 0) {  // a decimal sign or an exponent ends the integer part
-      if (grouped && group != 3) return 0;
-      in_integer = false;
-    }
-    buffer[n++] = c;
-  }
-  return grouped && in_integer && group != 3 ? 0 : n;
-}
-
 }  // namespace
 
 std::string_view trim_blanks(std::string_view text) noexcept {
@@ -76,16 +51,25 @@ const char* parse_plain_number(const char* begin, const char* end, char decimal,
   return ptr;
 }
 
-NumberStatus parse_number(std::string_view text, const NumberFormat& format, double& value) noexcept {
-  text = trim_blanks(text);
-  for (const std::string_view word : {"", "na", "n/a", "nan", "+nan", "-nan", "null", "none", "-"}) {
-    if (equals_ignoring_case(text, word)) return NumberStatus::missing;
+namespace {
+
+// Whether `text`, without surrounding blanks, is one of the words for a missing value.
+bool is_missing(std::string_view text) noexcept {
+  for (const std::string_view word :
+       {"", "na", "n/a", "nan", "+nan", "-nan", "null", "none", "-", "?", ".", "#n/a"}) {
+    if (equals_ignoring_case(text, word)) return true;
   }
-  std::array<char, 400> buffer;
+  return false;
+}
+
+// Parses `text` without typographic forms.
+NumberStatus parse_plain(std::string_view text, const NumberFormat& format, double& value) noexcept {
+  if (is_missing(text)) return NumberStatus::missing;
+  NumberBuffer buffer;
   if (format.thousands != '\0' && text.find(format.thousands) != std::string_view::npos) {
-    const std::size_t n = remove_thousands(text, format, buffer);
-    if (n == 0) return NumberStatus::text;
-    text = {buffer.data(), n};
+    const auto joined = without_thousands(text, format, buffer);
+    if (!joined) return NumberStatus::text;
+    text = *joined;
   }
   const char* begin = text.data();
   const char* const end = begin + text.size();
@@ -104,6 +88,17 @@ NumberStatus parse_number(std::string_view text, const NumberFormat& format, dou
   if (std::isinf(value)) return NumberStatus::overflow;
   if (value == 0 && mantissa_is_nonzero(magnitude)) return NumberStatus::underflow;
   return NumberStatus::ok;
+}
+
+}  // namespace
+
+NumberStatus parse_number(std::string_view text, const NumberFormat& format, double& value) noexcept {
+  text = trim_blanks(text);
+  const NumberStatus status = parse_plain(text, format, value);
+  if (status != NumberStatus::text) return status;
+  NumberBuffer buffer;
+  const auto plain = plain_form(text, format, buffer);
+  return plain ? parse_plain(*plain, format, value) : NumberStatus::text;
 }
 
 std::string shortest(double value) { return fmt::format("{}", value); }

@@ -19,11 +19,12 @@ enum class NumberStatus {
   overflow,   // 1e400
   infinite,   // inf, infinity
   hex,        // 0x1p3
-  missing,    // empty, NA, N/A, NaN, null, none, -
+  missing,    // empty, NA, N/A, #N/A, NaN, null, none, -, ?, .
   text        // anything else
 };
 
-// `text` without surrounding blanks. A leading + is accepted. Sets `value` for ok and underflow.
+// Parses `text` without surrounding blanks, in plain decimal form or as plain_form (number_forms.hpp)
+// rewrites it: 12.5% is 0.125. A leading + is accepted. Sets `value` for ok and underflow.
 NumberStatus parse_number(std::string_view text, const NumberFormat& format, double& value) noexcept;
 
 // The reader's fast path. Parses a number at `begin` and returns its end, or null unless it is a plain finite

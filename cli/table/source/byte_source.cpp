@@ -110,7 +110,6 @@ void refuse_foreign_formats(std::string_view head) {
        "7zXZ"sv,
        "xz-compressed: decompress it first (xz -dc FILE | nlsq-fit - ...)"},
       {"\x28\xB5\x2F\xFD"sv, "zstd-compressed: decompress it first (zstd -dc FILE | nlsq-fit - ...)"},
-      {"PK\x03\x04"sv, "a zip archive (or a spreadsheet): extract it, or save it as CSV, first"},
       {"\x89HDF"sv, "an HDF5 file: export its columns as CSV first"},
       {"SQLite format 3"sv, "an SQLite database: export its columns as CSV first"}};
   for (const auto& [magic, what] : kKnown) {
@@ -125,13 +124,14 @@ void unwrap(OpenedSource& source) {
   refuse_foreign_formats(head);
   constexpr std::string_view kNpy = "\x93NUMPY"sv;
   source.npy = head.starts_with(kNpy);
+  source.npz = head.starts_with("PK\x03\x04"sv);
   source.gzip = head.starts_with("\x1F\x8B"sv);
   source.bytes = std::make_unique<PeekedSource>(std::move(source.bytes), std::move(head));
   if (source.gzip) {
     source.bytes = make_gzip_source(std::move(source.bytes));
     source.size_hint *= 3;  // text typically shrinks to a third; only a hint for memory
   }
-  if (source.npy) return;
+  if (source.npy || source.npz) return;
   head = peek(*source.bytes, kNpy.size());
   source.npy = head == kNpy;
   if (head.starts_with("\xEF\xBB\xBF"sv)) {

@@ -23,6 +23,7 @@ struct OpenedSource {
   std::size_t size_hint = 0;  // remaining bytes; 0 if unknown
   bool gzip = false;
   bool npy = false;                // a NumPy array, not text
+  bool npz = false;                // a zip archive, perhaps of NumPy arrays
   std::string encoding = "UTF-8";  // or "UTF-8 with byte order mark", "UTF-16LE", "UTF-16BE"
 };
 

@@ -136,3 +136,56 @@ TEST_CASE("blocks of rows give what one row at a time gives") {
     }
   }
 }
+
+TEST_CASE("$0 is the number of the row, in expressions only by its sign") {
+  const ColumnExpression e = parse("$0");
+  CHECK(!e.plain);
+  CHECK(e.columns == std::vector<std::size_t>{kRowNumber});
+  CHECK(parse("$0*time").columns == std::vector<std::size_t>{kRowNumber, 0});
+}
+
+TEST_CASE("a comparison with a text becomes one value, with the column as the user wrote it") {
+  const auto check = [](const std::string& text, const TextMatch& match) {
+    CAPTURE(text);
+    const ColumnExpression e = parse(text);
+    CHECK(!e.plain);
+    REQUIRE(e.texts.size() == 1);
+    CHECK(e.texts[0] == match);
+    CHECK(e.columns.back() == kFirstText);
+  };
+  check("time == \"north\"", {0, "north", false});
+  check("time=='a, (b'", {0, "a, (b", false});
+  check("$2 != \"\"", {1, "", true});
+  check("`my count`!=\"x\"", {1, "x", true});
+  check("\"x\" == time", {0, "x", false});
+  check("!('x' != température)", {5, "x", true});
+  const ColumnExpression both = parse("(time==\"a\" || time == \"b\") && time > 2");
+  CHECK(both.texts.size() == 2);
+  CHECK(both.columns == std::vector<std::size_t>{kFirstText, kFirstText + 1, 0});
+  CHECK(split_list("time==\"a,b\",2") == std::vector<std::string>{"time==\"a,b\"", "2"});
+}
+
+TEST_CASE("a text that is not compared with a column is refused") {
+  CHECK(holds(complaint("time > \"a\""), "must be compared with a column"));
+  CHECK(holds(complaint("\"a\""), "must be compared with a column"));
+  CHECK(holds(complaint("\"a\" == \"b\""), "must be compared with a column"));
+  CHECK(holds(complaint("time == \"a"), "quote is not closed"));
+  CHECK(holds(complaint("$0 == \"a\""), "$0 is a number"));
+  CHECK(holds(complaint("nowhere == \"a\""), "no column 'nowhere'"));
+  CHECK(holds(complaint("time == \"a\" + log("), "^"));  // the caret is below the text as typed
+}
+
+TEST_CASE("an unknown column suggests the nearest name") {
+  CHECK(holds(complaint("tiem"), "did you mean 'time'?"));
+  CHECK(holds(complaint("log(Time)"), "did you mean 'time'?"));
+  CHECK(holds(complaint("temperature"), "did you mean 'température'?"));
+  CHECK(!holds(complaint("pressure"), "did you mean"));
+}
+
+TEST_CASE("names of letters beyond ASCII need no backquotes") {
+  for (const char* name : {"α", "température", "χ2", "µ"}) CHECK(is_identifier(name));
+  for (const char* name : {"a×b", "x²", "π", "2α", "a b", "−a"}) CHECK(!is_identifier(name));
+  CHECK(value("2*température") == 12);
+  CHECK(mentions("a*β + c", "β"));
+  CHECK(holds(complaint("time×2"), "type *"));
+}

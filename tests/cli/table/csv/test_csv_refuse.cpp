@@ -123,7 +123,6 @@ TEST_CASE("truncated and damaged gzip are refused") {
 }
 
 TEST_CASE("files of other kinds are named") {
-  CHECK(refusal("PK\x03\x04....").find("zip archive") != std::string::npos);
   CHECK(refusal("\xFD"
                 "7zXZ...")
             .find("xz -dc") != std::string::npos);

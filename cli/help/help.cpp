@@ -1,0 +1,49 @@
+// Chooses the text for --help, --man and --completion.
+#include "help/help.hpp"
+
+#include "help/completion.hpp"
+#include "help/formula_help.hpp"
+#include "help/help_page.hpp"
+#include "help/man_page.hpp"
+#include "nearest.hpp"
+
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+
+#include <string_view>
+
+namespace nlsq::cli {
+
+void add_help_options(CLI::App& app, bool& man, std::string& shell) {
+  app.set_help_flag("-h,--help", "this page; --help formulas: functions and operators of formulas");
+  app.add_flag("--man", man, "the manual page, for man -l -");
+  app.add_option("--completion", shell, "a script that completes options in this shell")
+      ->type_name("bash|zsh|fish");
+}
+
+std::string help_text(const CLI::App& app, int argc, const char* const* argv) {
+  for (int i = 1; i + 1 < argc; ++i) {
+    const std::string_view option = argv[i];
+    if ((option == "--help" || option == "-h") && argv[i + 1] == std::string_view("formulas"))
+      return formula_page();
+  }
+  return help_page(option_texts(app));
+}
+
+std::string suggest_option(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const OptionText& option : option_texts(app))
+    names.insert(names.end(), option.names.begin(), option.names.end());
+  for (const std::string& extra : app.remaining()) {
+    if (extra.starts_with("--")) return suggest_nearest(extra.substr(0, extra.find('=')), names);
+  }
+  return "";
+}
+
+std::string document(const CLI::App& app, const std::string& shell) {
+  const std::vector<OptionText> options = option_texts(app);
+  return shell.empty() ? man_page(options) : completion_script(shell, options);
+}
+
+}  // namespace nlsq::cli

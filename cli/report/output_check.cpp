@@ -1,0 +1,43 @@
+// Implements the comparison of output files.
+#include "report/output_check.hpp"
+
+#include "errors.hpp"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <system_error>
+
+namespace nlsq::cli {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+// Whether both names stand for one file, which need not exist yet.
+bool same_file(const std::string& a, const std::string& b) {
+  std::error_code error;
+  if (fs::exists(a, error) && fs::exists(b, error))
+    return fs::is_regular_file(a, error) && fs::equivalent(a, b, error);
+  return fs::weakly_canonical(a, error) == fs::weakly_canonical(b, error);
+}
+
+}  // namespace
+
+void check_outputs(const std::string& input,
+                   const std::vector<std::pair<std::string, std::string>>& outputs) {
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    const auto& [option, file] = outputs[i];
+    if (file.empty() || file == "-") continue;
+    if (input != "-" && same_file(file, input))
+      throw UsageError(fmt::format("{} {}: this would overwrite the input; name another file", option, file));
+    for (std::size_t k = 0; k < i; ++k) {
+      if (outputs[k].second.empty() || outputs[k].second == "-" || !same_file(file, outputs[k].second))
+        continue;
+      throw UsageError(
+          fmt::format("{} {}: {} writes that file too; name another one", option, file, outputs[k].first));
+    }
+  }
+}
+
+}  // namespace nlsq::cli

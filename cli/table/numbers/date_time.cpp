@@ -1,0 +1,115 @@
+// Implements the parser of ISO 8601 dates and times.
+#include "table/numbers/date_time.hpp"
+
+#include "table/numbers/number_forms.hpp"
+
+#include <chrono>
+
+namespace nlsq::cli {
+
+namespace {
+
+constexpr std::int64_t kSecond = 1'000'000'000;
+
+bool is_digit(char c) noexcept { return c >= '0' && c <= '9'; }
+
+// Reads a text from left to right. Each function returns whether it found what it looks for.
+class Cursor {
+ public:
+  explicit Cursor(std::string_view text) : rest_(text) {}
+
+  bool at_end() const { return rest_.empty(); }
+  bool accept(char c) {
+    if (rest_.empty() || rest_[0] != c) return false;
+    rest_.remove_prefix(1);
+    return true;
+  }
+  // Exactly `count` digits with a value of at most `most`.
+  bool digits(std::size_t count, std::int64_t most, std::int64_t& value) {
+    if (rest_.size() < count) return false;
+    value = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+      if (!is_digit(rest_[i])) return false;
+      value = 10 * value + (rest_[i] - '0');
+    }
+    rest_.remove_prefix(count);
+    return value <= most;
+  }
+  // The digits of a fraction of a second, as nanoseconds.
+  bool fraction(std::int64_t& nanoseconds) {
+    std::int64_t unit = kSecond / 10;
+    nanoseconds = 0;
+    std::size_t n = 0;
+    for (; n < rest_.size() && is_digit(rest_[n]); ++n, unit /= 10) nanoseconds += unit * (rest_[n] - '0');
+    rest_.remove_prefix(n);
+    return n > 0;
+  }
+
+ private:
+  std::string_view rest_;
+};
+
+bool read_date(Cursor& cursor, std::int64_t& days) {
+  std::int64_t year = 0, month = 0, day = 0;
+  if (!cursor.digits(4, 2250, year) || year < 1700 || !cursor.accept('-') || !cursor.digits(2, 12, month) ||
+      !cursor.accept('-') || !cursor.digits(2, 31, day))
+    return false;
+  using namespace std::chrono;
+  const year_month_day date{std::chrono::year(static_cast<int>(year)),
+                            std::chrono::month(static_cast<unsigned>(month)),
+                            std::chrono::day(static_cast<unsigned>(day))};
+  if (!date.ok()) return false;
+  days = sys_days(date).time_since_epoch().count();
+  return true;
+}
+
+// HH:MM, HH:MM:SS or HH:MM:SS.fff. A leap second, and 24:00:00 for the end of the day, are accepted.
+bool read_time(Cursor& cursor, std::int64_t& nanoseconds) {
+  std::int64_t hours = 0, minutes = 0, seconds = 0, part = 0;
+  if (!cursor.digits(2, 24, hours) || !cursor.accept(':') || !cursor.digits(2, 59, minutes)) return false;
+  if (cursor.accept(':')) {
+    if (!cursor.digits(2, 60, seconds)) return false;
+    if ((cursor.accept('.') || cursor.accept(',')) && !cursor.fraction(part)) return false;
+  }
+  nanoseconds = (3600 * hours + 60 * minutes + seconds) * kSecond + part;
+  return nanoseconds <= 86400 * kSecond;
+}
+
+// Z, +HH:MM, +HHMM or +HH, or nothing.
+bool read_offset(Cursor& cursor, Moment& moment) {
+  if (cursor.at_end()) return true;
+  moment.has_offset = true;
+  if (cursor.accept('Z') || cursor.accept('z')) return true;
+  const bool west = cursor.accept('-');
+  std::int64_t hours = 0, minutes = 0;
+  if ((!west && !cursor.accept('+')) || !cursor.digits(2, 23, hours)) return false;
+  const bool colon = cursor.accept(':');
+  if ((colon || !cursor.at_end()) && !cursor.digits(2, 59, minutes)) return false;
+  const std::int64_t offset = (3600 * hours + 60 * minutes) * kSecond;
+  moment.nanoseconds += west ? offset : -offset;
+  return true;
+}
+
+}  // namespace
+
+std::optional<Moment> parse_moment(std::string_view text) noexcept {
+  text = trim_spaces(text);
+  if (text.size() < 5 || !is_digit(text[0])) return std::nullopt;
+  Cursor cursor(text);
+  Moment moment;
+  std::int64_t days = 0, time = 0;
+  moment.has_date = text[2] != ':';
+  if (moment.has_date && !read_date(cursor, days)) return std::nullopt;
+  if (moment.has_date && !cursor.at_end()) {
+    if (!cursor.accept('T') && !cursor.accept('t') && !cursor.accept(' ')) return std::nullopt;
+    if (cursor.at_end()) return std::nullopt;
+  }
+  if (!cursor.at_end() && !read_time(cursor, time)) return std::nullopt;
+  moment.nanoseconds = days * 86400 * kSecond + time;
+  if (cursor.accept(' ') && cursor.at_end()) return std::nullopt;  // "12:00:00 +01:00" has a blank
+  if (!read_offset(cursor, moment) || !cursor.at_end()) return std::nullopt;
+  if (!moment.has_date && moment.has_offset) return std::nullopt;
+  return moment;
+}
+
+}  // namespace nlsq::cli

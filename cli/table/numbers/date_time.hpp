@@ -1,0 +1,31 @@
+// Parses dates and times of ISO 8601 in table cells. The CSV reader turns them into seconds since the first
+// one of their column.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace nlsq::cli {
+
+// A point in time, or a time of day without a date.
+struct Moment {
+  bool has_date = false;
+  bool has_offset = false;       // "Z" or "+02:00" is given
+  std::int64_t nanoseconds = 0;  // since 1970-01-01T00:00Z; without an offset the time is taken as UTC
+
+  // Two moments can be subtracted if both have a date or neither has, and the same for the offset.
+  bool comparable(const Moment& other) const {
+    return has_date == other.has_date && has_offset == other.has_offset;
+  }
+  double seconds_since(const Moment& origin) const {
+    return static_cast<double>(nanoseconds - origin.nanoseconds) / 1e9;
+  }
+};
+
+// Reads "2024-03-01", "2024-03-01T12:00", "2024-03-01 12:00:00.25+01:00", "12:00:00" and the like, for years
+// 1700 to 2250. Seconds may have a fraction after "." or ","; digits after the ninth are ignored. Returns
+// nothing for any other text and for days and times that do not exist.
+std::optional<Moment> parse_moment(std::string_view text) noexcept;
+
+}  // namespace nlsq::cli

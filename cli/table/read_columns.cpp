@@ -1,0 +1,82 @@
+// Implements ReadColumns.
+#include "table/read_columns.hpp"
+
+#include "table/block_evaluator.hpp"
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+namespace nlsq::cli {
+
+namespace {
+
+template <class T>
+std::size_t place_in(const std::vector<T>& list, const T& value) {
+  return static_cast<std::size_t>(std::find(list.begin(), list.end(), value) - list.begin());
+}
+
+}  // namespace
+
+std::vector<double> compress(const Column& column, const Rows& rows) {
+  std::vector<double> out(rows.size());
+  for (std::size_t i = 0; i < rows.size(); ++i) out[i] = column[rows[i]];
+  return out;
+}
+
+Column own(std::vector<double>&& values, FitData& data) {
+  auto memory = std::make_shared<std::vector<double>>(std::move(values));
+  const Column column(*memory);
+  data.memory.push_back(std::move(memory));
+  return column;
+}
+
+void ReadColumns::want(const ColumnExpression& expression) {
+  for (const std::size_t column : expression.columns) {
+    if (column == kRowNumber) {
+      row_number_ = true;
+    } else if (column >= kFirstText) {
+      const TextMatch& match = expression.texts[column - kFirstText];
+      if (place_in(texts_, match) == texts_.size()) texts_.push_back(match);
+    } else if (place_in(numbers_, column) == numbers_.size()) {
+      numbers_.push_back(column);
+    }
+  }
+}
+
+TableColumns ReadColumns::read(Table& table, FitData& data) {
+  TableColumns read = table.read(numbers_, texts_);
+  columns_ = std::move(read.columns);
+  data.memory = std::move(read.memory);
+  if (row_number_) {
+    std::vector<double> numbers(read.rows);
+    for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = read.row_number(i);
+    columns_.push_back(own(std::move(numbers), data));
+  }
+  return read;
+}
+
+void ReadColumns::keep_rows(const Rows& rows, FitData& data) {
+  const auto before = std::exchange(data.memory, {});
+  for (Column& column : columns_) column = own(compress(column, rows), data);
+}
+
+Column ReadColumns::evaluate(const ColumnExpression& expression, std::size_t rows, FitData& data) const {
+  if (expression.plain) return columns_[place(expression, 0)];
+  std::vector<Column> columns;
+  for (std::size_t k = 0; k < expression.columns.size(); ++k)
+    columns.push_back(columns_[place(expression, k)]);
+  std::vector<double> out(rows);
+  evaluate_rows(expression.formula, columns, {}, out);
+  return own(std::move(out), data);
+}
+
+// Where in columns_ column k of the expression is.
+std::size_t ReadColumns::place(const ColumnExpression& expression, std::size_t k) const {
+  const std::size_t column = expression.columns[k];
+  if (column == kRowNumber) return columns_.size() - 1;
+  if (column >= kFirstText) return numbers_.size() + place_in(texts_, expression.texts[column - kFirstText]);
+  return place_in(numbers_, column);
+}
+
+}  // namespace nlsq::cli
