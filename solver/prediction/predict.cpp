@@ -3,6 +3,7 @@
 #include <nlsq/prediction.hpp>
 
 #include "prediction/delta_method.hpp"
+#include "prediction/right_side.hpp"
 #include "support/fp_environment.hpp"
 
 #include <fmt/format.h>
@@ -127,21 +128,13 @@ class Notes {
   Count held_;
 };
 
-void check_model(const PreparedModel& model, const FitResult& fit) {
-  if (model.parameter_names() == fit.parameter_names && fit.parameters.size() == fit.parameter_names.size())
-    return;
-  throw ValidationError(fmt::format(
-      "prediction: the model has the parameters {}, the fit has {}; give the model that was fitted",
-      fmt::join(model.parameter_names(), ", "), fmt::join(fit.parameter_names, ", ")));
-}
-
 }  // namespace
 
 Prediction predict(const PreparedModel& model, const Columns& x, const FitResult& fit,
                    const FitOptions& options, const PredictionOptions& prediction) {
   const FpEnvironment environment;
   check_confidence(prediction.confidence);
-  check_model(model, fit);
+  check_model("prediction", model, fit);
   EvaluateOptions evaluation;
   static_cast<Parallelism&>(evaluation) = prediction;
   evaluation.jacobian = true;
