@@ -56,6 +56,11 @@ std::vector<DerivedQuantity> derive(const FitResult& fit, const std::vector<std:
   return out;
 }
 
+void check_derived(const std::vector<std::string>& parameters, const std::vector<std::string>& texts) {
+  const FpEnvironment environment;
+  const DerivedExpressions expressions(parameters, texts);
+}
+
 DerivedQuantity derive(const FitResult& fit, std::string_view text, const FitOptions& options,
                        const DeriveOptions& wanted) {
   return derive(fit, std::vector<std::string>{std::string(text)}, options, wanted).front();

@@ -43,7 +43,11 @@ NLSQ_API std::vector<DerivedQuantity> derive(const FitResult& fit, const std::ve
 NLSQ_API DerivedQuantity derive(const FitResult& fit, std::string_view text, const FitOptions& options = {},
                                 const DeriveOptions& derive = {});
 
-// The same with intervals by profile likelihood. The data are those of the fit. Each end takes about six
+// Throws what derive() would for a fit with these parameters. It finds mistakes before a long fit.
+NLSQ_API void check_derived(const std::vector<std::string>& parameters,
+                            const std::vector<std::string>& texts);
+
+// derive() with intervals by profile likelihood. The data are those of the fit. Each end takes about six
 // fits. Throws ValidationError also where profile_intervals does, and for counts, errors in x, a covariance
 // matrix of y, and models that are no formula.
 NLSQ_API std::vector<DerivedQuantity> derive_by_profile(const PreparedModel& model, const Columns& x,
