@@ -102,7 +102,7 @@ PredictionPoints points_of_file(const Arguments& arguments, const FitData& data)
       throw BadData(fmt::format("{}: --predict: {} = {} is {} here; {}", columns.place(table->name(), i),
                                 is_sigma ? "sigma" : "x", expressions[k].text, values[i],
                                 is_sigma ? "standard deviations must be positive: correct it"
-                                         : "correct it, or leave such rows out with --missing drop"));
+                                         : "correct it, or remove the row"));
     }
     if (is_sigma) out.sigma = std::move(values);
     else out.x.push_back(std::move(values));

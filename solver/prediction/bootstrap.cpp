@@ -89,7 +89,7 @@ void warn(const BootstrapOptions& wanted, Bootstrap& out) {
   const double outside = 0.5 * (1 - wanted.confidence) * (out.samples - out.failures);
   if (outside < 10) {
     out.warnings.push_back(fmt::format(
-        "bootstrap: only about {:.2g} samples lie beyond each end of the intervals; for stable ends take "
+        "bootstrap: only about {:.3g} samples lie beyond each end of the intervals; for stable ends take "
         "{:.0f} samples or more",
         outside, std::ceil(20 / (1 - wanted.confidence))));
   }
