@@ -99,10 +99,10 @@ PredictionPoints points_of_file(const Arguments& arguments, const FitData& data)
     std::vector<double> values = columns.evaluate(expressions[k]);
     for (std::size_t i = 0; i < values.size(); ++i) {
       if (std::isfinite(values[i]) && (!is_sigma || values[i] > 0)) continue;
-      throw BadData(fmt::format("{}: --predict: {} = {} is {} here; {}", columns.place(table->name(), i),
-                                is_sigma ? "sigma" : "x", expressions[k].text, values[i],
-                                is_sigma ? "standard deviations must be positive: correct it"
-                                         : "correct it, or remove the row"));
+      throw BadData(fmt::format(
+          "{}: --predict: {} = {} is {} here; {}", columns.place(table->name(), i), is_sigma ? "sigma" : "x",
+          expressions[k].text, values[i],
+          is_sigma ? "standard deviations must be positive: correct it" : "correct it, or remove the row"));
     }
     if (is_sigma) out.sigma = std::move(values);
     else out.x.push_back(std::move(values));

@@ -54,6 +54,7 @@ Prediction prediction_at(const Arguments& arguments, const PreparedModel& model,
   wanted.confidence = arguments.confidence;
   wanted.threads = arguments.threads;
   if (!points.sigma.empty()) wanted.sigma = points.sigma;
+  wanted.data = data.predictors;
   const std::vector<Column> at(points.x.begin(), points.x.end());
   if (!by_profile) return predict(model, at, fit, options, wanted);
   return predict_by_profile(model, Columns(data.predictors), data.y, at, fit, options, wanted);

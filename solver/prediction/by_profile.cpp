@@ -98,7 +98,9 @@ Prediction predict_by_profile(const PreparedModel& model, const Columns& x, cons
   check_model("band by profile", model, fit);
   const PulledScale scale =
       pulled_scale("band by profile", fit, options, prediction.confidence, prediction.most_fits);
-  Prediction out = predict(model, at, fit, options, prediction);
+  PredictionOptions with_data = prediction;
+  with_data.data = x.list();
+  Prediction out = predict(model, at, fit, options, with_data);
   const RightSide right = right_side(model, x, y);
   const PulledData base = pulled_data(x, right.y, options);
   const FitOptions refit = refit_options(fit, options);

@@ -39,6 +39,10 @@ struct PredictionOptions : Parallelism {
   double confidence = 0.95;  // probability that a band covers, in (0, 1)
   // Standard deviations of the new observations, one for each row of x; only for a fit with sigma.
   Column sigma;
+  // The predictors of the data of the fit. If they are given, a variance that the covariance cannot hold,
+  // because the parameters are so strongly correlated, is computed from the data; otherwise the band is NaN
+  // there. Not used with a loss, errors in x and sigma_matrix. predict_by_profile has the data anyway.
+  std::vector<Column> data;
   int most_fits = 60;  // predict_by_profile: limit on fits for each end of a band
 };
 

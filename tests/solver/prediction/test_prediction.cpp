@@ -274,6 +274,13 @@ TEST_CASE("strongly correlated parameters give the right band or none") {
       if (std::isnan(p.standard_error[i])) continue;
       CHECK(p.standard_error[i] == doctest::Approx(q.standard_error[i]).epsilon(0.02));
     }
+    PredictionOptions with_data;
+    with_data.data = {Column(x)};
+    const Prediction r = predict(model, x, far, {}, with_data);
+    for (std::size_t i = 0; i < x.size() && centre < 30000; ++i)
+      CHECK(r.standard_error[i] == doctest::Approx(q.standard_error[i]).epsilon(1e-3));
+    for (std::size_t i = 0; i < x.size() && !std::isnan(r.standard_error[0]); ++i)
+      CHECK(r.standard_error[i] == doctest::Approx(q.standard_error[i]).epsilon(0.02));
     if (centre == 30) CHECK(std::isfinite(p.standard_error[0]));
     if (std::isnan(p.standard_error[0])) CHECK_FALSE(p.warnings.empty());
   }
@@ -310,6 +317,9 @@ TEST_CASE("mistakes are named") {
   CHECK(said(options).find("has 2 values, x has 5 rows") != std::string::npos);
   wanted.sigma = bad_sigma;
   CHECK(said(options).find("row 3 is 0") != std::string::npos);
+  wanted.sigma = Column();
+  wanted.data = {Column(bad_sigma)};
+  CHECK(said(options).find("one of 5 rows; the fit had 1 predictor(s) of 25 rows") != std::string::npos);
   CHECK(message_of([&] { predict("a*x", kAt, fit); }).find("the model has the parameters a,") !=
         std::string::npos);
   CHECK_THROWS_AS(predict(kDecay, std::vector<double>{}, fit), DataError);
