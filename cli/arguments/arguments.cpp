@@ -223,14 +223,6 @@ void take_numbers(Arguments& arguments, const RawArguments& raw) {
   }
 }
 
-// What --predict and its companions depend on.
-FitChoices fit_choices(const Arguments& arguments) {
-  FitChoices out{arguments.loss, !arguments.selection.sigma_x.empty(), arguments.file == "-", {}};
-  if (arguments.json == "-") out.on_stdout.emplace_back("--json -");
-  if (arguments.residuals == "-") out.on_stdout.emplace_back("--residuals -");
-  return out;
-}
-
 void check(const Arguments& arguments) {
   if (arguments.file.empty()) throw UsageError("which file? give a table, or - for standard input");
   if (arguments.model.empty())
@@ -301,7 +293,7 @@ Arguments parse_arguments(int argc, const char* const* argv) {
   arguments.precision = precision_policy(raw.precision.value_or("auto"), raw.rules);
   if (raw.optimize)
     arguments.optimize = precision_objective(*raw.optimize, raw.precision.has_value(), !raw.rules.empty());
-  arguments.prediction = prediction_arguments(raw.prediction, fit_choices(arguments));
+  arguments.prediction = prediction_arguments(raw.prediction, arguments);
   check(arguments);
   return arguments;
 }

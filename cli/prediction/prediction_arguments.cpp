@@ -1,6 +1,7 @@
 // Parses the options of what follows a fit, and rejects combinations that have no meaning.
 #include "prediction/prediction_arguments.hpp"
 
+#include "arguments/arguments.hpp"
 #include "errors.hpp"
 #include "table/numbers/number.hpp"
 #include "table/source/utf8.hpp"
@@ -61,27 +62,29 @@ int sample_count(const std::string& text) {
   return static_cast<int>(count);
 }
 
-void check_band(const std::string& band, const PredictionArguments& out, const FitChoices& fit) {
+void check_band(const std::string& band, const PredictionArguments& out, const Arguments& arguments) {
   if (band != "standard" && band != "profile")
     throw UsageError(fmt::format("--band {}: must be one of standard, profile", printable(band)));
   if (!out.profile_band) return;
   if (out.predict.empty()) throw UsageError("--band needs --predict");
-  if (fit.loss.is_robust())
+  if (arguments.loss.is_robust())
     throw UsageError("--band profile: a robust loss is no likelihood; leave --loss or --band out");
-  if (fit.loss.is_counts())
+  if (arguments.loss.is_counts())
     throw UsageError("--band profile: not available for counts; use --band standard, or --bootstrap");
-  if (fit.x_errors)
+  if (!arguments.selection.sigma_x.empty())
     throw UsageError(
         "--band profile: not available with errors in x; use --band standard, or --bootstrap with "
         "--bootstrap-method case");
 }
 
-void check_outputs(const PredictionArguments& out, const FitChoices& fit) {
+void check_outputs(const PredictionArguments& out, const Arguments& arguments) {
   if (!out.csv.empty() && out.predict.empty())
     throw UsageError("--csv writes predictions: it needs --predict");
-  if (out.csv == "-" && !fit.on_stdout.empty())
-    throw UsageError(fmt::format("{} and --csv - cannot share standard output", fit.on_stdout.front()));
-  if (out.predict == "-" && fit.data_on_stdin)
+  if (out.csv == "-" && (arguments.json == "-" || arguments.residuals == "-")) {
+    throw UsageError(fmt::format("{} - and --csv - cannot share standard output",
+                                 arguments.json == "-" ? "--json" : "--residuals"));
+  }
+  if (out.predict == "-" && arguments.file == "-")
     throw UsageError("--predict -: standard input already has the data; give a file");
 }
 
@@ -116,7 +119,7 @@ void add_prediction_options(CLI::App& app, RawPrediction& raw) {
       ->group(group);
 }
 
-PredictionArguments prediction_arguments(const RawPrediction& raw, const FitChoices& fit) {
+PredictionArguments prediction_arguments(const RawPrediction& raw, const Arguments& arguments) {
   PredictionArguments out;
   out.predict = raw.predict;
   out.grid = grid_of(raw.predict);
@@ -128,8 +131,8 @@ PredictionArguments prediction_arguments(const RawPrediction& raw, const FitChoi
     if (out.bootstrap == 0) throw UsageError("--bootstrap-method needs --bootstrap");
     out.method = bootstrap_method(raw.method);
   }
-  check_band(raw.band, out, fit);
-  check_outputs(out, fit);
+  check_band(raw.band, out, arguments);
+  check_outputs(out, arguments);
   return out;
 }
 

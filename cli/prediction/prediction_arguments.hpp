@@ -2,7 +2,6 @@
 #pragma once
 
 #include <nlsq/bootstrap.hpp>
-#include <nlsq/loss.hpp>
 
 #include <cstddef>
 #include <optional>
@@ -14,6 +13,8 @@ class App;
 }
 
 namespace nlsq::cli {
+
+struct Arguments;
 
 // The texts of the options, filled by CLI11.
 struct RawPrediction {
@@ -40,15 +41,7 @@ struct PredictionArguments {
 // Adds the options to the help. `raw` must outlive the parsing.
 void add_prediction_options(CLI::App& app, RawPrediction& raw);
 
-// What the other options say that these depend on.
-struct FitChoices {
-  Loss loss;
-  bool x_errors = false;  // --sigma-x is given
-  bool data_on_stdin = false;
-  std::vector<std::string> on_stdout;  // other options that write to standard output
-};
-
-// Throws UsageError.
-PredictionArguments prediction_arguments(const RawPrediction& raw, const FitChoices& fit);
+// `arguments` has all other options, which some of these depend on. Throws UsageError.
+PredictionArguments prediction_arguments(const RawPrediction& raw, const Arguments& arguments);
 
 }  // namespace nlsq::cli

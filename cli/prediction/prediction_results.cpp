@@ -33,6 +33,7 @@ std::vector<DerivedQuantity> derived_quantities(const Arguments& arguments, cons
   DeriveOptions wanted;
   wanted.confidence = arguments.confidence;
   wanted.threads = arguments.threads;
+  wanted.stop = [] { return interrupted(); };
   const std::vector<std::string>& texts = arguments.prediction.derive;
   const std::string why = arguments.profile_intervals ? no_profile(arguments, fit) : "";
   if (!why.empty())
@@ -55,6 +56,7 @@ Prediction prediction_at(const Arguments& arguments, const PreparedModel& model,
   wanted.threads = arguments.threads;
   if (!points.sigma.empty()) wanted.sigma = points.sigma;
   wanted.data = data.predictors;
+  wanted.stop = [] { return interrupted(); };
   const std::vector<Column> at(points.x.begin(), points.x.end());
   if (!by_profile) return predict(model, at, fit, options, wanted);
   return predict_by_profile(model, Columns(data.predictors), data.y, at, fit, options, wanted);
@@ -103,19 +105,20 @@ PredictionResults after_fit(const Arguments& arguments, const ModelChoice& model
     const bool possible = fit.success() && fit.summary.verdict != Verdict::rank_deficient;
     if (possible) {
       out.bootstrap = resample(arguments, prepared_model, data, options, fit);
-      out.interrupted = out.bootstrap->samples < wanted.bootstrap;
       for (const std::string& warning : out.bootstrap->warnings) warnings.push_back(warning);
     } else {
       warnings.emplace_back(
           "--bootstrap: left out, since the fit has no certified minimum that determines every parameter");
     }
   }
+  out.interrupted = interrupted();
   if (points.x.empty()) return out;
   const std::string why = wanted.profile_band ? no_profile(arguments, fit) : "";
   if (!why.empty()) warnings.push_back(fmt::format("--band: from standard errors, not by profile: {}", why));
   out.by_profile = wanted.profile_band && why.empty();
   out.prediction = prediction_at(arguments, prepared_model, data, options, points, fit, out.by_profile);
   for (const std::string& warning : out.prediction->warnings) warnings.push_back(warning);
+  out.interrupted = interrupted();
   out.predictors = model.formula.predictors;
   out.x = std::move(points.x);
   return out;

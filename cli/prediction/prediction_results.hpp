@@ -23,7 +23,7 @@ struct PredictionResults {
   std::vector<std::string> predictors;  // names of the columns of x
   std::vector<std::vector<double>> x;   // where the prediction is
   bool by_profile = false;              // the band
-  bool interrupted = false;             // the bootstrap was
+  bool interrupted = false;             // by Ctrl-C; what is left is undefined
 };
 
 // Throws UsageError for a --derive that does not fit the model. Called before the fit, which may take long.

@@ -241,7 +241,7 @@ std::string json_report(const FitReport& report) {
   json["status"] = status(summary.termination);
   json["verdict"] = name(summary.verdict);
   json["message"] = summary.message;
-  json["interrupted"] = report.was_interrupted;
+  json["interrupted"] = report.was_interrupted || report.after.interrupted;
   json["warnings"] = report.warnings;
   json["confidence"] = report.arguments.confidence;
   json["intervals"] = report.intervals ? "profile" : "standard";

@@ -105,7 +105,7 @@ Bootstrap bootstrap(const PreparedModel& model, const Columns& x, const Column& 
   const DerivedExpressions derived(fit.parameter_names, wanted.derived);
   const RightSide right = right_side(model, x, y);
   const BootstrapSampler sampler(right, x, fit, options, wanted);
-  const FitOptions refit = refit_options(fit, options);
+  const FitOptions refit = refit_options(fit, options, wanted.stop);
   std::vector<Outcome> outcomes(static_cast<std::size_t>(wanted.samples));
   std::atomic<bool> stopped = false;
   run_tasks(outcomes.size(), right.concurrent ? Parallelism(wanted) : Parallelism{1, {}}, [&](std::size_t k) {
@@ -117,6 +117,7 @@ Bootstrap bootstrap(const PreparedModel& model, const Columns& x, const Column& 
     BootstrapSample sample;
     sampler.draw(SampleRandom(wanted.seed, k), sample);
     outcomes[k] = fit_sample(right, x, fit, refit, sample, derived);
+    if (outcomes[k].values.empty() && wanted.stop && wanted.stop()) outcomes[k] = {};  // it was ended
   });
 
   Bootstrap out;

@@ -103,7 +103,7 @@ Prediction predict_by_profile(const PreparedModel& model, const Columns& x, cons
   Prediction out = predict(model, at, fit, options, with_data);
   const RightSide right = right_side(model, x, y);
   const PulledData base = pulled_data(x, right.y, options);
-  const FitOptions refit = refit_options(fit, options);
+  const FitOptions refit = refit_options(fit, options, prediction.stop);
   const std::vector<std::vector<double>> points = numbers(at);
   std::vector<PulledInterval> intervals(out.size());
   run_tasks(out.size(), right.concurrent ? Parallelism(prediction) : Parallelism{1, {}}, [&](std::size_t i) {
@@ -132,7 +132,7 @@ std::vector<DerivedQuantity> derive_by_profile(const PreparedModel& model, const
   const RightSide right = right_side(model, x, y);
   PulledData base = pulled_data(x, right.y, options);
   base.x.emplace_back(base.y.size(), 0.0).back() = 1;
-  const FitOptions refit = refit_options(fit, options);
+  const FitOptions refit = refit_options(fit, options, wanted.stop);
   run_tasks(out.size(), wanted, [&](std::size_t k) {
     DerivedQuantity& q = out[k];
     const PulledInterval interval =

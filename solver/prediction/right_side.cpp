@@ -40,11 +40,12 @@ void check_model(std::string_view what, const PreparedModel& model, const FitRes
                   fmt::join(model.parameter_names(), ", "), fmt::join(fit.parameter_names, ", ")));
 }
 
-FitOptions refit_options(const FitResult& fit, const FitOptions& options) {
+FitOptions refit_options(const FitResult& fit, const FitOptions& options, const std::function<bool()>& stop) {
   FitOptions out = options;
   out.threads = 1;
   out.executor = nullptr;
   out.callback = nullptr;
+  if (stop) out.callback = [stop](const IterationSummary&) { return stop() ? Stop : Continue; };
   out.starts = 1;
   out.parameter_names.clear();  // a prepared model has its own
   for (std::size_t j = 0; j < fit.fixed.size(); ++j) {

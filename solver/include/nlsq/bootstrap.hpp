@@ -43,7 +43,8 @@ struct BootstrapOptions : Parallelism {  // the threads share the samples
   std::uint64_t seed = 1;
   double confidence = 0.95;          // in (0, 1)
   std::vector<std::string> derived;  // further quantities, as for derive()
-  // Asked before each sample; once it returns true, no further samples are drawn. Empty: never.
+  // Asked before each sample and in each iteration, by all threads. Once it returns true, fits in progress
+  // end and are not counted, and no further samples are drawn. Empty: never.
   std::function<bool()> stop;
 };
 

@@ -12,6 +12,7 @@
 #include <nlsq/profile_intervals.hpp>
 
 #include <concepts>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -32,6 +33,9 @@ struct DerivedQuantity {
 struct DeriveOptions : Parallelism {
   double confidence = 0.95;  // in (0, 1)
   int most_fits = 60;        // derive_by_profile: limit on fits for each end
+  // derive_by_profile: asked in each iteration by all threads. Once it returns true, the intervals that are
+  // left are NaN. Empty: never.
+  std::function<bool()> stop;
 };
 
 // Each text is "name = expression". An expression may use the parameters of the fit and earlier names.

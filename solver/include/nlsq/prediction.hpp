@@ -27,6 +27,7 @@
 #include <nlsq/profile_intervals.hpp>
 
 #include <concepts>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -44,6 +45,9 @@ struct PredictionOptions : Parallelism {
   // there. Not used with a loss, errors in x and sigma_matrix. predict_by_profile has the data anyway.
   std::vector<Column> data;
   int most_fits = 60;  // predict_by_profile: limit on fits for each end of a band
+  // predict_by_profile: asked in each iteration by all threads. Once it returns true, the bands that are left
+  // are NaN. Empty: never.
+  std::function<bool()> stop;
 };
 
 // One entry for each row of x. A band that is not defined there is NaN, and a warning gives the reason: no
