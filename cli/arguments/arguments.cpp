@@ -240,7 +240,8 @@ void check(const Arguments& arguments) {
     throw UsageError(
         "--loss poisson: the standard deviation of a count is the root of the model; leave --sigma out");
   }
-  if (arguments.seed && !arguments.starts) throw UsageError("--seed needs --starts");
+  if (arguments.seed && !arguments.starts && arguments.prediction.bootstrap == 0)
+    throw UsageError("--seed needs --starts or --bootstrap");
   if (arguments.json == "-" && arguments.residuals == "-") {
     throw UsageError("--json - and --residuals - cannot share standard output");
   }
@@ -255,6 +256,7 @@ Arguments parse_arguments(int argc, const char* const* argv) {
   add_help_options(app, raw.man, raw.completion);
   add_data_options(app, raw, arguments.selection);
   add_fit_options(app, raw, arguments);
+  add_prediction_options(app, raw.prediction);
   app.add_flag("--list-models", raw.list_models, "list the built-in models (with --json -: as JSON)");
   app.add_option("--describe", arguments.described, "describe a built-in model")->type_name("NAME");
   app.add_flag("--version", raw.version, "version, kernels and libraries");
@@ -296,6 +298,7 @@ Arguments parse_arguments(int argc, const char* const* argv) {
   arguments.precision = precision_policy(raw.precision.value_or("auto"), raw.rules);
   if (raw.optimize)
     arguments.optimize = precision_objective(*raw.optimize, raw.precision.has_value(), !raw.rules.empty());
+  arguments.prediction = prediction_arguments(raw.prediction, arguments);
   check(arguments);
   return arguments;
 }

@@ -2,6 +2,7 @@
 // fit_command and run use it.
 #pragma once
 
+#include "prediction/prediction_arguments.hpp"
 #include "table/csv/csv_options.hpp"
 #include "table/data_selection.hpp"
 
@@ -54,6 +55,7 @@ struct Arguments {
   int threads = 0;  // 0: all cores of the machine
   double confidence = 0.95;
   bool profile_intervals = false;  // from --intervals
+  PredictionArguments prediction;
 
   std::string json, residuals;  // file names; "-" for standard output, empty for none
   bool quiet = false, trace = false;

@@ -87,7 +87,7 @@ void add_fit_options(CLI::App& app, RawArguments& raw, Arguments& arguments) {
                  "fit from so many starts, within the bounds or about the first (default 1)")
       ->type_name("NUMBER")
       ->group(fit);
-  app.add_option("--seed", raw.seed, "seed of the scattered starts (default 1)")
+  app.add_option("--seed", raw.seed, "seed of the scattered starts and of --bootstrap (default 1)")
       ->type_name("NUMBER")
       ->group(fit);
   app.add_option("--variable-projection", raw.variable_projection,

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "arguments/arguments.hpp"
+#include "prediction/prediction_arguments.hpp"
 
 #include <CLI/App.hpp>
 
@@ -21,6 +22,7 @@ struct RawArguments {
   std::string starts, seed, intervals = "standard", variable_projection = "auto";
   std::vector<std::string> p0, fix, bounds, rules;
   std::string completion;
+  RawPrediction prediction;
   bool list_models = false, version = false, man = false;
 };
 

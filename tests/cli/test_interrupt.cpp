@@ -148,3 +148,24 @@ TEST_CASE("Ctrl-C during a fit prints the best parameters so far, and ends with 
   }
   FAIL("the fit was never interrupted");
 }
+
+TEST_CASE("Ctrl-C during a bootstrap reports the samples drawn so far, and ends with status 130") {
+  Scratch scratch;
+  const std::vector<std::string> arguments = {
+      "nlsq-fit", NLSQ_SOURCE_DIR "/data/decay.csv", "--model", "exp", "--bootstrap", "3000000",
+      "--json",   scratch.path("fit.json")};
+  for (int delay = 200; delay < 10000; delay *= 2) {
+    Running running(arguments, scratch.path("out"));
+    const int status = running.interrupt_after(std::chrono::milliseconds(delay));
+    const std::string out = scratch.read("out");
+    if (!contains(out, "bootstrap: stopped after")) continue;  // too soon for the handler
+    CHECK(status == 130);
+    CHECK(contains(out, "of 3000000 samples"));
+    const nlohmann::json fit = nlohmann::json::parse(scratch.read("fit.json"));
+    CHECK(fit["interrupted"] == true);
+    CHECK(fit["status"] == "converged");
+    CHECK(fit["bootstrap"]["samples"].get<int>() < 3000000);
+    return;
+  }
+  FAIL("the bootstrap was never interrupted");
+}

@@ -1,0 +1,47 @@
+// The options of what follows a fit: --predict, --band, --csv, --derive, --bootstrap. arguments.cpp uses it.
+#pragma once
+
+#include <nlsq/bootstrap.hpp>
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace CLI {
+class App;
+}
+
+namespace nlsq::cli {
+
+struct Arguments;
+
+// The texts of the options, filled by CLI11.
+struct RawPrediction {
+  std::string predict, band = "standard", csv, bootstrap, method;
+  std::vector<std::string> derive;
+};
+
+// `count` points from `from` to `to`, both included.
+struct Grid {
+  double from = 0, to = 0;
+  std::size_t count = 0;
+};
+
+struct PredictionArguments {
+  std::string predict;       // a file, "-", or A:B:N; empty: no prediction
+  std::optional<Grid> grid;  // if it is A:B:N
+  bool profile_band = false;
+  std::string csv;                  // a file, or "-"; empty: a table in the report
+  std::vector<std::string> derive;  // "name=expression"
+  int bootstrap = 0;                // number of samples; 0: none
+  std::optional<BootstrapMethod> method;
+};
+
+// Adds the options to the help. `raw` must outlive the parsing.
+void add_prediction_options(CLI::App& app, RawPrediction& raw);
+
+// `arguments` has all other options, which some of these depend on. Throws UsageError.
+PredictionArguments prediction_arguments(const RawPrediction& raw, const Arguments& arguments);
+
+}  // namespace nlsq::cli
