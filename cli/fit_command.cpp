@@ -3,6 +3,7 @@
 
 #include "errors.hpp"
 #include "interrupt.hpp"
+#include "plot/plot_output.hpp"
 #include "report/json_report.hpp"
 #include "report/output_file.hpp"
 #include "report/report.hpp"
@@ -325,6 +326,7 @@ int fit_command(const Arguments& arguments) {
   }
   report.total_seconds = clock.seconds();
   write_outputs(report);
+  write_pictures(report, options);
   return exit_status(report);
 }
 

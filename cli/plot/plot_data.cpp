@@ -1,0 +1,219 @@
+// Implements PlotData: chooses the rows to draw and their scales.
+#include "plot/plot_data.hpp"
+
+#include "plot/curve.hpp"
+#include "plot/normal_quantiles.hpp"
+#include "plot/row_errors.hpp"
+#include "report/report.hpp"
+#include "table/block_evaluator.hpp"
+#include "table/numbers/number.hpp"
+#include "table/source/utf8.hpp"
+
+#include <nlsq/prediction.hpp>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace nlsq::cli {
+
+namespace {
+
+constexpr std::size_t kMostCurvePoints = 2000;
+// The decades that an axis may span to be made logarithmic unasked. A peak or a decay without noise falls to
+// numbers that mean nothing; such a y stays linear.
+constexpr double kMostDecadesX = 300, kMostDecadesY = 12;
+
+// The values of all rows, before some are chosen.
+struct AllRows {
+  std::vector<double> x, y, fit;
+};
+
+AllRows all_rows(const FitReport& report) {
+  const FitData& data = report.data;
+  const Formula& formula = report.model.formula;
+  AllRows rows{std::vector<double>(data.rows()), std::vector<double>(data.rows()),
+               std::vector<double>(data.rows())};
+  std::vector<Column> columns = data.predictors;
+  evaluate_rows(formula, columns, report.fit.parameters, rows.fit);
+  columns.push_back(data.y);
+  evaluate_response_rows(formula, columns, rows.y);
+  if (data.predictors.size() == 1) data.predictors[0].read(0, data.rows(), rows.x.data());
+  else rows.x = rows.fit;
+  return rows;
+}
+
+std::string response_label(const FitReport& report) {
+  const Formula& formula = report.model.formula;
+  const std::string column = column_title(report.data.shape, report.data.y_expression);
+  if (!formula.has_left_side) return column;
+  const std::string left(trim_blanks(formula.text.substr(0, formula.text.find('='))));
+  return left == column ? column : left;
+}
+
+void choose_labels(const FitReport& report, PlotData& plot) {
+  plot.y_label = printable(response_label(report), 200);
+  plot.x_label = plot.against_fit ? "fitted " + plot.y_label
+                                  : printable(column_title(report.data.shape, report.data.x[0]), 200);
+  plot.residual_label = report.fit.loss.is_counts() ? "residual / √fit"
+                        : report.data.sigma.empty() ? "residual"
+                                                    : "residual / sigma";
+  plot.model = printable(report.model.formula.text, 400);
+  if (report.model.builtin != nullptr) plot.model = report.model.builtin->name + ": " + plot.model;
+}
+
+// Every stride-th value, or none if `all` is empty.
+std::vector<double> thinned(const std::vector<double>& all, std::size_t stride) {
+  std::vector<double> some;
+  for (std::size_t i = 0; i < all.size(); i += stride) some.push_back(all[i]);
+  return some;
+}
+
+// "2nd", "13th", "21st"
+std::string ordinal(std::size_t n) {
+  const bool teens = n / 10 % 10 == 1;
+  const char* const ending = teens         ? "th"
+                             : n % 10 == 1 ? "st"
+                             : n % 10 == 2 ? "nd"
+                             : n % 10 == 3 ? "rd"
+                                           : "th";
+  return fmt::format("{}{}", n, ending);
+}
+
+void choose_rows(const AllRows& rows, const RowErrors& errors, std::size_t most_points, PlotData& plot) {
+  plot.rows = rows.y.size();
+  plot.stride = (plot.rows + most_points - 1) / most_points;
+  plot.points = {thinned(rows.x, plot.stride),         thinned(rows.y, plot.stride),
+                 thinned(rows.fit, plot.stride),       thinned(errors.residual, plot.stride),
+                 thinned(errors.x_error, plot.stride), thinned(errors.y_error, plot.stride)};
+  if (plot.stride > 1)
+    plot.notes.push_back(fmt::format("every {} of {} rows is drawn", ordinal(plot.stride), plot.rows));
+  if (plot.points.size() > kMostErrorBars && !plot.points.y_error.empty()) {
+    plot.points.x_error.clear();
+    plot.points.y_error.clear();
+    plot.notes.push_back(fmt::format("error bars are left out above {} rows", kMostErrorBars));
+  }
+}
+
+// Axes hold all rows, those that are not drawn included, and the error bars.
+void choose_axes(const FitReport& report, const AllRows& rows, const RowErrors& errors, PlotData& plot) {
+  const PlotScale scale = report.arguments.plot.scale;
+  const bool automatic = scale == PlotScale::automatic;
+  bool log_y = scale == PlotScale::log_y || scale == PlotScale::log_log ||
+               (automatic && asks_for_log(rows.y, kMostDecadesY));
+  bool log_x = scale == PlotScale::log_x || scale == PlotScale::log_log ||
+               (automatic && !plot.against_fit && asks_for_log(rows.x, kMostDecadesX));
+  if (plot.against_fit) log_x = log_y;
+  plot.x = axis_for(rows.x, log_x);
+  plot.y = axis_for(rows.y, log_y);
+  plot.residual = axis_for(errors.residual, false);
+  include(plot.residual, 0);
+  for (std::size_t i = 0; i < plot.points.y_error.size(); ++i) {
+    const double y = plot.points.y[i], error = plot.points.y_error[i];
+    if (!log_y) include(plot.y, y - error);
+    include(plot.y, y + error);
+  }
+}
+
+void draw_curve(const FitReport& report, const AllRows& rows, PlotData& plot) {
+  const auto model = [&](const std::vector<double>& x) {
+    std::vector<double> values(x.size());
+    const std::vector<Column> columns = {Column(x)};
+    evaluate_rows(report.model.formula, columns, report.fit.parameters, values);
+    return values;
+  };
+  const auto [low, high] = std::minmax_element(rows.x.begin(), rows.x.end());
+  CurvePoints points =
+      curve_points(model, *low, *high, plot.points.x, plot.x.log, plot.y.log, kMostCurvePoints);
+  plot.curve.x = std::move(points.x);
+  plot.curve.fit = std::move(points.y);
+}
+
+// The axis grows with the band, but not beyond three times the height of data and curve: a band far from the
+// data would hide them.
+void include_band(const std::vector<double>& band, PlotData& plot) {
+  Axis wide = plot.y;
+  const double height = plot.y.high - plot.y.low;
+  for (const double value : band) include(wide, value);
+  if (plot.y.log) return;
+  plot.y.low = std::max(wide.low, plot.y.low - height);
+  plot.y.high = std::min(wide.high, plot.y.high + height);
+}
+
+void add_band(const FitReport& report, const FitOptions& options, PlotData& plot) {
+  PredictionOptions wanted;
+  wanted.confidence = report.arguments.confidence;
+  wanted.threads = options.threads;
+  const Columns x(std::vector<Column>{Column(plot.curve.x)});
+  const ModelChoice& model = report.model;
+  const Prediction band = model.builtin != nullptr ? predict(*model.builtin, x, report.fit, options, wanted)
+                                                   : predict(model.formula, x, report.fit, options, wanted);
+  const auto defined = [](double value) { return std::isfinite(value); };
+  if (std::none_of(band.confidence_low.begin(), band.confidence_low.end(), defined)) {
+    plot.notes.emplace_back("the data define no confidence band");
+    return;
+  }
+  plot.curve.low = band.confidence_low;
+  plot.curve.high = band.confidence_high;
+  plot.band_title = fmt::format("{:g} % confidence band", 100 * wanted.confidence);
+  include_band(plot.curve.low, plot);
+  include_band(plot.curve.high, plot);
+}
+
+// With several predictors there is no curve over one axis. Observed against fitted values lie on this line.
+void draw_identity(const AllRows& rows, PlotData& plot) {
+  const auto [low, high] = std::minmax_element(rows.fit.begin(), rows.fit.end());
+  plot.curve.x = plot.curve.fit = {*low, *high};
+}
+
+std::string parameter_line(const FitReport& report, std::size_t j) {
+  const FitResult& fit = report.fit;
+  const double error = fit.standard_errors[j];
+  const std::string start = fit.parameter_names[j] + " = " + format_estimate(fit.parameters[j], error);
+  if (fit.fixed[j]) return start + " (fixed)";
+  if (fit.at_bound[j]) return start + " (at bound)";
+  if (std::isnan(error)) return start + " ± undetermined";
+  return start + fmt::format(" ± {:.3g}", error);
+}
+
+}  // namespace
+
+PlotData plot_data(const FitReport& report, const FitOptions& options, std::size_t most_points) {
+  PlotData plot;
+  plot.against_fit = report.data.predictors.size() != 1;
+  choose_labels(report, plot);
+  const AllRows rows = all_rows(report);
+  const RowErrors errors = row_errors(report, rows.y, rows.fit);
+  choose_rows(rows, errors, most_points, plot);
+  choose_axes(report, rows, errors, plot);
+  if (plot.against_fit) {
+    draw_identity(rows, plot);
+  } else {
+    draw_curve(report, rows, plot);
+    for (const double value : plot.curve.fit) include(plot.y, value);
+    add_band(report, options, plot);
+  }
+  plot.quantiles = normal_quantiles(errors.residual, standard_scatter(report));
+  if (plot.quantiles.normal.empty())
+    plot.notes.emplace_back("the residuals do not scatter: there are no normal quantiles");
+  return plot;
+}
+
+std::vector<std::string> parameter_lines(const FitReport& report) {
+  std::vector<std::string> lines;
+  for (std::size_t j = 0; j < report.fit.parameters.size(); ++j) lines.push_back(parameter_line(report, j));
+  return lines;
+}
+
+std::string shortened(const std::string& text, std::size_t most) {
+  if (count_code_points(text) <= most) return text;
+  std::size_t bytes = 0;
+  for (std::size_t points = 0; bytes < text.size(); ++bytes) {
+    const bool starts = (text[bytes] & 0xC0) != 0x80;
+    if (starts && ++points == most) break;
+  }
+  return text.substr(0, bytes) + "…";
+}
+
+}  // namespace nlsq::cli
