@@ -9,6 +9,7 @@
 #include <nlsq/evaluate.hpp>
 #include <nlsq/least_squares.hpp>
 #include <nlsq/policy_profile.hpp>
+#include <nlsq/prediction.hpp>
 #include <nlsq/problem.hpp>
 #include <nlsq/profile_intervals.hpp>
 #include <nlsq/statistics.hpp>

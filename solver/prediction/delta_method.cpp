@@ -1,0 +1,98 @@
+// Implements the delta method for functions of fitted parameters.
+#include "prediction/delta_method.hpp"
+
+#include <nlsq/error.hpp>
+#include <nlsq/statistics.hpp>
+#include "expression/ties.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace nlsq::inline v0 {
+
+namespace {
+
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+// The largest error of a variance, relative to it, that rounding of the covariance may cause. It changes the
+// third digit of a standard error.
+constexpr double kRounding = 1e-2;
+
+bool is_tied(const FitResult& fit, std::size_t j) { return j < fit.ties.size() && !fit.ties[j].empty(); }
+
+}  // namespace
+
+DeltaMethod::DeltaMethod(const FitResult& fit) : fit_(fit) {
+  std::vector<std::string> ties;
+  for (std::size_t j = 0; j < fit.parameters.size(); ++j) {
+    if (is_tied(fit, j)) ties.push_back(fit.parameter_names[j] + " = " + fit.ties[j]);
+    else if (!fit.fixed[j]) free_.push_back(static_cast<int>(j));
+  }
+  if (!ties.empty()) slopes_ = Ties(fit.parameter_names, ties).slopes(fit.parameters, free_);
+}
+
+std::vector<double> DeltaMethod::by_fitted(std::span<const double> gradient) const {
+  std::vector<double> out(free_.size());
+  for (std::size_t k = 0; k < free_.size(); ++k) {
+    if (slopes_.empty()) {
+      out[k] = gradient[static_cast<std::size_t>(free_[k])];
+      continue;
+    }
+    for (std::size_t j = 0; j < gradient.size(); ++j) {
+      const double slope = slopes_[j * free_.size() + k];
+      if (slope != 0) out[k] += slope * gradient[j];
+    }
+  }
+  return out;
+}
+
+DeltaVariance DeltaMethod::variance(std::span<const double> gradient) const {
+  const std::vector<double> g = by_fitted(gradient);
+  DeltaVariance out{0};
+  // Each term is a product of two derivatives in units of standard errors and a correlation, so that neither
+  // overflows for parameters of very different sizes.
+  std::vector<double> scaled;
+  std::vector<std::size_t> parameter;
+  for (std::size_t k = 0; k < g.size(); ++k) {
+    const auto j = static_cast<std::size_t>(free_[k]);
+    if (g[k] == 0) continue;
+    if (!std::isfinite(g[k])) return {kNaN, DeltaState::not_finite};
+    if (fit_.at_bound[j]) {
+      out.held = true;
+      continue;
+    }
+    scaled.push_back(g[k] * fit_.standard_errors[j]);
+    parameter.push_back(j);
+  }
+  const bool scatter = std::ranges::any_of(
+      free_, [&](int j) { return std::isfinite(fit_.standard_errors[static_cast<std::size_t>(j)]); });
+  double size = 0;  // sum of the absolute values of the terms
+  for (std::size_t a = 0; a < scaled.size(); ++a) {
+    for (std::size_t b = 0; b < scaled.size(); ++b) {
+      const double correlation = a == b ? 1 : fit_.correlation(parameter[a], parameter[b]);
+      const double term = scaled[a] * scaled[b] * correlation;
+      if (!std::isfinite(term))
+        return {kNaN, scatter ? DeltaState::undetermined : DeltaState::no_scatter, out.held};
+      out.value += term;
+      size += std::fabs(term);
+    }
+  }
+  const double rounding = static_cast<double>(scaled.size() + 2) * 0x1p-53 * size;
+  if (size > 0 && !(rounding <= kRounding * out.value)) return {kNaN, DeltaState::lost_digits, out.held};
+  return out;
+}
+
+double interval_quantile(const FitResult& fit, const FitOptions& options, double confidence) {
+  if (options.absolute_sigma || fit.loss.is_counts()) return student_t_quantile(confidence, kInfinity);
+  return student_t_quantile(confidence, static_cast<double>(fit.dof));
+}
+
+void check_confidence(double confidence) {
+  if (confidence > 0 && confidence < 1) return;
+  throw ValidationError(fmt::format("confidence = {}: use a number between 0 and 1", confidence));
+}
+
+}  // namespace nlsq::inline v0

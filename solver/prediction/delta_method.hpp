@@ -1,0 +1,49 @@
+// The delta method: the variance of a function of fitted parameters from its derivatives and the covariance
+// of the fit. Predictions and derived quantities use it.
+#pragma once
+
+#include <nlsq/curve_fit.hpp>
+
+#include <span>
+#include <vector>
+
+namespace nlsq::inline v0 {
+
+// Why a variance is not a number.
+enum class DeltaState : std::uint8_t {
+  known,
+  not_finite,    // a derivative is not finite
+  no_scatter,    // the fit has no covariance: no degrees of freedom, or residuals of zero
+  undetermined,  // it depends on a parameter that the data do not determine
+  lost_digits,   // rounding of the covariance is as large as the variance
+};
+
+struct DeltaVariance {
+  double value;  // NaN unless known
+  DeltaState state = DeltaState::known;
+  bool held = false;  // depends on a parameter that is on a bound, which is taken as fixed there
+};
+
+class DeltaMethod {
+ public:
+  explicit DeltaMethod(const FitResult& fit);
+
+  // The variance of a function with the derivatives `gradient` by all parameters of the model, as if none
+  // were tied.
+  DeltaVariance variance(std::span<const double> gradient) const;
+
+  // The derivatives by the parameters that were fitted: ties are followed.
+  std::vector<double> by_fitted(std::span<const double> gradient) const;
+
+ private:
+  const FitResult& fit_;
+  std::vector<int> free_;       // parameters that were fitted, those on a bound included
+  std::vector<double> slopes_;  // ∂p/∂p_free, row-major; empty without ties
+};
+
+// P(|T| <= quantile) = confidence for the estimates of this fit; NaN without degrees of freedom.
+double interval_quantile(const FitResult& fit, const FitOptions& options, double confidence);
+// Throws ValidationError unless 0 < confidence < 1.
+void check_confidence(double confidence);
+
+}  // namespace nlsq::inline v0

@@ -1,0 +1,180 @@
+// Implements predict(): the fitted curve with its bands, by the delta method.
+#include <nlsq/evaluate.hpp>
+#include <nlsq/prediction.hpp>
+
+#include "prediction/delta_method.hpp"
+#include "support/fp_environment.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <optional>
+
+namespace nlsq::inline v0 {
+
+namespace {
+
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+
+void check_sigma(const Column& sigma, std::size_t rows, const FitResult& fit, const FitOptions& options) {
+  if (sigma.empty()) return;
+  if (options.sigma.empty() && options.sigma_matrix.empty()) {
+    throw ValidationError(
+        fit.loss.is_counts()
+            ? "prediction sigma: the standard deviation of a count is the root of the model; leave sigma out"
+            : "prediction sigma: the fit had no sigma, so the scatter of an observation is that of the fit; "
+              "leave sigma out, or fit with sigma");
+  }
+  if (sigma.size() != rows) {
+    throw ValidationError(fmt::format(
+        "prediction sigma has {} values, x has {} rows: give one for each row, or none", sigma.size(), rows));
+  }
+  for (std::size_t i = 0; i < rows; ++i) {
+    if (sigma[i] > 0 && std::isfinite(sigma[i])) continue;
+    throw ValidationError(fmt::format(
+        "prediction sigma: row {} is {}; standard deviations must be positive and finite", i + 1, sigma[i]));
+  }
+}
+
+// The sigma of the data if it is the same in all rows.
+std::optional<double> common_sigma(const FitOptions& options) {
+  if (options.sigma.empty()) return std::nullopt;
+  const double first = options.sigma[0];
+  for (std::size_t i = 1; i < options.sigma.size(); ++i) {
+    if (options.sigma[i] != first) return std::nullopt;
+  }
+  return first;
+}
+
+// The variance of one new observation at a row where the model has the value f.
+class Scatter {
+ public:
+  Scatter(const FitResult& fit, const FitOptions& options, const Column& sigma)
+      : counts_(fit.loss.is_counts()), sigma_(sigma), factor_(options.absolute_sigma ? 1 : fit.chi2_reduced) {
+    const bool weighted = !options.sigma.empty() || !options.sigma_matrix.empty();
+    if (counts_) return;
+    if (fit.loss.is_robust() && !options.absolute_sigma) {
+      lack_ = fmt::format(
+          "prediction band: not defined under loss {} without absolute sigma, since the scatter of the fit "
+          "contains the outliers",
+          fit.loss.name());
+      factor_ = kNaN;
+    } else if (weighted && sigma.empty()) {
+      const std::optional<double> common = common_sigma(options);
+      if (!common)
+        lack_ =
+            "prediction band: not defined without the sigma of a new observation; the sigma of the data "
+            "differs by row";
+      factor_ *= common ? *common * *common : kNaN;
+    }
+  }
+  double operator()(std::size_t row, double f) const {
+    if (counts_) return f;
+    return sigma_.empty() ? factor_ : factor_ * sigma_[row] * sigma_[row];
+  }
+  const std::string& lack() const { return lack_; }
+
+ private:
+  bool counts_;
+  const Column& sigma_;
+  double factor_;
+  std::string lack_;
+};
+
+// Counts the rows of each state, and says for each what is wrong and where it begins.
+class Notes {
+ public:
+  void add(std::size_t row, const DeltaVariance& variance) {
+    if (variance.state != DeltaState::known) count(states_[static_cast<std::size_t>(variance.state)], row);
+    if (variance.held) count(held_, row);
+  }
+  std::vector<std::string> warnings(const FitResult& fit) const {
+    std::vector<std::string> out;
+    const auto say = [&](const Count& count, const char* text) {
+      if (count.rows == 0) return;
+      const std::string where =
+          count.rows == 1 ? fmt::format("in row {}", count.first + 1)
+                          : fmt::format("in {} rows, the first of which is {}", count.rows, count.first + 1);
+      out.push_back(fmt::format("bands: {} {}", where, text));
+    };
+    if (!fit.success())
+      out.emplace_back("bands: the fit ended without a certified minimum, so they may not describe the data");
+    say(of(DeltaState::not_finite), "the model or a derivative is not finite there, and there is no band");
+    say(of(DeltaState::no_scatter),
+        fit.dof <= 0 ? "there is no band, since there are as many parameters as rows of data"
+                     : "there is no band, since the fit has no standard errors");
+    say(of(DeltaState::undetermined),
+        "there is no band, since the curve depends on a parameter that the data do not determine");
+    say(of(DeltaState::lost_digits),
+        "there is no band, since the parameters are so strongly correlated that rounding exceeds it; shift "
+        "the origin of x, or write the model with less correlated parameters");
+    say(held_, "the curve depends on a parameter on a bound, which is taken as fixed there");
+    return out;
+  }
+
+ private:
+  struct Count {
+    std::size_t rows = 0, first = 0;
+  };
+  static void count(Count& count, std::size_t row) {
+    if (count.rows++ == 0) count.first = row;
+  }
+  const Count& of(DeltaState state) const { return states_[static_cast<std::size_t>(state)]; }
+  std::array<Count, 5> states_{};
+  Count held_;
+};
+
+void check_model(const PreparedModel& model, const FitResult& fit) {
+  if (model.parameter_names() == fit.parameter_names && fit.parameters.size() == fit.parameter_names.size())
+    return;
+  throw ValidationError(fmt::format(
+      "prediction: the model has the parameters {}, the fit has {}; give the model that was fitted",
+      fmt::join(model.parameter_names(), ", "), fmt::join(fit.parameter_names, ", ")));
+}
+
+}  // namespace
+
+Prediction predict(const PreparedModel& model, const Columns& x, const FitResult& fit,
+                   const FitOptions& options, const PredictionOptions& prediction) {
+  const FpEnvironment environment;
+  check_confidence(prediction.confidence);
+  check_model(model, fit);
+  EvaluateOptions evaluation;
+  static_cast<Parallelism&>(evaluation) = prediction;
+  evaluation.jacobian = true;
+  const Evaluation at = evaluate(model, x, fit.parameters, PrecisionPolicy::all_f64(), evaluation);
+  const std::size_t rows = at.values.size(), n = fit.parameters.size();
+  check_sigma(prediction.sigma, rows, fit, options);
+
+  Prediction out;
+  out.confidence = prediction.confidence;
+  out.quantile = interval_quantile(fit, options, prediction.confidence);
+  out.fit = at.values;
+  for (auto* column : {&out.standard_error, &out.confidence_low, &out.confidence_high, &out.prediction_low,
+                       &out.prediction_high})
+    column->resize(rows);
+  const DeltaMethod delta(fit);
+  const Scatter scatter(fit, options, prediction.sigma);
+  Notes notes;
+  for (std::size_t i = 0; i < rows; ++i) {
+    const double f = at.values[i];
+    DeltaVariance variance{kNaN, DeltaState::not_finite};
+    if (std::isfinite(f)) variance = delta.variance({at.jacobian.data() + i * n, n});
+    notes.add(i, variance);
+    const double half = out.quantile * std::sqrt(variance.value);
+    const double whole = out.quantile * std::sqrt(variance.value + scatter(i, f));
+    out.standard_error[i] = std::sqrt(variance.value);
+    out.confidence_low[i] = f - half;
+    out.confidence_high[i] = f + half;
+    out.prediction_low[i] = fit.loss.is_counts() && f - whole < 0 ? 0 : f - whole;
+    out.prediction_high[i] = f + whole;
+  }
+  out.warnings = notes.warnings(fit);
+  if (!scatter.lack().empty()) out.warnings.push_back(scatter.lack());
+  return out;
+}
+
+}  // namespace nlsq::inline v0
