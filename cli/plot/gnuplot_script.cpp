@@ -16,9 +16,9 @@ namespace nlsq::cli {
 namespace {
 
 // Parts of the picture, as fractions of its width and height.
-constexpr double kLeft = 0.10, kRight = 0.70;                 // of the panels that share the x axis
-constexpr double kTextLeft = 0.72, kLineHeight = 0.034;       // of the column of text
-constexpr double kQuantileTop = 0.38, kQuantileLeft = 0.785;  // of the panel with normal quantiles
+constexpr double kLeft = 0.10, kRight = 0.70;                // of the panels that share the x axis
+constexpr double kTextLeft = 0.72, kLineHeight = 0.034;      // of the column of text
+constexpr double kQuantileTop = 0.38, kQuantileLeft = 0.79;  // of the panel with normal quantiles
 constexpr std::size_t kMostParameters = 9, kTextWidth = 38;
 
 const char* terminal(PlotFormat format) {
@@ -77,25 +77,37 @@ std::string label(const std::string& text, double x, double y, const char* style
                      style);
 }
 
+// A parameter with its error. A long name is cut, so that the value stays visible.
+std::string parameter_text(const ParameterLine& parameter) {
+  const std::size_t room = kTextWidth - std::min(kTextWidth - 8, count_code_points(parameter.value) + 3);
+  return shortened(parameter.name, room) + " = " + parameter.value;
+}
+
 // Texts beside the picture, where they cover no data: parameters, quality of the fit, notes. Returns the
 // height that is left below them.
 double add_text(const FitReport& report, const PlotData& plot, std::string& out) {
   out += label(shortened(plot.model, 105), 0.02, 0.96, "font ',15'");
   double y = 0.90;
-  const auto line = [&](const std::string& text, const char* style = "") {
+  const auto line = [&](const std::string& text, const char* style = "font ',12'") {
     out += label(shortened(text, kTextWidth), kTextLeft, y, style);
     y -= kLineHeight;
   };
   const FitResult& fit = report.fit;
-  std::vector<std::string> parameters = parameter_lines(report);
+  const std::vector<ParameterLine> parameters = parameter_lines(report);
   const std::size_t shown = parameters.size() > kMostParameters + 1 ? kMostParameters : parameters.size();
-  for (std::size_t j = 0; j < shown; ++j) line(parameters[j]);
+  for (std::size_t j = 0; j < shown; ++j) line(parameter_text(parameters[j]));
   if (shown < parameters.size()) line(fmt::format("and {} more parameters", parameters.size() - shown));
   y -= 0.4 * kLineHeight;
-  const char* const grey = "tc rgb '#4a5568'";
-  line(fmt::format("{} rows, reduced χ² {:.4g}, R² {:.6g}", fit.rows, fit.chi2_reduced, fit.r_squared), grey);
+  const char* const grey = "font ',12' tc rgb '#4a5568'";
+  if (fit.summary.verdict != Verdict::failed) {
+    line(fmt::format("{} rows{}", fit.rows,
+                     std::isnan(fit.r_squared) ? "" : fmt::format(", R² {:.6g}", fit.r_squared)),
+         grey);
+    if (!std::isnan(fit.chi2_reduced)) line(fmt::format("reduced χ² {:.4g}", fit.chi2_reduced), grey);
+  }
   if (fit.success()) line(name(fit.summary.verdict), grey);
-  else line(fmt::format("{}: this is not a minimum", name(fit.summary.verdict)), "tc rgb '#c53030'");
+  else
+    line(fmt::format("{}: this is not a minimum", name(fit.summary.verdict)), "font ',12' tc rgb '#c53030'");
   for (const std::string& note : plot.notes) line(note, grey);
   return y - 0.4 * kLineHeight;
 }
@@ -105,6 +117,19 @@ std::string range(const char* axis, const Axis& of) {
                      of.log ? "set" : "unset");
 }
 
+// The label of a vertical axis, at a fixed distance from the left edge and in the middle of a panel.
+std::string y_label(int tag, const std::string& text, double left, double bottom, double top) {
+  return fmt::format("set label {} {} at screen {},{:.4f} center rotate noenhanced\n", tag,
+                     gnuplot_quoted(text), left, 0.5 * (bottom + top));
+}
+
+// As many tick marks as a small panel has room for. `axis_name` is x or y.
+std::string few_ticks(const char* axis_name, const Axis& axis) {
+  const std::vector<Tick> ticks = axis.ticks(4);
+  if (ticks.size() < 2) return "";
+  return fmt::format("set {}tics {}\n", axis_name, number(ticks[1].value - ticks[0].value));
+}
+
 std::string margins(double left, double right, double bottom, double top) {
   return fmt::format(
       "set lmargin at screen {}\nset rmargin at screen {}\nset bmargin at screen {}\nset tmargin at screen "
@@ -112,15 +137,18 @@ std::string margins(double left, double right, double bottom, double top) {
       left, right, bottom, top);
 }
 
+// Dense points are transparent, so that one sees where there are most of them.
+const char* point_colour(std::size_t points) { return points > 2000 ? "#901a365d" : "#1a365d"; }
+
 double point_size(std::size_t points) { return points <= 60 ? 0.6 : points <= 400 ? 0.4 : 0.2; }
 
 // Error bars, if there are any, and points of the data.
 std::string data_plots(const PlotData& plot) {
   const PlotPoints& p = plot.points;
   const bool x_bars = !p.x_error.empty(), y_bars = !p.y_error.empty();
-  const char* const colour = p.size() > 2000 ? "#901a365d" : "#1a365d";  // dense points are transparent
-  const std::string style = fmt::format("pt 7 ps {} lw 1 lc rgb '{}' title 'data{}' noenhanced",
-                                        point_size(p.size()), colour, y_bars ? " ± sigma" : "");
+  const std::string style =
+      fmt::format("pt 7 ps {} lw 1 lc rgb '{}' title 'data{}' noenhanced", point_size(p.size()),
+                  point_colour(p.size()), y_bars ? " ± sigma" : "");
   if (x_bars && y_bars) return "$data using 1:2:5:6 with xyerrorbars " + style;
   if (y_bars) return "$data using 1:2:6 with yerrorbars " + style;
   return "$data using 1:2 with points " + style;
@@ -132,7 +160,7 @@ std::string main_panel(const PlotData& plot, double legend) {
   out += fmt::format("set key at screen {},{:.4f} left top Left reverse samplen 2 spacing 1.1 noenhanced\n",
                      kTextLeft, legend);
   out += "set format x ''\nunset xlabel\n";
-  out += fmt::format("set ylabel {} noenhanced\n", gnuplot_quoted(shortened(plot.y_label, 50)));
+  out += y_label(100, shortened(plot.y_label, 42), 0.022, 0.36, 0.92);
   out += "plot ";
   if (!plot.curve.low.empty()) {
     out += fmt::format(
@@ -147,24 +175,9 @@ std::string main_panel(const PlotData& plot, double legend) {
 
 std::string residual_panel(const PlotData& plot) {
   std::string out = margins(kLeft, kRight, 0.11, 0.33);
-  out += "unset label\nset key off\nset format x '% h'\n" + range("y", plot.residual);
-  out += fmt::format("set xlabel {} noenhanced\n", gnuplot_quoted(shortened(plot.x_label, 90)));
-  out += fmt::format("set ylabel {} noenhanced\nset ytics auto\n", gnuplot_quoted(plot.residual_label));
-  out += "set xzeroaxis lt 1 lw 1.5 lc rgb '#c05621'\n";
-  return out + fmt::format("plot $data using 1:4 with points pt 7 ps {} lc rgb '{}'\n",
-                           point_size(plot.points.size()),
-                           plot.points.size() > 2000 ? "#901a365d" : "#1a365d");
-}
-
-std::string quantile_panel(const PlotData& plot) {
-  if (plot.quantiles.normal.empty()) return "";
-  const Axis x = axis_for(plot.quantiles.normal, false);
-  Axis y = axis_for(plot.quantiles.residual, false);
-  include(y, x.low);
-  include(y, x.high);
-  std::string out = margins(kQuantileLeft, 0.98, 0.11, kQuantileTop);
-  out += "unset logscale\nunset xzeroaxis\n" + range("x", x) + range("y", y);
-  out += "set xlabel 'normal quantile'\nset ylabel 'standardized residual'\n";
+  out += "unset label\nunset logscale\n" + range("x", x) + range("y", y);
+  out += y_label(102, "standardized residual", 0.735, 0.11, kQuantileTop);
+  out += "set xlabel 'normal quantile'\n" + few_ticks("x", x) + few_ticks("y", y);
   return out + fmt::format(
                    "plot x with lines lw 1.5 lc rgb '#c05621', \\\n"
                    "     $quantiles using 1:2 with points pt 7 ps {} lc rgb '#1a365d'\n",

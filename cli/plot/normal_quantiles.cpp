@@ -18,18 +18,27 @@ double normal_quantile(double p) {
   return p < 0.5 ? -z : z;
 }
 
-// Which of n sorted residuals are kept.
+// Which of n sorted residuals are kept: all of few; of many, those at even distances along the normal axis,
+// and every one of the ten at each end.
 std::vector<std::size_t> kept_ranks(std::size_t n) {
-  constexpr std::size_t kMost = 500, kEnds = 50, kBetween = kMost - 2 * kEnds;
+  constexpr std::size_t kMost = 500, kEnds = 10;
   std::vector<std::size_t> ranks;
   if (n <= kMost) {
     for (std::size_t i = 0; i < n; ++i) ranks.push_back(i);
     return ranks;
   }
-  for (std::size_t i = 0; i < kEnds; ++i) ranks.push_back(i);
-  const std::size_t span = n - 2 * kEnds;
-  for (std::size_t k = 0; k < kBetween; ++k) ranks.push_back(kEnds + (2 * k + 1) * (span / 2) / kBetween);
-  for (std::size_t i = n - kEnds; i < n; ++i) ranks.push_back(i);
+  for (std::size_t i = 0; i < kEnds; ++i) {
+    ranks.push_back(i);
+    ranks.push_back(n - 1 - i);
+  }
+  const double end = -normal_quantile(0.5 / static_cast<double>(n));
+  for (std::size_t k = 0; k < kMost; ++k) {
+    const double z = end * (2.0 * static_cast<double>(k) / (kMost - 1) - 1);
+    const double below = 0.5 * std::erfc(-z / std::sqrt(2.0)) * static_cast<double>(n);
+    ranks.push_back(std::min(n - 1, static_cast<std::size_t>(below)));
+  }
+  std::sort(ranks.begin(), ranks.end());
+  ranks.erase(std::unique(ranks.begin(), ranks.end()), ranks.end());
   return ranks;
 }
 

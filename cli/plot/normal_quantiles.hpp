@@ -8,8 +8,7 @@
 namespace nlsq::cli {
 
 // The i-th smallest of n residuals, divided by `scatter`, beside the normal quantile of (i - 1/2)/n. Of many
-// rows about 500 are kept: the 50 at each end, and evenly spaced quantiles between them. Empty if the
-// residuals have no scatter.
+// rows about 500 are kept, the ten at each end among them. Empty if the residuals have no scatter.
 NormalQuantiles normal_quantiles(std::vector<double> residuals, double scatter);
 
 }  // namespace nlsq::cli

@@ -130,15 +130,16 @@ void draw_curve(const FitReport& report, const AllRows& rows, PlotData& plot) {
   plot.curve.fit = std::move(points.y);
 }
 
-// The axis grows with the band, but not beyond three times the height of data and curve: a band far from the
-// data would hide them.
-void include_band(const std::vector<double>& band, PlotData& plot) {
+// The axis grows with a curve, but on each side by no more than the height of the data: a curve or a band far
+// from the data would hide them.
+void include_curve(const std::vector<double>& values, const Axis& data, PlotData& plot) {
   Axis wide = plot.y;
-  const double height = plot.y.high - plot.y.low;
-  for (const double value : band) include(wide, value);
-  if (plot.y.log) return;
-  plot.y.low = std::max(wide.low, plot.y.low - height);
-  plot.y.high = std::min(wide.high, plot.y.high + height);
+  for (const double value : values) include(wide, value);
+  const double height = data.log ? data.high / data.low : data.high - data.low;
+  const double low = data.log ? data.low / height : data.low - height;
+  const double high = data.log ? data.high * height : data.high + height;
+  plot.y.low = std::max(wide.low, std::min(low, plot.y.low));
+  plot.y.high = std::min(wide.high, std::max(high, plot.y.high));
 }
 
 void add_band(const FitReport& report, const FitOptions& options, PlotData& plot) {
@@ -157,8 +158,6 @@ void add_band(const FitReport& report, const FitOptions& options, PlotData& plot
   plot.curve.low = band.confidence_low;
   plot.curve.high = band.confidence_high;
   plot.band_title = fmt::format("{:g} % confidence band", 100 * wanted.confidence);
-  include_band(plot.curve.low, plot);
-  include_band(plot.curve.high, plot);
 }
 
 // With several predictors there is no curve over one axis. Observed against fitted values lie on this line.
@@ -167,14 +166,13 @@ void draw_identity(const AllRows& rows, PlotData& plot) {
   plot.curve.x = plot.curve.fit = {*low, *high};
 }
 
-std::string parameter_line(const FitReport& report, std::size_t j) {
+std::string parameter_value(const FitReport& report, std::size_t j) {
   const FitResult& fit = report.fit;
-  const double error = fit.standard_errors[j];
-  const std::string start = fit.parameter_names[j] + " = " + format_estimate(fit.parameters[j], error);
-  if (fit.fixed[j]) return start + " (fixed)";
-  if (fit.at_bound[j]) return start + " (at bound)";
-  if (std::isnan(error)) return start + " ± undetermined";
-  return start + fmt::format(" ± {:.3g}", error);
+  const double value = fit.parameters[j], error = fit.standard_errors[j];
+  if (fit.fixed[j]) return fmt::format("{:.6g} (fixed)", value);
+  if (fit.at_bound[j]) return fmt::format("{:.6g} (at bound)", value);
+  if (std::isnan(error)) return fmt::format("{:.6g} (undetermined)", value);
+  return fmt::format("{} ± {:.3g}", format_estimate(value, error), error);
 }
 
 }  // namespace
@@ -191,18 +189,20 @@ PlotData plot_data(const FitReport& report, const FitOptions& options, std::size
     draw_identity(rows, plot);
   } else {
     draw_curve(report, rows, plot);
-    for (const double value : plot.curve.fit) include(plot.y, value);
     add_band(report, options, plot);
+    const Axis data = plot.y;
+    for (const auto* const values : {&plot.curve.fit, &plot.curve.low, &plot.curve.high})
+      include_curve(*values, data, plot);
   }
   plot.quantiles = normal_quantiles(errors.residual, standard_scatter(report));
-  if (plot.quantiles.normal.empty())
-    plot.notes.emplace_back("the residuals do not scatter: there are no normal quantiles");
+  if (plot.quantiles.normal.empty()) plot.notes.emplace_back("the residuals do not scatter");
   return plot;
 }
 
-std::vector<std::string> parameter_lines(const FitReport& report) {
-  std::vector<std::string> lines;
-  for (std::size_t j = 0; j < report.fit.parameters.size(); ++j) lines.push_back(parameter_line(report, j));
+std::vector<ParameterLine> parameter_lines(const FitReport& report) {
+  std::vector<ParameterLine> lines;
+  for (std::size_t j = 0; j < report.fit.parameters.size(); ++j)
+    lines.push_back({report.fit.parameter_names[j], parameter_value(report, j)});
   return lines;
 }
 

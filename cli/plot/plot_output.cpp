@@ -6,6 +6,7 @@
 #include "plot/plot_data.hpp"
 #include "plot/plot_options.hpp"
 #include "plot/text_plot.hpp"
+#include "report/html/html_report.hpp"
 #include "report/output_file.hpp"
 
 namespace nlsq::cli {
@@ -13,7 +14,7 @@ namespace nlsq::cli {
 namespace {
 
 // More points would cover each other, and files would be slow to show.
-constexpr std::size_t kMostPoints = 20000;
+constexpr std::size_t kMostPoints = 8000;
 
 void write_file(const std::string& path, const std::string& content) {
   OutputFile file(path);
@@ -39,6 +40,8 @@ void write_pictures(const FitReport& report, const FitOptions& options) {
     const PlotData plot = plot_data(report, options, kMostPoints);
     for (const std::string& file : wanted.files) write_plot(report, plot, file);
   }
+  if (!wanted.html.empty())
+    write_file(wanted.html, html_report(report, plot_data(report, options, kMostHtmlPoints)));
 }
 
 }  // namespace nlsq::cli
