@@ -24,7 +24,7 @@ constexpr std::size_t kMostParameters = 9, kTextWidth = 38;
 const char* terminal(PlotFormat format) {
   switch (format) {
     case PlotFormat::png:
-      return "pngcairo noenhanced size 1920,1200 font 'Sans,13' fontscale 2 linewidth 2 pointscale 2 "
+      return "pngcairo noenhanced size 1920,1200 font 'Sans,13' fontscale 1.65 linewidth 2 pointscale 2 "
              "background rgb 'white'";
     case PlotFormat::pdf:
       return "pdfcairo noenhanced size 13.3in,8.3in font 'Sans,13' background rgb 'white'";
@@ -160,7 +160,7 @@ std::string main_panel(const PlotData& plot, double legend) {
   out += fmt::format("set key at screen {},{:.4f} left top Left reverse samplen 2 spacing 1.1 noenhanced\n",
                      kTextLeft, legend);
   out += "set format x ''\nunset xlabel\n";
-  out += y_label(100, shortened(plot.y_label, 42), 0.022, 0.36, 0.92);
+  out += y_label(100, shortened(plot.y_label, 42), 0.015, 0.36, 0.92);
   out += "plot ";
   if (!plot.curve.low.empty()) {
     out += fmt::format(
@@ -175,6 +175,22 @@ std::string main_panel(const PlotData& plot, double legend) {
 
 std::string residual_panel(const PlotData& plot) {
   std::string out = margins(kLeft, kRight, 0.11, 0.33);
+  out += "unset label\nset key off\nset format x '% h'\n" + range("y", plot.residual);
+  out += fmt::format("set xlabel {} noenhanced\n", gnuplot_quoted(shortened(plot.x_label, 90)));
+  out += y_label(101, plot.residual_label, 0.015, 0.11, 0.33) + few_ticks("y", plot.residual);
+  return out + fmt::format(
+                   "plot $data using 1:4 with points pt 7 ps {} lc rgb '{}', \\\n"
+                   "     0 with lines lw 1.5 lc rgb '#c05621'\n",
+                   point_size(plot.points.size()), point_colour(plot.points.size()));
+}
+
+std::string quantile_panel(const PlotData& plot) {
+  if (plot.quantiles.normal.empty()) return "";
+  const Axis x = axis_for(plot.quantiles.normal, false);
+  Axis y = axis_for(plot.quantiles.residual, false);
+  include(y, x.low);
+  include(y, x.high);
+  std::string out = margins(kQuantileLeft, 0.98, 0.11, kQuantileTop);
   out += "unset label\nunset logscale\n" + range("x", x) + range("y", y);
   out += y_label(102, "standardized residual", 0.735, 0.11, kQuantileTop);
   out += "set xlabel 'normal quantile'\n" + few_ticks("x", x) + few_ticks("y", y);

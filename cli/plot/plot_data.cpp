@@ -92,28 +92,58 @@ void choose_rows(const AllRows& rows, const RowErrors& errors, std::size_t most_
   if (plot.points.size() > kMostErrorBars && !plot.points.y_error.empty()) {
     plot.points.x_error.clear();
     plot.points.y_error.clear();
-    plot.notes.push_back(fmt::format("error bars are left out above {} rows", kMostErrorBars));
+    plot.notes.push_back(fmt::format("no error bars above {} rows", kMostErrorBars));
   }
+}
+
+void include_error_bars(const std::vector<double>& values, const std::vector<double>& errors, Axis& axis) {
+  for (std::size_t i = 0; i < errors.size(); ++i) {
+    if (!axis.log) include(axis, values[i] - errors[i]);
+    include(axis, values[i] + errors[i]);
+  }
+}
+
+// Whether an axis is logarithmic: as the user wishes, otherwise as the data ask for it. Without a positive
+// value it stays linear.
+bool choose_log(const std::vector<double>& values, const char* axis, bool wanted, bool automatic,
+                double most_decades, PlotData& plot) {
+  if (automatic) return asks_for_log(values, most_decades);
+  if (!wanted) return false;
+  const auto hidden = std::count_if(values.begin(), values.end(), [](double value) { return !(value > 0); });
+  if (static_cast<std::size_t>(hidden) == values.size()) {
+    plot.notes.push_back(fmt::format("{} is linear: no value is positive", axis));
+    return false;
+  }
+  if (hidden > 0) plot.notes.push_back(fmt::format("{} rows with {} <= 0 are not shown", hidden, axis));
+  return true;
 }
 
 // Axes hold all rows, those that are not drawn included, and the error bars.
 void choose_axes(const FitReport& report, const AllRows& rows, const RowErrors& errors, PlotData& plot) {
   const PlotScale scale = report.arguments.plot.scale;
-  const bool automatic = scale == PlotScale::automatic;
-  bool log_y = scale == PlotScale::log_y || scale == PlotScale::log_log ||
-               (automatic && asks_for_log(rows.y, kMostDecadesY));
-  bool log_x = scale == PlotScale::log_x || scale == PlotScale::log_log ||
-               (automatic && !plot.against_fit && asks_for_log(rows.x, kMostDecadesX));
-  if (plot.against_fit) log_x = log_y;
+  const bool automatic = scale == PlotScale::automatic, both = scale == PlotScale::log_log;
+  const bool log_y =
+      choose_log(rows.y, "y", both || scale == PlotScale::log_y, automatic, kMostDecadesY, plot);
+  // Fitted and observed values have the same kind of axis.
+  const bool wanted_x = plot.against_fit ? log_y : both || scale == PlotScale::log_x;
+  const bool log_x = choose_log(rows.x, "x", wanted_x, automatic && !plot.against_fit, kMostDecadesX, plot);
   plot.x = axis_for(rows.x, log_x);
   plot.y = axis_for(rows.y, log_y);
   plot.residual = axis_for(errors.residual, false);
   include(plot.residual, 0);
-  for (std::size_t i = 0; i < plot.points.y_error.size(); ++i) {
-    const double y = plot.points.y[i], error = plot.points.y_error[i];
-    if (!log_y) include(plot.y, y - error);
-    include(plot.y, y + error);
+  include_error_bars(plot.points.x, plot.points.x_error, plot.x);
+  include_error_bars(plot.points.y, plot.points.y_error, plot.y);
+}
+
+// The smallest and the largest value that an axis can show.
+std::pair<double, double> range_of(const std::vector<double>& values, const Axis& axis) {
+  double low = std::nan(""), high = std::nan("");
+  for (const double value : values) {
+    if (!std::isfinite(value) || (axis.log && !(value > 0))) continue;
+    low = std::fmin(low, value);
+    high = std::fmax(high, value);
   }
+  return {low, high};
 }
 
 void draw_curve(const FitReport& report, const AllRows& rows, PlotData& plot) {
@@ -123,9 +153,9 @@ void draw_curve(const FitReport& report, const AllRows& rows, PlotData& plot) {
     evaluate_rows(report.model.formula, columns, report.fit.parameters, values);
     return values;
   };
-  const auto [low, high] = std::minmax_element(rows.x.begin(), rows.x.end());
+  const auto [low, high] = range_of(rows.x, plot.x);
   CurvePoints points =
-      curve_points(model, *low, *high, plot.points.x, plot.x.log, plot.y.log, kMostCurvePoints);
+      curve_points(model, low, high, plot.points.x, plot.x.log, plot.y.log, kMostCurvePoints);
   plot.curve.x = std::move(points.x);
   plot.curve.fit = std::move(points.y);
 }
@@ -162,8 +192,17 @@ void add_band(const FitReport& report, const FitOptions& options, PlotData& plot
 
 // With several predictors there is no curve over one axis. Observed against fitted values lie on this line.
 void draw_identity(const AllRows& rows, PlotData& plot) {
-  const auto [low, high] = std::minmax_element(rows.fit.begin(), rows.fit.end());
-  plot.curve.x = plot.curve.fit = {*low, *high};
+  const auto [low, high] = range_of(rows.fit, plot.x);
+  plot.curve.x = plot.curve.fit = {low, high};
+}
+
+// The standard deviation of the residuals; 0 if they are only rounding, as those of exact data are.
+double scatter_of(const FitReport& report, const std::vector<double>& y) {
+  const double scatter = standard_scatter(report);
+  if (!report.data.sigma.empty() || report.fit.loss.is_counts()) return scatter;
+  double largest = 0;
+  for (const double value : y) largest = std::max(largest, std::fabs(value));
+  return scatter > 1e-13 * largest ? scatter : 0;
 }
 
 std::string parameter_value(const FitReport& report, std::size_t j) {
@@ -194,8 +233,9 @@ PlotData plot_data(const FitReport& report, const FitOptions& options, std::size
     for (const auto* const values : {&plot.curve.fit, &plot.curve.low, &plot.curve.high})
       include_curve(*values, data, plot);
   }
-  plot.quantiles = normal_quantiles(errors.residual, standard_scatter(report));
-  if (plot.quantiles.normal.empty()) plot.notes.emplace_back("the residuals do not scatter");
+  plot.quantiles = normal_quantiles(errors.residual, scatter_of(report, rows.y));
+  if (plot.quantiles.normal.empty() && report.fit.success())
+    plot.notes.emplace_back("the residuals do not scatter");
   return plot;
 }
 

@@ -151,7 +151,7 @@ std::string text_plot(const PlotData& plot, const TextStyle& style) {
   std::string out = fitted(plot.model) + "\n";
   out += fitted(plot.y_label + "    " + legend(plot, many, style.unicode)) + "\n";
   out += with_axis(main, y_ticks) + fitted(plot.residual_label) + "\n" + with_axis(below, residual_ticks);
-  out += x_axis(below, width, plot.x.ticks(static_cast<int>(width / 12), ascii), plot.x);
+  out += x_axis(below, width, plot.x.ticks(static_cast<int>(width / 10), ascii), plot.x);
   const std::string x_label = fitted(plot.x_label);
   out += padded_left(x_label, gutter + width / 2 + count_code_points(x_label) / 2) + "\n";
   for (const std::string& note : plot.notes) out += fitted("(" + note + ")") + "\n";

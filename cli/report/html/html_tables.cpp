@@ -89,6 +89,7 @@ std::string matrix_cell(double value, bool diagonal) {
   if (diagonal) return "<td class=\"diagonal\">1</td>";
   if (!std::isfinite(value)) return cell("undefined");
   // The background shows the size; the sign decides the hue.
+  if (std::fabs(value) < 0.0005) value = 0;  // no "-0.000"
   return element("td", fmt::format("{:.3f}", value),
                  fmt::format(" class=\"{}\" style=\"--size:{:.0f}%\"", value < 0 ? "minus" : "plus",
                              60 * value * value));
