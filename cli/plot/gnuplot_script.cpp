@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <iterator>
 #include <limits>
@@ -203,12 +204,15 @@ std::string quantile_panel(const PlotData& plot) {
 }  // namespace
 
 std::string gnuplot_quoted(const std::string& text) {
-  std::string out = "'";
-  for (const char c : printable(text, std::numeric_limits<std::size_t>::max())) {
-    out += c;
-    if (c == '\'') out += c;
+  const std::string shown = printable(text, std::numeric_limits<std::size_t>::max());
+  if (shown.find('\'') == std::string::npos) return "'" + shown + "'";
+  std::string out = "\"";
+  for (const char c : shown) {
+    const bool plain = (c & 0x80) != 0 || c == ' ' || std::isalnum(static_cast<unsigned char>(c));
+    if (plain) out += c;
+    else out += fmt::format("\\{:03o}", static_cast<unsigned>(c));
   }
-  return out + "'";
+  return out + "\"";
 }
 
 std::string gnuplot_script(const FitReport& report, const PlotData& plot, PlotFormat format) {

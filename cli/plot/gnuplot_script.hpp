@@ -13,7 +13,9 @@ namespace nlsq::cli {
 std::string gnuplot_script(const FitReport& report, const PlotData& plot, PlotFormat format);
 
 // A string constant of gnuplot. Within single quotes, gnuplot expands nothing: no backquotes, no @macros, no
-// backslashes. A quote is doubled, and control characters become \xNN.
+// backslashes. A quote could be doubled there, but gnuplot 5.4 misreads a doubled quote at the start. A text
+// with a quote is therefore in double quotes, and all signs in it are octal escapes. Control characters
+// become \xNN.
 std::string gnuplot_quoted(const std::string& text);
 
 }  // namespace nlsq::cli

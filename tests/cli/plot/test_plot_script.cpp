@@ -217,8 +217,8 @@ TEST_CASE("the same fit makes the same script, on any number of threads") {
 TEST_CASE("a string of gnuplot holds quotes, and nothing that gnuplot expands leaves it") {
   using nlsq::cli::gnuplot_quoted;
   CHECK(gnuplot_quoted("plain") == "'plain'");
-  CHECK(gnuplot_quoted("it's") == "'it''s'");
-  CHECK(gnuplot_quoted("'; system('id'); '") == "'''; system(''id''); '''");
+  CHECK(gnuplot_quoted("it's") == "\"it\\047s\"");
+  CHECK(gnuplot_quoted("';`id`\\") == "\"\\047\\073\\140id\\140\\134\"");
   CHECK(gnuplot_quoted("a\nb") == "'a\\x0Ab'");
   CHECK(gnuplot_quoted("a\\") == "'a\\'");
   CHECK(gnuplot_quoted("`id` @m %s {/Bold x}") == "'`id` @m %s {/Bold x}'");
