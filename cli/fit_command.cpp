@@ -4,6 +4,7 @@
 #include "errors.hpp"
 #include "interrupt.hpp"
 #include "nearest.hpp"
+#include "plot/plot_output.hpp"
 #include "report/json_report.hpp"
 #include "report/output_check.hpp"
 #include "report/output_file.hpp"
@@ -323,6 +324,7 @@ int fit_command(const Arguments& arguments) {
   }
   report.total_seconds = clock.seconds();
   write_outputs(report);
+  write_pictures(report, options);
   return exit_status(report);
 }
 

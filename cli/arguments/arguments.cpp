@@ -245,6 +245,8 @@ void check(const Arguments& arguments) {
   if (arguments.json == "-" && arguments.residuals == "-") {
     throw UsageError("--json - and --residuals - cannot share standard output");
   }
+  if (arguments.plot.to_stdout() && (arguments.json == "-" || arguments.residuals == "-"))
+    throw UsageError("--plot - cannot share standard output with --json - or --residuals -");
 }
 
 }  // namespace
@@ -257,6 +259,7 @@ Arguments parse_arguments(int argc, const char* const* argv) {
   add_data_options(app, raw, arguments.selection);
   add_fit_options(app, raw, arguments);
   add_prediction_options(app, raw.prediction);
+  add_plot_options(app, arguments.plot);
   app.add_flag("--list-models", raw.list_models, "list the built-in models (with --json -: as JSON)");
   app.add_option("--describe", arguments.described, "describe a built-in model")->type_name("NAME");
   app.add_flag("--version", raw.version, "version, kernels and libraries");
@@ -300,6 +303,8 @@ Arguments parse_arguments(int argc, const char* const* argv) {
     arguments.optimize = precision_objective(*raw.optimize, raw.precision.has_value(), !raw.rules.empty());
   arguments.prediction = prediction_arguments(raw.prediction, arguments);
   check(arguments);
+  check_plot_options(arguments.plot);
+  arguments.command = shell_command(argc, argv);
   return arguments;
 }
 

@@ -2,6 +2,7 @@
 // fit_command and run use it.
 #pragma once
 
+#include "plot/plot_options.hpp"
 #include "prediction/prediction_arguments.hpp"
 #include "table/csv/csv_options.hpp"
 #include "table/data_selection.hpp"
@@ -59,6 +60,8 @@ struct Arguments {
 
   std::string json, residuals;  // file names; "-" for standard output, empty for none
   bool quiet = false, trace = false;
+  PlotOptions plot;     // from --plot, --plot-scale and --report
+  std::string command;  // the command line, for --report
 };
 
 // Throws UsageError.

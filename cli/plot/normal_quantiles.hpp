@@ -1,0 +1,14 @@
+// The points of a normal Q-Q picture. plot_data.cpp uses it.
+#pragma once
+
+#include "plot/plot_data.hpp"
+
+#include <vector>
+
+namespace nlsq::cli {
+
+// The i-th smallest of n residuals, divided by `scatter`, beside the normal quantile of (i - 1/2)/n. Of many
+// rows about 500 are kept, the ten at each end among them. Empty if the residuals have no scatter.
+NormalQuantiles normal_quantiles(std::vector<double> residuals, double scatter);
+
+}  // namespace nlsq::cli
