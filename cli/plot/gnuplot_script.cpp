@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <cmath>
 #include <iterator>
@@ -20,6 +21,8 @@ namespace {
 constexpr double kLeft = 0.10, kRight = 0.70;                // of the panels that share the x axis
 constexpr double kTextLeft = 0.72, kLineHeight = 0.034;      // of the column of text
 constexpr double kQuantileTop = 0.38, kQuantileLeft = 0.79;  // of the panel with normal quantiles
+// Of the terms of a sum of models, in turn; distinct for most readers who cannot tell red from green.
+constexpr std::array kComponentColours = {"#2b6cb0", "#38a169", "#805ad5", "#b7791f", "#319795", "#d53f8c"};
 constexpr std::size_t kMostParameters = 9, kTextWidth = 38;
 
 const char* terminal(PlotFormat format) {
@@ -66,10 +69,15 @@ std::string block(const char* name, const char* columns, std::initializer_list<V
 
 std::string blocks(const PlotData& plot) {
   const PlotPoints& p = plot.points;
+  std::string components;
+  for (std::size_t k = 0; k < plot.components.size(); ++k)
+    components +=
+        block(fmt::format("component{}", k + 1).c_str(), "x y", {&plot.curve.x, &plot.components[k].y});
   return block("data", "x y fit residual error_of_x error_of_y",
                {&p.x, &p.y, &p.fit, &p.residual, &p.x_error, &p.y_error}) +
          block("curve", "x fit low high",
                {&plot.curve.x, &plot.curve.fit, &plot.curve.low, &plot.curve.high}) +
+         components +
          block("quantiles", "normal residual", {&plot.quantiles.normal, &plot.quantiles.residual});
 }
 
@@ -168,6 +176,11 @@ std::string main_panel(const PlotData& plot, double legend) {
         "$curve using 1:3:4 with filledcurves lc rgb '#c05621' fs transparent solid 0.25 noborder title {} "
         "noenhanced, \\\n     ",
         gnuplot_quoted(plot.band_title));
+  }
+  for (std::size_t k = 0; k < plot.components.size(); ++k) {
+    out += fmt::format(
+        "$component{} using 1:2 with lines dt 2 lw 1.5 lc rgb '{}' title {} noenhanced, \\\n     ", k + 1,
+        kComponentColours[k % kComponentColours.size()], gnuplot_quoted(plot.components[k].title));
   }
   return out + data_plots(plot) +
          fmt::format(", \\\n     $curve using 1:2 with lines lw 2 lc rgb '#c05621' title '{}'\n",

@@ -4,6 +4,7 @@
 #include "plot/curve.hpp"
 #include "plot/normal_quantiles.hpp"
 #include "plot/row_errors.hpp"
+#include "report/components.hpp"
 #include "report/report.hpp"
 #include "table/block_evaluator.hpp"
 #include "table/numbers/number.hpp"
@@ -160,6 +161,16 @@ void draw_curve(const FitReport& report, const AllRows& rows, PlotData& plot) {
   plot.curve.fit = std::move(points.y);
 }
 
+void draw_components(const FitReport& report, PlotData& plot) {
+  const double constant = shared_constant(report);
+  std::vector<Component> components = components_at(report, {Column(plot.curve.x)});
+  if (components.size() < 2) return;
+  for (Component& component : components) {
+    for (double& value : component.values) value += constant;
+    plot.components.push_back({component.label + ": " + component.model, std::move(component.values)});
+  }
+}
+
 // The axis grows with a curve, but on each side by no more than the height of the data: a curve or a band far
 // from the data would hide them.
 void include_curve(const std::vector<double>& values, const Axis& data, PlotData& plot) {
@@ -228,10 +239,12 @@ PlotData plot_data(const FitReport& report, const FitOptions& options, std::size
     draw_identity(rows, plot);
   } else {
     draw_curve(report, rows, plot);
+    draw_components(report, plot);
     add_band(report, options, plot);
     const Axis data = plot.y;
     for (const auto* const values : {&plot.curve.fit, &plot.curve.low, &plot.curve.high})
       include_curve(*values, data, plot);
+    for (const PlotComponent& component : plot.components) include_curve(component.y, data, plot);
   }
   plot.quantiles = normal_quantiles(errors.residual, scatter_of(report, rows.y));
   if (plot.quantiles.normal.empty() && report.fit.success())

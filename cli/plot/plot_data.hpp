@@ -19,6 +19,12 @@ struct PlotCurve {
   std::vector<double> low, high;  // confidence band; both are empty if there is none
 };
 
+// One term of a sum of models, at the curve's x. The constant that the terms share is added to each.
+struct PlotComponent {
+  std::string title;  // "g1: gaussian"
+  std::vector<double> y;
+};
+
 // The points drawn. All vectors have one entry for each of them, except errors, which may be empty.
 struct PlotPoints {
   std::vector<double> x, y, fit, residual;
@@ -40,7 +46,8 @@ struct PlotData {
   PlotPoints points;
   std::size_t rows = 0, stride = 1;  // every stride-th row is a point
   PlotCurve curve;
-  std::string band_title;  // "95 % confidence band"
+  std::vector<PlotComponent> components;  // of a sum of models; else empty
+  std::string band_title;                 // "95 % confidence band"
   NormalQuantiles quantiles;
   std::vector<std::string> notes;  // what the picture leaves out, and why
 };

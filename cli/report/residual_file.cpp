@@ -1,6 +1,7 @@
 // Implements the file of --residuals.
 #include "report/residual_file.hpp"
 
+#include "report/components.hpp"
 #include "report/output_file.hpp"
 #include "table/block_evaluator.hpp"
 
@@ -20,10 +21,11 @@ constexpr std::size_t kPiece = 64 * 1024;  // rows that one thread formats at a 
 
 using Values = std::array<double, kBlock>;
 
-// The values that are written: predictors, response, fit and sigma.
+// The values that are written: predictors, response, fit, sigma, and the terms of a sum of models.
 struct Written {
   const FitData* data;
   std::vector<double> response, fitted;
+  std::vector<Component> components;
 };
 
 void append(fmt::memory_buffer& out, double value) { fmt::format_to(std::back_inserter(out), "{}", value); }
@@ -53,6 +55,10 @@ void format_rows(const Written& written, std::size_t first, std::size_t last, fm
         out.push_back(',');
         append(out, sigma[i]);
       }
+      for (const Component& component : written.components) {
+        out.push_back(',');
+        append(out, component.values[begin + i]);
+      }
       out.push_back('\n');
     }
   }
@@ -66,7 +72,8 @@ std::size_t thread_count(int wanted, std::size_t rows) {
 
 Written evaluate(const FitReport& report) {
   const FitData& data = report.data;
-  Written written{&data, std::vector<double>(data.rows()), std::vector<double>(data.rows())};
+  Written written{&data, std::vector<double>(data.rows()), std::vector<double>(data.rows()),
+                  components_at(report, data.predictors)};
   std::vector<Column> columns = data.predictors;
   evaluate_rows(report.model.formula, columns, report.fit.parameters, written.fitted);
   columns.push_back(data.y);
@@ -81,7 +88,9 @@ void write_residuals(const FitReport& report) {
   const Written written = evaluate(report);
   OutputFile file(report.arguments.residuals);
   for (const std::string& name : report.model.formula.predictors) file.write(name + ",");
-  file.write(data.sigma.empty() ? "y,fit,residual\n" : "y,fit,residual,sigma\n");
+  file.write(data.sigma.empty() ? "y,fit,residual" : "y,fit,residual,sigma");
+  for (const Component& component : written.components) file.write("," + component.label);
+  file.write("\n");
   std::vector<fmt::memory_buffer> pieces(thread_count(report.arguments.threads, data.rows()));
   for (std::size_t first = 0; first < data.rows();) {
     {

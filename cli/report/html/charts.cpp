@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 namespace nlsq::cli {
@@ -20,14 +21,20 @@ const char* point_style(std::size_t points) {
   return points <= 100 ? "data" : points <= 600 ? "data small" : "data tiny";
 }
 
+// The class of the line of term k of a sum of models. There are four colours.
+const char* component_style(std::size_t k) {
+  constexpr std::array kStyles = {"component c1", "component c2", "component c3", "component c4"};
+  return kStyles[k % kStyles.size()];
+}
+
 std::string key(std::string_view style, std::string_view what) {
   return fmt::format(
       "<span class=\"key\"><svg viewBox=\"0 0 24 10\" aria-hidden=\"true\"><path class=\"{}\" "
       "d=\"{}\"/></svg>{}</span>\n",
       style,
-      style.starts_with("band") ? "M1 1H23V9H1Z"
-      : style == "curve"        ? "M1 5H23"
-                                : "M12 5h0",
+      style.starts_with("band")                            ? "M1 1H23V9H1Z"
+      : style == "curve" || style.starts_with("component") ? "M1 5H23"
+                                                           : "M12 5h0",
       escaped(what));
 }
 
@@ -51,10 +58,14 @@ std::string fit_chart(const PlotData& plot) {
   if (!p.x_error.empty()) chart.add_x_error_bars(p.x, p.y, p.x_error, "bars");
   if (!p.y_error.empty()) chart.add_error_bars(p.x, p.y, p.y_error, "bars");
   chart.add_points(p.x, p.y, style);
+  for (std::size_t k = 0; k < plot.components.size(); ++k)
+    chart.add_line(curve.x, plot.components[k].y, component_style(k));
   chart.add_line(curve.x, curve.fit, "curve");
   std::string keys = key("data", p.y_error.empty() ? "data" : "data ± sigma");
   keys += key("curve", plot.against_fit ? "observed = fitted" : "fit");
   if (!curve.low.empty()) keys += key("band", plot.band_title);
+  for (std::size_t k = 0; k < plot.components.size(); ++k)
+    keys += key(component_style(k), plot.components[k].title);
   return "<p class=\"keys\">" + keys + "</p>\n" + chart.svg();
 }
 

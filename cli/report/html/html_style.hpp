@@ -56,6 +56,8 @@ svg .label { font-size: 13px; fill: var(--text); }
 .bars { fill: none; stroke: var(--data); stroke-width: 1; stroke-opacity: 0.7; }
 .curve { fill: none; stroke: var(--curve); stroke-width: 2; stroke-linejoin: round; }
 .band { fill: var(--curve); fill-opacity: 0.22; stroke: none; }
+.component { fill: none; stroke-width: 1.5; stroke-dasharray: 6 3; }
+.c1 { stroke: var(--group0); } .c2 { stroke: var(--group2); } .c3 { stroke: var(--group3); } .c4 { stroke: var(--group4); }
 .level { fill: none; stroke: var(--curve); stroke-width: 1.4; }
 .path { fill: none; stroke: var(--rule); stroke-width: 1.4; }
 .group0 { stroke: var(--group0); } .group1 { stroke: var(--group1); } .group2 { stroke: var(--group2); }

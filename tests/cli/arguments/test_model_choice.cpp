@@ -5,6 +5,9 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <cstdio>
+#include <fstream>
+#include <iterator>
 #include <string>
 
 #include "cli/program_data.hpp"
@@ -24,6 +27,11 @@ std::string two_peaks() {
     text += std::to_string(x) + "," + std::to_string(y) + ",2\n";
   }
   return text;
+}
+
+std::string read(const std::string& path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), {}};
 }
 
 }  // namespace
@@ -68,4 +76,37 @@ TEST_CASE("a formula that is a built-in model in other words gets its guess") {
   CHECK(formula["rss"].get<double>() == doctest::Approx(built_in["rss"].get<double>()).epsilon(1e-12));
   CHECK(parameter(formula, "tau")["guess"].get<double>() ==
         doctest::Approx(1 / parameter(built_in, "b")["guess"].get<double>()).epsilon(1e-9));
+}
+
+TEST_CASE("the terms of a sum are columns of the residual file and lines of the picture") {
+  Scratch scratch;
+  const std::string file = scratch.write("peaks.csv", two_peaks());
+  const std::string residuals = scratch.path("residuals.csv"), script = scratch.path("picture.gp"),
+                    page = scratch.path("page.html");
+  const Outcome outcome = run(file + " --model '2*gaussian+linear' --quiet --json - --residuals " +
+                              residuals + " --plot " + script + " --report " + page);
+  REQUIRE(outcome.status == 0);
+  const double c = parameter(nlohmann::json::parse(outcome.out), "c")["value"].get<double>();
+  std::ifstream rows(residuals);
+  std::string line;
+  std::getline(rows, line);
+  CHECK(line == "x,y,fit,residual,g1,g2,l1");
+  int count = 0;
+  for (double x = 0, y = 0, fit = 0, residual = 0, g1 = 0, g2 = 0, l1 = 0; std::getline(rows, line);
+       ++count) {
+    REQUIRE(std::sscanf(line.c_str(), "%lf,%lf,%lf,%lf,%lf,%lf,%lf", &x, &y, &fit, &residual, &g1, &g2,
+                        &l1) == 7);
+    CHECK(g1 + g2 + l1 + c == doctest::Approx(fit).epsilon(1e-12));
+  }
+  CHECK(count == 200);
+  const std::string picture = read(script), html = read(page);
+  for (const char* part : {"$component1 <<", "$component3 <<", "'g2: gaussian'", "'l1: linear'"})
+    CHECK(contains(picture, part));
+  CHECK(contains(html, "component c3"));
+  CHECK(contains(html, "l1: linear"));
+  // A model alone has no terms.
+  run(kDecay + " --model exp --quiet --residuals " + residuals);
+  std::ifstream alone(residuals);
+  std::getline(alone, line);
+  CHECK(line == "x,y,fit,residual");
 }

@@ -1,0 +1,25 @@
+// The terms of a fitted sum of models, each with its own values: for pictures and the residual file.
+#pragma once
+
+#include "fit_command.hpp"
+
+#include <nlsq/column.hpp>
+
+#include <string>
+#include <vector>
+
+namespace nlsq::cli {
+
+// One term of the sum, without the constant that all terms share.
+struct Component {
+  std::string label, model;  // "g1", "gaussian"
+  std::vector<double> values;
+};
+
+// The terms' values at the predictors given. Empty unless the model is a sum.
+std::vector<Component> components_at(const FitReport& report, const std::vector<Column>& predictors);
+
+// The constant that the terms share; 0 if there is none.
+double shared_constant(const FitReport& report);
+
+}  // namespace nlsq::cli
