@@ -255,7 +255,8 @@ void write_residuals(const FitReport& report) {
 
 void write_outputs(const FitReport& report) {
   const Arguments& arguments = report.arguments;
-  const bool stdout_taken = arguments.json == "-" || arguments.residuals == "-";
+  const bool stdout_taken =
+      arguments.json == "-" || arguments.residuals == "-" || arguments.prediction.csv == "-";
   if (!arguments.quiet) {
     if (!stdout_taken) {
       write_stdout(text_report(report));
@@ -271,10 +272,11 @@ void write_outputs(const FitReport& report) {
     file.commit();
   }
   if (!arguments.residuals.empty()) write_residuals(report);
+  write_prediction_csv(arguments, report.after);
 }
 
 int exit_status(const FitReport& report) {
-  if (report.was_interrupted) return kExitInterrupted;
+  if (report.was_interrupted || report.after.interrupted) return kExitInterrupted;
   return report.fit.success() ? kExitConverged : kExitEnded;
 }
 
@@ -305,10 +307,12 @@ int fit_command(const Arguments& arguments) {
   csv.threads = arguments.threads;
   const std::unique_ptr<Table> table = open_table(open_source(arguments.file), csv);
   const FitData data = select_data(*table, arguments.selection);
+  PredictionPoints points = read_points(arguments, data);
   const double read_seconds = clock.seconds();
 
   const ModelChoice model = choose_model(arguments.model, data);
   check_names(p0, arguments, model.formula);
+  check_derived(arguments, model);
   FitOptions options = fit_options(arguments, data, model.formula.parameters);
   FitResult fit;
   FitReport report{arguments, data, model, fit, read_seconds};
@@ -318,8 +322,12 @@ int fit_command(const Arguments& arguments) {
   });
   report.was_interrupted = interrupted() && fit.summary.termination == Termination::user_stop;
   report.warnings = collect_warnings(data, model, fit, p0);
-  if (!report.was_interrupted)
-    run_checked(data, [&] { find_intervals(arguments, model, data, options, report); });
+  if (!report.was_interrupted) {
+    run_checked(data, [&] {
+      find_intervals(arguments, model, data, options, report);
+      report.after = after_fit(arguments, model, data, options, std::move(points), fit, report.warnings);
+    });
+  }
   if (report.optimized && !report.optimized->met) {
     report.warnings.push_back(fmt::format("--optimize {}: no policy meets the target here; '{}' was chosen",
                                           arguments.optimize->to_string(), report.optimized->text));

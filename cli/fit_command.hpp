@@ -3,6 +3,7 @@
 
 #include "arguments/arguments.hpp"
 #include "arguments/model_choice.hpp"
+#include "prediction/prediction_results.hpp"
 #include "table/data_selection.hpp"
 
 #include <nlsq/curve_fit.hpp>
@@ -29,6 +30,7 @@ struct FitReport {
   std::optional<PolicyProfile> profile = {};       // from --profile
   std::optional<OptimizedPolicy> optimized = {};   // from --optimize
   std::optional<ProfileIntervals> intervals = {};  // from --intervals profile
+  PredictionResults after = {};                    // from --predict, --derive, --bootstrap
 
   // Degrees of freedom of the intervals. Infinite with absolute sigma.
   double interval_dof() const;

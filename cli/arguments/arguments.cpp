@@ -223,6 +223,14 @@ void take_numbers(Arguments& arguments, const RawArguments& raw) {
   }
 }
 
+// What --predict and its companions depend on.
+FitChoices fit_choices(const Arguments& arguments) {
+  FitChoices out{arguments.loss, !arguments.selection.sigma_x.empty(), arguments.file == "-", {}};
+  if (arguments.json == "-") out.on_stdout.emplace_back("--json -");
+  if (arguments.residuals == "-") out.on_stdout.emplace_back("--residuals -");
+  return out;
+}
+
 void check(const Arguments& arguments) {
   if (arguments.file.empty()) throw UsageError("which file? give a table, or - for standard input");
   if (arguments.model.empty())
@@ -237,12 +245,15 @@ void check(const Arguments& arguments) {
     throw UsageError(
         "--loss poisson: the standard deviation of a count is the root of the model; leave --sigma out");
   }
-  if (arguments.seed && !arguments.starts) throw UsageError("--seed needs --starts");
+  if (arguments.seed && !arguments.starts && arguments.prediction.bootstrap == 0)
+    throw UsageError("--seed needs --starts or --bootstrap");
   if (arguments.json == "-" && arguments.residuals == "-") {
     throw UsageError("--json - and --residuals - cannot share standard output");
   }
-  if (arguments.plot.to_stdout() && (arguments.json == "-" || arguments.residuals == "-"))
-    throw UsageError("--plot - cannot share standard output with --json - or --residuals -");
+  const bool numbers_on_stdout =
+      arguments.json == "-" || arguments.residuals == "-" || arguments.prediction.csv == "-";
+  if (arguments.plot.to_stdout() && numbers_on_stdout)
+    throw UsageError("--plot - cannot share standard output with --json -, --residuals - or --csv -");
 }
 
 }  // namespace
@@ -255,6 +266,7 @@ Arguments parse_arguments(int argc, const char* const* argv) {
   add_data_options(app, raw, arguments.selection);
   add_fit_options(app, raw, arguments);
   add_plot_options(app, arguments.plot);
+  add_prediction_options(app, raw.prediction);
   app.add_flag("--list-models", raw.list_models, "list the built-in models (with --json -: as JSON)");
   app.add_option("--describe", arguments.described, "describe a built-in model")->type_name("NAME");
   app.add_flag("--version", raw.version, "version, kernels and libraries");
@@ -294,6 +306,7 @@ Arguments parse_arguments(int argc, const char* const* argv) {
   arguments.precision = precision_policy(raw.precision.value_or("auto"), raw.rules);
   if (raw.optimize)
     arguments.optimize = precision_objective(*raw.optimize, raw.precision.has_value(), !raw.rules.empty());
+  arguments.prediction = prediction_arguments(raw.prediction, fit_choices(arguments));
   check(arguments);
   check_plot_options(arguments.plot);
   arguments.command = shell_command(argc, argv);

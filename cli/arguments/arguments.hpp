@@ -3,6 +3,7 @@
 #pragma once
 
 #include "plot/plot_options.hpp"
+#include "prediction/prediction_arguments.hpp"
 #include "table/csv/csv_options.hpp"
 #include "table/data_selection.hpp"
 
@@ -55,6 +56,7 @@ struct Arguments {
   int threads = 0;  // 0: all cores of the machine
   double confidence = 0.95;
   bool profile_intervals = false;  // from --intervals
+  PredictionArguments prediction;
 
   std::string json, residuals;  // file names; "-" for standard output, empty for none
   bool quiet = false, trace = false;

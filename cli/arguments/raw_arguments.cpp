@@ -86,7 +86,9 @@ void add_fit_options(CLI::App& app, RawArguments& raw, Arguments& arguments) {
                  "fit from so many starts, scattered within the bounds or about the first (default 1)")
       ->type_name("NUMBER")
       ->group(fit);
-  app.add_option("--seed", raw.seed, "of the scattered starts (default 1)")->type_name("NUMBER")->group(fit);
+  app.add_option("--seed", raw.seed, "of the scattered starts and of --bootstrap (default 1)")
+      ->type_name("NUMBER")
+      ->group(fit);
   app.add_option("--variable-projection", raw.variable_projection,
                  "eliminate parameters that are linear in the model (default auto: where it saves work)")
       ->type_name("auto|on|off")

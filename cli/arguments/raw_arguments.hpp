@@ -3,6 +3,7 @@
 #pragma once
 
 #include "arguments/arguments.hpp"
+#include "prediction/prediction_arguments.hpp"
 
 #include <CLI/App.hpp>
 
@@ -20,6 +21,7 @@ struct RawArguments {
   std::optional<std::string> precision, optimize, loss, f_scale;
   std::string starts, seed, intervals = "standard", variable_projection = "auto";
   std::vector<std::string> p0, fix, bounds, rules;
+  RawPrediction prediction;
   bool list_models = false, version = false;
 };
 

@@ -1,8 +1,10 @@
-// Reads and writes JSON. No other file includes nlohmann-json, because it takes long to compile.
+// Reads and writes JSON. Only this file and prediction_json.cpp include nlohmann-json, because it takes long
+// to compile.
 #include "report/json_report.hpp"
 
 #include "arguments/model_choice.hpp"
 #include "errors.hpp"
+#include "prediction/prediction_json.hpp"
 #include "report/model_list.hpp"
 #include "table/source/utf8.hpp"
 
@@ -248,6 +250,7 @@ std::string json_report(const FitReport& report) {
                   {"scale", fit.loss.is_robust() ? number(fit.loss.scale()) : Json(nullptr)},
                   {"beyond", fit.beyond}};
   if (!fit.minima.empty()) json["minima"] = minima(fit);
+  add_prediction_json(json, report.after);
   json["certificate"] = certificate(fit);
   json["precision"] = precision(summary);
   if (report.optimized) json["optimize"] = optimize(*report.arguments.optimize, *report.optimized);

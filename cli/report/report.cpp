@@ -1,6 +1,7 @@
 // Formats the text report of nlsq-fit.
 #include "report/report.hpp"
 
+#include "prediction/prediction_text.hpp"
 #include "report/statistics.hpp"
 #include "table/source/utf8.hpp"
 
@@ -26,25 +27,6 @@ std::string seconds(double s) {
   if (s < 1e-3) return fmt::format("{:.0f} µs", s * 1e6);
   if (s < 1) return fmt::format("{:.1f} ms", s * 1e3);
   return fmt::format("{:.2f} s", s);
-}
-
-// A table with columns padded to the widest cell. The first column is left-aligned, the others right-aligned.
-std::string table(const std::vector<std::vector<std::string>>& rows, const char* indent) {
-  std::vector<std::size_t> width;
-  for (const auto& row : rows) {
-    width.resize(std::max(width.size(), row.size()));
-    for (std::size_t k = 0; k < row.size(); ++k) width[k] = std::max(width[k], count_code_points(row[k]));
-  }
-  std::string out;
-  for (const auto& row : rows) {
-    std::string line = indent;
-    for (std::size_t k = 0; k < row.size(); ++k) {
-      const std::string padding(width[k] - count_code_points(row[k]), ' ');
-      line += (k == 0 ? "" : "  ") + (k == 0 ? row[k] + padding : padding + row[k]);
-    }
-    out += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
-  }
-  return out;
 }
 
 std::string data_lines(const FitData& data) {
@@ -113,7 +95,7 @@ std::string parameter_table(const FitReport& report) {
           {fit.parameter_names[j], format_estimate(value, error), "±", number(error, 3), interval});
     }
   }
-  return table(rows, "  ");
+  return aligned_table(rows, "  ");
 }
 
 std::string cost_title(const FitReport& report) {
@@ -257,6 +239,24 @@ std::string result_line(const Summary& summary) {
 
 }  // namespace
 
+std::string aligned_table(const std::vector<std::vector<std::string>>& rows, const char* indent) {
+  std::vector<std::size_t> width;
+  for (const auto& row : rows) {
+    width.resize(std::max(width.size(), row.size()));
+    for (std::size_t k = 0; k < row.size(); ++k) width[k] = std::max(width[k], count_code_points(row[k]));
+  }
+  std::string out;
+  for (const auto& row : rows) {
+    std::string line = indent;
+    for (std::size_t k = 0; k < row.size(); ++k) {
+      const std::string padding(width[k] - count_code_points(row[k]), ' ');
+      line += (k == 0 ? "" : "  ") + (k == 0 ? row[k] + padding : padding + row[k]);
+    }
+    out += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
+  }
+  return out;
+}
+
 std::string format_estimate(double value, double error) {
   if (!std::isfinite(value)) return std::isnan(value) ? "undefined" : number(value);
   int digits = 10;
@@ -272,6 +272,7 @@ std::string text_report(const FitReport& report) {
   out += result_line(fit.summary);
   if (report.was_interrupted) out += "       interrupted: these are the best parameters so far\n";
   out += fmt::format("\n{}\n", parameter_table(report));
+  out += derived_table(report) + bootstrap_table(report) + prediction_table(report);
   out += quality_lines(report) + correlation_lines(fit) + minima_lines(fit);
   for (const std::string& warning : report.warnings) out += fmt::format("Warning: {}\n", warning);
   out += precision_line(report);

@@ -4,6 +4,7 @@
 #include "fit_command.hpp"
 
 #include <string>
+#include <vector>
 
 namespace nlsq::cli {
 
@@ -11,5 +12,8 @@ std::string text_report(const FitReport& report);
 
 // `value` with enough digits to show three digits of `error`; at least 6 and at most 17.
 std::string format_estimate(double value, double error);
+
+// A table with columns padded to the widest cell. The first column is left-aligned, the others right-aligned.
+std::string aligned_table(const std::vector<std::vector<std::string>>& rows, const char* indent);
 
 }  // namespace nlsq::cli

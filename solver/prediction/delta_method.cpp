@@ -49,6 +49,15 @@ std::vector<double> DeltaMethod::by_fitted(std::span<const double> gradient) con
   return out;
 }
 
+std::vector<double> DeltaMethod::by_moved(std::span<const double> gradient) const {
+  const std::vector<double> g = by_fitted(gradient);
+  std::vector<double> out;
+  for (std::size_t k = 0; k < g.size(); ++k) {
+    if (!fit_.at_bound[static_cast<std::size_t>(free_[k])]) out.push_back(g[k]);
+  }
+  return out;
+}
+
 DeltaVariance DeltaMethod::variance(std::span<const double> gradient) const {
   const std::vector<double> g = by_fitted(gradient);
   DeltaVariance out{0};

@@ -32,6 +32,8 @@ class DeltaMethod {
   // were tied.
   DeltaVariance variance(std::span<const double> gradient) const;
 
+  // The derivatives by the parameters that are not on a bound either.
+  std::vector<double> by_moved(std::span<const double> gradient) const;
   // The derivatives by the parameters that were fitted: ties are followed.
   std::vector<double> by_fitted(std::span<const double> gradient) const;
 

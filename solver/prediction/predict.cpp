@@ -3,6 +3,8 @@
 #include <nlsq/prediction.hpp>
 
 #include "prediction/delta_method.hpp"
+#include "prediction/right_side.hpp"
+#include "prediction/row_factor.hpp"
 #include "support/fp_environment.hpp"
 
 #include <fmt/format.h>
@@ -127,13 +129,40 @@ class Notes {
   Count held_;
 };
 
-void check_model(const PreparedModel& model, const FitResult& fit) {
-  if (model.parameter_names() == fit.parameter_names && fit.parameters.size() == fit.parameter_names.size())
-    return;
-  throw ValidationError(fmt::format(
-      "prediction: the model has the parameters {}, the fit has {}; give the model that was fitted",
-      fmt::join(model.parameter_names(), ", "), fmt::join(fit.parameter_names, ", ")));
-}
+// Variances of the curve, from the covariance of the fit where it holds enough digits, otherwise from the
+// data.
+class Variances {
+ public:
+  Variances(const PreparedModel& model, const FitResult& fit, const FitOptions& options,
+            const std::vector<Column>& data)
+      : model_(model), fit_(fit), options_(options), data_(data), delta_(fit) {
+    const bool x_errors = std::ranges::any_of(options.sigma_x, [](const Column& c) { return !c.empty(); });
+    by_rows_ = !data.empty() && fit.loss.is_linear() && !x_errors && options.sigma_matrix.empty();
+    for (const Column& column : data) {
+      if (column.size() == fit.rows && data.size() == static_cast<std::size_t>(model.predictors())) continue;
+      throw ValidationError(
+          fmt::format("prediction data: {} column(s), one of {} rows; the fit had {} predictor(s) of {} rows",
+                      data.size(), column.size(), model.predictors(), fit.rows));
+    }
+  }
+  DeltaVariance operator()(std::span<const double> gradient) {
+    DeltaVariance out = delta_.variance(gradient);
+    if (out.state != DeltaState::lost_digits || !by_rows_) return out;
+    if (!factor_) factor_.emplace(model_, Columns(data_), fit_, options_, delta_);
+    const double value = factor_->variance(gradient);
+    if (std::isfinite(value)) out = {value, DeltaState::known, out.held};
+    return out;
+  }
+
+ private:
+  const PreparedModel& model_;
+  const FitResult& fit_;
+  const FitOptions& options_;
+  const std::vector<Column>& data_;
+  DeltaMethod delta_;
+  bool by_rows_ = false;
+  std::optional<RowFactor> factor_;
+};
 
 }  // namespace
 
@@ -141,7 +170,7 @@ Prediction predict(const PreparedModel& model, const Columns& x, const FitResult
                    const FitOptions& options, const PredictionOptions& prediction) {
   const FpEnvironment environment;
   check_confidence(prediction.confidence);
-  check_model(model, fit);
+  check_model("prediction", model, fit);
   EvaluateOptions evaluation;
   static_cast<Parallelism&>(evaluation) = prediction;
   evaluation.jacobian = true;
@@ -156,13 +185,13 @@ Prediction predict(const PreparedModel& model, const Columns& x, const FitResult
   for (auto* column : {&out.standard_error, &out.confidence_low, &out.confidence_high, &out.prediction_low,
                        &out.prediction_high})
     column->resize(rows);
-  const DeltaMethod delta(fit);
+  Variances variances(model, fit, options, prediction.data);
   const Scatter scatter(fit, options, prediction.sigma);
   Notes notes;
   for (std::size_t i = 0; i < rows; ++i) {
     const double f = at.values[i];
     DeltaVariance variance{kNaN, DeltaState::not_finite};
-    if (std::isfinite(f)) variance = delta.variance({at.jacobian.data() + i * n, n});
+    if (std::isfinite(f)) variance = variances({at.jacobian.data() + i * n, n});
     notes.add(i, variance);
     const double half = out.quantile * std::sqrt(variance.value);
     const double whole = out.quantile * std::sqrt(variance.value + scatter(i, f));

@@ -2,10 +2,12 @@
 // the whole public interface.
 #pragma once
 
+#include <nlsq/bootstrap.hpp>
 #include <nlsq/check_derivatives.hpp>
 #include <nlsq/covariance.hpp>
 #include <nlsq/curve_fit.hpp>
 #include <nlsq/curve_fit_batch.hpp>
+#include <nlsq/derived.hpp>
 #include <nlsq/evaluate.hpp>
 #include <nlsq/least_squares.hpp>
 #include <nlsq/policy_profile.hpp>

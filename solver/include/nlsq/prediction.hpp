@@ -39,6 +39,11 @@ struct PredictionOptions : Parallelism {
   double confidence = 0.95;  // probability that a band covers, in (0, 1)
   // Standard deviations of the new observations, one for each row of x; only for a fit with sigma.
   Column sigma;
+  // The predictors of the data of the fit. If they are given, a variance that the covariance cannot hold,
+  // because the parameters are so strongly correlated, is computed from the data; otherwise the band is NaN
+  // there. Not used with a loss, errors in x and sigma_matrix. predict_by_profile has the data anyway.
+  std::vector<Column> data;
+  int most_fits = 60;  // predict_by_profile: limit on fits for each end of a band
 };
 
 // One entry for each row of x. A band that is not defined there is NaN, and a warning gives the reason: no
@@ -50,6 +55,7 @@ struct Prediction {
   std::vector<double> prediction_low, prediction_high;
   double confidence = 0.95;
   double quantile = 0;  // t above
+  int fits = 0;         // predict_by_profile: fits made
   std::vector<std::string> warnings;
   std::size_t size() const { return fit.size(); }
 };
@@ -83,6 +89,26 @@ Prediction predict(F model, const std::vector<Column>& x, const FitResult& fit,
   return predict(PreparedModel(make_model_function(std::move(model), static_cast<int>(x.size())), Columns(x),
                                fit.parameters, fit.parameter_names),
                  Columns(x), fit, options, prediction);
+}
+
+// The same with a confidence band by profile likelihood: at each x it holds the values that the curve can
+// have while 2 * cost rises by no more than t² s² (Bates and Watts 1988, section 6.1). It accounts for the
+// curvature of the model and need not be symmetric. The prediction band is wider by one observation on each
+// side: its distance from the curve is √(d² + t² v), where d is that of the confidence band. x and y are the
+// data of the fit, `at` are the points. Each point takes about twelve fits of the data, so use it for some
+// dozens of points. A formula is fitted by several threads. Throws ValidationError where profile_intervals
+// does, and for counts, errors in x and sigma_matrix.
+NLSQ_API Prediction predict_by_profile(const PreparedModel& model, const Columns& x, const Column& y,
+                                       const Columns& at, const FitResult& fit,
+                                       const FitOptions& options = {},
+                                       const PredictionOptions& prediction = {});
+template <class M>
+requires(std::convertible_to<const M&, std::string_view> || std::convertible_to<const M&, const Formula&> ||
+         std::convertible_to<const M&, const Model&>) Prediction
+    predict_by_profile(const M& model, const Columns& x, const Column& y, const Columns& at,
+                       const FitResult& fit, const FitOptions& options = {},
+                       const PredictionOptions& prediction = {}) {
+  return predict_by_profile(detail::prepared(model, x), x, y, at, fit, options, prediction);
 }
 
 }  // namespace nlsq::inline v0

@@ -240,6 +240,7 @@ TEST_CASE("options of pictures that make no sense are refused before anything is
   refused("--plot a.gp --plot a.gp", "--plot a.gp is given twice");
   refused("--plot - --json -", "cannot share standard output");
   refused("--plot - --residuals -", "cannot share standard output");
+  refused("--plot - --predict 1:2:3 --csv -", "cannot share standard output");
   refused("--report page.pdf", "give the file the ending .html");
   refused("--report -", "cannot go to standard output");
 }

@@ -2,35 +2,17 @@
 #include <nlsq/nlsq.hpp>
 
 #include "messages.hpp"
+#include "solver/prediction/decay_rows.hpp"
 #include "solver/prediction/prediction_reference.hpp"
 
 #include <doctest/doctest.h>
 
 #include <cmath>
-#include <random>
 
 using namespace nlsq;
 
 namespace {
 
-struct Data {
-  std::vector<double> x, y, sigma;
-};
-
-// 25 rows of 5 exp(-0.8 x) + 1 with errors that grow with y.
-Data decay() {
-  Data d;
-  std::mt19937_64 random(7);
-  std::normal_distribution<double> normal;
-  for (int i = 0; i < 25; ++i) {
-    const double x = 0.2 * i, f = 5 * std::exp(-0.8 * x) + 1;
-    d.x.push_back(x);
-    d.sigma.push_back(0.02 + 0.03 * f);
-    d.y.push_back(f + d.sigma.back() * normal(random));
-  }
-  return d;
-}
-constexpr const char* kDecay = "a*exp(-b*x)+c";
 const reference::Model decay_model = [](reference::Real x, const std::vector<reference::Real>& p) {
   return p[0] * std::exp(-p[1] * x) + p[2];
 };
@@ -69,7 +51,7 @@ TEST_CASE("a straight line has the bands of the textbooks") {
 }
 
 TEST_CASE("a nonlinear model agrees with a long double computation, for every convention of sigma") {
-  const Data d = decay();
+  const DecayRows d = decay_rows();
   const NamedValues p0 = {{"a", 4}, {"b", 1}, {"c", 0}};
   for (const int convention : {0, 1, 2}) {
     CAPTURE(convention);
@@ -96,7 +78,7 @@ TEST_CASE("a nonlinear model agrees with a long double computation, for every co
 }
 
 TEST_CASE("formula, callable, built-in and prepared model give the same bands") {
-  const Data d = decay();
+  const DecayRows d = decay_rows();
   const FitResult fit = curve_fit(kDecay, d.x, d.y, {{"a", 4}, {"b", 1}, {"c", 0}});
   const Prediction formula = predict(kDecay, kAt, fit);
   const Prediction prepared = predict(PreparedModel(kDecay), kAt, fit);
@@ -117,7 +99,7 @@ TEST_CASE("formula, callable, built-in and prepared model give the same bands") 
 }
 
 TEST_CASE("fixed parameters have no variance, and ties are followed") {
-  const Data d = decay();
+  const DecayRows d = decay_rows();
   FitOptions held;
   held.fixed = {"c"};
   const FitResult fixed = curve_fit(kDecay, d.x, d.y, {{"a", 4}, {"b", 1}, {"c", 1}}, held);
@@ -141,7 +123,7 @@ TEST_CASE("fixed parameters have no variance, and ties are followed") {
 }
 
 TEST_CASE("a parameter on a bound is taken as fixed there, and a warning says so") {
-  const Data d = decay();
+  const DecayRows d = decay_rows();
   FitOptions bounded;
   bounded.bounds = {{-INFINITY, -INFINITY, 1.2}, {INFINITY, INFINITY, INFINITY}};
   const FitResult fit = curve_fit(kDecay, d.x, d.y, {{"a", 4}, {"b", 1}, {"c", 2}}, bounded);
@@ -212,7 +194,7 @@ TEST_CASE("counts have the scatter of the model's value, and a band that ends at
 }
 
 TEST_CASE("bands that are not defined are NaN, and a warning says why") {
-  const Data d = decay();
+  const DecayRows d = decay_rows();
   SUBCASE("no degrees of freedom") {
     const std::vector<double> x = {0, 1, 2}, y = {6, 3.2, 2};
     const FitResult fit = curve_fit(kDecay, x, y, {{"a", 4}, {"b", 1}, {"c", 0}});
@@ -263,7 +245,7 @@ TEST_CASE("bands that are not defined are NaN, and a warning says why") {
 }
 
 TEST_CASE("the same sigma in all rows also holds for a new row") {
-  const Data d = decay();
+  const DecayRows d = decay_rows();
   const std::vector<double> same(d.x.size(), 0.1);
   FitOptions options;
   options.sigma = same;
@@ -292,13 +274,20 @@ TEST_CASE("strongly correlated parameters give the right band or none") {
       if (std::isnan(p.standard_error[i])) continue;
       CHECK(p.standard_error[i] == doctest::Approx(q.standard_error[i]).epsilon(0.02));
     }
+    PredictionOptions with_data;
+    with_data.data = {Column(x)};
+    const Prediction r = predict(model, x, far, {}, with_data);
+    for (std::size_t i = 0; i < x.size() && centre < 30000; ++i)
+      CHECK(r.standard_error[i] == doctest::Approx(q.standard_error[i]).epsilon(1e-3));
+    for (std::size_t i = 0; i < x.size() && !std::isnan(r.standard_error[0]); ++i)
+      CHECK(r.standard_error[i] == doctest::Approx(q.standard_error[i]).epsilon(0.02));
     if (centre == 30) CHECK(std::isfinite(p.standard_error[0]));
     if (std::isnan(p.standard_error[0])) CHECK_FALSE(p.warnings.empty());
   }
 }
 
 TEST_CASE("the bands have the same bits on any number of threads") {
-  const Data d = decay();
+  const DecayRows d = decay_rows();
   const FitResult fit = curve_fit(kDecay, d.x, d.y, {{"a", 4}, {"b", 1}, {"c", 0}});
   std::vector<double> at;
   for (int i = 0; i < 200000; ++i) at.push_back(1e-4 * i);
@@ -311,7 +300,7 @@ TEST_CASE("the bands have the same bits on any number of threads") {
 }
 
 TEST_CASE("mistakes are named") {
-  const Data d = decay();
+  const DecayRows d = decay_rows();
   FitOptions options;
   options.sigma = d.sigma;
   const FitResult fit = curve_fit(kDecay, d.x, d.y, {{"a", 4}, {"b", 1}, {"c", 0}}, options);
@@ -328,6 +317,9 @@ TEST_CASE("mistakes are named") {
   CHECK(said(options).find("has 2 values, x has 5 rows") != std::string::npos);
   wanted.sigma = bad_sigma;
   CHECK(said(options).find("row 3 is 0") != std::string::npos);
+  wanted.sigma = Column();
+  wanted.data = {Column(bad_sigma)};
+  CHECK(said(options).find("one of 5 rows; the fit had 1 predictor(s) of 25 rows") != std::string::npos);
   CHECK(message_of([&] { predict("a*x", kAt, fit); }).find("the model has the parameters a,") !=
         std::string::npos);
   CHECK_THROWS_AS(predict(kDecay, std::vector<double>{}, fit), DataError);

@@ -1,0 +1,136 @@
+// Parses the options of what follows a fit, and rejects combinations that have no meaning.
+#include "prediction/prediction_arguments.hpp"
+
+#include "errors.hpp"
+#include "table/numbers/number.hpp"
+#include "table/source/utf8.hpp"
+
+#include <fmt/format.h>
+#include <CLI/App.hpp>
+
+#include <cmath>
+
+namespace nlsq::cli {
+
+namespace {
+
+constexpr double kMostPoints = 1e8;
+constexpr double kMostSamples = 1e7;
+
+bool is_number(std::string_view text, double& value) {
+  return parse_number(trim_blanks(text), NumberFormat{}, value) == NumberStatus::ok;
+}
+
+// A:B:N with three numbers; anything else is the name of a file.
+std::optional<Grid> grid_of(const std::string& text) {
+  const std::size_t first = text.find(':');
+  const std::size_t second = first == std::string::npos ? first : text.find(':', first + 1);
+  if (second == std::string::npos) return std::nullopt;
+  Grid grid;
+  double count = 0;
+  const std::string_view all(text);
+  if (!is_number(all.substr(0, first), grid.from) ||
+      !is_number(all.substr(first + 1, second - first - 1), grid.to) ||
+      !is_number(all.substr(second + 1), count))
+    return std::nullopt;
+  if (count != std::floor(count) || count < 2 || count > kMostPoints) {
+    throw UsageError(fmt::format("--predict {}: the number of points must be a whole number from 2 to {:g}",
+                                 text, kMostPoints));
+  }
+  if (!(grid.from < grid.to))
+    throw UsageError(fmt::format("--predict {}: the first x must be below the second", text));
+  grid.count = static_cast<std::size_t>(count);
+  return grid;
+}
+
+BootstrapMethod bootstrap_method(const std::string& text) {
+  for (const BootstrapMethod method :
+       {BootstrapMethod::residual, BootstrapMethod::cases, BootstrapMethod::parametric}) {
+    if (text == name(method)) return method;
+  }
+  throw UsageError(
+      fmt::format("--bootstrap-method {}: must be one of residual, case, parametric", printable(text)));
+}
+
+int sample_count(const std::string& text) {
+  double count = 0;
+  if (!is_number(text, count) || count != std::floor(count) || count < 2 || count > kMostSamples) {
+    throw UsageError(fmt::format("--bootstrap {}: must be a whole number of samples, from 2 to {:g}",
+                                 printable(text), kMostSamples));
+  }
+  return static_cast<int>(count);
+}
+
+void check_band(const std::string& band, const PredictionArguments& out, const FitChoices& fit) {
+  if (band != "standard" && band != "profile")
+    throw UsageError(fmt::format("--band {}: must be one of standard, profile", printable(band)));
+  if (!out.profile_band) return;
+  if (out.predict.empty()) throw UsageError("--band needs --predict");
+  if (fit.loss.is_robust())
+    throw UsageError("--band profile: a robust loss is no likelihood; leave --loss or --band out");
+  if (fit.loss.is_counts())
+    throw UsageError("--band profile: not available for counts; use --band standard, or --bootstrap");
+  if (fit.x_errors)
+    throw UsageError(
+        "--band profile: not available with errors in x; use --band standard, or --bootstrap with "
+        "--bootstrap-method case");
+}
+
+void check_outputs(const PredictionArguments& out, const FitChoices& fit) {
+  if (!out.csv.empty() && out.predict.empty())
+    throw UsageError("--csv writes predictions: it needs --predict");
+  if (out.csv == "-" && !fit.on_stdout.empty())
+    throw UsageError(fmt::format("{} and --csv - cannot share standard output", fit.on_stdout.front()));
+  if (out.predict == "-" && fit.data_on_stdin)
+    throw UsageError("--predict -: standard input already has the data; give a file");
+}
+
+}  // namespace
+
+void add_prediction_options(CLI::App& app, RawPrediction& raw) {
+  const std::string group = "Predictions and derived quantities";
+  app.add_option("--predict", raw.predict,
+                 "the curve with its bands at the x of a table, or at N points from A to B")
+      ->type_name("FILE|A:B:N")
+      ->group(group);
+  app.add_option("--band", raw.band,
+                 "confidence band from standard errors, or by profile likelihood (default standard)")
+      ->type_name("standard|profile")
+      ->group(group);
+  app.add_option("--csv", raw.csv, "write the predictions as CSV to a file, or - for standard output")
+      ->type_name("FILE")
+      ->group(group);
+  app.add_option("--derive", raw.derive,
+                 "a quantity of the parameters with its error, as in 'half_life=log(2)/b'; may be repeated")
+      ->type_name("NAME=EXPR")
+      ->group(group)
+      ->allow_extra_args(false);
+  app.add_option("--bootstrap", raw.bootstrap,
+                 "fit so many resampled data sets: errors and percentile intervals (--seed, default 1)")
+      ->type_name("SAMPLES")
+      ->group(group);
+  app.add_option("--bootstrap-method", raw.method,
+                 "what is resampled: residuals, rows, or normal errors (default residual; parametric for "
+                 "counts, case with --sigma-x)")
+      ->type_name("residual|case|parametric")
+      ->group(group);
+}
+
+PredictionArguments prediction_arguments(const RawPrediction& raw, const FitChoices& fit) {
+  PredictionArguments out;
+  out.predict = raw.predict;
+  out.grid = grid_of(raw.predict);
+  out.profile_band = raw.band == "profile";
+  out.csv = raw.csv;
+  out.derive = raw.derive;
+  if (!raw.bootstrap.empty()) out.bootstrap = sample_count(raw.bootstrap);
+  if (!raw.method.empty()) {
+    if (out.bootstrap == 0) throw UsageError("--bootstrap-method needs --bootstrap");
+    out.method = bootstrap_method(raw.method);
+  }
+  check_band(raw.band, out, fit);
+  check_outputs(out, fit);
+  return out;
+}
+
+}  // namespace nlsq::cli

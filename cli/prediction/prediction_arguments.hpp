@@ -1,0 +1,54 @@
+// The options of what follows a fit: --predict, --band, --csv, --derive, --bootstrap. arguments.cpp uses it.
+#pragma once
+
+#include <nlsq/bootstrap.hpp>
+#include <nlsq/loss.hpp>
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace CLI {
+class App;
+}
+
+namespace nlsq::cli {
+
+// The texts of the options, filled by CLI11.
+struct RawPrediction {
+  std::string predict, band = "standard", csv, bootstrap, method;
+  std::vector<std::string> derive;
+};
+
+// `count` points from `from` to `to`, both included.
+struct Grid {
+  double from = 0, to = 0;
+  std::size_t count = 0;
+};
+
+struct PredictionArguments {
+  std::string predict;       // a file, "-", or A:B:N; empty: no prediction
+  std::optional<Grid> grid;  // if it is A:B:N
+  bool profile_band = false;
+  std::string csv;                  // a file, or "-"; empty: a table in the report
+  std::vector<std::string> derive;  // "name=expression"
+  int bootstrap = 0;                // number of samples; 0: none
+  std::optional<BootstrapMethod> method;
+};
+
+// Adds the options to the help. `raw` must outlive the parsing.
+void add_prediction_options(CLI::App& app, RawPrediction& raw);
+
+// What the other options say that these depend on.
+struct FitChoices {
+  Loss loss;
+  bool x_errors = false;  // --sigma-x is given
+  bool data_on_stdin = false;
+  std::vector<std::string> on_stdout;  // other options that write to standard output
+};
+
+// Throws UsageError.
+PredictionArguments prediction_arguments(const RawPrediction& raw, const FitChoices& fit);
+
+}  // namespace nlsq::cli

@@ -1,0 +1,13 @@
+// The parts of the JSON object on derived quantities, the bootstrap and predictions. json_report.cpp uses it.
+#pragma once
+
+#include "prediction/prediction_results.hpp"
+
+#include <nlohmann/json_fwd.hpp>
+
+namespace nlsq::cli {
+
+// Adds derived, bootstrap and prediction, where the options asked for them.
+void add_prediction_json(nlohmann::ordered_json& json, const PredictionResults& results);
+
+}  // namespace nlsq::cli

@@ -1,0 +1,127 @@
+// Implements --predict FILE and --predict A:B:N.
+#include "prediction/prediction_points.hpp"
+
+#include "errors.hpp"
+#include "table/block_evaluator.hpp"
+#include "table/table.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+
+namespace nlsq::cli {
+
+namespace {
+
+std::vector<double> even_points(const Grid& grid) {
+  std::vector<double> out(grid.count);
+  const double last = static_cast<double>(grid.count - 1);
+  for (std::size_t i = 0; i < grid.count; ++i) {
+    const double share = static_cast<double>(i) / last;
+    out[i] = (1 - share) * grid.from + share * grid.to;
+  }
+  out.back() = grid.to;
+  return out;
+}
+
+bool has_column(const CsvShape& shape, const std::string& name) {
+  return !name.empty() && std::ranges::find(shape.names, name) != shape.names.end();
+}
+
+// The expression of the data for the table of points.
+ColumnExpression expression_in(const Table& table, const ColumnExpression& of_data, const FitData& data,
+                               const char* option) {
+  std::string text = of_data.text;
+  if (of_data.plain) {
+    const std::string& column = data.shape.names[of_data.columns[0]];
+    if (has_column(table.shape(), column)) text = '`' + column + '`';
+  }
+  return parse_column_expression(text, table.shape(), table.origin(), option);
+}
+
+bool has_named_columns(const Table& table, const ColumnExpression& expression, const FitData& data) {
+  return expression.text.find('$') == std::string::npos &&
+         std::ranges::all_of(expression.columns, [&](std::size_t column) {
+           return has_column(table.shape(), data.shape.names[column]);
+         });
+}
+
+// The columns that were read, in the order of their numbers in the file.
+class PointColumns {
+ public:
+  PointColumns(Table& table, const std::vector<ColumnExpression>& wanted) {
+    for (const ColumnExpression& expression : wanted)
+      numbers_.insert(numbers_.end(), expression.columns.begin(), expression.columns.end());
+    std::ranges::sort(numbers_);
+    numbers_.erase(std::unique(numbers_.begin(), numbers_.end()), numbers_.end());
+    read_ = table.read(numbers_);
+    if (read_.rows == 0) throw BadData(table.name() + ": --predict: the table has no rows");
+  }
+
+  std::vector<double> evaluate(const ColumnExpression& expression) const {
+    std::vector<Column> columns;
+    for (const std::size_t number : expression.columns) {
+      const auto at = std::ranges::lower_bound(numbers_, number) - numbers_.begin();
+      columns.push_back(read_.columns[static_cast<std::size_t>(at)]);
+    }
+    std::vector<double> out(read_.rows);
+    if (expression.plain) columns[0].read(0, out.size(), out.data());
+    else evaluate_rows(expression.formula, columns, {}, out);
+    return out;
+  }
+
+  std::string place(const std::string& file, std::size_t row) const {
+    const std::size_t line = read_.lines.line(row);
+    const std::size_t in_file = read_.kept.empty() ? row : read_.kept[row];
+    return line == 0 ? fmt::format("{}, row {}", file, in_file + 1) : fmt::format("{}:{}", file, line);
+  }
+
+ private:
+  std::vector<std::size_t> numbers_;
+  TableColumns read_;
+};
+
+PredictionPoints points_of_file(const Arguments& arguments, const FitData& data) {
+  CsvOptions csv = arguments.csv;
+  csv.threads = arguments.threads;
+  const std::unique_ptr<Table> table = open_table(open_source(arguments.prediction.predict), csv);
+  std::vector<ColumnExpression> expressions;
+  for (const ColumnExpression& x : data.x) expressions.push_back(expression_in(*table, x, data, "--x"));
+  const bool with_sigma = data.sigma_expression && has_named_columns(*table, *data.sigma_expression, data);
+  if (with_sigma) expressions.push_back(expression_in(*table, *data.sigma_expression, data, "--sigma"));
+  const PointColumns columns(*table, expressions);
+
+  PredictionPoints out;
+  for (std::size_t k = 0; k < expressions.size(); ++k) {
+    const bool is_sigma = k == data.x.size();
+    std::vector<double> values = columns.evaluate(expressions[k]);
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      if (std::isfinite(values[i]) && (!is_sigma || values[i] > 0)) continue;
+      throw BadData(fmt::format(
+          "{}: --predict: {} = {} is {} here; {}", columns.place(table->name(), i), is_sigma ? "sigma" : "x",
+          expressions[k].text, values[i],
+          is_sigma ? "standard deviations must be positive: correct it" : "correct it, or remove the row"));
+    }
+    if (is_sigma) out.sigma = std::move(values);
+    else out.x.push_back(std::move(values));
+  }
+  return out;
+}
+
+}  // namespace
+
+PredictionPoints read_points(const Arguments& arguments, const FitData& data) {
+  const PredictionArguments& wanted = arguments.prediction;
+  if (wanted.predict.empty()) return {};
+  if (!wanted.grid) return points_of_file(arguments, data);
+  if (data.x.size() != 1) {
+    throw UsageError(fmt::format(
+        "--predict {}: --x chose {} predictors, and A:B:N gives points of one; give a table with all of them",
+        wanted.predict, data.x.size()));
+  }
+  return {{even_points(*wanted.grid)}, {}};
+}
+
+}  // namespace nlsq::cli

@@ -1,0 +1,89 @@
+// Formats derived quantities, the bootstrap and predictions for the text report.
+#include "prediction/prediction_text.hpp"
+
+#include "report/report.hpp"
+#include "table/source/utf8.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace nlsq::cli {
+
+namespace {
+
+constexpr std::size_t kMostPoints = 25;
+
+using Rows = std::vector<std::vector<std::string>>;
+
+std::string interval_text(double low, double high, double error) {
+  if (std::isnan(low) || std::isnan(high)) return "undefined";
+  return fmt::format("[{}, {}]", format_estimate(low, error), format_estimate(high, error));
+}
+
+std::string percent(double confidence) { return fmt::format("{:g} %", 100 * confidence); }
+
+std::string error_text(double error) {
+  return std::isnan(error) ? "undefined" : fmt::format("{:.3g}", error);
+}
+
+}  // namespace
+
+std::string derived_table(const FitReport& report) {
+  const auto& derived = report.after.derived;
+  if (derived.empty()) return "";
+  Rows rows;
+  const std::string confidence = percent(report.arguments.confidence);
+  rows.push_back({"derived", "value", "", "std. error",
+                  fmt::format("{} {}interval", confidence, derived.front().by_profile ? "profile " : "")});
+  for (const DerivedQuantity& q : derived) {
+    rows.push_back({fmt::format("{} = {}", q.name, printable(q.expression, 40)),
+                    format_estimate(q.value, q.standard_error), "±", error_text(q.standard_error),
+                    interval_text(q.ci_low, q.ci_high, q.standard_error)});
+  }
+  return aligned_table(rows, "  ") + "\n";
+}
+
+std::string bootstrap_table(const FitReport& report) {
+  if (!report.after.bootstrap) return "";
+  const Bootstrap& b = *report.after.bootstrap;
+  Rows rows;
+  rows.push_back({"bootstrap", "bias", "", "std. error", percent(b.confidence) + " percentiles"});
+  for (const auto* list : {&b.parameters, &b.derived}) {
+    for (const BootstrapEstimate& e : *list) {
+      if (e.standard_error == 0) continue;  // fixed
+      rows.push_back({e.name, error_text(e.bias), "±", error_text(e.standard_error),
+                      interval_text(e.ci_low, e.ci_high, e.standard_error)});
+    }
+  }
+  return aligned_table(rows, "  ") + fmt::format("  {} samples by {} resampling, seed {}, {} failed\n\n",
+                                                 b.samples, name(b.method), b.seed, b.failures);
+}
+
+std::string prediction_table(const FitReport& report) {
+  const PredictionResults& after = report.after;
+  if (!after.prediction || !report.arguments.prediction.csv.empty()) return "";
+  const Prediction& p = *after.prediction;
+  Rows rows{after.predictors};
+  const std::string confidence = percent(p.confidence);
+  for (const char* title : {"fit", "std. error"}) rows[0].emplace_back(title);
+  rows[0].push_back(fmt::format("{} confidence{}", confidence, after.by_profile ? " (profile)" : ""));
+  rows[0].push_back(confidence + " prediction");
+  for (std::size_t i = 0; i < std::min(p.size(), kMostPoints); ++i) {
+    std::vector<std::string> row;
+    for (const auto& x : after.x) row.push_back(format_estimate(x[i], 0));
+    const double error = p.standard_error[i];
+    row.push_back(format_estimate(p.fit[i], error));
+    row.push_back(error_text(error));
+    row.push_back(interval_text(p.confidence_low[i], p.confidence_high[i], error));
+    row.push_back(interval_text(p.prediction_low[i], p.prediction_high[i], error));
+    rows.push_back(std::move(row));
+  }
+  std::string out = aligned_table(rows, "  ");
+  if (p.size() > kMostPoints)
+    out += fmt::format("  and {} more points (--csv FILE writes all)\n", p.size() - kMostPoints);
+  return out + "\n";
+}
+
+}  // namespace nlsq::cli

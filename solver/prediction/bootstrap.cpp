@@ -1,0 +1,153 @@
+// Implements bootstrap(): fits the samples on several threads and describes their estimates.
+#include "prediction/bootstrap_samples.hpp"
+#include "prediction/delta_method.hpp"
+#include "prediction/derived_expressions.hpp"
+#include "support/fp_environment.hpp"
+#include "support/parallel.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <limits>
+
+namespace nlsq::inline v0 {
+
+namespace {
+
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+constexpr double kManyFailures = 0.05;  // share of failed fits that deserves a warning
+
+// What became of one sample.
+struct Outcome {
+  bool drawn = false;
+  std::vector<double> values;  // parameters and derived quantities; empty: the fit failed
+};
+
+void check(const FitResult& fit, const BootstrapOptions& wanted) {
+  check_confidence(wanted.confidence);
+  if (wanted.samples < 2)
+    throw ValidationError(fmt::format("bootstrap samples = {}: use 2 or more", wanted.samples));
+  if (!fit.success()) throw ValidationError("bootstrap: the fit ended without a certified minimum");
+  if (fit.summary.verdict == Verdict::rank_deficient)
+    throw ValidationError("bootstrap: the data do not determine every parameter; fix one first");
+}
+
+Outcome fit_sample(const RightSide& model, const Columns& x, const FitResult& fit, FitOptions options,
+                   const BootstrapSample& sample, const DerivedExpressions& derived) {
+  Outcome out{true, {}};
+  if (!sample.sigma.empty()) options.sigma = sample.sigma;
+  std::vector<Column> columns = x.list();
+  for (std::size_t k = 0; k < sample.x.size(); ++k) columns[k] = Column(sample.x[k]);
+  for (std::size_t k = 0; k < sample.sigma_x.size(); ++k) options.sigma_x[k] = sample.sigma_x[k];
+  const FitResult again =
+      curve_fit(model.model, Columns(columns), sample.y, refit_start(fit, fit.parameters), options);
+  if (!again.success() || again.summary.verdict == Verdict::rank_deficient) return out;
+  out.values = again.parameters;
+  const std::vector<double> more = derived.values(again.parameters);
+  out.values.insert(out.values.end(), more.begin(), more.end());
+  return out;
+}
+
+// The quantile of sorted values by linear interpolation (type 7 of Hyndman and Fan, 1996; NumPy's default).
+double quantile(const std::vector<double>& sorted, double share) {
+  const double at = share * static_cast<double>(sorted.size() - 1);
+  const auto below = static_cast<std::size_t>(at);
+  if (below + 1 >= sorted.size()) return sorted.back();
+  return sorted[below] + (at - static_cast<double>(below)) * (sorted[below + 1] - sorted[below]);
+}
+
+BootstrapEstimate describe(const std::string& name, double estimate, std::vector<double> values,
+                           double confidence) {
+  BootstrapEstimate out{name, estimate, kNaN, kNaN, kNaN, kNaN};
+  const bool finite = std::ranges::all_of(values, [](double v) { return std::isfinite(v); });
+  if (values.size() < 2 || !finite) return out;
+  const double first = values[0], count = static_cast<double>(values.size());
+  double sum = 0, squares = 0;
+  for (const double v : values) sum += v - first;
+  const double mean = first + sum / count;
+  for (const double v : values) squares += (v - mean) * (v - mean);
+  out.bias = mean - estimate;
+  out.standard_error = std::sqrt(squares / (count - 1));
+  std::ranges::sort(values);
+  out.ci_low = quantile(values, 0.5 * (1 - confidence));
+  out.ci_high = quantile(values, 0.5 * (1 + confidence));
+  return out;
+}
+
+void warn(const BootstrapOptions& wanted, Bootstrap& out) {
+  if (out.samples < wanted.samples)
+    out.warnings.push_back(
+        fmt::format("bootstrap: stopped after {} of {} samples", out.samples, wanted.samples));
+  if (out.failures > kManyFailures * out.samples) {
+    out.warnings.push_back(fmt::format(
+        "bootstrap: {} of {} fits ended without a minimum or with undetermined parameters; the figures "
+        "describe the others and may be too narrow",
+        out.failures, out.samples));
+  }
+  const double outside = 0.5 * (1 - wanted.confidence) * (out.samples - out.failures);
+  if (outside < 10) {
+    out.warnings.push_back(fmt::format(
+        "bootstrap: only about {:.3g} samples lie beyond each end of the intervals; for stable ends take "
+        "{:.0f} samples or more",
+        outside, std::ceil(20 / (1 - wanted.confidence))));
+  }
+}
+
+}  // namespace
+
+Bootstrap bootstrap(const PreparedModel& model, const Columns& x, const Column& y, const FitResult& fit,
+                    const FitOptions& options, const BootstrapOptions& wanted) {
+  const FpEnvironment environment;
+  check(fit, wanted);
+  check_model("bootstrap", model, fit);
+  const DerivedExpressions derived(fit.parameter_names, wanted.derived);
+  const RightSide right = right_side(model, x, y);
+  const BootstrapSampler sampler(right, x, fit, options, wanted);
+  const FitOptions refit = refit_options(fit, options);
+  std::vector<Outcome> outcomes(static_cast<std::size_t>(wanted.samples));
+  std::atomic<bool> stopped = false;
+  run_tasks(outcomes.size(), right.concurrent ? Parallelism(wanted) : Parallelism{1, {}}, [&](std::size_t k) {
+    if (stopped) return;
+    if (wanted.stop && wanted.stop()) {
+      stopped = true;
+      return;
+    }
+    BootstrapSample sample;
+    sampler.draw(SampleRandom(wanted.seed, k), sample);
+    outcomes[k] = fit_sample(right, x, fit, refit, sample, derived);
+  });
+
+  Bootstrap out;
+  out.method = wanted.method;
+  out.seed = wanted.seed;
+  out.confidence = wanted.confidence;
+  const std::size_t n = fit.parameters.size(), columns = n + derived.size();
+  std::vector<std::vector<double>> values(columns);
+  for (const Outcome& outcome : outcomes) {
+    out.samples += outcome.drawn ? 1 : 0;
+    out.failures += outcome.drawn && outcome.values.empty() ? 1 : 0;
+    for (std::size_t j = 0; j < outcome.values.size(); ++j) values[j].push_back(outcome.values[j]);
+  }
+  out.values = Matrix(values.front().size(), columns);
+  for (std::size_t i = 0; i < out.values.rows(); ++i) {
+    for (std::size_t j = 0; j < columns; ++j) out.values(i, j) = values[j][i];
+  }
+  const std::vector<double> of_fit = derived.values(fit.parameters);
+  for (std::size_t j = 0; j < n; ++j)
+    out.parameters.push_back(
+        describe(fit.parameter_names[j], fit.parameters[j], values[j], wanted.confidence));
+  for (std::size_t k = 0; k < derived.size(); ++k)
+    out.derived.push_back(describe(derived.name(k), of_fit[k], values[n + k], wanted.confidence));
+  warn(wanted, out);
+  for (const BootstrapEstimate& e : out.derived) {
+    if (std::isfinite(e.estimate) && !std::isfinite(e.standard_error))
+      out.warnings.push_back(fmt::format(
+          "bootstrap: {} is not finite in every sample, so it has no standard error and no interval",
+          e.name));
+  }
+  return out;
+}
+
+}  // namespace nlsq::inline v0

@@ -1,0 +1,95 @@
+// Draws the data sets of a bootstrap.
+#include "prediction/bootstrap_samples.hpp"
+
+#include <nlsq/evaluate.hpp>
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <numeric>
+
+namespace nlsq::inline v0 {
+
+namespace {
+
+void check_method(const FitResult& fit, const FitOptions& options, BootstrapMethod method) {
+  const auto refuse = [&](const char* why) {
+    throw ValidationError(fmt::format("bootstrap method {}: {}", name(method), why));
+  };
+  if (!options.sigma_matrix.empty())
+    throw ValidationError("bootstrap: the rows have a covariance matrix, and samples need rows apart");
+  const bool x_errors = std::ranges::any_of(options.sigma_x, [](const Column& c) { return !c.empty(); });
+  if (x_errors && method != BootstrapMethod::cases)
+    refuse("it draws errors of y alone, and x has errors, too; use case");
+  if (fit.loss.is_counts() && method == BootstrapMethod::residual)
+    refuse("the scatter of counts differs by row; use parametric or case");
+  if (fit.loss.is_robust() && !options.absolute_sigma && method == BootstrapMethod::parametric)
+    refuse("a robust loss does not say how large normal errors are; use residual or case, or absolute sigma");
+  if (fit.dof <= 0 && method != BootstrapMethod::cases && !options.absolute_sigma && !fit.loss.is_counts())
+    refuse("there are as many parameters as rows, so nothing is known of the errors; use absolute sigma");
+}
+
+std::vector<double> resampled(const Column& column, const std::vector<std::size_t>& rows) {
+  std::vector<double> out;
+  if (column.empty()) return out;
+  out.reserve(rows.size());
+  for (const std::size_t i : rows) out.push_back(column[i]);
+  return out;
+}
+
+}  // namespace
+
+const char* name(BootstrapMethod method) noexcept {
+  switch (method) {
+    case BootstrapMethod::residual: return "residual";
+    case BootstrapMethod::cases: return "case";
+    case BootstrapMethod::parametric: return "parametric";
+  }
+  return "?";
+}
+
+BootstrapSampler::BootstrapSampler(const RightSide& model, const Columns& x, const FitResult& fit,
+                                   const FitOptions& options, const BootstrapOptions& wanted)
+    : method_(wanted.method), x_(x), options_(options), y_(model.y), counts_(fit.loss.is_counts()),
+      scatter_(options.absolute_sigma ? 1 : std::sqrt(fit.chi2_reduced)), dof_(fit.dof) {
+  check_method(fit, options, method_);
+  if (method_ == BootstrapMethod::cases) return;
+  fitted_ = evaluate(model.model, x, fit.parameters, PrecisionPolicy::all_f64()).values;
+  if (method_ == BootstrapMethod::residual) prepare_residuals();
+}
+
+// Fitted curves lie closer to the data than the true curve does, hence the factor.
+void BootstrapSampler::prepare_residuals() {
+  const std::size_t m = y_.size();
+  residuals_.resize(m);
+  for (std::size_t i = 0; i < m; ++i)
+    residuals_[i] = (y_[i] - fitted_[i]) / (options_.sigma.empty() ? 1 : options_.sigma[i]);
+  const double mean = std::accumulate(residuals_.begin(), residuals_.end(), 0.0) / static_cast<double>(m);
+  const double factor = dof_ > 0 ? std::sqrt(static_cast<double>(m) / static_cast<double>(dof_)) : 1;
+  for (double& e : residuals_) e = (e - mean) * factor;
+}
+
+void BootstrapSampler::draw_rows(SampleRandom& random, BootstrapSample& out) const {
+  std::vector<std::size_t> rows(y_.size());
+  for (std::size_t& row : rows) row = random.below(y_.size());
+  out.y = resampled(Column(y_), rows);
+  out.sigma = resampled(options_.sigma, rows);
+  for (const Column& column : x_.list()) out.x.push_back(resampled(column, rows));
+  for (const Column& column : options_.sigma_x) out.sigma_x.push_back(resampled(column, rows));
+}
+
+void BootstrapSampler::draw(SampleRandom random, BootstrapSample& out) const {
+  if (method_ == BootstrapMethod::cases) return draw_rows(random, out);
+  out.y.resize(y_.size());
+  for (std::size_t i = 0; i < y_.size(); ++i) {
+    if (counts_) {
+      out.y[i] = random.poisson(fitted_[i]);
+      continue;
+    }
+    const double error = method_ == BootstrapMethod::residual ? residuals_[random.below(residuals_.size())]
+                                                              : scatter_ * random.normal();
+    out.y[i] = fitted_[i] + (options_.sigma.empty() ? 1 : options_.sigma[i]) * error;
+  }
+}
+
+}  // namespace nlsq::inline v0

@@ -1,0 +1,150 @@
+// Implements predict_by_profile() and derive_by_profile().
+#include <nlsq/derived.hpp>
+#include <nlsq/prediction.hpp>
+
+#include "fit/prepared_impl.hpp"
+#include "prediction/derived_expressions.hpp"
+#include "prediction/pulled_profile.hpp"
+#include "support/fp_environment.hpp"
+#include "support/parallel.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+namespace nlsq::inline v0 {
+
+namespace {
+
+constexpr const char* kBetter =
+    "a fit with the value held found a lower cost than the fit: try other starting values";
+
+// Describes the ends that are not where the cost rises by the threshold; empty if both are.
+std::string note_of(const PulledInterval& interval) {
+  if (interval.better_found) return kBetter;
+  const auto end = [](const char* side, IntervalEnd how) -> std::string {
+    switch (how) {
+      case IntervalEnd::found: return "";
+      case IntervalEnd::unbounded: return fmt::format("{} end: the data set no limit", side);
+      case IntervalEnd::at_bound: return fmt::format("{} end: the model cannot go further", side);
+      case IntervalEnd::failed: return fmt::format("{} end: the profile could not be followed", side);
+    }
+    return "";
+  };
+  const std::string low = end("lower", interval.low_end), high = end("upper", interval.high_end);
+  return low + (low.empty() || high.empty() ? "" : "; ") + high;
+}
+
+// The points of `at`, as numbers.
+std::vector<std::vector<double>> numbers(const Columns& at) {
+  std::vector<std::vector<double>> out;
+  for (const Column& column : at.list()) {
+    out.emplace_back(column.size());
+    column.read(0, column.size(), out.back().data());
+  }
+  return out;
+}
+
+// The model, and h where a further predictor is 1: if(flag, h, model).
+PreparedModel with_quantity(const Formula& model, const std::vector<FormulaStep>& quantity) {
+  Formula both = model;
+  FormulaStep flag, choice;
+  flag.op = Op::column;
+  flag.index = static_cast<std::uint32_t>(model.predictors.size());
+  choice.op = Op::select;
+  std::vector<FormulaStep> steps{flag};
+  steps.insert(steps.end(), quantity.begin(), quantity.end());
+  steps.insert(steps.end(), model.steps.begin(), model.steps.end());
+  steps.push_back(choice);
+  both.predictors.emplace_back("(row of the quantity)");
+  both.replace_model(std::move(steps));
+  return PreparedModel(std::move(both));
+}
+
+// Replaces the confidence band by the intervals, and widens the prediction band on each side.
+void take_intervals(const std::vector<PulledInterval>& intervals, Prediction& out) {
+  std::size_t other = 0, first = 0;
+  for (std::size_t i = 0; i < intervals.size(); ++i) {
+    const PulledInterval& interval = intervals[i];
+    const auto side = [&](double end, double delta, double whole) {
+      const double d = end - out.fit[i], scatter2 = whole * whole - delta * delta;
+      return out.fit[i] + std::copysign(std::sqrt(d * d + scatter2), d);
+    };
+    const double half = out.confidence_high[i] - out.fit[i], whole = out.prediction_high[i] - out.fit[i];
+    out.prediction_low[i] = side(interval.low, half, whole);
+    out.prediction_high[i] = side(interval.high, half, whole);
+    out.confidence_low[i] = interval.low;
+    out.confidence_high[i] = interval.high;
+    out.fits += interval.fits;
+    if (interval.better_found && std::ranges::find(out.warnings, kBetter) == out.warnings.end())
+      out.warnings.emplace_back(kBetter);
+    const bool known = interval.low_end == IntervalEnd::found && interval.high_end == IntervalEnd::found;
+    if (!known && !std::isnan(out.standard_error[i]) && other++ == 0) first = i;
+  }
+  if (other > 0) {
+    out.warnings.push_back(fmt::format("bands: in {} row{}, the first of which is {}: {}", other,
+                                       other == 1 ? "" : "s", first + 1, note_of(intervals[first])));
+  }
+}
+
+}  // namespace
+
+Prediction predict_by_profile(const PreparedModel& model, const Columns& x, const Column& y,
+                              const Columns& at, const FitResult& fit, const FitOptions& options,
+                              const PredictionOptions& prediction) {
+  const FpEnvironment environment;
+  check_model("band by profile", model, fit);
+  const PulledScale scale =
+      pulled_scale("band by profile", fit, options, prediction.confidence, prediction.most_fits);
+  PredictionOptions with_data = prediction;
+  with_data.data = x.list();
+  Prediction out = predict(model, at, fit, options, with_data);
+  const RightSide right = right_side(model, x, y);
+  const PulledData base = pulled_data(x, right.y, options);
+  const FitOptions refit = refit_options(fit, options);
+  const std::vector<std::vector<double>> points = numbers(at);
+  std::vector<PulledInterval> intervals(out.size());
+  run_tasks(out.size(), right.concurrent ? Parallelism(prediction) : Parallelism{1, {}}, [&](std::size_t i) {
+    PulledData data = base;
+    for (std::size_t k = 0; k < points.size(); ++k) data.x[k].back() = points[k][i];
+    intervals[i] =
+        pulled_interval(right.model, std::move(data), fit, refit, scale, out.fit[i], out.standard_error[i]);
+  });
+  take_intervals(intervals, out);
+  return out;
+}
+
+std::vector<DerivedQuantity> derive_by_profile(const PreparedModel& model, const Columns& x, const Column& y,
+                                               const FitResult& fit, const std::vector<std::string>& texts,
+                                               const FitOptions& options, const DeriveOptions& wanted) {
+  const FpEnvironment environment;
+  check_model("derived", model, fit);
+  if (!model.impl().formula) {
+    throw ValidationError(
+        "derived: profile intervals need the model as a formula; use derive(), or the bootstrap");
+  }
+  const PulledScale scale =
+      pulled_scale("derived by profile", fit, options, wanted.confidence, wanted.most_fits);
+  std::vector<DerivedQuantity> out = derive(fit, texts, options, wanted);
+  const DerivedExpressions expressions(fit.parameter_names, texts);
+  const RightSide right = right_side(model, x, y);
+  PulledData base = pulled_data(x, right.y, options);
+  base.x.emplace_back(base.y.size(), 0.0).back() = 1;
+  const FitOptions refit = refit_options(fit, options);
+  run_tasks(out.size(), wanted, [&](std::size_t k) {
+    DerivedQuantity& q = out[k];
+    const PulledInterval interval =
+        pulled_interval(with_quantity(*right.model.impl().formula, expressions.steps(k)), base, fit, refit,
+                        scale, q.value, q.standard_error);
+    q.ci_low = interval.low;
+    q.ci_high = interval.high;
+    q.fits = interval.fits;
+    q.by_profile = true;
+    if (q.note.empty()) q.note = note_of(interval);
+  });
+  return out;
+}
+
+}  // namespace nlsq::inline v0

@@ -1,0 +1,145 @@
+// Parses and evaluates the expressions of derived quantities.
+#include "prediction/derived_expressions.hpp"
+
+#include <nlsq/error.hpp>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <numeric>
+
+namespace nlsq::inline v0 {
+
+namespace {
+
+std::string trimmed(std::string_view text) {
+  const auto blank = [](char c) { return std::isspace(static_cast<unsigned char>(c)) != 0; };
+  while (!text.empty() && blank(text.front())) text.remove_prefix(1);
+  while (!text.empty() && blank(text.back())) text.remove_suffix(1);
+  return std::string(text);
+}
+
+bool is_name(std::string_view text) {
+  const auto letter = [](char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0 || c == '_'; };
+  const auto digit = [](char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; };
+  return !text.empty() && letter(text[0]) &&
+         std::ranges::all_of(text, [&](char c) { return letter(c) || digit(c); });
+}
+
+bool is_parameter(const FormulaStep& step) {
+  return step.compound == CompoundFunction::none && step.op == Op::parameter;
+}
+
+Formula parse_expression(const std::string& expression, const std::string& text) {
+  FormulaOptions options;
+  options.predictors.clear();
+  options.response.clear();
+  try {
+    return parse_formula(expression, options);
+  } catch (const Error& e) {
+    throw ValidationError(fmt::format("derived '{}': {}", text, e.what()));
+  }
+}
+
+}  // namespace
+
+DerivedExpressions::DerivedExpressions(const std::vector<std::string>& parameters,
+                                       const std::vector<std::string>& texts)
+    : parameters_(parameters) {
+  for (const std::string& text : texts) add(text);
+}
+
+std::size_t DerivedExpressions::find(const std::string& name, const std::string& text) const {
+  const auto parameter = std::ranges::find(parameters_, name);
+  if (parameter != parameters_.end()) return static_cast<std::size_t>(parameter - parameters_.begin());
+  const auto earlier = std::ranges::find(expressions_, name, &Expression::name);
+  if (earlier != expressions_.end())
+    return parameters_.size() + static_cast<std::size_t>(earlier - expressions_.begin());
+  std::vector<std::string> known;
+  for (const Expression& expression : expressions_) known.push_back(expression.name);
+  throw ValidationError(fmt::format("derived '{}': there is no parameter '{}'; the parameters are {}{}{}",
+                                    text, name, fmt::join(parameters_, ", "),
+                                    known.empty() ? "" : ", and the quantities derived before are ",
+                                    fmt::join(known, ", ")));
+}
+
+void DerivedExpressions::add(const std::string& text) {
+  const std::size_t equals = text.find('=');
+  Expression made;
+  made.name = trimmed(std::string_view(text).substr(0, equals));
+  if (equals == std::string::npos || !is_name(made.name)) {
+    throw ValidationError(
+        fmt::format("derived '{}': write name = expression, as in half_life = log(2)/b", text));
+  }
+  if (made.name == "pi")
+    throw ValidationError(fmt::format("derived '{}': pi is a constant; choose another name", text));
+  if (std::ranges::find(parameters_, made.name) != parameters_.end()) {
+    throw ValidationError(
+        fmt::format("derived '{}': '{}' is a parameter of the model; choose another name", text, made.name));
+  }
+  if (std::ranges::find(expressions_, made.name, &Expression::name) != expressions_.end())
+    throw ValidationError(fmt::format("derived '{}': '{}' is defined twice", text, made.name));
+  made.formula = parse_expression(trimmed(std::string_view(text).substr(equals + 1)), text);
+  for (const std::string& argument : made.formula.parameters) made.arguments.push_back(find(argument, text));
+  std::vector<int> all(made.arguments.size());
+  std::iota(all.begin(), all.end(), 0);
+  made.derivatives = differentiate(made.formula.graph, made.formula.model, all);
+  for (FormulaStep step : made.formula.steps) {
+    if (!is_parameter(step)) {
+      made.steps.push_back(step);
+      continue;
+    }
+    const std::size_t argument = made.arguments[step.index];
+    if (argument < parameters_.size()) {
+      step.index = static_cast<std::uint32_t>(argument);
+      made.steps.push_back(step);
+    } else {
+      const std::vector<FormulaStep>& earlier = expressions_[argument - parameters_.size()].steps;
+      made.steps.insert(made.steps.end(), earlier.begin(), earlier.end());
+    }
+  }
+  expressions_.push_back(std::move(made));
+}
+
+std::vector<double> DerivedExpressions::argument_values(const Expression& expression,
+                                                        std::span<const double> p,
+                                                        std::span<const double> earlier) const {
+  std::vector<double> out;
+  for (const std::size_t k : expression.arguments)
+    out.push_back(k < parameters_.size() ? p[k] : earlier[k - parameters_.size()]);
+  return out;
+}
+
+std::vector<double> DerivedExpressions::values(std::span<const double> p) const {
+  std::vector<double> out;
+  for (const Expression& expression : expressions_)
+    out.push_back(expression.formula.evaluate({}, argument_values(expression, p, out)));
+  return out;
+}
+
+std::vector<std::vector<double>> DerivedExpressions::gradients(std::span<const double> p) const {
+  const std::vector<double> all = values(p);
+  std::vector<std::vector<double>> out;
+  for (const Expression& expression : expressions_) {
+    const std::vector<double> at = argument_values(expression, p, all);
+    std::vector<double> gradient(parameters_.size(), 0.0);
+    for (std::size_t a = 0; a < at.size(); ++a) {
+      const double slope =
+          evaluate(expression.formula.graph, expression.derivatives[a], {}, std::span<const double>(at));
+      const std::size_t k = expression.arguments[a];
+      if (k < parameters_.size()) {
+        gradient[k] += slope;
+        continue;
+      }
+      for (std::size_t j = 0; j < gradient.size(); ++j) {
+        const double inner = out[k - parameters_.size()][j];
+        if (inner != 0) gradient[j] += slope * inner;
+      }
+    }
+    out.push_back(std::move(gradient));
+  }
+  return out;
+}
+
+}  // namespace nlsq::inline v0

@@ -1,0 +1,65 @@
+// Implements right_side() and what else refits share.
+#include "prediction/right_side.hpp"
+
+#include "fit/prepared_impl.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace nlsq::inline v0 {
+
+RightSide right_side(const PreparedModel& model, const Columns& x, const Column& y) {
+  const PreparedModel::Impl& impl = model.impl();
+  for (const Column& column : x.list()) {
+    if (column.size() == y.size()) continue;
+    throw DataError(
+        fmt::format("x has {} rows, y has {}: give columns of one length", column.size(), y.size()));
+  }
+  RightSide out{model, std::vector<double>(y.size()), impl.formula.has_value()};
+  y.read(0, out.y.size(), out.y.data());
+  if (!impl.formula || !impl.formula->has_left_side) return out;
+  Formula right = *impl.formula;
+  std::vector<double> row(x.size());
+  for (std::size_t i = 0; i < out.y.size(); ++i) {
+    for (std::size_t k = 0; k < row.size(); ++k) row[k] = x.list()[k][i];
+    out.y[i] = right.evaluate_response(row, out.y[i]);
+  }
+  right.has_left_side = false;
+  right.response_steps.clear();
+  right.response = right.graph.column(static_cast<int>(right.predictors.size()));
+  out.model = PreparedModel(std::move(right));
+  return out;
+}
+
+void check_model(std::string_view what, const PreparedModel& model, const FitResult& fit) {
+  if (model.parameter_names() == fit.parameter_names && fit.parameters.size() == fit.parameter_names.size())
+    return;
+  throw ValidationError(
+      fmt::format("{}: the model has the parameters {}, the fit has {}; give the model that was fitted", what,
+                  fmt::join(model.parameter_names(), ", "), fmt::join(fit.parameter_names, ", ")));
+}
+
+FitOptions refit_options(const FitResult& fit, const FitOptions& options) {
+  FitOptions out = options;
+  out.threads = 1;
+  out.executor = nullptr;
+  out.callback = nullptr;
+  out.starts = 1;
+  out.parameter_names.clear();  // a prepared model has its own
+  for (std::size_t j = 0; j < fit.fixed.size(); ++j) {
+    const std::string& name = fit.parameter_names[j];
+    if (fit.fixed[j] && std::ranges::find(out.fixed, name) == out.fixed.end()) out.fixed.push_back(name);
+  }
+  return out;
+}
+
+NamedValues refit_start(const FitResult& fit, const std::vector<double>& parameters) {
+  NamedValues out;
+  for (std::size_t j = 0; j < parameters.size(); ++j) {
+    if (j >= fit.ties.size() || fit.ties[j].empty()) out.emplace_back(fit.parameter_names[j], parameters[j]);
+  }
+  return out;
+}
+
+}  // namespace nlsq::inline v0

@@ -1,0 +1,30 @@
+// A fit as predictions and the bootstrap repeat it: the right side of the model, fitted to the left side's
+// values.
+#pragma once
+
+#include <nlsq/curve_fit.hpp>
+
+#include <string_view>
+#include <vector>
+
+namespace nlsq::inline v0 {
+
+struct RightSide {
+  PreparedModel model;    // without a left side
+  std::vector<double> y;  // log(y) for log(y) = a - b*x; otherwise y
+  // Whether several threads may fit at once. A callable may keep state, so it is fitted by one.
+  bool concurrent = false;
+};
+// Throws DataError if a column is not as long as y.
+RightSide right_side(const PreparedModel& model, const Columns& x, const Column& y);
+
+// Throws ValidationError if the fit has other parameters than the model. `what` begins the message.
+void check_model(std::string_view what, const PreparedModel& model, const FitResult& fit);
+
+// The options for one of many fits of changed data that start from the parameters of `fit`: on one thread,
+// without callback and further starts. Sigma and errors in x are for the caller to replace.
+FitOptions refit_options(const FitResult& fit, const FitOptions& options);
+// The parameters as starting values, without those that are tied.
+NamedValues refit_start(const FitResult& fit, const std::vector<double>& parameters);
+
+}  // namespace nlsq::inline v0

@@ -1,0 +1,213 @@
+// nlsq-fit --predict, --band, --csv, --derive, --bootstrap, as a user runs it.
+#include "cli/program_data.hpp"
+
+#include <nlsq/nlsq.hpp>
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <sstream>
+
+using namespace program;
+
+namespace {
+
+// Ten rows of a straight line with known scatter.
+const std::string kLine = "t,v,s\n1,2.1,0.1\n2,3.9,0.1\n3,6.2,0.1\n4,7.8,0.2\n6,12.3,0.2\n";
+
+// The numbers of a CSV file, without its header.
+std::vector<std::vector<double>> numbers(const std::string& csv) {
+  std::vector<std::vector<double>> rows;
+  std::istringstream lines(csv);
+  std::string line, cell;
+  std::getline(lines, line);
+  while (std::getline(lines, line)) {
+    std::istringstream cells(line);
+    rows.emplace_back();
+    while (std::getline(cells, cell, ',')) rows.back().push_back(std::strtod(cell.c_str(), nullptr));
+  }
+  return rows;
+}
+
+std::string said(const std::string& arguments, int status = 2) {
+  const Outcome outcome = run(kDecay + " --model exp " + arguments);
+  CHECK(outcome.status == status);
+  return outcome.out;
+}
+
+}  // namespace
+
+TEST_CASE("--predict A:B:N --csv - writes the curve and its bands") {
+  const Scratch scratch;
+  const std::string table = scratch.write("line.csv", kLine);
+  const Outcome outcome = run(table + " --model 'a+b*t' --predict 0:10:3 --csv - --quiet");
+  CHECK(outcome.status == 0);
+  CHECK(outcome.out.substr(0, outcome.out.find('\n')) == "t,fit,conf_low,conf_high,pred_low,pred_high");
+  const auto rows = numbers(outcome.out);
+  REQUIRE(rows.size() == 3);
+  // By hand: mean t = 3.2, Sxx = 14.8; the 97.5 % point of t with 3 degrees of freedom is 3.18245.
+  const double mean = 6.46, slope = 30.14 / 14.8;
+  double rss = 0;
+  const double t[] = {1, 2, 3, 4, 6}, v[] = {2.1, 3.9, 6.2, 7.8, 12.3};
+  for (int i = 0; i < 5; ++i) rss += std::pow(v[i] - mean - slope * (t[i] - 3.2), 2);
+  for (int i = 0; i < 3; ++i) {
+    const double x = 5.0 * i, f = mean + slope * (x - 3.2), h = 0.2 + std::pow(x - 3.2, 2) / 14.8;
+    const auto& row = rows[static_cast<std::size_t>(i)];
+    CHECK(row[0] == x);
+    CHECK(row[1] == doctest::Approx(f).epsilon(1e-10));
+    CHECK(row[2] == doctest::Approx(f - 3.182446305 * std::sqrt(rss / 3 * h)).epsilon(1e-8));
+    CHECK(row[5] == doctest::Approx(f + 3.182446305 * std::sqrt(rss / 3 * (1 + h))).epsilon(1e-8));
+  }
+}
+
+TEST_CASE("--predict FILE finds the columns by name and reads expressions and sigma") {
+  const Scratch scratch;
+  const std::string table = scratch.write("line.csv", kLine);
+  // The columns in another order, with other ones between them; sigma of the new observations.
+  const std::string points = scratch.write("points.csv", "s;other;t\n0.5;9;10\n0.1;9;0\n");
+  const std::string fit =
+      table + " --x t --y v --sigma s --model 'a+b*t' --predict " + points + " --csv - --quiet --delimiter ";
+  const Outcome semicolon =
+      run(table + " --x t --y v --sigma s --model 'a+b*t' --predict " + points + " --quiet --json -");
+  CHECK(semicolon.status == 0);
+  const auto json = nlohmann::json::parse(semicolon.out)["prediction"];
+  CHECK(json["x"]["t"] == nlohmann::json({10, 0}));
+  const double half0 = json["pred_high"][0].get<double>() - json["fit"][0].get<double>();
+  const double half1 = json["pred_high"][1].get<double>() - json["fit"][1].get<double>();
+  CHECK(half0 > 2 * half1);
+
+  const std::string other = scratch.write("other.csv", "t\n1\n4\n");
+  const Outcome expression =
+      run(table + " --x 't^2' --y v --model 'a+b*x' --predict " + other + " --csv - --quiet");
+  CHECK(expression.status == 0);
+  const auto rows = numbers(expression.out);
+  REQUIRE(rows.size() == 2);
+  CHECK(rows[1][0] == 16);
+}
+
+TEST_CASE("sigma that differs by row leaves the prediction band out, and says so") {
+  const Scratch scratch;
+  const std::string table = scratch.write("line.csv", kLine);
+  const Outcome outcome = run(table + " --x t --y v --sigma s --model 'a+b*t' --predict 0:10:3");
+  CHECK(outcome.status == 0);
+  CHECK(contains(outcome.out, "95 % confidence"));
+  CHECK(contains(outcome.out, "undefined"));
+  CHECK(
+      contains(outcome.out, "Warning: prediction band: not defined without the sigma of a new observation"));
+}
+
+TEST_CASE("the report shows a table, which ends after 25 points") {
+  CHECK(contains(said("--predict 0:400:5", 0),
+                 "x        fit  std. error     95 % confidence     95 % prediction"));
+  const std::string many = said("--predict 0:400:41", 0);
+  CHECK(contains(many, "and 16 more points (--csv FILE writes all)"));
+  CHECK_FALSE(contains(said("--predict 0:400:41 --csv /dev/null", 0), "more points"));
+}
+
+TEST_CASE("--band profile gives another band, that of the library") {
+  const auto standard = fit_json(kDecay + " --model exp --predict 0:400:3")["prediction"];
+  const auto profile = fit_json(kDecay + " --model exp --predict 0:400:3 --band profile")["prediction"];
+  CHECK(standard["band"] == "standard");
+  CHECK(profile["band"] == "profile");
+  CHECK(standard["fit"] == profile["fit"]);
+  const double a = standard["conf_low"][2], b = profile["conf_low"][2];
+  CHECK(a != b);
+  CHECK(a == doctest::Approx(b).epsilon(0.01));
+  CHECK(contains(said("--predict 0:400:3 --band profile", 0), "95 % confidence (profile)"));
+}
+
+TEST_CASE("--derive is in the report and in JSON, and follows --intervals profile") {
+  const std::string options = " --derive 'half_life=log(2)/b' --derive 'whole = 2*half_life'";
+  const auto fit = fit_json(kDecay + " --model exp" + options);
+  const double b = parameter(fit, "b")["value"], error = parameter(fit, "b")["std_error"];
+  const auto& half = fit["derived"][0];
+  CHECK(half["name"] == "half_life");
+  CHECK(half["value"].get<double>() == doctest::Approx(std::log(2) / b).epsilon(1e-13));
+  CHECK(half["std_error"].get<double>() == doctest::Approx(std::log(2) / b / b * error).epsilon(1e-10));
+  CHECK(half["intervals"] == "standard");
+  CHECK(fit["derived"][1]["value"].get<double>() == doctest::Approx(2 * std::log(2) / b).epsilon(1e-13));
+  const auto profile = fit_json(kDecay + " --model exp --intervals profile" + options);
+  CHECK(profile["derived"][0]["intervals"] == "profile");
+  CHECK(profile["derived"][0]["ci_low"].get<double>() ==
+        doctest::Approx(std::log(2) / parameter(profile, "b")["ci_high"].get<double>()).epsilon(1e-6));
+  const std::string report = said(options, 0);
+  CHECK(contains(report, "half_life = log(2)/b   141.91  ±        5.29  [131.271, 152.55]"));
+}
+
+TEST_CASE("--derive by profile says where it is by the delta method instead") {
+  const Scratch scratch;
+  std::string table = "x,y\n";
+  for (int i = 0; i < 20; ++i)
+    table += std::to_string(i) + "," + std::to_string(std::lround(80 * std::exp(-0.2 * i) + 5)) + "\n";
+  const Outcome outcome = run(scratch.write("counts.csv", table) +
+                              " --model exp --loss poisson --intervals profile --derive 'h=log(2)/b'");
+  CHECK(outcome.status == 0);
+  CHECK(contains(outcome.out,
+                 "--derive: intervals are from standard errors, not by profile: it is not "
+                 "available for counts"));
+}
+
+TEST_CASE("--bootstrap is in the report and in JSON, with the same bits on any number of threads") {
+  const std::string options = kDecay + " --model exp --bootstrap 200 --seed 3 --derive 'h=log(2)/b'";
+  const auto one = fit_json(options + " --threads 1")["bootstrap"];
+  const auto four = fit_json(options + " --threads 4")["bootstrap"];
+  CHECK(one == four);
+  CHECK(one["method"] == "residual");
+  CHECK(one["samples"] == 200);
+  CHECK(one["failures"] == 0);
+  CHECK(one["seed"] == 3);
+  REQUIRE(one["parameters"].size() == 3);
+  CHECK(one["parameters"][1]["name"] == "b");
+  CHECK(one["parameters"][1]["std_error"].get<double>() == doctest::Approx(1.82e-4).epsilon(0.2));
+  CHECK(one["derived"][0]["ci_low"].get<double>() < 141.91);
+  CHECK(one["derived"][0]["ci_high"].get<double>() > 141.91);
+  CHECK(fit_json(kDecay + " --model exp --bootstrap 200 --seed 4")["bootstrap"] != one);
+  const auto rows = fit_json(options + " --bootstrap-method case")["bootstrap"];
+  CHECK(rows["method"] == "case");
+  const std::string report = said("--bootstrap 50", 0);
+  CHECK(contains(report, "50 samples by residual resampling, seed 1, 0 failed"));
+  CHECK(contains(report, "Warning: bootstrap: only about 1.25 samples lie beyond each end"));
+}
+
+TEST_CASE("a fit without a certified minimum keeps its report, without a bootstrap") {
+  const Outcome outcome = run(kDecay +
+                              " --model 'a*exp(-b*x)+c' --p0 b=0.02 --max-iterations 1 --bootstrap 50"
+                              " --predict 0:10:2 --derive 'h=1/b'");
+  CHECK(outcome.status == 1);
+  CHECK(contains(outcome.out, "--bootstrap: left out"));
+  CHECK(contains(outcome.out, "bands: the fit ended without a certified minimum"));
+}
+
+TEST_CASE("mistakes are named") {
+  CHECK(contains(said("--derive 'h=log(2)/k'"),
+                 "--derive 'h=log(2)/k': there is no parameter 'k'; the parameters are a, b, c"));
+  CHECK(contains(said("--derive 'log(2)/b'"), "write name = expression"));
+  CHECK(contains(said("--csv out.csv"), "--csv writes predictions: it needs --predict"));
+  CHECK(contains(said("--band profile"), "--band needs --predict"));
+  CHECK(contains(said("--predict 0:1:3 --band wide"), "--band wide: must be one of standard, profile"));
+  CHECK(contains(said("--predict 0:1:1"), "number of points must be a whole number from 2"));
+  CHECK(contains(said("--predict 3:1:5"), "the first x must be below the second"));
+  CHECK(contains(said("--predict 0:1:3 --band profile --loss huber"), "a robust loss is no likelihood"));
+  CHECK(contains(said("--predict 0:1:3 --csv - --json -"), "--json - and --csv - cannot share"));
+  CHECK(contains(said("--bootstrap 1"), "--bootstrap 1: must be a whole number of samples, from 2"));
+  CHECK(contains(said("--bootstrap-method case"), "--bootstrap-method needs --bootstrap"));
+  CHECK(contains(said("--bootstrap 9 --bootstrap-method rows"), "must be one of residual, case, parametric"));
+  CHECK(contains(said("--bootstrap 9 --loss poisson --bootstrap-method residual"), "use parametric or case"));
+  CHECK(contains(said("--seed 3"), "--seed needs --starts or --bootstrap"));
+  CHECK(contains(said("--predict nowhere.csv", 3), "nowhere.csv: cannot open"));
+  const Scratch scratch;
+  const std::string bad = scratch.write("bad.csv", "day\n1\n2\ninf\n");
+  CHECK(contains(said("--predict " + bad, 3), "bad.csv:4:1: 'inf' in column 1 (day) is not a finite number"));
+  const std::string zero = scratch.write("zero.csv", "day\n1\n2\n0\n");
+  CHECK(contains(said("--where 'day>0' --x 'log(day)' --predict " + zero, 3),
+                 "zero.csv:4: --predict: x = log(day) is -inf here"));
+  const std::string other = scratch.write("one.csv", "a,b\n1,2\n");
+  const Outcome missing = run(kDecay + " --x day --y weight --model exp --predict " + other);
+  CHECK(missing.status == 3);
+  CHECK(contains(missing.out, "one.csv"));
+  CHECK(contains(missing.out, "the columns are a, b"));
+  const std::string two = scratch.write("two.csv", "x,z,y\n1,2,3\n2,1,4\n3,5,9\n4,4,8\n");
+  const Outcome grid = run(two + " --x x,z --y y --model 'a*x+b*z' --predict 0:1:3");
+  CHECK(grid.status == 2);
+  CHECK(contains(grid.out, "--x chose 2 predictors"));
+}

@@ -1,0 +1,206 @@
+// The bootstrap: errors from fits to resampled data.
+#include <nlsq/nlsq.hpp>
+
+#include "messages.hpp"
+#include "prediction/random.hpp"
+#include "solver/prediction/decay_rows.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+
+using namespace nlsq;
+
+namespace {
+
+const NamedValues kStart = {{"a", 4}, {"b", 1}, {"c", 0}};
+
+BootstrapOptions with(BootstrapMethod method, int samples, std::uint64_t seed = 1) {
+  BootstrapOptions out;
+  out.method = method;
+  out.samples = samples;
+  out.seed = seed;
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("for a straight line the methods agree with the known standard errors") {
+  // Errors of equal size, so that all methods estimate the same. With 4000 samples a standard deviation is
+  // known to 1.1 %; rows drawn at random differ by some percent more.
+  std::vector<double> x, y;
+  SampleRandom random(5, 0);
+  for (int i = 0; i < 200; ++i) x.push_back(0.01 * i), y.push_back(1 + 2 * x.back() + 0.3 * random.normal());
+  const FitResult fit = curve_fit("a+b*x", x, y);
+  for (const auto method : {BootstrapMethod::residual, BootstrapMethod::parametric, BootstrapMethod::cases}) {
+    CAPTURE(name(method));
+    const Bootstrap b = bootstrap("a+b*x", x, y, fit, {}, with(method, 4000));
+    CHECK(b.failures == 0);
+    CHECK(b.samples == 4000);
+    const double tolerance = method == BootstrapMethod::cases ? 0.12 : 0.05;
+    for (std::size_t j = 0; j < 2; ++j) {
+      CHECK(b.parameters[j].standard_error == doctest::Approx(fit.standard_errors[j]).epsilon(tolerance));
+      CHECK(std::fabs(b.parameters[j].bias) < 0.06 * fit.standard_errors[j]);
+      CHECK(b.parameters[j].ci_high - b.parameters[j].estimate ==
+            doctest::Approx(1.96 * fit.standard_errors[j]).epsilon(0.15));
+    }
+  }
+}
+
+TEST_CASE("figures are those of the table of values") {
+  const DecayRows d = decay_rows();
+  const FitResult fit = curve_fit(kDecay, d.x, d.y, kStart);
+  BootstrapOptions options = with(BootstrapMethod::residual, 401);
+  options.derived = {"tau = 1/b"};
+  options.confidence = 0.9;
+  const Bootstrap b = bootstrap(kDecay, d.x, d.y, fit, {}, options);
+  REQUIRE(b.values.rows() == 401u - static_cast<unsigned>(b.failures));
+  REQUIRE(b.failures == 0);
+  std::vector<double> tau;
+  double mean = 0, square = 0;
+  for (std::size_t i = 0; i < 401; ++i) {
+    CHECK(b.values(i, 3) == 1 / b.values(i, 1));
+    tau.push_back(b.values(i, 3));
+    mean += tau.back() / 401;
+  }
+  for (const double t : tau) square += (t - mean) * (t - mean) / 400;
+  std::ranges::sort(tau);
+  CHECK(b.derived[0].name == "tau");
+  CHECK(b.derived[0].estimate == 1 / fit.parameters[1]);
+  CHECK(b.derived[0].bias == doctest::Approx(mean - 1 / fit.parameters[1]).epsilon(1e-6));
+  CHECK(b.derived[0].standard_error == doctest::Approx(std::sqrt(square)).epsilon(1e-9));
+  CHECK(b.derived[0].ci_low == tau[20]);    // 5 % of 400
+  CHECK(b.derived[0].ci_high == tau[380]);  // 95 %
+}
+
+TEST_CASE("the same seed gives the same bits on any number of threads, another seed others") {
+  const DecayRows d = decay_rows();
+  FitOptions weighted;
+  weighted.sigma = d.sigma;
+  const FitResult fit = curve_fit(kDecay, d.x, d.y, kStart, weighted);
+  for (const auto method : {BootstrapMethod::residual, BootstrapMethod::cases, BootstrapMethod::parametric}) {
+    BootstrapOptions one = with(method, 100, 7), four = with(method, 100, 7);
+    one.threads = 1;
+    four.threads = 4;
+    const Bootstrap a = bootstrap(kDecay, d.x, d.y, fit, weighted, one);
+    const Bootstrap b = bootstrap(kDecay, d.x, d.y, fit, weighted, four);
+    CHECK(a.values == b.values);
+    CHECK(a.failures == b.failures);
+    const Bootstrap c = bootstrap(kDecay, d.x, d.y, fit, weighted, with(method, 100, 8));
+    CHECK_FALSE(a.values == c.values);
+  }
+}
+
+TEST_CASE("counts are drawn from Poisson's distribution") {
+  for (const double mean : {0.7, 9.0, 11.0, 400.0, 1e6}) {
+    CAPTURE(mean);
+    SampleRandom random(3, 1);
+    constexpr int kDraws = 200000;
+    double sum = 0, square = 0, cube = 0;
+    for (int i = 0; i < kDraws; ++i) {
+      const double e = random.poisson(mean) - mean;
+      sum += e;
+      square += e * e;
+      cube += e * e * e;
+    }
+    // Four standard deviations of each mean: the variance is `mean`, the third central moment, too.
+    CHECK(std::fabs(sum / kDraws) < 4 * std::sqrt(mean / kDraws));
+    CHECK(std::fabs(square / kDraws - mean) < 4 * std::sqrt((2 * mean * mean + mean) / kDraws));
+    CHECK(std::fabs(cube / kDraws - mean) <
+          4 * std::sqrt((15 * mean * mean * mean + 24 * mean * mean + mean) / kDraws));
+  }
+  const std::vector<double> x = {0, 1, 2, 3, 4, 5, 6, 7}, y = {103, 77, 61, 44, 41, 25, 23, 18};
+  FitOptions counts;
+  counts.loss = Loss::poisson();
+  const FitResult fit = curve_fit("a*exp(-b*x)", x, y, {{"a", 90}, {"b", 0.2}}, counts);
+  const Bootstrap b = bootstrap("a*exp(-b*x)", x, y, fit, counts, with(BootstrapMethod::parametric, 2000));
+  CHECK(b.parameters[1].standard_error == doctest::Approx(fit.standard_errors[1]).epsilon(0.08));
+}
+
+TEST_CASE("fixed, tied and left sides, and a callable") {
+  const DecayRows d = decay_rows();
+  FitOptions ties;
+  ties.ties = {"c = a/5"};
+  const FitResult tied = curve_fit(kDecay, d.x, d.y, {{"a", 4}, {"b", 1}}, ties);
+  const Bootstrap t = bootstrap(kDecay, d.x, d.y, tied, ties, with(BootstrapMethod::residual, 50));
+  CHECK(t.parameters[2].standard_error == doctest::Approx(t.parameters[0].standard_error / 5).epsilon(1e-9));
+
+  FitOptions held;
+  held.fixed = {"c"};
+  const FitResult fixed = curve_fit(kDecay, d.x, d.y, {{"a", 4}, {"b", 1}, {"c", 1}}, held);
+  const Bootstrap f = bootstrap(kDecay, d.x, d.y, fixed, held, with(BootstrapMethod::cases, 50));
+  CHECK(f.parameters[2].standard_error == 0);
+  CHECK(f.parameters[0].standard_error > 0);
+
+  const Formula left = parse_formula("log(y) = k - u*x");
+  const FitResult line = curve_fit(left, d.x, d.y);
+  std::vector<double> logs;
+  for (const double y : d.y) logs.push_back(std::log(y));
+  const Bootstrap l = bootstrap(left, d.x, d.y, line, {}, with(BootstrapMethod::residual, 50));
+  const Bootstrap r = bootstrap("k - u*x", d.x, logs, curve_fit("k - u*x", d.x, logs), {},
+                                with(BootstrapMethod::residual, 50));
+  CHECK(l.parameters[0].standard_error == doctest::Approx(r.parameters[0].standard_error).epsilon(1e-6));
+
+  auto callable = [](const auto& x, const auto& p) {
+    using std::exp;
+    return p[0] * exp(-p[1] * x) + p[2];
+  };
+  const FitResult plain = curve_fit(kDecay, d.x, d.y, kStart);
+  const FitResult by_callable = curve_fit(callable, d.x, d.y, {4.0, 1.0, 0.0});
+  const Bootstrap g = bootstrap(callable, d.x, d.y, by_callable, {}, with(BootstrapMethod::cases, 50));
+  const Bootstrap h = bootstrap(kDecay, d.x, d.y, plain, {}, with(BootstrapMethod::cases, 50));
+  CHECK(g.parameters[1].standard_error == doctest::Approx(h.parameters[1].standard_error).epsilon(1e-6));
+}
+
+TEST_CASE("fits that fail are counted, and a warning says so") {
+  // Four rows: a sample with a single x cannot determine the line. This happens in 4/256 of the samples with
+  // one x, and 12 rows of the same two x do not matter.
+  const std::vector<double> x = {1, 1, 1, 2}, y = {1, 1.2, 0.9, 2.1};
+  const FitResult fit = curve_fit("a+b*x", x, y);
+  const Bootstrap b = bootstrap("a+b*x", x, y, fit, {}, with(BootstrapMethod::cases, 1000));
+  // Without row 4 in the sample, (3/4)^4 = 31.6 % of them, b is undetermined; only row 4: 0.4 %.
+  CHECK(b.failures == doctest::Approx(320).epsilon(0.15));
+  CHECK(b.values.rows() == static_cast<std::size_t>(1000 - b.failures));
+  REQUIRE_FALSE(b.warnings.empty());
+  CHECK(contains(b.warnings[0], "ended without a minimum or with undetermined parameters"));
+}
+
+TEST_CASE("it can be stopped, and few samples get a warning") {
+  const DecayRows d = decay_rows();
+  const FitResult fit = curve_fit(kDecay, d.x, d.y, kStart);
+  BootstrapOptions options = with(BootstrapMethod::residual, 1000);
+  options.threads = 1;
+  int asked = 0;
+  options.stop = [&] { return ++asked > 30; };
+  const Bootstrap b = bootstrap(kDecay, d.x, d.y, fit, {}, options);
+  CHECK(b.samples == 30);
+  REQUIRE(b.warnings.size() == 2);
+  CHECK(contains(b.warnings[0], "stopped after 30 of 1000"));
+  CHECK(contains(b.warnings[1], "samples lie beyond each end"));
+}
+
+TEST_CASE("methods that a fit does not allow are refused") {
+  const DecayRows d = decay_rows();
+  const auto said = [&](const FitOptions& options, BootstrapMethod method) {
+    const FitResult fit = curve_fit(kDecay, d.x, d.y, kStart, options);
+    return message_of([&] { bootstrap(kDecay, d.x, d.y, fit, options, with(method, 10)); });
+  };
+  FitOptions robust;
+  robust.loss = Loss::huber(0.1);
+  CHECK(contains(said(robust, BootstrapMethod::parametric), "bootstrap method parametric: a robust loss"));
+  CHECK(said(robust, BootstrapMethod::residual) == "no such error");
+  FitOptions errors;
+  const std::vector<double> sx(d.x.size(), 0.01);
+  errors.sigma = d.sigma;
+  errors.sigma_x = {Column(sx)};
+  CHECK(contains(said(errors, BootstrapMethod::residual), "x has errors, too; use case"));
+  CHECK(said(errors, BootstrapMethod::cases) == "no such error");
+  FitOptions counts;
+  counts.loss = Loss::poisson();
+  CHECK(contains(said(counts, BootstrapMethod::residual), "the scatter of counts differs by row"));
+  const FitResult fit = curve_fit(kDecay, d.x, d.y, kStart);
+  CHECK(
+      contains(message_of([&] { bootstrap(kDecay, d.x, d.y, fit, {}, with(BootstrapMethod::residual, 1)); }),
+               "bootstrap samples = 1"));
+}
