@@ -79,12 +79,12 @@ std::string figure(const std::string& chart, const char* caption) {
 std::string html_report(const FitReport& report, const PlotData& plot) {
   std::string out = head(report) + "<body>\n<main>\n" + opening(report);
   out += section("Parameters", html_parameter_table(report));
+  out += section("Derived quantities", html_derived_table(report));
+  out += section("Bootstrap", html_bootstrap_table(report));
   out += pictures(plot);
   out += "<div class=\"pair\">\n";
   out += section("Statistics", html_statistics_table(report)) + section("Data", html_data_table(report));
   out += section("Correlations", html_correlation_table(report));
-  out += section("Derived quantities", html_derived_table(report));
-  out += section("Bootstrap", html_bootstrap_table(report));
   out += section("Are the residuals normal?",
                  figure(quantile_chart(plot),
                         "Normal residuals lie on the line. A bend at the ends shows "

@@ -194,6 +194,14 @@ TEST_CASE("a peak without noise and constant data get axes and curves") {
   CHECK_FALSE(contains(text, "$quantiles using"));
 }
 
+TEST_CASE("numbers that differ only behind the sixth digit are written in full") {
+  Scratch scratch;
+  const std::string table =
+      scratch.write("offset.csv", "x,y\n1,1000000.01\n2,1000000.02\n3,1000000.03\n4,1000000.05\n");
+  CHECK(contains(script::of(scratch, table + " --model 'a+b*x'"), "\nset format y '%.10g'\n"));
+  CHECK(contains(script::of(scratch, kDecay + " --model exp"), "\nset format y '% h'\n"));
+}
+
 TEST_CASE("texts of the picture: model, parameters with errors, verdict") {
   Scratch scratch;
   const std::string text = script::of(scratch, kDecay + " --model exp");
