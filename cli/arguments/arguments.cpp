@@ -245,8 +245,10 @@ void check(const Arguments& arguments) {
   if (arguments.json == "-" && arguments.residuals == "-") {
     throw UsageError("--json - and --residuals - cannot share standard output");
   }
-  if (arguments.plot.to_stdout() && (arguments.json == "-" || arguments.residuals == "-"))
-    throw UsageError("--plot - cannot share standard output with --json - or --residuals -");
+  const bool numbers_on_stdout =
+      arguments.json == "-" || arguments.residuals == "-" || arguments.prediction.csv == "-";
+  if (arguments.plot.to_stdout() && numbers_on_stdout)
+    throw UsageError("--plot - cannot share standard output with --json -, --residuals - or --csv -");
 }
 
 }  // namespace

@@ -1,6 +1,8 @@
 // Implements axes: ranges with margins, and round tick marks.
 #include "plot/axis.hpp"
 
+#include "table/source/utf8.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -113,6 +115,12 @@ std::vector<Tick> Axis::ticks(int wanted, bool plain_text) const {
     if (ticks.size() > 1) return ticks;
   }
   return linear_ticks(*this, wanted);
+}
+
+std::size_t widest_text(const std::vector<Tick>& ticks) {
+  std::size_t width = 0;
+  for (const Tick& tick : ticks) width = std::max(width, count_code_points(tick.text));
+  return width;
 }
 
 Axis axis_for(std::span<const double> values, bool log) {

@@ -2,6 +2,7 @@
 // report draw with it; the gnuplot script takes its range.
 #pragma once
 
+#include <cstddef>
 #include <span>
 #include <string>
 #include <vector>
@@ -24,6 +25,9 @@ struct Axis {
   // ASCII.
   std::vector<Tick> ticks(int wanted, bool plain_text = false) const;
 };
+
+// Code points of the longest text.
+std::size_t widest_text(const std::vector<Tick>& ticks);
 
 // An axis that holds every finite value, with a margin on both sides. Values that a logarithmic axis cannot
 // show are left out. Without any value the axis is [0, 1] (or [1, 10]).

@@ -139,6 +139,21 @@ std::string few_ticks(const char* axis_name, const Axis& axis) {
   return fmt::format("set {}tics {}\n", axis_name, number(ticks[1].value - ticks[0].value));
 }
 
+// Gnuplot writes six digits. Where numbers differ only behind them, as 100000.01 and 100000.02 do, all are
+// written.
+std::string number_format(const char* axis_name, const Axis& axis) {
+  const double largest = std::max(std::fabs(axis.low), std::fabs(axis.high));
+  const double digits = 2 + std::floor(std::log10(largest)) - std::floor(std::log10(axis.high - axis.low));
+  const bool many = !axis.log && digits > 6 && digits < 17;
+  return fmt::format("set format {} '{}'\n", axis_name, many ? fmt::format("%.{}g", digits) : "% h");
+}
+
+// The left edge of the panels, right of the numbers of their vertical axes.
+double left_edge(const PlotData& plot) {
+  const std::size_t width = std::max(widest_text(plot.y.ticks(6)), widest_text(plot.residual.ticks(4)));
+  return std::clamp((38 + 8 * static_cast<double>(width)) / 960, kLeft, 0.25);
+}
+
 std::string margins(double left, double right, double bottom, double top) {
   return fmt::format(
       "set lmargin at screen {}\nset rmargin at screen {}\nset bmargin at screen {}\nset tmargin at screen "
@@ -164,11 +179,11 @@ std::string data_plots(const PlotData& plot) {
 }
 
 std::string main_panel(const PlotData& plot, double legend) {
-  std::string out = margins(kLeft, kRight, 0.36, 0.92);
+  std::string out = margins(left_edge(plot), kRight, 0.36, 0.92);
   out += range("x", plot.x) + range("y", plot.y);
   out += fmt::format("set key at screen {},{:.4f} left top Left reverse samplen 2 spacing 1.1 noenhanced\n",
                      kTextLeft, legend);
-  out += "set format x ''\nunset xlabel\n";
+  out += "set format x ''\nunset xlabel\n" + number_format("y", plot.y);
   out += y_label(100, shortened(plot.y_label, 42), 0.015, 0.36, 0.92);
   out += "plot ";
   if (!plot.curve.low.empty()) {
@@ -188,8 +203,9 @@ std::string main_panel(const PlotData& plot, double legend) {
 }
 
 std::string residual_panel(const PlotData& plot) {
-  std::string out = margins(kLeft, kRight, 0.11, 0.33);
-  out += "unset label\nset key off\nset format x '% h'\n" + range("y", plot.residual);
+  std::string out = margins(left_edge(plot), kRight, 0.11, 0.33);
+  out += "unset label\nset key off\n" + range("y", plot.residual);
+  out += number_format("x", plot.x) + number_format("y", plot.residual);
   out += fmt::format("set xlabel {} noenhanced\n", gnuplot_quoted(shortened(plot.x_label, 90)));
   out += y_label(101, plot.residual_label, 0.015, 0.11, 0.33) + few_ticks("y", plot.residual);
   return out + fmt::format(
@@ -205,7 +221,7 @@ std::string quantile_panel(const PlotData& plot) {
   include(y, x.low);
   include(y, x.high);
   std::string out = margins(kQuantileLeft, 0.98, 0.11, kQuantileTop);
-  out += "unset label\nunset logscale\n" + range("x", x) + range("y", y);
+  out += "unset label\nunset logscale\nset format '% h'\n" + range("x", x) + range("y", y);
   out += y_label(102, "standardized residual", 0.735, 0.11, kQuantileTop);
   out += "set xlabel 'normal quantile'\n" + few_ticks("x", x) + few_ticks("y", y);
   return out + fmt::format(

@@ -29,12 +29,6 @@ struct Panel {
   bool many_points;
 };
 
-std::size_t width_of(const std::vector<Tick>& ticks) {
-  std::size_t width = 0;
-  for (const Tick& tick : ticks) width = std::max(width, count_code_points(tick.text));
-  return width;
-}
-
 std::string padded_left(const std::string& text, std::size_t width) {
   const std::size_t length = count_code_points(text);
   return std::string(length < width ? width - length : 0, ' ') + text;
@@ -135,7 +129,7 @@ TextStyle terminal_style() {
 std::string text_plot(const PlotData& plot, const TextStyle& style) {
   const bool ascii = !style.unicode;
   const std::vector<Tick> y_ticks = plot.y.ticks(6, ascii), residual_ticks = plot.residual.ticks(3, ascii);
-  const std::size_t gutter = std::max(width_of(y_ticks), width_of(residual_ticks)) + 2;
+  const std::size_t gutter = std::max(widest_text(y_ticks), widest_text(residual_ticks)) + 2;
   const std::size_t width = std::max<std::size_t>(style.width, gutter + 20) - gutter;
   const bool many = plot.points.size() > 2 * width;
   Panel main{plot, style, gutter, plot.y, TextCanvas(width, kMainHeight, style.unicode), many};

@@ -27,6 +27,13 @@ const char* component_style(std::size_t k) {
   return kStyles[k % kStyles.size()];
 }
 
+constexpr int kResidualTicks = 4;
+
+// The charts of data and residuals share the x axis, so they begin at the same place.
+double shared_left(const PlotData& plot) {
+  return std::max(left_for(plot.y, ChartLayout{}.y_ticks), left_for(plot.residual, kResidualTicks));
+}
+
 std::string key(std::string_view style, std::string_view what) {
   return fmt::format(
       "<span class=\"key\"><svg viewBox=\"0 0 24 10\" aria-hidden=\"true\"><path class=\"{}\" "
@@ -47,6 +54,7 @@ std::string trace_group(const IterationSummary& line, std::size_t rows) {
 
 std::string fit_chart(const PlotData& plot) {
   ChartLayout layout;
+  layout.left = shared_left(plot);
   layout.x_numbers = false;
   layout.title = "Data and fitted curve";
   layout.y_label = plot.y_label;
@@ -71,8 +79,9 @@ std::string fit_chart(const PlotData& plot) {
 
 std::string residual_chart(const PlotData& plot) {
   ChartLayout layout;
+  layout.left = shared_left(plot);
   layout.height = 190;
-  layout.y_ticks = 4;
+  layout.y_ticks = kResidualTicks;
   layout.title = "Residuals";
   layout.x_label = plot.x_label;
   layout.y_label = plot.residual_label;
@@ -92,6 +101,7 @@ std::string quantile_chart(const PlotData& plot) {
   ChartLayout layout;
   layout.width = 420;
   layout.height = 320;
+  layout.left = left_for(y, layout.y_ticks);
   layout.title = "Normal Q-Q picture of the residuals";
   layout.x_ticks = 6;
   layout.x_label = "normal quantile";
@@ -119,6 +129,7 @@ std::string trace_chart(const FitReport& report) {
   ChartLayout layout;
   layout.width = 420;
   layout.height = 320;
+  layout.left = left_for(y, layout.y_ticks);
   layout.title = "Cost by iteration";
   layout.x_ticks = 6;
   layout.x_label = "line of the trace";

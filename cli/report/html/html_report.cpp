@@ -4,6 +4,7 @@
 
 #include "report/html/certificate_text.hpp"
 #include "report/html/charts.hpp"
+#include "report/html/html_results.hpp"
 #include "report/html/html_style.hpp"
 #include "report/html/html_tables.hpp"
 #include "report/html/html_text.hpp"
@@ -77,11 +78,13 @@ std::string figure(const std::string& chart, const char* caption) {
 
 std::string html_report(const FitReport& report, const PlotData& plot) {
   std::string out = head(report) + "<body>\n<main>\n" + opening(report);
-  out += section("Parameters", parameter_table_html(report));
+  out += section("Parameters", html_parameter_table(report));
+  out += section("Derived quantities", html_derived_table(report));
+  out += section("Bootstrap", html_bootstrap_table(report));
   out += pictures(plot);
   out += "<div class=\"pair\">\n";
-  out += section("Statistics", statistics_table(report)) + section("Data", data_table(report));
-  out += section("Correlations", correlation_table(report));
+  out += section("Statistics", html_statistics_table(report)) + section("Data", html_data_table(report));
+  out += section("Correlations", html_correlation_table(report));
   out += section("Are the residuals normal?",
                  figure(quantile_chart(plot),
                         "Normal residuals lie on the line. A bend at the ends shows "
@@ -92,7 +95,8 @@ std::string html_report(const FitReport& report, const PlotData& plot) {
                         "in which rows were evaluated."));
   out += section("Certificate", certificate(report)) + "</div>\n";
   if (!report.fit.summary.iterations.empty())
-    out += "<details>\n<summary>Trace of all iterations</summary>\n" + trace_table(report) + "</details>\n";
+    out +=
+        "<details>\n<summary>Trace of all iterations</summary>\n" + html_trace_table(report) + "</details>\n";
   out += section("Command", "<pre>" + escaped(report.arguments.command) + "</pre>\n");
   out += fmt::format("<footer>nlsq-fit {}, {} kernels, {}</footer>\n", escaped(version()),
                      escaped(report.fit.summary.kernel), escaped(report.fit.summary.evaluator));

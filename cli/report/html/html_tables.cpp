@@ -1,6 +1,7 @@
 // Implements the tables of the HTML report.
 #include "report/html/html_tables.hpp"
 
+#include "report/html/html_table.hpp"
 #include "report/html/html_text.hpp"
 #include "report/report.hpp"
 #include "report/statistics.hpp"
@@ -21,41 +22,19 @@ namespace {
 constexpr std::size_t kLargestMatrix = 16;  // parameters
 constexpr std::size_t kMostTraceLines = 300;
 
-std::string number(double value, int digits = 6) {
-  return std::isnan(value) ? "undefined" : fmt::format("{:.{}g}", value, digits);
-}
-
-std::string cell(std::string_view text) { return element("td", text); }
-
-// A row of a table with a name and what belongs to it.
-std::string named_row(std::string_view name, std::string_view text) {
-  return "<tr>" + element("th", name, " scope=\"row\"") + cell(text) + "</tr>\n";
-}
-
-// Headings of columns of numbers, and of a last column of words, which is left-aligned.
-std::string header_row(std::initializer_list<std::string> names, std::string_view words = "") {
-  std::string out = "<tr>";
-  for (const std::string& name : names) out += element("th", name, " scope=\"col\"");
-  if (!words.empty()) out += element("th", words, " scope=\"col\" class=\"words\"");
-  return out + "</tr>\n";
-}
-
-std::string table(std::string_view style, const std::string& rows) {
-  return fmt::format("<div class=\"scroll\"><table class=\"{}\">\n{}</table></div>\n", style, rows);
-}
-
 // What stands in the columns of the error and the interval of parameter j.
 std::string error_cells(const FitReport& report, std::size_t j) {
   const FitResult& fit = report.fit;
   const double error = fit.standard_errors[j];
-  if (fit.fixed[j]) return cell("fixed") + cell("");
-  if (fit.at_bound[j]) return cell("at bound") + cell("");
-  if (std::isnan(error)) return cell("undetermined") + cell("");
+  if (fit.fixed[j]) return html_cell("fixed") + html_cell("");
+  if (fit.at_bound[j]) return html_cell("at bound") + html_cell("");
+  if (std::isnan(error)) return html_cell("undetermined") + html_cell("");
   const auto [low, high] = report.interval(j);
   const bool defined = !std::isnan(low) && !std::isnan(high);
-  return cell("± " + number(error, 3)) +
-         cell(defined ? fmt::format("[{}, {}]", format_estimate(low, error), format_estimate(high, error))
-                      : "undefined");
+  return html_cell("± " + html_number(error, 3)) +
+         html_cell(defined
+                       ? fmt::format("[{}, {}]", format_estimate(low, error), format_estimate(high, error))
+                       : "undefined");
 }
 
 const char* sigma_sentence(const FitReport& report) {
@@ -79,15 +58,16 @@ std::string largest_correlations(const FitResult& fit, const std::vector<std::si
     return std::fabs(std::get<0>(a)) > std::fabs(std::get<0>(b));
   });
   pairs.resize(std::min(pairs.size(), 2 * kLargestMatrix));
-  std::string rows = header_row({"pair", "correlation"});
+  std::string rows = html_header({"pair", "correlation"});
   for (const auto& [value, i, j] : pairs)
-    rows += named_row(fit.parameter_names[i] + ", " + fit.parameter_names[j], fmt::format("{:.3f}", value));
-  return table("numbers", rows);
+    rows +=
+        html_named_row(fit.parameter_names[i] + ", " + fit.parameter_names[j], fmt::format("{:.3f}", value));
+  return html_table("numbers", rows);
 }
 
 std::string matrix_cell(double value, bool diagonal) {
   if (diagonal) return "<td class=\"diagonal\">1</td>";
-  if (!std::isfinite(value)) return cell("undefined");
+  if (!std::isfinite(value)) return html_cell("undefined");
   // The background shows the size; the sign decides the hue.
   if (std::fabs(value) < 0.0005) value = 0;  // no "-0.000"
   return element("td", fmt::format("{:.3f}", value),
@@ -97,62 +77,64 @@ std::string matrix_cell(double value, bool diagonal) {
 
 }  // namespace
 
-std::string data_table(const FitReport& report) {
+std::string html_data_table(const FitReport& report) {
   const FitData& data = report.data;
-  std::string rows = named_row("file", data.source) + named_row("content", data.description);
+  std::string rows = html_named_row("file", data.source) + html_named_row("content", data.description);
   for (std::size_t k = 0; k < data.x.size(); ++k) {
-    rows +=
-        named_row(data.x.size() == 1 ? "x" : fmt::format("x{}", k + 1), column_title(data.shape, data.x[k]));
+    rows += html_named_row(data.x.size() == 1 ? "x" : fmt::format("x{}", k + 1),
+                           column_title(data.shape, data.x[k]));
   }
-  rows += named_row("y", column_title(data.shape, data.y_expression));
-  if (data.sigma_expression) rows += named_row("sigma", column_title(data.shape, *data.sigma_expression));
-  rows += named_row("rows fitted", fmt::format("{}", data.rows()));
+  rows += html_named_row("y", column_title(data.shape, data.y_expression));
+  if (data.sigma_expression)
+    rows += html_named_row("sigma", column_title(data.shape, *data.sigma_expression));
+  rows += html_named_row("rows fitted", fmt::format("{}", data.rows()));
   const auto left_out = [&](const char* why, std::size_t count) {
-    if (count > 0) rows += named_row(fmt::format("left out by {}", why), fmt::format("{}", count));
+    if (count > 0) rows += html_named_row(fmt::format("left out by {}", why), fmt::format("{}", count));
   };
   left_out("--missing drop", data.dropped_missing);
   left_out("--where", data.excluded_where);
   left_out("--range", data.excluded_range);
-  return table("facts", rows);
+  return html_table("facts", rows);
 }
 
-std::string parameter_table_html(const FitReport& report) {
+std::string html_parameter_table(const FitReport& report) {
   const FitResult& fit = report.fit;
   const Model* const builtin = report.model.builtin;
   const std::string interval =
       fmt::format("{:g} % {}interval", 100 * report.arguments.confidence, report.intervals ? "profile " : "");
   std::string rows = builtin != nullptr
-                         ? header_row({"parameter", "value", "standard error", interval}, "meaning")
-                         : header_row({"parameter", "value", "standard error", interval, "first guess"});
+                         ? html_header({"parameter", "value", "standard error", interval}, "meaning")
+                         : html_header({"parameter", "value", "standard error", interval, "first guess"});
   for (std::size_t j = 0; j < fit.parameters.size(); ++j) {
     std::string name = fit.parameter_names[j];
     if (!fit.ties[j].empty()) name += " = " + fit.ties[j];
     rows += "<tr>" + element("th", name, " scope=\"row\"");
-    rows += cell(format_estimate(fit.parameters[j], fit.fixed[j] ? 0 : fit.standard_errors[j]));
+    rows += html_cell(format_estimate(fit.parameters[j], fit.fixed[j] ? 0 : fit.standard_errors[j]));
     rows += error_cells(report, j);
-    if (builtin == nullptr) rows += cell(number(fit.guess[j]));
+    if (builtin == nullptr) rows += html_cell(html_number(fit.guess[j]));
     else rows += element("td", j < builtin->meaning.size() ? builtin->meaning[j] : "", " class=\"words\"");
     rows += "</tr>\n";
   }
-  return table("numbers", rows);
+  return html_table("numbers", rows);
 }
 
-std::string statistics_table(const FitReport& report) {
+std::string html_statistics_table(const FitReport& report) {
   const FitResult& fit = report.fit;
   const bool counts = fit.loss.is_counts();
-  std::string rows = named_row("degrees of freedom", fmt::format("{}", fit.dof));
-  rows += named_row("cost", number(fit.summary.final_cost, 8));
-  if (!fit.loss.is_linear()) rows += named_row("loss", fit.loss.name());
-  rows += named_row(counts ? "deviance" : "sum of squares", number(fit.rss, 8));
-  rows += named_row(counts ? "reduced deviance" : "reduced χ²", number(fit.chi2_reduced));
+  std::string rows = html_named_row("degrees of freedom", fmt::format("{}", fit.dof));
+  rows += html_named_row("cost", html_number(fit.summary.final_cost, 8));
+  if (!fit.loss.is_linear()) rows += html_named_row("loss", fit.loss.name());
+  rows += html_named_row(counts ? "deviance" : "sum of squares", html_number(fit.rss, 8));
+  rows += html_named_row(counts ? "reduced deviance" : "reduced χ²", html_number(fit.chi2_reduced));
   if (counts || report.arguments.absolute_sigma)
-    rows += named_row("p-value", number(chi_square_p_value(fit.rss, static_cast<double>(fit.dof)), 3));
-  rows += named_row("R²", number(fit.r_squared)) + named_row("AIC", number(fit.aic));
-  rows += named_row("BIC", number(fit.bic)) + named_row("sigma", sigma_sentence(report));
-  return table("facts", rows);
+    rows +=
+        html_named_row("p-value", html_number(chi_square_p_value(fit.rss, static_cast<double>(fit.dof)), 3));
+  rows += html_named_row("R²", html_number(fit.r_squared)) + html_named_row("AIC", html_number(fit.aic));
+  rows += html_named_row("BIC", html_number(fit.bic)) + html_named_row("sigma", sigma_sentence(report));
+  return html_table("facts", rows);
 }
 
-std::string correlation_table(const FitReport& report) {
+std::string html_correlation_table(const FitReport& report) {
   const FitResult& fit = report.fit;
   std::vector<std::size_t> free;
   for (std::size_t j = 0; j < fit.parameters.size(); ++j) {
@@ -168,22 +150,22 @@ std::string correlation_table(const FitReport& report) {
     for (const std::size_t j : free) rows += matrix_cell(fit.correlation(i, j), i == j);
     rows += "</tr>\n";
   }
-  return table("numbers matrix", rows);
+  return html_table("numbers matrix", rows);
 }
 
-std::string trace_table(const FitReport& report) {
+std::string html_trace_table(const FitReport& report) {
   const std::vector<IterationSummary>& trace = report.fit.summary.iterations;
   std::string rows =
-      header_row({"iteration", "rows", "formats", "cost", "ν/σ", "λ", "outcome", "event"}, "why");
+      html_header({"iteration", "rows", "formats", "cost", "ν/σ", "λ", "outcome", "event"}, "why");
   for (std::size_t i = 0; i < std::min(trace.size(), kMostTraceLines); ++i) {
     const IterationSummary& line = trace[i];
-    rows += "<tr>" + cell(fmt::format("{}", line.iteration)) + cell(fmt::format("{}", line.rows)) +
-            cell(short_name(line.plan)) + cell(number(line.cost, 8)) + cell(number(line.decrement_sigma, 2)) +
-            cell(number(line.lambda, 2)) + cell(name(line.outcome)) +
-            cell(line.event == Event::none ? "" : name(line.event)) +
+    rows += "<tr>" + html_cell(fmt::format("{}", line.iteration)) + html_cell(fmt::format("{}", line.rows)) +
+            html_cell(short_name(line.plan)) + html_cell(html_number(line.cost, 8)) +
+            html_cell(html_number(line.decrement_sigma, 2)) + html_cell(html_number(line.lambda, 2)) +
+            html_cell(name(line.outcome)) + html_cell(line.event == Event::none ? "" : name(line.event)) +
             element("td", line.reason, " class=\"words\"") + "</tr>\n";
   }
-  std::string out = table("numbers", rows);
+  std::string out = html_table("numbers", rows);
   if (trace.size() > kMostTraceLines) {
     out +=
         fmt::format("<p>The first {} of {} lines; --trace prints all.</p>\n", kMostTraceLines, trace.size());

@@ -7,11 +7,11 @@
 
 namespace nlsq::cli {
 
-std::string data_table(const FitReport& report);
-std::string parameter_table_html(const FitReport& report);
-std::string statistics_table(const FitReport& report);
+std::string html_data_table(const FitReport& report);
+std::string html_parameter_table(const FitReport& report);
+std::string html_statistics_table(const FitReport& report);
 // The matrix, or a list of the largest correlations if there are many parameters.
-std::string correlation_table(const FitReport& report);
-std::string trace_table(const FitReport& report);
+std::string html_correlation_table(const FitReport& report);
+std::string html_trace_table(const FitReport& report);
 
 }  // namespace nlsq::cli

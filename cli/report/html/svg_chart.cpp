@@ -21,8 +21,12 @@ std::string text(double x, double y, std::string_view content, std::string_view 
 
 }  // namespace
 
+double left_for(const Axis& y, int y_ticks) {
+  return std::max(ChartLayout{}.left, 36 + 7.3 * static_cast<double>(widest_text(y.ticks(y_ticks))));
+}
+
 SvgChart::SvgChart(const Axis& x, const Axis& y, ChartLayout layout)
-    : x_(x), y_(y), layout_(std::move(layout)), left_(74), right_(layout_.width - 14), top_(12),
+    : x_(x), y_(y), layout_(std::move(layout)), left_(layout_.left), right_(layout_.width - 14), top_(12),
       bottom_(layout_.height - (layout_.x_numbers ? 46 : 10)) {}
 
 double SvgChart::px(double x) const {

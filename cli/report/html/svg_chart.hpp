@@ -12,11 +12,15 @@ namespace nlsq::cli {
 
 struct ChartLayout {
   double width = 720, height = 360;
+  double left = 74;  // of the area within the axes; room for the numbers of the vertical axis
   int x_ticks = 8, y_ticks = 6;
   bool x_numbers = true;  // false: the chart below shows them
   std::string title;      // read aloud, and shown by browsers when the pointer rests on the chart
   std::string x_label, y_label;
 };
+
+// The `left` that the numbers of this axis need.
+double left_for(const Axis& y, int y_ticks);
 
 class SvgChart {
  public:

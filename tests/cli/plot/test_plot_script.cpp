@@ -194,6 +194,14 @@ TEST_CASE("a peak without noise and constant data get axes and curves") {
   CHECK_FALSE(contains(text, "$quantiles using"));
 }
 
+TEST_CASE("numbers that differ only behind the sixth digit are written in full") {
+  Scratch scratch;
+  const std::string table =
+      scratch.write("offset.csv", "x,y\n1,1000000.01\n2,1000000.02\n3,1000000.03\n4,1000000.05\n");
+  CHECK(contains(script::of(scratch, table + " --model 'a+b*x'"), "\nset format y '%.10g'\n"));
+  CHECK(contains(script::of(scratch, kDecay + " --model exp"), "\nset format y '% h'\n"));
+}
+
 TEST_CASE("texts of the picture: model, parameters with errors, verdict") {
   Scratch scratch;
   const std::string text = script::of(scratch, kDecay + " --model exp");
@@ -240,6 +248,7 @@ TEST_CASE("options of pictures that make no sense are refused before anything is
   refused("--plot a.gp --plot a.gp", "--plot a.gp is given twice");
   refused("--plot - --json -", "cannot share standard output");
   refused("--plot - --residuals -", "cannot share standard output");
+  refused("--plot - --predict 1:2:3 --csv -", "cannot share standard output");
   refused("--report page.pdf", "give the file the ending .html");
   refused("--report -", "cannot go to standard output");
 }

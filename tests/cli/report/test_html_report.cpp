@@ -79,6 +79,17 @@ TEST_CASE("the page holds the model, the data, every parameter, the statistics a
   CHECK(count(page, "<svg viewBox=\"0 0 420") == 2);
 }
 
+TEST_CASE("derived quantities and the bootstrap have tables, where they are asked for") {
+  Scratch scratch;
+  const std::string page = page_of(
+      scratch, kDecay + " --model exp --derive 'half_life=log(2)/b' --bootstrap 20 --bootstrap-method case");
+  CHECK(markup::fault_of(page) == "");
+  CHECK(contains(page, ">half_life = log(2)/b<"));
+  CHECK(contains(page, "20 samples, method case, seed 1."));
+  CHECK(contains(page, "95 % percentile interval"));
+  CHECK_FALSE(contains(page_of(scratch, kDecay + " --model exp"), "Bootstrap"));
+}
+
 TEST_CASE("the page needs nothing else: no script, no other file, and both colour schemes") {
   Scratch scratch;
   const std::string page = page_of(scratch, kDecay + " --model exp");
