@@ -188,6 +188,18 @@ TEST_CASE("fixed, tied and left sides, and a callable") {
   CHECK(close(g.parameters[1].standard_error, h.parameters[1].standard_error, 1e-6));
 }
 
+TEST_CASE("a callable of several predictors") {
+  const std::vector<double> x1 = {1, 2, 3, 4, 5, 6, 7, 8}, x2 = {3, 1, 4, 1, 5, 9, 2, 6};
+  const std::vector<double> y = {5.1, 2.9, 9.2, 5.8, 13.1, 20.9, 9.2, 17.8};
+  auto plane = [](const auto& x, const auto& p) { return p[0] * x[0] + p[1] * x[1]; };
+  const std::vector<Column> x = {Column(x1), Column(x2)};
+  const FitResult fit = curve_fit(plane, x, y, {1.0, 1.0});
+  const Bootstrap b = bootstrap(plane, x, y, fit, {}, with(BootstrapMethod::residual, 2000));
+  CHECK(close(b.parameters[0].standard_error, fit.standard_errors[0], 0.06));
+  const Prediction p = predict(plane, x, fit);
+  CHECK(p.fit[0] == doctest::Approx(fit.parameters[0] + 3 * fit.parameters[1]).epsilon(1e-13));
+}
+
 TEST_CASE("fits that fail are counted, and a warning says so") {
   // Four rows: a sample with a single x cannot determine the line. This happens in 4/256 of the samples with
   // one x, and 12 rows of the same two x do not matter.
