@@ -92,5 +92,13 @@ Bootstrap bootstrap(F model, const Column& x, const Column& y, const FitResult& 
       PreparedModel(make_model_function(std::move(model)), Columns(x), fit.parameters, fit.parameter_names),
       Columns(x), y, fit, options, wanted);
 }
+// Several predictors: f(x, p) with x[0], x[1] ...
+template <Callable F>
+Bootstrap bootstrap(F model, const std::vector<Column>& x, const Column& y, const FitResult& fit,
+                    const FitOptions& options = {}, const BootstrapOptions& wanted = {}) {
+  return bootstrap(PreparedModel(make_model_function(std::move(model), static_cast<int>(x.size())),
+                                 Columns(x), fit.parameters, fit.parameter_names),
+                   Columns(x), y, fit, options, wanted);
+}
 
 }  // namespace nlsq::inline v0
