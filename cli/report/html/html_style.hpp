@@ -6,11 +6,13 @@ namespace nlsq::cli {
 inline constexpr const char* kHtmlStyle = R"(:root { color-scheme: light dark;
   --page: #ffffff; --text: #1a202c; --soft: #4a5568; --rule: #d5dbe3; --panel: #f6f8fa;
   --data: #1a4f8a; --curve: #c05621; --good: #276749; --bad: #c53030; --plus: #c05621; --minus: #1a4f8a;
-  --group0: #1a4f8a; --group1: #c05621; --group2: #2f855a; --group3: #805ad5; --group4: #b7791f; --group5: #97266d; }
+  --group0: #1a4f8a; --group1: #c05621; --group2: #2f855a; --group3: #805ad5; --group4: #b7791f;
+  --group5: #97266d; }
 @media screen and (prefers-color-scheme: dark) { :root {
   --page: #14181f; --text: #e6eaf0; --soft: #a3adba; --rule: #333c49; --panel: #1c222b;
   --data: #7db4f0; --curve: #f6995c; --good: #68d391; --bad: #fc8181; --plus: #f6995c; --minus: #7db4f0;
-  --group0: #7db4f0; --group1: #f6995c; --group2: #68d391; --group3: #b794f4; --group4: #ecc94b; --group5: #f687b3; } }
+  --group0: #7db4f0; --group1: #f6995c; --group2: #68d391; --group3: #b794f4; --group4: #ecc94b;
+  --group5: #f687b3; } }
 * { box-sizing: border-box; }
 body { margin: 0; background: var(--page); color: var(--text); font: 15px/1.5 system-ui, sans-serif; }
 main { max-width: 980px; margin: 0 auto; padding: 24px 20px 40px; }
@@ -18,13 +20,15 @@ h1 { font-size: 26px; margin: 0 0 4px; overflow-wrap: anywhere; }
 h2 { font-size: 18px; margin: 28px 0 8px; }
 code, pre { font: 13px/1.5 ui-monospace, monospace; overflow-wrap: anywhere; white-space: pre-wrap; }
 pre { background: var(--panel); padding: 10px 12px; border-radius: 4px; margin: 0; }
-.verdict { background: var(--panel); border-left: 4px solid var(--good); padding: 8px 12px; margin: 12px 0; }
+.verdict { background: var(--panel); border-left: 4px solid var(--good); padding: 8px 12px;
+  margin: 12px 0; }
 .verdict.bad { border-color: var(--bad); }
 .verdict.good strong { color: var(--good); }
 .verdict.bad strong, .warnings { color: var(--bad); }
 .scroll { overflow-x: auto; }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
-th, td { padding: 4px 12px 4px 0; text-align: left; vertical-align: top; border-bottom: 1px solid var(--rule); }
+th, td { padding: 4px 12px 4px 0; text-align: left; vertical-align: top;
+  border-bottom: 1px solid var(--rule); }
 th { font-weight: 600; }
 .numbers th[scope="col"] { color: var(--soft); font-weight: 500; }
 .numbers td, .numbers th[scope="col"] { text-align: right; padding-left: 12px; }
@@ -38,7 +42,8 @@ th { font-weight: 600; }
 .diagonal { color: var(--soft); }
 .plus { background: color-mix(in srgb, var(--plus) var(--size), transparent); }
 .minus { background: color-mix(in srgb, var(--minus) var(--size), transparent); }
-.pair { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 400px), 1fr)); column-gap: 36px; }
+.pair { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 400px), 1fr));
+  column-gap: 36px; }
 .pair section { min-width: 0; }
 figure { margin: 0; }
 figure svg { display: block; width: 100%; height: auto; }
@@ -66,7 +71,8 @@ details { margin-top: 28px; }
 summary { cursor: pointer; font-size: 18px; font-weight: 600; }
 footer { margin-top: 28px; color: var(--soft); font-size: 13px; }
 @media print { main { max-width: none; padding: 0; } body { font-size: 12px; }
-  figure, section, tr { break-inside: avoid; } h2 { break-after: avoid; } details:not([open]) { display: none; }
+  figure, section, tr { break-inside: avoid; } h2 { break-after: avoid; }
+  details:not([open]) { display: none; }
   .band, .plus, .minus, .verdict, pre { print-color-adjust: exact; -webkit-print-color-adjust: exact; } }
 )";
 
