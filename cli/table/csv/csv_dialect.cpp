@@ -1,6 +1,7 @@
 // Detects delimiter and header of a table from its first lines.
 #include "table/csv/csv_dialect.hpp"
 
+#include "errors.hpp"
 #include "table/csv/csv_comment.hpp"
 #include "table/csv/csv_fields.hpp"
 #include "table/numbers/date_time.hpp"
@@ -88,6 +89,7 @@ std::vector<LineCount> count_lines(const CsvView& text, const char* p, const std
     const char* const behind =
         counts.empty() && !cut_first ? nullptr : find_inline_comment(begin, text.end(), comment);
     if (behind != nullptr) {
+      p = behind;
       if (!skip_line(text, p)) break;
       counts.push_back(count_before(begin, behind));
       continue;
@@ -154,30 +156,51 @@ char find_delimiter(const CsvView& text, const char* p, const CsvOptions& option
 
 namespace {
 
-std::vector<std::string> fields_before(const char* begin, const char* comment, char delimiter) {
-  const std::string_view data = without_comment(begin, comment, delimiter);
-  std::string line(data);
+// The fields of a record; none if its quotes are faulty.
+std::vector<std::string> fields_of(std::string_view record, char delimiter) {
+  std::string line(record);
   line.append(kPadding, '\0');
   CsvView text;
   text.first = line.data();
-  text.last = line.data() + data.size();
+  text.last = line.data() + record.size();
   FieldScanner scanner(text, delimiter);
   std::vector<std::string> fields;
   std::size_t lines = 0;
   const char* p = text.first;
-  After after = After::delimiter;
-  while (after == After::delimiter) {
-    Field field;
-    after = scanner.scan(p, lines, field);
-    fields.emplace_back(field.text);
+  try {
+    After after = After::delimiter;
+    while (after == After::delimiter) {
+      Field field;
+      after = scanner.scan(p, lines, field);
+      fields.emplace_back(field.text);
+    }
+  } catch (const BadData&) {
+    fields.clear();
   }
   return fields;
 }
 
-// Whether a first record with a comment behind it is data: it has no letter before the comment.
-bool is_data(const char* begin, const char* comment) {
-  return std::none_of(begin, comment, [](char c) {
-    return ((c | 0x20) >= 'a' && (c | 0x20) <= 'z' && (c | 0x20) != 'e') || (c & 0x80) != 0;
+// The fields before the comment.
+std::vector<std::string> cut_fields(const char* begin, const char* comment, char delimiter) {
+  return fields_of(without_comment(begin, comment, delimiter), delimiter);
+}
+
+// The fields before the comment. But if only the whole record has as many fields as the first one
+// (`expected`), the sign is part of a text ("apt #5"), as it is when the row is read.
+std::vector<std::string> fields_of_commented(const char* begin, const char* comment, const char* end,
+                                             char delimiter, std::size_t expected) {
+  std::vector<std::string> fields = cut_fields(begin, comment, delimiter);
+  if (fields.size() == expected || expected == 0) return fields;
+  while (end != begin && (end[-1] == '\n' || end[-1] == '\r')) --end;
+  std::vector<std::string> all = fields_of({begin, static_cast<std::size_t>(end - begin)}, delimiter);
+  return all.size() == expected ? all : fields;
+}
+
+// Whether a field begins like a number, as no name of a column does.
+bool has_number(const std::vector<std::string>& fields) {
+  return std::any_of(fields.begin(), fields.end(), [](const std::string& field) {
+    const std::size_t at = field.find_first_not_of("+-.");
+    return at < 2 && field[at] >= '0' && field[at] <= '9';
   });
 }
 
@@ -187,7 +210,7 @@ void cut_first_record(std::vector<SampleRecord>& records, char delimiter, const 
   if (records.size() < 2 || records[0].fields.size() == records[1].fields.size()) return;
   const char* const behind = find_inline_comment(records[0].begin, records[0].end, comment);
   if (behind == nullptr) return;
-  std::vector<std::string> fields = fields_before(records[0].begin, behind, delimiter);
+  std::vector<std::string> fields = cut_fields(records[0].begin, behind, delimiter);
   if (fields.size() == records[1].fields.size()) records[0].fields = std::move(fields);
 }
 
@@ -204,11 +227,13 @@ std::vector<SampleRecord> sample_records(const CsvView& text, const char* p, cha
     SampleRecord record;
     record.begin = p;
     const char* const behind = find_inline_comment(p, text.end(), comment);
-    if (behind != nullptr && (!records.empty() || is_data(p, behind))) {
+    if (behind != nullptr && (!records.empty() || has_number(cut_fields(p, behind, delimiter)))) {
+      p = behind;
       if (!skip_line(text, p)) break;
-      record.fields = fields_before(record.begin, behind, delimiter);
+      record.fields = fields_of_commented(record.begin, behind, p, delimiter,
+                                          records.empty() ? 0 : records.front().fields.size());
       record.end = p;
-      record.lines = 1;
+      record.lines = 1 + static_cast<std::size_t>(std::count(record.begin, behind, '\n'));
       records.push_back(std::move(record));
       continue;
     }

@@ -40,6 +40,20 @@ std::string remedy(std::string_view text, const CsvOptions& options, bool may_be
   return "correct it, choose another column, or leave such lines out with --comment or --skip";
 }
 
+// Whether a date and a time of day follow each other, with blanks between them.
+bool has_date_and_time(std::string_view record) {
+  bool date_before = false;
+  while (!record.empty()) {
+    const std::size_t end = std::min(record.find_first_of(" \t"), record.size());
+    if (const auto moment = parse_moment(record.substr(0, end)); end > 0) {
+      if (moment && date_before && !moment->has_date) return true;
+      date_before = moment && moment->has_date;
+    }
+    record.remove_prefix(std::min(end + 1, record.size()));
+  }
+  return false;
+}
+
 }  // namespace
 
 SpecialColumn& CsvLayout::special(std::size_t column) {
@@ -194,22 +208,25 @@ bool RecordParser::store_slowly(const Field& field, std::size_t column, double& 
 // Stores a date as seconds, and compares texts.
 bool RecordParser::store_special(const Field& field, const SpecialColumn& special, double* out,
                                  std::size_t stride) {
-  std::string_view text = field.text;
-  if (!special.texts.empty() && !field.quoted) {
+  std::string_view before_comment = field.text;
+  if (!field.quoted && special.column + 1 == layout_.shape.columns()) {
+    const char* const begin = field.text.data();
     const char* const comment =
-        find_inline_comment(text.data(), text.data() + text.size(), layout_.options.comment);
-    if (comment != nullptr)
-      text = trim_blanks(text.substr(0, static_cast<std::size_t>(comment - text.data())));
+        find_inline_comment(begin, begin + field.text.size(), layout_.options.comment);
+    if (comment != nullptr) before_comment = trim_blanks({begin, static_cast<std::size_t>(comment - begin)});
   }
-  for (const auto& [match, slot] : special.texts) out[slot * stride] = (match.text == text) != match.negated;
+  for (const auto& [match, slot] : special.texts) {
+    const bool same = match.text == field.text || match.text == before_comment;
+    out[slot * stride] = same != match.negated;
+  }
   if (special.slot < 0) return true;
   double& value = out[static_cast<std::size_t>(special.slot) * stride];
   if (!special.origin) return store_slowly(field, special.column, value);
-  if (const auto moment = parse_moment(text); moment && moment->comparable(*special.origin)) {
+  if (const auto moment = parse_moment(before_comment); moment && moment->comparable(*special.origin)) {
     value = moment->seconds_since(*special.origin);
     return true;
   }
-  const NumberStatus status = parse_number(text, layout_.options.number, value);
+  const NumberStatus status = parse_number(field.text, layout_.options.number, value);
   return !is_faulty(field, special.column,
                     status == NumberStatus::missing ? NumberStatus::missing : NumberStatus::text);
 }
@@ -269,13 +286,16 @@ void RecordParser::refuse_ragged(const char* at, std::size_t found, bool more) c
   if (!more) {  // `at` is after the line ending: point before it
     while (end > record_ && (end[-1] == '\n' || end[-1] == '\r')) --end;
   }
-  const std::string_view record{record_, static_cast<std::size_t>(text_.end() - record_)};
-  text_.fail(
-      end, fmt::format(
-               "this row has {} {} fields ({}) where line {} has {}: '{}'; correct it, quote fields that "
-               "contain the delimiter, or give --delimiter",
-               more ? "at least" : "only", found, delimiter_name(layout_.shape.delimiter), layout_.shape_line,
-               layout_.shape.columns(), printable(record.substr(0, record.find_first_of("\r\n")))));
+  std::string_view record{record_, static_cast<std::size_t>(text_.end() - record_)};
+  record = record.substr(0, record.find_first_of("\r\n"));
+  const bool split = layout_.shape.delimiter == kBlanks && has_date_and_time(record);
+  text_.fail(end,
+             fmt::format("this row has {} {} fields ({}) where line {} has {}: '{}'; {}",
+                         more ? "at least" : "only", found, delimiter_name(layout_.shape.delimiter),
+                         layout_.shape_line, layout_.shape.columns(), printable(record),
+                         split ? "a date and its time are two columns if blanks delimit: name both, and add "
+                                 "them, as in --x '$1+$2'"
+                               : "correct it, quote fields that contain the delimiter, or give --delimiter"));
 }
 
 }  // namespace nlsq::cli

@@ -60,6 +60,16 @@ TEST_CASE("a comment does not hide a faulty row") {
   CHECK(says(refusal("1,2\n3,4 # x\n", none), "2:3", {"'4 # x'"}));
 }
 
+TEST_CASE("the comment sign may be part of a text that is not read, or compared") {
+  const std::string text = "id,place,y\n1,apt #5,2\n2,flat,3\n3,apt #7,4\n";
+  CHECK(values(text, {}, {0, 2}) == Values{{1, 2, 3}, {2, 3, 4}});
+  CsvReader reader(open_memory(text, "t.csv"), {});
+  CHECK(reader.shape().names == Names{"id", "place", "y"});
+  const std::vector<TextMatch> place = {{1, "apt #5", false}};
+  CHECK(reader.read({}, place).values == Values{{1, 0, 0}});
+  CHECK(values("\"a\nb\",1 # c\n\"d\",2\n", {}, {1}) == Values{{1, 2}});  // a line ending in quotes before it
+}
+
 TEST_CASE("comments behind data are found in every block") {
   std::string text = "t,y\n";
   for (int i = 0; i < 5000; ++i) text += std::to_string(i) + ",1" + (i % 3 == 0 ? "  # note, \"x\n" : "\n");
@@ -144,6 +154,10 @@ TEST_CASE("dates and times are seconds since the first of their column") {
   CHECK(values("2024-03-01 12:00:00.5 1\n2024-03-02 12:00:01 2\n") == Values{{0, 86400}, {0, 0.5}, {1, 2}});
 }
 
+TEST_CASE("a date and a time that blanks separate are two columns; the message says so") {
+  CHECK(says(refusal("t y\n2024-03-01 12:00:00 1\n"), "2:21", {"at least 3 fields", "--x '$1+$2'"}));
+}
+
 TEST_CASE("what is no date of its column is refused") {
   const std::string head = "t,y\n2024-03-01,1\n";
   CHECK(says(refusal(head + "2024-02-30,2\n"), "3:1", {"not a date or time such as '2024-03-01'"}));
@@ -156,9 +170,9 @@ TEST_CASE("what is no date of its column is refused") {
 }
 
 TEST_CASE("a text column is compared, and read as numbers only if asked") {
-  CsvReader reader(open_memory("site,y\nnorth,1\n\"south\",2\nnorth # x,3\n", "t.csv"), {});
-  const std::vector<std::size_t> y = {1};
-  const std::vector<TextMatch> texts = {{0, "north", false}, {0, "south", true}};
+  CsvReader reader(open_memory("y,site\n1,north\n2,\"south\"\n3,north # x\n", "t.csv"), {});
+  const std::vector<std::size_t> y = {0};
+  const std::vector<TextMatch> texts = {{1, "north", false}, {1, "south", true}};
   CHECK(reader.read(y, texts).values == Values{{1, 2, 3}, {1, 0, 1}, {1, 0, 1}});
 }
 
