@@ -1,7 +1,7 @@
 // Runs nlsq-fit with --plot FILE.gp and reads the script: its data blocks and settings.
 #pragma once
 
-#include "../program_data.hpp"
+#include "cli/program_data.hpp"
 
 #include <sstream>
 #include <string>

@@ -5,7 +5,7 @@
 
 #include <filesystem>
 
-#include "../markup.hpp"
+#include "cli/markup.hpp"
 #include "errors.hpp"
 #include "script.hpp"
 

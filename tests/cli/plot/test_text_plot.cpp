@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <sstream>
 
-#include "../program_data.hpp"
+#include "cli/program_data.hpp"
 #include "plot/text_canvas.hpp"
 #include "table/source/utf8.hpp"
 

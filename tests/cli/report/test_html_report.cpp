@@ -7,8 +7,8 @@
 #include <cmath>
 #include <vector>
 
-#include "../markup.hpp"
-#include "../program_data.hpp"
+#include "cli/markup.hpp"
+#include "cli/program_data.hpp"
 
 using namespace program;
 
