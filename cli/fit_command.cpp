@@ -292,7 +292,12 @@ int fit_command(const Arguments& arguments) {
   const Stopwatch clock;
   // All errors of the command line are found before the data are read.
   const NamedValues p0 = starting_values(arguments);
-  check_outputs(arguments.file, {{"--json", arguments.json}, {"--residuals", arguments.residuals}});
+  std::vector<std::pair<std::string, std::string>> outputs = {{"--json", arguments.json},
+                                                              {"--residuals", arguments.residuals},
+                                                              {"--csv", arguments.prediction.csv},
+                                                              {"--report", arguments.plot.html}};
+  for (const std::string& file : arguments.plot.files) outputs.emplace_back("--plot", file);
+  check_outputs(arguments.file, outputs);
   CsvOptions csv = arguments.csv;
   csv.threads = arguments.threads;
   const std::unique_ptr<Table> table = open_table(open_source(arguments.file), csv);

@@ -72,7 +72,7 @@ void add_fit_options(CLI::App& app, RawArguments& raw, Arguments& arguments) {
       ->type_name("NAME=EXPR")
       ->group(fit)
       ->allow_extra_args(false);
-  app.add_option("--loss", raw.loss, "cost of a residual (default linear; poisson for counts)")
+  app.add_option("--loss", raw.loss, "cost of a residual")
       ->type_name("linear|soft_l1|huber|cauchy|arctan|tukey|poisson")
       ->group(fit);
   app.add_option("--f-scale", raw.f_scale,
@@ -97,8 +97,7 @@ void add_fit_options(CLI::App& app, RawArguments& raw, Arguments& arguments) {
   app.add_flag("--absolute-sigma", arguments.absolute_sigma,
                "sigma is in units of y: do not scale standard errors")
       ->group(fit);
-  app.add_option("--precision", raw.precision,
-                 "precision of the arithmetic (default auto; every answer is certified in f64)")
+  app.add_option("--precision", raw.precision, "precision of the arithmetic (default auto)")
       ->type_name("auto|f64|f32|strict")
       ->group(fit);
   app.add_option("--rule", raw.rules, "change the precision at an iteration: 'condition > 1e6 -> gram=f64'")

@@ -45,16 +45,14 @@ bool PlotOptions::to_stdout() const { return std::find(files.begin(), files.end(
 
 void add_plot_options(CLI::App& app, PlotOptions& options) {
   const std::string output = "Output";
-  app.add_option(
-         "--plot", options.files,
-         "draw data, fit, band and residuals with gnuplot; .gp: its script; -: on the terminal; may be "
-         "repeated")
-      ->type_name("FILE.svg|.png|.pdf|.gp|-")
+  app.add_option("--plot", options.files,
+                 "picture: .svg, .png, .pdf, .gp (a script), or - for the terminal; may be repeated")
+      ->type_name("FILE")
       ->group(output)
       ->allow_extra_args(false);
   app.add_option("--plot-scale", options.scale_text,
-                 "axes of pictures (default auto: as the data ask for it)")
-      ->type_name("auto|linear|log-x|log-y|log-log")
+                 "axes of pictures: auto (default), linear, log-x, log-y, log-log")
+      ->type_name("SCALE")
       ->group(output);
   app.add_option("--report", options.html, "write a page with tables and pictures")
       ->type_name("FILE.html")

@@ -97,24 +97,22 @@ void add_prediction_options(CLI::App& app, RawPrediction& raw) {
       ->type_name("FILE|A:B:N")
       ->group(group);
   app.add_option("--band", raw.band,
-                 "confidence band from standard errors, or by profile likelihood (default standard)")
+                 "confidence band by standard errors or profile likelihood (default standard)")
       ->type_name("standard|profile")
       ->group(group);
   app.add_option("--csv", raw.csv, "write the predictions as CSV to a file, or - for standard output")
       ->type_name("FILE")
       ->group(group);
   app.add_option("--derive", raw.derive,
-                 "a quantity of the parameters with its error, as in 'half_life=log(2)/b'; may be repeated")
+                 "a quantity of the parameters: 'half_life=log(2)/b'; may be repeated")
       ->type_name("NAME=EXPR")
       ->group(group)
       ->allow_extra_args(false);
   app.add_option("--bootstrap", raw.bootstrap,
-                 "fit so many resampled data sets: errors and percentile intervals (--seed, default 1)")
+                 "fit so many resampled data sets: errors and percentile intervals")
       ->type_name("SAMPLES")
       ->group(group);
-  app.add_option("--bootstrap-method", raw.method,
-                 "what is resampled: residuals, rows, or normal errors (default residual; parametric for "
-                 "counts, case with --sigma-x)")
+  app.add_option("--bootstrap-method", raw.method, "what is resampled (default residual)")
       ->type_name("residual|case|parametric")
       ->group(group);
 }
