@@ -128,6 +128,15 @@ TEST_CASE("an output may overwrite neither the input nor another output") {
   CHECK(twice.status == 2);
   CHECK(contains(twice.out, "--json writes that file too"));
   CHECK(run(file + " --model exp --quiet --json /dev/null --residuals /dev/null").status == 0);
+  // Predictions, pictures and pages are outputs, too.
+  CHECK(contains(run(file + " --model exp --predict 0:1:3 --csv " + file).out, "would overwrite the input"));
+  std::filesystem::create_symlink(file, scratch.path("link.gp"));
+  std::filesystem::create_symlink(file, scratch.path("link.html"));
+  CHECK(contains(run(file + " --model exp --plot " + scratch.path("link.gp")).out,
+                 "would overwrite the input"));
+  CHECK(contains(run(file + " --model exp --report " + scratch.path("link.html")).out,
+                 "would overwrite the input"));
+  CHECK(scratch.read("t.csv") == before);
 }
 
 TEST_CASE("the residuals of many rows have the same bytes with any number of threads") {
