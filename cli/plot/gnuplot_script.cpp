@@ -214,6 +214,12 @@ std::string residual_panel(const PlotData& plot) {
                    point_size(plot.points.size()), point_colour(plot.points.size()));
 }
 
+// A legend with the terms of a sum may take the place of the normal quantiles.
+double legend_height(const PlotData& plot) {
+  constexpr double kEntry = 0.038;
+  return kEntry * static_cast<double>(plot.components.size() + (plot.curve.low.empty() ? 2 : 3));
+}
+
 std::string quantile_panel(const PlotData& plot) {
   if (plot.quantiles.normal.empty()) return "";
   const Axis x = axis_for(plot.quantiles.normal, false);
@@ -251,7 +257,8 @@ std::string gnuplot_script(const FitReport& report, const PlotData& plot, PlotFo
   out += "\n" + blocks(plot);
   out += "set multiplot\nset border 3 lc rgb '#4a5568'\nset tics nomirror out scale 0.6\n";
   const double legend = add_text(report, plot, out);
-  out += main_panel(plot, legend) + residual_panel(plot) + quantile_panel(plot);
+  out += main_panel(plot, legend) + residual_panel(plot);
+  if (legend - legend_height(plot) > kQuantileTop) out += quantile_panel(plot);
   return out + "unset multiplot\n";
 }
 
