@@ -2,6 +2,7 @@
 #include "fit_command.hpp"
 
 #include "errors.hpp"
+#include "groups/group_command.hpp"
 #include "interrupt.hpp"
 #include "nearest.hpp"
 #include "plot/plot_output.hpp"
@@ -51,6 +52,12 @@ Bounds bounds_of(const Arguments& arguments, const std::vector<std::string>& par
   return bounds;
 }
 
+std::string tied_name(const std::string& tie) {
+  return std::string(trim_blanks(tie.substr(0, tie.find('='))));
+}
+
+}  // namespace
+
 FitOptions fit_options(const Arguments& arguments, const FitData& data,
                        const std::vector<std::string>& parameters) {
   FitOptions options;
@@ -77,11 +84,6 @@ FitOptions fit_options(const Arguments& arguments, const FitData& data,
   return options;
 }
 
-std::string tied_name(const std::string& tie) {
-  return std::string(trim_blanks(tie.substr(0, tie.find('='))));
-}
-
-// Values from the command line override those of a file; so do ties.
 NamedValues starting_values(const Arguments& arguments) {
   NamedValues p0 = arguments.p0;
   if (arguments.p0_file.empty()) return p0;
@@ -94,7 +96,6 @@ NamedValues starting_values(const Arguments& arguments) {
   return p0;
 }
 
-// The names that the command line gives to parameters.
 std::vector<std::string> names_given(const Arguments& arguments, const NamedValues& p0) {
   std::vector<std::string> names = arguments.fixed;
   for (const auto& [name, value] : p0) names.push_back(name);
@@ -114,6 +115,8 @@ void check_names(const NamedValues& p0, const Arguments& arguments, const Formul
   for (const auto& [name, value] : p0) check(name, "--p0");
   for (const auto& bound : arguments.bounds) check(bound.name, "--bounds");
 }
+
+namespace {
 
 // Converts the library's exceptions to errors of the command line or of the data. Row numbers refer to the
 // table.
@@ -289,6 +292,7 @@ std::pair<double, double> FitReport::interval(std::size_t j) const {
 }
 
 int fit_command(const Arguments& arguments) {
+  if (!arguments.selection.group_by.empty()) return group_command(arguments);
   const Stopwatch clock;
   // All errors of the command line are found before the data are read.
   const NamedValues p0 = starting_values(arguments);

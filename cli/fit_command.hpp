@@ -41,6 +41,17 @@ struct FitReport {
   std::pair<double, double> interval(std::size_t j) const;
 };
 
+// The options of the library. `parameters`: names of all parameters of the model.
+FitOptions fit_options(const Arguments& arguments, const FitData& data,
+                       const std::vector<std::string>& parameters);
+// Starting values. Those of the command line override those of a file; so do ties.
+NamedValues starting_values(const Arguments& arguments);
+// The names that the command line gives to parameters.
+std::vector<std::string> names_given(const Arguments& arguments, const NamedValues& p0);
+// Throws UsageError for a name that is no parameter of the model.
+void check_names(const NamedValues& p0, const Arguments& arguments, const Formula& formula);
+
+// Fits as the arguments say, reports, and returns the exit status.
 int fit_command(const Arguments& arguments);
 
 }  // namespace nlsq::cli

@@ -4,6 +4,7 @@
 #include "arguments/precision_options.hpp"
 #include "arguments/raw_arguments.hpp"
 #include "errors.hpp"
+#include "groups/group_command.hpp"
 #include "help/help.hpp"
 #include "table/source/utf8.hpp"
 
@@ -305,6 +306,7 @@ Arguments parse_arguments(int argc, const char* const* argv) {
     arguments.optimize = precision_objective(*raw.optimize, raw.precision.has_value(), !raw.rules.empty());
   arguments.prediction = prediction_arguments(raw.prediction, arguments);
   check(arguments);
+  check_group_arguments(arguments);
   check_plot_options(arguments.plot);
   arguments.command = shell_command(argc, argv);
   return arguments;

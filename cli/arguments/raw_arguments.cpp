@@ -24,6 +24,10 @@ void add_data_options(CLI::App& app, RawArguments& raw, Selection& selection) {
       ->type_name("CONDITION")
       ->group(data)
       ->allow_extra_args(false);
+  app.add_option("--group-by", selection.group_by,
+                 "fit the rows of each value of a column by themselves; the column may hold texts")
+      ->type_name("COL")
+      ->group(data);
   app.add_option("--range", selection.range, "interval of x; either side may be empty")
       ->type_name("A:B")
       ->group(data);

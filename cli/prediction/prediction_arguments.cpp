@@ -78,8 +78,8 @@ void check_band(const std::string& band, const PredictionArguments& out, const A
 }
 
 void check_outputs(const PredictionArguments& out, const Arguments& arguments) {
-  if (!out.csv.empty() && out.predict.empty())
-    throw UsageError("--csv writes predictions: it needs --predict");
+  if (!out.csv.empty() && out.predict.empty() && arguments.selection.group_by.empty())
+    throw UsageError("--csv writes predictions, or a table of groups: it needs --predict or --group-by");
   if (out.csv == "-" && (arguments.json == "-" || arguments.residuals == "-")) {
     throw UsageError(fmt::format("{} - and --csv - cannot share standard output",
                                  arguments.json == "-" ? "--json" : "--residuals"));
@@ -100,7 +100,8 @@ void add_prediction_options(CLI::App& app, RawPrediction& raw) {
                  "confidence band by standard errors or profile likelihood (default standard)")
       ->type_name("standard|profile")
       ->group(group);
-  app.add_option("--csv", raw.csv, "write the predictions as CSV to a file, or - for standard output")
+  app.add_option("--csv", raw.csv,
+                 "write the predictions, or the table of groups, as CSV to a file, or - for stdout")
       ->type_name("FILE")
       ->group(group);
   app.add_option("--derive", raw.derive,

@@ -32,7 +32,9 @@ struct PredictionArguments {
   std::string predict;       // a file, "-", or A:B:N; empty: no prediction
   std::optional<Grid> grid;  // if it is A:B:N
   bool profile_band = false;
-  std::string csv;                  // a file, or "-"; empty: a table in the report
+  // From --csv: a file, or "-", for predictions, or with --group-by for the table of groups. Empty: the
+  // report has the table.
+  std::string csv;
   std::vector<std::string> derive;  // "name=expression"
   int bootstrap = 0;                // number of samples; 0: none
   std::optional<BootstrapMethod> method;

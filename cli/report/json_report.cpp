@@ -285,6 +285,12 @@ std::string json_report(const FitReport& report) {
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
+std::string json_text(const std::string& text) {
+  return Json(text).dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+const char* status_word(Termination termination) { return status(termination); }
+
 std::string model_json() {
   Json list = Json::array();
   for (const Model& m : models()) {

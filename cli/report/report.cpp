@@ -29,6 +29,8 @@ std::string seconds(double s) {
   return fmt::format("{:.2f} s", s);
 }
 
+}  // namespace
+
 std::string data_lines(const FitData& data) {
   std::string out = fmt::format("Data   {}: {}\n", printable(data.source, 200), data.description);
   std::string chosen;
@@ -44,6 +46,7 @@ std::string data_lines(const FitData& data) {
     const std::string x = data.x.size() == 1 ? "x" : fmt::format("x{}", i + 1);
     if (expression) chosen += fmt::format(", sigma of {} = {}", x, column_title(data.shape, *expression));
   }
+  if (data.group_expression) chosen += ", groups by " + column_title(data.shape, *data.group_expression);
   out += fmt::format("       {}\n", chosen);
   if (data.excluded() == 0) return out;
   std::string reasons;
@@ -64,6 +67,8 @@ std::string model_lines(const ModelChoice& model) {
   for (std::size_t i = 0; i < model.notes.size(); ++i) out += (i == 0 ? "   (" : ", ") + model.notes[i];
   return out + (model.notes.empty() ? "\n" : ")\n");
 }
+
+namespace {
 
 std::string parameter_table(const FitReport& report) {
   const FitResult& fit = report.fit;

@@ -10,6 +10,10 @@ namespace nlsq::cli {
 
 std::string text_report(const FitReport& report);
 
+// The lines of a report that say what was read, and which model was fitted.
+std::string data_lines(const FitData& data);
+std::string model_lines(const ModelChoice& model);
+
 // `value` with enough digits to show three digits of `error`; at least 6 and at most 17.
 std::string format_estimate(double value, double error);
 

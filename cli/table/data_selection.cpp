@@ -3,6 +3,7 @@
 
 #include "errors.hpp"
 #include "table/read_columns.hpp"
+#include "table/source/utf8.hpp"
 
 #include <fmt/format.h>
 
@@ -142,6 +143,13 @@ void parse_selection(FitData& data, const Table& table, const Selection& selecti
       if (!trim_blanks(part).empty()) expression = parse(part, "--sigma-x");
     }
   }
+  if (!selection.group_by.empty()) {
+    data.group_expression = parse(selection.group_by, "--group-by");
+    if (!data.group_expression->plain || data.group_expression->columns[0] == kRowNumber) {
+      throw UsageError(fmt::format("--group-by {}: give one column, by its name or number",
+                                   printable(selection.group_by, 200)));
+    }
+  }
   if (selection.y.empty() && data.x.front().plain && data.x.front().columns[0] == 1) {
     throw UsageError("--x chose column 2, which is also what y would be; say which column is y with --y");
   }
@@ -185,6 +193,7 @@ void apply_range(FitData& data, const Range& range) {
   for (Column& column : data.sigma_x) {
     if (!column.empty()) column = narrowed(column);
   }
+  if (data.group_expression) data.group = narrowed(data.group);
   narrow(data, chosen);
 }
 
@@ -214,6 +223,10 @@ void take_columns(FitData& data, const ReadColumns& columns, std::size_t rows, b
   if (data.sigma_expression) data.sigma = take(*data.sigma_expression, "sigma");
   for (const auto& expression : data.sigma_x_expressions)
     data.sigma_x.push_back(expression ? take(*expression, "sigma of x") : Column());
+  if (data.group_expression) {
+    data.group = columns.group();
+    if (!finite) refuse_non_finite(data, data.group, *data.group_expression, "the group");
+  }
 }
 
 }  // namespace
@@ -242,6 +255,7 @@ FitData select_data(Table& table, const Selection& selection) {
     if (expression) columns.want(*expression);
   }
   for (const ColumnExpression& expression : conditions) columns.want(expression);
+  if (data.group_expression) columns.want_group(*data.group_expression);
 
   TableColumns read = columns.read(table, data);
   data.lines = std::move(read.lines);
@@ -249,6 +263,7 @@ FitData select_data(Table& table, const Selection& selection) {
   data.dropped_missing = read.dropped_missing;
   data.rows_in_file = read.rows + read.dropped_missing;
   data.underflows = read.underflows;
+  data.group_texts = std::move(read.groups);
   data.first_underflow = std::move(read.first_underflow);
   data.description = table.describe(data.rows_in_file);
 

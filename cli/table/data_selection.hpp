@@ -20,6 +20,7 @@ struct Selection {
       sigma_x = "";                // one expression per x; empty: x is exact
   std::vector<std::string> where;  // conditions; rows are kept if all are true
   std::string range;               // "A:B" on the first x; either limit may be empty
+  std::string group_by;            // a column, each value of which is fitted by itself; empty: one fit
 };
 
 // Columns refer to the memory of the table without a copy, unless rows were left out or an expression
@@ -40,6 +41,11 @@ struct FitData {
   std::vector<Column> predictors;
   Column y, sigma;              // sigma is empty without --sigma
   std::vector<Column> sigma_x;  // one for each predictor, or empty; an empty column means exact values
+  // With --group-by: a number for each row, and the texts that these number. No texts: the numbers are the
+  // groups' own.
+  Column group;
+  std::vector<std::string> group_texts;
+  std::optional<ColumnExpression> group_expression;
   std::vector<std::shared_ptr<void>> memory;  // owners of the memory of the columns
   std::size_t rows() const { return y.size(); }
 

@@ -45,7 +45,7 @@ void ReadColumns::want(const ColumnExpression& expression) {
 }
 
 TableColumns ReadColumns::read(Table& table, FitData& data) {
-  TableColumns read = table.read(numbers_, texts_);
+  TableColumns read = table.read(numbers_, texts_, group_);
   columns_ = std::move(read.columns);
   data.memory = std::move(read.memory);
   if (row_number_) {

@@ -6,6 +6,7 @@
 #include "table/data_selection.hpp"
 #include "table/table.hpp"
 
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -22,10 +23,14 @@ Column own(std::vector<double>&& values, FitData& data);
 class ReadColumns {
  public:
   void want(const ColumnExpression& expression);
+  // Wants the column of --group-by, for group().
+  void want_group(const ColumnExpression& expression) { group_ = expression.columns[0]; }
   // Reads everything that is wanted, once.
   TableColumns read(Table& table, FitData& data);
   // Keeps the given rows and frees the memory of the full columns.
   void keep_rows(const Rows& rows, FitData& data);
+  // The group of each row: numbers of the table, or those of TableColumns::groups.
+  const Column& group() const { return columns_[numbers_.size() + texts_.size()]; }
   Column evaluate(const ColumnExpression& expression, std::size_t rows, FitData& data) const;
 
  private:
@@ -33,8 +38,10 @@ class ReadColumns {
 
   std::vector<std::size_t> numbers_;  // of columns in the file
   std::vector<TextMatch> texts_;
+  std::optional<std::size_t> group_;
   bool row_number_ = false;
-  std::vector<Column> columns_;  // those of numbers_, those of texts_, then the row number if wanted
+  // Those of numbers_, those of texts_, then the groups and the row number if wanted.
+  std::vector<Column> columns_;
 };
 
 }  // namespace nlsq::cli

@@ -33,8 +33,9 @@ class CsvTable final : public Table {
     return text;
   }
 
-  TableColumns read(std::span<const std::size_t> columns, std::span<const TextMatch> texts) override {
-    CsvColumns read = reader_.read(columns, texts);
+  TableColumns read(std::span<const std::size_t> columns, std::span<const TextMatch> texts,
+                    std::optional<std::size_t> group) override {
+    CsvColumns read = reader_.read(columns, texts, group);
     TableColumns out;
     for (std::vector<double>& values : read.values) out.own(std::move(values));
     out.rows = read.rows;
@@ -43,6 +44,7 @@ class CsvTable final : public Table {
     out.first_underflow = std::move(read.first_underflow);
     out.lines = std::move(read.lines);
     out.dropped_before = std::move(read.dropped_before);
+    out.groups = std::move(read.groups);
     return out;
   }
 
@@ -56,6 +58,12 @@ double TableColumns::row_number(std::size_t i) const {
   if (!kept.empty()) return static_cast<double>(kept[i] + 1);
   const auto before = std::upper_bound(dropped_before.begin(), dropped_before.end(), i);
   return static_cast<double>(i + 1) + static_cast<double>(before - dropped_before.begin());
+}
+
+std::vector<std::size_t> with_group(std::span<const std::size_t> columns, std::optional<std::size_t> group) {
+  std::vector<std::size_t> all(columns.begin(), columns.end());
+  if (group) all.push_back(*group);
+  return all;
 }
 
 std::unique_ptr<Table> open_table(OpenedSource source, const CsvOptions& options) {

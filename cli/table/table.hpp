@@ -8,6 +8,7 @@
 #include <nlsq/column.hpp>
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -26,6 +27,8 @@ struct TableColumns {
   std::vector<std::size_t> kept;    // indices of the rows kept in the file; empty: all
   std::vector<std::size_t>
       dropped_before;  // otherwise, for each row left out, the index of the row behind it
+  // The texts that the values of the column of groups number. Empty: that column has numbers of its own.
+  std::vector<std::string> groups;
   bool finite = true;  // no NaN and no infinity, for certain
 
   // The number of row `i` among all rows of the file, from 1.
@@ -49,10 +52,14 @@ class Table {
   virtual const std::string& origin() const = 0;
   // "52 rows, 2 columns, delimiter comma, header"
   virtual std::string describe(std::size_t rows) const = 0;
-  // Reads the columns with these numbers (from 0), then one column for each comparison with a text. May be
-  // called once. Throws BadData.
-  virtual TableColumns read(std::span<const std::size_t> columns, std::span<const TextMatch> texts = {}) = 0;
+  // Reads the columns with these numbers (from 0), then one column for each comparison with a text, then the
+  // column `group`. May be called once. Throws BadData.
+  virtual TableColumns read(std::span<const std::size_t> columns, std::span<const TextMatch> texts = {},
+                            std::optional<std::size_t> group = {}) = 0;
 };
+
+// The numbers of the columns to read where a column of groups is read as any other.
+std::vector<std::size_t> with_group(std::span<const std::size_t> columns, std::optional<std::size_t> group);
 
 // Opens a delimited text table, a .npy or a .npz file, according to the source. Throws BadData.
 std::unique_ptr<Table> open_table(OpenedSource source, const CsvOptions& options);

@@ -68,6 +68,10 @@ void CsvCollector::accept(const Block& block, const CsvRows& rows) {
 
 void CsvCollector::take(const CsvRows& rows) {
   for (std::size_t k = 0; k < out_.values.size(); ++k) {
+    if (k == layout_.group_slot) {
+      take_groups(rows, k);
+      continue;
+    }
     const double* const from = rows.column(k);
     out_.values[k].insert(out_.values[k].end(), from, from + rows.count);
   }
@@ -81,6 +85,18 @@ void CsvCollector::take(const CsvRows& rows) {
   out_.lines.append(rows.line_of, out_.rows, line_);
   out_.rows += rows.count;
   line_ += rows.lines;
+}
+
+// Numbers the groups of these rows as in the whole table. Texts of rows that were left out get no number.
+void CsvCollector::take_groups(const CsvRows& rows, std::size_t slot) {
+  std::vector<double> number(rows.groups.size(), -1);
+  const double* const from = rows.column(slot);
+  std::vector<double>& to = out_.values[slot];
+  for (std::size_t i = 0; i < rows.count; ++i) {
+    const auto here = static_cast<std::size_t>(from[i]);
+    if (number[here] < 0) number[here] = static_cast<double>(groups_.add(rows.groups.text(here)));
+    to.push_back(number[here]);
+  }
 }
 
 void CsvCollector::read_open_text(const Block& block) {
@@ -135,6 +151,7 @@ void CsvCollector::reserve(std::size_t rows) {
 }
 
 void CsvCollector::finish() {
+  out_.groups = groups_.take();
   if (out_.rows > 0) return;
   const TextBuffer nothing;
   const CsvView text = view(nothing, BlockEnd::input, line_);

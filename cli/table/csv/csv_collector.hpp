@@ -19,6 +19,7 @@ struct CsvColumns {
   std::string first_underflow;      // its text and line
   LineMap lines;
   std::vector<std::size_t> dropped_before;  // for each row left out, the index of the row behind it
+  std::vector<std::string> groups;          // the texts that the values of the column of groups number
 };
 
 class CsvCollector {
@@ -38,6 +39,7 @@ class CsvCollector {
 
  private:
   void take(const CsvRows& rows);
+  void take_groups(const CsvRows& rows, std::size_t slot);
   void read_open_text(const Block& block);
   bool must_tell(const Block& block, bool at_fault);
   [[noreturn]] void tell(const Block& block);
@@ -49,6 +51,7 @@ class CsvCollector {
   std::size_t line_;  // of the first byte that is not processed
   TextBuffer open_;   // text that is not processed
   CsvRows again_;
+  TextIndex groups_;
   std::size_t enough_ = 0;      // size of open_ from which it is parsed again
   std::size_t fault_size_ = 0;  // size of open_ when a fault was first found in it; 0: none
 };

@@ -187,7 +187,8 @@ void CsvReader::take_units(const std::vector<SampleRecord>& records) {
   text_.consume(records[1].end, text_.line() + lines);
 }
 
-CsvColumns CsvReader::read(std::span<const std::size_t> columns, std::span<const TextMatch> texts) {
+CsvColumns CsvReader::read(std::span<const std::size_t> columns, std::span<const TextMatch> texts,
+                           std::optional<std::size_t> group) {
   layout_.slot_of.assign(layout_.shape.columns(), -1);
   for (std::size_t k = 0; k < columns.size(); ++k) layout_.slot_of.at(columns[k]) = static_cast<int>(k);
   for (std::size_t c = 0; c < layout_.shape.columns(); ++c) {
@@ -197,6 +198,10 @@ CsvColumns CsvReader::read(std::span<const std::size_t> columns, std::span<const
   for (std::size_t k = 0; k < texts.size(); ++k)
     layout_.special(texts[k].column).texts.emplace_back(texts[k], columns.size() + k);
   layout_.slots = columns.size() + texts.size();
+  if (group) {
+    layout_.group_slot = layout_.slots++;
+    layout_.special(*group).group_slot = static_cast<int>(layout_.group_slot);
+  }
   CsvCollector collector(layout_, text_.source(), text_.line());
   // Reserves the rows that the input size suggests, so that large columns are not copied as they grow.
   collector.reserve(text_.source().size_hint / sample_record_bytes_ + 1);

@@ -7,6 +7,7 @@
 #include "table/csv/csv_options.hpp"
 #include "table/csv/csv_text.hpp"
 
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -23,9 +24,10 @@ class CsvReader {
   // Position of the header or first row, "name:line:column", for messages about columns.
   const std::string& origin() const { return origin_; }
 
-  // Reads all rows of the columns with these numbers (from 0), then those of the comparisons with texts. May
-  // be called once.
-  CsvColumns read(std::span<const std::size_t> columns, std::span<const TextMatch> texts = {});
+  // Reads all rows of the columns with these numbers (from 0), then those of the comparisons with texts, then
+  // the column `group`, whose texts are numbered. May be called once.
+  CsvColumns read(std::span<const std::size_t> columns, std::span<const TextMatch> texts = {},
+                  std::optional<std::size_t> group = {});
 
  private:
   void skip_lines();

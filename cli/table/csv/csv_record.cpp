@@ -60,7 +60,7 @@ SpecialColumn& CsvLayout::special(std::size_t column) {
   for (SpecialColumn& known : specials) {
     if (known.column == column) return known;
   }
-  specials.push_back({column, std::exchange(slot_of.at(column), -1), {}, {}});
+  specials.push_back({column, std::exchange(slot_of.at(column), -1), {}, {}, -1});
   return specials.back();
 }
 
@@ -71,8 +71,9 @@ const SpecialColumn* CsvLayout::find_special(std::size_t column) const {
   return nullptr;
 }
 
-RecordParser::RecordParser(const CsvLayout& layout, const CsvView& text, bool comments)
-    : layout_(layout), text_(text), scanner_(text, layout.shape.delimiter), comments_(comments) {
+RecordParser::RecordParser(const CsvLayout& layout, const CsvView& text, TextIndex* groups, bool comments)
+    : layout_(layout), text_(text), groups_(groups), scanner_(text, layout.shape.delimiter),
+      comments_(comments) {
   // The fast reader handles neither runs of blanks nor thousands separators.
   if (layout.shape.delimiter != kBlanks && layout.options.number.thousands == '\0')
     read_run_ = number_run_reader();
@@ -123,7 +124,7 @@ RecordParser::Outcome RecordParser::scan_before_comment(const char*& p, std::siz
   alone.first = line.data();
   alone.last = line.data() + data.size();
   alone.complete = true;
-  RecordParser parser(layout_, alone, false);
+  RecordParser parser(layout_, alone, groups_, false);
   const char* at = alone.first;
   std::size_t inner_lines = 0;
   Outcome outcome = Outcome::fault;
@@ -205,7 +206,7 @@ bool RecordParser::store_slowly(const Field& field, std::size_t column, double& 
   return true;
 }
 
-// Stores a date as seconds, and compares texts.
+// Stores a date as seconds, compares texts, and numbers groups.
 bool RecordParser::store_special(const Field& field, const SpecialColumn& special, double* out,
                                  std::size_t stride) {
   std::string_view before_comment = field.text;
@@ -219,6 +220,10 @@ bool RecordParser::store_special(const Field& field, const SpecialColumn& specia
     const bool same = match.text == field.text || match.text == before_comment;
     out[slot * stride] = same != match.negated;
   }
+  if (special.group_slot >= 0) {
+    double& group = out[static_cast<std::size_t>(special.group_slot) * stride];
+    if (!store_group(field, before_comment, special.column, group)) return false;
+  }
   if (special.slot < 0) return true;
   double& value = out[static_cast<std::size_t>(special.slot) * stride];
   if (!special.origin) return store_slowly(field, special.column, value);
@@ -229,6 +234,21 @@ bool RecordParser::store_special(const Field& field, const SpecialColumn& specia
   const NumberStatus status = parse_number(field.text, layout_.options.number, value);
   return !is_faulty(field, special.column,
                     status == NumberStatus::missing ? NumberStatus::missing : NumberStatus::text);
+}
+
+// Stores the number of a group. A text is examined only when it is new.
+bool RecordParser::store_group(const Field& field, std::string_view text, std::size_t column, double& value) {
+  value = 0;
+  std::size_t number = groups_ == nullptr ? TextIndex::npos : groups_->find(text);
+  if (number == TextIndex::npos) {
+    double ignored = 0;
+    if (parse_number(text, layout_.options.number, ignored) == NumberStatus::missing)
+      return !is_faulty(field, column, NumberStatus::missing);
+    if (groups_ == nullptr) return true;
+    number = groups_->add(text);
+  }
+  value = static_cast<double>(number);
+  return true;
 }
 
 // Whether a cell that is no number makes the record faulty. Otherwise the row is left out.

@@ -5,6 +5,7 @@
 #include "table/csv/csv_fields.hpp"
 #include "table/csv/csv_options.hpp"
 #include "table/csv/csv_view.hpp"
+#include "table/csv/text_index.hpp"
 #include "table/numbers/number_run.hpp"
 
 #include <optional>
@@ -20,6 +21,7 @@ struct SpecialColumn {
   int slot = -1;                 // of its numbers or times; -1: only texts are compared
   std::optional<Moment> origin;  // of a column of dates
   std::vector<std::pair<TextMatch, std::size_t>> texts;  // comparisons and their slots
+  int group_slot = -1;  // of the numbers that its distinct texts get, for --group-by
 };
 
 // The properties that all records of a table share.
@@ -30,6 +32,7 @@ struct CsvLayout {
   std::vector<int> slot_of;    // index of each column among the chosen ones, or -1
   std::size_t slots = 0;       // number of chosen columns
   std::vector<SpecialColumn> specials = {};
+  std::size_t group_slot = TextIndex::npos;  // of the column of groups, if there is one
 
   // The entry of `column` in specials, which is made if need be. Its cells then miss the fast parser.
   SpecialColumn& special(std::size_t column);
@@ -38,8 +41,10 @@ struct CsvLayout {
 
 class RecordParser {
  public:
-  // Both must outlive the parser. If `comments` is false, comments behind data are not looked for.
-  RecordParser(const CsvLayout& layout, const CsvView& text, bool comments = true);
+  // All must outlive the parser. If `comments` is false, comments behind data are not looked for. `groups`
+  // collects the texts of the column of groups, if there is one; null: they are only checked.
+  RecordParser(const CsvLayout& layout, const CsvView& text, TextIndex* groups = nullptr,
+               bool comments = true);
 
   enum class Outcome { row, dropped, need_more, fault };
 
@@ -71,12 +76,14 @@ class RecordParser {
   Outcome scan_before_comment(const char*& p, std::size_t& lines, double* out, std::size_t stride);
   bool store_slowly(const Field& field, std::size_t column, double& value);
   bool store_special(const Field& field, const SpecialColumn& special, double* out, std::size_t stride);
+  bool store_group(const Field& field, std::string_view text, std::size_t column, double& value);
   bool is_faulty(const Field& field, std::size_t column, NumberStatus status);
   [[noreturn]] void refuse() const;
   [[noreturn]] void refuse_ragged(const char* at, std::size_t found, bool more) const;
 
   const CsvLayout& layout_;
   const CsvView& text_;
+  TextIndex* groups_ = nullptr;
   FieldScanner scanner_;
   ReadNumberRun read_run_ = nullptr;  // null: numbers are read one by one
   NumberRun run_;

@@ -24,6 +24,7 @@ void CsvRows::parse(const CsvLayout& layout, const CsvView& text) {
   at_fault = false;
   line_of.clear();
   dropped_before.clear();
+  groups.clear();
   make_room(layout, text);
   try {
     parse_records(layout, text);
@@ -44,7 +45,7 @@ void CsvRows::make_room(const CsvLayout& layout, const CsvView& text) {
 }
 
 void CsvRows::parse_records(const CsvLayout& layout, const CsvView& text) {
-  RecordParser parser(layout, text);
+  RecordParser parser(layout, text, &groups);
   double* const values = values_.get();
   const std::string& comment = layout.options.comment;
   const char comment_sign = comment.empty() ? '\0' : comment[0];

@@ -71,10 +71,12 @@ class NpyTable final : public Table {
                        header_.big_endian ? ", big-endian" : "", source_.gzip ? ", gzip" : "");
   }
 
-  TableColumns read(std::span<const std::size_t> columns, std::span<const TextMatch> texts) override {
+  TableColumns read(std::span<const std::size_t> numbers, std::span<const TextMatch> texts,
+                    std::optional<std::size_t> group) override {
     if (!texts.empty())
       throw BadData(source_.name +
                     ": this array holds numbers; a comparison with a text needs a text column");
+    const std::vector<std::size_t> columns = with_group(numbers, group);
     TableColumns out;
     out.rows = header_.rows;
     out.finite = header_.type != NpyType::f64 && header_.type != NpyType::f32;

@@ -49,11 +49,13 @@ class NpzTable final : public Table {
     return text;
   }
 
-  TableColumns read(std::span<const std::size_t> columns, std::span<const TextMatch> texts) override {
+  TableColumns read(std::span<const std::size_t> numbers, std::span<const TextMatch> texts,
+                    std::optional<std::size_t> group) override {
     if (!texts.empty()) {
       throw BadData(source_.name +
                     ": these arrays hold numbers; a comparison with a text needs a text column");
     }
+    const std::vector<std::size_t> columns = with_group(numbers, group);
     TableColumns out;
     const Member* reference = nullptr;
     for (const std::size_t column : columns) {

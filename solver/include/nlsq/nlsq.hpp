@@ -9,6 +9,7 @@
 #include <nlsq/curve_fit_batch.hpp>
 #include <nlsq/derived.hpp>
 #include <nlsq/evaluate.hpp>
+#include <nlsq/groups.hpp>
 #include <nlsq/least_squares.hpp>
 #include <nlsq/policy_profile.hpp>
 #include <nlsq/prediction.hpp>

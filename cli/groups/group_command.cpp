@@ -1,0 +1,129 @@
+// Implements --group-by: reads the table, fits its groups, and writes the outputs.
+#include "groups/group_command.hpp"
+
+#include "errors.hpp"
+#include "fit_command.hpp"
+#include "groups/group_names.hpp"
+#include "groups/group_report.hpp"
+#include "interrupt.hpp"
+#include "report/output_check.hpp"
+#include "report/output_file.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <memory>
+#include <utility>
+
+namespace nlsq::cli {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+GroupsResult fit_groups(const ModelChoice& model, const FitData& data, const Column& group,
+                        const NamedValues& p0, const FitOptions& options) {
+  try {
+    const PreparedModel prepared =
+        model.builtin != nullptr ? PreparedModel(*model.builtin) : PreparedModel(model.formula);
+    return curve_fit_groups(prepared, Columns(data.predictors), data.y, group, p0, options);
+  } catch (const DataError& e) {
+    throw BadData(fmt::format("{}: {}", data.source, e.what()));
+  } catch (const Error& e) {
+    throw UsageError(e.what());
+  }
+}
+
+std::vector<std::string> warnings_of(const FitData& data, const ModelChoice& model) {
+  std::vector<std::string> warnings;
+  if (data.underflows > 0) {
+    warnings.push_back(fmt::format("{} number{} too small for a double, read as 0 (first: {})",
+                                   data.underflows, data.underflows == 1 ? "" : "s", data.first_underflow));
+  }
+  warnings.insert(warnings.end(), model.warnings.begin(), model.warnings.end());
+  return warnings;
+}
+
+void write_outputs(const GroupReport& report) {
+  const Arguments& arguments = report.arguments;
+  const std::string& csv = arguments.prediction.csv;
+  if (!arguments.quiet) {
+    if (arguments.json != "-" && csv != "-") {
+      write_stdout(group_text(report));
+    } else {  // standard output has the data, so the rest goes to stderr
+      for (const std::string& warning : report.warnings)
+        fmt::print(stderr, "nlsq-fit: warning: {}\n", warning);
+      if (report.failed() > 0) fmt::print(stderr, "nlsq-fit: {}", failed_groups(report));
+    }
+  }
+  if (!arguments.json.empty()) {
+    OutputFile file(arguments.json);
+    write_group_json(report, file);
+    file.commit();
+  }
+  if (!csv.empty()) {
+    OutputFile file(csv);
+    write_group_csv(report, file);
+    file.commit();
+  }
+}
+
+}  // namespace
+
+bool GroupReport::fixed(std::size_t parameter) const {
+  return std::ranges::find(options.fixed, fits.parameter_names[parameter]) != options.fixed.end();
+}
+
+void check_group_arguments(const Arguments& arguments) {
+  if (arguments.selection.group_by.empty()) return;
+  const PredictionArguments& after = arguments.prediction;
+  const std::pair<const char*, bool> refused[] = {{"--predict", !after.predict.empty()},
+                                                  {"--derive", !after.derive.empty()},
+                                                  {"--bootstrap", after.bootstrap > 0},
+                                                  {"--intervals profile", arguments.profile_intervals},
+                                                  {"--residuals", !arguments.residuals.empty()},
+                                                  {"--plot", !arguments.plot.files.empty()},
+                                                  {"--report", !arguments.plot.html.empty()},
+                                                  {"--optimize", arguments.optimize.has_value()},
+                                                  {"--profile", arguments.profile},
+                                                  {"--trace", arguments.trace}};
+  for (const auto& [option, given] : refused) {
+    if (!given) continue;
+    throw UsageError(
+        fmt::format("{} is not available with --group-by; fit one group with --where instead", option));
+  }
+}
+
+int group_command(const Arguments& arguments) {
+  const Clock::time_point start = Clock::now();
+  const NamedValues p0 = starting_values(arguments);
+  check_outputs(arguments.file, {{"--json", arguments.json}, {"--csv", arguments.prediction.csv}});
+  CsvOptions csv = arguments.csv;
+  csv.threads = arguments.threads;
+  const std::unique_ptr<Table> table = open_table(open_source(arguments.file), csv);
+  const FitData data = select_data(*table, arguments.selection);
+  const double read_seconds = seconds_since(start);
+
+  const ModelChoice model = choose_model(arguments.model, data, names_given(arguments, p0));
+  check_names(p0, arguments, model.formula);
+  FitOptions options = fit_options(arguments, data, model.formula.parameters);
+  options.callback = {};
+  const EndsAtOnce from_here;  // groups have no best result so far that a signal could leave
+  const GroupNames names(data, csv.number);
+  const GroupsResult fits = fit_groups(model, data, names.column(), p0, options);
+  GroupReport report{arguments, data, model, options, fits, {}};
+  for (const std::size_t row : fits.first_row) report.names.push_back(names.name(row));
+  report.warnings = warnings_of(data, model);
+  report.read_seconds = read_seconds;
+  report.total_seconds = seconds_since(start);
+  write_outputs(report);
+  return fits.success() ? kExitConverged : kExitEnded;
+}
+
+}  // namespace nlsq::cli

@@ -1,0 +1,47 @@
+// Implements GroupNames.
+#include "groups/group_names.hpp"
+
+#include "table/numbers/number.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <unordered_map>
+
+namespace nlsq::cli {
+
+namespace {
+
+// For each text the first of those that are the same number. Empty if a text is not a number, or if none
+// needs another.
+std::vector<double> merged(const std::vector<std::string>& texts, const NumberFormat& format) {
+  std::unordered_map<double, std::size_t> first;
+  std::vector<double> to;
+  bool any = false;
+  for (std::size_t k = 0; k < texts.size(); ++k) {
+    double value = 0;
+    if (parse_number(texts[k], format, value) != NumberStatus::ok) return {};
+    const std::size_t known = first.try_emplace(value, k).first->second;
+    any = any || known != k;
+    to.push_back(static_cast<double>(known));
+  }
+  return any ? to : std::vector<double>();
+}
+
+}  // namespace
+
+GroupNames::GroupNames(const FitData& data, const NumberFormat& format) : data_(data), column_(data.group) {
+  const std::vector<double> to = merged(data.group_texts, format);
+  if (to.empty()) return;
+  values_.resize(column_.size());
+  for (std::size_t i = 0; i < values_.size(); ++i) values_[i] = to[static_cast<std::size_t>(data.group[i])];
+  column_ = Column(values_);
+}
+
+std::string GroupNames::name(std::size_t row) const {
+  const double value = data_.group[row];
+  if (data_.group_texts.empty()) return fmt::format("{}", value == 0 ? 0.0 : value);
+  return data_.group_texts[static_cast<std::size_t>(value)];
+}
+
+}  // namespace nlsq::cli

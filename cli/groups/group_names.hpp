@@ -1,0 +1,31 @@
+// The groups of --group-by: a number for each row, and the name of each group. group_command.cpp uses it.
+#pragma once
+
+#include "table/data_selection.hpp"
+
+#include <nlsq/column.hpp>
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+namespace nlsq::cli {
+
+class GroupNames {
+ public:
+  // Where all texts of the column are numbers, equal numbers are one group: 1 and 1.0. `data` must outlive
+  // the object.
+  GroupNames(const FitData& data, const NumberFormat& format);
+
+  // Rows with equal values are a group.
+  const Column& column() const { return column_; }
+  // The name of the group of row `row`: its text where it first appears, or its number.
+  std::string name(std::size_t row) const;
+
+ private:
+  const FitData& data_;
+  std::vector<double> values_;  // of column_, if it is not the data's own
+  Column column_;
+};
+
+}  // namespace nlsq::cli

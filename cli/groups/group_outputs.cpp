@@ -1,0 +1,144 @@
+// --csv and --json of groups. They are written line by line, because there may be very many groups.
+#include "groups/group_report.hpp"
+#include "report/json_report.hpp"
+#include "report/statistics.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <iterator>
+#include <limits>
+#include <unordered_map>
+
+namespace nlsq::cli {
+
+namespace {
+
+constexpr std::size_t kPiece = std::size_t{1} << 16;  // bytes handed to the file at once
+
+std::string csv_text(const std::string& text) {
+  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
+  std::string out = "\"";
+  for (const char c : text) out += c == '"' ? std::string("\"\"") : std::string(1, c);
+  return out + "\"";
+}
+
+void add_number(std::string& out, double value) {
+  if (std::isfinite(value)) fmt::format_to(std::back_inserter(out), "{}", value);
+  else out += "null";
+}
+
+void flush(std::string& out, OutputFile& file, std::size_t least) {
+  if (out.size() < least) return;
+  file.write(out);
+  out.clear();
+}
+
+// The half-width of an interval in standard errors, by degrees of freedom. Groups mostly have few of these.
+class Quantiles {
+ public:
+  explicit Quantiles(const GroupReport& report) : report_(report) {}
+  double of(std::ptrdiff_t dof) {
+    const bool normal = report_.options.absolute_sigma || report_.options.loss.is_counts();
+    const double given = normal ? std::numeric_limits<double>::infinity() : static_cast<double>(dof);
+    const auto [entry, fresh] = known_.try_emplace(given, 0.0);
+    if (fresh) entry->second = student_t_quantile(report_.arguments.confidence, given);
+    return entry->second;
+  }
+
+ private:
+  const GroupReport& report_;
+  std::unordered_map<double, double> known_;
+};
+
+void add_parameters(std::string& out, const GroupReport& report, std::size_t k, double quantile) {
+  const GroupsResult& fits = report.fits;
+  out += "\"parameters\":[";
+  for (std::size_t j = 0; j < fits.parameter_names.size(); ++j) {
+    const double value = fits.parameters(k, j), error = fits.standard_errors(k, j);
+    const double half = report.fixed(j) ? 0 : quantile * error;
+    out += fmt::format("{}{{\"name\":{},\"value\":", j == 0 ? "" : ",", json_text(fits.parameter_names[j]));
+    add_number(out, value);
+    out += ",\"std_error\":";
+    add_number(out, error);
+    out += ",\"ci_low\":";
+    add_number(out, value - half);
+    out += ",\"ci_high\":";
+    add_number(out, value + half);
+    out += report.fixed(j) ? ",\"fixed\":true}" : ",\"fixed\":false}";
+  }
+  out += "],";
+}
+
+std::string json_list(const std::vector<std::string>& texts) {
+  std::string out;
+  for (const std::string& text : texts) out += (out.empty() ? "" : ",") + json_text(text);
+  return "[" + out + "]";
+}
+
+std::string summary_line(const GroupReport& report) {
+  const GroupsResult& fits = report.fits;
+  std::vector<std::string> failed;
+  for (std::size_t k = 0; k < fits.size(); ++k) {
+    if (!is_success(fits.verdict[k])) failed.push_back(report.names[k]);
+  }
+  const ModelChoice& model = report.model;
+  return fmt::format(
+      "{{\"groups\":{},\"succeeded\":{},\"failed\":{},\"failed_groups\":{},\"rows\":{},\"excluded\":{},"
+      "\"group_by\":{},\"model\":{},\"formula\":{},\"confidence\":{},\"absolute_sigma\":{},\"warnings\":{},"
+      "\"in_lanes\":{},\"time\":{{\"read\":{},\"total\":{}}}}}\n",
+      fits.size(), fits.succeeded, report.failed(), json_list(failed), report.data.rows(),
+      report.data.excluded(), json_text(column_title(report.data.shape, *report.data.group_expression)),
+      json_text(model.builtin != nullptr ? model.builtin->name : report.arguments.model),
+      json_text(model.formula.text), report.arguments.confidence, report.options.absolute_sigma,
+      json_list(report.warnings), fits.in_lanes, report.read_seconds, report.total_seconds);
+}
+
+}  // namespace
+
+void write_group_csv(const GroupReport& report, OutputFile& file) {
+  const GroupsResult& fits = report.fits;
+  std::string out = "group,rows";
+  for (const std::string& parameter : fits.parameter_names)
+    out += fmt::format(",{0},{0}_std_error", parameter);
+  out += ",cost,r_squared,verdict\n";
+  for (std::size_t k = 0; k < fits.size(); ++k) {
+    out += csv_text(report.names[k]);
+    fmt::format_to(std::back_inserter(out), ",{}", fits.rows[k]);
+    for (std::size_t j = 0; j < fits.parameter_names.size(); ++j) {
+      fmt::format_to(std::back_inserter(out), ",{},{}", fits.parameters(k, j), fits.standard_errors(k, j));
+    }
+    fmt::format_to(std::back_inserter(out), ",{},{},{}\n", fits.cost[k], fits.r_squared[k],
+                   name(fits.verdict[k]));
+    flush(out, file, kPiece);
+  }
+  flush(out, file, 0);
+}
+
+void write_group_json(const GroupReport& report, OutputFile& file) {
+  const GroupsResult& fits = report.fits;
+  Quantiles quantiles(report);
+  std::string out;
+  for (std::size_t k = 0; k < fits.size(); ++k) {
+    out += fmt::format("{{\"group\":{},\"rows\":{},\"dof\":{},", json_text(report.names[k]), fits.rows[k],
+                       fits.dof[k]);
+    add_parameters(out, report, k, quantiles.of(fits.dof[k]));
+    const std::pair<const char*, double> statistics[] = {{"cost", fits.cost[k]},
+                                                         {"rss", fits.rss[k]},
+                                                         {"r_squared", fits.r_squared[k]},
+                                                         {"decrement_sigma", fits.decrement_sigma[k]}};
+    for (const auto& [what, value] : statistics) {
+      out += fmt::format("\"{}\":", what);
+      add_number(out, value);
+      out += ',';
+    }
+    out += fmt::format("\"iterations\":{},\"status\":\"{}\",\"verdict\":\"{}\",\"message\":{}}}\n",
+                       fits.iterations[k], status_word(fits.termination[k]), name(fits.verdict[k]),
+                       json_text(fits.message[k]));
+    flush(out, file, kPiece);
+  }
+  out += summary_line(report);
+  flush(out, file, 0);
+}
+
+}  // namespace nlsq::cli

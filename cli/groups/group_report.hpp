@@ -1,0 +1,40 @@
+// The outputs of --group-by: the table of the report, --csv, and --json with one object a line.
+// group_command.cpp writes them.
+#pragma once
+
+#include "arguments/arguments.hpp"
+#include "arguments/model_choice.hpp"
+#include "report/output_file.hpp"
+#include "table/data_selection.hpp"
+
+#include <nlsq/groups.hpp>
+#include <nlsq/options.hpp>
+
+#include <string>
+#include <vector>
+
+namespace nlsq::cli {
+
+struct GroupReport {
+  const Arguments& arguments;
+  const FitData& data;
+  const ModelChoice& model;
+  const FitOptions& options;
+  const GroupsResult& fits;
+  std::vector<std::string> names;  // of the groups
+  std::vector<std::string> warnings = {};
+  double read_seconds = 0, total_seconds = 0;
+
+  std::size_t failed() const { return fits.size() - fits.succeeded; }
+  // Whether the fit held the parameter at its start.
+  bool fixed(std::size_t parameter) const;
+};
+
+std::string group_text(const GroupReport& report);
+// "2 of 40 groups did not succeed: north (...), south (...)", for stderr and the report.
+std::string failed_groups(const GroupReport& report);
+void write_group_csv(const GroupReport& report, OutputFile& file);
+// A line for each group, then one of all together.
+void write_group_json(const GroupReport& report, OutputFile& file);
+
+}  // namespace nlsq::cli

@@ -1,0 +1,55 @@
+// Numbers the distinct texts of a column in the order of their first appearance. CsvRows has one for its
+// piece of the file, and CsvCollector one for the whole.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+namespace nlsq::cli {
+
+class TextIndex {
+ public:
+  static constexpr std::size_t npos = static_cast<std::size_t>(-1);
+
+  // The number of a text, or npos if it was not added.
+  std::size_t find(std::string_view text) {
+    // Rows of one group mostly follow each other.
+    if (last_ < texts_.size() && texts_[last_] == text) return last_;
+    const auto known = numbers_.find(text);
+    return known == numbers_.end() ? npos : last_ = known->second;
+  }
+  std::size_t add(std::string_view text) {
+    const std::size_t known = find(text);
+    if (known != npos) return known;
+    numbers_.emplace(text, texts_.size());
+    texts_.emplace_back(text);
+    return last_ = texts_.size() - 1;
+  }
+
+  std::size_t size() const { return texts_.size(); }
+  const std::string& text(std::size_t number) const { return texts_[number]; }
+  void clear() {
+    texts_.clear();
+    numbers_.clear();
+  }
+  std::vector<std::string> take() {
+    numbers_.clear();
+    return std::exchange(texts_, {});
+  }
+
+ private:
+  struct Hash : std::hash<std::string_view> {
+    using is_transparent = void;  // lets a view be looked up without a copy
+  };
+
+  std::vector<std::string> texts_;
+  std::unordered_map<std::string, std::size_t, Hash, std::equal_to<>> numbers_;
+  std::size_t last_ = 0;
+};
+
+}  // namespace nlsq::cli

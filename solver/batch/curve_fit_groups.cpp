@@ -1,0 +1,305 @@
+// curve_fit_groups: finds the start of each group, fits groups of one length in lanes and the others singly.
+#include <nlsq/groups.hpp>
+
+#include "batch/group_rows.hpp"
+#include "dense/data_survey.hpp"
+#include "fit/curve.hpp"
+#include "fit/fit_setup.hpp"
+#include "fit/prepared_impl.hpp"
+#include "models/recognise.hpp"
+#include "support/fp_environment.hpp"
+#include "support/parallel.hpp"
+
+#include <nlsq/curve_fit_batch.hpp>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+#include <limits>
+#include <map>
+#include <utility>
+
+namespace nlsq::inline v0 {
+
+namespace {
+
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+constexpr std::size_t kFewestInBatch = 32;      // curve_fit_batch needs so many fits for its lanes,
+constexpr std::size_t kMostRowsInBatch = 2048;  // of at most so many rows
+constexpr std::size_t kOwnThreads = std::size_t{1} << 17;  // rows from which a fit fills all threads itself
+constexpr std::size_t kChunk = 64;                         // groups of a task that only prepares or sums up
+
+// Where the columns of a fit lie among all columns of the table.
+struct Layout {
+  std::size_t predictors = 0;
+  bool sigma = false;
+  std::size_t sigma_x = 0;
+
+  std::size_t y() const { return predictors; }
+};
+
+// Finds starting values as curve_fit does.
+class Starts {
+ public:
+  Starts(const PreparedModel::Impl& model, const NamedValues& p0, const FitOptions& options, const Ties& ties)
+      : model_(model), p0_(p0), ties_(ties), limits_(limits_of(options.bounds, model.names, ties)),
+        default_(default_start(model.names.size(), limits_)) {
+    if (p0.size() >= model.names.size()) return;
+    if (model.built_in) guess_ = &*model.built_in;
+    else if (model.formula) known_ = guessing::recognise(*model.formula), guess_ = known_.model;
+  }
+
+  std::vector<double> of(const Columns& x, const Column& y, std::string& warning) const {
+    std::vector<double> start = default_;
+    if (guess_ != nullptr) {
+      start = guessed_start(*guess_, x, y, warning);
+      if (!model_.built_in) start = known_.convert(start);
+    }
+    return starting_values(model_.names, p0_, start, limits_);
+  }
+  // Values by name for a fit. Tied parameters have no start.
+  NamedValues named(const std::vector<double>& start) const {
+    NamedValues out;
+    for (std::size_t j = 0; j < start.size(); ++j) {
+      if (!ties_.contains(static_cast<int>(j))) out.emplace_back(model_.names[j], start[j]);
+    }
+    return out;
+  }
+
+ private:
+  const PreparedModel::Impl& model_;
+  const NamedValues& p0_;
+  const Ties& ties_;
+  Limits limits_;
+  std::vector<double> default_;
+  const Model* guess_ = nullptr;
+  guessing::Recognised known_;
+};
+
+class GroupFits {
+ public:
+  GroupFits(const PreparedModel& model, const Columns& x, const Column& y, const Column& group,
+            const NamedValues& p0, const FitOptions& options)
+      : model_(model), impl_(model.impl()), options_(options), parallelism_(options),
+        ties_(impl_.names, options.ties, options.fixed), starts_(impl_, p0, options, ties_),
+        free_(free_parameters(impl_.names, options.fixed, ties_,
+                              limits_of(options.bounds, impl_.names, ties_))),
+        layout_{x.size(), !options.sigma.empty(), options.sigma_x.size()}, groups_(group) {
+    check_starts(p0, impl_.names, ties_);
+    std::vector<Column> columns = x.list();
+    columns.push_back(y);
+    if (layout_.sigma) columns.push_back(options.sigma);
+    columns.insert(columns.end(), options.sigma_x.begin(), options.sigma_x.end());
+    sorted_ = groups_.sorted(columns, parallelism_, memory_);
+    make_room();
+  }
+
+  GroupsResult run() {
+    std::map<std::size_t, std::vector<std::size_t>> of_length;
+    std::vector<std::size_t> single;
+    for (std::size_t k = 0; k < groups_.size(); ++k) of_length[groups_.rows(k)].push_back(k);
+    for (const auto& [rows, members] : of_length) {
+      if (in_batch(rows, members.size())) fit_batch(members, single);
+      else single.insert(single.end(), members.begin(), members.end());
+    }
+    std::sort(single.begin(), single.end());
+    fit_singly(single);
+    for (const Verdict v : out_.verdict) out_.succeeded += is_success(v) ? 1 : 0;
+    return std::move(out_);
+  }
+
+ private:
+  void make_room() {
+    const std::size_t count = groups_.size(), n = impl_.names.size();
+    out_.parameter_names = impl_.names;
+    out_.parameters = Matrix(count, n);
+    out_.standard_errors = Matrix(count, n);
+    out_.first_row = groups_.first_row();
+    for (std::size_t k = 0; k < count; ++k) {
+      out_.rows.push_back(groups_.rows(k));
+      out_.dof.push_back(static_cast<std::ptrdiff_t>(groups_.rows(k)) -
+                         static_cast<std::ptrdiff_t>(free_.size()));
+      for (const int j : free_) out_.standard_errors(k, static_cast<std::size_t>(j)) = kNaN;
+    }
+    for (auto* values : {&out_.cost, &out_.rss, &out_.r_squared, &out_.decrement_sigma})
+      values->assign(count, kNaN);
+    out_.verdict.assign(count, Verdict::failed);
+    out_.termination.assign(count, Termination::failure);
+    out_.iterations.assign(count, 0);
+    out_.message.assign(count, {});
+  }
+
+  Column part(std::size_t column, std::size_t k) const { return groups_.part(sorted_[column], k); }
+  Columns x_of(std::size_t k) const {
+    std::vector<Column> x;
+    for (std::size_t c = 0; c < layout_.predictors; ++c) x.push_back(part(c, k));
+    return Columns(std::move(x));
+  }
+  Column y_of(std::size_t k) const { return part(layout_.y(), k); }
+
+  // Whether curve_fit_batch fits these groups and gives every statistic of theirs.
+  bool in_batch(std::size_t rows, std::size_t count) const {
+    const bool plain = options_.loss.is_linear() && ties_.empty() && options_.bounds.empty() &&
+                       layout_.sigma_x == 0 && options_.starts == 1 && !free_.empty() &&
+                       !(impl_.formula && impl_.formula->has_left_side);
+    return plain && count >= kFewestInBatch && rows <= kMostRowsInBatch && rows >= free_.size();
+  }
+
+  void for_chunks(std::size_t count, const std::function<void(std::size_t)>& one) const {
+    run_tasks((count + kChunk - 1) / kChunk, parallelism_, [&](std::size_t t) {
+      const FpEnvironment environment;
+      for (std::size_t i = t * kChunk; i < std::min(count, (t + 1) * kChunk); ++i) one(i);
+    });
+  }
+
+  // Fits groups of one length. Those without a certificate are added to `single`: curve_fit says why.
+  void fit_batch(const std::vector<std::size_t>& members, std::vector<std::size_t>& single) {
+    Matrix start(members.size(), impl_.names.size());
+    for_chunks(members.size(), [&](std::size_t i) {
+      std::string warning;
+      const std::vector<double> values = starts_.of(x_of(members[i]), y_of(members[i]), warning);
+      std::copy(values.begin(), values.end(), &start(i, 0));
+    });
+    const auto columns = [&](std::size_t column) {
+      std::vector<Column> parts;
+      parts.reserve(members.size());
+      for (const std::size_t k : members) parts.push_back(part(column, k));
+      return ColumnPerFit(std::move(parts));
+    };
+    std::vector<ColumnPerFit> x;
+    for (std::size_t c = 0; c < layout_.predictors; ++c) x.push_back(columns(c));
+    BatchOptions options = options_;
+    options.sigma = {};
+    if (layout_.sigma) options.sigma_per_fit = columns(layout_.y() + 1);
+    const BatchResult fits = curve_fit_batch(model_, x, columns(layout_.y()), start, options);
+    out_.in_lanes += fits.in_lanes;
+    for (std::size_t i = 0; i < members.size(); ++i) {
+      if (!is_success(fits.verdict[i])) single.push_back(members[i]);
+    }
+    for_chunks(members.size(), [&](std::size_t i) { take(fits, i, members[i]); });
+  }
+
+  void take(const BatchResult& fits, std::size_t i, std::size_t k) {
+    for (std::size_t j = 0; j < impl_.names.size(); ++j) {
+      out_.parameters(k, j) = fits.parameters(i, j);
+      out_.standard_errors(k, j) = fits.standard_errors(i, j);
+    }
+    out_.cost[k] = fits.cost[i];
+    out_.rss[k] = 2 * fits.cost[i];
+    const double total = total_squares(k);
+    out_.r_squared[k] = total > 0 ? 1 - out_.rss[k] / total : kNaN;
+    out_.decrement_sigma[k] = fits.decrement_sigma[i];
+    out_.verdict[k] = fits.verdict[i];
+    out_.termination[k] = fits.termination[i];
+    out_.iterations[k] = fits.iterations[i];
+  }
+
+  double total_squares(std::size_t k) const {
+    const double* const y = y_of(k).direct_f64(0);
+    const double* const sigma = layout_.sigma ? part(layout_.y() + 1, k).direct_f64(0) : nullptr;
+    ScatterSums sums(y[0]);
+    for (std::size_t first = 0; first < groups_.rows(k); first += ScatterSums::most) {
+      sums.add(y + first, sigma == nullptr ? nullptr : sigma + first,
+               std::min(ScatterSums::most, groups_.rows(k) - first));
+    }
+    return sums.total();
+  }
+
+  // Large groups follow each other, and each uses all threads. The small ones share the threads.
+  void fit_singly(const std::vector<std::size_t>& single) {
+    std::vector<std::size_t> small;
+    for (const std::size_t k : single) {
+      if (groups_.rows(k) < kOwnThreads) small.push_back(k);
+      else fit_one(k, options_);
+    }
+    FitOptions on_one_thread = options_;
+    on_one_thread.threads = 1;
+    on_one_thread.executor = {};
+    run_tasks(small.size(), parallelism_, [&](std::size_t i) {
+      const FpEnvironment environment;
+      fit_one(small[i], on_one_thread);
+    });
+  }
+
+  void fit_one(std::size_t k, FitOptions options) {
+    if (layout_.sigma) options.sigma = part(layout_.y() + 1, k);
+    for (std::size_t c = 0; c < layout_.sigma_x; ++c) {
+      if (!options.sigma_x[c].empty())
+        options.sigma_x[c] = part(layout_.y() + (layout_.sigma ? 2 : 1) + c, k);
+    }
+    const Columns x = x_of(k);
+    std::string warning;
+    try {
+      check_counts(groups_.rows(k), free_.size());
+      const std::vector<double> start = starts_.of(x, y_of(k), warning);
+      std::copy(start.begin(), start.end(), &out_.parameters(k, 0));
+      store(fit_prepared(impl_, x, y_of(k), starts_.named(start), options), k, warning);
+    } catch (const DataError& e) {
+      out_.message[k] = e.what();
+    }
+  }
+
+  void store(const FitResult& fit, std::size_t k, const std::string& warning) {
+    std::copy(fit.parameters.begin(), fit.parameters.end(), &out_.parameters(k, 0));
+    std::copy(fit.standard_errors.begin(), fit.standard_errors.end(), &out_.standard_errors(k, 0));
+    const Summary& s = fit.summary;
+    out_.dof[k] = fit.dof;
+    out_.cost[k] = s.final_cost;
+    out_.rss[k] = fit.rss;
+    out_.r_squared[k] = fit.r_squared;
+    out_.decrement_sigma[k] = s.certificate.decrement_sigma;
+    out_.verdict[k] = s.verdict;
+    out_.termination[k] = s.termination;
+    out_.iterations[k] = static_cast<int>(s.iterations.size());
+    if (!fit.success()) out_.message[k] = warning.empty() ? s.message : s.message + "; " + warning;
+  }
+
+  const PreparedModel& model_;
+  const PreparedModel::Impl& impl_;
+  const FitOptions& options_;
+  Parallelism parallelism_;
+  Ties ties_;
+  Starts starts_;
+  std::vector<int> free_;
+  Layout layout_;
+  GroupRows groups_;
+  std::vector<std::vector<double>> memory_;
+  std::vector<Column> sorted_;  // the predictors, y, sigma, the sigmas of x
+  GroupsResult out_;
+};
+
+void check_columns(const PreparedModel::Impl& model, const Columns& x, const Column& y, const Column& group,
+                   const FitOptions& options) {
+  if (options.callback) throw ValidationError("callback: fits of groups take none");
+  if (!options.sigma_matrix.empty())
+    throw ValidationError("sigma_matrix: it is of one fit; fit the groups one by one with curve_fit");
+  if (x.size() != model.predictors.size()) {
+    throw DataError(fmt::format("the model has {} predictor(s) ({}), {} data column(s) of x were given",
+                                model.predictors.size(), fmt::join(model.predictors, ", "), x.size()));
+  }
+  if (y.empty()) throw DataError("there are no rows: give x, y and group at least one row");
+  const auto check = [&](const Column& column, const std::string& name) {
+    if (column.size() == y.size()) return;
+    throw DataError(
+        fmt::format("{} has {} rows, y has {}: give columns of one length", name, column.size(), y.size()));
+  };
+  for (std::size_t k = 0; k < x.size(); ++k) check(x.list()[k], model.predictors[k]);
+  check(group, "group");
+  if (!options.sigma.empty()) check(options.sigma, "sigma");
+  for (const Column& column : options.sigma_x) {
+    if (!column.empty()) check(column, "sigma_x");
+  }
+}
+
+}  // namespace
+
+GroupsResult curve_fit_groups(const PreparedModel& model, const Columns& x, const Column& y,
+                              const Column& group, const NamedValues& p0, const FitOptions& options) {
+  const FpEnvironment environment;
+  check_options(options);
+  check_columns(model.impl(), x, y, group, options);
+  return GroupFits(model, x, y, group, p0, options).run();
+}
+
+}  // namespace nlsq::inline v0

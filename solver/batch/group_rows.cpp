@@ -1,0 +1,103 @@
+// Implements GroupRows: finds the groups in one pass over the rows and sorts the rows by counting.
+#include "batch/group_rows.hpp"
+
+#include "support/parallel.hpp"
+
+#include <nlsq/error.hpp>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <unordered_map>
+#include <utility>
+
+namespace nlsq::inline v0 {
+
+namespace {
+
+constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
+constexpr std::size_t kBlock = 512;
+
+// The numbers of the values of a column, in the order of their first appearance. Small whole numbers are
+// looked up in a table, because hashing every row would take longer than reading the file.
+class ValueIndex {
+ public:
+  explicit ValueIndex(std::size_t rows) : small_(std::min<std::size_t>(rows + 1, kMostSmall), kNone) {}
+
+  std::uint32_t& operator[](double value) {
+    if (value >= 0 && value < static_cast<double>(small_.size()) && value == std::floor(value))
+      return small_[static_cast<std::size_t>(value)];
+    return others_.try_emplace(value, kNone).first->second;
+  }
+
+ private:
+  static constexpr std::size_t kMostSmall = std::size_t{1} << 24;
+  std::vector<std::uint32_t> small_;
+  std::unordered_map<double, std::uint32_t> others_;  // -0 equals 0 and is small
+};
+
+}  // namespace
+
+// Gives each row the number of its group, and counts the rows of each group into begin_.
+void GroupRows::number(const Column& group, std::vector<std::uint32_t>& of_row) {
+  ValueIndex numbers(group.size());
+  std::array<double, kBlock> values;
+  for (std::size_t first = 0; first < group.size(); first += kBlock) {
+    const std::size_t count = std::min(kBlock, group.size() - first);
+    group.read(first, count, values.data());
+    for (std::size_t i = 0; i < count; ++i) {
+      if (!std::isfinite(values[i])) {
+        throw DataError(
+            fmt::format("group of row {} is {}: give each row a finite number", first + i, values[i]),
+            first + i);
+      }
+      std::uint32_t& number = numbers[values[i]];
+      if (number == kNone) {
+        number = static_cast<std::uint32_t>(first_row_.size());
+        first_row_.push_back(first + i);
+        begin_.push_back(0);
+      }
+      of_row[first + i] = number;
+      ++begin_[number];
+    }
+  }
+}
+
+GroupRows::GroupRows(const Column& group) {
+  if (group.size() >= kNone)
+    throw DataError(fmt::format("{} rows: groups take at most {} rows at once", group.size(), kNone - 1));
+  std::vector<std::uint32_t> of_row(group.size());
+  number(group, of_row);
+  begin_.push_back(0);
+  std::size_t before = 0;
+  for (std::size_t& b : begin_) before += std::exchange(b, before);
+  if (std::is_sorted(of_row.begin(), of_row.end())) return;
+  std::vector<std::size_t> next(begin_.begin(), begin_.end() - 1);
+  order_.resize(group.size());
+  for (std::size_t i = 0; i < of_row.size(); ++i) order_[next[of_row[i]]++] = static_cast<std::uint32_t>(i);
+}
+
+std::vector<Column> GroupRows::sorted(const std::vector<Column>& columns, const Parallelism& parallelism,
+                                      std::vector<std::vector<double>>& memory) const {
+  std::vector<Column> out = columns;
+  memory.assign(columns.size(), {});
+  run_tasks(columns.size(), parallelism, [&](std::size_t c) {
+    const Column& column = columns[c];
+    if (column.empty() || (order_.empty() && column.direct_f64(0) != nullptr)) return;
+    std::vector<double> values(column.size());
+    column.read(0, values.size(), values.data());
+    memory[c].swap(values);
+    if (!order_.empty()) {
+      values.resize(memory[c].size());
+      for (std::size_t i = 0; i < values.size(); ++i) values[i] = memory[c][order_[i]];
+      memory[c].swap(values);
+    }
+    out[c] = Column(memory[c]);
+  });
+  return out;
+}
+
+}  // namespace nlsq::inline v0

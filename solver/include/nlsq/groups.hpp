@@ -1,0 +1,79 @@
+// curve_fit_groups: fits one model to each group of the rows of a table, such as the samples of an experiment
+// or the patients of a study. A column says which group a row belongs to.
+#pragma once
+
+#include <nlsq/columns.hpp>
+#include <nlsq/curve_fit.hpp>
+#include <nlsq/export.hpp>
+#include <nlsq/matrix.hpp>
+#include <nlsq/prepared_model.hpp>
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace nlsq::inline v0 {
+
+// Row or entry k of every array belongs to group k. Groups are in the order of their first rows.
+struct NLSQ_API GroupsResult {
+  std::vector<std::string> parameter_names;
+  Matrix parameters;  // groups x parameters, fixed ones included; starting values where nothing was fitted
+  Matrix standard_errors;              // groups x parameters, as in FitResult
+  std::vector<std::size_t> first_row;  // where the group first appears in the table
+  std::vector<std::size_t> rows;
+  std::vector<std::ptrdiff_t> dof;
+  std::vector<double> cost, rss, r_squared;  // as Summary::final_cost and in FitResult
+  std::vector<double> decrement_sigma;       // certified distance to the optimum in standard errors
+  std::vector<Verdict> verdict;
+  std::vector<Termination> termination;
+  std::vector<int> iterations;
+  std::vector<std::string> message;  // the reason why a group did not succeed; empty for one that did
+  std::size_t succeeded = 0;         // groups with is_success(verdict)
+  std::size_t in_lanes = 0;          // groups that were fitted in lanes (see curve_fit_batch)
+
+  std::size_t size() const { return verdict.size(); }
+  bool success() const { return succeeded == size(); }
+};
+
+// Fits x -> y in each group of rows by itself. Rows with equal numbers in `group` form a group, wherever they
+// are in the table. Each group's parameters, errors and verdict are those of curve_fit with its rows alone,
+// up to rounding. Starting values that p0 does not name are guessed for each group as curve_fit does.
+//
+// 32 groups or more of one length, up to 2048 rows, are fitted in lanes by curve_fit_batch where the options
+// allow it. Other groups are fitted one by one, on all threads. Results have the same bits for any
+// `options.threads`. Limits of time and iterations apply to each group.
+//
+// A group that cannot be fitted (fewer rows than parameters, a number that is not finite) is FAILED with a
+// message; the others are fitted all the same. Columns of different lengths, no rows, and groups that are not
+// numbers throw DataError. A callback and sigma_matrix throw ValidationError.
+NLSQ_API GroupsResult curve_fit_groups(const PreparedModel& model, const Columns& x, const Column& y,
+                                       const Column& group, const NamedValues& p0 = {},
+                                       const FitOptions& options = {});
+
+// A formula or a built-in model.
+template <class M>
+requires(std::convertible_to<const M&, std::string_view>) GroupsResult
+    curve_fit_groups(const M& formula, const Columns& x, const Column& y, const Column& group,
+                     const NamedValues& p0 = {}, const FitOptions& options = {}) {
+  return curve_fit_groups(PreparedModel(std::string_view(formula), static_cast<int>(x.size())), x, y, group,
+                          p0, options);
+}
+template <class M>
+requires(std::same_as<M, Formula> || std::same_as<M, Model>) GroupsResult
+    curve_fit_groups(const M& model, const Columns& x, const Column& y, const Column& group,
+                     const NamedValues& p0 = {}, const FitOptions& options = {}) {
+  return curve_fit_groups(PreparedModel(model), x, y, group, p0, options);
+}
+
+// A callable of one predictor, with a starting value for each parameter.
+template <Callable F>
+GroupsResult curve_fit_groups(F f, const Column& x, const Column& y, const Column& group,
+                              const std::vector<double>& p0, const FitOptions& options = {}) {
+  const PreparedModel model(make_model_function(std::move(f)), Columns(x), p0, options.parameter_names);
+  NamedValues start;
+  for (std::size_t j = 0; j < p0.size(); ++j) start.emplace_back(model.parameter_names()[j], p0[j]);
+  return curve_fit_groups(model, Columns(x), y, group, start, options);
+}
+
+}  // namespace nlsq::inline v0

@@ -1,0 +1,206 @@
+// nlsq-fit --group-by, as a user runs it: the table, the JSON lines, the CSV file, and what fails.
+#include "cli/program.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+#include <sstream>
+
+using namespace program;
+using nlohmann::json;
+
+namespace {
+
+// Decays of sites, `rows` each, in turn: a row of each site, then the next of each.
+std::string sites(const std::vector<std::string>& names, int rows, unsigned seed = 1) {
+  std::mt19937 random(seed);
+  std::normal_distribution<double> noise(0, 0.05);
+  std::string text = "site,t,v\n";
+  for (int i = 0; i < rows; ++i) {
+    for (std::size_t k = 0; k < names.size(); ++k) {
+      const double t = 6.0 * i / rows,
+                   v = (4 + 0.2 * static_cast<double>(k)) * std::exp(-0.8 * t) + 1 + noise(random);
+      text += names[k] + "," + std::to_string(t) + "," + std::to_string(v) + "\n";
+    }
+  }
+  return text;
+}
+
+const std::string kFit = " --x t --y v --model exp --group-by site ";
+
+std::vector<json> lines_of(const std::string& text) {
+  std::vector<json> out;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) out.push_back(json::parse(line));
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("Each group has the answer of its rows alone, in the order of the file") {
+  const Scratch files;
+  const std::string quoted = files.write("q.csv", [] {
+    std::string text = sites({"south", "@", "east"}, 30);
+    for (std::size_t at = 0; (at = text.find('@')) != std::string::npos;)
+      text.replace(at, 1, "\"north, high\"");
+    return text;
+  }());
+  const Outcome run_all = run(quoted + kFit + "--quiet --json -");
+  CHECK(run_all.status == 0);
+  const std::vector<json> lines = lines_of(run_all.out);
+  REQUIRE(lines.size() == 4);
+  const std::vector<std::string> names = {"south", "north, high", "east"};
+  for (std::size_t k = 0; k < 3; ++k) {
+    CHECK(lines[k]["group"] == names[k]);
+    const json alone = fit_json(quoted + " --x t --y v --model exp --where 'site == \"" + names[k] + "\"'");
+    CHECK(lines[k]["verdict"] == alone["verdict"]);
+    CHECK(lines[k]["rows"] == alone["rows"]);
+    CHECK(lines[k]["dof"] == alone["dof"]);
+    for (std::size_t j = 0; j < 3; ++j) {
+      for (const char* key : {"value", "std_error", "ci_low", "ci_high"}) {
+        CAPTURE(key);
+        const double here = lines[k]["parameters"][j][key], there = alone["parameters"][j][key];
+        CHECK(here == doctest::Approx(there).epsilon(1e-9));
+      }
+    }
+    CHECK(lines[k]["r_squared"].get<double>() ==
+          doctest::Approx(alone["r_squared"].get<double>()).epsilon(1e-9));
+  }
+  CHECK(lines[3]["groups"] == 3);
+  CHECK(lines[3]["succeeded"] == 3);
+  CHECK(lines[3]["failed"] == 0);
+  CHECK(lines[3]["rows"] == 90);
+  CHECK(lines[3]["group_by"] == "site");
+}
+
+TEST_CASE("The report has a table of the groups, and the CSV file all of their numbers") {
+  const Scratch files;
+  const std::string table = files.write("d.csv", sites({"a", "b"}, 30));
+  const Outcome report = run(table + kFit + "--csv " + files.path("out.csv"));
+  CHECK(report.status == 0);
+  CHECK(contains(report.out, "groups by site"));
+  CHECK(contains(report.out, "Groups 2, of which 2 succeeded"));
+  CHECK(contains(report.out, " ± "));
+  const std::string csv = files.read("out.csv");
+  CHECK(csv.starts_with(
+      "group,rows,a,a_std_error,b,b_std_error,c,c_std_error,cost,r_squared,verdict\na,30,4."));
+  CHECK(contains(csv, ",CONVERGED\nb,30,4."));
+  const Outcome to_stdout = run(table + kFit + "--csv -");
+  CHECK(to_stdout.out == csv);
+}
+
+TEST_CASE("Groups have the same bits on any number of threads, and for any order of the file's groups") {
+  const Scratch files;
+  std::vector<std::string> names;
+  for (int k = 0; k < 70; ++k) names.push_back("g" + std::to_string(k));
+  const std::string table = files.write("d.csv", sites(names, 25));
+  const std::string one = run(table + kFit + "--csv - --threads 1").out;
+  CHECK(one == run(table + kFit + "--csv - --threads 3").out);
+  CHECK(std::count(one.begin(), one.end(), '\n') == 71);
+
+  // The rows sorted by group in descending order.
+  std::istringstream rows(files.read("d.csv"));
+  std::vector<std::string> list;
+  std::string header;
+  std::getline(rows, header);
+  for (std::string row; std::getline(rows, row);) list.push_back(row);
+  std::stable_sort(list.begin(), list.end(), [](const std::string& a, const std::string& b) {
+    return a.substr(0, a.find(',')) > b.substr(0, b.find(','));
+  });
+  std::string sorted = header + "\n";
+  for (const std::string& row : list) sorted += row + "\n";
+  const std::string other = run(files.write("s.csv", sorted) + kFit + "--csv -").out;
+  std::vector<std::string> a, b;
+  for (const auto& [text, to] : {std::pair{&one, &a}, std::pair{&other, &b}}) {
+    std::istringstream lines(*text);
+    for (std::string line; std::getline(lines, line);) to->push_back(line);
+    std::sort(to->begin(), to->end());
+  }
+  CHECK(a == b);
+  CHECK(one != other);
+}
+
+TEST_CASE("A group that cannot be fitted is named with its reason, and the others are fitted") {
+  const Scratch files;
+  const std::string table = files.write("d.csv", sites({"good", "fine"}, 30) + "few,1,2\nfew,2,3\n");
+  const Outcome outcome = run(table + kFit + "--json -");
+  CHECK(outcome.status == 1);
+  CHECK(contains(outcome.out, "1 of 3 groups did not succeed"));
+  CHECK(contains(outcome.out, "few: 2 rows cannot determine 3 parameters"));
+  const std::vector<json> lines = lines_of(run(table + kFit + "--quiet --json -").out);
+  REQUIRE(lines.size() == 4);
+  CHECK(lines[0]["verdict"] == "CONVERGED");
+  CHECK(lines[2]["verdict"] == "FAILED");
+  CHECK(lines[2]["parameters"][0]["std_error"].is_null());
+  CHECK(lines[3]["failed"] == 1);
+  CHECK(lines[3]["failed_groups"] == json::array({"few"}));
+}
+
+TEST_CASE("A group of constant y does not stop the others") {
+  const Scratch files;
+  std::string text = sites({"good"}, 30);
+  for (int i = 0; i < 30; ++i) text += "flat," + std::to_string(i) + ",2\n";
+  const std::vector<json> lines = lines_of(run(files.write("d.csv", text) + kFit + "--quiet --json -").out);
+  REQUIRE(lines.size() == 3);
+  CHECK(lines[0]["verdict"] == "CONVERGED");
+  const json alone = fit_json(files.path("d.csv") + " --x t --y v --model exp --where 'site == \"flat\"'");
+  CHECK(lines[1]["verdict"] == alone["verdict"]);
+}
+
+TEST_CASE("Groups may be numbers, and equal numbers are one group") {
+  const Scratch files;
+  std::string text = sites({"7", "-1.5"}, 30);
+  const std::size_t at = text.find("\n7,") + 1;
+  text.replace(text.find("\n7,", at + 1) + 1, 1, "7.0");
+  const std::string table = files.write("d.csv", text);
+  const std::vector<json> lines = lines_of(run(table + kFit + "--quiet --json -").out);
+  REQUIRE(lines.size() == 3);
+  CHECK(lines[0]["group"] == "7");
+  CHECK(lines[0]["rows"] == 30);
+  CHECK(lines[1]["group"] == "-1.5");
+  CHECK(run(table + " --x t --y v --model exp --group-by 1 --csv -").out ==
+        run(table + kFit + "--csv -").out);
+}
+
+TEST_CASE("Rows that --where, --range and --missing leave out form no group") {
+  const Scratch files;
+  const std::string table =
+      files.write("d.csv", sites({"a", "b", "c"}, 30) + "NA,1,2\nonly_missing,NA,3\nfar,100,3\n");
+  const std::vector<json> lines =
+      lines_of(run(table + kFit + "--missing drop --range :50 --where 'site != \"b\"' --quiet --json -").out);
+  REQUIRE(lines.size() == 3);
+  CHECK(lines[0]["group"] == "a");
+  CHECK(lines[1]["group"] == "c");
+  CHECK(lines[2]["rows"] == 60);
+  const Outcome missing = run(table + kFit);
+  CHECK(missing.status == 3);
+  CHECK(contains(missing.out, "d.csv:92:1: a value ('NA') is missing in column 1 (site)"));
+}
+
+TEST_CASE("What --group-by cannot do is an error") {
+  const Scratch files;
+  const std::string table = files.write("d.csv", sites({"a", "b"}, 10));
+  const std::string plain = table + " --x t --y v --model exp --group-by ";
+  Outcome outcome = run(plain + "place");
+  CHECK(outcome.status == 3);
+  CHECK(contains(outcome.out, "place"));
+  outcome = run(plain + "t+1");
+  CHECK(outcome.status == 2);
+  CHECK(contains(outcome.out, "--group-by t+1: give one column, by its name or number"));
+  for (const std::string option :
+       {"--predict 0:1:3", "--derive q=a", "--bootstrap 10", "--intervals profile", "--residuals r.csv",
+        "--plot p.gp", "--report r.html", "--optimize speed", "--profile", "--trace"}) {
+    CAPTURE(option);
+    outcome = run(plain + "site " + option);
+    CHECK(outcome.status == 2);
+    CHECK(contains(outcome.out, "is not available with --group-by"));
+  }
+  outcome = run(plain + "site --csv " + table);
+  CHECK(outcome.status == 2);
+  CHECK(contains(outcome.out, "would overwrite the input"));
+  outcome = run(plain + "site --p0 q=1");
+  CHECK(outcome.status == 2);
+  CHECK(contains(outcome.out, "no parameter 'q'"));
+}
