@@ -1,11 +1,14 @@
 // Runs one fit of nlsq-fit: reads the table, chooses the model, fits, and writes the report.
 #include "fit_command.hpp"
 
+#include "certify/certify_arguments.hpp"
+#include "compare/compare_models.hpp"
 #include "errors.hpp"
 #include "groups/group_command.hpp"
 #include "interrupt.hpp"
 #include "nearest.hpp"
 #include "plot/plot_output.hpp"
+#include "report/honest_end.hpp"
 #include "report/json_report.hpp"
 #include "report/output_check.hpp"
 #include "report/output_file.hpp"
@@ -132,8 +135,9 @@ auto run_checked(const FitData& data, Run run) {
   }
 }
 
-FitFunction fit_function(const ModelChoice& model, const NamedValues& p0) {
-  return [&model, &p0](const Columns& x, const Column& y, const FitOptions& options) {
+FitFunction fit_function(const ModelChoice& model, const NamedValues& p0, bool certify = false) {
+  return [&model, &p0, certify](const Columns& x, const Column& y, const FitOptions& options) {
+    if (certify) return certify_values(model, x, y, p0, options);
     if (model.builtin != nullptr) return curve_fit(*model.builtin, x, y, p0, options);
     return curve_fit(model.formula, x, y, p0, options);
   };
@@ -269,7 +273,7 @@ void write_outputs(const FitReport& report) {
 
 int exit_status(const FitReport& report) {
   if (report.was_interrupted || report.after.interrupted) return kExitInterrupted;
-  return report.fit.success() ? kExitConverged : kExitEnded;
+  return report.success() ? kExitConverged : kExitEnded;
 }
 
 }  // namespace
@@ -291,24 +295,41 @@ std::pair<double, double> FitReport::interval(std::size_t j) const {
   return {fit.parameters[j] - half, fit.parameters[j] + half};
 }
 
-int fit_command(const Arguments& arguments) {
-  if (!arguments.selection.group_by.empty()) return group_command(arguments);
-  const Stopwatch clock;
-  // All errors of the command line are found before the data are read.
-  const NamedValues p0 = starting_values(arguments);
+static std::optional<ComparedModels> compared(const Arguments& arguments, const NamedValues& p0,
+                                              const FitData& data) {
+  if (arguments.compare.models.empty()) return std::nullopt;
+  return compare_models(arguments, p0, data, [&](const OneModel& one) {
+    return fit_function(one.model, one.arguments.p0)(
+        Columns(data.predictors), data.y, fit_options(one.arguments, data, one.model.formula.parameters));
+  });
+}
+
+// Refuses outputs that would overwrite the input or each other.
+static void check_all_outputs(const Arguments& arguments) {
   std::vector<std::pair<std::string, std::string>> outputs = {{"--json", arguments.json},
                                                               {"--residuals", arguments.residuals},
                                                               {"--csv", arguments.prediction.csv},
                                                               {"--report", arguments.plot.html}};
   for (const std::string& file : arguments.plot.files) outputs.emplace_back("--plot", file);
   check_outputs(arguments.file, outputs);
-  CsvOptions csv = arguments.csv;
-  csv.threads = arguments.threads;
-  const std::unique_ptr<Table> table = open_table(open_source(arguments.file), csv);
-  const FitData data = select_data(*table, arguments.selection);
-  PredictionPoints points = read_points(arguments, data);
+}
+
+int fit_command(const Arguments& given) {
+  if (!given.selection.group_by.empty()) return group_command(given);
+  const Stopwatch clock;
+  // All errors of the command line are found before the data are read.
+  const NamedValues given_p0 = starting_values(given);
+  check_all_outputs(given);
+  CsvOptions csv = given.csv;
+  csv.threads = given.threads;
+  const std::unique_ptr<Table> table = open_table(open_source(given.file), csv);
+  const FitData data = select_data(*table, given.selection);
+  PredictionPoints points = read_points(given, data);
   const double read_seconds = clock.seconds();
 
+  const std::optional<ComparedModels> others = compared(given, given_p0, data);
+  const Arguments& arguments = others ? others->arguments : given;  // as they apply to the best model
+  const NamedValues& p0 = others ? arguments.p0 : given_p0;
   const ModelChoice model = choose_model(arguments.model, data, names_given(arguments, p0));
   check_names(p0, arguments, model.formula);
   check_derived(arguments, model);
@@ -316,11 +337,20 @@ int fit_command(const Arguments& arguments) {
   FitResult fit;
   FitReport report{arguments, data, model, fit, read_seconds};
   fit = run_checked(data, [&] {
+    if (others) return *others->comparison.models.front().fit;
     measure_policies(arguments, model, data, p0, options, report);
-    return fit_function(model, p0)(Columns(data.predictors), data.y, options);
+    return fit_function(model, p0, arguments.certify)(Columns(data.predictors), data.y, options);
   });
-  report.was_interrupted = interrupted() && fit.summary.termination == Termination::user_stop;
+  if (arguments.certify && !fit.success() && fit.summary.termination != Termination::failure) {
+    report.fitted_after =
+        run_checked(data, [&] { return fit_function(model, p0)(Columns(data.predictors), data.y, options); });
+  }
+  if (others) report.comparison = &others->comparison;
+  report.was_interrupted =
+      (interrupted() && fit.summary.termination == Termination::user_stop) || (others && others->interrupted);
   report.warnings = collect_warnings(data, model, fit, p0);
+  report.doubt = doubt_about_end(model, fit, p0);
+  if (!report.doubt.empty()) report.warnings.push_back(report.doubt);
   if (!report.was_interrupted) {
     run_checked(data, [&] {
       find_intervals(arguments, model, data, options, report);

@@ -6,6 +6,7 @@
 #include "prediction/prediction_results.hpp"
 #include "table/data_selection.hpp"
 
+#include <nlsq/compare.hpp>
 #include <nlsq/curve_fit.hpp>
 #include <nlsq/policy_profile.hpp>
 #include <nlsq/profile_intervals.hpp>
@@ -31,7 +32,12 @@ struct FitReport {
   std::optional<OptimizedPolicy> optimized = {};   // from --optimize
   std::optional<ProfileIntervals> intervals = {};  // from --intervals profile
   PredictionResults after = {};                    // from --predict, --derive, --bootstrap
+  const ModelComparison* comparison = nullptr;     // from --compare
+  std::optional<FitResult> fitted_after = {};  // with --certify: a fit from parameters that are no minimum
 
+  std::string doubt = {};  // why a certified end is no success all the same; empty: it is one
+
+  bool success() const { return fit.success() && doubt.empty(); }
   // Degrees of freedom of the intervals. Infinite with absolute sigma.
   double interval_dof() const;
   // Half-width of a parameter's interval in standard errors. NaN without degrees of freedom.

@@ -3,6 +3,7 @@
 
 #include "arguments/precision_options.hpp"
 #include "arguments/raw_arguments.hpp"
+#include "certify/certify_arguments.hpp"
 #include "errors.hpp"
 #include "groups/group_command.hpp"
 #include "help/help.hpp"
@@ -261,6 +262,8 @@ Arguments parse_arguments(int argc, const char* const* argv) {
   add_help_options(app, raw.man, raw.completion);
   add_data_options(app, raw, arguments.selection);
   add_fit_options(app, raw, arguments);
+  add_compare_options(app, arguments.compare);
+  add_certify_options(app, arguments.certify);
   add_prediction_options(app, raw.prediction);
   add_plot_options(app, arguments.plot);
   app.add_flag("--list-models", raw.list_models, "list the built-in models (with --json -: as JSON)");
@@ -301,10 +304,13 @@ Arguments parse_arguments(int argc, const char* const* argv) {
   if (arguments.profile_intervals && arguments.loss.is_robust()) {
     throw UsageError("--intervals profile: a robust loss is no likelihood; leave --loss or --intervals out");
   }
+  arguments.precision_given = raw.precision.has_value() || !raw.rules.empty();
   arguments.precision = precision_policy(raw.precision.value_or("auto"), raw.rules);
   if (raw.optimize)
     arguments.optimize = precision_objective(*raw.optimize, raw.precision.has_value(), !raw.rules.empty());
   arguments.prediction = prediction_arguments(raw.prediction, arguments);
+  take_compare(arguments);
+  check_certify(arguments);
   check(arguments);
   check_group_arguments(arguments);
   check_plot_options(arguments.plot);

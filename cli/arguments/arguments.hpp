@@ -2,6 +2,7 @@
 // fit_command and run use it.
 #pragma once
 
+#include "compare/compare_arguments.hpp"
 #include "plot/plot_options.hpp"
 #include "prediction/prediction_arguments.hpp"
 #include "table/csv/csv_options.hpp"
@@ -32,6 +33,8 @@ struct Arguments {
   Selection selection;
 
   std::string model;
+  CompareArguments compare;  // from --compare
+  bool certify = false;
   std::vector<std::pair<std::string, double>> p0;  // from --p0 a=1 and --fix c=0
   std::string p0_file;                             // from --p0 @fit.json
   std::vector<std::string> fixed;
@@ -45,6 +48,7 @@ struct Arguments {
   std::vector<std::string> ties;  // "d=2*a"
 
   PrecisionPolicy precision;                   // from --precision and --rule
+  bool precision_given = false;                // one of these options is there
   std::optional<PrecisionObjective> optimize;  // chooses the policy instead of `precision`
   bool profile = false;
   std::optional<double> ftol, xtol, gtol, time_limit;

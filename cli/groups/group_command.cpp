@@ -83,7 +83,9 @@ bool GroupReport::fixed(std::size_t parameter) const {
 void check_group_arguments(const Arguments& arguments) {
   if (arguments.selection.group_by.empty()) return;
   const PredictionArguments& after = arguments.prediction;
-  const std::pair<const char*, bool> refused[] = {{"--predict", !after.predict.empty()},
+  const std::pair<const char*, bool> refused[] = {{"--compare", !arguments.compare.models.empty()},
+                                                  {"--certify", arguments.certify},
+                                                  {"--predict", !after.predict.empty()},
                                                   {"--derive", !after.derive.empty()},
                                                   {"--bootstrap", after.bootstrap > 0},
                                                   {"--intervals profile", arguments.profile_intervals},

@@ -3,6 +3,7 @@
 #include "report/json_report.hpp"
 
 #include "arguments/model_choice.hpp"
+#include "compare/compare_report.hpp"
 #include "errors.hpp"
 #include "prediction/prediction_json.hpp"
 #include "report/model_list.hpp"
@@ -231,6 +232,17 @@ Json optimize(const PrecisionObjective& objective, const OptimizedPolicy& chosen
           {"message", chosen.message}};
 }
 
+// What --certify adds: where a fit from the parameters ends, if they are not the minimum.
+Json certification(const FitReport& report) {
+  Json out = {{"passed", report.success()}, {"fit", nullptr}};
+  if (!report.fitted_after) return out;
+  Json values = Json::object();
+  for (std::size_t j = 0; j < report.fit.parameters.size(); ++j)
+    values[report.fit.parameter_names[j]] = number(report.fitted_after->parameters[j]);
+  out["fit"] = {{"verdict", name(report.fitted_after->summary.verdict)}, {"values", values}};
+  return out;
+}
+
 double start_value(const std::string& path, const std::string& name, const Json& value) {
   if (!value.is_number())
     throw UsageError(fmt::format("--p0 @{}: {} has no number as its value", path, printable(name)));
@@ -257,9 +269,11 @@ std::string json_report(const FitReport& report) {
   json["chi2_reduced"] = number(fit.chi2_reduced);
   json["r_squared"] = number(fit.r_squared);
   json["aic"] = number(fit.aic);
+  json["aicc"] = number(aicc(fit));
   json["bic"] = number(fit.bic);
   json["status"] = status(summary.termination);
   json["verdict"] = name(summary.verdict);
+  json["success"] = report.success();
   json["message"] = summary.message;
   json["interrupted"] = report.was_interrupted || report.after.interrupted;
   json["warnings"] = report.warnings;
@@ -270,6 +284,8 @@ std::string json_report(const FitReport& report) {
                   {"scale", fit.loss.is_robust() ? number(fit.loss.scale()) : Json(nullptr)},
                   {"beyond", fit.beyond}};
   if (!fit.minima.empty()) json["minima"] = minima(fit);
+  if (report.comparison != nullptr) add_comparison_json(json, *report.comparison);
+  if (report.arguments.certify) json["certify"] = certification(report);
   add_prediction_json(json, report.after);
   json["certificate"] = certificate(fit);
   json["precision"] = precision(summary);

@@ -1,6 +1,8 @@
 // Formats the text report of nlsq-fit.
 #include "report/report.hpp"
 
+#include "certify/certify_text.hpp"
+#include "compare/compare_report.hpp"
 #include "prediction/prediction_text.hpp"
 #include "report/statistics.hpp"
 #include "table/source/utf8.hpp"
@@ -114,8 +116,9 @@ std::string cost_title(const FitReport& report) {
 std::string quality_lines(const FitReport& report) {
   const FitResult& fit = report.fit;
   std::string out = fmt::format("Rows {}, degrees of freedom {}\n", fit.rows, fit.dof);
-  out += fmt::format("Cost {} ({}), R² {}\n", number(fit.summary.final_cost, 8), cost_title(report),
-                     number(fit.r_squared));
+  const bool failed = fit.summary.termination == Termination::failure;  // the cost was not computed
+  out += fmt::format("Cost {} ({}), R² {}\n", failed ? "undefined" : number(fit.summary.final_cost, 8),
+                     cost_title(report), number(fit.r_squared));
   out += fmt::format("Reduced {} {}", fit.loss.is_counts() ? "deviance" : "χ²", number(fit.chi2_reduced));
   if (report.arguments.absolute_sigma || fit.loss.is_counts()) {
     out += fmt::format(", p-value {}", number(chi_square_p_value(fit.rss, static_cast<double>(fit.dof)), 3));
@@ -273,10 +276,13 @@ std::string format_estimate(double value, double error) {
 
 std::string text_report(const FitReport& report) {
   const FitResult& fit = report.fit;
-  std::string out = data_lines(report.data) + model_lines(report.model);
+  std::string out = data_lines(report.data);
+  if (report.comparison != nullptr) out += comparison_table(*report.comparison);
+  out += model_lines(report.model);
   out += result_line(fit.summary);
   if (report.was_interrupted) out += "       interrupted: these are the best parameters so far\n";
   out += fmt::format("\n{}\n", parameter_table(report));
+  if (report.fitted_after) out += moves_table(fit, *report.fitted_after);
   out += derived_table(report) + bootstrap_table(report) + prediction_table(report);
   out += quality_lines(report) + correlation_lines(fit) + minima_lines(fit);
   for (const std::string& warning : report.warnings) out += fmt::format("Warning: {}\n", warning);

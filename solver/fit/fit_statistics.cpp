@@ -84,6 +84,7 @@ void fill_statistics(FitResult& fit, const MinimizerResult& minimum, const std::
   const auto m = static_cast<double>(fit.rows);
   fit.loss = loss;
   fit.rss = loss.is_robust() ? of_rows->rss : 2 * minimum.summary.final_cost;
+  if (minimum.summary.termination == Termination::failure) fit.rss = kNaN;  // there are no residuals
   fit.beyond = loss.is_robust() ? of_rows->beyond : 0;
   const std::size_t moved = free.size() - c.at_bound.size();
   fit.dof = static_cast<std::ptrdiff_t>(fit.rows) - static_cast<std::ptrdiff_t>(moved);

@@ -3,7 +3,9 @@
 #pragma once
 
 #include <nlsq/bootstrap.hpp>
+#include <nlsq/certify.hpp>
 #include <nlsq/check_derivatives.hpp>
+#include <nlsq/compare.hpp>
 #include <nlsq/covariance.hpp>
 #include <nlsq/curve_fit.hpp>
 #include <nlsq/curve_fit_batch.hpp>

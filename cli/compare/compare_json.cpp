@@ -1,0 +1,59 @@
+// Adds the comparison of models to the JSON object.
+#include "compare/compare_report.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <cmath>
+
+namespace nlsq::cli {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
+
+Json of_model(const ModelFit& m) {
+  if (!m.fit) return {{"model", m.name}, {"certified", false}, {"verdict", nullptr}, {"message", m.error}};
+  const FitResult& fit = *m.fit;
+  Json values = Json::object();
+  for (std::size_t j = 0; j < fit.parameters.size(); ++j)
+    values[fit.parameter_names[j]] = number(fit.parameters[j]);
+  return {{"model", m.name},
+          {"certified", m.success()},
+          {"verdict", name(fit.summary.verdict)},
+          {"message", fit.summary.message},
+          {"free_parameters", m.parameters},
+          {"values", values},
+          {"rss", number(fit.rss)},
+          {"dof", fit.dof},
+          {"chi2_reduced", number(fit.chi2_reduced)},
+          {"r_squared", number(fit.r_squared)},
+          {"aic", number(fit.aic)},
+          {"aicc", number(m.aicc)},
+          {"bic", number(fit.bic)},
+          {"weight", number(m.weight)}};
+}
+
+}  // namespace
+
+void add_comparison_json(nlohmann::ordered_json& json, const ModelComparison& comparison) {
+  Json models = Json::array(), tests = Json::array();
+  for (const ModelFit& m : comparison.models) models.push_back(of_model(m));
+  for (const NestedTest& t : comparison.tests) {
+    tests.push_back({{"smaller", comparison.models[t.smaller].name},
+                     {"larger", comparison.models[t.larger].name},
+                     {"statistic", t.chi_square ? "chi2" : "F"},
+                     {"value", number(t.statistic)},
+                     {"dof", t.dof},
+                     {"dof_larger", t.chi_square ? Json(nullptr) : Json(t.dof_larger)},
+                     {"p_value", number(t.p_value)},
+                     {"approximate", t.approximate},
+                     {"note", t.note}});
+  }
+  json["comparison"] = models;
+  json["comparison_tests"] = tests;
+  json["comparison_warnings"] = comparison.warnings;
+}
+
+}  // namespace nlsq::cli

@@ -1,0 +1,50 @@
+// A fit may be certified as RANK_DEFICIENT only because it began, or went, where the model has no effect.
+#include "report/honest_end.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace nlsq::cli {
+
+namespace {
+
+constexpr double kExplainsNothing = 0.01;  // R²
+constexpr double kFarAway = 1e3;           // factor between start and end
+
+// Neither fixed, tied nor on a bound, and without a standard error.
+bool undetermined(const FitResult& fit, std::size_t j) {
+  return !fit.fixed[j] && fit.ties[j].empty() && !fit.at_bound[j] && std::isnan(fit.standard_errors[j]);
+}
+
+bool went_far(double from, double to) {
+  const double ratio = std::fabs(to / from);
+  return from != 0 && to != 0 && (ratio > kFarAway || ratio < 1 / kFarAway);
+}
+
+}  // namespace
+
+std::string doubt_about_end(const ModelChoice& model, const FitResult& fit, const NamedValues& p0) {
+  if (fit.summary.verdict != Verdict::rank_deficient) return "";
+  std::string unstarted, far;
+  for (std::size_t j = 0; j < fit.parameters.size(); ++j) {
+    if (!undetermined(fit, j)) continue;
+    const std::string& name = fit.parameter_names[j];
+    const bool given = std::ranges::any_of(p0, [&](const auto& p) { return p.first == name; });
+    const bool guessed = model.builtin != nullptr || fit.guess[j] != 1;  // a formula's parameters start at 1
+    if (!given && !guessed) unstarted += (unstarted.empty() ? "" : ", ") + name;
+    if (went_far(fit.guess[j], fit.parameters[j])) far += (far.empty() ? "" : ", ") + name;
+  }
+  std::string why;
+  if (!unstarted.empty()) why = fmt::format("the undetermined {} had no starting value", unstarted);
+  else if (!(fit.r_squared > kExplainsNothing)) why = "the model explains nothing of y";
+  else if (!far.empty()) why = fmt::format("the undetermined {} moved by more than a factor of 1000", far);
+  if (why.empty()) return "";
+  return fmt::format(
+      "RANK_DEFICIENT is no success here, because {}: give starting values (--p0), or several starts "
+      "(--starts 32); if the parameters stay undetermined, fix some (--fix)",
+      why);
+}
+
+}  // namespace nlsq::cli

@@ -1,0 +1,105 @@
+// Implements certify(): a fit without iterations, without a better start, and in f64 throughout.
+#include <nlsq/certify.hpp>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <utility>
+
+namespace nlsq::inline v0 {
+
+namespace {
+
+// How far the linear model may move the parameters, relative to their size. Beyond it the distance that it
+// predicts means little.
+constexpr double kLargestStep = 1e-3;
+
+FitOptions without_steps(FitOptions options) {
+  const SolverOptions defaults;
+  options.max_iterations = 0;
+  options.max_seconds = 0;
+  options.starts = 1;
+  options.solve_linear_start = false;
+  options.variable_projection = VariableProjection::off;
+  options.sampling = Sampling::never;
+  options.precision = PrecisionPolicy::all_f64();
+  options.algorithm = Algorithm::levenberg_marquardt;
+  options.nonmonotonic_steps = 0;
+  options.callback = {};
+  options.ftol = 0;
+  options.xtol = kLargestStep;
+  options.gtol = 0;
+  return options;
+}
+
+bool is_tied(const std::string& name, const std::vector<std::string>& ties) {
+  return std::ranges::any_of(ties, [&](const std::string& tie) {
+    std::string left = tie.substr(0, tie.find('='));
+    std::erase_if(left, [](unsigned char c) { return std::isspace(c) != 0; });
+    return left == name;
+  });
+}
+
+void check_values(const std::vector<std::string>& names, const NamedValues& given,
+                  const FitOptions& options) {
+  std::string missing;
+  for (const std::string& name : names) {
+    const bool known = std::ranges::any_of(given, [&](const auto& p) { return p.first == name; });
+    if (!known && !is_tied(name, options.ties)) missing += (missing.empty() ? "" : ", ") + name;
+  }
+  if (!missing.empty())
+    throw ValidationError(fmt::format("certify: no value for {}; every parameter needs one", missing));
+}
+
+std::string distance(const FitResult& fit) {
+  const double sigmas = fit.summary.certificate.decrement_sigma;
+  if (std::isfinite(sigmas)) return fmt::format("the optimum is {:.2g} standard errors away", sigmas);
+  return "how far away the optimum is in standard errors is not known, since nothing scatters";
+}
+
+FitResult judged(FitResult fit) {
+  Summary& s = fit.summary;
+  if (s.termination == Termination::failure) {
+    s.message = "not certified: residuals or derivatives at these parameters are not finite or too large";
+  } else if (!s.certificate.recheck_passed) {
+    return fit;  // the message says what is wrong with the model
+  } else if (is_success(s.verdict)) {
+    s.message = fmt::format("certified by {}: {}", s.certificate.governed_by, distance(fit));
+    if (s.verdict == Verdict::rank_deficient) s.message += "; the data do not determine all parameters";
+  } else {
+    s.message = fmt::format("not a certified minimum: {}, by the linear model", distance(fit));
+  }
+  return fit;
+}
+
+}  // namespace
+
+FitResult certify(const Formula& formula, const Columns& x, const Column& y, const NamedValues& parameters,
+                  const FitOptions& options) {
+  check_values(formula.parameters, parameters, options);
+  return judged(curve_fit(formula, x, y, parameters, without_steps(options)));
+}
+
+FitResult certify(std::string_view formula, const Columns& x, const Column& y, const NamedValues& parameters,
+                  const FitOptions& options) {
+  FormulaOptions names;
+  if (x.size() > 1) names.predictors.clear();
+  for (std::size_t k = 1; x.size() > 1 && k <= x.size(); ++k)
+    names.predictors.push_back(fmt::format("x{}", k));
+  return certify(parse_formula(formula, names), x, y, parameters, options);
+}
+
+FitResult certify(const Model& model, const Columns& x, const Column& y, const NamedValues& parameters,
+                  const FitOptions& options) {
+  check_values(model.parameters, parameters, options);
+  return judged(curve_fit(model, x, y, parameters, without_steps(options)));
+}
+
+FitResult certify(const ModelFunction& model, const Columns& x, const Column& y,
+                  const std::vector<double>& parameters, const FitOptions& options) {
+  return judged(curve_fit(model, x, y, parameters, without_steps(options)));
+}
+
+}  // namespace nlsq::inline v0

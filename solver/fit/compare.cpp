@@ -1,0 +1,215 @@
+// Implements rank_models() and compare(): information criteria, Akaike's weights, tests of nested models.
+#include <nlsq/compare.hpp>
+
+#include <nlsq/statistics.hpp>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <utility>
+
+namespace nlsq::inline v0 {
+
+namespace {
+
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+
+int free_parameters(const FitResult& fit) {
+  int count = 0;
+  for (std::size_t j = 0; j < fit.parameters.size(); ++j) count += !fit.fixed[j] && fit.ties[j].empty();
+  return count;
+}
+
+// The order of the table, as numbers that are compared one after the other. A fit without any residual is
+// better than every other, and the fewest parameters are then best.
+auto place(const ModelFit& m) {
+  const bool exact = m.success() && m.fit->rss == 0;
+  const int kind = !m.success() ? (m.fit ? 4 : 5) : exact ? 0 : std::isfinite(m.aicc) ? 1 : 2;
+  const double value = kind == 0   ? m.parameters
+                       : kind == 1 ? m.aicc
+                       : kind == 2 ? m.fit->aic
+                       : kind == 4 ? m.fit->rss
+                                   : 0;
+  return std::pair(kind, std::isnan(value) ? std::numeric_limits<double>::infinity() : value);
+}
+
+void weigh(std::vector<ModelFit>& models) {
+  const auto counts = [](const ModelFit& m) { return m.success() && std::isfinite(m.aicc); };
+  double least = std::numeric_limits<double>::infinity(), sum = 0;
+  for (const ModelFit& m : models) {
+    if (counts(m)) least = std::min(least, m.aicc);
+  }
+  for (const ModelFit& m : models) sum += counts(m) ? std::exp(0.5 * (least - m.aicc)) : 0;
+  for (ModelFit& m : models) m.weight = counts(m) ? std::exp(0.5 * (least - m.aicc)) / sum : kNaN;
+}
+
+bool restricted(const FitResult& fit) {
+  for (std::size_t j = 0; j < fit.parameters.size(); ++j) {
+    if (fit.fixed[j] || fit.at_bound[j] || !fit.ties[j].empty()) return true;
+  }
+  return false;
+}
+
+NestedTest test_of(const std::vector<ModelFit>& models, std::size_t smaller, std::size_t larger,
+                   bool known_variance) {
+  NestedTest t;
+  t.smaller = smaller;
+  t.larger = larger;
+  t.chi_square = known_variance;
+  const FitResult &a = *models[smaller].fit, &b = *models[larger].fit;
+  t.dof = models[larger].parameters - models[smaller].parameters;
+  t.dof_larger = static_cast<double>(b.rows) - models[larger].parameters;
+  t.statistic = t.p_value = kNaN;
+  if (restricted(a) || restricted(b)) {
+    t.note = "parameters are fixed, tied or at a bound: the models as fitted need not be nested";
+  } else if (a.rss < b.rss * (1 - 1e-9)) {
+    t.note = fmt::format("{} fits worse than {}, which it contains: it ended in another minimum",
+                         models[larger].name, models[smaller].name);
+  } else if (!known_variance && !(t.dof_larger > 0 && b.rss > 0)) {
+    t.note = "nothing is left to take the variance from";
+  } else {
+    const double gained = std::max(0.0, a.rss - b.rss);
+    t.statistic = known_variance ? gained : gained / t.dof / (b.rss / t.dof_larger);
+    const double x = t.dof_larger / (t.dof_larger + t.dof * t.statistic);
+    t.p_value = known_variance ? chi_square_p_value(gained, t.dof)
+                               : incomplete_beta(0.5 * t.dof_larger, 0.5 * t.dof, x);
+  }
+  return t;
+}
+
+// Tests each pair of certified models.
+void test_pairs(ModelComparison& out, bool known_variance) {
+  const std::vector<ModelFit>& models = out.models;
+  for (std::size_t i = 0; i < models.size(); ++i) {
+    for (std::size_t j = i + 1; j < models.size(); ++j) {
+      if (!models[i].success() || !models[j].success()) continue;
+      const bool in_order = models[i].parameters < models[j].parameters;
+      const std::size_t smaller = in_order ? i : j, larger = in_order ? j : i;
+      const Model *a = models[smaller].known, *b = models[larger].known;
+      const bool fewer = models[smaller].parameters < models[larger].parameters;
+      const Nesting how = a != nullptr && b != nullptr ? nesting(*a, *b) : Nesting::unknown;
+      if (how == Nesting::unknown || (!fewer && how != Nesting::same_curve)) {
+        out.unknown.emplace_back(i, j);
+      } else if (how == Nesting::same_curve) {
+        out.warnings.push_back(fmt::format("{} and {} are the same curve with other parameters",
+                                           models[i].name, models[j].name));
+      } else {
+        out.tests.push_back(test_of(models, smaller, larger, known_variance));
+        out.tests.back().approximate = how == Nesting::nested_irregular;
+      }
+    }
+  }
+}
+
+void check_alike(const std::vector<ModelFit>& fits) {
+  const FitResult* first = nullptr;
+  for (const ModelFit& m : fits) {
+    if (!m.fit) continue;
+    if (m.fit->loss.is_robust()) {
+      throw ValidationError(
+          fmt::format("compare: the loss {} is no likelihood, so there is no AIC; fit with the linear loss "
+                      "or with poisson",
+                      m.fit->loss.name()));
+    }
+    if (first == nullptr) first = &*m.fit;
+    if (m.fit->rows != first->rows || m.fit->loss.is_counts() != first->loss.is_counts()) {
+      throw ValidationError(fmt::format(
+          "compare: the fit of {} has other rows or another loss than the first; AIC compares fits of the "
+          "same data",
+          m.name));
+    }
+  }
+}
+
+void warn(ModelComparison& out) {
+  for (const ModelFit& m : out.models) {
+    if (m.success() && m.fit->rss == 0) {
+      out.warnings.push_back(
+          fmt::format("{} leaves no residual: information criteria are undefined, and the exact model with "
+                      "the fewest parameters is first",
+                      m.name));
+      break;
+    }
+    if (m.success() && !std::isfinite(m.aicc)) {
+      out.warnings.push_back(
+          fmt::format("{} has too many parameters for {} rows: its AICc is undefined", m.name, m.fit->rows));
+    }
+  }
+  for (const NestedTest& t : out.tests) {
+    if (t.note.find("another minimum") != std::string::npos)
+      out.warnings.push_back(t.note + "; give it starting values, or several starts");
+  }
+}
+
+}  // namespace
+
+// Hurvich and Tsai, Biometrika 76 (1989) 297.
+double aicc(const FitResult& fit) {
+  const double k = free_parameters(fit) + (fit.loss.is_counts() ? 0 : 1), m = static_cast<double>(fit.rows);
+  return m - k - 1 > 0 ? fit.aic + 2 * k * (k + 1) / (m - k - 1) : kNaN;
+}
+
+ModelComparison rank_models(std::vector<ModelFit> fits, bool absolute_sigma) {
+  check_alike(fits);
+  ModelComparison out;
+  out.models = std::move(fits);
+  bool counts = false;
+  for (ModelFit& m : out.models) {
+    m.aicc = m.weight = kNaN;
+    if (!m.fit) continue;
+    m.parameters = free_parameters(*m.fit);
+    m.aicc = aicc(*m.fit);
+    counts = counts || m.fit->loss.is_counts();
+  }
+  std::ranges::stable_sort(out.models,
+                           [](const ModelFit& a, const ModelFit& b) { return place(a) < place(b); });
+  weigh(out.models);
+  test_pairs(out, absolute_sigma || counts);
+  warn(out);
+  return out;
+}
+
+ModelComparison compare(const std::vector<std::string>& models, const Columns& x, const Column& y,
+                        const FitOptions& options) {
+  if (models.empty()) throw ValidationError("compare: no model is given");
+  struct Choice {
+    const Model* built_in = nullptr;
+    Formula formula;
+  };
+  std::vector<Choice> choices;  // every text is read before the first fit
+  FormulaOptions names;
+  names.predictors.assign(1, "x");
+  if (x.size() > 1) names.predictors.clear();
+  for (std::size_t k = 1; x.size() > 1 && k <= x.size(); ++k)
+    names.predictors.push_back(fmt::format("x{}", k));
+  for (const std::string& text : models) {
+    Choice choice;
+    const auto part_of_name = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; };
+    const bool one_name =
+        !text.empty() && std::ranges::all_of(text, part_of_name) && text != names.predictors[0];
+    if (one_name || is_model_sum(text)) choice.built_in = &model(text);
+    else choice.formula = parse_formula(text, names);
+    if (choice.formula.has_left_side)
+      throw ValidationError(
+          fmt::format("compare: {}: a left side changes the data; transform y instead", text));
+    choices.push_back(std::move(choice));
+  }
+  std::vector<ModelFit> fits;
+  for (std::size_t i = 0; i < models.size(); ++i) {
+    const Choice& choice = choices[i];
+    ModelFit one{models[i], choice.built_in != nullptr ? choice.built_in : known_model(choice.formula)};
+    try {
+      one.fit = choice.built_in != nullptr ? curve_fit(*choice.built_in, x, y, {}, options)
+                                           : curve_fit(choice.formula, x, y, {}, options);
+    } catch (const Error& e) {
+      one.error = e.what();
+    }
+    fits.push_back(std::move(one));
+  }
+  return rank_models(std::move(fits), options.absolute_sigma);
+}
+
+}  // namespace nlsq::inline v0

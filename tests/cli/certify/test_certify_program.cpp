@@ -1,0 +1,87 @@
+// nlsq-fit --certify as a user runs it, and ends that are certified but no success.
+#include "cli/program_data.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace program;
+
+namespace {
+
+std::string refused(const std::string& arguments) {
+  const Outcome outcome = run(kDecay + " --model exp " + arguments);
+  CHECK(outcome.status == 2);
+  return outcome.out;
+}
+
+}  // namespace
+
+TEST_CASE("--certify passes the result of a fit and moves nothing") {
+  Scratch scratch;
+  const std::string file = scratch.path("fit.json");
+  REQUIRE(run(kDecay + " --model exp --quiet --json " + file).status == 0);
+  const nlohmann::json fitted = nlohmann::json::parse(scratch.read("fit.json"));
+  const Outcome outcome = run(kDecay + " --model exp --certify --p0 @" + file);
+  CHECK(outcome.status == 0);
+  CHECK(contains(outcome.out, "certified by"));
+  CHECK(contains(outcome.out, "standard errors away"));
+  const nlohmann::json judged = fit_json(kDecay + " --model exp --certify --p0 @" + file);
+  CHECK(judged["certify"]["passed"] == true);
+  for (const char* name : {"a", "b", "c"})
+    CHECK(parameter(judged, name)["value"] == parameter(fitted, name)["value"]);
+}
+
+TEST_CASE("--certify fails beside the minimum, and says which parameter would move how far") {
+  const std::string p0 = " --model exp --certify --p0 a=102,b=0.011,c=81";
+  const Outcome outcome = run(kDecay + p0);
+  CHECK(outcome.status == 1);
+  for (const char* part :
+       {"not a certified minimum", "standard errors away", "A fit that starts there", "moved by"}) {
+    CAPTURE(part);
+    CHECK(contains(outcome.out, part));
+  }
+  const nlohmann::json judged = fit_json(kDecay + p0);
+  CHECK(judged["certify"]["passed"] == false);
+  CHECK(parameter(judged, "a")["value"] == 102);
+  CHECK(judged["certificate"]["decrement_sigma"].get<double>() > 0.1);
+  CHECK(judged["certify"]["fit"]["values"]["c"].get<double>() == doctest::Approx(81.3738).epsilon(1e-5));
+}
+
+TEST_CASE("--certify refuses what it cannot mean") {
+  CHECK(contains(refused("--certify"), "needs the parameters"));
+  CHECK(contains(refused("--certify --p0 a=1,b=2"), "no value for c"));
+  CHECK(contains(refused("--certify --p0 a=1,b=2,c=3 --starts 4"), "--starts"));
+  CHECK(contains(refused("--certify --p0 a=1,b=2,c=3 --max-iterations 4"), "--max-iterations"));
+  CHECK(contains(refused("--certify --p0 a=1,b=2,c=3 --precision f32"), "--precision"));
+  CHECK(contains(refused("--certify --p0 a=1,b=2,c=3 --compare exp,linear"), "--compare"));
+}
+
+TEST_CASE("RANK_DEFICIENT without starting values is no success, with the advice to give some") {
+  Scratch scratch;
+  std::string text = "x,y\n";
+  for (int i = 0; i < 30; ++i) text += std::to_string(i) + "," + std::to_string((i * 7919) % 13 - 6) + "\n";
+  const std::string file = scratch.write("t.csv", text);
+  // Nothing but d has an effect on these rows.
+  const std::string model = " --model 'a*exp(-(x-m)^2/w)*if(x>100,1,0)+d'";
+  const Outcome outcome = run(file + model);
+  CHECK(outcome.status == 1);  // was 0
+  CHECK(contains(outcome.out, "RANK_DEFICIENT is no success here"));
+  CHECK(contains(outcome.out, "--starts 32"));
+  const nlohmann::json fit = fit_json(file + model);
+  CHECK(fit["success"] == false);
+  CHECK(fit["verdict"] == "RANK_DEFICIENT");
+  // With starting values, the model still explains nothing.
+  const Outcome started = run(file + model + " --p0 a=1,m=1,w=1,d=1");
+  CHECK(started.status == 1);
+  CHECK(contains(started.out, "explains nothing"));
+  // Where the rest of the model is determined and starts were given, it is one.
+  CHECK(run(kDecay + " --model '(a+b)*x+c' --p0 a=1,b=1,c=1").status == 0);
+}
+
+TEST_CASE("a fit that could not start has no cost and no R²") {
+  const std::string model = kDecay + " --model 'a*log(x-1000)'";
+  const Outcome outcome = run(model);
+  CHECK(outcome.status == 1);
+  CHECK(contains(outcome.out, "Cost undefined"));  // was 0, with R² 1
+  CHECK_FALSE(contains(outcome.out, "every residual is zero"));
+  CHECK(fit_json(model)["r_squared"].is_null());
+}
