@@ -50,7 +50,8 @@ std::optional<Multiple> read_multiple(std::string_view text) {
   if (star != std::string_view::npos) {
     const std::string_view count = trimmed(text.substr(0, star));
     if (count.empty() || count.size() > 3 || !std::ranges::all_of(count, is_digit)) return std::nullopt;
-    out.count = std::stoi(std::string(count));
+    out.count = 0;
+    for (const char digit : count) out.count = 10 * out.count + (digit - '0');
     text = trimmed(text.substr(star + 1));
   }
   out.name = text;

@@ -1,4 +1,5 @@
 // certify() on NIST's regressions: the certified values pass, values that are a standard error off do not.
+#include <nlsq/certify.hpp>
 #include <doctest/doctest.h>
 
 #include "nist_fits.hpp"

@@ -3,15 +3,12 @@
 #pragma once
 
 #include <nlsq/bootstrap.hpp>
-#include <nlsq/certify.hpp>
 #include <nlsq/check_derivatives.hpp>
-#include <nlsq/compare.hpp>
 #include <nlsq/covariance.hpp>
 #include <nlsq/curve_fit.hpp>
 #include <nlsq/curve_fit_batch.hpp>
 #include <nlsq/derived.hpp>
 #include <nlsq/evaluate.hpp>
-#include <nlsq/groups.hpp>
 #include <nlsq/least_squares.hpp>
 #include <nlsq/policy_profile.hpp>
 #include <nlsq/prediction.hpp>

@@ -1,4 +1,5 @@
 // curve_fit_groups: each group has the answer of its rows alone, wherever these are in the table.
+#include <nlsq/groups.hpp>
 #include <nlsq/nlsq.hpp>
 
 #include <doctest/doctest.h>

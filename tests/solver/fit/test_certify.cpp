@@ -1,4 +1,5 @@
 // certify(): no step, the right verdict, for every kind of curve fit.
+#include <nlsq/certify.hpp>
 #include "decay_data.hpp"
 
 #include <doctest/doctest.h>

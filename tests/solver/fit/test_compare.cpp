@@ -1,4 +1,5 @@
 // Ranking of models: information criteria and tests by hand, what is nested in what, and what never wins.
+#include <nlsq/compare.hpp>
 #include <nlsq/nlsq.hpp>
 
 #include <doctest/doctest.h>
