@@ -1,6 +1,6 @@
 // certify() on NIST's regressions: the certified values pass, values that are a standard error off do not.
-#include <nlsq/certify.hpp>
 #include <doctest/doctest.h>
+#include <nlsq/certify.hpp>
 
 #include "nist_fits.hpp"
 
