@@ -31,7 +31,9 @@ TEST_CASE("NIST's certified values pass, rounded as they are to eleven digits") 
     CAPTURE(set.name);
     CAPTURE(fit.summary.message);
     CAPTURE(fit.summary.certificate.decrement_sigma);
-    CHECK(fit.success());
+    // The residuals of Lanczos1 are near 1e-13, so the eleventh digit is worth 4 standard errors.
+    CHECK(fit.success() == (set.name != "Lanczos1"));
+    CHECK(fit.summary.certificate.decrement_sigma < 10);
   }
 }
 

@@ -189,9 +189,10 @@ TEST_CASE("What --group-by cannot do is an error") {
   outcome = run(plain + "t+1");
   CHECK(outcome.status == 2);
   CHECK(contains(outcome.out, "--group-by t+1: give one column, by its name or number"));
-  for (const std::string option : {"--predict 0:1:3", "--derive q=a", "--bootstrap 10", "--intervals profile",
-                                   "--residuals r.csv", "--compare linear,poly2", "--certify", "--plot p.gp",
-                                   "--report r.html", "--optimize speed", "--profile", "--trace"}) {
+  for (const std::string option :
+       {"--predict 0:1:3", "--derive q=a", "--bootstrap 10", "--intervals profile", "--residuals r.csv",
+        "--compare linear,poly2", "--certify --p0 a=1,b=1,c=1", "--plot p.gp", "--report r.html",
+        "--optimize speed", "--profile", "--trace"}) {
     CAPTURE(option);
     outcome = run(plain + "site " + option);
     CHECK(outcome.status == 2);
