@@ -16,7 +16,7 @@ namespace nlsq::cli {
 
 void add_certify_options(CLI::App& app, bool& certify) {
   app.add_flag("--certify", certify,
-               "make no step: judge the parameters of --p0, and exit 0 only if they are the minimum")
+               "make no step: judge the parameters of --p0; exit 0 if they are the minimum")
       ->group("Model and fit");
 }
 

@@ -15,7 +15,7 @@ namespace nlsq::cli {
 
 void add_compare_options(CLI::App& app, CompareArguments& compare) {
   app.add_option("--compare", compare.text,
-                 "fit each of these models, rank them by AICc, test nested ones, and report the best")
+                 "fit each model, rank them by AICc, test nested ones, report the best")
       ->type_name("MODEL,MODEL,...")
       ->group("Model and fit");
 }

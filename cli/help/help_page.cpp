@@ -65,9 +65,8 @@ std::string help_page(const std::vector<OptionText>& options) {
     }
   }
   return out +
-         "\nExit status: 0 certified minimum, 1 ended without (best so far printed), 2 usage or model, 3 "
-         "data,\n"
-         "130 interrupted. nlsq-fit --help formulas lists functions and operators.\n";
+         "\nExit status: 0 certified minimum, 1 none (best so far printed), 2 usage or model, 3 data, 130 "
+         "interrupted.\n";
 }
 
 }  // namespace nlsq::cli

@@ -46,7 +46,7 @@ bool PlotOptions::to_stdout() const { return std::find(files.begin(), files.end(
 void add_plot_options(CLI::App& app, PlotOptions& options) {
   const std::string output = "Output";
   app.add_option("--plot", options.files,
-                 "picture: .svg, .png, .pdf, .gp (a script), or - for the terminal; may be repeated")
+                 "picture: .svg, .png, .pdf, .gp (script), or - (terminal); may be repeated")
       ->type_name("FILE")
       ->group(output)
       ->allow_extra_args(false);

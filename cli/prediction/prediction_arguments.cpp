@@ -91,7 +91,7 @@ void check_outputs(const PredictionArguments& out, const Arguments& arguments) {
 }  // namespace
 
 void add_prediction_options(CLI::App& app, RawPrediction& raw) {
-  const std::string group = "Predictions and derived quantities";
+  const std::string group = "Output";
   app.add_option("--predict", raw.predict,
                  "the curve with its bands at the x of a table, or at N points from A to B")
       ->type_name("FILE|A:B:N")
@@ -100,8 +100,7 @@ void add_prediction_options(CLI::App& app, RawPrediction& raw) {
                  "confidence band by standard errors or profile likelihood (default standard)")
       ->type_name("standard|profile")
       ->group(group);
-  app.add_option("--csv", raw.csv,
-                 "write the predictions, or the table of groups, as CSV to a file, or - for stdout")
+  app.add_option("--csv", raw.csv, "write predictions, or the table of groups, as CSV to a file, or -")
       ->type_name("FILE")
       ->group(group);
   app.add_option("--derive", raw.derive,

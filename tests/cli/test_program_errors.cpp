@@ -101,7 +101,8 @@ TEST_CASE("exit status 1: ended without a certificate, the best parameters are p
   CHECK(contains(outcome.out, "std. error"));
   CHECK(fit_json(kDecay + " --model 'a*exp(-b*x)+c' --p0 a=1,b=1,c=0 --max-iterations 1")["status"] ==
         "max_iterations");
-  CHECK(contains(run(kDecay + " --model 'a*exp(-b*x)+c' --max-iterations 1").out,
+  // No built-in model has this form, so there is no guess.
+  CHECK(contains(run(kDecay + " --model 'a*exp(-b*x^1.5)+c' --max-iterations 1").out,
                  "a, b, c had no starting value"));
 }
 
