@@ -111,13 +111,15 @@ void refine(const BlockPoint& at, const BlockTerms& terms, BlockDistance& out) {
   }
 }
 
-BlockDistance by_elimination(const BlockPoint& at, const BlockTerms& terms, std::span<const double> norms) {
+BlockDistance by_elimination(const BlockPoint& at, std::span<const double> norms, const BlockStep* solved) {
   BlockDistance out;
   BlockStep step;
   const double* J = at.model.records<double>();
+  if (solved) step = *solved;
   for (double lambda = kLeastDamping; lambda <= kMostDamping && !step.factored; lambda *= 10) {
     at.solver.solve<double, double>(J, lambda, norms, step);
     out.linear_iterations += step.iterations;
+    out.damping = lambda;
   }
   if (!step.factored) return out;
   out.known = true;
@@ -125,14 +127,7 @@ BlockDistance by_elimination(const BlockPoint& at, const BlockTerms& terms, std:
   out.decrement = std::sqrt(std::max(2 * step.predicted, 0.0));
   out.step = std::move(step.step);
   out.condition = std::numeric_limits<double>::quiet_NaN();
-  if (at.solver.iterative()) {
-    out.decrement = step.decrement;
-    return out;
-  }
-  refine(at, terms, out);
-  const RankEstimate rank = at.solver.rank(J, norms);
-  out.rank = rank.rank;  // fixed columns are zero and do not count
-  out.rank_estimated = rank.estimated;
+  if (at.solver.iterative()) out.decrement = step.decrement;
   return out;
 }
 
@@ -144,12 +139,22 @@ std::vector<double> column_norms(const SchurSolver& solver) {
   return norms;
 }
 
-BlockDistance block_distance(const BlockPoint& at, const BlockTerms& terms) {
+BlockDistance block_distance(const BlockPoint& at, const BlockStep* solved) {
   const std::vector<double> norms = column_norms(at.solver);
   if (is_small(at, kFewColumns, kFewProducts)) return by_triangle(at, norms);
-  BlockDistance out = by_elimination(at, terms, norms);
+  BlockDistance out = by_elimination(at, norms, solved);
   if (!out.known && is_small(at, kDoubtColumns, kDoubtProducts)) return by_triangle(at, norms);
   return out;
+}
+
+bool examine_weak_directions(const BlockPoint& at, const BlockTerms& terms, BlockDistance& out) {
+  if (!out.known || out.qr || at.solver.iterative()) return false;
+  refine(at, terms, out);
+  const RankEstimate rank =
+      at.solver.rank(at.model.records<double>(), column_norms(at.solver), out.damping <= kNegligibleDamping);
+  out.rank = rank.rank;  // fixed columns are zero and do not count
+  out.rank_estimated = rank.estimated;
+  return true;
 }
 
 }  // namespace nlsq::inline v0

@@ -38,15 +38,24 @@ struct BlockDistance {
   double condition = 0;  // NaN: not examined
   double error = 0;      // relative rounding error of the step; from QR only
   bool qr = false;
+  double damping = 0;  // of the elimination, relative to the squared column norms
   int linear_iterations = 0;
 };
+
+// Damping relative to the squared column norms that changes neither the step nor the rank.
+constexpr double kNegligibleDamping = 1e-13;
 
 // Column norms at x; 1 for a column that is zero.
 std::vector<double> column_norms(const SchurSolver& solver);
 
 // Uses QR of J where J is small. Otherwise uses the factors of the elimination with the least damping that
-// lets them exist, then searches for directions that this damping suppressed: a direction along which the
-// gradient exceeds rounding error counts with its full predicted decrease.
-BlockDistance block_distance(const BlockPoint& at, const BlockTerms& terms);
+// lets them exist; the rank is not known then. `solved`: a solve with negligible damping that the solver made
+// last, at this point; null: none.
+BlockDistance block_distance(const BlockPoint& at, const BlockStep* solved = nullptr);
+
+// Call after block_distance. Adds what the elimination does not show: the directions that its damping
+// suppressed, and the rank. A direction along which the gradient exceeds rounding error counts with its full
+// predicted decrease. Returns false if nothing was to be added.
+bool examine_weak_directions(const BlockPoint& at, const BlockTerms& terms, BlockDistance& out);
 
 }  // namespace nlsq::inline v0

@@ -76,9 +76,10 @@ int BlockSystem::rank_at(std::span<const double> x) try {
   if (!std::isfinite(evaluate(x, there)) || !gather(there)) return -1;
   const BlockPoint point{model_, structure_, model_.problem(), solver_, there.x, there.r, there.model.cost,
                          {},     0};
-  const BlockTerms terms =
-      measure_terms(structure_, model_.problem(), model_.records<double>(), there.x, there.model.cost);
-  const BlockDistance distance = block_distance(point, terms);
+  const BlockTerms terms = measure_terms(structure_, model_.problem(), model_.records<double>(),
+                                         solver_.squares(), there.x, there.model.cost);
+  BlockDistance distance = block_distance(point);
+  examine_weak_directions(point, terms, distance);
   return distance.known ? distance.rank : -1;
 } catch (...) {
   return -1;

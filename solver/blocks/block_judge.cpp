@@ -31,11 +31,18 @@ bool every_step_is_short(const BlockPoint& at, const BlockTests& tests, const Bl
 }
 
 // Detects gradients that are lost because their squares underflow.
-bool squares_underflow(const BlockPoint& at, const BlockTerms& terms) {
-  for (std::size_t k = 0; k < terms.largest.size(); ++k) {
-    if (!at.is_fixed(k) && terms.largest[k] > 0 && !(at.solver.squares()[k] > kSquareable)) return true;
+bool squares_underflow(const BlockPoint& at) {
+  const std::vector<double>& squares = at.solver.squares();
+  std::vector<std::size_t> tiny;
+  for (std::size_t k = 0; k < squares.size(); ++k) {
+    if (!at.is_fixed(k) && !(squares[k] > kSquareable)) tiny.push_back(k);
   }
-  return false;
+  bool found = false;
+  if (tiny.empty()) return found;
+  at.solver.row_by_row(at.model.records<double>(), [&](std::span<const double> row, double) {
+    for (const std::size_t k : tiny) found = found || row[k] != 0;
+  });
+  return found;
 }
 
 // Returns true if a parameter is on its way to infinity, where the cost is flat and has no minimum. Such a
@@ -106,7 +113,8 @@ BlockGradient block_gradient(const SchurSolver& solver, double cost, std::span<c
   return out;
 }
 
-BlockJudgement judge_point(const BlockPoint& at, const BlockTests& tests, const BlockTerms& terms) {
+BlockJudgement judge_point(const BlockPoint& at, const BlockTests& tests, const BlockTerms& terms,
+                           const BlockStep* solved) {
   BlockJudgement out;
   Certificate& c = out.certificate;
   c.cost = at.cost;
@@ -115,8 +123,10 @@ BlockJudgement judge_point(const BlockPoint& at, const BlockTests& tests, const 
   const BlockGradient gradient = block_gradient(at.solver, at.cost, out.terms.gradient_noise);
   c.gradient_norm = gradient.cosine;
   c.gradient_bound = gradient.bound;
-  out.distance = block_distance(at, out.terms);
+  out.distance = block_distance(at, solved);
   apply_tests(at, tests, out);
+  if (!c.passed && tests.stopped) return out;
+  if (examine_weak_directions(at, out.terms, out.distance)) apply_tests(at, tests, out);
   return out;
 }
 
@@ -145,7 +155,7 @@ void apply_tests(const BlockPoint& at, const BlockTests& tests, BlockJudgement& 
     c.qr = d.qr;
     c.rank = d.rank;
   }
-  if (squares_underflow(at, out.terms)) out.doubt = "columns of J are too small to be squared";
+  if (squares_underflow(at)) out.doubt = "columns of J are too small to be squared";
   else if (ran_away(at, tests, out.sigma, d.undetermined))
     out.doubt = "a parameter ran away until no residual depends on it";
   // If no number moves a residual, nothing was fitted.

@@ -23,6 +23,7 @@ struct BlockTests {
   double tau, xtol, gtol;  // from SolverOptions
   double initial_cost;
   std::span<const double> start;  // x at the start; used to detect parameters that diverged from it
+  bool stopped = false;           // as in CertificateTests
 };
 
 struct BlockJudgement {
@@ -50,8 +51,10 @@ struct BlockGradient {
 };
 BlockGradient block_gradient(const SchurSolver& solver, double cost, std::span<const double> noise);
 
-// `terms`: of the residuals at the point.
-BlockJudgement judge_point(const BlockPoint& at, const BlockTests& tests, const BlockTerms& terms);
+// `terms`: of the residuals at the point. `solved`: as for block_distance. If the loop has stopped, a point
+// that fails already by the undamped step is not examined further, and its rank stays unknown.
+BlockJudgement judge_point(const BlockPoint& at, const BlockTests& tests, const BlockTerms& terms,
+                           const BlockStep* solved);
 // Applies the tests to a known step and decrement. Sets certificate.verdict, governed_by and passed.
 void apply_tests(const BlockPoint& at, const BlockTests& tests, BlockJudgement& out);
 

@@ -165,13 +165,25 @@ double BlockSystem::cost(std::span<const double> x, Format) {
 // Measured once for each linearization in f64: the loop's tests, the re-check and the certificate share it.
 const BlockTerms& BlockSystem::terms() {
   if (!terms_) {
-    terms_ = measure_terms(structure_, model_.problem(), model_.records<double>(), at_.x, at_.model.cost);
+    terms_ = measure_terms(structure_, model_.problem(), model_.records<double>(), solver_.squares(), at_.x,
+                           at_.model.cost);
   }
   return *terms_;
 }
 
+// A test that costs no pass over J: some component of the gradient exceeds a bound of every rounding error
+// that measure_terms() could find, because each column's products are at most its norm times ‖terms of r‖.
+bool BlockSystem::gradient_exceeds_noise() const {
+  const double r = std::sqrt(2 * at_.model.cost);
+  const std::vector<double> sizes = tangent_sizes(model_.problem(), structure_, at_.x);
+  double terms = r;
+  for (std::size_t j = 0; j < sizes.size(); ++j) terms += at_.norms[j] * sizes[j];
+  const double bound = 0x1p-53 * (4 * terms + 32 * r);
+  return at_.cosine * r > bound;
+}
+
 bool BlockSystem::gradient_is_noise(std::span<const double>, const Recheck&) {
-  if (low_jacobian()) return false;
+  if (low_jacobian() || gradient_exceeds_noise()) return false;
   return block_gradient(solver_, at_.model.cost, terms().gradient_noise).rounding;
 }
 
@@ -219,6 +231,7 @@ void BlockSystem::solve_damped(double lambda) {
 
 void BlockSystem::solve(double lambda, Step& out) {
   solve_damped(lambda);
+  foretold_ = step_.predicted;
   out.factored = step_.factored;
   out.step = step_.step;
   out.scaled_norm = step_.scaled_norm;
@@ -247,8 +260,10 @@ double BlockSystem::undamped_size(const Known& at, std::span<const double> step,
 }
 
 // An undamped step costs as much as a damped one. It is only computed where the damped decrement ν, which is
-// never larger, is already near the threshold. If the undamped decrement then turns out to be far above it,
-// as in bundle adjustment with its weak directions, ν must have fallen to a quarter before the next attempt.
+// never larger, is already near the threshold, or where ν can be expected to be: the model foretold the last
+// decrease of the cost far better than the decrease ν² / 2 at the threshold. If the undamped decrement then
+// turns out to be far above it, as in bundle adjustment with its weak directions, ν must have fallen to a
+// quarter before the next attempt.
 void BlockSystem::first_order(std::span<const double>, double lambda, double near, FirstOrder& out) {
   out.usable = false;
   out.cosine = at_.cosine;
@@ -257,9 +272,10 @@ void BlockSystem::first_order(std::span<const double>, double lambda, double nea
   if (solver_.iterative() || low_jacobian() || !at_.model.finite) return;
   if (!scale_ || scale_->size() != at_.norms.size()) return;
   const double sigma = scatter_at(at_.model.cost);
-  constexpr double kTryAgain = 0.25;
+  constexpr double kTryAgain = 0.25, kExpected = 0.1;
   double damped = 0;
-  if (!was_near_) {
+  const bool expected = std::isinf(vain_at_) && std::sqrt(2 * model_error_) <= kExpected * near * sigma;
+  if (!was_near_ && !expected) {
     solve_damped(lambda);
     damped = step_.decrement;
     if (!step_.factored || !(damped <= near * sigma)) return;
@@ -267,6 +283,7 @@ void BlockSystem::first_order(std::span<const double>, double lambda, double nea
   }
   solve_damped(0);
   was_near_ = step_.factored && step_.decrement <= near * sigma;
+  if (!was_near_ && expected) damped = step_.decrement;
   vain_at_ = was_near_ || damped == 0 ? std::numeric_limits<double>::infinity() : damped;
   if (!step_.factored) return;
   out.usable = true;
@@ -277,6 +294,17 @@ void BlockSystem::first_order(std::span<const double>, double lambda, double nea
                                             : 0;
   out.step_size = undamped_size(at_, step_.step, sigma);
   out.step = step_.step;
+}
+
+// Returns the undamped step at x if the solver's factors are still those of that step. Its damping is
+// relative to D, which remembers larger columns, so it must be negligible beside the columns at x.
+const BlockStep* BlockSystem::undamped_step() const {
+  if (solver_.iterative() || step_lambda_ != kUndamped || !step_.factored || !scale_) return nullptr;
+  for (std::size_t j = 0; j < scale_->size(); ++j) {
+    const double damping = kUndamped * (*scale_)[j] * (*scale_)[j];
+    if (solver_.squares()[j] > 0 && !(damping <= kNegligibleDamping * solver_.squares()[j])) return nullptr;
+  }
+  return &step_;
 }
 
 // Geodesic acceleration: v becomes v + a / 2, where a comes from the second derivative along v (Transtrum,
@@ -354,6 +382,7 @@ bool BlockSystem::trial_gradient_falls(const Step& step, double lambda, double s
 }
 
 void BlockSystem::accept_trial() {
+  model_error_ = std::fabs(at_.model.cost - trial_.model.cost - foretold_);
   std::swap(at_, trial_);
   known_ = derivatives_at_trial_;
   derivatives_at_trial_ = false;

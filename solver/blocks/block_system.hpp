@@ -116,6 +116,8 @@ class BlockSystem final : public System {
   void note_widened();
   void solve_damped(double lambda);
   double undamped_size(const Known& at, std::span<const double> step, double sigma) const;
+  const BlockStep* undamped_step() const;
+  bool gradient_exceeds_noise() const;
   BlockPoint point();
   const BlockTerms& terms();
   BlockTests tests_of(const CertificateTests& tests) const;
@@ -144,7 +146,9 @@ class BlockSystem final : public System {
   BlockStep step_;                   // the last one solved for,
   double step_lambda_ = -1;          // with this damping; -1: none
   std::optional<BlockTerms> terms_;  // of at_; none: not measured since J was evaluated last
-  bool was_near_ = false;            // undamped facts were asked for at the last point
+  double foretold_ = 0;              // decrease of the cost by the last step that the loop asked for,
+  double model_error_ = std::numeric_limits<double>::infinity();  // and its error, of the last one taken
+  bool was_near_ = false;  // undamped facts were asked for at the last point
   // ν of the damped step at the last point where the undamped one was computed in vain.
   double vain_at_ = std::numeric_limits<double>::infinity();
   Recheck start_recheck_;

@@ -11,24 +11,19 @@ namespace {
 
 constexpr double kU = 0x1p-53;
 
-// One residual block: the position of its record, and the tangent indices of its columns.
-struct SlotColumns {
-  struct Part {
-    std::size_t tangent, column, count;
-  };
-  std::vector<Part> parts;
-
-  void read(const BlockStructure& s, const Problem::Impl& problem, std::size_t slot) {
-    parts.clear();
-    for (std::uint32_t k = s.list.first[slot]; k < s.list.first[slot + 1]; ++k) {
-      if (s.local_column()[k] < 0) continue;
-      const std::uint32_t p = s.list.parameters[k];
-      parts.push_back({static_cast<std::size_t>(s.tangent_offset(p)),
-                       static_cast<std::size_t>(s.local_column()[k]),
-                       static_cast<std::size_t>(problem.parameters[p].tangent())});
-    }
-  }
+// Consecutive columns of a row of J: their first column, first tangent index, and number.
+struct Columns {
+  std::size_t column, tangent, count;
 };
+
+void columns_of(const BlockStructure& s, std::size_t point, std::size_t slot, std::vector<Columns>& out) {
+  out.clear();
+  if (s.point_size[point] > 0) out.push_back({0, s.point_offset[point], s.point_size[point]});
+  for (std::uint32_t c = s.cell_first[slot]; c < s.cell_first[slot + 1]; ++c) {
+    const std::uint32_t camera = s.entry_block[s.entry_first[point] + s.cell_entry[c]];
+    out.push_back({s.cell_column[c], s.point_numbers + s.camera_offset[camera], s.block_size[camera]});
+  }
+}
 
 }  // namespace
 
@@ -51,36 +46,29 @@ std::vector<double> tangent_sizes(const Problem::Impl& problem, const BlockStruc
 }
 
 BlockTerms measure_terms(const BlockStructure& s, const Problem::Impl& problem, const double* J,
-                         std::span<const double> x, double cost) {
+                         std::span<const double> squares, std::span<const double> x, double cost) {
   const std::vector<double> sizes = tangent_sizes(problem, s, x);
   BlockTerms out;
   out.gradient_noise.assign(sizes.size(), 0.0);
-  out.largest.assign(sizes.size(), 0.0);
-  std::vector<double> squares(sizes.size(), 0.0);
-  SlotColumns columns;
+  std::vector<Columns> parts;
   double magnitude_squares = 0, products = 0;
   for (std::size_t point = 0; point < s.points; ++point) {
     for (std::size_t slot = s.slot_first[point]; slot < s.slot_first[point + 1]; ++slot) {
-      columns.read(s, problem, slot);
+      columns_of(s, point, slot, parts);
       const double* row = J + s.record()[slot];
       for (std::size_t i = 0; i < s.rows[slot]; ++i, row += s.stride()[slot]) {
         const double residual = std::fabs(row[s.point_size[point]]);
-        double terms = residual;
         double first_order = 0;
-        for (const auto& part : columns.parts) {
+        for (const Columns& part : parts) {
           for (std::size_t c = 0; c < part.count; ++c)
             first_order += std::fabs(row[part.column + c]) * sizes[part.tangent + c];
         }
-        terms = std::max(terms, first_order);
+        const double terms = std::max(residual, first_order);
         magnitude_squares += terms * terms;
         products += terms * residual;
-        for (const auto& part : columns.parts) {
-          for (std::size_t c = 0; c < part.count; ++c) {
-            const double entry = std::fabs(row[part.column + c]);
-            out.gradient_noise[part.tangent + c] += entry * terms;
-            out.largest[part.tangent + c] = std::max(out.largest[part.tangent + c], entry);
-            squares[part.tangent + c] += entry * entry;
-          }
+        for (const Columns& part : parts) {
+          double* noise = out.gradient_noise.data() + part.tangent;
+          for (std::size_t c = 0; c < part.count; ++c) noise[c] += std::fabs(row[part.column + c]) * terms;
         }
       }
     }

@@ -14,15 +14,14 @@ struct BlockTerms {
   double magnitude = 0;   // ‖terms of r‖ to first order: Σ |J_ij| |x_j| by row, at least |r_i|
   double cost_noise = 0;  // rounding error of a difference of costs
   std::vector<double> gradient_noise;  // of each g_j, by tangent index
-  std::vector<double> largest;         // largest |J_ij| by column
 };
 
 // The size of the number that each tangent coordinate moves: |x_j|, or on a manifold the length of the block.
 std::vector<double> tangent_sizes(const Problem::Impl& problem, const BlockStructure& structure,
                                   std::span<const double> x);
 
-// Requires complete records of J in f64 at x.
+// Requires complete records of J in f64 at x. `squares`: the squared norms of its columns.
 BlockTerms measure_terms(const BlockStructure& structure, const Problem::Impl& problem, const double* J,
-                         std::span<const double> x, double cost);
+                         std::span<const double> squares, std::span<const double> x, double cost);
 
 }  // namespace nlsq::inline v0

@@ -42,7 +42,7 @@ BlockPoint BlockSystem::point() {
 }
 
 BlockTests BlockSystem::tests_of(const CertificateTests& tests) const {
-  return {tests.tau, tests.xtol, tests.gtol, tests.initial_cost, start_};
+  return {tests.tau, tests.xtol, tests.gtol, tests.initial_cost, start_, tests.stopped};
 }
 
 // True if the cost falls along the certificate's own step by more than the judgement allows. Then x is not
@@ -108,8 +108,9 @@ void BlockSystem::certify(std::span<const double>, const CertificateTests& asked
   out.covariance.assign(0, 0);
   out.first_order = false;
   out.step.assign(structure_.tangent_size(), 0.0);
+  const BlockStep* solved = undamped_step();
   set_solve_accuracy(0);
-  BlockJudgement judgement = judge_point(point(), tests, terms());
+  BlockJudgement judgement = judge_point(point(), tests, terms(), solved);
   step_lambda_ = -1;
   linear_iterations_ += judgement.distance.linear_iterations;
   if (judgement.distance.known) out.step = judgement.distance.step;

@@ -218,10 +218,11 @@ bool certify_here(Loop& loop, Termination reason) {
   recheck_here(loop, loop.rounding.end);
   loop.rounding.end.underflow = loop.rounding.end.underflow && system.squares_underflow();
   const RoundingSizes& rounding = loop.rounding;
-  const CertificateTests tests{
-      loop.options->tau,         loop.options->xtol,        loop.options->gtol,
-      rounding.magnitude,        loop.summary.initial_cost, false,
-      rounding.column_magnitude, rounding.end.underflow,    system.room(loop.point.x)};
+  const CertificateTests tests{loop.options->tau,         loop.options->xtol,
+                               loop.options->gtol,        rounding.magnitude,
+                               loop.summary.initial_cost, false,
+                               rounding.column_magnitude, rounding.end.underflow,
+                               system.room(loop.point.x), !loop.ending.stopped_by.empty()};
   system.certify(loop.point.x, tests, loop.certified);
   if (loop.ending.last_step && !widen_by_last_step(loop)) return false;
   loop.summary.termination = reason;

@@ -52,6 +52,7 @@ struct CertificateTests {
   std::span<const double> column_magnitude = {};  // as in Recheck; empty: use `magnitude` for all
   bool underflow = false;                         // as in Recheck: sums of squares are meaningless
   Box room = {};                                  // distances from x to its bounds
+  bool stopped = false;  // the loop ends here even if the tests fail, so a failure needs no further study
 };
 
 struct Certified {

@@ -104,8 +104,11 @@ std::string Summary::full_report() const {
         "bounded above\n",
         certificate.last_step);
   }
-  out += fmt::format("  condition, rank       {:.3e}, {}{}\n", certificate.condition, certificate.rank,
-                     certificate.qr ? " (by QR)" : "");
+  const auto examined = [](bool known, std::string value) { return known ? value : "not examined"; };
+  out += fmt::format(
+      "  condition, rank       {}, {}{}\n",
+      examined(!std::isnan(certificate.condition), fmt::format("{:.3e}", certificate.condition)),
+      examined(certificate.rank >= 0, fmt::to_string(certificate.rank)), certificate.qr ? " (by QR)" : "");
   if (!step_solver.empty())
     out += fmt::format("  steps solved by       {}{}\n", step_solver,
                        linear_iterations > 0 ? fmt::format(", {} iterations", linear_iterations) : "");

@@ -141,24 +141,32 @@ template bool ReducedSystem::factor(const double*, std::size_t, std::size_t, std
 template bool ReducedSystem::factor(const float*, std::size_t, std::size_t, std::span<const double>,
                                     const Parallelism&);
 
+// Exchanges rows and columns a < b of what is left of a symmetric matrix: its lower triangle from column a
+// on.
+static void exchange(std::span<double> A, std::size_t n, std::size_t a, std::size_t b) {
+  std::swap(A[a * n + a], A[b * n + b]);
+  for (std::size_t i = a + 1; i < b; ++i) std::swap(A[i * n + a], A[b * n + i]);
+  for (std::size_t i = b + 1; i < n; ++i) std::swap(A[i * n + a], A[i * n + b]);
+}
+
 int pivoted_rank(std::span<double> A, std::size_t n, double least) {
-  std::vector<std::size_t> order(n);
-  for (std::size_t i = 0; i < n; ++i) order[i] = i;
+  std::vector<double> column(n > 8 ? n : 0);
+  double few[8];
+  double* const of = n > 8 ? column.data() : few;
   for (std::size_t k = 0; k < n; ++k) {
     std::size_t best = k;
     for (std::size_t i = k + 1; i < n; ++i) {
-      if (A[order[i] * n + order[i]] > A[order[best] * n + order[best]]) best = i;
+      if (A[i * n + i] > A[best * n + best]) best = i;
     }
-    std::swap(order[k], order[best]);
-    const std::size_t p = order[k];
-    const double pivot = A[p * n + p];
+    if (best != k) exchange(A, n, k, best);
+    const double pivot = A[k * n + k];
     if (!(pivot > least)) return static_cast<int>(k);
-    const double* row = A.data() + p * n;
+    for (std::size_t i = k + 1; i < n; ++i) of[i] = A[i * n + k];
     for (std::size_t i = k + 1; i < n; ++i) {
-      double* to = A.data() + order[i] * n;
-      const double factor = to[p] / pivot;
+      const double factor = of[i] / pivot;
       if (factor == 0) continue;
-      for (std::size_t j = 0; j < n; ++j) to[j] -= factor * row[j];
+      double* to = A.data() + i * n;
+      for (std::size_t j = k + 1; j <= i; ++j) to[j] -= factor * of[j];
     }
   }
   return static_cast<int>(n);

@@ -283,11 +283,11 @@ template void SchurSolver::solve<float, float>(const float*, double, std::span<c
 template bool SchurSolver::factor_reduced<double>();
 template bool SchurSolver::eliminate<double, double>(const double*, double, std::span<const double>);
 
-RankEstimate SchurSolver::rank(const double* J, std::span<const double> scale) {
+RankEstimate SchurSolver::rank(const double* J, std::span<const double> scale, bool eliminated) {
   if (operator_) return {};
   constexpr double kDamping = 1e-14, kLeastPivot = 1e-10;
   const BlockStructure& s = structure_;
-  if (!eliminate<double, double>(J, kDamping, scale)) return {};
+  if (!eliminated && !eliminate<double, double>(J, kDamping, scale)) return {};
   int deficient = 0;
   std::vector<double> scaled;
   for (std::size_t p = 0; p < s.real_points; ++p) {
@@ -304,7 +304,7 @@ RankEstimate SchurSolver::rank(const double* J, std::span<const double> scale) {
   const std::span<const double> of_cameras = scale.subspan(s.point_numbers);
   const int points = static_cast<int>(s.point_numbers) - deficient;
   if (reduced_->too_large_for_rank()) {
-    if (!factor_reduced<double>()) return {};
+    if (!eliminated && !factor_reduced<double>()) return {};
     return {points + reduced_->count_pivots(of_cameras, kLeastPivot), true};
   }
   return {points + reduced_->rank(sums_f64_.blocks.data(), chunks(), s.reduced_target_f64.back(), of_cameras,

@@ -71,8 +71,9 @@ class SchurSolver {
                     std::span<double> moved, std::vector<double>& acceleration);
 
   // Estimates the rank of J, with columns scaled to unit length, from the pivots of the points' matrices and
-  // of S. -1: no matrix was formed, or it cannot be factored.
-  RankEstimate rank(const double* J, std::span<const double> scale);
+  // of S. -1: no matrix was formed, or it cannot be factored. `eliminated`: the last solve() was of these
+  // records in f64, with a damping that is negligible beside the least pivot, so its sums are used again.
+  RankEstimate rank(const double* J, std::span<const double> scale, bool eliminated = false);
 
   // Factors H = JᵀJ without damping, after gather. Returns false if it is not positive definite.
   bool factor(const double* J);
