@@ -1,4 +1,4 @@
-// The option --certify. arguments.cpp and fit_command.cpp use it.
+// Declares the option --certify. arguments.cpp parses it, and fit_command.cpp acts on it.
 #pragma once
 
 #include "arguments/arguments.hpp"

@@ -1,4 +1,4 @@
-// The option --compare. arguments.cpp uses it.
+// Declares the option --compare. arguments.cpp parses it with the other options.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
-// The options of pictures: --plot, --plot-scale and --report. arguments.cpp parses them with the other
-// options.
+// Declares the options of pictures: --plot, --plot-scale and --report. arguments.cpp parses them with the
+// other options.
 #pragma once
 
 #include <string>

@@ -1,4 +1,5 @@
-// The options of what follows a fit: --predict, --band, --csv, --derive, --bootstrap. arguments.cpp uses it.
+// Declares the options of what follows a fit: --predict, --band, --csv, --derive, --bootstrap. arguments.cpp
+// parses them with the other options.
 #pragma once
 
 #include <nlsq/bootstrap.hpp>

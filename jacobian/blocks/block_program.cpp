@@ -18,8 +18,8 @@ namespace {
 
 constexpr double kRelative = 1e-9;    // relative tolerance where nothing cancels
 constexpr double kCancelled = 1e-11;  // tolerance relative to terms that cancel
-constexpr double kRounding =
-    16;  // multiple of the rounding bound of the graph: dual numbers use other operations and round too
+// Multiple of the graph's rounding bound: dual numbers use other operations, and they round, too.
+constexpr double kRounding = 16;
 
 bool same_bits(double a, double b) {
   return std::bit_cast<std::uint64_t>(a) == std::bit_cast<std::uint64_t>(b);

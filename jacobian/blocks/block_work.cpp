@@ -15,9 +15,8 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-constexpr double kBuild =
-    1000;  // deriving, checking and compiling one node of the graph of values and derivatives
-constexpr double kInstruction = 3;  // starting one instruction of a program
+constexpr double kBuild = 1000;     // derive, check and compile one node of the graph
+constexpr double kInstruction = 3;  // start one instruction of a program
 constexpr double kDual = 6;         // one operation on dual numbers, in addition to the function itself
 constexpr double kAdjoint = 3;      // nodes of the adjoint form for each node of the expression
 constexpr std::size_t kLanes = 8;

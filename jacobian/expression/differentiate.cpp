@@ -303,8 +303,8 @@ std::size_t separate_nodes(const Graph& graph, std::span<const NodeId> roots, st
 // work.
 std::optional<std::vector<NodeId>> derive_together(Graph& graph, std::span<const NodeId> roots,
                                                    std::span<const NodeId> leaves) {
-  constexpr std::size_t kMostRepeats =
-      16;  // visits of a node by different roots; up to this many, the cheapest form of each root is better
+  // Visits of a node by different roots. Up to this many, the cheapest form of each root is better.
+  constexpr std::size_t kMostRepeats = 16;
   if (roots.size() <= kMostRepeats) return std::nullopt;
   Graph copy;
   const std::vector<NodeId> tops = copy.adopt(graph, roots);

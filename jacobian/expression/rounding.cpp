@@ -10,8 +10,8 @@ namespace nlsq::inline v0 {
 namespace {
 
 constexpr double kUnit = 0x1p-53;
-constexpr double kOfFunction =
-    4;  // possible error, in units in the last place, of a function of the C library or of a kernel
+// The possible error of a function of the C library or of a kernel, in units in the last place.
+constexpr double kOfFunction = 4;
 constexpr double kLeastMove = 0x1p-26;  // relative step of a difference quotient; a smaller one would be lost
                                         // in the rounding of the difference
 

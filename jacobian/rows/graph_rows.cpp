@@ -75,8 +75,9 @@ class ProgramPass final : public TilePass {
         (kDouble ? kernels().decode_f64 : kernels().decode_f32)(code.data(), code.size(), steps_.data()));
   }
 
-  // Finds a column of derivatives that is 1 in every row (ones_column). program_.once fills the registers
-  // that are constant within a pass, each from the uniform ~fill.a.
+  // Finds a column of derivatives that is 1 in every row, as of a constant that is added. Such a column is a
+  // register that keeps its value within a pass. program_.once fills these registers from uniforms; a
+  // negative operand `a` stands for uniform number ~a.
   void find_ones() {
     for (const Instruction& fill : program_.once) {
       if (wide_[static_cast<std::size_t>(~fill.a)] != 1) continue;

@@ -15,8 +15,8 @@ namespace {
 // in a product with S (limited by memory bandwidth), and one multiply-add of the elimination.
 constexpr double kNumber = 20, kEliminate = 4;
 constexpr double kProducts = 25;  // products with S per step
-constexpr std::size_t kAlwaysFactored =
-    2000;  // unknowns; a factorisation takes less than a second and yields the rank
+// With so many unknowns a factorisation takes less than a second, and it yields the rank.
+constexpr std::size_t kAlwaysFactored = 2000;
 // S and its factor are not formed if they take more than this times the bytes of J.
 constexpr double kMostShare = 4;
 constexpr std::size_t kLargestMap = std::size_t{1} << 31;  // bits: camera pairs

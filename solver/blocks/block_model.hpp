@@ -96,8 +96,8 @@ class BlockModel {
   // Compares r with the residuals from the user's own functions, which are left in `own`.
   struct Recheck {
     double largest = 0;  // of the differences
-    bool agrees =
-        true;  // in every block the difference is rounding error, relative to its residuals or to their terms
+    // In every block the difference is rounding error, relative to its residuals or to their terms.
+    bool agrees = true;
   };
   Recheck recheck(std::span<const double> x, std::span<const double> r, std::vector<double>& own);
   void distrust(std::string why);

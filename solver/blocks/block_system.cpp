@@ -13,8 +13,8 @@ namespace {
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 constexpr double kUndamped = 1e-14;  // the least damping that lets a singular matrix be factored
-constexpr double kLeastColumn =
-    1e-16;  // relative to ‖r‖ over the parameter's size, or over 1: the least column norm in damping
+// The least column norm in damping, relative to ‖r‖ over the parameter's size, or over 1.
+constexpr double kLeastColumn = 1e-16;
 constexpr double kShortWay = 0.1;        // of the step, for the finite difference that measures curvature
 constexpr double kLeastEta = 1e-4;       // conjugate gradient tolerance for steps
 constexpr double kTightEta = 1e-6;       // and for steps that decide the verdict

@@ -10,10 +10,10 @@ namespace {
 
 constexpr int kLargestPoint = 8;              // tangent numbers of a block that may be eliminated first
 constexpr std::uint32_t kLargestCamera = 16;  // tangent numbers of blocks that are taken together
-constexpr std::size_t kManyCells =
-    8;  // of a residual block, beyond which cameras are made larger at the cost of zeros
-constexpr double kInCommon =
-    0.75;  // of the residual blocks of two parameter blocks that are taken together then
+// A residual block with more cells than this makes cameras larger, at the cost of zeros: two parameter blocks
+// are then taken together if they share this part of their residual blocks.
+constexpr std::size_t kManyCells = 8;
+constexpr double kInCommon = 0.75;
 
 // Whether two ascending lists have most of their numbers in common.
 bool mostly_equal(std::span<const std::uint32_t> a, std::span<const std::uint32_t> b) {

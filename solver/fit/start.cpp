@@ -29,8 +29,8 @@ constexpr std::size_t kRowsPerParameter = 512;  // smallest sample; it must dete
 constexpr std::size_t kLevels[] = {256, 16};    // shares of the rows: m/256, then m/16
 constexpr double kNearEnough = 0.5;             // standard errors of the sample
 constexpr double kRepresentative = 4;  // largest ratio between the information of sample and of all rows
-constexpr double kMostRowError =
-    0.02;  // largest error of f32 residuals, relative to f64, at which an f32 pass is accepted
+// The largest error of f32 residuals, relative to f64, at which an f32 pass is accepted.
+constexpr double kMostRowError = 0.02;
 
 enum class Solved : std::uint8_t { well, doubtfully, not_at_all };
 

@@ -17,8 +17,8 @@ namespace {
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-// The largest error of a variance, relative to it, that rounding of the covariance may cause. It changes the
-// third digit of a standard error.
+// A variance counts as known if the rounding of the covariance changes it by at most this part. The third
+// digit of a standard error changes then.
 constexpr double kRounding = 1e-2;
 
 bool is_tied(const FitResult& fit, std::size_t j) { return j < fit.ties.size() && !fit.ties[j].empty(); }

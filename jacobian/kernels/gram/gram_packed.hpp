@@ -20,8 +20,8 @@ namespace {
 #if defined(NLSQ_KERNEL_SET_avx512)
 inline constexpr std::size_t packed_height = 8;  // 24 sums in 32 registers
 #elif defined(NLSQ_KERNEL_SET_baseline)
-inline constexpr std::size_t packed_height =
-    64;  // never: without multiply-add its 16 registers do not suffice
+// So high that it is never used: without multiply-add its 16 registers do not suffice.
+inline constexpr std::size_t packed_height = 64;
 #else
 inline constexpr std::size_t packed_height = 4;  // 12 sums in 16 registers
 #endif

@@ -17,8 +17,8 @@ constexpr int kMostSteps = 10;
 constexpr double kNoRoom = 1e-4;  // relative to the first step; with less room beside a bound, extrapolation
                                   // would only amplify rounding
 constexpr double kEnough = 4 * std::numeric_limits<double>::epsilon();
-constexpr double kWorse =
-    2;  // a component ends when its last entries differ by this multiple of the best error
+// A component ends when its last entries differ by this multiple of the best error.
+constexpr double kWorse = 2;
 
 // The extrapolation table of one component. Row i starts with the difference of step h / 2^i. Entry k of a
 // row is free of the error terms up to h^(2k).

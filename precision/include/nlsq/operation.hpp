@@ -57,9 +57,9 @@ struct PrecisionIssue {
   Format format = Format::f64;
   std::size_t nan = 0;
   std::size_t inf = 0;
-  std::size_t near_limit =
-      0;                 // finite, but within a factor of 16 of the format's largest number (for bf16, f32's)
-  std::size_t rows = 0;  // rows with at least one such value
+  // Finite, but within a factor of 16 of the format's largest number (for bf16: of f32's).
+  std::size_t near_limit = 0;
+  std::size_t rows = 0;        // rows with at least one such value
   std::string component = {};  // name of the problem's component, if it has named ones
   // Adds the counts of the same operation on other rows.
   PrecisionIssue& operator+=(const PrecisionIssue& other) noexcept {

@@ -75,8 +75,8 @@ struct HealthReport {
   double wasted = 0;  // work discarded by promotions and rollbacks so far, as a fraction of the rest
   // True where residuals are always f64 and cost far less than derivatives. The plan then concerns J alone.
   bool derivatives_apart = false;
-  bool contraction_known =
-      true;  // false: no sample measures how the rounding of J changes a step, and `rejected` is trusted
+  // False: no sample measures how the rounding of J changes a step, and `rejected` is trusted.
+  bool contraction_known = true;
   double last_decrease = 1;  // relative decrease of the cost by the last accepted step
   // Consecutive accepted steps whose decrease of the cost was off the predicted one by more than half.
   int poor_predictions = 0;

@@ -38,7 +38,7 @@ std::vector<std::string> options() {
   return names;
 }
 
-// The replies of the bash completion for a command line; the last word is being typed.
+// Returns what bash's completion offers for a command line whose last word is being typed.
 std::string completed(const std::string& words) {
   Scratch scratch;
   scratch.write("script",
