@@ -51,8 +51,8 @@ enum class Rule : std::uint8_t {
   gain_ratio_below_f64,
   checkpoints_are_verified,
   certificate_beside_checkpoint,
-  promotion_restores_damping,
-  promotion_forgets_scales,
+  escalation_restores_damping,
+  escalation_forgets_scales,
   another_attempt_in_f64,
   never_above_start,
   // The last step.

@@ -274,7 +274,7 @@ Decision next_plan(const HealthReport& h, const PrecisionPolicy& policy, const R
     // True if too much work at repeated points has been discarded.
     const bool enough = low_rows && !(h.wasted <= t.wasted_work) && rule_active(Rule::wasted_work_is_limited);
     const PrecisionPlan plan = enough ? all_f64(h.plan) : wider_gram(h);
-    // The policy's ceiling holds this promotion back, with two exceptions. Where H cannot be factored there
+    // The policy's ceiling holds this escalation back, with two exceptions. Where H cannot be factored there
     // is no step at all. And the plan may lie above the ceiling already: small fits start in f64 in any case.
     if (event == Event::not_definite || !within(h.plan, policy.ceiling) || within(plan, policy.ceiling))
       return {plan, event};

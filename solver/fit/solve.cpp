@@ -270,10 +270,10 @@ class Attempts {
 
 }  // namespace
 
-// Number of iterations: entries of the trace that are not promotions.
+// Number of iterations: entries of the trace that are not escalations.
 int steps_of(const std::vector<IterationSummary>& trace) {
   return static_cast<int>(std::ranges::count_if(
-      trace, [](const IterationSummary& it) { return it.outcome != StepOutcome::promoted; }));
+      trace, [](const IterationSummary& it) { return it.outcome != StepOutcome::escalated; }));
 }
 
 SolverOptions settled(SolverOptions options) {

@@ -139,7 +139,7 @@ bool solve_linear_within(const Linearization& at, const std::vector<int>& linear
 void note(Start& start, const SolveRequest& request, IterationSummary it) {
   if (static_cast<int>(start.iterations.size()) >= request.options.max_iterations) return;
   it.iteration = static_cast<int>(start.iterations.size());
-  it.outcome = StepOutcome::promoted;
+  it.outcome = StepOutcome::escalated;
   it.rho = std::numeric_limits<double>::quiet_NaN();
   const auto& callback = request.options.callback;
   if (callback && callback(it) == CallbackResult::stop) start.stop_asked = true;

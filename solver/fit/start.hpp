@@ -27,7 +27,7 @@ inline constexpr std::size_t kStartRows = 1 << 14;
 Vector linear_least_squares(RowModel& rows, const Vector& x0, const std::vector<int>& linear,
                             const Limits& limits = {});
 
-// Number of iterations: entries of the trace that are not promotions.
+// Number of iterations: entries of the trace that are not escalations.
 int steps_of(const std::vector<IterationSummary>& trace);
 
 // Fills `start`. Its memory is reused, and so is that of `other`, a pass that was not chosen.

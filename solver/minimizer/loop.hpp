@@ -153,7 +153,7 @@ struct IterationLog {
   std::vector<IterationSummary> iterations;
   std::vector<PrecisionIssue> issues;
   int first = 0, next = 0;  // line numbers
-  int steps = 0;            // iterations, that is, lines that are not promotions
+  int steps = 0;            // iterations, that is, lines that are not escalations
   int accepted = 0, rejected = 0, escalations = 0;
   KernelCounters counted;  // counters at the last line
   TimeSummary time;

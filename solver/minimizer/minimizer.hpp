@@ -2,7 +2,7 @@
 //
 // Each iteration linearizes x in the precision in force and solves for a step. It changes the precision if
 // the digits do not suffice, and concludes if a first-order test holds in float64. Otherwise it proposes a
-// trial point, judges it, and accepts or rejects it. A promotion evaluates the same x again and is not an
+// trial point, judges it, and accepts or rejects it. An escalation evaluates the same x again and is not an
 // iteration. No solve concludes below float64.
 //
 // minimizer.cpp contains the loop. loop.hpp lists the functions that it calls and the file of each.

@@ -1,4 +1,4 @@
-// The trace: one line for each step and each promotion, with its kernel counters and issues.
+// The trace: one line for each step and each escalation, with its kernel counters and issues.
 #include "dense/tile_issues.hpp"
 #include "minimizer/loop.hpp"
 
@@ -45,18 +45,18 @@ void record(Loop& loop, StepOutcome outcome, Event event, std::string reason,
   it.decrement_sigma = sigma > 0 ? loop.step.nu / sigma : kNaN;
   it.step_norm = loop.step.scaled_norm / loop.scaled_size();
   it.lambda = undamped(loop) ? 0 : loop.lambda();
-  it.rho = outcome == StepOutcome::promoted ? kNaN : loop.trial.gain;
+  it.rho = outcome == StepOutcome::escalated ? kNaN : loop.trial.gain;
   it.plan = system.at().plan;
   it.rows = system.residuals();
   it.condition = loop.step.condition > 0 ? loop.step.condition : kNaN;
-  it.linear_iterations = outcome == StepOutcome::promoted ? 0 : loop.step.linear_iterations;
+  it.linear_iterations = outcome == StepOutcome::escalated ? 0 : loop.step.linear_iterations;
   it.counters = since(system.counters(), log.counted);
   log.counted = system.counters();
   it.outcome = outcome;
   it.event = event;
   it.reason = std::move(reason);
   it.components = std::move(components);
-  if (outcome != StepOutcome::promoted) ++log.steps;
+  if (outcome != StepOutcome::escalated) ++log.steps;
   if (outcome == StepOutcome::accepted) ++log.accepted;
   if (outcome == StepOutcome::rejected || outcome == StepOutcome::invalid) ++log.rejected;
   if (loop.options->callback && loop.options->callback(it) == CallbackResult::stop)

@@ -22,7 +22,7 @@ void roll_back(Loop& loop) {
   System& system = *loop.system;
   Damping& damping = loop.damping;
   loop.digits.wasted_work = std::max(loop.digits.wasted_work, system.counted_work() - loop.checkpoint.work);
-  record(loop, StepOutcome::promoted, Event::rollback,
+  record(loop, StepOutcome::escalated, Event::rollback,
          fmt::format("cost {:.9g} is above the checkpoint's", loop.cost()));
   loop.nonmonotonic.end();
   loop.trial.x = loop.checkpoint.x;
@@ -46,7 +46,7 @@ void prepare_point(Loop& loop) {
   system.first_order(point.x, loop.lambda(), loop.damping.trusted_distance, point.first);
   point.prepared = true;
   for (PrecisionNote& note : system.take_notes()) {
-    record(loop, StepOutcome::promoted, note.event, std::move(note.reason), std::move(note.components));
+    record(loop, StepOutcome::escalated, note.event, std::move(note.reason), std::move(note.components));
     ++loop.log.escalations;
   }
   if (!loop.low_rows()) point.cost_f64 = system.at().cost;

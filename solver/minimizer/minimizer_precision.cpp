@@ -103,7 +103,7 @@ bool finish_in(Loop& loop, const PrecisionPlan& plan) {
 
 // Changes the plan of the next point. The linearization of this one is still used.
 void change_next(Loop& loop, const Decision& decision, std::string reason) {
-  record(loop, StepOutcome::promoted, decision.event, std::move(reason));
+  record(loop, StepOutcome::escalated, decision.event, std::move(reason));
   if (decision.event == Event::finishing) ++loop.log.escalations;
   loop.digits.plan = decision.plan;
 }
@@ -179,7 +179,7 @@ void escalate(Loop& loop, Decision decision, std::string reason) {
   Damping& damping = loop.damping;
   std::vector<std::string> names = system.raise_blamed(decision, loop.health, loop.policy.thresholds);
   if (!names.empty()) reason = fmt::format("{}: {}", fmt::join(names, ", "), reason);
-  record(loop, StepOutcome::promoted, decision.event, std::move(reason), std::move(names));
+  record(loop, StepOutcome::escalated, decision.event, std::move(reason), std::move(names));
   ++loop.log.escalations;
   const bool finer_rows = decision.plan.residual != system.at().plan.residual;
   loop.digits.wasted_work += system.pass_work(system.at().plan);
@@ -187,8 +187,8 @@ void escalate(Loop& loop, Decision decision, std::string reason) {
   loop.digits.gram_rejected = false;
   loop.digits.rejected_in_a_row = 0;
   // Below f64, columns whose squares underflowed have norm zero.
-  if (rule_active(Rule::promotion_forgets_scales)) loop.scale.clear();
-  if (rule_active(Rule::promotion_restores_damping)) damping.trust.restore(damping.lambda_before_rejections);
+  if (rule_active(Rule::escalation_forgets_scales)) loop.scale.clear();
+  if (rule_active(Rule::escalation_restores_damping)) damping.trust.restore(damping.lambda_before_rejections);
   damping.trust.forgive();
   system.forget();
   loop.point.prepared = false;

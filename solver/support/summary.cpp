@@ -37,7 +37,7 @@ const char* name(StepOutcome outcome) noexcept {
     case StepOutcome::accepted: return "accepted";
     case StepOutcome::rejected: return "rejected";
     case StepOutcome::invalid: return "invalid";
-    case StepOutcome::promoted: return "promoted";
+    case StepOutcome::escalated: return "escalated";
   }
   return "?";
 }
@@ -57,7 +57,7 @@ std::string precision_path(const Summary& s) {
     const std::string formats = short_name(s.iterations[i].plan);
     int steps = 0;
     for (; i < s.iterations.size() && short_name(s.iterations[i].plan) == formats; ++i) {
-      steps += s.iterations[i].outcome != StepOutcome::promoted;
+      steps += s.iterations[i].outcome != StepOutcome::escalated;
     }
     path += fmt::format("{}{}×{}", path.empty() ? "" : " → ", formats, steps);
   }

@@ -27,7 +27,7 @@ struct Problem {
   Expect expect = Expect::certified;
   // At least one of these must appear in the trace of a run that starts in f32; empty: no requirement.
   std::vector<nlsq::Event> events;
-  bool must_stay_low = false;  // no promotion before the final f64 steps
+  bool must_stay_low = false;  // no escalation before the final f64 steps
   bool double_only = false;    // fitted as a callable that only accepts double
   bool repeatable = true;      // may be repeated to many rows
 

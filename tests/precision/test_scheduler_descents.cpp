@@ -95,7 +95,7 @@ TEST_CASE("rules come first, lower the Gram matrix no oftener than the scheduler
   CHECK(next_plan(h, down, values).event == Event::none);
 }
 
-TEST_CASE("once too much work was thrown away a promotion from f32 rows goes all the way") {
+TEST_CASE("once too much work was thrown away an escalation from f32 rows goes all the way") {
   HealthReport h = healthy(tile);
   h.kappa_lambda = 1e9;
   h.wasted = 0.25;

@@ -72,7 +72,7 @@ struct HealthReport {
   bool stalled = false;           // no acceptable step was found in this precision
   int good_steps = 0;             // consecutive accepted steps under this plan
   int descents = 0;               // descents to a cheaper Gram form so far
-  double wasted = 0;  // work discarded by promotions and rollbacks so far, as a fraction of the rest
+  double wasted = 0;  // work discarded by escalations and rollbacks so far, as a fraction of the rest
   // True where residuals are always f64 and cost far less than derivatives. The plan then concerns J alone.
   bool derivatives_apart = false;
   // False: no sample measures how the rounding of J changes a step, and `rejected` is trusted.

@@ -22,7 +22,7 @@ struct NLSQ_API Thresholds {
   double wide_condition = 2.8e12;  // f32 J with f64 sums: largest κ·n
   double f64_condition = 1e12;     // f64: largest κ; above it, QR
 
-  // When a promotion to more digits is due. Each name in brackets is the Event (scheduler.hpp) that the
+  // When an escalation to more digits is due. Each name in brackets is the Event (scheduler.hpp) that the
   // threshold decides.
   double nonfinite_tiles = 0.01;  // [overflow] fraction of tiles recomputed in f64 above which rows go to f64
   double epsilon_j = 0.1;  // [jacobian_error] sampled error of J, or contraction of a step, above which the

@@ -90,7 +90,7 @@ struct NLSQ_API SolverOptions : Parallelism {
   double xtol = 1e-10;  // largest undamped step: ‖D s‖ <= xtol ‖D x‖, D = column norms of J
   double gtol = 1e-10;  // largest cosine between the residual and a column of J
   double ftol = 0;      // relative decrease of the cost by a step; ends as TOLERANCE. 0: off
-  // limit on accepted and rejected steps; promotions are not counted
+  // limit on accepted and rejected steps; escalations are not counted
   int max_iterations = 1000;
   double max_seconds = 0;  // time limit in s; 0: no limit
 

@@ -49,7 +49,7 @@ enum class StepOutcome : std::uint8_t {
   // Not a step: the precision changed, and `event` says why. Usually the same x is evaluated again in a
   // higher one. After `descent` the next x is evaluated in a cheaper form, after `rollback` the checkpoint,
   // after `sample_abandoned` the start.
-  promoted,
+  escalated,
 };
 NLSQ_API const char* name(StepOutcome outcome) noexcept;
 

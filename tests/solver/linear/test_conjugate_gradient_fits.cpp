@@ -76,7 +76,7 @@ TEST_CASE("Both ways end in one minimum of a bundle adjustment, and the summary 
       CHECK(summary.step_solver.starts_with("conjugate gradients on 135 unknowns"));
       int steps = 0;
       for (const IterationSummary& it : summary.iterations) {
-        if (it.outcome != StepOutcome::promoted) CHECK(it.linear_iterations > 0);
+        if (it.outcome != StepOutcome::escalated) CHECK(it.linear_iterations > 0);
         steps += it.linear_iterations;
       }
       CHECK(summary.linear_iterations >= steps);

@@ -25,9 +25,9 @@ SolverOptions in(const char* policy) {
   return options;
 }
 
-int promotions(const MinimizerResult& result) {
+int escalations(const MinimizerResult& result) {
   int count = 0;
-  for (const IterationSummary& it : result.summary.iterations) count += it.outcome == StepOutcome::promoted;
+  for (const IterationSummary& it : result.summary.iterations) count += it.outcome == StepOutcome::escalated;
   return count;
 }
 
@@ -68,7 +68,7 @@ TEST_CASE("a certificate that fails sends the loop on from its own step, and end
   CHECK(never.count("certify") <= 7);
 }
 
-TEST_CASE("promotions are no iterations: max_iterations counts steps") {
+TEST_CASE("escalations are no iterations: max_iterations counts steps") {
   ScriptedSystem system;
   system.first = kLowRows;
   system.first_order_usable = false;
@@ -81,12 +81,13 @@ TEST_CASE("promotions are no iterations: max_iterations counts steps") {
   options.initial_lambda = 1;
   const MinimizerResult result = minimize(system, 1e6, options);
   CHECK(result.summary.termination == Termination::max_iterations);
-  CHECK(promotions(result) == 1);
+  CHECK(escalations(result) == 1);
   CHECK(result.summary.accepted + result.summary.rejected == 3);
   CHECK(result.summary.iterations.size() == 4);
 }
 
-TEST_CASE("a rejection raises the damping; a promotion takes it back to what it was before the rejections") {
+TEST_CASE(
+    "a rejection raises the damping; an escalation takes it back to what it was before the rejections") {
   ScriptedSystem system;
   system.first = kLowRows;
   system.first_order_usable = false;
@@ -105,7 +106,7 @@ TEST_CASE("a rejection raises the damping; a promotion takes it back to what it 
   REQUIRE(trace.size() > 4);
   CHECK(trace[0].outcome == StepOutcome::rejected);
   CHECK(trace[2].lambda > trace[0].lambda);
-  CHECK(trace[3].outcome == StepOutcome::promoted);
+  CHECK(trace[3].outcome == StepOutcome::escalated);
   CHECK(trace[4].lambda == trace[0].lambda);
 }
 
@@ -190,11 +191,11 @@ TEST_CASE(
   int steps = 0;
   SolverOptions options = in("f32");
   options.callback = [&](const IterationSummary& it) {
-    if (it.outcome == StepOutcome::promoted) uphill = false;
+    if (it.outcome == StepOutcome::escalated) uphill = false;
     return ++steps > 100 ? Stop : Continue;
   };
   const MinimizerResult result = minimize(system, 50, options);
-  CHECK(promotions(result) >= 1);
+  CHECK(escalations(result) >= 1);
   CHECK(result.summary.iterations[2].event == Event::rejected_step);
   CHECK(result.summary.verdict == Verdict::converged);
 

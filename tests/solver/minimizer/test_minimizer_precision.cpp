@@ -1,4 +1,5 @@
-// The loop driven by a scripted problem: when it promotes to f64, and what it keeps when f64 contradicts f32.
+// The loop driven by a scripted problem: when it escalates to f64, and what it keeps when f64 contradicts
+// f32.
 
 #include "minimizer/dense_system.hpp"
 #include "minimizer/minimizer.hpp"
@@ -27,13 +28,13 @@ Probe noisy(double cost_noise, Vector gradient_bias) {
 
 }  // namespace
 
-TEST_CASE("a gradient that is noise promotes: the same x again in f64, no step, the same damping") {
+TEST_CASE("a gradient that is noise escalates: the same x again in f64, no step, the same damping") {
   Scripted problem(3, 1, mean_of({1, 2, 6}));
   problem.probe_at = [](const Vector&) { return noisy(0, {1000}); };
   const MinimizerResult result = minimize(problem, {100}, in("f32"));
   const auto& trace = result.summary.iterations;
   REQUIRE(trace.size() >= 2);
-  CHECK(trace[0].outcome == StepOutcome::promoted);
+  CHECK(trace[0].outcome == StepOutcome::escalated);
   CHECK(trace[0].event == Event::gradient_noise);
   CHECK(trace[0].reason.find("noise") != std::string::npos);
   CHECK(trace[0].plan.residual == Format::f32);
@@ -49,7 +50,8 @@ TEST_CASE("a gradient that is noise promotes: the same x again in f64, no step, 
   CHECK(result.x[0] == doctest::Approx(3).epsilon(1e-14));
 }
 
-TEST_CASE("a gain ratio inside the noise is undecided: both costs again in f64, and twice running promotes") {
+TEST_CASE(
+    "a gain ratio inside the noise is undecided: both costs again in f64, and twice running escalates") {
   // Near its minimum x² - 2 is close to linear: the decrease is the predicted one.
   Scripted problem(2, 1, [](const Vector& x, Table& rows) {
     rows.columns[0] = {2 * x[0], 0};
@@ -66,7 +68,7 @@ TEST_CASE("a gain ratio inside the noise is undecided: both costs again in f64, 
   REQUIRE(trace.size() >= 3);
   CHECK(trace[0].outcome == StepOutcome::accepted);
   CHECK(trace[1].outcome == StepOutcome::accepted);
-  CHECK(trace[2].outcome == StepOutcome::promoted);
+  CHECK(trace[2].outcome == StepOutcome::escalated);
   CHECK(trace[2].event == Event::cost_noise);
   // f32 at 2 and at the trial point, then both costs in f64.
   REQUIRE(problem.calls.size() > 4);
@@ -139,7 +141,7 @@ TEST_CASE("an f32 path that led astray in the right basin goes on from where it 
   check_best_verified(problem, result, {0});
 }
 
-TEST_CASE("a point that is better in f64 too is kept at promotion") {
+TEST_CASE("a point that is better in f64 too is kept at escalation") {
   Scripted problem(3, 1, mean_of({-2, -1, 0}));
   problem.low = mean_of({-2, -1, 0}, 0.25);
   problem.probe_at = [](const Vector& x) { return noisy(0, {x[0] < 5 ? 1000.0 : 0.0}); };
