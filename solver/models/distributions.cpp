@@ -1,6 +1,6 @@
 // Built-in models: log-normal and Weibull densities, scaled by an area. They are peaks in log x.
+#include "models/guesses/separable.hpp"
 #include "models/rows.hpp"
-#include "models/separable.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,8 +1,8 @@
 // Built-in exponential models. The guess searches rates on a logarithmic grid over the range of x; all other
 // parameters are linear.
-#include "models/exponential_fit.hpp"
+#include "models/guesses/exponential_fit.hpp"
+#include "models/guesses/separable.hpp"
 #include "models/rows.hpp"
-#include "models/separable.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -4,7 +4,7 @@
 // prefix. Constants that the models add are merged into one, c, because the data determine only their sum.
 #include "models/model_sum.hpp"
 
-#include "models/sum_guess.hpp"
+#include "models/guesses/sum_guess.hpp"
 
 #include <nlsq/error.hpp>
 #include <nlsq/formula.hpp>

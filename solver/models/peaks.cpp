@@ -1,6 +1,6 @@
 // Built-in symmetric peaks on a constant background. Most have a height parameter; the *_area variants have
 // an area.
-#include "models/peak_fit.hpp"
+#include "models/guesses/peak_fit.hpp"
 #include "models/rows.hpp"
 
 #include <nlsq/special_functions.hpp>

@@ -1,6 +1,6 @@
 // Built-in sigmoid steps in x, and in log x (dose-response curves).
+#include "models/guesses/separable.hpp"
 #include "models/rows.hpp"
-#include "models/separable.hpp"
 
 #include <algorithm>
 #include <cmath>

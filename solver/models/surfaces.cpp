@@ -1,7 +1,7 @@
 // Built-in Gaussian peaks over two predictors.
-#include "models/peak_fit.hpp"
+#include "models/guesses/peak_fit.hpp"
+#include "models/guesses/separable.hpp"
 #include "models/rows.hpp"
-#include "models/separable.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,8 +1,8 @@
 // Built-in sine and damped sine. The guess takes frequencies from the spectrum; amplitude and phase are the
 // linear coefficients of a sine and a cosine.
+#include "models/guesses/separable.hpp"
+#include "models/guesses/spectrum.hpp"
 #include "models/rows.hpp"
-#include "models/separable.hpp"
-#include "models/spectrum.hpp"
 
 #include <algorithm>
 #include <cmath>

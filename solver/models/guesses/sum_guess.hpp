@@ -1,7 +1,7 @@
 // The first guess of a sum of models.
 #pragma once
 
-#include "models/sample.hpp"
+#include "models/guesses/sample.hpp"
 
 #include <nlsq/formula.hpp>
 #include <nlsq/models.hpp>

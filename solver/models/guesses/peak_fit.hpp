@@ -1,7 +1,7 @@
 // Finds peaks and dips of any shape on a constant background. The guesses of the peak models use it.
 #pragma once
 
-#include "models/sample.hpp"
+#include "models/guesses/sample.hpp"
 
 #include <functional>
 #include <span>

@@ -1,5 +1,5 @@
 // Implements sum_guess(): peels the data term by term, and improves the whole by short fits.
-#include "models/sum_guess.hpp"
+#include "models/guesses/sum_guess.hpp"
 
 #include <nlsq/curve_fit.hpp>
 #include <nlsq/error.hpp>

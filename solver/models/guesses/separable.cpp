@@ -1,5 +1,5 @@
 // Implements separable least squares: projection onto the linear columns and a damped search over q.
-#include "models/separable.hpp"
+#include "models/guesses/separable.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,5 +1,5 @@
 // Implements spectrum_peaks() with a fast Fourier transform.
-#include "models/spectrum.hpp"
+#include "models/guesses/spectrum.hpp"
 
 #include <algorithm>
 #include <cmath>
