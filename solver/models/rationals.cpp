@@ -56,20 +56,22 @@ std::vector<std::vector<double>> linearised(const std::vector<double>& v, const 
 
 std::vector<double> rational(const Sample& sample, int degree, std::vector<std::vector<double>> starts) {
   const Scaled x = scaled_x(sample);
-  const std::size_t n = x.v.size(), d = static_cast<std::size_t>(degree);
+  const std::size_t d = static_cast<std::size_t>(degree);
   Separable problem;
   problem.y = sample.y;
   problem.linear = degree + 1;
   problem.lower.assign(d, -1e6);
   problem.upper.assign(d, 1e6);
-  problem.basis = [&](std::span<const double> q, double* columns) {
+  problem.u = x.v;
+  problem.basis = [d](std::span<const double> u, std::span<const double> q, double* columns) {
+    const std::size_t n = u.size();
     for (std::size_t i = 0; i < n; ++i) {
-      double term = 1 / denominator(q, x.v[i]);
-      for (std::size_t j = 0; j <= d; ++j, term *= x.v[i]) columns[j * n + i] = term;
+      double term = 1 / denominator(q, u[i]);
+      for (std::size_t j = 0; j <= d; ++j, term *= u[i]) columns[j * n + i] = term;
     }
   };
   for (auto& b : linearised(x.v, sample.y, degree)) starts.push_back(std::move(b));
-  const Solution best = search(problem, starts, 5);
+  const Solution best = search(problem, starts, {.keep = 5});
   std::vector<double> values;
   double power = 1;
   for (std::size_t j = 0; j <= d; ++j, power *= x.scale) values.push_back(best.c[j] / power);

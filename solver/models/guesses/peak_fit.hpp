@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace nlsq::inline v0::guessing {
@@ -12,19 +13,24 @@ namespace nlsq::inline v0::guessing {
 // A candidate for a peak or dip, in unit x.
 struct Bump {
   double centre, half_width;
+  double score = 0;  // by how much the box lowers the sum of squares
 };
 
 // Fits "a box on a constant" by least squares, for boxes of a dozen widths, each at its best places. This
-// matched filter works with noise, with dips, and with peaks cut by the edge. `u` is sorted, in [0, 1].
+// matched filter works with noise, with dips, and with peaks cut by the edge. `u` is sorted, in [0, 1]. The
+// best come first.
 std::vector<Bump> find_bumps(std::span<const double> u, std::span<const double> y);
+
+// Two peaks, two dips, or a peak and a dip, for each of these widths.
+std::vector<std::pair<Bump, Bump>> find_bump_pairs(std::span<const double> u, std::span<const double> y);
 
 // Smallest log(width) that n rows in unit x can resolve.
 double narrowest_log_width(std::size_t n);
 inline constexpr double kWidestLogWidth = 1.6;  // five times the range of x
 inline constexpr double kCentreLow = -0.5, kCentreHigh = 1.5;
 
-// h * shape((u - centre) / width, extra) + c.
-using Shape = std::function<double(double z, std::span<const double> extra)>;
+// Replaces each z = (u - centre) / width by the value of the shape there. The peak is h times that, plus c.
+using Shape = std::function<void(std::span<double> z, std::span<const double> extra)>;
 
 struct PeakProblem {
   Shape shape;

@@ -20,7 +20,13 @@ void subtract(double* a, const double* b, double factor, std::size_t n) {
   for (std::size_t i = 0; i < n; ++i) a[i] -= factor * b[i];
 }
 
-// Result of one evaluation: the projected residual and the linear coefficients.
+constexpr std::size_t kMostLinear = 12;
+constexpr int kRace = 3;           // damped steps of each kept start before the best one is improved further
+constexpr double kSettled = 1e-5;  // relative decrease at which a start is good enough for the fit
+constexpr double kHopeless = 10;   // starts with so many times the least sum of squares are not kept
+
+// Result of one evaluation: the projected residual and the linear coefficients. It is reused, so that a
+// search of many points allocates memory once.
 struct Projection {
   std::vector<double> residual, columns, c;
   double rss = std::numeric_limits<double>::infinity();
@@ -31,7 +37,7 @@ void evaluate(const Separable& problem, std::span<const double> q, Projection& o
   out.residual.assign(problem.y.begin(), problem.y.end());
   out.columns.resize(n * k);
   out.c.assign(k, 0.0);
-  problem.basis(q, out.columns.data());
+  problem.basis(problem.u, q, out.columns.data());
   out.rss = project(out.residual, problem.linear, out.columns.data(), out.c.data());
 }
 
@@ -84,21 +90,25 @@ std::vector<double> damped_step(const std::vector<double>& J, const std::vector<
 
 double project(std::span<double> residual, int linear, double* columns, double* c) {
   const std::size_t n = residual.size(), k = static_cast<std::size_t>(linear);
-  std::vector<double> R(k * k, 0.0), z(k, 0.0);
+  double R[kMostLinear * kMostLinear] = {}, z[kMostLinear] = {};
   for (std::size_t j = 0; j < k; ++j) {
     double* b = columns + j * n;
-    const double before = std::sqrt(dot(b, b, n));
+    const double before = dot(b, b, n);
     if (!std::isfinite(before)) return std::numeric_limits<double>::infinity();
-    for (int pass = 0; pass < 2; ++pass)  // twice is enough (Parlett)
+    double square = before;
+    for (int pass = 0; pass < 2 && j > 0; ++pass) {  // twice is enough (Parlett)
       for (std::size_t i = 0; i < j; ++i) {
         const double r = dot(columns + i * n, b, n);
         R[i * k + j] += r;
         subtract(b, columns + i * n, r, n);
       }
-    const double norm = std::sqrt(dot(b, b, n));
-    const bool dependent = !(norm > 1e-11 * before);
+      square = dot(b, b, n);
+      if (square > 0.01 * before) break;  // hardly a digit was lost, so once is enough
+    }
+    const bool dependent = !(square > 1e-22 * before);
+    const double norm = std::sqrt(square), scale = dependent ? 0.0 : 1 / norm;
     R[j * k + j] = dependent ? 0.0 : norm;
-    for (std::size_t i = 0; i < n; ++i) b[i] = dependent ? 0.0 : b[i] / norm;
+    for (std::size_t i = 0; i < n; ++i) b[i] *= scale;
     z[j] = dot(b, residual.data(), n);
     subtract(residual.data(), b, z[j], n);
   }
@@ -119,16 +129,16 @@ Solution solve(const Separable& problem, std::vector<double> q) {
 }
 
 Solution improve(const Separable& problem, Solution best, int iterations) {
-  if (!std::isfinite(best.rss) || best.q.empty()) return best;
   Projection at, trial, work;
   evaluate(problem, best.q, at);
-  std::vector<double> J;
+  if (!std::isfinite(at.rss) || best.q.empty()) iterations = 0;
+  std::vector<double> J, q;
   double lambda = 1e-3;
   bool stale = true;
   for (int k = 0; k < iterations; ++k) {
     if (stale && !differences(problem, best.q, at, work, J)) break;
     const std::vector<double> step = damped_step(J, at.residual, best.q.size(), lambda);
-    std::vector<double> q = best.q;
+    q = best.q;
     for (std::size_t j = 0; j < q.size(); ++j) q[j] += step[j];
     clamp(problem, q);
     evaluate(problem, q, trial);
@@ -140,30 +150,117 @@ Solution improve(const Separable& problem, Solution best, int iterations) {
     }
     const double decrease = at.rss - trial.rss;
     std::swap(at, trial);
-    best = {std::move(q), at.c, at.rss};
+    std::swap(best.q, q);
     lambda *= 0.1;
-    if (decrease <= 1e-7 * at.rss) break;
+    if (decrease <= kSettled * at.rss) break;
+  }
+  best.c = at.c;
+  best.rss = at.rss;
+  return best;
+}
+
+namespace {
+
+// Means of successive rows, for the evaluation of many starts.
+struct Thinned {
+  std::vector<double> u, y;
+};
+
+Thinned thinned(const Separable& problem, std::size_t most) {
+  const std::size_t n = problem.y.size(), group = (n + most - 1) / most;
+  Thinned out;
+  for (std::size_t first = 0; first < n; first += group) {
+    const std::size_t last = std::min(n, first + group);
+    double u = 0, y = 0;
+    for (std::size_t i = first; i < last; ++i) u += problem.u[i], y += problem.y[i];
+    out.u.push_back(u / static_cast<double>(last - first));
+    out.y.push_back(y / static_cast<double>(last - first));
+  }
+  return out;
+}
+
+bool lower_rss(const Solution& a, const Solution& b) { return a.rss < b.rss; }
+
+// The starts within the limits with their sums of squares, those that are not finite left out.
+std::vector<Solution> evaluated(const Separable& problem, const std::vector<std::vector<double>>& starts) {
+  std::vector<Solution> tried;
+  tried.reserve(starts.size());
+  Projection work;
+  for (const auto& start : starts) {
+    Solution one{start, {}};
+    clamp(problem, one.q);
+    evaluate(problem, one.q, work);
+    one.rss = work.rss;
+    if (std::isfinite(one.rss)) tried.push_back(std::move(one));
+  }
+  return tried;
+}
+
+// The same on averaged rows, if the problem allows that.
+std::vector<Solution> evaluated_roughly(const Separable& problem,
+                                        const std::vector<std::vector<double>>& starts) {
+  if (problem.thin_to == 0 || problem.y.size() <= problem.thin_to) return evaluated(problem, starts);
+  const Thinned few = thinned(problem, problem.thin_to);
+  Separable rough = problem;
+  rough.u = few.u;
+  rough.y = few.y;
+  return evaluated(rough, starts);
+}
+
+void keep_best(std::vector<Solution>& tried, const Effort& effort) {
+  const std::size_t kept = std::min(tried.size(), static_cast<std::size_t>(effort.keep));
+  const auto middle = tried.begin() + static_cast<std::ptrdiff_t>(kept);
+  std::partial_sort(tried.begin(), middle, tried.end(), lower_rss);
+  tried.erase(middle, tried.end());
+  while (tried.size() > 1 && tried.back().rss > kHopeless * tried.front().rss) tried.pop_back();
+}
+
+// Takes a few steps from each start, and then improves those that are lowest.
+Solution winner(const Separable& problem, std::vector<Solution> kept, const Effort& effort) {
+  if (kept.size() > 1) {
+    for (Solution& one : kept) one = improve(problem, std::move(one), kRace);
+    std::sort(kept.begin(), kept.end(), lower_rss);
+  }
+  Solution best;
+  int improved = 0;
+  for (std::size_t i = 0; i < kept.size() && improved < effort.finalists; ++i) {
+    if (i > 0 && !(kept[i].rss < effort.rival * best.rss)) break;
+    if (i > 0 && kept[i].rss < (1 + 1e-4) * kept[i - 1].rss) continue;  // likely the same minimum
+    Solution one = improve(problem, kept[i]);
+    if (one.rss < best.rss || i == 0) best = std::move(one);
+    ++improved;
   }
   return best;
 }
 
-Solution search(const Separable& problem, const std::vector<std::vector<double>>& starts, int keep) {
-  std::vector<Solution> tried;
-  for (const auto& start : starts) {
-    Solution solution = solve(problem, start);
-    if (std::isfinite(solution.rss)) tried.push_back(std::move(solution));
-  }
-  if (tried.empty())
-    return {starts.front(), std::vector<double>(static_cast<std::size_t>(problem.linear), 0.0)};
-  const std::size_t kept = std::min(tried.size(), static_cast<std::size_t>(keep));
-  std::partial_sort(tried.begin(), tried.begin() + static_cast<std::ptrdiff_t>(kept), tried.end(),
-                    [](const Solution& a, const Solution& b) { return a.rss < b.rss; });
-  Solution best;
-  for (std::size_t i = 0; i < kept; ++i) {
-    Solution improved = improve(problem, std::move(tried[i]));
-    if (improved.rss < best.rss) best = std::move(improved);
-  }
-  return best;
+// What a search returns if no start has finite values.
+Solution nothing_found(const Separable& problem, std::vector<double> q) {
+  return {std::move(q), std::vector<double>(static_cast<std::size_t>(problem.linear), 0.0)};
+}
+
+}  // namespace
+
+Solution search(const Separable& problem, const std::vector<std::vector<double>>& starts,
+                const Effort& effort) {
+  std::vector<Solution> tried = evaluated_roughly(problem, starts);
+  if (tried.empty()) return nothing_found(problem, starts.front());
+  keep_best(tried, effort);
+  return winner(problem, std::move(tried), effort);
+}
+
+Solution search_line(const Separable& problem, const std::vector<double>& starts) {
+  std::vector<std::vector<double>> points;
+  for (const double q : starts) points.push_back({q});
+  const std::vector<Solution> tried = evaluated_roughly(problem, points);
+  if (tried.empty()) return nothing_found(problem, points.front());
+  std::vector<Solution> lows;
+  for (std::size_t i = 0; i < tried.size(); ++i)
+    if ((i == 0 || tried[i].rss < tried[i - 1].rss) &&
+        (i + 1 == tried.size() || tried[i].rss <= tried[i + 1].rss))
+      lows.push_back(tried[i]);
+  const Effort effort;
+  keep_best(lows, effort);
+  return winner(problem, std::move(lows), effort);
 }
 
 std::vector<double> grid(double low, double high, int count) {
