@@ -3,13 +3,19 @@
 // Starts come from y Q(x) = P(x), which is linear in the coefficients. It is solved repeatedly with weights
 // 1/Q from the previous pass (Sanathanan and Koerner, IEEE Trans. Autom. Control 8 (1963) 56).
 #include "models/guesses/separable.hpp"
+#include "models/poles.hpp"
 #include "models/rows.hpp"
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace nlsq::inline v0::guessing {
 namespace {
+
+// A pole between two rows can follow one of them that noise put far off. A curve without a pole is taken
+// instead if its sum of squares is at most so many times that with one.
+constexpr double kAsGood = 1.25;
 
 // x divided by the largest |x|.
 struct Scaled {
@@ -71,7 +77,17 @@ std::vector<double> rational(const Sample& sample, int degree, std::vector<std::
     }
   };
   for (auto& b : linearised(x.v, sample.y, degree)) starts.push_back(std::move(b));
-  const Solution best = search(problem, starts, {.keep = 5});
+  const Effort effort = {.keep = 6, .finalists = 3, .rival = 3};
+  Solution best = search(problem, starts, effort);
+  if (pole_within(best.q, x.v.front(), x.v.back())) {
+    Separable smooth = problem;
+    smooth.basis = [&](std::span<const double> u, std::span<const double> q, double* columns) {
+      problem.basis(u, q, columns);
+      if (pole_within(q, x.v.front(), x.v.back())) columns[0] = std::numeric_limits<double>::quiet_NaN();
+    };
+    Solution other = search(smooth, starts, effort);
+    if (other.rss <= kAsGood * best.rss) best = std::move(other);
+  }
   std::vector<double> values;
   double power = 1;
   for (std::size_t j = 0; j <= d; ++j, power *= x.scale) values.push_back(best.c[j] / power);

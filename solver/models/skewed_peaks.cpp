@@ -47,6 +47,8 @@ std::vector<double> modified_gaussian(const Sample& sample) {
   problem.extra_starts = {{std::log(0.3)}, {std::log(2.0)}};
   problem.extra_lower = {std::log(0.02)};
   problem.extra_upper = {std::log(50.0)};
+  // A peak whose tail is cut off looks like a dip before it, so that many starts are dips.
+  problem.effort = {.keep = 10, .finalists = 4, .rival = 1e9};
   const PeakFit fit = fit_peak(sample, problem);
   return {fit.height * fit.width, fit.width * std::exp(fit.extra[0]), fit.centre, fit.width, fit.background};
 }

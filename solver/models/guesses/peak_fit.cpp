@@ -1,8 +1,6 @@
 // Finds the start of a peak fit by a matched filter with boxes, and refines it by separable least squares.
 #include "models/guesses/peak_fit.hpp"
 
-#include "models/guesses/separable.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -118,7 +116,7 @@ PeakFit fit_here(const Sample& sample, const PeakProblem& peak) {
       starts.push_back({bump.centre, std::log(bump.half_width * peak.width_per_box)});
       starts.back().insert(starts.back().end(), extra.begin(), extra.end());
     }
-  const Solution best = search(problem, starts);
+  const Solution best = search(problem, starts, peak.effort);
   PeakFit fit;
   fit.centre = sample.x_min + best.q[0] * sample.span;
   fit.width = std::exp(best.q[1]) * sample.span;

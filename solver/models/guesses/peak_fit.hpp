@@ -2,6 +2,7 @@
 #pragma once
 
 #include "models/guesses/sample.hpp"
+#include "models/guesses/separable.hpp"
 
 #include <functional>
 #include <span>
@@ -37,6 +38,7 @@ struct PeakProblem {
   double width_per_box = 0.6;  // width of the shape over the half width of a similar box
   std::vector<std::vector<double>> extra_starts = {{}};  // starts of the shape's further parameters
   std::vector<double> extra_lower = {}, extra_upper = {};
+  Effort effort = {};
 };
 
 struct PeakFit {

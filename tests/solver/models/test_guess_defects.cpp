@@ -116,3 +116,37 @@ TEST_CASE("exp_in_place agrees with exp, and its results neither overflow nor va
     CHECK(value > 0);
   }
 }
+
+TEST_CASE("a sum with logistic4 has one level: its bottom is the shared constant") {
+  const nlsq::Model& sum = nlsq::model("logistic4+linear");
+  CHECK(sum.formula == "(l1_top-c)*x^l1_n/(l1_K^l1_n+x^l1_n)+l2_a*x+c");
+  std::vector<double> x, y;
+  trials::Random random(11);
+  for (int i = 0; i < 200; ++i) {
+    x.push_back(i * 0.1);
+    const double power = std::pow(x.back(), 5);
+    y.push_back(2 + 6 * power / (std::pow(7, 5) + power) + 0.3 * x.back() + 0.02 * random.normal());
+  }
+  const nlsq::FitResult fit = nlsq::curve_fit(sum, x, y, nlsq::NamedValues{});
+  CHECK(fit.summary.verdict == nlsq::Verdict::converged);
+  CHECK(fit.rss == doctest::Approx(195 * 0.02 * 0.02).epsilon(0.4));
+  CHECK(fit.parameters[0] == doctest::Approx(8).epsilon(0.02));
+}
+
+TEST_CASE("a ratio of polynomials with a pole between the data is reported") {
+  const nlsq::Model& model = nlsq::model("rational11");
+  std::vector<double> x, pole, smooth;
+  for (int i = 0; i < 60; ++i) {
+    x.push_back(0.05 + 0.1 * i);
+    pole.push_back((1 + 2 * x.back()) / (1 - 0.5 * x.back()));
+    smooth.push_back((1 + 2 * x.back()) / (1 + 0.5 * x.back()));
+  }
+  const auto reported = [&](const std::vector<double>& y) {
+    const nlsq::FitResult fit = nlsq::curve_fit(model, x, y, nlsq::NamedValues{});
+    for (const std::string& warning : fit.warnings)
+      if (warning.find("pole at x = 2,") != std::string::npos) return true;
+    return false;
+  };
+  CHECK(reported(pole));
+  CHECK_FALSE(reported(smooth));
+}
