@@ -1,24 +1,19 @@
 // Parses ties between parameters and substitutes them into models.
 #include "expression/ties.hpp"
+
+#include "expression/names.hpp"
+
 #include <nlsq/error.hpp>
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <numeric>
 #include <optional>
 
 namespace nlsq::inline v0 {
 
 namespace {
-
-std::string trimmed(std::string_view text) {
-  const auto blank = [](char c) { return std::isspace(static_cast<unsigned char>(c)) != 0; };
-  while (!text.empty() && blank(text.front())) text.remove_prefix(1);
-  while (!text.empty() && blank(text.back())) text.remove_suffix(1);
-  return std::string(text);
-}
 
 int index_of(const std::vector<std::string>& names, const std::string& name, const std::string& tie) {
   const auto found = std::find(names.begin(), names.end(), name);
@@ -69,13 +64,14 @@ Ties::Ties(const std::vector<std::string>& names, const std::vector<std::string>
     if (equals == std::string::npos)
       throw ValidationError(fmt::format("tie '{}': write parameter = expression, as in d = 2*a", text));
     Tie tie;
-    const std::string name = trimmed(std::string_view(text).substr(0, equals));
+    const std::string name(trimmed(std::string_view(text).substr(0, equals)));
     tie.parameter = index_of(names, name, text);
     if (std::ranges::find(fixed, name) != fixed.end())
       throw ValidationError(fmt::format("tie '{}': '{}' is fixed, too: do one or the other", text, name));
     if (std::ranges::find(given, tie.parameter, &Tie::parameter) != given.end())
       throw ValidationError(fmt::format("tie '{}': '{}' is tied twice", text, name));
-    tie.expression = parse_expression_of(trimmed(std::string_view(text).substr(equals + 1)), text);
+    tie.expression =
+        parse_expression_of(std::string(trimmed(std::string_view(text).substr(equals + 1))), text);
     for (const std::string& argument : tie.expression.parameters)
       tie.arguments.push_back(index_of(names, argument, text));
     std::vector<int> all(tie.arguments.size());

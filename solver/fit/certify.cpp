@@ -1,6 +1,8 @@
 // Implements certify(): a fit without iterations, without a better start, and in f64 throughout.
 #include <nlsq/certify.hpp>
 
+#include "expression/names.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -84,11 +86,7 @@ FitResult certify(const Formula& formula, const Columns& x, const Column& y, con
 
 FitResult certify(std::string_view formula, const Columns& x, const Column& y, const NamedValues& parameters,
                   const FitOptions& options) {
-  FormulaOptions names;
-  if (x.size() > 1) names.predictors.clear();
-  for (std::size_t k = 1; x.size() > 1 && k <= x.size(); ++k)
-    names.predictors.push_back(fmt::format("x{}", k));
-  return certify(parse_formula(formula, names), x, y, parameters, options);
+  return certify(parse_formula(formula, predictor_options(x.size())), x, y, parameters, options);
 }
 
 FitResult certify(const Model& model, const Columns& x, const Column& y, const NamedValues& parameters,

@@ -1,6 +1,8 @@
 // Implements rank_models() and compare(): information criteria, Akaike's weights, tests of nested models.
 #include <nlsq/compare.hpp>
 
+#include "expression/names.hpp"
+
 #include <nlsq/statistics.hpp>
 
 #include <fmt/format.h>
@@ -180,16 +182,10 @@ ModelComparison compare(const std::vector<std::string>& models, const Columns& x
     Formula formula;
   };
   std::vector<Choice> choices;  // every text is read before the first fit
-  FormulaOptions names;
-  names.predictors.assign(1, "x");
-  if (x.size() > 1) names.predictors.clear();
-  for (std::size_t k = 1; x.size() > 1 && k <= x.size(); ++k)
-    names.predictors.push_back(fmt::format("x{}", k));
+  const FormulaOptions names = predictor_options(x.size());
   for (const std::string& text : models) {
     Choice choice;
-    const auto part_of_name = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; };
-    const bool one_name =
-        !text.empty() && std::ranges::all_of(text, part_of_name) && text != names.predictors[0];
+    const bool one_name = is_name(text) && text != names.predictors[0];
     if (one_name || is_model_sum(text)) choice.built_in = &model(text);
     else choice.formula = parse_formula(text, names);
     if (choice.formula.has_left_side)

@@ -350,15 +350,6 @@ bool record(RecordedResidual& residual, const RowSource& data, const std::vector
   return any;
 }
 
-FormulaOptions predictor_options(std::size_t predictors) {
-  FormulaOptions options;
-  if (predictors != 1) {
-    options.predictors.clear();
-    for (std::size_t k = 1; k <= predictors; ++k) options.predictors.push_back(fmt::format("x{}", k));
-  }
-  return options;
-}
-
 std::vector<double> guessed_start(const Model& model, const Columns& x, const Column& y,
                                   std::string& warning) {
   std::vector<std::vector<double>> copies(x.list().size() + 1);  // of columns that are not doubles

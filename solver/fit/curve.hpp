@@ -11,6 +11,7 @@
 #include <nlsq/column.hpp>
 #include <nlsq/curve_fit.hpp>
 #include <nlsq/graph.hpp>
+#include "expression/names.hpp"
 #include "expression/ties.hpp"
 #include "rows/residual_form.hpp"
 #include "rows/residual_sources.hpp"
@@ -73,8 +74,6 @@ FitResult fit_fallback(const ModelFunction& function, Curve curve, const std::st
 bool record(RecordedResidual& residual, const RowSource& data, const std::vector<double>& p,
             DataSurvey* survey = nullptr);
 
-// Names the predictors x, or x1 ... xk.
-FormulaOptions predictor_options(std::size_t predictors);
 // The built-in model's first guess from the data.
 std::vector<double> guessed_start(const Model& model, const Columns& x, const Column& y,
                                   std::string& warning);

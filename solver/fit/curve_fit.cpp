@@ -5,6 +5,7 @@
 #include "fit/curve.hpp"
 #include "fit/fit_setup.hpp"
 #include "fit/prepared_impl.hpp"
+#include "models/poles.hpp"
 #include "models/recognise.hpp"
 #include "support/fp_environment.hpp"
 
@@ -64,6 +65,25 @@ FitResult fit_formula(const Formula& given, FitData data, std::vector<double> st
 std::vector<double> formula_start(const Formula& formula, const NamedValues& p0, const FitOptions& options) {
   const Limits limits = limits_of(options.bounds, formula.parameters);
   return starting_values(formula.parameters, p0, default_start(formula.parameters.size(), limits), limits);
+}
+
+// Starts from the model's first guess, except for parameters with a value in p0. `known` converts the guess
+// if the formula is the model in other words.
+FitResult fit_from_guess(const Formula& formula, const Model& model, const guessing::Recognised* known,
+                         const Columns& x, const Column& y, const NamedValues& p0,
+                         const FitOptions& options) {
+  FitData data = fit_data(x, y, options, formula.predictors);
+  std::vector<double> start(formula.parameters.size(), 1.0);
+  std::string warning;
+  if (p0.size() < formula.parameters.size()) {
+    data.survey->run();
+    start = guessed_start(model, x, y, warning);
+    if (known != nullptr) start = known->convert(start);
+  }
+  start = starting_values(formula.parameters, p0, start, limits_of(options.bounds, formula.parameters));
+  FitResult fit = fit_formula(formula, std::move(data), std::move(start), p0, options);
+  if (!warning.empty()) fit.warnings.insert(fit.warnings.begin(), warning);
+  return fit;
 }
 
 FitResult fit_callable(const ModelFunction& given, FitData data, const std::vector<double>& p0,
@@ -128,20 +148,12 @@ FitResult curve_fit(const Formula& formula, const Columns& x, const Column& y, c
                     const FitOptions& options) {
   const FpEnvironment environment;
   check_options(options);
-  FitData data = fit_data(x, y, options, formula.predictors);
   // A formula that is a built-in model in other words gets that model's guess.
   if (p0.size() < formula.parameters.size()) {
-    if (const guessing::Recognised known = guessing::recognise(formula); known.model) {
-      data.survey->run();
-      std::string warning;
-      const std::vector<double> guess = known.convert(guessed_start(*known.model, x, y, warning));
-      std::vector<double> start =
-          starting_values(formula.parameters, p0, guess, limits_of(options.bounds, formula.parameters));
-      FitResult fit = fit_formula(formula, std::move(data), std::move(start), p0, options);
-      if (!warning.empty()) fit.warnings.insert(fit.warnings.begin(), warning);
-      return fit;
-    }
+    if (const guessing::Recognised known = guessing::recognise(formula); known.model)
+      return fit_from_guess(formula, *known.model, &known, x, y, p0, options);
   }
+  FitData data = fit_data(x, y, options, formula.predictors);
   return fit_formula(formula, std::move(data), formula_start(formula, p0, options), p0, options);
 }
 
@@ -157,16 +169,9 @@ FitResult curve_fit(const Model& model, const Columns& x, const Column& y, const
   check_options(options);
   const Formula formula =
       parse_formula(model.formula, predictor_options(static_cast<std::size_t>(model.predictors)));
-  FitData data = fit_data(x, y, options, formula.predictors);
-  std::vector<double> start(formula.parameters.size(), 1.0);
-  std::string warning;
-  if (p0.size() < formula.parameters.size()) {
-    data.survey->run();
-    start = guessed_start(model, x, y, warning);
-  }
-  start = starting_values(formula.parameters, p0, start, limits_of(options.bounds, formula.parameters));
-  FitResult fit = fit_formula(formula, std::move(data), std::move(start), p0, options);
-  if (!warning.empty()) fit.warnings.insert(fit.warnings.begin(), warning);
+  FitResult fit = fit_from_guess(formula, model, nullptr, x, y, p0, options);
+  if (std::string pole = guessing::pole_warning(model, fit.parameters, x.list().front()); !pole.empty())
+    fit.warnings.push_back(std::move(pole));
   return fit;
 }
 

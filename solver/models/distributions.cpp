@@ -1,6 +1,7 @@
 // Built-in models: log-normal and Weibull densities, scaled by an area. They are peaks in log x.
+#include "models/guesses/exp_in_place.hpp"
+#include "models/guesses/separable.hpp"
 #include "models/rows.hpp"
-#include "models/separable.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -17,18 +18,20 @@ std::vector<double> logarithms(const Sample& sample) {
 
 std::vector<double> lognormal(const Sample& sample) {
   const std::vector<double> t = logarithms(sample);
-  const std::size_t n = t.size();
   const double span = std::max(t.back() - t.front(), 1e-3);
   Separable problem;
   problem.y = sample.y;
+  problem.u = t;
+  problem.thin_to = kThinned;
   problem.lower = {t.front() - 2 * span, std::log(1e-3)};
   problem.upper = {t.back() + 2 * span, std::log(10.0)};
-  problem.basis = [&](std::span<const double> q, double* columns) {
-    const double sigma = std::exp(q[1]);
-    for (std::size_t i = 0; i < n; ++i) {
-      const double z = (t[i] - q[0]) / sigma;
-      columns[i] = std::exp(-z * z / 2 - t[i]) / (sigma * std::sqrt(2 * std::numbers::pi));
+  problem.basis = [](std::span<const double> u, std::span<const double> q, double* columns) {
+    const double sigma = std::exp(q[1]), constant = std::log(sigma * std::sqrt(2 * std::numbers::pi));
+    for (std::size_t i = 0; i < u.size(); ++i) {
+      const double z = (u[i] - q[0]) / sigma;
+      columns[i] = -z * z / 2 - u[i] - constant;
     }
+    exp_in_place({columns, u.size()});
   };
   std::vector<std::vector<double>> starts;
   for (const double mu : grid(t.front(), t.back(), 20))
@@ -39,18 +42,20 @@ std::vector<double> lognormal(const Sample& sample) {
 
 std::vector<double> weibull(const Sample& sample) {
   const std::vector<double> t = logarithms(sample);
-  const std::size_t n = t.size();
   const double span = std::max(t.back() - t.front(), 1e-3);
   Separable problem;
   problem.y = sample.y;
+  problem.u = t;
+  problem.thin_to = kThinned;
   problem.lower = {t.front() - 2 * span, std::log(0.05)};
   problem.upper = {t.back() + 2 * span, std::log(100.0)};
-  problem.basis = [&](std::span<const double> q, double* columns) {
+  problem.basis = [](std::span<const double> u, std::span<const double> q, double* columns) {
     const double k = std::exp(q[1]);
-    for (std::size_t i = 0; i < n; ++i) {
-      const double z = t[i] - q[0];  // log(x / lambda)
-      columns[i] = k * std::exp((k - 1) * z - std::exp(std::min(k * z, 700.0)) - q[0]);
-    }
+    for (std::size_t i = 0; i < u.size(); ++i) columns[i] = k * (u[i] - q[0]);  // k log(x / lambda)
+    exp_in_place({columns, u.size()});
+    for (std::size_t i = 0; i < u.size(); ++i)
+      columns[i] = (k - 1) * (u[i] - q[0]) - columns[i] - q[0] + q[1];
+    exp_in_place({columns, u.size()});
   };
   std::vector<std::vector<double>> starts;
   for (const double log_lambda : grid(t.front(), t.back(), 16))

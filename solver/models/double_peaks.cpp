@@ -1,7 +1,8 @@
 // Built-in models of two peaks of the same profile on a constant background.
-#include "models/peak_fit.hpp"
+#include "models/guesses/exp_in_place.hpp"
+#include "models/guesses/peak_fit.hpp"
+#include "models/guesses/separable.hpp"
 #include "models/rows.hpp"
-#include "models/separable.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -9,10 +10,17 @@
 namespace nlsq::inline v0::guessing {
 namespace {
 
-using Profile = double (*)(double);
+// Replaces each z = (x - centre) / width by the value of the profile there.
+using Profile = void (*)(std::span<double> z);
 
-double gaussian(double z) { return std::exp(-z * z / 2); }
-double lorentzian(double z) { return 1 / (1 + z * z); }
+void gaussian(std::span<double> z) {
+  for (double& value : z) value = -value * value / 2;
+  exp_in_place(z);
+}
+
+void lorentzian(std::span<double> z) {
+  for (double& value : z) value = 1 / (1 + value * value);
+}
 
 // Two peaks p1, p2 of the same profile; q = (centre, log width) of each.
 Separable pair_problem(const Sample& sample, const std::vector<double>& u, Profile profile) {
@@ -21,42 +29,63 @@ Separable pair_problem(const Sample& sample, const std::vector<double>& u, Profi
   problem.linear = 3;
   problem.lower = {kCentreLow, narrowest_log_width(u.size()), kCentreLow, narrowest_log_width(u.size())};
   problem.upper = {kCentreHigh, kWidestLogWidth, kCentreHigh, kWidestLogWidth};
-  problem.basis = [&u, profile](std::span<const double> q, double* columns) {
-    const std::size_t n = u.size();
+  problem.u = u;
+  problem.basis = [profile](std::span<const double> at, std::span<const double> q, double* columns) {
+    const std::size_t n = at.size();
     const double w1 = std::exp(q[1]), w2 = std::exp(q[3]);
     for (std::size_t i = 0; i < n; ++i) {
-      columns[i] = profile((u[i] - q[0]) / w1);
-      columns[n + i] = profile((u[i] - q[2]) / w2);
+      columns[i] = (at[i] - q[0]) / w1;
+      columns[n + i] = (at[i] - q[2]) / w2;
       columns[2 * n + i] = 1;
     }
+    profile({columns, 2 * n});
   };
   return problem;
 }
 
-// Starts: the largest peak and the largest in the remainder, and two peaks in place of one broad peak.
+// The sample without the peak, whose height and place were fitted to it.
+Sample without(const Sample& sample, const PeakFit& peak, Profile profile) {
+  Sample rest = sample;
+  std::vector<double> values(rest.rows());
+  for (std::size_t i = 0; i < rest.rows(); ++i) values[i] = (rest.x[i] - peak.centre) / peak.width;
+  profile(values);
+  for (std::size_t i = 0; i < rest.rows(); ++i) rest.y[i] -= peak.height * values[i];
+  rest.measure();
+  return rest;
+}
+
+// Starts: the largest peak and the largest in the remainder, each fitted anew beside the other; the largest
+// peak beside every bump of the remainder; two peaks in place of one broad peak; and pairs of bumps.
 std::vector<std::vector<double>> pair_starts(const Sample& sample, const std::vector<double>& u,
                                              Profile profile, double width_per_box) {
-  const PeakProblem peak = {[profile](double z, std::span<const double>) { return profile(z); },
+  const PeakProblem peak = {[profile](std::span<double> z, std::span<const double>) { profile(z); },
                             width_per_box};
-  const PeakFit first = fit_peak(sample, peak);
-  Sample rest = sample;
-  for (std::size_t i = 0; i < rest.rows(); ++i)
-    rest.y[i] -= first.height * profile((rest.x[i] - first.centre) / first.width) + first.background;
-  const double centre = (first.centre - sample.x_min) / sample.span,
-               log_width = std::log(first.width / sample.span);
-  const double width = std::exp(log_width);
+  const auto place = [&](const PeakFit& fit) {
+    return std::vector{(fit.centre - sample.x_min) / sample.span, std::log(fit.width / sample.span)};
+  };
+  const auto box = [&](const Bump& bump) {
+    return std::vector{bump.centre, std::log(bump.half_width * width_per_box)};
+  };
   std::vector<std::vector<double>> starts;
-  for (const Bump& bump : find_bumps(u, rest.y))
-    starts.push_back({centre, log_width, bump.centre, std::log(bump.half_width * width_per_box)});
-  for (const double apart : {0.5, 1.0, 1.5})
-    starts.push_back({centre - apart * width, log_width - 0.4, centre + apart * width, log_width - 0.4});
-  const std::vector<Bump> bumps = find_bumps(u, sample.y);
-  for (std::size_t i = 0; i < bumps.size(); ++i)
-    for (std::size_t j = 0; j < i; ++j)
-      if (std::abs(bumps[i].centre - bumps[j].centre) >
-          0.5 * std::min(bumps[i].half_width, bumps[j].half_width))
-        starts.push_back({bumps[i].centre, std::log(bumps[i].half_width * width_per_box), bumps[j].centre,
-                          std::log(bumps[j].half_width * width_per_box)});
+  const auto add = [&starts](std::vector<double> one, const std::vector<double>& other) {
+    one.insert(one.end(), other.begin(), other.end());
+    starts.push_back(std::move(one));
+  };
+  PeakFit first = fit_peak(sample, peak);
+  const Sample rest = without(sample, first, profile);
+  for (const Bump& bump : find_bumps(u, rest.y)) add(place(first), box(bump));
+  const std::vector<double> broad = place(first);
+  for (const double apart : {0.5, 1.0, 1.5}) {
+    const double shift = apart * std::exp(broad[1]);
+    add({broad[0] - shift, broad[1] - 0.4}, {broad[0] + shift, broad[1] - 0.4});
+  }
+  PeakFit second = fit_peak(rest, peak);
+  for (int round = 0; round < 2; ++round) {
+    first = fit_peak(without(sample, second, profile), peak);
+    second = fit_peak(without(sample, first, profile), peak);
+    add(place(first), place(second));
+  }
+  for (const auto& [one, other] : find_bump_pairs(u, sample.y)) add(box(one), box(other));
   return starts;
 }
 
@@ -67,7 +96,8 @@ std::vector<double> fit_pair(const Sample& picked, Profile profile, double width
   const Sample& sample = averaged.rows() > 8 ? averaged : picked;
   const std::vector<double> u = sample.unit_x();
   const Solution best =
-      search(pair_problem(sample, u, profile), pair_starts(sample, u, profile, width_per_box), 6);
+      search(pair_problem(sample, u, profile), pair_starts(sample, u, profile, width_per_box),
+             {.keep = 16, .finalists = 6, .rival = 1e9});
   const std::size_t left = best.q[0] <= best.q[2] ? 0 : 1, right = 1 - left;
   std::vector<double> values;
   for (const std::size_t k : {left, right}) {

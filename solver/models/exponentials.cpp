@@ -1,8 +1,9 @@
 // Built-in exponential models. The guess searches rates on a logarithmic grid over the range of x; all other
 // parameters are linear.
-#include "models/exponential_fit.hpp"
+#include "models/guesses/exp_in_place.hpp"
+#include "models/guesses/exponential_fit.hpp"
+#include "models/guesses/separable.hpp"
 #include "models/rows.hpp"
-#include "models/separable.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -31,20 +32,23 @@ std::vector<double> biexponential(const Sample& sample) {
   problem.linear = 3;
   problem.lower.assign(2, std::log(kSlowest));
   problem.upper.assign(2, std::log(fastest_rate(u)));
-  problem.basis = [&u](std::span<const double> q, double* columns) {
-    const std::size_t n = u.size();
+  problem.u = u;
+  problem.thin_to = kThinned;
+  problem.basis = [](std::span<const double> at, std::span<const double> q, double* columns) {
+    const std::size_t n = at.size();
     const double fast = std::exp(q[0]), slow = std::exp(q[1]);
     for (std::size_t i = 0; i < n; ++i) {
-      columns[i] = std::exp(-fast * u[i]);
-      columns[n + i] = std::exp(-slow * u[i]);
+      columns[i] = -fast * at[i];
+      columns[n + i] = -slow * at[i];
       columns[2 * n + i] = 1;
     }
+    exp_in_place({columns, 2 * n});
   };
   std::vector<std::vector<double>> starts;
   const std::vector<double> rates = grid(std::log(0.3), std::log(300.0), 10);
   for (std::size_t i = 0; i < rates.size(); ++i)
     for (std::size_t j = 0; j < i; ++j) starts.push_back({rates[i], rates[j]});
-  const Solution best = search(problem, starts, 4);
+  const Solution best = search(problem, starts, {.keep = 4});
   const std::size_t fast = best.q[0] >= best.q[1] ? 0 : 1, slow = 1 - fast;
   const auto rate = [&](std::size_t k) { return std::exp(best.q[k]) / sample.span; };
   const auto height = [&](std::size_t k) { return best.c[k] * std::exp(rate(k) * sample.x_min); };
@@ -66,12 +70,18 @@ Stretched stretched(const Sample& sample) {
   problem.linear = 2;
   problem.lower = {std::log(1e-5), std::log(0.1)};
   problem.upper = {std::log(1e2), std::log(20.0)};
-  problem.basis = [&](std::span<const double> q, double* columns) {
+  problem.u = log_v;
+  problem.thin_to = kThinned;
+  problem.basis = [](std::span<const double> at, std::span<const double> q, double* columns) {
+    const std::size_t rows = at.size();
     const double beta = std::exp(q[1]);
-    for (std::size_t i = 0; i < n; ++i) {
-      columns[i] = std::exp(-std::exp(beta * (log_v[i] - q[0])));
-      columns[n + i] = 1;
+    for (std::size_t i = 0; i < rows; ++i) {
+      columns[i] = beta * (at[i] - q[0]);
+      columns[rows + i] = 1;
     }
+    exp_in_place({columns, rows});
+    for (std::size_t i = 0; i < rows; ++i) columns[i] = -columns[i];
+    exp_in_place({columns, rows});
   };
   std::vector<std::vector<double>> starts;
   for (const double log_tau : grid(std::log(0.01), std::log(3.0), 8))
@@ -184,39 +194,48 @@ Row weibull_growth_row() {
 
 }  // namespace
 
+namespace {
+
+// The search is over q with rate = kUnit sinh(q): logarithmic for fast rates of either sign, linear about 0.
+// Decay is measured from the first t, growth from the last.
+constexpr double kUnit = 0.1;
+
+double rate_of(double q) {
+  const double rate = kUnit * std::sinh(q);
+  return std::abs(rate) < kSlowest ? std::copysign(kSlowest, rate) : rate;
+}
+
+}  // namespace
+
 ExponentialFit fit_exponential(std::span<const double> t, std::span<const double> y, bool offset) {
   const std::size_t n = t.size();
   const auto [low, high] = std::minmax_element(t.begin(), t.end());
   const double first = *low, last = *high, span = last > first ? last - first : 1.0;
   std::vector<double> u(n);
   for (std::size_t i = 0; i < n; ++i) u[i] = (t[i] - first) / span;
-  const double fastest = fastest_rate(u);
+  Separable problem;
+  problem.y = y;
+  problem.u = u;
+  problem.thin_to = kThinned;
+  problem.linear = offset ? 2 : 1;
+  problem.upper = {std::asinh(fastest_rate(u) / kUnit)};
+  problem.lower = {-problem.upper[0]};
+  problem.basis = [offset](std::span<const double> at, std::span<const double> q, double* columns) {
+    const double rate = rate_of(q[0]), origin = rate > 0 ? 0.0 : 1.0;
+    const std::size_t rows = at.size();
+    for (std::size_t i = 0; i < rows; ++i) columns[i] = -rate * (at[i] - origin);
+    exp_in_place({columns, rows});
+    if (offset) std::fill(columns + rows, columns + 2 * rows, 1.0);
+  };
+  const double slow = std::asinh(0.03 / kUnit), fast = std::min(problem.upper[0], std::asinh(1000 / kUnit));
+  std::vector<double> starts = grid(-fast, -slow, 11);
+  for (const double q : grid(slow, fast, 11)) starts.push_back(q);
+  const Solution best = search_line(problem, starts);
+  const double rate = rate_of(best.q[0]);
   ExponentialFit fit;
-  double lowest = std::numeric_limits<double>::infinity();
-  for (const double sign : {1.0, -1.0}) {  // decay is measured from the first t, growth from the last
-    const double origin = sign > 0 ? 0.0 : 1.0;
-    Separable problem;
-    problem.y = y;
-    problem.linear = offset ? 2 : 1;
-    problem.lower = {std::log(kSlowest)};
-    problem.upper = {std::log(fastest)};
-    problem.basis = [&](std::span<const double> q, double* columns) {
-      const double rate = sign * std::exp(q[0]);
-      for (std::size_t i = 0; i < n; ++i) {
-        columns[i] = std::exp(-rate * (u[i] - origin));
-        if (offset) columns[n + i] = 1;
-      }
-    };
-    std::vector<std::vector<double>> starts;
-    for (const double log_rate : grid(std::log(0.03), std::log(1000.0), 15)) starts.push_back({log_rate});
-    const Solution best = search(problem, starts, 2);
-    if (best.rss < lowest) {
-      lowest = best.rss;
-      fit.rate = sign * std::exp(best.q[0]) / span;
-      fit.a = best.c[0] * std::exp(fit.rate * (sign > 0 ? first : last));
-      fit.c = offset ? best.c[1] : 0.0;
-    }
-  }
+  fit.rate = rate / span;
+  fit.a = best.c[0] * std::exp(fit.rate * (rate > 0 ? first : last));
+  fit.c = offset ? best.c[1] : 0.0;
   return fit;
 }
 

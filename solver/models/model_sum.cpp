@@ -4,7 +4,9 @@
 // prefix. Constants that the models add are merged into one, c, because the data determine only their sum.
 #include "models/model_sum.hpp"
 
-#include "models/sum_guess.hpp"
+#include "expression/names.hpp"
+
+#include "models/guesses/sum_guess.hpp"
 
 #include <nlsq/error.hpp>
 #include <nlsq/formula.hpp>
@@ -12,7 +14,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <map>
 #include <string>
 #include <utility>
@@ -22,20 +23,6 @@ namespace nlsq::inline v0::guessing {
 namespace {
 
 constexpr int kMostTerms = 20;
-
-bool is_letter(char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0 || c == '_'; }
-bool is_digit(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; }
-
-std::string_view trimmed(std::string_view s) {
-  while (!s.empty() && std::isspace(static_cast<unsigned char>(s.front())) != 0) s.remove_prefix(1);
-  while (!s.empty() && std::isspace(static_cast<unsigned char>(s.back())) != 0) s.remove_suffix(1);
-  return s;
-}
-
-bool is_name(std::string_view s) {
-  return !s.empty() && is_letter(s.front()) &&
-         std::ranges::all_of(s, [](char c) { return is_letter(c) || is_digit(c); });
-}
 
 // A name, or a multiple of one: 3*lorentzian.
 struct Multiple {
@@ -106,8 +93,11 @@ std::vector<std::string> added_terms(std::string_view formula) {
   return terms;
 }
 
-// Puts the label before each name in the text that is one of the model's parameters.
-std::string with_prefix(std::string_view text, const Model& model, const std::string& label) {
+// Puts the label before each name in the text that is one of the model's parameters. `constant`, if not
+// empty, is the one that becomes the shared constant: the `bottom` of logistic4 occurs once more in its
+// formula, and two parameters for one level would not be determined.
+std::string with_prefix(std::string_view text, const Model& model, const std::string& label,
+                        std::string_view constant) {
   std::string out;
   for (std::size_t i = 0; i < text.size();) {
     std::size_t end = i + 1;
@@ -116,7 +106,8 @@ std::string with_prefix(std::string_view text, const Model& model, const std::st
       ++end;
     const std::string word(text.substr(i, end - i));
     const bool parameter = name && std::ranges::find(model.parameters, word) != model.parameters.end();
-    out += parameter ? label + "_" + word : word;
+    if (parameter && word == constant) out += kSharedConstant;
+    else out += parameter ? label + "_" + word : word;
     i = end;
   }
   return out;
@@ -132,11 +123,14 @@ Part make_part(const Model& model, const std::string& label) {
     if (at != model.parameters.end() && part.constant == Part::npos) {
       part.constant = static_cast<std::size_t>(at - model.parameters.begin());
     } else {
-      part.term.formula += with_prefix(part.term.formula.empty() ? bare : term, model, label);
+      const bool known = part.constant != Part::npos;
+      part.term.formula += with_prefix(part.term.formula.empty() ? bare : term, model, label,
+                                       known ? std::string_view(model.parameters[part.constant]) : "");
     }
   }
   if (!part.term.formula.empty())
-    part.formula = parse_formula(part.term.formula, predictor_names(model.predictors));
+    part.formula =
+        parse_formula(part.term.formula, predictor_options(static_cast<std::size_t>(model.predictors)));
   return part;
 }
 
@@ -182,13 +176,15 @@ std::optional<Model> make_sum(std::string_view text) {
   std::vector<const Part*> all;
   for (const Part& part : parts) all.push_back(&part);
   sum.formula = join(all);
-  const bool constant = std::ranges::any_of(parts, [](const Part& p) { return p.constant != Part::npos; });
-  Formula formula = parse_formula(sum.formula, predictor_names(sum.predictors));
+  Formula formula = parse_formula(sum.formula, predictor_options(static_cast<std::size_t>(sum.predictors)));
   sum.parameters = formula.parameters;
   place_parameters(sum, parts);
   const std::size_t size = sum.parameters.size();
-  sum.rule = sampled(sum.predictors, size, Domain::all, kSharp,
-                     sum_guess(std::move(parts), std::move(formula), constant ? size - 1 : Part::npos));
+  const auto constant =
+      static_cast<std::size_t>(std::ranges::find(sum.parameters, kSharedConstant) - sum.parameters.begin());
+  sum.rule =
+      sampled(sum.predictors, size, Domain::all, kSharp,
+              sum_guess(std::move(parts), std::move(formula), constant < size ? constant : Part::npos));
   return sum;
 }
 

@@ -1,6 +1,8 @@
 // Built-in symmetric peaks on a constant background. Most have a height parameter; the *_area variants have
 // an area.
-#include "models/peak_fit.hpp"
+#include "models/guesses/exp_in_place.hpp"
+#include "models/guesses/peak_fit.hpp"
+#include "models/guesses/separable.hpp"
 #include "models/rows.hpp"
 
 #include <nlsq/special_functions.hpp>
@@ -11,8 +13,21 @@
 namespace nlsq::inline v0::guessing {
 namespace {
 
-double gaussian_shape(double z, std::span<const double>) { return std::exp(-z * z / 2); }
-double lorentzian_shape(double z, std::span<const double>) { return 1 / (1 + z * z); }
+void gaussian_shape(std::span<double> z, std::span<const double>) {
+  for (double& value : z) value = -value * value / 2;
+  exp_in_place(z);
+}
+
+void lorentzian_shape(std::span<double> z, std::span<const double>) {
+  for (double& value : z) value = 1 / (1 + value * value);
+}
+
+// Pearson VII and Moffat profiles of half width 1: (1 + (2^(1/m) - 1) z^2)^(-m), with m = exp(extra).
+void power_shape(std::span<double> z, std::span<const double> log_m) {
+  const double m = std::exp(log_m[0]), factor = std::expm1(std::numbers::ln2 / m);
+  for (double& value : z) value = -m * std::log1p(factor * value * value);
+  exp_in_place(z);
+}
 
 constexpr ParameterRow kHeight = {
     "h", "height above the background (units of y); negative for a dip", {1, 10}};
@@ -29,14 +44,47 @@ PeakFit fit_lorentzian(const Sample& sample) { return fit_peak(sample, {lorentzi
 // height.
 PeakFit fit_voigt(const Sample& sample) {
   PeakProblem problem;
-  problem.shape = [](double z, std::span<const double> extra) { return voigt(z, 1, std::exp(extra[0])); };
+  problem.shape = [](std::span<double> z, std::span<const double> extra) {
+    const double gamma = std::exp(extra[0]);
+    for (double& value : z) value = voigt(value, 1, gamma);
+  };
   problem.width_per_box = 0.4;
   problem.extra_starts = {{std::log(0.3)}, {std::log(3.0)}};
-  problem.extra_lower = {std::log(1e-3)};
-  problem.extra_upper = {std::log(1e3)};
+  // The derivatives by sigma and gamma vanish where these are 0, so the fit starts away from there.
+  problem.extra_lower = {std::log(0.03)};
+  problem.extra_upper = {std::log(30.0)};
   PeakFit fit = fit_peak(sample, problem);
   fit.height *= voigt(0, 1, std::exp(fit.extra[0]));
   return fit;
+}
+
+// h (eta L + (1-eta) G) + c, with profiles L and G of one width, is linear in h eta, h (1-eta) and c.
+std::vector<double> pseudo_voigt(const Sample& sample) {
+  const std::vector<double> u = sample.unit_x();
+  Separable problem;
+  problem.y = sample.y;
+  problem.u = u;
+  problem.linear = 3;
+  problem.lower = {kCentreLow, narrowest_log_width(u.size())};
+  problem.upper = {kCentreHigh, kWidestLogWidth};
+  problem.basis = [](std::span<const double> at, std::span<const double> q, double* columns) {
+    const std::size_t n = at.size();
+    const double width = std::exp(q[1]);
+    for (std::size_t i = 0; i < n; ++i) {
+      const double square = (at[i] - q[0]) * (at[i] - q[0]) / (width * width);
+      columns[i] = 1 / (1 + square);
+      columns[n + i] = -std::numbers::ln2 * square;
+      columns[2 * n + i] = 1;
+    }
+    exp_in_place({columns + n, n});
+  };
+  std::vector<std::vector<double>> starts;
+  for (const Bump& bump : find_bumps(u, sample.y))
+    for (const double width : {0.4, 0.9}) starts.push_back({bump.centre, std::log(width * bump.half_width)});
+  const Solution best = search(problem, starts, {.keep = 4});
+  const double height = best.c[0] + best.c[1];
+  return {height, height != 0 ? best.c[0] / height : 0.5, sample.x_min + best.q[0] * sample.span,
+          std::exp(best.q[1]) * sample.span, best.c[2]};
 }
 
 Row gaussian_row() {
@@ -153,18 +201,7 @@ Row pseudo_voigt_row() {
            {"w", "half width at half height (units of x)", kWidthTrial},
            kBackground},
           kTrialX,
-          [](const Sample& sample) {
-            PeakProblem problem;
-            problem.shape = [](double z, std::span<const double> eta) {
-              return eta[0] / (1 + z * z) + (1 - eta[0]) * std::exp(-std::numbers::ln2 * z * z);
-            };
-            problem.width_per_box = 0.7;
-            problem.extra_starts = {{0.2}, {0.9}};
-            problem.extra_lower = {-2};
-            problem.extra_upper = {3};
-            const PeakFit fit = fit_peak(sample, problem);
-            return std::vector{fit.height, fit.extra[0], fit.centre, fit.width, fit.background};
-          },
+          pseudo_voigt,
           kSharp};
 }
 
@@ -181,10 +218,7 @@ Row pearson7_row() {
       kTrialX,
       [](const Sample& sample) {
         PeakProblem problem;
-        problem.shape = [](double z, std::span<const double> log_m) {
-          const double m = std::exp(log_m[0]);
-          return std::pow(1 + std::expm1(std::numbers::ln2 / m) * z * z, -m);
-        };
+        problem.shape = power_shape;
         problem.width_per_box = 0.7;
         problem.extra_starts = {{std::log(1.0)}, {std::log(4.0)}};
         problem.extra_lower = {std::log(0.3)};
@@ -209,10 +243,7 @@ Row moffat_row() {
           [](const Sample& sample) {
             PeakProblem problem;
             // Searches over the half width w = alpha sqrt(2^(1/beta) - 1), which depends little on beta.
-            problem.shape = [](double z, std::span<const double> log_beta) {
-              const double beta = std::exp(log_beta[0]);
-              return std::pow(1 + std::expm1(std::numbers::ln2 / beta) * z * z, -beta);
-            };
+            problem.shape = power_shape;
             problem.width_per_box = 0.7;
             problem.extra_starts = {{std::log(2.0)}};
             problem.extra_lower = {std::log(0.3)};

@@ -2,14 +2,20 @@
 //
 // Starts come from y Q(x) = P(x), which is linear in the coefficients. It is solved repeatedly with weights
 // 1/Q from the previous pass (Sanathanan and Koerner, IEEE Trans. Autom. Control 8 (1963) 56).
+#include "models/guesses/separable.hpp"
+#include "models/poles.hpp"
 #include "models/rows.hpp"
-#include "models/separable.hpp"
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace nlsq::inline v0::guessing {
 namespace {
+
+// A pole between two rows can follow one of them that noise put far off. A curve without a pole is taken
+// instead if its sum of squares is at most so many times that with one.
+constexpr double kAsGood = 1.25;
 
 // x divided by the largest |x|.
 struct Scaled {
@@ -56,20 +62,32 @@ std::vector<std::vector<double>> linearised(const std::vector<double>& v, const 
 
 std::vector<double> rational(const Sample& sample, int degree, std::vector<std::vector<double>> starts) {
   const Scaled x = scaled_x(sample);
-  const std::size_t n = x.v.size(), d = static_cast<std::size_t>(degree);
+  const std::size_t d = static_cast<std::size_t>(degree);
   Separable problem;
   problem.y = sample.y;
   problem.linear = degree + 1;
   problem.lower.assign(d, -1e6);
   problem.upper.assign(d, 1e6);
-  problem.basis = [&](std::span<const double> q, double* columns) {
+  problem.u = x.v;
+  problem.basis = [d](std::span<const double> u, std::span<const double> q, double* columns) {
+    const std::size_t n = u.size();
     for (std::size_t i = 0; i < n; ++i) {
-      double term = 1 / denominator(q, x.v[i]);
-      for (std::size_t j = 0; j <= d; ++j, term *= x.v[i]) columns[j * n + i] = term;
+      double term = 1 / denominator(q, u[i]);
+      for (std::size_t j = 0; j <= d; ++j, term *= u[i]) columns[j * n + i] = term;
     }
   };
   for (auto& b : linearised(x.v, sample.y, degree)) starts.push_back(std::move(b));
-  const Solution best = search(problem, starts, 5);
+  const Effort effort = {.keep = 6, .finalists = 3, .rival = 3};
+  Solution best = search(problem, starts, effort);
+  if (pole_within(best.q, x.v.front(), x.v.back())) {
+    Separable smooth = problem;
+    smooth.basis = [&](std::span<const double> u, std::span<const double> q, double* columns) {
+      problem.basis(u, q, columns);
+      if (pole_within(q, x.v.front(), x.v.back())) columns[0] = std::numeric_limits<double>::quiet_NaN();
+    };
+    Solution other = search(smooth, starts, effort);
+    if (other.rss <= kAsGood * best.rss) best = std::move(other);
+  }
   std::vector<double> values;
   double power = 1;
   for (std::size_t j = 0; j <= d; ++j, power *= x.scale) values.push_back(best.c[j] / power);

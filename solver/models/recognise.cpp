@@ -1,6 +1,8 @@
 // Implements recognise(): a search over the pairings of two formulas' parameters.
 #include "models/recognise.hpp"
 
+#include "expression/names.hpp"
+
 #include <nlsq/graph.hpp>
 
 #include <algorithm>
@@ -148,9 +150,8 @@ Recognised recognise(const Formula& formula) {
         static_cast<std::size_t>(model.predictors) != formula.predictors.size()) {
       continue;
     }
-    FormulaOptions options;
-    if (model.predictors > 1) options.predictors = {"x1", "x2"};
-    const Formula model_formula = parse_formula(model.formula, options);
+    const Formula model_formula =
+        parse_formula(model.formula, predictor_options(static_cast<std::size_t>(model.predictors)));
     if (auto found = Pairing(formula, model, model_formula).find()) return *found;
   }
   return {};

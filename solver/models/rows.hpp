@@ -2,7 +2,7 @@
 // family of models fills such rows.
 #pragma once
 
-#include "models/sample.hpp"
+#include "models/guesses/sample.hpp"
 
 #include <nlsq/models.hpp>
 

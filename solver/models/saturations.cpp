@@ -1,6 +1,6 @@
 // Built-in saturation curves with one nonlinear constant, the x of half saturation.
+#include "models/guesses/separable.hpp"
 #include "models/rows.hpp"
-#include "models/separable.hpp"
 
 #include <cmath>
 
@@ -15,17 +15,19 @@ struct Saturation {
 Saturation saturation(const Sample& sample) {
   const std::size_t n = sample.rows();
   const double scale = sample.x.back() > 0 ? sample.x.back() : 1.0;
+  std::vector<double> v(n);
+  for (std::size_t i = 0; i < n; ++i) v[i] = sample.x[i] / scale;
   Separable problem;
   problem.y = sample.y;
+  problem.u = v;
+  problem.thin_to = kThinned;
   problem.lower = {std::log(1e-8)};
   problem.upper = {std::log(1e6)};
-  problem.basis = [&](std::span<const double> q, double* columns) {
+  problem.basis = [](std::span<const double> u, std::span<const double> q, double* columns) {
     const double half = std::exp(q[0]);
-    for (std::size_t i = 0; i < n; ++i) columns[i] = sample.x[i] / scale / (half + sample.x[i] / scale);
+    for (std::size_t i = 0; i < u.size(); ++i) columns[i] = u[i] / (half + u[i]);
   };
-  std::vector<std::vector<double>> starts;
-  for (const double log_half : grid(std::log(1e-4), std::log(100.0), 20)) starts.push_back({log_half});
-  const Solution best = search(problem, starts, 2);
+  const Solution best = search_line(problem, grid(std::log(1e-4), std::log(100.0), 15));
   return {best.c[0], std::exp(best.q[0]) * scale};
 }
 

@@ -1,7 +1,7 @@
 // Built-in asymmetric peaks: skew Gaussian, exponentially modified Gaussian, Fano resonance.
-#include "models/peak_fit.hpp"
+#include "models/guesses/peak_fit.hpp"
+#include "models/guesses/separable.hpp"
 #include "models/rows.hpp"
-#include "models/separable.hpp"
 
 #include <nlsq/special_functions.hpp>
 
@@ -16,8 +16,9 @@ constexpr TrialRange kTrialX = {0, 10};
 
 std::vector<double> skew_gaussian(const Sample& sample) {
   PeakProblem problem;
-  problem.shape = [](double z, std::span<const double> alpha) {
-    return std::exp(-z * z / 2) * (1 + std::erf(alpha[0] * z / std::numbers::sqrt2));
+  problem.shape = [](std::span<double> z, std::span<const double> alpha) {
+    for (double& value : z)
+      value = std::exp(-value * value / 2) * (1 + std::erf(alpha[0] * value / std::numbers::sqrt2));
   };
   problem.extra_starts = {{0.0}, {3.0}, {-3.0}};
   problem.extra_lower = {-50};
@@ -28,11 +29,15 @@ std::vector<double> skew_gaussian(const Sample& sample) {
 
 // Gaussian of width 1 convolved with an exponential tail of length exp(extra), of unit area. It has the same
 // two branches as the formula.
-double modified_shape(double z, std::span<const double> log_tau) {
-  const double tau = std::exp(log_tau[0]);
+double modified_at(double z, double tau) {
   const double s = (1 / tau - z) / std::numbers::sqrt2;
   if (z > 1 / tau) return std::exp(1 / (2 * tau * tau) - z / tau) * std::erfc(s) / (2 * tau);
   return std::exp(-z * z / 2) * erfcx(s) / (2 * tau);
+}
+
+void modified_shape(std::span<double> z, std::span<const double> log_tau) {
+  const double tau = std::exp(log_tau[0]);
+  for (double& value : z) value = modified_at(value, tau);
 }
 
 std::vector<double> modified_gaussian(const Sample& sample) {
@@ -42,6 +47,8 @@ std::vector<double> modified_gaussian(const Sample& sample) {
   problem.extra_starts = {{std::log(0.3)}, {std::log(2.0)}};
   problem.extra_lower = {std::log(0.02)};
   problem.extra_upper = {std::log(50.0)};
+  // A peak whose tail is cut off looks like a dip before it, so that many starts are dips.
+  problem.effort = {.keep = 10, .finalists = 4, .rival = 1e9};
   const PeakFit fit = fit_peak(sample, problem);
   return {fit.height * fit.width, fit.width * std::exp(fit.extra[0]), fit.centre, fit.width, fit.background};
 }
@@ -51,16 +58,17 @@ std::vector<double> modified_gaussian(const Sample& sample) {
 // > 0.
 std::vector<double> fano(const Sample& sample) {
   const std::vector<double> u = sample.unit_x();
-  const std::size_t n = u.size();
   Separable problem;
   problem.y = sample.y;
   problem.linear = 3;
-  problem.lower = {kCentreLow, narrowest_log_width(n)};
+  problem.lower = {kCentreLow, narrowest_log_width(u.size())};
   problem.upper = {kCentreHigh, kWidestLogWidth};
-  problem.basis = [&](std::span<const double> q, double* columns) {
+  problem.u = u;
+  problem.basis = [](std::span<const double> at, std::span<const double> q, double* columns) {
+    const std::size_t n = at.size();
     const double width = std::exp(q[1]);
     for (std::size_t i = 0; i < n; ++i) {
-      const double e = 2 * (u[i] - q[0]) / width;
+      const double e = 2 * (at[i] - q[0]) / width;
       columns[i] = 1 / (1 + e * e);
       columns[n + i] = e / (1 + e * e);
       columns[2 * n + i] = 1;
@@ -70,7 +78,7 @@ std::vector<double> fano(const Sample& sample) {
   for (const Bump& bump : find_bumps(u, sample.y))
     for (const double shift : {-1.0, 0.0, 1.0})
       starts.push_back({bump.centre + shift * bump.half_width, std::log(1.5 * bump.half_width)});
-  const Solution best = search(problem, starts, 4);
+  const Solution best = search(problem, starts, {.keep = 4});
   const double A = best.c[0], B = best.c[1];
   // Solves q² - 2 (A/B) q - 1 = 0 with h = B / (2q) > 0: q = (A + M)/B, M = hypot(A, B) = h (q² + 1).
   const double magnitude = std::hypot(A, B);

@@ -1,6 +1,7 @@
 // Built-in sigmoid steps in x, and in log x (dose-response curves).
+#include "models/guesses/exp_in_place.hpp"
+#include "models/guesses/separable.hpp"
 #include "models/rows.hpp"
-#include "models/separable.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -16,12 +17,12 @@ struct StepFit {
   std::vector<double> extra, c;
 };
 
-// Shape of the step: shape(k (x - centre), extra), plus a constant with `offset`. `signs`: signs of k to try.
-using StepShape = double (*)(double z, std::span<const double> extra);
+// Shape of the step: z = k (x - centre) is replaced by shape(z, extra), and a constant is added with
+// `offset`. `signs`: signs of k to try.
+using StepShape = void (*)(std::span<double> z, std::span<const double> extra);
 StepFit fit_step(const Sample& sample, StepShape shape, bool offset, std::span<const double> signs,
                  const std::vector<double>& extra_start = {}, double extra_low = 0, double extra_high = 0) {
   const std::vector<double> u = sample.unit_x();
-  const std::size_t n = u.size();
   std::vector<std::vector<double>> starts;
   for (const double centre : grid(-0.1, 1.1, 13))
     for (const double steepness : {2.0, 5.0, 12.0, 30.0, 100.0, 500.0}) {
@@ -33,17 +34,19 @@ StepFit fit_step(const Sample& sample, StepShape shape, bool offset, std::span<c
   for (const double sign : signs) {
     Separable problem;
     problem.y = sample.y;
+    problem.u = u;
+    problem.thin_to = kThinned;
     problem.linear = offset ? 2 : 1;
     problem.lower = {-2, kLogSteepLow};
     problem.upper = {3, kLogSteepHigh};
     problem.lower.insert(problem.lower.end(), extra_start.size(), extra_low);
     problem.upper.insert(problem.upper.end(), extra_start.size(), extra_high);
-    problem.basis = [&](std::span<const double> q, double* columns) {
+    problem.basis = [&](std::span<const double> at, std::span<const double> q, double* columns) {
       const double k = sign * std::exp(q[1]);
-      for (std::size_t i = 0; i < n; ++i) {
-        columns[i] = shape(k * (u[i] - q[0]), q.subspan(2));
-        if (offset) columns[n + i] = 1;
-      }
+      const std::size_t n = at.size();
+      for (std::size_t i = 0; i < n; ++i) columns[i] = k * (at[i] - q[0]);
+      shape({columns, n}, q.subspan(2));
+      if (offset) std::fill(columns + n, columns + 2 * n, 1.0);
     };
     const Solution best = search(problem, starts);
     if (fit.c.empty() || best.rss < lowest) {
@@ -59,12 +62,32 @@ StepFit fit_step(const Sample& sample, StepShape shape, bool offset, std::span<c
 
 constexpr double kUp[] = {1.0}, kBoth[] = {1.0, -1.0};
 
-double logistic_shape(double z, std::span<const double>) { return 1 / (1 + std::exp(-z)); }
-double erf_shape(double z, std::span<const double>) { return 0.5 * std::erfc(-z / std::numbers::sqrt2); }
-double gompertz_shape(double z, std::span<const double>) { return std::exp(-std::exp(-z)); }
-double richards_shape(double z, std::span<const double> log_nu) {
-  const double softplus = z < -30 ? -z : std::log1p(std::exp(-z));
-  return std::exp(-softplus * std::exp(-log_nu[0]));
+void negate(std::span<double> z) {
+  for (double& value : z) value = -value;
+}
+
+void logistic_shape(std::span<double> z, std::span<const double>) {
+  negate(z);
+  exp_in_place(z);
+  for (double& value : z) value = 1 / (1 + value);
+}
+
+void erf_shape(std::span<double> z, std::span<const double>) {
+  for (double& value : z) value = 0.5 * std::erfc(-value / std::numbers::sqrt2);
+}
+
+void gompertz_shape(std::span<double> z, std::span<const double>) {
+  negate(z);
+  exp_in_place(z);
+  negate(z);
+  exp_in_place(z);
+}
+
+// (1 + exp(-z))^(-1/nu).
+void richards_shape(std::span<double> z, std::span<const double> log_nu) {
+  const double power = std::exp(-log_nu[0]);
+  for (double& value : z) value = -power * (value < -30 ? -value : std::log1p(std::exp(-value)));
+  exp_in_place(z);
 }
 
 // One curve has two forms, L s(k) + c = -L s(-k) + (c + L). Returns the one with L > 0.
@@ -80,8 +103,8 @@ std::vector<double> richards(const Sample& sample) {
   return {fit.c[0], std::exp(fit.steepness * fit.centre), fit.steepness, std::exp(fit.extra[0])};
 }
 
-// Returns {bottom, top, n, [s,] K}. Hill curves contain x^n/(K^n+x^n) = 1/(1+(K/x)^n), a logistic in log x,
-// which is 0 at x = 0.
+// Returns {bottom, top, n, K}, or with `fifth` {bottom, top, K, n, s}. Hill curves contain x^n/(K^n+x^n) =
+// 1/(1+(K/x)^n), a logistic in log x, which is 0 at x = 0.
 std::vector<double> hill(const Sample& sample, bool fifth) {
   const std::size_t n = sample.rows();
   std::vector<double> t(n);  // log x, -inf at x = 0
@@ -92,30 +115,32 @@ std::vector<double> hill(const Sample& sample, bool fifth) {
       positive < static_cast<std::ptrdiff_t>(n) ? t[static_cast<std::size_t>(positive)] : last - 1;
   Separable problem;
   problem.y = sample.y;
+  problem.u = t;
+  problem.thin_to = kThinned;
   problem.linear = 2;
   problem.lower = {first - 5, std::log(0.05)};
   problem.upper = {last + 5, std::log(50.0)};
   if (fifth) problem.lower.push_back(std::log(0.05)), problem.upper.push_back(std::log(20.0));
-  problem.basis = [&](std::span<const double> q, double* columns) {
+  problem.basis = [fifth](std::span<const double> at, std::span<const double> q, double* columns) {
     const double slope = std::exp(q[1]), power = fifth ? std::exp(q[2]) : 1.0;
-    for (std::size_t i = 0; i < n; ++i) {
-      double s = 1 / (1 + std::exp(-slope * (t[i] - q[0])));
-      if (fifth) s = std::pow(s, power);
-      columns[i] = s;
-      columns[n + i] = 1 - s;
+    const std::size_t rows = at.size();
+    for (std::size_t i = 0; i < rows; ++i) columns[i] = slope * (at[i] - q[0]);
+    logistic_shape({columns, rows}, {});
+    for (std::size_t i = 0; i < rows; ++i) {
+      if (fifth) columns[i] = std::pow(columns[i], power);
+      columns[rows + i] = 1 - columns[i];
     }
   };
   std::vector<std::vector<double>> starts;
-  for (const double log_K : grid(first, last, 14))
-    for (const double slope : {0.5, 1.0, 2.0, 4.0, 10.0}) {
+  for (const double log_K : grid(first, last, 11))
+    for (const double slope : {0.7, 1.8, 5.0, 15.0}) {
       starts.push_back({log_K, std::log(slope)});
       if (fifth) starts.back().push_back(0.0);
     }
   const Solution best = search(problem, starts);
-  std::vector<double> values = {best.c[1], best.c[0], std::exp(best.q[1])};
-  if (fifth) values.push_back(std::exp(best.q[2]));
-  values.push_back(std::exp(best.q[0]));
-  return values;
+  const double K = std::exp(best.q[0]), slope = std::exp(best.q[1]);
+  if (fifth) return {best.c[1], best.c[0], K, slope, std::exp(best.q[2])};
+  return {best.c[1], best.c[0], slope, K};
 }
 
 Row logistic_row() {
@@ -147,13 +172,15 @@ Row logistic4_row() {
 
 Row logistic5_row() {
   return {"logistic5",
-          "bottom+(top-bottom)*x^(n*s)/(K^n+x^n)^s",
+          // Not x^(n*s)/(K^n+x^n)^s, whose powers overflow for x in the thousands. At x = 0 K/x is infinite,
+          // and the derivatives of the power would be undefined.
+          "bottom+(top-bottom)*if(x>0,(1+(K/x)^n)^(-s),0)",
           "five-parameter (asymmetric) logistic dose-response curve, x >= 0",
           {{"bottom", "response at x = 0 (units of y)", {0, 2}},
            {"top", "response at large x (units of y)", {5, 10}},
+           {"K", "location (units of x); the x of half response where s = 1", {2, 8}},
            {"n", "slope (pure number)", {1.5, 4}},
-           {"s", "asymmetry (pure number)", {0.5, 2}},
-           {"K", "location (units of x); the x of half response where s = 1", {2, 8}}},
+           {"s", "asymmetry (pure number)", {0.5, 2}}},
           {0.05, 20},
           [](const Sample& sample) { return hill(sample, true); },
           kSmooth,

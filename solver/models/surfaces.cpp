@@ -1,7 +1,8 @@
 // Built-in Gaussian peaks over two predictors.
-#include "models/peak_fit.hpp"
+#include "models/guesses/exp_in_place.hpp"
+#include "models/guesses/peak_fit.hpp"
+#include "models/guesses/separable.hpp"
 #include "models/rows.hpp"
-#include "models/separable.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -65,15 +66,16 @@ std::vector<double> fit_surface(const Sample& sample, bool rotated) {
   problem.lower = {kCentreLow, kCentreLow, std::log(1e-3), std::log(1e-3)};
   problem.upper = {kCentreHigh, kCentreHigh, kWidestLogWidth, kWidestLogWidth};
   if (rotated) problem.lower.push_back(-4.0), problem.upper.push_back(4.0);
-  problem.basis = [&](std::span<const double> q, double* columns) {
+  problem.basis = [&](std::span<const double>, std::span<const double> q, double* columns) {
     const double w1 = std::exp(q[2]), w2 = std::exp(q[3]);
     const double cosine = rotated ? std::cos(q[4]) : 1.0, sine = rotated ? std::sin(q[4]) : 0.0;
     for (std::size_t i = 0; i < n; ++i) {
       const double d1 = (x1.u[i] - q[0]) * s1, d2 = (x2.u[i] - q[1]) * s2;
       const double a = (d1 * cosine + d2 * sine) / w1, b = (d2 * cosine - d1 * sine) / w2;
-      columns[i] = std::exp(-(a * a + b * b) / 2);
+      columns[i] = -(a * a + b * b) / 2;
       columns[n + i] = 1;
     }
+    exp_in_place({columns, n});
   };
   std::vector<std::vector<double>> starts;
   for (const auto& [c1, c2] : outstanding_cells(x1, x2, sample.y))
@@ -83,7 +85,7 @@ std::vector<double> fit_surface(const Sample& sample, bool rotated) {
         for (const double theta : {-0.8, 0.0, 0.8})
           starts.push_back({c1, c2, std::log(2 * width), std::log(width), theta});
     }
-  const Solution best = search(problem, starts, 4);
+  const Solution best = search(problem, starts, {.keep = 4});
   const double unit1 = rotated ? unit : x1.span, unit2 = rotated ? unit : x2.span;
   return {best.c[0],
           x1.low + best.q[0] * x1.span,

@@ -1,7 +1,7 @@
 // Built-in models of thermal radiation and occupation. They have one temperature, or a temperature and a pole
 // left of the data.
+#include "models/guesses/separable.hpp"
 #include "models/rows.hpp"
-#include "models/separable.hpp"
 
 #include <cmath>
 
@@ -11,34 +11,34 @@ namespace {
 std::vector<double> planck(const Sample& sample) {
   const std::size_t n = sample.rows();
   const double scale = sample.x.back();
+  std::vector<double> v(n);
+  for (std::size_t i = 0; i < n; ++i) v[i] = sample.x[i] / scale;
   Separable problem;
   problem.y = sample.y;
+  problem.u = v;
+  problem.thin_to = kThinned;
   problem.lower = {std::log(1e-4)};
   problem.upper = {std::log(1e3)};
-  problem.basis = [&](std::span<const double> q, double* columns) {
+  problem.basis = [](std::span<const double> u, std::span<const double> q, double* columns) {
     const double T = std::exp(q[0]);
-    for (std::size_t i = 0; i < n; ++i) {
-      const double v = sample.x[i] / scale;
-      columns[i] = v * v * v / std::expm1(v / T);
-    }
+    for (std::size_t i = 0; i < u.size(); ++i) columns[i] = u[i] * u[i] * u[i] / std::expm1(u[i] / T);
   };
-  std::vector<std::vector<double>> starts;
-  for (const double log_T : grid(std::log(0.005), std::log(10.0), 16)) starts.push_back({log_T});
-  const Solution best = search(problem, starts, 2);
+  const Solution best = search_line(problem, grid(std::log(0.005), std::log(10.0), 12));
   return {best.c[0] / (scale * scale * scale), std::exp(best.q[0]) * scale};
 }
 
 // a/expm1((x-mu)/T), mu < every x: q = log of the gap and of T, in units of the range.
 std::vector<double> bose(const Sample& sample) {
   const std::vector<double> u = sample.unit_x();
-  const std::size_t n = u.size();
   Separable problem;
   problem.y = sample.y;
+  problem.u = u;
+  problem.thin_to = kThinned;
   problem.lower = {std::log(1e-6), std::log(1e-4)};
   problem.upper = {std::log(1e2), std::log(1e3)};
-  problem.basis = [&](std::span<const double> q, double* columns) {
+  problem.basis = [](std::span<const double> at, std::span<const double> q, double* columns) {
     const double gap = std::exp(q[0]), T = std::exp(q[1]);
-    for (std::size_t i = 0; i < n; ++i) columns[i] = gap / T / std::expm1((u[i] + gap) / T);
+    for (std::size_t i = 0; i < at.size(); ++i) columns[i] = gap / T / std::expm1((at[i] + gap) / T);
   };
   std::vector<std::vector<double>> starts;
   for (const double gap : {1e-3, 0.01, 0.03, 0.1, 0.3, 1.0})

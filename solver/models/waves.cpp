@@ -1,8 +1,8 @@
 // Built-in sine and damped sine. The guess takes frequencies from the spectrum; amplitude and phase are the
 // linear coefficients of a sine and a cosine.
+#include "models/guesses/separable.hpp"
+#include "models/guesses/spectrum.hpp"
 #include "models/rows.hpp"
-#include "models/separable.hpp"
-#include "models/spectrum.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -22,10 +22,11 @@ Separable sine_problem(std::span<const double> u, std::span<const double> y) {
   problem.linear = 3;
   problem.lower = {0.02};
   problem.upper = {2.0 * static_cast<double>(u.size())};
-  problem.basis = [u](std::span<const double> q, double* columns) {
-    const std::size_t n = u.size();
+  problem.u = u;
+  problem.basis = [](std::span<const double> at, std::span<const double> q, double* columns) {
+    const std::size_t n = at.size();
     for (std::size_t i = 0; i < n; ++i) {
-      const double angle = kTurn * q[0] * (u[i] - 0.5);
+      const double angle = kTurn * q[0] * (at[i] - 0.5);
       columns[i] = std::cos(angle);
       columns[n + i] = std::sin(angle);
       columns[2 * n + i] = 1;
@@ -85,7 +86,7 @@ std::vector<double> sine(const Sample& sample) {
   problem.upper = {highest_frequency(sample)};
   std::vector<std::vector<double>> starts;
   for (const double f : candidate_frequencies(sample, u)) starts.push_back({f});
-  const Solution best = search(problem, starts, 4);
+  const Solution best = search(problem, starts, {.keep = 4});
   const double f = best.q[0] / sample.span;
   const Wave w = wave(best.c[0], best.c[1], f, sample.x_min + sample.span / 2);
   return {w.amplitude, f, w.phase, best.c[2]};
@@ -93,16 +94,17 @@ std::vector<double> sine(const Sample& sample) {
 
 std::vector<double> damped_sine(const Sample& sample) {
   const std::vector<double> u = sample.unit_x();
-  const std::size_t n = u.size();
   Separable problem;
   problem.y = sample.y;
+  problem.u = u;
   problem.linear = 3;
   problem.lower = {0.02, -50};
   problem.upper = {highest_frequency(sample), 500};
-  problem.basis = [&](std::span<const double> q, double* columns) {
+  problem.basis = [](std::span<const double> at, std::span<const double> q, double* columns) {
+    const std::size_t n = at.size();
     const double origin = q[1] >= 0 ? 0.0 : 1.0;  // where the envelope is 1
     for (std::size_t i = 0; i < n; ++i) {
-      const double angle = kTurn * q[0] * u[i], envelope = std::exp(-q[1] * (u[i] - origin));
+      const double angle = kTurn * q[0] * at[i], envelope = std::exp(-q[1] * (at[i] - origin));
       columns[i] = envelope * std::cos(angle);
       columns[n + i] = envelope * std::sin(angle);
       columns[2 * n + i] = 1;
@@ -111,7 +113,7 @@ std::vector<double> damped_sine(const Sample& sample) {
   std::vector<std::vector<double>> starts;
   for (const double f : candidate_frequencies(sample, u))
     for (const double rate : {0.0, 1.5, 4.0, 10.0, 30.0}) starts.push_back({f, rate});
-  const Solution best = search(problem, starts, 6);
+  const Solution best = search(problem, starts, {.keep = 6});
   const double f = best.q[0] / sample.span, b = best.q[1] / sample.span;
   const Wave w = wave(best.c[0], best.c[1], f, sample.x_min);
   const double origin = sample.x_min + (best.q[1] >= 0 ? 0.0 : sample.span);

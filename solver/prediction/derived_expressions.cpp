@@ -1,31 +1,18 @@
 // Parses and evaluates the expressions of derived quantities.
 #include "prediction/derived_expressions.hpp"
 
+#include "expression/names.hpp"
+
 #include <nlsq/error.hpp>
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <numeric>
 
 namespace nlsq::inline v0 {
 
 namespace {
-
-std::string trimmed(std::string_view text) {
-  const auto blank = [](char c) { return std::isspace(static_cast<unsigned char>(c)) != 0; };
-  while (!text.empty() && blank(text.front())) text.remove_prefix(1);
-  while (!text.empty() && blank(text.back())) text.remove_suffix(1);
-  return std::string(text);
-}
-
-bool is_name(std::string_view text) {
-  const auto letter = [](char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0 || c == '_'; };
-  const auto digit = [](char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; };
-  return !text.empty() && letter(text[0]) &&
-         std::ranges::all_of(text, [&](char c) { return letter(c) || digit(c); });
-}
 
 bool is_parameter(const FormulaStep& step) {
   return step.compound == CompoundFunction::none && step.op == Op::parameter;
@@ -80,7 +67,7 @@ void DerivedExpressions::add(const std::string& text) {
   }
   if (std::ranges::find(expressions_, made.name, &Expression::name) != expressions_.end())
     throw ValidationError(fmt::format("derived '{}': '{}' is defined twice", text, made.name));
-  made.formula = parse_expression(trimmed(std::string_view(text).substr(equals + 1)), text);
+  made.formula = parse_expression(std::string(trimmed(std::string_view(text).substr(equals + 1))), text);
   for (const std::string& argument : made.formula.parameters) made.arguments.push_back(find(argument, text));
   std::vector<int> all(made.arguments.size());
   std::iota(all.begin(), all.end(), 0);

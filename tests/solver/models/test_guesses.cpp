@@ -87,19 +87,6 @@ TEST_CASE("fits of every other model start well: 85 % at signal-to-noise 100") {
   }
 }
 
-// Minutes; run with --no-skip for the table of rates. Measured, 48 trials each: all 54 models at least 97.9 %
-// at signal-to-noise 100 and 20, but pseudo_voigt with 93.8 % at 20; at 5 the basic models 100 %, biexp 95.8
-// %, the least richards with 75 %. Misses of the shape models are minima outside the shapes' meaning (a
-// Lorentzian fraction of 2.5, an exponent at infinity).
-TEST_CASE("rates of success of every model against fifty random starts" * doctest::skip()) {
-  for (const nlsq::Model& model : nlsq::models()) {
-    std::string line = fmt::format("{:<20}", model.name);
-    for (const double snr : {100.0, 20.0, 5.0})
-      line += fmt::format(" {:6.1f}%", 100 * success_rate(model, snr, 48, 50));
-    MESSAGE(line);
-  }
-}
-
 TEST_CASE("flat data give a warning and finite values, for every model") {
   for (const nlsq::Model& model : nlsq::models()) {
     CAPTURE(model.name);

@@ -1,7 +1,7 @@
 // The first guess of a sum of models.
 #pragma once
 
-#include "models/sample.hpp"
+#include "models/guesses/sample.hpp"
 
 #include <nlsq/formula.hpp>
 #include <nlsq/models.hpp>
@@ -23,8 +23,8 @@ struct Part {
   static constexpr std::size_t npos = static_cast<std::size_t>(-1);
 };
 
-// Names of the predictors in a model's formula: x, or x1 and x2.
-FormulaOptions predictor_names(int count);
+// The constant into which those of all models are merged.
+inline constexpr const char* kSharedConstant = "c";
 
 // The formula of the sum of these parts, with one constant if any of them has one.
 std::string join(std::span<const Part* const> parts);

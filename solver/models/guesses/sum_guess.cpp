@@ -1,5 +1,7 @@
 // Implements sum_guess(): peels the data term by term, and improves the whole by short fits.
-#include "models/sum_guess.hpp"
+#include "models/guesses/sum_guess.hpp"
+
+#include "expression/names.hpp"
 
 #include <nlsq/curve_fit.hpp>
 #include <nlsq/error.hpp>
@@ -24,11 +26,17 @@ void set_values(const Part& part, const std::vector<double>& own, std::vector<do
     if (part.of_sum[j] != Part::npos) all[part.of_sum[j]] = own[j];
 }
 
-// The values of one part's formula on the sample, with the sum's parameters.
-std::vector<double> values_of(const Part& part, const Sample& sample, const std::vector<double>& all) {
+// The values of one part's formula on the sample, with the sum's parameters. `constant`: the index of
+// the shared constant among them, which the formula of a step from one level to another has, too.
+std::vector<double> values_of(const Part& part, const Sample& sample, const std::vector<double>& all,
+                              std::size_t constant) {
   std::vector<double> out(sample.rows(), 0.0), own;
   if (part.term.formula.empty()) return out;
   for (const std::string& name : part.formula.parameters) {
+    if (name == kSharedConstant) {
+      own.push_back(all[constant]);
+      continue;
+    }
     const std::string plain = name.substr(part.term.label.size() + 1);
     const auto j = static_cast<std::size_t>(std::ranges::find(part.model->parameters, plain) -
                                             part.model->parameters.begin());
@@ -60,7 +68,8 @@ class SumGuess {
         if (i != k) others.push_back(&parts_[i]);
       const std::string text = join(others);
       without_.push_back(text.empty() ? Formula{}
-                                      : parse_formula(text, predictor_names(parts_[k].model->predictors)));
+                                      : parse_formula(text, predictor_options(static_cast<std::size_t>(
+                                                                parts_[k].model->predictors))));
     }
   }
 
@@ -159,7 +168,7 @@ class SumGuess {
     now.rss = 0;
     for (std::size_t k = 0; k < parts_.size(); ++k) {
       if (k == without) now.values[k].assign(sample.rows(), 0.0);
-      else now.values[k] = values_of(parts_[k], sample, now.parameters);
+      else now.values[k] = values_of(parts_[k], sample, now.parameters, constant_);
     }
     for (std::size_t i = 0; i < sample.rows(); ++i) {
       const double r = sample.y[i] - fitted(now, i);
@@ -178,9 +187,9 @@ class SumGuess {
     std::vector<std::span<const double>> x = {sample.x};
     if (part.model->predictors > 1) x.emplace_back(sample.x2);
     const std::vector<double> own = part.model->guess(x, rest).values;
-    if (part.constant != Part::npos) now.constant = own[part.constant];
+    if (part.constant != Part::npos) now.constant = now.parameters[constant_] = own[part.constant];
     set_values(part, own, now.parameters);
-    now.values[k] = values_of(part, sample, now.parameters);
+    now.values[k] = values_of(part, sample, now.parameters, constant_);
   }
 
   double fitted(const Peeled& now, std::size_t i) const {
@@ -197,15 +206,6 @@ class SumGuess {
 
 }  // namespace
 
-FormulaOptions predictor_names(int count) {
-  FormulaOptions options;
-  if (count > 1) {
-    options.predictors.clear();
-    for (int k = 1; k <= count; ++k) options.predictors.push_back(fmt::format("x{}", k));
-  }
-  return options;
-}
-
 std::string join(std::span<const Part* const> parts) {
   std::string out;
   bool constant = false;
@@ -214,7 +214,8 @@ std::string join(std::span<const Part* const> parts) {
     const std::string& term = part->term.formula;
     if (!term.empty()) out += (out.empty() || term.front() == '-' ? "" : "+") + term;
   }
-  if (constant) out += out.empty() ? "c" : "+c";
+  if (constant && !out.empty()) out += '+';
+  if (constant) out += kSharedConstant;
   return out;
 }
 

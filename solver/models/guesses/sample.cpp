@@ -1,5 +1,5 @@
 // Draws the sample of rows from which a built-in model computes its first guess.
-#include "models/sample.hpp"
+#include "models/guesses/sample.hpp"
 
 #include <fmt/format.h>
 

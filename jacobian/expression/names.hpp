@@ -1,0 +1,23 @@
+// Names and blanks in texts that users write, and the names of predictors. Ties, derived quantities, sums of
+// models and fits use them.
+#pragma once
+
+#include <nlsq/formula.hpp>
+
+#include <cstddef>
+#include <string_view>
+
+namespace nlsq::inline v0 {
+
+// ASCII letters and the underscore, whatever the locale is.
+bool is_letter(char c) noexcept;
+bool is_digit(char c) noexcept;
+// A letter, then letters and digits.
+bool is_name(std::string_view text) noexcept;
+// The text without blanks at its ends.
+std::string_view trimmed(std::string_view text) noexcept;
+
+// Names the predictors x, or x1 ... xk.
+FormulaOptions predictor_options(std::size_t predictors);
+
+}  // namespace nlsq::inline v0

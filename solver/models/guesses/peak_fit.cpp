@@ -1,0 +1,143 @@
+// Finds the start of a peak fit by a matched filter with boxes, and refines it by separable least squares.
+#include "models/guesses/peak_fit.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <optional>
+
+namespace nlsq::inline v0::guessing {
+namespace {
+
+// For each row, the box of half width `half` centred there: by how much it reduces the residual sum of
+// squares, with the sign of the bump. A box of m rows with sum s (of y minus its mean) reduces it by s² n /
+// (m (n - m)).
+std::vector<double> box_scores(std::span<const double> u, std::span<const double> prefix, double half) {
+  const std::size_t n = u.size();
+  std::vector<double> scores(n, 0.0);
+  std::size_t first = 0, last = 0;
+  for (std::size_t i = 0; i < n; ++i) {
+    while (u[first] < u[i] - half) ++first;
+    while (last < n && u[last] <= u[i] + half) ++last;
+    const double m = static_cast<double>(last - first), others = static_cast<double>(n) - m;
+    if (others <= 0) continue;
+    const double sum = prefix[last] - prefix[first];
+    scores[i] = sum * std::abs(sum) * static_cast<double>(n) / (m * others);
+  }
+  return scores;
+}
+
+// The best box of the given sign whose centre is more than `apart` from `taken`, if there is one.
+std::optional<Bump> best_box(std::span<const double> u, std::span<const double> scores, double half,
+                             double sign, double taken = -10, double apart = 0) {
+  std::optional<Bump> best;
+  for (std::size_t i = 0; i < u.size(); ++i) {
+    const double score = sign * scores[i];
+    if (score > (best ? best->score : 0) && std::abs(u[i] - taken) > apart) best = Bump{u[i], half, score};
+  }
+  return best;
+}
+
+// Sums of y minus its mean over the first i rows.
+std::vector<double> prefix_sums(std::span<const double> y) {
+  double mean = 0;
+  for (const double value : y) mean += value / static_cast<double>(y.size());
+  std::vector<double> prefix(y.size() + 1, 0.0);
+  for (std::size_t i = 0; i < y.size(); ++i) prefix[i + 1] = prefix[i] + (y[i] - mean);
+  return prefix;
+}
+
+// Half widths of boxes from about three rows to almost all.
+std::vector<double> box_half_widths(std::size_t n) {
+  const double narrowest = std::min(0.05, 1.5 / static_cast<double>(n));
+  std::vector<double> widths = grid(std::log(narrowest), std::log(0.45), 12);
+  for (double& width : widths) width = std::exp(width);
+  return widths;
+}
+
+}  // namespace
+
+double narrowest_log_width(std::size_t n) {
+  return std::log(0.25 / static_cast<double>(std::max<std::size_t>(n, 2)));
+}
+
+std::vector<Bump> find_bumps(std::span<const double> u, std::span<const double> y) {
+  const std::vector<double> prefix = prefix_sums(y);
+  std::vector<Bump> bumps;
+  for (const double half : box_half_widths(u.size())) {
+    const std::vector<double> scores = box_scores(u, prefix, half);
+    for (const double sign : {1.0, -1.0})
+      if (const auto bump = best_box(u, scores, half, sign)) bumps.push_back(*bump);
+  }
+  if (bumps.empty()) bumps.push_back({0.5, 0.2});
+  std::ranges::stable_sort(bumps, std::greater<>{}, &Bump::score);
+  return bumps;
+}
+
+std::vector<std::pair<Bump, Bump>> find_bump_pairs(std::span<const double> u, std::span<const double> y) {
+  const std::vector<double> prefix = prefix_sums(y);
+  std::vector<std::pair<Bump, Bump>> pairs;
+  for (const double half : box_half_widths(u.size())) {
+    const std::vector<double> scores = box_scores(u, prefix, half);
+    const auto up = best_box(u, scores, half, 1), down = best_box(u, scores, half, -1);
+    if (up && down) pairs.emplace_back(*up, *down);
+    for (const auto& [one, sign] : {std::pair(up, 1.0), std::pair(down, -1.0)}) {
+      if (!one) continue;
+      for (const double apart : {1.5, 3.0, 6.0})  // half widths; the flanks of a high peak hide a low one
+        if (const auto other = best_box(u, scores, half, sign, one->centre, apart * half))
+          pairs.emplace_back(*one, *other);
+    }
+  }
+  return pairs;
+}
+
+namespace {
+
+PeakFit fit_here(const Sample& sample, const PeakProblem& peak) {
+  const std::vector<double> u = sample.unit_x();
+  const std::size_t n = u.size();
+  Separable problem;
+  problem.y = sample.y;
+  problem.u = u;
+  problem.linear = 2;
+  problem.lower = {kCentreLow, narrowest_log_width(n)};
+  problem.upper = {kCentreHigh, kWidestLogWidth};
+  problem.lower.insert(problem.lower.end(), peak.extra_lower.begin(), peak.extra_lower.end());
+  problem.upper.insert(problem.upper.end(), peak.extra_upper.begin(), peak.extra_upper.end());
+  problem.basis = [&](std::span<const double> at, std::span<const double> q, double* columns) {
+    const double width = std::exp(q[1]);
+    for (std::size_t i = 0; i < n; ++i) columns[i] = (at[i] - q[0]) / width;
+    peak.shape({columns, n}, q.subspan(2));
+    std::fill(columns + n, columns + 2 * n, 1.0);
+  };
+  std::vector<std::vector<double>> starts;
+  for (const Bump& bump : find_bumps(u, sample.y))
+    for (const auto& extra : peak.extra_starts) {
+      starts.push_back({bump.centre, std::log(bump.half_width * peak.width_per_box)});
+      starts.back().insert(starts.back().end(), extra.begin(), extra.end());
+    }
+  const Solution best = search(problem, starts, peak.effort);
+  PeakFit fit;
+  fit.centre = sample.x_min + best.q[0] * sample.span;
+  fit.width = std::exp(best.q[1]) * sample.span;
+  fit.height = best.c[0];
+  fit.background = best.c[1];
+  fit.extra.assign(best.q.begin() + 2, best.q.end());
+  return fit;
+}
+
+}  // namespace
+
+PeakFit fit_peak(const Sample& sample, const PeakProblem& peak) {
+  if (sample.source == nullptr) return fit_here(sample, peak);
+  const Sample all = sample.source->average(sample.x.front(), sample.x.back());
+  if (all.rows() < 4) return fit_here(sample, peak);
+  const PeakFit coarse = fit_here(all, peak);
+  const double cell = all.span / static_cast<double>(all.rows());
+  const double reach = 12 * std::max(std::abs(coarse.width), cell);
+  if (reach > 0.2 * all.span) return coarse;
+  const Sample near = sample.source->average(coarse.centre - reach, coarse.centre + reach);
+  return near.rows() < 30 ? coarse : fit_here(near, peak);
+}
+
+}  // namespace nlsq::inline v0::guessing

@@ -1,0 +1,272 @@
+// Implements separable least squares: projection onto the linear columns and a damped search over q.
+#include "models/guesses/separable.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace nlsq::inline v0::guessing {
+namespace {
+
+double dot(const double* a, const double* b, std::size_t n) {
+  double sum[4] = {0, 0, 0, 0};
+  std::size_t i = 0;
+  for (; i + 4 <= n; i += 4)
+    for (std::size_t k = 0; k < 4; ++k) sum[k] += a[i + k] * b[i + k];
+  for (; i < n; ++i) sum[0] += a[i] * b[i];
+  return (sum[0] + sum[1]) + (sum[2] + sum[3]);
+}
+
+void subtract(double* a, const double* b, double factor, std::size_t n) {
+  for (std::size_t i = 0; i < n; ++i) a[i] -= factor * b[i];
+}
+
+constexpr std::size_t kMostLinear = 12;
+constexpr int kRace = 3;           // damped steps of each kept start before the best one is improved further
+constexpr double kSettled = 1e-5;  // relative decrease at which a start is good enough for the fit
+constexpr double kHopeless = 10;   // starts with so many times the least sum of squares are not kept
+
+// Result of one evaluation: the projected residual and the linear coefficients. It is reused, so that a
+// search of many points allocates memory once.
+struct Projection {
+  std::vector<double> residual, columns, c;
+  double rss = std::numeric_limits<double>::infinity();
+};
+
+void evaluate(const Separable& problem, std::span<const double> q, Projection& out) {
+  const std::size_t n = problem.y.size(), k = static_cast<std::size_t>(problem.linear);
+  out.residual.assign(problem.y.begin(), problem.y.end());
+  out.columns.resize(n * k);
+  out.c.assign(k, 0.0);
+  problem.basis(problem.u, q, out.columns.data());
+  out.rss = project(out.residual, problem.linear, out.columns.data(), out.c.data());
+}
+
+void clamp(const Separable& problem, std::vector<double>& q) {
+  for (std::size_t j = 0; j < q.size(); ++j)
+    q[j] = std::clamp(std::isfinite(q[j]) ? q[j] : 0.0, problem.lower[j], problem.upper[j]);
+}
+
+// Forward differences of the projected residual by column. Returns false if one is not finite.
+bool differences(const Separable& problem, const std::vector<double>& q, const Projection& at,
+                 Projection& work, std::vector<double>& J) {
+  const std::size_t n = problem.y.size();
+  J.resize(n * q.size());
+  for (std::size_t j = 0; j < q.size(); ++j) {
+    std::vector<double> moved = q;
+    double h = 1e-7 * std::max(1.0, std::abs(q[j]));
+    if (q[j] + h > problem.upper[j]) h = -h;
+    moved[j] += h;
+    evaluate(problem, moved, work);
+    if (!std::isfinite(work.rss)) return false;
+    for (std::size_t i = 0; i < n; ++i) J[j * n + i] = (work.residual[i] - at.residual[i]) / h;
+  }
+  return true;
+}
+
+// Solves (JᵀJ + lambda diag) s = -Jᵀ r by Gaussian elimination. The matrix is positive definite and tiny.
+std::vector<double> damped_step(const std::vector<double>& J, const std::vector<double>& r, std::size_t p,
+                                double lambda) {
+  const std::size_t n = r.size();
+  std::vector<double> A(p * p), s(p);
+  for (std::size_t i = 0; i < p; ++i) {
+    for (std::size_t j = 0; j < p; ++j) A[i * p + j] = dot(&J[i * n], &J[j * n], n);
+    s[i] = -dot(&J[i * n], r.data(), n);
+  }
+  for (std::size_t i = 0; i < p; ++i) A[i * p + i] += lambda * A[i * p + i] + 1e-300;
+  for (std::size_t i = 0; i < p; ++i)
+    for (std::size_t k = i + 1; k < p; ++k) {
+      const double factor = A[k * p + i] / A[i * p + i];
+      for (std::size_t j = i; j < p; ++j) A[k * p + j] -= factor * A[i * p + j];
+      s[k] -= factor * s[i];
+    }
+  for (std::size_t i = p; i-- > 0;) {
+    for (std::size_t j = i + 1; j < p; ++j) s[i] -= A[i * p + j] * s[j];
+    s[i] /= A[i * p + i];
+  }
+  return s;
+}
+
+}  // namespace
+
+double project(std::span<double> residual, int linear, double* columns, double* c) {
+  const std::size_t n = residual.size(), k = static_cast<std::size_t>(linear);
+  double R[kMostLinear * kMostLinear] = {}, z[kMostLinear] = {};
+  for (std::size_t j = 0; j < k; ++j) {
+    double* b = columns + j * n;
+    const double before = dot(b, b, n);
+    if (!std::isfinite(before)) return std::numeric_limits<double>::infinity();
+    double square = before;
+    for (int pass = 0; pass < 2 && j > 0; ++pass) {  // twice is enough (Parlett)
+      for (std::size_t i = 0; i < j; ++i) {
+        const double r = dot(columns + i * n, b, n);
+        R[i * k + j] += r;
+        subtract(b, columns + i * n, r, n);
+      }
+      square = dot(b, b, n);
+      if (square > 0.01 * before) break;  // hardly a digit was lost, so once is enough
+    }
+    const bool dependent = !(square > 1e-22 * before);
+    const double norm = std::sqrt(square), scale = dependent ? 0.0 : 1 / norm;
+    R[j * k + j] = dependent ? 0.0 : norm;
+    for (std::size_t i = 0; i < n; ++i) b[i] *= scale;
+    z[j] = dot(b, residual.data(), n);
+    subtract(residual.data(), b, z[j], n);
+  }
+  for (std::size_t j = k; j-- > 0;) {
+    double value = z[j];
+    for (std::size_t i = j + 1; i < k; ++i) value -= R[j * k + i] * c[i];
+    c[j] = R[j * k + j] == 0 ? 0.0 : value / R[j * k + j];
+  }
+  const double rss = dot(residual.data(), residual.data(), n);
+  return std::isfinite(rss) ? rss : std::numeric_limits<double>::infinity();
+}
+
+Solution solve(const Separable& problem, std::vector<double> q) {
+  clamp(problem, q);
+  Projection at;
+  evaluate(problem, q, at);
+  return {std::move(q), std::move(at.c), at.rss};
+}
+
+Solution improve(const Separable& problem, Solution best, int iterations) {
+  Projection at, trial, work;
+  evaluate(problem, best.q, at);
+  if (!std::isfinite(at.rss) || best.q.empty()) iterations = 0;
+  std::vector<double> J, q;
+  double lambda = 1e-3;
+  bool stale = true;
+  for (int k = 0; k < iterations; ++k) {
+    if (stale && !differences(problem, best.q, at, work, J)) break;
+    const std::vector<double> step = damped_step(J, at.residual, best.q.size(), lambda);
+    q = best.q;
+    for (std::size_t j = 0; j < q.size(); ++j) q[j] += step[j];
+    clamp(problem, q);
+    evaluate(problem, q, trial);
+    stale = trial.rss < at.rss;
+    if (!stale) {
+      lambda = std::max(lambda, 1e-3) * 10;
+      if (lambda > 1e6) break;
+      continue;
+    }
+    const double decrease = at.rss - trial.rss;
+    std::swap(at, trial);
+    std::swap(best.q, q);
+    lambda *= 0.1;
+    if (decrease <= kSettled * at.rss) break;
+  }
+  best.c = at.c;
+  best.rss = at.rss;
+  return best;
+}
+
+namespace {
+
+// Means of successive rows, for the evaluation of many starts.
+struct Thinned {
+  std::vector<double> u, y;
+};
+
+Thinned thinned(const Separable& problem, std::size_t most) {
+  const std::size_t n = problem.y.size(), group = (n + most - 1) / most;
+  Thinned out;
+  for (std::size_t first = 0; first < n; first += group) {
+    const std::size_t last = std::min(n, first + group);
+    double u = 0, y = 0;
+    for (std::size_t i = first; i < last; ++i) u += problem.u[i], y += problem.y[i];
+    out.u.push_back(u / static_cast<double>(last - first));
+    out.y.push_back(y / static_cast<double>(last - first));
+  }
+  return out;
+}
+
+bool lower_rss(const Solution& a, const Solution& b) { return a.rss < b.rss; }
+
+// The starts within the limits with their sums of squares, those that are not finite left out.
+std::vector<Solution> evaluated(const Separable& problem, const std::vector<std::vector<double>>& starts) {
+  std::vector<Solution> tried;
+  tried.reserve(starts.size());
+  Projection work;
+  for (const auto& start : starts) {
+    Solution one{start, {}};
+    clamp(problem, one.q);
+    evaluate(problem, one.q, work);
+    one.rss = work.rss;
+    if (std::isfinite(one.rss)) tried.push_back(std::move(one));
+  }
+  return tried;
+}
+
+// The same on averaged rows, if the problem allows that.
+std::vector<Solution> evaluated_roughly(const Separable& problem,
+                                        const std::vector<std::vector<double>>& starts) {
+  if (problem.thin_to == 0 || problem.y.size() <= problem.thin_to) return evaluated(problem, starts);
+  const Thinned few = thinned(problem, problem.thin_to);
+  Separable rough = problem;
+  rough.u = few.u;
+  rough.y = few.y;
+  return evaluated(rough, starts);
+}
+
+void keep_best(std::vector<Solution>& tried, const Effort& effort) {
+  const std::size_t kept = std::min(tried.size(), static_cast<std::size_t>(effort.keep));
+  const auto middle = tried.begin() + static_cast<std::ptrdiff_t>(kept);
+  std::partial_sort(tried.begin(), middle, tried.end(), lower_rss);
+  tried.erase(middle, tried.end());
+  while (tried.size() > 1 && tried.back().rss > kHopeless * tried.front().rss) tried.pop_back();
+}
+
+// Takes a few steps from each start, and then improves those that are lowest.
+Solution winner(const Separable& problem, std::vector<Solution> kept, const Effort& effort) {
+  if (kept.size() > 1) {
+    for (Solution& one : kept) one = improve(problem, std::move(one), kRace);
+    std::sort(kept.begin(), kept.end(), lower_rss);
+  }
+  Solution best;
+  int improved = 0;
+  for (std::size_t i = 0; i < kept.size() && improved < effort.finalists; ++i) {
+    if (i > 0 && !(kept[i].rss < effort.rival * best.rss)) break;
+    if (i > 0 && kept[i].rss < (1 + 1e-4) * kept[i - 1].rss) continue;  // likely the same minimum
+    Solution one = improve(problem, kept[i]);
+    if (one.rss < best.rss || i == 0) best = std::move(one);
+    ++improved;
+  }
+  return best;
+}
+
+// What a search returns if no start has finite values.
+Solution nothing_found(const Separable& problem, std::vector<double> q) {
+  return {std::move(q), std::vector<double>(static_cast<std::size_t>(problem.linear), 0.0)};
+}
+
+}  // namespace
+
+Solution search(const Separable& problem, const std::vector<std::vector<double>>& starts,
+                const Effort& effort) {
+  std::vector<Solution> tried = evaluated_roughly(problem, starts);
+  if (tried.empty()) return nothing_found(problem, starts.front());
+  keep_best(tried, effort);
+  return winner(problem, std::move(tried), effort);
+}
+
+Solution search_line(const Separable& problem, const std::vector<double>& starts) {
+  std::vector<std::vector<double>> points;
+  for (const double q : starts) points.push_back({q});
+  const std::vector<Solution> tried = evaluated_roughly(problem, points);
+  if (tried.empty()) return nothing_found(problem, points.front());
+  std::vector<Solution> lows;
+  for (std::size_t i = 0; i < tried.size(); ++i)
+    if ((i == 0 || tried[i].rss < tried[i - 1].rss) &&
+        (i + 1 == tried.size() || tried[i].rss <= tried[i + 1].rss))
+      lows.push_back(tried[i]);
+  const Effort effort;
+  keep_best(lows, effort);
+  return winner(problem, std::move(lows), effort);
+}
+
+std::vector<double> grid(double low, double high, int count) {
+  std::vector<double> values;
+  for (int i = 0; i < count; ++i) values.push_back(low + (high - low) * i / std::max(1, count - 1));
+  return values;
+}
+
+}  // namespace nlsq::inline v0::guessing

@@ -1,0 +1,65 @@
+// Separable least squares on a sample: y ~ Σ c_k φ_k(q), linear in c for given q. Guesses of the built-in
+// models use it.
+//
+// For given q, a small orthogonalisation gives the best c, so that only q is searched (Golub and Pereyra,
+// SIAM J. Numer. Anal. 10 (1973) 413). The search evaluates all starts, takes a few damped Gauss-Newton steps
+// on the projected residual from the best of them, and improves the one that is then the lowest.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <limits>
+#include <span>
+#include <vector>
+
+namespace nlsq::inline v0::guessing {
+
+struct Separable {
+  std::span<const double> y;
+  std::span<const double> u = {};  // the abscissa; empty if `basis` has its own
+  int linear = 1;
+  // Limits of q, which the search respects. q should be of order one (logarithms of rates and widths).
+  std::vector<double> lower, upper;
+  // Fills `linear` columns, one after the other, with a value for each row. Non-finite values reject q.
+  std::function<void(std::span<const double> u, std::span<const double> q, double* columns)> basis = {};
+  // More rows than these are averaged in groups to evaluate the starts, if not 0. This is for curves without
+  // sharp features, with u in ascending or descending order.
+  std::size_t thin_to = 0;
+};
+
+struct Solution {
+  std::vector<double> q, c;
+  double rss = std::numeric_limits<double>::infinity();
+};
+
+// Least squares of `residual` (y on entry, y - B c on return) on `linear` columns, which are overwritten.
+// Columns that depend on earlier ones get coefficient 0. Returns the residual sum of squares; infinity if it
+// is not finite.
+double project(std::span<double> residual, int linear, double* columns, double* c);
+
+Solution solve(const Separable& problem, std::vector<double> q);
+
+// Takes at most `iterations` damped steps. The result is never worse than `start`.
+Solution improve(const Separable& problem, Solution start, int iterations = 12);
+
+inline constexpr std::size_t kThinned = 128;  // rows enough to tell good starts from bad ones
+
+// How many of the starts a search examines further.
+struct Effort {
+  int keep = 3;        // from so many it takes a few steps
+  int finalists = 2;   // and at most so many it then improves to the end,
+  double rival = 1.5;  // if their sum of squares is not more than so many times the least
+};
+
+// Evaluates all starts and improves the best as described above. Returns finite q and c, even if no start is
+// usable.
+Solution search(const Separable& problem, const std::vector<std::vector<double>>& starts,
+                const Effort& effort = {});
+
+// The same for a single q, with starts in ascending order: improves the local minima among them.
+Solution search_line(const Separable& problem, const std::vector<double>& starts);
+
+// `count` values from low to high, evenly spaced.
+std::vector<double> grid(double low, double high, int count);
+
+}  // namespace nlsq::inline v0::guessing

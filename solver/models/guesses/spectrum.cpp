@@ -1,0 +1,102 @@
+// Implements spectrum_peaks() with a fast Fourier transform.
+#include "models/guesses/spectrum.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <complex>
+#include <numbers>
+
+namespace nlsq::inline v0::guessing {
+namespace {
+
+using Complex = std::complex<double>;
+
+// Transforms in place. The length is a power of two (Cooley and Tukey, Math. Comp. 19 (1965) 297).
+void transform(std::vector<Complex>& a) {
+  const std::size_t n = a.size();
+  for (std::size_t i = 1, j = 0; i < n; ++i) {  // bit-reversed order
+    std::size_t bit = n >> 1;
+    for (; j & bit; bit >>= 1) j ^= bit;
+    j ^= bit;
+    if (i < j) std::swap(a[i], a[j]);
+  }
+  std::vector<Complex> root(n / 2);
+  for (std::size_t k = 0; k < n / 2; ++k)
+    root[k] = std::polar(1.0, -2 * std::numbers::pi * static_cast<double>(k) / static_cast<double>(n));
+  for (std::size_t half = 1; half < n; half *= 2)
+    for (std::size_t block = 0; block < n; block += 2 * half)
+      for (std::size_t k = 0; k < half; ++k) {
+        const Complex w = root[k * (n / (2 * half))], b = a[block + half + k];
+        const Complex t = {w.real() * b.real() - w.imag() * b.imag(),
+                           w.real() * b.imag() + w.imag() * b.real()};
+        a[block + half + k] = a[block + k] - t;
+        a[block + k] += t;
+      }
+}
+
+constexpr std::size_t kOversampling = 4;
+constexpr std::size_t kFewRows = 200;  // up to here plain sums are faster than the transform
+
+// The spectrum at the frequencies k/4, by turning a phasor for each row.
+std::vector<double> spectrum_by_sums(std::span<const double> u, std::span<const double> y) {
+  const std::size_t n = u.size();
+  std::vector<double> turn_cos(n), turn_sin(n), re(y.begin(), y.end()), im(n, 0.0);
+  for (std::size_t i = 0; i < n; ++i) {
+    const double angle = 2 * std::numbers::pi * u[i] / kOversampling;
+    turn_cos[i] = std::cos(angle);
+    turn_sin[i] = std::sin(angle);
+  }
+  std::vector<double> power;
+  for (std::size_t k = 0; k <= kOversampling * n / 2; ++k) {
+    double sum_re = 0, sum_im = 0;
+    for (std::size_t i = 0; i < n; ++i) sum_re += re[i], sum_im += im[i];
+    power.push_back(sum_re * sum_re + sum_im * sum_im);
+    for (std::size_t i = 0; i < n; ++i) {
+      const double turned = re[i] * turn_cos[i] - im[i] * turn_sin[i];
+      im[i] = re[i] * turn_sin[i] + im[i] * turn_cos[i];
+      re[i] = turned;
+    }
+  }
+  return power;
+}
+
+std::size_t power_of_two(std::size_t at_least) {
+  std::size_t n = 1;
+  while (n < at_least) n *= 2;
+  return n;
+}
+
+// The same by a fast Fourier transform of the rows on a fine grid.
+std::vector<double> spectrum_by_transform(std::span<const double> u, std::span<const double> y) {
+  const std::size_t n = u.size();
+  const std::size_t cells = power_of_two(8 * n);  // a cell is at most 1/16 of the shortest period
+  std::vector<Complex> a(cells * kOversampling);
+  for (std::size_t i = 0; i < n; ++i)
+    a[static_cast<std::size_t>(std::lround(u[i] * static_cast<double>(cells)))] += y[i];
+  transform(a);
+  std::vector<double> power;
+  for (std::size_t k = 0; k <= kOversampling * n / 2; ++k) power.push_back(std::norm(a[k]));
+  return power;
+}
+
+}  // namespace
+
+std::vector<double> spectrum_peaks(std::span<const double> u, std::span<const double> y, std::size_t most) {
+  const std::size_t n = u.size();
+  double mean = 0;
+  for (const double value : y) mean += value / static_cast<double>(n);
+  std::vector<double> centred(y.begin(), y.end());
+  for (double& value : centred) value -= mean;
+  const std::vector<double> power =
+      n <= kFewRows ? spectrum_by_sums(u, centred) : spectrum_by_transform(u, centred);
+  std::vector<std::pair<double, double>> peaks;  // power, frequency
+  for (std::size_t k = 1; k < power.size(); ++k)
+    if (power[k] >= power[k - 1] && (k + 1 == power.size() || power[k] >= power[k + 1]))
+      peaks.emplace_back(power[k], static_cast<double>(k) / kOversampling);
+  std::sort(peaks.begin(), peaks.end(), [](const auto& p, const auto& q) { return p.first > q.first; });
+  std::vector<double> frequencies;
+  for (std::size_t k = 0; k < std::min(most, peaks.size()); ++k) frequencies.push_back(peaks[k].second);
+  return frequencies;
+}
+
+}  // namespace nlsq::inline v0::guessing
