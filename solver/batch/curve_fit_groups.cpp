@@ -4,6 +4,7 @@
 #include "batch/common_start.hpp"
 #include "batch/group_rows.hpp"
 #include "batch/group_starts.hpp"
+#include "batch/shared_fit.hpp"
 #include "dense/data_survey.hpp"
 #include "fit/curve.hpp"
 #include "fit/fit_setup.hpp"
@@ -317,10 +318,11 @@ void check_columns(const PreparedModel::Impl& model, const Columns& x, const Col
 }  // namespace
 
 GroupsResult curve_fit_groups(const PreparedModel& model, const Columns& x, const Column& y,
-                              const Column& group, const NamedValues& p0, const FitOptions& options) {
+                              const Column& group, const NamedValues& p0, const GroupOptions& options) {
   const FpEnvironment environment;
   check_options(options);
   check_columns(model.impl(), x, y, group, options);
+  if (!options.share.empty()) return fit_with_shared_parameters(model, x, y, group, p0, options);
   return GroupFits(model, x, y, group, p0, options).run();
 }
 
