@@ -14,6 +14,7 @@ constexpr std::size_t kFewestFits = 32;  // fewer do not fill the lanes
 constexpr std::size_t kMostRows = 2048;
 constexpr std::size_t kSampledRows = 8;  // rows of every fit that the callable re-evaluates
 constexpr std::size_t kInFull = 64;      // one fit in this many is re-evaluated on every row
+constexpr double kSummation = 1e-12;     // relative difference of two sums of squares in different orders
 constexpr int kIterations = 100;         // a lower limit is counted exactly only in single fits
 
 LaneProblem problem_of(const Batch& batch) {
@@ -186,7 +187,8 @@ void LaneBatch::converge(std::size_t lane) {
 }
 
 // True if the cost is not above that of the start. The cost of a start in f32 has the rounding errors of the
-// data. A good first guess differs from the minimum by less, so its cost is evaluated again in f64.
+// data. A good first guess differs from the minimum by less, so its cost is evaluated again in f64. The lane
+// adds its squares in another order.
 bool LaneBatch::improved(std::size_t lane, std::size_t fit) {
   const LaneMinimizer& m = finish_->minimizer;
   if (m.cost(lane) <= m.state(lane).initial_cost) return true;
@@ -196,7 +198,7 @@ bool LaneBatch::improved(std::size_t lane, std::size_t fit) {
   for (std::size_t j = 0; j < x_.size(); ++j) x_[j] = start[batch_.free[j]];
   const double at_start = worker_->evaluator.cost(x_, Format::f64).cost;
   counters_.add(worker_->evaluator.counters());
-  return m.cost(lane) <= at_start;
+  return m.cost(lane) <= at_start * (1 + kSummation);
 }
 
 // Gives the data of a fit to the worker.

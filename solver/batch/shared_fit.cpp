@@ -68,11 +68,11 @@ class SharedFit {
         throw ValidationError(fmt::format("share: '{}' is named twice", name));
     }
     const std::pair<const char*, bool> refused[] = {
-        {"a callable; give a formula or a built-in model", !impl_.formula},
+        {"callable; give a formula or a built-in model", !impl_.formula},
         {"ties; write the formula with fewer parameters", !options_.ties.empty()},
-        {"a loss other than linear", !options_.loss.is_linear()},
+        {"loss other than linear", !options_.loss.is_linear()},
         {"errors in x (sigma_x)", !options_.sigma_x.empty()},
-        {"several starts; give starting values", options_.starts != 1}};
+        {"second start; leave starts out and give starting values", options_.starts != 1}};
     for (const auto& [what, given] : refused) {
       if (given) throw ValidationError(fmt::format("share: the joint fit takes no {}", what));
     }
