@@ -315,7 +315,7 @@ static void check_all_outputs(const Arguments& arguments) {
 }
 
 int fit_command(const Arguments& given) {
-  if (!given.selection.group_by.empty()) return group_command(given);
+  if (may_have_groups(given.selection)) return group_command(given);
   const Stopwatch clock;
   // All errors of the command line are found before the data are read.
   const NamedValues given_p0 = starting_values(given);

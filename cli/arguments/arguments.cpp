@@ -253,6 +253,19 @@ void check(const Arguments& arguments) {
     throw UsageError("--plot - cannot share standard output with --json -, --residuals - or --csv -");
 }
 
+std::vector<std::string> shared_parameters(const std::vector<std::string>& texts) {
+  std::vector<std::string> names;
+  for (const std::string& text : texts) {
+    for (const std::string& name : split_list(text)) {
+      if (name.empty()) throw UsageError(fmt::format("--share {}: give names, as in tau,c", text));
+      if (std::ranges::find(names, name) != names.end())
+        throw UsageError(fmt::format("--share: {} is named twice", name));
+      names.push_back(name);
+    }
+  }
+  return names;
+}
+
 }  // namespace
 
 Arguments parse_arguments(int argc, const char* const* argv) {
@@ -295,6 +308,7 @@ Arguments parse_arguments(int argc, const char* const* argv) {
   arguments.csv = csv_options(raw);
   for (const std::string& text : raw.p0) add_p0(arguments, text);
   for (const std::string& text : raw.fix) add_fix(arguments, text);
+  arguments.share = shared_parameters(raw.share);
   arguments.loss = loss(raw);
   arguments.variable_projection = variable_projection(raw.variable_projection);
   for (const std::string& text : raw.bounds) add_bounds(arguments, text);

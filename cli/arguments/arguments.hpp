@@ -38,6 +38,7 @@ struct Arguments {
   std::vector<std::pair<std::string, double>> p0;  // from --p0 a=1 and --fix c=0
   std::string p0_file;                             // from --p0 @fit.json
   std::vector<std::string> fixed;
+  std::vector<std::string> share;  // parameters that all groups have in common
   struct Interval {
     std::string name;
     double lower, upper;  // infinite if the limit is empty

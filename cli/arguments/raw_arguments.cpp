@@ -14,7 +14,9 @@ void add_data_options(CLI::App& app, RawArguments& raw, Selection& selection) {
   app.add_option("--x", selection.x, "predictors: columns, or expressions of columns (default 1)")
       ->type_name("EXPR,...")
       ->group(data);
-  app.add_option("--y", selection.y, "response (default 2)")->type_name("EXPR")->group(data);
+  app.add_option("--y", selection.y, "response (default 2); several are fitted one by one, as groups")
+      ->type_name("EXPR,...")
+      ->group(data);
   app.add_option("--sigma", selection.sigma, "standard deviations of y")->type_name("EXPR")->group(data);
   app.add_option("--sigma-x", selection.sigma_x, "standard deviations of the predictors, beside --sigma")
       ->type_name("EXPR,...")
@@ -25,9 +27,13 @@ void add_data_options(CLI::App& app, RawArguments& raw, Selection& selection) {
       ->group(data)
       ->allow_extra_args(false);
   app.add_option("--group-by", selection.group_by,
-                 "fit the rows of each value of a column by themselves; the column may hold texts")
+                 "fit the rows of each value of a column, which may hold texts, by themselves")
       ->type_name("COL")
       ->group(data);
+  app.add_option("--share", raw.share, "parameters that all groups have in common: one fit of all groups")
+      ->type_name("a,b,...")
+      ->group(data)
+      ->allow_extra_args(false);
   app.add_option("--range", selection.range, "interval of x; either side may be empty")
       ->type_name("A:B")
       ->group(data);

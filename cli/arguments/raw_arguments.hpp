@@ -20,7 +20,7 @@ struct RawArguments {
       confidence;
   std::optional<std::string> decimal, precision, optimize, loss, f_scale;
   std::string starts, seed, intervals = "standard", variable_projection = "auto";
-  std::vector<std::string> p0, fix, bounds, rules;
+  std::vector<std::string> p0, fix, bounds, rules, share;
   std::string completion;
   RawPrediction prediction;
   bool list_models = false, version = false, man = false;

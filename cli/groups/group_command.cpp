@@ -5,9 +5,11 @@
 #include "fit_command.hpp"
 #include "groups/group_names.hpp"
 #include "groups/group_report.hpp"
+#include "groups/several_responses.hpp"
 #include "interrupt.hpp"
 #include "report/output_check.hpp"
 #include "report/output_file.hpp"
+#include "table/source/utf8.hpp"
 
 #include <fmt/format.h>
 
@@ -28,7 +30,7 @@ double seconds_since(Clock::time_point start) {
 }
 
 GroupsResult fit_groups(const ModelChoice& model, const FitData& data, const Column& group,
-                        const NamedValues& p0, const FitOptions& options) {
+                        const NamedValues& p0, const GroupOptions& options) {
   try {
     const PreparedModel prepared =
         model.builtin != nullptr ? PreparedModel(*model.builtin) : PreparedModel(model.formula);
@@ -80,8 +82,29 @@ bool GroupReport::fixed(std::size_t parameter) const {
   return std::ranges::find(options.fixed, fits.parameter_names[parameter]) != options.fixed.end();
 }
 
+bool GroupReport::shared(std::size_t parameter) const {
+  return std::ranges::find(arguments.share, fits.parameter_names[parameter]) != arguments.share.end();
+}
+
+std::string GroupReport::parameter_name(std::size_t group, std::size_t parameter) const {
+  const std::string& name = fits.parameter_names[parameter];
+  return arguments.share.empty() || shared(parameter) || fixed(parameter)
+             ? name
+             : fmt::format("{}[{}]", name, names[group]);
+}
+
+std::string GroupReport::title() const {
+  return data.group_expression ? column_title(data.shape, *data.group_expression) : "y";
+}
+
 void check_group_arguments(const Arguments& arguments) {
-  if (arguments.selection.group_by.empty()) return;
+  if (!may_have_groups(arguments.selection)) {
+    if (!arguments.share.empty())
+      throw UsageError("--share is for groups: it needs --group-by COL, or several columns in --y");
+    return;
+  }
+  if (!arguments.selection.group_by.empty() && split_list(arguments.selection.y).size() > 1)
+    throw UsageError("--group-by and several columns in --y exclude each other: give one of them");
   const PredictionArguments& after = arguments.prediction;
   const std::pair<const char*, bool> refused[] = {{"--compare", !arguments.compare.models.empty()},
                                                   {"--certify", arguments.certify},
@@ -98,7 +121,9 @@ void check_group_arguments(const Arguments& arguments) {
   for (const auto& [option, given] : refused) {
     if (!given) continue;
     throw UsageError(
-        fmt::format("{} is not available with --group-by; fit one group with --where instead", option));
+        arguments.selection.group_by.empty()
+            ? fmt::format("{} is not available with several columns in --y; fit one of them instead", option)
+            : fmt::format("{} is not available with --group-by; fit one group with --where instead", option));
   }
 }
 
@@ -109,13 +134,19 @@ int group_command(const Arguments& arguments) {
   CsvOptions csv = arguments.csv;
   csv.threads = arguments.threads;
   const std::unique_ptr<Table> table = open_table(open_source(arguments.file), csv);
-  const FitData data = select_data(*table, arguments.selection);
+  FitData data = select_data(*table, arguments.selection);
+  if (data.more_y.empty() && arguments.selection.group_by.empty()) {
+    throw UsageError(fmt::format("--y {0}: this is the name of one column; write --y '`{0}`'",
+                                 printable(arguments.selection.y, 200)));
+  }
   const double read_seconds = seconds_since(start);
 
   const ModelChoice model = choose_model(arguments.model, data, names_given(arguments, p0));
   check_names(p0, arguments, model.formula);
-  FitOptions options = fit_options(arguments, data, model.formula.parameters);
+  if (!data.more_y.empty()) stack_responses(data);
+  GroupOptions options = fit_options(arguments, data, model.formula.parameters);
   options.callback = {};
+  options.share = arguments.share;
   const EndsAtOnce from_here;  // groups have no best result so far that a signal could leave
   const GroupNames names(data, csv.number);
   const GroupsResult fits = fit_groups(model, data, names.column(), p0, options);

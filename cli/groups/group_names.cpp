@@ -31,6 +31,7 @@ std::vector<double> merged(const std::vector<std::string>& texts, const NumberFo
 }  // namespace
 
 GroupNames::GroupNames(const FitData& data, const NumberFormat& format) : data_(data), column_(data.group) {
+  if (!data.more_y.empty()) return;  // names of columns stay apart even if they are equal numbers
   const std::vector<double> to = merged(data.group_texts, format);
   if (to.empty()) return;
   values_.resize(column_.size());

@@ -28,6 +28,13 @@ void add_number(std::string& out, double value) {
   else out += "null";
 }
 
+void add_interval(std::string& out, double value, double half) {
+  out += ",\"ci_low\":";
+  add_number(out, value - half);
+  out += ",\"ci_high\":";
+  add_number(out, value + half);
+}
+
 void flush(std::string& out, OutputFile& file, std::size_t least) {
   if (out.size() < least) return;
   file.write(out);
@@ -57,23 +64,58 @@ void add_parameters(std::string& out, const GroupReport& report, std::size_t k, 
   for (std::size_t j = 0; j < fits.parameter_names.size(); ++j) {
     const double value = fits.parameters(k, j), error = fits.standard_errors(k, j);
     const double half = report.fixed(j) ? 0 : quantile * error;
-    out += fmt::format("{}{{\"name\":{},\"value\":", j == 0 ? "" : ",", json_text(fits.parameter_names[j]));
+    out +=
+        fmt::format("{}{{\"name\":{},\"value\":", j == 0 ? "" : ",", json_text(report.parameter_name(k, j)));
     add_number(out, value);
     out += ",\"std_error\":";
     add_number(out, error);
-    out += ",\"ci_low\":";
-    add_number(out, value - half);
-    out += ",\"ci_high\":";
-    add_number(out, value + half);
-    out += report.fixed(j) ? ",\"fixed\":true}" : ",\"fixed\":false}";
+    add_interval(out, value, half);
+    out += report.fixed(j) ? ",\"fixed\":true" : ",\"fixed\":false";
+    out += report.shared(j) ? ",\"shared\":true}" : "}";
   }
   out += "],";
 }
 
 std::string json_list(const std::vector<std::string>& texts) {
   std::string out;
-  for (const std::string& text : texts) out += (out.empty() ? "" : ",") + json_text(text);
-  return "[" + out + "]";
+  for (const std::string& text : texts) {
+    out += out.empty() ? "[" : ",";
+    out += json_text(text);
+  }
+  return out.empty() ? "[]" : out + "]";
+}
+
+// Of a joint fit: the shared parameters with their covariance, and the statistics of all groups together.
+std::string joint_fields(const GroupReport& report) {
+  if (!report.fits.joint) return {};
+  const JointFit& joint = *report.fits.joint;
+  const double quantile = Quantiles(report).of(joint.dof);
+  std::string out = "\"shared\":[";
+  for (std::size_t j = 0; j < joint.parameters.size(); ++j) {
+    out += fmt::format("{}{{\"name\":{},\"value\":", j == 0 ? "" : ",", json_text(joint.parameter_names[j]));
+    add_number(out, joint.parameters[j]);
+    out += ",\"std_error\":";
+    add_number(out, joint.standard_errors[j]);
+    add_interval(out, joint.parameters[j], quantile * joint.standard_errors[j]);
+    out += '}';
+  }
+  out += "],\"shared_covariance\":[";
+  for (std::size_t i = 0; i < joint.parameters.size(); ++i) {
+    out += i == 0 ? "[" : ",[";
+    for (std::size_t j = 0; j < joint.parameters.size(); ++j) {
+      if (j > 0) out += ',';
+      add_number(out, joint.covariance(i, j));
+    }
+    out += ']';
+  }
+  out += fmt::format("],\"joint_groups\":{},\"joint_rows\":{},\"dof\":{},\"rss\":", joint.groups, joint.rows,
+                     joint.dof);
+  add_number(out, joint.rss);
+  out += ",\"chi2_reduced\":";
+  add_number(out, joint.chi2_reduced);
+  return out + fmt::format(",\"status\":\"{}\",\"verdict\":\"{}\",\"message\":{},",
+                           status_word(joint.summary.termination), name(joint.summary.verdict),
+                           json_text(joint.summary.message));
 }
 
 std::string summary_line(const GroupReport& report) {
@@ -86,12 +128,13 @@ std::string summary_line(const GroupReport& report) {
   return fmt::format(
       "{{\"groups\":{},\"succeeded\":{},\"failed\":{},\"failed_groups\":{},\"rows\":{},\"excluded\":{},"
       "\"group_by\":{},\"model\":{},\"formula\":{},\"confidence\":{},\"absolute_sigma\":{},\"warnings\":{},"
-      "\"in_lanes\":{},\"time\":{{\"read\":{},\"total\":{}}}}}\n",
+      "\"in_lanes\":{},{}\"time\":{{\"read\":{},\"total\":{}}}}}\n",
       fits.size(), fits.succeeded, report.failed(), json_list(failed), report.data.rows(),
-      report.data.excluded(), json_text(column_title(report.data.shape, *report.data.group_expression)),
+      report.data.excluded(), json_text(report.title()),
       json_text(model.builtin != nullptr ? model.builtin->name : report.arguments.model),
       json_text(model.formula.text), report.arguments.confidence, report.options.absolute_sigma,
-      json_list(report.warnings), fits.in_lanes, report.read_seconds, report.total_seconds);
+      json_list(report.warnings), fits.in_lanes, joint_fields(report), report.read_seconds,
+      report.total_seconds);
 }
 
 }  // namespace

@@ -28,6 +28,12 @@ struct GroupReport {
   std::size_t failed() const { return fits.size() - fits.succeeded; }
   // Whether the fit held the parameter at its start.
   bool fixed(std::size_t parameter) const;
+  // Whether all groups have it in common.
+  bool shared(std::size_t parameter) const;
+  // "tau", or of a parameter that each group has for itself "a[north]", if others are shared.
+  std::string parameter_name(std::size_t group, std::size_t parameter) const;
+  // Title of the groups: the column of --group-by, or "y".
+  std::string title() const;
 };
 
 std::string group_text(const GroupReport& report);

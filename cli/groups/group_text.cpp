@@ -30,13 +30,15 @@ std::string with_error(const GroupReport& report, std::size_t k, std::size_t j) 
 std::string table(const GroupReport& report) {
   const GroupsResult& fits = report.fits;
   std::vector<std::vector<std::string>> rows(1);
-  rows[0] = {printable(column_title(report.data.shape, *report.data.group_expression), kLongestName), "rows"};
-  rows[0].insert(rows[0].end(), fits.parameter_names.begin(), fits.parameter_names.end());
+  rows[0] = {printable(report.title(), kLongestName), "rows"};
+  for (std::size_t j = 0; j < fits.parameter_names.size(); ++j)
+    if (!report.shared(j)) rows[0].push_back(fits.parameter_names[j]);
   rows[0].insert(rows[0].end(), {"R²", "verdict"});
   for (std::size_t k = 0; k < std::min(fits.size(), kMostGroups); ++k) {
     std::vector<std::string>& row = rows.emplace_back(
         std::vector{printable(report.names[k], kLongestName), std::to_string(fits.rows[k])});
-    for (std::size_t j = 0; j < fits.parameter_names.size(); ++j) row.push_back(with_error(report, k, j));
+    for (std::size_t j = 0; j < fits.parameter_names.size(); ++j)
+      if (!report.shared(j)) row.push_back(with_error(report, k, j));
     row.push_back(significant(fits.r_squared[k]));
     row.emplace_back(name(fits.verdict[k]));
   }
@@ -47,6 +49,20 @@ std::string table(const GroupReport& report) {
 }
 
 }  // namespace
+
+// The shared parameters of a joint fit, and its statistics.
+static std::string joint_text(const JointFit& joint, bool certified) {
+  std::vector<std::vector<std::string>> rows = {{"shared", "value", "std. error"}};
+  for (std::size_t j = 0; j < joint.parameters.size(); ++j) {
+    rows.push_back({joint.parameter_names[j], format_estimate(joint.parameters[j], joint.standard_errors[j]),
+                    significant(joint.standard_errors[j])});
+  }
+  return fmt::format(
+      "{} of one fit of {} groups{}{}\n\n{}\nRows {}, degrees of freedom {}, reduced χ² {}\n\n",
+      name(joint.summary.verdict), joint.groups, certified ? "" : ": ",
+      certified ? "" : joint.summary.message, aligned_table(rows, "  "), joint.rows, joint.dof,
+      significant(joint.chi2_reduced));
+}
 
 std::string failed_groups(const GroupReport& report) {
   const GroupsResult& fits = report.fits;
@@ -64,6 +80,7 @@ std::string failed_groups(const GroupReport& report) {
 std::string group_text(const GroupReport& report) {
   const GroupsResult& fits = report.fits;
   std::string out = data_lines(report.data) + model_lines(report.model);
+  if (fits.joint) out += "Result " + joint_text(*fits.joint, is_success(fits.joint->summary.verdict));
   out += fmt::format("Groups {}, of which {} succeeded\n\n{}\n", fits.size(), fits.succeeded, table(report));
   if (report.failed() > 0) out += failed_groups(report) + "\n";
   for (const std::string& warning : report.warnings) out += fmt::format("Warning: {}\n", warning);

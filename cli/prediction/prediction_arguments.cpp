@@ -78,8 +78,10 @@ void check_band(const std::string& band, const PredictionArguments& out, const A
 }
 
 void check_outputs(const PredictionArguments& out, const Arguments& arguments) {
-  if (!out.csv.empty() && out.predict.empty() && arguments.selection.group_by.empty())
-    throw UsageError("--csv writes predictions, or a table of groups: it needs --predict or --group-by");
+  if (!out.csv.empty() && out.predict.empty() && !may_have_groups(arguments.selection)) {
+    throw UsageError(
+        "--csv writes predictions, or a table of groups: it needs --predict, --group-by or several --y");
+  }
   if (out.csv == "-" && (arguments.json == "-" || arguments.residuals == "-")) {
     throw UsageError(fmt::format("{} - and --csv - cannot share standard output",
                                  arguments.json == "-" ? "--json" : "--residuals"));

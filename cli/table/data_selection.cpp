@@ -127,7 +127,13 @@ void parse_selection(FitData& data, const Table& table, const Selection& selecti
   } else {
     for (const std::string& part : split_list(selection.x)) data.x.push_back(parse(part, "--x"));
   }
-  data.y_expression = parse(selection.y.empty() ? "$2" : selection.y, "--y");
+  const bool one_y = std::find(names.begin(), names.end(), selection.y) != names.end();
+  const std::vector<std::string> responses =
+      selection.y.empty() || one_y ? std::vector{selection.y.empty() ? std::string("$2") : selection.y}
+                                   : split_list(selection.y);
+  data.y_expression = parse(responses.front(), "--y");
+  for (std::size_t k = 1; k < responses.size(); ++k)
+    data.more_y_expressions.push_back(parse(responses[k], "--y"));
   refuse_ambiguous_sigma(data, selection.sigma);
   if (!selection.sigma.empty()) data.sigma_expression = parse(selection.sigma, "--sigma");
   if (!selection.sigma_x.empty()) {
@@ -189,6 +195,7 @@ void apply_range(FitData& data, const Range& range) {
   for (const Column& column : data.predictors) predictors.push_back(narrowed(column));
   data.predictors = std::move(predictors);
   data.y = narrowed(data.y);
+  for (Column& column : data.more_y) column = narrowed(column);
   if (!data.sigma.empty()) data.sigma = narrowed(data.sigma);
   for (Column& column : data.sigma_x) {
     if (!column.empty()) column = narrowed(column);
@@ -220,6 +227,8 @@ void take_columns(FitData& data, const ReadColumns& columns, std::size_t rows, b
   };
   for (const ColumnExpression& expression : data.x) data.predictors.push_back(take(expression, "x"));
   data.y = take(data.y_expression, "y");
+  for (const ColumnExpression& expression : data.more_y_expressions)
+    data.more_y.push_back(take(expression, "y"));
   if (data.sigma_expression) data.sigma = take(*data.sigma_expression, "sigma");
   for (const auto& expression : data.sigma_x_expressions)
     data.sigma_x.push_back(expression ? take(*expression, "sigma of x") : Column());
@@ -237,6 +246,10 @@ std::string FitData::place(std::size_t row) const {
   return line == 0 ? fmt::format("{}, row {}", source, among_read + 1) : fmt::format("{}:{}", source, line);
 }
 
+bool may_have_groups(const Selection& selection) {
+  return !selection.group_by.empty() || split_list(selection.y).size() > 1;
+}
+
 FitData select_data(Table& table, const Selection& selection) {
   FitData data;
   data.source = table.name();
@@ -250,6 +263,7 @@ FitData select_data(Table& table, const Selection& selection) {
   ReadColumns columns;
   for (const ColumnExpression& expression : data.x) columns.want(expression);
   columns.want(data.y_expression);
+  for (const ColumnExpression& expression : data.more_y_expressions) columns.want(expression);
   if (data.sigma_expression) columns.want(*data.sigma_expression);
   for (const auto& expression : data.sigma_x_expressions) {
     if (expression) columns.want(*expression);

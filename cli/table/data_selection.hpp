@@ -35,11 +35,14 @@ struct FitData {
   CsvShape shape;
   std::vector<ColumnExpression> x;
   ColumnExpression y_expression;
+  std::vector<ColumnExpression> more_y_expressions;  // of --y a,b,c the second and those after it
   std::optional<ColumnExpression> sigma_expression;
   std::vector<std::optional<ColumnExpression>> sigma_x_expressions;  // one for each x, or empty
 
   std::vector<Column> predictors;
-  Column y, sigma;              // sigma is empty without --sigma
+  Column y;
+  std::vector<Column> more_y;   // of more_y_expressions
+  Column sigma;                 // sigma is empty without --sigma
   std::vector<Column> sigma_x;  // one for each predictor, or empty; an empty column means exact values
   // With --group-by: a number for each row, and the texts that these number. No texts: the numbers are the
   // groups' own.
@@ -59,6 +62,9 @@ struct FitData {
   // The origin of row `row` of the fit: "file.csv:12", or "file.npy, row 12" for files without lines.
   std::string place(std::size_t row) const;
 };
+
+// Whether the selection has groups, or several responses unless a column has that whole name.
+bool may_have_groups(const Selection& selection);
 
 // Throws BadData or UsageError.
 FitData select_data(Table& table, const Selection& selection);

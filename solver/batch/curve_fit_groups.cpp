@@ -1,12 +1,14 @@
 // curve_fit_groups: finds the start of each group, fits groups of one length in lanes and the others singly.
 #include <nlsq/groups.hpp>
 
+#include "batch/common_start.hpp"
 #include "batch/group_rows.hpp"
+#include "batch/group_starts.hpp"
+#include "batch/shared_fit.hpp"
 #include "dense/data_survey.hpp"
 #include "fit/curve.hpp"
 #include "fit/fit_setup.hpp"
 #include "fit/prepared_impl.hpp"
-#include "models/recognise.hpp"
 #include "support/fp_environment.hpp"
 #include "support/parallel.hpp"
 
@@ -16,8 +18,11 @@
 
 #include <algorithm>
 #include <functional>
+#include <iterator>
 #include <limits>
 #include <map>
+#include <optional>
+#include <span>
 #include <utility>
 
 namespace nlsq::inline v0 {
@@ -37,44 +42,6 @@ struct Layout {
   std::size_t sigma_x = 0;
 
   std::size_t y() const { return predictors; }
-};
-
-// Finds starting values as curve_fit does.
-class Starts {
- public:
-  Starts(const PreparedModel::Impl& model, const NamedValues& p0, const FitOptions& options, const Ties& ties)
-      : model_(model), p0_(p0), ties_(ties), limits_(limits_of(options.bounds, model.names, ties)),
-        default_(default_start(model.names.size(), limits_)) {
-    if (p0.size() >= model.names.size()) return;
-    if (model.built_in) guess_ = &*model.built_in;
-    else if (model.formula) known_ = guessing::recognise(*model.formula), guess_ = known_.model;
-  }
-
-  std::vector<double> of(const Columns& x, const Column& y, std::string& warning) const {
-    std::vector<double> start = default_;
-    if (guess_ != nullptr) {
-      start = guessed_start(*guess_, x, y, warning);
-      if (!model_.built_in) start = known_.convert(start);
-    }
-    return starting_values(model_.names, p0_, start, limits_);
-  }
-  // Values by name for a fit. Tied parameters have no start.
-  NamedValues named(const std::vector<double>& start) const {
-    NamedValues out;
-    for (std::size_t j = 0; j < start.size(); ++j) {
-      if (!ties_.contains(static_cast<int>(j))) out.emplace_back(model_.names[j], start[j]);
-    }
-    return out;
-  }
-
- private:
-  const PreparedModel::Impl& model_;
-  const NamedValues& p0_;
-  const Ties& ties_;
-  Limits limits_;
-  std::vector<double> default_;
-  const Model* guess_ = nullptr;
-  guessing::Recognised known_;
 };
 
 class GroupFits {
@@ -99,10 +66,14 @@ class GroupFits {
     std::map<std::size_t, std::vector<std::size_t>> of_length;
     std::vector<std::size_t> single;
     for (std::size_t k = 0; k < groups_.size(); ++k) of_length[groups_.rows(k)].push_back(k);
-    for (const auto& [rows, members] : of_length) {
-      if (in_batch(rows, members.size())) fit_batch(members, single);
-      else single.insert(single.end(), members.begin(), members.end());
-    }
+    std::erase_if(of_length, [&](const auto& entry) {
+      const auto& [rows, members] = entry;
+      if (in_batch(rows, members.size())) return false;
+      single.insert(single.end(), members.begin(), members.end());
+      return true;
+    });
+    find_common_start(of_length);
+    for (const auto& [rows, members] : of_length) fit_batch(members, single);
     std::sort(single.begin(), single.end());
     fit_singly(single);
     for (const Verdict v : out_.verdict) out_.succeeded += is_success(v) ? 1 : 0;
@@ -113,13 +84,13 @@ class GroupFits {
   void make_room() {
     const std::size_t count = groups_.size(), n = impl_.names.size();
     out_.parameter_names = impl_.names;
-    out_.parameters = Matrix(count, n);
+    out_.parameters = Matrix(count, n, kNaN);
     out_.standard_errors = Matrix(count, n);
     out_.first_row = groups_.first_row();
     for (std::size_t k = 0; k < count; ++k) {
       out_.rows.push_back(groups_.rows(k));
-      out_.dof.push_back(static_cast<std::ptrdiff_t>(groups_.rows(k)) -
-                         static_cast<std::ptrdiff_t>(free_.size()));
+      out_.dof.push_back(
+          static_cast<std::ptrdiff_t>(groups_.rows(k) - std::min(groups_.rows(k), free_.size())));
       for (const int j : free_) out_.standard_errors(k, static_cast<std::size_t>(j)) = kNaN;
     }
     for (auto* values : {&out_.cost, &out_.rss, &out_.r_squared, &out_.decrement_sigma})
@@ -153,14 +124,44 @@ class GroupFits {
     });
   }
 
-  // Fits groups of one length. Those without a certificate are added to `single`: curve_fit says why.
-  void fit_batch(const std::vector<std::size_t>& members, std::vector<std::size_t>& single) {
+  // Sets common_ if these groups are many and a sample of them shows that one start serves all.
+  void find_common_start(const std::map<std::size_t, std::vector<std::size_t>>& of_length) {
+    std::vector<std::size_t> all;
+    for (const auto& [rows, members] : of_length) all.insert(all.end(), members.begin(), members.end());
+    if (!starts_.guesses() || all.size() < kFewestForCommonStart) return;
+    const auto y = [&](std::size_t k) { return std::span(y_of(k).direct_f64(0), groups_.rows(k)); };
+    const std::vector<std::size_t> sample = sample_groups(all, y, parallelism_);
+    CommonStartTest test(impl_.names.size());
+    const auto by_length = [&](auto fit) {
+      for (const auto& [rows, members] : of_length) {
+        std::vector<std::size_t> some;
+        std::ranges::copy_if(members, std::back_inserter(some),
+                             [&](std::size_t k) { return std::ranges::binary_search(sample, k); });
+        if (!some.empty()) fit(some);
+      }
+    };
+    by_length([&](const std::vector<std::size_t>& members) {
+      const BatchResult fits = fit_in_batch(members, own_starts(members));
+      for (std::size_t i = 0; i < members.size(); ++i) test.add_own(fits, i, total_squares(members[i]));
+    });
+    if (!test.propose()) return;
+    by_length([&](const std::vector<std::size_t>& members) {
+      test.add_common(fit_in_batch(members, test.start()));
+    });
+    common_ = test.result();
+  }
+
+  Matrix own_starts(const std::vector<std::size_t>& members) const {
     Matrix start(members.size(), impl_.names.size());
     for_chunks(members.size(), [&](std::size_t i) {
       std::string warning;
       const std::vector<double> values = starts_.of(x_of(members[i]), y_of(members[i]), warning);
       std::copy(values.begin(), values.end(), &start(i, 0));
     });
+    return start;
+  }
+
+  BatchResult fit_in_batch(const std::vector<std::size_t>& members, const Matrix& start) const {
     const auto columns = [&](std::size_t column) {
       std::vector<Column> parts;
       parts.reserve(members.size());
@@ -172,12 +173,34 @@ class GroupFits {
     BatchOptions options = options_;
     options.sigma = {};
     if (layout_.sigma) options.sigma_per_fit = columns(layout_.y() + 1);
-    const BatchResult fits = curve_fit_batch(model_, x, columns(layout_.y()), start, options);
-    out_.in_lanes += fits.in_lanes;
-    for (std::size_t i = 0; i < members.size(); ++i) {
-      if (!is_success(fits.verdict[i])) single.push_back(members[i]);
+    return curve_fit_batch(model_, x, columns(layout_.y()), start, options);
+  }
+
+  // Fits groups of one length, from the common start if there is one. Those whose end is not like those of
+  // the sample are fitted from their own guess, too, and the better end is taken. Those without a certificate
+  // are added to `single`: curve_fit says why.
+  void fit_batch(const std::vector<std::size_t>& members, std::vector<std::size_t>& single) {
+    std::vector<std::size_t> again;
+    if (common_) {
+      const BatchResult fits = fit_in_batch(members, common_->start);
+      out_.in_lanes += fits.in_lanes;
+      for_chunks(members.size(), [&](std::size_t i) { take(fits, i, members[i]); });
+      for (const std::size_t k : members) {
+        if (!common_->typical(out_.verdict[k], &out_.parameters(k, 0), out_.r_squared[k])) again.push_back(k);
+      }
+      if (again.empty()) return;
     }
-    for_chunks(members.size(), [&](std::size_t i) { take(fits, i, members[i]); });
+    const std::vector<std::size_t>& from_guess = common_ ? again : members;
+    const BatchResult fits = fit_in_batch(from_guess, own_starts(from_guess));
+    if (!common_) out_.in_lanes += fits.in_lanes;
+    for_chunks(from_guess.size(), [&](std::size_t i) {
+      const std::size_t k = from_guess[i];
+      if (!common_ || !common_->better(out_.verdict[k], out_.cost[k], fits.verdict[i], fits.cost[i]))
+        take(fits, i, k);
+    });
+    for (const std::size_t k : from_guess) {
+      if (!is_success(out_.verdict[k])) single.push_back(k);
+    }
   }
 
   void take(const BatchResult& fits, std::size_t i, std::size_t k) {
@@ -233,7 +256,6 @@ class GroupFits {
     try {
       check_counts(groups_.rows(k), free_.size());
       const std::vector<double> start = starts_.of(x, y_of(k), warning);
-      std::copy(start.begin(), start.end(), &out_.parameters(k, 0));
       store(fit_prepared(impl_, x, y_of(k), starts_.named(start), options), k, warning);
     } catch (const DataError& e) {
       out_.message[k] = e.what();
@@ -260,11 +282,12 @@ class GroupFits {
   const FitOptions& options_;
   Parallelism parallelism_;
   Ties ties_;
-  Starts starts_;
+  GroupStarts starts_;
   std::vector<int> free_;
   Layout layout_;
   GroupRows groups_;
   std::vector<std::vector<double>> memory_;
+  std::optional<CommonStart> common_;
   std::vector<Column> sorted_;  // the predictors, y, sigma, the sigmas of x
   GroupsResult out_;
 };
@@ -295,10 +318,11 @@ void check_columns(const PreparedModel::Impl& model, const Columns& x, const Col
 }  // namespace
 
 GroupsResult curve_fit_groups(const PreparedModel& model, const Columns& x, const Column& y,
-                              const Column& group, const NamedValues& p0, const FitOptions& options) {
+                              const Column& group, const NamedValues& p0, const GroupOptions& options) {
   const FpEnvironment environment;
   check_options(options);
   check_columns(model.impl(), x, y, group, options);
+  if (!options.share.empty()) return fit_with_shared_parameters(model, x, y, group, p0, options);
   return GroupFits(model, x, y, group, p0, options).run();
 }
 

@@ -17,6 +17,8 @@ class GroupRows {
 
   std::size_t size() const { return first_row_.size(); }
   std::size_t rows(std::size_t k) const { return begin_[k + 1] - begin_[k]; }
+  // Where the rows of group k begin in a column from sorted().
+  std::size_t first(std::size_t k) const { return begin_[k]; }
   const std::vector<std::size_t>& first_row() const { return first_row_; }
   // The part of a column from sorted() that belongs to group k.
   Column part(const Column& sorted, std::size_t k) const { return {sorted.direct_f64(begin_[k]), rows(k)}; }

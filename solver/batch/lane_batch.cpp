@@ -14,6 +14,7 @@ constexpr std::size_t kFewestFits = 32;  // fewer do not fill the lanes
 constexpr std::size_t kMostRows = 2048;
 constexpr std::size_t kSampledRows = 8;  // rows of every fit that the callable re-evaluates
 constexpr std::size_t kInFull = 64;      // one fit in this many is re-evaluated on every row
+constexpr double kSummation = 1e-12;     // relative difference of two sums of squares in different orders
 constexpr int kIterations = 100;         // a lower limit is counted exactly only in single fits
 
 LaneProblem problem_of(const Batch& batch) {
@@ -165,8 +166,7 @@ void LaneBatch::converge(std::size_t lane) {
   const LaneMinimizer& m = finish_->minimizer;
   const std::size_t fit = m.fit(lane);
   const FitOptions& o = batch_.options;
-  if (m.end(lane) != LaneMinimizer::End::converged || m.cost(lane) > m.state(lane).initial_cost)
-    return left_.push_back(fit);
+  if (m.end(lane) != LaneMinimizer::End::converged || !improved(lane, fit)) return left_.push_back(fit);
   for (std::size_t j = 0; j < x_.size(); ++j) x_[j] = m.x(lane, j);
   m.linearization(lane, at_);
   CertificateTests tests{o.tau, o.xtol, o.gtol};
@@ -184,6 +184,29 @@ void LaneBatch::converge(std::size_t lane) {
       batch_, fit, end, [&](std::size_t j) { return x_[j]; },
       [&](std::size_t j) { return certificate_.variances[j]; }, out_);
   ++done_;
+}
+
+// True if the cost is not above that of the start. The cost of a start in f32 has the rounding errors of the
+// data. A good first guess differs from the minimum by less, so its cost is evaluated again in f64. The lane
+// adds its squares in another order.
+bool LaneBatch::improved(std::size_t lane, std::size_t fit) {
+  const LaneMinimizer& m = finish_->minimizer;
+  if (m.cost(lane) <= m.state(lane).initial_cost) return true;
+  if (!m.state(lane).led) return false;
+  set_worker(fit);
+  const double* const start = batch_.start_of(fit);
+  for (std::size_t j = 0; j < x_.size(); ++j) x_[j] = start[batch_.free[j]];
+  const double at_start = worker_->evaluator.cost(x_, Format::f64).cost;
+  counters_.add(worker_->evaluator.counters());
+  return m.cost(lane) <= at_start * (1 + kSummation);
+}
+
+// Gives the data of a fit to the worker.
+void LaneBatch::set_worker(std::size_t fit) {
+  columns_.clear();
+  for (std::size_t c = 0; c < batch_.columns(); ++c) columns_.push_back(batch_.column(c)[fit]);
+  worker_->set(columns_, {batch_.start_of(fit), batch_.model.names.size()});
+  worker_->evaluator.keep_time(false);
 }
 
 // Compares the lane's residuals at x_ with those of the user's own callable, by Minimizer's rule. Uses a few
@@ -210,10 +233,7 @@ bool LaneBatch::confirmed(std::size_t lane, std::size_t fit) {
 
 // Compares the rows' own program with the callable, and its cost with the lane's.
 bool LaneBatch::confirmed_in_full(std::size_t fit) {
-  columns_.clear();
-  for (std::size_t c = 0; c < batch_.columns(); ++c) columns_.push_back(batch_.column(c)[fit]);
-  worker_->set(columns_, {batch_.start_of(fit), batch_.model.names.size()});
-  worker_->evaluator.keep_time(false);
+  set_worker(fit);
   worker_->evaluator.recheck_into(x_, problem_.rows, recheck_);
   const double cost = worker_->evaluator.cost(x_, Format::f64).cost;
   counters_.add(worker_->evaluator.counters());

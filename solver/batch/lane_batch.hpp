@@ -38,6 +38,8 @@ class LaneBatch {
   void send(Way& way, const std::vector<std::size_t>& fits, End end);
   void lead(std::size_t lane);
   void converge(std::size_t lane);
+  bool improved(std::size_t lane, std::size_t fit);
+  void set_worker(std::size_t fit);
   bool confirmed(std::size_t lane, std::size_t fit);
   bool confirmed_in_full(std::size_t fit);
   bool agree(double largest, double discrepancy) const;

@@ -92,10 +92,12 @@ void CsvCollector::take_groups(const CsvRows& rows, std::size_t slot) {
   std::vector<double> number(rows.groups.size(), -1);
   const double* const from = rows.column(slot);
   std::vector<double>& to = out_.values[slot];
+  const std::size_t before = to.size();
+  to.resize(before + rows.count);
   for (std::size_t i = 0; i < rows.count; ++i) {
     const auto here = static_cast<std::size_t>(from[i]);
     if (number[here] < 0) number[here] = static_cast<double>(groups_.add(rows.groups.text(here)));
-    to.push_back(number[here]);
+    to[before + i] = number[here];
   }
 }
 

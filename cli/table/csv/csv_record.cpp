@@ -3,6 +3,7 @@
 
 #include "errors.hpp"
 #include "table/csv/csv_comment.hpp"
+#include "table/csv/group_run.hpp"
 #include "table/numbers/date_time.hpp"
 #include "table/numbers/decimal_number.hpp"
 #include "table/source/utf8.hpp"
@@ -81,6 +82,7 @@ RecordParser::RecordParser(const CsvLayout& layout, const CsvView& text, TextInd
   run_.decimal = layout.options.number.decimal;
   run_.slot_of = layout.slot_of.data();
   run_.columns = layout.shape.columns();
+  if (const auto group = only_group_column(layout); group && groups != nullptr) group_ = *group;
 }
 
 RecordParser::Outcome RecordParser::read(const char*& p, std::size_t& lines, double* out,
@@ -92,7 +94,7 @@ RecordParser::Outcome RecordParser::read(const char*& p, std::size_t& lines, dou
   if (read_run_ != nullptr) {
     run_.out = out;
     run_.stride = stride;
-    column = read_run_(q, run_);
+    column = group_ ? read_run_with_group(read_run_, q, run_, *group_, *groups_) : read_run_(q, run_);
     if (column == run_.columns) {
       p = q;
       ++lines;

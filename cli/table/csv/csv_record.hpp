@@ -24,6 +24,11 @@ struct SpecialColumn {
   int group_slot = -1;  // of the numbers that its distinct texts get, for --group-by
 };
 
+// The column of groups and the slot of their numbers.
+struct GroupColumn {
+  std::size_t column = 0, slot = 0;
+};
+
 // The properties that all records of a table share.
 struct CsvLayout {
   CsvOptions options;
@@ -87,7 +92,8 @@ class RecordParser {
   FieldScanner scanner_;
   ReadNumberRun read_run_ = nullptr;  // null: numbers are read one by one
   NumberRun run_;
-  const char* record_ = nullptr;  // start of the record
+  std::optional<GroupColumn> group_;  // for read_run_with_group()
+  const char* record_ = nullptr;      // start of the record
   bool missing_ = false, comments_ = true;
   Fault fault_;
   std::size_t underflows_ = 0;

@@ -7,22 +7,45 @@
 #include <nlsq/export.hpp>
 #include <nlsq/matrix.hpp>
 #include <nlsq/prepared_model.hpp>
+#include <nlsq/summary.hpp>
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace nlsq::inline v0 {
 
+// The options of curve_fit_groups.
+struct NLSQ_API GroupOptions : FitOptions {
+  GroupOptions() = default;
+  GroupOptions(const FitOptions& options) : FitOptions(options) {}  // NOLINT: implicit by design
+  // Names of parameters that all groups have in common. With them all groups are fitted as one problem: its
+  // parameters are these and, for each group, the others. Empty: each group is fitted by itself.
+  std::vector<std::string> share;
+};
+
+// The joint fit of groups with shared parameters.
+struct NLSQ_API JointFit {
+  std::vector<std::string> parameter_names;  // the shared ones, in the model's order
+  std::vector<double> parameters, standard_errors;
+  Matrix covariance;       // of the shared parameters; NaN where the data do not determine one
+  std::size_t rows = 0;    // of the groups that take part
+  std::size_t groups = 0;  // that take part
+  std::ptrdiff_t dof = 0;  // rows - free parameters of all these groups together
+  double rss = 0, chi2_reduced = 0;
+  Summary summary;
+};
+
 // Row or entry k of every array belongs to group k. Groups are in the order of their first rows.
 struct NLSQ_API GroupsResult {
   std::vector<std::string> parameter_names;
-  Matrix parameters;  // groups x parameters, fixed ones included; starting values where nothing was fitted
-  Matrix standard_errors;              // groups x parameters, as in FitResult
+  Matrix parameters;       // groups x parameters, fixed ones included; NaN where nothing was fitted
+  Matrix standard_errors;  // groups x parameters, as in FitResult
   std::vector<std::size_t> first_row;  // where the group first appears in the table
   std::vector<std::size_t> rows;
-  std::vector<std::ptrdiff_t> dof;
+  std::vector<std::ptrdiff_t> dof;           // at least 0; of a joint fit those of all groups together
   std::vector<double> cost, rss, r_squared;  // as Summary::final_cost and in FitResult
   std::vector<double> decrement_sigma;       // certified distance to the optimum in standard errors
   std::vector<Verdict> verdict;
@@ -31,6 +54,7 @@ struct NLSQ_API GroupsResult {
   std::vector<std::string> message;  // the reason why a group did not succeed; empty for one that did
   std::size_t succeeded = 0;         // groups with is_success(verdict)
   std::size_t in_lanes = 0;          // groups that were fitted in lanes (see curve_fit_batch)
+  std::optional<JointFit> joint;     // with GroupOptions::share
 
   std::size_t size() const { return verdict.size(); }
   bool success() const { return succeeded == size(); }
@@ -44,32 +68,41 @@ struct NLSQ_API GroupsResult {
 // allow it. Other groups are fitted one by one, on all threads. Results have the same bits for any
 // `options.threads`. Limits of time and iterations apply to each group.
 //
+// 4096 groups or more are fitted from a common start if that serves a sample of them: then their own guesses
+// are made only for groups whose end is unlike those of the sample, and the better end is taken.
+//
+// With `options.share`, verdict, termination, iterations, dof and distance of every group are those of the
+// joint fit, and standard errors are from its covariance. Each group's cost, rss and R² are of its own rows.
+// The joint fit is made by `solve` of a Problem, from the median of the groups' own fits. It needs a formula
+// or a built-in model, and takes neither ties, losses, errors in x nor several starts (ValidationError). A
+// group that cannot be fitted is left out of it.
+//
 // A group that cannot be fitted (fewer rows than parameters, a number that is not finite) is FAILED with a
 // message; the others are fitted all the same. Columns of different lengths, no rows, and groups that are not
 // numbers throw DataError. A callback and sigma_matrix throw ValidationError.
 NLSQ_API GroupsResult curve_fit_groups(const PreparedModel& model, const Columns& x, const Column& y,
                                        const Column& group, const NamedValues& p0 = {},
-                                       const FitOptions& options = {});
+                                       const GroupOptions& options = {});
 
 // A formula or a built-in model.
 template <class M>
 requires(std::convertible_to<const M&, std::string_view>) GroupsResult
     curve_fit_groups(const M& formula, const Columns& x, const Column& y, const Column& group,
-                     const NamedValues& p0 = {}, const FitOptions& options = {}) {
+                     const NamedValues& p0 = {}, const GroupOptions& options = {}) {
   return curve_fit_groups(PreparedModel(std::string_view(formula), static_cast<int>(x.size())), x, y, group,
                           p0, options);
 }
 template <class M>
 requires(std::same_as<M, Formula> || std::same_as<M, Model>) GroupsResult
     curve_fit_groups(const M& model, const Columns& x, const Column& y, const Column& group,
-                     const NamedValues& p0 = {}, const FitOptions& options = {}) {
+                     const NamedValues& p0 = {}, const GroupOptions& options = {}) {
   return curve_fit_groups(PreparedModel(model), x, y, group, p0, options);
 }
 
 // A callable of one predictor, with a starting value for each parameter.
 template <Callable F>
 GroupsResult curve_fit_groups(F f, const Column& x, const Column& y, const Column& group,
-                              const std::vector<double>& p0, const FitOptions& options = {}) {
+                              const std::vector<double>& p0, const GroupOptions& options = {}) {
   const PreparedModel model(make_model_function(std::move(f)), Columns(x), p0, options.parameter_names);
   NamedValues start;
   for (std::size_t j = 0; j < p0.size(); ++j) start.emplace_back(model.parameter_names()[j], p0[j]);

@@ -205,3 +205,124 @@ TEST_CASE("What --group-by cannot do is an error") {
   CHECK(outcome.status == 2);
   CHECK(contains(outcome.out, "no parameter 'q'"));
 }
+
+TEST_CASE("--share fits all groups at once: parameters, errors and statistics are those of one formula") {
+  const Scratch files;
+  std::string numbered = sites({"0", "1"}, 30);
+  const std::string table = files.write("s.csv", sites({"north", "south"}, 30)),
+                    same = files.write("n.csv", numbered);
+  const Outcome out = run(table + kFit + "--share b,c --quiet --json -");
+  CHECK(out.status == 0);
+  const std::vector<json> lines = lines_of(out.out);
+  REQUIRE(lines.size() == 3);
+  const json one = fit_json(same +
+                            " --x t,site --y v --model 'if(site==0,a0,a1)*exp(-b*t)+c' --p0 "
+                            "a0=3,a1=4,b=0.5,c=0.5");
+  const auto check = [&](const json& here, const std::string& there) {
+    const json expected = parameter(one, there);
+    for (const char* key : {"value", "std_error", "ci_low", "ci_high"})
+      CHECK(here[key].get<double>() == doctest::Approx(expected[key].get<double>()).epsilon(1e-6));
+  };
+  CHECK(lines[0]["parameters"][0]["name"] == "a[north]");
+  CHECK(lines[0]["parameters"][1]["name"] == "b");
+  CHECK(lines[0]["parameters"][1]["shared"] == true);
+  check(lines[0]["parameters"][0], "a0");
+  check(lines[1]["parameters"][0], "a1");
+  check(lines[1]["parameters"][2], "c");
+  const json& all = lines[2];
+  REQUIRE(all["shared"].size() == 2);
+  check(all["shared"][0], "b");
+  CHECK(all["dof"] == one["dof"]);
+  CHECK(all["rss"].get<double>() == doctest::Approx(one["rss"].get<double>()).epsilon(1e-9));
+  CHECK(all["shared_covariance"][0][0].get<double>() ==
+        doctest::Approx(std::pow(parameter(one, "b")["std_error"].get<double>(), 2)).epsilon(1e-6));
+  CHECK(all["verdict"] == "CONVERGED");
+  const Outcome text = run(table + kFit + "--share b,c");
+  CHECK(text.status == 0);
+  CHECK(contains(text.out, "CONVERGED of one fit of 2 groups"));
+  CHECK(run(table + kFit + "--share b,c --threads 1 --quiet --csv -").out ==
+        run(table + kFit + "--share b,c --threads 3 --quiet --csv -").out);
+}
+
+TEST_CASE("--share that cannot be done says why") {
+  const Scratch files;
+  const std::string table = files.write("s.csv", sites({"north", "south"}, 30));
+  const auto bad = [&](const std::string& options, const std::string& message) {
+    const Outcome out = run(table + options);
+    CHECK(out.status == 2);
+    CAPTURE(out.out);
+    CHECK(contains(out.out, message));
+  };
+  bad(kFit + "--share q", "the model has no parameter 'q'; its parameters are a, b, c");
+  bad(kFit + "--share b,b", "b is named twice");
+  bad(kFit + "--share b,", "give names, as in tau,c");
+  bad(kFit + "--share a,b,c", "no free parameter is left");
+  bad(kFit + "--share b --loss huber", "takes no loss other than linear");
+  bad(" --x t --y v --model exp --share b", "it needs --group-by COL, or several columns in --y");
+}
+
+TEST_CASE("Several columns in --y are groups named by their columns") {
+  const Scratch files;
+  std::string wide = "t,p,q\n", tall = "t,v,name\n";
+  std::mt19937 random(2);
+  std::normal_distribution<double> noise(0, 0.02);
+  for (const char* name : {"p", "q"}) {
+    for (int i = 0; i < 30; ++i) {
+      const double t = 0.2 * i, v = (name[0] == 'p' ? 4 : 6) * std::exp(-0.8 * t) + 1 + noise(random);
+      tall += std::to_string(t) + "," + std::to_string(v) + "," + name + "\n";
+    }
+  }
+  const std::vector<std::string> rows = [&] {
+    std::vector<std::string> out;
+    std::istringstream lines(tall);
+    for (std::string line; std::getline(lines, line);) out.push_back(line);
+    return out;
+  }();
+  for (std::size_t i = 1; i <= 30; ++i) {
+    const std::string left = rows[i].substr(0, rows[i].rfind(','));
+    const std::string& right = rows[i + 30];
+    wide += left + right.substr(right.find(','), right.rfind(',') - right.find(',')) + "\n";
+  }
+  const std::string w = files.write("w.csv", wide), g = files.write("g.csv", tall);
+  for (const std::string more : {"", " --share b"}) {
+    CAPTURE(more);
+    const Outcome columns = run(w + " --x t --y p,q --model exp --quiet --csv -" + more);
+    CHECK(columns.status == 0);
+    CHECK(columns.out == run(g + " --x t --y v --model exp --group-by name --quiet --csv -" + more).out);
+    CHECK(contains(columns.out, "\np,30,"));
+  }
+  const std::vector<json> lines = lines_of(run(w + " --x t --y p,q --model exp --quiet --json -").out);
+  REQUIRE(lines.size() == 3);
+  CHECK(lines[1]["group"] == "q");
+  CHECK(lines[2]["group_by"] == "y");
+  CHECK(contains(run(w + " --x t --y p,q --model exp").out, "CONVERGED"));
+  const auto bad = [&](const std::string& options, const std::string& message) {
+    const Outcome out = run(w + options);
+    CHECK(out.status != 0);
+    CAPTURE(out.out);
+    CHECK(contains(out.out, message));
+  };
+  bad(" --x t --y p,z --model exp", "there is no column 'z'");
+  bad(" --x t --y p,q --model exp --plot -", "--plot is not available with several columns in --y");
+  bad(" --x t --y p,q --model exp --group-by t", "exclude each other");
+}
+
+TEST_CASE("A group column anywhere, quoted or not, is read as the same groups") {
+  const Scratch files;
+  const std::string plain = sites({"a", "b", "c"}, 40);
+  std::string last = "t,v,site\n", quoted = "t,site,v\n";
+  std::istringstream lines(plain);
+  std::string line;
+  std::getline(lines, line);
+  for (int i = 0; std::getline(lines, line); ++i) {
+    const std::size_t first = line.find(','), second = line.rfind(',');
+    const std::string site = line.substr(0, first), t = line.substr(first + 1, second - first - 1),
+                      v = line.substr(second + 1);
+    last += t + "," + v + "," + site + (i % 3 == 0 ? "  # a note\n" : i % 2 == 0 ? " \n" : "\n");
+    quoted += t + "," + (i % 4 == 0 ? "\"" + site + "\"" : i % 5 == 0 ? " " + site : site) + "," + v + "\n";
+  }
+  const std::string expected = run(files.write("p.csv", plain) + kFit + "--quiet --csv -").out;
+  CHECK(contains(expected, "\nc,40,"));
+  CHECK(run(files.write("l.csv", last) + kFit + "--quiet --csv -").out == expected);
+  CHECK(run(files.write("q.csv", quoted) + kFit + "--quiet --csv -").out == expected);
+}

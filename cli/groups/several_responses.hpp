@@ -1,0 +1,13 @@
+// Several columns in --y: each is a group of its own, named by its column. group_command.cpp uses it.
+#pragma once
+
+#include "table/data_selection.hpp"
+
+namespace nlsq::cli {
+
+// Puts the responses below each other, as if a column of groups had their names. x and the standard
+// deviations are repeated for each. Call it after the model was chosen. FitData::place() then holds for the
+// rows of the first response.
+void stack_responses(FitData& data);
+
+}  // namespace nlsq::cli

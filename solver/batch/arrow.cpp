@@ -1,0 +1,70 @@
+// Implements Arrow by Cholesky of blocks whose columns are scaled to unit length.
+#include "batch/arrow.hpp"
+
+#include "linear/small_dense.hpp"
+
+#include <cmath>
+
+namespace nlsq::inline v0 {
+
+namespace {
+
+// The inverse of a symmetric positive definite matrix. Returns false if it is not numerically positive.
+bool invert(const Matrix& A, Matrix& inverse) {
+  const std::size_t n = A.rows();
+  std::vector<double> scale(n), L(n * n), pivots(n), v(n);
+  for (std::size_t j = 0; j < n; ++j) {
+    if (!(A(j, j) > 0)) return false;
+    scale[j] = 1 / std::sqrt(A(j, j));
+  }
+  for (std::size_t j = 0; j < n; ++j)
+    for (std::size_t i = 0; i < n; ++i) L[j * n + i] = A(i, j) * scale[i] * scale[j];
+  if (!small_dense::cholesky(L.data(), n, pivots.data())) return false;
+  inverse.assign(n, n);
+  for (std::size_t j = 0; j < n; ++j) {
+    v.assign(n, 0);
+    v[j] = 1;
+    small_dense::solve_lower(L.data(), n, pivots.data(), v.data());
+    small_dense::solve_lower_transposed(L.data(), n, pivots.data(), v.data());
+    for (std::size_t i = 0; i < n; ++i) inverse(i, j) = v[i] * scale[i] * scale[j];
+  }
+  return true;
+}
+
+}  // namespace
+
+bool Arrow::add(std::size_t k, const Matrix& normal) {
+  const std::size_t own = normal.rows() - shared_;
+  Matrix D(own, own), inverse;
+  for (std::size_t i = 0; i < own; ++i)
+    for (std::size_t j = 0; j < own; ++j) D(i, j) = normal(shared_ + i, shared_ + j);
+  if (!invert(D, inverse)) return false;
+  Group& group = of_group_[k];
+  group.slopes.assign(own, shared_);
+  for (std::size_t i = 0; i < own; ++i) {
+    group.variance.push_back(inverse(i, i));
+    for (std::size_t s = 0; s < shared_; ++s)
+      for (std::size_t j = 0; j < own; ++j) group.slopes(i, s) += inverse(i, j) * normal(shared_ + j, s);
+  }
+  for (std::size_t s = 0; s < shared_; ++s) {
+    for (std::size_t t = 0; t < shared_; ++t) {
+      double reduced = normal(s, t);
+      for (std::size_t j = 0; j < own; ++j) reduced -= normal(shared_ + j, s) * group.slopes(j, t);
+      sum_(s, t) += reduced;
+    }
+  }
+  return true;
+}
+
+bool Arrow::finish() { return invert(sum_, covariance_); }
+
+double Arrow::own_variance(std::size_t k, std::size_t j) const {
+  const Group& group = of_group_[k];
+  double variance = group.variance[j];
+  for (std::size_t s = 0; s < shared_; ++s)
+    for (std::size_t t = 0; t < shared_; ++t)
+      variance += group.slopes(j, s) * covariance_(s, t) * group.slopes(j, t);
+  return variance;
+}
+
+}  // namespace nlsq::inline v0

@@ -1,0 +1,37 @@
+// Arrow: the covariance of a fit of groups with shared parameters. Its normal matrix has a block for each
+// group, which is coupled with the others only by the shared parameters. shared_fit.cpp uses it.
+#pragma once
+
+#include <nlsq/matrix.hpp>
+
+#include <cstddef>
+#include <vector>
+
+namespace nlsq::inline v0 {
+
+class Arrow {
+ public:
+  Arrow(std::size_t shared, std::size_t groups) : shared_(shared), of_group_(groups), sum_(shared, shared) {}
+
+  // Adds JᵀJ of group k, in which the shared parameters come first. Returns false if its rows do not
+  // determine its own parameters.
+  bool add(std::size_t k, const Matrix& normal);
+  // Call after the last group. Returns false if the rows do not determine the shared parameters.
+  bool finish();
+
+  // (JᵀJ)⁻¹ of the shared parameters; after finish().
+  const Matrix& shared_covariance() const { return covariance_; }
+  // The diagonal of (JᵀJ)⁻¹ at own parameter j of group k.
+  double own_variance(std::size_t k, std::size_t j) const;
+
+ private:
+  struct Group {
+    std::vector<double> variance;  // diagonal of D⁻¹, D the block of the own parameters
+    Matrix slopes;                 // D⁻¹B, own x shared: how own parameters follow the shared ones
+  };
+  std::size_t shared_;
+  std::vector<Group> of_group_;
+  Matrix sum_, covariance_;  // sum_: the Schur complement
+};
+
+}  // namespace nlsq::inline v0

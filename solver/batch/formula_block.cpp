@@ -1,0 +1,83 @@
+// Implements FormulaBlock.
+#include "batch/formula_block.hpp"
+
+#include <nlsq/graph.hpp>
+#include <nlsq/traced.hpp>
+
+#include <algorithm>
+#include <utility>
+
+namespace nlsq::inline v0 {
+
+namespace {
+
+// Evaluates the formula on recording scalars.
+Traced evaluate_traced(const Formula& formula, const std::vector<double>& x, const std::vector<Traced>& p) {
+  std::vector<Traced> values(formula.model + 1);
+  for (NodeId id = 0; id <= formula.model; ++id) {
+    const Node& node = formula.graph[id];
+    switch (node.op) {
+      case Op::constant: values[id] = node.value; break;
+      case Op::column: values[id] = x[node.index]; break;
+      case Op::parameter: values[id] = p[node.index]; break;
+      default: values[id] = record_op(node.op, values[node.a], values[node.b], values[node.c]);
+    }
+  }
+  return values[formula.model];
+}
+
+}  // namespace
+
+FormulaRows::FormulaRows(const Formula& model, std::vector<double> fixed_values,
+                         const std::vector<int>& shared_ones, const std::vector<int>& own_ones)
+    : formula(model), shared(shared_ones), own(own_ones), values(std::move(fixed_values)) {
+  // The graph of a formula also has the nodes of its left side. Only those of the model are kept, so that a
+  // recording has no operation that it does not need.
+  Graph graph;
+  formula.model = graph.adopt(model.graph, std::vector{model.model}).front();
+  formula.graph = std::move(graph);
+  std::vector<int> free = shared;
+  free.insert(free.end(), own.begin(), own.end());
+  derivatives = differentiate(formula.graph, formula.model, free);
+}
+
+template <class T>
+std::vector<T> FormulaBlock::parameters(const T* const* blocks) const {
+  std::vector<T> p(rows_->values.begin(), rows_->values.end());
+  for (std::size_t j = 0; j < rows_->shared.size(); ++j)
+    p[static_cast<std::size_t>(rows_->shared[j])] = blocks[0][j];
+  for (std::size_t j = 0; j < rows_->own.size(); ++j)
+    p[static_cast<std::size_t>(rows_->own[j])] = blocks[1][j];
+  return p;
+}
+
+std::vector<double> FormulaBlock::x() const {
+  std::vector<double> x;
+  for (const double* const column : rows_->predictors) x.push_back(column[row_]);
+  return x;
+}
+
+bool FormulaBlock::value(const double* const* blocks, double* residuals) const {
+  residuals[0] = (rows_->formula.evaluate(x(), parameters(blocks)) - rows_->response[row_]) * weight();
+  return true;
+}
+
+bool FormulaBlock::trace(const Traced* const* blocks, Traced* residuals) const {
+  residuals[0] =
+      (evaluate_traced(rows_->formula, x(), parameters(blocks)) - rows_->response[row_]) * weight();
+  return true;
+}
+
+bool FormulaBlock::derivatives(const double* const* blocks, double* residuals, double* const* J) const {
+  const std::vector<double> at = x(), p = parameters(blocks);
+  for (std::size_t j = 0; j < rows_->derivatives.size(); ++j) {
+    const bool shared = j < rows_->shared.size();
+    double* const to = J[shared ? 0 : 1];
+    if (to == nullptr) continue;
+    to[shared ? j : j - rows_->shared.size()] =
+        weight() * evaluate(rows_->formula.graph, rows_->derivatives[j], at, p);
+  }
+  return value(blocks, residuals);
+}
+
+}  // namespace nlsq::inline v0

@@ -1,0 +1,50 @@
+// FormulaBlock: one row of a curve as a residual block, whose parameter blocks are the parameters that all
+// groups share and those of the row's own group. shared_fit.cpp uses it.
+#pragma once
+
+#include <nlsq/block_function.hpp>
+#include <nlsq/formula.hpp>
+
+#include <cstddef>
+#include <memory>
+#include <vector>
+
+namespace nlsq::inline v0 {
+
+// What all rows have in common.
+struct FormulaRows {
+  FormulaRows(const Formula& model, std::vector<double> fixed_values, const std::vector<int>& shared_ones,
+              const std::vector<int>& own_ones);
+
+  Formula formula;
+  std::vector<int> shared, own;     // indices of parameters; the others are held at `values`
+  std::vector<double> values;       // of all parameters
+  std::vector<NodeId> derivatives;  // by the shared parameters, then by the own ones, in formula.graph
+  // The data by row. The response is the left side of the formula; weights are 1 / sigma.
+  std::vector<const double*> predictors;
+  const double* response = nullptr;
+  const double* weight = nullptr;  // null: 1
+};
+
+class FormulaBlock final : public BlockFunction {
+ public:
+  FormulaBlock(std::shared_ptr<const FormulaRows> rows, std::size_t row)
+      : BlockFunction(1), rows_(std::move(rows)), row_(row) {}
+
+  Derivatives derivatives_by() const override { return Derivatives::traced_own; }
+  const void* kind() const override { return rows_.get(); }
+  bool value(const double* const* blocks, double* residuals) const override;
+  bool trace(const Traced* const* blocks, Traced* residuals) const override;
+  bool derivatives(const double* const* blocks, double* residuals, double* const* J) const override;
+
+ private:
+  template <class T>
+  std::vector<T> parameters(const T* const* blocks) const;
+  std::vector<double> x() const;
+  double weight() const { return rows_->weight == nullptr ? 1.0 : rows_->weight[row_]; }
+
+  std::shared_ptr<const FormulaRows> rows_;
+  std::size_t row_;
+};
+
+}  // namespace nlsq::inline v0

@@ -1,0 +1,41 @@
+// GroupStarts: the starting values of each group, found as curve_fit finds them. curve_fit_groups uses it.
+#pragma once
+
+#include "fit/fit_setup.hpp"
+#include "fit/prepared_impl.hpp"
+#include "models/recognise.hpp"
+
+#include "expression/ties.hpp"
+
+#include <nlsq/columns.hpp>
+#include <nlsq/curve_fit.hpp>
+
+#include <string>
+#include <vector>
+
+namespace nlsq::inline v0 {
+
+class GroupStarts {
+ public:
+  // All arguments must outlive the object.
+  GroupStarts(const PreparedModel::Impl& model, const NamedValues& p0, const FitOptions& options,
+              const Ties& ties);
+
+  // Whether values depend on the data.
+  bool guesses() const { return guess_ != nullptr; }
+  // All parameters. `warning` is that of the guess.
+  std::vector<double> of(const Columns& x, const Column& y, std::string& warning) const;
+  // Values by name for a fit. Tied parameters have no start.
+  NamedValues named(const std::vector<double>& start) const;
+
+ private:
+  const PreparedModel::Impl& model_;
+  const NamedValues& p0_;
+  const Ties& ties_;
+  Limits limits_;
+  std::vector<double> default_;
+  const Model* guess_ = nullptr;
+  guessing::Recognised known_;
+};
+
+}  // namespace nlsq::inline v0

@@ -1,0 +1,305 @@
+// Implements fit_with_shared_parameters: the groups' own fits give a start, `solve` of a Problem with a
+// parameter block for each group fits all rows, and the normal matrices of the groups give the statistics.
+#include "batch/shared_fit.hpp"
+
+#include "batch/arrow.hpp"
+#include "batch/formula_block.hpp"
+#include "batch/group_rows.hpp"
+#include "dense/data_survey.hpp"
+#include "fit/fit_setup.hpp"
+#include "fit/prepared_impl.hpp"
+
+#include <nlsq/problem.hpp>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <memory>
+#include <span>
+#include <utility>
+
+namespace nlsq::inline v0 {
+
+namespace {
+
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+constexpr std::size_t kMostEliminated = 8;  // free numbers of a block that Problem eliminates first
+
+class SharedFit {
+ public:
+  SharedFit(const PreparedModel& model, const Columns& x, const Column& y, const Column& group,
+            const NamedValues& p0, const GroupOptions& options)
+      : model_(model), impl_(model.impl()), x_(x), y_(y), group_(group), p0_(p0), options_(options),
+        limits_(limits_of(options.bounds, impl_.names)), groups_(group) {
+    check();
+    for (const int j : free_parameters(impl_.names, options.fixed, {}, limits_)) {
+      const bool shared = std::ranges::count(options.share, impl_.names[static_cast<std::size_t>(j)]) > 0;
+      (shared ? shared_ : own_).push_back(j);
+    }
+    if (shared_.empty()) throw ValidationError("share: every shared parameter is fixed; leave share out");
+    if (own_.empty()) {
+      throw ValidationError(
+          "share: no free parameter is left that the groups have for themselves; fit all rows without "
+          "groups");
+    }
+  }
+
+  GroupsResult run() {
+    find_start();
+    sort_rows();
+    solve_jointly();
+    take_parameters();
+    find_statistics();
+    for (const Verdict v : out_.verdict) out_.succeeded += is_success(v) ? 1 : 0;
+    return std::move(out_);
+  }
+
+ private:
+  void check() const {
+    const auto& names = impl_.names;
+    for (const std::string& name : options_.share) {
+      if (std::ranges::count(names, name) == 0) {
+        throw ValidationError(fmt::format("share: the model has no parameter '{}'; its parameters are {}",
+                                          name, fmt::join(names, ", ")));
+      }
+      if (std::ranges::count(options_.share, name) > 1)
+        throw ValidationError(fmt::format("share: '{}' is named twice", name));
+    }
+    const std::pair<const char*, bool> refused[] = {
+        {"callable; give a formula or a built-in model", !impl_.formula},
+        {"ties; write the formula with fewer parameters", !options_.ties.empty()},
+        {"loss other than linear", !options_.loss.is_linear()},
+        {"errors in x (sigma_x)", !options_.sigma_x.empty()},
+        {"second start; leave starts out and give starting values", options_.starts != 1}};
+    for (const auto& [what, given] : refused) {
+      if (given) throw ValidationError(fmt::format("share: the joint fit takes no {}", what));
+    }
+  }
+
+  // The shared parameters start at the medians of the groups' own fits, the others at the fits of the groups
+  // with the shared ones held there. Groups without a start are left out.
+  void find_start() {
+    GroupOptions alone = options_;
+    alone.share.clear();
+    const GroupsResult first = curve_fit_groups(model_, x_, y_, group_, p0_, alone);
+    NamedValues start = p0_;
+    for (const int j : shared_) {
+      const std::string& name = impl_.names[static_cast<std::size_t>(j)];
+      alone.fixed.push_back(name);
+      if (std::ranges::any_of(p0_, [&](const auto& given) { return given.first == name; })) continue;
+      std::vector<double> values;
+      for (std::size_t k = 0; k < first.size(); ++k) {
+        if (is_success(first.verdict[k])) values.push_back(first.parameters(k, static_cast<std::size_t>(j)));
+      }
+      if (values.empty()) continue;
+      const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+      std::nth_element(values.begin(), middle, values.end());
+      start.emplace_back(name, *middle);
+    }
+    out_ = curve_fit_groups(model_, x_, y_, group_, start, alone);
+    out_.succeeded = out_.in_lanes = 0;
+    for (std::size_t k = 0; k < out_.size(); ++k) {
+      if (out_.termination[k] != Termination::failure) taking_part_.push_back(k);
+    }
+    if (taking_part_.empty())
+      throw DataError(fmt::format("share: no group can be fitted; the first: {}", out_.message.front()));
+  }
+
+  // The rows of each group together, with the left side of the formula in place of y.
+  void sort_rows() {
+    std::vector<Column> columns = x_.list();
+    columns.push_back(y_);
+    if (weighted()) columns.push_back(options_.sigma);
+    sorted_ = groups_.sorted(columns, options_, memory_);
+    const std::size_t rows = y_.size(), predictors = x_.size();
+    std::vector<double> at(predictors);
+    response_.resize(rows);
+    for (std::size_t i = 0; i < rows; ++i) {
+      for (std::size_t c = 0; c < predictors; ++c) at[c] = sorted_[c].direct_f64(0)[i];
+      response_[i] = impl_.formula->evaluate_response(at, sorted_[predictors].direct_f64(0)[i]);
+    }
+    if (!weighted()) return;
+    weight_.resize(rows);
+    for (std::size_t i = 0; i < rows; ++i) weight_[i] = 1 / sorted_[predictors + 1].direct_f64(0)[i];
+  }
+
+  void solve_jointly() {
+    const std::size_t first = taking_part_.front(), n = impl_.names.size();
+    const std::vector<double> fixed(&out_.parameters(first, 0), &out_.parameters(first, 0) + n);
+    const auto rows = std::make_shared<FormulaRows>(*impl_.formula, fixed, shared_, own_);
+    for (std::size_t c = 0; c < x_.size(); ++c) rows->predictors.push_back(sorted_[c].direct_f64(0));
+    rows->response = response_.data();
+    if (weighted()) rows->weight = weight_.data();
+    for (const int j : shared_) shared_values_.push_back(fixed[static_cast<std::size_t>(j)]);
+    own_values_ = Matrix(taking_part_.size(), own_.size());
+    Problem problem;
+    add_block(problem, shared_values_.data(), shared_);
+    for (std::size_t i = 0; i < taking_part_.size(); ++i) {
+      const std::size_t k = taking_part_[i];
+      for (std::size_t j = 0; j < own_.size(); ++j)
+        own_values_(i, j) = out_.parameters(k, static_cast<std::size_t>(own_[j]));
+      add_block(problem, &own_values_(i, 0), own_);
+      if (own_.size() <= kMostEliminated) problem.set_elimination_group(&own_values_(i, 0), 0);
+      const BlockRef blocks[] = {BlockRef(shared_values_.data()), BlockRef(&own_values_(i, 0))};
+      for (std::size_t row = groups_.first(k); row < groups_.first(k) + groups_.rows(k); ++row)
+        problem.add_residual_block(
+            std::shared_ptr<const BlockFunction>(std::make_shared<FormulaBlock>(rows, row)), Loss(),
+            std::span<const BlockRef>(blocks));
+    }
+    if (own_.size() <= kMostEliminated) problem.set_elimination_group(shared_values_.data(), 1);
+    joint_.summary = nlsq::solve(problem, options_);
+  }
+
+  void add_block(Problem& problem, double* block, const std::vector<int>& parameters) const {
+    problem.add_parameter_block(block, static_cast<int>(parameters.size()));
+    for (std::size_t j = 0; j < parameters.size() && !limits_.empty(); ++j) {
+      const auto of_all = static_cast<std::size_t>(parameters[j]);
+      problem.set_lower_bound(block, static_cast<int>(j), limits_.lower[of_all]);
+      problem.set_upper_bound(block, static_cast<int>(j), limits_.upper[of_all]);
+    }
+  }
+
+  void take_parameters() {
+    const Summary& s = joint_.summary;
+    for (std::size_t i = 0; i < taking_part_.size(); ++i) {
+      const std::size_t k = taking_part_[i];
+      for (std::size_t j = 0; j < shared_.size(); ++j)
+        out_.parameters(k, static_cast<std::size_t>(shared_[j])) = shared_values_[j];
+      for (std::size_t j = 0; j < own_.size(); ++j)
+        out_.parameters(k, static_cast<std::size_t>(own_[j])) = own_values_(i, j);
+      for (const int j : shared_) out_.standard_errors(k, static_cast<std::size_t>(j)) = kNaN;
+      for (const int j : own_) out_.standard_errors(k, static_cast<std::size_t>(j)) = kNaN;
+      out_.decrement_sigma[k] = s.certificate.decrement_sigma;
+      out_.verdict[k] = s.verdict;
+      out_.termination[k] = s.termination;
+      out_.iterations[k] = static_cast<int>(s.iterations.size());
+      out_.message[k] = is_success(s.verdict) ? std::string() : s.message;
+      joint_.rows += groups_.rows(k);
+    }
+    joint_.groups = taking_part_.size();
+    joint_.parameters = shared_values_;
+    for (const int j : shared_) joint_.parameter_names.push_back(impl_.names[static_cast<std::size_t>(j)]);
+  }
+
+  bool on_bound(int parameter, double value) const {
+    const auto j = static_cast<std::size_t>(parameter);
+    return !limits_.empty() && (value == limits_.lower[j] || value == limits_.upper[j]);
+  }
+
+  // Standard errors, costs and R². Parameters on a bound count as fixed there.
+  void find_statistics() {
+    std::vector<int> shared;  // positions among shared_ of those that are not on a bound
+    for (std::size_t j = 0; j < shared_.size(); ++j)
+      if (!on_bound(shared_[j], shared_values_[j])) shared.push_back(static_cast<int>(j));
+    Arrow arrow(shared.size(), taking_part_.size());
+    std::vector<std::vector<int>> own(taking_part_.size());
+    std::size_t free = shared.size();
+    bool determined = true;
+    for (std::size_t i = 0; i < taking_part_.size(); ++i) {
+      for (std::size_t j = 0; j < own_.size(); ++j)
+        if (!on_bound(own_[j], own_values_(i, j))) own[i].push_back(static_cast<int>(j));
+      free += own[i].size();
+      determined = arrow.add(i, normal_matrix(i, shared, own[i])) && determined;
+    }
+    determined = (shared.empty() || arrow.finish()) && determined;
+    joint_.dof = static_cast<std::ptrdiff_t>(joint_.rows) - static_cast<std::ptrdiff_t>(free);
+    joint_.chi2_reduced = joint_.dof > 0 ? joint_.rss / static_cast<double>(joint_.dof) : kNaN;
+    joint_.covariance = Matrix(shared_.size(), shared_.size(), kNaN);
+    joint_.standard_errors.assign(shared_.size(), kNaN);
+    for (const std::size_t k : taking_part_) out_.dof[k] = joint_.dof;
+    if (determined) store_errors(arrow, shared, own);
+    out_.joint = std::move(joint_);
+  }
+
+  void store_errors(const Arrow& arrow, const std::vector<int>& shared,
+                    const std::vector<std::vector<int>>& own) {
+    const double factor = options_.absolute_sigma ? 1 : joint_.chi2_reduced;
+    for (std::size_t a = 0; a < shared.size(); ++a) {
+      const auto j = static_cast<std::size_t>(shared[a]);
+      for (std::size_t b = 0; b < shared.size(); ++b)
+        joint_.covariance(j, static_cast<std::size_t>(shared[b])) = factor * arrow.shared_covariance()(a, b);
+      joint_.standard_errors[j] = std::sqrt(joint_.covariance(j, j));
+    }
+    for (std::size_t i = 0; i < taking_part_.size(); ++i) {
+      const std::size_t k = taking_part_[i];
+      for (std::size_t j = 0; j < shared_.size(); ++j)
+        out_.standard_errors(k, static_cast<std::size_t>(shared_[j])) = joint_.standard_errors[j];
+      for (std::size_t a = 0; a < own[i].size(); ++a) {
+        const auto j = static_cast<std::size_t>(own_[static_cast<std::size_t>(own[i][a])]);
+        out_.standard_errors(k, j) = std::sqrt(factor * arrow.own_variance(i, a));
+      }
+    }
+  }
+
+  // JᵀJ of a group's rows, for these shared and own parameters in this order. Also stores cost and R².
+  Matrix normal_matrix(std::size_t i, const std::vector<int>& shared, const std::vector<int>& own) {
+    const std::size_t k = taking_part_[i], n = impl_.names.size();
+    std::vector<Column> columns;
+    for (const Column& column : sorted_) columns.push_back(groups_.part(column, k));
+    std::vector<int> free = shared_;
+    free.insert(free.end(), own_.begin(), own_.end());
+    std::sort(free.begin(), free.end());
+    WorkerLease worker(impl_, impl_.programs(free, ResidualForm(weighted())));
+    worker->set(columns, {&out_.parameters(k, 0), n});
+    Vector p;
+    for (const int j : free) p.push_back(out_.parameters(k, static_cast<std::size_t>(j)));
+    const Linearization at = worker->evaluator.linearize(p, {Format::f64, Gram::f64});
+    store_cost(k, at.cost);
+    std::vector<std::size_t> places;  // among `free`
+    const auto add_place = [&](int parameter) {
+      places.push_back(static_cast<std::size_t>(std::ranges::find(free, parameter) - free.begin()));
+    };
+    for (const int j : shared) add_place(shared_[static_cast<std::size_t>(j)]);
+    for (const int j : own) add_place(own_[static_cast<std::size_t>(j)]);
+    Matrix normal(places.size(), places.size());
+    for (std::size_t a = 0; a < places.size(); ++a)
+      for (std::size_t b = 0; b < places.size(); ++b) normal(a, b) = at.normal(places[a], places[b]);
+    return normal;
+  }
+
+  void store_cost(std::size_t k, double cost) {
+    out_.cost[k] = cost;
+    out_.rss[k] = 2 * cost;
+    joint_.rss += 2 * cost;
+    const std::size_t first = groups_.first(k);
+    ScatterSums sums(response_[first]);
+    for (std::size_t done = 0; done < groups_.rows(k); done += ScatterSums::most) {
+      const std::size_t at = first + done;
+      sums.add(&response_[at], weighted() ? sorted_.back().direct_f64(0) + at : nullptr,
+               std::min(ScatterSums::most, groups_.rows(k) - done));
+    }
+    out_.r_squared[k] = sums.total() > 0 ? 1 - out_.rss[k] / sums.total() : kNaN;
+  }
+
+  bool weighted() const { return !options_.sigma.empty(); }
+
+  const PreparedModel& model_;
+  const PreparedModel::Impl& impl_;
+  const Columns& x_;
+  const Column& y_;
+  const Column& group_;
+  const NamedValues& p0_;
+  const GroupOptions& options_;
+  Limits limits_;
+  GroupRows groups_;
+  std::vector<int> shared_, own_;  // free parameters
+  std::vector<std::size_t> taking_part_;
+  std::vector<std::vector<double>> memory_;
+  std::vector<Column> sorted_;  // predictors, y, sigma
+  std::vector<double> response_, weight_, shared_values_;
+  Matrix own_values_;
+  JointFit joint_;
+  GroupsResult out_;
+};
+
+}  // namespace
+
+GroupsResult fit_with_shared_parameters(const PreparedModel& model, const Columns& x, const Column& y,
+                                        const Column& group, const NamedValues& p0,
+                                        const GroupOptions& options) {
+  return SharedFit(model, x, y, group, p0, options).run();
+}
+
+}  // namespace nlsq::inline v0
