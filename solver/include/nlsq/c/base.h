@@ -75,8 +75,7 @@ NLSQ_C_API const char* nlsq_last_error(void);
  *   "status"           the status that was returned
  *   "row", "column"    where the data are wrong, from 0. Columns: the predictors, y, then sigma
  *   "position"         byte of the formula at which it does not parse, from 0
- *   "callback"         what the callback returned
- *   "fit"              number of the fit in a batch, from 0 */
+ *   "callback"         what the callback returned */
 NLSQ_C_API int nlsq_last_error_number(const char* name, double* value);
 
 /* The number of handles that were made and not freed yet, of all types. For tests that look for leaks. */
