@@ -203,7 +203,7 @@ int nlsq_curve_fit_batch(const char* model, const nlsq_batch_column* x, size_t p
                          const nlsq_options* options, nlsq_result** result) {
   return guarded([&] {
     begin_output(result, "result");
-    const auto text = model_of_text(required(model, "model"), {}, predictors);
+    const auto text = cached_model(required(model, "model"), predictors);
     *result = fit_batch(*text, x, predictors, y, nullptr, nullptr, fits, p0, p0_fits, *options_of(options));
   });
 }

@@ -18,9 +18,18 @@ void Callback::call(const double* p, double* y, double* jacobian) const {
   if (code != 0) throw CallbackStopped(fmt::format("the model's callback returned {}", code), code);
 }
 
+const guessing::Recognised& CallerModel::recognised() const {
+  std::call_once(once_, [&] {
+    if (prepared && builtin == nullptr && prepared->impl().formula)
+      recognised_ = guessing::recognise(*prepared->impl().formula);
+  });
+  return recognised_;
+}
+
 std::vector<double> CallerModel::guess(const Columns& x, const Column& y, std::string& warning) const {
   if (builtin != nullptr) return guessed_start(*builtin, x, y, warning);
-  if (recognised.model != nullptr) return recognised.convert(guessed_start(*recognised.model, x, y, warning));
+  if (recognised().model != nullptr)
+    return recognised().convert(guessed_start(*recognised().model, x, y, warning));
   return std::vector<double>(parameters.size(), 1.0);
 }
 
@@ -89,7 +98,6 @@ std::shared_ptr<CallerModel> model_of_text(const std::string& given, std::vector
   } else {
     Formula formula = parse_formula(text, options);
     out->name = out->formula = formula.text;
-    out->recognised = guessing::recognise(formula);
     out->prepared.emplace(std::move(formula));
   }
   out->parameters = out->prepared->parameter_names();

@@ -12,6 +12,7 @@
 #include <nlsq/prepared_model.hpp>
 
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -32,24 +33,31 @@ struct CallerModel : Object {
   std::string name, formula;  // as in the JSON
   std::vector<std::string> parameters, predictors;
   std::optional<PreparedModel> prepared;  // of everything but a callback
-  const Model* builtin = nullptr;         // whose guess the data give, if it is a built-in model
-  guessing::Recognised recognised;        // or is one in other words
+  const Model* builtin = nullptr;         // the built-in model that it is, whose first guess it has
   std::shared_ptr<const Tape> tape;
   Callback callback;
   bool has_jacobian = false;
   Callback recheck;
 
   bool is_callback() const { return callback.function != nullptr; }
-  bool has_guess() const { return builtin != nullptr || recognised.model != nullptr; }
+  // The built-in model that a formula is in other words. It is looked for when it is first asked for.
+  const guessing::Recognised& recognised() const;
+  bool has_guess() const { return builtin != nullptr || recognised().model != nullptr; }
   // The first guess, or 1 for every parameter.
   std::vector<double> guess(const Columns& x, const Column& y, std::string& warning) const;
   // Output 0 or the formula at `count` rows, in double and as it was given.
   void evaluate_rows(std::span<const double* const> columns, std::span<const double> p, std::size_t count,
                      std::span<const double> noise, double* out) const;
+
+ private:
+  mutable std::once_flag once_;
+  mutable guessing::Recognised recognised_;
 };
 
 // Throws FormulaError or ModelError. `names`: of the predictors; empty: x, or x1 ... xk.
 std::shared_ptr<CallerModel> model_of_text(const std::string& text, std::vector<std::string> names,
                                            std::size_t predictors);
+// The same with predictors x, or x1 ... xk; the last few models are kept (model_cache.cpp).
+std::shared_ptr<const CallerModel> cached_model(const std::string& text, std::size_t predictors);
 
 }  // namespace nlsq::inline v0::c

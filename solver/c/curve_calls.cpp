@@ -27,7 +27,7 @@ std::string tied_name(const std::string& tie) { return std::string(trimmed(tie.s
 // Adds the guess of a formula that is a built-in model in other words, where p0 leaves parameters out.
 NamedValues with_guess(const CallerModel& model, const Columns& x, const Column& y, NamedValues p0,
                        const FitOptions& options, std::string& warning) {
-  if (model.recognised.model == nullptr || p0.size() >= model.parameters.size()) return p0;
+  if (p0.size() >= model.parameters.size() || model.recognised().model == nullptr) return p0;
   std::vector<double> guess = model.guess(x, y, warning);
   const Limits limits = limits_of(options.bounds, model.parameters);
   for (std::size_t j = 0; j < model.parameters.size(); ++j) {
@@ -187,7 +187,7 @@ int nlsq_curve_fit(const char* model, const nlsq_column* x, size_t predictors, c
                    const char* starts, const nlsq_options* options, nlsq_result** result) {
   return guarded([&] {
     begin_output(result, "result");
-    const auto text = model_of_text(required(model, "model"), {}, predictors);
+    const auto text = cached_model(required(model, "model"), predictors);
     const auto set = options_of(options);
     const nlsq::NamedValues p0 = all_starts(*set, parsed_values("starts", starts == nullptr ? "" : starts));
     *result = fit_call(*text, x, predictors, y, p0, *set);

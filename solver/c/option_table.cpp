@@ -34,6 +34,15 @@ Entry number(std::string_view name, double least, double most, std::function<voi
           }};
 }
 
+// A tolerance lies in [0, 1).
+Entry tolerance(std::string_view name, std::function<void(Options&, double)> set) {
+  return {name, [=](Options& o, double value) {
+            if (!(value >= 0 && value < 1))
+              refuse(name, fmt::format("{}", value), "a number from 0 up to, not including, 1");
+            set(o, value);
+          }};
+}
+
 Entry whole(std::string_view name, double least, double most, std::function<void(Options&, double)> set) {
   return {name, [=](Options& o, double value) {
             if (!(value >= least && value <= most) || value != std::floor(value))
@@ -80,9 +89,9 @@ constexpr double kLeast = std::numeric_limits<double>::min();
 std::vector<Entry> solver_entries() {
   using enum Algorithm;
   return {
-      number("xtol", 0, kBelow1, [](Options& o, double v) { o.fit.xtol = v; }),
-      number("gtol", 0, kBelow1, [](Options& o, double v) { o.fit.gtol = v; }),
-      number("ftol", 0, kBelow1, [](Options& o, double v) { o.fit.ftol = v; }),
+      tolerance("xtol", [](Options& o, double v) { o.fit.xtol = v; }),
+      tolerance("gtol", [](Options& o, double v) { o.fit.gtol = v; }),
+      tolerance("ftol", [](Options& o, double v) { o.fit.ftol = v; }),
       number("tau", 0, kHuge, [](Options& o, double v) { o.fit.tau = v; }),
       whole("max_iterations", 0, kMost,
             [](Options& o, double v) { o.fit.max_iterations = static_cast<int>(v); }),
