@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace nlsq_test {
@@ -27,10 +28,12 @@ inline const char* const kDecayFormula = "a*exp(-b*x)+c";
 struct DecayCallback {
   const Decay* data;
   double error = 0;
-  int code = 0, calls = 0, jacobians = 0;
+  int code = 0, calls = 0, jacobians = 0, elsewhere = 0;
+  std::thread::id thread = std::this_thread::get_id();
   static int call(const double* p, double* y, double* jacobian, void* user) {
     auto& self = *static_cast<DecayCallback*>(user);
     ++self.calls;
+    if (std::this_thread::get_id() != self.thread) ++self.elsewhere;
     if (jacobian != nullptr) ++self.jacobians;
     for (std::size_t i = 0; i < self.data->x.size(); ++i) {
       const double x = self.data->x[i], e = std::exp(-p[1] * x);

@@ -129,8 +129,14 @@ TEST_CASE("a callback gives the fit of its formula, with and without derivatives
     }
     CHECK(number(kept.result, "r_squared") == doctest::Approx(fit.r_squared));
     CHECK(array(kept.result, "fitted").size() == 100);
+    CHECK(callback.elsewhere == 0);
     CHECK(kept.fit(data, (const double[]){1, std::nan(""), 1}) == NLSQ_ERROR_OPTION);
     CHECK(error_has("no value for p1"));
+    kept.set("starts", "4");
+    REQUIRE(kept.fit(data, kOnes) == NLSQ_OK);
+    CHECK(number(kept.result, "success") == 1);
+    CHECK(array(kept.result, "minima").size() >= 4);
+    CHECK(callback.elsewhere == 0);
   }
 }
 

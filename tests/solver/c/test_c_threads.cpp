@@ -184,6 +184,11 @@ TEST_CASE("a hundred thousand small calls leave no memory behind") {
   const double before = resident();
   round(95000);
   CHECK(nlsq_live_handles() == handles);
-  // 40 bytes a call would be 4 MB.
+  // 40 bytes a call would be 4 MB. AddressSanitizer keeps freed memory for a while, and finds what leaks
+  // itself.
+#if !defined(__SANITIZE_ADDRESS__)
   CHECK(resident() - before < 3e6);
+#else
+  CHECK(resident() > before / 2);
+#endif
 }
