@@ -22,9 +22,8 @@
  *  - Texts are UTF-8, end with 0, and use the decimal point whatever the locale.
  *  - Matrices are row-major.
  *  - All functions may be called by any number of threads at once, also with the same handles, but for one
- *    rule: a handle must not be changed (..._set..., ..._add..., tape operations) or freed by one thread
- *    while another one changes it. A fit copies its options when it begins. A handle that is freed during a
- *    fit lives until its end.
+ *    rule: a handle must not be changed (..._set..., ..._add..., tape operations) by one thread while another
+ *    uses it. A handle that is freed during a call lives until the end of that call.
  */
 #ifndef NLSQ_NLSQ_H
 #define NLSQ_NLSQ_H

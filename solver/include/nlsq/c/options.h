@@ -82,8 +82,7 @@ typedef int (*nlsq_progress)(size_t step, size_t total, double cost, double dist
 NLSQ_C_API int nlsq_options_set_progress(nlsq_options* options, nlsq_progress progress, void* user);
 
 /* Stops all fits that run with these options, at their next iteration, as a progress callback does. Fits
- * that begin later stop at once, until nlsq_options_reset_cancel. Any thread may call it at any time, and
- * also a signal handler's thread. */
+ * that begin later stop at once, until nlsq_options_reset_cancel. Any thread may call it at any time. */
 NLSQ_C_API int nlsq_options_cancel(const nlsq_options* options);
 NLSQ_C_API int nlsq_options_reset_cancel(const nlsq_options* options);
 

@@ -29,12 +29,11 @@ NLSQ_C_API int nlsq_result_text(const nlsq_result* result, const char* name, con
  *   curves         parameters, std_errors, guess, ci_low, ci_high, fixed, at_bound (n x 1), covariance,
  *                  correlation (n x n), residuals (model - y, in units of y), fitted (rows x 1), minima (of
  *                  several starts: cost, then the parameters, one minimum a row)
- *   least squares  parameters, std_errors, covariance, residuals (m x 1), active_mask (n x 1), jacobian (m x
- *                  n; without loss, by the callback or by differences), minima
- *   problems       none; the parameters are in the caller's blocks
- *   batches and predictions: see nlsq_model_fit_batch and nlsq_model_predict
- *   trace          one row for each line of the trace: iteration, cost, gradient_norm, decrement_sigma,
- *                  lambda, rho, accepted */
+ *   least squares  parameters, std_errors, covariance, residuals (m x 1, without loss), active_mask (n x 1),
+ * jacobian (m x n by the callback; 0 x 0 without has_jacobian), minima problems       none; the parameters
+ * are in the caller's blocks batches and predictions: see nlsq_model_fit_batch and nlsq_model_predict trace
+ * one row for each line of the trace: iteration, cost, gradient_norm, decrement_sigma, lambda, rho, accepted
+ */
 NLSQ_C_API int nlsq_result_array(const nlsq_result* result, const char* name, const double** data,
                                  size_t* rows, size_t* columns);
 
