@@ -5,7 +5,7 @@ set(NLSQ_CMAKE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/nlsq)
 
 install(TARGETS nlsq EXPORT nlsqTargets)
 foreach(folder precision jacobian solver)
-  install(DIRECTORY ${folder}/include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.hpp")
+  install(DIRECTORY ${folder}/include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.hpp" PATTERN "*.h")
 endforeach()
 if(TARGET nlsq_ceres)
   install(TARGETS nlsq_ceres EXPORT nlsqCeresTargets)

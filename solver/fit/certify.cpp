@@ -2,6 +2,7 @@
 #include <nlsq/certify.hpp>
 
 #include "expression/names.hpp"
+#include "fit/certified_fit.hpp"
 
 #include <fmt/format.h>
 
@@ -17,6 +18,8 @@ namespace {
 // How far the linear model may move the parameters, relative to their size. Beyond it the distance that it
 // predicts means little.
 constexpr double kLargestStep = 1e-3;
+
+}  // namespace
 
 FitOptions without_steps(FitOptions options) {
   const SolverOptions defaults;
@@ -35,6 +38,8 @@ FitOptions without_steps(FitOptions options) {
   options.gtol = 0;
   return options;
 }
+
+namespace {
 
 bool is_tied(const std::string& name, const std::vector<std::string>& ties) {
   return std::ranges::any_of(ties, [&](const std::string& tie) {
@@ -61,6 +66,8 @@ std::string distance(const FitResult& fit) {
   return "how far away the optimum is in standard errors is not known, since nothing scatters";
 }
 
+}  // namespace
+
 FitResult judged(FitResult fit) {
   Summary& s = fit.summary;
   if (s.termination == Termination::failure) {
@@ -75,8 +82,6 @@ FitResult judged(FitResult fit) {
   }
   return fit;
 }
-
-}  // namespace
 
 FitResult certify(const Formula& formula, const Columns& x, const Column& y, const NamedValues& parameters,
                   const FitOptions& options) {

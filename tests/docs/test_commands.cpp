@@ -117,7 +117,8 @@ TEST_CASE("a block says what it is, so that none escapes the tests by having no 
     for (const documents::Block& block : documents::blocks(file)) {
       const std::string place = file.filename().string() + ":" + std::to_string(block.line);
       CAPTURE(place);
-      CHECK(known.contains(block.language));
+      const bool of_c = block.language == "c" && file.filename() == "c.md";  // programs of tests/c
+      CHECK((known.contains(block.language) || of_c));
     }
   }
 }

@@ -19,7 +19,7 @@ function(require_in_prefix prefix)
     set(documents share/man/man1/nlsq-fit.1 share/bash-completion/completions/nlsq-fit
       share/zsh/site-functions/_nlsq-fit share/fish/vendor_completions.d/nlsq-fit.fish)
   endif()
-  foreach(file include/nlsq/error.hpp include/nlsq/graph.hpp ${LIBDIR}/cmake/nlsq/nlsqConfig.cmake
+  foreach(file include/nlsq/error.hpp include/nlsq/graph.hpp include/nlsq/nlsq.h include/nlsq/c/base.h ${LIBDIR}/cmake/nlsq/nlsqConfig.cmake
           ${LIBDIR}/cmake/nlsq/nlsqConfigVersion.cmake ${LIBDIR}/pkgconfig/nlsq.pc ${documents})
     if(NOT EXISTS ${prefix}/${file})
       message(FATAL_ERROR "${file} was not installed")
@@ -100,6 +100,13 @@ elseif(WAY MATCHES "pkgconfig$")
   file(MAKE_DIRECTORY ${program_dir})
   run(${CXX} -std=c++20 ${flag_list} ${CONSUMER}/main.cpp -o ${program_dir}/consumer ${package}
       -Wl,-rpath,${prefix}/${LIBDIR})
+  # And a C program. The library is C++ inside, so the C++ compiler links it.
+  find_program(c_compiler NAMES cc gcc clang)
+  if(c_compiler)
+    run(${c_compiler} -std=c11 -Wall -Wextra -pedantic -Werror -c ${CONSUMER}/consumer.c -o ${program_dir}/c.o ${package})
+    run(${CXX} ${program_dir}/c.o -o ${program_dir}/c_consumer ${package} -Wl,-rpath,${prefix}/${LIBDIR})
+    run(${program_dir}/c_consumer)
+  endif()
 else()
   # Where the user chooses no build type, the library must still be an optimised one.
   reuse_objects()

@@ -1,0 +1,211 @@
+// Batches: many fits of one model, in groups, so that a batch can be cancelled and reports its progress.
+#include "c/caller_model.hpp"
+#include "c/caller_options.hpp"
+#include "c/errors.hpp"
+#include "c/results/caller_result.hpp"
+#include "support/fp_environment.hpp"
+
+#include <nlsq/c/fit.h>
+#include <nlsq/curve_fit_batch.hpp>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace nlsq::inline v0::c {
+
+namespace {
+
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+constexpr std::size_t kGroup = 4096;  // fits between two calls of the progress callback
+
+struct BatchData {
+  std::vector<ColumnPerFit> x;
+  ColumnPerFit y, sigma;
+  std::size_t fits = 0;
+};
+
+ColumnPerFit part(const ColumnPerFit& all, std::size_t first, std::size_t count) {
+  if (all.empty() || all.shared()) return all;
+  std::vector<Column> columns;
+  columns.reserve(count);
+  for (std::size_t f = first; f < first + count; ++f) columns.push_back(all[f]);
+  return ColumnPerFit(std::move(columns));
+}
+
+// Y is one column for each fit, also where all fits share it.
+ColumnPerFit spread(const ColumnPerFit& y, std::size_t fits) {
+  if (!y.shared()) return y;
+  return ColumnPerFit(std::vector<Column>(fits, y[0]));
+}
+
+BatchData batch_data(const nlsq_batch_column* x, std::size_t predictors, const nlsq_batch_column* y,
+                     const nlsq_batch_column* sigma, const nlsq_batch_column* mask, std::size_t fits,
+                     CallerColumns& columns) {
+  if (fits == 0) throw ArgumentError("fits is 0: give data of at least one fit");
+  if (predictors > 0) required(x, "x");
+  BatchData data;
+  data.fits = fits;
+  for (std::size_t k = 0; k < predictors; ++k)
+    data.x.push_back(columns.batch(x[k], mask, fits, fmt::format("x[{}]", k)));
+  data.y = spread(columns.batch(*required(y, "y"), mask, fits, "y"), fits);
+  if (sigma != nullptr) data.sigma = columns.batch(*sigma, mask, fits, "sigma");
+  return data;
+}
+
+bool of_one_length(const ColumnPerFit& y) {
+  for (std::size_t f = 1; f < y.size(); ++f) {
+    if (y[f].size() != y[0].size()) return false;
+  }
+  return true;
+}
+
+// One row of starting values for each fit, or one for all.
+Matrix starts(const CallerModel& model, const BatchData& data, const double* p0, std::size_t p0_fits,
+              const FitOptions& options, const NamedValues& fixed) {
+  const std::size_t n = model.parameters.size();
+  if (p0_fits != 0 && p0_fits != 1 && p0_fits != data.fits)
+    throw ArgumentError(
+        fmt::format("p0_fits is {}: give starting values of 1 fit or of {}", p0_fits, data.fits));
+  if (p0_fits > 0) required(p0, "p0");
+  Matrix out(p0_fits > 0 ? p0_fits : model.has_guess() ? data.fits : 1, n, 1.0);
+  if (p0_fits > 0) {
+    std::copy_n(p0, p0_fits * n, out.data());
+  } else if (model.has_guess()) {
+    std::string warning;
+    for (std::size_t f = 0; f < data.fits; ++f) {
+      std::vector<Column> x;
+      for (const ColumnPerFit& column : data.x) x.push_back(column[f]);
+      const std::vector<double> guess = model.guess(Columns(std::move(x)), data.y[f], warning);
+      std::copy(guess.begin(), guess.end(), &out(f, 0));
+    }
+  }
+  for (const auto& [name, value] : fixed) {
+    const auto j =
+        static_cast<std::size_t>(std::ranges::find(model.parameters, name) - model.parameters.begin());
+    for (std::size_t f = 0; f < out.rows(); ++f) out(f, j) = value;
+  }
+  for (std::size_t f = 0; f < out.rows() && p0_fits == 0 && !options.bounds.empty(); ++f) {
+    const auto side = [](const std::vector<double>& all, std::size_t j, double none) {
+      return all.empty() ? none : all[std::min(j, all.size() - 1)];
+    };
+    for (std::size_t j = 0; j < n; ++j) {
+      const double low = side(options.bounds.lower, j, -HUGE_VAL),
+                   high = side(options.bounds.upper, j, HUGE_VAL);
+      if (low <= high) out(f, j) = std::clamp(out(f, j), low, high);
+    }
+  }
+  return out;
+}
+
+Matrix rows_of(const Matrix& all, std::size_t first, std::size_t count) {
+  if (all.rows() == 1) return all;
+  Matrix out(count, all.columns());
+  std::copy_n(&all.data()[first * all.columns()], count * all.columns(), out.data());
+  return out;
+}
+
+BatchResult empty_result(const std::vector<std::string>& names, std::size_t fits) {
+  BatchResult all;
+  all.parameter_names = names;
+  all.parameters.assign(fits, names.size(), kNaN);
+  all.standard_errors.assign(fits, names.size(), kNaN);
+  all.cost.assign(fits, kNaN);
+  all.decrement_sigma.assign(fits, kNaN);
+  all.verdict.assign(fits, Verdict::failed);
+  all.termination.assign(fits, Termination::user_stop);
+  all.iterations.assign(fits, 0);
+  return all;
+}
+
+void store(BatchResult& all, const BatchResult& some, std::size_t first) {
+  const std::size_t n = all.parameters.columns();
+  const auto at = static_cast<std::ptrdiff_t>(first);
+  std::copy_n(some.parameters.data(), some.size() * n, &all.parameters.data()[first * n]);
+  std::copy_n(some.standard_errors.data(), some.size() * n, &all.standard_errors.data()[first * n]);
+  std::ranges::copy(some.cost, all.cost.begin() + at);
+  std::ranges::copy(some.decrement_sigma, all.decrement_sigma.begin() + at);
+  std::ranges::copy(some.verdict, all.verdict.begin() + at);
+  std::ranges::copy(some.termination, all.termination.begin() + at);
+  std::ranges::copy(some.iterations, all.iterations.begin() + at);
+  all.certified += some.certified;
+  all.threads = std::max(all.threads, some.threads);
+  all.in_lanes += some.in_lanes;
+  all.counters.add(some.counters);
+}
+
+// A fit's result does not depend on the other fits, but whether fits share vectors depends on their number
+// and lengths. So groups are never small, and the choice is made for the whole batch.
+BatchResult fit_groups(const CallerModel& model, const BatchData& data, const Matrix& P0,
+                       BatchOptions options, const Options& set) {
+  const std::size_t groups = std::max<std::size_t>(1, data.fits / kGroup);
+  options.in_lanes = set.in_lanes && (groups == 1 || of_one_length(data.y));
+  options.callback = {};
+  options.sigma = {};
+  BatchResult all = empty_result(model.parameters, data.fits);
+  for (std::size_t g = 0; g < groups; ++g) {
+    if (set.stop_wanted()) break;
+    const std::size_t first = g * data.fits / groups, count = (g + 1) * data.fits / groups - first;
+    std::vector<ColumnPerFit> x;
+    for (const ColumnPerFit& column : data.x) x.push_back(part(column, first, count));
+    options.sigma_per_fit = part(data.sigma, first, count);
+    store(all,
+          curve_fit_batch(*model.prepared, x, part(data.y, first, count), rows_of(P0, first, count), options),
+          first);
+    if (set.progress != nullptr && set.progress(first + count, data.fits, kNaN, kNaN, set.user) != 0) break;
+  }
+  return all;
+}
+
+nlsq_result* fit_batch(const CallerModel& model, const nlsq_batch_column* x, std::size_t predictors,
+                       const nlsq_batch_column* y, const nlsq_batch_column* sigma,
+                       const nlsq_batch_column* mask, std::size_t fits, const double* p0, std::size_t p0_fits,
+                       const Options& options) {
+  const FpEnvironment environment;
+  if (model.is_callback())
+    throw ArgumentError("a batch takes no callback, whose rows are its own: use a formula or a tape");
+  if (model.recheck.function != nullptr)
+    throw ArgumentError(
+        "a batch has no recheck: make a model without it, and compare values by nlsq_model_evaluate");
+  if (options.columns.contains("sigma")) throw ValidationError("sigma: give a batch its sigma in the call");
+  CallerColumns columns;
+  const FitOptions fit = options.curve_options(model.parameters, model.predictors.size(), columns);
+  const BatchData data = batch_data(x, predictors, y, sigma, mask, fits, columns);
+  const Matrix P0 = starts(model, data, p0, p0_fits, fit, options.fixed_values());
+  auto result = std::make_shared<ManyResult>();
+  result->batch = fit_groups(model, data, P0, BatchOptions(fit), options);
+  return to_handle<nlsq_result>(std::move(result));
+}
+
+}  // namespace
+
+}  // namespace nlsq::inline v0::c
+
+using namespace nlsq::c;
+
+extern "C" {
+
+int nlsq_model_fit_batch(const nlsq_model* model, const nlsq_batch_column* x, size_t predictors,
+                         const nlsq_batch_column* y, const nlsq_batch_column* sigma,
+                         const nlsq_batch_column* mask, size_t fits, const double* p0, size_t p0_fits,
+                         const nlsq_options* options, nlsq_result** result) {
+  return guarded([&] {
+    begin_output(result, "result");
+    *result = fit_batch(*from_handle<CallerModel>(model), x, predictors, y, sigma, mask, fits, p0, p0_fits,
+                        *options_of(options));
+  });
+}
+
+int nlsq_curve_fit_batch(const char* model, const nlsq_batch_column* x, size_t predictors,
+                         const nlsq_batch_column* y, size_t fits, const double* p0, size_t p0_fits,
+                         const nlsq_options* options, nlsq_result** result) {
+  return guarded([&] {
+    begin_output(result, "result");
+    const auto text = cached_model(required(model, "model"), predictors);
+    *result = fit_batch(*text, x, predictors, y, nullptr, nullptr, fits, p0, p0_fits, *options_of(options));
+  });
+}
+
+}  // extern "C"

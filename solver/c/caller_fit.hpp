@@ -1,0 +1,28 @@
+// Curve fits of models behind handles.
+#pragma once
+
+#include "c/caller_model.hpp"
+#include "c/caller_options.hpp"
+
+#include <nlsq/columns.hpp>
+#include <nlsq/curve_fit.hpp>
+
+namespace nlsq::inline v0::c {
+
+// Fits any model. `p0` has the starting values that are known.
+FitResult fit_model(const CallerModel& model, const Columns& x, const Column& y, const NamedValues& p0,
+                    const FitOptions& options, Differences differences);
+
+// Fits a callback: all rows in one call (callback_fit.cpp).
+FitResult fit_callback(const CallerModel& model, const Column& y, const NamedValues& p0,
+                       const FitOptions& options, Differences differences);
+
+// Values and derivatives at p (evaluate_calls.cpp). Throws ArgumentError if x has another number of rows.
+void evaluate_model(const CallerModel& model, const Columns& x, std::size_t rows,
+                    const std::vector<double>& p, const Options& options, double* values, double* jacobian);
+
+// Compares the model with its recheck callback on all rows at p. Throws RecheckFailed (recheck.cpp).
+void recheck_model(const CallerModel& model, const Columns& x, std::size_t rows, const std::vector<double>& p,
+                   double tolerance, const char* when);
+
+}  // namespace nlsq::inline v0::c

@@ -1,0 +1,217 @@
+// Makes models from texts, tapes and callbacks.
+#include "c/caller_model.hpp"
+
+#include "c/errors.hpp"
+#include "fit/curve.hpp"
+#include "fit/prepared_impl.hpp"
+#include "support/fp_environment.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+namespace nlsq::inline v0::c {
+
+void Callback::call(const double* p, double* y, double* jacobian) const {
+  const int code = function(p, y, jacobian, user);
+  if (code != 0) throw CallbackStopped(fmt::format("the model's callback returned {}", code), code);
+}
+
+const guessing::Recognised& CallerModel::recognised() const {
+  std::call_once(once_, [&] {
+    if (prepared && builtin == nullptr && prepared->impl().formula)
+      recognised_ = guessing::recognise(*prepared->impl().formula);
+  });
+  return recognised_;
+}
+
+std::vector<double> CallerModel::guess(const Columns& x, const Column& y, std::string& warning) const {
+  if (builtin != nullptr) return guessed_start(*builtin, x, y, warning);
+  if (recognised().model != nullptr)
+    return recognised().convert(guessed_start(*recognised().model, x, y, warning));
+  return std::vector<double>(parameters.size(), 1.0);
+}
+
+void CallerModel::evaluate_rows(std::span<const double* const> columns, std::span<const double> p,
+                                std::size_t count, std::span<const double> noise, double* out) const {
+  if (tape) tape->run_rows(columns, p.data(), count, noise, out);
+  else prepared->impl().formula->evaluate_rows(columns, p, count, out);
+}
+
+namespace {
+
+constexpr std::size_t kMostParameters = 100000, kMostPredictors = 10000;
+
+bool is_name(std::string_view text) {
+  return !text.empty() && std::ranges::all_of(text, [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+  }) && !(text[0] >= '0' && text[0] <= '9');
+}
+
+const Model& builtin_model(const std::string& text, std::size_t predictors) {
+  const Model* found = nullptr;
+  try {
+    found = &model(text);
+  } catch (const Error& e) {
+    throw ModelError(e.what());
+  }
+  if (static_cast<std::size_t>(found->predictors) != predictors) {
+    throw ModelError(fmt::format("the model {} has {} predictor(s), {} were given", found->name,
+                                 found->predictors, predictors));
+  }
+  return *found;
+}
+
+// The names of the caller, or p0, p1 ... Throws ModelError for a name that is given twice.
+std::vector<std::string> parameter_names(const char* const* names, std::size_t count) {
+  if (count > kMostParameters)
+    throw ModelError(fmt::format("{} parameters: use at most {}", count, kMostParameters));
+  std::vector<std::string> out;
+  std::set<std::string> seen;
+  for (std::size_t j = 0; j < count; ++j) {
+    out.push_back(names != nullptr ? required(names[j], "a name of a parameter") : fmt::format("p{}", j));
+    if (out.back().empty() || !seen.insert(out.back()).second)
+      throw ModelError(fmt::format("parameter {}: the name '{}' is empty or given twice", j, out.back()));
+  }
+  return out;
+}
+
+}  // namespace
+
+std::shared_ptr<CallerModel> model_of_text(const std::string& given, std::vector<std::string> names,
+                                           std::size_t predictors) {
+  const FpEnvironment environment;  // for the numbers in the formula
+  if (predictors > kMostPredictors)
+    throw ModelError(fmt::format("{} predictors: use at most {}", predictors, kMostPredictors));
+  auto out = std::make_shared<CallerModel>();
+  const std::string text(trimmed(given));
+  FormulaOptions options = predictor_options(predictors);
+  if (!names.empty()) options.predictors = std::move(names);
+  out->predictors = options.predictors;
+  const bool predictor = std::ranges::find(options.predictors, text) != options.predictors.end();
+  if ((is_name(text) && !predictor) || is_model_sum(text)) {
+    out->builtin = &builtin_model(text, predictors);
+    out->name = out->builtin->name;
+    out->formula = out->builtin->formula;
+    out->prepared.emplace(*out->builtin);
+  } else {
+    Formula formula = parse_formula(text, options);
+    out->name = out->formula = formula.text;
+    out->prepared.emplace(std::move(formula));
+  }
+  out->parameters = out->prepared->parameter_names();
+  return out;
+}
+
+namespace {
+
+std::shared_ptr<CallerModel> model_of_tape(const Tape& given, std::size_t predictors, std::size_t parameters,
+                                           const char* const* names) {
+  if (given.outputs().size() != 1)
+    throw ModelError(fmt::format("the tape has {} outputs; a model has one", given.outputs().size()));
+  if (given.columns() > predictors || given.parameters() > parameters) {
+    throw ModelError(fmt::format("the tape uses {} columns and {} parameters, and the model has {} and {}",
+                                 given.columns(), given.parameters(), predictors, parameters));
+  }
+  if (predictors > kMostPredictors)
+    throw ModelError(fmt::format("{} predictors: use at most {}", predictors, kMostPredictors));
+  auto out = std::make_shared<CallerModel>();
+  out->tape = std::make_shared<const Tape>(given);
+  out->parameters = parameter_names(names, parameters);
+  out->predictors = predictor_options(predictors).predictors;
+  out->name = out->formula = out->tape->text(out->parameters, out->predictors);
+  // A tape has no branches, so one row of any numbers records all of it.
+  const std::vector<double> one{1.0};
+  const std::vector<Column> x(predictors, Column(one));
+  out->prepared.emplace(model_of(out->tape, predictors), Columns(x), std::vector<double>(parameters, 1.0),
+                        out->parameters);
+  return out;
+}
+
+std::shared_ptr<CallerModel> model_of_callback(const Callback& callback, bool has_jacobian,
+                                               std::size_t parameters, const char* const* names) {
+  if (parameters == 0) throw ModelError("a callback has at least one parameter");
+  auto out = std::make_shared<CallerModel>();
+  out->parameters = parameter_names(names, parameters);
+  out->name = "callback";
+  out->callback = callback;
+  out->has_jacobian = has_jacobian;
+  return out;
+}
+
+}  // namespace
+
+}  // namespace nlsq::inline v0::c
+
+using namespace nlsq::c;
+
+extern "C" {
+
+int nlsq_model_text(const char* text, const char* const* names, size_t predictors, nlsq_model** model) {
+  return guarded([&] {
+    begin_output(model, "model");
+    std::vector<std::string> of_predictors;
+    for (std::size_t k = 0; k < predictors && names != nullptr && k <= kMostPredictors; ++k)
+      of_predictors.emplace_back(required(names[k], "a name of a predictor"));
+    *model =
+        to_handle<nlsq_model>(model_of_text(required(text, "text"), std::move(of_predictors), predictors));
+  });
+}
+
+int nlsq_model_tape(const nlsq_tape* tape, size_t predictors, size_t parameters, const char* const* names,
+                    nlsq_model** model) {
+  return guarded([&] {
+    begin_output(model, "model");
+    *model = to_handle<nlsq_model>(model_of_tape(*from_handle<Tape>(tape), predictors, parameters, names));
+  });
+}
+
+int nlsq_model_callback(nlsq_function function, void* user, int has_jacobian, size_t parameters,
+                        const char* const* names, nlsq_model** model) {
+  return guarded([&] {
+    begin_output(model, "model");
+    const Callback callback{required(function, "function"), user};
+    *model = to_handle<nlsq_model>(model_of_callback(callback, has_jacobian != 0, parameters, names));
+  });
+}
+
+int nlsq_model_set_recheck(nlsq_model* model, nlsq_function function, void* user) {
+  return guarded([&] {
+    const auto object = from_handle<CallerModel>(model);
+    if (object->is_callback())
+      throw ArgumentError("a callback is called itself: there is nothing to check it by");
+    object->recheck = {function, user};
+  });
+}
+
+int nlsq_model_free(nlsq_model* model) {
+  return guarded([&] { free_handle<CallerModel>(model); });
+}
+
+int nlsq_model_size(const nlsq_model* model, size_t* parameters, size_t* predictors) {
+  return guarded([&] {
+    const auto object = from_handle<CallerModel>(model);
+    *required(parameters, "parameters") = object->parameters.size();
+    *required(predictors, "predictors") = object->predictors.size();
+  });
+}
+
+const char* nlsq_model_parameter(const nlsq_model* model, size_t index) {
+  const char* name = nullptr;
+  guarded([&] {
+    const auto object = from_handle<CallerModel>(model);
+    if (index >= object->parameters.size())
+      throw ArgumentError(fmt::format("parameter {}: the model has {}", index, object->parameters.size()));
+    name = object->parameters[index].c_str();
+  });
+  return name;
+}
+
+const char* nlsq_model_formula(const nlsq_model* model) {
+  const char* text = nullptr;
+  guarded([&] { text = from_handle<CallerModel>(model)->formula.c_str(); });
+  return text;
+}
+
+}  // extern "C"

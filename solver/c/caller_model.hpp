@@ -1,0 +1,63 @@
+// The model behind a handle nlsq_model: a formula, a built-in model, a tape or a callback.
+#pragma once
+
+#include "c/caller_options.hpp"
+#include "c/handles.hpp"
+#include "c/tapes/tape.hpp"
+#include "models/recognise.hpp"
+
+#include <nlsq/c/model.h>
+#include <nlsq/curve_fit.hpp>
+#include <nlsq/models.hpp>
+#include <nlsq/prepared_model.hpp>
+
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace nlsq::inline v0::c {
+
+struct Callback {
+  nlsq_function function = nullptr;
+  void* user = nullptr;
+  // Fills y, and the Jacobian if it is not null. Throws CallbackStopped.
+  void call(const double* p, double* y, double* jacobian) const;
+};
+
+struct CallerModel : Object {
+  static constexpr Kind kKind = Kind::model;
+  CallerModel() : Object(kKind) {}
+
+  std::string name, formula;  // as in the JSON
+  std::vector<std::string> parameters, predictors;
+  std::optional<PreparedModel> prepared;  // of everything but a callback
+  const Model* builtin = nullptr;         // the built-in model that it is, whose first guess it has
+  std::shared_ptr<const Tape> tape;
+  Callback callback;
+  bool has_jacobian = false;
+  Callback recheck;
+
+  bool is_callback() const { return callback.function != nullptr; }
+  // The built-in model that a formula is in other words. It is looked for when it is first asked for.
+  const guessing::Recognised& recognised() const;
+  bool has_guess() const { return builtin != nullptr || recognised().model != nullptr; }
+  // The first guess, or 1 for every parameter.
+  std::vector<double> guess(const Columns& x, const Column& y, std::string& warning) const;
+  // Output 0 or the formula at `count` rows, in double and as it was given.
+  void evaluate_rows(std::span<const double* const> columns, std::span<const double> p, std::size_t count,
+                     std::span<const double> noise, double* out) const;
+
+ private:
+  mutable std::once_flag once_;
+  mutable guessing::Recognised recognised_;
+};
+
+// Throws FormulaError or ModelError. `names`: of the predictors; empty: x, or x1 ... xk.
+std::shared_ptr<CallerModel> model_of_text(const std::string& text, std::vector<std::string> names,
+                                           std::size_t predictors);
+// The same with predictors x, or x1 ... xk; the last few models are kept (model_cache.cpp).
+std::shared_ptr<const CallerModel> cached_model(const std::string& text, std::size_t predictors);
+
+}  // namespace nlsq::inline v0::c

@@ -1,0 +1,215 @@
+// The functions of fit.h that fit or certify a single curve.
+#include "c/caller_fit.hpp"
+#include "c/errors.hpp"
+#include "c/results/caller_result.hpp"
+#include "fit/certified_fit.hpp"
+#include "fit/fit_setup.hpp"
+#include "fit/prepared_impl.hpp"
+#include "support/fp_environment.hpp"
+
+#include <nlsq/c/fit.h>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace nlsq::inline v0::c {
+
+namespace {
+
+bool is_named(const NamedValues& values, const std::string& name) {
+  return std::ranges::any_of(values, [&](const auto& p) { return p.first == name; });
+}
+
+std::string tied_name(const std::string& tie) { return std::string(trimmed(tie.substr(0, tie.find('=')))); }
+
+// Adds the guess of a formula that is a built-in model in other words, where p0 leaves parameters out.
+NamedValues with_guess(const CallerModel& model, const Columns& x, const Column& y, NamedValues p0,
+                       const FitOptions& options, std::string& warning) {
+  if (p0.size() >= model.parameters.size() || model.recognised().model == nullptr) return p0;
+  std::vector<double> guess = model.guess(x, y, warning);
+  const Limits limits = limits_of(options.bounds, model.parameters);
+  for (std::size_t j = 0; j < model.parameters.size(); ++j) {
+    const std::string& name = model.parameters[j];
+    const bool tied = std::ranges::find(options.ties, name, tied_name) != options.ties.end();
+    if (tied || is_named(p0, name)) continue;
+    if (!limits.empty()) guess[j] = std::clamp(guess[j], limits.lower[j], limits.upper[j]);
+    p0.emplace_back(name, guess[j]);
+  }
+  return p0;
+}
+
+}  // namespace
+
+FitResult fit_model(const CallerModel& model, const Columns& x, const Column& y, const NamedValues& p0,
+                    const FitOptions& options, Differences differences) {
+  if (model.is_callback()) return fit_callback(model, y, p0, options, differences);
+  std::string warning;
+  const NamedValues start = with_guess(model, x, y, p0, options, warning);
+  FitResult fit = curve_fit(*model.prepared, x, y, start, options);
+  if (!warning.empty()) fit.warnings.insert(fit.warnings.begin(), warning);
+  return fit;
+}
+
+namespace {
+
+// What a fit and a certification have in common.
+struct Call {
+  const CallerModel& model;
+  const Options& options;
+  CallerColumns columns;
+  Columns x;
+  Column y;
+  FitOptions fit;
+
+  Call(const CallerModel& m, const nlsq_column* given_x, std::size_t predictors, const nlsq_column* given_y,
+       const Options& o)
+      : model(m), options(o), x(columns.views(given_x, predictors, "x")),
+        y(columns.view(*required(given_y, "y"), "y")),
+        fit(o.curve_options(m.parameters, m.predictors.size(), columns)) {
+    if (predictors != m.predictors.size()) {
+      throw DataError(fmt::format("the model has {} predictor(s), {} column(s) of x were given",
+                                  m.predictors.size(), predictors));
+    }
+  }
+};
+
+std::vector<double> sigma_pattern(const FitOptions& fit) {
+  if (!fit.sigma_matrix.empty()) return {1, 2};
+  if (fit.sigma.empty()) return {};
+  for (std::size_t i = 1; i < fit.sigma.size(); ++i) {
+    if (fit.sigma[i] != fit.sigma[0]) return {fit.sigma[0], fit.sigma[i]};
+  }
+  return {fit.sigma[0]};
+}
+
+void keep_residuals(const Call& call, CurveResult& result) {
+  const std::size_t rows = call.y.size();
+  result.has_residuals = true;
+  result.fitted.resize(rows);
+  result.residuals.resize(rows);
+  evaluate_model(call.model, call.x, rows, result.fit.parameters, Options(), result.fitted.data(), nullptr);
+  const std::optional<Formula>* const formula =
+      call.model.prepared ? &call.model.prepared->impl().formula : nullptr;
+  call.y.read(0, rows, result.residuals.data());
+  if (formula != nullptr && *formula && (*formula)->has_left_side) {  // the response is a function of y
+    std::vector<double> row(call.x.size());
+    for (std::size_t i = 0; i < rows; ++i) {
+      for (std::size_t k = 0; k < row.size(); ++k) row[k] = call.x.list()[k][i];
+      result.residuals[i] = (*formula)->evaluate_response(row, result.residuals[i]);
+    }
+  }
+  for (std::size_t i = 0; i < rows; ++i) result.residuals[i] = result.fitted[i] - result.residuals[i];
+}
+
+nlsq_result* result_of(Call& call, FitResult fit) {
+  auto result = std::make_shared<CurveResult>();
+  result->fit = std::move(fit);
+  result->model = call.model.name;
+  result->formula = call.model.formula;
+  result->predictors = call.model.predictors;
+  result->absolute_sigma = call.fit.absolute_sigma;
+  result->confidence = call.options.confidence;
+  result->sigmas = sigma_pattern(call.fit);
+  result->options = call.options.fit;
+  result->options.sigma_matrix = {};
+  result->options.fixed = call.fit.fixed;
+  result->options.loss = call.fit.loss;
+  if (call.options.residuals) keep_residuals(call, *result);
+  return to_handle<nlsq_result>(std::move(result));
+}
+
+// The starting values, and those that the option fix gives.
+NamedValues all_starts(const Options& options, NamedValues p0) {
+  for (auto& [name, value] : options.fixed_values()) {
+    if (is_named(p0, name))
+      throw ValidationError(fmt::format("fix: {} has a starting value, too: leave one of both out", name));
+    p0.emplace_back(name, value);
+  }
+  return p0;
+}
+
+NamedValues starts_in_order(const CallerModel& model, const Options& options, const double* p0) {
+  NamedValues named;
+  const NamedValues fixed = options.fixed_values();
+  for (std::size_t j = 0; j < model.parameters.size() && p0 != nullptr; ++j) {
+    if (!std::isnan(p0[j]) && !is_named(fixed, model.parameters[j]))
+      named.emplace_back(model.parameters[j], p0[j]);
+  }
+  return all_starts(options, std::move(named));
+}
+
+nlsq_result* fit_call(const CallerModel& model, const nlsq_column* x, std::size_t predictors,
+                      const nlsq_column* y, const NamedValues& p0, const Options& options) {
+  const FpEnvironment environment;
+  Call call(model, x, predictors, y, options);
+  const bool recheck = model.recheck.function != nullptr;
+  const auto check = [&](const std::vector<double>& p, const char* when) {
+    if (recheck) recheck_model(model, call.x, call.y.size(), p, options.recheck_tolerance, when);
+  };
+  std::vector<double> start(model.parameters.size(), 1.0);
+  for (std::size_t j = 0; j < start.size(); ++j) {
+    const auto given = std::ranges::find(p0, model.parameters[j], &NamedValues::value_type::first);
+    if (given != p0.end()) start[j] = given->second;
+  }
+  if (recheck) limits_of(call.fit.bounds, model.parameters);  // mistakes before the callback is called
+  check(start, "start");
+  FitResult fit = fit_model(model, call.x, call.y, p0, call.fit, options.differences);
+  check(fit.parameters, "end");
+  return result_of(call, std::move(fit));
+}
+
+nlsq_result* certify_call(const CallerModel& model, const nlsq_column* x, std::size_t predictors,
+                          const nlsq_column* y, const double* p, const Options& options) {
+  const FpEnvironment environment;
+  Call call(model, x, predictors, y, options);
+  const NamedValues given = starts_in_order(model, options, required(p, "p"));
+  for (const std::string& name : model.parameters) {
+    const bool tied = std::ranges::find(call.fit.ties, name, tied_name) != call.fit.ties.end();
+    if (!tied && !is_named(given, name))
+      throw ValidationError(fmt::format("certify: no value for {}; every parameter needs one", name));
+  }
+  FitResult fit =
+      judged(fit_model(model, call.x, call.y, given, without_steps(call.fit), options.differences));
+  return result_of(call, std::move(fit));
+}
+
+}  // namespace
+
+}  // namespace nlsq::inline v0::c
+
+using namespace nlsq::c;
+
+extern "C" {
+
+int nlsq_curve_fit(const char* model, const nlsq_column* x, size_t predictors, const nlsq_column* y,
+                   const char* starts, const nlsq_options* options, nlsq_result** result) {
+  return guarded([&] {
+    begin_output(result, "result");
+    const auto text = cached_model(required(model, "model"), predictors);
+    const auto set = options_of(options);
+    const nlsq::NamedValues p0 = all_starts(*set, parsed_values("starts", starts == nullptr ? "" : starts));
+    *result = fit_call(*text, x, predictors, y, p0, *set);
+  });
+}
+
+int nlsq_model_fit(const nlsq_model* model, const nlsq_column* x, size_t predictors, const nlsq_column* y,
+                   const double* p0, const nlsq_options* options, nlsq_result** result) {
+  return guarded([&] {
+    begin_output(result, "result");
+    const auto object = from_handle<CallerModel>(model);
+    const auto set = options_of(options);
+    *result = fit_call(*object, x, predictors, y, starts_in_order(*object, *set, p0), *set);
+  });
+}
+
+int nlsq_model_certify(const nlsq_model* model, const nlsq_column* x, size_t predictors, const nlsq_column* y,
+                       const double* p, const nlsq_options* options, nlsq_result** result) {
+  return guarded([&] {
+    begin_output(result, "result");
+    *result = certify_call(*from_handle<CallerModel>(model), x, predictors, y, p, *options_of(options));
+  });
+}
+
+}  // extern "C"

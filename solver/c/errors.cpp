@@ -1,0 +1,174 @@
+// Status codes and texts of errors, one set for each thread.
+#include "c/errors.hpp"
+
+#include "c/handles.hpp"
+
+#include <nlsq/c/base.h>
+#include <nlsq/error.hpp>
+#include <nlsq/summary.hpp>
+#include <nlsq/version.hpp>
+
+#include <fmt/format.h>
+
+#include <cxxabi.h>
+#include <exception>
+#include <new>
+#include <optional>
+#include <string_view>
+
+namespace nlsq::inline v0::c {
+
+namespace {
+
+struct LastError {
+  std::string text;
+  const char* fixed_text = nullptr;  // instead of `text`, where memory ran out
+  int status = NLSQ_OK;
+  std::optional<std::size_t> row, column, position;
+  std::optional<int> callback;
+};
+
+LastError& last() {
+  thread_local LastError error;
+  return error;
+}
+
+// DataError::npos and the like mean that no place is known.
+std::optional<std::size_t> place(std::size_t index) {
+  if (index == static_cast<std::size_t>(-1)) return std::nullopt;
+  return index;
+}
+
+int keep(int status, const char* text) {
+  LastError& error = last();
+  error.status = status;
+  error.row = error.column = error.position = std::nullopt;
+  error.callback = std::nullopt;
+  error.fixed_text = nullptr;
+  try {
+    error.text = text;
+  } catch (...) {
+    error.fixed_text = "memory ran out";
+  }
+  return status;
+}
+
+// The exceptions that carry a number beside their text.
+int keep_located() {
+  try {
+    throw;
+  } catch (const CallbackStopped& e) {
+    keep(NLSQ_ERROR_CALLBACK, e.what());
+    last().callback = e.code();
+  } catch (const RecheckFailed& e) {
+    keep(NLSQ_ERROR_RECHECK, e.what());
+    last().row = e.row();
+  } catch (const FormulaError& e) {
+    keep(NLSQ_ERROR_MODEL, e.what());
+    last().position = place(e.column());
+  } catch (const DataError& e) {
+    keep(NLSQ_ERROR_DATA, e.what());
+    last().row = place(e.row());
+    last().column = place(e.column());
+  }
+  return last().status;
+}
+
+}  // namespace
+
+int keep_error() {
+  try {
+    return keep_located();
+  } catch (const HandleError& e) {
+    return keep(NLSQ_ERROR_HANDLE, e.what());
+  } catch (const ArgumentError& e) {
+    return keep(NLSQ_ERROR_ARGUMENT, e.what());
+  } catch (const ModelError& e) {
+    return keep(NLSQ_ERROR_MODEL, e.what());
+  } catch (const Error& e) {
+    return keep(NLSQ_ERROR_OPTION, e.what());
+  } catch (const std::bad_alloc&) {
+    return keep(NLSQ_ERROR_MEMORY, "memory ran out");
+  } catch (const std::length_error&) {
+    return keep(NLSQ_ERROR_MEMORY, "an array would be larger than memory");
+  } catch (const std::exception& e) {
+    return keep(NLSQ_ERROR_INTERNAL, e.what());
+  } catch (abi::__forced_unwind&) {
+    throw;  // the thread is being cancelled; the C library ends the program if this stops here
+  } catch (...) {
+    return keep(NLSQ_ERROR_INTERNAL, "a callback threw a C++ exception that is no std::exception");
+  }
+}
+
+}  // namespace nlsq::inline v0::c
+
+using nlsq::c::last;
+
+extern "C" {
+
+const char* nlsq_version() { return nlsq::version(); }
+
+const char* nlsq_build_information() {
+  thread_local std::string text;
+  const int status = nlsq::c::guarded([&] { text = nlsq::build_information(); });
+  return status == NLSQ_OK ? text.c_str() : nlsq::version();
+}
+
+const char* nlsq_status_name(int status) {
+  switch (status) {
+    case NLSQ_OK: return "NLSQ_OK";
+    case NLSQ_ERROR_ARGUMENT: return "NLSQ_ERROR_ARGUMENT";
+    case NLSQ_ERROR_HANDLE: return "NLSQ_ERROR_HANDLE";
+    case NLSQ_ERROR_MODEL: return "NLSQ_ERROR_MODEL";
+    case NLSQ_ERROR_OPTION: return "NLSQ_ERROR_OPTION";
+    case NLSQ_ERROR_DATA: return "NLSQ_ERROR_DATA";
+    case NLSQ_ERROR_CALLBACK: return "NLSQ_ERROR_CALLBACK";
+    case NLSQ_ERROR_RECHECK: return "NLSQ_ERROR_RECHECK";
+    case NLSQ_ERROR_MEMORY: return "NLSQ_ERROR_MEMORY";
+    case NLSQ_ERROR_INTERNAL: return "NLSQ_ERROR_INTERNAL";
+    default: return "unknown";
+  }
+}
+
+const char* nlsq_verdict_name(int verdict) {
+  if (verdict < NLSQ_CONVERGED || verdict > NLSQ_FAILED) return "unknown";
+  return name(static_cast<nlsq::Verdict>(verdict));
+}
+
+const char* nlsq_termination_name(int termination) {
+  switch (termination) {
+    case NLSQ_ENDED_CONVERGED: return "converged";
+    case NLSQ_ENDED_TOLERANCE: return "tolerance";
+    case NLSQ_ENDED_NO_PROGRESS: return "no_progress";
+    case NLSQ_ENDED_MAX_ITERATIONS: return "max_iterations";
+    case NLSQ_ENDED_TIME_LIMIT: return "time_limit";
+    case NLSQ_ENDED_USER_STOP: return "user_stop";
+    case NLSQ_ENDED_FAILURE: return "failure";
+    default: return "unknown";
+  }
+}
+
+const char* nlsq_last_error() {
+  return last().fixed_text != nullptr ? last().fixed_text : last().text.c_str();
+}
+
+int nlsq_last_error_number(const char* name, double* value) {
+  if (name == nullptr || value == nullptr) return NLSQ_ERROR_ARGUMENT;
+  const auto& error = last();
+  const std::string_view wanted(name);
+  const auto give = [&](const auto& number) -> int {
+    if (!number) return NLSQ_ERROR_ARGUMENT;
+    *value = static_cast<double>(*number);
+    return NLSQ_OK;
+  };
+  if (wanted == "status") return give(std::optional<int>(error.status));
+  if (wanted == "row") return give(error.row);
+  if (wanted == "column") return give(error.column);
+  if (wanted == "position") return give(error.position);
+  if (wanted == "callback") return give(error.callback);
+  return NLSQ_ERROR_ARGUMENT;
+}
+
+size_t nlsq_live_handles() { return nlsq::c::count_objects(); }
+
+}  // extern "C"

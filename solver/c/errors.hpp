@@ -1,0 +1,72 @@
+// The errors of the C interface: every function runs its work in `guarded`, which turns exceptions into
+// status codes and keeps the text for nlsq_last_error.
+#pragma once
+
+#include <nlsq/c/base.h>
+
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+namespace nlsq::inline v0::c {
+
+// A wrong argument of a C function.
+class ArgumentError : public std::invalid_argument {
+ public:
+  using std::invalid_argument::invalid_argument;
+};
+
+// A formula, a name or a tape is no model.
+class ModelError : public std::invalid_argument {
+ public:
+  using std::invalid_argument::invalid_argument;
+};
+
+// A callback returned a number that is not 0.
+class CallbackStopped : public std::runtime_error {
+ public:
+  CallbackStopped(const std::string& message, int code) : std::runtime_error(message), code_(code) {}
+  int code() const noexcept { return code_; }
+
+ private:
+  int code_;
+};
+
+// A tape and the callback beside it disagree in a row.
+class RecheckFailed : public std::runtime_error {
+ public:
+  RecheckFailed(const std::string& message, std::size_t row) : std::runtime_error(message), row_(row) {}
+  std::size_t row() const noexcept { return row_; }
+
+ private:
+  std::size_t row_;
+};
+
+// Keeps the exception that is being handled as this thread's last error, and returns its status. Passes on
+// what the C library throws to end a thread.
+int keep_error();
+
+template <class Work>
+int guarded(Work&& work) {
+  try {
+    std::forward<Work>(work)();
+    return NLSQ_OK;
+  } catch (...) {
+    return keep_error();
+  }
+}
+
+// Throws ArgumentError if the pointer is NULL.
+template <class T>
+T* required(T* pointer, const char* name) {
+  if (pointer == nullptr) throw ArgumentError(std::string(name) + " is NULL");
+  return pointer;
+}
+
+// Checks where a handle is to be stored, and sets it to NULL in case of an error.
+template <class Handle>
+void begin_output(Handle** out, const char* name) {
+  *required(out, name) = nullptr;
+}
+
+}  // namespace nlsq::inline v0::c

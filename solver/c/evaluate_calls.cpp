@@ -1,0 +1,109 @@
+// The functions of fit.h that evaluate a model: values and derivatives, guesses, predictions.
+#include "c/caller_fit.hpp"
+#include "c/errors.hpp"
+#include "c/results/caller_result.hpp"
+#include "support/fp_environment.hpp"
+
+#include <nlsq/c/fit.h>
+#include <nlsq/evaluate.hpp>
+#include <nlsq/prediction.hpp>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace nlsq::inline v0::c {
+
+void evaluate_model(const CallerModel& model, const Columns& x, std::size_t rows,
+                    const std::vector<double>& p, const Options& options, double* values, double* jacobian) {
+  if (model.is_callback()) {
+    if (jacobian != nullptr && !model.has_jacobian)
+      throw ArgumentError(
+          "jacobian: the callback gives no derivatives; evaluate it by differences, or pass NULL");
+    return model.callback.call(p.data(), values, jacobian);
+  }
+  EvaluateOptions wanted;
+  wanted.jacobian = jacobian != nullptr;
+  wanted.threads = options.fit.threads;
+  const std::optional<PrecisionPolicy> policy = options.solver_options().precision;
+  const Evaluation at = evaluate(*model.prepared, x, p, policy.value_or(PrecisionPolicy::all_f64()), wanted);
+  if (at.values.size() != rows)
+    throw ArgumentError(fmt::format("values has {} entries, x has {} rows", rows, at.values.size()));
+  std::copy(at.values.begin(), at.values.end(), values);
+  if (jacobian != nullptr) std::copy_n(at.jacobian.data(), rows * p.size(), jacobian);
+}
+
+namespace {
+
+void guess_call(const CallerModel& model, const nlsq_column* given_x, std::size_t predictors,
+                const nlsq_column* given_y, double* p0) {
+  const FpEnvironment environment;
+  CallerColumns columns;
+  const Columns x(columns.views(given_x, predictors, "x"));
+  const Column y = columns.view(*required(given_y, "y"), "y");
+  std::string warning;
+  const std::vector<double> guess = model.guess(x, y, warning);
+  std::copy(guess.begin(), guess.end(), required(p0, "p0"));
+}
+
+nlsq_result* predict_call(const CallerModel& model, const nlsq_column* given_x, std::size_t predictors,
+                          const CurveResult& of, const Options& options) {
+  if (model.is_callback())
+    throw ArgumentError("predict: a callback has its own rows; use a formula or a tape");
+  CallerColumns columns;
+  const Columns x(columns.views(given_x, predictors, "x"));
+  FitOptions fit = of.options;
+  fit.absolute_sigma = of.absolute_sigma;
+  if (!of.sigmas.empty()) fit.sigma = Column(of.sigmas);
+  PredictionOptions wanted;
+  wanted.confidence = options.confidence;
+  wanted.threads = options.fit.threads;
+  const auto sigma = options.columns.find("sigma");
+  if (sigma != options.columns.end()) wanted.sigma = columns.view(sigma->second, "sigma");
+  auto result = std::make_shared<PredictionResult>();
+  result->prediction = predict(*model.prepared, x, of.fit, fit, wanted);
+  return to_handle<nlsq_result>(std::move(result));
+}
+
+std::shared_ptr<const CurveResult> curve_result(const nlsq_result* handle) {
+  auto curve = std::dynamic_pointer_cast<const CurveResult>(from_handle<Result>(handle));
+  if (!curve) throw ArgumentError("fit: a prediction is made from the result of a curve fit");
+  return curve;
+}
+
+}  // namespace
+
+}  // namespace nlsq::inline v0::c
+
+using namespace nlsq::c;
+
+extern "C" {
+
+int nlsq_model_guess(const nlsq_model* model, const nlsq_column* x, size_t predictors, const nlsq_column* y,
+                     double* p0) {
+  return guarded([&] { guess_call(*from_handle<CallerModel>(model), x, predictors, y, p0); });
+}
+
+int nlsq_model_evaluate(const nlsq_model* model, const nlsq_column* x, size_t predictors, size_t rows,
+                        const double* p, const nlsq_options* options, double* values, double* jacobian) {
+  return guarded([&] {
+    const auto object = from_handle<CallerModel>(model);
+    CallerColumns columns;
+    required(p, "p");
+    required(values, "values");
+    evaluate_model(*object, nlsq::Columns(columns.views(x, predictors, "x")), rows,
+                   std::vector<double>(p, p + object->parameters.size()), *options_of(options), values,
+                   jacobian);
+  });
+}
+
+int nlsq_model_predict(const nlsq_model* model, const nlsq_column* x, size_t predictors,
+                       const nlsq_result* fit, const nlsq_options* options, nlsq_result** prediction) {
+  return guarded([&] {
+    begin_output(prediction, "prediction");
+    *prediction = predict_call(*from_handle<CallerModel>(model), x, predictors, *curve_result(fit),
+                               *options_of(options));
+  });
+}
+
+}  // extern "C"

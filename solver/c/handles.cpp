@@ -1,0 +1,93 @@
+// The table of all handles of the C interface.
+#include "c/handles.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <atomic>
+#include <mutex>
+#include <unordered_map>
+#include <utility>
+
+namespace nlsq::inline v0::c {
+
+namespace {
+
+// Threads that work with different handles rarely need the same part, so they do not wait for each other.
+constexpr std::size_t kParts = 16;
+struct Part {
+  std::mutex mutex;
+  std::unordered_map<std::uintptr_t, std::shared_ptr<Object>> objects;
+};
+struct Table {
+  std::array<Part, kParts> parts;
+  std::atomic<std::uintptr_t> next{1};
+  std::atomic<std::size_t> live{0};
+};
+
+// Never destroyed, so that functions which run at the end of the program may still use handles.
+Table& table() {
+  static Table* const all = new Table;
+  return *all;
+}
+
+const char* name(Kind kind) {
+  switch (kind) {
+    case Kind::options: return "nlsq_options";
+    case Kind::result: return "nlsq_result";
+    case Kind::model: return "nlsq_model";
+    case Kind::tape: return "nlsq_tape";
+    case Kind::problem: break;
+  }
+  return "nlsq_problem";
+}
+
+// Handles are multiples of 16, like addresses, in case a caller keeps flags in the low bits.
+Part& part_of(std::uintptr_t handle) { return table().parts[handle / 16 % kParts]; }
+
+[[noreturn]] void refuse(std::uintptr_t handle, Kind kind, const Object* found) {
+  if (handle == 0) throw HandleError(fmt::format("the handle {} is NULL: make it first", name(kind)));
+  if (found != nullptr) {
+    throw HandleError(
+        fmt::format("a handle {} was given where {} is wanted", name(found->kind()), name(kind)));
+  }
+  throw HandleError(
+      fmt::format("the handle {} {:#x} does not exist: it was freed, or was never made", name(kind), handle));
+}
+
+}  // namespace
+
+std::uintptr_t add_object(std::shared_ptr<Object> object) {
+  const std::uintptr_t handle = 16 * table().next.fetch_add(1, std::memory_order_relaxed);
+  Part& part = part_of(handle);
+  const std::lock_guard lock(part.mutex);
+  part.objects.emplace(handle, std::move(object));
+  table().live.fetch_add(1, std::memory_order_relaxed);
+  return handle;
+}
+
+std::shared_ptr<Object> find_object(std::uintptr_t handle, Kind kind) {
+  Part& part = part_of(handle);
+  const std::lock_guard lock(part.mutex);
+  const auto found = part.objects.find(handle);
+  if (found == part.objects.end()) refuse(handle, kind, nullptr);
+  if (found->second->kind() != kind) refuse(handle, kind, found->second.get());
+  return found->second;
+}
+
+void remove_object(std::uintptr_t handle, Kind kind) {
+  if (handle == 0) return;
+  std::shared_ptr<Object> last;  // destroyed after the lock is released
+  Part& part = part_of(handle);
+  const std::lock_guard lock(part.mutex);
+  const auto found = part.objects.find(handle);
+  if (found == part.objects.end()) refuse(handle, kind, nullptr);
+  if (found->second->kind() != kind) refuse(handle, kind, found->second.get());
+  last = std::move(found->second);
+  part.objects.erase(found);
+  table().live.fetch_sub(1, std::memory_order_relaxed);
+}
+
+std::size_t count_objects() noexcept { return table().live.load(std::memory_order_relaxed); }
+
+}  // namespace nlsq::inline v0::c

@@ -1,0 +1,70 @@
+// Parses manifolds.
+#include "c/manifold_text.hpp"
+
+#include "c/named_lists.hpp"
+
+#include <nlsq/error.hpp>
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace nlsq::inline v0::c {
+
+namespace {
+
+[[noreturn]] void refuse(std::string_view part) {
+  throw ValidationError(fmt::format(
+      "manifold '{}': use quaternion, eigen_quaternion, sphere N, line N, euclidean N, subset N: 0,2, or "
+      "several with + between them",
+      part.substr(0, 80)));
+}
+
+int whole(std::string_view text, std::string_view part) {
+  const std::optional<double> value = parsed_number(text);
+  if (!value || !(*value >= 0 && *value <= 1e6) || *value != std::floor(*value)) refuse(part);
+  return static_cast<int>(*value);
+}
+
+ManifoldPtr one_manifold(std::string_view part) {
+  if (part == "quaternion") return quaternion_manifold();
+  if (part == "eigen_quaternion") return eigen_quaternion_manifold();
+  const std::size_t blank = part.find_first_of(" \t");
+  if (blank == std::string_view::npos) refuse(part);
+  const std::string_view name = part.substr(0, blank), rest = part.substr(blank);
+  if (name == "sphere") return sphere_manifold(whole(rest, part));
+  if (name == "line") return line_manifold(whole(rest, part));
+  if (name == "euclidean") return euclidean_manifold(whole(rest, part));
+  const std::size_t colon = rest.find(':');
+  if (name != "subset" || colon == std::string_view::npos) refuse(part);
+  std::vector<int> held;
+  for (std::size_t begin = colon + 1; begin <= rest.size();) {
+    const std::size_t end = std::min(rest.find(',', begin), rest.size());
+    held.push_back(whole(rest.substr(begin, end - begin), part));
+    begin = end + 1;
+  }
+  return subset_manifold(whole(rest.substr(0, colon), part), held);
+}
+
+}  // namespace
+
+ManifoldPtr manifold_of(std::string_view text, int size) {
+  if (trimmed(text).empty()) return nullptr;
+  std::vector<ManifoldPtr> parts;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find('+', begin), text.size());
+    parts.push_back(one_manifold(trimmed(text.substr(begin, end - begin))));
+    begin = end + 1;
+  }
+  const ManifoldPtr all = parts.size() == 1 ? parts[0] : product_manifold(parts);
+  if (all->ambient() != size) {
+    throw ValidationError(fmt::format("manifold '{}' has {} numbers, the block has {}", text.substr(0, 80),
+                                      all->ambient(), size));
+  }
+  return all;
+}
+
+}  // namespace nlsq::inline v0::c

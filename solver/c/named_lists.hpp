@@ -1,0 +1,27 @@
+// Lists in texts of options and starting values: "a=1,b=2", "a=0:10,b=:5", "c=0,d".
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace nlsq::inline v0::c {
+
+std::string_view trimmed(std::string_view text);
+// A number with a decimal point, whatever the locale; "inf" and "nan" are numbers, too. Empty if it is none.
+std::optional<double> parsed_number(std::string_view text);
+
+// What follows throws ValidationError that begins with `what` and quotes the wrong part.
+std::vector<std::pair<std::string, double>> parsed_values(std::string_view what, std::string_view text);
+// A name without a value is allowed.
+std::vector<std::pair<std::string, std::optional<double>>> parsed_fixed(std::string_view text);
+
+struct NamedBounds {
+  std::string name;
+  double lower, upper;  // infinite where a side is not given
+};
+std::vector<NamedBounds> parsed_bounds(std::string_view text);
+
+}  // namespace nlsq::inline v0::c

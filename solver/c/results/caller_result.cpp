@@ -1,0 +1,126 @@
+// Look-up of what a result holds by name, and the functions of result.h.
+#include "c/results/caller_result.hpp"
+
+#include "c/errors.hpp"
+
+#include <fmt/format.h>
+
+namespace nlsq::inline v0::c {
+
+namespace {
+
+template <class Map>
+const auto& rule_named(const Map& rules, std::string_view name, const char* what) {
+  const auto found = rules.find(name);
+  if (found != rules.end()) return *found;
+  std::string names;
+  for (const auto& [known, rule] : rules) names += fmt::format("{}{}", names.empty() ? "" : ", ", known);
+  throw ArgumentError(fmt::format("this result has no {} '{}'; it has {}", what, name.substr(0, 80),
+                                  names.empty() ? "none" : names));
+}
+
+}  // namespace
+
+double Result::number(std::string_view name) const {
+  return rule_named(contents().numbers, name, "number").second(*this);
+}
+
+const std::string& Result::text(std::string_view name) const {
+  const auto& [known, rule] = rule_named(contents().texts, name, "text");
+  const std::lock_guard lock(mutex_);
+  const auto kept = texts_.find(known);
+  return kept != texts_.end() ? kept->second : texts_.emplace(known, rule(*this)).first->second;
+}
+
+const Array& Result::array(std::string_view name) const {
+  const auto& [known, rule] = rule_named(contents().arrays, name, "array");
+  const std::lock_guard lock(mutex_);
+  const auto kept = arrays_.find(known);
+  return kept != arrays_.end() ? kept->second : arrays_.emplace(known, rule(*this)).first->second;
+}
+
+const std::string& Result::json() const {
+  const std::lock_guard lock(mutex_);
+  if (json_.empty()) json_ = make_json();
+  return json_;
+}
+
+const std::string& Result::report() const {
+  const std::lock_guard lock(mutex_);
+  if (report_.empty()) report_ = make_report();
+  return report_;
+}
+
+Array column_array(std::vector<double> values) {
+  const std::size_t rows = values.size();
+  return {std::move(values), rows, 1};
+}
+
+Array matrix_array(const Matrix& matrix) {
+  return {std::vector<double>(matrix.data(), matrix.data() + matrix.rows() * matrix.columns()), matrix.rows(),
+          matrix.columns()};
+}
+
+Array minima_array(const std::vector<FitMinimum>& minima) {
+  Array out;
+  out.rows = minima.size();
+  out.columns = minima.empty() ? 0 : 1 + minima[0].parameters.size();
+  for (const FitMinimum& minimum : minima) {
+    out.values.push_back(minimum.cost);
+    out.values.insert(out.values.end(), minimum.parameters.begin(), minimum.parameters.end());
+  }
+  return out;
+}
+
+std::string lines(const std::vector<std::string>& texts) { return fmt::format("{}", fmt::join(texts, "\n")); }
+
+}  // namespace nlsq::inline v0::c
+
+using namespace nlsq::c;
+
+extern "C" {
+
+int nlsq_result_free(nlsq_result* result) {
+  return guarded([&] { free_handle<Result>(result); });
+}
+
+int nlsq_result_number(const nlsq_result* result, const char* name, double* value) {
+  return guarded([&] {
+    required(value, "value");
+    *value = from_handle<Result>(result)->number(required(name, "name"));
+  });
+}
+
+int nlsq_result_text(const nlsq_result* result, const char* name, const char** text) {
+  return guarded([&] {
+    begin_output(text, "text");
+    *text = from_handle<Result>(result)->text(required(name, "name")).c_str();
+  });
+}
+
+int nlsq_result_array(const nlsq_result* result, const char* name, const double** data, size_t* rows,
+                      size_t* columns) {
+  return guarded([&] {
+    begin_output(data, "data");
+    *required(rows, "rows") = 0;
+    *required(columns, "columns") = 0;
+    const Array& array = from_handle<Result>(result)->array(required(name, "name"));
+    *data = array.values.data();
+    *rows = array.rows;
+    *columns = array.columns;
+  });
+}
+
+const char* nlsq_result_json(const nlsq_result* result) {
+  const char* text = nullptr;
+  guarded([&] { text = from_handle<Result>(result)->json().c_str(); });
+  return text;
+}
+
+const char* nlsq_result_report(const nlsq_result* result) {
+  const char* text = nullptr;
+  guarded([&] { text = from_handle<Result>(result)->report().c_str(); });
+  return text;
+}
+
+}  // extern "C"

@@ -1,0 +1,137 @@
+// The result behind a handle nlsq_result: numbers, texts and arrays by name, and the JSON.
+#pragma once
+
+#include "c/handles.hpp"
+
+#include <nlsq/c/result.h>
+#include <nlsq/curve_fit.hpp>
+#include <nlsq/curve_fit_batch.hpp>
+#include <nlsq/least_squares.hpp>
+#include <nlsq/prediction.hpp>
+
+#include <functional>
+#include <map>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace nlsq::inline v0::c {
+
+// rows x columns numbers.
+struct Array {
+  std::vector<double> values;
+  std::size_t rows = 0, columns = 1;
+};
+Array column_array(std::vector<double> values);
+Array matrix_array(const Matrix& matrix);
+
+class Result;
+
+// The names that results of one kind have, each with the rule for its value.
+struct Contents {
+  std::map<std::string_view, std::function<double(const Result&)>> numbers;
+  std::map<std::string_view, std::function<std::string(const Result&)>> texts;
+  std::map<std::string_view, std::function<Array(const Result&)>> arrays;
+};
+
+// What is asked for as a text or an array is kept, so that it stays where it is. Several threads may read one
+// result.
+class Result : public Object {
+ public:
+  static constexpr Kind kKind = Kind::result;
+  Result() : Object(kKind) {}
+
+  // These throw ArgumentError that lists the names for an unknown one.
+  double number(std::string_view name) const;
+  const std::string& text(std::string_view name) const;
+  const Array& array(std::string_view name) const;
+  const std::string& json() const;
+  const std::string& report() const;
+
+  // Null for a batch and a prediction.
+  virtual const Summary* summary() const { return nullptr; }
+
+ private:
+  virtual const Contents& contents() const = 0;
+  virtual std::string make_json() const = 0;
+  virtual std::string make_report() const = 0;
+
+  mutable std::mutex mutex_;
+  mutable std::map<std::string_view, std::string> texts_;
+  mutable std::map<std::string_view, Array> arrays_;
+  mutable std::string json_, report_;
+};
+
+struct CurveResult final : Result {
+  FitResult fit;
+  std::string model, formula;
+  std::vector<std::string> predictors;
+  bool absolute_sigma = false;
+  double confidence = 0.95;
+  bool has_residuals = false;
+  std::vector<double> fitted, residuals;
+  // For predictions: the scatter of the data of the fit. Empty: no sigma; one entry: all sigmas are this;
+  // two: they differ.
+  std::vector<double> sigmas;
+  FitOptions options;  // without columns and bounds
+  std::pair<double, double> interval(std::size_t j) const;
+  const Summary* summary() const override { return &fit.summary; }
+
+ private:
+  const Contents& contents() const override;
+  std::string make_json() const override;
+  std::string make_report() const override;
+};
+
+struct SolveResult final : Result {
+  LeastSquaresResult solved;
+  Matrix jacobian;
+  const Summary* summary() const override { return &solved.summary; }
+
+ private:
+  const Contents& contents() const override;
+  std::string make_json() const override;
+  std::string make_report() const override;
+};
+
+struct ProblemResult final : Result {
+  Summary solved;
+  const Summary* summary() const override { return &solved; }
+
+ private:
+  const Contents& contents() const override;
+  std::string make_json() const override;
+  std::string make_report() const override;
+};
+
+struct ManyResult final : Result {
+  BatchResult batch;
+
+ private:
+  const Contents& contents() const override;
+  std::string make_json() const override;
+  std::string make_report() const override;
+};
+
+struct PredictionResult final : Result {
+  Prediction prediction;
+
+ private:
+  const Contents& contents() const override;
+  std::string make_json() const override;
+  std::string make_report() const override;
+};
+
+// A rule of results of the type R.
+template <class R, class F>
+auto of(F rule) {
+  return [rule](const Result& result) { return rule(static_cast<const R&>(result)); };
+}
+// The names of every result with a summary (result_contents.cpp).
+Contents summary_contents();
+Array minima_array(const std::vector<FitMinimum>& minima);
+std::string lines(const std::vector<std::string>& texts);
+
+}  // namespace nlsq::inline v0::c

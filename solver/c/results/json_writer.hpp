@@ -1,0 +1,49 @@
+// Writes JSON text: objects, arrays, numbers that read back to the same bits, texts in UTF-8.
+#pragma once
+
+#include <cstddef>
+#include <initializer_list>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace nlsq::inline v0::c {
+
+class JsonWriter {
+ public:
+  void begin_object() { begin('{'); }
+  void end_object() { end('}'); }
+  void begin_array() { begin('['); }
+  void end_array() { end(']'); }
+  void key(std::string_view name);
+
+  void value(double number);  // null if it is not finite
+  void value(bool truth);
+  void value(std::string_view text);  // bytes that are no UTF-8 are replaced
+  void value(const char* text) { value(std::string_view(text)); }
+  void null();
+  template <class T>
+  requires std::is_integral_v<T>
+  void value(T number) { literal(std::to_string(number)); }
+  void value(const std::vector<double>& numbers);
+  void value(const std::vector<std::string>& texts);
+
+  template <class T>
+  void member(std::string_view name, const T& content) {
+    key(name);
+    value(content);
+  }
+  std::string take() { return std::move(text_); }
+
+ private:
+  void begin(char bracket);
+  void end(char bracket);
+  void before_value();
+  void literal(std::string_view text);
+
+  std::string text_;
+  std::vector<std::size_t> sizes_;  // members of each open object or array
+  bool after_key_ = false;
+};
+
+}  // namespace nlsq::inline v0::c

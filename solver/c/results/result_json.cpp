@@ -1,0 +1,260 @@
+// The JSON and the report of each kind of result.
+#include "c/errors.hpp"
+#include "c/results/caller_result.hpp"
+#include "c/results/summary_json.hpp"
+
+#include <nlsq/c/model.h>
+#include <nlsq/compare.hpp>
+#include <nlsq/models.hpp>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace nlsq::inline v0::c {
+
+namespace {
+
+void parameter_json(JsonWriter& json, const CurveResult& r, std::size_t j) {
+  const FitResult& fit = r.fit;
+  const auto [low, high] = r.interval(j);
+  json.begin_object();
+  json.member("name", std::string_view(fit.parameter_names[j]));
+  json.member("value", fit.parameters[j]);
+  json.member("std_error", fit.standard_errors[j]);
+  json.member("ci_low", fit.fixed[j] ? fit.parameters[j] : low);
+  json.member("ci_high", fit.fixed[j] ? fit.parameters[j] : high);
+  json.member("fixed", static_cast<bool>(fit.fixed[j]));
+  json.key("tied");
+  if (fit.ties[j].empty()) json.null();
+  else json.value(std::string_view(fit.ties[j]));
+  json.member("at_bound", static_cast<bool>(fit.at_bound[j]));
+  json.member("eliminated", static_cast<bool>(fit.eliminated[j]));
+  json.member("guess", fit.guess[j]);
+  json.end_object();
+}
+
+void columns_json(JsonWriter& json, const CurveResult& r) {
+  json.key("columns");
+  json.begin_array();
+  const auto add = [&](const char* role, std::string_view name) {
+    json.begin_object();
+    json.member("role", role);
+    json.member("expression", name);
+    json.end_object();
+  };
+  for (const std::string& x : r.predictors) add("x", x);
+  add("y", "y");
+  if (!r.sigmas.empty()) add("sigma", "sigma");
+  json.end_array();
+}
+
+void loss_json(JsonWriter& json, const FitResult& fit) {
+  json.key("loss");
+  json.begin_object();
+  json.member("name", fit.loss.name());
+  json.key("scale");
+  if (fit.loss.is_robust()) json.value(fit.loss.scale());
+  else json.null();
+  json.member("beyond", fit.beyond);
+  json.end_object();
+}
+
+std::string parameter_line(const std::string& name, double value, double error) {
+  return fmt::format("  {:<12} {:>14.6g} ± {:.3g}\n", name, value, error);
+}
+
+}  // namespace
+
+std::string CurveResult::make_json() const {
+  const std::size_t n = fit.parameters.size();
+  JsonWriter json;
+  json.begin_object();
+  json.member("model", std::string_view(model));
+  json.member("formula", std::string_view(formula));
+  json.key("parameters");
+  json.begin_array();
+  for (std::size_t j = 0; j < n; ++j) parameter_json(json, *this, j);
+  json.end_array();
+  matrix_json(json, "covariance", n, [&](std::size_t i, std::size_t j) { return fit.covariance(i, j); });
+  matrix_json(json, "correlation", n, [&](std::size_t i, std::size_t j) { return fit.correlation(i, j); });
+  columns_json(json, *this);
+  json.member("rows", fit.rows);
+  json.member("dof", fit.dof);
+  json.member("rss", fit.rss);
+  json.member("chi2_reduced", fit.chi2_reduced);
+  json.member("r_squared", fit.r_squared);
+  json.member("aic", fit.aic);
+  json.member("aicc", aicc(fit));
+  json.member("bic", fit.bic);
+  outcome_json(json, fit.summary);
+  json.member("interrupted", fit.summary.termination == Termination::user_stop);
+  json.member("warnings", fit.warnings);
+  json.member("confidence", confidence);
+  json.member("intervals", "standard");
+  json.member("absolute_sigma", absolute_sigma);
+  loss_json(json, fit);
+  minima_json(json, fit.minima);
+  std::vector<std::string> free;
+  for (std::size_t j = 0; j < n; ++j) {
+    if (!fit.fixed[j] && fit.ties[j].empty()) free.push_back(fit.parameter_names[j]);
+  }
+  summary_json(json, fit.summary, free);
+  json.end_object();
+  return json.take() + "\n";
+}
+
+std::string CurveResult::make_report() const {
+  std::string text = fmt::format("{}\n", formula.empty() ? model : formula);
+  for (std::size_t j = 0; j < fit.parameters.size(); ++j) {
+    if (fit.fixed[j])
+      text += fmt::format("  {:<12} {:>14.6g} (fixed)\n", fit.parameter_names[j], fit.parameters[j]);
+    else text += parameter_line(fit.parameter_names[j], fit.parameters[j], fit.standard_errors[j]);
+  }
+  text += fmt::format("rows {}, degrees of freedom {}, cost {:.8g}, R² {:.6g}, reduced χ² {:.6g}\n", fit.rows,
+                      fit.dof, fit.summary.final_cost, fit.r_squared, fit.chi2_reduced);
+  for (const std::string& warning : fit.warnings) text += fmt::format("warning: {}\n", warning);
+  return text + fit.summary.full_report();
+}
+
+std::string SolveResult::make_json() const {
+  const std::size_t n = solved.x.size();
+  std::vector<std::string> names;
+  for (std::size_t j = 0; j < n; ++j) names.push_back(fmt::format("x[{}]", j));
+  JsonWriter json;
+  json.begin_object();
+  json.key("parameters");
+  json.begin_array();
+  for (std::size_t j = 0; j < n; ++j) {
+    json.begin_object();
+    json.member("name", std::string_view(names[j]));
+    json.member("value", solved.x[j]);
+    json.member("std_error", solved.standard_errors[j]);
+    json.member("active_mask", solved.active_mask[j]);
+    json.end_object();
+  }
+  json.end_array();
+  matrix_json(json, "covariance", n, [&](std::size_t i, std::size_t j) { return solved.covariance(i, j); });
+  json.member("rows", solved.residuals.size());
+  json.member("cost", solved.cost);
+  outcome_json(json, solved.summary);
+  minima_json(json, solved.minima);
+  summary_json(json, solved.summary, names);
+  json.end_object();
+  return json.take() + "\n";
+}
+
+std::string SolveResult::make_report() const {
+  std::string text;
+  for (std::size_t j = 0; j < solved.x.size(); ++j)
+    text += parameter_line(fmt::format("x[{}]", j), solved.x[j], solved.standard_errors[j]);
+  return text + solved.summary.full_report();
+}
+
+std::string ProblemResult::make_json() const {
+  JsonWriter json;
+  json.begin_object();
+  json.member("cost", solved.final_cost);
+  json.member("initial_cost", solved.initial_cost);
+  outcome_json(json, solved);
+  json.member("step_solver", std::string_view(solved.step_solver));
+  summary_json(json, solved, {});
+  json.end_object();
+  return json.take() + "\n";
+}
+
+std::string ProblemResult::make_report() const { return solved.full_report(); }
+
+std::string ManyResult::make_json() const {
+  JsonWriter json;
+  json.begin_object();
+  json.member("parameter_names", batch.parameter_names);
+  json.member("certified", batch.certified);
+  json.member("threads", batch.threads);
+  json.key("fits");
+  json.begin_array();
+  const std::size_t n = batch.parameter_names.size();
+  for (std::size_t f = 0; f < batch.size(); ++f) {
+    json.begin_object();
+    json.member("values",
+                std::vector<double>(&batch.parameters.data()[f * n], &batch.parameters.data()[f * n] + n));
+    json.member("std_errors", std::vector<double>(&batch.standard_errors.data()[f * n],
+                                                  &batch.standard_errors.data()[f * n] + n));
+    json.member("cost", batch.cost[f]);
+    json.member("decrement_sigma", batch.decrement_sigma[f]);
+    json.member("status", nlsq_termination_name(static_cast<int>(batch.termination[f])));
+    json.member("verdict", name(batch.verdict[f]));
+    json.member("success", is_success(batch.verdict[f]));
+    json.member("iterations", batch.iterations[f]);
+    json.end_object();
+  }
+  json.end_array();
+  json.end_object();
+  return json.take() + "\n";
+}
+
+std::string ManyResult::make_report() const {
+  return fmt::format("{} fits of {}: {} certified\n", batch.size(), fmt::join(batch.parameter_names, ", "),
+                     batch.certified);
+}
+
+std::string PredictionResult::make_json() const {
+  const Prediction& p = prediction;
+  JsonWriter json;
+  json.begin_object();
+  json.member("confidence", p.confidence);
+  json.member("quantile", p.quantile);
+  json.member("fit", p.fit);
+  json.member("std_error", p.standard_error);
+  json.member("confidence_low", p.confidence_low);
+  json.member("confidence_high", p.confidence_high);
+  json.member("prediction_low", p.prediction_low);
+  json.member("prediction_high", p.prediction_high);
+  json.member("warnings", p.warnings);
+  json.end_object();
+  return json.take() + "\n";
+}
+
+std::string PredictionResult::make_report() const {
+  return fmt::format("{} points with bands of {} %\n", prediction.size(), 100 * prediction.confidence);
+}
+
+namespace {
+
+std::string builtin_models() {
+  JsonWriter json;
+  json.begin_array();
+  for (const Model& m : models()) {
+    json.begin_object();
+    json.member("name", std::string_view(m.name));
+    json.member("formula", std::string_view(m.formula));
+    json.member("description", std::string_view(m.description));
+    json.member("predictors", m.predictors);
+    json.key("parameters");
+    json.begin_array();
+    for (std::size_t j = 0; j < m.parameters.size(); ++j) {
+      json.begin_object();
+      json.member("name", std::string_view(m.parameters[j]));
+      json.member("meaning", std::string_view(j < m.meaning.size() ? m.meaning[j] : ""));
+      json.end_object();
+    }
+    json.end_array();
+    json.member("aliases", m.aliases);
+    json.end_object();
+  }
+  json.end_array();
+  return json.take() + "\n";
+}
+
+}  // namespace
+
+}  // namespace nlsq::inline v0::c
+
+extern "C" const char* nlsq_builtin_models_json() {
+  const char* out = nullptr;
+  nlsq::c::guarded([&] {
+    static const std::string all = nlsq::c::builtin_models();
+    out = all.c_str();
+  });
+  return out;
+}

@@ -1,0 +1,216 @@
+// Builds tapes from operations by name, and runs them.
+#include "c/tapes/tape.hpp"
+
+#include "c/errors.hpp"
+#include "c/tapes/tape_numbers.hpp"
+#include "formula/formula_functions.hpp"
+
+#include <nlsq/graph.hpp>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <numbers>
+#include <optional>
+
+namespace nlsq::inline v0::c {
+
+namespace {
+
+constexpr std::size_t kMostSteps = 1000000, kMostIndex = 1000000;
+
+// Operators, and operations that formulas do not have.
+struct Operator {
+  std::string_view name;
+  Op op;
+  std::size_t operands;
+  bool more_allowed = false;  // combined from the left
+};
+constexpr std::array kOperators = {
+    Operator{"+", Op::add, 2, true},     Operator{"-", Op::sub, 2},
+    Operator{"*", Op::mul, 2, true},     Operator{"/", Op::div, 2},
+    Operator{"^", Op::pow, 2},           Operator{"**", Op::pow, 2},
+    Operator{"-", Op::neg, 1},           Operator{"!", Op::logical_not, 1},
+    Operator{"<", Op::less, 2},          Operator{"<=", Op::less_equal, 2},
+    Operator{"==", Op::equal, 2},        Operator{"!=", Op::not_equal, 2},
+    Operator{"&&", Op::logical_and, 2},  Operator{"||", Op::logical_or, 2},
+    Operator{"fmod", Op::fmod, 2},       Operator{"wofz_re", Op::wofz_re, 2},
+    Operator{"wofz_im", Op::wofz_im, 2},
+};
+
+std::optional<Operator> operator_named(std::string_view name, std::size_t count) {
+  for (const Operator& o : kOperators) {
+    if (o.name == name && (count == o.operands || (o.more_allowed && count > o.operands))) return o;
+  }
+  return std::nullopt;
+}
+
+bool is_operator(std::string_view name) {
+  return std::ranges::any_of(kOperators, [&](const Operator& o) { return o.name == name; });
+}
+
+}  // namespace
+
+int Tape::append(const TapeStep& step) {
+  if (steps_.size() >= kMostSteps)
+    throw ModelError(fmt::format("the tape has {} operations, the most that one may have", kMostSteps));
+  steps_.push_back(step);
+  return static_cast<int>(steps_.size() - 1);
+}
+
+std::uint32_t Tape::known(int node) const {
+  if (node < 0 || static_cast<std::size_t>(node) >= steps_.size())
+    throw ModelError(fmt::format("node {} is not on the tape, which has {} nodes", node, steps_.size()));
+  return static_cast<std::uint32_t>(node);
+}
+
+int Tape::constant(double value) {
+  TapeStep step;
+  step.value = value;
+  return append(step);
+}
+
+int Tape::column(std::size_t index) {
+  if (index >= kMostIndex)
+    throw ModelError(fmt::format("column {}: use indices below {}", index, kMostIndex));
+  TapeStep step{Op::column};
+  step.index = static_cast<std::uint32_t>(index);
+  const int node = append(step);
+  columns_ = std::max(columns_, index + 1);
+  return node;
+}
+
+int Tape::parameter(std::size_t index) {
+  if (index >= kMostIndex)
+    throw ModelError(fmt::format("parameter {}: use indices below {}", index, kMostIndex));
+  TapeStep step{Op::parameter};
+  step.index = static_cast<std::uint32_t>(index);
+  const int node = append(step);
+  parameters_ = std::max(parameters_, index + 1);
+  return node;
+}
+
+void Tape::output(int node) { outputs_.push_back(static_cast<int>(known(node))); }
+
+// mod and voigt are several operations; the names with > are the others with exchanged operands.
+int Tape::compound(CompoundFunction function, std::span<const int> nodes) {
+  const auto add = [&](Op op, int a, int b = 0) {
+    return append({op, static_cast<std::uint32_t>(a), static_cast<std::uint32_t>(b)});
+  };
+  if (function == CompoundFunction::mod) {
+    const int whole = add(Op::floor, add(Op::div, nodes[0], nodes[1]));
+    return add(Op::sub, nodes[0], add(Op::mul, nodes[1], whole));
+  }
+  const int scale = add(Op::mul, nodes[1], constant(std::numbers::sqrt2));
+  const int w = add(Op::wofz_re, add(Op::div, nodes[0], scale), add(Op::div, nodes[2], scale));
+  return add(Op::div, w, add(Op::mul, nodes[1], constant(std::sqrt(2 * std::numbers::pi))));
+}
+
+int Tape::operation(std::string_view name, std::span<const int> nodes) {
+  for (const int node : nodes) known(node);
+  if (name == "+" && nodes.size() == 1) return nodes[0];
+  if (nodes.size() == 2 && (name == ">" || name == ">=")) {
+    const int exchanged[] = {nodes[1], nodes[0]};
+    return operation(name == ">" ? "<" : "<=", exchanged);
+  }
+  std::optional<Operator> found = operator_named(name, nodes.size());
+  if (!found) {
+    const FormulaFunction* const function = find_function(name);
+    if (function == nullptr) {
+      if (is_operator(name) || name == ">" || name == ">=")
+        throw ModelError(fmt::format("the operator {} does not take {} operands", name, nodes.size()));
+      throw ModelError(
+          fmt::format("there is no operation '{}'{}", name.substr(0, 80), suggest_function(name)));
+    }
+    const auto wanted = static_cast<std::size_t>(function->arguments);
+    if (nodes.size() != wanted && !(function->more_allowed && nodes.size() > wanted)) {
+      throw ModelError(fmt::format("{} takes {}, not {}", name, expected_arguments(*function), nodes.size()));
+    }
+    if (function->compound != CompoundFunction::none) {
+      if (steps_.size() + 8 > kMostSteps) append({});  // throws before anything is appended
+      return compound(function->compound, nodes);
+    }
+    found = Operator{function->name, function->op, wanted, function->more_allowed};
+  }
+  if (steps_.size() + nodes.size() > kMostSteps + 1)
+    throw ModelError(fmt::format("the tape would have more than {} operations", kMostSteps));
+  const auto operand = [&](std::size_t i) {
+    return i < nodes.size() ? static_cast<std::uint32_t>(nodes[i]) : 0;
+  };
+  int node = append({found->op, operand(0), operand(1), operand(2)});
+  for (std::size_t i = found->operands; i < nodes.size(); ++i)
+    node = append({found->op, static_cast<std::uint32_t>(node), operand(i)});
+  return node;
+}
+
+template <class T, class X>
+void Tape::run(const X* columns, const T* parameters, T* outputs) const {
+  std::vector<T> slots(steps_.size());
+  for (std::size_t i = 0; i < steps_.size(); ++i) {
+    const TapeStep& s = steps_[i];
+    switch (s.op) {
+      case Op::constant: slots[i] = T(s.value); break;
+      case Op::column: slots[i] = T(columns[s.index]); break;
+      case Op::parameter: slots[i] = parameters[s.index]; break;
+      default: slots[i] = apply(s.op, slots[s.a], slots[s.b], slots[s.c]);
+    }
+  }
+  for (std::size_t k = 0; k < outputs_.size(); ++k) outputs[k] = slots[static_cast<std::size_t>(outputs_[k])];
+}
+template void Tape::run(const double*, const double*, double*) const;
+template void Tape::run(const double*, const Traced*, Traced*) const;
+template void Tape::run(const Traced*, const Traced*, Traced*) const;
+template void Tape::run(const double*, const Dual8*, Dual8*) const;
+
+void Tape::run_rows(std::span<const double* const> columns, const double* parameters, std::size_t count,
+                    std::span<const double> noise, double* out) const {
+  constexpr std::size_t kBlock = 64;
+  std::vector<double> slots(steps_.size() * kBlock);
+  for (std::size_t first = 0; first < count; first += kBlock) {
+    const std::size_t rows = std::min(kBlock, count - first);
+    for (std::size_t i = 0; i < steps_.size(); ++i) {
+      const TapeStep& s = steps_[i];
+      double* const result = &slots[i * kBlock];
+      const double *a = &slots[s.a * kBlock], *b = &slots[s.b * kBlock], *c = &slots[s.c * kBlock];
+      switch (s.op) {
+        case Op::constant: std::fill_n(result, rows, s.value); continue;
+        case Op::column: std::copy_n(columns[s.index] + first, rows, result); continue;
+        case Op::parameter: std::fill_n(result, rows, parameters[s.index]); continue;
+        default: break;
+      }
+      for (std::size_t r = 0; r < rows; ++r) result[r] = evaluate_op(s.op, a[r], b[r], c[r]);
+      for (std::size_t r = 0; r < rows && !noise.empty(); ++r) result[r] *= 1 + noise[i];
+    }
+    std::copy_n(&slots[static_cast<std::size_t>(outputs_[0]) * kBlock], rows, out + first);
+  }
+}
+
+std::string Tape::text(std::span<const std::string> parameters, std::span<const std::string> columns) const {
+  // A formula repeats what a tape shares, so it can be very much longer than the tape.
+  constexpr double kMostTerms = 2000;
+  std::vector<double> terms;
+  for (const TapeStep& s : steps_) {
+    const std::uint32_t operands[] = {s.a, s.b, s.c};
+    double sum = 1;
+    for (int k = 0; k < arity(s.op); ++k) sum += terms[operands[k]];
+    terms.push_back(sum);
+  }
+  if (terms[static_cast<std::size_t>(outputs_[0])] > kMostTerms)
+    return fmt::format("(a tape of {} operations)", steps_.size());
+  Graph graph;
+  std::vector<NodeId> nodes;
+  nodes.reserve(steps_.size());
+  for (const TapeStep& s : steps_) {
+    switch (s.op) {
+      case Op::constant: nodes.push_back(graph.constant(s.value)); break;
+      case Op::column: nodes.push_back(graph.column(static_cast<int>(s.index))); break;
+      case Op::parameter: nodes.push_back(graph.parameter(static_cast<int>(s.index))); break;
+      default: nodes.push_back(graph.make(s.op, nodes[s.a], nodes[s.b], nodes[s.c]));
+    }
+  }
+  return to_string(graph, nodes[static_cast<std::size_t>(outputs_[0])], parameters, columns);
+}
+
+}  // namespace nlsq::inline v0::c

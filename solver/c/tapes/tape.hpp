@@ -1,0 +1,76 @@
+// A tape: operations in the order a caller appended them. It runs on doubles, on recorded numbers and on dual
+// numbers, so curve fits and residual blocks take it like a C++ callable.
+#pragma once
+
+#include "c/handles.hpp"
+
+#include <nlsq/block_function.hpp>
+#include <nlsq/callable.hpp>
+#include <nlsq/formula.hpp>
+#include <nlsq/op.hpp>
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace nlsq::inline v0::c {
+
+// Operands are numbers of earlier steps.
+struct TapeStep {
+  Op op = Op::constant;
+  std::uint32_t a = 0, b = 0, c = 0;
+  std::uint32_t index = 0;  // of a column or parameter
+  double value = 0;         // of a constant
+};
+
+class Tape : public Object {
+ public:
+  static constexpr Kind kKind = Kind::tape;
+  Tape() : Object(kKind) {}
+
+  // Each returns the number of its result. They throw ModelError for what breaks a rule, and change nothing
+  // then.
+  int constant(double value);
+  int column(std::size_t index);
+  int parameter(std::size_t index);
+  int operation(std::string_view name, std::span<const int> operands);
+  void output(int node);
+
+  const std::vector<TapeStep>& steps() const { return steps_; }
+  const std::vector<int>& outputs() const { return outputs_; }
+  // One more than the largest index that is used.
+  std::size_t columns() const { return columns_; }
+  std::size_t parameters() const { return parameters_; }
+
+  // Runs all steps at one row. T: double, Traced or Dual8. `noise`, for doubles: multiplies the result of
+  // step i by 1 + noise[i].
+  template <class T, class X>
+  void run(const X* columns, const T* parameters, T* outputs) const;
+  // Evaluates output 0 for `count` rows: columns[k] points at the rows of column k. If `noise` is not empty,
+  // the result of operation i is multiplied by 1 + noise[i].
+  void run_rows(std::span<const double* const> columns, const double* parameters, std::size_t count,
+                std::span<const double> noise, double* out) const;
+
+  // Output 0 as a formula with these names.
+  std::string text(std::span<const std::string> parameters, std::span<const std::string> columns) const;
+
+ private:
+  int append(const TapeStep& step);
+  std::uint32_t known(int node) const;
+  int compound(CompoundFunction function, std::span<const int> operands);
+
+  std::vector<TapeStep> steps_;
+  std::vector<int> outputs_;
+  std::size_t columns_ = 0, parameters_ = 0;
+};
+
+// The model of output 0.
+ModelFunction model_of(std::shared_ptr<const Tape> tape, std::size_t predictors);
+// The residuals of a block: all outputs. `columns` are the block's own numbers.
+std::shared_ptr<const BlockFunction> block_of(std::shared_ptr<const Tape> tape, std::vector<double> columns,
+                                              std::vector<int> block_sizes);
+
+}  // namespace nlsq::inline v0::c

@@ -1,0 +1,13 @@
+// The parts of certify(), for models of other kinds: judged(fit(..., without_steps(options))).
+#pragma once
+
+#include <nlsq/curve_fit.hpp>
+
+namespace nlsq::inline v0 {
+
+// The options of a fit that makes no step and is evaluated in f64.
+FitOptions without_steps(FitOptions options);
+// Words the message of such a fit.
+FitResult judged(FitResult fit);
+
+}  // namespace nlsq::inline v0

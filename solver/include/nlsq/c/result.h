@@ -1,0 +1,52 @@
+/* Results by name: the names of the JSON of nlsq-fit --json. Include <nlsq/nlsq.h>. */
+#ifndef NLSQ_C_RESULT_H
+#define NLSQ_C_RESULT_H
+
+#include <nlsq/c/base.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+NLSQ_C_API int nlsq_result_free(nlsq_result* result);
+
+/* A number. Truth values are 0 and 1. An unknown name, or one that this kind of result does not have, gives
+ * NLSQ_ERROR_ARGUMENT and lists the names that it has. Undefined numbers are NaN.
+ *   all            success, verdict (nlsq_verdict), termination (nlsq_termination), cost, initial_cost,
+ *                  iterations, accepted, rejected, threads, peak_bytes, gradient_norm, decrement_sigma,
+ *                  condition, rank, escalations, recheck_passed, rechecked_rows, seconds
+ *   curves         also rows, dof, rss, chi2_reduced, r_squared, aic, aicc, bic, beyond
+ *   batches        only fits, certified, success (all are), threads, in_lanes
+ *   predictions    only confidence, quantile */
+NLSQ_C_API int nlsq_result_number(const nlsq_result* result, const char* name, double* value);
+
+/* A text, valid as long as the result: message, verdict, status, governed_by, evaluator, evaluator_note,
+ * kernel, policy, formula, warnings (one a line), parameter_names (one a line), ties (one a line, "" for
+ * free ones). */
+NLSQ_C_API int nlsq_result_text(const nlsq_result* result, const char* name, const char** text);
+
+/* An array of rows x columns doubles, valid as long as the result; `columns` is 1 for vectors.
+ *   curves         parameters, std_errors, guess, ci_low, ci_high, fixed, at_bound (n x 1), covariance,
+ *                  correlation (n x n), residuals (model - y, in units of y), fitted (rows x 1), minima (of
+ *                  several starts: cost, then the parameters, one minimum a row)
+ *   least squares  parameters, std_errors, covariance, residuals (m x 1, without loss), active_mask (n x 1),
+ * jacobian (m x n by the callback; 0 x 0 without has_jacobian), minima problems       none; the parameters
+ * are in the caller's blocks batches and predictions: see nlsq_model_fit_batch and nlsq_model_predict trace
+ * one row for each line of the trace: iteration, cost, gradient_norm, decrement_sigma, lambda, rho, accepted
+ */
+NLSQ_C_API int nlsq_result_array(const nlsq_result* result, const char* name, const double** data,
+                                 size_t* rows, size_t* columns);
+
+/* The whole result as the JSON object that nlsq-fit --json writes, without what belongs to files. Undefined
+ * numbers are null. Valid as long as the result; NULL for a wrong handle or if memory runs out (see
+ * nlsq_last_error). */
+NLSQ_C_API const char* nlsq_result_json(const nlsq_result* result);
+/* A text for people: what ended the fit, the parameters with errors, the certificate. As valid as the JSON.
+ */
+NLSQ_C_API const char* nlsq_result_report(const nlsq_result* result);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
