@@ -23,6 +23,7 @@ struct BlockTests {
   double tau, xtol, gtol;  // from SolverOptions
   double initial_cost;
   std::span<const double> start;  // x at the start; used to detect parameters that diverged from it
+  double short_of_tau = kShortOfTau;
 };
 
 struct BlockJudgement {
