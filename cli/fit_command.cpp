@@ -14,6 +14,7 @@
 #include "report/output_file.hpp"
 #include "report/report.hpp"
 #include "report/residual_file.hpp"
+#include "report/row_places.hpp"
 #include "report/statistics.hpp"
 
 #include <fmt/format.h>
@@ -322,7 +323,9 @@ int fit_command(const Arguments& given) {
   check_all_outputs(given);
   CsvOptions csv = given.csv;
   csv.threads = given.threads;
-  const std::unique_ptr<Table> table = open_table(open_source(given.file), csv);
+  OpenedSource source = open_source(given.file, !given.json.empty());
+  const std::shared_ptr<InputChecksum> checksum = source.checksum;
+  const std::unique_ptr<Table> table = open_table(std::move(source), csv);
   const FitData data = select_data(*table, given.selection);
   PredictionPoints points = read_points(given, data);
   const double read_seconds = clock.seconds();
@@ -345,6 +348,8 @@ int fit_command(const Arguments& given) {
     report.fitted_after =
         run_checked(data, [&] { return fit_function(model, p0)(Columns(data.predictors), data.y, options); });
   }
+  fit.summary.message = with_places(fit.summary.message, data);
+  if (checksum) report.checksum = checksum->finish();
   if (others) report.comparison = &others->comparison;
   report.was_interrupted =
       (interrupted() && fit.summary.termination == Termination::user_stop) || (others && others->interrupted);

@@ -35,7 +35,8 @@ struct FitReport {
   const ModelComparison* comparison = nullptr;     // from --compare
   std::optional<FitResult> fitted_after = {};  // with --certify: a fit from parameters that are no minimum
 
-  std::string doubt = {};  // why a certified end is no success all the same; empty: it is one
+  std::string checksum = {};  // of the input, for --json
+  std::string doubt = {};     // why a certified end is no success all the same; empty: it is one
 
   bool success() const { return fit.success() && doubt.empty(); }
   // Degrees of freedom of the intervals. Infinite with absolute sigma.

@@ -329,6 +329,7 @@ Arguments parse_arguments(int argc, const char* const* argv) {
   check_group_arguments(arguments);
   check_plot_options(arguments.plot);
   arguments.command = shell_command(argc, argv);
+  arguments.words.assign(argv + 1, argv + argc);
   return arguments;
 }
 

@@ -65,8 +65,9 @@ struct Arguments {
 
   std::string json, residuals;  // file names; "-" for standard output, empty for none
   bool quiet = false, trace = false;
-  PlotOptions plot;     // from --plot, --plot-scale and --report
-  std::string command;  // the command line, for --report
+  PlotOptions plot;                // from --plot, --plot-scale and --report
+  std::string command;             // the command line, for --report
+  std::vector<std::string> words;  // its words without the program's name, for --json
 };
 
 // Throws UsageError.

@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 
 namespace nlsq::cli {
 
@@ -111,25 +110,9 @@ std::string model_inside(std::string_view text, const CsvShape& shape,
       return m.name == name || std::ranges::find(m.aliases, name) != m.aliases.end();
     });
   };
-  const auto part_of_name = [](char c) {
-    return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' ||
-           static_cast<unsigned char>(c) >= 0x80;
-  };
-  for (std::size_t i = 0; i < text.size();) {
-    std::size_t end = i;
-    while (end < text.size() && part_of_name(text[end])) ++end;
-    if (end == i) {
-      ++i;
-      continue;
-    }
-    const std::string name(text.substr(i, end - i));
-    i = text.find_first_not_of(" \t", end);
-    const bool call = i != std::string_view::npos && text[i] == '(';
-    i = end;
-    if (!call && is_model(name) && !is_column(shape, name) &&
-        std::ranges::find(own_names, name) == own_names.end()) {
-      return name;
-    }
+  for (const std::string& name : names_in(text)) {
+    const bool own = std::ranges::find(own_names, name) != own_names.end();
+    if (is_model(name) && !is_column(shape, name) && !own) return name;
   }
   return {};
 }
@@ -138,6 +121,8 @@ std::string model_inside(std::string_view text, const CsvShape& shape,
 // would silently become a parameter.
 ModelChoice choose_sum(const std::string& text, const std::string& inside, const FitData& data) {
   if (!is_model_sum(text)) {
+    ModelChoice other;
+    parse_choice(other, text, {});  // a mistake in the formula itself is reported first
     throw UsageError(fmt::format(
         "--model: '{0}' is a built-in model, and a formula cannot contain one. Add models to each "
         "other (gaussian + 2*lorentzian + linear), or write out its formula, {1}. If '{0}' is a "

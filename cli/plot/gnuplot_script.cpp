@@ -34,6 +34,7 @@ const char* terminal(PlotFormat format) {
       return "pdfcairo noenhanced size 13.3in,8.3in font 'Sans,13' background rgb 'white'";
     case PlotFormat::svg:
     case PlotFormat::script:
+    case PlotFormat::vega_lite:
     case PlotFormat::terminal: break;
   }
   return "svg noenhanced size 960,600 font 'sans-serif,13' background rgb 'white'";

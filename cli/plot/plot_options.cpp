@@ -46,7 +46,7 @@ bool PlotOptions::to_stdout() const { return std::find(files.begin(), files.end(
 void add_plot_options(CLI::App& app, PlotOptions& options) {
   const std::string output = "Output";
   app.add_option("--plot", options.files,
-                 "picture: .svg, .png, .pdf, .gp (script), or - (terminal); may be repeated")
+                 "picture: .svg, .png, .pdf, .gp (script), .vl.json, - (terminal); repeatable")
       ->type_name("FILE")
       ->group(output)
       ->allow_extra_args(false);
@@ -65,10 +65,12 @@ PlotFormat plot_format(const std::string& file) {
   if (ends_with_any(file, {".png", ".PNG"})) return PlotFormat::png;
   if (ends_with_any(file, {".pdf", ".PDF"})) return PlotFormat::pdf;
   if (ends_with_any(file, {".gp", ".gnuplot", ".plt"})) return PlotFormat::script;
-  throw UsageError(fmt::format(
-      "--plot {}: give the file the ending .svg, .png or .pdf, or .gp for the gnuplot script, or write - for "
-      "a picture on the terminal",
-      printable(file, 200)));
+  if (ends_with_any(file, {".vl.json", ".VL.JSON"})) return PlotFormat::vega_lite;
+  throw UsageError(
+      fmt::format("--plot {}: give the file the ending .svg, .png or .pdf, or .gp for the gnuplot script, "
+                  ".vl.json for Vega-Lite, or "
+                  "write - for a picture on the terminal",
+                  printable(file, 200)));
 }
 
 std::string shell_command(int argc, const char* const* argv) {
@@ -94,7 +96,7 @@ void check_plot_options(PlotOptions& options) {
   bool needs_gnuplot = false;
   for (const std::string& file : options.files) {
     const PlotFormat format = plot_format(file);
-    needs_gnuplot |= format != PlotFormat::terminal && format != PlotFormat::script;
+    needs_gnuplot |= format == PlotFormat::svg || format == PlotFormat::png || format == PlotFormat::pdf;
     if (!names.insert(file).second)
       throw UsageError(fmt::format("--plot {} is given twice", printable(file, 200)));
   }

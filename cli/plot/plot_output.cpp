@@ -6,6 +6,7 @@
 #include "plot/plot_data.hpp"
 #include "plot/plot_options.hpp"
 #include "plot/text_plot.hpp"
+#include "plot/vega_lite.hpp"
 #include "report/html/html_report.hpp"
 #include "report/output_file.hpp"
 
@@ -28,6 +29,7 @@ void write_plot(const FitReport& report, const PlotData& plot, const std::string
     const std::string before = report.arguments.quiet ? "" : "\n";  // a line between report and picture
     return write_stdout(before + text_plot(plot, terminal_style()));
   }
+  if (format == PlotFormat::vega_lite) return write_file(file, vega_lite(report, plot));
   const std::string script = gnuplot_script(report, plot, format);
   write_file(file, format == PlotFormat::script ? script : run_gnuplot(script, file));
 }

@@ -7,6 +7,7 @@
 #include "errors.hpp"
 #include "prediction/prediction_json.hpp"
 #include "report/model_list.hpp"
+#include "report/provenance.hpp"
 #include "table/source/utf8.hpp"
 
 #include <nlsq/models.hpp>
@@ -261,6 +262,7 @@ std::string json_report(const FitReport& report) {
   json["parameters"] = parameters(report);
   json["covariance"] = matrix(n, [&](std::size_t i, std::size_t j) { return fit.covariance(i, j); });
   json["correlation"] = matrix(n, [&](std::size_t i, std::size_t j) { return fit.correlation(i, j); });
+  add_provenance(json, report);
   json["columns"] = columns(report.data);
   json["rows"] = fit.rows;
   json["excluded"] = report.data.excluded();

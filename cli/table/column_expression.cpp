@@ -280,11 +280,17 @@ bool is_identifier(std::string_view text) noexcept {
   }
 }
 
-bool mentions(std::string_view formula, std::string_view name) {
+std::vector<std::string> names_in(std::string_view formula) {
+  std::vector<std::string> names;
   for (auto word = next_word(formula, 0); word; word = next_word(formula, word->end)) {
-    if (word->kind == Word::name && formula.substr(word->begin, word->end - word->begin) == name) return true;
+    if (word->kind == Word::name) names.emplace_back(formula.substr(word->begin, word->end - word->begin));
   }
-  return false;
+  return names;
+}
+
+bool mentions(std::string_view formula, std::string_view name) {
+  const std::vector<std::string> names = names_in(formula);
+  return std::find(names.begin(), names.end(), name) != names.end();
 }
 
 std::vector<std::string> split_list(std::string_view text) {

@@ -43,6 +43,9 @@ std::string column_title(const CsvShape& shape, const ColumnExpression& expressi
 
 bool is_identifier(std::string_view text) noexcept;
 
+// The names in a formula, in its order, without those of functions.
+std::vector<std::string> names_in(std::string_view formula);
+
 // Whether `name` occurs in a formula as a name, not as a function.
 bool mentions(std::string_view formula, std::string_view name);
 

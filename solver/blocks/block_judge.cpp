@@ -21,7 +21,7 @@ constexpr double kSquareable = 0x1p-1000;
 bool every_step_is_short(const BlockPoint& at, const BlockTests& tests, const BlockJudgement& j) {
   const std::vector<double> sizes = tangent_sizes(at.problem, at.structure, at.x);
   const double relative = std::max({tests.xtol, 8 * kU, j.distance.qr ? j.distance.error : 0.0});
-  const double in_sigma = kShortOfTau * tests.tau * j.sigma;
+  const double in_sigma = tests.short_of_tau * tests.tau * j.sigma;
   for (std::size_t k = 0; k < sizes.size(); ++k) {
     if (at.is_fixed(k)) continue;
     const double step = std::fabs(j.distance.step[k]);

@@ -22,6 +22,9 @@ class BlockSystem final : public System {
   // `first`: the format of JᵀJ at the start of the solve.
   BlockSystem(BlockModel& model, const BlockStructure& structure, SchurSolver& solver,
               const SolverOptions& options, Gram first);
+  // A certificate then allows steps of tau standard errors of a parameter: values that another program found
+  // have fewer digits than those of a solve.
+  void judge_by_distance() { short_of_tau_ = 1; }
   // Compares the residuals at the start with those of the user's own functions. Programs that disagree are
   // not used.
   void begin(std::vector<double>& x);
@@ -148,6 +151,7 @@ class BlockSystem final : public System {
   std::optional<BlockTerms> terms_;  // of at_; none: not measured since J was evaluated last
   double foretold_ = 0;              // decrease of the cost by the last step that the loop asked for,
   double model_error_ = std::numeric_limits<double>::infinity();  // and its error, of the last one taken
+  double short_of_tau_ = kShortOfTau;
   bool was_near_ = false;  // undamped facts were asked for at the last point
   // ν of the damped step at the last point where the undamped one was computed in vain.
   double vain_at_ = std::numeric_limits<double>::infinity();

@@ -1,4 +1,5 @@
-// Solves a block problem: checks the options, runs the minimizer and writes the summary.
+// Solves a block problem, or certifies its present values: checks the options, runs the minimizer and writes
+// the summary.
 #include "blocks/block_observer.hpp"
 #include "blocks/prepared_problem.hpp"
 #include "minimizer/minimizer.hpp"
@@ -9,6 +10,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 namespace nlsq::inline v0 {
 
@@ -67,26 +69,38 @@ void check_components(const Problem::Impl& problem, const PrecisionPolicy& polic
   if (!wrong.empty()) throw ValidationError(std::move(wrong));
 }
 
-// Describes the result of the solve in words.
-std::string message_of(const Summary& summary, const BlockSystem& system, const std::string& stopped_by) {
+bool certifies(const ProblemControl* control) { return control && control->certify_only; }
+
+std::string judgement(const Certificate& c) {
+  const std::string distance =
+      std::isfinite(c.decrement_sigma)
+          ? fmt::format("the optimum is {:.2g} standard errors away by the linear model", c.decrement_sigma)
+          : "how far away the optimum is in standard errors is not known";
+  if (c.passed) return fmt::format("certified by {}: {}", c.governed_by, distance);
+  return "not a certified minimum: " + distance;
+}
+
+std::string end_of_solve(const Summary& summary, const std::string& stopped_by) {
   const Certificate& c = summary.certificate;
-  std::string text;
-  switch (summary.termination) {
-    case Termination::failure:
-      return "the residuals or their derivatives are not finite at the start; the parameters are unchanged";
-    case Termination::converged:
-      text = fmt::format("{} by {}; the parameters are the optimum found", name(c.verdict), c.governed_by);
-      break;
-    case Termination::tolerance:
-      text = fmt::format(
-          "{}; first order is not certified: {:.1e} standard errors from the optimum by the linear model; "
-          "the parameters are the best point",
-          stopped_by, c.decrement_sigma);
-      break;
-    default:
-      text = fmt::format("{}: first order is not certified; the parameters are the best point",
-                         name(summary.termination));
+  if (summary.termination == Termination::converged)
+    return fmt::format("{} by {}; the parameters are the optimum found", name(c.verdict), c.governed_by);
+  if (summary.termination == Termination::tolerance) {
+    return fmt::format(
+        "{}; first order is not certified: {:.1e} standard errors from the optimum by the linear model; "
+        "the parameters are the best point",
+        stopped_by, c.decrement_sigma);
   }
+  return fmt::format("{}: first order is not certified; the parameters are the best point",
+                     name(summary.termination));
+}
+
+// Describes the result of the solve in words.
+std::string message_of(const Summary& summary, const BlockSystem& system, const std::string& stopped_by,
+                       bool certify_only) {
+  const Certificate& c = summary.certificate;
+  if (summary.termination == Termination::failure)
+    return "the residuals or their derivatives are not finite at the start; the parameters are unchanged";
+  std::string text = certify_only ? judgement(c) : end_of_solve(summary, stopped_by);
   if (c.passed && c.verdict == Verdict::rank_deficient) {
     text +=
         fmt::format("; the data determine {} of {} directions", c.rank, system.parameters() - system.fixed());
@@ -127,9 +141,10 @@ Summary minimize(PreparedProblem& prepared, const SolverOptions& options, const 
                  std::vector<double>& x, BlockSystem::Clock::time_point begin) {
   auto& [structure, model, solver, shape] = prepared;
   BlockSystem system(model, structure, solver, options, first_gram(structure, model, options));
+  if (certifies(control)) system.judge_by_distance();
   system.begin(x);
   std::optional<BlockObserver> observer;
-  if (control) observer.emplace(*control, system, model, structure, begin);
+  if (control && !control->certify_only) observer.emplace(*control, system, model, structure, begin);
   Minimizer minimizer;
   MinimizerResult out;
   minimizer.run(system,
@@ -140,7 +155,7 @@ Summary minimize(PreparedProblem& prepared, const SolverOptions& options, const 
   // An inexact conjugate gradient solution only leaves an error within the tolerance.
   if (summary.certificate.passed && summary.certificate.verdict == Verdict::tolerance)
     summary.termination = Termination::converged;
-  summary.message = message_of(summary, system, out.stopped_by);
+  summary.message = message_of(summary, system, out.stopped_by, certifies(control));
   const double certify = summary.time.certify;
   summary.time = system.time();
   summary.time.certify = certify;

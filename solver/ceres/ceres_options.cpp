@@ -13,6 +13,15 @@ bool iterative(const ceres::Solver::Options& options) {
   return options.linear_solver_type == ceres::CGNR || options.linear_solver_type == ceres::ITERATIVE_SCHUR;
 }
 
+std::string fault_of(const ceres::Solver::Options& options) {
+  std::string fault;
+  if (!options.IsValid(&fault)) return fault;
+  for (std::size_t k = 0; k < options.callbacks.size(); ++k) {
+    if (options.callbacks[k] == nullptr) return fmt::format("options.callbacks[{}] is null", k);
+  }
+  return {};
+}
+
 SolverOptions solver_options(const ceres::Solver::Options& options) {
   SolverOptions out;
   out.threads = options.num_threads;

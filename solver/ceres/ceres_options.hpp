@@ -18,4 +18,8 @@ ProblemControl problem_control(const ceres::Solver::Options& options);
 // Lists the options that differ from Ceres's default and have no effect here; "" if there are none.
 std::string without_counterpart(const ceres::Solver::Options& options);
 
+// The fault that Ceres finds in the options, or a null callback, for which Ceres would end the program.
+// Empty: none.
+std::string fault_of(const ceres::Solver::Options& options);
+
 }  // namespace nlsq::inline v0

@@ -232,16 +232,6 @@ void Session::run_all() {
   theirs_.postprocessor_time_in_seconds = seconds_since(solved);
 }
 
-// Returns the fault that Ceres finds in the options, or a null callback. Ceres would end the program for it.
-std::string fault_of(const ceres::Solver::Options& options) {
-  std::string fault;
-  if (!options.IsValid(&fault)) return fault;
-  for (std::size_t k = 0; k < options.callbacks.size(); ++k) {
-    if (options.callbacks[k] == nullptr) return fmt::format("options.callbacks[{}] is null", k);
-  }
-  return {};
-}
-
 void require(const ceres::Problem* problem) {
   if (problem != nullptr) return;
   throw ValidationError("nlsq::Solve: the problem is a null pointer: pass the address of a ceres::Problem");

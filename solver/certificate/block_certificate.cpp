@@ -42,7 +42,7 @@ BlockPoint BlockSystem::point() {
 }
 
 BlockTests BlockSystem::tests_of(const CertificateTests& tests) const {
-  return {tests.tau, tests.xtol, tests.gtol, tests.initial_cost, start_, tests.stopped};
+  return {tests.tau, tests.xtol, tests.gtol, tests.initial_cost, start_, tests.stopped, short_of_tau_};
 }
 
 // True if the cost falls along the certificate's own step by more than the judgement allows. Then x is not

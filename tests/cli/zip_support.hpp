@@ -1,6 +1,8 @@
 // Writes .npz archives for tests: members stored or deflated.
 #pragma once
 
+#include "deflate_support.hpp"
+
 #include <fmt/format.h>
 #include <zlib.h>
 
@@ -29,26 +31,12 @@ inline std::string npy(const std::vector<double>& values) {
   return npy(values, fmt::format("({},)", values.size()));
 }
 
-inline std::string deflated(const std::string& content) {
-  z_stream stream = {};
-  deflateInit2(&stream, 6, Z_DEFLATED, -15, 8, Z_DEFAULT_STRATEGY);
-  std::string out(deflateBound(&stream, content.size()), '\0');
-  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(content.data()));
-  stream.avail_in = static_cast<uInt>(content.size());
-  stream.next_out = reinterpret_cast<Bytef*>(out.data());
-  stream.avail_out = static_cast<uInt>(out.size());
-  deflate(&stream, Z_FINISH);
-  out.resize(stream.total_out);
-  deflateEnd(&stream);
-  return out;
-}
-
 // With `zip64` the sizes are in extra fields, as numpy.savez writes them in local headers.
 inline std::string zip(const std::vector<std::pair<std::string, std::string>>& members, bool deflate,
                        bool zip64 = false) {
   std::string out, directory;
   for (const auto& [name, content] : members) {
-    const std::string data = deflate ? deflated(content) : content;
+    const std::string data = deflate ? deflate_support::deflated(content, -15) : content;
     const auto crc =
         crc32(0, reinterpret_cast<const Bytef*>(content.data()), static_cast<uInt>(content.size()));
     const std::uint64_t none = 0xFFFFFFFFu, offset = out.size();

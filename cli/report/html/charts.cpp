@@ -50,6 +50,19 @@ std::string trace_group(const IterationSummary& line, std::size_t rows) {
   return short_name(line.plan) + (line.rows < rows ? ", a sample of the rows" : "");
 }
 
+// Of the charts that stand beside each other.
+ChartLayout small_layout(const char* title, const char* x_label, const char* y_label, const Axis& y) {
+  ChartLayout layout;
+  layout.width = 420;
+  layout.height = 320;
+  layout.left = left_for(y, layout.y_ticks);
+  layout.title = title;
+  layout.x_ticks = 6;
+  layout.x_label = x_label;
+  layout.y_label = y_label;
+  return layout;
+}
+
 }  // namespace
 
 std::string fit_chart(const PlotData& plot) {
@@ -98,14 +111,8 @@ std::string quantile_chart(const PlotData& plot) {
   Axis y = axis_for(q.residual, false);
   include(y, x.low);
   include(y, x.high);
-  ChartLayout layout;
-  layout.width = 420;
-  layout.height = 320;
-  layout.left = left_for(y, layout.y_ticks);
-  layout.title = "Normal Q-Q picture of the residuals";
-  layout.x_ticks = 6;
-  layout.x_label = "normal quantile";
-  layout.y_label = "standardized residual";
+  const ChartLayout layout =
+      small_layout("Normal Q-Q picture of the residuals", "normal quantile", "standardized residual", y);
   SvgChart chart(x, y, layout);
   chart.add_line({x.low, x.high}, {x.low, x.high}, "level");
   chart.add_points(q.normal, q.residual, point_style(q.normal.size()));
@@ -126,14 +133,7 @@ std::string trace_chart(const FitReport& report) {
   }
   const auto [low, high] = std::minmax_element(cost.begin(), cost.end());
   const Axis y = axis_for(cost, *low > 0 && *high > 10 * *low);
-  ChartLayout layout;
-  layout.width = 420;
-  layout.height = 320;
-  layout.left = left_for(y, layout.y_ticks);
-  layout.title = "Cost by iteration";
-  layout.x_ticks = 6;
-  layout.x_label = "line of the trace";
-  layout.y_label = "cost per row";
+  const ChartLayout layout = small_layout("Cost by iteration", "line of the trace", "cost per row", y);
   SvgChart chart(axis_for(step, false), y, layout);
   chart.add_line(step, cost, "path");
   std::string keys;

@@ -23,7 +23,8 @@ namespace {
 
 class FileSource final : public ByteSource {
  public:
-  FileSource(int fd, bool regular) : fd_(fd), regular_(regular) {}
+  FileSource(int fd, bool regular, std::shared_ptr<InputChecksum> checksum)
+      : fd_(fd), regular_(regular), checksum_(std::move(checksum)) {}
   FileSource(const FileSource&) = delete;
   FileSource& operator=(const FileSource&) = delete;
   ~FileSource() override {
@@ -34,6 +35,7 @@ class FileSource final : public ByteSource {
       if (interrupted()) throw Interrupted();
       if (!ready()) continue;
       const ssize_t n = ::read(fd_, out, size);
+      if (n > 0 && checksum_) checksum_->add(out, static_cast<std::size_t>(n));
       if (n >= 0) return static_cast<std::size_t>(n);
       if (errno != EINTR) throw BadData(std::string("cannot read: ") + std::strerror(errno));
     }
@@ -53,6 +55,7 @@ class FileSource final : public ByteSource {
 
   int fd_;
   bool regular_;
+  std::shared_ptr<InputChecksum> checksum_;
 };
 
 class MemorySource final : public ByteSource {
@@ -159,7 +162,7 @@ void unwrap_naming_errors(OpenedSource& source) {
 
 }  // namespace
 
-OpenedSource open_source(const std::string& path) {
+OpenedSource open_source(const std::string& path, bool with_checksum) {
   OpenedSource source;
   int fd = STDIN_FILENO;
   if (path == "-") {
@@ -171,7 +174,8 @@ OpenedSource open_source(const std::string& path) {
   }
   struct stat info = {};
   const bool known = ::fstat(fd, &info) == 0, regular = known && S_ISREG(info.st_mode);
-  source.bytes = std::make_unique<FileSource>(fd, regular);
+  if (with_checksum) source.checksum = std::make_shared<InputChecksum>(regular ? fd : -1);
+  source.bytes = std::make_unique<FileSource>(fd, regular, source.checksum);
   if (known && S_ISDIR(info.st_mode)) throw BadData(path + ": is a directory, not a file");
   if (regular) source.size_hint = static_cast<std::size_t>(info.st_size);
   unwrap_naming_errors(source);

@@ -2,6 +2,8 @@
 // bytes and decoded. The output should be UTF-8, but is not checked here. The table readers use it.
 #pragma once
 
+#include "table/source/checksum.hpp"
+
 #include <cstddef>
 #include <memory>
 #include <string>
@@ -22,13 +24,14 @@ struct OpenedSource {
   std::string name;           // for messages: the path, or "<stdin>"
   std::size_t size_hint = 0;  // remaining bytes; 0 if unknown
   bool gzip = false;
-  bool npy = false;                // a NumPy array, not text
-  bool npz = false;                // a zip archive, perhaps of NumPy arrays
-  std::string encoding = "UTF-8";  // or "UTF-8 with byte order mark", "UTF-16LE", "UTF-16BE"
+  bool npy = false;                         // a NumPy array, not text
+  bool npz = false;                         // a zip archive, perhaps of NumPy arrays
+  std::shared_ptr<InputChecksum> checksum;  // null if none is wanted
+  std::string encoding = "UTF-8";           // or "UTF-8 with byte order mark", "UTF-16LE", "UTF-16BE"
 };
 
 // `path` is a file, or "-" for standard input.
-OpenedSource open_source(const std::string& path);
+OpenedSource open_source(const std::string& path, bool with_checksum = false);
 
 // The same for bytes in memory, for tests and fuzzing.
 OpenedSource open_memory(std::string bytes, std::string name = "<memory>");

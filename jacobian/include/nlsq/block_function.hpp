@@ -131,6 +131,20 @@ constexpr bool is_generic_block(std::index_sequence<i...> indices) {
   }
 }
 
+// True unless the functor returns its residuals, and what it returns with doubles is no number and no range
+// of them.
+template <class F, std::size_t... i>
+constexpr bool gives_residuals(std::index_sequence<i...> indices) {
+  if constexpr (!std::is_same_v<decltype(block_form<F, double>(indices)), ResultForm>) return true;
+  else {
+    using R = std::remove_cvref_t<std::invoke_result_t<const F&, Repeated<const double*, i>...>>;
+    if constexpr (std::is_convertible_v<R, double>) return true;
+    else if constexpr (std::ranges::input_range<R>)
+      return std::is_convertible_v<std::ranges::range_value_t<R>, double>;
+    else return false;
+  }
+}
+
 template <class F, std::size_t k>
 class FunctorBlock final : public BlockFunction {
   static constexpr std::make_index_sequence<k> all{};
@@ -182,14 +196,22 @@ int count_results(const F& f, const double* const* blocks, std::index_sequence<i
 // Makes a block function of k parameter blocks. The functor is copied.
 template <std::size_t k, class F>
 std::shared_ptr<const BlockFunction> make_block_function(F functor, int residuals) {
-  return std::make_shared<detail::FunctorBlock<F, k>>(std::move(functor), residuals);
+  constexpr bool fits = detail::gives_residuals<F>(std::make_index_sequence<k>{});
+  static_assert(
+      fits,
+      "a residual functor f(a, b, ...) returns a real number or a range of them, and one that returns "
+      "nothing (void) takes a pointer to T for its residuals as last argument");
+  if constexpr (fits) return std::make_shared<detail::FunctorBlock<F, k>>(std::move(functor), residuals);
+  else return nullptr;
 }
 
 // The same for a functor that returns its residuals. It is called at `at` once to count them.
 template <std::size_t k, class F>
 requires std::is_same_v<detail::BlockForm<F, double, k>, detail::ResultForm>
     std::shared_ptr<const BlockFunction> make_block_function(F functor, const double* const* at) {
-  const int residuals = detail::count_results(functor, at, std::make_index_sequence<k>{});
+  int residuals = 0;
+  if constexpr (detail::gives_residuals<F>(std::make_index_sequence<k>{}))
+    residuals = detail::count_results(functor, at, std::make_index_sequence<k>{});
   return make_block_function<k>(std::move(functor), residuals);
 }
 

@@ -12,6 +12,7 @@
 
 #include <nlsq/dual.hpp>
 #include <nlsq/export.hpp>
+#include <nlsq/std_functions.hpp>
 #include <nlsq/traced.hpp>
 #include <nlsq/where.hpp>
 

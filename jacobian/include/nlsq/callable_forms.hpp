@@ -88,23 +88,18 @@ constexpr bool is_generic_model() {
 template <class F, bool Const>
 using State = std::shared_ptr<std::conditional_t<Const, const F, F>>;
 
+// What a call with doubles gives: a number, as it must.
 template <class X, class F>
-ModelFunction erase_model(F callable, int predictors) {
-  constexpr bool is_const = !std::is_same_v<ModelForm<X, const F, double, double>, NoForm>;
-  using C = std::conditional_t<is_const, const F, F>;
-  static_assert(
-      !std::is_same_v<ModelForm<X, C, double, double>, NoForm>,
-      "a model is called as f(x, p): x a double (several predictors: indexable), p a std::span<const "
-      "double>, const std::vector<double>& or const double*, and gives a number");
-  const auto f = std::make_shared<C>(std::move(callable));
-  const auto k = static_cast<std::size_t>(predictors);
+constexpr bool gives_number() {
+  using Form = ModelForm<X, F, double, double>;
+  return std::convertible_to<
+      std::invoke_result_t<F&, typename X::template Of<Form, double>, typename Form::template Of<double>>,
+      double>;
+}
 
-  ModelFunction model;
-  model.predictors = predictors;
-  model.concurrent = is_const;
-  model.value = [f, k](const double* x, std::span<const double> p) {
-    return static_cast<double>(call_model<X>(*f, std::span<const double>(x, k), p));
-  };
+// Adds what a generic callable offers: recording and dual numbers.
+template <class X, class F, class C>
+void add_derivatives(ModelFunction& model, const std::shared_ptr<C>& f, std::size_t k) {
   if constexpr (!no_trace<F>) {
     if constexpr (is_generic_model<X, C, Traced, Traced>()) {
       model.trace = [f, k](const Traced* x, std::span<const Traced> p) -> Traced {
@@ -115,8 +110,8 @@ ModelFunction erase_model(F callable, int predictors) {
   if constexpr (is_generic_model<X, C, Dual8, Dual8>()) {
     model.dual = [f, k](const double* x, std::span<const Dual8> p) -> Dual8 {
       if constexpr (std::is_same_v<X, NumberX>) {
-        const Dual8 number(x[0]);
-        return call_model<X>(*f, std::span<const Dual8>(&number, 1), p);
+        const Dual8 number(*x);
+        return call_model<X>(*f, std::span<const Dual8>(&number, k), p);
       } else {
         const std::vector<Dual8> numbers(x, x + k);
         return call_model<X>(*f, std::span<const Dual8>(numbers), p);
@@ -126,6 +121,36 @@ ModelFunction erase_model(F callable, int predictors) {
     model.dual = [f, k](const double* x, std::span<const Dual8> p) -> Dual8 {
       return call_model<X>(*f, std::span<const double>(x, k), p);
     };
+  }
+}
+
+// A callable that does not fit is reported by one message: nothing more of it is compiled.
+template <class X, class F>
+ModelFunction erase_model(F callable, int predictors) {
+  constexpr bool is_const = !std::is_same_v<ModelForm<X, const F, double, double>, NoForm>;
+  using C = std::conditional_t<is_const, const F, F>;
+  constexpr bool fits = !std::is_same_v<ModelForm<X, C, double, double>, NoForm>;
+  static_assert(
+      fits,
+      "a model is called as f(x, p): x a double (several predictors: indexable), p a std::span<const "
+      "double>, const std::vector<double>& or const double*, and gives a number");
+  ModelFunction model;
+  if constexpr (fits) {
+    static_assert(
+        gives_number<X, C>(),
+        "a model f(x, p) returns one real number: this one returns nothing (void), a complex number or "
+        "another type that is no number. Of complex numbers fit real and imaginary parts or the "
+        "absolute value, with least_squares for several residuals in each row");
+    if constexpr (gives_number<X, C>()) {
+      const auto f = std::make_shared<C>(std::move(callable));
+      const auto k = static_cast<std::size_t>(predictors);
+      model.predictors = predictors;
+      model.concurrent = is_const;
+      model.value = [f, k](const double* x, std::span<const double> p) {
+        return static_cast<double>(call_model<X>(*f, std::span<const double>(x, k), p));
+      };
+      add_derivatives<X, F>(model, f, k);
+    }
   }
   return model;
 }
@@ -161,25 +186,41 @@ std::vector<T> call_vector(F& f, std::span<const T> p) {
 }
 
 template <class F>
+constexpr bool gives_numbers() {
+  using Form = decltype(vector_form<F, double>());
+  using R = std::invoke_result_t<F&, typename Form::template Of<double>>;
+  if constexpr (!std::ranges::input_range<R>) return false;
+  else return std::convertible_to<std::ranges::range_value_t<R>, double>;
+}
+
+template <class F>
 VectorFunction erase_vector(F callable) {
   constexpr bool is_const = !std::is_same_v<decltype(vector_form<const F, double>()), NoForm>;
   using C = std::conditional_t<is_const, const F, F>;
+  constexpr bool fits = !std::is_same_v<decltype(vector_form<C, double>()), NoForm>;
   static_assert(
-      !std::is_same_v<decltype(vector_form<C, double>()), NoForm>,
+      fits,
       "residuals are called as f(p), p a std::span<const double>, const std::vector<double>& or const "
       "double*, and give a range of numbers");
-  const auto f = std::make_shared<C>(std::move(callable));
-
   VectorFunction function;
-  function.concurrent = is_const;
-  function.value = [f](std::span<const double> p) { return call_vector<double>(*f, p); };
-  if constexpr (!no_trace<F>) {
-    if constexpr (is_generic_vector<C, Traced>()) {
-      function.trace = [f](std::span<const Traced> p) { return call_vector<Traced>(*f, p); };
+  if constexpr (fits) {
+    static_assert(
+        gives_numbers<C>(),
+        "residuals f(p) return a range of real numbers, such as a std::vector: this function returns "
+        "nothing (void), a single number, complex numbers or no numbers");
+    if constexpr (gives_numbers<C>()) {
+      const auto f = std::make_shared<C>(std::move(callable));
+      function.concurrent = is_const;
+      function.value = [f](std::span<const double> p) { return call_vector<double>(*f, p); };
+      if constexpr (!no_trace<F>) {
+        if constexpr (is_generic_vector<C, Traced>()) {
+          function.trace = [f](std::span<const Traced> p) { return call_vector<Traced>(*f, p); };
+        }
+      }
+      if constexpr (is_generic_vector<C, Dual8>()) {
+        function.dual = [f](std::span<const Dual8> p) { return call_vector<Dual8>(*f, p); };
+      }
     }
-  }
-  if constexpr (is_generic_vector<C, Dual8>()) {
-    function.dual = [f](std::span<const Dual8> p) { return call_vector<Dual8>(*f, p); };
   }
   return function;
 }

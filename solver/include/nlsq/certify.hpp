@@ -10,6 +10,7 @@
 
 #include <nlsq/curve_fit.hpp>
 #include <nlsq/export.hpp>
+#include <nlsq/problem.hpp>
 
 #include <string_view>
 #include <utility>
@@ -43,5 +44,14 @@ FitResult certify(F model, const std::vector<Column>& x, const Column& y,
   return certify(make_model_function(std::move(model), static_cast<int>(x.size())), Columns(x), y, parameters,
                  options);
 }
+
+// Judges the present values of a Problem's parameter blocks, and leaves them as they are. The Summary is that
+// of solve() at its end, with the certificate of these values in f64: rank, curvature and bounds are examined
+// as there. is_success(summary.verdict) is true if the certificate passes: the optimum is at most options.tau
+// standard errors away, and no parameter would move by more than 0.1 % of its size or by tau of its standard
+// errors. xtol, gtol and what belongs to the iteration have no effect. With conjugate gradients (StepSolver)
+// the rank is not examined, and the verdict is TOLERANCE at best. Throws ValidationError as solve() does, and
+// for a value outside its bounds.
+NLSQ_API Summary certify(Problem& problem, const SolverOptions& options = {});
 
 }  // namespace nlsq::inline v0

@@ -126,7 +126,9 @@ struct NLSQ_API SolverOptions : Parallelism {
   std::vector<std::string> violations() const;
 };
 
-// The options of curve fits. m is the number of rows, n the number of the model's parameters.
+// The options of curve fits. m is the number of rows, n the number of the model's parameters. Set fields by
+// statements, `FitOptions o; o.xtol = 1e-8;`: C++ does not let a designated initialiser, `{.xtol = 1e-8}`,
+// name a field of a base.
 struct NLSQ_API FitOptions : SolverOptions {
   Column sigma;  // m standard deviations of y, in units of y and > 0; empty: all equal and unknown
   // Instead of `sigma`: the covariance of y, m x m, symmetric and positive definite. The fit then minimizes

@@ -53,6 +53,10 @@ struct ProblemControl {
   // requested. The caller of the other library named that solver perhaps without knowing the problem's size.
   bool factor_if_cheaper = false;
 
+  // Makes no step and judges the present values, which must lie within their bounds. certify() sets it. The
+  // stop tests, the limits and the observer then have no effect.
+  bool certify_only = false;
+
   // Called after each step; Stop ends the solve.
   std::function<CallbackResult(const BlockStepReport&)> observer;
   // Called before any function is called at x. `new_point`: functions were last called at another x.
@@ -68,5 +72,8 @@ NLSQ_API void inherit(Problem& problem, Problem& earlier, std::span<const std::s
 
 // As solve(problem, options).
 NLSQ_API Summary solve(Problem& problem, const SolverOptions& options, const ProblemControl& control);
+
+// As certify(problem, options).
+NLSQ_API Summary certify(Problem& problem, const SolverOptions& options, const ProblemControl& control);
 
 }  // namespace nlsq::inline v0

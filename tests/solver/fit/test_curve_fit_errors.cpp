@@ -1,5 +1,6 @@
 // curve_fit refuses what cannot be fitted, by name and place, and survives trial points outside the domain.
 
+#include <nlsq/certify.hpp>
 #include <nlsq/nlsq.hpp>
 
 #include "messages.hpp"
@@ -153,4 +154,17 @@ TEST_CASE("a trial point outside the domain is rejected and the fit goes on") {
   for (const IterationSummary& it : fit.summary.iterations) invalid += it.outcome == StepOutcome::invalid;
   CHECK(invalid > 0);
   CHECK(fit.parameters[1] == doctest::Approx(2).epsilon(0.01));
+}
+
+TEST_CASE("a callable without starting values is refused before it is called") {
+  const Data d = decay_data();
+  const auto fit = [&](auto model) {
+    return message_of<Error>([&] { curve_fit(model, d.x, d.y, std::vector<double>{}); });
+  };
+  CHECK(contains(fit(decay), "p0 is empty"));
+  CHECK(contains(fit(decay), "Give a starting value for each"));
+  CHECK(contains(fit(untraced(decay)), "p0 is empty"));
+  CHECK(contains(fit([](double x, std::span<const double> p) { return p[0] * x; }), "p0 is empty"));
+  CHECK(contains(message_of<Error>([&] { curve_fit(decay, d.x, d.y, {}); }), "p0 is empty"));
+  CHECK(contains(message_of<Error>([&] { certify(decay, d.x, d.y, {}); }), "p0 is empty"));
 }

@@ -44,4 +44,24 @@ struct NLSQ_API SolveFunction {
 
 inline constexpr SolveFunction Solve{};
 
+// Judges the values in the problem's parameter blocks, for example after ceres::Solve, and makes no step:
+//
+//   nlsq::Certify(options, &problem, &summary);
+//
+struct NLSQ_API CertifyFunction {
+  // CONVERGENCE: a certificate in f64 says that the values are a minimum. NO_CONVERGENCE: it does not, and
+  // `summary->message` says how far away the optimum is. FAILURE: residuals do not exist there, a value lies
+  // outside its bounds, or the problem or the options are not valid. The blocks stay as they are. Callbacks,
+  // limits and tolerances of the options have no effect; num_threads, linear_solver_type and
+  // linear_solver_ordering do. Throws ValidationError if `problem` is null.
+  void operator()(const ceres::Solver::Options& options, ceres::Problem* problem,
+                  ceres::Solver::Summary* summary) const;
+  // The same with nlsq's summary: verdict and certificate. Throws ValidationError if the options are not
+  // valid.
+  void operator()(const ceres::Solver::Options& options, ceres::Problem* problem,
+                  nlsq::Summary* summary) const;
+};
+
+inline constexpr CertifyFunction Certify{};
+
 }  // namespace nlsq::inline v0

@@ -1,0 +1,61 @@
+// Implements certify() of a Problem: a solve that makes no step, in f64 throughout.
+#include "blocks/problem_impl.hpp"
+
+#include <nlsq/certify.hpp>
+#include <nlsq/error.hpp>
+#include <nlsq/problem_control.hpp>
+
+#include <fmt/format.h>
+
+namespace nlsq::inline v0 {
+
+namespace {
+
+// How far the linear model may move a parameter, relative to its size. As for curves (fit/certify.cpp).
+constexpr double kLargestStep = 1e-3;
+
+SolverOptions without_steps(SolverOptions options) {
+  options.max_iterations = 0;
+  options.max_seconds = 0;
+  options.precision = PrecisionPolicy::all_f64();
+  options.algorithm = Algorithm::levenberg_marquardt;
+  options.nonmonotonic_steps = 0;
+  options.callback = {};
+  options.ftol = 0;
+  options.xtol = kLargestStep;
+  options.gtol = 0;
+  return options;
+}
+
+// A solve would move such a value to its bound, and judge another point than the one that was asked about.
+void check_bounds(const Problem::Impl& problem) {
+  std::vector<std::string> wrong;
+  for (std::size_t b = 0; b < problem.parameters.size(); ++b) {
+    const ParameterBlock& block = problem.parameters[b];
+    if (block.constant || block.removed || !block.bounded()) continue;
+    for (std::size_t i = 0; i < static_cast<std::size_t>(block.size); ++i) {
+      const double value = block.data[i], lower = block.lower[i], upper = block.upper[i];
+      if (value >= lower && value <= upper) continue;
+      wrong.push_back(
+          fmt::format("certify: number {} of parameter block {} is {}, outside its bounds {} and {}: give "
+                      "values within them",
+                      i, b, value, lower, upper));
+    }
+  }
+  if (!wrong.empty()) throw ValidationError(std::move(wrong));
+}
+
+}  // namespace
+
+Summary certify(Problem& problem, const SolverOptions& options, const ProblemControl& control) {
+  if (auto violations = options.violations(); !violations.empty())
+    throw ValidationError(std::move(violations));
+  check_bounds(problem.impl());
+  ProblemControl judging = control;
+  judging.certify_only = true;
+  return solve(problem, without_steps(options), judging);
+}
+
+Summary certify(Problem& problem, const SolverOptions& options) { return certify(problem, options, {}); }
+
+}  // namespace nlsq::inline v0
