@@ -1,0 +1,107 @@
+"""Calls between Python and the library: the user's functions, their exceptions, Ctrl-C."""
+
+from __future__ import annotations
+
+import threading
+from ctypes import byref, c_double, c_void_p
+
+import numpy as np
+
+from ._handles import Options, Result
+from ._library import CALLBACK, OK, Function, lib
+
+# Fits of at most so many rows take less time than a person notices.
+_ROWS_WORTH_A_THREAD = 50_000
+
+
+def vector_at(address, count):
+    """A NumPy view of `count` doubles in the library's memory."""
+    return np.frombuffer((c_double * count).from_address(address), dtype=float)
+
+
+class UserFunction:
+    """A Python function of all parameters, as a callback of the library.
+
+    ``values(p)`` gives a vector of `rows` numbers, ``jacobian(p)`` (or None) rows x parameters. An
+    exception is kept in `error`, stops the fit, and is raised again by the caller.
+    """
+
+    def __init__(self, values, jacobian, rows, parameters):
+        self.values, self.jacobian = values, jacobian
+        self.rows, self.parameters = rows, parameters
+        self.error = None
+        self.calls = self.jacobian_calls = 0
+        self.pointer = Function(self._called)
+
+    def _called(self, p, y, jacobian, _user):
+        try:
+            parameters = vector_at(p, self.parameters).copy()
+            if y is not None:
+                self.calls += 1
+                vector_at(y, self.rows)[:] = self.values(parameters)
+            if jacobian is not None:
+                self.jacobian_calls += 1
+                matrix = vector_at(jacobian, self.rows * self.parameters).reshape(self.rows, self.parameters)
+                matrix[:] = self.jacobian(parameters)
+            return 0
+        except BaseException as error:  # it must not pass through C; `solve` raises it again
+            self.error = error
+            return -1
+
+    def raise_error(self):
+        error, self.error = self.error, None
+        if error is not None:
+            raise error
+
+
+def solve(function, *arguments, options: Options, user=None, rows=0) -> Result:
+    """Calls a C function that ends with (options, &result), and returns the result.
+
+    Ctrl-C stops it at once: user functions see it themselves, and long work without them runs on a
+    thread of its own while this one listens.
+    """
+    handle = c_void_p()
+    outcome = []
+
+    def work():
+        status = function(*arguments, options.handle, byref(handle))
+        outcome.append((status, lib.nlsq_last_error() if status != OK else b""))
+
+    alone = user is None and rows > _ROWS_WORTH_A_THREAD
+    if alone and threading.current_thread() is threading.main_thread():
+        keep = (arguments, options)
+        thread = threading.Thread(target=lambda: (work(), keep), daemon=True)
+        thread.start()
+        try:
+            thread.join()
+        except BaseException:
+            lib.nlsq_options_cancel(options.handle)
+            thread.join(0.15)
+            raise
+        status, text = outcome[0]
+    else:
+        work()
+        status, text = outcome[0]
+    if user is not None:
+        if status != OK:
+            user.raise_error()
+        user.error = None
+    if status != OK:
+        raise_status(status, text)
+    return Result(handle)
+
+
+def raise_status(status, text):
+    """The exception for a status whose text came from another thread."""
+    from ._library import DATA, MEMORY, MODEL, OPTION, ARGUMENT, LibraryError
+
+    message = text.decode("utf-8", "replace")
+    if status in (MODEL, OPTION, DATA, ARGUMENT):
+        raise ValueError(message)
+    if status == MEMORY:
+        raise MemoryError(message)
+    if status == CALLBACK:
+        raise LibraryError("a callback stopped the fit: " + message)
+    raise LibraryError(message)
+
+
