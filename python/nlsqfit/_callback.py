@@ -54,11 +54,17 @@ class UserFunction:
             raise error
 
 
-def solve(function, *arguments, options: Options, user=None, rows=0) -> Result:
-    """Calls a C function that ends with (options, &result), and returns the result.
+def takes_long(rows):
+    """Whether a fit of so many rows runs on a thread of its own."""
+    return rows > _ROWS_WORTH_A_THREAD and threading.current_thread() is threading.main_thread()
+
+
+def solve(function, *arguments, options: Options, user=None, rows=0, meanwhile=None):
+    """Calls a C function that ends with (options, &result), and returns the Result.
 
     Ctrl-C stops it at once: user functions see it themselves, and long work without them runs on a
-    thread of its own while this one listens.
+    thread of its own while this one listens. ``meanwhile()`` runs beside such work; if it gives
+    something that is not "", the work is cancelled, and that is returned.
     """
     handle = c_void_p()
     outcome = []
@@ -67,19 +73,29 @@ def solve(function, *arguments, options: Options, user=None, rows=0) -> Result:
         status = function(*arguments, options.handle, byref(handle))
         outcome.append((status, lib.nlsq_last_error() if status != OK else b""))
 
-    alone = user is None and rows > _ROWS_WORTH_A_THREAD
-    if alone and threading.current_thread() is threading.main_thread():
+    if user is None and takes_long(rows):
         keep = (arguments, options)
         thread = threading.Thread(target=lambda: (work(), keep), daemon=True)
         thread.start()
         try:
+            objection = meanwhile() if meanwhile is not None else ""
+            if objection:
+                lib.nlsq_options_cancel(options.handle)
             thread.join()
+            if objection:
+                if handle.value:
+                    lib.nlsq_result_free(handle)
+                lib.nlsq_options_reset_cancel(options.handle)
+                return objection
         except BaseException:
             lib.nlsq_options_cancel(options.handle)
             thread.join(0.15)
             raise
         status, text = outcome[0]
     else:
+        objection = meanwhile() if meanwhile is not None else ""
+        if objection:
+            return objection
         work()
         status, text = outcome[0]
     if user is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import types
 import warnings
 
 import numpy as np
@@ -24,6 +25,7 @@ from ._scipy_words import (
 from .recording import guarded
 
 _IGNORED = ("epsfcn", "factor", "diag", "col_deriv", "diff_step", "tr_solver", "tr_options", "jac_sparsity", "verbose")
+_NO_BOUNDS = (-np.inf, np.inf)
 
 
 def curve_fit(
@@ -34,7 +36,7 @@ def curve_fit(
     sigma=None,
     absolute_sigma=False,
     check_finite=None,
-    bounds=(-np.inf, np.inf),
+    bounds=_NO_BOUNDS,
     method=None,
     jac=None,
     *,
@@ -111,9 +113,9 @@ def curve_fit(
     """
     p0, n = _start(f, p0)
     lower, upper = bounds_pair(bounds, n)
+    bounded = bounds is not _NO_BOUNDS and bool(np.any((lower > -np.inf) | (upper < np.inf)))
     if p0 is None:
-        p0 = feasible_start(lower, upper)
-    bounded = bool(np.any((lower > -np.inf) | (upper < np.inf)))
+        p0 = feasible_start(lower, upper) if bounded else np.ones(n)
     method = method or ("trf" if bounded else "lm")
     _check_method(method, jac, bounded)
     x, y, sigma = _data(xdata, ydata, sigma, check_finite, nan_policy)
@@ -131,7 +133,8 @@ def curve_fit(
     if bounded:
         options.set_array("lower", lower)
         options.set_array("upper", upper)
-    options.set("absolute_sigma", bool(absolute_sigma))
+    if absolute_sigma:
+        options.set("absolute_sigma", True)
     popt, pcov, result = job.run(method, absolute_sigma)
     if not full_output:
         return popt, pcov
@@ -148,6 +151,12 @@ def _start(f, p0):
         if not np.isfinite(p0).all():
             raise ValueError(f"`p0` must be finite, not {p0}.")
         return p0, p0.size
+    code = getattr(f, "__code__", None) if type(f) is types.FunctionType else None
+    if code is not None and not hasattr(f, "__wrapped__") and not hasattr(f, "__signature__"):
+        n = code.co_argcount - 1
+        if n < 1:
+            raise ValueError("Unable to determine number of fit parameters.")
+        return None, n
     try:
         arguments = list(inspect.signature(f).parameters.values())
     except (TypeError, ValueError):
@@ -177,7 +186,7 @@ def _data(xdata, ydata, sigma, check_finite, nan_policy):
         raise ValueError("nan_policy must be one of {None, 'raise', 'omit'}")
     if check_finite is None:
         check_finite = nan_policy is None
-    to_array = np.asarray_chkfinite if check_finite else np.asarray
+    to_array = _finite if check_finite else np.asarray
     y = to_array(ydata, float)
     x = xdata
     if isinstance(xdata, (list, tuple, np.ndarray)):
@@ -192,6 +201,14 @@ def _data(xdata, ydata, sigma, check_finite, nan_policy):
     if not check_finite and nan_policy is not None:
         x, y, sigma = _without_nan(x, y, sigma, nan_policy)
     return x, y, sigma
+
+
+def _finite(values, kind):
+    values = np.asarray(values, kind)
+    flat = values.reshape(-1)
+    if not flat.dot(flat) < np.inf and not np.isfinite(values).all():
+        raise ValueError("array must not contain infs or NaNs")
+    return values
 
 
 def _without_nan(x, y, sigma, nan_policy):
@@ -212,7 +229,9 @@ def _without_nan(x, y, sigma, nan_policy):
 def _options(method, kwargs):
     """The library's options for SciPy's keywords."""
     kwargs = dict(kwargs)
-    options = Options()
+    options = Options(residuals=False)
+    if not kwargs and method != "dogbox":
+        return options
     limit = kwargs.pop("max_nfev", None) or kwargs.pop("maxfev", None)
     kwargs.pop("maxfev", None)
     if limit is not None and limit < 1:
@@ -255,7 +274,7 @@ class _Job:
         jacobian = (lambda p: jac(x, *p)) if callable(jac) else None
         self.missing = max(0, p0.size - y.size)
         self.curve = Curve(
-            lambda *p: f(x, *p), lambda *p: f(data, *p), np.array(y, dtype=float), p0.size, jacobian=jacobian
+            lambda *p: f(x, *p), lambda *p: f(data, *p), y, p0.size, jacobian=jacobian, source=(f, x)
         )
         if self.missing:
             raise ValueError(
@@ -323,7 +342,7 @@ class _Job:
         """infodict, mesg and ier."""
         ier = 2 if result.text("status") == "tolerance" else 1
         information = {"nfev": self.curve.calls + int(result.number("iterations"))}
-        information["fvec"] = self.weighted(result.array("residuals"))
+        information["fvec"] = self.weighted(self.curve.fitted - self.curve.y)
         information["evaluator"] = self.curve.evaluator
         if method == "lm":
             R, pivots, Q = pivoted_qr(self.weighted(self.curve.jacobian_at(popt)))

@@ -143,6 +143,7 @@ def _fit_function(function, x, y, sigma, p0, sigma_x, jac, solver, given):
             jacobian=jacobian, names=parameters,
         )  # fmt: skip
 
+    options.set("residuals", False)  # they are computed by the function itself
     curve = curve_at(x, np.asarray(y, dtype=float))
     curve.prepare(start, lower, upper)
     if sigma_x is not None and curve.reason:
@@ -163,4 +164,6 @@ def _fit_function(function, x, y, sigma, p0, sigma_x, jac, solver, given):
         return used.values(p), used.jacobian_at(np.asarray(p))
 
     formula = "" if curve.reason else curve.model.formula
-    return Fit(result, parameters, formula, curve.evaluator, evaluate, x, y, sigma, given["absolute_sigma"])
+    return Fit(
+        result, parameters, formula, curve.evaluator, evaluate, x, y, sigma, given["absolute_sigma"], curve.fitted
+    )

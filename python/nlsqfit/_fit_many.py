@@ -26,7 +26,7 @@ class ManyFits:
     names : list of str
         The parameters.
     parameters, std_errors : ndarray, shape (*shape, n)
-        In units of the model; NaN where a fit has none.
+        In units of the model.
     cost : ndarray, shape (*shape)
         Half the sum of squares.
     success : ndarray of bool, shape (*shape)
@@ -87,7 +87,7 @@ def fit_many(model, x, Y, p0=None, *, sigma=None, mask=None, bounds=None, fixed=
     Returns
     -------
     ManyFits
-        A fit that fails has NaN and verdict FAILED; the others go on.
+        A fit whose data are wrong is FAILED and keeps its starting values; the others go on.
 
     Examples
     --------

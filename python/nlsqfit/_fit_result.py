@@ -110,7 +110,7 @@ class Fit:
     warnings : list of str
     """
 
-    def __init__(self, result, names, formula, evaluator, evaluate, x, y, sigma, absolute_sigma):
+    def __init__(self, result, names, formula, evaluator, evaluate, x, y, sigma, absolute_sigma, fitted=None):
         self._result, self._evaluate = result, evaluate
         self._x, self._y, self._sigma, self._absolute = x, np.asarray(y, dtype=float), sigma, absolute_sigma
         array, number, text = result.array, result.number, result.text
@@ -125,7 +125,10 @@ class Fit:
             for i, name in enumerate(names)
         }  # fmt: skip
         self.cov, self.correlation = result.square("covariance"), result.square("correlation")
-        self.residuals, self.fitted = array("residuals"), array("fitted")
+        if fitted is None:
+            self.residuals, self.fitted = array("residuals"), array("fitted")
+        else:
+            self.residuals, self.fitted = fitted - self._y, fitted
         self.success, self.message = bool(number("success")), text("message")
         for name in ("cost", "rss", "chi2_reduced", "r_squared", "aic", "aicc", "bic"):
             setattr(self, name, number(name))

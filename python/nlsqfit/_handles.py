@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from ctypes import byref, c_char_p, c_double, c_int, c_size_t, c_void_p
+from ctypes import byref, c_char_p, c_double, c_int, c_size_t, c_void_p, memmove
 from threading import Lock
 
 import numpy as np
@@ -133,13 +133,15 @@ class Model(_Owner):
     def formula(self):
         return lib.nlsq_model_formula(self.handle).decode()
 
-    def evaluate(self, columns, rows, p, jacobian=False):
-        """Values (rows), and the Jacobian (rows x parameters) if asked for."""
+    def evaluate(self, columns, rows, p, jacobian=False, views=None):
+        """Values (rows), and the Jacobian (rows x parameters) if asked for. `views`: columns_of(columns)."""
         keep, p = [], doubles(p)
+        if views is None:
+            views = columns_of(columns, keep)
         values = np.empty(rows)
         J = np.empty((rows, p.size)) if jacobian else None
         status = lib.nlsq_model_evaluate(
-            self.handle, columns_of(columns, keep), len(columns), rows, p.ctypes.data, None,
+            self.handle, views, len(columns), rows, p.ctypes.data, None,
             values.ctypes.data, J.ctypes.data if jacobian else None,
         )  # fmt: skip
         check(status)
@@ -225,10 +227,10 @@ class Result(_Owner):
         )
         rows, columns = rows.value, columns.value
         shape = (rows,) if columns == 1 else (rows, columns)
-        if rows * columns == 0:
-            return np.empty(shape)
-        raw = (c_double * (rows * columns)).from_address(data.value)
-        return np.frombuffer(raw, dtype=float).reshape(shape).copy()
+        made = np.empty(shape)
+        if made.size:
+            memmove(made.ctypes.data, data.value, made.nbytes)
+        return made
 
     def square(self, name):
         """A copy of an n x n array, also where n is 1."""

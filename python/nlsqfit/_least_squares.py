@@ -140,14 +140,14 @@ def least_squares(
                          x_scale=x_scale, loss=loss, f_scale=f_scale, diff_step=diff_step, tr_solver=tr_solver,
                          tr_options=tr_options or {}, jac_sparsity=jac_sparsity, max_nfev=max_nfev,
                          verbose=verbose, args=args, kwargs=kwargs)  # fmt: skip
-    options = Options(solve_linear_start=False)
+    options = Options(solve_linear_start=False, residuals=False)
     _set_options(options, method, loss, f_scale, max_nfev, xtol, gtol, bounded, lower, upper)
     data, named = guarded(tuple(args)), guarded(dict(kwargs))
     curve = Curve(
         lambda p: np.atleast_1d(fun(p, *args, **kwargs)), lambda p: fun(p, *data, **named),
         np.zeros(f0.size), x0.size, as_vector=True, jacobian=jacobian,
     )  # fmt: skip
-    curve.single = f0.dtype == np.float32
+    curve.first_single = f0.dtype == np.float32
     curve.prepare(x0, lower, upper, first=np.asarray(f0, dtype=float))
     result = _collect(curve, curve.fit(x0, options), lower, upper, loss, f_scale, method)
     if verbose:
@@ -228,7 +228,7 @@ def _set_options(options, method, loss, f_scale, max_nfev, xtol, gtol, bounded, 
 
 def _collect(curve, result, lower, upper, loss, f_scale, method):
     x = result.array("parameters")
-    fun = curve.values(x)
+    fun = curve.fitted
     J = curve.jacobian_at(x)
     gradient, jac = _losses.scaled(loss, f_scale, fun, J)
     active = np.where(x <= lower, -1, np.where(x >= upper, 1, 0))

@@ -62,6 +62,7 @@ def _signatures():
         "nlsq_options_set_matrix": [handle, c_char_p, doubles, c_size_t],
         "nlsq_options_set_progress": [handle, Progress, c_void_p],
         "nlsq_options_cancel": [handle],
+        "nlsq_options_reset_cancel": [handle],
         "nlsq_options_free": [handle],
         "nlsq_model_text": [c_char_p, POINTER(c_char_p), c_size_t, out],
         "nlsq_tape_new": [out],

@@ -45,6 +45,11 @@ class _Group:
         return np.array([self.called(i) for i in range(self.count)])
 
 
+def _restore(start):
+    for matrix, values in start:
+        matrix[...] = values
+
+
 class ProblemResult:
     """The result of `Problem.solve`. The parameters are in the caller's arrays.
 
@@ -189,16 +194,16 @@ class Problem:
                 )  # fmt: skip
             )
             if problem is trial:
-                group.trial = trial
-                if not self._agrees(group):
+                recorded = trial._residuals(group.count * group.residuals)
+                if not _agreement.agree(recorded, group.all_called().reshape(-1)):
                     return "its recording gives other values than the function at the start"
         return None
 
-    @staticmethod
-    def _agrees(group):
-        recorded = np.empty(group.count * group.residuals)
-        check(lib.nlsq_problem_evaluate(group.trial._handle, None, recorded.ctypes.data, recorded.size))
-        return _agreement.agree(recorded, group.all_called().reshape(-1))
+    def _residuals(self, count):
+        """The residuals at the present values, without losses, in the order of `add`."""
+        cost, residuals = c_double(), np.empty(count)
+        check(lib.nlsq_problem_evaluate(self._handle, byref(cost), residuals.ctypes.data, count))
+        return residuals
 
     def _add_called(self, group, loss, f_scale):
         sizes = [a.shape[1] for a in group.arrays]
@@ -276,23 +281,31 @@ class Problem:
         called = any(e != "recorded" for e in self._evaluators)
         if called:
             settings.set("threads", 1)  # Python runs one function at a time
-        start = [m.copy() for m in self._keep if isinstance(m, np.ndarray)]
+        start = [(m, m.copy()) for m in {id(m): m for m in self._keep if isinstance(m, np.ndarray)}.values()]
         try:
             result = solve(
                 lib.nlsq_problem_solve, self._handle, options=settings, user=self if called else None,
                 rows=sum(g.count for g in self._groups) * 100,
             )  # fmt: skip
         except BaseException:
-            for matrix, values in zip([m for m in self._keep if isinstance(m, np.ndarray)], start):
-                matrix[...] = values
+            _restore(start)
             raise
-        for number, group in enumerate(self._groups):
-            if self._evaluators[number] == "recorded" and not self._agrees(group):
-                raise RuntimeError(
-                    f"the recording of {group.function!r} gives other values than the function at the answer; "
-                    "its ifs or its state may depend on values: add it with a function that does not record"
-                )
+        self._compare_at_answer(start)
         return ProblemResult(result, list(self._evaluators))
+
+    def _compare_at_answer(self, start):
+        """Every recording must give what its function gives, or the answer is not believed."""
+        residuals = self._residuals(sum(g.count * g.residuals for g in self._groups))
+        at = 0
+        for evaluator, group in zip(self._evaluators, self._groups):
+            recorded = residuals[at : at + group.count * group.residuals]
+            at += recorded.size
+            if evaluator == "recorded" and not _agreement.agree(recorded, group.all_called().reshape(-1)):
+                _restore(start)
+                raise RuntimeError(
+                    f"the recording of {group.function!r} gives other values than the function at the answer: it "
+                    "depends on something besides its arguments. The parameters are those of the start."
+                )
 
     error = property(lambda self: self._error, lambda self, value: setattr(self, "_error", value))
 

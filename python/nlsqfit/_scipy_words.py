@@ -34,12 +34,11 @@ def bounds_pair(bounds, n):
             lower, upper = bounds
         except (TypeError, ValueError):
             raise ValueError("`bounds` must contain 2 elements.") from None
-    lower, upper = (np.asarray(b, dtype=float) for b in (lower, upper))
-    if lower.ndim == 0:
-        lower = np.resize(lower, n)
-    if upper.ndim == 0:
-        upper = np.resize(upper, n)
-    return lower, upper
+    lower, upper = np.asarray(lower, dtype=float), np.asarray(upper, dtype=float)
+    return (
+        np.full(n, lower[()]) if lower.ndim == 0 else lower,
+        np.full(n, upper[()]) if upper.ndim == 0 else upper,
+    )
 
 
 def check_bounds(lower, upper, x0):

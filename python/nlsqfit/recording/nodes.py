@@ -104,7 +104,11 @@ class Recorder:
         if not writeable and key in self.table:
             return self.table[key]
         plain = np.asarray(value)
-        data = np.array(plain, dtype=complex if kind == "c" else float, order="C", copy=True)
+        wanted = complex if kind == "c" else float
+        if writeable:
+            data = np.array(plain, dtype=wanted, order="C", copy=True)
+        else:
+            data = np.ascontiguousarray(plain, dtype=wanted)
         made = self.node("constant", (), plain.shape, data, kind)
         if not writeable:
             self.keep.append(value)

@@ -56,6 +56,8 @@ def record(call, parameters, rows, as_vector=False):
         if node.size not in (rows, 1):
             return f"it gives {node.size} values where {rows} are wanted"
         tape, result = lower(node, rows)
+        if not tape.columns:
+            tape.columns.append(np.zeros(rows))  # the library wants one column at least
         return Recording(tape, result, parameters)
     except NotRecordable as reason:
         return recorder.refused or str(reason)
