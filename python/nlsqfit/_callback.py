@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import threading
 from ctypes import byref, c_double, c_void_p
 
@@ -19,6 +20,53 @@ def vector_at(address, count):
     return np.frombuffer((c_double * count).from_address(address), dtype=float)
 
 
+class Interrupts:
+    """Ctrl-C while C code calls Python: it takes effect inside the user's functions, and nowhere else.
+
+    An exception between them would be lost in C. A signal that comes there is kept until the next call
+    or the end of the work. Used as a context around the C call.
+    """
+
+    def __init__(self):
+        self.inside = self.pending = False
+        self.before = None
+
+    def _came(self, number, frame):
+        if self.inside:
+            self.before(number, frame)
+        else:
+            self.pending = True
+
+    def __enter__(self):
+        before = signal.getsignal(signal.SIGINT)
+        if callable(before) and threading.current_thread() is threading.main_thread():
+            self.before = before
+            signal.signal(signal.SIGINT, self._came)
+        return self
+
+    def __exit__(self, *_):
+        if self.before is not None:
+            signal.signal(signal.SIGINT, self.before)
+            self.before = None
+        if self.pending:
+            self.pending = False
+            raise KeyboardInterrupt
+
+    def call(self, function, *arguments):
+        """Calls a function of the user's. Returns its exception, or None."""
+        if self.pending:
+            return KeyboardInterrupt()
+        try:
+            try:
+                self.inside = True
+                function(*arguments)
+            finally:
+                self.inside = False
+        except BaseException as error:  # it must not pass through C; `solve` raises it again
+            return error
+        return None
+
+
 class UserFunction:
     """A Python function of all parameters, as a callback of the library.
 
@@ -30,23 +78,23 @@ class UserFunction:
         self.values, self.jacobian = values, jacobian
         self.rows, self.parameters = rows, parameters
         self.error = None
+        self.interrupts = Interrupts()
         self.calls = self.jacobian_calls = 0
         self.pointer = Function(self._called)
 
     def _called(self, p, y, jacobian, _user):
-        try:
-            parameters = vector_at(p, self.parameters).copy()
-            if y is not None:
-                self.calls += 1
-                vector_at(y, self.rows)[:] = self.values(parameters)
-            if jacobian is not None:
-                self.jacobian_calls += 1
-                matrix = vector_at(jacobian, self.rows * self.parameters).reshape(self.rows, self.parameters)
-                matrix[:] = self.jacobian(parameters)
-            return 0
-        except BaseException as error:  # it must not pass through C; `solve` raises it again
-            self.error = error
-            return -1
+        self.error = self.interrupts.call(self._fill, p, y, jacobian)
+        return 0 if self.error is None else -1
+
+    def _fill(self, p, y, jacobian):
+        parameters = vector_at(p, self.parameters).copy()
+        if y is not None:
+            self.calls += 1
+            vector_at(y, self.rows)[:] = self.values(parameters)
+        if jacobian is not None:
+            self.jacobian_calls += 1
+            matrix = vector_at(jacobian, self.rows * self.parameters).reshape(self.rows, self.parameters)
+            matrix[:] = self.jacobian(parameters)
 
     def raise_error(self):
         error, self.error = self.error, None
@@ -96,7 +144,11 @@ def solve(function, *arguments, options: Options, user=None, rows=0, meanwhile=N
         objection = meanwhile() if meanwhile is not None else ""
         if objection:
             return objection
-        work()
+        if user is None:
+            work()
+        else:
+            with user.interrupts:
+                work()
         status, text = outcome[0]
     if user is not None:
         if status != OK:

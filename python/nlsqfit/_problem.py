@@ -7,7 +7,7 @@ from ctypes import byref, c_double, c_void_p
 import numpy as np
 
 from . import _agreement
-from ._callback import solve, vector_at
+from ._callback import Interrupts, solve, vector_at
 from ._fit_options import SOLVER
 from ._handles import Options, columns_of, make_tape
 from ._library import BlockFunction, check, lib
@@ -99,7 +99,7 @@ class Problem:
         handle = c_void_p()
         check(lib.nlsq_problem_new(byref(handle)))
         self._handle, self._groups, self._keep, self._declared = handle, [], [], set()
-        self._evaluators, self._error = [], None
+        self._evaluators, self.error, self.interrupts = [], None, Interrupts()
 
     def __del__(self):
         handle, self._handle = getattr(self, "_handle", None), None
@@ -208,17 +208,16 @@ class Problem:
     def _add_called(self, group, loss, f_scale):
         sizes = [a.shape[1] for a in group.arrays]
 
+        def fill(blocks, residuals, number):
+            pointers = (c_void_p * len(sizes)).from_address(blocks)
+            values = [vector_at(p, n).copy() for p, n in zip(pointers, sizes)]
+            at = (number or 0) - 1
+            out = group.function(*values, *[d[at] for d in group.data])
+            vector_at(residuals, group.residuals)[:] = np.asarray(out, dtype=float).reshape(-1)
+
         def called(blocks, residuals, _jacobians, number):
-            try:
-                pointers = (c_void_p * len(sizes)).from_address(blocks)
-                values = [vector_at(p, n).copy() for p, n in zip(pointers, sizes)]
-                at = (number or 0) - 1
-                out = group.function(*values, *[d[at] for d in group.data])
-                vector_at(residuals, group.residuals)[:] = np.asarray(out, dtype=float).reshape(-1)
-                return 0
-            except BaseException as error:
-                self._error = error
-                return -1
+            self.error = self.interrupts.call(fill, blocks, residuals, number)
+            return 0 if self.error is None else -1
 
         pointer = BlockFunction(called)
         self._keep.append(pointer)
@@ -307,11 +306,9 @@ class Problem:
                     "depends on something besides its arguments. The parameters are those of the start."
                 )
 
-    error = property(lambda self: self._error, lambda self, value: setattr(self, "_error", value))
-
     def raise_error(self):
         """Raises the exception of a residual function, if one stopped the solve."""
-        error, self._error = self._error, None
+        error, self.error = self.error, None
         if error is not None:
             raise error
 
