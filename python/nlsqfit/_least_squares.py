@@ -75,7 +75,8 @@ def least_squares(
     verbose=0,
     args=(),
     kwargs=None,
-    **others,
+    callback=None,
+    workers=None,
 ):
     """Minimize half the sum of squares of a vector function, as ``scipy.optimize.least_squares`` does.
 
@@ -95,8 +96,8 @@ def least_squares(
         replaces that default of `xtol` and `gtol`.
     diff_step, tr_solver, tr_options
         Checked as in SciPy. They choose between ways to the same minimum.
-    jac_sparsity
-        With it, with a sparse `jac`, with a function as `loss`, and with fewer residuals than parameters,
+    jac_sparsity, callback, workers
+        With them, with a sparse `jac`, with a function as `loss`, and with fewer residuals than parameters,
         SciPy solves the problem.
 
     Returns
@@ -111,8 +112,6 @@ def least_squares(
     [1. 1.] True
     """
     kwargs = {} if kwargs is None else kwargs
-    if others:
-        raise TypeError(f"least_squares() got an unexpected keyword argument '{next(iter(others))}'")
     _check(method, jac, tr_solver, loss, verbose, max_nfev, ftol, xtol, gtol)
     if np.iscomplexobj(x0):
         raise ValueError("`x0` must be real.")
@@ -135,11 +134,12 @@ def least_squares(
             "Method 'lm' doesn't work when the number of residuals is less than the number of variables."
         )
     jacobian = _jacobian(jac, f0.size, x0, args, kwargs, method)
-    if jac_sparsity is not None or jacobian == "sparse" or callable(loss) or f0.size < x0.size:
+    newer = {name: value for name, value in (("callback", callback), ("workers", workers)) if value is not None}
+    if jac_sparsity is not None or jacobian == "sparse" or callable(loss) or f0.size < x0.size or newer:
         return _by_scipy(fun, x0, jac=jac, bounds=bounds, method=method, ftol=ftol, xtol=xtol, gtol=gtol,
                          x_scale=x_scale, loss=loss, f_scale=f_scale, diff_step=diff_step, tr_solver=tr_solver,
                          tr_options=tr_options or {}, jac_sparsity=jac_sparsity, max_nfev=max_nfev,
-                         verbose=verbose, args=args, kwargs=kwargs)  # fmt: skip
+                         verbose=verbose, args=args, kwargs=kwargs, **newer)  # fmt: skip
     options = Options(solve_linear_start=False, residuals=False)
     _set_options(options, method, loss, f_scale, max_nfev, xtol, gtol, bounded, lower, upper)
     data, named = guarded(tuple(args)), guarded(dict(kwargs))

@@ -23,6 +23,9 @@ EXPECTED = {
     "test_full_result": _EXACT,
     "test_options": _EXACT,
     "test_bvp": _NFEV,
+    "test_nfev": _NFEV,
+    "test_gh_18793_and_19351": "wants the status of the test of the gradient; ours ends by another one",
+    "test_robustness": "compares distances to the parameters of the simulation; losses that are not convex have other minima, too",
 }  # fmt: skip
 
 
