@@ -47,13 +47,25 @@ def make(cameras=6, points=80):
     views = np.hstack([rng.normal(scale=0.2, size=(cameras, 3)), rng.normal(scale=0.1, size=(cameras, 2)),
                        np.full((cameras, 1), -5.0), np.tile([500.0, 0.0, 0.0], (cameras, 1))])  # fmt: skip
     c, p = (index.ravel() for index in np.meshgrid(np.arange(cameras), np.arange(points), indexing="ij"))
-    seen = reprojection(views[c].T, space[p].T, np.zeros((2, 1))).T + rng.normal(scale=0.3, size=(c.size, 2))
-    return views + rng.normal(scale=1e-3, size=views.shape) * [1, 1, 1, 1, 1, 1, 100, 1, 1], space + 0.01, c, p, seen
+    seen = reprojection(views[c].T, space[p].T, np.zeros((2, 1))).T + rng.normal(
+        scale=0.3, size=(c.size, 2)
+    )
+    return (
+        views + rng.normal(scale=1e-3, size=views.shape) * [1, 1, 1, 1, 1, 1, 100, 1, 1],
+        space + 0.01,
+        c,
+        p,
+        seen,
+    )
 
 
 cameras, points, camera_of, point_of, observed = read(sys.argv[1]) if len(sys.argv) > 1 else make()
 problem = nf.Problem()
-problem.add(reprojection, (cameras, camera_of), (points, point_of), data=[observed], loss="huber", f_scale=1.0)
+problem.add(
+    reprojection, (cameras, camera_of), (points, point_of), data=[observed], loss="huber", f_scale=1.0
+)
 print(f"{len(observed)} observations, cost {problem.cost:.6g}")
 result = problem.solve(max_iterations=100)
-print(f"{result.verdict}: cost {result.cost:.6g} after {result.iterations} steps; residuals {result.evaluator[0]}")
+print(
+    f"{result.verdict}: cost {result.cost:.6g} after {result.iterations} steps; residuals {result.evaluator[0]}"
+)

@@ -38,7 +38,9 @@ def curves(repeats):
             ours.append(timed(lambda: nf.curve_fit(decay, x, y)))  # noqa: B023
             theirs.append(timed(lambda: scipy.optimize.curve_fit(decay, x, y)))  # noqa: B023
         a, b = np.median(ours), np.median(theirs)
-        print(f"curve_fit, {rows:>9,} rows: ours {a * 1e3:9.3f} ms, SciPy {b * 1e3:9.3f} ms, ratio {b / a:6.2f}")
+        print(
+            f"curve_fit, {rows:>9,} rows: ours {a * 1e3:9.3f} ms, SciPy {b * 1e3:9.3f} ms, ratio {b / a:6.2f}"
+        )
 
 
 def pixels(count, sample=300):
@@ -53,7 +55,9 @@ def pixels(count, sample=300):
             scipy.optimize.curve_fit(pixel, t, row, p0=[2, 0.3])
 
     theirs = timed(loop) / sample * count
-    print(f"fit_many, {count:,} pixels: ours {ours:.3f} s, SciPy {theirs:.1f} s (from {sample}), ratio {theirs / ours:.0f}")
+    print(
+        f"fit_many, {count:,} pixels: ours {ours:.3f} s, SciPy {theirs:.1f} s (from {sample}), ratio {theirs / ours:.0f}"
+    )
 
 
 def called():
@@ -76,7 +80,9 @@ def leak(calls):
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     for _ in range(calls):
         nf.curve_fit(pixel, x, y)
-    print(f"{calls:,} calls: the process grew by {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before} kB")
+    print(
+        f"{calls:,} calls: the process grew by {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before} kB"
+    )
 
 
 if __name__ == "__main__":

@@ -118,4 +118,6 @@ def get_requires_for_build_sdist(config_settings=None):
 
 
 def build_sdist(sdist_directory, config_settings=None):
-    raise NotImplementedError("there is no source package: the library is compiled from the checkout; build a wheel")
+    raise NotImplementedError(
+        "there is no source package: the library is compiled from the checkout; build a wheel"
+    )

@@ -7,7 +7,8 @@ from ._fit_result import Certificate, Fit, Parameter, Prediction
 from ._least_squares import LeastSquaresResult, least_squares
 from ._library import LibraryError
 from ._library import version as _version
-from ._problem import Problem, ProblemResult
+from ._problem import Problem
+from ._problem_parts import ProblemResult
 from ._scipy_words import OptimizeWarning
 
 __version__ = _version()

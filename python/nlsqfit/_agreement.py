@@ -60,6 +60,6 @@ def _steps(count):
 
 
 def perturbed(p, lower, upper, share=0.1):
-    """A point beside p, within the bounds: each parameter is changed by up to a tenth, each by another share."""
+    """A point beside p, within the bounds: each parameter changes by another share of it."""
     moved = p + share * _steps(p.size) * np.where(p == 0, 1.0, np.abs(p))
     return np.minimum(np.maximum(moved, lower), upper)

@@ -171,5 +171,3 @@ def raise_status(status, text):
     if status == CALLBACK:
         raise LibraryError("a callback stopped the fit: " + message)
     raise LibraryError(message)
-
-

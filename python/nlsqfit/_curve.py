@@ -31,7 +31,9 @@ class Curve:
         ``jacobian(p)`` gives rows x parameters, for models that are called.
     """
 
-    def __init__(self, call, stand_in, y, parameters, as_vector=False, jacobian=None, names=None, source=None):
+    def __init__(
+        self, call, stand_in, y, parameters, as_vector=False, jacobian=None, names=None, source=None
+    ):
         self.call, self.stand_in, self.y = call, stand_in, y
         self.rows, self.parameters, self.as_vector = y.size, parameters, as_vector
         self.jacobian, self.names, self.source = jacobian, names, source
@@ -58,7 +60,9 @@ class Curve:
                 )
             return np.full(self.rows, result.reshape(-1)[0], dtype=float)
         if result.dtype.kind == "c":
-            raise ValueError("the model gives complex values; fit their real and imaginary parts side by side")
+            raise ValueError(
+                "the model gives complex values; fit their real and imaginary parts side by side"
+            )
         return np.asarray(result, dtype=float).reshape(-1)
 
     def prepare(self, p0, lower, upper, recordable=True, first=None):

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import inspect
-import types
 import warnings
 
 import numpy as np
 
 from ._curve import Curve
-from ._handles import Options
+from ._curve_fit_input import check_method, data, options_of, start
 from ._scipy_words import (
-    LOSSES,
     MESSAGES,
-    METHODS,
-    SCHEMES,
     OptimizeWarning,
     bounds_pair,
     check_bounds,
@@ -24,7 +19,6 @@ from ._scipy_words import (
 )
 from .recording import guarded
 
-_IGNORED = ("epsfcn", "factor", "diag", "col_deriv", "diff_step", "tr_solver", "tr_options", "jac_sparsity", "verbose")
 _NO_BOUNDS = (-np.inf, np.inf)
 
 
@@ -111,14 +105,14 @@ def curve_fit(
     >>> print(np.round(popt, 6))
     [2.5 1.3]
     """
-    p0, n = _start(f, p0)
+    p0, n = start(f, p0)
     lower, upper = bounds_pair(bounds, n)
     bounded = bounds is not _NO_BOUNDS and bool(np.any((lower > -np.inf) | (upper < np.inf)))
     if p0 is None:
         p0 = feasible_start(lower, upper) if bounded else np.ones(n)
     method = method or ("trf" if bounded else "lm")
-    _check_method(method, jac, bounded)
-    x, y, sigma = _data(xdata, ydata, sigma, check_finite, nan_policy)
+    check_method(method, jac, bounded)
+    x, y, sigma = data(xdata, ydata, sigma, check_finite, nan_policy)
     if "args" in kwargs:
         raise ValueError("'args' is not a supported keyword argument.")
     if method == "lm":
@@ -128,7 +122,7 @@ def curve_fit(
             )
     else:
         check_bounds(lower, upper, p0)
-    options = _options(method, kwargs)
+    options = options_of(method, kwargs)
     job = _Job(f, x, y, sigma, p0, lower, upper, jac, options)
     if bounded:
         options.set_array("lower", lower)
@@ -139,126 +133,6 @@ def curve_fit(
     if not full_output:
         return popt, pcov
     return (popt, pcov, *job.information(result, popt, method))
-
-
-def _start(f, p0):
-    """The start as a vector (None if none was given), and the number of parameters."""
-    if p0 is not None:
-        p0 = np.atleast_1d(p0)
-        if np.iscomplexobj(p0):
-            raise ValueError("`p0` must be real.")
-        p0 = p0.astype(float).ravel()
-        if not np.isfinite(p0).all():
-            raise ValueError(f"`p0` must be finite, not {p0}.")
-        return p0, p0.size
-    code = getattr(f, "__code__", None) if type(f) is types.FunctionType else None
-    if code is not None and not hasattr(f, "__wrapped__") and not hasattr(f, "__signature__"):
-        n = code.co_argcount - 1
-        if n < 1:
-            raise ValueError("Unable to determine number of fit parameters.")
-        return None, n
-    try:
-        arguments = list(inspect.signature(f).parameters.values())
-    except (TypeError, ValueError):
-        raise ValueError("Unable to determine number of fit parameters.") from None
-    plain = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    n = sum(a.kind in plain for a in arguments) - 1
-    if n < 1:
-        raise ValueError("Unable to determine number of fit parameters.")
-    return None, n
-
-
-def _check_method(method, jac, bounded):
-    if method not in METHODS:
-        raise ValueError("`method` must be 'trf', 'dogbox' or 'lm'.")
-    if method == "lm" and bounded:
-        raise ValueError(
-            "Method 'lm' only works for unconstrained problems. Use 'trf' or 'dogbox' instead."
-        )
-    if jac is not None and not callable(jac) and jac not in SCHEMES:
-        raise ValueError("`jac` must be '2-point', '3-point', 'cs' or callable.")
-
-
-def _data(xdata, ydata, sigma, check_finite, nan_policy):
-    if nan_policy not in (None, "raise", "omit"):
-        if nan_policy == "propagate":
-            raise ValueError("`nan_policy='propagate'` is not supported by this function.")
-        raise ValueError("nan_policy must be one of {None, 'raise', 'omit'}")
-    if check_finite is None:
-        check_finite = nan_policy is None
-    to_array = _finite if check_finite else np.asarray
-    y = to_array(ydata, float)
-    x = xdata
-    if isinstance(xdata, (list, tuple, np.ndarray)):
-        x = to_array(xdata, float)
-    if y.size == 0:
-        raise ValueError("`ydata` must not be empty!")
-    y = y.reshape(-1)
-    if sigma is not None:
-        sigma = np.asarray(sigma, dtype=float)
-        if sigma.shape not in ((), (y.size,), (y.size, y.size)):
-            raise ValueError("`sigma` has incorrect shape.")
-    if not check_finite and nan_policy is not None:
-        x, y, sigma = _without_nan(x, y, sigma, nan_policy)
-    return x, y, sigma
-
-
-def _finite(values, kind):
-    values = np.asarray(values, kind)
-    flat = values.reshape(-1)
-    if not flat.dot(flat) < np.inf and not np.isfinite(values).all():
-        raise ValueError("array must not contain infs or NaNs")
-    return values
-
-
-def _without_nan(x, y, sigma, nan_policy):
-    bad = np.isnan(y)
-    if isinstance(x, np.ndarray):
-        bad = bad | np.isnan(x).reshape(-1, y.size).any(axis=0)
-    if bad.any():
-        if nan_policy == "raise":
-            raise ValueError("The input contains nan values")
-        keep = ~bad
-        y = y[keep]
-        x = x[..., keep] if isinstance(x, np.ndarray) else x
-        if sigma is not None and sigma.ndim:
-            sigma = sigma[keep] if sigma.ndim == 1 else sigma[np.ix_(keep, keep)]
-    return x, y, sigma
-
-
-def _options(method, kwargs):
-    """The library's options for SciPy's keywords."""
-    kwargs = dict(kwargs)
-    options = Options(residuals=False)
-    if not kwargs and method != "dogbox":
-        return options
-    limit = kwargs.pop("max_nfev", None) or kwargs.pop("maxfev", None)
-    kwargs.pop("maxfev", None)
-    if limit is not None and limit < 1:
-        raise ValueError("`max_nfev` must be None or positive integer.")
-    options.set("max_iterations", limit)
-    for name in ("ftol", "xtol", "gtol"):
-        value = kwargs.pop(name, None)
-        if value is not None and value > 0:
-            options.set(name, min(float(value), 0.1))
-    loss, f_scale = kwargs.pop("loss", "linear"), kwargs.pop("f_scale", 1.0)
-    if loss not in LOSSES:
-        raise ValueError(f"`loss` must be one of {LOSSES}; functions are not supported here, but by SciPy.")
-    if method == "lm" and loss != "linear":
-        raise ValueError("method='lm' supports only 'linear' loss function.")
-    if loss != "linear":
-        options.set("loss", loss)
-        options.set("f_scale", f_scale)
-    scale = kwargs.pop("x_scale", 1.0)
-    if not (isinstance(scale, str) and scale == "jac") and not (np.all(np.isfinite(scale)) and np.all(np.asarray(scale) > 0)):
-        raise ValueError("`x_scale` must be 'jac' or array_like with positive numbers.")
-    if method == "dogbox":
-        options.set("strategy", "dogleg")
-    for name in _IGNORED:
-        kwargs.pop(name, None)  # they choose between ways to the same minimum
-    if kwargs:
-        raise TypeError(f"curve_fit() got an unexpected keyword argument '{next(iter(kwargs))}'")
-    return options
 
 
 class _Job:
@@ -313,7 +187,9 @@ class _Job:
                     pcov *= 2 * result.number("cost") / (curve.rows - popt.size)
         if infinite or not absolute_sigma and curve.rows <= popt.size:
             pcov = np.full((popt.size, popt.size), np.inf)
-            warnings.warn("Covariance of the parameters could not be estimated", OptimizeWarning, stacklevel=3)
+            warnings.warn(
+                "Covariance of the parameters could not be estimated", OptimizeWarning, stacklevel=3
+            )
         return popt, pcov, result
 
     def _judge(self, result):
@@ -324,7 +200,9 @@ class _Job:
         if status in ("converged", "tolerance", "no_progress"):
             if status == "no_progress":
                 warnings.warn(
-                    "The answer is not certified as a minimum: " + result.text("message"), OptimizeWarning, stacklevel=4
+                    "The answer is not certified as a minimum: " + result.text("message"),
+                    OptimizeWarning,
+                    stacklevel=4,
                 )
             return
         raise RuntimeError("Optimal parameters not found: " + result.text("message"))
@@ -350,5 +228,3 @@ class _Job:
             fjac[:, : popt.size] = R.T
             information.update(fjac=fjac, ipvt=(pivots + 1).astype(np.int32), qtf=Q.T @ information["fvec"])
         return information, MESSAGES[ier] + " " + result.text("message"), ier
-
-

@@ -80,7 +80,9 @@ def fit(
     """
     y = np.asarray(y)
     y = y.reshape(-1) if y.dtype.kind in "fiub" else np.asarray(y, dtype=float).reshape(-1)
-    given = dict(absolute_sigma=absolute_sigma, loss=loss, f_scale=f_scale, bounds=bounds, fixed=fixed, ties=ties)
+    given = dict(
+        absolute_sigma=absolute_sigma, loss=loss, f_scale=f_scale, bounds=bounds, fixed=fixed, ties=ties
+    )
     if isinstance(model, str):
         if jac is not None:
             raise TypeError("jac is for functions; formulas are differentiated by the library")
@@ -100,7 +102,9 @@ def _errors(options, sigma, sigma_x, rows):
     if sigma_x is not None:
         several = isinstance(sigma_x, (list, tuple)) and len(sigma_x) and np.ndim(sigma_x[0]) > 0
         for number, values in enumerate(sigma_x if several else [sigma_x]):
-            options.set_column(f"sigma_x{number}", np.broadcast_to(np.asarray(values, dtype=float), (rows,)))
+            options.set_column(
+                f"sigma_x{number}", np.broadcast_to(np.asarray(values, dtype=float), (rows,))
+            )
     return sigma
 
 
@@ -165,5 +169,14 @@ def _fit_function(function, x, y, sigma, p0, sigma_x, jac, solver, given):
 
     formula = "" if curve.reason else curve.model.formula
     return Fit(
-        result, parameters, formula, curve.evaluator, evaluate, x, y, sigma, given["absolute_sigma"], curve.fitted
+        result,
+        parameters,
+        formula,
+        curve.evaluator,
+        evaluate,
+        x,
+        y,
+        sigma,
+        given["absolute_sigma"],
+        curve.fitted,
     )

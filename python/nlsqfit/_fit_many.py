@@ -60,7 +60,20 @@ class ManyFits:
         return self
 
 
-def fit_many(model, x, Y, p0=None, *, sigma=None, mask=None, bounds=None, fixed=None, axis=-1, progress=False, **solver):
+def fit_many(
+    model,
+    x,
+    Y,
+    p0=None,
+    *,
+    sigma=None,
+    mask=None,
+    bounds=None,
+    fixed=None,
+    axis=-1,
+    progress=False,
+    **solver,
+):
     """Fit one model to each of many data sets.
 
     Parameters
@@ -112,12 +125,21 @@ def fit_many(model, x, Y, p0=None, *, sigma=None, mask=None, bounds=None, fixed=
         elif np.isnan(starts).any():
             starts = np.where(np.isnan(starts), 1.0, starts)
     else:
-        parameters = parameter_names(model, p0 if isinstance(p0, Mapping) or p0 is None else np.asarray(p0).reshape(-1, np.shape(p0)[-1])[0])
+        parameters = parameter_names(
+            model,
+            (
+                p0
+                if isinstance(p0, Mapping) or p0 is None
+                else np.asarray(p0).reshape(-1, np.shape(p0)[-1])[0]
+            ),
+        )
         starts = data.starts(p0, parameters, fixed)
         starts = np.where(np.isnan(starts), 1.0, starts)
         recording = _record(model, x, data, parameters, starts, bounds, axis)
         if isinstance(recording, str):
-            return _one_by_one(model, x, data, parameters, starts, sigma, mask, bounds, fixed, axis, solver, recording)
+            return _one_by_one(
+                model, x, data, parameters, starts, sigma, mask, bounds, fixed, axis, solver, recording
+            )
         compiled, columns = recording
         evaluator = "recorded"
     options = make_options(parameters, solver, bounds=bounds, fixed=fixed)
@@ -131,7 +153,9 @@ def fit_many(model, x, Y, p0=None, *, sigma=None, mask=None, bounds=None, fixed=
     )  # fmt: skip
     if evaluator == "recorded" and not _answers_agree(model, x, compiled, columns, many, data, axis):
         why = "its recording gives other values than the function at the answers"
-        return _one_by_one(model, x, data, parameters, starts, sigma, mask, bounds, fixed, axis, solver, why)
+        return _one_by_one(
+            model, x, data, parameters, starts, sigma, mask, bounds, fixed, axis, solver, why
+        )
     return many
 
 
@@ -152,7 +176,9 @@ class _Data:
         if values.shape == self.shape:  # one for each fit
             return np.repeat(values.reshape(-1, 1), self.rows, axis=1)
         if values.shape != (*self.shape, self.rows):
-            raise ValueError(f"{what} has shape {values.shape}; ({self.rows},) or {(*self.shape, self.rows)} is wanted")
+            raise ValueError(
+                f"{what} has shape {values.shape}; ({self.rows},) or {(*self.shape, self.rows)} is wanted"
+            )
         return values.reshape(-1, self.rows)
 
     def starts(self, p0, names, fixed):
@@ -163,7 +189,9 @@ class _Data:
         if p0.ndim == 1:
             return start_values(p0, names, fixed)
         if p0.shape != (*self.shape, len(names)):
-            raise ValueError(f"p0 has shape {p0.shape}; ({len(names)},) or {(*self.shape, len(names))} is wanted")
+            raise ValueError(
+                f"p0 has shape {p0.shape}; ({len(names)},) or {(*self.shape, len(names))} is wanted"
+            )
         return p0.reshape(-1, len(names))
 
     def solve(self, model, columns, starts, sigma, mask, options, progress, parameters, axis):
@@ -171,7 +199,11 @@ class _Data:
         x = (BatchColumn * max(1, len(columns)))(*[batch_column_of(c, keep) for c in columns])
         y = batch_column_of(self.Y, keep)
         s = None if sigma is None else batch_column_of(self.spread(sigma, axis, "sigma"), keep)
-        m = None if mask is None else batch_column_of(self.spread(np.asarray(mask, bool), axis, "mask"), keep)
+        m = (
+            None
+            if mask is None
+            else batch_column_of(self.spread(np.asarray(mask, bool), axis, "mask"), keep)
+        )
         starts = None if starts is None else np.ascontiguousarray(starts, dtype=float)
         bar = _bar(self.fits) if progress else None
         if bar is not None:
@@ -280,7 +312,9 @@ def _one_by_one(function, x, data, parameters, starts, sigma, mask, bounds, fixe
         rows = slice(None) if mask is None else ~(mask if mask.ndim == 1 else mask[fit])
         y, own = np.asarray(data.Y[fit], dtype=float)[rows], _of_fit(x, data, fit)
         if sigma is not None:
-            options.set_column("sigma", np.ascontiguousarray((sigma if sigma.ndim == 1 else sigma[fit])[rows]))
+            options.set_column(
+                "sigma", np.ascontiguousarray((sigma if sigma.ndim == 1 else sigma[fit])[rows])
+            )
         curve = Curve(
             lambda *p, own=own, rows=rows: np.broadcast_to(function(own, *p), (data.rows,))[rows], None, y, n,
             names=parameters,

@@ -12,14 +12,15 @@ from ._scipy_words import bounds_pair
 
 # Options of the library that `fit` passes on under their own names (docs/command-line.md).
 SOLVER = (
-    "tau", "max_iterations", "time_limit", "strategy", "geodesic", "nonmonotonic", "initial_lambda", "precision",
+    "tau", "max_iterations", "time_limit", "strategy", "geodesic", "nonmonotonic", "initial_lambda",
+    "precision",
     "rule", "strict", "sampling", "threads", "starts", "seed", "variable_projection", "solve_linear_start",
     "differences", "xtol", "gtol", "ftol", "confidence", "in_lanes",
 )  # fmt: skip
 
 
 def make_options(names, solver, **given):
-    """The library's options. `names` are those of the parameters; `solver` holds options of the list above."""
+    """The library's options. `names` are the parameters; `solver` holds options of the list above."""
     options = Options()
     for name, value in solver.items():
         if name not in SOLVER:
@@ -70,7 +71,9 @@ def start_values(p0, names, fixed=None):
     elif p0 is not None:
         values = np.atleast_1d(np.asarray(p0, dtype=float))
         if values.shape != start.shape:
-            raise ValueError(f"p0 has {values.size} values for {len(names)} parameters ({', '.join(names)})")
+            raise ValueError(
+                f"p0 has {values.size} values for {len(names)} parameters ({', '.join(names)})"
+            )
         start[:] = values
     for name, value in _fixed(fixed).items():
         at = _known(name, names)

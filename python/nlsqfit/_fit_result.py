@@ -110,7 +110,9 @@ class Fit:
     warnings : list of str
     """
 
-    def __init__(self, result, names, formula, evaluator, evaluate, x, y, sigma, absolute_sigma, fitted=None):
+    def __init__(
+        self, result, names, formula, evaluator, evaluate, x, y, sigma, absolute_sigma, fitted=None
+    ):
         self._result, self._evaluate = result, evaluate
         self._x, self._y, self._sigma, self._absolute = x, np.asarray(y, dtype=float), sigma, absolute_sigma
         array, number, text = result.array, result.number, result.text
@@ -169,14 +171,18 @@ class Fit:
         scatter = self._scatter(values.size)
         wide = np.hypot(error, scatter)
         q = self._quantile
-        return Prediction(values, error, (values - q * error, values + q * error), (values - q * wide, values + q * wide))
+        return Prediction(
+            values, error, (values - q * error, values + q * error), (values - q * wide, values + q * wide)
+        )
 
     def _scatter(self, rows):
         """Standard deviation of a new measurement: that of the fit, or sigma if it is the same everywhere."""
         if self._absolute and self._sigma is not None:
             sigma = np.sqrt(np.diag(self._sigma)) if self._sigma.ndim == 2 else np.atleast_1d(self._sigma)
             return sigma if sigma.size == rows else np.sqrt(np.mean(sigma**2))
-        return np.sqrt(max(0.0, float(np.sum(self.residuals**2)) / self.dof)) if self.dof > 0 else float("nan")
+        return (
+            np.sqrt(max(0.0, float(np.sum(self.residuals**2)) / self.dof)) if self.dof > 0 else float("nan")
+        )
 
     def to_dict(self):
         """Everything, as the JSON of ``nlsq-fit --json``."""
@@ -205,7 +211,8 @@ class Fit:
         return (
             f"<p><b>{self.certificate.verdict}</b>: {html.escape(self.message)}</p>"
             f"<p><code>{html.escape(self.formula or self.evaluator)}</code></p>"
-            "<table><thead><tr><th>parameter</th><th>value</th><th>std. error</th><th>interval</th><th></th></tr>"
+            "<table><thead><tr><th>parameter</th><th>value</th><th>std. error</th>"
+            "<th>interval</th><th></th></tr>"
             f"</thead><tbody>{rows}</tbody></table>"
             f"<p>{self.rows} rows, χ²/dof = {self.chi2_reduced:.6g}, R² = {self.r_squared:.6g}, "
             f"AIC = {self.aic:.6g}</p>{notes}"

@@ -14,7 +14,7 @@ _TYPES = {"f8": 0, "f4": 1, "i1": 2, "u1": 3, "b1": 3, "i2": 4, "u2": 5, "i4": 6
 
 
 def column_of(array, keep):
-    """The library's view of a vector. A type that it does not read becomes float64; `keep` holds that copy."""
+    """The library's view of a vector. Types that it does not read become float64; `keep` holds the copy."""
     array = np.asarray(array)
     code = _TYPES.get(array.dtype.str[1:]) if array.dtype.isnative else None
     if code is None:
@@ -117,7 +117,9 @@ class Model(_Owner):
     def from_callback(cls, function, has_jacobian, parameters, names=None):
         handle = c_void_p()
         check(
-            lib.nlsq_model_callback(function, None, int(has_jacobian), parameters, _texts(names), byref(handle))
+            lib.nlsq_model_callback(
+                function, None, int(has_jacobian), parameters, _texts(names), byref(handle)
+            )
         )
         model = cls(handle)
         model.keep.append(function)
@@ -222,9 +224,7 @@ class Result(_Owner):
     def array(self, name):
         """A copy of an array: a vector, or a matrix."""
         data, rows, columns = c_void_p(), c_size_t(), c_size_t()
-        check(
-            lib.nlsq_result_array(self.handle, name.encode(), byref(data), byref(rows), byref(columns))
-        )
+        check(lib.nlsq_result_array(self.handle, name.encode(), byref(data), byref(rows), byref(columns)))
         rows, columns = rows.value, columns.value
         shape = (rows,) if columns == 1 else (rows, columns)
         made = np.empty(shape)
@@ -243,5 +243,3 @@ class Result(_Owner):
 
     def report(self):
         return lib.nlsq_result_report(self.handle).decode()
-
-

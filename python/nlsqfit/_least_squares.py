@@ -134,7 +134,9 @@ def least_squares(
             "Method 'lm' doesn't work when the number of residuals is less than the number of variables."
         )
     jacobian = _jacobian(jac, f0.size, x0, args, kwargs, method)
-    newer = {name: value for name, value in (("callback", callback), ("workers", workers)) if value is not None}
+    newer = {
+        name: value for name, value in (("callback", callback), ("workers", workers)) if value is not None
+    }
     if jac_sparsity is not None or jacobian == "sparse" or callable(loss) or f0.size < x0.size or newer:
         return _by_scipy(fun, x0, jac=jac, bounds=bounds, method=method, ftol=ftol, xtol=xtol, gtol=gtol,
                          x_scale=x_scale, loss=loss, f_scale=f_scale, diff_step=diff_step, tr_solver=tr_solver,
@@ -175,7 +177,9 @@ def _check(method, jac, tr_solver, loss, verbose, max_nfev, ftol, xtol, gtol):
     eps = np.finfo(float).eps
     small = [t is None or t < eps for t in (ftol, xtol, gtol)]
     if all(small) or method == "lm" and any(small):
-        raise ValueError(f"the tolerances ftol, xtol and gtol must not be below the machine epsilon {eps:.2e}")
+        raise ValueError(
+            f"the tolerances ftol, xtol and gtol must not be below the machine epsilon {eps:.2e}"
+        )
 
 
 def _check_scale(x_scale, x0):

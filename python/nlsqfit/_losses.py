@@ -14,7 +14,11 @@ def _huber(z):
     inside = z <= 1
     safe = np.where(inside, 1.0, z)
     root = np.sqrt(safe)
-    return np.where(inside, z, 2 * root - 1), np.where(inside, 1.0, 1 / root), np.where(inside, 0.0, -0.5 * safe**-1.5)
+    return (
+        np.where(inside, z, 2 * root - 1),
+        np.where(inside, 1.0, 1 / root),
+        np.where(inside, 0.0, -0.5 * safe**-1.5),
+    )
 
 
 def _cauchy(z):
@@ -31,7 +35,7 @@ FUNCTIONS = {"soft_l1": _soft_l1, "huber": _huber, "cauchy": _cauchy, "arctan": 
 
 
 def scaled(loss, f_scale, f, J):
-    """The gradient of the cost ½ Σ f_scale² rho(z), and the Jacobian J scaled so that JᵀJ is its Gauss-Newton matrix."""
+    """The gradient of the cost, and J scaled so that JᵀJ is its Gauss-Newton matrix."""
     if loss == "linear":
         return J.T @ f, J
     _, slope, curvature = FUNCTIONS[loss]((f / f_scale) ** 2)

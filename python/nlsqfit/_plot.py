@@ -11,7 +11,11 @@ def plot(fit, x, y, sigma, axes=None, band=True):
 
     single, at = _predictor(x, y.size)
     if axes is None:
-        _, axes = plt.subplots(2, 1, sharex=True, height_ratios=(3, 1)) if _has_ratios() else plt.subplots(2, 1, sharex=True)
+        _, axes = (
+            plt.subplots(2, 1, sharex=True, height_ratios=(3, 1))
+            if _has_ratios()
+            else plt.subplots(2, 1, sharex=True)
+        )
     top, bottom = axes
     errors = None
     if sigma is not None:
@@ -63,7 +67,9 @@ def _curve(fit, top, fine, band):
     if prediction.fit.size != fine.size:
         raise ValueError("the function does not follow x")
     top.plot(fine, prediction.fit, color="C0", label="fit")
-    top.fill_between(fine, *prediction.confidence, color="C0", alpha=0.3, linewidth=0, label="confidence band")
+    top.fill_between(
+        fine, *prediction.confidence, color="C0", alpha=0.3, linewidth=0, label="confidence band"
+    )
 
 
 def _at_data(fit, top, at):

@@ -11,73 +11,13 @@ from ._callback import Interrupts, solve, vector_at
 from ._fit_options import SOLVER
 from ._handles import Options, columns_of, make_tape
 from ._library import BlockFunction, check, lib
+from ._problem_parts import Group, ProblemResult
 from .recording.blocks import record_block
-
-
-class _Group:
-    """Residual blocks that were added together: one function, many rows."""
-
-    def __init__(self, function, arrays, indices, data, residuals, tape):
-        self.function, self.arrays, self.indices = function, arrays, indices
-        self.data, self.residuals, self.tape = data, residuals, tape
-        self.count = len(indices[0])
-
-    def blocks_of(self, number):
-        return [a[i[number]] for a, i in zip(self.arrays, self.indices)]
-
-    def called(self, number):
-        """The function's residuals of one block."""
-        values = self.function(*self.blocks_of(number), *[d[number] for d in self.data])
-        return np.asarray(values, dtype=float).reshape(-1)
-
-    def all_called(self):
-        """The function's residuals of all blocks: in one call with vectors if it takes them, or one by one."""
-        every = []
-        try:
-            blocks = [np.ascontiguousarray(a[i].T) for a, i in zip(self.arrays, self.indices)]
-            data = [np.ascontiguousarray(d.T) if d.ndim > 1 else d for d in self.data]
-            every = np.asarray(self.function(*blocks, *data), dtype=float).reshape(self.residuals, self.count).T
-            some = np.linspace(0, self.count - 1, min(16, self.count)).astype(int)
-            if all(_agreement.agree(every[i], self.called(i)) for i in some):
-                return np.ascontiguousarray(every)
-        except Exception:  # a function for single blocks may do anything with vectors
-            pass
-        return np.array([self.called(i) for i in range(self.count)])
 
 
 def _restore(start):
     for matrix, values in start:
         matrix[...] = values
-
-
-class ProblemResult:
-    """The result of `Problem.solve`. The parameters are in the caller's arrays.
-
-    Attributes
-    ----------
-    success : bool
-        Whether the answer is certified as a minimum.
-    cost, initial_cost : float
-        Half the sum of squares, with losses.
-    iterations : int
-    message, verdict : str
-    evaluator : list of str
-        For each call of `add`: "recorded", or why the function was called.
-    """
-
-    def __init__(self, result, evaluator):
-        self._result = result
-        self.success = bool(result.number("success"))
-        self.cost, self.initial_cost = result.number("cost"), result.number("initial_cost")
-        self.iterations = int(result.number("iterations"))
-        self.message, self.verdict = result.text("message"), result.text("verdict")
-        self.evaluator = evaluator
-
-    def __str__(self):
-        return self._result.report()
-
-    def __repr__(self):
-        return f"<ProblemResult {self.verdict}: cost {self.cost:.8g} after {self.iterations} steps>"
 
 
 class Problem:
@@ -126,10 +66,14 @@ class Problem:
         data = [np.asarray(d, dtype=float) for d in data]
         for d in data:
             if d.ndim == 0 or len(d) != len(indices[0]):
-                raise ValueError(f"data has shape {d.shape}; its first length must be {len(indices[0])}, the number of blocks")
-        group = _Group(residual, arrays, indices, data, None, None)
+                raise ValueError(
+                    f"data has shape {d.shape}; its first length must be {len(indices[0])}, the number of blocks"
+                )
+        group = Group(residual, arrays, indices, data, None, None)
         group.residuals = group.called(0).size
-        recording = record_block(residual, [a.shape[1] for a in arrays], [d.shape[1:] for d in data], group.residuals)
+        recording = record_block(
+            residual, [a.shape[1] for a in arrays], [d.shape[1:] for d in data], group.residuals
+        )
         if not isinstance(recording, str):
             entries, outputs = recording
             tape = make_tape(entries, outputs)
@@ -150,7 +94,12 @@ class Problem:
         count = max([len(b[1]) for b in blocks if isinstance(b, tuple)], default=1)
         for block in blocks:
             array, index = block if isinstance(block, tuple) else (block, np.zeros(count, dtype=np.intp))
-            if not isinstance(array, np.ndarray) or array.dtype != np.float64 or not array.flags.c_contiguous or not array.flags.writeable:
+            if (
+                not isinstance(array, np.ndarray)
+                or array.dtype != np.float64
+                or not array.flags.c_contiguous
+                or not array.flags.writeable
+            ):
                 raise TypeError("a parameter block must be a writeable C-contiguous array of float64")
             index = np.asarray(index, dtype=np.intp)
             if len(index) != count:
@@ -235,7 +184,9 @@ class Problem:
         array = np.asarray(block)
         address = array.ctypes.data
         if address not in self._declared:
-            raise ValueError("this array is no parameter block of the problem: add a residual that uses it first")
+            raise ValueError(
+                "this array is no parameter block of the problem: add a residual that uses it first"
+            )
         return address
 
     def set_constant(self, block, constant=True):
@@ -245,7 +196,10 @@ class Problem:
     def set_bounds(self, block, lower=None, upper=None):
         """Bounds of the numbers of a block; None: none on that side."""
         size = np.size(block)
-        sides = [None if b is None else np.ascontiguousarray(np.broadcast_to(b, (size,)), dtype=float) for b in (lower, upper)]
+        sides = [
+            None if b is None else np.ascontiguousarray(np.broadcast_to(b, (size,)), dtype=float)
+            for b in (lower, upper)
+        ]
         pointers = [None if s is None else s.ctypes.data for s in sides]
         check(lib.nlsq_problem_set_bounds(self._handle, self._block(block), *pointers))
 
@@ -280,7 +234,9 @@ class Problem:
         called = any(e != "recorded" for e in self._evaluators)
         if called:
             settings.set("threads", 1)  # Python runs one function at a time
-        start = [(m, m.copy()) for m in {id(m): m for m in self._keep if isinstance(m, np.ndarray)}.values()]
+        start = [
+            (m, m.copy()) for m in {id(m): m for m in self._keep if isinstance(m, np.ndarray)}.values()
+        ]
         try:
             result = solve(
                 lib.nlsq_problem_solve, self._handle, options=settings, user=self if called else None,
@@ -311,5 +267,3 @@ class Problem:
         error, self.error = self.error, None
         if error is not None:
             raise error
-
-

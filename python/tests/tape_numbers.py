@@ -21,7 +21,8 @@ OPERATIONS = {
     "atanh": np.arctanh, "abs": np.abs, "sign": np.sign, "floor": np.floor, "ceil": np.ceil,
     "erf": special.erf, "erfc": special.erfc, "erfcx": special.erfcx, "gamma": special.gamma,
     "lgamma": special.gammaln, "digamma": special.psi, "besj0": special.j0, "besj1": special.j1,
-    "wofz_re": lambda a, b: special.wofz(a + 1j * b).real, "wofz_im": lambda a, b: special.wofz(a + 1j * b).imag,
+    "wofz_re": lambda a, b: special.wofz(a + 1j * b).real, 
+    "wofz_im": lambda a, b: special.wofz(a + 1j * b).imag,
 }  # fmt: skip
 
 

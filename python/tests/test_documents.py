@@ -27,5 +27,7 @@ def test_there_are_four_examples():
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda e: e.stem)
 def test_an_example(example):
     more = ["--pixels", "2500"] if "pixels" in example.stem else []
-    done = subprocess.run([sys.executable, str(example), *more], capture_output=True, text=True, timeout=300)
+    done = subprocess.run(
+        [sys.executable, str(example), *more], capture_output=True, text=True, timeout=300
+    )
     assert done.returncode == 0 and done.stdout, done.stderr

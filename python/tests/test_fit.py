@@ -122,7 +122,9 @@ def test_masks_errors_axes_and_failed_fits(model):
     assert masked.success.all()
     single = nf.fit(decay, T[1:], film[4, 4, 1:], p0=[1, 0.2])
     assert np.allclose(masked.parameters[4, 4], single.x, rtol=1e-6)
-    turned = nf.fit_many(model, T, np.moveaxis(film, -1, 0), p0=[1, 0.2], mask=np.moveaxis(mask, -1, 0), axis=0)
+    turned = nf.fit_many(
+        model, T, np.moveaxis(film, -1, 0), p0=[1, 0.2], mask=np.moveaxis(mask, -1, 0), axis=0
+    )
     assert np.allclose(turned.parameters, masked.parameters, rtol=1e-6)
     broken = nf.fit_many(model, T, film, p0=[1, 0.2])
     assert broken.verdict[1, 2] == "FAILED" and not broken.success[1, 2] and broken.success[0, 0]

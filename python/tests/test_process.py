@@ -18,9 +18,13 @@ from nlsqfit._library import live_handles
 X = np.linspace(0, 4, 40)
 
 
-@pytest.mark.parametrize("module", [m.name for m in pkgutil.iter_modules(nf.__path__) if m.name.startswith("_")])
+@pytest.mark.parametrize(
+    "module", [m.name for m in pkgutil.iter_modules(nf.__path__) if m.name.startswith("_")]
+)
 def test_the_examples_in_the_docstrings(module):
-    found = doctest.testmod(importlib.import_module("nlsqfit." + module), optionflags=doctest.NORMALIZE_WHITESPACE)
+    found = doctest.testmod(
+        importlib.import_module("nlsqfit." + module), optionflags=doctest.NORMALIZE_WHITESPACE
+    )
     assert found.failed == 0
 
 
@@ -75,7 +79,10 @@ INTERRUPTED = """
     "model, call",
     [
         ("f = lambda x, a, b: a * np.sin(b * x)", 'nf.fit("sine + gaussian + exp", x, y, starts=50)'),
-        ("f = lambda x, a, b: float(a) * np.sin(b * x)", "nf.curve_fit(f, x[:20000], y[:20000], p0=[3.0, 0.9])"),
+        (
+            "f = lambda x, a, b: float(a) * np.sin(b * x)",
+            "nf.curve_fit(f, x[:20000], y[:20000], p0=[3.0, 0.9])",
+        ),
     ],
 )
 def test_ctrl_c_comes_back_at_once(model, call):
@@ -96,5 +103,3 @@ def test_the_interpreter_runs_while_the_library_works():
             time.sleep(0.001)
         assert job.result()
     assert len(ticks) > 1
-
-

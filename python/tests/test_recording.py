@@ -37,9 +37,7 @@ def test_a_recording_of_the_corpus_is_right_or_refused(entry):
 
 
 def test_most_models_of_the_corpus_are_recorded():
-    count = sum(
-        not isinstance(recorded(e.function, e.p.size, e.x, e.y.size), str) for e in MODELS
-    )
+    count = sum(not isinstance(recorded(e.function, e.p.size, e.x, e.y.size), str) for e in MODELS)
     assert len(MODELS) >= 60 and sum(e.hard for e in MODELS) >= 15
     assert count >= 0.75 * len(MODELS)
 

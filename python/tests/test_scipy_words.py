@@ -126,7 +126,13 @@ def test_least_squares_with_losses_as_scipy():
     for loss in ("soft_l1", "huber", "cauchy", "arctan"):
         ours = nf.least_squares(lambda p: decay(X, *p) - y, [2, 1, 0.4], loss=loss, f_scale=0.1)
         theirs = scipy.optimize.least_squares(
-            lambda p: decay(X, *p) - y, [2, 1, 0.4], loss=loss, f_scale=0.1, xtol=1e-12, gtol=1e-12, ftol=1e-12
+            lambda p: decay(X, *p) - y,
+            [2, 1, 0.4],
+            loss=loss,
+            f_scale=0.1,
+            xtol=1e-12,
+            gtol=1e-12,
+            ftol=1e-12,
         )
         assert ours.evaluator == "recorded" and ours.certified
         assert np.allclose(ours.x, theirs.x, rtol=1e-5) and np.isclose(ours.cost, theirs.cost)

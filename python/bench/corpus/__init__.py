@@ -5,6 +5,14 @@ leaves what a tape can express (an integrator, a loop over elements, interpolati
 """
 
 from .registry import MODELS, Entry
-from . import chemistry, hard, instruments, life, peaks, physics, programming  # noqa: F401  (they register their models)
+from . import (
+    chemistry,
+    hard,
+    instruments,
+    life,
+    peaks,
+    physics,
+    programming,
+)  # noqa: F401  (they register their models)
 
 __all__ = ["MODELS", "Entry"]

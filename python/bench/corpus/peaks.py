@@ -98,7 +98,10 @@ def step_of_detector(x, A, x0, sigma, c):
     return 0.5 * A * erfc((x - x0) / (np.sqrt(2) * sigma)) + c
 
 
-@model([1.5, 1.0, 0.7, 1.2, 2.0, 0.3], np.vstack([g.ravel() for g in np.meshgrid(np.linspace(-2, 3, 9), np.linspace(-1, 4, 8))]))
+@model(
+    [1.5, 1.0, 0.7, 1.2, 2.0, 0.3],
+    np.vstack([g.ravel() for g in np.meshgrid(np.linspace(-2, 3, 9), np.linspace(-1, 4, 8))]),
+)
 def gauss_2d(xy, A, x0, y0, sx, sy, theta):
     x, y = xy
     a = np.cos(theta) ** 2 / (2 * sx**2) + np.sin(theta) ** 2 / (2 * sy**2)

@@ -108,7 +108,9 @@ def gamma_pdf(x, A, k, theta):
 def damped_step(t, K, zeta, wn, t0):
     s = np.clip(t - t0, 0, None)
     wd = wn * np.sqrt(1 - zeta**2)
-    return K * (1 - np.exp(-zeta * wn * s) * (np.cos(wd * s) + zeta / np.sqrt(1 - zeta**2) * np.sin(wd * s)))
+    return K * (
+        1 - np.exp(-zeta * wn * s) * (np.cos(wd * s) + zeta / np.sqrt(1 - zeta**2) * np.sin(wd * s))
+    )
 
 
 @model([1.0, 0.5, 0.25, 0.1, 0.7], np.linspace(0, 2 * np.pi, 50))

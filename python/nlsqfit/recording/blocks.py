@@ -46,4 +46,7 @@ def record_block(function, sizes, shapes, residuals):
     except RecursionError:
         return "its operations are nested too deeply"
     except Exception as error:
-        return recorder.refused or f"it does not take stand-ins for its parameters ({type(error).__name__}: {error})"
+        return (
+            recorder.refused
+            or f"it does not take stand-ins for its parameters ({type(error).__name__}: {error})"
+        )

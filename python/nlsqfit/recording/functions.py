@@ -7,15 +7,15 @@ import numpy as np
 from .traced import Data, Traced, as_data, as_node, assign, find_recorder, has_traced, plain
 from .ufuncs import call_ufunc, deliver
 
-_TABLE = {}
+TABLE = {}
 
 
-def _handles(*names, module=np):
+def handles(*names, module=np):
     def register(function):
         for name in names:
             target = getattr(module, name, None)
             if target is not None:
-                _TABLE[target] = function
+                TABLE[target] = function
         return function
 
     return register
@@ -34,7 +34,7 @@ def find_in_arguments(function, args, kwargs):
 
 def call_function(rec, function, args, kwargs):
     """What a function of NumPy gives for arguments with traced values."""
-    handler = _TABLE.get(function)
+    handler = TABLE.get(function)
     if handler is None:
         if not has_traced(args) and not has_traced(list(kwargs.values())):
             return as_data(function(*plain(args), **{k: plain(v) for k, v in kwargs.items()}))
@@ -61,10 +61,10 @@ def _moving(function):
 
 
 for _name in _MOVING:
-    _TABLE[getattr(np, _name)] = _moving(getattr(np, _name))
+    TABLE[getattr(np, _name)] = _moving(getattr(np, _name))
 
 
-@_handles("ravel")
+@handles("ravel")
 def _ravel(rec, value, order="C"):
     node = as_node(rec, value)
     return Traced(rec, rec.restructure(node, lambda n: np.ravel(n, order)), view=True)
@@ -81,21 +81,23 @@ def _joining(function):
 
 
 for _name in ("concatenate", "stack", "vstack", "hstack", "dstack", "column_stack"):
-    _TABLE[getattr(np, _name)] = _joining(getattr(np, _name))
+    TABLE[getattr(np, _name)] = _joining(getattr(np, _name))
 
 
-@_handles("append")
+@handles("append")
 def _append(rec, arr, values, axis=None):
-    return Traced(rec, rec.combine([as_node(rec, arr), as_node(rec, values)], lambda p: np.append(p[0], p[1], axis)))
+    return Traced(
+        rec, rec.combine([as_node(rec, arr), as_node(rec, values)], lambda p: np.append(p[0], p[1], axis))
+    )
 
 
-@_handles("atleast_1d", "atleast_2d")
+@handles("atleast_1d", "atleast_2d")
 def _atleast_1d(rec, value):
     node = as_node(rec, value)
     return Traced(rec, node if node.shape else rec.gather(node, None, (1,)))
 
 
-@_handles("copy")
+@handles("copy")
 def _copy(rec, value, *_, **__):
     return Traced(rec, as_node(rec, value))
 
@@ -103,7 +105,7 @@ def _copy(rec, value, *_, **__):
 # ---- new arrays
 
 
-@_handles("zeros_like", "ones_like", "empty_like", "full_like")
+@handles("zeros_like", "ones_like", "empty_like", "full_like")
 def _like(rec, value, fill_value=0.0, dtype=None, **_):
     rec.refuse("it makes an array of a kind that is not known")
 
@@ -116,12 +118,12 @@ def _new(fill):
     return call
 
 
-_TABLE[np.zeros_like] = _new(0.0)
-_TABLE[np.ones_like] = _new(1.0)
-_TABLE[np.empty_like] = _new(np.nan)
+TABLE[np.zeros_like] = _new(0.0)
+TABLE[np.ones_like] = _new(1.0)
+TABLE[np.empty_like] = _new(np.nan)
 
 
-@_handles("full_like")
+@handles("full_like")
 def _full_like(rec, value, fill_value, dtype=None, **_):
     shape = as_node(rec, value).shape
     if not has_traced(fill_value):
@@ -133,7 +135,7 @@ def _full_like(rec, value, fill_value, dtype=None, **_):
 # ---- choices
 
 
-@_handles("where")
+@handles("where")
 def _where(rec, condition, *choices):
     if len(choices) != 2:
         rec.refuse("it uses numpy.where to find places by values that depend on parameters")
@@ -144,7 +146,7 @@ def _where(rec, condition, *choices):
     return Traced(rec, rec.elementwise("if", *nodes, kind=kind))
 
 
-@_handles("select")
+@handles("select")
 def _select(rec, condlist, choicelist, default=0):
     result = default
     for condition, choice in zip(condlist[::-1], choicelist[::-1]):
@@ -152,7 +154,7 @@ def _select(rec, condlist, choicelist, default=0):
     return result
 
 
-@_handles("piecewise")
+@handles("piecewise")
 def _piecewise(rec, x, condlist, funclist, *args, **kwargs):
     conditions = condlist if isinstance(condlist, (list, tuple)) else list(condlist)
     if len(funclist) == len(conditions) + 1:
@@ -171,7 +173,7 @@ def _piecewise(rec, x, condlist, funclist, *args, **kwargs):
     return Traced(rec, result)
 
 
-@_handles("clip")
+@handles("clip")
 def _clip(rec, value, a_min=None, a_max=None, out=None, **_):
     if a_min is not None:
         value = call_ufunc(rec, np.maximum, "__call__", (value, a_min), {})
@@ -180,7 +182,7 @@ def _clip(rec, value, a_min=None, a_max=None, out=None, **_):
     return deliver(rec, as_node(rec, value), out)
 
 
-@_handles("nan_to_num")
+@handles("nan_to_num")
 def _nan_to_num(rec, x, copy=True, nan=0.0, posinf=None, neginf=None):
     big = np.finfo(float).max
     high = big if posinf is None else posinf
@@ -188,97 +190,10 @@ def _nan_to_num(rec, x, copy=True, nan=0.0, posinf=None, neginf=None):
     return np.where(x != x, nan, np.where(x > big, high, np.where(x < -big, low, x)))
 
 
-# ---- sums and products
-
-_REDUCTIONS = {np.add: "sum", np.multiply: "prod", np.minimum: "min", np.maximum: "max"}
-
-
-def reduce_by_ufunc(rec, ufunc, inputs, kwargs, out):
-    name = _REDUCTIONS.get(ufunc)
-    if name is None or any(kwargs.get(k) not in (None, True) for k in ("where", "dtype", "initial")):
-        rec.refuse(f"it uses numpy.{ufunc.__name__}.reduce")
-    axis = kwargs.get("axis", 0)
-    return deliver(rec, rec.reduce(name, as_node(rec, inputs[0]), axis, kwargs.get("keepdims", False)), out)
-
-
-def _reduction(name):
-    def call(rec, a, axis=None, dtype=None, out=None, keepdims=False, **kwargs):
-        if kwargs or dtype is not None and np.dtype(dtype) != np.float64:
-            rec.refuse(f"it uses numpy.{name} with options that the tape does not have")
-        return deliver(rec, rec.reduce(name, as_node(rec, a), axis, bool(keepdims)), out)
-
-    return call
-
-
-for _name in ("sum", "prod", "min", "max"):
-    _TABLE[getattr(np, _name)] = _reduction(_name)
-_TABLE[np.amin], _TABLE[np.amax] = _TABLE[np.min], _TABLE[np.max]
-
-
-@_handles("mean", "average")
-def _mean(rec, a, axis=None, weights=None, keepdims=False, **_):
-    if weights is not None:
-        return np.sum(a * weights, axis=axis) / np.sum(weights)
-    total = rec.reduce("sum", as_node(rec, a), axis, bool(keepdims))
-    return Traced(rec, total) / (as_node(rec, a).size / max(1, total.size))
-
-
-def matmul(rec, a, b):
-    """The node of a @ b for vectors and matrices."""
-    if len(a.shape) > 2 or len(b.shape) > 2 or not a.shape or not b.shape:
-        rec.refuse("it multiplies arrays of more than two dimensions")
-    if len(b.shape) == 2 and len(a.shape) == 2:  # (i, k) (k, j): sum over the last of (i, j, k)
-        a = rec.gather(a, None, (a.shape[0], 1, a.shape[1]))
-        b = rec.restructure(b, lambda n: n.T)
-    elif len(b.shape) == 2:  # (k) (k, j)
-        b = rec.restructure(b, lambda n: n.T)
-    if a.shape[-1] != b.shape[-1]:
-        raise ValueError("matmul: dimensions do not agree")
-    product = rec.elementwise("*", a, b)
-    return rec.reduce("sum", product, len(product.shape) - 1)
-
-
-@_handles("dot", "matmul")
-def _dot(rec, a, b, out=None):
-    nodes = as_node(rec, a), as_node(rec, b)
-    if not nodes[0].shape or not nodes[1].shape:
-        return deliver(rec, rec.elementwise("*", *nodes), out)
-    return deliver(rec, matmul(rec, *nodes), out)
-
-
-@_handles("inner", "vdot")
-def _inner(rec, a, b):
-    nodes = as_node(rec, a), as_node(rec, b)
-    if len(nodes[1].shape) == 2:
-        nodes = nodes[0], rec.restructure(nodes[1], lambda n: n.T)
-    return Traced(rec, matmul(rec, *nodes))
-
-
-@_handles("outer")
-def _outer(rec, a, b, out=None):
-    return np.ravel(Traced(rec, as_node(rec, a)))[:, None] * np.ravel(Traced(rec, as_node(rec, b)))[None, :]
-
-
-@_handles("norm", module=np.linalg)
-def _norm(rec, x, ord=None, axis=None, keepdims=False):
-    if ord not in (None, 2) or axis is None and len(as_node(rec, x).shape) > 1:
-        rec.refuse("it uses numpy.linalg.norm of matrices, or of another order")
-    return np.sqrt(np.sum(x * x, axis=axis, keepdims=keepdims))
-
-
-@_handles("trapz", "trapezoid")
-def _trapezoid(rec, y, x=None, dx=1.0, axis=-1):
-    y = Traced(rec, as_node(rec, y))
-    if axis not in (-1, y.ndim - 1):
-        rec.refuse("it integrates over another axis than the last")
-    width = dx if x is None else np.diff(plain(x), axis=-1)
-    return np.sum((y[..., 1:] + y[..., :-1]) * 0.5 * width, axis=-1)
-
-
 # ---- other functions of elements
 
 
-@_handles("polyval")
+@handles("polyval")
 def _polyval(rec, p, x):
     if isinstance(p, np.ndarray) and p.ndim == 1 or isinstance(p, Traced):
         p = [p[i] for i in range(len(p))]
@@ -288,13 +203,13 @@ def _polyval(rec, p, x):
     return Traced(rec, as_node(rec, result))
 
 
-@_handles("sinc")
+@handles("sinc")
 def _sinc(rec, x):
     y = x * np.pi
     return np.where(x == 0, 1.0, np.sin(y) / y)
 
 
-@_handles("diff")
+@handles("diff")
 def _diff(rec, a, n=1, axis=-1, **_):
     value = Traced(rec, as_node(rec, a))
     if axis not in (-1, value.ndim - 1):
@@ -314,10 +229,10 @@ def _part(op):
     return call
 
 
-_TABLE[np.real], _TABLE[np.imag] = _part("real"), _part("imag")
+TABLE[np.real], TABLE[np.imag] = _part("real"), _part("imag")
 
 
-@_handles("angle")
+@handles("angle")
 def _angle(rec, z, deg=False):
     node = as_node(rec, z)
     if node.kind != "c":
@@ -326,17 +241,20 @@ def _angle(rec, z, deg=False):
     return value * (180 / np.pi) if deg else value
 
 
-@_handles("shape")
+@handles("shape")
 def _shape(rec, value):
     return as_node(rec, value).shape
 
 
-@_handles("ndim")
+@handles("ndim")
 def _ndim(rec, value):
     return len(as_node(rec, value).shape)
 
 
-@_handles("size")
+@handles("size")
 def _size(rec, value, axis=None):
     node = as_node(rec, value)
     return node.size if axis is None else node.shape[axis]
+
+
+from . import sums  # noqa: E402,F401  (adds its functions to the table)

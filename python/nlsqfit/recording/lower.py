@@ -128,7 +128,10 @@ class _Lowering:
         first = values[0]
         if first == values[-1] and (values == first).all():
             return self.tape.constant(first)
-        if len(self.tape.columns) >= MAX_COLUMNS or len(self.tape.columns) * values.size > MAX_COLUMN_ENTRIES:
+        if (
+            len(self.tape.columns) >= MAX_COLUMNS
+            or len(self.tape.columns) * values.size > MAX_COLUMN_ENTRIES
+        ):
             raise NotRecordable("it combines its parameters with too many arrays of numbers")
         return self.tape.column(np.ascontiguousarray(values, dtype=float))
 
@@ -171,7 +174,9 @@ class _Lowering:
         first = nodes[0]
         if all(n is first for n in nodes):
             return self.entry(first, 0)
-        if any(n.op != first.op or len(n.args) != len(first.args) or n.kind == "c" or n.shape for n in nodes):
+        if any(
+            n.op != first.op or len(n.args) != len(first.args) or n.kind == "c" or n.shape for n in nodes
+        ):
             return None
         if first.op == "constant":
             return self.real_column(np.array([float(n.data) for n in nodes]))

@@ -35,7 +35,9 @@ def _call(ufunc, *operands):
             rec = operand._rec
     else:
         for operand in operands:
-            nodes.append(operand._node if type(operand) is Traced and operand._rec is rec else as_node(rec, operand))
+            nodes.append(
+                operand._node if type(operand) is Traced and operand._rec is rec else as_node(rec, operand)
+            )
         handler = ufuncs.TABLE.get(ufunc)
         if handler is not None:
             return Traced(rec, handler(rec, *nodes))

@@ -163,7 +163,11 @@ class Recorder:
             node = node.args[0]
         if index is not None and index.size == 1 and node.op == "stack":
             piece, at = _piece(node, int(index[0]))
-            return self.gather(piece, np.array([at]), shape) if piece.shape else self.gather(piece, None, shape)
+            return (
+                self.gather(piece, np.array([at]), shape)
+                if piece.shape
+                else self.gather(piece, None, shape)
+            )
         return self.node("gather", (node,), shape, index, node.kind)
 
     def restructure(self, node, function):
@@ -186,9 +190,7 @@ class Recorder:
     def combine(self, nodes, function):
         """Applies a function that joins arrays (stack, concatenate) to nodes."""
         stacked = self.stack(nodes)
-        numbers = [
-            np.arange(int(n.size)).reshape(n.shape) + start for n, start in zip(nodes, stacked.data)
-        ]
+        numbers = [np.arange(int(n.size)).reshape(n.shape) + start for n, start in zip(nodes, stacked.data)]
         moved = np.asarray(function(numbers))
         index = moved.reshape(-1)
         if index.size == stacked.size and np.array_equal(index, np.arange(index.size)):
@@ -197,7 +199,9 @@ class Recorder:
 
     def reduce(self, op, node, axis, keepdims=False):
         """Sum, product, minimum or maximum of a node over some axes."""
-        axes = tuple(range(len(node.shape))) if axis is None else np.atleast_1d(axis) % max(1, len(node.shape))
+        axes = (
+            tuple(range(len(node.shape))) if axis is None else np.atleast_1d(axis) % max(1, len(node.shape))
+        )
         axes = tuple(int(a) for a in axes)
         kept = tuple(a for a in range(len(node.shape)) if a not in axes)
         outer = tuple(node.shape[a] for a in kept)

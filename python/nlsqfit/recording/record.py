@@ -66,7 +66,10 @@ def record(call, parameters, rows, as_vector=False):
     except RecursionError:
         return "its operations are nested too deeply"
     except Exception as error:  # whatever NumPy or the model objects to in the stand-ins
-        return recorder.refused or f"it does not take stand-ins for its parameters ({type(error).__name__}: {error})"
+        return (
+            recorder.refused
+            or f"it does not take stand-ins for its parameters ({type(error).__name__}: {error})"
+        )
 
 
 def _all_paths(recorder, call, parameters, as_vector):

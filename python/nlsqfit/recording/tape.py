@@ -34,7 +34,9 @@ class Tape:
     def column(self, values):
         """The leaf for a column of numbers. Columns with the same numbers are one."""
         for index, known in enumerate(self.columns):
-            if known is values or (known[0] == values[0] and known[-1] == values[-1] and (known == values).all()):
+            if known is values or (
+                known[0] == values[0] and known[-1] == values[-1] and (known == values).all()
+            ):
                 return self.append("column", index)
         self.columns.append(values)
         return self.append("column", len(self.columns) - 1)

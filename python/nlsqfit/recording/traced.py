@@ -11,7 +11,6 @@ import numbers
 import numpy as np
 
 
-
 def as_node(rec, value):
     """The node of anything that can be an operand."""
     if isinstance(value, Traced):
@@ -153,7 +152,9 @@ class Traced:
         if dtype is not None and np.dtype(dtype) not in (np.dtype(object), np.dtype(float)):
             self._rec.refuse(f"it converts values to {np.dtype(dtype)}")
         if dtype is not None and np.dtype(dtype) == float:
-            self._rec.refuse("it needs its parameters as plain numbers (an array of floats, or compiled code)")
+            self._rec.refuse(
+                "it needs its parameters as plain numbers (an array of floats, or compiled code)"
+            )
         shape = self._node.shape
         if _size(shape) > 64 or self._mask is not None:
             whole = np.empty((), dtype=object)
@@ -166,7 +167,9 @@ class Traced:
         return result
 
     def _plain_number(self, *_):
-        self._rec.refuse("it needs its parameters as plain numbers (math.*, float(), int(), or compiled code)")
+        self._rec.refuse(
+            "it needs its parameters as plain numbers (math.*, float(), int(), or compiled code)"
+        )
 
     __float__ = __int__ = __complex__ = __round__ = __trunc__ = __floor__ = __ceil__ = _plain_number
     __str__ = __repr__ = __format__ = __reduce__ = __reduce_ex__ = _plain_number

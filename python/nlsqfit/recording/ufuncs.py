@@ -27,6 +27,8 @@ _SPECIAL = {
     "j0": "besj0", "j1": "besj1", "cbrt": "cbrt", "expm1": "expm1", "log1p": "log1p", "wofz": "wofz",
 }  # fmt: skip
 
+WHOLE_ARRAYS = {}  # what ufuncs do with whole arrays; sums.py enters it
+
 
 def _arithmetic(op, logical=None):
     def make(rec, a, b):
@@ -199,7 +201,9 @@ def _handler(ufunc):
     if found is None and special is not None and not _looked_at_scipy:
         _looked_at_scipy = True
         pairs = [(n, _operation(op)) for n, op in _SPECIAL.items()]
-        pairs += [(n, _Formula(f)) for n, f in _SPECIAL_FORMULAS.items()] + [("voigt_profile", _voigt_profile)]
+        pairs += [(n, _Formula(f)) for n, f in _SPECIAL_FORMULAS.items()] + [
+            ("voigt_profile", _voigt_profile)
+        ]
         for name, handler in pairs:
             if isinstance(getattr(special, name, None), np.ufunc):
                 TABLE.setdefault(getattr(special, name), handler)
@@ -217,7 +221,7 @@ def call_ufunc(rec, ufunc, method, inputs, kwargs):
             return Traced(rec, handler(rec, operand._node))
     name = f"numpy.{ufunc.__name__}"
     if method == "reduce":
-        return functions.reduce_by_ufunc(rec, ufunc, inputs, kwargs, out)
+        return WHOLE_ARRAYS["reduce"](rec, ufunc, inputs, kwargs, out)
     if method != "__call__":
         rec.refuse(f"it uses {name}.{method}")
     for key, value in kwargs.items():
@@ -227,7 +231,7 @@ def call_ufunc(rec, ufunc, method, inputs, kwargs):
             continue
         rec.refuse(f"it uses {name} with {key}=")
     if ufunc is np.matmul:
-        node = functions.matmul(rec, *[as_node(rec, i) for i in inputs])
+        node = WHOLE_ARRAYS["matmul"](rec, *[as_node(rec, i) for i in inputs])
         return deliver(rec, node, out)
     handler = _handler(ufunc)
     if handler is None:
@@ -261,13 +265,12 @@ def deliver(rec, node, out=None):
     target = out[0] if isinstance(out, tuple) else out
     if isinstance(target, (Traced, Data)):
         if target.shape != node.shape:
-            node = rec.gather(rec.elementwise("+", node, rec.array(np.zeros(target.shape))), None, target.shape)
+            node = rec.gather(
+                rec.elementwise("+", node, rec.array(np.zeros(target.shape))), None, target.shape
+            )
         if isinstance(target, Data):
             target.carry(rec, node)
         else:
             target._change(node)
         return target
     return rec.refuse("it stores values in an array of numbers")
-
-
-from . import functions  # noqa: E402  (it uses the names above)
