@@ -1,0 +1,96 @@
+"""Processor time from call to return, ours and SciPy's, alternately in one run.
+
+Usage: speed.py [--quick]. Medians of `repeat` calls; user and system time of all threads together.
+"""
+
+import argparse
+import math
+import resource
+import sys
+import time
+
+import numpy as np
+import nlsqfit as nf
+import scipy.optimize
+
+
+def decay(x, a, b, c):
+    return a * np.exp(-b * x) + c
+
+
+def pixel(t, a, k):
+    return a * np.exp(-k * t)
+
+
+def timed(function):
+    start = time.process_time()
+    function()
+    return time.process_time() - start
+
+
+def curves(repeats):
+    rng = np.random.default_rng(0)
+    for rows, repeat in repeats:
+        x = np.linspace(0, 4, rows)
+        y = decay(x, 2.5, 1.3, 0.5) + 0.05 * rng.normal(size=rows)
+        ours, theirs = [], []
+        for _ in range(repeat):
+            ours.append(timed(lambda: nf.curve_fit(decay, x, y)))  # noqa: B023
+            theirs.append(timed(lambda: scipy.optimize.curve_fit(decay, x, y)))  # noqa: B023
+        a, b = np.median(ours), np.median(theirs)
+        print(
+            f"curve_fit, {rows:>9,} rows: ours {a * 1e3:9.3f} ms, SciPy {b * 1e3:9.3f} ms, ratio {b / a:6.2f}"
+        )
+
+
+def pixels(count, sample=300):
+    rng = np.random.default_rng(0)
+    t = np.linspace(0, 10, 16)
+    film = rng.uniform(1, 3, (count, 1)) * np.exp(-rng.uniform(0.2, 0.5, (count, 1)) * t)
+    film += 0.02 * rng.normal(size=film.shape)
+    ours = timed(lambda: nf.fit_many(pixel, t, film, p0=[2, 0.3]))
+
+    def loop():
+        for row in film[:sample]:
+            scipy.optimize.curve_fit(pixel, t, row, p0=[2, 0.3])
+
+    theirs = timed(loop) / sample * count
+    print(
+        f"fit_many, {count:,} pixels: ours {ours:.3f} s, SciPy {theirs:.1f} s (from {sample}), ratio {theirs / ours:.0f}"
+    )
+
+
+def called():
+    x = np.linspace(0, 4, 100)
+    y = decay(x, 2.5, 1.3, 0.5)
+
+    def by_math(x, a, b, c):
+        return np.array([a * math.exp(-b * s) + c for s in x])
+
+    ours = [timed(lambda: nf.curve_fit(by_math, x, y)) for _ in range(5)]
+    theirs = [timed(lambda: scipy.optimize.curve_fit(by_math, x, y)) for _ in range(5)]
+    print(f"a function that is called, 100 rows: ratio {np.median(theirs) / np.median(ours):.2f}")
+
+
+def leak(calls):
+    x = np.linspace(0, 4, 20)
+    y = pixel(x, 2, 1)
+    for _ in range(500):
+        nf.curve_fit(pixel, x, y)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    for _ in range(calls):
+        nf.curve_fit(pixel, x, y)
+    print(
+        f"{calls:,} calls: the process grew by {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before} kB"
+    )
+
+
+if __name__ == "__main__":
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--quick", action="store_true")
+    quick = options.parse_args().quick
+    curves([(100, 200), (10_000, 20), (1_000_000, 1 if quick else 5)])
+    pixels(10_000 if quick else 100_000)
+    called()
+    leak(5_000 if quick else 100_000)
+    sys.exit(0)

@@ -1,0 +1,18 @@
+"""nlsqfit: nonlinear least squares with certified answers, for NumPy."""
+
+from ._curve_fit import curve_fit
+from ._fit import fit
+from ._fit_many import ManyFits, fit_many
+from ._fit_result import Certificate, Fit, Parameter, Prediction
+from ._least_squares import LeastSquaresResult, least_squares
+from ._library import LibraryError
+from ._library import version as _version
+from ._problem import Problem
+from ._problem_parts import ProblemResult
+from ._scipy_words import OptimizeWarning
+
+__version__ = _version()
+__all__ = [
+    "Certificate", "Fit", "LeastSquaresResult", "LibraryError", "ManyFits", "OptimizeWarning", "Parameter",
+    "Prediction", "Problem", "ProblemResult", "curve_fit", "fit", "fit_many", "least_squares",
+]  # fmt: skip

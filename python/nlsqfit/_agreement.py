@@ -1,0 +1,65 @@
+"""Does a recording give what the callable gives? A recording is used only where it does, on every row."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+
+RELATIVE = 1e-9  # of each value
+OF_LARGEST = 1e-12  # of the largest value
+RELATIVE_F32 = 1e-5  # the same for callables that give float32
+OF_LARGEST_F32 = 1e-6
+
+
+_ROWS_AT_ONCE = 1 << 14  # of long vectors, so that what is computed stays in the cache
+
+
+def agree(recorded, called, single=False):
+    """Whether two vectors are equal but for rounding. NaN and infinities must be in the same places."""
+    relative, of_largest = (RELATIVE_F32, OF_LARGEST_F32) if single else (RELATIVE, OF_LARGEST)
+    if called.size == 0:
+        return True
+    square = called.dot(called)
+    if called.size <= _ROWS_AT_ONCE and square < np.inf:  # all finite: no warning of NumPy to suppress
+        difference = np.abs(recorded - called).max()
+        if difference <= of_largest * (square / called.size) ** 0.5:
+            return True
+    buffer = np.empty(min(called.size, _ROWS_AT_ONCE))
+    of_first = of_largest * np.abs(called[:_ROWS_AT_ONCE]).max()
+    with np.errstate(all="ignore"):
+        for start in range(0, called.size, _ROWS_AT_ONCE):
+            expected = called[start : start + _ROWS_AT_ONCE]
+            difference = buffer[: expected.size]
+            np.subtract(recorded[start : start + _ROWS_AT_ONCE], expected, out=difference)
+            np.abs(difference, out=difference)
+            # Most recordings pass this quick test; NaN does not.
+            if not difference.max() <= of_first:
+                return _agree_by_value(recorded, called, relative, of_largest)
+    return True
+
+
+def _agree_by_value(recorded, called, relative, of_largest):
+    finite = np.isfinite(called)
+    if not np.array_equal(finite, np.isfinite(recorded)):
+        return False
+    if not finite.all():
+        if not np.array_equal(recorded[~finite], called[~finite], equal_nan=True):
+            return False
+        recorded, called = recorded[finite], called[finite]
+    size = np.abs(called)
+    allowed = relative * size + of_largest * size.max(initial=0.0)
+    return bool((np.abs(recorded - called) <= allowed).all())
+
+
+@lru_cache(maxsize=64)
+def _steps(count):
+    steps = np.modf((np.arange(count) + 1) * 0.6180339887498949)[0] * 2 - 1
+    steps[np.abs(steps) < 0.1] = 0.37
+    return steps
+
+
+def perturbed(p, lower, upper, share=0.1):
+    """A point beside p, within the bounds: each parameter changes by another share of it."""
+    moved = p + share * _steps(p.size) * np.where(p == 0, 1.0, np.abs(p))
+    return np.minimum(np.maximum(moved, lower), upper)

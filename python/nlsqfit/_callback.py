@@ -1,0 +1,173 @@
+"""Calls between Python and the library: the user's functions, their exceptions, Ctrl-C."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from ctypes import byref, c_double, c_void_p
+
+import numpy as np
+
+from ._handles import Options, Result
+from ._library import CALLBACK, OK, Function, lib
+
+# Fits of at most so many rows take less time than a person notices.
+_ROWS_WORTH_A_THREAD = 50_000
+
+
+def vector_at(address, count):
+    """A NumPy view of `count` doubles in the library's memory."""
+    return np.frombuffer((c_double * count).from_address(address), dtype=float)
+
+
+class Interrupts:
+    """Ctrl-C while C code calls Python: it takes effect inside the user's functions, and nowhere else.
+
+    An exception between them would be lost in C. A signal that comes there is kept until the next call
+    or the end of the work. Used as a context around the C call.
+    """
+
+    def __init__(self):
+        self.inside = self.pending = False
+        self.before = None
+
+    def _came(self, number, frame):
+        if self.inside:
+            self.before(number, frame)
+        else:
+            self.pending = True
+
+    def __enter__(self):
+        before = signal.getsignal(signal.SIGINT)
+        if callable(before) and threading.current_thread() is threading.main_thread():
+            self.before = before
+            signal.signal(signal.SIGINT, self._came)
+        return self
+
+    def __exit__(self, *_):
+        if self.before is not None:
+            signal.signal(signal.SIGINT, self.before)
+            self.before = None
+        if self.pending:
+            self.pending = False
+            raise KeyboardInterrupt
+
+    def call(self, function, *arguments):
+        """Calls a function of the user's. Returns its exception, or None."""
+        if self.pending:
+            return KeyboardInterrupt()
+        try:
+            try:
+                self.inside = True
+                function(*arguments)
+            finally:
+                self.inside = False
+        except BaseException as error:  # it must not pass through C; `solve` raises it again
+            return error
+        return None
+
+
+class UserFunction:
+    """A Python function of all parameters, as a callback of the library.
+
+    ``values(p)`` gives a vector of `rows` numbers, ``jacobian(p)`` (or None) rows x parameters. An
+    exception is kept in `error`, stops the fit, and is raised again by the caller.
+    """
+
+    def __init__(self, values, jacobian, rows, parameters):
+        self.values, self.jacobian = values, jacobian
+        self.rows, self.parameters = rows, parameters
+        self.error = None
+        self.interrupts = Interrupts()
+        self.calls = self.jacobian_calls = 0
+        self.pointer = Function(self._called)
+
+    def _called(self, p, y, jacobian, _user):
+        self.error = self.interrupts.call(self._fill, p, y, jacobian)
+        return 0 if self.error is None else -1
+
+    def _fill(self, p, y, jacobian):
+        parameters = vector_at(p, self.parameters).copy()
+        if y is not None:
+            self.calls += 1
+            vector_at(y, self.rows)[:] = self.values(parameters)
+        if jacobian is not None:
+            self.jacobian_calls += 1
+            matrix = vector_at(jacobian, self.rows * self.parameters).reshape(self.rows, self.parameters)
+            matrix[:] = self.jacobian(parameters)
+
+    def raise_error(self):
+        error, self.error = self.error, None
+        if error is not None:
+            raise error
+
+
+def takes_long(rows):
+    """Whether a fit of so many rows runs on a thread of its own."""
+    return rows > _ROWS_WORTH_A_THREAD and threading.current_thread() is threading.main_thread()
+
+
+def solve(function, *arguments, options: Options, user=None, rows=0, meanwhile=None):
+    """Calls a C function that ends with (options, &result), and returns the Result.
+
+    Ctrl-C stops it at once: user functions see it themselves, and long work without them runs on a
+    thread of its own while this one listens. ``meanwhile()`` runs beside such work; if it gives
+    something that is not "", the work is cancelled, and that is returned.
+    """
+    handle = c_void_p()
+    outcome = []
+
+    def work():
+        status = function(*arguments, options.handle, byref(handle))
+        outcome.append((status, lib.nlsq_last_error() if status != OK else b""))
+
+    if user is None and takes_long(rows):
+        keep = (arguments, options)
+        thread = threading.Thread(target=lambda: (work(), keep), daemon=True)
+        thread.start()
+        try:
+            objection = meanwhile() if meanwhile is not None else ""
+            if objection:
+                lib.nlsq_options_cancel(options.handle)
+            thread.join()
+            if objection:
+                if handle.value:
+                    lib.nlsq_result_free(handle)
+                lib.nlsq_options_reset_cancel(options.handle)
+                return objection
+        except BaseException:
+            lib.nlsq_options_cancel(options.handle)
+            thread.join(0.15)
+            raise
+        status, text = outcome[0]
+    else:
+        objection = meanwhile() if meanwhile is not None else ""
+        if objection:
+            return objection
+        if user is None:
+            work()
+        else:
+            with user.interrupts:
+                work()
+        status, text = outcome[0]
+    if user is not None:
+        if status != OK:
+            user.raise_error()
+        user.error = None
+    if status != OK:
+        raise_status(status, text)
+    return Result(handle)
+
+
+def raise_status(status, text):
+    """The exception for a status whose text came from another thread."""
+    from ._library import DATA, MEMORY, MODEL, OPTION, ARGUMENT, LibraryError
+
+    message = text.decode("utf-8", "replace")
+    if status in (MODEL, OPTION, DATA, ARGUMENT):
+        raise ValueError(message)
+    if status == MEMORY:
+        raise MemoryError(message)
+    if status == CALLBACK:
+        raise LibraryError("a callback stopped the fit: " + message)
+    raise LibraryError(message)

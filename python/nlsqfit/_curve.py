@@ -1,0 +1,209 @@
+"""Fits a Python function to data: recorded if that is possible and right, called whole otherwise.
+
+`curve_fit`, `fit` and `least_squares` all come here.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from . import _agreement
+from . import _recent as recent
+from ._callback import UserFunction, solve, takes_long
+from ._handles import Model, column_of, columns_of, doubles, recorded_model
+from ._library import lib
+from .recording import record
+
+
+class Curve:
+    """A model of all parameters, ``call(*p)`` or ``call(p)``, with the data it is fitted to.
+
+    Parameters
+    ----------
+    call : callable
+        Gives `rows` values.
+    stand_in : callable
+        The same for recording: its data are arrays that it cannot change.
+    y : (rows,) array of float64
+    as_vector : bool
+        Whether `call` takes all parameters as one array.
+    jacobian : callable or None
+        ``jacobian(p)`` gives rows x parameters, for models that are called.
+    """
+
+    def __init__(
+        self, call, stand_in, y, parameters, as_vector=False, jacobian=None, names=None, source=None
+    ):
+        self.call, self.stand_in, self.y = call, stand_in, y
+        self.rows, self.parameters, self.as_vector = y.size, parameters, as_vector
+        self.jacobian, self.names, self.source = jacobian, names, source
+        self.single = False
+        self.calls = 0
+        self.reason = ""  # why the model is called; "" if it is recorded
+        self.model = None
+        self.columns, self.views = [], None  # of numbers, and the library's views of them
+        self.user = None
+        self.meanwhile = None  # a comparison that is made while a long fit runs
+        self.first_single = False
+        self.lower, self.upper = np.full(parameters, -np.inf), np.full(parameters, np.inf)
+
+    def values(self, p):
+        """What the user's function gives, as a vector of float64."""
+        self.calls += 1
+        result = self.call(p) if self.as_vector else self.call(*p)
+        result = np.asarray(result)
+        self.single = result.dtype == np.float32
+        if result.size != self.rows:
+            if result.size != 1:
+                raise ValueError(
+                    f"the model gives {result.size} values (shape {result.shape}) for {self.rows} data values"
+                )
+            return np.full(self.rows, result.reshape(-1)[0], dtype=float)
+        if result.dtype.kind == "c":
+            raise ValueError(
+                "the model gives complex values; fit their real and imaginary parts side by side"
+            )
+        return np.asarray(result, dtype=float).reshape(-1)
+
+    def prepare(self, p0, lower, upper, recordable=True, first=None):
+        """Records the model, and compares the recording with the function at p0 and beside it."""
+        if lower is not None:
+            self.lower, self.upper = lower, upper
+        self.reason = "" if recordable is True else recordable
+        if not self.reason:
+            self.reason = self._record(p0, lower, upper, first)
+        if self.reason:
+            self.call_whole()
+
+    def _record(self, p0, lower, upper, first):
+        known = recent.find(self.source, self.rows, self.parameters)
+        if known is not None:
+            # The function, or what it reads, may have changed since: then it is recorded again.
+            self.model, self.columns, self.views = known
+            first = self._first(p0, first)
+            if not self._compare(p0, lower, upper, first):
+                return ""
+        recording = record(self.stand_in, self.parameters, self.rows, self.as_vector)
+        if isinstance(recording, str):
+            return recording
+        try:
+            self.model = recorded_model(recording, self.names)
+        except ValueError as error:
+            return f"the library does not take its tape ({error})"
+        self.columns = recording.columns
+        self.views = columns_of(self.columns, [])
+        if takes_long(self.rows):  # the fit begins while the comparison goes on
+            self.meanwhile = lambda: self._compare(p0, lower, upper, self._first(p0, first))
+            return ""
+        reason = self._compare(p0, lower, upper, self._first(p0, first))
+        if not reason:
+            recent.store(self.source, self.rows, self.parameters, (self.model, self.columns, self.views))
+        return reason
+
+    def _first(self, p0, first):
+        if first is None:
+            first = self.values(p0)
+            self.first_single = self.single
+        return first
+
+    def _compare(self, p0, lower, upper, first):
+        """Why the recording is not believed; "" if it gives what the function gives at p0 and beside it."""
+        if not _agreement.agree(self.recorded(p0), first, self.first_single):
+            return "its recording gives other values than the function at the start"
+        for share in (0.1, 1e-4):
+            beside = _agreement.perturbed(p0, lower, upper, share)
+            if self._some_rows_agree(beside):
+                return ""
+            try:
+                called = self.values(beside)
+            except Exception:  # the function may refuse a point that no one asked for
+                continue
+            if not _agreement.agree(self.recorded(beside), called, self.single):
+                return "its recording gives other values than the function beside the start"
+            return ""
+        return "the function fails beside the start"
+
+    def _some_rows_agree(self, p):
+        """Whether the function, called with a sample of many rows, gives what the recording gives there.
+
+        It need not take a sample: it may hold arrays of its own. Then it is called for all rows.
+        """
+        if self.source is None or self.rows <= 50_000 or not isinstance(self.source[1], np.ndarray):
+            return False
+        function, x = self.source
+        if x.shape[-1] != self.rows:
+            return False
+        sample = np.linspace(0, self.rows - 1, 4096).astype(np.intp)
+        try:
+            called = np.asarray(function(np.ascontiguousarray(x[..., sample]), *p))
+        except Exception:
+            return False
+        if called.shape != sample.shape or called.dtype.kind != "f":
+            return False
+        recorded = self.model.evaluate([c[sample] for c in self.columns], sample.size, p)
+        return _agreement.agree(recorded, called.astype(float), called.dtype == np.float32)
+
+    def recorded(self, p):
+        return self.model.evaluate(self.columns, self.rows, p, views=self.views)
+
+    def call_whole(self):
+        """Uses the function itself, with derivatives by `jacobian` or by differences."""
+        self.user = UserFunction(self.values, self.jacobian, self.rows, self.parameters)
+        self.model = Model.from_callback(
+            self.user.pointer, self.jacobian is not None, self.parameters, self.names
+        )
+        self.columns, self.views = [], None
+
+    def fit(self, p0, options):
+        """The Result of a fit from p0. If the recording is wrong at the answer, it is done again without.
+
+        `fitted` is the model at the answer, by the function itself.
+        """
+        result = self._fit_once(p0, options)
+        if not self.reason:
+            p = result.array("parameters")
+            self.fitted = self.values(p)
+            if not _agreement.agree(self.recorded(p), self.fitted, self.single):
+                self._doubt("its recording gives other values than the function at the answer")
+                result = self._fit_once(p0, options)
+        if self.reason:
+            self.fitted = self.values(result.array("parameters"))
+        return result
+
+    def _doubt(self, reason):
+        self.reason, self.meanwhile = reason, None
+        self.call_whole()
+
+    def _fit_once(self, p0, options):
+        keep, p0 = [], doubles(p0)
+        y = column_of(self.y, keep)
+        result = solve(
+            lib.nlsq_model_fit, self.model.handle, self.views, len(self.columns), y, p0.ctypes.data,
+            options=options, user=self.user, rows=self.rows, meanwhile=self.meanwhile,
+        )  # fmt: skip
+        if isinstance(result, str):
+            self._doubt(result)
+            return self._fit_once(p0, options)
+        return result
+
+    def jacobian_at(self, p):
+        """Derivatives of the model at p, rows x parameters."""
+        if not self.reason:
+            return self.model.evaluate(self.columns, self.rows, p, jacobian=True)[1]
+        if self.jacobian is not None:
+            return np.asarray(self.jacobian(p), dtype=float).reshape(self.rows, self.parameters)
+        J = np.empty((self.rows, self.parameters))
+        for j in range(self.parameters):
+            step = np.cbrt(np.finfo(float).eps) * max(abs(p[j]), 1e-4)
+            low, high = p.copy(), p.copy()
+            low[j], high[j] = np.clip([p[j] - step, p[j] + step], self.lower[j], self.upper[j])
+            J[:, j] = (self.values(high) - self.values(low)) / (high[j] - low[j])
+        return J
+
+    @property
+    def evaluator(self):
+        """How the model was evaluated, in words."""
+        if not self.reason:
+            return "recorded"
+        how = "jac" if self.jacobian is not None else "differences"
+        return f"called, derivatives by {how}: {self.reason}"

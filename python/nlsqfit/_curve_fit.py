@@ -1,0 +1,230 @@
+"""curve_fit, with SciPy's arguments, results, errors and warnings."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+
+from ._curve import Curve
+from ._curve_fit_input import check_method, data, options_of, start
+from ._scipy_words import (
+    MESSAGES,
+    OptimizeWarning,
+    bounds_pair,
+    check_bounds,
+    feasible_start,
+    pivoted_qr,
+    pseudo_inverse_covariance,
+)
+from .recording import guarded
+
+_NO_BOUNDS = (-np.inf, np.inf)
+
+
+def curve_fit(
+    f,
+    xdata,
+    ydata,
+    p0=None,
+    sigma=None,
+    absolute_sigma=False,
+    check_finite=None,
+    bounds=_NO_BOUNDS,
+    method=None,
+    jac=None,
+    *,
+    full_output=False,
+    nan_policy=None,
+    **kwargs,
+):
+    """Fit a function to data by nonlinear least squares, as ``scipy.optimize.curve_fit`` does.
+
+    The function is recorded once and differentiated symbolically, if that is possible, and otherwise
+    called. Every answer is checked in float64.
+
+    Parameters
+    ----------
+    f : callable
+        The model, ``f(x, a, b, ...)``. It gives M values in units of `ydata`.
+    xdata : array_like or any object, shape (M,) or (k, M)
+        Passed to `f`. Lists, tuples and arrays become arrays of float64.
+    ydata : array_like, shape (M,)
+        The data.
+    p0 : array_like, shape (N,), optional
+        Starting values, in units of the parameters. Default: ones, or values within the bounds.
+    sigma : array_like, shape (M,) or (M, M), optional
+        Standard deviations of `ydata` in its units, or its covariance matrix.
+    absolute_sigma : bool, optional
+        Whether `sigma` has the units of `ydata`. If not, `pcov` is scaled by the reduced chi-square.
+    check_finite : bool, optional
+        Whether NaN and infinity in the data are an error. Default: True without `nan_policy`.
+    bounds : 2-tuple of array_like, or scipy.optimize.Bounds, optional
+        Lower and upper bounds of the parameters.
+    method : {'lm', 'trf', 'dogbox'}, optional
+        'dogbox' takes dogleg steps, the others Levenberg-Marquardt steps. All reach the same minimum.
+        As in SciPy, 'lm' refuses bounds, and more parameters than data.
+    jac : callable or {'2-point', '3-point', 'cs'}, optional
+        ``jac(x, a, b, ...)`` gives derivatives, shape (M, N). It is used if `f` is not recorded.
+    full_output : bool, optional
+        Whether to return `infodict`, `mesg` and `ier`, too.
+    nan_policy : {'raise', 'omit'} or None, optional
+        What to do about NaN in the data. 'omit' leaves out the rows.
+    **kwargs
+        `maxfev` or `max_nfev`, `ftol`, `xtol`, `gtol`, `loss`, `f_scale`, `x_scale`, as in SciPy.
+
+    Returns
+    -------
+    popt : ndarray, shape (N,)
+        The parameters.
+    pcov : ndarray, shape (N, N)
+        Their covariance.
+    infodict, mesg, ier : dict, str, int
+        Only with `full_output`. `infodict` has `nfev`, `fvec`, and for 'lm' `fjac`, `ipvt`, `qtf`; and
+        `evaluator`, which says whether `f` was recorded, and if not, why.
+
+    Raises
+    ------
+    ValueError
+        For data that are not finite, and for options that do not fit.
+    TypeError
+        For fewer data than parameters with 'lm'.
+    RuntimeError
+        If no minimum was found.
+
+    Warns
+    -----
+    OptimizeWarning
+        If the covariance cannot be estimated, or if the answer is not certified.
+
+    Examples
+    --------
+    >>> import numpy as np, nlsqfit as nf
+    >>> x = np.linspace(0, 4, 50)
+    >>> popt, pcov = nf.curve_fit(lambda x, a, b: a * np.exp(-b * x), x, 2.5 * np.exp(-1.3 * x))
+    >>> print(np.round(popt, 6))
+    [2.5 1.3]
+    """
+    p0, n = start(f, p0)
+    lower, upper = bounds_pair(bounds, n)
+    bounded = bounds is not _NO_BOUNDS and bool(np.any((lower > -np.inf) | (upper < np.inf)))
+    if p0 is None:
+        p0 = feasible_start(lower, upper) if bounded else np.ones(n)
+    method = method or ("trf" if bounded else "lm")
+    check_method(method, jac, bounded)
+    x, y, sigma = data(xdata, ydata, sigma, check_finite, nan_policy)
+    if "args" in kwargs:
+        raise ValueError("'args' is not a supported keyword argument.")
+    if method == "lm":
+        if y.size != 1 and n > y.size:
+            raise TypeError(
+                f"The number of func parameters={n} must not exceed the number of data points={y.size}"
+            )
+    else:
+        check_bounds(lower, upper, p0)
+    options = options_of(method, kwargs)
+    job = _Job(f, x, y, sigma, p0, lower, upper, jac, options)
+    if bounded:
+        options.set_array("lower", lower)
+        options.set_array("upper", upper)
+    if absolute_sigma:
+        options.set("absolute_sigma", True)
+    popt, pcov, result = job.run(method, absolute_sigma)
+    if not full_output:
+        return popt, pcov
+    return (popt, pcov, *job.information(result, popt, method))
+
+
+class _Job:
+    """One call of curve_fit, once its arguments are checked."""
+
+    def __init__(self, f, x, y, sigma, p0, lower, upper, jac, options):
+        self.options, self.p0, self.sigma = options, p0, sigma
+        first = None
+        if y.size == 1:  # the data may be one number for all rows
+            first = np.asarray(f(x, *p0), dtype=float).reshape(-1)
+            y = np.full(first.size, y[0])
+        data = guarded(x)
+        jacobian = (lambda p: jac(x, *p)) if callable(jac) else None
+        self.missing = max(0, p0.size - y.size)
+        self.curve = Curve(
+            lambda *p: f(x, *p), lambda *p: f(data, *p), y, p0.size, jacobian=jacobian, source=(f, x)
+        )
+        if self.missing:
+            raise ValueError(
+                f"{p0.size} parameters cannot be fitted to {y.size} data values; fix some of them, or add data"
+            )
+        if sigma is not None:
+            if sigma.ndim == 2:
+                options.set_matrix("sigma_matrix", self._covariance(sigma))
+            else:
+                options.set_column("sigma", np.broadcast_to(sigma, y.shape))
+        self.curve.prepare(p0, lower, upper, first=first)
+
+    @staticmethod
+    def _covariance(sigma):
+        try:
+            np.linalg.cholesky(sigma)
+        except np.linalg.LinAlgError as error:
+            raise ValueError("`sigma` must be positive definite.") from error
+        return sigma
+
+    def run(self, method, absolute_sigma):
+        curve = self.curve
+        result = curve.fit(self.p0, self.options)
+        popt = result.array("parameters")
+        self._judge(result)
+        pcov = result.square("covariance")
+        infinite = False
+        if not np.isfinite(pcov).all():
+            J = self.weighted(curve.jacobian_at(popt))
+            rank = np.linalg.matrix_rank(J / np.maximum(np.linalg.norm(J, axis=0), 1e-300), tol=1e-11)
+            if method == "lm" and rank < popt.size:
+                infinite = True
+            else:
+                pcov = pseudo_inverse_covariance(J)
+                if not absolute_sigma and curve.rows > popt.size:
+                    pcov *= 2 * result.number("cost") / (curve.rows - popt.size)
+        if infinite or not absolute_sigma and curve.rows <= popt.size:
+            pcov = np.full((popt.size, popt.size), np.inf)
+            warnings.warn(
+                "Covariance of the parameters could not be estimated", OptimizeWarning, stacklevel=3
+            )
+        return popt, pcov, result
+
+    def _judge(self, result):
+        """Raises where there is no minimum, and warns where it is not certified."""
+        if result.number("success"):
+            return
+        status = result.text("status")
+        if status in ("converged", "tolerance", "no_progress"):
+            if status == "no_progress":
+                warnings.warn(
+                    "The answer is not certified as a minimum: " + result.text("message"),
+                    OptimizeWarning,
+                    stacklevel=4,
+                )
+            return
+        raise RuntimeError("Optimal parameters not found: " + result.text("message"))
+
+    def weighted(self, values):
+        """Residuals or derivatives in units of their standard deviations."""
+        if self.sigma is None:
+            return values
+        if self.sigma.ndim == 2:
+            return np.linalg.solve(np.linalg.cholesky(self.sigma), values)
+        sigma = np.broadcast_to(self.sigma, (self.curve.rows,))
+        return values / (sigma if values.ndim == 1 else sigma[:, None])
+
+    def information(self, result, popt, method):
+        """infodict, mesg and ier."""
+        ier = 2 if result.text("status") == "tolerance" else 1
+        information = {"nfev": self.curve.calls + int(result.number("iterations"))}
+        information["fvec"] = self.weighted(self.curve.fitted - self.curve.y)
+        information["evaluator"] = self.curve.evaluator
+        if method == "lm":
+            R, pivots, Q = pivoted_qr(self.weighted(self.curve.jacobian_at(popt)))
+            fjac = np.zeros((popt.size, self.curve.rows))
+            fjac[:, : popt.size] = R.T
+            information.update(fjac=fjac, ipvt=(pivots + 1).astype(np.int32), qtf=Q.T @ information["fvec"])
+        return information, MESSAGES[ier] + " " + result.text("message"), ier

@@ -1,0 +1,138 @@
+"""What `curve_fit` does to its arguments before it fits: checks, in SciPy's words, and conversions."""
+
+from __future__ import annotations
+
+import inspect
+import types
+
+import numpy as np
+
+from ._handles import Options
+from ._scipy_words import LOSSES, METHODS, SCHEMES
+
+# They choose between ways to the same minimum.
+_IGNORED = (
+    "epsfcn", "factor", "diag", "col_deriv", "diff_step", "tr_solver", "tr_options", "jac_sparsity",
+    "verbose",
+)  # fmt: skip
+
+
+def start(f, p0):
+    """The start as a vector (None if none was given), and the number of parameters."""
+    if p0 is not None:
+        p0 = np.atleast_1d(p0)
+        if np.iscomplexobj(p0):
+            raise ValueError("`p0` must be real.")
+        p0 = p0.astype(float).ravel()
+        if not np.isfinite(p0).all():
+            raise ValueError(f"`p0` must be finite, not {p0}.")
+        return p0, p0.size
+    code = getattr(f, "__code__", None) if type(f) is types.FunctionType else None
+    if code is not None and not hasattr(f, "__wrapped__") and not hasattr(f, "__signature__"):
+        n = code.co_argcount - 1
+        if n < 1:
+            raise ValueError("Unable to determine number of fit parameters.")
+        return None, n
+    try:
+        arguments = list(inspect.signature(f).parameters.values())
+    except (TypeError, ValueError):
+        raise ValueError("Unable to determine number of fit parameters.") from None
+    plain = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    n = sum(a.kind in plain for a in arguments) - 1
+    if n < 1:
+        raise ValueError("Unable to determine number of fit parameters.")
+    return None, n
+
+
+def check_method(method, jac, bounded):
+    if method not in METHODS:
+        raise ValueError("`method` must be 'trf', 'dogbox' or 'lm'.")
+    if method == "lm" and bounded:
+        raise ValueError(
+            "Method 'lm' only works for unconstrained problems. Use 'trf' or 'dogbox' instead."
+        )
+    if jac is not None and not callable(jac) and jac not in SCHEMES:
+        raise ValueError("`jac` must be '2-point', '3-point', 'cs' or callable.")
+
+
+def data(xdata, ydata, sigma, check_finite, nan_policy):
+    if nan_policy not in (None, "raise", "omit"):
+        if nan_policy == "propagate":
+            raise ValueError("`nan_policy='propagate'` is not supported by this function.")
+        raise ValueError("nan_policy must be one of {None, 'raise', 'omit'}")
+    if check_finite is None:
+        check_finite = nan_policy is None
+    to_array = _finite if check_finite else np.asarray
+    y = to_array(ydata, float)
+    x = xdata
+    if isinstance(xdata, (list, tuple, np.ndarray)):
+        x = to_array(xdata, float)
+    if y.size == 0:
+        raise ValueError("`ydata` must not be empty!")
+    y = y.reshape(-1)
+    if sigma is not None:
+        sigma = np.asarray(sigma, dtype=float)
+        if sigma.shape not in ((), (y.size,), (y.size, y.size)):
+            raise ValueError("`sigma` has incorrect shape.")
+    if not check_finite and nan_policy is not None:
+        x, y, sigma = _without_nan(x, y, sigma, nan_policy)
+    return x, y, sigma
+
+
+def _finite(values, kind):
+    values = np.asarray(values, kind)
+    flat = values.reshape(-1)
+    if not flat.dot(flat) < np.inf and not np.isfinite(values).all():
+        raise ValueError("array must not contain infs or NaNs")
+    return values
+
+
+def _without_nan(x, y, sigma, nan_policy):
+    bad = np.isnan(y)
+    if isinstance(x, np.ndarray):
+        bad = bad | np.isnan(x).reshape(-1, y.size).any(axis=0)
+    if bad.any():
+        if nan_policy == "raise":
+            raise ValueError("The input contains nan values")
+        keep = ~bad
+        y = y[keep]
+        x = x[..., keep] if isinstance(x, np.ndarray) else x
+        if sigma is not None and sigma.ndim:
+            sigma = sigma[keep] if sigma.ndim == 1 else sigma[np.ix_(keep, keep)]
+    return x, y, sigma
+
+
+def options_of(method, kwargs):
+    """The library's options for SciPy's keywords."""
+    kwargs = dict(kwargs)
+    options = Options(residuals=False)
+    if not kwargs and method != "dogbox":
+        return options
+    limit = kwargs.pop("max_nfev", None) or kwargs.pop("maxfev", None)
+    kwargs.pop("maxfev", None)
+    if limit is not None and limit < 1:
+        raise ValueError("`max_nfev` must be None or positive integer.")
+    options.set("max_iterations", limit)
+    for name in ("ftol", "xtol", "gtol"):
+        value = kwargs.pop(name, None)
+        if value is not None and value > 0:
+            options.set(name, min(float(value), 0.1))
+    loss, f_scale = kwargs.pop("loss", "linear"), kwargs.pop("f_scale", 1.0)
+    if loss not in LOSSES:
+        raise ValueError(f"`loss` must be one of {LOSSES}; functions are not supported here, but by SciPy.")
+    if method == "lm" and loss != "linear":
+        raise ValueError("method='lm' supports only 'linear' loss function.")
+    if loss != "linear":
+        options.set("loss", loss)
+        options.set("f_scale", f_scale)
+    scale = kwargs.pop("x_scale", 1.0)
+    named = isinstance(scale, str) and scale == "jac"
+    if not named and not (np.all(np.isfinite(scale)) and np.all(np.asarray(scale) > 0)):
+        raise ValueError("`x_scale` must be 'jac' or array_like with positive numbers.")
+    if method == "dogbox":
+        options.set("strategy", "dogleg")
+    for name in _IGNORED:
+        kwargs.pop(name, None)
+    if kwargs:
+        raise TypeError(f"curve_fit() got an unexpected keyword argument '{next(iter(kwargs))}'")
+    return options

@@ -1,0 +1,182 @@
+"""fit: a formula, a built-in model, a sum of models or a function, with a result that explains itself."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ._callback import solve
+from ._curve import Curve
+from ._fit_options import limits, make_options, parameter_names, predictors, start_values
+from ._fit_result import Fit
+from ._handles import Model, column_of, columns_of
+from ._library import lib
+from .recording import guarded
+
+
+def fit(
+    model,
+    x,
+    y,
+    *,
+    sigma=None,
+    p0=None,
+    bounds=None,
+    fixed=None,
+    ties=None,
+    absolute_sigma=False,
+    loss="linear",
+    f_scale=1.0,
+    sigma_x=None,
+    jac=None,
+    **solver,
+):
+    """Fit a model to data, and certify the answer.
+
+    Parameters
+    ----------
+    model : str or callable
+        A formula (``"a*exp(-b*x)+c"``), a built-in model (``"gaussian"``), a sum of them
+        (``"gaussian + linear"``), or a function ``f(x, a, b, ...)``.
+    x : array_like, shape (M,) or (k, M), or tuple or dict of arrays
+        Predictors. A formula calls them x, or x1 ... xk; the keys of a dict are names. A function gets
+        `x` as it is.
+    y : array_like, shape (M,)
+        The data.
+    sigma : array_like, shape (M,) or (M, M), or float, optional
+        Standard deviations of `y` in its units, or its covariance matrix.
+    p0 : dict or array_like, optional
+        Starting values in units of the parameters, by name or all in order. Built-in models and their
+        sums guess what is missing; other parameters start at 1, and linear ones are solved for.
+    bounds : dict, 2-tuple or Bounds, optional
+        ``{"a": (0, 10), "b": (None, 5)}``, or lower and upper bounds of all parameters.
+    fixed : dict or list of str, optional
+        Parameters that are not fitted: ``{"c": 0}``, or names.
+    ties : list of str, optional
+        Tied parameters: ``["d = 2*a"]``.
+    absolute_sigma : bool
+        Whether `sigma` has the units of `y`. If not, errors are scaled by the scatter of the fit.
+    loss, f_scale : str, float
+        'linear', 'soft_l1', 'huber', 'cauchy', 'arctan', 'tukey' or 'poisson', and its scale in
+        units of the weighted residuals.
+    sigma_x : array_like or list of array_like, optional
+        Standard deviations of the predictors, in their units. Not for functions that are not recorded.
+    jac : callable, optional
+        ``jac(x, a, b, ...)`` gives derivatives, shape (M, n), of a function that is not recorded.
+    **solver
+        Options of the library by name, such as `precision`, `threads`, `starts`, `max_iterations`,
+        `time_limit`, `confidence`: docs/command-line.md describes them.
+
+    Returns
+    -------
+    Fit
+
+    Examples
+    --------
+    >>> import numpy as np, nlsqfit as nf
+    >>> x = np.linspace(0, 4, 50)
+    >>> result = nf.fit("a*exp(-b*x)+c", x, 2.5 * np.exp(-1.3 * x) + 0.5)
+    >>> print(round(result.params["b"].value, 6), result.success)
+    1.3 True
+    """
+    y = np.asarray(y)
+    y = y.reshape(-1) if y.dtype.kind in "fiub" else np.asarray(y, dtype=float).reshape(-1)
+    given = dict(
+        absolute_sigma=absolute_sigma, loss=loss, f_scale=f_scale, bounds=bounds, fixed=fixed, ties=ties
+    )
+    if isinstance(model, str):
+        if jac is not None:
+            raise TypeError("jac is for functions; formulas are differentiated by the library")
+        return _fit_text(model, x, y, sigma, p0, sigma_x, solver, given)
+    if not callable(model):
+        raise TypeError(f"a model is a text or a function, not {type(model).__name__}")
+    return _fit_function(model, x, y, sigma, p0, sigma_x, jac, solver, given)
+
+
+def _errors(options, sigma, sigma_x, rows):
+    if sigma is not None:
+        sigma = np.asarray(sigma, dtype=float)
+        if sigma.ndim == 2:
+            options.set_matrix("sigma_matrix", sigma)
+        else:
+            options.set_column("sigma", np.broadcast_to(sigma, (rows,)))
+    if sigma_x is not None:
+        several = isinstance(sigma_x, (list, tuple)) and len(sigma_x) and np.ndim(sigma_x[0]) > 0
+        for number, values in enumerate(sigma_x if several else [sigma_x]):
+            options.set_column(
+                f"sigma_x{number}", np.broadcast_to(np.asarray(values, dtype=float), (rows,))
+            )
+    return sigma
+
+
+def _fit_text(text, x, y, sigma, p0, sigma_x, solver, given):
+    names, columns = predictors(x)
+    model = Model.from_text(text, names, len(columns))
+    parameters = model.names
+    options = make_options(parameters, solver, **given)
+    sigma = _errors(options, sigma, sigma_x, y.size)
+    start, keep = start_values(p0, parameters, given["fixed"]), []
+    result = solve(
+        lib.nlsq_model_fit, model.handle, columns_of(columns, keep), len(columns), column_of(y, keep),
+        start.ctypes.data, options=options, rows=y.size,
+    )  # fmt: skip
+
+    def evaluate(at, p, jacobian):
+        new = columns if at is None else predictors(at)[1]
+        return model.evaluate(new, new[0].size, p, jacobian)
+
+    return Fit(result, parameters, model.formula, "formula", evaluate, x, y, sigma, given["absolute_sigma"])
+
+
+def _fit_function(function, x, y, sigma, p0, sigma_x, jac, solver, given):
+    parameters = parameter_names(function, p0)
+    options = make_options(parameters, solver, **given)
+    start = start_values(p0, parameters, given["fixed"])
+    start[np.isnan(start)] = 1.0
+    if given["ties"] and p0 is not None and not isinstance(p0, dict):
+        raise ValueError("with ties, give the starting values by name: p0={'a': 1}")
+    if isinstance(x, (list, np.ndarray)):
+        x = np.asarray(x, dtype=float)
+    lower, upper = limits(given["bounds"], parameters)
+    start = np.clip(start, lower, upper) if p0 is None else start
+
+    def curve_at(at, target):
+        data = guarded(at)
+        jacobian = None if jac is None else lambda p: jac(at, *p)
+        return Curve(
+            lambda *p: function(at, *p), lambda *p: function(data, *p), target, len(parameters),
+            jacobian=jacobian, names=parameters,
+        )  # fmt: skip
+
+    options.set("residuals", False)  # they are computed by the function itself
+    curve = curve_at(x, np.asarray(y, dtype=float))
+    curve.prepare(start, lower, upper)
+    if sigma_x is not None and curve.reason:
+        raise ValueError("sigma_x needs a model that can be recorded; this one cannot: " + curve.reason)
+    sigma = _errors(options, sigma, sigma_x, y.size)
+    result = curve.fit(start, options)
+
+    def evaluate(at, p, jacobian):
+        used = curve
+        if at is not None:
+            values = np.asarray(function(at, *p), dtype=float).reshape(-1)
+            if not jacobian:
+                return values
+            used = curve_at(at, values)
+            used.prepare(np.asarray(p), lower, upper, recordable=curve.reason or True)
+        elif not jacobian:
+            return used.values(p)
+        return used.values(p), used.jacobian_at(np.asarray(p))
+
+    formula = "" if curve.reason else curve.model.formula
+    return Fit(
+        result,
+        parameters,
+        formula,
+        curve.evaluator,
+        evaluate,
+        x,
+        y,
+        sigma,
+        given["absolute_sigma"],
+        curve.fitted,
+    )

@@ -1,0 +1,127 @@
+"""Options of `fit` and `fit_many` by names of parameters, and the forms that data and starts may have."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+
+import numpy as np
+
+from ._handles import Options
+from ._scipy_words import bounds_pair
+
+# Options of the library that `fit` passes on under their own names (docs/command-line.md).
+SOLVER = (
+    "tau", "max_iterations", "time_limit", "strategy", "geodesic", "nonmonotonic", "initial_lambda",
+    "precision",
+    "rule", "strict", "sampling", "threads", "starts", "seed", "variable_projection", "solve_linear_start",
+    "differences", "xtol", "gtol", "ftol", "confidence", "in_lanes",
+)  # fmt: skip
+
+
+def make_options(names, solver, **given):
+    """The library's options. `names` are the parameters; `solver` holds options of the list above."""
+    options = Options()
+    for name, value in solver.items():
+        if name not in SOLVER:
+            raise TypeError(f"there is no option {name!r}; there are {', '.join(SOLVER)}")
+        options.set(name, value)
+    options.set("absolute_sigma", bool(given.get("absolute_sigma", False)))
+    if given.get("loss", "linear") != "linear":
+        options.set("loss", given["loss"])
+        options.set("f_scale", given.get("f_scale", 1.0))
+    set_bounds(options, names, given.get("bounds"))
+    for name, value in (_fixed(given.get("fixed"))).items():
+        _known(name, names)
+        options.set("fix", name if value is None else f"{name}={float(value)!r}")
+    for tie in given.get("ties") or ():
+        options.set("tie", tie)
+    return options
+
+
+def set_bounds(options, names, bounds):
+    """Bounds as {name: (low, high)}, as a pair of vectors or numbers, or as an object with lb and ub."""
+    if bounds is None:
+        return
+    lower, upper = limits(bounds, names)
+    options.set_array("lower", lower)
+    options.set_array("upper", upper)
+
+
+def _fixed(fixed):
+    if fixed is None:
+        return {}
+    if isinstance(fixed, str):
+        return {fixed: None}
+    return dict(fixed) if isinstance(fixed, Mapping) else dict.fromkeys(fixed)
+
+
+def _known(name, names):
+    if name not in names:
+        raise ValueError(f"the model has no parameter {name!r}; it has {', '.join(names)}")
+    return names.index(name)
+
+
+def start_values(p0, names, fixed=None):
+    """One value for each parameter, NaN where none is given."""
+    start = np.full(len(names), np.nan)
+    if isinstance(p0, Mapping):
+        for name, value in p0.items():
+            start[_known(name, names)] = value
+    elif p0 is not None:
+        values = np.atleast_1d(np.asarray(p0, dtype=float))
+        if values.shape != start.shape:
+            raise ValueError(
+                f"p0 has {values.size} values for {len(names)} parameters ({', '.join(names)})"
+            )
+        start[:] = values
+    for name, value in _fixed(fixed).items():
+        at = _known(name, names)
+        if value is not None:
+            start[at] = value
+    return start
+
+
+def parameter_names(function, p0):
+    """The names of a function's parameters, without the first, which is x."""
+    try:
+        arguments = list(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError):
+        arguments = []
+    positional = [a for a in arguments if a.kind in (a.POSITIONAL_ONLY, a.POSITIONAL_OR_KEYWORD)]
+    names = [a.name for a in positional[1:]]
+    if any(a.kind == a.VAR_POSITIONAL for a in arguments):
+        count = 0 if p0 is None else len(p0)
+        if isinstance(p0, Mapping):
+            names += [name for name in p0 if name not in names]
+        else:
+            names += [f"p{i}" for i in range(len(names), count)]
+    if not names:
+        raise ValueError("the model must have parameters behind x: f(x, a, b, ...)")
+    return names
+
+
+def predictors(x):
+    """The predictors' names (None: x, or x1, x2 ...) and their vectors."""
+    if isinstance(x, Mapping):
+        return list(x), [np.asarray(v).reshape(-1) for v in x.values()]
+    if isinstance(x, tuple) or isinstance(x, list) and x and np.ndim(x[0]) > 0:
+        return None, [np.asarray(v).reshape(-1) for v in x]
+    x = np.asarray(x)
+    if x.ndim <= 1:
+        return None, [x.reshape(-1)]
+    return None, list(x.reshape(x.shape[0], -1))
+
+
+def limits(bounds, names):
+    """Lower and upper bounds of all parameters as two vectors."""
+    lower, upper = np.full(len(names), -np.inf), np.full(len(names), np.inf)
+    if bounds is None:
+        return lower, upper
+    if isinstance(bounds, Mapping):
+        for name, (low, high) in bounds.items():
+            at = _known(name, names)
+            lower[at] = -np.inf if low is None else low
+            upper[at] = np.inf if high is None else high
+        return lower, upper
+    return bounds_pair(bounds, len(names))

@@ -1,0 +1,219 @@
+"""The result of `fit`: parameters with errors, the certificate, predictions, a picture."""
+
+from __future__ import annotations
+
+import html
+import json
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A fitted parameter, in units of the model.
+
+    Attributes
+    ----------
+    name : str
+    value, stderr : float
+        `stderr` is 0 for a fixed parameter, and NaN where the data do not determine it or a bound holds it.
+    ci : tuple of float
+        Confidence interval; NaN as above.
+    fixed, at_bound : bool
+    guess : float
+        Where the iteration started.
+    """
+
+    name: str
+    value: float
+    stderr: float
+    ci: tuple[float, float]
+    fixed: bool
+    at_bound: bool
+    guess: float
+
+    def __str__(self):
+        note = "  (fixed)" if self.fixed else "  (at bound)" if self.at_bound else ""
+        return f"{self.name} = {self.value:.6g} ± {self.stderr:.2g}{note}"
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """What was checked about the answer in float64 (docs/precision.md).
+
+    Attributes
+    ----------
+    passed : bool
+    verdict : str
+        CONVERGED, NOISE_FLOOR, RANK_DEFICIENT, TOLERANCE, BUDGET or FAILED.
+    governed_by : str
+        The test that decided.
+    gradient_norm : float
+        Largest cosine between the residuals and a derivative.
+    distance : float
+        Distance to the optimum, in standard errors.
+    condition : float
+        Condition number of the scaled normal matrix.
+    rank : int
+    """
+
+    passed: bool
+    verdict: str
+    governed_by: str
+    gradient_norm: float
+    distance: float
+    condition: float
+    rank: int
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """The fitted curve at some x, in units of y. All arrays have one entry for each row.
+
+    Attributes
+    ----------
+    fit, std_error : ndarray
+    confidence : tuple of ndarray
+        Low and high ends of the interval for the curve.
+    prediction : tuple of ndarray
+        The same for a new measurement.
+    """
+
+    fit: np.ndarray
+    std_error: np.ndarray
+    confidence: tuple[np.ndarray, np.ndarray]
+    prediction: tuple[np.ndarray, np.ndarray]
+
+
+class Fit:
+    """The result of `fit`.
+
+    Attributes
+    ----------
+    params : dict of str to Parameter
+    x, stderr : ndarray, shape (n,)
+        All values and standard errors in the order of `params`.
+    cov, correlation : ndarray, shape (n, n)
+    certificate : Certificate
+    success : bool
+        Whether the answer is certified as a minimum.
+    message : str
+    cost, rss, chi2_reduced, r_squared, aic, aicc, bic : float
+    rows, dof, iterations : int
+    residuals, fitted : ndarray, shape (M,)
+        Model minus data, and the model, in units of y.
+    evaluator : str
+        "formula", "recorded", or why the function was called.
+    formula : str
+        The model as a formula; "" for a function that was called.
+    warnings : list of str
+    """
+
+    def __init__(
+        self, result, names, formula, evaluator, evaluate, x, y, sigma, absolute_sigma, fitted=None
+    ):
+        self._result, self._evaluate = result, evaluate
+        self._x, self._y, self._sigma, self._absolute = x, np.asarray(y, dtype=float), sigma, absolute_sigma
+        array, number, text = result.array, result.number, result.text
+        self.x, self.stderr = array("parameters"), array("std_errors")
+        low, high = array("ci_low"), array("ci_high")
+        fixed, at_bound, guess = array("fixed"), array("at_bound"), array("guess")
+        self.params = {
+            name: Parameter(
+                name, float(self.x[i]), float(self.stderr[i]), (float(low[i]), float(high[i])),
+                bool(fixed[i]), bool(at_bound[i]), float(guess[i]),
+            )
+            for i, name in enumerate(names)
+        }  # fmt: skip
+        self.cov, self.correlation = result.square("covariance"), result.square("correlation")
+        if fitted is None:
+            self.residuals, self.fitted = array("residuals"), array("fitted")
+        else:
+            self.residuals, self.fitted = fitted - self._y, fitted
+        self.success, self.message = bool(number("success")), text("message")
+        for name in ("cost", "rss", "chi2_reduced", "r_squared", "aic", "aicc", "bic"):
+            setattr(self, name, number(name))
+        for name in ("rows", "dof", "iterations"):
+            setattr(self, name, int(number(name)))
+        self.evaluator, self.formula = evaluator, formula
+        self.warnings = [line for line in text("warnings").split("\n") if line]
+        self.certificate = Certificate(
+            self.success, text("verdict"), text("governed_by"), number("gradient_norm"),
+            number("decrement_sigma"), number("condition"), int(number("rank")),
+        )  # fmt: skip
+        with np.errstate(all="ignore"):
+            width = (high - self.x) / self.stderr
+        usable = width[np.isfinite(width)]
+        self._quantile = float(usable[0]) if usable.size else float("nan")
+
+    def __getitem__(self, name):
+        return self.params[name]
+
+    def predict(self, x=None, band=False):
+        """The fitted curve at `x` (default: the data), and its uncertainty by the delta method.
+
+        Parameters
+        ----------
+        x : as in `fit`, with any number of rows, optional
+        band : bool
+            Whether to return a `Prediction` instead of the values.
+
+        Returns
+        -------
+        ndarray, shape (rows,), or Prediction
+        """
+        if not band:
+            return self._evaluate(x, self.x, False)
+        values, J = self._evaluate(x, self.x, True)
+        cov = np.where(np.isfinite(self.cov), self.cov, 0.0)
+        error = np.sqrt(np.maximum(np.einsum("ij,jk,ik->i", J, cov, J), 0.0))
+        scatter = self._scatter(values.size)
+        wide = np.hypot(error, scatter)
+        q = self._quantile
+        return Prediction(
+            values, error, (values - q * error, values + q * error), (values - q * wide, values + q * wide)
+        )
+
+    def _scatter(self, rows):
+        """Standard deviation of a new measurement: that of the fit, or sigma if it is the same everywhere."""
+        if self._absolute and self._sigma is not None:
+            sigma = np.sqrt(np.diag(self._sigma)) if self._sigma.ndim == 2 else np.atleast_1d(self._sigma)
+            return sigma if sigma.size == rows else np.sqrt(np.mean(sigma**2))
+        return (
+            np.sqrt(max(0.0, float(np.sum(self.residuals**2)) / self.dof)) if self.dof > 0 else float("nan")
+        )
+
+    def to_dict(self):
+        """Everything, as the JSON of ``nlsq-fit --json``."""
+        return json.loads(self._result.json())
+
+    def plot(self, axes=None, band=True):
+        """Draw data, fit, confidence band and residuals by matplotlib. Returns the figure."""
+        from ._plot import plot
+
+        return plot(self, self._x, self._y, self._sigma, axes, band)
+
+    def __str__(self):
+        return self._result.report()
+
+    def __repr__(self):
+        return f"<Fit {self.certificate.verdict}: {', '.join(str(p) for p in self.params.values())}>"
+
+    def _repr_html_(self):
+        rows = "".join(
+            f"<tr><td>{html.escape(p.name)}</td><td>{p.value:.8g}</td><td>{p.stderr:.3g}</td>"
+            f"<td>[{p.ci[0]:.6g}, {p.ci[1]:.6g}]</td>"
+            f"<td>{'fixed' if p.fixed else 'at bound' if p.at_bound else ''}</td></tr>"
+            for p in self.params.values()
+        )
+        notes = "".join(f"<p>{html.escape(w)}</p>" for w in self.warnings)
+        return (
+            f"<p><b>{self.certificate.verdict}</b>: {html.escape(self.message)}</p>"
+            f"<p><code>{html.escape(self.formula or self.evaluator)}</code></p>"
+            "<table><thead><tr><th>parameter</th><th>value</th><th>std. error</th>"
+            "<th>interval</th><th></th></tr>"
+            f"</thead><tbody>{rows}</tbody></table>"
+            f"<p>{self.rows} rows, χ²/dof = {self.chi2_reduced:.6g}, R² = {self.r_squared:.6g}, "
+            f"AIC = {self.aic:.6g}</p>{notes}"
+        )

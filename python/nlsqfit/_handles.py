@@ -1,0 +1,245 @@
+"""Python owners of the library's handles: options, models and results. Each frees its handle at its end."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from ctypes import byref, c_char_p, c_double, c_int, c_size_t, c_void_p, memmove
+from threading import Lock
+
+import numpy as np
+
+from ._library import BatchColumn, Column, check, lib
+
+_TYPES = {"f8": 0, "f4": 1, "i1": 2, "u1": 3, "b1": 3, "i2": 4, "u2": 5, "i4": 6, "u4": 7}
+
+
+def column_of(array, keep):
+    """The library's view of a vector. Types that it does not read become float64; `keep` holds the copy."""
+    array = np.asarray(array)
+    code = _TYPES.get(array.dtype.str[1:]) if array.dtype.isnative else None
+    if code is None:
+        array, code = np.asarray(array, dtype=float), 0
+    keep.append(array)
+    stride = array.strides[0] if array.ndim else 0
+    return Column(array.ctypes.data, code, stride, array.size)
+
+
+def columns_of(arrays, keep):
+    return (Column * max(1, len(arrays)))(*[column_of(a, keep) for a in arrays])
+
+
+def batch_column_of(array, keep):
+    """The library's view of a matrix with a fit in each row, or of a vector that all fits share."""
+    array = np.asarray(array)
+    code = _TYPES.get(array.dtype.str[1:]) if array.dtype.isnative else None
+    if code is None:
+        array, code = np.asarray(array, dtype=float), 0
+    keep.append(array)
+    fit_stride = array.strides[0] if array.ndim == 2 else 0
+    return BatchColumn(Column(array.ctypes.data, code, array.strides[-1], array.shape[-1]), fit_stride)
+
+
+def doubles(values):
+    return np.ascontiguousarray(values, dtype=float)
+
+
+class _Owner:
+    """Owns one handle of the library."""
+
+    _free = None
+
+    def __init__(self, handle):
+        self.handle = handle
+        self.keep = []  # Python objects that the library points to
+
+    def __del__(self):
+        handle, self.handle = getattr(self, "handle", None), None
+        if handle is not None and self._free is not None:
+            self._free(handle)
+
+
+class Options(_Owner):
+    """nlsq_options: options by the names of the command line."""
+
+    _free = lib.nlsq_options_free
+
+    def __init__(self, **values):
+        handle = c_void_p()
+        check(lib.nlsq_options_new(byref(handle)))
+        super().__init__(handle)
+        for name, value in values.items():
+            self.set(name, value)
+
+    def set(self, name, value):
+        """Sets an option; None leaves its default. A number, a text, or True and False."""
+        if value is None:
+            return
+        if isinstance(value, (bool, np.bool_)):
+            value = "yes" if value else "no"
+        if isinstance(value, str):
+            check(lib.nlsq_options_set(self.handle, name.encode(), value.encode()))
+        else:
+            check(lib.nlsq_options_set_number(self.handle, name.encode(), float(value)))
+
+    def set_array(self, name, values):
+        values = doubles(values)
+        check(lib.nlsq_options_set_array(self.handle, name.encode(), values.ctypes.data, values.size))
+
+    def set_column(self, name, values):
+        column = column_of(values, self.keep)
+        check(lib.nlsq_options_set_column(self.handle, name.encode(), byref(column)))
+
+    def set_matrix(self, name, values):
+        values = doubles(values)
+        check(lib.nlsq_options_set_matrix(self.handle, name.encode(), values.ctypes.data, len(values)))
+
+    def set_progress(self, function):
+        self.keep.append(function)
+        check(lib.nlsq_options_set_progress(self.handle, function, None))
+
+
+def _texts(values):
+    return None if values is None else (c_char_p * len(values))(*[v.encode() for v in values])
+
+
+class Model(_Owner):
+    """nlsq_model: a formula, a tape or a callback."""
+
+    _free = lib.nlsq_model_free
+
+    @classmethod
+    def from_text(cls, text, names=None, predictors=1):
+        handle = c_void_p()
+        check(lib.nlsq_model_text(text.encode(), _texts(names), predictors, byref(handle)))
+        return cls(handle)
+
+    @classmethod
+    def from_callback(cls, function, has_jacobian, parameters, names=None):
+        handle = c_void_p()
+        check(
+            lib.nlsq_model_callback(
+                function, None, int(has_jacobian), parameters, _texts(names), byref(handle)
+            )
+        )
+        model = cls(handle)
+        model.keep.append(function)
+        return model
+
+    @property
+    def names(self):
+        count, predictors = c_size_t(), c_size_t()
+        check(lib.nlsq_model_size(self.handle, byref(count), byref(predictors)))
+        return [lib.nlsq_model_parameter(self.handle, i).decode() for i in range(count.value)]
+
+    @property
+    def formula(self):
+        return lib.nlsq_model_formula(self.handle).decode()
+
+    def evaluate(self, columns, rows, p, jacobian=False, views=None):
+        """Values (rows), and the Jacobian (rows x parameters) if asked for. `views`: columns_of(columns)."""
+        keep, p = [], doubles(p)
+        if views is None:
+            views = columns_of(columns, keep)
+        values = np.empty(rows)
+        J = np.empty((rows, p.size)) if jacobian else None
+        status = lib.nlsq_model_evaluate(
+            self.handle, views, len(columns), rows, p.ctypes.data, None,
+            values.ctypes.data, J.ctypes.data if jacobian else None,
+        )  # fmt: skip
+        check(status)
+        return (values, J) if jacobian else values
+
+
+def make_tape(entries, outputs):
+    """An nlsq_tape, which the caller frees."""
+    tape, node = c_void_p(), c_int()
+    check(lib.nlsq_tape_new(byref(tape)))
+    try:
+        for number, entry in enumerate(entries):
+            name = entry[0]
+            if name == "constant":
+                check(lib.nlsq_tape_constant(tape, entry[1], byref(node)))
+            elif name == "column":
+                check(lib.nlsq_tape_column(tape, entry[1], byref(node)))
+            elif name == "parameter":
+                check(lib.nlsq_tape_parameter(tape, entry[1], byref(node)))
+            else:
+                operands = (c_int * (len(entry) - 1))(*entry[1:])
+                check(lib.nlsq_tape_operation(tape, name.encode(), operands, len(operands), byref(node)))
+            if node.value != number:
+                raise AssertionError(f"entry {number} of a tape has number {node.value}")
+        for output in outputs:
+            check(lib.nlsq_tape_output(tape, output))
+    except BaseException:
+        lib.nlsq_tape_free(tape)
+        raise
+    return tape
+
+
+_compiled: OrderedDict = OrderedDict()  # models of recordings that were used last
+_lock = Lock()
+_MOST_COMPILED = 64
+
+
+def recorded_model(recording, names=None):
+    """The compiled model of a recording. Recordings that are alike share it."""
+    key = (recording.key(), None if names is None else tuple(names))
+    with _lock:
+        model = _compiled.get(key)
+        if model is not None:
+            _compiled.move_to_end(key)
+            return model
+    tape, handle = make_tape(recording.entries, [recording.result]), c_void_p()
+    try:
+        check(
+            lib.nlsq_model_tape(
+                tape, len(recording.columns), recording.parameters, _texts(names), byref(handle)
+            )
+        )
+    finally:
+        lib.nlsq_tape_free(tape)
+    model = Model(handle)
+    with _lock:
+        _compiled[key] = model
+        while len(_compiled) > _MOST_COMPILED:
+            _compiled.popitem(last=False)
+    return model
+
+
+class Result(_Owner):
+    """nlsq_result: numbers, texts and arrays by name."""
+
+    _free = lib.nlsq_result_free
+
+    def number(self, name):
+        value = c_double()
+        check(lib.nlsq_result_number(self.handle, name.encode(), byref(value)))
+        return value.value
+
+    def text(self, name):
+        value = c_char_p()
+        check(lib.nlsq_result_text(self.handle, name.encode(), byref(value)))
+        return value.value.decode()
+
+    def array(self, name):
+        """A copy of an array: a vector, or a matrix."""
+        data, rows, columns = c_void_p(), c_size_t(), c_size_t()
+        check(lib.nlsq_result_array(self.handle, name.encode(), byref(data), byref(rows), byref(columns)))
+        rows, columns = rows.value, columns.value
+        shape = (rows,) if columns == 1 else (rows, columns)
+        made = np.empty(shape)
+        if made.size:
+            memmove(made.ctypes.data, data.value, made.nbytes)
+        return made
+
+    def square(self, name):
+        """A copy of an n x n array, also where n is 1."""
+        values = self.array(name)
+        n = int(round(values.size**0.5))
+        return values.reshape(n, n)
+
+    def json(self):
+        return lib.nlsq_result_json(self.handle).decode()
+
+    def report(self):
+        return lib.nlsq_result_report(self.handle).decode()

@@ -1,0 +1,269 @@
+"""Problem: residual blocks that each depend on a few parameter blocks, as in bundle adjustment."""
+
+from __future__ import annotations
+
+from ctypes import byref, c_double, c_void_p
+
+import numpy as np
+
+from . import _agreement
+from ._callback import Interrupts, solve, vector_at
+from ._fit_options import SOLVER
+from ._handles import Options, columns_of, make_tape
+from ._library import BlockFunction, check, lib
+from ._problem_parts import Group, ProblemResult
+from .recording.blocks import record_block
+
+
+def _restore(start):
+    for matrix, values in start:
+        matrix[...] = values
+
+
+class Problem:
+    """Least squares of any structure: minimizes half the sum of the squared residuals of all blocks.
+
+    Parameter blocks are rows of the caller's arrays of float64; `solve` writes the answer into them.
+
+    Examples
+    --------
+    >>> import numpy as np, nlsqfit as nf
+    >>> a, b = np.array([0.5]), np.array([3.0, 1.0])
+    >>> problem = nf.Problem()
+    >>> problem.add(lambda a, b: [10 - a[0] * b[0], a[0] - 2, b[1] - 4], a, b)
+    >>> print(problem.solve().success, np.round(a, 6), np.round(b, 6))
+    True [2.] [5. 4.]
+    """
+
+    def __init__(self):
+        handle = c_void_p()
+        check(lib.nlsq_problem_new(byref(handle)))
+        self._handle, self._groups, self._keep, self._declared = handle, [], [], set()
+        self._evaluators, self.error, self.interrupts = [], None, Interrupts()
+
+    def __del__(self):
+        handle, self._handle = getattr(self, "_handle", None), None
+        if handle is not None:
+            lib.nlsq_problem_free(handle)
+
+    def add(self, residual, *blocks, data=(), loss="linear", f_scale=1.0):
+        """Add one residual block, or many that have the same function.
+
+        Parameters
+        ----------
+        residual : callable
+            ``residual(block, ..., number, ...)`` gives a vector of residuals. It gets one vector for each
+            parameter block, and one entry (or row) of each array in `data`.
+        *blocks : ndarray, shape (size,), or tuple (ndarray of shape (count, size), index of shape (K,))
+            A parameter block; or blocks as rows of an array, with the row that each of the K residual
+            blocks uses. Arrays are C-contiguous float64: `solve` changes them.
+        data : sequence of array_like, shape (K, ...)
+            Measurements, one entry for each residual block.
+        loss, f_scale : str, float
+            Robust loss of the squared norm of a block's residuals, and its scale.
+        """
+        arrays, indices = self._take(blocks)
+        data = [np.asarray(d, dtype=float) for d in data]
+        for d in data:
+            if d.ndim == 0 or len(d) != len(indices[0]):
+                raise ValueError(
+                    f"data has shape {d.shape}; its first length must be {len(indices[0])}, the number of blocks"
+                )
+        group = Group(residual, arrays, indices, data, None, None)
+        group.residuals = group.called(0).size
+        recording = record_block(
+            residual, [a.shape[1] for a in arrays], [d.shape[1:] for d in data], group.residuals
+        )
+        if not isinstance(recording, str):
+            entries, outputs = recording
+            tape = make_tape(entries, outputs)
+            try:
+                recording = self._add_tape(group, tape, loss, f_scale)
+            finally:
+                lib.nlsq_tape_free(tape)
+        if isinstance(recording, str):
+            self._add_called(group, loss, f_scale)
+            self._evaluators.append("called: " + recording)
+        else:
+            self._evaluators.append("recorded")
+        self._groups.append(group)
+
+    def _take(self, blocks):
+        """The arrays of parameter blocks and the rows that are used, all declared to the library."""
+        arrays, indices = [], []
+        count = max([len(b[1]) for b in blocks if isinstance(b, tuple)], default=1)
+        for block in blocks:
+            array, index = block if isinstance(block, tuple) else (block, np.zeros(count, dtype=np.intp))
+            if (
+                not isinstance(array, np.ndarray)
+                or array.dtype != np.float64
+                or not array.flags.c_contiguous
+                or not array.flags.writeable
+            ):
+                raise TypeError("a parameter block must be a writeable C-contiguous array of float64")
+            index = np.asarray(index, dtype=np.intp)
+            if len(index) != count:
+                raise ValueError(f"one index has {len(index)} entries, another {count}")
+            matrix = array if isinstance(block, tuple) else array.reshape(1, -1)
+            if index.size and (index.min() < 0 or index.max() >= len(matrix)):
+                raise IndexError(f"an index is outside the {len(matrix)} rows of its array")
+            arrays.append(matrix)
+            indices.append(index)
+            for row in np.unique(index):
+                self._declare(matrix, row)
+        if not arrays:
+            raise ValueError("a residual block needs at least one parameter block")
+        return arrays, indices
+
+    def _declare(self, matrix, row):
+        address = matrix.ctypes.data + int(row) * matrix.strides[0]
+        if address not in self._declared:
+            check(lib.nlsq_problem_add_parameters(self._handle, address, matrix.shape[1]))
+            self._declared.add(address)
+            self._keep.append(matrix)
+
+    @staticmethod
+    def _addresses(group):
+        parts = [a.ctypes.data + i * a.strides[0] for a, i in zip(group.arrays, group.indices)]
+        return np.ascontiguousarray(np.stack(parts, axis=1).astype(np.uintp))
+
+    def _add_tape(self, group, tape, loss, f_scale):
+        """Adds the blocks of a tape, if it gives what the function gives. The reason if it does not."""
+        columns = [c for d in group.data for c in d.reshape(group.count, -1).T]
+        addresses, keep = self._addresses(group), []
+        trial = Problem()
+        for array, index in zip(group.arrays, group.indices):
+            for row in np.unique(index):
+                trial._declare(array, row)
+        for problem in (trial, self):
+            check(
+                lib.nlsq_problem_add_tape(
+                    problem._handle, tape, columns_of(columns, keep), len(columns), group.count, loss.encode(),
+                    float(f_scale), addresses.ctypes.data, addresses.shape[1],
+                )  # fmt: skip
+            )
+            if problem is trial:
+                recorded = trial._residuals(group.count * group.residuals)
+                if not _agreement.agree(recorded, group.all_called().reshape(-1)):
+                    return "its recording gives other values than the function at the start"
+        return None
+
+    def _residuals(self, count):
+        """The residuals at the present values, without losses, in the order of `add`."""
+        cost, residuals = c_double(), np.empty(count)
+        check(lib.nlsq_problem_evaluate(self._handle, byref(cost), residuals.ctypes.data, count))
+        return residuals
+
+    def _add_called(self, group, loss, f_scale):
+        sizes = [a.shape[1] for a in group.arrays]
+
+        def fill(blocks, residuals, number):
+            pointers = (c_void_p * len(sizes)).from_address(blocks)
+            values = [vector_at(p, n).copy() for p, n in zip(pointers, sizes)]
+            at = (number or 0) - 1
+            out = group.function(*values, *[d[at] for d in group.data])
+            vector_at(residuals, group.residuals)[:] = np.asarray(out, dtype=float).reshape(-1)
+
+        def called(blocks, residuals, _jacobians, number):
+            self.error = self.interrupts.call(fill, blocks, residuals, number)
+            return 0 if self.error is None else -1
+
+        pointer = BlockFunction(called)
+        self._keep.append(pointer)
+        addresses = self._addresses(group)
+        for number in range(group.count):
+            row = addresses[number]
+            check(
+                lib.nlsq_problem_add_callback(
+                    self._handle, pointer, number + 1, 0, group.residuals, loss.encode(), float(f_scale),
+                    row.ctypes.data, row.size,
+                )  # fmt: skip
+            )
+
+    def _block(self, block):
+        array = np.asarray(block)
+        address = array.ctypes.data
+        if address not in self._declared:
+            raise ValueError(
+                "this array is no parameter block of the problem: add a residual that uses it first"
+            )
+        return address
+
+    def set_constant(self, block, constant=True):
+        """Hold a parameter block (an array, or a row of one) at its present values."""
+        check(lib.nlsq_problem_set_constant(self._handle, self._block(block), int(constant)))
+
+    def set_bounds(self, block, lower=None, upper=None):
+        """Bounds of the numbers of a block; None: none on that side."""
+        size = np.size(block)
+        sides = [
+            None if b is None else np.ascontiguousarray(np.broadcast_to(b, (size,)), dtype=float)
+            for b in (lower, upper)
+        ]
+        pointers = [None if s is None else s.ctypes.data for s in sides]
+        check(lib.nlsq_problem_set_bounds(self._handle, self._block(block), *pointers))
+
+    def set_manifold(self, block, manifold):
+        """Parameters that are no plain vector: "quaternion", "sphere 3", "quaternion + euclidean 3" ..."""
+        check(lib.nlsq_problem_set_manifold(self._handle, self._block(block), manifold.encode()))
+
+    @property
+    def cost(self):
+        """The cost at the present values."""
+        value = c_double()
+        check(lib.nlsq_problem_evaluate(self._handle, byref(value), None, 0))
+        return value.value
+
+    def solve(self, **options):
+        """Minimize, and write the answer into the parameter blocks.
+
+        Parameters
+        ----------
+        **options
+            Options of the library by name, such as `max_iterations`, `precision`, `threads`.
+
+        Returns
+        -------
+        ProblemResult
+        """
+        allowed = (*SOLVER, "step_solver", "preconditioner", "eta", "max_linear_iterations")
+        wrong = [name for name in options if name not in allowed]
+        if wrong:
+            raise TypeError(f"there is no option {wrong[0]!r}; there are {', '.join(allowed)}")
+        settings = Options(**options)
+        called = any(e != "recorded" for e in self._evaluators)
+        if called:
+            settings.set("threads", 1)  # Python runs one function at a time
+        start = [
+            (m, m.copy()) for m in {id(m): m for m in self._keep if isinstance(m, np.ndarray)}.values()
+        ]
+        try:
+            result = solve(
+                lib.nlsq_problem_solve, self._handle, options=settings, user=self if called else None,
+                rows=sum(g.count for g in self._groups) * 100,
+            )  # fmt: skip
+        except BaseException:
+            _restore(start)
+            raise
+        self._compare_at_answer(start)
+        return ProblemResult(result, list(self._evaluators))
+
+    def _compare_at_answer(self, start):
+        """Every recording must give what its function gives, or the answer is not believed."""
+        residuals = self._residuals(sum(g.count * g.residuals for g in self._groups))
+        at = 0
+        for evaluator, group in zip(self._evaluators, self._groups):
+            recorded = residuals[at : at + group.count * group.residuals]
+            at += recorded.size
+            if evaluator == "recorded" and not _agreement.agree(recorded, group.all_called().reshape(-1)):
+                _restore(start)
+                raise RuntimeError(
+                    f"the recording of {group.function!r} gives other values than the function at the answer: it "
+                    "depends on something besides its arguments. The parameters are those of the start."
+                )
+
+    def raise_error(self):
+        """Raises the exception of a residual function, if one stopped the solve."""
+        error, self.error = self.error, None
+        if error is not None:
+            raise error

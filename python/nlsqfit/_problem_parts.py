@@ -1,0 +1,70 @@
+"""The groups of residual blocks of a Problem, and the result of its solve."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from . import _agreement
+
+
+class Group:
+    """Residual blocks that were added together: one function, many rows."""
+
+    def __init__(self, function, arrays, indices, data, residuals, tape):
+        self.function, self.arrays, self.indices = function, arrays, indices
+        self.data, self.residuals, self.tape = data, residuals, tape
+        self.count = len(indices[0])
+
+    def blocks_of(self, number):
+        return [a[i[number]] for a, i in zip(self.arrays, self.indices)]
+
+    def called(self, number):
+        """The function's residuals of one block."""
+        values = self.function(*self.blocks_of(number), *[d[number] for d in self.data])
+        return np.asarray(values, dtype=float).reshape(-1)
+
+    def all_called(self):
+        """The function's residuals of all blocks: in one call with vectors, or one by one."""
+        every = []
+        try:
+            blocks = [np.ascontiguousarray(a[i].T) for a, i in zip(self.arrays, self.indices)]
+            data = [np.ascontiguousarray(d.T) if d.ndim > 1 else d for d in self.data]
+            every = (
+                np.asarray(self.function(*blocks, *data), dtype=float).reshape(self.residuals, self.count).T
+            )
+            some = np.linspace(0, self.count - 1, min(16, self.count)).astype(int)
+            if all(_agreement.agree(every[i], self.called(i)) for i in some):
+                return np.ascontiguousarray(every)
+        except Exception:  # a function for single blocks may do anything with vectors
+            pass
+        return np.array([self.called(i) for i in range(self.count)])
+
+
+class ProblemResult:
+    """The result of `Problem.solve`. The parameters are in the caller's arrays.
+
+    Attributes
+    ----------
+    success : bool
+        Whether the answer is certified as a minimum.
+    cost, initial_cost : float
+        Half the sum of squares, with losses.
+    iterations : int
+    message, verdict : str
+    evaluator : list of str
+        For each call of `add`: "recorded", or why the function was called.
+    """
+
+    def __init__(self, result, evaluator):
+        self._result = result
+        self.success = bool(result.number("success"))
+        self.cost, self.initial_cost = result.number("cost"), result.number("initial_cost")
+        self.iterations = int(result.number("iterations"))
+        self.message, self.verdict = result.text("message"), result.text("verdict")
+        self.evaluator = evaluator
+
+    def __str__(self):
+        return self._result.report()
+
+    def __repr__(self):
+        return f"<ProblemResult {self.verdict}: cost {self.cost:.8g} after {self.iterations} steps>"

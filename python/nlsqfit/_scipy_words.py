@@ -1,0 +1,98 @@
+"""What SciPy's users expect of arguments, warnings and results, in NumPy alone."""
+
+from __future__ import annotations
+
+import numpy as np
+
+try:
+    from scipy.optimize import OptimizeWarning
+except ImportError:  # the package works without SciPy
+
+    class OptimizeWarning(UserWarning):  # type: ignore[no-redef]
+        """Warns that a result is of limited use."""
+
+
+METHODS = ("lm", "trf", "dogbox")
+SCHEMES = ("2-point", "3-point", "cs")
+LOSSES = ("linear", "soft_l1", "huber", "cauchy", "arctan")
+
+MESSAGES = {
+    0: "The maximum number of function evaluations is exceeded.",
+    1: "`gtol` termination condition is satisfied.",
+    2: "`ftol` termination condition is satisfied.",
+    3: "`xtol` termination condition is satisfied.",
+    4: "Both `ftol` and `xtol` termination conditions are satisfied.",
+}
+
+
+def bounds_pair(bounds, n):
+    """Lower and upper bounds as two vectors, from a pair, or from an object with lb and ub."""
+    if hasattr(bounds, "lb") and hasattr(bounds, "ub"):
+        lower, upper = bounds.lb, bounds.ub
+    else:
+        try:
+            lower, upper = bounds
+        except (TypeError, ValueError):
+            raise ValueError("`bounds` must contain 2 elements.") from None
+    lower, upper = np.asarray(lower, dtype=float), np.asarray(upper, dtype=float)
+    return (
+        np.full(n, lower[()]) if lower.ndim == 0 else lower,
+        np.full(n, upper[()]) if upper.ndim == 0 else upper,
+    )
+
+
+def check_bounds(lower, upper, x0):
+    """Raises ValueError, in SciPy's words, for bounds that do not fit the start."""
+    if lower.shape != x0.shape or upper.shape != x0.shape:
+        raise ValueError("Inconsistent shapes between bounds and `x0`.")
+    if np.any(lower >= upper):
+        raise ValueError("Each lower bound must be strictly less than each upper bound.")
+    if np.any(x0 < lower) or np.any(x0 > upper):
+        raise ValueError("`x0` is infeasible.")
+
+
+def feasible_start(lower, upper):
+    """A start of ones, or one within the bounds, as SciPy chooses it."""
+    start = np.ones_like(lower)
+    below, above = np.isfinite(lower), np.isfinite(upper)
+    both = below & above
+    start[both] = 0.5 * (lower[both] + upper[both])
+    only = below & ~above
+    start[only] = lower[only] + 1
+    only = ~below & above
+    start[only] = upper[only] - 1
+    return start
+
+
+def pivoted_qr(J):
+    """Householder QR with column pivoting: (R, pivots, Q) with J[:, pivots] = Q R, as MINPACK makes it."""
+    R = np.array(J, dtype=float)
+    m, n = R.shape
+    pivots = np.arange(n)
+    Q = np.eye(m, min(m, n))
+    vectors = []
+    for k in range(min(m, n)):
+        best = k + int(np.argmax((R[k:, k:] ** 2).sum(axis=0)))
+        if best != k:
+            R[:, [k, best]] = R[:, [best, k]]
+            pivots[[k, best]] = pivots[[best, k]]
+        v = R[k:, k].copy()
+        size = np.linalg.norm(v)
+        v[0] += np.copysign(size, v[0])
+        length = np.linalg.norm(v)
+        if length > 0:
+            v /= length
+            R[k:, k:] -= 2.0 * np.outer(v, v @ R[k:, k:])
+        vectors.append(v)
+    for k in reversed(range(len(vectors))):
+        v = vectors[k]
+        Q[k:, :] -= 2.0 * np.outer(v, v @ Q[k:, :])
+    return np.triu(R[: min(m, n)]), pivots, Q
+
+
+def pseudo_inverse_covariance(J):
+    """(JᵀJ)⁺ by singular values, without those that are zero but for rounding."""
+    _, s, vt = np.linalg.svd(J, full_matrices=False)
+    kept = s > np.finfo(float).eps * max(J.shape) * s[0]
+    vt, s = vt[kept], s[kept]
+    return (vt.T / s**2) @ vt

@@ -1,0 +1,231 @@
+"""From the graph of arrays to a tape of one row.
+
+``lower(node, where)`` gives the tape's entry for the element of `node` that each row needs. `where` is
+None (row i needs element i), a number (all rows need that element), or one number for each row.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from . import complex_numbers as cx
+from .nodes import NotRecordable
+from .tape import Tape
+
+MAX_COLUMNS = 400
+MAX_COLUMN_ENTRIES = 10**8  # numbers in all columns together
+MAX_PIECES = 32  # expressions that rows choose from
+MAX_ENTRIES = 20000
+_PLAIN = frozenset(("+", "-", "*", "/", "^", "exp"))  # the most frequent operations
+
+
+def lower(node, rows):
+    """The tape of a node with `rows` elements, or with one element that serves all rows.
+
+    Returns the tape and the entry that is its result.
+    """
+    work = _Lowering(rows)
+    try:
+        result = work.entry(node, None if node.size == rows else 0)
+    except RecursionError:
+        raise NotRecordable("its operations are nested too deeply") from None
+    if isinstance(result, tuple):
+        raise NotRecordable("its values are complex numbers")
+    return work.tape, result
+
+
+def lower_elements(node):
+    """The tape of all elements of a node, one output each, and the entries that are its outputs."""
+    work = _Lowering(1)
+    try:
+        outputs = [work.entry(node, i) for i in range(node.size)]
+    except RecursionError:
+        raise NotRecordable("its operations are nested too deeply") from None
+    if any(isinstance(o, tuple) for o in outputs):
+        raise NotRecordable("its values are complex numbers")
+    return work.tape, outputs
+
+
+class _Lowering:
+    def __init__(self, rows):
+        self.rows = rows
+        self.tape = Tape()
+        self.known = {}
+        self.keep = []  # index arrays whose id is in a key of `known`
+
+    def entry(self, node, where):
+        key = (id(node), where if where is None or isinstance(where, int) else -1 - id(where))
+        found = self.known.get(key)
+        if found is None:
+            if where is not None and not isinstance(where, int):
+                self.keep.append(where)
+            if len(self.tape.entries) > MAX_ENTRIES:
+                raise NotRecordable(f"its tape would have more than {MAX_ENTRIES} operations")
+            found = self.known[key] = self.make(node, where)
+        return found
+
+    def make(self, node, where):
+        op = node.op
+        if op == "parameter":
+            return self.tape.parameter(node.data)
+        if op == "column":
+            return self.tape.append("column", node.data)
+        if op == "constant":
+            return self.constant(node, where)
+        if op in _PLAIN:
+            return self.operation(node, op, where)
+        if op == "gather":
+            index = node.data
+            if index is not None:
+                where = _simplest(index if where is None else index[where])
+            return self.entry(node.args[0], where)
+        if op == "stack":
+            return self.from_stack(node, where)
+        if op.startswith("reduce:"):
+            return self.reduction(node, op[7:], where)
+        return self.operation(node, op, where)
+
+    def operation(self, node, op, where):
+        operands, shape, pairs = [], node.shape, False
+        for operand in node.args:
+            at = where if operand.shape == shape else self.element_of(operand, shape, where)
+            operands.append(self.entry(operand, at))
+            pairs = pairs or operand.kind == "c"
+        if pairs:
+            return cx.lower(self.tape, op, operands)
+        return self.tape.append(op, *operands)
+
+    def element_of(self, operand, shape, where):
+        """Which element of an operand belongs to element `where` of the broadcast result."""
+        if operand.shape == shape:
+            return where
+        if operand.size == 1:
+            return 0
+        numbers = np.arange(operand.size).reshape(operand.shape)
+        spread = np.broadcast_to(numbers, shape).reshape(-1)
+        return _simplest(spread if where is None else spread[where])
+
+    def constant(self, node, where):
+        flat = node.data.reshape(-1)
+        if flat.size == 1:
+            where = 0
+        if where is None:
+            values = flat
+        elif isinstance(where, int):
+            return self.leaf(flat[where], node.kind)
+        else:
+            values = flat[where]
+        if node.kind == "c":
+            return (self.real_column(values.real), self.real_column(values.imag))
+        return self.real_column(values)
+
+    def leaf(self, value, kind):
+        if kind == "c":
+            return (self.tape.constant(value.real), self.tape.constant(value.imag))
+        return self.tape.constant(value)
+
+    def real_column(self, values):
+        first = values[0]
+        if first == values[-1] and (values == first).all():
+            return self.tape.constant(first)
+        if (
+            len(self.tape.columns) >= MAX_COLUMNS
+            or len(self.tape.columns) * values.size > MAX_COLUMN_ENTRIES
+        ):
+            raise NotRecordable("it combines its parameters with too many arrays of numbers")
+        return self.tape.column(np.ascontiguousarray(values, dtype=float))
+
+    def from_stack(self, node, where):
+        """An element of one of several arrays: rows that need different ones choose by a column."""
+        offsets = node.data
+        numbers = np.arange(node.size) if where is None else where
+        if isinstance(numbers, int):
+            which = int(np.searchsorted(offsets, numbers, side="right")) - 1
+            return self.promoted(node, node.args[which], numbers - int(offsets[which]))
+        which = _first_of_equal(node.args)[np.searchsorted(offsets, numbers, side="right") - 1]
+        pieces = np.unique(which)
+        if len(pieces) > 4 and all(node.args[p].size == 1 for p in pieces):
+            result = self.unified([node.args[p] for p in which])
+            if result is not None:
+                return result
+        if len(pieces) > MAX_PIECES:
+            raise NotRecordable(f"its rows are {len(pieces)} different expressions")
+        result = None
+        for piece in pieces[::-1]:
+            mine = which == piece
+            first = int(numbers[mine][0])
+            if node.args[piece].size == 1:
+                inside = 0
+            else:
+                inside = _simplest(np.where(mine, numbers, first) - int(offsets[piece]))
+            value = self.promoted(node, node.args[piece], inside)
+            if result is None:
+                result = value
+            else:
+                chosen = self.real_column(mine.astype(float))
+                result = self.choose(chosen, value, result)
+        return result
+
+    def unified(self, nodes):
+        """One entry for single numbers that are the same operations on other constants; None if they are not.
+
+        ``matrix @ np.array([a, b])`` makes such numbers, one for each row.
+        """
+        first = nodes[0]
+        if all(n is first for n in nodes):
+            return self.entry(first, 0)
+        if any(
+            n.op != first.op or len(n.args) != len(first.args) or n.kind == "c" or n.shape for n in nodes
+        ):
+            return None
+        if first.op == "constant":
+            return self.real_column(np.array([float(n.data) for n in nodes]))
+        if not first.args or first.op in ("gather", "stack") or first.op.startswith("reduce:"):
+            return None
+        operands = [self.unified([n.args[k] for n in nodes]) for k in range(len(first.args))]
+        return None if None in operands else self.tape.append(first.op, *operands)
+
+    def promoted(self, stack, piece, where):
+        value = self.entry(piece, where)
+        if stack.kind == "c" and not isinstance(value, tuple):
+            value = (value, self.tape.constant(0.0))
+        return value
+
+    def choose(self, condition, yes, no):
+        if isinstance(yes, tuple):
+            return tuple(self.tape.append("if", condition, y, n) for y, n in zip(yes, no))
+        return self.tape.append("if", condition, yes, no)
+
+    def reduction(self, node, op, where):
+        index = node.data
+        name = {"sum": "+", "prod": "*", "min": "min", "max": "max"}[op]
+        terms = []
+        for j in range(index.shape[1]):
+            column = index[:, j]
+            element = column if where is None else column[where]
+            terms.append(self.entry(node.args[0], _simplest(element)))
+        # Pairs of pairs, so that the nesting is shallow and rounding errors are small.
+        while len(terms) > 1:
+            pairs = [self.pair(name, a, b) for a, b in zip(terms[::2], terms[1::2])]
+            terms = pairs + ([terms[-1]] if len(terms) % 2 else [])
+        return terms[0]
+
+    def pair(self, name, a, b):
+        if isinstance(a, tuple):
+            return cx.lower(self.tape, name, [a, b])
+        return self.tape.append(name, a, b)
+
+
+def _first_of_equal(nodes):
+    """For each node the number of the first one that is the same single number."""
+    known = {}
+    return np.array([known.setdefault(id(n), i) if n.size == 1 else i for i, n in enumerate(nodes)])
+
+
+def _simplest(where):
+    """One number where all rows need the same element, None where row i needs element i."""
+    if isinstance(where, (int, np.integer)):
+        return int(where)
+    if where.size == 1 or where[0] == where[-1] and (where == where[0]).all():
+        return int(where[0])
+    return np.ascontiguousarray(where)

@@ -1,0 +1,125 @@
+"""Recording: calls a model once with stand-ins for its parameters, and makes a tape of what it does."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .lower import lower
+from .nodes import NotRecordable, Recorder
+from .traced import Data, Traced, as_node
+
+MAX_PATHS = 32
+
+
+class Recording:
+    """A model as a tape: entries, the entry that is the value, and the columns of numbers it reads."""
+
+    __slots__ = ("entries", "result", "columns", "parameters")
+
+    def __init__(self, tape, result, parameters):
+        self.entries = tape.entries
+        self.result = result
+        self.columns = tape.columns
+        self.parameters = parameters
+
+    def key(self):
+        """A value that is equal for recordings that are the same model but for their columns."""
+        return (tuple(map(repr, self.entries)), self.result, self.parameters, len(self.columns))
+
+
+def guarded(x):
+    """The data as the model sees them while it is recorded: arrays that it cannot change."""
+    if isinstance(x, np.ndarray) and x.dtype != object:
+        view = x.view(Data)
+        view.flags.writeable = False
+        return view
+    if type(x) in (list, tuple):
+        return type(x)(guarded(v) for v in x)
+    if type(x) is dict:
+        return {k: guarded(v) for k, v in x.items()}
+    if hasattr(x, "__array__") and hasattr(x, "to_numpy"):  # a column of pandas
+        return guarded(np.array(x))
+    return x
+
+
+def record(call, parameters, rows, as_vector=False):
+    """Records ``call(p0, p1, ...)``, or ``call(p)`` if `as_vector`.
+
+    Returns a Recording, or the reason (a text) why there is none. `rows` is the number of values that
+    the model gives, or None if that is to be found out.
+    """
+    recorder = Recorder()
+    try:
+        node = _all_paths(recorder, call, parameters, as_vector)
+        if rows is None:
+            rows = node.size
+        if node.size not in (rows, 1):
+            return f"it gives {node.size} values where {rows} are wanted"
+        tape, result = lower(node, rows)
+        if not tape.columns:
+            tape.columns.append(np.zeros(rows))  # the library wants one column at least
+        return Recording(tape, result, parameters)
+    except NotRecordable as reason:
+        return recorder.refused or str(reason)
+    except (KeyboardInterrupt, SystemExit, MemoryError):
+        raise
+    except RecursionError:
+        return "its operations are nested too deeply"
+    except Exception as error:  # whatever NumPy or the model objects to in the stand-ins
+        return (
+            recorder.refused
+            or f"it does not take stand-ins for its parameters ({type(error).__name__}: {error})"
+        )
+
+
+def _all_paths(recorder, call, parameters, as_vector):
+    """Calls the model once for each way that its `if`s on parameters can go."""
+    results = []
+    path = []  # [condition, truth] of the path to take
+    while True:
+        recorder.decisions = {id(node): truth for node, truth in path}
+        recorder.order = [node for node, _ in path]
+        value = _one_path(recorder, call, parameters, as_vector)
+        decisions = [[node, recorder.decisions[id(node)]] for node in recorder.order]
+        results.append((list(decisions), value))
+        if len(results) > MAX_PATHS:
+            recorder.refuse(f"it has more than {MAX_PATHS} ways through its ifs")
+        while decisions and not decisions[-1][1]:
+            decisions.pop()
+        if not decisions:
+            return _merge(recorder, results, 0)
+        path = [list(d) for d in decisions[:-1]] + [[decisions[-1][0], False]]
+
+
+def _one_path(recorder, call, parameters, as_vector):
+    stand_ins = [Traced(recorder, recorder.parameter(i)) for i in range(parameters)]
+    try:
+        with np.errstate(all="ignore"):
+            if as_vector:
+                nodes = [s._node for s in stand_ins]
+                whole = recorder.gather(recorder.stack(nodes), None, (parameters,))
+                value = call(Traced(recorder, whole))
+            else:
+                value = call(*stand_ins)
+    except Exception as error:
+        if recorder.refused is not None or not recorder.order:
+            raise
+        # A path that only other parameters take, such as `if b < 0: raise`, has no value: NaN.
+        del error
+        return recorder.number(float("nan"))
+    if recorder.refused is not None:
+        raise NotRecordable(recorder.refused)
+    node = as_node(recorder, value)
+    return node
+
+
+def _merge(recorder, results, depth):
+    """One value from those of all paths: a choice by each condition."""
+    if len(results) == 1:
+        return results[0][1]
+    condition = results[0][0][depth][0]
+    yes = [r for r in results if r[0][depth][1]]
+    no = [r for r in results if not r[0][depth][1]]
+    return recorder.elementwise(
+        "if", condition, _merge(recorder, yes, depth + 1), _merge(recorder, no, depth + 1), kind="f"
+    )

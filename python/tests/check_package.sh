@@ -1,0 +1,13 @@
+#!/usr/bin/env bash
+# Installs the package into a fresh virtual environment and runs its tests there, without the network.
+# Usage: check_package.sh PYTHON SOURCES LIBRARY ENVIRONMENT
+set -euo pipefail
+python=$1 sources=$2 library=$3 environment=$4
+
+rm -rf "$environment"
+"$python" -m venv --system-site-packages "$environment"
+NLSQ_LIBRARY=$library "$environment/bin/python" -m pip install --quiet --no-index --no-deps \
+  --disable-pip-version-check "$sources"
+cd "$environment"  # not in the sources, so that the installed package is the one that is tested
+unset NLSQ_LIBRARY
+exec "$environment/bin/python" -m pytest -q -x --rootdir "$sources" -c "$sources/pyproject.toml" "$sources/tests"

@@ -1,0 +1,33 @@
+"""The code that docs/python.md and the README show runs, and so do the examples."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+EXAMPLES = sorted((ROOT / "examples" / "python").glob("0*.py"))
+
+
+@pytest.mark.parametrize("name", ["docs/python.md", "python/README.md"])
+def test_the_code_of_a_document(name):
+    blocks = re.findall(r"^```python\n(.*?)^```", (ROOT / name).read_text(), re.M | re.S)
+    assert blocks
+    names = {}
+    for block in blocks:
+        exec(compile(block, name, "exec"), names)
+
+
+def test_there_are_four_examples():
+    assert len(EXAMPLES) == 4
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda e: e.stem)
+def test_an_example(example):
+    more = ["--pixels", "2500"] if "pixels" in example.stem else []
+    done = subprocess.run(
+        [sys.executable, str(example), *more], capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode == 0 and done.stdout, done.stderr

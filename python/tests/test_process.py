@@ -1,0 +1,105 @@
+"""What concerns the whole process: Ctrl-C, threads, memory, doctests."""
+
+import doctest
+import importlib
+import pkgutil
+import resource
+import subprocess
+import sys
+import textwrap
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import nlsqfit as nf
+import pytest
+from nlsqfit._library import live_handles
+
+X = np.linspace(0, 4, 40)
+
+
+@pytest.mark.parametrize(
+    "module", [m.name for m in pkgutil.iter_modules(nf.__path__) if m.name.startswith("_")]
+)
+def test_the_examples_in_the_docstrings(module):
+    found = doctest.testmod(
+        importlib.import_module("nlsqfit." + module), optionflags=doctest.NORMALIZE_WHITESPACE
+    )
+    assert found.failed == 0
+
+
+def test_ten_threads_fit_at_once():
+    def work(k):
+        y = (k + 1) * np.exp(-0.1 * (k + 1) * X)
+        return [nf.curve_fit(lambda x, a, b: a * np.exp(-b * x), X, y)[0] for _ in range(20)]
+
+    with ThreadPoolExecutor(10) as pool:
+        for k, answers in enumerate(pool.map(work, range(10))):
+            assert np.allclose(answers, [k + 1, 0.1 * (k + 1)])
+
+
+def test_no_handle_and_no_memory_is_left_behind():
+    y = 2 * np.exp(-X)
+
+    def many(count):
+        for _ in range(count):
+            nf.curve_fit(lambda x, a, b: a * np.exp(-b * x), X, y)
+
+    many(100)
+    handles, before = live_handles(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    many(400)
+    assert live_handles() <= handles + 2
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 8 * 1024  # kB
+
+
+INTERRUPTED = """
+    import threading, time, os, signal, sys
+    import numpy as np, nlsqfit as nf
+    x = np.linspace(0, 50, 500_000)
+    y = np.sin(x) + np.random.default_rng(0).normal(size=x.size)
+    {model}
+    nf.curve_fit(f, x[:1000], y[:1000], p0=[1.0, 1.0])
+    sent = []
+    def interrupt():
+        time.sleep(0.3)
+        sent.append(time.perf_counter())
+        os.kill(os.getpid(), signal.SIGINT)
+    threading.Thread(target=interrupt, daemon=True).start()
+    try:
+        while True:
+            {call}
+    except KeyboardInterrupt:
+        print(time.perf_counter() - sent[0])
+        sys.stdout.flush()
+        os._exit(0)
+"""
+
+
+@pytest.mark.parametrize(
+    "model, call",
+    [
+        ("f = lambda x, a, b: a * np.sin(b * x)", 'nf.fit("sine + gaussian + exp", x, y, starts=50)'),
+        (
+            "f = lambda x, a, b: float(a) * np.sin(b * x)",
+            "nf.curve_fit(f, x[:20000], y[:20000], p0=[3.0, 0.9])",
+        ),
+    ],
+)
+def test_ctrl_c_comes_back_at_once(model, call):
+    script = textwrap.dedent(INTERRUPTED).format(model=model, call=call)
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert float(done.stdout) < 2.0  # 0.2 s where no other work fills the machine
+
+
+def test_the_interpreter_runs_while_the_library_works():
+    x = np.linspace(0, 50, 200_000)
+    y = np.sin(x) + 0.1 * np.random.default_rng(0).normal(size=x.size)
+    ticks = []
+    with ThreadPoolExecutor(1) as pool:
+        job = pool.submit(lambda: nf.fit("a*sin(b*x+c)", x, y, p0={"b": 1.0}, starts=3).success)
+        while not job.done():
+            ticks.append(time.perf_counter())
+            time.sleep(0.001)
+        assert job.result()
+    assert len(ticks) > 1

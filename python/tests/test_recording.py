@@ -1,0 +1,143 @@
+"""Recordings give what the function gives, and what cannot be recorded is refused with a reason."""
+
+import math
+
+import numpy as np
+import pytest
+from corpus import MODELS
+from nlsqfit._agreement import agree, perturbed
+from nlsqfit.recording import record
+from nlsqfit.recording.record import guarded
+from tape_numbers import evaluate
+
+X = np.linspace(0.1, 4, 50)
+
+
+def recorded(function, count, x=X, rows=50):
+    data = guarded(x)
+    return record(lambda *p: function(data, *p), count, rows)
+
+
+def values(recording, p, rows=50):
+    return evaluate(recording.entries, recording.result, recording.columns, np.asarray(p, float), rows)
+
+
+@pytest.mark.parametrize("entry", MODELS, ids=lambda e: e.name)
+@pytest.mark.filterwarnings("ignore")
+def test_a_recording_of_the_corpus_is_right_or_refused(entry):
+    y = entry.y.reshape(-1)
+    recording = recorded(entry.function, entry.p.size, entry.x, y.size)
+    if isinstance(recording, str):
+        assert recording
+        return
+    for share in (0, 0.1, 0.03):
+        p = perturbed(entry.p, -np.inf, np.inf, share)
+        expected = np.asarray(entry.function(entry.x, *p), dtype=float).reshape(-1)
+        assert agree(values(recording, p, y.size), expected)
+
+
+def test_most_models_of_the_corpus_are_recorded():
+    count = sum(not isinstance(recorded(e.function, e.p.size, e.x, e.y.size), str) for e in MODELS)
+    assert len(MODELS) >= 60 and sum(e.hard for e in MODELS) >= 15
+    assert count >= 0.75 * len(MODELS)
+
+
+def test_both_ways_of_an_if_on_a_parameter_are_recorded():
+    def f(x, a, b):
+        if a > 1:
+            return b * x
+        if b < 0:
+            raise ValueError("b must not be negative")
+        return a + x
+
+    recording = recorded(f, 2)
+    assert np.allclose(values(recording, [2, 3]), 3 * X)
+    assert np.allclose(values(recording, [0.5, 3]), 0.5 + X)
+    assert np.isnan(values(recording, [0.5, -3])).all()
+
+
+def test_refusals_say_what_cannot_be_recorded():
+    assert "plain numbers" in recorded(lambda x, a: math.exp(a) * x, 1)
+    assert "numpy.interp" in recorded(lambda x, a: np.interp(x, [0, 4], [a, 1.0]), 1)
+    assert "numpy.sort" in recorded(lambda x, a: np.sort(a * x), 1)
+    assert "max of all 50" in recorded(lambda x, a: a * x / np.exp(a * x).max(), 1)
+
+
+def test_a_model_that_catches_exceptions_is_not_recorded_by_its_handler():
+    def f(x, a):
+        try:
+            return math.exp(a) * x
+        except Exception:
+            return a * x
+
+    def g(x, a):
+        try:
+            return math.exp(a) * x
+        except:  # noqa: E722
+            return a * x
+
+    assert isinstance(recorded(f, 1), str)
+    assert isinstance(recorded(g, 1), str)
+
+
+def test_data_that_the_model_changes_in_place_are_not_recorded():
+    def f(x, a):
+        x -= a
+        return x**2
+
+    x = X.copy()
+    assert "in place" in recorded(f, 1, x)
+    assert np.array_equal(x, X)
+
+
+def test_arrays_that_are_made_of_data_carry_values():
+    def f(x, a, b):
+        y = np.zeros_like(x)
+        y[x > 2] = a * x[x > 2]
+        y[:3] = b
+        y += 1
+        return y
+
+    expected = np.where(X > 2, 2 * X, 0)
+    expected[:3] = 5
+    assert np.allclose(values(recorded(f, 2), [2, 5]), expected + 1)
+
+
+def test_writing_through_a_view_is_refused_or_right():
+    def view_of_traced(x, a):
+        y = a * x
+        y[10:20] += 1  # NumPy writes through a view here, and then assigns it
+        return y
+
+    def named_view(x, a):
+        y = a * x
+        part = y[10:20]
+        part += 1
+        return y
+
+    expected = 2 * X
+    expected[10:20] += 1
+    for f in (view_of_traced, named_view):
+        recording = recorded(f, 1)
+        assert isinstance(recording, str) or np.allclose(values(recording, [2]), expected)
+
+
+def test_numbers_are_not_changed_in_place():
+    def f(x, a):
+        b = a
+        b += 1
+        return a * x + b
+
+    assert np.allclose(values(recorded(f, 1), [2]), 2 * X + 3)
+
+
+def test_constant_arrays_are_read_when_they_are_used():
+    buffer = np.empty_like(X)
+
+    def f(x, a, b):
+        np.square(x, out=buffer)
+        first = a * buffer
+        np.sqrt(x, out=buffer)
+        return first + b * buffer
+
+    assert np.allclose(values(recorded(f, 2), [2, 3]), 2 * X**2 + 3 * np.sqrt(X))

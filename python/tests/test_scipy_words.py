@@ -1,0 +1,144 @@
+"""curve_fit takes SciPy's arguments, and gives its results, errors and warnings."""
+
+import numpy as np
+import nlsqfit as nf
+import pytest
+import scipy.optimize
+import scipy_suite
+from scipy.optimize import Bounds, OptimizeWarning
+
+X = np.linspace(0, 4, 60)
+
+
+def decay(x, a, b, c):
+    return a * np.exp(-b * x) + c
+
+
+Y = decay(X, 2.5, 1.3, 0.5) + 0.05 * np.random.default_rng(0).normal(size=X.size)
+
+
+def test_scipys_own_tests_of_curve_fit():
+    outcome = scipy_suite.run("-k", "TestCurveFit")
+    assert len(outcome.passed) >= 20
+    assert [n for n in outcome.failed if scipy_suite.reason(n) is None] == []
+
+
+@pytest.mark.parametrize("method", ["lm", "trf", "dogbox"])
+@pytest.mark.parametrize("sigma", [None, "vector", "matrix"])
+@pytest.mark.parametrize("absolute", [False, True])
+def test_the_same_answer_as_scipy(method, sigma, absolute):
+    errors = 0.02 + 0.01 * X
+    given = {None: None, "vector": errors, "matrix": np.diag(errors**2)}[sigma]
+    ours = nf.curve_fit(decay, X, Y, sigma=given, absolute_sigma=absolute, method=method)
+    theirs = scipy.optimize.curve_fit(decay, X, Y, sigma=given, absolute_sigma=absolute, method=method)
+    assert np.allclose(ours[0], theirs[0], rtol=1e-5)
+    assert np.allclose(ours[1], theirs[1], rtol=1e-3)
+
+
+def test_a_callable_that_cannot_be_recorded_gives_the_same_answer_and_says_why():
+    def called(x, a, b, c):
+        return decay(x, float(a), b, c)
+
+    one, two = nf.curve_fit(decay, X, Y, full_output=True), nf.curve_fit(called, X, Y, full_output=True)
+    assert np.allclose(one[0], two[0], rtol=1e-6) and np.allclose(one[1], two[1], rtol=1e-4)
+    assert one[2]["evaluator"] == "recorded"
+    assert "plain numbers" in two[2]["evaluator"] and "differences" in two[2]["evaluator"]
+
+
+def test_jac_is_used_where_the_function_is_called():
+    calls = []
+
+    def called(x, a, b):
+        return float(a) * np.exp(-b * x)
+
+    def jac(x, a, b):
+        calls.append(1)
+        e = np.exp(-b * x)
+        return np.column_stack([e, -a * x * e])
+
+    popt, _, info, *_ = nf.curve_fit(called, X, 2 * np.exp(-X), jac=jac, full_output=True)
+    assert calls and np.allclose(popt, [2, 1]) and "by jac" in info["evaluator"]
+
+
+def test_bounds_as_pair_and_as_object():
+    for bounds in (([0, 0, 0.6], [5, 5, 1]), Bounds([0, 0, 0.6], [5, 5, 1])):
+        popt, pcov = nf.curve_fit(decay, X, Y, bounds=bounds)
+        theirs, _ = scipy.optimize.curve_fit(decay, X, Y, bounds=bounds)
+        assert popt[2] == 0.6 and np.allclose(popt, theirs, rtol=1e-3)
+        assert np.isfinite(pcov).all()
+
+
+@pytest.mark.parametrize(
+    "arguments, error, words",
+    [
+        (dict(method="lm", bounds=(0, 1)), ValueError, "unconstrained"),
+        (dict(method="what"), ValueError, "method"),
+        (dict(jac="4-point"), ValueError, "jac"),
+        (dict(sigma=np.ones(3)), ValueError, "incorrect shape"),
+        (dict(sigma=-np.eye(60)), ValueError, "positive definite"),
+        (dict(p0=[10, 1, 1], bounds=(0, 5)), ValueError, "infeasible"),
+        (dict(nan_policy="what"), ValueError, "nan_policy"),
+        (dict(args=(1,)), ValueError, "args"),
+        (dict(maxfev=1), RuntimeError, "Optimal parameters not found"),
+        (dict(nonsense=1), TypeError, "nonsense"),
+        (dict(loss="cauchy"), ValueError, "linear"),
+    ],
+)
+def test_mistakes_are_named(arguments, error, words):
+    with pytest.raises(error, match=words):
+        nf.curve_fit(lambda x, a, b, c: a * np.exp(-(b**2) * x) + c**3, X, Y, **arguments)
+
+
+def test_nan_in_the_data():
+    y = Y.copy()
+    y[3] = np.nan
+    with pytest.raises(ValueError):
+        nf.curve_fit(decay, X, y)
+    with pytest.raises(ValueError, match="nan"):
+        nf.curve_fit(decay, X, y, nan_policy="raise")
+    popt, _ = nf.curve_fit(decay, X, y, nan_policy="omit")
+    keep = np.isfinite(y)
+    assert np.allclose(popt, nf.curve_fit(decay, X[keep], Y[keep])[0])
+
+
+def test_a_covariance_that_cannot_be_estimated():
+    with pytest.warns(OptimizeWarning):
+        _, pcov = nf.curve_fit(lambda x, a, b: a * x + 0 * b, X, Y)
+    assert np.isinf(pcov).all()
+
+
+def test_the_exception_of_a_model_is_the_users_own():
+    def failing(x, a, b):
+        if len(calls) > 3:
+            raise ZeroDivisionError("the user's own")
+        calls.append(1)
+        return float(a) * x + b
+
+    calls = []
+    with pytest.raises(ZeroDivisionError, match="the user's own") as caught:
+        nf.curve_fit(failing, X, Y)
+    assert any(entry.name == "failing" for entry in caught.traceback)
+
+
+def test_least_squares_with_losses_as_scipy():
+    y = Y.copy()
+    y[::9] += 2
+    for loss in ("soft_l1", "huber", "cauchy", "arctan"):
+        ours = nf.least_squares(lambda p: decay(X, *p) - y, [2, 1, 0.4], loss=loss, f_scale=0.1)
+        theirs = scipy.optimize.least_squares(
+            lambda p: decay(X, *p) - y,
+            [2, 1, 0.4],
+            loss=loss,
+            f_scale=0.1,
+            xtol=1e-12,
+            gtol=1e-12,
+            ftol=1e-12,
+        )
+        assert ours.evaluator == "recorded" and ours.certified
+        assert np.allclose(ours.x, theirs.x, rtol=1e-5) and np.isclose(ours.cost, theirs.cost)
+        assert np.allclose(ours.jac, theirs.jac, rtol=1e-4, atol=1e-4)
+
+
+def test_what_ours_leave_to_scipy_says_so():
+    result = nf.least_squares(lambda p: np.array([p[0] + p[1] - 1]), [0.0, 0.0])
+    assert result.evaluator == "scipy" and not result.certified and np.isclose(result.cost, 0)
