@@ -5,17 +5,22 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = sorted((ROOT / "examples" / "python").glob("0*.py"))
 
 
-@pytest.mark.parametrize("name", ["docs/python.md", "python/README.md"])
+@pytest.mark.parametrize("name", ["docs/python.md", "python/README.md", "README.md"])
 def test_the_code_of_a_document(name):
     blocks = re.findall(r"^```python\n(.*?)^```", (ROOT / name).read_text(), re.M | re.S)
     assert blocks
     names = {}
+    if name == "README.md":  # it shows one call, without the data
+        names["np"] = np
+        names["x"] = np.linspace(0, 4, 50)
+        names["y"] = 2.5 * np.exp(-1.3 * names["x"]) + 0.5 + 0.01 * np.sin(7 * names["x"])
     for block in blocks:
         exec(compile(block, name, "exec"), names)
 
