@@ -171,22 +171,6 @@ const BlockTerms& BlockSystem::terms() {
   return *terms_;
 }
 
-// A test that costs no pass over J: some component of the gradient exceeds a bound of every rounding error
-// that measure_terms() could find, because each column's products are at most its norm times ‖terms of r‖.
-bool BlockSystem::gradient_exceeds_noise() const {
-  const double r = std::sqrt(2 * at_.model.cost);
-  const std::vector<double> sizes = tangent_sizes(model_.problem(), structure_, at_.x);
-  double terms = r;
-  for (std::size_t j = 0; j < sizes.size(); ++j) terms += at_.norms[j] * sizes[j];
-  const double bound = 0x1p-53 * (4 * terms + 32 * r);
-  return at_.cosine * r > bound;
-}
-
-bool BlockSystem::gradient_is_noise(std::span<const double>, const Recheck&) {
-  if (low_jacobian() || gradient_exceeds_noise()) return false;
-  return block_gradient(solver_, at_.model.cost, terms().gradient_noise).rounding;
-}
-
 // Bounds column norms from below. A column close to zero would not be damped, and the step along it would be
 // unbounded (compare Ceres's min_lm_diagonal).
 void BlockSystem::prepare(std::span<const double> x, const Vector& scale, const PrecisionPolicy&) {

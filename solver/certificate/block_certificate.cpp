@@ -36,6 +36,22 @@ void BlockSystem::recheck(std::span<const double> x, std::size_t, Recheck& out) 
   if (r > 0) out.cost_magnitude = std::max(r, (terms().cost_noise / (4 * 0x1p-53) - r * r) / r);
 }
 
+// A test that costs no pass over J: some component of the gradient exceeds a bound of every rounding error
+// that measure_terms() could find, because each column's products are at most its norm times ‖terms of r‖.
+bool BlockSystem::gradient_exceeds_noise() const {
+  const double r = std::sqrt(2 * at_.model.cost);
+  const std::vector<double> sizes = tangent_sizes(model_.problem(), structure_, at_.x);
+  double terms = r;
+  for (std::size_t j = 0; j < sizes.size(); ++j) terms += at_.norms[j] * sizes[j];
+  const double bound = 0x1p-53 * (4 * terms + 32 * r);
+  return at_.cosine * r > bound;
+}
+
+bool BlockSystem::gradient_is_noise(std::span<const double>, const Recheck&) {
+  if (low_jacobian() || gradient_exceeds_noise()) return false;
+  return block_gradient(solver_, at_.model.cost, terms().gradient_noise).rounding;
+}
+
 BlockPoint BlockSystem::point() {
   return {model_, structure_,     model_.problem(), solver_,        at_.x,
           at_.r,  at_.model.cost, at_.fixed,        at_.fixed_count};

@@ -132,6 +132,9 @@ struct RoundingSizes {
   double magnitude = 0;       // ‖terms of r‖, from the last recheck
   double cost_magnitude = 0;  // the same for the cost
   Vector column_magnitude;    // the same for each g_j
+
+  // The last comparison of the residuals with the user's own functions.
+  const Recheck& last() const { return end.rows > 0 ? end : start; }
 };
 
 // The state that decides when and how the solve ends.

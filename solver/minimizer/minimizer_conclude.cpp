@@ -1,4 +1,4 @@
-// The end of a solve: first-order tests, the certificate, and what the summary reports.
+// The end of a solve: first-order tests and the certificate.
 #include "minimizer/loop.hpp"
 
 #include "ablation.hpp"
@@ -153,11 +153,6 @@ bool widen_by_last_step(Loop& loop) {
   return true;
 }
 
-// The last comparison of the residuals with the user's own functions.
-const Recheck& last_recheck(const Loop& loop) {
-  return loop.rounding.end.rows > 0 ? loop.rounding.end : loop.rounding.start;
-}
-
 // Handles a failed certificate: x may not be the optimum. Returns false if the iteration goes on.
 bool ends_without_certificate(Loop& loop) {
   System& system = *loop.system;
@@ -218,11 +213,13 @@ bool certify_here(Loop& loop, Termination reason) {
   recheck_here(loop, loop.rounding.end);
   loop.rounding.end.underflow = loop.rounding.end.underflow && system.squares_underflow();
   const RoundingSizes& rounding = loop.rounding;
-  const CertificateTests tests{loop.options->tau,         loop.options->xtol,
-                               loop.options->gtol,        rounding.magnitude,
-                               loop.summary.initial_cost, false,
-                               rounding.column_magnitude, rounding.end.underflow,
-                               system.room(loop.point.x), !loop.ending.stopped_by.empty()};
+  const SolverOptions& options = *loop.options;
+  CertificateTests tests{options.tau, options.xtol, options.gtol, rounding.magnitude};
+  tests.initial_cost = loop.summary.initial_cost;
+  tests.column_magnitude = rounding.column_magnitude;
+  tests.underflow = rounding.end.underflow;
+  tests.room = system.room(loop.point.x);
+  tests.stopped = !loop.ending.stopped_by.empty();
   system.certify(loop.point.x, tests, loop.certified);
   if (loop.ending.last_step && !widen_by_last_step(loop)) return false;
   loop.summary.termination = reason;
@@ -240,7 +237,7 @@ bool reached_by_damped_step(Loop& loop) {
   const auto flat = [&] {
     const bool small = loop.step.nu <= loop.options->tau * loop.sigma() ||
                        system.gradient_cosine(loop.point.x) <= loop.options->gtol ||
-                       system.gradient_is_noise(loop.point.x, last_recheck(loop));
+                       system.gradient_is_noise(loop.point.x, loop.rounding.last());
     return small && loop.lambda() <= 1e-4 && loop.step.scaled_norm <= loop.options->xtol * loop.scaled_size();
   };
   if (!flat()) return false;
@@ -277,7 +274,7 @@ bool reached(Loop& loop) {
                         (residuals_are_rounding(loop.cost(), magnitude) || few_left || in_vain);
   const bool close = first.decrement_sigma <= options.tau || in_noise;
   if ((known ? close : !system.derivatives_apart()) &&
-      system.gradient_is_noise(loop.point.x, last_recheck(loop))) {
+      system.gradient_is_noise(loop.point.x, loop.rounding.last())) {
     return true;
   }
   const double cosine = system.gradient_cosine(loop.point.x);
@@ -336,66 +333,6 @@ bool conclude(Loop& loop, Termination reason) {
   const bool concluded = certify_here(loop, reason);
   loop.log.time.certify += Loop::seconds_since(begin);
   return concluded;
-}
-
-// True if the iteration ended because f64 residuals carry too few digits: the gradient and what is left are
-// within rounding, but the distance is too large for a certificate.
-static bool limited_by_rounding(const Loop& loop) {
-  System& system = *loop.system;
-  const Certificate& c = loop.certified.certificate;
-  if (loop.summary.termination != Termination::no_progress || loop.certified.first_order) return false;
-  if (!system.known() || system.derivatives_apart() || !(c.decrement_sigma > 0)) return false;
-  return c.decrement_sigma * loop.sigma() <= decrement_noise(loop.cost(), loop.rounding.magnitude) &&
-         system.gradient_is_noise(loop.point.x, last_recheck(loop));
-}
-
-void fill_result(Loop& loop, MinimizerResult& out) {
-  const bool limited = limited_by_rounding(loop);
-  System& system = *loop.system;
-  Summary& summary = loop.summary;
-  RoundingSizes& rounding = loop.rounding;
-  collect_issues(loop);
-  Certificate& c = loop.certified.certificate;
-  c.rechecked_rows = rounding.start.rows + rounding.end.rows;
-  c.recheck_discrepancy = std::max(rounding.start.largest, rounding.end.largest);
-  // A discrepancy counts if it is large beside the terms of r and could move a parameter by τ standard
-  // errors.
-  const auto agrees = [&](const Recheck& r, double cost) {
-    return system.recheck_agrees(r, loop.options->tau * system.scatter_at(cost));
-  };
-  const bool started = summary.termination != Termination::failure;
-  c.recheck_passed = started && agrees(rounding.start, summary.initial_cost) && agrees(rounding.end, c.cost);
-  const Recheck& doubt = rounding.end.wrong_column >= 0 ? rounding.end : rounding.start;
-  c.wrong_column = doubt.wrong_column;
-  c.jacobian_difference = doubt.jacobian_difference;
-  c.recheck_passed = c.recheck_passed && c.wrong_column < 0;
-  if (!c.recheck_passed) c.passed = false;
-  if (started && !loop.certified.first_order) {
-    c.verdict = summary.termination == Termination::tolerance ? Verdict::tolerance : Verdict::budget;
-    c.governed_by = name(summary.termination);
-  }
-  if (!started || !c.recheck_passed) c.verdict = Verdict::failed;
-  summary.verdict = c.verdict;
-  summary.final_cost = started ? c.cost : summary.initial_cost;
-  summary.certificate = c;
-  summary.eliminated.assign(system.eliminated().begin(), system.eliminated().end());
-  summary.accepted = loop.log.accepted;
-  summary.rejected = loop.log.rejected;
-  summary.precision.escalations = loop.log.escalations;
-  summary.time = loop.log.time;
-  summary.iterations.swap(loop.log.iterations);
-  summary.precision.issues.swap(loop.log.issues);
-  out.x = loop.point.x;
-  out.spent = budget_spent(loop);
-  out.repeats = rounding.start.repeats && rounding.end.repeats;
-  out.underflow = rounding.end.underflow;
-  out.lost_parameters = false;
-  out.limited_by_rounding = limited;
-  out.stopped_by = loop.ending.stopped_by;
-  out.tolerance_met = !loop.ending.stopped_by.empty() && !loop.ending.cut_short;
-  out.cost_noise = system.known() && system.at().finite ? loop.noise() : 0;
-  std::swap(out.certified, loop.certified);
-  std::swap(out.summary, summary);
 }
 
 }  // namespace nlsq::inline v0

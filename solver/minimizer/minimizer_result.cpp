@@ -1,0 +1,71 @@
+// What a solve returns: the point, the verdict and the summary.
+#include "minimizer/loop.hpp"
+
+#include "certificate/certificate.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace nlsq::inline v0 {
+
+// True if the iteration ended because f64 residuals carry too few digits: the gradient and what is left are
+// within rounding, but the distance is too large for a certificate.
+static bool limited_by_rounding(const Loop& loop) {
+  System& system = *loop.system;
+  const Certificate& c = loop.certified.certificate;
+  if (loop.summary.termination != Termination::no_progress || loop.certified.first_order) return false;
+  if (!system.known() || system.derivatives_apart() || !(c.decrement_sigma > 0)) return false;
+  return c.decrement_sigma * loop.sigma() <= decrement_noise(loop.cost(), loop.rounding.magnitude) &&
+         system.gradient_is_noise(loop.point.x, loop.rounding.last());
+}
+
+void fill_result(Loop& loop, MinimizerResult& out) {
+  const bool limited = limited_by_rounding(loop);
+  System& system = *loop.system;
+  Summary& summary = loop.summary;
+  RoundingSizes& rounding = loop.rounding;
+  collect_issues(loop);
+  Certificate& c = loop.certified.certificate;
+  c.rechecked_rows = rounding.start.rows + rounding.end.rows;
+  c.recheck_discrepancy = std::max(rounding.start.largest, rounding.end.largest);
+  // A discrepancy counts if it is large beside the terms of r and could move a parameter by τ standard
+  // errors.
+  const auto agrees = [&](const Recheck& r, double cost) {
+    return system.recheck_agrees(r, loop.options->tau * system.scatter_at(cost));
+  };
+  const bool started = summary.termination != Termination::failure;
+  c.recheck_passed = started && agrees(rounding.start, summary.initial_cost) && agrees(rounding.end, c.cost);
+  const Recheck& doubt = rounding.end.wrong_column >= 0 ? rounding.end : rounding.start;
+  c.wrong_column = doubt.wrong_column;
+  c.jacobian_difference = doubt.jacobian_difference;
+  c.recheck_passed = c.recheck_passed && c.wrong_column < 0;
+  if (!c.recheck_passed) c.passed = false;
+  if (started && !loop.certified.first_order) {
+    c.verdict = summary.termination == Termination::tolerance ? Verdict::tolerance : Verdict::budget;
+    c.governed_by = name(summary.termination);
+  }
+  if (!started || !c.recheck_passed) c.verdict = Verdict::failed;
+  summary.verdict = c.verdict;
+  summary.final_cost = started ? c.cost : summary.initial_cost;
+  summary.certificate = c;
+  summary.eliminated.assign(system.eliminated().begin(), system.eliminated().end());
+  summary.accepted = loop.log.accepted;
+  summary.rejected = loop.log.rejected;
+  summary.precision.escalations = loop.log.escalations;
+  summary.time = loop.log.time;
+  summary.iterations.swap(loop.log.iterations);
+  summary.precision.issues.swap(loop.log.issues);
+  out.x = loop.point.x;
+  out.spent = budget_spent(loop);
+  out.repeats = rounding.start.repeats && rounding.end.repeats;
+  out.underflow = rounding.end.underflow;
+  out.lost_parameters = false;
+  out.limited_by_rounding = limited;
+  out.stopped_by = loop.ending.stopped_by;
+  out.tolerance_met = !loop.ending.stopped_by.empty() && !loop.ending.cut_short;
+  out.cost_noise = system.known() && system.at().finite ? loop.noise() : 0;
+  std::swap(out.certified, loop.certified);
+  std::swap(out.summary, summary);
+}
+
+}  // namespace nlsq::inline v0
