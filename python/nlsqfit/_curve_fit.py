@@ -72,8 +72,8 @@ def curve_fit(
     nan_policy : {'raise', 'omit'} or None, optional
         What to do about NaN in the data. 'omit' leaves out the rows.
     **kwargs
-        `maxfev` or `max_nfev`, `ftol`, `xtol`, `gtol`, `loss`, `f_scale`, `x_scale`, `verbose` and, with 'lm',
-        `col_deriv`, as in SciPy.
+        `maxfev` or `max_nfev`, `ftol`, `xtol`, `gtol`, `loss`, `f_scale`, `x_scale`, `verbose`, as in
+        SciPy, and `col_deriv` with 'lm'.
 
     Returns
     -------

@@ -229,7 +229,8 @@ def _record(function, x, data, parameters, starts, bounds):
             same = _same(function, x, model, columns, data, 0, beside)
         except Exception:  # the function may refuse a point that no one asked for
             continue
-        return (model, columns) if same else "its recording gives other values than the function beside the start"
+        why = "its recording gives other values than the function beside the start"
+        return (model, columns) if same else why
     return "the function fails beside the start"
 
 

@@ -7,7 +7,8 @@ import numpy as np
 from . import _losses
 from ._curve import Curve
 from ._handles import Options
-from ._scipy_words import LOSSES, MESSAGES, METHODS, SCHEMES, TR_SOLVERS, bounds_pair, check_bounds, check_scale
+from ._scipy_words import LOSSES, MESSAGES, METHODS, SCHEMES, TR_SOLVERS
+from ._scipy_words import bounds_pair, check_bounds, check_scale
 from .recording import guarded
 
 

@@ -12,7 +12,8 @@ from ._many_data import chosen, values_of
 def one_by_one(function, x, data, names, starts, sigma, mask, bounds, fixed, solver, reason):
     """The arrays of a `ManyFits`. A fit whose data are wrong is FAILED, and the others go on."""
     count, n = data.fits, len(names)
-    found = dict(parameters=np.array(np.broadcast_to(starts, (count, n))), std_errors=np.full((count, n), np.nan),
+    first = np.array(np.broadcast_to(starts, (count, n)))
+    found = dict(parameters=first, std_errors=np.full((count, n), np.nan),
                  cost=np.full(count, np.nan), success=np.zeros(count, bool),
                  verdict=np.full(count, "FAILED", dtype="<U14"), iterations=np.zeros(count, int))  # fmt: skip
     lower, upper = limits(bounds, names)

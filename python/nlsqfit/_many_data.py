@@ -55,7 +55,7 @@ class ManyData:
         return mask if self.hidden is None else mask | self.hidden
 
     def without_empty_fits(self, mask):
-        """Y and a mask for the library, which wants a row in each fit: one without rows has NaN, and FAILED."""
+        """Y and a mask for the library, which wants a row in each fit: those without rows have NaN, and fail."""
         if mask is None or mask.ndim == 1:
             return self.Y, mask
         empty = mask.all(axis=1)
