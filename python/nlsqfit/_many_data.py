@@ -55,7 +55,7 @@ class ManyData:
         return mask if self.hidden is None else mask | self.hidden
 
     def without_empty_fits(self, mask):
-        """Y and a mask for the library, which wants a row in each fit: those without rows have NaN, and fail."""
+        """Y and a mask for the library, which wants a row in each fit: without rows it has NaN, and fails."""
         if mask is None or mask.ndim == 1:
             return self.Y, mask
         empty = mask.all(axis=1)
@@ -129,6 +129,7 @@ def values_of(function, x, p, rows):
     """What the function gives for the x of one fit, and whether it is float32."""
     values = np.asarray(function(x, *p))
     if values.size not in (1, rows):
-        raise ValueError(f"the model gives {values.size} values (shape {values.shape}) for {rows} data values")
+        given = f"{values.size} values (shape {values.shape})"
+        raise ValueError(f"the model gives {given} for {rows} data values")
     single = values.dtype == np.float32
     return np.broadcast_to(np.asarray(values, dtype=float).reshape(-1), (rows,)), single

@@ -181,7 +181,8 @@ class Problem:
             out = group.function(*values, *[d[at] for d in group.data])
             out = np.asarray(out, dtype=float).reshape(-1)
             if out.size != group.residuals:
-                raise ValueError(f"the function gives {out.size} residuals where {group.residuals} are wanted")
+                wanted = f"where {group.residuals} are wanted"
+                raise ValueError(f"the function gives {out.size} residuals {wanted}")
             vector_at(residuals, group.residuals)[:] = out
 
         def called(blocks, residuals, _jacobians, number):
