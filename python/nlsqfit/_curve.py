@@ -39,6 +39,7 @@ class Curve:
         self.jacobian, self.names, self.source = jacobian, names, source
         self.single = False
         self.calls = 0
+        self.at_start = None  # what `call` gave there, if it was asked
         self.reason = ""  # why the model is called; "" if it is recorded
         self.model = None
         self.columns, self.views = [], None  # of numbers, and the library's views of them
@@ -51,6 +52,8 @@ class Curve:
         """What the user's function gives, as a vector of float64."""
         self.calls += 1
         result = self.call(p) if self.as_vector else self.call(*p)
+        if result is None:
+            raise TypeError("the model gives None; it must return its values")
         result = np.asarray(result)
         self.single = result.dtype == np.float32
         if result.size != self.rows:
@@ -104,6 +107,7 @@ class Curve:
         if first is None:
             first = self.values(p0)
             self.first_single = self.single
+        self.at_start = first
         return first
 
     def _compare(self, p0, lower, upper, first):

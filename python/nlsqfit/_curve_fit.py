@@ -7,7 +7,8 @@ import warnings
 import numpy as np
 
 from ._curve import Curve
-from ._curve_fit_input import check_method, data, options_of, start
+from ._curve_fit_input import check_method, data, derivatives, options_of, start
+from ._losses import scaled
 from ._scipy_words import (
     MESSAGES,
     OptimizeWarning,
@@ -71,7 +72,8 @@ def curve_fit(
     nan_policy : {'raise', 'omit'} or None, optional
         What to do about NaN in the data. 'omit' leaves out the rows.
     **kwargs
-        `maxfev` or `max_nfev`, `ftol`, `xtol`, `gtol`, `loss`, `f_scale`, `x_scale`, as in SciPy.
+        `maxfev` or `max_nfev`, `ftol`, `xtol`, `gtol`, `loss`, `f_scale`, `x_scale`, `verbose`, as in
+        SciPy, and `col_deriv` with 'lm'.
 
     Returns
     -------
@@ -122,14 +124,21 @@ def curve_fit(
             )
     else:
         check_bounds(lower, upper, p0)
-    options = options_of(method, kwargs)
-    job = _Job(f, x, y, sigma, p0, lower, upper, jac, options)
+    options = options_of(method, kwargs, n)
+    by_rows = method == "lm" and bool(kwargs.get("col_deriv", False))
+    job = _Job(f, x, y, sigma, p0, lower, upper, jac, options, by_rows)
+    if method != "lm":
+        job.loss, job.f_scale = kwargs.get("loss", "linear"), kwargs.get("f_scale", 1.0)
+        job.check_start()
     if bounded:
         options.set_array("lower", lower)
         options.set_array("upper", upper)
     if absolute_sigma:
         options.set("absolute_sigma", True)
     popt, pcov, result = job.run(method, absolute_sigma)
+    if kwargs.get("verbose", 0):
+        cost = result.number("cost")
+        print(f"{result.text('message')}\n{int(result.number('iterations'))} steps, final cost {cost:.4e}.")
     if not full_output:
         return popt, pcov
     return (popt, pcov, *job.information(result, popt, method))
@@ -138,14 +147,15 @@ def curve_fit(
 class _Job:
     """One call of curve_fit, once its arguments are checked."""
 
-    def __init__(self, f, x, y, sigma, p0, lower, upper, jac, options):
+    def __init__(self, f, x, y, sigma, p0, lower, upper, jac, options, by_rows=False):
+        self.loss, self.f_scale = "linear", 1.0
         self.options, self.p0, self.sigma = options, p0, sigma
         first = None
         if y.size == 1:  # the data may be one number for all rows
             first = np.asarray(f(x, *p0), dtype=float).reshape(-1)
             y = np.full(first.size, y[0])
         data = guarded(x)
-        jacobian = (lambda p: jac(x, *p)) if callable(jac) else None
+        jacobian = derivatives(jac, x, y.size, p0.size, by_rows)
         self.missing = max(0, p0.size - y.size)
         self.curve = Curve(
             lambda *p: f(x, *p), lambda *p: f(data, *p), y, p0.size, jacobian=jacobian, source=(f, x)
@@ -169,6 +179,12 @@ class _Job:
             raise ValueError("`sigma` must be positive definite.") from error
         return sigma
 
+    def check_start(self):
+        """Raises SciPy's exception of 'trf' and 'dogbox' where the model is not finite at the start."""
+        first = self.curve.at_start
+        if not np.isfinite(self.curve.values(self.p0) if first is None else first).all():
+            raise ValueError("Residuals are not finite in the initial point.")
+
     def run(self, method, absolute_sigma):
         curve = self.curve
         result = curve.fit(self.p0, self.options)
@@ -176,7 +192,9 @@ class _Job:
         self._judge(result)
         pcov = result.square("covariance")
         infinite = False
-        if not np.isfinite(pcov).all():
+        if self.loss != "linear":
+            pcov = self._robust_covariance(popt, result, absolute_sigma)
+        elif not np.isfinite(pcov).all():
             J = self.weighted(curve.jacobian_at(popt))
             rank = np.linalg.matrix_rank(J / np.maximum(np.linalg.norm(J, axis=0), 1e-300), tol=1e-11)
             if method == "lm" and rank < popt.size:
@@ -191,6 +209,20 @@ class _Job:
                 "Covariance of the parameters could not be estimated", OptimizeWarning, stacklevel=3
             )
         return popt, pcov, result
+
+    def _robust_covariance(self, popt, result, absolute_sigma):
+        """What SciPy gives with a loss: the inverse of the loss's Gauss-Newton matrix, scaled by the cost."""
+        curve = self.curve
+        _, J = scaled(
+            self.loss,
+            self.f_scale,
+            self.weighted(curve.fitted - curve.y),
+            self.weighted(curve.jacobian_at(popt)),
+        )
+        pcov = pseudo_inverse_covariance(J)
+        if not absolute_sigma and curve.rows > popt.size:
+            pcov *= 2 * result.number("cost") / (curve.rows - popt.size)
+        return pcov
 
     def _judge(self, result):
         """Raises where there is no minimum, and warns where it is not certified."""

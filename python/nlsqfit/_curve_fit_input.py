@@ -8,13 +8,10 @@ import types
 import numpy as np
 
 from ._handles import Options
-from ._scipy_words import LOSSES, METHODS, SCHEMES
+from ._scipy_words import LOSSES, METHODS, SCHEMES, TR_SOLVERS, check_scale
 
 # They choose between ways to the same minimum.
-_IGNORED = (
-    "epsfcn", "factor", "diag", "col_deriv", "diff_step", "tr_solver", "tr_options", "jac_sparsity",
-    "verbose",
-)  # fmt: skip
+_IGNORED = ("epsfcn", "factor", "diag", "diff_step", "tr_options", "jac_sparsity")
 
 
 def start(f, p0):
@@ -24,9 +21,13 @@ def start(f, p0):
         if np.iscomplexobj(p0):
             raise ValueError("`p0` must be real.")
         p0 = p0.astype(float).ravel()
+        if p0.size == 0:
+            raise ValueError("`p0` is empty; there must be at least one parameter.")
         if not np.isfinite(p0).all():
             raise ValueError(f"`p0` must be finite, not {p0}.")
         return p0, p0.size
+    if not callable(f):
+        raise TypeError(f"{f!r} is not a callable object")
     code = getattr(f, "__code__", None) if type(f) is types.FunctionType else None
     if code is not None and not hasattr(f, "__wrapped__") and not hasattr(f, "__signature__"):
         n = code.co_argcount - 1
@@ -53,6 +54,31 @@ def check_method(method, jac, bounded):
         )
     if jac is not None and not callable(jac) and jac not in SCHEMES:
         raise ValueError("`jac` must be '2-point', '3-point', 'cs' or callable.")
+
+
+def derivatives(jac, x, rows, n, by_rows):
+    """The user's derivatives as a function of all parameters, rows x n; None if there are none.
+
+    `by_rows`: whether `jac` gives n x rows, as MINPACK's ``col_deriv`` asks for.
+    """
+    if not callable(jac):
+        return None
+
+    def jacobian(p):
+        made = np.asarray(jac(x, *p))
+        shape = made.shape
+        if by_rows and made.ndim == 2:
+            made = made.T
+        if n == 1 and shape == (rows,):
+            made = made[:, None]
+        if made.shape != (rows, n):
+            wanted = (n, rows) if by_rows else (rows, n)
+            raise ValueError(
+                f"The return value of `jac` has wrong shape: expected {wanted}, actual {shape}."
+            )
+        return made
+
+    return jacobian
 
 
 def data(xdata, ydata, sigma, check_finite, nan_policy):
@@ -102,19 +128,23 @@ def _without_nan(x, y, sigma, nan_policy):
     return x, y, sigma
 
 
-def options_of(method, kwargs):
-    """The library's options for SciPy's keywords."""
+def options_of(method, kwargs, n):
+    """The library's options for SciPy's keywords, which must fit `n` parameters."""
     kwargs = dict(kwargs)
     options = Options(residuals=False)
     if not kwargs and method != "dogbox":
         return options
-    limit = kwargs.pop("max_nfev", None) or kwargs.pop("maxfev", None)
-    kwargs.pop("maxfev", None)
+    limit = kwargs.pop("maxfev", None)
+    limit = None if method == "lm" and limit == 0 else limit  # MINPACK's 0 is its default
+    limit = kwargs.pop("max_nfev", limit)
     if limit is not None and limit < 1:
         raise ValueError("`max_nfev` must be None or positive integer.")
     options.set("max_iterations", limit)
-    for name in ("ftol", "xtol", "gtol"):
-        value = kwargs.pop(name, None)
+    tolerances = {name: kwargs.pop(name, 1e-8) for name in ("ftol", "xtol", "gtol") if name in kwargs}
+    eps = np.finfo(float).eps
+    if method != "lm" and len(tolerances) == 3 and all(t is None or t < eps for t in tolerances.values()):
+        raise ValueError(f"At least one of the tolerances must be higher than machine epsilon ({eps:.2e}).")
+    for name, value in tolerances.items():
         if value is not None and value > 0:
             options.set(name, min(float(value), 0.1))
     loss, f_scale = kwargs.pop("loss", "linear"), kwargs.pop("f_scale", 1.0)
@@ -125,10 +155,13 @@ def options_of(method, kwargs):
     if loss != "linear":
         options.set("loss", loss)
         options.set("f_scale", f_scale)
-    scale = kwargs.pop("x_scale", 1.0)
-    named = isinstance(scale, str) and scale == "jac"
-    if not named and not (np.all(np.isfinite(scale)) and np.all(np.asarray(scale) > 0)):
-        raise ValueError("`x_scale` must be 'jac' or array_like with positive numbers.")
+    check_scale(kwargs.pop("x_scale", 1.0), n)
+    if kwargs.pop("tr_solver", None) not in TR_SOLVERS:
+        raise ValueError("`tr_solver` must be None, 'exact' or 'lsmr'.")
+    if kwargs.pop("verbose", 0) not in (0, 1, 2):
+        raise ValueError("`verbose` must be in [0, 1, 2].")
+    if method == "lm":
+        kwargs.pop("col_deriv", None)  # `derivatives` has looked at it
     if method == "dogbox":
         options.set("strategy", "dogleg")
     for name in _IGNORED:

@@ -78,7 +78,7 @@ def fit(
     >>> print(round(result.params["b"].value, 6), result.success)
     1.3 True
     """
-    y = np.asarray(y)
+    y = _real_data(y)
     y = y.reshape(-1) if y.dtype.kind in "fiub" else np.asarray(y, dtype=float).reshape(-1)
     given = dict(
         absolute_sigma=absolute_sigma, loss=loss, f_scale=f_scale, bounds=bounds, fixed=fixed, ties=ties
@@ -92,9 +92,21 @@ def fit(
     return _fit_function(model, x, y, sigma, p0, sigma_x, jac, solver, given)
 
 
+def _real_data(y):
+    """The data as an array. What it would lose in silence is refused."""
+    if np.iscomplexobj(y):
+        raise TypeError("y is complex; fit its real and imaginary parts side by side")
+    if np.ma.is_masked(y):
+        raise TypeError("y is a masked array; leave out what it hides: x[~y.mask], y.compressed()")
+    return np.asarray(y)
+
+
 def _errors(options, sigma, sigma_x, rows):
     if sigma is not None:
         sigma = np.asarray(sigma, dtype=float)
+        if sigma.shape not in ((), (1,), (rows,), (rows, rows)):
+            wanted = f"a number, ({rows},) or {(rows, rows)} is wanted"
+            raise ValueError(f"sigma has shape {sigma.shape}; {wanted}")
         if sigma.ndim == 2:
             options.set_matrix("sigma_matrix", sigma)
         else:

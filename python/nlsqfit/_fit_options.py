@@ -124,4 +124,8 @@ def limits(bounds, names):
             lower[at] = -np.inf if low is None else low
             upper[at] = np.inf if high is None else high
         return lower, upper
-    return bounds_pair(bounds, len(names))
+    lower, upper = bounds_pair(bounds, len(names))
+    if lower.shape != (len(names),) or upper.shape != lower.shape:
+        given = f"bounds have {lower.size} and {upper.size} values"
+        raise ValueError(f"{given} for {len(names)} parameters ({', '.join(names)})")
+    return lower, upper

@@ -168,18 +168,18 @@ class Fit:
         values, J = self._evaluate(x, self.x, True)
         cov = np.where(np.isfinite(self.cov), self.cov, 0.0)
         error = np.sqrt(np.maximum(np.einsum("ij,jk,ik->i", J, cov, J), 0.0))
-        scatter = self._scatter(values.size)
+        scatter = self._scatter(x is None)
         wide = np.hypot(error, scatter)
         q = self._quantile
         return Prediction(
             values, error, (values - q * error, values + q * error), (values - q * wide, values + q * wide)
         )
 
-    def _scatter(self, rows):
-        """Standard deviation of a new measurement: that of the fit, or sigma if it is the same everywhere."""
+    def _scatter(self, at_data):
+        """Standard deviation of a new measurement: that of the fit, or sigma (its rms at other x)."""
         if self._absolute and self._sigma is not None:
             sigma = np.sqrt(np.diag(self._sigma)) if self._sigma.ndim == 2 else np.atleast_1d(self._sigma)
-            return sigma if sigma.size == rows else np.sqrt(np.mean(sigma**2))
+            return sigma if at_data or sigma.size == 1 else np.sqrt(np.mean(sigma**2))
         return (
             np.sqrt(max(0.0, float(np.sum(self.residuals**2)) / self.dof)) if self.dof > 0 else float("nan")
         )

@@ -153,9 +153,10 @@ class Model(_Owner):
 def make_tape(entries, outputs):
     """An nlsq_tape, which the caller frees."""
     tape, node = c_void_p(), c_int()
+    numbers = []  # of the entries in the library, which makes several of one `mod`
     check(lib.nlsq_tape_new(byref(tape)))
     try:
-        for number, entry in enumerate(entries):
+        for entry in entries:
             name = entry[0]
             if name == "constant":
                 check(lib.nlsq_tape_constant(tape, entry[1], byref(node)))
@@ -164,12 +165,11 @@ def make_tape(entries, outputs):
             elif name == "parameter":
                 check(lib.nlsq_tape_parameter(tape, entry[1], byref(node)))
             else:
-                operands = (c_int * (len(entry) - 1))(*entry[1:])
+                operands = (c_int * (len(entry) - 1))(*[numbers[at] for at in entry[1:]])
                 check(lib.nlsq_tape_operation(tape, name.encode(), operands, len(operands), byref(node)))
-            if node.value != number:
-                raise AssertionError(f"entry {number} of a tape has number {node.value}")
+            numbers.append(node.value)
         for output in outputs:
-            check(lib.nlsq_tape_output(tape, output))
+            check(lib.nlsq_tape_output(tape, numbers[output]))
     except BaseException:
         lib.nlsq_tape_free(tape)
         raise

@@ -7,7 +7,8 @@ import numpy as np
 from . import _losses
 from ._curve import Curve
 from ._handles import Options
-from ._scipy_words import LOSSES, MESSAGES, METHODS, SCHEMES, bounds_pair, check_bounds
+from ._scipy_words import LOSSES, MESSAGES, METHODS, SCHEMES, TR_SOLVERS
+from ._scipy_words import bounds_pair, check_bounds, check_scale
 from .recording import guarded
 
 
@@ -123,7 +124,7 @@ def least_squares(
     if method == "lm" and bounded:
         raise ValueError("Method 'lm' doesn't support bounds.")
     check_bounds(lower, upper, x0)
-    _check_scale(x_scale, x0)
+    check_scale(x_scale, x0.size)
     f0 = np.atleast_1d(fun(x0, *args, **kwargs))
     if f0.ndim != 1:
         raise ValueError(f"`fun` must return at most 1-d array_like. f0.shape: {f0.shape}")
@@ -164,7 +165,7 @@ def _check(method, jac, tr_solver, loss, verbose, max_nfev, ftol, xtol, gtol):
         raise ValueError("`method` must be 'trf', 'dogbox' or 'lm'.")
     if not callable(jac) and jac not in SCHEMES:
         raise ValueError("`jac` must be '2-point', '3-point', 'cs' or callable.")
-    if tr_solver not in (None, "exact", "lsmr"):
+    if tr_solver not in TR_SOLVERS:
         raise ValueError("`tr_solver` must be None, 'exact' or 'lsmr'.")
     if not callable(loss) and loss not in LOSSES:
         raise ValueError(f"`loss` must be one of {LOSSES} or a callable.")
@@ -180,21 +181,6 @@ def _check(method, jac, tr_solver, loss, verbose, max_nfev, ftol, xtol, gtol):
         raise ValueError(
             f"the tolerances ftol, xtol and gtol must not be below the machine epsilon {eps:.2e}"
         )
-
-
-def _check_scale(x_scale, x0):
-    if isinstance(x_scale, str) and x_scale == "jac":
-        return None
-    try:
-        scale = np.asarray(x_scale, dtype=float)
-        good = np.all(np.isfinite(scale)) and np.all(scale > 0)
-    except (TypeError, ValueError):
-        good = False
-    if not good:
-        raise ValueError("`x_scale` must be 'jac' or array_like with positive numbers.")
-    if scale.ndim and scale.shape != x0.shape:
-        raise ValueError("Inconsistent shapes between `x_scale` and `x0`.")
-    return scale
 
 
 def _jacobian(jac, m, x0, args, kwargs, method):

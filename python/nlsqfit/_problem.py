@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from ctypes import byref, c_double, c_void_p
 
 import numpy as np
@@ -38,8 +39,9 @@ class Problem:
     def __init__(self):
         handle = c_void_p()
         check(lib.nlsq_problem_new(byref(handle)))
-        self._handle, self._groups, self._keep, self._declared = handle, [], [], set()
-        self._evaluators, self.error, self.interrupts = [], None, Interrupts()
+        self._handle, self._groups, self._keep, self._declared = handle, [], [], {}
+        self._addresses_in_order, self._evaluators = [], []
+        self.error, self.interrupts = None, Interrupts()
 
     def __del__(self):
         handle, self._handle = getattr(self, "_handle", None), None
@@ -63,6 +65,8 @@ class Problem:
             Robust loss of the squared norm of a block's residuals, and its scale.
         """
         arrays, indices = self._take(blocks)
+        if not len(indices[0]):
+            return  # no residual blocks
         data = [np.asarray(d, dtype=float) for d in data]
         for d in data:
             if d.ndim == 0 or len(d) != len(indices[0]):
@@ -101,7 +105,11 @@ class Problem:
                 or not array.flags.writeable
             ):
                 raise TypeError("a parameter block must be a writeable C-contiguous array of float64")
+            if np.asarray(index).dtype.kind not in "iu" and len(index):
+                raise TypeError("the index of a parameter block must be integers")
             index = np.asarray(index, dtype=np.intp)
+            if isinstance(block, tuple) and array.ndim != 2:
+                raise ValueError(f"an array of blocks has shape {array.shape}; (count, size) is wanted")
             if len(index) != count:
                 raise ValueError(f"one index has {len(index)} entries, another {count}")
             matrix = array if isinstance(block, tuple) else array.reshape(1, -1)
@@ -117,10 +125,19 @@ class Problem:
 
     def _declare(self, matrix, row):
         address = matrix.ctypes.data + int(row) * matrix.strides[0]
-        if address not in self._declared:
-            check(lib.nlsq_problem_add_parameters(self._handle, address, matrix.shape[1]))
-            self._declared.add(address)
-            self._keep.append(matrix)
+        size = matrix.shape[1]
+        if self._declared.get(address) == size:
+            return
+        at = bisect_left(self._addresses_in_order, address)
+        before, after = self._addresses_in_order[at - 1 : at], self._addresses_in_order[at : at + 1]
+        if any(b + 8 * self._declared[b] > address for b in before) or any(
+            a < address + 8 * size for a in after
+        ):
+            raise ValueError("this parameter block shares numbers with another one, but is not the same")
+        self._addresses_in_order.insert(at, address)
+        check(lib.nlsq_problem_add_parameters(self._handle, address, size))
+        self._declared[address] = size
+        self._keep.append(matrix)
 
     @staticmethod
     def _addresses(group):
@@ -162,7 +179,11 @@ class Problem:
             values = [vector_at(p, n).copy() for p, n in zip(pointers, sizes)]
             at = (number or 0) - 1
             out = group.function(*values, *[d[at] for d in group.data])
-            vector_at(residuals, group.residuals)[:] = np.asarray(out, dtype=float).reshape(-1)
+            out = np.asarray(out, dtype=float).reshape(-1)
+            if out.size != group.residuals:
+                wanted = f"where {group.residuals} are wanted"
+                raise ValueError(f"the function gives {out.size} residuals {wanted}")
+            vector_at(residuals, group.residuals)[:] = out
 
         def called(blocks, residuals, _jacobians, number):
             self.error = self.interrupts.call(fill, blocks, residuals, number)
@@ -180,32 +201,42 @@ class Problem:
                 )  # fmt: skip
             )
 
-    def _block(self, block):
+    def _blocks(self, block):
+        """The addresses of a parameter block, or of the blocks that are the rows of an array."""
         array = np.asarray(block)
-        address = array.ctypes.data
-        if address not in self._declared:
+        whole = array.ndim != 2 or self._declared.get(array.ctypes.data) == array.size
+        rows = array.reshape(1, -1) if whole else array
+        first, step = rows.ctypes.data, rows.strides[0]
+        known = [a for a in (first + i * step for i in range(len(rows))) if a in self._declared]
+        if not known or array.dtype != np.float64:
             raise ValueError(
                 "this array is no parameter block of the problem: add a residual that uses it first"
             )
-        return address
+        size = rows.shape[1]
+        if any(self._declared[a] != size for a in known):
+            raise ValueError(f"this array has {size} numbers, and its parameter block has another size")
+        return known, size
 
     def set_constant(self, block, constant=True):
-        """Hold a parameter block (an array, or a row of one) at its present values."""
-        check(lib.nlsq_problem_set_constant(self._handle, self._block(block), int(constant)))
+        """Hold a parameter block (an array, or a row of one; all rows of an array of blocks) where it is."""
+        for address in self._blocks(block)[0]:
+            check(lib.nlsq_problem_set_constant(self._handle, address, int(constant)))
 
     def set_bounds(self, block, lower=None, upper=None):
-        """Bounds of the numbers of a block; None: none on that side."""
-        size = np.size(block)
+        """Bounds of the numbers of a block, or of all blocks of an array; None: none on that side."""
+        addresses, size = self._blocks(block)
         sides = [
             None if b is None else np.ascontiguousarray(np.broadcast_to(b, (size,)), dtype=float)
             for b in (lower, upper)
         ]
         pointers = [None if s is None else s.ctypes.data for s in sides]
-        check(lib.nlsq_problem_set_bounds(self._handle, self._block(block), *pointers))
+        for address in addresses:
+            check(lib.nlsq_problem_set_bounds(self._handle, address, *pointers))
 
     def set_manifold(self, block, manifold):
         """Parameters that are no plain vector: "quaternion", "sphere 3", "quaternion + euclidean 3" ..."""
-        check(lib.nlsq_problem_set_manifold(self._handle, self._block(block), manifold.encode()))
+        for address in self._blocks(block)[0]:
+            check(lib.nlsq_problem_set_manifold(self._handle, address, manifold.encode()))
 
     @property
     def cost(self):

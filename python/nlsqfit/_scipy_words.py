@@ -14,6 +14,7 @@ except ImportError:  # the package works without SciPy
 
 METHODS = ("lm", "trf", "dogbox")
 SCHEMES = ("2-point", "3-point", "cs")
+TR_SOLVERS = (None, "exact", "lsmr")
 LOSSES = ("linear", "soft_l1", "huber", "cauchy", "arctan")
 
 MESSAGES = {
@@ -47,8 +48,23 @@ def check_bounds(lower, upper, x0):
         raise ValueError("Inconsistent shapes between bounds and `x0`.")
     if np.any(lower >= upper):
         raise ValueError("Each lower bound must be strictly less than each upper bound.")
-    if np.any(x0 < lower) or np.any(x0 > upper):
+    if not np.all((x0 >= lower) & (x0 <= upper)):  # NaN is nowhere
         raise ValueError("`x0` is infeasible.")
+
+
+def check_scale(x_scale, n):
+    """Raises ValueError, in SciPy's words, for an `x_scale` that is no scale of n parameters."""
+    if isinstance(x_scale, str) and x_scale == "jac":
+        return
+    try:
+        scale = np.asarray(x_scale, dtype=float)
+        good = np.all(np.isfinite(scale)) and np.all(scale > 0)
+    except (TypeError, ValueError):
+        good = False
+    if not good:
+        raise ValueError("`x_scale` must be 'jac' or array_like with positive numbers.")
+    if scale.ndim and scale.shape != (n,):
+        raise ValueError("Inconsistent shapes between `x_scale` and `x0`.")
 
 
 def feasible_start(lower, upper):

@@ -3,6 +3,7 @@
 import math
 
 import numpy as np
+import nlsqfit as nf
 import pytest
 from corpus import MODELS
 from nlsqfit._agreement import agree, perturbed
@@ -141,3 +142,10 @@ def test_constant_arrays_are_read_when_they_are_used():
         return first + b * buffer
 
     assert np.allclose(values(recorded(f, 2), [2, 3]), 2 * X**2 + 3 * np.sqrt(X))
+
+
+def test_an_operation_that_the_library_makes_of_several():
+    x = np.linspace(0.1, 4, 60)
+    for f in (lambda x, a, b: a * (x % b), lambda x, a, b: a * np.fmod(x, b), lambda x, a, b: a * (x // b) + x):
+        popt, _, info, *_ = nf.curve_fit(f, x, f(x, 2.0, 5.0), p0=[1.5, 5.0], full_output=True, bounds=(1, 9))
+        assert np.allclose(f(x, *popt), f(x, 2.0, 5.0)) and info["evaluator"]

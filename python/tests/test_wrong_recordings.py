@@ -110,3 +110,12 @@ def test_fit_many_compares_its_recording():
 
     many = nf.fit_many(f, X, np.outer([1, 2, 3], np.exp(-0.7 * X)), p0=[1, 1])
     assert many.evaluator != "recorded" and np.allclose(many["a"], [1, 2, 3])
+
+
+def test_a_way_of_an_if_that_uses_an_unknown_method_is_no_way_without_a_value():
+    def f(x, a, b):
+        y = a * np.exp(-b * x)
+        return y + 0 * (y - y[0]).std() if b > 0.5 else y
+
+    evaluator, popt = evaluator_and_answer(f, 2 * np.exp(-1.7 * X) + NOISE, p0=[1, 0.2])
+    assert "std" in evaluator and np.allclose(popt, [2, 1.7], rtol=0.05)

@@ -166,6 +166,12 @@ class Traced:
             result[at] = Traced(self._rec, node)
         return result
 
+    def __getattr__(self, name):
+        # Without this, a way of an `if` that uses such a method would seem to raise, and have no value.
+        if not name.startswith("__") and hasattr(np.ndarray, name):
+            self._rec.refuse(f"it uses the method {name} of arrays, which the tape does not have")
+        raise AttributeError(f"a value that depends on parameters has no attribute {name!r}")
+
     def _plain_number(self, *_):
         self._rec.refuse(
             "it needs its parameters as plain numbers (math.*, float(), int(), or compiled code)"

@@ -1,0 +1,53 @@
+"""`fit_many` with a function that is not recorded: it is called, for one fit after the other."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ._curve import Curve
+from ._fit_options import limits, make_options
+from ._many_data import chosen, values_of
+
+
+def one_by_one(function, x, data, names, starts, sigma, mask, bounds, fixed, solver, reason):
+    """The arrays of a `ManyFits`. A fit whose data are wrong is FAILED, and the others go on."""
+    count, n = data.fits, len(names)
+    first = np.array(np.broadcast_to(starts, (count, n)))
+    found = dict(parameters=first, std_errors=np.full((count, n), np.nan),
+                 cost=np.full(count, np.nan), success=np.zeros(count, bool),
+                 verdict=np.full(count, "FAILED", dtype="<U14"), iterations=np.zeros(count, int))  # fmt: skip
+    lower, upper = limits(bounds, names)
+    if not fixed and np.any((starts < lower) | (starts > upper)):
+        raise ValueError("p0 is outside the bounds: start within them")
+    sigma = None if sigma is None else data.spread(sigma, "sigma")
+    options = make_options(names, solver, bounds=bounds, fixed=fixed)
+    raised = []  # by the function itself: such an exception is the user's
+    for fit in range(count):
+        rows = slice(None) if mask is None else ~(mask if mask.ndim == 1 else mask[fit])
+        y = np.asarray(data.Y[fit], dtype=float)[rows]
+        own = chosen(x, lambda values, fit=fit: values[fit])
+
+        def call(*p, own=own, rows=rows):
+            try:
+                return values_of(function, own, p, data.rows)[0][rows]
+            except ValueError as error:
+                raised.append(error)
+                raise
+
+        if sigma is not None:
+            row = sigma if sigma.ndim == 1 else sigma[fit]
+            options.set_column("sigma", np.ascontiguousarray(row[rows]))
+        curve = Curve(call, None, y, n, names=names)
+        curve.prepare(None, None, None, recordable=reason)
+        try:
+            result = curve.fit(starts if starts.ndim == 1 else starts[fit], options)
+        except ValueError as error:
+            if any(error is e for e in raised):
+                raise
+            continue
+        for name in ("parameters", "std_errors"):
+            found[name][fit] = result.array(name)
+        found["cost"][fit], found["success"][fit] = result.number("cost"), result.number("success") != 0
+        found["verdict"][fit] = result.text("verdict")
+        found["iterations"][fit] = int(result.number("iterations"))
+    return found

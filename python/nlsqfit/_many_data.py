@@ -1,0 +1,135 @@
+"""The data of `fit_many` as fits x rows, and the forms that its other arguments may have."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from ._fit_options import predictors, start_values
+
+
+class ManyData:
+    """Y as fits x rows, and what goes with it.
+
+    Attributes
+    ----------
+    Y : ndarray, shape (fits, rows)
+    shape : tuple
+        That of Y as it was given, without its axis of data.
+    hidden : ndarray of bool, shape (fits, rows), or None
+        What a masked array hides.
+    """
+
+    def __init__(self, Y, axis):
+        if np.iscomplexobj(Y):
+            raise TypeError("Y is complex; fit its real and imaginary parts side by side")
+        self.axis, self.given = axis, np.shape(Y)
+        hidden = np.ma.getmaskarray(Y) if np.ma.isMaskedArray(Y) else None
+        Y = np.moveaxis(np.asarray(Y), axis, -1)
+        self.shape, self.rows = Y.shape[:-1], Y.shape[-1]
+        self.fits = int(np.prod(self.shape, dtype=int))
+        if self.rows == 0:
+            raise ValueError(f"Y has shape {self.given}: there are no data along axis {axis}")
+        self.Y = Y.reshape(self.fits, self.rows)
+        self.hidden = None if hidden is None else np.moveaxis(hidden, axis, -1).reshape(self.Y.shape)
+
+    def spread(self, values, what):
+        """One vector for all fits, or fits x rows."""
+        values = np.asarray(values)
+        if values.ndim == 0:
+            return np.full(self.rows, values[()])
+        if values.shape == (self.rows,):
+            return values
+        if values.shape == self.shape:  # one for each fit
+            return np.repeat(values.reshape(-1, 1), self.rows, axis=1)
+        if values.shape != self.given:
+            raise ValueError(f"{what} has shape {values.shape}; ({self.rows},) or {self.given} is wanted")
+        return np.moveaxis(values, self.axis, -1).reshape(self.fits, self.rows)
+
+    def mask(self, mask):
+        """What takes no part, as `spread` gives it; None if everything does."""
+        if mask is None:
+            return self.hidden
+        mask = self.spread(np.asarray(mask, bool), "mask")
+        return mask if self.hidden is None else mask | self.hidden
+
+    def without_empty_fits(self, mask):
+        """Y and a mask for the library, which wants a row in each fit: without rows it has NaN, and fails."""
+        if mask is None or mask.ndim == 1:
+            return self.Y, mask
+        empty = mask.all(axis=1)
+        if not empty.any():
+            return self.Y, mask
+        Y, mask = np.array(self.Y, dtype=float), mask.copy()
+        Y[empty], mask[empty] = np.nan, False
+        return Y, mask
+
+    def starts(self, p0, names, fixed):
+        """Starting values: n, or fits x n; NaN where none is given."""
+        if p0 is None or isinstance(p0, Mapping):
+            return start_values(p0, names, fixed)
+        p0 = np.atleast_1d(np.asarray(p0, dtype=float))
+        if p0.ndim == 1:
+            return start_values(p0, names, fixed)
+        if p0.shape != (*self.shape, len(names)):
+            raise ValueError(
+                f"p0 has shape {p0.shape}; ({len(names)},) or {(*self.shape, len(names))} is wanted"
+            )
+        return p0.reshape(-1, len(names))
+
+    def columns(self, x):
+        """Predictors of a formula: names, and for each a vector or fits x rows."""
+        if isinstance(x, Mapping):
+            return list(x), [self.spread(v, f"x[{k!r}]") for k, v in x.items()]
+        if isinstance(x, tuple):
+            return None, [self.spread(v, "x") for v in x]
+        x = np.asarray(x)
+        if x.ndim <= 1 or x.shape == self.given:
+            return None, [self.spread(x, "x")]
+        return None, [self.spread(v, "x") for v in predictors(x)[1]]
+
+    def arguments(self, x):
+        """The x of a function, each array that has the shape of Y as `ForEach`."""
+        if isinstance(x, Mapping):
+            return {k: self.arguments(v) for k, v in x.items()}
+        if isinstance(x, tuple):
+            return tuple(self.arguments(v) for v in x)
+        if isinstance(x, (list, np.ndarray)):
+            x = np.asarray(x, dtype=float)
+            if x.ndim > 1 and x.shape == self.given:
+                return ForEach(np.moveaxis(x, self.axis, -1).reshape(self.fits, self.rows))
+        return x
+
+
+class ForEach:
+    """An array of x with a row for each fit."""
+
+    def __init__(self, values):
+        self.values = values
+
+
+def differs(x):
+    """Whether a function's x, or a part of it, has other numbers for each fit."""
+    if isinstance(x, Mapping):
+        return any(map(differs, x.values()))
+    return any(map(differs, x)) if isinstance(x, tuple) else isinstance(x, ForEach)
+
+
+def chosen(x, choose):
+    """A function's x with ``choose(values)`` in the place of what differs between fits."""
+    if isinstance(x, Mapping):
+        return {k: chosen(v, choose) for k, v in x.items()}
+    if isinstance(x, tuple):
+        return tuple(chosen(v, choose) for v in x)
+    return choose(x.values) if isinstance(x, ForEach) else x
+
+
+def values_of(function, x, p, rows):
+    """What the function gives for the x of one fit, and whether it is float32."""
+    values = np.asarray(function(x, *p))
+    if values.size not in (1, rows):
+        given = f"{values.size} values (shape {values.shape})"
+        raise ValueError(f"the model gives {given} for {rows} data values")
+    single = values.dtype == np.float32
+    return np.broadcast_to(np.asarray(values, dtype=float).reshape(-1), (rows,)), single

@@ -1,0 +1,109 @@
+"""fit_many: axes, masks and x of each fit, where a mistake of shape would give a wrong answer in silence."""
+
+import numpy as np
+import nlsqfit as nf
+import pytest
+
+RNG = np.random.default_rng(3)
+T = np.linspace(0, 4, 12)
+TRUTH = RNG.uniform(1, 3, (4, 4))
+Y = TRUTH[..., None] * np.exp(-0.7 * T)
+
+
+def recorded(t, a, k):
+    return a * np.exp(-k * t)
+
+
+def called(t, a, k):
+    return float(a) * np.exp(-k * t)
+
+
+every_kind = pytest.mark.parametrize("model", [recorded, called, "a*exp(-k*x)"], ids=["rec", "call", "text"])
+P0 = dict(p0=[1, 0.5])
+
+
+@every_kind
+@pytest.mark.parametrize("count, rows", [(5, 5), (4, 6)])
+def test_x_of_each_fit_along_another_axis(model, count, rows):
+    x, truth = RNG.uniform(0, 4, (count, rows)), RNG.uniform(1, 3, count)
+    data = truth[:, None] * np.exp(-0.7 * x)
+    assert np.allclose(nf.fit_many(model, x.T, data.T, axis=0, **P0)["a"], truth)
+    assert np.allclose(nf.fit_many(model, x, data, **P0)["a"], truth)
+
+
+@every_kind
+@pytest.mark.parametrize("axis", [-1, 0])
+def test_a_mask_of_whole_fits_fails_those_alone(model, axis):
+    bad = np.zeros((4, 4), bool)
+    bad[0, 1] = True
+    many = nf.fit_many(model, T, np.moveaxis(Y, -1, axis), mask=bad, axis=axis, **P0)
+    assert many.verdict[0, 1] == "FAILED" and np.array_equal(many.success, ~bad)
+    assert np.allclose(many.parameters[0, 1], P0["p0"]) and np.allclose(many["a"][~bad], TRUTH[~bad])
+
+
+@every_kind
+def test_what_a_masked_array_hides_takes_no_part(model):
+    hidden = np.ma.masked_array(np.where(T > 3, 9.0, Y), mask=np.broadcast_to(T > 3, Y.shape))
+    assert np.allclose(nf.fit_many(model, T, hidden, **P0)["a"], TRUTH)
+    assert np.allclose(nf.fit_many(model, T, hidden, mask=T < 0.5, **P0)["a"], TRUTH)
+
+
+@every_kind
+def test_no_fits_and_no_data(model):
+    assert nf.fit_many(model, T, np.empty((0, 12)), **P0)["a"].shape == (0,)
+    with pytest.raises(ValueError, match="no data"):
+        nf.fit_many(model, np.empty(0), np.empty((3, 0)), **P0)
+
+
+@every_kind
+@pytest.mark.parametrize("x", [T[:-1], np.ones((2, 7))])
+def test_x_of_another_length_is_refused(model, x):
+    with pytest.raises(ValueError, match="shape"):
+        nf.fit_many(model, x, Y, **P0)
+
+
+@every_kind
+def test_complex_data_are_refused(model):
+    with pytest.raises(TypeError, match="complex"):
+        nf.fit_many(model, T, Y + 1j, **P0)
+
+
+@every_kind
+def test_a_start_outside_the_bounds_is_refused(model):
+    with pytest.raises(ValueError, match="within"):
+        nf.fit_many(model, T, Y, p0=[5, 0.5], bounds=([0, 0], [2, 9]))
+
+
+@pytest.mark.parametrize("scale", [1.0, np.float64(1.0)])
+def test_a_tuple_of_arrays_that_differ_between_fits(scale):
+    def model(x, a, k):
+        return (a if type(scale) is float else float(a)) * np.exp(-k * x[0]) + x[1]
+
+    x = np.broadcast_to(T, Y.shape) * RNG.uniform(0.5, 1.5, (4, 4, 1))
+    data = TRUTH[..., None] * np.exp(-0.7 * x) + T
+    assert np.allclose(nf.fit_many(model, (x, T), data, **P0)["a"], TRUTH)
+
+
+def test_one_fit_of_many_that_divides_by_another_maximum():
+    x = np.tile(np.linspace(0.1, 4, 12), (1000, 1))
+    x[7] *= 0.5  # all others have the same maximum, so that most of them agree with a wrong recording
+
+    def model(x, a, k):
+        return a * np.exp(-k * x / x.max())
+
+    many = nf.fit_many(model, x, np.array([model(row, 2.0, 0.7) for row in x]), **P0)
+    assert many.evaluator != "recorded" and np.allclose(many["k"], 0.7)
+
+
+def test_a_ValueError_of_the_function_is_the_users_own():
+    def model(t, a, k):
+        if float(a) != 1:
+            raise ValueError("mine")
+        return a * t * k
+
+    with pytest.raises(ValueError, match="mine"):
+        nf.fit_many(model, T, Y, **P0)
+
+
+def test_p0_of_one_parameter_may_be_a_number():
+    assert np.allclose(nf.fit_many(lambda t, a: a * np.exp(-0.7 * t), T, Y, p0=1)["a"], TRUTH)

@@ -1,0 +1,93 @@
+"""Arguments of curve_fit that were once ignored, or whose mistakes had other exceptions than SciPy's."""
+
+import numpy as np
+import nlsqfit as nf
+import pytest
+import scipy.optimize
+
+X = np.linspace(0, 4, 60)
+
+
+def decay(x, a, b, c):
+    return a * np.exp(-b * x) + c
+
+
+def called(x, a, b, c):
+    return decay(x, float(a), b, c)
+
+
+def by_columns(x, a, b, c):
+    e = np.exp(-b * x)
+    return np.stack([e, -a * x * e, np.ones_like(x)])
+
+
+Y = decay(X, 2.5, 1.3, 0.5) + 0.05 * np.random.default_rng(0).normal(size=X.size)
+
+
+def test_col_deriv_is_minpacks():
+    ours = nf.curve_fit(called, X, Y, jac=by_columns, col_deriv=1, method="lm")
+    theirs = scipy.optimize.curve_fit(called, X, Y, jac=by_columns, col_deriv=1, method="lm")
+    assert np.allclose(ours[0], theirs[0], rtol=1e-5) and np.allclose(ours[1], theirs[1], rtol=1e-3)
+    with pytest.raises(TypeError, match="col_deriv"):
+        nf.curve_fit(called, X, Y, jac=by_columns, col_deriv=1, method="trf")
+
+
+def test_as_many_rows_as_parameters_do_not_hide_a_transposed_jac():
+    x, y = X[[0, 20, 59]], Y[[0, 20, 59]]
+    popt, _ = nf.curve_fit(called, x, y, p0=[2, 1, 0.4], jac=by_columns, col_deriv=1)
+    assert np.allclose(decay(x, *popt), y, rtol=1e-6)
+
+
+@pytest.mark.parametrize("jac", [by_columns, lambda x, a, b, c: np.ones(3), lambda x, *p: np.ones((60, 1))])
+def test_a_jac_of_another_shape_is_refused(jac):
+    with pytest.raises(ValueError, match="wrong shape: expected"):
+        nf.curve_fit(called, X, Y, jac=jac)
+
+
+def test_a_jac_of_one_parameter_may_be_a_vector():
+    popt, _ = nf.curve_fit(lambda x, a: float(a) * x, X, 3 * X, jac=lambda x, a: x, method="lm")
+    assert np.allclose(popt, 3)
+
+
+@pytest.mark.parametrize("loss", ["soft_l1", "huber", "cauchy", "arctan"])
+@pytest.mark.parametrize("bounds", [(-np.inf, np.inf), ([0, 0, 0.6], [5, 5, 1])])
+@pytest.mark.parametrize("absolute", [False, True])
+def test_the_covariance_with_a_loss_is_scipys(loss, bounds, absolute):
+    options = dict(p0=[2, 1, 0.7], bounds=bounds, sigma=0.05 + 0.01 * X, absolute_sigma=absolute)
+    options.update(method="trf", loss=loss, f_scale=0.7)
+    ours = nf.curve_fit(decay, X, Y, **options)
+    theirs = scipy.optimize.curve_fit(decay, X, Y, **options, xtol=1e-13, ftol=1e-13, gtol=1e-13)
+    assert np.allclose(ours[0], theirs[0], rtol=1e-4)
+    assert np.allclose(ours[1], theirs[1], rtol=1e-2, atol=1e-6)
+
+
+def test_verbose_prints(capsys):
+    nf.curve_fit(decay, X, Y, method="trf", verbose=1)
+    assert "final cost" in capsys.readouterr().out
+    nf.curve_fit(decay, X, Y, method="trf", verbose=0)
+    assert capsys.readouterr().out == ""
+
+
+@pytest.mark.parametrize(
+    "arguments, error, words",
+    [
+        (dict(max_nfev=0), ValueError, "max_nfev"),
+        (dict(x_scale="abc"), ValueError, "x_scale"),
+        (dict(x_scale=[1, 2]), ValueError, "Inconsistent shapes"),
+        (dict(tr_solver="what"), ValueError, "tr_solver"),
+        (dict(ftol=0, xtol=0, gtol=0), ValueError, "tolerances"),
+        (dict(verbose=7), ValueError, "verbose"),
+        (dict(p0=[]), ValueError, "p0"),
+        (dict(f=lambda x, a, b: a * np.log(x - b)), ValueError, "not finite in the initial point"),
+        (dict(f=3), TypeError, "callable"),
+        (dict(f=lambda x, a: None), TypeError, "None"),
+        (dict(bounds=([np.nan] * 3, [1] * 3)), ValueError, "infeasible"),
+    ],
+)
+def test_mistakes_have_scipys_exceptions(arguments, error, words):
+    with pytest.raises(error, match=words):
+        nf.curve_fit(**{**dict(f=decay, xdata=X, ydata=Y, method="trf"), **arguments})
+
+
+def test_maxfev_of_0_is_minpacks_default():
+    assert np.allclose(nf.curve_fit(decay, X, Y, maxfev=0)[0], nf.curve_fit(decay, X, Y)[0])
