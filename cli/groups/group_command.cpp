@@ -7,6 +7,7 @@
 #include "groups/group_report.hpp"
 #include "groups/several_responses.hpp"
 #include "interrupt.hpp"
+#include "report/honest_end.hpp"
 #include "report/output_check.hpp"
 #include "report/output_file.hpp"
 #include "table/source/utf8.hpp"
@@ -149,7 +150,8 @@ int group_command(const Arguments& arguments) {
   options.share = arguments.share;
   const EndsAtOnce from_here;  // groups have no best result so far that a signal could leave
   const GroupNames names(data, csv.number);
-  const GroupsResult fits = fit_groups(model, data, names.column(), p0, options);
+  GroupsResult fits = fit_groups(model, data, names.column(), p0, options);
+  withdraw_doubtful(model, p0, options, fits);
   GroupReport report{arguments, data, model, options, fits, {}};
   for (const std::size_t row : fits.first_row) report.names.push_back(names.name(row));
   report.warnings = warnings_of(data, model);

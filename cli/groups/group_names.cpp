@@ -12,8 +12,10 @@ namespace nlsq::cli {
 
 namespace {
 
-// For each text the first of those that are the same number. Empty if a text is not a number, or if none
-// needs another.
+constexpr double kExact = 0x1p53;  // from here on, different whole numbers may read as the same double
+
+// For each text the first of those that are the same number. Empty if a text is not a number or too large a
+// one to tell it from others, or if no text needs another.
 std::vector<double> merged(const std::vector<std::string>& texts, const NumberFormat& format) {
   std::unordered_map<double, std::size_t> first;
   std::vector<double> to;
@@ -21,6 +23,7 @@ std::vector<double> merged(const std::vector<std::string>& texts, const NumberFo
   for (std::size_t k = 0; k < texts.size(); ++k) {
     double value = 0;
     if (parse_number(texts[k], format, value) != NumberStatus::ok) return {};
+    if (std::fabs(value) >= kExact) return {};
     const std::size_t known = first.try_emplace(value, k).first->second;
     any = any || known != k;
     to.push_back(static_cast<double>(known));

@@ -23,6 +23,13 @@ bool went_far(double from, double to) {
   return from != 0 && to != 0 && (ratio > kFarAway || ratio < 1 / kFarAway);
 }
 
+std::string no_success(const std::string& why) {
+  return fmt::format(
+      "RANK_DEFICIENT is no success here, because {}: give starting values (--p0), or several starts "
+      "(--starts 32); if the parameters stay undetermined, fix some (--fix)",
+      why);
+}
+
 }  // namespace
 
 std::string doubt_about_end(const ModelChoice& model, const FitResult& fit, const NamedValues& p0) {
@@ -40,11 +47,34 @@ std::string doubt_about_end(const ModelChoice& model, const FitResult& fit, cons
   if (!unstarted.empty()) why = fmt::format("the undetermined {} had no starting value", unstarted);
   else if (!(fit.r_squared > kExplainsNothing)) why = "the model explains nothing of y";
   else if (!far.empty()) why = fmt::format("the undetermined {} moved by more than a factor of 1000", far);
-  if (why.empty()) return "";
-  return fmt::format(
-      "RANK_DEFICIENT is no success here, because {}: give starting values (--p0), or several starts "
-      "(--starts 32); if the parameters stay undetermined, fix some (--fix)",
-      why);
+  return why.empty() ? "" : no_success(why);
+}
+
+void withdraw_doubtful(const ModelChoice& model, const NamedValues& p0, const FitOptions& options,
+                       GroupsResult& fits) {
+  // With bounds an unknown standard error may be that of a parameter on its bound.
+  const auto started = [&](const std::string& name) {
+    return model.builtin != nullptr || !options.bounds.empty() ||
+           std::ranges::count(options.fixed, name) > 0 ||
+           std::ranges::any_of(p0, [&](const auto& p) { return p.first == name; });
+  };
+  for (std::size_t k = 0; k < fits.size(); ++k) {
+    if (fits.verdict[k] != Verdict::rank_deficient) continue;
+    std::string unstarted;
+    for (std::size_t j = 0; j < fits.parameter_names.size(); ++j) {
+      const std::string& name = fits.parameter_names[j];
+      if (std::isnan(fits.standard_errors(k, j)) && !started(name))
+        unstarted += (unstarted.empty() ? "" : ", ") + name;
+    }
+    if (unstarted.empty() && fits.r_squared[k] > kExplainsNothing) continue;
+    fits.message[k] =
+        no_success(unstarted.empty() ? "the model explains nothing of y"
+                                     : fmt::format("the undetermined {} had no starting value", unstarted));
+    fits.verdict[k] = Verdict::budget;
+    --fits.succeeded;
+  }
+  if (fits.joint && fits.joint->summary.verdict == Verdict::rank_deficient && !fits.success())
+    fits.joint->summary.verdict = Verdict::budget;
 }
 
 }  // namespace nlsq::cli

@@ -3,6 +3,8 @@
 
 #include "fit_command.hpp"
 
+#include <nlsq/groups.hpp>
+
 #include <string>
 
 namespace nlsq::cli {
@@ -10,5 +12,10 @@ namespace nlsq::cli {
 // Why RANK_DEFICIENT is no success here, with advice; empty if the end is one, or is none anyway. `p0`: the
 // starting values given.
 std::string doubt_about_end(const ModelChoice& model, const FitResult& fit, const NamedValues& p0);
+
+// The same for groups. Those in doubt become BUDGET, with the reason as their message, and no longer count as
+// succeeded. How far a parameter moved is not known here. A joint fit is in doubt as a whole.
+void withdraw_doubtful(const ModelChoice& model, const NamedValues& p0, const FitOptions& options,
+                       GroupsResult& fits);
 
 }  // namespace nlsq::cli

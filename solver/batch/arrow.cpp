@@ -3,23 +3,27 @@
 
 #include "linear/small_dense.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 namespace nlsq::inline v0 {
 
 namespace {
 
-// The inverse of a symmetric positive definite matrix. Returns false if it is not numerically positive.
-bool invert(const Matrix& A, Matrix& inverse) {
+// The inverse of a symmetric positive definite matrix, and its least pivot once each row and column is
+// divided by the square root of `size`. Returns false if it is not numerically positive.
+bool invert(const Matrix& A, const std::vector<double>& size, Matrix& inverse, double& least) {
   const std::size_t n = A.rows();
   std::vector<double> scale(n), L(n * n), pivots(n), v(n);
   for (std::size_t j = 0; j < n; ++j) {
     if (!(A(j, j) > 0)) return false;
-    scale[j] = 1 / std::sqrt(A(j, j));
+    scale[j] = 1 / std::sqrt(size[j]);
   }
   for (std::size_t j = 0; j < n; ++j)
     for (std::size_t i = 0; i < n; ++i) L[j * n + i] = A(i, j) * scale[i] * scale[j];
   if (!small_dense::cholesky(L.data(), n, pivots.data())) return false;
+  least = 1;
+  for (const double inverse_root : pivots) least = std::min(least, 1 / (inverse_root * inverse_root));
   inverse.assign(n, n);
   for (std::size_t j = 0; j < n; ++j) {
     v.assign(n, 0);
@@ -38,7 +42,12 @@ bool Arrow::add(std::size_t k, const Matrix& normal) {
   Matrix D(own, own), inverse;
   for (std::size_t i = 0; i < own; ++i)
     for (std::size_t j = 0; j < own; ++j) D(i, j) = normal(shared_ + i, shared_ + j);
-  if (!invert(D, inverse)) return false;
+  std::vector<double> size(own);
+  for (std::size_t j = 0; j < own; ++j) size[j] = D(j, j);
+  double least = 1;
+  if (!invert(D, size, inverse, least)) return false;
+  least_own_ = std::min(least_own_, least);
+  for (std::size_t s = 0; s < shared_; ++s) size_[s] += normal(s, s);
   Group& group = of_group_[k];
   group.slopes.assign(own, shared_);
   for (std::size_t i = 0; i < own; ++i) {
@@ -56,7 +65,13 @@ bool Arrow::add(std::size_t k, const Matrix& normal) {
   return true;
 }
 
-bool Arrow::finish() { return invert(sum_, covariance_); }
+// The own parameters are eliminated with an error of some u over the least pivot of their blocks, relative to
+// the columns of the shared parameters. What is left of these must be far larger.
+bool Arrow::finish() {
+  constexpr double kLeast = 1e-10;  // then variances have five digits or more
+  double least = 1;
+  return invert(sum_, size_, covariance_, least) && least * least_own_ >= kLeast;
+}
 
 double Arrow::own_variance(std::size_t k, std::size_t j) const {
   const Group& group = of_group_[k];

@@ -11,12 +11,14 @@ namespace nlsq::inline v0 {
 
 class Arrow {
  public:
-  Arrow(std::size_t shared, std::size_t groups) : shared_(shared), of_group_(groups), sum_(shared, shared) {}
+  Arrow(std::size_t shared, std::size_t groups)
+      : shared_(shared), of_group_(groups), size_(shared), sum_(shared, shared) {}
 
   // Adds JᵀJ of group k, in which the shared parameters come first. Returns false if its rows do not
   // determine its own parameters.
   bool add(std::size_t k, const Matrix& normal);
-  // Call after the last group. Returns false if the rows do not determine the shared parameters.
+  // Call after the last group. Returns false if the rows do not determine the shared parameters, or too
+  // weakly for the normal matrix in float64 to give their covariance.
   bool finish();
 
   // (JᵀJ)⁻¹ of the shared parameters; after finish().
@@ -31,7 +33,9 @@ class Arrow {
   };
   std::size_t shared_;
   std::vector<Group> of_group_;
-  Matrix sum_, covariance_;  // sum_: the Schur complement
+  std::vector<double> size_;  // squared norms of the shared parameters' columns of J
+  double least_own_ = 1;      // the least pivot of all groups' scaled blocks D
+  Matrix sum_, covariance_;   // sum_: the Schur complement
 };
 
 }  // namespace nlsq::inline v0

@@ -1,7 +1,6 @@
 // curve_fit_groups: finds the start of each group, fits groups of one length in lanes and the others singly.
 #include <nlsq/groups.hpp>
 
-#include "batch/common_start.hpp"
 #include "batch/group_rows.hpp"
 #include "batch/group_starts.hpp"
 #include "batch/shared_fit.hpp"
@@ -18,10 +17,8 @@
 
 #include <algorithm>
 #include <functional>
-#include <iterator>
 #include <limits>
 #include <map>
-#include <optional>
 #include <span>
 #include <utility>
 
@@ -72,7 +69,6 @@ class GroupFits {
       single.insert(single.end(), members.begin(), members.end());
       return true;
     });
-    find_common_start(of_length);
     for (const auto& [rows, members] : of_length) fit_batch(members, single);
     std::sort(single.begin(), single.end());
     fit_singly(single);
@@ -124,33 +120,6 @@ class GroupFits {
     });
   }
 
-  // Sets common_ if these groups are many and a sample of them shows that one start serves all.
-  void find_common_start(const std::map<std::size_t, std::vector<std::size_t>>& of_length) {
-    std::vector<std::size_t> all;
-    for (const auto& [rows, members] : of_length) all.insert(all.end(), members.begin(), members.end());
-    if (!starts_.guesses() || all.size() < kFewestForCommonStart) return;
-    const auto y = [&](std::size_t k) { return std::span(y_of(k).direct_f64(0), groups_.rows(k)); };
-    const std::vector<std::size_t> sample = sample_groups(all, y, parallelism_);
-    CommonStartTest test(impl_.names.size());
-    const auto by_length = [&](auto fit) {
-      for (const auto& [rows, members] : of_length) {
-        std::vector<std::size_t> some;
-        std::ranges::copy_if(members, std::back_inserter(some),
-                             [&](std::size_t k) { return std::ranges::binary_search(sample, k); });
-        if (!some.empty()) fit(some);
-      }
-    };
-    by_length([&](const std::vector<std::size_t>& members) {
-      const BatchResult fits = fit_in_batch(members, own_starts(members));
-      for (std::size_t i = 0; i < members.size(); ++i) test.add_own(fits, i, total_squares(members[i]));
-    });
-    if (!test.propose()) return;
-    by_length([&](const std::vector<std::size_t>& members) {
-      test.add_common(fit_in_batch(members, test.start()));
-    });
-    common_ = test.result();
-  }
-
   Matrix own_starts(const std::vector<std::size_t>& members) const {
     Matrix start(members.size(), impl_.names.size());
     for_chunks(members.size(), [&](std::size_t i) {
@@ -176,29 +145,13 @@ class GroupFits {
     return curve_fit_batch(model_, x, columns(layout_.y()), start, options);
   }
 
-  // Fits groups of one length, from the common start if there is one. Those whose end is not like those of
-  // the sample are fitted from their own guess, too, and the better end is taken. Those without a certificate
-  // are added to `single`: curve_fit says why.
+  // Fits groups of one length, each from its own start. Those without a certificate are added to `single`:
+  // curve_fit says why.
   void fit_batch(const std::vector<std::size_t>& members, std::vector<std::size_t>& single) {
-    std::vector<std::size_t> again;
-    if (common_) {
-      const BatchResult fits = fit_in_batch(members, common_->start);
-      out_.in_lanes += fits.in_lanes;
-      for_chunks(members.size(), [&](std::size_t i) { take(fits, i, members[i]); });
-      for (const std::size_t k : members) {
-        if (!common_->typical(out_.verdict[k], &out_.parameters(k, 0), out_.r_squared[k])) again.push_back(k);
-      }
-      if (again.empty()) return;
-    }
-    const std::vector<std::size_t>& from_guess = common_ ? again : members;
-    const BatchResult fits = fit_in_batch(from_guess, own_starts(from_guess));
-    if (!common_) out_.in_lanes += fits.in_lanes;
-    for_chunks(from_guess.size(), [&](std::size_t i) {
-      const std::size_t k = from_guess[i];
-      if (!common_ || !common_->better(out_.verdict[k], out_.cost[k], fits.verdict[i], fits.cost[i]))
-        take(fits, i, k);
-    });
-    for (const std::size_t k : from_guess) {
+    const BatchResult fits = fit_in_batch(members, own_starts(members));
+    out_.in_lanes += fits.in_lanes;
+    for_chunks(members.size(), [&](std::size_t i) { take(fits, i, members[i]); });
+    for (const std::size_t k : members) {
       if (!is_success(out_.verdict[k])) single.push_back(k);
     }
   }
@@ -287,7 +240,6 @@ class GroupFits {
   Layout layout_;
   GroupRows groups_;
   std::vector<std::vector<double>> memory_;
-  std::optional<CommonStart> common_;
   std::vector<Column> sorted_;  // the predictors, y, sigma, the sigmas of x
   GroupsResult out_;
 };

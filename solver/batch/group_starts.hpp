@@ -21,8 +21,6 @@ class GroupStarts {
   GroupStarts(const PreparedModel::Impl& model, const NamedValues& p0, const FitOptions& options,
               const Ties& ties);
 
-  // Whether values depend on the data.
-  bool guesses() const { return guess_ != nullptr; }
   // All parameters. `warning` is that of the guess.
   std::vector<double> of(const Columns& x, const Column& y, std::string& warning) const;
   // Values by name for a fit. Tied parameters have no start.

@@ -204,6 +204,11 @@ class SharedFit {
       determined = arrow.add(i, normal_matrix(i, shared, own[i])) && determined;
     }
     determined = (shared.empty() || arrow.finish()) && determined;
+    if (!determined) {
+      joint_.summary.message +=
+          "; the standard errors are not known: with all groups together the data determine the parameters "
+          "too weakly, or x has a large offset (subtract it)";
+    }
     joint_.dof = static_cast<std::ptrdiff_t>(joint_.rows) - static_cast<std::ptrdiff_t>(free);
     joint_.chi2_reduced = joint_.dof > 0 ? joint_.rss / static_cast<double>(joint_.dof) : kNaN;
     joint_.covariance = Matrix(shared_.size(), shared_.size(), kNaN);

@@ -232,6 +232,8 @@ int nlsq_options_set_matrix(nlsq_options* options, const char* name, const doubl
     if (std::string_view(required(name, "name")) != "sigma_matrix")
       throw ValidationError(fmt::format("there is no matrix option '{:.80}'; use sigma_matrix", name));
     if (values == nullptr) rows = 0;
+    constexpr std::size_t kMost = std::size_t{1} << 20;  // its square still counts numbers
+    if (rows > kMost) throw ValidationError(fmt::format("sigma_matrix: {} rows; at most {}", rows, kMost));
     nlsq::Matrix matrix(rows, rows);
     std::copy_n(values, rows * rows, matrix.data());
     object->fit.sigma_matrix = std::move(matrix);

@@ -65,13 +65,18 @@ struct Call {
 
   Call(const CallerModel& m, const nlsq_column* given_x, std::size_t predictors, const nlsq_column* given_y,
        const Options& o)
-      : model(m), options(o), x(columns.views(given_x, predictors, "x")),
+      : model(m), options(o), x(columns.views(given_x, checked(m, predictors), "x")),
         y(columns.view(*required(given_y, "y"), "y")),
-        fit(o.curve_options(m.parameters, m.predictors.size(), columns)) {
+        fit(o.curve_options(m.parameters, m.predictors.size(), columns)) {}
+
+ private:
+  // Checks the number of columns before any of them is read.
+  static std::size_t checked(const CallerModel& m, std::size_t predictors) {
     if (predictors != m.predictors.size()) {
       throw DataError(fmt::format("the model has {} predictor(s), {} column(s) of x were given",
                                   m.predictors.size(), predictors));
     }
+    return predictors;
   }
 };
 

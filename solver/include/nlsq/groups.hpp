@@ -68,9 +68,6 @@ struct NLSQ_API GroupsResult {
 // allow it. Other groups are fitted one by one, on all threads. Results have the same bits for any
 // `options.threads`. Limits of time and iterations apply to each group.
 //
-// 4096 groups or more are fitted from a common start if that serves a sample of them: then their own guesses
-// are made only for groups whose end is unlike those of the sample, and the better end is taken.
-//
 // With `options.share`, verdict, termination, iterations, dof and distance of every group are those of the
 // joint fit, and standard errors are from its covariance. Each group's cost, rss and R² are of its own rows.
 // The joint fit is made by `solve` of a Problem, from the median of the groups' own fits. It needs a formula

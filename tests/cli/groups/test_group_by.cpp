@@ -326,3 +326,30 @@ TEST_CASE("A group column anywhere, quoted or not, is read as the same groups") 
   CHECK(run(files.write("l.csv", last) + kFit + "--quiet --csv -").out == expected);
   CHECK(run(files.write("q.csv", quoted) + kFit + "--quiet --csv -").out == expected);
 }
+
+TEST_CASE("Whole numbers that a double cannot tell apart are groups of their own") {
+  const Scratch files;
+  std::string text = "t,v,id\n";
+  for (const char* id : {"9007199254740992", "9007199254740993"}) {
+    for (int i = 0; i < 12; ++i) {
+      const double t = 0.4 * i, v = (id[15] == '2' ? 3 : 6) * std::exp(-0.8 * t) + 1 + 0.01 * (i % 3);
+      text += std::to_string(t) + "," + std::to_string(v) + "," + id + "\n";
+    }
+  }
+  const Outcome out =
+      run(files.write("ids.csv", text) + " --x t --y v --group-by id --model exp --quiet --csv -");
+  CHECK(out.status == 0);
+  CHECK(contains(out.out, "9007199254740992,12,3."));
+  CHECK(contains(out.out, "9007199254740993,12,"));
+}
+
+TEST_CASE("A group in doubt is no success, as a fit of its rows alone is none") {
+  const Scratch files;
+  const std::string data = files.write("d.csv", sites({"north", "south"}, 40));
+  const std::string model = " --x t --y v --model 'a*d*exp(-b*t)+c' --quiet";
+  CHECK(run(data + model).status == 1);
+  const Outcome groups = run(data + model + " --group-by site --json -");
+  CHECK(groups.status == 1);
+  CHECK(contains(groups.out, "had no starting value"));
+  CHECK(run(data + model + " --group-by site --share b").status == 1);
+}

@@ -194,3 +194,41 @@ TEST_CASE("What the joint fit does not take is an error that says so") {
   options.fixed = {"b"};
   CHECK_THROWS_AS(fit(options), ValidationError);
 }
+
+TEST_CASE("Standard errors of a joint fit that float64 cannot give are unknown, not wrong") {
+  Rows rows;
+  std::mt19937 random(5);
+  std::normal_distribution<double> noise(0, 0.1);
+  double offset = 0;
+  SUBCASE("x with a moderate offset: they are known") { offset = 100; }
+  SUBCASE("x with an offset of 1.2e8") { offset = 1.2e8; }
+  for (int g = 0; g < 3; ++g) {
+    for (int i = 0; i < 20; ++i) {
+      rows.group.push_back(g);
+      rows.x.push_back(offset + i);
+      rows.y.push_back(0.5 * i + g + noise(random));
+    }
+  }
+  const NamedValues start = {{"a", 0.5}, {"b", -0.5 * offset}};
+  const GroupsResult fits = curve_fit_groups("a*x+b", rows.x, rows.y, rows.group, start, sharing({"a"}));
+  REQUIRE(fits.joint.has_value());
+  if (offset > 1e6) {
+    CHECK(std::isnan(fits.joint->standard_errors[0]));
+    CHECK(fits.joint->summary.message.find("subtract it") != std::string::npos);
+    return;
+  }
+  // One slope over the rows about their means: the error has a closed form.
+  double rss = 0;
+  for (const double part : fits.rss) rss += part;
+  const double expected = std::sqrt(rss / (60 - 4) / (3 * 665.0));
+  CHECK(near(fits.joint->standard_errors[0], expected, 1e-9));
+}
+
+TEST_CASE("Parameters that the rows of all groups do not determine have no standard errors") {
+  const Rows rows = decays(4);
+  const NamedValues start = {{"a", 1}, {"d", 1}, {"b", 0.7}, {"c", 0}};
+  const GroupsResult fits =
+      curve_fit_groups("a*d*exp(-b*x)+c", rows.x, rows.y, rows.group, start, sharing({"a"}));
+  REQUIRE(fits.joint.has_value());
+  CHECK(std::isnan(fits.joint->standard_errors[0]));
+}

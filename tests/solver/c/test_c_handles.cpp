@@ -116,6 +116,13 @@ TEST_CASE("status codes, verdicts and terminations have names") {
   CHECK(std::strstr(nlsq_build_information(), nlsq_version()) != nullptr);
 }
 
+TEST_CASE("a matrix whose size overflows is refused") {
+  nlsq_options* options = nlsq_options_new();
+  const double one = 1;
+  CHECK(nlsq_options_set_matrix(options, "sigma_matrix", &one, std::size_t{1} << 33) != NLSQ_OK);
+  nlsq_options_free(options);
+}
+
 TEST_CASE("options refuse unknown names and wrong values, and keep what they had") {
   nlsq_options* o = nullptr;
   REQUIRE(nlsq_options_new(&o) == NLSQ_OK);
