@@ -117,7 +117,8 @@ TEST_CASE("status codes, verdicts and terminations have names") {
 }
 
 TEST_CASE("a matrix whose size overflows is refused") {
-  nlsq_options* options = nlsq_options_new();
+  nlsq_options* options = nullptr;
+  REQUIRE(nlsq_options_new(&options) == NLSQ_OK);
   const double one = 1;
   CHECK(nlsq_options_set_matrix(options, "sigma_matrix", &one, std::size_t{1} << 33) != NLSQ_OK);
   nlsq_options_free(options);
