@@ -182,8 +182,9 @@ TEST_CASE("mistakes are named") {
   CHECK(contains(said("--derive 'h=log(2)/k'"),
                  "--derive 'h=log(2)/k': there is no parameter 'k'; the parameters are a, b, c"));
   CHECK(contains(said("--derive 'log(2)/b'"), "write name = expression"));
-  CHECK(contains(said("--csv out.csv"),
-                 "--csv writes predictions, or a table of groups: it needs --predict or --group-by"));
+  CHECK(contains(
+      said("--csv out.csv"),
+      "--csv writes predictions, or a table of groups: it needs --predict, --group-by or several --y"));
   CHECK(contains(said("--band profile"), "--band needs --predict"));
   CHECK(contains(said("--predict 0:1:3 --band wide"), "--band wide: must be one of standard, profile"));
   CHECK(contains(said("--predict 0:1:1"), "number of points must be a whole number from 2"));
