@@ -274,8 +274,9 @@ Decision next_plan(const HealthReport& h, const PrecisionPolicy& policy, const R
     // True if too much work at repeated points has been discarded.
     const bool enough = low_rows && !(h.wasted <= t.wasted_work) && rule_active(Rule::wasted_work_is_limited);
     const PrecisionPlan plan = enough ? all_f64(h.plan) : wider_gram(h);
-    // The policy's ceiling holds this escalation back, with two exceptions. Where H cannot be factored there
-    // is no step at all. And the plan may lie above the ceiling already: small fits start in f64 in any case.
+    // The policy's ceiling forbids this escalation, with two exceptions. If H cannot be factored, no step is
+    // possible without it. If the plan is above the ceiling already, the ceiling has no effect: small fits
+    // start in f64 whatever the ceiling is.
     if (event == Event::not_definite || !within(h.plan, policy.ceiling) || within(plan, policy.ceiling))
       return {plan, event};
   }

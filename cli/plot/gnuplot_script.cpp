@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cctype>
 #include <cmath>
 #include <iterator>
@@ -21,8 +20,6 @@ namespace {
 constexpr double kLeft = 0.10, kRight = 0.70;                // of the panels that share the x axis
 constexpr double kTextLeft = 0.72, kLineHeight = 0.034;      // of the column of text
 constexpr double kQuantileTop = 0.38, kQuantileLeft = 0.79;  // of the panel with normal quantiles
-// Of the terms of a sum of models, in turn; distinct for most readers who cannot tell red from green.
-constexpr std::array kComponentColours = {"#2b6cb0", "#38a169", "#805ad5", "#b7791f", "#319795", "#d53f8c"};
 constexpr std::size_t kMostParameters = 9, kTextWidth = 38;
 
 const char* terminal(PlotFormat format) {

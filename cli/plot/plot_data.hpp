@@ -1,5 +1,6 @@
 // What a picture of a fit shows: points, curve, band, residuals and their quantiles. It is computed once from
-// the fit. The gnuplot script, the text picture and the HTML report draw it.
+// the fit. The gnuplot script, the text picture, the HTML report and Vega-Lite draw
+// it.
 #pragma once
 
 #include "fit_command.hpp"
@@ -7,11 +8,17 @@
 
 #include <nlsq/options.hpp>
 
+#include <array>
 #include <cstddef>
 #include <string>
 #include <vector>
 
 namespace nlsq::cli {
+
+// Colours of the terms of a sum of models, in order. Most readers who cannot tell red from green can still
+// tell them apart.
+inline constexpr std::array kComponentColours = {"#2b6cb0", "#38a169", "#805ad5",
+                                                 "#b7791f", "#319795", "#d53f8c"};
 
 // Points of the fitted curve, by rising x. A value that is not finite interrupts the curve.
 struct PlotCurve {

@@ -6,7 +6,6 @@
 
 #include <fmt/format.h>
 
-#include <array>
 #include <cmath>
 #include <initializer_list>
 #include <utility>
@@ -18,15 +17,14 @@ namespace {
 
 constexpr const char* kFit = "#c05621";
 constexpr const char* kPoint = "#1a365d";
-// Of the terms of a sum of models, in turn; distinct for most readers who cannot tell red from green.
-constexpr std::array kComponents = {"#2b6cb0", "#38a169", "#805ad5", "#b7791f", "#319795", "#d53f8c"};
 
 std::string number(double value) { return std::isfinite(value) ? fmt::format("{}", value) : "null"; }
 
-// The name of a field and its value for each point. Fields without values are left out.
+// A field has a name and a value for each point. Fields without values are left out.
 using Field = std::pair<const char*, std::vector<double>>;
 
-// "name": [{"x": 1, ...}, ...]. What is not a number is null, where Vega-Lite interrupts a line.
+// Writes a data set as "name": [{"x": 1, ...}, ...]. A value that is not a number becomes null; Vega-Lite
+// interrupts a line there.
 std::string data_set(const std::string& name, const std::vector<Field>& fields) {
   std::string out = fmt::format("    {}: [", json_text(name));
   for (std::size_t i = 0; i < fields.front().second.size(); ++i) {
@@ -116,12 +114,12 @@ std::string data_panel(const PlotData& plot) {
               {x("x"), y("low"), "\"y2\": {\"field\": \"high\"}"}));
   }
   for (std::size_t k = 0; k < plot.components.size(); ++k) {
-    layers.push_back(
-        layer(fmt::format("component{}", k + 1),
-              fmt::format("\"type\": \"line\", \"strokeDash\": [6, 4], \"color\": \"{}\", "
-                          "\"description\": {}",
-                          kComponents[k % kComponents.size()], json_text(plot.components[k].title)),
-              {x("x"), y("y")}));
+    layers.push_back(layer(
+        fmt::format("component{}", k + 1),
+        fmt::format("\"type\": \"line\", \"strokeDash\": [6, 4], \"color\": \"{}\", "
+                    "\"description\": {}",
+                    kComponentColours[k % kComponentColours.size()], json_text(plot.components[k].title)),
+        {x("x"), y("y")}));
   }
   const std::string rule = fmt::format("\"type\": \"rule\", \"color\": \"{}\"", kPoint);
   if (!plot.points.x_error.empty())
@@ -166,7 +164,7 @@ std::string quantile_panel(const PlotData& plot) {
                       {across, channel("y", "normal", title, y)})});
 }
 
-// Parameters, quality of the fit and notes, as lines under the title.
+// Returns the lines below the title: the parameters, the quality of the fit, and the notes.
 std::string subtitle(const FitReport& report, const PlotData& plot) {
   std::vector<std::string> lines;
   for (const ParameterLine& p : parameter_lines(report)) lines.push_back(json_text(p.name + " = " + p.value));

@@ -1,4 +1,4 @@
-// Implements the replacement of row numbers.
+// Implements with_places(), which replaces row numbers in messages by places in the file.
 #include "report/row_places.hpp"
 
 #include <charconv>

@@ -1,4 +1,4 @@
-// Implements the functions of names.hpp, except trimmed(), which is in precision/policy_text.cpp.
+// Implements the functions of names.hpp.
 #include "expression/names.hpp"
 
 #include <fmt/format.h>
@@ -15,6 +15,8 @@ bool is_name(std::string_view text) noexcept {
   return !text.empty() && is_letter(text.front()) &&
          std::ranges::all_of(text, [](char c) { return is_letter(c) || is_digit(c); });
 }
+
+std::string_view tied_name(std::string_view tie) { return trimmed(tie.substr(0, tie.find('='))); }
 
 FormulaOptions predictor_options(std::size_t predictors) {
   FormulaOptions options;

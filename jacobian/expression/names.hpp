@@ -1,6 +1,8 @@
-// Names and blanks in texts that users write, and the names of predictors. Ties, derived quantities, sums of
-// models and fits use them.
+// Functions for names in texts that users write, and for the names of predictors. Ties, derived quantities,
+// sums of models and fits use them.
 #pragma once
+
+#include "policy_text.hpp"  // trimmed()
 
 #include <nlsq/formula.hpp>
 
@@ -14,8 +16,8 @@ bool is_letter(char c) noexcept;
 bool is_digit(char c) noexcept;
 // A letter, then letters and digits.
 bool is_name(std::string_view text) noexcept;
-// The text without blanks at its ends.
-std::string_view trimmed(std::string_view text) noexcept;
+// The name that a tie such as "d = 2*a" gives a value.
+std::string_view tied_name(std::string_view tie);
 
 // Names the predictors x, or x1 ... xk.
 FormulaOptions predictor_options(std::size_t predictors);

@@ -65,8 +65,9 @@ bool Arrow::add(std::size_t k, const Matrix& normal) {
   return true;
 }
 
-// The own parameters are eliminated with an error of some u over the least pivot of their blocks, relative to
-// the columns of the shared parameters. What is left of these must be far larger.
+// Eliminating the groups' own parameters causes a rounding error. Relative to the squared norms of the shared
+// parameters' columns, it is a few units of rounding divided by the least pivot of the groups' blocks. The
+// pivots of the matrix that remains must be far larger than this error.
 bool Arrow::finish() {
   constexpr double kLeast = 1e-10;  // then variances have five digits or more
   double least = 1;

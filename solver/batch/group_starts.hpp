@@ -1,4 +1,5 @@
-// GroupStarts: the starting values of each group, found as curve_fit finds them. curve_fit_groups uses it.
+// Declares GroupStarts, which finds the starting values of each group in the way that curve_fit does.
+// curve_fit_groups uses it.
 #pragma once
 
 #include "fit/fit_setup.hpp"

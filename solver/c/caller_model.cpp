@@ -43,12 +43,6 @@ namespace {
 
 constexpr std::size_t kMostParameters = 100000, kMostPredictors = 10000;
 
-bool is_name(std::string_view text) {
-  return !text.empty() && std::ranges::all_of(text, [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
-  }) && !(text[0] >= '0' && text[0] <= '9');
-}
-
 const Model& builtin_model(const std::string& text, std::size_t predictors) {
   const Model* found = nullptr;
   try {

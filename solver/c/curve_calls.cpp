@@ -2,6 +2,7 @@
 #include "c/caller_fit.hpp"
 #include "c/errors.hpp"
 #include "c/results/caller_result.hpp"
+#include "expression/names.hpp"
 #include "fit/certified_fit.hpp"
 #include "fit/fit_setup.hpp"
 #include "fit/prepared_impl.hpp"
@@ -21,8 +22,6 @@ namespace {
 bool is_named(const NamedValues& values, const std::string& name) {
   return std::ranges::any_of(values, [&](const auto& p) { return p.first == name; });
 }
-
-std::string tied_name(const std::string& tie) { return std::string(trimmed(tie.substr(0, tie.find('=')))); }
 
 // Adds the guess of a formula that is a built-in model in other words, where p0 leaves parameters out.
 NamedValues with_guess(const CallerModel& model, const Columns& x, const Column& y, NamedValues p0,

@@ -42,11 +42,7 @@ FitOptions without_steps(FitOptions options) {
 namespace {
 
 bool is_tied(const std::string& name, const std::vector<std::string>& ties) {
-  return std::ranges::any_of(ties, [&](const std::string& tie) {
-    std::string left = tie.substr(0, tie.find('='));
-    std::erase_if(left, [](unsigned char c) { return std::isspace(c) != 0; });
-    return left == name;
-  });
+  return std::ranges::any_of(ties, [&](const std::string& tie) { return tied_name(tie) == name; });
 }
 
 void check_values(const std::vector<std::string>& names, const NamedValues& given,
@@ -91,7 +87,8 @@ FitResult certify(const Formula& formula, const Columns& x, const Column& y, con
 
 FitResult certify(std::string_view formula, const Columns& x, const Column& y, const NamedValues& parameters,
                   const FitOptions& options) {
-  return certify(parse_formula(formula, predictor_options(x.size())), x, y, parameters, options);
+  return certify(parse_formula(formula, predictor_options(std::max<std::size_t>(1, x.size()))), x, y,
+                 parameters, options);
 }
 
 FitResult certify(const Model& model, const Columns& x, const Column& y, const NamedValues& parameters,

@@ -182,7 +182,7 @@ ModelComparison compare(const std::vector<std::string>& models, const Columns& x
     Formula formula;
   };
   std::vector<Choice> choices;  // every text is read before the first fit
-  const FormulaOptions names = predictor_options(x.size());
+  const FormulaOptions names = predictor_options(std::max<std::size_t>(1, x.size()));
   for (const std::string& text : models) {
     Choice choice;
     const bool one_name = is_name(text) && text != names.predictors[0];

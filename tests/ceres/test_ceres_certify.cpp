@@ -107,7 +107,7 @@ TEST_CASE("where Ceres's default tolerances stop early, the certificate says so"
   CAPTURE(judged.message);
   CHECK_FALSE(nlsq::is_success(judged.verdict));
   CHECK(contains(judged.message, "not a certified minimum"));
-  // With tolerances near rounding it does not stop early.
+  // With tolerances near rounding, Ceres does not stop early.
   Made late = brown_dennis();
   ceres::Solver::Options options = tight();
   options.max_num_iterations = 20000;

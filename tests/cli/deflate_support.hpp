@@ -7,7 +7,8 @@
 
 namespace deflate_support {
 
-// `window_bits` chooses the form, as for deflateInit2: -15 for bare DEFLATE, 15 + 16 for a gzip member.
+// Compresses bytes. `window_bits` selects the format, with the values of zlib's deflateInit2: -15 gives bare
+// DEFLATE data, and 15 + 16 gives a gzip member.
 inline std::string deflated(const std::string& bytes, int window_bits) {
   constexpr std::size_t kHeader = 64;  // more than that of gzip
   z_stream stream = {};

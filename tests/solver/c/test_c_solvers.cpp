@@ -25,7 +25,8 @@ int rosenbrock(const double* x, double* r, double* J, void* user) {
   return user == nullptr ? 0 : *static_cast<int*>(user);
 }
 
-// Many decays with noise, and an offset of the data in a larger array.
+// Seventy noisy decays. The array has room for 50 values of each, of which 40 are data, so a stride is
+// needed.
 struct Many {
   static constexpr std::size_t fits = 70, rows = 40, stride = 50;
   std::vector<double> x, y;
