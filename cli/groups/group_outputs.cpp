@@ -3,6 +3,8 @@
 #include "report/json_report.hpp"
 #include "report/statistics.hpp"
 
+#include <nlsq/version.hpp>
+
 #include <fmt/format.h>
 
 #include <cmath>
@@ -128,13 +130,16 @@ std::string summary_line(const GroupReport& report) {
   return fmt::format(
       "{{\"groups\":{},\"succeeded\":{},\"failed\":{},\"failed_groups\":{},\"rows\":{},\"excluded\":{},"
       "\"group_by\":{},\"model\":{},\"formula\":{},\"confidence\":{},\"absolute_sigma\":{},\"warnings\":{},"
-      "\"in_lanes\":{},{}\"time\":{{\"read\":{},\"total\":{}}}}}\n",
+      "\"in_lanes\":{},{}\"version\":{},\"options\":{},\"files\":[{{\"name\":{},\"rows\":{},\"checksum\":{}}}"
+      "],"
+      "\"time\":{{\"read\":{},\"total\":{}}}}}\n",
       fits.size(), fits.succeeded, report.failed(), json_list(failed), report.data.rows(),
       report.data.excluded(), json_text(report.title()),
       json_text(model.builtin != nullptr ? model.builtin->name : report.arguments.model),
       json_text(model.formula.text), report.arguments.confidence, report.options.absolute_sigma,
-      json_list(report.warnings), fits.in_lanes, joint_fields(report), report.read_seconds,
-      report.total_seconds);
+      json_list(report.warnings), fits.in_lanes, joint_fields(report), json_text(version()),
+      json_list(report.arguments.words), json_text(report.arguments.file), report.file_rows,
+      json_text(report.checksum), report.read_seconds, report.total_seconds);
 }
 
 }  // namespace

@@ -24,6 +24,8 @@ struct GroupReport {
   std::vector<std::string> names;  // of the groups
   std::vector<std::string> warnings = {};
   double read_seconds = 0, total_seconds = 0;
+  std::size_t file_rows = 0;  // of the table, those left out included
+  std::string checksum = {};  // of the file, for --json
 
   std::size_t failed() const { return fits.size() - fits.succeeded; }
   // Whether the fit held the parameter at its start.

@@ -42,6 +42,8 @@ std::string data_lines(const FitData& data) {
                     column_title(data.shape, data.x[i]));
   }
   chosen += ", y = " + column_title(data.shape, data.y_expression);
+  for (const ColumnExpression& y : data.more_y_expressions)
+    chosen += fmt::format(" and {}", column_title(data.shape, y));
   if (data.sigma_expression) chosen += ", sigma = " + column_title(data.shape, *data.sigma_expression);
   for (std::size_t i = 0; i < data.sigma_x_expressions.size(); ++i) {
     const auto& expression = data.sigma_x_expressions[i];
@@ -58,8 +60,9 @@ std::string data_lines(const FitData& data) {
   add(data.dropped_missing, "--missing drop");
   add(data.excluded_where, "--where");
   add(data.excluded_range, "--range");
-  return out +
-         fmt::format("       {} rows fitted, {} left out ({})\n", data.rows(), data.excluded(), reasons);
+  // Several y are stacked: each row of the table then counts once for each y.
+  const std::size_t rows = data.rows() / (data.more_y_expressions.size() + 1);
+  return out + fmt::format("       {} rows fitted, {} left out ({})\n", rows, data.excluded(), reasons);
 }
 
 std::string model_lines(const ModelChoice& model) {

@@ -295,7 +295,10 @@ TEST_CASE("Several columns in --y are groups named by their columns") {
   REQUIRE(lines.size() == 3);
   CHECK(lines[1]["group"] == "q");
   CHECK(lines[2]["group_by"] == "y");
-  CHECK(contains(run(w + " --x t --y p,q --model exp").out, "CONVERGED"));
+  const std::string text = run(w + " --x t --y p,q --model exp --where 't > 0.5'").out;
+  CHECK(contains(text, "CONVERGED"));
+  CHECK(contains(text, "y = p and q"));
+  CHECK(contains(text, "27 rows fitted, 3 left out"));
   const auto bad = [&](const std::string& options, const std::string& message) {
     const Outcome out = run(w + options);
     CHECK(out.status != 0);

@@ -82,6 +82,27 @@ TEST_CASE("the checksum is that of the file, for every kind of table") {
   check_file("filtered.csv", line_of(50), "--model a*x+b --where 'x>10'", 50);
 }
 
+TEST_CASE("the last line of groups says the same of their file") {
+  const Scratch scratch;
+  std::string text = "g,x,y\n";
+  for (int i = 0; i < 12; ++i) {
+    text += i % 2 == 0 ? "a," : "b,";
+    text += std::to_string(i) + "," + std::to_string(2 * i + i % 3) + "\n";
+  }
+  const std::string file = scratch.write("groups.csv", text);
+  const Outcome outcome =
+      run(file + " --x x --y y --model linear --group-by g --where 'x > 1' --quiet --json -");
+  const std::string lines = outcome.out.substr(0, outcome.out.find_last_not_of('\n') + 1);
+  const nlohmann::json last = nlohmann::json::parse(lines.substr(lines.rfind('\n') + 1));
+  CHECK(last["groups"] == 2);
+  REQUIRE(last["files"].size() == 1);
+  CHECK(last["files"][0]["name"] == file);
+  CHECK(last["files"][0]["rows"] == 12);
+  CHECK(last["files"][0]["checksum"] == expected(text));
+  CHECK(last["options"][0] == file);
+  CHECK(last["version"].is_string());
+}
+
 TEST_CASE("standard input has a checksum, too") {
   const Scratch scratch;
   const std::string bytes = line_of(5000), file = scratch.write("t.csv", bytes);
