@@ -1,7 +1,7 @@
 // Implements second_order(): second derivatives of the cost of a small block problem, by finite differences.
 #include "blocks/block_second_order.hpp"
 
-#include "dense/dense_algebra.hpp"
+#include "linear/scaled_spectrum.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -51,24 +51,11 @@ SecondOrder second_order(const BlockPoint& at, const GradientAt& gradient_at) {
     if (!gradient_change(at, gradient_at, k, kShift * size, here, change)) return out;
     for (std::size_t i = 0; i < n; ++i) G[j * n + i] = change[free[i]];
   }
-  std::vector<double> scale(n), scaled(n * n), values(n), along(n, 0.0);
-  for (std::size_t j = 0; j < n; ++j) {
-    const double norm = norms[free[j]], diagonal = std::max(std::fabs(G[j * n + j]), 1e-30 * norm * norm);
-    // Where the diagonal says nothing of an unknown's size, as at the origin of a*b, its largest product with
-    // another does.
-    double largest = 0;
-    for (std::size_t i = 0; i < n; ++i) largest = std::max(largest, std::fabs(G[j * n + i]));
-    constexpr double kNothing = 1e-12;
-    scale[j] = std::sqrt(diagonal > kNothing * largest ? diagonal : largest > 0 ? largest : 1);
-  }
-  for (std::size_t j = 0; j < n; ++j) {
-    for (std::size_t i = 0; i < n; ++i) {
-      scaled[j * n + i] = 0.5 * (G[j * n + i] + G[i * n + j]) / (scale[i] * scale[j]);
-      if (!std::isfinite(scaled[j * n + i])) return out;
-    }
-  }
-  if (!dense::symmetric_eigen(scaled.data(), n, values.data())) return out;
-  const std::vector<double>& V = scaled;  // eigenvectors, by columns
+  std::vector<double> lengths(n), along(n, 0.0);
+  for (std::size_t j = 0; j < n; ++j) lengths[j] = norms[free[j]];
+  ScaledSpectrum spectrum;
+  if (!scaled_spectrum(G, lengths, spectrum)) return out;
+  const auto& [scale, values, V] = spectrum;
   double largest = 0, smallest = values[0];
   for (std::size_t k = 0; k < n; ++k) {
     largest = std::max(largest, std::fabs(values[k]));

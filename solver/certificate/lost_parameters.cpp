@@ -2,6 +2,7 @@
 #include "certificate/lost_parameters.hpp"
 
 #include "certificate/certificate.hpp"
+#include "certificate/second_order_minimum.hpp"
 
 #include "rows/sample_rows.hpp"
 
@@ -24,6 +25,8 @@ constexpr double kShare = 0.1;
 // Above this rounding bound of the gradient, as a cosine, the residuals are mostly rounding.
 constexpr double kRounding = 0.1;
 constexpr std::size_t kMostOneByOne = 4;  // parameters
+// A parameter whose terms are smaller than this share of the rows' terms changes no residual.
+constexpr double kAsGoodAsZero = 0x1p-52;
 
 struct Determined {
   bool finite = false;
@@ -69,16 +72,24 @@ Vector point_beside(const SolveRequest& request, const MinimizerResult& end, con
   return beside;
 }
 
-// The points to compare with: the start, a point beside the end, and that point with the undetermined
-// parameters made far larger and smaller, all together and one by one.
+// The points to compare with: the start, a point beside the end, that point with each parameter that is as
+// good as zero made to matter, and that point with the undetermined parameters made far larger and smaller,
+// all together and one by one.
 std::vector<Vector> other_points(const SolveRequest& request, const MinimizerResult& end,
-                                 const Vector& beside) {
+                                 const Vector& beside, const Determined& here, double terms) {
   std::vector<std::size_t> open;
   for (const int k : end.summary.certificate.confounded) {
     if (std::ranges::find(request.linear, k) == request.linear.end())
       open.push_back(static_cast<std::size_t>(k));
   }
   std::vector<Vector> points{request.x0, beside};
+  // The b of a*exp(-b*exp(-c*x)) may be 1e-22 where y is constant. Then c has no effect, but no rank is lost.
+  for (std::size_t j = 0; j < beside.size(); ++j) {
+    const bool zero = std::fabs(end.x[j]) * here.lengths[j] <= kAsGoodAsZero * terms;
+    if (!zero || !(here.lengths[j] > 0) || points.size() > 2 + kMostOneByOne) continue;
+    points.push_back(beside);
+    points.back()[j] += kShare * terms / here.lengths[j];
+  }
   for (const double factor : {1e-3, 1e3, 1e-6, 1e6, 1e-9, 1e9}) {
     Vector all = beside;
     for (std::size_t k = 0; k < open.size(); ++k) {
@@ -103,13 +114,26 @@ std::vector<Vector> other_points(const SolveRequest& request, const MinimizerRes
 bool determined_further_out(DenseEvaluator& evaluator, const SolveRequest& request,
                             const MinimizerResult& end, double magnitude) {
   constexpr double kPart = 0.1, kSeen = 1e-10;  // of the way; of the residuals' terms
+  constexpr double kGrown = 100;                // a cost that is small only beside that of a far start stays
   Vector x = end.x;
   for (const int k : end.summary.certificate.confounded) {
     const auto j = static_cast<std::size_t>(k);
     x[j] += kPart * (request.x0[j] - x[j]);
   }
   const double cost = evaluator.cost(x, Format::f64).cost;
-  return std::sqrt(2 * cost) > kSeen * magnitude;
+  return std::sqrt(2 * cost) > kSeen * magnitude && cost > kGrown * end.summary.certificate.cost;
+}
+
+// Where residuals are large, J may lose rank though x is a minimum: there the cost rises by the curvature of
+// the residuals (the local minimum of Freudenstein and Roth's function). A function that throws beside x
+// gives no information.
+bool determined_by_curvature(DenseEvaluator& evaluator, const SolveRequest& request,
+                             const MinimizerResult& end, double magnitude) try {
+  const Certificate& c = end.summary.certificate;
+  return c.verdict == Verdict::rank_deficient &&
+         is_second_order_minimum(evaluator, end.x, request.limits.box(), c.at_bound, magnitude);
+} catch (...) {
+  return false;
 }
 
 }  // namespace
@@ -132,11 +156,13 @@ bool lost_parameters(DenseEvaluator& evaluator, const SolveRequest& request, con
   constexpr double kZero = 1e-20;  // of the cost at the start
   const bool zero = c.cost <= kZero * part.cost(request.x0, Format::f64).cost;
   if (zero && determined_further_out(part, request, end, terms.magnitude)) return false;
-  const std::vector<Vector> points = other_points(request, end, point_beside(request, end, here, size));
+  const std::vector<Vector> points =
+      other_points(request, end, point_beside(request, end, here, size), here, size);
   const bool lost =
       std::ranges::any_of(points, [&](const Vector& x) { return more_than(determined_at(part, x), here); });
   evaluator.add_work(part);
-  return lost;
+  // All rows are used here: x is a minimum of all, not of the sample.
+  return lost && !determined_by_curvature(evaluator, request, end, terms.magnitude);
 }
 
 }  // namespace nlsq::inline v0

@@ -3,6 +3,7 @@
 
 #include "expression/names.hpp"
 #include "fit/certified_fit.hpp"
+#include "fit/fit_setup.hpp"
 
 #include <fmt/format.h>
 
@@ -87,8 +88,7 @@ FitResult certify(const Formula& formula, const Columns& x, const Column& y, con
 
 FitResult certify(std::string_view formula, const Columns& x, const Column& y, const NamedValues& parameters,
                   const FitOptions& options) {
-  return certify(parse_formula(formula, predictor_options(std::max<std::size_t>(1, x.size()))), x, y,
-                 parameters, options);
+  return certify(formula_of_columns(formula, x.size()), x, y, parameters, options);
 }
 
 FitResult certify(const Model& model, const Columns& x, const Column& y, const NamedValues& parameters,

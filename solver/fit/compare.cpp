@@ -2,6 +2,7 @@
 #include <nlsq/compare.hpp>
 
 #include "expression/names.hpp"
+#include "fit/fit_setup.hpp"
 
 #include <nlsq/statistics.hpp>
 
@@ -182,12 +183,12 @@ ModelComparison compare(const std::vector<std::string>& models, const Columns& x
     Formula formula;
   };
   std::vector<Choice> choices;  // every text is read before the first fit
-  const FormulaOptions names = predictor_options(std::max<std::size_t>(1, x.size()));
+  const std::vector<std::string> predictors = predictor_options(x.size()).predictors;
   for (const std::string& text : models) {
     Choice choice;
-    const bool one_name = is_name(text) && text != names.predictors[0];
+    const bool one_name = is_name(text) && (predictors.empty() || text != predictors[0]);
     if (one_name || is_model_sum(text)) choice.built_in = &model(text);
-    else choice.formula = parse_formula(text, names);
+    else choice.formula = formula_of_columns(text, x.size());
     if (choice.formula.has_left_side)
       throw ValidationError(
           fmt::format("compare: {}: a left side changes the data; transform y instead", text));

@@ -166,7 +166,7 @@ FitResult curve_fit(const Formula& formula, const Columns& x, const Column& y, c
 FitResult curve_fit(std::string_view formula, const Columns& x, const Column& y, const NamedValues& p0,
                     const FitOptions& options) {
   const FpEnvironment environment;  // also for the numbers in the formula
-  return curve_fit(parse_formula(formula, predictor_options(x.size())), x, y, p0, options);
+  return curve_fit(formula_of_columns(formula, x.size()), x, y, p0, options);
 }
 
 FitResult curve_fit(const Model& model, const Columns& x, const Column& y, const NamedValues& p0,

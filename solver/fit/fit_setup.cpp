@@ -1,6 +1,8 @@
 // Checks options, bounds, names and data of a fit. All fitting functions use it.
 #include "fit/fit_setup.hpp"
 
+#include "expression/names.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -280,6 +282,15 @@ void check_counts(std::size_t rows, std::size_t free) {
     throw DataError(
         fmt::format("{} rows cannot determine {} parameters: give more rows or fix parameters", rows, free));
   }
+}
+
+Formula formula_of_columns(std::string_view text, std::size_t columns) {
+  Formula formula = parse_formula(text, predictor_options(columns));
+  if (columns == 0 && std::ranges::find(formula.parameters, "x") != formula.parameters.end()) {
+    throw DataError(
+        "the model names x, and no data column of x was given: give one, or rename it if it is a parameter");
+  }
+  return formula;
 }
 
 }  // namespace nlsq::inline v0

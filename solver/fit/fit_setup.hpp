@@ -12,6 +12,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace nlsq::inline v0 {
@@ -19,6 +20,10 @@ namespace nlsq::inline v0 {
 // Throws ValidationError that lists every violation of the options.
 void check_options(const SolverOptions& options, std::span<const std::string> components = {});
 void check_options(const FitOptions& options);
+
+// A formula of the names that so many columns of x have: x, or x1, x2, ... Throws DataError for a formula
+// that names x where there is no column: x would be taken for a parameter.
+Formula formula_of_columns(std::string_view text, std::size_t columns);
 
 // Bounds of all parameters; empty if none is bounded. Throws ValidationError that lists every fault: sizes,
 // NaN, crossed bounds, bounds of a tied parameter.

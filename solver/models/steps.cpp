@@ -22,6 +22,14 @@ struct StepFit {
 using StepShape = void (*)(std::span<double> z, std::span<const double> extra);
 StepFit fit_step(const Sample& sample, StepShape shape, bool offset, std::span<const double> signs,
                  const std::vector<double>& extra_start = {}, double extra_low = 0, double extra_high = 0) {
+  // Where y is constant, every step far from the data fits. Its parameters overflow, so take one amid them.
+  if (sample.flat()) {
+    constexpr double kSteepness = 5;  // in units of 1 / span of x
+    StepFit amid{
+        sample.x_min + 0.5 * sample.span, signs[0] * kSteepness / sample.span, extra_start, {sample.y_mean}};
+    if (offset) amid.c.push_back(0);
+    return amid;
+  }
   const std::vector<double> u = sample.unit_x();
   std::vector<std::vector<double>> starts;
   for (const double centre : grid(-0.1, 1.1, 13))

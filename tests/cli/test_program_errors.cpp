@@ -116,9 +116,9 @@ TEST_CASE("a fit that loses a parameter exits with 1 and says what to try; nothi
   }
   const std::string flat = scratch.write("flat.csv", constant),
                     unix_times = scratch.write("times.csv", times);
-  for (const std::string& command :
-       {flat + " --model exp", flat + " --model sine", flat + " --model 'a*exp(-b*x)+c'",
-        unix_times + " --model 'a*exp(-b*x)+c'", unix_times + " --model exp"}) {
+  for (const std::string& command : {flat + " --model exp", flat + " --model sine",
+                                     flat + " --model gompertz", flat + " --model 'a*exp(-b*x)+c'",
+                                     unix_times + " --model 'a*exp(-b*x)+c'", unix_times + " --model exp"}) {
     CAPTURE(command);
     const Outcome outcome = run(command);
     CHECK(outcome.status == 1);

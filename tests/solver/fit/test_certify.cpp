@@ -147,3 +147,16 @@ TEST_CASE("values at which the model is not finite are not certified, and have n
   CHECK(std::isnan(judged.rss));
   CHECK(std::isnan(judged.r_squared));
 }
+
+TEST_CASE("a model without predictors is certified at the mean of y, and not beside it") {
+  const std::vector<double> y = {1, 2, 4, 5};
+  for (const char* formula : {"a", "a*1"}) {
+    CAPTURE(formula);
+    const FitResult mean = certify(formula, {}, y, {{"a", 3}});
+    CAPTURE(mean.summary.message);
+    CHECK(mean.success());
+    CHECK(mean.rows == 4);
+    CHECK(mean.rss == doctest::Approx(10).epsilon(1e-14));
+    CHECK_FALSE(certify(formula, {}, y, {{"a", 3.5}}).success());
+  }
+}

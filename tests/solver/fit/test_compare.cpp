@@ -224,6 +224,34 @@ TEST_CASE("fixed parameters make no test") {
   CHECK(of(c, "linear").parameters == 1);
 }
 
+TEST_CASE("models without predictors: their rows are those of y") {
+  const ModelComparison c = compare({"a*1", "exp(q)"}, {}, kY);
+  REQUIRE(c.models.size() == 2);
+  for (const ModelFit& m : c.models) {
+    CAPTURE(m.name);
+    CAPTURE(m.error);
+    REQUIRE(m.success());
+    CHECK(m.fit->rows == kY.size());
+    CHECK(m.fit->rss == doctest::Approx(kRss0).epsilon(1e-12));
+    CHECK(m.weight == doctest::Approx(0.5));
+  }
+  CHECK(of(c, "a*1").fit->parameters[0] == doctest::Approx(5).epsilon(1e-14));
+}
+
+TEST_CASE("without a column of x, a model that needs one says so") {
+  const ModelComparison c = compare({"a*1", "linear"}, {}, kY);
+  REQUIRE(c.has_best());
+  CHECK(c.models[0].name == "a*1");
+  CHECK_FALSE(of(c, "linear").success());
+  CHECK(of(c, "linear").error.find("0 data column(s) of x were given") != std::string::npos);
+  CHECK_THROWS_WITH_AS(compare({"a*x+b"}, {}, kY),
+                       "the model names x, and no data column of x was given: give one, or rename it if it "
+                       "is a parameter",
+                       DataError);
+  CHECK_THROWS_AS(curve_fit("a*x+b", {}, kY), DataError);
+  CHECK_THROWS_AS(compare({"a"}, {}, kY), ValidationError);  // one name is that of a built-in model
+}
+
 TEST_CASE("what cannot be compared is refused") {
   FitOptions robust;
   robust.loss = Loss::huber(0.1);

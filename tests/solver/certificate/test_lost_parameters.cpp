@@ -1,0 +1,175 @@
+// J may lose rank at the end of a fit. At a minimum that second derivatives of the cost determine, the end is
+// a success. Where a parameter ran off, or the cost is flat, it is none.
+#include "certificate/second_order_minimum.hpp"
+#include "dense/dense_evaluator.hpp"
+
+#include <nlsq/least_squares.hpp>
+#include <nlsq/nlsq.hpp>
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "mgh.hpp"
+
+using namespace nlsq;
+namespace mgh = problems::mgh;
+
+namespace {
+
+template <class F>
+LeastSquaresResult end_from(double scale) {
+  std::vector<double> start(F::start.begin(), F::start.end());
+  for (double& v : start) v *= scale;
+  return least_squares(mgh::vector_function<F>, start);
+}
+
+template <class F>
+void check_deficient_minimum(double scale, double squares) {
+  CAPTURE(F::name);
+  CAPTURE(scale);
+  const LeastSquaresResult end = end_from<F>(scale);
+  CAPTURE(end.summary.message);
+  CHECK(2 * end.cost == doctest::Approx(squares).epsilon(1e-5));
+  CHECK(end.summary.verdict == Verdict::rank_deficient);
+  CHECK(end.success());
+}
+
+template <class F>
+void check_lost(double scale) {
+  CAPTURE(F::name);
+  CAPTURE(scale);
+  const LeastSquaresResult end = end_from<F>(scale);
+  CAPTURE(end.summary.message);
+  CHECK_FALSE(end.success());
+}
+
+// Residuals of two unknowns with their derivatives, for points that no fit would end at.
+struct Row {
+  double r, by_a, by_b;
+};
+using Rows = std::function<std::vector<Row>(double a, double b)>;
+
+class RowsEvaluator final : public Evaluator {
+ public:
+  explicit RowsEvaluator(Rows rows) : rows_(std::move(rows)) {}
+  int parameters() const override { return 2; }
+  std::size_t residuals() const override { return rows_(1, 1).size(); }
+  bool has_f32() const override { return false; }
+  double row_cost() const override { return 1; }
+  void linearize_into(std::span<const double> x, const PrecisionPlan& plan, Linearization& out) override {
+    out = {};
+    out.plan = plan;
+    out.gradient.assign(2, 0.0);
+    out.normal.assign(2, 2);
+    for (const Row& row : rows_(x[0], x[1])) {
+      const double by[] = {row.by_a, row.by_b};
+      out.cost += 0.5 * row.r * row.r;
+      for (std::size_t i = 0; i < 2; ++i) {
+        out.gradient[i] += by[i] * row.r;
+        for (std::size_t j = 0; j < 2; ++j) out.normal(i, j) += by[i] * by[j];
+      }
+    }
+    out.finite = std::isfinite(out.cost);
+  }
+  CostValue cost(std::span<const double> x, Format) override { return {linearize(x, {}).cost}; }
+  Probe probe(std::span<const double>, const PrecisionPlan&, std::optional<Format>) override { return {}; }
+  void recheck_into(std::span<const double>, std::size_t, Recheck& out) override { out = {}; }
+  void second_order_into(std::span<const double>, std::span<const double>, double, Vector&) override {}
+  const KernelCounters& counters() const override { return counters_; }
+  double counted_work() const override { return 0; }
+  double pass_work(const PrecisionPlan&) const override { return 1; }
+  std::size_t bytes() const override { return 0; }
+
+ private:
+  Rows rows_;
+  KernelCounters counters_;
+};
+
+bool is_minimum(Rows rows, std::vector<double> x, std::vector<int> fixed = {}, const Box& room = {}) {
+  RowsEvaluator evaluator(std::move(rows));
+  constexpr double kTerms = 10;  // size of the terms of the residuals
+  return is_second_order_minimum(evaluator, x, room, fixed, kTerms);
+}
+
+// The first residual determines a. The second bends about b = 2, where its slope by b is zero.
+Rows bent(double curvature) {
+  return [=](double a, double b) {
+    return std::vector<Row>{{a - 3, 1, 0}, {1 + curvature * (b - 2) * (b - 2), 0, 2 * curvature * (b - 2)}};
+  };
+}
+
+}  // namespace
+
+TEST_CASE("second derivatives tell a minimum from a saddle, a flat cost and a point beside the minimum") {
+  CHECK(is_minimum(bent(1), {3, 2}));
+  CHECK_FALSE(is_minimum(bent(-0.1), {3, 2}));   // a saddle
+  CHECK(is_minimum(bent(-0.1), {3, 2}, {1}));    // b lies on a bound and does not count
+  CHECK_FALSE(is_minimum(bent(0), {3, 2}));      // b moves nothing
+  CHECK_FALSE(is_minimum(bent(1e-15), {3, 2}));  // b moves less than rounding does
+  CHECK_FALSE(is_minimum(bent(1), {3, 2.1}));    // the minimum is elsewhere
+  const std::vector<double> lower{0, 2}, upper{9, 9};
+  CHECK(is_minimum(bent(1), {3, 2}, {}, {lower, upper}));  // differences to one side
+  // A valley: only the product of a and b counts.
+  CHECK_FALSE(is_minimum(
+      [](double a, double b) {
+        return std::vector<Row>{{a * b - 6, b, a}, {1, 0, 0}};
+      },
+      {3, 2}));
+  // b ran off: the cost still falls, by less and less, and bends upward all the way.
+  CHECK_FALSE(is_minimum(
+      [](double a, double b) {
+        return std::vector<Row>{{a - 3, 1, 0}, {1 + std::exp(-b), 0, -std::exp(-b)}};
+      },
+      {3, 20}));
+}
+
+TEST_CASE("a minimum that second derivatives determine is a success, though J is deficient there") {
+  for (const double scale : mgh::kScales)
+    check_deficient_minimum<mgh::FreudensteinRoth>(scale, mgh::FreudensteinRoth::local_minimum);
+  check_deficient_minimum<mgh::JennrichSampson>(1, mgh::JennrichSampson::minimum);
+}
+
+TEST_CASE("where a parameter ran off or an amplitude vanished, second derivatives excuse nothing") {
+  check_lost<mgh::Box>(10);
+  check_lost<mgh::JennrichSampson>(10);  // the cost is 1e-32 of the start's, and not zero
+  check_lost<mgh::OsborneTwo>(10);
+  check_lost<mgh::OsborneTwo>(100);
+}
+
+TEST_CASE("y that does not vary determines no step: the amplitude vanishes, and such an end is no success") {
+  for (const double level : {2.5, 0.1, 1e6}) {
+    for (const double spacing : {0.1, 1.0}) {
+      std::vector<double> x, y(40, level);
+      for (std::size_t i = 0; i < y.size(); ++i) x.push_back(spacing * static_cast<double>(i + 1));
+      for (const char* name : {"logistic", "gompertz", "power_offset"}) {
+        CAPTURE(name);
+        CAPTURE(level);
+        CAPTURE(spacing);
+        const FitResult fit = curve_fit(model(name), {x}, y);
+        CAPTURE(fit.summary.message);
+        CHECK(fit.summary.verdict != Verdict::converged);
+        CHECK(fit.summary.verdict != Verdict::noise_floor);
+      }
+    }
+  }
+}
+
+TEST_CASE("a parameter that is zero in truth is found where it moves the residuals as much as others do") {
+  std::vector<double> x, y;
+  for (int i = 0; i < 40; ++i) {
+    x.push_back(0.1 * i);
+    y.push_back(3 * std::sin(2 * x.back()) + 1);
+  }
+  const FitResult phase = curve_fit("a*sin(b*x+p)+c", {x}, y, {{"a", 2.9}, {"b", 2.1}, {"p", 0.1}, {"c", 1}});
+  CAPTURE(phase.summary.message);
+  CHECK(phase.success());
+  CHECK(std::fabs(phase.parameters[2]) < 1e-12);
+  const FitResult rate = curve_fit("a*exp(-b*x)", {x}, std::vector<double>(40, 2.0), {{"a", 1}, {"b", 0.1}});
+  CAPTURE(rate.summary.message);
+  CHECK(rate.success());
+  CHECK(std::fabs(rate.parameters[1]) < 1e-12);
+}
