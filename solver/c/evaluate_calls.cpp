@@ -2,6 +2,7 @@
 #include "c/caller_fit.hpp"
 #include "c/errors.hpp"
 #include "c/results/caller_result.hpp"
+#include "dense/data_survey.hpp"
 #include "support/fp_environment.hpp"
 
 #include <nlsq/c/fit.h>
@@ -14,6 +15,29 @@
 
 namespace nlsq::inline v0::c {
 
+namespace {
+
+// Preparing a program costs more than it saves on so few rows.
+constexpr std::size_t kFewRows = 2048;
+
+// Evaluates few rows by the tape or the formula itself. Returns false, and does nothing, if there are many
+// rows, or if anything about the arguments is unusual: `evaluate` then takes them, or says what is wrong.
+bool evaluate_few(const CallerModel& model, const Columns& x, std::size_t rows, const std::vector<double>& p,
+                  double* values) {
+  if (rows == 0 || rows > kFewRows || x.size() != model.predictors.size() || x.size() == 0) return false;
+  std::vector<const double*> columns;
+  for (const Column& column : x.list()) {
+    columns.push_back(column.size() == rows ? column.direct_f64(0) : nullptr);
+    if (columns.back() == nullptr || !all_usable(columns.back(), rows, Wanted::any)) return false;
+  }
+  if (!all_usable(p.data(), p.size(), Wanted::any)) return false;
+  const FpEnvironment environment;
+  model.evaluate_rows(columns, p, rows, {}, values);
+  return true;
+}
+
+}  // namespace
+
 void evaluate_model(const CallerModel& model, const Columns& x, std::size_t rows,
                     const std::vector<double>& p, const Options& options, double* values, double* jacobian) {
   if (model.is_callback()) {
@@ -22,6 +46,8 @@ void evaluate_model(const CallerModel& model, const Columns& x, std::size_t rows
           "jacobian: the callback gives no derivatives; evaluate it by differences, or pass NULL");
     return model.callback.call(p.data(), values, jacobian);
   }
+  const bool plain = !options.precision && options.rules.empty() && jacobian == nullptr;
+  if (plain && evaluate_few(model, x, rows, p, values)) return;
   EvaluateOptions wanted;
   wanted.jacobian = jacobian != nullptr;
   wanted.threads = options.fit.threads;
