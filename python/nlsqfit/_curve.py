@@ -23,7 +23,7 @@ class Curve:
     call : callable
         Gives `rows` values.
     stand_in : callable
-        The same for recording: its data are arrays that it cannot change.
+        ``stand_in()`` gives the same for recording: its data are arrays that it cannot change.
     y : (rows,) array of float64
     as_vector : bool
         Whether `call` takes all parameters as one array.
@@ -90,7 +90,7 @@ class Curve:
             first = self._first(p0, first)
             if not self._compare(p0, first):
                 return ""
-        recording = record(self.stand_in, self.parameters, self.rows, self.as_vector)
+        recording = record(self.stand_in(), self.parameters, self.rows, self.as_vector)
         if isinstance(recording, str):
             return recording
         try:

@@ -152,10 +152,13 @@ def _fit_function(function, x, y, sigma, p0, sigma_x, jac, solver, given):
     start = np.clip(start, lower, upper) if p0 is None else start
 
     def curve_at(at, target):
-        data = guarded(at)
+        def stand_in():
+            data = guarded(at)
+            return lambda *p: function(data, *p)
+
         jacobian = None if jac is None else lambda p: jac(at, *p)
         return Curve(
-            lambda *p: function(at, *p), lambda *p: function(data, *p), target, len(parameters),
+            lambda *p: function(at, *p), stand_in, target, len(parameters),
             jacobian=jacobian, names=parameters,
         )  # fmt: skip
 
