@@ -12,8 +12,9 @@ constexpr std::size_t kBlockRows = 64;
 
 // A value for each row of a block, or one value for all rows.
 struct BlockValue {
-  double* own;                   // memory for kBlockRows values
-  const double* rows = nullptr;  // points to `own` or to values of another owner; null: one number for all rows
+  double* own;  // memory for kBlockRows values
+  const double* rows =
+      nullptr;  // points to `own` or to values of another owner; null: one number for all rows
   double value = 0;
   bool uniform() const { return rows == nullptr; }
   double operator[](std::size_t i) const { return uniform() ? value : rows[i]; }
