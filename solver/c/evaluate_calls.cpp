@@ -18,7 +18,7 @@ namespace nlsq::inline v0::c {
 namespace {
 
 // Preparing a program costs more than it saves on so few rows.
-constexpr std::size_t kFewRows = 2048;
+constexpr std::size_t kFewRows = 512;
 // More rows are evaluated in parts that stay in the cache.
 constexpr std::size_t kPartRows = 8192;
 
