@@ -161,8 +161,12 @@ def fit_many(
 
 
 def _called(function, x, data, names, starts, sigma, mask, bounds, fixed, solver, reason):
-    found = one_by_one(function, x, data, names, starts, sigma, mask, bounds, fixed, solver, reason)
-    return ManyFits(names, data.shape, "called: " + reason)._fill(**found)
+    found, warnings = one_by_one(
+        function, x, data, names, starts, sigma, mask, bounds, fixed, solver, reason
+    )
+    many = ManyFits(names, data.shape, "called: " + reason)._fill(**found)
+    many.warnings = warnings
+    return many
 
 
 def _solve(data, model, columns, starts, sigma, mask, options, progress):
