@@ -1,6 +1,7 @@
 // Residual graphs of typed formulas and of recorded callables.
 #include "rows/residual_sources.hpp"
 #include "program/local_buffer.hpp"
+#include "rows/rows_value.hpp"
 
 #include <cmath>
 #include <numeric>
@@ -41,6 +42,15 @@ double weighted_residual(double f, double y, double weight, const ResidualForm& 
   const FinishedNumber end = finish_residual(form.loss.is_counts() ? f : (f - y) * weight, y, form);
   magnitude *= std::fabs(end.slope);
   return end.residual;
+}
+
+// Turns values of the model into residuals. `sigma`: null for 1.
+void weigh_rows(const double* y, const double* sigma, const ResidualForm& form, std::size_t count,
+                double* residuals, double* magnitudes) {
+  for (std::size_t i = 0; i < count; ++i) {
+    residuals[i] =
+        weighted_residual(residuals[i], y[i], sigma != nullptr ? 1 / sigma[i] : 1, form, magnitudes[i]);
+  }
 }
 
 // 1/σ of a row with σ² = σ_y² + Σ (∂f/∂x_k)² σ_k². Columns are ordered as in the data, `slopes` as in the
@@ -108,11 +118,7 @@ void FormulaResidual::reference_rows(std::span<const double* const> columns, std
     formula_.evaluate_response_rows(columns.first(k), y, count, response.data());
     y = response.data();
   }
-  const double* sigma = form_.weighted ? columns[k + 1] : nullptr;
-  for (std::size_t i = 0; i < count; ++i) {
-    residuals[i] =
-        weighted_residual(residuals[i], y[i], sigma != nullptr ? 1 / sigma[i] : 1, form_, magnitudes[i]);
-  }
+  weigh_rows(y, form_.weighted ? columns[k + 1] : nullptr, form_, count, residuals, magnitudes);
 }
 
 RecordedResidual::RecordedResidual(ModelFunction function, int parameters, ResidualForm form)
@@ -160,17 +166,23 @@ double RecordedResidual::reference(std::span<const double> row, std::span<const 
 
 void RecordedResidual::reference_rows(std::span<const double* const> columns, std::span<const double> p,
                                       std::size_t count, double* residuals, double* magnitudes) const {
-  if (form_.x_errors.empty()) return ResidualSource::reference_rows(columns, p, count, residuals, magnitudes);
+  const auto k = static_cast<std::size_t>(function_.predictors);
+  if (form_.x_errors.empty()) {
+    const RowsValue* const model = rows_value(function_);
+    if (model == nullptr) return ResidualSource::reference_rows(columns, p, count, residuals, magnitudes);
+    model->rows(columns.first(k), p, count, residuals);
+    return weigh_rows(columns[k], form_.weighted ? columns[k + 1] : nullptr, form_, count, residuals,
+                      magnitudes);
+  }
   Graph graph;
   const NodeId model = family_.build(graph);
   std::vector<NodeId> by_predictor;
-  for (const int k : form_.x_errors) by_predictor.push_back(differentiate_column(graph, model, k));
+  for (const int c : form_.x_errors) by_predictor.push_back(differentiate_column(graph, model, c));
   std::vector<double> row(columns.size());
   for (std::size_t i = 0; i < count; ++i) {
     for (std::size_t c = 0; c < row.size(); ++c) row[c] = columns[c][i];
     const double weight = weight_of(form_, function_.predictors, row, walk(graph, by_predictor, row, p));
-    const double y = row[static_cast<std::size_t>(function_.predictors)];
-    residuals[i] = weighted_residual(function_.value(row.data(), p), y, weight, form_, magnitudes[i]);
+    residuals[i] = weighted_residual(function_.value(row.data(), p), row[k], weight, form_, magnitudes[i]);
   }
 }
 

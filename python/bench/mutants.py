@@ -2,8 +2,9 @@
 
 One operation, operand or constant of a tape is changed. A mutant is wrong if it differs from the
 function by more than 1e-6 somewhere among points that the comparison does not use. Prints the number of
-wrong mutants and how many of them the comparison (start, beside, answer) believes; ends with 1 if there
-is one. Usage: mutants.py [COUNT]
+wrong mutants and how many of them the comparison (start, answer, and beside an answer that is the start)
+believes; ends with 1 if there is one. The starts are some way off, ones, and the answer.
+Usage: mutants.py [COUNT]
 """
 
 import sys
@@ -16,7 +17,7 @@ HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "tests")]
 
 from corpus import MODELS  # noqa: E402
-from nlsqfit._agreement import agree, perturbed  # noqa: E402
+from nlsqfit._agreement import agree, elsewhere, perturbed  # noqa: E402
 from nlsqfit.recording import guarded, record  # noqa: E402
 from tape_numbers import evaluate  # noqa: E402
 
@@ -61,12 +62,13 @@ def main(wanted):
         recording = record(lambda *p: entry.function(data, *p), entry.p.size, rows)  # noqa: B023
         if isinstance(recording, str):
             continue
-        # The comparison: a start some way off, a point beside it, and the answer.
-        start = perturbed(entry.p, -np.inf, np.inf, 0.2)
-        points = [start, perturbed(start, -np.inf, np.inf), entry.p]
         others = [entry.p * (1 + 0.05 * rng.normal(size=entry.p.size)) for _ in range(3)]
-        values = [np.asarray(entry.function(entry.x, *p), float).reshape(-1) for p in points + others]
-        known.append((entry, recording, rows, points + others, values))
+        for start in (perturbed(entry.p, -np.inf, np.inf, 0.2), np.ones(entry.p.size), entry.p):
+            points = [start, entry.p]
+            if not elsewhere(start, entry.p):
+                points.append(perturbed(entry.p, -np.inf, np.inf))
+            values = [np.asarray(entry.function(entry.x, *p), float).reshape(-1) for p in others + points]
+            known.append((entry, recording, rows, others + points, values))
     wrong = believed = 0
     while wrong < wanted:
         entry, recording, rows, points, values = known[int(rng.integers(len(known)))]
@@ -74,14 +76,15 @@ def main(wanted):
         if changed is None:
             continue
         given = [evaluate(changed, recording.result, recording.columns, p, rows) for p in points]
-        size = max(np.nanmax(np.abs(v)) for v in values)
-        if all(np.nanmax(np.abs(g - v), initial=0) <= 1e-6 * size for g, v in zip(given[3:], values[3:])):
+        size = max(np.nanmax(np.abs(v)) for v in values[:3])
+        if all(np.nanmax(np.abs(g - v), initial=0) <= 1e-6 * size for g, v in zip(given[:3], values[:3])):
             continue
         wrong += 1
-        if all(agree(g, v) for g, v in zip(given[:3], values[:3])):
+        if all(agree(g, v) for g, v in zip(given[3:], values[3:])):
             believed += 1
             print("believed:", entry.name, [(a, b) for a, b in zip(recording.entries, changed) if a != b])
-    print(f"{len(known)} of {len(MODELS)} models recorded ({100 * len(known) / len(MODELS):.0f} %)")
+    recorded = len(known) // 3
+    print(f"{recorded} of {len(MODELS)} models recorded ({100 * recorded / len(MODELS):.0f} %)")
     print(f"{wrong} wrong recordings, {believed} believed")
     return 1 if believed else 0
 

@@ -20,11 +20,14 @@ def agree(recorded, called, single=False):
     relative, of_largest = (RELATIVE_F32, OF_LARGEST_F32) if single else (RELATIVE, OF_LARGEST)
     if called.size == 0:
         return True
-    square = called.dot(called)
-    if called.size <= _ROWS_AT_ONCE and square < np.inf:  # all finite: no warning of NumPy to suppress
-        difference = np.abs(recorded - called).max()
-        if difference <= of_largest * (square / called.size) ** 0.5:
-            return True
+    if called.size <= _ROWS_AT_ONCE:
+        square = called.dot(called)
+        if 1e-200 < square < np.inf:  # all finite, and nothing is lost in the squares
+            difference = recorded - called
+            # No difference is larger than the root of their squares, and the largest value is no smaller
+            # than the root of the mean square.
+            if difference.dot(difference) <= of_largest * of_largest * square / called.size:
+                return True
     buffer = np.empty(min(called.size, _ROWS_AT_ONCE))
     of_first = of_largest * np.abs(called[:_ROWS_AT_ONCE]).max()
     with np.errstate(all="ignore"):
@@ -57,6 +60,14 @@ def _steps(count):
     steps = np.modf((np.arange(count) + 1) * 0.6180339887498949)[0] * 2 - 1
     steps[np.abs(steps) < 0.1] = 0.37
     return steps
+
+
+def elsewhere(p, q):
+    """Whether q is another point than p: every parameter differs by more than a thousandth of it."""
+    for a, b in zip(p.tolist(), q.tolist()):  # few numbers: faster than arrays
+        if not abs(b - a) > 1e-3 * (abs(a) or 1.0):
+            return False
+    return True
 
 
 def perturbed(p, lower, upper, share=0.1):

@@ -23,7 +23,7 @@ class Curve:
     call : callable
         Gives `rows` values.
     stand_in : callable
-        The same for recording: its data are arrays that it cannot change.
+        ``stand_in()`` gives the same for recording: its data are arrays that it cannot change.
     y : (rows,) array of float64
     as_vector : bool
         Whether `call` takes all parameters as one array.
@@ -43,10 +43,11 @@ class Curve:
         self.reason = ""  # why the model is called; "" if it is recorded
         self.model = None
         self.columns, self.views = [], None  # of numbers, and the library's views of them
+        self.start = None  # where the recording was compared first
         self.user = None
         self.meanwhile = None  # a comparison that is made while a long fit runs
         self.first_single = False
-        self.lower, self.upper = np.full(parameters, -np.inf), np.full(parameters, np.inf)
+        self.lower, self.upper = -np.inf, np.inf  # of each parameter, or of all
 
     def values(self, p):
         """What the user's function gives, as a vector of float64."""
@@ -69,24 +70,27 @@ class Curve:
         return np.asarray(result, dtype=float).reshape(-1)
 
     def prepare(self, p0, lower, upper, recordable=True, first=None):
-        """Records the model, and compares the recording with the function at p0 and beside it."""
+        """Records the model, and compares the recording with the function at p0.
+
+        `fit` compares them again at the answer.
+        """
         if lower is not None:
             self.lower, self.upper = lower, upper
         self.reason = "" if recordable is True else recordable
         if not self.reason:
-            self.reason = self._record(p0, lower, upper, first)
+            self.reason = self._record(p0, first)
         if self.reason:
             self.call_whole()
 
-    def _record(self, p0, lower, upper, first):
+    def _record(self, p0, first):
         known = recent.find(self.source, self.rows, self.parameters)
         if known is not None:
             # The function, or what it reads, may have changed since: then it is recorded again.
             self.model, self.columns, self.views = known
             first = self._first(p0, first)
-            if not self._compare(p0, lower, upper, first):
+            if not self._compare(p0, first):
                 return ""
-        recording = record(self.stand_in, self.parameters, self.rows, self.as_vector)
+        recording = record(self.stand_in(), self.parameters, self.rows, self.as_vector)
         if isinstance(recording, str):
             return recording
         try:
@@ -96,9 +100,9 @@ class Curve:
         self.columns = recording.columns
         self.views = columns_of(self.columns, [])
         if takes_long(self.rows):  # the fit begins while the comparison goes on
-            self.meanwhile = lambda: self._compare(p0, lower, upper, self._first(p0, first))
+            self.meanwhile = lambda: self._compare(p0, self._first(p0, first))
             return ""
-        reason = self._compare(p0, lower, upper, self._first(p0, first))
+        reason = self._compare(p0, self._first(p0, first))
         if not reason:
             recent.store(self.source, self.rows, self.parameters, (self.model, self.columns, self.views))
         return reason
@@ -110,12 +114,26 @@ class Curve:
         self.at_start = first
         return first
 
-    def _compare(self, p0, lower, upper, first):
-        """Why the recording is not believed; "" if it gives what the function gives at p0 and beside it."""
+    def _compare(self, p0, first):
+        """Why the recording is not believed; "" if it gives what the function gives at p0."""
+        self.start = p0
         if not _agreement.agree(self.recorded(p0), first, self.first_single):
             return "its recording gives other values than the function at the start"
+        return ""
+
+    def _compare_at_answer(self, p):
+        """The same at the answer, whose values become `fitted`.
+
+        A recording that is wrong may be right at one point. So the answer must be another point than the
+        start in every parameter; if it is not, a point beside it is looked at, too.
+        """
+        self.fitted = self.values(p)
+        if not _agreement.agree(self.recorded(p), self.fitted, self.single):
+            return "its recording gives other values than the function at the answer"
+        if _agreement.elsewhere(self.start, p):
+            return ""
         for share in (0.1, 1e-4):
-            beside = _agreement.perturbed(p0, lower, upper, share)
+            beside = _agreement.perturbed(p, self.lower, self.upper, share)
             if self._some_rows_agree(beside):
                 return ""
             try:
@@ -123,9 +141,9 @@ class Curve:
             except Exception:  # the function may refuse a point that no one asked for
                 continue
             if not _agreement.agree(self.recorded(beside), called, self.single):
-                return "its recording gives other values than the function beside the start"
+                return "its recording gives other values than the function beside the answer"
             return ""
-        return "the function fails beside the start"
+        return "the function fails beside the answer"
 
     def _some_rows_agree(self, p):
         """Whether the function, called with a sample of many rows, gives what the recording gives there.
@@ -165,10 +183,9 @@ class Curve:
         """
         result = self._fit_once(p0, options)
         if not self.reason:
-            p = result.array("parameters")
-            self.fitted = self.values(p)
-            if not _agreement.agree(self.recorded(p), self.fitted, self.single):
-                self._doubt("its recording gives other values than the function at the answer")
+            objection = self._compare_at_answer(result.array("parameters"))
+            if objection:
+                self._doubt(objection)
                 result = self._fit_once(p0, options)
         if self.reason:
             self.fitted = self.values(result.array("parameters"))
@@ -179,10 +196,10 @@ class Curve:
         self.call_whole()
 
     def _fit_once(self, p0, options):
-        keep, p0 = [], doubles(p0)
+        keep = []
         y = column_of(self.y, keep)
         result = solve(
-            lib.nlsq_model_fit, self.model.handle, self.views, len(self.columns), y, p0.ctypes.data,
+            lib.nlsq_model_fit, self.model.handle, self.views, len(self.columns), y, doubles(p0).tobytes(),
             options=options, user=self.user, rows=self.rows, meanwhile=self.meanwhile,
         )  # fmt: skip
         if isinstance(result, str):
@@ -197,10 +214,11 @@ class Curve:
         if self.jacobian is not None:
             return np.asarray(self.jacobian(p), dtype=float).reshape(self.rows, self.parameters)
         J = np.empty((self.rows, self.parameters))
+        lower, upper = (np.broadcast_to(side, p.shape) for side in (self.lower, self.upper))
         for j in range(self.parameters):
             step = np.cbrt(np.finfo(float).eps) * max(abs(p[j]), 1e-4)
             low, high = p.copy(), p.copy()
-            low[j], high[j] = np.clip([p[j] - step, p[j] + step], self.lower[j], self.upper[j])
+            low[j], high[j] = np.clip([p[j] - step, p[j] + step], lower[j], upper[j])
             J[:, j] = (self.values(high) - self.values(low)) / (high[j] - low[j])
         return J
 

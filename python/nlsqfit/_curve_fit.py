@@ -6,6 +6,7 @@ import warnings
 
 import numpy as np
 
+from ._callback import takes_long
 from ._curve import Curve
 from ._curve_fit_input import check_method, data, derivatives, options_of, start
 from ._losses import scaled
@@ -108,8 +109,10 @@ def curve_fit(
     [2.5 1.3]
     """
     p0, n = start(f, p0)
-    lower, upper = bounds_pair(bounds, n)
-    bounded = bounds is not _NO_BOUNDS and bool(np.any((lower > -np.inf) | (upper < np.inf)))
+    lower, upper, bounded = -np.inf, np.inf, False
+    if bounds is not _NO_BOUNDS:
+        lower, upper = bounds_pair(bounds, n)
+        bounded = bool(np.any((lower > -np.inf) | (upper < np.inf)))
     if p0 is None:
         p0 = feasible_start(lower, upper) if bounded else np.ones(n)
     method = method or ("trf" if bounded else "lm")
@@ -122,9 +125,10 @@ def curve_fit(
             raise TypeError(
                 f"The number of func parameters={n} must not exceed the number of data points={y.size}"
             )
-    else:
+    elif bounds is not _NO_BOUNDS:
         check_bounds(lower, upper, p0)
-    options = options_of(method, kwargs, n)
+    own = bounded or absolute_sigma or sigma is not None or y.size == 1 or takes_long(y.size)
+    options = options_of(method, kwargs, n, own)
     by_rows = method == "lm" and bool(kwargs.get("col_deriv", False))
     job = _Job(f, x, y, sigma, p0, lower, upper, jac, options, by_rows)
     if method != "lm":
@@ -144,6 +148,11 @@ def curve_fit(
     return (popt, pcov, *job.information(result, popt, method))
 
 
+def _stand_in(f, x):
+    data = guarded(x)
+    return lambda *p: f(data, *p)
+
+
 class _Job:
     """One call of curve_fit, once its arguments are checked."""
 
@@ -154,11 +163,10 @@ class _Job:
         if y.size == 1:  # the data may be one number for all rows
             first = np.asarray(f(x, *p0), dtype=float).reshape(-1)
             y = np.full(first.size, y[0])
-        data = guarded(x)
         jacobian = derivatives(jac, x, y.size, p0.size, by_rows)
         self.missing = max(0, p0.size - y.size)
         self.curve = Curve(
-            lambda *p: f(x, *p), lambda *p: f(data, *p), y, p0.size, jacobian=jacobian, source=(f, x)
+            lambda *p: f(x, *p), lambda: _stand_in(f, x), y, p0.size, jacobian=jacobian, source=(f, x)
         )
         if self.missing:
             raise ValueError(

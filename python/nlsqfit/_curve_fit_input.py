@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import types
+from functools import lru_cache
 
 import numpy as np
 
@@ -128,12 +129,21 @@ def _without_nan(x, y, sigma, nan_policy):
     return x, y, sigma
 
 
-def options_of(method, kwargs, n):
-    """The library's options for SciPy's keywords, which must fit `n` parameters."""
+@lru_cache(maxsize=1)
+def _plain_options():
+    """The options of calls that set none. Nobody may change them."""
+    return Options(residuals=False)
+
+
+def options_of(method, kwargs, n, own):
+    """The library's options for SciPy's keywords, which must fit `n` parameters.
+
+    `own`: whether the caller sets more of them.
+    """
+    if not kwargs and method != "dogbox":
+        return Options(residuals=False) if own else _plain_options()
     kwargs = dict(kwargs)
     options = Options(residuals=False)
-    if not kwargs and method != "dogbox":
-        return options
     limit = kwargs.pop("maxfev", None)
     limit = None if method == "lm" and limit == 0 else limit  # MINPACK's 0 is its default
     limit = kwargs.pop("max_nfev", limit)

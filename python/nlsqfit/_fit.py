@@ -5,12 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from ._callback import solve
-from ._curve import Curve
-from ._fit_options import limits, make_options, parameter_names, predictors, start_values
+from ._fit_models import FunctionModel, TextModel
+from ._fit_options import limits, make_options, parameter_names, start_values
 from ._fit_result import Fit
-from ._handles import Model, column_of, columns_of
+from ._handles import column_of, columns_of
 from ._library import lib
-from .recording import guarded
 
 
 def fit(
@@ -121,8 +120,8 @@ def _errors(options, sigma, sigma_x, rows):
 
 
 def _fit_text(text, x, y, sigma, p0, sigma_x, solver, given):
-    names, columns = predictors(x)
-    model = Model.from_text(text, names, len(columns))
+    made = TextModel(text, x)
+    model, columns = made.model, made.columns
     parameters = model.names
     options = make_options(parameters, solver, **given)
     sigma = _errors(options, sigma, sigma_x, y.size)
@@ -131,12 +130,7 @@ def _fit_text(text, x, y, sigma, p0, sigma_x, solver, given):
         lib.nlsq_model_fit, model.handle, columns_of(columns, keep), len(columns), column_of(y, keep),
         start.ctypes.data, options=options, rows=y.size,
     )  # fmt: skip
-
-    def evaluate(at, p, jacobian):
-        new = columns if at is None else predictors(at)[1]
-        return model.evaluate(new, new[0].size, p, jacobian)
-
-    return Fit(result, parameters, model.formula, "formula", evaluate, x, y, sigma, given["absolute_sigma"])
+    return Fit(result, parameters, model.formula, "formula", made, x, y, sigma, given["absolute_sigma"])
 
 
 def _fit_function(function, x, y, sigma, p0, sigma_x, jac, solver, given):
@@ -150,42 +144,20 @@ def _fit_function(function, x, y, sigma, p0, sigma_x, jac, solver, given):
         x = np.asarray(x, dtype=float)
     lower, upper = limits(given["bounds"], parameters)
     start = np.clip(start, lower, upper) if p0 is None else start
-
-    def curve_at(at, target):
-        data = guarded(at)
-        jacobian = None if jac is None else lambda p: jac(at, *p)
-        return Curve(
-            lambda *p: function(at, *p), lambda *p: function(data, *p), target, len(parameters),
-            jacobian=jacobian, names=parameters,
-        )  # fmt: skip
-
     options.set("residuals", False)  # they are computed by the function itself
-    curve = curve_at(x, np.asarray(y, dtype=float))
-    curve.prepare(start, lower, upper)
+    made = FunctionModel(function, x, np.asarray(y, dtype=float), parameters, jac, lower, upper)
+    curve = made.prepare(start)
     if sigma_x is not None and curve.reason:
         raise ValueError("sigma_x needs a model that can be recorded; this one cannot: " + curve.reason)
     sigma = _errors(options, sigma, sigma_x, y.size)
     result = curve.fit(start, options)
-
-    def evaluate(at, p, jacobian):
-        used = curve
-        if at is not None:
-            values = np.asarray(function(at, *p), dtype=float).reshape(-1)
-            if not jacobian:
-                return values
-            used = curve_at(at, values)
-            used.prepare(np.asarray(p), lower, upper, recordable=curve.reason or True)
-        elif not jacobian:
-            return used.values(p)
-        return used.values(p), used.jacobian_at(np.asarray(p))
-
     formula = "" if curve.reason else curve.model.formula
     return Fit(
         result,
         parameters,
         formula,
         curve.evaluator,
-        evaluate,
+        made,
         x,
         y,
         sigma,

@@ -35,12 +35,15 @@ class ManyFits:
         Whether the fit is certified as a minimum.
     verdict : ndarray of str, shape (*shape)
     iterations : ndarray of int, shape (*shape)
+    warnings : list of str
+        What is wrong with fits of too few data. Fits are counted along Y without its axis of data.
     evaluator : str
         "formula", "recorded", or why the function was called.
     """
 
     def __init__(self, names, shape, evaluator):
         self.names, self.shape, self.evaluator = names, shape, evaluator
+        self.warnings = []
 
     def __getitem__(self, name):
         """The values of one parameter, shape (*shape)."""
@@ -87,7 +90,7 @@ def fit_many(
     Y : array_like, shape (..., M)
         The data: M values (along `axis`) for each fit. What a masked array hides takes no part.
     p0 : dict or array_like, shape (n,) or (..., n), optional
-        Starting values for all fits or for each. Built-in models guess them.
+        Starting values for all fits or for each. Built-in models guess what is not given (or NaN).
     sigma : array_like, shape (M,) or that of Y, optional
         Standard deviations, in units of Y.
     mask : array_like of bool, shape (M,), that of Y, or that of Y without `axis` (whole fits), optional
@@ -120,11 +123,6 @@ def fit_many(
         compiled = Model.from_text(model, names, len(columns))
         parameters, evaluator = compiled.names, "formula"
         starts = data.starts(p0, parameters, fixed)
-        # A built-in model guesses each fit's start, where none is given.
-        if p0 is None:
-            starts = None
-        elif np.isnan(starts).any():
-            starts = np.where(np.isnan(starts), 1.0, starts)
     else:
         first = p0
         if p0 is not None and not isinstance(p0, Mapping):
@@ -149,6 +147,7 @@ def fit_many(
     options = make_options(parameters, solver, bounds=bounds, fixed=fixed)
     result = _solve(data, compiled, columns, starts, sigma, mask, options, progress)
     many = ManyFits(parameters, data.shape, evaluator)
+    many.warnings = result.text("warnings").split("\n") if result.text("warnings") else []
     verdicts = result.array("verdict").reshape(-1).astype(int)
     many._fill(
         parameters=result.array("parameters"), std_errors=result.array("std_errors"),
@@ -162,13 +161,17 @@ def fit_many(
 
 
 def _called(function, x, data, names, starts, sigma, mask, bounds, fixed, solver, reason):
-    found = one_by_one(function, x, data, names, starts, sigma, mask, bounds, fixed, solver, reason)
-    return ManyFits(names, data.shape, "called: " + reason)._fill(**found)
+    found, warnings = one_by_one(
+        function, x, data, names, starts, sigma, mask, bounds, fixed, solver, reason
+    )
+    many = ManyFits(names, data.shape, "called: " + reason)._fill(**found)
+    many.warnings = warnings
+    return many
 
 
 def _solve(data, model, columns, starts, sigma, mask, options, progress):
     keep = []
-    Y, mask = data.without_empty_fits(mask)
+    Y = data.Y
     x = (BatchColumn * max(1, len(columns)))(*[batch_column_of(c, keep) for c in columns])
     y = batch_column_of(Y, keep)
     s = None if sigma is None else batch_column_of(data.spread(sigma, "sigma"), keep)

@@ -86,8 +86,22 @@ class Prediction:
     prediction: tuple[np.ndarray, np.ndarray]
 
 
+@dataclass(frozen=True)
+class _Texts:
+    """What is kept of a result of the library when a `Fit` is pickled."""
+
+    _json: str
+    _report: str
+
+    def json(self):
+        return self._json
+
+    def report(self):
+        return self._report
+
+
 class Fit:
-    """The result of `fit`.
+    """The result of `fit`. It can be pickled if its model is a text or a function that can.
 
     Attributes
     ----------
@@ -111,9 +125,9 @@ class Fit:
     """
 
     def __init__(
-        self, result, names, formula, evaluator, evaluate, x, y, sigma, absolute_sigma, fitted=None
+        self, result, names, formula, evaluator, model, x, y, sigma, absolute_sigma, fitted=None
     ):
-        self._result, self._evaluate = result, evaluate
+        self._result, self._model = result, model
         self._x, self._y, self._sigma, self._absolute = x, np.asarray(y, dtype=float), sigma, absolute_sigma
         array, number, text = result.array, result.number, result.text
         self.x, self.stderr = array("parameters"), array("std_errors")
@@ -150,6 +164,10 @@ class Fit:
     def __getitem__(self, name):
         return self.params[name]
 
+    def __getstate__(self):
+        """For pickle: a handle of the library becomes the texts that it gives."""
+        return {**self.__dict__, "_result": _Texts(self._result.json(), self._result.report())}
+
     def predict(self, x=None, band=False):
         """The fitted curve at `x` (default: the data), and its uncertainty by the delta method.
 
@@ -164,8 +182,8 @@ class Fit:
         ndarray, shape (rows,), or Prediction
         """
         if not band:
-            return self._evaluate(x, self.x, False)
-        values, J = self._evaluate(x, self.x, True)
+            return self._model.evaluate(x, self.x, False)
+        values, J = self._model.evaluate(x, self.x, True)
         cov = np.where(np.isfinite(self.cov), self.cov, 0.0)
         error = np.sqrt(np.maximum(np.einsum("ij,jk,ik->i", J, cov, J), 0.0))
         scatter = self._scatter(x is None)

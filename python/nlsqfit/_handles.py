@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from ctypes import byref, c_char_p, c_double, c_int, c_size_t, c_void_p, memmove
+from ctypes import byref, c_char_p, c_double, c_int, c_size_t, c_void_p
+from functools import lru_cache
 from threading import Lock
 
 import numpy as np
@@ -22,6 +23,18 @@ def column_of(array, keep):
     keep.append(array)
     stride = array.strides[0] if array.ndim else 0
     return Column(array.ctypes.data, code, stride, array.size)
+
+
+_Doubles = lru_cache(maxsize=64)(c_double.__mul__)  # the type of `count` doubles
+
+
+def new_doubles(count):
+    """A vector, and the memory it lives in, as the library's functions take it."""
+    if count > 4096:  # memory of ctypes is filled with zeros first
+        values = np.empty(count)
+        return values, values.ctypes.data
+    memory = _Doubles(count)()
+    return np.frombuffer(memory), memory
 
 
 def columns_of(arrays, keep):
@@ -140,14 +153,13 @@ class Model(_Owner):
         keep, p = [], doubles(p)
         if views is None:
             views = columns_of(columns, keep)
-        values = np.empty(rows)
-        J = np.empty((rows, p.size)) if jacobian else None
+        values, memory = new_doubles(rows)
+        J, J_memory = new_doubles(rows * p.size) if jacobian else (None, None)
         status = lib.nlsq_model_evaluate(
-            self.handle, views, len(columns), rows, p.ctypes.data, None,
-            values.ctypes.data, J.ctypes.data if jacobian else None,
-        )  # fmt: skip
+            self.handle, views, len(columns), rows, p.tobytes(), None, memory, J_memory
+        )
         check(status)
-        return (values, J) if jacobian else values
+        return (values, J.reshape(rows, p.size)) if jacobian else values
 
 
 def make_tape(entries, outputs):
@@ -226,17 +238,15 @@ class Result(_Owner):
         data, rows, columns = c_void_p(), c_size_t(), c_size_t()
         check(lib.nlsq_result_array(self.handle, name.encode(), byref(data), byref(rows), byref(columns)))
         rows, columns = rows.value, columns.value
-        shape = (rows,) if columns == 1 else (rows, columns)
-        made = np.empty(shape)
-        if made.size:
-            memmove(made.ctypes.data, data.value, made.nbytes)
-        return made
+        if rows * columns == 0:
+            return np.empty((rows,) if columns == 1 else (rows, columns))
+        made = np.array(_Doubles(rows * columns).from_address(data.value))
+        return made if columns == 1 else made.reshape(rows, columns)
 
     def square(self, name):
         """A copy of an n x n array, also where n is 1."""
         values = self.array(name)
-        n = int(round(values.size**0.5))
-        return values.reshape(n, n)
+        return values if values.ndim == 2 else values.reshape(1, 1)
 
     def json(self):
         return lib.nlsq_result_json(self.handle).decode()

@@ -145,10 +145,13 @@ def least_squares(
                          verbose=verbose, args=args, kwargs=kwargs, **newer)  # fmt: skip
     options = Options(solve_linear_start=False, residuals=False)
     _set_options(options, method, loss, f_scale, max_nfev, xtol, gtol, bounded, lower, upper)
-    data, named = guarded(tuple(args)), guarded(dict(kwargs))
+    def stand_in():
+        data, named = guarded(tuple(args)), guarded(dict(kwargs))
+        return lambda p: fun(p, *data, **named)
+
     curve = Curve(
-        lambda p: np.atleast_1d(fun(p, *args, **kwargs)), lambda p: fun(p, *data, **named),
-        np.zeros(f0.size), x0.size, as_vector=True, jacobian=jacobian,
+        lambda p: np.atleast_1d(fun(p, *args, **kwargs)), stand_in, np.zeros(f0.size), x0.size,
+        as_vector=True, jacobian=jacobian,
     )  # fmt: skip
     curve.first_single = f0.dtype == np.float32
     curve.prepare(x0, lower, upper, first=np.asarray(f0, dtype=float))

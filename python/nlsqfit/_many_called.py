@@ -10,7 +10,10 @@ from ._many_data import chosen, values_of
 
 
 def one_by_one(function, x, data, names, starts, sigma, mask, bounds, fixed, solver, reason):
-    """The arrays of a `ManyFits`. A fit whose data are wrong is FAILED, and the others go on."""
+    """The arrays of a `ManyFits`, and its warnings.
+
+    A fit whose data are wrong is FAILED, and the others go on.
+    """
     count, n = data.fits, len(names)
     first = np.array(np.broadcast_to(starts, (count, n)))
     found = dict(parameters=first, std_errors=np.full((count, n), np.nan),
@@ -21,6 +24,7 @@ def one_by_one(function, x, data, names, starts, sigma, mask, bounds, fixed, sol
         raise ValueError("p0 is outside the bounds: start within them")
     sigma = None if sigma is None else data.spread(sigma, "sigma")
     options = make_options(names, solver, bounds=bounds, fixed=fixed)
+    warnings = []
     raised = []  # by the function itself: such an exception is the user's
     for fit in range(count):
         rows = slice(None) if mask is None else ~(mask if mask.ndim == 1 else mask[fit])
@@ -44,10 +48,11 @@ def one_by_one(function, x, data, names, starts, sigma, mask, bounds, fixed, sol
         except ValueError as error:
             if any(error is e for e in raised):
                 raise
+            warnings.append(f"fit {fit}: {error}")
             continue
         for name in ("parameters", "std_errors"):
             found[name][fit] = result.array(name)
         found["cost"][fit], found["success"][fit] = result.number("cost"), result.number("success") != 0
         found["verdict"][fit] = result.text("verdict")
         found["iterations"][fit] = int(result.number("iterations"))
-    return found
+    return found, warnings

@@ -54,17 +54,6 @@ class ManyData:
         mask = self.spread(np.asarray(mask, bool), "mask")
         return mask if self.hidden is None else mask | self.hidden
 
-    def without_empty_fits(self, mask):
-        """Y and a mask for the library, which wants a row in each fit: without rows it has NaN, and fails."""
-        if mask is None or mask.ndim == 1:
-            return self.Y, mask
-        empty = mask.all(axis=1)
-        if not empty.any():
-            return self.Y, mask
-        Y, mask = np.array(self.Y, dtype=float), mask.copy()
-        Y[empty], mask[empty] = np.nan, False
-        return Y, mask
-
     def starts(self, p0, names, fixed):
         """Starting values: n, or fits x n; NaN where none is given."""
         if p0 is None or isinstance(p0, Mapping):

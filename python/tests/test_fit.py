@@ -1,6 +1,8 @@
 """fit, fit_many and Problem: names, options, results."""
 
+import copy
 import math
+import pickle
 
 import numpy as np
 import nlsqfit as nf
@@ -204,3 +206,22 @@ def test_constant_blocks_bounds_and_errors():
     with pytest.raises(KeyError, match="mine"):
         other.solve()
     assert start[0] == 5.0
+
+
+def _module_decay(x, a, b):
+    return a * np.exp(-b * x)
+
+
+@pytest.mark.parametrize("model", ["a*exp(-b*x)", "gaussian", _module_decay])
+def test_a_fit_is_pickled_and_copied_with_its_model(model):
+    x = np.linspace(-3, 4, 60)
+    y = np.exp(-0.5 * x**2) if model == "gaussian" else 2 * np.exp(-0.7 * x)
+    fit = nf.fit(model, x, y + 0.01 * np.cos(9 * x))
+    for other in (pickle.loads(pickle.dumps(fit)), copy.deepcopy(fit)):
+        assert str(other) == str(fit) and other.to_dict() == fit.to_dict() and other.params == fit.params
+        new = np.linspace(0, 2, 7)
+        for at in (None, new):
+            assert np.array_equal(other.predict(at), fit.predict(at))
+            assert np.allclose(other.predict(at, band=True).std_error, fit.predict(at, band=True).std_error)
+        again = pickle.loads(pickle.dumps(other))
+        assert np.array_equal(again.cov, fit.cov) and again.evaluator == fit.evaluator

@@ -107,3 +107,32 @@ def test_a_ValueError_of_the_function_is_the_users_own():
 
 def test_p0_of_one_parameter_may_be_a_number():
     assert np.allclose(nf.fit_many(lambda t, a: a * np.exp(-0.7 * t), T, Y, p0=1)["a"], TRUTH)
+
+
+@pytest.mark.parametrize("left", [0, 2])
+@pytest.mark.parametrize(
+    "model",
+    [
+        "a*exp(-b*x)+c",
+        "exp",
+        lambda x, a, b, c: a * np.exp(-b * x) + c,
+        lambda x, a, b, c: a * np.exp(-float(b) * x) + c,  # not recorded
+    ],
+)
+def test_a_fit_of_too_few_data_fails_alone(model, left):
+    x = np.linspace(0, 3, 12)
+    Y = np.outer([1, 2, 3], np.exp(-0.7 * x)) + 0.5
+    mask = np.zeros(Y.shape, bool)
+    mask[1, left:] = True
+    many = nf.fit_many(model, x, Y, mask=mask)
+    assert list(many.success) == [True, False, True] and many.verdict[1] == "FAILED"
+    assert len(many.warnings) == 1 and many.warnings[0].startswith("fit 1: ")
+
+
+def test_a_start_of_some_parameters_leaves_the_others_to_the_guess():
+    x = np.linspace(-3, 120, 400)
+    Y = np.array([[np.exp(-(((x - m) / 2) ** 2)) + 0.001 * np.cos(x)] for m in (20, 60, 90)])
+    whole = nf.fit_many("gaussian", x, Y)
+    assert whole.success.all()
+    some = nf.fit_many("gaussian", x, Y, p0={whole.names[-1]: 1.5})
+    assert some.success.all() and np.allclose(some.parameters, whole.parameters, rtol=1e-6)

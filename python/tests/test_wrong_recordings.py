@@ -3,6 +3,7 @@
 import numpy as np
 import nlsqfit as nf
 import pytest
+from nlsqfit._agreement import agree
 
 pytestmark = pytest.mark.filterwarnings("ignore::nlsqfit.OptimizeWarning")
 X = np.linspace(0.1, 4, 60)
@@ -33,7 +34,7 @@ def test_a_model_with_state_is_called():
 
     def f(x, a, b):
         calls[0] += 1
-        return a * np.exp(-b * x) + (1e-3 * calls[0] if calls[0] > 3 else 0)
+        return a * np.exp(-b * x) + (1e-3 * calls[0] if calls[0] > 2 else 0)
 
     y = 2 * np.exp(-0.7 * X) + NOISE
     try:
@@ -119,3 +120,33 @@ def test_a_way_of_an_if_that_uses_an_unknown_method_is_no_way_without_a_value():
 
     evaluator, popt = evaluator_and_answer(f, 2 * np.exp(-1.7 * X) + NOISE, p0=[1, 0.2])
     assert "std" in evaluator and np.allclose(popt, [2, 1.7], rtol=0.05)
+
+
+@pytest.mark.parametrize("start", [[2.0, 0.7], [2.0, 0.0], [0.0, 0.7]])
+def test_an_answer_that_is_the_start_is_no_second_comparison(start):
+    x, start = X, np.array(start)
+
+    def f(x, a, b):
+        # Wrong everywhere but at the start, in a way that a recording does not see.
+        recorded = type(a) is not np.float64 and type(a) is not float
+        return a * x + b if recorded else a * x + b + 0.1 * (a - start[0]) * x * x + 0.1 * (b - start[1])
+
+    _, _, info, *_ = nf.curve_fit(f, x, f(x, *map(float, start)), p0=start, full_output=True)
+    assert "beside the answer" in info["evaluator"]
+
+
+def test_a_function_is_called_once_to_record_it_and_once_for_each_comparison():
+    calls = []
+
+    def f(x, a, b):
+        calls.append(type(a).__name__)
+        return a * np.exp(-b * x)
+
+    assert evaluator_and_answer(f, 2 * np.exp(-0.7 * X) + NOISE)[0] == "recorded"
+    assert len(calls) == 3
+    nf.curve_fit(f, X, 2 * np.exp(-0.7 * X) + NOISE)
+    assert len(calls) == 5  # the recording is known
+
+
+def test_tiny_values_are_compared_by_themselves():
+    assert not agree(1e-170 * X, 1.5e-170 * X)

@@ -82,11 +82,10 @@ void check(const Batch& batch, const BatchOptions& given, const Limits& limits) 
   for (std::size_t f = 0; f < P0.rows() && !limits.empty(); ++f) {
     check_within(limits, names_of_parameters, {batch.start_of(f), batch.start_of(f) + P0.columns()}, "P0");
   }
-  for (std::size_t f = 0; f < batch.fits(); ++f) {
-    if (batch.y[f].size() == 0) throw DataError(fmt::format("fit {} has no data rows", f));
-    check_counts(batch.y[f].size(), batch.free.size());
-  }
 }
+
+// A fit with fewer rows than free parameters is FAILED, like one with wrong data.
+bool enough_rows(const Batch& batch, std::size_t f) { return batch.y[f].size() >= batch.free.size(); }
 
 // One thread's work on single fits.
 class BatchTask {
@@ -100,7 +99,7 @@ class BatchTask {
     const std::size_t n = batch_.model.names.size();
     std::copy_n(start, n, &out_.parameters(f, 0));
     columns_.clear();
-    bool good = batch_.shared_usable;
+    bool good = batch_.shared_usable && enough_rows(batch_, f);
     for (const ColumnPerFit& x : batch_.x) good = add(x, f, Wanted::any) && good;
     good = add(batch_.y, f, batch_.options.loss.is_counts() ? Wanted::not_negative : Wanted::any) && good;
     if (batch_.weighted()) good = add(batch_.sigma, f, Wanted::positive) && good;
@@ -332,7 +331,7 @@ BatchResult curve_fit_batch(const PreparedModel& model, const std::vector<Column
   if (impl.has_programs()) batch.programs = impl.programs(batch.free, batch.form());
 
   BatchResult out = empty_result(batch);
-  const bool in_lanes = given.in_lanes && lanes_serve(batch);
+  const bool in_lanes = given.in_lanes && enough_rows(batch, 0) && lanes_serve(batch);
   const std::size_t share = fits_per_task(batch.fits(), in_lanes), tasks = (batch.fits() + share - 1) / share;
   Fits fits(batch, in_lanes, out);
   out.threads =

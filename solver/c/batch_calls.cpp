@@ -3,6 +3,7 @@
 #include "c/caller_options.hpp"
 #include "c/errors.hpp"
 #include "c/results/caller_result.hpp"
+#include "fit/fit_setup.hpp"
 #include "support/fp_environment.hpp"
 
 #include <nlsq/c/fit.h>
@@ -62,24 +63,40 @@ bool of_one_length(const ColumnPerFit& y) {
   return true;
 }
 
-// One row of starting values for each fit, or one for all.
+double within(const Bounds& bounds, std::size_t j, double value) {
+  const auto side = [j](const std::vector<double>& all, double none) {
+    return all.empty() ? none : all[std::min(j, all.size() - 1)];
+  };
+  const double low = side(bounds.lower, -HUGE_VAL), high = side(bounds.upper, HUGE_VAL);
+  return low <= high ? std::clamp(value, low, high) : value;
+}
+
+// One row of starting values for each fit, or one for all. What is not given is guessed, or 1.
 Matrix starts(const CallerModel& model, const BatchData& data, const double* p0, std::size_t p0_fits,
-              const FitOptions& options, const NamedValues& fixed) {
+              const FitOptions& options, const NamedValues& fixed, std::size_t free) {
   const std::size_t n = model.parameters.size();
   if (p0_fits != 0 && p0_fits != 1 && p0_fits != data.fits)
     throw ArgumentError(
         fmt::format("p0_fits is {}: give starting values of 1 fit or of {}", p0_fits, data.fits));
   if (p0_fits > 0) required(p0, "p0");
-  Matrix out(p0_fits > 0 ? p0_fits : model.has_guess() ? data.fits : 1, n, 1.0);
-  if (p0_fits > 0) {
-    std::copy_n(p0, p0_fits * n, out.data());
-  } else if (model.has_guess()) {
-    std::string warning;
-    for (std::size_t f = 0; f < data.fits; ++f) {
+  const auto given = [&](std::size_t f, std::size_t j) {
+    return p0_fits == 0 ? kNaN : p0[(p0_fits == 1 ? 0 : f) * n + j];
+  };
+  const bool all_given =
+      p0_fits > 0 && std::none_of(p0, p0 + p0_fits * n, [](double v) { return std::isnan(v); });
+  const bool guesses = !all_given && model.has_guess();
+  Matrix out(guesses || p0_fits > 1 ? data.fits : 1, n, 1.0);
+  for (std::size_t f = 0; f < out.rows(); ++f) {
+    if (guesses && data.y[f].size() >= free) {  // a fit of fewer rows will be FAILED
+      std::string warning;
       std::vector<Column> x;
       for (const ColumnPerFit& column : data.x) x.push_back(column[f]);
       const std::vector<double> guess = model.guess(Columns(std::move(x)), data.y[f], warning);
       std::copy(guess.begin(), guess.end(), &out(f, 0));
+    }
+    for (std::size_t j = 0; j < n; ++j) {
+      if (std::isnan(given(f, j))) out(f, j) = within(options.bounds, j, out(f, j));
+      else out(f, j) = given(f, j);
     }
   }
   for (const auto& [name, value] : fixed) {
@@ -87,17 +104,24 @@ Matrix starts(const CallerModel& model, const BatchData& data, const double* p0,
         static_cast<std::size_t>(std::ranges::find(model.parameters, name) - model.parameters.begin());
     for (std::size_t f = 0; f < out.rows(); ++f) out(f, j) = value;
   }
-  for (std::size_t f = 0; f < out.rows() && p0_fits == 0 && !options.bounds.empty(); ++f) {
-    const auto side = [](const std::vector<double>& all, std::size_t j, double none) {
-      return all.empty() ? none : all[std::min(j, all.size() - 1)];
-    };
-    for (std::size_t j = 0; j < n; ++j) {
-      const double low = side(options.bounds.lower, j, -HUGE_VAL),
-                   high = side(options.bounds.upper, j, HUGE_VAL);
-      if (low <= high) out(f, j) = std::clamp(out(f, j), low, high);
-    }
-  }
   return out;
+}
+
+// What is wrong with fits of too few rows: a line for each of the first few, and how many more there are.
+std::vector<std::string> fits_without_rows(const ColumnPerFit& y, std::size_t free) {
+  constexpr std::size_t kLines = 5;
+  std::vector<std::string> lines;
+  std::size_t more = 0;
+  for (std::size_t f = 0; f < y.size(); ++f) {
+    if (y[f].size() >= free) continue;
+    if (lines.size() == kLines) ++more;
+    else
+      lines.push_back(
+          fmt::format("fit {}: {} rows cannot determine {} parameters: give more rows or fix parameters", f,
+                      y[f].size(), free));
+  }
+  if (more > 0) lines.push_back(fmt::format("{} more fits have too few rows", more));
+  return lines;
 }
 
 Matrix rows_of(const Matrix& all, std::size_t first, std::size_t count) {
@@ -173,8 +197,13 @@ nlsq_result* fit_batch(const CallerModel& model, const nlsq_batch_column* x, std
   CallerColumns columns;
   const FitOptions fit = options.curve_options(model.parameters, model.predictors.size(), columns);
   const BatchData data = batch_data(x, predictors, y, sigma, mask, fits, columns);
-  const Matrix P0 = starts(model, data, p0, p0_fits, fit, options.fixed_values());
+  const std::size_t free =
+      free_parameters(model.parameters, fit.fixed, Ties(model.parameters, fit.ties, fit.fixed),
+                      limits_of(fit.bounds, model.parameters))
+          .size();
+  const Matrix P0 = starts(model, data, p0, p0_fits, fit, options.fixed_values(), free);
   auto result = std::make_shared<ManyResult>();
+  result->warnings = fits_without_rows(data.y, free);
   result->batch = fit_groups(model, data, P0, BatchOptions(fit), options);
   return to_handle<nlsq_result>(std::move(result));
 }

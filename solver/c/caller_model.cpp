@@ -2,6 +2,8 @@
 #include "c/caller_model.hpp"
 
 #include "c/errors.hpp"
+#include "c/results/json_writer.hpp"
+#include "expression/names.hpp"
 #include "fit/curve.hpp"
 #include "fit/prepared_impl.hpp"
 #include "support/fp_environment.hpp"
@@ -57,6 +59,19 @@ const Model& builtin_model(const std::string& text, std::size_t predictors) {
   return *found;
 }
 
+// Throws ModelError for a predictor that a formula cannot name.
+void check_predictors(const std::vector<std::string>& names) {
+  std::set<std::string> seen;
+  for (std::size_t k = 0; k < names.size(); ++k) {
+    if (!is_name(names[k])) {
+      throw ModelError(fmt::format("predictor {}: '{}' is no name: use letters, digits and _, a letter first",
+                                   k, is_text(names[k]) ? names[k] : "(no text in UTF-8)"));
+    }
+    if (!seen.insert(names[k]).second)
+      throw ModelError(fmt::format("predictor {}: the name '{}' is given twice", k, names[k]));
+  }
+}
+
 // The names of the caller, or p0, p1 ... Throws ModelError for a name that is given twice.
 std::vector<std::string> parameter_names(const char* const* names, std::size_t count) {
   if (count > kMostParameters)
@@ -65,6 +80,9 @@ std::vector<std::string> parameter_names(const char* const* names, std::size_t c
   std::set<std::string> seen;
   for (std::size_t j = 0; j < count; ++j) {
     out.push_back(names != nullptr ? required(names[j], "a name of a parameter") : fmt::format("p{}", j));
+    if (!is_text(out.back()))
+      throw ModelError(
+          fmt::format("parameter {}: its name is no text in UTF-8, or has control characters", j));
     if (out.back().empty() || !seen.insert(out.back()).second)
       throw ModelError(fmt::format("parameter {}: the name '{}' is empty or given twice", j, out.back()));
   }
@@ -90,6 +108,7 @@ std::shared_ptr<CallerModel> model_of_text(const std::string& given, std::vector
     out->formula = out->builtin->formula;
     out->prepared.emplace(*out->builtin);
   } else {
+    check_predictors(options.predictors);
     Formula formula = parse_formula(text, options);
     out->name = out->formula = formula.text;
     out->prepared.emplace(std::move(formula));

@@ -2,6 +2,7 @@
 #include "c/caller_fit.hpp"
 #include "c/errors.hpp"
 #include "c/results/caller_result.hpp"
+#include "dense/data_survey.hpp"
 #include "support/fp_environment.hpp"
 
 #include <nlsq/c/fit.h>
@@ -14,6 +15,42 @@
 
 namespace nlsq::inline v0::c {
 
+namespace {
+
+// Preparing a program costs more than it saves on so few rows.
+constexpr std::size_t kFewRows = 512;
+// More rows are evaluated in parts that stay in the cache.
+constexpr std::size_t kPartRows = 8192;
+
+// Values in double where the columns are plain: by the tape or the formula itself, or by its program.
+// Returns false, and does nothing, if anything about the arguments is unusual: `evaluate` then takes them, or
+// says what is wrong.
+bool evaluate_plain(const CallerModel& model, const Columns& x, std::size_t rows,
+                    const std::vector<double>& p, const EvaluateOptions& options, double* values) {
+  if (rows == 0 || x.size() != model.predictors.size() || x.size() == 0) return false;
+  std::vector<const double*> columns;
+  for (const Column& column : x.list()) {
+    columns.push_back(column.size() == rows ? column.direct_f64(0) : nullptr);
+    if (columns.back() == nullptr || !all_usable(columns.back(), rows, Wanted::any)) return false;
+  }
+  if (!all_usable(p.data(), p.size(), Wanted::any)) return false;
+  if (rows <= kFewRows) {
+    const FpEnvironment environment;
+    model.evaluate_rows(columns, p, rows, {}, values);
+    return true;
+  }
+  std::vector<Column> part(columns.size());
+  for (std::size_t first = 0; first < rows; first += kPartRows) {
+    const std::size_t count = std::min(kPartRows, rows - first);
+    for (std::size_t k = 0; k < part.size(); ++k) part[k] = Column(columns[k] + first, count);
+    const Evaluation at = evaluate(*model.prepared, Columns(part), p, PrecisionPolicy::all_f64(), options);
+    std::copy(at.values.begin(), at.values.end(), values + first);
+  }
+  return true;
+}
+
+}  // namespace
+
 void evaluate_model(const CallerModel& model, const Columns& x, std::size_t rows,
                     const std::vector<double>& p, const Options& options, double* values, double* jacobian) {
   if (model.is_callback()) {
@@ -25,6 +62,8 @@ void evaluate_model(const CallerModel& model, const Columns& x, std::size_t rows
   EvaluateOptions wanted;
   wanted.jacobian = jacobian != nullptr;
   wanted.threads = options.fit.threads;
+  const bool plain = !options.precision && options.rules.empty() && jacobian == nullptr;
+  if (plain && evaluate_plain(model, x, rows, p, wanted, values)) return;
   const std::optional<PrecisionPolicy> policy = options.solver_options().precision;
   const Evaluation at = evaluate(*model.prepared, x, p, policy.value_or(PrecisionPolicy::all_f64()), wanted);
   if (at.values.size() != rows)
@@ -50,6 +89,13 @@ nlsq_result* predict_call(const CallerModel& model, const nlsq_column* given_x, 
                           const CurveResult& of, const Options& options) {
   if (model.is_callback())
     throw ArgumentError("predict: a callback has its own rows; use a formula or a tape");
+  if (of.formula != model.formula || of.fit.parameter_names != model.parameters) {
+    throw ArgumentError(
+        fmt::format("fit: it is a result of the model '{}' ({}), and this model is '{}' ({}): give the model "
+                    "that was fitted",
+                    of.formula, fmt::join(of.fit.parameter_names, ", "), model.formula,
+                    fmt::join(model.parameters, ", ")));
+  }
   CallerColumns columns;
   const Columns x(columns.views(given_x, predictors, "x"));
   FitOptions fit = of.options;

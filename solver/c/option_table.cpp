@@ -106,7 +106,7 @@ std::vector<Entry> solver_entries() {
           [](Options& o, Geodesic v) { o.fit.geodesic = v; }),
       whole("nonmonotonic", 0, 1e6,
             [](Options& o, double v) { o.fit.nonmonotonic_steps = static_cast<int>(v); }),
-      number("initial_lambda", 0, kHuge, [](Options& o, double v) { o.fit.initial_lambda = v; }),
+      number("initial_lambda", 1e-300, kHuge, [](Options& o, double v) { o.fit.initial_lambda = v; }),
       text("precision", [](Options& o, std::string_view v) { o.precision = PrecisionPolicy::parse(v); }),
       text("rule",
            [](Options& o, std::string_view v) {

@@ -14,6 +14,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
 #include <map>
 
@@ -37,6 +38,17 @@ struct CallerProblem : Object {
         copy->outputs().size() != tape->outputs().size())
       copy = std::make_shared<const Tape>(*tape);
     return copy;
+  }
+  // Throws ArgumentError if numbers of the block belong to another one.
+  void check_overlap(const double* block, std::size_t size) const {
+    const auto next = sizes.upper_bound(block);
+    const bool into_next = next != sizes.end() && static_cast<std::size_t>(next->first - block) < size;
+    const auto found = sizes.lower_bound(block);
+    const bool from_last =
+        found != sizes.begin() && std::prev(found)->second > block - std::prev(found)->first;
+    if (into_next || from_last)
+      throw ArgumentError(
+          "block: its numbers are in part those of a block that was added before; blocks must not overlap");
   }
   int size_of(const double* block) const {
     const auto found = sizes.find(block);
@@ -190,7 +202,8 @@ int nlsq_problem_add_parameters(nlsq_problem* problem, double* block, size_t siz
     const auto p = from_handle<CallerProblem>(problem);
     if (size == 0 || size > 100000000)
       throw ArgumentError(fmt::format("size = {}: use 1 to 100000000", size));
-    p->problem.add_parameter_block(required(block, "block"), static_cast<int>(size));
+    p->check_overlap(required(block, "block"), size);
+    p->problem.add_parameter_block(block, static_cast<int>(size));
     p->sizes[block] = static_cast<int>(size);
   });
 }

@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -23,10 +24,20 @@ struct ScaledResiduals {
   void* user;
   std::size_t residuals;
   std::vector<double> scale;  // empty: 1
+  Bounds bounds;              // of x: none, one number for all, or one for each
 
+  // The product is rounded, so it may pass a bound on which z lies by one unit in the last place.
+  double unscaled(double z, std::size_t j) const {
+    if (scale.empty()) return z;
+    const auto side = [j](const std::vector<double>& all) { return all[all.size() == 1 ? 0 : j]; };
+    double x = z * scale[j];
+    if (!bounds.lower.empty()) x = std::max(x, side(bounds.lower));
+    if (!bounds.upper.empty()) x = std::min(x, side(bounds.upper));
+    return x;
+  }
   std::vector<double> unscaled(std::span<const double> z) const {
     std::vector<double> x(z.begin(), z.end());
-    for (std::size_t j = 0; j < scale.size(); ++j) x[j] *= scale[j];
+    for (std::size_t j = 0; j < x.size(); ++j) x[j] = unscaled(x[j], j);
     return x;
   }
   void call(std::span<const double> z, double* r, double* J) const {
@@ -60,15 +71,16 @@ void divide(std::vector<double>& values, const std::vector<double>& scale) {
   for (std::size_t j = 0; j < scale.size(); ++j) values[j] /= scale[j];
 }
 
-void unscale(LeastSquaresResult& out, const std::vector<double>& scale) {
+void unscale(LeastSquaresResult& out, const ScaledResiduals& scaled) {
+  const std::vector<double>& scale = scaled.scale;
   const std::size_t n = scale.size();
   for (std::size_t i = 0; i < n; ++i) {
-    out.x[i] *= scale[i];
+    out.x[i] = scaled.unscaled(out.x[i], i);
     out.standard_errors[i] *= scale[i];
     for (std::size_t j = 0; j < n; ++j) out.covariance(i, j) *= scale[i] * scale[j];
   }
   for (FitMinimum& minimum : out.minima) {
-    for (std::size_t j = 0; j < n; ++j) minimum.parameters[j] *= scale[j];
+    for (std::size_t j = 0; j < n; ++j) minimum.parameters[j] = scaled.unscaled(minimum.parameters[j], j);
   }
 }
 
@@ -82,7 +94,7 @@ nlsq_result* solve(nlsq_function function, void* user, bool has_jacobian, std::s
   };
   check_side(wanted.bounds.lower, "lower");
   check_side(wanted.bounds.upper, "upper");
-  const ScaledResiduals scaled{function, user, residuals, scale_of(options, x0.size())};
+  const ScaledResiduals scaled{function, user, residuals, scale_of(options, x0.size()), wanted.bounds};
   divide(wanted.bounds.lower, scaled.scale);
   divide(wanted.bounds.upper, scaled.scale);
   divide(x0, scaled.scale);
@@ -94,7 +106,7 @@ nlsq_result* solve(nlsq_function function, void* user, bool has_jacobian, std::s
   auto result = std::make_shared<SolveResult>();
   result->solved = least_squares(called, x0, wanted);
   const std::vector<double> z = result->solved.x;
-  unscale(result->solved, scaled.scale);
+  unscale(result->solved, scaled);
   if (has_jacobian) {
     result->jacobian = Matrix(residuals, x0.size());
     std::vector<double> r(residuals);

@@ -2,6 +2,7 @@
 // are evaluated again in f64.
 #include <nlsq/evaluate.hpp>
 
+#include "dense/data_survey.hpp"
 #include "dense/dense_evaluator.hpp"
 #include "dense/tile_issues.hpp"
 #include "fit/curve.hpp"
@@ -42,6 +43,7 @@ class TileWriter {
 
   void write(const TileRange& range) {
     const std::size_t stride = model_.tile_rows();
+    if (n_ == 0 && formats_.residual == Format::f64) return write_values(range);
     if (formats_.residual == Format::f64) {
       copy(high().fill_f64(range.first, range.count, counters), range.count);
       if (formats_.jacobian < Format::f64) narrow(range);
@@ -76,6 +78,13 @@ class TileWriter {
   TilePass& high() {
     if (!high_) high_ = model_.begin(x_, fill_, false);
     return *high_;
+  }
+
+  // Values alone, in f64: nothing is rounded or done again.
+  void write_values(const TileRange& range) {
+    const double* values = high().fill_f64(range.first, range.count, counters)[first_column()];
+    std::copy_n(values, range.count, &out_.values[range.first]);
+    if (!nonfinite && !all_usable(values, range.count, Wanted::any)) nonfinite = range;
   }
 
   template <class T>
@@ -197,11 +206,12 @@ Evaluation evaluate_rows(RowModel& model, std::span<const double> x, const Preci
 std::shared_ptr<const RowSource> rows_of(const PreparedModel::Impl& model, const Columns& x,
                                          const EvaluateOptions& options, bool& weighted) {
   static constexpr double kZero = 0;
+  static const std::vector<double> zeros(8192);  // programs read what lies side by side without a copy
   if (!options.sigma.empty() && options.y.empty())
     throw ValidationError("sigma divides residuals, and without y there are none: give y, too");
   const std::size_t rows = x.size() == 0 ? 0 : x.list().front().size();
-  FitData data =
-      fit_data(x, options.y.empty() ? Column(&kZero, rows, 0) : options.y, options.sigma, model.predictors);
+  const Column zero = rows <= zeros.size() ? Column(zeros.data(), rows) : Column(&kZero, rows, 0);
+  FitData data = fit_data(x, options.y.empty() ? zero : options.y, options.sigma, model.predictors);
   data.survey->run();
   weighted = data.form.weighted;
   return std::move(data.rows);

@@ -108,6 +108,7 @@ struct ProblemResult final : Result {
 
 struct ManyResult final : Result {
   BatchResult batch;
+  std::vector<std::string> warnings;  // about single fits
 
  private:
   const Contents& contents() const override;

@@ -29,6 +29,15 @@ std::size_t sequence_length(std::string_view text) {
 
 }  // namespace
 
+bool is_text(std::string_view text) {
+  while (!text.empty()) {
+    const std::size_t length = sequence_length(text);
+    if (length == 0 || static_cast<unsigned char>(text[0]) < 0x20 || text[0] == 0x7f) return false;
+    text.remove_prefix(length);
+  }
+  return true;
+}
+
 void JsonWriter::before_value() {
   if (after_key_) {
     after_key_ = false;

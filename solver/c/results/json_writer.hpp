@@ -9,6 +9,9 @@
 
 namespace nlsq::inline v0::c {
 
+// UTF-8 without control characters.
+bool is_text(std::string_view text);
+
 class JsonWriter {
  public:
   void begin_object() { begin('{'); }

@@ -195,7 +195,8 @@ Contents batch_contents() {
                {"success", number([](B b) { return b.success(); })},
                {"threads", number([](B b) { return b.threads; })},
                {"in_lanes", number([](B b) { return b.in_lanes; })}};
-  c.texts = {{"parameter_names", of<ManyResult>([](R r) { return lines(r.batch.parameter_names); })}};
+  c.texts = {{"parameter_names", of<ManyResult>([](R r) { return lines(r.batch.parameter_names); })},
+             {"warnings", of<ManyResult>([](R r) { return lines(r.warnings); })}};
   c.arrays = {{"parameters", of<ManyResult>([](R r) { return matrix_array(r.batch.parameters); })},
               {"std_errors", of<ManyResult>([](R r) { return matrix_array(r.batch.standard_errors); })},
               {"cost", array([](B b) { return b.cost; })},

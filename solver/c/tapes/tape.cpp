@@ -3,7 +3,10 @@
 
 #include "c/errors.hpp"
 #include "c/tapes/tape_numbers.hpp"
+#include "formula/block_values.hpp"
 #include "formula/formula_functions.hpp"
+
+#include "program/local_buffer.hpp"
 
 #include <nlsq/graph.hpp>
 
@@ -166,24 +169,28 @@ template void Tape::run(const double*, const Dual8*, Dual8*) const;
 
 void Tape::run_rows(std::span<const double* const> columns, const double* parameters, std::size_t count,
                     std::span<const double> noise, double* out) const {
-  constexpr std::size_t kBlock = 64;
-  std::vector<double> slots(steps_.size() * kBlock);
-  for (std::size_t first = 0; first < count; first += kBlock) {
-    const std::size_t rows = std::min(kBlock, count - first);
+  constexpr std::size_t kShort = 16;
+  LocalBuffer<double, kShort * kBlockRows> memory(steps_.size() * kBlockRows);
+  LocalBuffer<BlockValue, kShort> slots(steps_.size());
+  for (std::size_t i = 0; i < steps_.size(); ++i) slots[i] = {memory.data() + i * kBlockRows};
+  for (std::size_t first = 0; first < count; first += kBlockRows) {
+    const std::size_t rows = std::min(kBlockRows, count - first);
     for (std::size_t i = 0; i < steps_.size(); ++i) {
       const TapeStep& s = steps_[i];
-      double* const result = &slots[i * kBlock];
-      const double *a = &slots[s.a * kBlock], *b = &slots[s.b * kBlock], *c = &slots[s.c * kBlock];
-      switch (s.op) {
-        case Op::constant: std::fill_n(result, rows, s.value); continue;
-        case Op::column: std::copy_n(columns[s.index] + first, rows, result); continue;
-        case Op::parameter: std::fill_n(result, rows, parameters[s.index]); continue;
-        default: break;
-      }
-      for (std::size_t r = 0; r < rows; ++r) result[r] = evaluate_op(s.op, a[r], b[r], c[r]);
-      for (std::size_t r = 0; r < rows && !noise.empty(); ++r) result[r] *= 1 + noise[i];
+      BlockValue& result = slots[i];
+      result.rows = s.op == Op::column ? columns[s.index] + first : nullptr;
+      if (s.op == Op::constant) result.value = s.value;
+      if (s.op == Op::parameter) result.value = parameters[s.index];
+      if (arity(s.op) == 0) continue;
+      result.rows = slots[s.a].rows;
+      result.value = slots[s.a].value;
+      apply_to_block({s.op}, result, slots[s.b], slots[s.c], arity(s.op), rows);
+      if (noise.empty()) continue;
+      if (result.uniform()) result.value *= 1 + noise[i];
+      for (std::size_t r = 0; r < rows && !result.uniform(); ++r) result.own[r] *= 1 + noise[i];
     }
-    std::copy_n(&slots[static_cast<std::size_t>(outputs_[0]) * kBlock], rows, out + first);
+    const BlockValue& value = slots[static_cast<std::size_t>(outputs_[0])];
+    for (std::size_t r = 0; r < rows; ++r) out[first + r] = value[r];
   }
 }
 

@@ -1,0 +1,75 @@
+"""The models of a `Fit`, which evaluate it again. They are pickled by what they are made of."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ._curve import Curve
+from ._fit_options import predictors
+from ._handles import Model
+from .recording import guarded
+
+
+class TextModel:
+    """A formula or a built-in model, with its data."""
+
+    def __init__(self, text, x):
+        self.text, self.x = text, x
+        names, self.columns = predictors(x)
+        self.model = Model.from_text(text, names, len(self.columns))
+
+    def __reduce__(self):
+        return TextModel, (self.text, self.x)
+
+    def evaluate(self, at, p, jacobian):
+        """Values, and the Jacobian if asked for, at new data or (None) at those of the fit."""
+        columns = self.columns if at is None else predictors(at)[1]
+        return self.model.evaluate(columns, columns[0].size, p, jacobian)
+
+
+class FunctionModel:
+    """A function, with its data. `names`: its parameters; `jac`: its derivatives, or None."""
+
+    def __init__(self, function, x, y, names, jac, lower, upper, reason=None):
+        self.function, self.x, self.y, self.names, self.jac = function, x, y, names, jac
+        self.lower, self.upper = lower, upper
+        self.reason = reason  # why it is not recorded, once that is known
+        self.curve = None
+
+    def __reduce__(self):
+        reason = self.reason if self.curve is None else self.curve.reason
+        return FunctionModel, (self.function, self.x, self.y, self.names, self.jac, self.lower, self.upper,
+                               reason)  # fmt: skip
+
+    def prepare(self, p):
+        """The curve of the fit."""
+        self.curve = self._curve_at(self.x, self.y, p)
+        return self.curve
+
+    def _curve_at(self, x, y, p):
+        function, jac = self.function, self.jac
+
+        def stand_in():
+            data = guarded(x)
+            return lambda *p: function(data, *p)
+
+        jacobian = None if jac is None else lambda p: jac(x, *p)
+        curve = Curve(
+            lambda *p: function(x, *p), stand_in, y, len(self.names), jacobian=jacobian, names=self.names
+        )
+        curve.prepare(p, self.lower, self.upper, recordable=self.reason or True)
+        return curve
+
+    def evaluate(self, at, p, jacobian):
+        """As of a `TextModel`."""
+        p = np.asarray(p)
+        if self.curve is None:
+            self.prepare(p)
+        self.reason = self.curve.reason
+        used = self.curve
+        if at is not None:
+            values = np.asarray(self.function(at, *p), dtype=float).reshape(-1)
+            if not jacobian:
+                return values
+            used = self._curve_at(at, values, p)
+        return (used.values(p), used.jacobian_at(p)) if jacobian else used.values(p)

@@ -1,0 +1,138 @@
+// Mistakes of callers that the C interface must name, and fits that go on beside a mistake.
+#include <doctest/doctest.h>
+
+#include "c_interface.hpp"
+
+#include <cmath>
+#include <limits>
+
+using namespace nlsq_test;
+
+TEST_CASE("a fit of too few rows fails alone, and the batch says which and why") {
+  constexpr std::size_t fits = 3, rows = 10;
+  std::vector<double> x(rows), y(fits * rows);
+  for (std::size_t i = 0; i < fits * rows; ++i) {
+    x[i % rows] = 0.3 * static_cast<double>(i % rows);
+    y[i] = 2 * std::exp(-0.7 * x[i % rows]) + 0.5;
+  }
+  const nlsq_batch_column cx{nlsq_column_of(x.data(), rows), 0};
+  const nlsq_batch_column cy{nlsq_column_of(y.data(), rows), rows * sizeof(double)};
+  for (const std::size_t left : {std::size_t{0}, std::size_t{2}}) {  // rows of fit 1
+    for (const char* model : {kDecayFormula, "exp"}) {
+      CAPTURE(left);
+      CAPTURE(model);
+      std::vector<unsigned char> mask(fits * rows, 0);
+      for (std::size_t i = left; i < rows; ++i) mask[rows + i] = 1;
+      const nlsq_batch_column out{{mask.data(), NLSQ_U8, 1, rows}, rows};
+      const double p0[] = {1, 1, 0};
+      nlsq_model* handle = nullptr;
+      nlsq_result* result = nullptr;
+      REQUIRE(nlsq_model_text(model, nullptr, 1, &handle) == NLSQ_OK);
+      const std::size_t given = model == kDecayFormula ? 1 : 0;  // the built-in model guesses
+      REQUIRE(nlsq_model_fit_batch(handle, &cx, 1, &cy, nullptr, &out, fits, given ? p0 : nullptr, given,
+                                   nullptr, &result) == NLSQ_OK);
+      CHECK(array(result, "success") == std::vector<double>{1, 0, 1});
+      CHECK(array(result, "verdict")[1] == NLSQ_FAILED);
+      CHECK(array(result, "parameters")[0] == doctest::Approx(2).epsilon(1e-6));
+      CHECK(text(result, "warnings") ==
+            "fit 1: " + std::to_string(left) +
+                " rows cannot determine 3 parameters: give more rows or fix parameters");
+      nlsq_result_free(result);
+      nlsq_model_free(handle);
+    }
+  }
+}
+
+namespace {
+
+struct Watched {
+  double most = -1;
+  static int call(const double* p, double* r, double* J, void* user) {
+    auto& self = *static_cast<Watched*>(user);
+    self.most = std::max(self.most, p[0]);
+    r[0] = p[0] - 10;
+    r[1] = 0.1;
+    if (J != nullptr) J[0] = 1, J[1] = 0;
+    return 0;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("no parameter of nlsq_least_squares passes its bound by rounding, whatever x_scale is") {
+  nlsq_options* options = nullptr;
+  REQUIRE(nlsq_options_new(&options) == NLSQ_OK);
+  int rounded = 0;
+  for (int k = 1; k <= 60; ++k) {
+    const double upper = 0.1 * k, scale = 1.0 / (k + 6), start = 0;
+    rounded += upper / scale * scale > upper ? 1 : 0;
+    REQUIRE(nlsq_options_set_array(options, "upper", &upper, 1) == NLSQ_OK);
+    REQUIRE(nlsq_options_set_array(options, "x_scale", &scale, 1) == NLSQ_OK);
+    Watched watched;
+    nlsq_result* result = nullptr;
+    REQUIRE(nlsq_least_squares(Watched::call, &watched, 1, 2, &start, 1, options, &result) == NLSQ_OK);
+    CHECK(array(result, "parameters")[0] == upper);
+    CHECK(watched.most <= upper);
+    nlsq_result_free(result);
+  }
+  CHECK(rounded > 0);  // or the test could not fail
+  nlsq_options_free(options);
+}
+
+TEST_CASE("a prediction is refused for the result of another model with the same names") {
+  const Decay data;
+  const nlsq_column x = data.cx(), y = data.cy();
+  nlsq_model *model = nullptr, *other = nullptr, *same = nullptr;
+  nlsq_result *fit = nullptr, *prediction = nullptr;
+  const double p0[] = {1, 1, 1};
+  REQUIRE(nlsq_model_text(kDecayFormula, nullptr, 1, &model) == NLSQ_OK);
+  REQUIRE(nlsq_model_text(kDecayFormula, nullptr, 1, &same) == NLSQ_OK);
+  REQUIRE(nlsq_model_text("a+b*x+c*x^2", nullptr, 1, &other) == NLSQ_OK);
+  REQUIRE(nlsq_model_fit(model, &x, 1, &y, p0, nullptr, &fit) == NLSQ_OK);
+  CHECK(nlsq_model_predict(other, &x, 1, fit, nullptr, &prediction) == NLSQ_ERROR_ARGUMENT);
+  CHECK(std::string(nlsq_last_error()).find("give the model that was fitted") != std::string::npos);
+  REQUIRE(nlsq_model_predict(same, &x, 1, fit, nullptr, &prediction) == NLSQ_OK);
+  nlsq_result_free(prediction);
+  nlsq_result_free(fit);
+  for (nlsq_model* one : {model, other, same}) nlsq_model_free(one);
+}
+
+TEST_CASE("names that are none are refused") {
+  nlsq_model* model = nullptr;
+  for (const char* name : {"", "1x", "a b", "x\xff", "t-1"}) {
+    CAPTURE(name);
+    CHECK(nlsq_model_text("a+0.5", &name, 1, &model) == NLSQ_ERROR_MODEL);
+    CHECK(std::string(nlsq_last_error()).find("predictor 0") == 0);
+  }
+  const char* twice[] = {"u", "u"};
+  CHECK(nlsq_model_text("a*u", twice, 2, &model) == NLSQ_ERROR_MODEL);
+  const auto zero = [](const double*, double* y, double*, void*) { return y == nullptr ? 0 : (*y = 0, 0); };
+  for (const char* name : {"", "a\xff", "a\nb"})
+    CHECK(nlsq_model_callback(zero, nullptr, 0, 1, &name, &model) == NLSQ_ERROR_MODEL);
+  const char* greek = "γ";  // Python has such names
+  REQUIRE(nlsq_model_callback(zero, nullptr, 0, 1, &greek, &model) == NLSQ_OK);
+  nlsq_model_free(model);
+}
+
+TEST_CASE("an initial damping of 0 and blocks that overlap are refused") {
+  nlsq_options* options = nullptr;
+  REQUIRE(nlsq_options_new(&options) == NLSQ_OK);
+  CHECK(nlsq_options_set_number(options, "initial_lambda", 0) == NLSQ_ERROR_OPTION);
+  CHECK(nlsq_options_set_number(options, "initial_lambda", 1e-6) == NLSQ_OK);
+  nlsq_options_free(options);
+  nlsq_problem* problem = nullptr;
+  REQUIRE(nlsq_problem_new(&problem) == NLSQ_OK);
+  std::vector<double> numbers(10);
+  double* const p = numbers.data();
+  REQUIRE(nlsq_problem_add_parameters(problem, p + 3, 3) == NLSQ_OK);
+  for (const auto& [first, size] : {std::pair{0, 4}, {4, 1}, {5, 3}, {2, 6}, {0, 10}}) {
+    const int number = first;
+    CAPTURE(number);
+    CHECK(nlsq_problem_add_parameters(problem, p + first, static_cast<std::size_t>(size)) ==
+          NLSQ_ERROR_ARGUMENT);
+    CHECK(std::string(nlsq_last_error()).find("must not overlap") != std::string::npos);
+  }
+  CHECK(nlsq_problem_add_parameters(problem, p, 3) == NLSQ_OK);
+  CHECK(nlsq_problem_add_parameters(problem, p + 6, 4) == NLSQ_OK);
+  nlsq_problem_free(problem);
+}
