@@ -13,8 +13,8 @@ constexpr std::size_t kBlockRows = 64;
 // A value for each row of a block, or one value for all rows.
 struct BlockValue {
   double* own;  // memory for kBlockRows values
-  const double* rows =
-      nullptr;  // points to `own` or to values of another owner; null: one number for all rows
+  // Points to `own` or to values of another owner. Null: one number for all rows.
+  const double* rows = nullptr;
   double value = 0;
   bool uniform() const { return rows == nullptr; }
   double operator[](std::size_t i) const { return uniform() ? value : rows[i]; }
