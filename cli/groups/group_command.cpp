@@ -4,6 +4,7 @@
 #include "errors.hpp"
 #include "fit_command.hpp"
 #include "groups/group_names.hpp"
+#include "groups/group_places.hpp"
 #include "groups/group_report.hpp"
 #include "groups/several_responses.hpp"
 #include "interrupt.hpp"
@@ -35,9 +36,14 @@ GroupsResult fit_groups(const ModelChoice& model, const FitData& data, const Col
   try {
     const PreparedModel prepared =
         model.builtin != nullptr ? PreparedModel(*model.builtin) : PreparedModel(model.formula);
-    return curve_fit_groups(prepared, Columns(data.predictors), data.y, group, p0, options);
+    GroupsResult fits = curve_fit_groups(prepared, Columns(data.predictors), data.y, group, p0, options);
+    name_places(data, group, fits);
+    return fits;
   } catch (const DataError& e) {
-    throw BadData(fmt::format("{}: {}", data.source, e.what()));
+    // Where no group can take part in a joint fit, the error has the message of the first group.
+    const bool of_first = !options.share.empty() && e.row() == DataError::npos;
+    throw BadData(fmt::format("{}: {}", data.source,
+                              of_first ? with_places_of_first(e.what(), data, group) : e.what()));
   } catch (const Error& e) {
     throw UsageError(e.what());
   }

@@ -6,7 +6,8 @@
 
 namespace nlsq::cli {
 
-std::string with_places(const std::string& message, const FitData& data) {
+std::string with_places(const std::string& message, std::size_t rows,
+                        const std::function<std::string(std::size_t)>& place) {
   constexpr std::string_view kRow = "row ";
   std::string out;
   std::size_t done = 0;
@@ -15,13 +16,17 @@ std::string with_places(const std::string& message, const FitData& data) {
     const char* const end = message.data() + message.size();
     std::size_t row = 0;
     const auto [after, error] = std::from_chars(digits, end, row);
-    const bool number = error == std::errc() && row < data.rows();
+    const bool number = error == std::errc() && row < rows;
     const std::size_t stop = number ? static_cast<std::size_t>(after - message.data()) : at + kRow.size();
     out += message.substr(done, at - done);
-    out += number ? data.place(row) : message.substr(at, stop - at);
+    out += number ? place(row) : message.substr(at, stop - at);
     done = stop;
   }
   return out + message.substr(done);
+}
+
+std::string with_places(const std::string& message, const FitData& data) {
+  return with_places(message, data.rows(), [&](std::size_t row) { return data.place(row); });
 }
 
 }  // namespace nlsq::cli

@@ -3,11 +3,17 @@
 
 #include "table/data_selection.hpp"
 
+#include <functional>
 #include <string>
 
 namespace nlsq::cli {
 
 // Replaces "row 1" by the place of that row: "data.csv:3".
 std::string with_places(const std::string& message, const FitData& data);
+
+// The same for a message whose rows are not those of the table: place(1) replaces "row 1". Numbers from
+// `rows` on remain.
+std::string with_places(const std::string& message, std::size_t rows,
+                        const std::function<std::string(std::size_t)>& place);
 
 }  // namespace nlsq::cli
