@@ -5,7 +5,7 @@
 #include "kernels/factor/lane_solve.hpp"
 #include "kernels/factor/qr_blocked.hpp"
 #include "kernels/gram/gram.hpp"
-#include "kernels/gram/gram_bf16_portable.hpp"
+#include "kernels/gram/gram_bf16_rounded.hpp"
 #include "kernels/gram/lane_gram.hpp"
 #include "kernels/gram/term_sums.hpp"
 #include "kernels/kernel_sets.hpp"

@@ -31,8 +31,8 @@ inline constexpr int most_lane_parameters = 16;
 struct KernelTable {
   const char* name;  // "baseline", "avx2", "avx512", "neon"
   int lanes_f64, lanes_f32;
-  bool bf16_instructions;  // gram_bf16 uses CPU instructions and pays for many columns; otherwise it is
-                           // slower than f64
+  bool bf16_instructions;  // gram_bf16 uses CPU instructions and pays for many columns; otherwise it takes
+                           // a little longer than gram_f32
   int qr_block_columns;    // from this number of columns on qr_fold works in blocks; 0: never
 
   // Runs a program on `rows` rows. vectors[v] points to column or register v.
@@ -80,10 +80,10 @@ struct KernelTable {
                    KernelCounters* counters);
   void (*gram_f32_wide)(const float* const* columns, int n1, std::size_t rows, double* sums,
                         KernelCounters* counters);
-  // The same, but the columns before the last are rounded to bf16 and multiplied as VDPBF16PS does, in f32,
-  // and added to `sums` every 512 rows. Products with the last column (the residuals) are those of
-  // gram_f32_wide. Every set gives the same bits. Uses memory of the thread, at most 2 KB per column; throws
-  // std::bad_alloc if that fails.
+  // The same, but the columns before the last are rounded to bf16, subnormal numbers to zero. They are
+  // multiplied as gram_f32 does, or, with bf16_instructions, as VDPBF16PS does, and added to `sums` every 512
+  // rows. Products with the last column (the residuals) are those of gram_f32_wide, unrounded. Uses at most
+  // 2.1 KB per column of the thread, besides gram_f32's memory; throws std::bad_alloc if that fails.
   void (*gram_bf16)(const float* const* columns, int n1, std::size_t rows, double* sums,
                     KernelCounters* counters);
   // Only the products with the last column, n1 sums: Jᵀr and rᵀr.

@@ -1,10 +1,11 @@
-// Defines the result of the bf16 Gram kernels. One kernel uses intrinsics, the other works with any compiler;
-// both give the same bits.
+// What the two bf16 Gram kernels have in common. gram_bf16_avx512.cpp uses the bf16 instruction;
+// gram_bf16_rounded.hpp serves every set without it.
 //
 //  There are n1 columns, the last of them the residuals r. The n = n1 - 1 others are rounded to bf16 (to
-//  nearest, ties to even; below 2^-126 to zero) and multiplied by pairs of rows as VDPBF16PS does:
+//  nearest, ties to even; below 2^-126 to zero). The instruction VDPBF16PS multiplies pairs of rows:
 //    c = fma(a0, b0, fma(a1, b1, c)),  a1 (the odd row) first, each result below 2^-126 flushed to zero.
-//  Each entry of J'J has one chain over at most gram_bf16_rows rows, which is then added to the sums in f64.
+//  Each entry of J'J has one such chain over at most gram_bf16_rows rows, which is then added to the sums in
+//  f64. Without the instruction the rounded numbers are products and sums of gram_f32.
 //  J'r and r'r limit the accuracy of the answer and cost little, so they use the unrounded columns in f64.
 #pragma once
 
@@ -20,10 +21,6 @@ namespace {
 // Rows between two additions to the f64 sums, a multiple of 32; no tile is longer. The relative error of a
 // chain stays far below that of bf16, and the columns of a panel stay in cache.
 inline constexpr std::size_t gram_bf16_rows = 512;
-// Columns in a panel: the number of pairs in a 512-bit vector.
-inline constexpr std::size_t gram_bf16_panel = 16;
-// J'r uses this many f64 sums, by row mod 8.
-inline constexpr std::size_t gram_bf16_lanes = 8;
 
 // Position that column 0 of row i would have in the packed upper triangle of n1 columns.
 inline std::size_t gram_bf16_row(std::size_t i, std::size_t n1) { return i * n1 - i * (i + 1) / 2; }
