@@ -1,5 +1,10 @@
-// Selects the loops that this CPU can run. It is compiled without instruction set flags.
+// Selects the loops of the instruction set that nlsq's kernels use. It is compiled without instruction set
+// flags.
 #include "isa/isa_loops.hpp"
+
+#include "kernels/kernel_table.hpp"
+
+#include <string_view>
 
 namespace bench {
 
@@ -10,9 +15,9 @@ extern const IsaLoops isa_loops_avx2, isa_loops_avx512;
 
 const IsaLoops& isa_loops() {
 #if defined(__x86_64__)
-  __builtin_cpu_init();
-  if (__builtin_cpu_supports("x86-64-v4")) return isa_loops_avx512;
-  if (__builtin_cpu_supports("x86-64-v3")) return isa_loops_avx2;
+  const std::string_view set = nlsq::kernels().name;  // NLSQ_ISA may ask for less than the CPU has
+  if (set == "avx512") return isa_loops_avx512;
+  if (set == "avx2") return isa_loops_avx2;
 #endif
   return isa_loops_baseline;
 }
