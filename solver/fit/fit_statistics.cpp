@@ -58,7 +58,7 @@ void warn(FitResult& fit, const Certificate& c, const std::vector<int>& free, bo
                    "the data do not determine {}: only combinations of them; fix one, or simplify the model",
                    names));
   }
-  if (c.verdict == Verdict::noise_floor) fit.warnings.push_back("the fit ended at the noise floor of f64");
+  if (c.verdict == Verdict::noise_floor) fit.warnings.emplace_back("the fit ended at the noise floor of f64");
   if (fit.dof > 0 && fit.rss == 0 && !absolute_sigma) {
     fit.warnings.emplace_back(
         "every residual is zero: there is no scatter to take standard errors from, and they are undefined");
