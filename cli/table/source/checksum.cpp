@@ -100,6 +100,8 @@ std::string InputChecksum::finish() {
     if (n <= 0) break;
     add(buffer.data(), static_cast<std::size_t>(n));
   }
+  if (rest_ >= 0) ::close(rest_);
+  rest_ = -1;
   return fmt::format("crc32:{:08x}", crc_);
 }
 
