@@ -43,7 +43,7 @@ constexpr const char* kBegin = R"(.SH NAME
 nlsq\-fit \- fit models to data by nonlinear least squares
 .SH SYNOPSIS
 .B nlsq\-fit
-.IR FILE ...
+.I FILE ...
 .B \-\-model
 .I NAME|FORMULA
 .RI [ OPTIONS ]

@@ -71,7 +71,7 @@ class JoinedTable final : public Table {
       open(parts_.size() - 1);
       if (parts_.size() == 1) continue;
       same_columns(first().name(), shape(), *part.table);
-      if (can_be_opened_again(file)) part.table.reset();
+      if (can_be_opened_again(file)) close(parts_.size() - 1);
     }
     name_ = fmt::format("{} and {} more", first().name(), files.size() - 1);
   }
@@ -114,6 +114,13 @@ class JoinedTable final : public Table {
     OpenedSource source = open_source(parts_[k].file, with_checksums_);
     (*checksums_)[k] = source.checksum;
     parts_[k].table = open_table(std::move(source), options_);
+  }
+
+  // The checksum goes with the file, because it holds a descriptor of it. It starts again when file k is
+  // opened again.
+  void close(std::size_t k) {
+    parts_[k].table.reset();
+    (*checksums_)[k].reset();
   }
 
   // Opens file k, reads it, and closes it.

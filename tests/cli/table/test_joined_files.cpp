@@ -8,6 +8,7 @@
 
 #include "cli/gzip_support.hpp"
 #include "cli/program.hpp"
+#include "cli/zip_support.hpp"
 
 using namespace program;
 
@@ -38,17 +39,12 @@ std::string table(int from, int to, const std::string& order = "xysg") {
 
 // An .npy file of doubles with two columns.
 std::string npy(int from, int to) {
-  std::string header =
-      "{'descr': '<f8', 'fortran_order': False, 'shape': (" + std::to_string(to - from) + ", 2), }\n";
-  std::string out("\x93NUMPY\x01\0", 8);
-  out += static_cast<char>(header.size());
-  out += '\0';
-  out += header;
+  std::vector<double> values;
   for (int i = from; i < to; ++i) {
-    const double x = 0.05 * i, values[] = {x, 3 * std::exp(-0.8 * x) + 0.01 * (i * 7 % 11)};
-    out.append(reinterpret_cast<const char*>(values), sizeof values);
+    const double x = 0.05 * i;
+    values.insert(values.end(), {x, 3 * std::exp(-0.8 * x) + 0.01 * (i * 7 % 11)});
   }
-  return out;
+  return zip_support::npy(values, fmt::format("({}, 2)", to - from));
 }
 
 // What must not depend on the files: everything but their names, the options and the times.
@@ -109,6 +105,40 @@ TEST_CASE("arrays are parts, too, and standard input is one once") {
   const Outcome twice = run("- - --model exp", "cat " + b + " |");
   CHECK(twice.status == 2);
   CHECK(contains(twice.out, "standard input (-) is given twice"));
+}
+
+TEST_CASE("text and an archive with the same names are one table, and their groups are the same groups") {
+  const Scratch scratch;
+  const std::string first = "7,1,2\n7,2,4.5\n8,1,3\n", second = "7,3,6\n8,2,5.5\n8,4,9\n";
+  const std::string one = scratch.write("one.csv", "k,x,y\n" + first + second),
+                    a = scratch.write("a.csv", "k,x,y\n" + first),
+                    b = scratch.write("b.npz", zip_support::zip({{"x.npy", zip_support::npy({3, 2, 4})},
+                                                                 {"k.npy", zip_support::npy({7, 8, 8})},
+                                                                 {"y.npy", zip_support::npy({6, 5.5, 9})}},
+                                                                true));
+  const std::string options = " --x x --y y --model linear --group-by k --csv - --quiet";
+  const Outcome whole = run(one + options), joined = run(a + " " + b + options),
+                numbers_first = run(b + " " + a + options);
+  CHECK(whole.status == 0);
+  CHECK(joined.out == whole.out);
+  CHECK(numbers_first.status == 0);
+  CHECK(contains(numbers_first.out, "\n7,3,"));
+  CHECK(essence(fit_json(a + " " + b + " --x x --y y --model linear")) ==
+        essence(fit_json(one + " --x x --y y --model linear")));
+}
+
+TEST_CASE("many files need no more open files than a few, with checksums, too") {
+  const Tables tables;
+  std::string many;
+  for (int k = 0; k < 60; ++k)
+    many += tables.write("m" + std::to_string(k) + ".csv", table(5 * k, 5 * k + 5)) + " ";
+  const Outcome outcome = run(many + "--x x --y y --model exp --quiet --json -", "ulimit -n 30;");
+  CHECK(outcome.status == 0);
+  const nlohmann::json fit = nlohmann::json::parse(outcome.out, nullptr, false);
+  REQUIRE(fit.is_object());
+  CHECK(fit["files"].size() == 60);
+  CHECK(fit["rows"] == 300);
+  CHECK(fit["files"][59]["checksum"].get<std::string>().starts_with("crc32:"));
 }
 
 TEST_CASE("dates of all files count from the first one") {
