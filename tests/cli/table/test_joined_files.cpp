@@ -1,6 +1,7 @@
 // Several files are one table: the results have the bits of one file with the same rows, and every error and
 // every count names the file.
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include <cmath>
 #include <string>
@@ -24,15 +25,20 @@ std::string row(int i, const std::string& order) {
     if (column == 'y') std::snprintf(cell, sizeof cell, "%.6f", 3 * std::exp(-0.8 * x) + 0.01 * (i * 7 % 11));
     if (column == 's') std::snprintf(cell, sizeof cell, "%g", 0.1 + 0.01 * (i % 5));
     if (column == 'g') std::snprintf(cell, sizeof cell, "%s", i % 3 == 0 ? "north" : "south");
-    out += (out.empty() ? "" : ",") + std::string(cell);
+    if (!out.empty()) out += ',';
+    out += cell;
   }
-  return out + "\n";
+  out += '\n';
+  return out;
 }
 
 std::string table(int from, int to, const std::string& order = "xysg") {
   std::string out;
-  for (const char column : order) out += (out.empty() ? "" : ",") + std::string(1, column);
-  out += "\n";
+  for (const char column : order) {
+    if (!out.empty()) out += ',';
+    out += column;
+  }
+  out += '\n';
   for (int i = from; i < to; ++i) out += row(i, order);
   return out;
 }
@@ -130,8 +136,7 @@ TEST_CASE("text and an archive with the same names are one table, and their grou
 TEST_CASE("many files need no more open files than a few, with checksums, too") {
   const Tables tables;
   std::string many;
-  for (int k = 0; k < 60; ++k)
-    many += tables.write("m" + std::to_string(k) + ".csv", table(5 * k, 5 * k + 5)) + " ";
+  for (int k = 0; k < 60; ++k) many += tables.write(fmt::format("m{}.csv", k), table(5 * k, 5 * k + 5)) + " ";
   const Outcome outcome = run(many + "--x x --y y --model exp --quiet --json -", "ulimit -n 30;");
   CHECK(outcome.status == 0);
   const nlohmann::json fit = nlohmann::json::parse(outcome.out, nullptr, false);
@@ -167,7 +172,7 @@ TEST_CASE("the report counts rows by file, and --json has every file with its ro
   }
   std::string many;
   for (int k = 0; k < 6; ++k)
-    many += tables.write("m" + std::to_string(k) + ".csv", table(9 * k, 9 * k + 8 + k % 2)) + " ";
+    many += tables.write(fmt::format("m{}.csv", k), table(9 * k, 9 * k + 8 + k % 2)) + " ";
   CHECK(contains(run(many + "--x x --y y --model exp").out, "6 files (8 to 9 rows each), 51 rows"));
 }
 
