@@ -312,7 +312,7 @@ static void check_all_outputs(const Arguments& arguments) {
                                                               {"--csv", arguments.prediction.csv},
                                                               {"--report", arguments.plot.html}};
   for (const std::string& file : arguments.plot.files) outputs.emplace_back("--plot", file);
-  check_outputs(arguments.file, outputs);
+  check_outputs(arguments.files, outputs);
 }
 
 int fit_command(const Arguments& given) {
@@ -323,10 +323,8 @@ int fit_command(const Arguments& given) {
   check_all_outputs(given);
   CsvOptions csv = given.csv;
   csv.threads = given.threads;
-  OpenedSource source = open_source(given.file, !given.json.empty());
-  const std::shared_ptr<InputChecksum> checksum = source.checksum;
-  const std::unique_ptr<Table> table = open_table(std::move(source), csv);
-  const FitData data = select_data(*table, given.selection);
+  const InputFiles inputs = open_inputs(given.files, csv, !given.json.empty());
+  const FitData data = select_data(*inputs.table, given.selection);
   PredictionPoints points = read_points(given, data);
   const double read_seconds = clock.seconds();
 
@@ -349,7 +347,7 @@ int fit_command(const Arguments& given) {
         run_checked(data, [&] { return fit_function(model, p0)(Columns(data.predictors), data.y, options); });
   }
   fit.summary.message = with_places(fit.summary.message, data);
-  if (checksum) report.checksum = checksum->finish();
+  report.files = describe_inputs(given.files, data.read, inputs);
   if (others) report.comparison = &others->comparison;
   report.was_interrupted =
       (interrupted() && fit.summary.termination == Termination::user_stop) || (others && others->interrupted);

@@ -5,6 +5,7 @@
 #include "arguments/model_choice.hpp"
 #include "prediction/prediction_results.hpp"
 #include "table/data_selection.hpp"
+#include "table/joined/input_files.hpp"
 
 #include <nlsq/compare.hpp>
 #include <nlsq/curve_fit.hpp>
@@ -35,8 +36,8 @@ struct FitReport {
   const ModelComparison* comparison = nullptr;     // from --compare
   std::optional<FitResult> fitted_after = {};  // with --certify: a fit from parameters that are no minimum
 
-  std::string checksum = {};  // of the input, for --json
-  std::string doubt = {};     // why a certified end is no success all the same; empty: it is one
+  std::vector<InputFile> files = {};  // for --json
+  std::string doubt = {};             // why a certified end is no success all the same; empty: it is one
 
   bool success() const { return fit.success() && doubt.empty(); }
   // Degrees of freedom of the intervals. Infinite with absolute sigma.

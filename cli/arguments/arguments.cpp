@@ -7,6 +7,7 @@
 #include "errors.hpp"
 #include "groups/group_command.hpp"
 #include "help/help.hpp"
+#include "report/output_check.hpp"
 #include "table/source/utf8.hpp"
 
 #include <fmt/format.h>
@@ -229,7 +230,8 @@ void take_numbers(Arguments& arguments, const RawArguments& raw) {
 }
 
 void check(const Arguments& arguments) {
-  if (arguments.file.empty()) throw UsageError("which file? give a table, or - for standard input");
+  if (arguments.files.empty()) throw UsageError("which file? give a table, or - for standard input");
+  check_inputs(arguments.files);
   if (arguments.model.empty())
     throw UsageError("which model? give --model NAME or a formula (--list-models shows the names)");
   if (arguments.absolute_sigma && arguments.selection.sigma.empty()) {
@@ -304,7 +306,7 @@ Arguments parse_arguments(int argc, const char* const* argv) {
     arguments.action = Action::describe_model;
   }
   if (arguments.action != Action::fit) return arguments;
-  arguments.file = raw.file;
+  arguments.files = raw.files;
   arguments.csv = csv_options(raw);
   for (const std::string& text : raw.p0) add_p0(arguments, text);
   for (const std::string& text : raw.fix) add_fix(arguments, text);

@@ -28,7 +28,7 @@ struct Arguments {
   std::string help_text;  // for Action::help
   std::string described;  // for Action::describe_model
 
-  std::string file;
+  std::vector<std::string> files;  // one table: their rows in this order
   CsvOptions csv;
   Selection selection;
 

@@ -8,7 +8,8 @@
 namespace nlsq::cli {
 
 void add_data_options(CLI::App& app, RawArguments& raw, Selection& selection) {
-  app.add_option("FILE", raw.file, "table to fit: text, .npy or .npz, or - for standard input")
+  app.add_option("FILE", raw.files,
+                 "table to fit: text, .npy or .npz, or - for standard input; several are one table")
       ->type_name("");
   const std::string data = "Data";
   app.add_option("--x", selection.x, "predictors: columns, or expressions of columns (default 1)")

@@ -15,7 +15,8 @@ namespace nlsq::cli {
 
 // The option values as text, filled by CLI11. arguments.cpp converts them.
 struct RawArguments {
-  std::string file, delimiter, thousands, comment = "#", header = "auto", missing = "error";
+  std::vector<std::string> files;
+  std::string delimiter, thousands, comment = "#", header = "auto", missing = "error";
   std::string skip, max_line, ftol, xtol, gtol, strategy, nonmonotonic, max_iterations, time_limit, threads,
       confidence;
   std::optional<std::string> decimal, precision, optimize, loss, f_scale;

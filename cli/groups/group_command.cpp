@@ -137,14 +137,11 @@ void check_group_arguments(const Arguments& arguments) {
 int group_command(const Arguments& arguments) {
   const Clock::time_point start = Clock::now();
   const NamedValues p0 = starting_values(arguments);
-  check_outputs(arguments.file, {{"--json", arguments.json}, {"--csv", arguments.prediction.csv}});
+  check_outputs(arguments.files, {{"--json", arguments.json}, {"--csv", arguments.prediction.csv}});
   CsvOptions csv = arguments.csv;
   csv.threads = arguments.threads;
-  OpenedSource source = open_source(arguments.file, !arguments.json.empty());
-  const std::shared_ptr<InputChecksum> checksum = source.checksum;
-  const std::unique_ptr<Table> table = open_table(std::move(source), csv);
-  FitData data = select_data(*table, arguments.selection);
-  const std::size_t file_rows = data.rows() + data.excluded();
+  const InputFiles inputs = open_inputs(arguments.files, csv, !arguments.json.empty());
+  FitData data = select_data(*inputs.table, arguments.selection);
   if (data.more_y.empty() && arguments.selection.group_by.empty()) {
     throw UsageError(fmt::format("--y {0}: this is the name of one column; write --y '`{0}`'",
                                  printable(arguments.selection.y, 200)));
@@ -166,8 +163,7 @@ int group_command(const Arguments& arguments) {
   report.warnings = warnings_of(data, model);
   report.read_seconds = read_seconds;
   report.total_seconds = seconds_since(start);
-  report.file_rows = file_rows;
-  if (checksum) report.checksum = checksum->finish();
+  report.files = describe_inputs(arguments.files, data.read, inputs);
   write_outputs(report);
   return fits.success() ? kExitConverged : kExitEnded;
 }

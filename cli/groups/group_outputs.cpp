@@ -126,20 +126,23 @@ std::string summary_line(const GroupReport& report) {
   for (std::size_t k = 0; k < fits.size(); ++k) {
     if (!is_success(fits.verdict[k])) failed.push_back(report.names[k]);
   }
+  std::string files;
+  for (const InputFile& file : report.files) {
+    files += fmt::format("{}{{\"name\":{},\"rows\":{},\"checksum\":{}}}", files.empty() ? "" : ",",
+                         json_text(file.name), file.rows, json_text(file.checksum));
+  }
   const ModelChoice& model = report.model;
   return fmt::format(
       "{{\"groups\":{},\"succeeded\":{},\"failed\":{},\"failed_groups\":{},\"rows\":{},\"excluded\":{},"
       "\"group_by\":{},\"model\":{},\"formula\":{},\"confidence\":{},\"absolute_sigma\":{},\"warnings\":{},"
-      "\"in_lanes\":{},{}\"version\":{},\"options\":{},\"files\":[{{\"name\":{},\"rows\":{},\"checksum\":{}}}"
-      "],"
+      "\"in_lanes\":{},{}\"version\":{},\"options\":{},\"files\":[{}],"
       "\"time\":{{\"read\":{},\"total\":{}}}}}\n",
       fits.size(), fits.succeeded, report.failed(), json_list(failed), report.data.rows(),
       report.data.excluded(), json_text(report.title()),
       json_text(model.builtin != nullptr ? model.builtin->name : report.arguments.model),
       json_text(model.formula.text), report.arguments.confidence, report.options.absolute_sigma,
       json_list(report.warnings), fits.in_lanes, joint_fields(report), json_text(version()),
-      json_list(report.arguments.words), json_text(report.arguments.file), report.file_rows,
-      json_text(report.checksum), report.read_seconds, report.total_seconds);
+      json_list(report.arguments.words), files, report.read_seconds, report.total_seconds);
 }
 
 }  // namespace

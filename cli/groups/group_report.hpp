@@ -6,6 +6,7 @@
 #include "arguments/model_choice.hpp"
 #include "report/output_file.hpp"
 #include "table/data_selection.hpp"
+#include "table/joined/input_files.hpp"
 
 #include <nlsq/groups.hpp>
 #include <nlsq/options.hpp>
@@ -24,8 +25,7 @@ struct GroupReport {
   std::vector<std::string> names;  // of the groups
   std::vector<std::string> warnings = {};
   double read_seconds = 0, total_seconds = 0;
-  std::size_t file_rows = 0;  // of the table, those left out included
-  std::string checksum = {};  // of the file, for --json
+  std::vector<InputFile> files = {};  // for --json
 
   std::size_t failed() const { return fits.size() - fits.succeeded; }
   // Whether the fit held the parameter at its start.

@@ -43,7 +43,7 @@ constexpr const char* kBegin = R"(.SH NAME
 nlsq\-fit \- fit models to data by nonlinear least squares
 .SH SYNOPSIS
 .B nlsq\-fit
-.I FILE
+.I FILE ...
 .B \-\-model
 .I NAME|FORMULA
 .RI [ OPTIONS ]
@@ -53,6 +53,7 @@ checked in double precision before it is reported.
 .PP
 .I FILE
 is delimited text (also compressed by gzip), a NumPy array (.npy) or archive (.npz), or \- for standard input.
+Several files with the same columns make one table, with the rows of one file after those of the other.
 Columns are chosen by name, by number, or as expressions of both.
 )";
 

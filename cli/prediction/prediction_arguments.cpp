@@ -86,7 +86,7 @@ void check_outputs(const PredictionArguments& out, const Arguments& arguments) {
     throw UsageError(fmt::format("{} - and --csv - cannot share standard output",
                                  arguments.json == "-" ? "--json" : "--residuals"));
   }
-  if (out.predict == "-" && arguments.file == "-")
+  if (out.predict == "-" && std::ranges::find(arguments.files, "-") != arguments.files.end())
     throw UsageError("--predict -: standard input already has the data; give a file");
 }
 

@@ -72,11 +72,7 @@ class PointColumns {
     return out;
   }
 
-  std::string place(const std::string& file, std::size_t row) const {
-    const std::size_t line = read_.lines.line(row);
-    const std::size_t in_file = read_.kept.empty() ? row : read_.kept[row];
-    return line == 0 ? fmt::format("{}, row {}", file, in_file + 1) : fmt::format("{}:{}", file, line);
-  }
+  std::string place(std::size_t row) const { return read_.place(row); }
 
  private:
   std::vector<std::size_t> numbers_;
@@ -100,7 +96,7 @@ PredictionPoints points_of_file(const Arguments& arguments, const FitData& data)
     for (std::size_t i = 0; i < values.size(); ++i) {
       if (std::isfinite(values[i]) && (!is_sigma || values[i] > 0)) continue;
       throw BadData(fmt::format(
-          "{}: --predict: {} = {} is {} here; {}", columns.place(table->name(), i), is_sigma ? "sigma" : "x",
+          "{}: --predict: {} = {} is {} here; {}", columns.place(i), is_sigma ? "sigma" : "x",
           expressions[k].text, values[i],
           is_sigma ? "standard deviations must be positive: correct it" : "correct it, or remove the row"));
     }

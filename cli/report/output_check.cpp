@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <filesystem>
+#include <map>
 #include <system_error>
 
 namespace nlsq::cli {
@@ -24,13 +25,30 @@ bool same_file(const std::string& a, const std::string& b) {
 
 }  // namespace
 
-void check_outputs(const std::string& input,
+void check_inputs(const std::vector<std::string>& inputs) {
+  std::map<std::string, std::string> seen;  // by the path without links, which need not exist
+  for (const std::string& input : inputs) {
+    std::error_code error;
+    const std::string path = input == "-" ? input : fs::weakly_canonical(input, error).string();
+    const auto [first, fresh] = seen.emplace(error ? input : path, input);
+    if (fresh) continue;
+    throw UsageError(input == "-" ? "standard input (-) is given twice: it can be read once"
+                                  : fmt::format("{}: this file is also given as {}: its rows would count "
+                                                "twice; name it once",
+                                                input, first->second));
+  }
+}
+
+void check_outputs(const std::vector<std::string>& inputs,
                    const std::vector<std::pair<std::string, std::string>>& outputs) {
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     const auto& [option, file] = outputs[i];
     if (file.empty() || file == "-") continue;
-    if (input != "-" && same_file(file, input))
-      throw UsageError(fmt::format("{} {}: this would overwrite the input; name another file", option, file));
+    for (const std::string& input : inputs) {
+      if (input != "-" && same_file(file, input))
+        throw UsageError(
+            fmt::format("{} {}: this would overwrite the input; name another file", option, file));
+    }
     for (std::size_t k = 0; k < i; ++k) {
       if (outputs[k].second.empty() || outputs[k].second == "-" || !same_file(file, outputs[k].second))
         continue;

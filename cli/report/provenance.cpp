@@ -9,11 +9,11 @@ namespace nlsq::cli {
 
 void add_provenance(nlohmann::ordered_json& json, const FitReport& report) {
   using Json = nlohmann::ordered_json;
-  const std::size_t rows = report.data.rows() + report.data.excluded();
   json["version"] = version();
   json["options"] = report.arguments.words;
-  json["files"] =
-      Json::array({Json{{"name", report.arguments.file}, {"rows", rows}, {"checksum", report.checksum}}});
+  Json& files = json["files"] = Json::array();
+  for (const InputFile& file : report.files)
+    files.push_back({{"name", file.name}, {"rows", file.rows}, {"checksum", file.checksum}});
 }
 
 }  // namespace nlsq::cli

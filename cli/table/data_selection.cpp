@@ -240,11 +240,7 @@ void take_columns(FitData& data, const ReadColumns& columns, std::size_t rows, b
 
 }  // namespace
 
-std::string FitData::place(std::size_t row) const {
-  const std::size_t among_read = kept.empty() ? row : kept[row];
-  const std::size_t line = lines.line(among_read);
-  return line == 0 ? fmt::format("{}, row {}", source, among_read + 1) : fmt::format("{}:{}", source, line);
-}
+std::string FitData::place(std::size_t row) const { return read.place(kept.empty() ? row : kept[row]); }
 
 bool may_have_groups(const Selection& selection) {
   return !selection.group_by.empty() || split_list(selection.y).size() > 1;
@@ -271,11 +267,10 @@ FitData select_data(Table& table, const Selection& selection) {
   for (const ColumnExpression& expression : conditions) columns.want(expression);
   if (data.group_expression) columns.want_group(*data.group_expression);
 
-  TableColumns read = columns.read(table, data);
-  data.lines = std::move(read.lines);
-  data.kept = std::move(read.kept);
+  data.read = columns.read(table, data);
+  TableColumns& read = data.read;
   data.dropped_missing = read.dropped_missing;
-  data.rows_in_file = read.rows + read.dropped_missing;
+  data.rows_in_file = read.rows_in_file();
   data.underflows = read.underflows;
   data.group_texts = std::move(read.groups);
   data.first_underflow = std::move(read.first_underflow);

@@ -30,7 +30,7 @@ struct FitData {
   FitData(FitData&&) = default;
   FitData& operator=(FitData&&) = default;
 
-  std::string source;       // file name, or <stdin>
+  std::string source;       // file name, or <stdin>; of several files the first and their number
   std::string description;  // "52 rows, 2 columns, comma, header"; also unusual encodings
   CsvShape shape;
   std::vector<ColumnExpression> x;
@@ -57,7 +57,7 @@ struct FitData {
   std::size_t underflows = 0;
   std::string first_underflow;
   std::vector<std::size_t> kept;  // indices of the rows kept among those read; empty: all
-  LineMap lines;
+  TableColumns read;              // what was read, without its columns: rows by file, and their lines
 
   // The origin of row `row` of the fit: "file.csv:12", or "file.npy, row 12" for files without lines.
   std::string place(std::size_t row) const;

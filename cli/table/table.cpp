@@ -45,7 +45,13 @@ class CsvTable final : public Table {
     out.lines = std::move(read.lines);
     out.dropped_before = std::move(read.dropped_before);
     out.groups = std::move(read.groups);
+    out.name = name();
     return out;
+  }
+
+  bool take_times(std::vector<std::optional<TimeOrigin>> times) override {
+    reader_.take_times(std::move(times));
+    return true;
   }
 
  private:
@@ -55,9 +61,24 @@ class CsvTable final : public Table {
 }  // namespace
 
 double TableColumns::row_number(std::size_t i) const {
+  std::size_t before_file = 0;
+  for (const TableColumns& file : files) {
+    if (i < file.rows) return static_cast<double>(before_file) + file.row_number(i);
+    i -= file.rows;
+    before_file += file.rows_in_file();
+  }
   if (!kept.empty()) return static_cast<double>(kept[i] + 1);
   const auto before = std::upper_bound(dropped_before.begin(), dropped_before.end(), i);
   return static_cast<double>(i + 1) + static_cast<double>(before - dropped_before.begin());
+}
+
+std::string TableColumns::place(std::size_t i) const {
+  for (const TableColumns& file : files) {
+    if (i < file.rows) return file.place(i);
+    i -= file.rows;
+  }
+  const std::size_t line = lines.line(i);
+  return line == 0 ? fmt::format("{}, row {}", name, row_number(i)) : fmt::format("{}:{}", name, line);
 }
 
 std::vector<std::size_t> with_group(std::span<const std::size_t> columns, std::optional<std::size_t> group) {

@@ -30,9 +30,16 @@ struct TableColumns {
   // The texts that the values of the column of groups number. Empty: that column has numbers of its own.
   std::vector<std::string> groups;
   bool finite = true;  // no NaN and no infinity, for certain
+  std::string name;    // of the file
+  // Where several files make the table: what was read of each, in order, without its columns. Then the rows
+  // above count those of all files, and `lines`, `kept` and `dropped_before` are empty.
+  std::vector<TableColumns> files;
 
-  // The number of row `i` among all rows of the file, from 1.
+  std::size_t rows_in_file() const { return rows + dropped_missing; }
+  // The number of row `i` among all rows of the table, from 1.
   double row_number(std::size_t i) const;
+  // The origin of row `i`: "file.csv:12", or "file.npy, row 12" for files without lines.
+  std::string place(std::size_t i) const;
 
   // Adds values as one more column and keeps them alive.
   template <class T>
@@ -56,6 +63,9 @@ class Table {
   // column `group`. May be called once. Throws BadData.
   virtual TableColumns read(std::span<const std::size_t> columns, std::span<const TextMatch> texts = {},
                             std::optional<std::size_t> group = {}) = 0;
+  // Reads dates of these columns as seconds since these moments, which an earlier file of the same table
+  // determined. Returns false if the table has numbers only.
+  virtual bool take_times(std::vector<std::optional<TimeOrigin>>) { return false; }
 };
 
 // The numbers of the columns to read where a column of groups is read as any other.

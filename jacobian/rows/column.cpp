@@ -22,7 +22,8 @@ auto with_type(const void* data, ElementType type, std::ptrdiff_t offset, Use us
     case ElementType::i16: return use(static_cast<const std::int16_t*>(data) + offset);
     case ElementType::u16: return use(static_cast<const std::uint16_t*>(data) + offset);
     case ElementType::i32: return use(static_cast<const std::int32_t*>(data) + offset);
-    case ElementType::u32: break;
+    case ElementType::u32:
+    case ElementType::source: break;  // the callers have asked the source
   }
   return use(static_cast<const std::uint32_t*>(data) + offset);
 }
@@ -41,7 +42,17 @@ void read_as(const void* data, ElementType type, std::ptrdiff_t stride, std::siz
   });
 }
 
+const RowSource& source_of(const void* data) { return *static_cast<const RowSource*>(data); }
+
 }  // namespace
+
+Column::Column(const RowSource& rows, int column)
+    : Column(static_cast<const void*>(&rows), rows.rows(), column, ElementType::source) {
+  if (column < 0 || column >= rows.columns()) {
+    throw DataError(fmt::format("column {} of a row source with {} columns: columns count from 0", column,
+                                rows.columns()));
+  }
+}
 
 double Column::operator[](std::size_t row) const {
   double value = 0;
@@ -54,6 +65,8 @@ void Column::read(std::size_t first, std::size_t count, double* out) const {
     std::copy_n(direct, count, out);
     return;
   }
+  if (type_ == ElementType::source)
+    return source_of(data_).read(first, count, static_cast<int>(stride_), out);
   read_as(data_, type_, stride_, first, count, out);
 }
 
@@ -62,14 +75,18 @@ void Column::read(std::size_t first, std::size_t count, float* out) const {
     kernels().narrow(direct, out, count);
     return;
   }
+  if (type_ == ElementType::source)
+    return source_of(data_).read(first, count, static_cast<int>(stride_), out);
   read_as(data_, type_, stride_, first, count, out);
 }
 
 const double* Column::direct_f64(std::size_t first) const {
+  if (type_ == ElementType::source) return source_of(data_).direct_f64(first, static_cast<int>(stride_));
   return type_ == ElementType::f64 && stride_ == 1 ? static_cast<const double*>(data_) + first : nullptr;
 }
 
 const float* Column::direct_f32(std::size_t first) const {
+  if (type_ == ElementType::source) return source_of(data_).direct_f32(first, static_cast<int>(stride_));
   return type_ == ElementType::f32 && stride_ == 1 ? static_cast<const float*>(data_) + first : nullptr;
 }
 

@@ -24,6 +24,9 @@ class CsvReader {
   // Position of the header or first row, "name:line:column", for messages about columns.
   const std::string& origin() const { return origin_; }
 
+  // Counts the seconds of these columns from these moments, instead of the first ones of the text.
+  void take_times(std::vector<std::optional<TimeOrigin>> times) { layout_.shape.times = std::move(times); }
+
   // Reads all rows of the columns with these numbers (from 0), then those of the comparisons with texts, then
   // the column `group`, whose texts are numbered. May be called once.
   CsvColumns read(std::span<const std::size_t> columns, std::span<const TextMatch> texts = {},

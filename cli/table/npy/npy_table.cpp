@@ -78,6 +78,7 @@ class NpyTable final : public Table {
                     ": this array holds numbers; a comparison with a text needs a text column");
     const std::vector<std::size_t> columns = with_group(numbers, group);
     TableColumns out;
+    out.name = source_.name;
     out.rows = header_.rows;
     out.finite = header_.type != NpyType::f64 && header_.type != NpyType::f32;
     if (missing_ == MissingPolicy::drop && !out.finite) find_rows(columns, out);

@@ -57,6 +57,7 @@ class NpzTable final : public Table {
     }
     const std::vector<std::size_t> columns = with_group(numbers, group);
     TableColumns out;
+    out.name = source_.name;
     const Member* reference = nullptr;
     for (const std::size_t column : columns) {
       const Member& member = owner(column);

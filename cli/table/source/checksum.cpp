@@ -1,11 +1,14 @@
 // Implements the checksum: by carry-less multiplication where the CPU has it, and by zlib otherwise.
 #include "table/source/checksum.hpp"
 
+#include "errors.hpp"
+
 #include <fmt/format.h>
 #include <unistd.h>
 #include <zlib.h>
 
 #include <cerrno>
+#include <cstring>
 #include <vector>
 
 #if defined(__x86_64__)
@@ -86,7 +89,11 @@ std::uint32_t crc32_of(std::uint32_t crc, const char* bytes, std::size_t size) {
   return size > 0 ? by_zlib(crc, bytes, size) : crc;
 }
 
-InputChecksum::InputChecksum(int fd) : rest_(fd < 0 ? -1 : ::dup(fd)) {}
+InputChecksum::InputChecksum(int fd) : rest_(fd < 0 ? -1 : ::dup(fd)) {
+  // Without the descriptor the checksum would leave out what the table does not read.
+  if (fd >= 0 && rest_ < 0)
+    throw BadData(std::string("cannot compute the checksum of an input: ") + std::strerror(errno));
+}
 
 InputChecksum::~InputChecksum() {
   if (rest_ >= 0) ::close(rest_);
@@ -100,6 +107,8 @@ std::string InputChecksum::finish() {
     if (n <= 0) break;
     add(buffer.data(), static_cast<std::size_t>(n));
   }
+  if (rest_ >= 0) ::close(rest_);
+  rest_ = -1;
   return fmt::format("crc32:{:08x}", crc_);
 }
 

@@ -24,7 +24,7 @@ class InputChecksum {
   ~InputChecksum();
 
   void add(const char* bytes, std::size_t size) { crc_ = crc32_of(crc_, bytes, size); }
-  // "crc32:89abcdef"
+  // "crc32:89abcdef". A second call returns the same.
   std::string finish();
 
  private:

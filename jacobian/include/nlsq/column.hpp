@@ -13,9 +13,13 @@
 
 namespace nlsq::inline v0 {
 
-enum class ElementType : std::uint8_t { f64, f32, i8, u8, i16, u16, i32, u32 };
+// The type of the numbers in memory; `source` if a row source supplies them.
+enum class ElementType : std::uint8_t { f64, f32, i8, u8, i16, u16, i32, u32, source };
 
-// A view of numbers in memory, contiguous or strided. It does not own them; the data must outlive the fit.
+class RowSource;
+
+// A view of numbers in memory, contiguous or strided, or of a column of a row source. It does not own them;
+// the data must outlive the fit.
 class NLSQ_API Column {
  public:
   Column() = default;
@@ -36,6 +40,10 @@ class NLSQ_API Column {
   requires(!std::is_same_v<std::remove_cvref_t<Range>, Column>)
       Column(const Range& range)  // NOLINT: implicit by design
       : Column(std::ranges::data(range), std::ranges::size(range)) {}
+
+  // Column `column` of a row source, which reads the rows where they lie, for instance in a file. So data
+  // larger than memory can be fitted: a fit reads blocks of rows, several times.
+  Column(const RowSource& rows, int column);
 
   // Vectors, arrays, maps, references, rows and columns of Eigen: any type that has memory, a size and a
   // stride, and is one-dimensional at compile time.

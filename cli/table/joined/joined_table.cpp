@@ -1,0 +1,187 @@
+// Implements the table of several files.
+#include "table/joined/joined_table.hpp"
+
+#include "errors.hpp"
+#include "table/csv/text_index.hpp"
+#include "table/joined/same_columns.hpp"
+#include "table/source/utf8.hpp"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace nlsq::cli {
+
+namespace {
+
+// A pipe, for instance, can be opened only once.
+bool can_be_opened_again(const std::string& file) {
+  struct stat info = {};
+  return file != "-" && ::stat(file.c_str(), &info) == 0 && S_ISREG(info.st_mode);
+}
+
+// Numbers the groups of all files alike. `texts`: of each file; a file of numbers has none. Without any texts
+// the numbers are the groups' own.
+std::vector<std::string> join_groups(const std::vector<TableColumns>& files,
+                                     const std::vector<std::vector<std::string>>& texts,
+                                     std::vector<double>& values) {
+  if (std::ranges::all_of(texts, [](const auto& of_file) { return of_file.empty(); })) return {};
+  TextIndex index;
+  std::size_t at = 0;
+  for (std::size_t k = 0; k < files.size(); ++k) {
+    for (const std::size_t end = at + files[k].rows; at < end; ++at) {
+      double& value = values[at];
+      const std::string text = texts[k].empty() ? fmt::format("{}", value == 0 ? 0.0 : value)
+                                                : texts[k][static_cast<std::size_t>(value)];
+      value = static_cast<double>(index.add(text));
+    }
+  }
+  return index.take();
+}
+
+// "a.csv: 10, b.csv: 12 rows", or if there are many "10 to 12 rows each".
+std::string rows_by_file(const std::vector<TableColumns>& files) {
+  constexpr std::size_t kMost = 4;
+  std::string list;
+  std::size_t least = files.front().rows_in_file(), most = least;
+  for (const TableColumns& file : files) {
+    list += fmt::format("{}{}: {}", list.empty() ? "" : ", ", printable(file.name, 60), file.rows_in_file());
+    least = std::min(least, file.rows_in_file());
+    most = std::max(most, file.rows_in_file());
+  }
+  if (files.size() <= kMost) return list + " rows";
+  return least == most ? fmt::format("{} rows each", least) : fmt::format("{} to {} rows each", least, most);
+}
+
+// A file of the table. `table` is null while it is not open.
+struct Part {
+  std::string file;
+  std::unique_ptr<Table> table;
+};
+
+class JoinedTable final : public Table {
+ public:
+  JoinedTable(const std::vector<std::string>& files, const CsvOptions& options,
+              std::shared_ptr<InputChecksums> checksums, bool with_checksums)
+      : options_(options), checksums_(std::move(checksums)), with_checksums_(with_checksums) {
+    for (const std::string& file : files) {
+      Part& part = parts_.emplace_back(Part{file, nullptr});
+      open(parts_.size() - 1);
+      if (parts_.size() == 1) continue;
+      same_columns(first().name(), shape(), *part.table);
+      if (can_be_opened_again(file)) close(parts_.size() - 1);
+    }
+    name_ = fmt::format("{} and {} more", first().name(), files.size() - 1);
+  }
+
+  const CsvShape& shape() const override { return first().shape(); }
+  const std::string& name() const override { return name_; }
+  const std::string& origin() const override { return first().origin(); }
+
+  std::string describe(std::size_t rows) const override {
+    return fmt::format("{} files ({}), {}", parts_.size(), rows_by_file_, first().describe(rows));
+  }
+
+  TableColumns read(std::span<const std::size_t> columns, std::span<const TextMatch> texts,
+                    std::optional<std::size_t> group) override {
+    std::vector<std::vector<double>> values(columns.size() + texts.size() + (group ? 1 : 0));
+    std::vector<std::vector<std::string>> groups;
+    TableColumns out;
+    out.name = name_;
+    for (std::size_t k = 0; k < parts_.size(); ++k) {
+      TableColumns part = read_part(k, columns, texts, group);
+      for (std::size_t c = 0; c < values.size(); ++c) {
+        const std::size_t before = values[c].size();
+        if (k == 0) values[c].reserve(part.rows * parts_.size());
+        values[c].resize(before + part.rows);
+        part.columns[c].read(0, part.rows, values[c].data() + before);
+      }
+      groups.push_back(std::move(part.groups));
+      join(std::move(part), out);
+    }
+    rows_by_file_ = rows_by_file(out.files);
+    if (group) out.groups = join_groups(out.files, groups, values.back());
+    for (std::vector<double>& column : values) out.own(std::move(column));
+    return out;
+  }
+
+ private:
+  const Table& first() const { return *parts_.front().table; }
+
+  void open(std::size_t k) {
+    OpenedSource source = open_source(parts_[k].file, with_checksums_);
+    (*checksums_)[k] = source.checksum;
+    parts_[k].table = open_table(std::move(source), options_);
+  }
+
+  // The checksum goes with the file, because it holds a descriptor of it. It starts again when file k is
+  // opened again.
+  void close(std::size_t k) {
+    parts_[k].table.reset();
+    (*checksums_)[k].reset();
+  }
+
+  // Opens file k, reads it, and closes it.
+  TableColumns read_part(std::size_t k, std::span<const std::size_t> columns,
+                         std::span<const TextMatch> texts, std::optional<std::size_t> group) {
+    if (!parts_[k].table) open(k);
+    Table& table = *parts_[k].table;
+    const std::vector<std::size_t> number = same_columns(first().name(), shape(), table);
+    if (k > 0) share_times(table, number, columns);
+    std::vector<std::size_t> its_columns;
+    for (const std::size_t column : columns) its_columns.push_back(number[column]);
+    std::vector<TextMatch> its_texts(texts.begin(), texts.end());
+    for (TextMatch& text : its_texts) text.column = number[text.column];
+    if (group) group = number[*group];
+    TableColumns part = table.read(its_columns, its_texts, group);
+    if (k > 0) parts_[k].table.reset();
+    if ((*checksums_)[k]) (*checksums_)[k]->finish();
+    return part;
+  }
+
+  // Dates of all files count from the same moment.
+  void share_times(Table& table, const std::vector<std::size_t>& number,
+                   std::span<const std::size_t> columns) const {
+    std::vector<std::optional<TimeOrigin>> times(number.size());
+    bool read_here = false;
+    for (std::size_t c = 0; c < number.size(); ++c) {
+      const TimeOrigin* const time = shape().time(c);
+      if (time == nullptr) continue;
+      times[number[c]] = *time;
+      read_here = read_here || std::ranges::find(columns, c) != columns.end();
+    }
+    if (table.take_times(std::move(times)) || !read_here) return;
+    throw BadData(fmt::format("{}: this file holds numbers, and {} has dates in the same column",
+                              table.name(), first().name()));
+  }
+
+  // Adds the rows of one file to the account of all.
+  static void join(TableColumns part, TableColumns& out) {
+    if (part.underflows > 0 && out.underflows == 0)
+      out.first_underflow = fmt::format("{} of {}", part.first_underflow, printable(part.name, 200));
+    out.underflows += part.underflows;
+    out.rows += part.rows;
+    out.dropped_missing += part.dropped_missing;
+    out.finite = out.finite && part.finite;
+    part.columns.clear();
+    part.memory.clear();
+    out.files.push_back(std::move(part));
+  }
+
+  CsvOptions options_;
+  std::shared_ptr<InputChecksums> checksums_;
+  bool with_checksums_;
+  std::vector<Part> parts_;
+  std::string name_, rows_by_file_;
+};
+
+}  // namespace
+
+std::unique_ptr<Table> make_joined_table(const std::vector<std::string>& files, const CsvOptions& options,
+                                         std::shared_ptr<InputChecksums> checksums, bool with_checksums) {
+  return std::make_unique<JoinedTable>(files, options, std::move(checksums), with_checksums);
+}
+
+}  // namespace nlsq::cli
