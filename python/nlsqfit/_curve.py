@@ -206,7 +206,7 @@ class Curve:
         return result
 
     def _fitted_by_call(self, result):
-        """The function at the answer. None if Python's numbers, with which it was fitted, give something else."""
+        """The function at the answer; None if Python's numbers, used in the fit, give other values."""
         p = result.array("parameters")
         plainly = self.values(p) if self.plain else None
         was_plain, self.plain = self.plain, False
