@@ -48,11 +48,19 @@ class Curve:
         self.meanwhile = None  # a comparison that is made while a long fit runs
         self.first_single = False
         self.lower, self.upper = -np.inf, np.inf  # of each parameter, or of all
+        self.plain = False  # whether parameters are passed as Python's numbers, not as NumPy's
 
     def values(self, p):
         """What the user's function gives, as a vector of float64."""
+        if self.plain:
+            try:
+                return self._vector(self.call(*p.tolist()))
+            except Exception:  # NumPy's numbers divide by 0, have a shape, and have no complex roots
+                self.plain = False
+        return self._vector(self.call(p) if self.as_vector else self.call(*p))
+
+    def _vector(self, result):
         self.calls += 1
-        result = self.call(p) if self.as_vector else self.call(*p)
         if result is None:
             raise TypeError("the model gives None; it must return its values")
         result = np.asarray(result)
@@ -175,6 +183,8 @@ class Curve:
             self.user.pointer, self.jacobian is not None, self.parameters, self.names
         )
         self.columns, self.views = [], None
+        # A function that loops over its rows is twice as fast with Python's numbers.
+        self.plain = not self.as_vector
 
     def fit(self, p0, options):
         """The Result of a fit from p0. If the recording is wrong at the answer, it is done again without.
@@ -188,8 +198,20 @@ class Curve:
                 self._doubt(objection)
                 result = self._fit_once(p0, options)
         if self.reason:
-            self.fitted = self.values(result.array("parameters"))
+            fitted = self._fitted_by_call(result)
+            if fitted is None:
+                result = self._fit_once(p0, options)
+                fitted = self._fitted_by_call(result)
+            self.fitted = fitted
         return result
+
+    def _fitted_by_call(self, result):
+        """The function at the answer; None if Python's numbers, used in the fit, give other values."""
+        p = result.array("parameters")
+        plainly = self.values(p) if self.plain else None
+        was_plain, self.plain = self.plain, False
+        called = self.values(p)
+        return None if was_plain and not _agreement.agree(plainly, called, self.single) else called
 
     def _doubt(self, reason):
         self.reason, self.meanwhile = reason, None

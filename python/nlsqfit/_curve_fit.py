@@ -8,7 +8,8 @@ import numpy as np
 
 from ._callback import takes_long
 from ._curve import Curve
-from ._curve_fit_input import check_method, data, derivatives, options_of, start
+from ._curve_fit_input import check_method, data, derivatives, options_of, plain_options, start
+from ._handles import Options
 from ._losses import scaled
 from ._scipy_words import (
     MESSAGES,
@@ -130,7 +131,7 @@ def curve_fit(
     own = bounded or absolute_sigma or sigma is not None or y.size == 1 or takes_long(y.size)
     options = options_of(method, kwargs, n, own)
     by_rows = method == "lm" and bool(kwargs.get("col_deriv", False))
-    job = _Job(f, x, y, sigma, p0, lower, upper, jac, options, by_rows)
+    job = _Job(f, x, y, sigma, p0, lower, upper, jac, options, by_rows, "xtol" in kwargs)
     if method != "lm":
         job.loss, job.f_scale = kwargs.get("loss", "linear"), kwargs.get("f_scale", 1.0)
         job.check_start()
@@ -156,7 +157,7 @@ def _stand_in(f, x):
 class _Job:
     """One call of curve_fit, once its arguments are checked."""
 
-    def __init__(self, f, x, y, sigma, p0, lower, upper, jac, options, by_rows=False):
+    def __init__(self, f, x, y, sigma, p0, lower, upper, jac, options, by_rows=False, tolerance=False):
         self.loss, self.f_scale = "linear", 1.0
         self.options, self.p0, self.sigma = options, p0, sigma
         first = None
@@ -178,6 +179,14 @@ class _Job:
             else:
                 options.set_column("sigma", np.broadcast_to(sigma, y.shape))
         self.curve.prepare(p0, lower, upper, first=first)
+        if self.curve.reason and not tolerance:
+            self._end_as_scipy_does()
+
+    def _end_as_scipy_does(self):
+        """SciPy's xtol for a function that is called: each further step would cost many calls of it."""
+        if self.options is plain_options():  # nobody may change them
+            self.options = Options(residuals=False)
+        self.options.set("xtol", 1e-8)
 
     @staticmethod
     def _covariance(sigma):

@@ -130,7 +130,7 @@ def _without_nan(x, y, sigma, nan_policy):
 
 
 @lru_cache(maxsize=1)
-def _plain_options():
+def plain_options():
     """The options of calls that set none. Nobody may change them."""
     return Options(residuals=False)
 
@@ -141,7 +141,7 @@ def options_of(method, kwargs, n, own):
     `own`: whether the caller sets more of them.
     """
     if not kwargs and method != "dogbox":
-        return Options(residuals=False) if own else _plain_options()
+        return Options(residuals=False) if own else plain_options()
     kwargs = dict(kwargs)
     options = Options(residuals=False)
     limit = kwargs.pop("maxfev", None)

@@ -4,6 +4,7 @@
 #include "c/results/caller_result.hpp"
 #include "dense/data_survey.hpp"
 #include "support/fp_environment.hpp"
+#include "support/parallel.hpp"
 
 #include <nlsq/c/fit.h>
 #include <nlsq/evaluate.hpp>
@@ -21,6 +22,8 @@ namespace {
 constexpr std::size_t kFewRows = 512;
 // More rows are evaluated in parts that stay in the cache.
 constexpr std::size_t kPartRows = 8192;
+// Starting threads costs more than it saves on fewer parts.
+constexpr std::size_t kFewParts = 8;
 
 // Values in double where the columns are plain: by the tape or the formula itself, or by its program.
 // Returns false, and does nothing, if anything about the arguments is unusual: `evaluate` then takes them, or
@@ -39,13 +42,16 @@ bool evaluate_plain(const CallerModel& model, const Columns& x, std::size_t rows
     model.evaluate_rows(columns, p, rows, {}, values);
     return true;
   }
-  std::vector<Column> part(columns.size());
-  for (std::size_t first = 0; first < rows; first += kPartRows) {
-    const std::size_t count = std::min(kPartRows, rows - first);
-    for (std::size_t k = 0; k < part.size(); ++k) part[k] = Column(columns[k] + first, count);
-    const Evaluation at = evaluate(*model.prepared, Columns(part), p, PrecisionPolicy::all_f64(), options);
+  const std::size_t parts = (rows + kPartRows - 1) / kPartRows;
+  EvaluateOptions alone = options;
+  alone.threads = 1;
+  run_tasks(parts, parts < kFewParts ? Parallelism(alone) : Parallelism(options), [&](std::size_t k) {
+    const std::size_t first = k * kPartRows, count = std::min(kPartRows, rows - first);
+    std::vector<Column> part;
+    for (const double* column : columns) part.emplace_back(column + first, count);
+    const Evaluation at = evaluate(*model.prepared, Columns(part), p, PrecisionPolicy::all_f64(), alone);
     std::copy(at.values.begin(), at.values.end(), values + first);
-  }
+  });
   return true;
 }
 

@@ -1,6 +1,6 @@
-// Any bytes as calls of the C interface: options by name and text, starting values, tapes. The fuzzer and a
-// test with random bytes use it. Every call must return a documented status, and NLSQ_ERROR_INTERNAL is none
-// of them.
+// Any bytes as calls of the C interface: options by name and text, starting values, tapes, and everything
+// that a tape can be given to. The fuzzer and a test with random bytes use it. Every call must return a
+// documented status, and NLSQ_ERROR_INTERNAL is none of them.
 #pragma once
 
 #include <nlsq/nlsq.h>
@@ -48,9 +48,37 @@ inline void documented(int status) {
 }
 
 inline void drive_options(Bytes& bytes, nlsq_options* options) {
-  static constexpr std::array kNames = {"xtol",    "precision", "rule",   "loss",       "f_scale",
-                                        "bounds",  "fix",       "tie",    "starts",     "seed",
-                                        "threads", "strategy",  "strict", "confidence", "nonmonotonic"};
+  static constexpr std::array kNames = {"xtol",
+                                        "gtol",
+                                        "ftol",
+                                        "tau",
+                                        "max_iterations",
+                                        "strategy",
+                                        "geodesic",
+                                        "nonmonotonic",
+                                        "initial_lambda",
+                                        "precision",
+                                        "rule",
+                                        "strict",
+                                        "sampling",
+                                        "threads",
+                                        "loss",
+                                        "f_scale",
+                                        "starts",
+                                        "seed",
+                                        "bounds",
+                                        "fix",
+                                        "tie",
+                                        "confidence",
+                                        "residuals",
+                                        "variable_projection",
+                                        "absolute_sigma",
+                                        "in_lanes",
+                                        "step_solver",
+                                        "recheck_tolerance",
+                                        "differences",
+                                        "eta",
+                                        "preconditioner"};
   for (unsigned count = bytes.next() % 5; count > 0; --count) {
     const unsigned which = bytes.next();
     const std::string name = which % 4 == 3 ? bytes.text() : kNames[which % kNames.size()];
@@ -81,36 +109,103 @@ inline void drive_tape(Bytes& bytes, nlsq_tape* tape) {
   documented(nlsq_tape_output(tape, node));
 }
 
+// The rows that every model of this file is fitted to.
+struct FuzzRows {
+  static constexpr std::size_t kRows = 12;
+  std::array<double, kRows> x{}, y{};
+  std::array<nlsq_column, 3> columns{};
+  nlsq_column of_y{};
+
+  FuzzRows() {
+    for (std::size_t i = 0; i < kRows; ++i) {
+      x[i] = 0.25 * static_cast<double>(i);
+      y[i] = 1 + static_cast<double>(i * i % 7);
+    }
+    const nlsq_column of_x = nlsq_column_of(x.data(), kRows);
+    of_y = nlsq_column_of(y.data(), kRows);
+    columns = {of_x, of_y, of_x};
+  }
+};
+
+// Fits a model once and in a batch, predicts by the result, and evaluates.
+inline void drive_model(nlsq_model* model, const FuzzRows& rows, const double* p,
+                        const nlsq_options* options) {
+  nlsq_result *result = nullptr, *other = nullptr;
+  // A tie may leave fewer starting values than parameters, so a fit may be refused; it must not fail in
+  // another way.
+  documented(nlsq_model_fit(model, rows.columns.data(), 3, &rows.of_y, p, options, &result));
+  if (result != nullptr) {
+    if (nlsq_result_json(result) == nullptr || nlsq_result_report(result) == nullptr) std::abort();
+    documented(nlsq_model_predict(model, rows.columns.data(), 3, result, options, &other));
+    documented(nlsq_result_free(other));
+  }
+  documented(nlsq_result_free(result));
+  documented(nlsq_model_certify(model, rows.columns.data(), 3, &rows.of_y, p, options, &result));
+  documented(nlsq_result_free(result));
+  std::array<nlsq_batch_column, 3> batch{};
+  for (std::size_t k = 0; k < 3; ++k) batch[k] = {rows.columns[k], 0};
+  const nlsq_batch_column of_y{nlsq_column_of(rows.y.data(), FuzzRows::kRows - 1), sizeof(double)};
+  for (auto& column : batch) column.column.count -= 1;
+  documented(
+      nlsq_model_fit_batch(model, batch.data(), 3, &of_y, nullptr, nullptr, 2, p, 1, options, &result));
+  documented(nlsq_result_free(result));
+  std::array<double, FuzzRows::kRows> values{};
+  std::array<double, FuzzRows::kRows * 4> jacobian{};
+  documented(nlsq_model_evaluate(model, rows.columns.data(), 3, FuzzRows::kRows, p, options, values.data(),
+                                 jacobian.data()));
+  documented(nlsq_model_evaluate(model, rows.columns.data(), 3, FuzzRows::kRows, p, options, values.data(),
+                                 nullptr));
+}
+
+// The tape as twelve residual blocks on two blocks of parameters, with a loss and a manifold by any text.
+inline void drive_problem(Bytes& bytes, const nlsq_tape* tape, const FuzzRows& rows, double* p,
+                          const nlsq_options* options) {
+  nlsq_problem* problem = nullptr;
+  nlsq_result* result = nullptr;
+  documented(nlsq_problem_new(&problem));
+  documented(nlsq_problem_add_parameters(problem, p, 3));
+  documented(nlsq_problem_add_parameters(problem, p + 3, 1));
+  documented(nlsq_problem_set_manifold(problem, p, bytes.text().c_str()));
+  documented(nlsq_problem_set_constant(problem, p + 3, static_cast<int>(bytes.next() % 2)));
+  std::array<double*, 2 * FuzzRows::kRows> blocks{};
+  for (std::size_t i = 0; i < FuzzRows::kRows; ++i) {
+    blocks[2 * i] = p;
+    blocks[2 * i + 1] = p + 3;
+  }
+  const std::string loss = bytes.next() % 2 ? "huber" : bytes.text();
+  documented(nlsq_problem_add_tape(problem, tape, rows.columns.data(), 3, FuzzRows::kRows, loss.c_str(), 1.0,
+                                   blocks.data(), 2));
+  double cost = 0;
+  documented(nlsq_problem_evaluate(problem, &cost, nullptr, 0));
+  documented(nlsq_problem_solve(problem, options, &result));
+  if (result != nullptr && nlsq_result_json(result) == nullptr) std::abort();
+  documented(nlsq_result_free(result));
+  std::array<double, 16> covariance{};
+  documented(nlsq_problem_covariance(problem, blocks.data(), 2, covariance.data(), 16));
+  documented(nlsq_problem_free(problem));
+}
+
 inline void drive_c_interface(const std::uint8_t* data, std::size_t size) {
   Bytes bytes(data, size);
+  const FuzzRows rows;
   nlsq_options* options = nullptr;
   nlsq_tape* tape = nullptr;
   nlsq_model* model = nullptr;
   nlsq_result* result = nullptr;
   documented(nlsq_options_new(&options));
+  drive_options(bytes, options);
   documented(nlsq_options_set(options, "max_iterations", "20"));
   documented(nlsq_tape_new(&tape));
-  drive_options(bytes, options);
   drive_tape(bytes, tape);
   std::array<double, 4> p{1, 0.5, 2, -1}, columns{1, 2, 3, 4}, outputs{};
   documented(nlsq_tape_evaluate(tape, columns.data(), 3, p.data(), 4, outputs.data(), 4));
-  const bool made = nlsq_model_tape(tape, 3, 4, nullptr, &model) == NLSQ_OK;
-  std::array<double, 12> x{}, y{};
-  for (std::size_t i = 0; i < x.size(); ++i) {
-    x[i] = 0.25 * static_cast<double>(i);
-    y[i] = 1 + static_cast<double>(i * i % 7);
-  }
-  const nlsq_column c = nlsq_column_of(x.data(), 12), cy = nlsq_column_of(y.data(), 12);
-  const std::array<nlsq_column, 3> cx{c, cy, c};
-  // A tie may leave fewer starting values than parameters, so a fit may be refused; it must not fail in
-  // another way.
-  if (made) documented(nlsq_model_fit(model, cx.data(), 3, &cy, p.data(), options, &result));
-  if (result != nullptr && nlsq_result_json(result) == nullptr) std::abort();
-  documented(nlsq_result_free(result));
-  const std::string starts = bytes.text();
-  documented(nlsq_curve_fit("p0*x1 + p1", cx.data(), 3, &cy, starts.c_str(), options, &result));
-  documented(nlsq_result_free(result));
+  if (nlsq_model_tape(tape, 3, 4, nullptr, &model) == NLSQ_OK) drive_model(model, rows, p.data(), options);
   documented(nlsq_model_free(model));
+  const std::string starts = bytes.text();
+  documented(
+      nlsq_curve_fit("p0*x1 + p1", rows.columns.data(), 3, &rows.of_y, starts.c_str(), options, &result));
+  documented(nlsq_result_free(result));
+  drive_problem(bytes, tape, rows, p.data(), options);
   documented(nlsq_tape_free(tape));
   documented(nlsq_options_free(options));
 }

@@ -108,7 +108,8 @@ class NLSQ_API VectorRows final : public RowModel {
   using Jacobian = std::function<void(std::span<const double> p, std::span<double> J)>;
 
   // Derivatives come from `jacobian` if given; else from dual numbers if the function accepts them; else from
-  // `differences` (central: errors as for DifferenceRows). The number of residuals is what the function
+  // `differences` (central: errors as for DifferenceRows; to one side where the point is far from all that
+  // were evaluated before, until it is prepared again). The number of residuals is what the function
   // returns at `parameters`; a later call with another number throws ValidationError. `components` must cover
   // all residuals. `lower`, `upper`: bounds of every parameter, which differences respect; empty: none.
   VectorRows(VectorFunction function, std::vector<double> parameters, std::vector<int> free,
@@ -141,7 +142,9 @@ class NLSQ_API VectorRows final : public RowModel {
   struct Evaluation;  // residuals and columns of J at one x
   std::vector<double> expand(std::span<const double> x) const;
   std::vector<double> residuals_at(std::span<const double> p) const;
-  std::shared_ptr<const Evaluation> evaluate(std::span<const double> x, bool derivatives) const;
+  std::shared_ptr<const Evaluation> evaluate(std::span<const double> x, bool derivatives,
+                                             bool anew = false) const;
+  bool far(std::span<const double> x) const;
   void by_jacobian(std::span<const double> p, Evaluation& result) const;
   void by_dual(std::span<const double> p, Evaluation& result) const;
   void by_differences(std::span<const double> p, Evaluation& result) const;
@@ -159,7 +162,7 @@ class NLSQ_API VectorRows final : public RowModel {
   std::vector<double> lower_, upper_;
   Differences differences_;
   mutable std::mutex mutex_;
-  mutable std::shared_ptr<const Evaluation> latest_;
+  mutable std::vector<std::shared_ptr<const Evaluation>> recent_;  // the latest first
   mutable std::vector<double> reference_at_, reference_;
 };
 

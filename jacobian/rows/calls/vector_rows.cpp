@@ -15,6 +15,7 @@ struct VectorRows::Evaluation {
   std::vector<double> x;
   std::vector<double> residuals;
   std::vector<std::vector<double>> derivatives;  // for each free parameter; empty if not requested
+  bool one_sided = false;                        // derivatives by steps to one side, while x is far
 };
 
 namespace {
@@ -22,6 +23,9 @@ namespace {
 constexpr double kCallCost = 50;           // assumed cost of one residual's share of a call, in additions
 constexpr double kExtrapolatedCalls = 10;  // calls for one derivative, as measured on smooth functions (5
                                            // steps)
+constexpr std::size_t kRecent = 3;         // evaluations that are kept: a fit comes back to its best point
+constexpr std::size_t kLarge = 1u << 22;   // numbers; of larger evaluations only the latest is kept
+constexpr double kFar = 1e-5;              // of a parameter: a longer step is not the last one of a fit
 
 void check_size(std::size_t got, std::size_t wanted) {
   if (got != wanted) {
@@ -45,7 +49,11 @@ VectorRows::VectorRows(VectorFunction function, std::vector<double> parameters, 
                             std::to_string(parameters_.size()));
     }
   }
-  rows_ = function_.value(parameters_).size();
+  auto start = std::make_shared<Evaluation>();
+  for (const int j : free_) start->x.push_back(parameters_[static_cast<std::size_t>(j)]);
+  start->residuals = function_.value(parameters_);
+  rows_ = start->residuals.size();
+  recent_.push_back(std::move(start));
   const std::vector<RowComponent> whole{{{}, rows_}};
   const std::vector<RowComponent>& parts = components_.empty() ? whole : components_;
   for (std::size_t c = 0, first = 0; c < parts.size(); first += parts[c++].rows) {
@@ -121,8 +129,12 @@ void VectorRows::by_differences(std::span<const double> p, Evaluation& result) c
                                                : DifferenceStep(p[j], typical[j], lower_[j], upper_[j]);
     moved[j] = step.above;
     const std::vector<double> above = residuals_at(moved);
-    moved[j] = step.below;
-    const std::vector<double> below = residuals_at(moved);
+    std::vector<double> below(rows(), std::numeric_limits<double>::quiet_NaN());
+    if (!result.one_sided || !step.central ||
+        !std::ranges::all_of(above, [](double f) { return std::isfinite(f); })) {
+      moved[j] = step.below;
+      below = residuals_at(moved);
+    }
     moved[j] = p[j];
     for (std::size_t i = 0; i < rows(); ++i) {
       result.derivatives[k][i] = step.slope(p[j], above[i], result.residuals[i], below[i]);
@@ -147,26 +159,53 @@ void VectorRows::by_extrapolation(std::span<const double> p, Evaluation& result)
   }
 }
 
-// Runs one evaluation at a time. Threads that need the same x wait for it and share it.
+// Whether a fit that has derivatives elsewhere is still on its way: some parameter is far from where it was
+// at every such point. Derivatives to one side, of error h |f''|/2 with h = cbrt(eps) |p|, serve such a step
+// as well, and save half of the calls.
+bool VectorRows::far(std::span<const double> x) const {
+  bool known = false;
+  for (const auto& one : recent_) {
+    if (one->derivatives.empty()) continue;
+    known = true;
+    bool moved = false;
+    for (std::size_t k = 0; k < x.size(); ++k)
+      moved = moved || std::fabs(x[k] - one->x[k]) > kFar * std::max(std::fabs(x[k]), typical_[k]);
+    if (!moved) return false;
+  }
+  return known;
+}
+
+// Runs one evaluation at a time. Threads that need the same x wait for it and share it. `anew`: derivatives
+// that were taken to one side are taken to both, since the fit has come back to this x.
 std::shared_ptr<const VectorRows::Evaluation> VectorRows::evaluate(std::span<const double> x,
-                                                                   bool derivatives) const {
+                                                                   bool derivatives, bool anew) const {
   const std::lock_guard lock(mutex_);
-  if (latest_ && std::equal(x.begin(), x.end(), latest_->x.begin(), latest_->x.end()) &&
-      (!derivatives || latest_->derivatives.size() == free_.size())) {
-    return latest_;
+  const auto known =
+      std::ranges::find_if(recent_, [&](const auto& one) { return std::ranges::equal(one->x, x); });
+  const bool found = known != recent_.end();
+  const bool enough =
+      found &&
+      (!derivatives || ((*known)->derivatives.size() == free_.size() && !(anew && (*known)->one_sided)));
+  if (enough) {
+    std::rotate(recent_.begin(), known, known + 1);
+    return recent_.front();
   }
   auto result = std::make_shared<Evaluation>();
   result->x.assign(x.begin(), x.end());
   const std::vector<double> p = expand(x);
-  result->residuals = residuals_at(p);
+  result->residuals = found ? (*known)->residuals : residuals_at(p);
   if (derivatives) {
+    result->one_sided = !found && far(x);
     result->derivatives.assign(free_.size(), std::vector<double>(rows()));
     if (jacobian_) by_jacobian(p, *result);
     else if (function_.dual) by_dual(p, *result);
     else if (differences_ == Differences::ridders) by_extrapolation(p, *result);
     else by_differences(p, *result);
   }
-  latest_ = result;
+  if (found) recent_.erase(known);
+  recent_.insert(recent_.begin(), result);
+  const bool large = rows() * (free_.size() + 1) > kLarge;
+  recent_.resize(std::min(recent_.size(), large ? 1 : kRecent));
   return result;
 }
 
@@ -198,7 +237,7 @@ class VectorPass final : public DoublePass {
 }  // namespace
 
 void VectorRows::prepare(std::span<const double> x, Fill fill) const {
-  evaluate(x, fill == Fill::jacobian_and_residual);
+  evaluate(x, fill == Fill::jacobian_and_residual, true);
 }
 
 std::unique_ptr<TilePass> VectorRows::begin(std::span<const double> x, Fill fill, bool single) const {

@@ -14,6 +14,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
 #include <numbers>
 #include <optional>
@@ -194,6 +195,20 @@ void Tape::run_rows(std::span<const double* const> columns, const double* parame
   }
 }
 
+// FNV-1a of all steps and of output 0. Operands that a step does not use are 0 in all of them.
+std::uint64_t Tape::identity() const {
+  std::uint64_t hash = 0xcbf29ce484222325;
+  const auto add = [&](std::uint64_t number) {
+    for (int byte = 0; byte < 8; ++byte) hash = (hash ^ (number >> (8 * byte) & 0xff)) * 0x100000001b3;
+  };
+  for (const TapeStep& s : steps_) {
+    for (const std::uint32_t part : {static_cast<std::uint32_t>(s.op), s.a, s.b, s.c, s.index}) add(part);
+    add(std::bit_cast<std::uint64_t>(s.value));
+  }
+  add(static_cast<std::uint64_t>(outputs_[0]));
+  return hash;
+}
+
 std::string Tape::text(std::span<const std::string> parameters, std::span<const std::string> columns) const {
   // A formula repeats what a tape shares, so it can be very much longer than the tape.
   constexpr double kMostTerms = 2000;
@@ -205,7 +220,7 @@ std::string Tape::text(std::span<const std::string> parameters, std::span<const 
     terms.push_back(sum);
   }
   if (terms[static_cast<std::size_t>(outputs_[0])] > kMostTerms)
-    return fmt::format("(a tape of {} operations)", steps_.size());
+    return fmt::format("(a tape of {} operations, {:016x})", steps_.size(), identity());
   Graph graph;
   std::vector<NodeId> nodes;
   nodes.reserve(steps_.size());

@@ -54,12 +54,14 @@ class Tape : public Object {
   void run_rows(std::span<const double* const> columns, const double* parameters, std::size_t count,
                 std::span<const double> noise, double* out) const;
 
-  // Output 0 as a formula with these names.
+  // Output 0 as a formula with these names. Of a tape that is too long for one: its length and a number that
+  // tells it from other tapes.
   std::string text(std::span<const std::string> parameters, std::span<const std::string> columns) const;
 
  private:
   int append(const TapeStep& step);
   std::uint32_t known(int node) const;
+  std::uint64_t identity() const;
   int compound(CompoundFunction function, std::span<const int> operands);
 
   std::vector<TapeStep> steps_;

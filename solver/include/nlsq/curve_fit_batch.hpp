@@ -99,9 +99,9 @@ struct NLSQ_API BatchResult {
 // max_seconds, max_iterations below 100, Gauss-Newton, geodesic acceleration always, variable projection on,
 // policies other than the default and f64, bounds, losses and ties. Errors in x throw ValidationError.
 //
-// Limits of time and iterations apply to each fit. A fit whose data are not finite or whose sigma is not
-// positive is FAILED, with its starting values as parameters. Sizes that disagree throw DataError or
-// ValidationError. A callback throws ValidationError.
+// Limits of time and iterations apply to each fit. A fit whose data are not finite, whose sigma is not
+// positive, or which has too few rows is FAILED, with its starting values as parameters. Sizes that disagree
+// throw DataError or ValidationError. A callback throws ValidationError.
 NLSQ_API BatchResult curve_fit_batch(const PreparedModel& model, const std::vector<ColumnPerFit>& x,
                                      const ColumnPerFit& Y, const Matrix& P0,
                                      const BatchOptions& options = {});

@@ -260,13 +260,39 @@ TEST_CASE("A vector function is called once for all who ask at one x, and afresh
   one.join(), two.join();
   CHECK(calls == 2);
   rows.begin(x, Fill::jacobian_and_residual, false);
-  CHECK(calls == 5);
+  CHECK(calls == 4);  // its residuals are known
   std::vector<double> r(1000), sizes(1000);
   for (std::size_t first = 0; first < 1000; first += 250)
     rows.reference_residuals(x, first, 250, &r[first], &sizes[first]);
-  CHECK(calls == 6);
+  CHECK(calls == 5);
   rows.reference_residuals(x, 0, 250, r.data(), sizes.data());
-  CHECK(calls == 7);
+  CHECK(calls == 6);
+}
+
+TEST_CASE(
+    "Far from all earlier points differences are to one side; near them and at a second look, to both") {
+  int calls = 0;
+  const auto f = [&calls](const std::vector<double>& p) {
+    ++calls;
+    return std::vector<double>{p[0] * p[0] * p[0], std::exp(p[1])};
+  };
+  const VectorRows rows(make_vector_function(f), {1.0, 1.0}, {0, 1});
+  const auto calls_for = [&](std::vector<double> x) {
+    const int before = calls;
+    rows.prepare(x, Fill::jacobian_and_residual);
+    return calls - before;
+  };
+  CHECK(calls_for({1, 1}) == 4);  // the first point, whose residuals are known
+  CHECK(calls_for({2, 1}) == 3);
+  const auto slope = [&] { return collect(rows, {2, 1}, Fill::jacobian_and_residual)[0][0]; };
+  CHECK(std::fabs(slope() - 12) > 1e-6);
+  CHECK(std::fabs(slope() - 12) < 1e-3);
+  CHECK(calls_for({2, 1}) == 4);  // the fit has come back: both sides
+  CHECK(std::fabs(slope() - 12) < 1e-8);
+  CHECK(calls_for({2, 1}) == 0);          // and they are known
+  CHECK(calls_for({2, 1.0000001}) == 5);  // near one that is known
+  CHECK(calls_for({1, 1}) == 0);          // of three points, the oldest is still there
+  CHECK(calls_for({3, 2}) == 3);
 }
 
 TEST_CASE("A vector function whose length changes is an error, and so is a wrong index") {

@@ -136,3 +136,32 @@ TEST_CASE("an initial damping of 0 and blocks that overlap are refused") {
   CHECK(nlsq_problem_add_parameters(problem, p + 6, 4) == NLSQ_OK);
   nlsq_problem_free(problem);
 }
+
+TEST_CASE("a prediction is refused for another tape of the same length and names") {
+  const Decay data;
+  const nlsq_column x = data.cx(), y = data.cy();
+  // p0 exp(-p1 x) + p2, and `last` times a sum that doubles in every step: too long for a formula.
+  const auto model_of = [](double last) {
+    nlsq_tape* tape = nullptr;
+    nlsq_tape_new(&tape);
+    int factor = -1, sum = column(tape, 0);
+    for (int k = 0; k < 14; ++k) sum = operation(tape, "+", {sum, sum});
+    nlsq_tape_constant(tape, last, &factor);
+    const int small = operation(tape, "*", {factor, sum});
+    nlsq_tape_output(tape, operation(tape, "+", {decay_nodes(tape), small}));
+    nlsq_model* model = nullptr;
+    CHECK(nlsq_model_tape(tape, 1, 3, nullptr, &model) == NLSQ_OK);
+    nlsq_tape_free(tape);
+    return model;
+  };
+  nlsq_model *one = model_of(1e-9), *same = model_of(1e-9), *other = model_of(2e-9);
+  CHECK(std::string(nlsq_model_formula(one)).find("(a tape of ") == 0);
+  const double p0[] = {1, 1, 1};
+  nlsq_result *fit = nullptr, *prediction = nullptr;
+  REQUIRE(nlsq_model_fit(one, &x, 1, &y, p0, nullptr, &fit) == NLSQ_OK);
+  CHECK(nlsq_model_predict(other, &x, 1, fit, nullptr, &prediction) == NLSQ_ERROR_ARGUMENT);
+  CHECK(nlsq_model_predict(same, &x, 1, fit, nullptr, &prediction) == NLSQ_OK);
+  nlsq_result_free(prediction);
+  nlsq_result_free(fit);
+  for (nlsq_model* model : {one, same, other}) nlsq_model_free(model);
+}

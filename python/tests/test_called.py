@@ -1,0 +1,75 @@
+"""Functions that are called: their parameters may be Python's numbers, and the fit is that by NumPy's."""
+
+import math
+
+import numpy as np
+import nlsqfit as nf
+import pytest
+
+x = np.linspace(0.1, 4, 60)
+y = 2.5 * np.exp(-1.3 * x) + 0.5 + 0.01 * np.sin(40 * x)
+
+
+def by_loop(x, a, b, c):
+    return np.array([a * math.exp(-b * s) + c for s in x])
+
+
+def needs_numpy(x, a, b, c):
+    assert a.shape == () and math.exp(0) == 1
+    return a * np.exp(-float(b) * x) + c
+
+
+def divides_by_zero(x, a, b, c):
+    offset = 1 / (c - 1.0)  # infinite at the start: NumPy's numbers only warn
+    return a * np.exp(-float(b) * x) + c + 0 * math.tanh(offset)
+
+
+def has_two_roots(x, a, b, c):
+    # The root of a negative number is NaN by NumPy's numbers, and complex by Python's, of size 1.
+    return a * np.exp(-float(b) * x) + c * abs((a - 3.0) ** 0.0) + 0 * math.exp(0)
+
+
+@pytest.mark.parametrize("function", [by_loop, needs_numpy, divides_by_zero, has_two_roots])
+@pytest.mark.filterwarnings("ignore:divide by zero")
+def test_a_called_function_gives_the_fit_of_the_recorded_one(function):
+    wanted, covariance = nf.curve_fit(lambda x, a, b, c: a * np.exp(-b * x) + c, x, y)
+    found, found_covariance, info, _, _ = nf.curve_fit(function, x, y, full_output=True)
+    assert info["evaluator"].startswith("called")
+    np.testing.assert_allclose(found, wanted, rtol=1e-7)
+    np.testing.assert_allclose(found_covariance, covariance, rtol=1e-5)
+
+
+def test_an_answer_by_other_numbers_is_not_believed():
+    kinds = set()
+
+    def by_kind(x, a, b):
+        kinds.add(type(a))
+        shift = 0.0 if isinstance(a, np.float64) else 0.25
+        return np.array([a * math.exp(-b * s) + shift for s in x])
+
+    exact = 2 * np.exp(-x)
+    found, _ = nf.curve_fit(by_kind, x, exact)
+    np.testing.assert_allclose(found, [2, 1], rtol=1e-7)
+    assert {float, np.float64} <= kinds
+
+
+def test_the_exception_of_a_function_is_raised():
+    def wrong(x, a):
+        raise KeyError(f"no such model for {float(a)}")
+
+    with pytest.raises(KeyError, match="no such model"):
+        nf.curve_fit(wrong, x, y)
+
+
+def test_the_function_is_called_a_few_times_only():
+    calls = 0
+
+    def counted(x, a, b, c):
+        nonlocal calls
+        calls += 1
+        return by_loop(x, a, b, c)
+
+    many = np.linspace(0, 4, 100)
+    noise = np.random.default_rng(1).normal(size=many.size)
+    nf.curve_fit(counted, many, 2.5 * np.exp(-1.3 * many) + 0.5 + 0.05 * noise)
+    assert calls <= 60  # 84 before differences were to one side where the next step is long
