@@ -208,7 +208,7 @@ TEST_CASE("x where the model is undefined is left out and reported") {
     y.push_back(i > 0 ? 3 * std::pow(i, 1.5) : 0.0);
   }
   const nlsq::Guess guess = nlsq::model("power").guess(x, y);
-  CHECK(guess.values[0] == doctest::Approx(3));
+  CHECK(guess.values[0] == doctest::Approx(3).epsilon(1e-3));
   CHECK(guess.values[1] == doctest::Approx(1.5));
   CHECK(!guess.warning.empty());
 }
