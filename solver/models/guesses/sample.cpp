@@ -90,7 +90,10 @@ std::string complaint(const FirstLook& look, std::size_t parameters, Domain doma
     return domain != Domain::all && look.outside > 0
                ? fmt::format("no rows with x {} 0: the guess is a formality",
                              domain == Domain::positive ? ">" : ">=")
-               : "no finite rows: the guess is a formality";
+               : fmt::format(
+                     "no rows with finite values below {:g}: the guess is a formality. Give larger "
+                     "values in other units, near 1",
+                     kLargest);
   if (sample.one_x()) return fmt::format("every x is {}: the guess is a formality", sample.x.front());
   if (sample.flat() && parameters > 1)
     return fmt::format("y does not vary (it is {} throughout): the guess is a formality", sample.y_mean);
