@@ -72,22 +72,39 @@ Vector point_beside(const SolveRequest& request, const MinimizerResult& end, con
   return beside;
 }
 
-// The points to compare with: the start, a point beside the end, that point with each parameter that is as
-// good as zero made to matter, and that point with the undetermined parameters made far larger and smaller,
-// all together and one by one.
+// The nonlinear parameters whose standard errors are beyond all measure: at such a value a parameter may have
+// lost its effect though J has full rank (K -> infinity in q*K*x/(1+K*x)).
+std::vector<std::size_t> unknown_parameters(const SolveRequest& request, const MinimizerResult& end) {
+  constexpr double kUnknown = 1e6;  // standard error, as a multiple of the parameter
+  std::vector<std::size_t> unknown;
+  const Matrix& covariance = end.certified.covariance;
+  if (covariance.rows() != end.x.size()) return unknown;
+  const double sigma =
+      scatter(end.summary.certificate.cost, request.rows.rows(), end.x.size(), request.unit_sigma);
+  for (std::size_t j = 0; j < end.x.size(); ++j) {
+    const bool linear = std::ranges::find(request.linear, static_cast<int>(j)) != request.linear.end();
+    if (!linear && sigma * std::sqrt(covariance(j, j)) > kUnknown * std::fabs(end.x[j])) unknown.push_back(j);
+  }
+  return unknown;
+}
+
+// The points to compare with: the start, a point beside the end, the end with each parameter that is as good
+// as zero made to matter, and the point beside with the undetermined parameters, those in `open` among them,
+// made far larger and smaller, all together and one by one.
 std::vector<Vector> other_points(const SolveRequest& request, const MinimizerResult& end,
-                                 const Vector& beside, const Determined& here, double terms) {
-  std::vector<std::size_t> open;
+                                 const Vector& beside, const Determined& here, double terms,
+                                 std::vector<std::size_t> open) {
   for (const int k : end.summary.certificate.confounded) {
-    if (std::ranges::find(request.linear, k) == request.linear.end())
-      open.push_back(static_cast<std::size_t>(k));
+    const auto j = static_cast<std::size_t>(k);
+    const bool known = std::ranges::count(request.linear, k) > 0 || std::ranges::count(open, j) > 0;
+    if (!known) open.push_back(j);
   }
   std::vector<Vector> points{request.x0, beside};
   // The b of a*exp(-b*exp(-c*x)) may be 1e-22 where y is constant. Then c has no effect, but no rank is lost.
   for (std::size_t j = 0; j < beside.size(); ++j) {
     const bool zero = std::fabs(end.x[j]) * here.lengths[j] <= kAsGoodAsZero * terms;
     if (!zero || !(here.lengths[j] > 0) || points.size() > 2 + kMostOneByOne) continue;
-    points.push_back(beside);
+    points.push_back(end.x);
     points.back()[j] += kShare * terms / here.lengths[j];
   }
   for (const double factor : {1e-3, 1e3, 1e-6, 1e6, 1e-9, 1e9}) {
@@ -140,8 +157,9 @@ bool determined_by_curvature(DenseEvaluator& evaluator, const SolveRequest& requ
 
 bool lost_parameters(DenseEvaluator& evaluator, const SolveRequest& request, const MinimizerResult& end) {
   const Certificate& c = end.summary.certificate;
-  const bool rounding = !std::isfinite(c.decrement_sigma) || c.gradient_bound > kRounding;
-  if (!rounding && end.summary.verdict != Verdict::rank_deficient) return false;
+  const bool rounding = !std::isfinite(c.decrement_sigma) || c.gradient_bound > kRounding || c.cost == 0;
+  const std::vector<std::size_t> unknown = unknown_parameters(request, end);
+  if (!rounding && unknown.empty() && end.summary.verdict != Verdict::rank_deficient) return false;
   if (request.linear.size() == end.x.size()) return false;  // rank is the same everywhere
   std::optional<SampleRows> some;
   if (!request.rows.one_point()) some.emplace(request.rows, kRows);
@@ -157,7 +175,7 @@ bool lost_parameters(DenseEvaluator& evaluator, const SolveRequest& request, con
   const bool zero = c.cost <= kZero * part.cost(request.x0, Format::f64).cost;
   if (zero && determined_further_out(part, request, end, terms.magnitude)) return false;
   const std::vector<Vector> points =
-      other_points(request, end, point_beside(request, end, here, size), here, size);
+      other_points(request, end, point_beside(request, end, here, size), here, size, unknown);
   const bool lost =
       std::ranges::any_of(points, [&](const Vector& x) { return more_than(determined_at(part, x), here); });
   evaluator.add_work(part);

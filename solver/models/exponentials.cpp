@@ -1,5 +1,5 @@
-// Built-in exponential models. The guess searches rates on a logarithmic grid over the range of x; all other
-// parameters are linear.
+// Built-in exponential models. The guess searches rates over the range of x; all other parameters are
+// linear.
 #include "models/guesses/exp_in_place.hpp"
 #include "models/guesses/exponential_fit.hpp"
 #include "models/guesses/separable.hpp"
@@ -11,26 +11,13 @@
 namespace nlsq::inline v0::guessing {
 namespace {
 
-constexpr double kSlowest = 0.01;  // rate times the range of x; slower ones are straight lines
-
-// Largest useful rate times the range of x. A faster term has decayed to e^-8 at the second x and is a spike
-// on the first row. `u` in [0, 1].
-double fastest_rate(std::span<const double> u) {
-  double first_gap = 1, last_gap = 1;
-  for (const double value : u) {
-    if (value > 0) first_gap = std::min(first_gap, value);
-    if (value < 1) last_gap = std::min(last_gap, 1 - value);
-  }
-  return 8 / std::max(std::min(first_gap, last_gap), 1e-6);
-}
-
 // y ~ Σ a_i exp(-rate_i x) + c with rates > 0, fastest first.
 std::vector<double> biexponential(const Sample& sample) {
   const std::vector<double> u = sample.unit_x();
   Separable problem;
   problem.y = sample.y;
   problem.linear = 3;
-  problem.lower.assign(2, std::log(kSlowest));
+  problem.lower.assign(2, std::log(kSlowestRate));
   problem.upper.assign(2, std::log(fastest_rate(u)));
   problem.u = u;
   problem.thin_to = kThinned;
@@ -193,51 +180,6 @@ Row weibull_growth_row() {
 }
 
 }  // namespace
-
-namespace {
-
-// The search is over q with rate = kUnit sinh(q): logarithmic for fast rates of either sign, linear about 0.
-// Decay is measured from the first t, growth from the last.
-constexpr double kUnit = 0.1;
-
-double rate_of(double q) {
-  const double rate = kUnit * std::sinh(q);
-  return std::abs(rate) < kSlowest ? std::copysign(kSlowest, rate) : rate;
-}
-
-}  // namespace
-
-ExponentialFit fit_exponential(std::span<const double> t, std::span<const double> y, bool offset) {
-  const std::size_t n = t.size();
-  const auto [low, high] = std::minmax_element(t.begin(), t.end());
-  const double first = *low, last = *high, span = last > first ? last - first : 1.0;
-  std::vector<double> u(n);
-  for (std::size_t i = 0; i < n; ++i) u[i] = (t[i] - first) / span;
-  Separable problem;
-  problem.y = y;
-  problem.u = u;
-  problem.thin_to = kThinned;
-  problem.linear = offset ? 2 : 1;
-  problem.upper = {std::asinh(fastest_rate(u) / kUnit)};
-  problem.lower = {-problem.upper[0]};
-  problem.basis = [offset](std::span<const double> at, std::span<const double> q, double* columns) {
-    const double rate = rate_of(q[0]), origin = rate > 0 ? 0.0 : 1.0;
-    const std::size_t rows = at.size();
-    for (std::size_t i = 0; i < rows; ++i) columns[i] = -rate * (at[i] - origin);
-    exp_in_place({columns, rows});
-    if (offset) std::fill(columns + rows, columns + 2 * rows, 1.0);
-  };
-  const double slow = std::asinh(0.03 / kUnit), fast = std::min(problem.upper[0], std::asinh(1000 / kUnit));
-  std::vector<double> starts = grid(-fast, -slow, 11);
-  for (const double q : grid(slow, fast, 11)) starts.push_back(q);
-  const Solution best = search_line(problem, starts);
-  const double rate = rate_of(best.q[0]);
-  ExponentialFit fit;
-  fit.rate = rate / span;
-  fit.a = best.c[0] * std::exp(fit.rate * (rate > 0 ? first : last));
-  fit.c = offset ? best.c[1] : 0.0;
-  return fit;
-}
 
 void add_exponentials(std::vector<Model>& models) {
   models.push_back(make_model(exponential_row()));

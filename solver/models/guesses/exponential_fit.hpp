@@ -13,4 +13,10 @@ struct ExponentialFit {
 // t may be in any order. `offset`: fit the constant c, otherwise c = 0. Rates of either sign are tried.
 ExponentialFit fit_exponential(std::span<const double> t, std::span<const double> y, bool offset);
 
+inline constexpr double kSlowestRate = 0.01;  // rate times the range of x; slower ones are straight lines
+
+// Largest useful rate times the range of x. A faster term has decayed to e^-8 at the second x and is a spike
+// on the first row. `u` in [0, 1].
+double fastest_rate(std::span<const double> u);
+
 }  // namespace nlsq::inline v0::guessing

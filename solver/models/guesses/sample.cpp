@@ -50,9 +50,11 @@ bool usable(std::span<const std::span<const double>> x, std::span<const double> 
 
 Sample gather(const Source& source, std::vector<std::size_t> rows) {
   const auto x = source.x[0];
-  std::sort(rows.begin(), rows.end(),
-            [&](std::size_t i, std::size_t j) { return x[i] != x[j] ? x[i] < x[j] : i < j; });
+  const auto before = [&](std::size_t i, std::size_t j) { return x[i] != x[j] ? x[i] < x[j] : i < j; };
+  if (!std::is_sorted(rows.begin(), rows.end(), before)) std::sort(rows.begin(), rows.end(), before);
   Sample sample;
+  sample.x.reserve(rows.size());
+  sample.y.reserve(rows.size());
   for (const std::size_t row : rows) {
     sample.x.push_back(x[row]);
     if (source.x.size() > 1) sample.x2.push_back(source.x[1][row]);
@@ -71,6 +73,7 @@ FirstLook first_look(const Source& source) {
   const std::size_t n = source.y.size(), strata = std::min(n, source.most);
   FirstLook look;
   std::vector<std::size_t> rows;
+  rows.reserve(strata);
   for (std::size_t k = 0; k < strata; ++k) {
     const std::size_t row = strata == n ? k : pick_row(k, strata, n);
     if (!usable(source.x, source.y, row)) continue;
@@ -87,7 +90,10 @@ std::string complaint(const FirstLook& look, std::size_t parameters, Domain doma
     return domain != Domain::all && look.outside > 0
                ? fmt::format("no rows with x {} 0: the guess is a formality",
                              domain == Domain::positive ? ">" : ">=")
-               : "no finite rows: the guess is a formality";
+               : fmt::format(
+                     "no rows with finite values below {:g}: the guess is a formality. Give larger "
+                     "values in other units, near 1",
+                     kLargest);
   if (sample.one_x()) return fmt::format("every x is {}: the guess is a formality", sample.x.front());
   if (sample.flat() && parameters > 1)
     return fmt::format("y does not vary (it is {} throughout): the guess is a formality", sample.y_mean);

@@ -233,6 +233,14 @@ Solution winner(const Separable& problem, std::vector<Solution> kept, const Effo
   return best;
 }
 
+// Where the parabola through three sums of squares is lowest. The middle one is the least of them.
+double vertex(const Tried& left, const Tried& middle, const Tried& right) {
+  const double before = middle.q - left.q, after = right.q - middle.q;
+  const double down = (middle.rss - left.rss) / before, up = (right.rss - middle.rss) / after;
+  const double change = up - down;
+  return change > 0 ? middle.q - (up * before + down * after) / (2 * change) : middle.q;
+}
+
 // What a search returns if no start has finite values.
 Solution nothing_found(const Separable& problem, std::vector<double> q) {
   return {std::move(q), std::vector<double>(static_cast<std::size_t>(problem.linear), 0.0)};
@@ -251,15 +259,26 @@ Solution search(const Separable& problem, const std::vector<std::vector<double>>
 Solution search_line(const Separable& problem, const std::vector<double>& starts) {
   std::vector<std::vector<double>> points;
   for (const double q : starts) points.push_back({q});
-  const std::vector<Solution> tried = evaluated_roughly(problem, points);
-  if (tried.empty()) return nothing_found(problem, points.front());
+  std::vector<Tried> tried;
+  for (const Solution& one : evaluated_roughly(problem, points)) tried.push_back({one.q[0], one.rss});
+  return best_of_line(problem, tried);
+}
+
+Solution best_of_line(const Separable& problem, std::span<const Tried> tried) {
+  if (tried.empty()) return nothing_found(problem, {std::clamp(0.0, problem.lower[0], problem.upper[0])});
   std::vector<Solution> lows;
-  for (std::size_t i = 0; i < tried.size(); ++i)
-    if ((i == 0 || tried[i].rss < tried[i - 1].rss) &&
-        (i + 1 == tried.size() || tried[i].rss <= tried[i + 1].rss))
-      lows.push_back(tried[i]);
+  for (std::size_t i = 0; i < tried.size(); ++i) {
+    if ((i > 0 && tried[i].rss >= tried[i - 1].rss) ||
+        (i + 1 < tried.size() && tried[i].rss > tried[i + 1].rss))
+      continue;
+    const bool inside = i > 0 && i + 1 < tried.size();
+    const double q = inside ? vertex(tried[i - 1], tried[i], tried[i + 1]) : tried[i].q;
+    lows.push_back({{q}, {}, tried[i].rss});
+  }
   const Effort effort;
   keep_best(lows, effort);
+  // A step from the vertex is enough if there is no other low: the fit has cheaper steps.
+  if (lows.size() == 1) return improve(problem, std::move(lows.front()), 1);
   return winner(problem, std::move(lows), effort);
 }
 

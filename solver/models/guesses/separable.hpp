@@ -58,6 +58,11 @@ Solution search(const Separable& problem, const std::vector<std::vector<double>>
 
 // The same for a single q, with starts in ascending order: improves the local minima among them.
 Solution search_line(const Separable& problem, const std::vector<double>& starts);
+// The same for starts whose sums of squares are known.
+struct Tried {
+  double q, rss;
+};
+Solution best_of_line(const Separable& problem, std::span<const Tried> tried);
 
 // `count` values from low to high, evenly spaced.
 std::vector<double> grid(double low, double high, int count);

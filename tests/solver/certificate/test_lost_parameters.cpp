@@ -158,6 +158,28 @@ TEST_CASE("y that does not vary determines no step: the amplitude vanishes, and 
   }
 }
 
+TEST_CASE("a parameter that ran off to where it has no effect is no success, though J has full rank there") {
+  std::vector<double> x;
+  for (int i = 0; i < 12; ++i) x.push_back(i);  // the model is 0 at x = 0, so that a residual remains
+  for (const double level : {5.0, -2.5, 1e-3}) {
+    CAPTURE(level);
+    const FitResult fit = curve_fit(model("langmuir"), {x}, std::vector<double>(x.size(), level));
+    CAPTURE(fit.summary.message);
+    CHECK_FALSE(fit.success());
+  }
+}
+
+TEST_CASE("residuals that are exactly zero do not hide that the amplitude vanished") {
+  std::vector<double> x;
+  for (int i = 0; i < 40; ++i) x.push_back(0.1 + 9.9 * i / 39);
+  for (const char* name : {"exp", "exp_growth", "exp_rise"}) {
+    CAPTURE(name);
+    const FitResult fit = curve_fit(model(name), {x}, std::vector<double>(x.size(), 1.0));
+    CAPTURE(fit.summary.message);
+    CHECK_FALSE(fit.success());
+  }
+}
+
 TEST_CASE("a parameter that is zero in truth is found where it moves the residuals as much as others do") {
   std::vector<double> x, y;
   for (int i = 0; i < 40; ++i) {
