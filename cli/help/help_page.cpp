@@ -57,7 +57,7 @@ std::string help_page(const std::vector<OptionText>& options) {
       "gzip too;\n"
       "- is standard input. A column is chosen by name, number, or an expression of names and $1, $2 ...\n";
   for (const std::string& group : option_groups(options)) {
-    out += fmt::format("\n{}:\n", group);
+    out += fmt::format("{}:\n", group);
     for (const OptionText& option : options) {
       if (option.group != group) continue;
       const std::string usage = usage_of(option);
@@ -65,7 +65,7 @@ std::string help_page(const std::vector<OptionText>& options) {
     }
   }
   return out +
-         "\nExit status: 0 certified minimum, 1 none (best so far printed), 2 usage or model, 3 data, 130 "
+         "Exit status: 0 certified minimum, 1 none (best so far printed), 2 usage or model, 3 data, 130 "
          "interrupted.\n";
 }
 

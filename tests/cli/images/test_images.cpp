@@ -1,0 +1,334 @@
+// nlsq-fit --maps, as a user runs it: maps against fits of single pixels, the axes, the mask, and what fails.
+#include "cli/program.hpp"
+#include "cli/zip_support.hpp"
+#include "table/npy/npy_header.hpp"
+#include "table/npy/zip_archive.hpp"
+
+#include <doctest/doctest.h>
+
+#include <sys/stat.h>
+
+#include <cmath>
+#include <cstring>
+#include <map>
+#include <random>
+
+using namespace program;
+using zip_support::npy;
+
+namespace {
+
+struct Map {
+  std::vector<std::size_t> shape;
+  std::vector<double> values;
+};
+
+// The arrays of a .npz file, read with the table reader's parts. Entries of one byte become doubles, too.
+std::map<std::string, Map> maps_of(const std::string& archive) {
+  std::map<std::string, Map> out;
+  for (const nlsq::cli::ZipMember& member : nlsq::cli::zip_members(archive)) {
+    const auto source = nlsq::cli::open_member(archive, member);
+    std::size_t start = 0;
+    const nlsq::cli::NpyHeader header = nlsq::cli::read_npy_header(*source, start);
+    std::string bytes(header.bytes(), '\0');
+    REQUIRE(nlsq::cli::read_fully(*source, bytes.data(), bytes.size()) == bytes.size());
+    CHECK(start % 64 == 0);
+    Map& map = out[member.name.substr(0, member.name.size() - 4)];
+    map.shape = header.shape;
+    for (std::size_t i = 0; i < bytes.size() / header.item; ++i) {
+      double value = static_cast<unsigned char>(bytes[i]);
+      if (header.item == 8) std::memcpy(&value, &bytes[8 * i], 8);
+      map.values.push_back(value);
+    }
+  }
+  return out;
+}
+
+constexpr std::size_t kRows = 20, kColumns = 24, kPoints = 30;
+
+// Decays whose parameters vary over the image. Number [i][j][k] is at index(i, j, k).
+struct Cube {
+  std::vector<double> x, values;
+
+  Cube() {
+    std::mt19937 random(3);
+    std::normal_distribution<double> noise(0, 0.03);
+    for (std::size_t k = 0; k < kPoints; ++k) x.push_back(0.1 + 0.2 * static_cast<double>(k));
+    for (std::size_t i = 0; i < kRows; ++i) {
+      for (std::size_t j = 0; j < kColumns; ++j) {
+        const double a = 3 + std::sin(static_cast<double>(i) / 5), b = 0.6 + 0.02 * static_cast<double>(j);
+        for (const double t : x) values.push_back(a * std::exp(-b * t) + 0.5 + noise(random));
+      }
+    }
+  }
+  static std::size_t index(std::size_t i, std::size_t j, std::size_t k) {
+    return (i * kColumns + j) * kPoints + k;
+  }
+  std::string file() const { return npy(values, "(20, 24, 30)"); }
+  // The numbers of another layout: at(a, b, c) is the number with these indices in the new array.
+  template <class At>
+  std::vector<double> arranged(std::size_t n0, std::size_t n1, std::size_t n2, At at) const {
+    std::vector<double> out;
+    for (std::size_t a = 0; a < n0; ++a)
+      for (std::size_t b = 0; b < n1; ++b)
+        for (std::size_t c = 0; c < n2; ++c) out.push_back(values[at(a, b, c)]);
+    return out;
+  }
+  std::string pixel_csv(std::size_t i, std::size_t j) const {
+    std::string text = "t,v\n";
+    for (std::size_t k = 0; k < kPoints; ++k) text += fmt::format("{},{}\n", x[k], values[index(i, j, k)]);
+    return text;
+  }
+};
+
+// The maps of a command; `status` is what it must return.
+std::map<std::string, Map> maps(const Scratch& files, const std::string& arguments, int status = 0) {
+  const Outcome outcome = run(arguments + " --quiet --maps " + files.path("maps.npz"));
+  CAPTURE(outcome.out);
+  CHECK(outcome.status == status);
+  return maps_of(files.read("maps.npz"));
+}
+
+bool same(const Map& a, const Map& b) {
+  return a.shape == b.shape &&
+         std::memcmp(a.values.data(), b.values.data(), a.values.size() * sizeof(double)) == 0;
+}
+
+bool same(const std::map<std::string, Map>& a, const std::map<std::string, Map>& b) {
+  bool all = a.size() == b.size() && !a.empty();
+  for (const auto& [name, map] : a) all = all && b.contains(name) && same(map, b.at(name));
+  return all;
+}
+
+// Replaces the word that gives the layout; both words have one length.
+std::string in_fortran_order(std::string file) {
+  return file.replace(file.find("'fortran_order': False"), 22, "'fortran_order': True ");
+}
+
+}  // namespace
+
+TEST_CASE("Maps have the answers of single fits") {
+  const Scratch files;
+  const Cube cube;
+  const std::string fit = files.write("cube.npy", cube.file()) + " --x " + files.write("t.npy", npy(cube.x));
+  const auto found = maps(files, fit + " --model exp");
+  REQUIRE(found.size() == 8);
+  CHECK(found.at("a").shape == std::vector<std::size_t>{kRows, kColumns});
+  for (const double status : found.at("status").values) CHECK(status == 1);
+  for (std::size_t n = 0; n < 20; ++n) {
+    const std::size_t i = n % kRows, j = 7 * n % kColumns, pixel = i * kColumns + j;
+    const auto alone = fit_json(files.write("one.csv", cube.pixel_csv(i, j)) + " --model exp");
+    for (const char* name : {"a", "b", "c"}) {
+      CAPTURE(n);
+      CAPTURE(name);
+      const auto one = parameter(alone, name);
+      const double error = one["std_error"];
+      // The fits start elsewhere. Both are certified to lie so close to the minimum.
+      CHECK(std::fabs(found.at(name).values[pixel] - double(one["value"])) <= 1e-6 * error);
+      CHECK(found.at(std::string(name) + "_std_error").values[pixel] == doctest::Approx(error).epsilon(1e-6));
+    }
+    CHECK(found.at("cost").values[pixel] == doctest::Approx(double(alone["rss"]) / 2).epsilon(1e-12));
+  }
+}
+
+TEST_CASE("Maps have the same bits for any threads, axis, byte layout and dimension") {
+  const Scratch files;
+  const Cube cube;
+  const std::string times = files.write("t.npy", npy(cube.x)), model = " --model exp --x " + times;
+  const auto wanted = maps(files, files.write("cube.npy", cube.file()) + model);
+  CHECK(same(maps(files, files.path("cube.npy") + model + " --threads 1"), wanted));
+  CHECK(same(maps(files, files.path("cube.npy") + model + " --threads 3 --axis -1"), wanted));
+  CHECK(same(
+      maps(files, files.write("first.npy", npy(cube.arranged(kPoints, kRows, kColumns,
+                                                             [](std::size_t a, std::size_t b, std::size_t c) {
+                                                               return Cube::index(b, c, a);
+                                                             }),
+                                               "(30, 20, 24)")) +
+                      model),
+      wanted));
+  CHECK(same(maps(files, files.write("fortran.npy",
+                                     in_fortran_order(
+                                         npy(cube.arranged(kPoints, kColumns, kRows,
+                                                           [](std::size_t a, std::size_t b, std::size_t c) {
+                                                             return Cube::index(c, b, a);
+                                                           }),
+                                             "(20, 24, 30)"))) +
+                             model),
+             wanted));
+  CHECK(same(maps(files, "- " + model + " < " + files.path("cube.npy")), wanted));
+  // The pixels of two dimensions are those of one row, in blocks of another form.
+  const auto row = maps(files, files.write("row.npy", npy(cube.values, "(480, 30)")) + model);
+  CHECK(row.at("a").shape == std::vector<std::size_t>{kRows * kColumns});
+  for (std::size_t p = 0; p < row.at("a").values.size(); ++p)
+    CHECK(row.at("a").values[p] == doctest::Approx(wanted.at("a").values[p]).epsilon(1e-7));
+}
+
+TEST_CASE("x may be a range, the columns of a table, or the number of the point") {
+  const Scratch files;
+  Cube cube;
+  const std::string file = files.write("cube.npy", cube.file());
+  const auto numbered = maps(files, file + " --model exp");
+  const auto range = maps(files, file + " --model exp --x 1:30:30");
+  for (std::size_t p = 0; p < kRows * kColumns; ++p)
+    CHECK(range.at("b").values[p] == doctest::Approx(numbered.at("b").values[p]).epsilon(1e-9));
+  std::string table = "t,u\n";
+  for (std::size_t k = 0; k < kPoints; ++k) table += fmt::format("{},{}\n", k + 1, k % 3);
+  const auto two = maps(files, file + " --model 'a*exp(-b*t) + c + 0*u' --p0 a=3,b=0.1,c=0 --x " +
+                                   files.write("two.csv", table));
+  for (std::size_t p = 0; p < kRows * kColumns; ++p)
+    CHECK(two.at("b").values[p] == doctest::Approx(numbered.at("b").values[p]).epsilon(1e-7));
+}
+
+TEST_CASE("Sigma is a number, a value of each point, or an array of the image's shape") {
+  const Scratch files;
+  const Cube cube;
+  const std::string fit = files.write("cube.npy", cube.file()) + " --model exp --absolute-sigma --x " +
+                          files.write("t.npy", npy(cube.x)) + " --sigma ";
+  const auto number = maps(files, fit + "0.03");
+  CHECK(same(maps(files, fit + files.write("s1.npy", npy(std::vector<double>(kPoints, 0.03)))), number));
+  std::vector<double> sigmas(cube.values.size(), 0.03);
+  CHECK(same(maps(files, fit + files.write("s3.npy", npy(sigmas, "(20, 24, 30)"))), number));
+  sigmas[Cube::index(4, 5, 6)] = 0;
+  const auto bad = maps(files, fit + files.write("s3.npy", npy(sigmas, "(20, 24, 30)")), 1);
+  CHECK(bad.at("status").values[4 * kColumns + 5] == 6);
+}
+
+TEST_CASE("Pixels outside the mask and pixels that are not numbers have no answer") {
+  const Scratch files;
+  Cube cube;
+  cube.values[Cube::index(2, 3, 7)] = std::nan("");
+  cube.values[Cube::index(9, 9, 0)] = std::nan("");
+  cube.values[Cube::index(12, 12, 4)] = INFINITY;  // chosen as a neighbour
+  const std::string fit =
+      files.write("cube.npy", cube.file()) + " --model exp --x " + files.write("t.npy", npy(cube.x));
+  std::string mask = npy({}, "(20, 24)", "|b1");
+  for (std::size_t p = 0; p < kRows * kColumns; ++p) mask += p % kColumns < 4 ? '\0' : '\1';
+  const auto found = maps(files, fit + " --mask " + files.write("mask.npy", mask), 1);
+  for (std::size_t p = 0; p < kRows * kColumns; ++p) {
+    const bool masked = p % kColumns < 4, bad = p == 9 * kColumns + 9 || p == 12 * kColumns + 12;
+    CHECK(found.at("status").values[p] == (masked ? 0 : bad ? 6 : 1));
+    for (const char* name : {"a", "a_std_error", "cost"})
+      CHECK(std::isnan(found.at(name).values[p]) == (masked || bad));
+  }
+  const Outcome report = run(fit + " --mask " + files.path("mask.npy") + " --maps " + files.path("m.npz"));
+  CAPTURE(report.out);
+  CHECK(report.status == 1);
+  CHECK(contains(report.out, "20 × 24 pixels, 400 fitted, of which 398 succeeded"));
+  CHECK(contains(report.out, "1 pixel, the first at [9, 9]: "));
+  CHECK(contains(report.out, "point 0"));
+  CHECK(contains(report.out, "point 4"));
+}
+
+// Two peaks of one height: from the other one's place a fit ends in a worse minimum, which is certified.
+TEST_CASE("A neighbour's answer does not lead to a worse minimum than the pixel's own guess") {
+  const Scratch files;
+  std::mt19937 random(5);
+  std::normal_distribution<double> noise(0, 0.02);
+  std::uniform_real_distribution<double> place(2, 18);
+  std::vector<double> values;
+  for (std::size_t p = 0; p < 256; ++p) {
+    const double at = place(random), height = p % 5 == 0 ? -1.0 : 2.0;
+    for (int k = 0; k < 60; ++k) {
+      const double u = (k / 3.0 - at) / 0.7;
+      values.push_back(height * std::exp(-u * u / 2) + 0.3 + noise(random));
+    }
+  }
+  const std::string file = files.write("cube.npy", npy(values, "(16, 16, 60)"));
+  const auto found = maps(files, file + " --x 0:19.66666666666666666:60 --model 'gaussian + constant'");
+  for (std::size_t p = 0; p < 256; ++p) CHECK(found.at("cost").values[p] < 60 * 0.02 * 0.02);
+}
+
+TEST_CASE("A pixel without an own start is fitted from its neighbours' answers") {
+  // From a = b = 1 these decays succeed only where the rate is small.
+  const Scratch files;
+  const Cube cube;
+  const std::string fit = files.write("cube.npy", cube.file()) + " --x " + files.write("t.npy", npy(cube.x)) +
+                          " --bounds b=0:5 --model ";
+  const auto found = maps(files, fit + "'a*exp(-b*x) + c'");
+  for (const double status : found.at("status").values) CHECK(status == 1);
+}
+
+TEST_CASE("Held parameters, ties, losses and several starts apply to every pixel") {
+  const Scratch files;
+  const Cube cube;
+  const std::string fit =
+      files.write("cube.npy", cube.file()) + " --x " + files.write("t.npy", npy(cube.x)) + " --model exp ";
+  const auto fixed = maps(files, fit + "--fix c=0.5");
+  const auto tied = maps(files, fit + "--tie c=a/8+b*0 --loss huber --f-scale 0.05");
+  const auto several = maps(files, fit + "--starts 2");
+  for (std::size_t p = 0; p < kRows * kColumns; ++p) {
+    CHECK(fixed.at("c").values[p] == 0.5);
+    CHECK(fixed.at("c_std_error").values[p] == 0);
+    CHECK(tied.at("c").values[p] == doctest::Approx(tied.at("a").values[p] / 8));
+    CHECK(several.at("status").values[p] == 1);
+  }
+  // A parameter held at its guess is held at the guess of each pixel, not at that of a neighbour.
+  const auto held = maps(files, fit + "--fix c");
+  const auto alone = fit_json(files.write("one.csv", cube.pixel_csv(1, 2)) + " --model exp --fix c");
+  CHECK(held.at("c").values[kColumns + 2] ==
+        doctest::Approx(double(parameter(alone, "c")["value"])).epsilon(1e-12));
+}
+
+TEST_CASE("Shapes that do not agree are refused with both shapes") {
+  const Scratch files;
+  const Cube cube;
+  const std::string file = files.write("cube.npy", cube.file()),
+                    maps = " --model exp --maps " + files.path("m.npz");
+  const auto refused = [&](const std::string& arguments, int status,
+                           std::initializer_list<const char*> parts) {
+    const Outcome outcome = run(arguments + maps);
+    CAPTURE(outcome.out);
+    CHECK(outcome.status == status);
+    for (const char* part : parts) CHECK(contains(outcome.out, part));
+    CHECK(!std::filesystem::exists(files.path("m.npz")));
+  };
+  const std::string short_x = files.write("short.npy", npy(std::vector<double>(29, 1)));
+  refused(file + " --x " + short_x, 3, {"20 × 24 × 30", "29 values", "no axis"});
+  refused(file + " --axis 2 --x " + short_x, 3, {"axis 2 has 30 points", "29 values"});
+  refused(file + " --axis 3", 2, {"--axis 3", "3 axes", "-3 to 2"});
+  refused(file + " --mask " + files.write("m.npy", npy(std::vector<double>(480, 1), "(24, 20)")), 3,
+          {"--mask has the shape 24 × 20", "needs 20 × 24"});
+  refused(file + " --mask " + files.write("m.npy", npy(std::vector<double>(480, 0), "(20, 24)")), 3,
+          {"--mask is 0 everywhere"});
+  refused(file + " --mask " + files.write("m.npy", npy(std::vector<double>(480, 0.5), "(20, 24)")), 3,
+          {"m.npy[0, 0]", "0.5", "true or 1"});
+  refused(file + " --sigma " + files.write("s.npy", npy(std::vector<double>(480, 1), "(20, 24)")), 3,
+          {"--sigma has the shape 20 × 24", "needs 20 × 24 × 30"});
+  refused(file + " --sigma -1", 2, {"--sigma -1", "positive"});
+  refused(files.write("square.npy", npy(std::vector<double>(900, 1), "(30, 30)")) + " --x 1:30:30", 2,
+          {"30 × 30", "--axis 0 or --axis 1"});
+  refused(files.write("column.npy", npy(cube.x)), 3, {"1 dimension"});
+  refused(files.write("text.csv", "1,2\n"), 3, {"text.csv", ".npy"});
+  refused(file + " --y 2", 2, {"--y is of tables"});
+  refused(file + " --trace", 2, {"--trace is of one fit"});
+  refused(file + " --json -", 2, {"--json"});
+  const Outcome table = run(file + " --model exp");
+  CHECK(table.status == 3);
+  CHECK(contains(table.out, "--maps FILE.npz"));
+  const Outcome alone = run(file + " --model exp --mask x.npy");
+  CHECK(alone.status == 2);
+  CHECK(contains(alone.out, "need --maps"));
+  const Outcome name = run(file + " --model 'cost*exp(-b*x)' --maps " + files.path("m.npz"));
+  CHECK(name.status == 2);
+  CHECK(contains(name.out, "cost is the name of another map"));
+}
+
+TEST_CASE("Nothing is written unless everything is") {
+  const Scratch files;
+  const Cube cube;
+  const std::string file = files.write("cube.npy", cube.file());
+  const Outcome nowhere = run(file + " --model exp --maps " + files.path("no/such/maps.npz"));
+  CHECK(nowhere.status == 3);
+  CHECK(contains(nowhere.out, "cannot write"));
+  const Outcome over = run(file + " --model exp --maps " + file);
+  CHECK(over.status == 2);
+  CHECK(contains(over.out, "overwrite the input"));
+  CHECK(files.read("cube.npy") == cube.file());
+  files.write("old.npz", "as before");
+  // Each pixel is fitted from a thousand starts, so that the signal comes before the end.
+  const Outcome stopped = run(file + " --model exp --starts 1000 --maps " + files.path("old.npz"),
+                              "timeout --preserve-status --signal=INT 0.5");
+  CHECK(stopped.status == 130);
+  CHECK(files.read("old.npz") == "as before");
+  CHECK(files.files() == 2);
+}
