@@ -72,9 +72,8 @@ class ImageFit {
                          [&](std::uint32_t p) { return !certain(out_.status[p]) || stands_out(p); });
     from_own_guess(uncertain);
     uncertain.clear();
-    std::ranges::copy_if(all, std::back_inserter(uncertain), [&](std::uint32_t p) {
-      return out_.status[p] != status_of(Verdict::failed) && (!is_success(out_.status[p]) || stands_out(p));
-    });
+    std::ranges::copy_if(all, std::back_inserter(uncertain),
+                         [&](std::uint32_t p) { return !is_success(out_.status[p]) || stands_out(p); });
     from_neighbours(uncertain, std::numeric_limits<double>::infinity());
     return std::move(out_);
   }

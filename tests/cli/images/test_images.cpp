@@ -12,6 +12,7 @@
 #include <cstring>
 #include <map>
 #include <random>
+#include <sstream>
 
 using namespace program;
 using zip_support::npy;
@@ -331,4 +332,51 @@ TEST_CASE("Nothing is written unless everything is") {
   CHECK(stopped.status == 130);
   CHECK(files.read("old.npz") == "as before");
   CHECK(files.files() == 2);
+}
+
+// Of pure noise many own guesses lead nowhere, some to numbers that overflow.
+TEST_CASE("An image succeeds wherever its pixels do as groups, at no higher cost, and in more places") {
+  const Scratch files;
+  std::mt19937 random(7);
+  std::normal_distribution<double> noise(0, 1);
+  std::vector<double> x, values;
+  for (int k = 0; k < 50; ++k) x.push_back(k / 10.0);
+  std::string table = "t,v,pixel\n";
+  for (std::size_t p = 0; p < 256; ++p) {
+    for (const double t : x) {
+      values.push_back(noise(random));
+      table += fmt::format("{},{},{}\n", t, values.back(), p);
+    }
+  }
+  const Outcome groups =
+      run(files.write("table.csv", table) + " --model exp --group-by pixel --quiet --csv -");
+  std::vector<double> costs;
+  std::vector<std::string> verdicts;
+  std::istringstream lines(groups.out);
+  std::string line;
+  for (std::getline(lines, line); std::getline(lines, line);) {
+    const std::size_t last = line.rfind(','), before = line.rfind(',', line.rfind(',', last - 1) - 1);
+    costs.push_back(std::strtod(line.c_str() + before + 1, nullptr));
+    verdicts.push_back(line.substr(last + 1));
+  }
+  REQUIRE(costs.size() == 256);
+  const auto found = maps(files,
+                          files.write("noise.npy", npy(values, "(16, 16, 50)")) + " --model exp --x " +
+                              files.write("x.npy", npy(x)),
+                          1);
+  int more = 0, after_failure = 0;
+  for (std::size_t p = 0; p < 256; ++p) {
+    CAPTURE(p);
+    const bool alone = verdicts[p] == "CONVERGED" || verdicts[p] == "NOISE_FLOOR";
+    const bool here = found.at("status").values[p] <= 3;
+    if (alone) {
+      CHECK(here);
+      CHECK(found.at("cost").values[p] <= costs[p] * (1 + 1e-9));
+    } else if (here) {
+      ++more;
+      after_failure += verdicts[p] == "FAILED";
+    }
+  }
+  CHECK(more > 0);
+  CHECK(after_failure > 0);
 }
