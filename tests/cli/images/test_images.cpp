@@ -1,112 +1,15 @@
-// nlsq-fit --maps, as a user runs it: maps against fits of single pixels, the axes, the mask, and what fails.
-#include "cli/program.hpp"
-#include "cli/zip_support.hpp"
-#include "table/npy/npy_header.hpp"
-#include "table/npy/zip_archive.hpp"
+// nlsq-fit --maps, as a user runs it: maps against fits of single pixels and of groups, axes, sigma and mask.
+#include "cli/images/image_support.hpp"
 
 #include <doctest/doctest.h>
 
-#include <sys/stat.h>
-
 #include <cmath>
-#include <cstring>
-#include <map>
 #include <random>
 #include <sstream>
 
+using namespace image_support;
 using namespace program;
 using zip_support::npy;
-
-namespace {
-
-struct Map {
-  std::vector<std::size_t> shape;
-  std::vector<double> values;
-};
-
-// The arrays of a .npz file, read with the table reader's parts. Entries of one byte become doubles, too.
-std::map<std::string, Map> maps_of(const std::string& archive) {
-  std::map<std::string, Map> out;
-  for (const nlsq::cli::ZipMember& member : nlsq::cli::zip_members(archive)) {
-    const auto source = nlsq::cli::open_member(archive, member);
-    std::size_t start = 0;
-    const nlsq::cli::NpyHeader header = nlsq::cli::read_npy_header(*source, start);
-    std::string bytes(header.bytes(), '\0');
-    REQUIRE(nlsq::cli::read_fully(*source, bytes.data(), bytes.size()) == bytes.size());
-    CHECK(start % 64 == 0);
-    Map& map = out[member.name.substr(0, member.name.size() - 4)];
-    map.shape = header.shape;
-    for (std::size_t i = 0; i < bytes.size() / header.item; ++i) {
-      double value = static_cast<unsigned char>(bytes[i]);
-      if (header.item == 8) std::memcpy(&value, &bytes[8 * i], 8);
-      map.values.push_back(value);
-    }
-  }
-  return out;
-}
-
-constexpr std::size_t kRows = 20, kColumns = 24, kPoints = 30;
-
-// Decays whose parameters vary over the image. Number [i][j][k] is at index(i, j, k).
-struct Cube {
-  std::vector<double> x, values;
-
-  Cube() {
-    std::mt19937 random(3);
-    std::normal_distribution<double> noise(0, 0.03);
-    for (std::size_t k = 0; k < kPoints; ++k) x.push_back(0.1 + 0.2 * static_cast<double>(k));
-    for (std::size_t i = 0; i < kRows; ++i) {
-      for (std::size_t j = 0; j < kColumns; ++j) {
-        const double a = 3 + std::sin(static_cast<double>(i) / 5), b = 0.6 + 0.02 * static_cast<double>(j);
-        for (const double t : x) values.push_back(a * std::exp(-b * t) + 0.5 + noise(random));
-      }
-    }
-  }
-  static std::size_t index(std::size_t i, std::size_t j, std::size_t k) {
-    return (i * kColumns + j) * kPoints + k;
-  }
-  std::string file() const { return npy(values, "(20, 24, 30)"); }
-  // The numbers of another layout: at(a, b, c) is the number with these indices in the new array.
-  template <class At>
-  std::vector<double> arranged(std::size_t n0, std::size_t n1, std::size_t n2, At at) const {
-    std::vector<double> out;
-    for (std::size_t a = 0; a < n0; ++a)
-      for (std::size_t b = 0; b < n1; ++b)
-        for (std::size_t c = 0; c < n2; ++c) out.push_back(values[at(a, b, c)]);
-    return out;
-  }
-  std::string pixel_csv(std::size_t i, std::size_t j) const {
-    std::string text = "t,v\n";
-    for (std::size_t k = 0; k < kPoints; ++k) text += fmt::format("{},{}\n", x[k], values[index(i, j, k)]);
-    return text;
-  }
-};
-
-// The maps of a command; `status` is what it must return.
-std::map<std::string, Map> maps(const Scratch& files, const std::string& arguments, int status = 0) {
-  const Outcome outcome = run(arguments + " --quiet --maps " + files.path("maps.npz"));
-  CAPTURE(outcome.out);
-  CHECK(outcome.status == status);
-  return maps_of(files.read("maps.npz"));
-}
-
-bool same(const Map& a, const Map& b) {
-  return a.shape == b.shape &&
-         std::memcmp(a.values.data(), b.values.data(), a.values.size() * sizeof(double)) == 0;
-}
-
-bool same(const std::map<std::string, Map>& a, const std::map<std::string, Map>& b) {
-  bool all = a.size() == b.size() && !a.empty();
-  for (const auto& [name, map] : a) all = all && b.contains(name) && same(map, b.at(name));
-  return all;
-}
-
-// Replaces the word that gives the layout; both words have one length.
-std::string in_fortran_order(std::string file) {
-  return file.replace(file.find("'fortran_order': False"), 22, "'fortran_order': True ");
-}
-
-}  // namespace
 
 TEST_CASE("Maps have the answers of single fits") {
   const Scratch files;
@@ -268,70 +171,6 @@ TEST_CASE("Held parameters, ties, losses and several starts apply to every pixel
   const auto alone = fit_json(files.write("one.csv", cube.pixel_csv(1, 2)) + " --model exp --fix c");
   CHECK(held.at("c").values[kColumns + 2] ==
         doctest::Approx(double(parameter(alone, "c")["value"])).epsilon(1e-12));
-}
-
-TEST_CASE("Shapes that do not agree are refused with both shapes") {
-  const Scratch files;
-  const Cube cube;
-  const std::string file = files.write("cube.npy", cube.file()),
-                    maps = " --model exp --maps " + files.path("m.npz");
-  const auto refused = [&](const std::string& arguments, int status,
-                           std::initializer_list<const char*> parts) {
-    const Outcome outcome = run(arguments + maps);
-    CAPTURE(outcome.out);
-    CHECK(outcome.status == status);
-    for (const char* part : parts) CHECK(contains(outcome.out, part));
-    CHECK(!std::filesystem::exists(files.path("m.npz")));
-  };
-  const std::string short_x = files.write("short.npy", npy(std::vector<double>(29, 1)));
-  refused(file + " --x " + short_x, 3, {"20 × 24 × 30", "29 values", "no axis"});
-  refused(file + " --axis 2 --x " + short_x, 3, {"axis 2 has 30 points", "29 values"});
-  refused(file + " --axis 3", 2, {"--axis 3", "3 axes", "-3 to 2"});
-  refused(file + " --mask " + files.write("m.npy", npy(std::vector<double>(480, 1), "(24, 20)")), 3,
-          {"--mask has the shape 24 × 20", "needs 20 × 24"});
-  refused(file + " --mask " + files.write("m.npy", npy(std::vector<double>(480, 0), "(20, 24)")), 3,
-          {"--mask is 0 everywhere"});
-  refused(file + " --mask " + files.write("m.npy", npy(std::vector<double>(480, 0.5), "(20, 24)")), 3,
-          {"m.npy[0, 0]", "0.5", "true or 1"});
-  refused(file + " --sigma " + files.write("s.npy", npy(std::vector<double>(480, 1), "(20, 24)")), 3,
-          {"--sigma has the shape 20 × 24", "needs 20 × 24 × 30"});
-  refused(file + " --sigma -1", 2, {"--sigma -1", "positive"});
-  refused(files.write("square.npy", npy(std::vector<double>(900, 1), "(30, 30)")) + " --x 1:30:30", 2,
-          {"30 × 30", "--axis 0 or --axis 1"});
-  refused(files.write("column.npy", npy(cube.x)), 3, {"1 dimension"});
-  refused(files.write("text.csv", "1,2\n"), 3, {"text.csv", ".npy"});
-  refused(file + " --y 2", 2, {"--y is of tables"});
-  refused(file + " --trace", 2, {"--trace is of one fit"});
-  refused(file + " --json -", 2, {"--json"});
-  const Outcome table = run(file + " --model exp");
-  CHECK(table.status == 3);
-  CHECK(contains(table.out, "--maps FILE.npz"));
-  const Outcome alone = run(file + " --model exp --mask x.npy");
-  CHECK(alone.status == 2);
-  CHECK(contains(alone.out, "need --maps"));
-  const Outcome name = run(file + " --model 'cost*exp(-b*x)' --maps " + files.path("m.npz"));
-  CHECK(name.status == 2);
-  CHECK(contains(name.out, "cost is the name of another map"));
-}
-
-TEST_CASE("Nothing is written unless everything is") {
-  const Scratch files;
-  const Cube cube;
-  const std::string file = files.write("cube.npy", cube.file());
-  const Outcome nowhere = run(file + " --model exp --maps " + files.path("no/such/maps.npz"));
-  CHECK(nowhere.status == 3);
-  CHECK(contains(nowhere.out, "cannot write"));
-  const Outcome over = run(file + " --model exp --maps " + file);
-  CHECK(over.status == 2);
-  CHECK(contains(over.out, "overwrite the input"));
-  CHECK(files.read("cube.npy") == cube.file());
-  files.write("old.npz", "as before");
-  // Each pixel is fitted from a thousand starts, so that the signal comes before the end.
-  const Outcome stopped = run(file + " --model exp --starts 1000 --maps " + files.path("old.npz"),
-                              "timeout --preserve-status --signal=INT 0.5");
-  CHECK(stopped.status == 130);
-  CHECK(files.read("old.npz") == "as before");
-  CHECK(files.files() == 2);
 }
 
 // Of pure noise many own guesses lead nowhere, some to numbers that overflow.
