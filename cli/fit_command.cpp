@@ -5,6 +5,7 @@
 #include "compare/compare_models.hpp"
 #include "errors.hpp"
 #include "groups/group_command.hpp"
+#include "images/image_command.hpp"
 #include "interrupt.hpp"
 #include "nearest.hpp"
 #include "plot/plot_output.hpp"
@@ -316,6 +317,7 @@ static void check_all_outputs(const Arguments& arguments) {
 }
 
 int fit_command(const Arguments& given) {
+  if (!given.image.maps.empty()) return image_command(given);
   if (may_have_groups(given.selection)) return group_command(given);
   const Stopwatch clock;
   // All errors of the command line are found before the data are read.

@@ -7,6 +7,7 @@
 #include "errors.hpp"
 #include "groups/group_command.hpp"
 #include "help/help.hpp"
+#include "images/image_command.hpp"
 #include "report/output_check.hpp"
 #include "table/source/utf8.hpp"
 
@@ -217,6 +218,12 @@ void take_numbers(Arguments& arguments, const RawArguments& raw) {
   if (!raw.max_iterations.empty()) {
     arguments.max_iterations = static_cast<int>(whole_number("--max-iterations", raw.max_iterations, 0, 1e9));
   }
+  if (!raw.axis.empty()) {
+    const double axis = number("--axis", raw.axis);
+    if (axis != std::floor(axis) || std::fabs(axis) > 3)
+      throw UsageError(fmt::format("--axis {}: must be a whole number from -3 to 2", printable(raw.axis)));
+    arguments.image.axis = static_cast<int>(axis);
+  }
   if (!raw.starts.empty()) arguments.starts = static_cast<int>(whole_number("--starts", raw.starts, 1, 1e6));
   if (!raw.seed.empty()) arguments.seed = whole_number("--seed", raw.seed, 0, 9007199254740992.0);
   if (!raw.threads.empty())
@@ -275,7 +282,7 @@ Arguments parse_arguments(int argc, const char* const* argv) {
   Arguments arguments;
   RawArguments raw;
   add_help_options(app, raw.man, raw.completion);
-  add_data_options(app, raw, arguments.selection);
+  add_data_options(app, raw, arguments);
   add_fit_options(app, raw, arguments);
   add_compare_options(app, arguments.compare);
   add_certify_options(app, arguments.certify);
@@ -329,6 +336,7 @@ Arguments parse_arguments(int argc, const char* const* argv) {
   check_certify(arguments);
   check(arguments);
   check_group_arguments(arguments);
+  check_image_arguments(arguments);
   check_plot_options(arguments.plot);
   arguments.command = shell_command(argc, argv);
   arguments.words.assign(argv + 1, argv + argc);

@@ -23,6 +23,12 @@ namespace nlsq::cli {
 
 enum class Action { fit, help, version, list_models, describe_model };
 
+// Of a fit of each pixel of an image.
+struct ImageArguments {
+  std::string maps, mask;   // file names; without maps there is no image
+  std::optional<int> axis;  // of the points of a pixel, counted as in NumPy
+};
+
 struct Arguments {
   Action action = Action::fit;
   std::string help_text;  // for Action::help
@@ -31,6 +37,7 @@ struct Arguments {
   std::vector<std::string> files;  // one table: their rows in this order
   CsvOptions csv;
   Selection selection;
+  ImageArguments image;
 
   std::string model;
   CompareArguments compare;  // from --compare

@@ -7,7 +7,8 @@
 
 namespace nlsq::cli {
 
-void add_data_options(CLI::App& app, RawArguments& raw, Selection& selection) {
+void add_data_options(CLI::App& app, RawArguments& raw, Arguments& arguments) {
+  Selection& selection = arguments.selection;
   app.add_option("FILE", raw.files,
                  "table to fit: text, .npy or .npz, or - for standard input; several are one table")
       ->type_name("");
@@ -37,6 +38,13 @@ void add_data_options(CLI::App& app, RawArguments& raw, Selection& selection) {
       ->allow_extra_args(false);
   app.add_option("--range", selection.range, "interval of x; either side may be empty")
       ->type_name("A:B")
+      ->group(data);
+  app.add_option("--axis", raw.axis,
+                 "of an image (see --maps): the axis of a pixel's points, such as 0 or -1")
+      ->type_name("NUMBER")
+      ->group(data);
+  app.add_option("--mask", arguments.image.mask, "of an image: a .npy that is true where a pixel is fitted")
+      ->type_name("FILE")
       ->group(data);
   app.add_option("--delimiter", raw.delimiter,
                  "comma, semicolon, tab, blanks, or a character (default: found)")
@@ -151,6 +159,10 @@ void add_fit_options(CLI::App& app, RawArguments& raw, Arguments& arguments) {
       ->group(output);
   app.add_option("--json", arguments.json, "write the result as JSON to a file, or - for standard output")
       ->type_name("FILE")
+      ->group(output);
+  app.add_option("--maps", arguments.image.maps,
+                 "fit each pixel of a .npy image; write parameter maps as .npz (--x: FILE or A:B:N)")
+      ->type_name("FILE.npz")
       ->group(output);
   app.add_option("--residuals", arguments.residuals, "write x, y, fit and residual of each row as CSV")
       ->type_name("FILE")

@@ -20,7 +20,7 @@ struct RawArguments {
   std::string skip, max_line, ftol, xtol, gtol, strategy, nonmonotonic, max_iterations, time_limit, threads,
       confidence;
   std::optional<std::string> decimal, precision, optimize, loss, f_scale;
-  std::string starts, seed, intervals = "standard", variable_projection = "auto";
+  std::string axis, starts, seed, intervals = "standard", variable_projection = "auto";
   std::vector<std::string> p0, fix, bounds, rules, share;
   std::string completion;
   RawPrediction prediction;
@@ -29,7 +29,7 @@ struct RawArguments {
 
 // Add the options of the table, and those of model, fit and output. The variables that they fill must outlive
 // the parsing.
-void add_data_options(CLI::App& app, RawArguments& raw, Selection& selection);
+void add_data_options(CLI::App& app, RawArguments& raw, Arguments& arguments);
 void add_fit_options(CLI::App& app, RawArguments& raw, Arguments& arguments);
 
 }  // namespace nlsq::cli

@@ -104,16 +104,9 @@ std::string GroupReport::title() const {
   return data.group_expression ? column_title(data.shape, *data.group_expression) : "y";
 }
 
-void check_group_arguments(const Arguments& arguments) {
-  if (!may_have_groups(arguments.selection)) {
-    if (!arguments.share.empty())
-      throw UsageError("--share is for groups: it needs --group-by COL, or several columns in --y");
-    return;
-  }
-  if (!arguments.selection.group_by.empty() && split_list(arguments.selection.y).size() > 1)
-    throw UsageError("--group-by and several columns in --y exclude each other: give one of them");
+std::string option_of_one_fit(const Arguments& arguments) {
   const PredictionArguments& after = arguments.prediction;
-  const std::pair<const char*, bool> refused[] = {{"--compare", !arguments.compare.models.empty()},
+  const std::pair<const char*, bool> options[] = {{"--compare", !arguments.compare.models.empty()},
                                                   {"--certify", arguments.certify},
                                                   {"--predict", !after.predict.empty()},
                                                   {"--derive", !after.derive.empty()},
@@ -125,13 +118,24 @@ void check_group_arguments(const Arguments& arguments) {
                                                   {"--optimize", arguments.optimize.has_value()},
                                                   {"--profile", arguments.profile},
                                                   {"--trace", arguments.trace}};
-  for (const auto& [option, given] : refused) {
-    if (!given) continue;
-    throw UsageError(
-        arguments.selection.group_by.empty()
-            ? fmt::format("{} is not available with several columns in --y; fit one of them instead", option)
-            : fmt::format("{} is not available with --group-by; fit one group with --where instead", option));
+  const auto given = std::ranges::find_if(options, [](const auto& option) { return option.second; });
+  return given == std::end(options) ? "" : given->first;
+}
+
+void check_group_arguments(const Arguments& arguments) {
+  if (!may_have_groups(arguments.selection)) {
+    if (!arguments.share.empty())
+      throw UsageError("--share is for groups: it needs --group-by COL, or several columns in --y");
+    return;
   }
+  if (!arguments.selection.group_by.empty() && split_list(arguments.selection.y).size() > 1)
+    throw UsageError("--group-by and several columns in --y exclude each other: give one of them");
+  const std::string option = option_of_one_fit(arguments);
+  if (option.empty()) return;
+  throw UsageError(
+      arguments.selection.group_by.empty()
+          ? fmt::format("{} is not available with several columns in --y; fit one of them instead", option)
+          : fmt::format("{} is not available with --group-by; fit one group with --where instead", option));
 }
 
 int group_command(const Arguments& arguments) {

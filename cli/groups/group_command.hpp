@@ -4,7 +4,12 @@
 
 #include "arguments/arguments.hpp"
 
+#include <string>
+
 namespace nlsq::cli {
+
+// The first option given that is for one fit alone; empty: none is.
+std::string option_of_one_fit(const Arguments& arguments);
 
 // Throws UsageError for options that --group-by cannot be combined with.
 void check_group_arguments(const Arguments& arguments);

@@ -58,7 +58,7 @@ std::string help_page(const std::vector<OptionText>& options) {
       "- is standard input. Several files are one table. Choose columns by name, number, or expressions of "
       "both.\n";
   for (const std::string& group : option_groups(options)) {
-    out += fmt::format("\n{}:\n", group);
+    out += fmt::format("{}:\n", group);
     for (const OptionText& option : options) {
       if (option.group != group) continue;
       const std::string usage = usage_of(option);
@@ -66,7 +66,7 @@ std::string help_page(const std::vector<OptionText>& options) {
     }
   }
   return out +
-         "\nExit status: 0 certified minimum, 1 none (best so far printed), 2 usage or model, 3 data, 130 "
+         "Exit status: 0 certified minimum, 1 none (best so far printed), 2 usage or model, 3 data, 130 "
          "interrupted.\n";
 }
 

@@ -22,28 +22,6 @@ bool is_number(std::string_view text, double& value) {
   return parse_number(trim_blanks(text), NumberFormat{}, value) == NumberStatus::ok;
 }
 
-// A:B:N with three numbers; anything else is the name of a file.
-std::optional<Grid> grid_of(const std::string& text) {
-  const std::size_t first = text.find(':');
-  const std::size_t second = first == std::string::npos ? first : text.find(':', first + 1);
-  if (second == std::string::npos) return std::nullopt;
-  Grid grid;
-  double count = 0;
-  const std::string_view all(text);
-  if (!is_number(all.substr(0, first), grid.from) ||
-      !is_number(all.substr(first + 1, second - first - 1), grid.to) ||
-      !is_number(all.substr(second + 1), count))
-    return std::nullopt;
-  if (count != std::floor(count) || count < 2 || count > kMostPoints) {
-    throw UsageError(fmt::format("--predict {}: the number of points must be a whole number from 2 to {:g}",
-                                 text, kMostPoints));
-  }
-  if (!(grid.from < grid.to))
-    throw UsageError(fmt::format("--predict {}: the first x must be below the second", text));
-  grid.count = static_cast<std::size_t>(count);
-  return grid;
-}
-
 BootstrapMethod bootstrap_method(const std::string& text) {
   for (const BootstrapMethod method :
        {BootstrapMethod::residual, BootstrapMethod::cases, BootstrapMethod::parametric}) {
@@ -92,6 +70,27 @@ void check_outputs(const PredictionArguments& out, const Arguments& arguments) {
 
 }  // namespace
 
+std::optional<Grid> grid_of(const std::string& text, const char* option) {
+  const std::size_t first = text.find(':');
+  const std::size_t second = first == std::string::npos ? first : text.find(':', first + 1);
+  if (second == std::string::npos) return std::nullopt;
+  Grid grid;
+  double count = 0;
+  const std::string_view all(text);
+  if (!is_number(all.substr(0, first), grid.from) ||
+      !is_number(all.substr(first + 1, second - first - 1), grid.to) ||
+      !is_number(all.substr(second + 1), count))
+    return std::nullopt;
+  if (count != std::floor(count) || count < 2 || count > kMostPoints) {
+    throw UsageError(fmt::format("{} {}: the number of points must be a whole number from 2 to {:g}", option,
+                                 text, kMostPoints));
+  }
+  if (!(grid.from < grid.to))
+    throw UsageError(fmt::format("{} {}: the first x must be below the second", option, text));
+  grid.count = static_cast<std::size_t>(count);
+  return grid;
+}
+
 void add_prediction_options(CLI::App& app, RawPrediction& raw) {
   const std::string group = "Output";
   app.add_option("--predict", raw.predict,
@@ -122,7 +121,7 @@ void add_prediction_options(CLI::App& app, RawPrediction& raw) {
 PredictionArguments prediction_arguments(const RawPrediction& raw, const Arguments& arguments) {
   PredictionArguments out;
   out.predict = raw.predict;
-  out.grid = grid_of(raw.predict);
+  out.grid = grid_of(raw.predict, "--predict");
   out.profile_band = raw.band == "profile";
   out.csv = raw.csv;
   out.derive = raw.derive;

@@ -29,6 +29,10 @@ struct Grid {
   std::size_t count = 0;
 };
 
+// A:B:N with three numbers, the value of `option`; nothing for any other text, which is the name of a file.
+// Throws UsageError for numbers that are no points.
+std::optional<Grid> grid_of(const std::string& text, const char* option);
+
 struct PredictionArguments {
   std::string predict;       // a file, "-", or A:B:N; empty: no prediction
   std::optional<Grid> grid;  // if it is A:B:N

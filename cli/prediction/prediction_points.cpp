@@ -15,17 +15,6 @@ namespace nlsq::cli {
 
 namespace {
 
-std::vector<double> even_points(const Grid& grid) {
-  std::vector<double> out(grid.count);
-  const double last = static_cast<double>(grid.count - 1);
-  for (std::size_t i = 0; i < grid.count; ++i) {
-    const double share = static_cast<double>(i) / last;
-    out[i] = (1 - share) * grid.from + share * grid.to;
-  }
-  out.back() = grid.to;
-  return out;
-}
-
 bool has_column(const CsvShape& shape, const std::string& name) {
   return !name.empty() && std::ranges::find(shape.names, name) != shape.names.end();
 }
@@ -107,6 +96,17 @@ PredictionPoints points_of_file(const Arguments& arguments, const FitData& data)
 }
 
 }  // namespace
+
+std::vector<double> even_points(const Grid& grid) {
+  std::vector<double> out(grid.count);
+  const double last = static_cast<double>(grid.count - 1);
+  for (std::size_t i = 0; i < grid.count; ++i) {
+    const double share = static_cast<double>(i) / last;
+    out[i] = (1 - share) * grid.from + share * grid.to;
+  }
+  out.back() = grid.to;
+  return out;
+}
 
 PredictionPoints read_points(const Arguments& arguments, const FitData& data) {
   const PredictionArguments& wanted = arguments.prediction;

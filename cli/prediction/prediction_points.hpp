@@ -18,4 +18,7 @@ struct PredictionPoints {
 // --sigma. Filters (--where, --range) do not apply. Throws UsageError or BadData.
 PredictionPoints read_points(const Arguments& arguments, const FitData& data);
 
+// The points of A:B:N.
+std::vector<double> even_points(const Grid& grid);
+
 }  // namespace nlsq::cli

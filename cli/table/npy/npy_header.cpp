@@ -112,13 +112,22 @@ void take_type(const std::string& descr, NpyHeader& header) {
                   printable(descr)));
 }
 
-void take_shape(const std::vector<std::size_t>& shape, NpyHeader& header) {
-  if (shape.empty() || shape.size() > 2) {
-    throw BadData(fmt::format("the array has {} dimensions; save one of rows by columns, or a single column",
-                              shape.size()));
+void take_shape(const std::vector<std::size_t>& shape, std::size_t most, NpyHeader& header) {
+  if (shape.empty() || shape.size() > most) {
+    throw BadData(fmt::format(
+        "the array has {} dimensions; {}", shape.size(),
+        shape.size() == 3 ? "fit each pixel of it with --maps FILE.npz, or save one of rows by columns"
+        : most == 2       ? "save one of rows by columns, or a single column"
+                          : "save one of 3: the image by the points of a pixel"));
   }
+  header.shape = shape;
   header.rows = shape[0];
-  header.columns = shape.size() == 2 ? shape[1] : 1;
+  for (std::size_t d = 1; d < shape.size(); ++d) {
+    if (shape[d] != 0 && header.columns > std::numeric_limits<std::size_t>::max() / shape[d]) {
+      throw BadData("the header of this .npy file is damaged: it promises more than a file can hold");
+    }
+    header.columns *= shape[d];
+  }
   if (header.rows == 0 || header.columns == 0) throw BadData("the array is empty: there is nothing to fit");
   constexpr std::size_t kMost = std::numeric_limits<std::size_t>::max() / 2;
   if (header.rows > kMost / header.columns / header.item) {
@@ -128,7 +137,7 @@ void take_shape(const std::vector<std::size_t>& shape, NpyHeader& header) {
 
 }  // namespace
 
-NpyHeader parse_npy_header(std::string_view text) {
+NpyHeader parse_npy_header(std::string_view text, std::size_t most_dimensions) {
   NpyHeader header;
   Literals literals(text);
   std::string descr;
@@ -162,7 +171,7 @@ NpyHeader parse_npy_header(std::string_view text) {
   }
   if (!has_descr || !has_order || !has_shape || !literals.at_end()) literals.fail();
   take_type(descr, header);
-  take_shape(shape, header);
+  take_shape(shape, most_dimensions, header);
   return header;
 }
 
@@ -176,7 +185,7 @@ std::size_t read_fully(ByteSource& source, char* out, std::size_t size) {
   return have;
 }
 
-NpyHeader read_npy_header(ByteSource& source, std::size_t& start) {
+NpyHeader read_npy_header(ByteSource& source, std::size_t& start, std::size_t most_dimensions) {
   constexpr std::size_t kLongestHeader = std::size_t{1} << 20;
   constexpr const char* kTruncated = "this .npy file ends within its header: it is truncated";
   std::array<unsigned char, 12> head{};
@@ -194,7 +203,7 @@ NpyHeader read_npy_header(ByteSource& source, std::size_t& start) {
   std::string text(size, '\0');
   if (read_fully(source, text.data(), size) != size) throw BadData(kTruncated);
   start = 8 + digits + size;
-  return parse_npy_header(text);
+  return parse_npy_header(text, most_dimensions);
 }
 
 }  // namespace nlsq::cli

@@ -1,61 +1,24 @@
-// Implements tables of .npy files: maps the file, or reads a stream, and provides its columns.
+// Implements tables of .npy files: provides the columns of an array.
 #include "table/npy/npy_table.hpp"
 
 #include "errors.hpp"
-#include "table/npy/npy_header.hpp"
-#include "table/source/mapped_file.hpp"
+#include "table/npy/npy_array.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstdint>
-#include <cstring>
 #include <utility>
 
 namespace nlsq::cli {
 
 namespace {
 
-// Element `i` of memory that may be misaligned or in the other byte order.
-template <class T>
-double element(const std::byte* data, std::size_t i, bool swapped) {
-  std::array<std::byte, sizeof(T)> bytes;
-  std::memcpy(bytes.data(), data + i * sizeof(T), sizeof(T));
-  if (swapped) std::reverse(bytes.begin(), bytes.end());
-  T value;
-  std::memcpy(&value, bytes.data(), sizeof(T));
-  return static_cast<double>(value);
-}
-
-// Calls `use` with a value of the corresponding C++ type.
-template <class Use>
-auto with_type(NpyType type, Use use) {
-  switch (type) {
-    case NpyType::f64: return use(double{});
-    case NpyType::f32: return use(float{});
-    case NpyType::i8: return use(std::int8_t{});
-    case NpyType::u8: return use(std::uint8_t{});
-    case NpyType::i16: return use(std::int16_t{});
-    case NpyType::u16: return use(std::uint16_t{});
-    case NpyType::i32: return use(std::int32_t{});
-    case NpyType::u32: return use(std::uint32_t{});
-    case NpyType::i64: return use(std::int64_t{});
-    case NpyType::u64: break;
-  }
-  return use(std::uint64_t{});
-}
-
 class NpyTable final : public Table {
  public:
-  NpyTable(OpenedSource source, MissingPolicy missing) : source_(std::move(source)), missing_(missing) {
-    try {
-      header_ = read_npy_header(*source_.bytes, start_);
-      load();
-    } catch (const BadData& e) {
-      throw BadData(source_.name + ": " + e.what());
-    }
+  NpyTable(OpenedSource source, MissingPolicy missing)
+      : source_(std::move(source)), missing_(missing), array_(source_, 2), header_(array_.header()) {
     shape_.names.resize(header_.columns);
   }
 
@@ -64,11 +27,8 @@ class NpyTable final : public Table {
   const std::string& origin() const override { return source_.name; }
 
   std::string describe(std::size_t rows) const override {
-    static const char* const kNames[] = {"float64", "float32", "int8",   "uint8", "int16",
-                                         "uint16",  "int32",   "uint32", "int64", "uint64"};
-    return fmt::format("{} row{}, {} column{}, .npy of {}{}{}", rows, rows == 1 ? "" : "s", header_.columns,
-                       header_.columns == 1 ? "" : "s", kNames[static_cast<int>(header_.type)],
-                       header_.big_endian ? ", big-endian" : "", source_.gzip ? ", gzip" : "");
+    return fmt::format("{} row{}, {} column{}, {}", rows, rows == 1 ? "" : "s", header_.columns,
+                       header_.columns == 1 ? "" : "s", array_.describe());
   }
 
   TableColumns read(std::span<const std::size_t> numbers, std::span<const TextMatch> texts,
@@ -89,71 +49,26 @@ class NpyTable final : public Table {
         out.own(copy(column, out.kept));
       }
     }
-    out.memory.push_back(memory_);
+    out.memory.push_back(array_.memory());
     return out;
   }
 
  private:
-  void load() {
-    const std::size_t size = header_.bytes();
-    const int file = source_.gzip ? -1 : source_.bytes->file();
-    if (file >= 0 && source_.size_hint >= start_) {
-      check_size(source_.size_hint - start_, source_.size_hint - start_ > size);
-      auto mapped = std::make_shared<MappedFile>(file, source_.size_hint);
-      if (mapped->size() > 0) {
-        data_ = mapped->data() + start_;
-        memory_ = std::move(mapped);
-        return;
-      }
-    }
-    load_from_stream(size);
-  }
-
-  // Memory grows with the data that arrive, not with the size in the header.
-  void load_from_stream(std::size_t size) {
-    auto bytes = std::make_shared<std::vector<std::byte>>();
-    constexpr std::size_t kStep = std::size_t{16} << 20;
-    std::size_t have = 0;
-    while (have < size) {
-      const std::size_t step = std::min(size - have, std::max(have, kStep));
-      bytes->resize(have + step);
-      const std::size_t got = read_fully(*source_.bytes, reinterpret_cast<char*>(bytes->data() + have), step);
-      have += got;
-      if (got < step) break;
-    }
-    char more = '\0';
-    check_size(have, have == size && source_.bytes->read(&more, 1) != 0);
-    data_ = bytes->data();
-    memory_ = std::move(bytes);
-  }
-
-  void check_size(std::size_t have, bool more) const {
-    const std::size_t promised = header_.bytes();
-    if (have < promised) {
-      throw BadData(fmt::format(
-          "this .npy file is truncated: its header promises {} bytes of data, there are {}", promised, have));
-    }
-    if (more) throw BadData("there is something behind the array of this .npy file; save one array a file");
-  }
-
   bool in_place() const {
     const bool known = header_.type != NpyType::i64 && header_.type != NpyType::u64;
-    const bool aligned = reinterpret_cast<std::uintptr_t>(data_) % header_.item == 0;
-    return known && aligned && !swapped();
-  }
-  bool swapped() const {
-    return header_.item > 1 && header_.big_endian == (std::endian::native == std::endian::little);
+    const bool aligned = reinterpret_cast<std::uintptr_t>(array_.data()) % header_.item == 0;
+    return known && aligned && !array_.swapped();
   }
   std::size_t first(std::size_t column) const { return header_.fortran ? column * header_.rows : column; }
   std::size_t stride() const { return header_.fortran ? 1 : header_.columns; }
 
   Column view(std::size_t column) const {
-    return with_type(header_.type, [&](auto one) -> Column {
+    return with_npy_type(header_.type, [&](auto one) -> Column {
       using T = decltype(one);
       if constexpr (sizeof(T) == 8 && !std::is_same_v<T, double>) {
         return {};  // needs a conversion
       } else {
-        return Column(reinterpret_cast<const T*>(data_) + first(column), header_.rows,
+        return Column(reinterpret_cast<const T*>(array_.data()) + first(column), header_.rows,
                       static_cast<std::ptrdiff_t>(stride()));
       }
     });
@@ -162,13 +77,9 @@ class NpyTable final : public Table {
   // Copies the rows in `rows`, or all if it is empty.
   std::vector<double> copy(std::size_t column, const std::vector<std::size_t>& rows) const {
     std::vector<double> out(rows.empty() ? header_.rows : rows.size());
-    const bool other_order = swapped();
-    with_type(header_.type, [&](auto one) {
-      for (std::size_t i = 0; i < out.size(); ++i) {
-        const std::size_t row = rows.empty() ? i : rows[i];
-        out[i] = element<decltype(one)>(data_, first(column) + row * stride(), other_order);
-      }
-    });
+    if (rows.empty()) array_.read(first(column), stride(), out.size(), out.data());
+    for (std::size_t i = 0; i < rows.size(); ++i)
+      array_.read(first(column) + rows[i] * stride(), 1, 1, &out[i]);
     return out;
   }
 
@@ -194,11 +105,9 @@ class NpyTable final : public Table {
 
   OpenedSource source_;
   MissingPolicy missing_;
-  NpyHeader header_;
+  NpyArray array_;
+  const NpyHeader& header_;
   CsvShape shape_;
-  std::size_t start_ = 0;  // offset of the data in the file
-  std::shared_ptr<void> memory_;
-  const std::byte* data_ = nullptr;
 };
 
 }  // namespace

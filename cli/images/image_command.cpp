@@ -1,0 +1,125 @@
+// Implements --maps: reads the image, fits its pixels, and writes the maps.
+#include "images/image_command.hpp"
+
+#include "errors.hpp"
+#include "fit_command.hpp"
+#include "groups/group_command.hpp"
+#include "images/image_fit.hpp"
+#include "images/image_report.hpp"
+#include "images/npz_file.hpp"
+#include "interrupt.hpp"
+#include "report/output_check.hpp"
+#include "report/output_file.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <utility>
+
+namespace nlsq::cli {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+ImageFits fit_checked(const Image& image, const ModelChoice& model, const NamedValues& p0,
+                      const GroupOptions& options) {
+  try {
+    return fit_image(image, model, p0, options);
+  } catch (const DataError& e) {
+    throw BadData(fmt::format("{}: {}", image.source, e.what()));
+  } catch (const Error& e) {
+    throw UsageError(e.what());
+  }
+}
+
+void check_map_names(const std::vector<std::string>& parameters) {
+  for (const std::string& name : parameters) {
+    const bool error = name.ends_with("_std_error") &&
+                       std::ranges::find(parameters, name.substr(0, name.size() - 10)) != parameters.end();
+    if (name == "cost" || name == "status" || error)
+      throw UsageError(
+          fmt::format("--model: {} is the name of another map; name the parameter otherwise", name));
+  }
+}
+
+void write_maps(const ImageFits& fits, const Image& image, const std::string& path) {
+  NpzFile file(path);
+  std::vector<double> map(image.pixels());
+  const auto add = [&](const std::string& name, const Matrix& values, std::size_t j) {
+    for (std::size_t p = 0; p < map.size(); ++p) map[p] = values(p, j);
+    file.add(name, image.shape, std::span<const double>(map));
+  };
+  for (std::size_t j = 0; j < fits.parameter_names.size(); ++j) {
+    add(fits.parameter_names[j], fits.parameters, j);
+    add(fits.parameter_names[j] + "_std_error", fits.standard_errors, j);
+  }
+  file.add("cost", image.shape, std::span<const double>(fits.cost));
+  file.add("status", image.shape, std::span<const std::uint8_t>(fits.status));
+  file.commit();
+}
+
+}  // namespace
+
+void check_image_arguments(const Arguments& arguments) {
+  const Selection& selection = arguments.selection;
+  if (arguments.image.maps.empty()) {
+    if (!arguments.image.mask.empty() || arguments.image.axis)
+      throw UsageError(
+          "--mask and --axis are of an image: they need --maps FILE.npz, where its maps are written");
+    return;
+  }
+  if (arguments.image.maps == "-") throw UsageError("--maps -: name a file, as in --maps maps.npz");
+  if (arguments.files.size() > 1) {
+    throw UsageError(fmt::format("--maps fits one image, and {} files are given: name the one with the image",
+                                 arguments.files.size()));
+  }
+  const std::pair<const char*, bool> of_tables[] = {
+      {"--y", !selection.y.empty()},
+      {"--sigma-x", !selection.sigma_x.empty()},
+      {"--where", !selection.where.empty()},
+      {"--range", !selection.range.empty()},
+      {"--group-by", !selection.group_by.empty()},
+      {"--missing drop", arguments.csv.missing == MissingPolicy::drop},
+      {"--json", !arguments.json.empty()},
+      {"--csv", !arguments.prediction.csv.empty()}};
+  for (const auto& [option, given] : of_tables) {
+    if (given)
+      throw UsageError(fmt::format("{} is of tables, and --maps fits the pixels of an image", option));
+  }
+  const std::string of_one = option_of_one_fit(arguments);
+  if (!of_one.empty()) {
+    throw UsageError(fmt::format(
+        "{} is of one fit, and --maps fits many: save the points of one pixel as a table", of_one));
+  }
+}
+
+int image_command(const Arguments& arguments) {
+  const Clock::time_point start = Clock::now();
+  const NamedValues p0 = starting_values(arguments);
+  for (const std::string& input :
+       {arguments.files[0], arguments.selection.x, arguments.selection.sigma, arguments.image.mask})
+    if (!input.empty()) check_outputs({input}, {{"--maps", arguments.image.maps}});
+  const Image image = read_image(arguments);
+  const double read_seconds = seconds_since(start);
+  const FitData data = fit_data_of(image);
+  const ModelChoice model = choose_model(arguments.model, data, names_given(arguments, p0));
+  check_names(p0, arguments, model.formula);
+  check_map_names(model.formula.parameters);
+  GroupOptions options = fit_options(arguments, data, model.formula.parameters);
+  options.callback = {};
+  const EndsAtOnce from_here;  // an image has no best result so far that a signal could leave
+  const ImageFits fits = fit_checked(image, model, p0, options);
+  write_maps(fits, image, arguments.image.maps);
+  const ImageReport report{arguments, image, model, fits, read_seconds, seconds_since(start)};
+  if (!arguments.quiet) write_stdout(image_text(report));
+  return report.failed() == 0 ? kExitConverged : kExitEnded;
+}
+
+}  // namespace nlsq::cli

@@ -1,0 +1,229 @@
+// Implements fit_image(): pixels in chunks, from their own guesses or from neighbours' answers.
+#include "images/image_fit.hpp"
+
+#include "images/neighbours.hpp"
+#include "report/honest_end.hpp"
+#include "report/row_places.hpp"
+
+#include <nlsq/curve_fit_batch.hpp>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <span>
+
+namespace nlsq::cli {
+
+namespace {
+
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+constexpr std::size_t kChunk = 8192;  // pixels that are copied and fitted together
+constexpr double kExplains = 0.5;     // of the scatter, what a neighbour's curve may leave
+constexpr double kStandsOut = 2;      // times the usual cost
+constexpr double kRounding = 1e-20;   // of the scatter: a cost below it is one of rounding errors
+
+using Pixels = std::vector<std::uint32_t>;
+
+// Half the sum of squares about the mean, weighted by sigma.
+double scatter_of(const double* y, const double* sigma, std::size_t points) {
+  double weights = 0, mean = 0, sum = 0;
+  const auto weight = [&](std::size_t i) { return sigma == nullptr ? 1 : 1 / (sigma[i] * sigma[i]); };
+  for (std::size_t i = 0; i < points; ++i) weights += weight(i), mean += weight(i) * y[i];
+  mean /= weights;
+  for (std::size_t i = 0; i < points; ++i) sum += weight(i) * (y[i] - mean) * (y[i] - mean);
+  return sum / 2;
+}
+
+class ImageFit {
+ public:
+  ImageFit(const Image& image, const ModelChoice& choice, const NamedValues& p0, const GroupOptions& options)
+      : image_(image), choice_(choice), p0_(p0), options_(options),
+        model_(choice.builtin != nullptr ? PreparedModel(*choice.builtin) : PreparedModel(choice.formula)),
+        neighbours_(image) {
+    const std::size_t pixels = image.pixels(), n = model_.parameter_names().size();
+    out_.parameter_names = model_.parameter_names();
+    out_.parameters = Matrix(pixels, n, kNaN);
+    out_.standard_errors = Matrix(pixels, n, kNaN);
+    out_.cost.assign(pixels, kNaN);
+    out_.status.assign(pixels, kMasked);
+    out_.from_neighbour.assign(pixels, 0);
+  }
+
+  ImageFits run() {
+    Pixels all;
+    for (std::size_t p = 0; p < image_.pixels(); ++p)
+      if (image_.is_fitted(p)) all.push_back(static_cast<std::uint32_t>(p));
+    if (!neighbours_serve()) {
+      from_own_guess(all);
+      return std::move(out_);
+    }
+    const Pixels& chosen = neighbours_.chosen();
+    from_own_guess(chosen);
+    for (const std::uint32_t p : chosen) {
+      if (certain(out_.status[p]))
+        neighbours_.add(model_, p, {&out_.parameters(p, 0), out_.parameter_names.size()}, out_.cost[p]);
+    }
+    Pixels others, uncertain;
+    std::ranges::set_difference(all, chosen, std::back_inserter(others));
+    from_neighbours(others, kExplains);
+    std::ranges::copy_if(others, std::back_inserter(uncertain),
+                         [&](std::uint32_t p) { return !certain(out_.status[p]) || stands_out(p); });
+    from_own_guess(uncertain);
+    uncertain.clear();
+    std::ranges::copy_if(all, std::back_inserter(uncertain),
+                         [&](std::uint32_t p) { return !is_success(out_.status[p]) || stands_out(p); });
+    from_neighbours(uncertain, std::numeric_limits<double>::infinity());
+    return std::move(out_);
+  }
+
+ private:
+  // A parameter that is held at its guess has another value in each pixel, and curve_fit_batch makes one
+  // start. A formula with a left side has no curve that could be compared with y.
+  bool neighbours_serve() const {
+    const bool own_values = std::ranges::any_of(options_.fixed, [&](const std::string& name) {
+      return std::ranges::none_of(p0_, [&](const auto& p) { return p.first == name; });
+    });
+    return options_.starts == 1 && !own_values && !choice_.formula.has_left_side;
+  }
+
+  // RANK_DEFICIENT counts only after a fit from the pixel's own guess, which withdraw_doubtful() judges.
+  static bool certain(PixelStatus status) {
+    return status == status_of(Verdict::converged) || status == status_of(Verdict::noise_floor);
+  }
+  bool stands_out(std::uint32_t p) const {
+    return out_.cost[p] > kStandsOut * neighbours_.usual_cost(p) && out_.cost[p] > kRounding * scatter_[p];
+  }
+
+  // Calls fit(part) for parts of about kChunk pixels. The parts have nearly equal sizes, so that none has too
+  // few pixels for lanes.
+  template <class Fit>
+  void in_chunks(const Pixels& pixels, Fit fit) {
+    const std::size_t chunks = std::max<std::size_t>(1, pixels.size() / kChunk);
+    for (std::size_t c = 0; c < chunks; ++c) {
+      const std::size_t first = pixels.size() * c / chunks, last = pixels.size() * (c + 1) / chunks;
+      if (last > first) fit(std::span(pixels).subspan(first, last - first));
+    }
+  }
+
+  // Copies y and sigma of these pixels.
+  void read(std::span<const std::uint32_t> part) {
+    y_.resize(part.size() * image_.points);
+    image_.read(*image_.data, part, y_.data());
+    if (!image_.has_sigma()) return;
+    sigma_.resize(y_.size());
+    if (image_.sigmas) return image_.read(*image_.sigmas, part, sigma_.data());
+    for (std::size_t i = 0; i < part.size(); ++i)
+      std::ranges::copy(image_.sigma, sigma_.begin() + static_cast<std::ptrdiff_t>(i * image_.points));
+  }
+  const double* y_of(std::size_t i) const { return &y_[i * image_.points]; }
+  const double* sigma_of(std::size_t i) const {
+    return image_.has_sigma() ? &sigma_[i * image_.points] : nullptr;
+  }
+
+  void from_own_guess(const Pixels& pixels) {
+    in_chunks(pixels, [&](std::span<const std::uint32_t> part) {
+      read(part);
+      std::vector<std::vector<double>> x;
+      for (const std::vector<double>& column : image_.x) {
+        std::vector<double>& all = x.emplace_back();
+        for (std::size_t i = 0; i < part.size(); ++i) all.insert(all.end(), column.begin(), column.end());
+      }
+      std::vector<double> group;
+      for (std::size_t i = 0; i < part.size(); ++i)
+        group.insert(group.end(), image_.points, static_cast<double>(i));
+      GroupOptions options = options_;
+      if (image_.has_sigma()) options.sigma = Column(sigma_);
+      GroupsResult fits = curve_fit_groups(model_, Columns({x.begin(), x.end()}), y_, group, p0_, options);
+      withdraw_doubtful(choice_, p0_, options, fits);
+      for (std::size_t i = 0; i < part.size(); ++i)
+        if (take(fits, i, part[i], fits.message[i])) out_.from_neighbour[part[i]] = 0;
+    });
+  }
+
+  // Fits from the closest neighbour where its curve leaves less than `most` of the pixel's scatter.
+  void from_neighbours(const Pixels& pixels, double most) {
+    if (scatter_.empty()) scatter_.assign(image_.pixels(), 0);
+    in_chunks(pixels, [&](std::span<const std::uint32_t> part) {
+      read(part);
+      Pixels chosen;
+      std::vector<double> starts;
+      std::vector<Column> y, sigma;
+      for (std::size_t i = 0; i < part.size(); ++i) {
+        double cost = 0;
+        const double scatter = scatter_[part[i]] = scatter_of(y_of(i), sigma_of(i), image_.points);
+        const Neighbour* const from = neighbours_.closest(part[i], y_of(i), sigma_of(i), cost);
+        if (from == nullptr || !(cost <= most * scatter)) continue;
+        chosen.push_back(part[i]);
+        starts.insert(starts.end(), from->parameters.begin(), from->parameters.end());
+        y.emplace_back(y_of(i), image_.points);
+        if (image_.has_sigma()) sigma.emplace_back(sigma_of(i), image_.points);
+      }
+      if (!chosen.empty()) fit_batch(chosen, starts, std::move(y), std::move(sigma));
+    });
+  }
+
+  void fit_batch(const Pixels& pixels, const std::vector<double>& starts, std::vector<Column> y,
+                 std::vector<Column> sigma) {
+    Matrix start(pixels.size(), out_.parameter_names.size());
+    std::ranges::copy(starts, start.data());
+    std::vector<ColumnPerFit> x;
+    for (const std::vector<double>& column : image_.x) x.emplace_back(column);
+    BatchOptions options(options_);
+    if (!sigma.empty()) options.sigma_per_fit = ColumnPerFit(std::move(sigma));
+    const BatchResult fits = curve_fit_batch(model_, x, ColumnPerFit(std::move(y)), start, options);
+    for (std::size_t i = 0; i < pixels.size(); ++i) {
+      if (certain(status_of(fits.verdict[i])) && take(fits, i, pixels[i], ""))
+        out_.from_neighbour[pixels[i]] = 1;
+    }
+  }
+
+  // Takes fit i for a pixel, unless the pixel has a better one.
+  template <class Fits>
+  bool take(const Fits& fits, std::size_t i, std::size_t pixel, const std::string& message) {
+    const bool success = nlsq::is_success(fits.verdict[i]);
+    if (is_success(out_.status[pixel]) && !(success && fits.cost[i] < out_.cost[pixel])) return false;
+    out_.status[pixel] = status_of(fits.verdict[i]);
+    out_.cost[pixel] = fits.cost[i];
+    const bool fitted = fits.verdict[i] != Verdict::failed;
+    for (std::size_t j = 0; j < out_.parameter_names.size(); ++j) {
+      out_.parameters(pixel, j) = fitted ? fits.parameters(i, j) : kNaN;
+      out_.standard_errors(pixel, j) = fitted ? fits.standard_errors(i, j) : kNaN;
+    }
+    if (success) {
+      out_.message.erase(pixel);
+    } else {
+      out_.message[pixel] = with_places(message, image_.points,
+                                        [](std::size_t point) { return fmt::format("point {}", point); });
+    }
+    return true;
+  }
+
+  const Image& image_;
+  const ModelChoice& choice_;
+  const NamedValues& p0_;
+  const GroupOptions& options_;
+  PreparedModel model_;
+  Neighbours neighbours_;
+  std::vector<double> y_, sigma_;  // of the pixels of a chunk
+  std::vector<double> scatter_;    // of each pixel that was compared with its neighbours
+  ImageFits out_;
+};
+
+}  // namespace
+
+std::string status_name(PixelStatus status) {
+  return status == kMasked ? "masked" : name(static_cast<Verdict>(status - 1));
+}
+
+bool is_success(PixelStatus status) {
+  return status != kMasked && nlsq::is_success(static_cast<Verdict>(status - 1));
+}
+
+ImageFits fit_image(const Image& image, const ModelChoice& model, const NamedValues& p0,
+                    const GroupOptions& options) {
+  return ImageFit(image, model, p0, options).run();
+}
+
+}  // namespace nlsq::cli

@@ -1,0 +1,53 @@
+// Fits each pixel of an image by itself. image_command.cpp uses it.
+#pragma once
+
+#include "arguments/model_choice.hpp"
+#include "images/image.hpp"
+
+#include <nlsq/groups.hpp>
+#include <nlsq/matrix.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace nlsq::cli {
+
+// The status of a pixel in the maps: 0 was not fitted (mask), otherwise its verdict + 1.
+using PixelStatus = std::uint8_t;
+inline constexpr PixelStatus kMasked = 0;
+inline PixelStatus status_of(Verdict verdict) {
+  return static_cast<PixelStatus>(static_cast<int>(verdict) + 1);
+}
+// "masked", "CONVERGED" ...
+std::string status_name(PixelStatus status);
+inline constexpr PixelStatus kStatuses = 7;
+// Whether the numbers of the pixel may be used as a minimum.
+bool is_success(PixelStatus status);
+
+// Row or entry p of every array belongs to pixel p. NaN where nothing was fitted.
+struct ImageFits {
+  std::vector<std::string> parameter_names;
+  Matrix parameters, standard_errors;
+  std::vector<double> cost;
+  std::vector<PixelStatus> status;
+  std::map<std::size_t, std::string> message;  // of pixels that did not succeed: why
+  std::vector<std::uint8_t> from_neighbour;    // 1: the answer was found from a neighbour's
+};
+
+// Every eighth pixel in each direction is fitted from its own guess, as curve_fit_groups does. The others
+// start from the answer of such a neighbour, because a guess takes several times as long as a fit. A
+// neighbour is used only if its curve leaves less than half of the scatter of the pixel about its mean. A
+// pixel that is not certified in this way, or whose cost is more than twice that of the neighbours, is fitted
+// from its own guess, too, and the lower cost counts. One that is not certified then either is tried from
+// the nearest answer whatever that explains.
+//
+// All steps depend on the data alone: results have the same bits for any number of threads. `p0`, `options`:
+// as of curve_fit_groups. Throws the errors of the library.
+ImageFits fit_image(const Image& image, const ModelChoice& model, const NamedValues& p0,
+                    const GroupOptions& options);
+
+}  // namespace nlsq::cli

@@ -1,0 +1,130 @@
+// The report about an image: how its pixels ended, and the range of each parameter.
+#include "images/image_report.hpp"
+#include "report/report.hpp"
+#include "table/source/utf8.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+namespace nlsq::cli {
+
+namespace {
+
+constexpr std::size_t kMostReasons = 20;
+
+std::string significant(double value) {
+  return std::isnan(value) ? "undefined" : fmt::format("{:.6g}", value);
+}
+
+// The message without its numbers: pixels with the same one have the same reason.
+std::string without_numbers(const std::string& message) {
+  std::string out;
+  for (const char c : message) {
+    if (c < '0' || c > '9') out += c;
+    else if (!out.ends_with('#')) out += '#';
+  }
+  return out;
+}
+
+double median(std::vector<double>& values) {
+  if (values.empty()) return std::numeric_limits<double>::quiet_NaN();
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+std::string data_text(const ImageReport& report) {
+  const Image& image = report.image;
+  std::string out = fmt::format("Data   {}: {}, {}\n", printable(image.source, 200),
+                                shape_text(image.data->header().shape), image.data->describe());
+  out += fmt::format("       {} points of a pixel along axis {}, {}\n", image.points, image.axis,
+                     image.axis_reason);
+  out += fmt::format("       x = {}", image.x_text);
+  if (!image.sigma_text.empty()) out += ", sigma = " + image.sigma_text;
+  if (!image.fitted.empty()) out += ", mask = " + printable(report.arguments.image.mask, 200);
+  return out + "\n";
+}
+
+std::string status_table(const ImageReport& report) {
+  std::vector<std::vector<std::string>> rows = {{"status", "in the map", "pixels"}};
+  for (PixelStatus s = 0; s < kStatuses; ++s) {
+    if (const std::size_t pixels = report.count(s))
+      rows.push_back({status_name(s), std::to_string(s), std::to_string(pixels)});
+  }
+  return aligned_table(rows, "  ");
+}
+
+std::string parameter_table(const ImageReport& report) {
+  const ImageFits& fits = report.fits;
+  std::vector<std::vector<std::string>> rows = {
+      {"parameter", "median", "lowest", "highest", "median std. error"}};
+  std::vector<double> values, errors;
+  for (std::size_t j = 0; j < fits.parameter_names.size(); ++j) {
+    values.clear(), errors.clear();
+    for (std::size_t p = 0; p < fits.status.size(); ++p) {
+      if (!is_success(fits.status[p])) continue;
+      values.push_back(fits.parameters(p, j));
+      if (!std::isnan(fits.standard_errors(p, j))) errors.push_back(fits.standard_errors(p, j));
+    }
+    if (values.empty()) return "";
+    const auto [lowest, highest] = std::minmax_element(values.begin(), values.end());
+    std::vector<std::string>& row = rows.emplace_back(std::vector{fits.parameter_names[j], std::string()});
+    row.insert(row.end(), {significant(*lowest), significant(*highest), significant(median(errors))});
+    row[1] = significant(median(values));
+  }
+  return aligned_table(rows, "  ") + "\n";
+}
+
+}  // namespace
+
+std::size_t ImageReport::count(PixelStatus status) const {
+  return static_cast<std::size_t>(std::ranges::count(fits.status, status));
+}
+
+std::size_t ImageReport::failed() const {
+  std::size_t pixels = 0;
+  for (PixelStatus s = 1; s < kStatuses; ++s) pixels += is_success(s) ? 0 : count(s);
+  return pixels;
+}
+
+std::string failed_pixels(const ImageReport& report) {
+  struct Reason {
+    std::size_t first = 0, pixels = 0;
+  };
+  std::map<std::string, Reason> reasons;
+  for (const auto& [pixel, message] : report.fits.message) {
+    Reason& reason = reasons.try_emplace(without_numbers(message), Reason{pixel, 0}).first->second;
+    ++reason.pixels;
+  }
+  std::vector<Reason> sorted;
+  for (const auto& [text, reason] : reasons) sorted.push_back(reason);
+  std::ranges::stable_sort(sorted, std::greater(), &Reason::pixels);
+  if (sorted.empty()) return "";
+  std::string out = fmt::format("{} of {} pixels did not succeed:\n", report.failed(), report.fitted());
+  for (std::size_t k = 0; k < std::min(sorted.size(), kMostReasons); ++k) {
+    out +=
+        fmt::format("  {} pixel{}, the first at {}: {}\n", sorted[k].pixels, sorted[k].pixels == 1 ? "" : "s",
+                    report.image.place(sorted[k].first), report.fits.message.at(sorted[k].first));
+  }
+  if (sorted.size() > kMostReasons)
+    out += fmt::format("  and {} more reasons\n", sorted.size() - kMostReasons);
+  return out;
+}
+
+std::string image_text(const ImageReport& report) {
+  const ImageFits& fits = report.fits;
+  std::string out = data_text(report) + model_lines(report.model);
+  out += fmt::format("Image  {} pixels, {} fitted, of which {} succeeded\n\n{}\n",
+                     shape_text(report.image.shape), report.fitted(), report.fitted() - report.failed(),
+                     status_table(report));
+  out += parameter_table(report);
+  if (report.failed() > 0) out += failed_pixels(report) + "\n";
+  for (const std::string& warning : report.model.warnings) out += fmt::format("Warning: {}\n", warning);
+  return out + fmt::format("Time   {:.3g} s (read {:.3g} s), {} pixels started from a neighbour's answer\n",
+                           report.total_seconds, report.read_seconds,
+                           std::ranges::count(fits.from_neighbour, 1));
+}
+
+}  // namespace nlsq::cli

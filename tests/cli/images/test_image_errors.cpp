@@ -1,0 +1,73 @@
+// What nlsq-fit --maps refuses, and that it writes nothing unless it writes all.
+#include "cli/images/image_support.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace image_support;
+using namespace program;
+using zip_support::npy;
+
+TEST_CASE("Shapes that do not agree are refused with both shapes") {
+  const Scratch files;
+  const Cube cube;
+  const std::string file = files.write("cube.npy", cube.file()),
+                    maps = " --model exp --maps " + files.path("m.npz");
+  const auto refused = [&](const std::string& arguments, int status,
+                           std::initializer_list<const char*> parts) {
+    const Outcome outcome = run(arguments + maps);
+    CAPTURE(outcome.out);
+    CHECK(outcome.status == status);
+    for (const char* part : parts) CHECK(contains(outcome.out, part));
+    CHECK(!std::filesystem::exists(files.path("m.npz")));
+  };
+  const std::string short_x = files.write("short.npy", npy(std::vector<double>(29, 1)));
+  refused(file + " --x " + short_x, 3, {"20 × 24 × 30", "29 values", "no axis"});
+  refused(file + " --axis 2 --x " + short_x, 3, {"axis 2 has 30 points", "29 values"});
+  refused(file + " --axis 3", 2, {"--axis 3", "3 axes", "-3 to 2"});
+  refused(file + " --mask " + files.write("m.npy", npy(std::vector<double>(480, 1), "(24, 20)")), 3,
+          {"--mask has the shape 24 × 20", "needs 20 × 24"});
+  refused(file + " --mask " + files.write("m.npy", npy(std::vector<double>(480, 0), "(20, 24)")), 3,
+          {"--mask is 0 everywhere"});
+  refused(file + " --mask " + files.write("m.npy", npy(std::vector<double>(480, 0.5), "(20, 24)")), 3,
+          {"m.npy[0, 0]", "0.5", "true or 1"});
+  refused(file + " --sigma " + files.write("s.npy", npy(std::vector<double>(480, 1), "(20, 24)")), 3,
+          {"--sigma has the shape 20 × 24", "needs 20 × 24 × 30"});
+  refused(file + " --sigma -1", 2, {"--sigma -1", "positive"});
+  refused(files.write("square.npy", npy(std::vector<double>(900, 1), "(30, 30)")) + " --x 1:30:30", 2,
+          {"30 × 30", "--axis 0 or --axis 1"});
+  refused(files.write("column.npy", npy(cube.x)), 3, {"1 dimension"});
+  refused(files.write("text.csv", "1,2\n"), 3, {"text.csv", ".npy"});
+  refused(file + " " + files.write("more.npy", cube.file()), 2, {"2 files are given"});
+  refused(file + " --y 2", 2, {"--y is of tables"});
+  refused(file + " --trace", 2, {"--trace is of one fit"});
+  refused(file + " --json -", 2, {"--json"});
+  const Outcome table = run(file + " --model exp");
+  CHECK(table.status == 3);
+  CHECK(contains(table.out, "--maps FILE.npz"));
+  const Outcome alone = run(file + " --model exp --mask x.npy");
+  CHECK(alone.status == 2);
+  CHECK(contains(alone.out, "need --maps"));
+  const Outcome name = run(file + " --model 'cost*exp(-b*x)' --maps " + files.path("m.npz"));
+  CHECK(name.status == 2);
+  CHECK(contains(name.out, "cost is the name of another map"));
+}
+
+TEST_CASE("Nothing is written unless everything is") {
+  const Scratch files;
+  const Cube cube;
+  const std::string file = files.write("cube.npy", cube.file());
+  const Outcome nowhere = run(file + " --model exp --maps " + files.path("no/such/maps.npz"));
+  CHECK(nowhere.status == 3);
+  CHECK(contains(nowhere.out, "cannot write"));
+  const Outcome over = run(file + " --model exp --maps " + file);
+  CHECK(over.status == 2);
+  CHECK(contains(over.out, "overwrite the input"));
+  CHECK(files.read("cube.npy") == cube.file());
+  files.write("old.npz", "as before");
+  // Each pixel is fitted from a thousand starts, so that the signal comes before the end.
+  const Outcome stopped = run(file + " --model exp --starts 1000 --maps " + files.path("old.npz"),
+                              "timeout --preserve-status --signal=INT 0.5");
+  CHECK(stopped.status == 130);
+  CHECK(files.read("old.npz") == "as before");
+  CHECK(files.files() == 2);
+}

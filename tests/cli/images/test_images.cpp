@@ -1,0 +1,221 @@
+// nlsq-fit --maps, as a user runs it: maps against fits of single pixels and of groups, axes, sigma and mask.
+#include "cli/images/image_support.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <random>
+#include <sstream>
+
+using namespace image_support;
+using namespace program;
+using zip_support::npy;
+
+TEST_CASE("Maps have the answers of single fits") {
+  const Scratch files;
+  const Cube cube;
+  const std::string fit = files.write("cube.npy", cube.file()) + " --x " + files.write("t.npy", npy(cube.x));
+  const auto found = maps(files, fit + " --model exp");
+  REQUIRE(found.size() == 8);
+  CHECK(found.at("a").shape == std::vector<std::size_t>{kRows, kColumns});
+  for (const double status : found.at("status").values) CHECK(status == 1);
+  for (std::size_t n = 0; n < 20; ++n) {
+    const std::size_t i = n % kRows, j = 7 * n % kColumns, pixel = i * kColumns + j;
+    const auto alone = fit_json(files.write("one.csv", cube.pixel_csv(i, j)) + " --model exp");
+    for (const char* name : {"a", "b", "c"}) {
+      CAPTURE(n);
+      CAPTURE(name);
+      const auto one = parameter(alone, name);
+      const double error = one["std_error"];
+      // The fits start elsewhere. Both are certified to lie so close to the minimum.
+      CHECK(std::fabs(found.at(name).values[pixel] - double(one["value"])) <= 1e-6 * error);
+      CHECK(found.at(std::string(name) + "_std_error").values[pixel] == doctest::Approx(error).epsilon(1e-6));
+    }
+    CHECK(found.at("cost").values[pixel] == doctest::Approx(double(alone["rss"]) / 2).epsilon(1e-12));
+  }
+}
+
+TEST_CASE("Maps have the same bits for any threads, axis, byte layout and dimension") {
+  const Scratch files;
+  const Cube cube;
+  const std::string times = files.write("t.npy", npy(cube.x)), model = " --model exp --x " + times;
+  const auto wanted = maps(files, files.write("cube.npy", cube.file()) + model);
+  CHECK(same(maps(files, files.path("cube.npy") + model + " --threads 1"), wanted));
+  CHECK(same(maps(files, files.path("cube.npy") + model + " --threads 3 --axis -1"), wanted));
+  CHECK(same(
+      maps(files, files.write("first.npy", npy(cube.arranged(kPoints, kRows, kColumns,
+                                                             [](std::size_t a, std::size_t b, std::size_t c) {
+                                                               return Cube::index(b, c, a);
+                                                             }),
+                                               "(30, 20, 24)")) +
+                      model),
+      wanted));
+  CHECK(same(maps(files, files.write("fortran.npy",
+                                     in_fortran_order(
+                                         npy(cube.arranged(kPoints, kColumns, kRows,
+                                                           [](std::size_t a, std::size_t b, std::size_t c) {
+                                                             return Cube::index(c, b, a);
+                                                           }),
+                                             "(20, 24, 30)"))) +
+                             model),
+             wanted));
+  CHECK(same(maps(files, "- " + model + " < " + files.path("cube.npy")), wanted));
+  // The pixels of two dimensions are those of one row, in blocks of another form.
+  const auto row = maps(files, files.write("row.npy", npy(cube.values, "(480, 30)")) + model);
+  CHECK(row.at("a").shape == std::vector<std::size_t>{kRows * kColumns});
+  for (std::size_t p = 0; p < row.at("a").values.size(); ++p)
+    CHECK(row.at("a").values[p] == doctest::Approx(wanted.at("a").values[p]).epsilon(1e-7));
+}
+
+TEST_CASE("x may be a range, the columns of a table, or the number of the point") {
+  const Scratch files;
+  Cube cube;
+  const std::string file = files.write("cube.npy", cube.file());
+  const auto numbered = maps(files, file + " --model exp");
+  const auto range = maps(files, file + " --model exp --x 1:30:30");
+  for (std::size_t p = 0; p < kRows * kColumns; ++p)
+    CHECK(range.at("b").values[p] == doctest::Approx(numbered.at("b").values[p]).epsilon(1e-9));
+  std::string table = "t,u\n";
+  for (std::size_t k = 0; k < kPoints; ++k) table += fmt::format("{},{}\n", k + 1, k % 3);
+  const auto two = maps(files, file + " --model 'a*exp(-b*t) + c + 0*u' --p0 a=3,b=0.1,c=0 --x " +
+                                   files.write("two.csv", table));
+  for (std::size_t p = 0; p < kRows * kColumns; ++p)
+    CHECK(two.at("b").values[p] == doctest::Approx(numbered.at("b").values[p]).epsilon(1e-7));
+}
+
+TEST_CASE("Sigma is a number, a value of each point, or an array of the image's shape") {
+  const Scratch files;
+  const Cube cube;
+  const std::string fit = files.write("cube.npy", cube.file()) + " --model exp --absolute-sigma --x " +
+                          files.write("t.npy", npy(cube.x)) + " --sigma ";
+  const auto number = maps(files, fit + "0.03");
+  CHECK(same(maps(files, fit + files.write("s1.npy", npy(std::vector<double>(kPoints, 0.03)))), number));
+  std::vector<double> sigmas(cube.values.size(), 0.03);
+  CHECK(same(maps(files, fit + files.write("s3.npy", npy(sigmas, "(20, 24, 30)"))), number));
+  sigmas[Cube::index(4, 5, 6)] = 0;
+  const auto bad = maps(files, fit + files.write("s3.npy", npy(sigmas, "(20, 24, 30)")), 1);
+  CHECK(bad.at("status").values[4 * kColumns + 5] == 6);
+}
+
+TEST_CASE("Pixels outside the mask and pixels that are not numbers have no answer") {
+  const Scratch files;
+  Cube cube;
+  cube.values[Cube::index(2, 3, 7)] = std::nan("");
+  cube.values[Cube::index(9, 9, 0)] = std::nan("");
+  cube.values[Cube::index(12, 12, 4)] = INFINITY;  // chosen as a neighbour
+  const std::string fit =
+      files.write("cube.npy", cube.file()) + " --model exp --x " + files.write("t.npy", npy(cube.x));
+  std::string mask = npy({}, "(20, 24)", "|b1");
+  for (std::size_t p = 0; p < kRows * kColumns; ++p) mask += p % kColumns < 4 ? '\0' : '\1';
+  const auto found = maps(files, fit + " --mask " + files.write("mask.npy", mask), 1);
+  for (std::size_t p = 0; p < kRows * kColumns; ++p) {
+    const bool masked = p % kColumns < 4, bad = p == 9 * kColumns + 9 || p == 12 * kColumns + 12;
+    CHECK(found.at("status").values[p] == (masked ? 0 : bad ? 6 : 1));
+    for (const char* name : {"a", "a_std_error", "cost"})
+      CHECK(std::isnan(found.at(name).values[p]) == (masked || bad));
+  }
+  const Outcome report = run(fit + " --mask " + files.path("mask.npy") + " --maps " + files.path("m.npz"));
+  CAPTURE(report.out);
+  CHECK(report.status == 1);
+  CHECK(contains(report.out, "20 × 24 pixels, 400 fitted, of which 398 succeeded"));
+  CHECK(contains(report.out, "1 pixel, the first at [9, 9]: "));
+  CHECK(contains(report.out, "point 0"));
+  CHECK(contains(report.out, "point 4"));
+}
+
+// Two peaks of one height: from the other one's place a fit ends in a worse minimum, which is certified.
+TEST_CASE("A neighbour's answer does not lead to a worse minimum than the pixel's own guess") {
+  const Scratch files;
+  std::mt19937 random(5);
+  std::normal_distribution<double> noise(0, 0.02);
+  std::uniform_real_distribution<double> place(2, 18);
+  std::vector<double> values;
+  for (std::size_t p = 0; p < 256; ++p) {
+    const double at = place(random), height = p % 5 == 0 ? -1.0 : 2.0;
+    for (int k = 0; k < 60; ++k) {
+      const double u = (k / 3.0 - at) / 0.7;
+      values.push_back(height * std::exp(-u * u / 2) + 0.3 + noise(random));
+    }
+  }
+  const std::string file = files.write("cube.npy", npy(values, "(16, 16, 60)"));
+  const auto found = maps(files, file + " --x 0:19.66666666666666666:60 --model 'gaussian + constant'");
+  for (std::size_t p = 0; p < 256; ++p) CHECK(found.at("cost").values[p] < 60 * 0.02 * 0.02);
+}
+
+TEST_CASE("A pixel without an own start is fitted from its neighbours' answers") {
+  // From a = b = 1 these decays succeed only where the rate is small.
+  const Scratch files;
+  const Cube cube;
+  const std::string fit = files.write("cube.npy", cube.file()) + " --x " + files.write("t.npy", npy(cube.x)) +
+                          " --bounds b=0:5 --model ";
+  const auto found = maps(files, fit + "'a*exp(-b*x) + c'");
+  for (const double status : found.at("status").values) CHECK(status == 1);
+}
+
+TEST_CASE("Held parameters, ties, losses and several starts apply to every pixel") {
+  const Scratch files;
+  const Cube cube;
+  const std::string fit =
+      files.write("cube.npy", cube.file()) + " --x " + files.write("t.npy", npy(cube.x)) + " --model exp ";
+  const auto fixed = maps(files, fit + "--fix c=0.5");
+  const auto tied = maps(files, fit + "--tie c=a/8+b*0 --loss huber --f-scale 0.05");
+  const auto several = maps(files, fit + "--starts 2");
+  for (std::size_t p = 0; p < kRows * kColumns; ++p) {
+    CHECK(fixed.at("c").values[p] == 0.5);
+    CHECK(fixed.at("c_std_error").values[p] == 0);
+    CHECK(tied.at("c").values[p] == doctest::Approx(tied.at("a").values[p] / 8));
+    CHECK(several.at("status").values[p] == 1);
+  }
+  // A parameter held at its guess is held at the guess of each pixel, not at that of a neighbour.
+  const auto held = maps(files, fit + "--fix c");
+  const auto alone = fit_json(files.write("one.csv", cube.pixel_csv(1, 2)) + " --model exp --fix c");
+  CHECK(held.at("c").values[kColumns + 2] ==
+        doctest::Approx(double(parameter(alone, "c")["value"])).epsilon(1e-12));
+}
+
+// Of pure noise many own guesses lead nowhere, some to numbers that overflow.
+TEST_CASE("An image succeeds wherever its pixels do as groups, at no higher cost, and in more places") {
+  const Scratch files;
+  std::mt19937 random(7);
+  std::normal_distribution<double> noise(0, 1);
+  std::vector<double> x, values;
+  for (int k = 0; k < 50; ++k) x.push_back(k / 10.0);
+  std::string table = "t,v,pixel\n";
+  for (std::size_t p = 0; p < 256; ++p) {
+    for (const double t : x) {
+      values.push_back(noise(random));
+      table += fmt::format("{},{},{}\n", t, values.back(), p);
+    }
+  }
+  const Outcome groups =
+      run(files.write("table.csv", table) + " --model exp --group-by pixel --quiet --csv -");
+  std::vector<double> costs;
+  std::vector<std::string> verdicts;
+  std::istringstream lines(groups.out);
+  std::string line;
+  for (std::getline(lines, line); std::getline(lines, line);) {
+    const std::size_t last = line.rfind(','), before = line.rfind(',', line.rfind(',', last - 1) - 1);
+    costs.push_back(std::strtod(line.c_str() + before + 1, nullptr));
+    verdicts.push_back(line.substr(last + 1));
+  }
+  REQUIRE(costs.size() == 256);
+  const auto found = maps(files,
+                          files.write("noise.npy", npy(values, "(16, 16, 50)")) + " --model exp --x " +
+                              files.write("x.npy", npy(x)),
+                          1);
+  int more = 0, after_failure = 0;
+  for (std::size_t p = 0; p < 256; ++p) {
+    CAPTURE(p);
+    const bool alone = verdicts[p] == "CONVERGED" || verdicts[p] == "NOISE_FLOOR";
+    const bool here = found.at("status").values[p] <= 3;
+    if (alone) {
+      CHECK(here);
+      CHECK(found.at("cost").values[p] <= costs[p] * (1 + 1e-9));
+    } else if (here) {
+      ++more;
+      after_failure += verdicts[p] == "FAILED";
+    }
+  }
+  CHECK(more > 0);
+  CHECK(after_failure > 0);
+}
