@@ -124,7 +124,7 @@ double sum(const double* values, std::size_t count) {
 extern const IsaLoops BENCH_ENTRY(BENCH_ISA);
 const IsaLoops BENCH_ENTRY(BENCH_ISA) = {
     BENCH_TEXT(BENCH_ISA),        fused_model<BySleef, double>, fused_model<BySleef, float>,
-#if defined(__AVX512F__)
+#if defined(__AVX2__)
     fused_model<Inlined, double>, fused_model<Inlined, float>,
 #else
     nullptr,

@@ -5,17 +5,13 @@
 #include <sleef.h>
 
 #include <cstddef>
+#include <type_traits>
 
 #if defined(__AVX512F__)
 #define BENCH_ISA avx512
 #define BENCH_SLEEF_64(name) Sleef_##name##d8_u10avx512f
 #define BENCH_SLEEF_32(name) Sleef_##name##f16_u10avx512f
 #define BENCH_BYTES 64
-// The kernels' own inline functions, which include Highway's headers for AVX-512.
-#define HWY_DISABLE_PCLMUL_AES
-#include "kernels/functions/exp_avx512.hpp"
-#include "kernels/functions/log_pow_avx512.hpp"
-#include "kernels/functions/sincos_avx512.hpp"
 #elif defined(__AVX2__)
 #define BENCH_ISA avx2
 #define BENCH_SLEEF_64(name) Sleef_##name##d4_u10avx2
@@ -31,6 +27,13 @@
 #define BENCH_SLEEF_64(name) Sleef_##name##d2_u10sse2
 #define BENCH_SLEEF_32(name) Sleef_##name##f4_u10sse2
 #define BENCH_BYTES 16
+#endif
+
+// The kernels' own inline functions, for the sets that have them.
+#if defined(__AVX2__)
+#define HWY_DISABLE_PCLMUL_AES
+#include "kernels/functions/own_log_pow.hpp"
+#include "kernels/functions/own_sincos.hpp"
 #endif
 
 namespace bench {
@@ -90,26 +93,30 @@ struct BySleef {
     return {BENCH_SLEEF_32(log)(v), BENCH_SLEEF_32(pow)(v, w)};
   }
 };
-#if defined(__AVX512F__)
+#if defined(__AVX2__)
+template <class T>
+[[gnu::always_inline]] inline auto highway(Vector<T> v) {
+  return nlsq::from_raw<T>(v);
+}
+
 struct Inlined {
-  [[gnu::always_inline]] static SinCos<double> sincos(VectorF64 v) {
-    const auto both = nlsq::avx512::sincos(v);
-    return {both.sine, both.cosine};
+  template <class V>
+  using Element = std::conditional_t<std::is_same_v<V, VectorF64>, double, float>;
+
+  template <class V, class T = Element<V>>
+  [[gnu::always_inline]] static SinCos<T> sincos(V v) {
+    const auto both = nlsq::own::sincos<T>(highway<T>(v));
+    return {both.sine.raw, both.cosine.raw};
   }
-  [[gnu::always_inline]] static SinCos<float> sincos(VectorF32 v) {
-    const auto both = nlsq::avx512::sincos(v);
-    return {both.sine, both.cosine};
+  template <class V, class T = Element<V>>
+  [[gnu::always_inline]] static V exp(V v) {
+    return nlsq::own::exp<T>(highway<T>(v)).raw;
   }
-  [[gnu::always_inline]] static VectorF64 exp(VectorF64 v) { return nlsq::avx512::exp(v); }
-  [[gnu::always_inline]] static VectorF32 exp(VectorF32 v) { return nlsq::avx512::exp(v); }
   // For positive numbers.
-  [[gnu::always_inline]] static LogPow<double> log_pow(VectorF64 v, VectorF64 w) {
-    const auto parts = nlsq::avx512::log_parts(v);
-    return {nlsq::avx512::log(parts), nlsq::avx512::pow(parts, w)};
-  }
-  [[gnu::always_inline]] static LogPow<float> log_pow(VectorF32 v, VectorF32 w) {
-    const auto parts = nlsq::avx512::log_parts(v);
-    return {nlsq::avx512::log(parts), nlsq::avx512::pow(parts, w)};
+  template <class V, class T = Element<V>>
+  [[gnu::always_inline]] static LogPow<T> log_pow(V v, V w) {
+    const auto parts = nlsq::own::log_parts(highway<T>(v));
+    return {nlsq::own::log(parts).raw, nlsq::own::pow(parts, highway<T>(w)).raw};
   }
 };
 #endif

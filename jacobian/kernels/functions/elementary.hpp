@@ -4,10 +4,9 @@
 
 #include "kernels/functions/sleef_vector.hpp"
 
-#if defined(NLSQ_KERNEL_SET_avx512)
-#include "kernels/functions/exp_avx512.hpp"
-#include "kernels/functions/log_pow_avx512.hpp"
-#include "kernels/functions/sincos_avx512.hpp"
+#if !defined(NLSQ_KERNEL_SET_baseline)  // which has no fused multiply-add
+#include "kernels/functions/own_log_pow.hpp"
+#include "kernels/functions/own_sincos.hpp"
 #endif
 
 namespace nlsq::inline v0 {
@@ -41,28 +40,21 @@ NLSQ_INLINE V by_reduction(V a, F f) {
   return result;
 }
 
-#if defined(NLSQ_KERNEL_SET_avx512)
-NLSQ_INLINE V64 exp(V64 a) { return from_raw<double>(avx512::exp(raw(a))); }
-NLSQ_INLINE V32 exp(V32 a) { return from_raw<float>(avx512::exp(raw(a))); }
+#if !defined(NLSQ_KERNEL_SET_baseline)
+NLSQ_INLINE V64 exp(V64 a) { return own::exp<double>(a); }
+NLSQ_INLINE V32 exp(V32 a) { return own::exp<float>(a); }
 
 // sin(a) and cos(a), each with the same bits as when computed alone. Lanes beyond the range of the reduction
 // use SLEEF.
-template <class V>
-struct SinCos {
-  V sine, cosine;
-};
 template <class T, class V = typename Simd<T>::V>
-NLSQ_INLINE SinCos<V> sincos_full(V a) {
+NLSQ_INLINE own::SinCos<T> sincos_full(V a) {
   using S = Simd<T>;
-  const auto both = avx512::sincos(raw(a));
-  const V sine = from_raw<T>(both.sine), cosine = from_raw<T>(both.cosine);
-  const T limit = sizeof(T) == sizeof(double) ? static_cast<T>(avx512::sincos_limit)
-                                              : static_cast<T>(avx512::sincos_limit_f32);
-  const auto inside = S::less_equal(S::abs(a), S::set(limit));
+  const own::SinCos<T> both = own::sincos<T>(a);
+  const auto inside = S::less_equal(S::abs(a), S::set(own::SinCosConstants<T>::limit));
   if (!S::any(S::mask_not(inside))) [[likely]]
-    return {sine, cosine};
-  return {S::choose(inside, sine, by_reduction<T>(a, [](V x) { return sleef::sin(x); })),
-          S::choose(inside, cosine, by_reduction<T>(a, [](V x) { return sleef::cos(x); }))};
+    return both;
+  return {S::choose(inside, both.sine, by_reduction<T>(a, [](V x) { return sleef::sin(x); })),
+          S::choose(inside, both.cosine, by_reduction<T>(a, [](V x) { return sleef::cos(x); }))};
 }
 NLSQ_INLINE V64 sin(V64 a) { return sincos_full<double>(a).sine; }
 NLSQ_INLINE V32 sin(V32 a) { return sincos_full<float>(a).sine; }
@@ -82,7 +74,7 @@ NLSQ_INLINE typename Simd<T>::M has_own_log(typename Simd<T>::V a) {
 template <class T, class V = typename Simd<T>::V, class Parts>
 NLSQ_INLINE V log_of(V a, const Parts& parts) {
   using S = Simd<T>;
-  const V result = from_raw<T>(avx512::log(parts));
+  const V result = own::log(parts);
   const auto inside = has_own_log<T>(a);
   if (!S::any(S::mask_not(inside))) [[likely]]
     return result;
@@ -91,7 +83,7 @@ NLSQ_INLINE V log_of(V a, const Parts& parts) {
 template <class T, class V = typename Simd<T>::V, class Parts>
 NLSQ_INLINE V pow_of(V a, const Parts& parts, V b) {
   using S = Simd<T>;
-  const V result = from_raw<T>(avx512::pow(parts, raw(b)));
+  const V result = own::pow(parts, b);
   const T most = sizeof(T) == sizeof(double) ? static_cast<T>(__DBL_MAX__) : static_cast<T>(__FLT_MAX__);
   const auto inside = S::mask_and(has_own_log<T>(a), S::less_equal(S::abs(b), S::set(most)));
   if (!S::any(S::mask_not(inside))) [[likely]]
@@ -104,13 +96,13 @@ struct LogPow {
 };
 template <class T, class V = typename Simd<T>::V>
 NLSQ_INLINE LogPow<V> log_pow(V a, V b) {
-  const auto parts = avx512::log_parts(raw(a));
+  const auto parts = own::log_parts(a);
   return {log_of<T>(a, parts), pow_of<T>(a, parts, b)};
 }
-NLSQ_INLINE V64 log(V64 a) { return log_of<double>(a, avx512::log_parts(raw(a))); }
-NLSQ_INLINE V32 log(V32 a) { return log_of<float>(a, avx512::log_parts(raw(a))); }
-NLSQ_INLINE V64 pow(V64 a, V64 b) { return pow_of<double>(a, avx512::log_parts(raw(a)), b); }
-NLSQ_INLINE V32 pow(V32 a, V32 b) { return pow_of<float>(a, avx512::log_parts(raw(a)), b); }
+NLSQ_INLINE V64 log(V64 a) { return log_of<double>(a, own::log_parts(a)); }
+NLSQ_INLINE V32 log(V32 a) { return log_of<float>(a, own::log_parts(a)); }
+NLSQ_INLINE V64 pow(V64 a, V64 b) { return pow_of<double>(a, own::log_parts(a), b); }
+NLSQ_INLINE V32 pow(V32 a, V32 b) { return pow_of<float>(a, own::log_parts(a), b); }
 #else
 using sleef::exp, sleef::log, sleef::pow;
 NLSQ_INLINE V64 sin(V64 a) {

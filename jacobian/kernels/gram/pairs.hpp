@@ -126,7 +126,7 @@ bool select_pair(const Instruction& one, const Instruction& two, KernelStep& ste
   return true;
 }
 
-#if defined(NLSQ_KERNEL_SET_avx512)
+#if !defined(NLSQ_KERNEL_SET_baseline)
 // sin and cos of one vector. The second result goes to vector operands[1]; operands[2] says that it is the
 // sine.
 template <class T>
