@@ -19,7 +19,6 @@
 #include <functional>
 #include <limits>
 #include <map>
-#include <span>
 #include <utility>
 
 namespace nlsq::inline v0 {

@@ -131,8 +131,8 @@ constexpr bool is_generic_block(std::index_sequence<i...> indices) {
   }
 }
 
-// True unless the functor returns its residuals, and what it returns with doubles is no number and no range
-// of them.
+// False where the functor returns its residuals, but what it returns for doubles is neither a number nor a
+// range of numbers.
 template <class F, std::size_t... i>
 constexpr bool gives_residuals(std::index_sequence<i...> indices) {
   if constexpr (!std::is_same_v<decltype(block_form<F, double>(indices)), ResultForm>) return true;

@@ -27,10 +27,8 @@ struct FitResult {
   std::vector<std::string> parameter_names;
   // n values in the model's order, fixed ones included; in units of the model
   std::vector<double> parameters;
-  std::vector<double>
-      // n values; 0 for fixed parameters, NaN where the data do not determine one and where it ends on a
-      // bound
-      standard_errors;
+  // n values; 0 for fixed parameters, NaN for those on a bound and those that the data do not determine
+  std::vector<double> standard_errors;
   Matrix covariance;        // n x n; NaN as above
   std::vector<bool> fixed;  // n flags; false for tied parameters
   // n flags: free, and on a bound. All statistics of the other parameters take it as fixed there.
