@@ -5,6 +5,7 @@
 // step leaves. Here θ is measured twice: from the last two passes over all rows, and from the gradient of a
 // part of the rows at both ends of this step.
 #include "ablation.hpp"
+#include "linear/scaled_norm.hpp"
 #include "minimizer/dense_system.hpp"
 
 #include <algorithm>
@@ -30,12 +31,6 @@ constexpr double kFurthest = 10;      // the step may begin at most this many ti
 struct Left {
   double decrement = 0, size = 0;
 };
-
-double scaled_norm(const Vector& s, const Vector& scale) {
-  double squares = 0;
-  for (std::size_t j = 0; j < s.size(); ++j) squares += std::pow(s[j] * scale[j], 2);
-  return std::sqrt(squares);
-}
 
 Vector product(const Matrix& A, const Vector& v) {
   Vector out(v.size(), 0.0);

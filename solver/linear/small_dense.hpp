@@ -3,6 +3,8 @@
 // triangles.
 #pragma once
 
+#include "linear/scaled_norm.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
@@ -142,9 +144,7 @@ inline double inverse_one_norm(const double* L, N n, const double* inverse, doub
 }
 
 inline double norm(const double* v, std::size_t n) {
-  double squares = 0;
-  for (std::size_t i = 0; i < n; ++i) squares += v[i] * v[i];
-  return std::sqrt(squares);
+  return norm_of(n, [v](std::size_t i) { return v[i]; });
 }
 
 }  // namespace nlsq::inline v0::small_dense

@@ -5,6 +5,7 @@
 #include "ablation.hpp"
 
 #include "kernels/kernel_table.hpp"
+#include "linear/scaled_norm.hpp"
 
 #include <cmath>
 #include <limits>
@@ -39,9 +40,7 @@ bool DenseSystem::passes_are_free() const {
 }
 
 double DenseSystem::scaled_size(std::span<const double> x, std::span<const double> scale) const {
-  double squares = 0;
-  for (std::size_t j = 0; j < x.size(); ++j) squares += std::pow(x[j] * scale[j], 2);
-  return std::sqrt(squares);
+  return scaled_norm(x, scale);
 }
 
 bool DenseSystem::gradient_is_noise(std::span<const double> x, const Recheck& rounding) {
@@ -216,9 +215,7 @@ void DenseSystem::accept_gradient() {
 
 void DenseSystem::solve_with_gram_kept(const Vector& scale, Step& step) {
   solver_->apply_inverse(at_->gradient, step.step);
-  double squares = 0;
-  for (std::size_t j = 0; j < step.step.size(); ++j) squares += std::pow(step.step[j] * scale[j], 2);
-  step.scaled_norm = std::sqrt(squares);
+  step.scaled_norm = scaled_norm(step.step, scale);
 }
 
 }  // namespace nlsq::inline v0

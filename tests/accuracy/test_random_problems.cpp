@@ -47,3 +47,18 @@ TEST_CASE("random problems end under every policy as in f64, and no certificate 
   CHECK(census.ill_conditioned >= 0.3 * census.problems);
   CHECK(census.large >= 0.1 * census.problems);
 }
+
+TEST_CASE("a path along which parameters run to 1e160 and back is reported without NaN") {
+  // Sums of peaks, some of which leave the data for a while: squares of the scaled step and of the scaled
+  // parameters overflowed, and the report's step was their ratio.
+  for (const std::uint64_t i : {5613, 5649}) {
+    const problems::Problem problem = problems::random_problem(1, i);
+    for (const char* policy : {"f64", "auto"}) {
+      const nlsq::FitResult fit = problems::fit(problem, policy, {});
+      CAPTURE(problem.name);
+      CAPTURE(policy);
+      CHECK(problems::unsound_report(fit) == "");
+      CHECK(fit.success());
+    }
+  }
+}

@@ -136,7 +136,8 @@ std::string unsound_report(const nlsq::FitResult& fit) {
   }
   for (const nlsq::IterationSummary& it : s.iterations) {
     if (!std::isfinite(it.cost) || std::isnan(it.gradient_norm) || std::isnan(it.step_norm)) {
-      return fmt::format("iteration {} holds NaN", it.iteration);
+      return fmt::format("iteration {} ({}) holds NaN: cost {:.3e}, gradient {:.3e}, step {:.3e}",
+                         it.iteration, name(it.outcome), it.cost, it.gradient_norm, it.step_norm);
     }
   }
   return {};

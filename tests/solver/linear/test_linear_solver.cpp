@@ -1,11 +1,13 @@
 // Damped steps against Eigen's rank-revealing QR of the stacked rows [J D⁻¹; √λ I].
 #include "linear/linear_solver.hpp"
+#include "linear/scaled_norm.hpp"
 
 #include <doctest/doctest.h>
 
 #include <Eigen/Dense>
 
 #include <cmath>
+#include <limits>
 
 #include "tables.hpp"
 
@@ -49,6 +51,16 @@ Table nearly_collinear(std::size_t m, std::size_t n, double ratio, unsigned seed
 double relative(const Vector& a, const Eigen::VectorXd& b) { return (eigen(a) - b).norm() / b.norm(); }
 
 }  // namespace
+
+TEST_CASE("norms of terms whose squares overflow are finite, and those of infinite terms are not") {
+  const std::vector<double> v{3e200, -4e200}, ones{1, 1}, large{1e200, 1e200};
+  CHECK(nlsq::scaled_norm(v, ones) == doctest::Approx(5e200));
+  CHECK(nlsq::scaled_norm(ones, v) == doctest::Approx(5e200));
+  CHECK(std::isinf(nlsq::scaled_norm(v, large)));
+  CHECK(nlsq::scaled_norm(std::vector<double>{3, -4}, ones) == 5);
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  CHECK(std::isnan(nlsq::scaled_norm(std::vector<double>{nan, 3e200}, ones)));
+}
 
 TEST_CASE("Cholesky and QR steps are Eigen's, whatever the damping and the scales") {
   for (const std::size_t n : {1u, 2u, 5u, 20u, 130u}) {

@@ -1,0 +1,30 @@
+// Euclidean norms whose squares may overflow, and the norm in which steps and parameters are compared.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <span>
+
+namespace nlsq::inline v0 {
+
+// The norm of term(0) … term(n-1). Parameters that ran off make the squares overflow, though the norm is far
+// from it. Then the largest term is divided out, because the ratio of two infinite norms is not a number.
+template <class Term>
+double norm_of(std::size_t n, Term term) {
+  double squares = 0;
+  for (std::size_t j = 0; j < n; ++j) squares += term(j) * term(j);
+  if (std::isfinite(squares)) return std::sqrt(squares);
+  double largest = 0, ratios = 0;
+  for (std::size_t j = 0; j < n; ++j) largest = std::max(largest, std::fabs(term(j)));
+  if (!std::isfinite(largest) || largest == 0) return std::sqrt(squares);
+  for (std::size_t j = 0; j < n; ++j) ratios += (term(j) / largest) * (term(j) / largest);
+  return largest * std::sqrt(ratios);
+}
+
+// ‖D v‖ for the diagonal matrix D of `scale`.
+inline double scaled_norm(std::span<const double> v, std::span<const double> scale) {
+  return norm_of(v.size(), [&](std::size_t j) { return v[j] * scale[j]; });
+}
+
+}  // namespace nlsq::inline v0
