@@ -14,6 +14,9 @@ function(nlsq_precompiled name)
   nlsq_flags(${name})
   if(NLSQ_PRECOMPILE_HEADERS)
     target_precompile_headers(${name} PRIVATE ${ARGN})
+    # Without ccache, for which headers that differ in comments alone are the same. The compiler would then take an old
+    # precompiled header, see that an included file is not the one in it, and define everything twice.
+    set_target_properties(${name} PROPERTIES CXX_COMPILER_LAUNCHER "")
   endif()
 endfunction()
 function(nlsq_use_precompiled name from)
