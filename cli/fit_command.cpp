@@ -306,14 +306,21 @@ static std::optional<ComparedModels> compared(const Arguments& arguments, const 
   });
 }
 
-// Refuses outputs that would overwrite the input or each other.
+std::vector<std::string> inputs_of(const Arguments& arguments) {
+  std::vector<std::string> inputs = arguments.files;
+  for (const std::string& file : {arguments.p0_file, arguments.prediction.predict})
+    if (!file.empty()) inputs.push_back(file);
+  return inputs;
+}
+
+// Refuses outputs that would overwrite an input or each other.
 static void check_all_outputs(const Arguments& arguments) {
   std::vector<std::pair<std::string, std::string>> outputs = {{"--json", arguments.json},
                                                               {"--residuals", arguments.residuals},
                                                               {"--csv", arguments.prediction.csv},
                                                               {"--report", arguments.plot.html}};
   for (const std::string& file : arguments.plot.files) outputs.emplace_back("--plot", file);
-  check_outputs(arguments.files, outputs);
+  check_outputs(inputs_of(arguments), outputs);
 }
 
 int fit_command(const Arguments& given) {

@@ -141,7 +141,7 @@ void check_group_arguments(const Arguments& arguments) {
 int group_command(const Arguments& arguments) {
   const Clock::time_point start = Clock::now();
   const NamedValues p0 = starting_values(arguments);
-  check_outputs(arguments.files, {{"--json", arguments.json}, {"--csv", arguments.prediction.csv}});
+  check_outputs(inputs_of(arguments), {{"--json", arguments.json}, {"--csv", arguments.prediction.csv}});
   CsvOptions csv = arguments.csv;
   csv.threads = arguments.threads;
   const InputFiles inputs = open_inputs(arguments.files, csv, !arguments.json.empty());

@@ -103,9 +103,10 @@ void check_image_arguments(const Arguments& arguments) {
 int image_command(const Arguments& arguments) {
   const Clock::time_point start = Clock::now();
   const NamedValues p0 = starting_values(arguments);
-  for (const std::string& input :
-       {arguments.files[0], arguments.selection.x, arguments.selection.sigma, arguments.image.mask})
-    if (!input.empty()) check_outputs({input}, {{"--maps", arguments.image.maps}});
+  std::vector<std::string> inputs = inputs_of(arguments);
+  for (const std::string& input : {arguments.selection.x, arguments.selection.sigma, arguments.image.mask})
+    if (!input.empty()) inputs.push_back(input);
+  check_outputs(inputs, {{"--maps", arguments.image.maps}});
   const Image image = read_image(arguments);
   const double read_seconds = seconds_since(start);
   const FitData data = fit_data_of(image);

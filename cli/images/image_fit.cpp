@@ -6,12 +6,14 @@
 #include "report/row_places.hpp"
 
 #include <nlsq/curve_fit_batch.hpp>
+#include <nlsq/evaluate.hpp>
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <span>
 
 namespace nlsq::cli {
@@ -21,7 +23,8 @@ namespace {
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 constexpr std::size_t kChunk = 8192;  // pixels that are copied and fitted together
 constexpr double kExplains = 0.5;     // of the scatter, what a neighbour's curve may leave
-constexpr double kStandsOut = 2;      // times the usual cost
+constexpr double kUnusual = 3;        // standard deviations of a cost
+constexpr double kPattern = 2;        // standard deviations of a correlation of residuals
 constexpr double kRounding = 1e-20;   // of the scatter: a cost below it is one of rounding errors
 
 using Pixels = std::vector<std::uint32_t>;
@@ -34,6 +37,20 @@ double scatter_of(const double* y, const double* sigma, std::size_t points) {
   mean /= weights;
   for (std::size_t i = 0; i < points; ++i) sum += weight(i) * (y[i] - mean) * (y[i] - mean);
   return sum / 2;
+}
+
+// The correlation of residuals that follow one another in x, in standard deviations of that of pure noise. A
+// curve that misses a feature of the data leaves residuals that go together.
+double residual_pattern(std::span<const std::size_t> order, const double* y, const double* sigma,
+                        std::span<const double> curve) {
+  double products = 0, squares = 0, last = 0;
+  for (const std::size_t i : order) {
+    const double r = (y[i] - curve[i]) / (sigma == nullptr ? 1 : sigma[i]);
+    products += r * last;
+    squares += r * r;
+    last = r;
+  }
+  return squares > 0 ? products / squares * std::sqrt(static_cast<double>(order.size())) : 0;
 }
 
 class ImageFit {
@@ -49,6 +66,12 @@ class ImageFit {
     out_.cost.assign(pixels, kNaN);
     out_.status.assign(pixels, kMasked);
     out_.from_neighbour.assign(pixels, 0);
+    order_.resize(image.points);
+    std::iota(order_.begin(), order_.end(), std::size_t{0});
+    std::ranges::stable_sort(order_, {}, [&](std::size_t i) { return image.x[0][i]; });
+    const double free = static_cast<double>(n - std::min(n, options.fixed.size()));
+    const double dof = std::max(1.0, static_cast<double>(image.points) - free);
+    stands_out_ = 1 + kUnusual * std::sqrt(2 / dof);
   }
 
   ImageFits run() {
@@ -68,8 +91,9 @@ class ImageFit {
     Pixels others, uncertain;
     std::ranges::set_difference(all, chosen, std::back_inserter(others));
     from_neighbours(others, kExplains);
-    std::ranges::copy_if(others, std::back_inserter(uncertain),
-                         [&](std::uint32_t p) { return !certain(out_.status[p]) || stands_out(p); });
+    std::ranges::copy_if(others, std::back_inserter(uncertain), [&](std::uint32_t p) {
+      return !certain(out_.status[p]) || stands_out(p) || patterned_[p] != 0;
+    });
     from_own_guess(uncertain);
     uncertain.clear();
     std::ranges::copy_if(all, std::back_inserter(uncertain),
@@ -92,8 +116,9 @@ class ImageFit {
   static bool certain(PixelStatus status) {
     return status == status_of(Verdict::converged) || status == status_of(Verdict::noise_floor);
   }
+  bool is_rounding(std::uint32_t p) const { return !(out_.cost[p] > kRounding * scatter_[p]); }
   bool stands_out(std::uint32_t p) const {
-    return out_.cost[p] > kStandsOut * neighbours_.usual_cost(p) && out_.cost[p] > kRounding * scatter_[p];
+    return out_.cost[p] > stands_out_ * neighbours_.usual_cost(p) && !is_rounding(p);
   }
 
   // Calls fit(part) for parts of about kChunk pixels. The parts have nearly equal sizes, so that none has too
@@ -145,9 +170,11 @@ class ImageFit {
   // Fits from the closest neighbour where its curve leaves less than `most` of the pixel's scatter.
   void from_neighbours(const Pixels& pixels, double most) {
     if (scatter_.empty()) scatter_.assign(image_.pixels(), 0);
+    patterned_.resize(image_.pixels());
     in_chunks(pixels, [&](std::span<const std::uint32_t> part) {
       read(part);
       Pixels chosen;
+      std::vector<std::size_t> places;  // of the chosen pixels in the part
       std::vector<double> starts;
       std::vector<Column> y, sigma;
       for (std::size_t i = 0; i < part.size(); ++i) {
@@ -156,12 +183,26 @@ class ImageFit {
         const Neighbour* const from = neighbours_.closest(part[i], y_of(i), sigma_of(i), cost);
         if (from == nullptr || !(cost <= most * scatter)) continue;
         chosen.push_back(part[i]);
+        places.push_back(i);
         starts.insert(starts.end(), from->parameters.begin(), from->parameters.end());
         y.emplace_back(y_of(i), image_.points);
         if (image_.has_sigma()) sigma.emplace_back(sigma_of(i), image_.points);
       }
-      if (!chosen.empty()) fit_batch(chosen, starts, std::move(y), std::move(sigma));
+      if (chosen.empty()) return;
+      fit_batch(chosen, starts, std::move(y), std::move(sigma));
+      for (const std::size_t i : places) look_for_pattern(part[i], y_of(i), sigma_of(i));
     });
+  }
+
+  void look_for_pattern(std::uint32_t p, const double* y, const double* sigma) {
+    if (out_.from_neighbour[p] == 0 || is_rounding(p)) return;
+    EvaluateOptions one_thread;
+    one_thread.threads = 1;
+    const std::vector<double> parameters(&out_.parameters(p, 0),
+                                         &out_.parameters(p, 0) + out_.parameter_names.size());
+    const Evaluation at =
+        evaluate(model_, image_.predictors(), parameters, PrecisionPolicy::all_f64(), one_thread);
+    patterned_[p] = !at.finite || residual_pattern(order_, y, sigma, at.values) > kPattern;
   }
 
   void fit_batch(const Pixels& pixels, const std::vector<double>& starts, std::vector<Column> y,
@@ -206,8 +247,11 @@ class ImageFit {
   const GroupOptions& options_;
   PreparedModel model_;
   Neighbours neighbours_;
-  std::vector<double> y_, sigma_;  // of the pixels of a chunk
-  std::vector<double> scatter_;    // of each pixel that was compared with its neighbours
+  std::vector<double> y_, sigma_;   // of the pixels of a chunk
+  std::vector<std::size_t> order_;  // of the points by x
+  double stands_out_ = 0;           // times the usual cost: a cost that noise does not explain
+  std::vector<double> scatter_;     // of each pixel that was compared with its neighbours
+  std::vector<char> patterned_;     // pixels whose residuals from a neighbour's start go together
   ImageFits out_;
 };
 

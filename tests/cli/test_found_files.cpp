@@ -130,6 +130,13 @@ TEST_CASE("an output may overwrite neither the input nor another output") {
   CHECK(run(file + " --model exp --quiet --json /dev/null --residuals /dev/null").status == 0);
   // Predictions, pictures and pages are outputs, too.
   CHECK(contains(run(file + " --model exp --predict 0:1:3 --csv " + file).out, "would overwrite the input"));
+  const std::string points = scratch.write("points.csv", "x\n1\n2\n"),
+                    start = scratch.write("start.json", R"({"a": 1, "b": 1, "c": 1})");
+  CHECK(contains(run(file + " --model exp --predict " + points + " --csv " + points).out,
+                 "would overwrite the input"));
+  CHECK(contains(run(file + " --model exp --p0 @" + start + " --residuals " + start).out,
+                 "would overwrite the input"));
+  CHECK(scratch.read("points.csv") == "x\n1\n2\n");
   std::filesystem::create_symlink(file, scratch.path("link.gp"));
   std::filesystem::create_symlink(file, scratch.path("link.html"));
   CHECK(contains(run(file + " --model exp --plot " + scratch.path("link.gp")).out,

@@ -63,11 +63,15 @@ TEST_CASE("Nothing is written unless everything is") {
   CHECK(over.status == 2);
   CHECK(contains(over.out, "overwrite the input"));
   CHECK(files.read("cube.npy") == cube.file());
+  const std::string start = files.write("start.json", R"({"a": 3, "b": 0.5, "c": 1})");
+  const Outcome start_over = run(file + " --model exp --p0 @" + start + " --maps " + start);
+  CHECK(start_over.status == 2);
+  CHECK(contains(start_over.out, "would overwrite"));
   files.write("old.npz", "as before");
   // Each pixel is fitted from a thousand starts, so that the signal comes before the end.
   const Outcome stopped = run(file + " --model exp --starts 1000 --maps " + files.path("old.npz"),
                               "timeout --preserve-status --signal=INT 0.5");
   CHECK(stopped.status == 130);
   CHECK(files.read("old.npz") == "as before");
-  CHECK(files.files() == 2);
+  CHECK(files.files() == 3);
 }
