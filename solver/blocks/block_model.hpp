@@ -133,7 +133,7 @@ class BlockModel {
               double relative, double of_terms);
   void announce(std::span<const double> x, bool derivatives);
   void recheck_residuals(std::span<const double> x, std::vector<double>& own);
-  std::vector<double> near(std::span<const double> x) const;
+  std::vector<double> near(std::span<const double> x, std::uint32_t share) const;
   void reclassify(std::span<const double> x, std::size_t left);
   void apply_formats();
   void widen(std::size_t program, double error);

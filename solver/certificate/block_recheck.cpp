@@ -20,6 +20,9 @@ constexpr double kSameTerms = 1e-13;
 // are larger than the terms that move with x: a pixel's coordinate beside a small angle.
 constexpr double kCarriedResidual = 1e-10, kCarriedTerms = 5e-14;
 
+// Seeds of near(). Each gives the parameters other shares and signs.
+constexpr std::uint32_t kDirections[] = {1, 0x9E3779B9, 0x85EBCA6B};
+
 double largest_magnitude(std::span<const double> values) {
   double largest = 0;
   for (const double v : values) largest = std::max(largest, std::fabs(v));
@@ -28,10 +31,9 @@ double largest_magnitude(std::span<const double> values) {
 
 }  // namespace
 
-// Returns x with every free number changed slightly, each by a different share.
-std::vector<double> BlockModel::near(std::span<const double> x) const {
+// Returns x with every free number changed slightly, each by a different share that follows from `share`.
+std::vector<double> BlockModel::near(std::span<const double> x, std::uint32_t share) const {
   std::vector<double> step(structure_.tangent_size(), 0.0), there, back;
-  std::uint32_t share = 1;
   for (std::uint32_t p = 0; p < problem_.parameters.size(); ++p) {
     const ParameterBlock& block = problem_.parameters[p];
     const std::int64_t first = structure_.tangent_offset(p);
@@ -57,10 +59,19 @@ std::vector<double> BlockModel::near(std::span<const double> x) const {
 
 // True if some block's residuals differ from its own code's by more than `relative` times the largest of them
 // and by more than `of_terms` times their terms. The terms are measured by how far a residual moves with x,
-// and only if the first test fails.
+// and only if the first test fails. x moves in several directions, because in one of them the changes of two
+// terms may cancel.
 bool BlockModel::differ(std::span<const double> x, std::span<const double> r, std::span<const double> own,
                         double relative, double of_terms) {
-  std::vector<double> moved;
+  std::vector<double> moved, terms;
+  const auto measure_terms = [&] {
+    terms.assign(r.size(), 0.0);
+    for (const std::uint32_t direction : kDirections) {
+      cost(near(x, direction), moved);
+      for (std::size_t i = 0; i < r.size(); ++i)
+        terms[i] = std::max(terms[i], std::fabs(moved[i] - r[i]) / kLittle);
+    }
+  };
   for (std::size_t slot = 0; slot < structure_.list.blocks(); ++slot) {
     const std::size_t first = structure_.list.row[slot], rows = structure_.rows[slot];
     double difference = 0;
@@ -72,24 +83,22 @@ bool BlockModel::differ(std::span<const double> x, std::span<const double> r, st
     const double size =
         std::max(largest_magnitude(r.subspan(first, rows)), largest_magnitude(own.subspan(first, rows)));
     if (difference <= relative * size) continue;
-    if (moved.empty()) {
+    if (terms.empty()) {
       try {
-        cost(near(x), moved);
+        measure_terms();
       } catch (...) {  // the user did not ask for this point
         return true;
       }
     }
-    double terms = 0;
-    for (std::size_t i = first; i < first + rows; ++i)
-      terms = std::max(terms, std::fabs(moved[i] - r[i]) / kLittle);
-    if (!(difference <= of_terms * terms)) return true;
+    const double size_of_terms = largest_magnitude(std::span<const double>(terms).subspan(first, rows));
+    if (!(difference <= of_terms * size_of_terms)) return true;
   }
   return false;
 }
 
 bool BlockModel::carries_wrongly(std::span<const double> x) {
   if (left_ > 0) return true;
-  const std::vector<double> there = near(x);
+  const std::vector<double> there = near(x, kDirections[0]);
   std::vector<double> r, own;
   try {
     cost(there, r);

@@ -12,7 +12,9 @@
 #include <atomic>
 #include <cmath>
 #include <memory>
+#include <random>
 #include <stdexcept>
+#include <string>
 
 #include "bal_blocks.hpp"
 
@@ -86,6 +88,32 @@ TEST_CASE("Functors that do not repeat are never certified") {
   const Summary summary = solve(problem);
   CHECK(summary.verdict == Verdict::failed);
   CHECK_FALSE(summary.certificate.recheck_passed);
+}
+
+// Residuals that are zero but for rounding are compared with the size of their terms. Where the changes of
+// two terms cancelled in the one direction that measured them, right programs were taken for wrong ones.
+TEST_CASE("Programs whose residuals are zero but for rounding are not taken for wrong ones") {
+  for (unsigned seed = 0; seed < 200; ++seed) {
+    std::mt19937 random(seed);
+    const auto share = [&random] { return random() * 0x1p-32; };
+    const double truth[3] = {0.5 + 3 * share(), 0.2 + share(), 2 * share() - 1};
+    double p[3] = {truth[0], truth[1], truth[2]};
+    Problem problem;
+    for (int i = 0; i < 300; ++i) {
+      const double t = 0.02 * i, y = truth[0] * std::exp(-truth[1] * t) + truth[2];
+      problem.add_residual_block<1>(
+          [t, y](const auto* q, auto* r) {
+            using std::exp;
+            r[0] = q[0] * exp(-q[1] * t) + q[2] - y;
+            return true;
+          },
+          nullptr, {p});
+    }
+    const Summary summary = solve(problem);
+    CAPTURE(seed);
+    for (int j = 0; j < 3; ++j) CHECK(p[j] == doctest::Approx(truth[j]).epsilon(1e-12));
+    CHECK(summary.evaluator_note.find("not recorded") == std::string::npos);
+  }
 }
 
 TEST_CASE("Budgets and the callback end the iteration with the best point") {
