@@ -10,9 +10,11 @@ from ._library import version as _version
 from ._problem import Problem
 from ._problem_parts import ProblemResult
 from ._scipy_words import OptimizeWarning
+from ._sums import SumsStep, partial_sums, solve_sums
 
 __version__ = _version()
 __all__ = [
     "Certificate", "Fit", "LeastSquaresResult", "LibraryError", "ManyFits", "OptimizeWarning", "Parameter",
-    "Prediction", "Problem", "ProblemResult", "curve_fit", "fit", "fit_many", "least_squares",
+    "Prediction", "Problem", "ProblemResult", "SumsStep", "curve_fit", "fit", "fit_many", "least_squares", "partial_sums",
+    "solve_sums",
 ]  # fmt: skip
