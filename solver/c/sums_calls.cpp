@@ -22,12 +22,12 @@ namespace {
 FitOptions block_options(const CallerModel& model, const Options& options, CallerColumns& columns) {
   FitOptions fit = options.curve_options(model.parameters, model.predictors.size(), columns);
   const bool others = !fit.fixed.empty() || !fit.ties.empty() || !fit.sigma_matrix.empty() ||
-                      !fit.sigma_x.empty() || !fit.loss.is_linear() || !fit.bounds.empty();
+                      !fit.sigma_x.empty() || !fit.loss.is_linear() || !fit.bounds.empty() ||
+                      options.precision || !options.rules.empty();
   if (others)
     throw ValidationError(
-        "sums: of a block's options only sigma and threads are known: leave fix, tie, sigma_matrix, sigma_x "
-        "and "
-        "loss out, and give bounds to nlsq_solve_sums");
+        "sums: leave fix, tie, sigma_matrix, sigma_x, loss and precision out of the options of a block, and "
+        "give bounds to nlsq_solve_sums");
   check_options(fit);
   static_cast<SolverOptions&>(fit) = settled(fit);
   return fit;
@@ -64,12 +64,13 @@ void sums_call(const CallerModel& model, const nlsq_column* given_x, std::size_t
 void solve_call(const double* points, const double* sums, std::size_t passes, std::size_t n,
                 const Options& options, double* next, nlsq_result** result) {
   if (n == 0) throw ArgumentError("n is 0: a fit has at least one parameter");
-  if (options.fit.max_seconds > 0 || options.progress != nullptr || options.fit.starts > 1 ||
-      options.precision || !options.rules.empty() || !options.x_scale.empty())
+  const FitOptions& fit = options.fit;
+  if (fit.max_seconds > 0 || options.progress != nullptr || fit.starts > 1 || options.precision ||
+      !options.rules.empty() || !options.x_scale.empty() || fit.strict || fit.geodesic == Geodesic::always ||
+      fit.variable_projection == VariableProjection::on)
     throw ValidationError(
-        "sums: time_limit, progress, starts, precision and x_scale do not apply to a fit from sums: leave "
-        "them "
-        "out");
+        "sums: leave time_limit, progress, starts, precision, x_scale, strict, geodesic and "
+        "variable_projection out: they do not apply to a fit from sums");
   Options plain = options;
   plain.fit.absolute_sigma = false;  // the only option about sigma that is meant here
   const LeastSquaresOptions checked = plain.least_squares_options();

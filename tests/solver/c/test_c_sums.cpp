@@ -158,7 +158,10 @@ TEST_CASE("mistakes about sums are told") {
   CHECK(sums_with("bounds", "a=0:5") == std::pair<int, int>(NLSQ_ERROR_OPTION, NLSQ_ERROR_OPTION));
   CHECK(sums_with("time_limit", "5").second == NLSQ_ERROR_OPTION);
   CHECK(sums_with("starts", "4").second == NLSQ_ERROR_OPTION);
-  CHECK(sums_with("precision", "f32").second == NLSQ_ERROR_OPTION);
+  CHECK(sums_with("precision", "f32") == std::pair<int, int>(NLSQ_ERROR_OPTION, NLSQ_ERROR_OPTION));
+  CHECK(sums_with("geodesic", "always").second == NLSQ_ERROR_OPTION);
+  CHECK(sums_with("strict", "yes").second == NLSQ_ERROR_OPTION);
+  CHECK(sums_with("variable_projection", "on").second == NLSQ_ERROR_OPTION);
 
   CHECK(nlsq_model_sums(blocks.model, &x, 1, &y, nullptr, nullptr, out.data()) == NLSQ_ERROR_ARGUMENT);
   const double wrong[] = {1, std::numeric_limits<double>::infinity(), 1};

@@ -26,7 +26,8 @@ NLSQ_C_API size_t nlsq_sums_size(size_t parameters);
 
 /* Fills `sums` with nlsq_sums_size(n) sums over these rows at the n parameters p, in float64. They are NaN,
  * but for the number of rows, where a residual or derivative is not finite. Options: threads, and the column
- * sigma. Others would change the problem, and are an error. Not for callbacks. */
+ * sigma. Bounds and what would change the problem are an error (fix, tie, loss, precision, sigma_x,
+ * sigma_matrix). Not for callbacks. */
 NLSQ_C_API int nlsq_model_sums(const nlsq_model* model, const nlsq_column* x, size_t predictors,
                                const nlsq_column* y, const double* p, const nlsq_options* options,
                                double* sums);
@@ -38,7 +39,7 @@ NLSQ_C_API int nlsq_model_sums(const nlsq_model* model, const nlsq_column* x, si
  * same at every point is checked by their number of rows alone. A problem whose normal equations have too few
  * digits ends without a certificate, where a fit would go back to the rows. And the start is taken as it is:
  * no linear parameters are solved for first. Options: the arrays lower and upper, absolute_sigma, tau, xtol,
- * gtol, ftol, max_iterations, and those that steer steps; the same in every call. */
+ * gtol, ftol, max_iterations, strategy, initial_lambda, nonmonotonic; the same in every call. */
 NLSQ_C_API int nlsq_solve_sums(const double* points, const double* sums, size_t passes, size_t n,
                                const nlsq_options* options, double* next, nlsq_result** result);
 
