@@ -11,6 +11,7 @@ import numpy as np
 from ._handles import Options
 from ._scipy_words import LOSSES, METHODS, SCHEMES, TR_SOLVERS, check_scale
 
+_FEW = 1 << 14
 # They choose between ways to the same minimum.
 _IGNORED = ("epsfcn", "factor", "diag", "diff_step", "tr_options", "jac_sparsity")
 
@@ -109,7 +110,13 @@ def data(xdata, ydata, sigma, check_finite, nan_policy):
 def _finite(values, kind):
     values = np.asarray(values, kind)
     flat = values.reshape(-1)
-    if not flat.dot(flat) < np.inf and not np.isfinite(values).all():
+    # One number that is not finite makes both sums so. They may overflow, too: then each number is looked at.
+    if flat.size <= _FEW:
+        total = flat.dot(flat)
+    else:  # this reads memory faster, and begins more slowly
+        with np.errstate(all="ignore"):
+            total = np.add.reduce(flat)
+    if not abs(total) < np.inf and not np.isfinite(values).all():
         raise ValueError("array must not contain infs or NaNs")
     return values
 
