@@ -15,6 +15,6 @@ from ._sums import SumsStep, partial_sums, solve_sums
 __version__ = _version()
 __all__ = [
     "Certificate", "Fit", "LeastSquaresResult", "LibraryError", "ManyFits", "OptimizeWarning", "Parameter",
-    "Prediction", "Problem", "ProblemResult", "SumsStep", "curve_fit", "fit", "fit_many", "least_squares", "partial_sums",
-    "solve_sums",
+    "Prediction", "Problem", "ProblemResult", "SumsStep", "curve_fit", "fit", "fit_many", "least_squares",
+    "partial_sums", "solve_sums",
 ]  # fmt: skip

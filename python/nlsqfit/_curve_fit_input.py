@@ -12,6 +12,7 @@ from ._handles import Options
 from ._scipy_words import LOSSES, METHODS, SCHEMES, TR_SOLVERS, check_scale
 
 _FEW = 1 << 14
+
 # They choose between ways to the same minimum.
 _IGNORED = ("epsfcn", "factor", "diag", "diff_step", "tr_options", "jac_sparsity")
 
