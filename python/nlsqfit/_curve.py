@@ -198,6 +198,17 @@ class Curve:
 
         `fitted` is the model at the answer, by the function itself.
         """
+        try:
+            return self._fit_and_compare(p0, options)
+        finally:
+            self.release()
+
+    def release(self):
+        """Frees the model that calls the function. It, and what it calls, would keep each other alive."""
+        if self.user is not None:
+            self.user.pointer = self.user = self.model = None
+
+    def _fit_and_compare(self, p0, options):
         result = self._fit_once(p0, options)
         if not self.reason:
             objection = self._compare_at_answer(result.array("parameters"))

@@ -251,6 +251,7 @@ def _sums(model, arrays, p, y, sigma):
 def _called_sums(curve, p, sigma):
     """The same for a function that is called. The order of the sums is that of ``nlsq/c/sums.h``."""
     curve.plain = False
+    curve.release()
     weight = 1.0 if sigma is None else 1.0 / sigma
     values, J = curve.values(p), curve.jacobian_at(p) * np.reshape(weight, (-1, 1))
     r = (values - curve.y) * weight
