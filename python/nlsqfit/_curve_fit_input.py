@@ -124,14 +124,15 @@ def _finite(values, kind):
 
 def _without_nan(x, y, sigma, nan_policy):
     bad = np.isnan(y)
-    if isinstance(x, np.ndarray):
-        bad = bad | np.isnan(x).reshape(-1, y.size).any(axis=0)
+    vector = hasattr(x, "__array__") and np.shape(x) == y.shape  # also of pandas
+    if isinstance(x, np.ndarray) or vector:
+        bad = bad | np.isnan(np.asarray(x, dtype=float)).reshape(-1, y.size).any(axis=0)
     if bad.any():
         if nan_policy == "raise":
             raise ValueError("The input contains nan values")
         keep = ~bad
         y = y[keep]
-        x = x[..., keep] if isinstance(x, np.ndarray) else x
+        x = x[..., keep] if isinstance(x, np.ndarray) else x[keep] if vector else x
         if sigma is not None and sigma.ndim:
             sigma = sigma[keep] if sigma.ndim == 1 else sigma[np.ix_(keep, keep)]
     return x, y, sigma

@@ -40,6 +40,8 @@ class TextModel:
     def __init__(self, text, x):
         self.text, self.x = text, x
         names, self.columns = predictors(x)
+        count = len(self.columns)
+        self.names = names or (["x"] if count == 1 else [f"x{k + 1}" for k in range(count)])
         self.model = Model.from_text(text, names, len(self.columns))
 
     def __reduce__(self):
