@@ -125,7 +125,7 @@ class Curve:
     def _compare(self, p0, first):
         """Why the recording is not believed; "" if it gives what the function gives at p0."""
         self.start = p0
-        if not _agreement.agree(self.recorded(p0), first, self.first_single):
+        if not self._agrees(p0, first, self.first_single):
             return "its recording gives other values than the function at the start"
         return ""
 
@@ -136,7 +136,7 @@ class Curve:
         start in every parameter; if it is not, a point beside it is looked at, too.
         """
         self.fitted = self.values(p)
-        if not _agreement.agree(self.recorded(p), self.fitted, self.single):
+        if not self._agrees(p, self.fitted, self.single):
             return "its recording gives other values than the function at the answer"
         if _agreement.elsewhere(self.start, p):
             return ""
@@ -148,7 +148,7 @@ class Curve:
                 called = self.values(beside)
             except Exception:  # the function may refuse a point that no one asked for
                 continue
-            if not _agreement.agree(self.recorded(beside), called, self.single):
+            if not self._agrees(beside, called, self.single):
                 return "its recording gives other values than the function beside the answer"
             return ""
         return "the function fails beside the answer"
@@ -173,8 +173,15 @@ class Curve:
         recorded = self.model.evaluate([c[sample] for c in self.columns], sample.size, p)
         return _agreement.agree(recorded, called.astype(float), called.dtype == np.float32)
 
-    def recorded(self, p):
-        return self.model.evaluate(self.columns, self.rows, p, views=self.views)
+    def _agrees(self, p, called, single):
+        """Whether the recording gives the values that the function gave at p, on every row."""
+
+        def recorded(first, last):
+            if (first, last) == (0, self.rows):
+                return self.model.evaluate(self.columns, self.rows, p, views=self.views)
+            return self.model.evaluate([c[first:last] for c in self.columns], last - first, p)
+
+        return _agreement.agree_by_part(recorded, called, single)
 
     def call_whole(self):
         """Uses the function itself, with derivatives by `jacobian` or by differences."""
@@ -191,6 +198,17 @@ class Curve:
 
         `fitted` is the model at the answer, by the function itself.
         """
+        try:
+            return self._fit_and_compare(p0, options)
+        finally:
+            self.release()
+
+    def release(self):
+        """Frees the model that calls the function. It, and what it calls, would keep each other alive."""
+        if self.user is not None:
+            self.user.pointer = self.user = self.model = None
+
+    def _fit_and_compare(self, p0, options):
         result = self._fit_once(p0, options)
         if not self.reason:
             objection = self._compare_at_answer(result.array("parameters"))

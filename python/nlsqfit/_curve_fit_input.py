@@ -11,6 +11,8 @@ import numpy as np
 from ._handles import Options
 from ._scipy_words import LOSSES, METHODS, SCHEMES, TR_SOLVERS, check_scale
 
+_FEW = 1 << 14
+
 # They choose between ways to the same minimum.
 _IGNORED = ("epsfcn", "factor", "diag", "diff_step", "tr_options", "jac_sparsity")
 
@@ -109,21 +111,28 @@ def data(xdata, ydata, sigma, check_finite, nan_policy):
 def _finite(values, kind):
     values = np.asarray(values, kind)
     flat = values.reshape(-1)
-    if not flat.dot(flat) < np.inf and not np.isfinite(values).all():
+    # One number that is not finite makes both sums so. They may overflow, too: then each number is looked at.
+    if flat.size <= _FEW:
+        total = flat.dot(flat)
+    else:  # this reads memory faster, and begins more slowly
+        with np.errstate(all="ignore"):
+            total = np.add.reduce(flat)
+    if not abs(total) < np.inf and not np.isfinite(values).all():
         raise ValueError("array must not contain infs or NaNs")
     return values
 
 
 def _without_nan(x, y, sigma, nan_policy):
     bad = np.isnan(y)
-    if isinstance(x, np.ndarray):
-        bad = bad | np.isnan(x).reshape(-1, y.size).any(axis=0)
+    vector = hasattr(x, "__array__") and np.shape(x) == y.shape  # also of pandas
+    if isinstance(x, np.ndarray) or vector:
+        bad = bad | np.isnan(np.asarray(x, dtype=float)).reshape(-1, y.size).any(axis=0)
     if bad.any():
         if nan_policy == "raise":
             raise ValueError("The input contains nan values")
         keep = ~bad
         y = y[keep]
-        x = x[..., keep] if isinstance(x, np.ndarray) else x
+        x = x[..., keep] if isinstance(x, np.ndarray) else x[keep] if vector else x
         if sigma is not None and sigma.ndim:
             sigma = sigma[keep] if sigma.ndim == 1 else sigma[np.ix_(keep, keep)]
     return x, y, sigma

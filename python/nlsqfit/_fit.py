@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+import warnings
+
 import numpy as np
 
 from ._callback import solve
@@ -10,6 +13,7 @@ from ._fit_options import limits, make_options, parameter_names, start_values
 from ._fit_result import Fit
 from ._handles import column_of, columns_of
 from ._library import lib
+from ._scipy_words import OptimizeWarning
 
 
 def fit(
@@ -119,10 +123,20 @@ def _errors(options, sigma, sigma_x, rows):
     return sigma
 
 
+def _warn_of_unused(formula, predictors, parameters):
+    """Warns of a formula that uses no predictor, as where it names x by another name."""
+    if len(parameters) > 1 and not any(re.search(rf"\b{name}\b", formula) for name in predictors):
+        unused, names = ", ".join(predictors), ", ".join(parameters)
+        name_it = f"x={{{parameters[-1]!r}: ...}}"
+        text = f"{formula!r} does not use {unused}; its parameters are {names}. If one of them is your predictor,"
+        warnings.warn(f"{text} name it: {name_it}", OptimizeWarning, stacklevel=4)
+
+
 def _fit_text(text, x, y, sigma, p0, sigma_x, solver, given):
     made = TextModel(text, x)
     model, columns = made.model, made.columns
     parameters = model.names
+    _warn_of_unused(model.formula, made.names, parameters)
     options = make_options(parameters, solver, **given)
     sigma = _errors(options, sigma, sigma_x, y.size)
     start, keep = start_values(p0, parameters, given["fixed"]), []

@@ -2,12 +2,36 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 
 from ._curve import Curve
 from ._fit_options import predictors
 from ._handles import Model
+from ._library import lib
 from .recording import guarded
+
+
+def builtin_models():
+    """The built-in models, which `fit` and `fit_many` take by name, alone or in sums.
+
+    Returns
+    -------
+    list of dict
+        Each with `name`, `aliases`, `description`, `formula`, `predictors` (their number) and `parameters`
+        (a list of `name` and `meaning`).
+
+    Examples
+    --------
+    >>> import nlsqfit as nf
+    >>> gaussian = next(m for m in nf.builtin_models() if m["name"] == "gaussian")
+    >>> print(gaussian["formula"])
+    h*exp(-(x-mu)^2/(2*sigma^2))+c
+    >>> print(gaussian["parameters"][1])
+    {'name': 'mu', 'meaning': 'centre (units of x)'}
+    """
+    return json.loads(lib.nlsq_builtin_models_json().decode())
 
 
 class TextModel:
@@ -16,6 +40,8 @@ class TextModel:
     def __init__(self, text, x):
         self.text, self.x = text, x
         names, self.columns = predictors(x)
+        count = len(self.columns)
+        self.names = names or (["x"] if count == 1 else [f"x{k + 1}" for k in range(count)])
         self.model = Model.from_text(text, names, len(self.columns))
 
     def __reduce__(self):

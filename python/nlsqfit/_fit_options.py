@@ -103,6 +103,8 @@ def parameter_names(function, p0):
 
 def predictors(x):
     """The predictors' names (None: x, or x1, x2 ...) and their vectors."""
+    if hasattr(x, "columns") and hasattr(x, "items"):  # a table of pandas
+        x = dict(x.items())
     if isinstance(x, Mapping):
         return list(x), [np.asarray(v).reshape(-1) for v in x.values()]
     if isinstance(x, tuple) or isinstance(x, list) and x and np.ndim(x[0]) > 0:

@@ -84,6 +84,8 @@ def _signatures():
             handle, batch, c_size_t, batch, batch, batch, c_size_t, doubles, c_size_t, handle, out,
         ],
         "nlsq_least_squares": [Function, c_void_p, c_int, c_size_t, doubles, c_size_t, handle, out],
+        "nlsq_model_sums": [handle, columns, c_size_t, columns, doubles, handle, doubles],
+        "nlsq_solve_sums": [doubles, doubles, c_size_t, c_size_t, handle, doubles, out],
         "nlsq_result_free": [handle],
         "nlsq_result_number": [handle, c_char_p, POINTER(c_double)],
         "nlsq_result_text": [handle, c_char_p, POINTER(c_char_p)],
@@ -122,6 +124,7 @@ def _load():
     }.items():
         function = getattr(library, name)
         function.argtypes, function.restype = arguments, c_char_p
+    library.nlsq_sums_size.argtypes, library.nlsq_sums_size.restype = [c_size_t], c_size_t
     library.nlsq_live_handles.argtypes, library.nlsq_live_handles.restype = [], c_size_t
     return library
 

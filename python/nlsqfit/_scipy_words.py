@@ -49,7 +49,7 @@ def check_bounds(lower, upper, x0):
     if np.any(lower >= upper):
         raise ValueError("Each lower bound must be strictly less than each upper bound.")
     if not np.all((x0 >= lower) & (x0 <= upper)):  # NaN is nowhere
-        raise ValueError("`x0` is infeasible.")
+        raise ValueError("Initial guess is outside of provided bounds: `x0` is infeasible.")
 
 
 def check_scale(x_scale, n):

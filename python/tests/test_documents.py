@@ -10,6 +10,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = sorted((ROOT / "examples" / "python").glob("0*.py"))
+WANTED = {"06_dask_array": "dask.array"}  # what else an example needs
 
 
 @pytest.mark.parametrize("name", ["docs/python.md", "python/README.md", "README.md"])
@@ -25,12 +26,14 @@ def test_the_code_of_a_document(name):
         exec(compile(block, name, "exec"), names)
 
 
-def test_there_are_four_examples():
-    assert len(EXAMPLES) == 4
+def test_there_are_six_examples():
+    assert len(EXAMPLES) == 6
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda e: e.stem)
 def test_an_example(example):
+    if example.stem in WANTED:  # without it CMake names the example among the tests left out
+        pytest.importorskip(WANTED[example.stem])
     more = ["--pixels", "2500"] if "pixels" in example.stem else []
     done = subprocess.run(
         [sys.executable, str(example), *more], capture_output=True, text=True, timeout=300

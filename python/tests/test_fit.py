@@ -3,6 +3,7 @@
 import copy
 import math
 import pickle
+import warnings
 
 import numpy as np
 import nlsqfit as nf
@@ -225,3 +226,25 @@ def test_a_fit_is_pickled_and_copied_with_its_model(model):
             assert np.allclose(other.predict(at, band=True).std_error, fit.predict(at, band=True).std_error)
         again = pickle.loads(pickle.dumps(other))
         assert np.array_equal(again.cov, fit.cov) and again.evaluator == fit.evaluator
+
+
+def test_a_formula_that_does_not_use_its_predictor_is_told():
+    told = r"does not use x; its parameters are a, b, t.*x=\{'t': ...\}"
+    with pytest.warns(nf.OptimizeWarning, match=told):
+        nf.fit("a*exp(-b*t)", np.abs(X), Y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        nf.fit("a*exp(-b*t)", {"t": np.abs(X)}, Y, p0={"b": 1})
+        nf.fit("constant", X, Y)  # a constant needs none
+        nf.fit("p*x1 + q*x2", (X, X**2), Y)
+
+
+def test_tables_and_columns_of_pandas():
+    pandas = pytest.importorskip("pandas")
+    table = pandas.DataFrame({"t": np.abs(X), "u": X**2, "y": Y}, index=np.arange(X.size)[::-1])
+    by_table = nf.fit("p*t + q*u", table[["t", "u"]], table.y)
+    assert np.allclose(by_table.x, nf.fit("p*x1 + q*x2", (np.abs(X), X**2), Y).x)
+    holes = table.y.where(table.t > 0.5)
+    kept = (table.t > 0.5).to_numpy()
+    popt, _ = nf.curve_fit(lambda t, a, b: a * t + b, table.t, holes, nan_policy="omit")
+    assert np.allclose(popt, np.polyfit(np.abs(X)[kept], Y[kept], 1))

@@ -76,7 +76,7 @@ def test_bounds_as_pair_and_as_object():
         (dict(jac="4-point"), ValueError, "jac"),
         (dict(sigma=np.ones(3)), ValueError, "incorrect shape"),
         (dict(sigma=-np.eye(60)), ValueError, "positive definite"),
-        (dict(p0=[10, 1, 1], bounds=(0, 5)), ValueError, "infeasible"),
+        (dict(p0=[10, 1, 1], bounds=(0, 5)), ValueError, "outside of provided bounds.*infeasible"),
         (dict(nan_policy="what"), ValueError, "nan_policy"),
         (dict(args=(1,)), ValueError, "args"),
         (dict(maxfev=1), RuntimeError, "Optimal parameters not found"),

@@ -3,6 +3,7 @@
 #include "c/errors.hpp"
 #include "c/results/caller_result.hpp"
 #include "dense/data_survey.hpp"
+#include "fit/prepared_impl.hpp"
 #include "support/fp_environment.hpp"
 #include "support/parallel.hpp"
 
@@ -13,17 +14,39 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 
 namespace nlsq::inline v0::c {
 
 namespace {
 
 // Preparing a program costs more than it saves on so few rows.
-constexpr std::size_t kFewRows = 512;
+constexpr std::size_t kFewRows = 256;
 // More rows are evaluated in parts that stay in the cache.
 constexpr std::size_t kPartRows = 8192;
 // Starting threads costs more than it saves on fewer parts.
 constexpr std::size_t kFewParts = 8;
+
+// Values of rows [first, first + count) by the model's program. Residuals from zero are values.
+void evaluate_part(const PreparedModel::Impl& model, const std::shared_ptr<const CurvePrograms>& programs,
+                   const std::vector<const double*>& x, const std::vector<double>& p, std::size_t first,
+                   std::size_t count, double* values) {
+  static const std::vector<double> zeros(kPartRows);
+  std::vector<Column> columns;
+  for (const double* column : x) columns.emplace_back(column + first, count);
+  columns.emplace_back(zeros.data(), count);
+  WorkerLease worker(model, programs);
+  worker->set(columns, p);
+  GraphRows& rows = worker->rows;
+  rows.prepare(p, Fill::residual);
+  const std::unique_ptr<TilePass> pass = rows.begin(p, Fill::residual, false);
+  KernelCounters counters;
+  for (std::size_t t = 0; t < rows.tile_count(); ++t) {
+    const TileRange tile = rows.tile(t);
+    const double* const residuals = pass->fill_f64(tile.first, tile.count, counters)[rows.parameters()];
+    std::copy_n(residuals, tile.count, values + first + tile.first);
+  }
+}
 
 // Values in double where the columns are plain: by the tape or the formula itself, or by its program.
 // Returns false, and does nothing, if anything about the arguments is unusual: `evaluate` then takes them, or
@@ -37,20 +60,23 @@ bool evaluate_plain(const CallerModel& model, const Columns& x, std::size_t rows
     if (columns.back() == nullptr || !all_usable(columns.back(), rows, Wanted::any)) return false;
   }
   if (!all_usable(p.data(), p.size(), Wanted::any)) return false;
+  const std::optional<Formula>& formula = model.prepared->impl().formula;
+  if (formula && formula->has_left_side) return false;  // its program has residuals alone
+  const FpEnvironment environment;
   if (rows <= kFewRows) {
-    const FpEnvironment environment;
     model.evaluate_rows(columns, p, rows, {}, values);
     return true;
   }
   const std::size_t parts = (rows + kPartRows - 1) / kPartRows;
+  std::vector<int> all(p.size());
+  std::iota(all.begin(), all.end(), 0);
+  const PreparedModel::Impl& prepared = model.prepared->impl();
+  const auto programs = prepared.programs(all, ResidualForm(false));
   EvaluateOptions alone = options;
   alone.threads = 1;
   run_tasks(parts, parts < kFewParts ? Parallelism(alone) : Parallelism(options), [&](std::size_t k) {
-    const std::size_t first = k * kPartRows, count = std::min(kPartRows, rows - first);
-    std::vector<Column> part;
-    for (const double* column : columns) part.emplace_back(column + first, count);
-    const Evaluation at = evaluate(*model.prepared, Columns(part), p, PrecisionPolicy::all_f64(), alone);
-    std::copy(at.values.begin(), at.values.end(), values + first);
+    const std::size_t first = k * kPartRows;
+    evaluate_part(prepared, programs, columns, p, first, std::min(kPartRows, rows - first), values);
   });
   return true;
 }

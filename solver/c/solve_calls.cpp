@@ -105,6 +105,7 @@ nlsq_result* solve(nlsq_function function, void* user, bool has_jacobian, std::s
     wanted.jacobian = [&](std::span<const double> z, std::span<double> J) { scaled.jacobian(z, J); };
   auto result = std::make_shared<SolveResult>();
   result->solved = least_squares(called, x0, wanted);
+  result->rows = residuals;
   const std::vector<double> z = result->solved.x;
   unscale(result->solved, scaled);
   if (has_jacobian) {

@@ -137,6 +137,27 @@ static void use_models(const nlsq_options* options) {
   OK(nlsq_tape_free(tape));
 }
 
+/* A fit of two blocks of rows from their sums. */
+static void use_sums(void) {
+  const nlsq_column cx[2] = {nlsq_column_of(x, 10), nlsq_column_of(x + 10, kRows - 10)};
+  const nlsq_column cy[2] = {nlsq_column_of(y, 10), nlsq_column_of(y + 10, kRows - 10)};
+  enum { kPasses = 30, kSums = 15 };
+  double points[kPasses + 1][2] = {{1, 1}}, sums[kPasses][kSums], part[kSums];
+  nlsq_model* model = NULL;
+  nlsq_result* result = NULL;
+  int k, i;
+  CHECK(nlsq_sums_size(2) == kSums);
+  OK(nlsq_model_text("a*exp(-b*x)", NULL, 1, &model));
+  for (k = 0; k < kPasses && result == NULL; ++k) {
+    OK(nlsq_model_sums(model, &cx[0], 1, &cy[0], points[k], NULL, sums[k]));
+    OK(nlsq_model_sums(model, &cx[1], 1, &cy[1], points[k], NULL, part));
+    for (i = 0; i < kSums; ++i) sums[k][i] += part[i];
+    OK(nlsq_solve_sums(points[0], sums[0], (size_t)k + 1, 2, NULL, points[k + 1], &result));
+  }
+  use_result(result);
+  OK(nlsq_model_free(model));
+}
+
 static void use_problem(void) {
   nlsq_problem* problem = NULL;
   nlsq_result* result = NULL;
@@ -199,6 +220,7 @@ int main(void) {
   use_models(options);
   OK(nlsq_least_squares(residuals, NULL, 1, kRows, start, 2, options, &result));
   use_result(result);
+  use_sums();
   use_problem();
   CHECK(nlsq_options_set(options, "xtoll", "1") == NLSQ_ERROR_OPTION);
   OK(nlsq_last_error_number("status", &value));

@@ -128,6 +128,29 @@ struct FuzzRows {
 };
 
 // Fits a model once and in a batch, predicts by the result, and evaluates.
+// A few passes of a fit from sums, with these options and without.
+inline void drive_sums(const nlsq_model* model, const FuzzRows& rows, const double* p,
+                       const nlsq_options* options) {
+  std::size_t n = 0, predictors = 0;
+  if (nlsq_model_size(model, &n, &predictors) != NLSQ_OK) return;
+  for (const nlsq_options* set : {options, static_cast<const nlsq_options*>(nullptr)}) {
+    std::vector<double> points(p, p + n), sums, next(n), pass(nlsq_sums_size(n));
+    nlsq_result* result = nullptr;
+    for (std::size_t k = 1; k <= 6 && result == nullptr; ++k) {
+      const int status =
+          nlsq_model_sums(model, rows.columns.data(), 3, &rows.of_y, &points[(k - 1) * n], set, pass.data());
+      documented(status);
+      if (status != NLSQ_OK) break;
+      sums.insert(sums.end(), pass.begin(), pass.end());
+      const int solved = nlsq_solve_sums(points.data(), sums.data(), k, n, set, next.data(), &result);
+      documented(solved);
+      if (solved != NLSQ_OK) break;
+      points.insert(points.end(), next.begin(), next.end());
+    }
+    documented(nlsq_result_free(result));
+  }
+}
+
 inline void drive_model(nlsq_model* model, const FuzzRows& rows, const double* p,
                         const nlsq_options* options) {
   nlsq_result *result = nullptr, *other = nullptr;
@@ -142,6 +165,7 @@ inline void drive_model(nlsq_model* model, const FuzzRows& rows, const double* p
   documented(nlsq_result_free(result));
   documented(nlsq_model_certify(model, rows.columns.data(), 3, &rows.of_y, p, options, &result));
   documented(nlsq_result_free(result));
+  drive_sums(model, rows, p, options);
   std::array<nlsq_batch_column, 3> batch{};
   for (std::size_t k = 0; k < 3; ++k) batch[k] = {rows.columns[k], 0};
   const nlsq_batch_column of_y{nlsq_column_of(rows.y.data(), FuzzRows::kRows - 1), sizeof(double)};

@@ -87,6 +87,7 @@ struct CurveResult final : Result {
 
 struct SolveResult final : Result {
   LeastSquaresResult solved;
+  std::size_t rows = 0;
   Matrix jacobian;
   const Summary* summary() const override { return &solved.summary; }
 

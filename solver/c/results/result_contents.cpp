@@ -170,6 +170,7 @@ Contents solve_contents() {
   using R = const SolveResult&;
   const auto array = [](auto rule) { return of<SolveResult>([=](R r) { return column_array(rule(r)); }); };
   Contents c = summary_contents();
+  c.numbers.insert({"rows", of<SolveResult>([](R r) { return static_cast<double>(r.rows); })});
   c.arrays.insert({{"parameters", array([](R r) { return r.solved.x; })},
                    {"std_errors", array([](R r) { return r.solved.standard_errors; })},
                    {"residuals", array([](R r) { return r.solved.residuals; })},

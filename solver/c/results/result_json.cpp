@@ -135,7 +135,7 @@ std::string SolveResult::make_json() const {
   }
   json.end_array();
   matrix_json(json, "covariance", n, [&](std::size_t i, std::size_t j) { return solved.covariance(i, j); });
-  json.member("rows", solved.residuals.size());
+  json.member("rows", rows);
   json.member("cost", solved.cost);
   outcome_json(json, solved.summary);
   minima_json(json, solved.minima);

@@ -34,5 +34,6 @@
 #include <nlsq/c/options.h>
 #include <nlsq/c/problem.h>
 #include <nlsq/c/result.h>
+#include <nlsq/c/sums.h>
 
 #endif

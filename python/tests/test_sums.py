@@ -1,0 +1,173 @@
+"""Fits from the sums of blocks of rows: the answer of a fit, what is refused, what is not certified."""
+
+import math
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import nlsqfit as nf
+import pytest
+
+X = np.linspace(0, 4, 3000)
+Y = 2.5 * np.exp(-1.3 * X) + 0.5 + 0.05 * np.random.default_rng(3).normal(size=X.size)
+CUTS = [10, 700, 1500]  # blocks of 10, 690, 800 and 1500 rows
+START = [1, 1, 1]
+
+
+def decay(x, a, b, c):
+    return a * np.exp(-b * x) + c
+
+
+def called(x, a, b, c):
+    return a * np.exp(-float(b) * x) + c
+
+
+def blocks(x, *others):
+    return list(zip(*[np.split(column, CUTS) for column in (x, *others)]))
+
+
+def fit(model, parts, start=START, **options):
+    """The steps up to the answer."""
+
+    def total(p):
+        return sum(nf.partial_sums(model, p, part) for part in parts)
+
+    step = nf.solve_sums(total(start), start, **options)
+    while not step.done:
+        assert step.success is None and step.covariance is None
+        step = nf.solve_sums(total(step.parameters), step)
+    return step
+
+
+@pytest.mark.parametrize("model", [decay, called, "a*exp(-b*x)+c"])
+def test_the_answer_is_that_of_curve_fit(model):
+    popt, pcov = nf.curve_fit(decay, X, Y)
+    step = fit(model, blocks(X, Y))
+    # The derivatives of a function that is called are rough.
+    verdicts = ("CONVERGED", "NOISE_FLOOR") if model is called else ("CONVERGED",)
+    assert step.success and step.verdict in verdicts and step.rank == 3 and step.rows == X.size
+    assert step.decrement_sigma < 1e-3 and step.passes <= 10
+    np.testing.assert_allclose(step.parameters, popt, rtol=1e-8)
+    np.testing.assert_allclose(step.covariance, pcov, rtol=1e-6)
+    np.testing.assert_allclose(step.cost, 0.5 * np.sum((decay(X, *popt) - Y) ** 2), rtol=1e-9)
+
+
+def test_the_cut_into_blocks_changes_rounding_alone():
+    whole, parts = fit(decay, [(X, Y)]), fit(decay, blocks(X, Y))
+    np.testing.assert_allclose(parts.parameters, whole.parameters, rtol=1e-12)
+    again = fit(decay, blocks(X, Y))
+    assert again.parameters.tobytes() == parts.parameters.tobytes()
+
+
+def test_threads_may_sum_blocks():
+    parts = blocks(X, Y)
+    with ThreadPoolExecutor(4) as pool:
+        threaded = list(pool.map(lambda part: nf.partial_sums(decay, START, part), parts))
+    assert all(np.array_equal(s, nf.partial_sums(decay, START, p)) for s, p in zip(threaded, parts))
+
+
+def test_sigma_bounds_and_absolute_errors():
+    sigma = 0.05 * (1 + X)
+    bounds = ([0, 0, 0.6], [9, 9, 9])
+    wanted = nf.fit(decay, X, Y, sigma=sigma, absolute_sigma=True, bounds=bounds)
+    for model in (decay, called):
+        step = fit(model, blocks(X, Y, sigma), bounds=bounds, absolute_sigma=True)
+        assert step.success and step.parameters[2] == 0.6
+        np.testing.assert_allclose(step.parameters, wanted.x, rtol=1e-7)
+        np.testing.assert_allclose(step.std_errors[:2], [wanted[n].stderr for n in "ab"], rtol=1e-6)
+        assert np.isnan(step.std_errors[2])  # it is held by the bound
+    free = fit(decay, blocks(X, Y, sigma), absolute_sigma=True)
+    _, pcov = nf.curve_fit(decay, X, Y, sigma=sigma, absolute_sigma=True)
+    np.testing.assert_allclose(free.covariance, pcov, rtol=1e-6)
+
+
+def test_exact_data_reach_the_noise_floor():
+    step = fit(decay, blocks(X, decay(X, 2.5, 1.3, 0.5)))
+    assert step.success and step.verdict in ("NOISE_FLOOR", "CONVERGED")
+    np.testing.assert_allclose(step.parameters, [2.5, 1.3, 0.5], rtol=1e-12)
+
+
+def test_what_sums_cannot_tell_is_not_certified():
+    def twins(x, a, b, c):
+        return a * np.exp(-b * x) + c * np.exp(-b * x) * (1 + 1e-9 * x)
+
+    step = fit(twins, blocks(X, Y))
+    assert not step.success and step.governed_by == "too few digits" and "nearly dependent" in step.message
+    assert np.isnan(step.covariance).all() and math.isnan(step.decrement_sigma)
+    few = fit(decay, blocks(X, Y), start=[100, 9, -50], max_iterations=1)
+    assert not few.success and few.status == "max_iterations"
+
+
+def test_a_recording_is_compared_in_every_block():
+    table = {10: 0.0, 690: 0.0, 800: 0.25, 1500: 0.0}
+
+    def by_length(x, a, b, c):  # the recording of one block is wrong for another
+        return a * np.exp(-b * x) + c + table[x.size]
+
+    parts = blocks(X, Y)
+    own = [nf.partial_sums(by_length, START, part) for part in parts]
+    moved = [nf.partial_sums(decay, START, (x, y - table[x.size])) for x, y in parts]
+    for first, second in zip(own, moved):  # rows, cost, gradient and normal matrix
+        at = [0, 1, *range(8, 11), *range(14, 20)]
+        np.testing.assert_allclose(first[at], second[at], rtol=1e-9, atol=1e-9)
+    state = {"shift": 0.0}
+
+    def changing(x, a, b, c):  # reads what changes between calls
+        return a * np.exp(-b * x) + c + state["shift"]
+
+    nf.partial_sums(changing, START, parts[0])
+    state["shift"] = 0.5
+    x, y = parts[0]
+    wanted = nf.partial_sums(decay, START, (x, y - 0.5))
+    np.testing.assert_allclose(nf.partial_sums(changing, START, parts[0])[1], wanted[1], rtol=1e-12)
+
+
+def test_long_blocks_are_compared_too():
+    x = np.linspace(0, 4, 60_000)
+    y = decay(x, 2.5, 1.3, 0.5)
+    calls = []
+
+    def changes(x, a, b, c):  # the values differ from those that were recorded
+        calls.append(type(a).__name__)
+        return a * np.exp(-b * x) + c + (0.5 if calls[-1] == "float64" else 0.0)
+
+    wanted = nf.partial_sums(decay, START, (x, y - 0.5))
+    np.testing.assert_allclose(nf.partial_sums(changes, START, (x, y))[1], wanted[1], rtol=1e-12)
+
+
+@pytest.mark.filterwarnings("ignore:invalid value")
+def test_points_that_are_not_finite():
+    def root(x, a, b):
+        return np.sqrt(a - x) * b
+
+    x = np.linspace(0, 1, 50)
+    y = 2 * np.sqrt(1.7 - x)
+    assert np.isnan(nf.partial_sums(root, [0.5, 1], (x, y))[1:]).all()
+    step = nf.solve_sums(nf.partial_sums(root, [0.5, 1], (x, y)), [0.5, 1])
+    assert step.done and not step.success and step.status == "failure" and "not finite" in step.message
+    good = nf.solve_sums(nf.partial_sums(root, [1.1, 5], (x, y)), [1.1, 5])
+    while not good.done:  # passes points without values on the way
+        good = nf.solve_sums(nf.partial_sums(root, good.parameters, (x, y)), good)
+    assert good.success and np.allclose(good.parameters, [1.7, 2])
+
+
+def test_mistakes_are_told():
+    good = nf.partial_sums(decay, START, (X, Y))
+    with pytest.raises(TypeError, match="columns must be"):
+        nf.partial_sums(decay, START, X)
+    with pytest.raises(ValueError, match=r"params has shape \(2,\) for 3 parameters \(a, b, c\)"):
+        nf.partial_sums("a*exp(-b*x)+c", [1, 1], (X, Y))
+    with pytest.raises(ValueError, match="row 3"):
+        nf.partial_sums(decay, START, (X, np.where(np.arange(X.size) == 3, np.nan, Y)))
+    with pytest.raises(ValueError, match="20 sums; 2 parameters have"):
+        nf.solve_sums(good, [1, 1])
+    step = nf.solve_sums(good, START)
+    with pytest.raises(ValueError, match="first call"):
+        nf.solve_sums(good, step, xtol=1e-8)
+    with pytest.raises(ValueError, match="2999 rows, those of pass 0 of 3000"):
+        nf.solve_sums(nf.partial_sums(decay, step.parameters, (X[1:], Y[1:])), step)
+    with pytest.raises(ValueError, match="2 rows cannot determine 3 parameters"):
+        nf.solve_sums(nf.partial_sums(decay, START, (X[:2], Y[:2])), START)
+    with pytest.raises(ValueError, match="below its lower bound"):
+        nf.solve_sums(good, START, bounds=([2, 0, 0], [9, 9, 9]))
+    with pytest.raises(ValueError, match="this step is the answer"):
+        nf.solve_sums(good, fit(decay, blocks(X, Y)))

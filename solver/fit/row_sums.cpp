@@ -1,0 +1,284 @@
+// Implements fits from sums. solve_sums keeps no state between calls: it runs the minimizer from the start
+// again, and answers from the sums that are known. Where the minimizer asks for a point without sums, the run
+// ends, and that point is wanted next. The minimizer decides by numbers alone, so each run makes the same
+// steps as the one before, and the same as over rows in memory. A run costs no pass over rows.
+#include "fit/row_sums.hpp"
+
+#include "fit/fit_setup.hpp"
+#include "minimizer/dense_system.hpp"
+#include "minimizer/minimizer.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <stdexcept>
+
+namespace nlsq::inline v0 {
+
+namespace {
+
+constexpr std::size_t at(SumAt entry) { return static_cast<std::size_t>(entry); }
+constexpr std::size_t kHead = at(SumAt::head);
+// Rows of a block that are evaluated again, to learn the size of their terms.
+constexpr std::size_t kRecheckRows = 1024;
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+
+// Thrown where the minimizer asks for a point without sums.
+struct PointWanted {
+  Vector point;
+};
+// Thrown where JᵀJ has too few digits. A QR pass over the rows themselves would have them.
+struct RowsWanted {};
+
+bool is_finite(std::span<const double> values) {
+  return std::ranges::all_of(values, [](double v) { return std::isfinite(v); });
+}
+
+// The sums that are known, as an Evaluator.
+class SumsEvaluator final : public Evaluator {
+ public:
+  explicit SumsEvaluator(std::span<const SumsPass> passes) : passes_(passes), used_(passes.size(), false) {}
+
+  int parameters() const override { return static_cast<int>(passes_[0].point.size()); }
+  std::size_t residuals() const override {
+    return static_cast<std::size_t>(passes_[0].sums[at(SumAt::rows)]);
+  }
+  bool has_f32() const override { return false; }
+  // Every pass is dear: the minimizer must not make one that it could do without.
+  double row_cost() const override { return 1e12; }
+  double pass_work(const PrecisionPlan&) const override { return 1e12 * static_cast<double>(residuals()); }
+
+  void linearize_into(std::span<const double> x, const PrecisionPlan& plan, Linearization& out) override {
+    if (plan.gram == Gram::qr) throw RowsWanted();
+    const std::span<const double> sums = find(x);
+    const std::size_t n = x.size();
+    out.plan = plan;
+    out.cost = sums[at(SumAt::cost)];
+    out.finite = is_finite(sums);
+    out.nonfinite_tiles = 0;
+    out.gradient.assign(&sums[kHead], &sums[kHead] + n);
+    out.normal.assign(n, n);
+    const double* entry = &sums[kHead + 2 * n];
+    for (std::size_t i = 0; i < n; ++i) {
+      for (std::size_t j = i; j < n; ++j) out.normal(i, j) = out.normal(j, i) = *entry++;
+    }
+    out.triangle.assign(0, 0);
+    out.nonfinite_of.clear();
+  }
+  CostValue cost(std::span<const double> x, Format) override { return {find(x)[at(SumAt::cost)]}; }
+  void recheck_into(std::span<const double> x, std::size_t, Recheck& out) override {
+    const std::span<const double> sums = find(x);
+    const std::size_t n = x.size();
+    const auto share = [](double terms, double squares) {
+      return squares > 0 ? terms / std::sqrt(squares) : 0.0;
+    };
+    out = {};
+    out.rows = residuals();
+    out.largest = sums[at(SumAt::disagreeing)] > 0 ? std::numeric_limits<double>::infinity() : 0;
+    out.discrepancy = std::sqrt(sums[at(SumAt::discrepancy)]);
+    out.magnitude = std::sqrt(sums[at(SumAt::magnitude)]);
+    out.cost_magnitude = share(sums[at(SumAt::cost_magnitude)], 2 * sums[at(SumAt::cost)]);
+    out.underflow = sums[at(SumAt::underflowing)] > 0;
+    const double* square = &sums[kHead + 2 * n];  // on the diagonal of JᵀJ
+    for (std::size_t j = 0; j < n; square += n - j, ++j)
+      out.column_magnitude.push_back(share(sums[kHead + n + j], *square));
+  }
+  double jacobian_error() const override {
+    return passes_[0].sums[at(SumAt::derivative_error)] / static_cast<double>(residuals());
+  }
+  // These are for formats below float64 and for geodesic acceleration, and both are switched off.
+  Probe probe(std::span<const double>, const PrecisionPlan&, std::optional<Format>) override {
+    throw std::logic_error("sums are in float64");
+  }
+  void second_order_into(std::span<const double>, std::span<const double>, double, Vector&) override {
+    throw std::logic_error("sums have no second derivatives");
+  }
+  const KernelCounters& counters() const override { return counters_; }
+  double counted_work() const override { return 0; }
+  std::size_t bytes() const override { return 0; }
+
+  // The first pass that nobody asked for; empty: none.
+  std::optional<std::size_t> unused() const {
+    const auto found = std::ranges::find(used_, false);
+    if (found == used_.end()) return std::nullopt;
+    return static_cast<std::size_t>(found - used_.begin());
+  }
+
+ private:
+  std::span<const double> find(std::span<const double> x) {
+    for (std::size_t k = 0; k < passes_.size(); ++k) {
+      if (!std::ranges::equal(passes_[k].point, x)) continue;
+      used_[k] = true;
+      return passes_[k].sums;
+    }
+    throw PointWanted{Vector(x.begin(), x.end())};
+  }
+
+  std::span<const SumsPass> passes_;
+  std::vector<bool> used_;
+  KernelCounters counters_;
+};
+
+void check_passes(std::span<const SumsPass> passes) {
+  if (passes.empty()) throw ValidationError("sums: there are none; give those at the starting values");
+  const double rows = passes[0].sums[at(SumAt::rows)];
+  for (std::size_t k = 0; k < passes.size(); ++k) {
+    const double here = passes[k].sums[at(SumAt::rows)];
+    if (!(here >= 1) || here != std::floor(here) || !std::isfinite(here))
+      throw DataError(
+          fmt::format("sums of pass {}: {} is no number of rows; use what the sums of a block give, "
+                      "or the sum of several",
+                      k, here));
+    if (here != rows)
+      throw DataError(
+          fmt::format("sums of pass {}: they are of {} rows, those of pass 0 of {}: add up the same "
+                      "blocks at every point",
+                      k, here, rows));
+  }
+}
+
+std::string message_of(const MinimizerResult& minimum) {
+  const Summary& s = minimum.summary;
+  const Certificate& c = s.certificate;
+  if (s.termination == Termination::failure)
+    return "residuals or derivatives are not finite at the starting values: start where the model is defined";
+  if (!c.recheck_passed)
+    return "in some block of rows the model differs from itself, evaluated again in float64: nothing is "
+           "certified";
+  switch (s.verdict) {
+    case Verdict::converged:
+      return fmt::format("converged: the first-order test ({}) holds for the sums, in f64", c.governed_by);
+    case Verdict::noise_floor:
+      return fmt::format("converged to the noise floor: the gradient is below its rounding bound ({})",
+                         c.governed_by);
+    case Verdict::rank_deficient:
+      return fmt::format("converged on the {}-dimensional subspace that the data determine, of {} parameters",
+                         c.rank, minimum.x.size() - c.at_bound.size());
+    default:
+      return fmt::format("{}: parameters are the best found, first order not certified", name(s.termination));
+  }
+}
+
+LeastSquaresResult result_of(MinimizerResult minimum, std::size_t rows, const Limits& limits,
+                             bool unit_sigma) {
+  LeastSquaresResult out;
+  const std::size_t n = minimum.x.size();
+  const Certificate& c = minimum.summary.certificate;
+  minimum.summary.message = message_of(minimum);
+  minimum.summary.kernel = kernels().name;
+  minimum.summary.evaluator = "sums";
+  const double sigma = scatter(minimum.summary.final_cost, rows, n - c.at_bound.size(), unit_sigma);
+  out.x = std::move(minimum.x);
+  out.cost = minimum.summary.final_cost;
+  out.covariance = Matrix(n, n, kNaN);
+  out.standard_errors.assign(n, kNaN);
+  const bool known = minimum.certified.covariance.rows() == n && (unit_sigma || rows > n - c.at_bound.size());
+  for (std::size_t i = 0; i < n && known; ++i) {
+    for (std::size_t j = 0; j < n; ++j)
+      out.covariance(i, j) = minimum.certified.covariance(i, j) * sigma * sigma;
+    out.standard_errors[i] = std::sqrt(out.covariance(i, i));
+  }
+  out.active_mask.assign(n, 0);
+  for (std::size_t j = 0; j < limits.lower.size(); ++j)
+    out.active_mask[j] = out.x[j] <= limits.lower[j] ? -1 : out.x[j] >= limits.upper[j] ? 1 : 0;
+  out.summary = std::move(minimum.summary);
+  return out;
+}
+
+// The best point, where JᵀJ has too few digits for a step or a certificate.
+MinimizerResult without_certificate(std::span<const SumsPass> passes) {
+  const auto cost = [](const SumsPass& pass) {
+    const double c = pass.sums[at(SumAt::cost)];
+    return std::isfinite(c) ? c : std::numeric_limits<double>::infinity();
+  };
+  const SumsPass& best = *std::ranges::min_element(passes, {}, cost);
+  MinimizerResult out;
+  out.x.assign(best.point.begin(), best.point.end());
+  Summary& s = out.summary;
+  s.initial_cost = passes[0].sums[at(SumAt::cost)];
+  s.final_cost = s.certificate.cost = best.sums[at(SumAt::cost)];
+  s.termination = Termination::no_progress;
+  s.verdict = s.certificate.verdict = Verdict::budget;
+  s.certificate.recheck_passed = true;
+  s.certificate.decrement_sigma = s.certificate.condition = s.certificate.gradient_norm = kNaN;
+  s.certificate.governed_by = "too few digits";
+  return out;
+}
+
+constexpr const char* kTooFewDigits =
+    "the columns of the Jacobian are so nearly dependent that sums of their products have too few digits: "
+    "parameters are the best found, and nothing is certified. Fit the rows themselves, fix a parameter, or "
+    "shift and scale x so that parameters are less alike";
+
+}  // namespace
+
+std::size_t sums_size(std::size_t parameters) {
+  return kHead + 2 * parameters + parameters * (parameters + 1) / 2;
+}
+
+void add_up(DenseEvaluator& evaluator, std::span<const double> p, std::span<double> out) {
+  const std::size_t n = p.size();
+  const auto rows = static_cast<double>(evaluator.residuals());
+  std::ranges::fill(out, kNaN);
+  out[at(SumAt::rows)] = rows;
+  const Linearization here = evaluator.linearize(p, {Format::f64, Gram::f64});
+  if (!here.finite) return;
+  const Recheck recheck = evaluator.recheck(p, kRecheckRows);
+  out[at(SumAt::cost)] = here.cost;
+  out[at(SumAt::magnitude)] = recheck.magnitude * recheck.magnitude;
+  out[at(SumAt::cost_magnitude)] = recheck.cost_magnitude * std::sqrt(2 * here.cost);
+  out[at(SumAt::discrepancy)] = recheck.discrepancy * recheck.discrepancy;
+  out[at(SumAt::disagreeing)] = recheck.largest <= 1e-9 ? 0 : 1;
+  out[at(SumAt::underflowing)] = recheck.underflow ? 1 : 0;
+  out[at(SumAt::derivative_error)] = evaluator.jacobian_error() * rows;
+  double* entry = &out[kHead];
+  entry = std::ranges::copy(here.gradient, entry).out;
+  for (std::size_t j = 0; j < n; ++j) *entry++ = recheck.column_magnitude[j] * std::sqrt(here.normal(j, j));
+  for (std::size_t i = 0; i < n; ++i) {
+    for (std::size_t j = i; j < n; ++j) *entry++ = here.normal(i, j);
+  }
+}
+
+SumsStep solve_sums(std::span<const SumsPass> passes, const SolverOptions& options, const Bounds& bounds,
+                    bool unit_sigma) {
+  check_passes(passes);
+  check_options(options);
+  const std::span<const double> start = passes[0].point;
+  std::vector<std::string> names;
+  for (std::size_t j = 0; j < start.size(); ++j) names.push_back(fmt::format("x[{}]", j));
+  if (!is_finite(start)) throw ValidationError("x0: a starting value is not finite");
+  const Limits limits = limits_of(bounds, names);
+  check_within(limits, names, {start.begin(), start.end()}, "x0");
+  SolverOptions settled = options;
+  settled.precision = PrecisionPolicy::all_f64();
+  settled.geodesic = Geodesic::never;
+  settled.variable_projection = VariableProjection::off;
+
+  SumsEvaluator evaluator(passes);
+  SumsStep step;
+  step.rows = evaluator.residuals();
+  check_counts(step.rows, start.size());
+  DenseSystem system;
+  Minimizer minimizer;
+  MinimizerResult minimum;
+  try {
+    system.begin(evaluator, {.options = settled, .unit_sigma = unit_sigma, .box = limits.box()});
+    minimizer.run(system, {.options = settled, .x0 = start, .begin = {}}, minimum);
+    step.done = result_of(std::move(minimum), step.rows, limits, unit_sigma);
+  } catch (const PointWanted& wanted) {
+    step.next = wanted.point;
+  } catch (const RowsWanted&) {
+    step.done = result_of(without_certificate(passes), step.rows, limits, unit_sigma);
+    step.done->summary.message = kTooFewDigits;
+  }
+  if (const auto k = evaluator.unused())
+    throw ValidationError(
+        fmt::format("pass {}: its point was not asked for: take the sums where the call before "
+                    "this one said, and keep the options",
+                    *k));
+  return step;
+}
+
+}  // namespace nlsq::inline v0

@@ -1,0 +1,54 @@
+// Fits from sums over rows that may lie anywhere: in blocks of an array, or on several machines. One half,
+// add_up, makes the sums of a block of rows at a point. The other, solve_sums, takes the sums of all blocks
+// at the points that were asked for so far, and asks for the next point or has the answer.
+//
+// The sums are float64 numbers that are added entry by entry. So the sums of two blocks together are the sum
+// of their vectors.
+#pragma once
+
+#include "dense/dense_evaluator.hpp"
+
+#include <nlsq/least_squares.hpp>
+
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace nlsq::inline v0 {
+
+// The vector of sums: numbers at the front, then the gradient (n), the sums of terms of each column (n), and
+// the upper triangle of JᵀJ by rows.
+enum class SumAt : std::size_t {
+  rows,
+  cost,              // ½ Σr²
+  magnitude,         // Σ size², where the size of a row is that of the terms of r
+  cost_magnitude,    // Σ |r| size
+  discrepancy,       // Σ of the squares by which the program and the model in double differ
+  disagreeing,       // number of blocks where some row differs by more than rounding
+  underflowing,      // number of blocks where squares of numbers that are not 0 underflow
+  derivative_error,  // relative error of J beyond rounding, times the number of rows
+  head,              // the number of entries above
+};
+std::size_t sums_size(std::size_t parameters);
+
+// Fills `out` with the sums of the evaluator's rows at p. Entries are NaN if a residual or derivative is not
+// finite.
+void add_up(DenseEvaluator& evaluator, std::span<const double> p, std::span<double> out);
+
+// One pass over all rows.
+struct SumsPass {
+  std::span<const double> point, sums;
+};
+
+struct SumsStep {
+  std::vector<double> next;                // where the sums are wanted next; empty at the end
+  std::optional<LeastSquaresResult> done;  // the answer
+  std::size_t rows = 0;
+};
+
+// `passes`: the start, and every point that was asked for since, with the sums there. Throws ValidationError
+// for points that were not asked for, and DataError for sums that contradict each other.
+SumsStep solve_sums(std::span<const SumsPass> passes, const SolverOptions& options, const Bounds& bounds,
+                    bool unit_sigma);
+
+}  // namespace nlsq::inline v0

@@ -1,0 +1,50 @@
+/* Fits whose rows lie in several places: in blocks of an array, in files that are read one after the other,
+ * on several machines. Include <nlsq/nlsq.h>.
+ *
+ * At one point (values of all parameters), nlsq_model_sums reduces each block of rows to a few numbers. The
+ * numbers of all blocks are added, entry by entry. nlsq_solve_sums takes the sums at all points so far. It
+ * gives the next point or, at the end, the result. So the loop is the caller's:
+ *
+ *   points[0] = start;
+ *   for (k = 0; result == NULL; ++k) {
+ *     sums[k] = the sum of nlsq_model_sums(..., points[k], ...) over all blocks;
+ *     nlsq_solve_sums(points, sums, k + 1, n, options, points[k + 1], &result);
+ *   }
+ */
+#ifndef NLSQ_C_SUMS_H
+#define NLSQ_C_SUMS_H
+
+#include <nlsq/c/base.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The number of sums of a model with so many parameters n. Their order: rows; cost ½ Σr²; six numbers about
+ * rounding; the gradient Jᵀr (n); n more about rounding; the upper triangle of JᵀJ by rows. */
+NLSQ_C_API size_t nlsq_sums_size(size_t parameters);
+
+/* Fills `sums` with nlsq_sums_size(n) sums over these rows at the n parameters p, in float64. They are NaN,
+ * but for the number of rows, where a residual or derivative is not finite. Options: threads, and the column
+ * sigma. Bounds and what would change the problem are an error (fix, tie, loss, precision, sigma_x,
+ * sigma_matrix). Not for callbacks. */
+NLSQ_C_API int nlsq_model_sums(const nlsq_model* model, const nlsq_column* x, size_t predictors,
+                               const nlsq_column* y, const double* p, const nlsq_options* options,
+                               double* sums);
+
+/* Makes the next step. `points`: the start, and every point that was asked for since, passes x n. `sums`: the
+ * sums over all rows there, passes x nlsq_sums_size(n). If more are wanted, *result is NULL and `next` (n) is
+ * the point where. Else *result is the answer, with the names of nlsq_least_squares. The steps and tests are
+ * those of a fit in float64, and the verdict is as good, but for three things. Whether the blocks were the
+ * same at every point is checked by their number of rows alone. A problem whose normal equations have too few
+ * digits ends without a certificate, where a fit would go back to the rows. And the start is taken as it is:
+ * no linear parameters are solved for first. Options: the arrays lower and upper, absolute_sigma, tau, xtol,
+ * gtol, ftol, max_iterations, strategy, initial_lambda, nonmonotonic; the same in every call. */
+NLSQ_C_API int nlsq_solve_sums(const double* points, const double* sums, size_t passes, size_t n,
+                               const nlsq_options* options, double* next, nlsq_result** result);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,67 @@
+// Values of models through nlsq_model_evaluate, for few rows and for many.
+#include <doctest/doctest.h>
+
+#include "c_interface.hpp"
+
+#include <limits>
+
+using namespace nlsq_test;
+
+namespace {
+
+// Values at x, by one call.
+std::vector<double> values_at(const nlsq_model* model, const std::vector<double>& x, const double* p) {
+  std::vector<double> out(x.size());
+  const nlsq_column column = nlsq_column_of(x.data(), x.size());
+  REQUIRE(nlsq_model_evaluate(model, &column, 1, x.size(), p, nullptr, out.data(), nullptr) == NLSQ_OK);
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("values of many rows, which a program computes in parts, are those of single rows") {
+  nlsq_tape* tape = nullptr;
+  nlsq_model* models[5] = {};
+  REQUIRE(nlsq_tape_new(&tape) == NLSQ_OK);
+  REQUIRE(nlsq_tape_output(tape, decay_nodes(tape)) == NLSQ_OK);
+  REQUIRE(nlsq_model_tape(tape, 1, 3, nullptr, &models[0]) == NLSQ_OK);
+  REQUIRE(nlsq_model_text(kDecayFormula, nullptr, 1, &models[1]) == NLSQ_OK);
+  REQUIRE(nlsq_model_text("log(y) = a*exp(-b*x)+c", nullptr, 1, &models[2]) == NLSQ_OK);
+  REQUIRE(nlsq_model_text("if(x<1, a*x, a*exp(-b*x)+c)", nullptr, 1, &models[3]) == NLSQ_OK);
+  REQUIRE(nlsq_model_text("a*sqrt(b-x)+c", nullptr, 1, &models[4]) == NLSQ_OK);  // NaN in many rows
+  const double p[] = {3, 1.3, 0.7};
+  for (const std::size_t rows : {1, 256, 257, 8192, 8193, 30000}) {
+    std::vector<double> x(rows);
+    for (std::size_t i = 0; i < rows; ++i) x[i] = 5.0 * static_cast<double>(i) / static_cast<double>(rows);
+    for (nlsq_model* const model : models) {
+      const std::vector<double> all = values_at(model, x, p);
+      for (std::size_t i = 0; i < rows; i += rows / 50 + 1) {
+        const double one = values_at(model, {x[i]}, p)[0];
+        CAPTURE(rows);
+        CAPTURE(i);
+        if (std::isnan(one)) CHECK(std::isnan(all[i]));
+        else CHECK(all[i] == doctest::Approx(one).epsilon(1e-14));
+      }
+    }
+  }
+  for (nlsq_model* const model : models) nlsq_model_free(model);
+  nlsq_tape_free(tape);
+}
+
+TEST_CASE("values beside a fit by the same model, and after it, are its values") {
+  Decay data(1000);
+  nlsq_model* model = nullptr;
+  REQUIRE(nlsq_model_text(kDecayFormula, nullptr, 1, &model) == NLSQ_OK);
+  const double p[] = {3, 1.3, 0.7};
+  const std::vector<double> before = values_at(model, data.x, p);
+  const nlsq_column x = data.cx(), y = data.cy();
+  nlsq_result* fit = nullptr;
+  REQUIRE(nlsq_model_fit(model, &x, 1, &y, nullptr, nullptr, &fit) == NLSQ_OK);
+  nlsq_result* again = nullptr;
+  CHECK(values_at(model, data.x, p) == before);
+  REQUIRE(nlsq_model_fit(model, &x, 1, &y, nullptr, nullptr, &again) == NLSQ_OK);
+  CHECK(array(fit, "parameters") == array(again, "parameters"));
+  nlsq_result_free(fit);
+  nlsq_result_free(again);
+  nlsq_model_free(model);
+}
