@@ -4,12 +4,14 @@
 #include "errors.hpp"
 #include "table/csv/text_index.hpp"
 #include "table/joined/same_columns.hpp"
+#include "table/numbers/number.hpp"
 #include "table/source/utf8.hpp"
 
 #include <fmt/format.h>
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 namespace nlsq::cli {
@@ -22,18 +24,58 @@ bool can_be_opened_again(const std::string& file) {
   return file != "-" && ::stat(file.c_str(), &info) == 0 && S_ISREG(info.st_mode);
 }
 
+// Writes a number that names a group as the files of texts write it, so that 1 in an array and "1.0" in a CSV
+// file are one group. Where no text is that number, it is written in the shortest way.
+class GroupSpelling {
+ public:
+  GroupSpelling(const std::vector<std::vector<std::string>>& texts, const NumberFormat& format) {
+    for (std::size_t k = 0; k < texts.size(); ++k) {
+      for (const std::string& text : texts[k]) {
+        double value = 0;
+        if (parse_number(text, format, value) != NumberStatus::ok) continue;
+        Known& known = known_.try_emplace(value == 0 ? 0.0 : value, Known{text, "", k, 0}).first->second;
+        if (known.text != text && known.other.empty()) {
+          known.other = text;
+          known.other_file = k;
+        }
+      }
+    }
+  }
+
+  std::string of(double value, const std::string& file, const std::vector<TableColumns>& files) const {
+    if (value == 0) value = 0;  // not -0
+    const auto found = known_.find(value);
+    if (found == known_.end()) return fmt::format("{}", value);
+    const Known& known = found->second;
+    if (known.other.empty()) return known.text;
+    throw BadData(
+        fmt::format("group {} of {} may be '{}' of {} or '{}' of {}, which are two groups, because "
+                    "groups in text files are texts; write them alike",
+                    value, file, printable(known.text), files[known.file].name, printable(known.other),
+                    files[known.other_file].name));
+  }
+
+ private:
+  struct Known {
+    std::string text, other;  // other: a second way in which the number is written
+    std::size_t file, other_file;
+  };
+  std::map<double, Known> known_;
+};
+
 // Numbers the groups of all files alike. `texts`: of each file; a file of numbers has none. Without any texts
 // the numbers are the groups' own.
 std::vector<std::string> join_groups(const std::vector<TableColumns>& files,
                                      const std::vector<std::vector<std::string>>& texts,
-                                     std::vector<double>& values) {
+                                     const NumberFormat& format, std::vector<double>& values) {
   if (std::ranges::all_of(texts, [](const auto& of_file) { return of_file.empty(); })) return {};
+  const GroupSpelling spelling(texts, format);
   TextIndex index;
   std::size_t at = 0;
   for (std::size_t k = 0; k < files.size(); ++k) {
     for (const std::size_t end = at + files[k].rows; at < end; ++at) {
       double& value = values[at];
-      const std::string text = texts[k].empty() ? fmt::format("{}", value == 0 ? 0.0 : value)
+      const std::string text = texts[k].empty() ? spelling.of(value, files[k].name, files)
                                                 : texts[k][static_cast<std::size_t>(value)];
       value = static_cast<double>(index.add(text));
     }
@@ -102,7 +144,7 @@ class JoinedTable final : public Table {
       join(std::move(part), out);
     }
     rows_by_file_ = rows_by_file(out.files);
-    if (group) out.groups = join_groups(out.files, groups, values.back());
+    if (group) out.groups = join_groups(out.files, groups, options_.number, values.back());
     for (std::vector<double>& column : values) out.own(std::move(column));
     return out;
   }

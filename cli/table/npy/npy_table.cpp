@@ -50,6 +50,7 @@ class NpyTable final : public Table {
       }
     }
     out.memory.push_back(array_.memory());
+    if (group) check_groups(out);
     return out;
   }
 
@@ -72,6 +73,19 @@ class NpyTable final : public Table {
                       static_cast<std::ptrdiff_t>(stride()));
       }
     });
+  }
+
+  // Doubles round integers of 64 bits from 2^53 on, so that two groups could become one without a word.
+  void check_groups(const TableColumns& out) const {
+    if (header_.type != NpyType::i64 && header_.type != NpyType::u64) return;
+    const Column& groups = out.columns.back();
+    for (std::size_t i = 0; i < out.rows; ++i) {
+      if (std::fabs(groups[i]) < 0x1p53) continue;
+      throw BadData(
+          fmt::format("{}: the group is about {}, and integers from 2^53 = 9007199254740992 on cannot all be "
+                      "told apart here; number the groups anew, or save them as text in a CSV file",
+                      out.place(i), groups[i]));
+    }
   }
 
   // Copies the rows in `rows`, or all if it is empty.

@@ -59,15 +59,15 @@ class NpzTable final : public Table {
     TableColumns out;
     out.name = source_.name;
     const Member* reference = nullptr;
-    for (const std::size_t column : columns) {
-      const Member& member = owner(column);
+    for (std::size_t i = 0; i < columns.size(); ++i) {
+      const Member& member = owner(columns[i]);
       if (reference != nullptr && member.header.rows != reference->header.rows) {
         throw BadData(fmt::format("{}: array {} has {} rows, {} has {}; choose arrays of one length",
                                   source_.name, printable(reference->name), reference->header.rows,
                                   printable(member.name), member.header.rows));
       }
       reference = &member;
-      add_column(member, column - member.first, out);
+      add_column(member, columns[i] - member.first, i == numbers.size(), out);
     }
     out.rows = reference == nullptr ? members_.front().header.rows : reference->header.rows;
     out.finite = false;
@@ -132,12 +132,13 @@ class NpzTable final : public Table {
     return *(after - 1);
   }
 
-  void add_column(const Member& member, std::size_t column, TableColumns& out) const {
+  void add_column(const Member& member, std::size_t column, bool is_group, TableColumns& out) const {
     OpenedSource source;
     source.name = fmt::format("{}: {}", source_.name, printable(member.zip.name));
     source.bytes = open_member(archive_, member.zip);
     const std::size_t numbers[] = {column};
-    TableColumns one = make_npy_table(std::move(source), MissingPolicy::error)->read(numbers);
+    const auto array = make_npy_table(std::move(source), MissingPolicy::error);
+    TableColumns one = is_group ? array->read({}, {}, column) : array->read(numbers);
     out.columns.push_back(one.columns.front());
     for (auto& memory : one.memory) out.memory.push_back(std::move(memory));
   }

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 #include <vector>
@@ -131,6 +132,29 @@ TEST_CASE("text and an archive with the same names are one table, and their grou
   CHECK(contains(numbers_first.out, "\n7,3,"));
   CHECK(essence(fit_json(a + " " + b + " --x x --y y --model linear")) ==
         essence(fit_json(one + " --x x --y y --model linear")));
+}
+
+TEST_CASE("a number of an array is the group that a text of the same value names, however it is written") {
+  const Scratch scratch;
+  const auto archive = [&](const std::string& name, double group) {
+    return scratch.write(name, zip_support::zip({{"x.npy", zip_support::npy({3, 4})},
+                                                 {"k.npy", zip_support::npy({group, group})},
+                                                 {"y.npy", zip_support::npy({6, 7.5})}},
+                                                true));
+  };
+  const std::string options = " --x x --y y --model linear --group-by k --csv - --quiet";
+  const std::string text = scratch.write("a.csv", "k,x,y\n1.0,1,2\n1.0,2,4.5\n");
+  for (const std::string& files : {text + " " + archive("b.npz", 1), archive("b.npz", 1) + " " + text}) {
+    const Outcome joined = run(files + options);
+    CHECK(joined.status == 0);
+    CHECK(contains(joined.out, "\n1.0,4,"));
+    CHECK(std::ranges::count(joined.out, '\n') == 2);
+  }
+  const std::string both = scratch.write("c.csv", "k,x,y\n1.0,1,2\n1.0,2,4.5\n01,1,3\n01,2,3\n");
+  const Outcome unclear = run(both + " " + archive("b.npz", 1) + options);
+  CHECK(unclear.status == 3);
+  CHECK(contains(unclear.out, "'1.0' of " + both + " or '01'"));
+  CHECK(run(both + " " + archive("b.npz", 2) + options).status == 0);
 }
 
 TEST_CASE("many files need no more open files than a few, with checksums, too") {

@@ -153,6 +153,25 @@ TEST_CASE("the largest and smallest integers keep their values") {
         std::vector<double>{-128, 127});
 }
 
+TEST_CASE("groups of integers that doubles round are refused, because two of them could become one") {
+  const auto outcome = [](const std::string& bytes) -> std::string {
+    try {
+      open_table(open_memory(bytes, "t.npy"), {})->read(std::vector<std::size_t>{0}, {}, 1);
+    } catch (const BadData& e) {
+      return e.what();
+    }
+    return "accepted";
+  };
+  const std::vector<std::vector<double>> table = {{1, 2, 3}, {5, 0x1p53, 7}};
+  for (const std::string& bytes : {array_of<std::int64_t>("i", table), array_of<std::uint64_t>("u", table)}) {
+    CHECK(outcome(bytes).starts_with("t.npy, row 2: the group is about 9007199254740992"));
+    CHECK(outcome(bytes).find("number the groups anew") != std::string::npos);
+    CHECK(read(bytes, {0, 1}).rows == 3);  // as numbers they are rounded like everywhere
+  }
+  CHECK(outcome(array_of<std::int64_t>("i", {{1, 2}, {5, 1 - 0x1p53}})) == "accepted");
+  CHECK(outcome(array_of<double>("f", table)) == "accepted");
+}
+
 TEST_CASE("one dimension is one column; truth values are 0 and 1; versions 2 and 3 are read") {
   const std::string three("\x01\0\x01", 3);
   for (const int version : {1, 2, 3}) {
