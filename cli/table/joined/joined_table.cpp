@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <utility>
 
@@ -47,6 +48,12 @@ class GroupSpelling {
     const auto found = known_.find(value);
     if (found == known_.end()) return fmt::format("{}", value);
     const Known& known = found->second;
+    if (std::fabs(value) >= 0x1p53) {  // several whole numbers are one double
+      throw BadData(
+          fmt::format("group {} of {} may be '{}' of {} or another: numbers from 2^53 on cannot all be "
+                      "told apart; name the groups otherwise",
+                      value, file, printable(known.text), files[known.file].name));
+    }
     if (known.other.empty()) return known.text;
     throw BadData(
         fmt::format("group {} of {} may be '{}' of {} or '{}' of {}, which are two groups, because "

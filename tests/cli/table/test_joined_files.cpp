@@ -155,6 +155,10 @@ TEST_CASE("a number of an array is the group that a text of the same value names
   CHECK(unclear.status == 3);
   CHECK(contains(unclear.out, "'1.0' of " + both + " or '01'"));
   CHECK(run(both + " " + archive("b.npz", 2) + options).status == 0);
+  const std::string large = scratch.write("d.csv", "k,x,y\n9007199254740993,1,2\n9007199254740993,2,4.5\n");
+  const Outcome rounded = run(large + " " + archive("b.npz", 0x1p53) + options);
+  CHECK(rounded.status == 3);
+  CHECK(contains(rounded.out, "may be '9007199254740993' of " + large + " or another"));
 }
 
 TEST_CASE("many files need no more open files than a few, with checksums, too") {
