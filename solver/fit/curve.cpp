@@ -352,17 +352,7 @@ bool record(RecordedResidual& residual, const RowSource& data, const std::vector
 
 std::vector<double> guessed_start(const Model& model, const Columns& x, const Column& y,
                                   std::string& warning) {
-  std::vector<std::vector<double>> copies(x.list().size() + 1);  // of columns that are not doubles
-  const auto view = [&](const Column& column, std::vector<double>& copy) -> std::span<const double> {
-    if (const double* direct = column.empty() ? nullptr : column.direct_f64(0))
-      return {direct, column.size()};
-    copy.resize(column.size());
-    column.read(0, column.size(), copy.data());
-    return copy;
-  };
-  std::vector<std::span<const double>> views;
-  for (const Column& column : x.list()) views.push_back(view(column, copies[views.size()]));
-  Guess guess = model.guess(views, view(y, copies.back()));
+  Guess guess = model.rule(x, y);
   warning = std::move(guess.warning);
   return std::move(guess.values);
 }

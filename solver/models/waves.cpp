@@ -40,8 +40,8 @@ Separable sine_problem(std::span<const double> u, std::span<const double> y) {
 std::vector<double> followed_frequencies(const Sample& sample) {
   std::vector<double> followed;
   if (sample.source == nullptr) return followed;
-  const double rows = static_cast<double>(sample.source->y.size());
-  for (double part = static_cast<double>(sample.source->most) / rows; part < 0.3; part *= 8) {
+  const double rows = static_cast<double>(sample.source->rows());
+  for (double part = static_cast<double>(sample.source->most()) / rows; part < 0.3; part *= 8) {
     const Sample window = sample.source->pick(sample.x_min, sample.x_min + part * sample.span);
     if (window.rows() < 16) continue;
     const std::vector<double> u = window.unit_x();
@@ -68,7 +68,7 @@ std::vector<double> candidate_frequencies(const Sample& sample, std::span<const 
 }
 
 double highest_frequency(const Sample& sample) {
-  return 2.0 * static_cast<double>(sample.source ? sample.source->y.size() : sample.rows());
+  return 2.0 * static_cast<double>(sample.source ? sample.source->rows() : sample.rows());
 }
 
 struct Wave {

@@ -1,6 +1,7 @@
 // The built-in models: each has a name, a formula, and a rule for the first guess.
 #pragma once
 
+#include <nlsq/columns.hpp>
 #include <nlsq/error.hpp>
 #include <nlsq/export.hpp>
 
@@ -50,12 +51,12 @@ struct Model {
   // are left out. Of long data it uses a fixed, reproducible choice of rows, so that it takes milliseconds,
   // and at most a few passes over the data (peaks, waves). Throws DataError if the number or the lengths of
   // columns disagree.
-  Guess guess(std::span<const std::span<const double>> x, std::span<const double> y) const {
-    return rule(x, y);
-  }
-  Guess guess(std::span<const double> x, std::span<const double> y) const { return rule({&x, 1}, y); }
+  Guess guess(std::span<const std::span<const double>> x, std::span<const double> y) const;
+  Guess guess(std::span<const double> x, std::span<const double> y) const { return guess({&x, 1}, y); }
 
-  std::function<Guess(std::span<const std::span<const double>> x, std::span<const double> y)> rule;
+  // The same from columns of any kind. Those of a row source are read in blocks, so that memory does not grow
+  // with the rows.
+  std::function<Guess(const Columns& x, const Column& y)> rule;
 };
 
 // Returns the model with that name, or the sum of models that the text describes: "gaussian + 2*lorentzian +

@@ -8,6 +8,8 @@
 #include <cstdint>
 #include <limits>
 #include <numeric>
+#include <span>
+#include <string>
 
 namespace nlsq::inline v0::guessing {
 namespace {
@@ -30,64 +32,24 @@ bool in_domain(double x, Domain domain) {
   return domain == Domain::all || x > 0 || (domain == Domain::non_negative && x == 0);
 }
 
-void check_sizes(int predictors, std::span<const std::span<const double>> x, std::span<const double> y) {
+void check_sizes(int predictors, const Columns& x, const Column& y) {
   if (x.size() != static_cast<std::size_t>(predictors))
     throw DataError(fmt::format("the model takes {} predictor{}, {} given", predictors,
                                 predictors == 1 ? "" : "s", x.size()));
   for (std::size_t k = 0; k < x.size(); ++k)
-    if (x[k].size() != y.size())
-      throw DataError(fmt::format("x has {} rows, y has {}", x[k].size(), y.size()), DataError::npos, k);
+    if (x.list()[k].size() != y.size())
+      throw DataError(fmt::format("x has {} rows, y has {}", x.list()[k].size(), y.size()), DataError::npos,
+                      k);
 }
 
 // Larger values are left out, because their squares and spans would overflow.
 constexpr double kLargest = 1e150;
 
-bool usable(std::span<const std::span<const double>> x, std::span<const double> y, std::size_t row) {
-  bool finite = std::abs(y[row]) < kLargest;  // false for NaN
-  for (const auto& column : x) finite = finite && std::abs(column[row]) < kLargest;
-  return finite;
-}
+constexpr std::size_t kBlock = 4096;  // rows that are read at once
 
-Sample gather(const Source& source, std::vector<std::size_t> rows) {
-  const auto x = source.x[0];
-  const auto before = [&](std::size_t i, std::size_t j) { return x[i] != x[j] ? x[i] < x[j] : i < j; };
-  if (!std::is_sorted(rows.begin(), rows.end(), before)) std::sort(rows.begin(), rows.end(), before);
-  Sample sample;
-  sample.x.reserve(rows.size());
-  sample.y.reserve(rows.size());
-  for (const std::size_t row : rows) {
-    sample.x.push_back(x[row]);
-    if (source.x.size() > 1) sample.x2.push_back(source.x[1][row]);
-    sample.y.push_back(source.y[row]);
-  }
-  if (!rows.empty()) sample.measure();
-  return sample;
-}
-
-struct FirstLook {
-  Sample sample;
-  std::size_t outside = 0;  // sampled rows outside the domain of the model
-};
-
-FirstLook first_look(const Source& source) {
-  const std::size_t n = source.y.size(), strata = std::min(n, source.most);
-  FirstLook look;
-  std::vector<std::size_t> rows;
-  rows.reserve(strata);
-  for (std::size_t k = 0; k < strata; ++k) {
-    const std::size_t row = strata == n ? k : pick_row(k, strata, n);
-    if (!usable(source.x, source.y, row)) continue;
-    if (in_domain(source.x[0][row], source.domain)) rows.push_back(row);
-    else ++look.outside;
-  }
-  look.sample = gather(source, std::move(rows));
-  return look;
-}
-
-std::string complaint(const FirstLook& look, std::size_t parameters, Domain domain) {
-  const Sample& sample = look.sample;
+std::string complaint(const Sample& sample, std::size_t outside, std::size_t parameters, Domain domain) {
   if (sample.rows() == 0)
-    return domain != Domain::all && look.outside > 0
+    return domain != Domain::all && outside > 0
                ? fmt::format("no rows with x {} 0: the guess is a formality",
                              domain == Domain::positive ? ">" : ">=")
                : fmt::format(
@@ -99,21 +61,77 @@ std::string complaint(const FirstLook& look, std::size_t parameters, Domain doma
     return fmt::format("y does not vary (it is {} throughout): the guess is a formality", sample.y_mean);
   if (sample.rows() < parameters)
     return fmt::format("{} rows for {} parameters: the guess is one of many", sample.rows(), parameters);
-  if (look.outside > 0)
+  if (outside > 0)
     return fmt::format("the guess leaves out rows with x {} 0, where the model may be undefined",
                        domain == Domain::positive ? "<=" : "<");
   return {};
 }
 
-// Rows with x in [low, high]: an index range if x ascends, otherwise all rows.
-std::pair<std::size_t, std::size_t> index_range(const Source& source, double low, double high) {
-  const auto x = source.x[0];
-  if (!source.sorted) return {0, x.size()};
-  return {static_cast<std::size_t>(std::lower_bound(x.begin(), x.end(), low) - x.begin()),
-          static_cast<std::size_t>(std::upper_bound(x.begin(), x.end(), high) - x.begin())};
-}
-
 }  // namespace
+
+// Some rows of all columns. row(i) is in entry i - first of each pointer.
+struct Source::Block {
+  std::size_t first = 0, count = 0;
+  std::vector<const double*> x;
+  const double* y = nullptr;
+
+  // Whether the numbers of entry i can be worked with; false for NaN.
+  bool usable(std::size_t i) const {
+    bool finite = std::abs(y[i]) < kLargest;
+    for (const double* const column : x) finite = finite && std::abs(column[i]) < kLargest;
+    return finite;
+  }
+};
+
+// Rows that were chosen for a sample.
+struct Source::Rows {
+  std::vector<std::size_t> row;
+  std::vector<double> x, x2, y;
+
+  void add(const Block& block, std::size_t i) {
+    row.push_back(block.first + i);
+    x.push_back(block.x[0][i]);
+    if (block.x.size() > 1) x2.push_back(block.x[1][i]);
+    y.push_back(block.y[i]);
+  }
+
+  Sample sample() const {
+    std::vector<std::size_t> order(row.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    const auto before = [&](std::size_t i, std::size_t j) {
+      return x[i] != x[j] ? x[i] < x[j] : row[i] < row[j];
+    };
+    if (!std::is_sorted(order.begin(), order.end(), before)) std::sort(order.begin(), order.end(), before);
+    Sample out;
+    for (const std::size_t i : order) {
+      out.x.push_back(x[i]);
+      if (!x2.empty()) out.x2.push_back(x2[i]);
+      out.y.push_back(y[i]);
+    }
+    if (!row.empty()) out.measure();
+    return out;
+  }
+};
+
+// Calls visit(block, i) for entries of blocks with the rows [first, last).
+template <class Visit>
+void Source::for_rows(std::size_t first, std::size_t last, Visit visit) const {
+  std::vector<std::vector<double>> memory(x_.size() + 1);
+  Block block;
+  block.x.resize(x_.size());
+  const auto read = [&](const Column& column, std::vector<double>& copy) -> const double* {
+    if (const double* const direct = column.direct_f64(block.first)) return direct;
+    copy.resize(block.count);
+    column.read(block.first, block.count, copy.data());
+    return copy.data();
+  };
+  for (block.first = first; block.first < last; block.first += block.count) {
+    block.count = std::min(kBlock, last - block.first);
+    for (std::size_t k = 0; k < x_.size(); ++k) block.x[k] = read(x_.list()[k], memory[k]);
+    block.y = read(y_, memory.back());
+    for (std::size_t i = 0; i < block.count; ++i) visit(block, i);
+  }
+}
 
 void Sample::measure() {
   x_min = x.front();
@@ -125,33 +143,98 @@ void Sample::measure() {
   for (std::size_t i = 0; i < rows(); ++i) y_mean += (y[i] - y_mean) / static_cast<double>(i + 1);
 }
 
+Sample Source::spread(std::size_t& outside) const {
+  Rows rows;
+  outside = 0;
+  const auto look_at = [&](const Block& block, std::size_t i) {
+    if (!block.usable(i)) return;
+    if (in_domain(block.x[0][i], domain_)) rows.add(block, i);
+    else ++outside;
+  };
+  const std::size_t n = y_.size();
+  if (n <= most_) {
+    for_rows(0, n, look_at);
+  } else {
+    for (std::size_t k = 0; k < most_; ++k) {
+      const std::size_t row = pick_row(k, most_, n);
+      for_rows(row, row + 1, look_at);
+    }
+  }
+  return rows.sample();
+}
+
+bool Source::ascends() const {
+  if (ascends_) return *ascends_;
+  const Column& x = x_.list()[0];
+  std::vector<double> block(kBlock);
+  double before = -std::numeric_limits<double>::infinity();
+  ascends_ = true;
+  for (std::size_t first = 0; first < x.size() && *ascends_; first += kBlock) {
+    const std::size_t count = std::min(kBlock, x.size() - first);
+    x.read(first, count, block.data());
+    ascends_ = !(block[0] < before) &&
+               std::is_sorted(block.begin(), block.begin() + static_cast<std::ptrdiff_t>(count));
+    before = block[count - 1];
+  }
+  return *ascends_;
+}
+
+// Rows with x in [low, high]: an index range if x ascends, otherwise all rows.
+std::pair<std::size_t, std::size_t> Source::index_range(double low, double high) const {
+  if (!ascends()) return {0, rows()};
+  const Column& x = x_.list()[0];
+  const auto first_row = [&](auto reached) {  // where x is far enough
+    std::size_t first = 0, count = rows();
+    while (count > 0) {
+      const std::size_t half = count / 2;
+      if (reached(x[first + half])) {
+        count = half;
+      } else {
+        first += half + 1;
+        count -= half + 1;
+      }
+    }
+    return first;
+  };
+  return {first_row([&](double at) { return !(at < low); }), first_row([&](double at) { return high < at; })};
+}
+
 Sample Source::pick(double low, double high) const {
-  const auto [first, last] = index_range(*this, low, high);
-  std::vector<std::size_t> inside;
-  for (std::size_t i = first; i < last; ++i)
-    if (x[0][i] >= low && x[0][i] <= high && usable(x, y, i) && in_domain(x[0][i], domain))
-      inside.push_back(i);
-  std::vector<std::size_t> rows;
-  const std::size_t strata = std::min(most, inside.size());
-  for (std::size_t k = 0; k < strata; ++k)
-    rows.push_back(inside[strata == inside.size() ? k : pick_row(k, strata, inside.size())]);
-  return gather(*this, std::move(rows));
+  const auto [first, last] = index_range(low, high);
+  const auto inside = [&](const Block& block, std::size_t i) {
+    const double at = block.x[0][i];
+    return at >= low && at <= high && block.usable(i) && in_domain(at, domain_);
+  };
+  Rows rows;
+  std::size_t count = 0;
+  for_rows(first, last, [&](const Block& block, std::size_t i) {
+    if (inside(block, i) && ++count <= most_) rows.add(block, i);
+  });
+  if (count <= most_) return rows.sample();
+  rows = {};
+  std::size_t seen = 0, chosen = 0, next = pick_row(0, most_, count);
+  for_rows(first, last, [&](const Block& block, std::size_t i) {
+    if (!inside(block, i) || seen++ != next) return;
+    rows.add(block, i);
+    if (++chosen < most_) next = pick_row(chosen, most_, count);
+  });
+  return rows.sample();
 }
 
 Sample Source::average(double low, double high) const {
-  const auto [first, last] = index_range(*this, low, high);
-  std::vector<double> count(most), sum_x(most), sum_y(most);
-  const double cells_per_x = static_cast<double>(most) / (high > low ? high - low : 1.0);
-  for (std::size_t i = first; i < last; ++i) {
-    const double at = x[0][i];
-    if (!(at >= low && at <= high) || !usable(x, y, i) || !in_domain(at, domain)) continue;
-    const std::size_t cell = std::min(most - 1, static_cast<std::size_t>((at - low) * cells_per_x));
+  const auto [first, last] = index_range(low, high);
+  std::vector<double> count(most_), sum_x(most_), sum_y(most_);
+  const double cells_per_x = static_cast<double>(most_) / (high > low ? high - low : 1.0);
+  for_rows(first, last, [&](const Block& block, std::size_t i) {
+    const double at = block.x[0][i];
+    if (!(at >= low && at <= high) || !block.usable(i) || !in_domain(at, domain_)) return;
+    const std::size_t cell = std::min(most_ - 1, static_cast<std::size_t>((at - low) * cells_per_x));
     count[cell] += 1;
     sum_x[cell] += at - low;
-    sum_y[cell] += y[i];
-  }
+    sum_y[cell] += block.y[i];
+  });
   Sample sample;
-  for (std::size_t cell = 0; cell < most; ++cell) {
+  for (std::size_t cell = 0; cell < most_; ++cell) {
     if (count[cell] == 0) continue;
     sample.x.push_back(low + sum_x[cell] / count[cell]);
     sample.y.push_back(sum_y[cell] / count[cell]);
@@ -171,22 +254,21 @@ std::vector<double> Sample::unit_x() const {
   return u;
 }
 
-std::function<Guess(std::span<const std::span<const double>>, std::span<const double>)> sampled(
-    int predictors, std::size_t parameters, Domain domain, std::size_t most, GuessRule rule) {
-  return [=](std::span<const std::span<const double>> x, std::span<const double> y) {
+std::function<Guess(const Columns&, const Column&)> sampled(int predictors, std::size_t parameters,
+                                                            Domain domain, std::size_t most, GuessRule rule) {
+  return [=](const Columns& x, const Column& y) {
     check_sizes(predictors, x, y);
-    Source source{x, y, domain, most};
-    FirstLook look = first_look(source);
+    const Source source(x, y, domain, most);
+    std::size_t outside = 0;
+    Sample sample = source.spread(outside);
     Guess guess;
-    guess.warning = complaint(look, parameters, domain);
-    Sample& sample = look.sample;
+    guess.warning = complaint(sample, outside, parameters, domain);
     if (sample.rows() == 0) {  // values of ordinary size for the rule
       sample.x = {1, 2};
       sample.y = {1, 1};
       sample.x2.assign(predictors > 1 ? 2 : 0, 1.0);
       sample.measure();
     } else if (y.size() > most) {
-      source.sorted = std::is_sorted(x[0].begin(), x[0].end());
       sample.source = &source;
     }
     guess.values = rule(sample);
@@ -197,3 +279,11 @@ std::function<Guess(std::span<const std::span<const double>>, std::span<const do
 }
 
 }  // namespace nlsq::inline v0::guessing
+
+namespace nlsq::inline v0 {
+
+Guess Model::guess(std::span<const std::span<const double>> x, std::span<const double> y) const {
+  return rule(Columns(std::vector<Column>(x.begin(), x.end())), Column(y));
+}
+
+}  // namespace nlsq::inline v0

@@ -5,8 +5,8 @@
 
 #include <cstddef>
 #include <functional>
-#include <span>
-#include <string>
+#include <optional>
+#include <utility>
 #include <vector>
 
 namespace nlsq::inline v0::guessing {
@@ -17,16 +17,32 @@ struct Sample;
 
 // The full data behind a sample that holds a part of them, for rules that need more detail. Its functions
 // return rows with x (the first predictor) in [low, high], at most `most` of them, sorted by x; possibly
-// none.
-struct Source {
-  std::span<const std::span<const double>> x;
-  std::span<const double> y;
-  Domain domain = Domain::all;
-  std::size_t most = 0;
-  bool sorted = false;  // the first predictor ascends, so ranges are found without a pass
+// none. They read the rows in blocks.
+class Source {
+ public:
+  Source(const Columns& x, const Column& y, Domain domain, std::size_t most)
+      : x_(x), y_(y), domain_(domain), most_(most) {}
 
+  std::size_t rows() const { return y_.size(); }
+  std::size_t most() const { return most_; }
   Sample pick(double low, double high) const;     // single rows, for oscillations
   Sample average(double low, double high) const;  // means over equal cells of x, for everything else
+  // Rows spread over all data. `outside`: how many of them lie outside the domain, and are left out.
+  Sample spread(std::size_t& outside) const;
+
+ private:
+  struct Block;
+  struct Rows;
+  template <class Visit>
+  void for_rows(std::size_t first, std::size_t last, Visit visit) const;
+  std::pair<std::size_t, std::size_t> index_range(double low, double high) const;
+  bool ascends() const;
+
+  const Columns& x_;
+  const Column& y_;
+  Domain domain_;
+  std::size_t most_;
+  mutable std::optional<bool> ascends_;  // whether the first predictor ascends: then ranges need no pass
 };
 
 // Rows sorted by x (with two predictors, by the first).
@@ -52,7 +68,7 @@ inline constexpr std::size_t kSmooth = 1000;  // enough rows for curves without 
 inline constexpr std::size_t kSharp = 2000;   // for peaks and oscillations
 
 // Wraps a rule into Model::rule: checks sizes, samples, warns, and ensures that every value is finite.
-std::function<Guess(std::span<const std::span<const double>>, std::span<const double>)> sampled(
-    int predictors, std::size_t parameters, Domain domain, std::size_t most, GuessRule rule);
+std::function<Guess(const Columns&, const Column&)> sampled(int predictors, std::size_t parameters,
+                                                            Domain domain, std::size_t most, GuessRule rule);
 
 }  // namespace nlsq::inline v0::guessing
