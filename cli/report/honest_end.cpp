@@ -1,10 +1,13 @@
 // A fit may be certified as RANK_DEFICIENT only because it began, or went, where the model has no effect.
+// Near such a place rounding may leave the rank full by a hair, and then the verdict is NOISE_FLOOR.
 #include "report/honest_end.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
+#include <span>
+#include <utility>
 
 namespace nlsq::cli {
 
@@ -12,6 +15,7 @@ namespace {
 
 constexpr double kExplainsNothing = 0.01;  // R²
 constexpr double kFarAway = 1e3;           // factor between start and end
+constexpr double kSaysNothing = 1e3;       // standard errors over their parameter
 
 // Neither fixed, tied nor on a bound, and without a standard error.
 bool undetermined(const FitResult& fit, std::size_t j) {
@@ -23,16 +27,31 @@ bool went_far(double from, double to) {
   return from != 0 && to != 0 && (ratio > kFarAway || ratio < 1 / kFarAway);
 }
 
-std::string no_success(const std::string& why) {
+std::string no_success(Verdict verdict, const std::string& why) {
   return fmt::format(
-      "RANK_DEFICIENT is no success here, because {}: give starting values (--p0), or several starts "
+      "{} is no success here, because {}: give starting values (--p0), or several starts "
       "(--starts 32); if the parameters stay undetermined, fix some (--fix)",
-      why);
+      name(verdict), why);
+}
+
+// Why NOISE_FLOOR is none: the model explains nothing of y, and two parameters or more, which may balance
+// each other, have standard errors that say nothing about them. One alone may be 0.
+std::string doubt_about_noise_floor(std::span<const double> parameters, std::span<const double> errors,
+                                    double r_squared) {
+  if (r_squared > kExplainsNothing) return "";
+  std::size_t count = 0;
+  for (std::size_t j = 0; j < parameters.size(); ++j)
+    count += parameters[j] != 0 && errors[j] > kSaysNothing * std::fabs(parameters[j]) ? 1 : 0;
+  if (count < 2) return "";
+  return no_success(Verdict::noise_floor,
+                    "the model explains nothing of y, and does not determine parameters");
 }
 
 }  // namespace
 
 std::string doubt_about_end(const ModelChoice& model, const FitResult& fit, const NamedValues& p0) {
+  if (fit.summary.verdict == Verdict::noise_floor)
+    return doubt_about_noise_floor(fit.parameters, fit.standard_errors, fit.r_squared);
   if (fit.summary.verdict != Verdict::rank_deficient) return "";
   std::string unstarted, far;
   for (std::size_t j = 0; j < fit.parameters.size(); ++j) {
@@ -47,7 +66,7 @@ std::string doubt_about_end(const ModelChoice& model, const FitResult& fit, cons
   if (!unstarted.empty()) why = fmt::format("the undetermined {} had no starting value", unstarted);
   else if (!(fit.r_squared > kExplainsNothing)) why = "the model explains nothing of y";
   else if (!far.empty()) why = fmt::format("the undetermined {} moved by more than a factor of 1000", far);
-  return why.empty() ? "" : no_success(why);
+  return why.empty() ? "" : no_success(Verdict::rank_deficient, why);
 }
 
 void withdraw_doubtful(const ModelChoice& model, const NamedValues& p0, const FitOptions& options,
@@ -58,18 +77,29 @@ void withdraw_doubtful(const ModelChoice& model, const NamedValues& p0, const Fi
            std::ranges::count(options.fixed, name) > 0 ||
            std::ranges::any_of(p0, [&](const auto& p) { return p.first == name; });
   };
-  for (std::size_t k = 0; k < fits.size(); ++k) {
-    if (fits.verdict[k] != Verdict::rank_deficient) continue;
+  const auto doubt = [&](std::size_t k) -> std::string {
+    const std::size_t n = fits.parameter_names.size();
+    if (fits.verdict[k] == Verdict::noise_floor) {
+      return doubt_about_noise_floor({&fits.parameters(k, 0), n}, {&fits.standard_errors(k, 0), n},
+                                     fits.r_squared[k]);
+    }
+    if (fits.verdict[k] != Verdict::rank_deficient) return "";
     std::string unstarted;
-    for (std::size_t j = 0; j < fits.parameter_names.size(); ++j) {
+    for (std::size_t j = 0; j < n; ++j) {
       const std::string& name = fits.parameter_names[j];
       if (std::isnan(fits.standard_errors(k, j)) && !started(name))
         unstarted += (unstarted.empty() ? "" : ", ") + name;
     }
-    if (unstarted.empty() && fits.r_squared[k] > kExplainsNothing) continue;
-    fits.message[k] =
-        no_success(unstarted.empty() ? "the model explains nothing of y"
-                                     : fmt::format("the undetermined {} had no starting value", unstarted));
+    if (unstarted.empty() && fits.r_squared[k] > kExplainsNothing) return "";
+    return no_success(Verdict::rank_deficient,
+                      unstarted.empty()
+                          ? "the model explains nothing of y"
+                          : fmt::format("the undetermined {} had no starting value", unstarted));
+  };
+  for (std::size_t k = 0; k < fits.size(); ++k) {
+    std::string message = doubt(k);
+    if (message.empty()) continue;
+    fits.message[k] = std::move(message);
     fits.verdict[k] = Verdict::budget;
     --fits.succeeded;
   }

@@ -9,8 +9,8 @@
 
 namespace nlsq::cli {
 
-// Why RANK_DEFICIENT is no success here, with advice; empty if the end is one, or is none anyway. `p0`: the
-// starting values given.
+// Why RANK_DEFICIENT or NOISE_FLOOR is no success here, with advice; empty if the end is one, or is none
+// anyway. `p0`: the starting values given.
 std::string doubt_about_end(const ModelChoice& model, const FitResult& fit, const NamedValues& p0);
 
 // The same for groups. Those in doubt become BUDGET, with the reason as their message, and no longer count as

@@ -2,6 +2,7 @@
 #include "cli/program_data.hpp"
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 using namespace program;
 
@@ -75,6 +76,23 @@ TEST_CASE("RANK_DEFICIENT without starting values is no success, with the advice
   CHECK(contains(started.out, "explains nothing"));
   // Where the rest of the model is determined and starts were given, it is one.
   CHECK(run(kDecay + " --model '(a+b)*x+c' --p0 a=1,b=1,c=1").status == 0);
+}
+
+TEST_CASE(
+    "NOISE_FLOOR where the model explains nothing and two parameters balance each other is no success") {
+  const Scratch scratch;
+  std::string table = "g,x,y\n";
+  for (int g = 0; g < 2; ++g)
+    for (int i = 0; i < 20; ++i) table += fmt::format("{},{},5\n", g, i);
+  const std::string fit = scratch.write("constant.csv", table) + " --x x --y y --model weibull_pdf ";
+  const Outcome alone = run(fit + "--where 'g == 0'");
+  CHECK(alone.status == 1);
+  CHECK(contains(alone.out, "NOISE_FLOOR is no success here, because the model explains nothing of y"));
+  const Outcome groups = run(fit + "--group-by g --quiet --csv -");
+  CHECK(groups.status == 1);
+  CHECK_FALSE(contains(groups.out, "NOISE_FLOOR"));
+  // One parameter that is 0 to rounding is no reason: y does not depend on x, and b says so.
+  CHECK(run(scratch.path("constant.csv") + " --x 'x+1' --y y --where 'g == 0' --model power").status == 0);
 }
 
 TEST_CASE("a fit that could not start has no cost and no R²") {
