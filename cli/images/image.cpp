@@ -22,18 +22,17 @@ namespace {
 
 constexpr std::size_t kDimensions = 3;
 
-std::unique_ptr<NpyArray> open_array(const std::string& path, const char* what, OpenedSource& source,
-                                     bool with_checksum = false) {
-  source = open_source(path, with_checksum);
-  if (!source.npy) {
-    throw BadData(fmt::format("{}: {} must be a .npy file: save it with numpy.save", source.name, what));
-  }
-  return std::make_unique<NpyArray>(source, kDimensions);
+OpenedSource open_input(const std::string& path, Image& image) {
+  OpenedSource source = open_source(path, true);
+  image.files.emplace_back(path, source.checksum);
+  return source;
 }
 
-std::unique_ptr<NpyArray> open_array(const std::string& path, const char* what) {
-  OpenedSource source;
-  return open_array(path, what, source);
+std::unique_ptr<NpyArray> open_array(const std::string& path, const char* what, Image& image) {
+  OpenedSource source = open_input(path, image);
+  if (!source.npy)
+    throw BadData(fmt::format("{}: {} must be a .npy file: save it with numpy.save", source.name, what));
+  return std::make_unique<NpyArray>(source, kDimensions);
 }
 
 // Takes x from A:B:N or from the columns of a file. Without --x, x is known only with the axis.
@@ -48,7 +47,7 @@ void read_x(const Arguments& arguments, Image& image) {
   }
   CsvOptions csv = arguments.csv;
   csv.threads = arguments.threads;
-  const std::unique_ptr<Table> table = open_table(open_source(text), csv);
+  const std::unique_ptr<Table> table = open_table(open_input(text, image), csv);
   std::vector<std::size_t> columns(table->shape().columns());
   std::iota(columns.begin(), columns.end(), std::size_t{0});
   image.x_names = table->shape().names;
@@ -148,7 +147,7 @@ void read_sigma(const std::string& text, Image& image) {
     image.sigma.assign(image.points, value);
     return;
   }
-  std::unique_ptr<NpyArray> array = open_array(text, "--sigma");
+  std::unique_ptr<NpyArray> array = open_array(text, "--sigma", image);
   if (array->header().shape.size() > 1) {
     check_shape(*array, image.data->header().shape, text, "--sigma", image);
     image.sigmas = std::move(array);
@@ -166,7 +165,7 @@ void read_sigma(const std::string& text, Image& image) {
 
 void read_mask(const std::string& file, Image& image) {
   if (file.empty()) return;
-  const std::unique_ptr<NpyArray> array = open_array(file, "--mask");
+  const std::unique_ptr<NpyArray> array = open_array(file, "--mask", image);
   check_shape(*array, image.shape, file, "--mask", image);
   const NpyHeader& header = array->header();
   image.fitted.resize(image.pixels());
@@ -224,8 +223,12 @@ void Image::read(const NpyArray& array, std::span<const std::uint32_t> pixels, d
 }
 
 std::string Image::place(std::size_t pixel) const {
-  return shape.size() == 2 ? fmt::format("[{}, {}]", pixel / width, pixel % width)
-                           : fmt::format("[{}]", pixel);
+  return fmt::format("[{}]", fmt::join(index(pixel), ", "));
+}
+
+std::vector<std::size_t> Image::index(std::size_t pixel) const {
+  if (shape.size() == 2) return {pixel / width, pixel % width};
+  return {pixel};
 }
 
 std::string shape_text(const std::vector<std::size_t>& shape) {
@@ -235,9 +238,8 @@ std::string shape_text(const std::vector<std::size_t>& shape) {
 Image read_image(const Arguments& arguments) {
   Image image;
   read_x(arguments, image);
-  OpenedSource source;
-  image.data = open_array(arguments.files[0], "an image", source, false);
-  image.source = source.name;
+  image.data = open_array(arguments.files[0], "an image", image);
+  image.source = arguments.files[0] == "-" ? "<stdin>" : arguments.files[0];
   find_axis(arguments.image, image);
   read_sigma(arguments.selection.sigma, image);
   read_mask(arguments.image.mask, image);

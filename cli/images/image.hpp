@@ -4,6 +4,7 @@
 #include "arguments/arguments.hpp"
 #include "table/data_selection.hpp"
 #include "table/npy/npy_array.hpp"
+#include "table/source/checksum.hpp"
 
 #include <nlsq/columns.hpp>
 
@@ -13,13 +14,16 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace nlsq::cli {
 
 // Pixels are numbered along the rows of the image. An array of two dimensions is an image of one row.
 struct Image {
-  std::string source;              // the file's name
+  std::string source;  // the file's name
+  // All files that were read: the image, x, sigma and mask.
+  std::vector<std::pair<std::string, std::shared_ptr<InputChecksum>>> files;
   std::unique_ptr<NpyArray> data;  // as on disk: no copy is made of it
   std::size_t axis = 0;            // of the points
   std::string axis_reason;         // "it has as many points as x", for the report
@@ -40,6 +44,7 @@ struct Image {
   Columns predictors() const;
   // Copies the numbers of some pixels, all points of the first, then of the next. `array`: *data or *sigmas.
   void read(const NpyArray& array, std::span<const std::uint32_t> pixels, double* out) const;
+  std::vector<std::size_t> index(std::size_t pixel) const;  // of the pixel in the maps
   // "[3, 17]", as it is written in Python.
   std::string place(std::size_t pixel) const;
 };

@@ -65,6 +65,14 @@ void write_maps(const ImageFits& fits, const Image& image, const std::string& pa
   file.commit();
 }
 
+void write_json(ImageReport& report) {
+  for (const auto& [name, checksum] : report.image.files)
+    report.files.push_back({name, 0, checksum->finish()});
+  OutputFile file(report.arguments.json);
+  file.write(image_json(report));
+  file.commit();
+}
+
 }  // namespace
 
 void check_image_arguments(const Arguments& arguments) {
@@ -87,7 +95,6 @@ void check_image_arguments(const Arguments& arguments) {
       {"--range", !selection.range.empty()},
       {"--group-by", !selection.group_by.empty()},
       {"--missing drop", arguments.csv.missing == MissingPolicy::drop},
-      {"--json", !arguments.json.empty()},
       {"--csv", !arguments.prediction.csv.empty()}};
   for (const auto& [option, given] : of_tables) {
     if (given)
@@ -106,7 +113,7 @@ int image_command(const Arguments& arguments) {
   std::vector<std::string> inputs = inputs_of(arguments);
   for (const std::string& input : {arguments.selection.x, arguments.selection.sigma, arguments.image.mask})
     if (!input.empty()) inputs.push_back(input);
-  check_outputs(inputs, {{"--maps", arguments.image.maps}});
+  check_outputs(inputs, {{"--maps", arguments.image.maps}, {"--json", arguments.json}});
   const Image image = read_image(arguments);
   const double read_seconds = seconds_since(start);
   const FitData data = fit_data_of(image);
@@ -118,8 +125,9 @@ int image_command(const Arguments& arguments) {
   const EndsAtOnce from_here;  // an image has no best result so far that a signal could leave
   const ImageFits fits = fit_checked(image, model, p0, options);
   write_maps(fits, image, arguments.image.maps);
-  const ImageReport report{arguments, image, model, fits, read_seconds, seconds_since(start)};
-  if (!arguments.quiet) write_stdout(image_text(report));
+  ImageReport report{arguments, image, model, fits, read_seconds, seconds_since(start)};
+  if (!arguments.quiet && arguments.json != "-") write_stdout(image_text(report));
+  if (!arguments.json.empty()) write_json(report);
   return report.failed() == 0 ? kExitConverged : kExitEnded;
 }
 

@@ -2,6 +2,7 @@
 #include "images/image_fit.hpp"
 
 #include "images/neighbours.hpp"
+#include "progress.hpp"
 #include "report/honest_end.hpp"
 #include "report/row_places.hpp"
 
@@ -14,6 +15,7 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <optional>
 #include <span>
 
 namespace nlsq::cli {
@@ -78,6 +80,7 @@ class ImageFit {
     Pixels all;
     for (std::size_t p = 0; p < image_.pixels(); ++p)
       if (image_.is_fitted(p)) all.push_back(static_cast<std::uint32_t>(p));
+    std::optional<ProgressPart> part(std::in_place, "fitting pixels", all.size());
     if (!neighbours_serve()) {
       from_own_guess(all);
       return std::move(out_);
@@ -94,10 +97,12 @@ class ImageFit {
     std::ranges::copy_if(others, std::back_inserter(uncertain), [&](std::uint32_t p) {
       return !certain(out_.status[p]) || stands_out(p) || patterned_[p] != 0;
     });
+    part.emplace("fitting pixels again", uncertain.size());
     from_own_guess(uncertain);
     uncertain.clear();
     std::ranges::copy_if(all, std::back_inserter(uncertain),
                          [&](std::uint32_t p) { return !is_success(out_.status[p]) || stands_out(p); });
+    part.emplace("fitting pixels from neighbours", uncertain.size());
     from_neighbours(uncertain, std::numeric_limits<double>::infinity());
     return std::move(out_);
   }
@@ -160,6 +165,7 @@ class ImageFit {
         group.insert(group.end(), image_.points, static_cast<double>(i));
       GroupOptions options = options_;
       if (image_.has_sigma()) options.sigma = Column(sigma_);
+      options.progress = [](std::size_t more, std::size_t) { progress_done(more); };
       GroupsResult fits = curve_fit_groups(model_, Columns({x.begin(), x.end()}), y_, group, p0_, options);
       withdraw_doubtful(choice_, p0_, options, fits);
       for (std::size_t i = 0; i < part.size(); ++i)
@@ -173,6 +179,7 @@ class ImageFit {
     patterned_.resize(image_.pixels());
     in_chunks(pixels, [&](std::span<const std::uint32_t> part) {
       read(part);
+      progress_done(part.size());
       Pixels chosen;
       std::vector<std::size_t> places;  // of the chosen pixels in the part
       std::vector<double> starts;

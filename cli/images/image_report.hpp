@@ -5,6 +5,7 @@
 #include "arguments/model_choice.hpp"
 #include "images/image.hpp"
 #include "images/image_fit.hpp"
+#include "table/joined/input_files.hpp"
 
 #include <string>
 #include <vector>
@@ -17,6 +18,7 @@ struct ImageReport {
   const ModelChoice& model;
   const ImageFits& fits;
   double read_seconds = 0, total_seconds = 0;
+  std::vector<InputFile> files = {};  // for --json: the image, x, sigma and mask
 
   // Pixels with this status.
   std::size_t count(PixelStatus status) const;
@@ -25,8 +27,22 @@ struct ImageReport {
   std::size_t failed() const;
 };
 
+// Over the pixels that succeeded.
+struct ParameterRange {
+  std::string name;
+  double median = 0, lowest = 0, highest = 0, median_error = 0;  // NaN where nothing determines them
+};
+// Empty if no pixel succeeded.
+std::vector<ParameterRange> parameter_ranges(const ImageReport& report);
+
+// Why pixels did not succeed. Messages that differ in numbers alone are one reason.
+struct FailureReason {
+  std::size_t first = 0, pixels = 0;  // the first pixel, and how many there are
+};
+// The most frequent reason first.
+std::vector<FailureReason> failure_reasons(const ImageReport& report);
+
 std::string image_text(const ImageReport& report);
-// Which pixels did not succeed and why: a line for each reason. Empty if all did.
-std::string failed_pixels(const ImageReport& report);
+std::string image_json(const ImageReport& report);
 
 }  // namespace nlsq::cli

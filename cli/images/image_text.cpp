@@ -57,24 +57,28 @@ std::string status_table(const ImageReport& report) {
 }
 
 std::string parameter_table(const ImageReport& report) {
-  const ImageFits& fits = report.fits;
   std::vector<std::vector<std::string>> rows = {
       {"parameter", "median", "lowest", "highest", "median std. error"}};
-  std::vector<double> values, errors;
-  for (std::size_t j = 0; j < fits.parameter_names.size(); ++j) {
-    values.clear(), errors.clear();
-    for (std::size_t p = 0; p < fits.status.size(); ++p) {
-      if (!is_success(fits.status[p])) continue;
-      values.push_back(fits.parameters(p, j));
-      if (!std::isnan(fits.standard_errors(p, j))) errors.push_back(fits.standard_errors(p, j));
-    }
-    if (values.empty()) return "";
-    const auto [lowest, highest] = std::minmax_element(values.begin(), values.end());
-    std::vector<std::string>& row = rows.emplace_back(std::vector{fits.parameter_names[j], std::string()});
-    row.insert(row.end(), {significant(*lowest), significant(*highest), significant(median(errors))});
-    row[1] = significant(median(values));
+  for (const ParameterRange& range : parameter_ranges(report)) {
+    rows.push_back({range.name, significant(range.median), significant(range.lowest),
+                    significant(range.highest), significant(range.median_error)});
   }
-  return aligned_table(rows, "  ") + "\n";
+  return rows.size() == 1 ? "" : aligned_table(rows, "  ") + "\n";
+}
+
+// Which pixels did not succeed and why: a line for each reason.
+std::string failed_pixels(const ImageReport& report) {
+  const std::vector<FailureReason> reasons = failure_reasons(report);
+  if (reasons.empty()) return "";
+  std::string out = fmt::format("{} of {} pixels did not succeed:\n", report.failed(), report.fitted());
+  for (std::size_t k = 0; k < std::min(reasons.size(), kMostReasons); ++k) {
+    const auto& [first, pixels] = reasons[k];
+    out += fmt::format("  {} pixel{}, the first at {}: {}\n", pixels, pixels == 1 ? "" : "s",
+                       report.image.place(first), report.fits.message.at(first));
+  }
+  if (reasons.size() > kMostReasons)
+    out += fmt::format("  and {} more reasons\n", reasons.size() - kMostReasons);
+  return out;
 }
 
 }  // namespace
@@ -89,28 +93,33 @@ std::size_t ImageReport::failed() const {
   return pixels;
 }
 
-std::string failed_pixels(const ImageReport& report) {
-  struct Reason {
-    std::size_t first = 0, pixels = 0;
-  };
-  std::map<std::string, Reason> reasons;
-  for (const auto& [pixel, message] : report.fits.message) {
-    Reason& reason = reasons.try_emplace(without_numbers(message), Reason{pixel, 0}).first->second;
-    ++reason.pixels;
+std::vector<ParameterRange> parameter_ranges(const ImageReport& report) {
+  const ImageFits& fits = report.fits;
+  std::vector<ParameterRange> ranges;
+  std::vector<double> values, errors;
+  for (std::size_t j = 0; j < fits.parameter_names.size(); ++j) {
+    values.clear(), errors.clear();
+    for (std::size_t p = 0; p < fits.status.size(); ++p) {
+      if (!is_success(fits.status[p])) continue;
+      values.push_back(fits.parameters(p, j));
+      if (!std::isnan(fits.standard_errors(p, j))) errors.push_back(fits.standard_errors(p, j));
+    }
+    if (values.empty()) return {};
+    const auto [lowest, highest] = std::minmax_element(values.begin(), values.end());
+    const double low = *lowest, high = *highest;  // median() moves the values
+    ranges.push_back({fits.parameter_names[j], median(values), low, high, median(errors)});
   }
-  std::vector<Reason> sorted;
+  return ranges;
+}
+
+std::vector<FailureReason> failure_reasons(const ImageReport& report) {
+  std::map<std::string, FailureReason> reasons;
+  for (const auto& [pixel, message] : report.fits.message)
+    ++reasons.try_emplace(without_numbers(message), FailureReason{pixel, 0}).first->second.pixels;
+  std::vector<FailureReason> sorted;
   for (const auto& [text, reason] : reasons) sorted.push_back(reason);
-  std::ranges::stable_sort(sorted, std::greater(), &Reason::pixels);
-  if (sorted.empty()) return "";
-  std::string out = fmt::format("{} of {} pixels did not succeed:\n", report.failed(), report.fitted());
-  for (std::size_t k = 0; k < std::min(sorted.size(), kMostReasons); ++k) {
-    out +=
-        fmt::format("  {} pixel{}, the first at {}: {}\n", sorted[k].pixels, sorted[k].pixels == 1 ? "" : "s",
-                    report.image.place(sorted[k].first), report.fits.message.at(sorted[k].first));
-  }
-  if (sorted.size() > kMostReasons)
-    out += fmt::format("  and {} more reasons\n", sorted.size() - kMostReasons);
-  return out;
+  std::ranges::stable_sort(sorted, std::greater(), &FailureReason::pixels);
+  return sorted;
 }
 
 std::string image_text(const ImageReport& report) {

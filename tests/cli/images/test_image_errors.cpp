@@ -40,7 +40,6 @@ TEST_CASE("Shapes that do not agree are refused with both shapes") {
   refused(file + " " + files.write("more.npy", cube.file()), 2, {"2 files are given"});
   refused(file + " --y 2", 2, {"--y is of tables"});
   refused(file + " --trace", 2, {"--trace is of one fit"});
-  refused(file + " --json -", 2, {"--json"});
   const Outcome table = run(file + " --model exp");
   CHECK(table.status == 3);
   CHECK(contains(table.out, "--maps FILE.npz"));

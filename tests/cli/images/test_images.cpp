@@ -242,3 +242,39 @@ TEST_CASE("An image succeeds wherever its pixels do as groups, at no higher cost
   CHECK(more > 0);
   CHECK(after_failure > 0);
 }
+
+TEST_CASE("--json sums the image up") {
+  const Scratch files;
+  Cube cube;
+  cube.values[Cube::index(2, 3, 4)] = std::nan("");
+  const std::string image = files.write("cube.npy", cube.file()), times = files.write("t.npy", npy(cube.x));
+  std::vector<double> inside(480, 1);
+  inside[0] = 0;
+  const std::string mask = files.write("mask.npy", npy(inside, "(20, 24)"));
+  const std::string fit = image + " --model exp --x " + times + " --mask " + mask + " --json - --maps ";
+  const Outcome outcome = run(fit + files.path("maps.npz"));
+  CHECK(outcome.status == 1);
+  const auto summary = nlohmann::json::parse(outcome.out);  // nothing else is written
+  CHECK(summary["shape"] == nlohmann::json({20, 24}));
+  CHECK(summary["axis"] == 2);
+  CHECK(summary["points"] == 30);
+  CHECK(summary["pixels"] == 480);
+  CHECK(summary["fitted"] == 479);
+  CHECK(summary["succeeded"] == 478);
+  CHECK(summary["failed"] == 1);
+  CHECK(summary["statuses"].dump() ==
+        R"([{"in_map":0,"pixels":1,"status":"masked"},{"in_map":1,"pixels":478,"status":"CONVERGED"},)"
+        R"({"in_map":6,"pixels":1,"status":"FAILED"}])");
+  REQUIRE(summary["reasons"].size() == 1);
+  CHECK(summary["reasons"][0]["first"] == nlohmann::json({2, 3}));
+  CHECK(contains(summary["reasons"][0]["message"], "point 4"));
+  const Map b = maps_of(files.read("maps.npz")).at("b");
+  double lowest = 1e9;
+  for (const double value : b.values) lowest = std::fmin(lowest, value);  // fmin leaves NaN out
+  CHECK(summary["parameters"][1]["name"] == "b");
+  CHECK(summary["parameters"][1]["lowest"] == lowest);
+  CHECK(summary["files"].size() == 3);
+  CHECK(contains(summary["files"][0]["checksum"], "crc32:"));
+  const Outcome again = run(fit + files.path("maps.npz"), "NLSQ_ISA=baseline");
+  CHECK(nlohmann::json::parse(again.out)["files"] == summary["files"]);
+}
