@@ -9,6 +9,7 @@
 #include "interrupt.hpp"
 #include "nearest.hpp"
 #include "plot/plot_output.hpp"
+#include "progress.hpp"
 #include "report/honest_end.hpp"
 #include "report/json_report.hpp"
 #include "report/output_check.hpp"
@@ -85,7 +86,10 @@ FitOptions fit_options(const Arguments& arguments, const FitData& data,
   if (arguments.max_iterations) options.max_iterations = *arguments.max_iterations;
   options.threads = arguments.threads;
   if (arguments.time_limit) options.max_seconds = *arguments.time_limit;
-  options.callback = [](const IterationSummary&) { return interrupted() ? Stop : Continue; };
+  options.callback = [](const IterationSummary& s) {
+    progress_iteration(s.iteration, s.cost);
+    return interrupted() ? Stop : Continue;
+  };
   return options;
 }
 
@@ -332,9 +336,11 @@ int fit_command(const Arguments& given) {
   check_all_outputs(given);
   CsvOptions csv = given.csv;
   csv.threads = given.threads;
+  std::optional<ProgressPart> part(std::in_place, "reading", bytes_of(given.files), true);
   const InputFiles inputs = open_inputs(given.files, csv, !given.json.empty());
   const FitData data = select_data(*inputs.table, given.selection);
   PredictionPoints points = read_points(given, data);
+  part.reset();
   const double read_seconds = clock.seconds();
 
   const std::optional<ComparedModels> others = compared(given, given_p0, data);
@@ -346,6 +352,7 @@ int fit_command(const Arguments& given) {
   FitOptions options = fit_options(arguments, data, model.formula.parameters);
   FitResult fit;
   FitReport report{arguments, data, model, fit, read_seconds};
+  part.emplace("fitting");
   fit = run_checked(data, [&] {
     if (others) return *others->comparison.models.front().fit;
     measure_policies(arguments, model, data, p0, options, report);
@@ -355,6 +362,7 @@ int fit_command(const Arguments& given) {
     report.fitted_after =
         run_checked(data, [&] { return fit_function(model, p0)(Columns(data.predictors), data.y, options); });
   }
+  part.reset();
   fit.summary.message = with_places(fit.summary.message, data);
   report.files = describe_inputs(given.files, data.read, inputs);
   if (others) report.comparison = &others->comparison;

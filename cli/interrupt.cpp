@@ -2,6 +2,7 @@
 #include "interrupt.hpp"
 
 #include "errors.hpp"
+#include "progress.hpp"
 
 #include <limits.h>
 #include <unistd.h>
@@ -31,6 +32,9 @@ extern "C" void note_interrupt(int) {
   for (Slot& slot : slots) {
     if (slot.state == 2) ::unlink(slot.path.data());
   }
+  if (progress_line_shown() && ::write(STDERR_FILENO, kClearLine.data(), kClearLine.size()) < 0) {
+    // There is no other place for it.
+  }
   constexpr std::string_view kMessage = "nlsq-fit: interrupted; unfinished outputs were removed\n";
   if (ends_at_once != 0 && ::write(STDERR_FILENO, kMessage.data(), kMessage.size()) < 0) {
     // There is no other place for the message.
@@ -46,6 +50,7 @@ void install_interrupt_handler() {
   sigfillset(&action.sa_mask);
   sigaction(SIGINT, &action, nullptr);
   sigaction(SIGTERM, &action, nullptr);
+  std::signal(SIGXFSZ, SIG_IGN);  // a limit on the size of files is an error of the file, with a message
   struct sigaction before = {};
   sigaction(SIGHUP, nullptr, &before);
   if (before.sa_handler != SIG_IGN) sigaction(SIGHUP, &action, nullptr);  // nohup stays in force

@@ -5,9 +5,11 @@
 #include "errors.hpp"
 #include "fit_command.hpp"
 #include "interrupt.hpp"
+#include "progress.hpp"
 #include "report/json_report.hpp"
 #include "report/model_list.hpp"
 #include "report/output_file.hpp"
+#include "table/scratch/scratch_memory.hpp"
 
 #include <nlsq/version.hpp>
 
@@ -56,6 +58,8 @@ int dispatch(const Arguments& arguments) {
     case Action::fit: break;
   }
   install_interrupt_handler();
+  choose_scratch(arguments.memory, arguments.scratch);
+  choose_progress(arguments.progress, arguments.quiet);
   return fit_command(arguments);
 }
 

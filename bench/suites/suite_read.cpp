@@ -84,7 +84,7 @@ class TemporaryFile {
 
 std::vector<double> sums(const cli::CsvColumns& table) {
   std::vector<double> out;
-  for (const std::vector<double>& column : table.values) {
+  for (const cli::RowVector<double>& column : table.values) {
     double sum = 0;
     for (const double value : column) sum += value;
     out.push_back(sum);

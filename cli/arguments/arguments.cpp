@@ -9,6 +9,7 @@
 #include "help/help.hpp"
 #include "images/image_command.hpp"
 #include "report/output_check.hpp"
+#include "table/scratch/scratch_memory.hpp"
 #include "table/source/utf8.hpp"
 
 #include <fmt/format.h>
@@ -45,6 +46,22 @@ std::size_t whole_number(const std::string& option, const std::string& text, dou
     throw UsageError(fmt::format("{} {}: must be a whole number from {} to {}", option, text, least, most));
   }
   return static_cast<std::size_t>(value);
+}
+
+// A size such as 300M: a number, and K, M, G or T for powers of 1024. Without a text, three quarters of the
+// memory that the process may use.
+std::uint64_t memory_size(const std::string& text) {
+  if (text.empty()) return memory_allowed() / 4 * 3;
+  constexpr std::string_view kUnits = "KMGT";
+  const std::size_t unit = kUnits.find(text.back());
+  double value = 0;
+  const std::string digits = unit == std::string_view::npos ? text : text.substr(0, text.size() - 1);
+  const bool known = parse_number(digits, NumberFormat{}, value) == NumberStatus::ok;
+  if (unit != std::string_view::npos) value *= std::ldexp(1.0, 10 * (static_cast<int>(unit) + 1));
+  if (!known || !(value >= 0x1p20 && value <= 0x1p60))
+    throw UsageError(
+        fmt::format("--memory {}: give a size of at least 1M, as in 300M or 2G", printable(text)));
+  return static_cast<std::uint64_t>(value);
 }
 
 // A separator must be one character that cannot be part of a number, a quote or a line ending.
@@ -315,6 +332,7 @@ Arguments parse_arguments(int argc, const char* const* argv) {
   if (arguments.action != Action::fit) return arguments;
   arguments.files = raw.files;
   arguments.csv = csv_options(raw);
+  arguments.memory = memory_size(raw.memory);
   for (const std::string& text : raw.p0) add_p0(arguments, text);
   for (const std::string& text : raw.fix) add_fix(arguments, text);
   arguments.share = shared_parameters(raw.share);
@@ -324,6 +342,9 @@ Arguments parse_arguments(int argc, const char* const* argv) {
   take_numbers(arguments, raw);
   arguments.profile_intervals =
       one_of<bool>("--intervals", raw.intervals, {{"standard", false}, {"profile", true}});
+  arguments.progress = one_of<ProgressChoice>(
+      "--progress", raw.progress,
+      {{"auto", ProgressChoice::automatic}, {"on", ProgressChoice::on}, {"off", ProgressChoice::off}});
   if (arguments.profile_intervals && arguments.loss.is_robust()) {
     throw UsageError("--intervals profile: a robust loss is no likelihood; leave --loss or --intervals out");
   }

@@ -5,6 +5,7 @@
 #include "compare/compare_arguments.hpp"
 #include "plot/plot_options.hpp"
 #include "prediction/prediction_arguments.hpp"
+#include "progress.hpp"
 #include "table/csv/csv_options.hpp"
 #include "table/data_selection.hpp"
 
@@ -36,6 +37,8 @@ struct Arguments {
 
   std::vector<std::string> files;  // one table: their rows in this order
   CsvOptions csv;
+  std::uint64_t memory = 0;  // bytes of columns; larger ones lie in the folder `scratch`
+  std::string scratch;       // empty: that of TMPDIR, or /tmp
   Selection selection;
   ImageArguments image;
 
@@ -72,6 +75,7 @@ struct Arguments {
 
   std::string json, residuals;  // file names; "-" for standard output, empty for none
   bool quiet = false, trace = false;
+  ProgressChoice progress = ProgressChoice::automatic;
   PlotOptions plot;                // from --plot, --plot-scale and --report
   std::string command;             // the command line, for --report
   std::vector<std::string> words;  // its words without the program's name, for --json

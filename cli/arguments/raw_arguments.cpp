@@ -67,6 +67,14 @@ void add_data_options(CLI::App& app, RawArguments& raw, Arguments& arguments) {
   app.add_option("--missing", raw.missing, "what to do with empty, NA, NaN, null, ?, - (default error)")
       ->type_name("error|drop")
       ->group(data);
+  app.add_option("--memory", raw.memory,
+                 "most memory for columns; more lie in --scratch (default: 3/4 of what there is)")
+      ->type_name("SIZE")
+      ->group(data);
+  app.add_option("--scratch", arguments.scratch,
+                 "folder for columns beyond --memory (default TMPDIR or /tmp)")
+      ->type_name("FOLDER")
+      ->group(data);
   app.add_option("--max-line", raw.max_line, "longest line accepted, bytes (default 16777216)")
       ->type_name("BYTES")
       ->group(data);
@@ -161,7 +169,7 @@ void add_fit_options(CLI::App& app, RawArguments& raw, Arguments& arguments) {
       ->type_name("FILE")
       ->group(output);
   app.add_option("--maps", arguments.image.maps,
-                 "fit each pixel of a .npy image; write parameter maps as .npz (--x: FILE or A:B:N)")
+                 "fit each pixel of a .npy image; write maps (--x: FILE or A:B:N)")
       ->type_name("FILE.npz")
       ->group(output);
   app.add_option("--residuals", arguments.residuals, "write x, y, fit and residual of each row as CSV")
@@ -169,6 +177,10 @@ void add_fit_options(CLI::App& app, RawArguments& raw, Arguments& arguments) {
       ->group(output);
   app.add_flag("--trace", arguments.trace, "show every iteration")->group(output);
   app.add_flag("--profile", arguments.profile, "measure every policy on this problem, beside the fit")
+      ->group(output);
+  app.add_option("--progress", raw.progress,
+                 "tell on stderr how far long work is (default auto: on terminals)")
+      ->type_name("auto|on|off")
       ->group(output);
   app.add_flag("--quiet", arguments.quiet, "no report")->group(output);
 }

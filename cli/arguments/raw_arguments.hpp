@@ -17,10 +17,10 @@ namespace nlsq::cli {
 struct RawArguments {
   std::vector<std::string> files;
   std::string delimiter, thousands, comment = "#", header = "auto", missing = "error";
-  std::string skip, max_line, ftol, xtol, gtol, strategy, nonmonotonic, max_iterations, time_limit, threads,
-      confidence;
+  std::string skip, max_line, memory, ftol, xtol, gtol, strategy, nonmonotonic, max_iterations, time_limit,
+      threads, confidence;
   std::optional<std::string> decimal, precision, optimize, loss, f_scale;
-  std::string axis, starts, seed, intervals = "standard", variable_projection = "auto";
+  std::string axis, starts, seed, intervals = "standard", variable_projection = "auto", progress = "auto";
   std::vector<std::string> p0, fix, bounds, rules, share;
   std::string completion;
   RawPrediction prediction;

@@ -8,6 +8,7 @@
 #include "groups/group_report.hpp"
 #include "groups/several_responses.hpp"
 #include "interrupt.hpp"
+#include "progress.hpp"
 #include "report/honest_end.hpp"
 #include "report/output_check.hpp"
 #include "report/output_file.hpp"
@@ -19,6 +20,7 @@
 #include <chrono>
 #include <cstdio>
 #include <memory>
+#include <optional>
 #include <utility>
 
 namespace nlsq::cli {
@@ -144,8 +146,10 @@ int group_command(const Arguments& arguments) {
   check_outputs(inputs_of(arguments), {{"--json", arguments.json}, {"--csv", arguments.prediction.csv}});
   CsvOptions csv = arguments.csv;
   csv.threads = arguments.threads;
+  std::optional<ProgressPart> part(std::in_place, "reading", bytes_of(arguments.files), true);
   const InputFiles inputs = open_inputs(arguments.files, csv, !arguments.json.empty());
   FitData data = select_data(*inputs.table, arguments.selection);
+  part.reset();
   if (data.more_y.empty() && arguments.selection.group_by.empty()) {
     throw UsageError(fmt::format("--y {0}: this is the name of one column; write --y '`{0}`'",
                                  printable(arguments.selection.y, 200)));
@@ -160,7 +164,10 @@ int group_command(const Arguments& arguments) {
   options.share = arguments.share;
   const EndsAtOnce from_here;  // groups have no best result so far that a signal could leave
   const GroupNames names(data, csv.number);
+  part.emplace("fitting groups");
+  options.progress = progress_of;
   GroupsResult fits = fit_groups(model, data, names.column(), p0, options);
+  part.reset();
   withdraw_doubtful(model, p0, options, fits);
   GroupReport report{arguments, data, model, options, fits, {}};
   for (const std::size_t row : fits.first_row) report.names.push_back(names.name(row));

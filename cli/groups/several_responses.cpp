@@ -13,7 +13,7 @@ namespace {
 // The column, `times` times below itself.
 Column repeated(const Column& column, std::size_t times, FitData& data) {
   const std::size_t rows = column.size();
-  std::vector<double> values(rows * times);
+  RowVector<double> values(rows * times);
   column.read(0, rows, values.data());
   for (std::size_t k = 1; k < times; ++k)
     std::copy_n(values.begin(), rows, values.begin() + static_cast<std::ptrdiff_t>(k * rows));
@@ -24,7 +24,7 @@ Column repeated(const Column& column, std::size_t times, FitData& data) {
 
 void stack_responses(FitData& data) {
   const std::size_t rows = data.y.size(), count = data.more_y.size() + 1;
-  std::vector<double> y(rows * count), group(rows * count);
+  RowVector<double> y(rows * count), group(rows * count);
   for (std::size_t k = 0; k < count; ++k) {
     const Column& column = k == 0 ? data.y : data.more_y[k - 1];
     const ColumnExpression& expression = k == 0 ? data.y_expression : data.more_y_expressions[k - 1];

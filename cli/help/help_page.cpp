@@ -53,10 +53,8 @@ void append_wrapped(std::string& out, std::string line, const std::string& text)
 std::string help_page(const std::vector<OptionText>& options) {
   std::string out =
       "nlsq-fit FILE... --model NAME|FORMULA [OPTIONS]\n"
-      "Fits a model to a table: nonlinear least squares, certified in float64. FILE is text, .npy or .npz, "
-      "gzip too;\n"
-      "- is standard input. Several files are one table. Choose columns by name, number, or expressions of "
-      "both.\n";
+      "Fits a model to a table, certified in float64. FILE: text, .npy, .npz, gzip too, or - (standard "
+      "input).\n";
   for (const std::string& group : option_groups(options)) {
     out += fmt::format("{}:\n", group);
     for (const OptionText& option : options) {

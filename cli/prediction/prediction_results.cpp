@@ -3,6 +3,7 @@
 
 #include "errors.hpp"
 #include "interrupt.hpp"
+#include "progress.hpp"
 #include "report/output_file.hpp"
 #include "table/numbers/number.hpp"
 
@@ -77,6 +78,8 @@ Bootstrap resample(const Arguments& arguments, const PreparedModel& model, const
   wanted.derived = arguments.prediction.derive;
   wanted.threads = arguments.threads;
   wanted.stop = [] { return interrupted(); };
+  wanted.progress = progress_of;
+  const ProgressPart part("fitting samples");
   return bootstrap(model, Columns(data.predictors), data.y, fit, options, wanted);
 }
 

@@ -52,6 +52,10 @@ std::string data_lines(const FitData& data) {
   }
   if (data.group_expression) chosen += ", groups by " + column_title(data.shape, *data.group_expression);
   out += fmt::format("       {}\n", chosen);
+  if (const std::uint64_t bytes = bytes_in_scratch(); bytes > 0) {
+    out += fmt::format("       {:.0f} MB of columns are in scratch files in {}\n",
+                       static_cast<double>(bytes) / 1e6, printable(scratch_folder(), 200));
+  }
   if (data.excluded() == 0) return out;
   std::string reasons;
   const auto add = [&](std::size_t count, const char* why) {

@@ -40,8 +40,8 @@ Range parse_range(const std::string& text) {
 
 // The rows for which `keep` returns true; empty if that is all of them.
 template <class Keep>
-std::vector<std::size_t> rows_where(std::size_t rows, Keep keep) {
-  std::vector<std::size_t> list;
+Rows rows_where(std::size_t rows, Keep keep) {
+  Rows list;
   bool all = true;
   for (std::size_t i = 0; i < rows; ++i) all = all && keep(i);
   if (all) return list;
@@ -52,7 +52,7 @@ std::vector<std::size_t> rows_where(std::size_t rows, Keep keep) {
 }
 
 // Applies a selection to the rows kept so far.
-void narrow(FitData& data, std::vector<std::size_t> chosen) {
+void narrow(FitData& data, Rows chosen) {
   if (!data.kept.empty()) {
     for (std::size_t& row : chosen) row = data.kept[row];
   }
@@ -164,12 +164,12 @@ void parse_selection(FitData& data, const Table& table, const Selection& selecti
 void apply_where(FitData& data, ReadColumns& columns, const std::vector<ColumnExpression>& conditions) {
   if (conditions.empty()) return;
   const std::size_t rows = data.rows_in_file - data.dropped_missing;
-  std::vector<char> keep(rows, 1);
+  RowVector<char> keep(rows, 1);
   for (const ColumnExpression& condition : conditions) {
     const Column values = columns.evaluate(condition, rows, data);
     for (std::size_t i = 0; i < rows; ++i) keep[i] = keep[i] && values[i] != 0 && !std::isnan(values[i]);
   }
-  const std::vector<std::size_t> chosen = rows_where(rows, [&](std::size_t i) { return keep[i] != 0; });
+  const Rows chosen = rows_where(rows, [&](std::size_t i) { return keep[i] != 0; });
   if (chosen.empty()) {
     if (std::find(keep.begin(), keep.end(), 1) == keep.end())
       throw BadData(data.source + ": --where leaves no rows");

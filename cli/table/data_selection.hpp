@@ -56,8 +56,8 @@ struct FitData {
   std::size_t excluded() const { return dropped_missing + excluded_where + excluded_range; }
   std::size_t underflows = 0;
   std::string first_underflow;
-  std::vector<std::size_t> kept;  // indices of the rows kept among those read; empty: all
-  TableColumns read;              // what was read, without its columns: rows by file, and their lines
+  RowVector<std::size_t> kept;  // indices of the rows kept among those read; empty: all
+  TableColumns read;            // what was read, without its columns: rows by file, and their lines
 
   // The origin of row `row` of the fit: "file.csv:12", or "file.npy, row 12" for files without lines.
   std::string place(std::size_t row) const;

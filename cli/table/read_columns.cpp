@@ -18,14 +18,14 @@ std::size_t place_in(const std::vector<T>& list, const T& value) {
 
 }  // namespace
 
-std::vector<double> compress(const Column& column, const Rows& rows) {
-  std::vector<double> out(rows.size());
+RowVector<double> compress(const Column& column, const Rows& rows) {
+  RowVector<double> out(rows.size());
   for (std::size_t i = 0; i < rows.size(); ++i) out[i] = column[rows[i]];
   return out;
 }
 
-Column own(std::vector<double>&& values, FitData& data) {
-  auto memory = std::make_shared<std::vector<double>>(std::move(values));
+Column own(RowVector<double>&& values, FitData& data) {
+  auto memory = std::make_shared<RowVector<double>>(std::move(values));
   const Column column(*memory);
   data.memory.push_back(std::move(memory));
   return column;
@@ -49,7 +49,7 @@ TableColumns ReadColumns::read(Table& table, FitData& data) {
   columns_ = std::move(read.columns);
   data.memory = std::move(read.memory);
   if (row_number_) {
-    std::vector<double> numbers(read.rows);
+    RowVector<double> numbers(read.rows);
     for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = read.row_number(i);
     columns_.push_back(own(std::move(numbers), data));
   }
@@ -66,7 +66,7 @@ Column ReadColumns::evaluate(const ColumnExpression& expression, std::size_t row
   std::vector<Column> columns;
   for (std::size_t k = 0; k < expression.columns.size(); ++k)
     columns.push_back(columns_[place(expression, k)]);
-  std::vector<double> out(rows);
+  RowVector<double> out(rows);
   evaluate_rows(expression.formula, columns, {}, out);
   return own(std::move(out), data);
 }

@@ -12,13 +12,13 @@
 
 namespace nlsq::cli {
 
-using Rows = std::vector<std::size_t>;
+using Rows = RowVector<std::size_t>;
 
 // The values of the chosen rows of a column.
-std::vector<double> compress(const Column& column, const Rows& rows);
+RowVector<double> compress(const Column& column, const Rows& rows);
 
 // Makes a column of values and keeps it alive.
-Column own(std::vector<double>&& values, FitData& data);
+Column own(RowVector<double>&& values, FitData& data);
 
 class ReadColumns {
  public:

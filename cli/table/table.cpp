@@ -37,7 +37,7 @@ class CsvTable final : public Table {
                     std::optional<std::size_t> group) override {
     CsvColumns read = reader_.read(columns, texts, group);
     TableColumns out;
-    for (std::vector<double>& values : read.values) out.own(std::move(values));
+    for (RowVector<double>& values : read.values) out.own(std::move(values));
     out.rows = read.rows;
     out.dropped_missing = read.dropped_missing;
     out.underflows = read.underflows;

@@ -3,6 +3,7 @@
 
 #include "table/csv/csv_options.hpp"
 #include "table/csv/csv_rows.hpp"
+#include "table/scratch/scratch_memory.hpp"
 #include "table/source/byte_source.hpp"
 
 #include <nlsq/column.hpp>
@@ -11,6 +12,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 namespace nlsq::cli {
@@ -20,13 +22,12 @@ struct TableColumns {
   std::vector<Column> columns;                // in the requested order
   std::vector<std::shared_ptr<void>> memory;  // owners of the memory of the columns
   std::size_t rows = 0;
-  std::size_t dropped_missing = 0;  // rows left out by MissingPolicy::drop
-  std::size_t underflows = 0;       // numbers too small for a double, read as 0
-  std::string first_underflow;      // its text and line
-  LineMap lines;                    // of each row, if the file has lines
-  std::vector<std::size_t> kept;    // indices of the rows kept in the file; empty: all
-  std::vector<std::size_t>
-      dropped_before;  // otherwise, for each row left out, the index of the row behind it
+  std::size_t dropped_missing = 0;        // rows left out by MissingPolicy::drop
+  std::size_t underflows = 0;             // numbers too small for a double, read as 0
+  std::string first_underflow;            // its text and line
+  LineMap lines;                          // of each row, if the file has lines
+  RowVector<std::size_t> kept;            // indices of the rows kept in the file; empty: all
+  RowVector<std::size_t> dropped_before;  // otherwise, for each row left out, the index of the row behind it
   // The texts that the values of the column of groups number. Empty: that column has numbers of its own.
   std::vector<std::string> groups;
   bool finite = true;  // no NaN and no infinity, for certain
@@ -42,9 +43,9 @@ struct TableColumns {
   std::string place(std::size_t i) const;
 
   // Adds values as one more column and keeps them alive.
-  template <class T>
-  void own(std::vector<T>&& values) {
-    auto kept_alive = std::make_shared<std::vector<T>>(std::move(values));
+  template <class Values>
+  void own(Values&& values) {
+    auto kept_alive = std::make_shared<std::remove_cvref_t<Values>>(std::move(values));
     columns.emplace_back(*kept_alive);
     memory.push_back(std::move(kept_alive));
   }

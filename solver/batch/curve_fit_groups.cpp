@@ -43,7 +43,7 @@ struct Layout {
 class GroupFits {
  public:
   GroupFits(const PreparedModel& model, const Columns& x, const Column& y, const Column& group,
-            const NamedValues& p0, const FitOptions& options)
+            const NamedValues& p0, const GroupOptions& options)
       : model_(model), impl_(model.impl()), options_(options), parallelism_(options),
         ties_(impl_.names, options.ties, options.fixed), starts_(impl_, p0, options, ties_),
         free_(free_parameters(impl_.names, options.fixed, ties_,
@@ -150,9 +150,11 @@ class GroupFits {
     const BatchResult fits = fit_in_batch(members, own_starts(members));
     out_.in_lanes += fits.in_lanes;
     for_chunks(members.size(), [&](std::size_t i) { take(fits, i, members[i]); });
+    const std::size_t before = single.size();
     for (const std::size_t k : members) {
       if (!is_success(out_.verdict[k])) single.push_back(k);
     }
+    tell(members.size() - (single.size() - before));
   }
 
   void take(const BatchResult& fits, std::size_t i, std::size_t k) {
@@ -197,6 +199,10 @@ class GroupFits {
     });
   }
 
+  void tell(std::size_t fitted) const {
+    if (options_.progress && fitted > 0) options_.progress(fitted, groups_.size());
+  }
+
   void fit_one(std::size_t k, FitOptions options) {
     if (layout_.sigma) options.sigma = part(layout_.y() + 1, k);
     for (std::size_t c = 0; c < layout_.sigma_x; ++c) {
@@ -212,6 +218,7 @@ class GroupFits {
     } catch (const DataError& e) {
       out_.message[k] = e.what();
     }
+    tell(1);
   }
 
   void store(const FitResult& fit, std::size_t k, const std::string& warning) {
@@ -231,7 +238,7 @@ class GroupFits {
 
   const PreparedModel& model_;
   const PreparedModel::Impl& impl_;
-  const FitOptions& options_;
+  const GroupOptions& options_;
   Parallelism parallelism_;
   Ties ties_;
   GroupStarts starts_;

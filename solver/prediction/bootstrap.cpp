@@ -118,6 +118,7 @@ Bootstrap bootstrap(const PreparedModel& model, const Columns& x, const Column& 
     sampler.draw(SampleRandom(wanted.seed, k), sample);
     outcomes[k] = fit_sample(right, x, fit, refit, sample, derived);
     if (outcomes[k].values.empty() && wanted.stop && wanted.stop()) outcomes[k] = {};  // it was ended
+    if (wanted.progress) wanted.progress(1, outcomes.size());
   });
 
   Bootstrap out;

@@ -30,8 +30,9 @@ inline ReadTable read(const std::string& bytes, const CsvOptions& options = {},
   return table;
 }
 
-inline std::vector<std::vector<double>> values(const std::string& bytes, const CsvOptions& options = {},
-                                               std::vector<std::size_t> wanted = {}) {
+inline std::vector<nlsq::cli::RowVector<double>> values(const std::string& bytes,
+                                                        const CsvOptions& options = {},
+                                                        std::vector<std::size_t> wanted = {}) {
   return read(bytes, options, std::move(wanted)).columns.values;
 }
 

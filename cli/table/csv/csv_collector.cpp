@@ -1,6 +1,8 @@
 // Implements CsvCollector: joins the rows of blocks, reads incomplete records again, and reports faults.
 #include "table/csv/csv_collector.hpp"
 
+#include "progress.hpp"
+
 #include <fmt/format.h>
 
 #include <sys/mman.h>
@@ -67,6 +69,7 @@ void CsvCollector::accept(const Block& block, const CsvRows& rows) {
 }
 
 void CsvCollector::take(const CsvRows& rows) {
+  progress_rows(rows.count);
   for (std::size_t k = 0; k < out_.values.size(); ++k) {
     if (k == layout_.group_slot) {
       take_groups(rows, k);
@@ -91,7 +94,7 @@ void CsvCollector::take(const CsvRows& rows) {
 void CsvCollector::take_groups(const CsvRows& rows, std::size_t slot) {
   std::vector<double> number(rows.groups.size(), -1);
   const double* const from = rows.column(slot);
-  std::vector<double>& to = out_.values[slot];
+  RowVector<double>& to = out_.values[slot];
   const std::size_t before = to.size();
   to.resize(before + rows.count);
   for (std::size_t i = 0; i < rows.count; ++i) {
@@ -146,7 +149,7 @@ void CsvCollector::tell(const Block& block) {
 }
 
 void CsvCollector::reserve(std::size_t rows) {
-  for (std::vector<double>& column : out_.values) {
+  for (RowVector<double>& column : out_.values) {
     column.reserve(rows);
     prefer_large_pages(column.data(), rows * sizeof(double));
   }

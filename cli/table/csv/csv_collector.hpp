@@ -5,6 +5,7 @@
 
 #include "table/csv/csv_blocks.hpp"
 #include "table/csv/csv_rows.hpp"
+#include "table/scratch/scratch_memory.hpp"
 
 #include <string>
 #include <vector>
@@ -12,14 +13,14 @@
 namespace nlsq::cli {
 
 struct CsvColumns {
-  std::vector<std::vector<double>> values;  // in the requested order
+  std::vector<RowVector<double>> values;  // in the requested order
   std::size_t rows = 0;
   std::size_t dropped_missing = 0;  // rows left out by MissingPolicy::drop
   std::size_t underflows = 0;       // numbers too small for a double, read as 0
   std::string first_underflow;      // its text and line
   LineMap lines;
-  std::vector<std::size_t> dropped_before;  // for each row left out, the index of the row behind it
-  std::vector<std::string> groups;          // the texts that the values of the column of groups number
+  RowVector<std::size_t> dropped_before;  // for each row left out, the index of the row behind it
+  std::vector<std::string> groups;        // the texts that the values of the column of groups number
 };
 
 class CsvCollector {

@@ -3,6 +3,8 @@
 
 #include "table/joined/joined_table.hpp"
 
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
 namespace nlsq::cli {
@@ -19,6 +21,17 @@ InputFiles open_inputs(const std::vector<std::string>& files, const CsvOptions& 
   inputs.checksums->front() = source.checksum;
   inputs.table = open_table(std::move(source), options);
   return inputs;
+}
+
+std::uint64_t bytes_of(const std::vector<std::string>& files) {
+  std::uint64_t bytes = 0;
+  for (const std::string& file : files) {
+    std::error_code unknown;
+    if (!std::filesystem::is_regular_file(file, unknown)) return 0;
+    bytes += std::filesystem::file_size(file, unknown);
+    if (unknown) return 0;
+  }
+  return bytes;
 }
 
 std::vector<InputFile> describe_inputs(const std::vector<std::string>& files, const TableColumns& read,

@@ -74,7 +74,7 @@ class GroupSpelling {
 // the numbers are the groups' own.
 std::vector<std::string> join_groups(const std::vector<TableColumns>& files,
                                      const std::vector<std::vector<std::string>>& texts,
-                                     const NumberFormat& format, std::vector<double>& values) {
+                                     const NumberFormat& format, RowVector<double>& values) {
   if (std::ranges::all_of(texts, [](const auto& of_file) { return of_file.empty(); })) return {};
   const GroupSpelling spelling(texts, format);
   TextIndex index;
@@ -135,7 +135,7 @@ class JoinedTable final : public Table {
 
   TableColumns read(std::span<const std::size_t> columns, std::span<const TextMatch> texts,
                     std::optional<std::size_t> group) override {
-    std::vector<std::vector<double>> values(columns.size() + texts.size() + (group ? 1 : 0));
+    std::vector<RowVector<double>> values(columns.size() + texts.size() + (group ? 1 : 0));
     std::vector<std::vector<std::string>> groups;
     TableColumns out;
     out.name = name_;
@@ -152,7 +152,7 @@ class JoinedTable final : public Table {
     }
     rows_by_file_ = rows_by_file(out.files);
     if (group) out.groups = join_groups(out.files, groups, options_.number, values.back());
-    for (std::vector<double>& column : values) out.own(std::move(column));
+    for (RowVector<double>& column : values) out.own(std::move(column));
     return out;
   }
 

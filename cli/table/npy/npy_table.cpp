@@ -89,8 +89,8 @@ class NpyTable final : public Table {
   }
 
   // Copies the rows in `rows`, or all if it is empty.
-  std::vector<double> copy(std::size_t column, const std::vector<std::size_t>& rows) const {
-    std::vector<double> out(rows.empty() ? header_.rows : rows.size());
+  RowVector<double> copy(std::size_t column, const RowVector<std::size_t>& rows) const {
+    RowVector<double> out(rows.empty() ? header_.rows : rows.size());
     if (rows.empty()) array_.read(first(column), stride(), out.size(), out.data());
     for (std::size_t i = 0; i < rows.size(); ++i)
       array_.read(first(column) + rows[i] * stride(), 1, 1, &out[i]);
@@ -99,9 +99,9 @@ class NpyTable final : public Table {
 
   // Leaves out the rows with NaN in one of these columns.
   void find_rows(std::span<const std::size_t> columns, TableColumns& out) const {
-    std::vector<char> missing(header_.rows, 0);
+    RowVector<char> missing(header_.rows, 0);
     for (const std::size_t column : columns) {
-      const std::vector<double> values = copy(column, {});
+      const RowVector<double> values = copy(column, {});
       for (std::size_t i = 0; i < values.size(); ++i) missing[i] |= std::isnan(values[i]);
     }
     out.dropped_missing = static_cast<std::size_t>(std::count(missing.begin(), missing.end(), 1));

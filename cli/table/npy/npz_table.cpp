@@ -157,7 +157,7 @@ class NpzTable final : public Table {
     if (out.dropped_missing == 0) return out.kept.clear();
     out.rows = out.kept.size();
     for (Column& column : out.columns) {
-      auto values = std::make_shared<std::vector<double>>();
+      auto values = std::make_shared<RowVector<double>>();
       for (const std::size_t row : out.kept) values->push_back(column[row]);
       column = Column(*values);
       out.memory.push_back(std::move(values));

@@ -3,6 +3,7 @@
 
 #include "errors.hpp"
 #include "interrupt.hpp"
+#include "progress.hpp"
 #include "table/source/gzip_source.hpp"
 #include "table/source/utf16_source.hpp"
 
@@ -36,6 +37,7 @@ class FileSource final : public ByteSource {
       if (!ready()) continue;
       const ssize_t n = ::read(fd_, out, size);
       if (n > 0 && checksum_) checksum_->add(out, static_cast<std::size_t>(n));
+      if (n > 0) progress_done(static_cast<std::uint64_t>(n));
       if (n >= 0) return static_cast<std::size_t>(n);
       if (errno != EINTR) throw BadData(std::string("cannot read: ") + std::strerror(errno));
     }

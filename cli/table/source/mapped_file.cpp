@@ -2,6 +2,7 @@
 #include "table/source/mapped_file.hpp"
 
 #include "errors.hpp"
+#include "table/scratch/scratch_memory.hpp"
 
 #include <sys/mman.h>
 #include <unistd.h>
@@ -28,7 +29,8 @@ MappedFile::MappedFile(int fd, std::size_t size) {
   if (data == MAP_FAILED) return;
   data_ = static_cast<std::byte*>(data);
   size_ = size;
-  ::madvise(data, size, MADV_WILLNEED);
+  // A file that memory cannot hold is read ahead in long runs, and dropped behind.
+  ::madvise(data, size, size > memory_allowed() / 2 ? MADV_SEQUENTIAL : MADV_WILLNEED);
   struct sigaction action = {};
   action.sa_handler = file_was_cut_short;
   sigemptyset(&action.sa_mask);

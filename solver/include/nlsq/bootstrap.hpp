@@ -46,6 +46,8 @@ struct BootstrapOptions : Parallelism {  // the threads share the samples
   // Asked before each sample and in each iteration, by all threads. Once it returns true, fits in progress
   // end and are not counted, and no further samples are drawn. Empty: never.
   std::function<bool()> stop;
+  // Told how many samples more are fitted, and of how many, by any thread. Empty: nobody is told.
+  std::function<void(std::size_t more, std::size_t all)> progress;
 };
 
 // What the samples say of one quantity.

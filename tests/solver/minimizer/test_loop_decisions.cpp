@@ -214,24 +214,6 @@ TEST_CASE(
   CHECK(ended.summary.iterations.back().plan.gram == Gram::f64);
 }
 
-TEST_CASE(
-    "where residuals are asked first, a step with a gain of 0.6 halves the damping, but not after a "
-    "rejection") {
-  ScriptedSystem system;
-  system.apart = true;
-  system.first_order_usable = false;
-  // The step of damping 1 leads from 50 to 25 and is rejected. The steps after it have a gain ratio of 0.6.
-  system.cost_at = [](double x) { return x == 25 ? 1e9 : 1 + 0.18 * x * x; };
-  SolverOptions options = in("f64");
-  options.initial_lambda = 1;
-  options.max_iterations = 4;
-  minimize(system, 50, options);
-  REQUIRE(system.dampings.size() >= 4);
-  CHECK(system.dampings[1] == doctest::Approx(2));
-  CHECK(system.dampings[2] > 0.9 * system.dampings[1]);
-  CHECK(system.dampings[3] < 0.6 * system.dampings[2]);
-}
-
 TEST_CASE("a matrix that cannot be factored is damped until it can be") {
   ScriptedSystem system;
   system.apart = true;

@@ -9,7 +9,7 @@
 #include <limits>
 
 using namespace csv_support;
-using Values = std::vector<std::vector<double>>;
+using Values = std::vector<nlsq::cli::RowVector<double>>;
 
 namespace {
 
@@ -159,8 +159,8 @@ TEST_CASE("denormals are exact, and numbers below them become zero with a counte
 TEST_CASE("numbers are the nearest doubles") {
   const Values v =
       values("0.1,9007199254740993\n1.7976931348623157e308,123456789012345678901234567890e-30\n");
-  CHECK(v[0] == std::vector<double>{0.1, 1.7976931348623157e308});
-  CHECK(v[1] == std::vector<double>{9007199254740992.0, 0.12345678901234567890});
+  CHECK(v[0] == nlsq::cli::RowVector<double>{0.1, 1.7976931348623157e308});
+  CHECK(v[1] == nlsq::cli::RowVector<double>{9007199254740992.0, 0.12345678901234567890});
 }
 
 TEST_CASE("a decimal comma is read when told so, and the delimiter found around it") {

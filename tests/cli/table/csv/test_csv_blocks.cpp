@@ -23,7 +23,7 @@ std::string told(const std::string& text, const CsvOptions& options, const std::
     const CsvColumns& columns = table.columns;
     std::string out = fmt::format("{} rows, {} dropped, {} too small, first {}\n", columns.rows,
                                   columns.dropped_missing, columns.underflows, columns.first_underflow);
-    for (const std::vector<double>& column : columns.values) {
+    for (const RowVector<double>& column : columns.values) {
       for (const double v : column) out += fmt::format("{:x} ", std::bit_cast<std::uint64_t>(v));
       out += fmt::format("({})\n", column.size());
     }

@@ -8,7 +8,7 @@
 #include <vector>
 
 using namespace csv_support;
-using Values = std::vector<std::vector<double>>;
+using Values = std::vector<nlsq::cli::RowVector<double>>;
 using Names = std::vector<std::string>;
 
 namespace {
@@ -178,7 +178,7 @@ TEST_CASE("a text column is compared, and read as numbers only if asked") {
 
 TEST_CASE("rows that are left out are counted in row numbers") {
   const ReadTable t = read("a\n1\nNA\nNA\n4\n5\nNA\n7\n", dropping());
-  CHECK(t.columns.dropped_before == std::vector<std::size_t>{1, 1, 3});
+  CHECK(t.columns.dropped_before == nlsq::cli::RowVector<std::size_t>{1, 1, 3});
   CHECK(t.columns.dropped_missing == 3);
 }
 

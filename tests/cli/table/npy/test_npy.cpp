@@ -212,7 +212,7 @@ TEST_CASE("rows with missing values in the chosen columns are dropped when told 
       CHECK(values(read_back.columns[1]) == std::vector<double>{4, 7});
       CHECK(read_back.rows == 2);
       CHECK(read_back.dropped_missing == 2);
-      CHECK(read_back.kept == std::vector<std::size_t>{0, 3});
+      CHECK(read_back.kept == RowVector<std::size_t>{0, 3});
     }
   }
   CHECK(

@@ -1,0 +1,46 @@
+// Memory for the columns of tables that are larger than the machine's memory.
+//
+// Columns are ordinary memory until they reach a limit (--memory). Those beyond it lie in files without a
+// name in a folder (--scratch), which are mapped: the system keeps in memory what is in use, and the rest on
+// disk. All code sees plain arrays, so a fit gives the same bits. The disk space is reserved before a column
+// is written, so that a full disk is an error with a message. The files vanish with the process, however it
+// ends.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace nlsq::cli {
+
+// What the machine's memory and the limits of the process's control groups allow, in bytes.
+std::uint64_t memory_allowed();
+
+// Called once, before the work begins. `memory`: the limit in bytes. `folder`: empty means that of TMPDIR, or
+// /tmp.
+void choose_scratch(std::uint64_t memory, std::string folder);
+
+// The bytes of columns that lie in files now.
+std::uint64_t bytes_in_scratch() noexcept;
+const std::string& scratch_folder() noexcept;
+
+void* allocate_column(std::size_t bytes);  // throws BadData if the disk is full, std::bad_alloc
+void free_column(void* memory, std::size_t bytes) noexcept;
+
+template <class T>
+struct ScratchAllocator {
+  using value_type = T;
+  ScratchAllocator() = default;
+  template <class U>
+  ScratchAllocator(const ScratchAllocator<U>&) {}  // NOLINT: allocators convert
+  T* allocate(std::size_t count) { return static_cast<T*>(allocate_column(count * sizeof(T))); }
+  void deallocate(T* memory, std::size_t count) noexcept { free_column(memory, count * sizeof(T)); }
+  friend bool operator==(ScratchAllocator, ScratchAllocator) { return true; }
+};
+
+// A vector with an entry for each row.
+template <class T>
+using RowVector = std::vector<T, ScratchAllocator<T>>;
+
+}  // namespace nlsq::cli

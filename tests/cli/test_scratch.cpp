@@ -1,0 +1,91 @@
+// Tables larger than --memory: their columns lie in scratch files, and results have the same bits.
+#include "program.hpp"
+
+#include <doctest/doctest.h>
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <filesystem>
+#include <string>
+
+using namespace program;
+
+namespace {
+
+constexpr int kRows = 300'000;  // columns of 2.4 MB
+
+std::string table(const std::string& last = "") {
+  std::string text = "g,x,y\n";
+  for (int i = 0; i < kRows; ++i) {
+    const double x = 4.0 * i / kRows, y = 2.5 * std::exp(-1.3 * x) + 0.5 + 0.05 * std::sin(77.7 * i);
+    text += fmt::format("{},{:.6f},{:.6f}\n", i % 3, x, y);
+  }
+  return text + last;
+}
+
+std::string without_options(const Outcome& outcome) {
+  nlohmann::json object = nlohmann::json::parse(outcome.out);
+  for (const char* const fact : {"options", "time", "peak_bytes"}) object.erase(fact);
+  return object.dump();
+}
+
+}  // namespace
+
+TEST_CASE("columns beyond --memory lie in scratch files: the report says so, and the bits are the same") {
+  const Scratch files;
+  const std::string file = files.write("table.csv", table());
+  std::filesystem::create_directory(files.path("scratch"));
+  const std::string small = " --memory 1M --scratch " + files.path("scratch");
+  const Outcome report = run(file + " --x x --y y --model exp" + small);
+  CHECK(report.status == 0);
+  CHECK(contains(report.out, "MB of columns are in scratch files in " + files.path("scratch")));
+  CHECK_FALSE(contains(run(file + " --x x --y y --model exp").out, "scratch"));
+  for (const std::string& columns :
+       {std::string("--x x --y y"), std::string("--x 'x+1' --y 'log(y)' --where 'y > 0.7'"),
+        std::string("--x x --y y --range 1:3 --sigma 'sqrt(y)'")}) {
+    CAPTURE(columns);
+    const std::string fit = file + " " + columns + " --model exp --quiet --json -";
+    CHECK(without_options(run(fit + small)) == without_options(run(fit)));
+  }
+  const std::string groups = file + " --x x --y y --group-by g --model exp --quiet --csv -";
+  CHECK(run(groups + small).out == run(groups).out);
+  CHECK(run("- --x x --y y --model exp --quiet --csv - --predict 0:4:5" + small, "cat " + file + " |").out ==
+        run(file + " --x x --y y --model exp --quiet --csv - --predict 0:4:5").out);
+  CHECK(std::filesystem::is_empty(files.path("scratch")));
+}
+
+TEST_CASE("a full disk, a missing folder and a bad cell late in the table end with a message") {
+  const Scratch files;
+  const std::string file = files.write("table.csv", table());
+  const std::string fit = file + " --x x --y y --model exp --memory 1M --scratch ";
+  const Outcome full = run(fit + files.path(""), "ulimit -f 1000;");  // blocks of 512 bytes or 1 KiB
+  CHECK(full.status == 3);
+  CHECK(contains(full.out, "cannot reserve a scratch file in " + files.path("")));
+  CHECK(contains(full.out, "are free there, and the limit of --memory (1 MB) is reached"));
+  const Outcome missing = run(fit + files.path("nowhere"));
+  CHECK(missing.status == 3);
+  CHECK(contains(missing.out, files.path("nowhere") + ": No such file or directory"));
+  const Outcome late = run(files.write("bad.csv", table("1,4.1,red\n")) +
+                           " --x x --y y --model exp --memory 1M --scratch " + files.path(""));
+  CHECK(late.status == 3);
+  CHECK(contains(late.out, fmt::format("bad.csv:{}:", kRows + 2)));
+  for (const char* size : {"0", "2X", "-1G", "many", "1K"}) {
+    CAPTURE(size);
+    const Outcome wrong = run(fit + files.path("") + " --memory " + size);
+    CHECK(wrong.status == 2);
+    CHECK(contains(wrong.out, "--memory"));
+  }
+  CHECK(files.files() == 2);
+}
+
+TEST_CASE("an interrupted command leaves no scratch file behind") {
+  const Scratch files;
+  const std::string file = files.write("table.csv", table());
+  std::filesystem::create_directory(files.path("scratch"));
+  const Outcome stopped =
+      run(file + " --x x --y y --model exp --bootstrap 100000 --memory 1M --scratch " + files.path("scratch"),
+          "timeout --signal=KILL 1");
+  CHECK(stopped.status != 0);
+  CHECK(std::filesystem::is_empty(files.path("scratch")));
+}
