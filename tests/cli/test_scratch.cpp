@@ -1,6 +1,8 @@
 // Tables larger than --memory: their columns lie in scratch files, and results have the same bits.
 #include "program.hpp"
 
+#include "table/scratch/scratch_memory.hpp"
+
 #include <doctest/doctest.h>
 
 #include <fmt/format.h>
@@ -26,7 +28,7 @@ std::string table(const std::string& last = "") {
 
 std::string without_options(const Outcome& outcome) {
   nlohmann::json object = nlohmann::json::parse(outcome.out);
-  for (const char* const fact : {"options", "time", "peak_bytes"}) object.erase(fact);
+  for (const char* const fact : {"options", "time", "peak_bytes", "threads"}) object.erase(fact);
   return object.dump();
 }
 
@@ -88,4 +90,27 @@ TEST_CASE("an interrupted command leaves no scratch file behind") {
           "timeout --signal=KILL 1");
   CHECK(stopped.status != 0);
   CHECK(std::filesystem::is_empty(files.path("scratch")));
+}
+
+TEST_CASE("the limit of memory is the smallest of the control groups and those that contain them") {
+  const Scratch files;
+  const auto set = [&](const std::string& path, const std::string& limit) {
+    std::filesystem::create_directories(std::filesystem::path(files.path(path)).parent_path());
+    files.write(path, limit + "\n");
+  };
+  set("root/user/job/step/memory.max", "max");
+  set("root/user/job/memory.max", "4000000");
+  set("root/user/memory.max", "9000000");
+  set("root/memory/jobs/seven/memory.limit_in_bytes", "9223372036854771712");
+  set("root/memory/jobs/memory.limit_in_bytes", "3000000");
+  set("root/cpu/jobs/memory.limit_in_bytes", "1");
+  const std::string root = files.path("root");
+  const std::uint64_t none = ~std::uint64_t{0};
+  CHECK(nlsq::cli::group_limit("0::/user/job/step\n", root) == 4'000'000);
+  CHECK(nlsq::cli::group_limit("0::/user\n", root) == 9'000'000);
+  CHECK(nlsq::cli::group_limit("0::/\n", root) == none);
+  CHECK(nlsq::cli::group_limit("5:cpu:/jobs\n4:memory:/jobs/seven\n0::/user/job\n", root) == 3'000'000);
+  CHECK(nlsq::cli::group_limit("", root) == none);
+  set("root/memory.max", "2000000");  // of a container, whose path is the host's
+  CHECK(nlsq::cli::group_limit("0::/elsewhere/container\n", root) == 2'000'000);
 }

@@ -2,6 +2,7 @@
 #include "table/scratch/scratch_memory.hpp"
 
 #include "errors.hpp"
+#include "table/source/mapped_file.hpp"
 
 #include <fmt/format.h>
 
@@ -20,6 +21,7 @@
 #include <mutex>
 #include <new>
 #include <set>
+#include <sstream>
 #include <utility>
 
 namespace nlsq::cli {
@@ -80,6 +82,7 @@ void* map_file(std::size_t bytes) {
   void* const memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file.descriptor(), 0);
   if (memory == MAP_FAILED) throw std::bad_alloc();
   ::madvise(memory, bytes, MADV_SEQUENTIAL);
+  handle_lost_pages();
   const std::lock_guard lock(listing);
   of_files.insert(memory);
   in_files += bytes;
@@ -93,32 +96,41 @@ std::uint64_t number_in(const std::string& file) {
   return in >> number ? number : std::numeric_limits<std::uint64_t>::max();
 }
 
-// The smallest limit of the process's control groups, of either version.
-std::uint64_t group_limit() {
+}  // namespace
+
+std::uint64_t group_limit(const std::string& groups, const std::string& root) {
   std::uint64_t least = std::numeric_limits<std::uint64_t>::max();
-  std::ifstream groups("/proc/self/cgroup");  // lines such as 0::/user.slice and 4:memory:/jobs
-  for (std::string line; std::getline(groups, line);) {
+  // From the group at `path` up to the top. In a container the path may be that of the host, which is not
+  // there; the group's own files are at the top then.
+  const auto look = [&](const std::string& tree, std::string path, const char* file) {
+    for (;;) {
+      least = std::min(least, number_in(tree + path + "/" + file));
+      const std::size_t parent = path.rfind('/');
+      if (path.empty() || parent == std::string::npos) return;
+      path.resize(parent);
+    }
+  };
+  std::istringstream lines(groups);  // such as 0::/user.slice and 4:memory:/jobs
+  for (std::string line; std::getline(lines, line);) {
     const std::size_t first = line.find(':'), second = line.find(':', first + 1);
     if (second == std::string::npos) continue;
-    const std::string controllers = line.substr(first + 1, second - first - 1),
-                      path = line.substr(second + 1);
-    if (controllers.empty()) least = std::min(least, number_in("/sys/fs/cgroup" + path + "/memory.max"));
+    const std::string controllers = line.substr(first + 1, second - first - 1);
+    const std::string path = line.substr(second + 1);
+    if (controllers.empty()) look(root, path, "memory.max");
     if (controllers.find("memory") != std::string::npos)
-      least = std::min(least, number_in("/sys/fs/cgroup/memory" + path + "/memory.limit_in_bytes"));
+      look(root + "/memory", path, "memory.limit_in_bytes");
   }
-  // In a container the path is that of the host, and the group's own files are at the top.
-  least = std::min(least, number_in("/sys/fs/cgroup/memory.max"));
-  return std::min(least, number_in("/sys/fs/cgroup/memory/memory.limit_in_bytes"));
+  return least;
 }
-
-}  // namespace
 
 std::uint64_t memory_allowed() {
   const long pages = ::sysconf(_SC_PHYS_PAGES), size = ::sysconf(_SC_PAGESIZE);
   const std::uint64_t machine = pages > 0 && size > 0
                                     ? static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(size)
                                     : std::numeric_limits<std::uint64_t>::max();
-  return std::min(machine, group_limit());
+  std::ostringstream groups;
+  if (std::ifstream file("/proc/self/cgroup"); file) groups << file.rdbuf();
+  return std::min(machine, group_limit(groups.str(), "/sys/fs/cgroup"));
 }
 
 void choose_scratch(std::uint64_t memory, std::string where) {
@@ -135,10 +147,14 @@ const std::string& scratch_folder() noexcept { return folder; }
 
 void* allocate_column(std::size_t bytes) {
   if (bytes < kLarge) return ::operator new(bytes);
-  if (bytes > limit - std::min<std::uint64_t>(limit, in_memory)) return map_file(bytes);
-  void* const memory = ::operator new(bytes);
-  in_memory += bytes;
-  return memory;
+  if (in_memory.fetch_add(bytes) + bytes <= limit) {
+    void* const memory = ::operator new(bytes, std::nothrow);
+    if (memory != nullptr) return memory;
+    in_memory -= bytes;
+    throw std::bad_alloc();
+  }
+  in_memory -= bytes;
+  return map_file(bytes);
 }
 
 void free_column(void* memory, std::size_t bytes) noexcept {

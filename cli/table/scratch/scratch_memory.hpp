@@ -16,6 +16,10 @@ namespace nlsq::cli {
 
 // What the machine's memory and the limits of the process's control groups allow, in bytes.
 std::uint64_t memory_allowed();
+// The smallest limit of memory of the control groups that `groups` lists, as /proc/self/cgroup does, and of
+// the groups that contain them. `root`: where the groups' files are, /sys/fs/cgroup. Without limits the
+// largest number.
+std::uint64_t group_limit(const std::string& groups, const std::string& root);
 
 // Called once, before the work begins. `memory`: the limit in bytes. `folder`: empty means that of TMPDIR, or
 // /tmp.

@@ -14,14 +14,22 @@ namespace nlsq::cli {
 
 namespace {
 
-// Handles access to a page of the file that no longer exists. Only write and _exit are safe here.
-extern "C" void file_was_cut_short(int) {
-  constexpr std::string_view kMessage = "nlsq-fit: the input file was cut short while it was being read\n";
+// Handles access to a page that cannot be read. Only write and _exit are safe here.
+extern "C" void page_was_lost(int) {
+  constexpr std::string_view kMessage =
+      "nlsq-fit: the input file was cut short while it was being read, or a scratch file cannot be read\n";
   if (::write(STDERR_FILENO, kMessage.data(), kMessage.size()) < 0) ::_exit(kExitBadData);
   ::_exit(kExitBadData);
 }
 
 }  // namespace
+
+void handle_lost_pages() {
+  struct sigaction action = {};
+  action.sa_handler = page_was_lost;
+  sigemptyset(&action.sa_mask);
+  sigaction(SIGBUS, &action, nullptr);
+}
 
 MappedFile::MappedFile(int fd, std::size_t size) {
   if (size == 0) return;
@@ -31,10 +39,7 @@ MappedFile::MappedFile(int fd, std::size_t size) {
   size_ = size;
   // A file that memory cannot hold is read ahead in long runs, and dropped behind.
   ::madvise(data, size, size > memory_allowed() / 2 ? MADV_SEQUENTIAL : MADV_WILLNEED);
-  struct sigaction action = {};
-  action.sa_handler = file_was_cut_short;
-  sigemptyset(&action.sa_mask);
-  sigaction(SIGBUS, &action, nullptr);
+  handle_lost_pages();
 }
 
 MappedFile::~MappedFile() {

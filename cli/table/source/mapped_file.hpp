@@ -5,11 +5,13 @@
 
 namespace nlsq::cli {
 
+// From now on, where a page of a mapped file cannot be read, because another program truncated the file or
+// the disk failed, the process prints a message and exits with the status for bad data. It cannot continue.
+void handle_lost_pages();
+
 class MappedFile {
  public:
-  // Maps `size` bytes from the start of the file open as `fd`. size() is 0 if that fails. If another program
-  // truncates the file while it is mapped, this process prints a message and exits with the status for bad
-  // data, because it cannot continue.
+  // Maps `size` bytes from the start of the file open as `fd`. size() is 0 if that fails.
   MappedFile(int fd, std::size_t size);
   MappedFile(const MappedFile&) = delete;
   MappedFile& operator=(const MappedFile&) = delete;
