@@ -59,29 +59,32 @@ void narrow(FitData& data, Rows chosen) {
   data.kept = std::move(chosen);
 }
 
-// Calls look(values, first, count) for blocks of a column's rows, from last to first.
+// Calls look(values, first, count) for blocks of a column's rows. It goes from the last to the first, so that
+// the fit finds the first rows in the caches, but forwards through long columns, which files are read ahead
+// for.
 template <class Look>
-void for_blocks_backwards(const Column& column, Look look) {
-  constexpr std::size_t kBlock = 1024;
+void for_blocks(const Column& column, Look look) {
+  constexpr std::size_t kBlock = 1024, kLong = std::size_t{1} << 25;
   std::array<double, kBlock> values;
-  for (std::size_t end = column.size(); end > 0;) {
-    const std::size_t first = (end - 1) / kBlock * kBlock;
-    column.read(first, end - first, values.data());
-    look(values.data(), first, end - first);
-    end = first;
+  const std::size_t rows = column.size(), blocks = (rows + kBlock - 1) / kBlock;
+  for (std::size_t k = 0; k < blocks; ++k) {
+    const std::size_t first = (rows >= kLong ? k : blocks - 1 - k) * kBlock;
+    const std::size_t count = std::min(kBlock, rows - first);
+    column.read(first, count, values.data());
+    look(values.data(), first, count);
   }
 }
 
 void refuse_non_finite(const FitData& data, const Column& column, const ColumnExpression& expression,
                        const char* what) {
-  std::size_t count = 0, first = 0;
-  for_blocks_backwards(column, [&](const double* values, std::size_t begin, std::size_t size) {
+  std::size_t count = 0, first = column.size();
+  for_blocks(column, [&](const double* values, std::size_t begin, std::size_t size) {
     unsigned any = 0;  // a separate loop that vectorises
     for (std::size_t i = 0; i < size; ++i)
       any |= !(std::abs(values[i]) <= std::numeric_limits<double>::max());
     if (any == 0) return;
     for (std::size_t i = size; i-- > 0;) {
-      if (!std::isfinite(values[i])) ++count, first = begin + i;
+      if (!std::isfinite(values[i])) ++count, first = std::min(first, begin + i);
     }
   });
   if (count == 0) return;
@@ -206,9 +209,9 @@ void apply_range(FitData& data, const Range& range) {
 
 void refuse_bad_sigma(const FitData& data) {
   std::size_t bad = data.sigma.size();
-  for_blocks_backwards(data.sigma, [&](const double* values, std::size_t begin, std::size_t size) {
+  for_blocks(data.sigma, [&](const double* values, std::size_t begin, std::size_t size) {
     for (std::size_t i = size; i-- > 0;) {
-      if (!(values[i] > 0)) bad = begin + i;
+      if (!(values[i] > 0)) bad = std::min(bad, begin + i);
     }
   });
   if (bad == data.sigma.size()) return;
