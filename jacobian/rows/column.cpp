@@ -61,22 +61,22 @@ double Column::operator[](std::size_t row) const {
 }
 
 void Column::read(std::size_t first, std::size_t count, double* out) const {
+  if (type_ == ElementType::source)
+    return source_of(data_).read(first, count, static_cast<int>(stride_), out);
   if (const double* direct = direct_f64(first)) {
     std::copy_n(direct, count, out);
     return;
   }
-  if (type_ == ElementType::source)
-    return source_of(data_).read(first, count, static_cast<int>(stride_), out);
   read_as(data_, type_, stride_, first, count, out);
 }
 
 void Column::read(std::size_t first, std::size_t count, float* out) const {
+  if (type_ == ElementType::source)
+    return source_of(data_).read(first, count, static_cast<int>(stride_), out);
   if (const double* direct = direct_f64(first)) {
     kernels().narrow(direct, out, count);
     return;
   }
-  if (type_ == ElementType::source)
-    return source_of(data_).read(first, count, static_cast<int>(stride_), out);
   read_as(data_, type_, stride_, first, count, out);
 }
 

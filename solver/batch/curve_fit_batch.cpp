@@ -53,6 +53,7 @@ void check_column(const ColumnPerFit& column, const ColumnPerFit& y, const std::
 
 void check(const Batch& batch, const BatchOptions& given, const Limits& limits) {
   check_options(given);
+  given.refuse_team_and_journal("fits of a batch");
   const auto &names = batch.model.predictors, &names_of_parameters = batch.model.names;
   if (given.starts != 1)
     throw ValidationError(fmt::format("starts = {}: a batch makes one start a fit", given.starts));

@@ -279,6 +279,7 @@ GroupsResult curve_fit_groups(const PreparedModel& model, const Columns& x, cons
                               const Column& group, const NamedValues& p0, const GroupOptions& options) {
   const FpEnvironment environment;
   check_options(options);
+  options.refuse_team_and_journal("fits of groups");
   check_columns(model.impl(), x, y, group, options);
   if (!options.share.empty()) return fit_with_shared_parameters(model, x, y, group, p0, options);
   return GroupFits(model, x, y, group, p0, options).run();

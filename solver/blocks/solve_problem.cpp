@@ -205,6 +205,7 @@ Summary solve_blocks(Problem& problem, const SolverOptions& options, const Probl
   if (options.nonmonotonic_steps > 0) {
     throw ValidationError("nonmonotonic_steps is of curve_fit and least_squares: leave it out for a Problem");
   }
+  options.refuse_team_and_journal("solves of a Problem");
   Problem::Impl& impl = problem.impl();
   impl.close_gaps();
   check_components(impl, options.policy());

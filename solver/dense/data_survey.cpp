@@ -2,6 +2,7 @@
 #include "dense/data_survey.hpp"
 
 #include "kernels/kernel_table.hpp"
+#include "support/bytes.hpp"
 
 #include <fmt/format.h>
 
@@ -10,6 +11,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <utility>
 
 namespace nlsq::inline v0 {
 
@@ -143,6 +145,23 @@ void DataSurvey::note_faults(Chunk& chunk, int column, const double* values, std
   for (std::size_t i = 0; i < count; ++i) {
     if (is_usable(values[i], wanted(column))) continue;
     if (faults.count++ == 0) faults.first = first + i;
+  }
+}
+
+std::string DataSurvey::seen(std::size_t begin, std::size_t end) const {
+  ByteWriter out;
+  for (std::size_t c = begin; c < end; ++c) {
+    out.put(chunks_[c].scatter);
+    out.put_all(std::span<const Faults>(chunks_[c].faults));
+  }
+  return std::move(out.text());
+}
+
+void DataSurvey::take_seen(std::size_t begin, std::size_t end, std::string_view bytes) {
+  ByteReader in(bytes);
+  for (std::size_t c = begin; c < end; ++c) {
+    chunks_[c].scatter = in.get<ScatterSums>();
+    chunks_[c].faults = in.get_all<Faults>();
   }
 }
 

@@ -9,6 +9,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace nlsq::inline v0 {
@@ -49,6 +50,9 @@ class DataSurvey {
   // Surveys in parts: any number of chunks, each by one thread, with rows in any order.
   void start(std::size_t chunks);
   void look(std::size_t chunk, std::size_t first, std::size_t count);
+  // What was seen in chunks [begin, end), for another process of a team, which takes it in.
+  std::string seen(std::size_t begin, std::size_t end) const;
+  void take_seen(std::size_t begin, std::size_t end, std::string_view bytes);
   // Throws DataError naming the first NaN, Inf, sigma <= 0, negative count or negative sigma_x.
   void finish();
 

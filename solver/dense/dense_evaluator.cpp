@@ -63,17 +63,6 @@ bool DenseEvaluator::linearize_part(std::span<const double> x, std::size_t rows,
   return true;
 }
 
-bool DenseEvaluator::second_order_part(std::span<const double> x, std::span<const double> direction,
-                                       std::size_t rows, Vector& out) {
-  if (model_.one_point() || rows >= model_.rows()) return false;
-  SampleRows sample(model_, rows);
-  DenseEvaluator part(sample, parallelism_);
-  part.second_order_into(x, direction, 1, out);
-  add_work(part);
-  for (double& v : out) v *= static_cast<double>(model_.rows()) / static_cast<double>(sample.rows());
-  return true;
-}
-
 CostValue DenseEvaluator::linearize_beside(std::span<const double> x, const PrecisionPlan& plan,
                                            std::span<const double> beside, Linearization& out) {
   if (model_.one_point()) {
@@ -84,8 +73,9 @@ CostValue DenseEvaluator::linearize_beside(std::span<const double> x, const Prec
   const CostValue there{0.5 * sums.squares_beside};
   linearization_of(sums, plan, out);
   correct_curvature(model_, x, out);
-  // Tiles that are not finite below f64 may be finite in f64. A pass of its own finds out.
-  return there.finite() ? there : cost(beside, plan.residual);
+  // Tiles that are not finite below f64 may be finite in f64, and rows that are not finite at x end the pass
+  // before all are summed. A pass of its own finds out.
+  return out.finite && there.finite() ? there : cost(beside, plan.residual);
 }
 
 void DenseEvaluator::forget_work() {
@@ -111,30 +101,6 @@ void DenseEvaluator::add_work(const DenseEvaluator& part) {
 CostValue DenseEvaluator::cost(std::span<const double> x, Format format) {
   const Sums& sums = accumulate({x, Fill::residual, cost_plan(format)});
   return {sums.finite ? 0.5 * sums.packed[0] : std::numeric_limits<double>::quiet_NaN()};
-}
-
-void DenseEvaluator::second_order_into(std::span<const double> x, std::span<const double> direction, double h,
-                                       Vector& out) {
-  const auto n = static_cast<std::size_t>(parameters());
-  Vector& moved = scratch_->moved;
-  moved.assign(x.begin(), x.end());
-  for (std::size_t j = 0; j < n; ++j) moved[j] += h * direction[j];
-  TilePass& here = scratch_->pass(model_, x, Fill::jacobian_and_residual, false);
-  TilePass& there = scratch_->pass(model_, moved, Fill::residual, false);
-  out.assign(n, 0.0);
-  for (std::size_t t = 0; t < model_.tile_count(); ++t) {
-    const TileRange range = model_.tile(t);
-    const double* const* J = here.fill_f64(range.first, range.count, counters_);
-    const double* moved_r = there.fill_f64(range.first, range.count, counters_)[n];
-    for (std::size_t i = 0; i < range.count; ++i) {
-      double linear = 0;
-      for (std::size_t j = 0; j < n; ++j) linear += J[j][i] * direction[j];
-      // Transtrum & Sethna: r_vv ≈ 2/h ((r(x + hv) - r(x))/h - J v).
-      const double r_vv = 2 / h * ((moved_r[i] - J[n][i]) / h - linear);
-      for (std::size_t j = 0; j < n; ++j) out[j] += J[j][i] * r_vv;
-    }
-  }
-  work_ += static_cast<double>(model_.rows()) * (row_cost() + model_.row_cost(Fill::residual));
 }
 
 RowSizes DenseEvaluator::sizes(std::span<const double> x) {

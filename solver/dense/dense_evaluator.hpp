@@ -12,6 +12,7 @@
 #include <functional>
 #include <memory>
 #include <stdexcept>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -93,9 +94,12 @@ class DenseEvaluator final : public Evaluator {
   struct Sums;     // packed Gram sums of [J | r], or R, with flags and issues
   struct Scratch;  // passes and buffers that one worker reuses
   class TileFolder;
-  struct Pass;  // what a pass is to compute: x, plan, residuals alone or derivatives, too
-  // Runs a pass. The result stays valid until the next pass.
+  struct Pass;     // what a pass is to compute: x, plan, residuals alone or derivatives, too
+  struct Share;    // the chunks of a pass that this process sums
+  struct Account;  // what a pass reports besides its sums
+  // Runs a pass, or takes its sums from the journal. The result stays valid until the next pass.
   Sums& accumulate(const Pass& pass);
+  Sums& accumulate_now(const Pass& pass);
   // The same without repetition. Sets `retry` if a row took a branch that was not recorded before: then the
   // pass must be run again.
   Sums& accumulate_once(const Pass& pass, bool& retry);
@@ -103,7 +107,17 @@ class DenseEvaluator final : public Evaluator {
 
   class Workers;
   std::size_t tiles_of_chunk(const Pass& pass, int n1) const;
-  void merge(std::vector<Sums>& sums, int n1, bool alone);
+  void merge(const Share& part, std::size_t first_step, std::size_t last_step, int n1, bool alone);
+  void sum_share(const Share& share, const Pass& pass, bool alone);
+  Account account_of(const Share& share) const;
+  // Of the processes of a team (dense_exchange.cpp).
+  Share share_of_team(std::size_t chunks, std::size_t chunk_tiles, double work) const;
+  void exchange(const Share& share, const Pass& pass, Account& account, const char* failure);
+  // Of the journal (dense_journal.cpp).
+  std::uint64_t request_of(const Pass& pass) const;
+  Sums& accumulate_kept(const Pass& pass);
+  Sums& take_kept(const Pass& pass, std::string_view bytes);
+  void survey_alone(const Pass& pass);
   void sum_chunk(std::size_t begin, std::size_t end, const Pass& pass, Scratch& scratch, Sums& sums);
   template <class Use>
   void by_component(std::size_t begin, std::size_t end, Use use);
@@ -112,6 +126,7 @@ class DenseEvaluator final : public Evaluator {
   std::string component_name(std::size_t component) const;
   void note_near_limit(std::size_t begin, std::size_t end, const Pass& pass, Scratch& scratch, Sums& sums);
   void sum_gradients(std::size_t begin, std::size_t end, const Pass& pass, Scratch& scratch, Sums& sums);
+  void sum_second_order(std::size_t begin, std::size_t end, const Pass& pass, Scratch& scratch, Sums& sums);
   void sum_one_by_one(std::size_t begin, std::size_t end, const Pass& pass, Scratch& scratch, Sums& sums);
   // Checks the user's derivatives on the rows of a recheck.
   class JacobianCheck;

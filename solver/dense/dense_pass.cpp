@@ -11,6 +11,7 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <utility>
 
 namespace nlsq::inline v0 {
 
@@ -20,9 +21,10 @@ constexpr std::size_t kTilesPerChunk = 16;      // leaves of the reduction tree
 constexpr std::size_t kChunkDoubles = 1 << 23;  // limit on the numbers in all leaves together
 // limit on leaves, so that memory does not grow with the rows
 constexpr std::size_t kMostChunks = 2048;
-constexpr std::size_t kLeastChunks = 8;     // if there are enough rows
-constexpr std::size_t kLeastTriangles = 4;  // they take as much memory as many Gram sums
-constexpr int kMaxRecordings = 64;          // limit on passes repeated because a row took a new branch
+constexpr std::size_t kLeastChunks = 8;            // if there are enough rows
+constexpr std::size_t kLeastTriangles = 4;         // they take as much memory as many Gram sums
+constexpr std::size_t kSecondOrderRows = 1 << 16;  // summed in order; few fits with fewer rows need threads
+constexpr int kMaxRecordings = 64;                 // limit on passes repeated because a row took a new branch
 
 // Unpacks JᵀJ, Jᵀr and ½rᵀr from the sums of [J | r].
 void unpack(const Vector& packed, Linearization& out) {
@@ -78,8 +80,9 @@ bool may_be_near_limit(const Vector& sums, std::size_t n1) {
 double DenseEvaluator::work_of(const Pass& pass, double row) const {
   const double m = static_cast<double>(model_.rows());
   const auto part = [&](double rows, const PrecisionPlan& plan) {
-    return rows *
-           (row * row_price(plan) + Pass{{}, pass.fill, plan, {}, pass.gradient}.products(parameters()));
+    Pass in_plan = pass;
+    in_plan.plan = plan;
+    return rows * (row * row_price(plan) + in_plan.products(parameters()));
   };
   if (raised_.empty()) return part(m, pass.plan);
   double all = 0, sum = 0;
@@ -91,8 +94,13 @@ double DenseEvaluator::work_of(const Pass& pass, double row) const {
 }
 
 DenseEvaluator::Sums& DenseEvaluator::accumulate(const Pass& pass) {
+  return parallelism_.journal ? accumulate_kept(pass) : accumulate_now(pass);
+}
+
+DenseEvaluator::Sums& DenseEvaluator::accumulate_now(const Pass& pass) {
   const double residual = model_.row_cost(Fill::residual);
-  const double row = model_.row_cost(pass.fill) + (pass.beside.empty() ? 0.0 : residual);
+  const bool two_points = !pass.beside.empty() || pass.second_order();
+  const double row = model_.row_cost(pass.fill) + (two_points ? residual : 0.0);
   for (int round = 0; round < kMaxRecordings; ++round) {
     bool retry = false;
     const auto begin = timed_ ? std::chrono::steady_clock::now() : std::chrono::steady_clock::time_point();
@@ -137,17 +145,23 @@ std::size_t DenseEvaluator::tiles_of_chunk(const Pass& pass, int n1) const {
   const std::size_t most =
       std::clamp<std::size_t>(kChunkDoubles / (wide ? columns * columns : packed_size(n1)),
                               wide ? kLeastTriangles : kLeastChunks, kMostChunks);
-  const std::size_t least = wide ? (2 * columns + model_.tile_rows() - 1) / model_.tile_rows() : 0;
+  const std::size_t rows = wide ? 2 * columns : pass.second_order() ? kSecondOrderRows : 0;
+  const std::size_t least = (rows + model_.tile_rows() - 1) / model_.tile_rows();
   return std::max({kTilesPerChunk, least, (tiles + most - 1) / most});
 }
 
-// Adds up in a fixed binary tree. Triangles of many columns take time, so threads join them.
-void DenseEvaluator::merge(std::vector<Sums>& sums, int n1, bool alone) {
-  for (std::size_t step = 1; step < sums.size(); step *= 2) {
-    std::vector<KernelCounters> counters((sums.size() - step + 2 * step - 1) / (2 * step));
-    run_tasks(counters.size(), alone ? Parallelism{1, {}} : parallelism_,
-              [&](std::size_t k) { sums[2 * step * k].merge(sums[2 * step * k + step], n1, counters[k]); });
-    for (const KernelCounters& part : counters) counters_.add(part);
+// Adds up the chunks of `part` in a fixed binary tree, from the branches of `first_step` chunks up to those
+// of `last_step`. Triangles of many columns take time, so threads join them.
+void DenseEvaluator::merge(const Share& part, std::size_t first_step, std::size_t last_step, int n1,
+                           bool alone) {
+  const std::size_t size = part.end - part.begin;
+  for (std::size_t step = first_step; step < std::min(size, last_step); step *= 2) {
+    std::vector<KernelCounters> counters((size - step + 2 * step - 1) / (2 * step));
+    run_tasks(counters.size(), alone ? Parallelism{1, {}} : parallelism_, [&](std::size_t k) {
+      const std::size_t at = part.begin + 2 * step * k;
+      sums_[at].merge(sums_[at + step], n1, counters[k]);
+    });
+    for (const KernelCounters& of_task : counters) counters_.add(of_task);
   }
 }
 
@@ -158,6 +172,7 @@ void DenseEvaluator::sum_chunk(std::size_t begin, std::size_t end, const Pass& p
   const auto n1 = static_cast<std::size_t>(pass.fill == Fill::residual ? 1 : parameters() + 1);
   sums.restart(pass, n1, std::max<std::size_t>(1, model_.components().size()));
   if (pass.gradient) return sum_gradients(begin, end, pass, scratch, sums);
+  if (pass.second_order()) return sum_second_order(begin, end, pass, scratch, sums);
   by_component(begin, end, [&](std::size_t first, std::size_t last, std::size_t c) {
     const PrecisionPlan plan = plan_of_component(c, pass.plan);
     // Interleaving both points tile by tile would be no faster: a chunk stays in cache.
@@ -240,8 +255,49 @@ void DenseEvaluator::sum_one_by_one(std::size_t begin, std::size_t end, const Pa
   });
 }
 
+// Sums the chunks of a share, and surveys their rows if the data are to be surveyed.
+void DenseEvaluator::sum_share(const Share& share, const Pass& pass, bool alone) {
+  const auto first_row = [&](std::size_t c) {
+    return c >= share.chunks ? model_.rows() : model_.tile(c * share.chunk_tiles).first;
+  };
+  const auto one = [&](std::size_t c, Scratch& scratch) {
+    sum_chunk(c * share.chunk_tiles, std::min(model_.tile_count(), (c + 1) * share.chunk_tiles), pass,
+              scratch, sums_[c]);
+  };
+  if (share.chunks == 1) {
+    if (survey_) survey_->look(0, 0, model_.rows());
+    return one(0, *scratch_);
+  }
+  model_.prepare(pass.x, pass.fill);
+  workers_->hold_x();
+  const std::size_t count = share.end - share.begin;
+  const int threads = run_tasks(count, alone ? Parallelism{1, {}} : parallelism_, [&](std::size_t k) {
+    const std::size_t c = share.begin + k;
+    auto scratch = workers_->take();
+    one(c, *scratch);
+    workers_->give_back(std::move(scratch));
+    if (survey_) survey_->look(c, first_row(c), first_row(c + 1) - first_row(c));
+  });
+  threads_ = std::max(threads_, threads);
+}
+
+DenseEvaluator::Account DenseEvaluator::account_of(const Share& share) const {
+  Account out;
+  out.parts.resize(std::max<std::size_t>(1, model_.components().size()));
+  for (std::size_t c = share.begin; c < share.end; ++c) {
+    const Sums& s = sums_[c];
+    for (std::size_t k = 0; k < s.parts.size(); ++k) out.parts[k].add(s.parts[k]);
+    for (const PrecisionIssue& issue : s.issues) add_issue(out.issues, issue);
+    if (s.finite || !out.finite) continue;
+    out.finite = false;
+    out.culprit = s.culprit;
+  }
+  return out;
+}
+
 // Threads sum chunks of tiles in any order, and a fixed binary tree combines them. So the result has the same
-// bits for any number of threads, and rounding errors grow with the logarithm of the number of chunks.
+// bits for any number of threads, and rounding errors grow with the logarithm of the number of chunks. In a
+// team, each process sums its share of the chunks, and all combine them in the same tree.
 DenseEvaluator::Sums& DenseEvaluator::accumulate_once(const Pass& pass, bool& retry) {
   const int n1 = pass.fill == Fill::residual ? 1 : parameters() + 1;
   const std::size_t tiles = std::max<std::size_t>(1, model_.tile_count());
@@ -249,52 +305,51 @@ DenseEvaluator::Sums& DenseEvaluator::accumulate_once(const Pass& pass, bool& re
   const std::size_t chunks = (tiles + chunk_tiles - 1) / chunk_tiles;
   const double work = static_cast<double>(model_.rows()) * model_.row_cost(pass.fill);
   const bool alone = !model_.concurrent() || work < kThreadWork;
-
-  std::vector<Sums>& sums = sums_;
-  sums.resize(chunks);
-  const auto rows_before = [&](std::size_t c) {
-    return c >= chunks ? model_.rows() : model_.tile(c * chunk_tiles).first;
-  };
+  const bool threads_merge = !alone && pass.by_qr() && in_blocks(n1);
+  const Share share = share_of_team(chunks, chunk_tiles, work);
+  sums_.resize(chunks);
   if (survey_) survey_->start(chunks);
-  if (chunks == 1) {
-    if (survey_) survey_->look(0, 0, model_.rows());
-    sum_chunk(0, model_.tile_count(), pass, *scratch_, sums[0]);
+  Account account;
+  const KernelCounters before = counters_;
+  if (!share.divided()) {
+    sum_share(share, pass, alone);
+    account = account_of(share);
   } else {
-    model_.prepare(pass.x, pass.fill);
-    workers_->hold_x();
-    const int threads = run_tasks(chunks, alone ? Parallelism{1, {}} : parallelism_, [&](std::size_t c) {
-      auto scratch = workers_->take();
-      sum_chunk(c * chunk_tiles, std::min(model_.tile_count(), (c + 1) * chunk_tiles), pass, *scratch,
-                sums[c]);
-      workers_->give_back(std::move(scratch));
-      if (survey_) survey_->look(c, rows_before(c), rows_before(c + 1) - rows_before(c));
-    });
-    threads_ = std::max(threads_, threads);
+    try {
+      sum_share(share, pass, alone);
+      account = account_of(share);
+      if (account.finite) merge(share, 1, share.block, n1, !threads_merge);
+    } catch (const std::exception& e) {
+      exchange(share, pass, account, e.what());
+      throw;
+    }
+    account.merging = difference(std::exchange(counters_, before), before);
+    exchange(share, pass, account, nullptr);
   }
   if (survey_) {  // before any failure that unusable data may have caused in the sums
     survey_->finish();
     survey_.reset();
   }
   std::size_t bytes = scratch_->bytes() + workers_->bytes();
-  found_.clear();
-  component_counters_.resize(model_.components().size());
-  for (const Sums& s : sums) {
-    for (const KernelCounters& part : s.parts) counters_.add(part);
-    for (std::size_t c = 0; c < component_counters_.size(); ++c) component_counters_[c].add(s.parts[c]);
-    for (const PrecisionIssue& issue : s.issues) add_issue(found_, issue);
+  for (const Sums& s : sums_)
     bytes += (s.packed.size() + s.triangle.rows() * s.triangle.columns()) * sizeof(double);
-  }
   peak_bytes_ = std::max(peak_bytes_, bytes);
-  for (Sums& s : sums) {
-    if (s.finite) continue;
-    const auto why = model_.explain_non_finite(pass.x, s.culprit.first, s.culprit.count);
+  found_ = std::move(account.issues);
+  component_counters_.resize(model_.components().size());
+  counters_.add(account.merging);
+  for (const KernelCounters& part : account.parts) counters_.add(part);
+  for (std::size_t c = 0; c < component_counters_.size(); ++c) component_counters_[c].add(account.parts[c]);
+  if (!account.finite) {
+    const TileRange culprit = account.culprit;
+    const auto why = model_.explain_non_finite(pass.x, culprit.first, culprit.count);
     if (why == RowModel::NonFinite::give_up)
       throw RecordingFailed("a row took a branch that could not be recorded");
     retry = why == RowModel::NonFinite::retry;
-    return s;
+    sums_.front().finite = false;
+    return sums_.front();
   }
-  merge(sums, n1, alone || !(pass.by_qr() && in_blocks(n1)));
-  return sums.front();
+  merge({0, chunks, chunks, chunk_tiles}, std::max<std::size_t>(1, share.block), chunks, n1, !threads_merge);
+  return sums_.front();
 }
 
 void DenseEvaluator::linearization_of(const Sums& sums, const PrecisionPlan& plan, Linearization& out) const {

@@ -5,7 +5,10 @@
 #include "dense/dense_scratch.hpp"
 #include "linear/wide_qr.hpp"
 
+#include <array>
+#include <bit>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -13,8 +16,20 @@
 
 namespace nlsq::inline v0 {
 
+class ByteWriter;
+class ByteReader;
+
 // With this many columns QR works by blocks.
 inline bool in_blocks(int n1) { return kernels().qr_block_columns > 0 && n1 >= kernels().qr_block_columns; }
+
+// Counters since `before`.
+inline KernelCounters difference(const KernelCounters& after, const KernelCounters& before) {
+  using Words = std::array<std::uint64_t, sizeof(KernelCounters) / sizeof(std::uint64_t)>;
+  auto words = std::bit_cast<Words>(after);
+  const auto subtracted = std::bit_cast<Words>(before);
+  for (std::size_t k = 0; k < words.size(); ++k) words[k] -= subtracted[k];
+  return std::bit_cast<KernelCounters>(words);
+}
 
 // In f64 adds, about 50 µs. Less work is not worth waking a thread.
 inline constexpr double kThreadWork = 1e6;
@@ -55,9 +70,14 @@ struct DenseEvaluator::Pass {
   PrecisionPlan plan;
   std::span<const double> beside = {};  // another point at which to evaluate the cost
   bool gradient = false;                // only Jᵀr and rᵀr, in f64
+  // Only Jᵀ r_vv, in f64: r_vv is the second derivative of r along `direction`, from a difference between x
+  // and `moved` = x + step direction.
+  std::span<const double> direction = {}, moved = {};
+  double step = 0;
+  bool second_order() const { return !direction.empty(); }
   bool by_qr() const { return plan.gram == Gram::qr && fill != Fill::residual; }
   double products(int parameters) const {  // work per row
-    if (fill == Fill::residual) return 0;
+    if (fill == Fill::residual || second_order()) return 0;
     if (gradient) return parameters + 1;
     return static_cast<double>(packed_size(parameters + 1)) * gram_price(plan.gram, parameters + 1) +
            parameters * rounding_price(plan);
@@ -68,7 +88,8 @@ struct DenseEvaluator::Pass {
 struct DenseEvaluator::Sums {
   void restart(const Pass& pass, std::size_t n1, std::size_t components) {
     const bool qr = pass.by_qr();
-    packed.assign(qr ? 0 : pass.gradient ? n1 : packed_size(static_cast<int>(n1)), 0.0);
+    const bool row = pass.gradient || pass.second_order();
+    packed.assign(qr ? 0 : row ? n1 : packed_size(static_cast<int>(n1)), 0.0);
     triangle.assign(qr ? n1 : 0, qr ? n1 : 0);
     squares_beside = 0;
     redone.assign(components, 0);
@@ -77,8 +98,8 @@ struct DenseEvaluator::Sums {
     finite = true;
   }
 
-  Vector packed;              // upper triangle of the Gram sums by rows, or only its last column
-  Matrix triangle;            // R of a QR pass
+  Vector packed;    // upper triangle of the Gram sums by rows, or only its last column, or Jᵀ r_vv
+  Matrix triangle;  // R of a QR pass
   double squares_beside = 0;  // Σr² at the point `beside`
   // Tiles that were not finite in f32, by component; a single entry without components.
   std::vector<std::size_t> redone;
@@ -88,6 +109,9 @@ struct DenseEvaluator::Sums {
   // of the redone tiles, and of numbers near the limit of their format
   std::vector<PrecisionIssue> issues;
 
+  // All but counters and issues.
+  void put(ByteWriter& out) const;
+  void take(ByteReader& in);
   void merge(const Sums& other, int n1, KernelCounters& counters) {
     for (std::size_t c = 0; c < redone.size(); ++c) redone[c] += other.redone[c];
     finite = finite && other.finite;
@@ -105,6 +129,25 @@ struct DenseEvaluator::Sums {
     }
     kernels().qr_fold(triangle.data(), n, n1, pointers.data(), n, &counters);
   }
+};
+
+// Consecutive chunks [begin, end) of the `chunks` of a pass. In a team, each process has a share, and what
+// they exchange are sums over blocks of `block` chunks, which are whole branches of the reduction tree.
+struct DenseEvaluator::Share {
+  std::size_t begin, end, chunks, chunk_tiles;
+  std::size_t block = 0;  // a power of two; 0: this process sums all chunks
+  bool divided() const { return block > 0; }
+};
+
+struct DenseEvaluator::Account {
+  std::vector<KernelCounters> parts;  // by component
+  KernelCounters merging;             // of joining triangles before the exchange
+  std::vector<PrecisionIssue> issues;
+  bool finite = true;
+  TileRange culprit;  // the first tile that is not finite in f64
+  // For another process, or for the journal: all but `finite` and `culprit`.
+  void put(ByteWriter& out) const;
+  void add(ByteReader& in);
 };
 
 // The scratch memory of each worker of a pass. It is kept between passes.

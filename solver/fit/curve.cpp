@@ -3,6 +3,7 @@
 
 #include "dense/dense_evaluator.hpp"
 #include "dense/row_statistics.hpp"
+#include "fit/kept_data.hpp"
 #include "fit/multi_start.hpp"
 #include "fit/start.hpp"
 
@@ -234,6 +235,7 @@ FitResult fit_rows(const Curve& given, RowModel& model_rows, const std::vector<i
     curve.whitening = std::make_shared<Whitening>(curve.options.sigma_matrix, curve.data->rows());
     whitened.emplace(model_rows, *curve.whitening);
   }
+  check_kept_data(*curve.data, curve.options);
   RowModel& rows = whitened ? *whitened : model_rows;
   const SolveFunction solve_rows = whitened ? SolveFunction() : solve_model_rows;
   FitResult fit;

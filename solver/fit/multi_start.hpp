@@ -3,7 +3,7 @@
 
 #include "fit/solve.hpp"
 
-#include <nlsq/fit_minimum.hpp>
+#include <nlsq/summary.hpp>
 
 #include <cstdint>
 #include <functional>

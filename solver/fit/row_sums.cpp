@@ -245,6 +245,7 @@ SumsStep solve_sums(std::span<const SumsPass> passes, const SolverOptions& optio
                     bool unit_sigma) {
   check_passes(passes);
   check_options(options);
+  options.refuse_team_and_journal("fits from sums");
   const std::span<const double> start = passes[0].point;
   std::vector<std::string> names;
   for (std::size_t j = 0; j < start.size(); ++j) names.push_back(fmt::format("x[{}]", j));

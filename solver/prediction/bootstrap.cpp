@@ -2,15 +2,26 @@
 #include "prediction/bootstrap_samples.hpp"
 #include "prediction/delta_method.hpp"
 #include "prediction/derived_expressions.hpp"
+#include "support/bytes.hpp"
 #include "support/fp_environment.hpp"
 #include "support/parallel.hpp"
+#include "support/recall.hpp"
+
+#include <nlsq/journal.hpp>
+#include <nlsq/team.hpp>
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <functional>
 #include <limits>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
 
 namespace nlsq::inline v0 {
 
@@ -48,6 +59,88 @@ Outcome fit_sample(const RightSide& model, const Columns& x, const FitResult& fi
   const std::vector<double> more = derived.values(again.parameters);
   out.values.insert(out.values.end(), more.begin(), more.end());
   return out;
+}
+
+// Identifies the samples, for the journal.
+std::uint64_t request_of(const FitResult& fit, const BootstrapOptions& wanted) {
+  ByteHash hash;
+  for (const double p : fit.parameters) hash.add_value(p);
+  for (const std::string& text : wanted.derived) hash.add(text);
+  hash.add_value(wanted.method);
+  hash.add_value(wanted.seed);
+  return hash.value();
+}
+
+std::string to_bytes(std::span<const Outcome> outcomes) {
+  ByteWriter out;
+  for (const Outcome& outcome : outcomes) {
+    out.put(outcome.drawn);
+    out.put_all(std::span<const double>(outcome.values));
+  }
+  return std::move(out.text());
+}
+
+void from_bytes(std::string_view bytes, std::span<Outcome> outcomes) {
+  ByteReader in(bytes);
+  for (Outcome& outcome : outcomes) {
+    outcome.drawn = in.get<bool>();
+    outcome.values = in.get_all<double>();
+  }
+}
+
+using FitOne = std::function<void(std::size_t k)>;
+
+// Fits this process's samples of [begin, end): it has every so-manieth one. Returns false if it shall stop.
+bool fit_block(const BootstrapOptions& wanted, bool concurrent, const FitOne& fit_one, std::size_t begin,
+               std::size_t end) {
+  const std::size_t size = wanted.team ? static_cast<std::size_t>(wanted.team->size()) : 1;
+  const std::size_t rank = wanted.team ? static_cast<std::size_t>(wanted.team->rank()) : 0;
+  std::atomic<bool> stopped = false;
+  const std::size_t count = end - begin > rank ? (end - begin - rank + size - 1) / size : 0;
+  run_tasks(count, concurrent ? Parallelism(wanted) : Parallelism{1, {}}, [&](std::size_t k) {
+    if (wanted.stop && wanted.stop()) stopped = true;
+    if (!stopped) fit_one(begin + rank + k * size);
+  });
+  return !stopped;
+}
+
+// Gives the outcomes of this process's samples to the others and takes theirs. Returns whether none of them
+// was stopped.
+bool exchange(Team& team, std::span<Outcome> outcomes, bool completed) {
+  const std::vector<std::string> all = team.gather((completed ? "c" : "s") + to_bytes(outcomes));
+  std::vector<Outcome> of_rank(outcomes.size());
+  for (std::size_t rank = 0; rank < all.size(); ++rank) {
+    completed = completed && all[rank].front() == 'c';
+    from_bytes(std::string_view(all[rank]).substr(1), of_rank);
+    for (std::size_t k = rank; k < outcomes.size(); k += all.size()) outcomes[k] = std::move(of_rank[k]);
+  }
+  return completed;
+}
+
+// Fits the samples block by block. After each block the processes of a team exchange what they found, and the
+// journal keeps it.
+void fit_all_samples(const BootstrapOptions& wanted, bool concurrent, std::uint64_t request,
+                     const FitOne& fit_one, std::vector<Outcome>& outcomes) {
+  constexpr std::size_t kBlock = 256;
+  const std::size_t samples = outcomes.size();
+  const bool in_team = wanted.team && wanted.team->size() > 1;
+  for (std::size_t begin = 0; begin < samples; begin += kBlock) {
+    const std::size_t end = wanted.journal || in_team ? std::min(samples, begin + kBlock) : samples;
+    const std::span<Outcome> block(outcomes.data() + begin, end - begin);
+    std::optional<std::string> kept;
+    const std::size_t number = wanted.journal ? wanted.journal->next() : 0;
+    if (wanted.journal) kept = recall_in_team(*wanted.journal, wanted.team.get(), number, request + begin);
+    if (kept) {
+      from_bytes(*kept, block);
+      if (wanted.progress) wanted.progress(block.size(), samples);
+      continue;
+    }
+    bool completed = fit_block(wanted, concurrent, fit_one, begin, end);
+    if (in_team) completed = exchange(*wanted.team, block, completed);
+    if (!completed) return;
+    if (wanted.journal) wanted.journal->keep(number, request + begin, to_bytes(block));
+    else if (!in_team) return;
+  }
 }
 
 // The quantile of sorted values by linear interpolation (type 7 of Hyndman and Fan, 1996; NumPy's default).
@@ -107,19 +200,14 @@ Bootstrap bootstrap(const PreparedModel& model, const Columns& x, const Column& 
   const BootstrapSampler sampler(right, x, fit, options, wanted);
   const FitOptions refit = refit_options(fit, options, wanted.stop);
   std::vector<Outcome> outcomes(static_cast<std::size_t>(wanted.samples));
-  std::atomic<bool> stopped = false;
-  run_tasks(outcomes.size(), right.concurrent ? Parallelism(wanted) : Parallelism{1, {}}, [&](std::size_t k) {
-    if (stopped) return;
-    if (wanted.stop && wanted.stop()) {
-      stopped = true;
-      return;
-    }
+  const auto fit_one = [&](std::size_t k) {
     BootstrapSample sample;
     sampler.draw(SampleRandom(wanted.seed, k), sample);
     outcomes[k] = fit_sample(right, x, fit, refit, sample, derived);
     if (outcomes[k].values.empty() && wanted.stop && wanted.stop()) outcomes[k] = {};  // it was ended
     if (wanted.progress) wanted.progress(1, outcomes.size());
-  });
+  };
+  fit_all_samples(wanted, right.concurrent, request_of(fit, wanted), fit_one, outcomes);
 
   Bootstrap out;
   out.method = wanted.method;

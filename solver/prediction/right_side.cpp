@@ -44,6 +44,8 @@ FitOptions refit_options(const FitResult& fit, const FitOptions& options, const 
   FitOptions out = options;
   out.threads = 1;
   out.executor = nullptr;
+  out.team = nullptr;
+  out.journal = nullptr;
   out.callback = nullptr;
   if (stop) out.callback = [stop](const IterationSummary&) { return stop() ? Stop : Continue; };
   out.starts = 1;

@@ -28,10 +28,21 @@ std::vector<std::string> SolverOptions::violations() const {
     found.push_back(fmt::format("max_linear_iterations = {}: use 1 or more", max_linear_iterations));
   if (!(max_seconds >= 0))
     found.push_back(fmt::format("max_seconds = {}: use 0 (no limit) or more", max_seconds));
+  if (team && max_seconds > 0) {
+    found.push_back(fmt::format(
+        "max_seconds = {}: the clocks of the processes of a team differ; limit the iterations, or "
+        "let the callback stop all processes at one iteration",
+        max_seconds));
+  }
   if (!(initial_lambda >= 0 && std::isfinite(initial_lambda))) {
     found.push_back(fmt::format("initial_lambda = {}: use a finite number, 0 or more", initial_lambda));
   }
   return found;
+}
+
+void SolverOptions::refuse_team_and_journal(const char* what) const {
+  if (team) throw ValidationError(fmt::format("team: {} use one process; leave it out", what));
+  if (journal) throw ValidationError(fmt::format("journal: {} keep none; leave it out", what));
 }
 
 }  // namespace nlsq::inline v0

@@ -63,6 +63,9 @@ class NLSQ_API Column {
   std::size_t size() const { return size_; }
   bool empty() const { return size_ == 0; }
   ElementType type() const { return type_; }
+  // The first number in memory, and the distance between rows in numbers; not of a row source.
+  const void* memory() const { return type_ == ElementType::source ? nullptr : data_; }
+  std::ptrdiff_t stride() const { return type_ == ElementType::source ? 0 : stride_; }
   double operator[](std::size_t row) const;
 
   // Writes rows [first, first + count), converted to the type of `out`.
@@ -92,7 +95,8 @@ class NLSQ_API RowSource {
   // Writes rows [first, first + count) of one column.
   virtual void read(std::size_t first, std::size_t count, int column, double* out) const = 0;
   virtual void read(std::size_t first, std::size_t count, int column, float* out) const;
-  // Returns memory that already holds the rows in this type and stays valid as long as the source; else null.
+  // Returns memory that already holds row `first` and those after it in this type, at least 65,536 of them or
+  // all that are left, and stays valid as long as the source; else null.
   virtual const double* direct_f64(std::size_t first, int column) const;
   virtual const float* direct_f32(std::size_t first, int column) const;
 };

@@ -5,7 +5,6 @@
 #include <nlsq/callable.hpp>
 #include <nlsq/columns.hpp>
 #include <nlsq/export.hpp>
-#include <nlsq/fit_minimum.hpp>
 #include <nlsq/formula.hpp>
 #include <nlsq/matrix.hpp>
 #include <nlsq/models.hpp>

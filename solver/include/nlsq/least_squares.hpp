@@ -4,7 +4,6 @@
 
 #include <nlsq/callable.hpp>
 #include <nlsq/differences.hpp>
-#include <nlsq/fit_minimum.hpp>
 #include <nlsq/matrix.hpp>
 #include <nlsq/options.hpp>
 #include <nlsq/row_ranges.hpp>

@@ -14,6 +14,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -42,12 +43,20 @@ enum class Geodesic : std::uint8_t {
   never,
 };
 
-// The threads that do the work of a pass. The result has the same bits for every choice.
+class Journal;  // <nlsq/journal.hpp>
+class Team;     // <nlsq/team.hpp>
+
+// The threads, and the processes, that do the work of a pass. The result has the same bits for every choice.
 struct Parallelism {
   int threads = 0;  // limit on threads; 0: as many as the machine has; 1: no thread is started
   // Replaces `threads`. It must run task(0) ... task(count - 1), each once, in any order, on the caller's own
   // threads (a tbb::task_arena, a thread pool), and return when all are done.
   std::function<void(std::size_t count, const std::function<void(std::size_t)>& task)> executor;
+  // Other processes that make the same calls with the same arguments. Each computes a part of every long pass
+  // of a curve fit, and they exchange the sums. Null: this process works alone.
+  std::shared_ptr<Team> team = nullptr;
+  // Keeps what long work has finished, so that a later call can go on from there. Null: nothing is kept.
+  std::shared_ptr<Journal> journal = nullptr;
 };
 
 // Whether the first iterations use samples of the rows (from about 10⁵ rows on).
@@ -124,6 +133,8 @@ struct NLSQ_API SolverOptions : Parallelism {
   PrecisionPolicy policy() const { return precision ? *precision : current_policy(); }
   // Describes every violated rule; empty if there is none.
   std::vector<std::string> violations() const;
+  // Throws ValidationError if there is a team or a journal, which `what` does not use.
+  void refuse_team_and_journal(const char* what) const;
 };
 
 // The options of curve fits. m is the number of rows, n the number of the model's parameters. Set fields by

@@ -342,3 +342,32 @@ TEST_CASE("a pass at two points gives the bits of a pass at each") {
     }
   }
 }
+
+TEST_CASE("where rows are not finite at x, the cost at the other point is still that of all rows") {
+  FormulaRows data("a*log(x + b)", 100'000, [](double x) { return std::log(x + 1); });
+  const Vector here{1, -0.5}, there{0.9, 1.1};
+  DenseEvaluator evaluator(*data.rows);
+  Linearization both;
+  const CostValue beside = evaluator.linearize_beside(here, f64, there, both);
+  CHECK_FALSE(both.finite);
+  CHECK(beside.cost == evaluator.cost(there, Format::f64).cost);
+}
+
+TEST_CASE("second-order differences have the same bits on any number of threads, and reach every row") {
+  FormulaRows data("a*exp(-b*x)", 100'001, decay);
+  const Vector p{2, 1.5}, v{0.3, -0.2};
+  Vector one, two, far;
+  DenseEvaluator(*data.rows, {.threads = 1, .executor = {}}).second_order_into(p, v, 1e-4, one);
+  DenseEvaluator(*data.rows, {.threads = 2, .executor = {}}).second_order_into(p, v, 1e-4, two);
+  CHECK(one == two);
+  long double expected[2] = {0, 0};
+  for (const double x : data.x) {
+    const double e = std::exp(-p[1] * x), second = 2 * v[0] * v[1] * -x * e + v[1] * v[1] * p[0] * x * x * e;
+    expected[0] += e * second;
+    expected[1] += -p[0] * x * e * second;
+  }
+  for (std::size_t j = 0; j < 2; ++j)
+    CHECK(one[j] == doctest::Approx(static_cast<double>(expected[j])).epsilon(1e-3));
+  DenseEvaluator(*data.rows).second_order_into(Vector{1, -800}, v, 1e-4, far);
+  CHECK_FALSE(std::isfinite(far[0]));  // the caller sees that it cannot be used
+}

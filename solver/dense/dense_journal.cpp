@@ -1,0 +1,96 @@
+// How DenseEvaluator keeps the sums of its passes in a journal, and takes them from there when a fit is
+// repeated.
+#include "dense/dense_pass.hpp"
+
+#include "dense/tile_issues.hpp"
+#include "support/bytes.hpp"
+#include "support/parallel.hpp"
+#include "support/recall.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace nlsq::inline v0 {
+
+// Identifies what a pass computes, apart from the model and the data.
+std::uint64_t DenseEvaluator::request_of(const Pass& pass) const {
+  ByteHash hash;
+  for (const std::span<const double> values : {pass.x, pass.beside, pass.direction, pass.moved}) {
+    hash.add_value(values.size());
+    for (const double v : values) hash.add_value(v);
+  }
+  const auto add_plan = [&](const PrecisionPlan& plan) {
+    hash.add_value(plan.residual);
+    hash.add_value(plan.gram);
+  };
+  add_plan(pass.plan);
+  for (const PrecisionPlan& plan : raised_) add_plan(plan);
+  hash.add_value(pass.fill);
+  hash.add_value(pass.gradient);
+  hash.add_value(model_.rows());
+  return hash.value();
+}
+
+// The first pass of a function's fit is computed again and compared, because the function may have changed.
+// Data of curves are compared before (fit/kept_data.hpp).
+DenseEvaluator::Sums& DenseEvaluator::accumulate_kept(const Pass& pass) {
+  Journal& journal = *parallelism_.journal;
+  const std::size_t number = journal.next();
+  const std::uint64_t request = request_of(pass);
+  const std::optional<std::string> kept = recall_in_team(journal, parallelism_.team.get(), number, request);
+  if (kept && number > 0) return take_kept(pass, *kept);
+  const KernelCounters before = counters_;
+  const std::vector<KernelCounters> parts_before = component_counters_;
+  Sums& sums = accumulate_now(pass);
+  Account account;
+  account.merging = difference(counters_, before);
+  account.parts = component_counters_;
+  for (std::size_t k = 0; k < parts_before.size(); ++k)
+    account.parts[k] = difference(account.parts[k], parts_before[k]);
+  account.issues = found_;
+  ByteWriter out;
+  account.put(out);
+  sums.put(out);
+  if (!kept) journal.keep(number, request, out.text());
+  else if (*kept != out.text())
+    throw JournalError(
+        fmt::format("journal {}: the first pass over the rows gives other sums than it did; the function or "
+                    "its data have changed since, so begin anew",
+                    journal.file()));
+  return sums;
+}
+
+DenseEvaluator::Sums& DenseEvaluator::take_kept(const Pass& pass, std::string_view bytes) {
+  if (survey_) survey_alone(pass);
+  ByteReader in(bytes);
+  Account account;
+  account.add(in);
+  sums_.resize(1);
+  sums_.front().take(in);
+  counters_.add(account.merging);
+  component_counters_.resize(model_.components().size());
+  for (std::size_t c = 0; c < component_counters_.size(); ++c) component_counters_[c].add(account.parts[c]);
+  for (const PrecisionIssue& issue : account.issues) add_issue(issues_, issue);
+  const bool two_points = !pass.beside.empty() || pass.second_order();
+  work_ += work_of(pass, model_.row_cost(pass.fill) + (two_points ? model_.row_cost(Fill::residual) : 0.0));
+  return sums_.front();
+}
+
+// Surveys the data as the pass would have done: chunk by chunk, for the same bits.
+void DenseEvaluator::survey_alone(const Pass& pass) {
+  const int n1 = pass.fill == Fill::residual ? 1 : parameters() + 1;
+  const std::size_t tiles = std::max<std::size_t>(1, model_.tile_count());
+  const std::size_t chunk_tiles = tiles_of_chunk(pass, n1), chunks = (tiles + chunk_tiles - 1) / chunk_tiles;
+  const auto first_row = [&](std::size_t c) {
+    return c >= chunks ? model_.rows() : model_.tile(c * chunk_tiles).first;
+  };
+  const auto survey = std::exchange(survey_, nullptr);
+  survey->start(chunks);
+  run_tasks(chunks, parallelism_,
+            [&](std::size_t c) { survey->look(c, first_row(c), first_row(c + 1) - first_row(c)); });
+  survey->finish();
+}
+
+}  // namespace nlsq::inline v0

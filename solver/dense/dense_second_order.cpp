@@ -1,0 +1,72 @@
+// Second-order differences of the residuals, which geodesic acceleration and Newton steps use.
+#include "dense/dense_pass.hpp"
+
+#include "rows/sample_rows.hpp"
+
+#include <algorithm>
+
+namespace nlsq::inline v0 {
+
+// Jᵀ r_vv by Transtrum & Sethna: r_vv ≈ 2/h ((r(x + hv) - r(x))/h - J v). Sums that are not finite are the
+// caller's to judge, because rows may be undefined at the moved point.
+void DenseEvaluator::sum_second_order(std::size_t begin, std::size_t end, const Pass& pass, Scratch& scratch,
+                                      Sums& sums) {
+  const auto n = static_cast<std::size_t>(parameters());
+  const double h = pass.step;
+  TilePass& here = scratch.pass(model_, pass.x, Fill::jacobian_and_residual, false);
+  TilePass& there = scratch.pass(model_, pass.moved, Fill::residual, false);
+  Vector& r_vv = scratch.tile;
+  r_vv.resize(model_.tile_rows());
+  for (std::size_t t = begin; t < end; ++t) {
+    const TileRange range = model_.tile(t);
+    const double* const* J = here.fill_f64(range.first, range.count, sums.parts[0]);
+    const double* const moved_r = there.fill_f64(range.first, range.count, sums.parts[0])[n];
+    const double* const r = J[n];
+    std::fill_n(r_vv.begin(), range.count, 0.0);
+    for (std::size_t j = 0; j < n; ++j)
+      for (std::size_t i = 0; i < range.count; ++i) r_vv[i] += J[j][i] * pass.direction[j];
+    for (std::size_t i = 0; i < range.count; ++i) r_vv[i] = 2 / h * ((moved_r[i] - r[i]) / h - r_vv[i]);
+    for (std::size_t i = 0; i < range.count; ++i)
+      for (std::size_t j = 0; j < n; ++j) sums.packed[j] += J[j][i] * r_vv[i];
+  }
+}
+
+void DenseEvaluator::second_order_into(std::span<const double> x, std::span<const double> direction, double h,
+                                       Vector& out) {
+  const auto n = static_cast<std::size_t>(parameters());
+  Vector& moved = scratch_->moved;
+  moved.assign(x.begin(), x.end());
+  for (std::size_t j = 0; j < n; ++j) moved[j] += h * direction[j];
+  const Pass pass{.x = x,
+                  .fill = Fill::jacobian_and_residual,
+                  .plan = {Format::f64, Gram::f64},
+                  .direction = direction,
+                  .moved = moved,
+                  .step = h};
+  if (!model_.one_point()) {
+    const Sums& sums = accumulate(pass);
+    out.assign(sums.packed.begin(), sums.packed.end() - 1);
+    return;
+  }
+  // The user's function computes all rows at one point, and no task may call it.
+  sums_.resize(std::max<std::size_t>(1, sums_.size()));
+  Sums& sums = sums_.front();
+  sums.restart(pass, n + 1, std::max<std::size_t>(1, model_.components().size()));
+  sum_second_order(0, model_.tile_count(), pass, *scratch_, sums);
+  counters_.add(sums.parts.front());
+  work_ += work_of(pass, row_cost() + model_.row_cost(Fill::residual));
+  out.assign(sums.packed.begin(), sums.packed.end() - 1);
+}
+
+bool DenseEvaluator::second_order_part(std::span<const double> x, std::span<const double> direction,
+                                       std::size_t rows, Vector& out) {
+  if (model_.one_point() || rows >= model_.rows()) return false;
+  SampleRows sample(model_, rows);
+  DenseEvaluator part(sample, parallelism_);
+  part.second_order_into(x, direction, 1, out);
+  add_work(part);
+  for (double& v : out) v *= static_cast<double>(model_.rows()) / static_cast<double>(sample.rows());
+  return true;
+}
+
+}  // namespace nlsq::inline v0

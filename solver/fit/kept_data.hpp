@@ -1,0 +1,14 @@
+// Makes sure that a journal goes on with the data that it was written for.
+#pragma once
+
+#include <nlsq/column.hpp>
+#include <nlsq/options.hpp>
+
+namespace nlsq::inline v0 {
+
+// Hashes all numbers of the data and compares the hash with that in the options' journal, or keeps it there.
+// The processes of a team hash their own rows. Throws JournalError in all of them if the data are others.
+// Without a journal, does nothing.
+void check_kept_data(const RowSource& data, const SolverOptions& options);
+
+}  // namespace nlsq::inline v0

@@ -1,0 +1,172 @@
+// A fit that is repeated with its journal takes the sums of its passes from there, and ends with the same
+// bits.
+#include <doctest/doctest.h>
+
+#include <nlsq/curve_fit.hpp>
+#include <nlsq/journal.hpp>
+
+#include <unistd.h>
+#include <atomic>
+#include <cmath>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <string>
+#include <vector>
+
+using namespace nlsq;
+
+namespace {
+
+namespace fs = std::filesystem;
+
+// A file name of this process that is removed at the end.
+struct TemporaryFile {
+  explicit TemporaryFile(const char* name)
+      : path((fs::temp_directory_path() / ("nlsq_journal_" + std::to_string(::getpid()) + name)).string()) {
+    fs::remove(path);
+  }
+  ~TemporaryFile() { fs::remove(path); }
+  std::string path;
+};
+
+struct Data {
+  Data() {
+    for (int i = 0; i < 400; ++i) {
+      x.push_back(0.01 * i);
+      y.push_back(2.5 * std::exp(-1.3 * x.back()) + 0.1 * std::sin(12.9898 * i));
+    }
+  }
+  std::vector<double> x, y;
+  std::atomic<long> calls = 0;
+};
+
+// A function that is called for every row, so that its calls can be counted.
+FitResult fit(Data& data, const std::shared_ptr<Journal>& journal, int stop_after = -1, int starts = 1) {
+  FitOptions options;
+  options.threads = 1;
+  options.starts = starts;
+  options.journal = journal;
+  if (stop_after >= 0)
+    options.callback = [=](const IterationSummary& s) { return s.iteration >= stop_after ? Stop : Continue; };
+  const auto model = [&](double x, const auto& p) {
+    ++data.calls;
+    return p[0] * std::exp(-p[1] * x);
+  };
+  return curve_fit(model, data.x, data.y, {0.5, 4.0}, options);
+}
+
+void check_same(const FitResult& a, const FitResult& b) {
+  CHECK(a.parameters == b.parameters);
+  CHECK(a.standard_errors == b.standard_errors);
+  CHECK(a.rss == b.rss);
+  CHECK(a.r_squared == b.r_squared);
+  CHECK(a.summary.verdict == b.summary.verdict);
+  CHECK(a.summary.accepted == b.summary.accepted);
+  CHECK(a.summary.rejected == b.summary.rejected);
+  CHECK(a.summary.precision.counters.rows_f64 == b.summary.precision.counters.rows_f64);
+}
+
+std::string read(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+void write(const std::string& path, const std::string& text) {
+  std::ofstream(path, std::ios::binary) << text;
+}
+
+}  // namespace
+
+TEST_CASE("a fit that was stopped goes on to the same bits, and evaluates fewer rows") {
+  Data data;
+  const FitResult whole = fit(data, nullptr);
+  const long calls_of_whole = data.calls;
+  REQUIRE(whole.success());
+  for (const int stop_after : {0, 1, 3}) {
+    CAPTURE(stop_after);
+    const TemporaryFile file("stopped");
+    {
+      const FitResult part = fit(data, std::make_shared<Journal>(file.path, "decay", false), stop_after);
+      CHECK(part.summary.termination == Termination::user_stop);
+    }
+    data.calls = 0;
+    const auto journal = std::make_shared<Journal>(file.path, "decay", true);
+    CHECK(journal->found() > 0);
+    check_same(fit(data, journal), whole);
+    CHECK(journal->reused() > 0);
+    if (stop_after > 0) CHECK(data.calls < calls_of_whole);
+  }
+}
+
+TEST_CASE("a journal that was cut anywhere gives the same bits") {
+  Data data;
+  const TemporaryFile file("cut");
+  const FitResult whole = fit(data, std::make_shared<Journal>(file.path, "decay", false), -1, 3);
+  const std::string text = read(file.path);
+  std::size_t most = 0;
+  for (std::size_t size = 0; size <= text.size(); size += 1 + text.size() / 60) {
+    CAPTURE(size);
+    write(file.path, text.substr(0, size));
+    const bool begun = size == 0 || size >= 15;
+    if (!begun) {
+      CHECK_THROWS_WITH_AS(Journal(file.path, "decay", true), doctest::Contains("another kind of file"),
+                           Error);
+      continue;
+    }
+    const auto journal = std::make_shared<Journal>(file.path, "decay", true);
+    check_same(fit(data, journal, -1, 3), whole);
+    CHECK(journal->reused() >= most);
+    most = journal->reused();
+  }
+  CHECK(read(file.path) == text);
+}
+
+TEST_CASE("a damaged byte ends the journal before its record") {
+  Data data;
+  const TemporaryFile file("damaged");
+  const FitResult whole = fit(data, std::make_shared<Journal>(file.path, "decay", false));
+  const std::string text = read(file.path);
+  const std::size_t all = Journal(file.path, "decay", true).found();
+  std::string damaged = text;
+  damaged[text.size() / 2] ^= 1;
+  write(file.path, damaged);
+  const auto journal = std::make_shared<Journal>(file.path, "decay", true);
+  CHECK(journal->found() < all);
+  check_same(fit(data, journal), whole);
+  CHECK(read(file.path) == text);
+}
+
+TEST_CASE("other data, other work, another file and a second process are refused") {
+  Data data;
+  const TemporaryFile file("refused");
+  fit(data, std::make_shared<Journal>(file.path, "model decay\nrows 400", false));
+  CHECK_THROWS_WITH_AS(Journal(file.path, "model decay\nrows 300", true),
+                       doctest::Contains("it was written for 'rows 400', and this is 'rows 300'"), Error);
+  {
+    const Journal open(file.path, "model decay\nrows 400", true);
+    CHECK_THROWS_WITH_AS(Journal(file.path, "model decay\nrows 400", true),
+                         doctest::Contains("another process writes it"), Error);
+  }
+  data.y[17] += 1e-9;
+  CHECK_THROWS_WITH_AS(fit(data, std::make_shared<Journal>(file.path, "model decay\nrows 400", true)),
+                       doctest::Contains("the data have changed since"), Error);
+  const TemporaryFile other("other");
+  write(other.path, "x,y\n1,2\n");
+  for (const bool resume : {false, true})
+    CHECK_THROWS_WITH_AS(Journal(other.path, "decay", resume), doctest::Contains("another kind of file"),
+                         Error);
+  CHECK(read(other.path) == "x,y\n1,2\n");
+  CHECK_THROWS_AS(Journal("/nonexistent/folder/journal", "decay", false), Error);
+}
+
+TEST_CASE("more iterations than before may be asked for") {
+  Data data;
+  const TemporaryFile file("more");
+  const FitResult whole = fit(data, nullptr);
+  for (int stop_after = 0; stop_after < 4; ++stop_after)
+    fit(data, std::make_shared<Journal>(file.path, "decay", true), stop_after);
+  check_same(fit(data, std::make_shared<Journal>(file.path, "decay", true)), whole);
+}
