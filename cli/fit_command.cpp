@@ -6,10 +6,12 @@
 #include "errors.hpp"
 #include "groups/group_command.hpp"
 #include "images/image_command.hpp"
-#include "interrupt.hpp"
 #include "nearest.hpp"
 #include "plot/plot_output.hpp"
+#include "processes/processes.hpp"
+#include "processes/shared_data.hpp"
 #include "progress.hpp"
+#include "report/checkpoint.hpp"
 #include "report/honest_end.hpp"
 #include "report/json_report.hpp"
 #include "report/output_check.hpp"
@@ -85,10 +87,12 @@ FitOptions fit_options(const Arguments& arguments, const FitData& data,
   options.nonmonotonic_steps = arguments.nonmonotonic;
   if (arguments.max_iterations) options.max_iterations = *arguments.max_iterations;
   options.threads = arguments.threads;
+  options.team = data.team;
+  options.journal = data.journal;
   if (arguments.time_limit) options.max_seconds = *arguments.time_limit;
   options.callback = [](const IterationSummary& s) {
     progress_iteration(s.iteration, s.cost);
-    return interrupted() ? Stop : Continue;
+    return shall_stop() ? Stop : Continue;
   };
   return options;
 }
@@ -133,6 +137,8 @@ template <class Run>
 auto run_checked(const FitData& data, Run run) {
   try {
     return run();
+  } catch (const JournalError& e) {
+    throw OutputError(e.what());
   } catch (const DataError& e) {
     const bool known = e.row() != DataError::npos && e.row() < data.rows();
     throw BadData(fmt::format("{}: {}", known ? data.place(e.row()) : data.source, e.what()));
@@ -322,6 +328,7 @@ static void check_all_outputs(const Arguments& arguments) {
   std::vector<std::pair<std::string, std::string>> outputs = {{"--json", arguments.json},
                                                               {"--residuals", arguments.residuals},
                                                               {"--csv", arguments.prediction.csv},
+                                                              {"--checkpoint", arguments.checkpoint},
                                                               {"--report", arguments.plot.html}};
   for (const std::string& file : arguments.plot.files) outputs.emplace_back("--plot", file);
   check_outputs(inputs_of(arguments), outputs);
@@ -337,8 +344,9 @@ int fit_command(const Arguments& given) {
   CsvOptions csv = given.csv;
   csv.threads = given.threads;
   std::optional<ProgressPart> part(std::in_place, "reading", bytes_of(given.files), true);
-  const InputFiles inputs = open_inputs(given.files, csv, !given.json.empty());
-  const FitData data = select_data(*inputs.table, given.selection);
+  InputData input = read_data(given.files, csv, given.selection, !given.json.empty());
+  input.data.journal = open_checkpoint(given);
+  const FitData& data = input.data;
   PredictionPoints points = read_points(given, data);
   part.reset();
   const double read_seconds = clock.seconds();
@@ -364,10 +372,10 @@ int fit_command(const Arguments& given) {
   }
   part.reset();
   fit.summary.message = with_places(fit.summary.message, data);
-  report.files = describe_inputs(given.files, data.read, inputs);
+  report.files = describe_inputs(given.files, data.read, input.inputs);
   if (others) report.comparison = &others->comparison;
   report.was_interrupted =
-      (interrupted() && fit.summary.termination == Termination::user_stop) || (others && others->interrupted);
+      (shall_stop() && fit.summary.termination == Termination::user_stop) || (others && others->interrupted);
   report.warnings = collect_warnings(data, model, fit, p0);
   report.doubt = doubt_about_end(model, fit, p0);
   if (!report.doubt.empty()) report.warnings.push_back(report.doubt);
@@ -382,8 +390,10 @@ int fit_command(const Arguments& given) {
                                           arguments.optimize->to_string(), report.optimized->text));
   }
   report.total_seconds = clock.seconds();
-  write_outputs(report);
-  write_pictures(report, options);
+  if (first_process()) {
+    write_outputs(report);
+    write_pictures(report, options);
+  }
   return exit_status(report);
 }
 

@@ -5,6 +5,7 @@
 #include "errors.hpp"
 #include "fit_command.hpp"
 #include "interrupt.hpp"
+#include "processes/processes.hpp"
 #include "progress.hpp"
 #include "report/json_report.hpp"
 #include "report/model_list.hpp"
@@ -29,8 +30,10 @@ namespace nlsq::cli {
 
 namespace {
 
-// Writes to stderr without allocating, because memory may be what ran out.
+// Writes to stderr without allocating, because memory may be what ran out. Of several processes, the first
+// one writes at the end what they have to say.
 void complain(std::string_view what) noexcept {
+  if (processes() != nullptr) return processes()->hold_message(what);
   for (const std::string_view part : {std::string_view("nlsq-fit: "), what, std::string_view("\n")}) {
     if (::write(STDERR_FILENO, part.data(), part.size()) < 0) return;
   }
@@ -49,7 +52,14 @@ void list_models(const Arguments& arguments) {
   file.commit();
 }
 
+// Several processes divide the passes of one fit. All else the first process does alone.
+bool is_divided(const Arguments& arguments) {
+  return arguments.action == Action::fit && arguments.image.maps.empty() &&
+         !may_have_groups(arguments.selection);
+}
+
 int dispatch(const Arguments& arguments) {
+  if (!first_process() && !is_divided(arguments)) return kExitConverged;
   switch (arguments.action) {
     case Action::help: write_stdout(arguments.help_text); return 0;
     case Action::version: write_stdout(version_text()); return 0;
@@ -58,8 +68,10 @@ int dispatch(const Arguments& arguments) {
     case Action::fit: break;
   }
   install_interrupt_handler();
+  if (processes() != nullptr && arguments.time_limit)
+    throw UsageError("--time-limit: the clocks of several processes differ; limit --max-iterations");
   choose_scratch(arguments.memory, arguments.scratch);
-  choose_progress(arguments.progress, arguments.quiet);
+  choose_progress(first_process() ? arguments.progress : ProgressChoice::off, arguments.quiet);
   return fit_command(arguments);
 }
 

@@ -253,6 +253,19 @@ void take_numbers(Arguments& arguments, const RawArguments& raw) {
   }
 }
 
+void check_checkpoint(const Arguments& arguments) {
+  if (!arguments.image.maps.empty() || may_have_groups(arguments.selection)) {
+    throw UsageError(
+        "--checkpoint keeps the passes of one fit; fits of groups and of pixels are short, so leave it out");
+  }
+  if (arguments.optimize || arguments.profile) {
+    throw UsageError(
+        "--checkpoint: --optimize and --profile measure times, which a repetition would not find again");
+  }
+  if (std::ranges::find(arguments.files, "-") != arguments.files.end())
+    throw UsageError("--checkpoint: standard input cannot be read again; name a file");
+}
+
 void check(const Arguments& arguments) {
   if (arguments.files.empty()) throw UsageError("which file? give a table, or - for standard input");
   check_inputs(arguments.files);
@@ -270,6 +283,9 @@ void check(const Arguments& arguments) {
   }
   if (arguments.seed && !arguments.starts && arguments.prediction.bootstrap == 0)
     throw UsageError("--seed needs --starts or --bootstrap");
+  if (arguments.resume && arguments.checkpoint.empty())
+    throw UsageError("--resume needs --checkpoint, which names the file to go on from");
+  if (!arguments.checkpoint.empty()) check_checkpoint(arguments);
   if (arguments.json == "-" && arguments.residuals == "-") {
     throw UsageError("--json - and --residuals - cannot share standard output");
   }

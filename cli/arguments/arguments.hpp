@@ -68,7 +68,9 @@ struct Arguments {
   int nonmonotonic = 0;
   std::optional<std::uint64_t> seed;
   VariableProjection variable_projection = VariableProjection::automatic;
-  int threads = 0;  // 0: all cores of the machine
+  int threads = 0;         // 0: all cores of the machine
+  std::string checkpoint;  // file name; empty: none
+  bool resume = false;
   double confidence = 0.95;
   bool profile_intervals = false;  // from --intervals
   PredictionArguments prediction;

@@ -158,6 +158,11 @@ void add_fit_options(CLI::App& app, RawArguments& raw, Arguments& arguments) {
   app.add_option("--threads", raw.threads, "at most so many (default: all); the result has the same bits")
       ->type_name("NUMBER")
       ->group(fit);
+  app.add_option("--checkpoint", arguments.checkpoint, "keep the state of a long fit in a file")
+      ->type_name("FILE")
+      ->group(fit);
+  app.add_flag("--resume", arguments.resume, "go on from the file of --checkpoint, if it is there")
+      ->group(fit);
   app.add_option("--confidence", raw.confidence, "of the intervals (default 0.95)")
       ->type_name("NUMBER")
       ->group(output);

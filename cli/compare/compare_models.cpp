@@ -2,8 +2,8 @@
 #include "compare/compare_models.hpp"
 
 #include "errors.hpp"
-#include "interrupt.hpp"
 #include "prediction/prediction_results.hpp"
+#include "processes/processes.hpp"
 #include "table/source/utf8.hpp"
 
 #include <fmt/format.h>
@@ -95,7 +95,7 @@ ComparedModels compare_models(const Arguments& arguments, const NamedValues& p0,
     ModelFit& made = fits.emplace_back();
     made.name = one.arguments.model;
     made.known = built_in != nullptr ? built_in : known_model(one.model.formula);
-    out.interrupted = out.interrupted || interrupted();
+    out.interrupted = out.interrupted || shall_stop();
     if (out.interrupted && fits.size() > 1) {
       made.error = "not fitted: interrupted";
       continue;
@@ -110,7 +110,7 @@ ComparedModels compare_models(const Arguments& arguments, const NamedValues& p0,
       made.error = e.what();
     }
   }
-  out.interrupted = out.interrupted || interrupted();
+  out.interrupted = out.interrupted || shall_stop();
   if (std::ranges::none_of(fits, [](const ModelFit& m) { return m.fit.has_value(); }))
     no_fit(fits, data_error, data);
   out.comparison = rank_models(std::move(fits), arguments.absolute_sigma);

@@ -17,7 +17,7 @@ namespace nlsq::cli {
 
 void add_help_options(CLI::App& app, bool& man, std::string& shell) {
   app.set_help_flag("-h,--help", "this page; --help formulas: functions and operators of formulas");
-  app.add_flag("--man", man, "the manual page, for man -l -");
+  app.add_flag("--man", man, "the manual page with all options, for man -l -");
   app.add_option("--completion", shell, "a script that completes options in this shell")
       ->type_name("bash|zsh|fish");
 }

@@ -12,6 +12,11 @@ namespace {
 
 constexpr std::size_t kNameWidth = 32, kWidth = 110;
 
+// Few need these. The page is short enough to be read, and the manual has all.
+bool only_in_manual(const OptionText& option) {
+  return option.names.front() == "--max-line" || option.names.front() == "--nonmonotonic";
+}
+
 // "--loss NAME": a long list of words is left to the explanation.
 std::string usage_of(const OptionText& option) {
   std::string usage = fmt::format("  {}", fmt::join(option.names, ", "));
@@ -58,7 +63,7 @@ std::string help_page(const std::vector<OptionText>& options) {
   for (const std::string& group : option_groups(options)) {
     out += fmt::format("{}:\n", group);
     for (const OptionText& option : options) {
-      if (option.group != group) continue;
+      if (option.group != group || only_in_manual(option)) continue;
       const std::string usage = usage_of(option);
       append_wrapped(out, usage, text_of(option, usage));
     }

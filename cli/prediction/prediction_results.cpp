@@ -77,6 +77,8 @@ Bootstrap resample(const Arguments& arguments, const PreparedModel& model, const
   wanted.confidence = arguments.confidence;
   wanted.derived = arguments.prediction.derive;
   wanted.threads = arguments.threads;
+  wanted.team = options.team;
+  wanted.journal = options.journal;
   wanted.stop = [] { return interrupted(); };
   wanted.progress = progress_of;
   const ProgressPart part("fitting samples");

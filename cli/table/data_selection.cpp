@@ -243,7 +243,10 @@ void take_columns(FitData& data, const ReadColumns& columns, std::size_t rows, b
 
 }  // namespace
 
-std::string FitData::place(std::size_t row) const { return read.place(kept.empty() ? row : kept[row]); }
+std::string FitData::place(std::size_t row) const {
+  if (place_in_all) return place_in_all(row);
+  return read.place(kept.empty() ? row : kept[row]);
+}
 
 bool may_have_groups(const Selection& selection) {
   return !selection.group_by.empty() || split_list(selection.y).size() > 1;
@@ -277,7 +280,7 @@ FitData select_data(Table& table, const Selection& selection) {
   data.underflows = read.underflows;
   data.group_texts = std::move(read.groups);
   data.first_underflow = std::move(read.first_underflow);
-  data.description = table.describe(data.rows_in_file);
+  data.description = table.describe(read);
 
   apply_where(data, columns, conditions);
   take_columns(data, columns, read.rows - data.excluded_where, read.finite);

@@ -6,7 +6,10 @@
 #include "table/table.hpp"
 
 #include <nlsq/column.hpp>
+#include <nlsq/journal.hpp>
+#include <nlsq/team.hpp>
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -58,6 +61,11 @@ struct FitData {
   std::string first_underflow;
   RowVector<std::size_t> kept;  // indices of the rows kept among those read; empty: all
   TableColumns read;            // what was read, without its columns: rows by file, and their lines
+  // Several processes divide the passes of the fit; null in a single one. If they have divided the rows, too,
+  // `place_in_all` asks the process that has the row.
+  std::shared_ptr<Team> team;
+  std::shared_ptr<Journal> journal;  // of --checkpoint
+  std::function<std::string(std::size_t)> place_in_all;
 
   // The origin of row `row` of the fit: "file.csv:12", or "file.npy, row 12" for files without lines.
   std::string place(std::size_t row) const;

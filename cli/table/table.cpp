@@ -1,6 +1,7 @@
 // Implements open_table(): the reader of text, .npy or .npz for a source.
 #include "table/table.hpp"
 
+#include "errors.hpp"
 #include "table/csv/csv_reader.hpp"
 #include "table/npy/npy_table.hpp"
 #include "table/npy/npz_table.hpp"
@@ -21,8 +22,8 @@ class CsvTable final : public Table {
   const std::string& name() const override { return reader_.source().name; }
   const std::string& origin() const override { return reader_.origin(); }
 
-  std::string describe(std::size_t rows) const override {
-    const std::size_t columns = shape().columns();
+  std::string describe(const TableColumns& read) const override {
+    const std::size_t rows = read.rows_in_file(), columns = shape().columns();
     std::string text = fmt::format(
         "{} row{}, {} column{}, {}, {}", rows, rows == 1 ? "" : "s", columns, columns == 1 ? "" : "s",
         columns == 1 ? "no delimiter" : "delimiter " + delimiter_name(shape().delimiter),
@@ -43,6 +44,7 @@ class CsvTable final : public Table {
     out.underflows = read.underflows;
     out.first_underflow = std::move(read.first_underflow);
     out.lines = std::move(read.lines);
+    out.lines_read = read.lines_read;
     out.dropped_before = std::move(read.dropped_before);
     out.groups = std::move(read.groups);
     out.name = name();
@@ -67,9 +69,10 @@ double TableColumns::row_number(std::size_t i) const {
     i -= file.rows;
     before_file += file.rows_in_file();
   }
-  if (!kept.empty()) return static_cast<double>(kept[i] + 1);
+  const std::size_t first = rows_before + 1;
+  if (!kept.empty()) return static_cast<double>(first + kept[i]);
   const auto before = std::upper_bound(dropped_before.begin(), dropped_before.end(), i);
-  return static_cast<double>(i + 1) + static_cast<double>(before - dropped_before.begin());
+  return static_cast<double>(first + i) + static_cast<double>(before - dropped_before.begin());
 }
 
 std::string TableColumns::place(std::size_t i) const {
@@ -88,8 +91,9 @@ std::vector<std::size_t> with_group(std::span<const std::size_t> columns, std::o
 }
 
 std::unique_ptr<Table> open_table(OpenedSource source, const CsvOptions& options) {
+  if (source.npz && !options.parts.empty()) throw BadData(source.name + ": cannot be read in parts");
   if (source.npz) return make_npz_table(std::move(source), options.missing);
-  if (source.npy) return make_npy_table(std::move(source), options.missing);
+  if (source.npy) return make_npy_table(std::move(source), options);
   return std::make_unique<CsvTable>(std::move(source), options);
 }
 

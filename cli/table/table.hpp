@@ -32,6 +32,8 @@ struct TableColumns {
   std::vector<std::string> groups;
   bool finite = true;  // no NaN and no infinity, for certain
   std::string name;    // of the file
+  // Where several processes read a file: the lines that this one read, and the rows that others read before.
+  std::size_t lines_read = 0, rows_before = 0;
   // Where several files make the table: what was read of each, in order, without its columns. Then the rows
   // above count those of all files, and `lines`, `kept` and `dropped_before` are empty.
   std::vector<TableColumns> files;
@@ -58,8 +60,8 @@ class Table {
   virtual const std::string& name() const = 0;
   // The position of the column names, for messages.
   virtual const std::string& origin() const = 0;
-  // "52 rows, 2 columns, delimiter comma, header"
-  virtual std::string describe(std::size_t rows) const = 0;
+  // "52 rows, 2 columns, delimiter comma, header", after reading.
+  virtual std::string describe(const TableColumns& read) const = 0;
   // Reads the columns with these numbers (from 0), then one column for each comparison with a text, then the
   // column `group`. May be called once. Throws BadData.
   virtual TableColumns read(std::span<const std::size_t> columns, std::span<const TextMatch> texts = {},

@@ -33,7 +33,7 @@ void prefer_large_pages(void* data, std::size_t bytes) {
 }  // namespace
 
 CsvCollector::CsvCollector(const CsvLayout& layout, const OpenedSource& source, std::size_t line)
-    : layout_(layout), source_(source), line_(line) {
+    : layout_(layout), source_(source), line_(line), first_line_(line) {
   out_.values.resize(layout.slots);
 }
 
@@ -157,7 +157,8 @@ void CsvCollector::reserve(std::size_t rows) {
 
 void CsvCollector::finish() {
   out_.groups = groups_.take();
-  if (out_.rows > 0) return;
+  out_.lines_read = line_ - first_line_;
+  if (out_.rows > 0 || !layout_.options.parts.empty()) return;
   const TextBuffer nothing;
   const CsvView text = view(nothing, BlockEnd::input, line_);
   text.fail(text.end(),

@@ -19,6 +19,7 @@ struct CsvColumns {
   std::size_t underflows = 0;       // numbers too small for a double, read as 0
   std::string first_underflow;      // its text and line
   LineMap lines;
+  std::size_t lines_read = 0;
   RowVector<std::size_t> dropped_before;  // for each row left out, the index of the row behind it
   std::vector<std::string> groups;        // the texts that the values of the column of groups number
 };
@@ -50,7 +51,8 @@ class CsvCollector {
   const OpenedSource& source_;
   CsvColumns out_;
   std::size_t line_;  // of the first byte that is not processed
-  TextBuffer open_;   // text that is not processed
+  std::size_t first_line_;
+  TextBuffer open_;  // text that is not processed
   CsvRows again_;
   TextIndex groups_;
   std::size_t enough_ = 0;      // size of open_ from which it is parsed again

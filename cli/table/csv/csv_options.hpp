@@ -5,6 +5,7 @@
 #include "table/numbers/number.hpp"
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -17,6 +18,11 @@ enum class MissingPolicy { error, drop };
 // The delimiter character. kBlanks means runs of spaces and tabs.
 inline constexpr char kBlanks = '\0';
 
+// Bytes [begin, end) of a file, whose rows one of several processes reads.
+struct FilePart {
+  std::uint64_t begin, end;
+};
+
 struct CsvOptions {
   std::optional<char> delimiter;  // none: detected
   NumberFormat number;
@@ -27,6 +33,7 @@ struct CsvOptions {
   std::size_t max_line = std::size_t{16} << 20;  // bytes
   int threads = 0;                               // maximum; 0: all cores of the machine
   std::size_t block = std::size_t{512} << 10;    // bytes parsed at a time; does not affect the table
+  std::vector<FilePart> parts = {};              // of each file the part to read; empty: whole files
 };
 
 // The first date or time of a column. Its cells are read as seconds since then.

@@ -2,6 +2,7 @@
 #include "table/csv/csv_reader.hpp"
 
 #include "errors.hpp"
+#include "processes/file_parts.hpp"
 #include "table/csv/csv_blocks.hpp"
 #include "table/csv/csv_names.hpp"
 #include "table/csv/csv_pipeline.hpp"
@@ -9,8 +10,12 @@
 
 #include <fmt/format.h>
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <memory>
 #include <unordered_map>
+#include <utility>
 
 namespace nlsq::cli {
 
@@ -203,9 +208,20 @@ CsvColumns CsvReader::read(std::span<const std::size_t> columns, std::span<const
     layout_.special(*group).group_slot = static_cast<int>(layout_.group_slot);
   }
   CsvCollector collector(layout_, text_.source(), text_.line());
+  RestOfInput rest = text_.rest();
+  std::size_t size = text_.source().size_hint;
+  std::unique_ptr<ByteSource> part;
+  if (!layout_.options.parts.empty()) {
+    const FilePart& of_file = layout_.options.parts.front();
+    const off_t position = ::lseek(text_.source().bytes->file(), 0, SEEK_CUR);
+    const auto read_before = static_cast<std::uint64_t>(std::max<off_t>(0, position));
+    part = open_part(text_.source(), of_file, read_before - rest.bytes.size());
+    rest = {"", part.get(), "", false};
+    size = of_file.end - of_file.begin;
+  }
   // Reserves the rows that the input size suggests, so that large columns are not copied as they grow.
-  collector.reserve(text_.source().size_hint / sample_record_bytes_ + 1);
-  BlockSource blocks(text_.rest(), layout_.options.block, layout_.options.max_line);
+  collector.reserve(size / sample_record_bytes_ + 1);
+  BlockSource blocks(std::move(rest), layout_.options.block, layout_.options.max_line);
   read_blocks(blocks, layout_, collector, layout_.options.threads);
   collector.finish();
   return std::move(collector.columns());

@@ -21,6 +21,10 @@ class LineMap {
   // Appends `other`: its rows start at `row`, and its lines count from `line`.
   void append(const LineMap& other, std::size_t row, std::size_t line);
   void clear() { runs_.clear(); }
+  // Adds to every line: other processes read so many lines of the file before these.
+  void shift(std::size_t lines) {
+    for (auto& run : runs_) run.second += lines;
+  }
   std::size_t line(std::size_t row) const;  // 0 if unknown
 
  private:

@@ -129,8 +129,8 @@ class JoinedTable final : public Table {
   const std::string& name() const override { return name_; }
   const std::string& origin() const override { return first().origin(); }
 
-  std::string describe(std::size_t rows) const override {
-    return fmt::format("{} files ({}), {}", parts_.size(), rows_by_file_, first().describe(rows));
+  std::string describe(const TableColumns& read) const override {
+    return fmt::format("{} files ({}), {}", parts_.size(), rows_by_file(read.files), first().describe(read));
   }
 
   TableColumns read(std::span<const std::size_t> columns, std::span<const TextMatch> texts,
@@ -150,7 +150,6 @@ class JoinedTable final : public Table {
       groups.push_back(std::move(part.groups));
       join(std::move(part), out);
     }
-    rows_by_file_ = rows_by_file(out.files);
     if (group) out.groups = join_groups(out.files, groups, options_.number, values.back());
     for (RowVector<double>& column : values) out.own(std::move(column));
     return out;
@@ -162,7 +161,9 @@ class JoinedTable final : public Table {
   void open(std::size_t k) {
     OpenedSource source = open_source(parts_[k].file, with_checksums_);
     (*checksums_)[k] = source.checksum;
-    parts_[k].table = open_table(std::move(source), options_);
+    CsvOptions options = options_;
+    if (!options.parts.empty()) options.parts = {options_.parts[k]};
+    parts_[k].table = open_table(std::move(source), options);
   }
 
   // The checksum goes with the file, because it holds a descriptor of it. It starts again when file k is
@@ -223,7 +224,7 @@ class JoinedTable final : public Table {
   std::shared_ptr<InputChecksums> checksums_;
   bool with_checksums_;
   std::vector<Part> parts_;
-  std::string name_, rows_by_file_;
+  std::string name_;
 };
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include "table/npy/npy_table.hpp"
 
 #include "errors.hpp"
+#include "processes/file_parts.hpp"
 #include "table/npy/npy_array.hpp"
 
 #include <fmt/format.h>
@@ -17,16 +18,19 @@ namespace {
 
 class NpyTable final : public Table {
  public:
-  NpyTable(OpenedSource source, MissingPolicy missing)
-      : source_(std::move(source)), missing_(missing), array_(source_, 2), header_(array_.header()) {
+  NpyTable(OpenedSource source, const CsvOptions& options)
+      : source_(std::move(source)), missing_(options.missing), array_(source_, 2),
+        header_(array_.header()), part_{0, header_.rows} {
     shape_.names.resize(header_.columns);
+    if (!options.parts.empty()) part_ = rows_of_part(source_, options.parts.front(), header_.rows);
   }
 
   const CsvShape& shape() const override { return shape_; }
   const std::string& name() const override { return source_.name; }
   const std::string& origin() const override { return source_.name; }
 
-  std::string describe(std::size_t rows) const override {
+  std::string describe(const TableColumns& read) const override {
+    const std::size_t rows = read.rows_in_file();
     return fmt::format("{} row{}, {} column{}, {}", rows, rows == 1 ? "" : "s", header_.columns,
                        header_.columns == 1 ? "" : "s", array_.describe());
   }
@@ -39,7 +43,7 @@ class NpyTable final : public Table {
     const std::vector<std::size_t> columns = with_group(numbers, group);
     TableColumns out;
     out.name = source_.name;
-    out.rows = header_.rows;
+    out.rows = part_.end - part_.first;
     out.finite = header_.type != NpyType::f64 && header_.type != NpyType::f32;
     if (missing_ == MissingPolicy::drop && !out.finite) find_rows(columns, out);
     for (const std::size_t column : columns) {
@@ -60,7 +64,10 @@ class NpyTable final : public Table {
     const bool aligned = reinterpret_cast<std::uintptr_t>(array_.data()) % header_.item == 0;
     return known && aligned && !array_.swapped();
   }
-  std::size_t first(std::size_t column) const { return header_.fortran ? column * header_.rows : column; }
+  // Of the first row that is read.
+  std::size_t first(std::size_t column) const {
+    return (header_.fortran ? column * header_.rows : column) + part_.first * stride();
+  }
   std::size_t stride() const { return header_.fortran ? 1 : header_.columns; }
 
   Column view(std::size_t column) const {
@@ -69,7 +76,7 @@ class NpyTable final : public Table {
       if constexpr (sizeof(T) == 8 && !std::is_same_v<T, double>) {
         return {};  // needs a conversion
       } else {
-        return Column(reinterpret_cast<const T*>(array_.data()) + first(column), header_.rows,
+        return Column(reinterpret_cast<const T*>(array_.data()) + first(column), part_.end - part_.first,
                       static_cast<std::ptrdiff_t>(stride()));
       }
     });
@@ -90,7 +97,7 @@ class NpyTable final : public Table {
 
   // Copies the rows in `rows`, or all if it is empty.
   RowVector<double> copy(std::size_t column, const RowVector<std::size_t>& rows) const {
-    RowVector<double> out(rows.empty() ? header_.rows : rows.size());
+    RowVector<double> out(rows.empty() ? part_.end - part_.first : rows.size());
     if (rows.empty()) array_.read(first(column), stride(), out.size(), out.data());
     for (std::size_t i = 0; i < rows.size(); ++i)
       array_.read(first(column) + rows[i] * stride(), 1, 1, &out[i]);
@@ -99,7 +106,7 @@ class NpyTable final : public Table {
 
   // Leaves out the rows with NaN in one of these columns.
   void find_rows(std::span<const std::size_t> columns, TableColumns& out) const {
-    RowVector<char> missing(header_.rows, 0);
+    RowVector<char> missing(out.rows, 0);
     for (const std::size_t column : columns) {
       const RowVector<double> values = copy(column, {});
       for (std::size_t i = 0; i < values.size(); ++i) missing[i] |= std::isnan(values[i]);
@@ -121,13 +128,14 @@ class NpyTable final : public Table {
   MissingPolicy missing_;
   NpyArray array_;
   const NpyHeader& header_;
+  RowPart part_;  // the rows to read
   CsvShape shape_;
 };
 
 }  // namespace
 
-std::unique_ptr<Table> make_npy_table(OpenedSource source, MissingPolicy missing) {
-  return std::make_unique<NpyTable>(std::move(source), missing);
+std::unique_ptr<Table> make_npy_table(OpenedSource source, const CsvOptions& options) {
+  return std::make_unique<NpyTable>(std::move(source), options);
 }
 
 }  // namespace nlsq::cli

@@ -41,7 +41,8 @@ class NpzTable final : public Table {
   const std::string& name() const override { return source_.name; }
   const std::string& origin() const override { return source_.name; }
 
-  std::string describe(std::size_t rows) const override {
+  std::string describe(const TableColumns& read) const override {
+    const std::size_t rows = read.rows_in_file();
     std::string text =
         fmt::format("{} row{}, {} column{}, .npz of {} array{}", rows, rows == 1 ? "" : "s", shape_.columns(),
                     shape_.columns() == 1 ? "" : "s", members_.size(), members_.size() == 1 ? "" : "s");
@@ -137,7 +138,7 @@ class NpzTable final : public Table {
     source.name = fmt::format("{}: {}", source_.name, printable(member.zip.name));
     source.bytes = open_member(archive_, member.zip);
     const std::size_t numbers[] = {column};
-    const auto array = make_npy_table(std::move(source), MissingPolicy::error);
+    const auto array = make_npy_table(std::move(source), CsvOptions{});
     TableColumns one = is_group ? array->read({}, {}, column) : array->read(numbers);
     out.columns.push_back(one.columns.front());
     for (auto& memory : one.memory) out.memory.push_back(std::move(memory));

@@ -66,7 +66,9 @@ TEST_CASE("arrays that cannot be columns are left out, and the description says 
   members.push_back({"notes.txt", "text"});
   const auto table = table_of(zip(members, true));
   CHECK(table->shape().columns() == 4);
-  CHECK(table->describe(3) == "3 rows, 4 columns, .npz of 3 arrays, without label, k");
+  TableColumns three;
+  three.rows = 3;
+  CHECK(table->describe(three) == "3 rows, 4 columns, .npz of 3 arrays, without label, k");
 }
 
 TEST_CASE("NaN is missing, as in other tables") {

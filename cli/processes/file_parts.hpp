@@ -1,0 +1,33 @@
+// Divides the bytes of the input files among processes.
+#pragma once
+
+#include "table/csv/csv_options.hpp"
+#include "table/source/byte_source.hpp"
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace nlsq::cli {
+
+// The part of each file that this process reads, or nothing if every process reads all: in a single process,
+// for little data, and for what is no regular file.
+std::optional<std::vector<FilePart>> own_parts(const std::vector<std::string>& files);
+
+// Throws BadData in all processes if they see different files under these names: machines that share no file
+// system, or a copy that is older. Compares sizes, and the bytes at both ends.
+void check_same_files(const std::vector<std::string>& files);
+
+// The records of a part of a text file, which begin behind a line ending. `data`: where the records of the
+// file begin. A line that begins in the part belongs to it whole. Throws BadData if the file cannot be read
+// in parts: it is compressed, or not UTF-8.
+std::unique_ptr<ByteSource> open_part(const OpenedSource& source, const FilePart& part, std::uint64_t data);
+
+// The rows [first, end) of an array in a part of its file.
+struct RowPart {
+  std::size_t first, end;
+};
+RowPart rows_of_part(const OpenedSource& source, const FilePart& part, std::size_t rows);
+
+}  // namespace nlsq::cli

@@ -1,0 +1,23 @@
+// Reads the data of a fit in parts, one in each process, and makes one table of them.
+#pragma once
+
+#include "table/data_selection.hpp"
+#include "table/joined/input_files.hpp"
+
+#include <string>
+#include <vector>
+
+namespace nlsq::cli {
+
+struct InputData {
+  InputFiles inputs;
+  FitData data;
+};
+
+// Opens the files and selects the data of a fit. Several processes divide the bytes of large files. Where
+// that cannot be done, or a part could not be read, each of them reads all: the messages of errors are then
+// those of a single process. Throws in all processes if it throws in one.
+InputData read_data(const std::vector<std::string>& files, const CsvOptions& csv, const Selection& selection,
+                    bool with_checksums);
+
+}  // namespace nlsq::cli

@@ -1,0 +1,110 @@
+// --checkpoint and --resume: a fit that ended early goes on, to the bits of one that did not.
+#include "program.hpp"
+#include "program_data.hpp"
+
+#include <doctest/doctest.h>
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <string>
+
+using namespace program;
+
+namespace {
+
+std::string facts(const Outcome& outcome) {
+  nlohmann::json object = nlohmann::json::parse(outcome.out);
+  for (const char* const fact : {"options", "time", "peak_bytes", "threads"}) object.erase(fact);
+  return object.dump();
+}
+
+}  // namespace
+
+TEST_CASE("a fit that was stopped goes on to the same bits") {
+  const Scratch files;
+  const std::string table = long_table(files, 200'000);
+  for (const std::string& more :
+       {std::string(), std::string(" --starts 3"), std::string(" --loss huber --sigma 0.01"),
+        std::string(" --compare exp,exp0,linear"), std::string(" --bootstrap 300")}) {
+    CAPTURE(more);
+    const std::string model = more.find("compare") == std::string::npos ? " --model exp" : "";
+    const std::string start =
+        model.empty() || more.find("bootstrap") != std::string::npos ? "" : " --p0 a=1,b=9,c=3";
+    const std::string fit = table + model + start + more + " --quiet --json -";
+    const std::string whole = facts(run(fit));
+    const std::string checkpoint = " --checkpoint " + files.path("c");
+    run(fit + checkpoint + " --max-iterations 2");
+    const auto size = std::filesystem::file_size(files.path("c"));
+    CHECK(facts(run(fit + checkpoint + " --resume --threads 1")) == whole);
+    CHECK(std::filesystem::file_size(files.path("c")) > size);
+    CHECK(facts(run(fit + checkpoint + " --resume")) == whole);  // from its end
+    CHECK(facts(run(fit + checkpoint)) == whole);                // anew
+    std::filesystem::remove(files.path("c"));
+    CHECK(facts(run(fit + checkpoint + " --resume")) == whole);  // there was none
+  }
+}
+
+TEST_CASE("a fit that was killed while it resampled takes the finished samples from the file") {
+  const Scratch files;
+  const std::string table = long_table(files, 3'000);
+  const std::string fit =
+      table + " --model exp --bootstrap 3000 --threads 1 --quiet --json - --checkpoint " + files.path("c");
+  const std::string whole = facts(run(table + " --model exp --bootstrap 3000 --quiet --json -"));
+  run(fit, "timeout -s KILL 0.4");
+  CHECK(std::filesystem::file_size(files.path("c")) > 0);
+  CHECK(facts(run(fit + " --resume")) == whole);
+}
+
+TEST_CASE("other work, other data and other files are refused, and nothing is lost") {
+  const Scratch files;
+  const std::string table = long_table(files, 1'000);
+  const std::string checkpoint = " --checkpoint " + files.path("c");
+  REQUIRE(run(table + " --model exp --quiet" + checkpoint).status == 0);
+  const std::string kept = files.read("c");
+  const Outcome other_model = run(table + " --model exp0 --resume" + checkpoint);
+  CHECK(other_model.status == 3);
+  CHECK(contains(other_model.out, "it was written for 'exp', and this is 'exp0'"));
+  files.write("long.csv", files.read("long.csv") + "10,0\n");
+  const Outcome longer = run(table + " --model exp --resume" + checkpoint);
+  CHECK(longer.status == 3);
+  CHECK(contains(longer.out, "bytes', and this is '"));
+  CHECK(files.read("c") == kept);
+  std::string changed = files.read("long.csv");
+  changed.resize(changed.size() - 5);
+  changed[changed.size() - 2] = changed[changed.size() - 2] == '3' ? '4' : '3';
+  files.write("long.csv", changed);
+  const Outcome same_size = run(table + " --model exp --resume" + checkpoint);
+  CHECK(same_size.status == 3);
+  CHECK(contains(same_size.out, "the data have changed since"));
+  const std::string foreign = files.write("notes.txt", "do not lose me\n");
+  const Outcome refused = run(table + " --model exp --checkpoint " + foreign);
+  CHECK(refused.status == 3);
+  CHECK(contains(refused.out, "another kind of file"));
+  CHECK(files.read("notes.txt") == "do not lose me\n");
+  CHECK(run(table + " --model exp --checkpoint " + table).status == 2);
+  CHECK(contains(run(table + " --model exp --checkpoint " + files.path("no/folder/c")).out, "No such file"));
+}
+
+TEST_CASE("what has no checkpoint says so") {
+  for (const auto& [arguments, words] :
+       {std::pair{" --model exp --resume", "--resume needs --checkpoint"},
+        {" --model exp --checkpoint c --group-by x", "keeps the passes of one fit"},
+        {" --model exp --checkpoint c --optimize speed", "measure times"},
+        {" --model exp --checkpoint c --profile", "measure times"}}) {
+    const Outcome refused = run(kDecay + arguments);
+    CHECK(refused.status == 2);
+    CHECK(contains(refused.out, words));
+  }
+  CHECK(contains(run("- --model exp --checkpoint c", "cat " + kDecay + " |").out, "cannot be read again"));
+}
+
+TEST_CASE("a disk that fills up ends the fit with a message") {
+  const Scratch files;
+  const std::string table = long_table(files, 100'000);
+  const Outcome full =
+      run(table + " --model 'a*exp(-b*x)+c' --p0 a=1,b=9 --starts 40 --checkpoint " + files.path("c"),
+          "ulimit -f 4;");
+  CHECK(full.status == 3);
+  CHECK(contains(full.out, "make room, or give another file"));
+}

@@ -1,0 +1,82 @@
+// A process that is killed ends the job soon, and the fit goes on from its checkpoint to the same bits.
+#include "mpi_program.hpp"
+
+#include <doctest/doctest.h>
+
+#include <fmt/format.h>
+
+#include <signal.h>
+
+#include <chrono>
+#include <cmath>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+using namespace program;
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// The processes of nlsq-fit-mpi that read this file.
+std::vector<pid_t> processes_of(const std::string& file) {
+  std::vector<pid_t> found;
+  std::FILE* const pipe = ::popen(("pgrep -f 'nlsq-fit-mpi " + file + "'").c_str(), "r");
+  char line[64];
+  while (std::fgets(line, sizeof line, pipe) != nullptr) {
+    const auto pid = static_cast<pid_t>(std::atoi(line));
+    std::ifstream command("/proc/" + std::to_string(pid) + "/comm");
+    std::string name;
+    if (command >> name; name == "nlsq-fit-mpi") found.push_back(pid);
+  }
+  ::pclose(pipe);
+  return found;
+}
+
+// How many moments are tried; NLSQ_TEST_KILLS asks for more.
+int kills() {
+  const char* const wish = std::getenv("NLSQ_TEST_KILLS");
+  return wish != nullptr ? std::atoi(wish) : 6;
+}
+
+}  // namespace
+
+TEST_CASE("a killed process ends the job within seconds; --resume finds the same bits") {
+  const Scratch files;
+  constexpr int kRows = 150'000;
+  const std::string table = files.write("long.csv", "t,v,g\n" + decay_rows(0, kRows, kRows));
+  // A rate that runs far, and every iteration over all rows.
+  const std::string fit = table +
+                          " --model 'a*exp(-b*x)+c+d*sin(e*x)' --p0 a=1,b=9,c=0,d=0.3,e=2.9 --precision f64 "
+                          "--starts 12 --threads 1 --quiet --json ";
+  REQUIRE(run(fit + files.path("one.json")).status >= 0);
+  const std::string one = without_circumstances(files.read("one.json"));
+  std::mt19937 random(5);
+  std::uniform_int_distribution<int> moments(300, 1500);  // ms
+  int killed_at_work = 0;
+  for (int k = 0; k < kills(); ++k) {
+    const std::string result = fmt::format("r{}.json", k), checkpoint = files.path(fmt::format("c{}", k));
+    const std::string job = fit + files.path(result) + " --checkpoint " + checkpoint + " --resume";
+    Outcome ended;
+    std::thread running([&] { ended = run_mpi(2, job); });
+    std::this_thread::sleep_for(std::chrono::milliseconds(moments(random)));
+    const std::vector<pid_t> pids = processes_of(table);
+    if (!pids.empty()) ::kill(pids[static_cast<std::size_t>(k) % pids.size()], SIGKILL);
+    const auto from = Clock::now();
+    running.join();
+    CHECK(Clock::now() - from < std::chrono::seconds(10));
+    if (!pids.empty() && ended.status > 1) {
+      ++killed_at_work;
+      CHECK_FALSE(std::filesystem::exists(files.path(result)));
+    }
+    // On another number of processes.
+    const Outcome resumed = k % 2 == 0
+                                ? run_mpi(3, job)
+                                : run(fit + files.path(result) + " --checkpoint " + checkpoint + " --resume");
+    CHECK(resumed.status <= 1);
+    CHECK(without_circumstances(files.read(result)) == one);
+  }
+  CHECK(2 * killed_at_work >= kills());
+}
