@@ -51,11 +51,11 @@ TEST_CASE("a killed process ends the job within seconds; --resume finds the same
   const std::string fit = table +
                           " --model 'a*exp(-b*x)+c+d*sin(e*x)' --p0 a=1,b=9,c=0,d=0.3,e=2.9 --precision f64 "
                           "--starts 12 --threads 1 --quiet --json ";
-  REQUIRE(run(fit + files.path("one.json")).status >= 0);
+  REQUIRE(run(fit + files.path("one.json")).status <= 1);
   const std::string one = without_circumstances(files.read("one.json"));
   // Moments are shares of the time that an undisturbed job takes on this machine.
   const auto start = Clock::now();
-  REQUIRE(run_mpi(2, fit + files.path("whole.json") + " --checkpoint " + files.path("whole")).status >= 0);
+  REQUIRE(run_mpi(2, fit + files.path("whole.json") + " --checkpoint " + files.path("whole")).status <= 1);
   const auto undisturbed = Clock::now() - start;
   std::mt19937 random(5);
   std::uniform_real_distribution<double> share(0.2, 0.9);
