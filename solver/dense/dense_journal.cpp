@@ -33,14 +33,14 @@ std::uint64_t DenseEvaluator::request_of(const Pass& pass) const {
   return hash.value();
 }
 
-// The first pass of a function's fit is computed again and compared, because the function may have changed.
-// Data of curves are compared before (fit/kept_data.hpp).
+// The first pass is computed again and compared, because the model, the loss or the user's function may have
+// changed.
 DenseEvaluator::Sums& DenseEvaluator::accumulate_kept(const Pass& pass) {
   Journal& journal = *parallelism_.journal;
   const std::size_t number = journal.next();
   const std::uint64_t request = request_of(pass);
   const std::optional<std::string> kept = recall_in_team(journal, parallelism_.team.get(), number, request);
-  if (kept && number > 0) return take_kept(pass, *kept);
+  if (kept && journal.compared()) return take_kept(pass, *kept);
   const KernelCounters before = counters_;
   const std::vector<KernelCounters> parts_before = component_counters_;
   Sums& sums = accumulate_now(pass);
@@ -53,11 +53,12 @@ DenseEvaluator::Sums& DenseEvaluator::accumulate_kept(const Pass& pass) {
   ByteWriter out;
   account.put(out);
   sums.put(out);
+  journal.note_compared();
   if (!kept) journal.keep(number, request, out.text());
   else if (*kept != out.text())
     throw JournalError(
-        fmt::format("journal {}: the first pass over the rows gives other sums than it did; the function or "
-                    "its data have changed since, so begin anew",
+        fmt::format("journal {}: the first pass over the rows gives other sums than it did; the model, an "
+                    "option or the data have changed since, so begin anew",
                     journal.file()));
   return sums;
 }

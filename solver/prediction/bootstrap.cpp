@@ -129,7 +129,8 @@ void fit_all_samples(const BootstrapOptions& wanted, bool concurrent, std::uint6
     const std::span<Outcome> block(outcomes.data() + begin, end - begin);
     std::optional<std::string> kept;
     const std::size_t number = wanted.journal ? wanted.journal->next() : 0;
-    if (wanted.journal) kept = recall_in_team(*wanted.journal, wanted.team.get(), number, request + begin);
+    const std::uint64_t wish = request + begin + (end << 32);
+    if (wanted.journal) kept = recall_in_team(*wanted.journal, wanted.team.get(), number, wish);
     if (kept) {
       from_bytes(*kept, block);
       if (wanted.progress) wanted.progress(block.size(), samples);
@@ -138,7 +139,7 @@ void fit_all_samples(const BootstrapOptions& wanted, bool concurrent, std::uint6
     bool completed = fit_block(wanted, concurrent, fit_one, begin, end);
     if (in_team) completed = exchange(*wanted.team, block, completed);
     if (!completed) return;
-    if (wanted.journal) wanted.journal->keep(number, request + begin, to_bytes(block));
+    if (wanted.journal) wanted.journal->keep(number, wish, to_bytes(block));
     else if (!in_team) return;
   }
 }

@@ -124,4 +124,7 @@ TEST_CASE("errors are told once, with the words of one process") {
   const Outcome limit = run_mpi(2, table + " --model exp --time-limit 3");
   CHECK(limit.status == 2);
   CHECK(contains(limit.out, "the clocks of several processes differ"));
+  const Outcome measured = run_mpi(2, table + " --model exp --optimize speed:2");
+  CHECK(measured.status == 2);
+  CHECK(contains(measured.out, "--optimize measures times"));
 }

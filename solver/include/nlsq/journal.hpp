@@ -23,9 +23,9 @@ class NLSQ_API JournalError : public Error {
 
 // The state of a fit follows from the sums of its passes over the rows, so the journal keeps those sums, in
 // order. A later call with the same data, model and options repeats the fit and takes the sums from the
-// journal instead of from the rows; after the last of them it goes on, and ends with the same bits. The data
-// of curve_fit are hashed, and of least_squares the first pass is computed again: if they are others than
-// they were, the call throws JournalError.
+// journal instead of from the rows; after the last of them it goes on, and ends with the same bits. The first
+// pass is computed again, and the data of curve_fit are hashed: if they are others than they were, the call
+// throws JournalError.
 //
 // Records are appended with a length and a checksum. A record that was cut short, because the process was
 // killed, ends the journal before it. One fit at a time may use a journal.
@@ -46,6 +46,9 @@ class NLSQ_API Journal {
 
   // For the solver. The number of the next pass, from 0.
   std::size_t next() { return next_++; }
+  // Whether a pass was computed again and compared with what was kept.
+  bool compared() const { return compared_; }
+  void note_compared() { compared_ = true; }
   // The bytes kept under this number, if they were kept for this request. If they were kept for another, the
   // work has taken another way since: this and all later records are dropped.
   std::optional<std::string> recall(std::size_t number, std::uint64_t request);
@@ -68,6 +71,7 @@ class NLSQ_API Journal {
   int descriptor_ = -1;
   std::vector<Record> records_;
   std::size_t next_ = 0, found_ = 0, reused_ = 0;
+  bool compared_ = false;
 };
 
 }  // namespace nlsq::inline v0

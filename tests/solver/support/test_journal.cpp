@@ -162,6 +162,30 @@ TEST_CASE("other data, other work, another file and a second process are refused
   CHECK_THROWS_AS(Journal("/nonexistent/folder/journal", "decay", false), Error);
 }
 
+TEST_CASE("sums of another model or loss are never used, whatever the description says") {
+  Data data;
+  const auto fit_with = [&](const char* model, const Loss& loss, const std::string& file) {
+    FitOptions options;
+    options.loss = loss;
+    options.solve_linear_start = false;
+    if (!file.empty()) options.journal = std::make_shared<Journal>(file, "a decay", true);
+    return curve_fit(model, data.x, data.y, {{"a", 0.5}, {"b", 4.0}}, options);
+  };
+  const std::string before = "a*exp(-b*x)";
+  for (const auto& [model, loss] :
+       {std::pair("a*exp(-b*x)", Loss::huber(0.05)), std::pair("a*exp(-b*x)*1.001", Loss()),
+        std::pair("a*exp(-b*x)+0.01", Loss())}) {
+    CAPTURE(model);
+    const TemporaryFile file("model");
+    CHECK(fit_with(before.c_str(), Loss(), file.path).success());
+    CHECK(fit_with(before.c_str(), Loss(), file.path).success());
+    CHECK_THROWS_WITH_AS(fit_with(model, loss, file.path), doctest::Contains("gives other sums than it did"),
+                         JournalError);
+    fs::remove(file.path);
+    CHECK(fit_with(model, loss, file.path).parameters == fit_with(model, loss, "").parameters);
+  }
+}
+
 TEST_CASE("more iterations than before may be asked for") {
   Data data;
   const TemporaryFile file("more");
