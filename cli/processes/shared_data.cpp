@@ -4,6 +4,7 @@
 #include "errors.hpp"
 #include "processes/file_parts.hpp"
 #include "processes/processes.hpp"
+#include "table/scratch/large_mappings.hpp"
 
 #include <algorithm>
 #include <array>
@@ -144,6 +145,19 @@ void share_rows(InputData& input) {
   data.team = told_of_interrupts(shared.team);
 }
 
+// Lets the solver say how the rows of large files are read.
+void hint_columns(FitData& data) {
+  std::vector<Column*> all = {&data.y};
+  for (Column& column : data.predictors) all.push_back(&column);
+  if (!data.sigma.empty()) all.push_back(&data.sigma);
+  for (Column& column : data.sigma_x)
+    if (!column.empty()) all.push_back(&column);
+  std::vector<Column> columns;
+  for (const Column* column : all) columns.push_back(*column);
+  columns = hinted_columns(columns, data.memory.emplace_back());
+  for (std::size_t k = 0; k < all.size(); ++k) *all[k] = columns[k];
+}
+
 // Reads this process's part, if that can be done in all of them.
 std::optional<InputData> read_part(const std::vector<std::string>& files, CsvOptions csv,
                                    const Selection& selection, bool with_checksums) {
@@ -172,7 +186,11 @@ std::optional<InputData> read_part(const std::vector<std::string>& files, CsvOpt
 
 InputData read_data(const std::vector<std::string>& files, const CsvOptions& csv, const Selection& selection,
                     bool with_checksums) {
-  if (processes() == nullptr) return read_here(files, csv, selection, with_checksums);
+  if (processes() == nullptr) {
+    InputData out = read_here(files, csv, selection, with_checksums);
+    if (has_large_mappings()) hint_columns(out.data);
+    return out;
+  }
   if (std::ranges::find(files, "-") != files.end())
     throw UsageError("several processes cannot share standard input; name files");
   check_same_files(files);

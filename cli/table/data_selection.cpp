@@ -59,41 +59,59 @@ void narrow(FitData& data, Rows chosen) {
   data.kept = std::move(chosen);
 }
 
-// Calls look(values, first, count) for blocks of a column's rows. It goes from the last to the first, so that
-// the fit finds the first rows in the caches, but forwards through long columns, which files are read ahead
-// for.
-template <class Look>
-void for_blocks(const Column& column, Look look) {
+// Calls look(c, values, first, count) for blocks of rows and each of the columns, which have equal lengths.
+// It goes from the last block to the first, so that the fit finds the first rows in the caches, but forwards
+// through long columns, which files are read ahead for.
+template <class Columns, class Look>
+void for_blocks(Columns& columns, Look look) {
   constexpr std::size_t kBlock = 1024, kLong = std::size_t{1} << 25;
   std::array<double, kBlock> values;
-  const std::size_t rows = column.size(), blocks = (rows + kBlock - 1) / kBlock;
+  const std::size_t rows = columns.empty() ? 0 : columns.front().column->size();
+  const std::size_t blocks = (rows + kBlock - 1) / kBlock;
   for (std::size_t k = 0; k < blocks; ++k) {
     const std::size_t first = (rows >= kLong ? k : blocks - 1 - k) * kBlock;
     const std::size_t count = std::min(kBlock, rows - first);
-    column.read(first, count, values.data());
-    look(values.data(), first, count);
+    for (auto& c : columns) {
+      c.column->read(first, count, values.data());
+      look(c, values.data(), first, count);
+    }
   }
 }
 
-void refuse_non_finite(const FitData& data, const Column& column, const ColumnExpression& expression,
-                       const char* what) {
-  std::size_t count = 0, first = column.size();
-  for_blocks(column, [&](const double* values, std::size_t begin, std::size_t size) {
+// A column whose numbers must be finite.
+struct Checked {
+  const Column* column;
+  const ColumnExpression* expression;
+  const char* what;
+  std::size_t count = 0, first = 0;  // numbers that are not, and the row of the first one
+
+  void look(const double* values, std::size_t begin, std::size_t size) {
     unsigned any = 0;  // a separate loop that vectorises
     for (std::size_t i = 0; i < size; ++i)
       any |= !(std::abs(values[i]) <= std::numeric_limits<double>::max());
     if (any == 0) return;
     for (std::size_t i = size; i-- > 0;) {
-      if (!std::isfinite(values[i])) ++count, first = std::min(first, begin + i);
+      if (std::isfinite(values[i])) continue;
+      if (count++ == 0 || begin + i < first) first = begin + i;
     }
+  }
+};
+
+// Looks through all columns at once, so that a file that holds them row by row is read once.
+void refuse_non_finite(const FitData& data, std::vector<Checked> columns) {
+  for_blocks(columns, [](Checked& c, const double* values, std::size_t begin, std::size_t size) {
+    c.look(values, begin, size);
   });
-  if (count == 0) return;
-  const bool missing = expression.plain && std::isnan(column[first]);
-  throw BadData(
-      fmt::format("{}: {} = {} is {} here{}; leave such rows out with {}", data.place(first), what,
-                  expression.text, std::isnan(column[first]) ? "not a number" : "infinite",
-                  count > 1 ? fmt::format(" and in {} more row{}", count - 1, count == 2 ? "" : "s") : "",
-                  missing ? "--missing drop" : "--where"));
+  for (const Checked& c : columns) {
+    if (c.count == 0) continue;
+    const double value = (*c.column)[c.first];
+    const bool missing = c.expression->plain && std::isnan(value);
+    throw BadData(fmt::format(
+        "{}: {} = {} is {} here{}; leave such rows out with {}", data.place(c.first), c.what,
+        c.expression->text, std::isnan(value) ? "not a number" : "infinite",
+        c.count > 1 ? fmt::format(" and in {} more row{}", c.count - 1, c.count == 2 ? "" : "s") : "",
+        missing ? "--missing drop" : "--where"));
+  }
 }
 
 // A bare number is a column, as everywhere. Who writes --sigma 1 may mean a constant.
@@ -208,8 +226,13 @@ void apply_range(FitData& data, const Range& range) {
 }
 
 void refuse_bad_sigma(const FitData& data) {
+  if (data.sigma.empty()) return;
   std::size_t bad = data.sigma.size();
-  for_blocks(data.sigma, [&](const double* values, std::size_t begin, std::size_t size) {
+  struct Sigma {
+    const Column* column;
+  };
+  std::array sigma = {Sigma{&data.sigma}};
+  for_blocks(sigma, [&](const Sigma&, const double* values, std::size_t begin, std::size_t size) {
     for (std::size_t i = size; i-- > 0;) {
       if (!(values[i] > 0)) bad = std::min(bad, begin + i);
     }
@@ -221,24 +244,33 @@ void refuse_bad_sigma(const FitData& data) {
                   data.place(bad), data.sigma[bad]));
 }
 
-// Computes the columns of the fit for the remaining rows.
+// Computes the columns of the fit for the remaining rows. Their numbers must be finite; `finite` says that
+// those of the file are.
 void take_columns(FitData& data, const ReadColumns& columns, std::size_t rows, bool finite) {
-  const auto take = [&](const ColumnExpression& expression, const char* what) {
-    const Column column = columns.evaluate(expression, rows, data);
-    if (!finite || !expression.plain) refuse_non_finite(data, column, expression, what);
-    return column;
+  std::vector<Checked> checked;
+  const auto take = [&](const ColumnExpression& expression) {
+    return columns.evaluate(expression, rows, data);
   };
-  for (const ColumnExpression& expression : data.x) data.predictors.push_back(take(expression, "x"));
-  data.y = take(data.y_expression, "y");
-  for (const ColumnExpression& expression : data.more_y_expressions)
-    data.more_y.push_back(take(expression, "y"));
-  if (data.sigma_expression) data.sigma = take(*data.sigma_expression, "sigma");
+  const auto check = [&](const Column& column, const ColumnExpression& expression, const char* what) {
+    if (!finite || !expression.plain) checked.push_back({&column, &expression, what});
+  };
+  for (const ColumnExpression& expression : data.x) data.predictors.push_back(take(expression));
+  data.y = take(data.y_expression);
+  for (const ColumnExpression& expression : data.more_y_expressions) data.more_y.push_back(take(expression));
+  if (data.sigma_expression) data.sigma = take(*data.sigma_expression);
   for (const auto& expression : data.sigma_x_expressions)
-    data.sigma_x.push_back(expression ? take(*expression, "sigma of x") : Column());
-  if (data.group_expression) {
-    data.group = columns.group();
-    if (!finite) refuse_non_finite(data, data.group, *data.group_expression, "the group");
-  }
+    data.sigma_x.push_back(expression ? take(*expression) : Column());
+  if (data.group_expression) data.group = columns.group();
+
+  for (std::size_t k = 0; k < data.x.size(); ++k) check(data.predictors[k], data.x[k], "x");
+  check(data.y, data.y_expression, "y");
+  for (std::size_t k = 0; k < data.more_y.size(); ++k) check(data.more_y[k], data.more_y_expressions[k], "y");
+  if (data.sigma_expression) check(data.sigma, *data.sigma_expression, "sigma");
+  for (std::size_t k = 0; k < data.sigma_x.size(); ++k)
+    if (data.sigma_x_expressions[k]) check(data.sigma_x[k], *data.sigma_x_expressions[k], "sigma of x");
+  if (data.group_expression && !finite)
+    checked.push_back({&data.group, &*data.group_expression, "the group"});
+  refuse_non_finite(data, std::move(checked));
 }
 
 }  // namespace

@@ -90,6 +90,10 @@ const float* Column::direct_f32(std::size_t first) const {
   return type_ == ElementType::f32 && stride_ == 1 ? static_cast<const float*>(data_) + first : nullptr;
 }
 
+void Column::expect_gaps(bool gaps) const {
+  if (type_ == ElementType::source) source_of(data_).expect_gaps(gaps);
+}
+
 void RowSource::read(std::size_t first, std::size_t count, int column, float* out) const {
   std::vector<double> wide(count);
   read(first, count, column, wide.data());
@@ -98,6 +102,7 @@ void RowSource::read(std::size_t first, std::size_t count, int column, float* ou
 
 const double* RowSource::direct_f64(std::size_t, int) const { return nullptr; }
 const float* RowSource::direct_f32(std::size_t, int) const { return nullptr; }
+void RowSource::expect_gaps(bool) const {}
 
 MemoryRows::MemoryRows(std::vector<Column> columns) : columns_(std::move(columns)) {
   if (columns_.empty()) throw DataError("no data columns were given");
@@ -109,6 +114,10 @@ MemoryRows::MemoryRows(std::vector<Column> columns) : columns_(std::move(columns
                       DataError::npos, c);
     }
   }
+}
+
+void MemoryRows::expect_gaps(bool gaps) const {
+  for (const Column& column : columns_) column.expect_gaps(gaps);
 }
 
 void MemoryRows::read(std::size_t first, std::size_t count, int column, double* out) const {

@@ -80,6 +80,8 @@ class NLSQ_API GraphRows final : public RowModel {
   void reference_residuals(std::span<const double> x, std::size_t first, std::size_t count, double* residuals,
                            double* magnitudes) const override;
 
+  void expect_gaps(bool gaps) const override { data_->expect_gaps(gaps); }
+
   // The same for `count` rows outside the data: columns[c] points at their values of data column c.
   void reference_rows(std::span<const double> x, std::span<const double* const> columns, std::size_t count,
                       double* residuals, double* magnitudes) const;

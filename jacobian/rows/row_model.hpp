@@ -92,6 +92,8 @@ class RowModel {
   // not include the terms of a residual. Its first-order terms |J_ij| size_j are then added to the
   // magnitudes.
   virtual std::span<const double> typical_parameters() const { return {}; }
+  // Tells the source of the rows whether the reads that follow leave long gaps (RowSource::expect_gaps).
+  virtual void expect_gaps(bool gaps) const { (void)gaps; }
 };
 
 }  // namespace nlsq::inline v0

@@ -14,6 +14,7 @@ SampleRows::SampleRows(RowModel& all, std::size_t rows) : all_(all) {
     tiles_.push_back(range);
     rows_ += range.count;
   }
+  gaps_.emplace(all, wanted);
 }
 
 }  // namespace nlsq::inline v0

@@ -2,8 +2,10 @@
 // use it. It takes whole tiles, because a strided sample would touch every cache line of the data.
 #pragma once
 
+#include "rows/read_gaps.hpp"
 #include "rows/row_model.hpp"
 
+#include <optional>
 #include <vector>
 
 namespace nlsq::inline v0 {
@@ -11,7 +13,7 @@ namespace nlsq::inline v0 {
 class NLSQ_API SampleRows final : public RowModel {
  public:
   // Selects about `rows` rows of `all`: the middle tile of each of several equal runs of tiles. `all` must
-  // outlive this object.
+  // outlive this object. While it lives, no other rows of `all` are read.
   SampleRows(RowModel& all, std::size_t rows);
 
   int parameters() const override { return all_.parameters(); }
@@ -38,12 +40,14 @@ class NLSQ_API SampleRows final : public RowModel {
     all_.reference_residuals(x, first, count, residuals, magnitudes);
   }
   std::span<const double> typical_parameters() const override { return all_.typical_parameters(); }
+  void expect_gaps(bool gaps) const override { all_.expect_gaps(gaps); }
 
  private:
   RowModel& all_;
   std::vector<TileRange> tiles_;
   std::vector<std::size_t> sources_;  // their positions among all tiles
   std::size_t rows_ = 0;
+  std::optional<ReadGaps> gaps_;
 };
 
 }  // namespace nlsq::inline v0

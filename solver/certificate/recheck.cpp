@@ -91,7 +91,9 @@ void DenseEvaluator::recheck_into(std::span<const double> x, std::size_t max_row
   if (m <= max_rows) {  // every row, in whole tiles
     for (std::size_t t = 0; t < model_.tile_count(); ++t) check(model_.tile(t).first, model_.tile(t).count);
   } else {
-    for (const TileRange& group : row_groups(model_, max_rows, kGroup)) check(group.first, group.count);
+    const std::vector<TileRange> groups = row_groups(model_, max_rows, kGroup);
+    const ReadGaps gaps(model_, groups.size());
+    for (const TileRange& group : groups) check(group.first, group.count);
   }
   out.largest = largest;
   const double share = static_cast<double>(m) / static_cast<double>(std::max<std::size_t>(1, out.rows));

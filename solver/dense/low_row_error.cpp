@@ -34,6 +34,7 @@ void solve_linear_part(const Eigen::MatrixXd& columns, std::span<const int> line
 
 double DenseEvaluator::low_row_error(std::span<const double> x, std::span<const int> linear) {
   const std::vector<TileRange> groups = row_groups(model_, kRows, kGroup);
+  const ReadGaps gaps(model_, groups.size());
   Eigen::Index rows = 0, first = 0;
   for (const TileRange& group : groups) rows += static_cast<Eigen::Index>(group.count);
   const auto n = static_cast<std::size_t>(parameters());

@@ -240,6 +240,7 @@ Probe DenseEvaluator::probe(std::span<const double> x, const PrecisionPlan& plan
     }
   }
   const std::vector<Group> groups = all_groups(strata);
+  const ReadGaps gaps(model_, groups.size());
   const bool low_rows = std::ranges::any_of(strata, [](const Stratum& s) { return s.low(); });
 
   Probe out;

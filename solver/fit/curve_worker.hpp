@@ -39,6 +39,9 @@ class CurveData final : public RowSource {
   const float* direct_f32(std::size_t first, int column) const override {
     return at(column).direct_f32(first);
   }
+  void expect_gaps(bool gaps) const override {
+    for (const Column& column : columns_) column.expect_gaps(gaps);
+  }
 
  private:
   const Column& at(int column) const { return columns_[static_cast<std::size_t>(column)]; }

@@ -27,7 +27,10 @@ namespace {
 constexpr std::size_t kLeastRows = 1 << 17;     // with fewer rows, sampling does not pay
 constexpr std::size_t kRowsPerParameter = 512;  // smallest sample; it must determine the parameters
 constexpr std::size_t kLevels[] = {256, 16};    // shares of the rows: m/256, then m/16
-constexpr double kNearEnough = 0.5;             // standard errors of the sample
+// The same of so many rows that smaller samples determine the parameters well. From a disk, m/16 would take
+// as long to read as all rows.
+constexpr std::size_t kLevelsOfMany[] = {4096, 256}, kManyRows = 1 << 24;
+constexpr double kNearEnough = 0.5;    // standard errors of the sample
 constexpr double kRepresentative = 4;  // largest ratio between the information of sample and of all rows
 // The largest error of f32 residuals, relative to f64, at which an f32 pass is accepted.
 constexpr double kMostRowError = 0.02;
@@ -211,6 +214,13 @@ void solve_linear_start(DenseEvaluator& evaluator, const SolveRequest& request, 
   start.at.swap(other);
 }
 
+std::span<const std::size_t> levels_of(const DenseEvaluator& evaluator) {
+  const auto least = kRowsPerParameter * static_cast<std::size_t>(evaluator.parameters());
+  const std::size_t m = evaluator.residuals();
+  if (m >= kManyRows && m / kLevelsOfMany[0] >= least) return kLevelsOfMany;
+  return kLevels;
+}
+
 bool worth_sampling(const DenseEvaluator& evaluator, const SolverOptions& options) {
   if (options.sampling == Sampling::never) return false;
   if (options.sampling == Sampling::automatic) {
@@ -219,7 +229,7 @@ bool worth_sampling(const DenseEvaluator& evaluator, const SolverOptions& option
   }
   const std::size_t m = evaluator.residuals();
   return m >= kLeastRows &&
-         m / kLevels[0] >= kRowsPerParameter * static_cast<std::size_t>(evaluator.parameters());
+         m / levels_of(evaluator)[0] >= kRowsPerParameter * static_cast<std::size_t>(evaluator.parameters());
 }
 
 // Compares the information of all rows with the sample's at the same x, parameter by parameter. It detects
@@ -255,12 +265,13 @@ Sampled sample(DenseEvaluator& evaluator, const SolveRequest& request,
   const std::size_t m = evaluator.residuals();
   std::optional<Linearization> last;
   std::size_t last_rows = 1;
-  for (const std::size_t level : kLevels) {
+  const std::span<const std::size_t> levels = levels_of(evaluator);
+  for (const std::size_t level : levels) {
     SampleRows rows(request.rows, m / level);
     DenseEvaluator part(rows, request.options);
     Start here;
     here.x = start.x;
-    if (level == kLevels[0]) {
+    if (level == levels[0]) {
       Kept<Linearization> other;
       solve_linear_start(part, request, here, other);
       if (!here.at->finite) return Sampled::lost;
@@ -289,7 +300,7 @@ Sampled sample(DenseEvaluator& evaluator, const SolveRequest& request,
     start.iterations.insert(start.iterations.end(), warm.iterations.begin(), warm.iterations.end());
     start.issues.insert(start.issues.end(), warm.issues.begin(), warm.issues.end());
     start.stop_asked = start.stop_asked || warm.spent == Termination::user_stop;
-    if (level == kLevels[0]) start.eliminated = std::move(warm.eliminated);
+    if (level == levels[0]) start.eliminated = std::move(warm.eliminated);
     start.x = warm.x;
     if (!close) return warm.spent ? Sampled::spent : Sampled::lost;
     last = system.linearization();
@@ -316,7 +327,8 @@ void abandon(Start& start, const DenseEvaluator& evaluator, const SolveRequest& 
   start.at.reset();
   IterationSummary it;
   if (start.iterations.empty())
-    it.rows = evaluator.residuals() / kLevels[0];  // the first sample did not determine some parameter
+    it.rows =
+        evaluator.residuals() / levels_of(evaluator)[0];  // the first sample did not determine some parameter
   else it = start.iterations.back();
   it.event = Event::sample_abandoned;
   it.reason = std::move(reason);

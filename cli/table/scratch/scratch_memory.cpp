@@ -2,6 +2,7 @@
 #include "table/scratch/scratch_memory.hpp"
 
 #include "errors.hpp"
+#include "table/scratch/large_mappings.hpp"
 #include "table/source/mapped_file.hpp"
 
 #include <fmt/format.h>
@@ -81,7 +82,7 @@ void* map_file(std::size_t bytes) {
   if (error != 0) fail("cannot reserve a scratch file in", bytes, error);
   void* const memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file.descriptor(), 0);
   if (memory == MAP_FAILED) throw std::bad_alloc();
-  ::madvise(memory, bytes, MADV_SEQUENTIAL);
+  add_large_mapping(memory, bytes);
   handle_lost_pages();
   const std::lock_guard lock(listing);
   of_files.insert(memory);
@@ -161,6 +162,7 @@ void free_column(void* memory, std::size_t bytes) noexcept {
   if (bytes >= kLarge) {
     const std::lock_guard lock(listing);
     if (of_files.erase(memory) > 0) {
+      remove_large_mapping(memory);
       ::munmap(memory, bytes);
       in_files -= bytes;
       return;

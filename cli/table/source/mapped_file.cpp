@@ -2,6 +2,7 @@
 #include "table/source/mapped_file.hpp"
 
 #include "errors.hpp"
+#include "table/scratch/large_mappings.hpp"
 #include "table/scratch/scratch_memory.hpp"
 
 #include <sys/mman.h>
@@ -38,12 +39,15 @@ MappedFile::MappedFile(int fd, std::size_t size) {
   data_ = static_cast<std::byte*>(data);
   size_ = size;
   // A file that memory cannot hold is read ahead in long runs, and dropped behind.
-  ::madvise(data, size, size > memory_allowed() / 2 ? MADV_SEQUENTIAL : MADV_WILLNEED);
+  if (size > memory_allowed() / 2) add_large_mapping(data, size);
+  else ::madvise(data, size, MADV_WILLNEED);
   handle_lost_pages();
 }
 
 MappedFile::~MappedFile() {
-  if (data_ != nullptr) ::munmap(data_, size_);
+  if (data_ == nullptr) return;
+  remove_large_mapping(data_);
+  ::munmap(data_, size_);
 }
 
 }  // namespace nlsq::cli

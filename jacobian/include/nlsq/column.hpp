@@ -74,6 +74,8 @@ class NLSQ_API Column {
   // Returns the memory itself if no conversion is needed, else null.
   const double* direct_f64(std::size_t first) const;
   const float* direct_f32(std::size_t first) const;
+  // For a column of a row source, see RowSource.
+  void expect_gaps(bool gaps) const;
 
  private:
   Column(const void* data, std::size_t size, std::ptrdiff_t stride, ElementType type)
@@ -99,6 +101,9 @@ class NLSQ_API RowSource {
   // all that are left, and stays valid as long as the source; else null.
   virtual const double* direct_f64(std::size_t first, int column) const;
   virtual const float* direct_f32(std::size_t first, int column) const;
+  // A hint: from now on reads leave long gaps between rows (samples), so reading ahead would be wasted; or,
+  // with false, they go through the rows again. A second call with true needs a second one with false.
+  virtual void expect_gaps(bool gaps) const;
 };
 
 // A row source over columns in memory.
@@ -111,6 +116,7 @@ class NLSQ_API MemoryRows final : public RowSource {
   void read(std::size_t first, std::size_t count, int column, float* out) const override;
   const double* direct_f64(std::size_t first, int column) const override;
   const float* direct_f32(std::size_t first, int column) const override;
+  void expect_gaps(bool gaps) const override;
 
  private:
   std::vector<Column> columns_;

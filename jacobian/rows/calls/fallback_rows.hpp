@@ -52,6 +52,7 @@ class NLSQ_API CallableRows : public RowModel {
   std::unique_ptr<TilePass> begin(std::span<const double> x, Fill fill, bool single) const override;
   void reference_residuals(std::span<const double> x, std::size_t first, std::size_t count, double* residuals,
                            double* magnitudes) const override;
+  void expect_gaps(bool gaps) const override { rows_.data->expect_gaps(gaps); }
   // From now on rows hold values instead of residuals.
   void give_values() { rows_.values = true; }
 

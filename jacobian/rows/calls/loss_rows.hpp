@@ -40,6 +40,7 @@ class NLSQ_API LossRows final : public RowModel {
   void reference_residuals(std::span<const double> x, std::size_t first, std::size_t count, double* residuals,
                            double* magnitudes) const override;
   std::span<const double> typical_parameters() const override { return base_->typical_parameters(); }
+  void expect_gaps(bool gaps) const override { base_->expect_gaps(gaps); }
 
  private:
   class Pass;

@@ -45,7 +45,8 @@ void check_sizes(int predictors, const Columns& x, const Column& y) {
 // Larger values are left out, because their squares and spans would overflow.
 constexpr double kLargest = 1e150;
 
-constexpr std::size_t kBlock = 4096;  // rows that are read at once
+constexpr std::size_t kBlock = 4096;       // rows that are read at once
+constexpr std::size_t kLongGap = 1 << 14;  // between single rows; shorter ones are read along
 
 std::string complaint(const Sample& sample, std::size_t outside, std::size_t parameters, Domain domain) {
   if (sample.rows() == 0)
@@ -143,6 +144,11 @@ void Sample::measure() {
   for (std::size_t i = 0; i < rows(); ++i) y_mean += (y[i] - y_mean) / static_cast<double>(i + 1);
 }
 
+void Source::expect_gaps(bool gaps) const {
+  for (const Column& column : x_.list()) column.expect_gaps(gaps);
+  y_.expect_gaps(gaps);
+}
+
 Sample Source::spread(std::size_t& outside) const {
   Rows rows;
   outside = 0;
@@ -155,10 +161,13 @@ Sample Source::spread(std::size_t& outside) const {
   if (n <= most_) {
     for_rows(0, n, look_at);
   } else {
+    const bool gaps = n / most_ >= kLongGap;
+    if (gaps) expect_gaps(true);
     for (std::size_t k = 0; k < most_; ++k) {
       const std::size_t row = pick_row(k, most_, n);
       for_rows(row, row + 1, look_at);
     }
+    if (gaps) expect_gaps(false);
   }
   return rows.sample();
 }

@@ -1,0 +1,76 @@
+// Implements the list of large mappings.
+#include "table/scratch/large_mappings.hpp"
+
+#include <sys/mman.h>
+
+#include <map>
+#include <mutex>
+
+namespace nlsq::cli {
+
+namespace {
+
+std::mutex listing;
+std::map<void*, std::size_t> mappings;
+int gaps_expected = 0;  // calls with true less those with false
+
+void advise(void* memory, std::size_t bytes) {
+  ::madvise(memory, bytes, gaps_expected > 0 ? MADV_RANDOM : MADV_SEQUENTIAL);
+}
+
+class HintedRows final : public RowSource {
+ public:
+  explicit HintedRows(std::vector<Column> columns) : columns_(std::move(columns)) {}
+  std::size_t rows() const override { return columns_.rows(); }
+  int columns() const override { return columns_.columns(); }
+  void read(std::size_t first, std::size_t count, int column, double* out) const override {
+    columns_.read(first, count, column, out);
+  }
+  void read(std::size_t first, std::size_t count, int column, float* out) const override {
+    columns_.read(first, count, column, out);
+  }
+  const double* direct_f64(std::size_t first, int column) const override {
+    return columns_.direct_f64(first, column);
+  }
+  const float* direct_f32(std::size_t first, int column) const override {
+    return columns_.direct_f32(first, column);
+  }
+  void expect_gaps(bool gaps) const override {
+    const std::lock_guard lock(listing);
+    const bool before = gaps_expected > 0;
+    gaps_expected += gaps ? 1 : -1;
+    if (before == gaps_expected > 0) return;
+    for (const auto& [memory, bytes] : mappings) advise(memory, bytes);
+  }
+
+ private:
+  MemoryRows columns_;
+};
+
+}  // namespace
+
+void add_large_mapping(void* memory, std::size_t bytes) {
+  const std::lock_guard lock(listing);
+  mappings[memory] = bytes;
+  advise(memory, bytes);
+}
+
+void remove_large_mapping(void* memory) noexcept {
+  const std::lock_guard lock(listing);
+  mappings.erase(memory);
+}
+
+bool has_large_mappings() noexcept {
+  const std::lock_guard lock(listing);
+  return !mappings.empty();
+}
+
+std::vector<Column> hinted_columns(const std::vector<Column>& columns, std::shared_ptr<void>& owner) {
+  const auto rows = std::make_shared<HintedRows>(columns);
+  owner = rows;
+  std::vector<Column> out;
+  for (std::size_t c = 0; c < columns.size(); ++c) out.emplace_back(*rows, static_cast<int>(c));
+  return out;
+}
+
+}  // namespace nlsq::cli

@@ -1,0 +1,24 @@
+// Mapped files that are larger than memory, and how the system reads them ahead.
+//
+// A pass over all rows wants long reads ahead. A pass over a sample wants none: each read ahead would bring
+// megabytes from the disk for a few rows. The solver says which comes (RowSource::expect_gaps).
+#pragma once
+
+#include <nlsq/column.hpp>
+
+#include <cstddef>
+#include <memory>
+#include <vector>
+
+namespace nlsq::cli {
+
+// From now on this memory, which maps a file, is read ahead unless gaps are expected.
+void add_large_mapping(void* memory, std::size_t bytes);
+void remove_large_mapping(void* memory) noexcept;
+bool has_large_mappings() noexcept;
+
+// The same columns, of equal length, as columns of a row source that passes the solver's hints on to all
+// large mappings. `owner` must live as long as they.
+std::vector<Column> hinted_columns(const std::vector<Column>& columns, std::shared_ptr<void>& owner);
+
+}  // namespace nlsq::cli
