@@ -14,7 +14,11 @@ std::mutex listing;
 std::map<void*, std::size_t> mappings;
 int gaps_expected = 0;  // calls with true less those with false
 
+// A mapping that prefers large pages would be read by 2 MB whatever else is advised.
 void advise(void* memory, std::size_t bytes) {
+#ifdef MADV_NOHUGEPAGE
+  ::madvise(memory, bytes, MADV_NOHUGEPAGE);
+#endif
   ::madvise(memory, bytes, gaps_expected > 0 ? MADV_RANDOM : MADV_SEQUENTIAL);
 }
 
