@@ -27,9 +27,9 @@ namespace {
 constexpr std::size_t kLeastRows = 1 << 17;     // with fewer rows, sampling does not pay
 constexpr std::size_t kRowsPerParameter = 512;  // smallest sample; it must determine the parameters
 constexpr std::size_t kLevels[] = {256, 16};    // shares of the rows: m/256, then m/16
-// The same of so many rows that smaller samples determine the parameters well. From a disk, m/16 would take
-// as long to read as all rows.
-constexpr std::size_t kLevelsOfMany[] = {4096, 256}, kManyRows = 1 << 24;
+// The same of so many rows that they are likely to come from a disk, where m/16 takes as long as all rows. In
+// memory it saves more than it takes: a fit from m/64 more often needs another pass over all rows.
+constexpr std::size_t kLevelsOfMany[] = {256, 64}, kManyRows = 1 << 26;
 constexpr double kNearEnough = 0.5;    // standard errors of the sample
 constexpr double kRepresentative = 4;  // largest ratio between the information of sample and of all rows
 // The largest error of f32 residuals, relative to f64, at which an f32 pass is accepted.
@@ -214,10 +214,8 @@ void solve_linear_start(DenseEvaluator& evaluator, const SolveRequest& request, 
   start.at.swap(other);
 }
 
-std::span<const std::size_t> levels_of(const DenseEvaluator& evaluator) {
-  const auto least = kRowsPerParameter * static_cast<std::size_t>(evaluator.parameters());
-  const std::size_t m = evaluator.residuals();
-  if (m >= kManyRows && m / kLevelsOfMany[0] >= least) return kLevelsOfMany;
+std::span<const std::size_t> levels_of(std::size_t rows) {
+  if (rows >= kManyRows) return kLevelsOfMany;
   return kLevels;
 }
 
@@ -229,7 +227,7 @@ bool worth_sampling(const DenseEvaluator& evaluator, const SolverOptions& option
   }
   const std::size_t m = evaluator.residuals();
   return m >= kLeastRows &&
-         m / levels_of(evaluator)[0] >= kRowsPerParameter * static_cast<std::size_t>(evaluator.parameters());
+         m / kLevels[0] >= kRowsPerParameter * static_cast<std::size_t>(evaluator.parameters());
 }
 
 // Compares the information of all rows with the sample's at the same x, parameter by parameter. It detects
@@ -265,7 +263,7 @@ Sampled sample(DenseEvaluator& evaluator, const SolveRequest& request,
   const std::size_t m = evaluator.residuals();
   std::optional<Linearization> last;
   std::size_t last_rows = 1;
-  const std::span<const std::size_t> levels = levels_of(evaluator);
+  const std::span<const std::size_t> levels = levels_of(m);
   for (const std::size_t level : levels) {
     SampleRows rows(request.rows, m / level);
     DenseEvaluator part(rows, request.options);
@@ -327,8 +325,7 @@ void abandon(Start& start, const DenseEvaluator& evaluator, const SolveRequest& 
   start.at.reset();
   IterationSummary it;
   if (start.iterations.empty())
-    it.rows =
-        evaluator.residuals() / levels_of(evaluator)[0];  // the first sample did not determine some parameter
+    it.rows = evaluator.residuals() / kLevels[0];  // the first sample did not determine some parameter
   else it = start.iterations.back();
   it.event = Event::sample_abandoned;
   it.reason = std::move(reason);

@@ -103,6 +103,7 @@ class NLSQ_API RowSource {
   virtual const float* direct_f32(std::size_t first, int column) const;
   // A hint: from now on reads leave long gaps between rows (samples), so reading ahead would be wasted; or,
   // with false, they go through the rows again. A second call with true needs a second one with false.
+  // Fits that run at the same time, such as those of the bootstrap, call it from their own threads.
   virtual void expect_gaps(bool gaps) const;
 };
 

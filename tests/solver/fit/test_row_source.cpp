@@ -41,7 +41,7 @@ class CountedRows final : public RowSource {
 }  // namespace
 
 TEST_CASE("samples of very many rows are read with gaps, and all rows a few times") {
-  const CountedRows rows(std::size_t{17} << 20);
+  const CountedRows rows(std::size_t{17} << 22);
   const Column x(rows, 0), y(rows, 1);
   const FitResult fit = curve_fit("a/(1+b*x)", x, y, {{"a", 1}, {"b", 0.1}});
   CHECK(fit.success());
