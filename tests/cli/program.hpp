@@ -20,17 +20,28 @@ struct Outcome {
   std::string out;  // stdout and stderr together, unless the arguments redirect
 };
 
-// `arguments` are shell text behind the program's name; `before` stands in front of it ("cat f |").
-inline Outcome run(const std::string& arguments, const std::string& before = "") {
-  const std::string command = before + " " NLSQ_BIN_DIR "/nlsq-fit " + arguments + " 2>&1";
+// Runs a command of the shell.
+inline Outcome run_command(const std::string& command) {
   Outcome outcome;
-  std::FILE* const pipe = ::popen(command.c_str(), "r");
+  std::FILE* const pipe = ::popen((command + " 2>&1").c_str(), "r");
   std::array<char, 4096> buffer;
   for (std::size_t n; (n = std::fread(buffer.data(), 1, buffer.size(), pipe)) > 0;)
     outcome.out.append(buffer.data(), n);
   const int status = ::pclose(pipe);
   outcome.status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   return outcome;
+}
+
+// `arguments` are shell text behind the program's name; `before` stands in front of it ("cat f |").
+inline Outcome run(const std::string& arguments, const std::string& before = "") {
+  return run_command(before + " " NLSQ_BIN_DIR "/nlsq-fit " + arguments);
+}
+
+// The result of --json without what may differ between runs of one fit.
+inline std::string without_circumstances(const std::string& text) {
+  nlohmann::json object = nlohmann::json::parse(text);
+  for (const char* const fact : {"options", "time", "peak_bytes", "threads"}) object.erase(fact);
+  return object.dump();
 }
 
 // The object that --json - prints; null when it printed none.

@@ -13,11 +13,7 @@ using namespace program;
 
 namespace {
 
-std::string facts(const Outcome& outcome) {
-  nlohmann::json object = nlohmann::json::parse(outcome.out);
-  for (const char* const fact : {"options", "time", "peak_bytes", "threads"}) object.erase(fact);
-  return object.dump();
-}
+std::string facts(const Outcome& outcome) { return without_circumstances(outcome.out); }
 
 }  // namespace
 

@@ -26,11 +26,7 @@ std::string table(const std::string& last = "") {
   return text + last;
 }
 
-std::string without_options(const Outcome& outcome) {
-  nlohmann::json object = nlohmann::json::parse(outcome.out);
-  for (const char* const fact : {"options", "time", "peak_bytes", "threads"}) object.erase(fact);
-  return object.dump();
-}
+std::string without_options(const Outcome& outcome) { return without_circumstances(outcome.out); }
 
 }  // namespace
 

@@ -7,25 +7,9 @@
 
 namespace program {
 
-// Without what mpirun itself says when a process ends with a status.
 inline Outcome run_mpi(int processes, const std::string& arguments) {
-  const std::string command = std::string(NLSQ_MPIRUN) + " -n " + std::to_string(processes) +
-                              " " NLSQ_BIN_DIR "/nlsq-fit-mpi " + arguments + " 2>&1";
-  Outcome outcome;
-  std::FILE* const pipe = ::popen(command.c_str(), "r");
-  std::array<char, 4096> buffer;
-  for (std::size_t n; (n = std::fread(buffer.data(), 1, buffer.size(), pipe)) > 0;)
-    outcome.out.append(buffer.data(), n);
-  const int status = ::pclose(pipe);
-  outcome.status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-  return outcome;
-}
-
-// The result without what may differ between runs of one fit.
-inline std::string without_circumstances(const std::string& text) {
-  nlohmann::json object = nlohmann::json::parse(text);
-  for (const char* const fact : {"options", "time", "peak_bytes", "threads"}) object.erase(fact);
-  return object.dump();
+  return run_command(std::string(NLSQ_MPIRUN) + " -n " + std::to_string(processes) +
+                     " " NLSQ_BIN_DIR "/nlsq-fit-mpi " + arguments);
 }
 
 // A decay with noise, `rows` lines behind a header.
