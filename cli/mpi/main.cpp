@@ -1,4 +1,5 @@
-// The entry point of nlsq-fit-mpi: nlsq-fit by several MPI processes, which divide the rows.
+// The main function of nlsq-fit-mpi. It runs the command of nlsq-fit in several MPI processes, which divide
+// the rows among them.
 #include "processes/processes.hpp"
 #include "run.hpp"
 

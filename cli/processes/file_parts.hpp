@@ -15,8 +15,8 @@ namespace nlsq::cli {
 // for little data, and for what is no regular file.
 std::optional<std::vector<FilePart>> own_parts(const std::vector<std::string>& files);
 
-// Throws BadData in all processes if they see different files under these names: machines that share no file
-// system, or a copy that is older. Compares sizes, and the bytes at both ends.
+// Throws BadData in all processes if they see different files under these names, as machines do that share no
+// file system, or that have an older copy. It compares the sizes, and the first and last bytes.
 void check_same_files(const std::vector<std::string>& files);
 
 // The records of a part of a text file, which begin behind a line ending. `data`: where the records of the
@@ -24,7 +24,7 @@ void check_same_files(const std::vector<std::string>& files);
 // in parts: it is compressed, or not UTF-8.
 std::unique_ptr<ByteSource> open_part(const OpenedSource& source, const FilePart& part, std::uint64_t data);
 
-// The rows [first, end) of an array in a part of its file.
+// The rows [first, end) of an array. A process reads them when it has a part of the array's file.
 struct RowPart {
   std::size_t first, end;
 };

@@ -33,7 +33,7 @@ class Processes {
 void choose_processes(Processes* processes);
 // Null in a single process.
 Processes* processes();
-// False in all but the first of several processes: only one writes.
+// Whether this is the first process, or the only one. The others write no results.
 bool first_process();
 
 // The team with which a fit divides its passes; null in a single process. Each exchange also tells the

@@ -24,7 +24,8 @@ InputData read_here(const std::vector<std::string>& files, const CsvOptions& csv
   return out;
 }
 
-// The row number is of the whole table, and a number that underflowed is reported with its line.
+// Whether the selection needs what only a reader of the whole table knows: the groups, or the row numbers $0,
+// which count from the first row of the table.
 bool needs_whole_table(const Selection& selection) {
   const auto has_row_number = [](const std::string& text) { return text.find("$0") != std::string::npos; };
   return may_have_groups(selection) || has_row_number(selection.x) || has_row_number(selection.y) ||

@@ -50,7 +50,8 @@ class DataSurvey {
   // Surveys in parts: any number of chunks, each by one thread, with rows in any order.
   void start(std::size_t chunks);
   void look(std::size_t chunk, std::size_t first, std::size_t count);
-  // What was seen in chunks [begin, end), for another process of a team, which takes it in.
+  // seen() gives what was found in the chunks [begin, end), as bytes. Another process of a team adds it to
+  // its own survey by take_seen().
   std::string seen(std::size_t begin, std::size_t end) const;
   void take_seen(std::size_t begin, std::size_t end, std::string_view bytes);
   // Throws DataError naming the first NaN, Inf, sigma <= 0, negative count or negative sigma_x.

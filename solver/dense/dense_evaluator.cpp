@@ -37,6 +37,11 @@ double DenseEvaluator::gradient_work() const {
 }
 
 // Not with a robust loss: its curvature correction needs more than the gradient.
+double DenseEvaluator::row_work(const Pass& pass) const {
+  const bool two_points = !pass.beside.empty() || pass.second_order();
+  return model_.row_cost(pass.fill) + (two_points ? model_.row_cost(Fill::residual) : 0.0);
+}
+
 bool DenseEvaluator::gradient_into(std::span<const double> x, Linearization& out) {
   if (model_.robust_loss() != nullptr) return false;
   const Sums& sums = accumulate(
@@ -73,8 +78,8 @@ CostValue DenseEvaluator::linearize_beside(std::span<const double> x, const Prec
   const CostValue there{0.5 * sums.squares_beside};
   linearization_of(sums, plan, out);
   correct_curvature(model_, x, out);
-  // Tiles that are not finite below f64 may be finite in f64, and rows that are not finite at x end the pass
-  // before all are summed. A pass of its own finds out.
+  // The cost beside needs a pass of its own in two cases: a tile was not finite below f64, where it may be
+  // finite in f64; or a row was not finite at x, and the pass ended before it had summed all rows.
   return out.finite && there.finite() ? there : cost(beside, plan.residual);
 }
 

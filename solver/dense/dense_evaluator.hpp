@@ -106,12 +106,15 @@ class DenseEvaluator final : public Evaluator {
   void linearization_of(const Sums& sums, const PrecisionPlan& plan, Linearization& out) const;
 
   class Workers;
+  int sum_columns(const Pass& pass) const;  // of [J | r], or of r alone
   std::size_t tiles_of_chunk(const Pass& pass, int n1) const;
+  Share all_chunks(const Pass& pass) const;
+  std::size_t first_row(const Share& share, std::size_t chunk) const;
   void merge(const Share& part, std::size_t first_step, std::size_t last_step, int n1, bool alone);
   void sum_share(const Share& share, const Pass& pass, bool alone);
   Account account_of(const Share& share) const;
   // Of the processes of a team (dense_exchange.cpp).
-  Share share_of_team(std::size_t chunks, std::size_t chunk_tiles, double work) const;
+  Share share_of_team(const Share& all, double work) const;
   void exchange(const Share& share, const Pass& pass, Account& account, const char* failure);
   // Of the journal (dense_journal.cpp).
   std::uint64_t request_of(const Pass& pass) const;
@@ -122,6 +125,7 @@ class DenseEvaluator final : public Evaluator {
   template <class Use>
   void by_component(std::size_t begin, std::size_t end, Use use);
   double work_of(const Pass& pass, double row) const;
+  double row_work(const Pass& pass) const;  // of a row in f64, at both points of the pass
   PrecisionPlan plan_of_component(std::size_t component, const PrecisionPlan& plan) const;
   std::string component_name(std::size_t component) const;
   void note_near_limit(std::size_t begin, std::size_t end, const Pass& pass, Scratch& scratch, Sums& sums);

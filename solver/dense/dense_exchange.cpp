@@ -87,10 +87,10 @@ void DenseEvaluator::Account::add(ByteReader& in) {
 }
 
 // A process sums the blocks whose first rows lie in its part of the rows.
-DenseEvaluator::Share DenseEvaluator::share_of_team(std::size_t chunks, std::size_t chunk_tiles,
-                                                    double work) const {
+DenseEvaluator::Share DenseEvaluator::share_of_team(const Share& all, double work) const {
   const Team* const team = parallelism_.team.get();
-  Share share{0, chunks, chunks, chunk_tiles};
+  const std::size_t chunks = all.chunks;
+  Share share = all;
   if (team == nullptr || team->size() < 2 || chunks < 2 || work < kSharedWork) return share;
   share.block = 1;
   while (chunks / share.block > kBlocksPerProcess * static_cast<std::size_t>(team->size())) share.block *= 2;
@@ -102,7 +102,7 @@ DenseEvaluator::Share DenseEvaluator::share_of_team(std::size_t chunks, std::siz
     std::size_t low = 0, high = blocks;
     while (low < high) {
       const std::size_t middle = (low + high) / 2;
-      if (model_.tile(middle * share.block * chunk_tiles).first < row) low = middle + 1;
+      if (first_row(all, middle * share.block) < row) low = middle + 1;
       else high = middle;
     }
     return low;

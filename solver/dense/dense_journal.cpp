@@ -74,23 +74,18 @@ DenseEvaluator::Sums& DenseEvaluator::take_kept(const Pass& pass, std::string_vi
   component_counters_.resize(model_.components().size());
   for (std::size_t c = 0; c < component_counters_.size(); ++c) component_counters_[c].add(account.parts[c]);
   for (const PrecisionIssue& issue : account.issues) add_issue(issues_, issue);
-  const bool two_points = !pass.beside.empty() || pass.second_order();
-  work_ += work_of(pass, model_.row_cost(pass.fill) + (two_points ? model_.row_cost(Fill::residual) : 0.0));
+  work_ += work_of(pass, row_work(pass));
   return sums_.front();
 }
 
 // Surveys the data as the pass would have done: chunk by chunk, for the same bits.
 void DenseEvaluator::survey_alone(const Pass& pass) {
-  const int n1 = pass.fill == Fill::residual ? 1 : parameters() + 1;
-  const std::size_t tiles = std::max<std::size_t>(1, model_.tile_count());
-  const std::size_t chunk_tiles = tiles_of_chunk(pass, n1), chunks = (tiles + chunk_tiles - 1) / chunk_tiles;
-  const auto first_row = [&](std::size_t c) {
-    return c >= chunks ? model_.rows() : model_.tile(c * chunk_tiles).first;
-  };
+  const Share all = all_chunks(pass);
   const auto survey = std::exchange(survey_, nullptr);
-  survey->start(chunks);
-  run_tasks(chunks, parallelism_,
-            [&](std::size_t c) { survey->look(c, first_row(c), first_row(c + 1) - first_row(c)); });
+  survey->start(all.chunks);
+  run_tasks(all.chunks, parallelism_, [&](std::size_t c) {
+    survey->look(c, first_row(all, c), first_row(all, c + 1) - first_row(all, c));
+  });
   survey->finish();
 }
 

@@ -98,9 +98,7 @@ DenseEvaluator::Sums& DenseEvaluator::accumulate(const Pass& pass) {
 }
 
 DenseEvaluator::Sums& DenseEvaluator::accumulate_now(const Pass& pass) {
-  const double residual = model_.row_cost(Fill::residual);
-  const bool two_points = !pass.beside.empty() || pass.second_order();
-  const double row = model_.row_cost(pass.fill) + (two_points ? residual : 0.0);
+  const double row = row_work(pass);
   for (int round = 0; round < kMaxRecordings; ++round) {
     bool retry = false;
     const auto begin = timed_ ? std::chrono::steady_clock::now() : std::chrono::steady_clock::time_point();
@@ -148,6 +146,22 @@ std::size_t DenseEvaluator::tiles_of_chunk(const Pass& pass, int n1) const {
   const std::size_t rows = wide ? 2 * columns : pass.second_order() ? kSecondOrderRows : 0;
   const std::size_t least = (rows + model_.tile_rows() - 1) / model_.tile_rows();
   return std::max({kTilesPerChunk, least, (tiles + most - 1) / most});
+}
+
+int DenseEvaluator::sum_columns(const Pass& pass) const {
+  return pass.fill == Fill::residual ? 1 : parameters() + 1;
+}
+
+DenseEvaluator::Share DenseEvaluator::all_chunks(const Pass& pass) const {
+  const std::size_t tiles = std::max<std::size_t>(1, model_.tile_count());
+  const std::size_t chunk_tiles = tiles_of_chunk(pass, sum_columns(pass));
+  const std::size_t chunks = (tiles + chunk_tiles - 1) / chunk_tiles;
+  return {0, chunks, chunks, chunk_tiles};
+}
+
+// The first row of a chunk; of the one behind the last, the number of rows.
+std::size_t DenseEvaluator::first_row(const Share& share, std::size_t chunk) const {
+  return chunk >= share.chunks ? model_.rows() : model_.tile(chunk * share.chunk_tiles).first;
 }
 
 // Adds up the chunks of `part` in a fixed binary tree, from the branches of `first_step` chunks up to those
@@ -255,11 +269,9 @@ void DenseEvaluator::sum_one_by_one(std::size_t begin, std::size_t end, const Pa
   });
 }
 
-// Sums the chunks of a share, and surveys their rows if the data are to be surveyed.
+// Sums the chunks of a share. If the data were not surveyed yet, the survey looks at the rows of each chunk
+// after it was summed, while they are in the caches.
 void DenseEvaluator::sum_share(const Share& share, const Pass& pass, bool alone) {
-  const auto first_row = [&](std::size_t c) {
-    return c >= share.chunks ? model_.rows() : model_.tile(c * share.chunk_tiles).first;
-  };
   const auto one = [&](std::size_t c, Scratch& scratch) {
     sum_chunk(c * share.chunk_tiles, std::min(model_.tile_count(), (c + 1) * share.chunk_tiles), pass,
               scratch, sums_[c]);
@@ -276,7 +288,7 @@ void DenseEvaluator::sum_share(const Share& share, const Pass& pass, bool alone)
     auto scratch = workers_->take();
     one(c, *scratch);
     workers_->give_back(std::move(scratch));
-    if (survey_) survey_->look(c, first_row(c), first_row(c + 1) - first_row(c));
+    if (survey_) survey_->look(c, first_row(share, c), first_row(share, c + 1) - first_row(share, c));
   });
   threads_ = std::max(threads_, threads);
 }
@@ -299,16 +311,14 @@ DenseEvaluator::Account DenseEvaluator::account_of(const Share& share) const {
 // bits for any number of threads, and rounding errors grow with the logarithm of the number of chunks. In a
 // team, each process sums its share of the chunks, and all combine them in the same tree.
 DenseEvaluator::Sums& DenseEvaluator::accumulate_once(const Pass& pass, bool& retry) {
-  const int n1 = pass.fill == Fill::residual ? 1 : parameters() + 1;
-  const std::size_t tiles = std::max<std::size_t>(1, model_.tile_count());
-  const std::size_t chunk_tiles = tiles_of_chunk(pass, n1);
-  const std::size_t chunks = (tiles + chunk_tiles - 1) / chunk_tiles;
+  const int n1 = sum_columns(pass);
+  const Share all = all_chunks(pass);
   const double work = static_cast<double>(model_.rows()) * model_.row_cost(pass.fill);
   const bool alone = !model_.concurrent() || work < kThreadWork;
   const bool threads_merge = !alone && pass.by_qr() && in_blocks(n1);
-  const Share share = share_of_team(chunks, chunk_tiles, work);
-  sums_.resize(chunks);
-  if (survey_) survey_->start(chunks);
+  const Share share = share_of_team(all, work);
+  sums_.resize(all.chunks);
+  if (survey_) survey_->start(all.chunks);
   Account account;
   const KernelCounters before = counters_;
   if (!share.divided()) {
@@ -348,7 +358,7 @@ DenseEvaluator::Sums& DenseEvaluator::accumulate_once(const Pass& pass, bool& re
     sums_.front().finite = false;
     return sums_.front();
   }
-  merge({0, chunks, chunks, chunk_tiles}, std::max<std::size_t>(1, share.block), chunks, n1, !threads_merge);
+  merge(all, std::max<std::size_t>(1, share.block), all.chunks, n1, !threads_merge);
   return sums_.front();
 }
 

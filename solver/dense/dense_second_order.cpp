@@ -54,7 +54,7 @@ void DenseEvaluator::second_order_into(std::span<const double> x, std::span<cons
   sums.restart(pass, n + 1, std::max<std::size_t>(1, model_.components().size()));
   sum_second_order(0, model_.tile_count(), pass, *scratch_, sums);
   counters_.add(sums.parts.front());
-  work_ += work_of(pass, row_cost() + model_.row_cost(Fill::residual));
+  work_ += work_of(pass, row_work(pass));
   out.assign(sums.packed.begin(), sums.packed.end() - 1);
 }
 

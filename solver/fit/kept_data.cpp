@@ -31,7 +31,8 @@ std::uint64_t hash_of_rows(const RowSource& data, std::size_t first, std::size_t
   return hash.value();
 }
 
-// Each process hashes the pieces whose first rows lie in its part.
+// Hashes the rows in pieces, and then the hashes. In a team, each process has a part of the rows and hashes
+// the pieces that begin there; the processes then exchange these hashes.
 std::uint64_t hash_of(const RowSource& data, const SolverOptions& options) {
   const std::size_t rows = data.rows(), pieces = (rows + kPiece - 1) / kPiece;
   Team* const team = options.team.get();

@@ -90,7 +90,8 @@ void from_bytes(std::string_view bytes, std::span<Outcome> outcomes) {
 
 using FitOne = std::function<void(std::size_t k)>;
 
-// Fits this process's samples of [begin, end): it has every so-manieth one. Returns false if it shall stop.
+// Fits the samples [begin, end). In a team of `size` processes, each fits every size-th sample. Returns false
+// if the fits were stopped.
 bool fit_block(const BootstrapOptions& wanted, bool concurrent, const FitOne& fit_one, std::size_t begin,
                std::size_t end) {
   const std::size_t size = wanted.team ? static_cast<std::size_t>(wanted.team->size()) : 1;

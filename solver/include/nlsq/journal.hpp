@@ -32,10 +32,11 @@ class NLSQ_API JournalError : public Error {
 class NLSQ_API Journal {
  public:
   // Opens `file`. `work` describes what is computed, in words or checksums: model, options, data. With
-  // `resume`, reads the records of a file that was written for the same work by this version on this
-  // instruction set. Else, or if there is no such file yet, begins a new one, and replaces an older file only
-  // then. Throws JournalError if the file is not a journal, was written for other work, or cannot be written.
-  // An empty `file` keeps nothing: for the processes of a team other than the first.
+  // `resume`, it reads the records of a file that was written for the same work, by this version, on this
+  // instruction set; if there is no such file, it begins one. Without `resume` it begins a new file and
+  // replaces an older journal of this name. Throws JournalError if the file is not a journal, was written for
+  // other work, or cannot be written. An empty `file` keeps nothing: for the processes of a team other than
+  // the first.
   Journal(std::string file, std::string_view work, bool resume);
   ~Journal();
   Journal(const Journal&) = delete;
