@@ -83,7 +83,7 @@ class DenseEvaluator final : public Evaluator {
   // Adds the work of another evaluator over a part of the rows.
   void add_work(const DenseEvaluator& part);
 
-  std::size_t peak_bytes() const { return peak_bytes_; }  // most memory that one pass held
+  std::size_t peak_bytes() const { return peak_bytes_; }  // most memory that one pass can hold
   int threads() const { return threads_; }                // most threads that one pass ran on
   double seconds() const { return seconds_; }             // time spent in passes, in s; for reports only
 

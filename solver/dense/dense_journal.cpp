@@ -4,7 +4,6 @@
 
 #include "dense/tile_issues.hpp"
 #include "support/bytes.hpp"
-#include "support/parallel.hpp"
 #include "support/recall.hpp"
 
 #include <fmt/format.h>

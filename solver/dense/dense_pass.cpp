@@ -4,7 +4,6 @@
 
 #include "ablation.hpp"
 #include "dense/tile_folder.hpp"
-#include "support/parallel.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -281,9 +280,10 @@ void DenseEvaluator::sum_share(const Share& share, const Pass& pass, bool alone)
     return one(0, *scratch_);
   }
   model_.prepare(pass.x, pass.fill);
-  workers_->hold_x();
   const std::size_t count = share.end - share.begin;
-  const int threads = run_tasks(count, alone ? Parallelism{1, {}} : parallelism_, [&](std::size_t k) {
+  const Parallelism parallelism = alone ? Parallelism{1, {}} : parallelism_;
+  workers_->begin(count, parallelism);
+  const int threads = run_tasks(count, parallelism, [&](std::size_t k) {
     const std::size_t c = share.begin + k;
     auto scratch = workers_->take();
     one(c, *scratch);

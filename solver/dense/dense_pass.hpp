@@ -4,7 +4,9 @@
 
 #include "dense/dense_scratch.hpp"
 #include "linear/wide_qr.hpp"
+#include "support/parallel.hpp"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstddef>
@@ -153,7 +155,9 @@ struct DenseEvaluator::Account {
 // The scratch memory of each worker of a pass. It is kept between passes.
 class DenseEvaluator::Workers {
  public:
-  void hold_x() {
+  // A pass of `tasks` tasks at one x begins.
+  void begin(std::size_t tasks, const Parallelism& parallelism) {
+    count_ = std::max(count_, std::min(tasks, most_threads(parallelism)));
     for (const auto& scratch : idle_) scratch->hold_x();
   }
   std::unique_ptr<Scratch> take() {
@@ -173,15 +177,18 @@ class DenseEvaluator::Workers {
     const std::lock_guard lock(mutex_);
     idle_.push_back(std::move(scratch));
   }
-  std::size_t bytes() const {
-    std::size_t sum = 0;
-    for (const auto& scratch : idle_) sum += scratch->bytes();
-    return sum;
+  // The most that the workers can hold: all threads take part, and each has the largest buffers that any had.
+  // How many took part is left to chance, and the same fit has to give the same number.
+  std::size_t bytes() {
+    for (const auto& scratch : idle_) scratch->add_sizes(largest_);
+    return std::max(count_, idle_.size()) * largest_.total();
   }
 
  private:
   std::mutex mutex_;
   std::vector<std::unique_ptr<Scratch>> idle_;
+  std::size_t count_ = 0;
+  Scratch::Sizes largest_;
 };
 
 }  // namespace nlsq::inline v0

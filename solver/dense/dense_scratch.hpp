@@ -4,6 +4,8 @@
 #include "dense/dense_evaluator.hpp"
 #include "dense/low_gram.hpp"
 
+#include <algorithm>
+#include <cstddef>
 #include <memory>
 #include <span>
 #include <vector>
@@ -35,12 +37,27 @@ struct DenseEvaluator::Scratch {
     for (auto& row : there_) row[0] = row[1] = false;
   }
 
-  std::size_t bytes() const {
-    std::size_t sum = (tile.size() + copies.size()) * sizeof(double) + low_gram.bytes();
-    for (const auto& row : passes_) {
-      for (const auto& pass : row) sum += pass ? pass->bytes() : 0;
+  // Bytes of each buffer; of several workers, the largest.
+  struct Sizes {
+    std::size_t vectors = 0, low_gram = 0, passes[2][2] = {};
+    std::size_t total() const {
+      return vectors + low_gram + passes[0][0] + passes[0][1] + passes[1][0] + passes[1][1];
     }
-    return sum;
+  };
+
+  void add_sizes(Sizes& largest) const {
+    const auto raise = [](std::size_t& size, std::size_t bytes) { size = std::max(size, bytes); };
+    raise(largest.vectors, (tile.size() + copies.size()) * sizeof(double));
+    raise(largest.low_gram, low_gram.bytes());
+    for (int f = 0; f < 2; ++f) {
+      for (int s = 0; s < 2; ++s) raise(largest.passes[f][s], passes_[f][s] ? passes_[f][s]->bytes() : 0);
+    }
+  }
+
+  std::size_t bytes() const {
+    Sizes sizes;
+    add_sizes(sizes);
+    return sizes.total();
   }
 
  private:

@@ -273,8 +273,8 @@ Probe DenseEvaluator::probe(std::span<const double> x, const PrecisionPlan& plan
     look(0, groups.size(), *scratch_, counters_);
   } else {
     model_.prepare(x, Fill::jacobian_and_residual);
-    workers_->hold_x();
     std::vector<KernelCounters> counters((groups.size() + kGroupsPerTask - 1) / kGroupsPerTask);
+    workers_->begin(counters.size(), parallelism_);
     run_tasks(counters.size(), parallelism_, [&](std::size_t t) {
       auto scratch = workers_->take();
       look(t * kGroupsPerTask, std::min(groups.size(), (t + 1) * kGroupsPerTask), *scratch, counters[t]);

@@ -36,6 +36,15 @@ int distinct_threads(const std::vector<TaskRecord>& records) {
 
 }  // namespace
 
+std::size_t most_threads(const Parallelism& parallelism) {
+  if (parallelism.executor) return 1;
+#if NLSQ_WITH_TBB
+  return static_cast<std::size_t>(threads_of_tbb(parallelism.threads));
+#else
+  return 1;
+#endif
+}
+
 int run_tasks(std::size_t count, const Parallelism& parallelism,
               const std::function<void(std::size_t)>& task) {
   if (count <= 1 || (parallelism.threads == 1 && !parallelism.executor)) {

@@ -36,10 +36,14 @@ struct Gate {
 
 }  // namespace
 
-void run_on_tbb(std::size_t count, int threads, const std::function<void(std::size_t)>& task) {
-  // More threads than the machine has gain nothing, and oneTBB would print a warning.
+// More threads than the machine has gain nothing, and oneTBB would print a warning.
+int threads_of_tbb(int limit) {
   const int most = tbb::info::default_concurrency();
-  tbb::task_arena arena(threads == 0 ? most : std::min(threads, most));
+  return limit == 0 ? most : std::min(limit, most);
+}
+
+void run_on_tbb(std::size_t count, int threads, const std::function<void(std::size_t)>& task) {
+  tbb::task_arena arena(threads_of_tbb(threads));
   Gate begin, end;
   begin.leave();
   arena.execute([&] {
