@@ -169,11 +169,15 @@ void Session::solve() {
 }
 
 // Whether one of the user's tolerances was met in f64. A rejected step can be short because of its damping,
-// so it counts only near the optimum. If there is no standard error to measure the distance, it counts after
-// an accepted step.
+// and so can a step that left the cost as it was, but for rounding. Such steps count only near the optimum.
+// If there is no standard error to measure the distance, they count after an accepted step.
 bool Session::tolerance_met() const {
   if (ours_.termination != Termination::tolerance || !facts_.tolerance_met) return false;
-  if (theirs_.iterations.empty() || theirs_.iterations.back().step_is_successful) return true;
+  if (theirs_.iterations.empty()) return true;
+  const ceres::IterationSummary& last = theirs_.iterations.back();
+  constexpr double kRounding = 0x1p-50;  // of the cost
+  const bool fell = last.iteration == 0 || std::fabs(last.cost_change) > kRounding * last.cost;
+  if (last.step_is_successful && fell) return true;
   const double errors = ours_.certificate.decrement_sigma;
   return std::isnan(errors) ? ours_.accepted > 0 : errors <= kBeside;
 }
@@ -185,7 +189,8 @@ void Session::say_how_it_ended(const std::string& message) {
   if (!c.recheck_passed) return say(ceres::NO_CONVERGENCE, message);
   if (c.passed || tolerance_met()) return say(ceres::CONVERGENCE, message);
   const bool refused = facts_.tolerance_met;
-  say(ceres::NO_CONVERGENCE, refused ? "no success: a rejected step met a tolerance; " + message : message);
+  say(ceres::NO_CONVERGENCE,
+      refused ? "no success: a step that did not lower the cost met a tolerance; " + message : message);
 }
 
 // Leaves the parameter values where Ceres would leave them, computes the problem's own cost there, and fills

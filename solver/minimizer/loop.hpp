@@ -10,6 +10,7 @@
 #include <nlsq/options.hpp>
 
 #include <chrono>
+#include <limits>
 #include <optional>
 #include <string>
 
@@ -95,6 +96,8 @@ struct Damping {
   double lambda_before_rejections = 0;  // λ before the current sequence of rejections
   double trusted_distance = 1;          // Undamped steps are taken within this many standard errors.
   bool last_accepted = true;
+  // Undamped steps that failed since the last that helped, and accepted steps to wait before the next try.
+  int undamped_failures = 0, undamped_waits = 0;
   // λ was lowered at x to gain a decrease larger than the noise of the cost
   bool reached_along_valley = false;
   int failed_valley_steps = 0;       // such lowerings in a row whose first step was rejected
@@ -137,6 +140,14 @@ struct RoundingSizes {
   const Recheck& last() const { return end.rows > 0 ? end : start; }
 };
 
+// What stagnates() knows of the last progress in float64.
+struct Stagnation {
+  double decrement = std::numeric_limits<double>::infinity();  // ν₀ then
+  double cost = std::numeric_limits<double>::infinity();
+  int iterations = 0;  // since then
+  int patience = 12;   // so many without progress are too many
+};
+
 // The state that decides when and how the solve ends.
 struct Ending {
   std::string met_by_rejection;  // a tolerance that a rejected step met, in words
@@ -147,6 +158,7 @@ struct Ending {
   int failed_certificates = 0, invalid_in_a_row = 0;
   int reopened = 0;       // failed certificates after which the iteration went on unchanged
   bool held_off = false;  // skip first-order tests until a step is accepted
+  Stagnation stagnation;
   std::optional<LastStep> last_step;
   bool last_step_failed = false;
 };
@@ -247,6 +259,9 @@ bool finish_with_gram_kept(Loop& loop, const PrecisionPlan& plan);
 
 // ---- minimizer_conclude.cpp: the end
 bool reached(Loop& loop);  // true: a first-order test seems to hold, or no step is left
+// True if, near the optimum, neither ν₀ has halved nor the cost has fallen visibly for many iterations.
+// Rounding may then decide about steps, and only a certificate can tell whether x is the optimum.
+bool stagnates(Loop& loop);
 bool take_last_step(Loop& loop);
 // Calls the user's own functions at x, and takes from the answer what rounding errors scale with from here
 // on.

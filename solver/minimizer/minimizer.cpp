@@ -131,7 +131,7 @@ void Minimizer::iterate() {
     solve_step(loop);
     assess(loop);
     if (change_precision(loop)) continue;
-    if (reached(loop) || take_last_step(loop)) {
+    if (reached(loop) || stagnates(loop) || take_last_step(loop)) {
       if (conclude(loop, Termination::converged)) return;
       continue;
     }

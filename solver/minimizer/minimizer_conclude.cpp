@@ -288,6 +288,25 @@ bool reached(Loop& loop) {
   return cosine <= options.gtol || loop.step.nu <= 1e-3 * options.tau * loop.sigma();
 }
 
+// Where rounding keeps the steps longer than xtol, the test of their length fails for good. Without this rule
+// such steps would go on until the iteration limit. Each certificate in vain doubles the patience.
+bool stagnates(Loop& loop) {
+  constexpr double kVisible = 1e-10;  // of the cost: a fall by more is progress
+  const FirstOrder& first = loop.point.first;
+  Stagnation& past = loop.ending.stagnation;
+  if (loop.low_rows() || loop.low_gram() || !first_order_known(loop)) return false;
+  const bool nearer = first.decrement <= 0.5 * past.decrement;
+  if (nearer) past.decrement = first.decrement;
+  if (nearer || loop.cost() < (1 - kVisible) * past.cost) {
+    past.cost = loop.cost();
+    past.iterations = 0;
+  }
+  if (first.decrement_sigma > kNearInNoise || ++past.iterations < past.patience) return false;
+  past.iterations = 0;
+  past.patience *= 2;
+  return true;
+}
+
 void recheck_here(Loop& loop, Recheck& out) {
   RoundingSizes& rounding = loop.rounding;
   System& system = *loop.system;

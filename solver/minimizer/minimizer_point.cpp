@@ -68,6 +68,8 @@ bool near_optimum(const Loop& loop) {
 
 // Near the optimum damping only slows convergence: it leaves λ/(λ + eigenvalue) of the distance. After a
 // failed undamped step the next one is damped.
-bool undamped(const Loop& loop) { return near_optimum(loop) && loop.damping.last_accepted; }
+bool undamped(const Loop& loop) {
+  return near_optimum(loop) && loop.damping.last_accepted && loop.damping.undamped_waits == 0;
+}
 
 }  // namespace nlsq::inline v0

@@ -13,6 +13,7 @@ namespace {
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 constexpr int kHardFit = 10;        // iterations after which a fit counts as hard
+constexpr double kPoorGain = 0.25;  // an undamped step with a lower gain ratio has not helped
 constexpr double kMostBend = 0.75;  // beyond this 2‖D a‖/‖D s‖ the acceleration is not trusted
 
 using rules::Judgement;
@@ -169,8 +170,16 @@ bool judge_costs(Loop& loop, double before, double after, double noise) {
   return trial.judgement != Judgement::undecided;
 }
 
+// True if damping does not shorten any component of the step: λ is far below the least eigenvalue, 1/κ², of
+// the scaled H. The linear model then foretells that hardly any gradient is left.
+bool hardly_damped(const Loop& loop) {
+  const double condition = loop.point.first.condition;
+  return undamped(loop) || (first_order_known(loop) && loop.lambda() * condition * condition < 0.01);
+}
+
 // Near the optimum, rounding hides cost differences but not the gradient. Accepts the step if the gradient
-// falls in the metric of H.
+// falls in the metric of H. A step that is hardly damped has to lower it by some percent. Otherwise the model
+// is wrong, and the loop could go to and fro between two points for ever.
 void judge_by_gradient(Loop& loop) {
   System& system = *loop.system;
   Trial& trial = loop.trial;
@@ -178,8 +187,10 @@ void judge_by_gradient(Loop& loop) {
   // The step is longer than x and the residuals, for a decrease that f64 cannot see. The data do not
   // determine such a direction.
   const bool far = loop.step.scaled_norm > std::max(loop.scaled_size(), std::sqrt(2 * loop.cost()));
+  constexpr double kLeastFall = 0.05;
+  const double slack = hardly_damped(loop) ? -kLeastFall * system.gradient_left(loop.step) : 0;
   const bool falls = !far && system.trial().finite &&
-                     system.trial_gradient_falls(loop.step, undamped(loop) ? 0 : loop.lambda(), 0);
+                     system.trial_gradient_falls(loop.step, undamped(loop) ? 0 : loop.lambda(), slack);
   trial.judgement = falls ? Judgement::accept : Judgement::reject;
   trial.gain = falls ? 1 : kNaN;
   if (!falls && loop.step.scaled_norm == 0) loop.ending.stalled = true;
@@ -214,12 +225,21 @@ void judge_trial_cost(Loop& loop) {
   }
 }
 
+// Where undamped steps fail time after time, the residuals curve too much for them. They are tried again
+// after 1, 2, 4 ... accepted steps.
+void note_undamped(Damping& damping, bool helped) {
+  constexpr int kMostFailures = 4;
+  damping.undamped_failures = helped ? 0 : std::min(damping.undamped_failures + 1, kMostFailures);
+  damping.undamped_waits = helped ? 0 : (1 << (damping.undamped_failures - 1)) - 1;
+}
+
 // Raises the damping after a rejection, unless something else is to blame.
 void reject(Loop& loop, bool was_undamped) {
   Damping& damping = loop.damping;
   Digits& digits = loop.digits;
   const bool first = damping.last_accepted;
   damping.last_accepted = false;
+  if (was_undamped) note_undamped(damping, false);
   // A failed undamped step says nothing about the damping. A damped step is tried next.
   if (was_undamped && !damping.trust.by_radius()) return;
   digits.good_steps = digits.poor_predictions = 0;
@@ -269,6 +289,8 @@ void accept(Loop& loop, bool was_undamped) {
     loop.checkpoint.cost = loop.cost();
     loop.checkpoint.noise = 0;
   }
+  if (was_undamped) note_undamped(damping, loop.trial.gain > kPoorGain);
+  else if (damping.undamped_waits > 0) --damping.undamped_waits;
   damping.lambda_before_rejections = loop.lambda();
   if (damping.reached_along_valley && damping.last_accepted) damping.failed_valley_steps = 0;
   damping.last_accepted = true;

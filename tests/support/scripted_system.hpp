@@ -32,6 +32,7 @@ class ScriptedSystem : public System {
   PrecisionPlan first = {Format::f64, Gram::f64};
   std::vector<std::string> calls;
   std::vector<double> dampings, points;  // of solve; of linearize
+  std::vector<double> slacks;            // of trial_gradient_falls
 
   std::size_t residuals() const override { return 100; }
   std::size_t parameters() const override { return 1; }
@@ -102,8 +103,9 @@ class ScriptedSystem : public System {
   }
   bool trial_known() const override { return !std::isnan(trial_x_); }
   const PointModel& trial() const override { return trial_; }
-  bool trial_gradient_falls(const Step&, double, double) override {
+  bool trial_gradient_falls(const Step&, double, double slack) override {
     note("gradient asked");
+    slacks.push_back(slack);
     return gradient_falls;
   }
   void accept_trial() override {

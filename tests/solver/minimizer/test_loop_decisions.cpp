@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "scripted_system.hpp"
@@ -291,4 +292,68 @@ TEST_CASE("one loop serves solve after solve, each as if it were the first") {
   CHECK(results[0].x == results[2].x);
   CHECK(results[0].summary.iterations.size() == results[2].summary.iterations.size());
   CHECK(results[0].summary.iterations.front().iteration == results[2].summary.iterations.front().iteration);
+}
+
+TEST_CASE("steps that rounding alone decides go on for some iterations, and then the certificate is asked") {
+  ScriptedSystem system;  // at every x the same gradient and the same cost
+  system.cost_at = [](double) { return 1.0; };
+  system.slope_at = [](double x) { return x > 3 ? 1e-7 : -1e-7; };
+  system.term_size = 1;
+  system.certificate_at = [](double) {
+    Certified out;
+    out.first_order = out.certificate.passed = true;
+    out.certificate.verdict = Verdict::converged;
+    return out;
+  };
+  const MinimizerResult result = minimize(system, 3, in("f64"));
+  CHECK(result.summary.verdict == Verdict::converged);
+  CHECK(result.summary.iterations.size() < 20);
+
+  ScriptedSystem never = system;
+  never.calls.clear();
+  never.certificate_at = [](double) { return Certified(); };
+  SolverOptions options = in("f64");
+  options.max_iterations = 300;
+  CHECK(minimize(never, 3, options).summary.termination == Termination::max_iterations);
+  CHECK(never.count("certify") >= 2);
+  CHECK(never.count("certify") <= 6);
+}
+
+TEST_CASE("while the cost falls, or the distance halves, nothing stagnates") {
+  ScriptedSystem system;
+  int asked = 0;
+  system.slope_at = [](double x) { return 0.05 + 1e-9 * x; };
+  system.cost_at = [](double x) { return 1 + 1e-3 * x; };
+  system.certificate_at = [&](double) { return ++asked, Certified(); };
+  SolverOptions options = in("f64");
+  options.max_iterations = 100;
+  minimize(system, 50, options);
+  CHECK(asked == 1);  // at the end
+}
+
+TEST_CASE("a step that is hardly damped has to lower the gradient by some percent") {
+  ScriptedSystem system;
+  system.cost_at = [](double) { return 1.0; };
+  system.slope_at = [](double x) { return x > 3 ? 1e-7 : -1e-7; };
+  system.term_size = 1;
+  system.gradient_falls = false;
+  SolverOptions options = in("f64");
+  options.max_iterations = 9;
+  minimize(system, 3, options);
+  REQUIRE(system.slacks.size() >= 2);
+  CHECK(system.slacks.front() / 1e-7 == doctest::Approx(-0.05));  // the undamped step
+  CHECK(system.dampings.front() == 0);
+  CHECK(system.slacks.back() == 0);
+  CHECK(system.dampings.back() > 0.01);
+}
+
+TEST_CASE("where undamped steps fail time after time, they are tried ever more rarely") {
+  ScriptedSystem system;  // the curvature is five times what the model knows
+  system.cost_at = [](double x) { return 1 + 2.5 * x * x; };
+  system.slope_at = [](double x) { return 5 * x; };
+  const MinimizerResult result = minimize(system, 0.1, in("f64"));
+  CHECK(std::fabs(result.x[0]) < 1e-3);
+  const auto undamped = std::ranges::count(system.dampings, 0.0);
+  CHECK(undamped >= 2);
+  CHECK(undamped <= result.summary.accepted / 2);
 }
