@@ -68,6 +68,8 @@ SecondOrder second_order(const BlockPoint& at, const GradientAt& gradient_at) {
   out.definite = smallest > least;
   out.least = smallest / largest;
   out.along_least.assign(at.structure.tangent_size(), 0.0);
+  out.curvature.assign(at.structure.tangent_size(), 0.0);
+  for (std::size_t i = 0; i < n; ++i) out.curvature[free[i]] = G[i * n + i];
   const auto lowest = static_cast<std::size_t>(std::ranges::min_element(values) - values.begin());
   for (std::size_t i = 0; i < n; ++i)
     out.along_least[free[i]] = V[lowest * n + i] / (scale[i] * std::sqrt(largest));

@@ -20,6 +20,7 @@ struct SecondOrder {
   bool known = false;
   bool definite = false;            // positive definite: a minimum, not a saddle
   double decrement = 0;             // √(gᵀ G⁻¹ g)
+  std::vector<double> curvature;    // diagonal of G, by tangent coordinate; 0 for a fixed one
   double least = 0;                 // least eigenvalue over the largest, with G scaled to a unit diagonal
   std::vector<double> along_least;  // its eigenvector: the model changes by ½ |least| along it
   std::vector<double> step;  // -G⁻¹ g; if G is not definite, a step that descends along all its eigenvectors

@@ -102,12 +102,25 @@ bool BlockSystem::second_order_step(Step& out) {
   return true;
 }
 
+// True if some parameter could change by its own size, and the cost would change by less than its rounding
+// error. Where a parameter left the range in which data depend on it, the gradient and the second derivatives
+// are tiny together, and a Newton step of any length looks like the last one to a minimum.
+bool BlockSystem::curvature_is_hidden(const SecondOrder& found, double cost_noise) {
+  const std::vector<double> here = tangent_sizes(model_.problem(), structure_, at_.x),
+                            before = tangent_sizes(model_.problem(), structure_, start_);
+  for (std::size_t k = 0; k < here.size(); ++k) {
+    const double size = std::max({here[k], before[k], 1.0});
+    if (!point().is_fixed(k) && found.curvature[k] * size * size <= cost_noise) return true;
+  }
+  return false;
+}
+
 // Repeats the tests on the step and the decrement by second derivatives of the cost.
 void BlockSystem::judge_by_second_order(const BlockTests& tests, BlockJudgement& judgement, Certified& out) {
   const SecondOrder found = find_second_order();
   if (!found.known) return;
   out.step = found.step;
-  if (!found.definite) return;
+  if (!found.definite || curvature_is_hidden(found, judgement.terms.cost_noise)) return;
   judgement.distance.known = judgement.distance.reached = true;
   judgement.distance.decrement = found.decrement;
   judgement.distance.step = found.step;

@@ -5,6 +5,7 @@
 #include <Eigen/SVD>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 
@@ -33,10 +34,10 @@ int tangent_of(const Block& b) {
   return b.shape == Shape::vector ? b.size - static_cast<int>(b.held.size()) : b.size - 1;
 }
 
-// D: the column norms of J, 1 for a zero column.
+// D: the column norms of J, 1 for a column that is zero in f64: exp(-2000) is not zero in long double.
 Vector column_norms(const Matrix& J) {
   Vector d = J.colwise().norm().transpose();
-  for (Real& v : d) v = v > 0 ? v : 1;
+  for (Real& v : d) v = v > std::numeric_limits<double>::min() ? v : 1;
   return d;
 }
 
@@ -300,9 +301,15 @@ Judgement Oracle::judge(std::span<const double> x, bool thorough) const {
   out.distance = projected.norm() / out.sigma;
 
   // Tries the undamped step, and a tenth of a standard error along each direction to both sides, which
-  // detects a saddle.
+  // detects a saddle. A lower cost behind a rise is another minimum, and says nothing against this one.
   const auto try_step = [&](const Vector& step) {
-    if (is_finite(step.sum())) consider(cost_at(moved(here, at, step)));
+    if (!is_finite(step.sum())) return;
+    const Real lower = cost_at(moved(here, at, step));
+    if (!(lower < at.cost)) return;
+    const bool rises = std::ranges::any_of(std::array{0.01L, 0.1L, 0.3L}, [&](Real part) {
+      return cost_at(moved(here, at, part * step)) > at.cost + 0.01L * noise;
+    });
+    if (!rises) consider(lower);
   };
   const Matrix inverse =
       R.topLeftCorner(k, k).template triangularView<Eigen::Upper>().solve(Matrix::Identity(k, k));

@@ -143,14 +143,16 @@ std::string unsound(const Scene& scene, const Answer& answer) {
   }
   if (!answer.exception.empty() || answer.summary.termination == nlsq::Termination::failure) return {};
   if (!std::isfinite(answer.summary.final_cost)) return "the cost is not finite";
-  if (answer.summary.final_cost > answer.summary.initial_cost * (1 + 1e-9)) {
-    return fmt::format("the cost rose from {:.9g} to {:.9g}", answer.summary.initial_cost,
-                       answer.summary.final_cost);
+  // What residuals may differ by that the program and the functor round otherwise.
+  const double terms = 1e-12 * scene.scale;
+  const double before = answer.summary.initial_cost, shown = answer.summary.final_cost;
+  if (shown > before * (1 + 1e-9) + terms * std::sqrt(before))
+    return fmt::format("the cost rose from {:.9g} to {:.9g}", before, shown);
+  const double cost = scene.cost(answer.x);
+  double rounding = terms * terms * scene.residuals() + 1e-20;
+  for (const auto& term : scene.terms()) {  // Ceres's TolerantLoss takes the logarithm of 1 + a tiny number.
+    if (term->loss.kind == LossSpec::Kind::tolerant) rounding += 4e-16 * term->loss.b;
   }
-  const double cost = scene.cost(answer.x), shown = answer.summary.final_cost;
-  const double terms =
-      1e-12 * scene.scale;  // what residuals may differ by that the program and the functor round otherwise
-  const double rounding = terms * terms * scene.residuals() + 1e-20;
   if (std::fabs(cost - shown) > 1e-6 * (cost + terms * std::sqrt(cost)) + rounding && std::isfinite(cost)) {
     return fmt::format("the cost shown is {:.9g}, of what is left in the blocks {:.9g}", shown, cost);
   }
