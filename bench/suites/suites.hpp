@@ -28,6 +28,7 @@ void run_dense(const Settings& settings);
 void run_bal(const Settings& settings);
 void run_pose(const Settings& settings);
 void run_window(const Settings& settings);
+void run_blocks(const Settings& settings);
 void run_forms(const Settings& settings);
 void run_probe(const Settings& settings);
 void run_adversarial(const Settings& settings);
@@ -58,6 +59,8 @@ inline constexpr Suite kSuites[] = {
     {"window",
      "ten poses and 200 points, solved again and again as blocks come and go: nlsq beside Ceres, one thread",
      run_window},
+    {"blocks", "random block problems by nlsq::solve and by Ceres: claims, minima, steps, time", run_blocks,
+     true},
     {"forms", "one pass in each form of the Gram matrix, by the number of parameters", run_forms},
     {"probe", "what the probe and the condition number cost fits of 1e6 rows", run_probe},
     {"adversarial",

@@ -145,7 +145,7 @@ struct Stagnation {
   double decrement = std::numeric_limits<double>::infinity();  // ν₀ then
   double cost = std::numeric_limits<double>::infinity();
   int iterations = 0;  // since then
-  int patience = 12;   // so many without progress are too many
+  int patience = 8;   // so many without progress are too many
 };
 
 // The state that decides when and how the solve ends.

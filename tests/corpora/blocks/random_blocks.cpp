@@ -29,7 +29,8 @@ Case random_case(std::uint64_t seed) {
                                     {"network", network, Kind::singular},
                                     {"quotient", quotient, Kind::healthy},
                                     {"tide", tide, Kind::healthy}};
-  const Family& family = families[seed % std::size(families)];
+  static_assert(std::size(families) == kFamilies);
+  const Family& family = families[seed % kFamilies];
   const Draw d(seed);
   return {family.name,
           fmt::format("{} unit {:g} sigma {:g} away {:g} offset {:g} {} {:g} outliers {:g}", seed, d.unit,

@@ -12,6 +12,8 @@
 
 namespace blocks {
 
+// The families take turns: seed modulo kFamilies names one.
+inline constexpr std::size_t kFamilies = 16;
 Case random_case(std::uint64_t seed);
 
 // What the seed decides for every family.
