@@ -134,7 +134,7 @@ class BlockSystem final : public System {
   int rank_at(std::span<const double> x);
   bool lost_parameters(int rank);
   SecondOrder find_second_order();
-  bool curvature_is_hidden(const SecondOrder& found, double cost_noise);
+  bool leaves_parameters_open(const SecondOrder& found, const BlockJudgement& judgement);
   void judge_by_second_order(const BlockTests& tests, BlockJudgement& judgement, Certified& out);
 
   BlockModel& model_;

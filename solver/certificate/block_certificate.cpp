@@ -102,15 +102,19 @@ bool BlockSystem::second_order_step(Step& out) {
   return true;
 }
 
-// True if some parameter could change by its own size, and the cost would change by less than its rounding
-// error. Where a parameter left the range in which data depend on it, the gradient and the second derivatives
-// are tiny together, and a Newton step of any length looks like the last one to a minimum.
-bool BlockSystem::curvature_is_hidden(const SecondOrder& found, double cost_noise) {
+// True if the curvature leaves some parameter open: its standard error is a thousand times its size, or a
+// change by its own size changes the cost by less than its rounding error. Where a parameter left the range
+// in which data depend on it, the gradient and the second derivatives are tiny together, and a Newton step of
+// any length looks like the last one to a minimum.
+bool BlockSystem::leaves_parameters_open(const SecondOrder& found, const BlockJudgement& judgement) {
+  constexpr double kMostErrors = 1e3;  // standard errors, in sizes of the parameter
   const std::vector<double> here = tangent_sizes(model_.problem(), structure_, at_.x),
                             before = tangent_sizes(model_.problem(), structure_, start_);
+  const double sigma = judgement.sigma / kMostErrors;
+  const double least = std::max(sigma * sigma, judgement.terms.cost_noise);
   for (std::size_t k = 0; k < here.size(); ++k) {
     const double size = std::max({here[k], before[k], 1.0});
-    if (!point().is_fixed(k) && found.curvature[k] * size * size <= cost_noise) return true;
+    if (!point().is_fixed(k) && found.curvature[k] * size * size <= least) return true;
   }
   return false;
 }
@@ -120,7 +124,7 @@ void BlockSystem::judge_by_second_order(const BlockTests& tests, BlockJudgement&
   const SecondOrder found = find_second_order();
   if (!found.known) return;
   out.step = found.step;
-  if (!found.definite || curvature_is_hidden(found, judgement.terms.cost_noise)) return;
+  if (!found.definite || leaves_parameters_open(found, judgement)) return;
   judgement.distance.known = judgement.distance.reached = true;
   judgement.distance.decrement = found.decrement;
   judgement.distance.step = found.step;
