@@ -145,7 +145,7 @@ struct Stagnation {
   double decrement = std::numeric_limits<double>::infinity();  // ν₀ then
   double cost = std::numeric_limits<double>::infinity();
   int iterations = 0;  // since then
-  int patience = 8;   // so many without progress are too many
+  int patience = 8;    // so many without progress are too many
 };
 
 // The state that decides when and how the solve ends.
@@ -230,6 +230,12 @@ inline constexpr double kNormalCondition = 1e12;
 bool first_order_known(const Loop& loop);  // whether ν₀ and the undamped step can be trusted
 bool near_optimum(const Loop& loop);       // whether x is so close that the undamped step is trusted
 bool undamped(const Loop& loop);           // whether the next step is undamped
+// True if damping does not shorten any component of the step: λ is far below the least eigenvalue, 1/κ², of
+// the scaled H. The linear model then foretells that hardly any gradient is left.
+bool hardly_damped(const Loop& loop);
+// Counts undamped steps that fail. Where they fail time after time, the residuals curve too much for them.
+// They are tried again at once, then after 1, 3 and 7 accepted steps.
+void note_undamped(Damping& damping, bool helped);
 
 // ---- minimizer_step.cpp: proposes a step, judges it, and accepts or rejects it
 void solve_step(Loop& loop);

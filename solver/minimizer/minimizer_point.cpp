@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 namespace nlsq::inline v0 {
@@ -67,9 +68,20 @@ bool near_optimum(const Loop& loop) {
 }
 
 // Near the optimum damping only slows convergence: it leaves λ/(λ + eigenvalue) of the distance. After a
-// failed undamped step the next one is damped.
+// failed undamped step the next one is damped, and more of them if such steps keep failing.
 bool undamped(const Loop& loop) {
   return near_optimum(loop) && loop.damping.last_accepted && loop.damping.undamped_waits == 0;
+}
+
+bool hardly_damped(const Loop& loop) {
+  const double condition = loop.point.first.condition;
+  return undamped(loop) || (first_order_known(loop) && loop.lambda() * condition * condition < 0.01);
+}
+
+void note_undamped(Damping& damping, bool helped) {
+  constexpr int kMostFailures = 4;
+  damping.undamped_failures = helped ? 0 : std::min(damping.undamped_failures + 1, kMostFailures);
+  damping.undamped_waits = helped ? 0 : (1 << (damping.undamped_failures - 1)) - 1;
 }
 
 }  // namespace nlsq::inline v0

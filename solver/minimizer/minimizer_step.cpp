@@ -137,7 +137,7 @@ bool worth_asking_cost_first(const Loop& loop) {
 // decrease predicted since then.
 bool falls_from_reference(Loop& loop, double after, double noise) {
   Nonmonotonic& path = loop.nonmonotonic;
-  if (!path.on() || loop.low_rows()) return false;
+  if (!path.on() || loop.low_rows() || !(loop.step.predicted > 0)) return false;
   if (!path.started()) path.start(loop.cost());
   const double decrease = path.decrease(after), promised = path.promised(loop.step.predicted);
   if (!(decrease - noise >= rules::kLeastGain * promised)) return false;
@@ -159,7 +159,10 @@ bool judge_costs(Loop& loop, double before, double after, double noise) {
   Trial& trial = loop.trial;
   const double f64_gain = loop.observer ? loop.observer->least_gain() : rules::kLeastGain;
   const bool demanding = loop.low_rows() && rule_active(Rule::gain_ratio_below_f64);
-  const double least = (demanding ? loop.policy.thresholds.gain_ratio : f64_gain) * loop.step.predicted;
+  // A step that bounds have bent may have a predicted decrease below zero. No rise is accepted on its
+  // account.
+  const double predicted = std::max(loop.step.predicted, 0.0);
+  const double least = (demanding ? loop.policy.thresholds.gain_ratio : f64_gain) * predicted;
   trial.decrease = before - after;
   trial.gain = trial.decrease / loop.step.predicted;
   trial.judgement = rules::judge(before, after, least, noise);
@@ -168,13 +171,6 @@ bool judge_costs(Loop& loop, double before, double after, double noise) {
   if (trial.judgement == Judgement::reject && rejected_by_rounding(loop, before))
     trial.judgement = Judgement::undecided;
   return trial.judgement != Judgement::undecided;
-}
-
-// True if damping does not shorten any component of the step: λ is far below the least eigenvalue, 1/κ², of
-// the scaled H. The linear model then foretells that hardly any gradient is left.
-bool hardly_damped(const Loop& loop) {
-  const double condition = loop.point.first.condition;
-  return undamped(loop) || (first_order_known(loop) && loop.lambda() * condition * condition < 0.01);
 }
 
 // Near the optimum, rounding hides cost differences but not the gradient. Accepts the step if the gradient
@@ -223,14 +219,6 @@ void judge_trial_cost(Loop& loop) {
     loop.trial.judgement = Judgement::reject;
     loop.ending.stalled = true;
   }
-}
-
-// Where undamped steps fail time after time, the residuals curve too much for them. They are tried again
-// after 1, 2, 4 ... accepted steps.
-void note_undamped(Damping& damping, bool helped) {
-  constexpr int kMostFailures = 4;
-  damping.undamped_failures = helped ? 0 : std::min(damping.undamped_failures + 1, kMostFailures);
-  damping.undamped_waits = helped ? 0 : (1 << (damping.undamped_failures - 1)) - 1;
 }
 
 // Raises the damping after a rejection, unless something else is to blame.

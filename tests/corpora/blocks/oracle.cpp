@@ -184,6 +184,12 @@ Vector Oracle::damped_step(const Linear& at, Real lambda) const {
   return Eigen::HouseholderQR<Matrix>(A).solve(b).cwiseQuotient(d);
 }
 
+// A lower cost behind a rise belongs to another minimum, and says nothing against this one.
+bool Oracle::rises(const Point& x, const Linear& at, const Vector& step, Real noise) const {
+  return std::ranges::any_of(std::array{0.01L, 0.1L, 0.3L},
+                             [&](Real part) { return cost_at(moved(x, at, part * step)) > at.cost + noise; });
+}
+
 // Levenberg-Marquardt from x until the model promises a decrease of less than `stop`.
 Oracle::Point Oracle::polish(Point x, Real lambda, Real stop) const {
   Linear at = linearize(x);
@@ -194,7 +200,7 @@ Oracle::Point Oracle::polish(Point x, Real lambda, Real stop) const {
     if (!is_finite(step.sum()) || promised <= 0) break;
     Point trial = moved(x, at, step);
     const Real cost = cost_at(trial);
-    if (cost < at.cost) {
+    if (cost < at.cost && !rises(x, at, step, stop)) {
       const bool done = at.cost - cost <= stop && promised <= stop;
       Linear next = linearize(trial);
       if (!next.finite) break;
@@ -301,15 +307,11 @@ Judgement Oracle::judge(std::span<const double> x, bool thorough) const {
   out.distance = projected.norm() / out.sigma;
 
   // Tries the undamped step, and a tenth of a standard error along each direction to both sides, which
-  // detects a saddle. A lower cost behind a rise is another minimum, and says nothing against this one.
+  // detects a saddle.
   const auto try_step = [&](const Vector& step) {
     if (!is_finite(step.sum())) return;
     const Real lower = cost_at(moved(here, at, step));
-    if (!(lower < at.cost)) return;
-    const bool rises = std::ranges::any_of(std::array{0.01L, 0.1L, 0.3L}, [&](Real part) {
-      return cost_at(moved(here, at, part * step)) > at.cost + 0.01L * noise;
-    });
-    if (!rises) consider(lower);
+    if (lower < at.cost && !rises(here, at, step, 0.01L * noise)) consider(lower);
   };
   const Matrix inverse =
       R.topLeftCorner(k, k).template triangularView<Eigen::Upper>().solve(Matrix::Identity(k, k));

@@ -54,6 +54,8 @@ class Oracle {
   Linear linearize(const Point& x) const;
   Matrix tangent_basis(const Block& block, const Point& x) const;
   Point moved(const Point& x, const Linear& at, const Vector& step) const;
+  // True if the cost rises on the way along the step.
+  bool rises(const Point& x, const Linear& at, const Vector& step, Real noise) const;
   Real rounding(std::span<const double> x, const Linear& at) const;
   // x| for each tangent coordinate, to which rounding is relative; 1 on manifolds.
   std::vector<Real> sizes(std::span<const double> x) const;
