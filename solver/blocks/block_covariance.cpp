@@ -23,11 +23,12 @@ namespace {
 
 constexpr double kU = 0x1p-53;
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-constexpr double kEnough = 1e-6;          // above this error, J itself is factored
-constexpr double kWorthless = 1e-2;       // above this error, the covariance is rejected
-constexpr double kLeastSingular = 1e-11;  // relative to the largest; directions below it are not determined
-constexpr std::size_t kMostDense = 1000;  // unknowns
-constexpr double kMostWork = 8e9;         // multiply-adds of the factorisation
+constexpr double kEnough = 1e-6;            // above this error, J itself is factored
+constexpr double kWorthless = 1e-2;         // above this error, the covariance is rejected
+constexpr double kLeastSingular = 1e-11;    // relative to the largest; directions below it are not determined
+constexpr double kDifferenceError = 1e-10;  // of a column of J by central differences, relative
+constexpr std::size_t kMostDense = 1000;    // unknowns
+constexpr double kMostWork = 8e9;           // multiply-adds of the factorisation
 
 // SVD of a square matrix: singular values in descending order, and the right singular vectors one after the
 // other.
@@ -46,6 +47,7 @@ struct CovarianceWork {
   std::vector<std::size_t> columns;  // tangent index of each chosen one
   double cost = 0;
   std::vector<double> own = {};  // residuals from the user's functions
+  bool by_differences = false;   // some derivatives are finite differences
 
   const double* J() const { return prepared->model.records<double>(); }
   std::size_t size() const { return prepared->structure.tangent_size(); }
@@ -87,6 +89,7 @@ struct CovarianceWork {
       cost = model.cost(x, r);
     }
     if (!std::isfinite(cost)) return false;
+    by_differences = model.evaluator().counts().differences > 0;
     model.apply_losses(options.apply_losses);
     model.linearize<double>(x, r);
     prepared->solver.gather<double, double>(
@@ -173,12 +176,14 @@ struct CovarianceWork {
     const SingularValues scaled = decompose(scale);
     const std::vector<double>& s = scaled.values;
     const std::size_t n = size();
-    const auto rank = static_cast<std::size_t>(
-        std::ranges::count_if(s, [&](double v) { return v > kLeastSingular * s[0]; }));
+    const double error = by_differences ? kDifferenceError : kU;  // of J
+    const double least = std::max(kLeastSingular, std::sqrt(static_cast<double>(n)) * error);
+    const auto rank =
+        static_cast<std::size_t>(std::ranges::count_if(s, [&](double v) { return v > least * s[0]; }));
     out.rank = static_cast<int>(rank);
     out.determined = rank == n;
     if (out.determined) {
-      out.error = static_cast<double>(n) * kU * s[0] / s[n - 1];
+      out.error = static_cast<double>(n) * error * s[0] / s[n - 1];
       return from_singular_values(scaled, scale, n);
     }
     if (!options.pseudo_inverse) return;
@@ -194,11 +199,16 @@ struct CovarianceWork {
     out.parameters = static_cast<int>(size());
     out.determined = by_elimination();
     if (out.determined) out.rank = out.parameters;
-    if (out.determined && out.error <= kEnough) return;
+    if (out.determined && out.error <= kEnough && !by_differences) return;
     if (is_small()) {
       std::fill_n(out.tangent_.data(), columns.size() * columns.size(), kNaN);
       out.error = 0;
       return by_singular_values();
+    }
+    if (out.determined && by_differences) {  // The error by elimination is about u κ².
+      const double condition = std::sqrt(std::max(out.error, kU) / kU);
+      out.error = std::max(out.error, static_cast<double>(size()) * kDifferenceError * condition);
+      out.determined = out.error <= kWorthless;
     }
     if (out.determined) return;
     std::fill_n(out.tangent_.data(), columns.size() * columns.size(), kNaN);
@@ -225,6 +235,7 @@ struct CovarianceWork {
                         ? fmt::format("the data determine {} of {} directions", out.rank, out.parameters)
                         : fmt::format("the data do not determine all {} directions, or not to one digit",
                                       out.parameters);
+      if (by_differences) out.message += ", as far as derivatives by finite differences show";
       out.message +=
           options.pseudo_inverse
               ? "; pseudo-inverse"

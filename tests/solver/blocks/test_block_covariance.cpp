@@ -251,3 +251,43 @@ TEST_CASE("In a window, blocks eliminated and not, on any number of threads") {
   Kept kept;
   sliding_window::slide(sliding_window::drive(sliding_window::kWindow, 5), kept);
 }
+
+namespace {
+
+// Two columns that differ by 1e-10 of their size, as a template and for doubles alone.
+struct NearTwins {
+  static constexpr int residuals = 1;
+  double x, y;
+  template <class T>
+  bool operator()(const T* p, T* r) const {
+    r[0] = p[0] * std::exp(-x) + p[1] * (std::exp(-x) * (1 + 1e-10 * x * x)) - y;
+    return true;
+  }
+};
+struct NearTwinsInDouble {
+  static constexpr int residuals = 1;
+  double x, y;
+  bool operator()(const double* p, double* r) const { return NearTwins{x, y}(p, r); }
+};
+
+template <class F>
+BlockCovariance covariance_of_twins(double* p) {
+  Problem problem;
+  problem.add_parameter_block(p, 2);
+  for (int i = 0; i < 20; ++i) problem.add_residual_block(F{0.1 * i, std::sin(7.0 * i)}, nullptr, {p});
+  return covariance(problem, {p});
+}
+
+}  // namespace
+
+TEST_CASE("derivatives by differences determine no direction that their own errors would hide") {
+  double p[] = {1, 2};
+  const BlockCovariance exact = covariance_of_twins<NearTwins>(p);
+  CHECK(exact.determined);
+  CHECK(exact.error < 1e-3);
+  const BlockCovariance differences = covariance_of_twins<NearTwinsInDouble>(p);
+  CHECK_FALSE(differences.determined);
+  CHECK(differences.rank == 1);
+  CHECK(std::isnan(differences.block(p)(0, 0)));
+  CHECK(differences.message.find("finite differences") != std::string::npos);
+}
