@@ -91,10 +91,8 @@ namespace {
 bool sixteen_bits(Gram gram) { return gram <= Gram::bf16; }
 bool below_f64(Gram gram) { return gram < Gram::f64; }
 
-// From this many parameters on, f32 tile sums save more time than their lower condition limit costs. A 16-bit
-// J pays from thresholds.sixteen_bit_parameters on, and from four times as many where f64 rows must be
-// rounded to 16 bits first. The f32 forms save nothing under f64 rows (table in docs/precision.md).
-constexpr int kTileSums = 16;
+// A 16-bit J pays from thresholds.sixteen_bit_parameters on, and from four times as many where f64 rows must
+// be rounded to 16 bits first. The f32 forms save nothing under f64 rows (table in docs/precision.md).
 bool sixteen_bits_worth(const HealthReport& h, const Thresholds& t) {
   return h.sixteen_bits_pay && h.parameters >= t.sixteen_bit_parameters;
 }
@@ -208,7 +206,7 @@ std::optional<PrecisionPlan> descent(const HealthReport& h, const PrecisionPolic
   const Thresholds& t = policy.thresholds;
   const int good_steps = rule_active(Rule::descents_after_good_steps) ? t.steps_before_descent : 1;
   if (!may_descend(h, t) || h.good_steps < good_steps || !rule_active(Rule::descents)) return std::nullopt;
-  if (h.parameters < kTileSums || h.plan.residual == Format::f64) return std::nullopt;
+  if (h.plan.residual == Format::f64) return std::nullopt;
   const auto gram = narrower_gram(h.plan.gram, policy, sixteen_bits_worth(h, t));
   if (!gram) return std::nullopt;
   const bool fits = sixteen_bits(*gram) ? h.epsilon_j_below <= t.descent_epsilon_j &&
@@ -253,8 +251,7 @@ PrecisionPlan initial_plan(const PrecisionPolicy& policy, const FitSize& size) {
     return worth_under_f64_rows(plan.gram, size.parameters, size.sixteen_bits_pay, t) ? plan : f64;
   if (sixteen_bits(plan.gram) && !pays && rule_active(Rule::sixteen_bits_need_parameters))
     plan.gram = Gram::f32_wide;
-  if (size.parameters >= kTileSums && rule_active(Rule::parameters_choose_first_gram) &&
-      plan.gram == Gram::f32_wide) {
+  if (rule_active(Rule::parameters_choose_first_gram) && plan.gram == Gram::f32_wide) {
     while (const auto narrower = narrower_gram(plan.gram, policy, pays)) plan.gram = *narrower;
   }
   return plan;

@@ -373,6 +373,7 @@ void DenseEvaluator::linearization_of(const Sums& sums, const PrecisionPlan& pla
   const std::size_t redone = std::accumulate(sums.redone.begin(), sums.redone.end(), std::size_t{0});
   out.nonfinite_tiles =
       static_cast<double>(redone) / static_cast<double>(std::max<std::size_t>(1, model_.tile_count()));
+  out.unbiased = false;
   out.nonfinite_of.assign(model_.components().size(), 0.0);
   if (redone > 0 && !out.nonfinite_of.empty()) {
     std::vector<std::size_t> tiles(out.nonfinite_of.size(), 0);

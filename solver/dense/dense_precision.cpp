@@ -52,6 +52,24 @@ bool DenseSystem::column_underflows() const {
   return false;
 }
 
+// Subtracts the bias that the probe measured from the gradient, where it is more than the error of its own
+// measurement. The sampled rows serve as a control variate: what all rows have in common, such as the
+// rounding of the parameters, disappears, and only the scatter between rows is left.
+void DenseSystem::correct_gradient(const Vector& scale) {
+  if (!low() || !probe_->finite || at_->unbiased) return;
+  double bias = 0, scatter = 0;
+  for (std::size_t j = 0; j < scale.size(); ++j) {
+    bias += std::pow(probe_->gradient_bias[j] / scale[j], 2);
+    for (std::size_t g = 0; g < probe_->gradient_scatter.rows(); ++g)
+      scatter += std::pow(probe_->gradient_scatter(g, j) / scale[j], 2);
+  }
+  if (!(bias > 4 * scatter)) return;
+  for (std::size_t j = 0; j < scale.size(); ++j) at_->gradient[j] -= probe_->gradient_bias[j];
+  at_->unbiased = true;
+  std::ranges::fill(probe_->gradient_bias, 0.0);
+  for (NoiseOf& part : probe_->components) std::ranges::fill(part.gradient_bias, 0.0);
+}
+
 // How far rounding to the f32 grid moves the end of the step, in the metric of H. Rows cannot show this
 // noise, since they are evaluated on the grid. It dominates where a parameter is far from zero and determined
 // to more than its last f32 digits.

@@ -27,10 +27,11 @@ struct PointModel {
 
 // The result of one pass over the rows at x.
 struct Linearization : PointModel {
-  Vector gradient;      // Jᵀr, length n
-  Matrix normal;        // JᵀJ, n x n, symmetric
-  Matrix triangle;      // if plan.gram == qr: R of [J | r], (n+1) x (n+1); else empty
-  Vector nonfinite_of;  // nonfinite_tiles of each component; empty without components
+  Vector gradient;        // Jᵀr, length n; below f64 without its bias once a probe has measured it
+  Matrix normal;          // JᵀJ, n x n, symmetric
+  Matrix triangle;        // if plan.gram == qr: R of [J | r], (n+1) x (n+1); else empty
+  Vector nonfinite_of;    // nonfinite_tiles of each component; empty without components
+  bool unbiased = false;  // the bias that a probe measured has been subtracted from the gradient
 };
 
 struct CostValue {

@@ -64,6 +64,11 @@ Box DenseSystem::room(std::span<const double> x) {
 }
 
 void DenseSystem::prepare(std::span<const double> x, const Vector& scale, const PrecisionPolicy& policy) {
+  probe_.reset();
+  if (low() || at_->plan.gram < Gram::f64) {
+    probe_ = evaluator_->probe(x, at_->plan, format_below(policy));
+    correct_gradient(scale);
+  }
   const Box around = room(x);
   solver_.renew().set(*at_, scale);
   solver_->share_out(*options_);
@@ -73,8 +78,6 @@ void DenseSystem::prepare(std::span<const double> x, const Vector& scale, const 
   }
   solver_->keep_within(around);
   if (projection_.active()) solver_->weigh_damping(projection_.weigh_damping(*at_));
-  probe_.reset();
-  if (low() || at_->plan.gram < Gram::f64) probe_ = evaluator_->probe(x, at_->plan, format_below(policy));
 }
 
 void DenseSystem::first_order(std::span<const double> x, double, double, FirstOrder& out) {

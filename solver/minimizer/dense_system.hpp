@@ -116,6 +116,7 @@ class DenseSystem final : public System {
   void round_to_grid(Vector& trial) const;
   void project_trial(Vector& trial, const PrecisionPlan& plan);
   bool column_underflows() const;
+  void correct_gradient(const Vector& scale);
   double grid_noise(std::span<const double> x, const Step& step);
   std::optional<Format> format_below(const PrecisionPolicy& policy) const;
   std::vector<bool> blamed(Event event, const HealthReport& health, const Thresholds& thresholds) const;

@@ -82,6 +82,7 @@ struct Point {
   std::optional<double> cost_f64;  // set once it is evaluated, where rows are below f64
   double last_decrement = 0;       // ν₀ of the undamped step that led to x; 0 if the step was damped
   double last_step_size = 0;       // ‖D s₀‖ / ‖D x‖ of that step
+  double last_distance = 0;        // ν₀/σ of the point before x; 0 if unknown
 };
 
 struct Trial {
@@ -229,6 +230,7 @@ void prepare_point(Loop& loop);
 inline constexpr double kNormalCondition = 1e12;
 bool first_order_known(const Loop& loop);  // whether ν₀ and the undamped step can be trusted
 bool near_optimum(const Loop& loop);       // whether x is so close that the undamped step is trusted
+bool next_is_near(const Loop& loop);       // whether the next point is expected to be close enough
 bool undamped(const Loop& loop);           // whether the next step is undamped
 // True if damping does not shorten any component of the step: λ is far below the least eigenvalue, 1/κ², of
 // the scaled H. The linear model then foretells that hardly any gradient is left.

@@ -42,7 +42,7 @@ void reset(Loop& loop, System& system, const MinimizerRequest& request) {
   loop.point.prepared = loop.point.first.usable = false;
   loop.point.first.held.clear();
   loop.point.cost_f64.reset();
-  loop.point.last_decrement = loop.point.last_step_size = 0;
+  loop.point.last_decrement = loop.point.last_step_size = loop.point.last_distance = 0;
   loop.scale.clear();
   loop.step.factored = false;
   loop.step.held.clear();

@@ -14,6 +14,7 @@ void move_to_trial(Loop& loop, bool by_undamped_step) {
   Point& point = loop.point;
   point.last_decrement = by_undamped_step ? point.first.decrement : 0;
   point.last_step_size = point.first.step_size;
+  point.last_distance = first_order_known(loop) ? point.first.decrement_sigma : 0;
   point.x.swap(loop.trial.x);
   point.prepared = false;
   point.cost_f64.reset();
@@ -65,6 +66,16 @@ bool near_optimum(const Loop& loop) {
   return first_order_known(loop) &&
          rules::near_optimum(first.decrement * first.decrement, first.decrement_sigma, loop.cost(),
                              loop.damping.trusted_distance);
+}
+
+// Steps that shorten the distance ever faster leave at most the share of the last one. The optimum is then
+// one step away from points that are too far for near_optimum().
+bool next_is_near(const Loop& loop) {
+  constexpr double kFurthest = 10, kLeft = 0.1;  // standard errors: from x, and expected from the next point
+  const FirstOrder& first = loop.point.first;
+  const double distance = first.decrement_sigma, before = loop.point.last_distance;
+  return first_order_known(loop) && loop.damping.last_accepted && distance * distance <= kLeft * before &&
+         rules::near_optimum(first.decrement * first.decrement, distance, loop.cost(), kFurthest);
 }
 
 // Near the optimum damping only slows convergence: it leaves λ/(λ + eigenvalue) of the distance. After a

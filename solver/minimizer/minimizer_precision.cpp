@@ -148,6 +148,7 @@ void assess(Loop& loop) {
   h.poor_predictions = digits.poor_predictions;
   if (near_optimum(loop))
     h.relative_distance = loop.point.first.decrement_sigma / loop.damping.trusted_distance;
+  else if (!h.derivatives_apart && next_is_near(loop)) h.relative_distance = 1;
   loop.system->measure(loop.point.x, loop.step, h);
 }
 

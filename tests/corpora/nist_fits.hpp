@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "nist.hpp"
@@ -33,17 +34,34 @@ struct Digits {
   double values = 11, errors = 11;
 };
 
+// Returns which of the fit's parameters stands for each of the set's. Lanczos's models are sums of three
+// exponentials. Their terms may be exchanged without changing the model, so they are taken in the order of
+// their rates, as the certified ones are.
+inline std::vector<std::size_t> places(const Set& set, const nlsq::FitResult& fit) {
+  std::vector<std::size_t> out;
+  for (const std::string& name : set.parameters) {
+    const auto& names = fit.parameter_names;
+    out.push_back(static_cast<std::size_t>(std::find(names.begin(), names.end(), name) - names.begin()));
+  }
+  if (!set.name.starts_with("Lanczos")) return out;
+  std::vector<std::pair<std::size_t, std::size_t>> terms;  // amplitude, rate
+  for (std::size_t j = 0; j < out.size(); j += 2) terms.emplace_back(out[j], out[j + 1]);
+  std::ranges::sort(terms, {}, [&](const auto& term) { return fit.parameters.at(term.second); });
+  out.clear();
+  for (const auto& [amplitude, rate] : terms) out.insert(out.end(), {amplitude, rate});
+  return out;
+}
+
 // `copies`: how often each row was repeated. Standard errors are scaled back to those of single rows.
 inline Digits digits(const Set& set, const nlsq::FitResult& fit, double copies = 1) {
   Digits out;
   const double n = static_cast<double>(set.parameters.size()), m = static_cast<double>(set.rows()) * copies;
   const double single = std::sqrt((m - n) / (m / copies - n));
+  const std::vector<std::size_t> place = places(set, fit);
   for (std::size_t j = 0; j < set.parameters.size(); ++j) {
-    const auto& names = fit.parameter_names;
-    const auto k =
-        static_cast<std::size_t>(std::find(names.begin(), names.end(), set.parameters[j]) - names.begin());
-    out.values = std::min(out.values, lre(fit.parameters.at(k), set.certified[j]));
-    out.errors = std::min(out.errors, lre(fit.standard_errors[k] * single, set.certified_std_error[j]));
+    out.values = std::min(out.values, lre(fit.parameters.at(place[j]), set.certified[j]));
+    out.errors =
+        std::min(out.errors, lre(fit.standard_errors[place[j]] * single, set.certified_std_error[j]));
   }
   return out;
 }

@@ -124,7 +124,7 @@ TEST_CASE("a rule of the entry that is switched off no longer decides") {
   CHECK(initial_plan(policy, linear) == f64);
   {
     const WithoutRule without(Rule::linear_models_begin_in_f64);
-    CHECK(initial_plan(policy, linear) == wide);
+    CHECK(initial_plan(policy, linear) == tile);
   }
   FitSize wide_model;
   wide_model.row_work = 1e9;
@@ -143,7 +143,7 @@ TEST_CASE("a rule of the entry that is switched off no longer decides") {
   FitSize few;
   few.row_work = 1e9;
   few.sixteen_bits_pay = true;
-  CHECK(initial_plan(from_half, few) == wide);
+  CHECK(initial_plan(from_half, few) == tile);
   {
     const WithoutRule without(Rule::sixteen_bits_need_parameters);
     CHECK(initial_plan(from_half, few) == half);

@@ -37,6 +37,8 @@ TEST_CASE("descents: after enough good steps, with digits to spare, at most twic
   f.parameters = 64;
   f.good_steps = 3;
   check_edge(f, tile, Event::descent);
+  f.parameters = 1;
+  check_edge(f, tile, Event::descent);
   f.plan = f64;
   f.lambda = 1;
   check_edge(f, f64, Event::none);
@@ -108,7 +110,7 @@ TEST_CASE("the entry gate sends small problems to f64, and the rest to what pays
   const auto plan = [](const char* policy, double work, int n = 4, bool f32 = true, bool pays = true) {
     return initial_plan(PrecisionPolicy::parse(policy), {work, n, f32, pays});
   };
-  CHECK(plan("auto", 2e6) == wide);
+  CHECK(plan("auto", 2e6) == tile);
   CHECK(plan("auto", 2e6 * (1 - 1e-12)) == f64);
   CHECK(plan("f32", 0) == wide);
   CHECK(plan("gram=f32", 1e9) == tile);
@@ -118,13 +120,12 @@ TEST_CASE("the entry gate sends small problems to f64, and the rest to what pays
   CHECK(plan("f32", 1e12, 4, false) == f64);  // rows that exist in f64 alone
   CHECK(plan("bf16", 0) == half);
   CHECK(plan("always_f16", 0) == PrecisionPlan{Format::f32, Gram::f16});
-  CHECK(plan("auto_bf16", 1e9) == wide);
-  CHECK(plan("auto_bf16", 1e9, 15) == wide);
+  CHECK(plan("auto_bf16", 1e9) == tile);
+  CHECK(plan("auto_bf16", 1e9, 1) == tile);
   CHECK(plan("auto_bf16", 1e9, 23) == tile);
   CHECK(plan("auto_bf16", 1e9, 24) == half);
   CHECK(plan("auto_bf16", 1e9, 24, true, false) == tile);
-  CHECK(plan("auto", 1e9, 15) == wide);
-  CHECK(plan("auto", 1e9, 16) == tile);
+  CHECK(plan("auto", 1e9, 1) == tile);
   CHECK(plan("auto", 1e9, 24) == half);
   CHECK(plan("auto", 1e9, 24, true, false) == tile);
   CHECK(plan("bf16", 1e9, 96, false) == mixed);

@@ -18,11 +18,12 @@ using namespace scripted;
 
 namespace {
 
-// What a probe found: noise of the cost, and a bias of the gradient.
-Probe noisy(double cost_noise, Vector gradient_bias) {
+// What a probe found: noise of the cost, and of each entry of the gradient.
+Probe noisy(double cost_noise, const Vector& gradient_noise) {
   Probe probe;
   probe.cost_noise = cost_noise;
-  probe.gradient_bias = std::move(gradient_bias);
+  probe.gradient_scatter = Matrix(gradient_noise.size(), gradient_noise.size());
+  for (std::size_t j = 0; j < gradient_noise.size(); ++j) probe.gradient_scatter(j, j) = gradient_noise[j];
   return probe;
 }
 
@@ -83,9 +84,7 @@ TEST_CASE(
 TEST_CASE("a decrease beyond the noise is accepted in f32 without an f64 pass, an increase rejected") {
   Scripted problem(3, 2, rosenbrock(1));
   problem.probe_at = [](const Vector& x) {
-    Probe p = noisy(1e-6, {0, 0});
-    if (std::fabs(x[0] - 1) < 1e-2) p.gradient_bias = {1e3, 1e3};
-    return p;
+    return std::fabs(x[0] - 1) < 1e-2 ? noisy(1e-6, {1e3, 1e3}) : noisy(1e-6, {0, 0});
   };
   const MinimizerResult result = minimize(problem, {-1.2, 1}, in("f32,threshold.checkpoint_steps=1000"));
   bool rejected = false, was_low = true;
@@ -139,6 +138,55 @@ TEST_CASE("an f32 path that led astray in the right basin goes on from where it 
   const MinimizerResult result = minimize(problem, {0}, in("f32"));
   CHECK(result.x[0] == doctest::Approx(-1).epsilon(1e-12));
   check_best_verified(problem, result, {0});
+}
+
+TEST_CASE("a bias of the gradient that is measured well is taken out, and one lost in the scatter is not") {
+  const auto first_f64_point = [](double scatter) {
+    Scripted problem(3, 1, mean_of({-2, -1, 0}));
+    problem.low = mean_of({-2, -1, 0}, 0.5);
+    problem.probe_at = [scatter](const Vector&) {
+      Probe probe = noisy(0, {scatter});
+      probe.gradient_bias = {-3 * 0.5};
+      return probe;
+    };
+    SolverOptions options = in("f32");
+    options.initial_lambda = 1e-9;
+    const MinimizerResult result = minimize(problem, {50}, options);
+    CHECK(result.x[0] == doctest::Approx(-1).epsilon(1e-12));
+    for (const auto& call : problem.calls) {
+      if (call.plan.residual == Format::f64 && call.x[0] != 50) return call.x[0];
+    }
+    return 50.0;
+  };
+  CHECK(std::fabs(first_f64_point(0.1) + 1) < 0.01);
+  CHECK(std::fabs(first_f64_point(1) + 0.5) < 0.01);
+}
+
+TEST_CASE("a point from which the next one is expected near the optimum is the last below f64") {
+  // From far away ν₀/σ is nearly 100, close by it is 100 x. A step leaves about bend x².
+  constexpr std::size_t kRows = 10000;
+  const auto model = [](double bend) {
+    return [bend](const Vector& x, Table& rows) {
+      for (std::size_t i = 0; i < kRows; ++i) {
+        rows.columns[0][i] = 1 + 2 * bend * x[0];
+        rows.columns[1][i] = x[0] + bend * x[0] * x[0] + (i % 2 == 0 ? 1 : -1);
+      }
+    };
+  };
+  const auto low_points = [&](double bend) {
+    Scripted problem(kRows, 1, model(bend));
+    SolverOptions options = in("f32");
+    options.initial_lambda = 1e-9;
+    const MinimizerResult result = minimize(problem, {3}, options);
+    CHECK(result.summary.verdict == Verdict::converged);
+    int low = 0;
+    for (const auto& call : problem.calls) {
+      low += std::string_view(call.what) == "linearize" && call.plan.residual == Format::f32;
+    }
+    return low;
+  };
+  CHECK(low_points(0.0025) == 2);  // 95, 2.2 and then 1e-4 standard errors
+  CHECK(low_points(0.02) == 3);    // 95, 16 and then 0.05: from 16 on, the next may be too far
 }
 
 TEST_CASE("a point that is better in f64 too is kept at escalation") {
