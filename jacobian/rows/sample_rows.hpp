@@ -1,5 +1,6 @@
-// A row model that consists of some tiles of another one, spread evenly over all of them. Starts from samples
-// use it. It takes whole tiles, because a strided sample would touch every cache line of the data.
+// A row model that consists of windows of rows of another one, spread evenly over all of them. Starts from
+// samples use it. Windows are many rows long, because a strided sample would touch every cache line of the
+// data.
 #pragma once
 
 #include "rows/read_gaps.hpp"
@@ -12,13 +13,13 @@ namespace nlsq::inline v0 {
 
 class NLSQ_API SampleRows final : public RowModel {
  public:
-  // Selects about `rows` rows of `all`: the middle tile of each of several equal runs of tiles. `all` must
-  // outlive this object. While it lives, no other rows of `all` are read.
+  // Selects about `rows` rows of `all`: the middle window of each of several equal runs of windows. `all`
+  // must outlive this object. While it lives, no other rows of `all` are read.
   SampleRows(RowModel& all, std::size_t rows);
 
   int parameters() const override { return all_.parameters(); }
   std::size_t rows() const override { return rows_; }
-  std::size_t tile_rows() const override { return all_.tile_rows(); }
+  std::size_t tile_rows() const override { return window_; }
   std::size_t tile_count() const override { return tiles_.size(); }
   TileRange tile(std::size_t index) const override { return tiles_[index]; }
   std::span<const RowComponent> components() const override { return all_.components(); }
@@ -45,8 +46,8 @@ class NLSQ_API SampleRows final : public RowModel {
  private:
   RowModel& all_;
   std::vector<TileRange> tiles_;
-  std::vector<std::size_t> sources_;  // their positions among all tiles
-  std::size_t rows_ = 0;
+  std::vector<std::size_t> sources_;  // the tiles of `all` that they are in
+  std::size_t rows_ = 0, window_ = 0;
   std::optional<ReadGaps> gaps_;
 };
 

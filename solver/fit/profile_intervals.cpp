@@ -32,6 +32,7 @@ class Profile {
     options_.fixed.push_back(fit.parameter_names[j]);
     options_.starts = 1;
     options_.callback = nullptr;
+    options_.sampling = Sampling::never;  // each start is near its end
     // Starts from the previous neighbouring fit: it is close, and linear parameters are already solved for.
     for (std::size_t k = 0; k < fit.fixed.size(); ++k) {
       const std::string& name = fit.parameter_names[k];

@@ -24,7 +24,7 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-constexpr std::size_t kLeastRows = 1 << 17;     // with fewer rows, sampling does not pay
+constexpr double kLeastWork = 1e6;              // rows * operations per row; with less, sampling does not pay
 constexpr std::size_t kRowsPerParameter = 512;  // smallest sample; it must determine the parameters
 constexpr std::size_t kLevels[] = {256, 16};    // shares of the rows: m/256, then m/16
 // The same of so many rows that they are likely to come from a disk, where m/16 takes as long as all rows. In
@@ -214,33 +214,53 @@ void solve_linear_start(DenseEvaluator& evaluator, const SolveRequest& request, 
   start.at.swap(other);
 }
 
-std::span<const std::size_t> levels_of(std::size_t rows) {
-  if (rows >= kManyRows) return kLevelsOfMany;
-  return kLevels;
+// The samples that a fit begins with. None if even the larger one does not determine the parameters, or if
+// all rows take hardly longer.
+std::span<const std::size_t> levels_of(const DenseEvaluator& evaluator) {
+  const std::size_t rows = evaluator.residuals(),
+                    least = kRowsPerParameter * static_cast<std::size_t>(evaluator.parameters());
+  const std::span<const std::size_t> levels = rows >= kManyRows ? kLevelsOfMany : kLevels;
+  if (rows / levels[1] < least) return {};
+  if (!(static_cast<double>(rows) * evaluator.row_cost() >= kLeastWork)) return {};
+  return rows / levels[0] < least ? levels.subspan(1) : levels;
 }
 
-bool worth_sampling(const DenseEvaluator& evaluator, const SolverOptions& options) {
-  if (options.sampling == Sampling::never) return false;
+bool worth_sampling(const DenseEvaluator& evaluator, const RowModel& rows, const SolverOptions& options) {
+  // Rows that are evaluated together cannot be sampled.
+  if (options.sampling == Sampling::never || rows.one_point()) return false;
   if (options.sampling == Sampling::automatic) {
     const PrecisionPolicy& policy = options.policy();
     if (!policy.adaptive || (policy.entry_gate && evaluator.linear())) return false;
   }
-  const std::size_t m = evaluator.residuals();
-  return m >= kLeastRows &&
-         m / kLevels[0] >= kRowsPerParameter * static_cast<std::size_t>(evaluator.parameters());
+  return !levels_of(evaluator).empty();
 }
 
 // Compares the information of all rows with the sample's at the same x, parameter by parameter. It detects
 // rows that the sample misses (one narrow peak).
-bool represents(const Linearization& sample, const Linearization& all, double share) {
-  const auto alike = [&](double s, double a) {
-    return s * share <= kRepresentative * a && a <= kRepresentative * s * share;
-  };
+bool represents(const Linearization& sample, const Linearization& all, double share,
+                double most = kRepresentative) {
+  const auto alike = [&](double s, double a) { return s * share <= most * a && a <= most * s * share; };
   if (!all.finite || !alike(sample.cost, all.cost)) return false;
   for (std::size_t j = 0; j < all.gradient.size(); ++j) {
     if (!alike(sample.normal(j, j), all.normal(j, j))) return false;
   }
   return true;
+}
+
+// Whether two halves of a sample tell the same about each parameter. If they do not, a few rows determine it,
+// and the sample holds too few of them (one narrow peak). `at`: the sample at x.
+bool halves_agree(SampleRows& rows, const Vector& x, const Linearization& at, DenseEvaluator& evaluator,
+                  const SolverOptions& options) {
+  SampleRows some(rows, rows.rows() / 2);
+  DenseEvaluator part(some, options);
+  const Linearization half = part.linearize(x, at.plan);
+  evaluator.add_work(part);
+  Linearization rest = at;
+  rest.cost -= half.cost;
+  for (std::size_t j = 0; j < x.size(); ++j) rest.normal(j, j) -= half.normal(j, j);
+  constexpr double kUneven = 30;  // largest ratio between the information of the halves
+  return represents(half, rest, static_cast<double>(rows.rows()) / static_cast<double>(some.rows()) - 1,
+                    kUneven);
 }
 
 // Linearizes over all rows at x, and evaluates the cost at the given start in the same pass.
@@ -263,7 +283,7 @@ Sampled sample(DenseEvaluator& evaluator, const SolveRequest& request,
   const std::size_t m = evaluator.residuals();
   std::optional<Linearization> last;
   std::size_t last_rows = 1;
-  const std::span<const std::size_t> levels = levels_of(m);
+  const std::span<const std::size_t> levels = levels_of(evaluator);
   for (const std::size_t level : levels) {
     SampleRows rows(request.rows, m / level);
     DenseEvaluator part(rows, request.options);
@@ -272,7 +292,11 @@ Sampled sample(DenseEvaluator& evaluator, const SolveRequest& request,
     if (level == levels[0]) {
       Kept<Linearization> other;
       solve_linear_start(part, request, here, other);
-      if (!here.at->finite) return Sampled::lost;
+      if (!here.at->finite || !halves_agree(rows, here.x, *here.at, evaluator, request.options)) {
+        evaluator.add_work(part);
+        start.counted = evaluator.counters();
+        return Sampled::lost;
+      }
     } else {
       const PlanHere plan = plan_at(part, request, here.x, {});
       part.linearize_into(here.x, plan.plan, here.at.renew());
@@ -325,7 +349,8 @@ void abandon(Start& start, const DenseEvaluator& evaluator, const SolveRequest& 
   start.at.reset();
   IterationSummary it;
   if (start.iterations.empty())
-    it.rows = evaluator.residuals() / kLevels[0];  // the first sample did not determine some parameter
+    it.rows =
+        evaluator.residuals() / levels_of(evaluator)[0];  // the first sample did not determine some parameter
   else it = start.iterations.back();
   it.event = Event::sample_abandoned;
   it.reason = std::move(reason);
@@ -364,7 +389,7 @@ void choose_start(DenseEvaluator& evaluator, const SolveRequest& request,
   start.stop_asked = start.from_samples = false;
   start.initial_cost = 0;
   start.counted = evaluator.counters();
-  if (worth_sampling(evaluator, request.options)) {
+  if (worth_sampling(evaluator, request.rows, request.options)) {
     const Sampled sampled = sample(evaluator, request, begin, start);
     if (sampled != Sampled::lost && better_than_given(evaluator, request, start)) {
       start.from_samples = sampled == Sampled::close;

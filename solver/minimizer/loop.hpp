@@ -270,6 +270,7 @@ bool reached(Loop& loop);  // true: a first-order test seems to hold, or no step
 // True if, near the optimum, neither ν₀ has halved nor the cost has fallen visibly for many iterations.
 // Rounding may then decide about steps, and only a certificate can tell whether x is the optimum.
 bool stagnates(Loop& loop);
+bool limited_by_rounding(const Loop& loop);  // of the certificate formed last
 bool take_last_step(Loop& loop);
 // Calls the user's own functions at x, and takes from the answer what rounding errors scale with from here
 // on.

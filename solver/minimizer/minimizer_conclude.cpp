@@ -289,19 +289,24 @@ bool reached(Loop& loop) {
 }
 
 // Where rounding keeps the steps longer than xtol, the test of their length fails for good. Without this rule
-// such steps would go on until the iteration limit. Each certificate in vain doubles the patience.
+// such steps would go on until the iteration limit. Each certificate in vain doubles the patience. A fall of
+// the cost is progress if it is more than a small share of it, and more than its rounding error is likely to
+// be. The bound of that error is for roundings that all go one way; they hardly ever do.
 bool stagnates(Loop& loop) {
-  constexpr double kVisible = 1e-10;  // of the cost: a fall by more is progress
+  constexpr double kVisible = 1e-10;
   const FirstOrder& first = loop.point.first;
   Stagnation& past = loop.ending.stagnation;
   if (loop.low_rows() || loop.low_gram() || !first_order_known(loop)) return false;
   const bool nearer = first.decrement <= 0.5 * past.decrement;
   if (nearer) past.decrement = first.decrement;
-  if (nearer || loop.cost() < (1 - kVisible) * past.cost) {
+  const double likely = loop.noise() / std::sqrt(static_cast<double>(loop.system->residuals()));
+  if (nearer || loop.cost() < past.cost - std::max(kVisible * loop.cost(), likely)) {
     past.cost = loop.cost();
     past.iterations = 0;
   }
-  if (first.decrement_sigma > kNearInNoise || ++past.iterations < past.patience) return false;
+  const bool near = first.decrement_sigma <= kNearInNoise ||
+                    first.decrement <= decrement_noise(loop.cost(), loop.rounding.magnitude);
+  if (!near || ++past.iterations < past.patience) return false;
   past.iterations = 0;
   past.patience *= 2;
   return true;

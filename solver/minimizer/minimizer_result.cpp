@@ -8,19 +8,19 @@
 
 namespace nlsq::inline v0 {
 
-// True if the iteration ended because f64 residuals carry too few digits: the gradient and what is left are
-// within rounding, but the distance is too large for a certificate.
-static bool limited_by_rounding(const Loop& loop) {
+// True if f64 residuals carry too few digits: the gradient and what is left are within rounding, but the
+// distance is too large for a certificate.
+bool limited_by_rounding(const Loop& loop) {
   System& system = *loop.system;
   const Certificate& c = loop.certified.certificate;
-  if (loop.summary.termination != Termination::no_progress || loop.certified.first_order) return false;
-  if (!system.known() || system.derivatives_apart() || !(c.decrement_sigma > 0)) return false;
+  if (loop.certified.first_order || !system.known() || system.derivatives_apart() || !(c.decrement_sigma > 0))
+    return false;
   return c.decrement_sigma * loop.sigma() <= decrement_noise(loop.cost(), loop.rounding.magnitude) &&
          system.gradient_is_noise(loop.point.x, loop.rounding.last());
 }
 
 void fill_result(Loop& loop, MinimizerResult& out) {
-  const bool limited = limited_by_rounding(loop);
+  const bool limited = loop.summary.termination == Termination::no_progress && limited_by_rounding(loop);
   System& system = *loop.system;
   Summary& summary = loop.summary;
   RoundingSizes& rounding = loop.rounding;

@@ -48,6 +48,7 @@ void check(const FitResult& fit, const BootstrapOptions& wanted) {
 Outcome fit_sample(const RightSide& model, const Columns& x, const FitResult& fit, FitOptions options,
                    const BootstrapSample& sample, const DerivedExpressions& derived) {
   Outcome out{true, {}};
+  options.sampling = Sampling::never;  // the start is near the end
   if (!sample.sigma.empty()) options.sigma = sample.sigma;
   std::vector<Column> columns = x.list();
   for (std::size_t k = 0; k < sample.x.size(); ++k) columns[k] = Column(sample.x[k]);

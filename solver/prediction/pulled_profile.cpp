@@ -34,6 +34,7 @@ class Profile {
         nearest_(fit.parameters), columns_(data.x.begin(), data.x.end()) {
     data_.sigma.back() = width;
     options_.sigma = data_.sigma;
+    options_.sampling = Sampling::never;  // samples would miss the row that pulls
   }
 
   // The fit that is pulled to the target, from the nearest one before.

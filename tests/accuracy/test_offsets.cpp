@@ -19,6 +19,7 @@ std::uint64_t number(const char* variable, std::uint64_t fallback) {
 }
 
 constexpr double kMostWork = 1.3;            // times that of all of f64
+constexpr double kMostWorkInNoise = 2;       // the same where neither run succeeds
 constexpr double kMostStandardErrors = 0.1;  // from the optimum, where success is claimed
 // So every number of rows passes the gate.
 constexpr const char* kAuto = "auto,threshold.entry_work=0";
@@ -26,16 +27,33 @@ constexpr const char* kAuto = "auto,threshold.entry_work=0";
 struct Tally {
   int cases = 0, successes = 0, f64_successes = 0, in_f32 = 0, worse = 0, better = 0, dearer = 0,
       false_claims = 0;
-  double most_work = 0, sum_of_work = 0, furthest = 0;
+  double most_work = 0, most_work_in_noise = 0, sum_of_work = 0, furthest = 0;
 };
 
 // For more than a look at some rows.
 bool uses_f32(const nlsq::FitResult& fit) { return fit.summary.precision.counters.rows_f32 >= fit.rows; }
 
-// A lower cost by the oracle, and by more than a tenth of a standard error.
-bool worse(const problems::OffsetDistance& a, const problems::OffsetDistance& b, std::size_t rows) {
+// A lower cost by the oracle, and by more than a tenth of a standard error. `unseen`: what float64 cannot see
+// of a cost.
+bool worse(const problems::OffsetDistance& a, const problems::OffsetDistance& b, std::size_t rows,
+           double unseen) {
   const double sigma2 = 2 * b.cost / static_cast<double>(rows);
-  return a.cost > b.cost + 0.5 * kMostStandardErrors * kMostStandardErrors * sigma2 + 1e-12 * b.cost;
+  return a.cost > b.cost + 0.5 * kMostStandardErrors * kMostStandardErrors * sigma2 + 1e-12 * b.cost + unseen;
+}
+
+// Whether both runs say that float64 sees no further. Their last steps are then decided by rounding.
+bool both_in_noise(const nlsq::FitResult& a, const nlsq::FitResult& b) {
+  const auto says_so = [](const nlsq::FitResult& fit) {
+    return !fit.success() && fit.summary.message.starts_with("as far as float64 can see");
+  };
+  return says_so(a) && says_so(b);
+}
+
+// What the rounding of y does to a cost, if it hits the residuals at random.
+double rounding_of(double cost, const problems::Problem& p) {
+  double largest = 0;
+  for (const double y : p.y) largest = std::max(largest, std::fabs(y));
+  return 0x1p-53 * largest * std::sqrt(2 * cost);
 }
 
 void compare(const problems::OffsetProblem& given, Tally& tally, const nlsq::FitOptions& options = {}) {
@@ -50,16 +68,19 @@ void compare(const problems::OffsetProblem& given, Tally& tally, const nlsq::Fit
   tally.f64_successes += f64.success();
   tally.in_f32 += uses_f32(fit);
   tally.sum_of_work += work;
-  tally.most_work = std::max(tally.most_work, work);
   CAPTURE(here.cost);
   CAPTURE(there.cost);
   CAPTURE(here.standard_errors);
   CAPTURE(fit.summary.message);
   CAPTURE(f64.summary.message);
-  CHECK_FALSE(worse(here, there, p.rows()));
-  tally.worse += worse(here, there, p.rows());
-  tally.better += worse(there, here, p.rows());
-  tally.dearer += work > kMostWork;
+  const bool in_noise = both_in_noise(fit, f64);
+  const double unseen = in_noise ? rounding_of(there.cost, p) : 0;
+  CHECK_FALSE(worse(here, there, p.rows(), unseen));
+  tally.worse += worse(here, there, p.rows(), unseen);
+  tally.better += worse(there, here, p.rows(), unseen);
+  double& most = in_noise ? tally.most_work_in_noise : tally.most_work;
+  most = std::max(most, work);
+  tally.dearer += !in_noise && work > kMostWork;
   for (const auto& [result, end] : {std::pair(&f64, &there), std::pair(&fit, &here)}) {
     if (!result->success()) continue;
     CHECK(end->standard_errors <= kMostStandardErrors);
@@ -80,6 +101,7 @@ void print(const char* what, const Tally& t) {
   constexpr double kLimitFound = 1.31;
   CHECK(t.dearer <= 1);
   CHECK(t.most_work <= kLimitFound);
+  CHECK(t.most_work_in_noise <= kMostWorkInNoise);
 }
 
 }  // namespace

@@ -59,7 +59,7 @@ struct Parallelism {
   std::shared_ptr<Journal> journal = nullptr;
 };
 
-// Whether the first iterations use samples of the rows (from about 10⁵ rows on).
+// Whether the first iterations use samples of the rows (from some 10⁴ rows on).
 enum class Sampling : std::uint8_t {
   automatic,  // if the precision policy is adaptive
   always,     // with every policy
