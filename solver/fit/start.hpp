@@ -27,6 +27,14 @@ inline constexpr std::size_t kStartRows = 1 << 14;
 Vector linear_least_squares(RowModel& rows, const Vector& x0, const std::vector<int>& linear,
                             const Limits& limits = {});
 
+// linear_start.cpp: solve for the linear parameters of x, where `at` is the linearization.
+enum class Solved : std::uint8_t { well, doubtfully, not_at_all };
+Solved solve_linear(const Linearization& at, const std::vector<int>& linear, Vector& x);
+bool solve_linear_by_triangle(const Linearization& at, const std::vector<int>& linear, Vector& x);
+bool solve_linear_within(const Linearization& at, const std::vector<int>& linear, const Limits& limits,
+                         Vector& x);
+bool within(const Limits& limits, const Vector& x);
+
 // Number of iterations: entries of the trace that are not escalations.
 int steps_of(const std::vector<IterationSummary>& trace);
 

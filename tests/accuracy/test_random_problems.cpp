@@ -48,6 +48,14 @@ TEST_CASE("random problems end under every policy as in f64, and no certificate 
   CHECK(census.large >= 0.1 * census.problems);
 }
 
+TEST_CASE("a sample whose optimum is farther from that of all rows than chance explains is dropped") {
+  // A wave on a parabola: the sample ended at another minimum, 46 standard errors away, and so did the fit.
+  const problems::Problem problem = problems::random_problem(1, 8219);
+  const nlsq::FitResult fit = problems::fit(problem, "auto", {}), f64 = problems::fit(problem, "f64", {});
+  CHECK(fit.success());
+  CHECK(fit.summary.final_cost <= f64.summary.final_cost * (1 + 1e-9));
+}
+
 TEST_CASE("a path along which parameters run to 1e160 and back is reported without NaN") {
   // Sums of peaks, some of which leave the data for a while: squares of the scaled step and of the scaled
   // parameters overflowed, and the report's step was their ratio.
