@@ -31,6 +31,7 @@ double median(std::vector<double> values) {
 constexpr double kSlow = 2;  // seconds per run, above which fewer turns are made
 constexpr int kSlowTurns = 3;
 constexpr double kVerySlow = 8;  // seconds above which only the first run is made and counts
+constexpr double kShort = 0.05;  // seconds below which a turn begins with a run that is not timed
 
 double timed(const Contender& contender, Clock clock, std::vector<double>& result) {
   const double begin = now(clock);
@@ -102,19 +103,24 @@ std::vector<Measured> measure(const std::vector<Contender>& contenders, const Se
   const std::size_t count = contenders.size();
   std::vector<Measured> measured(count);
   std::vector<int> inner(count, 1), turns(count, settings.repeat);
+  std::vector<bool> warmed(count, false);
   std::vector<std::vector<double>> times(count);
   for (std::size_t k = 0; k < count; ++k) {
     double once = timed(contenders[k], settings.clock, measured[k].result);
     if (once < least_seconds)
       once = timed(contenders[k], settings.clock, 1);  // the first run includes cold caches
     inner[k] = std::max(1, static_cast<int>(std::ceil(least_seconds / std::max(once, 1e-7))));
+    warmed[k] = once < kShort;
     if (once > kSlow) turns[k] = std::min(turns[k], kSlowTurns);
     if (once > kVerySlow) turns[k] = 0, times[k].push_back(once);
   }
   for (int round = 0; round < settings.repeat; ++round) {
     for (std::size_t turn = 0; turn < count; ++turn) {
       const std::size_t k = (turn + static_cast<std::size_t>(round)) % count;
-      if (round < turns[k]) times[k].push_back(timed(contenders[k], settings.clock, inner[k]));
+      if (round >= turns[k]) continue;
+      // The caches are then as this contender leaves them, whichever contender ran before it.
+      if (warmed[k]) contenders[k].run();
+      times[k].push_back(timed(contenders[k], settings.clock, inner[k]));
     }
   }
   for (std::size_t k = 0; k < count; ++k) measured[k].seconds = median(times[k]);

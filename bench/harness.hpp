@@ -50,7 +50,8 @@ struct Measured {
 };
 
 // Runs one warm-up each, then `repeat` rounds; the order of turns rotates by one place per round. Runs
-// shorter than `least_seconds` are repeated within a turn. Contenders whose runs take seconds get at most
+// shorter than `least_seconds` are repeated within a turn, and turns of short runs begin with one that is not
+// timed. Contenders whose runs take seconds get at most
 // three turns, and those whose runs take many seconds only the first.
 std::vector<Measured> measure(const std::vector<Contender>& contenders, const Settings& settings,
                               double least_seconds = 2e-3);
