@@ -210,7 +210,7 @@ bool certify_here(Loop& loop, Termination reason) {
   }
   if (reason == Termination::converged && system.passes_are_free()) polish(loop);
   if (reason == Termination::converged) settle_on_bounds(loop);
-  recheck_here(loop, loop.rounding.end);
+  recheck_here(loop, kRecheckRows, loop.rounding.end);
   loop.rounding.end.underflow = loop.rounding.end.underflow && system.squares_underflow();
   const RoundingSizes& rounding = loop.rounding;
   const SolverOptions& options = *loop.options;
@@ -312,10 +312,10 @@ bool stagnates(Loop& loop) {
   return true;
 }
 
-void recheck_here(Loop& loop, Recheck& out) {
+void recheck_here(Loop& loop, std::size_t rows, Recheck& out) {
   RoundingSizes& rounding = loop.rounding;
   System& system = *loop.system;
-  system.recheck(loop.point.x, loop.options->strict ? system.residuals() : kRecheckRows, out);
+  system.recheck(loop.point.x, loop.options->strict ? system.residuals() : rows, out);
   rounding.magnitude = out.magnitude;
   rounding.cost_magnitude = out.cost_magnitude > 0 ? out.cost_magnitude : out.magnitude;
   rounding.column_magnitude = out.column_magnitude;
