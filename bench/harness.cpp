@@ -118,7 +118,8 @@ std::vector<Measured> measure(const std::vector<Contender>& contenders, const Se
     for (std::size_t turn = 0; turn < count; ++turn) {
       const std::size_t k = (turn + static_cast<std::size_t>(round)) % count;
       if (round >= turns[k]) continue;
-      // The caches are then as this contender leaves them, whichever contender ran before it.
+      // This run fills the caches with the contender's own data. Without it, the time would depend on the
+      // contender that ran before.
       if (warmed[k]) contenders[k].run();
       times[k].push_back(timed(contenders[k], settings.clock, inner[k]));
     }

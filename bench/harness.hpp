@@ -49,10 +49,10 @@ struct Measured {
   std::vector<double> result;
 };
 
-// Runs one warm-up each, then `repeat` rounds; the order of turns rotates by one place per round. Runs
-// shorter than `least_seconds` are repeated within a turn, and turns of short runs begin with one that is not
-// timed. Contenders whose runs take seconds get at most
-// three turns, and those whose runs take many seconds only the first.
+// Runs each contender once to warm up, then makes `repeat` rounds. The order of turns rotates by one place
+// per round. A turn of a short run begins with one run that is not timed. A turn repeats runs that are
+// shorter than `least_seconds`. Contenders whose runs take seconds get at most three turns. If a run takes
+// many seconds, only its first one is made, and it counts.
 std::vector<Measured> measure(const std::vector<Contender>& contenders, const Settings& settings,
                               double least_seconds = 2e-3);
 

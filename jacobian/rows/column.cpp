@@ -55,6 +55,7 @@ Column::Column(const RowSource& rows, int column)
 }
 
 double Column::operator[](std::size_t row) const {
+  if (const double* direct = direct_f64(row)) return *direct;
   double value = 0;
   read(row, 1, &value);
   return value;

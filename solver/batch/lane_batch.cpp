@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <numeric>
 
 namespace nlsq::inline v0 {
@@ -34,26 +33,18 @@ LaneProblem problem_of(const Batch& batch) {
 // True if fits begin in f32, which needs the default policy. Without f32 they run in f64 throughout.
 bool leads(const Batch& batch) { return *batch.options.precision == PrecisionPolicy{}; }
 
-// Calls use(k, value) for `count` rows of a column, row(k) being the k-th.
-template <class Row, class Use>
-void visit(const Column& column, std::size_t count, Row row, Use use) {
-  const double* direct = column.direct_f64(0);  // all rows, as there are at most kMostRows
-  for (std::size_t k = 0; k < count; ++k) use(k, direct != nullptr ? direct[row(k)] : column[row(k)]);
-}
-
 // True if f32 distinguishes the values of a column, judged by some of them: its rounding is small beside
 // their range. With a large offset or Unix times it is not, and rounding would decide where f32 ends.
 bool seen_in_f32(const Column& column) {
   constexpr std::size_t kSome = 16;
   constexpr double kMostRounding = 1e-4;  // relative to the range
   const std::size_t last = column.size() - 1, count = std::min(kSome, column.size());
-  double least = std::numeric_limits<double>::infinity(), most = -least;
-  visit(
-      column, count, [&](std::size_t k) { return count == column.size() ? k : k * last / (count - 1); },
-      [&](std::size_t, double value) {
-        least = std::min(least, value);
-        most = std::max(most, value);
-      });
+  double least = column[0], most = least;
+  for (std::size_t k = 1; k < count; ++k) {
+    const double value = column[k * last / (count - 1)];
+    least = std::min(least, value);
+    most = std::max(most, value);
+  }
   return 0x1p-24 * std::max(std::fabs(least), std::fabs(most)) <= kMostRounding * (most - least);
 }
 
@@ -227,9 +218,7 @@ bool LaneBatch::confirmed(std::size_t lane, std::size_t fit) {
   const std::size_t count = rows.size();
   for (std::size_t c = 0; c < batch_.columns(); ++c) {
     if (batch_.column(c).shared()) continue;
-    visit(
-        batch_.column(c)[fit], count, [&](std::size_t k) { return rows[k]; },
-        [&](std::size_t k, double value) { sampled_[c * count + k] = value; });
+    for (std::size_t k = 0; k < count; ++k) sampled_[c * count + k] = batch_.column(c)[fit][rows[k]];
   }
   worker_->rows.set_parameters({batch_.start_of(fit), batch_.model.names.size()});
   worker_->rows.reference_rows(x_, sampled_columns_, count, residuals_.data(), sizes_.data());

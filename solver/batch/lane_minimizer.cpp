@@ -31,8 +31,7 @@ constexpr Digits kDigits[] = {{1e-11, rules::kLeastGain, 1e-8, 1.0}, {1e-4, 0.1,
 }  // namespace
 
 LaneMinimizer::LaneMinimizer(LanePass& pass, const LaneProblem& problem, bool single)
-    : pass_(pass), problem_(problem), single_(single), n_(problem.free.size()), width_(pass.lanes()),
-      lanes_(width_) {
+    : pass_(pass), problem_(problem), single_(single), n_(problem.free.size()), lanes_(pass.lanes()) {
   const std::size_t w = lanes(), triangle = (n_ + 1) * (n_ + 2) / 2;
   trial_.resize(problem.parameters * w);
   for (auto* per_parameter : {&x_, &scale_, &trial_step_, &step_, &other_step_, &moved_, &last_step_})

@@ -46,7 +46,7 @@ class LaneMinimizer {
 
   LaneMinimizer(LanePass& pass, const LaneProblem& problem, bool single);
 
-  std::size_t lanes() const { return width_; }
+  std::size_t lanes() const { return lanes_.size(); }
   // `values` holds all parameters. Set the data in the pass first. `arrival` is the undamped step that led to
   // them, or null.
   void begin(std::size_t lane, std::size_t fit, const double* values, const LaneStart& start,
@@ -113,7 +113,7 @@ class LaneMinimizer {
   LanePass& pass_;
   const LaneProblem& problem_;
   bool single_;
-  std::size_t n_, width_;
+  std::size_t n_;
   std::vector<Lane> lanes_;
   // For all lanes: entry k of lane l is at k * lanes + l.
   std::vector<double> trial_;              // all parameters

@@ -272,8 +272,11 @@ bool reached(Loop& loop);  // true: a first-order test seems to hold, or no step
 bool stagnates(Loop& loop);
 bool limited_by_rounding(const Loop& loop);  // of the certificate formed last
 bool take_last_step(Loop& loop);
-// Calls the user's own functions at x, for about so many rows (all of them if options.strict), and takes from
-// the answer what rounding errors scale with from here on.
+// How many rows of the user's own functions are called at the start, where their sizes are measured, and for
+// the certificate, where they are compared with the program.
+constexpr std::size_t kRowsAtStart = 1024, kRowsOfCertificate = 4096;
+// Calls the user's own functions at x for about `rows` rows, or for all rows if options.strict. Their sizes
+// scale the bounds on rounding errors from here on.
 void recheck_here(Loop& loop, std::size_t rows, Recheck& out);
 bool observe(Loop& loop);  // Runs the observer's tests and report at x. True: the precision changed.
 bool conclude(Loop& loop, Termination reason);  // Certifies x. False: the iteration goes on.

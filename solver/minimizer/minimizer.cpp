@@ -104,8 +104,6 @@ bool Minimizer::start(System& system, const MinimizerRequest& request) {
 }
 
 void Minimizer::run(System& system, const MinimizerRequest& request, MinimizerResult& out) {
-  // The certificate re-evaluates more rows. At the start, they serve to measure sizes.
-  constexpr std::size_t kRowsAtStart = 1024;
   if (start(system, request)) {
     recheck_here(loop_, kRowsAtStart, loop_.rounding.start);
     iterate();

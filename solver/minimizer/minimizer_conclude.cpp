@@ -16,7 +16,6 @@ namespace {
 
 constexpr int kCertificateTries = 5;
 constexpr int kPolishSteps = 100;
-constexpr std::size_t kRecheckRows = 4096;
 
 void first_order_here(Loop& loop) {
   loop.system->first_order(loop.point.x, 0, std::numeric_limits<double>::infinity(), loop.point.first);
@@ -210,7 +209,7 @@ bool certify_here(Loop& loop, Termination reason) {
   }
   if (reason == Termination::converged && system.passes_are_free()) polish(loop);
   if (reason == Termination::converged) settle_on_bounds(loop);
-  recheck_here(loop, kRecheckRows, loop.rounding.end);
+  recheck_here(loop, kRowsOfCertificate, loop.rounding.end);
   loop.rounding.end.underflow = loop.rounding.end.underflow && system.squares_underflow();
   const RoundingSizes& rounding = loop.rounding;
   const SolverOptions& options = *loop.options;

@@ -68,8 +68,9 @@ TEST_CASE("2^18 rows give the estimates of the set itself, and f32 rows had a pa
         CHECK(k.rows_f64 <= 80 * m);
       }
       CHECK(d.values >= 4);
-      // Residuals of 1e-13 and 1e-6 beside values of 1 are less than float32 can tell from rounding, or
-      // hardly more. After the samples, no pass over all rows is made in float32 there.
+      // The residuals of Lanczos1 are 1e-13 of the values, and those of Lanczos2 are 1e-6 of them. Float32
+      // rounds the values by 6e-8, so its residuals are too inaccurate. The solver sees this after the
+      // samples and makes all passes over all rows in float64.
       const bool below_f32 = exact || set.name == "Lanczos2";
       CHECK((k.rows_f32 >= m) == !below_f32);
       CHECK(fit.rss / static_cast<double>(m / set.rows()) == doctest::Approx(set.rss).epsilon(1e-5));
