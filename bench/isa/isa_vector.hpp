@@ -32,6 +32,8 @@
 // The kernels' own inline functions, for the sets that have them.
 #if defined(__AVX2__)
 #define HWY_DISABLE_PCLMUL_AES
+#include "kernels/simd.hpp"
+
 #include "kernels/functions/own_log_pow.hpp"
 #include "kernels/functions/own_sincos.hpp"
 #endif
@@ -105,17 +107,17 @@ struct Inlined {
 
   template <class V, class T = Element<V>>
   [[gnu::always_inline]] static SinCos<T> sincos(V v) {
-    const auto both = nlsq::own::sincos<T>(highway<T>(v));
+    const auto both = nlsq::own::sincos<nlsq::Simd<T>>(highway<T>(v));
     return {both.sine.raw, both.cosine.raw};
   }
   template <class V, class T = Element<V>>
   [[gnu::always_inline]] static V exp(V v) {
-    return nlsq::own::exp<T>(highway<T>(v)).raw;
+    return nlsq::own::exp<nlsq::Simd<T>>(highway<T>(v)).raw;
   }
   // For positive numbers.
   template <class V, class T = Element<V>>
   [[gnu::always_inline]] static LogPow<T> log_pow(V v, V w) {
-    const auto parts = nlsq::own::log_parts(highway<T>(v));
+    const auto parts = nlsq::own::log_parts<nlsq::Simd<T>>(highway<T>(v));
     return {nlsq::own::log(parts).raw, nlsq::own::pow(parts, highway<T>(w)).raw};
   }
 };

@@ -300,14 +300,13 @@ class Grouping {
   }
 
   static void decode(BlockGroup& group) {
-    const auto steps = [](const TileProgram& program, auto decoder) {
-      std::vector<KernelStep> out(program.code.size());
-      out.resize(decoder(program.code.data(), program.code.size(), out.data()));
-      return out;
-    };
-    group.value_f64 = steps(group.program->value, kernels().decode_f64);
-    group.jacobian_f64 = steps(group.program->jacobian, kernels().decode_f64);
-    group.jacobian_f32 = steps(group.program->jacobian, kernels().decode_f32);
+    // So many blocks repay machine code in a few iterations.
+    constexpr std::size_t kManyBlocks = 4096;
+    const bool generate = group.blocks.size() >= kManyBlocks;
+    const BlockProgram& program = *group.program;
+    group.value_f64 = program.steps->get(0, program.value, {.f64 = true, .generate = generate});
+    group.jacobian_f64 = program.steps->get(1, program.jacobian, {.f64 = true, .generate = generate});
+    group.jacobian_f32 = program.steps->get(1, program.jacobian, {.f64 = false, .generate = generate});
     group.value_uniforms.resize(static_cast<std::size_t>(group.program->value.uniforms));
     group.jacobian_uniforms.resize(static_cast<std::size_t>(group.program->jacobian.uniforms));
     group.program->value.evaluate_uniforms({}, group.value_uniforms);

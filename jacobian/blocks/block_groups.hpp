@@ -27,7 +27,7 @@ struct BlockGroup {
   std::size_t tile_rows = 64;
   std::vector<double> value_uniforms, jacobian_uniforms;
   std::vector<float> jacobian_uniforms_f32;
-  std::vector<KernelStep> value_f64, jacobian_f64, jacobian_f32;
+  std::shared_ptr<const ProgramSteps> value_f64, jacobian_f64, jacobian_f32;
 };
 
 // Blocks of one function type with the same parameter sizes.

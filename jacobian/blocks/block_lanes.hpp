@@ -63,11 +63,11 @@ class Lanes {
 
   void run(const BlockGroup& group, std::size_t count, KernelCounters& counters) {
     if constexpr (kDouble) {
-      const auto& steps = program_ == &group.program->value ? group.value_f64 : group.jacobian_f64;
+      const auto steps = (program_ == &group.program->value ? group.value_f64 : group.jacobian_f64)->steps();
       kernels().run_steps_f64(steps.data(), steps.size(), vectors_.data(), uniforms(group), count, &counters);
     } else {
-      kernels().run_steps_f32(group.jacobian_f32.data(), group.jacobian_f32.size(), vectors_.data(),
-                              uniforms(group), count, &counters);
+      const auto steps = group.jacobian_f32->steps();
+      kernels().run_steps_f32(steps.data(), steps.size(), vectors_.data(), uniforms(group), count, &counters);
     }
   }
 

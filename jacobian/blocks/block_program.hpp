@@ -3,6 +3,7 @@
 
 #include "blocks/block_trace.hpp"
 
+#include "machine_code/program_steps.hpp"
 #include "program/tile_program.hpp"
 
 #include <memory>
@@ -29,6 +30,7 @@ struct BlockProgram {
   // Outputs: the residuals; then, residual by residual, the derivatives by `wanted`. If the recording has
   // guards, one more output is 1 in the lanes that take the recorded branches.
   TileProgram value, jacobian;
+  std::shared_ptr<StepsCache> steps = std::make_shared<StepsCache>();
   bool guarded = false;
   double value_cost = 0, jacobian_cost = 0;
 };

@@ -36,6 +36,14 @@ std::vector<const KernelTable*> runnable() {
   return sets;
 }
 
+// False if the environment says NLSQ_JIT=off: the interpreter then runs everything.
+bool may_generate() {
+  const char* set = std::getenv("NLSQ_JIT");
+  if (set == nullptr || *set == '\0' || std::string_view(set) == "on") return true;
+  if (std::string_view(set) == "off") return false;
+  throw ValidationError("NLSQ_JIT=" + std::string(set) + " is neither on nor off");
+}
+
 const KernelTable& choose() {
   const auto sets = available_kernels();
   const char* forced = std::getenv("NLSQ_ISA");
@@ -52,7 +60,11 @@ const KernelTable& choose() {
 }
 
 const KernelTable& chosen() {
-  static const KernelTable& table = choose();
+  static const KernelTable table = [] {
+    KernelTable chosen = choose();
+    if (!may_generate()) chosen.generated_f64 = chosen.generated_f32 = nullptr;
+    return chosen;
+  }();
   return table;
 }
 

@@ -44,7 +44,7 @@ void widen(const float* from, double* to, std::size_t count) {
 #define NLSQ_JOIN_OF(a, b) a##b
 #define NLSQ_JOIN(a, b) NLSQ_JOIN_OF(a, b)
 
-constexpr KernelTable table{
+const KernelTable table{
     .name = NLSQ_TEXT(NLSQ_KERNEL_SET),
     .lanes_f64 = static_cast<int>(Simd<double>::lanes),
     .lanes_f32 = static_cast<int>(Simd<float>::lanes),
@@ -56,6 +56,8 @@ constexpr KernelTable table{
     .decode_f32 = decode_f32,
     .run_steps_f64 = run_steps_f64,
     .run_steps_f32 = run_steps_f32,
+    .generated_f64 = generated_step<double>(),
+    .generated_f32 = generated_step<float>(),
     .run_lanes_f64 = run_lanes_f64,
     .run_lanes_f32 = run_lanes_f32,
     .lane_gram_f64 = lane_gram_f64,

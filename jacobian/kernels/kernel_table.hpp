@@ -17,13 +17,29 @@
 
 namespace nlsq::inline v0 {
 
-// One or two instructions, decoded for a kernel set.
+struct GeneratedRun;
+
+// One or two instructions, decoded for a kernel set, or a run of instructions as machine code.
 struct KernelStep {
   void (*function)() = nullptr;
   std::int32_t dst = 0;
   std::int32_t operands[4] = {0, 0, 0, 0};
   Op op = Op::copy;
+  const GeneratedRun* generated = nullptr;
 };
+
+// A run of instructions as machine code (machine_code/avx2_code.hpp), and as steps of the interpreter, for
+// rows that need functions of other ranges.
+struct GeneratedRun {
+  std::size_t (*function)(const void* const* vectors, const void* uniforms, std::size_t begin,
+                          std::size_t end) = nullptr;
+  const KernelStep* steps = nullptr;
+  std::size_t count = 0;
+  // f32 code may read columns of doubles. The interpreter then needs them as floats.
+  const std::int32_t* f64_columns = nullptr;
+  std::size_t f64_count = 0, vectors = 0;  // vectors of the tile
+};
+inline constexpr std::size_t most_f64_columns = 8, most_vectors_beside = 64;
 
 inline constexpr int most_columns_with_ones = 6;
 inline constexpr int most_lane_parameters = 16;
@@ -49,6 +65,10 @@ struct KernelTable {
                         const double* uniforms, std::size_t rows, KernelCounters* counters);
   void (*run_steps_f32)(const KernelStep* steps, std::size_t count, float* const* vectors,
                         const float* uniforms, std::size_t rows, KernelCounters* counters);
+
+  // The functions of steps whose instructions are machine code; null where this set has no generator.
+  void (*generated_f64)();
+  void (*generated_f32)();
 
   // Runs many problems at once, one per lane (lanes_f64 or lanes_f32 of them). Row r of problem l is at r *
   // lanes + l of a vector, and its uniform u at u * lanes + l. The bits of a problem do not depend on the

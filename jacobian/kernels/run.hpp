@@ -5,6 +5,7 @@
 
 #include "kernels/functions/elementary.hpp"
 #include "kernels/gram/pairs.hpp"
+#include "kernels/operations.hpp"
 #include "kernels/tile.hpp"
 #if !defined(NLSQ_KERNEL_SET_baseline)
 #include "kernels/functions/special_vector.hpp"
@@ -102,69 +103,16 @@ StepFunction<T> select_special(const Instruction&) {
 }
 #endif
 
-template <class T>
-StepFunction<T> select_arithmetic(const Instruction& in) {
+// The step of a basic operation.
+template <class T, Op op>
+StepFunction<T> basic(const Instruction& in) {
   using S = Simd<T>;
-  using V = typename S::V;
-  switch (in.op) {
-    case Op::add: return binary<T>(in, [](V a, V b) { return S::add(a, b); });
-    case Op::sub: return binary<T>(in, [](V a, V b) { return S::sub(a, b); });
-    case Op::mul: return binary<T>(in, [](V a, V b) { return S::mul(a, b); });
-    case Op::div: return binary<T>(in, [](V a, V b) { return S::div(a, b); });
-    case Op::neg: return unary<T>(in, [](V a) { return S::neg(a); });
-    case Op::fma: return ternary<T>(in, [](V a, V b, V c) { return S::mul_add(a, b, c); });
-    case Op::fms: return ternary<T>(in, [](V a, V b, V c) { return S::mul_sub(a, b, c); });
-    case Op::fnma: return ternary<T>(in, [](V a, V b, V c) { return S::neg_mul_add(a, b, c); });
-    case Op::copy: return unary<T>(in, [](V a) { return a; });
-    case Op::abs: return unary<T>(in, [](V a) { return S::abs(a); });
-    case Op::sqrt: return unary<T>(in, [](V a) { return S::sqrt(a); });
-    case Op::floor: return unary<T>(in, [](V a) { return S::floor(a); });
-    case Op::ceil: return unary<T>(in, [](V a) { return S::ceil(a); });
-    case Op::sign:
-      return unary<T>(in, [](V a) {
-        const V zero = S::zero();
-        const V negative = S::choose(S::less(a, zero), S::set(T(-1)), a);
-        return S::choose(S::less(zero, a), S::set(T(1)), negative);
-      });
-    default: return nullptr;
-  }
-}
-
-// Truth values as numbers; NaN also counts as true.
-template <class T>
-NLSQ_INLINE typename Simd<T>::V truth(typename Simd<T>::M m) {
-  return Simd<T>::choose(m, Simd<T>::set(T(1)), Simd<T>::zero());
-}
-template <class T>
-NLSQ_INLINE typename Simd<T>::M is_true(typename Simd<T>::V a) {
-  return Simd<T>::mask_not(Simd<T>::equal(a, Simd<T>::zero()));
-}
-template <class T>
-NLSQ_INLINE typename Simd<T>::M is_nan(typename Simd<T>::V a) {
-  return Simd<T>::mask_not(Simd<T>::equal(a, a));
-}
-
-// min and max: the first argument if it is NaN or wins; else the second, even if that is NaN.
-template <class T>
-StepFunction<T> select_choice(const Instruction& in) {
-  using S = Simd<T>;
-  using V = typename S::V;
-  switch (in.op) {
-    case Op::min:
-      return binary<T>(in, [](V a, V b) { return S::choose(S::mask_or(is_nan<T>(a), S::less(a, b)), a, b); });
-    case Op::max:
-      return binary<T>(in, [](V a, V b) { return S::choose(S::mask_or(is_nan<T>(a), S::less(b, a)), a, b); });
-    case Op::less: return binary<T>(in, [](V a, V b) { return truth<T>(S::less(a, b)); });
-    case Op::less_equal: return binary<T>(in, [](V a, V b) { return truth<T>(S::less_equal(a, b)); });
-    case Op::equal: return binary<T>(in, [](V a, V b) { return truth<T>(S::equal(a, b)); });
-    case Op::not_equal: return binary<T>(in, [](V a, V b) { return truth<T>(S::mask_not(S::equal(a, b))); });
-    case Op::logical_and:
-      return binary<T>(in, [](V a, V b) { return truth<T>(S::mask_and(is_true<T>(a), is_true<T>(b))); });
-    case Op::logical_or:
-      return binary<T>(in, [](V a, V b) { return truth<T>(S::mask_or(is_true<T>(a), is_true<T>(b))); });
-    case Op::logical_not: return unary<T>(in, [](V a) { return truth<T>(S::equal(a, S::zero())); });
-    case Op::select: return ternary<T>(in, [](V a, V b, V c) { return S::choose(is_true<T>(a), b, c); });
-    default: return nullptr;
+  if constexpr (arity(op) == 1) {
+    return unary<T>(in, [](auto a) NLSQ_INLINE_LAMBDA { return operate<S, op>(a); });
+  } else if constexpr (arity(op) == 2) {
+    return binary<T>(in, [](auto a, auto b) NLSQ_INLINE_LAMBDA { return operate<S, op>(a, b); });
+  } else {
+    return ternary<T>(in, [](auto a, auto b, auto c) NLSQ_INLINE_LAMBDA { return operate<S, op>(a, b, c); });
   }
 }
 
@@ -210,30 +158,30 @@ StepFunction<T> select(const Instruction& in) {
     case Op::column:
     case Op::parameter:
     case Op::unexplored: return nullptr;  // leaves
-    case Op::add:
-    case Op::sub:
-    case Op::mul:
-    case Op::div:
-    case Op::neg:
-    case Op::fma:
-    case Op::fms:
-    case Op::fnma:
-    case Op::copy:
-    case Op::abs:
-    case Op::sign:
-    case Op::floor:
-    case Op::ceil:
-    case Op::sqrt: return select_arithmetic<T>(in);
-    case Op::min:
-    case Op::max:
-    case Op::less:
-    case Op::less_equal:
-    case Op::equal:
-    case Op::not_equal:
-    case Op::logical_and:
-    case Op::logical_or:
-    case Op::logical_not:
-    case Op::select: return select_choice<T>(in);
+    case Op::add: return basic<T, Op::add>(in);
+    case Op::sub: return basic<T, Op::sub>(in);
+    case Op::mul: return basic<T, Op::mul>(in);
+    case Op::div: return basic<T, Op::div>(in);
+    case Op::neg: return basic<T, Op::neg>(in);
+    case Op::fma: return basic<T, Op::fma>(in);
+    case Op::fms: return basic<T, Op::fms>(in);
+    case Op::fnma: return basic<T, Op::fnma>(in);
+    case Op::copy: return basic<T, Op::copy>(in);
+    case Op::abs: return basic<T, Op::abs>(in);
+    case Op::sign: return basic<T, Op::sign>(in);
+    case Op::floor: return basic<T, Op::floor>(in);
+    case Op::ceil: return basic<T, Op::ceil>(in);
+    case Op::sqrt: return basic<T, Op::sqrt>(in);
+    case Op::min: return basic<T, Op::min>(in);
+    case Op::max: return basic<T, Op::max>(in);
+    case Op::less: return basic<T, Op::less>(in);
+    case Op::less_equal: return basic<T, Op::less_equal>(in);
+    case Op::equal: return basic<T, Op::equal>(in);
+    case Op::not_equal: return basic<T, Op::not_equal>(in);
+    case Op::logical_and: return basic<T, Op::logical_and>(in);
+    case Op::logical_or: return basic<T, Op::logical_or>(in);
+    case Op::logical_not: return basic<T, Op::logical_not>(in);
+    case Op::select: return basic<T, Op::select>(in);
     case Op::fmod:
     case Op::erfcx:
     case Op::digamma:
@@ -264,12 +212,61 @@ std::size_t decode(const Instruction* code, std::size_t instructions, KernelStep
   return count;
 }
 
+#if defined(NLSQ_KERNEL_SET_avx2) && defined(__unix__)
+// Runs the interpreter's steps of machine code that reads columns of doubles.
+NLSQ_NOINLINE void run_beside(const Tile<float>& t, const GeneratedRun& run, std::size_t row,
+                              std::size_t count) {
+  constexpr std::size_t some = 128;
+  float narrow[most_f64_columns][some];
+  float* vectors[most_vectors_beside];
+  const Tile<float> part{vectors, t.uniforms, t.rows, t.per_uniform};
+  for (std::size_t done = 0; done < count; done += some) {
+    const std::size_t rows = count - done < some ? count - done : some;
+    for (std::size_t v = 0; v < run.vectors; ++v) vectors[v] = t.vectors[v] + row + done;
+    for (std::size_t k = 0; k < run.f64_count; ++k) {
+      const auto* from = reinterpret_cast<const double*>(t.vectors[run.f64_columns[k]]) + row + done;
+      for (std::size_t i = 0; i < rows; ++i) narrow[k][i] = static_cast<float>(from[i]);
+      vectors[run.f64_columns[k]] = narrow[k];
+    }
+    for (std::size_t k = 0; k < run.count; ++k)
+      reinterpret_cast<StepFunction<float>>(run.steps[k].function)(part, run.steps[k], 0, rows);
+  }
+}
+
+// Runs machine code. From the first vector on that needs a function of another range, the interpreter runs.
+template <class T>
+void run_generated(const Tile<T>& t, const KernelStep& s, std::size_t row, std::size_t count) {
+  const GeneratedRun& run = *s.generated;
+  const auto vectors = reinterpret_cast<const void* const*>(t.vectors);
+  const std::size_t end = (row + count) * sizeof(T);
+  const std::size_t done = run.function(vectors, t.uniforms, row * sizeof(T), end);
+  if (done == end) [[likely]]
+    return;
+  const std::size_t from = done / sizeof(T), left = row + count - from;
+  if constexpr (sizeof(T) == sizeof(float)) {
+    if (run.f64_count > 0) return run_beside(t, run, from, left);
+  }
+  for (std::size_t k = 0; k < run.count; ++k)
+    reinterpret_cast<StepFunction<T>>(run.steps[k].function)(t, run.steps[k], from, left);
+}
+template <class T>
+auto generated_step() {
+  return reinterpret_cast<void (*)()>(StepFunction<T>(run_generated<T>));
+}
+#else
+template <class T>
+std::nullptr_t generated_step() {
+  return nullptr;
+}
+#endif
+
 template <class T>
 void run_steps(const KernelStep* steps, std::size_t count, T* const* vectors, const T* uniforms,
                std::size_t rows, std::size_t per_uniform = 1) {
-  constexpr std::size_t lanes = Simd<T>::lanes, strip = 16 * lanes;
+  constexpr std::size_t lanes = Simd<T>::lanes;
   const Tile<T> tile{vectors, uniforms, rows, per_uniform};
   const std::size_t padded_rows = (rows + lanes - 1) / lanes * lanes;
+  const std::size_t strip = count == 1 ? padded_rows : 16 * lanes;
   for (std::size_t row = 0; row < padded_rows; row += strip) {
     const std::size_t part = padded_rows - row < strip ? padded_rows - row : strip;
     for (std::size_t k = 0; k < count; ++k)

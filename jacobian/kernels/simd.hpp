@@ -4,11 +4,10 @@
 //  are different code in the other objects, and the linker must not see them.
 #pragma once
 
+#include "kernels/inline.hpp"
+
 #if defined(NLSQ_KERNEL_SET_baseline)
 #include "kernels/simd_baseline.hpp"
 #else
 #include "kernels/simd_highway.hpp"
 #endif
-
-#define NLSQ_NOINLINE [[gnu::noinline]]
-#define NLSQ_INLINE_LAMBDA __attribute__((always_inline))

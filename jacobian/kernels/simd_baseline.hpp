@@ -2,11 +2,11 @@
 // nothing between SSSE3 and plain scalars. Multiply-add rounds twice. Included by simd.hpp.
 #pragma once
 
+#include "kernels/inline.hpp"
+
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-
-#define NLSQ_INLINE [[gnu::always_inline]] inline
 
 namespace nlsq::inline v0 {
 namespace {

@@ -5,9 +5,10 @@
 
 #include <hwy/highway.h>
 
-#include <cstddef>
+#include "kernels/inline.hpp"
 
-#define NLSQ_INLINE [[gnu::always_inline]] inline
+#include <cstddef>
+#include <cstdint>
 
 namespace nlsq::inline v0 {
 namespace {
@@ -19,6 +20,10 @@ struct Simd {
   using D = hn::ScalableTag<T>;
   using V = hn::Vec<D>;
   using M = hn::Mask<D>;
+  using Element = T;
+  using U = hn::RebindToUnsigned<D>;
+  using Bits = hn::Vec<U>;
+  using Wide = Simd<double>;
   static constexpr std::size_t lanes = HWY_MAX_BYTES / sizeof(T);
 
   NLSQ_INLINE static V load(const T* p) { return hn::LoadU(D(), p); }
@@ -40,6 +45,10 @@ struct Simd {
   NLSQ_INLINE static V ceil(V a) { return hn::Ceil(a); }
   NLSQ_INLINE static V round(V a) { return hn::Round(a); }  // ties to even
 
+  // If an argument is NaN, x86 returns the second one and ARM returns NaN.
+  NLSQ_INLINE static V min(V a, V b) { return hn::Min(a, b); }
+  NLSQ_INLINE static V max(V a, V b) { return hn::Max(a, b); }
+
   // Comparisons are false where an argument is NaN.
   NLSQ_INLINE static M less(V a, V b) { return hn::Lt(a, b); }
   NLSQ_INLINE static M less_equal(V a, V b) { return hn::Le(a, b); }
@@ -51,6 +60,42 @@ struct Simd {
   NLSQ_INLINE static V choose(M m, V a, V b) { return hn::IfThenElse(m, a, b); }
   // Keeps the first n lanes; the others become zero.
   NLSQ_INLINE static V keep_first(V a, std::size_t n) { return hn::IfThenElseZero(hn::FirstN(D(), n), a); }
+
+  // Each lane as an unsigned integer of the same size.
+  NLSQ_INLINE static Bits bits(V v) { return hn::BitCast(U(), v); }
+  NLSQ_INLINE static V from_bits(Bits v) { return hn::BitCast(D(), v); }
+  NLSQ_INLINE static Bits set_bits(std::uint64_t v) { return hn::Set(U(), static_cast<hn::TFromD<U>>(v)); }
+  NLSQ_INLINE static Bits add_bits(Bits a, Bits b) { return hn::Add(a, b); }
+  NLSQ_INLINE static Bits sub_bits(Bits a, Bits b) { return hn::Sub(a, b); }
+  NLSQ_INLINE static Bits and_bits(Bits a, Bits b) { return hn::And(a, b); }
+  NLSQ_INLINE static Bits or_bits(Bits a, Bits b) { return hn::Or(a, b); }
+  template <int places>
+  NLSQ_INLINE static Bits shift_left(Bits v) {
+    return hn::ShiftLeft<places>(v);
+  }
+  template <int places>
+  NLSQ_INLINE static Bits shift_right(Bits v) {
+    return hn::ShiftRight<places>(v);
+  }
+  NLSQ_INLINE static V exclusive_or(V a, V b) { return hn::Xor(a, b); }
+  NLSQ_INLINE static V sign_of(V v) { return hn::And(v, hn::SignBit(D())); }
+  NLSQ_INLINE static V choose_negative(V sign, V yes, V no) { return hn::IfNegativeThenElse(sign, yes, no); }
+  NLSQ_INLINE static V gather(const double* table, Bits index) {
+    return hn::GatherIndex(D(), table, hn::BitCast(hn::RebindToSigned<D>(), index));
+  }
+
+  // A vector of floats as two of doubles.
+  NLSQ_INLINE static hn::Vec<hn::ScalableTag<double>> widen_first(V v) {
+    return hn::PromoteTo(hn::ScalableTag<double>(), hn::LowerHalf(hn::Half<D>(), v));
+  }
+  NLSQ_INLINE static hn::Vec<hn::ScalableTag<double>> widen_second(V v) {
+    return hn::PromoteTo(hn::ScalableTag<double>(), hn::UpperHalf(hn::Half<D>(), v));
+  }
+  NLSQ_INLINE static V narrow(hn::Vec<hn::ScalableTag<double>> first,
+                              hn::Vec<hn::ScalableTag<double>> second) {
+    const hn::Half<D> half;
+    return hn::Combine(D(), hn::DemoteTo(half, second), hn::DemoteTo(half, first));
+  }
 
   // Loads as many floats as there are lanes of double, widened.
   NLSQ_INLINE static V load_widened(const float* p) {

@@ -22,16 +22,16 @@ std::size_t padded(std::size_t rows) { return (rows + kPad - 1) / kPad * kPad; }
 template <class T>
 class ProgramPass final : public TilePass {
  public:
-  ProgramPass(const GraphRows& rows, const TileProgram& program, const RowSource& data,
-              std::span<const double> x)
-      : rows_(rows), programs_(rows.shared_programs()), program_(program), data_(data),
-        stride_(padded(rows.tile_rows())),
-        storage_(static_cast<std::size_t>(program.columns + program.registers) * stride_),
-        p_(rows.all_parameters()), wide_(static_cast<std::size_t>(program.uniforms)), uniforms_(wide_.size()),
-        vectors_(static_cast<std::size_t>(program.columns + program.registers)),
+  ProgramPass(const GraphRows& rows, Fill fill, const RowSource& data, std::span<const double> x)
+      : rows_(rows), programs_(rows.shared_programs()), program_(programs_->of(fill)), data_(data),
+        steps_(steps_of(fill)), stride_(padded(rows.tile_rows())),
+        storage_(static_cast<std::size_t>(program_.columns + program_.registers) * stride_),
+        p_(rows.all_parameters()), wide_(static_cast<std::size_t>(program_.uniforms)),
+        uniforms_(wide_.size()), vectors_(static_cast<std::size_t>(program_.columns + program_.registers)),
         columns_(static_cast<std::size_t>(rows.parameters()) + 1, nullptr) {
     for (std::size_t v = 0; v < vectors_.size(); ++v) vectors_[v] = storage_.data() + v * stride_;
-    decode();
+    for (int c = 0; c < program_.columns; ++c) wide_columns_ = wide_columns_ || steps_->reads_f64(c);
+    if (wide_columns_) doubles_ = AlignedBuffer<double>(static_cast<std::size_t>(program_.columns) * stride_);
     set(x);
   }
 
@@ -50,7 +50,10 @@ class ProgramPass final : public TilePass {
     return nullptr;
   }
   int ones_column() const override { return ones_; }
-  std::size_t bytes() const override { return vectors_.size() * stride_ * sizeof(T); }
+  std::size_t bytes() const override {
+    const std::size_t doubles = wide_columns_ ? static_cast<std::size_t>(program_.columns) : 0;
+    return (vectors_.size() * sizeof(T) + doubles * sizeof(double)) * stride_;
+  }
 
  private:
   void set(std::span<const double> x) {
@@ -67,12 +70,15 @@ class ProgramPass final : public TilePass {
     find_ones();
   }
 
-  // Decoding may join two instructions into one step, so there are at most as many steps as instructions.
-  void decode() {
-    const auto& code = program_.code;
-    steps_.resize(code.size());
-    steps_.resize(
-        (kDouble ? kernels().decode_f64 : kernels().decode_f32)(code.data(), code.size(), steps_.data()));
+  // Long data repay machine code. It converts columns of doubles to floats by itself.
+  std::shared_ptr<const ProgramSteps> steps_of(Fill fill) const {
+    StepsRequest request{.f64 = kDouble, .generate = repays_code(data_.rows())};
+    for (int c = 0; !kDouble && c < std::min(program_.columns, 64); ++c) {
+      const bool used = program_.column_used[static_cast<std::size_t>(c)];
+      if (used && data_.direct_f64(0, c) != nullptr) request.f64_columns |= std::uint64_t(1) << c;
+    }
+    if (!request.generate) request.f64_columns = 0;
+    return programs_->steps->get(static_cast<int>(fill), program_, request);
   }
 
   // Finds a column of derivatives that is 1 in every row, as of a constant that is added. Such a column is a
@@ -98,7 +104,6 @@ class ProgramPass final : public TilePass {
     return columns_.data();
   }
 
-  // Points column vectors directly at the data where possible; else copies and converts the data.
   void load(std::size_t first, std::size_t count) {
     if (first == loaded_.first && count == loaded_.count && rows_.data_version() == loaded_version_) return;
     loaded_ = {first, count};
@@ -106,32 +111,39 @@ class ProgramPass final : public TilePass {
     for (int c = 0; c < program_.columns; ++c) {
       const auto v = static_cast<std::size_t>(c);
       if (!program_.column_used[v]) continue;
-      const T* direct = nullptr;
-      // Kernels read whole groups of 64 rows, and memory beyond the data must not be read.
-      if (first + padded(count) <= data_.rows()) direct = direct_rows(first, c);
-      if (direct != nullptr) {
-        vectors_[v] = const_cast<T*>(direct);  // programs never write to columns
-        continue;
+      // Programs never write to columns.
+      if (steps_->reads_f64(c)) {
+        const double* values = column(first, count, c, doubles_.data() + v * stride_);
+        vectors_[v] = reinterpret_cast<T*>(const_cast<double*>(values));
+      } else {
+        vectors_[v] = const_cast<T*>(column(first, count, c, storage_.data() + v * stride_));
       }
-      T* own = storage_.data() + v * stride_;
-      data_.read(first, count, c, own);
-      std::fill(own + count, own + padded(count), own[count - 1]);  // valid values in the lanes beyond the
-                                                                    // last row
-      vectors_[v] = own;
     }
   }
 
-  const T* direct_rows(std::size_t first, int column) const {
-    if constexpr (std::is_same_v<T, double>) return data_.direct_f64(first, column);
-    else return data_.direct_f32(first, column);
+  // Points directly at the data where possible; else copies and converts them to `own`.
+  template <class Value>
+  const Value* column(std::size_t first, std::size_t count, int c, Value* own) const {
+    const Value* direct = nullptr;
+    // Kernels read whole groups of 64 rows, and memory beyond the data must not be read.
+    if (first + padded(count) <= data_.rows()) {
+      if constexpr (std::is_same_v<Value, double>) direct = data_.direct_f64(first, c);
+      else direct = data_.direct_f32(first, c);
+    }
+    if (direct != nullptr) return direct;
+    data_.read(first, count, c, own);
+    std::fill(own + count, own + padded(count), own[count - 1]);  // valid values in the lanes beyond the
+                                                                  // last row
+    return own;
   }
 
   void run(std::size_t rows, KernelCounters& counters) {
     const KernelTable& table = kernels();
+    const auto steps = steps_->steps();
     if constexpr (kDouble) {
-      table.run_steps_f64(steps_.data(), steps_.size(), vectors_.data(), uniforms_.data(), rows, &counters);
+      table.run_steps_f64(steps.data(), steps.size(), vectors_.data(), uniforms_.data(), rows, &counters);
     } else {
-      table.run_steps_f32(steps_.data(), steps_.size(), vectors_.data(), uniforms_.data(), rows, &counters);
+      table.run_steps_f32(steps.data(), steps.size(), vectors_.data(), uniforms_.data(), rows, &counters);
     }
   }
 
@@ -140,13 +152,15 @@ class ProgramPass final : public TilePass {
   std::shared_ptr<const ResidualPrograms> programs_;
   const TileProgram& program_;  // one of the programs of that set
   const RowSource& data_;
+  std::shared_ptr<const ProgramSteps> steps_;
   std::size_t stride_;
   AlignedBuffer<T> storage_;
+  bool wide_columns_ = false;
+  AlignedBuffer<double> doubles_;  // f32 code: columns that it reads as doubles
   std::vector<double> p_, wide_;
   TileRange loaded_;  // the rows that the column vectors hold; a small fit has only this one tile
   std::size_t loaded_version_ = 0;
   std::vector<T> uniforms_;
-  std::vector<KernelStep> steps_;
   std::vector<T*> vectors_;
   std::vector<T*> columns_;
   int ones_ = -1;
@@ -202,9 +216,8 @@ void GraphRows::expand(std::span<const double> x, std::span<double> out) const {
 }
 
 std::unique_ptr<TilePass> GraphRows::begin(std::span<const double> x, Fill fill, bool single) const {
-  const TileProgram& program = fill == Fill::residual ? programs_->residual : programs_->jacobian;
-  if (single) return std::make_unique<ProgramPass<float>>(*this, program, *data_, x);
-  return std::make_unique<ProgramPass<double>>(*this, program, *data_, x);
+  if (single) return std::make_unique<ProgramPass<float>>(*this, fill, *data_, x);
+  return std::make_unique<ProgramPass<double>>(*this, fill, *data_, x);
 }
 
 // A NaN can mean a branch that no row has taken before. Finds the first such row, records it, and requests

@@ -1,6 +1,7 @@
 // Passes over many problems at once, one problem per lane.
 #include "rows/lane_pass.hpp"
 
+#include "machine_code/program_steps.hpp"
 #include "program/aligned_buffer.hpp"
 
 #include <algorithm>
@@ -55,10 +56,11 @@ std::vector<Instruction> on_vectors(std::vector<Instruction> prologue) {
 template <class T>
 class ProgramLanes final : public LanePass {
  public:
-  ProgramLanes(const TileProgram& program, std::size_t rows, std::size_t sampled)
+  ProgramLanes(const TileProgram& program, std::size_t rows, std::size_t sampled, std::size_t fits)
       : program_(program), rows_(rows), lanes_(Kernels<T>::lanes()), n1_(program.outputs.size()),
-        steps_(decoded<T>(program.code)), once_(decoded<T>(program.once)),
-        prologue_(decoded<double>(on_vectors(program.prologue))),
+        steps_(program,
+               {.f64 = std::is_same_v<T, double>, .lanes = true, .generate = repays_code(rows * fits)}),
+        once_(decoded<T>(program.once)), prologue_(decoded<double>(on_vectors(program.prologue))),
         columns_(static_cast<std::size_t>(program.columns) * rows * lanes_),
         registers_(static_cast<std::size_t>(program.registers) * kStrip * lanes_),
         uniforms_(static_cast<std::size_t>(program.uniforms) * lanes_),
@@ -97,7 +99,8 @@ class ProgramLanes final : public LanePass {
       const std::size_t count = std::min(kStrip, rows_ - row);
       for (std::size_t c = 0; c < static_cast<std::size_t>(program_.columns); ++c)
         vectors_[c] = column(c) + row * lanes_;
-      Kernels<T>::run()(steps_.data(), steps_.size(), vectors_.data(), lane_uniforms(), count, &counters);
+      Kernels<T>::run()(steps_.steps().data(), steps_.steps().size(), vectors_.data(), lane_uniforms(), count,
+                        &counters);
       for (std::size_t j = 0; j < n1_; ++j)
         outputs_[j] = vectors_[static_cast<std::size_t>(program_.outputs[j])];
       for (; next < sampled_.size() && sampled_[next] < row + count; ++next) {
@@ -188,7 +191,8 @@ class ProgramLanes final : public LanePass {
 
   const TileProgram& program_;
   std::size_t rows_, lanes_, n1_;
-  std::vector<KernelStep> steps_, once_, prologue_;
+  ProgramSteps steps_;
+  std::vector<KernelStep> once_, prologue_;
   AlignedBuffer<T> columns_, registers_;
   AlignedBuffer<double> uniforms_;
   AlignedBuffer<T> narrow_, narrow_sums_;  // only for f32
@@ -202,9 +206,9 @@ class ProgramLanes final : public LanePass {
 }  // namespace
 
 std::unique_ptr<LanePass> LanePass::make(const TileProgram& jacobian, std::size_t rows, std::size_t sampled,
-                                         bool single) {
-  if (single) return std::make_unique<ProgramLanes<float>>(jacobian, rows, sampled);
-  return std::make_unique<ProgramLanes<double>>(jacobian, rows, sampled);
+                                         bool single, std::size_t fits) {
+  if (single) return std::make_unique<ProgramLanes<float>>(jacobian, rows, sampled, fits);
+  return std::make_unique<ProgramLanes<double>>(jacobian, rows, sampled, fits);
 }
 
 }  // namespace nlsq::inline v0

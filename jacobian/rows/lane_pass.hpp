@@ -20,9 +20,9 @@ namespace nlsq::inline v0 {
 class NLSQ_API LanePass {
  public:
   // `jacobian` has the outputs J, then r; it must outlive the pass. All problems have `rows` rows. `sampled`
-  // of them, spread evenly, are kept for residual().
+  // of them, spread evenly, are kept for residual(). `fits` is about how many problems will run.
   static std::unique_ptr<LanePass> make(const TileProgram& jacobian, std::size_t rows, std::size_t sampled,
-                                        bool single);
+                                        bool single, std::size_t fits = 0);
   virtual ~LanePass() = default;
 
   virtual std::size_t lanes() const = 0;

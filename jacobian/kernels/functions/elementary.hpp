@@ -41,15 +41,15 @@ NLSQ_INLINE V by_reduction(V a, F f) {
 }
 
 #if !defined(NLSQ_KERNEL_SET_baseline)
-NLSQ_INLINE V64 exp(V64 a) { return own::exp<double>(a); }
-NLSQ_INLINE V32 exp(V32 a) { return own::exp<float>(a); }
+NLSQ_INLINE V64 exp(V64 a) { return own::exp<Simd<double>>(a); }
+NLSQ_INLINE V32 exp(V32 a) { return own::exp<Simd<float>>(a); }
 
 // sin(a) and cos(a), each with the same bits as when computed alone. Lanes beyond the range of the reduction
 // use SLEEF.
 template <class T, class V = typename Simd<T>::V>
-NLSQ_INLINE own::SinCos<T> sincos_full(V a) {
+NLSQ_INLINE own::SinCos<Simd<T>> sincos_full(V a) {
   using S = Simd<T>;
-  const own::SinCos<T> both = own::sincos<T>(a);
+  const own::SinCos<S> both = own::sincos<S>(a);
   const auto inside = S::less_equal(S::abs(a), S::set(own::SinCosConstants<T>::limit));
   if (!S::any(S::mask_not(inside))) [[likely]]
     return both;
@@ -96,13 +96,13 @@ struct LogPow {
 };
 template <class T, class V = typename Simd<T>::V>
 NLSQ_INLINE LogPow<V> log_pow(V a, V b) {
-  const auto parts = own::log_parts(a);
+  const auto parts = own::log_parts<Simd<T>>(a);
   return {log_of<T>(a, parts), pow_of<T>(a, parts, b)};
 }
-NLSQ_INLINE V64 log(V64 a) { return log_of<double>(a, own::log_parts(a)); }
-NLSQ_INLINE V32 log(V32 a) { return log_of<float>(a, own::log_parts(a)); }
-NLSQ_INLINE V64 pow(V64 a, V64 b) { return pow_of<double>(a, own::log_parts(a), b); }
-NLSQ_INLINE V32 pow(V32 a, V32 b) { return pow_of<float>(a, own::log_parts(a), b); }
+NLSQ_INLINE V64 log(V64 a) { return log_of<double>(a, own::log_parts<Simd<double>>(a)); }
+NLSQ_INLINE V32 log(V32 a) { return log_of<float>(a, own::log_parts<Simd<float>>(a)); }
+NLSQ_INLINE V64 pow(V64 a, V64 b) { return pow_of<double>(a, own::log_parts<Simd<double>>(a), b); }
+NLSQ_INLINE V32 pow(V32 a, V32 b) { return pow_of<float>(a, own::log_parts<Simd<float>>(a), b); }
 #else
 using sleef::exp, sleef::log, sleef::pow;
 NLSQ_INLINE V64 sin(V64 a) {

@@ -6,25 +6,27 @@
 //  rounding it into r would cost a quarter of an ulp. The polynomials are Chebyshev fits of
 //  (exp(r) - 1 - r) / r². The error is below 1 ulp; the tests of the elementary functions check it.
 //
+//  The functions are written once, for any vector type S. Simd<T> computes with the CPU's vectors; the code
+//  generator has a type that writes down the operations instead (machine_code/vector_ops.hpp). So generated
+//  code computes the same bits.
+//
 //  With AVX-512 and doubles, x = n ln2/16 + r, exp(x) = 2^(n/16) exp(r), |r| <= ln2/32. The sixteen powers
 //  2^(j/16) are kept in registers, in two parts, and permuted by the low bits of n (Tang, ACM TOMS 15, 1989).
 //  That saves a quarter of the operations; elsewhere, where a look-up goes to memory, it saves nothing.
 #pragma once
 
-#include "kernels/simd.hpp"
+#include "kernels/inline.hpp"
+
+#include <cstdint>
 
 namespace nlsq::inline v0 {
 namespace {
 namespace own {
 
-template <class T>
-using Vector = typename Simd<T>::V;
-template <class T>
-using IntegerTag = hn::RebindToUnsigned<typename Simd<T>::D>;
-template <class T>
-NLSQ_INLINE auto bits_of(Vector<T> v) {
-  return hn::BitCast(IntegerTag<T>(), v);
-}
+template <class S>
+using VectorOf = typename S::V;
+template <class S>
+using BitsOf = typename S::Bits;
 
 // n counts steps: ln2, or ln2/16. Adding `shift` to a number below 2^20 rounds it to an integer. The low
 // bits of the sum then hold n and twice the bias of an exponent, which keeps them positive.
@@ -50,38 +52,37 @@ struct ExpConstants<float> {
 };
 
 // Entry number `index` of a table; only the low four bits of the index count.
-NLSQ_INLINE Vector<double> lookup(const double (&table)[16], hn::Vec<IntegerTag<double>> index) {
-  const Simd<double>::D d;
+template <class S>
+NLSQ_INLINE VectorOf<S> lookup(const double (&table)[16], BitsOf<S> index) {
 #if defined(__AVX512F__)
+  const typename S::D d;
   return {_mm512_permutex2var_pd(hn::Load(d, table).raw, index.raw, hn::Load(d, table + 8).raw)};
 #else
-  const hn::RebindToSigned<Simd<double>::D> places;
-  const auto low = hn::And(index, hn::Set(IntegerTag<double>(), 15));
-  return hn::GatherIndex(d, table, hn::BitCast(places, low));
+  return S::gather(table, S::and_bits(index, S::set_bits(15)));
 #endif
 }
 
 // Returns 2^n v, rounded once; with AVX-512, 2^floor(n) v. Elsewhere v is multiplied by two powers of about
 // half of n, because one factor could be out of range; they are made of the bits of `shifted`, n with its
 // shift.
-template <class T>
-NLSQ_INLINE Vector<T> times_power_of_two(Vector<T> v, [[maybe_unused]] Vector<T> n,
-                                         [[maybe_unused]] Vector<T> shifted) {
+template <class S>
+NLSQ_INLINE VectorOf<S> times_power_of_two(VectorOf<S> v, [[maybe_unused]] VectorOf<S> n,
+                                           [[maybe_unused]] VectorOf<S> shifted) {
 #if defined(__AVX512F__)
-  if constexpr (sizeof(T) == sizeof(double)) return {_mm512_scalef_pd(v.raw, n.raw)};
+  if constexpr (sizeof(typename S::Element) == sizeof(double)) return {_mm512_scalef_pd(v.raw, n.raw)};
   else return {_mm512_scalef_ps(v.raw, n.raw)};
 #else
-  const typename Simd<T>::D d;
-  constexpr int mantissa = ExpConstants<T>::mantissa_bits;
-  const auto sum = bits_of<T>(shifted), half = hn::ShiftRight<1>(sum);
-  const auto first = hn::ShiftLeft<mantissa>(half), second = hn::ShiftLeft<mantissa>(hn::Sub(sum, half));
-  return hn::Mul(hn::Mul(v, hn::BitCast(d, first)), hn::BitCast(d, second));
+  constexpr int mantissa = ExpConstants<typename S::Element>::mantissa_bits;
+  const auto sum = S::bits(shifted), half = S::template shift_right<1>(sum);
+  const auto first = S::template shift_left<mantissa>(half);
+  const auto second = S::template shift_left<mantissa>(S::sub_bits(sum, half));
+  return S::mul(S::mul(v, S::from_bits(first)), S::from_bits(second));
 #endif
 }
 
-// (exp(r) - 1 - r) / r².
-NLSQ_INLINE Vector<float> exp_polynomial(Vector<float> r, Vector<float>) {
-  using S = Simd<float>;
+// (exp(r) - 1 - r) / r², for floats.
+template <class S>
+NLSQ_INLINE VectorOf<S> exp_polynomial_f32(VectorOf<S> r) {
   auto p = S::mul_add(r, S::set(0.000198909808698f), S::set(0.0013933641032f));
   p = S::mul_add(r, p, S::set(0.00833331093445f));
   p = S::mul_add(r, p, S::set(0.041666465006f));
@@ -115,14 +116,12 @@ alignas(64) constexpr double power_of_two_rest[16] = {0,
 
 // 2^(n/16) exp(r) for x = n ln2/16 + r. With a rest, the polynomial has one power more: an error of 0.02 ulp
 // instead of 0.25.
-template <class... Rest>
-NLSQ_INLINE Vector<double> exp_reduced(Vector<double> exact, Vector<double> n, Vector<double> shifted,
-                                       Rest... rest) {
-  using S = Simd<double>;
+template <class S, class... Rest>
+NLSQ_INLINE VectorOf<S> exp_reduced_f64(VectorOf<S> exact, VectorOf<S> n, VectorOf<S> shifted, Rest... rest) {
   auto r = S::neg_mul_add(n, S::set(ExpConstants<double>::step_rest), exact);
   if constexpr (sizeof...(rest) == 1) r = S::add(r, rest...);
   const auto r2 = S::mul(r, r);
-  Vector<double> low, high;
+  VectorOf<S> low, high;
   if constexpr (sizeof...(rest) == 0) {
     low = S::mul_add(r, S::set(0.16666666665296222739), S::set(0.5));
     high = S::mul_add(r, S::set(0.0013889034639665864761), S::set(0.0083334499341071853523));
@@ -134,22 +133,28 @@ NLSQ_INLINE Vector<double> exp_reduced(Vector<double> exact, Vector<double> n, V
     high = S::mul_add(r, high, S::set(0x1.55555554e93b7p-5));
   }
   const auto p = S::mul_add(S::mul_add(high, r2, low), r2, r);  // exp(r) - 1
-  const auto index = bits_of<double>(shifted);
-  const auto power = lookup(power_of_two, index), power_rest = lookup(power_of_two_rest, index);
+  const auto index = S::bits(shifted);
+  const auto power = lookup<S>(power_of_two, index), power_rest = lookup<S>(power_of_two_rest, index);
   const auto result = S::add(power, S::mul_add(power, p, power_rest));
-  return times_power_of_two<double>(result, S::mul(n, S::set(0.0625)), shifted);
+  return times_power_of_two<S>(result, S::mul(n, S::set(0.0625)), shifted);
 }
 // The low part is rounded into r, which saves an operation. The error is 0.99 ulp at most.
-NLSQ_INLINE Vector<float> exp_reduced(Vector<float> exact, Vector<float> n, Vector<float> shifted) {
-  using S = Simd<float>;
+template <class S>
+NLSQ_INLINE VectorOf<S> exp_reduced_f32(VectorOf<S> exact, VectorOf<S> n, VectorOf<S> shifted) {
   const auto r = S::neg_mul_add(n, S::set(ExpConstants<float>::step_rest), exact), r2 = S::mul(r, r);
-  const auto p = S::mul_add(exp_polynomial(r, r2), r2, r);
-  return times_power_of_two<float>(S::add(p, S::set(1)), n, shifted);
+  const auto p = S::mul_add(exp_polynomial_f32<S>(r), r2, r);
+  return times_power_of_two<S>(S::add(p, S::set(1)), n, shifted);
+}
+template <class S, class... Rest>
+NLSQ_INLINE VectorOf<S> exp_reduced(VectorOf<S> exact, VectorOf<S> n, VectorOf<S> shifted, Rest... rest) {
+  if constexpr (sizeof(typename S::Element) == sizeof(double))
+    return exp_reduced_f64<S>(exact, n, shifted, rest...);
+  else return exp_reduced_f32<S>(exact, n, shifted);
 }
 #else
-// Neighbouring powers are joined first, for shorter dependency chains (Estrin).
-NLSQ_INLINE Vector<double> exp_polynomial(Vector<double> r, Vector<double> r2) {
-  using S = Simd<double>;
+// The same for doubles. Neighbouring powers are joined first, for shorter dependency chains (Estrin).
+template <class S>
+NLSQ_INLINE VectorOf<S> exp_polynomial_f64(VectorOf<S> r, VectorOf<S> r2) {
   const auto pair = [r](double a, double b)
                         NLSQ_INLINE_LAMBDA { return S::mul_add(r, S::set(b), S::set(a)); };
   const auto r4 = S::mul(r2, r2);
@@ -163,29 +168,31 @@ NLSQ_INLINE Vector<double> exp_polynomial(Vector<double> r, Vector<double> r2) {
 }
 
 // 2^n exp(exact + low + rest), with the product of n and the second part of ln2 in `low`.
-template <class V, class... Rest, class T = hn::TFromV<V>>
-NLSQ_INLINE V exp_reduced(V exact, V n, V shifted, Rest... rest) {
-  using S = Simd<T>;
+template <class S, class... Rest>
+NLSQ_INLINE VectorOf<S> exp_reduced(VectorOf<S> exact, VectorOf<S> n, VectorOf<S> shifted, Rest... rest) {
+  using T = typename S::Element;
   auto low = S::mul(n, S::set(-ExpConstants<T>::step_rest));
   if constexpr (sizeof...(rest) == 1) low = S::add(low, rest...);
   const auto r = S::add(exact, low), r2 = S::mul(r, r);
-  const auto small = S::mul_add(exp_polynomial(r, r2), r2, low);
-  return times_power_of_two<T>(S::add(S::set(1), S::add(exact, small)), n, shifted);
+  VectorOf<S> p;
+  if constexpr (sizeof(T) == sizeof(double)) p = exp_polynomial_f64<S>(r, r2);
+  else p = exp_polynomial_f32<S>(r);
+  const auto small = S::mul_add(p, r2, low);
+  return times_power_of_two<S>(S::add(S::set(1), S::add(exact, small)), n, shifted);
 }
 #endif
 
 // exp(x), or exp(x + rest) with |rest| at most a few ulp of x.
-template <class T, class... Rest>
-NLSQ_INLINE Vector<T> exp(Vector<T> x, Rest... rest) {
-  using S = Simd<T>;
-  using C = ExpConstants<T>;
-  // Limits x beyond the range of results. NaN remains NaN: on x86, Min and Max return their second argument
+template <class S, class... Rest>
+NLSQ_INLINE VectorOf<S> exp(VectorOf<S> x, Rest... rest) {
+  using C = ExpConstants<typename S::Element>;
+  // Limits x beyond the range of results. NaN remains NaN: on x86, min and max return their second argument
   // if one is NaN; on ARM the result is NaN.
-  x = hn::Max(S::set(-C::limit), hn::Min(S::set(C::limit), x));
+  x = S::max(S::set(-C::limit), S::min(S::set(C::limit), x));
   const auto shifted = S::mul_add(x, S::set(C::per_step), S::set(C::shift));
   const auto n = S::sub(shifted, S::set(C::shift));
   const auto exact = S::neg_mul_add(n, S::set(C::step), x);
-  return exp_reduced(exact, n, shifted, rest...);
+  return exp_reduced<S>(exact, n, shifted, rest...);
 }
 
 }  // namespace own

@@ -60,44 +60,45 @@ alignas(64) constexpr double logarithm_rest[16] = {0x0.0p+0,
                                                    0x1.ddfc7f461c516p-44};
 
 // x = 2^k z; the low four bits of `index` are the number of the point near z.
+template <class S>
 struct Scaled {
-  Vector<double> k, z;
-  hn::Vec<IntegerTag<double>> index;
+  VectorOf<S> k, z;
+  BitsOf<S> index;
 };
-NLSQ_INLINE Scaled scaled(Vector<double> x) {
-  const Simd<double>::D d;
-  const IntegerTag<double> u;
-  const auto set = [u](std::uint64_t v) NLSQ_INLINE_LAMBDA { return hn::Set(u, v); };
+template <class S>
+NLSQ_INLINE Scaled<S> scaled(VectorOf<S> x) {
+  const auto set = [](std::uint64_t v) NLSQ_INLINE_LAMBDA { return S::set_bits(v); };
   // Subtracts the bits of 0.734375, the least z. The exponent of the difference is k.
-  const auto bits = bits_of<double>(x), difference = hn::Sub(bits, set(0x3fe7800000000000));
-  const auto z = hn::Sub(bits, hn::And(difference, set(0xfff0000000000000)));
+  const auto bits = S::bits(x), difference = S::sub_bits(bits, set(0x3fe7800000000000));
+  const auto z = S::sub_bits(bits, S::and_bits(difference, set(0xfff0000000000000)));
   // k + 1024 is positive. As the low bits of 2^52 it becomes a double.
-  const auto biased = hn::ShiftRight<52>(hn::Add(difference, set(0x4000000000000000)));
-  const auto k = hn::Sub(hn::BitCast(d, hn::Or(biased, set(0x4330000000000000))), hn::Set(d, 0x1p52 + 1024));
-  const auto index = hn::ShiftRight<48>(hn::Add(z, set(0x0000800000000000)));
-  return {k, hn::BitCast(d, z), index};
+  const auto biased = S::template shift_right<52>(S::add_bits(difference, set(0x4000000000000000)));
+  const auto k = S::sub(S::from_bits(S::or_bits(biased, set(0x4330000000000000))), S::set(0x1p52 + 1024));
+  const auto index = S::template shift_right<48>(S::add_bits(z, set(0x0000800000000000)));
+  return {k, S::from_bits(z), index};
 }
 
 // high + low is the logarithm; |low| <= 2^-10 |high|.
+template <class S>
 struct LogF64 {
-  Vector<double> high, low;
+  VectorOf<S> high, low;
 };
-NLSQ_INLINE LogF64 log_parts(Vector<double> x) {
-  using S = Simd<double>;
+template <class S>
+NLSQ_INLINE LogF64<S> log_parts_f64(VectorOf<S> x) {
   const auto set = [](double v) NLSQ_INLINE_LAMBDA { return S::set(v); };
-  const Scaled is = scaled(x);
-  const auto c = lookup(reciprocal, is.index);
+  const Scaled<S> is = scaled<S>(x);
+  const auto c = lookup<S>(reciprocal, is.index);
   const auto product = S::mul(is.z, c), product_rest = S::mul_sub(is.z, c, product);
   const auto s = S::sub(product, set(1));
   const auto square = S::mul(s, s), square_rest = S::mul_sub(s, s, square);
   // The parts without rounding: the large terms, s and s²/2, with the errors of their sums.
-  const auto large = S::mul_add(is.k, set(0x1.62e42fefa3800p-1), lookup(logarithm, is.index));
+  const auto large = S::mul_add(is.k, set(0x1.62e42fefa3800p-1), lookup<S>(logarithm, is.index));
   const auto sum = S::add(large, s), sum_rest = S::sub(s, S::sub(sum, large));
   const auto high = S::neg_mul_add(set(0.5), square, sum);
   const auto high_rest = S::neg_mul_add(set(0.5), square, S::sub(sum, high));
   // log(1 + s + e) = log(1 + s) + e (1 - s + s²), with the rounding error e of the product.
   const auto turned = S::mul_add(product_rest, S::sub(square, s), product_rest);
-  auto low = S::mul_add(is.k, set(0x1.ef35793c76730p-45), lookup(logarithm_rest, is.index));
+  auto low = S::mul_add(is.k, set(0x1.ef35793c76730p-45), lookup<S>(logarithm_rest, is.index));
   low = S::add(low, S::neg_mul_add(set(0.5), square_rest, turned));
   low = S::add(low, S::add(sum_rest, high_rest));
   // The cubic term is added separately, so that the rounding of the others matters less.
@@ -113,38 +114,27 @@ NLSQ_INLINE LogF64 log_parts(Vector<double> x) {
   return {high, S::mul_add(S::mul(s, square), set(0x1.5555555555555p-2), low)};
 }
 
-NLSQ_INLINE Vector<double> log(LogF64 x) { return Simd<double>::add(x.high, x.low); }
+template <class S>
+NLSQ_INLINE VectorOf<S> log(LogF64<S> x) {
+  return S::add(x.high, x.low);
+}
 
-NLSQ_INLINE Vector<double> pow(LogF64 x, Vector<double> y) {
-  using S = Simd<double>;
+template <class S>
+NLSQ_INLINE VectorOf<S> pow(LogF64<S> x, VectorOf<S> y) {
   const auto high = S::add(x.high, x.low), low = S::sub(x.low, S::sub(high, x.high));
   const auto product = S::mul(y, high);
   const auto rest = S::mul_add(y, low, S::mul_sub(y, high, product));
   // Beyond exp's range the rounding error of the product may be NaN.
   const auto within = S::less(S::abs(product), S::set(1000));
-  return exp<double>(product, S::choose(within, rest, S::zero()));
+  return exp<S>(product, S::choose(within, rest, S::zero()));
 }
 
-// A vector of floats as two of doubles.
-struct Halves {
-  Vector<double> first, second;
-};
-NLSQ_INLINE Halves widened(Vector<float> x) {
-  const Simd<double>::D wide;
-  const hn::Half<Simd<float>::D> half;
-  return {hn::PromoteTo(wide, hn::LowerHalf(half, x)), hn::PromoteTo(wide, hn::UpperHalf(half, x))};
-}
-NLSQ_INLINE Vector<float> narrowed(Vector<double> first, Vector<double> second) {
-  const Simd<float>::D narrow;
-  const hn::Half<Simd<float>::D> half;
-  return hn::Combine(narrow, hn::DemoteTo(half, second), hn::DemoteTo(half, first));
-}
-
-NLSQ_INLINE Vector<double> rough_log(Vector<double> x) {
-  using S = Simd<double>;
-  const Scaled is = scaled(x);
-  const auto s = S::mul_sub(is.z, lookup(reciprocal, is.index), S::set(1));
-  const auto large = S::mul_add(is.k, S::set(0x1.62e42fefa39efp-1), lookup(logarithm, is.index));
+// The logarithm and the exponential of doubles with the accuracy of floats.
+template <class S>
+NLSQ_INLINE VectorOf<S> rough_log(VectorOf<S> x) {
+  const Scaled<S> is = scaled<S>(x);
+  const auto s = S::mul_sub(is.z, lookup<S>(reciprocal, is.index), S::set(1));
+  const auto large = S::mul_add(is.k, S::set(0x1.62e42fefa39efp-1), lookup<S>(logarithm, is.index));
   const auto square = S::mul(s, s);
   const auto p0 = S::mul_add(s, S::set(0.33333329591907257), S::set(-0.49999999996592426));
   const auto p1 = S::mul_add(s, S::set(0.20016323032350355), S::set(-0.2500004115684831));
@@ -152,18 +142,18 @@ NLSQ_INLINE Vector<double> rough_log(Vector<double> x) {
   return S::add(large, S::mul_add(S::mul_add(square, later, p0), square, s));
 }
 
-NLSQ_INLINE Vector<double> rough_exp(Vector<double> x) {
-  using S = Simd<double>;
+template <class S>
+NLSQ_INLINE VectorOf<S> rough_exp(VectorOf<S> x) {
   using C = ExpConstants<double>;
-  x = hn::Max(S::set(-200), hn::Min(S::set(200), x));  // the range of floats
+  x = S::max(S::set(-200), S::min(S::set(200), x));  // the range of floats
   const auto shifted = S::mul_add(x, S::set(C::per_step), S::set(C::shift));
   const auto n = S::sub(shifted, S::set(C::shift));
   const auto r = S::neg_mul_add(n, S::set(C::step), x), r2 = S::mul(r, r);
 #if defined(__AVX512F__)
   auto p = S::mul_add(r, S::set(0.04166715550957197), S::set(0.16666959973024334));
   p = S::mul_add(S::mul_add(r, p, S::set(0.5)), r2, r);
-  const auto power = lookup(power_of_two, bits_of<double>(shifted));
-  return times_power_of_two<double>(S::mul_add(power, p, power), S::mul(n, S::set(0.0625)), shifted);
+  const auto power = lookup<S>(power_of_two, S::bits(shifted));
+  return times_power_of_two<S>(S::mul_add(power, p, power), S::mul(n, S::set(0.0625)), shifted);
 #else
   const auto pair = [r](double a, double b)
                         NLSQ_INLINE_LAMBDA { return S::mul_add(r, S::set(b), S::set(a)); };
@@ -171,22 +161,35 @@ NLSQ_INLINE Vector<double> rough_exp(Vector<double> x) {
       S::mul_add(r2, S::set(0x1.a1132015ba37ep-16), pair(0x1.6c16858b7acb9p-10, 0x1.a15179d80ae96p-13));
   const auto middle = S::mul_add(r2, last, pair(0x1.5555555c87148p-5, 0x1.1110c632a3088p-7));
   const auto p = S::mul_add(r2, middle, pair(0.5, 0x1.55555567532adp-3));
-  return times_power_of_two<double>(S::add(S::set(1), S::mul_add(r2, p, r)), n, shifted);
+  return times_power_of_two<S>(S::add(S::set(1), S::mul_add(r2, p, r)), n, shifted);
 #endif
 }
 
+// A vector of floats is computed as two vectors of doubles.
+template <class S>
 struct LogF32 {
-  Vector<double> first, second;
+  VectorOf<typename S::Wide> first, second;
 };
-NLSQ_INLINE LogF32 log_parts(Vector<float> x) {
-  const Halves wide = widened(x);
-  return {rough_log(wide.first), rough_log(wide.second)};
+template <class S>
+NLSQ_INLINE LogF32<S> log_parts_f32(VectorOf<S> x) {
+  using W = typename S::Wide;
+  return {rough_log<W>(S::widen_first(x)), rough_log<W>(S::widen_second(x))};
 }
-NLSQ_INLINE Vector<float> log(LogF32 x) { return narrowed(x.first, x.second); }
-NLSQ_INLINE Vector<float> pow(LogF32 x, Vector<float> y) {
-  const Halves wide = widened(y);
-  return narrowed(rough_exp(Simd<double>::mul(wide.first, x.first)),
-                  rough_exp(Simd<double>::mul(wide.second, x.second)));
+template <class S>
+NLSQ_INLINE VectorOf<S> log(LogF32<S> x) {
+  return S::narrow(x.first, x.second);
+}
+template <class S>
+NLSQ_INLINE VectorOf<S> pow(LogF32<S> x, VectorOf<S> y) {
+  using W = typename S::Wide;
+  return S::narrow(rough_exp<W>(W::mul(S::widen_first(y), x.first)),
+                   rough_exp<W>(W::mul(S::widen_second(y), x.second)));
+}
+
+template <class S>
+NLSQ_INLINE auto log_parts(VectorOf<S> x) {
+  if constexpr (sizeof(typename S::Element) == sizeof(double)) return log_parts_f64<S>(x);
+  else return log_parts_f32<S>(x);
 }
 
 }  // namespace own

@@ -28,15 +28,15 @@ struct SinCosConstants<float> {
   static constexpr float first = 0x1.921fb6p+0f, second = -0x1.777a5cp-25f, third = -0x1.ee59dap-50f;
 };
 
-template <class T>
+template <class S>
 struct SinCos {
-  Vector<T> sine, cosine;
+  VectorOf<S> sine, cosine;
 };
 
 // (sin r - r)/r³ and (cos r - 1 + r²/2)/r⁴ for z = r², z2 = z². Even and odd powers are summed separately,
 // for shorter dependency chains.
-NLSQ_INLINE SinCos<double> sincos_polynomials(Vector<double> z, Vector<double> z2) {
-  using S = Simd<double>;
+template <class S>
+NLSQ_INLINE SinCos<S> sincos_polynomials_f64(VectorOf<S> z, VectorOf<S> z2) {
   const auto pair = [z](double a, double b)
                         NLSQ_INLINE_LAMBDA { return S::mul_add(z, S::set(b), S::set(a)); };
   const auto s0 = pair(-0x1.5555555555555p-3, 0x1.1111111110bafp-7);
@@ -47,8 +47,8 @@ NLSQ_INLINE SinCos<double> sincos_polynomials(Vector<double> z, Vector<double> z
   const auto c2 = pair(0x1.1eeb68842d4e4p-29, -0x1.907d58f39ba23p-37);
   return {S::mul_add(S::mul_add(s2, z2, s1), z2, s0), S::mul_add(S::mul_add(c2, z2, c1), z2, c0)};
 }
-NLSQ_INLINE SinCos<float> sincos_polynomials(Vector<float> z, Vector<float> z2) {
-  using S = Simd<float>;
+template <class S>
+NLSQ_INLINE SinCos<S> sincos_polynomials_f32(VectorOf<S> z, VectorOf<S> z2) {
   const auto pair = [z](float a, float b) NLSQ_INLINE_LAMBDA { return S::mul_add(z, S::set(b), S::set(a)); };
   const auto s0 = pair(-0.1666666716337204f, 0.008333331905305386f);
   const auto s1 = pair(-0.00019840085587929934f, 2.7249773211224237e-06f);
@@ -57,11 +57,17 @@ NLSQ_INLINE SinCos<float> sincos_polynomials(Vector<float> z, Vector<float> z2) 
   return {S::mul_add(s1, z2, s0), c};
 }
 
-template <class T>
-NLSQ_INLINE SinCos<T> sincos(Vector<T> x) {
-  using S = Simd<T>;
+template <class S>
+NLSQ_INLINE SinCos<S> sincos_polynomials(VectorOf<S> z, VectorOf<S> z2) {
+  if constexpr (sizeof(typename S::Element) == sizeof(double)) return sincos_polynomials_f64<S>(z, z2);
+  else return sincos_polynomials_f32<S>(z, z2);
+}
+
+template <class S>
+NLSQ_INLINE SinCos<S> sincos(VectorOf<S> x) {
+  using T = typename S::Element;
   using C = SinCosConstants<T>;
-  using V = Vector<T>;
+  using V = VectorOf<S>;
   const V shift = S::set(C::shift);  // adding it rounds to an integer in the low bits
   const V shifted = S::mul_add(x, S::set(C::per_quarter), shift);
   const V n = S::sub(shifted, shift);
@@ -71,7 +77,7 @@ NLSQ_INLINE SinCos<T> sincos(Vector<T> x) {
   const V lost = S::sub(S::sub(first, S::sub(r, taken)), S::add(second, taken));
   const V rest = S::neg_mul_add(n, S::set(C::third), S::sub(lost, S::mul_sub(n, S::set(C::second), second)));
   const V z = S::mul(r, r), half_z = S::mul(z, S::set(T(0.5))), z2 = S::mul(z, z);
-  const SinCos<T> p = sincos_polynomials(z, z2);
+  const SinCos<S> p = sincos_polynomials<S>(z, z2);
   // sin(r + rest) = r + (r³ s + rest (1 - z/2)); cos = w + ((1 - w - z/2) + (z² c - r rest)), w = 1 - z/2.
   const V turned = S::neg_mul_add(half_z, rest, rest);
   const V sine = S::add(r, S::mul_add(S::mul(r, z), p.sine, turned));
@@ -79,15 +85,15 @@ NLSQ_INLINE SinCos<T> sincos(Vector<T> x) {
   const V low = S::neg_mul_add(r, rest, S::sub(S::sub(S::set(1), w), half_z));
   const V cosine = S::add(w, S::mul_add(z2, p.cosine, low));
   // The last two bits of n are the quadrant. Odd quadrants exchange the two; signs follow.
-  const typename S::D d;
-  const auto quadrant = bits_of<T>(shifted), one = hn::Set(IntegerTag<T>(), 1);
-  const auto sign = hn::SignBit(d);
-  const auto sign_of = [&](auto bits) NLSQ_INLINE_LAMBDA {
-    return hn::And(hn::BitCast(d, hn::ShiftLeft<8 * sizeof(T) - 2>(bits)), sign);
+  constexpr int most = 8 * sizeof(T) - 1;
+  const auto quadrant = S::bits(shifted), one = S::set_bits(1);
+  const auto sign_of = [](auto bits) NLSQ_INLINE_LAMBDA {
+    return S::sign_of(S::from_bits(S::template shift_left<most - 1>(bits)));
   };
-  const V odd = hn::BitCast(d, hn::ShiftLeft<8 * sizeof(T) - 1>(quadrant));
-  const V signed_sine = hn::Xor(hn::IfNegativeThenElse(odd, cosine, sine), sign_of(quadrant));
-  const V signed_cosine = hn::Xor(hn::IfNegativeThenElse(odd, sine, cosine), sign_of(hn::Add(quadrant, one)));
+  const V odd = S::from_bits(S::template shift_left<most>(quadrant));
+  const V signed_sine = S::exclusive_or(S::choose_negative(odd, cosine, sine), sign_of(quadrant));
+  const V signed_cosine =
+      S::exclusive_or(S::choose_negative(odd, sine, cosine), sign_of(S::add_bits(quadrant, one)));
   return {S::choose(S::equal(x, S::zero()), x, signed_sine), signed_cosine};  // a zero keeps its sign
 }
 

@@ -1,0 +1,285 @@
+// Writes the function: its frame, its loops, and the instructions of each node.
+#include "machine_code/avx2_code.hpp"
+
+#include "machine_code/avx2_encoder.hpp"
+#include "machine_code/avx2_registers.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace nlsq::inline v0 {
+
+namespace {
+
+// Instructions of two vectors alternate, so that the CPU finds work while it waits for results. Longer code
+// has enough work in one, and would run out of registers.
+constexpr std::size_t kMostForTwo = 300;
+
+class Assembly {
+ public:
+  Assembly(const VectorCode& code, bool f64, bool lanes)
+      : nodes_(code.nodes()), order_(code.order()), f64_(f64), lanes_(lanes),
+        uniform_slots_(nodes_.size(), Avx2Registers::none) {}
+
+  std::vector<std::uint8_t> run() {
+    const std::size_t frame = begin();
+    const int kept = slots_;
+    if (order_.size() <= kMostForTwo) loop(2, kept);
+    loop(1, kept);
+    for (const std::size_t exit : exits_) encoder_.bind(exit, encoder_.here());
+    end();
+    encoder_.set_word(frame, static_cast<std::uint32_t>(kVectorBytes * slots_));
+    return encoder_.finish();
+  }
+
+ private:
+  // Opens the frame, and keeps pointers in registers and uniforms on the stack. Returns the place of the size
+  // of the frame, which is known at the end.
+  std::size_t begin() {
+    encoder_.bytes({0x55, 0x48, 0x89, 0xe5});                                // push rbp; mov rbp, rsp
+    encoder_.bytes({0x53, 0x41, 0x54, 0x41, 0x55, 0x41, 0x56, 0x41, 0x57});  // push rbx, r12 to r15
+    encoder_.bytes({0x48, 0x83, 0xe4, 0xe0, 0x48, 0x81, 0xec});              // and rsp, -32; sub rsp, …
+    const std::size_t frame = encoder_.here();
+    encoder_.word(0);
+    for (const std::uint32_t id : order_) {
+      const VectorNode& node = nodes_[id];
+      for (int k = 0; k < arity(node.op); ++k) {
+        keep_pointer(nodes_[node.operands[k]]);
+        keep_uniform(node.operands[k]);
+      }
+      keep_pointer(node);
+    }
+    return frame;
+  }
+
+  void keep_pointer(const VectorNode& node) {
+    if ((!is_load(node.op) && node.op != VectorOp::store) ||
+        pointers_.size() == std::size(CodeRegisters::pointers))
+      return;
+    if (std::ranges::find(pointers_, node.number) != pointers_.end()) return;
+    encoder_.load_pointer(CodeRegisters::pointers[pointers_.size()], CodeRegisters::vectors,
+                          8 * static_cast<std::int32_t>(node.number));
+    pointers_.push_back(node.number);
+  }
+
+  void keep_uniform(std::uint32_t id) {
+    if (lanes_ || nodes_[id].op != VectorOp::uniform || uniform_slots_[id] != Avx2Registers::none) return;
+    uniform_slots_[id] = slots_++;
+    const std::int32_t size = f64_ ? 8 : 4;
+    const std::uint8_t broadcast = f64_ ? 0x19 : 0x18;
+    const auto number = static_cast<std::int32_t>(nodes_[id].number);
+    encoder_.vex({1, 2, broadcast}, 0, 0, VectorOperand::at(CodeRegisters::uniforms, size * number));
+    encoder_.store(0, VectorOperand::at(Register::rsp, kVectorBytes * uniform_slots_[id]));
+  }
+
+  void end() {
+    encoder_.bytes({0x48, 0x89, 0xd0});                                      // mov rax, rdx
+    encoder_.bytes({0xc5, 0xf8, 0x77});                                      // vzeroupper
+    encoder_.bytes({0x48, 0x8d, 0x65, 0xd8});                                // lea rsp, [rbp - 40]
+    encoder_.bytes({0x41, 0x5f, 0x41, 0x5e, 0x41, 0x5d, 0x41, 0x5c, 0x5b});  // pop r15 to r12, rbx
+    encoder_.bytes({0x5d, 0xc3});                                            // pop rbp; ret
+  }
+
+  // A loop over the vectors of rows that are left, `copies` of them in each turn.
+  void loop(int copies, int first_slot) {
+    const auto step = static_cast<std::uint8_t>(copies * kVectorBytes);
+    const auto rows_left = [&](std::uint8_t condition) {
+      encoder_.bytes({0x48, 0x8d, 0x42, step, 0x48, 0x39, 0xc8});  // lea rax, [rdx + step]; cmp rax, rcx
+      return encoder_.jump(condition);
+    };
+    const std::size_t skip = rows_left(0x87);  // ja
+    encoder_.align(32);
+    const std::size_t start = encoder_.here();
+    Avx2Registers registers(encoder_, nodes_, order_, copies, pointers_, uniform_slots_, first_slot);
+    registers_ = &registers;
+    for (std::uint32_t at = 0; at < registers.count(); ++at) emit(registers.begin(at));
+    encoder_.bytes({0x48, 0x83, 0xc2, step});  // add rdx, step
+    encoder_.bind(rows_left(0x86), start);     // jbe
+    encoder_.bind(skip, encoder_.here());
+    slots_ = std::max(slots_, registers.slots());
+  }
+
+  void emit(std::uint32_t id) {
+    const VectorNode& node = registers_->node(id);
+    const std::uint8_t p = node.f64 ? 1 : 0, rounding = node.f64 ? 9 : 8;
+    switch (node.op) {
+      case VectorOp::load:
+      case VectorOp::uniform:
+      case VectorOp::constant: return;  // used where they are
+      case VectorOp::load_f64: return load_f64(id);
+      case VectorOp::add: return commuting(id, {p, 1, 0x58});
+      case VectorOp::mul: return commuting(id, {p, 1, 0x59});
+      case VectorOp::sub: return binary(id, {p, 1, 0x5c});
+      case VectorOp::min: return binary(id, {p, 1, 0x5d});
+      case VectorOp::div: return binary(id, {p, 1, 0x5e});
+      case VectorOp::max: return binary(id, {p, 1, 0x5f});
+      case VectorOp::fma: return fused(id, 0x98);
+      case VectorOp::fms: return fused(id, 0x9a);
+      case VectorOp::fnma: return fused(id, 0x9c);
+      case VectorOp::sqrt: return unary(id, {p, 1, 0x51});
+      case VectorOp::floor: return unary(id, {1, 3, rounding}, 9);
+      case VectorOp::ceil: return unary(id, {1, 3, rounding}, 10);
+      case VectorOp::less: return binary(id, {p, 1, 0xc2}, 17);
+      case VectorOp::less_equal: return binary(id, {p, 1, 0xc2}, 18);
+      case VectorOp::equal: return binary(id, {p, 1, 0xc2}, 0);
+      case VectorOp::choose: return choose(id);
+      case VectorOp::bit_and: return commuting(id, {p, 1, 0x54});
+      case VectorOp::bit_or: return commuting(id, {p, 1, 0x56});
+      case VectorOp::bit_xor: return commuting(id, {p, 1, 0x57});
+      case VectorOp::add_bits:
+        return commuting(id, {1, 1, static_cast<std::uint8_t>(node.f64 ? 0xd4 : 0xfe)});
+      case VectorOp::sub_bits: return binary(id, {1, 1, static_cast<std::uint8_t>(node.f64 ? 0xfb : 0xfa)});
+      case VectorOp::shift_left: return shift(id, 6);
+      case VectorOp::shift_right: return shift(id, 2);
+      case VectorOp::widen_first: return widen(id, false);
+      case VectorOp::widen_second: return widen(id, true);
+      case VectorOp::narrow: return narrow(id);
+      case VectorOp::gather: return gather(id);
+      case VectorOp::require: return require(node);
+      case VectorOp::store: {
+        const int from = registers_->in_register(node.operands[0]);
+        return encoder_.store(from, registers_->of_tile(id));
+      }
+    }
+  }
+
+  static constexpr int kNoImmediate = -1;
+  void write(VexOpcode opcode, int dst, int first, const VectorOperand& last, int immediate) {
+    if (immediate == kNoImmediate) encoder_.vex(opcode, dst, first, last);
+    else encoder_.vex(opcode, dst, first, last, static_cast<std::uint8_t>(immediate));
+  }
+
+  void unary(std::uint32_t id, VexOpcode opcode, int immediate = kNoImmediate) {
+    const VectorOperand from = registers_->anywhere(registers_->node(id).operands[0]);
+    write(opcode, registers_->result(id), 0, from, immediate);
+  }
+  void binary_of(std::uint32_t id, VexOpcode opcode, std::uint32_t a, std::uint32_t b, int immediate) {
+    const int first = registers_->in_register(a);
+    const VectorOperand last = registers_->anywhere(b);
+    write(opcode, registers_->result(id), first, last, immediate);
+  }
+  void binary(std::uint32_t id, VexOpcode opcode, int immediate = kNoImmediate) {
+    const auto& x = registers_->node(id).operands;
+    binary_of(id, opcode, x[0], x[1], immediate);
+  }
+  void commuting(std::uint32_t id, VexOpcode opcode) {
+    std::uint32_t a = registers_->node(id).operands[0], b = registers_->node(id).operands[1];
+    if (!registers_->has_register(a) && registers_->has_register(b)) std::swap(a, b);
+    binary_of(id, opcode, a, b, kNoImmediate);
+  }
+
+  // The result replaces one of the operands: one that is used last here, or a copy. One other operand may be
+  // in memory. The forms are 132 (dst = dst·last + first), 213 (first·dst + last) and 231 (first·last + dst).
+  void fused(std::uint32_t id, std::uint8_t opcode) {
+    const VectorNode& node = registers_->node(id);
+    const auto& x = node.operands;
+    int replaced = Avx2Registers::none, copied = 2;
+    for (int k = 2; k >= 0; --k) {
+      if (!registers_->has_register(x[k])) {
+        copied = k;
+        continue;
+      }
+      registers_->in_register(x[k]);
+      if (replaced == Avx2Registers::none && registers_->is_last_use(x[k])) replaced = k;
+    }
+    int dst;
+    if (replaced != Avx2Registers::none) {
+      dst = registers_->in_register(x[replaced]);
+    } else {
+      replaced = copied;
+      dst = registers_->take();
+      if (!registers_->has_register(x[replaced])) encoder_.load(dst, registers_->memory(x[replaced]));
+      else encoder_.move(dst, registers_->in_register(x[replaced]));
+    }
+    int first = replaced == 2 ? 0 : 2, last = replaced == 2 ? 1 : 1 - replaced;
+    if (!registers_->has_register(x[first])) std::swap(first, last);
+    const int first_register = registers_->in_register(x[first]);
+    const VectorOperand operand = registers_->anywhere(x[last]);
+    std::uint8_t form = 0x20;                           // 231
+    if (replaced != 2) form = last == 2 ? 0x10 : 0x00;  // 213 if the term that is added is last; else 132
+    encoder_.vex({1, 2, static_cast<std::uint8_t>(opcode + form), node.f64}, dst, first_register, operand);
+    registers_->set_result(id, dst);
+  }
+
+  void choose(std::uint32_t id) {
+    const VectorNode& node = registers_->node(id);
+    const int mask = registers_->in_register(node.operands[0]);
+    const std::uint8_t opcode = node.f64 ? 0x4b : 0x4a;
+    binary_of(id, {1, 3, opcode}, node.operands[1], node.operands[2], mask << 4);
+  }
+
+  void shift(std::uint32_t id, int kind) {
+    const VectorNode& node = registers_->node(id);
+    const int from = registers_->in_register(node.operands[0]), dst = registers_->result(id);
+    const std::uint8_t opcode = node.f64 ? 0x73 : 0x72;
+    write({1, 1, opcode}, kind, dst, VectorOperand::in_vector(from), static_cast<int>(node.number));
+  }
+
+  void load_f64(std::uint32_t id) {
+    const int dst = registers_->result(id), second = registers_->take();
+    encoder_.vex(kToFloat, dst, 0, registers_->of_tile(id, true, 0));
+    encoder_.vex(kToFloat, second, 0, registers_->of_tile(id, true, 1));
+    encoder_.vex(kSetUpper, dst, dst, VectorOperand::in_vector(second), 1);
+  }
+
+  void widen(std::uint32_t id, bool second) {
+    int from = registers_->in_register(registers_->node(id).operands[0]);
+    const int dst = registers_->result(id);
+    if (second) {
+      encoder_.vex({1, 3, 0x19}, from, 0, VectorOperand::in_vector(dst), 1);  // vextractf128
+      from = dst;
+    }
+    encoder_.vex({0, 1, 0x5a}, dst, 0, VectorOperand::in_vector(from));  // vcvtps2pd
+  }
+
+  void narrow(std::uint32_t id) {
+    const VectorNode& node = registers_->node(id);
+    const int first = registers_->in_register(node.operands[0]);
+    const int second = registers_->in_register(node.operands[1]);
+    const int dst = registers_->take(), upper = registers_->take();
+    encoder_.vex(kToFloat, dst, 0, VectorOperand::in_vector(first));
+    encoder_.vex(kToFloat, upper, 0, VectorOperand::in_vector(second));
+    encoder_.vex(kSetUpper, dst, dst, VectorOperand::in_vector(upper), 1);
+    registers_->set_result(id, dst);
+  }
+
+  void gather(std::uint32_t id) {
+    const VectorNode& node = registers_->node(id);
+    const int index = registers_->in_register(node.operands[0]);
+    const int dst = registers_->take(), mask = registers_->take();
+    encoder_.set_pointer(CodeRegisters::scratch, node.number);
+    encoder_.vex({1, 1, 0x76}, mask, mask, VectorOperand::in_vector(mask));  // vpcmpeqd: all ones
+    encoder_.vex({0, 1, 0x57}, dst, dst, VectorOperand::in_vector(dst));     // so that it waits for nothing
+    encoder_.gather(dst, CodeRegisters::scratch, index, mask);
+    registers_->set_result(id, dst);
+  }
+
+  void require(const VectorNode& node) {
+    const std::uint8_t p = node.f64 ? 1 : 0;
+    const int mask = registers_->in_register(node.operands[0]);
+    encoder_.vex({p, 1, 0x50}, 0, 0, VectorOperand::in_vector(mask));  // vmovmskpd eax
+    encoder_.bytes({0x3d});                                            // cmp eax, …
+    encoder_.word(node.f64 ? 0xf : 0xff);
+    exits_.push_back(encoder_.jump(0x85));  // jne
+  }
+
+  static constexpr VexOpcode kToFloat{1, 1, 0x5a}, kSetUpper{1, 3, 0x18};  // vcvtpd2ps, vinsertf128
+
+  std::span<const VectorNode> nodes_;
+  std::vector<std::uint32_t> order_;
+  bool f64_, lanes_;
+  std::vector<int> uniform_slots_;  // of a node
+  std::vector<std::uint64_t> pointers_;
+  int slots_ = 0;  // vectors on the stack
+  std::vector<std::size_t> exits_;
+  Avx2Encoder encoder_;
+  Avx2Registers* registers_ = nullptr;  // of the loop that is being written
+};
+
+}  // namespace
+
+std::vector<std::uint8_t> avx2_code(const VectorCode& code, bool f64, bool lanes) {
+  return Assembly(code, f64, lanes).run();
+}
+
+}  // namespace nlsq::inline v0

@@ -1,0 +1,21 @@
+// Machine code for AVX2 from straight-line code over vectors.
+#pragma once
+
+#include "machine_code/vector_code.hpp"
+
+#include <cstdint>
+#include <vector>
+
+namespace nlsq::inline v0 {
+
+// Returns the code of a function that may stand at any multiple of 32 bytes, its constants included:
+//
+//   size_t function(T* const* vectors, const T* uniforms, size_t begin, size_t end)
+//
+// It runs `code` for each 32 bytes of the vectors from byte `begin` to byte `end`, two multiples of 32, and
+// returns `end`. It returns earlier, with the place it has reached, where a lane does not meet a requirement.
+// With `lanes`, a uniform is a vector: uniform u of lane l is uniforms[u * lanes + l]. `f64` is the format T
+// of the program. The calling convention is that of System V.
+std::vector<std::uint8_t> avx2_code(const VectorCode& code, bool f64, bool lanes);
+
+}  // namespace nlsq::inline v0

@@ -1,0 +1,131 @@
+// The bytes of AVX2 instructions.
+#include "machine_code/avx2_encoder.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace nlsq::inline v0 {
+
+namespace {
+
+std::uint8_t low(int number) { return static_cast<std::uint8_t>(number & 7); }
+std::uint8_t low(Register r) { return low(static_cast<int>(r)); }
+bool high(int number) { return number >= 8; }
+bool high(Register r) { return high(static_cast<int>(r)); }
+std::uint8_t byte(int value) { return static_cast<std::uint8_t>(value); }
+
+// The third byte of a VEX prefix has the second and its opcode's W; registers are inverted.
+void prefix(std::vector<std::uint8_t>& code, VexOpcode op, bool reg, bool index, bool base, int first) {
+  code.push_back(0xc4);
+  code.push_back(byte((reg ? 0 : 0x80) | (index ? 0 : 0x40) | (base ? 0 : 0x20) | op.map));
+  code.push_back(byte((op.w ? 0x80 : 0) | (~first & 15) << 3 | 4 | op.prefix));
+  code.push_back(op.opcode);
+}
+
+}  // namespace
+
+void Avx2Encoder::word(std::uint32_t value) {
+  for (int k = 0; k < 4; ++k) code_.push_back(byte(static_cast<int>(value >> 8 * k & 255)));
+}
+
+void Avx2Encoder::set_word(std::size_t place, std::uint32_t value) {
+  std::memcpy(code_.data() + place, &value, 4);
+}
+
+void Avx2Encoder::operand(int dst, const VectorOperand& last) {
+  using Kind = VectorOperand::Kind;
+  const int reg = low(dst) << 3;
+  if (last.kind == Kind::vector) {
+    code_.push_back(byte(0xc0 | reg | low(last.vector)));
+    return;
+  }
+  if (last.kind == Kind::constant) {  // relative to the next instruction
+    code_.push_back(byte(reg | 5));
+    references_.push_back({here(), last.constant, here() + 4});
+    word(0);
+    return;
+  }
+  const bool small = last.displacement >= -128 && last.displacement < 128;
+  const bool indexed = last.kind == Kind::indexed;
+  code_.push_back(byte((small ? 0x40 : 0x80) | reg | (indexed ? 4 : low(last.base))));
+  if (indexed) code_.push_back(byte(last.scale << 6 | low(last.index) << 3 | low(last.base)));
+  else if (low(last.base) == 4) code_.push_back(0x24);  // rsp and r12 need a second byte
+  if (small) code_.push_back(byte(last.displacement & 255));
+  else word(static_cast<std::uint32_t>(last.displacement));
+}
+
+void Avx2Encoder::vex(VexOpcode op, int dst, int first, const VectorOperand& last) {
+  using Kind = VectorOperand::Kind;
+  const bool memory = last.kind == Kind::memory || last.kind == Kind::indexed;
+  const bool base = memory ? high(last.base) : last.kind == Kind::vector && high(last.vector);
+  prefix(code_, op, high(dst), last.kind == Kind::indexed && high(last.index), base, first);
+  operand(dst, last);
+}
+
+void Avx2Encoder::vex(VexOpcode op, int dst, int first, const VectorOperand& last, std::uint8_t immediate) {
+  vex(op, dst, first, last);
+  if (last.kind == VectorOperand::Kind::constant) ++references_.back().end;
+  code_.push_back(immediate);
+}
+
+void Avx2Encoder::gather(int dst, Register base, int index, int mask) {
+  prefix(code_, {1, 2, 0x93, true}, high(dst), high(index), high(base), mask);
+  code_.push_back(byte(0x44 | low(dst) << 3));  // with a displacement of one byte, so that any base serves
+  code_.push_back(byte(3 << 6 | low(index) << 3 | low(base)));
+  code_.push_back(0);
+}
+
+void Avx2Encoder::load_pointer(Register dst, Register base, std::int32_t displacement) {
+  code_.push_back(byte(0x48 | (high(dst) ? 4 : 0) | (high(base) ? 1 : 0)));
+  code_.push_back(0x8b);
+  code_.push_back(byte(0x80 | low(dst) << 3 | low(base)));
+  if (low(base) == 4) code_.push_back(0x24);
+  word(static_cast<std::uint32_t>(displacement));
+}
+
+void Avx2Encoder::set_pointer(Register dst, std::uint64_t value) {
+  code_.push_back(byte(0x48 | (high(dst) ? 1 : 0)));
+  code_.push_back(byte(0xb8 | low(dst)));
+  word(static_cast<std::uint32_t>(value));
+  word(static_cast<std::uint32_t>(value >> 32));
+}
+
+std::size_t Avx2Encoder::jump(std::uint8_t condition) {
+  bytes({0x0f, condition});
+  word(0);
+  return here();
+}
+
+void Avx2Encoder::bind(std::size_t jump, std::size_t target) {
+  const auto distance = static_cast<std::int32_t>(static_cast<std::ptrdiff_t>(target - jump));
+  std::memcpy(code_.data() + jump - 4, &distance, 4);
+}
+
+void Avx2Encoder::align(std::size_t bytes) {
+  while (code_.size() % bytes != 0) code_.push_back(0x90);
+}
+
+std::uint32_t Avx2Encoder::constant(std::uint64_t eight_bytes) {
+  const auto place =
+      static_cast<std::size_t>(std::ranges::find(constants_, eight_bytes) - constants_.begin());
+  if (place == constants_.size()) constants_.push_back(eight_bytes);
+  return static_cast<std::uint32_t>(place);
+}
+
+std::vector<std::uint8_t> Avx2Encoder::finish() {
+  align(32);
+  const std::size_t pool = here();
+  for (const Reference& at : references_) {
+    const auto distance = static_cast<std::int32_t>(pool + 32 * at.constant - at.end);
+    std::memcpy(code_.data() + at.place, &distance, 4);
+  }
+  for (const std::uint64_t number : constants_) {
+    for (int copy = 0; copy < 4; ++copy) {
+      word(static_cast<std::uint32_t>(number));
+      word(static_cast<std::uint32_t>(number >> 32));
+    }
+  }
+  return std::move(code_);
+}
+
+}  // namespace nlsq::inline v0

@@ -1,0 +1,100 @@
+// Encodes the instructions of x86-64 with AVX2 and FMA that generated code consists of.
+//
+//  Source of the encodings: Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2. All
+//  vector instructions are in the three-byte VEX form and work on 32 bytes.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <vector>
+
+namespace nlsq::inline v0 {
+
+// General registers by their number in an encoding.
+enum class Register : std::uint8_t {
+  rax,
+  rcx,
+  rdx,
+  rbx,
+  rsp,
+  rbp,
+  rsi,
+  rdi,
+  r8,
+  r9,
+  r10,
+  r11,
+  r12,
+  r13,
+  r14,
+  r15
+};
+
+// The last operand of a vector instruction: a vector register or memory.
+struct VectorOperand {
+  enum class Kind : std::uint8_t { vector, memory, indexed, constant };
+  Kind kind = Kind::vector;
+  std::uint8_t vector = 0;         // vector: its number
+  Register base = Register::rax;   // memory, indexed: the address is base + displacement
+  Register index = Register::rax;  // indexed: + index << scale
+  std::uint8_t scale = 0;
+  std::int32_t displacement = 0;
+  std::uint32_t constant = 0;  // constant: its number in the pool behind the code
+
+  static VectorOperand in_vector(int v) { return {.vector = static_cast<std::uint8_t>(v)}; }
+  static VectorOperand at(Register base, std::int32_t displacement) {
+    return {.kind = Kind::memory, .base = base, .displacement = displacement};
+  }
+};
+
+// An opcode with its mandatory prefix (0, 0x66, 0xf3, 0xf2 as 0 to 3), map (1: 0F, 2: 0F38, 3: 0F3A) and W.
+struct VexOpcode {
+  std::uint8_t prefix, map, opcode;
+  bool w = false;
+};
+
+class Avx2Encoder {
+ public:
+  // dst, first and last as the manual's ymm1, ymm2 and ymm3/m256. `first` is 0 where there is none.
+  void vex(VexOpcode op, int dst, int first, const VectorOperand& last);
+  void vex(VexOpcode op, int dst, int first, const VectorOperand& last, std::uint8_t immediate);
+  // dst = 4 doubles at base + 8 index; `mask` is destroyed.
+  void gather(int dst, Register base, int index, int mask);
+  void load(int dst, const VectorOperand& from) { vex({0, 1, 0x10}, dst, 0, from); }
+  void store(int from, const VectorOperand& to) { vex({0, 1, 0x11}, from, 0, to); }
+
+  void move(int dst, int from) { vex({0, 1, 0x28}, dst, 0, VectorOperand::in_vector(from)); }
+
+  void load_pointer(Register dst, Register base, std::int32_t displacement);
+  void set_pointer(Register dst, std::uint64_t value);
+  void bytes(std::initializer_list<std::uint8_t> code) {
+    for (const std::uint8_t byte : code) code_.push_back(byte);
+  }
+  void word(std::uint32_t value);
+  void set_word(std::size_t place, std::uint32_t value);
+  // A conditional jump (second opcode byte `condition`) to a place given by target() or bound later.
+  std::size_t jump(std::uint8_t condition);
+  void bind(std::size_t jump, std::size_t target);
+  std::size_t here() const { return code_.size(); }
+  void align(std::size_t bytes);
+
+  // Number of the constant whose lanes all hold these eight bytes.
+  std::uint32_t constant(std::uint64_t eight_bytes);
+  // The code, then the constants. The code must be placed at a multiple of 32 bytes.
+  std::vector<std::uint8_t> finish();
+
+ private:
+  void operand(int dst, const VectorOperand& last);
+
+  struct Reference {
+    std::size_t place;  // of a displacement of 4 bytes
+    std::uint32_t constant;
+    std::size_t end;  // of the instruction
+  };
+  std::vector<std::uint8_t> code_;
+  std::vector<std::uint64_t> constants_;
+  std::vector<Reference> references_;
+};
+
+}  // namespace nlsq::inline v0

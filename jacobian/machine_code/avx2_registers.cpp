@@ -1,0 +1,175 @@
+// Assigns registers to the values of generated code.
+#include "machine_code/avx2_registers.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace nlsq::inline v0 {
+
+Avx2Registers::Avx2Registers(Avx2Encoder& encoder, std::span<const VectorNode> nodes,
+                             std::span<const std::uint32_t> order, int copies,
+                             std::span<const std::uint64_t> pointers, std::span<const int> uniform_slots,
+                             int first_slot)
+    : encoder_(encoder), pointers_(pointers), size_(static_cast<std::uint32_t>(nodes.size())),
+      nodes_(nodes.begin(), nodes.end()), slot_(uniform_slots.begin(), uniform_slots.end()),
+      slots_(first_slot),
+      uniform_vectors_(std::ranges::all_of(uniform_slots, [](int slot) { return slot == none; })) {
+  const auto total = static_cast<std::uint32_t>(copies) * size_;
+  nodes_.reserve(total);
+  // Constants and uniforms are the same for all copies.
+  for (std::uint32_t id = size_; id < total; ++id) {
+    VectorNode node = nodes[id % size_];
+    for (std::uint32_t& operand : node.operands) {
+      const VectorOp op = nodes[operand].op;
+      if (op != VectorOp::constant && op != VectorOp::uniform) operand += id / size_ * size_;
+    }
+    nodes_.push_back(node);
+  }
+  order_.reserve(order.size() * static_cast<std::size_t>(copies));
+  for (const std::uint32_t id : order) {
+    for (std::uint32_t copy = 0; copy < total; copy += size_) order_.push_back(id + copy);
+  }
+  register_.assign(total, none);
+  slot_.resize(total, none);
+  node_in_.fill(kNever);
+  list_uses();
+}
+
+void Avx2Registers::list_uses() {
+  next_.assign(nodes_.size(), 0);
+  for (const std::uint32_t id : order_) {
+    for (int k = 0; k < arity(nodes_[id].op); ++k) ++next_[nodes_[id].operands[k]];
+  }
+  std::uint32_t sum = 0;
+  for (std::uint32_t& n : next_) sum += std::exchange(n, sum);
+  end_ = next_;
+  uses_.resize(sum);
+  for (std::uint32_t at = 0; at < order_.size(); ++at) {
+    const VectorNode& node = nodes_[order_[at]];
+    for (int k = 0; k < arity(node.op); ++k) uses_[end_[node.operands[k]]++] = at;
+  }
+}
+
+std::uint32_t Avx2Registers::begin(std::uint32_t at) {
+  now_ = at;
+  locked_ = 0;
+  return order_[at];
+}
+
+// The place of the first use after this instruction.
+std::uint32_t Avx2Registers::next_use(std::uint32_t id) {
+  while (next_[id] < end_[id] && uses_[next_[id]] <= now_) ++next_[id];
+  return next_[id] < end_[id] ? uses_[next_[id]] : kNever;
+}
+
+bool Avx2Registers::is_operand(std::uint32_t id) const {
+  const VectorNode& node = nodes_[order_[now_]];
+  return std::find(node.operands, node.operands + arity(node.op), id) != node.operands + arity(node.op);
+}
+
+bool Avx2Registers::is_free(int r) {
+  const std::uint32_t id = node_in_[static_cast<std::size_t>(r)];
+  return id == kNever || (!is_operand(id) && is_last_use(id));
+}
+
+VectorOperand Avx2Registers::of_tile(std::uint32_t id, bool doubles, int half) {
+  const std::uint64_t vector = nodes_[id].number;
+  const auto kept = static_cast<std::size_t>(std::ranges::find(pointers_, vector) - pointers_.begin());
+  Register base = CodeRegisters::scratch;
+  if (kept < pointers_.size()) base = CodeRegisters::pointers[kept];
+  else encoder_.load_pointer(base, CodeRegisters::vectors, 8 * static_cast<std::int32_t>(vector));
+  const auto copy = static_cast<std::int32_t>(id / size_);
+  return {.kind = VectorOperand::Kind::indexed,
+          .base = base,
+          .index = CodeRegisters::row,
+          .scale = static_cast<std::uint8_t>(doubles ? 1 : 0),
+          .displacement = kVectorBytes * (doubles ? 2 * copy + half : copy)};
+}
+
+VectorOperand Avx2Registers::memory(std::uint32_t id) {
+  const VectorNode& node = nodes_[id];
+  if (node.op == VectorOp::constant) {
+    const std::uint64_t bits = node.f64 ? node.number : node.number | node.number << 32;
+    return {.kind = VectorOperand::Kind::constant, .constant = encoder_.constant(bits)};
+  }
+  if (node.op == VectorOp::load) return of_tile(id);
+  if (node.op == VectorOp::uniform && uniform_vectors_)
+    return VectorOperand::at(CodeRegisters::uniforms, kVectorBytes * static_cast<std::int32_t>(node.number));
+  return VectorOperand::at(Register::rsp, kVectorBytes * slot_[id]);
+}
+
+void Avx2Registers::give_up(int r) {
+  const std::uint32_t id = std::exchange(node_in_[static_cast<std::size_t>(r)], kNever);
+  if (id == kNever) return;
+  register_[id] = none;
+  if (!is_operand(id) && is_last_use(id)) return;
+  const VectorOp op = nodes_[id].op;
+  const bool elsewhere = op == VectorOp::load || op == VectorOp::constant || op == VectorOp::uniform;
+  if (elsewhere || slot_[id] != none) return;
+  slot_[id] = slots_++;
+  encoder_.store(r, memory(id));
+}
+
+int Avx2Registers::take() {
+  int best = none;
+  std::uint32_t farthest = 0;
+  for (int r = 0; r < 16 && farthest != kNever; ++r) {
+    if (locked_ >> r & 1) continue;
+    const std::uint32_t id = node_in_[static_cast<std::size_t>(r)];
+    std::uint32_t use = kNever;
+    if (id != kNever) use = is_operand(id) ? now_ : next_use(id);
+    if (best == none || use > farthest) best = r, farthest = use;
+  }
+  give_up(best);
+  locked_ |= 1u << best;
+  return best;
+}
+
+int Avx2Registers::in_register(std::uint32_t id) {
+  if (register_[id] == none) {
+    const int r = take();
+    encoder_.load(r, memory(id));
+    node_in_[static_cast<std::size_t>(r)] = id;
+    register_[id] = r;
+  }
+  locked_ |= 1u << register_[id];
+  return register_[id];
+}
+
+// A value that is used again is loaded while registers are free.
+VectorOperand Avx2Registers::anywhere(std::uint32_t id) {
+  if (register_[id] == none) {
+    const VectorOp op = nodes_[id].op;
+    bool load = op != VectorOp::constant && op != VectorOp::uniform && !is_last_use(id);
+    for (int r = 0; load && (locked_ >> r & 1 || !is_free(r)); ++r) load = r < 15;
+    if (!load) return memory(id);
+  }
+  return VectorOperand::in_vector(in_register(id));
+}
+
+// Frees the registers of operands that are not used again. What they hold remains until they are taken.
+void Avx2Registers::release_operands() {
+  const VectorNode& node = nodes_[order_[now_]];
+  for (int k = 0; k < arity(node.op); ++k) {
+    const std::uint32_t id = node.operands[k];
+    if (register_[id] == none || !is_last_use(id)) continue;
+    locked_ &= ~(1u << register_[id]);
+    node_in_[static_cast<std::size_t>(register_[id])] = kNever;
+    register_[id] = none;
+  }
+}
+
+int Avx2Registers::result(std::uint32_t id) {
+  release_operands();
+  const int r = take();
+  node_in_[static_cast<std::size_t>(r)] = id;
+  return register_[id] = r;
+}
+
+void Avx2Registers::set_result(std::uint32_t id, int r) {
+  release_operands();
+  node_in_[static_cast<std::size_t>(r)] = id;
+  register_[id] = r;
+}
+
+}  // namespace nlsq::inline v0

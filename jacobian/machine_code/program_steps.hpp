@@ -1,0 +1,82 @@
+// The steps that run a tile program: decoded for the interpreter, or machine code generated for it.
+//
+//  Generated code keeps the values of a row in registers, where the interpreter writes the result of each
+//  step to memory. It executes the same operations in the same order, so it computes the same bits. A run of
+//  instructions becomes one step. Functions without inline code (erf, tanh and others) remain steps of the
+//  interpreter between two runs.
+#pragma once
+
+#include "kernels/kernel_table.hpp"
+#include "machine_code/executable_memory.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <vector>
+
+namespace nlsq::inline v0 {
+
+// How a program is run.
+struct StepsRequest {
+  bool f64 = true;                // else f32
+  bool lanes = false;             // each lane is a problem of its own, with uniforms of its own
+  bool generate = false;          // machine code where it can be had
+  std::uint64_t f64_columns = 0;  // f32: bit c is set if column c is to be given as doubles
+  friend bool operator==(const StepsRequest&, const StepsRequest&) = default;
+};
+
+// True if a program that evaluates so many rows in all repays the generation of code (some 50 µs).
+constexpr bool repays_code(std::size_t rows) { return rows >= std::size_t(1) << 16; }
+
+class NLSQ_API ProgramSteps {
+ public:
+  ProgramSteps(const TileProgram& program, const StepsRequest& request);
+  // Steps hold pointers to this object.
+  ProgramSteps(const ProgramSteps&) = delete;
+  ProgramSteps& operator=(const ProgramSteps&) = delete;
+
+  std::span<const KernelStep> steps() const { return steps_; }
+  std::size_t generated_runs() const { return runs_.size(); }
+  // True if the column must be given as doubles. A column that a step of the interpreter reads must not.
+  bool reads_f64(int column) const { return column < 64 && f64_columns_ >> column & 1; }
+
+ private:
+  // A run of instructions as machine code, and what it points to.
+  struct Run {
+    GeneratedRun run;
+    std::vector<KernelStep> steps;
+    ExecutableMemory memory;
+  };
+
+  void decode(const Instruction* code, std::size_t count, std::vector<KernelStep>& out) const;
+  bool generate(const TileProgram& program, std::size_t first, std::size_t count);
+  void choose_f64_columns(const TileProgram& program);
+
+  StepsRequest request_;
+  std::uint64_t f64_columns_ = 0;
+  std::vector<std::int32_t> f64_list_;
+  std::vector<KernelStep> steps_;
+  std::vector<std::unique_ptr<const Run>> runs_;
+};
+
+// The steps of some programs, each made when it is first asked for. Threads may ask at the same time.
+class NLSQ_API StepsCache {
+ public:
+  // `number` tells the programs of this cache apart.
+  std::shared_ptr<const ProgramSteps> get(int number, const TileProgram& program,
+                                          const StepsRequest& request);
+
+ private:
+  struct Entry {
+    int number;
+    StepsRequest request;
+    const KernelTable* table;
+    std::shared_ptr<const ProgramSteps> steps;
+  };
+  std::mutex mutex_;
+  std::vector<Entry> entries_;
+};
+
+}  // namespace nlsq::inline v0

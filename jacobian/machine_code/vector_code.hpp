@@ -1,0 +1,106 @@
+// Straight-line code over vectors: what one run of instructions of a tile program computes from one vector of
+// rows. Each node is one operation of the CPU, and its operands are earlier nodes. Equal nodes are one node,
+// so sin and cos of a value share their reduction, and log and pow their logarithm.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace nlsq::inline v0 {
+
+enum class VectorOp : std::uint8_t {
+  // values in memory
+  load,      // vector `number` of the tile
+  load_f64,  // the same in f32 code, where the vector holds doubles: rounded
+  uniform,   // uniform `number`
+  constant,  // `number` holds the bits of one lane
+  // arithmetic
+  add,
+  sub,
+  mul,
+  div,
+  min,   // a < b ? a : b
+  max,   // a > b ? a : b
+  fma,   // a*b + c
+  fms,   // a*b - c
+  fnma,  // c - a*b
+  sqrt,
+  floor,
+  ceil,
+  // masks: lanes of all ones or all zeros
+  less,
+  less_equal,
+  equal,
+  choose,  // c where a is negative or a set mask, else b; so the last operand may be in memory
+  // bits
+  bit_and,
+  bit_or,
+  bit_xor,
+  add_bits,
+  sub_bits,
+  shift_left,   // by `number`
+  shift_right,  // by `number`
+  // between formats
+  widen_first,   // the first half of a vector of floats
+  widen_second,  // the second half
+  narrow,        // two vectors of doubles
+  gather,        // entries a of the table of doubles at address `number`
+  // effects
+  require,  // leaves the code unless every lane of mask a is set
+  store,    // a becomes vector `number` of the tile
+};
+
+constexpr int arity(VectorOp op) {
+  using enum VectorOp;
+  switch (op) {
+    case load:
+    case load_f64:
+    case uniform:
+    case constant: return 0;
+    case sqrt:
+    case floor:
+    case ceil:
+    case shift_left:
+    case shift_right:
+    case widen_first:
+    case widen_second:
+    case gather:
+    case require:
+    case store: return 1;
+    case fma:
+    case fms:
+    case fnma:
+    case choose: return 3;
+    default: return 2;
+  }
+}
+constexpr bool is_load(VectorOp op) { return op == VectorOp::load || op == VectorOp::load_f64; }
+constexpr bool has_effect(VectorOp op) { return op == VectorOp::require || op == VectorOp::store; }
+
+struct VectorNode {
+  VectorOp op = VectorOp::constant;
+  bool f64 = false;  // lanes are doubles
+  std::uint32_t operands[3] = {0, 0, 0};
+  std::uint64_t number = 0;
+  friend bool operator==(const VectorNode&, const VectorNode&) = default;
+};
+
+class VectorCode {
+ public:
+  // Returns the number of this node; of an equal one if there is one.
+  std::uint32_t add(const VectorNode& node);
+  std::span<const VectorNode> nodes() const { return nodes_; }
+  // Returns the nodes that effects need, in an order in which they can be computed. A store comes as soon as
+  // its value is known, but after all nodes that may leave the code and after the last use of what the vector
+  // held before. So where the code is left, no vector is changed in this turn.
+  std::vector<std::uint32_t> order() const;
+
+ private:
+  std::vector<VectorNode> nodes_;
+  std::size_t vectors_ = 0;            // of the tile, as far as nodes name them
+  std::vector<std::uint32_t> places_;  // hash table of the numbers of nodes, plus one; 0: free
+};
+
+}  // namespace nlsq::inline v0

@@ -1,0 +1,234 @@
+// Machine code generated for a program gives the same bits as the interpreter: every operation at special
+// arguments, random programs of values and derivatives, programs with more values than registers, and rows
+// that leave the range of the inline functions.
+#include <doctest/doctest.h>
+
+#include "../kernels/special_arguments.hpp"
+#include "random_expression.hpp"
+
+#include "kernels/kernel_sets.hpp"
+#include "machine_code/program_steps.hpp"
+#include "program/aligned_buffer.hpp"
+#include "program/tile_program.hpp"
+
+#include <cmath>
+#include <cstring>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+using namespace nlsq;
+using nlsq_test::RandomExpression;
+
+namespace {
+
+// The set that has a generator, in use while this object lives. A CPU that runs AVX-512 runs it as well.
+const KernelTable* with_generator() {
+  for (const KernelTable* set : available_kernels()) {
+    if (set->generated_f64 != nullptr) return set;
+  }
+  return nullptr;
+}
+struct InUse {
+  InUse() { substitute_kernels(with_generator()); }
+  ~InUse() { substitute_kernels(nullptr); }
+};
+
+constexpr std::size_t kRows = 130;  // two groups of 64 and a rest
+
+// Runs a program on columns with `Real` elements and returns its outputs. With `lanes`, row r of problem l is
+// element r * lanes + l, and problem l has its own parameters.
+template <class Real>
+class Run {
+ public:
+  Run(const TileProgram& program, bool lanes, std::uint64_t seed)
+      : program_(program), lanes_(lanes), e_(seed, 0, nlsq_test::smooth_ops()) {
+    width_ = lanes ? static_cast<std::size_t>(kDouble ? kernels().lanes_f64 : kernels().lanes_f32) : 1;
+    std::vector<double> wide(static_cast<std::size_t>(program.uniforms));
+    uniforms_.resize(wide.size() * width_);
+    for (std::size_t l = 0; l < width_; ++l) {
+      program.evaluate_uniforms(std::vector<double>{e_.draw_value(), e_.draw_value(), e_.draw_value()}, wide);
+      for (std::size_t u = 0; u < wide.size(); ++u) uniforms_[u * width_ + l] = static_cast<Real>(wide[u]);
+    }
+  }
+
+  template <class Value>
+  void fill_columns(Value value) {
+    columns_.resize(static_cast<std::size_t>(program_.columns));
+    for (auto& column : columns_) {
+      column.resize(kPadded * width_);
+      for (Real& x : column) x = value(e_);
+    }
+  }
+
+  std::vector<std::vector<Real>> outputs(bool generate, std::size_t* runs = nullptr) {
+    const ProgramSteps steps(program_, {.f64 = kDouble, .lanes = lanes_, .generate = generate});
+    if (runs != nullptr) *runs = steps.generated_runs();
+    TileProgram fills = program_;
+    fills.code = program_.once;
+    fills.outputs.clear();
+    const ProgramSteps once(fills, {.f64 = kDouble, .lanes = lanes_});
+    std::vector<std::vector<Real>> vectors = columns_;
+    vectors.resize(static_cast<std::size_t>(program_.columns + program_.registers),
+                   std::vector<Real>(kPadded * width_, Real(1)));
+    std::vector<Real*> bases;
+    for (auto& vector : vectors) bases.push_back(vector.data());
+    KernelCounters counters;
+    for (const auto* part : {&once, &steps}) execute(part->steps(), bases.data(), counters);
+    CHECK((kDouble ? counters.rows_f64 : counters.rows_f32) == 2 * kRows * width_);
+    std::vector<std::vector<Real>> out;
+    for (const std::int32_t output : program_.outputs) {
+      out.push_back(vectors[static_cast<std::size_t>(output)]);
+      out.back().resize(kRows * width_);
+    }
+    return out;
+  }
+
+ private:
+  static constexpr bool kDouble = std::is_same_v<Real, double>;
+  static constexpr std::size_t kPadded = 192;
+
+  void execute(std::span<const KernelStep> steps, Real* const* vectors, KernelCounters& counters) {
+    if constexpr (kDouble) {
+      (lanes_ ? kernels().run_lanes_f64 : kernels().run_steps_f64)(steps.data(), steps.size(), vectors,
+                                                                   uniforms_.data(), kRows, &counters);
+    } else {
+      (lanes_ ? kernels().run_lanes_f32 : kernels().run_steps_f32)(steps.data(), steps.size(), vectors,
+                                                                   uniforms_.data(), kRows, &counters);
+    }
+  }
+
+  const TileProgram& program_;
+  bool lanes_;
+  RandomExpression e_;  // draws numbers
+  std::size_t width_ = 1;
+  std::vector<Real> uniforms_;
+  std::vector<std::vector<Real>> columns_;
+};
+
+template <class Real>
+std::size_t differences(const std::vector<std::vector<Real>>& l, const std::vector<std::vector<Real>>& r) {
+  std::size_t count = 0;
+  for (std::size_t k = 0; k < l.size(); ++k) {
+    for (std::size_t i = 0; i < l[k].size(); ++i) count += !harness::same(l[k][i], r[k][i]);
+  }
+  return count;
+}
+
+template <class Real, class Value>
+void check(const TileProgram& program, Value value, std::uint64_t seed = 0, bool all_generated = false) {
+  for (const bool lanes : {false, true}) {
+    CAPTURE(lanes);
+    Run<Real> run(program, lanes, seed);
+    run.fill_columns(value);
+    std::size_t runs = 0;
+    const auto generated = run.outputs(true, &runs);
+    CHECK(differences(generated, run.outputs(false)) == 0);
+    if (all_generated) CHECK(runs == 1);
+  }
+}
+
+double wild(RandomExpression& e) {
+  const double value = e.draw_value();
+  if (e.pick(20) == 0) return value * 1e30;
+  return e.pick(20) == 0 ? 0 : value;
+}
+
+}  // namespace
+
+TEST_CASE("this machine generates code where its instruction sets say so") {
+  bool avx2 = false;
+  for (const KernelTable* set : available_kernels()) avx2 = avx2 || std::string(set->name) == "avx2";
+  CHECK(avx2 == (with_generator() != nullptr));
+}
+
+TEST_CASE("every operation, of special arguments, in vectors and uniforms") {
+  if (with_generator() == nullptr) return;
+  const InUse in_use;
+  for (int number = static_cast<int>(Op::add); number <= static_cast<int>(Op::copy); ++number) {
+    const Op op = static_cast<Op>(number);
+    const int count = arity(op);
+    CAPTURE(std::string(name(op)));
+    for (int uniforms = 0; uniforms < 1 << count; ++uniforms) {
+      CAPTURE(uniforms);
+      TileProgram program;
+      program.columns = 3;
+      program.registers = 2;
+      program.uniforms = 3;
+      program.initial_uniforms = {0, 0, 0};
+      program.parameter_slot = {0, 1, 2};
+      const auto operand = [&](int k) { return uniforms >> k & 1 ? ~k : k; };
+      // Twice, so that the run is long enough to be generated; the second overwrites the first.
+      program.code = {
+          {op, 3, operand(0), operand(1), operand(2)}, {Op::neg, 4, 3}, {op, 3, 4, operand(1), operand(2)}};
+      program.outputs = {3, 4};
+      const auto f64 = elementary::special_arguments<double>();
+      const auto f32 = elementary::special_arguments<float>();
+      check<double>(program, [&](RandomExpression& e) {
+        return e.pick(3) == 0 ? e.draw_value() : f64[e.pick(f64.size())];
+      });
+      check<float>(program, [&](RandomExpression& e) {
+        return e.pick(3) == 0 ? static_cast<float>(e.draw_value()) : f32[e.pick(f32.size())];
+      });
+    }
+  }
+}
+
+TEST_CASE("random programs of values and derivatives") {
+  if (with_generator() == nullptr) return;
+  const InUse in_use;
+  for (std::uint64_t seed = 0; seed < 300; ++seed) {
+    CAPTURE(seed);
+    const auto& ops = seed % 2 == 0 ? nlsq_test::smooth_ops() : nlsq_test::random_ops();
+    RandomExpression e(seed, 10 + static_cast<int>(seed % 40), ops);
+    const int wrt[] = {0, 1, 2};
+    std::vector<NodeId> outputs = differentiate(e.graph, e.root(), wrt);
+    outputs.push_back(e.root());
+    const TileProgram program = compile(e.graph, outputs);
+    check<double>(program, wild, seed);
+    check<float>(
+        program, [](RandomExpression& x) { return static_cast<float>(wild(x)); }, seed);
+  }
+}
+
+TEST_CASE("more values than registers, and more vectors than pointers") {
+  if (with_generator() == nullptr) return;
+  const InUse in_use;
+  Graph g;
+  std::vector<NodeId> values, outputs;
+  for (int k = 0; k < 40; ++k)
+    values.push_back(g.add(g.mul(g.column(k % 20), g.parameter(k % 3)), g.constant(k + 0.5)));
+  for (int k = 0; k < 40; ++k) {
+    NodeId sum = g.constant(k);
+    for (int j = 0; j < 40; ++j)
+      sum = g.add(sum, g.mul(values[static_cast<std::size_t>(j)],
+                             values[static_cast<std::size_t>((j * 7 + k) % 40)]));
+    outputs.push_back(k % 4 == 0   ? g.make(Op::exp, g.mul(sum, g.constant(1e-4)))
+                      : k % 4 == 1 ? g.make(Op::sin, sum)
+                                   : sum);
+  }
+  const TileProgram program = compile(g, outputs);
+  check<double>(
+      program, [](RandomExpression& e) { return e.draw_value(); }, 1, true);
+  check<float>(
+      program, [](RandomExpression& e) { return static_cast<float>(e.draw_value()); }, 1, true);
+}
+
+TEST_CASE("rows beyond the range of the inline functions are left to the interpreter") {
+  if (with_generator() == nullptr) return;
+  const InUse in_use;
+  Graph g;
+  const NodeId x = g.column(0);
+  const NodeId outputs[] = {g.make(Op::sin, x), g.make(Op::cos, x), g.make(Op::log, x),
+                            g.make(Op::pow, x, g.parameter(0)), g.mul(x, g.column(1))};
+  const TileProgram program = compile(g, outputs);
+  for (const std::size_t one_in : {2, 20, 500}) {
+    const auto far = [one_in](RandomExpression& e) {
+      const double value = e.draw_value();
+      return e.pick(one_in) == 0 ? value * 1e8 : std::fabs(value);
+    };
+    check<double>(program, far, one_in, true);
+    check<float>(
+        program, [far](RandomExpression& e) { return static_cast<float>(far(e)); }, one_in, true);
+  }
+}
