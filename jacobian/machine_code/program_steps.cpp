@@ -136,7 +136,8 @@ ProgramSteps::ProgramSteps(const TileProgram& program, const StepsRequest& reque
       steps_.clear();
       runs_.clear();
       f64_columns_ = 0;
-      return decode(code.data(), code.size(), steps_);
+      decode(code.data(), code.size(), steps_);
+      return;
     }
     i = end;
   }
