@@ -164,13 +164,14 @@ NLSQ_INLINE std::size_t packed_at(int i, int j, int n1) {
   return static_cast<std::size_t>(i * n1 - i * (i - 1) / 2 + (j - i));
 }
 
-// N columns and a column of ones, number `ones` of n1 = N + 1: its products are sums, which the adders do
-// while the multipliers are busy. `c` are the N columns.
-template <class P, int N>
-NLSQ_NOINLINE void triangle_with_ones(const typename P::In* const* columns, int ones, std::size_t rows,
-                                      double* packed) {
+// N columns and a column of ones, number `ones` of n1 = N + 1. One sweep over the rows forms the products of
+// columns [First, End) with themselves and all later ones. The products of the column of ones are sums of the
+// others, which the adders do while the multipliers are busy; one sweep forms them all (Totals).
+template <class P, int N, int First, int End, bool Totals>
+NLSQ_NOINLINE void sweep(const typename P::In* const* columns, int ones, std::size_t rows, double* packed) {
   using S = typename P::Sum;
-  constexpr int n1 = N + 1, products = N * (N + 1) / 2;
+  constexpr int n1 = N + 1, products = (End - First) * (2 * N - First - End + 1) / 2;
+  constexpr int seen = Totals ? 0 : First, totals = Totals ? N : 0;  // the first column that is read
   constexpr std::size_t lanes = S::lanes;
   constexpr int chains = products >= 6 ? 1 : products >= 3 ? 2 : 4;
   const typename P::In* c[N];
@@ -179,24 +180,22 @@ NLSQ_NOINLINE void triangle_with_ones(const typename P::In* const* columns, int 
     number[i] = i < ones ? i : i + 1;
     c[i] = columns[number[i]];
   }
-  typename S::V sums[chains][products], totals[chains][N];
+  typename S::V sums[chains][products + totals];
 #pragma GCC unroll 8
   for (int u = 0; u < chains; ++u) {
 #pragma GCC unroll 32
-    for (int k = 0; k < products; ++k) sums[u][k] = S::zero();
-#pragma GCC unroll 8
-    for (int i = 0; i < N; ++i) totals[u][i] = S::zero();
+    for (int k = 0; k < products + totals; ++k) sums[u][k] = S::zero();
   }
   const auto add = [&](std::size_t row, std::size_t tail, int u) NLSQ_INLINE_LAMBDA {
     typename S::V x[N];
 #pragma GCC unroll 8
-    for (int i = 0; i < N; ++i) {
+    for (int i = seen; i < N; ++i) {
       x[i] = tail ? S::keep_first(P::load(c[i] + row), tail) : P::load(c[i] + row);
-      totals[u][i] = S::add(totals[u][i], x[i]);
+      if constexpr (Totals) sums[u][products + i] = S::add(sums[u][products + i], x[i]);
     }
     int k = 0;
 #pragma GCC unroll 8
-    for (int i = 0; i < N; ++i) {
+    for (int i = First; i < End; ++i) {
 #pragma GCC unroll 8
       for (int j = i; j < N; ++j, ++k) sums[u][k] = S::mul_add(x[i], x[j], sums[u][k]);
     }
@@ -208,38 +207,45 @@ NLSQ_NOINLINE void triangle_with_ones(const typename P::In* const* columns, int 
   }
   for (; row + lanes <= rows; row += lanes) add(row, 0, 0);
   if (row < rows) add(row, rows - row, 0);
-  packed[packed_at(ones, ones, n1)] += static_cast<double>(rows);
+  const auto sum = [&](int k) NLSQ_INLINE_LAMBDA {
+    auto total = sums[0][k];
+#pragma GCC unroll 8
+    for (int u = 1; u < chains; ++u) total = S::add(total, sums[u][k]);
+    return S::sum(total);
+  };
   int k = 0;
 #pragma GCC unroll 8
-  for (int i = 0; i < N; ++i) {
-    auto total = totals[0][i];
+  for (int i = First; i < End; ++i) {
 #pragma GCC unroll 8
-    for (int u = 1; u < chains; ++u) total = S::add(total, totals[u][i]);
-    packed[number[i] < ones ? packed_at(number[i], ones, n1) : packed_at(ones, number[i], n1)] +=
-        S::sum(total);
-#pragma GCC unroll 8
-    for (int j = i; j < N; ++j, ++k) {
-      auto product = sums[0][k];
-#pragma GCC unroll 8
-      for (int u = 1; u < chains; ++u) product = S::add(product, sums[u][k]);
-      packed[packed_at(number[i], number[j], n1)] += S::sum(product);
-    }
+    for (int j = i; j < N; ++j, ++k) packed[packed_at(number[i], number[j], n1)] += sum(k);
   }
+#pragma GCC unroll 8
+  for (int i = 0; i < totals; ++i, ++k)
+    packed[number[i] < ones ? packed_at(number[i], ones, n1) : packed_at(ones, number[i], n1)] += sum(k);
+  if constexpr (Totals) packed[packed_at(ones, ones, n1)] += static_cast<double>(rows);
 }
 
-// One of the columns is null, a column of ones. One sweep over the rows is faster than two also where some of
-// its sums have to leave the 16 registers of a set: with four columns by a third, with five by a quarter.
+// All products. With 16 registers, four columns or more take two sweeps: a sum that does not stay in a
+// register waits for its own store in every turn, which takes longer than reading the columns twice.
+template <class P, int N>
+void with_ones(const typename P::In* const* columns, int ones, std::size_t rows, double* packed) {
+  if constexpr (N < 4 || gram_whole > 4) return sweep<P, N, 0, N, true>(columns, ones, rows, packed);
+  sweep<P, N, 0, 2, N == 4>(columns, ones, rows, packed);
+  sweep<P, N, 2, N, N != 4>(columns, ones, rows, packed);
+}
+
+// One of the columns is null, a column of ones.
 template <class P>
 void gram_with_ones(const typename P::In* const* columns, int n1, int ones, std::size_t rows,
                     double* packed) {
   static_assert(most_columns_with_ones == 6);
   switch (n1) {
     case 1: packed[0] += static_cast<double>(rows); return;
-    case 2: return triangle_with_ones<P, 1>(columns, ones, rows, packed);
-    case 3: return triangle_with_ones<P, 2>(columns, ones, rows, packed);
-    case 4: return triangle_with_ones<P, 3>(columns, ones, rows, packed);
-    case 5: return triangle_with_ones<P, 4>(columns, ones, rows, packed);
-    default: return triangle_with_ones<P, 5>(columns, ones, rows, packed);
+    case 2: return with_ones<P, 1>(columns, ones, rows, packed);
+    case 3: return with_ones<P, 2>(columns, ones, rows, packed);
+    case 4: return with_ones<P, 3>(columns, ones, rows, packed);
+    case 5: return with_ones<P, 4>(columns, ones, rows, packed);
+    default: return with_ones<P, 5>(columns, ones, rows, packed);
   }
 }
 
