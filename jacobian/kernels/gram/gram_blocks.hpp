@@ -10,21 +10,42 @@
 namespace nlsq::inline v0 {
 namespace {
 
-// What is read, and in which format products are summed.
-struct GramDouble {
-  using In = double;
-  using Sum = Simd<double>;
+// What is read, in which format products are summed, and what becomes of a vector of sums: entry number k of
+// the packed triangle.
+template <class T, class R>
+struct GramOfRows {
+  using In = T;
+  using Sum = Simd<R>;
+  using Packed = double;
+  static void add(Packed* packed, std::size_t k, typename Sum::V sum) { packed[k] += Sum::sum(sum); }
+  static void add_ones(Packed* packed, std::size_t k, std::size_t rows) {
+    packed[k] += static_cast<double>(rows);
+  }
+};
+struct GramDouble : GramOfRows<double, double> {
   NLSQ_INLINE static Sum::V load(const double* p) { return Sum::load(p); }
 };
-struct GramFloat {
-  using In = float;
-  using Sum = Simd<float>;
+struct GramFloat : GramOfRows<float, float> {
   NLSQ_INLINE static Sum::V load(const float* p) { return Sum::load(p); }
 };
-struct GramWidened {
-  using In = float;
-  using Sum = Simd<double>;
+struct GramWidened : GramOfRows<float, double> {
   NLSQ_INLINE static Sum::V load(const float* p) { return Sum::load_widened(p); }
+};
+// Each lane is a problem: row r of problem l is at r * lanes + l of a column, and its sum for entry k at k *
+// lanes + l. Lanes never mix, so a problem gives the same bits in every lane.
+template <class T>
+struct GramOfLanes {
+  using In = T;
+  using Sum = Simd<T>;
+  using Packed = T;
+  NLSQ_INLINE static typename Sum::V load(const T* p) { return Sum::load(p); }
+  static void add(Packed* packed, std::size_t k, typename Sum::V sum) {
+    T* out = packed + k * Sum::lanes;
+    Sum::store(Sum::add(Sum::load(out), sum), out);
+  }
+  static void add_ones(Packed* packed, std::size_t k, std::size_t rows) {
+    add(packed, k, Sum::set(static_cast<T>(rows / Sum::lanes)));
+  }
 };
 
 // Columns whose triangle of sums, with the vectors that feed it, fits the registers.
@@ -36,6 +57,11 @@ inline constexpr int gram_whole = 4;  // 16 registers
 inline constexpr int gram_across = 3;
 #endif
 inline constexpr int gram_block = 4;  // a block of rows of the matrix; gram_across columns at a time
+
+// Where entry (i, j), i <= j, lies in the packed triangle of n1 columns.
+NLSQ_INLINE std::size_t packed_at(int i, int j, int n1) {
+  return static_cast<std::size_t>(i * n1 - i * (i - 1) / 2 + (j - i));
+}
 
 // One vector of rows into the sums of a triangle. `tail` rows count when it is not 0.
 template <class P, int N>
@@ -71,7 +97,7 @@ NLSQ_INLINE void add_rectangle(const typename P::In* const (&a)[NI], const typen
 // Sums of the triangle of columns [first, first + N) into the packed upper triangle of n1 columns.
 template <class P, int N>
 NLSQ_NOINLINE void triangle(const typename P::In* const* columns, int first, int n1, std::size_t rows,
-                            double* packed) {
+                            typename P::Packed* packed) {
   using S = typename P::Sum;
   constexpr int count = N * (N + 1) / 2;
   constexpr std::size_t lanes = S::lanes;
@@ -95,13 +121,12 @@ NLSQ_NOINLINE void triangle(const typename P::In* const* columns, int first, int
   int k = 0;
 #pragma GCC unroll 8
   for (int i = 0; i < N; ++i) {
-    double* out = packed + (first + i) * n1 - (first + i) * (first + i - 1) / 2;
 #pragma GCC unroll 8
     for (int j = i; j < N; ++j, ++k) {
       auto total = sums[0][k];
 #pragma GCC unroll 8
       for (int u = 1; u < chains; ++u) total = S::add(total, sums[u][k]);
-      out[j - i] += S::sum(total);
+      P::add(packed, packed_at(first + i, first + j, n1), total);
     }
   }
 }
@@ -109,7 +134,7 @@ NLSQ_NOINLINE void triangle(const typename P::In* const* columns, int first, int
 // Products of columns [i0, i0 + NI) with columns [j0, j0 + NJ), i0 + NI <= j0.
 template <class P, int NI, int NJ>
 NLSQ_NOINLINE void rectangle(const typename P::In* const* columns, int i0, int j0, int n1, std::size_t rows,
-                             double* packed) {
+                             typename P::Packed* packed) {
   using S = typename P::Sum;
   constexpr std::size_t lanes = S::lanes;
   const typename P::In *a[NI], *b[NJ];
@@ -123,16 +148,14 @@ NLSQ_NOINLINE void rectangle(const typename P::In* const* columns, int i0, int j
   if (row < rows) add_rectangle<P, NI, NJ>(a, b, row, rows - row, sums);
 #pragma GCC unroll 8
   for (int i = 0; i < NI; ++i) {
-    const int g = i0 + i;
-    double* out = packed + g * n1 - g * (g - 1) / 2 + (j0 - g);
 #pragma GCC unroll 8
-    for (int j = 0; j < NJ; ++j) out[j] += S::sum(sums[i * NJ + j]);
+    for (int j = 0; j < NJ; ++j) P::add(packed, packed_at(i0 + i, j0 + j, n1), sums[i * NJ + j]);
   }
 }
 
 template <class P>
 void triangle_of(int n, const typename P::In* const* columns, int first, int n1, std::size_t rows,
-                 double* packed) {
+                 typename P::Packed* packed) {
   switch (n) {
     case 1: return triangle<P, 1>(columns, first, n1, rows, packed);
     case 2: return triangle<P, 2>(columns, first, n1, rows, packed);
@@ -149,7 +172,7 @@ void triangle_of(int n, const typename P::In* const* columns, int first, int n1,
 // A full block of rows of the matrix against n columns, n <= gram_across.
 template <class P>
 void rectangle_of(int n, const typename P::In* const* columns, int i0, int j0, int n1, std::size_t rows,
-                  double* packed) {
+                  typename P::Packed* packed) {
   switch (n) {
     case 1: return rectangle<P, gram_block, 1>(columns, i0, j0, n1, rows, packed);
     case 2: return rectangle<P, gram_block, 2>(columns, i0, j0, n1, rows, packed);
@@ -159,16 +182,12 @@ void rectangle_of(int n, const typename P::In* const* columns, int i0, int j0, i
   if constexpr (gram_across == 4) rectangle<P, gram_block, 4>(columns, i0, j0, n1, rows, packed);
 }
 
-// Where entry (i, j), i <= j, lies in the packed triangle of n1 columns.
-NLSQ_INLINE std::size_t packed_at(int i, int j, int n1) {
-  return static_cast<std::size_t>(i * n1 - i * (i - 1) / 2 + (j - i));
-}
-
 // N columns and a column of ones, number `ones` of n1 = N + 1. One sweep over the rows forms the products of
 // columns [First, End) with themselves and all later ones. The products of the column of ones are sums of the
 // others, which the adders do while the multipliers are busy; one sweep forms them all (Totals).
 template <class P, int N, int First, int End, bool Totals>
-NLSQ_NOINLINE void sweep(const typename P::In* const* columns, int ones, std::size_t rows, double* packed) {
+NLSQ_NOINLINE void sweep(const typename P::In* const* columns, int ones, std::size_t rows,
+                         typename P::Packed* packed) {
   using S = typename P::Sum;
   constexpr int n1 = N + 1, products = (End - First) * (2 * N - First - End + 1) / 2;
   constexpr int seen = Totals ? 0 : First, totals = Totals ? N : 0;  // the first column that is read
@@ -207,28 +226,28 @@ NLSQ_NOINLINE void sweep(const typename P::In* const* columns, int ones, std::si
   }
   for (; row + lanes <= rows; row += lanes) add(row, 0, 0);
   if (row < rows) add(row, rows - row, 0);
-  const auto sum = [&](int k) NLSQ_INLINE_LAMBDA {
+  int k = 0;
+  const auto add_sum = [&](int i, int j) NLSQ_INLINE_LAMBDA {
     auto total = sums[0][k];
 #pragma GCC unroll 8
     for (int u = 1; u < chains; ++u) total = S::add(total, sums[u][k]);
-    return S::sum(total);
+    P::add(packed, i < j ? packed_at(i, j, n1) : packed_at(j, i, n1), total);
+    ++k;
   };
-  int k = 0;
 #pragma GCC unroll 8
   for (int i = First; i < End; ++i) {
 #pragma GCC unroll 8
-    for (int j = i; j < N; ++j, ++k) packed[packed_at(number[i], number[j], n1)] += sum(k);
+    for (int j = i; j < N; ++j) add_sum(number[i], number[j]);
   }
 #pragma GCC unroll 8
-  for (int i = 0; i < totals; ++i, ++k)
-    packed[number[i] < ones ? packed_at(number[i], ones, n1) : packed_at(ones, number[i], n1)] += sum(k);
-  if constexpr (Totals) packed[packed_at(ones, ones, n1)] += static_cast<double>(rows);
+  for (int i = 0; i < totals; ++i) add_sum(number[i], ones);
+  if constexpr (Totals) P::add_ones(packed, packed_at(ones, ones, n1), rows);
 }
 
 // All products. With 16 registers, four columns or more take two sweeps: a sum that does not stay in a
 // register waits for its own store in every turn, which takes longer than reading the columns twice.
 template <class P, int N>
-void with_ones(const typename P::In* const* columns, int ones, std::size_t rows, double* packed) {
+void with_ones(const typename P::In* const* columns, int ones, std::size_t rows, typename P::Packed* packed) {
   if constexpr (N < 4 || gram_whole > 4) return sweep<P, N, 0, N, true>(columns, ones, rows, packed);
   sweep<P, N, 0, 2, N == 4>(columns, ones, rows, packed);
   sweep<P, N, 2, N, N != 4>(columns, ones, rows, packed);
@@ -237,10 +256,10 @@ void with_ones(const typename P::In* const* columns, int ones, std::size_t rows,
 // One of the columns is null, a column of ones.
 template <class P>
 void gram_with_ones(const typename P::In* const* columns, int n1, int ones, std::size_t rows,
-                    double* packed) {
+                    typename P::Packed* packed) {
   static_assert(most_columns_with_ones == 6);
   switch (n1) {
-    case 1: packed[0] += static_cast<double>(rows); return;
+    case 1: return P::add_ones(packed, 0, rows);
     case 2: return with_ones<P, 1>(columns, ones, rows, packed);
     case 3: return with_ones<P, 2>(columns, ones, rows, packed);
     case 4: return with_ones<P, 3>(columns, ones, rows, packed);
@@ -250,7 +269,7 @@ void gram_with_ones(const typename P::In* const* columns, int n1, int ones, std:
 }
 
 template <class P>
-void gram(const typename P::In* const* columns, int n1, std::size_t rows, double* packed) {
+void gram(const typename P::In* const* columns, int n1, std::size_t rows, typename P::Packed* packed) {
   for (int j = 0; j < n1 && n1 <= most_columns_with_ones; ++j) {
     if (columns[j] == nullptr) return gram_with_ones<P>(columns, n1, j, rows, packed);
   }
