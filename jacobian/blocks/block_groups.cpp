@@ -300,13 +300,13 @@ class Grouping {
   }
 
   static void decode(BlockGroup& group) {
-    // So many blocks repay machine code in a few iterations.
-    constexpr std::size_t kManyBlocks = 4096;
-    const bool generate = group.blocks.size() >= kManyBlocks;
+    // A block has many more instructions than a row of a curve, and solves take more iterations.
+    constexpr std::size_t kRowsOfBlock = 32;
+    const std::size_t rows = kRowsOfBlock * group.blocks.size();
     const BlockProgram& program = *group.program;
-    group.value_f64 = program.steps->get(0, program.value, {.f64 = true, .generate = generate});
-    group.jacobian_f64 = program.steps->get(1, program.jacobian, {.f64 = true, .generate = generate});
-    group.jacobian_f32 = program.steps->get(1, program.jacobian, {.f64 = false, .generate = generate});
+    group.value_f64 = program.steps->get(0, program.value, {.f64 = true}, rows);
+    group.jacobian_f64 = program.steps->get(1, program.jacobian, {.f64 = true}, rows);
+    group.jacobian_f32 = program.steps->get(1, program.jacobian, {.f64 = false}, rows);
     group.value_uniforms.resize(static_cast<std::size_t>(group.program->value.uniforms));
     group.jacobian_uniforms.resize(static_cast<std::size_t>(group.program->jacobian.uniforms));
     group.program->value.evaluate_uniforms({}, group.value_uniforms);

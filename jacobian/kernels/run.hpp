@@ -240,7 +240,7 @@ void run_generated(const Tile<T>& t, const KernelStep& s, std::size_t row, std::
   const auto vectors = reinterpret_cast<const void* const*>(t.vectors);
   const std::size_t end = (row + count) * sizeof(T);
   const std::size_t done = run.function(vectors, t.uniforms, row * sizeof(T), end);
-  if (done == end) [[likely]]
+  if (done >= end) [[likely]]
     return;
   const std::size_t from = done / sizeof(T), left = row + count - from;
   if constexpr (sizeof(T) == sizeof(float)) {

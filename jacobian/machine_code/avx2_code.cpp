@@ -24,8 +24,9 @@ class Assembly {
   std::vector<std::uint8_t> run() {
     const std::size_t frame = begin();
     const int kept = slots_;
-    if (order_.size() <= kMostForTwo) loop(2, kept);
-    loop(1, kept);
+    const bool two = order_.size() <= kMostForTwo;
+    if (two) loop(2, kept);
+    if (!two || lanes_) loop(1, kept);
     for (const std::size_t exit : exits_) encoder_.bind(exit, encoder_.here());
     end();
     encoder_.set_word(frame, static_cast<std::uint32_t>(kVectorBytes * slots_));
@@ -80,11 +81,13 @@ class Assembly {
     encoder_.bytes({0x5d, 0xc3});                                            // pop rbp; ret
   }
 
-  // A loop over the vectors of rows that are left, `copies` of them in each turn.
+  // A loop over the vectors of rows that are left, `copies` of them in each turn. Rows have room for whole
+  // turns; lanes have not.
   void loop(int copies, int first_slot) {
     const auto step = static_cast<std::uint8_t>(copies * kVectorBytes);
+    const auto needed = static_cast<std::uint8_t>(lanes_ ? step : 1);
     const auto rows_left = [&](std::uint8_t condition) {
-      encoder_.bytes({0x48, 0x8d, 0x42, step, 0x48, 0x39, 0xc8});  // lea rax, [rdx + step]; cmp rax, rcx
+      encoder_.bytes({0x48, 0x8d, 0x42, needed, 0x48, 0x39, 0xc8});  // lea rax, [rdx + needed]; cmp rax, rcx
       return encoder_.jump(condition);
     };
     const std::size_t skip = rows_left(0x87);  // ja

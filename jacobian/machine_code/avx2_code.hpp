@@ -13,7 +13,9 @@ namespace nlsq::inline v0 {
 //   size_t function(T* const* vectors, const T* uniforms, size_t begin, size_t end)
 //
 // It runs `code` for each 32 bytes of the vectors from byte `begin` to byte `end`, two multiples of 32, and
-// returns `end`. It returns earlier, with the place it has reached, where a lane does not meet a requirement.
+// returns `end` or a little more. It returns less, the place it has reached, where a lane does not meet a
+// requirement. Vectors of rows have room up to the next multiple of 64 bytes, and their last ones may be
+// computed; with `lanes`, nothing beyond `end` is touched.
 // With `lanes`, a uniform is a vector: uniform u of lane l is uniforms[u * lanes + l]. `f64` is the format T
 // of the program. The calling convention is that of System V.
 std::vector<std::uint8_t> avx2_code(const VectorCode& code, bool f64, bool lanes);

@@ -193,8 +193,12 @@ bool ProgramSteps::generate(const TileProgram& program, std::size_t first, std::
 }
 
 std::shared_ptr<const ProgramSteps> StepsCache::get(int number, const TileProgram& program,
-                                                    const StepsRequest& request) {
+                                                    StepsRequest request, std::size_t rows) {
   const std::lock_guard lock(mutex_);
+  std::size_t& sum = rows_[number][request.f64];
+  sum = std::max(sum, sum + rows);  // without overflow
+  request.generate = repays_code(sum);
+  if (!request.generate) request.f64_columns = 0;
   for (const Entry& entry : entries_) {
     if (entry.number == number && entry.request == request && entry.table == &kernels()) return entry.steps;
   }

@@ -27,8 +27,9 @@ struct StepsRequest {
   friend bool operator==(const StepsRequest&, const StepsRequest&) = default;
 };
 
-// True if a program that evaluates so many rows in all repays the generation of code (some 50 µs).
-constexpr bool repays_code(std::size_t rows) { return rows >= std::size_t(1) << 16; }
+// True if data of so many rows repay the generation of code, which takes some 30 µs a program. A fit makes a
+// few passes over its data, and code saves some 0.3 ns a row and pass.
+constexpr bool repays_code(std::size_t rows) { return rows >= std::size_t(1) << 17; }
 
 class NLSQ_API ProgramSteps {
  public:

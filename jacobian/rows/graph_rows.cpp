@@ -72,13 +72,12 @@ class ProgramPass final : public TilePass {
 
   // Long data repay machine code. It converts columns of doubles to floats by itself.
   std::shared_ptr<const ProgramSteps> steps_of(Fill fill) const {
-    StepsRequest request{.f64 = kDouble, .generate = repays_code(data_.rows())};
+    StepsRequest request{.f64 = kDouble};
     for (int c = 0; !kDouble && c < std::min(program_.columns, 64); ++c) {
       const bool used = program_.column_used[static_cast<std::size_t>(c)];
       if (used && data_.direct_f64(0, c) != nullptr) request.f64_columns |= std::uint64_t(1) << c;
     }
-    if (!request.generate) request.f64_columns = 0;
-    return programs_->steps->get(static_cast<int>(fill), program_, request);
+    return programs_->steps->get(static_cast<int>(fill), program_, request, data_.rows());
   }
 
   // Finds a column of derivatives that is 1 in every row, as of a constant that is added. Such a column is a
